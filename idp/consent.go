@@ -38,14 +38,14 @@ type App struct {
 	Since          time.Time // when
 }
 
-// Consents are what people have agreed that apps may have.
+// Consents are the apps that people have let into their accounts.
 type Consents struct {
 	*core
 	store ConsentStore
 }
 
-// Covers reports whether a client may have the scopes without asking: it is the
-// operator's own, or the subscriber has agreed to all of them before.
+// Covers reports whether a client may have the scopes without asking: it is
+// the operator's own, or the subscriber agreed to all of them before.
 func (cs *Consents) Covers(ctx context.Context, c Client, subscriberID string, scopes []string) (bool, error) {
 	if c.FirstParty {
 		return true, nil
@@ -58,8 +58,7 @@ func (cs *Consents) Covers(ctx context.Context, c Client, subscriberID string, s
 }
 
 // needed returns the rights of a request that must be agreed to when its code is
-// redeemed, so that a consent revoked or given meanwhile counts. nil means that no
-// consent is needed.
+// redeemed: what was taken back meanwhile, and what is agreed to anew, decide then.
 func (c Client) needed(a AuthRequest) []string {
 	if c.FirstParty {
 		return nil
@@ -67,27 +66,27 @@ func (c Client) needed(a AuthRequest) []string {
 	return append([]string{}, a.Rights()...)
 }
 
-// Add records that a subscriber agreed to the scopes for a client, in addition to earlier
-// ones.
+// Add remembers that a subscriber agreed to a client's having the scopes, beside
+// those of before.
 func (cs *Consents) Add(ctx context.Context, c Client, subscriberID string, scopes []string) error {
 	return cs.store.AddConsent(ctx, subscriberID, c.ID, scopes, cs.Now())
 }
 
-// Deny records that a subscriber did not agree.
+// Deny notes that a subscriber did not agree.
 func (cs *Consents) Deny(ctx context.Context, c Client, s Login) error {
 	e := audit.Of("consent.given", s.ProjectID, "subscriber", s.SubscriberID).By(
 		audit.Subscriber, s.SubscriberID).With("client", c.ID)
 	if err := cs.store.Record(ctx, e.Refuse("the subscriber denied it")); err != nil {
-		return fmt.Errorf("recording a denied consent: %w", err)
+		return fmt.Errorf("noting a consent denied: %w", err)
 	}
 	return nil
 }
 
-// Revoke revokes what a subscriber has agreed to for a client, which must ask again. It
-// ends all that the client has of the subscriber's logins: refresh tokens and access
-// tokens, here at once and on other nodes within a second.
+// Revoke takes back what a subscriber has agreed to for a client, which is
+// asked anew, and ends all that the client has got of its logins: refresh tokens and
+// access tokens, here at once and on other nodes within a second.
 func (cs *Consents) Revoke(ctx context.Context, subscriberID, clientID string) error {
-	ctx = context.WithoutCancel(ctx) // finish even if the caller is gone
+	ctx = context.WithoutCancel(ctx) // who asked for it may be gone; it is done all the same
 	ending := func(grantID string) revocation.Revocation {
 		return cs.revocationOf(revocation.Grant, grantRef(grantID))
 	}
@@ -98,7 +97,7 @@ func (cs *Consents) Revoke(ctx context.Context, subscriberID, clientID string) e
 	return errors.Join(err, cs.Revocations.Sync(ctx))
 }
 
-// Apps returns the clients with access to a subscriber's account, by name.
+// Apps returns the clients that have access to a subscriber's account, by name.
 func (cs *Consents) Apps(ctx context.Context, projectID, subscriberID string) ([]App, error) {
 	return cs.store.ListApps(ctx, projectID, subscriberID, cs.Now())
 }

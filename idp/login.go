@@ -19,21 +19,21 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Login is one login of a person. Its ID is the sid of the tokens issued for it. The
-// row is the truth; an entry in the session store lets every service check it cheaply.
+// A Session is one login. Its ID is the sid of the tokens born of it. The row is
+// the truth; an entry in the session store lets every service see it cheaply.
 type Login struct {
 	ID           string    `json:"sid"`
 	ProjectID    string    `json:"project_id"`
 	SubscriberID string    `json:"subscriber_id"`
 	AuthTime     time.Time `json:"auth_time"`
-	AMR          []string  `json:"amr"` // how it was proven (RFC 8176), such as "pwd"
+	AMR          []string  `json:"amr"` // how it was proven (RFC 8176): "pwd"
 	UserAgent    string    `json:"user_agent"`
 	Address      string    `json:"address"`
 	Expires      time.Time `json:"expires"` // when the browser's cookie ends; tokens live on
 	Ended        time.Time `json:"ended"`   // zero while it has not been ended
 
-	// Mark is the digest of the mark of the browser that it was made in, or "" if it was
-	// not made in a browser. It stays the same when the browser's cookie is renewed.
+	// Mark is the digest of the mark of the browser that it was made in. It stays as it
+	// is while the browser's cookie is renewed; "" is no browser.
 	Mark string `json:"mark,omitempty"`
 
 	// Seen is when its browser was last here, or AuthTime if it never came back. Only
@@ -81,26 +81,23 @@ type Logins struct {
 	recent   *cache.Cache[Login]
 }
 
-// A Visitor is the browser that a login comes from, as its subscriber sees it in the list
-// of logins, with the digest of its mark.
+// A Visitor is the browser that a login comes from, as the subscriber will see
+// it in the list of sessions, and the digest of its mark.
 type Visitor struct {
 	UserAgent, Address, Mark string
-	Network                  string // counted as one place
+	Network                  string // what is counted as one place
 	Device                   string // see [DeviceMarks.Mark]
 
-	known bool // the account knows the device, whatever Device says
+	known bool // it is the account's, whatever its Device says
 }
 
-// errWrong is the answer to every failed login. Neither its text nor its timing tells
-// whether the email is known.
+// errWrong is the one answer to every login that does not succeed. Nothing in it,
+// nor the time it takes, says whether the e-mail is known.
 var errWrong = problem.New(problem.Unauthenticated, "wrong_credentials", "Email or password is wrong.")
 
-// LogIn checks an email and password against a project's subscribers and makes a new
-// Login.
-//
-// The attempt is counted before the password is checked and returned if the password was
-// right; too many wrong ones are problem.RateLimited, whether or not the email is known.
-// If the subscriber has a second factor, LogIn returns [Unfinished].
+// LogIn checks an e-mail and password against a project's subscribers and makes
+// a new Session. Too many wrong ones are problem.RateLimited, whether or not the
+// e-mail is known.
 func (ls *Logins) LogIn(ctx context.Context, projectID, email, password string, from Visitor) (Login, error) {
 	began := ls.Now() // whatever ends the subscriber's logins meanwhile concerns this one too
 	sub, err := ls.Subscribers.FindSubscriberByEmail(ctx, projectID, fabric.NormalizeEmail(email))
@@ -136,7 +133,7 @@ func (ls *Logins) LogIn(ctx context.Context, projectID, email, password string, 
 	return s, nil
 }
 
-// whyNot returns why a login is refused, or "" if it is not.
+// whyNot tells why a login is refused, "" if it is not.
 func whyNot(sub fabric.Subscriber, password bool) string {
 	switch {
 	case sub.ID == "":
@@ -177,13 +174,13 @@ func cut(s string, n int) string {
 	return strings.ToValidUTF8(s, "")
 }
 
-// rememberFor is how long the entry of a login outlives the last read of its row.
+// rememberFor is how long the entry of a session outlives its last look at the row.
 const rememberFor = 12 * time.Hour
 
 func sessionKey(sid string) session.Key { return session.Key{Kind: "login", ID: sid} }
 
-// cache writes the entry of a login, with Put if the row has just changed, or with Add if
-// the row was only read and must not overwrite a newer entry.
+// cache writes the session's entry by Put (the row has just changed) or Add
+// (the row was only read, and must not overwrite what was written meanwhile).
 func (ls *Logins) cache(ctx context.Context, s Login, write func(context.Context, session.Key, []byte, time.Duration) error) error {
 	value, err := json.Marshal(s)
 	if err != nil {
@@ -195,9 +192,9 @@ func (ls *Logins) cache(ctx context.Context, s Login, write func(context.Context
 	return nil
 }
 
-// Find returns a login that has not been ended: from this node's memory if it was read
-// within the last 300 ms, otherwise from the session store or from the row. An ended or
-// unknown login is problem.Unauthenticated.
+// Find returns a login that has not been ended: from this node's memory if
+// it was looked at within 300 ms, else from the session store, else from the row.
+// An ended or unknown one is problem.Unauthenticated.
 func (ls *Logins) Find(ctx context.Context, sid string) (Login, error) {
 	s, err := ls.recent.Load(sid, func() (Login, error) { return ls.read(ctx, sid) })
 	if err != nil {
@@ -213,8 +210,8 @@ func (ls *Logins) Find(ctx context.Context, sid string) (Login, error) {
 	return s, err
 }
 
-// Live returns an error unless a login is live. Other services check the sid of a token
-// with it.
+// Live reports whether a login has not been ended, as an error. It is how the
+// other services ask about the sid of a token.
 func (ls *Logins) Live(ctx context.Context, sid string) error {
 	_, err := ls.Find(ctx, sid)
 	return err
@@ -237,8 +234,8 @@ func (ls *Logins) read(ctx context.Context, sid string) (s Login, err error) {
 	return s, nil
 }
 
-// FindInBrowser returns a login whose cookie is still valid: not ended, not expired, in
-// the project.
+// FindInBrowser returns a login whose cookie still counts: not ended, not expired,
+// its subscriber not disabled.
 func (ls *Logins) FindInBrowser(ctx context.Context, sid, projectID string) (Login, error) {
 	s, err := ls.Find(ctx, sid)
 	if err != nil {
@@ -278,9 +275,9 @@ func (ls *Logins) End(ctx context.Context, sids ...string) error {
 	return errors.Join(errs...)
 }
 
-// MadeIn returns the logins, not ended, that were made in the browser with a mark (a
-// digest). They include logins that another has replaced in the browser, and those whose
-// cookie has expired, since their tokens live on.
+// MadeIn returns the logins, not ended, that were made in the browser of a mark (its
+// digest): also those whose place in it another has taken, and those whose cookie has
+// expired, since their tokens live on.
 func (ls *Logins) MadeIn(ctx context.Context, mark string) ([]Login, error) {
 	if mark == "" {
 		return nil, nil
@@ -295,8 +292,8 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// Forget removes logins whose rows were deleted from the session store, which still holds
-// who they were and where from.
+// Forget takes what the session store has of logins out of it, whose rows are deleted: who
+// was there, from where.
 func (ls *Logins) Forget(ctx context.Context, sids ...string) error {
 	var errs []error
 	for _, sid := range sids {
@@ -306,10 +303,9 @@ func (ls *Logins) Forget(ctx context.Context, sids ...string) error {
 	return errors.Join(errs...)
 }
 
-// rehash replaces the hash of a password that was just found right if the hash was
-// imported or made with other parameters. It returns the subscriber with the new hash. If
-// the hash was changed concurrently, the password must be right for that one, too; ok
-// reports whether it is.
+// rehash makes the hash of a password anew that was just found right, where it was taken
+// over from elsewhere or made with other parameters, and gives the subscriber with it.
+// Where another has changed it meanwhile, the password must be right for that one.
 func (ls *Logins) rehash(ctx context.Context, sub fabric.Subscriber, password string) (fabric.Subscriber, bool, error) {
 	if !ls.Passwords.Stale(sub.PasswordHash) {
 		return sub, true, nil
@@ -339,7 +335,7 @@ func (ls *Logins) rehash(ctx context.Context, sub fabric.Subscriber, password st
 	return now, ok, nil
 }
 
-// List returns the live logins of a subscriber, newest first.
+// List returns the logins that a subscriber has, newest first.
 func (ls *Logins) List(ctx context.Context, projectID, subscriberID string) ([]Login, error) {
 	return ls.store.LiveLogins(ctx, projectID, subscriberID, ls.Now())
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// typLogout keeps a logout token from passing for any other token (OpenID Connect
+// typLogout keeps a logout token from passing for any other (OpenID Connect
 // Back-Channel Logout, sections 2.4 and 4.1).
 const typLogout = "logout+jwt"
 
-// logoutEvent marks a token as a logout token.
+// logoutEvent is what makes a token one of logout.
 const logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
 
-// logoutFor is how long a logout token is valid. It is signed when it is sent.
+// logoutFor is how long a logout token is good. It is signed when it is sent.
 const logoutFor = 2 * time.Minute
 
-// logoutClaims are the claims of OpenID Connect Back-Channel Logout, section 2.4. There
+// logoutClaims are those of OpenID Connect Back-Channel Logout, section 2.4. There
 // must be no nonce.
 type logoutClaims struct {
 	Issuer    string              `json:"iss"`
@@ -34,9 +34,9 @@ type logoutClaims struct {
 	Events    map[string]struct{} `json:"events"`
 }
 
-// LogoutToken signs the token that tells a client that a subscriber's login has ended.
-// Each token has its own id, also when a logout is sent again: clients that remember ids
-// must not take it for a replay.
+// LogoutToken signs what tells a client that a login of a subscriber has ended.
+// Each token has an id of its own: one that is sent again is another, which clients
+// that remember ids must not take for a replay.
 func (ts *Tokens) LogoutToken(ctx context.Context, clientID, subscriberID, sid string) (string, error) {
 	c, err := ts.clients.Find(ctx, clientID)
 	if err != nil {
@@ -50,15 +50,15 @@ func (ts *Tokens) LogoutToken(ctx context.Context, clientID, subscriberID, sid s
 	})
 }
 
-// checkBackchannel reports addresses that logouts cannot be sent to: those that nothing
-// may be sent to, and http for a client without a secret (OpenID Connect Back-Channel
-// Logout, section 2.2).
+// checkBackchannel refuses addresses that logouts cannot be told to: beside what
+// nothing is ever sent to, http of a client without a secret (OpenID Connect
+// Back-Channel Logout, section 2.2).
 func (cs *Clients) checkBackchannel(c Client) error {
 	const param = "backchannel_logout_uri"
 	uri := c.BackchannelLogoutURI
 	switch {
 	case uri == "" && c.BackchannelLogoutSession:
-		return problem.BadParam("backchannel_logout_session_required", "a client without a %s receives no logouts", param)
+		return problem.BadParam("backchannel_logout_session_required", "a client without a %s is told nothing", param)
 	case uri == "":
 		return nil
 	case len(uri) > maxURI:

@@ -25,9 +25,10 @@ var (
 	verifierSyntax  = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
 )
 
-// Parse checks the parameters of a request whose client and redirect URI are proven. Its
-// errors have the codes of RFC 6749, section 4.1.2.1 and OpenID Connect Core, section
-// 3.1.2.6. They are sent to the client in the Mode of the request returned with them.
+// Parse checks the parameters of a request whose client and redirect
+// URI are proven already. Its errors have codes of RFC 6749, section 4.1.2.1 and
+// OpenID Connect Core, section 3.1.2.6, and are told to the client in the Mode of
+// what comes with them.
 func (rs *Requests) Parse(c Client, v url.Values) (AuthRequest, error) {
 	v = heedObject(v)
 	a := AuthRequest{
@@ -62,7 +63,7 @@ func (rs *Requests) Parse(c Client, v url.Values) (AuthRequest, error) {
 	if a.MaxAge, err = parseMaxAge(v); err != nil {
 		return a, err
 	}
-	// An invalid hint is ignored; it must not fail the request.
+	// A hint that is not good says nothing; it must not fail the request.
 	if hint, ok := rs.tokens.OpenIDHint(v.Get("id_token_hint")); ok && hint.ClientID == c.ID {
 		a.meanOneOf(rs.subjects, c, []string{hint.Subject})
 	}
@@ -86,13 +87,12 @@ func (rs *Requests) Parse(c Client, v url.Values) (AuthRequest, error) {
 	return a, nil
 }
 
-// oauth returns an error with a code of OAuth or OpenID Connect.
+// oauth is an error with a code of OAuth or OpenID Connect.
 func oauth(code, format string, args ...any) *problem.Error {
 	return problem.New(problem.Invalid, code, format, args...)
 }
 
-// unsupported rejects parameters that would change the meaning of a request if they were
-// ignored.
+// unsupported refuses parameters whose silent neglect would change the meaning.
 func unsupported(v url.Values) error {
 	switch {
 	case v.Has("request"):
@@ -105,7 +105,7 @@ func unsupported(v url.Values) error {
 	return nil
 }
 
-// parseResponseType returns the response type if the client is registered for it.
+// parseResponseType returns the response type, if the client is registered for it.
 func parseResponseType(c Client, v url.Values) (string, error) {
 	t := v.Get("response_type")
 	switch {
@@ -124,8 +124,8 @@ func parseResponseType(c Client, v url.Values) (string, error) {
 	return t, nil
 }
 
-// parseChallenge applies the rows "no code_challenge" and "method" of the client profiles
-// (docs/architecture.md).
+// parseChallenge applies the rows "no code_challenge" and "method" of the client
+// profiles (docs/architecture.md).
 func parseChallenge(c Client, v url.Values) (string, error) {
 	challenge, method := v.Get("code_challenge"), v.Get("code_challenge_method")
 	switch {
@@ -143,8 +143,7 @@ func parseChallenge(c Client, v url.Values) (string, error) {
 	return challenge, nil
 }
 
-// parseScope returns the requested scopes, and rejects those that the client may not
-// have.
+// parseScope reads what is asked and refuses what the client may not have.
 func (c Client) parseScope(raw string) ([]string, error) {
 	asked := strings.Fields(raw)
 	if len(asked) == 0 && c.Profile == MobileLegacy {
@@ -162,7 +161,7 @@ func (c Client) allowedScopes(asked []string) ([]string, error) {
 	}
 	known, unknown := canonicalScopes(asked)
 	if len(unknown) > 0 {
-		return nil, oauth("invalid_scope", "unknown scope")
+		return nil, oauth("invalid_scope", "a scope does not exist")
 	}
 	for _, s := range known {
 		if !slices.Contains(c.Scopes, s) {
@@ -172,9 +171,8 @@ func (c Client) allowedScopes(asked []string) ([]string, error) {
 	return known, nil
 }
 
-// Prompts returns the values of prompt (OpenID Connect Core, section 3.1.2.1). With open
-// it includes create (Initiating User Registration via OpenID Connect 1.0), which a
-// project may allow.
+// Prompts lists the values of prompt (OpenID Connect Core, section 3.1.2.1), and with open
+// that of Initiating User Registration via OpenID Connect 1.0, which a project allows.
 func Prompts(open bool) []string {
 	all := []string{"none", "login", "consent", "select_account"}
 	if open {
@@ -183,14 +181,14 @@ func Prompts(open bool) []string {
 	return all
 }
 
-// CheckCreate rejects prompt=create if people may not create their own accounts.
+// CheckCreate refuses prompt=create where people may make themselves no accounts.
 func (rs *Requests) CheckCreate(ctx context.Context, c Client, a AuthRequest) error {
 	if !a.Has("create") {
 		return nil
 	}
 	open, err := rs.MayRegister(ctx, c.ProjectID)
 	if err == nil && !open {
-		err = oauth("invalid_request", "prompt=create is not supported: people cannot create their own accounts here")
+		err = oauth("invalid_request", "prompt=create is not supported: people make themselves no accounts here")
 	}
 	return err
 }
@@ -203,7 +201,7 @@ func parsePrompt(raw string) ([]string, error) {
 		}
 	}
 	if len(prompts) > 1 && slices.Contains(prompts, "none") {
-		return nil, oauth("invalid_request", "prompt=none cannot be combined with other values")
+		return nil, oauth("invalid_request", "prompt=none goes with no other value")
 	}
 	return prompts, nil
 }

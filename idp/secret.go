@@ -12,16 +12,15 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// An OldSecret is the previous secret of a client while it may still be used. The zero
-// value means none.
+// An OldSecret is the secret of a client before its present one, while it may still be
+// used. The zero value is none.
 type OldSecret struct {
 	Hash  string
 	Until time.Time
-	Used  time.Time // last use since it was replaced, to the hour; zero if there was none
+	Used  time.Time // when it was used last, to the hour; zero if it was not since it is old
 }
 
-// OldAt returns the previous secret if it is still valid at a moment, otherwise the zero
-// value.
+// OldAt returns the secret before if it is good at a moment, else none.
 func (c Client) OldAt(now time.Time) OldSecret {
 	if c.Old.Hash == "" || !now.Before(c.Old.Until) {
 		return OldSecret{}
@@ -29,8 +28,8 @@ func (c Client) OldAt(now time.Time) OldSecret {
 	return c.Old
 }
 
-// HasSecret reports in constant time whether a secret is valid for the client at a
-// moment: the current one, or the previous one until it ends.
+// HasSecret reports whether a secret is the client's at a moment, in constant time: its
+// present one, or the one before until that ends.
 func (c Client) HasSecret(secret string, now time.Time) bool {
 	hash := hashSecret(secret)
 	return sameHash(hash, c.SecretHash) || sameHash(hash, c.OldAt(now).Hash)
@@ -40,7 +39,7 @@ func sameHash(hash, kept string) bool {
 	return kept != "" && subtle.ConstantTimeCompare([]byte(hash), []byte(kept)) == 1
 }
 
-// newSecret returns a secret of 256 bits and its hash, which is what is stored.
+// newSecret makes a secret of 256 bits, and what is kept of it.
 func newSecret() (secret, hash string) {
 	secret = randomToken()
 	return secret, hashSecret(secret)
@@ -51,31 +50,30 @@ func hashSecret(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// touchEvery is the resolution of the last use of an old secret: it is written at most
-// this often.
+// touchEvery is how exact the last use of an old secret is: it is written so often at most.
 const touchEvery = time.Hour
 
-// VerifySecret reports whether a secret authenticates a client, and records the use of an
-// old one.
+// VerifySecret reports whether a client has proven itself by a secret, and notes that an
+// old one is still used.
 func (cs *Clients) VerifySecret(ctx context.Context, c Client, secret string) bool {
 	now := cs.Now()
 	if !c.HasSecret(secret, now) {
 		return false
 	}
 	if hash := hashSecret(secret); hash == c.Old.Hash && now.Sub(c.Old.Used) >= touchEvery {
-		// In the background: a disk that is full or busy must not delay requests.
+		// Beside the request: a disk that is full or busy must not hold everybody up.
 		cs.uses.Do(hash, func() { _ = cs.store.TouchOldSecret(context.WithoutCancel(ctx), c.ID, hash, now) })
 	}
 	return true
 }
 
-// Settle waits until pending uses of secrets are recorded, or ctx ends.
+// Settle waits until the uses of secrets are noted, or ctx ends.
 func (cs *Clients) Settle(ctx context.Context) error { return cs.uses.Wait(ctx) }
 
-// RotateSecret gives a client a new secret, valid at once. The previous secret remains
-// valid for the overlap; one before that ends now. Of concurrent rotations one succeeds.
-// The caller sees the secret and so must have every right that the client may get for
-// itself; nil means the operator, who has them all.
+// RotateSecret returns a client a new secret, which is good at once, as the one before is
+// until the overlap ends; one from before that ends now. Of many who rotate together one
+// succeeds. Who asks is given the secret and so must have all that the client may get for
+// itself; nil is the operator, who has everything.
 func (cs *Clients) RotateSecret(ctx context.Context, id string, overlap time.Duration, by *fabric.Rights) (c Client, secret string, err error) {
 	if c, err = cs.store.FindClient(ctx, id); err != nil {
 		return c, "", err
@@ -85,7 +83,7 @@ func (cs *Clients) RotateSecret(ctx context.Context, id string, overlap time.Dur
 			"a client with the auth method %s has no secret", c.AuthMethod)
 	}
 	if !by.Cover(c.fabricScopes()) {
-		return c, "", problem.New(problem.Forbidden, "forbidden", "the client has more rights than your key")
+		return c, "", problem.New(problem.Forbidden, "forbidden", "the client has more than the key that asks")
 	}
 	if overlap < 0 || overlap > fabric.MaxOverlap {
 		return c, "", problem.BadParam("overlap", "overlap must be from 0 to %d seconds",
@@ -105,7 +103,7 @@ func (cs *Clients) RotateSecret(ctx context.Context, id string, overlap time.Dur
 	return c, secret, nil
 }
 
-// fabricScopes are the fabric scopes that the client may ask for.
+// fabricScopes are those that the client may ask for itself.
 func (c Client) fabricScopes() (all []fabric.Scope) {
 	for _, name := range c.Scopes {
 		if s, ok := fabric.ParseScope(name); ok {
@@ -115,7 +113,7 @@ func (c Client) fabricScopes() (all []fabric.Scope) {
 	return all
 }
 
-// EndOldSecret ends the previous secret now.
+// EndOldSecret ends the secret before the present one now.
 func (cs *Clients) EndOldSecret(ctx context.Context, id string) (Client, error) {
 	defer cs.recent.Drop(id)
 	if err := cs.store.EndOldSecret(ctx, id, cs.Now()); err != nil {

@@ -18,18 +18,18 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// The typ headers of minted JWTs. Each verifier accepts only one, so that no token passes
-// for another (RFC 8725, section 3.11).
+// The typ headers of the JWTs that are minted. Each verifier names the one it
+// takes, so that none passes for another (RFC 8725, section 3.11).
 const (
 	typAccess = "at+jwt" // RFC 9068, section 2.1
 	typID     = "JWT"
 )
 
-// A TokenSet is the response of the token endpoint (RFC 6749, section 5.1).
+// A TokenSet is what the token endpoint gives (RFC 6749, section 5.1).
 type TokenSet struct {
 	AccessToken  string
 	ExpiresIn    time.Duration
-	RefreshToken string // "" if there is none
+	RefreshToken string // "" where none is given
 	IDToken      string // "" without the scope openid
 	Scope        []string
 }
@@ -41,7 +41,7 @@ type Tokens struct {
 	subjects *Subjects
 }
 
-// A minting holds what differs between the ways to a TokenSet.
+// minting is what differs between the ways to a TokenSet.
 type minting struct {
 	scope    []string
 	nonce    string
@@ -72,8 +72,8 @@ func (ts *Tokens) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (Tok
 	return set, err
 }
 
-// ClientCredentials returns a service's own access token, for the requested scope
-// (rawScope; "" means all that it is registered for) and resources (RFC 8707).
+// ClientCredentials makes a service's own access token, for the scope asked (raw,
+// "" means all it is registered for), and for the resources asked (RFC 8707).
 func (ts *Tokens) ClientCredentials(_ context.Context, c Client, rawScope string, resources []string) (TokenSet, error) {
 	audience, err := ts.audience(c, resources)
 	if err != nil {
@@ -86,7 +86,7 @@ func (ts *Tokens) ClientCredentials(_ context.Context, c Client, rawScope string
 		}
 		if slices.ContainsFunc(scope, func(s string) bool { return slices.Contains(loginScopes, s) }) {
 			return TokenSet{}, oauth("invalid_scope",
-				"client_credentials involves no login: scopes such as openid and profile have no meaning")
+				"nobody logs in with client_credentials: openid, profile and their like have no meaning")
 		}
 	}
 	t := fabric.Token{Kind: fabric.Service, ProjectID: c.ProjectID, ClientID: c.ID, Scope: scope}
@@ -114,7 +114,7 @@ func (ts *Tokens) access(c Client, t *fabric.Token, audience string, authTime ti
 		Claims: t.Claims,
 	}
 	if t.SubscriberID == "" {
-		claims.Subject = c.ID // without a subscriber the client is the subject (RFC 9068, section 2.2)
+		claims.Subject = c.ID // RFC 9068, section 2.2: nobody's token has its client for a subject
 	}
 	return ts.Ring.SignUnique(keys.ES256, typAccess, claims) // by its jti
 }
@@ -129,7 +129,7 @@ func seconds(t time.Time) int64 {
 // skew is how far the clocks of two nodes may be apart.
 const skew = time.Minute
 
-// accessClaims are the claims of RFC 9068, section 2.2, and three of our own.
+// accessClaims are those of RFC 9068, section 2.2, and three of our own.
 type accessClaims struct {
 	Issuer    string   `json:"iss"`
 	Subject   string   `json:"sub"`
@@ -137,7 +137,7 @@ type accessClaims struct {
 	ClientID  string   `json:"client_id"`
 	IssuedAt  int64    `json:"iat"`
 	Expires   int64    `json:"exp"`
-	NotBefore int64    `json:"nbf,omitempty"` // never written, but checked
+	NotBefore int64    `json:"nbf,omitempty"` // we write none, and heed one
 	ID        string   `json:"jti"`
 	Scope     string   `json:"scope,omitempty"`
 	SessionID string   `json:"sid,omitempty"`
@@ -146,10 +146,10 @@ type accessClaims struct {
 	AuthTime  int64    `json:"auth_time,omitempty"`
 	ACR       string   `json:"acr,omitempty"`
 	AMR       []string `json:"amr,omitempty"`
-	Claims    []string `json:"claims,omitempty"` // for userinfo, in addition to those of the scope
+	Claims    []string `json:"claims,omitempty"` // for userinfo, beside those of the scope
 }
 
-// idClaims are the claims of OpenID Connect Core, section 2.
+// idClaims are those of OpenID Connect Core, section 2.
 type idClaims struct {
 	Issuer     string   `json:"iss"`
 	Subject    string   `json:"sub"`
@@ -166,8 +166,7 @@ type idClaims struct {
 	Person
 }
 
-// idToken signs the ID token that accompanies an access token, or stands alone if access
-// is "".
+// idToken signs the ID token that comes with an access token, or alone where that is "".
 func (ts *Tokens) idToken(c Client, g Grant, sub fabric.Subscriber, m minting, access string) (string, error) {
 	now, names, hash := ts.Now(), g.left(g.Claims.IDToken, m.scope), ""
 	sign := ts.Ring.Sign
@@ -185,13 +184,13 @@ func (ts *Tokens) idToken(c Client, g Grant, sub fabric.Subscriber, m minting, a
 	})
 }
 
-// An IDHint is the content of an id_token_hint: a login that may be long ago.
-// [Subjects.SubscriberOf] returns the subscriber that its client means, and
-// [Subjects.SessionOf] the login.
+// An IDHint is what an id_token_hint says: a login of ours, perhaps long ago. Whom
+// its client means by the subject, [Subjects.SubscriberOf] tells, and which login by
+// the sid [Subjects.SessionOf].
 type IDHint struct{ Subject, ClientID, SessionID string }
 
-// OpenIDHint reads an ID token issued here. Its expiry does not matter (OpenID Connect
-// RP-Initiated Logout, section 2); everything else does.
+// OpenIDHint reads an ID token of ours. Its expiry does not matter (OpenID
+// Connect RP-Initiated Logout, section 2); everything else does.
 func (ts *Tokens) OpenIDHint(token string) (IDHint, bool) {
 	payload, ok := ts.Ring.VerifyJWS(token, typID)
 	var c idClaims
@@ -201,8 +200,9 @@ func (ts *Tokens) OpenIDHint(token string) (IDHint, bool) {
 	return IDHint{c.Subject, c.Audience, c.SessionID}, true
 }
 
-// Open checks an access token of this issuer, sealed or JWT, and returns its content.
-// Every failure is problem.Unauthenticated, and so is a token for another audience.
+// Open checks an access token of this issuer, sealed or JWT, and gives
+// what it says. Every failure is problem.Unauthenticated; so is a token for another
+// resource than us.
 func (ts *Tokens) Open(ctx context.Context, raw string) (fabric.Token, error) {
 	t, audience, err := ts.Inspect(ctx, raw)
 	if err == nil && audience != ts.Issuer {
@@ -211,8 +211,8 @@ func (ts *Tokens) Open(ctx context.Context, raw string) (fabric.Token, error) {
 	return t, err
 }
 
-// Inspect is Open for callers that ask about a token or revoke it, but grant nothing for
-// it: the token may be for any resource. It also returns the audience.
+// Inspect is OpenAccessToken for who asks about a token, or ends it, and
+// does not go by it: it may be for any resource.
 func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audience string, err error) {
 	if strings.Contains(raw, "..") { // a JWE with an empty key
 		t, err = ts.Fabric.Tokens.Open(ctx, raw, fabric.SAT, fabric.Service)
@@ -233,7 +233,7 @@ func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audi
 	return t, c.Audience, err
 }
 
-// readAccess checks the claims of a JWT access token, except for its audience.
+// readAccess checks the claims of a JWT access token but for its audience.
 func (ts *Tokens) readAccess(ctx context.Context, c accessClaims) (fabric.Token, error) {
 	now := ts.Now()
 	t := fabric.Token{
@@ -257,15 +257,15 @@ func (ts *Tokens) readAccess(ctx context.Context, c accessClaims) (fabric.Token,
 	if c.Issuer != ts.Issuer || c.Audience == "" || !whole || !timely {
 		return fabric.Token{}, problem.NoCredentials()
 	}
-	// iat counts seconds. A revocation of the subscriber revokes tokens issued before it,
-	// but must not hit the token of a new login in the same second. Older tokens of that
-	// second end with their login.
+	// iat counts seconds. A revocation of the subscriber, which holds for what was
+	// issued before it, must not reach a token of a new login in the same second;
+	// older ones of that second die with their login.
 	check := t
 	check.IssuedAt = t.IssuedAt.Add(time.Second - time.Microsecond)
 	return t, ts.Fabric.Tokens.Check(ctx, check)
 }
 
-// Client returns the client that a token was made for.
+// Client finds the client that a token was made for.
 func (ts *Tokens) Client(ctx context.Context, t fabric.Token) (Client, error) {
 	c, err := ts.clients.Find(ctx, t.ClientID)
 	if errors.Is(err, problem.NotFound) {
@@ -274,14 +274,13 @@ func (ts *Tokens) Client(ctx context.Context, t fabric.Token) (Client, error) {
 	return c, err
 }
 
-// revoke revokes one access token.
+// revoke ends one access token.
 func (ts *Tokens) revoke(ctx context.Context, t fabric.Token) error {
 	return ts.Revocations.Revoke(ctx, revocation.Revocation{Kind: revocation.Token, ID: t.ID,
 		Until: t.ExpiresAt, Expires: t.ExpiresAt})
 }
 
-// Subscriber returns the subscriber that a token speaks for, unless it is disabled by
-// now.
+// Subscriber finds whom a token speaks for, unless it is disabled by now.
 func (ts *Tokens) Subscriber(ctx context.Context, t fabric.Token) (fabric.Subscriber, error) {
 	sub, err := ts.Fabric.Subscribers.Recent(ctx, t.ProjectID, t.SubscriberID)
 	if err != nil {

@@ -15,8 +15,9 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// The page of a subscriber's own account consists of sections. Each has its own template,
-// and a file here with the handlers of its forms and a func in [sections] that fills it in.
+// The page of a subscriber's own account is made of sections. Each has a template of its
+// own, and a file here with the handlers of its forms and a func of [sections] that says
+// what the page shows of it.
 
 // account serves the page of a subscriber's own account.
 type account struct {
@@ -26,20 +27,19 @@ type account struct {
 	logout *logout
 }
 
-// A visit is a subscriber on their own page: the login of the browser, and the
-// subscriber.
+// A visit is a subscriber at its own page: the login of its browser, and who it is.
 type visit struct {
 	idp.Login
 	sub fabric.Subscriber
 }
 
-// A section fills in what the page shows of one part of the account.
+// A section says what the page shows of a part of the account.
 type section func(ac *account, r *http.Request, v visit, page *templates.AccountPage) error
 
-// sections are the sections of the page.
+// sections are those of the page.
 var sections = []section{showProfile, showAddress, showPassword, showFactors, showSessions, showApps, showDisplay}
 
-// showAccount serves GET /account, with project in the query if it matters which.
+// showAccount serves GET /account, with project in the query where it matters which.
 func (ac *account) showAccount(w http.ResponseWriter, r *http.Request) error {
 	projectID, err := ac.project(r, r.URL.Query().Get("project"))
 	if err != nil {
@@ -55,7 +55,7 @@ func (ac *account) showAccount(w http.ResponseWriter, r *http.Request) error {
 	return ac.page(w, r, v, templates.AccountPage{Notice: ac.words(r).Say(notices[r.URL.Query().Get("done")])}, http.StatusOK)
 }
 
-// notices maps each completed change to its message.
+// notices are the sentences of what was done, by the name of it.
 var notices = map[string]string{
 	"profile":  "done.profile",
 	"passkey":  "done.passkey",
@@ -70,8 +70,8 @@ var notices = map[string]string{
 	"app":      "done.app",
 }
 
-// project returns the project whose account is shown: the requested one, otherwise the
-// one where the browser signed in last, otherwise the only one.
+// project returns the project whose account is shown: the one that is asked for,
+// else the one where the browser signed in last, else the only one that there is.
 func (ac *account) project(r *http.Request, asked string) (string, error) {
 	if asked != "" {
 		return asked, nil
@@ -102,8 +102,8 @@ func (ac *account) project(r *http.Request, asked string) (string, error) {
 
 var errWhichAccount = pageError(http.StatusNotFound, "error.account", "error.account-text")
 
-// visitOf returns the visit of the login in use in a project. If there is none, it
-// returns problem.Unauthenticated.
+// visitOf returns the login in use of the browser in a project, and its subscriber;
+// problem.Unauthenticated where there is none.
 func (ac *account) visitOf(r *http.Request, projectID string) (visit, error) {
 	l, err := ac.logins.live(r, projectID)
 	if err != nil {
@@ -116,15 +116,15 @@ func (ac *account) visitOf(r *http.Request, projectID string) (visit, error) {
 	if errors.Is(err, problem.NotFound) {
 		err = problem.NoCredentials()
 	}
-	presentationOf(r).account, presentationOf(r).client.ProjectID = sub.Claims.Locale, projectID
+	mannerOf(r).account, mannerOf(r).client.ProjectID = sub.Claims.Locale, projectID
 	return visit{l.all[0], sub}, err
 }
 
-// logIn leads to a login and from there to the account. With again it is a new login of
-// that visit's subscriber, who is signed in but whose login is too old.
+// logIn leads to a login, and from there to the account. With again it is a login
+// of that visit's subscriber who is signed in, but not lately enough.
 func (ac *account) logIn(w http.ResponseWriter, r *http.Request, projectID string, again *visit) error {
 	if err := ac.Limits.PassNetwork(r.Context(), limit.AuthorizePerNetwork, web.Network(r)); err != nil {
-		return err // the request is kept until its login is done, so it counts as one
+		return err // it is kept until the login is done, as those of clients are
 	}
 	req, c, err := ac.Requests.ForAccount(r.Context(), projectID)
 	if errors.Is(err, problem.NotFound) {
@@ -139,7 +139,7 @@ func (ac *account) logIn(w http.ResponseWriter, r *http.Request, projectID strin
 	return ac.flow.proceed(w, r, c, req)
 }
 
-// page shows the page, starting from what is filled in already.
+// page shows the page: what is in it already, and what the sections have to say.
 func (ac *account) page(w http.ResponseWriter, r *http.Request, v visit, page templates.AccountPage, status int) error {
 	page.Project, page.Token, page.Name, page.Email = v.ProjectID, ac.formToken(v.Login), cmp.Or(v.sub.FullName(), v.sub.Email, ac.words(r).Say("account.title")), v.sub.Email
 	may, err := ac.mayChange(r, v)
@@ -155,10 +155,10 @@ func (ac *account) page(w http.ResponseWriter, r *http.Request, v visit, page te
 	return ac.write(w, r, page, templates.Options{Status: status, Scripts: true, Isolated: true})
 }
 
-// An accountHandler serves a form of the page for the visit that it belongs to.
+// An accountHandler serves a form of the page, for the visit that it belongs to.
 type accountHandler func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error
 
-// form checks that a form was on the page shown to this login, and then serves it.
+// form lets forms through that the page had, for the login that it was shown to.
 func (ac *account) form(serve accountHandler) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		form, err := postForm(w, r)
@@ -182,16 +182,15 @@ func (ac *account) form(serve accountHandler) func(http.ResponseWriter, *http.Re
 // lately is how long after its login somebody may change how it signs in.
 const lately = 10 * time.Minute
 
-// mayChange reports whether a login may change how its subscriber signs in: it is recent
-// and owes no second factor.
+// mayChange reports whether a login may change how its subscriber signs in: if it is not
+// old, and owes no second factor.
 func (ac *account) mayChange(r *http.Request, v visit) (bool, error) {
 	owes, err := ac.owesFactor(r, v)
 	return ac.isRecent(v.Login) && !owes, err
 }
 
-// owesFactor reports whether a login has shown no second factor although there is one by
-// now. Somebody who knew the password before and is still signed in with it has no more
-// than the password.
+// owesFactor reports whether a login has shown no second factor where there is one by now:
+// who knew the password before, and is signed in by it, has no more than the password.
 func (ac *account) owesFactor(r *http.Request, v visit) (bool, error) {
 	if v.TwoFactors() {
 		return false, nil
@@ -200,9 +199,9 @@ func (ac *account) owesFactor(r *http.Request, v visit) (bool, error) {
 	return set.Any(), err
 }
 
-// sensitive is form for changes to how a subscriber signs in. If the login may not make
-// them, the subscriber must sign in again: a browser left open must not let somebody else
-// take the account over.
+// sensitive lets a form through if the login may change how its subscriber signs in, else it
+// has the subscriber sign in again: a browser that was left open must not become somebody
+// else's account.
 func (ac *account) sensitive(serve accountHandler) func(http.ResponseWriter, *http.Request) error {
 	return ac.form(func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 		may, err := ac.mayChange(r, v)
@@ -221,10 +220,10 @@ func (ac *account) signInAgain(w http.ResponseWriter, r *http.Request, v visit, 
 	return ac.logIn(w, r, v.ProjectID, &v)
 }
 
-// accountURL returns the address of the account page in a project.
+// accountURL is where the page of a project's subscribers is.
 func accountURL(projectID string) string { return "/account?project=" + url.QueryEscape(projectID) }
 
-// backToAccount redirects to the page, which reports what was done.
+// backToAccount leads to the page, which says what was done.
 func backToAccount(w http.ResponseWriter, v visit, done string) error {
 	seeOther(w, accountURL(v.ProjectID)+"&done="+done)
 	return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// showFactors lists the factors, and begins a passkey that may be added.
+// showFactors tells which factors there are, and begins a passkey that may be added.
 func showFactors(ac *account, r *http.Request, v visit, page *templates.AccountPage) error {
 	if ac.Factors == nil {
 		return nil
@@ -85,7 +85,7 @@ func (ac *account) renamePasskey(w http.ResponseWriter, r *http.Request, v visit
 	return backToAccount(w, v, "renamed")
 }
 
-// beginApp serves POST /account/app. It shows what an authenticator app scans.
+// beginApp serves POST /account/app: it shows what an authenticator app scans.
 func (ac *account) beginApp(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
 	return ac.appPage(w, r, v, "", http.StatusOK)
 }
@@ -168,8 +168,8 @@ func (ac *account) newCodes(w http.ResponseWriter, r *http.Request, v visit, _ u
 	return ac.codesPage(w, r, v, codes, "codes")
 }
 
-// removeFactor serves POST /account/factors/remove. The last passkey of a subscriber
-// without a password stays, since nothing else lets them in.
+// removeFactor serves POST /account/factors/remove. The last passkey of somebody without
+// a password stays: nothing else lets them in.
 func (ac *account) removeFactor(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 	if ac.Factors == nil {
 		return errForm

@@ -14,9 +14,8 @@ func showPassword(ac *account, r *http.Request, v visit, page *templates.Account
 	return nil
 }
 
-// changePassword serves POST /account/password. A subscriber with a password must know
-// it. A subscriber without one must have signed in recently. A subscriber with a second
-// factor must have shown it.
+// changePassword serves POST /account/password. Who has a password shows that it knows
+// it; who has none must have signed in lately, and who has a second factor, with that.
 func (ac *account) changePassword(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 	owes, err := ac.owesFactor(r, v)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// maxQuery is the maximum size of the parameters of an authorization request.
+// maxQuery bounds the parameters of an authorization request.
 const maxQuery = 16 << 10
 
-// authorizePath is where authorization requests start.
+// authorizePath is where authorization requests begin.
 const authorizePath = "/login/oauth/authorize"
 
 // flow takes an authorization request from its parameters to its answer.
@@ -79,8 +79,9 @@ func (f *flow) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// checkParams rejects repeated parameters (RFC 6749, section 3.1) and values that are not
-// text. state and password may contain any UTF-8.
+// checkParams refuses a parameter that is there twice (RFC 6749, section 3.1),
+// and values that are not text. state and password may be anything that UTF-8
+// can write.
 func checkParams(v url.Values) error {
 	for name, values := range v {
 		if len(values) > 1 && name != "resource" {
@@ -96,8 +97,8 @@ func checkParams(v url.Values) error {
 	return nil
 }
 
-// findClient returns the client, and proves that the redirect URI is its own. Until then
-// nothing may be redirected: errors are pages (RFC 9700, section 4.11).
+// findClient finds the client and proves that the redirect URI is its own.
+// Until then nothing may be redirected: errors are pages (RFC 9700, section 4.11).
 func (f *flow) findClient(r *http.Request, v url.Values) (idp.Client, error) {
 	for _, name := range []string{"client_id", "redirect_uri"} {
 		if n := len(v[name]); n != 1 {
@@ -117,8 +118,8 @@ func (f *flow) findClient(r *http.Request, v url.Values) (idp.Client, error) {
 	return c, nil
 }
 
-// proceed answers a request from a live login of the browser, or redirects to the page
-// that is needed first. The package comment draws it.
+// proceed answers a request from a live login of the browser, or leads to the page
+// that is missing.
 func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest) error {
 	l, err := f.logins.live(r, c.ProjectID)
 	if err != nil {
@@ -165,14 +166,14 @@ func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req
 // The errors of prompt=none (OpenID Connect Core, section 3.1.2.6).
 var (
 	errSelectionRequired = &problem.Error{Kind: problem.Invalid, Code: "account_selection_required",
-		Message: "several accounts are signed in, and none was chosen"}
+		Message: "several may sign in, and none was chosen"}
 	errLoginRequired = &problem.Error{Kind: problem.Invalid, Code: "login_required",
 		Message: "nobody is signed in, or not recently enough, or not by the factors that are needed"}
 	errConsentRequired = &problem.Error{Kind: problem.Invalid, Code: "consent_required",
 		Message: "the subscriber has not agreed to these scopes"}
 )
 
-// suspend keeps the request, bound to this browser, and redirects to one of our pages.
+// suspend keeps the request, bound to this browser, and leads to a page of ours.
 func (f *flow) suspend(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, path string) error {
 	req.Browser = session.Digest(f.cookies.Flow(w, r))
 	if err := f.Requests.Suspend(r.Context(), req); err != nil {
@@ -180,15 +181,15 @@ func (f *flow) suspend(w http.ResponseWriter, r *http.Request, c idp.Client, req
 	}
 	f.rememberStart(w, r, req.ID)
 	to := path + "?id=" + url.QueryEscape(req.ID)
-	if r.Method == http.MethodGet && r.URL.Query().Has(restartParam) {
+	if r.Method == http.MethodGet && r.URL.Query().Has(againParam) {
 		to += "&again"
 	}
 	seeOther(w, to)
 	return nil
 }
 
-// seeOther redirects with 303, so that a browser that has just posted a password requests
-// the next page without it (RFC 9700, section 4.12).
+// seeOther redirects by 303, so that a browser which has just posted a password
+// gets the next page without it (RFC 9700, section 4.12).
 func seeOther(w http.ResponseWriter, to string) {
 	web.NoStore(w)
 	w.Header().Set("Referrer-Policy", "no-referrer")

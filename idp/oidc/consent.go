@@ -20,13 +20,13 @@ type consentPages struct {
 	logins *browserLogins
 }
 
-// explained are the rights that have a second sentence, which explains them.
+// explained are the rights that have a sentence more in words: what it means.
 var explained = []string{"openid", "profile", "offline_access", "Voice"}
 
-// told are the rights that have words of their own.
+// told are the rights that have words.
 var told = append([]string{"email", "address", "phone", "Messaging", "Video", "Fax"}, explained...)
 
-// meaningOf describes a right in plain words.
+// meaningOf tells a right in plain words.
 func meaningOf(say *words.Words, scope string) templates.Scope {
 	switch {
 	case slices.Contains(explained, scope):
@@ -53,7 +53,7 @@ func (cp *consentPages) showConsent(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return fmt.Errorf("finding subscriber: %w", err)
 	}
-	presentationOf(r).account = sub.Claims.Locale
+	mannerOf(r).account = sub.Claims.Locale
 	page := templates.Consent{ID: req.ID, App: cp.appName(r, c, req), Host: req.Host(), Email: sub.Email,
 		Login: session.Digest(s.ID)}
 	for _, scope := range req.Rights() {
@@ -69,14 +69,14 @@ func (cp *consentPages) showConsent(w http.ResponseWriter, r *http.Request) erro
 	return cp.write(w, r, page, templates.Options{FormAction: formAction(req.RedirectURI)})
 }
 
-// givesFabric reports whether the client gets a fabric token. Such a token acts as its
-// subscriber in the fabric and reveals who that is, whatever its scopes: people agree to
-// that, too.
+// givesFabric reports whether what a client gets is a fabric token, which acts as its
+// subscriber in the fabric and tells who that is, by whatever scopes it came: people agree to
+// it with these.
 func givesFabric(c idp.Client, req idp.AuthRequest) bool {
 	return c.AccessToken == idp.FabricToken && req.ResponseType != idp.ResponseIDToken
 }
 
-// answerConsent serves POST /consent, the form of the consent page.
+// answerConsent serves POST /consent: the form of the consent page.
 func (cp *consentPages) answerConsent(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := cp.requestForm(w, r)
 	if err != nil {
@@ -87,7 +87,7 @@ func (cp *consentPages) answerConsent(w http.ResponseWriter, r *http.Request) er
 		return err
 	}
 	if form.Get("login") != session.Digest(s.ID) {
-		return errStale // another person has signed in since the page was shown
+		return errStale // somebody else has signed in since the page was shown
 	}
 	switch form.Get("answer") {
 	case "allow":
@@ -112,8 +112,7 @@ func (cp *consentPages) answerConsent(w http.ResponseWriter, r *http.Request) er
 	return badRequest("error.answer")
 }
 
-// consentingLogin returns the login that answers a suspended request. It is an error if
-// the login still needs a second factor, since the page is not shown before that.
+// consentingLogin returns the login that answers for a suspended request.
 func (cp *consentPages) consentingLogin(r *http.Request, c idp.Client, req idp.AuthRequest) (idp.Login, error) {
 	l, err := cp.logins.live(r, c.ProjectID)
 	s, ok := l.answering(req)
@@ -125,7 +124,7 @@ func (cp *consentPages) consentingLogin(r *http.Request, c idp.Client, req idp.A
 	}
 	page, err := cp.flow.factorPageFor(r, c, req, s)
 	if err == nil && page != "" {
-		err = errStale
+		err = errStale // the page is not shown before two factors are, where they are needed
 	}
 	return s, err
 }

@@ -36,14 +36,14 @@ func (s *server) DeviceAuthorization(ctx context.Context, r *op.ClientRequest[oi
 	}), nil
 }
 
-// showDevice serves GET /device. With user_code in the query it is the link that a device
-// shows as a QR code (RFC 8628, section 3.3.1), which only fills the code in.
+// showDevice serves GET /device, or with user_code in the query the link that a device
+// shows as a picture (RFC 8628, section 3.3.1): it fills the code in, no more.
 func (dp *devicePages) showDevice(w http.ResponseWriter, r *http.Request) error {
 	code, _ := idp.ReadUserCode(r.URL.Query().Get("user_code"))
 	return dp.write(w, r, templates.Device{Token: dp.pageToken(w, r), Code: code}, templates.Options{})
 }
 
-// enterUserCode serves POST /device, the form of that page.
+// enterUserCode serves POST /device: the form of that page.
 func (dp *devicePages) enterUserCode(w http.ResponseWriter, r *http.Request) error {
 	form, err := dp.pageForm(w, r)
 	if err != nil {
@@ -76,9 +76,9 @@ func (cp *consentPages) devicePage(w http.ResponseWriter, r *http.Request, req i
 	return cp.write(w, r, templates.DeviceConsent{Consent: page, UserCode: code}, templates.Options{})
 }
 
-// signInDevice answers the device of a request from a login. The device itself decides
-// that only the first of several answers counts. The request is dropped afterwards, so
-// that an answer that failed on a store error can be given again.
+// signInDevice answers the device of a request from a login. Of several answers the
+// first counts, which the device itself decides: the request is dropped after it, so
+// that an answer which met an error of the store can be given again.
 func (f *flow) signInDevice(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) error {
 	if err := f.Devices.SignIn(r.Context(), req, s); err != nil {
 		return stale(err)
@@ -95,15 +95,15 @@ func (f *flow) denyDevice(w http.ResponseWriter, r *http.Request, c idp.Client, 
 	return f.write(w, r, templates.DeviceDone{App: f.appName(r, c, req), Denied: true}, templates.Options{})
 }
 
-// dropAnswered drops the request of a device that was answered. If that fails, the
-// request expires by itself and is harmless: the device takes no second answer.
+// dropAnswered forgets the request of a device that was answered. Where that fails the
+// request expires, and means nothing: the device takes no second answer.
 func (f *flow) dropAnswered(r *http.Request, req idp.AuthRequest) {
 	if err := f.Requests.Drop(r.Context(), req); err != nil && !errors.Is(err, problem.NotFound) {
 		web.LogInternal(r, f.log, err)
 	}
 }
 
-// stale returns errStale if a device no longer waits.
+// stale is the answer where a device waits no more.
 func stale(err error) error {
 	if errors.Is(err, problem.NotFound) {
 		return errStale

@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// cacheFor is how long clients may cache the discovery document.
+// cacheFor is how long clients may keep discovery without asking.
 const cacheFor = 5 * time.Minute
 
 // metadata is the discovery document (OpenID Connect Discovery, section 3; RFC

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// An enrolment is a request whose login needs a factor that its subscriber does not have
-// yet, and sets one up first.
+// An enrolment is a request whose login has to prove more than its subscriber can: it
+// sets a factor up first.
 type enrolment struct {
 	req idp.AuthRequest
 	c   idp.Client
@@ -20,9 +20,9 @@ type enrolment struct {
 	sub fabric.Subscriber
 }
 
-// enrolmentOf returns the enrolment of a request. over reports that the login must start
-// over: it has ended, or it is too old, and whoever uses the browser now must not become
-// part of the account.
+// enrolmentOf returns the enrolment of a request. over says that the login
+// begins anew: it is not there any more, or it is old, and whoever holds the browser now
+// must not become part of the account.
 func (fp *factorPages) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.Client) (e enrolment, over bool, err error) {
 	e.req, e.c = req, c
 	l, err := fp.logins.live(r, e.c.ProjectID)
@@ -39,14 +39,14 @@ func (fp *factorPages) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.C
 		return e, false, err
 	}
 	if page != enrolPage {
-		return e, false, errStale // there is a factor by now, or none is needed
+		return e, false, errStale // there is a factor now, or none is needed
 	}
 	e.sub, err = fp.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)
-	presentationOf(r).account = e.sub.Claims.Locale
+	mannerOf(r).account = e.sub.Claims.Locale
 	return e, false, err
 }
 
-// flow names the set-up, which must be finished under the same name.
+// flow names what a set-up must end in.
 func (e enrolment) flow() string { return enrolFlow(e.s) }
 
 func enrolFlow(s idp.Login) string { return "enrol " + s.ID }
@@ -62,7 +62,7 @@ func (fp *factorPages) showEnrol(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if over {
-		return backToLogin(w, e.req)
+		return beginAnew(w, e.req)
 	}
 	return fp.enrolPage(w, r, e, templates.Enrol{}, http.StatusOK)
 }
@@ -87,7 +87,7 @@ func (fp *factorPages) enrolPage(w http.ResponseWriter, r *http.Request, e enrol
 		Scripts: true})
 }
 
-// appForm begins the set-up of an authenticator app, or continues it.
+// appForm begins the set-up of an authenticator app, or goes on with it.
 func (pg *pages) appForm(r *http.Request, s idp.Login, sub fabric.Subscriber, fault string) (templates.AppForm, error) {
 	project, err := pg.Fabric.Projects.Find(r.Context(), s.ProjectID)
 	if err != nil {
@@ -101,7 +101,7 @@ func (pg *pages) appForm(r *http.Request, s idp.Login, sub fabric.Subscriber, fa
 	return templates.NewAppForm(begun.Secret, begun.DataURL(), begun.URL, fault), nil
 }
 
-// nameOf returns the name that devices show for an account.
+// nameOf is what devices call an account.
 func nameOf(sub fabric.Subscriber) string {
 	if sub.Email != "" {
 		return sub.Email
@@ -109,7 +109,7 @@ func nameOf(sub fabric.Subscriber) string {
 	return sub.Title()
 }
 
-// enrolApp serves POST /login/enrol, with the first code of an authenticator app.
+// enrolApp serves POST /login/enrol: the first code of an authenticator app.
 func (fp *factorPages) enrolApp(w http.ResponseWriter, r *http.Request) error {
 	return fp.enrol(w, r, func(e enrolment, form url.Values) ([]string, templates.Enrol, error) {
 		err := fp.Factors.ConfirmTOTP(r.Context(), idp.OwnerOf(e.s.SubscriberID), true, e.flow(), form.Get("code"))
@@ -118,7 +118,7 @@ func (fp *factorPages) enrolApp(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// enrolPasskey serves POST /login/enrol/passkey, with a passkey created on the page.
+// enrolPasskey serves POST /login/enrol/passkey: a passkey that was made on the page.
 func (fp *factorPages) enrolPasskey(w http.ResponseWriter, r *http.Request) error {
 	return fp.enrol(w, r, func(e enrolment, form url.Values) ([]string, templates.Enrol, error) {
 		key, err := fp.Factors.CreatePasskey(r.Context(), idp.OwnerOf(e.s.SubscriberID), true, e.flow(),
@@ -128,8 +128,8 @@ func (fp *factorPages) enrolPasskey(w http.ResponseWriter, r *http.Request) erro
 	})
 }
 
-// enrol sets a factor up, raises the login with it, and shows recovery codes if there are
-// none yet.
+// enrol sets a factor up, raises the login by it, and shows recovery codes where there
+// are none yet.
 func (fp *factorPages) enrol(w http.ResponseWriter, r *http.Request, set func(enrolment, url.Values) (amr []string, faulty templates.Enrol, err error)) error {
 	form, req, c, err := fp.requestForm(w, r)
 	if err != nil {
@@ -140,7 +140,7 @@ func (fp *factorPages) enrol(w http.ResponseWriter, r *http.Request, set func(en
 		return err
 	}
 	if over {
-		return backToLogin(w, e.req)
+		return beginAnew(w, e.req)
 	}
 	amr, faulty, err := set(e, form)
 	if errors.Is(err, factor.ErrNotFirst) {
@@ -174,7 +174,7 @@ func (fp *factorPages) enrol(w http.ResponseWriter, r *http.Request, set func(en
 	return fp.write(w, r, page, templates.Options{FormAction: formAction(e.req.RedirectURI), Scripts: true})
 }
 
-// continueLogin serves POST /login/continue, after the recovery codes were shown.
+// continueLogin serves POST /login/continue: the codes were seen.
 func (fp *factorPages) continueLogin(w http.ResponseWriter, r *http.Request) error {
 	_, req, c, err := fp.requestForm(w, r)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// introspect serves POST /oauth/introspect (RFC 7662). Resource servers may call it for
-// every request they get, and the library's path there costs more than the answer.
+// introspect serves POST /oauth/introspect (RFC 7662). Resource servers may ask it for
+// each request they get, and the library's way there costs more than the answer.
 func (s *server) introspect(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials) {
 	answer, err := s.about(r, cc)
 	if err != nil {
@@ -26,8 +26,7 @@ func (s *server) introspect(w http.ResponseWriter, r *http.Request, cc *op.Clien
 	}
 }
 
-// about returns what a client may know about a token: everything about its own, nothing
-// about others.
+// about tells a client about its own tokens, and nothing of any other.
 func (s *server) about(r *http.Request, cc *op.ClientCredentials) (introspection, error) {
 	ctx := r.Context()
 	if cc.ClientSecret == "" && cc.ClientAssertion == "" {

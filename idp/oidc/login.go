@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// maxForm is the maximum size of forms on our own pages.
+// maxForm bounds the forms of our own pages.
 const maxForm = 16 << 10
 
 // signIn serves the pages where people log in.
@@ -46,14 +46,14 @@ func (si *signIn) loginPage(w http.ResponseWriter, r *http.Request, c idp.Client
 		Scripts: p.Passkey.Options != ""})
 }
 
-// logIn serves POST /login, the form of the login page.
+// logIn serves POST /login: the form of the login page.
 func (si *signIn) logIn(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := si.requestForm(w, r)
 	if err != nil {
 		return err
 	}
 	email := form.Get("username")
-	if form.Get("forgot") != "" { // keeps the email, ignores the password
+	if form.Get("forgot") != "" { // with the e-mail, and without looking at the password
 		req.LoginHint = shortened(email)
 		return si.flow.suspend(w, r, c, req, "/forgot")
 	}
@@ -78,10 +78,10 @@ func (si *signIn) logIn(w http.ResponseWriter, r *http.Request) error {
 }
 
 var errOther = &problem.Error{Kind: problem.Invalid, Code: "login_required",
-	Message: "another person signed in than the request means"}
+	Message: "somebody else signed in than the request means"}
 
-// afterLogin asks for consent if needed, otherwise answers the client. If another person
-// signed in than the client meant, the client gets an error and nothing else (OpenID
+// afterLogin asks for consent if it must, else answers the client. Where somebody
+// else signed in than the client meant, it is told so and gets nothing (OpenID
 // Connect Core, section 3.1.2.1).
 func (f *flow) afterLogin(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) error {
 	if !req.Means(s) {
@@ -116,7 +116,7 @@ func (f *flow) answer(w http.ResponseWriter, r *http.Request, c idp.Client, req 
 	return f.grant(w, r, c, req, s)
 }
 
-// drop ends a suspended request. The first of several answers counts.
+// drop ends a suspended request: of several answers the first counts.
 func (f *flow) drop(w http.ResponseWriter, r *http.Request, req idp.AuthRequest) error {
 	f.forgetStart(w, r)
 	err := f.Requests.Drop(r.Context(), req)
@@ -126,12 +126,12 @@ func (f *flow) drop(w http.ResponseWriter, r *http.Request, req idp.AuthRequest)
 	return err
 }
 
-// resume returns the request that a page belongs to.
+// resume finds the request that a page belongs to.
 func (pg *pages) resume(r *http.Request, id string) (idp.AuthRequest, idp.Client, error) {
 	req, c, err := pg.Requests.Resume(r.Context(), id, pg.cookies.FlowOf(r))
 	switch {
 	case errors.Is(err, problem.NotFound):
-		err = errRequestGone
+		err = errGone
 	case errors.Is(err, problem.Forbidden):
 		err = errStale
 	}
@@ -139,7 +139,7 @@ func (pg *pages) resume(r *http.Request, id string) (idp.AuthRequest, idp.Client
 	return req, c, err
 }
 
-// postForm reads a form in the body, with each field at most once.
+// postForm reads the body's form, each field once.
 func postForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	if web.Encoded(r) {
 		return nil, pageError(http.StatusUnsupportedMediaType, "error.unreadable", "error.compressed")
@@ -154,7 +154,7 @@ func postForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	return r.PostForm, nil
 }
 
-// visitor describes the browser of r.
+// visitor tells of the browser of r.
 func (pg *pages) visitor(r *http.Request) idp.Visitor {
 	return idp.Visitor{UserAgent: strings.ToValidUTF8(r.UserAgent(), ""), Address: web.Address(r),
 		Mark: pg.browserMark(r), Network: web.Network(r), Device: pg.cookies.Device(r)}
@@ -173,8 +173,8 @@ func (pg *pages) appName(r *http.Request, c idp.Client, req idp.AuthRequest) str
 	return req.Host()
 }
 
-// formAction returns the scheme that the response to a form redirects to. Browsers apply
-// the policy to redirects, too, and the client may redirect further.
+// formAction returns the scheme that a form's answer redirects to: browsers apply
+// the policy to redirects too, and the client may redirect further.
 func formAction(redirectURI string) []string {
 	scheme, _, found := strings.Cut(redirectURI, ":")
 	if !found {

@@ -1,45 +1,12 @@
-// Package oidc speaks OpenID Connect and OAuth 2 over HTTP for the identity provider: it
-// reads requests, shows pages, and answers with tokens and errors. The rules are in
-// package idp.
+// Package oidc speaks OpenID Connect and OAuth 2 over HTTP for the identity
+// provider: it reads requests, shows pages, answers with tokens and errors. The
+// rules are in package idp.
 //
-// # What the library serves
-//
-// Three things stand on zitadel/oidc's op.Server, behind a stricter reading of the form
-// (see server.strict): POST /oauth/device_authorization, POST /oauth/revoke, and the
-// refusal of unsupported grants at POST /oauth/token. The library also writes OAuth
-// errors and has the types of the discovery document. Everything else is served here,
-// because the library does it in another way than the standards ask, or at a cost that
-// is felt: authorization, the pages, the supported grants, introspection, userinfo,
-// discovery and logout.
-//
-// # Authorization
-//
-// An authorization request, a device's code and the way to the account page all take the
-// same steps, in flow.proceed:
-//
-//	/login/oauth/authorize, /device, /account
-//	      |
-//	      v
-//	prompt=create? ---- yes -----------------> /register, mail, /welcome ---+
-//	      | no                                                              |
-//	      v                                                                 |
-//	login that answers? no, one can be chosen -> /accounts -----------------+
-//	      |             no ------------------> /login, /login/factor -------+
-//	      | yes                                                             |
-//	      v    <------------------------------------------------------------+
-//	second factor? ---- needed, there is one -> /login/factor --> back here
-//	      |             needed, there is none -> /login/enrol --> back here
-//	      | enough
-//	      v
-//	consent? ---------- missing -------------> /consent -- denied --> access_denied
-//	      |                                       | allowed
-//	      v                                       v
-//	code or ID token to the redirect URI, device signed in, or /account
-//
-// Before a page is shown, flow.suspend keeps the request for this browser. After it,
-// flow.afterLogin takes the remaining steps, and flow.drop makes sure that the request is
-// answered once. With prompt=none no page is shown; the client gets
-// account_selection_required, login_required or consent_required instead.
+// The device authorization and revocation endpoints, and what refuses grants that
+// there are not, stand on zitadel/oidc's Server, with a stricter reading of requests in
+// front of it; what the library does not do the way the standards ask, or at a cost
+// that is felt, is served here: authorize, login, consent, token, introspection,
+// userinfo, logout.
 package oidc
 
 import (
@@ -193,11 +160,9 @@ func (a *API) mount(mux web.Mux) {
 		Token: op.NewEndpoint(tokenPath), Revocation: op.NewEndpoint(revokePath),
 		DeviceAuthorization: op.NewEndpoint(devicePath),
 	}, op.WithServerCORSOptions(nil))
-	page := func(pattern string, h web.Handler) {
-		mux.Handle(pattern, withPresentation(web.Handle(h, pg.writePage)))
-	}
+	page := func(pattern string, h web.Handler) { mux.Handle(pattern, mannered(web.Handle(h, pg.writePage))) }
 	own := func(pattern string, h web.Handler) {
-		mux.Handle(pattern, withPresentation(pg.sameOrigin(web.Handle(h, pg.writePage))))
+		mux.Handle(pattern, mannered(pg.sameOrigin(web.Handle(h, pg.writePage))))
 	}
 	anyOrigin := func(path string, h http.Handler, methods ...string) {
 		mux.Handle(path, web.AnyOrigin(h, methods...))

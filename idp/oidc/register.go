@@ -41,8 +41,8 @@ func (rp *registrationPages) registerPage(w http.ResponseWriter, r *http.Request
 	return rp.write(w, r, page, templates.Options{Status: status})
 }
 
-// register serves POST /register, the form of that page. It does the same, and answers
-// the same, for every address.
+// register serves POST /register: the form of that page. The answer, and what is done
+// for it, is the same for every address.
 func (rp *registrationPages) register(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := rp.requestForm(w, r)
 	if err != nil {
@@ -71,8 +71,8 @@ func (rp *registrationPages) register(w http.ResponseWriter, r *http.Request) er
 	return rp.write(w, r, registrationSent(rp.words(r), rp.mailbox), templates.Options{})
 }
 
-// waiting returns the request in which a link was asked for, if it began in this browser
-// and still waits.
+// waiting returns the request that a link was asked for in, if this is its browser and it
+// waits still.
 func (rp *registrationPages) waiting(r *http.Request, l idp.Link) (idp.AuthRequest, idp.Client, error) {
 	req, c, err := rp.Requests.Resume(r.Context(), l.Request, rp.cookies.FlowOf(r))
 	if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Forbidden) {
@@ -92,8 +92,8 @@ func (rp *registrationPages) showWelcome(w http.ResponseWriter, r *http.Request)
 	return rp.welcomePage(w, r, l, token, "", http.StatusOK)
 }
 
-// welcomePage asks to confirm the account in the browser where its password was typed.
-// Elsewhere it asks for another password.
+// welcomePage asks whether the account shall be made where its password was typed, and
+// elsewhere for another password.
 func (rp *registrationPages) welcomePage(w http.ResponseWriter, r *http.Request, l idp.Link, token, wrong string, status int) error {
 	req, _, err := rp.waiting(r, l)
 	if err != nil {
@@ -114,8 +114,8 @@ func (rp *registrationPages) welcomePage(w http.ResponseWriter, r *http.Request,
 	return rp.write(w, r, page, o)
 }
 
-// welcome serves POST /welcome, the form of that page, which uses the link up and creates
-// the account. In the browser that asked for it, the request continues, signed in.
+// welcome serves POST /welcome: the form of that page, which uses the link up and makes
+// the account. In the browser that asked for it the request goes on, signed in.
 func (rp *registrationPages) welcome(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {

@@ -16,9 +16,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A server answers the requests that zitadel/oidc's Server has parsed, and those of the
-// token and introspection endpoints. Grants that are not among its granters are rejected
-// by the embedded op.UnimplementedServer.
+// A server answers what zitadel/oidc's Server has parsed. What it does not
+// define is refused: of grants all but its granters.
 type server struct {
 	op.UnimplementedServer
 	*core
@@ -27,9 +26,9 @@ type server struct {
 var _ op.Server = (*server)(nil)
 
 var errClient = &problem.Error{Kind: problem.Unauthenticated, Code: "invalid_client",
-	Message: "the client is unknown, or did not authenticate in the way it is registered for"}
+	Message: "the client is not known, or did not authenticate in the way it is registered for"}
 
-// VerifyClient authenticates a client by the method that it is registered for.
+// VerifyClient authenticates a client by the one method it is registered for.
 func (s *server) VerifyClient(ctx context.Context, r *op.Request[op.ClientCredentials]) (op.Client, error) {
 	c, err := s.verifyClient(ctx, r.Header, r.Data)
 	if err != nil {
@@ -64,15 +63,15 @@ func (s *server) verifyClient(ctx context.Context, h http.Header, cc *op.ClientC
 	return c, nil
 }
 
-// audiences are the audiences by which an assertion may mean us: the issuer first, as in
-// RFC 7523, section 3 and its revision, or an endpoint.
+// audiences are the names by which an assertion may mean us: the issuer first, as
+// RFC 7523, section 3 and its revision would have it, or an endpoint that it is for.
 func (s *server) audiences() []string {
 	return []string{s.Issuer, s.authURL + tokenPath, s.authURL + devicePath, s.authURL + introspectPath,
 		s.authURL + revokePath}
 }
 
-// Revocation serves RFC 7009. Tokens of other clients and invalid tokens get the same
-// answer as valid ones; a revocation that could not be written is an error.
+// Revocation serves RFC 7009. A token that is not the client's, or none at all,
+// is answered alike; a revocation that could not be written is an error.
 func (s *server) Revocation(ctx context.Context, r *op.ClientRequest[oidc.RevocationRequest]) (*op.Response, error) {
 	err := s.Grants.RevokeToken(ctx, registered(r.Client), r.Data.Token)
 	if err != nil && problem.First(err) == nil {
@@ -86,7 +85,7 @@ func (s *server) Revocation(ctx context.Context, r *op.ClientRequest[oidc.Revoca
 	return op.NewResponse(nil), nil
 }
 
-// status returns an error as one of RFC 6749, section 5.2, with its status.
+// status turns an error into one of RFC 6749, section 5.2 with its status.
 func (s *server) status(ctx context.Context, err error) error {
 	p := problem.First(err)
 	switch {
@@ -95,7 +94,7 @@ func (s *server) status(ctx context.Context, err error) error {
 		return op.NewStatusError(oauthError("server_error", "something went wrong here"),
 			http.StatusInternalServerError)
 	case p.Kind == problem.Unavailable:
-		if error(p) != err { // otherwise there is no more to log
+		if error(p) != err { // which says all there is
 			s.log.ErrorContext(ctx, "unavailable", "request_id", web.RequestID(ctx), "error", err)
 		}
 		return op.NewStatusError(oauthError("temporarily_unavailable", p.Message), http.StatusServiceUnavailable)
@@ -116,8 +115,8 @@ func oauthError(code, text string) *oidc.Error {
 // assign sets a string of a type that the library does not export.
 func assign[T ~string](to *T, s string) { *to = T(s) }
 
-// A client is a registered client in the form that the library needs. The library uses
-// three of its methods.
+// A client is a registered client in the shape that the library asks for. Of all
+// its methods the library uses three.
 type client struct{ idp.Client }
 
 var _ op.Client = client{}

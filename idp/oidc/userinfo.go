@@ -17,7 +17,7 @@ import (
 // userinfo serves the userinfo endpoint.
 type userinfo struct{ *core }
 
-// errScope is the answer to a valid token without the scope openid.
+// errScope is the answer to a token that is good, but not for this.
 var errScope = &problem.Error{Kind: problem.Forbidden, Code: "insufficient_scope",
 	Message: "the access token does not have the scope openid"}
 
@@ -58,8 +58,8 @@ func (u *userinfo) serve(w http.ResponseWriter, r *http.Request) error {
 	return web.JSON(w, http.StatusOK, claims)
 }
 
-// serveSigned answers with a JWT (OpenID Connect Core, section 5.3.2). It has no exp and
-// therefore cannot pass for an ID token, although the same keys sign both.
+// serveSigned answers with a JWT (OpenID Connect Core, section 5.3.2). It has no
+// exp, which an ID token has: so it is none, though the same keys have signed it.
 func (u *userinfo) serveSigned(w http.ResponseWriter, c idp.Client, claims userClaims) error {
 	token, err := u.Ring.Sign(c.UserinfoAlg, "JWT", struct {
 		Issuer   string `json:"iss"`
@@ -75,8 +75,8 @@ func (u *userinfo) serveSigned(w http.ResponseWriter, c idp.Client, claims userC
 	return nil
 }
 
-// bearer returns the token in the header or in a form (RFC 6750, sections 2.1 and 2.2),
-// never one in the query.
+// bearer returns the token of the header, or of a form (RFC 6750, sections 2.1 and
+// 2.2), never of the query.
 func bearer(w http.ResponseWriter, r *http.Request) (string, error) {
 	if raw, ok := web.Bearer(r); ok {
 		return raw, nil
@@ -93,14 +93,14 @@ func bearer(w http.ResponseWriter, r *http.Request) (string, error) {
 	return form.Get("access_token"), nil
 }
 
-// userClaims are the claims that a token shows to its client.
+// userClaims are the claims that a token lets its client see.
 type userClaims struct {
 	Subject string `json:"sub"`
 	idp.Person
 }
 
-// writeError writes an error of a resource that takes access tokens (RFC 6750, section
-// 3).
+// writeError tells an error of a resource that takes access tokens
+// (RFC 6750, section 3).
 func (u *userinfo) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	p := problem.First(err)
 	body, status := oidc.ErrServerError().WithDescription("something went wrong here"), http.StatusInternalServerError

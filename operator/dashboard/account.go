@@ -1,6 +1,8 @@
 package dashboard
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -15,7 +17,7 @@ type accountPages struct {
 	factors *factorPages
 }
 
-// An accountPage is what an operator has of its own.
+// An accountPage shows an operator its own account.
 type accountPage struct {
 	Email, Name string
 	Roles       []roleRow
@@ -25,7 +27,7 @@ type accountPage struct {
 	CanPasskey  bool
 	MayAdd      bool
 	Required    bool
-	Codes       []string // new recovery codes, shown this once
+	Codes       []string // new recovery codes, shown only once
 	Shortest    int
 	Faults      []string
 }
@@ -48,10 +50,11 @@ func (a *accountPages) accountPage(v *visit, status int, codes, wrong []string) 
 	if err != nil {
 		return err
 	}
+
 	p := accountPage{
 		Email: v.operator.Email, Name: v.operator.Name, Roles: operatorRowOf(v, v.operator, projects).Roles,
-		Shortest: operator.MinPassword, Faults: wrong,
-		Codes: codes, MayAdd: a.Factors != nil, CanPasskey: a.factors.passkeys(), Required: a.requiresFactor(v.operator),
+		Shortest: operator.MinPassword, Faults: wrong, Codes: codes, MayAdd: a.Factors != nil,
+		CanPasskey: a.factors.passkeys(), Required: a.requiresFactor(v.operator),
 	}
 	if p.Factors, p.HasApp, err = a.factorsOf(v); err != nil {
 		return err
@@ -79,8 +82,8 @@ func (a *accountPages) changePassword(v *visit) error {
 	return v.redirect(Prefix + "/account?done=password")
 }
 
-// revokeSession serves POST /dashboard/account/sessions/revoke: one session, or all but
-// this one.
+// revokeSession serves POST /dashboard/account/sessions/revoke. It ends one session, or all
+// sessions except the current one.
 func (a *accountPages) revokeSession(v *visit) (err error) {
 	done := "ended"
 	if id := v.form.Get("session"); id != "" {
@@ -95,13 +98,13 @@ func (a *accountPages) revokeSession(v *visit) (err error) {
 	return v.redirect(Prefix + "/account?done=" + done)
 }
 
-// A factorRow is a factor as it is listed.
+// A factorRow is a row in a list of second factors.
 type factorRow struct {
 	factor.Factor
 	Title string
 }
 
-// factorsOf lists what the operator has.
+// factorsOf lists the second factors of the operator.
 func (a *accountPages) factorsOf(v *visit) (rows []factorRow, hasApp bool, err error) {
 	if a.Factors == nil {
 		return nil, false, nil
@@ -120,10 +123,7 @@ func factorRowOf(f factor.Factor) factorRow {
 	case factor.TypeTOTP:
 		row.Title = "Authenticator app"
 	case factor.TypeRecovery:
-		row.Title = "Recovery codes, those left of ten: " + string(rune('0'+min(9, f.Left)))
-		if f.Left > 9 {
-			row.Title = "Recovery codes, all ten"
-		}
+		row.Title = fmt.Sprintf("Recovery codes (%d of 10 left)", f.Left)
 	}
 	return row
 }
@@ -144,6 +144,65 @@ func (a *accountPages) addApp(v *visit) error {
 	return a.factors.confirmApp(v, enrolPage{Action: Prefix + "/account/app", Next: Prefix + "/account"})
 }
 
+// A passkeyPage is the form that adds a passkey.
+type passkeyPage struct {
+	Passkey passkeyForm
+	Faults  []string
+}
+
+// showPasskey serves GET /dashboard/account/passkey.
+func (a *accountPages) showPasskey(v *visit) error { return a.passkeyPage(v, http.StatusOK, "") }
+
+func (a *accountPages) passkeyPage(v *visit, status int, wrong string) error {
+	if !a.factors.passkeys() {
+		return problem.NoSuch("page")
+	}
+	form, err := a.factors.makePasskey(v, passkeyForm{
+		Action: Prefix + "/account/passkey", Button: "Add a passkey", Error: wrong,
+	})
+	if all, ok := faults(err); ok {
+		return a.page(v, http.StatusUnprocessableEntity, "Add a passkey", "passkey", passkeyPage{Faults: all})
+	}
+	if err != nil {
+		return err
+	}
+	return a.page(v, status, "Add a passkey", "passkey", passkeyPage{Passkey: form})
+}
+
+// addPasskey serves POST /dashboard/account/passkey.
+func (a *accountPages) addPasskey(v *visit) error {
+	err := a.factors.createPasskey(v)
+	if errors.Is(err, factor.ErrNotFirst) {
+		return v.redirect(factorPath(""))
+	}
+	if all, ok := faults(err); ok {
+		return a.passkeyPage(v, http.StatusUnprocessableEntity, all[0])
+	}
+	if err != nil {
+		return err
+	}
+	codes, err := a.Factors.FirstCodes(v.r.Context(), ownerOf(v.operator))
+	if err != nil {
+		return err
+	}
+	if codes == nil {
+		return v.redirect(Prefix + "/account?done=passkey")
+	}
+	return a.accountPage(v, http.StatusOK, codes, nil)
+}
+
+// renamePasskey serves POST /dashboard/account/passkeys/rename.
+func (a *accountPages) renamePasskey(v *visit) error {
+	if !a.factors.passkeys() {
+		return problem.NoSuch("page")
+	}
+	err := a.Factors.Rename(v.r.Context(), ownerOf(v.operator), v.form.Get("factor"), v.form.Get("name"))
+	if err != nil {
+		return err
+	}
+	return v.redirect(Prefix + "/account?done=changed")
+}
+
 // newCodes serves POST /dashboard/account/codes.
 func (a *accountPages) newCodes(v *visit) error {
 	if a.Factors == nil {
@@ -153,7 +212,8 @@ func (a *accountPages) newCodes(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if !has.Any() || !v.session.TwoFactors() { // codes alone are no factor, nor is one shown that was set up this moment
+	// Recovery codes need another factor, and the session must have shown it.
+	if !has.Any() || !v.session.TwoFactors() {
 		return v.redirect(Prefix + "/account")
 	}
 	codes, err := a.Factors.NewCodes(v.r.Context(), ownerOf(v.operator))
@@ -174,14 +234,14 @@ func (a *accountPages) removeFactor(v *visit) error {
 	return v.redirect(Prefix + "/account?done=factor")
 }
 
-// setTheme serves POST /dashboard/account/theme: light or dark pages in this browser, or as it
-// prefers.
+// setTheme serves POST /dashboard/account/theme. It chooses light or dark pages in this
+// browser, or the browser's own preference.
 func (a *accountPages) setTheme(v *visit) error {
 	a.cookies.SetTheme(v.w, v.r, v.form.Get("theme"))
 	return v.redirect(orFront(ownPath(refererPath(v.r))))
 }
 
-// device tells in a few words what a User-Agent says of a browser.
+// device describes the browser of a User-Agent in a few words.
 func device(agent string) string {
 	browser := first(agent, "Edg/", "Edge", "OPR/", "Opera", "Firefox/", "Firefox", "Chrome/", "Chrome",
 		"Safari/", "Safari", "curl/", "curl")
@@ -196,7 +256,8 @@ func device(agent string) string {
 	return "A browser"
 }
 
-// first returns the name behind the first sign that a text has, of pairs of sign and name.
+// first returns the name for the first pattern that occurs in a text. pairs alternates patterns and
+// names.
 func first(text string, pairs ...string) string {
 	for i := 0; i < len(pairs); i += 2 {
 		if strings.Contains(text, pairs[i]) {

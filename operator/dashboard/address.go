@@ -9,15 +9,15 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A liveHint says below an input at which address something new will be reached: a sentence, and
-// while it is typed what a path of ours makes of the inputs of some names.
+// A liveHint is a sentence below an input about the address of something new. While the inputs
+// named in Names are typed, the page replaces it by the response of Path.
 type liveHint struct {
 	Text, Path string
-	Names      string // with spaces between
+	Names      string // separated by spaces
 }
 
-// addressFields are the names of the fields of which a kind makes its address: the first that
-// says anything counts.
+// addressFields returns the names of the fields from which a kind derives its address. The first
+// one that is not empty counts.
 func addressFields(k *kinds.Kind) []string {
 	if k.AddressName == "" {
 		return k.Name
@@ -25,7 +25,7 @@ func addressFields(k *kinds.Kind) []string {
 	return append([]string{k.AddressName}, k.Name...)
 }
 
-// addressInput returns the input of which a kind makes its address; nil for none.
+// addressInput returns the input from which a kind derives its address, or nil.
 func addressInput(k *kinds.Kind, all []input) *input {
 	for _, name := range addressFields(k) {
 		if at := find(all, name); at != nil {
@@ -35,57 +35,59 @@ func addressInput(k *kinds.Kind, all []input) *input {
 	return nil
 }
 
-// addAddressHint has a form of something new say where it will be reached.
+// addAddressHint adds to the form of a new resource a hint at which address it will be reached.
 func (v *visit) addAddressHint(k *kinds.Kind, all []input) {
 	context := "public"
 	if k.Context != "" {
 		context = k.Context
 	}
 	if at := addressInput(k, all); at != nil {
-		at.Tells = &liveHint{
-			Text: "Its address is made of it, in plain letters: “Team Standup” is reached at /" +
+		at.Live = &liveHint{
+			Text: "The address is derived from it, in plain letters: “Team Standup” is reached at /" +
 				context + "/team-standup.",
 			Path: v.base() + "/kinds/" + k.Path + "/address", Names: strings.Join(addressFields(k), " "),
 		}
 	}
 }
 
-// previewAddress serves POST /dashboard/projects/{project}/kinds/{kind}/address: where a
-// resource of such names would be reached, in a sentence.
+// previewAddress serves POST /dashboard/projects/{project}/kinds/{kind}/address. It
+// responds with a sentence: the address at which a resource with these names would be reached.
 func (a *resourcePages) previewAddress(v *visit) error {
 	k, err := a.kind(v)
 	if err != nil {
 		return err
 	}
-	named := make(kinds.Values)
+	names := make(kinds.Values)
 	for _, name := range addressFields(k) {
-		named[name] = quoted(strings.TrimSpace(v.form.Get(name)))
+		names[name] = quoted(strings.TrimSpace(v.form.Get(name)))
 	}
-	path, taken, err := a.Fabric.Addresses.Preview(v.r.Context(), v.project.ID, k, named)
-	return v.tell(path, taken, err)
+	path, taken, err := a.Fabric.Addresses.Preview(v.r.Context(), v.project.ID, k, names)
+	return v.writeAddress(path, taken, err)
 }
 
 // previewSubscriberAddress serves POST /dashboard/projects/{project}/subscribers/address.
 func (a *subscriberPages) previewSubscriberAddress(v *visit) error {
 	path, taken, err := a.Fabric.Addresses.PreviewSubscriber(v.r.Context(), v.project.ID, v.form.Get("email"))
-	return v.tell(path, taken, err)
+	return v.writeAddress(path, taken, err)
 }
 
-func (v *visit) tell(path string, taken bool, err error) error {
+// writeAddress responds with a sentence about the address of something new, as plain text.
+func (v *visit) writeAddress(path string, taken bool, err error) error {
 	if err != nil {
 		return err
 	}
 	text := ""
 	switch {
 	case taken:
-		text = path + " is another’s address, so this one gets a random end: " + path + "--…"
+		text = path + " is already in use, so this one gets a random suffix: " + path + "--…"
 	case path != "":
-		text = "It will be reached at " + path + ", which stays so when it is renamed."
+		text = "It will be reached at " + path + ", even after it is renamed."
 	}
+
 	web.NoStore(v.w)
 	v.w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	v.w.Header().Set("X-Content-Type-Options", "nosniff")
 	v.w.WriteHeader(http.StatusOK)
-	_, _ = io.WriteString(v.w, text) // the browser may have gone
+	_, _ = io.WriteString(v.w, text) // the browser may have disconnected
 	return nil
 }

@@ -22,12 +22,13 @@ type auditPages struct {
 	Clients *idp.Provider
 }
 
-// An auditFilter is what an address asks for.
+// An auditFilter is the filter of an audit page, as its URL has it.
 type auditFilter struct{ Account, Action, Outcome, Actor, Target, After, Before string }
 
-// Any reports whether it asks for something.
+// Any reports whether the filter restricts anything.
 func (f auditFilter) Any() bool { return f != auditFilter{} }
 
+// auditFilter reads the filter of a URL. wrong describes values that cannot be read.
 func (v *visit) auditFilter() (f auditFilter, ask audit.Filter, wrong []string) {
 	q := v.r.URL.Query()
 	text := func(name string) string { return plainText(q.Get(name)) }
@@ -37,69 +38,76 @@ func (v *visit) auditFilter() (f auditFilter, ask audit.Filter, wrong []string) 
 	if f.Outcome == string(audit.Done) || f.Outcome == string(audit.Refused) {
 		ask.Outcome = audit.Outcome(f.Outcome)
 	}
+
 	for _, d := range []struct {
 		text string
 		into *time.Time
-		more int
-	}{{f.After, &ask.Since, 0}, {f.Before, &ask.Until, 1}} {
+		days int
+	}{{f.After, &ask.Since, 0}, {f.Before, &ask.Until, 1}} { // the last day is included
 		if d.text == "" {
 			continue
 		}
 		at, err := time.Parse(time.DateOnly, d.text)
 		if err != nil {
-			wrong = append(wrong, "From and until are days, such as 2030-01-31.")
+			wrong = append(wrong, "From and until must be days, such as 2030-01-31.")
 			continue
 		}
-		*d.into = at.AddDate(0, 0, d.more)
+		*d.into = at.AddDate(0, 0, d.days)
 	}
 	return f, ask, wrong
 }
 
-// listAudit serves GET /dashboard/projects/{project}/audit, and GET /dashboard/audit for
-// the installation with all its projects.
+// An auditPage lists events of a project, or of the installation with all its projects.
+type auditPage struct {
+	Events  []eventRow
+	Filter  auditFilter
+	Actions []choice
+	Pager   pager
+	Export  string
+	Live    string
+	Base    string
+	All     bool // of the installation
+	Faults  []string
+}
+
+// listAudit serves GET /dashboard/projects/{project}/audit, and GET /dashboard/audit for the
+// installation with all its projects.
 func (a *auditPages) listAudit(v *visit) error {
-	p := struct {
-		Events  []eventRow
-		Filter  auditFilter
-		Actions []choice
-		Pager   pager
-		Export  string
-		Live    string
-		Base    string
-		All     bool
-		Faults  []string
-	}{All: v.project.ID == "", Export: v.r.URL.Path + "/export?" + v.r.URL.RawQuery, Base: v.base()}
-	f, ask, wrong, err := a.auditQuery(v)
+	filter, ask, wrong, err := a.auditQuery(v)
 	if err != nil {
 		return err
 	}
-	p.Filter, p.Faults, p.Actions = f, wrong, actionChoices()
+	p := auditPage{
+		Filter: filter, Actions: actionChoices(), Faults: wrong, All: v.project.ID == "", Base: v.base(),
+		Export: v.r.URL.Path + "/export?" + v.r.URL.RawQuery,
+	}
 	title := "Audit of this project"
 	if p.All {
 		title, p.Base = "Audit of everything", Prefix
 	}
-	code := http.StatusOK
+
+	options := templates.Options{Status: http.StatusUnprocessableEntity, Connect: []string{"'self'"}}
 	if wrong != nil {
-		code = http.StatusUnprocessableEntity
-	} else {
-		found, err := a.trail.audit(v, ask, v.query())
-		if err != nil {
-			return err
-		}
-		p.Pager = v.pager(found.Prev, found.Next)
-		if p.Events, err = a.trail.eventRows(v, found.Items); err != nil {
-			return err
-		}
-		p.Live = liveURL(v, found.Items, func(i audit.Event) string { return i.ID })
+		return a.pageWith(v, options, title, "audit", p)
 	}
-	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, title, "audit", p)
+	found, err := a.trail.audit(v, ask, v.query())
+	if err != nil {
+		return err
+	}
+	p.Pager = v.pager(found.Prev, found.Next)
+	if p.Events, err = a.trail.eventRows(v, found.Items); err != nil {
+		return err
+	}
+	p.Live = liveURL(v, found.Items, func(i audit.Event) string { return i.ID })
+	options.Status = http.StatusOK
+	return a.pageWith(v, options, title, "audit", p)
 }
 
-// auditQuery returns what an address asks for, with the account of an e-mail found: of a
-// subscriber, or for the installation of an operator.
+// auditQuery returns the filter of a URL with the account of an email resolved: a subscriber of
+// the project, or an operator on the page of the installation.
 func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, []string, error) {
 	f, ask, wrong := v.auditFilter()
-	if f.Actor != "" { // what operators did is found at once
+	if f.Actor != "" { // the kind of the actor lets the store use an index
 		o, err := a.Operators.Find(v.r.Context(), f.Actor)
 		if ignoreNotFound(err) != nil {
 			return f, ask, wrong, err
@@ -108,6 +116,7 @@ func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, []string, 
 			ask.ActorKind = audit.Operator
 		}
 	}
+
 	if f.Account == "" {
 		return f, ask, wrong, nil
 	}
@@ -121,7 +130,7 @@ func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, []string, 
 	return f, ask, wrong, err
 }
 
-// actionChoices are what a filter proposes: the names of actions, with their words.
+// actionChoices returns the actions that the filter suggests, with their names.
 func actionChoices() (all []choice) {
 	for _, action := range audit.Actions() {
 		all = append(all, choice{Value: action, Title: audit.Say(action, audit.Done)})
@@ -129,10 +138,10 @@ func actionChoices() (all []choice) {
 	return all
 }
 
-// maxExported bounds the events of one file.
+// maxExported is the number of events after which an export ends.
 const maxExported = 100_000
 
-// exportAudit serves GET …/audit/export: the events of a filter as CSV, the newest first.
+// exportAudit serves GET …/audit/export: the events of a filter as CSV, newest first.
 func (a *auditPages) exportAudit(v *visit) error {
 	_, ask, wrong, err := a.auditQuery(v)
 	if err != nil {
@@ -145,13 +154,14 @@ func (a *auditPages) exportAudit(v *visit) error {
 	if err != nil {
 		return err
 	}
+
 	web.NoStore(v.w)
 	h := v.w.Header()
 	h.Set("Content-Type", "text/csv; charset=utf-8")
 	h.Set("Content-Disposition", `attachment; filename="audit.csv"`)
 	h.Set("X-Content-Type-Options", "nosniff")
 	out := csv.NewWriter(v.w)
-	_ = out.Write(audit.CSVHeader) // the browser may have gone, here and below
+	_ = out.Write(audit.CSVHeader) // the browser may have disconnected, here and below
 	for n := 0; ; {
 		for _, e := range found.Items {
 			_ = out.Write(e.CSV())
@@ -162,14 +172,7 @@ func (a *auditPages) exportAudit(v *visit) error {
 		}
 		if found, err = a.trail.audit(v, ask, page.Query{Size: page.MaxSize, From: found.Next}); err != nil {
 			web.LogInternal(v.r, a.Log, err)
-			panic(http.ErrAbortHandler) // the file must not look whole
+			panic(http.ErrAbortHandler) // the browser must see that the file is incomplete
 		}
 	}
-}
-
-func (a *trail) audit(v *visit, f audit.Filter, q page.Query) (page.Page[audit.Event], error) {
-	if a.Audit == nil {
-		return page.Page[audit.Event]{}, nil
-	}
-	return a.Audit(v.r.Context(), f, q)
 }

@@ -26,24 +26,23 @@ type brandPages struct {
 	Clients *idp.Provider
 }
 
-// A brandPage is how a project, or one of its clients, is shown to people.
+// A brandPage shows the branding of a project or of a client: what people see when they sign in.
 type brandPage struct {
 	Base, Action, Back, BackTo, Title string
 	Client                            bool
 	Form                              form
-	Logo                              *logoView // its own
+	Logo                              *logoView // nil if it has none of its own
 	Preview                           preview
 	MayChange                         bool
 }
 
-// A logoView is a logo on a page, with its bytes: the address under which people fetch it
-// may be another host.
+// A logoView is a logo on a page, as a data URL: its public URL may be on another host.
 type logoView struct {
 	logo.Shown
 	URL template.URL
 }
 
-// logoOf returns a logo with its bytes; nil where there is none.
+// logoOf returns the logo with the given name, or nil if it does not exist.
 func (a *brandPages) logoOf(v *visit, name string) (*logoView, error) {
 	shown, ok := logo.Parse(name)
 	if !ok {
@@ -57,7 +56,7 @@ func (a *brandPages) logoOf(v *visit, name string) (*logoView, error) {
 		return nil, err
 	}
 	return &logoView{shown, template.URL(
-		"data:image/png;base64," + base64.StdEncoding.EncodeToString(body))}, nil // base64 of our own picture
+		"data:image/png;base64," + base64.StdEncoding.EncodeToString(body))}, nil // base64 of a picture that we encoded
 }
 
 // showBranding serves GET /dashboard/projects/{project}/branding.
@@ -72,53 +71,60 @@ func (a *brandPages) showClientBranding(v *visit) error {
 	return a.brandPage(v, http.StatusOK, &c, nil)
 }
 
-// brandForm asks how a project, or one of its clients, is shown; c is nil for the project
-// itself.
+// brandForm returns the form for the branding of a client, or of the project if c is nil.
 func (v *visit) brandForm(c *idp.Client) form {
 	project := v.project
-	name, own, beside, shown := project.Name, idp.Brand{Color: project.Color, Terms: project.Terms,
-		Privacy: project.Privacy}, "selvage’s colour", "Of the project; people see it in mails and invitations."
+	name, hint := project.Name, "The project’s name. People see it in mails and invitations."
+	own := idp.Brand{Color: project.Color, Terms: project.Terms, Privacy: project.Privacy}
+	fallback := "selvage’s color"
 	if c != nil {
-		name, own, beside, shown = c.Name, idp.Brand{Color: c.BrandColor, Terms: c.TermsURI,
-			Privacy: c.PolicyURI}, "the project’s colour", "People see it where they sign in."
+		name, hint = c.Name, "People see it when they sign in."
+		own = idp.Brand{Color: c.BrandColor, Terms: c.TermsURI, Privacy: c.PolicyURI}
+		fallback = "the project’s color"
 	}
+
 	inputs := []input{
-		{Kind: "text", Type: "text", Name: "name", Label: "Name", Hint: shown, Length: 100, Value: name},
-		{Kind: "color", Name: "color", Label: "Colour",
-			Hint: "Of buttons and links: # and six hexadecimal digits, such as #2f4b9b. Leave it empty for " +
-				beside + ".", Length: 7, Value: own.Color, Example: "#2f4b9b"},
-		{Kind: "text", Type: "url", Name: "tos_uri", Label: "Terms",
-			Hint: "Where they are; linked at the foot of sign-in.", Length: 2000, Value: own.Terms},
+		{Kind: "text", Type: "text", Name: "name", Label: "Name", Hint: hint, Length: 100, Value: name},
+		{Kind: "color", Name: "color", Label: "Color",
+			Hint: "For buttons and links: # and six hexadecimal digits, such as #2f4b9b. Leave empty for " +
+				fallback + ".", Length: 7, Value: own.Color, Example: "#2f4b9b"},
+		{Kind: "text", Type: "url", Name: "tos_uri", Label: "Terms of service",
+			Hint: "The URL, linked below the login form.", Length: 2000, Value: own.Terms},
 		{Kind: "text", Type: "url", Name: "policy_uri", Label: "Privacy policy", Length: 2000, Value: own.Privacy},
 	}
 	return form{Inputs: inputs, Seen: marks(inputs)}
 }
 
-// brandPage shows the form and what comes of it; c is nil for the project itself.
+// brandPage shows the form and a preview, for a client or for the project if c is nil.
 func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, wrong error) error {
 	project := v.project
 	p := brandPage{Base: v.base(), Action: v.base() + "/branding", Title: "Branding",
 		MayChange: v.mayIn(operator.Write), Form: v.brandForm(c)}
-	kept, fallback := project.Logo, ""
+	logoName, fallback := project.Logo, ""
 	p.Preview.Real = a.AuthURL + "/account?project=" + project.ID
 	if c != nil {
 		row := v.clientRow(*c)
-		p.Client, p.Action, p.Back, p.BackTo, p.Title = true, row.URL+"/branding", row.URL, row.Title, "Branding of "+row.Title
-		kept, fallback, p.Preview.Real = c.Logo, project.Color, a.clients.tryURL(*c)
+		p.Client = true
+		p.Action, p.Title = row.URL+"/branding", "Branding of "+row.Title
+		p.Back, p.BackTo = row.URL, row.Title
+		p.Preview.Real = a.clients.tryURL(*c)
+		logoName, fallback = c.Logo, project.Color
 	}
+
 	if v.form != nil {
 		retype(p.Form.Inputs, v.form)
 	}
-	if v.form != nil && code == http.StatusOK { // a preview: the form is as old as it was
+	if v.form != nil && code == http.StatusOK { // a preview does not reload the values
 		p.Form.Seen = v.form.Get("seen")
 	}
 	if wrong != nil && !p.Form.blame(relabel(wrong)) {
 		return wrong
 	}
 	var err error
-	if p.Logo, err = a.logoOf(v, kept); err != nil {
+	if p.Logo, err = a.logoOf(v, logoName); err != nil {
 		return err
 	}
+
 	look := make(url.Values)
 	for _, in := range p.Form.Inputs {
 		look.Set(in.Name, strings.TrimSpace(in.Value))
@@ -131,21 +137,21 @@ func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, wrong error) e
 		Frames: []string{"'self'"}}, p.Title, "branding", p)
 }
 
-// colorOf returns the colour that was typed.
+// colorOf returns the color of a form or query.
 func colorOf(posted url.Values) string {
 	return strings.ToLower(strings.TrimSpace(posted.Get("color")))
 }
 
-// relabel returns what is wrong by the names that the form has.
+// relabel renames the parameters in an error as the form calls them.
 func relabel(err error) error {
 	var all []error
 	for _, p := range problem.All(err) {
 		q := *p
 		if q.Param == "brand_color" {
-			q.Param, q.Message = "color", strings.ReplaceAll(q.Message, "brand_color", "the colour")
+			q.Param, q.Message = "color", strings.ReplaceAll(q.Message, "brand_color", "the color")
 		}
-		q.Message = strings.NewReplacer("tos_uri", "the address", "policy_uri", "the address", "color must",
-			"the colour must").Replace(q.Message)
+		q.Message = strings.NewReplacer("tos_uri", "the URL", "policy_uri", "the URL", "color must",
+			"the color must").Replace(q.Message)
 		all = append(all, &q)
 	}
 	if all == nil {
@@ -154,17 +160,18 @@ func relabel(err error) error {
 	return errors.Join(all...)
 }
 
-// saveBranding serves POST /dashboard/projects/{project}/branding: what the form changed is
-// written, and nothing over what another changed meanwhile.
+// saveBranding serves POST /dashboard/projects/{project}/branding. It writes only what the form
+// changed, and overwrites nothing that somebody else changed meanwhile.
 func (a *brandPages) saveBranding(v *visit) error {
 	wrong := v.merge(v.brandForm(nil).Inputs)
-	made, given, err := v.typedLogo()
+	uploaded, isGiven, err := v.typedLogo()
 	text := func(name, kept string) *string {
 		if s := strings.TrimSpace(v.form.Get(name)); s != kept {
 			return &s
 		}
 		return nil
 	}
+
 	v.form.Set("color", colorOf(v.form))
 	p := v.project
 	change := fabric.ProjectChange{Name: text("name", p.Name), Color: text("color", p.Color),
@@ -175,8 +182,8 @@ func (a *brandPages) saveBranding(v *visit) error {
 	if _, err := a.Fabric.Projects.Update(v.r.Context(), p.ID, change); err != nil {
 		return err
 	}
-	if given {
-		if _, err := a.Fabric.Projects.SetLogo(v.r.Context(), p.ID, made); err != nil {
+	if isGiven {
+		if _, err := a.Fabric.Projects.SetLogo(v.r.Context(), p.ID, uploaded); err != nil {
 			return err
 		}
 	}
@@ -190,7 +197,8 @@ func (a *brandPages) saveClientBranding(v *visit) error {
 		return err
 	}
 	wrong := v.merge(v.brandForm(&c).Inputs)
-	made, given, err := v.typedLogo()
+	uploaded, isGiven, err := v.typedLogo()
+
 	v.form.Set("color", colorOf(v.form))
 	if wrong = errors.Join(wrong, err); wrong == nil {
 		wrong = a.Clients.Clients.Change(v.r.Context(), c.ID, func(now *idp.Client) {
@@ -204,11 +212,12 @@ func (a *brandPages) saveClientBranding(v *visit) error {
 			}
 		})
 	}
+
 	if wrong != nil {
 		return a.brandPage(v, http.StatusUnprocessableEntity, &c, wrong)
 	}
-	if given {
-		if _, err := a.Clients.Clients.SetLogo(v.r.Context(), c.ID, made); err != nil {
+	if isGiven {
+		if _, err := a.Clients.Clients.SetLogo(v.r.Context(), c.ID, uploaded); err != nil {
 			return err
 		}
 	}
@@ -219,15 +228,15 @@ func (a *brandPages) saveClientBranding(v *visit) error {
 // that the answer to a larger picture is the form.
 const maxLogoForm = 4 * logo.MaxUpload
 
-// typedLogo makes the logo of the form's file; given is whether the logo is to be changed.
-// What is no picture is told before anything is changed.
-func (v *visit) typedLogo() (l logo.Logo, given bool, err error) {
+// typedLogo returns the logo of the form's file, and whether the form changes the logo. An
+// unreadable picture is reported before anything is changed.
+func (v *visit) typedLogo() (l logo.Logo, isGiven bool, err error) {
 	if v.file != nil && v.file.FileName() != "" {
 		raw, err := io.ReadAll(io.LimitReader(v.file, logo.MaxUpload+1))
 		if err != nil {
-			return l, false, problem.New(problem.Malformed, "file", "the file did not arrive whole")
+			return l, false, problem.New(problem.Malformed, "file", "the file did not arrive completely")
 		}
-		_, _ = io.Copy(io.Discard, v.file) // a browser shows no answer before all is sent
+		_, _ = io.Copy(io.Discard, v.file) // browsers show no response before the upload ends
 		if len(raw) > 0 {
 			l, err = logo.Make("logo", raw)
 			return l, err == nil, err

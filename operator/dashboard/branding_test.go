@@ -59,7 +59,10 @@ func TestBranding(t *testing.T) {
 				t.Errorf("%s: what is previewed has no %s: %s", name, want, shown.body)
 			}
 		}
-		if policy := shown.Header.Get("Content-Security-Policy"); strings.Contains(shown.body, "javascript:") || strings.Contains(shown.body, "<img") || !strings.Contains(policy, "frame-ancestors 'self'; form-action 'none'") || len(shown.Cookies()) > 0 || strings.Contains(policy, "script-src") {
+		if policy := shown.Header.Get("Content-Security-Policy"); strings.Contains(shown.body, "javascript:") ||
+			strings.Contains(shown.body, "<img") ||
+			!strings.Contains(policy, "frame-ancestors 'self'; form-action 'none'") || len(shown.Cookies()) > 0 ||
+			strings.Contains(policy, "script-src") {
 			t.Errorf("%s: what is previewed may do more: %s %s", name, policy, shown.body)
 		}
 		for what, fields := range map[string][]string{
@@ -81,7 +84,7 @@ func TestBranding(t *testing.T) {
 			b.marks(at), "name", "Shop", "color", "#A03060", "tos_uri",
 			"https://acme.example/terms").leadsTo(t, at+"?done=changed")
 		if page := b.get(at).body; !strings.Contains(page, `src="data:image/png;base64,`) ||
-			!strings.Contains(page, `value="#a03060"`) || !strings.Contains(page, "Take it away") {
+			!strings.Contains(page, `value="#a03060"`) || !strings.Contains(page, "Remove the logo") {
 			t.Errorf("%s: what was saved is not shown", name)
 		}
 		b.upload(at, "", "form", token, "seen", b.marks(at), "name", "Shop", "remove", "yes").leadsTo(t,
@@ -91,7 +94,8 @@ func TestBranding(t *testing.T) {
 	if err != nil || p.Name != "Shop" || p.Logo != "" || p.Color != "" || p.Terms != "" {
 		t.Errorf("the project is %+v, %v", p, err)
 	}
-	if a := b.get("/dashboard/projects/" + w.one.ID + "/branding/preview?color=%7D"); a.StatusCode != http.StatusOK || strings.Contains(a.body, "/brand/") {
+	if a := b.get("/dashboard/projects/" + w.one.ID + "/branding/preview?color=%7D"); a.StatusCode != http.StatusOK ||
+		strings.Contains(a.body, "/brand/") {
 		t.Errorf("colours of what is none: %s", a.Status)
 	}
 	// Of a form that is old, what was changed in it is written, and nothing else.
@@ -103,7 +107,8 @@ func TestBranding(t *testing.T) {
 	if p, err = w.fabric.Projects.Find(ctx, w.one.ID); err != nil || p.Name != "Market" || p.Color != color {
 		t.Errorf("beside another's change the project is %+v, %v", p, err)
 	}
-	if a := b.upload(at, "", "form", token, "seen", marks, "name", "Market", "color", "#a03060"); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "to “#106040”") {
+	if a := b.upload(at, "", "form", token, "seen", marks, "name", "Market", "color",
+		"#a03060"); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "to “#106040”") {
 		t.Errorf("over another's change: %s %s", a.Status, between(a.body, `id="faults"`, "</div>"))
 	}
 }

@@ -72,7 +72,8 @@ func TestClients(t *testing.T) {
 	}
 	// An address that ends a script, as one could be registered earlier, does so in nobody's page.
 	evil := c
-	evil.ID, evil.Type, evil.RedirectURIs = uuid.NewString(), idp.SPA, []string{"https://shop.example/?</script><svg/onload=evil()>"}
+	evil.ID, evil.Type, evil.RedirectURIs = uuid.NewString(), idp.SPA,
+		[]string{"https://shop.example/?</script><svg/onload=evil()>"}
 	must(t, w.rows.CreateClient(ctx, evil))
 	code := html.UnescapeString(between(b.get(base+"/"+evil.ID).body, `class="snippets"`, "</div>"))
 	if !strings.Contains(code, `"https://shop.example/?\u003c/script>`) ||
@@ -108,7 +109,8 @@ func TestClients(t *testing.T) {
 		c.HasSecret(secret, w.now().Add(25*time.Hour)) {
 		t.Errorf("after a rotation the client is %+v", c)
 	}
-	if page := b.get(one).body; !strings.Contains(page, "Good until") || !strings.Contains(page, "not used since") {
+	if page := b.get(one).body; !strings.Contains(page, "Valid until") ||
+		!strings.Contains(page, "not used since then") {
 		t.Error("the old secret is not listed")
 	}
 	b.post(one, one+"/old-secret", nil).leadsTo(t, one+"?done=clientended")

@@ -12,144 +12,159 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// What the settings of a client mean, in words.
+// The settings of a client, for people.
 var (
 	profileTitles = []choice{
 		{Value: string(idp.Default), Title: "Default",
-			Why: "OAuth 2.1: PKCE by S256, a redirect URI and a scope in each request. Choose it unless something old needs the other."},
+			Why: "OAuth 2.1: PKCE with S256, and a redirect URI and a scope in each request. Choose this for " +
+				"all new apps."},
 		{Value: string(idp.MobileLegacy), Title: "Mobile, legacy",
-			Why: "Understands what native fabric apps in the field send: no scope, no response type, a JSON body at the token endpoint. PKCE by S256 all the same."},
+			Why: "Accepts the requests of older native fabric apps: no scope, no response type, a JSON body at the " +
+				"token endpoint. Still requires PKCE with S256."},
 	}
 	authTitles = []choice{
-		{Title: "Usual for its type"},
-		{Value: string(idp.AuthNone), Title: "Nothing: it keeps no secret"},
-		{Value: string(idp.AuthBasic), Title: "Secret, by Basic (client_secret_basic)"},
-		{Value: string(idp.AuthPost), Title: "Secret, in the form (client_secret_post)"},
+		{Title: "Default for its type"},
+		{Value: string(idp.AuthNone), Title: "None: it keeps no secret"},
+		{Value: string(idp.AuthBasic), Title: "Secret in the Authorization header (client_secret_basic)"},
+		{Value: string(idp.AuthPost), Title: "Secret in the form (client_secret_post)"},
 		{Value: string(idp.AuthPrivateKeyJWT), Title: "Signed assertion (private_key_jwt)"},
 	}
-	tokenTitlesOfClients = []choice{
-		{Title: "Usual for its type"}, {Value: string(idp.FabricToken),
-			Title: "Fabric tokens: for browser SDKs and the fabric API"},
-		{Value: string(idp.JWTToken), Title: "JWTs of RFC 9068: other services check them by the JWKS"},
+	formatTitles = []choice{
+		{Title: "Default for its type"},
+		{Value: string(idp.FabricToken), Title: "Fabric tokens: for browser SDKs and the fabric API"},
+		{Value: string(idp.JWTToken), Title: "JWTs (RFC 9068): other services can verify them with the JWKS"},
 	}
-	pkceTitles = []choice{{Value: "required", Title: "Required"},
-		{Value: "optional", Title: "Optional: only for a client that proves itself"}}
-	acrTitles = []choice{{Title: "What its owner has set up"}, {Value: "2", Title: "Two factors, always"}}
-	grants    = []choice{
-		{Value: idp.GrantCode, Title: "Sign people in (authorization_code)"},
-		{Value: idp.GrantRefresh, Title: "Stay signed in (refresh_token)"},
+	pkceTitles = []choice{
+		{Value: "required", Title: "Required"},
+		{Value: "optional", Title: "Optional: only for clients that authenticate"},
+	}
+	acrTitles   = []choice{{Title: "The factors they have set up"}, {Value: "2", Title: "Always two factors"}}
+	grantTitles = []choice{
+		{Value: idp.GrantCode, Title: "Sign users in (authorization_code)"},
+		{Value: idp.GrantRefresh, Title: "Keep users signed in (refresh_token)"},
 		{Value: idp.GrantDevice, Title: "Sign in on devices without a browser (device_code)"},
 		{Value: idp.GrantClientCredentials, Title: "Act for itself (client_credentials)"},
 	}
 )
 
-// A clientForm registers a client or changes one.
+// A clientForm is the form that registers or changes a client.
 type clientForm struct {
 	Base, Action, Title, Button, Back, BackTo string
 	Form                                      form
-	More                                      []input // what most need not touch
-	Open                                      bool    // something is wrong there
+	More                                      []input // settings that few clients need
+	Open                                      bool    // one of these is wrong
 	Faults                                    []fault
 }
 
-// chosen returns choices of which one is, or several are, chosen.
-func chosen(all []choice, values ...string) []choice {
-	all = slices.Clone(all)
-	for i := range all {
-		all[i].Chosen = slices.Contains(values, all[i].Value)
-	}
-	return all
-}
-
-// clientForm asks for the settings of a client; a new one has no ID.
+// clientForm returns the form for a client; a new one has no ID.
 func (v *visit) clientForm(c idp.Client) clientForm {
-	p := clientForm{Base: v.base(), Action: v.base() + "/clients", Title: "New OAuth client",
-		Button: "Register client", Back: v.base() + "/clients", BackTo: "OAuth clients"}
-	if c.ID != "" {
-		row := v.clientRow(c)
-		p = clientForm{Base: v.base(), Action: row.URL + "/edit", Title: "Edit " + row.Title,
-			Button: "Save changes", Back: row.URL, BackTo: row.Title}
-	} else {
-		p.Form.Inputs = []input{{Kind: "cards", Name: "type", Label: "What it is",
-			Options: chosen(typeTitles, string(c.Type))}}
-	}
-	pkce := pkceTitles[0].Value
-	if c.PKCEOptional {
-		pkce = pkceTitles[1].Value
-	}
-	var algs []choice
-	for _, a := range keys.Algorithms() {
-		algs = append(algs, choice{Value: string(a), Title: string(a)})
-	}
-	var scopes []choice
-	for _, s := range idp.Scopes() {
-		scopes = append(scopes, choice{Value: s, Title: s})
-	}
-	p.Form.Inputs = append(p.Form.Inputs,
-		input{Kind: "text", Type: "text", Name: "name", Label: "Name",
-			Hint: "People see it when they sign in.", Length: 100, Value: c.Name},
-		input{Kind: "area", Name: "redirect_uri", Label: "Redirect URIs", Rows: 3,
-			Value: strings.Join(c.RedirectURIs, "\n"),
-			Hint:  "One a line, compared character for character: https, or http on localhost. A service needs none."},
-		input{Kind: "area", Name: "post_logout_redirect_uri", Label: "Where signing out may lead", Rows: 2,
-			Value: strings.Join(c.LogoutURIs, "\n")},
-		input{Kind: "check", Name: "first_party",
-			Label: "It is an app of our own: people are not asked for consent", Checked: c.FirstParty})
-	scopeHint, grantHint := "What it may ask for.", "How it gets tokens."
 	if c.ID == "" {
-		scopeHint, grantHint = scopeHint+" None is what is usual for its type.", grantHint+" None is what is usual for its type."
+		p := clientForm{
+			Base: v.base(), Action: v.base() + "/clients", Title: "New OAuth client",
+			Button: "Register client", Back: v.base() + "/clients", BackTo: "OAuth clients", More: clientSettings(c),
+		}
+		kind := input{Kind: "cards", Name: "type", Label: "Type", Options: chosen(typeTitles, string(c.Type))}
+		p.Form.Inputs = append([]input{kind}, clientInputs(c)...)
+		return p
 	}
-	p.More = []input{
-		{Kind: "cards", Name: "profile", Label: "How its requests are read",
-			Options: chosen(profileTitles, string(c.Profile))},
-		{Kind: "choices", Name: "scope", Label: "Scopes", Hint: scopeHint, Options: chosen(scopes, c.Scopes...)},
-		{Kind: "choices", Name: "grant", Label: "Grants", Hint: grantHint, Options: chosen(grants, c.Grants...)},
-		{Kind: "select", Name: "auth_method", Label: "Proves itself by",
-			Options: chosen(authTitles, string(c.AuthMethod))},
-		{Kind: "text", Type: "url", Name: "jwks_uri", Label: "Its public keys",
-			Hint:  "Where its JWKS is, for signed assertions; they are read again when they change. Or",
-			Value: c.JWKSURI, Length: 2000},
-		{Kind: "json", Name: "jwks", Label: "its public keys themselves",
-			Hint: `A JWKS of public keys alone: {"keys":[…]}.`, Rows: 4, Value: string(c.JWKS), Length: maxKeySet},
-		{Kind: "select", Name: "access_token", Label: "Access tokens",
-			Options: chosen(tokenTitlesOfClients, string(c.AccessToken))},
-		{Kind: "select", Name: "id_token_alg", Label: "ID tokens are signed with",
-			Options: chosen(algs, string(c.IDTokenAlg))},
-		{Kind: "select", Name: "pkce", Label: "PKCE", Options: chosen(pkceTitles, pkce)},
-		{Kind: "select", Name: "acr", Label: "People sign in with", Options: chosen(acrTitles, c.RequireACR)},
-		{Kind: "text", Type: "url", Name: "backchannel_logout_uri", Label: "Told of logouts at",
-			Hint: "A URI that gets a logout token when a login ends.", Value: c.BackchannelLogoutURI, Length: 2000},
+
+	row := v.clientRow(c)
+	p := clientForm{
+		Base: v.base(), Action: row.URL + "/edit", Title: "Edit " + row.Title,
+		Button: "Save changes", Back: row.URL, BackTo: row.Title, More: clientSettings(c),
 	}
-	if c.ID != "" {
-		p.Form.Seen = marks(p.Form.Inputs, p.More)
-	}
+	p.Form.Inputs = clientInputs(c)
+	p.Form.Seen = marks(p.Form.Inputs, p.More)
 	return p
 }
 
-// maxKeySet bounds the keys of a client.
+// clientInputs returns the inputs for the settings that every client needs.
+func clientInputs(c idp.Client) []input {
+	return []input{
+		{Kind: "text", Type: "text", Name: "name", Label: "Name",
+			Hint: "People see it when they sign in.", Length: 100, Value: c.Name},
+		{Kind: "area", Name: "redirect_uri", Label: "Redirect URIs", Rows: 3,
+			Value: strings.Join(c.RedirectURIs, "\n"),
+			Hint:  "One per line, compared character by character: https, or http on localhost. Services need none."},
+		{Kind: "area", Name: "post_logout_redirect_uri", Label: "Redirect URIs after signing out", Rows: 2,
+			Value: strings.Join(c.LogoutURIs, "\n")},
+		{Kind: "check", Name: "first_party",
+			Label: "First-party app: people are not asked for consent", Checked: c.FirstParty},
+	}
+}
+
+// clientSettings returns the inputs for the settings that few clients need.
+func clientSettings(c idp.Client) []input {
+	pkce := "required"
+	if c.PKCEOptional {
+		pkce = "optional"
+	}
+	var algs, scopes []choice
+	for _, a := range keys.Algorithms() {
+		algs = append(algs, choice{Value: string(a), Title: string(a)})
+	}
+	for _, s := range idp.Scopes() {
+		scopes = append(scopes, choice{Value: s, Title: s})
+	}
+	scopeHint, grantHint := "What it may ask for.", "How it gets tokens."
+	if c.ID == "" {
+		scopeHint += " Select none for the default of its type."
+		grantHint += " Select none for the default of its type."
+	}
+
+	return []input{
+		{Kind: "cards", Name: "profile", Label: "Profile", Options: chosen(profileTitles, string(c.Profile))},
+		{Kind: "choices", Name: "scope", Label: "Scopes", Hint: scopeHint, Options: chosen(scopes, c.Scopes...)},
+		{Kind: "choices", Name: "grant", Label: "Grants", Hint: grantHint, Options: chosen(grantTitles, c.Grants...)},
+		{Kind: "select", Name: "auth_method", Label: "Client authentication",
+			Options: chosen(authTitles, string(c.AuthMethod))},
+		{Kind: "text", Type: "url", Name: "jwks_uri", Label: "JWKS URL",
+			Hint: "For signed assertions: where the client publishes its public keys. They are read again when " +
+				"they change.", Value: c.JWKSURI, Length: 2000},
+		{Kind: "json", Name: "jwks", Label: "JWKS",
+			Hint: `Instead of a URL: the public keys themselves, {"keys":[…]}.`, Rows: 4, Value: string(c.JWKS),
+			Length: maxKeySet},
+		{Kind: "select", Name: "access_token", Label: "Access tokens",
+			Options: chosen(formatTitles, string(c.AccessToken))},
+		{Kind: "select", Name: "id_token_alg", Label: "Signature of ID tokens",
+			Options: chosen(algs, string(c.IDTokenAlg))},
+		{Kind: "select", Name: "pkce", Label: "PKCE", Options: chosen(pkceTitles, pkce)},
+		{Kind: "select", Name: "acr", Label: "People sign in with", Options: chosen(acrTitles, c.RequireACR)},
+		{Kind: "text", Type: "url", Name: "backchannel_logout_uri", Label: "Back-channel logout URI",
+			Hint: "Receives a logout token when a login ends.", Value: c.BackchannelLogoutURI, Length: 2000},
+	}
+}
+
+// maxKeySet is the most bytes of the public keys of a client.
 const maxKeySet = 16 << 10
 
-// keySet returns what was typed as JSON, written tightly; what is none is a text, which is no
-// set of keys and is told so.
+// keySet returns JSON without white space. Other text becomes a JSON string, which the rules reject
+// because it is not a set of keys.
 func keySet(typed string) json.RawMessage {
-	var tight bytes.Buffer
-	if json.Compact(&tight, []byte(typed)) == nil {
-		return tight.Bytes()
+	var compact bytes.Buffer
+	if json.Compact(&compact, []byte(typed)) == nil {
+		return compact.Bytes()
 	}
-	raw, _ := json.Marshal(typed) // a text is always written
+	raw, _ := json.Marshal(typed) // a string always encodes
 	return raw
 }
 
-// clientOf writes a form into a client.
+// clientOf returns a client with the settings of a form. An empty choice keeps the current value.
 func clientOf(posted url.Values, c idp.Client) idp.Client {
 	text := func(name string) string { return strings.TrimSpace(posted.Get(name)) }
 	if c.ID == "" {
 		c.Type = idp.ClientType(text("type"))
 	}
-	c.Name, c.FirstParty, c.PKCEOptional = text("name"), text("first_party") != "", text("pkce") == "optional"
-	c.RedirectURIs, c.LogoutURIs = lines(posted.Get("redirect_uri")), lines(posted.Get("post_logout_redirect_uri"))
-	c.Scopes, c.Grants = posted["scope"], posted["grant"]
-	c.Profile, c.IDTokenAlg = idp.Profile(text("profile")), keys.Use(text("id_token_alg"))
+	c.Name = text("name")
+	c.FirstParty = text("first_party") != ""
+	c.RedirectURIs = lines(posted.Get("redirect_uri"))
+	c.LogoutURIs = lines(posted.Get("post_logout_redirect_uri"))
+
+	c.Scopes = posted["scope"]
+	c.Grants = posted["grant"]
+	c.Profile = idp.Profile(text("profile"))
+	c.IDTokenAlg = keys.Use(text("id_token_alg"))
+	c.PKCEOptional = text("pkce") == "optional"
 	if m := idp.AuthMethod(text("auth_method")); m != "" || c.ID == "" {
 		c.AuthMethod = m
 	}
@@ -160,11 +175,13 @@ func clientOf(posted url.Values, c idp.Client) idp.Client {
 	if set := text("jwks"); set != "" {
 		c.JWKS = keySet(set)
 	}
-	c.JWKSURI, c.RequireACR, c.BackchannelLogoutURI = text("jwks_uri"), text("acr"), text("backchannel_logout_uri")
+	c.JWKSURI = text("jwks_uri")
+	c.RequireACR = text("acr")
+	c.BackchannelLogoutURI = text("backchannel_logout_uri")
 	return c
 }
 
-// clientFault shows the form again with what is wrong at its fields.
+// clientFault shows the form again, with the errors at its inputs.
 func (a *clientPages) clientFault(v *visit, p clientForm, err error) error {
 	retype(p.Form.Inputs, v.form)
 	retype(p.More, v.form)
@@ -172,8 +189,10 @@ func (a *clientPages) clientFault(v *visit, p clientForm, err error) error {
 	if !whole.blame(err) {
 		return err
 	}
+
 	p.Form.Inputs, p.More = whole.Inputs[:len(p.Form.Inputs)], whole.Inputs[len(p.Form.Inputs):]
-	p.Faults, p.Open = whole.Faults, slices.ContainsFunc(p.More, func(i input) bool { return i.Fault != "" })
+	p.Faults = whole.Faults
+	p.Open = slices.ContainsFunc(p.More, func(i input) bool { return i.Fault != "" })
 	return a.page(v, http.StatusUnprocessableEntity, p.Title, "client_form", p)
 }
 
@@ -184,15 +203,18 @@ func (a *clientPages) newClient(v *visit) error {
 }
 
 // createClient serves POST /dashboard/projects/{project}/clients. The secret is shown
-// this once.
+// only once.
 func (a *clientPages) createClient(v *visit) error {
 	c, secret, err := a.Clients.Clients.Create(v.r.Context(), clientOf(v.form, idp.Client{ProjectID: v.project.ID}))
 	if err != nil {
 		return a.clientFault(v, v.clientForm(idp.Client{}), err)
 	}
-	v.told = named(v.clientRow(c).Title) + " is registered. Give the app its client id and the issuer."
+
+	v.notice = quoteName(v.clientRow(c).Title) + " is registered. "
 	if secret != "" {
-		v.told = named(v.clientRow(c).Title) + " is registered. Copy the secret now: the app needs it beside its client id and the issuer."
+		v.notice += "Copy the secret now. The app needs it, its client id and the issuer."
+	} else {
+		v.notice += "Give the app its client id and the issuer."
 	}
 	return a.clientPage(v, c, secret, nil)
 }
@@ -207,8 +229,8 @@ func (a *clientPages) editClient(v *visit) error {
 	return a.page(v, http.StatusOK, p.Title, "client_form", p)
 }
 
-// changeClient serves POST /dashboard/projects/{project}/clients/{id}/edit: what its form
-// changed is written, and nothing over what another changed meanwhile.
+// changeClient serves POST /dashboard/projects/{project}/clients/{id}/edit. It writes only
+// what the form changed, and overwrites nothing that somebody else changed meanwhile.
 func (a *clientPages) changeClient(v *visit) error {
 	c, err := a.client(v)
 	if err != nil {
@@ -224,8 +246,8 @@ func (a *clientPages) changeClient(v *visit) error {
 	return v.redirect(v.clientRow(c).URL + "?done=changed")
 }
 
-// tryURL returns a link that asks for a login of a client, with a verifier that nobody
-// has: the page of the login is shown, and the app gets an answer that it did not ask for.
+// tryURL returns a link that starts a login at a client, with a code challenge whose verifier the app
+// does not know. The login page is shown, but the app receives a response that it cannot redeem.
 func (a *clientPages) tryURL(c idp.Client) string {
 	if !c.May(idp.GrantCode) || len(c.RedirectURIs) == 0 {
 		return ""

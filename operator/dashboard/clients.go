@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/selvage/selvage/idp"
@@ -14,32 +15,23 @@ type clientPages struct {
 	Clients *idp.Provider
 }
 
-// typeTitles are what the types of clients are for.
+// typeTitles are the types of clients.
 var typeTitles = []choice{
-	{Value: string(idp.SPA), Title: "App in a browser", Why: "JavaScript on a page: no secret, PKCE"},
-	{Value: string(idp.Native), Title: "App on a phone or desktop",
-		Why: "no secret, PKCE, a redirect to the app itself"},
-	{Value: string(idp.Web), Title: "Web app with a server", Why: "a secret that the server keeps"},
-	{Value: string(idp.Service), Title: "Service", Why: "a backend that acts for itself: nobody signs in"},
+	{Value: string(idp.SPA), Title: "Browser app", Why: "JavaScript on a page. No secret; uses PKCE."},
+	{Value: string(idp.Native), Title: "Phone or desktop app",
+		Why: "Redirects to the app itself. No secret; uses PKCE."},
+	{Value: string(idp.Web), Title: "Web app with a server", Why: "The server keeps a secret."},
+	{Value: string(idp.Service), Title: "Service", Why: "A backend that acts for itself. Nobody signs in."},
 }
 
-// A clientRow is an OAuth client as it is listed.
+// A clientRow is a row in the list of OAuth clients.
 type clientRow struct {
 	idp.Client
 	Title, URL, Kind string
 }
 
 func (v *visit) clientRow(c idp.Client) clientRow {
-	row := clientRow{c, c.Name, v.base() + "/clients/" + c.ID, string(c.Type)}
-	if row.Title == "" {
-		row.Title = c.ID
-	}
-	for _, t := range typeTitles {
-		if t.Value == string(c.Type) {
-			row.Kind = t.Title
-		}
-	}
-	return row
+	return clientRow{c, cmp.Or(c.Name, c.ID), v.base() + "/clients/" + c.ID, one(typeTitles, string(c.Type)).Title}
 }
 
 // listClients serves GET /dashboard/projects/{project}/clients.
@@ -51,7 +43,7 @@ func (a *clientPages) listClients(v *visit) error {
 	return a.page(v, http.StatusOK, "OAuth clients", "clients", listOf(v, found, v.clientRow))
 }
 
-// client finds the client of the path, if it is one of the project.
+// client finds the client of the path, if it belongs to the project.
 func (a *clientPages) client(v *visit) (idp.Client, error) {
 	c, err := a.Clients.Clients.Find(v.r.Context(), v.r.PathValue("id"))
 	if err == nil && c.ProjectID != v.project.ID {
@@ -96,13 +88,13 @@ func (a *clientPages) rotateClient(v *visit) error {
 	}
 	overlap, ok := overlaps[v.form.Get("overlap")]
 	if !ok {
-		return problem.BadParam("overlap", "there is no such overlap")
+		return problem.BadParam("overlap", "unknown overlap")
 	}
 	c, secret, err := a.Clients.Clients.RotateSecret(v.r.Context(), c.ID, overlap, nil)
 	if err != nil {
 		return err
 	}
-	v.told = named(v.clientRow(c).Title) + " has a new secret. Copy it now, and give it to the app."
+	v.notice = quoteName(v.clientRow(c).Title) + " has a new secret. Copy it now and give it to the app."
 	return a.clientPage(v, c, secret, nil)
 }
 
@@ -133,6 +125,6 @@ func (a *clientPages) deleteClient(v *visit) error {
 	if err := a.Clients.Clients.Delete(v.r.Context(), c.ID); err != nil {
 		return err
 	}
-	a.gone(v, v.clientRow(c).Title)
+	a.rememberDeleted(v, v.clientRow(c).Title)
 	return v.redirect(v.base() + "/clients?done=clientdeleted")
 }

@@ -6,19 +6,20 @@ import (
 
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/operator"
 )
 
-// A confirmPage asks an operator who is signed in to prove once more who it is.
+// A confirmPage asks a signed-in operator to confirm its identity.
 type confirmPage struct {
 	Email, Next string
-	Code        bool // a code, too, of who has a second factor
-	App         bool // of an authenticator app; else a recovery code
+	Code        bool // also ask for a code, since the operator has a second factor
+	App         bool // the code may come from an authenticator app; otherwise a recovery code
 	Passkey     passkeyForm
 	Faults      []string
 }
 
-// showConfirm serves GET /dashboard/confirm: what hurts most wants the password once
-// more, and the second factor of who has one; or a passkey, which is both.
+// showConfirm serves GET /dashboard/confirm. Destructive actions require the password again, plus
+// the second factor if one is set up; a passkey counts as both.
 func (a *factorPages) showConfirm(v *visit) error {
 	return a.confirmPage(v, http.StatusOK, ownPath(v.r.URL.Query().Get("next")), nil)
 }
@@ -29,30 +30,25 @@ func (a *factorPages) confirmPage(v *visit, status int, next string, wrong []str
 		return err
 	}
 	p := confirmPage{Email: v.operator.Email, Next: next, Code: has.Any(), App: has.TOTP}
-	if p.Faults, p.Passkey, err = a.passkeyPrompt(v, has, passkeyForm{Action: Prefix + "/confirm", Next: next}, wrong); err != nil {
+	prompt := passkeyForm{Action: Prefix + "/confirm", Next: next}
+	if p.Faults, p.Passkey, err = a.passkeyPrompt(v, has, prompt, wrong); err != nil {
 		return err
 	}
-	return a.page(v, status, "Confirm that it is you", "confirm", p)
+	return a.page(v, status, "Confirm your identity", "confirm", p)
 }
 
-// confirm serves POST /dashboard/confirm. A code is looked at, and used up, behind the
-// right password alone.
+// confirm serves POST /dashboard/confirm. It verifies either a passkey, or the password and then a
+// code, and raises the session. A code is used up only after the right password.
 func (a *factorPages) confirm(v *visit) error {
-	next, methods := ownPath(v.form.Get("next")), []string{"pwd"}
+	next := ownPath(v.form.Get("next"))
 	if v.form.Has("credential") {
-		methods, err := a.checkPasskey(v, v.operator)
-		if all, ok := wrongCode(err); ok {
-			return a.confirmPage(v, http.StatusUnprocessableEntity, next, all)
-		}
-		if err != nil {
-			return err
-		}
-		return a.raiseAndContinue(v, next, methods...)
+		return a.confirmCode(v, next, a.checkPasskey)
 	}
 	has, err := a.factorSet(v)
 	if err != nil {
 		return err
 	}
+
 	err = a.Operators.Prove(v.r.Context(), v.operator, v.form.Get("password"), visitor(v.r))
 	if p := problem.First(err); errors.Is(err, problem.Unauthenticated) || errors.Is(err, problem.RateLimited) {
 		status := http.StatusUnprocessableEntity
@@ -66,14 +62,21 @@ func (a *factorPages) confirm(v *visit) error {
 		return err
 	}
 	if has.Any() {
-		more, err := a.checkCode(v, v.operator)
-		if all, ok := wrongCode(err); ok {
-			return a.confirmPage(v, http.StatusUnprocessableEntity, next, all)
-		}
-		if err != nil {
-			return err
-		}
-		methods = append(methods, more...)
+		return a.confirmCode(v, next, a.checkCode, "pwd")
 	}
-	return a.raiseAndContinue(v, next, methods...)
+	return a.raiseAndContinue(v, next, "pwd")
+}
+
+// confirmCode runs check, and raises the session to the given methods and those that check returns.
+func (a *factorPages) confirmCode(
+	v *visit, next string, check func(*visit, operator.Operator) ([]string, error), methods ...string,
+) error {
+	more, err := check(v, v.operator)
+	if all, ok := wrongCode(err); ok {
+		return a.confirmPage(v, http.StatusUnprocessableEntity, next, all)
+	}
+	if err != nil {
+		return err
+	}
+	return a.raiseAndContinue(v, next, append(methods, more...)...)
 }

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
@@ -10,9 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// marks tell what the inputs of a form show: of each a digest. They go along with a form
-// that changes something, and come back with it, so that what others changed meanwhile is
-// seen.
+// marks returns a digest of the value of each input, for the hidden field "seen" of a form that
+// changes something. When the form comes back, the digests show what others changed meanwhile.
 func marks(groups ...[]input) string {
 	all := make(url.Values)
 	for _, in := range flatten(groups...) {
@@ -21,7 +21,7 @@ func marks(groups ...[]input) string {
 	return all.Encode()
 }
 
-// flatten returns the inputs of all groups, but for secrets, which no form shows.
+// flatten returns the inputs of all groups except secrets, whose values no form shows.
 func flatten(groups ...[]input) (all []input) {
 	for _, group := range groups {
 		for _, in := range group {
@@ -42,7 +42,7 @@ func mark(values []string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }
 
-// untouched is what a browser would send of an input that nobody touches.
+// untouched returns the values that a browser sends for an input that nobody edits.
 func (i input) untouched() (values []string) {
 	switch i.Kind {
 	case "check":
@@ -64,7 +64,7 @@ func (i input) untouched() (values []string) {
 	return values
 }
 
-// sent is what a form has of an input.
+// sent returns the values that a form has for an input.
 func (i input) sent(posted url.Values) []string {
 	switch i.Kind {
 	case "check", "select", "cards", "choices":
@@ -73,41 +73,47 @@ func (i input) sent(posted url.Values) []string {
 	return []string{normalize(posted.Get(i.Name))}
 }
 
-// normalize writes a text as it is before and after it was in a form.
+// normalize removes from a text the changes that a browser makes to it.
 func normalize(text string) string {
 	return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n"))
 }
 
-// merge makes a form that was sent as it is to be written: what its sender left as the form
-// showed it becomes what it is now, in the inputs, whoever has changed it since. What both
-// changed, each to something else, is a conflict at its input.
+// merge rebases the submitted form on the current values: inputs that the sender did not change
+// take the current value. An input that both the sender and somebody else changed, to different
+// values, is a conflict.
 func (v *visit) merge(inputs ...[]input) error {
 	seen, err := url.ParseQuery(v.form.Get("seen"))
 	if err != nil {
 		return problem.New(problem.Malformed, "bad_request", "the form cannot be read")
 	}
+
 	var wrong []error
 	for _, in := range flatten(inputs...) {
 		now, sent, was := in.untouched(), in.sent(v.form), seen.Get(in.Name)
+		isCurrent := was == mark(now) || slices.Equal(sent, now) || in.Kind == "cards" && sent == nil
 		switch {
-		case was == mark(now) || slices.Equal(sent, now) || in.Kind == "cards" && sent == nil:
+		case isCurrent:
 		case was == mark(sent):
-			if v.form[in.Name] = now; len(now) == 0 {
+			v.form[in.Name] = now
+			if len(now) == 0 {
 				delete(v.form, in.Name)
 			}
 		default:
 			wrong = append(wrong, &problem.Error{
 				Kind: problem.Conflict, Code: "changed_meanwhile", Param: in.Name,
-				Message: in.Name + " was changed by another since you opened this, to " +
-					in.told() + ": save again to write over it",
+				Message: in.Name + " was changed by somebody else since you opened this form, to " +
+					in.current() + ". Save again to overwrite it",
 			})
 		}
 	}
-	return join(wrong)
+	return errors.Join(wrong...)
 }
 
-// told writes what is in an input for people, shortly.
-func (i input) told() string {
+// current returns the current value of an input for people, shortened.
+func (i input) current() string {
+	if i.Kind == "check" {
+		return yesOrNo(i.Checked)
+	}
 	var all []string
 	for _, value := range i.untouched() {
 		for _, o := range i.Options {
@@ -119,9 +125,7 @@ func (i input) told() string {
 			all = append(all, value)
 		}
 	}
-	if i.Kind == "check" {
-		return map[bool]string{true: "yes", false: "no"}[i.Checked]
-	}
+
 	text := []rune(strings.Join(all, ", "))
 	switch {
 	case len(text) == 0:

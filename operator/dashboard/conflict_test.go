@@ -55,7 +55,7 @@ func TestFormsDoNotOverwrite(t *testing.T) {
 	edit.Set("redirect_uri", "https://mine.example/cb")
 	a := b.post(one+"/edit", one+"/edit", edit)
 	for _, want := range []string{`id="f-redirect_uri-fault"`,
-		"changed by another since you opened this, to “https://new.example/cb”", "https://mine.example/cb",
+		"changed by somebody else since you opened this form, to “https://new.example/cb”", "https://mine.example/cb",
 		`id="f-name-fault"`, "to “Market”"} {
 		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, want) {
 			t.Errorf("over another's change: %s, want %s in it: %s", a.Status, want,

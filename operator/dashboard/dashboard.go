@@ -1,13 +1,12 @@
-// Package dashboard serves the pages on which operators see and change what there is:
-// under /dashboard, as HTML made here, of which none needs JavaScript.
+// Package dashboard serves the pages on which operators manage projects and the installation.
+// They are rendered on the server under /dashboard, and none of them needs JavaScript.
 //
-// [routes] is the one table of what is served: each route names who may have it, so that
-// a page is a file with its handlers, a line in that table and a file under
-// templates/pages/dashboard. Handlers find the operator's rights checked, the project
-// read and the form's token proven.
+// Each group of pages, such as keyPages, is a type with handlers and a table of routes;
+// routes.go holds these tables. A route names the permission it needs. Before a handler runs,
+// the permission is checked, the project of the path is loaded and the form token is verified.
 //
-// The rules are elsewhere: in package operator what a role may do, in fabric, idp and
-// recordings all else.
+// The package holds no business rules. Package operator decides what a role may do; packages
+// fabric, idp and recordings decide everything else.
 package dashboard
 
 import (
@@ -28,41 +27,41 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// Config says what an API serves.
+// Config holds the services behind the pages.
 type Config struct {
 	Operators  *operator.Operators
 	Fabric     *fabric.Fabric
 	Clients    *idp.Provider
-	Recordings *recordings.Recordings // nil where there are none
-	PublicURL  string                 // {base_url}: where browsers find us
-	Factors    *factor.Factors        // nil where there are none
+	Recordings *recordings.Recordings // nil if the server keeps no recordings
+	PublicURL  string                 // {base_url}: the URL under which browsers reach the server
+	Factors    *factor.Factors        // nil if second factors are not supported
 
-	// RequireFactor has each operator who has one of these roles, in whatever project, set a
-	// second factor up before anything else.
+	// RequireFactor lists the roles that need a second factor. An operator with one of them, in
+	// any project, must set one up before doing anything else.
 	RequireFactor []operator.Role
 
 	AuthURL string // {auth_url}
 
-	// Audit returns a page of the audit trail, the newest first; nil shows none.
+	// Audit returns a page of the audit trail, newest first; nil shows no events.
 	Audit func(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error)
 
-	// SecretsShown returns the events of who was shown a secret: an operator, whoever acted by
-	// what that was shown, and so on, the newest first; nil shows none.
+	// SecretsShown returns the events in which a secret was shown to an operator, to an API key
+	// or client whose secret the operator saw, and so on, newest first; nil shows none.
 	SecretsShown func(ctx context.Context, operatorID string) ([]audit.Event, error)
 
-	// Health tells how what we stand on does; nil tells nothing.
+	// Health returns the state of the services that the server depends on; nil shows none.
 	Health func(ctx context.Context) []Health
 
-	Installation Installation // what owners see beyond projects
+	Installation Installation // what owners see of the installation as a whole
 
 	Log *slog.Logger     // nil means slog.Default()
 	Now func() time.Time // nil means time.Now
 }
 
-// Health is how one thing does that we stand on.
+// Health is the state of one service that the server depends on.
 type Health struct {
 	Name string
-	Note string // "" where there is nothing to say
+	Note string // may be empty
 	OK   bool
 }
 
@@ -97,17 +96,17 @@ func New(c Config) (*API, error) {
 	return &API{s, all}, nil
 }
 
-// Prefix is the path under which the pages are.
+// Prefix is the path under which the pages are served.
 const Prefix = "/dashboard"
 
-// Handler serves the routes.
+// Handler returns a handler for all routes.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	a.mount(mux)
 	return mux
 }
 
-// Routes lists the patterns that are served.
+// Routes returns the patterns of all routes.
 func (a *API) Routes() []string {
 	var all web.Patterns
 	a.mount(&all)

@@ -16,87 +16,103 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// A trail reads the audit trail and describes its events.
+// A trail reads the audit trail and describes its events for people.
 type trail struct {
 	*site
 	Clients *idp.Provider
 	Audit   func(context.Context, audit.Filter, page.Query) (page.Page[audit.Event], error) // nil shows no events
 }
 
-// An eventRow is an event of the audit trail as it is listed.
+// An eventRow is a row in a list of audit events.
 type eventRow struct {
 	audit.Event
-	Say       string // what was done, in words
-	Who, Whom entity // who did it, and to what
-	More      string // what else is known, a line each
-	Project   string // its name, where the page is of all projects
-	Why       string // what a refusal means, and what to do
+	Say       string // the action in words
+	Who, Whom entity // the actor and the target
+	More      string // all other details, one per line
+	Project   string // name of the project, on a page that covers all projects
+	Why       string // what a refusal means and how to resolve it
 	Status    status
 }
 
-// A entity is what an event names.
+// An entity is an actor, a target or a project that an event names.
 type entity struct {
-	Kind, Name string // in words; a Name of "" is not known, or was deleted
-	ID, URL    string // of its page; "" where there is none
+	Kind, Name string // for people; Name is "" if it is unknown or the entity was deleted
+	ID, URL    string // URL is "" without a page
 }
 
-// entityKinds are the words for what events name; others are their own.
+// entityKinds are the names of entity kinds that differ from their codes.
 var entityKinds = map[string]string{
-	string(audit.System): "The server", string(audit.CLI): "Command line", string(audit.Anonymous): "Somebody",
+	string(audit.System): "The server", string(audit.CLI): "Command line", string(audit.Anonymous): "Anonymous",
 	string(audit.APIKey): "API key", string(audit.Client): "OAuth client",
-	"account": "An address nobody has here", "ring": "Keys of the installation", "audit": "Audit trail",
-	"session": "Sign-in", "grant": "App’s access",
+	"account": "An unknown address", "ring": "Keys of the installation", "audit": "Audit trail",
+	"session": "Login", "grant": "App’s access",
 	"sip_address": "SIP address", "sip_credential": "SIP credential", "operator": "Operator",
 	"subscriber": "Subscriber",
 }
 
-// eventRows returns the rows of events. Each thing that they name is looked up once.
-func (a *trail) eventRows(v *visit, events []audit.Event) (all []eventRow, err error) {
-	type which struct{ project, kind, id string }
-	known := make(map[which]string)
-	resource := func(e audit.Event, kind, id string) (entity, error) {
-		row, key := entity{Kind: a.kindOf(kind), ID: id}, which{e.ProjectID, kind, id}
-		name, ok := known[key]
-		if !ok {
-			var err error
-			if name, err = a.nameOf(v, e.ProjectID, kind, id); err != nil {
-				return row, err
-			}
-			known[key] = name
-		}
-		if row.Name = name; name != "" {
-			row.URL = a.urlOf(v, e.ProjectID, kind, id)
-		}
-		return row, nil
+// audit returns a page of the audit trail.
+func (a *trail) audit(v *visit, f audit.Filter, q page.Query) (page.Page[audit.Event], error) {
+	if a.Audit == nil {
+		return page.Page[audit.Event]{}, nil
 	}
+	return a.Audit(v.r.Context(), f, q)
+}
+
+// eventRows returns the rows of events.
+func (a *trail) eventRows(v *visit, events []audit.Event) (all []eventRow, err error) {
+	find := a.entities(v)
 	for _, e := range events {
-		row := eventRow{Event: e, Say: audit.Say(e.Action, e.Outcome), Status: status{"good", "Done"}}
+		row := eventRow{
+			Event: e, Say: audit.Say(e.Action, e.Outcome), More: detailsOf(e), Status: status{"good", "Done"},
+		}
 		if e.Outcome == audit.Refused {
 			row.Status, row.Why = status{"bad", "Refused"}, reasonOf(e)
 		}
-		if row.Who, err = resource(e, string(e.Actor.Kind), e.Actor.ID); err != nil {
+		if row.Who, err = find(e, string(e.Actor.Kind), e.Actor.ID); err != nil {
 			return nil, err
 		}
-		if row.Whom, err = resource(e, e.Target.Kind, e.Target.ID); err != nil {
+		if row.Whom, err = find(e, e.Target.Kind, e.Target.ID); err != nil {
 			return nil, err
 		}
 		if row.Whom.Name == "" {
 			row.Whom.Name = cmp.Or(e.Detail["name"], e.Detail["email"])
 		}
+
 		if v.project.ID == "" && e.ProjectID != "" && e.Target.Kind != "project" {
-			in, err := resource(e, "project", e.ProjectID)
+			project, err := find(e, "project", e.ProjectID)
 			if err != nil {
 				return nil, err
 			}
-			row.Project = cmp.Or(in.Name, e.ProjectID)
+			row.Project = cmp.Or(project.Name, e.ProjectID)
 		}
-		row.More = detailsOf(e)
 		all = append(all, row)
 	}
 	return all, nil
 }
 
-// kindOf tells in words what kind of thing an event names.
+// entities returns a function that finds an entity which an event names. It looks up each entity
+// once.
+func (a *trail) entities(v *visit) func(e audit.Event, kind, id string) (entity, error) {
+	type key struct{ project, kind, id string }
+	names := make(map[key]string)
+	return func(e audit.Event, kind, id string) (found entity, err error) {
+		found = entity{Kind: a.kindOf(kind), ID: id}
+		of := key{e.ProjectID, kind, id}
+		name, ok := names[of]
+		if !ok {
+			if name, err = a.nameOf(v, e.ProjectID, kind, id); err != nil {
+				return found, err
+			}
+			names[of] = name
+		}
+		if found.Name = name; name != "" {
+			found.URL = a.urlOf(v, e.ProjectID, kind, id)
+		}
+		return found, nil
+	}
+}
+
+// kindOf returns the name of an entity kind.
 func (a *trail) kindOf(kind string) string {
 	if known := entityKinds[kind]; known != "" {
 		return known
@@ -104,29 +120,28 @@ func (a *trail) kindOf(kind string) string {
 	if k := a.Fabric.Resources.Kinds().ByType(kind); k != nil {
 		return k.Title
 	}
-	return words(strings.ReplaceAll(kind, "_", " "))
+	return humanize(strings.ReplaceAll(kind, "_", " "))
 }
 
-// detailsOf returns what an event says that its row does not show.
+// detailsOf returns the details of an event that its row does not show, one per line.
 func detailsOf(e audit.Event) string {
 	var lines []string
-	say := func(name, value string) {
+	add := func(name, value string) {
 		if value != "" {
 			lines = append(lines, name+": "+value)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.Detail)) {
-		say(strings.ReplaceAll(name, "_", " "), e.Detail[name])
+		add(strings.ReplaceAll(name, "_", " "), e.Detail[name])
 	}
-	say("by", strings.TrimSpace(fmt.Sprintf("%s %s", e.Actor.Kind, e.Actor.ID)))
-	say("of", strings.TrimSpace(fmt.Sprintf("%s %s", e.Target.Kind, e.Target.ID)))
-	say("request", e.RequestID)
-	say("event", e.ID)
+	add("actor", strings.TrimSpace(fmt.Sprintf("%s %s", e.Actor.Kind, e.Actor.ID)))
+	add("target", strings.TrimSpace(fmt.Sprintf("%s %s", e.Target.Kind, e.Target.ID)))
+	add("request", e.RequestID)
+	add("event", e.ID)
 	return strings.Join(lines, "\n")
 }
 
-// nameOf returns what people call a thing that an event names; "" where it has no name, or is
-// not there any more.
+// nameOf returns the name of an entity, or "" if it has none or was deleted.
 func (a *trail) nameOf(v *visit, projectID, kind, id string) (name string, err error) {
 	if id == "" {
 		return "", nil
@@ -135,31 +150,38 @@ func (a *trail) nameOf(v *visit, projectID, kind, id string) (name string, err e
 	switch kind {
 	case string(audit.CLI):
 		return id, nil
+
 	case "operator":
 		o, err := a.Operators.Find(ctx, id)
 		return o.Title(), ignoreNotFound(err)
+
 	case "project":
 		p, err := a.Fabric.Projects.Find(ctx, id)
 		return p.Name, ignoreNotFound(err)
+
 	case "client":
 		c, err := a.Clients.Clients.Find(ctx, id)
 		if c.ProjectID != projectID {
-			return "", ignoreNotFound(err) // of another project, whose names are not for who reads this one
+			return "", ignoreNotFound(err) // the reader may not see names of another project
 		}
 		return cmp.Or(c.Name, c.ID), ignoreNotFound(err)
+
 	case "api_key":
 		k, err := a.Fabric.APIKeys.Find(ctx, projectID, id)
 		if k.ID != "" {
 			name = cmp.Or(k.Name, k.Prefix+"…")
 		}
 		return name, ignoreNotFound(err)
+
 	case "subscriber":
 		s, err := a.Fabric.Subscribers.Find(ctx, projectID, id)
 		return cmp.Or(s.Email, s.FullName(), s.Reference), ignoreNotFound(err)
+
 	case "webhook":
 		w, err := a.Fabric.Webhooks.Find(ctx, projectID, id)
 		return w.Name, ignoreNotFound(err)
 	}
+
 	if k := a.Fabric.Resources.Kinds().ByType(kind); k != nil {
 		r, err := a.Fabric.Resources.Find(ctx, projectID, k, id)
 		return r.DisplayName, ignoreNotFound(err)
@@ -167,7 +189,7 @@ func (a *trail) nameOf(v *visit, projectID, kind, id string) (name string, err e
 	return "", nil
 }
 
-// ignoreNotFound leaves an error out that says that a thing is not there.
+// ignoreNotFound returns err, or nil if it reports that something does not exist.
 func ignoreNotFound(err error) error {
 	if errors.Is(err, problem.NotFound) {
 		return nil
@@ -175,41 +197,47 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// reasons tell what the reasons of refused logins mean, and what to do.
+// reasons explain why a login was refused, and how to resolve it.
 var reasons = map[string]string{
-	"unknown account":          "Nobody here has this e-mail: it is spelled otherwise, is of another project, or is yet to be added under Subscribers.",
-	"wrong password":           "The password was wrong. Who forgot it sets a new one by “Forgot password?”.",
-	"wrong e-mail or password": "The e-mail or the password was wrong. An owner can make a link for a new password under Operators.",
-	"disabled":                 "The account is disabled. They can sign in again once it is enabled on its page.",
-	"changed meanwhile":        "The account was changed while they signed in. Trying once more helps.",
-	"too many tries":           "There were too many tries, so more are refused for a while, right or wrong. It passes by itself; a subscriber’s page can unlock it.",
-	"too_many_codes":           "Too many codes were tried. It passes after a quarter of an hour.",
-	"wrong_code":               "The password was right, the code of the second factor was not: the clock of the phone may be wrong, or somebody else knows the password.",
-	"code_used":                "The code of the second factor had been used before. The next one is there within half a minute.",
-	"passkey_unknown":          "The passkey is not of this account any more: it was removed here and is still on the device.",
-	"passkey_stale":            "The passkey was used too late. Trying once more helps.",
-	"passkey_refused":          "The passkey could not be checked: it is of another site, or the browser changed its answer.",
-	"passkey_cloned":           "The passkey counts as if there were two of it. Remove it, and have it added anew.",
-	"the subscriber denied it": "The subscriber said no when asked whether the app may have what it wants.",
-	"the credentials lack the scope Management":                "The key or token lacks the scope Management. A key that has it is made under API keys.",
-	"the refresh token was used before; its family is revoked": "A refresh token came a second time: the app sent it twice, or somebody has copied it. All that came from it has ended; the app must sign in again.",
+	"unknown account": "No account here has this email. It may be misspelled, belong to another project, or " +
+		"still have to be added under Subscribers.",
+	"wrong password": "The password was wrong. Users who forgot theirs set a new one with “Forgot password?”.",
+	"wrong e-mail or password": "The email or the password was wrong. An owner can create a link for a new " +
+		"password under Operators.",
+	"disabled":          "The account is disabled. Enable it on its page to let them sign in again.",
+	"changed meanwhile": "The account was changed during the login. Trying again helps.",
+	"too many tries": "There were too many tries, so further ones are refused for a while, right or wrong. The " +
+		"block ends by itself; a subscriber’s page can unlock it at once.",
+	"too_many_codes": "Too many codes were tried. The block ends after a quarter of an hour.",
+	"wrong_code": "The password was right, but the code of the second factor was not. The clock of the phone may " +
+		"be wrong, or somebody else knows the password.",
+	"code_used": "The code of the second factor had already been used. The app shows a new one within half " +
+		"a minute.",
+	"passkey_unknown": "The passkey no longer belongs to this account: it was removed here but is still on the " +
+		"device.",
+	"passkey_stale":            "The passkey was used too late. Trying again helps.",
+	"passkey_refused":          "The passkey could not be verified. It belongs to another site, or was altered.",
+	"passkey_cloned":           "The counter of the passkey suggests that a copy exists. Remove it and add a new one.",
+	"the subscriber denied it": "The subscriber did not consent to the access that the app asked for.",
+	"the credentials lack the scope Management": "The key or token lacks the scope Management. Create a key " +
+		"with this scope under API keys.",
+	"the refresh token was used before; its family is revoked": "A refresh token was used twice: the app sent it " +
+		"again, or somebody has copied it. All tokens that came from it are revoked; the app must sign in again.",
 }
 
-// reasonOf tells why something was refused, in words; "" where the event says all.
+// reasonOf explains why an action was refused, or returns "" if the event needs no explanation.
 func reasonOf(e audit.Event) string { return reasons[e.Detail["reason"]] }
 
-// urlOf returns the page of what an event names; "" where there is none.
+// urlOf returns the page of an entity, or "" without one.
 func (a *trail) urlOf(v *visit, projectID, kind, id string) string {
-	if id == "" {
-		return ""
-	}
-	if kind == "operator" && v.operator.Check(operator.KeepOperators, "") == nil {
+	if kind == "operator" && id != "" && v.operator.Check(operator.KeepOperators, "") == nil {
 		return Prefix + "/operators/" + id
 	}
-	base := Prefix + "/projects/" + projectID
-	if projectID == "" {
+	if id == "" || projectID == "" {
 		return ""
 	}
+
+	base := Prefix + "/projects/" + projectID
 	switch kind {
 	case "api_key":
 		return base + "/keys/" + id
@@ -219,10 +247,8 @@ func (a *trail) urlOf(v *visit, projectID, kind, id string) string {
 		return base + "/subscribers/" + id
 	case "project":
 		return base
-	case "resource":
-		return base + "/resources/" + id
 	}
-	if a.Fabric.Resources.Kinds().ByType(kind) != nil {
+	if kind == "resource" || a.Fabric.Resources.Kinds().ByType(kind) != nil {
 		return base + "/resources/" + id
 	}
 	return ""

@@ -22,7 +22,7 @@ func ownerOf(o operator.Operator) factor.Owner {
 	return factor.Owner{Kind: factor.Operator, ID: o.ID}
 }
 
-// factorSet tells which second factors the operator who is signed in has.
+// factorSet returns which second factors the signed-in operator has.
 func (a *factorPages) factorSet(v *visit) (factor.Set, error) {
 	if a.Factors == nil {
 		return factor.Set{}, nil
@@ -30,7 +30,7 @@ func (a *factorPages) factorSet(v *visit) (factor.Set, error) {
 	return a.Factors.Has(v.r.Context(), ownerOf(v.operator))
 }
 
-// needsFactor reports whether an operator has to show a second factor, or to set one up.
+// needsFactor reports whether an operator has to show a second factor or set one up.
 func (a *factorPages) needsFactor(v *visit, o operator.Operator) (bool, error) {
 	if a.Factors == nil {
 		return false, nil
@@ -39,7 +39,7 @@ func (a *factorPages) needsFactor(v *visit, o operator.Operator) (bool, error) {
 	return set.Any() || a.requiresFactor(o), err
 }
 
-// requiresFactor reports whether an operator must have a second factor, for one of its roles.
+// requiresFactor reports whether one of the roles of an operator requires a second factor.
 func (a *site) requiresFactor(o operator.Operator) bool {
 	return a.Factors != nil && slices.ContainsFunc(
 		o.Roles, func(m operator.Membership) bool { return slices.Contains(a.RequireFactor, m.Role) })
@@ -52,15 +52,15 @@ func factorPath(next string) string {
 	return Prefix + "/factor?" + nextQuery(next)
 }
 
-// A factorPage asks for a code, or for a passkey.
+// A factorPage is the form for a second factor: a code or a passkey.
 type factorPage struct {
 	Next    string
-	App     bool // there is an authenticator app
+	App     bool // the operator has an authenticator app
 	Passkey passkeyForm
 	Faults  []string
 }
 
-// showFactor serves GET /dashboard/factor. Who has none yet sets one up.
+// showFactor serves GET /dashboard/factor. An operator without a second factor is sent to set one up.
 func (a *factorPages) showFactor(v *visit) error {
 	next := ownPath(v.r.URL.Query().Get("next"))
 	has, err := a.Factors.Has(v.r.Context(), ownerOf(v.account))
@@ -79,15 +79,18 @@ func (a *factorPages) factorPage(v *visit, status int, next string, wrong []stri
 		return err
 	}
 	p := factorPage{Next: next, App: has.TOTP}
-	if p.Faults, p.Passkey, err = a.passkeyPrompt(v, has, passkeyForm{Action: Prefix + "/factor", Next: next}, wrong); err != nil {
+	prompt := passkeyForm{Action: Prefix + "/factor", Next: next}
+	if p.Faults, p.Passkey, err = a.passkeyPrompt(v, has, prompt, wrong); err != nil {
 		return err
 	}
 	return a.page(v, status, "Second factor", "factor", p)
 }
 
-// passkeyPrompt is the prompt of a page for a passkey of the operator, where it has one. What
-// was wrong is said beside it, if it was the passkey.
-func (a *factorPages) passkeyPrompt(v *visit, has factor.Set, f passkeyForm, wrong []string) ([]string, passkeyForm, error) {
+// passkeyPrompt returns the prompt of a page for a passkey of the operator, if it has any. If a
+// passkey was wrong, the fault moves from wrong to the prompt.
+func (a *factorPages) passkeyPrompt(
+	v *visit, has factor.Set, f passkeyForm, wrong []string,
+) ([]string, passkeyForm, error) {
 	if !has.Passkeys || !a.passkeys() {
 		return wrong, passkeyForm{}, nil
 	}
@@ -100,7 +103,8 @@ func (a *factorPages) passkeyPrompt(v *visit, has factor.Set, f passkeyForm, wro
 	return wrong, f, err
 }
 
-// checkFactor serves POST /dashboard/factor: a passkey, a code of the app, or a recovery code.
+// checkFactor serves POST /dashboard/factor. It accepts a passkey, a code of the app or a recovery
+// code, and then raises the session.
 func (a *factorPages) checkFactor(v *visit) error {
 	next := ownPath(v.form.Get("next"))
 	check := a.checkCode
@@ -117,8 +121,8 @@ func (a *factorPages) checkFactor(v *visit) error {
 	return a.raiseAndContinue(v, next, methods...)
 }
 
-// checkPasskey takes the passkey of a form, which must be the operator's, and says what it
-// proves. One that is not taken is written down, and so it counts.
+// checkPasskey verifies the passkey of a form, which must belong to the operator, and returns the
+// authentication methods it stands for. A rejected one counts against the limit and is recorded.
 func (a *factorPages) checkPasskey(v *visit, o operator.Operator) ([]string, error) {
 	from := visitor(v.r)
 	if err := a.Operators.CountPasskey(v.r.Context(), from); err != nil {
@@ -137,14 +141,16 @@ func (a *factorPages) checkPasskey(v *visit, o operator.Operator) ([]string, err
 	return key.AMR(), err
 }
 
-// checkCode takes the code of a form, of the app or a recovery code, and says what it
-// proves. One that is not taken is written down.
+// checkCode verifies the code of a form, of the app or a recovery code, and returns its
+// authentication method. A rejected one is recorded. Recovery codes contain letters.
 func (a *factorPages) checkCode(v *visit, o operator.Operator) (methods []string, err error) {
-	code, method := v.form.Get("code"), "otp"
-	check := a.Factors.CheckTOTP
-	if strings.ContainsFunc(code, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }) {
+	code := v.form.Get("code")
+	check, method := a.Factors.CheckTOTP, "otp"
+	isLetter := func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' }
+	if strings.ContainsFunc(code, isLetter) {
 		check, method = a.Factors.UseCode, "recovery"
 	}
+
 	err = check(v.r.Context(), ownerOf(o), a.placeOf(v, o), code)
 	if _, wrong := wrongCode(err); wrong {
 		if failed := a.Operators.RefuseFactor(v.r.Context(), o, err); failed != nil {
@@ -154,8 +160,8 @@ func (a *factorPages) checkCode(v *visit, o operator.Operator) (methods []string
 	return []string{method}, err
 }
 
-// placeOf names the network that an operator tries from, if it has signed in there before by
-// two factors.
+// placeOf returns the network of the request, if the operator has signed in from it with two factors
+// before.
 func (a *factorPages) placeOf(v *visit, o operator.Operator) factor.Place {
 	if from := visitor(v.r); a.Operators.ProvenPlace(v.r.Context(), o, from) {
 		return factor.Place("network " + from.Network)
@@ -163,7 +169,7 @@ func (a *factorPages) placeOf(v *visit, o operator.Operator) factor.Place {
 	return ""
 }
 
-// wrongCode returns the sentences of a code that was not taken.
+// wrongCode returns the messages for a rejected code. ok is false for other errors.
 func wrongCode(err error) ([]string, bool) {
 	if p := problem.First(err); p != nil && (p.Kind == problem.RateLimited || p.Kind == problem.NotFound) {
 		if p.Kind == problem.NotFound {
@@ -174,7 +180,7 @@ func wrongCode(err error) ([]string, bool) {
 	return faults(err)
 }
 
-// raiseAndContinue raises the session of who has shown what was asked for, and goes on.
+// raiseAndContinue raises the session to the given methods and redirects to next.
 func (a *factorPages) raiseAndContinue(v *visit, next string, methods ...string) error {
 	if err := a.raise(v, methods...); err != nil {
 		return err
@@ -182,6 +188,7 @@ func (a *factorPages) raiseAndContinue(v *visit, next string, methods ...string)
 	return v.redirect(orFront(next))
 }
 
+// raise replaces the session by one that has shown the given authentication methods.
 func (a *factorPages) raise(v *visit, methods ...string) error {
 	s, cookie, err := a.Operators.Raise(v.r.Context(), v.account, v.session, visitor(v.r), methods...)
 	if err != nil {
@@ -192,17 +199,17 @@ func (a *factorPages) raise(v *visit, methods ...string) error {
 	return nil
 }
 
-// An enrolPage shows an authenticator app what to learn, or makes a passkey.
+// An enrolPage sets up an authenticator app, or a passkey.
 type enrolPage struct {
 	Action, Next, Secret string
-	Picture              template.URL // a data URL that is made here
+	Picture              template.URL // a data URL made by this server
 	Forced               bool
-	Passkey              passkeyForm // where a factor is needed and either will do
-	Codes                []string    // once it is done
+	Passkey              passkeyForm // offered as an alternative if Forced
+	Codes                []string    // recovery codes, at the end
 	Faults               []string
 }
 
-// enrolPage shows what to scan; the flow ends with the session.
+// enrolPage shows the secret to scan. It belongs to the session, and is discarded with it.
 func (a *factorPages) enrolPage(v *visit, status int, p enrolPage) error {
 	e, err := a.Factors.BeginTOTP(v.r.Context(), ownerOf(v.account), flowOf(v), "selvage "+hostOf(a.PublicURL),
 		v.account.Email)
@@ -212,13 +219,14 @@ func (a *factorPages) enrolPage(v *visit, status int, p enrolPage) error {
 	if err != nil {
 		return err
 	}
+
 	p.Secret, p.Picture = e.Secret, template.URL(e.DataURL())
 	if !p.Forced {
 		return a.page(v, status, "Set up an authenticator app", "enrol", p)
 	}
 	if a.passkeys() {
-		p.Passkey.Action, p.Passkey.Next, p.Passkey.Button = p.Action, p.Next, "Set up a passkey"
-		if p.Passkey, err = a.makePasskey(v, p.Passkey); err != nil {
+		prompt := passkeyForm{Action: p.Action, Next: p.Next, Button: "Set up a passkey", Error: p.Passkey.Error}
+		if p.Passkey, err = a.makePasskey(v, prompt); err != nil {
 			return err
 		}
 	}
@@ -235,8 +243,8 @@ func hostOf(raw string) string {
 	return u.Host
 }
 
-// showEnrol serves GET /dashboard/enrol: an operator that must have a second factor and
-// has none sets it up before anything else.
+// showEnrol serves GET /dashboard/enrol: an operator that must have a second factor, and has none,
+// sets one up before doing anything else.
 func (a *factorPages) showEnrol(v *visit) error {
 	return a.ifNoFactor(v, func() error {
 		return a.enrolPage(v, http.StatusOK,
@@ -244,7 +252,8 @@ func (a *factorPages) showEnrol(v *visit) error {
 	})
 }
 
-// ifNoFactor keeps who has a second factor from setting another up instead of showing it.
+// ifNoFactor runs do if the operator has no second factor yet. Otherwise the operator must show the
+// one it has, not set up another.
 func (a *factorPages) ifNoFactor(v *visit, do func() error) error {
 	has, err := a.Factors.Has(v.r.Context(), ownerOf(v.account))
 	if err != nil {
@@ -256,7 +265,8 @@ func (a *factorPages) ifNoFactor(v *visit, do func() error) error {
 	return do()
 }
 
-// enrol serves POST /dashboard/enrol.
+// enrol serves POST /dashboard/enrol. It sets up a passkey or an authenticator app, raises the session
+// and shows the recovery codes.
 func (a *factorPages) enrol(v *visit) error {
 	return a.ifNoFactor(v, func() error {
 		p := enrolPage{Action: Prefix + "/enrol", Next: ownPath(v.form.Get("next")), Forced: true}
@@ -278,7 +288,7 @@ func (a *factorPages) enrol(v *visit) error {
 	})
 }
 
-// confirmApp takes the first code of an app, and raises the session by it.
+// confirmApp sets up an app with its first code, raises the session and shows the recovery codes.
 func (a *factorPages) confirmApp(v *visit, p enrolPage) error {
 	err := a.Factors.ConfirmTOTP(v.r.Context(), ownerOf(v.account), !v.session.TwoFactors(), flowOf(v),
 		v.form.Get("code"))

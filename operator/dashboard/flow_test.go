@@ -63,7 +63,8 @@ func TestFirstOperator(t *testing.T) {
 	b.get("/dashboard/factor").leadsTo(t, "/dashboard/enrol")
 	before := b.cookie()
 	secret := b.get("/dashboard/enrol").find(t, `id="totp-secret">([A-Z2-7]+)<`)
-	if a := b.post("/dashboard/enrol", "/dashboard/enrol", url.Values{"code": {"000000"}}); a.StatusCode != http.StatusUnprocessableEntity {
+	if a := b.post("/dashboard/enrol", "/dashboard/enrol",
+		url.Values{"code": {"000000"}}); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("a wrong code: %s", a.Status)
 	}
 	code := func() string {
@@ -89,7 +90,7 @@ func TestFirstOperator(t *testing.T) {
 	b.post("/dashboard/factor", "/dashboard/factor",
 		url.Values{"code": {code()}, "next": {"/dashboard/account"}}).leadsTo(t, "/dashboard/account")
 	if a := b.get("/dashboard/account"); !strings.Contains(a.body, "Authenticator app") ||
-		!strings.Contains(a.body, "all ten") {
+		!strings.Contains(a.body, "10 of 10 left") {
 		t.Errorf("my account: %s %s", a.Status, a.body)
 	}
 	other := w.browser()
@@ -97,7 +98,8 @@ func TestFirstOperator(t *testing.T) {
 	other.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {recovery}}).leadsTo(t, "/dashboard")
 	third := w.browser()
 	third.post("/dashboard/login", "/dashboard/login", in)
-	if a := third.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {recovery}}); a.StatusCode != http.StatusUnprocessableEntity {
+	if a := third.post("/dashboard/factor", "/dashboard/factor",
+		url.Values{"code": {recovery}}); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("a recovery code again: %s", a.Status)
 	}
 }
@@ -118,7 +120,8 @@ func TestKeys(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	base := "/dashboard/projects/" + w.one.ID + "/keys"
-	if a := b.post(base+"/new", base, url.Values{"name": {"back"}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `value="back"`) {
+	if a := b.post(base+"/new", base, url.Values{"name": {"back"}}); a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, `value="back"`) {
 		t.Errorf("a key without scopes: %s", a.Status)
 	}
 	made := b.post(base+"/new", base, url.Values{"name": {"back"}, "scope": {"Voice", "Video"}, "expires": {"30d"}})
@@ -135,7 +138,8 @@ func TestKeys(t *testing.T) {
 	if _, err := w.fabric.APIKeys.Authenticate(context.Background(), w.one.ID, secret); err == nil {
 		t.Error("the old secret is good after a rotation without overlap")
 	}
-	if a := b.post(page, page+"/revoke", url.Values{"confirm": {"other"}}); a.StatusCode != http.StatusUnprocessableEntity {
+	if a := b.post(page, page+"/revoke",
+		url.Values{"confirm": {"other"}}); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("revoking by another name: %s", a.Status)
 	}
 	b.post(page, page+"/revoke", url.Values{"confirm": {"back"}}).leadsTo(t, base+"?done=revoked")
@@ -153,12 +157,15 @@ func TestKeys(t *testing.T) {
 	b.post(page, page+"/rotate", url.Values{"overlap": {"now"}}).leadsTo(t, confirm)
 	for _, of := range []string{base, "/dashboard/projects/" + w.one.ID + "/clients"} {
 		b.get(of+"/new").leadsTo(t, "/dashboard/confirm?next="+url.QueryEscape(of+"/new"))
-		if a := b.post(page, of, url.Values{"name": {"third"}, "scope": {"Voice"}}); a.StatusCode != http.StatusSeeOther || !strings.HasPrefix(a.Header.Get("Location"), "/dashboard/confirm?") {
+		if a := b.post(page, of, url.Values{"name": {"third"},
+			"scope": {"Voice"}}); a.StatusCode != http.StatusSeeOther ||
+			!strings.HasPrefix(a.Header.Get("Location"), "/dashboard/confirm?") {
 			t.Errorf("POST %s by an old session: %s %s", of, a.Status, a.Header.Get("Location"))
 		}
 	}
 	before := b.cookie()
-	if a := b.post(confirm, "/dashboard/confirm", url.Values{"password": {"wrong"}}); a.StatusCode != http.StatusUnprocessableEntity {
+	if a := b.post(confirm, "/dashboard/confirm",
+		url.Values{"password": {"wrong"}}); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("a wrong password: %s", a.Status)
 	}
 	b.post(confirm, "/dashboard/confirm", url.Values{"password": {good}, "next": {page}}).leadsTo(t, page)
@@ -182,7 +189,8 @@ func TestAudit(t *testing.T) {
 	}
 	base := "/dashboard/projects/" + w.one.ID
 	b.post(base+"/keys/new", base+"/keys", url.Values{"name": {"back"}, "scope": {"Voice"}})
-	if a := b.get(base + "/audit"); !strings.Contains(a.body, `<a href="/dashboard/operators/`+o.ID+`" title="`+o.ID+`"><bdi>ann@example.com</bdi></a> <span class="quiet">Operator</span>`) {
+	if a := b.get(base + "/audit"); !strings.Contains(a.body,
+		`<a href="/dashboard/operators/`+o.ID+`" title="`+o.ID+`"><bdi>ann@example.com</bdi></a> <span class="quiet">Operator</span>`) {
 		t.Errorf("the audit of a project does not name the operator: %s", a.body)
 	}
 	if a := b.get(base + "/audit?after=soon"); a.StatusCode != http.StatusUnprocessableEntity {

@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"errors"
 	"html/template"
 	"net/url"
 	"slices"
@@ -10,32 +9,32 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// An input is one thing that a form asks for, as the part "input" draws it.
+// An input is one field of a form, as the template "input" renders it.
 type input struct {
-	Kind        string // text, area, select, check, choices, cards, json, group, secret; see the part
-	Type        string // of a text: text, url, number, datetime-local, email, password, date
+	Kind        string // text, area, select, check, choices, cards, json, group, secret or color
+	Type        string // of a text: text, url, number, datetime-local, email, password or date
 	Name, Label string
 	Hint        string
 	Value       string
 	Min, Max    string
-	Length      int // the most characters; 0 says nothing
+	Length      int // the most characters; 0 for no limit
 	Rows        int
-	Example     string // shown where nothing is written yet
+	Example     string // shown in an empty field
 	Required    bool
 	Checked     bool
 	Options     []choice
-	Ordered     bool      // the choices are in an order of preference
+	Ordered     bool      // the options are in an order of preference
 	Members     []input   // of a group
-	Tells       *liveHint // of what is new, where it names an address
-	Offers      []choice  // what may be typed, of which a browser offers what fits
-	Finds       string    // a path of ours that gives more of what fits; "" for none
-	Fault       string    // what is wrong with it
+	Live        *liveHint // about the address that the value leads to
+	Suggestions []choice  // possible values; the browser offers those that match
+	SuggestURL  string    // returns more suggestions for what is typed; "" for none
+	Fault       string    // what is wrong with the value
 }
 
-// ID is the id of its element.
+// ID returns the id of the input's element.
 func (i input) ID() string { return "f-" + strings.ReplaceAll(i.Name, ".", "-") }
 
-// About names the elements that tell of it.
+// About returns the ids of the elements that describe the input.
 func (i input) About() string {
 	var ids []string
 	if i.Fault != "" {
@@ -44,13 +43,13 @@ func (i input) About() string {
 	if i.Hint != "" {
 		ids = append(ids, i.ID()+"-hint")
 	}
-	if i.Tells != nil {
+	if i.Live != nil {
 		ids = append(ids, i.ID()+"-tells")
 	}
 	return strings.Join(ids, " ")
 }
 
-// State are the attributes that hold for each kind of element.
+// State returns the attributes that all kinds of elements have.
 func (i input) State() template.HTMLAttr {
 	var b strings.Builder
 	if about := i.About(); about != "" {
@@ -62,22 +61,21 @@ func (i input) State() template.HTMLAttr {
 	if i.Required {
 		b.WriteString(" required")
 	}
-	return template.HTMLAttr(b.String()) // ids are escaped
+	return template.HTMLAttr(b.String()) // the ids are escaped
 }
 
-// A form is what is asked for, and what is wrong with what was typed.
+// A form holds the fields of a form, and what is wrong with the values that were sent.
 type form struct {
 	Inputs []input
 	Faults []fault
-	Seen   string // the marks of what is there, of a form that changes something
+	Seen   string // digests of the values shown, in a form that changes something; see marks
 }
 
-// A fault is a sentence of what is wrong, and the id of the input that it is about; ""
-// for none.
+// A fault is a sentence that describes an error, and the id of the input that caused it, or "".
 type fault struct{ Text, ID string }
 
-// blame puts what is wrong to the inputs that it is about. ok is false for an error that
-// nobody can mend by typing something else.
+// blame assigns the parts of an error to the inputs that caused them. ok is false for an error
+// that other input cannot resolve.
 func (f *form) blame(err error) (ok bool) {
 	for _, p := range problem.All(err) {
 		if p.Kind != problem.Invalid && p.Kind != problem.Conflict {
@@ -93,7 +91,7 @@ func (f *form) blame(err error) (ok bool) {
 			continue
 		}
 		if rest, ok := strings.CutPrefix(p.Message, at.Name); ok {
-			text = sentence(at.Label + rest) // as people see it called
+			text = sentence(at.Label + rest) // the label instead of the name
 		}
 		if at.Fault == "" {
 			at.Fault = text
@@ -103,13 +101,13 @@ func (f *form) blame(err error) (ok bool) {
 	return len(f.Faults) > 0
 }
 
-// pathOf returns the member of a member that a message begins with.
+// pathOf returns the path of the nested member with which a message begins.
 func pathOf(p *problem.Error) string {
 	first, _, _ := strings.Cut(p.Message, " ")
 	return strings.TrimSuffix(first, ":")
 }
 
-// find returns the input of a name, in whatever group.
+// find returns the input with the given name, in any group, or nil.
 func find(all []input, name string) *input {
 	for i := range all {
 		if all[i].Name == name {
@@ -122,7 +120,7 @@ func find(all []input, name string) *input {
 	return nil
 }
 
-// sentence begins and ends a message as a sentence.
+// sentence returns a message as a sentence, with a capital and a period.
 func sentence(text string) string {
 	if text == "" {
 		return ""
@@ -130,7 +128,7 @@ func sentence(text string) string {
 	return strings.TrimSuffix(strings.ToUpper(text[:1])+text[1:], ".") + "."
 }
 
-// retype has a form show what was typed.
+// retype fills the inputs with the values that were sent, except for secrets.
 func retype(all []input, posted url.Values) {
 	for i := range all {
 		in := &all[i]
@@ -145,27 +143,45 @@ func retype(all []input, posted url.Values) {
 				in.Options[j].Chosen = in.Options[j].Value == text
 			}
 		case "choices":
-			all := make([]string, len(in.Options))
-			for j, o := range in.Options {
-				all[j] = o.Value
-			}
-			if !in.Ordered {
-				in.Options = chosen(in.Options, posted[in.Name]...)
-				continue
-			}
-			in.Options = inOrder(all, slices.DeleteFunc(
-				slices.Clone(posted[in.Name]), func(s string) bool { return !slices.Contains(all, s) }))
-		case "secret": // a secret is not sent back
+			in.Options = rechosen(in.Options, posted[in.Name], in.Ordered)
+		case "secret": // never sent back
 		default:
 			in.Value = text
 		}
 	}
 }
 
-// join makes one error of all that is wrong.
-func join(all []error) error { return errors.Join(all...) }
+// rechosen returns options of which the given values are chosen. Ordered options come in the order
+// of the values.
+func rechosen(options []choice, values []string, ordered bool) []choice {
+	if !ordered {
+		return chosen(options, values...)
+	}
+	all := make([]string, len(options))
+	for i, o := range options {
+		all[i] = o.Value
+	}
+	isUnknown := func(value string) bool { return !slices.Contains(all, value) }
+	return inOrder(all, slices.DeleteFunc(slices.Clone(values), isUnknown))
+}
 
-// lower writes a title within a sentence: "SIP gateway" stays as it is.
+// A choice is one option that can be selected.
+type choice struct {
+	Value, Title, Why string
+	Chosen            bool
+}
+
+// chosen returns a copy of options of which those with the given values are chosen.
+func chosen(options []choice, values ...string) []choice {
+	options = slices.Clone(options)
+	for i := range options {
+		options[i].Chosen = slices.Contains(values, options[i].Value)
+	}
+	return options
+}
+
+// lower returns a title for the middle of a sentence. Abbreviations such as "SIP gateway" stay as
+// they are.
 func lower(title string) string {
 	first, _, _ := strings.Cut(title, " ")
 	if len(first) > 1 && strings.ToLower(first[1:]) == first[1:] {
@@ -174,7 +190,7 @@ func lower(title string) string {
 	return title
 }
 
-// label writes the name of a member for people.
+// label returns the name of a member for people.
 func label(name string) string {
 	words := strings.Split(name, "_")
 	for i, w := range words {

@@ -2,23 +2,20 @@ package dashboard
 
 import (
 	"errors"
-	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
-	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/templates"
 )
 
-// maxProjects bounds how many the switcher and its page show.
+// maxProjects is the most projects that the switcher and the list of projects show.
 const maxProjects = 200
 
-// projectsOf returns the projects in which an operator has a role, in the order of their
-// names.
+// projectsOf returns the projects in which the operator has a role, sorted by name.
 func (a *site) projectsOf(v *visit) ([]fabric.Project, error) {
 	var all []fabric.Project
 	if v.operator.Sees("") {
@@ -31,7 +28,7 @@ func (a *site) projectsOf(v *visit) ([]fabric.Project, error) {
 		for _, m := range v.operator.Roles {
 			p, err := a.Fabric.Projects.Find(v.r.Context(), m.ProjectID)
 			if errors.Is(err, problem.NotFound) {
-				continue // deleted since the roles were read
+				continue // deleted since the session was read
 			}
 			if err != nil {
 				return nil, err
@@ -39,18 +36,20 @@ func (a *site) projectsOf(v *visit) ([]fabric.Project, error) {
 			all = append(all, p)
 		}
 	}
+
 	slices.SortFunc(all, func(x, y fabric.Project) int {
 		return strings.Compare(strings.ToLower(x.Name), strings.ToLower(y.Name))
 	})
 	return all, nil
 }
 
-// frame fills in what is around each page.
+// frame fills in the frame around a page.
 func (a *site) frame(v *visit, f *templates.Frame) error {
 	all, err := a.projectsOf(v)
 	if err != nil {
 		return err
 	}
+
 	f.Operator, f.Notice = v.operator.Title(), a.notice(v, f.Title)
 	current := v.project
 	if current.ID == "" {
@@ -58,10 +57,12 @@ func (a *site) frame(v *visit, f *templates.Frame) error {
 	} else if a.cookies.Read(v.r, projectCookie) != current.ID {
 		a.cookies.Set(v.w, v.r, projectCookie, current.ID)
 	}
+
 	f.Project = current.Name
 	for _, p := range all {
-		f.Projects = append(f.Projects, templates.FrameLink{Title: p.Name, URL: Prefix + "/projects/" + p.ID,
-			Current: p.ID == current.ID})
+		f.Projects = append(f.Projects, templates.FrameLink{
+			Title: p.Name, URL: Prefix + "/projects/" + p.ID, Current: p.ID == current.ID,
+		})
 	}
 	f.Nav = a.nav(v, current.ID)
 	return nil
@@ -106,7 +107,8 @@ func (a *site) nav(v *visit, projectID string) (all []templates.FrameLink) {
 	return all
 }
 
-// isWithin reports whether a path is a page, or one under it; alone, that page alone.
+// isWithin reports whether path is the page of or lies below it. If alone is set, only the page
+// itself counts.
 func isWithin(path, of string, alone bool) bool {
 	if of == Prefix+"/projects" {
 		alone = true
@@ -114,7 +116,7 @@ func isWithin(path, of string, alone bool) bool {
 	return path == of || !alone && strings.HasPrefix(path, of+"/")
 }
 
-// lastProject returns the project that was looked at last, or the first.
+// lastProject returns the project that the operator last looked at, or the first one.
 func (a *site) lastProject(v *visit, all []fabric.Project) fabric.Project {
 	last := a.cookies.Read(v.r, projectCookie)
 	for _, p := range all {
@@ -128,7 +130,7 @@ func (a *site) lastProject(v *visit, all []fabric.Project) fabric.Project {
 	return all[0]
 }
 
-// front serves GET /dashboard: the home of a project.
+// front serves GET /dashboard: it redirects to the home page of a project.
 func (a *projectPages) front(v *visit) error {
 	all, err := a.projectsOf(v)
 	if err != nil {
@@ -138,76 +140,4 @@ func (a *projectPages) front(v *visit) error {
 		return v.redirect(Prefix + "/projects/" + p.ID)
 	}
 	return v.redirect(Prefix + "/projects")
-}
-
-// An errorPage is what a page of an error shows.
-type errorPage struct{ Text, RequestID string }
-
-// fail answers with an error: a way to sign in, or a page that says what happened and
-// what to do.
-func (a *site) fail(v *visit, err error) {
-	switch {
-	case errors.Is(err, errSignIn):
-		_ = v.redirect(Prefix + "/login" + nextOf(v.r)) // never fails
-		return
-	case errors.Is(err, errStale):
-		_ = v.redirect(Prefix + "/confirm" + nextOf(v.r))
-		return
-	}
-	status, title, text := http.StatusInternalServerError, "Something went wrong",
-		"It is not your fault. Go back and try again."
-	p := problem.First(err)
-	if p == nil || p.Kind == problem.Unavailable {
-		web.LogInternal(v.r, a.Log, err)
-	}
-	if p != nil {
-		status, title, text = told(p)
-		web.RetryAfter(v.w, p)
-	}
-	shown := errorPage{text, web.RequestID(v.r.Context())}
-	web.LogPage(v.r, a.Log, status, title, "")
-	if err := a.page(v, status, title, "error", shown); err != nil {
-		web.LogInternal(v.r, a.Log, err)
-		http.Error(v.w, "Something went wrong.", http.StatusInternalServerError)
-	}
-}
-
-// told returns what a page says of a problem.
-func told(p *problem.Error) (status int, title, text string) {
-	text = strings.ToUpper(p.Message[:min(1, len(p.Message))]) + p.Message[min(1, len(p.Message)):] + "."
-	switch p.Kind {
-	case problem.Forbidden:
-		return http.StatusForbidden, "That is not allowed", text
-	case problem.NotFound:
-		return http.StatusNotFound, "There is no such thing", "It is not there, or not among what you may see."
-	case problem.Conflict:
-		return http.StatusConflict, "That cannot be done now", text
-	case problem.RateLimited:
-		return http.StatusTooManyRequests, "Too many tries", text
-	case problem.Unavailable:
-		return http.StatusServiceUnavailable, "The server is busy", "Wait a few seconds, then reload this page."
-	case problem.Malformed, problem.Unsupported, problem.TooLarge:
-		return http.StatusBadRequest, "The request could not be read", text
-	case problem.Unauthenticated:
-		return http.StatusForbidden, "That is not allowed", text
-	}
-	return http.StatusUnprocessableEntity, "That cannot be done so", text
-}
-
-// nextOf says where to go on after signing in: to the page that was asked for, or on
-// which the form was.
-func nextOf(r *http.Request) string {
-	path := r.URL.RequestURI()
-	if r.Method != http.MethodGet {
-		path = refererPath(r)
-	}
-	if path = ownPath(path); path == "" || path == Prefix {
-		return ""
-	}
-	return "?" + nextQuery(path)
-}
-
-// mayIn reports whether the operator may do something in the visit's project.
-func (v *visit) mayIn(action operator.Action) bool {
-	return v.operator.Check(action, v.project.ID) == nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// An invitationRow is an invitation that nobody has taken yet, as it is listed.
+// An invitationRow is a row in the list of open invitations.
 type invitationRow struct {
 	operator.Link
 	Title, By, URL string
@@ -18,36 +18,36 @@ type invitationRow struct {
 	Status         status
 }
 
-// invitationsOf returns the invitations that nobody has taken. All of them: who wants to hide one
-// makes many behind it, and they last a day.
+// invitationsOf returns the invitations that nobody has accepted. It returns all of them, since an
+// invitation could otherwise be hidden behind many others; each lasts one day.
 func (a *operatorPages) invitationsOf(v *visit, projects []fabric.Project) (all []invitationRow, err error) {
 	found, err := page.Every(v.r.Context(), a.Operators.Invitations)
 	for _, l := range found {
 		row := invitationRow{
-			Link: l, Title: cmp.Or(l.Email, "Whoever has the link"), By: cmp.Or(l.MadeBy, "Command line"),
+			Link: l, Title: cmp.Or(l.Email, "Anyone with the link"), By: cmp.Or(l.MadeBy, "Command line"),
 			URL:  Prefix + "/operators/invitations/" + l.ID,
-			Role: roleRowOf(l.Role, projects), Status: status{"warn", "Waits"},
+			Role: roleRowOf(l.Role, projects), Status: status{"warn", "Pending"},
 		}
 		if l.IsOver(v.now) {
-			row.Status = status{"bad", "Too late"}
+			row.Status = status{"bad", "Expired"}
 		}
 		all = append(all, row)
 	}
 	return all, err
 }
 
-// An inviteForm asks whom to let in.
+// An inviteForm is the form that invites an operator, or the link that it created.
 type inviteForm struct {
 	Email    string
 	Roles    []choice
 	Projects []choice
-	Link     string // once it was made
-	Anew     bool   // the link takes the place of another
+	Link     string // set once it is created
+	Renewed  bool   // the link replaces an earlier one
 	Faults   []string
 }
 
-// showInvite serves GET /dashboard/operators/invite: what is chosen is the least that is of
-// use, to read in the project that was looked at last.
+// showInvite serves GET /dashboard/operators/invite. The default is the weakest useful role: viewer
+// of the project last looked at.
 func (a *operatorPages) showInvite(v *visit) error {
 	projects, err := a.projectsOf(v)
 	if err != nil {
@@ -65,9 +65,9 @@ func (a *operatorPages) inviteForm(v *visit, status int, p inviteForm, m operato
 	return a.page(v, status, "Invite an operator", "operator_invite", p)
 }
 
-// invite serves POST /dashboard/operators/invite. The link is shown this once.
+// invite serves POST /dashboard/operators/invite. The link is shown only once.
 func (a *operatorPages) invite(v *visit) error {
-	role, _ := operator.ParseRole(v.form.Get("role")) // what is none is told by the rules
+	role, _ := operator.ParseRole(v.form.Get("role")) // Invite rejects an unknown role
 	m := operator.Membership{Role: role, ProjectID: v.form.Get("project")}
 	p := inviteForm{Email: v.form.Get("email")}
 	if p.Email == "" {
@@ -86,14 +86,14 @@ func (a *operatorPages) invite(v *visit) error {
 	return a.inviteForm(v, http.StatusOK, p, m)
 }
 
-// renewInvitation serves POST /dashboard/operators/invitations/{id}/renew: another link
-// takes the place of the one there was, and is shown this once.
+// renewInvitation serves POST /dashboard/operators/invitations/{id}/renew: a new link replaces the
+// current one and is shown only once.
 func (a *operatorPages) renewInvitation(v *visit) error {
 	l, token, err := a.Operators.Renew(v.r.Context(), v.r.PathValue("id"), v.operator.Email)
 	if err != nil {
 		return err
 	}
-	return a.inviteForm(v, http.StatusOK, inviteForm{Email: l.Email, Link: a.setupURL(token), Anew: true}, l.Role)
+	return a.inviteForm(v, http.StatusOK, inviteForm{Email: l.Email, Link: a.setupURL(token), Renewed: true}, l.Role)
 }
 
 // withdrawInvitation serves POST /dashboard/operators/invitations/{id}/withdraw.
@@ -104,6 +104,7 @@ func (a *operatorPages) withdrawInvitation(v *visit) error {
 	return v.redirect(Prefix + "/operators?done=withdrawn")
 }
 
+// setupURL returns the link with which an operator sets a password.
 func (a *operatorPages) setupURL(token string) string {
 	return a.PublicURL + Prefix + "/setup?" + url.Values{"token": {token}}.Encode()
 }

@@ -1,7 +1,9 @@
 package dashboard
 
 import (
+	"cmp"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,7 +17,7 @@ type keyPages struct {
 	*site
 }
 
-// A keyRow is an API key as it is listed.
+// A keyRow is a row in the list of API keys.
 type keyRow struct {
 	fabric.APIKey
 	Title, URL, Scopes string
@@ -27,9 +29,9 @@ func (v *visit) keyRow(k fabric.APIKey) keyRow {
 	for i, s := range k.Scopes {
 		names[i] = string(s)
 	}
-	row := keyRow{k, k.Name, v.base() + "/keys/" + k.ID, strings.Join(names, ", "), status{"good", "Good"}}
-	if row.Title == "" {
-		row.Title = k.Prefix + "…"
+	row := keyRow{
+		APIKey: k, Title: cmp.Or(k.Name, k.Prefix+"…"), URL: v.base() + "/keys/" + k.ID,
+		Scopes: strings.Join(names, ", "), Status: status{"good", "Active"},
 	}
 	switch {
 	case !k.Revoked.IsZero():
@@ -51,17 +53,11 @@ func (a *keyPages) listKeys(v *visit) error {
 	return a.page(v, http.StatusOK, "API keys", "keys", listOf(v, found, v.keyRow))
 }
 
-// A keyForm asks for a new key.
+// A keyForm is the form that creates an API key.
 type keyForm struct {
 	Base, Name, Expires string
 	Scopes              []choice
 	Faults              []string
-}
-
-// A choice is a box or a button that may be chosen.
-type choice struct {
-	Value, Title, Why string
-	Chosen            bool
 }
 
 // newKey serves GET /dashboard/projects/{project}/keys/new.
@@ -72,21 +68,18 @@ func (a *keyPages) newKey(v *visit) error {
 func (a *keyPages) keyForm(v *visit, status int, p keyForm, chosen []string) error {
 	p.Base = v.base()
 	for _, s := range fabric.Scopes() {
-		is := false
-		for _, c := range chosen {
-			is = is || c == string(s)
-		}
-		p.Scopes = append(p.Scopes, choice{Value: string(s), Title: string(s), Chosen: is})
+		p.Scopes = append(p.Scopes,
+			choice{Value: string(s), Title: string(s), Chosen: slices.Contains(chosen, string(s))})
 	}
 	return a.page(v, status, "New API key", "key_new", p)
 }
 
-// keyLifetimes are how long a key may be made to be good.
-var keyLifetimes = map[string]time.Duration{"": 0, "30d": 30 * 24 * time.Hour, "90d": 90 * 24 * time.Hour,
-	"365d": 365 * 24 * time.Hour}
+// keyLifetimes are the lifetimes that an operator can choose for a key; 0 means unlimited.
+var keyLifetimes = map[string]time.Duration{
+	"": 0, "30d": 30 * 24 * time.Hour, "90d": 90 * 24 * time.Hour, "365d": 365 * 24 * time.Hour,
+}
 
-// createKey serves POST /dashboard/projects/{project}/keys. The secret is shown this
-// once.
+// createKey serves POST /dashboard/projects/{project}/keys. The secret is shown only once.
 func (a *keyPages) createKey(v *visit) error {
 	p := keyForm{Name: v.form.Get("name"), Expires: v.form.Get("expires")}
 	in := fabric.APIKeyInput{Name: &p.Name}
@@ -95,14 +88,16 @@ func (a *keyPages) createKey(v *visit) error {
 			in.Scopes = append(in.Scopes, s)
 		}
 	}
+
 	life, ok := keyLifetimes[p.Expires]
 	if !ok {
-		return problem.BadParam("expires", "there is no such end")
+		return problem.BadParam("expires", "unknown lifetime")
 	}
 	if life > 0 {
 		end := v.now.Add(life)
 		in.Expires = &end
 	}
+
 	k, secret, err := a.Fabric.APIKeys.Create(v.r.Context(), v.project.ID, in, nil)
 	if p.Faults, ok = faults(err); ok {
 		return a.keyForm(v, http.StatusUnprocessableEntity, p, v.form["scope"])
@@ -110,7 +105,7 @@ func (a *keyPages) createKey(v *visit) error {
 	if err != nil {
 		return err
 	}
-	v.told = "API key " + named(v.keyRow(k).Title) + " is made. Copy it now: it is not shown again."
+	v.notice = "API key " + quoteName(v.keyRow(k).Title) + " created. Copy it now: it is not shown again."
 	return a.keyPage(v, k, secret, nil)
 }
 
@@ -141,20 +136,21 @@ func (a *keyPages) keyPage(v *visit, k fabric.APIKey, secret string, wrong []str
 	return a.page(v, code, row.Title, "key", p)
 }
 
-// overlaps are how long the secret before may be good beside a new one.
+// overlaps are how long an old secret may remain valid alongside its replacement.
 var overlaps = map[string]time.Duration{"day": fabric.UsualOverlap, "week": 7 * 24 * time.Hour, "now": 0}
 
 // rotateKey serves POST /dashboard/projects/{project}/keys/{id}/rotate.
 func (a *keyPages) rotateKey(v *visit) error {
 	overlap, ok := overlaps[v.form.Get("overlap")]
 	if !ok {
-		return problem.BadParam("overlap", "there is no such overlap")
+		return problem.BadParam("overlap", "unknown overlap")
 	}
 	k, secret, err := a.Fabric.APIKeys.Rotate(v.r.Context(), v.project.ID, v.r.PathValue("id"), overlap, nil)
 	if err != nil {
 		return err
 	}
-	v.told = named(v.keyRow(k).Title) + " has a new secret. Copy it now, and give it to what uses the key."
+	v.notice = quoteName(v.keyRow(k).Title) + " has a new secret. Copy it now and give it to the backend that " +
+		"uses the key."
 	return a.keyPage(v, k, secret, nil)
 }
 
@@ -165,11 +161,11 @@ func (a *keyPages) revokeKey(v *visit) error {
 		return err
 	}
 	if v.form.Get("confirm") != v.keyRow(k).Title {
-		return a.keyPage(v, k, "", []string{"That is not its name. Nothing was revoked."})
+		return a.keyPage(v, k, "", []string{"The name does not match. Nothing was revoked."})
 	}
 	if err := a.Fabric.APIKeys.Revoke(v.r.Context(), v.project.ID, k.ID); err != nil {
 		return err
 	}
-	a.gone(v, v.keyRow(k).Title)
+	a.rememberDeleted(v, v.keyRow(k).Title)
 	return v.redirect(v.base() + "/keys?done=revoked")
 }

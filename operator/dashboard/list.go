@@ -9,26 +9,27 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// A pager leads to the neighbouring pages of a list, "" at its ends.
+// A pager holds the URLs of the neighboring pages of a list; they are empty at its ends.
 type pager struct{ Prev, Next string }
 
-// query reads which page of a list an address asks for.
+// query returns the page of a list that the URL asks for.
 func (v *visit) query() page.Query {
-	from, _ := page.ParseToken(v.r.URL.Query().Get("from")) // anything else is the first page
+	from, _ := page.ParseToken(v.r.URL.Query().Get("from")) // an invalid token means the first page
 	return page.Query{Size: page.DefaultSize, From: from}
 }
 
-// searchQuery is query for what is found in several ways: the number of one follows the row.
+// searchQuery is query for a search with several strategies: the token holds the row and the
+// number of the strategy.
 func (v *visit) searchQuery() page.Query {
-	token, way, _ := strings.Cut(v.r.URL.Query().Get("from"), ".")
+	token, strategy, _ := strings.Cut(v.r.URL.Query().Get("from"), ".")
 	id, ok := page.ParseToken(token)
-	if _, err := strconv.ParseUint(way, 10, 8); err != nil || !ok {
+	if _, err := strconv.ParseUint(strategy, 10, 8); err != nil || !ok {
 		return page.Query{Size: page.DefaultSize}
 	}
-	return page.Query{Size: page.DefaultSize, From: id + "." + way}
+	return page.Query{Size: page.DefaultSize, From: id + "." + strategy}
 }
 
-// pager returns the ways to the neighbours of a page; all filters stay in the address.
+// pager returns links to the neighbors of a page. They keep all filters of the URL.
 func (v *visit) pager(prev, next string) pager {
 	link := func(from string) string {
 		if from == "" {
@@ -64,10 +65,11 @@ func listOf[T, R any](v *visit, found page.Page[T], row func(T) R) list[R] {
 	return l
 }
 
-// A status is a word with a dot: good, warn, bad, or "" for neither.
+// A status is a word with a colored dot. Kind is good, warn, bad, or "" for a neutral dot.
 type status struct{ Kind, Word string }
 
-// plainText returns what somebody looks for, as a store can compare it.
+// plainText returns a search text in the form that a store can compare: trimmed, of limited
+// length, and valid UTF-8 without NUL.
 func plainText(text string) string {
 	text = strings.TrimSpace(text)
 	return strings.ReplaceAll(strings.ToValidUTF8(text[:min(len(text), 255)], ""), "\x00", "")

@@ -12,26 +12,27 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// Bounds of the streams by which pages hear that there is something new. A browser opens
-// six connections to a server over HTTP/1.1, which its pages share.
+// Limits of the event streams that tell a page about new rows. The limit per session leaves
+// connections for other requests: over HTTP/1.1 a browser opens six per server.
 const (
-	maxStreams           = 200 // of this node
+	maxStreams           = 200 // on this node
 	maxStreamsPerSession = 3
 	pollEvery            = 2 * time.Second
-	beatEvery            = 15 * time.Second // so that proxies do not close what is quiet
-	streamLife           = 10 * time.Minute // browsers open another one
+	keepAliveEvery       = 15 * time.Second // proxies close connections that stay silent
+	streamLifetime       = 10 * time.Minute // after that the browser connects again
 )
 
-// Streams are those that are open.
+// streams counts the open event streams.
 type streams struct {
 	mu   sync.Mutex
 	all  int
 	by   map[string]int // by session
-	stop chan struct{}  // closed when the server ends
+	stop chan struct{}  // closed when the server shuts down
 	once sync.Once
 }
 
-// enter counts a stream of a session; leave must be called if ok.
+// enter counts a new stream of a session. ok is false if a limit is reached; otherwise the
+// caller must call leave when the stream ends.
 func (s *streams) enter(session string) (leave func(), ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,61 +51,71 @@ func (s *streams) enter(session string) (leave func(), ok bool) {
 	}, true
 }
 
-// Shutdown ends all streams. Pages ask again, and find another node.
+// Shutdown ends all streams. Pages connect again and reach another node.
 func (a *API) Shutdown() { a.site.streams.once.Do(func() { close(a.site.streams.stop) }) }
 
-// follow tells a page, as server-sent events, once what is newest is not what the page
-// shows: "new". It ends with the operator's session and right, which it does not keep
-// alive: "end".
+// follow polls for the newest row of a list until it differs from the last one that the page
+// shows, and then sends the server-sent event "new". When the operator's session or permission
+// ends, it sends "end"; a stream does not keep the session alive.
 func (a *site) follow(v *visit, newest func(ctx context.Context) (string, error)) error {
 	leave, ok := a.streams.enter(v.session.ID)
 	if !ok {
 		return &problem.Error{Kind: problem.RateLimited, Code: "too_many_streams",
-			Message: "there are too many pages that follow", RetryAfter: time.Minute}
+			Message: "too many pages follow changes at the moment", RetryAfter: time.Minute}
 	}
 	defer leave()
-	ctx, last := v.r.Context(), v.r.URL.Query().Get("last")
-	web.NoStore(v.w)
-	h := v.w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("X-Accel-Buffering", "no") // nginx would keep it back
-	h.Set("X-Content-Type-Options", "nosniff")
-	say := func(what string) bool {
-		_, err := fmt.Fprint(v.w, what)
-		return err == nil && http.NewResponseController(v.w).Flush() == nil
-	}
-	if !say("retry: 10000\n\n") {
+	send := openStream(v)
+	if !send("retry: 10000\n\n") {
 		return nil
 	}
-	look, over, beat := time.NewTicker(pollEvery), time.NewTimer(streamLife), time.Now()
-	defer look.Stop()
-	defer over.Stop()
+
+	last := v.r.URL.Query().Get("last")
+	poll, timeout, sent := time.NewTicker(pollEvery), time.NewTimer(streamLifetime), time.Now()
+	defer poll.Stop()
+	defer timeout.Stop()
 	for {
-		now, err := newest(ctx)
-		switch {
-		case err != nil:
-			return nil // it asks again
-		case now != last:
-			say("event: new\ndata: 1\n\n")
+		now, err := newest(v.r.Context())
+		if err != nil {
+			return nil // the browser connects again
+		}
+		if now != last {
+			send("event: new\ndata: 1\n\n")
 			return nil
-		case time.Since(beat) >= beatEvery:
-			if beat = time.Now(); !say(": still here\n\n") {
+		}
+		if time.Since(sent) >= keepAliveEvery {
+			sent = time.Now()
+			if !send(": still here\n\n") {
 				return nil
 			}
 		}
+
 		select {
-		case <-ctx.Done():
+		case <-v.r.Context().Done():
 			return nil
 		case <-a.streams.stop:
 			return nil
-		case <-over.C:
+		case <-timeout.C:
 			return nil
-		case <-look.C:
+		case <-poll.C:
 		}
 		if !a.isStillAllowed(v) {
-			say("event: end\ndata: 1\n\n")
+			send("event: end\ndata: 1\n\n")
 			return nil
 		}
+	}
+}
+
+// openStream begins a response of server-sent events. The returned function sends a text at
+// once, and reports whether the browser is still connected.
+func openStream(v *visit) (send func(text string) bool) {
+	web.NoStore(v.w)
+	h := v.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no") // nginx buffers responses otherwise
+	h.Set("X-Content-Type-Options", "nosniff")
+	return func(text string) bool {
+		_, err := fmt.Fprint(v.w, text)
+		return err == nil && http.NewResponseController(v.w).Flush() == nil
 	}
 }
 
@@ -124,6 +135,7 @@ func (a *recordingPages) followRecordings(v *visit) error {
 	if err != nil {
 		return err
 	}
+
 	return a.follow(v, func(ctx context.Context) (string, error) {
 		found, err := a.searchRecordings(ctx, ask, page.Query{Size: 1})
 		if err != nil || len(found.Items) == 0 {
@@ -137,18 +149,19 @@ func (a *recordingPages) followRecordings(v *visit) error {
 func (a *auditPages) followAudit(v *visit) error {
 	_, ask, wrong, err := a.auditQuery(v)
 	if err != nil || wrong != nil {
-		return problem.BadParam("after", "from and until are days")
+		return problem.BadParam("after", "from and until must be days")
 	}
+
 	return a.follow(v, func(context.Context) (string, error) {
 		found, err := a.trail.audit(v, ask, page.Query{Size: 1})
-		if err != nil || len(found.Items) == 0 { // none, or none among the newest
+		if err != nil || len(found.Items) == 0 { // no event, or none among the newest ones
 			return v.r.URL.Query().Get("last"), err
 		}
 		return found.Items[0].ID, nil
 	})
 }
 
-// liveURL returns where a list is followed from the newest that its page shows.
+// liveURL returns the URL of the event stream that continues from the newest of the rows shown.
 func liveURL[T any](v *visit, shown []T, id func(T) string) string {
 	if len(shown) == 0 {
 		return v.live("")
@@ -156,7 +169,7 @@ func liveURL[T any](v *visit, shown []T, id func(T) string) string {
 	return v.live(id(shown[0]))
 }
 
-// live returns where the first page of a list follows what it shows; "" on the others.
+// live returns the URL of the event stream for the first page of a list, or "" for other pages.
 func (v *visit) live(newest string) string {
 	q := v.r.URL.Query()
 	if q.Has("from") {

@@ -70,7 +70,8 @@ func TestFollow(t *testing.T) {
 		}
 		all = append(all, f)
 	}
-	if fourth := b.follow(base + "/audit/live?last=" + newest); fourth.StatusCode != http.StatusTooManyRequests || fourth.Header.Get("Retry-After") == "" {
+	if fourth := b.follow(base + "/audit/live?last=" + newest); fourth.StatusCode != http.StatusTooManyRequests ||
+		fourth.Header.Get("Retry-After") == "" {
 		t.Errorf("a fourth stream of a session: %s", fourth.Status)
 	}
 	_, other := w.operator("bob@example.com", in)

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/operator"
@@ -17,7 +18,7 @@ type loginPages struct {
 	factors *factorPages
 }
 
-// A loginPage asks for e-mail and password.
+// A loginPage is the form for email and password.
 type loginPage struct {
 	Email, Next string
 	Passkey     passkeyForm
@@ -33,7 +34,7 @@ func (a *loginPages) showLogin(v *visit) error {
 	return a.loginPage(v, http.StatusOK, loginPage{Next: next}, "")
 }
 
-// loginPage shows the page; wrongKey is what was wrong with a passkey.
+// loginPage shows the login form. passkeyFault says what was wrong with a passkey, if anything.
 func (a *loginPages) loginPage(v *visit, status int, p loginPage, passkeyFault string) (err error) {
 	if p.Passkey, err = a.offerPasskey(v, p.Next, passkeyFault); err != nil {
 		return err
@@ -41,7 +42,8 @@ func (a *loginPages) loginPage(v *visit, status int, p loginPage, passkeyFault s
 	return a.page(v, status, "Sign in", "login", p)
 }
 
-// logIn serves POST /dashboard/login.
+// logIn serves POST /dashboard/login. It checks email and password, sets the session cookie, and
+// goes on to the second factor if one is set up or required.
 func (a *loginPages) logIn(v *visit) error {
 	email, next := v.form.Get("username"), ownPath(v.form.Get("next"))
 	s, cookie, err := a.Operators.SignIn(v.r.Context(), email, v.form.Get("password"), visitor(v.r),
@@ -66,6 +68,74 @@ func (a *loginPages) logIn(v *visit) error {
 	return v.redirect(orFront(next))
 }
 
+// offerPasskey returns the passkey prompt of the login page. After too many prompts, a visitor
+// gets the page without one.
+func (a *loginPages) offerPasskey(v *visit, next, wrong string) (passkeyForm, error) {
+	if !a.factors.passkeys() {
+		return passkeyForm{}, nil
+	}
+	err := a.Operators.AdmitPrompt(v.r.Context(), visitor(v.r))
+	if errors.Is(err, problem.RateLimited) {
+		return passkeyForm{}, nil
+	}
+	if err != nil {
+		return passkeyForm{}, err
+	}
+	return a.factors.askPasskey(v, passkeyForm{
+		Action: Prefix + "/login/passkey", Next: next, Waits: true, Button: "Use a passkey", Error: wrong,
+	}, nil)
+}
+
+// logInByPasskey serves POST /dashboard/login/passkey. A passkey counts as both factors, since the
+// device has verified its user.
+func (a *loginPages) logInByPasskey(v *visit) error {
+	next := ownPath(v.form.Get("next"))
+	key, cookie, err := a.checkLogin(v)
+	if err == nil {
+		a.cookies.Set(v.w, v.r, sessionCookie, cookie)
+		return v.redirect(orFront(next))
+	}
+
+	p := problem.First(err)
+	if p == nil || p.Kind != problem.Invalid && p.Kind != problem.RateLimited {
+		return err
+	}
+	status := http.StatusTooManyRequests
+	if p.Kind == problem.Invalid {
+		status = http.StatusUnprocessableEntity
+		if err := a.refusePasskey(v, key, err); err != nil {
+			return err
+		}
+	}
+	web.RetryAfter(v.w, p)
+	return a.loginPage(v, status, loginPage{Next: next}, p.Message)
+}
+
+// checkLogin verifies the passkey of the login form and begins a session of its operator.
+func (a *loginPages) checkLogin(v *visit) (key factor.Passkey, cookie string, err error) {
+	from := visitor(v.r)
+	if err = a.Operators.CountPasskey(v.r.Context(), from); err != nil {
+		return key, "", err
+	}
+	if key, err = a.factors.usePasskey(v); err != nil {
+		return key, "", err
+	}
+	_, cookie, err = a.Operators.SignInByPasskey(v.r.Context(), key.Owner.ID, key.AMR(), from)
+	if errors.Is(err, problem.Unauthenticated) {
+		err = factor.ErrUnknown
+	}
+	return key, cookie, err
+}
+
+// refusePasskey records in the audit trail that a passkey was rejected, with its owner if known.
+func (a *loginPages) refusePasskey(v *visit, key factor.Passkey, why error) error {
+	o := v.account
+	if o.ID == "" && key.Owner.Kind == factor.Operator {
+		o.ID = key.Owner.ID
+	}
+	return a.Operators.RefuseFactor(v.r.Context(), o, why)
+}
+
 // logOut serves POST /dashboard/logout.
 func (a *loginPages) logOut(v *visit) error {
 	if err := a.Operators.EndSession(v.r.Context(), v.operator.ID, v.session.ID); err != nil {
@@ -75,13 +145,13 @@ func (a *loginPages) logOut(v *visit) error {
 	return v.redirect(Prefix + "/login")
 }
 
-// A setupPage lets somebody in who has a link.
+// A setupPage is the form behind a link that invites an operator or resets a password.
 type setupPage struct {
 	Token     string
-	Email     string // of whom the link is for, or typed before
-	Fixed     bool   // the e-mail is the link's
+	Email     string // of the link, or as typed
+	Fixed     bool   // the email is that of the link
 	Name      string
-	Recovers  bool // it sets the password of an operator there is
+	Recovers  bool // the link sets a new password for an existing operator
 	Role      string
 	Project   string
 	InvitedBy string
@@ -96,8 +166,7 @@ func (a *loginPages) setupPage(v *visit, token string) (setupPage, error) {
 	}
 	p := setupPage{
 		Token: token, Email: l.Email, Fixed: l.Email != "", Recovers: l.OperatorID != "",
-		Role: string(l.Role.Role), InvitedBy: l.MadeBy,
-		Shortest: operator.MinPassword,
+		Role: string(l.Role.Role), InvitedBy: l.MadeBy, Shortest: operator.MinPassword,
 	}
 	if l.Role.ProjectID != "" {
 		project, err := a.Fabric.Projects.Find(v.r.Context(), l.Role.ProjectID)
@@ -109,15 +178,15 @@ func (a *loginPages) setupPage(v *visit, token string) (setupPage, error) {
 	return p, nil
 }
 
-// linkExpired answers a link that is not good.
+// linkExpired responds to a link that is no longer valid.
 func (a *loginPages) linkExpired(v *visit) error {
 	return a.page(v, http.StatusNotFound, "This link no longer works", "error", errorPage{
-		Text: "It was used, is older than a day, or never was a link. Whoever sent it can make another one.",
+		Text: "It was used, is older than a day, or was never valid. Ask the person who sent it for a new one.",
 	})
 }
 
-// showSetup serves GET /dashboard/setup: it uses nothing up, so that whoever looks
-// through mail burns no link.
+// showSetup serves GET /dashboard/setup. It does not use up the link, so that scanners which open
+// links in mail do no harm.
 func (a *loginPages) showSetup(v *visit) error {
 	p, err := a.setupPage(v, v.r.URL.Query().Get("token"))
 	if errors.Is(err, problem.NotFound) {
@@ -129,7 +198,8 @@ func (a *loginPages) showSetup(v *visit) error {
 	return a.page(v, http.StatusOK, "Set up", "setup", p)
 }
 
-// setUp serves POST /dashboard/setup.
+// setUp serves POST /dashboard/setup. It uses up the link, creates or recovers the operator and
+// signs it in.
 func (a *loginPages) setUp(v *visit) error {
 	p, err := a.setupPage(v, v.form.Get("token"))
 	if errors.Is(err, problem.NotFound) {
@@ -138,6 +208,7 @@ func (a *loginPages) setUp(v *visit) error {
 	if err != nil {
 		return err
 	}
+
 	email, name, secret := v.form.Get("username"), strings.TrimSpace(v.form.Get("name")), v.form.Get("password")
 	if !p.Fixed {
 		p.Email = email
@@ -147,7 +218,7 @@ func (a *loginPages) setUp(v *visit) error {
 	if p.Faults, _ = faults(err); p.Faults != nil {
 		return a.page(v, http.StatusUnprocessableEntity, "Set up", "setup", p)
 	}
-	if errors.Is(err, problem.NotFound) {
+	if errors.Is(err, problem.NotFound) { // used by somebody else meanwhile
 		return a.linkExpired(v)
 	}
 	if err != nil {
@@ -156,22 +227,28 @@ func (a *loginPages) setUp(v *visit) error {
 	if o.Disabled {
 		return v.redirect(Prefix + "/login")
 	}
-	wants, err := a.factors.needsFactor(v, o)
+	return a.beginSession(v, o)
+}
+
+// beginSession signs in an operator after it has set a password.
+func (a *loginPages) beginSession(v *visit, o operator.Operator) error {
+	needsFactor, err := a.factors.needsFactor(v, o)
 	if err != nil {
 		return err
 	}
-	_, cookie, err := a.Operators.Begin(v.r.Context(), o, visitor(v.r), !wants)
+	_, cookie, err := a.Operators.Begin(v.r.Context(), o, visitor(v.r), !needsFactor)
 	if err != nil {
 		return err
 	}
 	a.cookies.Set(v.w, v.r, sessionCookie, cookie)
-	if wants {
+	if needsFactor {
 		return v.redirect(factorPath(""))
 	}
 	return v.redirect(Prefix)
 }
 
-// ownPath returns a path of the dashboard, or "" for anything else: nothing leads away.
+// ownPath returns raw if it is a path of the dashboard, or "" otherwise. It keeps redirects from
+// leading to other sites.
 func ownPath(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil || u.Host != "" || u.Scheme != "" || strings.ContainsAny(raw, "\\\r\n\t") || len(raw) > 2000 {
@@ -192,11 +269,24 @@ func orFront(path string) string {
 
 func nextQuery(path string) string { return url.Values{"next": {path}}.Encode() }
 
-// refererPath returns the path of the page on which a form was.
+// refererPath returns the path of the page from which a form was sent.
 func refererPath(r *http.Request) string {
 	u, err := url.Parse(r.Referer())
 	if err != nil {
 		return ""
 	}
 	return u.RequestURI()
+}
+
+// nextOf returns a query for the login page that leads back: to the page that was requested, or to
+// the page of the form that was sent.
+func nextOf(r *http.Request) string {
+	path := r.URL.RequestURI()
+	if r.Method != http.MethodGet {
+		path = refererPath(r)
+	}
+	if path = ownPath(path); path == "" || path == Prefix {
+		return ""
+	}
+	return "?" + nextQuery(path)
 }

@@ -13,71 +13,82 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// tokenLifetimes are how long a token may be made to be good.
+// tokenLifetimes are the lifetimes that an operator can choose for a token.
 var tokenLifetimes = []choice{{Value: "", Title: "two hours"}, {Value: "15m", Title: "15 minutes"},
 	{Value: "24h", Title: "a day"}, {Value: "168h", Title: "a week"}, {Value: "720h", Title: "30 days"}}
 
-// A mintPage makes a token, or shows one this once.
+// A mintPage is the form that creates a token, or the new token.
 type mintPage struct {
 	Base, Action, Title, About string
 	Form                       form
-	New                        string // of whom nobody has heard: making the token makes a subscriber
+	New                        string // an unknown reference: creating the token creates a subscriber
 	Made                       *mintedToken
 }
 
+// A mintedToken is a new token. It is shown only once.
 type mintedToken struct {
 	Token, Refresh string
 	Expires        time.Time
 	Snippets       []snippet
 }
 
-// mintPage returns the form of the path's kind of token.
+// mintPage returns the form for the kind of token that the path names.
 func (a *tokenPages) mintPage(v *visit) (p mintPage, err error) {
 	what := v.r.PathValue("what")
 	i := slices.IndexFunc(tokenKinds, func(c choice) bool { return c.Value == what })
 	if i < 0 {
 		return p, problem.NoSuch("page")
 	}
-	p = mintPage{Base: v.base(), Action: v.base() + "/tokens/make/" + what,
-		Title: "New " + lower(tokenKinds[i].Title), About: tokenKinds[i].Why}
+	p = mintPage{
+		Base: v.base(), Action: v.base() + "/tokens/make/" + what,
+		Title: "New " + lower(tokenKinds[i].Title), About: tokenKinds[i].Why,
+	}
 	value := func(name string) string {
 		if v.form != nil {
 			return v.form.Get(name)
 		}
-		return v.r.URL.Query().Get(name) // of a link that fills the form
+		return v.r.URL.Query().Get(name) // a link can prefill the form
 	}
-	address := input{Kind: "text", Type: "text", Name: "address_id", Label: "Address",
-		Hint: "Such as /public/lobby, or its id.", Required: true, Length: 255, Value: value("address_id")}
-	switch what {
-	case "subscriber":
-		p.Form.Inputs = []input{
-			{Kind: "text", Type: "text", Name: "reference", Label: "Subscriber",
-				Hint: "Their e-mail, or the reference by which a backend calls them. Type a part of it or of a name to choose.", Required: true, Length: 255, Value: value("reference"), Finds: v.base() + "/subscribers/find"},
-			{Kind: "text", Type: "text", Name: "application_id", Label: "OAuth client",
-				Hint: "The id of the app that the token is for, if it is for one.", Length: 64,
-				Value: value("application_id")},
-			{Kind: "text", Type: "text", Name: "fingerprint", Label: "Bound to a key",
-				Hint: "The SHA-256 thumbprint of a key that whoever uses the token must prove (RFC 7638); empty for none, as is usual.", Length: 43, Value: value("fingerprint")},
-		}
-	case "guest":
-		p.Form.Inputs = []input{{Kind: "area", Name: "allowed_addresses", Label: "Addresses",
-			Hint: "Up to ten, one a line: such as /public/lobby, or their ids.", Rows: 4, Required: true,
-			Value: value("allowed_addresses")}}
-	case "invite":
-		p.Form.Inputs = []input{address}
-	case "embed":
-		p.Form.Inputs = []input{address, {Kind: "text", Type: "text", Name: "name", Label: "Name",
-			Hint: "Where it stands, such as “contact page”.", Length: 255, Value: value("name")}}
-	}
+	p.Form.Inputs = v.tokenInputs(what, value)
 	if err := a.suggest(v, p.Form.Inputs); err != nil || what == "embed" {
 		return p, err
 	}
-	lives := slices.Clone(tokenLifetimes)
-	for i := range lives {
-		lives[i].Chosen = lives[i].Value == value("expires")
-	}
-	p.Form.Inputs = append(p.Form.Inputs, input{Kind: "select", Name: "expires", Label: "Good for", Options: lives})
+
+	lifetimes := chosen(tokenLifetimes, value("expires"))
+	p.Form.Inputs = append(p.Form.Inputs, input{
+		Kind: "select", Name: "expires", Label: "Valid for", Options: lifetimes,
+	})
 	return p, nil
+}
+
+// tokenInputs returns the inputs for a kind of token, with the given values.
+func (v *visit) tokenInputs(what string, value func(name string) string) []input {
+	text := func(name, label, hint string, length int) input {
+		return input{Kind: "text", Type: "text", Name: name, Label: label, Hint: hint, Length: length,
+			Value: value(name)}
+	}
+	address := text("address_id", "Address", "A path such as /public/lobby, or the address’s id.", 255)
+	address.Required = true
+
+	switch what {
+	case "subscriber":
+		reference := text("reference", "Subscriber", "The email, or the reference that your backend uses. Type part "+
+			"of it or of a name to choose.", 255)
+		reference.Required, reference.SuggestURL = true, v.base()+"/subscribers/find"
+		return []input{
+			reference,
+			text("application_id", "OAuth client", "The id of the app that the token is for, if any.", 64),
+			text("fingerprint", "Bound to a key", "The SHA-256 thumbprint (RFC 7638) of a key that the user of the "+
+				"token must prove to hold. Usually empty.", 43),
+		}
+	case "guest":
+		return []input{{Kind: "area", Name: "allowed_addresses", Label: "Addresses",
+			Hint: "Up to ten, one per line: paths such as /public/lobby, or ids.", Rows: 4, Required: true,
+			Value: value("allowed_addresses")}}
+	case "invite":
+		return []input{address}
+	}
+	return []input{address, text("name", "Name", "Where the key is used, such as “contact page”.", 255)}
 }
 
 // newToken serves GET /dashboard/projects/{project}/tokens/make/{what}.
@@ -89,8 +100,8 @@ func (a *tokenPages) newToken(v *visit) error {
 	return a.tokenForm(v, http.StatusOK, p)
 }
 
-// makeToken serves POST /dashboard/projects/{project}/tokens/make/{what}. What it makes is
-// shown this once.
+// makeToken serves POST /dashboard/projects/{project}/tokens/make/{what}. The new token is
+// shown only once.
 func (a *tokenPages) makeToken(v *visit) error {
 	p, err := a.mintPage(v)
 	if err != nil {
@@ -117,8 +128,9 @@ func (a *tokenPages) tokenForm(v *visit, code int, p mintPage) error {
 	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, p.Title, "token_make", p)
 }
 
-// isNewSubscriber reports a subscriber's token for whom there is not yet, and who was not said to be
-// new: one is made, as the API does, but not of a slip of the pen.
+// isNewSubscriber reports whether the form asks for a token of an unknown subscriber that the
+// operator has not confirmed yet. The token would create the subscriber, as in the API, but a typo
+// should not.
 func (a *tokenPages) isNewSubscriber(v *visit) (bool, error) {
 	reference := strings.TrimSpace(v.form.Get("reference"))
 	if v.r.PathValue("what") != "subscriber" || v.form.Get("new") == v.form.Get("reference") ||
@@ -132,10 +144,8 @@ func (a *tokenPages) isNewSubscriber(v *visit) (bool, error) {
 	return false, err
 }
 
-// mint makes what the form asks for, and has the trail say so.
+// mint creates what the form asks for, and records it in the audit trail.
 func (a *tokenPages) mint(v *visit) (made mintedToken, err error) {
-	ctx, by := v.r.Context(), fabric.Issuer{ProjectID: v.project.ID,
-		KeyID: v.operator.ID} // what it makes can be ended with it
 	made.Expires = v.now.Add(fabric.TokenLifetime)
 	var end *int64
 	if d, err := time.ParseDuration(v.form.Get("expires")); err == nil && d > 0 {
@@ -143,71 +153,119 @@ func (a *tokenPages) mint(v *visit) (made mintedToken, err error) {
 		at := made.Expires.Unix()
 		end = &at
 	}
-	address, err := a.addressID(v, "address_id", strings.TrimSpace(v.form.Get("address_id")))
+
+	kind, target, tokens := fabric.Guest, v.project.ID, fabric.TokenPair{}
+	switch v.r.PathValue("what") {
+	case "embed":
+		return a.mintEmbedKey(v)
+	case "subscriber":
+		tokens, err = a.mintSubscriberToken(v, end)
+		kind, target = fabric.SAT, tokens.SubscriberID
+	case "guest":
+		tokens, err = a.mintGuestToken(v, end)
+	case "invite":
+		tokens, err = a.mintInvite(v, end)
+		kind, target = fabric.Invite, tokens.SubscriberID
+	}
 	if err != nil {
 		return made, err
 	}
-	var tokens fabric.TokenPair
-	kind, targetKind, target := fabric.Guest, "project", v.project.ID
-	switch v.r.PathValue("what") {
-	case "subscriber":
-		tokens, err = a.Fabric.Tokens.IssueSubscriber(ctx, by, fabric.SubscriberTokenInput{
-			Reference:     strings.TrimSpace(v.form.Get("reference")),
-			ApplicationID: strings.TrimSpace(v.form.Get("application_id")),
-			Fingerprint:   strings.TrimSpace(v.form.Get("fingerprint")), ExpireAt: end,
-		})
-		kind, targetKind, target = fabric.SAT, "subscriber", tokens.SubscriberID
-		made.Snippets = a.tokenSnippets(tokens.Access)
-	case "guest":
-		reached := lines(v.form.Get("allowed_addresses"))
-		for i, one := range reached {
-			if i == fabric.MaxAllowed { // too many, as the rules say; no more are looked up
-				break
-			}
-			if reached[i], err = a.addressID(v, "allowed_addresses", one); err != nil {
-				return made, err
-			}
-		}
-		tokens, err = a.Fabric.Tokens.IssueGuest(ctx, by, fabric.GuestTokenInput{AllowedAddresses: reached, ExpireAt: end})
-		made.Snippets = a.tokenSnippets(tokens.Access)
-	case "invite":
-		all := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID, KeyID: v.operator.ID}
-		var of fabric.Address
-		if of, err = a.Fabric.Addresses.Find(ctx, all, address); err != nil && isMissing(err) || err == nil &&
-			of.Type != fabric.TypeSubscriber {
-			err = problem.BadParam("address_id", "address_id must be that of a subscriber's address of this project")
-		}
-		if err == nil {
-			all.SubscriberID = of.ResourceID
-			tokens.Access, err = a.Fabric.Tokens.IssueInvite(ctx, all, fabric.InviteInput{AddressID: of.ID, ExpiresAt: end})
-			kind, targetKind, target = fabric.Invite, "subscriber", of.ResourceID
-			made.Snippets = a.tokenSnippets(tokens.Access)
-		}
-	case "embed":
-		_, made.Token, err = a.Fabric.EmbedKeys.Create(
-			ctx, v.project.ID, address, strings.TrimSpace(v.form.Get("name")))
-		made.Expires, made.Snippets = time.Time{}, a.embedSnippets(made.Token)
-		return made, err // its making is noted with its row
+
+	targetKind := "subscriber"
+	if kind == fabric.Guest {
+		targetKind = "project"
 	}
-	if err == nil {
-		err = a.Fabric.Audit.NoteToken(ctx, v.project.ID, kind, targetKind, target)
+	made.Token, made.Refresh, made.Snippets = tokens.Access, tokens.Refresh, a.tokenSnippets(tokens.Access)
+	return made, a.Fabric.Audit.NoteToken(v.r.Context(), v.project.ID, kind, targetKind, target)
+}
+
+// issuer returns the operator as the issuer of tokens, so that they can be revoked with it.
+func (v *visit) issuer() fabric.Issuer {
+	return fabric.Issuer{ProjectID: v.project.ID, KeyID: v.operator.ID}
+}
+
+func (a *tokenPages) mintSubscriberToken(v *visit, end *int64) (fabric.TokenPair, error) {
+	return a.Fabric.Tokens.IssueSubscriber(v.r.Context(), v.issuer(), fabric.SubscriberTokenInput{
+		Reference:     strings.TrimSpace(v.form.Get("reference")),
+		ApplicationID: strings.TrimSpace(v.form.Get("application_id")),
+		Fingerprint:   strings.TrimSpace(v.form.Get("fingerprint")),
+		ExpireAt:      end,
+	})
+}
+
+func (a *tokenPages) mintGuestToken(v *visit, end *int64) (tokens fabric.TokenPair, err error) {
+	addresses := lines(v.form.Get("allowed_addresses"))
+	for i, one := range addresses {
+		if i == fabric.MaxAllowed { // GuestToken rejects more: look no further ones up
+			break
+		}
+		if addresses[i], err = a.addressID(v, "allowed_addresses", one); err != nil {
+			return tokens, err
+		}
 	}
-	made.Token, made.Refresh = tokens.Access, tokens.Refresh
+	return a.Fabric.Tokens.IssueGuest(v.r.Context(), v.issuer(),
+		fabric.GuestTokenInput{AllowedAddresses: addresses, ExpireAt: end})
+}
+
+// mintInvite creates an invite token for the address of a subscriber.
+func (a *tokenPages) mintInvite(v *visit, end *int64) (tokens fabric.TokenPair, err error) {
+	id, err := a.addressID(v, "address_id", strings.TrimSpace(v.form.Get("address_id")))
+	if err != nil {
+		return tokens, err
+	}
+	inviter := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID, KeyID: v.operator.ID}
+	address, err := a.Fabric.Addresses.Find(v.r.Context(), inviter, id)
+	if err != nil && !isMissing(err) {
+		return tokens, err
+	}
+	if err != nil || address.Type != fabric.TypeSubscriber {
+		return tokens, problem.BadParam("address_id",
+			"address_id must be the address of a subscriber of this project")
+	}
+
+	inviter.SubscriberID = address.ResourceID
+	token, err := a.Fabric.Tokens.IssueInvite(v.r.Context(), inviter, fabric.InviteInput{AddressID: address.ID, ExpiresAt: end})
+	return fabric.TokenPair{Access: token, SubscriberID: address.ResourceID}, err
+}
+
+// mintEmbedKey creates an embed key, which is recorded in the audit trail with its row.
+func (a *tokenPages) mintEmbedKey(v *visit) (made mintedToken, err error) {
+	id, err := a.addressID(v, "address_id", strings.TrimSpace(v.form.Get("address_id")))
+	if err != nil {
+		return made, err
+	}
+	_, made.Token, err = a.Fabric.EmbedKeys.Create(v.r.Context(), v.project.ID, id, strings.TrimSpace(v.form.Get("name")))
+	made.Snippets = a.embedSnippets(made.Token)
 	return made, err
 }
 
-// tokenSnippets use a token.
+// tokenSnippets returns code that uses a token.
 func (a *tokenPages) tokenSnippets(token string) []snippet {
 	return []snippet{
-		{"JavaScript", fmt.Sprintf("import { SignalWire } from \"@signalwire/js\"; // 3.27 to 3.30\n\nconst client = await SignalWire({\n  token: \"%s\",\n});\nconst { addresses } = await client.address.getAddresses();", token)},
+		{"JavaScript", fmt.Sprintf(useToken, token)},
 		{"curl", fmt.Sprintf("curl -H 'Authorization: Bearer %s' \\\n  %s/api/fabric/addresses", token, a.PublicURL)},
 	}
 }
 
-// embedSnippets use an embed key.
+// embedSnippets returns code that uses an embed key.
 func (a *tokenPages) embedSnippets(key string) []snippet {
 	return []snippet{
-		{"curl", fmt.Sprintf("# a guest token, for whoever asks\ncurl -H 'Content-Type: application/json' -d '{\"token\":\"%s\"}' \\\n  %s/api/fabric/embeds/tokens", key, a.PublicURL)},
-		{"JavaScript", fmt.Sprintf("const answer = await fetch(\"%s/api/fabric/embeds/tokens\", {\n  method: \"POST\",\n  headers: { \"Content-Type\": \"application/json\" },\n  body: JSON.stringify({ token: \"%s\" }),\n});\nconst { token } = await answer.json();", a.PublicURL, key)},
+		{"curl", fmt.Sprintf("# a guest token for each visitor\ncurl -H 'Content-Type: application/json' "+
+			"-d '{\"token\":\"%s\"}' \\\n  %s/api/fabric/embeds/tokens", key, a.PublicURL)},
+		{"JavaScript", fmt.Sprintf(useEmbedKey, a.PublicURL, key)},
 	}
 }
+
+const useToken = `import { SignalWire } from "@signalwire/js"; // 3.27 to 3.30
+
+const client = await SignalWire({
+  token: "%s",
+});
+const { addresses } = await client.address.getAddresses();`
+
+const useEmbedKey = `const answer = await fetch("%s/api/fabric/embeds/tokens", {
+  method: "POST",
+  headers: { "Content-Type": "application/json" },
+  body: JSON.stringify({ token: "%s" }),
+});
+const { token } = await answer.json();`

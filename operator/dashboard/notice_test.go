@@ -29,7 +29,7 @@ func TestNoticesName(t *testing.T) {
 	}
 	rooms := base + "/kinds/conference_rooms"
 	room := says("a room", b.post(rooms, rooms, url.Values{"name": {"Team Standup"}}),
-		"“Team Standup” is made", "reached at /public/team-standup")
+		"“Team Standup” created", "reached at /public/team-standup")
 	room, _, _ = strings.Cut(room, "?")
 	says("a person without a password", b.post(base+"/subscribers/new", base+"/subscribers",
 		url.Values{"email": {"bob@example.com"}}), "“bob@example.com” is added", "Send an invitation")
@@ -46,17 +46,19 @@ func TestNoticesName(t *testing.T) {
 	says("deleting a person", b.post(ada, ada+"/delete", url.Values{"confirm": {"ada@example.com"}}),
 		"Subscriber “ada@example.com” deleted")
 	says("a project", b.post("/dashboard/projects", "/dashboard/projects", url.Values{"name": {"<b>Three"}}),
-		"Project “<b>Three” is made", "first steps")
+		"Project “<b>Three” created", "first steps")
 	turning := "\u2069\u202ekey\u2066"
 	k, _, err := w.fabric.APIKeys.Create(t.Context(), w.one.ID,
 		fabric.APIKeyInput{Name: &turning, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
 	list = b.post(base+"/keys/"+k.ID, base+"/keys/"+k.ID+"/revoke",
 		url.Values{"confirm": {turning}}).Header.Get("Location")
-	if said := b.get(list).find(t, `<p class="notice" role="status">(.*?)</p>`); !strings.HasPrefix(said, "API key “\u2068key\u2069” revoked") {
+	if said := b.get(list).find(t, `<p class="notice" role="status">(.*?)</p>`); !strings.HasPrefix(said,
+		"API key “\u2068key\u2069” revoked") {
 		t.Errorf("a name turns the way of what is said behind it: %+q", said)
 	}
-	if page := b.get(base + "/clients?done=" + url.QueryEscape("You were hacked")).body; strings.Contains(page, "hacked") {
+	if page := b.get(base + "/clients?done=" + url.QueryEscape("You were hacked")).body; strings.Contains(page,
+		"hacked") {
 		t.Error("an address has the page say what it likes")
 	}
 }
@@ -75,7 +77,7 @@ func TestAddressForeseen(t *testing.T) {
 	room, _, _ = strings.Cut(room, "?")
 	for name, want := range map[string]string{
 		"Team Standup": "reached at /public/team-standup,", "Größe (2)": "reached at /public/grosse-2,",
-		"lobby": "/public/lobby is another’s", "會議": "reached at /public/video_room-…", "": "",
+		"lobby": "/public/lobby is already in use", "會議": "reached at /public/video_room-…", "": "",
 	} {
 		if a := b.post(rooms, rooms+"/address", url.Values{"name": {name}}); a.StatusCode != 200 ||
 			!strings.Contains(a.body, want) || want == "" && a.body != "" {
@@ -84,11 +86,12 @@ func TestAddressForeseen(t *testing.T) {
 	}
 	for mail, want := range map[string]string{"Ada@example.com": "reached at /private/ada,",
 		"_@example.com": "/private/subscriber-…", "no": ""} {
-		if a := b.post(people, base+"/subscribers/address", url.Values{"email": {mail}}); a.StatusCode != 200 || !strings.Contains(a.body, want) || want == "" && a.body != "" {
+		if a := b.post(people, base+"/subscribers/address", url.Values{"email": {mail}}); a.StatusCode != 200 ||
+			!strings.Contains(a.body, want) || want == "" && a.body != "" {
 			t.Errorf("a subscriber %q: %s %q, want %q", mail, a.Status, a.body, want)
 		}
 	}
-	if page := b.get(room + "/edit").body; !strings.Contains(page, "Its address, /public/lobby, stays as it is.") {
+	if page := b.get(room + "/edit").body; !strings.Contains(page, "Its address, /public/lobby, does not change.") {
 		t.Error("an edit form does not say that the address stays")
 	}
 	_, err := w.fabric.Resources.Update(t.Context(), w.one.ID, w.fabric.Resources.Kinds().ByPath("conference_rooms"),

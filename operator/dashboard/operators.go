@@ -22,7 +22,7 @@ type operatorPages struct {
 	SecretsShown func(ctx context.Context, operatorID string) ([]audit.Event, error) // nil shows none
 }
 
-// An operatorRow is an operator as it is listed.
+// An operatorRow is a row in the list of operators.
 type operatorRow struct {
 	operator.Operator
 	Title, URL string
@@ -34,6 +34,7 @@ type operatorRow struct {
 // A roleRow is a role with the name of its project.
 type roleRow struct{ Role, Project string }
 
+// roleRowOf returns the row of a role. A project that is not listed means every project.
 func roleRowOf(m operator.Membership, projects []fabric.Project) roleRow {
 	r := roleRow{Role: string(m.Role), Project: "every project"}
 	for _, p := range projects {
@@ -45,8 +46,10 @@ func roleRowOf(m operator.Membership, projects []fabric.Project) roleRow {
 }
 
 func operatorRowOf(v *visit, o operator.Operator, projects []fabric.Project) operatorRow {
-	row := operatorRow{Operator: o, Title: o.Title(), URL: Prefix + "/operators/" + o.ID,
-		Status: status{"good", "Active"}, Self: o.ID == v.operator.ID}
+	row := operatorRow{
+		Operator: o, Title: o.Title(), URL: Prefix + "/operators/" + o.ID,
+		Status: status{"good", "Active"}, Self: o.ID == v.operator.ID,
+	}
 	for _, m := range o.Roles {
 		row.Roles = append(row.Roles, roleRowOf(m, projects))
 	}
@@ -69,6 +72,7 @@ func (a *operatorPages) listOperators(v *visit) error {
 	if err != nil {
 		return err
 	}
+
 	p := struct {
 		list[operatorRow]
 		Invitations []invitationRow
@@ -79,24 +83,24 @@ func (a *operatorPages) listOperators(v *visit) error {
 	return a.page(v, http.StatusOK, "Operators", "operators", p)
 }
 
-// what each role is, in a few words.
+// aboutRoles describes what each role may do.
 var aboutRoles = map[operator.Role]string{
-	operator.Owner:  "Everything, operators and deleting projects among it.",
-	operator.Admin:  "Everything in a project, but for deleting it. No operators.",
-	operator.Viewer: "Sees everything in a project, but for secrets and tokens. Changes nothing.",
+	operator.Owner:  "Can do everything, including managing operators and deleting projects.",
+	operator.Admin:  "Can change everything in a project, but not delete it or manage operators.",
+	operator.Viewer: "Can see everything in a project except secrets and tokens, and change nothing.",
 }
 
 func roleChoices(chosen string) (all []choice) {
 	for _, r := range operator.Roles() {
-		all = append(all, choice{string(r), strings.ToUpper(string(r[:1])) + string(r[1:]), aboutRoles[r],
-			string(r) == chosen})
+		title := strings.ToUpper(string(r[:1])) + string(r[1:])
+		all = append(all, choice{string(r), title, aboutRoles[r], string(r) == chosen})
 	}
 	return all
 }
 
 func (a *operatorPages) projectChoices(v *visit, chosen string) ([]choice, error) {
 	projects, err := a.projectsOf(v)
-	all := []choice{{"", "Every project, and the installation", "", chosen == ""}}
+	all := []choice{{"", "Every project and the installation", "", chosen == ""}}
 	for _, p := range projects {
 		all = append(all, choice{p.ID, p.Name, "", p.ID == chosen})
 	}
@@ -108,7 +112,7 @@ type operatorPage struct {
 	Operator operatorRow
 	Choices  []choice
 	Projects []choice
-	Made     made
+	Known    knownSecrets
 	Link     string
 	Faults   []string
 }
@@ -127,14 +131,16 @@ func (a *operatorPages) operatorPage(v *visit, status int, p operatorPage) error
 	if err != nil {
 		return err
 	}
+
 	p.Operator = operatorRowOf(v, o, projects)
-	if p.Made, err = a.secretsOf(v, o); err != nil {
+	if p.Known, err = a.secretsOf(v, o); err != nil {
 		return err
 	}
 	var role operator.Membership
 	if len(o.Roles) > 0 {
 		role = o.Roles[0]
 	}
+
 	p.Choices = roleChoices(string(role.Role))
 	if p.Projects, err = a.projectChoices(v, role.ProjectID); err != nil {
 		return err
@@ -142,7 +148,7 @@ func (a *operatorPages) operatorPage(v *visit, status int, p operatorPage) error
 	return a.page(v, status, p.Operator.Title, "operator", p)
 }
 
-// change changes an operator; what the rules refuse is told on its page.
+// change updates an operator. If the rules refuse the change, the operator's page says why.
 func (a *operatorPages) change(v *visit, in operator.Input, done string) error {
 	_, err := a.Operators.Update(v.r.Context(), v.r.PathValue("id"), in, "")
 	if all, ok := faults(err); ok {
@@ -154,21 +160,20 @@ func (a *operatorPages) change(v *visit, in operator.Input, done string) error {
 	return v.redirect(Prefix + "/operators/" + v.r.PathValue("id") + "?done=" + done)
 }
 
-// changeRole serves POST /dashboard/operators/{id}/role: the role takes the place of
-// those there were.
+// changeRole serves POST /dashboard/operators/{id}/role: the role replaces all current ones.
 func (a *operatorPages) changeRole(v *visit) error {
 	role, ok := operator.ParseRole(v.form.Get("role"))
 	if !ok {
-		return problem.BadParam("role", "there is no such role")
+		return problem.BadParam("role", "unknown role")
 	}
-	return a.change(v, operator.Input{Roles: []operator.Membership{{Role: role,
-		ProjectID: v.form.Get("project")}}}, "role")
+	m := operator.Membership{Role: role, ProjectID: v.form.Get("project")}
+	return a.change(v, operator.Input{Roles: []operator.Membership{m}}, "role")
 }
 
 // disableOperator serves POST /dashboard/operators/{id}/disable.
 func (a *operatorPages) disableOperator(v *visit) error {
 	yes := true
-	return a.named(v, func() error { return a.change(v, operator.Input{Disabled: &yes}, "operatordisabled") })
+	return a.confirmEmail(v, func() error { return a.change(v, operator.Input{Disabled: &yes}, "operatordisabled") })
 }
 
 // enableOperator serves POST /dashboard/operators/{id}/enable.
@@ -177,21 +182,21 @@ func (a *operatorPages) enableOperator(v *visit) error {
 	return a.change(v, operator.Input{Disabled: &no}, "operatorenabled")
 }
 
-// named does what cannot be taken back, if the operator's e-mail was typed.
-func (a *operatorPages) named(v *visit, do func() error) error {
+// confirmEmail runs do if the form repeats the operator's email, since do cannot be undone.
+func (a *operatorPages) confirmEmail(v *visit, do func() error) error {
 	o, err := a.Operators.Find(v.r.Context(), v.r.PathValue("id"))
 	if err != nil {
 		return err
 	}
 	if v.form.Get("confirm") != o.Email {
 		return a.operatorPage(v, http.StatusUnprocessableEntity,
-			operatorPage{Faults: []string{"That is not the e-mail. Nothing was done."}})
+			operatorPage{Faults: []string{"The email does not match. Nothing was changed."}})
 	}
 	return do()
 }
 
-// recoverOperator serves POST /dashboard/operators/{id}/link: a link by which they set
-// their password.
+// recoverOperator serves POST /dashboard/operators/{id}/link: it creates a link with which the
+// operator sets a new password.
 func (a *operatorPages) recoverOperator(v *visit) error {
 	_, token, err := a.Operators.Recover(v.r.Context(), v.r.PathValue("id"), v.operator.Email)
 	if err != nil {
@@ -200,25 +205,10 @@ func (a *operatorPages) recoverOperator(v *visit) error {
 	return a.operatorPage(v, http.StatusOK, operatorPage{Link: a.setupURL(token)})
 }
 
-// disableAndRevoke ends what the form names before an operator is deleted. It is disabled by then, so
-// that it makes no more meanwhile; where that is not done it stays, and shows what is left.
-func (a *operatorPages) disableAndRevoke(v *visit, o operator.Operator) error {
-	yes := true
-	if _, err := a.Operators.Update(v.r.Context(), o.ID, operator.Input{Disabled: &yes}, ""); err != nil {
-		return err
-	}
-	if err := a.endSecrets(v, o); err != nil {
-		web.LogInternal(v.r, a.Log, err)
-		return problem.New(problem.Conflict, "not_ended",
-			"the operator is disabled, and not deleted: what you have chosen could not be ended, and what of it is good is still listed. Try again.")
-	}
-	return nil
-}
-
-// deleteOperator serves POST /dashboard/operators/{id}/delete. What the form names of what
-// the operator has made ends with it.
+// deleteOperator serves POST /dashboard/operators/{id}/delete. It first revokes the secrets that
+// the form selects.
 func (a *operatorPages) deleteOperator(v *visit) error {
-	return a.named(v, func() error {
+	return a.confirmEmail(v, func() error {
 		o, err := a.Operators.Find(v.r.Context(), v.r.PathValue("id"))
 		if err != nil {
 			return err
@@ -229,6 +219,7 @@ func (a *operatorPages) deleteOperator(v *visit) error {
 		if err == nil {
 			err = a.Operators.Delete(v.r.Context(), o.ID)
 		}
+
 		if errors.Is(err, problem.Conflict) {
 			all, _ := faults(err)
 			return a.operatorPage(v, http.StatusUnprocessableEntity, operatorPage{Faults: all})
@@ -238,4 +229,20 @@ func (a *operatorPages) deleteOperator(v *visit) error {
 		}
 		return v.redirect(Prefix + "/operators?done=operatordeleted")
 	})
+}
+
+// disableAndRevoke revokes the secrets that the form selects, before an operator is deleted. It
+// disables the operator first, so that no new secrets appear meanwhile. If revoking fails, the
+// operator remains and its page shows what is left.
+func (a *operatorPages) disableAndRevoke(v *visit, o operator.Operator) error {
+	yes := true
+	if _, err := a.Operators.Update(v.r.Context(), o.ID, operator.Input{Disabled: &yes}, ""); err != nil {
+		return err
+	}
+	if err := a.endSecrets(v, o); err != nil {
+		web.LogInternal(v.r, a.Log, err)
+		return problem.New(problem.Conflict, "not_ended", "the operator is disabled but not deleted: "+
+			"the selected secrets could not all be revoked, and those still valid are listed. Try again.")
+	}
+	return nil
 }

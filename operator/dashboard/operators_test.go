@@ -30,7 +30,7 @@ func TestInvitations(t *testing.T) {
 	const link = `id="link">[^?]*\?token=([a-z2-7]+)`
 	first := made.find(t, link)
 	a := b.get(list)
-	for _, want := range []string{"bob@example.com", "viewer of <bdi>One</bdi>", "ann@example.com", "Waits"} {
+	for _, want := range []string{"bob@example.com", "viewer in <bdi>One</bdi>", "ann@example.com", "Pending"} {
 		if !strings.Contains(a.body, want) {
 			t.Errorf("the list of invitations has no %q: %s", want, a.body)
 		}
@@ -69,7 +69,8 @@ func TestInvitations(t *testing.T) {
 	}
 	other := operator.Membership{Role: operator.Admin}
 	_, admin := w.operator("admin@example.com", other)
-	if a := admin.send(admin.request("POST", list+"/invitations/"+id+"/withdraw", url.Values{"form": {admin.token("/dashboard/account")}})); a.StatusCode != http.StatusForbidden {
+	if a := admin.send(admin.request("POST", list+"/invitations/"+id+"/withdraw",
+		url.Values{"form": {admin.token("/dashboard/account")}})); a.StatusCode != http.StatusForbidden {
 		t.Errorf("an admin withdraws an invitation: %s, want 403", a.Status)
 	}
 }

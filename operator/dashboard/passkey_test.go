@@ -72,7 +72,7 @@ func TestPasskeyOfOperator(t *testing.T) {
 	o, b := w.operator("ann@example.com", ofAll)
 	key := b.passkey()
 	if a := b.get("/dashboard/account"); !strings.Contains(a.body, "Passkey Laptop") ||
-		!strings.Contains(a.body, "all ten") {
+		!strings.Contains(a.body, "10 of 10 left") {
 		t.Errorf("my account: %s", a.body)
 	}
 	alone := w.browser()
@@ -104,7 +104,7 @@ func TestPasskeyOfOperator(t *testing.T) {
 	code, _ := second.app()
 	third := w.browser()
 	third.post(doorway, doorway, url.Values{"username": {"ann@example.com"}, "password": {good}})
-	if a := third.get("/dashboard/factor"); !strings.Contains(a.body, "or a passkey") ||
+	if a := third.get("/dashboard/factor"); !strings.Contains(a.body, "or use a passkey") ||
 		!strings.Contains(a.body, `id="code"`) {
 		t.Errorf("the second factor is asked for so: %s", a.body)
 	}
@@ -251,7 +251,8 @@ func TestEnrolByPasskey(t *testing.T) {
 	other := w.browser()
 	other.signIn("ann@example.com")
 	other.get("/dashboard/enrol").leadsTo(t, "/dashboard/factor")
-	if a := other.sendKey("/dashboard/enrol", url.Values{"form": {other.token("/dashboard/factor")}}, key.Create([]byte(options))); a.Header.Get("Location") != "/dashboard/factor" {
+	if a := other.sendKey("/dashboard/enrol", url.Values{"form": {other.token("/dashboard/factor")}},
+		key.Create([]byte(options))); a.Header.Get("Location") != "/dashboard/factor" {
 		t.Errorf("a second passkey by the password alone: %s to %q", a.Status, a.Header.Get("Location"))
 	}
 	other.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {recovery}}).leadsTo(t, "/dashboard")

@@ -14,33 +14,34 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// A preview shows what people see: the page of their sign-in, in frames.
+// A preview shows the login page with a branding, in frames.
 type preview struct {
-	Page     string // where it is had; a frame adds its theme
-	Real     string // where people see it
+	Page     string // URL of the preview; each frame adds its theme
+	Real     string // URL of the current login page
 	Verdicts []reading
 }
 
-// A contrast says how a colour is read.
+// A reading describes how well a color is readable on one theme.
 type reading struct{ Ground, Text, Kind string }
 
-// contrastOf says how a colour is read on both kinds of pages.
+// readingsOf describes how well a color is readable on light and on dark pages.
 func readingsOf(c palette.Color) []reading {
-	say := func(ground string, contrast float64, shown palette.Color, how string) reading {
+	describe := func(ground string, contrast float64, shown palette.Color, change string) reading {
 		if shown == c {
-			return reading{ground, fmt.Sprintf("%.1f to 1: it is read well and shown as it is.", contrast), "good"}
+			return reading{ground, fmt.Sprintf("Contrast %.1f to 1: readable, shown unchanged.", contrast), "good"}
 		}
-		return reading{ground, fmt.Sprintf("%.1f to 1, and text needs 4.5: it is shown %s, as %s.", contrast,
-			how, shown), "warn"}
+		text := fmt.Sprintf("Contrast %.1f to 1, below the 4.5 that text needs: shown %s, as %s.",
+			contrast, change, shown)
+		return reading{ground, text, "warn"}
 	}
 	return []reading{
-		say("On light pages", palette.ReadOnLight(c), palette.OnLight(c), "darker"),
-		say("On dark pages", palette.ReadOnDark(c), palette.OnDark(c), "lighter"),
+		describe("On light pages", palette.ReadOnLight(c), palette.OnLight(c), "darker"),
+		describe("On dark pages", palette.ReadOnDark(c), palette.OnDark(c), "lighter"),
 	}
 }
 
-// previewBranding serves POST /dashboard/projects/{project}/branding/preview: the form again,
-// with what comes of it. Nothing is changed.
+// previewBranding serves POST /dashboard/projects/{project}/branding/preview. It shows the
+// form again with a preview of its values, and saves nothing.
 func (a *brandPages) previewBranding(v *visit) error { return a.brandPage(v, http.StatusOK, nil, nil) }
 
 // previewClientBranding serves POST /dashboard/projects/{project}/clients/{id}/branding/preview.
@@ -52,8 +53,8 @@ func (a *brandPages) previewClientBranding(v *visit) error {
 	return a.brandPage(v, http.StatusOK, &c, nil)
 }
 
-// showPreview serves GET /dashboard/projects/{project}/branding/preview: the page on which
-// people sign in, as it would be with what is in the query. Nobody signs in there.
+// showPreview serves GET /dashboard/projects/{project}/branding/preview: an inert copy of
+// the login page with the branding of the query.
 func (a *brandPages) showPreview(v *visit) error { return a.signInPage(v, nil) }
 
 // showClientPreview serves GET /dashboard/projects/{project}/clients/{id}/branding/preview.
@@ -66,9 +67,9 @@ func (a *brandPages) showClientPreview(v *visit) error {
 }
 
 func (a *brandPages) signInPage(v *visit, c *idp.Client) error {
-	q, say := v.r.URL.Query(), messages.English()
+	q, english := v.r.URL.Query(), messages.English()
 	own := idp.Client{ProjectID: v.project.ID}
-	page := templates.Login{App: say.Say("your-account"), EmailFocus: true,
+	page := templates.Login{App: english.Say("your-account"), EmailFocus: true,
 		Register: v.project.Registration == fabric.RegistrationOpen}
 	if c != nil {
 		own = *c
@@ -84,9 +85,10 @@ func (a *brandPages) signInPage(v *visit, c *idp.Client) error {
 	if err != nil {
 		return err
 	}
-	if c == nil { // what is empty in the form of the project is empty
+	if c == nil { // a project has no other brand to fall back on
 		b = idp.Brand{Logo: b.Logo}
 	}
+
 	view := templates.View{Brand: templates.Brand{
 		Name: page.App, Terms: cmp.Or(strings.TrimSpace(q.Get("tos_uri")), b.Terms),
 		Privacy: cmp.Or(strings.TrimSpace(q.Get("policy_uri")), b.Privacy),
@@ -103,6 +105,7 @@ func (a *brandPages) signInPage(v *visit, c *idp.Client) error {
 	if theme := q.Get("theme"); theme == "light" || theme == "dark" {
 		view.Theme = theme
 	}
-	return templates.Write(v.w, page, templates.Options{View: view, Framer: "'self'",
-		Inert: true}) // by an address of its own it would else be a page that takes passwords
+
+	// Inert: opened directly, the page must not accept passwords.
+	return templates.Write(v.w, page, templates.Options{View: view, Framer: "'self'", Inert: true})
 }

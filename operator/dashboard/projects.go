@@ -21,18 +21,18 @@ type projectPages struct {
 	Health     func(context.Context) []Health // nil shows no states
 }
 
-// A homePage is where an operator arrives in a project.
+// A homePage is the first page of a project.
 type homePage struct {
 	ID, API, Issuer string
 	Steps           []step
 	Health          []Health
 	MayDelete       bool
 	Name            string
-	Events          []eventRow // the last
+	Events          []eventRow // the most recent ones
 	Faults          []string
 }
 
-// A step is one thing to do first.
+// A step is one of the first things to do in a new project.
 type step struct {
 	Title, URL, Command string
 	Done                bool
@@ -48,11 +48,14 @@ func (a *projectPages) home(v *visit) error {
 }
 
 func (a *projectPages) homePage(v *visit) (homePage, error) {
-	p := homePage{ID: v.project.ID, API: a.PublicURL, Issuer: a.AuthURL + "/", Name: v.project.Name,
-		MayDelete: v.mayIn(operator.DeleteProject)}
+	p := homePage{
+		ID: v.project.ID, API: a.PublicURL, Issuer: a.AuthURL + "/", Name: v.project.Name,
+		MayDelete: v.mayIn(operator.DeleteProject),
+	}
 	if a.Health != nil {
 		p.Health = a.Health(v.r.Context())
 	}
+
 	last, err := a.trail.audit(v, audit.Filter{ProjectID: v.project.ID}, page.Query{Size: 10})
 	if err != nil {
 		return p, err
@@ -64,7 +67,7 @@ func (a *projectPages) homePage(v *visit) (homePage, error) {
 	return p, err
 }
 
-// steps returns what is done first in a project, and whether it was.
+// steps returns the first steps in a project, with those that are done.
 func (a *projectPages) steps(v *visit) ([]step, error) {
 	ctx, id, q := v.r.Context(), v.project.ID, page.Query{Size: 1}
 	keys, err := a.Fabric.APIKeys.List(ctx, id, q)
@@ -79,14 +82,16 @@ func (a *projectPages) steps(v *visit) ([]step, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	all := []step{
-		{"Make an API key for your backend", v.base() + "/keys",
+		{"Create an API key for your backend", v.base() + "/keys",
 			"selvage key create --project " + id + " --scope Voice", len(keys.Items) > 0},
-		{"Add a subscriber who signs in", v.base() + "/subscribers",
+		{"Add a subscriber", v.base() + "/subscribers",
 			"selvage subscriber create --project " + id + " --email ada@example.com", len(subscribers.Items) > 0},
 		{"Register your app as an OAuth client", v.base() + "/clients", "selvage client create --project " +
 			id + " --type spa --redirect-uri http://localhost:3000/callback", len(clients.Items) > 0},
 	}
+
 	if a.Recordings != nil {
 		some, err := a.Recordings.List(ctx, recordings.Filter{Owner: recordings.Owner{ProjectID: id}}, q)
 		if err != nil {
@@ -111,14 +116,14 @@ func (a *projectPages) deleteProject(v *visit) error {
 	if err := a.Fabric.Projects.Delete(v.r.Context(), v.project.ID); err != nil {
 		return err
 	}
-	a.gone(v, v.project.Name)
+	a.rememberDeleted(v, v.project.Name)
 	return v.redirect(Prefix + "/projects?done=projectdeleted")
 }
 
-// wrongName is the answer to who typed something else before something is gone.
-const wrongName = "What you typed is not the name. Nothing was deleted."
+// wrongName is the message if the name typed to confirm a deletion is wrong.
+const wrongName = "The name does not match. Nothing was deleted."
 
-// A projectsPage lists the projects that an operator sees.
+// A projectsPage lists the projects that the operator may see.
 type projectsPage struct {
 	Projects []projectRow
 	MayMake  bool

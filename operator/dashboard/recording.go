@@ -22,7 +22,7 @@ type recordingPage struct {
 	Legs      []leg
 	StoredAt  string
 	Length    string // in seconds, for scripts
-	At        string // where to begin, in seconds; "" is the start
+	At        string // start position in seconds; "" is the beginning
 	Sound     []fact
 	Snippets  []snippet
 	Base      string
@@ -31,11 +31,11 @@ type recordingPage struct {
 	Faults    []string
 }
 
-// A leg is the outline of one channel.
+// A leg is the waveform of one channel.
 type leg struct{ Name, Path string }
 
-// showRecording serves GET /dashboard/projects/{project}/recordings/{sid}. A time t in
-// the address, in seconds, is where the player begins.
+// showRecording serves GET /dashboard/projects/{project}/recordings/{sid}. The query
+// parameter t is the position in seconds at which the player starts.
 func (a *recordingPages) showRecording(v *visit) error { return a.recordingPage(v, http.StatusOK, nil) }
 
 func (a *recordingPages) recordingPage(v *visit, code int, wrong []string) error {
@@ -47,18 +47,15 @@ func (a *recordingPages) recordingPage(v *visit, code int, wrong []string) error
 	if err != nil {
 		return err
 	}
+
 	p := recordingPage{
 		Recording: v.recordingRow(r), Base: v.base(), API: a.PublicURL, MayDelete: v.mayIn(operator.Write),
-		Faults:   wrong,
+		Faults: wrong, Snippets: a.recordingSnippets(r),
 		StoredAt: r.Created.UTC().Format("2 Jan 2006, 15:04:05"),
 		Length:   strconv.FormatFloat(r.Duration().Seconds(), 'f', 3, 64), Sound: soundFacts(r),
 		At: startAt(v.r.URL.Query().Get("t"), r.Duration()),
-		Snippets: []snippet{
-			{"curl", fmt.Sprintf("# KEY is an API key with the scope Voice\ncurl -u %s:KEY %s/api/laml/2010-04-01/Accounts/%s/Recordings/%s.json\ncurl -u %s:KEY -o call.wav %s/api/laml/2010-04-01/Accounts/%s/Recordings/%s.wav",
-				r.ProjectID, a.PublicURL, r.ProjectID, r.Sid, r.ProjectID, a.PublicURL, r.ProjectID, r.Sid)},
-			{"Command line", "selvage recording show " + r.Sid + "\nselvage recording download " + r.Sid},
-		},
 	}
+
 	if r.HasMedia() {
 		_, outline, err := a.Recordings.Outline(v.r.Context(), owner, r.Sid)
 		switch {
@@ -71,7 +68,17 @@ func (a *recordingPages) recordingPage(v *visit, code int, wrong []string) error
 	return a.pageWith(v, templates.Options{Status: code, Media: true}, "Recording", "recording", p)
 }
 
-// startAt reads a time of a link, in seconds or as people write it.
+// recordingSnippets returns code that fetches a recording.
+func (a *recordingPages) recordingSnippets(r recordings.Recording) []snippet {
+	at := fmt.Sprintf("%s/api/laml/2010-04-01/Accounts/%s/Recordings/%s", a.PublicURL, r.ProjectID, r.Sid)
+	return []snippet{
+		{"curl", fmt.Sprintf("# KEY is an API key with the scope Voice\ncurl -u %s:KEY %s.json\n"+
+			"curl -u %s:KEY -o call.wav %s.wav", r.ProjectID, at, r.ProjectID, at)},
+		{"Command line", "selvage recording show " + r.Sid + "\nselvage recording download " + r.Sid},
+	}
+}
+
+// startAt returns a position from a link in seconds. It accepts seconds and the format 1:02:03.
 func startAt(text string, whole time.Duration) string {
 	var seconds float64
 	for part := range strings.SplitSeq(text, ":") {
@@ -87,13 +94,13 @@ func startAt(text string, whole time.Duration) string {
 	return strconv.FormatFloat(seconds, 'f', -1, 64)
 }
 
-// The drawing of a leg: so many pixels over its length, and so high to each side.
+// The size of a waveform.
 const (
-	pixels   = 480
-	halfHigh = 24
+	pixels   = 480 // width
+	halfHigh = 24  // height of each half
 )
 
-// legs draws the outline of each channel: along its upper edge, and back along the
+// legs draws the waveform of each channel as an SVG path: along its upper edge, then back along the
 // lower one.
 func legs(o levels.Outline, frames int64) (all []leg) {
 	o = o.Scale(int(min((frames+pixels-1)/pixels, math.MaxInt32)), frames)
@@ -121,31 +128,32 @@ func legs(o levels.Outline, frames int64) (all []leg) {
 	return all
 }
 
-// soundFacts tells how a recording sounds, where it was measured.
+// soundFacts describes the sound of a recording, if it was measured.
 func soundFacts(r recordings.Recording) (all []fact) {
 	if r.Levels == nil {
 		return nil
 	}
+
 	l := r.Levels
-	say := func(name, text string) { all = append(all, fact{Name: name, Text: text}) }
+	add := func(name, text string) { all = append(all, fact{Name: name, Text: text}) }
 	if l.Loudness != nil {
-		say("Loudness", fmt.Sprintf("%.1f LUFS", *l.Loudness))
+		add("Loudness", fmt.Sprintf("%.1f LUFS", *l.Loudness))
 	}
 	if l.Peak != nil {
-		say("Peak", fmt.Sprintf("%.1f dB", *l.Peak))
+		add("Peak", fmt.Sprintf("%.1f dB", *l.Peak))
 	}
 	for i, t := range l.Talk {
 		name := "Talk"
 		if len(l.Talk) > 1 {
-			name = fmt.Sprintf("Talk of leg %d", i+1)
+			name = fmt.Sprintf("Talk on leg %d", i+1)
 		}
-		say(name, length(time.Duration(t*float64(time.Second))))
+		add(name, formatLength(time.Duration(t*float64(time.Second))))
 	}
 	if l.LongestSilence >= 1 {
-		say("Longest silence", length(time.Duration(l.LongestSilence*float64(time.Second))))
+		add("Longest silence", formatLength(time.Duration(l.LongestSilence*float64(time.Second))))
 	}
 	for _, name := range l.Flags.Names() {
-		say("Mark", flagTitles[name])
+		add("Flag", flagTitles[name])
 	}
 	return all
 }

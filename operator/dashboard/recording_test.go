@@ -66,7 +66,8 @@ func TestUpload(t *testing.T) {
 		"nameless": "--b\r\n\r\n\r\n", "named": "--b\r\nContent-Disposition: form-data; name=a\r\n\r\n\r\n",
 	} {
 		before := "--b\r\nContent-Disposition: form-data; name=form\r\n\r\n" + token + "\r\n"
-		if a := b.multipart(base, "multipart/form-data; boundary=b", strings.NewReader(before+strings.Repeat(body, 300)+"--b--\r\n")); a.StatusCode != http.StatusBadRequest {
+		if a := b.multipart(base, "multipart/form-data; boundary=b",
+			strings.NewReader(before+strings.Repeat(body, 300)+"--b--\r\n")); a.StatusCode != http.StatusBadRequest {
 			t.Errorf("300 %s parts: %s", name, a.Status)
 		}
 	}
@@ -84,10 +85,14 @@ func TestUpload(t *testing.T) {
 		!strings.Contains(a.body, "Choose a file") {
 		t.Errorf("no file at all: %s", a.Status)
 	}
-	if a := b.upload(base, string(raw), "form", token, "StartTime", "yesterday"); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `id="f-StartTime-fault"`) {
+	if a := b.upload(base, string(raw), "form", token, "StartTime",
+		"yesterday"); a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, `id="f-StartTime-fault"`) {
 		t.Errorf("a time that is none: %s %s", a.Status, a.body)
 	}
-	if a := b.upload(base, string(raw), "form", token, "StartTime", "1969-12-31T23:59"); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `value="1969-12-31T23:59"`) {
+	if a := b.upload(base, string(raw), "form", token, "StartTime",
+		"1969-12-31T23:59"); a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, `value="1969-12-31T23:59"`) {
 		t.Errorf("a time before there was any: %s %s", a.Status, a.body)
 	}
 	a := b.upload(base, string(raw), "form", token, "CallSid", "a-call", "From", "/private/<b>ada", "To",
@@ -113,7 +118,7 @@ func TestUpload(t *testing.T) {
 	}
 	page := b.get(one)
 	if n := strings.Count(page.body, "<svg "); n != 2 ||
-		!strings.Contains(page.body, `aria-label="Second leg, as an outline"`) ||
+		!strings.Contains(page.body, `aria-label="waveform of Second leg"`) ||
 		!strings.Contains(page.body, `preload="none" src="/api/laml`) {
 		t.Errorf("its page has %d outlines of two legs", n)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -21,21 +22,21 @@ type recordingPages struct {
 	Recordings *recordings.Recordings // nil if the server keeps no recordings
 }
 
-// A recordingRow is a recording as it is listed.
+// A recordingRow is a row in the list of recordings.
 type recordingRow struct {
 	recordings.Recording
-	At                                   time.Time // of the call, where it is known
+	At                                   time.Time // start of the call, or when it was stored
 	Title, URL, Media, Length, Size, Who string
-	Call, CallURL                        string // or the conference
-	Stored                               string // the day, where that is not the day of the call
+	Call, CallURL                        string // the call or the conference, and its recordings
+	Stored                               string // the day, if it differs from the day of the call
 	Status                               status
 }
 
 func (v *visit) recordingRow(r recordings.Recording) recordingRow {
 	row := recordingRow{
 		Recording: r, At: r.Created, URL: v.base() + "/recordings/" + r.Sid,
-		Length: length(r.Duration()), Size: size(r.Bytes), Who: between(r.From, r.To),
-		Status: status{"", words(string(r.Status))},
+		Length: formatLength(r.Duration()), Size: formatSize(r.Bytes), Who: between(r.From, r.To),
+		Status: status{"", humanize(string(r.Status))},
 	}
 	if !r.StartTime.IsZero() {
 		row.At = r.StartTime
@@ -44,6 +45,7 @@ func (v *visit) recordingRow(r recordings.Recording) recordingRow {
 		}
 	}
 	row.Title = row.At.UTC().Format("2 Jan 2006, 15:04:05")
+
 	row.Call, row.CallURL = r.CallSid, v.base()+"/recordings?"+url.Values{"call": {r.CallSid}}.Encode()
 	if r.ConferenceSid != "" {
 		row.Call, row.CallURL = r.ConferenceSid, v.base()+"/recordings?"+
@@ -63,14 +65,15 @@ func (v *visit) recordingRow(r recordings.Recording) recordingRow {
 	return row
 }
 
-func words(s string) string {
+// humanize returns a code such as "in-progress" as people write it: "In progress".
+func humanize(s string) string {
 	if s == "" {
 		return ""
 	}
 	return strings.ToUpper(s[:1]) + strings.ReplaceAll(s[1:], "-", " ")
 }
 
-// between tells who called whom.
+// between describes who called whom.
 func between(from, to string) string {
 	switch {
 	case from == "" && to == "":
@@ -83,8 +86,8 @@ func between(from, to string) string {
 	return from + " → " + to
 }
 
-// length writes a duration as people read it: 0:07, 1:02:03.
-func length(d time.Duration) string {
+// formatLength formats a duration as 0:07 or 1:02:03.
+func formatLength(d time.Duration) string {
 	s := int(d.Round(time.Second) / time.Second)
 	if s >= 3600 {
 		return fmt.Sprintf("%d:%02d:%02d", s/3600, s/60%60, s%60)
@@ -92,57 +95,63 @@ func length(d time.Duration) string {
 	return fmt.Sprintf("%d:%02d", s/60, s%60)
 }
 
-func size(n int64) string {
+// formatSize formats a number of bytes with a unit, or returns "" if it is unknown.
+func formatSize(n int64) string {
 	switch {
 	case n <= 0:
 		return ""
 	case n < 1000:
 		return fmt.Sprintf("%d B", n)
-	case n < 1000_000:
+	case n < 1e6:
 		return fmt.Sprintf("%d kB", n/1000)
+	case n < 1e9:
+		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 	}
-	if n >= 1e9 {
-		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
-	}
-	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
-// A recordingFilter is what an address asks for.
+// A recordingFilter is the filter of the list of recordings, as its URL has it.
 type recordingFilter struct {
 	Call, Party, Conference, Subscriber, After, Before string
 	Flags, Directions                                  []choice
-	Any                                                bool // it asks for something
+	Any                                                bool // the filter restricts something
 }
 
-// flagTitles tell what the flags of how a recording sounds mean.
-var flagTitles = map[string]string{"silent": "Silent", "one-way": "One leg alone talks", "clipped": "Clipped",
-	"dead-air": "Long silence"}
+// flagTitles are the names of the flags that describe the sound of a recording.
+var flagTitles = map[string]string{
+	"silent": "Silent", "one-way": "Only one leg talks", "clipped": "Clipped", "dead-air": "Long silence",
+}
 
+// recordingFilter reads the filter of a URL. err describes days that cannot be read.
 func (v *visit) recordingFilter() (f recordingFilter, ask recordings.Filter, err error) {
 	q := v.r.URL.Query()
 	text := func(name string) string { return plainText(q.Get(name)) }
-	f = recordingFilter{Call: text("call"), Party: text("party"), Conference: text("conference"),
-		Subscriber: text("subscriber"), After: q.Get("after"), Before: q.Get("before")}
-	ask = recordings.Filter{Owner: recordings.Owner{ProjectID: v.project.ID,
-		SubscriberID: strings.ToLower(f.Subscriber)}, CallBegins: f.Call, Party: f.Party, ConferenceSid: f.Conference}
-	ask.Flag, _ = levels.FlagOf(q.Get("flag"))
-	if q.Get("flag") == "" {
-		ask.Flag = 0
+	f = recordingFilter{
+		Call: text("call"), Party: text("party"), Conference: text("conference"),
+		Subscriber: text("subscriber"), After: q.Get("after"), Before: q.Get("before"),
+		Flags: []choice{{Title: "Any"}}, Directions: []choice{{Title: "Any"}},
 	}
-	f.Flags = []choice{{Title: "Any"}}
 	for _, name := range levels.FlagNames() {
 		f.Flags = append(f.Flags, choice{Value: name, Title: flagTitles[name], Chosen: name == q.Get("flag")})
 	}
-	f.Directions = []choice{{Title: "Any"}}
 	for _, name := range recordings.Directions {
 		f.Directions = append(f.Directions, choice{Value: name, Title: name, Chosen: name == q.Get("direction")})
-		if name == q.Get("direction") {
-			ask.Direction = name
-		}
 	}
-	for _, name := range []string{"call", "party", "conference", "subscriber", "after", "before", "direction",
-		"flag"} {
+	for _, name := range []string{
+		"call", "party", "conference", "subscriber", "after", "before", "direction", "flag",
+	} {
 		f.Any = f.Any || q.Get(name) != ""
+	}
+
+	ask = recordings.Filter{
+		Owner:      recordings.Owner{ProjectID: v.project.ID, SubscriberID: strings.ToLower(f.Subscriber)},
+		CallBegins: f.Call, Party: f.Party, ConferenceSid: f.Conference,
+	}
+	if q.Get("flag") != "" {
+		ask.Flag, _ = levels.FlagOf(q.Get("flag"))
+	}
+	if slices.Contains(recordings.Directions, q.Get("direction")) {
+		ask.Direction = q.Get("direction")
 	}
 	if f.After != "" {
 		if ask.CreatedFrom, err = time.Parse(time.DateOnly, f.After); err != nil {
@@ -154,7 +163,7 @@ func (v *visit) recordingFilter() (f recordingFilter, ask recordings.Filter, err
 		if err != nil {
 			return f, ask, problem.BadParam("before", "until must be a day, such as 2030-01-31")
 		}
-		ask.CreatedBefore = end.AddDate(0, 0, 1)
+		ask.CreatedBefore = end.AddDate(0, 0, 1) // the last day is included
 	}
 	return f, ask, nil
 }
@@ -190,9 +199,11 @@ func (a *recordingPages) listRecordings(v *visit) error {
 		"Recordings", "recordings", p)
 }
 
-// searchRecordings returns a page of what is asked for: a beginning that no call has may be that
-// of a recording.
-func (a *recordingPages) searchRecordings(ctx context.Context, ask recordings.Filter, q page.Query) (page.Page[recordings.Recording], error) {
+// searchRecordings returns a page of the recordings that match a filter. If the filter is only the
+// beginning of a call's id and no call matches, it is taken as the beginning of a recording's id.
+func (a *recordingPages) searchRecordings(
+	ctx context.Context, ask recordings.Filter, q page.Query,
+) (page.Page[recordings.Recording], error) {
 	found, err := a.Recordings.List(ctx, ask, q)
 	alone := recordings.Filter{Owner: ask.Owner, CallBegins: ask.CallBegins}
 	if err != nil || len(found.Items) > 0 || ask.CallBegins == "" || ask != alone || ask.SubscriberID != "" {
@@ -207,7 +218,7 @@ func (a *recordingPages) deleteRecording(v *visit) error {
 	sid := v.r.PathValue("sid")
 	if v.form.Get("confirm") != "delete" {
 		return a.recordingPage(v, http.StatusUnprocessableEntity,
-			[]string{"That is not the word. Nothing was deleted."})
+			[]string{"Type “delete” to confirm. Nothing was deleted."})
 	}
 	if a.Recordings == nil {
 		return problem.NoSuch("recording")

@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 	"time"
@@ -26,14 +27,14 @@ func (a *resourcePages) chooseKind(v *visit) error {
 	return a.page(v, http.StatusOK, "New resource", "resource_new", p)
 }
 
-// A resourceForm makes a resource or changes one.
+// A resourceForm is the form that creates or changes a resource.
 type resourceForm struct {
 	Base, Action, Back, BackTo string
 	Title, About, Button       string
 	Form                       form
 }
 
-// kind returns the kind that a path names.
+// kind returns the kind that the path names.
 func (a *resourcePages) kind(v *visit) (*kinds.Kind, error) {
 	if k := a.Fabric.Resources.Kinds().ByPath(v.r.PathValue("kind")); k != nil {
 		return k, nil
@@ -65,10 +66,10 @@ func (a *resourcePages) resourceForm(v *visit, code int, p resourceForm) error {
 	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"}}, p.Title, "resource_form", p)
 }
 
-// exampleOf returns the members of a whole one as its kind shows it.
+// exampleOf returns the members of the first example of a kind.
 func exampleOf(k *kinds.Kind) (all kinds.Values) {
 	if len(k.Examples) > 0 {
-		_ = json.Unmarshal(k.Examples[0], &all) // one that is none shows nothing
+		_ = json.Unmarshal(k.Examples[0], &all) // an invalid example shows nothing
 	}
 	return all
 }
@@ -80,15 +81,13 @@ func (a *resourcePages) createResource(v *visit) error {
 		return err
 	}
 	sent, wrong := valuesFrom(k.Fields, "", v.form, nil, true)
-	var r fabric.Resource
-	if wrong == nil {
-		r, err = a.Fabric.Resources.Create(v.r.Context(), v.project.ID, k, sent)
-	} else {
-		err = join(wrong)
+	if err = errors.Join(wrong...); err == nil {
+		var r fabric.Resource
+		if r, err = a.Fabric.Resources.Create(v.r.Context(), v.project.ID, k, sent); err == nil {
+			return v.redirect(v.base() + "/resources/" + r.ID + "?done=resourceadded")
+		}
 	}
-	if err == nil {
-		return v.redirect(v.base() + "/resources/" + r.ID + "?done=resourceadded")
-	}
+
 	p := v.resourceNew(k, sent)
 	retype(p.Form.Inputs, v.form)
 	if !p.Form.blame(err) {
@@ -97,7 +96,7 @@ func (a *resourcePages) createResource(v *visit) error {
 	return a.resourceForm(v, http.StatusUnprocessableEntity, p)
 }
 
-// resource finds the resource of the path. A subscriber has pages of its own.
+// resource finds the resource of the path. Subscribers are excluded: they have pages of their own.
 func (a *resourcePages) resource(v *visit) (fabric.Resource, *kinds.Kind, error) {
 	t, err := a.Fabric.Resources.FindThing(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err == nil && t.Resource == nil {
@@ -136,9 +135,9 @@ func (a *resourcePages) resourcePage(v *visit, code int, wrong []string) error {
 		return err
 	}
 	p := resourcePage{
-		Resource: a.resourceRow(v, r), Updated: r.Updated, About: k.Description, Facts: shown(k, r.Fields),
-		Base:      v.base(),
-		MayChange: v.mayIn(operator.Write), Faults: wrong, Snippets: a.resourceSnippets(v, k, r, found.Items),
+		Resource: a.resourceRow(v, r), Updated: r.Updated, About: k.Description, Facts: factsOf(k, r.Fields),
+		Base: v.base(), MayChange: v.mayIn(operator.Write), Faults: wrong,
+		Snippets: a.resourceSnippets(v, k, r, found.Items),
 	}
 	for _, address := range found.Items {
 		p.Addresses = append(p.Addresses, v.addressRow(address))
@@ -147,18 +146,18 @@ func (a *resourcePages) resourcePage(v *visit, code int, wrong []string) error {
 		return err
 	}
 	if v.done("resourceadded") {
-		v.told = named(p.Resource.Title) + " is made. " + reachedAt(p.Addresses)
+		v.notice = quoteName(p.Resource.Title) + " created. " + reachedAt(p.Addresses)
 	}
 	return a.page(v, code, p.Resource.Title, "resource", p)
 }
 
-// reachedAt says where what is new is reached: its address is made of its name, and may be
-// another than one would think.
+// reachedAt returns a sentence about the address of a new resource. It is derived from the name,
+// and may differ from what the operator expects.
 func reachedAt(all []addressRow) string {
 	if len(all) == 0 {
-		return "It is reached by no address."
+		return "It has no address."
 	}
-	return "It is reached at " + all[0].Path() + ", which stays so when it is renamed; the code below calls it."
+	return "It is reached at " + all[0].Path() + ", even after it is renamed. The code below calls it."
 }
 
 // editResource serves GET /dashboard/projects/{project}/resources/{id}/edit.
@@ -173,13 +172,14 @@ func (a *resourcePages) editResource(v *visit) error {
 		return err
 	}
 	if at := addressInput(k, p.Form.Inputs); at != nil && len(found.Items) > 0 {
-		at.Tells = &liveHint{Text: "Its address, " + found.Items[0].Path() + ", stays as it is."}
+		at.Live = &liveHint{Text: "Its address, " + found.Items[0].Path() + ", does not change."}
 	}
 	return a.resourceForm(v, http.StatusOK, p)
 }
 
 func (v *visit) resourceEdit(k *kinds.Kind, r fabric.Resource, values kinds.Values) resourceForm {
-	at, inputs := v.base()+"/resources/"+r.ID, inputsFor(k.Fields, "", values, exampleOf(k), false)
+	at := v.base() + "/resources/" + r.ID
+	inputs := inputsFor(k.Fields, "", values, exampleOf(k), false)
 	return resourceForm{
 		Base: v.base(), Action: at + "/edit", Back: at, BackTo: r.DisplayName, Title: "Edit " + r.DisplayName,
 		Button: "Save changes",
@@ -187,32 +187,22 @@ func (v *visit) resourceEdit(k *kinds.Kind, r fabric.Resource, values kinds.Valu
 	}
 }
 
-// changeResource serves POST /dashboard/projects/{project}/resources/{id}/edit: what the
-// form changed is written, and nothing over what another changed meanwhile.
+// changeResource serves POST /dashboard/projects/{project}/resources/{id}/edit. It writes only what
+// the form changed, and overwrites nothing that somebody else changed meanwhile.
 func (a *resourcePages) changeResource(v *visit) error {
 	r, k, err := a.resource(v)
 	if err != nil {
 		return err
 	}
+
 	p := v.resourceEdit(k, r, r.Fields)
-	var sent kinds.Values
 	if err = v.merge(p.Form.Inputs); err == nil {
-		var wrong []error
-		sent, wrong = valuesFrom(k.Fields, "", v.form, r.Fields, false)
-		err = join(wrong)
+		err = a.updateResource(v, r, k)
 	}
 	if err == nil {
-		left := changed(sent, r.Fields)
-		if len(left) > 0 && k.Versions {
-			left[versionField] = nextVersion(r.Fields)
-		}
-		if len(left) > 0 {
-			_, err = a.Fabric.Resources.Update(v.r.Context(), v.project.ID, k, r.ID, left)
-		}
-		if err == nil {
-			return v.redirect(v.base() + "/resources/" + r.ID + "?done=changed")
-		}
+		return v.redirect(v.base() + "/resources/" + r.ID + "?done=changed")
 	}
+
 	retype(p.Form.Inputs, v.form)
 	if !p.Form.blame(err) {
 		return err
@@ -220,8 +210,25 @@ func (a *resourcePages) changeResource(v *visit) error {
 	return a.resourceForm(v, http.StatusUnprocessableEntity, p)
 }
 
+// updateResource writes the members that the form changes.
+func (a *resourcePages) updateResource(v *visit, r fabric.Resource, k *kinds.Kind) error {
+	sent, wrong := valuesFrom(k.Fields, "", v.form, r.Fields, false)
+	if err := errors.Join(wrong...); err != nil {
+		return err
+	}
+	changes := changed(sent, r.Fields)
+	if len(changes) == 0 {
+		return nil
+	}
+	if k.Versions {
+		changes[versionField] = nextVersion(r.Fields)
+	}
+	_, err := a.Fabric.Resources.Update(v.r.Context(), v.project.ID, k, r.ID, changes)
+	return err
+}
+
 func nextVersion(values kinds.Values) json.RawMessage {
-	n, _ := strconv.ParseInt(string(values[versionField]), 10, 64) // ours, and a number
+	n, _ := strconv.ParseInt(string(values[versionField]), 10, 64) // set by the server: always a number
 	return marshal(n + 1)
 }
 
@@ -240,6 +247,6 @@ func (a *resourcePages) deleteResource(v *visit) error {
 		}
 		return err
 	}
-	a.gone(v, a.resourceRow(v, r).Title)
+	a.rememberDeleted(v, a.resourceRow(v, r).Title)
 	return v.redirect(v.base() + "/resources?done=resourcedeleted")
 }

@@ -145,7 +145,7 @@ func TestResourceFaults(t *testing.T) {
 	}
 	agents := base + "/kinds/ai_agents"
 	a = b.post(agents, agents, url.Values{"name": {"Bo"}, "prompt": {"{\n\"text\": oops\n}"}})
-	if !strings.Contains(a.body, "Prompt is not JSON: line 2") || !strings.Contains(a.body, "oops") {
+	if !strings.Contains(a.body, "Prompt is not valid JSON: line 2") || !strings.Contains(a.body, "oops") {
 		t.Errorf("a prompt that is no JSON: %s %s", a.Status, a.body)
 	}
 	// Somebody else is faster.
@@ -154,7 +154,10 @@ func TestResourceFaults(t *testing.T) {
 	id := one[strings.LastIndex(one, "/")+1:]
 	_, err := w.fabric.Resources.Update(context.Background(), w.one.ID, k, id, kinds.Values{"send_as": []byte(`"7"`)})
 	must(t, err)
-	if a := b.post(one+"/edit", one+"/edit", url.Values{"seen": {seen}, "name": {"Mine"}, "send_as": {"8"}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "changed by another") || !strings.Contains(a.body, `value="Mine"`) {
+	if a := b.post(one+"/edit", one+"/edit",
+		url.Values{"seen": {seen}, "name": {"Mine"},
+			"send_as": {"8"}}); a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, "changed by somebody else") || !strings.Contains(a.body, `value="Mine"`) {
 		t.Errorf("writing over another's change: %s %s", a.Status, a.body)
 	}
 	if a := b.post(one, one+"/delete", url.Values{"confirm": {"pbx"}}); a.StatusCode != http.StatusUnprocessableEntity {
@@ -176,7 +179,8 @@ func TestOwnKind(t *testing.T) {
 		!strings.Contains(a.body, `max="9"`) {
 		t.Fatalf("the form of a kind of one's own: %s %s", a.Status, a.body)
 	}
-	if a := b.post(at, at, url.Values{"name": {"Front"}, "lock.pin": {"12"}}); !strings.Contains(a.body, `id="f-lock-pin-fault"`) || !strings.Contains(a.body, `value="12"`) {
+	if a := b.post(at, at, url.Values{"name": {"Front"}, "lock.pin": {"12"}}); !strings.Contains(a.body,
+		`id="f-lock-pin-fault"`) || !strings.Contains(a.body, `value="12"`) {
 		t.Errorf("a pin that is too large: %s %s", a.Status, a.body)
 	}
 	a := b.post(at, at, url.Values{"name": {"Front"}, "lock.pin": {"7"}, "tags": {"a\r\n\r\n b "}})
@@ -205,7 +209,7 @@ func TestDeploy(t *testing.T) {
 		map[string]json.RawMessage{"title": []byte(`"<b>Hours"`)})
 	must(t, err)
 	at := "/dashboard/projects/" + w.one.ID + "/resources/" + flow.ID
-	if page := b.get(at).body; !strings.Contains(page, "Nothing is deployed yet") {
+	if page := b.get(at).body; !strings.Contains(page, "No version has been deployed") {
 		t.Error("the page of a new flow says nothing of versions")
 	}
 	document := b.get(at).find(t, `name="document" value="([0-9]+)"`)

@@ -15,14 +15,14 @@ type resourcePages struct {
 	*site
 }
 
-// A resourceRow is a resource as it is listed.
+// A resourceRow is a row in the list of resources.
 type resourceRow struct {
 	ID, Title, URL, Kind string
 	Created              time.Time
 }
 
-// listResources serves GET /dashboard/projects/{project}/resources. A kind in the
-// address asks for its resources alone.
+// listResources serves GET /dashboard/projects/{project}/resources. The query parameter kind
+// restricts the list to one kind.
 func (a *resourcePages) listResources(v *visit) error {
 	kind := v.r.URL.Query().Get("kind")
 	found, err := a.findResources(v, kind)
@@ -66,15 +66,15 @@ func (a *resourcePages) findResources(v *visit, kind string) (page.Page[fabric.R
 	return p, err
 }
 
-// subscriberKind asks for subscribers among resources: they have a table of their own.
+// subscriberKind selects subscribers in the list of resources. They have a table of their own.
 const subscriberKind = "subscribers"
 
 func asResource(s fabric.Subscriber) fabric.Resource {
 	return fabric.Resource{ID: s.ID, Type: "subscriber", DisplayName: s.Title(), Created: s.Created}
 }
 
-// kindTitle returns the title of a kind, with its other name where its type is called
-// otherwise: people look for either.
+// kindTitle returns the title of a kind, followed by the name of its type if that differs, since
+// people look for either.
 func kindTitle(k *kinds.Kind) string {
 	if other := strings.ReplaceAll(k.Type, "_", " "); !strings.EqualFold(other, k.Title) {
 		return k.Title + " (" + other + ")"
@@ -96,11 +96,11 @@ func (a *resourcePages) resourceRow(v *visit, r fabric.Resource) resourceRow {
 	return row
 }
 
-// listAddresses serves GET /dashboard/projects/{project}/addresses. A name in the
-// address asks for those whose title has it.
+// listAddresses serves GET /dashboard/projects/{project}/addresses. The query parameter name
+// restricts the list to addresses whose title contains it.
 func (a *resourcePages) listAddresses(v *visit) error {
 	name := strings.TrimSpace(v.r.URL.Query().Get("name"))
-	all := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // as one that reaches each address
+	all := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // reaches every address
 	found, err := a.Fabric.Addresses.List(v.r.Context(), all, fabric.AddressFilter{DisplayName: name}, v.query())
 	if err != nil {
 		return err
@@ -114,8 +114,8 @@ func (a *resourcePages) listAddresses(v *visit) error {
 
 type addressRow struct {
 	fabric.Address
-	Has string
-	Of  string // where its resource is shown
+	Has string // its channels
+	Of  string // URL of its resource
 }
 
 func (v *visit) addressRow(a fabric.Address) addressRow {

@@ -94,6 +94,7 @@ func (a *subscriberPages) routes() []route {
 			serve: a.newSubscriber},
 		{pattern: "POST /dashboard/projects/{project}/subscribers/address", may: operator.Write,
 			serve: a.previewSubscriberAddress},
+
 		{pattern: "GET /dashboard/projects/{project}/subscribers/{id}", may: operator.Read,
 			serve: a.showSubscriber},
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/disable", may: operator.Write,
@@ -239,6 +240,7 @@ func (a *operatorPages) routes() []route {
 			serve: a.renewInvitation, fresh: true},
 		{pattern: "POST /dashboard/operators/invitations/{id}/withdraw", may: operator.KeepOperators,
 			serve: a.withdrawInvitation},
+
 		{pattern: "GET /dashboard/operators/{id}", may: operator.KeepOperators, serve: a.showOperator},
 		{pattern: "POST /dashboard/operators/{id}/role", may: operator.KeepOperators,
 			serve: a.changeRole, fresh: true},

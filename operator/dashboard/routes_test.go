@@ -162,7 +162,8 @@ func TestForms(t *testing.T) {
 			}
 		}
 		for name, value := range map[string]string{"without a token": "", "with another session's": theirs} {
-			if a := b.send(b.request("POST", path, url.Values{"form": {value}, "confirm": {"One"}})); a.StatusCode != http.StatusForbidden {
+			if a := b.send(b.request("POST", path,
+				url.Values{"form": {value}, "confirm": {"One"}})); a.StatusCode != http.StatusForbidden {
 				t.Errorf("POST %s %s: %s, want 403", path, name, a.Status)
 			}
 		}

@@ -13,25 +13,25 @@ type rulePages struct {
 	*site
 }
 
-// The rules of a project, as they are chosen.
+// The options of each rule.
 var (
 	registrations = []choice{
-		{Value: string(fabric.RegistrationOff), Title: "Others make accounts",
-			Why: "An operator, the API or an invitation."},
-		{Value: string(fabric.RegistrationOpen), Title: "People make their own",
-			Why: "Whoever reads mail at an address makes their own account on the sign-in page."},
+		{Value: string(fabric.RegistrationOff), Title: "Invitation only",
+			Why: "Accounts are created by operators, the API or invitations."},
+		{Value: string(fabric.RegistrationOpen), Title: "Open registration",
+			Why: "Anyone with an email address can create an account on the login page."},
 	}
 	factorRules = []choice{
-		{Value: "no", Title: "Those who have one",
-			Why: "Whoever has set up nothing else signs in with a password alone."},
-		{Value: "yes", Title: "Everybody",
-			Why: "Who has none sets a passkey or an authenticator app up on the way in."},
+		{Value: "no", Title: "Optional",
+			Why: "People without a second factor sign in with their password alone."},
+		{Value: "yes", Title: "Required for everyone",
+			Why: "People without one are asked to set up a passkey or authenticator app at their next sign-in."},
 	}
 	mediaRules = []choice{
-		{Value: "public", Title: "Whoever has its address",
-			Why: "As clients of recordings expect; the address cannot be guessed."},
-		{Value: "basic", Title: "Who has credentials", Why: "Whoever may see the recording."},
-		{Value: "signed", Title: "Who has credentials or a signed link", Why: "A link holds for 30 days at most."},
+		{Value: "public", Title: "Anyone with the URL",
+			Why: "What existing clients expect. The URL cannot be guessed."},
+		{Value: "basic", Title: "Credentials required", Why: "Anyone with access to the recording."},
+		{Value: "signed", Title: "Credentials or a signed link", Why: "A link is valid for at most 30 days."},
 	}
 )
 
@@ -52,6 +52,7 @@ func (a *rulePages) showRules(v *visit) error {
 	})
 }
 
+// one returns the choice with the given value, or the value itself as a choice.
 func one(all []choice, value string) choice {
 	for _, c := range all {
 		if c.Value == value {
@@ -70,58 +71,67 @@ func yesOrNo(is bool) string {
 
 // editRules serves GET /dashboard/projects/{project}/rules/edit.
 func (a *rulePages) editRules(v *visit) error {
-	return a.page(v, http.StatusOK, "Change the rules", "policies_form",
+	return a.page(v, http.StatusOK, "Edit rules", "policies_form",
 		rulesPage{Base: v.base(), Form: v.rulesForm()})
 }
 
 func (v *visit) rulesForm() form {
 	inputs := []input{
-		{Kind: "cards", Name: "registration", Label: "Who makes accounts",
+		{Kind: "cards", Name: "registration", Label: "Accounts",
 			Options: chosen(registrations, string(v.project.Registration))},
-		{Kind: "cards", Name: "require_factor", Label: "Who needs a second factor",
+		{Kind: "cards", Name: "require_factor", Label: "Second factor",
 			Options: chosen(factorRules, yesOrNo(v.project.RequireFactor))},
-		{Kind: "cards", Name: "media_auth", Label: "Who may fetch the sound of recordings",
+		{Kind: "cards", Name: "media_auth", Label: "Access to recorded audio",
 			Options: chosen(mediaRules, v.project.MediaAuth)},
 	}
 	return form{Inputs: inputs, Seen: marks(inputs)}
 }
 
-// rulesChange reads a form: what differs from what is there.
+// rulesChange returns the rules that the form changes. Rules that the form omits stay as they are.
 func (v *visit) rulesChange() (c fabric.ProjectChange, err error) {
-	if r := fabric.Registration(v.form.Get("registration")); v.form.Has("registration") &&
-		r != v.project.Registration {
+	changed := func(name, current string) (value string, ok bool) {
+		value = v.form.Get(name)
+		return value, v.form.Has(name) && value != current
+	}
+	if text, ok := changed("registration", string(v.project.Registration)); ok {
+		r := fabric.Registration(text)
 		c.Registration = &r
 	}
-	if text := v.form.Get("require_factor"); v.form.Has("require_factor") && text != yesOrNo(v.project.RequireFactor) {
-		needed := text == "yes"
-		if c.RequireFactor = &needed; !needed && text != "no" {
+	if text, ok := changed("require_factor", yesOrNo(v.project.RequireFactor)); ok {
+		required := text == "yes"
+		c.RequireFactor = &required
+		if !required && text != "no" {
 			err = problem.BadParam("require_factor", "require_factor must be yes or no")
 		}
 	}
-	if media := v.form.Get("media_auth"); v.form.Has("media_auth") && media != v.project.MediaAuth {
+	if media, ok := changed("media_auth", v.project.MediaAuth); ok {
 		c.MediaAuth = &media
 	}
 	return c, err
 }
 
-// saveRules serves POST /dashboard/projects/{project}/rules/edit. What the form does not
-// have stays as it is.
+// saveRules serves POST /dashboard/projects/{project}/rules/edit.
 func (a *rulePages) saveRules(v *visit) error {
 	p := rulesPage{Base: v.base(), Form: v.rulesForm()}
-	err := v.merge(p.Form.Inputs)
-	var c fabric.ProjectChange
-	if err == nil {
-		c, err = v.rulesChange()
-	}
-	if err == nil {
-		_, err = a.Fabric.Projects.Update(v.r.Context(), v.project.ID, c)
-	}
+	err := a.updateRules(v, p.Form.Inputs)
 	if p.Form.blame(err) {
 		retype(p.Form.Inputs, v.form)
-		return a.page(v, http.StatusUnprocessableEntity, "Change the rules", "policies_form", p)
+		return a.page(v, http.StatusUnprocessableEntity, "Edit rules", "policies_form", p)
 	}
 	if err != nil {
 		return err
 	}
 	return v.redirect(v.base() + "/rules?done=changed")
+}
+
+func (a *rulePages) updateRules(v *visit, inputs []input) error {
+	if err := v.merge(inputs); err != nil {
+		return err
+	}
+	c, err := v.rulesChange()
+	if err != nil {
+		return err
+	}
+	_, err = a.Fabric.Projects.Update(v.r.Context(), v.project.ID, c)
+	return err
 }

@@ -21,7 +21,7 @@ func TestRules(t *testing.T) {
 	at := "/dashboard/projects/" + w.one.ID + "/rules"
 	edit := at + "/edit"
 	if a := viewer.get(at); a.StatusCode != http.StatusOK ||
-		!strings.Contains(a.body, "Others make accounts") || strings.Contains(a.body, "rules-edit") {
+		!strings.Contains(a.body, "Invitation only") || strings.Contains(a.body, "rules-edit") {
 		t.Errorf("what a viewer sees: %s %s", a.Status, a.body)
 	}
 	b.post(edit, edit, url.Values{"registration": {"open"}, "require_factor": {"yes"},
@@ -32,11 +32,12 @@ func TestRules(t *testing.T) {
 		now.Name != w.one.Name {
 		t.Errorf("the project is %+v", now)
 	}
-	if a := b.get(at); !strings.Contains(a.body, "People make their own") ||
-		!strings.Contains(a.body, "Everybody") || !strings.Contains(a.body, "rules-edit") {
+	if a := b.get(at); !strings.Contains(a.body, "Open registration") ||
+		!strings.Contains(a.body, "Required for everyone") || !strings.Contains(a.body, "rules-edit") {
 		t.Errorf("the rules after that: %s", a.body)
 	}
-	if a := b.post(edit, edit, url.Values{"registration": {"sometimes"}, "media_auth": {"nobody"}}); a.StatusCode != http.StatusUnprocessableEntity {
+	if a := b.post(edit, edit, url.Values{"registration": {"sometimes"},
+		"media_auth": {"nobody"}}); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("rules that there are not: %s", a.Status)
 	}
 	if a := b.post(edit, edit, url.Values{"require_factor": {"perhaps"}}); a.StatusCode != http.StatusUnprocessableEntity {

@@ -11,16 +11,18 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
-// versionField counts the changes of what has versions; nobody types it.
+// versionField is the number of the document of a resource with versions. No form shows it.
 const versionField = "document_version"
 
-// maxLine is how long a text may be that is typed in one line.
+// maxLine is the longest text that is edited in a single line.
 const maxLine = 2048
 
-// inputsFor returns what a form asks for to make or change a resource of a kind: an input
-// for each member that is not ours to set, as its schema says. It is filled with the
-// values, or with what is usual where they are nil.
-func inputsFor(fields []kinds.Field, under string, values kinds.Values, examples map[string]json.RawMessage, isNew bool) (all []input) {
+// inputsFor returns what a form needs to create or change a resource: one for each
+// member of the schema that is not read-only. They hold the values, or the defaults if values is
+// nil.
+func inputsFor(
+	fields []kinds.Field, under string, values kinds.Values, examples map[string]json.RawMessage, isNew bool,
+) (all []input) {
 	for _, f := range fields {
 		if f.ReadOnly || under == "" && f.Name == versionField {
 			continue
@@ -36,30 +38,33 @@ func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew,
 		value = f.Default
 	}
 	if value == nil && isNew && fill && f.Required && f.Type == "object" {
-		value = example // something to begin with
+		value = example // a starting point
 	}
+
 	text := written(value)
 	switch {
 	case f.WriteOnly:
 		in.Kind, in.Required = "secret", f.Required && isNew
 		if !isNew {
-			in.Hint += " It is kept and never shown; empty leaves it as it is."
+			in.Hint += " The current value is never shown. Leave empty to keep it."
 		}
 	case f.Mixed:
 		in.setJSON(value, example)
 	case f.Type == "object" && f.Members != nil:
 		in.Kind = "group"
 		var inner, shown map[string]json.RawMessage
-		_, _ = json.Unmarshal(value, &inner), json.Unmarshal(example, &shown) // of what is no object nothing is there
+		_ = json.Unmarshal(value, &inner) // anything but an object leaves it empty
+		_ = json.Unmarshal(example, &shown)
 		in.Members = inputsFor(f.Members, name+".", inner, shown, isNew)
 	case f.Type == "array" && f.Items != nil && f.Items.Enum != nil:
 		in.Kind, in.Ordered, in.Required = "choices", true, false
 		in.Options = inOrder(f.Items.Enum, listed(value))
 	case f.Type == "array" && f.Items != nil && f.Items.Type == "string" && !f.Items.Mixed:
 		in.Kind, in.Rows, in.Value = "area", 4, strings.Join(listed(value), "\n")
-		in.Hint += " One a line."
+		in.Hint += " One per line."
 	case f.Type == "object" || f.Type == "array":
 		in.setJSON(value, example)
+
 	case f.Enum != nil:
 		in.Kind, in.Options = "select", options(f.Enum, text, f.Nullable || !f.Required && f.Default == nil)
 	case f.Type == "boolean" && (f.Nullable || f.Default == nil):
@@ -77,7 +82,7 @@ func inputFor(f kinds.Field, name string, value, example json.RawMessage, isNew,
 	return in
 }
 
-// setType chooses what a browser helps to type.
+// setType chooses the type of a text input.
 func (i *input) setType(f kinds.Field) {
 	switch {
 	case f.Type == "integer":
@@ -102,17 +107,17 @@ func (i *input) setJSON(value, example json.RawMessage) {
 	i.Hint = strings.TrimSpace(i.Hint + " As JSON.")
 }
 
-// written returns a value as one types it: a string without its quotes, else its JSON; ""
-// for null and what is not there.
+// written returns a value as it is typed: a string without its quotes, any other value as JSON, and
+// "" for null or a missing value.
 func written(value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) == nil {
-		return text // null leaves it empty
+		return text // null leaves the text empty
 	}
 	return string(value)
 }
 
-// pretty writes JSON on several lines.
+// pretty returns JSON indented over several lines.
 func pretty(value json.RawMessage) string {
 	var b bytes.Buffer
 	if value == nil || string(value) == "null" || json.Indent(&b, value, "", "  ") != nil {
@@ -121,14 +126,14 @@ func pretty(value json.RawMessage) string {
 	return b.String()
 }
 
-// listed returns the texts of an array.
+// listed returns the strings of an array.
 func listed(value json.RawMessage) []string {
 	var all []string
-	_ = json.Unmarshal(value, &all) // nothing else is listed
+	_ = json.Unmarshal(value, &all) // other values are ignored
 	return all
 }
 
-// inOrder returns the choices with those that are chosen first, in their order.
+// inOrder returns all values as choices: the chosen ones first, in their order, then the others.
 func inOrder(all, chosen []string) (list []choice) {
 	for _, c := range chosen {
 		list = append(list, choice{Value: c, Title: c, Chosen: true})
@@ -151,8 +156,8 @@ func options(all []string, chosen string, orNone bool) (list []choice) {
 	return list
 }
 
-// shown returns the members of a resource as facts: what its kind says, but secrets.
-func shown(k *kinds.Kind, values kinds.Values) (all []fact) {
+// factsOf returns the members of a resource as facts, except for secrets.
+func factsOf(k *kinds.Kind, values kinds.Values) (all []fact) {
 	for _, f := range k.Fields {
 		text := written(values[f.Name])
 		if f.WriteOnly || text == "" {
@@ -176,17 +181,17 @@ func shown(k *kinds.Kind, values kinds.Values) (all []fact) {
 	return all
 }
 
-// A fact is a word and what is known by it.
+// A fact is a labeled value on a page.
 type fact struct {
 	Name, Text string
-	Long       bool // it is of several lines
+	Long       bool // the text has several lines
 }
 
-// badJSON tells where a text stops being JSON.
+// badJSON describes where a text is not valid JSON.
 func badJSON(name, text string, err error) string {
 	line := 1
 	if at, ok := err.(*json.SyntaxError); ok {
 		line += strings.Count(text[:min(int(at.Offset), len(text))], "\n")
 	}
-	return fmt.Sprintf("%s is not JSON: line %d: %s", name, line, strings.TrimPrefix(err.Error(), "json: "))
+	return fmt.Sprintf("%s is not valid JSON: line %d: %s", name, line, strings.TrimPrefix(err.Error(), "json: "))
 }

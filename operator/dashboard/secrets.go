@@ -13,30 +13,30 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// made is what an operator was shown the secret of, and is good yet. It is the project's,
-// and stays when the operator goes, unless somebody ends it with it.
-type made struct {
+// knownSecrets are the secrets that an operator has seen and that are still valid. They belong
+// to the project, and stay valid when the operator is deleted unless they are revoked.
+type knownSecrets struct {
 	Secrets []secretRow
-	Tokens  int // made by hand; some may be good yet
+	Tokens  int // tokens created manually in the last 30 days; some may still be valid
 }
 
-// Any reports whether there is something.
-func (m made) Any() bool { return len(m.Secrets) > 0 || m.Tokens > 0 }
+// Any reports whether there are any secrets.
+func (m knownSecrets) Any() bool { return len(m.Secrets) > 0 || m.Tokens > 0 }
 
-// A secretRow is one such thing.
+// A secretRow is one known secret.
 type secretRow struct {
 	What, Title, URL string
-	Through          string // the API key or client with which it was made; "" for the operator itself
+	Through          string // the API key or client that created it; "" for the operator itself
 	At               time.Time
-	Value            string // goes back with the form that ends it; "" for what has to get another secret instead
+	Value            string // identifies it in the form that revokes it; "" if it must be rotated instead
 	end              func() error
 }
 
-// allTokens is the value of the form that stands for all of them.
+// allTokens is the form value that stands for all tokens created manually.
 const allTokens = "tokens"
 
-// secretsOf reads in the audit trail what an operator has made, and given other secrets.
-func (a *operatorPages) secretsOf(v *visit, o operator.Operator) (m made, err error) {
+// secretsOf reads from the audit trail which secrets an operator has seen.
+func (a *operatorPages) secretsOf(v *visit, o operator.Operator) (m knownSecrets, err error) {
 	all, err := a.secretsShown(v, o)
 	if err != nil {
 		return m, err
@@ -52,24 +52,29 @@ func (a *operatorPages) secretsOf(v *visit, o operator.Operator) (m made, err er
 		row.Through = e.through
 		m.Secrets = append(m.Secrets, row)
 	}
-	made := audit.Filter{Actor: o.ID, ActorKind: audit.Operator, Action: "token.issued", Outcome: audit.Done,
-		Since: v.now.Add(-fabric.MaxLifetime)}
-	for q := (page.Query{Size: page.MaxSize}); m.Tokens == 0; { // a page may be empty, and another not
-		found, err := a.trail.audit(v, made, q)
-		if err != nil {
-			return m, err
-		}
-		m.Tokens = len(found.Items)
-		if q.From = found.Next; q.From == "" {
-			break
-		}
-	}
-	return m, nil
+	m.Tokens, err = a.tokensIssued(v, o)
+	return m, err
 }
 
-// secretsShown reads in the audit trail what secrets an operator was shown, and those that were
-// shown to what it was shown the secret of. All of them: who wants to hide one makes many behind
-// it. Whoever was shown that of the same thing again counts once.
+// tokensIssued returns how many of the tokens that an operator created manually are on the first
+// page of the trail that has any. Older tokens than it looks at have expired.
+func (a *operatorPages) tokensIssued(v *visit, o operator.Operator) (int, error) {
+	issued := audit.Filter{
+		Actor: o.ID, ActorKind: audit.Operator, Action: "token.issued", Outcome: audit.Done,
+		Since: v.now.Add(-fabric.MaxLifetime),
+	}
+	for q := (page.Query{Size: page.MaxSize}); ; { // a page may be empty and the next one not
+		found, err := a.trail.audit(v, issued, q)
+		if err != nil || len(found.Items) > 0 || found.Next == "" {
+			return len(found.Items), err
+		}
+		q.From = found.Next
+	}
+}
+
+// secretsShown returns the events in which an operator, or a secret that the operator saw, was
+// shown a secret. It reads all of them, since a secret could otherwise be hidden behind many
+// others. A secret shown twice to the same actor counts once.
 func (a *operatorPages) secretsShown(v *visit, o operator.Operator) (all []audit.Event, err error) {
 	if a.SecretsShown == nil {
 		return nil, nil
@@ -84,76 +89,87 @@ func (a *operatorPages) secretsShown(v *visit, o operator.Operator) (all []audit
 	return all, err
 }
 
-// A secretEvent tells of a secret that somebody was shown, itself or through another of its
-// secrets.
+// A secretEvent is an event in which a secret was shown to an operator, directly or through
+// another secret.
 type secretEvent struct {
 	audit.Event
-	through string
+	through string // name of the other secret
 }
 
-// secretChain returns one event for each thing whose secret an operator was shown: by itself, or by
-// a key or client whose secret it was shown, and so on, whether those are good any more or not.
-// It looks at each event once, however long the chain that somebody has made.
-func secretChain(operatorID string, all []audit.Event) (made []secretEvent) {
+// secretChain returns one event for each secret that an operator has seen: directly, or through
+// a key or client whose secret it has seen, and so on, whether these are still valid or not. It
+// visits each event once, however long the chain.
+func secretChain(operatorID string, all []audit.Event) (chain []secretEvent) {
 	by := make(map[string][]audit.Event)
 	for _, e := range all {
 		by[e.Actor.ID] = append(by[e.Actor.ID], e)
 	}
-	names := map[string]string{operatorID: ""} // of who makes, by id
+
+	names := map[string]string{operatorID: ""} // of the actors, by id
 	for left := []string{operatorID}; len(left) > 0; left = left[1:] {
 		for _, e := range by[left[0]] {
 			if _, known := names[e.Target.ID]; !known {
 				names[e.Target.ID], left = cmp.Or(e.Detail["name"], e.Target.ID), append(left, e.Target.ID)
-				made = append(made, secretEvent{e, names[left[0]]})
+				chain = append(chain, secretEvent{e, names[left[0]]})
 			}
 		}
 	}
-	return made
+	return chain
 }
 
-// secretRow returns what an event tells of, if that is there yet and good; else it is
-// problem.NotFound.
+// secretRow returns the row of a secret, or problem.NotFound if it is no longer valid.
 func (a *operatorPages) secretRow(v *visit, e audit.Event) (secretRow, error) {
-	ctx, base := v.r.Context(), Prefix+"/projects/"+e.ProjectID
-	row := secretRow{What: "API key", Title: e.Detail["name"], At: e.At, Value: e.Target.Kind + " " + e.Target.ID}
+	row := secretRow{Title: e.Detail["name"], At: e.At, Value: e.Target.Kind + " " + e.Target.ID}
 	switch e.Target.Kind {
 	case "api_key":
-		k, err := a.Fabric.APIKeys.Find(ctx, e.ProjectID, e.Target.ID)
-		if err == nil && (!k.Revoked.IsZero() || !k.Expires.IsZero() && !v.now.Before(k.Expires)) {
-			err = problem.NoSuch("API key")
-		}
-		if err != nil {
-			return row, err
-		}
-		row.URL, row.end = base+"/keys/"+k.ID, func() error { return a.Fabric.APIKeys.Revoke(ctx, k.ProjectID, k.ID) }
-		row.Title = cmp.Or(k.Name, k.Prefix+"…")
+		err := a.addAPIKey(v, e, &row)
+		return row, err
 	case "embed_key":
-		found, err := a.Fabric.EmbedKeys.List(ctx, e.ProjectID, page.Query{Size: 1, From: e.Target.ID})
-		if err == nil && (len(found.Items) == 0 || found.Items[0].ID != e.Target.ID ||
-			!found.Items[0].Revoked.IsZero()) {
-			err = problem.NoSuch("embed key")
-		}
-		if err != nil {
-			return row, err
-		}
-		k := found.Items[0]
-		row.What, row.Title, row.URL = "Embed key", cmp.Or(k.Name, k.Prefix+"…"), base+"/tokens"
-		row.end = func() error { return a.Fabric.EmbedKeys.Revoke(ctx, k) }
-	default:
-		c, err := a.Clients.Clients.Find(ctx, e.Target.ID)
-		if err == nil && c.SecretHash == "" {
-			err = problem.NoSuch("client")
-		}
-		if err != nil {
-			return row, err
-		}
-		row.What, row.Title, row.URL, row.Value = "Secret of the OAuth client", cmp.Or(c.Name,
-			c.ID), Prefix+"/projects/"+c.ProjectID+"/clients/"+c.ID, ""
+		err := a.addEmbedKey(v, e, &row)
+		return row, err
 	}
-	return row, nil
+
+	c, err := a.Clients.Clients.Find(v.r.Context(), e.Target.ID)
+	if err == nil && c.SecretHash == "" {
+		err = problem.NoSuch("client")
+	}
+	row.What, row.Title, row.Value = "Secret of the OAuth client", cmp.Or(c.Name, c.ID), ""
+	row.URL = Prefix + "/projects/" + c.ProjectID + "/clients/" + c.ID
+	return row, err
 }
 
-// endSecrets ends what of it a form names, and nothing that the operator has not made.
+func (a *operatorPages) addAPIKey(v *visit, e audit.Event, row *secretRow) error {
+	ctx := v.r.Context()
+	k, err := a.Fabric.APIKeys.Find(ctx, e.ProjectID, e.Target.ID)
+	if err != nil {
+		return err
+	}
+	if !k.Revoked.IsZero() || !k.Expires.IsZero() && !v.now.Before(k.Expires) {
+		return problem.NoSuch("API key")
+	}
+	row.What, row.Title = "API key", cmp.Or(k.Name, k.Prefix+"…")
+	row.URL = Prefix + "/projects/" + e.ProjectID + "/keys/" + k.ID
+	row.end = func() error { return a.Fabric.APIKeys.Revoke(ctx, k.ProjectID, k.ID) }
+	return nil
+}
+
+func (a *operatorPages) addEmbedKey(v *visit, e audit.Event, row *secretRow) error {
+	ctx := v.r.Context()
+	found, err := a.Fabric.EmbedKeys.List(ctx, e.ProjectID, page.Query{Size: 1, From: e.Target.ID})
+	if err != nil {
+		return err
+	}
+	if len(found.Items) == 0 || found.Items[0].ID != e.Target.ID || !found.Items[0].Revoked.IsZero() {
+		return problem.NoSuch("embed key")
+	}
+	k := found.Items[0]
+	row.What, row.Title = "Embed key", cmp.Or(k.Name, k.Prefix+"…")
+	row.URL = Prefix + "/projects/" + e.ProjectID + "/tokens"
+	row.end = func() error { return a.Fabric.EmbedKeys.Revoke(ctx, k) }
+	return nil
+}
+
+// endSecrets revokes the secrets that a form selects, if the operator has seen them.
 func (a *operatorPages) endSecrets(v *visit, o operator.Operator) error {
 	m, err := a.secretsOf(v, o)
 	if err != nil {
@@ -175,10 +191,10 @@ func (a *operatorPages) endSecrets(v *visit, o operator.Operator) error {
 // revokeSecrets serves POST /dashboard/operators/{id}/revoke.
 func (a *operatorPages) revokeSecrets(v *visit) error {
 	o, err := a.Operators.Find(v.r.Context(), v.r.PathValue("id"))
-	if err == nil {
-		err = a.endSecrets(v, o)
-	}
 	if err != nil {
+		return err
+	}
+	if err := a.endSecrets(v, o); err != nil {
 		return err
 	}
 	return v.redirect(Prefix + "/operators/" + o.ID + "?done=madeended")

@@ -41,7 +41,8 @@ func TestMadeByOperator(t *testing.T) {
 		at := base + "/tokens/make/subscriber"
 		raw := b.post(at, at, url.Values{"reference": {"sub-1"}, "new": {"sub-1"}}).find(
 			t, `id="made"><span class="copy"><code>([^<]+)<`)
-		if a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {raw}}); !strings.Contains(a.body, "Made by hand by") {
+		if a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {raw}}); !strings.Contains(a.body,
+			"Created manually by") {
 			t.Errorf("what a token is: %s", a.body)
 		}
 		return func() bool {
@@ -72,7 +73,9 @@ func TestMadeByOperator(t *testing.T) {
 		t.Errorf("ended %v, kept %v, of another %v, tokens %v and %v", endedGood(), keptGood(), foreignGood(),
 			bobs(), anns())
 	}
-	if a := ann.post(page, page+"/delete", url.Values{"confirm": {"ann@example.com"}, "end": {"tokens"}}); a.StatusCode != http.StatusUnprocessableEntity || !bobs() {
+	if a := ann.post(page, page+"/delete",
+		url.Values{"confirm": {"ann@example.com"},
+			"end": {"tokens"}}); a.StatusCode != http.StatusUnprocessableEntity || !bobs() {
 		t.Errorf("without its e-mail: %s", a.Status)
 	}
 	ann.post(page, page+"/delete", url.Values{"confirm": {"bob@example.com"}, "end": {"tokens"}}).leadsTo(
@@ -131,8 +134,8 @@ func TestMadeThroughKey(t *testing.T) {
 	must(t, w.fabric.APIKeys.Revoke(t.Context(), w.one.ID, keeper.ID))
 	at := "/dashboard/operators/" + bob.ID
 	shown := ann.get(at).body
-	for _, want := range []string{`value="api_key ` + child.ID, "Made with <bdi>keeper</bdi>,",
-		`value="api_key ` + grandchild.ID, "Made with <bdi>child</bdi>,"} {
+	for _, want := range []string{`value="api_key ` + child.ID, "Created with <bdi>keeper</bdi>,",
+		`value="api_key ` + grandchild.ID, "Created with <bdi>child</bdi>,"} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("the page of the operator lacks %s", want)
 		}
@@ -159,7 +162,7 @@ func TestDeleteEndsFirst(t *testing.T) {
 	chosen := url.Values{"confirm": {"bob@example.com"}, "end": {"tokens"}}
 	w.full.Store(true)
 	if a := ann.post(at, at+"/delete", chosen); a.StatusCode != http.StatusUnprocessableEntity ||
-		!strings.Contains(a.body, "and not deleted: what you have chosen could not be ended") ||
+		!strings.Contains(a.body, "but not deleted: the selected secrets could not all be revoked") ||
 		!strings.Contains(a.body, `value="tokens"`) {
 		t.Errorf("the operator is deleted while nothing can be ended: %s %s", a.Status, a.body)
 	}

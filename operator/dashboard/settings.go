@@ -18,25 +18,25 @@ type settingsPages struct {
 	Installation Installation
 }
 
-// An Installation is what owners see and do beyond projects. Each func may be nil: then
-// there is no such thing here.
+// An Installation provides what owners see and do beyond projects. Any func may be nil; the page
+// then omits its section.
 type Installation struct {
-	Policies func() []Policy // what the configuration says
+	Policies func() []Policy // the configuration
 
 	Keys   func(ctx context.Context) ([]RingKey, error)
-	Rotate func(ctx context.Context, use string) error // lets the next key of a use take over
+	Rotate func(ctx context.Context, use string) error // makes the next key of a use the current one
 
 	Mails    func(ctx context.Context) (MailState, error)
-	TestMail func(ctx context.Context, to string) error // an error is told to the owner
+	TestMail func(ctx context.Context, to string) error // the owner sees the error
 
-	// Examine looks for what is wrong, as `selvage doctor` does.
+	// Examine runs the checks of `selvage doctor`.
 	Examine func(ctx context.Context) []Finding
 }
 
 // A Policy is one key of the configuration.
 type Policy struct{ Group, Key, Value, Default, Means, Variable string }
 
-// Shown is the value as the default is written, where it is the same length of time.
+// Shown returns the value, in the notation of the default if both are the same duration.
 func (p Policy) Shown() string {
 	is, err := time.ParseDuration(p.Value)
 	usual, err2 := time.ParseDuration(p.Default)
@@ -46,34 +46,34 @@ func (p Policy) Shown() string {
 	return p.Value
 }
 
-// A RingKey is a key that signs or seals.
+// A RingKey is a key that signs or encrypts.
 type RingKey struct {
 	Kid, Use, State      string
 	Created, Since, Over time.Time
 }
 
-// MailState tells how mails go.
+// MailState describes how mail is sent.
 type MailState struct {
-	Way   string // where they are sent, in words
+	Way   string // how mail is sent, in words
 	From  string
-	Box   string // where those are shown that are kept; "" where they are sent
+	Box   string // page of the local mailbox; "" if mail is really sent
 	Dead  []DeadMail
-	Waits int // how many are on their way, of the last fifty
+	Waits int // how many of the last fifty are still waiting
 }
 
-// A DeadMail could not be sent.
+// A DeadMail is a mail that could not be sent.
 type DeadMail struct {
 	Kind, To, Why string
 	Created       time.Time
 }
 
-// A Finding is one thing that was looked at.
+// A Finding is the result of one check.
 type Finding struct {
 	Group, Name, Found, Remedy string
 	Status                     string // ok, warning, failed or skipped
 }
 
-// A settingsPage is what owners see of the installation.
+// A settingsPage shows the installation to owners.
 type settingsPage struct {
 	Keys     []keyOfRing
 	Uses     []string
@@ -100,6 +100,7 @@ func (a *settingsPages) settingsPage(v *visit, code int, wrong []fault) error {
 	if v.form != nil && v.form.Has("to") {
 		p.To = v.form.Get("to")
 	}
+
 	if i.Keys != nil {
 		all, err := i.Keys(v.r.Context())
 		if err != nil {
@@ -112,6 +113,7 @@ func (a *settingsPages) settingsPage(v *visit, code int, wrong []fault) error {
 			}
 		}
 	}
+
 	if i.Mails != nil {
 		m, err := i.Mails(v.r.Context())
 		if err != nil {
@@ -125,12 +127,13 @@ func (a *settingsPages) settingsPage(v *visit, code int, wrong []fault) error {
 	return a.page(v, code, "Settings", "settings", p)
 }
 
+// ringStates are the states of keys.
 var ringStates = map[string]status{
-	"current": {"good", "In use"}, "next": {"", "Next"}, "retired": {"", "Verifies what it made"},
-	"revoked": {"bad", "Ended"},
+	"current": {"good", "In use"}, "next": {"", "Next"}, "retired": {"", "Verifies only"},
+	"revoked": {"bad", "Revoked"},
 }
 
-// rotateRing serves POST /dashboard/settings/keys: the next key of a use takes over.
+// rotateRing serves POST /dashboard/settings/keys. It makes the next key of a use the current one.
 func (a *settingsPages) rotateRing(v *visit) error {
 	if a.Installation.Rotate == nil {
 		return problem.NoSuch("page")
@@ -145,33 +148,33 @@ func (a *settingsPages) rotateRing(v *visit) error {
 	return v.redirect(Prefix + "/settings?done=rotated")
 }
 
-// testMail serves POST /dashboard/settings/mail: a mail is sent at once.
+// testMail serves POST /dashboard/settings/mail. It sends a test mail immediately.
 func (a *settingsPages) testMail(v *visit) error {
 	if a.Installation.TestMail == nil {
 		return problem.NoSuch("page")
 	}
 	to := v.form.Get("to")
 	if err := fabric.CheckEmail("to", to); err != nil {
-		return a.settingsPage(v, http.StatusUnprocessableEntity, []fault{{"That is no e-mail address.", "to"}})
+		return a.settingsPage(v, http.StatusUnprocessableEntity, []fault{{"This is not an email address.", "to"}})
 	}
 	if err := a.Installation.TestMail(v.r.Context(), fabric.NormalizeEmail(to)); err != nil {
 		return a.settingsPage(v, http.StatusUnprocessableEntity,
-			[]fault{{sentence("The mail was not taken: " + err.Error()), "to"}})
+			[]fault{{sentence("The mail server did not accept the mail: " + err.Error()), "to"}})
 	}
 	return v.redirect(Prefix + "/settings?done=mailed")
 }
 
-// showDoctor serves GET /dashboard/settings/doctor: it looks now.
+// showDoctor serves GET /dashboard/settings/doctor. It runs the checks at once.
 func (a *settingsPages) showDoctor(v *visit) error {
 	if a.Installation.Examine == nil {
 		return problem.NoSuch("page")
 	}
-	p := struct {
-		Findings []foundRow
+	var p struct {
+		Findings []findingRow
 		Bad      int
-	}{}
+	}
 	for _, f := range a.Installation.Examine(v.r.Context()) {
-		row := foundRow{f, verdicts[f.Status]}
+		row := findingRow{f, verdicts[f.Status]}
 		if f.Status == "failed" || f.Status == "warning" {
 			p.Bad++
 		}
@@ -180,22 +183,23 @@ func (a *settingsPages) showDoctor(v *visit) error {
 	return a.page(v, http.StatusOK, "Doctor", "doctor", p)
 }
 
-type foundRow struct {
+type findingRow struct {
 	Finding
 	Verdict status
 }
 
-var verdicts = map[string]status{"ok": {"good", "Good"}, "warning": {"warn", "Warning"},
-	"failed": {"bad", "Failed"}, "skipped": {"", "Skipped"}}
-
-// A stylesPage shows each part of the pages, in themes side by side.
-type stylesPage struct {
-	Themes []string
-	Pages  bool // those of sign-in and account, not those of the dashboard
+var verdicts = map[string]status{
+	"ok": {"good", "OK"}, "warning": {"warn", "Warning"}, "failed": {"bad", "Failed"}, "skipped": {"", "Skipped"},
 }
 
-// showStyles serves GET /dashboard/_styles, for who works on the pages: to an owner at
-// the machine itself.
+// A stylesPage shows each element of the pages, in all themes side by side.
+type stylesPage struct {
+	Themes []string
+	Pages  bool // the pages of login and account instead of the dashboard
+}
+
+// showStyles serves GET /dashboard/_styles, a page for developers. Only owners on the server's own
+// machine may see it.
 func (a *settingsPages) showStyles(v *visit) error {
 	if !web.IsLocal(v.r) {
 		return problem.NoSuch("page")

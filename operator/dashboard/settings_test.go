@@ -78,7 +78,8 @@ func TestSettings(t *testing.T) {
 		t.Errorf("the doctor: %s", a.Status)
 	}
 	b.post(at, at+"/keys", url.Values{"use": {"RS256"}}).leadsTo(t, at+"?done=rotated")
-	if a := b.post(at, at+"/keys", url.Values{"use": {"ES256"}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "The next key is too young.") {
+	if a := b.post(at, at+"/keys", url.Values{"use": {"ES256"}}); a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, "The next key is too young.") {
 		t.Errorf("a key that is too young: %s", a.Status)
 	}
 	b.post(at, at+"/mail", url.Values{"to": {"Ada@example.com"}}).leadsTo(t, at+"?done=mailed")

@@ -1,19 +1,12 @@
 package dashboard
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
-	"encoding/base64"
 	"errors"
 	"log/slog"
-	"mime/multipart"
 	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
@@ -21,32 +14,8 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// The cookies: of a session, and of the project that was looked at last, which is no
-// secret.
-const (
-	sessionCookie = "selvage-operator"
-	projectCookie = "selvage-project"
-)
-
-// A visit is one request, with what is known of who sends it.
-type visit struct {
-	w        http.ResponseWriter
-	r        *http.Request
-	route    route
-	cookie   string
-	mark     string // of the browser, where it has no session
-	session  operator.Session
-	account  operator.Operator // of the session, be it halfway
-	operator operator.Operator // its ID is "" before somebody is signed in
-	project  fabric.Project    // of a path that names one
-	form     url.Values        // of a POST
-	file     *multipart.Part   // of an upload, yet to be read; nil where there is none
-	now      time.Time
-	told     string // what the page says was just done, in place of what its address picks
-}
-
-// A site is what all groups of pages share: the services behind each request, the session of
-// the operator, and the frame around a page.
+// A site is what all groups of pages share: the services behind each request, the operator's
+// session, and the frame around each page.
 type site struct {
 	Operators     *operator.Operators
 	Fabric        *fabric.Fabric
@@ -63,7 +32,7 @@ type site struct {
 	streams streams
 }
 
-// handle serves a route to those who may have it.
+// handle returns a handler that checks access to a route and serves it.
 func (a *site) handle(rt route) http.Handler {
 	serve := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{w: w, r: r, route: rt, now: a.Now()}
@@ -82,149 +51,17 @@ func (a *site) handle(rt route) http.Handler {
 	return web.SameOrigin(a.origin, serve, refuse)
 }
 
-// The errors that a visit may end with before its handler is asked.
-var (
-	errCrossSite = problem.New(problem.Forbidden, "cross_site",
-		"the form came from another site; nothing was changed")
-	errForm = problem.New(problem.Forbidden, "form_token",
-		"the form is of another session, or was open too long; nothing was changed")
-	errSignIn = errors.New("nobody is signed in")
-	errStale  = errors.New("the operator has to prove who it is once more")
-)
-
-// admit reads who is there, and refuses who may not have the route.
-func (a *site) admit(v *visit) error {
-	if err := a.readSession(v); err != nil {
-		return err
-	}
-	if v.route.upload > 0 { // its body may be large: nothing of it is read for who may not send it
-		if v.operator.ID == "" {
-			return errSignIn
-		}
-		if err := v.operator.Check(v.route.may, v.r.PathValue("project")); err != nil {
-			return err
-		}
-	}
-	if v.r.Method == http.MethodPost {
-		if err := a.readForm(v); err != nil {
-			return err
-		}
-	}
-	switch {
-	case v.route.may == anyone:
-		return nil
-	case v.route.may == halfway && v.account.ID != "" && v.operator.ID == "":
-		return nil
-	case v.operator.ID == "", v.route.may == halfway:
-		return errSignIn
-	}
-	if id := v.r.PathValue("project"); id != "" {
-		// The right first, then the row: what is not the operator's is not there.
-		if err := v.operator.Check(v.route.may, id); err != nil {
-			return err
-		}
-		p, err := a.Fabric.Projects.Find(v.r.Context(), id)
-		if err != nil {
-			return err
-		}
-		v.project = p
-	} else if v.route.may != signedIn {
-		if err := v.operator.Check(v.route.may, ""); err != nil {
-			return err
-		}
-	}
-	if v.route.fresh && !a.Operators.IsFresh(v.session) {
-		return errStale
-	}
-	return nil
-}
-
-// readSession reads the session of the browser, if it has one that is good.
-func (a *site) readSession(v *visit) error {
-	v.cookie = a.cookies.Read(v.r, sessionCookie)
-	if v.cookie == "" {
-		return nil
-	}
-	s, o, err := a.Operators.Open(v.r.Context(), v.cookie)
-	switch {
-	case errors.Is(err, problem.Unauthenticated):
-		v.cookie = ""
-		return nil
-	case err != nil:
-		return err
-	}
-	v.session, v.account = s, o
-	audit.As(v.r.Context(), audit.Operator, o.ID)
-	// A role that needs more than the session has shown may have come meanwhile.
-	if s.Proven && (s.TwoFactors() || !a.requiresFactor(o)) {
-		v.operator = o
-	}
-	return nil
-}
-
-// maxForm bounds a form, and maxLargeForm one that may hold a document.
-const (
-	maxForm      = 64 << 10
-	maxLargeForm = 2 << 20
-)
-
-func (a *site) readForm(v *visit) error {
-	if web.Encoded(v.r) {
-		return problem.New(problem.Unsupported, "unsupported_media_type", "a compressed form is not read here")
-	}
-	most := int64(maxForm)
-	if v.route.large {
-		most = maxLargeForm
-	}
-	parse := v.r.ParseForm
-	if v.route.upload > 0 {
-		parse = func() error { return a.openUpload(v) }
-	} else {
-		v.r.Body = http.MaxBytesReader(v.w, v.r.Body, most)
-	}
-	if err := parse(); err != nil {
-		return problem.New(problem.Malformed, "bad_request", "the form cannot be read")
-	}
-	for _, values := range v.r.PostForm {
-		for _, text := range values {
-			if strings.ToValidUTF8(text, "") != text || strings.ContainsRune(text, 0) {
-				return problem.New(problem.Malformed, "bad_request", "a field of the form is not text")
-			}
-		}
-	}
-	v.form = v.r.PostForm
-	if subtle.ConstantTimeCompare([]byte(v.form.Get("form")), []byte(a.formToken(v))) != 1 {
-		if v.operator.ID == "" && v.route.may != anyone {
-			return errSignIn
-		}
-		return errForm
-	}
-	return nil
-}
-
-// formToken returns the token that comes back with each form of this browser. It is made
-// of the cookie, and says nothing about it.
-func (a *site) formToken(v *visit) string {
-	mark := v.cookie
-	if mark == "" {
-		if v.mark == "" {
-			v.mark = a.cookies.Flow(v.w, v.r)
-		}
-		mark = v.mark
-	}
-	sum := sha256.Sum256([]byte("a form of the dashboard\n" + mark))
-	return base64.RawURLEncoding.EncodeToString(sum[:18])
-}
-
-// page answers with a page of the dashboard.
+// page responds with a page of the dashboard.
 func (a *site) page(v *visit, status int, title, name string, data any) error {
 	return a.pageWith(v, templates.Options{Status: status}, title, name, data)
 }
 
 func (a *site) pageWith(v *visit, o templates.Options, title, name string, data any) error {
 	o.Scripts = true
-	p := templates.Dashboard{Page: name, Data: data,
-		Frame: templates.Frame{Title: title, Theme: web.Theme(v.r), FormToken: a.formToken(v), Now: v.now}}
+	p := templates.Dashboard{
+		Page: name, Data: data,
+		Frame: templates.Frame{Title: title, Theme: web.Theme(v.r), FormToken: a.formToken(v), Now: v.now},
+	}
 	if v.operator.ID != "" {
 		if err := a.frame(v, &p.Frame); err != nil {
 			return err
@@ -233,32 +70,68 @@ func (a *site) pageWith(v *visit, o templates.Options, title, name string, data 
 	return templates.Write(v.w, p, o)
 }
 
-// redirect leads to another page of ours, after a form was done.
-func (v *visit) redirect(path string) error {
-	web.NoStore(v.w)
-	http.Redirect(v.w, v.r, path, http.StatusSeeOther)
-	return nil
+// An errorPage is the content of an error page.
+type errorPage struct{ Text, RequestID string }
+
+// fail responds to an error. It redirects to the login or confirmation page if that is what the
+// operator needs; otherwise it shows a page that names the error and what to do.
+func (a *site) fail(v *visit, err error) {
+	switch {
+	case errors.Is(err, errSignIn):
+		_ = v.redirect(Prefix + "/login" + nextOf(v.r)) // never fails
+		return
+	case errors.Is(err, errStale):
+		_ = v.redirect(Prefix + "/confirm" + nextOf(v.r))
+		return
+	}
+
+	status, title := http.StatusInternalServerError, "Something went wrong"
+	text := "This is an error on the server. Go back and try again."
+	p := problem.First(err)
+	if p == nil || p.Kind == problem.Unavailable {
+		web.LogInternal(v.r, a.Log, err)
+	}
+	if p != nil {
+		status, title, text = describe(p)
+		web.RetryAfter(v.w, p)
+	}
+
+	shown := errorPage{text, web.RequestID(v.r.Context())}
+	web.LogPage(v.r, a.Log, status, title, "")
+	if err := a.page(v, status, title, "error", shown); err != nil {
+		web.LogInternal(v.r, a.Log, err)
+		http.Error(v.w, "Something went wrong.", http.StatusInternalServerError)
+	}
 }
 
-// base is the path of the pages of the visit's project.
-func (v *visit) base() string { return Prefix + "/projects/" + v.project.ID }
-
-// visitor tells where the request comes from.
-func visitor(r *http.Request) operator.Visitor {
-	return operator.Visitor{UserAgent: r.UserAgent(), Address: web.Address(r), Network: web.Network(r)}
+// describe returns the status, title and text of the error page for a problem.
+func describe(p *problem.Error) (status int, title, text string) {
+	text = sentence(p.Message)
+	switch p.Kind {
+	case problem.Forbidden, problem.Unauthenticated:
+		return http.StatusForbidden, "Not allowed", text
+	case problem.NotFound:
+		return http.StatusNotFound, "Not found", "It does not exist, or you may not see it."
+	case problem.Conflict:
+		return http.StatusConflict, "Not possible right now", text
+	case problem.RateLimited:
+		return http.StatusTooManyRequests, "Too many tries", text
+	case problem.Unavailable:
+		return http.StatusServiceUnavailable, "The server is busy", "Wait a few seconds, then reload this page."
+	case problem.Malformed, problem.Unsupported, problem.TooLarge:
+		return http.StatusBadRequest, "The request could not be read", text
+	}
+	return http.StatusUnprocessableEntity, "Not possible", text
 }
 
-// faults are the sentences of what is wrong with a form; ok is false for other errors.
+// faults returns the sentences that describe what is wrong with a form. ok is false for errors
+// that the operator cannot correct in the form.
 func faults(err error) (all []string, ok bool) {
 	for _, p := range problem.All(err) {
 		if p.Kind != problem.Invalid && p.Kind != problem.Conflict {
 			return nil, false
 		}
-		text := p.Message
-		if text != "" {
-			text = strings.ToUpper(text[:1]) + text[1:]
-		}
-		all = append(all, strings.TrimSuffix(text, ".")+".")
+		all = append(all, sentence(p.Message))
 	}
 	return all, len(all) > 0
 }

@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 
@@ -10,45 +11,61 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// A subscriberForm makes a subscriber or changes one.
+// A subscriberForm is the form that creates or changes a subscriber.
 type subscriberForm struct {
 	Back, BackTo, Action, Title, Button string
 	Form                                form
 }
 
-// subscriberForm asks for what there is of a subscriber; nil is a new one.
-func (v *visit) subscriberForm(of *fabric.Subscriber) subscriberForm {
-	p := subscriberForm{Back: v.base() + "/subscribers", BackTo: "Subscribers",
-		Action: v.base() + "/subscribers", Title: "New subscriber", Button: "Add subscriber"}
-	s, secret := fabric.Subscriber{}, "Empty for none: they cannot sign in by a password until they have chosen one, by an invitation that you send next."
-	if of != nil {
-		s, secret = *of, "Empty leaves it as it is. Another one ends their sessions and tokens."
-		at := v.base() + "/subscribers/" + s.ID
-		p = subscriberForm{Back: at, BackTo: v.subscriberRow(s).Title, Action: at + "/edit",
-			Title: "Edit " + v.subscriberRow(s).Title, Button: "Save changes"}
+// newSubscriberForm returns the form for a new subscriber.
+func (v *visit) newSubscriberForm() subscriberForm {
+	all := v.base() + "/subscribers"
+	p := subscriberForm{
+		Back: all, BackTo: "Subscribers", Action: all, Title: "New subscriber", Button: "Add subscriber",
 	}
-	text := func(name, label, value, hint string) input {
-		return input{Kind: "text", Type: "text", Name: name, Label: label, Value: value, Hint: hint, Length: 255}
-	}
-	email := text("email", "Email", s.Email, "They sign in with it.")
-	email.Type, email.Length, email.Required = "email", 254, of == nil || s.Email != ""
-	p.Form.Inputs = []input{
-		email, text("first_name", "First name", s.FirstName, ""), text("last_name", "Last name", s.LastName, ""),
-		text("display_name", "Display name", s.DisplayName, "Shown to others in place of first and last name."),
-		{Kind: "secret", Name: "password", Label: "Password", Hint: secret, Length: 72},
-		text("job_title", "Job title", s.JobTitle, ""), text("company_name", "Company", s.CompanyName, ""),
-		text("country", "Country", s.Country, ""),
-		text("timezone", "Time zone", s.TimeZone, "Such as Europe/Berlin."),
-	}
-	if of != nil {
-		p.Form.Seen = marks(p.Form.Inputs)
-	} else {
-		p.Form.Inputs[0].Tells = &liveHint{Text: "Their address is made of what stands before the @: ada@example.com is called at /private/ada.", Path: v.base() + "/subscribers/address", Names: "email"}
+	p.Form.Inputs = subscriberInputs(fabric.Subscriber{}, "Leave empty for no password. They can choose one with an "+
+		"invitation that you send next.")
+	email := &p.Form.Inputs[0]
+	email.Required = true
+	email.Live = &liveHint{
+		Text: "Their address is derived from the part before the @: ada@example.com is called at /private/ada.",
+		Path: all + "/address", Names: "email",
 	}
 	return p
 }
 
-// subscriberInput reads a form: what differs from what is there.
+// editSubscriberForm returns the form that changes a subscriber.
+func (v *visit) editSubscriberForm(s fabric.Subscriber) subscriberForm {
+	row := v.subscriberRow(s)
+	p := subscriberForm{Back: row.URL, BackTo: row.Title, Action: row.URL + "/edit", Title: "Edit " + row.Title,
+		Button: "Save changes"}
+	p.Form.Inputs = subscriberInputs(s, "Leave empty to keep it. A new one ends their sessions and tokens.")
+	p.Form.Inputs[0].Required = s.Email != ""
+	p.Form.Seen = marks(p.Form.Inputs)
+	return p
+}
+
+// subscriberInputs returns the inputs of both forms; the email comes first.
+func subscriberInputs(s fabric.Subscriber, passwordHint string) []input {
+	text := func(name, label, value, hint string) input {
+		return input{Kind: "text", Type: "text", Name: name, Label: label, Value: value, Hint: hint, Length: 255}
+	}
+	email := text("email", "Email", s.Email, "They sign in with it.")
+	email.Type, email.Length = "email", 254
+	return []input{
+		email,
+		text("first_name", "First name", s.FirstName, ""),
+		text("last_name", "Last name", s.LastName, ""),
+		text("display_name", "Display name", s.DisplayName, "Shown to others instead of first and last name."),
+		{Kind: "secret", Name: "password", Label: "Password", Hint: passwordHint, Length: 72},
+		text("job_title", "Job title", s.JobTitle, ""),
+		text("company_name", "Company", s.CompanyName, ""),
+		text("country", "Country", s.Country, ""),
+		text("timezone", "Time zone", s.TimeZone, "For example Europe/Berlin."),
+	}
+}
+
+// subscriberInput returns the fields that the form changes.
 func (v *visit) subscriberInput(s fabric.Subscriber) (in fabric.SubscriberInput) {
 	set := func(name, was string, into **string) {
 		if text := v.form.Get(name); text != was {
@@ -71,7 +88,7 @@ func (v *visit) subscriberInput(s fabric.Subscriber) (in fabric.SubscriberInput)
 
 // newSubscriber serves GET /dashboard/projects/{project}/subscribers/new.
 func (a *subscriberPages) newSubscriber(v *visit) error {
-	p := v.subscriberForm(nil)
+	p := v.newSubscriberForm()
 	return a.pageWith(v, templates.Options{Connect: []string{"'self'"}}, p.Title, "subscriber_form", p)
 }
 
@@ -79,11 +96,11 @@ func (a *subscriberPages) newSubscriber(v *visit) error {
 func (a *subscriberPages) createSubscriber(v *visit) error {
 	in := v.subscriberInput(fabric.Subscriber{})
 	if in.Email == nil {
-		in.Email = new(string) // it is asked for
+		in.Email = new(string) // required: a missing one is reported
 	}
 	s, err := a.Fabric.Subscribers.Create(v.r.Context(), v.project.ID, in)
 	if err != nil {
-		return a.subscriberFault(v, v.subscriberForm(nil), err)
+		return a.subscriberFault(v, v.newSubscriberForm(), err)
 	}
 	return v.redirect(v.base() + "/subscribers/" + s.ID + "?done=subscriberadded")
 }
@@ -103,18 +120,18 @@ func (a *subscriberPages) editSubscriber(v *visit) error {
 	if err != nil {
 		return err
 	}
-	p := v.subscriberForm(&s)
+	p := v.editSubscriberForm(s)
 	return a.page(v, http.StatusOK, p.Title, "subscriber_form", p)
 }
 
-// saveSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/edit: what the form
-// changed is written, and nothing over what another changed meanwhile.
+// saveSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/edit. It writes only
+// what the form changed, and overwrites nothing that somebody else changed meanwhile.
 func (a *subscriberPages) saveSubscriber(v *visit) error {
 	s, err := a.Fabric.Subscribers.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
 	if err != nil {
 		return err
 	}
-	p := v.subscriberForm(&s)
+	p := v.editSubscriberForm(s)
 	if err = v.merge(p.Form.Inputs); err == nil {
 		_, err = a.Fabric.Subscribers.Update(v.r.Context(), v.project.ID, s.ID, v.subscriberInput(s))
 	}
@@ -124,7 +141,7 @@ func (a *subscriberPages) saveSubscriber(v *visit) error {
 	return v.backTo(s.ID, "changed")
 }
 
-// backTo leads to the page of a subscriber, with what was done.
+// backTo redirects to the page of a subscriber, with a notice of what was done.
 func (v *visit) backTo(id, done string) error {
 	return v.redirect(v.base() + "/subscribers/" + id + "?done=" + done)
 }
@@ -145,10 +162,10 @@ func (a *subscriberPages) inviteSubscriber(v *visit) error {
 // unlockSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/unlock.
 func (a *subscriberPages) unlockSubscriber(v *visit) error {
 	s, err := a.Fabric.Subscribers.Find(v.r.Context(), v.project.ID, v.r.PathValue("id"))
-	if err == nil {
-		err = a.Clients.Attempts.Unlock(v.r.Context(), s)
-	}
 	if err != nil {
+		return err
+	}
+	if err := a.Clients.Attempts.Unlock(v.r.Context(), s); err != nil {
 		return err
 	}
 	return v.backTo(s.ID, "unlocked")
@@ -199,7 +216,7 @@ func (a *subscriberPages) eraseSubscriber(v *visit) error {
 	return v.redirect(v.base() + "/subscribers?done=erased")
 }
 
-// addFactorsAndApps adds what a subscriber has: factors, and apps that it agreed to.
+// addFactorsAndApps adds the second factors of a subscriber, and the apps it consented to.
 func (a *subscriberPages) addFactorsAndApps(v *visit, s fabric.Subscriber, p *subscriberPage) error {
 	ctx := v.r.Context()
 	if a.Factors != nil {
@@ -216,14 +233,14 @@ func (a *subscriberPages) addFactorsAndApps(v *visit, s fabric.Subscriber, p *su
 	return err
 }
 
-// subscriberSnippets are what a backend does with a subscriber.
+// subscriberSnippets returns code with which a backend acts for a subscriber or calls it.
 func (a *subscriberPages) subscriberSnippets(v *visit, s fabric.Subscriber, addresses []fabric.Address) []snippet {
-	reference := s.Reference
-	if reference == "" {
-		reference = s.Email
-	}
-	all := []snippet{{"curl", fmt.Sprintf("# KEY is an API key of the project: a token by which it acts, for two hours\ncurl -u %s:KEY -H 'Content-Type: application/json' \\\n  -d %s \\\n  %s/api/fabric/subscribers/tokens",
-		v.project.ID, quoteShell(string(marshal(map[string]string{"reference": reference}))), a.PublicURL)}}
+	reference := cmp.Or(s.Reference, s.Email)
+	body := quoteShell(string(marshal(map[string]string{"reference": reference})))
+	all := []snippet{{"curl", fmt.Sprintf("# KEY is an API key of the project. The token acts as the subscriber for "+
+		"two hours.\ncurl -u %s:KEY -H 'Content-Type: application/json' \\\n  -d %s \\\n"+
+		"  %s/api/fabric/subscribers/tokens",
+		v.project.ID, body, a.PublicURL)}}
 	if len(addresses) > 0 {
 		all = append(all, a.addressSnippet(v, addresses[0]))
 	}

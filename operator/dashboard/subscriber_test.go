@@ -52,7 +52,9 @@ func TestSubscribers(t *testing.T) {
 	mail := "bob@example.com"
 	_, err = w.fabric.Subscribers.Create(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail})
 	must(t, err)
-	if a := b.post(one+"/edit", one+"/edit", url.Values{"email": {mail}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `id="f-email-fault"`) {
+	if a := b.post(one+"/edit", one+"/edit",
+		url.Values{"email": {mail}}); a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, `id="f-email-fault"`) {
 		t.Errorf("another's e-mail: %s", a.Status)
 	}
 	if a := b.post(one, one+"/invite", nil); a.StatusCode != http.StatusUnprocessableEntity ||
@@ -68,12 +70,13 @@ func TestSubscribers(t *testing.T) {
 		t.Errorf("the right password after many wrong ones: %v", err)
 	}
 	b.post(one, one+"/unlock", nil).leadsTo(t, one+"?done=unlocked")
-	if _, err = w.idp.Logins.LogIn(ctx, w.one.ID, s.Email, good, idp.Visitor{UserAgent: "Firefox/1 Linux"}); err != nil {
+	if _, err = w.idp.Logins.LogIn(ctx, w.one.ID, s.Email, good,
+		idp.Visitor{UserAgent: "Firefox/1 Linux"}); err != nil {
 		t.Errorf("after it was unlocked: %v", err)
 	}
 	if a := b.get(one); !strings.Contains(a.body, "Firefox on Linux") ||
 		!strings.Contains(a.body, "/tokens/make/subscriber?reference=ada%40example.com") ||
-		!strings.Contains(a.body, "None: they sign in by their password alone") {
+		!strings.Contains(a.body, "None. They sign in with their password alone") {
 		t.Errorf("its page: %s", a.Status)
 	}
 	if a := b.get(one + "/export"); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "Lovelace") ||

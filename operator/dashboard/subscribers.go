@@ -1,6 +1,7 @@
 package dashboard
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -16,7 +17,7 @@ type subscriberPages struct {
 	Clients *idp.Provider
 }
 
-// A subscriberRow is a subscriber as it is listed.
+// A subscriberRow is a row in the list of subscribers.
 type subscriberRow struct {
 	fabric.Subscriber
 	Title, URL string
@@ -24,13 +25,8 @@ type subscriberRow struct {
 }
 
 func (v *visit) subscriberRow(s fabric.Subscriber) subscriberRow {
-	row := subscriberRow{s, s.Email, v.base() + "/subscribers/" + s.ID, status{"good", "Active"}}
-	if row.Title == "" {
-		row.Title = s.Reference
-	}
-	if row.Title == "" {
-		row.Title = s.ID
-	}
+	title := cmp.Or(s.Email, s.Reference, s.ID)
+	row := subscriberRow{s, title, v.base() + "/subscribers/" + s.ID, status{"good", "Active"}}
 	switch {
 	case s.Disabled:
 		row.Status = status{"bad", "Disabled"}
@@ -40,8 +36,8 @@ func (v *visit) subscriberRow(s fabric.Subscriber) subscriberRow {
 	return row
 }
 
-// listSubscribers serves GET /dashboard/projects/{project}/subscribers. An e-mail in the
-// address asks for those of whom that, a reference or a name begins with it.
+// listSubscribers serves GET /dashboard/projects/{project}/subscribers. The query
+// parameter email restricts the list to subscribers whose email, reference or name begins with it.
 func (a *subscriberPages) listSubscribers(v *visit) error {
 	email := strings.TrimSpace(v.r.URL.Query().Get("email"))
 	found, err := a.findSubscribers(v, email)
@@ -106,16 +102,17 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string) err
 	if err != nil {
 		return err
 	}
+
 	p := subscriberPage{
 		Subscriber: v.subscriberRow(s), Name: s.FullName(), Base: v.base(), Addresses: addresses.Items,
-		Online:    presence.Online(),
-		MayChange: v.mayIn(operator.Write), Faults: wrong,
+		Online: presence.Online(), MayChange: v.mayIn(operator.Write), Faults: wrong,
 		MayInvite: s.Email != "" && s.PasswordHash == "" && !s.Disabled,
 		Snippets:  a.subscriberSnippets(v, s, addresses.Items),
 	}
 	if err := a.addFactorsAndApps(v, s, &p); err != nil {
 		return err
 	}
+
 	for _, l := range logins.Items {
 		row := loginRow{l, device(l.UserAgent), status{"good", "Signed in"}}
 		switch {
@@ -126,10 +123,13 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string) err
 		}
 		p.Logins = append(p.Logins, row)
 	}
+
 	if v.done("subscriberadded") {
-		v.told = named(p.Subscriber.Title) + " is added and can sign in with the password that you chose. Tell it on a way that you trust."
+		v.notice = quoteName(p.Subscriber.Title) + " is added and can sign in with the password you chose. " +
+			"Share it over a channel you trust."
 		if p.MayInvite {
-			v.told = named(p.Subscriber.Title) + " is added, without a password. “Send an invitation” below lets them choose one."
+			v.notice = quoteName(p.Subscriber.Title) + " is added without a password. “Send an invitation” below " +
+				"lets them choose one."
 		}
 	}
 	return a.page(v, code, p.Subscriber.Title, "subscriber", p)
@@ -137,10 +137,12 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string) err
 
 // changeSubscriber disables or enables a subscriber.
 func (a *subscriberPages) changeSubscriber(v *visit, disabled bool, done string) error {
-	if _, err := a.Fabric.Subscribers.Update(v.r.Context(), v.project.ID, v.r.PathValue("id"), fabric.SubscriberInput{Disabled: &disabled}); err != nil {
+	id := v.r.PathValue("id")
+	in := fabric.SubscriberInput{Disabled: &disabled}
+	if _, err := a.Fabric.Subscribers.Update(v.r.Context(), v.project.ID, id, in); err != nil {
 		return err
 	}
-	return v.redirect(v.base() + "/subscribers/" + v.r.PathValue("id") + "?done=" + done)
+	return v.backTo(id, done)
 }
 
 // disableSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/disable.
@@ -153,19 +155,20 @@ func (a *subscriberPages) enableSubscriber(v *visit) error {
 	return a.changeSubscriber(v, false, "enabled")
 }
 
-// revokeSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/revoke: one
-// of its sessions, or all that it holds.
+// revokeSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/revoke. It ends
+// one session, or all sessions and tokens.
 func (a *subscriberPages) revokeSubscriber(v *visit) (err error) {
 	id, done := v.r.PathValue("id"), "signedout"
 	if sid := v.form.Get("session"); sid != "" {
-		err, done = a.Fabric.Logins.End(v.r.Context(), v.project.ID, id, sid), "ended"
+		done = "ended"
+		err = a.Fabric.Logins.End(v.r.Context(), v.project.ID, id, sid)
 	} else {
 		err = a.Fabric.Subscribers.Revoke(v.r.Context(), v.project.ID, id)
 	}
 	if err != nil {
 		return err
 	}
-	return v.redirect(v.base() + "/subscribers/" + id + "?done=" + done)
+	return v.backTo(id, done)
 }
 
 // deleteSubscriber serves POST /dashboard/projects/{project}/subscribers/{id}/delete.
@@ -180,6 +183,6 @@ func (a *subscriberPages) deleteSubscriber(v *visit) error {
 	if err := a.Fabric.Subscribers.Delete(v.r.Context(), v.project.ID, s.ID); err != nil {
 		return err
 	}
-	a.gone(v, v.subscriberRow(s).Title)
+	a.rememberDeleted(v, v.subscriberRow(s).Title)
 	return v.redirect(v.base() + "/subscribers?done=subscriberdeleted")
 }

@@ -12,20 +12,20 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// suggestions bounds what is offered to choose from at once.
+// suggestions is the query for the values that an input suggests.
 var suggestions = page.Query{Size: page.DefaultSize}
 
-// suggest has the inputs of a form that name what is there offer it.
+// suggest adds suggestions to the inputs of a form that refer to something in the project.
 func (a *tokenPages) suggest(v *visit, all []input) error {
 	for i := range all {
 		var err error
 		switch all[i].Name {
 		case "reference":
-			all[i].Offers, err = a.suggestSubscribers(v, "")
+			all[i].Suggestions, err = a.suggestSubscribers(v, "")
 		case "address_id":
-			all[i].Offers, err = a.suggestAddresses(v)
+			all[i].Suggestions, err = a.suggestAddresses(v)
 		case "application_id":
-			all[i].Offers, err = a.suggestClients(v)
+			all[i].Suggestions, err = a.suggestClients(v)
 		}
 		if err != nil {
 			return err
@@ -45,7 +45,7 @@ func (a *tokenPages) suggestSubscribers(v *visit, part string) (all []choice, er
 }
 
 func (a *tokenPages) suggestAddresses(v *visit) (all []choice, err error) {
-	reaches := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // as one that reaches each address
+	reaches := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID} // reaches every address
 	found, err := a.Fabric.Addresses.List(v.r.Context(), reaches, fabric.AddressFilter{}, suggestions)
 	for _, one := range found.Items {
 		all = append(all, choice{Value: one.Path(), Title: one.DisplayName})
@@ -61,8 +61,8 @@ func (a *tokenPages) suggestClients(v *visit) (all []choice, err error) {
 	return all, err
 }
 
-// findSubscriber serves POST /dashboard/projects/{project}/subscribers/find: whom a text may
-// mean, for a field that offers them.
+// findSubscriber serves POST /dashboard/projects/{project}/subscribers/find. It
+// returns the subscribers that match a text, for an input that suggests them.
 func (a *tokenPages) findSubscriber(v *visit) error {
 	found, err := a.suggestSubscribers(v, v.form.Get("text"))
 	if err != nil {
@@ -76,14 +76,14 @@ func (a *tokenPages) findSubscriber(v *visit) error {
 	return web.JSON(v.w, http.StatusOK, all)
 }
 
-// addressID returns the id of an address that was named by its path; an id stays one.
+// addressID returns the id of an address that is given by its path or its id.
 func (a *tokenPages) addressID(v *visit, param, text string) (string, error) {
 	if !strings.HasPrefix(text, "/") {
 		return text, nil
 	}
 	found, err := a.Fabric.Addresses.FindAt(v.r.Context(), v.project.ID, text)
 	if errors.Is(err, problem.NotFound) {
-		return "", problem.BadParam(param, "%s is no address of this project", text)
+		return "", problem.BadParam(param, "%s is not an address of this project", text)
 	}
 	return found.ID, err
 }

@@ -51,17 +51,22 @@ func TestTokens(t *testing.T) {
 			t.Errorf("the list shows the %s token again", what)
 		}
 		seen := b.post(base, base+"/inspect", url.Values{"token": {"Bearer " + secret}})
-		if !strings.Contains(seen.body, `status good">Good`) || !strings.Contains(seen.body, `id="found-revoke"`) {
+		if !strings.Contains(seen.body, `status good">Active`) || !strings.Contains(seen.body, `id="found-revoke"`) {
 			t.Errorf("a %s token looks like %s %s", what, seen.Status, between(seen.body, `id="found"`, "</form>"))
 		}
-		if other := b.post("/dashboard/projects/"+w.two.ID+"/tokens", "/dashboard/projects/"+w.two.ID+"/tokens/inspect", url.Values{"token": {secret}}); other.StatusCode != http.StatusUnprocessableEntity {
+		if other := b.post("/dashboard/projects/"+w.two.ID+"/tokens",
+			"/dashboard/projects/"+w.two.ID+"/tokens/inspect",
+			url.Values{"token": {secret}}); other.StatusCode != http.StatusUnprocessableEntity {
 			t.Errorf("a %s token in another project: %s", what, other.Status)
 		}
-		if other := b.post("/dashboard/projects/"+w.two.ID+"/tokens", "/dashboard/projects/"+w.two.ID+"/tokens/revoke", url.Values{"token": {secret}}); other.StatusCode != http.StatusUnprocessableEntity {
+		if other := b.post("/dashboard/projects/"+w.two.ID+"/tokens",
+			"/dashboard/projects/"+w.two.ID+"/tokens/revoke",
+			url.Values{"token": {secret}}); other.StatusCode != http.StatusUnprocessableEntity {
 			t.Errorf("revoking a %s token in another project: %s", what, other.Status)
 		}
 		b.post(base, base+"/revoke", url.Values{"token": {secret}}).leadsTo(t, base+"?done=tokenrevoked")
-		if seen := b.post(base, base+"/inspect", url.Values{"token": {secret}}); !strings.Contains(seen.body, `status bad">Revoked`) {
+		if seen := b.post(base, base+"/inspect", url.Values{"token": {secret}}); !strings.Contains(seen.body,
+			`status bad">Revoked`) {
 			t.Errorf("a revoked %s token: %s", what, between(seen.body, `id="found"`, "</dl>"))
 		}
 	}
@@ -69,7 +74,9 @@ func TestTokens(t *testing.T) {
 	if page := b.get(base + "/make/subscriber").body; !strings.Contains(page, `<option value="ada@example.com">`) {
 		t.Error("subscribers are not offered")
 	}
-	if found := b.post(base+"/make/subscriber", "/dashboard/projects/"+w.one.ID+"/subscribers/find", url.Values{"text": {"ADA"}}); found.body != "[[\"ada@example.com\",\"\"]]\n" && found.body != `[["ada@example.com",""]]` {
+	if found := b.post(base+"/make/subscriber", "/dashboard/projects/"+w.one.ID+"/subscribers/find",
+		url.Values{"text": {"ADA"}}); found.body != "[[\"ada@example.com\",\"\"]]\n" &&
+		found.body != `[["ada@example.com",""]]` {
 		t.Errorf("who is found: %s %q", found.Status, found.body)
 	}
 	if page := b.get(base + "/make/invite").body; !strings.Contains(page, `<option value="/private/ada">`) {
@@ -78,7 +85,7 @@ func TestTokens(t *testing.T) {
 	slip := url.Values{"reference": {"adda@example.com"}}
 	asked := mint("subscriber", slip)
 	if asked.StatusCode != http.StatusUnprocessableEntity ||
-		!strings.Contains(asked.body, "adda@example.com</bdi></strong> yet: a new subscriber will be made") ||
+		!strings.Contains(asked.body, "adda@example.com</bdi></strong> yet, so a new one will be created") ||
 		strings.Contains(asked.body, `id="made"`) {
 		t.Errorf("a slip of the pen: %s", asked.Status)
 	}
@@ -96,15 +103,19 @@ func TestTokens(t *testing.T) {
 		t.Errorf("what was made looks like %s", between(look, `id="found"`, "</dl>"))
 	}
 	guest := mint("guest", url.Values{"allowed_addresses": {"/private/ada\r\n/private/adda"}})
-	if look = b.post(base, base+"/inspect", url.Values{"token": {guest.find(t, `id="made"><span class="copy"><code>([^<]+)<`)}}).body; !strings.Contains(look, "<bdi>/private/adda</bdi>") {
+	if look = b.post(base, base+"/inspect",
+		url.Values{"token": {guest.find(t,
+			`id="made"><span class="copy"><code>([^<]+)<`)}}).body; !strings.Contains(look,
+		"<bdi>/private/adda</bdi>") {
 		t.Errorf("a guest's token looks like %s", between(look, `id="found"`, "</dl>"))
 	}
-	if a := mint("guest", url.Values{"allowed_addresses": {"/private/nobody"}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "/private/nobody is no address of this project") {
+	if a := mint("guest", url.Values{"allowed_addresses": {"/private/nobody"}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "/private/nobody is not an address of this project") {
 		t.Errorf("an address that there is not: %s", a.Status)
 	}
 	many := strings.Repeat("/private/ada\n",
 		fabric.MaxAllowed) + "/private/nobody" // of which no more are looked up than there may be
-	if a := mint("guest", url.Values{"allowed_addresses": {many}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "maximum is 10") || strings.Contains(a.body, "is no address") {
+	if a := mint("guest", url.Values{"allowed_addresses": {many}}); a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, "maximum is 10") || strings.Contains(a.body, "is not an address") {
 		t.Errorf("more addresses than there may be: %s", a.Status)
 	}
 	trail := b.get("/dashboard/projects/" + w.one.ID + "/audit?action=token.issued")
@@ -132,16 +143,19 @@ func TestLeakedKey(t *testing.T) {
 		ctx, w.two.ID, fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
 	a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {` "` + secret + `" `}})
-	if !strings.Contains(a.body, "It is an API key") || !strings.Contains(a.body, base+"/keys/"+k.ID) ||
+	if !strings.Contains(a.body, "This is an API key") || !strings.Contains(a.body, base+"/keys/"+k.ID) ||
 		strings.Contains(a.body, secret) || !strings.Contains(a.body, "never") {
 		t.Errorf("a leaked key: %s %s", a.Status, between(a.body, `id="found"`, "</div>"))
 	}
-	if a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {theirs}}); a.StatusCode != http.StatusUnprocessableEntity || strings.Contains(a.body, "It is an API key") {
+	if a := b.post(base+"/tokens", base+"/tokens/inspect",
+		url.Values{"token": {theirs}}); a.StatusCode != http.StatusUnprocessableEntity ||
+		strings.Contains(a.body, "This is an API key") {
 		t.Errorf("another project's key: %s", a.Status)
 	}
 	page := base + "/keys/" + k.ID
 	b.post(page, page+"/revoke", url.Values{"confirm": {name}}).leadsTo(t, base+"/keys?done=revoked")
-	if a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {secret}}); !strings.Contains(a.body, `status bad">Revoked`) {
+	if a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {secret}}); !strings.Contains(a.body,
+		`status bad">Revoked`) {
 		t.Errorf("a revoked key: %s", a.Status)
 	}
 	if list := b.get(base + "/keys").body; !strings.Contains(list, `Revoked</span> <time class="quiet"`) ||

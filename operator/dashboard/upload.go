@@ -15,14 +15,15 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// openUpload reads the fields of a form up to its file, which is the last thing in it: so
-// the form's token is proven before a byte of the file is read.
+// openUpload reads the fields of a form up to its file, which comes last. The form token is thus
+// verified before any of the file is read.
 func (a *site) openUpload(v *visit) error {
 	kind, params, err := mime.ParseMediaType(v.r.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/form-data" || params["boundary"] == "" {
-		return v.r.ParseForm() // there is no file in it
+		return v.r.ParseForm() // a form without a file
 	}
 	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, v.route.upload+maxForm)
+
 	parts := multipart.NewReader(v.r.Body, params["boundary"])
 	v.r.PostForm = make(url.Values)
 	for left := maxForm; ; {
@@ -37,18 +38,20 @@ func (a *site) openUpload(v *visit) error {
 			v.file = part
 			return nil
 		}
+
 		value, err := io.ReadAll(io.LimitReader(part, int64(left)))
-		if left -= len(value) + len(part.FormName()) + fieldOverhead; err != nil || left <= 0 || part.FormName() == "" {
-			return errors.New("the fields are too many")
+		left -= len(value) + len(part.FormName()) + fieldOverhead
+		if err != nil || left <= 0 || part.FormName() == "" {
+			return errors.New("too many fields")
 		}
 		v.r.PostForm.Add(part.FormName(), string(value))
 	}
 }
 
-// fieldOverhead is what a field takes beside its name and value, about.
+// fieldOverhead is roughly the memory of a field in addition to its name and value.
 const fieldOverhead = 256
 
-// An uploadPage asks for a recording.
+// An uploadPage is the form that uploads a recording.
 type uploadPage struct {
 	Base, Action, Most, API, ID string
 	Form                        form
@@ -75,18 +78,21 @@ func (a *recordingPages) uploadPage(v *visit, code int, err error) error {
 		return input{Kind: "text", Type: "text", Name: name, Label: label, Hint: hint, Length: 255,
 			Value: v.form.Get(name)}
 	}
+
 	p := uploadPage{
-		Base: v.base(), Action: v.base() + "/recordings", Most: size(a.Recordings.MaxUpload()),
+		Base: v.base(), Action: v.base() + "/recordings", Most: formatSize(a.Recordings.MaxUpload()),
 		API: a.PublicURL, ID: v.project.ID,
 		Form: form{Inputs: []input{
-			text("CallSid", "Call", "The id of the call that was recorded."),
-			text("From", "From", "Who called: /private/ada, or a number."), text("To", "To", "Who was called."),
-			{Kind: "text", Type: "datetime-local", Name: "StartTime", Label: "When the call was",
-				Hint: "In UTC. Empty where it is not known.", Value: v.form.Get("StartTime")},
+			text("CallSid", "Call", "The id of the recorded call."),
+			text("From", "From", "The caller: a number, or an address such as /private/ada."),
+			text("To", "To", "The callee."),
+			{Kind: "text", Type: "datetime-local", Name: "StartTime", Label: "Start of the call",
+				Hint: "In UTC. Leave empty if unknown.", Value: v.form.Get("StartTime")},
 			{Kind: "select", Name: "Direction", Label: "Direction",
 				Options: options(recordings.Directions, v.form.Get("Direction"), true)},
 		}},
 	}
+
 	if err != nil && !p.Form.blame(err) {
 		first := problem.First(err)
 		if first == nil || first.Kind != problem.Unsupported && first.Kind != problem.TooLarge &&
@@ -99,8 +105,7 @@ func (a *recordingPages) uploadPage(v *visit, code int, err error) error {
 		"recording_upload", p)
 }
 
-// dateTime reads what browsers send for a day and a time: with seconds, or without where
-// they are none.
+// dateTime parses the value of a datetime-local input. Browsers omit seconds that are zero.
 func dateTime(text string) (time.Time, error) {
 	at, err := time.Parse("2006-01-02T15:04", text)
 	if err != nil {
@@ -111,6 +116,9 @@ func dateTime(text string) (time.Time, error) {
 
 // uploadRecording serves POST /dashboard/projects/{project}/recordings.
 func (a *recordingPages) uploadRecording(v *visit) error {
+	if a.Recordings == nil {
+		return problem.NoSuch("page")
+	}
 	if v.file == nil || v.file.FileName() == "" {
 		return a.uploadPage(v, http.StatusUnprocessableEntity,
 			problem.New(problem.Invalid, "missing_required_parameter", "choose a file"))
@@ -119,10 +127,12 @@ func (a *recordingPages) uploadRecording(v *visit) error {
 		CallSid: v.form.Get("CallSid"), From: v.form.Get("From"), To: v.form.Get("To"),
 		Direction: v.form.Get("Direction"),
 	}}
+
 	var err error
 	if text := v.form.Get("StartTime"); text != "" {
 		if about.StartTime, err = dateTime(text); err != nil {
-			err = problem.BadParam("StartTime", "the time must be a day and a time, such as 2030-01-31T15:04")
+			const message = "the start of the call must be a day and a time, such as 2030-01-31T15:04"
+			err = problem.BadParam("StartTime", message)
 		}
 	}
 	err = errors.Join(err, a.Recordings.Check(about))
@@ -136,7 +146,7 @@ func (a *recordingPages) uploadRecording(v *visit) error {
 		})
 	}
 	if err != nil {
-		_, _ = io.Copy(io.Discard, v.file) // a browser shows no answer before all is sent
+		_, _ = io.Copy(io.Discard, v.file) // browsers show no response before the upload ends
 		return a.uploadPage(v, http.StatusUnprocessableEntity, err)
 	}
 	return v.redirect(v.base() + "/recordings/" + r.Sid + "?done=stored")

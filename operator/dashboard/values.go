@@ -11,11 +11,14 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// valuesFrom returns the members that a form says, as the API takes them; what was left empty
-// and need not be there is left out of a new one, and null or nothing in a change. What
-// cannot even be read is gathered.
-func valuesFrom(fields []kinds.Field, under string, posted url.Values, old kinds.Values, isNew bool) (kinds.Values, []error) {
-	sent, errs := make(kinds.Values), []error(nil)
+// valuesFrom returns the members that a form sets, as the API accepts them. An empty optional
+// member is omitted from a new resource, and null or empty in a change. All values that cannot be
+// read are reported.
+func valuesFrom(
+	fields []kinds.Field, under string, posted url.Values, old kinds.Values, isNew bool,
+) (kinds.Values, []error) {
+	sent := make(kinds.Values)
+	var errs []error
 	for _, f := range fields {
 		if f.ReadOnly || under == "" && f.Name == versionField {
 			continue
@@ -30,8 +33,10 @@ func valuesFrom(fields []kinds.Field, under string, posted url.Values, old kinds
 	return sent, errs
 }
 
-// valueOf returns the JSON of one member; nil leaves it out.
-func valueOf(f kinds.Field, name string, posted url.Values, old json.RawMessage, isNew bool) (json.RawMessage, []error) {
+// valueOf returns the JSON of one member, or nil to omit it.
+func valueOf(
+	f kinds.Field, name string, posted url.Values, old json.RawMessage, isNew bool,
+) (json.RawMessage, []error) {
 	text := posted.Get(name)
 	switch {
 	case f.WriteOnly:
@@ -50,6 +55,7 @@ func valueOf(f kinds.Field, name string, posted url.Values, old json.RawMessage,
 		return nil, nil
 	case f.Type == "boolean" && !f.Nullable && f.Default != nil:
 		return marshal(text != ""), nil
+
 	case f.Mixed, f.Type == "object", f.Type == "array":
 		return jsonOf(f, name, text, isNew)
 	case strings.TrimSpace(text) == "":
@@ -61,10 +67,10 @@ func valueOf(f kinds.Field, name string, posted url.Values, old json.RawMessage,
 	case f.MaxLength <= maxLine || f.Format != "":
 		return quoted(strings.TrimSpace(text)), nil
 	}
-	return quoted(strings.ReplaceAll(text, "\r\n", "\n")), nil // as it was before it was in a form
+	return quoted(strings.ReplaceAll(text, "\r\n", "\n")), nil // undo the line ends of the form
 }
 
-// empty returns what an empty input means.
+// empty returns the value that an empty input stands for, or nil to omit the member.
 func empty(f kinds.Field, old json.RawMessage, isNew bool) json.RawMessage {
 	switch {
 	case isNew && !f.Required, !isNew && old == nil:
@@ -75,9 +81,11 @@ func empty(f kinds.Field, old json.RawMessage, isNew bool) json.RawMessage {
 	return quoted("")
 }
 
-func groupOf(f kinds.Field, name string, posted url.Values, old json.RawMessage, isNew bool) (json.RawMessage, []error) {
+func groupOf(
+	f kinds.Field, name string, posted url.Values, old json.RawMessage, isNew bool,
+) (json.RawMessage, []error) {
 	whole := make(kinds.Values)
-	_ = json.Unmarshal(old, &whole) // of what is no object nothing stays
+	_ = json.Unmarshal(old, &whole) // anything but an object is discarded
 	sent, errs := valuesFrom(f.Members, name+".", posted, whole, isNew)
 	for member, value := range sent {
 		whole[member] = value
@@ -107,18 +115,18 @@ func jsonOf(f kinds.Field, name, text string, isNew bool) (json.RawMessage, []er
 	return any, nil
 }
 
-// changed returns what of the members that were sent is not so already.
+// changed returns the members that were sent with a different value than before.
 func changed(sent, old kinds.Values) kinds.Values {
-	left := make(kinds.Values)
+	changes := make(kinds.Values)
 	for name, value := range sent {
 		if string(plain(value)) != string(plain(old[name])) {
-			left[name] = value
+			changes[name] = value
 		}
 	}
-	return left
+	return changes
 }
 
-// plain writes JSON in one way, so that it can be compared.
+// plain returns JSON in a canonical form, for comparison.
 func plain(raw json.RawMessage) json.RawMessage {
 	var v any
 	d := json.NewDecoder(strings.NewReader(string(raw)))
@@ -129,7 +137,7 @@ func plain(raw json.RawMessage) json.RawMessage {
 	return marshal(v)
 }
 
-// lines returns the lines of a text that have something in them.
+// lines returns the non-empty lines of a text, trimmed.
 func lines(text string) []string {
 	all := strings.Split(text, "\n")
 	for i := range all {
@@ -138,7 +146,7 @@ func lines(text string) []string {
 	return slices.DeleteFunc(all, func(s string) bool { return s == "" })
 }
 
-// rfc3339 returns a time of an input as the API takes it; what is none stays as it is.
+// rfc3339 returns a time of an input as the API accepts it, or any other text unchanged.
 func rfc3339(text string) string {
 	for _, format := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04"} {
 		if at, err := time.Parse(format, text); err == nil {
@@ -148,8 +156,8 @@ func rfc3339(text string) string {
 	return text
 }
 
-// numberOrString returns a text that is a number or a boolean as it is; what is none is a
-// string, which the schema refuses in words.
+// numberOrString returns a number or boolean unchanged, and any other text as a string, which the
+// schema then rejects with a message.
 func numberOrString(text string) string {
 	if json.Valid([]byte(text)) {
 		return text
@@ -160,6 +168,6 @@ func numberOrString(text string) string {
 func quoted(text string) json.RawMessage { return marshal(text) }
 
 func marshal(v any) json.RawMessage {
-	raw, _ := json.Marshal(v) // texts, lists and maps of JSON always encode
+	raw, _ := json.Marshal(v) // strings, lists and maps of JSON always encode
 	return raw
 }

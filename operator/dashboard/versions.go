@@ -12,18 +12,18 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// versionList is what a page tells of the versions of a resource.
+// A versionList holds the versions of a resource, as its page shows them.
 type versionList struct {
-	Document int64 // the version of the document as it is now
-	Fresh    bool  // it is the one that is deployed
+	Document int64 // number of the current document
+	Fresh    bool  // the current document is deployed
 	Versions []fabric.Version
-	Earlier  bool // there are more
+	Earlier  bool // there are more versions than the page shows
 }
 
-// maxVersions bounds how many a page lists.
+// maxVersions is the most versions that a page shows.
 const maxVersions = 20
 
-// versions returns the versions of a resource; nil where its kind has none.
+// versions returns the versions of a resource, newest first, or nil if its kind has none.
 func (a *resourcePages) versions(v *visit, k *kinds.Kind, r fabric.Resource) (*versionList, error) {
 	if !k.Versions {
 		return nil, nil
@@ -34,17 +34,18 @@ func (a *resourcePages) versions(v *visit, k *kinds.Kind, r fabric.Resource) (*v
 	if err != nil {
 		return nil, err
 	}
-	slices.Reverse(all) // the newest first
+
+	slices.Reverse(all) // newest first
 	d := &versionList{Versions: all[:min(len(all), maxVersions)], Earlier: len(all) > maxVersions}
-	d.Document, _ = strconv.ParseInt(string(r.Fields[versionField]), 10, 64) // ours, and a number
+	d.Document, _ = strconv.ParseInt(string(r.Fields[versionField]), 10, 64) // set by the server: always a number
 	for _, one := range all {
 		d.Fresh = d.Fresh || one.DocumentVersion == d.Document
 	}
 	return d, nil
 }
 
-// deploy serves POST /dashboard/projects/{project}/resources/{id}/deploy: the document as
-// the page showed it, or what was deployed before.
+// deploy serves POST /dashboard/projects/{project}/resources/{id}/deploy. It deploys
+// the document that the page showed, or an earlier version again.
 func (a *resourcePages) deploy(v *visit) error {
 	r, k, err := a.resource(v)
 	if err != nil {
@@ -53,11 +54,12 @@ func (a *resourcePages) deploy(v *visit) error {
 	if !k.Versions {
 		return problem.NoSuch("page")
 	}
+
 	in := fabric.DeployInput{VersionID: v.form.Get("version")}
 	if in.VersionID == "" {
 		document, err := strconv.ParseInt(v.form.Get("document"), 10, 64)
 		if err != nil {
-			return problem.BadParam("document", "there is no such version")
+			return problem.BadParam("document", "unknown version")
 		}
 		in.DocumentVersion = &document
 	}

@@ -59,7 +59,7 @@ func TestDashboardTasks(t *testing.T) {
 	if a, c := try(app.Secret), try(next); a != 200 || c != 200 {
 		t.Errorf("after a rotation the old secret gives %d, the new one %d", a, c)
 	}
-	b.follow("End the old secret now")
+	b.follow("Revoke the old secret now")
 	b.until("its end", "document.querySelector('.notice')")
 	harness.Eventually(t, patience, "the end of the old secret", func() error {
 		if got := try(app.Secret); got != 401 {
@@ -115,7 +115,7 @@ func TestDashboardTasks(t *testing.T) {
 	b.typeInto("f-reference", sub.Email[:len(sub.Email)-4])
 	b.until("an offer", fmt.Sprintf("[...document.getElementById('f-reference').list.options].some((o) => o.value === %q)", sub.Email))
 	b.click("make") // what was typed is nobody's
-	b.until("a question", "document.querySelector('#new-subscriber')?.textContent.includes('a new subscriber will be made')")
+	b.until("a question", "document.querySelector('#new-subscriber')?.textContent.includes('a new one will be created')")
 	b.typeInto("f-reference", sub.Email)
 	b.click("make")
 	b.until("the token", "document.querySelector('#made code')")

@@ -18,24 +18,24 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// The limits of requests to the token endpoint and similar ones.
+// The bounds of a request to the token endpoint and its like.
 const (
 	maxTokenBody   = 32 << 10
 	maxTokenFields = 40
 )
 
-// A clientHandler serves a request that strict has accepted, of a client yet to be
-// authenticated with these credentials.
+// A clientHandler serves a request that strict has let through, of a client that is to be
+// proven by these credentials.
 type clientHandler func(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials)
 
-// byLibrary lets the library serve a request. It reads the credentials again.
+// byLibrary has the library serve a request. It reads the credentials again.
 func byLibrary(library http.Handler) clientHandler {
 	return func(w http.ResponseWriter, r *http.Request, _ *op.ClientCredentials) { library.ServeHTTP(w, r) }
 }
 
-// strict reads the form of a request before the library does, and rejects what the
-// library would accept: other methods, credentials in the query, JSON, repeated
-// parameters, two ways of client authentication, unbounded bodies.
+// strict reads the form of a request before anybody else does, and refuses what
+// libraries let pass: other methods, credentials in the query, JSON, repeated
+// parameters, two ways of client authentication, endless bodies.
 func (s *server) strict(next clientHandler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		web.NoStore(w)
@@ -66,14 +66,14 @@ func (s *server) strict(next clientHandler) http.Handler {
 	})
 }
 
-// countRequest counts a request of a client from a network, whether or not the client is
-// authentic. So its secret cannot be guessed, and nobody elsewhere uses up its limit.
+// countRequest counts a request of a client from where it comes: whoever names it, so
+// that its secret cannot be guessed, and nobody elsewhere uses up what it may.
 func (s *server) countRequest(r *http.Request, id string) error {
 	return s.Limits.Pass(r.Context(), limit.TokenPerClient, id+" "+web.Network(r))
 }
 
-// keepKnown removes unknown parameters. The library compares names without case, and must
-// not find a second spelling of a parameter that was checked.
+// keepKnown leaves the parameters that there are. The library compares names without
+// case, and must not find a second spelling of one that was checked.
 func keepKnown(form url.Values) {
 	for name := range form {
 		if !slices.Contains(knownParams, name) {
@@ -82,15 +82,15 @@ func keepKnown(form url.Values) {
 	}
 }
 
-// knownParams are the parameters read here. checkForm has already rejected repeats of all
-// but resource, which may be repeated (RFC 8707, section 2).
+// knownParams are all that is read here. resource may be there more than once (RFC 8707,
+// section 2); that of the others none is was seen to before.
 var knownParams = []string{
 	"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret", "client_assertion",
 	"client_assertion_type",
 	"refresh_token", "device_code", "scope", "token", "token_type_hint", "assertion", "resource",
 }
 
-// A refusal is an OAuth error found before any rule was applied.
+// A refusal is an OAuth error before any rule was asked.
 type refusal struct {
 	status int
 	code   string
@@ -101,7 +101,7 @@ func invalidRequest(text string) *refusal {
 	return &refusal{http.StatusBadRequest, "invalid_request", text}
 }
 
-// readForm reads the form in a body, or the JSON that mobile-legacy clients send.
+// readForm reads the body's form, or the JSON that mobile-legacy clients send.
 func (s *server) readForm(r *http.Request) (url.Values, *refusal) {
 	if web.Encoded(r) {
 		return nil, &refusal{http.StatusUnsupportedMediaType, "invalid_request", "a compressed body is not read"}
@@ -140,7 +140,7 @@ func (s *server) readForm(r *http.Request) (url.Values, *refusal) {
 
 const formType = "application/x-www-form-urlencoded"
 
-// readBody reads a body. From a body that is too large it reads one byte too many.
+// readBody reads a body, and of one that is too large a byte too much.
 func readBody(r *http.Request) ([]byte, error) {
 	if r.ContentLength < 0 || r.ContentLength > maxTokenBody {
 		return io.ReadAll(io.LimitReader(r.Body, maxTokenBody+1))
@@ -150,8 +150,8 @@ func readBody(r *http.Request) ([]byte, error) {
 	return body, err
 }
 
-// parseForm is url.ParseQuery, which examines each byte, with a fast path: tokens,
-// secrets and names seldom contain escapes.
+// parseForm is url.ParseQuery, which looks at each byte; tokens, secrets and names seldom
+// have one that stands for another.
 func parseForm(body string) (url.Values, error) {
 	for _, c := range []byte("%+;") {
 		if strings.IndexByte(body, c) >= 0 {
@@ -169,7 +169,7 @@ func parseForm(body string) (url.Values, error) {
 	return form, nil
 }
 
-// legacyJSON reads a JSON body as a form if it names a mobile-legacy client.
+// legacyJSON reads a JSON body as a form, where it names a mobile-legacy client.
 func (s *server) legacyJSON(r *http.Request, body []byte) (url.Values, bool) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	members, err := web.Members(r)
@@ -200,8 +200,8 @@ func checkForm(r *http.Request, form url.Values) (*op.ClientCredentials, *refusa
 	return readCredentials(r, form)
 }
 
-// readCredentials returns the credentials of a client. It rejects an unreadable Basic
-// header, and credentials given in two ways (RFC 6749, section 2.3).
+// readCredentials returns what a client proves itself by. It refuses a header that is not
+// readable Basic, and credentials given in two ways (RFC 6749, section 2.3).
 func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *refusal) {
 	headers, asserted := r.Header.Values("Authorization"), form.Has("client_assertion") ||
 		form.Has("client_assertion_type")
@@ -233,7 +233,7 @@ func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *
 	if cc.ClientSecret != "" {
 		return nil, invalidRequest("the client authenticates in more than one way")
 	}
-	form.Del("client_secret") // an empty one counts as absent (RFC 6749, section 3.2), and some clients send it
+	form.Del("client_secret") // one without a value is none (RFC 6749, section 3.2), and some send it
 	if cc.ClientID != "" && cc.ClientID != name {
 		return nil, invalidRequest("client_id is not the one of the Authorization header")
 	}
@@ -241,7 +241,7 @@ func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *
 	return cc, nil
 }
 
-// checkAssertionForm requires both parameters of RFC 7521, section 4.2.
+// checkAssertionForm wants both parameters of RFC 7521, section 4.2.
 func checkAssertionForm(form url.Values) *refusal {
 	switch {
 	case form.Get("client_assertion_type") != idp.AssertionType:
@@ -260,16 +260,16 @@ func (co *core) writeOAuth(w http.ResponseWriter, r *http.Request, status int, c
 	}
 }
 
-// challenged reports whether a 401 asks for credentials: if the client sent an
-// Authorization header (RFC 6749, section 5.2), or did not name itself. A client that
-// names itself in the body is registered for another method than Basic, or tries one.
-// Strict libraries take a challenge for the whole answer and hide the error.
+// challenged reports whether a 401 asks for credentials: of who sent an Authorization
+// header, as RFC 6749, section 5.2 has it, and of who did not say who it is. A client that
+// names itself in the body is registered for another way than Basic, or tries another:
+// strict libraries take a challenge for all that there is to know, and hide what is wrong.
 func challenged(r *http.Request, form url.Values) bool {
 	return len(r.Header.Values("Authorization")) > 0 || !form.Has("client_id") && !form.Has("client_assertion")
 }
 
-// A challenger adds the challenge to a 401 (RFC 9110, section 11.6.1), and a Retry-After
-// to a 503.
+// A challenger adds the challenge of a 401 (RFC 9110, section 11.6.1), and when to come
+// back after a 503.
 type challenger struct {
 	http.ResponseWriter
 	challenge bool

@@ -1,0 +1,222 @@
+package dashboard
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A tokenInfo describes a token or key that was inspected.
+type tokenInfo struct {
+	What   string
+	Status status
+	Facts  []tokenFact
+	URL    string // page with more details, or ""
+	Token  string // sent back by the form that revokes it; "" if this page cannot revoke it
+}
+
+type tokenFact struct{ Name, Text, URL string }
+
+// trimToken returns a token or key as people paste it, without a header name or quotes.
+func trimToken(text string) string {
+	text = strings.TrimSpace(text)
+	if rest, ok := strings.CutPrefix(text, "Authorization:"); ok {
+		text = strings.TrimSpace(rest)
+	}
+	if rest, ok := strings.CutPrefix(text, "Bearer "); ok {
+		text = strings.TrimSpace(rest)
+	}
+	return strings.Trim(text, `"'`)
+}
+
+// inspectToken serves POST /dashboard/projects/{project}/tokens/inspect. It shows what a
+// pasted token or key is, whom it belongs to and whether it is valid. The token is stored nowhere.
+func (a *tokenPages) inspectToken(v *visit) error {
+	raw := trimToken(v.form.Get("token"))
+	if raw == "" {
+		return a.tokensPage(v, http.StatusUnprocessableEntity, nil, []fault{{"Paste a token or a key.", "f-token"}})
+	}
+	found, err := a.inspect(v, raw)
+	if err != nil {
+		return err
+	}
+	if found == nil {
+		return a.tokensPage(v, http.StatusUnprocessableEntity, nil, []fault{{unknownToken, "f-token"}})
+	}
+	return a.tokensPage(v, http.StatusOK, found, nil)
+}
+
+const unknownToken = "This is not a token or key of this project. It belongs to another project, was altered, " +
+	"or is an expired JWT."
+
+// inspect describes a token or key, or returns nil if it is not one of the project.
+func (a *tokenPages) inspect(v *visit, raw string) (*tokenInfo, error) {
+	k, err := a.Fabric.APIKeys.FindLeaked(v.r.Context(), v.project.ID, raw)
+	if err == nil {
+		row := v.keyRow(k)
+		return &tokenInfo{What: "an API key", Status: row.Status, URL: row.URL, Facts: []tokenFact{
+			{"Name", row.Title, row.URL}, {"Scopes", row.Scopes, ""}, {"Last used", formatTime(k.LastUsed), ""},
+		}}, nil
+	}
+	if !isMissing(err) {
+		return nil, err
+	}
+
+	e, err := a.Fabric.EmbedKeys.Find(v.r.Context(), raw)
+	if err == nil && e.ProjectID == v.project.ID {
+		row := embedRowOf(e)
+		path, err := a.addressPath(v, e.AddressID)
+		return &tokenInfo{What: "an embed key", Status: row.Status, Token: raw,
+			Facts: []tokenFact{{"Name", row.Title, ""}, {"Address", path, ""}}}, err
+	}
+	if err != nil && !isMissing(err) {
+		return nil, err
+	}
+
+	t, ok, err := a.openToken(v, raw)
+	if err != nil || !ok {
+		return nil, err
+	}
+	return a.tokenFacts(v, t, raw)
+}
+
+// addressPath returns the path of an address of the project, or its id if it no longer exists.
+func (a *tokenPages) addressPath(v *visit, id string) (string, error) {
+	all := fabric.Token{Kind: fabric.SAT, ProjectID: v.project.ID}
+	found, err := a.Fabric.Addresses.Find(v.r.Context(), all, id)
+	if err != nil {
+		if isMissing(err) {
+			err = nil
+		}
+		return id, err
+	}
+	return found.Path(), nil
+}
+
+// openToken reads a token of any kind, valid or expired. ok is false if it is not a token of the
+// project.
+func (a *tokenPages) openToken(v *visit, raw string) (t fabric.Token, ok bool, err error) {
+	t, ok = a.Fabric.Tokens.Inspect(raw, fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service)
+	if !ok {
+		if t, _, err = a.Clients.Tokens.Inspect(v.r.Context(), raw); err != nil {
+			if problem.First(err) != nil {
+				err = nil
+			}
+			return t, false, err
+		}
+	}
+	return t, t.ProjectID == v.project.ID, nil
+}
+
+// isMissing reports whether an error means no more than that something was not found.
+func isMissing(err error) bool {
+	p := problem.First(err)
+	return p != nil && (p.Kind == problem.NotFound || p.Kind == problem.Forbidden ||
+		p.Kind == problem.Unauthenticated)
+}
+
+var tokenTitles = map[fabric.TokenKind]string{
+	fabric.SAT: "a subscriber token", fabric.Guest: "a guest token", fabric.Invite: "an invite token",
+	fabric.Refresh: "a refresh token",
+	fabric.Service: "a service token", fabric.Access: "an access token (JWT)",
+}
+
+// tokenFacts describes a token: its state, whom it belongs to, who created it and what it reaches.
+func (a *tokenPages) tokenFacts(v *visit, t fabric.Token, raw string) (*tokenInfo, error) {
+	found := &tokenInfo{What: tokenTitles[t.Kind], Status: status{"good", "Active"}, Token: raw}
+	if !v.now.Before(t.ExpiresAt) {
+		found.Status, found.Token = status{"", "Expired"}, ""
+	} else if err := a.Fabric.Tokens.Check(v.r.Context(), t); err != nil {
+		if p := problem.First(err); p == nil || p.Kind == problem.Unavailable {
+			return nil, err
+		}
+		found.Status, found.Token = status{"bad", "Revoked"}, ""
+	}
+
+	if err := a.addOwner(v, t, found); err != nil {
+		return nil, err
+	}
+	if err := a.addIssuer(v, t, found); err != nil {
+		return nil, err
+	}
+	found.add("Scopes", strings.Join(t.Scope, ", "), "")
+	for _, id := range t.AddressIDs {
+		path, err := a.addressPath(v, id)
+		if err != nil {
+			return nil, err
+		}
+		found.add("Reaches", path, "")
+	}
+	found.add("Bound to the key", t.Fingerprint, "")
+	found.add("Issued", t.IssuedAt.UTC().Format(minute), "")
+	found.add("Expires", t.ExpiresAt.UTC().Format(minute), "")
+	return found, nil
+}
+
+// add adds a fact, unless its text is empty.
+func (i *tokenInfo) add(name, text, url string) {
+	if text != "" {
+		i.Facts = append(i.Facts, tokenFact{name, text, url})
+	}
+}
+
+// addIssuer adds the operator or the API key that created a token.
+func (a *tokenPages) addIssuer(v *visit, t fabric.Token, to *tokenInfo) error {
+	by, err := a.Operators.Find(v.r.Context(), t.KeyID)
+	if err == nil {
+		to.add("Created manually by", by.Title(), "")
+		return nil
+	}
+	if !errors.Is(err, problem.NotFound) {
+		return err
+	}
+	key, err := a.Fabric.APIKeys.Find(v.r.Context(), v.project.ID, t.KeyID)
+	if err == nil {
+		to.add("Created with the API key", v.keyRow(key).Title, v.base()+"/keys/"+t.KeyID)
+	}
+	return ignoreNotFound(err)
+}
+
+// addOwner adds the subscriber and the OAuth client of a token: their names, or their ids if they
+// were deleted.
+func (a *tokenPages) addOwner(v *visit, t fabric.Token, to *tokenInfo) error {
+	if t.SubscriberID != "" {
+		s, err := a.Fabric.Subscribers.Find(v.r.Context(), v.project.ID, t.SubscriberID)
+		switch {
+		case err == nil:
+			to.add("Subscriber", v.subscriberRow(s).Title, v.base()+"/subscribers/"+s.ID)
+			to.add("Name", s.FullName(), "")
+		case errors.Is(err, problem.NotFound):
+			to.add("Subscriber", t.SubscriberID+" (deleted)", "")
+		default:
+			return err
+		}
+	}
+
+	if t.ClientID == "" {
+		return nil
+	}
+	c, err := a.Clients.Clients.Find(v.r.Context(), t.ClientID)
+	if errors.Is(err, problem.NotFound) {
+		to.add("OAuth client", t.ClientID+" (deleted)", "")
+		return nil
+	}
+	if err == nil {
+		to.add("OAuth client", v.clientRow(c).Title, v.clientRow(c).URL)
+	}
+	return err
+}
+
+// minute is the layout of a time for people.
+const minute = "2 Jan 2006, 15:04 UTC"
+
+func formatTime(at time.Time) string {
+	if at.IsZero() {
+		return "never"
+	}
+	return at.UTC().Format(minute)
+}

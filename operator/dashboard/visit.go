@@ -1,0 +1,243 @@
+package dashboard
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"errors"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/operator"
+)
+
+const (
+	sessionCookie = "selvage-operator"
+	projectCookie = "selvage-project" // the project last looked at, which is not secret
+)
+
+// A visit is one request, with what is known about its sender.
+type visit struct {
+	w        http.ResponseWriter
+	r        *http.Request
+	route    route
+	cookie   string // of the session
+	mark     string // identifies a browser without a session
+	session  operator.Session
+	account  operator.Operator // of the session, even before the second factor is shown
+	operator operator.Operator // of a complete session; its ID is "" otherwise
+	project  fabric.Project    // named by the path, if it names one
+	form     url.Values        // of a POST
+	file     *multipart.Part   // of an upload, not yet read; nil without a file
+	now      time.Time
+	notice   string // what was just done; replaces the notice that the URL selects
+}
+
+// Errors that end a visit before its handler runs.
+var (
+	errCrossSite = problem.New(problem.Forbidden, "cross_site",
+		"the form was sent from another site; nothing was changed")
+	errForm = problem.New(problem.Forbidden, "form_token",
+		"the form belongs to another session, or was open too long; nothing was changed")
+	errSignIn = errors.New("no operator is signed in")
+	errStale  = errors.New("the operator has to confirm its identity again")
+)
+
+// admit reads the session and the form of a visit, and checks that the operator may have the
+// route.
+func (a *site) admit(v *visit) error {
+	if err := a.readSession(v); err != nil {
+		return err
+	}
+	if v.route.upload > 0 { // check before any of a possibly large body is read
+		if v.operator.ID == "" {
+			return errSignIn
+		}
+		if err := v.operator.Check(v.route.may, v.r.PathValue("project")); err != nil {
+			return err
+		}
+	}
+	if v.r.Method == http.MethodPost {
+		if err := a.readForm(v); err != nil {
+			return err
+		}
+	}
+
+	switch {
+	case v.route.may == anyone:
+		return nil
+	case v.route.may == halfway && v.account.ID != "" && v.operator.ID == "":
+		return nil
+	case v.operator.ID == "", v.route.may == halfway:
+		return errSignIn
+	}
+	if err := a.authorize(v); err != nil {
+		return err
+	}
+	if v.route.fresh && !a.Operators.IsFresh(v.session) {
+		return errStale
+	}
+	return nil
+}
+
+// authorize checks the permission of a route, and loads the project of the path. The permission
+// comes first, so that a project which the operator may not see looks like a missing one.
+func (a *site) authorize(v *visit) (err error) {
+	id := v.r.PathValue("project")
+	if id == "" && v.route.may == signedIn {
+		return nil
+	}
+	if err := v.operator.Check(v.route.may, id); err != nil || id == "" {
+		return err
+	}
+	v.project, err = a.Fabric.Projects.Find(v.r.Context(), id)
+	return err
+}
+
+// readSession reads the session of the browser, if it has a valid one.
+func (a *site) readSession(v *visit) error {
+	v.cookie = a.cookies.Read(v.r, sessionCookie)
+	if v.cookie == "" {
+		return nil
+	}
+	s, o, err := a.Operators.Open(v.r.Context(), v.cookie)
+	switch {
+	case errors.Is(err, problem.Unauthenticated):
+		v.cookie = ""
+		return nil
+	case err != nil:
+		return err
+	}
+
+	v.session, v.account = s, o
+	audit.As(v.r.Context(), audit.Operator, o.ID)
+	// The operator may have received a role that requires a second factor since it signed in.
+	if s.Proven && (s.TwoFactors() || !a.requiresFactor(o)) {
+		v.operator = o
+	}
+	return nil
+}
+
+// Most bytes of a form, and of one that may hold a document.
+const (
+	maxForm      = 64 << 10
+	maxLargeForm = 2 << 20
+)
+
+// readForm reads the form of a POST and verifies its token. Of an upload it reads the fields
+// before the file.
+func (a *site) readForm(v *visit) error {
+	if web.Encoded(v.r) {
+		return problem.New(problem.Unsupported, "unsupported_media_type", "compressed forms are not supported")
+	}
+	if err := a.parseForm(v); err != nil {
+		return problem.New(problem.Malformed, "bad_request", "the form cannot be read")
+	}
+	for _, values := range v.r.PostForm {
+		for _, text := range values {
+			if strings.ToValidUTF8(text, "") != text || strings.ContainsRune(text, 0) {
+				return problem.New(problem.Malformed, "bad_request", "a field of the form is not text")
+			}
+		}
+	}
+
+	v.form = v.r.PostForm
+	if subtle.ConstantTimeCompare([]byte(v.form.Get("form")), []byte(a.formToken(v))) == 1 {
+		return nil
+	}
+	if v.operator.ID == "" && v.route.may != anyone {
+		return errSignIn // the session ended while the form was open
+	}
+	return errForm
+}
+
+func (a *site) parseForm(v *visit) error {
+	if v.route.upload > 0 {
+		return a.openUpload(v)
+	}
+	limit := int64(maxForm)
+	if v.route.large {
+		limit = maxLargeForm
+	}
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, limit)
+	return v.r.ParseForm()
+}
+
+// formToken returns the token that each form of this browser must send back. It is derived from
+// the cookie, and does not reveal it.
+func (a *site) formToken(v *visit) string {
+	mark := v.cookie
+	if mark == "" {
+		if v.mark == "" {
+			v.mark = a.cookies.Flow(v.w, v.r)
+		}
+		mark = v.mark
+	}
+	sum := sha256.Sum256([]byte("a form of the dashboard\n" + mark))
+	return base64.RawURLEncoding.EncodeToString(sum[:18])
+}
+
+// redirect leads to another page of the dashboard after a form was handled.
+func (v *visit) redirect(path string) error {
+	web.NoStore(v.w)
+	http.Redirect(v.w, v.r, path, http.StatusSeeOther)
+	return nil
+}
+
+// base returns the path of the pages of the visit's project.
+func (v *visit) base() string { return Prefix + "/projects/" + v.project.ID }
+
+// mayIn reports whether the operator may perform an action in the visit's project.
+func (v *visit) mayIn(action operator.Action) bool {
+	return v.operator.Check(action, v.project.ID) == nil
+}
+
+// visitor describes where a request comes from.
+func visitor(r *http.Request) operator.Visitor {
+	return operator.Visitor{UserAgent: r.UserAgent(), Address: web.Address(r), Network: web.Network(r)}
+}
+
+// Caller authorizes an API request about a project that carries an operator's session cookie
+// and no other credentials. It returns nil if the operator's role allows the request. A request
+// that may change something must also come from one of our own pages.
+func (a *API) Caller(r *http.Request, projectID string) error {
+	v := &visit{r: r, now: a.site.Now()}
+	if err := a.site.readSession(v); err != nil {
+		return err
+	}
+	if v.operator.ID == "" || projectID == "" {
+		return problem.NoCredentials()
+	}
+
+	action := operator.Read
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		action = operator.Write
+		if !a.site.isSameOrigin(r) {
+			return errCrossSite
+		}
+	}
+	return v.operator.Check(action, projectID)
+}
+
+// isSameOrigin reports whether the browser states that one of our own pages sent the request,
+// in Sec-Fetch-Site or Origin. A request with neither header is rejected: every browser that
+// can hold a session sends one of them.
+func (a *site) isSameOrigin(r *http.Request) bool {
+	site, origin := r.Header.Get("Sec-Fetch-Site"), r.Header.Get("Origin")
+	if site != "" && site != "same-origin" || origin != "" && origin != a.origin {
+		return false
+	}
+
+	allowed := false
+	web.SameOrigin(a.origin, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { allowed = true }),
+		http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).
+		ServeHTTP(nil, r)
+	return allowed && (site != "" || origin != "")
+}
