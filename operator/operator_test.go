@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// A world is operators over rows, at a time of its own.
+// A world holds Operators over a real store, with its own clock.
 type world struct {
 	*operator.Operators
 	now time.Time
@@ -38,7 +38,7 @@ func (w *world) create(t *testing.T, email string, roles ...operator.Membership)
 
 var owner = operator.Membership{Role: operator.Owner}
 
-// What each role may do, in a project of its own and in another's.
+// The permissions of each role, in its own project and in others.
 func TestRoles(t *testing.T) {
 	may := func(roles ...operator.Membership) string {
 		var is []string

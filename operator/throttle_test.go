@@ -44,7 +44,7 @@ func newGuarded(t *testing.T, rates limit.Rates) *guarded {
 	return w
 }
 
-// refusals returns how many events there are of each reason.
+// refusals returns the number of events for each reason.
 func (w *guarded) refusals(t *testing.T) map[string]int {
 	t.Helper()
 	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused},
@@ -71,9 +71,8 @@ func is(t *testing.T, doing string, err, want error) {
 	}
 }
 
-// However many try at once and from wherever, so many passwords are looked at; the place
-// from which the operator has signed in before stays open, and that tries were stopped is
-// written down once a minute.
+// Only a limited number of passwords is checked, however many requests arrive at once. A known
+// network stays open, and exceeded limits are recorded once a minute.
 func TestGuesses(t *testing.T) {
 	w := newGuarded(t, limit.Rates{limit.LoginPerAccount: limit.Of(4, time.Hour),
 		limit.LoginPerDevice: limit.Of(4, time.Hour)})
@@ -112,8 +111,8 @@ func TestGuesses(t *testing.T) {
 	is(t, "a quarter of an hour later", w.signIn(o.Email, good, "192.0.2.1"), nil)
 }
 
-// A place is known once all was shown that was asked for: who has the password alone
-// makes none known.
+// A network becomes known once all required factors were shown there. The password alone does not
+// suffice if a second factor is set up.
 func TestHalfwayPlace(t *testing.T) {
 	w := newGuarded(t, limit.Rates{limit.LoginPerAccount: limit.Of(2, time.Hour)})
 	o := w.create(t, "ann@example.com", owner)
@@ -134,7 +133,7 @@ func TestHalfwayPlace(t *testing.T) {
 	}
 }
 
-// Who has a whole IPv6 /48, or an IPv4 /24, has not as many tries as networks.
+// An attacker with a whole IPv6 /48 or IPv4 /24 does not get the tries of each network in it.
 func TestSprayingFromRange(t *testing.T) {
 	w := newGuarded(t, limit.Rates{limit.LoginPerNetwork: limit.Of(3, time.Hour),
 		limit.LoginPerRange: limit.Of(10, time.Hour)})
@@ -158,7 +157,7 @@ func TestSprayingFromRange(t *testing.T) {
 	}
 }
 
-// Codes of a second factor that were not taken are written down; too many once a minute.
+// Rejected codes of a second factor are recorded, and too many tries once a minute.
 func TestRefusedFactors(t *testing.T) {
 	w := newGuarded(t, nil)
 	o := w.create(t, "ann@example.com", owner)

@@ -16,8 +16,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// Why somebody cannot sign in is found by the e-mail they say that they use, and told in
-// words with what to do, be it nobody's.
+// The audit page finds failed logins by email, known or unknown, and explains each with a remedy.
 func TestAuditExplains(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})
@@ -51,8 +50,7 @@ func TestAuditExplains(t *testing.T) {
 	}
 }
 
-// What was done is told in words, each by a name of its own, and things by theirs; what is
-// not there any more, by its kind.
+// Events name their action, actor and target in words. A deleted target is named by its kind.
 func TestAuditNames(t *testing.T) {
 	w := newWorld(t)
 	ann, b := w.operator("ann@example.com", ofAll)
@@ -116,7 +114,7 @@ func TestAuditNames(t *testing.T) {
 	}
 }
 
-// The trail of a project is a file without formulas, of that project alone.
+// The exported audit trail of a project contains no spreadsheet formulas and no other project.
 func TestAuditExport(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})

@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/internal/words"
 )
 
-// picture returns a PNG of one colour.
+// picture returns a PNG of one color.
 func picture(t *testing.T, c color.Color) string {
 	t.Helper()
 	p := image.NewNRGBA(image.Rect(0, 0, 60, 20))
@@ -28,8 +28,8 @@ func picture(t *testing.T, c color.Color) string {
 	return out.String()
 }
 
-// A project and a client are branded by a form that shows what comes of it, says how the
-// colour is read, refuses what is no picture, and keeps what was typed.
+// The branding forms of projects and clients show a preview, rate the contrast of the color,
+// reject files that are not pictures, and keep what was typed.
 func TestBranding(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -14,8 +14,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// A client is registered and changed by a form that says of each setting what it means;
-// what is wrong is told at its field and what was typed is kept.
+// A form registers and changes clients. It shows errors at their fields and keeps what was typed.
 func TestClients(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -17,7 +17,8 @@ import (
 
 var firstCode = regexp.MustCompile(`<pre id="codes">([a-z2-7-]+)`)
 
-// app sets an authenticator app up for who is signed in, and gives how it makes codes.
+// app sets up an authenticator app for the signed-in operator. It returns a function that makes
+// codes.
 func (b browser) app() (code func() string, recovery string) {
 	b.Helper()
 	const path = "/dashboard/account/app"
@@ -33,8 +34,8 @@ func (b browser) app() (code func() string, recovery string) {
 	return code, recovery
 }
 
-// Who has a second factor shows it again for what hurts most: a stolen session and the
-// password are not enough. Codes that are wrong are in the audit trail.
+// Sensitive actions require the second factor again, so a stolen session and the password are not
+// enough. Wrong codes are in the audit trail.
 func TestConfirmByFactor(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -89,7 +90,7 @@ func TestConfirmByFactor(t *testing.T) {
 	}
 }
 
-// Guesses at a second factor end, and the audit trail says so once a minute.
+// Guesses at a second factor are limited, and the audit trail records this once a minute.
 func TestFactorGuesses(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

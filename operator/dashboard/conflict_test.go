@@ -10,20 +10,21 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// shown returns what a browser sends of a form that nobody touched.
+// shown returns what a browser sends for a form that nobody edited.
 func (b browser) shown(page string) url.Values {
 	b.Helper()
 	return url.Values{"seen": {b.marks(page)}}
 }
 
-// marks returns those that go along with the form of a page.
+// marks returns the digests in the form of a page.
 func (b browser) marks(page string) string {
 	b.Helper()
 	return b.get(page).find(b, `name="seen" value="([^"]+)"`)
 }
 
-// Who saves a form writes what was changed in it, and nothing over what another changed since
-// it was opened; where both changed the same, it is told, and what was typed is kept.
+// Saving a form writes only what was changed in it, and overwrites nothing that somebody else
+// changed meanwhile. If both changed a field, the form reports the conflict and keeps what was
+// typed.
 func TestFormsDoNotOverwrite(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -77,7 +78,7 @@ func TestFormsDoNotOverwrite(t *testing.T) {
 	}
 }
 
-// So do the forms of people and of rules.
+// The same holds for the forms of subscribers and rules.
 func TestOtherFormsDoNotOverwrite(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

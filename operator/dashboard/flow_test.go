@@ -33,8 +33,8 @@ func (a answer) find(t testing.TB, expression string) string {
 	return html.UnescapeString(m[1])
 }
 
-// The first operator comes by a link, once, and is asked for a second factor where the
-// installation wants one.
+// The first operator joins with a link, which works once, and sets up a second factor if the
+// installation requires one.
 func TestFirstOperator(t *testing.T) {
 	w := newWorldThat(t, operator.Roles()...)
 	_, token, err := w.operators.First(context.Background())
@@ -104,7 +104,7 @@ func TestFirstOperator(t *testing.T) {
 	}
 }
 
-// cookie returns the session's.
+// cookie returns the session cookie.
 func (b browser) cookie() string {
 	u, _ := url.Parse(b.url) // a server's
 	for _, c := range b.c.Jar.Cookies(u) {
@@ -115,7 +115,7 @@ func (b browser) cookie() string {
 	return ""
 }
 
-// An operator makes a key, sees its secret once, rotates and revokes it.
+// An operator creates an API key, sees its secret once, rotates it and revokes it.
 func TestKeys(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -175,7 +175,7 @@ func TestKeys(t *testing.T) {
 	b.post(page, page+"/rotate", url.Values{"overlap": {"day"}}).find(t, `<code>(PT[0-9a-f]{64})<`)
 }
 
-// Why a sign-in failed is told by the audit trail, to who may see it.
+// The audit trail explains a failed login to operators of the project.
 func TestAudit(t *testing.T) {
 	w := newWorld(t)
 	o, b := w.operator("ann@example.com", ofAll)
@@ -198,7 +198,7 @@ func TestAudit(t *testing.T) {
 	}
 }
 
-// What strangers wrote is text, wherever it is shown (threats D01, D05).
+// Text from strangers is escaped wherever it is shown (threats D01, D05).
 func TestInert(t *testing.T) {
 	w := newWorld(t)
 	const evil = `"><img src=x onerror=alert(1)></title><script>alert(2)</script>{{7}}`
@@ -250,7 +250,7 @@ func TestInert(t *testing.T) {
 	}
 }
 
-// Nothing leads from the dashboard to another site.
+// No redirect leads from the dashboard to another site.
 func TestNext(t *testing.T) {
 	w := newWorld(t)
 	w.operator("ann@example.com", ofAll)
@@ -262,8 +262,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// Passwords are tried so often, and no more, from one place; an unknown account is
-// answered alike.
+// The number of password tries from one place is limited. An unknown account gets the same response.
 func TestTries(t *testing.T) {
 	w := newWorld(t)
 	w.operator("ann@example.com", ofAll)

@@ -24,7 +24,7 @@ func (b browser) follow(path string) follower {
 	return follower{resp, bufio.NewScanner(resp.Body)}
 }
 
-// next returns the next event; "" is the end of the stream.
+// next returns the next event, or "" at the end of the stream.
 func (f follower) next() string {
 	for f.lines.Scan() {
 		if event, ok := strings.CutPrefix(f.lines.Text(), "event: "); ok {
@@ -34,8 +34,8 @@ func (f follower) next() string {
 	return ""
 }
 
-// A list hears when there is something new, until its operator signs out, and so many at
-// a time alone. Following is no use of a session.
+// A list is notified of new rows until its operator signs out. The number of streams is limited,
+// and following does not extend the session.
 func TestFollow(t *testing.T) {
 	w := newWorld(t)
 	in := operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer}
@@ -86,7 +86,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// What looks at a session does not keep it alive; an end of the server ends all streams.
+// Following does not extend a session, and a server that shuts down ends all streams.
 func TestPeek(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
-// What a page says was done names the thing and what comes next; an address alone can have it
-// say nothing else.
+// A notice names what was changed and what follows. A URL can only select one of the known
+// notices.
 func TestNoticesName(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -63,7 +63,8 @@ func TestNoticesName(t *testing.T) {
 	}
 }
 
-// The form of something new says where it will be reached, and an edit form that it stays so.
+// The form for something new says where it will be reached. An edit form says that the address
+// does not change.
 func TestAddressForeseen(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// told returns the mails that an operator was sent since the last call, the oldest first, each
-// as it is written: none has a link.
+// told returns the mails that an operator received since the last call, oldest first. None
+// contains a link.
 func (w *world) told(email string, seen map[string]bool) (kinds []mail.Kind, drafts []mail.Draft) {
 	w.Helper()
 	found, err := w.rows.ListLetters(w.Context(), "", firstPage)
@@ -32,7 +32,7 @@ func (w *world) told(email string, seen map[string]bool) (kinds []mail.Kind, dra
 	return kinds, drafts
 }
 
-// Operators are told by mail of what opens their accounts, and owners of who becomes one.
+// Operators receive mail about changes to the access to their accounts, and owners about new owners.
 func TestOperatorsAreTold(t *testing.T) {
 	w := newWorld(t)
 	seen := make(map[string]bool)

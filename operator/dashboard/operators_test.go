@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// Who was invited is listed until the link is used; another link ends the one before, and
-// one that was withdrawn lets nobody in.
+// An invitation is listed until its link is used. A new link ends the previous one, and a
+// withdrawn link no longer works.
 func TestInvitations(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -75,7 +75,7 @@ func TestInvitations(t *testing.T) {
 	}
 }
 
-// However many invitations somebody makes behind one, it is listed, and can be withdrawn.
+// An invitation is listed and can be withdrawn, however many newer ones there are.
 func TestInvitationsAreAllListed(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

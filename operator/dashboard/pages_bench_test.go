@@ -20,7 +20,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// A page of the dashboard takes at most so much.
+// Limits for a page of the dashboard.
 const (
 	mostCPU   = 20 * time.Millisecond
 	mostBytes = 120_000
@@ -105,7 +105,7 @@ func processorTime(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// staticOf returns the files that a page names.
+// staticOf returns the static files that a page uses.
 func staticOf(page string) (all []string) {
 	for _, part := range strings.Split(page, `"/static/`)[1:] {
 		name, _, _ := strings.Cut(part, `"`)
@@ -114,7 +114,7 @@ func staticOf(page string) (all []string) {
 	return all
 }
 
-// weigh returns how many bytes something is, with its headers, as a browser asks for it.
+// weigh returns the size of a response with its headers, as a browser receives it.
 func weigh(b *testing.B, url string, c *http.Client) int {
 	r, err := http.NewRequest(http.MethodGet, url, nil)
 	must(b, err)
@@ -131,7 +131,7 @@ func weigh(b *testing.B, url string, c *http.Client) int {
 	return len(body) + 600
 }
 
-// multiply makes n rows like the one of an id, which differ in the id and in some columns.
+// multiply inserts n copies of the row with an id, which differ in the id and some columns.
 func (w *world) multiply(b *testing.B, n int, table, id string, differ ...string) {
 	b.Helper()
 	if fewer, err := strconv.Atoi(os.Getenv("SELVAGE_BENCH_ROWS")); err == nil {

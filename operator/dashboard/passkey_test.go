@@ -20,7 +20,7 @@ import (
 
 const doorway, addPage = "/dashboard/login", "/dashboard/account/passkey"
 
-// asked returns what a page asks of a passkey, and the form that the answer goes into.
+// asked returns the passkey prompt of a page, and the form for its answer.
 func (a answer) asked(t testing.TB) (options string, form url.Values) {
 	t.Helper()
 	options = a.find(t, `data-options="([^"]+)"`)
@@ -28,7 +28,7 @@ func (a answer) asked(t testing.TB) (options string, form url.Values) {
 		"prompt": {a.find(t, `name="prompt" value="([^"]+)"`)}}
 }
 
-// sendKey posts what an authenticator answered to a page's question.
+// sendKey posts the answer of an authenticator to a page.
 func (b browser) sendKey(path string, form url.Values, credential []byte) answer {
 	b.Helper()
 	form.Set("credential", string(credential))
@@ -36,7 +36,7 @@ func (b browser) sendKey(path string, form url.Values, credential []byte) answer
 	return b.send(r)
 }
 
-// passkey adds a passkey to the account of who is signed in.
+// passkey adds a passkey to the account of the signed-in operator.
 func (b browser) passkey() *factortest.Authenticator {
 	b.Helper()
 	key := &factortest.Authenticator{Origin: b.named()}
@@ -48,7 +48,7 @@ func (b browser) passkey() *factortest.Authenticator {
 	return key
 }
 
-// show shows a passkey to a page that asks for one.
+// show presents a passkey to a page that asks for one.
 func (b browser) show(key *factortest.Authenticator, page, path string, more ...string) answer {
 	b.Helper()
 	options, form := b.get(page).asked(b.TB)
@@ -58,7 +58,7 @@ func (b browser) show(key *factortest.Authenticator, page, path string, more ...
 	return b.sendKey(path, form, key.Get([]byte(options)))
 }
 
-// wrongKey fails unless a page says that a passkey was not taken.
+// wrongKey fails unless a page says that the passkey was rejected.
 func (a answer) wrongKey(t testing.TB, what string) {
 	t.Helper()
 	if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `id="passkey-error"`) {
@@ -66,7 +66,8 @@ func (a answer) wrongKey(t testing.TB, what string) {
 	}
 }
 
-// A passkey signs an operator in alone, beside the password, and confirms who it is.
+// A passkey signs an operator in by itself, serves as a second factor after the password, and
+// confirms the identity.
 func TestPasskeyOfOperator(t *testing.T) {
 	w := newWorld(t)
 	o, b := w.operator("ann@example.com", ofAll)
@@ -120,8 +121,8 @@ func TestPasskeyOfOperator(t *testing.T) {
 	w.browser().show(key, doorway, "/dashboard/login/passkey").wrongKey(t, "a passkey that was removed")
 }
 
-// An answer to a passkey's challenge is good once, in the browser and on the page that it
-// is for, by the operator's own passkey, whose device has verified somebody.
+// The answer to a challenge is valid once, in the browser and on the page it was made for. It needs
+// the operator's own passkey, on a device that has verified its user.
 func TestPasskeyAttacks(t *testing.T) {
 	w := newWorld(t)
 	ann, a := w.operator("ann@example.com", ofAll)
@@ -197,8 +198,8 @@ func TestPasskeyAttacks(t *testing.T) {
 	}
 }
 
-// Whoever knows a password, and whoever knows nothing, has the trail and the store of what
-// waits grow by so much only; right ones do not count.
+// Rejected passkeys and open prompts are limited, with or without the password. Valid passkeys do
+// not count.
 func TestPasskeyFlood(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -231,7 +232,7 @@ func TestPasskeyFlood(t *testing.T) {
 	}
 }
 
-// Where each operator must have a second factor, a passkey is one.
+// If each operator must have a second factor, a passkey counts as one.
 func TestEnrolByPasskey(t *testing.T) {
 	w := newWorldThat(t, operator.Roles()...)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -258,8 +259,8 @@ func TestEnrolByPasskey(t *testing.T) {
 	other.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {recovery}}).leadsTo(t, "/dashboard")
 }
 
-// Who had the password before there was a second factor has no more than that: its session
-// shows the factor first, and where it signed in from is no place of the operator's.
+// A session from before the second factor was set up must show the factor first, and the network
+// it signed in from is not a known place.
 func TestFirstFactor(t *testing.T) {
 	for name, add := range map[string]func(browser){"app": func(b browser) { b.app() },
 		"passkey": func(b browser) { b.passkey() }} {
@@ -289,8 +290,8 @@ func TestFirstFactor(t *testing.T) {
 	}
 }
 
-// Where owners and admins need a second factor, a viewer does not, until it becomes one of
-// them: its session is worth no more than its password from then on.
+// If owners and admins need a second factor, a viewer does not. Once the viewer becomes an admin,
+// its session must show one.
 func TestRequiredByRole(t *testing.T) {
 	w := newWorldThat(t, operator.Owner, operator.Admin)
 	role := operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer}

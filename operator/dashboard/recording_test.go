@@ -41,7 +41,7 @@ func (b browser) multipart(path, kind string, body io.Reader) answer {
 	return b.send(r)
 }
 
-// A recording is uploaded by a form, drawn leg by leg, and played from a moment on.
+// A form uploads a recording. Its page draws each leg and plays from a given position.
 func TestUpload(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

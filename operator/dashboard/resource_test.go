@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// typed writes the example of a kind as somebody would fill it into the form.
+// typed returns the example of a kind as an operator would type it into the form.
 func typed(t *testing.T, k *kinds.Kind) (url.Values, kinds.Values) {
 	t.Helper()
 	example, posted := make(kinds.Values), make(url.Values)
@@ -52,8 +52,8 @@ func typed(t *testing.T, k *kinds.Kind) (url.Values, kinds.Values) {
 	return posted, example
 }
 
-// Each kind has a form made of its schema: what it shows as an example can be typed into
-// it, and saving what the form of a change shows changes nothing.
+// Each kind has a form derived from its schema. Its example can be typed into the form, and saving
+// an unchanged edit form changes nothing.
 func TestResourceForms(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -118,8 +118,8 @@ func between(text, before, after string) string {
 	return text
 }
 
-// What is wrong is told at its field, and what was typed is kept, but for secrets; what
-// another changed is not written over unseen; what is deleted is named first.
+// A form shows errors at their fields and keeps what was typed, except secrets. It does not
+// overwrite changes by others, and deleting requires the name.
 func TestResourceFaults(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -169,8 +169,8 @@ func TestResourceFaults(t *testing.T) {
 	}
 }
 
-// An operator's own kind has a form without a line of code: what its objects name are
-// inputs of a group, and what is wrong within is told there.
+// A kind that an operator defines gets a form without any code. The members of an object become a
+// group of inputs, which shows errors at their inputs.
 func TestOwnKind(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -198,8 +198,8 @@ func TestOwnKind(t *testing.T) {
 	}
 }
 
-// What has versions is deployed from its page: the document that the page showed, and
-// again what was deployed before. A viewer, and what has none, are refused.
+// A resource with versions is deployed from its page: the document that the page showed, or an
+// earlier version again. Viewers, and kinds without versions, are refused.
 func TestDeploy(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

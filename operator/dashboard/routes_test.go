@@ -13,17 +13,17 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// open are the routes that need nobody to be signed in.
+// open lists the routes that need no login.
 var open = map[string]bool{
 	"GET /dashboard/login": true, "POST /dashboard/login": true, "POST /dashboard/login/passkey": true,
 	"GET /dashboard/setup": true, "POST /dashboard/setup": true,
 }
 
-// own are those that each operator has, for what is its own.
+// own lists the routes that every operator may use for its own account.
 var own = []string{"/dashboard", "/dashboard/confirm", "/dashboard/enrol", "/dashboard/factor",
 	"/dashboard/logout", "/dashboard/projects"}
 
-// things are ids of what is there, by the names that paths have for them.
+// things replaces the parameters of paths by ids of existing rows.
 func (w *world) things(t *testing.T) *strings.Replacer {
 	ctx := context.Background()
 	name, mail := "key", "ada@example.com"
@@ -49,8 +49,8 @@ func (w *world) things(t *testing.T) *strings.Replacer {
 		"{kind}", "conference_rooms", "{what}", "guest")
 }
 
-// Each route is refused to who may not have it: nobody, a viewer, an operator of another
-// project, one without a role, and one whose cookie is another's (threats D02, D04).
+// Each route is refused without a login, to viewers, to operators of other projects or without a
+// role, and with the cookie of another operator (threats D02, D04).
 func TestRoutesAreRefused(t *testing.T) {
 	w := newWorld(t)
 	ids := w.things(t)
@@ -115,7 +115,7 @@ func TestRoutesAreRefused(t *testing.T) {
 	}
 }
 
-// Nothing is changed by a GET, nor by a form of another site or session.
+// A GET changes nothing, nor does a form from another site or session.
 func TestForms(t *testing.T) {
 	w := newWorld(t)
 	ids := w.things(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// The rules of a project are seen by who may see it, and changed by owners and admins who
-// proved lately who they are; each change is in the audit trail.
+// Viewers see the rules of a project. Owners and admins who confirmed their identity change them;
+// each change is in the audit trail.
 func TestRules(t *testing.T) {
 	w := newWorld(t)
 	admin, b := w.operator("ann@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 )
 
-// Who makes keys with keys, each by the one before it, has as long a chain as it likes: all of
-// it is found, and each event is looked at once.
+// A chain of keys, each created with the one before, is found completely. Each event is visited
+// once.
 func TestMadeFromChain(t *testing.T) {
 	const long = 100_000
 	var all []audit.Event

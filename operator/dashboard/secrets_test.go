@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// Removing an operator shows what it has made, which stays unless it is ended with it; and
-// nobody ends by it what another has made.
+// The page of an operator lists the secrets it knows. They remain valid unless they are revoked
+// with the operator, and secrets of others cannot be revoked there.
 func TestMadeByOperator(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -85,7 +85,7 @@ func TestMadeByOperator(t *testing.T) {
 	}
 }
 
-// However much an operator makes behind a key, the key is on its page.
+// A key is listed on the page of its operator, however many newer secrets there are.
 func TestMadeIsWhole(t *testing.T) {
 	w := newWorld(t)
 	_, ann := w.operator("ann@example.com", ofAll)
@@ -109,8 +109,8 @@ func TestMadeIsWhole(t *testing.T) {
 	}
 }
 
-// What was made with a key that an operator has seen is on its page, too, even where that key
-// is gone by then: who means to stay makes others with it.
+// The page also lists secrets created with a key that the operator has seen, even if that key was
+// revoked meanwhile.
 func TestMadeThroughKey(t *testing.T) {
 	w := newWorld(t)
 	_, ann := w.operator("ann@example.com", ofAll)
@@ -149,8 +149,8 @@ func TestMadeThroughKey(t *testing.T) {
 	}
 }
 
-// Where what was chosen cannot be ended the operator is not deleted: nobody would find it any
-// more. It is disabled, so that it makes no more meanwhile.
+// If the selected secrets cannot be revoked, the operator is disabled but not deleted, so that
+// they remain listed.
 func TestDeleteEndsFirst(t *testing.T) {
 	w := newWorld(t)
 	_, ann := w.operator("ann@example.com", ofAll)

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/operator/dashboard"
 )
 
-// installation is one whose next ES256 key is too young, and whose mail goes to
-// example.com alone.
+// installation returns an installation whose next ES256 key is too young to rotate, and whose mail
+// reaches only example.com.
 func (w *world) installation() dashboard.Installation {
 	return dashboard.Installation{
 		Policies: func() []dashboard.Policy {
@@ -52,8 +52,8 @@ func (w *world) installation() dashboard.Installation {
 	}
 }
 
-// Owners of the installation see its settings, rotate keys and send a test mail, having
-// proven lately who they are; nobody else does.
+// Owners who confirmed their identity see the settings, rotate keys and send a test mail. Nobody
+// else can.
 func TestSettings(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

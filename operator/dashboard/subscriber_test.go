@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// A subscriber is made, changed, let in again, exported and erased, and what is wrong is
-// told at its field.
+// A subscriber is created, changed, unlocked, exported and erased. The form shows errors at their
+// fields.
 func TestSubscribers(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

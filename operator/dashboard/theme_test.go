@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// A theme is kept by the browser, and the page that it was chosen on is shown again in it,
-// without a script.
+// The browser keeps the theme, and the page on which it was chosen is shown again, without a script.
 func TestTheme(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)

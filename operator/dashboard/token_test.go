@@ -11,7 +11,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// Tokens are made by hand, shown once, looked at, and ended; each making is in the trail.
+// Tokens are created manually, shown once, inspected and revoked. Each creation is in the audit
+// trail.
 func TestTokens(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -130,8 +131,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// A key that was found somewhere is recognised and leads to where it is revoked. Looking
-// at it is no use of it.
+// A leaked key is recognized, with a link to the page that revokes it. Inspecting it does not
+// count as a use.
 func TestLeakedKey(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})

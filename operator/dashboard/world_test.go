@@ -82,7 +82,7 @@ func (w *world) now() time.Time {
 	return time.Now().Add(w.ahead)
 }
 
-// named is where the dashboard is, under a name that passkeys can have.
+// named returns the URL of the dashboard under a host name that passkeys support.
 func (w *world) named() string { return strings.Replace(w.url, "127.0.0.1", "localhost", 1) }
 
 func (w *world) pass(d time.Duration) {
@@ -163,7 +163,7 @@ func newWorldThat(t testing.TB, requires ...operator.Role) *world {
 	return w
 }
 
-// A browser keeps cookies and follows nothing.
+// A browser keeps cookies and follows no redirects.
 type browser struct {
 	*world
 	c *http.Client
@@ -177,7 +177,7 @@ func (w *world) browser() browser {
 	}}}
 }
 
-// An answer is what came back.
+// An answer is a response with its body.
 type answer struct {
 	*http.Response
 	body string
@@ -227,7 +227,7 @@ func (b browser) token(path string) string {
 	return html.UnescapeString(m[1])
 }
 
-// post sends a form that is on a page.
+// post sends the form of a page.
 func (b browser) post(page, path string, form url.Values) answer {
 	b.Helper()
 	if form == nil {
@@ -242,7 +242,7 @@ func (b browser) post(page, path string, form url.Values) answer {
 	return b.send(r)
 }
 
-// operator makes an operator and signs it in.
+// operator creates an operator and signs it in.
 func (w *world) operator(email string, roles ...operator.Membership) (operator.Operator, browser) {
 	w.Helper()
 	secret := good
@@ -261,7 +261,7 @@ func (b browser) signIn(email string) {
 	}
 }
 
-// firstPage asks for the beginning of a list.
+// firstPage is the query for the first page of a list.
 var firstPage = page.Query{Size: 50}
 
 var ofAll = operator.Membership{Role: operator.Owner}
