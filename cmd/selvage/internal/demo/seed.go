@@ -152,7 +152,7 @@ func (d *Demo) describe(s seed) string {
 	head("Project")
 	row("id", s.project.ID)
 	row("API key", s.key)
-	head("Subscriber, who can sign in")
+	head("Subscriber for signing in")
 	row("e-mail", s.subscriber.Email)
 	row("password", s.password)
 	head("Addresses, in addition to /private/ada of the subscriber")

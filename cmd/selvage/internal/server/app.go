@@ -1,10 +1,8 @@
-// Package server puts the services together: it opens the backends that the configuration
-// chooses, builds the services over them, and is the server that mounts what they serve, on
-// its listeners, until it is told to stop.
+// Package server assembles the services: it opens the backends that the configuration names,
+// builds the services on them, and serves their APIs and pages until it is stopped.
 //
-// [Open] alone is what a command needs that does something to an installation, beside a
-// running server or without one. Rules and protocols live in the packages that are put
-// together here.
+// [Serve] runs a server. Commands that change an installation need only [Open], with or
+// without a running server. The rules and protocols are in the packages assembled here.
 package server
 
 import (
@@ -34,8 +32,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// An App is the services over their backends: what the server mounts and the
-// commands call.
+// An App holds the services and their backends. A server mounts it; commands call it.
 type App struct {
 	Config  config.Config
 	Where   config.Where
@@ -53,26 +50,26 @@ type App struct {
 	Fabric          *fabric.Fabric
 	IDP             *idp.Provider
 	factors         *factor.Factors
-	operatorFactors *factor.Factors // whose passkeys work where the dashboard is
-	pages           *dashboard.API  // nil where it is not served
+	operatorFactors *factor.Factors // of operators: passkeys for the host of the dashboard
+	pages           *dashboard.API  // nil if it is not served
 	Operators       *operator.Operators
 	Recordings      *recordings.Recordings // nil without media
-	relay           *relay.Relay           // nil where it is not served
+	relay           *relay.Relay           // nil if it is not served
 	Demo            *demo.Demo
-	webhooks        *deliver.Deliverer // nil but in a server
+	webhooks        *deliver.Deliverer // nil except in a server
 	logouts         *deliver.Deliverer // likewise
 	Post            *mail.Post
-	Box             *mail.Box // that mails are kept in; nil where they are sent
+	Box             *mail.Box // keeps mails; nil if they are sent
 }
 
-// Options are what a server and a command want to be different.
+// Options differ between a server and a command.
 type Options struct {
-	Log     *slog.Logger        // told of what works and yet should not be so
-	observe func(event string)  // told what the identity provider does; nil tells nobody
-	mails   func(result string) // told what becomes of mails; nil tells nobody
-	Media   bool                // recordings are served or handled
-	version string              // of the program, which a server tells
-	check   time.Duration       // how long the database is looked through for damage
+	Log     *slog.Logger        // for problems that Open works around
+	observe func(event string)  // receives the events of the identity provider; may be nil
+	mails   func(result string) // receives the result of each attempt to send a mail; may be nil
+	Media   bool                // open the media of recordings
+	version string              // of the program
+	check   time.Duration       // longest check of the database for damage
 }
 
 // Open opens the backends and builds the services.
@@ -83,13 +80,16 @@ func Open(ctx context.Context, c config.Config, w config.Where, o Options) (_ *A
 			err = errors.Join(err, a.Close())
 		}
 	}()
-	kindsLoaded := make(chan struct{}) // beside the database: both take a while
+
+	// Loading kinds and opening the database both take a while: do them at the same time.
+	kindsLoaded := make(chan struct{})
 	var all *kinds.Catalog
 	var kindsErr error
 	go func() {
 		defer close(kindsLoaded)
 		all, kindsErr = kinds.Load(c.KindsDir())
 	}()
+
 	if err := a.openStore(ctx, c, o.check); err != nil {
 		return nil, err
 	}
@@ -104,6 +104,7 @@ func Open(ctx context.Context, c config.Config, w config.Where, o Options) (_ *A
 			return nil, err
 		}
 	}
+
 	a.revocations = revocation.New(a.Store, nil)
 	if err := a.revocations.Sync(ctx); err != nil {
 		return nil, err
@@ -111,10 +112,11 @@ func Open(ctx context.Context, c config.Config, w config.Where, o Options) (_ *A
 	if <-kindsLoaded; kindsErr != nil {
 		return nil, kindsErr
 	}
-	if a.factors, err = factor.New(factor.Config{Store: a.Store, Sessions: a.sessions, Ring: a.Ring, AuthURL: w.Auth}); err != nil {
+
+	if a.factors, err = a.newFactors(w.Auth); err != nil {
 		return nil, err
 	}
-	if a.operatorFactors, err = factor.New(factor.Config{Store: a.Store, Sessions: a.sessions, Ring: a.Ring, AuthURL: w.Public}); err != nil {
+	if a.operatorFactors, err = a.newFactors(w.Public); err != nil {
 		return nil, err
 	}
 	if err := a.openPolicy(); err != nil {
@@ -128,14 +130,20 @@ func Open(ctx context.Context, c config.Config, w config.Where, o Options) (_ *A
 	return a, a.openPost(o.Log, o.mails)
 }
 
-// build makes the services. They meet here: the fabric asks the identity
-// provider whether a login lives, which asks it for subscribers and tokens.
+// newFactors returns the second factors for logins at a URL.
+func (a *App) newFactors(url string) (*factor.Factors, error) {
+	return factor.New(factor.Config{Store: a.Store, Sessions: a.sessions, Ring: a.Ring, AuthURL: url})
+}
+
+// build builds the services and connects them: the fabric asks the identity provider whether
+// a login is alive, and the identity provider asks the fabric for subscribers and tokens.
 func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 	a.passwords = password.New(a.Config.Password.Parallel)
 	a.policy.Hasher = a.passwords
 	a.limits = limit.New(a.sessions, rates(a.Config))
 	a.proxies.Set(a.Config.TrustedProxies.Prefixes())
 	a.egress = egress.Policy{Allow: a.Config.Egress.Allow}
+
 	a.Fabric = fabric.New(fabric.Config{
 		Stores: a.Store.Fabric(), Ring: a.Ring, Kinds: all, Passwords: a.passwords, Revocations: a.revocations,
 		Sessions: a.sessions,
@@ -151,6 +159,7 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 		Factors:  a.factors,
 		CheckURL: a.egress.Check, Export: a.export, Erased: a.erased,
 	})
+
 	a.IDP = idp.New(idp.Config{
 		Store: idp.Stores{Clients: a.Store, Logins: a.Store, Grants: a.Store, Consents: a.Store,
 			Letters: a.Store},
@@ -161,6 +170,7 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 		CheckURL: a.egress.Check, Fetch: a.egress.Fetcher(),
 		DeviceGuesses: int(a.Config.Limits.DeviceCodes), Limits: a.limits,
 	})
+
 	a.Operators = operator.New(operator.Config{
 		Store: a.Store, Passwords: a.passwords, Weak: a.policy.Weak, Limits: a.limits, Sessions: a.sessions,
 		Idle: time.Duration(a.Config.Operators.Idle), Absolute: time.Duration(a.Config.Operators.Absolute),
@@ -177,21 +187,22 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 	})
 }
 
-// serveRelay makes the relay, if it is asked for. observe is told of its messages.
-func (a *App) serveRelay(log *slog.Logger, observe func(method, result string)) {
-	if a.serves(config.Relay) {
-		limits := a.Config.Limits
-		a.relay = relay.New(relay.Config{
-			Fabric: a.Fabric, Observe: observe, Log: log,
-			Limits: relay.Limits{PerCaller: limits.RelaySockets.OrNegative(),
-				PerNetwork: limits.RelayUnauthenticated.OrNegative()},
-		})
+// buildRelay builds the relay, if it is to be served. observe receives its messages.
+func (a *App) buildRelay(log *slog.Logger, observe func(method, result string)) {
+	if !a.serves(config.Relay) {
+		return
 	}
+	limits := a.Config.Limits
+	a.relay = relay.New(relay.Config{
+		Fabric: a.Fabric, Observe: observe, Log: log,
+		Limits: relay.Limits{PerCaller: limits.RelaySockets.OrNegative(),
+			PerNetwork: limits.RelayUnauthenticated.OrNegative()},
+	})
 }
 
-// serveDeliveries makes what tells webhooks of events, and clients of logouts. Every node
-// does, whatever it serves. webhook and logout are told of each attempt.
-func (a *App) serveDeliveries(log *slog.Logger, webhook, logout func(result string)) {
+// buildDeliverers builds the deliverers of events to webhooks and of logouts to clients. Every
+// node has them, whatever it serves. webhook and logout receive the result of each attempt.
+func (a *App) buildDeliverers(log *slog.Logger, webhook, logout func(result string)) {
 	a.webhooks = deliver.New(deliver.Config{
 		Queue: a.Store.Webhooks.Queue(), Client: a.egress.Client(), Writer: deliver.Signed(a.Fabric.Webhooks.SigningKey),
 		Agent: "selvage", Observe: webhook, Log: log,
@@ -204,13 +215,13 @@ func (a *App) serveDeliveries(log *slog.Logger, webhook, logout func(result stri
 }
 
 // Local reports whether only this machine can reach the server: it listens on loopback, and
-// no proxy in front of it gives it a public name.
+// no proxy in front of it has a public name.
 func (a *App) Local() bool {
 	tls := a.Config.TLSAddress()
 	return a.Config.Listen.Loopback() && (tls == config.Off || tls.Loopback()) && a.Where.Local()
 }
 
-// lifetimes returns those of the configuration.
+// lifetimes returns the lifetimes in the configuration.
 func lifetimes(c config.Config) idp.Lifetimes {
 	return idp.Lifetimes{
 		Code: time.Duration(c.Tokens.Code), AccessFabric: time.Duration(c.Tokens.AccessFabric),

@@ -18,20 +18,20 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// backends are what the services stand on: chosen here, by URL, and nowhere else.
+// backends holds the storage of the services. Only this file chooses it, by URL.
 type backends struct {
 	Store    *store.Store
 	sessions session.Store
-	media    *blob.Dir // nil where nobody handles recordings
+	media    *blob.Dir // nil without recordings
 
-	sessionRows *sessionsql.Store // the sessions, or what they fall back to
-	redis       *redis.Store      // nil if sessions are not there
-	failover    *failover.Store   // between the two, else nil
-	databases   databases         // that are open
+	sessionRows *sessionsql.Store // the sessions, or their fallback
+	redis       *redis.Store      // nil if sessions are not in Redis
+	failover    *failover.Store   // between redis and sessionRows; nil without Redis
+	databases   databases         // statistics of the open ones
 	opened      []io.Closer       // in the order of opening
 }
 
-// openStore opens what holds the rows.
+// openStore opens the database.
 func (b *backends) openStore(ctx context.Context, c config.Config, check time.Duration) (err error) {
 	b.Store, err = store.Open(ctx, store.Config{URL: string(c.Database), Dir: c.Data,
 		Pool: int(c.Pool.Database), Check: check})
@@ -43,9 +43,8 @@ func (b *backends) openStore(ctx context.Context, c config.Config, check time.Du
 	return nil
 }
 
-// openSessions opens what holds short-lived state. Sessions in Redis fall back to
-// where the rows are, if other nodes can look there too. log is told when that
-// happens.
+// openSessions opens the store of short-lived state. Sessions in Redis fall back to the
+// database if other nodes can reach it too, else to a file. The failover is logged.
 func (b *backends) openSessions(ctx context.Context, c config.Config, log *slog.Logger) (err error) {
 	if !c.Sessions.Redis() {
 		err = b.openSessionRows(ctx, c, string(c.Sessions))
@@ -56,6 +55,7 @@ func (b *backends) openSessions(ctx context.Context, c config.Config, log *slog.
 		return err
 	}
 	b.opened = append(b.opened, b.redis)
+
 	fallback := ""
 	if c.Database.Shared() {
 		fallback = string(c.Database)
@@ -70,7 +70,7 @@ func (b *backends) openSessions(ctx context.Context, c config.Config, log *slog.
 	return nil
 }
 
-// openSessionRows opens sessions in a database, by default a file of their own.
+// openSessionRows opens sessions in a database; with an empty URL, in a file of their own.
 func (b *backends) openSessionRows(ctx context.Context, c config.Config, url string) (err error) {
 	if !config.SessionsURL(url).Shared() {
 		if err := datadir.Make(c.Data); err != nil {
@@ -86,20 +86,20 @@ func (b *backends) openSessionRows(ctx context.Context, c config.Config, url str
 	return nil
 }
 
-// askSessions reports whether sessions can be kept, and that they are not where
-// they should be.
-func (b *backends) askSessions(ctx context.Context) (note string, err error) {
+// checkSessions returns an error if sessions cannot be stored, and a note if they are stored in
+// the fallback.
+func (b *backends) checkSessions(ctx context.Context) (note string, err error) {
 	if b.failover != nil {
 		state := b.failover.State()
 		if !state.Away {
 			return "", nil
 		}
-		note = "Redis is away since " + state.Since.UTC().Format(time.RFC3339) + ", and the database is used instead"
+		note = "Redis is unavailable since " + state.Since.UTC().Format(time.RFC3339) + "; using the database instead"
 	}
 	return note, b.sessionRows.Ping(ctx)
 }
 
-// openMedia opens what holds recordings, and makes it where there is none.
+// openMedia opens the directory for recordings, and creates it if it does not exist.
 func (b *backends) openMedia(c config.Config) (err error) {
 	if b.media, err = blob.OpenDir(c.MediaDir()); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (b *backends) openMedia(c config.Config) (err error) {
 	return nil
 }
 
-// Close closes what was opened, the last first.
+// Close closes all backends, in the reverse order of opening.
 func (b *backends) Close() error {
 	var errs []error
 	for _, c := range slices.Backward(b.opened) {

@@ -14,15 +14,15 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// setupFile keeps the link for the first operator where no terminal gets to see it.
+// setupFile holds the link for the first operator, for a start without a terminal.
 const setupFile = "setup-link.txt"
 
-// owner is the role of who comes first: an owner of the installation.
+// owner is the role of the first operator.
 var owner = operator.Membership{Role: operator.Owner}
 
-// firstOperator makes a link for the first operator, where there is neither. It gives
-// the link: "" on every other start.
-func (a *App) firstOperator(ctx context.Context) (link string, err error) {
+// inviteOwner creates a link for the first operator and keeps it in a file. It returns "" if
+// there is an operator or a link already.
+func (a *App) inviteOwner(ctx context.Context) (link string, err error) {
 	if !a.serves(config.Dashboard) {
 		return "", nil
 	}
@@ -32,7 +32,8 @@ func (a *App) firstOperator(ctx context.Context) (link string, err error) {
 	return link, datadir.Replace(filepath.Join(a.Config.Data, setupFile), []byte(link+"\n"), 0o600)
 }
 
-// setupLink makes the link for the first operator, "" where there is one, or a link.
+// setupLink creates the link for the first operator. It returns "" if there is an operator or
+// a link already.
 func (a *App) setupLink(ctx context.Context) (string, error) {
 	_, token, err := a.Operators.First(ctx)
 	if errors.Is(err, problem.Conflict) {
@@ -44,13 +45,13 @@ func (a *App) setupLink(ctx context.Context) (string, error) {
 	return a.SetupURL(token), nil
 }
 
-// SetupURL returns the link of a token.
+// SetupURL returns the link for a setup token.
 func (a *App) SetupURL(token string) string {
 	return a.Where.Public + "/dashboard/setup?" + url.Values{"token": {token}}.Encode()
 }
 
-// bootstrap makes the owner of the configuration where there is no operator, with an API
-// key if one is said. Of several nodes that start together one does.
+// bootstrap creates the owner that the configuration names, and the API key if it has one,
+// unless there is an operator. Of several nodes that start together, one does.
 func (a *App) bootstrap(ctx context.Context) error {
 	c := a.Config
 	if c.BootstrapAdminEmail == "" {

@@ -8,36 +8,34 @@ import (
 	"github.com/selvage/selvage/internal/session/redis"
 )
 
-// databases show what databases tell of themselves, by what they hold, whenever
-// metrics are asked for.
+// databases collects the statistics of each database, by what it holds, for /metrics.
 type databases map[string]func() database.Stats
 
-// A databaseMetric is one number of each database.
+// A databaseMetric is a metric of each database.
 type databaseMetric struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
 	read func(database.Stats) float64
 }
 
-func aboutDatabases(name, help string, kind prometheus.ValueType, read func(database.Stats) float64) databaseMetric {
+func newDatabaseMetric(name, help string, kind prometheus.ValueType, read func(database.Stats) float64) databaseMetric {
 	return databaseMetric{prometheus.NewDesc("selvage_database_"+name, help, []string{"holds"}, nil), kind, read}
 }
 
 var databaseMetrics = []databaseMetric{
-	aboutDatabases("connections_open", "Connections to the database.", prometheus.GaugeValue,
+	newDatabaseMetric("connections_open", "Connections to the database.", prometheus.GaugeValue,
 		func(s database.Stats) float64 { return float64(s.Open) }),
-	aboutDatabases("connections_in_use", "Connections to the database that are in use.",
+	newDatabaseMetric("connections_in_use", "Connections to the database in use.",
 		prometheus.GaugeValue, func(s database.Stats) float64 { return float64(s.InUse) }),
-	aboutDatabases("waits_total", "Queries that waited for a connection.", prometheus.CounterValue,
+	newDatabaseMetric("waits_total", "Queries that had to wait for a connection.", prometheus.CounterValue,
 		func(s database.Stats) float64 { return float64(s.Waits) }),
-	aboutDatabases("wait_seconds_total", "Time that queries have waited for a connection.",
+	newDatabaseMetric("wait_seconds_total", "Total time that queries waited for a connection.",
 		prometheus.CounterValue, func(s database.Stats) float64 { return s.Waited.Seconds() }),
-	aboutDatabases("changes_total", "Changes that were committed; several may share a commit.",
+	newDatabaseMetric("changes_total", "Transactions committed; several may share a commit.",
 		prometheus.CounterValue, func(s database.Stats) float64 { return float64(s.Changes) }),
-	aboutDatabases("commits_total", "Commits.", prometheus.CounterValue, func(s database.Stats) float64 {
-		return float64(s.Commits)
-	}),
-	aboutDatabases("retries_total", "Changes that were run again since another was in their way.",
+	newDatabaseMetric("commits_total", "Commits to the database.", prometheus.CounterValue,
+		func(s database.Stats) float64 { return float64(s.Commits) }),
+	newDatabaseMetric("retries_total", "Transactions retried because of a conflict.",
 		prometheus.CounterValue, func(s database.Stats) float64 { return float64(s.Retries) }),
 }
 
@@ -48,7 +46,7 @@ func (d databases) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect reads them.
+// Collect reads the metrics.
 func (d databases) Collect(to chan<- prometheus.Metric) {
 	for holds, stats := range d {
 		now := stats()
@@ -58,7 +56,7 @@ func (d databases) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// redisSessions show how sessions in Redis, and those in its fallback, are doing.
+// redisSessions collects the statistics of sessions in Redis and in its fallback.
 type redisSessions struct {
 	redis    *redis.Store
 	failover *failover.Store
@@ -69,15 +67,16 @@ var (
 		"Operations on sessions, by backend (primary is Redis, fallback the database) and result.",
 		[]string{"backend", "result"}, nil)
 	sessionFallback = prometheus.NewDesc(
-		"selvage_session_fallback", "1 while Redis is away and sessions are kept in the database, else 0.", nil, nil)
+		"selvage_session_fallback", "1 while Redis is unavailable and sessions are stored in the database, else 0.",
+		nil, nil)
 	redisOpen = prometheus.NewDesc(
-		"selvage_redis_connections_open", "Connections to all servers of Redis.", nil, nil)
+		"selvage_redis_connections_open", "Connections to all Redis servers.", nil, nil)
 	redisInUse = prometheus.NewDesc(
-		"selvage_redis_connections_in_use", "Connections to Redis that are in use.", nil, nil)
+		"selvage_redis_connections_in_use", "Connections to Redis in use.", nil, nil)
 	redisWaits = prometheus.NewDesc(
-		"selvage_redis_waits_total", "Operations that waited for a connection to Redis.", nil, nil)
+		"selvage_redis_waits_total", "Operations that had to wait for a connection to Redis.", nil, nil)
 	redisWaited = prometheus.NewDesc(
-		"selvage_redis_wait_seconds_total", "Time that operations have waited for a connection to Redis.", nil, nil)
+		"selvage_redis_wait_seconds_total", "Total time that operations waited for a connection to Redis.", nil, nil)
 )
 
 // Describe names the metrics.
@@ -88,7 +87,7 @@ func (s redisSessions) Describe(to chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect reads them.
+// Collect reads the metrics.
 func (s redisSessions) Collect(to chan<- prometheus.Metric) {
 	send := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, kind, v, labels...)

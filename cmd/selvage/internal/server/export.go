@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// export adds to an export what lies outside the fabric: recordings and factors.
+// export adds the data outside the fabric to an export: recordings and second factors.
 func (a *App) export(ctx context.Context, e *fabric.Export) error {
 	owner := recordings.Owner{ProjectID: e.Subscriber.ProjectID, SubscriberID: e.Subscriber.ID}
 	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[recordings.Recording], error) {
@@ -27,6 +27,7 @@ func (a *App) export(ctx context.Context, e *fabric.Export) error {
 			StartTime: fabric.Known(r.StartTime), CreatedAt: r.Created,
 		})
 	}
+
 	who := factor.Owner{Kind: factor.Subscriber, ID: e.Subscriber.ID}
 	passkeys, err := a.Store.ListPasskeys(ctx, who)
 	if err != nil {
@@ -36,6 +37,7 @@ func (a *App) export(ctx context.Context, e *fabric.Export) error {
 		e.Passkeys = append(e.Passkeys, fabric.ExportedPasskey{ID: k.ID, Name: k.Name, CreatedAt: k.Created,
 			UsedAt: fabric.Known(k.Used)})
 	}
+
 	set, err := a.Store.HasFactors(ctx, who)
 	if err != nil {
 		return err
@@ -45,8 +47,8 @@ func (a *App) export(ctx context.Context, e *fabric.Export) error {
 	return err
 }
 
-// erased has forgotten what no row holds any more. Where media are not at hand, the
-// server's sweeper removes them within a minute.
+// erased deletes the logins and the media of an erased subscriber. If this process has not
+// opened the media, the sweeper of the server deletes them within a minute.
 func (a *App) erased(ctx context.Context, e fabric.Erasure) error {
 	err := a.IDP.Logins.Forget(ctx, e.Sessions...)
 	if a.Recordings != nil {

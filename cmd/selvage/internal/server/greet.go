@@ -46,33 +46,39 @@ func (a *App) AllowsDemo() bool {
 	return !a.Config.NoDemo && a.Local() && a.Config.Services.All()
 }
 
-// greet tells that the server is ready: two lines, and on the first start what
-// the demo is, to a terminal alone.
-func (s *server) greet(first, setup string) {
-	r := s.running()
-	if first != "" && console.IsTerminal(s.given.Stdout) {
-		fmt.Fprintf(s.given.Stdout, "\n%s\n", first)
-	} else if first != "" {
-		fmt.Fprintf(s.given.Stdout, "created a demo project; its ids and secrets are in %s\n",
+// printReady prints that the server is ready, in two lines, and what this start created.
+// Secrets are printed to a terminal only; otherwise printReady names the file that has them.
+func (s *server) printReady(c created) {
+	r, out := s.running(), s.config.Stdout
+	terminal := console.IsTerminal(out)
+	switch {
+	case c.demo != "" && terminal:
+		fmt.Fprintf(out, "\n%s\n", c.demo)
+	case c.demo != "":
+		fmt.Fprintf(out, "created a demo project; its ids and secrets are in %s\n",
 			filepath.Join(s.app.Config.Data, demo.TextFile))
 	}
-	if setup != "" && console.IsTerminal(s.given.Stdout) {
-		fmt.Fprintf(s.given.Stdout, "there is no operator yet; who opens this within a day is the first one, an owner:\n  %s\n", setup)
-	} else if setup != "" {
-		fmt.Fprintf(s.given.Stdout, "there is no operator yet; the link for the first one is in %s\n",
+	switch {
+	case c.setup != "" && terminal:
+		fmt.Fprintf(out, "there is no operator yet; open this link within a day to become the first one, "+
+			"an owner:\n  %s\n", c.setup)
+	case c.setup != "":
+		fmt.Fprintf(out, "there is no operator yet; the link for the first one is in %s\n",
 			filepath.Join(s.app.Config.Data, setupFile))
 	}
-	fmt.Fprintf(s.given.Stdout, "selvage is ready at %s%s\n", s.app.Where.Public, also(r.HTTPS, ", "))
-	stops := ""
-	if console.IsTerminal(s.given.Stdout) {
-		stops = "; Ctrl-C stops" // and not in the journal of systemd
+
+	fmt.Fprintf(out, "selvage is ready at %s%s\n", s.app.Where.Public, prefixed(", ", r.HTTPS))
+	hint := ""
+	if terminal {
+		hint = "; press Ctrl-C to stop"
 	}
-	fmt.Fprintf(s.given.Stdout, "data in %s%s%s\n", s.app.Config.Data, also(r.Ops, ", health and metrics at "), stops)
+	fmt.Fprintf(out, "data in %s%s%s\n", s.app.Config.Data, prefixed(", health and metrics at ", r.Ops), hint)
 }
 
-func also(url, before string) string {
+// prefixed returns url with a prefix, or "" if url is empty.
+func prefixed(prefix, url string) string {
 	if url == "" {
 		return ""
 	}
-	return before + url
+	return prefix + url
 }

@@ -14,16 +14,16 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// certificates are what the HTTPS listener shows: of the local authority, from
+// certificates provides the certificate of the HTTPS listener: from the local authority, from
 // files, or by ACME.
 type certificates interface {
 	TLS() *tls.Config
 	Reload() error
-	Ends() time.Time // of the one that does first; zero while one is missing
+	Ends() time.Time // when the first one expires; zero while one is missing
 }
 
-// Those that others vouch for have something to do while the server runs, and
-// ACME has challenges to answer over HTTP.
+// Files and ACME renew certificates while the server runs. ACME also answers challenges over
+// HTTP.
 type (
 	runner     interface{ Run(ctx context.Context) }
 	challenged interface {
@@ -40,8 +40,8 @@ var (
 	_ challenged   = (*certs.ACME)(nil)
 )
 
-// openCertificates opens what is configured. The app shares with other nodes what
-// ACME gives.
+// openCertificates opens the configured source of certificates. Certificates from ACME are
+// shared with other nodes through the database of a.
 func openCertificates(c config.Config, a *App, log *slog.Logger) (certificates, error) {
 	switch {
 	case c.TLS.Cert != "":
@@ -57,9 +57,9 @@ func openCertificates(c config.Config, a *App, log *slog.Logger) (certificates, 
 	return ca.Open(ca.Config{Dir: c.Data, Hosts: c.CertifiedHosts()})
 }
 
-// strictTransport has browsers come back over HTTPS alone to the hosts of the URLs
-// that say https (RFC 6797). It is for a host with all its ports, so that those of
-// this machine, where others have theirs, are left out.
+// strictTransport makes browsers use only HTTPS for the hosts of public URLs with https (RFC
+// 6797). The header applies to all ports of a host, so it is not sent for localhost, where
+// other programs serve plain HTTP.
 func strictTransport(c config.Config, next http.Handler) http.Handler {
 	hosts := slices.DeleteFunc(c.SecureHosts(), func(h string) bool {
 		return config.LocalHost(h) || net.ParseIP(h) != nil

@@ -19,7 +19,7 @@ func TestStrictTransport(t *testing.T) {
 		{"http://pbx.example.org", "https://id.example.org", "id.example.org", true},
 		{"http://pbx.example.org", "https://id.example.org", "pbx.example.org", false},
 		{"https://pbx.example.org", "", "localhost", false},
-		{"https://localhost:8443", "", "localhost:8443", false}, // all ports of this machine would be meant
+		{"https://localhost:8443", "", "localhost:8443", false}, // it would apply to all ports of this machine
 		{"https://id.localhost:8443", "", "id.localhost:8443", false},
 		{"https://192.0.2.1", "", "192.0.2.1", false},
 		{"", "", "pbx.example.org", false},
@@ -28,7 +28,7 @@ func TestStrictTransport(t *testing.T) {
 		r.Host = tt.host
 		strictTransport(config.Config{PublicURL: tt.public, AuthURL: tt.auth}, http.NotFoundHandler()).ServeHTTP(w, r)
 		if got := w.Header().Get("Strict-Transport-Security") != ""; got != tt.want {
-			t.Errorf("with %q and %q, an answer to %s is strict: %v, want %v", tt.public, tt.auth, tt.host,
+			t.Errorf("with %q and %q, a response to %s has the header: %v, want %v", tt.public, tt.auth, tt.host,
 				got, tt.want)
 		}
 	}

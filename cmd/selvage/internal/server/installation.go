@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/operator/dashboard"
 )
 
-// installation returns what owners see and do in the dashboard beyond projects.
+// installation returns the installation-wide pages of the dashboard.
 func (a *App) installation() dashboard.Installation {
 	return dashboard.Installation{
 		Policies: a.policies, Keys: a.shownKeys, Rotate: a.rotateUse, Mails: a.mailState,
@@ -26,11 +26,11 @@ func (a *App) installation() dashboard.Installation {
 	}
 }
 
-// policyGroups are the parts of the configuration that are rules for people.
+// policyGroups are the sections of the configuration that the dashboard shows.
 var policyGroups = []string{"limits", "password", "session", "operators", "tokens", "keys", "audit",
 	"recordings", "mail"}
 
-// policies returns the rules that the configuration sets, but secrets.
+// policies returns the settings in policyGroups, except secrets.
 func (a *App) policies() (all []dashboard.Policy) {
 	for _, s := range config.Settings() {
 		group, _, ok := strings.Cut(s.Path, ".")
@@ -92,10 +92,10 @@ func (a *App) sendTest(ctx context.Context, to string) error {
 		mail.Draft{Kind: mail.Test, To: to, Brand: mail.Brand{Name: "selvage"}})
 }
 
-// examining lets one look at a time: each opens databases and files.
+// examining allows one examination at a time: each opens databases and files.
 var examining sync.Mutex
 
-// examine looks for what is wrong, as `selvage doctor` does beside a server.
+// examine looks for problems, as `selvage doctor` does while a server runs.
 func (a *App) examine(ctx context.Context) (all []dashboard.Finding) {
 	examining.Lock()
 	defer examining.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// rates returns the limits of the configuration as they are counted.
+// rates returns the limits of the configuration as rates.
 func rates(c config.Config) limit.Rates {
 	l := c.Limits
 	return limit.Rates{
@@ -29,14 +29,14 @@ func rates(c config.Config) limit.Rates {
 	}
 }
 
-// loginRate lets n passwords be tried at once and one and a half times as many an
-// hour: with the default of 10 no more than 25 within any hour, one in four minutes.
+// loginRate allows n passwords at once and one and a half times as many per hour: with the
+// default of 10, at most 25 within any hour, then one every four minutes.
 func loginRate(n int) session.Rate {
 	return session.Rate{Burst: n, Every: limit.Of(n, 40*time.Minute).Every}
 }
 
-// admit counts a request of whoever has shown to be somebody: an API key, a client,
-// the subject of a token.
+// admit counts a request of an authenticated caller against its limits. who identifies the API
+// key, the client or the subject of a token.
 func (a *App) admit(r *http.Request, who string) error {
 	if err := a.limits.Pass(r.Context(), limit.APIRequests, who); err != nil {
 		return err
@@ -48,8 +48,7 @@ func (a *App) admit(r *http.Request, who string) error {
 	return a.limits.Pass(r.Context(), limit.APIWrites, who)
 }
 
-// miss counts a request for media before it is known whether there is any; found
-// takes it back.
+// miss counts a request for media before it is known whether the media exist; found undoes it.
 func (a *App) miss(r *http.Request) (found func(), err error) {
 	from := web.Network(r)
 	return func() { a.limits.Unpass(limit.MediaMissesPerNetwork, from) },

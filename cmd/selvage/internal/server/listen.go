@@ -15,19 +15,18 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// The limits of a connection. A client that neither sends nor takes anything
-// for patience is gone; slower than a KiB a second in the long run is as good as
-// gone.
+// The limits of a connection. A client that neither sends nor receives anything for patience
+// is given up, and so is an upload slower than minRate in the long run.
 const (
 	headerTimeout = 5 * time.Second
 	idleTimeout   = 2 * time.Minute
 	patience      = 30 * time.Second
-	minRate       = 1 << 10 // bytes a second, of an upload
+	minRate       = 1 << 10 // bytes per second, of an upload
 	writeChunk    = 256 << 10
 	maxHeader     = 32 << 10
 )
 
-// newServer returns a server with the limits that hold on every listener.
+// newServer returns a server with the limits of every listener.
 func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           h,
@@ -44,24 +43,27 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 	}
 }
 
-// listen opens the address of a flag.
+// listen listens on an address; errors name the flag that sets it.
 func listen(ctx context.Context, address config.HostPort, flag string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", string(address))
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("listening on %s: another program does so already; stop it, or choose another address with %s (port 0 is any that is free)", address, flag)
+		return nil, fmt.Errorf("listening on %s: another program uses the address; "+
+			"stop it, or choose another address with %s (port 0 for any free port)", address, flag)
 	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("listening on %s: not permitted; choose a port from 1024 on with %s, or give the binary CAP_NET_BIND_SERVICE", address, flag)
+		return nil, fmt.Errorf("listening on %s: not permitted; "+
+			"choose a port of at least 1024 with %s, or give the binary CAP_NET_BIND_SERVICE", address, flag)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return nil, fmt.Errorf("listening on %s: this machine does not have that address; choose one that it has with %s", address, flag)
+		return nil, fmt.Errorf("listening on %s: this machine does not have the address; choose another with %s",
+			address, flag)
 	case err != nil:
 		return nil, fmt.Errorf("listening on %s: %w", address, err)
 	}
 	return patientListener{l.(*net.TCPListener), patience}, nil
 }
 
-// A patientListener accepts connections whose writes give up on a reader that
-// takes nothing.
+// A patientListener accepts connections whose writes fail if the client receives nothing for
+// patience.
 type patientListener struct {
 	*net.TCPListener
 	patience time.Duration
@@ -75,31 +77,34 @@ func (l patientListener) Accept() (net.Conn, error) {
 	return &patientConn{TCPConn: c, patience: l.patience}, nil
 }
 
-// loaded is when the program began.
+// loaded is the start of the program.
 var loaded = time.Now()
 
 type patientConn struct {
 	*net.TCPConn
 	patience time.Duration
-	renewed  atomic.Int64 // when writes were given all of patience, as a [time.Duration] after loaded; 0 where they got another deadline since
+
+	// renewed is when the write deadline was last set to all of patience, as a time.Duration
+	// after loaded. It is 0 if another deadline was set since.
+	renewed atomic.Int64
 }
 
-// SetDeadline is of net.Conn.
+// SetDeadline implements net.Conn.
 func (c *patientConn) SetDeadline(t time.Time) error {
 	c.renewed.Store(0)
 	return c.TCPConn.SetDeadline(t)
 }
 
-// SetWriteDeadline is of net.Conn.
+// SetWriteDeadline implements net.Conn.
 func (c *patientConn) SetWriteDeadline(t time.Time) error {
 	c.renewed.Store(0)
 	return c.TCPConn.SetWriteDeadline(t)
 }
 
-// renew returns the next write its time: all of patience, or up to a thirtieth less, so
-// that a deadline is not set for each of many small answers.
+// renew extends the write deadline by patience, or leaves it if that is at most a thirtieth
+// shorter: that way, many small writes share one deadline.
 func (c *patientConn) renew() error {
-	now := time.Since(loaded) // of the monotonic clock, as deadlines are
+	now := time.Since(loaded) // on the monotonic clock, like deadlines
 	if at := time.Duration(c.renewed.Load()); at > 0 && now-at < c.patience/30 {
 		return nil
 	}
@@ -115,8 +120,7 @@ func (c *patientConn) Write(p []byte) (int, error) {
 	return c.TCPConn.Write(p)
 }
 
-// ReadFrom sends a file through the kernel (sendfile), in chunks that each have
-// their time.
+// ReadFrom sends a file through the kernel (sendfile), in chunks with a deadline each.
 func (c *patientConn) ReadFrom(src io.Reader) (sent int64, err error) {
 	limited, ok := src.(*io.LimitedReader)
 	if !ok {
@@ -136,28 +140,28 @@ func (c *patientConn) ReadFrom(src io.Reader) (sent int64, err error) {
 	return sent, nil
 }
 
-// patientBodies returns up on bodies that do not arrive. It changes the request, so
-// that must be a copy: what net/http does with the rest of a body depends on the
-// type of its own (a client that waits for 100 Continue would wait for ever).
+// patientBodies aborts reading bodies that do not arrive. It changes the request, which must be a
+// copy: net/http looks at the type of its own body to decide what to do with the rest of it.
+// Otherwise, a client that waits for 100 Continue would wait for ever.
 func patientBodies(next http.Handler, patience time.Duration) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Body != nil && r.Body != http.NoBody {
 			b := &patientBody{ReadCloser: r.Body, conn: http.NewResponseController(w), patience: patience,
 				began: time.Now()}
-			b.extend(b.began) // what the handler leaves unread must arrive in time, too
+			b.extend(b.began) // the part that the handler does not read must arrive in time, too
 			r.Body = b
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// A patientBody extends the deadline of its connection by what has arrived.
+// A patientBody extends the deadline of its connection as bytes arrive.
 type patientBody struct {
 	io.ReadCloser
 	conn     *http.ResponseController
 	patience time.Duration
 	began    time.Time
-	extended time.Time // when the deadline was set: once a second is enough
+	extended time.Time // when the deadline was last set, at most once a second
 	read     int64
 }
 
@@ -168,13 +172,14 @@ func (b *patientBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
 	if err == io.EOF {
-		_ = b.conn.SetReadDeadline(time.Time{}) // or it would end the answer
+		_ = b.conn.SetReadDeadline(time.Time{}) // or the deadline would end the response
 	}
 	return n, err
 }
 
 func (b *patientBody) extend(now time.Time) {
 	earned := time.Duration(b.read/minRate) * time.Second
-	_ = b.conn.SetReadDeadline(b.began.Add(b.patience + min(now.Sub(b.began), earned))) // a writer of a test has none
+	// It fails only for the recorders of tests, which have no deadlines.
+	_ = b.conn.SetReadDeadline(b.began.Add(b.patience + min(now.Sub(b.began), earned)))
 	b.extended = now
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// serveTest serves h with the limits of every listener, at other patiences: for what bodies bring, and for
-// what is taken of answers.
+// serveTest serves h with the limits of every listener, but with a patience of its own for
+// request bodies and for responses.
 func serveTest(t *testing.T, h http.Handler, bodies, answers time.Duration) net.Addr {
 	t.Helper()
 	l, err := listen(t.Context(), "127.0.0.1:0", "--listen")
@@ -46,8 +46,7 @@ func dial(t *testing.T, addr net.Addr) net.Conn {
 	return conn
 }
 
-// TestSlowBody shows that a body which stops on its way is given up, and that the
-// answer still arrives.
+// TestSlowBody checks that reading a stalled body fails and the response still arrives.
 func TestSlowBody(t *testing.T) {
 	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, err := io.ReadAll(r.Body); err != nil {
@@ -82,11 +81,11 @@ func TestSlowReader(t *testing.T) {
 	select {
 	case <-done:
 	case <-time.After(time.Minute):
-		t.Error("the handler still waits for a reader that takes nothing")
+		t.Error("the handler still waits for a client that receives nothing")
 	}
 }
 
-// TestWholeFile shows that sending in chunks sends everything.
+// TestWholeFile checks that a file sent in chunks arrives whole.
 func TestWholeFile(t *testing.T) {
 	want := bytes.Repeat([]byte("0123456789abcdef"), 3*writeChunk/16+1)
 	file := filepath.Join(t.TempDir(), "file")
@@ -105,7 +104,7 @@ func TestWholeFile(t *testing.T) {
 	}
 }
 
-// TestLongAnswer shows that the limit of a body does not end the answer.
+// TestLongAnswer checks that the deadline of a body does not end the response.
 func TestLongAnswer(t *testing.T) {
 	t.Parallel()
 	const enough = 2 * time.Second // for a body of four bytes
@@ -144,8 +143,8 @@ func TestBigHeader(t *testing.T) {
 	}
 }
 
-// TestUnreadBody shows that a handler which does not look at a body answers, and
-// does not wait for one that is only promised.
+// TestUnreadBody checks that a handler that does not read the body responds without waiting
+// for one that is only announced.
 func TestUnreadBody(t *testing.T) {
 	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no", http.StatusUnauthorized)
@@ -162,8 +161,8 @@ func TestUnreadBody(t *testing.T) {
 	}
 }
 
-// TestWriteRenewed shows that a write has its time whatever deadline was set before it,
-// as those do who take a connection over or give one back.
+// TestWriteRenewed checks that a write has all its time, whatever deadline was set before, as
+// happens when a connection is hijacked.
 func TestWriteRenewed(t *testing.T) {
 	l, err := listen(t.Context(), "127.0.0.1:0", "--listen")
 	if err != nil {
@@ -176,23 +175,25 @@ func TestWriteRenewed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	long := time.Now().Add(-time.Hour)
+
+	past := time.Now().Add(-time.Hour)
 	for _, tt := range []struct {
 		name string
 		set  func(time.Time) error
 	}{{"SetDeadline", conn.SetDeadline}, {"SetWriteDeadline", conn.SetWriteDeadline}} {
-		for range 2 { // the second finds the deadline that the first has set
+		for range 2 { // the second write finds the deadline of the first
 			if _, err := io.WriteString(conn, "x"); err != nil {
 				t.Errorf("before %s: %v", tt.name, err)
 			}
 		}
-		if err := tt.set(long); err != nil {
+		if err := tt.set(past); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.WriteString(conn, "x"); err != nil {
 			t.Errorf("after %s: %v", tt.name, err)
 		}
 	}
+
 	got := make([]byte, 6)
 	if _, err := io.ReadFull(client, got); err != nil {
 		t.Error(err)

@@ -14,9 +14,9 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// A mailbox shows the mails that are kept instead of sent. There are links in them that
-// work: so it is for this machine alone, under a name that is this machine's, by which
-// no page of elsewhere gets to it (DNS rebinding).
+// A mailbox shows the mails that are kept instead of sent. Their links work, so only this
+// machine may see them, and only under a local host name: otherwise a foreign page could read
+// them by DNS rebinding.
 type mailbox struct {
 	box *mail.Box
 	log *slog.Logger
@@ -35,7 +35,7 @@ func (m mailbox) Handler() http.Handler {
 	return mux
 }
 
-// local lets requests of this machine through.
+// local passes only requests from this machine to h.
 func (m mailbox) local(h web.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !web.IsLocal(r) {
@@ -81,8 +81,8 @@ func (m mailbox) show(w http.ResponseWriter, r *http.Request) error {
 	return templates.Write(w, page, templates.Options{Frames: []string{"'self'"}, View: viewOf(r)})
 }
 
-// html serves GET /dev/mail/{key}/html: the mail itself, in a frame of the page before,
-// where it runs nothing, fetches nothing and leads nowhere.
+// html serves GET /dev/mail/{key}/html: the mail itself, for a frame in the page of show. It
+// runs no scripts, fetches nothing and its links lead nowhere.
 func (m mailbox) html(w http.ResponseWriter, r *http.Request) error {
 	found, err := m.box.Find(r.Context(), r.PathValue("key"))
 	if err != nil {
@@ -90,12 +90,13 @@ func (m mailbox) html(w http.ResponseWriter, r *http.Request) error {
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'")
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'; "+
+		"img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'")
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Cache-Control", "no-store")
 	shown := strings.Replace(found.HTML, `"cid:logo"`,
-		`"data:image/png;base64,`+base64.StdEncoding.EncodeToString(found.Logo)+`"`, 1) // what goes along with it
-	_, _ = io.WriteString(w, shown) // the browser may have gone
+		`"data:image/png;base64,`+base64.StdEncoding.EncodeToString(found.Logo)+`"`, 1) // the attached logo
+	_, _ = io.WriteString(w, shown) // fails only if the browser has gone
 	return nil
 }

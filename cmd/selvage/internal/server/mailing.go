@@ -11,7 +11,7 @@ import (
 	letters "github.com/selvage/selvage/internal/mail"
 )
 
-// sender says in whose name mails are.
+// sender returns the sender of mails.
 func (a *App) sender() letters.Sender {
 	name, address := a.Config.Mail.From.Parts()
 	if address == "" {
@@ -25,9 +25,9 @@ func (a *App) sender() letters.Sender {
 	return letters.Sender{Address: address, Name: name, ReplyTo: replyTo}
 }
 
-// openPost makes what sends mails. log is told of those that a box keeps.
+// openPost opens the sending of mails. log receives a line for each mail kept in a box.
 func (a *App) openPost(log *slog.Logger, observe func(result string)) (err error) {
-	server, _ := letters.ParseURL(string(a.Config.Mail.URL)) // it was read before, or is the box
+	server, _ := letters.ParseURL(string(a.Config.Mail.URL)) // it was validated, or is the box
 	server.Password = string(a.Config.Mail.Password)
 	if server.Roots, err = rootsIn(string(a.Config.Mail.CA)); err != nil {
 		return err
@@ -45,7 +45,7 @@ func (a *App) openPost(log *slog.Logger, observe func(result string)) (err error
 	return nil
 }
 
-// rootsIn reads the certificates that mail.ca names; nil for none.
+// rootsIn reads the CA certificates of mail.ca; nil if file is empty.
 func rootsIn(file string) (*x509.CertPool, error) {
 	if file == "" {
 		return nil, nil
@@ -56,11 +56,11 @@ func rootsIn(file string) (*x509.CertPool, error) {
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("reading mail.ca: there is no certificate in %s, which is to be PEM", file)
+		return nil, fmt.Errorf("reading mail.ca: %s contains no certificate in PEM", file)
 	}
 	return roots, nil
 }
 
-// showsMailbox reports whether kept mails are shown: on a machine whose server nobody
-// else reaches.
+// showsMailbox reports whether /dev/mail is served: if mails are kept, and only this machine
+// can reach the server.
 func (a *App) showsMailbox() bool { return a.Config.Mail.URL.Boxed() && a.Local() }

@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// What the process may use before it is collected more often, and how much more
-// than what is in use, where that is not enough. Thousands of open sockets live
-// for long: five times their memory would be for nothing.
+// The memory limit of the process: memoryFloor, or a quarter more than what is in use. Without
+// it the heap could grow to five times the live memory (see package heap), which is a waste
+// for thousands of long-lived sockets.
 const (
 	memoryFloor = 192 << 20
 	memorySlack = 4        // a quarter
-	memoryExtra = 16 << 20 // what the runtime itself needs
+	memoryExtra = 16 << 20 // for the runtime itself
 )
 
-// boundMemory returns back what the start needed, and keeps the memory of the process near
-// what is in use, until ctx ends, unless GOMEMLIMIT bounds it.
+// boundMemory returns the memory of the start to the system. Then it keeps the limit near
+// what is in use until ctx ends, unless GOMEMLIMIT sets one.
 func boundMemory(ctx context.Context, getenv func(string) string) {
 	select {
 	case <-ctx.Done():
@@ -29,6 +29,7 @@ func boundMemory(ctx context.Context, getenv func(string) string) {
 	if getenv("GOMEMLIMIT") != "" {
 		return
 	}
+
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(memoryFloor))
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -47,8 +48,7 @@ func boundMemory(ctx context.Context, getenv func(string) string) {
 	}
 }
 
-// memoryLimit returns the limit for what is in use, in steps, so that it does not
-// change all the time.
+// memoryLimit returns the limit for the memory in use, in steps, so that it rarely changes.
 func memoryLimit(inUse uint64) uint64 {
 	const step = 8 << 20
 	limit := inUse + memoryExtra

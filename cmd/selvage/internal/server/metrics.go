@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// metrics counts what the server does.
+// metrics holds the metrics of a server.
 type metrics struct {
 	registry *prometheus.Registry
 	requests *prometheus.HistogramVec
@@ -26,7 +26,7 @@ type metrics struct {
 	webhooks *prometheus.CounterVec
 	logouts  *prometheus.CounterVec
 	mails    *prometheus.CounterVec
-	byRoute  sync.Map // requestLabels to prometheus.Observer, which saves the look-up by strings
+	byRoute  sync.Map // requestLabels to prometheus.Observer; saves looking it up by strings
 }
 
 type requestLabels struct {
@@ -39,38 +39,42 @@ func newMetrics(version string) *metrics {
 		registry: prometheus.NewRegistry(),
 		requests: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "selvage_http_request_duration_seconds",
-			Help:    "Time from the first byte of a request's header to the end of its answer.",
+			Help:    "Time from the first byte of a request header to the end of the response.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 		}, []string{"route", "status"}),
+
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "selvage_identity_events_total",
-			Help: "Logins, refused logins, authorization codes, and tokens by grant.",
+			Help: "Logins, rejected logins, authorization codes, and tokens by grant.",
 		}, []string{"event"}),
 		messages: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "selvage_relay_messages_total",
-			Help: "Requests over sockets, by method and by ok or the code of the error.",
+			Help: "Requests over sockets, by method and result: ok or the error code.",
 		}, []string{"method", "result"}),
 		webhooks: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "selvage_webhook_attempts_total",
-			Help: "Attempts to tell a webhook, by what they came to: delivered, failed, or dead where it was the last.",
+			Help: "Attempts to deliver to a webhook, by result: delivered, failed, or dead after the last attempt.",
 		}, []string{"result"}),
 		logouts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "selvage_logout_attempts_total",
-			Help: "Attempts to tell an OAuth client of a logout, by what they came to: delivered, failed, or dead where it was the last.",
+			Help: "Attempts to notify an OAuth client of a logout, by result: delivered, failed, " +
+				"or dead after the last attempt.",
 		}, []string{"result"}),
 		mails: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "selvage_mail_attempts_total",
-			Help: "Attempts to send a mail, by what they came to: sent, failed, dead where it was the last, or dropped where there was nobody to write to.",
+			Help: "Attempts to send a mail, by result: sent, failed, dead after the last attempt, " +
+				"or dropped without a recipient.",
 		}, []string{"result"}),
 	}
-	m.gauge("selvage_build_info", "Always 1; the labels say what was built.",
+
+	m.gauge("selvage_build_info", "Always 1; the labels describe the build.",
 		prometheus.Labels{"version": version, "go": runtime.Version()}, func() float64 { return 1 })
 	m.registry.MustRegister(m.requests, m.events, m.messages, m.webhooks, m.logouts, m.mails,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-// request is the web.Observer of all listeners.
+// request records a request; it is the web.Observer of all listeners.
 func (m *metrics) request(route string, status int, took time.Duration) {
 	if route == "" {
 		route = "none"
@@ -83,17 +87,17 @@ func (m *metrics) request(route string, status int, took time.Duration) {
 	o.(prometheus.Observer).Observe(took.Seconds())
 }
 
-// watch shows the state of an app, read when it is asked for.
+// watch adds the state of an app, which is read when metrics are collected.
 func (m *metrics) watch(a *App) {
 	m.registry.MustRegister(a.databases)
 	if a.failover != nil {
 		m.registry.MustRegister(redisSessions{a.redis, a.failover})
 	}
-	m.gauge("selvage_password_queue", "Passwords that wait to be hashed.", nil, func() float64 {
+	m.gauge("selvage_password_queue", "Passwords waiting to be hashed.", nil, func() float64 {
 		return float64(a.passwords.Waiting())
 	})
 	m.gauge("selvage_revocations_age_seconds",
-		"Time since revocations were read; after 5 seconds tokens are refused.", nil,
+		"Time since revocations were read; after 5 seconds, tokens are rejected.", nil,
 		func() float64 { return a.revocations.Age().Seconds() })
 	m.watchRing(a.Ring)
 	m.watchRelay(a.relay)
@@ -102,18 +106,19 @@ func (m *metrics) watch(a *App) {
 	m.watchMail(a.Post)
 }
 
-// watchRing shows how old the key ring is, and its keys.
+// watchRing adds the age of the key ring and of its keys.
 func (m *metrics) watchRing(r *keys.Ring) {
-	m.gauge("selvage_ring_age_seconds", "Time since the key ring was read; the keys of then go on.", nil,
+	m.gauge("selvage_ring_age_seconds", "Time since the key ring was read; its keys stay in use until the next read.",
+		nil,
 		func() float64 { return time.Since(r.Status().Synced).Seconds() })
 	for _, use := range keys.Uses() {
-		m.gauge("selvage_ring_key_age_seconds", "Time since the key took over that signs or seals.",
+		m.gauge("selvage_ring_key_age_seconds", "Time since the current key took over signing or encrypting.",
 			prometheus.Labels{"use": string(use)},
 			func() float64 { return time.Since(r.Status().Since[use]).Seconds() })
 	}
 }
 
-// watchRelay shows how many sockets are open.
+// watchRelay adds the number of open sockets.
 func (m *metrics) watchRelay(r *relay.Relay) {
 	if r == nil {
 		return
@@ -126,26 +131,26 @@ func (m *metrics) watchRelay(r *relay.Relay) {
 		s := r.Stats()
 		return float64(s.Sockets - s.Connected)
 	})
-	m.gauge("selvage_relay_online", "Sockets through which a subscriber is online.", nil, func() float64 {
+	m.gauge("selvage_relay_online", "Sockets that keep a subscriber online.", nil, func() float64 {
 		return float64(r.Stats().Online)
 	})
 }
 
-// watchDeliverer shows what waits to be told.
+// watchDeliverer adds the queue of a deliverer.
 func (m *metrics) watchDeliverer(name, what string, d *deliver.Deliverer) {
-	m.gauge("selvage_"+name+"_queue", what+" that wait, on all nodes, as of a minute ago at most.", nil,
+	m.gauge("selvage_"+name+"_queue", what+" waiting on all nodes, at most a minute old.", nil,
 		func() float64 { n, _ := d.Backlog(); return float64(n) })
-	m.gauge("selvage_"+name+"_queue_age_seconds", "How long the oldest of them has waited.", nil,
+	m.gauge("selvage_"+name+"_queue_age_seconds", "Time that the oldest of them has waited.", nil,
 		func() float64 { _, age := d.Backlog(); return age.Seconds() })
 }
 
-// watchMail shows what waits to be sent, and what was given up.
+// watchMail adds the queue of mails and those that were given up.
 func (m *metrics) watchMail(p *mail.Post) {
-	m.gauge("selvage_mail_queue", "Mails that wait, on all nodes, as of a quarter of a minute ago at most.",
+	m.gauge("selvage_mail_queue", "Mails waiting on all nodes, at most 15 seconds old.",
 		nil, func() float64 { return float64(p.Backlog().Waiting) })
-	m.gauge("selvage_mail_dead", "Mails that were given up, and are kept for `selvage mail retry`.", nil,
+	m.gauge("selvage_mail_dead", "Mails given up, kept for `selvage mail retry`.", nil,
 		func() float64 { return float64(p.Backlog().Dead) })
-	m.gauge("selvage_mail_queue_age_seconds", "How long the oldest mail has waited.", nil, func() float64 {
+	m.gauge("selvage_mail_queue_age_seconds", "Time that the oldest mail has waited.", nil, func() float64 {
 		oldest := p.Backlog().Oldest
 		if oldest.IsZero() {
 			return 0
@@ -154,10 +159,10 @@ func (m *metrics) watchMail(p *mail.Post) {
 	})
 }
 
-// watchCertificates shows when HTTPS ends, unless somebody renews its certificate.
+// watchCertificates adds the time when the first certificate of HTTPS expires.
 func (m *metrics) watchCertificates(c certificates) {
 	m.gauge("selvage_certificate_end_timestamp_seconds",
-		"When the first certificate of HTTPS ends, in seconds since 1970; 0 while one is missing.", nil,
+		"When the first certificate of HTTPS expires, in seconds since 1970; 0 while one is missing.", nil,
 		func() float64 {
 			if end := c.Ends(); !end.IsZero() {
 				return float64(end.Unix())
@@ -171,19 +176,19 @@ func (m *metrics) gauge(name, help string, labels prometheus.Labels, read func()
 		prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, read))
 }
 
-// event counts what the identity provider does.
+// event counts an event of the identity provider.
 func (m *metrics) event(name string) { m.events.WithLabelValues(name).Inc() }
 
-// webhook counts what is told to webhooks.
+// webhook counts an attempt to deliver to a webhook.
 func (m *metrics) webhook(result string) { m.webhooks.WithLabelValues(result).Inc() }
 
-// logout counts what clients are told of logouts.
+// logout counts an attempt to notify a client of a logout.
 func (m *metrics) logout(result string) { m.logouts.WithLabelValues(result).Inc() }
 
-// mail counts attempts to send mails.
+// mail counts an attempt to send a mail.
 func (m *metrics) mail(result string) { m.mails.WithLabelValues(result).Inc() }
 
-// message counts what the relay answers.
+// message counts a request to the relay.
 func (m *metrics) message(method, result string) {
 	m.messages.WithLabelValues(method, result).Inc()
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/selvage/selvage/internal/blob"
 )
 
-// accelPrefix is the location of nginx where the configuration names none.
+// accelPrefix is the default location of nginx.
 const accelPrefix = "/selvage-media/"
 
-// offload returns the header by which the server in front sends a file of the media
-// directory, or nil where it is sent from here.
+// offload returns a function for the header that makes the proxy in front send a file of the
+// media directory, or nil if this server sends it.
 func offload(c config.Config) (func(key string) (header, value string), error) {
 	prefix := c.Recordings.OffloadPrefix
 	switch c.Recordings.Offload {

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// An ops is what operators and their machines ask, on a listener of its own.
+// An ops serves health and metrics to operators and monitoring, on a listener of its own.
 type ops struct {
 	config   config.Config
 	metrics  *metrics
@@ -39,9 +39,9 @@ func (o ops) Handler() http.Handler {
 	return o.byAddress(mux)
 }
 
-// byAddress refuses names to browsers, and on loopback to everyone: a page in an
-// operator's browser could have a name of its own lead here (DNS rebinding), and
-// then read what is answered.
+// byAddress rejects requests from browsers for host names, and on loopback all requests for
+// host names. Otherwise a page in an operator's browser could point its own name here and
+// read the responses (DNS rebinding).
 func (o ops) byAddress(next http.Handler) http.Handler {
 	local := o.config.ListenOps.Loopback()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +50,7 @@ func (o ops) byAddress(next http.Handler) http.Handler {
 			host = r.Host
 		}
 		if host != "localhost" && net.ParseIP(strings.Trim(host, "[]")) == nil && (local || isBrowser(r)) {
-			http.Error(w, "ask for this by address", http.StatusMisdirectedRequest)
+			http.Error(w, "use the IP address as the host name", http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -67,20 +67,20 @@ func isBrowser(r *http.Request) bool {
 	return strings.HasPrefix(r.UserAgent(), "Mozilla/")
 }
 
-// healthy serves GET /healthz: the process runs, whatever it depends on.
+// healthy serves GET /healthz: the process runs, whether or not its dependencies do.
 func (o ops) healthy(w http.ResponseWriter, _ *http.Request) {
 	_ = web.JSON(w, http.StatusOK, map[string]string{"status": "ok"}) // a map of strings always encodes
 }
 
-// A readiness is what /readyz answers.
+// A readiness is the response of /readyz.
 type readiness struct {
 	Status  string            `json:"status"`
 	Checks  map[string]string `json:"checks"`
 	Version string            `json:"version"`
 }
 
-// ready serves GET /readyz: requests may be sent here. It fails first when the
-// server is told to stop.
+// ready serves GET /readyz: whether this server can take requests. It fails as soon as the
+// server begins to stop.
 func (o ops) ready(w http.ResponseWriter, _ *http.Request) {
 	a, status := readiness{"ready", make(map[string]string), o.version}, http.StatusOK
 	for name, said := range o.needs.check() {

@@ -2,7 +2,7 @@ package server
 
 import "github.com/selvage/selvage/internal/password"
 
-// openPolicy reads which passwords may be chosen.
+// openPolicy opens the rules for new passwords.
 func (a *App) openPolicy() error {
 	c := a.Config.Password
 	a.policy = password.Policy{MinLength: int(c.MinLength), MinScore: int(c.MinScore)}

@@ -12,28 +12,27 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// How long a probe waits for answers, and how long those are given again: however
-// many probes there are, each dependency is asked once a second. What answered and
-// has not yet answered again is busy, as it is under load: it is lost only after
-// lostAfter, or every node would be taken out of use when there is most to do.
+// A probe waits answerIn for answers, which are valid for askEvery: however many probes there
+// are, each dependency is asked once a second. A dependency that answered before counts as busy
+// until lostAfter. Otherwise, load could make all nodes unready when they are needed most.
 const (
 	answerIn  = 500 * time.Millisecond
 	askEvery  = time.Second
 	lostAfter = 10 * time.Second
 )
 
-// A dependency is something that a server needs to serve.
+// A dependency is something without which a server cannot serve.
 type dependency struct {
 	name string
-	// ask returns what there is to say though it is ready, or why it is not.
+	// ask returns why the dependency is not ready. The note is shown even if it is ready.
 	ask func(ctx context.Context) (note string, err error)
 
-	asked chan answer // holds or awaits the answer of an ask that was begun; else nil
-	began time.Time   // when that was
+	asked chan answer // receives the answer of a pending ask; else nil
+	began time.Time   // when the pending ask began
 	last  answer
 }
 
-// An answer is what a dependency said.
+// An answer is the result of asking a dependency.
 type answer struct {
 	note string
 	err  error
@@ -42,24 +41,24 @@ type answer struct {
 func (a answer) String() string {
 	switch {
 	case a.err != nil:
-		return plainly(a.err)
+		return formatError(a.err)
 	case a.note != "":
 		return "ok: " + a.note
 	}
 	return "ok"
 }
 
-// dependencies tell whether requests may be sent here. They may be asked at once.
+// dependencies decide whether the server is ready. They are safe for concurrent use.
 type dependencies struct {
 	all []*dependency
-	log *slog.Logger // told when one gets lost, and found again
+	log *slog.Logger // receives a line when one becomes unready, or ready again
 
 	mu    sync.Mutex
 	asked time.Time
 }
 
-// check asks all dependencies at once, unless that was done a moment ago, and
-// gives what each said, by its name.
+// check asks all dependencies at the same time, unless it did less than askEvery ago. It
+// returns the answers by name.
 func (n *dependencies) check() (answers map[string]answer) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -85,7 +84,7 @@ func (n *dependencies) askAll() {
 	}
 }
 
-// begin asks, unless an answer is still awaited: what hangs is asked once.
+// begin asks the dependency, unless an answer is pending: one that hangs is asked only once.
 func (d *dependency) begin() {
 	if d.asked != nil {
 		return
@@ -100,25 +99,24 @@ func (d *dependency) begin() {
 	}()
 }
 
-// wait returns the answer; where it does not come in time, what is to be thought
-// meanwhile.
+// wait returns the answer, or a substitute if ctx ends first.
 func (d *dependency) wait(ctx context.Context) answer {
 	var got answer
 	select {
 	case got = <-d.asked:
 	case <-ctx.Done():
 		select {
-		case got = <-d.asked: // in time, while another was waited for
+		case got = <-d.asked: // it came while wait was called for another dependency
 		default:
-			return d.meanwhile()
+			return d.substitute()
 		}
 	}
 	d.asked = nil
 	return got
 }
 
-// meanwhile stands for an answer that has not come: the last one, for so long.
-func (d *dependency) meanwhile() answer {
+// substitute returns the answer to use while one is pending: the last one, until lostAfter.
+func (d *dependency) substitute() answer {
 	waited := time.Since(d.began)
 	switch {
 	case waited >= lostAfter:
@@ -129,7 +127,7 @@ func (d *dependency) meanwhile() answer {
 	return answer{note: "busy, no answer for " + waited.Round(100*time.Millisecond).String()}
 }
 
-// note keeps an answer, and logs one that is unlike the last.
+// note keeps an answer and logs a change.
 func (n *dependencies) note(d *dependency, a answer) {
 	switch {
 	case a.err != nil && d.last.err == nil:
@@ -140,22 +138,22 @@ func (n *dependencies) note(d *dependency, a answer) {
 	d.last = a
 }
 
-// plainly says an error in a line, without what it came from.
-func plainly(err error) string {
+// formatError formats err as one line, without the wrapping context.
+func formatError(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Sprintf("no answer in %s", lostAfter)
 	}
 	return database.Plainly(err)
 }
 
-// needs lists what this server depends on.
+// needs returns the dependencies of this server.
 func (a *App) needs() []*dependency {
 	without := func(ask func(ctx context.Context) error) func(context.Context) (string, error) {
 		return func(ctx context.Context) (string, error) { return "", ask(ctx) }
 	}
 	all := []*dependency{
 		{name: "store", ask: without(a.Store.Ping)},
-		{name: "sessions", ask: a.askSessions},
+		{name: "sessions", ask: a.checkSessions},
 		{name: "clock", ask: without(clock.Source(a.Store.Clock).InTime)},
 		{name: "keys", ask: func(context.Context) (string, error) { return a.ringNote(), nil }},
 		{name: "revocations", ask: without(func(context.Context) error { return a.revocations.Check(time.Now()) })},
@@ -167,11 +165,11 @@ func (a *App) needs() []*dependency {
 	return all
 }
 
-// ringNote says what is wrong with the key ring, which does its work all the same.
+// ringNote describes a problem with the key ring, which keeps working with its old keys.
 func (a *App) ringNote() string {
 	s := a.Ring.Status()
 	if s.Err == nil {
 		return ""
 	}
-	return fmt.Sprintf("the keys of %s ago go on: %s", time.Since(s.Synced).Round(time.Second), plainly(s.Err))
+	return fmt.Sprintf("using the keys read %s ago: %s", time.Since(s.Synced).Round(time.Second), formatError(s.Err))
 }

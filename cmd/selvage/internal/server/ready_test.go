@@ -20,7 +20,7 @@ func TestReadiness(t *testing.T) {
 	tests := []struct {
 		name        string
 		ask         func(ctx context.Context) (string, error)
-		want, later string // at once, and after lostAfter
+		want, later string // at first, and after lostAfter
 		ok, okLater bool
 	}{
 		{"good", func(context.Context) (string, error) { return "", nil }, "ok", "ok", true, true},
@@ -34,17 +34,20 @@ func TestReadiness(t *testing.T) {
 			time.Sleep(lostAfter - time.Second)
 			return "", nil
 		}, busy, "ok", true, true},
-		{"heeds", func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() }, busy,
-			lost, true, false},
+		{"stops at the deadline", func(ctx context.Context) (string, error) { <-ctx.Done(); return "", ctx.Err() },
+			busy, lost, true, false},
 		{"hangs", func(context.Context) (string, error) { time.Sleep(time.Hour); return "", nil }, busy, lost,
 			true, false},
-		{"after one that hangs", func(context.Context) (string, error) { return "", nil }, "ok", "ok", true, true},
+		{"good, after one that hangs", func(context.Context) (string, error) { return "", nil },
+			"ok", "ok", true, true},
 	}
+
 	synctest.Test(t, func(t *testing.T) {
 		r := &dependencies{log: slog.New(slog.DiscardHandler)}
 		for _, tt := range tests {
 			r.all = append(r.all, &dependency{name: tt.name, ask: tt.ask})
 		}
+
 		began := time.Now()
 		now := r.check()
 		if took := time.Since(began); took != answerIn {
@@ -52,6 +55,7 @@ func TestReadiness(t *testing.T) {
 		}
 		time.Sleep(lostAfter)
 		later := r.check()
+
 		for _, tt := range tests {
 			if a := now[tt.name]; a.String() != tt.want || (a.err == nil) != tt.ok {
 				t.Errorf("%s: check = %q, %v, want %q", tt.name, a, a.err, tt.want)
@@ -60,11 +64,11 @@ func TestReadiness(t *testing.T) {
 				t.Errorf("%s: check after %s = %q, %v, want %q", tt.name, lostAfter, a, a.err, tt.later)
 			}
 		}
-		time.Sleep(2 * time.Hour) // let what hangs end
+		time.Sleep(2 * time.Hour) // let the hanging asks end
 	})
 }
 
-// What was lost is not ready again before it has answered.
+// A dependency that was lost is ready again only after it has answered.
 func TestReadinessOfLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var takes time.Duration
@@ -78,11 +82,12 @@ func TestReadinessOfLost(t *testing.T) {
 				return "", nil
 			}},
 		}}
+
 		r.check()
 		takes = 5 * time.Second
 		time.Sleep(askEvery + 1)
 		if got := r.check(); got["it"].err != nil || got["other"].err == nil {
-			t.Errorf("while none answers, what answered is %q and what refused %q, want busy and refused",
+			t.Errorf("while neither answers, it is %q and other is %q, want busy and refused",
 				got["it"], got["other"])
 		}
 		time.Sleep(takes)
@@ -93,7 +98,7 @@ func TestReadinessOfLost(t *testing.T) {
 	})
 }
 
-// However many ask, what hangs is asked once, and what answers once a second.
+// However many probes there are, a dependency that hangs is asked once, others once a second.
 func TestReadinessOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var quick, slow atomic.Int32
@@ -105,18 +110,19 @@ func TestReadinessOfMany(t *testing.T) {
 				return "", nil
 			}},
 		}}
+
 		for range 100 {
 			r.check()
 		}
 		time.Sleep(10 * time.Second)
 		r.check()
 		if quick.Load() != 2 || slow.Load() != 1 {
-			t.Errorf("after two rounds one was asked %d times and one that hangs %d times, want 2 and 1",
+			t.Errorf("after two rounds, quick was asked %d times and slow %d times, want 2 and 1",
 				quick.Load(), slow.Load())
 		}
 		time.Sleep(time.Hour)
 		if got := r.check()["slow"]; got.err != nil {
-			t.Errorf("what hung and has come back is %q, want ok", got)
+			t.Errorf("slow is %q after it answered, want ok", got)
 		}
 		time.Sleep(time.Hour)
 	})

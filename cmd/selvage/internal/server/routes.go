@@ -28,8 +28,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// routes mounts the services that are asked for on one mux, by path: the Host
-// header picks nothing.
+// routes mounts the configured services on one mux, by path. The Host header is ignored.
 func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 	mux := http.NewServeMux()
 	mount := func(h http.Handler, paths ...string) {
@@ -37,6 +36,7 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 			mux.Handle(p, h)
 		}
 	}
+
 	mount(http.HandlerFunc(notFound), "/")
 	mount(static.Handler(), static.Prefix)
 	mount(orNotFound(soon(sdk.Handler)), sdk.Prefix)
@@ -44,6 +44,7 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 		PublicURL: a.Where.Public, AuthURL: a.Where.Auth}, Log: log, Guides: manual.Nav("")})
 	mount(orNotFound(docs.Handler()), "/docs", apidoc.Prefix)
 	mount(orNotFound(manual.Handler(log)), manual.Prefix)
+
 	if a.serves(config.IDP) {
 		api, err := oidc.New(oidc.Config{Provider: a.IDP, Sessions: a.sessions, Browsers: a.Store,
 			AuthURL: a.Where.Auth,
@@ -56,6 +57,7 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 	if a.showsMailbox() {
 		mount(orNotFound(mailbox{a.Box, log}.Handler()), "/dev/mail", "/dev/mail/")
 	}
+
 	if a.serves(config.Fabric) {
 		api := rest.New(rest.Config{Fabric: a.Fabric, Clients: a.IDP, Access: a.IDP.Tokens.Open,
 			Admit: a.admit, Log: log})
@@ -75,28 +77,31 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 		}
 		mount(orNotFound(soon(a.pages.Handler)), dashboard.Prefix, dashboard.Prefix+"/")
 	}
+
 	if a.serves(config.Recordings) {
 		offload, err := offload(a.Config)
 		if err != nil {
 			return nil, err
 		}
 		api := laml.New(laml.Config{
-			Recordings: a.Recordings, Credentials: a.caller, Miss: a.miss, PublicURL: a.Where.Public,
+			Recordings: a.Recordings, Credentials: a.recordingsCaller, Miss: a.miss, PublicURL: a.Where.Public,
 			Encoders: a.Config.Recordings.MP3Parallel, Offload: offload, Log: log,
 		})
 		mount(soon(api.Handler), "/api/laml/", "/2010-04-01/")
-		native := relayrest.New(relayrest.Config{Recordings: a.Recordings, Credentials: a.caller,
+		native := relayrest.New(relayrest.Config{Recordings: a.Recordings, Credentials: a.recordingsCaller,
 			MediaURLs: api.MediaURLs, Log: log})
 		mount(soon(native.Handler), relayrest.Prefix, relayrest.Prefix+"/")
 	}
+
 	mux.Handle("GET "+demo.Path, a.Demo.Handler(notFound))
 	mux.HandleFunc("GET /robots.txt", robots)
 	mux.HandleFunc("GET /{$}", a.front)
-	return plainPath(mux), nil
+	return trimSlash(mux), nil
 }
 
-// soon has a handler made a moment later, when a start is over. Who asks for it before waits:
-// comparing the patterns of some hundred routes takes longer than opening the keys.
+// soon returns a handler that is built shortly after the start. A request that comes earlier
+// builds it and waits. Comparing the patterns of a hundred routes takes longer than opening
+// the keys, so the start does not wait for it.
 func soon(make func() http.Handler) http.Handler {
 	var h http.Handler
 	made := sync.OnceFunc(func() { h = make() })
@@ -107,8 +112,8 @@ func soon(make func() http.Handler) http.Handler {
 	})
 }
 
-// pathsOf returns the paths of patterns, each once. A mux for each of them answers methods
-// that it does not take.
+// pathsOf returns the paths of patterns, each once. The mux mounted there answers requests
+// with other methods.
 func pathsOf(patterns []string) (all []string) {
 	for _, p := range patterns {
 		if _, path, ok := strings.Cut(p, " "); ok {
@@ -123,22 +128,22 @@ func pathsOf(patterns []string) (all []string) {
 
 func (a *App) serves(service string) bool { return a.Config.Services.Has(service) }
 
-// front serves GET /: SDKs open a socket there, people come to the door.
+// front serves GET /: a WebSocket to SDKs, the home page to browsers.
 func (a *App) front(w http.ResponseWriter, r *http.Request) {
 	if a.relay != nil && relay.Wanted(r) {
 		a.relay.ServeHTTP(w, r)
 		return
 	}
-	a.door(w, r)
+	a.home(w, r)
 }
 
-// door serves GET /: what runs here.
-func (a *App) door(w http.ResponseWriter, r *http.Request) {
+// home serves the page that links to everything served here.
+func (a *App) home(w http.ResponseWriter, r *http.Request) {
 	page := templates.Home{Version: a.version, Links: a.links()}
-	_ = templates.Write(w, page, templates.Options{View: viewOf(r)}) // it was parsed at the start
+	_ = templates.Write(w, page, templates.Options{View: viewOf(r)}) // the template was parsed at startup
 }
 
-// viewOf says how the browser of r is shown pages.
+// viewOf returns how pages look to the browser of r.
 func viewOf(r *http.Request) templates.View { return templates.View{Theme: web.Theme(r)} }
 
 // wordsOf returns the language of the browser of r.
@@ -146,15 +151,15 @@ func wordsOf(r *http.Request) *words.Words {
 	return words.Choose(web.Language(r), r.Header.Get("Accept-Language"))
 }
 
-// robots serves GET /robots.txt: nothing here is for search engines.
+// robots serves GET /robots.txt, which excludes search engines.
 func robots(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	_, _ = io.WriteString(w, "User-agent: *\nDisallow: /\n") // the client may have gone
+	_, _ = io.WriteString(w, "User-agent: *\nDisallow: /\n") // fails only if the client has gone
 }
 
-// plainPath understands paths with one slash too many, which clients make of an
-// issuer that ends in one: //.well-known/openid-configuration.
-func plainPath(next http.Handler) http.Handler {
+// trimSlash accepts paths with two leading slashes: //.well-known/openid-configuration. Clients
+// build them from an issuer that ends with a slash.
+func trimSlash(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "//.well-known/") {
 			r.URL.Path, r.URL.RawPath = r.URL.Path[1:], ""
@@ -163,13 +168,13 @@ func plainPath(next http.Handler) http.Handler {
 	})
 }
 
-// notFound answers what nobody serves: as JSON where programs ask, else as a page.
-func notFound(w http.ResponseWriter, r *http.Request) { unserved(w, r, http.StatusNotFound) }
+// notFound serves unknown paths: JSON below the APIs, else a page.
+func notFound(w http.ResponseWriter, r *http.Request) { writeUnmatched(w, r, http.StatusNotFound) }
 
-// apis are the prefixes below which programs ask.
+// apis are the prefixes of paths that programs use.
 var apis = []string{"/api/", "/2010-04-01/", "/oauth/", "/subscriber/", "/.well-known/", "/ingest/"}
 
-func unserved(w http.ResponseWriter, r *http.Request, status int) {
+func writeUnmatched(w http.ResponseWriter, r *http.Request, status int) {
 	if slices.ContainsFunc(apis, func(p string) bool { return strings.HasPrefix(r.URL.Path, p) }) {
 		_ = web.JSON(w, status, map[string]string{"error": http.StatusText(status)}) // a map of strings always encodes
 		return
@@ -181,18 +186,17 @@ func unserved(w http.ResponseWriter, r *http.Request, status int) {
 		page.Title, page.Text = v.Words.Say("not-so.title"), v.Words.Say(
 			"not-so.text", "Method", console.Printable(r.Method))
 	}
-	_ = templates.Write(w, page, templates.Options{Status: status, View: v}) // it was parsed at the start
+	_ = templates.Write(w, page, templates.Options{Status: status, View: v}) // the template was parsed at startup
 }
 
-// orNotFound answers for a mux of pages what the mux does not serve.
+// orNotFound replaces the response of a mux to requests that match none of its patterns.
 func orNotFound(mux http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mux.ServeHTTP(&unmatched{ResponseWriter: w, r: r}, r)
 	})
 }
 
-// unmatched replaces the text by which a mux says that no pattern of its
-// matches.
+// unmatched replaces the text that a mux writes if no pattern matches.
 type unmatched struct {
 	http.ResponseWriter
 	r        *http.Request
@@ -202,7 +206,7 @@ type unmatched struct {
 func (w *unmatched) WriteHeader(status int) {
 	if w.r.Pattern == "" && (status == http.StatusNotFound || status == http.StatusMethodNotAllowed) {
 		w.replaced = true
-		unserved(w.ResponseWriter, w.r, status)
+		writeUnmatched(w.ResponseWriter, w.r, status)
 		return
 	}
 	w.ResponseWriter.WriteHeader(status)
@@ -215,5 +219,5 @@ func (w *unmatched) Write(p []byte) (int, error) {
 	return w.ResponseWriter.Write(p)
 }
 
-// Unwrap lets http.ResponseController find the real writer.
+// Unwrap returns the wrapped writer, for http.ResponseController.
 func (w *unmatched) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -27,7 +27,7 @@ import (
 
 // A server is a running selvage: listeners in front of an app.
 type server struct {
-	given    Config
+	config   Config
 	app      *App
 	log      *slog.Logger
 	level    *slog.LevelVar
@@ -36,7 +36,7 @@ type server struct {
 	ports    ports
 	certs    certificates // of ports.tls
 	servers  []*http.Server
-	ops      *http.Server // the one of servers for operators, or nil
+	ops      *http.Server // one of servers, for operators; or nil
 	failed   chan error
 	signals  chan os.Signal
 }
@@ -46,31 +46,38 @@ type ports struct {
 	http, tls, ops net.Listener
 }
 
-// lookThrough is how long a start looks through an SQLite file for damage: a
-// gigabyte in the cache of the system, or what a disk reads in that time. A large one is
-// used meanwhile.
-const lookThrough = time.Second
+// damageCheckTime bounds how long a start checks an SQLite file for damage: enough for a
+// gigabyte in the cache of the system. The check of a larger file ends early.
+const damageCheckTime = time.Second
 
 // Config is what a server is started with.
 type Config struct {
 	Config         config.Config
-	Reload         func() (config.Config, error) // reads it anew
+	Reload         func() (config.Config, error) // reads the configuration again
 	Version        string                        // of the program
 	Getenv         func(string) string
-	Hashes         func() *exec.Cmd // is the process in which passwords are hashed
+	Hashes         func() *exec.Cmd // returns the command of the process that hashes passwords
 	Stdout, Stderr io.Writer
 }
 
-// Serve serves until ctx ends or the process is told to stop.
-func Serve(ctx context.Context, g Config) (err error) {
-	conf := g.Config
+// Serve serves until ctx ends or a signal stops the process. In this order, it
+//
+//   - locks the data directory and opens the listeners, so that a start which cannot serve
+//     changes nothing,
+//   - opens the backends, checks the clock and the certificates,
+//   - creates what the first start creates, and begins the background work,
+//   - accepts requests, and says so.
+func Serve(ctx context.Context, c Config) (err error) {
+	conf := c.Config
 	ctx = audit.With(ctx, &audit.Origin{Actor: audit.Actor{Kind: audit.System}})
-	s := &server{given: g, level: new(slog.LevelVar), metrics: newMetrics(g.Version), failed: make(chan error, 3)}
-	s.listenToSignals()
+	s := &server{config: c, level: new(slog.LevelVar), metrics: newMetrics(c.Version), failed: make(chan error, 3)}
+	s.notifySignals()
 	defer signal.Stop(s.signals)
+
 	s.level.Set(slog.Level(conf.Log.Level))
-	s.log = console.NewLogger(g.Stderr, conf.Log.Format, s.level)
-	slog.SetDefault(console.NewLogger(g.Stderr, conf.Log.Format, slog.LevelError)) // of libraries that take no logger
+	s.log = console.NewLogger(c.Stderr, conf.Log.Format, s.level)
+	slog.SetDefault(console.NewLogger(c.Stderr, conf.Log.Format, slog.LevelError)) // for libraries that take no logger
+
 	if err := datadir.Make(conf.Data); err != nil {
 		return err
 	}
@@ -82,21 +89,23 @@ func Serve(ctx context.Context, g Config) (err error) {
 	if s.ports, err = openPorts(ctx, conf); err != nil {
 		return err
 	}
+
 	w := config.Locate(conf, portIn(s.ports.http), portIn(s.ports.tls))
 	for _, warning := range conf.Warnings() {
 		s.log.Warn(warning, "public_url", w.Public, "auth_url", w.Auth)
 	}
 	if s.app, err = Open(ctx, conf, w, Options{
 		Log: s.log, observe: s.metrics.event, mails: s.metrics.mail,
-		Media: conf.Services.Has(config.Recordings), check: lookThrough, version: g.Version,
+		Media: conf.Services.Has(config.Recordings), check: damageCheckTime, version: c.Version,
 	}); err != nil {
 		return errors.Join(err, s.ports.close())
 	}
 	if err := clock.Source(s.app.Store.Clock).Check(ctx, s.log); err != nil {
 		return errors.Join(err, s.app.Close(), s.ports.close())
 	}
-	s.app.serveRelay(s.log, s.metrics.message)
-	s.app.serveDeliveries(s.log, s.metrics.webhook, s.metrics.logout)
+
+	s.app.buildRelay(s.log, s.metrics.message)
+	s.app.buildDeliverers(s.log, s.metrics.webhook, s.metrics.logout)
 	s.metrics.watch(s.app)
 	if s.ports.tls != nil {
 		if s.certs, err = openCertificates(conf, s.app, s.log); err != nil {
@@ -108,42 +117,54 @@ func Serve(ctx context.Context, g Config) (err error) {
 	return errors.Join(err, s.app.Close())
 }
 
-// run serves until the process is told to stop.
+// A created is what a start created for people to see; "" for nothing.
+type created struct {
+	demo  string // a text about the demo project
+	setup string // the link for the first operator
+}
+
+// create creates what the configuration and a first start call for.
+func (a *App) create(ctx context.Context) (c created, err error) {
+	if err := a.bootstrap(ctx); err != nil {
+		return c, err
+	}
+	if c.demo, err = a.Demo.FirstRun(ctx); err != nil {
+		return c, err
+	}
+	if err := a.Demo.Open(ctx); err != nil {
+		return c, err
+	}
+	c.setup, err = a.inviteOwner(ctx)
+	return c, err
+}
+
+// run serves until a signal stops the process.
 func (s *server) run(ctx context.Context) error {
 	handler, err := s.app.routes(s.log)
 	if err != nil {
 		return errors.Join(err, s.ports.close())
 	}
-	if err := s.app.bootstrap(ctx); err != nil {
-		return errors.Join(err, s.ports.close())
-	}
-	first, err := s.app.Demo.FirstRun(ctx)
+	created, err := s.app.create(ctx)
 	if err != nil {
 		return errors.Join(err, s.ports.close())
 	}
-	if err := s.app.Demo.Open(ctx); err != nil {
-		return errors.Join(err, s.ports.close())
-	}
-	setup, err := s.app.firstOperator(ctx)
-	if err != nil {
-		return errors.Join(err, s.ports.close())
-	}
-	s.app.passwords.Apart(s.given.Hashes, func(err error) {
-		s.log.Warn("passwords are hashed beside requests", "error", err)
+	s.app.passwords.Apart(s.config.Hashes, func(err error) {
+		s.log.Warn("hashing passwords in this process", "error", err)
 	})
 	defer s.app.passwords.Close()
+
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var work sync.WaitGroup
 	defer work.Wait()
 	defer stop()
 	work.Go(func() { s.app.revocations.Run(background) })
-	work.Go(func() { boundMemory(background, s.given.Getenv) })
+	work.Go(func() { boundMemory(background, s.config.Getenv) })
 	work.Go(func() { s.app.Ring.Run(background, s.log) })
-	for _, run := range s.unhurried() {
+	for _, run := range s.deferredWork() {
 		work.Go(func() {
 			select {
 			case <-background.Done():
-			case <-time.After(restAfter):
+			case <-time.After(deferWork):
 				run(background)
 			}
 		})
@@ -160,27 +181,28 @@ func (s *server) run(ctx context.Context) error {
 	if r, ok := s.certs.(runner); ok {
 		work.Go(func() { r.Run(background) })
 	}
+
 	if err := s.running().Write(s.app.Config.Data); err != nil {
 		return errors.Join(err, s.shutdown(ctx))
 	}
 	defer os.Remove(filepath.Join(s.app.Config.Data, datadir.RunFile))
-	s.greet(first, setup)
+	s.printReady(created)
 	return s.wait(ctx)
 }
 
-// restAfter is how long after its start a server begins what nobody waits for: the first
-// requests go before it.
-const restAfter = 500 * time.Millisecond
+// deferWork is how long after a start the work begins that no request waits for. The first
+// requests take precedence.
+const deferWork = 500 * time.Millisecond
 
-// unhurried is what a server does beside requests, which may begin a little later.
-func (s *server) unhurried() []func(context.Context) {
+// deferredWork returns the background work that may begin a little later.
+func (s *server) deferredWork() []func(context.Context) {
 	a := s.app
 	return []func(context.Context){
 		func(ctx context.Context) { a.sweep(ctx, s.log) },
 		a.webhooks.Run, a.logouts.Run, a.Post.Run,
 		func(ctx context.Context) {
 			a.Fabric.Presence.Watch(ctx, func(err error) {
-				s.log.Error("looking who is online no more", "error", err)
+				s.log.Error("checking for stale presence", "error", err)
 			})
 		},
 	}
@@ -199,13 +221,13 @@ func (s *server) start(h http.Handler) {
 	}
 	if s.ports.ops != nil {
 		s.ops = newServer(ops{s.app.Config, s.metrics, &dependencies{log: s.log, all: s.app.needs()},
-			&s.stopping, s.given.Version}.Handler(), s.log)
+			&s.stopping, s.config.Version}.Handler(), s.log)
 		s.servers = append(s.servers, s.ops)
 		go func() { s.failed <- s.ops.Serve(s.ports.ops) }()
 	}
 }
 
-// running says where the server is reached.
+// running returns the addresses of the server for run.json.
 func (s *server) running() datadir.Running {
 	r := datadir.Running{PID: os.Getpid(), HTTP: "http://" + s.ports.http.Addr().String(),
 		PublicURL: s.app.Where.Public, AuthURL: s.app.Where.Auth}
@@ -218,11 +240,11 @@ func (s *server) running() datadir.Running {
 	return r
 }
 
-// sweep removes what is over, at the start and every minute.
+// sweep deletes what has expired, at the start and every minute.
 func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
-	var pruned time.Time // the audit trail is until then
+	var pruned time.Time // the audit trail was pruned up to this day
 	for {
 		var err error
 		if keep := time.Duration(a.Config.Audit.Keep); keep > 0 {

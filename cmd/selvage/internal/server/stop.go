@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// errForced is how a server ends that is told to stop twice.
-var errForced = errors.New("stopped before all requests were finished, as it was told twice")
+// errForced is the error of a server that a second signal stopped.
+var errForced = errors.New("stopped by a second signal before all requests had finished")
 
-// listenToSignals makes s hear what the process is told from now on.
-func (s *server) listenToSignals() {
+// notifySignals makes s receive the signals to the process from now on.
+func (s *server) notifySignals() {
 	s.signals = make(chan os.Signal, 2)
 	signal.Notify(s.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 }
@@ -40,13 +40,13 @@ func (s *server) wait(ctx context.Context) error {
 	}
 }
 
-// stop lets requests finish, for as long as the grace period and until a second
-// signal.
+// stop lets requests finish until the grace period ends or a second signal arrives.
 func (s *server) stop() error {
 	s.stopping.Store(true) // /readyz fails first
 	s.log.Info("stopping", "grace", s.app.Config.Grace.String())
 	ctx, cancel := context.WithTimeout(context.Background(), s.app.Config.Grace)
 	defer cancel()
+
 	done := make(chan error, 1)
 	go func() { done <- s.shutdown(ctx) }()
 	for {
@@ -62,9 +62,10 @@ func (s *server) stop() error {
 	}
 }
 
-// shutdown stops the public listeners at once and waits for their requests until
-// ctx ends; those that take longer are cut off, which is no failure. Sockets are
-// told to go elsewhere, and what webhooks and clients are being told is told to its end. Health is told until the end.
+// shutdown stops the public listeners at once and waits for their requests until ctx ends.
+// Requests that take longer are cut off, which is not an error. Sockets are asked to
+// reconnect elsewhere, and deliveries that have begun are finished. The listener for health
+// stops last.
 func (s *server) shutdown(ctx context.Context) error {
 	if s.app.pages != nil {
 		s.app.pages.Shutdown()
@@ -76,7 +77,8 @@ func (s *server) shutdown(ctx context.Context) error {
 			public.Go(func() { errs[i] = s.drain(ctx, srv) })
 		}
 	}
-	if s.app.relay != nil { // net/http no longer knows of sockets
+
+	if s.app.relay != nil { // net/http does not wait for hijacked connections
 		public.Go(func() { s.app.relay.Shutdown(ctx) })
 	}
 	public.Go(func() { s.app.webhooks.Shutdown(ctx) })
@@ -89,15 +91,15 @@ func (s *server) shutdown(ctx context.Context) error {
 	return errors.Join(append(errs, s.app.settle())...)
 }
 
-// settleFor is how long a stop waits for what no request did.
-const settleFor = 5 * time.Second
+// settleTime bounds how long a stop waits for writes in the background.
+const settleTime = 5 * time.Second
 
-// settle waits for what is written beside requests: which keys and secrets were used.
+// settle waits for writes in the background, which record the use of keys and secrets.
 func (a *App) settle() error {
-	ctx, cancel := context.WithTimeout(context.Background(), settleFor)
+	ctx, cancel := context.WithTimeout(context.Background(), settleTime)
 	defer cancel()
 	if err := errors.Join(a.Fabric.APIKeys.Settle(ctx), a.IDP.Clients.Settle(ctx)); err != nil {
-		return fmt.Errorf("noting which secrets were used: %w", err)
+		return fmt.Errorf("recording the use of secrets: %w", err)
 	}
 	return nil
 }

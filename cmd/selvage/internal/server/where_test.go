@@ -7,15 +7,16 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 )
 
-// The relay is told of where something serves it: browser SDKs open it by HTTPS alone.
+// The relay is listed only if HTTPS is served: browser SDKs connect to nothing else.
 func TestRelayURL(t *testing.T) {
-	beside := func(https string) config.Config {
+	running := func(https string) config.Config {
 		dir := t.TempDir()
 		if err := (datadir.Running{PublicURL: "http://localhost:1", HTTPS: https}).Write(dir); err != nil {
 			t.Fatal(err)
 		}
 		return config.Config{Listen: "127.0.0.1:0", ListenTLS: config.Auto, Data: dir}
 	}
+
 	tests := []struct {
 		name string
 		w    config.Where
@@ -27,9 +28,10 @@ func TestRelayURL(t *testing.T) {
 			"1", "2"), "wss://puc.pbx.example:443"},
 		{"auto", config.Locate(config.Config{Listen: "127.0.0.1:0", ListenTLS: config.Auto}, "1", "2"),
 			"wss://puc.localhost:2"},
-		{"a command beside a server without", config.LocateRunning(beside("")), ""},
-		{"a command beside a server", config.LocateRunning(beside("https://127.0.0.1:3")), "wss://puc.localhost:3"},
+		{"a command, with a server without HTTPS", config.LocateRunning(running("")), ""},
+		{"a command, with a server", config.LocateRunning(running("https://127.0.0.1:3")), "wss://puc.localhost:3"},
 	}
+
 	for _, tt := range tests {
 		a := &App{Config: config.Config{Services: config.Services(config.AllServices)}, Where: tt.w}
 		got := ""
