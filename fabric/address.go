@@ -242,3 +242,10 @@ func slug(text string) string {
 // latin are the letters that are no letter of ASCII with a mark.
 var latin = map[rune]string{'æ': "ae", 'œ': "oe", 'ø': "o", 'ł': "l", 'đ': "d", 'ð': "d", 'þ': "th", 'ħ': "h",
 	'ı': "i", 'ŋ': "ng"}
+
+// recentCount tells how many of the ids are addresses of a project.
+func (as *Addresses) recentCount(ctx context.Context, projectID string, ids []string) (int, error) {
+	return as.caches.addresses.Load(projectID+strings.Join(ids, ""), func() (int, error) {
+		return as.store.CountAddresses(ctx, projectID, ids)
+	})
+}

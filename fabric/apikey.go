@@ -8,6 +8,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"regexp"
+	"sync"
 	"time"
 
 	"github.com/selvage/selvage/internal/background"
@@ -218,3 +220,83 @@ func (ks *APIKeys) findKey(ctx context.Context, hash string, now time.Time) (API
 
 // Settle waits until the uses of API keys are noted, or ctx ends.
 func (ks *APIKeys) Settle(ctx context.Context) error { return ks.uses.Wait(ctx) }
+
+// keySecret matches the secrets of API keys.
+var keySecret = regexp.MustCompile(`^PT[0-9a-f]{64}$`)
+
+// CheckSecret reports a secret that is not as those of API keys are: who brings one
+// along must have drawn it as we do.
+func CheckSecret(param, secret string) error {
+	if !keySecret.MatchString(secret) {
+		return problem.BadParam(param, "%s must be PT and 64 hexadecimal digits in small letters", param)
+	}
+	return nil
+}
+
+// Adopt makes a key with a secret that was brought along, unless a key has it.
+func (ks *APIKeys) Adopt(ctx context.Context, projectID string, in APIKeyInput, secret string) error {
+	if err := errors.Join(CheckSecret("secret", secret), ks.Check(in, true)); err != nil {
+		return err
+	}
+	if _, err := ks.store.FindAPIKeyByHash(ctx, hashKey(secret)); !errors.Is(err, problem.NotFound) {
+		return err
+	}
+	k := APIKey{ID: newID(), ProjectID: projectID, Created: ks.now(), Scopes: distinct(in.Scopes),
+		Prefix: secret[:8], Hash: hashKey(secret)}
+	if in.Name != nil {
+		k.Name = *in.Name
+	}
+	if err := ks.store.CreateAPIKey(ctx, k); err != nil {
+		return fmt.Errorf("creating API key: %w", err)
+	}
+	return nil
+}
+
+// How long and how many API keys are remembered.
+const (
+	rememberFor = time.Minute
+	rememberMax = 4096
+)
+
+// A keyCache remembers good API keys by the hash of a secret, so that a busy
+// backend costs no query. Revocations, and news of other changes, reach it as they
+// reach tokens.
+type keyCache struct {
+	mu     sync.RWMutex
+	byHash map[string]rememberedKey
+}
+
+type rememberedKey struct {
+	key  APIKey
+	read time.Time // before it was read
+}
+
+func (c *keyCache) put(hash string, k APIKey, read time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.byHash == nil || len(c.byHash) >= rememberMax {
+		c.byHash = make(map[string]rememberedKey)
+	}
+	c.byHash[hash] = rememberedKey{k, read}
+}
+
+func (c *keyCache) get(hash string, now time.Time) (rememberedKey, bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	r, ok := c.byHash[hash]
+	age := now.Sub(r.read)
+	return r, ok && age >= 0 && age < rememberFor
+}
+
+// remembered returns a key that was good lately, unless it was changed since.
+func (ks *APIKeys) remembered(hash string, now time.Time) (APIKey, bool) {
+	r, ok := ks.keys.get(hash, now)
+	if !ok {
+		return APIKey{}, false
+	}
+	err := ks.c.Revocations.Check(r.read,
+		revocation.Subject{Kind: revocation.Key, ID: r.key.ID},
+		revocation.Subject{Kind: revocation.KeyChange, ID: r.key.ID},
+		revocation.Subject{Kind: revocation.Project, ID: r.key.ProjectID})
+	return r.key, err == nil
+}

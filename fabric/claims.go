@@ -1,198 +1,107 @@
 package fabric
 
 import (
-	"encoding/binary"
 	"errors"
+	"net/url"
+	"regexp"
+	"strings"
 	"time"
 
-	"github.com/google/uuid"
+	"golang.org/x/text/language"
+
+	"github.com/selvage/selvage/internal/problem"
 )
 
-// claims is a Token as it lies in the seal: binary, each member at its place, so that
-// tokens are short and soon read.
-type claims struct{ Token }
-
-// claimsVersion comes first. What has another is not read: whoever adds a member takes
-// the next. A list that most lack comes last and is announced by a flag.
-const claimsVersion = 1
-
-// The flags.
-const (
-	flagEmbedded = 1 << iota
-	flagClaims
-)
-
-var errClaims = errors.New("reading claims: they are of another form")
-
-// texts are the members that are text, in their order.
-func (c *claims) texts() [12]*string {
-	return [...]*string{
-		&c.ID, &c.Issuer, &c.ProjectID, &c.SubscriberID, &c.ClientID, &c.SessionID, &c.GrantID,
-		&c.FamilyID, &c.KeyID, &c.IssuerID, &c.ParentID, &c.Fingerprint,
-	}
+// StandardClaims are those of OpenID Connect Core, section 5.1, that are neither of
+// the [Profile] nor of the account. Zero fields are not said.
+type StandardClaims struct {
+	MiddleName          string  `json:"middle_name,omitempty"`
+	Nickname            string  `json:"nickname,omitempty"`
+	PreferredUsername   string  `json:"preferred_username,omitempty"`
+	ProfilePage         string  `json:"profile,omitempty"` // a URL, as the next two
+	Picture             string  `json:"picture,omitempty"`
+	Website             string  `json:"website,omitempty"`
+	Gender              string  `json:"gender,omitempty"`
+	Birthdate           string  `json:"birthdate,omitempty"` // 2006-01-02, 0000-01-02 or 2006
+	Locale              string  `json:"locale,omitempty"`    // a tag of BCP 47
+	PhoneNumber         string  `json:"phone_number,omitempty"`
+	PhoneNumberVerified *bool   `json:"phone_number_verified,omitempty"`
+	Address             *Postal `json:"address,omitempty"`
 }
 
-// MarshalBinary writes the claims.
-func (c *claims) MarshalBinary() ([]byte, error) {
-	b := append(make([]byte, 0, 256), claimsVersion)
-	b = appendText(b, string(c.Kind))
-	for _, text := range c.texts() {
-		b = appendText(b, *text)
-	}
-	for _, list := range [][]string{c.Scope, c.AddressIDs} {
-		b = appendList(b, list)
-	}
-	// Microseconds, so that a revocation can tell tokens of one second apart.
-	for _, n := range []int64{c.Generation, toMicros(c.IssuedAt), toMicros(c.RootedAt), toMicros(c.ExpiresAt)} {
-		b = binary.AppendVarint(b, n)
-	}
-	var flags byte
-	if c.Embedded {
-		flags |= flagEmbedded
-	}
-	if len(c.Claims) == 0 {
-		return append(b, flags), nil
-	}
-	return appendList(append(b, flags|flagClaims), c.Claims), nil
+// A Postal is a postal address (OpenID Connect Core, section 5.1.1).
+type Postal struct {
+	Formatted     string `json:"formatted,omitempty"` // with line breaks
+	StreetAddress string `json:"street_address,omitempty"`
+	Locality      string `json:"locality,omitempty"`
+	Region        string `json:"region,omitempty"`
+	PostalCode    string `json:"postal_code,omitempty"`
+	Country       string `json:"country,omitempty"`
 }
 
-// UnmarshalBinary reads what MarshalBinary wrote.
-func (c *claims) UnmarshalBinary(b []byte) error {
-	if len(b) == 0 || b[0] != claimsVersion {
-		return errClaims
-	}
-	r := claimsReader{rest: b[1:]}
-	c.Kind = TokenKind(r.text())
-	for _, text := range c.texts() {
-		*text = r.text()
-	}
-	c.Scope, c.AddressIDs = r.list(), r.list()
-	c.Generation = r.number()
-	c.IssuedAt, c.RootedAt, c.ExpiresAt = fromMicros(r.number()), fromMicros(r.number()), fromMicros(r.number())
-	flags := r.size()
-	c.Embedded = flags&flagEmbedded != 0
-	if flags&flagClaims != 0 {
-		c.Claims = r.list()
-	}
-	r.bad = r.bad || flags >= flagClaims<<1
-	if r.bad || len(r.rest) > 0 {
-		return errClaims
-	}
-	return nil
-}
+// phoneSyntax is E.164 with the extension of RFC 3966.
+var phoneSyntax = regexp.MustCompile(`^\+[1-9][0-9]{1,14}(;ext=[0-9]{1,10})?$`)
 
-func toMicros(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
+// check reports everything that is wrong with the claims.
+func (c StandardClaims) check() error {
+	var errs []error
+	bad := func(param, what string) { errs = append(errs, problem.BadParam(param, "%s must be %s", param, what)) }
+	for _, f := range []struct{ param, said string }{
+		{"middle_name", c.MiddleName}, {"nickname", c.Nickname}, {"preferred_username", c.PreferredUsername},
+		{"gender", c.Gender},
+	} {
+		errs = append(errs, checkText(f.param, f.said), checkShown(f.param, f.said))
 	}
-	return t.UnixMicro()
-}
-
-func fromMicros(us int64) time.Time {
-	if us == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(us).UTC()
-}
-
-// A list is its length and its texts.
-func appendList(b []byte, list []string) []byte {
-	b = binary.AppendUvarint(b, uint64(len(list)))
-	for _, text := range list {
-		b = appendText(b, text)
-	}
-	return b
-}
-
-// A text is its length and one, and its bytes; a UUID is 1 and its sixteen bytes.
-func appendText(b []byte, text string) []byte {
-	if u, ok := plainUUID(text); ok {
-		return append(append(b, 1), u[:]...)
-	}
-	if text == "" {
-		return append(b, 0)
-	}
-	return append(binary.AppendUvarint(b, uint64(len(text))+1), text...)
-}
-
-// plainUUID reads a UUID that is written as we write them: with small letters.
-func plainUUID(text string) (u uuid.UUID, ok bool) {
-	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
-		return u, false
-	}
-	for i, at := range [len(u)]int{0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34} {
-		high, low := smallDigits[text[at]], smallDigits[text[at+1]]
-		if max(high, low) == noDigit {
-			return u, false
+	for _, f := range []struct{ param, said string }{{"profile", c.ProfilePage}, {"picture", c.Picture},
+		{"website", c.Website}} {
+		if !isWebPage(f.said) {
+			bad(f.param, "an address with http or https")
 		}
-		u[i] = high<<4 | low
 	}
-	return u, true
+	if !isBirthdate(c.Birthdate) {
+		bad("birthdate", "a date such as 1990-12-31, 0000-12-31 or 1990")
+	}
+	if _, err := language.Parse(c.Locale); c.Locale != "" && err != nil {
+		bad("locale", "a language tag such as en-GB")
+	}
+	if c.PhoneNumber != "" && !phoneSyntax.MatchString(c.PhoneNumber) {
+		bad("phone_number", "in the form of E.164, such as +14155550100")
+	}
+	if c.PhoneNumberVerified != nil && c.PhoneNumber == "" {
+		bad("phone_number_verified", "left out without phone_number")
+	}
+	return errors.Join(append(errs, c.Address.check())...)
 }
 
-const noDigit = 0xff
-
-// smallDigits are the values of hexadecimal digits with small letters.
-var smallDigits = func() (values [256]byte) {
-	for c := range values {
-		values[c] = noDigit
-	}
-	for value, c := range []byte("0123456789abcdef") {
-		values[c] = byte(value)
-	}
-	return values
-}()
-
-// A claimsReader reads claims from their beginning. What is cut off makes it bad.
-type claimsReader struct {
-	rest []byte
-	bad  bool
+func isWebPage(said string) bool {
+	u, err := url.Parse(said)
+	return said == "" || err == nil && len(said) <= 2000 && checkText("", said[:min(len(said), maxText)]) == nil &&
+		(u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil
 }
 
-func (r *claimsReader) take(n uint64) []byte {
-	if r.bad = r.bad || n > uint64(len(r.rest)); r.bad {
+func isBirthdate(said string) bool {
+	if len(said) == len("0000-01-02") && said[:5] == "0000-" {
+		said = "2000" + said[4:] // a leap year, so that every day is one
+	}
+	_, day := time.Parse(time.DateOnly, said)
+	_, year := time.Parse("2006", said)
+	return said == "" || day == nil || year == nil
+}
+
+func (p *Postal) check() error {
+	if p == nil {
 		return nil
 	}
-	b := r.rest[:n]
-	r.rest = r.rest[n:]
-	return b
-}
-
-func (r *claimsReader) size() uint64 {
-	n, used := binary.Uvarint(r.rest)
-	r.bad = r.bad || used <= 0
-	r.take(uint64(max(used, 0)))
-	return n
-}
-
-func (r *claimsReader) number() int64 {
-	n, used := binary.Varint(r.rest)
-	r.bad = r.bad || used <= 0
-	r.take(uint64(max(used, 0)))
-	return n
-}
-
-func (r *claimsReader) text() string {
-	switch n := r.size(); n {
-	case 0:
-		return ""
-	case 1:
-		u, err := uuid.FromBytes(r.take(16))
-		r.bad = r.bad || err != nil
-		return u.String()
-	default:
-		return string(r.take(n - 1))
+	var errs []error
+	for _, f := range []struct{ param, said string }{
+		{"address.formatted", p.Formatted}, {"address.street_address", p.StreetAddress},
+		{"address.locality", p.Locality},
+		{"address.region", p.Region}, {"address.postal_code", p.PostalCode}, {"address.country", p.Country},
+	} {
+		errs = append(errs, checkText(f.param, lineBreaks.Replace(f.said)))
 	}
+	return errors.Join(errs...)
 }
 
-// list reads texts; nil where there are none. A text takes a byte at least.
-func (r *claimsReader) list() (all []string) {
-	n := r.size()
-	if r.bad = r.bad || n > uint64(len(r.rest)); r.bad {
-		return nil
-	}
-	for range n {
-		all = append(all, r.text())
-	}
-	return all
-}
+// lineBreaks are allowed in addresses (OpenID Connect Core, section 5.1.1).
+var lineBreaks = strings.NewReplacer("\r\n", " ", "\n", " ")

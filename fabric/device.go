@@ -117,3 +117,17 @@ func (ds *Devices) Delete(ctx context.Context, sat Token, id string) error {
 	}
 	return ds.store.DeleteDevice(ctx, sat.SubscriberID, id)
 }
+
+// List returns a page of a subscriber's devices.
+func (ds *Devices) List(ctx context.Context, projectID, id string, q page.Query) (page.Page[Device], error) {
+	return listOf(ctx, ds.subscribers, projectID, id, q, ds.store.ListDevices)
+}
+
+// DeleteOf forgets a device of a subscriber of a project.
+func (ds *Devices) DeleteOf(ctx context.Context, projectID, subscriberID, id string) error {
+	s, err := ds.subscribers.Find(ctx, projectID, subscriberID)
+	if err != nil {
+		return err
+	}
+	return ds.Delete(ctx, Token{SubscriberID: s.ID}, id)
+}

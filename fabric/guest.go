@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -115,5 +116,31 @@ func (ts *Tokens) IssueInvite(ctx context.Context, sat Token, in InviteInput) (s
 	}
 	t := Issuer{ProjectID: sat.ProjectID, SAT: &sat}.token(Invite)
 	t.FamilyID, t.AddressIDs, t.IssuedAt, t.ExpiresAt = sat.FamilyID, []string{a.ID}, ts.now(), ts.expiry(in.ExpiresAt)
+	return ts.Seal(t)
+}
+
+// IssueEmbed returns a guest token to the address of an embed key.
+func (ts *Tokens) IssueEmbed(ctx context.Context, secret string) (string, error) {
+	if strings.TrimSpace(secret) == "" {
+		return "", problem.Missing("token")
+	}
+	began := ts.now()
+	k, err := ts.embedKeys.Find(ctx, secret)
+	if err != nil {
+		return "", err
+	}
+	n, err := ts.addresses.recentCount(ctx, k.ProjectID, []string{k.AddressID})
+	if err != nil {
+		return "", err
+	}
+	t := Issuer{ProjectID: k.ProjectID, KeyID: k.ID}.token(Guest)
+	t.FamilyID, t.AddressIDs, t.IssuedAt, t.ExpiresAt = newID(), []string{k.AddressID}, began, began.Add(embedLifetime)
+	t.Embedded = true
+	if n == 0 || !k.Revoked.IsZero() || ts.Check(ctx, t) != nil {
+		return "", problem.New(problem.Forbidden, "forbidden", "the embed key is unknown or was revoked")
+	}
+	if err := ts.embedKeys.count(ctx, "embed-token", k.ID, ts.c.EmbedLimits.Tokens); err != nil {
+		return "", err
+	}
 	return ts.Seal(t)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 )
@@ -118,4 +119,36 @@ func (ts *Tokens) checkHolder(ctx context.Context, t Token) error {
 		return badRefresh("token_invalid", "belongs to no active subscriber")
 	}
 	return nil
+}
+
+// A Family is a refresh token that was used, with all that came from it. One that
+// never was is known to nobody but its holder: issuing tokens writes nothing.
+type Family struct {
+	ID        string
+	ClientID  string    // the OAuth client or application; "" for none
+	Created   time.Time // when its first token was made; zero if that is not known any more
+	Used      time.Time // when it was refreshed last
+	Refreshes int64
+	Expires   time.Time // when the last of its tokens has expired
+	Revoked   bool
+}
+
+// ListFamilies returns a page of the refresh tokens of a subscriber that were
+// used, newest first.
+func (ts *Tokens) ListFamilies(ctx context.Context, projectID, id string, q page.Query) (page.Page[Family], error) {
+	return listOf(ctx, ts.subscribers, projectID, id, q, ts.store.ListFamilies)
+}
+
+// RevokeFamily ends a refresh token of a subscriber that was used, and all that came
+// from it.
+func (ts *Tokens) RevokeFamily(ctx context.Context, projectID, subscriberID, id string) error {
+	subscriberID, ok := canonical(subscriberID)
+	id, ok2 := canonical(id)
+	if !ok || !ok2 {
+		return problem.NoSuch("token")
+	}
+	if err := ts.store.RevokeFamily(ctx, projectID, subscriberID, gone(revocation.Family, id, ts.now())); err != nil {
+		return err
+	}
+	return ts.c.Revocations.Sync(ctx)
 }

@@ -2,6 +2,7 @@ package fabric
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -240,4 +241,23 @@ func (ts *Tokens) Revoke(ctx context.Context, t Token) error {
 		kind, id = revocation.Family, t.FamilyID
 	}
 	return ts.c.Revocations.Revoke(ctx, gone(kind, id, ts.now()))
+}
+
+// RevokeRaw ends a token of the project that somebody presents: a refresh token
+// with all that came from it, an embed key with all that it gave, any other alone.
+func (ts *Tokens) RevokeRaw(ctx context.Context, projectID, raw string) error {
+	if raw == "" {
+		return problem.Missing("token")
+	}
+	if k, err := ts.embedKeys.Find(ctx, raw); err == nil && k.ProjectID == projectID {
+		return ts.embedKeys.Revoke(ctx, k)
+	} else if err != nil && !errors.Is(err, problem.Forbidden) {
+		return err
+	}
+	t, ok := ts.Inspect(raw, SAT, Guest, Invite, Refresh)
+	if !ok || t.ProjectID != projectID || t.Issuer != ts.c.Issuer {
+		return &problem.Error{Kind: problem.Invalid, Code: "token_invalid", Param: "token",
+			Message: "token is none of the project's"}
+	}
+	return ts.Revoke(ctx, t)
 }

@@ -6,12 +6,14 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
+	"github.com/selvage/selvage/internal/session"
 )
 
 // EmbedKeys manages the keys that pages embed to get guest tokens.
@@ -111,28 +113,39 @@ func (es *EmbedKeys) Revoke(ctx context.Context, k EmbedKey) error {
 	return es.c.Revocations.Sync(ctx)
 }
 
-// IssueEmbed returns a guest token to the address of an embed key.
-func (ts *Tokens) IssueEmbed(ctx context.Context, secret string) (string, error) {
-	if strings.TrimSpace(secret) == "" {
-		return "", problem.Missing("token")
+// EmbedLimits bound what whoever reads an embed key in a page may take by it, at all
+// nodes together. 0 is no limit.
+type EmbedLimits struct {
+	Tokens  int // guest tokens, a minute and key
+	Sockets int // sockets opened with them, a minute and key
+}
+
+// embedWindow is how long is counted together.
+const embedWindow = time.Minute
+
+// AdmitSocket counts a socket that is opened with a token: problem.RateLimited where
+// the token came from an embed key and too many were opened by that.
+func (es *EmbedKeys) AdmitSocket(ctx context.Context, t Token) error {
+	if !t.Embedded {
+		return nil
 	}
-	began := ts.now()
-	k, err := ts.embedKeys.Find(ctx, secret)
-	if err != nil {
-		return "", err
+	return es.count(ctx, "embed-socket", t.KeyID, es.c.EmbedLimits.Sockets)
+}
+
+// count counts a use of a key, up to a limit. While the session store cannot count,
+// nobody is refused: a limit is no reason to be away.
+func (es *EmbedKeys) count(ctx context.Context, kind, keyID string, limit int) error {
+	if limit <= 0 || es.c.Sessions == nil {
+		return nil
 	}
-	n, err := ts.addresses.recentCount(ctx, k.ProjectID, []string{k.AddressID})
-	if err != nil {
-		return "", err
+	now := es.now()
+	window := now.Truncate(embedWindow)
+	key := session.Key{Kind: kind, ID: keyID + ":" + strconv.FormatInt(window.Unix(), 10)}
+	if n, err := es.c.Sessions.Incr(ctx, key, 2*embedWindow); err != nil || n <= int64(limit) {
+		return nil
 	}
-	t := Issuer{ProjectID: k.ProjectID, KeyID: k.ID}.token(Guest)
-	t.FamilyID, t.AddressIDs, t.IssuedAt, t.ExpiresAt = newID(), []string{k.AddressID}, began, began.Add(embedLifetime)
-	t.Embedded = true
-	if n == 0 || !k.Revoked.IsZero() || ts.Check(ctx, t) != nil {
-		return "", problem.New(problem.Forbidden, "forbidden", "the embed key is unknown or was revoked")
+	return &problem.Error{
+		Kind: problem.RateLimited, Code: "rate_limit_exceeded", Message: "the embed key is used too often",
+		RetryAfter: window.Add(embedWindow).Sub(now),
 	}
-	if err := ts.embedKeys.count(ctx, "embed-token", k.ID, ts.c.EmbedLimits.Tokens); err != nil {
-		return "", err
-	}
-	return ts.Seal(t)
 }

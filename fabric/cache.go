@@ -2,7 +2,6 @@ package fabric
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/selvage/selvage/internal/cache"
@@ -58,26 +57,5 @@ func (ss *Subscribers) reachable(ctx context.Context, projectID, id string) (rea
 	return ss.caches.subscribers.Load(projectID+id, func() (s reachable, err error) {
 		s.Subscriber, s.addresses, err = ss.store.SubscriberWithAddresses(ctx, projectID, id)
 		return s, err
-	})
-}
-
-// recentReference returns the subscriber of a reference.
-func (ss *Subscribers) recentReference(ctx context.Context, projectID, reference string) (Subscriber, error) {
-	return ss.caches.references.Load(projectID+reference, func() (Subscriber, error) {
-		return ss.findByReference(ctx, projectID, reference)
-	})
-}
-
-// recentCount tells how many of the ids are addresses of a project.
-func (as *Addresses) recentCount(ctx context.Context, projectID string, ids []string) (int, error) {
-	return as.caches.addresses.Load(projectID+strings.Join(ids, ""), func() (int, error) {
-		return as.store.CountAddresses(ctx, projectID, ids)
-	})
-}
-
-// recent returns an OAuth client of a project.
-func (as *applications) recent(ctx context.Context, projectID, id string) (Application, error) {
-	return as.caches.applications.Load(projectID+id, func() (Application, error) {
-		return as.store.FindApplication(ctx, projectID, id)
 	})
 }

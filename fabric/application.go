@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -57,10 +56,17 @@ func (ss *Subscribers) Info(ctx context.Context, sat Token) (Info, error) {
 	return info, err
 }
 
-// later returns the later of two times.
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
+func (as *applications) find(ctx context.Context, projectID, id string) (Application, error) {
+	id, ok := canonical(id)
+	if !ok {
+		return Application{}, problem.NoSuch("client")
 	}
-	return b
+	return as.store.FindApplication(ctx, projectID, id)
+}
+
+// recent returns an OAuth client of a project.
+func (as *applications) recent(ctx context.Context, projectID, id string) (Application, error) {
+	return as.caches.applications.Load(projectID+id, func() (Application, error) {
+		return as.store.FindApplication(ctx, projectID, id)
+	})
 }

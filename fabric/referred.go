@@ -1,0 +1,62 @@
+package fabric
+
+import (
+	"context"
+	"errors"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// findOrCreate returns the subscriber of a reference: by its reference, else by
+// that e-mail, else a new one. Of parallel calls the store lets one create.
+func (ss *Subscribers) findOrCreate(ctx context.Context, projectID string, in SubscriberTokenInput) (Subscriber, error) {
+	s, err := ss.recentReference(ctx, projectID, in.Reference)
+	if err == nil && (in.Password != "" || in.Profile.differs(s)) { // it is changed as it is now
+		s, err = ss.findByReference(ctx, projectID, in.Reference)
+	}
+	if errors.Is(err, problem.NotFound) {
+		if s, err = ss.createByReference(ctx, projectID, in); !errors.Is(err, problem.Conflict) {
+			return s, err
+		}
+		s, err = ss.findByReference(ctx, projectID, in.Reference)
+	}
+	if err != nil || s.Disabled {
+		return s, err
+	}
+	return ss.update(ctx, s, SubscriberInput{Password: &in.Password, Profile: in.Profile})
+}
+
+// FindReferred returns the subscriber for whom a token would be made by a reference, which may be
+// an e-mail. Where it is problem.NotFound, such a token makes one.
+func (ss *Subscribers) FindReferred(ctx context.Context, projectID, reference string) (Subscriber, error) {
+	return ss.findByReference(ctx, projectID, reference)
+}
+
+func (ss *Subscribers) findByReference(ctx context.Context, projectID, reference string) (Subscriber, error) {
+	s, err := ss.store.FindSubscriberByReference(ctx, projectID, reference)
+	if errors.Is(err, problem.NotFound) {
+		if email := NormalizeEmail(reference); isEmail(email) {
+			return ss.store.FindSubscriberByEmail(ctx, projectID, email)
+		}
+	}
+	return s, err
+}
+
+func (ss *Subscribers) createByReference(ctx context.Context, projectID string, in SubscriberTokenInput) (Subscriber, error) {
+	s, err := ss.newSubscriber(ctx, projectID, SubscriberInput{Password: &in.Password, Profile: in.Profile})
+	if err != nil {
+		return Subscriber{}, err
+	}
+	s.Reference = in.Reference
+	if email := NormalizeEmail(in.Reference); isEmail(email) {
+		s.Email = email
+	}
+	return s, ss.insert(ctx, s, nil)
+}
+
+// recentReference returns the subscriber of a reference.
+func (ss *Subscribers) recentReference(ctx context.Context, projectID, reference string) (Subscriber, error) {
+	return ss.caches.references.Load(projectID+reference, func() (Subscriber, error) {
+		return ss.findByReference(ctx, projectID, reference)
+	})
+}

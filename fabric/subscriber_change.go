@@ -1,0 +1,133 @@
+package fabric
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/mail"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+// A SubscriberChange is what a [Store] writes; nil fields stay.
+type SubscriberChange struct {
+	Email        *string
+	Verified     *bool
+	Claims       *StandardClaims
+	PasswordHash *string
+	Disabled     *bool
+	Proof        *Proof
+	Letters      []mail.Letter // to send, and queued along with the change
+	Profile
+}
+
+// Update changes the fields that are said. A new password and
+// disabling end the subscriber's logins and tokens.
+func (ss *Subscribers) Update(ctx context.Context, projectID, id string, in SubscriberInput) (Subscriber, error) {
+	s, err := ss.Find(ctx, projectID, id)
+	if err != nil {
+		return Subscriber{}, err
+	}
+	if err := in.Check(false); err != nil {
+		return Subscriber{}, err
+	}
+	return ss.update(ctx, s, in)
+}
+
+// update changes a subscriber by an input that was checked. Where nothing
+// differs it writes nothing.
+func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberInput) (Subscriber, error) {
+	hash, err := ss.newHash(ctx, s, in.Password)
+	if err != nil {
+		return Subscriber{}, err
+	}
+	c := SubscriberChange{Email: in.Email, PasswordHash: hash, Disabled: in.Disabled, Verified: in.Verified,
+		Claims: in.Claims, Proof: in.Proof, Profile: in.Profile}
+	if in.Email != nil {
+		email := NormalizeEmail(*in.Email)
+		c.Email = &email
+	}
+	if in.Disabled != nil && !*in.Disabled && !s.Disabled {
+		c.Disabled = nil // it is enabled: that is no change, and undoes nobody's who disables it meanwhile
+	}
+	if !c.differs(s) {
+		return s, nil
+	}
+	entered, err := ss.canEnter(ctx, s, c)
+	if err != nil {
+		return Subscriber{}, err
+	}
+	now := ss.now()
+	c.Letters = c.notices(s, now, entered, audit.From(ctx))
+	end := c.ends(s, now, entered)
+	defer ss.caches.forget()
+	if s, err = ss.store.UpdateSubscriber(ctx, s.ProjectID, s.ID, c, now, end); err != nil || end == nil {
+		return s, err
+	}
+	return s, ss.c.Revocations.Sync(ctx)
+}
+
+// differs reports whether the change has anything that s has not.
+func (c SubscriberChange) differs(s Subscriber) bool {
+	return c.Proof != nil || c.PasswordHash != nil || c.Email != nil && *c.Email != s.Email ||
+		c.Disabled != nil && *c.Disabled != s.Disabled || c.Verified != nil && *c.Verified != s.Verified ||
+		c.Claims != nil && !reflect.DeepEqual(*c.Claims, s.Claims) || c.Profile.differs(s)
+}
+
+// Begins reports whether the change begins a new epoch of the subscriber.
+func (c SubscriberChange) Begins() bool {
+	return c.PasswordHash != nil || c.Proof != nil && c.Proof.Ends
+}
+
+// disablingTakes is more than a commit: a token that is being issued while its
+// subscriber is disabled is dead too.
+const disablingTakes = 5 * time.Second
+
+// ends returns the revocation of what the change ends, or nil. A first password ends
+// nothing where nobody can have signed in before it.
+func (c SubscriberChange) ends(s Subscriber, now time.Time, entered bool) *revocation.Revocation {
+	var r revocation.Revocation
+	switch {
+	case c.Disabled != nil && *c.Disabled && !s.Disabled:
+		r = ended(revocation.Subscriber, s.ID, now.Add(disablingTakes))
+	case c.PasswordHash != nil && entered, c.Proof != nil && c.Proof.Ends:
+		r = ended(revocation.Subscriber, s.ID, now)
+	default:
+		return nil
+	}
+	return &r
+}
+
+// Delete deletes a subscriber with its addresses, and ends its logins
+// and tokens.
+func (ss *Subscribers) Delete(ctx context.Context, projectID, id string) error {
+	id, ok := canonical(id)
+	if !ok {
+		return problem.NoSuch("subscriber")
+	}
+	defer ss.caches.forget()
+	if err := ss.store.DeleteSubscriber(ctx, projectID, gone(revocation.Subscriber, id, ss.now())); err != nil {
+		return err
+	}
+	return ss.c.Revocations.Sync(ctx)
+}
+
+// Revoke ends all that a subscriber holds by now: its logins and grants,
+// its tokens, known or not, those of guests it has asked for, and their sockets. It
+// may get new ones at once.
+func (ss *Subscribers) Revoke(ctx context.Context, projectID, id string) error {
+	s, err := ss.Find(ctx, projectID, id)
+	if err != nil {
+		return err
+	}
+	now := ss.now()
+	end := ended(revocation.Subscriber, s.ID, now)
+	defer ss.caches.forget() // tokens are made after the row's last change
+	if _, err := ss.store.UpdateSubscriber(ctx, s.ProjectID, s.ID, SubscriberChange{}, now, &end); err != nil {
+		return fmt.Errorf("revoking subscriber: %w", err)
+	}
+	return ss.c.Revocations.Sync(ctx)
+}
