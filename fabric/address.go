@@ -61,14 +61,14 @@ type Address struct {
 	Context     string
 	Name        string // unique in its project and context, see [slug]
 	DisplayName string
-	Channels    []string // what can be had there: audio, messaging, video
+	Channels    []string // audio, messaging, video
 	Created     time.Time
 }
 
-// Path returns the address as it is dialled.
+// Path returns the address as it is dialed.
 func (a Address) Path() string { return "/" + a.Context + "/" + a.Name }
 
-// An AddressFilter says which addresses to list; empty fields ask nothing.
+// An AddressFilter selects the addresses to list. Empty fields select all.
 type AddressFilter struct {
 	Type        string
 	Name        string
@@ -91,9 +91,12 @@ func (f AddressFilter) Check() error {
 	return errors.Join(errs...)
 }
 
-// List returns a page of what a token may reach: a SAT all addresses of
-// its project but those of disabled subscribers, a guest or invite token its own.
-func (as *Addresses) List(ctx context.Context, t Token, filter AddressFilter, q page.Query) (page.Page[Address], error) {
+// List returns a page of the addresses that a token may reach. A SAT reaches all
+// addresses of its project except those of disabled subscribers; a guest or invite token
+// reaches its own.
+func (as *Addresses) List(
+	ctx context.Context, t Token, filter AddressFilter, q page.Query,
+) (page.Page[Address], error) {
 	if err := filter.Check(); err != nil {
 		return page.Page[Address]{}, err
 	}
@@ -123,7 +126,9 @@ func (as *Addresses) FindAt(ctx context.Context, projectID, path string) (Addres
 }
 
 // ListAddresses returns a page of a subscriber's addresses, for its project.
-func (ss *Subscribers) ListAddresses(ctx context.Context, projectID, id string, q page.Query) (page.Page[Address], error) {
+func (ss *Subscribers) ListAddresses(
+	ctx context.Context, projectID, id string, q page.Query,
+) (page.Page[Address], error) {
 	s, err := ss.Find(ctx, projectID, id)
 	if err != nil {
 		return page.Page[Address]{}, err
@@ -131,8 +136,8 @@ func (ss *Subscribers) ListAddresses(ctx context.Context, projectID, id string, 
 	return ss.addresses.store.ListAddresses(ctx, projectID, AddressFilter{ResourceID: s.ID}, q)
 }
 
-// SubscriberOf returns the subscriber of a project whose address is from or to,
-// written as /<context>/<name>; "" if neither is one.
+// SubscriberOf returns the id of the project's subscriber whose address is from or to,
+// written as /<context>/<name>. It returns "" if neither is a subscriber's address.
 func (as *Addresses) SubscriberOf(ctx context.Context, projectID, from, to string) (string, error) {
 	for _, path := range []string{from, to} {
 		path, _, _ = strings.Cut(path, "?")
@@ -152,10 +157,12 @@ func (as *Addresses) SubscriberOf(ctx context.Context, projectID, from, to strin
 	return "", nil
 }
 
-// Preview returns the path at which a new resource of a kind would be reached, by the members
-// that name it; "" for none. Its letters are another's where taken is true: then a random end
-// is added.
-func (as *Addresses) Preview(ctx context.Context, projectID string, k *kinds.Kind, named kinds.Values) (path string, taken bool, err error) {
+// Preview returns the path at which a new resource of a kind would be reached, given the
+// members that name it, or "" if none does. taken reports whether another address has
+// this path; a new resource then gets a random suffix.
+func (as *Addresses) Preview(
+	ctx context.Context, projectID string, k *kinds.Kind, named kinds.Values,
+) (path string, taken bool, err error) {
 	if named.Text(k.AddressName) == "" && k.DisplayName(named) == "" {
 		return "", false, nil
 	}
@@ -166,8 +173,10 @@ func (as *Addresses) Preview(ctx context.Context, projectID string, k *kinds.Kin
 	return as.preview(ctx, a)
 }
 
-// PreviewSubscriber is AddressOf for a subscriber with an e-mail.
-func (as *Addresses) PreviewSubscriber(ctx context.Context, projectID, email string) (path string, taken bool, err error) {
+// PreviewSubscriber is like Preview, for a subscriber with an e-mail.
+func (as *Addresses) PreviewSubscriber(
+	ctx context.Context, projectID, email string,
+) (path string, taken bool, err error) {
 	if CheckEmail("email", email) != nil {
 		return "", false, nil
 	}
@@ -206,7 +215,7 @@ func privateAddress(s Subscriber) Address {
 	}
 }
 
-// renamed returns the address another name, as its own is in use.
+// renamed returns the address with a random suffix, for a name that is taken.
 func (a Address) renamed() Address {
 	base, _, _ := strings.Cut(a.Name, "--")
 	name := base + "--" + strings.ToLower(rand.Text()[:6])
@@ -217,9 +226,9 @@ func (a Address) renamed() Address {
 	return a
 }
 
-// slug makes a name of an address: [a-z0-9._-], beginning and ending with a
-// letter or digit, at most 50 of them, "" if nothing is left. It has no other
-// letters, so that no two names look the same and one can be dialled anywhere.
+// slug turns text into the name of an address: at most 50 characters of [a-z0-9._-] that
+// begin and end with a letter or digit, or "" if nothing is left. Other letters are
+// excluded so that no two names look the same and every name can be dialed.
 func slug(text string) string {
 	var b strings.Builder
 	for _, r := range norm.NFKD.String(cases.Fold().String(norm.NFKC.String(text))) {
@@ -239,11 +248,11 @@ func slug(text string) string {
 	return strings.Trim(name[:min(len(name), 50)], "._-")
 }
 
-// latin are the letters that are no letter of ASCII with a mark.
+// latin spells the Latin letters that do not decompose into an ASCII letter and a mark.
 var latin = map[rune]string{'æ': "ae", 'œ': "oe", 'ø': "o", 'ł': "l", 'đ': "d", 'ð': "d", 'þ': "th", 'ħ': "h",
 	'ı': "i", 'ŋ': "ng"}
 
-// recentCount tells how many of the ids are addresses of a project.
+// recentCount returns how many of the ids are addresses of a project.
 func (as *Addresses) recentCount(ctx context.Context, projectID string, ids []string) (int, error) {
 	return as.caches.addresses.Load(projectID+strings.Join(ids, ""), func() (int, error) {
 		return as.store.CountAddresses(ctx, projectID, ids)

@@ -46,27 +46,27 @@ type APIKeyStore interface {
 	TouchAPIKey(ctx context.Context, id, hash string, at time.Time) error
 }
 
-// An APIKey lets a backend act for its project: it is the password of HTTP
-// Basic, whose name is the project's id.
+// An APIKey lets a backend act for its project. It is the password of HTTP Basic
+// authentication; the user name is the project's id.
 type APIKey struct {
 	ID        string
 	ProjectID string
 	Name      string
-	Prefix    string // its first characters, to be told apart by
-	Hash      string // SHA-256; the key itself is kept by nobody here
+	Prefix    string // its first characters, to recognize it by
+	Hash      string // SHA-256; the secret itself is not stored
 	Scopes    []Scope
 	Created   time.Time
 	Expires   time.Time // zero for never; the tokens made with it live as long as they would
-	Revoked   time.Time // zero while it is good
+	Revoked   time.Time // zero while it is valid
 	LastUsed  time.Time // to the hour; zero if it never was
 	Rotated   time.Time // when it got its present secret; zero if that is its first
 
-	OldHash  string    // of the secret before this one; "" where none is good
-	OldUntil time.Time // until when that one is good
-	OldUsed  time.Time // when that one was used last, to the hour
+	OldHash  string    // of the previous secret; "" if that is no longer valid
+	OldUntil time.Time // when the previous secret expires
+	OldUsed  time.Time // when the previous secret was last used, to the hour
 }
 
-// opens reports whether the secret of a hash opens the key at a moment.
+// opens reports whether the secret with this hash is valid for the key at a time.
 func (k APIKey) opens(hash string, now time.Time) bool {
 	switch {
 	case !k.Revoked.IsZero(), !k.Expires.IsZero() && !now.Before(k.Expires):
@@ -77,18 +77,18 @@ func (k APIKey) opens(hash string, now time.Time) bool {
 	return hash == k.OldHash && now.Before(k.OldUntil)
 }
 
-// touchEvery is how exact LastUsed is: using a key writes at most so often.
+// touchEvery is the precision of LastUsed: using a key writes it at most this often.
 const touchEvery = time.Hour
 
-// An APIKeyInput is a key to create, or what of one to change; nil fields stay as
-// they are.
+// An APIKeyInput holds the fields of a key to create or update; nil fields are left
+// unchanged.
 type APIKeyInput struct {
 	Name    *string
 	Scopes  []Scope
 	Expires *time.Time // zero for never
 }
 
-// Check reports everything that is wrong with the input of a change, or of a
+// Check returns everything that is wrong with the input of an update or, if isNew, of a
 // new key, which needs scopes.
 func (ks *APIKeys) Check(in APIKeyInput, isNew bool) error {
 	var errs []error
@@ -105,9 +105,11 @@ func (ks *APIKeys) Check(in APIKeyInput, isNew bool) error {
 	return errors.Join(errs...)
 }
 
-// Create makes a key of a project and gives its secret, this once. No key
-// gets more than who asks for it has; a nil by is the operator, who has everything.
-func (ks *APIKeys) Create(ctx context.Context, projectID string, in APIKeyInput, by *Rights) (k APIKey, secret string, err error) {
+// Create creates a key of a project and returns its secret, which cannot be read again. A
+// key gets no more rights than by has; a nil by is the operator, who has all rights.
+func (ks *APIKeys) Create(
+	ctx context.Context, projectID string, in APIKeyInput, by *Rights,
+) (k APIKey, secret string, err error) {
 	projectID, ok := canonical(projectID)
 	if !ok {
 		return APIKey{}, "", problem.NoSuch("project")
@@ -129,7 +131,7 @@ func (ks *APIKeys) Create(ctx context.Context, projectID string, in APIKeyInput,
 	return k, secret, nil
 }
 
-// renew returns the key a secret.
+// renew gives the key a new secret and returns it.
 func (k *APIKey) renew() string {
 	var random [32]byte
 	rand.Read(random[:])
@@ -143,7 +145,7 @@ func hashKey(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Find returns a key of a project, whether or not it is good.
+// Find returns a key of a project, whether or not it is still valid.
 func (ks *APIKeys) Find(ctx context.Context, projectID, id string) (APIKey, error) {
 	id, ok := canonical(id)
 	if !ok {
@@ -157,7 +159,7 @@ func (ks *APIKeys) List(ctx context.Context, projectID string, q page.Query) (pa
 	return ks.store.ListAPIKeys(ctx, projectID, q)
 }
 
-// Revoke ends a key and all tokens that were made with it.
+// Revoke revokes a key and all tokens that were made with it.
 func (ks *APIKeys) Revoke(ctx context.Context, projectID, id string) error {
 	id, ok := canonical(id)
 	if !ok {
@@ -170,8 +172,8 @@ func (ks *APIKeys) Revoke(ctx context.Context, projectID, id string) error {
 	return ks.c.Revocations.Sync(ctx)
 }
 
-// FindLeaked returns the API key of a project that has a secret, or had it before it was
-// rotated, good or not. It counts as no use of the key.
+// FindLeaked returns the API key of a project whose current or previous secret this is,
+// valid or not. It does not count as a use of the key.
 func (ks *APIKeys) FindLeaked(ctx context.Context, projectID, secret string) (APIKey, error) {
 	k, err := ks.store.FindAPIKeyByHash(ctx, hashKey(secret))
 	if err == nil && k.ProjectID != projectID {
@@ -183,9 +185,8 @@ func (ks *APIKeys) FindLeaked(ctx context.Context, projectID, secret string) (AP
 	return k, nil
 }
 
-// Authenticate returns the key that a backend presents. Whatever is wrong, the
-// answer is the same problem.Unauthenticated. What the key may be used for is
-// for the caller to ask.
+// Authenticate returns the key that a backend presents. Every fault has the same answer,
+// problem.Unauthenticated. The caller checks the key's scopes.
 func (ks *APIKeys) Authenticate(ctx context.Context, projectID, apiKey string) (APIKey, error) {
 	now, hash := ks.now(), hashKey(apiKey)
 	k, err := ks.findKey(ctx, hash, now)
@@ -199,7 +200,7 @@ func (ks *APIKeys) Authenticate(ctx context.Context, projectID, apiKey string) (
 	return k, nil
 }
 
-// findKey finds the key of a secret, and notes that a good one was used.
+// findKey finds the key of a secret and records that a valid one was used.
 func (ks *APIKeys) findKey(ctx context.Context, hash string, now time.Time) (APIKey, error) {
 	if k, ok := ks.remembered(hash, now); ok {
 		return k, nil
@@ -209,7 +210,7 @@ func (ks *APIKeys) findKey(ctx context.Context, hash string, now time.Time) (API
 		return k, err
 	}
 	if now.Sub(k.LastUsed) >= touchEvery || hash == k.OldHash && now.Sub(k.OldUsed) >= touchEvery {
-		// Beside the request: a disk that is full or busy must not hold everybody up.
+		// In the background: a full or busy disk must not delay requests.
 		id := k.ID
 		ks.uses.Do(hash, func() { _ = ks.store.TouchAPIKey(context.WithoutCancel(ctx), id, hash, now) })
 		k.LastUsed = now
@@ -218,14 +219,14 @@ func (ks *APIKeys) findKey(ctx context.Context, hash string, now time.Time) (API
 	return k, nil
 }
 
-// Settle waits until the uses of API keys are noted, or ctx ends.
+// Settle waits until the uses of API keys are recorded, or ctx ends.
 func (ks *APIKeys) Settle(ctx context.Context) error { return ks.uses.Wait(ctx) }
 
 // keySecret matches the secrets of API keys.
 var keySecret = regexp.MustCompile(`^PT[0-9a-f]{64}$`)
 
-// CheckSecret reports a secret that is not as those of API keys are: who brings one
-// along must have drawn it as we do.
+// CheckSecret returns an error if the secret does not have the form of an API key. A
+// secret brought along must be generated like ours.
 func CheckSecret(param, secret string) error {
 	if !keySecret.MatchString(secret) {
 		return problem.BadParam(param, "%s must be PT and 64 hexadecimal digits in small letters", param)
@@ -233,7 +234,8 @@ func CheckSecret(param, secret string) error {
 	return nil
 }
 
-// Adopt makes a key with a secret that was brought along, unless a key has it.
+// Adopt creates a key with a secret that was brought along, unless a key already has that
+// secret.
 func (ks *APIKeys) Adopt(ctx context.Context, projectID string, in APIKeyInput, secret string) error {
 	if err := errors.Join(CheckSecret("secret", secret), ks.Check(in, true)); err != nil {
 		return err
@@ -252,15 +254,14 @@ func (ks *APIKeys) Adopt(ctx context.Context, projectID string, in APIKeyInput, 
 	return nil
 }
 
-// How long and how many API keys are remembered.
+// rememberFor and rememberMax bound how long and how many API keys are remembered.
 const (
 	rememberFor = time.Minute
 	rememberMax = 4096
 )
 
-// A keyCache remembers good API keys by the hash of a secret, so that a busy
-// backend costs no query. Revocations, and news of other changes, reach it as they
-// reach tokens.
+// A keyCache remembers valid API keys by the hash of their secret, so that a busy backend
+// needs no query. Revocations and notices of other changes reach it as they reach tokens.
 type keyCache struct {
 	mu     sync.RWMutex
 	byHash map[string]rememberedKey
@@ -288,7 +289,7 @@ func (c *keyCache) get(hash string, now time.Time) (rememberedKey, bool) {
 	return r, ok && age >= 0 && age < rememberFor
 }
 
-// remembered returns a key that was good lately, unless it was changed since.
+// remembered returns a key that was valid recently, unless it was changed since.
 func (ks *APIKeys) remembered(hash string, now time.Time) (APIKey, bool) {
 	r, ok := ks.keys.get(hash, now)
 	if !ok {

@@ -12,17 +12,17 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// Rights are what one who keeps API keys over an API has itself, and so the most
-// that it may give to a key: its scopes, and its end. Else a key that may only keep
-// keys could make itself one for everything, and one that expires never would. A
-// nil *Rights is the operator, who has everything.
+// Rights are what a caller that manages API keys may pass on to a key at most: its own
+// scopes and its own end. Otherwise a key that may only manage keys could make itself one
+// for everything, and an expiring key one that never expires. A nil *Rights is the
+// operator, who has all rights.
 type Rights struct {
 	Scopes  []Scope
 	Expires time.Time // zero for never
 }
 
-// Rights returns what who opens the key by a secret has to give. The secret before has
-// an end of its own, beyond which it would live on in what it makes.
+// Rights returns the rights of a caller that presents this secret of the key. The
+// previous secret has an end of its own, and cannot outlive it in the keys it makes.
 func (k APIKey) Rights(secret string) *Rights {
 	r := &Rights{k.Scopes, k.Expires}
 	if hashKey(secret) == k.OldHash && isLater(r.Expires, k.OldUntil) {
@@ -31,8 +31,8 @@ func (k APIKey) Rights(secret string) *Rights {
 	return r
 }
 
-// Rights returns what the token of a service has to give. Its own end is no bound:
-// its client gets another token.
+// Rights returns the rights of a service's token. The token's own end is no bound, since
+// its client can get another token.
 func (t Token) Rights() *Rights {
 	r := &Rights{}
 	for _, name := range t.Scope {
@@ -43,7 +43,7 @@ func (t Token) Rights() *Rights {
 	return r
 }
 
-// end returns the latest end that may be given.
+// end returns the latest end that may be set.
 func (r *Rights) end() time.Time {
 	if r == nil {
 		return time.Time{}
@@ -51,14 +51,13 @@ func (r *Rights) end() time.Time {
 	return r.Expires
 }
 
-// Cover reports whether the rights have scopes, for good: what expires itself gives
-// nothing that would not.
+// Cover reports whether the rights include all scopes without an end.
 func (r *Rights) Cover(scopes []Scope) bool { return r.permit(scopes, time.Time{}) == nil }
 
 // Has reports whether the rights have a scope, whenever they end.
 func (r *Rights) Has(s Scope) bool { return r == nil || slices.Contains(r.Scopes, s) }
 
-// permit reports what of scopes and of an end goes beyond the rights.
+// permit returns an error for the scopes and the end that exceed the rights.
 func (r *Rights) permit(scopes []Scope, expires time.Time) error {
 	if r == nil {
 		return nil
@@ -82,16 +81,18 @@ func (r *Rights) permit(scopes []Scope, expires time.Time) error {
 	return errors.Join(errs...)
 }
 
-// changed is the news that what nodes remember of a key is old. It counts a little
-// longer, for nodes whose clocks are ahead; until then they ask for the row.
+// changed returns the revocation that tells nodes to read a key again. It is valid a
+// little longer for nodes whose clocks are ahead; until then they read the row.
 func changed(id string, at time.Time) revocation.Revocation {
 	return revocation.Revocation{Kind: revocation.KeyChange, ID: id, Until: at.Add(skew),
 		Expires: at.Add(2 * (skew + rememberFor))}
 }
 
-// Update changes the name, scopes and end of a key. What it gets anew must be
-// within the rights of who asks. Every node knows within a second.
-func (ks *APIKeys) Update(ctx context.Context, projectID, id string, in APIKeyInput, by *Rights) (APIKey, error) {
+// Update changes the name, scopes and end of a key. Whatever it adds must be within the
+// rights of by. Every node applies the change within a second.
+func (ks *APIKeys) Update(
+	ctx context.Context, projectID, id string, in APIKeyInput, by *Rights,
+) (APIKey, error) {
 	k, err := ks.Find(ctx, projectID, id)
 	if err != nil {
 		return APIKey{}, err
@@ -107,7 +108,7 @@ func (ks *APIKeys) Update(ctx context.Context, projectID, id string, in APIKeyIn
 	return k, ks.c.Revocations.Sync(ctx)
 }
 
-// permitChange reports what a change adds to a key that goes beyond the rights.
+// permitChange returns an error for what a change adds to a key beyond the rights.
 func (r *Rights) permitChange(k APIKey, in APIKeyInput) error {
 	added := slices.DeleteFunc(slices.Clone(in.Scopes), func(s Scope) bool { return slices.Contains(k.Scopes, s) })
 	expires := r.end()
@@ -117,22 +118,24 @@ func (r *Rights) permitChange(k APIKey, in APIKeyInput) error {
 	return r.permit(added, expires)
 }
 
-// isLater reports whether an end is after another one; zero is never.
+// isLater reports whether the end a is after b; a zero end is never.
 func isLater(a, b time.Time) bool {
 	return !b.IsZero() && (a.IsZero() || a.After(b))
 }
 
-// The overlap of two secrets, where none is said, and the longest.
+// UsualOverlap and MaxOverlap are the default and the longest overlap of two secrets.
 const (
 	UsualOverlap = 24 * time.Hour
 	MaxOverlap   = 30 * 24 * time.Hour
 )
 
-// Rotate returns a key a new secret, which is good at once, as the one before is
-// until the overlap ends; one from before that ends now. Of many who rotate a key
-// together one succeeds. Who asks is given the secret, and so must have all that the
-// key has. Tokens made with the key live on.
-func (ks *APIKeys) Rotate(ctx context.Context, projectID, id string, overlap time.Duration, by *Rights) (APIKey, string, error) {
+// Rotate gives a key a new secret, which is valid at once, and returns it. The previous
+// secret stays valid until the overlap ends; one from before that ends now. Of any number
+// of concurrent rotations of a key one succeeds. Since the caller gets the secret, by
+// must have all rights of the key. Tokens made with the key stay valid.
+func (ks *APIKeys) Rotate(
+	ctx context.Context, projectID, id string, overlap time.Duration, by *Rights,
+) (APIKey, string, error) {
 	k, err := ks.Find(ctx, projectID, id)
 	if err != nil {
 		return APIKey{}, "", err
@@ -145,7 +148,8 @@ func (ks *APIKeys) Rotate(ctx context.Context, projectID, id string, overlap tim
 			"overlap", "overlap must be from 0 to %d seconds", int(MaxOverlap.Seconds()))
 	}
 	now, old := ks.now(), k.Hash
-	k.OldHash, k.OldUntil, k.OldUsed, k.Rotated = old, now.Add(overlap), k.LastUsed, now
+	k.Rotated = now
+	k.OldHash, k.OldUntil, k.OldUsed = old, now.Add(overlap), k.LastUsed
 	if overlap == 0 {
 		k.OldHash, k.OldUntil, k.OldUsed = "", time.Time{}, time.Time{}
 	}

@@ -27,15 +27,15 @@ type Application struct {
 	Scopes []string
 }
 
-// An Info is what a subscriber may know of itself.
+// An Info is what subscribers may read about themselves.
 type Info struct {
 	Subscriber  Subscriber
 	Addresses   []Address
-	Application *Application // nil where the SAT was made for none
+	Application *Application // nil if the SAT was made for none
 }
 
-// Info returns what the subscriber of a SAT may know. Who is gone or disabled gets
-// problem.Unauthenticated.
+// Info returns what the subscriber of a SAT may read. A deleted or disabled subscriber
+// gets problem.Unauthenticated.
 func (ss *Subscribers) Info(ctx context.Context, sat Token) (Info, error) {
 	s, err := ss.reachable(ctx, sat.ProjectID, sat.SubscriberID)
 	if errors.Is(err, problem.NotFound) || err == nil && s.Disabled {

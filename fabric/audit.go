@@ -27,37 +27,41 @@ type AuditStore interface {
 	ListAudit(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error)
 }
 
-// List returns a page of the audit trail, the newest first.
-func (as *Audit) List(ctx context.Context, filter audit.Filter, q page.Query) (page.Page[audit.Event], error) {
+// List returns a page of the audit trail, newest first.
+func (as *Audit) List(
+	ctx context.Context, filter audit.Filter, q page.Query,
+) (page.Page[audit.Event], error) {
 	return as.store.ListAudit(ctx, filter, q)
 }
 
-// refusalsEvery is how often a refusal is noted of the same credentials: whoever asks again
-// and again must not fill the disk.
+// refusalsEvery is how often a refusal of the same credentials is recorded, so that
+// repeated requests do not fill the disk.
 const refusalsEvery = time.Minute
 
-// RefuseManagement notes that somebody, by credentials without the scope Management, tried
-// what needs it, unless that has just been noted of the same credentials.
+// RefuseManagement records that credentials without the scope Management were used for a
+// request that needs it, unless that was just recorded for the same credentials.
 func (as *Audit) RefuseManagement(ctx context.Context, projectID, credentials, what string) error {
 	if as.c.Sessions != nil {
 		key := session.Key{Kind: "refused-management", ID: session.Digest(projectID + " " + credentials)}
 		if err := as.c.Sessions.Add(ctx, key, nil, refusalsEvery); errors.Is(err, problem.Conflict) {
-			return nil // while nobody can count, each is noted
+			return nil // any other error: the refusal is recorded
 		}
 	}
 	e := audit.Of("management", projectID, "project", projectID).With("request", what).Refuse(
 		"the credentials lack the scope Management")
 	if err := as.store.Record(ctx, e); err != nil {
-		return fmt.Errorf("noting a refusal: %w", err)
+		return fmt.Errorf("recording a refusal: %w", err)
 	}
 	return nil
 }
 
-// NoteToken notes that somebody made a token by hand, who could have asked for it as its
-// subscriber or guest would: made by a key they are too many to note.
-func (as *Audit) NoteToken(ctx context.Context, projectID string, kind TokenKind, targetKind, targetID string) error {
+// NoteToken records that an operator made a token manually. Tokens made with a key are
+// not recorded, since there are too many.
+func (as *Audit) NoteToken(
+	ctx context.Context, projectID string, kind TokenKind, targetKind, targetID string,
+) error {
 	if err := as.store.Record(ctx, audit.Of("token.issued", projectID, targetKind, targetID).With("kind", string(kind))); err != nil {
-		return fmt.Errorf("noting a token: %w", err)
+		return fmt.Errorf("recording a token: %w", err)
 	}
 	return nil
 }

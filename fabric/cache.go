@@ -7,9 +7,9 @@ import (
 	"github.com/selvage/selvage/internal/cache"
 )
 
-// caches is what this node has read within the last 300 ms, so that making and
-// using tokens asks the store for a row a few times a second, however often it is
-// needed. What ends tokens never waits for it: that is the revocations' work.
+// caches are what this node read within the last 300 ms, so that issuing and using tokens
+// reads a row a few times a second at most. Whatever ends tokens does not wait for them:
+// revocations do that.
 type caches struct {
 	references   *cache.Cache[Subscriber]
 	subscribers  *cache.Cache[reachable]
@@ -21,10 +21,10 @@ type caches struct {
 	logos        *cache.Cache[[]byte]
 }
 
-// keptLogos bounds the pictures that are remembered: 12 KiB each at most.
+// keptLogos is how many logos are kept, of at most 12 KiB each.
 const keptLogos = 256
 
-// A reachable subscriber is one with its addresses.
+// reachable is a subscriber with its addresses.
 type reachable struct {
 	Subscriber
 	addresses []Address
@@ -39,15 +39,14 @@ func newCaches(now func() time.Time) caches {
 	}
 }
 
-// forget is called once this node has changed a subscriber.
+// forget is called after this node has changed a subscriber.
 func (l caches) forget() {
 	l.references.Clear()
 	l.subscribers.Clear()
 	l.addresses.Clear()
 }
 
-// Recent returns a subscriber of a project as it was within the last
-// 300 ms.
+// Recent returns a subscriber of a project as it was within the last 300 ms.
 func (ss *Subscribers) Recent(ctx context.Context, projectID, id string) (Subscriber, error) {
 	s, err := ss.reachable(ctx, projectID, id)
 	return s.Subscriber, err

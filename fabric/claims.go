@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// StandardClaims are those of OpenID Connect Core, section 5.1, that are neither of
-// the [Profile] nor of the account. Zero fields are not said.
+// StandardClaims are the claims of OpenID Connect Core, section 5.1, that belong neither
+// to the [Profile] nor to the account. Zero fields are not set.
 type StandardClaims struct {
 	MiddleName          string  `json:"middle_name,omitempty"`
 	Nickname            string  `json:"nickname,omitempty"`
@@ -42,7 +42,7 @@ type Postal struct {
 // phoneSyntax is E.164 with the extension of RFC 3966.
 var phoneSyntax = regexp.MustCompile(`^\+[1-9][0-9]{1,14}(;ext=[0-9]{1,10})?$`)
 
-// check reports everything that is wrong with the claims.
+// check returns everything that is wrong with the claims.
 func (c StandardClaims) check() error {
 	var errs []error
 	bad := func(param, what string) { errs = append(errs, problem.BadParam(param, "%s must be %s", param, what)) }

@@ -48,14 +48,14 @@ type DeliveryStore interface {
 	ForgetLogouts(ctx context.Context, delivered, dead time.Time) error
 }
 
-// A DeliveryState is how far a delivery has come.
+// A DeliveryState is the state of a delivery.
 type DeliveryState string
 
 // The states.
 const (
-	Pending   DeliveryState = "pending"   // it waits, or is being sent
-	Delivered DeliveryState = "delivered" // the receiver has taken it
-	Dead      DeliveryState = "dead"      // it was given up: a dead letter
+	Pending   DeliveryState = "pending"   // waiting or being sent
+	Delivered DeliveryState = "delivered" // accepted by the receiver
+	Dead      DeliveryState = "dead"      // given up: a dead letter
 )
 
 // A Delivery is an event on its way to a webhook.
@@ -69,18 +69,18 @@ type Delivery struct {
 	Progress
 }
 
-// Progress is how far it has come with telling somebody something.
+// Progress is how far a delivery or logout has come.
 type Progress struct {
 	State    DeliveryState
 	Created  time.Time // when it happened
 	Due      time.Time // of the next attempt, at the earliest; zero is at once
 	Attempts int       // since it was queued
-	Status   int       // of the last answer; 0 where there was none
-	Error    string    // why not
+	Status   int       // of the last answer; 0 if there was no answer
+	Error    string    // why the last attempt failed
 	Ended    time.Time // zero while it is pending
 }
 
-// ParseDeliveryState reads the name of a state; "" is none.
+// ParseDeliveryState parses the name of a state; "" is any.
 func ParseDeliveryState(name string) (DeliveryState, error) {
 	switch s := DeliveryState(name); s {
 	case "", Pending, Delivered, Dead:
@@ -89,9 +89,11 @@ func ParseDeliveryState(name string) (DeliveryState, error) {
 	return "", problem.BadParam("state", "state must be pending, delivered or dead")
 }
 
-// List returns a page of a webhook's deliveries in a state, "" for any:
-// the newest first.
-func (ds *Deliveries) List(ctx context.Context, projectID, webhookID string, state DeliveryState, q page.Query) (page.Page[Delivery], error) {
+// List returns a page of a webhook's deliveries in a state, newest first; "" is any
+// state.
+func (ds *Deliveries) List(
+	ctx context.Context, projectID, webhookID string, state DeliveryState, q page.Query,
+) (page.Page[Delivery], error) {
 	w, err := ds.webhooks.Find(ctx, projectID, webhookID)
 	if err != nil {
 		return page.Page[Delivery]{}, err
@@ -112,8 +114,7 @@ func (ds *Deliveries) Find(ctx context.Context, projectID, webhookID, id string)
 	return ds.store.FindDelivery(ctx, w.ID, id)
 }
 
-// Test queues an event that tells of nothing, for who wants to see whether a
-// webhook is told.
+// Test queues a test event for a webhook, to check that it is received.
 func (ws *Webhooks) Test(ctx context.Context, projectID, id string) (Delivery, error) {
 	w, err := ws.Find(ctx, projectID, id)
 	if err != nil {
@@ -131,8 +132,7 @@ func (ws *Webhooks) Test(ctx context.Context, projectID, id string) (Delivery, e
 	return ws.store.QueueDelivery(ctx, w.ID, e)
 }
 
-// Redeliver queues a delivery anew, whatever became of it: the same body, under
-// the same id.
+// Redeliver queues a delivery again, whatever its state, with the same body and id.
 func (ds *Deliveries) Redeliver(ctx context.Context, projectID, webhookID, id string) (Delivery, error) {
 	d, err := ds.Find(ctx, projectID, webhookID, id)
 	if err != nil {
@@ -141,7 +141,7 @@ func (ds *Deliveries) Redeliver(ctx context.Context, projectID, webhookID, id st
 	return ds.store.Redeliver(ctx, d.WebhookID, d.ID, ds.now())
 }
 
-// RedeliverDead queues all dead letters of a webhook anew, and gives how many.
+// RedeliverDead queues all dead letters of a webhook again and returns their number.
 func (ds *Deliveries) RedeliverDead(ctx context.Context, projectID, webhookID string) (int, error) {
 	w, err := ds.webhooks.Find(ctx, projectID, webhookID)
 	if err != nil {
@@ -157,8 +157,8 @@ const (
 	waitAtMost    = 48 * time.Hour // for a receiver that is down so often that few attempts are made
 )
 
-// Sweep returns up what has waited for too long, and forgets what is over
-// or belongs to no webhook, or client, any more.
+// Sweep turns deliveries that waited too long into dead letters. It deletes old
+// deliveries, and those whose webhook or client no longer exists.
 func (ds *Deliveries) Sweep(ctx context.Context) error {
 	now := ds.now()
 	return errors.Join(
@@ -168,18 +168,20 @@ func (ds *Deliveries) Sweep(ctx context.Context) error {
 		ds.store.ForgetLogouts(ctx, now.Add(-keepDelivered), now.Add(-keepDead)))
 }
 
-// A Logout is the end of a login on its way to an OAuth client that lives on it
+// A Logout is the end of a login on its way to an OAuth client that holds tokens of it
 // (OpenID Connect Back-Channel Logout 1.0), as its project sees it.
 type Logout struct {
 	ClientID     string
-	LoginID      string // the sid that the client knows it by
+	LoginID      string // the sid in the client's tokens
 	SubscriberID string
 	Progress
 }
 
-// ListLogouts returns a page of the logouts in a state, "" for any, that a client of
-// a project is told of: those of the newest logins first.
-func (ds *Deliveries) ListLogouts(ctx context.Context, projectID, clientID string, state DeliveryState, q page.Query) (page.Page[Logout], error) {
+// ListLogouts returns a page of the logouts in a state for a client of a project, those
+// of the newest logins first; "" is any state.
+func (ds *Deliveries) ListLogouts(
+	ctx context.Context, projectID, clientID string, state DeliveryState, q page.Query,
+) (page.Page[Logout], error) {
 	c, err := ds.applications.find(ctx, projectID, clientID)
 	if err != nil {
 		return page.Page[Logout]{}, err
@@ -187,9 +189,11 @@ func (ds *Deliveries) ListLogouts(ctx context.Context, projectID, clientID strin
 	return ds.store.ListLogouts(ctx, c.ID, state, q)
 }
 
-// RedeliverLogout queues a logout anew, whatever became of it: the client gets a
-// new token that says the same.
-func (ds *Deliveries) RedeliverLogout(ctx context.Context, projectID, clientID, loginID string) (Logout, error) {
+// RedeliverLogout queues a logout again, whatever its state. The client gets a new token
+// with the same claims.
+func (ds *Deliveries) RedeliverLogout(
+	ctx context.Context, projectID, clientID, loginID string,
+) (Logout, error) {
 	c, err := ds.applications.find(ctx, projectID, clientID)
 	if err != nil {
 		return Logout{}, err
@@ -201,8 +205,8 @@ func (ds *Deliveries) RedeliverLogout(ctx context.Context, projectID, clientID, 
 	return ds.store.RedeliverLogout(ctx, c.ID, loginID, ds.now())
 }
 
-// RedeliverDeadLogouts queues all logouts of a client anew that were given up, and
-// gives how many.
+// RedeliverDeadLogouts queues all logouts of a client again that were given up, and
+// returns their number.
 func (ds *Deliveries) RedeliverDeadLogouts(ctx context.Context, projectID, clientID string) (int, error) {
 	c, err := ds.applications.find(ctx, projectID, clientID)
 	if err != nil {

@@ -29,7 +29,8 @@ type DeviceStore interface {
 	ListDevices(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[Device], error)
 }
 
-// A Device is where a subscriber is told of a call when no app of its is open.
+// A Device is where a push service can announce a call when none of the subscriber's apps
+// is open.
 type Device struct {
 	ID           string
 	ProjectID    string
@@ -86,8 +87,8 @@ func isVisible(text string) bool {
 	return true
 }
 
-// Register registers a device of the SAT's subscriber. One that is there
-// already keeps its id and key.
+// Register registers a device of the SAT's subscriber. A device that is already
+// registered keeps its id and key.
 func (ds *Devices) Register(ctx context.Context, sat Token, in DeviceInput) (Device, error) {
 	if err := in.Check(); err != nil {
 		return Device{}, err
@@ -109,7 +110,7 @@ func (ds *Devices) Register(ctx context.Context, sat Token, in DeviceInput) (Dev
 	return d, nil
 }
 
-// Delete forgets a device of the SAT's subscriber.
+// Delete deletes a device of the SAT's subscriber.
 func (ds *Devices) Delete(ctx context.Context, sat Token, id string) error {
 	id, ok := canonical(id)
 	if !ok {
@@ -123,7 +124,7 @@ func (ds *Devices) List(ctx context.Context, projectID, id string, q page.Query)
 	return listOf(ctx, ds.subscribers, projectID, id, q, ds.store.ListDevices)
 }
 
-// DeleteOf forgets a device of a subscriber of a project.
+// DeleteOf deletes a device of a subscriber of a project.
 func (ds *Devices) DeleteOf(ctx context.Context, projectID, subscriberID, id string) error {
 	s, err := ds.subscribers.Find(ctx, projectID, subscriberID)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
-// KindOf returns the kind of a resource. One of an operator's whose file is gone is
-// of a kind that shows nothing of its own.
+// KindOf returns the kind of a resource. If the file of an operator's kind no longer
+// exists, the kind has no members of its own.
 func (rs *Resources) KindOf(r Resource) *kinds.Kind {
 	if k := rs.c.Kinds.ByType(r.Type); k != nil {
 		return k
@@ -16,8 +16,8 @@ func (rs *Resources) KindOf(r Resource) *kinds.Kind {
 	return &kinds.Kind{Title: r.Type, Meta: kinds.Meta{Type: r.Type, Key: r.Type}}
 }
 
-// Document writes a resource among those of other kinds: what all have, and the
-// members of its own under the key of its kind.
+// Document formats a resource for lists of several kinds: the common members, and its own
+// members under the key of its kind.
 func Document(k *kinds.Kind, r Resource) json.RawMessage {
 	own := []kinds.Member{text("id", r.ID)}
 	if k.Flat {
@@ -32,7 +32,7 @@ func Document(k *kinds.Kind, r Resource) json.RawMessage {
 		kinds.Member{Name: k.Key, Value: k.Document(own, r.Fields)}))
 }
 
-// FlatDocument writes a resource with the members of its own at the top.
+// FlatDocument formats a resource with its own members at the top level.
 func FlatDocument(k *kinds.Kind, r Resource) json.RawMessage {
 	return k.Document([]kinds.Member{text("type", r.Type), text("id", r.ID)}, r.Fields)
 }
@@ -43,11 +43,11 @@ func text(name, value string) kinds.Member {
 	return kinds.Member{Name: name, Value: raw}
 }
 
-// moment writes a time as the API does (RFC 3339, seconds, UTC).
+// moment formats a time as the API does (RFC 3339, seconds, UTC).
 func moment(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// A SubscriberDocument is a subscriber as the API shows it: without its password
-// and reference.
+// A SubscriberDocument is a subscriber as the API shows it, without its password and
+// reference.
 type SubscriberDocument struct {
 	ID          string         `json:"id"`
 	ProjectID   string         `json:"project_id"`
@@ -58,7 +58,7 @@ type SubscriberDocument struct {
 	Subscriber  SubscriberBody `json:"subscriber"`
 }
 
-// A SubscriberBody has the members of a subscriber's own.
+// A SubscriberBody holds the subscriber's own members.
 type SubscriberBody struct {
 	ID          string `json:"id"`
 	Email       string `json:"email"`
@@ -71,7 +71,7 @@ type SubscriberBody struct {
 	CompanyName string `json:"company_name"`
 }
 
-// DocumentOf writes a subscriber among resources of other kinds.
+// DocumentOf formats a subscriber for lists of several kinds.
 func DocumentOf(s Subscriber) SubscriberDocument {
 	return SubscriberDocument{
 		ID: s.ID, ProjectID: s.ProjectID, DisplayName: s.Title(), Type: "subscriber",

@@ -33,8 +33,8 @@ type EmbedKeyStore interface {
 	RevokeEmbedKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error
 }
 
-// An EmbedKey stands in a page that anybody may read. It gives guest tokens to
-// one address, and nothing else.
+// An EmbedKey stands in a page that anyone may read. It can only get guest tokens for one
+// address.
 type EmbedKey struct {
 	ID        string
 	ProjectID string
@@ -46,14 +46,17 @@ type EmbedKey struct {
 	Revoked   time.Time // zero while it is good
 }
 
-// embedPrefix begins every embed key: clients know them by it.
+// embedPrefix begins every embed key; clients recognize embed keys by it.
 const embedPrefix = "c2c_"
 
-// embedLifetime is that of the tokens which embed keys give.
+// embedLifetime is the lifetime of tokens issued for embed keys.
 const embedLifetime = time.Hour
 
-// Create makes a key of an address and gives it, this once.
-func (es *EmbedKeys) Create(ctx context.Context, projectID, addressID, name string) (k EmbedKey, secret string, err error) {
+// Create creates an embed key of an address and returns its secret, which cannot be read
+// again.
+func (es *EmbedKeys) Create(
+	ctx context.Context, projectID, addressID, name string,
+) (k EmbedKey, secret string, err error) {
 	addressID, ok := canonical(addressID)
 	if !ok {
 		return EmbedKey{}, "", badAddress()
@@ -84,8 +87,8 @@ func (es *EmbedKeys) List(ctx context.Context, projectID string, q page.Query) (
 	return es.store.ListEmbedKeys(ctx, projectID, q)
 }
 
-// Find returns the key of a secret, revoked or not; problem.Forbidden if
-// there is none.
+// Find returns the key of a secret, revoked or not, or problem.Forbidden if it is
+// unknown.
 func (es *EmbedKeys) Find(ctx context.Context, secret string) (EmbedKey, error) {
 	refused := problem.New(problem.Forbidden, "forbidden", "the embed key is unknown or was revoked")
 	if !strings.HasPrefix(secret, embedPrefix) || len(secret) > 255 {
@@ -103,7 +106,7 @@ func (es *EmbedKeys) Find(ctx context.Context, secret string) (EmbedKey, error) 
 	return k, nil
 }
 
-// Revoke ends a key and the tokens that it gave.
+// Revoke revokes a key and the tokens issued for it.
 func (es *EmbedKeys) Revoke(ctx context.Context, k EmbedKey) error {
 	now := es.now()
 	defer es.caches.embeds.Clear()
@@ -113,18 +116,18 @@ func (es *EmbedKeys) Revoke(ctx context.Context, k EmbedKey) error {
 	return es.c.Revocations.Sync(ctx)
 }
 
-// EmbedLimits bound what whoever reads an embed key in a page may take by it, at all
+// EmbedLimits bound what anyone who reads an embed key in a page can do with it, on all
 // nodes together. 0 is no limit.
 type EmbedLimits struct {
 	Tokens  int // guest tokens, a minute and key
 	Sockets int // sockets opened with them, a minute and key
 }
 
-// embedWindow is how long is counted together.
+// embedWindow is the interval in which uses are counted together.
 const embedWindow = time.Minute
 
-// AdmitSocket counts a socket that is opened with a token: problem.RateLimited where
-// the token came from an embed key and too many were opened by that.
+// AdmitSocket counts a socket that is opened with a token. It returns problem.RateLimited
+// if the token came from an embed key that has opened too many.
 func (es *EmbedKeys) AdmitSocket(ctx context.Context, t Token) error {
 	if !t.Embedded {
 		return nil
@@ -132,8 +135,8 @@ func (es *EmbedKeys) AdmitSocket(ctx context.Context, t Token) error {
 	return es.count(ctx, "embed-socket", t.KeyID, es.c.EmbedLimits.Sockets)
 }
 
-// count counts a use of a key, up to a limit. While the session store cannot count,
-// nobody is refused: a limit is no reason to be away.
+// count counts a use of a key, up to a limit. If the session store cannot count, the use
+// is allowed: a limit must not take the service down.
 func (es *EmbedKeys) count(ctx context.Context, kind, keyID string, limit int) error {
 	if limit <= 0 || es.c.Sessions == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// An Erasure says what became of everything that was kept about a subscriber.
+// An Erasure reports what happened to everything that was kept about a subscriber.
 type Erasure struct {
 	SubscriberID string           `json:"subscriber_id"`
 	Found        bool             `json:"found"` // false where it had been deleted before; what was left of it is gone now
@@ -23,13 +23,13 @@ type Erasure struct {
 	Media    []string `json:"-"` // keys of the media whose recordings were deleted
 }
 
-// A Kept is something that stays, and why.
+// A Kept is data that an erasure keeps, and the reason.
 type Kept struct {
 	What string `json:"what"`
 	Why  string `json:"why"`
 }
 
-// kept is what stays of each erasure.
+// kept is what every erasure keeps.
 var kept = []Kept{
 	{"its id, in the audit log (with the network addresses and browsers that it came from), in revocations, in logouts that apps are still told of and in refresh tokens that were used", "they prove what was done, and keep tokens dead that were given out; an id alone names nobody any more, and the log is pruned when its time is over"},
 	{"recordings that are tied to another subscriber, too",

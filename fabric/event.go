@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// An EventName says what happened.
+// An EventName names what happened.
 type EventName string
 
 // The events.
@@ -23,14 +23,14 @@ const (
 	ResourceUpdated   EventName = "resource.updated"
 	ResourceDeleted   EventName = "resource.deleted"
 
-	// WebhookTest is what a webhook is told where somebody tries it.
+	// WebhookTest is the event of [Webhooks.Test].
 	WebhookTest EventName = "webhook.test"
 
-	// AnyEvent stands for all events, those of later versions too.
+	// AnyEvent stands for all events, including those of later versions.
 	AnyEvent EventName = "*"
 )
 
-// EventNames lists the events that a webhook may want.
+// EventNames returns the events that a webhook can subscribe to.
 func EventNames() []EventName {
 	return []EventName{
 		SubscriberCreated, SubscriberUpdated, SubscriberDeleted, SubscriberOnline, SubscriberOffline,
@@ -38,8 +38,8 @@ func EventNames() []EventName {
 	}
 }
 
-// An Event is what webhooks are told of a subscriber or resource. It is written
-// with the change that it tells of, or not at all.
+// An Event is a change of a subscriber or resource, as it is sent to webhooks. It is
+// written in the same transaction as the change.
 type Event struct {
 	ID        string
 	ProjectID string
@@ -52,20 +52,20 @@ type Event struct {
 // A Teller makes the event of a resource.
 type Teller func(Resource) (Event, error)
 
-// SubscriberEvent tells of a subscriber as it is after a change, or was before it
-// was deleted.
+// SubscriberEvent returns the event of a subscriber as it is after a change, or was
+// before it was deleted.
 func SubscriberEvent(name EventName, s Subscriber, at time.Time) (Event, error) {
 	return newEvent(name, s.ProjectID, s.ID, at, DocumentOf(s))
 }
 
-// event returns what does the same of a resource.
+// event returns the Teller of a change.
 func (rs *Resources) event(name EventName, at time.Time) Teller {
 	return func(r Resource) (Event, error) {
 		return newEvent(name, r.ProjectID, r.ID, at, Document(rs.KindOf(r), r))
 	}
 }
 
-// newEvent makes an event, whose data is the document that the API gives.
+// newEvent returns an event whose data is the document that the API returns.
 func newEvent(name EventName, projectID, subject string, at time.Time, data any) (Event, error) {
 	e := Event{ID: newID(), ProjectID: projectID, Name: name, Subject: subject, Created: at}
 	var body bytes.Buffer
@@ -82,11 +82,11 @@ func newEvent(name EventName, projectID, subject string, at time.Time, data any)
 	return e, err
 }
 
-// exactly is the layout of an event's time, of which many may be in a second.
+// exactly is the layout of an event's time: many events may happen in a second.
 const exactly = "2006-01-02T15:04:05.000000Z07:00"
 
-// checkEvents reports events that there are not, and gives the others without
-// repetitions. None at all are all.
+// checkEvents returns the events with these names, without duplicates, or an error for an
+// unknown name. No names mean all events.
 func checkEvents(names []string) (events []EventName, err error) {
 	if len(names) == 0 {
 		return []EventName{AnyEvent}, nil
@@ -107,7 +107,7 @@ func checkEvents(names []string) (events []EventName, err error) {
 	return events, nil
 }
 
-// listed writes names one after the other.
+// listed joins names with commas.
 func listed[T ~string](names []T) (text string) {
 	for i, name := range names {
 		if i > 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// An Export is everything that is kept about one subscriber, for itself to read: what
-// proves who it is (passwords, secrets, push keys) is not in it.
+// An Export is everything that is kept about a subscriber, for the subscriber to read. It
+// leaves out credentials: passwords, secrets and push keys.
 type Export struct {
 	ExportedAt     time.Time               `json:"exported_at"`
 	Subscriber     ExportedSubscriber      `json:"subscriber"`
@@ -124,7 +124,7 @@ type (
 	}
 )
 
-// Known returns a time of an export, or nil where there is none.
+// Known returns a time of an export, or nil for the zero time.
 func Known(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
@@ -169,12 +169,14 @@ func (e *Export) HideSids() {
 	}
 }
 
-// JSON writes the export as one document.
+// JSON formats the export as one document.
 func (e Export) JSON() ([]byte, error) { return json.MarshalIndent(e, "", "  ") }
 
-// exported returns all of a list, each as an export has it; never nil, which JSON would
-// write as null.
-func exported[T, E any](ctx context.Context, s Subscriber, list func(context.Context, string, string, page.Query) (page.Page[T], error), show func(T) E) ([]E, error) {
+// exported returns all items of a list, as an export shows them. It never returns nil,
+// which JSON would write as null.
+func exported[T, E any](
+	ctx context.Context, s Subscriber, list func(context.Context, string, string, page.Query) (page.Page[T], error), show func(T) E,
+) ([]E, error) {
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[T], error) {
 		return list(ctx, s.ProjectID, s.ID, q)
 	})

@@ -25,7 +25,7 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// Config says what a Fabric works with.
+// Config holds the dependencies and settings of a Fabric.
 type Config struct {
 	Stores      Stores
 	Ring        *keys.Ring
@@ -38,42 +38,42 @@ type Config struct {
 	Now         func() time.Time // nil means time.Now
 	EmbedLimits EmbedLimits      // counted in Sessions
 
-	// Live returns problem.Unauthenticated once the login of a sid has ended. Nil
-	// takes every login for live.
+	// Live returns problem.Unauthenticated once the login with this sid has ended. If
+	// Live is nil, every login counts as live.
 	Live func(ctx context.Context, sid string) error
 
-	// EndLogin ends the login of a sid with all that was born of it. Nil is where
+	// EndLogin ends the login with this sid and everything issued for it. It is nil if
 	// there are no logins.
 	EndLogin func(ctx context.Context, sid string) error
 
-	// RevokeConsent takes back what a subscriber has agreed to for an OAuth client,
-	// with all that the client has got. Nil is where there are no clients.
+	// RevokeConsent revokes a subscriber's consent for an OAuth client and ends
+	// everything the client got by it. It is nil if there are no clients.
 	RevokeConsent func(ctx context.Context, subscriberID, clientID string) error
 
-	// Weak reports why a new password is too easily guessed, as a fault of a parameter;
-	// known is what a guesser knows of the subscriber. Nil asks for length alone.
+	// Weak returns an error on the parameter if a new password is too easy to guess.
+	// known is what a guesser may know of the subscriber. If Weak is nil, only the length
+	// counts.
 	Weak func(ctx context.Context, param, password string, known ...string) error
 
-	// MinPassword is how long Weak has a password be at least, to be said to people.
+	// MinPassword is the shortest password Weak accepts, to be shown to people.
 	MinPassword int
 
-	// Export adds to an export what other services keep of its subscriber; Erased has them
-	// forget what an erasure has not deleted yet: media, entries of the session store.
-	// Either may be nil.
+	// Export adds what other services keep about a subscriber to its export. Erased makes
+	// other services delete what an erasure leaves to them: media and entries of the
+	// session store. Either may be nil.
 	Export func(ctx context.Context, e *Export) error
 	Erased func(ctx context.Context, e Erasure) error
 
-	// Factors are what proves who subscribers are beside a password. Nil is where they
-	// have none.
+	// Factors are the subscribers' second factors. Nil means that subscribers have none.
 	Factors *factor.Factors
 
-	// CheckURL reports a URL that nothing may be sent to, as a fault of a parameter.
-	// Nil takes every one.
+	// CheckURL returns an error on the parameter if nothing may be sent to the URL. If it
+	// is nil, every URL is allowed.
 	CheckURL func(param, url string) error
 }
 
-// A Fabric applies the rules, each part to its nouns. All methods are safe for concurrent
-// use.
+// A Fabric applies the rules; each part is responsible for its noun. All methods are safe
+// for concurrent use.
 type Fabric struct {
 	Projects    *Projects
 	APIKeys     *APIKeys
@@ -100,7 +100,7 @@ type core struct {
 	caches caches
 }
 
-// New makes a Fabric.
+// New returns a Fabric that works with c.
 func New(c Config) *Fabric {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -151,8 +151,8 @@ func (c *core) now() time.Time { return c.c.Now().UTC().Truncate(time.Microsecon
 // newID returns an id which sorts by its creation.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// canonical returns a UUID in lower case. ok is false for anything else, which
-// therefore never reaches the Store.
+// canonical returns a UUID in lower case. ok is false for any other text, which therefore
+// never reaches a store.
 func canonical(id string) (string, bool) {
 	if len(id) != 36 {
 		return "", false
@@ -161,17 +161,17 @@ func canonical(id string) (string, bool) {
 	return u.String(), err == nil
 }
 
-// longest is more than any token lives, so that a revocation kept as long
-// outlives every token it concerns.
+// longest is longer than any token lives, so that a revocation kept this long outlives
+// every token it applies to.
 const longest = 31 * 24 * time.Hour
 
-// ended is the revocation of all that was issued for a thing up to a moment.
+// ended returns the revocation of everything issued for a thing up to a time.
 func ended(kind, id string, at time.Time) revocation.Revocation {
 	return revocation.Revocation{Kind: kind, ID: id, Until: at, Expires: at.Add(longest)}
 }
 
-// gone is the revocation of a thing that never comes back, with whatever is
-// being issued for it at this very moment.
+// gone returns the revocation of a thing that was deleted or revoked for good. It also
+// applies to tokens being issued at this moment.
 func gone(kind, id string, at time.Time) revocation.Revocation {
 	return ended(kind, id, at.Add(longest))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// MaxAllowed is how many addresses a guest may reach.
+// MaxAllowed is the most addresses a guest token may reach.
 const MaxAllowed = 10
 
 // A GuestTokenInput asks for a token that reaches a few addresses.
@@ -21,8 +21,8 @@ type GuestTokenInput struct {
 	Region           *string
 }
 
-// CheckGuest reports everything that is wrong with the input but what only
-// the store knows.
+// CheckGuest returns everything that is wrong with the input, except what only the store
+// knows.
 func (ts *Tokens) CheckGuest(in GuestTokenInput) error {
 	_, err := allowed(in.AllowedAddresses)
 	return errors.Join(err, ts.checkExpiry("expire_at", in.ExpireAt), ts.checkPlace(in.Ch, in.Region))
@@ -54,8 +54,8 @@ func allowed(given []string) ([]string, error) {
 	return ids, nil
 }
 
-// IssueGuest returns a token that reaches some addresses of the issuer's project,
-// and its refresh token.
+// IssueGuest returns a token that reaches some addresses of the issuer's project, and its
+// refresh token.
 func (ts *Tokens) IssueGuest(ctx context.Context, by Issuer, in GuestTokenInput) (TokenPair, error) {
 	if err := ts.CheckGuest(in); err != nil {
 		return TokenPair{}, err
@@ -76,19 +76,19 @@ func (ts *Tokens) IssueGuest(ctx context.Context, by Issuer, in GuestTokenInput)
 		}
 	}
 	t := by.token(Guest)
-	t.FamilyID, t.AddressIDs, t.IssuedAt, t.ExpiresAt = newID(), ids, began, ts.expiry(in.ExpireAt)
+	t.FamilyID, t.AddressIDs = newID(), ids
+	t.IssuedAt, t.ExpiresAt = began, ts.expiry(in.ExpireAt)
 	return ts.issue(t)
 }
 
-// An InviteInput asks for a token that reaches one address of the inviting
-// subscriber.
+// An InviteInput asks for a token that reaches one address of the inviting subscriber.
 type InviteInput struct {
 	AddressID string
 	ExpiresAt *int64 // unix seconds
 }
 
-// CheckInvite reports everything that is wrong with the input but what only the
-// store knows.
+// CheckInvite returns everything that is wrong with the input, except what only the store
+// knows.
 func (ts *Tokens) CheckInvite(in InviteInput) error {
 	errs := []error{ts.checkExpiry("expires_at", in.ExpiresAt)}
 	if in.AddressID == "" {
@@ -115,11 +115,12 @@ func (ts *Tokens) IssueInvite(ctx context.Context, sat Token, in InviteInput) (s
 		return "", badAddress()
 	}
 	t := Issuer{ProjectID: sat.ProjectID, SAT: &sat}.token(Invite)
-	t.FamilyID, t.AddressIDs, t.IssuedAt, t.ExpiresAt = sat.FamilyID, []string{a.ID}, ts.now(), ts.expiry(in.ExpiresAt)
+	t.FamilyID, t.AddressIDs = sat.FamilyID, []string{a.ID}
+	t.IssuedAt, t.ExpiresAt = ts.now(), ts.expiry(in.ExpiresAt)
 	return ts.Seal(t)
 }
 
-// IssueEmbed returns a guest token to the address of an embed key.
+// IssueEmbed returns a guest token for the address of an embed key.
 func (ts *Tokens) IssueEmbed(ctx context.Context, secret string) (string, error) {
 	if strings.TrimSpace(secret) == "" {
 		return "", problem.Missing("token")
@@ -134,7 +135,8 @@ func (ts *Tokens) IssueEmbed(ctx context.Context, secret string) (string, error)
 		return "", err
 	}
 	t := Issuer{ProjectID: k.ProjectID, KeyID: k.ID}.token(Guest)
-	t.FamilyID, t.AddressIDs, t.IssuedAt, t.ExpiresAt = newID(), []string{k.AddressID}, began, began.Add(embedLifetime)
+	t.FamilyID, t.AddressIDs = newID(), []string{k.AddressID}
+	t.IssuedAt, t.ExpiresAt = began, began.Add(embedLifetime)
 	t.Embedded = true
 	if n == 0 || !k.Revoked.IsZero() || ts.Check(ctx, t) != nil {
 		return "", problem.New(problem.Forbidden, "forbidden", "the embed key is unknown or was revoked")

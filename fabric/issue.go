@@ -24,14 +24,14 @@ const (
 // another by proving the key that it is bound to.
 const RefreshingScope = "sat:refresh"
 
-// An Issuer is who asks for tokens: a project, by an API key, an OAuth client or an operator's
-// hand, or a subscriber, by its SAT. What is issued ends when the issuer does.
+// An Issuer asks for tokens: a project by an API key, an OAuth client or an operator, or
+// a subscriber by its SAT. The tokens end when their issuer does.
 type Issuer struct {
 	ProjectID string
-	KeyID     string // of an API key, or of the operator who makes tokens by hand
+	KeyID     string // of an API key, or of the operator who makes tokens manually
 	ClientID  string
 	SAT       *Token
-	Rights    *Rights // what it may give to API keys; nil is everything
+	Rights    *Rights // what it may pass on to API keys; nil is everything
 }
 
 // token returns a token that ends when its issuer does.
@@ -64,8 +64,8 @@ type SubscriberTokenInput struct {
 	Profile
 }
 
-// CheckSubscriber reports everything that is wrong with the input but what
-// only the store knows.
+// CheckSubscriber returns everything that is wrong with the input, except what only the
+// store knows.
 func (ts *Tokens) CheckSubscriber(in SubscriberTokenInput) error {
 	errs := []error{
 		checkRequired("reference", in.Reference), in.Profile.check(),
@@ -87,7 +87,7 @@ func (ts *Tokens) CheckSubscriber(in SubscriberTokenInput) error {
 	return errors.Join(errs...)
 }
 
-// checkExpiry reports an end which is not within the next thirty days.
+// checkExpiry returns an error unless the end is within the next thirty days.
 func (ts *Tokens) checkExpiry(param string, at *int64) error {
 	now := ts.now()
 	switch {
@@ -101,11 +101,11 @@ func (ts *Tokens) checkExpiry(param string, at *int64) error {
 	return nil
 }
 
-// region is the one that the API documents; it picks nothing here.
+// region is the only region that the API documents; it has no effect here.
 const region = "us-central"
 
-// checkPlace reports a host or region which is not ours: clients connect to what
-// a token's header says.
+// checkPlace returns an error for a host or region that is not ours: clients connect to
+// the host in a token's header.
 func (ts *Tokens) checkPlace(ch string, reg *string) error {
 	var errs []error
 	if ch != "" && ch != ts.c.Host && ch != region {
@@ -117,18 +117,20 @@ func (ts *Tokens) checkPlace(ch string, reg *string) error {
 	return errors.Join(errs...)
 }
 
-// isFingerprint reports whether text has the form of a JWK thumbprint: 32 bytes
-// in base64url.
+// isFingerprint reports whether text has the form of a JWK thumbprint: 32 bytes in
+// base64url.
 func isFingerprint(text string) bool {
 	return len(text) == 43 && !slices.ContainsFunc([]byte(text), func(c byte) bool {
 		return !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_')
 	})
 }
 
-// IssueSubscriber returns the SAT and refresh token of the subscriber with a
-// reference, which is created if there is none and changed where the input
-// differs.
-func (ts *Tokens) IssueSubscriber(ctx context.Context, by Issuer, in SubscriberTokenInput) (TokenPair, error) {
+// IssueSubscriber returns the SAT and refresh token of the subscriber with a reference.
+// It creates the subscriber if the reference is unknown, and updates the fields that
+// differ from the input.
+func (ts *Tokens) IssueSubscriber(
+	ctx context.Context, by Issuer, in SubscriberTokenInput,
+) (TokenPair, error) {
 	if err := ts.CheckSubscriber(in); err != nil {
 		return TokenPair{}, err
 	}
@@ -153,8 +155,7 @@ func (ts *Tokens) IssueSubscriber(ctx context.Context, by Issuer, in SubscriberT
 	return ts.issue(t)
 }
 
-// checkApplication reports an application which the project does not have,
-// whoever else may have it.
+// checkApplication returns an error for an application that is not the project's.
 func (ts *Tokens) checkApplication(ctx context.Context, projectID, id string) error {
 	if id == "" {
 		return nil
@@ -169,9 +170,9 @@ func (ts *Tokens) checkApplication(ctx context.Context, projectID, id string) er
 	return err
 }
 
-// issuedAfter returns the moment of a token: when its making began, so that
-// whatever is revoked meanwhile concerns it too, but after the last change of
-// the subscriber, which may be ours and end what was issued up to then.
+// issuedAfter returns the time of issue of a token. That is when its making began, so
+// that revocations in the meantime apply to it, but after the last change of the
+// subscriber: that change may be ours, and end everything issued up to it.
 func issuedAfter(began, change time.Time) time.Time {
 	if began.After(change) {
 		return began

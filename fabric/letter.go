@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// canEnter reports whether somebody can have signed in to an account before a change: by
-// a password, or where the change sets the first one, by a passkey.
+// canEnter reports whether anyone can have signed in to the account before a change: by a
+// password, or by a passkey if the change sets the first password.
 func (ss *Subscribers) canEnter(ctx context.Context, s Subscriber, c SubscriberChange) (bool, error) {
 	if s.PasswordHash != "" {
 		return true, nil
@@ -23,10 +23,13 @@ func (ss *Subscribers) canEnter(ctx context.Context, s Subscriber, c SubscriberC
 	return set.Passkeys, err
 }
 
-// notices are what the subscriber is to know of the change: that its password is
-// another, or is there where passkeys alone were, and that mails go elsewhere now. Who
-// was never known to have the address hears of that alone which it asked for itself.
-func (c SubscriberChange) notices(s Subscriber, now time.Time, entered bool, from audit.Origin) (all []mail.Letter) {
+// notices returns the letters that inform the subscriber of a change: its password was
+// changed, or set where there were only passkeys, or mail now goes to another address. A
+// subscriber whose address was never verified hears only of a change that it requested by
+// a link.
+func (c SubscriberChange) notices(
+	s Subscriber, now time.Time, entered bool, from audit.Origin,
+) (all []mail.Letter) {
 	if s.Email == "" {
 		return nil
 	}
@@ -49,8 +52,8 @@ func (c SubscriberChange) notices(s Subscriber, now time.Time, entered bool, fro
 	return all
 }
 
-// Verify sends a subscriber a link by which it shows that its e-mail is its
-// own. One who has none, has shown so or is disabled is sent nothing.
+// Verify sends a subscriber a link to verify its e-mail. It returns an error for a
+// subscriber without an e-mail, with a verified one, or disabled.
 func (ss *Subscribers) Verify(ctx context.Context, projectID, id string) (Subscriber, error) {
 	s, err := ss.Find(ctx, projectID, id)
 	if err != nil {
@@ -70,8 +73,9 @@ func (ss *Subscribers) Verify(ctx context.Context, projectID, id string) (Subscr
 	})
 }
 
-// Invite sends a subscriber a link to set the first password, in the name of an inviter;
-// "" is the project. One who has a password, no e-mail or is disabled is not invited.
+// Invite sends a subscriber a link to set its first password, in the name of an inviter;
+// "" is the project. It returns an error for a subscriber with a password, without an
+// e-mail, or disabled.
 func (ss *Subscribers) Invite(ctx context.Context, projectID, id, inviter string) (Subscriber, error) {
 	s, err := ss.Find(ctx, projectID, id)
 	if err != nil {

@@ -26,7 +26,7 @@ type LoginStore interface {
 
 // A Login is a sign-in of a subscriber, as its project sees it.
 type Login struct {
-	ID        string // the sid of the tokens born of it
+	ID        string // the sid of its tokens
 	Began     time.Time
 	AMR       []string // how it was proven (RFC 8176): "pwd"
 	UserAgent string
@@ -36,14 +36,14 @@ type Login struct {
 	Grants    []Grant   // oldest first
 }
 
-// A Grant is what an OAuth client has got of a login.
+// A Grant is what an OAuth client holds of a login.
 type Grant struct {
 	ClientID   string
 	ClientName string
 	Scope      []string
 	Created    time.Time
 	Expires    time.Time // when its refresh token dies, if it is not used
-	Revoked    time.Time // zero while it is good
+	Revoked    time.Time // zero while it is valid
 }
 
 // A Consent is what a subscriber has agreed to for an OAuth client.
@@ -54,14 +54,16 @@ type Consent struct {
 	Updated    time.Time // when it agreed to something new
 }
 
-// List returns a page of a subscriber's logins, newest first, those that
-// have ended included.
+// List returns a page of a subscriber's logins, newest first, including those that have
+// ended.
 func (ls *Logins) List(ctx context.Context, projectID, id string, q page.Query) (page.Page[Login], error) {
 	return listOf(ctx, ls.subscribers, projectID, id, q, ls.store.ListLogins)
 }
 
-// ListConsents returns a page of what a subscriber has agreed to.
-func (ls *Logins) ListConsents(ctx context.Context, projectID, id string, q page.Query) (page.Page[Consent], error) {
+// ListConsents returns a page of a subscriber's consents.
+func (ls *Logins) ListConsents(
+	ctx context.Context, projectID, id string, q page.Query,
+) (page.Page[Consent], error) {
 	return listOf(ctx, ls.subscribers, projectID, id, q, ls.store.ListConsents)
 }
 
@@ -77,8 +79,8 @@ func listOf[T any](
 	return list(ctx, s.ProjectID, s.ID, q)
 }
 
-// End ends a login of a subscriber: its cookie, its grants, the tokens and
-// sockets that were born of it. Ending it again changes nothing.
+// End ends a login of a subscriber: its cookie, its grants, and the tokens and sockets
+// that came of it. Ending it again has no effect.
 func (ls *Logins) End(ctx context.Context, projectID, subscriberID, sid string) error {
 	noSuch := problem.NoSuch("login")
 	s, err := ls.subscribers.Find(ctx, projectID, subscriberID)
@@ -99,8 +101,8 @@ func (ls *Logins) End(ctx context.Context, projectID, subscriberID, sid string) 
 	return ls.c.EndLogin(ctx, sid)
 }
 
-// RevokeConsent takes back what a subscriber has agreed to for a client, and ends what
-// the client has got by it.
+// RevokeConsent revokes a subscriber's consent for a client and ends what the client got
+// by it.
 func (ls *Logins) RevokeConsent(ctx context.Context, projectID, subscriberID, clientID string) error {
 	s, err := ls.subscribers.Find(ctx, projectID, subscriberID)
 	if err != nil {

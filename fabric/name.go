@@ -14,11 +14,11 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// escape is a percent escape, as %2e.
+// escape matches a percent escape such as %2e.
 var escape = regexp.MustCompile(`%[0-9A-Fa-f]{2}`)
 
-// checkName reports a name of a resource or subscriber which reads as something that
-// it is not: as a path, or as another name, see [checkShown].
+// checkName returns an error for a name of a resource or subscriber that reads as a path
+// or as another name; see [checkShown].
 func checkName(param, name string) error {
 	if err := checkShown(param, name); err != nil {
 		return err
@@ -37,17 +37,16 @@ func checkName(param, name string) error {
 	return nil
 }
 
-// isSlash knows what looks like a slash, too: fullwidth ones, and those of fractions
-// and division.
+// isSlash also matches characters that look like a slash: fullwidth slashes, and those of
+// fractions and division.
 func isSlash(r rune) bool { return strings.ContainsRune(`/\／＼⁄∕⧵⧸`, r) }
 
-// checkShown reports a text which others could not tell from another that looks the
-// same: with characters that do not show or that turn the direction of those after
-// them, with more marks on a letter than a script needs, or with words of mixed
-// scripts.
+// checkShown returns an error for a text that could be mistaken for another one: it has
+// invisible characters or characters that change the direction of text, more marks on a
+// letter than a script needs, or words of mixed scripts.
 //
-// The last is the level "highly restrictive" of UTS 39, section 5.2, word by word:
-// a word is of one script, but for those that are written together.
+// The last rule is the level "highly restrictive" of UTS 39, section 5.2, applied to each
+// word: a word has one script, except for scripts that are written together.
 func checkShown(param, text string) error {
 	text = norm.NFC.String(text)
 	if !isShown([]rune(text)) {
@@ -63,17 +62,17 @@ func checkShown(param, text string) error {
 	return nil
 }
 
-// mostMarks on one letter (UTS 39, section 5.4).
+// mostMarks is the most marks on one letter (UTS 39, section 5.4).
 const mostMarks = 4
 
-// hidden are the characters that do not show, and those that no font has.
+// hidden are the invisible characters, and those that no font has.
 var hidden = []*unicode.RangeTable{
 	unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp,
 	unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Noncharacter_Code_Point,
 }
 
-// isShown reports whether every character of a text shows, or changes how the one
-// before it does as its script or an emoji needs.
+// isShown reports whether every character of a text is visible, or changes the character
+// before it as its script or an emoji needs.
 func isShown(text []rune) bool {
 	marks := 0
 	for i, r := range text {
@@ -96,9 +95,9 @@ const (
 	virama              = 9                // the combining class of what kills a vowel
 )
 
-// joins reports whether a hidden character has its place: a joiner where RFC 5892,
-// appendix A.1 and A.2, have one, or inside an emoji, and the selector of its form
-// after an emoji.
+// joins reports whether a hidden character is in a valid place: a joiner where RFC 5892,
+// appendices A.1 and A.2, allows one or inside an emoji, and a form selector after an
+// emoji.
 func joins(text []rune, i int) bool {
 	if i == 0 {
 		return false
@@ -126,8 +125,8 @@ func isEmoji(r rune) bool {
 	return unicode.In(r, unicode.So, unicode.Sm) || firstSkin <= r && r <= lastSkin
 }
 
-// nameDigest returns what two names have in common that are the same to who reads them:
-// after NFKC and case folding, without what does not show. "" has none.
+// nameDigest returns a digest that is the same for names a reader cannot tell apart:
+// after NFKC and case folding, without hidden characters. The digest of "" is "".
 func nameDigest(name string) string {
 	folded := norm.NFKC.String(cases.Fold().String(norm.NFKC.String(name)))
 	folded = strings.Map(func(r rune) rune {
@@ -144,10 +143,10 @@ func nameDigest(name string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// together are the scripts that are written in one word, beside Latin.
+// together are the scripts that may be mixed in a word, in addition to Latin.
 var together = [][]string{{"Han", "Hiragana", "Katakana"}, {"Han", "Bopomofo"}, {"Han", "Hangul"}}
 
-// isPlain reports whether a word is of one script.
+// isPlain reports whether a word has one script, or scripts that are written together.
 func isPlain(word string) bool {
 	var scripts []string
 	var last *unicode.RangeTable
@@ -181,7 +180,7 @@ func fits(scripts, set []string) bool {
 	return true
 }
 
-// scriptOf returns the script of a letter; none for one that Unicode has not yet.
+// scriptOf returns the script of a letter, or "" if Unicode does not know it yet.
 func scriptOf(r rune) (string, *unicode.RangeTable) {
 	if unicode.Is(unicode.Latin, r) {
 		return "Latin", unicode.Latin

@@ -10,13 +10,13 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// PasswordLength says how many characters a new password has, at least and at most.
+// PasswordLength returns the shortest and the longest length of a new password.
 func (ss *Subscribers) PasswordLength() (least, most int) {
 	return max(password.MinLength, ss.c.MinPassword), password.MaxLength
 }
 
-// hashPassword returns the hash of a new password of a subscriber, unless it is too
-// easily guessed by who knows of the subscriber what many do.
+// hashPassword returns the hash of a subscriber's new password, or an error if it is too
+// easy to guess from what many people know about the subscriber.
 func (ss *Subscribers) hashPassword(ctx context.Context, s Subscriber, secret string) (string, error) {
 	if ss.c.Weak != nil {
 		said := []string{s.Email, s.FirstName, s.LastName, s.DisplayName, s.Reference, s.CompanyName}
@@ -34,8 +34,8 @@ func (ss *Subscribers) hashPassword(ctx context.Context, s Subscriber, secret st
 	return hash, nil
 }
 
-// newHash returns the hash to write for a password, or nil if it is not said or is
-// the one that the subscriber has.
+// newHash returns the hash to write for a password, or nil if none is given or the
+// subscriber already has it.
 func (ss *Subscribers) newHash(ctx context.Context, s Subscriber, secret *string) (*string, error) {
 	if secret == nil || *secret == "" {
 		return nil, nil
@@ -53,9 +53,11 @@ func (ss *Subscribers) newHash(ctx context.Context, s Subscriber, secret *string
 	return &hash, err
 }
 
-// ListFactors returns what proves who a subscriber is beside a password: a few,
-// which are one page.
-func (ss *Subscribers) ListFactors(ctx context.Context, projectID, id string, _ page.Query) (page.Page[factor.Factor], error) {
+// ListFactors returns a subscriber's factors in addition to its password. They always fit
+// one page.
+func (ss *Subscribers) ListFactors(
+	ctx context.Context, projectID, id string, _ page.Query,
+) (page.Page[factor.Factor], error) {
 	s, err := ss.Find(ctx, projectID, id)
 	if err != nil || ss.c.Factors == nil {
 		return page.Page[factor.Factor]{}, err
@@ -64,8 +66,7 @@ func (ss *Subscribers) ListFactors(ctx context.Context, projectID, id string, _ 
 	return page.Page[factor.Factor]{Items: all}, err
 }
 
-// RemoveFactor takes a factor away from a subscriber, by the id that SubscriberFactors
-// gives.
+// RemoveFactor removes a factor from a subscriber, by the id that ListFactors returns.
 func (ss *Subscribers) RemoveFactor(ctx context.Context, projectID, subscriberID, id string) error {
 	s, err := ss.Find(ctx, projectID, subscriberID)
 	if err != nil {

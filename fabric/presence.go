@@ -38,8 +38,8 @@ type PresenceStore interface {
 	ForgetPresences(ctx context.Context, projectID string) error
 }
 
-// StayOnline is how often a socket that is online says so again: often enough
-// that one attempt may fail and clocks may be half a minute apart.
+// StayOnline is how often an online socket must renew its presence. One attempt may fail,
+// and clocks may differ by half a minute.
 const StayOnline = onlineFor / 3
 
 const (
@@ -50,8 +50,7 @@ const (
 	maxTries = 2 * maxOnline // of a change, each of which another one has won
 )
 
-// A Presence is whether a subscriber can be reached now. The zero value is one
-// that cannot.
+// A Presence is whether a subscriber can be reached now. Its zero value cannot.
 type Presence struct {
 	Sockets int       // through how many sockets, on all nodes
 	Since   time.Time // when the first of them went online
@@ -60,15 +59,15 @@ type Presence struct {
 // Online reports whether the subscriber can be reached.
 func (p Presence) Online() bool { return p.Sockets > 0 }
 
-// An attendance is who is online as a subscriber, as it lies in the session
-// store: one entry a subscriber, changed by compare-and-swap.
+// An attendance holds the sockets of a subscriber. It is one entry of the session store
+// per subscriber, changed by compare-and-swap.
 type attendance struct {
 	ProjectID string     `json:"p"`
 	Sockets   []attendee `json:"s"`
 	Told      bool       `json:"t,omitempty"` // webhooks know that it is online
 }
 
-// online counts the sockets that are online at a moment.
+// online returns how many sockets are online at a time.
 func (a attendance) online(now time.Time) (n int) {
 	for _, s := range a.Sockets {
 		if now.UnixMicro() < s.Until {
@@ -78,15 +77,15 @@ func (a attendance) online(now time.Time) (n int) {
 	return n
 }
 
-// An attendee is one socket. It stays for a while after it was online last, so
-// that another may take its place.
+// An attendee is one socket. It stays for a while after it was last online, so that
+// another socket can resume it.
 type attendee struct {
 	ID    string `json:"id"`
 	Since int64  `json:"since"` // microseconds, as Until
 	Until int64  `json:"until"`
 }
 
-// Find tells whether a subscriber of a project is online, on any node.
+// Find returns whether a subscriber of a project is online, on any node.
 func (ps *Presences) Find(ctx context.Context, projectID, subscriberID string) (Presence, error) {
 	if ps.c.Sessions == nil {
 		return Presence{}, nil
@@ -107,9 +106,8 @@ func (ps *Presences) Find(ctx context.Context, projectID, subscriberID string) (
 	return p, nil
 }
 
-// Online makes a socket of a SAT's subscriber online for a minute, or for another
-// one: see [StayOnline]. The holders of other tokens cannot be reached, which is
-// problem.Forbidden.
+// Online makes a socket of a SAT's subscriber online for a minute, or for another one:
+// see [StayOnline]. Holders of other tokens cannot be reached and get problem.Forbidden.
 func (ps *Presences) Online(ctx context.Context, t Token, socket string) error {
 	if t.Kind != SAT {
 		return problem.New(problem.Forbidden, "not_a_subscriber",
@@ -129,8 +127,7 @@ func (ps *Presences) Online(ctx context.Context, t Token, socket string) error {
 	})
 }
 
-// makeRoom forgets the socket that has been away for longest, if there are too
-// many.
+// makeRoom removes the socket that has been offline for longest if there are too many.
 func (a *attendance) makeRoom(now time.Time) error {
 	if len(a.Sockets) < maxOnline {
 		return nil
@@ -149,7 +146,7 @@ func (a *attendance) makeRoom(now time.Time) error {
 	return nil
 }
 
-// Offline makes a socket of a token's subscriber be online no more.
+// Offline makes a socket of a token's subscriber offline.
 func (ps *Presences) Offline(ctx context.Context, t Token, socket string) error {
 	return ps.attend(ctx, t, func(a *attendance, _ time.Time) error {
 		a.Sockets = slices.DeleteFunc(a.Sockets, func(s attendee) bool { return s.ID == socket })
@@ -157,9 +154,8 @@ func (ps *Presences) Offline(ctx context.Context, t Token, socket string) error 
 	})
 }
 
-// Resume puts a socket in the place of one that was lost, on whatever node, and
-// reports whether that one was online when it was: clients that connect again
-// take it for granted that they still are.
+// Resume replaces a lost socket, on any node, by a new one and reports whether the lost
+// socket had been online. Clients that reconnect assume that they still are.
 func (ps *Presences) Resume(ctx context.Context, t Token, lost, socket string) (online bool, err error) {
 	if t.Kind != SAT {
 		return false, nil
@@ -178,8 +174,8 @@ func onlineUntil(t Token, now time.Time) int64 {
 	return min(now.Add(onlineFor).UnixMicro(), t.ExpiresAt.UnixMicro())
 }
 
-// attend changes the attendance of a token's subscriber. Since it is done again
-// where another node was faster, change must set, not add up.
+// attend changes the attendance of a token's subscriber. It repeats change if another
+// node was faster, so change must set values, not add to them.
 func (ps *Presences) attend(ctx context.Context, t Token, change func(*attendance, time.Time) error) error {
 	if ps.c.Sessions == nil {
 		return errors.New("changing presence: there is no session store")
@@ -197,9 +193,11 @@ func (ps *Presences) attend(ctx context.Context, t Token, change func(*attendanc
 		Message: "presence changes too often", RetryAfter: time.Second}
 }
 
-// tryAttend reports news: that the first socket is online, or the last one no more,
-// or that it is not known whether webhooks were told of it.
-func (ps *Presences) tryAttend(ctx context.Context, t Token, change func(*attendance, time.Time) error) (news bool, err error) {
+// tryAttend reports news: the first socket is online, or the last one is no longer, or
+// webhooks may not have been told of it.
+func (ps *Presences) tryAttend(
+	ctx context.Context, t Token, change func(*attendance, time.Time) error,
+) (news bool, err error) {
 	a, old, err := ps.attendance(ctx, t.SubscriberID)
 	if err != nil {
 		return false, err
@@ -236,9 +234,11 @@ func (ps *Presences) tryAttend(ctx context.Context, t Token, change func(*attend
 	return (was > 0) != (is > 0) || is > 0 && !a.Told, nil
 }
 
-// attendance reads who is online as a subscriber, and the bytes that say so: nil
-// if there are none.
-func (ps *Presences) attendance(ctx context.Context, subscriberID string) (a attendance, value []byte, err error) {
+// attendance returns who is online as a subscriber, and the bytes it was read from, or
+// nil if there are no bytes.
+func (ps *Presences) attendance(
+	ctx context.Context, subscriberID string,
+) (a attendance, value []byte, err error) {
 	value, err = ps.c.Sessions.Get(ctx, presenceKey(subscriberID))
 	if errors.Is(err, problem.NotFound) {
 		return a, nil, nil
@@ -247,7 +247,7 @@ func (ps *Presences) attendance(ctx context.Context, subscriberID string) (a att
 		return a, nil, fmt.Errorf("reading presence: %w", err)
 	}
 	if json.Unmarshal(value, &a) != nil {
-		a = attendance{} // written by another version: begin anew
+		a = attendance{} // written by another version: start over
 	}
 	return a, value, nil
 }

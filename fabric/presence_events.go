@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Told is what webhooks were told last: whether a subscriber is online.
+// Told is what webhooks were last told: whether a subscriber is online.
 type Told struct {
 	SubscriberID string
 	ProjectID    string
@@ -24,12 +24,12 @@ const (
 	looksAtOnce = 500
 )
 
-// announce tells webhooks, if any wants to know, whether a token's subscriber is
-// online, as it is by now, and notes in the session store that they know.
+// announce sends webhooks, if any wants it, whether a token's subscriber is online now, and
+// records in the session store that they know.
 //
-// Whoever changes something there comes here afterwards: it reads the version of what
-// was told, then what is so, and writes only if the version is still the same. So the
-// last one to write has read after the last change, and each difference is told once.
+// Every change of the session store calls announce afterwards. It reads the version of what
+// was told, then the presence, and writes only if the version is unchanged. So the last
+// writer has read after the last change, and each difference is sent once.
 func (ps *Presences) announce(ctx context.Context, t Token) error {
 	wants, err := ps.wanted(ctx, t.ProjectID)
 	if err != nil || !wants {
@@ -44,17 +44,18 @@ func (ps *Presences) announce(ctx context.Context, t Token) error {
 		return nil
 	})
 	if errors.Is(err, problem.Conflict) || errors.Is(err, problem.NotFound) {
-		return nil // the next sign of life tells it
+		return nil // the next renewal sends it
 	}
 	return err
 }
 
-// wanted reports whether webhooks of a project want to know who is online.
+// wanted reports whether webhooks of a project want presence events.
 func (ps *Presences) wanted(ctx context.Context, projectID string) (bool, error) {
 	return ps.caches.wants.Load(projectID, func() (bool, error) { return ps.store.WantsPresence(ctx, projectID) })
 }
 
-// tell tells whether a subscriber is online, unless that was told last.
+// tell sends webhooks whether a subscriber is online, unless that is what they were last
+// told.
 func (ps *Presences) tell(ctx context.Context, projectID, subscriberID string) (online bool, err error) {
 	for range maxTries {
 		told, err := ps.store.FindTold(ctx, subscriberID)
@@ -82,7 +83,8 @@ func (ps *Presences) tell(ctx context.Context, projectID, subscriberID string) (
 		Message: "presence changes too often", RetryAfter: time.Second}
 }
 
-// gonePresence takes it for no error that a subscriber was deleted, which was told.
+// gonePresence returns nil for the error of a subscriber that was deleted, since its
+// deletion is an event of its own.
 func gonePresence(err error) error {
 	if errors.Is(err, problem.NotFound) {
 		return nil
@@ -90,7 +92,9 @@ func gonePresence(err error) error {
 	return err
 }
 
-func (ps *Presences) event(ctx context.Context, projectID, subscriberID string, online bool, at time.Time) (*Event, error) {
+func (ps *Presences) event(
+	ctx context.Context, projectID, subscriberID string, online bool, at time.Time,
+) (*Event, error) {
 	s, err := ps.subscribers.Recent(ctx, projectID, subscriberID)
 	if err != nil {
 		return nil, gonePresence(err)
@@ -103,8 +107,8 @@ func (ps *Presences) event(ctx context.Context, projectID, subscriberID string, 
 	return &e, err
 }
 
-// Watch tells webhooks, until ctx ends, of those who are online no more
-// although nobody said so. failed is told what goes wrong.
+// Watch sends webhooks, until ctx ends, the end of presences that nobody reported. It
+// calls failed with each error.
 func (ps *Presences) Watch(ctx context.Context, failed func(error)) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -120,7 +124,7 @@ func (ps *Presences) Watch(ctx context.Context, failed func(error)) {
 	}
 }
 
-// CheckStale looks once.
+// CheckStale checks once for stale presence.
 func (ps *Presences) CheckStale(ctx context.Context) error {
 	for {
 		now := ps.now()

@@ -15,8 +15,8 @@ import (
 // maxText bounds every text that a caller may store, in characters.
 const maxText = 255
 
-// checkText reports a text that cannot be stored: too long, not UTF-8, or with
-// control characters, among them NUL.
+// checkText returns an error for a text that cannot be stored: too long, not UTF-8, or
+// with control characters such as NUL.
 func checkText(param, text string) error {
 	switch {
 	case !utf8.ValidString(text):
@@ -29,7 +29,7 @@ func checkText(param, text string) error {
 	return nil
 }
 
-// checkRequired reports a text that is blank or cannot be stored.
+// checkRequired returns an error for a text that is blank or cannot be stored.
 func checkRequired(param, text string) error {
 	if strings.TrimSpace(text) == "" {
 		return problem.Missing(param)
@@ -37,7 +37,7 @@ func checkRequired(param, text string) error {
 	return checkText(param, text)
 }
 
-// checkEmail reports what is no e-mail address.
+// checkEmail returns an error for a text that is not an e-mail address.
 func checkEmail(param, email string) error {
 	if err := checkRequired(param, email); err != nil {
 		return err
@@ -57,8 +57,8 @@ func isEmail(text string) bool {
 		!strings.ContainsAny(text, " \"[]<>,;:\\") && checkShown("email", text) == nil
 }
 
-// NormalizeEmail returns the form in which e-mails are kept and compared: NFC and
-// lower case.
+// NormalizeEmail returns the form in which e-mails are stored and compared: NFC and lower
+// case.
 func NormalizeEmail(email string) string {
 	return norm.NFC.String(strings.ToLower(norm.NFC.String(strings.TrimSpace(email))))
 }
@@ -103,7 +103,7 @@ func (p Profile) check() error {
 	return errors.Join(errs...)
 }
 
-// apply writes what is said into s.
+// apply writes the fields that are set into s.
 func (p Profile) apply(s *Subscriber) {
 	for _, f := range p.fields(s) {
 		if f.said != nil {
@@ -112,7 +112,7 @@ func (p Profile) apply(s *Subscriber) {
 	}
 }
 
-// differs reports whether anything said is not so already.
+// differs reports whether a field that is set differs from s.
 func (p Profile) differs(s Subscriber) bool {
 	for _, f := range p.fields(&s) {
 		if f.said != nil && *f.said != *f.kept {
@@ -122,11 +122,11 @@ func (p Profile) differs(s Subscriber) bool {
 	return false
 }
 
-// CheckEmail reports what is no e-mail address, as a problem on param.
+// CheckEmail returns an error on param for a text that is not an e-mail address.
 func CheckEmail(param, email string) error { return checkEmail(param, email) }
 
-// CheckPersonName reports a name of somebody that cannot be kept, or reads as something
-// that it is not.
+// CheckPersonName returns an error for a person's name that cannot be stored or could be
+// mistaken for another one.
 func CheckPersonName(param, name string) error {
 	return errors.Join(checkText(param, name), checkShown(param, name))
 }

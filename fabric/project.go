@@ -38,45 +38,44 @@ type ProjectStore interface {
 	DeleteProject(ctx context.Context, r revocation.Revocation) error
 }
 
-// DefaultRecordRate is what a minute of recording costs in a new project.
+// DefaultRecordRate is the price of a recorded minute in a new project.
 const DefaultRecordRate = 2500
 
-// A Project is a tenant: everything else belongs to one, and nothing is seen
-// from another.
+// A Project is a tenant. Everything else belongs to one project and is invisible to
+// others.
 type Project struct {
 	ID         string
 	Name       string
 	RecordRate int64  // price of a recorded minute, in millionths of a dollar
-	MediaAuth  string // who may fetch the media of its recordings: a member of MediaAuths
-	// RequireFactor has every login of a subscriber proven by two factors.
+	MediaAuth  string // policy for the media of its recordings: one of MediaAuths
+	// RequireFactor requires two factors for every login of a subscriber.
 	RequireFactor bool
 	Color         string // of buttons on its pages and in its mails, "#rrggbb"; "" for ours
 	Logo          string // name of its picture there; "" for none
 	Terms         string // address of its terms, shown where people sign in; "" for none
 	Privacy       string // of its privacy policy, likewise
 
-	Registration Registration // who may make an account by its pages
+	Registration Registration // whether people can register on its pages
 
 	Created time.Time
 	Updated time.Time
 }
 
-// A Registration says who may make an account: those whom somebody else makes one for
-// (off), or whoever reads mail at an address (open).
+// A Registration says who may create an account: only others for a person (off), or
+// anyone who reads mail at an address (open).
 type Registration string
 
-// The ways of registration, the default first.
+// The registration modes, the default first.
 const (
 	RegistrationOff  Registration = "off"
 	RegistrationOpen Registration = "open"
 )
 
-// MediaAuths are the ways to say who may fetch media, the default first: whoever
-// knows its URL; who has credentials; those, and whoever has a link that they
-// signed.
+// MediaAuths are the media policies, the default first. Media can be fetched by anyone
+// who knows the URL, with credentials, or with credentials or a link signed by them.
 var MediaAuths = []string{"public", "basic", "signed"}
 
-// A ProjectChange is what of a project to change; nil fields stay.
+// A ProjectChange holds the fields of a project to update; nil fields are left unchanged.
 type ProjectChange struct {
 	Name       *string
 	RecordRate *int64
@@ -154,12 +153,12 @@ func (ps *Projects) Update(ctx context.Context, id string, c ProjectChange) (Pro
 	return ps.store.UpdateProject(ctx, id, c, ps.now())
 }
 
-// AnyRegistration reports whether people may make themselves accounts in any project.
+// AnyRegistration reports whether people can register in any project.
 func (ps *Projects) AnyRegistration(ctx context.Context) (bool, error) {
 	return ps.store.AnyRegistration(ctx)
 }
 
-// Delete deletes a project with all that is in it, and ends its tokens.
+// Delete deletes a project with everything in it, and ends its tokens.
 func (ps *Projects) Delete(ctx context.Context, id string) error {
 	id, ok := canonical(id)
 	if !ok {
@@ -171,11 +170,11 @@ func (ps *Projects) Delete(ctx context.Context, id string) error {
 	return ps.c.Revocations.Sync(ctx)
 }
 
-// maxLink bounds the address of a document.
+// maxLink bounds the length of a document's address.
 const maxLink = 2000
 
-// CheckLink reports what is wrong with the address of a document that people are led to:
-// a browser must not run it. "" is none.
+// CheckLink returns an error if the address of a document is not http or https, since
+// browsers must not run it. "" is valid.
 func CheckLink(param, link string) error {
 	u, err := url.Parse(link)
 	if link != "" && (err != nil || len(link) > maxLink || u.Scheme != "https" && u.Scheme != "http" ||
@@ -192,7 +191,8 @@ func checkLink(param string, link *string) error {
 	return CheckLink(param, *link)
 }
 
-// SetLogo returns a project a logo, which [logo.Make] has made; the zero value takes it away.
+// SetLogo sets the logo of a project as [logo.Make] returns it; the zero value removes
+// it.
 func (ps *Projects) SetLogo(ctx context.Context, id string, l logo.Logo) (Project, error) {
 	id, ok := canonical(id)
 	if !ok {
@@ -202,11 +202,11 @@ func (ps *Projects) SetLogo(ctx context.Context, id string, l logo.Logo) (Projec
 	return ps.store.SetProjectLogo(ctx, id, l, ps.now())
 }
 
-// ForgetLogos is called once this node has changed whose a picture is.
+// ForgetLogos is called after this node has changed a logo.
 func (ps *Projects) ForgetLogos() { ps.caches.logos.Clear() }
 
-// FindLogo returns the picture of a name, a PNG, whosever it is, if it was somebody's within
-// the last 300 ms.
+// FindLogo returns the PNG of a logo's name if a project or client used it within the
+// last 300 ms.
 func (ps *Projects) FindLogo(ctx context.Context, name string) ([]byte, error) {
 	if _, ok := logo.Parse(name); !ok {
 		return nil, problem.NoSuch("logo")

@@ -7,9 +7,11 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// findOrCreate returns the subscriber of a reference: by its reference, else by
-// that e-mail, else a new one. Of parallel calls the store lets one create.
-func (ss *Subscribers) findOrCreate(ctx context.Context, projectID string, in SubscriberTokenInput) (Subscriber, error) {
+// findOrCreate returns the subscriber with a reference, else the one with that e-mail,
+// else a new one. Of concurrent calls the store lets one create it.
+func (ss *Subscribers) findOrCreate(
+	ctx context.Context, projectID string, in SubscriberTokenInput,
+) (Subscriber, error) {
 	s, err := ss.recentReference(ctx, projectID, in.Reference)
 	if err == nil && (in.Password != "" || in.Profile.differs(s)) { // it is changed as it is now
 		s, err = ss.findByReference(ctx, projectID, in.Reference)
@@ -26,8 +28,9 @@ func (ss *Subscribers) findOrCreate(ctx context.Context, projectID string, in Su
 	return ss.update(ctx, s, SubscriberInput{Password: &in.Password, Profile: in.Profile})
 }
 
-// FindReferred returns the subscriber for whom a token would be made by a reference, which may be
-// an e-mail. Where it is problem.NotFound, such a token makes one.
+// FindReferred returns the subscriber for whom [Tokens.IssueSubscriber] would issue a
+// token by a reference, which may be an e-mail. If it returns problem.NotFound, such a
+// token creates a subscriber.
 func (ss *Subscribers) FindReferred(ctx context.Context, projectID, reference string) (Subscriber, error) {
 	return ss.findByReference(ctx, projectID, reference)
 }
@@ -42,7 +45,9 @@ func (ss *Subscribers) findByReference(ctx context.Context, projectID, reference
 	return s, err
 }
 
-func (ss *Subscribers) createByReference(ctx context.Context, projectID string, in SubscriberTokenInput) (Subscriber, error) {
+func (ss *Subscribers) createByReference(
+	ctx context.Context, projectID string, in SubscriberTokenInput,
+) (Subscriber, error) {
 	s, err := ss.newSubscriber(ctx, projectID, SubscriberInput{Password: &in.Password, Profile: in.Profile})
 	if err != nil {
 		return Subscriber{}, err
@@ -54,7 +59,7 @@ func (ss *Subscribers) createByReference(ctx context.Context, projectID string, 
 	return s, ss.insert(ctx, s, nil)
 }
 
-// recentReference returns the subscriber of a reference.
+// recentReference is findByReference as of the last 300 ms.
 func (ss *Subscribers) recentReference(ctx context.Context, projectID, reference string) (Subscriber, error) {
 	return ss.caches.references.Load(projectID+reference, func() (Subscriber, error) {
 		return ss.findByReference(ctx, projectID, reference)

@@ -25,15 +25,14 @@ type FamilyUse struct {
 	Revocation   revocation.Revocation // written if the token was used before
 }
 
-// badRefresh reports a refresh token that gives nothing.
+// badRefresh returns the error for an invalid refresh token.
 func badRefresh(code, message string) error {
 	return &problem.Error{Kind: problem.Invalid, Code: code, Param: "refresh_token",
 		Message: "refresh_token " + message}
 }
 
-// Refresh exchanges a refresh token of the issuer's project for its successor
-// and a new token like the one that it came with. It works once: a second use
-// ends all that came from it.
+// Refresh exchanges a refresh token of the issuer's project for its successor and a new
+// token like the one it came with. It works once: a second use revokes the whole family.
 func (ts *Tokens) Refresh(ctx context.Context, by Issuer, raw string) (TokenPair, error) {
 	began := ts.now()
 	old, err := ts.openRefresh(ctx, by.ProjectID, raw)
@@ -62,10 +61,11 @@ func (ts *Tokens) Refresh(ctx context.Context, by Issuer, raw string) (TokenPair
 	return ts.issue(t)
 }
 
-// successor returns the token that a refresh token stands for, one generation on.
-// It ends with the issuer who refreshed it, not with the one before.
+// successor returns the token that a refresh token stands for, one generation on. It ends
+// with the issuer that refreshed it, not with the previous one.
 func (t Token) successor(by Issuer) Token {
-	t.ID, t.Kind, t.KeyID, t.IssuerID = "", SAT, by.KeyID, by.ClientID
+	t.ID, t.Kind = "", SAT
+	t.KeyID, t.IssuerID = by.KeyID, by.ClientID
 	if len(t.AddressIDs) > 0 {
 		t.Kind = Guest
 	}
@@ -74,7 +74,7 @@ func (t Token) successor(by Issuer) Token {
 	return t
 }
 
-// openRefresh opens a refresh token, and says what is wrong with any other text.
+// openRefresh opens a refresh token, or returns what is wrong with the text.
 func (ts *Tokens) openRefresh(ctx context.Context, projectID, raw string) (Token, error) {
 	if raw == "" {
 		return Token{}, problem.Missing("refresh_token")
@@ -106,7 +106,7 @@ func (ts *Tokens) whyNoRefresh(raw string) error {
 	return badRefresh("token_invalid", "is invalid")
 }
 
-// checkHolder reports a subscriber who may not go on.
+// checkHolder returns an error if the token's subscriber is deleted or disabled.
 func (ts *Tokens) checkHolder(ctx context.Context, t Token) error {
 	if t.SubscriberID == "" {
 		return nil
@@ -121,8 +121,8 @@ func (ts *Tokens) checkHolder(ctx context.Context, t Token) error {
 	return nil
 }
 
-// A Family is a refresh token that was used, with all that came from it. One that
-// never was is known to nobody but its holder: issuing tokens writes nothing.
+// A Family is a refresh token that was used, with all tokens that came from it. A refresh
+// token that was never used is known only to its holder: issuing tokens writes nothing.
 type Family struct {
 	ID        string
 	ClientID  string    // the OAuth client or application; "" for none
@@ -133,14 +133,16 @@ type Family struct {
 	Revoked   bool
 }
 
-// ListFamilies returns a page of the refresh tokens of a subscriber that were
-// used, newest first.
-func (ts *Tokens) ListFamilies(ctx context.Context, projectID, id string, q page.Query) (page.Page[Family], error) {
+// ListFamilies returns a page of a subscriber's refresh tokens that were used, newest
+// first.
+func (ts *Tokens) ListFamilies(
+	ctx context.Context, projectID, id string, q page.Query,
+) (page.Page[Family], error) {
 	return listOf(ctx, ts.subscribers, projectID, id, q, ts.store.ListFamilies)
 }
 
-// RevokeFamily ends a refresh token of a subscriber that was used, and all that came
-// from it.
+// RevokeFamily revokes a subscriber's refresh token that was used, and all tokens that
+// came from it.
 func (ts *Tokens) RevokeFamily(ctx context.Context, projectID, subscriberID, id string) error {
 	subscriberID, ok := canonical(subscriberID)
 	id, ok2 := canonical(id)

@@ -45,8 +45,8 @@ type ResourceStore interface {
 	ListVersions(ctx context.Context, resourceID string, q page.Query) (page.Page[Version], error)
 }
 
-// A Resource is anything that can be called, but for a [Subscriber]. What it is
-// made of is said by its [kinds.Kind].
+// A Resource is anything that can be called, except a [Subscriber]. Its [kinds.Kind]
+// defines its members.
 type Resource struct {
 	ID          string
 	ProjectID   string
@@ -59,13 +59,13 @@ type Resource struct {
 	Updated     time.Time
 }
 
-// A Thing is a resource or a subscriber, whichever is there.
+// A Thing is a resource or a subscriber; the other field is nil.
 type Thing struct {
 	Resource   *Resource
 	Subscriber *Subscriber
 }
 
-// ID returns the id of what is there.
+// ID returns the id of the resource or subscriber.
 func (t Thing) ID() string {
 	if t.Subscriber != nil {
 		return t.Subscriber.ID
@@ -73,12 +73,14 @@ func (t Thing) ID() string {
 	return t.Resource.ID
 }
 
-// Kinds are the kinds of resources that there are.
+// Kinds returns the kinds of resources.
 func (rs *Resources) Kinds() *kinds.Catalog { return rs.c.Kinds }
 
-// Create makes a resource of a kind, with its first address. What is
-// wrong with the members is gathered, see [kinds.Kind.New].
-func (rs *Resources) Create(ctx context.Context, projectID string, k *kinds.Kind, sent map[string]json.RawMessage) (Resource, error) {
+// Create creates a resource of a kind, with its first address. It returns all errors of
+// the members at once; see [kinds.Kind.New].
+func (rs *Resources) Create(
+	ctx context.Context, projectID string, k *kinds.Kind, sent map[string]json.RawMessage,
+) (Resource, error) {
 	values, err := k.New(sent)
 	if err := errors.Join(err, checkNames(k, values, nil), rs.checkMembers(ctx, projectID, values)); err != nil {
 		return Resource{}, err
@@ -94,8 +96,8 @@ func (rs *Resources) Create(ctx context.Context, projectID string, k *kinds.Kind
 	})
 }
 
-// checkNames reports what is wrong with the names among the values, but for those
-// that were there before.
+// checkNames returns an error for invalid names among the values, except for unchanged
+// ones.
 func checkNames(k *kinds.Kind, values, old kinds.Values) error {
 	var errs []error
 	for _, member := range k.Name {
@@ -106,8 +108,8 @@ func checkNames(k *kinds.Kind, values, old kinds.Values) error {
 	return errors.Join(errs...)
 }
 
-// nameTaken tells of the name of a resource, by the member that it was sent as, that
-// another of its kind has it.
+// nameTaken turns the conflict of a name into an error on the member that the name was
+// sent as.
 func nameTaken(k *kinds.Kind, r Resource, err error) error {
 	p := problem.First(err)
 	if p == nil || p.Kind != problem.Conflict || p.Param != "name" {
@@ -120,8 +122,8 @@ func nameTaken(k *kinds.Kind, r Resource, err error) error {
 	}
 }
 
-// checkMembers reports a handler that the project does not have, and writes its id as
-// its row has it.
+// checkMembers returns an error for a handler that is not in the project, and replaces
+// the handler's id by its canonical form.
 func (rs *Resources) checkMembers(ctx context.Context, projectID string, values kinds.Values) error {
 	id := values.Text(handlerField)
 	if id == "" {
@@ -134,8 +136,8 @@ func (rs *Resources) checkMembers(ctx context.Context, projectID string, values 
 	return noHandler(err)
 }
 
-// handlerGone tells of the handler of a resource what was not found: it was deleted
-// since it was checked.
+// handlerGone turns a missing row into an error on the handler, which was deleted since
+// it was checked.
 func handlerGone(r Resource, err error) error {
 	if r.Fields.Text(handlerField) == "" {
 		return err
@@ -143,7 +145,7 @@ func handlerGone(r Resource, err error) error {
 	return noHandler(err)
 }
 
-// titleOf returns the name to show of a resource, which may be that of its kind.
+// titleOf returns the name to show for a resource, by default its kind's title.
 func titleOf(k *kinds.Kind, values kinds.Values) string {
 	if name := k.DisplayName(values); name != "" {
 		return name
@@ -151,7 +153,7 @@ func titleOf(k *kinds.Kind, values kinds.Values) string {
 	return k.Title
 }
 
-// firstAddress returns the address that a new resource is made with.
+// firstAddress returns the address that a new resource is created with.
 func firstAddress(k *kinds.Kind, r Resource) Address {
 	a := Address{
 		ID: newID(), ProjectID: r.ProjectID, ResourceID: r.ID, Type: k.Address, Context: Public,
@@ -170,8 +172,8 @@ func firstAddress(k *kinds.Kind, r Resource) Address {
 	return a
 }
 
-// insertNamed inserts something with its address, whose name is changed until it
-// is one that is free.
+// insertNamed inserts something with its address, and renames the address until its name
+// is free.
 func insertNamed(a Address, insert func(a Address) error) error {
 	for {
 		err := insert(a)
@@ -193,13 +195,17 @@ func (rs *Resources) Find(ctx context.Context, projectID string, k *kinds.Kind, 
 }
 
 // List returns a page of a project's resources of a kind.
-func (rs *Resources) List(ctx context.Context, projectID string, k *kinds.Kind, q page.Query) (page.Page[Resource], error) {
+func (rs *Resources) List(
+	ctx context.Context, projectID string, k *kinds.Kind, q page.Query,
+) (page.Page[Resource], error) {
 	return rs.store.ListResources(ctx, projectID, k.Type, q)
 }
 
-// Update changes the members that were sent; the others stay, whoever
-// changes them at the same time.
-func (rs *Resources) Update(ctx context.Context, projectID string, k *kinds.Kind, id string, sent map[string]json.RawMessage) (r Resource, err error) {
+// Update changes the members that were sent and leaves the others unchanged, even if they
+// are changed concurrently.
+func (rs *Resources) Update(
+	ctx context.Context, projectID string, k *kinds.Kind, id string, sent map[string]json.RawMessage,
+) (r Resource, err error) {
 	defer rs.caches.forget()
 	err = again(func() error {
 		if r, err = rs.Find(ctx, projectID, k, id); err != nil {
@@ -223,7 +229,7 @@ func (rs *Resources) Update(ctx context.Context, projectID string, k *kinds.Kind
 	return r, err
 }
 
-// tries is how often a change is merged anew, because another came between.
+// tries is how often a change is merged again because of a concurrent change.
 const tries = 10
 
 // again repeats a change until nobody came between its reading and its writing.
@@ -239,17 +245,18 @@ func again(change func() error) error {
 	}
 }
 
-// isTaken tells a value that another has from a change that came between.
+// isTaken reports whether a conflict is about a value in use rather than a concurrent
+// change.
 func isTaken(err error) bool {
 	p := problem.First(err)
 	return p != nil && p.Param != ""
 }
 
-// versionField counts the changes of what has versions.
+// versionField counts the changes of a resource with versions.
 const versionField = "document_version"
 
-// change merges what was sent. Where there are versions, the caller names the
-// next one, so that no change is made over one that was not seen.
+// change merges what was sent. For a kind with versions the caller names the next
+// version, so that it cannot overwrite a change it has not seen.
 func change(k *kinds.Kind, old kinds.Values, sent map[string]json.RawMessage) (kinds.Values, error) {
 	values, err := k.Change(old, sent)
 	if err != nil || !k.Versions {
@@ -289,7 +296,7 @@ func (rs *Resources) delete(ctx context.Context, projectID, typ, id string) erro
 	return err
 }
 
-// FindThing returns the resource or subscriber of an id.
+// FindThing returns the resource or subscriber with an id.
 func (rs *Resources) FindThing(ctx context.Context, projectID, id string) (Thing, error) {
 	id, ok := canonical(id)
 	if !ok {
@@ -305,12 +312,14 @@ func (rs *Resources) FindThing(ctx context.Context, projectID, id string) (Thing
 	return all[0], nil
 }
 
-// ListThings returns a page of everything of a project that can be called.
-func (rs *Resources) ListThings(ctx context.Context, projectID string, q page.Query) (page.Page[Thing], error) {
+// ListThings returns a page of a project's resources and subscribers.
+func (rs *Resources) ListThings(
+	ctx context.Context, projectID string, q page.Query,
+) (page.Page[Thing], error) {
 	return rs.store.ListThings(ctx, projectID, q)
 }
 
-// DeleteThing deletes the resource or subscriber of an id.
+// DeleteThing deletes the resource or subscriber with an id.
 func (rs *Resources) DeleteThing(ctx context.Context, projectID, id string) error {
 	t, err := rs.FindThing(ctx, projectID, id)
 	switch {
@@ -322,9 +331,11 @@ func (rs *Resources) DeleteThing(ctx context.Context, projectID, id string) erro
 	return rs.delete(ctx, projectID, t.Resource.Type, t.Resource.ID)
 }
 
-// ListAddresses returns a page of the addresses of a resource or subscriber, for
-// its project.
-func (rs *Resources) ListAddresses(ctx context.Context, projectID, id string, q page.Query) (page.Page[Address], error) {
+// ListAddresses returns a page of the addresses of a resource or subscriber, for its
+// project.
+func (rs *Resources) ListAddresses(
+	ctx context.Context, projectID, id string, q page.Query,
+) (page.Page[Address], error) {
 	t, err := rs.FindThing(ctx, projectID, id)
 	if err != nil {
 		return page.Page[Address]{}, err

@@ -26,8 +26,8 @@ type RouteStore interface {
 	PutPhoneRoute(ctx context.Context, r PhoneRoute) error
 }
 
-// A PhoneRoute says which resource takes the calls or messages of a number.
-// Numbers are kept by telephony, which gives them their ids.
+// A PhoneRoute assigns the calls or messages of a phone number to a resource. Telephony
+// keeps the numbers and assigns their ids.
 type PhoneRoute struct {
 	ID         string
 	ProjectID  string
@@ -48,8 +48,8 @@ func (as *Addresses) first(ctx context.Context, projectID, id string) (Address, 
 	return p.Items[0], nil
 }
 
-// AssignPhone lets a resource take what comes to a number, and gives the
-// resource's address. A number that another resource had is its no more.
+// AssignPhone assigns a number's calls or messages to a resource and returns the
+// resource's address. It replaces the number's previous assignment.
 func (rs *Routes) AssignPhone(ctx context.Context, projectID, id, routeID, handler string) (Address, error) {
 	t, err := rs.resources.FindThing(ctx, projectID, id)
 	if err != nil {
@@ -80,8 +80,10 @@ func (rs *Routes) AssignPhone(ctx context.Context, projectID, id, routeID, handl
 	return rs.addresses.first(ctx, projectID, t.ID())
 }
 
-// AssignSIPAddress lets a resource take the calls of a SIP address.
-func (rs *Routes) AssignSIPAddress(ctx context.Context, projectID, id, sipAddressID string) (SIPAddress, error) {
+// AssignSIPAddress assigns the calls of a SIP address to a resource.
+func (rs *Routes) AssignSIPAddress(
+	ctx context.Context, projectID, id, sipAddressID string,
+) (SIPAddress, error) {
 	const param = "domain_application_id"
 	t, err := rs.resources.FindThing(ctx, projectID, id)
 	if err != nil {
@@ -92,8 +94,8 @@ func (rs *Routes) AssignSIPAddress(ctx context.Context, projectID, id, sipAddres
 	return a, assignable(param, sipAddressID, err)
 }
 
-// AssignSIPEndpoint lets a resource take the calls of a SIP endpoint, and gives
-// the endpoint's address.
+// AssignSIPEndpoint assigns the calls of a SIP endpoint to a resource, and returns the
+// endpoint's address.
 func (rs *Routes) AssignSIPEndpoint(ctx context.Context, projectID, id, endpointID string) (Address, error) {
 	const param = "sip_endpoint_id"
 	t, err := rs.resources.FindThing(ctx, projectID, id)
@@ -111,7 +113,7 @@ func (rs *Routes) AssignSIPEndpoint(ctx context.Context, projectID, id, endpoint
 	return rs.addresses.first(ctx, projectID, canon)
 }
 
-// assignable tells of what is assigned what was told of a path.
+// assignable turns the error of a path into the same error on a parameter.
 func assignable(param, id string, err error) error {
 	switch {
 	case id == "":
@@ -128,7 +130,7 @@ func quoted(text string) json.RawMessage {
 	return raw
 }
 
-// errAssigned refuses to delete what takes calls.
+// errAssigned is the error for deleting a resource that is assigned as a handler.
 func errAssigned() error {
 	return &problem.Error{
 		Kind: problem.Invalid, Code: "resource_assigned_as_handler",

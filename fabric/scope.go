@@ -23,22 +23,22 @@ const (
 	Pubsub     Scope = "Pubsub"
 )
 
-// scopes has every spelling that is understood, in lower case.
+// scopes has every accepted spelling, in lower case.
 var scopes = map[string]Scope{
 	"voice": Voice, "calling": Voice, "messaging": Messaging, "fax": Fax, "video": Video,
 	"management": Management, "numbers": Numbers, "chat": Chat, "storage": Storage,
 	"tasking": Tasking, "datasphere": Datasphere, "pubsub": Pubsub,
 }
 
-// ParseScope reads the name of a scope without regard to case; "calling" is
-// another name of Voice.
+// ParseScope parses the name of a scope, ignoring case. "calling" is another name of
+// Voice.
 func ParseScope(name string) (Scope, bool) {
 	s, ok := scopes[strings.ToLower(name)]
 	return s, ok
 }
 
-// Identifier returns the name that the vendor's API of keys has for the scope:
-// "calling" for Voice, else its name in small letters.
+// Identifier returns the scope's name in the vendor's API of keys: "calling" for Voice,
+// otherwise its name in lower case.
 func (s Scope) Identifier() string {
 	if s == Voice {
 		return "calling"
@@ -46,7 +46,7 @@ func (s Scope) Identifier() string {
 	return strings.ToLower(string(s))
 }
 
-// distinct returns the scopes without repetitions.
+// distinct returns the scopes without duplicates.
 func distinct(given []Scope) []Scope {
 	var once []Scope
 	for _, s := range given {
@@ -70,7 +70,7 @@ func (k APIKey) Has(wanted ...Scope) bool {
 	return slices.ContainsFunc(k.Scopes, func(s Scope) bool { return slices.Contains(wanted, s) })
 }
 
-// Scopes lists the scopes as they are printed.
+// Scopes returns all scopes in the order in which they are printed.
 func Scopes() []Scope {
 	return []Scope{Voice, Messaging, Fax, Video, Management, Numbers, Chat, Storage, Tasking, Datasphere, Pubsub}
 }

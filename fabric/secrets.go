@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
-// sealSecrets takes out of the values what is never shown, and gives it sealed
-// under the id that it belongs to, with what of the sealed ones was not sent.
+// sealSecrets removes secret members from v and returns them sealed to id, merged with
+// previously sealed members that were not sent.
 func (c *core) sealSecrets(k *kinds.Kind, v kinds.Values, id, sealed string) (string, error) {
 	sent := make(kinds.Values)
 	for _, field := range k.Fields {

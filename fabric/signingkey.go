@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A SigningKey is what the bodies that a project is sent are signed with. The
-// receivers have it too, so it is kept, sealed, and shown to who may ask.
+// A SigningKey signs what a project's webhooks are sent. Receivers have it too, so it is
+// stored sealed and shown to callers with the right to read it.
 type SigningKey struct {
 	ID        string
 	ProjectID string
@@ -21,14 +21,14 @@ type SigningKey struct {
 	Starts    time.Time // when it signs; zero for a project's first
 }
 
-// SigningKeys are those that a receiver has to know: the one that signs and,
-// after a rotation, the one that follows it.
+// SigningKeys are the keys that a receiver must know: the one that signs and, after a
+// rotation, the one that follows.
 type SigningKeys struct {
 	Current, Next             *SigningKey // Next is nil where none follows
 	CurrentSecret, NextSecret string
 }
 
-// SigningKeys returns the signing keys of a project, and makes the first.
+// SigningKeys returns the signing keys of a project. It creates the first one.
 func (ws *Webhooks) SigningKeys(ctx context.Context, projectID string) (SigningKeys, error) {
 	projectID, ok := canonical(projectID)
 	if !ok {
@@ -44,7 +44,8 @@ func (ws *Webhooks) SigningKeys(ctx context.Context, projectID string) (SigningK
 	return ws.openSigningKeys(all)
 }
 
-// firstSigningKey makes the first key of a project. Of many callers one does.
+// firstSigningKey creates the first key of a project. Of any number of concurrent callers
+// one creates it.
 func (ws *Webhooks) firstSigningKey(ctx context.Context, projectID string) ([]SigningKey, error) {
 	k, err := ws.newSigningKey(projectID, time.Time{})
 	if err != nil {
@@ -66,8 +67,8 @@ func (ws *Webhooks) newSigningKey(projectID string, starts time.Time) (k Signing
 
 func signingName(id string) string { return "signing:" + id }
 
-// openSigningKeys opens those of keys, in the order of their beginning, that still
-// matter.
+// openSigningKeys opens the current and the next of the keys, which are ordered by their
+// start.
 func (ws *Webhooks) openSigningKeys(all []SigningKey) (s SigningKeys, err error) {
 	now := ws.now()
 	for i, k := range all {
@@ -91,10 +92,12 @@ func (ws *Webhooks) openSigningKey(k SigningKey) (string, error) {
 	return string(secret), err
 }
 
-// RotateSigningKey makes the key that signs after an overlap; none is at once, for
-// a key that others know. One that waits for its turn must have had it, or takes
-// it now.
-func (ws *Webhooks) RotateSigningKey(ctx context.Context, projectID string, overlap time.Duration) (SigningKeys, error) {
+// RotateSigningKey creates the key that signs after an overlap. An overlap of 0 starts it
+// at once, for a key that has leaked. A next key must have started already, or it is
+// replaced now.
+func (ws *Webhooks) RotateSigningKey(
+	ctx context.Context, projectID string, overlap time.Duration,
+) (SigningKeys, error) {
 	if overlap < 0 || overlap > MaxOverlap {
 		return SigningKeys{}, problem.BadParam(
 			"overlap", "overlap must be from 0 to %d seconds", int(MaxOverlap.Seconds()))
@@ -119,8 +122,7 @@ func (ws *Webhooks) RotateSigningKey(ctx context.Context, projectID string, over
 	return ws.SigningKeys(ctx, projectID)
 }
 
-// SigningKey returns the secret that signs what a project is sent now, as it was
-// within the last 300 ms.
+// SigningKey returns the secret that signs a project's deliveries, as of the last 300 ms.
 func (ws *Webhooks) SigningKey(ctx context.Context, projectID string) (string, error) {
 	return ws.caches.signing.Load(projectID, func() (string, error) {
 		k, err := ws.SigningKeys(ctx, projectID)

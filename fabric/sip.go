@@ -53,7 +53,7 @@ type SIPAddress struct {
 	Updated    time.Time
 }
 
-// A SIPCredential is by what a phone of a subscriber registers.
+// A SIPCredential lets a phone of a subscriber register.
 type SIPCredential struct {
 	ID           string
 	ProjectID    string
@@ -70,7 +70,7 @@ func (a SIPAddress) Name() string { return a.Fields.Text("name") }
 // User returns the user of the address; * is any.
 func (a SIPAddress) User() string { return a.Fields.Text("user") }
 
-// Username returns the name by which the phone registers.
+// Username returns the name that the phone registers with.
 func (c SIPCredential) Username() string { return c.Fields.Text("username") }
 
 // URI returns the URI of an address: its name below the domain of the fabric.
@@ -89,7 +89,9 @@ func (sip *SIP) URI(a SIPAddress) string {
 const handlerField = "calling_handler_resource_id"
 
 // CreateAddress makes a SIP address of a resource of the project.
-func (sip *SIP) CreateAddress(ctx context.Context, projectID string, sent map[string]json.RawMessage) (a SIPAddress, err error) {
+func (sip *SIP) CreateAddress(
+	ctx context.Context, projectID string, sent map[string]json.RawMessage,
+) (a SIPAddress, err error) {
 	a = SIPAddress{ID: newID(), ProjectID: projectID, Created: sip.now()}
 	a.Updated = a.Created
 	a.Fields, err = sip.c.Kinds.Part("sip_address").New(sent)
@@ -105,7 +107,8 @@ func (sip *SIP) CreateAddress(ctx context.Context, projectID string, sent map[st
 	return a, noHandler(sip.store.CreateSIPAddress(ctx, a))
 }
 
-// checkNetworks reports what of ip_auth is no address and no network.
+// checkNetworks returns an error for a member of ip_auth that is neither an address nor a
+// network.
 func checkNetworks(v kinds.Values) error {
 	var all []string
 	if json.Unmarshal(v["ip_auth"], &all) != nil {
@@ -121,7 +124,7 @@ func checkNetworks(v kinds.Values) error {
 	return nil
 }
 
-// checkHandler reports a handler that the project does not have.
+// checkHandler returns an error for a handler that is not in the project.
 func (sip *SIP) checkHandler(ctx context.Context, projectID string, a *SIPAddress) error {
 	t, err := sip.resources.FindThing(ctx, projectID, a.Fields.Text(handlerField))
 	if err == nil {
@@ -148,12 +151,16 @@ func (sip *SIP) FindAddress(ctx context.Context, projectID, id string) (SIPAddre
 }
 
 // ListAddresses returns a page of a project's SIP addresses.
-func (sip *SIP) ListAddresses(ctx context.Context, projectID string, q page.Query) (page.Page[SIPAddress], error) {
+func (sip *SIP) ListAddresses(
+	ctx context.Context, projectID string, q page.Query,
+) (page.Page[SIPAddress], error) {
 	return sip.store.ListSIPAddresses(ctx, projectID, q)
 }
 
 // UpdateAddress changes the members that were sent.
-func (sip *SIP) UpdateAddress(ctx context.Context, projectID, id string, sent map[string]json.RawMessage) (a SIPAddress, err error) {
+func (sip *SIP) UpdateAddress(
+	ctx context.Context, projectID, id string, sent map[string]json.RawMessage,
+) (a SIPAddress, err error) {
 	err = again(func() error {
 		if a, err = sip.FindAddress(ctx, projectID, id); err != nil {
 			return err
@@ -188,7 +195,9 @@ func (sip *SIP) DeleteAddress(ctx context.Context, projectID, id string) error {
 }
 
 // CreateCredential makes credentials of a subscriber's phone.
-func (sip *SIP) CreateCredential(ctx context.Context, projectID, subscriberID string, sent map[string]json.RawMessage) (c SIPCredential, err error) {
+func (sip *SIP) CreateCredential(
+	ctx context.Context, projectID, subscriberID string, sent map[string]json.RawMessage,
+) (c SIPCredential, err error) {
 	s, err := sip.subscribers.Find(ctx, projectID, subscriberID)
 	if err != nil {
 		return c, err
@@ -206,7 +215,9 @@ func (sip *SIP) CreateCredential(ctx context.Context, projectID, subscriberID st
 }
 
 // FindCredential returns credentials of a subscriber of a project.
-func (sip *SIP) FindCredential(ctx context.Context, projectID, subscriberID, id string) (SIPCredential, error) {
+func (sip *SIP) FindCredential(
+	ctx context.Context, projectID, subscriberID, id string,
+) (SIPCredential, error) {
 	subscriberID, ok := canonical(subscriberID)
 	id, ok2 := canonical(id)
 	if !ok || !ok2 {
@@ -216,7 +227,9 @@ func (sip *SIP) FindCredential(ctx context.Context, projectID, subscriberID, id 
 }
 
 // ListCredentials returns a page of a subscriber's credentials.
-func (sip *SIP) ListCredentials(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[SIPCredential], error) {
+func (sip *SIP) ListCredentials(
+	ctx context.Context, projectID, subscriberID string, q page.Query,
+) (page.Page[SIPCredential], error) {
 	s, err := sip.subscribers.Find(ctx, projectID, subscriberID)
 	if err != nil {
 		return page.Page[SIPCredential]{}, err
@@ -225,7 +238,9 @@ func (sip *SIP) ListCredentials(ctx context.Context, projectID, subscriberID str
 }
 
 // UpdateCredential changes the members that were sent.
-func (sip *SIP) UpdateCredential(ctx context.Context, projectID, subscriberID, id string, sent map[string]json.RawMessage) (c SIPCredential, err error) {
+func (sip *SIP) UpdateCredential(
+	ctx context.Context, projectID, subscriberID, id string, sent map[string]json.RawMessage,
+) (c SIPCredential, err error) {
 	err = again(func() error {
 		if c, err = sip.FindCredential(ctx, projectID, subscriberID, id); err != nil {
 			return err

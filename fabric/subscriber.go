@@ -59,13 +59,13 @@ type SubscriberStore interface {
 	SubscriberWithAddresses(ctx context.Context, projectID, id string) (Subscriber, []Address, error)
 }
 
-// A Subscriber is an end user of a project: who signs in, calls and is called.
+// A Subscriber is an end user of a project, who signs in, calls and is called.
 type Subscriber struct {
 	ID           string
 	ProjectID    string
-	Email        string // as [NormalizeEmail] gives it; "" where there is none
-	Reference    string // the caller's name for it; "" where there is none
-	PasswordHash string // "" means that no password opens it
+	Email        string // as [NormalizeEmail] returns it; may be ""
+	Reference    string // the caller's name for it; may be ""
+	PasswordHash string // "" if no password is set
 	FirstName    string
 	LastName     string
 	DisplayName  string
@@ -75,14 +75,14 @@ type Subscriber struct {
 	CompanyName  string
 	Region       string
 	Claims       StandardClaims
-	Verified     bool  // somebody has shown that the e-mail is the subscriber's
-	Disabled     bool  // signs in nowhere, is listed nowhere, has no good token
-	Epoch        int64 // grows with each new password; what devices were given before is good no more
+	Verified     bool  // the e-mail was shown to be the subscriber's
+	Disabled     bool  // cannot sign in, is not listed, has no valid token
+	Epoch        int64 // grows with each new password, which invalidates what devices were given before
 	Created      time.Time
 	Updated      time.Time
 }
 
-// FullName returns the name to show to others, or "".
+// FullName returns the name that others see, or "".
 func (s Subscriber) FullName() string {
 	if s.DisplayName != "" {
 		return s.DisplayName
@@ -90,8 +90,8 @@ func (s Subscriber) FullName() string {
 	return strings.TrimSpace(s.FirstName + " " + s.LastName)
 }
 
-// Title returns a name for the project's own eyes: the full name, or what else
-// tells the subscriber apart.
+// Title returns the name that the project sees: the full name, or otherwise what
+// identifies the subscriber.
 func (s Subscriber) Title() string {
 	for _, title := range []string{s.FullName(), s.Email, s.Reference} {
 		if title != "" {
@@ -101,7 +101,7 @@ func (s Subscriber) Title() string {
 	return s.ID
 }
 
-// A Profile is what is said of a subscriber; nil fields are not said.
+// A Profile describes a subscriber; nil fields are not set.
 type Profile struct {
 	FirstName   *string
 	LastName    *string
@@ -113,14 +113,14 @@ type Profile struct {
 	Region      *string
 }
 
-// A SubscriberInput is a subscriber to create, or what of one to change; nil
-// fields stay as they are.
+// A SubscriberInput holds the fields of a subscriber to create or update; nil fields are
+// left unchanged.
 type SubscriberInput struct {
 	Email    *string
 	Verified *bool // see [Subscriber]; another e-mail is not verified unless this says so
 	Password *string
-	// PasswordHash takes over the password of a new subscriber from elsewhere, see
-	// [password.CheckHash]. It is made anew when the subscriber signs in.
+	// PasswordHash imports the password of a new subscriber; see
+	// [password.CheckHash]. It is replaced when the subscriber signs in.
 	PasswordHash *string
 	Disabled     *bool
 	Claims       *StandardClaims // in place of all that were
@@ -128,15 +128,15 @@ type SubscriberInput struct {
 	Profile
 }
 
-// A Proof is a link of a mail, by which somebody changes an account: it is used up with
-// the change, once. One that is not there any more is problem.Conflict.
+// A Proof is a link in a mail by which a person changes an account. The change uses it
+// up. A link that no longer exists is problem.Conflict.
 type Proof struct {
 	Hash    string
 	Purpose string
 	Ends    bool // all logins and tokens end, whatever is changed
 }
 
-// Check reports everything that is wrong with the input of a change, or of a
+// Check returns everything that is wrong with the input of an update or, if isNew, of a
 // new subscriber, which needs an e-mail.
 func (in SubscriberInput) Check(isNew bool) error {
 	errs := []error{in.Profile.check()}
@@ -165,8 +165,8 @@ func (in SubscriberInput) Check(isNew bool) error {
 	return errors.Join(errs...)
 }
 
-// Create makes a subscriber with its private address. Without a
-// password, no password opens it until one is set.
+// Create creates a subscriber with its private address. Without a password, no password
+// is accepted until one is set.
 func (ss *Subscribers) Create(ctx context.Context, projectID string, in SubscriberInput) (Subscriber, error) {
 	if err := in.Check(true); err != nil {
 		return Subscriber{}, err
@@ -178,8 +178,7 @@ func (ss *Subscribers) Create(ctx context.Context, projectID string, in Subscrib
 	return s, ss.insert(ctx, s, in.Proof)
 }
 
-// Draft returns the subscriber that CreateSubscriber would make of an input, and
-// makes none.
+// Draft returns the subscriber that Create would create, without creating it.
 func (ss *Subscribers) Draft(ctx context.Context, projectID string, in SubscriberInput) (Subscriber, error) {
 	if err := in.Check(true); err != nil {
 		return Subscriber{}, err
@@ -187,8 +186,10 @@ func (ss *Subscribers) Draft(ctx context.Context, projectID string, in Subscribe
 	return ss.newSubscriber(ctx, projectID, in)
 }
 
-// newSubscriber makes the row of an input that was checked.
-func (ss *Subscribers) newSubscriber(ctx context.Context, projectID string, in SubscriberInput) (Subscriber, error) {
+// newSubscriber returns the row of a checked input.
+func (ss *Subscribers) newSubscriber(
+	ctx context.Context, projectID string, in SubscriberInput,
+) (Subscriber, error) {
 	s := Subscriber{ID: newID(), ProjectID: projectID}
 	in.Profile.apply(&s)
 	if in.Email != nil {
@@ -239,13 +240,17 @@ func (ss *Subscribers) Find(ctx context.Context, projectID, id string) (Subscrib
 }
 
 // List returns a page of a project's subscribers.
-func (ss *Subscribers) List(ctx context.Context, projectID string, q page.Query) (page.Page[Subscriber], error) {
+func (ss *Subscribers) List(
+	ctx context.Context, projectID string, q page.Query,
+) (page.Page[Subscriber], error) {
 	return ss.store.ListSubscribers(ctx, projectID, q)
 }
 
-// Search returns a page of the project's subscribers of whom an e-mail, a reference or
-// a name begins with a text, or each of its words does; by its id, whom a text is the id of.
-func (ss *Subscribers) Search(ctx context.Context, projectID, text string, q page.Query) (page.Page[Subscriber], error) {
+// Search returns a page of the project's subscribers whose e-mail, reference or names
+// begin with a text, or with each of its words. An id finds the subscriber with that id.
+func (ss *Subscribers) Search(
+	ctx context.Context, projectID, text string, q page.Query,
+) (page.Page[Subscriber], error) {
 	if _, ok := canonical(text); ok {
 		s, err := ss.Find(ctx, projectID, text)
 		if !errors.Is(err, problem.NotFound) {

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// A SubscriberChange is what a [Store] writes; nil fields stay.
+// A SubscriberChange is what a [SubscriberStore] writes; nil fields are left unchanged.
 type SubscriberChange struct {
 	Email        *string
 	Verified     *bool
@@ -24,9 +24,11 @@ type SubscriberChange struct {
 	Profile
 }
 
-// Update changes the fields that are said. A new password and
-// disabling end the subscriber's logins and tokens.
-func (ss *Subscribers) Update(ctx context.Context, projectID, id string, in SubscriberInput) (Subscriber, error) {
+// Update changes the fields that are set. A new password and disabling end the
+// subscriber's logins and tokens.
+func (ss *Subscribers) Update(
+	ctx context.Context, projectID, id string, in SubscriberInput,
+) (Subscriber, error) {
 	s, err := ss.Find(ctx, projectID, id)
 	if err != nil {
 		return Subscriber{}, err
@@ -37,8 +39,7 @@ func (ss *Subscribers) Update(ctx context.Context, projectID, id string, in Subs
 	return ss.update(ctx, s, in)
 }
 
-// update changes a subscriber by an input that was checked. Where nothing
-// differs it writes nothing.
+// update changes a subscriber by a checked input. If nothing differs it writes nothing.
 func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberInput) (Subscriber, error) {
 	hash, err := ss.newHash(ctx, s, in.Password)
 	if err != nil {
@@ -70,24 +71,24 @@ func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberIn
 	return s, ss.c.Revocations.Sync(ctx)
 }
 
-// differs reports whether the change has anything that s has not.
+// differs reports whether the change has a value that s has not.
 func (c SubscriberChange) differs(s Subscriber) bool {
 	return c.Proof != nil || c.PasswordHash != nil || c.Email != nil && *c.Email != s.Email ||
 		c.Disabled != nil && *c.Disabled != s.Disabled || c.Verified != nil && *c.Verified != s.Verified ||
 		c.Claims != nil && !reflect.DeepEqual(*c.Claims, s.Claims) || c.Profile.differs(s)
 }
 
-// Begins reports whether the change begins a new epoch of the subscriber.
+// Begins reports whether the change starts a new epoch of the subscriber.
 func (c SubscriberChange) Begins() bool {
 	return c.PasswordHash != nil || c.Proof != nil && c.Proof.Ends
 }
 
-// disablingTakes is more than a commit: a token that is being issued while its
-// subscriber is disabled is dead too.
+// disablingTakes is longer than a commit takes, so that disabling a subscriber also
+// revokes a token that is being issued.
 const disablingTakes = 5 * time.Second
 
 // ends returns the revocation of what the change ends, or nil. A first password ends
-// nothing where nobody can have signed in before it.
+// nothing if nobody can have signed in before it.
 func (c SubscriberChange) ends(s Subscriber, now time.Time, entered bool) *revocation.Revocation {
 	var r revocation.Revocation
 	switch {
@@ -101,8 +102,7 @@ func (c SubscriberChange) ends(s Subscriber, now time.Time, entered bool) *revoc
 	return &r
 }
 
-// Delete deletes a subscriber with its addresses, and ends its logins
-// and tokens.
+// Delete deletes a subscriber with its addresses, and ends its logins and tokens.
 func (ss *Subscribers) Delete(ctx context.Context, projectID, id string) error {
 	id, ok := canonical(id)
 	if !ok {
@@ -115,9 +115,9 @@ func (ss *Subscribers) Delete(ctx context.Context, projectID, id string) error {
 	return ss.c.Revocations.Sync(ctx)
 }
 
-// Revoke ends all that a subscriber holds by now: its logins and grants,
-// its tokens, known or not, those of guests it has asked for, and their sockets. It
-// may get new ones at once.
+// Revoke ends everything a subscriber holds by now: its logins and grants, its tokens
+// whether stored or not, the guest tokens it asked for, and their sockets. It may get new
+// ones at once.
 func (ss *Subscribers) Revoke(ctx context.Context, projectID, id string) error {
 	s, err := ss.Find(ctx, projectID, id)
 	if err != nil {

@@ -37,7 +37,7 @@ type TokenStore interface {
 	RevokeFamily(ctx context.Context, projectID, subscriberID string, r revocation.Revocation) error
 }
 
-// A TokenKind says what a token is for. A token of one kind is never taken for
+// A TokenKind is the purpose of a token. A token of one kind is never accepted as
 // another.
 type TokenKind string
 
@@ -51,7 +51,7 @@ const (
 	Access  TokenKind = "access"  // a subscriber's JWT access token of the issuer; never sealed
 )
 
-// A Token is what a token says once it is opened and checked.
+// A Token holds the claims of an opened and checked token.
 type Token struct {
 	Kind         TokenKind
 	ID           string // jti
@@ -59,18 +59,18 @@ type Token struct {
 	ProjectID    string
 	SubscriberID string
 	ClientID     string // the OAuth client or application it was made for
-	SessionID    string // sid: the login it was born of
+	SessionID    string // sid: the login it came of
 	GrantID      string // the OAuth grant
 	FamilyID     string // the refresh token and all that came from it
-	KeyID        string // the API key it was made with, or the operator who made it by hand
+	KeyID        string // the API key it was made with, or the operator who made it manually
 	IssuerID     string // the OAuth client it was made by, where that is not ClientID
 	ParentID     string // the family of the SAT it was made with
 	Generation   int64  // of a refresh token: how often its family was refreshed before
 	Scope        []string
-	Claims       []string // of its subscriber, that userinfo gives beside those of the scope
+	Claims       []string // of its subscriber, that userinfo returns in addition to those of the scope
 	AddressIDs   []string // what a guest or invite token may reach
 	Fingerprint  string   // cnf.jkt: the thumbprint of the holder's key (RFC 7638)
-	Embedded     bool     // KeyID is that of an embed key, which anybody may read
+	Embedded     bool     // KeyID is that of an embed key, which anyone may read
 	IssuedAt     time.Time
 	RootedAt     time.Time // when the token was issued that it came from in the end; zero where it came from none
 	ExpiresAt    time.Time
@@ -78,8 +78,8 @@ type Token struct {
 	sealedBy string // the key of the ring; "" if it was not sealed
 }
 
-// Caller names who holds a token, for counting: a subscriber, a client, or whoever
-// has the same guest or invite token.
+// Caller returns who holds a token, for counting: a subscriber, a client, or everyone
+// with the same guest or invite token.
 func (t Token) Caller() string {
 	switch t.Kind {
 	case SAT, Access:
@@ -90,11 +90,11 @@ func (t Token) Caller() string {
 	return t.ID
 }
 
-// skew is how far the clocks of two nodes may be apart.
+// skew is the most the clocks of two nodes may differ.
 const skew = time.Minute
 
-// newSealers returns each kind its own keys. Who reads the header sees only
-// whether it is a refresh token.
+// newSealers returns a sealer with its own keys for each kind. The header shows only
+// whether a token is a refresh token.
 func newSealers(ring *keys.Ring, host string) map[TokenKind]*keys.Sealer {
 	sealers := make(map[TokenKind]*keys.Sealer)
 	for _, kind := range []TokenKind{SAT, Guest, Invite, Service} {
@@ -104,8 +104,8 @@ func newSealers(ring *keys.Ring, host string) map[TokenKind]*keys.Sealer {
 	return sealers
 }
 
-// Seal returns the token as clients carry it. An empty ID, Issuer or IssuedAt is
-// filled in.
+// Seal returns the token as clients carry it. It fills in an empty ID, Issuer or
+// IssuedAt.
 func (ts *Tokens) Seal(t Token) (string, error) {
 	sealer := ts.sealers[t.Kind]
 	if sealer == nil {
@@ -123,7 +123,7 @@ func (ts *Tokens) Seal(t Token) (string, error) {
 	return sealer.Seal(&claims{t})
 }
 
-// read opens a token. What refresh tokens say is not remembered: each comes once.
+// read opens a token. Refresh tokens are not cached, since each is used once.
 func read(sealer *keys.Sealer, kind TokenKind, raw string) (c *claims, kid string, ok bool) {
 	if kind == Refresh {
 		c = new(claims)
@@ -138,8 +138,8 @@ func read(sealer *keys.Sealer, kind TokenKind, raw string) (c *claims, kid strin
 	return c, kid, ok
 }
 
-// Inspect returns what a sealed token of this ring says, expired and revoked ones
-// included: to be shown, never to be trusted.
+// Inspect returns the claims of a token sealed by this ring, even if it is expired or
+// revoked. The result is to be shown, never to be trusted.
 func (ts *Tokens) Inspect(raw string, kinds ...TokenKind) (Token, bool) {
 	for _, kind := range kinds {
 		sealer := ts.sealers[kind]
@@ -160,9 +160,9 @@ func (ts *Tokens) Inspect(raw string, kinds ...TokenKind) (Token, bool) {
 	return Token{}, false
 }
 
-// Open returns what a sealed token of one of the kinds says, if it is good: made
-// by this issuer, not expired, not revoked, its login not ended. Anything else
-// is problem.Unauthenticated, without a reason.
+// Open returns the claims of a sealed token of one of the kinds if it is valid: made by
+// this issuer, not expired, not revoked, and its login not ended. Any other text is
+// problem.Unauthenticated, without a reason.
 func (ts *Tokens) Open(ctx context.Context, raw string, kinds ...TokenKind) (Token, error) {
 	t, ok := ts.Inspect(raw, kinds...)
 	if !ok || ts.expired(t) {
@@ -176,9 +176,9 @@ func (ts *Tokens) expired(t Token) bool {
 	return t.Issuer != ts.c.Issuer || !now.Before(t.ExpiresAt) || t.IssuedAt.After(now.Add(skew))
 }
 
-// Check reports whether anything that a token depends on was revoked or ended
-// since it was issued. It looks at no other member, so that it serves tokens
-// which were not sealed here too.
+// Check returns an error if anything that a token depends on was revoked or ended since
+// it was issued. It looks at no other member, so that it also serves tokens that were not
+// sealed here.
 func (ts *Tokens) Check(ctx context.Context, t Token) error {
 	if err := ts.Revoked(t); err != nil || t.SessionID == "" {
 		return err
@@ -186,13 +186,13 @@ func (ts *Tokens) Check(ctx context.Context, t Token) error {
 	return ts.c.Live(ctx, t.SessionID)
 }
 
-// Heard changes whenever this node hears of a revocation or of the end of a key:
-// who holds many tokens for long, such as open sockets, then asks [Tokens.Revoked]
-// again.
+// Heard returns a number that changes whenever this node learns of a revocation or of the
+// end of a key. A caller that holds many tokens for long, such as open sockets, then
+// calls [Tokens.Revoked] again.
 func (ts *Tokens) Heard() int64 { return ts.c.Revocations.Heard() + ts.c.Ring.Heard() }
 
-// Revoked is the part of [Tokens.Check] that asks nobody. Since the end of a login
-// is a revocation too, it is enough for a token which was checked before.
+// Revoked is the part of [Tokens.Check] that reads only memory. Since the end of a login
+// is a revocation too, it is enough for a token that was checked before.
 func (ts *Tokens) Revoked(t Token) error {
 	if t.sealedBy != "" && !ts.c.Ring.Trusts(t.sealedBy) {
 		return problem.NoCredentials()
@@ -211,9 +211,9 @@ func (ts *Tokens) Revoked(t Token) error {
 	)
 }
 
-// root returns the moment by which revocations judge the token: that of the token which
-// it came from in the end. A node may make it of one whose revocation it has not heard
-// of yet; it is dead all the same.
+// root returns the time by which revocations judge the token: that of the token it
+// originally came from. A node may have made it from a token whose revocation it had not
+// heard of; it is revoked all the same.
 func (t Token) root() time.Time {
 	if t.RootedAt.IsZero() {
 		return t.IssuedAt
@@ -221,20 +221,20 @@ func (t Token) root() time.Time {
 	return t.RootedAt
 }
 
-// reaches reports whether the token may see an address of its project: a SAT
-// sees them all.
+// reaches reports whether the token may see an address of its project. A SAT sees them
+// all.
 func (t Token) reaches(addressID string) bool {
 	return t.Kind == SAT || slices.Contains(t.AddressIDs, addressID)
 }
 
-// RevokeByHand ends what an operator has made by hand by now, or is making, and what came of
-// it (see [Issuer]).
+// RevokeByHand ends the tokens that an operator has made manually, or is making, and
+// everything that came of them; see [Issuer].
 func (ts *Tokens) RevokeByHand(ctx context.Context, operatorID string) error {
 	return ts.c.Revocations.Revoke(ctx, ended(revocation.Key, operatorID, ts.now().Add(disablingTakes)))
 }
 
-// Revoke ends a token at once: a refresh token with all that came from it, any
-// other alone.
+// Revoke revokes a token at once. A refresh token is revoked with all tokens that came
+// from it.
 func (ts *Tokens) Revoke(ctx context.Context, t Token) error {
 	kind, id := revocation.Token, t.ID
 	if t.Kind == Refresh {
@@ -243,8 +243,9 @@ func (ts *Tokens) Revoke(ctx context.Context, t Token) error {
 	return ts.c.Revocations.Revoke(ctx, gone(kind, id, ts.now()))
 }
 
-// RevokeRaw ends a token of the project that somebody presents: a refresh token
-// with all that came from it, an embed key with all that it gave, any other alone.
+// RevokeRaw revokes a token of the project that a caller presents: a refresh token with
+// all tokens that came from it, an embed key with all tokens issued for it, any other
+// token alone.
 func (ts *Tokens) RevokeRaw(ctx context.Context, projectID, raw string) error {
 	if raw == "" {
 		return problem.Missing("token")

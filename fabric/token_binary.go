@@ -8,12 +8,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// claims is a Token as it lies in the seal: binary, each member at its place, so that
-// tokens are short and soon read.
+// claims is a Token in its sealed form: binary, each member in its place, so that tokens
+// are short and quick to read.
 type claims struct{ Token }
 
-// claimsVersion comes first. What has another is not read: whoever adds a member takes
-// the next. A list that most lack comes last and is announced by a flag.
+// claimsVersion is the first byte; other versions are not read. A new member needs a new
+// version. A list that most tokens lack comes last and is announced by a flag.
 const claimsVersion = 1
 
 // The flags.
@@ -24,7 +24,7 @@ const (
 
 var errClaims = errors.New("reading claims: they are of another form")
 
-// texts are the members that are text, in their order.
+// texts returns the members that are text, in order.
 func (c *claims) texts() [12]*string {
 	return [...]*string{
 		&c.ID, &c.Issuer, &c.ProjectID, &c.SubscriberID, &c.ClientID, &c.SessionID, &c.GrantID,
@@ -115,7 +115,7 @@ func appendText(b []byte, text string) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))+1), text...)
 }
 
-// plainUUID reads a UUID that is written as we write them: with small letters.
+// plainUUID parses a UUID in the form that we write: in lower case.
 func plainUUID(text string) (u uuid.UUID, ok bool) {
 	if len(text) != 36 || text[8] != '-' || text[13] != '-' || text[18] != '-' || text[23] != '-' {
 		return u, false
@@ -143,7 +143,8 @@ var smallDigits = func() (values [256]byte) {
 	return values
 }()
 
-// A claimsReader reads claims from their beginning. What is cut off makes it bad.
+// A claimsReader reads claims from their beginning. Claims that are cut short make it
+// bad.
 type claimsReader struct {
 	rest []byte
 	bad  bool
@@ -185,7 +186,7 @@ func (r *claimsReader) text() string {
 	}
 }
 
-// list reads texts; nil where there are none. A text takes a byte at least.
+// list reads texts, and returns nil if there are none. Each text takes at least a byte.
 func (r *claimsReader) list() (all []string) {
 	n := r.size()
 	if r.bad = r.bad || n > uint64(len(r.rest)); r.bad {

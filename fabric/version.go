@@ -23,15 +23,17 @@ type Version struct {
 	Created         time.Time
 }
 
-// A DeployInput says what to deploy: the document as it is now, by its version,
-// or what was deployed before, by its id.
+// A DeployInput says what to deploy: the current document, by its version, or an earlier
+// deployment, by its id.
 type DeployInput struct {
 	DocumentVersion *int64
 	VersionID       string
 }
 
-// Deploy makes a version of a resource whose kind has versions.
-func (rs *Resources) Deploy(ctx context.Context, projectID string, k *kinds.Kind, id string, in DeployInput) (Version, error) {
+// Deploy creates a version of a resource whose kind has versions.
+func (rs *Resources) Deploy(
+	ctx context.Context, projectID string, k *kinds.Kind, id string, in DeployInput,
+) (Version, error) {
 	r, err := rs.Find(ctx, projectID, k, id)
 	if err != nil {
 		return Version{}, err
@@ -51,7 +53,7 @@ func (rs *Resources) Deploy(ctx context.Context, projectID string, k *kinds.Kind
 	return rs.store.CreateVersion(ctx, v)
 }
 
-// deployCurrent takes the document as it is, if it is the one that was meant.
+// deployCurrent deploys the current document if its version is the one that was meant.
 func deployCurrent(r Resource, meant int64, v *Version) error {
 	var is int64
 	if err := json.Unmarshal(r.Fields[versionField], &is); err != nil {
@@ -67,7 +69,7 @@ func deployCurrent(r Resource, meant int64, v *Version) error {
 	return nil
 }
 
-// deployAgain takes what was deployed before.
+// deployAgain deploys an earlier version.
 func (rs *Resources) deployAgain(ctx context.Context, id string, v *Version) error {
 	const param = "call_flow_version_id"
 	id, ok := canonical(id)
@@ -83,8 +85,10 @@ func (rs *Resources) deployAgain(ctx context.Context, id string, v *Version) err
 	return err
 }
 
-// ListVersions returns a page of what was deployed of a resource.
-func (rs *Resources) ListVersions(ctx context.Context, projectID string, k *kinds.Kind, id string, q page.Query) (page.Page[Version], error) {
+// ListVersions returns a page of the deployed versions of a resource.
+func (rs *Resources) ListVersions(
+	ctx context.Context, projectID string, k *kinds.Kind, id string, q page.Query,
+) (page.Page[Version], error) {
 	r, err := rs.Find(ctx, projectID, k, id)
 	if err != nil {
 		return page.Page[Version]{}, err

@@ -39,7 +39,7 @@ type WebhookStore interface {
 	RotateSigningKey(ctx context.Context, k SigningKey, current time.Time, alone bool) error
 }
 
-// A Webhook is where a project wants to be told of events.
+// A Webhook is a URL that receives a project's events.
 type Webhook struct {
 	ID        string
 	ProjectID string
@@ -54,8 +54,8 @@ type Webhook struct {
 	Rests    time.Time // nothing is sent before, since they did
 }
 
-// A WebhookInput is a webhook to create, or what of one to change; nil fields
-// stay, and of a new one are "", all events, and enabled.
+// A WebhookInput holds the fields of a webhook to create or update; nil fields are left
+// unchanged. A new webhook has no name, receives all events and is enabled by default.
 type WebhookInput struct {
 	URL     *string
 	Name    *string
@@ -66,12 +66,11 @@ type WebhookInput struct {
 // maxURL bounds the URL of a webhook.
 const maxURL = 2048
 
-// maxWebhooks is how many webhooks a project may have: each makes a row of every
-// event.
+// maxWebhooks is the most webhooks of a project: each makes a row of every event.
 const maxWebhooks = 50
 
-// Check reports everything that is wrong with the input of a change, or of
-// a new webhook, which needs a URL.
+// Check returns everything that is wrong with the input of an update or, if isNew, of a
+// new webhook, which needs a URL.
 func (ws *Webhooks) Check(in WebhookInput, isNew bool) error {
 	var errs []error
 	switch {
@@ -95,7 +94,7 @@ func (ws *Webhooks) Check(in WebhookInput, isNew bool) error {
 	return errors.Join(errs...)
 }
 
-// apply writes what an input says, which was checked.
+// apply writes the fields of a checked input into w.
 func (in WebhookInput) apply(w *Webhook) {
 	if in.URL != nil {
 		w.URL = *in.URL
@@ -111,8 +110,7 @@ func (in WebhookInput) apply(w *Webhook) {
 	}
 }
 
-// Create makes a webhook, and the project's signing key if this is its
-// first.
+// Create creates a webhook, and the project's signing key with its first one.
 func (ws *Webhooks) Create(ctx context.Context, projectID string, in WebhookInput) (Webhook, error) {
 	if err := ws.Check(in, true); err != nil {
 		return Webhook{}, err
@@ -141,9 +139,11 @@ func (ws *Webhooks) List(ctx context.Context, projectID string, q page.Query) (p
 	return ws.store.ListWebhooks(ctx, projectID, q)
 }
 
-// Update changes the fields that are said. What waits goes to the new URL;
-// one that is enabled, or has a new URL, rests no more.
-func (ws *Webhooks) Update(ctx context.Context, projectID, id string, in WebhookInput) (w Webhook, err error) {
+// Update changes the fields that are set. Waiting deliveries go to the new URL. A webhook
+// that is enabled or gets a new URL no longer rests.
+func (ws *Webhooks) Update(
+	ctx context.Context, projectID, id string, in WebhookInput,
+) (w Webhook, err error) {
 	defer ws.caches.wants.Clear()
 	err = again(func() error {
 		if w, err = ws.Find(ctx, projectID, id); err != nil {
@@ -163,7 +163,7 @@ func (ws *Webhooks) Update(ctx context.Context, projectID, id string, in Webhook
 	return w, err
 }
 
-// Delete deletes a webhook with what waits for it.
+// Delete deletes a webhook and its waiting deliveries.
 func (ws *Webhooks) Delete(ctx context.Context, projectID, id string) error {
 	id, ok := canonical(id)
 	if !ok {

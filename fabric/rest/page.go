@@ -12,7 +12,9 @@ var filters = []string{"type", "display_name", "name", "sort_by", "sort_order", 
 	"actor_id", "target_id", "since", "until"}
 
 // paged answers with the page that a request asks for.
-func paged[T, U any](w http.ResponseWriter, r *http.Request, list func(page.Query) (page.Page[T], error), show func(T) U) error {
+func paged[T, U any](
+	w http.ResponseWriter, r *http.Request, list func(page.Query) (page.Page[T], error), show func(T) U,
+) error {
 	asked, err := web.ReadPage(r.URL.Query())
 	if err != nil {
 		return err
