@@ -13,9 +13,10 @@ import (
 
 const referenceHead = `# Command line
 
-A command is a noun and a verb. Commands work on the data that ` + "`--config`, `--data` and `--database`" + ` name,
-while a server runs or without one ([operations](operations.md#commands)). Every command has ` + "`--help`" + `.
-` + "`selvage completion bash|zsh|fish`" + ` prints completions, and ` + "`selvage man DIR`" + ` writes manual pages.
+A command is a noun and a verb. Commands work on the data that ` + "`--config`, `--data` and `--database`" + `
+name, while a server runs or without one ([operations](operations.md#commands)). Every command has
+` + "`--help`. `selvage completion bash|zsh|fish`" + ` prints completions, and ` + "`selvage man DIR`" + ` writes
+manual pages.
 
 | exit status | meaning |
 |---|---|
@@ -30,7 +31,7 @@ of [the configuration](configuration.md#top-level) that are not secrets. Omit ` 
 is only one project. ` + "`--yes` (`-y`)" + ` answers a command's question. Colors and widths are for
 terminals: piped output is plain and complete. ` + "`NO_COLOR`" + ` turns colors off on a terminal, too.
 
-<!-- made by the tests of cmd/selvage: UPDATE_DOCS=1 go test -run TestReferences ./cmd/selvage -->
+<!-- generated: UPDATE_DOCS=1 go test -run TestReferences ./cmd/selvage -->
 `
 
 // Reference returns docs/cli.md: every command and its flags. It leaves out the flags of
