@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Accounts is what people do with their own accounts.
+// Accounts is what people do with their own accounts: passwords, emails and registration.
 type Accounts struct {
 	*core
 	letters  *Letters
@@ -28,15 +28,15 @@ func (rs *Requests) ForAccount(ctx context.Context, projectID string) (AuthReque
 	return AuthRequest{ID: randomToken(), Account: project.ID, Created: rs.Now()}, ownClient(project.ID), nil
 }
 
-// ownClient stands for us where a client would be: it asks for no consent, and has no
-// tokens.
+// ownClient stands in for a client in requests for a subscriber's own page. It needs no
+// consent and gets no tokens.
 func ownClient(projectID string) Client {
 	return Client{ProjectID: projectID, Name: "your account", FirstParty: true}
 }
 
-// ChangePassword returns a subscriber a new password, if it knows the one that it has.
-// All its logins and tokens end; in place of the one that asked comes a new login, which
-// is proven as that was.
+// ChangePassword sets a new password, if current is the subscriber's password. It ends
+// all of the subscriber's logins and tokens. The login that asked is replaced by a new
+// one, with the same AMR.
 func (as *Accounts) ChangePassword(ctx context.Context, s Login, current, fresh string, from Visitor) (Login, error) {
 	sub, err := as.Subscribers.FindSubscriber(ctx, s.ProjectID, s.SubscriberID)
 	if err != nil {
@@ -51,9 +51,9 @@ func (as *Accounts) ChangePassword(ctx context.Context, s Login, current, fresh 
 	if err != nil {
 		return Login{}, err
 	}
-	from.known = true // it has shown so
+	from.known = true // the current password has shown it
 	next, err := as.logins.create(ctx, sub, as.Now(), s.AMR, from)
-	if errors.Is(err, problem.Conflict) { // changed once more, or disabled
+	if errors.Is(err, problem.Conflict) { // changed again, or disabled
 		return Login{}, problem.NoCredentials()
 	}
 	return next, err
@@ -63,8 +63,8 @@ func (as *Accounts) ChangePassword(ctx context.Context, s Login, current, fresh 
 var errCurrent = &problem.Error{Kind: problem.Invalid, Code: "wrong_password", Param: "current",
 	Message: "The current password is wrong."}
 
-// checkCurrent checks the password of a subscriber who is signed in already, a few
-// times in a while.
+// checkCurrent checks the password of a signed-in subscriber. Wrong ones are counted
+// against the subscriber, not against the account as strangers see it.
 func (as *Accounts) checkCurrent(ctx context.Context, sub fabric.Subscriber, current string) error {
 	who := "signed in " + sub.ID
 	if err := as.Limits.Take(ctx, limit.LoginPerDevice, who); err != nil {

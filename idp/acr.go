@@ -7,19 +7,19 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The authentication context classes (OpenID Connect Core, section 2), after the levels
-// of ISO/IEC 29115. One factor is a password, or a key that anybody may have used whose
-// device it is. Two are a password and a code or a passkey, or a passkey alone, whose
-// device has verified who uses it.
+// The authentication context classes (OpenID Connect Core, section 2), named after the
+// levels of ISO/IEC 29115. One factor is a password, or a passkey whose device did not
+// verify its user. Two factors are a password with a code or a passkey, or a passkey
+// alone whose device verified its user.
 const (
 	acrOne = "1"
 	acrTwo = "2"
 )
 
-// ACRValues lists the authentication context classes that a login may have.
+// ACRValues returns the authentication context classes that a login may have.
 func ACRValues() []string { return []string{acrOne, acrTwo} }
 
-// acrOf returns the authentication context class of a login that was proven so, or "".
+// acrOf returns the authentication context class of a login with this AMR, or "".
 func acrOf(amr []string) string {
 	switch {
 	case slices.Contains(amr, "mfa"):
@@ -30,20 +30,20 @@ func acrOf(amr []string) string {
 	return ""
 }
 
-// TwoFactors reports whether the login was proven by two factors.
+// TwoFactors reports whether the login was proven with two factors.
 func (s Login) TwoFactors() bool { return acrOf(s.AMR) == acrTwo }
 
-// A Want is what a request wants of the authentication context class.
+// A Want is the authentication context class that a request asks for.
 type Want string
 
-// What may be wanted, beside nothing in particular.
+// What a request may ask for; the zero value asks for nothing.
 const (
 	WantTwo   Want = "two"    // two factors
-	PreferTwo Want = "prefer" // two, where the subscriber has them
+	PreferTwo Want = "prefer" // two factors if the subscriber has them
 )
 
-// wantACR reads the values that are asked for, the best first (OpenID Connect Core,
-// section 3.1.2.1). Those that are unknown say nothing.
+// wantACR reads the requested values, the preferred one first (OpenID Connect Core,
+// section 3.1.2.1). Unknown values are ignored.
 func (a *AuthRequest) wantACR(values []string) {
 	known := slices.DeleteFunc(slices.Clone(values), func(v string) bool { return !slices.Contains(ACRValues(), v) })
 	switch {
@@ -55,8 +55,8 @@ func (a *AuthRequest) wantACR(values []string) {
 	}
 }
 
-// wantClaim reads the claim acr of the parameter claims (section 5.5.1.1). One that is
-// essential must be met, to the letter.
+// wantClaim reads the claim acr of the claims parameter (section 5.5.1.1). An essential
+// claim must be met exactly.
 func (a *AuthRequest) wantClaim(acr *claimRequest) error {
 	values, ok := acr.among()
 	if !ok {
@@ -66,7 +66,7 @@ func (a *AuthRequest) wantClaim(acr *claimRequest) error {
 	a.wantACR(values)
 	if !acr.Essential {
 		if a.Want == WantTwo && before != WantTwo {
-			a.Want = PreferTwo // it is wished for (section 5.5.1)
+			a.Want = PreferTwo // only a preference (section 5.5.1)
 		}
 		return nil
 	}
@@ -81,8 +81,8 @@ func (a *AuthRequest) wantClaim(acr *claimRequest) error {
 	return nil
 }
 
-// Need says what a request needs of a login: what it wants itself, its client always,
-// or everybody's login in the project.
+// Need returns what a request needs of its login: the stricter of what it asks for
+// itself, what its client always asks for, and what the project requires of everybody.
 func (rs *Requests) Need(ctx context.Context, c Client, a AuthRequest) (Want, error) {
 	if a.Want == WantTwo || c.RequireACR == acrTwo {
 		return WantTwo, nil
@@ -97,10 +97,10 @@ func (rs *Requests) Need(ctx context.Context, c Client, a AuthRequest) (Want, er
 	return a.Want, nil
 }
 
-// checkACR checks a client's own demand.
+// checkACR reports an unknown class in a client's settings.
 func (c Client) checkACR() error {
 	if c.RequireACR != "" && !slices.Contains(ACRValues(), c.RequireACR) {
-		return problem.BadParam("acr", "acr must be 1 or 2, or any")
+		return problem.BadParam("acr", "acr must be 1, 2 or any")
 	}
 	return nil
 }

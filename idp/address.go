@@ -11,16 +11,16 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// AskVerification has a subscriber who is signed in sent a link by which it shows that
-// its e-mail is its own.
+// AskVerification queues a mail to a signed-in subscriber with a link that verifies the
+// subscriber's email.
 func (as *Accounts) AskVerification(ctx context.Context, sub fabric.Subscriber, network string) error {
 	return as.letters.Ask(ctx, mail.Verify, sub.ProjectID, sub.Email, "", network)
 }
 
-// AskAddress has a link sent to another e-mail that a subscriber wants to have in place
-// of its own, which stays until the link is used; with another password, be it set while
-// the letter waits, there is no link. Whether somebody else has it is found
-// out where the letter is written, and told there alone.
+// AskAddress queues a mail with a link to another email that a subscriber wants to have.
+// The current email stays until the link is used. Changing the password meanwhile voids
+// the link. Whether somebody else has the email is only found out when the letter is
+// written, and only the letter says so.
 func (as *Accounts) AskAddress(ctx context.Context, sub fabric.Subscriber, email, network string) error {
 	if err := fabric.CheckEmail("email", email); err != nil {
 		return err
@@ -41,8 +41,8 @@ func (as *Accounts) AskAddress(ctx context.Context, sub fabric.Subscriber, email
 	return as.letters.store.QueueLetter(ctx, l)
 }
 
-// writeAddress says what the mail says that AskAddress sends: to an address that another
-// account has, that it has it.
+// writeAddress fills in the mail that AskAddress queued. If another account has the
+// address, the mail says that instead.
 func (ls *Letters) writeAddress(ctx context.Context, l mail.Letter, d mail.Draft, link Link) (mail.Draft, error) {
 	s, err := ls.Subscribers.FindSubscriber(ctx, l.ProjectID, l.SubscriberID)
 	if err != nil {
@@ -66,8 +66,8 @@ func (ls *Letters) writeAddress(ctx context.Context, l mail.Letter, d mail.Draft
 	return d, err
 }
 
-// ChangeAddress returns a subscriber the e-mail that a link of ChangeAddress was sent to.
-// Where another has it by now it is problem.Conflict.
+// ChangeAddress sets a subscriber's email to the one that a link of ChangeAddress was
+// sent to. If another account has it by now, it returns problem.Conflict.
 func (as *Accounts) ChangeAddress(ctx context.Context, token string) (Link, error) {
 	return as.useLink(ctx, mail.ChangeAddress, token, "address_changed", func(l Link) fabric.SubscriberInput {
 		return fabric.SubscriberInput{Email: &l.Email}

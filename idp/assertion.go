@@ -23,17 +23,17 @@ const AssertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 const (
 	maxAssertion = 8 << 10
 	maxAhead     = 10 * time.Minute // of its exp
-	clientSkew   = 10 * time.Second // that a client's clock may be ahead
-	usedFor      = skew             // that it is remembered longer: nodes' clocks may be apart
+	clientSkew   = 10 * time.Second // how far a client's clock may be ahead
+	usedFor      = skew             // remembered this much longer, since nodes' clocks may differ
 )
 
-// refuseAssertion is the error of an assertion. It tells the developer what is
-// wrong: who reads it has made the assertion.
+// refuseAssertion returns the error for a bad assertion. It says what is wrong, since its
+// reader has made the assertion.
 func refuseAssertion(format string, args ...any) error {
 	return problem.New(problem.Unauthenticated, "invalid_client", "client_assertion: "+format, args...)
 }
 
-// Assertions verify the assertions of clients.
+// Assertions verify the signed assertions by which clients authenticate.
 type Assertions struct {
 	*core
 	store   ClientStore
@@ -41,16 +41,16 @@ type Assertions struct {
 	remote  keyring
 }
 
-// An Assertion is how a client with private_key_jwt proves itself (OpenID Connect
-// Core, section 9; RFC 7523, section 3).
+// An Assertion authenticates a client with private_key_jwt (OpenID Connect Core, section
+// 9; RFC 7523, section 3).
 type Assertion struct {
 	JWT       string
-	ClientID  string   // of the request beside it; "" where there is none
-	Audiences []string // the names that we go by
+	ClientID  string   // client_id of the request, or ""
+	Audiences []string // the audiences that mean us
 }
 
-// Verify returns the client whose assertion it is. It is good once, at all
-// nodes together. Every failure is problem.Unauthenticated.
+// Verify returns the client that made an assertion. An assertion is valid once, across
+// all nodes. Every failure is problem.Unauthenticated.
 func (as *Assertions) Verify(ctx context.Context, a Assertion) (Client, error) {
 	if len(a.JWT) > maxAssertion {
 		return Client{}, refuseAssertion("it is longer than %d bytes", maxAssertion)
@@ -77,7 +77,8 @@ func (as *Assertions) Verify(ctx context.Context, a Assertion) (Client, error) {
 	return c, as.use(ctx, c, claims)
 }
 
-// findClient finds the client that an assertion speaks for; nothing is proven yet.
+// findClient returns the client that an assertion claims to be from; nothing is proven
+// yet.
 func (as *Assertions) findClient(ctx context.Context, a Assertion, claims jwt.Claims) (Client, error) {
 	switch {
 	case claims.Subject == "" || claims.Issuer != claims.Subject:
@@ -87,18 +88,19 @@ func (as *Assertions) findClient(ctx context.Context, a Assertion, claims jwt.Cl
 	}
 	c, err := as.clients.Find(ctx, claims.Subject)
 	if errors.Is(err, problem.NotFound) || err == nil && c.AuthMethod != AuthPrivateKeyJWT {
-		return c, refuseAssertion("the client is not known, or not registered for private_key_jwt")
+		return c, refuseAssertion("the client is unknown, or not registered for private_key_jwt")
 	}
 	return c, err
 }
 
-// checkSignature wants a key of the client's that fits the header. No key comes
-// from the assertion itself (RFC 8725, section 3.10).
+// checkSignature verifies the signature with a key of the client's that fits the header.
+// It never takes a key from the assertion itself (RFC 8725, section 3.10).
 func (as *Assertions) checkSignature(ctx context.Context, c Client, token *jwt.JSONWebToken) error {
 	head := token.Headers[0]
 	typ, _ := head.ExtraHeaders[jose.HeaderType].(string)
-	if typ = strings.TrimPrefix(strings.ToLower(typ), "application/"); !slices.Contains([]string{"", "jwt", "client-authentication+jwt"}, typ) {
-		return refuseAssertion("its typ %q is that of another kind of JWT", head.ExtraHeaders[jose.HeaderType])
+	typ = strings.TrimPrefix(strings.ToLower(typ), "application/")
+	if !slices.Contains([]string{"", "jwt", "client-authentication+jwt"}, typ) {
+		return refuseAssertion("its typ %q belongs to a different kind of JWT", head.ExtraHeaders[jose.HeaderType])
 	}
 	candidates, err := as.keysOf(ctx, c, head.KeyID, jose.SignatureAlgorithm(head.Algorithm))
 	if err != nil {
@@ -115,7 +117,7 @@ func (as *Assertions) checkSignature(ctx context.Context, c Client, token *jwt.J
 	return refuseAssertion("its signature is not by the client's key")
 }
 
-// checkAssertion applies RFC 7523, section 3 to what is signed.
+// checkAssertion applies RFC 7523, section 3 to the signed claims.
 func checkAssertion(c jwt.Claims, audiences []string, now time.Time) error {
 	soon := now.Add(clientSkew)
 	switch {
@@ -135,8 +137,8 @@ func checkAssertion(c jwt.Claims, audiences []string, now time.Time) error {
 	return nil
 }
 
-// use lets an assertion be good once: a row says that its jti was used, until it has
-// expired. The session store would forget it when it is emptied.
+// use marks an assertion as used until it has expired, by its jti. It writes a row
+// because the session store would forget it when emptied.
 func (as *Assertions) use(ctx context.Context, c Client, claims jwt.Claims) error {
 	err := as.store.UseAssertion(ctx, session.Digest(c.ID+" "+claims.ID), claims.Expiry.Time().Add(usedFor))
 	if errors.Is(err, problem.Conflict) {

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// checkBrand refuses what pages cannot show of a client. A colour that text is not read in
-// is made lighter or darker where it is shown.
+// checkBrand reports branding that pages cannot show. A color with too little contrast is
+// accepted: it is made lighter or darker where it is shown.
 func (c Client) checkBrand() error {
 	var errs []error
 	if c.BrandColor != "" && !mail.IsColor(c.BrandColor) {
@@ -23,8 +23,8 @@ func (c Client) checkBrand() error {
 	return errors.Join(errs...)
 }
 
-// SetLogo returns a client a logo, which [logo.Make] has made; the zero value takes it away,
-// so that the project's is shown.
+// SetLogo sets a client's logo, made by [logo.Make]. The zero value removes it, so that
+// the project's logo is shown.
 func (cs *Clients) SetLogo(ctx context.Context, id string, l logo.Logo) (Client, error) {
 	defer cs.recent.Drop(id)
 	defer cs.Fabric.Projects.ForgetLogos()
@@ -34,14 +34,15 @@ func (cs *Clients) SetLogo(ctx context.Context, id string, l logo.Logo) (Client,
 	return cs.store.FindClient(ctx, id)
 }
 
-// A Brand is whose a page or a mail is.
+// A Brand is the branding of a page or mail.
 type Brand struct {
 	Color          string // "#rrggbb", or ""
 	Logo           string // name of a picture, or ""
 	Terms, Privacy string // addresses, or ""
 }
 
-// Brand returns what a client says of itself; what it does not say is its project's.
+// Brand returns the branding of a client. What the client leaves out comes from its
+// project.
 func (cs *Clients) Brand(ctx context.Context, c Client) (Brand, error) {
 	b := Brand{Color: c.BrandColor, Logo: c.Logo, Terms: c.TermsURI, Privacy: c.PolicyURI}
 	project, err := cs.Fabric.Projects.Find(ctx, c.ProjectID)

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// Logins are the ids of those that a browser holds in a project: first the one in
-// use, which is "" where none is, then those that may be chosen.
+// BrowserLogins are the ids of the logins that a browser holds in a project: first the
+// one in use, or "", then those that may be chosen.
 type BrowserLogins []string
 
-// MaxLogins bounds how many a browser holds in a project.
+// MaxLogins is how many logins a browser holds in a project.
 const MaxLogins = 5
 
 // none stands for no login in use, in text.
 const none = "-"
 
-// ParseLogins reads what String wrote.
+// ParseBrowserLogins parses the result of String.
 func ParseBrowserLogins(text string) BrowserLogins {
 	l := BrowserLogins(strings.Fields(text))
 	if len(l) > 0 && l[0] == none {
@@ -24,7 +24,7 @@ func ParseBrowserLogins(text string) BrowserLogins {
 	return l
 }
 
-// String returns the logins as text; "" is none at all.
+// String returns the logins as text, "" if there are no logins.
 func (l BrowserLogins) String() string {
 	if len(l) == 0 || len(l) == 1 && l[0] == "" {
 		return ""
@@ -35,7 +35,7 @@ func (l BrowserLogins) String() string {
 	return strings.Join(l, " ")
 }
 
-// Use puts a login first, and leaves out what goes beyond MaxLogins.
+// Use returns the logins with id first, and at most MaxLogins of them.
 func (l BrowserLogins) Use(id string) BrowserLogins {
 	others := slices.DeleteFunc(slices.Clone(l), func(other string) bool { return other == id || other == "" })
 	return append(BrowserLogins{id}, others[:min(len(others), MaxLogins-1)]...)

@@ -7,15 +7,15 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// Claims are those that a request names one by one (OpenID Connect Core, section
-// 5.5), beside those of its scopes.
+// Claims are the claims that a request names one by one (OpenID Connect Core, section
+// 5.5), in addition to those of its scopes.
 type Claims struct {
 	Userinfo []string `json:"userinfo,omitempty"`
 	IDToken  []string `json:"id_token,omitempty"`
-	ACR      string   `json:"acr,omitempty"` // the class to tell where a lower one was essential than the login has
+	ACR      string   `json:"acr,omitempty"` // the class to report, if a lower one was demanded
 }
 
-// claimScopes says in which scope a claim of a subscriber is (OpenID Connect Core,
+// claimScopes maps each claim about a subscriber to its scope (OpenID Connect Core,
 // section 5.4).
 var claimScopes = map[string]string{
 	"name": "profile", "given_name": "profile", "family_name": "profile", "middle_name": "profile",
@@ -27,7 +27,7 @@ var claimScopes = map[string]string{
 	"phone_number_verified": "phone",
 }
 
-// ClaimsOf lists the claims of scopes, in order.
+// ClaimsOf returns the claims of scopes, sorted.
 func ClaimsOf(scopes ...string) (names []string) {
 	for name, scope := range claimScopes {
 		if slices.Contains(scopes, scope) {
@@ -38,8 +38,7 @@ func ClaimsOf(scopes ...string) (names []string) {
 	return names
 }
 
-// A Person is what the claims of scopes say of a subscriber (OpenID Connect Core,
-// section 5.1).
+// A Person holds claims about a subscriber (OpenID Connect Core, section 5.1).
 type Person struct {
 	Name          string `json:"name,omitempty"`
 	GivenName     string `json:"given_name,omitempty"`
@@ -78,11 +77,12 @@ func PersonOf(s fabric.Subscriber, names []string) (p Person) {
 	return p
 }
 
-// say copies a claim by its name.
+// say copies the claim with the given name.
 func (p *Person) say(c fabric.StandardClaims, name string) {
 	switch name {
 	case "middle_name":
 		p.MiddleName = c.MiddleName
+
 	case "nickname":
 		p.Nickname = c.Nickname
 	case "preferred_username":
@@ -108,24 +108,24 @@ func (p *Person) say(c fabric.StandardClaims, name string) {
 	}
 }
 
-// left returns those of the claims which a narrower scope leaves: a claim goes with its
-// scope, where that was granted.
+// left returns the claims that remain under a narrower scope. A claim goes if its scope
+// was granted and is now left out.
 func (g Grant) left(names, scope []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return slices.Contains(g.Scope, claimScopes[name]) && !slices.Contains(scope, claimScopes[name])
 	})
 }
 
-// onlyClaims returns those of the claims whose scope the client may ask for.
+// onlyClaims returns the claims whose scope the client may ask for.
 func (c Client) onlyClaims(names []string) []string {
 	return slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		return !slices.Contains(c.Scopes, claimScopes[name])
 	})
 }
 
-// Rights are the scopes that a request needs an agreement to: those that it asks
-// for, those which the claims that it names belong to, and the resources, which are
-// URIs and so are no scopes.
+// Rights are what a person must agree to for a request: the scopes that it asks for, the
+// scopes of the claims that it names, and its resources. Resources are URIs and therefore
+// never equal a scope.
 func (a AuthRequest) Rights() []string {
 	rights := slices.Clone(a.Scope)
 	for _, name := range slices.Concat(a.Claims.Userinfo, a.Claims.IDToken) {
@@ -136,7 +136,7 @@ func (a AuthRequest) Rights() []string {
 	return append(rights, a.Resources...)
 }
 
-// A claimRequest is what a request wants of one claim (OpenID Connect Core, section
+// A claimRequest is what a request asks about one claim (OpenID Connect Core, section
 // 5.5.1).
 type claimRequest struct {
 	Essential bool  `json:"essential"`
@@ -144,7 +144,8 @@ type claimRequest struct {
 	Values    []any `json:"values"`
 }
 
-// among returns the values that will do, those that are text; ok is false where any will.
+// among returns the text values that satisfy the claim request. ok is false if any value
+// does.
 func (r *claimRequest) among() (values []string, ok bool) {
 	if r == nil || r.Value == nil && r.Values == nil {
 		return nil, false
@@ -157,9 +158,9 @@ func (r *claimRequest) among() (values []string, ok bool) {
 	return values, true
 }
 
-// parseClaims reads the parameter claims. What the client may not have, and what
-// there is not, it does not get; it is told so by what it gets (section 5.5.1). Two
-// values are commands: of sub, and of an acr that is essential.
+// parseClaims reads the claims parameter. Claims that are unknown or that the client may
+// not have are left out; the client learns it from what it gets (section 5.5.1). Only two
+// values are requirements: that of sub, and that of an essential acr.
 func (rs *Requests) parseClaims(c Client, a *AuthRequest, raw string) error {
 	if raw == "" {
 		return nil
@@ -187,7 +188,7 @@ func (rs *Requests) parseClaims(c Client, a *AuthRequest, raw string) error {
 	return a.wantClaim(asked.IDToken["acr"])
 }
 
-// meanOneOf narrows the request to subscribers whom the client knows by these subs.
+// meanOneOf narrows the request to the subscribers whom the client knows by these subs.
 func (a *AuthRequest) meanOneOf(ss *Subjects, c Client, subs []string) {
 	meant := []string{}
 	for _, sub := range subs {

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// A ClientType sets a client's defaults.
+// A ClientType selects the defaults of a client.
 type ClientType string
 
 // The types: an app in a browser, on a device, on a server with a browser in
@@ -25,8 +25,8 @@ const (
 	Service ClientType = "service"
 )
 
-// A Profile says how strictly a client's requests are read. Default is OAuth 2.1;
-// MobileLegacy understands what native fabric clients in the field send.
+// A Profile is how strictly a client's requests are read. Default is OAuth 2.1;
+// MobileLegacy accepts what native fabric clients in the field send.
 type Profile string
 
 // The profiles.
@@ -35,8 +35,8 @@ const (
 	MobileLegacy Profile = "mobile-legacy"
 )
 
-// An AuthMethod is how a client proves itself at the token endpoint (OpenID
-// Connect Core, section 9).
+// An AuthMethod is how a client authenticates at the token endpoint (OpenID Connect Core,
+// section 9).
 type AuthMethod string
 
 // The methods. A client uses the one it is registered for.
@@ -48,11 +48,11 @@ const (
 	AuthPrivateKeyJWT AuthMethod = "private_key_jwt"
 )
 
-// bySecret reports whether a client with the method has a secret.
+// bySecret reports whether clients with the method have a secret.
 func (m AuthMethod) bySecret() bool { return m == AuthBasic || m == AuthPost }
 
-// A TokenFormat is what a client's access tokens are: sealed fabric tokens
-// (SATs), or JWTs of RFC 9068.
+// A TokenFormat is the format of a client's access tokens: sealed fabric tokens (SATs) or
+// JWTs of RFC 9068.
 type TokenFormat string
 
 // The formats.
@@ -69,23 +69,23 @@ const (
 	GrantDevice            = "urn:ietf:params:oauth:grant-type:device_code"
 )
 
-// A Client is an application that asks for tokens.
+// A Client is an app that asks for tokens.
 type Client struct {
 	ID, ProjectID string
 	Name          string // shown at sign-in
 	Type          ClientType
 	Profile       Profile
 	AuthMethod    AuthMethod
-	SecretHash    string    // SHA-256 in hex; "" where the AuthMethod has no secret
-	SecretMade    time.Time // when it got its present secret; zero if that is its first
+	SecretHash    string    // SHA-256 in hex; "" if the AuthMethod has no secret
+	SecretMade    time.Time // when the current secret was made; zero if it is the first
 	Old           OldSecret
-	Logo          string // name of the picture that is shown where people sign in to it; "" is the project's
-	FirstParty    bool   // of the operator's own: no consent is asked
-	PKCEOptional  bool   // a confidential client that may leave PKCE out
+	Logo          string // name of the picture shown at sign-in; "" means the project's
+	FirstParty    bool   // the operator's own: people are not asked for consent
+	PKCEOptional  bool   // a confidential client may leave PKCE out
 	RedirectURIs  []string
 	LogoutURIs    []string // where a logout may redirect to
 	Grants        []string
-	Scopes        []string // what it may ask
+	Scopes        []string // which it may ask for
 	AccessToken   TokenFormat
 	IDTokenAlg    keys.Use
 	Metadata
@@ -93,7 +93,7 @@ type Client struct {
 	Updated time.Time
 }
 
-// adopt takes over what differs between a client as it was and as it is to be.
+// adopt copies the settings that differ between was and now.
 func (c *Client) adopt(was, now Client) {
 	adopt(reflect.ValueOf(c).Elem(), reflect.ValueOf(was), reflect.ValueOf(now))
 }
@@ -115,9 +115,9 @@ func (c Client) May(grant string) bool { return slices.Contains(c.Grants, grant)
 // randomToken returns 260 random bits in base32.
 func randomToken() string { return rand.Text() + rand.Text() }
 
-// AllowsRedirect reports whether an authorization response may be sent to uri:
-// one of the registered, by simple string comparison (RFC 9700, section 2.1). A
-// native client's loopback address may have any port (RFC 8252, section 7.3).
+// AllowsRedirect reports whether an authorization response may be sent to uri: one of the
+// registered URIs, by simple string comparison (RFC 9700, section 2.1). A native client's
+// loopback address may have any port (RFC 8252, section 7.3).
 func (c Client) AllowsRedirect(uri string) bool {
 	if slices.Contains(c.RedirectURIs, uri) {
 		return true
@@ -132,8 +132,8 @@ func (c Client) AllowsRedirect(uri string) bool {
 	})
 }
 
-// withoutLoopbackPort returns an http URI on a loopback address without its port,
-// if it is one and is written in the plainest way.
+// withoutLoopbackPort returns an http URI on a loopback address without its port. ok is
+// false if it is not one, or is not written in its plainest form.
 func withoutLoopbackPort(uri string) (string, bool) {
 	rest, ok := strings.CutPrefix(uri, "http://")
 	if !ok || strings.ContainsAny(uri, "@#\\") {
@@ -159,8 +159,8 @@ func isLoopback(a netip.Addr) bool {
 // AllowsLogoutTo reports whether a logout may redirect to uri.
 func (c Client) AllowsLogoutTo(uri string) bool { return slices.Contains(c.LogoutURIs, uri) }
 
-// Host returns the place that people know an app by: the host of the redirect URI
-// where it waits for them, or the scheme of a native app.
+// Host returns the name by which people know an app: the host of its redirect URI, or the
+// scheme of a native app's.
 func (a AuthRequest) Host() string {
 	u, err := url.Parse(a.RedirectURI)
 	if err != nil {
@@ -181,29 +181,29 @@ func (a AuthRequest) Origin() string {
 	return u.Scheme + "://" + u.Host
 }
 
-// Metadata is what only some clients have, under the names of their registration
-// (RFC 7591, section 2; OpenID Connect Dynamic Client Registration, section 2).
-// The zero value means none of it.
+// Metadata holds the settings that only some clients have, by the names of client
+// registration (RFC 7591, section 2; OpenID Connect Dynamic Client Registration, section
+// 2). Every field may be left out.
 type Metadata struct {
-	ResponseTypes []string        `json:"response_types,omitempty"` // none means code alone
+	ResponseTypes []string        `json:"response_types,omitempty"` // empty means only code
 	JWKS          json.RawMessage `json:"jwks,omitempty"`           // public keys by value (RFC 7517, section 5), or
 	JWKSURI       string          `json:"jwks_uri,omitempty"`       // where they are
 	SubjectType   SubjectType     `json:"subject_type,omitempty"`   // "" means public
 	SectorURI     string          `json:"sector_identifier_uri,omitempty"`
 	UserinfoAlg   keys.Use        `json:"userinfo_signed_response_alg,omitempty"` // "" means plain JSON
-	Resources     []string        `json:"resources,omitempty"`                    // that it may ask tokens for (RFC 8707)
-	RequireACR    string          `json:"require_acr,omitempty"`                  // the class that each login for it must have; "" means any
+	Resources     []string        `json:"resources,omitempty"`                    // possible audiences (RFC 8707)
+	RequireACR    string          `json:"require_acr,omitempty"`                  // of its logins; "" means any
 
-	BrandColor string `json:"brand_color,omitempty"` // of buttons and links where it is signed in to, "#rrggbb"; "" is the project's
-	TermsURI   string `json:"tos_uri,omitempty"`     // shown there
-	PolicyURI  string `json:"policy_uri,omitempty"`  // of its privacy policy, likewise
+	BrandColor string `json:"brand_color,omitempty"` // at sign-in, "#rrggbb"; "" means the project's
+	TermsURI   string `json:"tos_uri,omitempty"`     // of its terms, shown at sign-in
+	PolicyURI  string `json:"policy_uri,omitempty"`  // of its privacy policy, shown at sign-in
 
 	BackchannelLogoutURI     string `json:"backchannel_logout_uri,omitempty"`
-	BackchannelLogoutSession bool   `json:"backchannel_logout_session_required,omitempty"` // logout tokens must name the login
+	BackchannelLogoutSession bool   `json:"backchannel_logout_session_required,omitempty"` // tokens name the login
 }
 
-// A SubjectType says whether a subscriber is the same to all clients (OpenID
-// Connect Core, section 8).
+// A SubjectType is public if all clients know a subscriber by the same subject, or
+// pairwise (OpenID Connect Core, section 8).
 type SubjectType string
 
 // The types. A pairwise subject differs from sector to sector.

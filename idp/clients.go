@@ -22,13 +22,14 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// The scopes of OpenID Connect that a client may ask beside those of the fabric.
+// loginScopes are the scopes of OpenID Connect, which clients may ask for in addition to
+// those of the fabric.
 var loginScopes = []string{"openid", "profile", "email", "address", "phone", "offline_access"}
 
-// defaultScopes are those that a client may ask which is registered without any.
+// defaultScopes are the scopes of a client registered without any.
 var defaultScopes = []string{"openid", "profile", "email", "offline_access"}
 
-// Scopes lists every scope there is, as the discovery document prints them.
+// Scopes returns every scope, in the order of the discovery document.
 func Scopes() []string {
 	all := slices.Clone(loginScopes)
 	for _, s := range fabric.Scopes() {
@@ -73,9 +74,9 @@ type Clients struct {
 	uses   background.Queue // uses of old secrets, to be recorded
 }
 
-// Create registers a client by its settings: empty ones take the defaults
-// of the Type; the id, the secret and the times are made here. A confidential
-// client's secret is given now and never again.
+// Create registers a client. Empty settings take the defaults of the Type; the id, the
+// secret and the times are set here. The secret of a confidential client is returned now
+// and never again.
 func (cs *Clients) Create(ctx context.Context, c Client) (made Client, secret string, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -93,8 +94,8 @@ func (cs *Clients) Create(ctx context.Context, c Client) (made Client, secret st
 	return c, secret, cs.store.CreateClient(ctx, c)
 }
 
-// Check reports everything that is wrong with the settings of a client that is to
-// be registered, or changed, and changes nothing.
+// Check reports everything that is wrong with the settings of a client, new or changed.
+// It changes nothing.
 func (cs *Clients) Check(ctx context.Context, c Client, isNew bool) error {
 	if isNew {
 		c.fill()
@@ -102,8 +103,8 @@ func (cs *Clients) Check(ctx context.Context, c Client, isNew bool) error {
 	return cs.checkSettings(ctx, &c)
 }
 
-// Find finds a client, as it was within the last 300 ms. An id that cannot
-// be one is not found either.
+// Find returns a client as it was within the last 300 ms. An id that no client can have
+// is not found either.
 func (cs *Clients) Find(ctx context.Context, id string) (Client, error) {
 	if len(id) > 64 || !utf8.ValidString(id) || strings.ContainsRune(id, 0) {
 		return Client{}, problem.NoSuch("client")
@@ -111,21 +112,21 @@ func (cs *Clients) Find(ctx context.Context, id string) (Client, error) {
 	return cs.recent.Load(id, func() (Client, error) { return cs.store.FindClient(ctx, id) })
 }
 
-// List lists a project's clients in the order of creation.
+// List returns a page of a project's clients in the order of creation.
 func (cs *Clients) List(ctx context.Context, projectID string, q page.Query) (page.Page[Client], error) {
 	return cs.store.ListClients(ctx, projectID, q)
 }
 
-// Update changes those of a client's settings in which now differs from was, a client as
-// somebody has read it; the project and the secret stay, and so does what somebody else has
-// changed since.
+// Update changes the settings of a client in which now differs from was, which somebody
+// has read before. The project and the secret stay, and so do settings that somebody else
+// has changed since.
 func (cs *Clients) Update(ctx context.Context, was, now Client) error {
 	return cs.Change(ctx, was.ID, func(c *Client) { c.adopt(was, now) })
 }
 
-// Change changes some of a client's settings as they are now, not as they were within
-// the last 300 ms: what somebody else takes from it meanwhile does not come back. The change
-// may be made more than once.
+// Change changes settings of a client as they are now, not as they were within the last
+// 300 ms, so that nothing that somebody else removes meanwhile comes back. change may be
+// called more than once.
 func (cs *Clients) Change(ctx context.Context, id string, change func(*Client)) error {
 	defer cs.recent.Drop(id)
 	for tries := 1; ; tries++ {
@@ -147,7 +148,7 @@ func (cs *Clients) Change(ctx context.Context, id string, change func(*Client)) 
 	}
 }
 
-// Delete removes a client; its tokens are dead everywhere within a second.
+// Delete deletes a client. Its tokens are dead everywhere within a second.
 func (cs *Clients) Delete(ctx context.Context, id string) error {
 	defer cs.recent.Drop(id)
 	if err := cs.store.DeleteClient(ctx, cs.revocationOf(revocation.Client, id)); err != nil {
@@ -156,7 +157,7 @@ func (cs *Clients) Delete(ctx context.Context, id string) error {
 	return cs.Revocations.Sync(ctx)
 }
 
-// fill sets the defaults of the type.
+// fill sets the defaults of the client's type.
 func (c *Client) fill() {
 	if c.Profile == "" {
 		c.Profile = Default
@@ -164,14 +165,17 @@ func (c *Client) fill() {
 	if c.IDTokenAlg == "" {
 		c.IDTokenAlg = keys.RS256
 	}
+
 	method, grants, token := AuthNone, []string{GrantCode, GrantRefresh}, FabricToken
 	scopes := defaultScopes
 	switch c.Type {
 	case Web:
 		method = AuthBasic
 	case Service:
-		method, grants, scopes, token = AuthBasic, []string{GrantClientCredentials}, nil, JWTToken
+		method, token = AuthBasic, JWTToken
+		grants, scopes = []string{GrantClientCredentials}, nil
 	}
+
 	if c.AuthMethod == "" {
 		c.AuthMethod = method
 	}
@@ -186,7 +190,8 @@ func (c *Client) fill() {
 	}
 }
 
-// checkSettings gathers what is wrong with a client.
+// checkSettings gathers what is wrong with a client, including what only the network can
+// tell.
 func (cs *Clients) checkSettings(ctx context.Context, c *Client) error {
 	err := errors.Join(c.check(), c.checkBrand(), c.checkACR(), cs.checkBackchannel(*c), cs.checkAddresses(*c))
 	if err == nil && c.SectorURI != "" {
@@ -195,11 +200,12 @@ func (cs *Clients) checkSettings(ctx context.Context, c *Client) error {
 	return err
 }
 
-// check gathers what is wrong with a client by itself, and writes its scopes as they are
-// printed everywhere.
+// check gathers what is wrong with a client by itself, and puts its scopes in canonical
+// form.
 func (c *Client) check() error {
 	var errs []error
 	bad := func(param, format string, args ...any) { errs = append(errs, problem.BadParam(param, format, args...)) }
+
 	oneOf(bad, "type", c.Type, SPA, Native, Web, Service)
 	oneOf(bad, "profile", c.Profile, Default, MobileLegacy)
 	oneOf(bad, "auth_method", c.AuthMethod, AuthNone, AuthBasic, AuthPost, AuthPrivateKeyJWT)
@@ -208,33 +214,38 @@ func (c *Client) check() error {
 	for _, g := range c.Grants {
 		oneOf(bad, "grant", g, GrantCode, GrantRefresh, GrantClientCredentials, GrantDevice)
 	}
+
 	if utf8.RuneCountInString(c.Name) > 100 || !utf8.ValidString(c.Name) || strings.ContainsFunc(c.Name, isControl) {
-		bad("name", "a name has at most 100 characters, none of them a control character")
+		bad("name", "a name has at most 100 characters and no control characters")
 	}
 	for _, t := range c.ResponseTypes {
 		oneOf(bad, "response_type", t, ResponseTypes()...)
 	}
+
 	if (c.May(GrantCode) || c.Answers(ResponseIDToken)) && len(c.RedirectURIs) == 0 {
 		bad("redirect_uri", "a client that people sign in to needs a redirect URI")
 	}
 	if c.May(GrantClientCredentials) && c.AuthMethod == AuthNone {
-		bad("grant", "client_credentials needs a client that proves itself, with a secret or a key")
+		bad("grant", "client_credentials needs a client that authenticates, with a secret or a key")
 	}
 	if c.PKCEOptional && c.AuthMethod == AuthNone {
-		bad("pkce", "PKCE is optional only for a client that proves itself, with a secret or a key")
+		bad("pkce", "PKCE is optional only for a client that authenticates, with a secret or a key")
 	}
+
 	c.checkKeys(bad)
 	c.checkSubjects(bad)
 	c.checkResources(bad)
 	if c.UserinfoAlg != "" {
 		oneOf(bad, "userinfo_signed_response_alg", c.UserinfoAlg, keys.Algorithms()...)
 	}
+
 	for _, uri := range c.RedirectURIs {
 		c.checkURI(bad, "redirect_uri", uri)
 	}
 	for _, uri := range c.LogoutURIs {
 		c.checkURI(bad, "post_logout_redirect_uri", uri)
 	}
+
 	scopes, unknown := canonicalScopes(c.Scopes)
 	for _, s := range unknown {
 		bad("scope", "%q is not a scope; there are %s", s, strings.Join(Scopes(), ", "))
@@ -251,12 +262,12 @@ func oneOf[T ~string](bad func(param, format string, args ...any), param string,
 
 func isControl(r rune) bool { return r < 0x20 || r == 0x7f }
 
-// maxURI bounds an address of a client's.
+// maxURI is the maximum length of a client's addresses.
 const maxURI = 2000
 
-// checkURI refuses what may not be registered: relative addresses, fragments
-// (RFC 6749, section 3.1.2), what is no URI (RFC 3986, section 2), http beyond
-// loopback, wildcards, and schemes that a browser would run.
+// checkURI reports addresses that may not be registered: relative ones, fragments (RFC
+// 6749, section 3.1.2), invalid URIs (RFC 3986, section 2), http beyond loopback,
+// wildcards, and schemes that a browser would run.
 func (c *Client) checkURI(bad func(param, format string, args ...any), param, uri string) {
 	u, err := url.Parse(uri)
 	switch {
@@ -269,7 +280,8 @@ func (c *Client) checkURI(bad func(param, format string, args ...any), param, ur
 	case u.Scheme == "http":
 		bad(param, "%q must be https; http is only for localhost, 127.0.0.1 and [::1]", uri)
 	case c.Type != Native || !strings.Contains(u.Scheme, "."):
-		bad(param, "%q must be https; a private scheme is only for native clients and is a domain name turned round, such as com.example.app (RFC 8252, section 7.1)", uri)
+		bad(param, "%q must be https; a private scheme is only for native clients and is a reversed domain name, "+
+			"such as com.example.app (RFC 8252, section 7.1)", uri)
 	}
 }
 
@@ -281,7 +293,7 @@ func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= 0x80 || isControl(r) })
 }
 
-// CanonicalScope writes a scope as it is printed everywhere, and what is none as it is.
+// CanonicalScope returns a scope in canonical form, and anything else unchanged.
 func CanonicalScope(name string) string {
 	if known, _ := canonicalScopes([]string{name}); len(known) == 1 {
 		return known[0]
@@ -289,9 +301,8 @@ func CanonicalScope(name string) string {
 	return name
 }
 
-// canonicalScopes writes scopes as they are printed everywhere, each once, in
-// order, and sets apart those that do not exist. Fabric scopes are compared
-// without case.
+// canonicalScopes returns scopes in canonical form, each once, in order, and separately
+// those that are unknown. Fabric scopes are compared without case.
 func canonicalScopes(scopes []string) (known, unknown []string) {
 	for _, s := range scopes {
 		name := s

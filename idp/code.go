@@ -36,11 +36,11 @@ type Codes struct {
 	sealer *keys.Sealer
 }
 
-// A RedeemedCode is the row that decides that a code is redeemed once, kept until
-// the code would have expired and a replay could still harm.
+// A RedeemedCode is the row that makes a code redeemable only once. It is kept until the
+// code would have expired and a replay could no longer harm.
 type RedeemedCode struct {
 	Hash, GrantID, ClientID string
-	Rights                  []string // not kept: what the subscriber must agree to, now; nil where nobody is asked
+	Rights                  []string // not stored: needed consent; nil if none is needed
 	Expires                 time.Time
 }
 
@@ -57,19 +57,19 @@ func codeOf(a AuthRequest, s Login) Code {
 		AuthTime: s.AuthTime, AMR: s.AMR}
 }
 
-// An authorization code says what it stands for, to us alone: it is sealed, as tokens of
-// the fabric are, under a key that nothing else has. So nothing is written where it is
-// issued, and nothing read where it is redeemed, but the row that decides that this
-// happens once. It goes by the id in the code, not by how the code is written: one that
-// is written in another way, such as with a line end that decoders pass over, is the same.
+// An authorization code contains what it stands for, sealed under a key of its own, as
+// fabric tokens are. Issuing a code therefore writes nothing. Redeeming it touches only
+// the row that lets this happen once. That row is named after the id inside the code, so
+// that another spelling of the code, such as one with a line end that decoders skip, is
+// the same code.
 //
-// Codes are parts of URLs. What would make a long one lies in the session store instead,
-// under the digest of a random code.
+// Codes are parts of URLs. If the sealed code would be too long, its content lies in the
+// session store instead, under the digest of a random code.
 
-// maxSealed bounds codes that are sealed.
+// maxSealed is the maximum length of a sealed code.
 const maxSealed = 2 << 10
 
-// A sealedCode is what is in a code.
+// A sealedCode is the content of a sealed code.
 type sealedCode struct {
 	ID      string    `json:"id"`
 	Expires time.Time `json:"exp"`
@@ -78,7 +78,7 @@ type sealedCode struct {
 
 func codeKey(code string) session.Key { return session.Key{Kind: "code", ID: session.Digest(code)} }
 
-// Issue returns the authorization code of a request that a login answered.
+// Issue returns the authorization code for a request answered by a login.
 func (cs *Codes) Issue(ctx context.Context, a AuthRequest, s Login) (string, error) {
 	life := cs.Lifetimes().Code
 	code := codeOf(a.redeemable(), s)
@@ -93,7 +93,8 @@ func (cs *Codes) Issue(ctx context.Context, a AuthRequest, s Login) (string, err
 	return sealed, nil
 }
 
-// keep keeps what a code stands for in the session store.
+// keep stores what a code stands for in the session store and returns a random code for
+// it.
 func (cs *Codes) keep(ctx context.Context, c Code, life time.Duration) (code string, err error) {
 	value, err := json.Marshal(c)
 	if err != nil {
@@ -103,7 +104,7 @@ func (cs *Codes) keep(ctx context.Context, c Code, life time.Duration) (code str
 	return code, cs.Sessions.Put(ctx, codeKey(code), value, life)
 }
 
-// redeemable is what of a request the redemption of its code asks for.
+// redeemable returns the part of a request that the redemption of its code needs.
 func (a AuthRequest) redeemable() AuthRequest {
 	return AuthRequest{
 		ClientID: a.ClientID, RedirectURI: a.RedirectURI, Nonce: a.Nonce, Challenge: a.Challenge,
@@ -111,8 +112,8 @@ func (a AuthRequest) redeemable() AuthRequest {
 	}
 }
 
-// find reads a code of this client, and gives the hash by which it is redeemed once.
-// One that is over may be a replay, which ends what it gave.
+// find reads a code of this client and returns the hash by which it is redeemed once. An
+// expired code may be a replay, which revokes the grant of the first redemption.
 func (cs *Codes) find(ctx context.Context, c Client, r Redemption) (code Code, hash string, err error) {
 	var sealed sealedCode
 	switch {
@@ -136,7 +137,7 @@ func (cs *Codes) find(ctx context.Context, c Client, r Redemption) (code Code, h
 	return code, hash, err
 }
 
-// load reads what keep kept.
+// load reads what keep stored.
 func (cs *Codes) load(ctx context.Context, code string) (c Code, err error) {
 	if len(code) > 128 {
 		return c, invalidGrant("the code is not valid")
@@ -154,13 +155,13 @@ func (cs *Codes) load(ctx context.Context, code string) (c Code, err error) {
 // A Redemption is a request for the tokens of a code (RFC 6749, section 4.1.3).
 type Redemption struct {
 	Code        string
-	RedirectURI string   // "" where it was left out
+	RedirectURI string   // "" if it was left out
 	Verifier    string   // RFC 7636, section 4.5
 	Resources   []string // RFC 8707, section 2.2
 }
 
-// Redeem makes a code's tokens. Every failure is invalid_grant; presenting a code
-// again also ends what it gave the first time.
+// Redeem exchanges a code for tokens. Every failure is invalid_grant. Presenting a code
+// again also revokes the grant of the first redemption.
 func (cs *Codes) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet, error) {
 	code, hash, err := cs.find(ctx, c, r)
 	if err != nil {
@@ -181,8 +182,10 @@ func (cs *Codes) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet, 
 	return set, err
 }
 
-// exchange makes the tokens of a code, once, the access token for an audience.
-func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience string, redeemed RedeemedCode) (TokenSet, error) {
+// exchange makes the tokens of a code, once, with an access token for the audience.
+// Devices redeem their codes with it, too.
+func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience string,
+	redeemed RedeemedCode) (TokenSet, error) {
 	code.Request.Scope = c.only(code.Request.Scope)
 	g, refresh, err := cs.grants.create(c, code)
 	if err != nil {
@@ -204,8 +207,8 @@ func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience str
 		refresh: refresh, idToken: true})
 }
 
-// checkRedemption applies the rows "redirect_uri" and "code_challenge" of the
-// client profiles.
+// checkRedemption applies the rows "redirect_uri" and "code_challenge" of the client
+// profiles.
 func checkRedemption(c Client, code Code, r Redemption) error {
 	a := code.Request
 	if r.RedirectURI == "" && (a.Challenge == "" || c.PKCEOptional) {
@@ -216,7 +219,7 @@ func checkRedemption(c Client, code Code, r Redemption) error {
 	}
 	switch {
 	case a.Challenge == "" && r.Verifier != "":
-		return invalidGrant("a code_verifier was sent, but no code_challenge before it")
+		return invalidGrant("a code_verifier was sent, but the authorization request had no code_challenge")
 	case a.Challenge == "":
 		return nil
 	case !verifierSyntax.MatchString(r.Verifier):
@@ -227,8 +230,8 @@ func checkRedemption(c Client, code Code, r Redemption) error {
 	return nil
 }
 
-// refuse answers a redemption that is not right: one of a code that was redeemed before
-// ends what that gave all the same.
+// refuse answers a faulty redemption with why. If the code was redeemed before, it
+// revokes that grant all the same.
 func (cs *Codes) refuse(ctx context.Context, c Client, hash string, why error) error {
 	switch _, err := cs.store.FindRedeemedCode(ctx, hash); {
 	case errors.Is(err, problem.NotFound):
@@ -239,9 +242,9 @@ func (cs *Codes) refuse(ctx context.Context, c Client, hash string, why error) e
 	return cs.revokeReplayed(ctx, c, hash)
 }
 
-// revokeReplayed answers a code that was redeemed before: what it gave is revoked, in a
-// transaction of its own, so that the error does not undo it (RFC 9700, section
-// 4.5; RFC 6749, section 4.1.2).
+// revokeReplayed answers a code that was redeemed before. It revokes the grant of the
+// first redemption in a transaction of its own, so that the error does not undo it (RFC
+// 9700, section 4.5; RFC 6749, section 4.1.2).
 func (cs *Codes) revokeReplayed(ctx context.Context, c Client, hash string) error {
 	first, err := cs.store.FindRedeemedCode(ctx, hash)
 	if errors.Is(err, problem.NotFound) {
@@ -255,5 +258,5 @@ func (cs *Codes) revokeReplayed(ctx context.Context, c Client, hash string) erro
 			return err
 		}
 	}
-	return invalidGrant("the code was redeemed before; what it gave is revoked")
+	return invalidGrant("the code was redeemed before; its tokens are revoked")
 }

@@ -38,14 +38,14 @@ type App struct {
 	Since          time.Time // when
 }
 
-// Consents are the apps that people have let into their accounts.
+// Consents are what people have agreed that apps may have.
 type Consents struct {
 	*core
 	store ConsentStore
 }
 
-// Covers reports whether a client may have the scopes without asking: it is
-// the operator's own, or the subscriber agreed to all of them before.
+// Covers reports whether a client may have the scopes without asking: it is the
+// operator's own, or the subscriber has agreed to all of them before.
 func (cs *Consents) Covers(ctx context.Context, c Client, subscriberID string, scopes []string) (bool, error) {
 	if c.FirstParty {
 		return true, nil
@@ -58,7 +58,8 @@ func (cs *Consents) Covers(ctx context.Context, c Client, subscriberID string, s
 }
 
 // needed returns the rights of a request that must be agreed to when its code is
-// redeemed: what was taken back meanwhile, and what is agreed to anew, decide then.
+// redeemed, so that a consent revoked or given meanwhile counts. nil means that no
+// consent is needed.
 func (c Client) needed(a AuthRequest) []string {
 	if c.FirstParty {
 		return nil
@@ -66,27 +67,27 @@ func (c Client) needed(a AuthRequest) []string {
 	return append([]string{}, a.Rights()...)
 }
 
-// Add remembers that a subscriber agreed to a client's having the scopes, beside
-// those of before.
+// Add records that a subscriber agreed to the scopes for a client, in addition to earlier
+// ones.
 func (cs *Consents) Add(ctx context.Context, c Client, subscriberID string, scopes []string) error {
 	return cs.store.AddConsent(ctx, subscriberID, c.ID, scopes, cs.Now())
 }
 
-// Deny notes that a subscriber did not agree.
+// Deny records that a subscriber did not agree.
 func (cs *Consents) Deny(ctx context.Context, c Client, s Login) error {
 	e := audit.Of("consent.given", s.ProjectID, "subscriber", s.SubscriberID).By(
 		audit.Subscriber, s.SubscriberID).With("client", c.ID)
 	if err := cs.store.Record(ctx, e.Refuse("the subscriber denied it")); err != nil {
-		return fmt.Errorf("noting a consent denied: %w", err)
+		return fmt.Errorf("recording a denied consent: %w", err)
 	}
 	return nil
 }
 
-// Revoke takes back what a subscriber has agreed to for a client, which is
-// asked anew, and ends all that the client has got of its logins: refresh tokens and
-// access tokens, here at once and on other nodes within a second.
+// Revoke revokes what a subscriber has agreed to for a client, which must ask again. It
+// ends all that the client has of the subscriber's logins: refresh tokens and access
+// tokens, here at once and on other nodes within a second.
 func (cs *Consents) Revoke(ctx context.Context, subscriberID, clientID string) error {
-	ctx = context.WithoutCancel(ctx) // who asked for it may be gone; it is done all the same
+	ctx = context.WithoutCancel(ctx) // finish even if the caller is gone
 	ending := func(grantID string) revocation.Revocation {
 		return cs.revocationOf(revocation.Grant, grantRef(grantID))
 	}
@@ -97,7 +98,7 @@ func (cs *Consents) Revoke(ctx context.Context, subscriberID, clientID string) e
 	return errors.Join(err, cs.Revocations.Sync(ctx))
 }
 
-// Apps returns the clients that have access to a subscriber's account, by name.
+// Apps returns the clients with access to a subscriber's account, by name.
 func (cs *Consents) Apps(ctx context.Context, projectID, subscriberID string) ([]App, error) {
 	return cs.store.ListApps(ctx, projectID, subscriberID, cs.Now())
 }

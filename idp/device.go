@@ -15,9 +15,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Device waits for somebody to sign it in elsewhere (RFC 8628). It lies in the
-// session store under the digest of its device code; that of its user code leads
-// there.
+// A Device waits for somebody to sign it in elsewhere (RFC 8628). It lies in the session
+// store under the digest of its device code; the digest of its user code leads there.
 type Device struct {
 	ClientID string        `json:"client_id"`
 	Scope    []string      `json:"scope"`
@@ -26,7 +25,7 @@ type Device struct {
 	Interval time.Duration `json:"interval"` // between two polls
 	Polled   time.Time     `json:"polled"`
 	Denied   bool          `json:"denied,omitempty"`
-	Granted  *Code         `json:"granted,omitempty"` // what it may redeem, once somebody has signed it in
+	Granted  *Code         `json:"granted,omitempty"` // what it may redeem; nil until somebody has signed it in
 }
 
 // Devices are the devices that wait for a login. They lie in the session store.
@@ -37,11 +36,11 @@ type Devices struct {
 }
 
 const (
-	devicePoll    = 5 * time.Second // between polls, and added by each that comes too soon (RFC 8628, section 3.5)
+	devicePoll    = 5 * time.Second // between polls; each early poll adds as much (RFC 8628, section 3.5)
 	devicePollMax = time.Minute
-	deviceJitter  = time.Second      // by which a poll may be less late on its way than the one before
-	deviceKept    = 10 * time.Minute // after its end, to say so
-	deviceTries   = 10               // to write what others write at the same time
+	deviceJitter  = time.Second      // how much faster than the previous poll one may arrive
+	deviceKept    = 10 * time.Minute // kept after its end, so that polls get the right error
+	deviceTries   = 10               // attempts at a compare-and-swap
 )
 
 func deviceKey(id string) session.Key { return session.Key{Kind: "device", ID: id} }
@@ -49,14 +48,14 @@ func userCodeKey(code string) session.Key {
 	return session.Key{Kind: "usercode", ID: session.Digest(code)}
 }
 
-// DeviceCodes are what a device is given to begin with (RFC 8628, section 3.2).
+// DeviceCodes are the codes with which a device starts (RFC 8628, section 3.2).
 type DeviceCodes struct {
 	Device, User        string
 	ExpiresIn, Interval time.Duration
 }
 
-// Begin has a device wait for a login, for the scope that it asks (raw). Its
-// tokens are for us: the resources asked may say so, and nothing else.
+// Begin lets a device wait for a login, with the requested scope. Its tokens are always
+// for the issuer; the requested resources may only repeat that.
 func (ds *Devices) Begin(ctx context.Context, c Client, rawScope string, resources []string) (DeviceCodes, error) {
 	if _, err := ds.grantedAudience(c, nil, resources); err != nil {
 		return DeviceCodes{}, err
@@ -68,16 +67,19 @@ func (ds *Devices) Begin(ctx context.Context, c Client, rawScope string, resourc
 	if err != nil {
 		return DeviceCodes{}, err
 	}
+
 	life := ds.Lifetimes().Device
 	codes := DeviceCodes{Device: randomToken(), ExpiresIn: life, Interval: devicePoll}
 	id := session.Digest(codes.Device)
 	if codes.User, err = ds.newUserCode(ctx, id, life); err != nil {
 		return DeviceCodes{}, err
 	}
+
 	d := Device{ClientID: c.ID, Scope: scope, Expires: ds.Now().Add(life), Interval: devicePoll}
 	if d.UserCode, err = ds.Ring.SealSecret(userCodeOf(id), []byte(codes.User)); err != nil {
 		return DeviceCodes{}, err
 	}
+
 	value, err := json.Marshal(d)
 	if err != nil {
 		return DeviceCodes{}, fmt.Errorf("writing device: %w", err)
@@ -90,11 +92,13 @@ func userCodeOf(device string) string { return "user code of " + device }
 // userLetters are those of user codes (RFC 8628, section 6.1): no vowels, so that
 // they spell nothing.
 const (
+	// userLetters are the letters of user codes (RFC 8628, section 6.1): no vowels, so
+	// that codes spell no words.
 	userLetters = "BCDFGHJKLMNPQRSTVWXZ"
 	userLength  = 8
 )
 
-// newUserCode makes a user code that no other device has, and remembers whose it is.
+// newUserCode returns a user code that no other device has, and remembers whose it is.
 func (ds *Devices) newUserCode(ctx context.Context, device string, life time.Duration) (string, error) {
 	for {
 		code := randomUserCode()
@@ -108,7 +112,7 @@ func (ds *Devices) newUserCode(ctx context.Context, device string, life time.Dur
 func randomUserCode() string {
 	var random [8]byte
 	rand.Read(random[:])
-	n := binary.BigEndian.Uint64(random[:]) // 20⁸ is so much less that all codes are alike
+	n := binary.BigEndian.Uint64(random[:]) // 2⁶⁴ is so much more than 20⁸ that all codes are equally likely
 	var code [userLength]byte
 	for i := range code {
 		code[i] = userLetters[n%uint64(len(userLetters))]
@@ -117,8 +121,8 @@ func randomUserCode() string {
 	return string(code[:userLength/2]) + "-" + string(code[userLength/2:])
 }
 
-// ReadUserCode returns a user code as it was given out, however it was typed: case,
-// hyphens and spaces do not matter (RFC 8628, section 6.1).
+// ReadUserCode returns the user code that somebody typed. Case, hyphens and spaces do not
+// matter (RFC 8628, section 6.1).
 func ReadUserCode(typed string) (code string, ok bool) {
 	letters := strings.Map(func(r rune) rune {
 		if r == '-' || r == ' ' {
@@ -179,7 +183,7 @@ func (d Device) waits(now time.Time) bool {
 	return !d.Denied && d.Granted == nil && now.Before(d.Expires)
 }
 
-// UserCode returns the code that the device of a request shows, while it waits.
+// UserCode returns the code that the device of a request shows, while the device waits.
 func (ds *Devices) UserCode(ctx context.Context, a AuthRequest) (string, error) {
 	d, err := ds.findWaiting(ctx, a.Device)
 	if err != nil {
@@ -189,18 +193,18 @@ func (ds *Devices) UserCode(ctx context.Context, a AuthRequest) (string, error) 
 	return string(code), err
 }
 
-// SignIn has the device of a request redeem a login.
+// SignIn lets the device of a request redeem a login.
 func (ds *Devices) SignIn(ctx context.Context, a AuthRequest, s Login) error {
 	code := codeOf(a, s)
 	return ds.answer(ctx, a, func(d *Device) { d.Granted = &code })
 }
 
-// Deny has the device of a request hear that it is not wanted.
+// Deny makes the next poll of a request's device fail with access_denied.
 func (ds *Devices) Deny(ctx context.Context, a AuthRequest) error {
 	return ds.answer(ctx, a, func(d *Device) { d.Denied = true })
 }
 
-// answer answers a device once: of many answers the first counts.
+// answer answers a device once: the first of several answers counts.
 func (ds *Devices) answer(ctx context.Context, a AuthRequest, answer func(*Device)) error {
 	return ds.change(ctx, a.Device, func(d *Device) error {
 		if !d.waits(ds.Now()) {
@@ -211,8 +215,8 @@ func (ds *Devices) answer(ctx context.Context, a AuthRequest, answer func(*Devic
 	})
 }
 
-// change changes a device, and looks again where others do so at the same
-// time. With too many of them it is a problem.Conflict.
+// change updates a device, and retries if others do so at the same time. After too many
+// retries it returns problem.Conflict.
 func (ds *Devices) change(ctx context.Context, id string, change func(*Device) error) (err error) {
 	for range deviceTries {
 		var old, value []byte
@@ -239,15 +243,14 @@ func (ds *Devices) change(ctx context.Context, id string, change func(*Device) e
 
 // The answers to a device that polls (RFC 8628, section 3.5).
 var (
-	errPending      = oauth("authorization_pending", "nobody has answered yet; ask again")
-	errSlowDown     = oauth("slow_down", "ask less often: wait five seconds longer from now on")
-	errExpired      = oauth("expired_token", "the device code has expired; begin again")
+	errPending      = oauth("authorization_pending", "nobody has answered yet; poll again")
+	errSlowDown     = oauth("slow_down", "poll less often: wait five seconds longer from now on")
+	errExpired      = oauth("expired_token", "the device code has expired; start over")
 	errDeviceDenied = oauth("access_denied", "the subscriber denied the access")
 )
 
-// Redeem makes the tokens of a device that was signed in, once: a device code
-// that is redeemed again ends what it gave, as other codes do. The resources asked are
-// as those of BeginDevice.
+// Redeem returns the tokens of a device that was signed in, once. Redeeming a device code
+// again revokes the grant, as with other codes. The resources are as in Begin.
 func (ds *Devices) Redeem(ctx context.Context, c Client, code string, resources []string) (TokenSet, error) {
 	if _, err := ds.grantedAudience(c, nil, resources); err != nil {
 		return TokenSet{}, err
@@ -261,7 +264,7 @@ func (ds *Devices) Redeem(ctx context.Context, c Client, code string, resources 
 	case errors.Is(err, problem.NotFound):
 		return TokenSet{}, ds.codes.revokeReplayed(ctx, c, id)
 	case errors.Is(err, problem.Conflict):
-		return TokenSet{}, errSlowDown // it asks many times at once
+		return TokenSet{}, errSlowDown // it sends many polls at once
 	case err != nil:
 		return TokenSet{}, err
 	}
@@ -274,7 +277,7 @@ func (ds *Devices) Redeem(ctx context.Context, c Client, code string, resources 
 	return set, err
 }
 
-// poll returns what a device may redeem, or says why there is nothing yet.
+// poll returns what a device may redeem, or an error that says why there is nothing yet.
 func (ds *Devices) poll(ctx context.Context, c Client, id string) (granted Code, err error) {
 	var answer error
 	err = ds.change(ctx, id, func(d *Device) error {
@@ -302,13 +305,13 @@ func (ds *Devices) poll(ctx context.Context, c Client, id string) (granted Code,
 	return granted, err
 }
 
-// guessWindow is how long the user codes typed at a place are counted together.
+// guessWindow is the period over which user codes typed in one network are counted.
 const guessWindow = 10 * time.Minute
 
-// countGuess counts a user code and refuses it where the place, or those together that one may
-// have, have typed too many: right ones too, or else they would learn which are. It is
-// counted before it is looked up, and what counts is one operation, so that however many
-// are typed at once, no more are answered.
+// countGuess counts a user code and refuses it if too many were typed in its network, or
+// in the range of networks that one person may have. Right codes are refused, too, or a
+// guesser would learn which are right. The code is counted before it is looked up, in one
+// atomic operation, so that the limit also holds for concurrent guesses.
 func (ds *Devices) countGuess(ctx context.Context, place string) error {
 	if ds.DeviceGuesses <= 0 {
 		return nil

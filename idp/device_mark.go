@@ -16,24 +16,24 @@ import (
 	"github.com/selvage/selvage/internal/mail"
 )
 
-// A device that signs in is given a mark, which says of which subscribers it is the
-// device: its random id, and for each of them until when, and a code of all three and of
-// the subscriber's epoch, since whoever had the password before may have signed in, too.
-// The mark opens nothing; it only sets the device apart from strangers, see [Logins.LogIn].
-// Where second factors are tried, only one sets it apart that a login with two of them has
-// earned: the code of that is another.
+// A device that signs in gets a mark, which names the subscribers that use the device: it
+// has a random id and, for each subscriber, an expiry and a MAC over these, the subscriber
+// and the subscriber's epoch. The epoch makes marks end with a password, since somebody
+// else may have known the old one. A mark opens nothing; it only separates the device from
+// those of strangers when failed passwords are counted, see [Logins.LogIn]. When second factors
+// are tried, only a mark earned by a login with two factors counts; its MAC is different.
 const (
 	knownFor       = 180 * 24 * time.Hour
-	deviceAccounts = 5 // of one device, at most: the last that signed in
+	deviceAccounts = 5 // accounts that one device is known to, the last that signed in
 	maxDeviceMark  = 1 << 10
 )
 
-// DeviceMarks signs the marks of devices and verifies them.
+// DeviceMarks issues the marks of devices and verifies them.
 type DeviceMarks struct{ *core }
 
-// Mark returns the mark of a device that has just signed in as a subscriber, from
-// the one that it had, and how long it is good. factors says that it was by two factors;
-// what was earned so before stays so.
+// Mark returns the new mark of a device that has just signed in as a subscriber, and how
+// long it is valid. mark is the one that it had, and factors is whether the login had two
+// factors. A device that has ever shown two factors keeps that.
 func (ms *DeviceMarks) Mark(mark string, sub fabric.Subscriber, factors bool) (string, time.Duration) {
 	id, codes, ok := parseDevice(mark)
 	if !ok {
@@ -54,13 +54,12 @@ func (ms *DeviceMarks) Mark(mark string, sub fabric.Subscriber, factors bool) (s
 	return id + "." + strings.Join(fresh, "."), knownFor
 }
 
-// find returns the id of the device of a mark, if it is one of a subscriber's;
-// "" for any other, and for a mark that was made up.
+// find returns the id of a marked device that the subscriber has used, or "".
 func (ms *DeviceMarks) find(mark string, sub fabric.Subscriber) string {
 	return cmp.Or(ms.findProven(mark, sub), ms.findEarned(mark, sub, oneFactor))
 }
 
-// findProven is knownDevice for a mark that a login with two factors has earned.
+// findProven is like find for devices where a login had two factors.
 func (ms *DeviceMarks) findProven(mark string, sub fabric.Subscriber) string {
 	return ms.findEarned(mark, sub, twoFactors)
 }
@@ -78,16 +77,16 @@ func (ms *DeviceMarks) findEarned(mark string, sub fabric.Subscriber, by earning
 	return ""
 }
 
-// An earning is by what a mark was earned.
+// An earning is the way in which a device earned its mark.
 type earning string
 
 const (
-	oneFactor  earning = ""             // a login by a password, or a new password that was set by a link
-	twoFactors earning = " two factors" // a login by two factors
+	oneFactor  earning = ""             // a login with a password, or a new password set through a link
+	twoFactors earning = " two factors" // a login with two factors
 )
 
-// newDeviceLetters returns the letter that tells a subscriber of a login on a device that its account
-// does not know, or nothing.
+// newDeviceLetters returns the letter about a login on a device that the account does not
+// know, or nothing.
 func (ls *Logins) newDeviceLetters(sub fabric.Subscriber, s Login, from Visitor) ([]mail.Letter, error) {
 	if sub.Email == "" || from.known || ls.marks.find(from.Device, sub) != "" {
 		return nil, nil
@@ -99,8 +98,8 @@ func (ls *Logins) newDeviceLetters(sub fabric.Subscriber, s Login, from Visitor)
 	return []mail.Letter{l}, err
 }
 
-// verify reports whether a code of a device's mark is good, names a subscriber, and was
-// earned so.
+// verify reports whether an entry of a device's mark is valid, names the subscriber, and
+// was earned by by.
 func (ms *DeviceMarks) verify(id, code string, sub fabric.Subscriber, by earning) bool {
 	until, mac, _ := strings.Cut(code, "-")
 	at, err := strconv.ParseInt(until, 10, 64)
@@ -112,7 +111,7 @@ func (ms *DeviceMarks) code(id string, sub fabric.Subscriber, until string, by e
 	key := ms.Ring.Derive("known devices")
 	h := hmac.New(sha256.New, key[:])
 	fmt.Fprintf(h, "%s %s %s", id, sub.ID, until)
-	if sub.Epoch > 0 { // marks from before there were epochs are good in the first
+	if sub.Epoch > 0 { // marks older than epochs remain valid in the first
 		fmt.Fprintf(h, " %d", sub.Epoch)
 	}
 	h.Write([]byte(by))

@@ -14,35 +14,35 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Proof is what somebody has shown of who it is, where that is not enough yet: its
-// password, or a login that is to prove more. It lies in the authorization request, and
-// so belongs to the browser that began that.
+// A Proof is what somebody has shown so far in a login that needs more: the password, or
+// a login that has to be raised. It lies in the authorization request and so belongs to
+// the browser that began that.
 type Proof struct {
 	SubscriberID string    `json:"subscriber_id"`
 	AMR          []string  `json:"amr"`
 	Began        time.Time `json:"began"`
 	Password     string    `json:"password,omitempty"` // digest of the hash that was checked
-	Raises       string    `json:"raises,omitempty"`   // the login that is to prove more; "" makes a new one
+	Raises       string    `json:"raises,omitempty"`   // the login to raise; "" makes a new one
 }
 
-// proofFor is how long a Proof waits for the rest.
+// proofFor is how long a Proof waits for the second factor.
 const proofFor = 10 * time.Minute
 
-// Owner names the subscriber of the proof as an owner of factors.
+// Owner returns the subscriber of the proof as an owner of factors.
 func (p Proof) Owner() factor.Owner { return OwnerOf(p.SubscriberID) }
 
-// OwnerOf names a subscriber as an owner of factors.
+// OwnerOf returns a subscriber as an owner of factors.
 func OwnerOf(subscriberID string) factor.Owner {
 	return factor.Owner{Kind: factor.Subscriber, ID: subscriberID}
 }
 
-// Unfinished is the error of a login that has begun well: the password was right, and a
-// second factor is to follow.
+// Unfinished is the error of a login whose password was right and that needs a second
+// factor.
 type Unfinished struct{ Proof Proof }
 
 func (u *Unfinished) Error() string { return "a second factor is needed" }
 
-// Factors tells which factors a subscriber has.
+// FactorsOf returns which factors a subscriber has.
 func (ls *Logins) FactorsOf(ctx context.Context, subscriberID string) (factor.Set, error) {
 	if ls.Factors == nil {
 		return factor.Set{}, nil
@@ -50,8 +50,8 @@ func (ls *Logins) FactorsOf(ctx context.Context, subscriberID string) (factor.Se
 	return ls.Factors.Has(ctx, OwnerOf(subscriberID))
 }
 
-// begin makes the login of a subscriber whose password was checked, or gives
-// [Unfinished] where it has a second factor.
+// begin makes the login of a subscriber whose password was checked. If the subscriber has
+// a second factor, it returns [Unfinished].
 func (ls *Logins) begin(ctx context.Context, sub fabric.Subscriber, began time.Time, from Visitor) (Login, error) {
 	set, err := ls.FactorsOf(ctx, sub.ID)
 	if err != nil {
@@ -65,19 +65,21 @@ func (ls *Logins) begin(ctx context.Context, sub fabric.Subscriber, began time.T
 	return ls.create(ctx, sub, began, amr, from)
 }
 
-// ProofOf returns the proof by which a login is raised.
+// ProofOf returns a proof that raises a login.
 func (ls *Logins) ProofOf(s Login) *Proof {
 	return &Proof{SubscriberID: s.SubscriberID, AMR: s.AMR, Began: ls.Now(), Raises: s.ID}
 }
 
-// Pending reports whether a proof still waits for the rest.
+// Pending reports whether a proof is still waiting for its second factor.
 func (ls *Logins) Pending(proof *Proof) bool {
 	return proof != nil && ls.Now().Sub(proof.Began) <= proofFor
 }
 
-// Finish makes the login of a proof and of what was shown beside: new, or the one that
-// it raises. Where the subscriber has changed meanwhile it is problem.Unauthenticated.
-func (ls *Logins) Finish(ctx context.Context, projectID string, proof Proof, amr []string, from Visitor) (Login, error) {
+// Finish makes the login for a proof and the second factor just shown: a new one, or the
+// one that the proof raises. If the subscriber has changed meanwhile, it returns
+// problem.Unauthenticated.
+func (ls *Logins) Finish(ctx context.Context, projectID string, proof Proof, amr []string,
+	from Visitor) (Login, error) {
 	if !ls.Pending(&proof) {
 		return Login{}, problem.NoCredentials()
 	}
@@ -97,8 +99,8 @@ func (ls *Logins) Finish(ctx context.Context, projectID string, proof Proof, amr
 	return ls.enter(ctx, sub, proof.Began, together(proof.AMR, amr), from)
 }
 
-// Raise has a login that lives prove more. It stays the same login, which began when it
-// did: its browser must get a new cookie.
+// Raise adds what was proven to a live login. It remains the same login, with its
+// original time; its browser must get a new cookie.
 func (ls *Logins) Raise(ctx context.Context, sid, subscriberID string, amr []string) (Login, error) {
 	s, err := ls.Find(ctx, sid)
 	if err != nil {
@@ -119,17 +121,17 @@ func (ls *Logins) Raise(ctx context.Context, sid, subscriberID string, amr []str
 	return s, ls.cache(ctx, s, ls.Sessions.Put)
 }
 
-// CountPasskey counts a passkey that is about to be looked at, by its network, as a guess
-// of a password is: each that is refused is a row of the audit trail. [Logins.LogInByPasskey]
-// gives the try of a good one back.
+// CountPasskey counts a passkey that is about to be checked, by its network, like a
+// guessed password: each refused one writes a row to the audit trail.
+// [Logins.LogInByPasskey] returns the attempt if the passkey was right.
 func (at *Attempts) CountPasskey(ctx context.Context, from Visitor) error {
 	_, err := at.Limits.TakeAll(ctx, networkCounts(from))
 	return err
 }
 
-// LogInByPasskey makes the login of a subscriber of a project who has shown a passkey,
-// and nothing else.
-func (ls *Logins) LogInByPasskey(ctx context.Context, projectID string, key factor.Passkey, from Visitor) (Login, error) {
+// LogInByPasskey makes the login of a project's subscriber by a passkey alone.
+func (ls *Logins) LogInByPasskey(ctx context.Context, projectID string, key factor.Passkey,
+	from Visitor) (Login, error) {
 	if key.Owner.Kind != factor.Subscriber {
 		return Login{}, factor.ErrUnknown
 	}
@@ -150,10 +152,10 @@ func (ls *Logins) LogInByPasskey(ctx context.Context, projectID string, key fact
 	return s, err
 }
 
-// PlaceOf names from where somebody shows a second factor, if the subscriber has shown one
-// there before: a device on which a login by two factors was finished. No other is the
-// subscriber's own: a login, or a device, that a password alone has made may be of anybody
-// who knew that before there was a factor, and who resets a password makes as many as wanted.
+// PlaceOf returns the place where somebody shows a second factor, if it is a device where
+// the subscriber finished a login with two factors before, or "". No other device counts
+// as the subscriber's own: a login or device made with the password alone may belong to
+// anybody who knew the password before there was a factor.
 func (ls *Logins) PlaceOf(ctx context.Context, projectID string, proof Proof, from Visitor) (factor.Place, error) {
 	sub, err := ls.Subscribers.FindSubscriber(ctx, projectID, proof.SubscriberID)
 	if err != nil && !errors.Is(err, problem.NotFound) {
@@ -165,9 +167,9 @@ func (ls *Logins) PlaceOf(ctx context.Context, projectID string, proof Proof, fr
 	return "", nil
 }
 
-// RefuseFactor notes that somebody did not prove who it is by a factor, and why: that too
-// many were tried once a minute. The subscriber is "" where nobody knows whom it would have
-// been.
+// RefuseFactor records that somebody failed to show a factor, and why. That the limit was
+// reached is recorded once a minute. subscriberID is "" if it is unknown whose factor it
+// would have been.
 func (at *Attempts) RefuseFactor(ctx context.Context, projectID, subscriberID string, why *problem.Error) error {
 	target := audit.Target{Kind: "account"}
 	if subscriberID != "" {
@@ -182,14 +184,15 @@ func (at *Attempts) RefuseFactor(ctx context.Context, projectID, subscriberID st
 		e = audit.Of("login", projectID, target.Kind, target.ID).Refuse(refusedTooMany).With("limit", why.Code)
 	}
 	if err := at.store.Record(ctx, e); err != nil {
-		return fmt.Errorf("noting that a login is refused: %w", err)
+		return fmt.Errorf("recording a refused login: %w", err)
 	}
 	at.Observe("login_refused")
 	return nil
 }
 
-// enter makes a login that is proven whole.
-func (ls *Logins) enter(ctx context.Context, sub fabric.Subscriber, began time.Time, amr []string, from Visitor) (Login, error) {
+// enter makes a login that is fully proven.
+func (ls *Logins) enter(ctx context.Context, sub fabric.Subscriber, began time.Time, amr []string,
+	from Visitor) (Login, error) {
 	s, err := ls.create(ctx, sub, began, amr, from)
 	if errors.Is(err, problem.Conflict) { // changed since it was read
 		return Login{}, problem.NoCredentials()
@@ -200,8 +203,7 @@ func (ls *Logins) enter(ctx context.Context, sub fabric.Subscriber, began time.T
 	return s, err
 }
 
-// together returns the ways in which something was proven that was proven by both: two
-// factors.
+// together returns the AMR of a login proven by both: the methods of both, and mfa.
 func together(before, beside []string) []string {
 	all := slices.Clone(before)
 	for _, way := range append(slices.Clone(beside), "mfa") {

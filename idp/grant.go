@@ -21,21 +21,21 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Grant is what a redeemed code gave: the right of a client to a subscriber's
-// tokens, for as long as its refresh token is used and its login is not ended.
+// A Grant is the right of a client to tokens for a subscriber, made by redeeming a code.
+// It lasts until its refresh token lapses or its login ends.
 type Grant struct {
 	ID, ProjectID, ClientID, SubscriberID string
 	SessionID                             string
 	Scope                                 []string
 	Claims                                Claims
-	Resources                             []string // that access tokens may be for; none means us
+	Resources                             []string // possible audiences of access tokens; empty means the issuer
 	AuthTime                              time.Time
 	AMR                                   []string
-	RefreshHash                           string    // SHA-256 of the refresh token; "" where none was given
-	Seed                                  string    // sealed; with the refresh token before this one it makes this one
-	Rotated                               time.Time // when this one took its place; zero for the first
+	RefreshHash                           string    // SHA-256 of the refresh token, or ""
+	Seed                                  string    // sealed; yields this refresh token from the previous one
+	Rotated                               time.Time // when this one replaced it; zero for the first
 	Created                               time.Time
-	IdleUntil, Expires                    time.Time // when the refresh token dies unused, and when in any case
+	IdleUntil, Expires                    time.Time // when the refresh token expires if unused, and in any case
 	Revoked                               time.Time
 }
 
@@ -63,8 +63,8 @@ type Grants struct {
 	tokens *Tokens
 }
 
-// create makes the grant of a code, with a refresh token where the client may
-// have one: beside a fabric access token always, else for offline_access.
+// create returns the grant of a code. It has a refresh token if the client may refresh:
+// always with fabric access tokens, otherwise for offline_access.
 func (gs *Grants) create(c Client, code Code) (g Grant, refresh string, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {
@@ -89,15 +89,15 @@ func (c Client) mayKeepGoing(scopes []string) bool {
 	return c.May(GrantRefresh) && (c.AccessToken == FabricToken || slices.Contains(c.only(scopes), "offline_access"))
 }
 
-// A refresh token is the grant's id and a secret of 256 bits, so that the grant
-// is found even by a token that is not its current one.
+// newRefreshToken returns a refresh token: the grant's id and a secret of 256 bits. The
+// id makes it possible to find the grant by a token that is no longer current.
 func newRefreshToken(grant uuid.UUID) (token, hash string) {
 	token = base64.RawURLEncoding.EncodeToString(grant[:]) + "." + randomToken()
 	return token, hashSecret(token)
 }
 
-// grantRef is how access tokens name their grant: not by its id, which would be
-// half of its refresh token.
+// grantRef returns the name of a grant in access tokens. It is not the id, which is half
+// of the refresh token.
 func grantRef(id string) string { return session.Digest(id) }
 
 func grantOf(token string) (id uuid.UUID, ok bool) {
@@ -109,15 +109,16 @@ func grantOf(token string) (id uuid.UUID, ok bool) {
 	return uuid.UUID(raw), true
 }
 
-// grace is how long the refresh token before the current one gives the current one
-// again: for who asked twice at once, or never heard the answer.
+// grace is how long the previous refresh token still yields the current one, for clients
+// that ask twice at once or lose the answer.
 const grace = 10 * time.Second
 
-// Refresh replaces a refresh token and mints new tokens, for the scope asked
-// (raw, "" means all) if it is no wider than what was granted, and for one of the
-// resources that were (RFC 8707). A token that was
-// used before gives its successor again for a short while, so that there is never
-// more than one; then it revokes the grant (RFC 9700, section 4.14.2).
+// Refresh replaces a refresh token and mints new tokens. rawScope may narrow the granted
+// scope ("" means all of it), and resources must be among those granted (RFC 8707).
+//
+// A token that was used before yields its successor again for a short while, so that
+// there is never more than one current token. After that it revokes the grant (RFC 9700,
+// section 4.14.2).
 func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string, resources []string) (TokenSet, error) {
 	id, ok := grantOf(token)
 	if !ok {
@@ -127,6 +128,8 @@ func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string,
 	if err != nil {
 		return TokenSet{}, err
 	}
+
+	// The scope, audience and subscriber are checked before the token is used up.
 	scope, err := narrowed(c.only(g.Scope), rawScope)
 	if err != nil {
 		return TokenSet{}, err
@@ -139,6 +142,7 @@ func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string,
 	if err != nil {
 		return TokenSet{}, err
 	}
+
 	next, err := gs.rotate(ctx, g, token)
 	if errors.Is(err, problem.Conflict) {
 		next, err = gs.retry(ctx, c, g.ID, token)
@@ -146,11 +150,13 @@ func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string,
 	if err != nil {
 		return TokenSet{}, err
 	}
+
 	gs.Observe("token_" + GrantRefresh)
 	return gs.tokens.mint(c, g, sub, minting{scope: scope, audience: audience, refresh: next, idToken: true})
 }
 
-// rotate puts a new refresh token in the place of one, if that is the current one.
+// rotate replaces the refresh token of a grant if token is the current one; otherwise it
+// returns problem.Conflict.
 func (gs *Grants) rotate(ctx context.Context, g Grant, token string) (next string, err error) {
 	seed := randomToken()
 	if g.Seed, err = gs.Ring.SealSecret(seedOf(g), []byte(seed)); err != nil {
@@ -162,7 +168,8 @@ func (gs *Grants) rotate(ctx context.Context, g Grant, token string) (next strin
 	return next, gs.store.RotateGrant(ctx, g, hashSecret(token))
 }
 
-// retry answers a refresh token that is not the current one.
+// retry answers a refresh token that is not the current one: within the grace with its
+// successor, after it by revoking the grant.
 func (gs *Grants) retry(ctx context.Context, c Client, id, token string) (next string, err error) {
 	g, err := gs.findRefreshable(ctx, c, id) // as it is now
 	if err != nil {
@@ -177,8 +184,8 @@ func (gs *Grants) retry(ctx context.Context, c Client, id, token string) (next s
 	return "", invalidGrant("the refresh token was used before; the grant is revoked")
 }
 
-// successor returns a grant's refresh token to who has the one before it, for the
-// grace.
+// successor returns a grant's current refresh token if token is the previous one and the
+// grace is not over.
 func (gs *Grants) successor(g Grant, token string) (string, bool) {
 	if !gs.Now().Before(g.Rotated.Add(grace)) {
 		return "", false
@@ -188,9 +195,9 @@ func (gs *Grants) successor(g Grant, token string) (string, bool) {
 	return next, err == nil && hashSecret(next) == g.RefreshHash
 }
 
-// refreshAfter returns the refresh token after another one. It takes both that one and the
-// seed, so that neither who has used tokens nor who has the rows and all keys can
-// make it.
+// refreshAfter returns the refresh token that follows another. It is computed from that
+// token and the seed, so that neither old tokens alone nor the rows and all keys suffice
+// to make it.
 func refreshAfter(token, seed string) string {
 	head, _, _ := strings.Cut(token, ".")
 	h := hmac.New(sha256.New, []byte(seed))
@@ -200,7 +207,7 @@ func refreshAfter(token, seed string) string {
 
 func seedOf(g Grant) string { return "seed of " + g.ID }
 
-// findRefreshable finds a grant that this client may still refresh.
+// findRefreshable returns a grant that this client may still refresh.
 func (gs *Grants) findRefreshable(ctx context.Context, c Client, id string) (Grant, error) {
 	g, err := gs.store.FindGrant(ctx, id)
 	if errors.Is(err, problem.NotFound) {
@@ -214,7 +221,7 @@ func (gs *Grants) findRefreshable(ctx context.Context, c Client, id string) (Gra
 	case g.ClientID != c.ID || g.RefreshHash == "":
 		return g, invalidGrant("the refresh token is not valid")
 	case !c.mayKeepGoing(g.Scope):
-		return g, invalidGrant("the client may not refresh any more")
+		return g, invalidGrant("the client may no longer refresh tokens")
 	case !g.Revoked.IsZero():
 		return g, invalidGrant("the grant was revoked")
 	case !now.Before(g.IdleUntil) || !now.Before(g.Expires):
@@ -223,12 +230,12 @@ func (gs *Grants) findRefreshable(ctx context.Context, c Client, id string) (Gra
 	return g, nil
 }
 
-// only returns those of the scopes that the client may still have.
+// only returns those of the scopes that the client may still ask for.
 func (c Client) only(scopes []string) []string {
 	return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return !slices.Contains(c.Scopes, s) })
 }
 
-// narrowed returns the scope asked by a refresh (RFC 6749, section 6).
+// narrowed returns the scope that a refresh asks for (RFC 6749, section 6).
 func narrowed(granted []string, raw string) ([]string, error) {
 	asked := strings.Fields(raw)
 	if len(asked) == 0 {
@@ -249,11 +256,11 @@ func narrowed(granted []string, raw string) ([]string, error) {
 	return known, nil
 }
 
-// errDead is the answer where tokens of a login are asked for that was ended.
-var errDead = invalidGrant("the subscriber is disabled, has signed out, or has taken its consent back")
+// errDead is the answer to requests for tokens of a login that was ended.
+var errDead = invalidGrant("the subscriber is disabled, has signed out, or has revoked the consent")
 
-// findSubscriber finds the subscriber that tokens are made for, unless it is disabled or
-// its login was ended.
+// findSubscriber returns the subscriber of new tokens, unless it is disabled or its login
+// was ended.
 func (gs *Grants) findSubscriber(ctx context.Context, projectID, subscriberID, sid string) (fabric.Subscriber, error) {
 	sub, err := gs.Subscribers.FindSubscriber(ctx, projectID, subscriberID)
 	switch {
@@ -267,7 +274,7 @@ func (gs *Grants) findSubscriber(ctx context.Context, projectID, subscriberID, s
 	return sub, gs.checkLogin(ctx, sid)
 }
 
-// checkLogin is Live in the words of the token endpoint.
+// checkLogin returns errDead if a login was ended.
 func (gs *Grants) checkLogin(ctx context.Context, sid string) error {
 	err := gs.logins.Live(ctx, sid)
 	if errors.Is(err, problem.Unauthenticated) {
@@ -276,10 +283,9 @@ func (gs *Grants) checkLogin(ctx context.Context, sid string) error {
 	return err
 }
 
-// findHolder returns whom the tokens of a grant are made for, whose row is about to be
-// written. That fails where the subscriber was disabled or deleted, which ends its
-// logins and grants in the same transaction, so it is read only if its ID token tells
-// more than who it is.
+// findHolder returns the subscriber for the tokens of a grant whose row is about to be
+// written. Writing that row fails if the subscriber was disabled or deleted, so the
+// subscriber is only read if the ID token says more than who it is.
 func (gs *Grants) findHolder(ctx context.Context, g Grant) (fabric.Subscriber, error) {
 	if len(g.Claims.IDToken) > 0 {
 		return gs.findSubscriber(ctx, g.ProjectID, g.SubscriberID, g.SessionID)
@@ -289,7 +295,7 @@ func (gs *Grants) findHolder(ctx context.Context, g Grant) (fabric.Subscriber, e
 
 // Revoke ends a grant: its refresh token and its access tokens.
 func (gs *Grants) Revoke(ctx context.Context, id string) error {
-	ctx = context.WithoutCancel(ctx) // a replay is answered so even if its author hangs up
+	ctx = context.WithoutCancel(ctx) // revoke even if the client hangs up
 	if err := gs.store.RevokeGrant(ctx, id, gs.Now(), gs.revocationOf(revocation.Grant, grantRef(id))); err != nil {
 		return fmt.Errorf("revoking grant: %w", err)
 	}

@@ -1,5 +1,5 @@
-// Package idp decides who may log in where: OAuth clients, authorization requests,
-// logins, codes, grants, and the tokens minted from them.
+// Package idp is the identity provider: OAuth clients, authorization requests, logins,
+// codes, grants, and the tokens minted from them.
 //
 // It holds the rules of OpenID Connect and OAuth 2 and knows neither HTTP nor SQL:
 // package oidc below it speaks the protocol, package store keeps the rows. A row decides

@@ -9,15 +9,15 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// The response types (OpenID Connect Core, section 3): a code, or an ID token alone
-// for clients that are registered for it. Access tokens never come this way (RFC
-// 9700, section 2.1.2).
+// The response types (OpenID Connect Core, section 3): a code or, for clients registered
+// for it, only an ID token. Access tokens are never sent this way (RFC 9700, section
+// 2.1.2).
 const (
 	ResponseCode    = "code"
 	ResponseIDToken = "id_token"
 )
 
-// ResponseTypes lists the response types.
+// ResponseTypes returns the response types.
 func ResponseTypes() []string { return []string{ResponseCode, ResponseIDToken} }
 
 // Answers reports whether the client is registered for a response type.
@@ -28,9 +28,9 @@ func (c Client) Answers(responseType string) bool {
 	return slices.Contains(c.ResponseTypes, responseType) || len(c.ResponseTypes) == 0 && responseType == ResponseCode
 }
 
-// checkImplicit applies what holds for a request of an ID token alone: it has a
-// nonce (OpenID Connect Core, section 3.2.2.1), and nothing is asked for that an
-// access token would be needed for.
+// checkImplicit applies the rules for a request for an ID token alone. It must have a
+// nonce (OpenID Connect Core, section 3.2.2.1); scopes that would need an access token
+// are dropped.
 func (a *AuthRequest) checkImplicit() error {
 	if a.Nonce == "" {
 		return oauth("invalid_request", "nonce is missing; response_type id_token needs one")
@@ -44,11 +44,11 @@ func (a *AuthRequest) checkImplicit() error {
 	return nil
 }
 
-// IssueIDToken returns the ID token of a request that a login answered. The claims of
-// its scopes are in it, there being no access token for userinfo (OpenID Connect
-// Core, section 5.4). It is a grant of the login, as that of a code is.
+// IssueIDToken returns the ID token for a request answered by a login. It contains the
+// claims of the requested scopes, since there is no access token for userinfo (OpenID
+// Connect Core, section 5.4). Like a code, it makes a grant of the login.
 func (gs *Grants) IssueIDToken(ctx context.Context, c Client, a AuthRequest, s Login) (string, error) {
-	gone := oauth("login_required", "the login was ended, or the consent taken back, meanwhile")
+	gone := oauth("login_required", "the login was ended or the consent revoked meanwhile")
 	sub, err := gs.findSubscriber(ctx, s.ProjectID, s.SubscriberID, s.ID)
 	if errors.Is(err, errDead) {
 		return "", gone
@@ -56,6 +56,7 @@ func (gs *Grants) IssueIDToken(ctx context.Context, c Client, a AuthRequest, s L
 	if err != nil {
 		return "", err
 	}
+
 	g, _, err := gs.create(c, codeOf(a, s))
 	if err != nil {
 		return "", err
@@ -63,7 +64,7 @@ func (gs *Grants) IssueIDToken(ctx context.Context, c Client, a AuthRequest, s L
 	g.RefreshHash, g.Seed = "", ""
 	g.Expires = g.Created.Add(gs.Lifetimes().IDToken)
 	g.IdleUntil = g.Expires
-	// There is no code: one that nobody will ever have is redeemed.
+	// There is no code, so the grant redeems a random one that nobody has.
 	err = gs.store.RedeemCode(ctx, RedeemedCode{Hash: session.Digest(randomToken()), GrantID: g.ID,
 		ClientID: c.ID, Rights: c.needed(a), Expires: g.Created}, g)
 	if errors.Is(err, problem.NotFound) {

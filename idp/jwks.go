@@ -14,20 +14,20 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// assertionAlgorithms are those that a client may sign by: none that is symmetric,
-// for which a public key would be a secret.
+// assertionAlgorithms are the algorithms that clients may sign with. None is symmetric: a
+// public key would then be the secret.
 var assertionAlgorithms = []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES256, jose.EdDSA, ed25519Name}
 
 // ed25519Name is the name of EdDSA with the curve of its keys (RFC 9864, section 2.2).
-// The library knows EdDSA alone.
+// The library only knows the name EdDSA.
 const ed25519Name jose.SignatureAlgorithm = "Ed25519"
 
-// An edwards is a key that verifies what is signed under the name Ed25519.
+// An edwards is a key that verifies signatures under the name Ed25519.
 type edwards ed25519.PublicKey
 
 var _ jose.OpaqueVerifier = edwards(nil)
 
-// VerifyPayload reports a signature that is not by the key.
+// VerifyPayload returns an error unless the signature is by the key.
 func (k edwards) VerifyPayload(payload, signature []byte, alg jose.SignatureAlgorithm) error {
 	if alg != ed25519Name || len(k) != ed25519.PublicKeySize ||
 		!ed25519.Verify(ed25519.PublicKey(k), payload, signature) {
@@ -36,7 +36,7 @@ func (k edwards) VerifyPayload(payload, signature []byte, alg jose.SignatureAlgo
 	return nil
 }
 
-// verifier returns what the library verifies by, for a key that fits an algorithm.
+// verifier returns what the library needs to verify a signature with a key and algorithm.
 func verifier(k jose.JSONWebKey, alg jose.SignatureAlgorithm) any {
 	if key, ok := k.Key.(ed25519.PublicKey); ok && alg == ed25519Name {
 		return edwards(key)
@@ -44,7 +44,7 @@ func verifier(k jose.JSONWebKey, alg jose.SignatureAlgorithm) any {
 	return k.Key
 }
 
-// AssertionAlgorithms lists what a client may sign its assertions by.
+// AssertionAlgorithms returns the algorithms that clients may sign assertions with.
 func AssertionAlgorithms() (names []string) {
 	for _, alg := range assertionAlgorithms {
 		names = append(names, string(alg))
@@ -58,9 +58,9 @@ const (
 	maxKeys   = 32
 )
 
-// keysOf returns the keys of a client that an assertion with this header may be
-// signed by.
-func (as *Assertions) keysOf(ctx context.Context, c Client, kid string, alg jose.SignatureAlgorithm) ([]jose.JSONWebKey, error) {
+// keysOf returns the keys of a client that may have signed an assertion with this header.
+func (as *Assertions) keysOf(ctx context.Context, c Client, kid string,
+	alg jose.SignatureAlgorithm) ([]jose.JSONWebKey, error) {
 	if c.JWKSURI != "" {
 		return as.remoteKeys(ctx, c.JWKSURI, kid, alg)
 	}
@@ -71,8 +71,8 @@ func (as *Assertions) keysOf(ctx context.Context, c Client, kid string, alg jose
 	return fitting(set, kid, alg), nil
 }
 
-// fitting returns the keys of a set for a header. Where it names no key, any may be
-// meant.
+// fitting returns the keys of a set that fit a header. A header without a kid fits any
+// key.
 func fitting(set []jose.JSONWebKey, kid string, alg jose.SignatureAlgorithm) (some []jose.JSONWebKey) {
 	for _, k := range set {
 		if (kid == "" || k.KeyID == kid) && (k.Algorithm == "" || isNamed(k, alg)) && signs(k, alg) {
@@ -82,8 +82,7 @@ func fitting(set []jose.JSONWebKey, kid string, alg jose.SignatureAlgorithm) (so
 	return some
 }
 
-// isNamed reports whether a key says that it is of an algorithm, by either name that
-// Ed25519 has.
+// isNamed reports whether a key's alg is the algorithm, by either name of Ed25519.
 func isNamed(k jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
 	if alg == ed25519Name && k.Algorithm == string(jose.EdDSA) || alg == jose.EdDSA &&
 		k.Algorithm == string(ed25519Name) {
@@ -92,8 +91,8 @@ func isNamed(k jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
 	return k.Algorithm == string(alg)
 }
 
-// signs reports whether a key is one of an algorithm, and as strong as RFC 7518,
-// sections 3.3 and 3.4 want it.
+// signs reports whether a key is for the algorithm and as strong as RFC 7518, sections
+// 3.3 and 3.4 require.
 func signs(k jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
 	if k.Use != "" && k.Use != "sig" {
 		return false
@@ -110,9 +109,8 @@ func signs(k jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
 	return false
 }
 
-// parseKeySet reads a JWKS (RFC 7517, section 5) and leaves out the keys that
-// nothing here can be verified by. One with a secret part is refused: it is not
-// for us to have.
+// parseKeySet parses a JWKS (RFC 7517, section 5) and leaves out keys that cannot verify
+// anything here. A key with a secret part is an error, since we must not have it.
 func parseKeySet(raw []byte) (set []jose.JSONWebKey, err error) {
 	var doc struct {
 		Keys []json.RawMessage `json:"keys"`
@@ -121,13 +119,15 @@ func parseKeySet(raw []byte) (set []jose.JSONWebKey, err error) {
 	case len(raw) > maxKeySet || len(doc.Keys) > maxKeys:
 		return nil, fmt.Errorf("a key set has at most %d keys in %d KiB", maxKeys, maxKeySet>>10)
 	case err != nil || doc.Keys == nil:
-		return nil, fmt.Errorf(`it is no JWKS: {"keys": [...]}, see RFC 7517`)
+		return nil, fmt.Errorf(`it is not a JWKS: {"keys": [...]}, see RFC 7517`)
 	}
+
 	for _, text := range doc.Keys {
 		var k jose.JSONWebKey
 		if k.UnmarshalJSON(text) != nil {
 			continue // of another type (RFC 7517, section 5)
 		}
+
 		if !k.IsPublic() {
 			return nil, fmt.Errorf("the key %q is a private or symmetric one; only public keys belong here", k.KeyID)
 		}
@@ -141,8 +141,8 @@ func parseKeySet(raw []byte) (set []jose.JSONWebKey, err error) {
 	return set, nil
 }
 
-// checkFetched refuses an address that a document is not fetched from: what anybody
-// on the way could have changed.
+// checkFetched reports an address that no document is fetched from because anybody on the
+// way could change it.
 func checkFetched(bad func(param, format string, args ...any), param, uri string) {
 	u, err := url.Parse(uri)
 	if err != nil || len(uri) > maxURI || u.Host == "" || u.Scheme != "https" &&
@@ -151,7 +151,7 @@ func checkFetched(bad func(param, format string, args ...any), param, uri string
 	}
 }
 
-// checkKeys applies what is to be said about a client's keys.
+// checkKeys reports what is wrong with a client's keys.
 func (c *Client) checkKeys(bad func(param, format string, args ...any)) {
 	if c.JWKSURI != "" {
 		checkFetched(bad, "jwks_uri", c.JWKSURI)
@@ -159,21 +159,23 @@ func (c *Client) checkKeys(bad func(param, format string, args ...any)) {
 	has := len(c.JWKS) > 0
 	switch {
 	case c.AuthMethod != AuthPrivateKeyJWT && (has || c.JWKSURI != ""):
-		bad("jwks", "only a client with the auth method private_key_jwt has keys")
+		bad("jwks", "only a client with the auth method private_key_jwt may have keys")
 	case c.AuthMethod != AuthPrivateKeyJWT:
 	case has == (c.JWKSURI != ""):
-		bad("jwks", "a client with private_key_jwt needs its public keys: by value (jwks) or by their address (jwks_uri), one of them")
+		bad("jwks", "a client with private_key_jwt needs its public keys: "+
+			"either by value (jwks) or by address (jwks_uri)")
 	case has:
 		set, err := parseKeySet(c.JWKS)
 		if err != nil {
 			bad("jwks", "%v", err)
 		} else if len(set) == 0 {
-			bad("jwks", "no key in it can be used: there must be one for %v (RSA of 2048 to 8192 bits, P-256 or Ed25519)", assertionAlgorithms)
+			bad("jwks", "it has no usable key: one for %v is needed (RSA of 2048 to 8192 bits, P-256 or Ed25519)",
+				assertionAlgorithms)
 		}
 	}
 }
 
-// checkAddresses reports addresses that nothing can be fetched from.
+// checkAddresses reports addresses that nothing may be fetched from.
 func (cs *Clients) checkAddresses(c Client) (err error) {
 	if c.JWKSURI != "" {
 		err = cs.CheckURL("jwks_uri", c.JWKSURI)

@@ -14,33 +14,34 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Link is what a mail leads to. Who has its token reads mail at the address, and may
-// do what it is for, once. It ends with its use, and with the password or the e-mail of
-// its subscriber.
+// A Link is the target of a link in a mail. Its token proves that its user reads mail at
+// the address, and permits what the link is for, once. The link ends when it is used, and
+// when the subscriber's password or email changes.
 type Link struct {
-	Hash         string // of its token; the token itself is in the mail alone
+	Hash         string // of its token, which is only in the mail
 	Purpose      mail.Kind
 	ProjectID    string
 	SubscriberID string // "" before there is one
 	Email        string // where it was sent
-	Bound        string // the subscriber's e-mail when it is made
-	Epoch        int64  // of its password when ChangeAddress was asked for; others go to who is asked for a password at all
-	Alone        bool   // it ends those of its purpose that its subscriber was sent before
-	Inviter      string // of an invitation: who invites; "" for the project
-	Request      string // the authorization request that goes on after it; "" for none
+	Bound        string // the subscriber's email when the link is made
+	Epoch        int64  // of ChangeAddress: the epoch of the password when it was asked for
+	Alone        bool   // it ends the subscriber's earlier links of the same purpose
+	Inviter      string // of an invitation: who invites; "" means the project
+	Request      string // the authorization request that continues after it, or ""
 	Created      time.Time
 	Expires      time.Time
 }
 
-// pathOf says which page a link leads to.
+// pathOf maps the purpose of a link to the page that it leads to.
 var pathOf = map[mail.Kind]string{
 	mail.Reset: "reset", mail.Verify: "verify", mail.Invitation: "invite",
 	mail.ChangeAddress: "change-address", mail.Registration: "welcome",
 }
 
-// newLink makes a link and gives its URL, whose pages are in the language of its mail: that
-// of the browser may be another. English says nothing, since it is also what a mail is in
-// where nobody has said what its reader speaks; the browser may know.
+// newLink makes a link and returns its URL. The page is shown in the language of the
+// mail, which may differ from the browser's. English is left out of the URL: it is also
+// the default when the reader's language is unknown, and then the browser may know
+// better.
 func (ls *Letters) newLink(ctx context.Context, l Link, language string) (string, error) {
 	token := randomToken()
 	l.Hash, l.Created = session.Digest(token), ls.Now()
@@ -48,7 +49,7 @@ func (ls *Letters) newLink(ctx context.Context, l Link, language string) (string
 	if l.Bound == "" && l.Purpose != mail.ChangeAddress {
 		l.Bound = l.Email
 	}
-	l.Alone = l.Purpose != mail.Reset // for which anybody may ask
+	l.Alone = l.Purpose != mail.Reset // anybody may ask for a reset
 	if err := ls.store.CreateLink(ctx, l); err != nil {
 		return "", err
 	}
@@ -59,8 +60,8 @@ func (ls *Letters) newLink(ctx context.Context, l Link, language string) (string
 	return to, nil
 }
 
-// FindLink returns the link of a token, for a purpose, as long as it may be used. It
-// changes nothing: programs that look through mails follow links too.
+// FindLink returns the link with a token and purpose while it may be used. It changes
+// nothing, since programs that scan mails follow links, too.
 func (ls *Letters) FindLink(ctx context.Context, purpose mail.Kind, token string) (Link, error) {
 	if len(token) != len(randomToken()) {
 		return Link{}, problem.NoSuch("link")
@@ -75,7 +76,7 @@ func (ls *Letters) FindLink(ctx context.Context, purpose mail.Kind, token string
 	return l, nil
 }
 
-// linkOwner returns the subscriber of a link, who must be there and not disabled.
+// linkOwner returns the subscriber of a link, who must exist and not be disabled.
 func (as *Accounts) linkOwner(ctx context.Context, l Link) (fabric.Subscriber, error) {
 	s, err := as.Subscribers.FindSubscriber(ctx, l.ProjectID, l.SubscriberID)
 	if err == nil && s.Disabled {
@@ -84,7 +85,8 @@ func (as *Accounts) linkOwner(ctx context.Context, l Link) (fabric.Subscriber, e
 	return s, err
 }
 
-// used makes of a link that another was faster with one that is not there.
+// used turns the error for a link that was used concurrently into that for an unknown
+// link.
 func used(err error) error {
 	if errors.Is(err, problem.Conflict) && problem.First(err).Code == "link_over" {
 		return problem.NoSuch("link")
@@ -92,10 +94,11 @@ func used(err error) error {
 	return err
 }
 
-// useLink uses a link up, in the transaction of the change of its subscriber that it is for. The
-// e-mail is verified by it: who has the link reads mail there. A link whose subscriber is
-// disabled is over; what is wrong with the change is told, and leaves the link good.
-func (as *Accounts) useLink(ctx context.Context, purpose mail.Kind, token, done string, change func(Link) fabric.SubscriberInput) (Link, error) {
+// useLink uses a link up in the transaction that makes its change to the subscriber. It
+// also verifies the email, since the link was received there. A link of a disabled
+// subscriber has ended. If the change is invalid, the link remains valid.
+func (as *Accounts) useLink(ctx context.Context, purpose mail.Kind, token, done string,
+	change func(Link) fabric.SubscriberInput) (Link, error) {
 	l, err := as.letters.FindLink(ctx, purpose, token)
 	if err != nil {
 		return l, err
@@ -113,22 +116,22 @@ func (as *Accounts) useLink(ctx context.Context, purpose mail.Kind, token, done 
 	return l, err
 }
 
-// ResetPassword sets the password of the account that a link of Reset or Invitation is
-// for, and ends all that is signed in.
+// ResetPassword sets the password of the account of a Reset or Invitation link, and ends
+// all its logins.
 func (as *Accounts) ResetPassword(ctx context.Context, purpose mail.Kind, token, password string) (Link, error) {
 	return as.useLink(ctx, purpose, token, "password_reset", func(Link) fabric.SubscriberInput {
 		return fabric.SubscriberInput{Password: &password}
 	})
 }
 
-// VerifyAddress notes that an e-mail is its subscriber's, by a link of Verify.
+// VerifyAddress marks the email of a Verify link as verified.
 func (as *Accounts) VerifyAddress(ctx context.Context, token string) (Link, error) {
 	return as.useLink(ctx, mail.Verify, token, "address_verified", func(Link) fabric.SubscriberInput {
 		return fabric.SubscriberInput{}
 	})
 }
 
-// LinkProject returns the project that a link is about.
+// LinkProject returns the project of a link.
 func (ls *Letters) LinkProject(ctx context.Context, l Link) (fabric.Project, error) {
 	project, err := ls.Fabric.Projects.Find(ctx, l.ProjectID)
 	if err != nil {

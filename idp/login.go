@@ -19,21 +19,21 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Session is one login. Its ID is the sid of the tokens born of it. The row is
-// the truth; an entry in the session store lets every service see it cheaply.
+// A Login is one login of a person. Its ID is the sid of the tokens issued for it. The
+// row is the truth; an entry in the session store lets every service check it cheaply.
 type Login struct {
 	ID           string    `json:"sid"`
 	ProjectID    string    `json:"project_id"`
 	SubscriberID string    `json:"subscriber_id"`
 	AuthTime     time.Time `json:"auth_time"`
-	AMR          []string  `json:"amr"` // how it was proven (RFC 8176): "pwd"
+	AMR          []string  `json:"amr"` // how it was proven (RFC 8176), such as "pwd"
 	UserAgent    string    `json:"user_agent"`
 	Address      string    `json:"address"`
 	Expires      time.Time `json:"expires"` // when the browser's cookie ends; tokens live on
 	Ended        time.Time `json:"ended"`   // zero while it has not been ended
 
-	// Mark is the digest of the mark of the browser that it was made in. It stays as it
-	// is while the browser's cookie is renewed; "" is no browser.
+	// Mark is the digest of the mark of the browser that it was made in, or "" if it was
+	// not made in a browser. It stays the same when the browser's cookie is renewed.
 	Mark string `json:"mark,omitempty"`
 
 	// Seen is when its browser was last here, or AuthTime if it never came back. Only
@@ -81,34 +81,40 @@ type Logins struct {
 	recent   *cache.Cache[Login]
 }
 
-// A Visitor is the browser that a login comes from, as the subscriber will see
-// it in the list of sessions, and the digest of its mark.
+// A Visitor is the browser that a login comes from, as its subscriber sees it in the list
+// of logins, with the digest of its mark.
 type Visitor struct {
 	UserAgent, Address, Mark string
-	Network                  string // what is counted as one place
+	Network                  string // counted as one place
 	Device                   string // see [DeviceMarks.Mark]
 
-	known bool // it is the account's, whatever its Device says
+	known bool // the account knows the device, whatever Device says
 }
 
-// errWrong is the one answer to every login that does not succeed. Nothing in it,
-// nor the time it takes, says whether the e-mail is known.
+// errWrong is the answer to every failed login. Neither its text nor its timing tells
+// whether the email is known.
 var errWrong = problem.New(problem.Unauthenticated, "wrong_credentials", "Email or password is wrong.")
 
-// LogIn checks an e-mail and password against a project's subscribers and makes
-// a new Session. Too many wrong ones are problem.RateLimited, whether or not the
-// e-mail is known.
+// LogIn checks an email and password against a project's subscribers and makes a new
+// Login.
+//
+// The attempt is counted before the password is checked and returned if the password was
+// right; too many wrong ones are problem.RateLimited, whether or not the email is known.
+// If the subscriber has a second factor, LogIn returns [Unfinished].
 func (ls *Logins) LogIn(ctx context.Context, projectID, email, password string, from Visitor) (Login, error) {
 	began := ls.Now() // whatever ends the subscriber's logins meanwhile concerns this one too
 	sub, err := ls.Subscribers.FindSubscriberByEmail(ctx, projectID, fabric.NormalizeEmail(email))
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return Login{}, fmt.Errorf("finding subscriber: %w", err)
 	}
+
+	// Count first, so that the limit also holds for concurrent attempts.
 	tried, err := ls.attempts.count(ctx, projectID, email, sub, from)
 	if err != nil {
 		return Login{}, err
 	}
-	ok, err := ls.Passwords.Verify(ctx, sub.PasswordHash, password) // takes its time for nobody, too
+
+	ok, err := ls.Passwords.Verify(ctx, sub.PasswordHash, password) // takes as long for an unknown email
 	if err != nil {
 		tried.back(ctx)
 		return Login{}, fmt.Errorf("checking password: %w", err)
@@ -119,11 +125,13 @@ func (ls *Logins) LogIn(ctx context.Context, projectID, email, password string, 
 			return Login{}, err
 		}
 	}
+
 	if reason := whyNot(sub, ok); reason != "" {
 		return Login{}, ls.attempts.refuse(ctx, projectID, email, sub, reason)
 	}
+
 	s, err := ls.begin(ctx, sub, began, from)
-	if errors.Is(err, problem.Conflict) { // a new password, or disabled, since it was read
+	if errors.Is(err, problem.Conflict) { // password changed or subscriber disabled since it was read
 		return Login{}, ls.attempts.refuse(ctx, projectID, email, sub, refusedChanged)
 	}
 	if err != nil {
@@ -133,7 +141,7 @@ func (ls *Logins) LogIn(ctx context.Context, projectID, email, password string, 
 	return s, nil
 }
 
-// whyNot tells why a login is refused, "" if it is not.
+// whyNot returns why a login is refused, or "" if it is not.
 func whyNot(sub fabric.Subscriber, password bool) string {
 	switch {
 	case sub.ID == "":
@@ -146,7 +154,8 @@ func whyNot(sub fabric.Subscriber, password bool) string {
 	return ""
 }
 
-func (ls *Logins) create(ctx context.Context, sub fabric.Subscriber, began time.Time, amr []string, from Visitor) (Login, error) {
+func (ls *Logins) create(ctx context.Context, sub fabric.Subscriber, began time.Time, amr []string,
+	from Visitor) (Login, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return Login{}, fmt.Errorf("making session id: %w", err)
@@ -174,14 +183,15 @@ func cut(s string, n int) string {
 	return strings.ToValidUTF8(s, "")
 }
 
-// rememberFor is how long the entry of a session outlives its last look at the row.
+// rememberFor is how long the entry of a login outlives the last read of its row.
 const rememberFor = 12 * time.Hour
 
 func sessionKey(sid string) session.Key { return session.Key{Kind: "login", ID: sid} }
 
-// cache writes the session's entry by Put (the row has just changed) or Add
-// (the row was only read, and must not overwrite what was written meanwhile).
-func (ls *Logins) cache(ctx context.Context, s Login, write func(context.Context, session.Key, []byte, time.Duration) error) error {
+// cache writes the entry of a login, with Put if the row has just changed, or with Add if
+// the row was only read and must not overwrite a newer entry.
+func (ls *Logins) cache(ctx context.Context, s Login,
+	write func(context.Context, session.Key, []byte, time.Duration) error) error {
 	value, err := json.Marshal(s)
 	if err != nil {
 		return fmt.Errorf("writing session: %w", err)
@@ -192,9 +202,9 @@ func (ls *Logins) cache(ctx context.Context, s Login, write func(context.Context
 	return nil
 }
 
-// Find returns a login that has not been ended: from this node's memory if
-// it was looked at within 300 ms, else from the session store, else from the row.
-// An ended or unknown one is problem.Unauthenticated.
+// Find returns a login that has not been ended: from this node's memory if it was read
+// within the last 300 ms, otherwise from the session store or from the row. An ended or
+// unknown login is problem.Unauthenticated.
 func (ls *Logins) Find(ctx context.Context, sid string) (Login, error) {
 	s, err := ls.recent.Load(sid, func() (Login, error) { return ls.read(ctx, sid) })
 	if err != nil {
@@ -210,8 +220,8 @@ func (ls *Logins) Find(ctx context.Context, sid string) (Login, error) {
 	return s, err
 }
 
-// Live reports whether a login has not been ended, as an error. It is how the
-// other services ask about the sid of a token.
+// Live returns an error unless a login is live. Other services check the sid of a token
+// with it.
 func (ls *Logins) Live(ctx context.Context, sid string) error {
 	_, err := ls.Find(ctx, sid)
 	return err
@@ -234,8 +244,8 @@ func (ls *Logins) read(ctx context.Context, sid string) (s Login, err error) {
 	return s, nil
 }
 
-// FindInBrowser returns a login whose cookie still counts: not ended, not expired,
-// its subscriber not disabled.
+// FindInBrowser returns a login whose cookie is still valid: not ended, not expired, in
+// the project.
 func (ls *Logins) FindInBrowser(ctx context.Context, sid, projectID string) (Login, error) {
 	s, err := ls.Find(ctx, sid)
 	if err != nil {
@@ -275,9 +285,9 @@ func (ls *Logins) End(ctx context.Context, sids ...string) error {
 	return errors.Join(errs...)
 }
 
-// MadeIn returns the logins, not ended, that were made in the browser of a mark (its
-// digest): also those whose place in it another has taken, and those whose cookie has
-// expired, since their tokens live on.
+// MadeIn returns the logins, not ended, that were made in the browser with a mark (a
+// digest). They include logins that another has replaced in the browser, and those whose
+// cookie has expired, since their tokens live on.
 func (ls *Logins) MadeIn(ctx context.Context, mark string) ([]Login, error) {
 	if mark == "" {
 		return nil, nil
@@ -292,8 +302,8 @@ func ignoreNotFound(err error) error {
 	return err
 }
 
-// Forget takes what the session store has of logins out of it, whose rows are deleted: who
-// was there, from where.
+// Forget removes logins whose rows were deleted from the session store, which still holds
+// who they were and where from.
 func (ls *Logins) Forget(ctx context.Context, sids ...string) error {
 	var errs []error
 	for _, sid := range sids {
@@ -303,13 +313,15 @@ func (ls *Logins) Forget(ctx context.Context, sids ...string) error {
 	return errors.Join(errs...)
 }
 
-// rehash makes the hash of a password anew that was just found right, where it was taken
-// over from elsewhere or made with other parameters, and gives the subscriber with it.
-// Where another has changed it meanwhile, the password must be right for that one.
+// rehash replaces the hash of a password that was just found right if the hash was
+// imported or made with other parameters. It returns the subscriber with the new hash. If
+// the hash was changed concurrently, the password must be right for that one, too; ok
+// reports whether it is.
 func (ls *Logins) rehash(ctx context.Context, sub fabric.Subscriber, password string) (fabric.Subscriber, bool, error) {
 	if !ls.Passwords.Stale(sub.PasswordHash) {
 		return sub, true, nil
 	}
+
 	hash, err := ls.Passwords.Hash(ctx, password)
 	if err == nil {
 		err = ls.store.RehashPassword(ctx, sub.ProjectID, sub.ID, sub.PasswordHash, hash)
@@ -319,8 +331,10 @@ func (ls *Logins) rehash(ctx context.Context, sub fabric.Subscriber, password st
 		return sub, true, nil
 	}
 	if !errors.Is(err, problem.NotFound) {
-		return sub, false, fmt.Errorf("hashing password anew: %w", err)
+		return sub, false, fmt.Errorf("rehashing password: %w", err)
 	}
+
+	// Another request changed the hash meanwhile: the password must be right for the new one.
 	now, err := ls.Subscribers.FindSubscriber(ctx, sub.ProjectID, sub.ID)
 	if errors.Is(err, problem.NotFound) {
 		return sub, false, nil
@@ -328,6 +342,7 @@ func (ls *Logins) rehash(ctx context.Context, sub fabric.Subscriber, password st
 	if err != nil {
 		return sub, false, fmt.Errorf("finding subscriber: %w", err)
 	}
+
 	ok, err := ls.Passwords.Verify(ctx, now.PasswordHash, password)
 	if err != nil {
 		return sub, false, fmt.Errorf("checking password: %w", err)
@@ -335,7 +350,7 @@ func (ls *Logins) rehash(ctx context.Context, sub fabric.Subscriber, password st
 	return now, ok, nil
 }
 
-// List returns the logins that a subscriber has, newest first.
+// List returns the live logins of a subscriber, newest first.
 func (ls *Logins) List(ctx context.Context, projectID, subscriberID string) ([]Login, error) {
 	return ls.store.LiveLogins(ctx, projectID, subscriberID, ls.Now())
 }

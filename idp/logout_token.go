@@ -11,17 +11,17 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// typLogout keeps a logout token from passing for any other (OpenID Connect
+// typLogout keeps a logout token from passing for any other token (OpenID Connect
 // Back-Channel Logout, sections 2.4 and 4.1).
 const typLogout = "logout+jwt"
 
-// logoutEvent is what makes a token one of logout.
+// logoutEvent marks a token as a logout token.
 const logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
 
-// logoutFor is how long a logout token is good. It is signed when it is sent.
+// logoutFor is how long a logout token is valid. It is signed when it is sent.
 const logoutFor = 2 * time.Minute
 
-// logoutClaims are those of OpenID Connect Back-Channel Logout, section 2.4. There
+// logoutClaims are the claims of OpenID Connect Back-Channel Logout, section 2.4. There
 // must be no nonce.
 type logoutClaims struct {
 	Issuer    string              `json:"iss"`
@@ -34,9 +34,9 @@ type logoutClaims struct {
 	Events    map[string]struct{} `json:"events"`
 }
 
-// LogoutToken signs what tells a client that a login of a subscriber has ended.
-// Each token has an id of its own: one that is sent again is another, which clients
-// that remember ids must not take for a replay.
+// LogoutToken signs the token with which a client learns that a subscriber's login has
+// ended. Each token has its own id, also when a logout is sent again: clients that
+// remember ids must not take it for a replay.
 func (ts *Tokens) LogoutToken(ctx context.Context, clientID, subscriberID, sid string) (string, error) {
 	c, err := ts.clients.Find(ctx, clientID)
 	if err != nil {
@@ -46,19 +46,21 @@ func (ts *Tokens) LogoutToken(ctx context.Context, clientID, subscriberID, sid s
 	return ts.Ring.SignUnique(c.IDTokenAlg, typLogout, logoutClaims{
 		Issuer: ts.Issuer, Subject: ts.subjects.SubjectFor(c, subscriberID), Audience: c.ID, IssuedAt: now.Unix(),
 		Expires: now.Add(logoutFor).Unix(),
-		ID:      uuid.NewString(), SessionID: ts.subjects.SessionFor(c, sid), Events: map[string]struct{}{logoutEvent: {}},
+		ID:      uuid.NewString(), SessionID: ts.subjects.SessionFor(c, sid),
+		Events: map[string]struct{}{logoutEvent: {}},
 	})
 }
 
-// checkBackchannel refuses addresses that logouts cannot be told to: beside what
-// nothing is ever sent to, http of a client without a secret (OpenID Connect
-// Back-Channel Logout, section 2.2).
+// checkBackchannel reports addresses that logouts cannot be sent to: those that nothing
+// may be sent to, and http for a client without a secret (OpenID Connect Back-Channel
+// Logout, section 2.2).
 func (cs *Clients) checkBackchannel(c Client) error {
 	const param = "backchannel_logout_uri"
 	uri := c.BackchannelLogoutURI
 	switch {
 	case uri == "" && c.BackchannelLogoutSession:
-		return problem.BadParam("backchannel_logout_session_required", "a client without a %s is told nothing", param)
+		return problem.BadParam("backchannel_logout_session_required",
+			"a client without a %s receives no logouts", param)
 	case uri == "":
 		return nil
 	case len(uri) > maxURI:

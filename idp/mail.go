@@ -34,16 +34,17 @@ type Letters struct {
 	store LetterStore
 }
 
-// Ask is AskMailIn the language that the account has.
+// Ask is AskIn in the language of the account.
 func (ls *Letters) Ask(ctx context.Context, kind mail.Kind, projectID, email, requestID, network string) error {
 	return ls.AskIn(ctx, "", kind, projectID, email, requestID, network)
 }
 
-// AskIn notes that somebody wants a mail of a kind sent to an address, from a network,
-// in a language, in the middle of an authorization request or ("") not. It does the same, and takes as
-// long, whoever has the address: that is found out where the letter is written. Too many
-// for an address are let go without a word; too many from a network are told so.
-func (ls *Letters) AskIn(ctx context.Context, language string, kind mail.Kind, projectID, email, requestID, network string) error {
+// AskIn queues a mail of a kind that somebody in a network asked for, in a language,
+// within an authorization request or not (""). It does the same, and takes as long, for
+// every address; the account is looked up when the letter is written. Too many mails for
+// an address are dropped silently; too many from a network are an error.
+func (ls *Letters) AskIn(ctx context.Context, language string, kind mail.Kind, projectID, email,
+	requestID, network string) error {
 	if err := ls.Limits.TakeNetwork(ctx, limit.MailPerNetwork, network); err != nil {
 		return err
 	}
@@ -65,21 +66,25 @@ func (ls *Letters) AskIn(ctx context.Context, language string, kind mail.Kind, p
 	return ls.store.QueueLetter(ctx, l)
 }
 
-// Write says what a letter says, and makes the link in it. One to nobody, or that
-// means nothing any more, is problem.NotFound.
+// Write drafts a letter and makes the link in it. A letter to nobody, or whose reason is
+// gone, is problem.NotFound.
 func (ls *Letters) Write(ctx context.Context, l mail.Letter) (mail.Draft, error) {
 	if l.ProjectID == "" { // to an operator, of the installation
 		return mail.Draft{Kind: l.Kind, To: l.To, Brand: mail.Brand{Name: "selvage at " + hostOf(ls.Issuer)},
 			Facts: l.Facts}, nil
 	}
+
 	project, err := ls.Fabric.Projects.Find(ctx, l.ProjectID)
 	if err != nil {
 		return mail.Draft{}, err
 	}
+
 	d := mail.Draft{Kind: l.Kind, Language: ls.language(ctx, l), To: l.To,
 		Brand: mail.Brand{Name: project.Name, Color: project.Color, Logo: ls.picture(ctx, project)}, Facts: l.Facts}
 	link := Link{Purpose: l.Kind, ProjectID: l.ProjectID, SubscriberID: l.SubscriberID, Email: l.To,
 		Inviter: l.Facts["inviter"], Request: l.Facts["request"]}
+
+	// A letter whose reason is gone is not sent: each kind checks its recipient again.
 	switch l.Kind {
 	case mail.Reset, mail.Verify:
 		s, err := ls.Subscribers.FindSubscriberByEmail(ctx, l.ProjectID, l.To)
@@ -105,6 +110,7 @@ func (ls *Letters) Write(ctx context.Context, l mail.Letter) (mail.Draft, error)
 	default:
 		return d, nil
 	}
+
 	d.Facts = ls.addLifetimes(l.Facts)
 	if l.Kind == mail.Invitation && link.Inviter == "" {
 		d.Facts["inviter"] = project.Name
@@ -113,7 +119,7 @@ func (ls *Letters) Write(ctx context.Context, l mail.Letter) (mail.Draft, error)
 	return d, err
 }
 
-// picture returns the logo of a project as mails have it. A mail without it is better than
+// picture returns the logo of a project for mails. A mail without a logo is better than
 // none.
 func (ls *Letters) picture(ctx context.Context, project fabric.Project) mail.Picture {
 	shown, ok := logo.Parse(project.Logo)
@@ -127,8 +133,8 @@ func (ls *Letters) picture(ctx context.Context, project fabric.Project) mail.Pic
 	return mail.Picture{PNG: body, Wide: shown.Wide, High: shown.High, Plate: shown.Plate}
 }
 
-// language returns the language of a letter: of the page that it was asked for on, else
-// the account's.
+// language returns the language of a letter: that of the page where it was asked for,
+// otherwise that of the account.
 func (ls *Letters) language(ctx context.Context, l mail.Letter) string {
 	if asked := l.Facts["language"]; asked != "" {
 		return asked
@@ -138,12 +144,12 @@ func (ls *Letters) language(ctx context.Context, l mail.Letter) string {
 		s, err = ls.Subscribers.FindSubscriberByEmail(ctx, l.ProjectID, l.To)
 	}
 	if err != nil {
-		return "" // whoever it is, English is said
+		return "" // an unknown reader gets English
 	}
 	return s.Claims.Locale
 }
 
-// addLifetimes adds to facts how long links live.
+// addLifetimes returns facts with the lifetimes of links added.
 func (ls *Letters) addLifetimes(facts map[string]string) map[string]string {
 	l := ls.Lifetimes()
 	all := map[string]string{
@@ -156,14 +162,14 @@ func (ls *Letters) addLifetimes(facts map[string]string) map[string]string {
 	return all
 }
 
-// How long mails are kept that are over: what was sent, to say that it was, and dead
-// letters, to send them after all.
+// How long finished mails are kept: sent ones as a record, and dead letters so that they
+// can still be sent.
 const (
 	keepSent = 7 * 24 * time.Hour
 	keepDead = 30 * 24 * time.Hour
 )
 
-// Sweep deletes what is over.
+// Sweep deletes finished mails and expired links.
 func (ls *Letters) Sweep(ctx context.Context) error {
 	now := ls.Now()
 	return ls.store.ForgetLetters(ctx, now.Add(-keepSent), now.Add(-keepDead), now)

@@ -25,18 +25,19 @@ type Attempts struct {
 	marks *DeviceMarks
 }
 
-// A try is a password that may be checked. It was counted before that, so that of
-// many at once no more are checked than there may be.
+// A try is a password that may be checked. It is counted before the check, so that the
+// limit also holds for concurrent attempts.
 type try struct {
 	limits *limit.Limiter
 	counts []limit.Count
 }
 
-// count counts a password for an e-mail as it was typed, whether or not there is such an
-// account, and for the network that it comes from. A device that signed in to the
-// account before is counted by itself alone: strangers' guesses do not keep it out.
-// Where there were too many it gives problem.RateLimited, the same for any e-mail.
-func (at *Attempts) count(ctx context.Context, projectID, email string, sub fabric.Subscriber, from Visitor) (try, error) {
+// count counts a password for an email as it was typed, whether or not it has an account,
+// and for the network that it comes from. A device that signed in to the account before
+// is counted separately, so that strangers' guesses do not lock it out. If there were too
+// many, the error is problem.RateLimited, the same for every email.
+func (at *Attempts) count(ctx context.Context, projectID, email string, sub fabric.Subscriber,
+	from Visitor) (try, error) {
 	t := try{limits: at.Limits}
 	if device := at.marks.find(from.Device, sub); device != "" {
 		t.counts = []limit.Count{{Name: limit.LoginPerDevice, Who: device + " " + sub.ID}}
@@ -54,28 +55,28 @@ func (at *Attempts) count(ctx context.Context, projectID, email string, sub fabr
 	return t, err
 }
 
-// networkCounts are what a guess counts for the place that it comes from.
+// networkCounts are the counters of a guess for the network that it comes from.
 func networkCounts(from Visitor) []limit.Count {
 	return []limit.Count{{Name: limit.LoginPerNetwork, Who: from.Network},
 		{Name: limit.LoginPerRange, Who: limit.Range(from.Network)}}
 }
 
-// back has the try not count: the password was right, or was not checked.
+// back undoes the count: the password was right or was not checked.
 func (t try) back(ctx context.Context) { t.limits.ReturnAll(ctx, t.counts) }
 
-// accountOf names an account for counting by the e-mail that was typed, however it was
-// spelled.
+// accountOf returns the name of an account for counting, by the email that was typed, in
+// whatever spelling.
 func accountOf(projectID, email string) string {
 	return projectID + " " + fabric.NormalizeEmail(email)
 }
 
-// Unlock has passwords tried again at a subscriber's account: those that were wrong
-// count no more.
+// Unlock resets the count of wrong passwords for a subscriber's account.
 func (at *Attempts) Unlock(ctx context.Context, sub fabric.Subscriber) error {
 	return at.Limits.Reset(ctx, limit.LoginPerAccount, accountOf(sub.ProjectID, sub.Email))
 }
 
-// Why a login is refused, for operators alone: who tries to log in is told none of it.
+// Reasons why a login is refused. Only operators see them, never the person who tries to
+// log in.
 const (
 	refusedUnknown  = "unknown account"
 	refusedPassword = "wrong password"
@@ -84,12 +85,12 @@ const (
 	refusedTooMany  = "too many tries"
 )
 
-// refuse notes that a login did not succeed, and why, and gives the answer to who tried.
-// Where it cannot be noted, the answer is that error: what is not noted is not decided. A subscriber is named by its id. An
-// e-mail that is nobody's may be a typing error, or a password in the wrong field, with an @
-// in it, too: nothing of it is noted, but a digest by which the same one is found again.
+// refuse records a failed login with its reason and returns the answer for whoever tried.
+// If it cannot be recorded, it returns that error instead: no decision goes unrecorded.
 //
-// What is done takes as long for accounts that exist as for those that do not.
+// A subscriber is named by id. An unknown email may be a typing error or even a password
+// in the wrong field, so only a digest of it is recorded, by which the same one can be
+// found again. Recording takes as long for accounts that exist as for those that do not.
 func (at *Attempts) refuse(ctx context.Context, projectID, email string, sub fabric.Subscriber, reason string) error {
 	if err := at.record(ctx, projectID, email, sub, reason); err != nil {
 		return err
@@ -98,7 +99,8 @@ func (at *Attempts) refuse(ctx context.Context, projectID, email string, sub fab
 	return errWrong
 }
 
-func (at *Attempts) record(ctx context.Context, projectID, email string, sub fabric.Subscriber, reason string, facts ...string) error {
+func (at *Attempts) record(ctx context.Context, projectID, email string, sub fabric.Subscriber,
+	reason string, facts ...string) error {
 	email = fabric.NormalizeEmail(email)
 	target, account := audit.Target{Kind: "account", ID: at.accountDigest(projectID, email)}, "***"
 	if sub.ID != "" {
@@ -106,18 +108,19 @@ func (at *Attempts) record(ctx context.Context, projectID, email string, sub fab
 	}
 	e := audit.Of("login", projectID, target.Kind, target.ID).Refuse(reason).With("account", account)
 	if err := at.store.Record(ctx, e.With(facts...)); err != nil {
-		return fmt.Errorf("noting that a login is refused: %w", err)
+		return fmt.Errorf("recording a refused login: %w", err)
 	}
 	return nil
 }
 
-// throttledEvery is how often it is noted that somebody may not try again yet: who floods us
-// with passwords must not fill the disk.
+// throttledEvery is how often it is recorded that a limit was reached, so that a flood of
+// passwords does not fill the disk.
 const throttledEvery = time.Minute
 
-// recordThrottled notes that a count has stopped a login, unless it has just been noted of that
-// one.
-func (at *Attempts) recordThrottled(ctx context.Context, projectID, email string, sub fabric.Subscriber, over limit.Count) error {
+// recordThrottled records that a limit has stopped a login, unless that was recorded
+// recently.
+func (at *Attempts) recordThrottled(ctx context.Context, projectID, email string,
+	sub fabric.Subscriber, over limit.Count) error {
 	said, err := at.recordedRecently(ctx, string(over.Name)+" "+over.Who)
 	if said || err != nil {
 		return err
@@ -125,20 +128,20 @@ func (at *Attempts) recordThrottled(ctx context.Context, projectID, email string
 	return at.record(ctx, projectID, email, sub, refusedTooMany, "limit", string(over.Name))
 }
 
-// recordedRecently reports whether it was noted lately that a count has stopped somebody, and takes
-// it for noted from now on.
+// recordedRecently reports whether it was recorded recently that a limit was reached, and
+// remembers that it is being recorded now.
 func (at *Attempts) recordedRecently(ctx context.Context, count string) (bool, error) {
 	err := at.Sessions.Add(ctx, session.Key{Kind: "throttled", ID: session.Digest(count)}, nil, throttledEvery)
 	if errors.Is(err, problem.Conflict) {
 		return true, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("noting that a login is refused: %w", err)
+		return false, fmt.Errorf("recording a refused login: %w", err)
 	}
 	return false, nil
 }
 
-// accountDigest returns the name of an account that does not say what it is called.
+// accountDigest returns a name for an account that does not reveal its email.
 func (at *Attempts) accountDigest(projectID, email string) string {
 	key := at.Ring.Derive("audit accounts")
 	h := hmac.New(sha256.New, key[:])
@@ -146,8 +149,8 @@ func (at *Attempts) accountDigest(projectID, email string) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// AuditAccount returns the id by which the audit trail knows the account of an e-mail: that
-// of its subscriber or, where the e-mail is nobody's, the digest that stands for it.
+// AuditAccount returns the id of an email's account in the audit trail: that of its
+// subscriber, or the digest that stands for an unknown email.
 func (at *Attempts) AuditAccount(ctx context.Context, projectID, email string) (string, error) {
 	email = fabric.NormalizeEmail(email)
 	sub, err := at.Subscribers.FindSubscriberByEmail(ctx, projectID, email)
@@ -160,7 +163,7 @@ func (at *Attempts) AuditAccount(ctx context.Context, projectID, email string) (
 	return sub.ID, nil
 }
 
-// masked returns the first character of an e-mail and its domain.
+// masked returns the first character of an email and its domain.
 func masked(email string) string {
 	at := strings.LastIndexByte(email, '@')
 	if at <= 0 {

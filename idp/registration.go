@@ -11,10 +11,10 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A Pending is the account that somebody asks for. It lies in the authorization request,
-// and so belongs to the browser where its password was typed: whoever opens the link of
-// its mail elsewhere chooses another, or a stranger could prepare an account for somebody
-// and keep the password.
+// A Pending is the account that somebody asks for. It lies in the authorization request
+// and so belongs to the browser where its password was typed. If the link of its mail is
+// opened elsewhere, another password must be chosen: otherwise a stranger could prepare
+// an account for somebody and know its password.
 type Pending struct {
 	Email     string `json:"email"`
 	Password  string `json:"password"` // its hash, sealed
@@ -22,7 +22,7 @@ type Pending struct {
 	LastName  string `json:"last_name,omitempty"`
 }
 
-// A Registrant is what somebody types who asks for an account.
+// A Registrant is what somebody types to ask for an account.
 type Registrant struct {
 	Email, Password, FirstName, LastName string
 }
@@ -32,9 +32,9 @@ func (in Registrant) input() fabric.SubscriberInput {
 		Profile: fabric.Profile{FirstName: &in.FirstName, LastName: &in.LastName}}
 }
 
-// Register keeps what somebody typed in its request, and has a mail sent to the address:
-// one with a link that makes the account or, where there is one, one that says so. It
-// does the same, and takes as long, whoever has the address.
+// Register keeps what somebody typed in the request and queues a mail to the address:
+// with a link that creates the account or, if there is one, with a note that says so. It
+// does the same, and takes as long, for every address.
 func (as *Accounts) Register(ctx context.Context, c Client, req AuthRequest, in Registrant, network string) error {
 	if err := as.checkRegistrationOpen(ctx, c.ProjectID); err != nil {
 		return err
@@ -61,15 +61,17 @@ func (as *Accounts) Register(ctx context.Context, c Client, req AuthRequest, in 
 // pendingName binds a sealed hash to its request.
 func pendingName(requestID string) string { return "registration " + requestID }
 
-// Waits reports whether the account of a link waits in a request, with its password.
+// Waits reports whether the account of a link is pending in the request, with its
+// password.
 func (a AuthRequest) Waits(l Link) bool {
 	return a.ID != "" && a.ID == l.Request && a.Pending != nil && a.Pending.Email == l.Email
 }
 
-// CompleteRegistration makes the account of a link of Registration, whose e-mail is
-// verified by it: with what waits in the request, if it does, else with a password that
-// is chosen now. Where there is such an account by now it is problem.Conflict.
-func (as *Accounts) CompleteRegistration(ctx context.Context, token string, req AuthRequest, password string) (Link, fabric.Subscriber, error) {
+// CompleteRegistration creates the account of a Registration link, with its email
+// verified. It uses what is pending in the request, or otherwise the given password. If
+// the account exists by now, it returns problem.Conflict.
+func (as *Accounts) CompleteRegistration(ctx context.Context, token string, req AuthRequest,
+	password string) (Link, fabric.Subscriber, error) {
 	l, err := as.letters.FindLink(ctx, mail.Registration, token)
 	if err != nil {
 		return l, fabric.Subscriber{}, err
@@ -96,14 +98,14 @@ func (as *Accounts) CompleteRegistration(ctx context.Context, token string, req 
 	return l, s, err
 }
 
-// LogInRegistered makes the login of a subscriber who has just made its account, in the
-// browser where it typed the password.
+// LogInRegistered makes the login of a subscriber whose account was just created, in the
+// browser where the password was typed.
 func (ls *Logins) LogInRegistered(ctx context.Context, sub fabric.Subscriber, from Visitor) (Login, error) {
 	from.known = true
 	return ls.enter(ctx, sub, ls.Now(), []string{"pwd"}, from)
 }
 
-// writeRegistration says what the mail says that Register sends.
+// writeRegistration fills in the mail that Register queued.
 func (ls *Letters) writeRegistration(ctx context.Context, l mail.Letter, d mail.Draft, link Link) (mail.Draft, error) {
 	if err := ls.checkRegistrationOpen(ctx, l.ProjectID); err != nil {
 		return d, err

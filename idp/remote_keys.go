@@ -8,27 +8,27 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// How the key sets of clients are kept that are read from their addresses.
+// How key sets read from clients' addresses are cached.
 const (
-	keysFresh = 5 * time.Minute // for how long a set counts: a key that a client took out is good for no longer
-	keysStale = time.Hour       // for how long it does where it cannot be read anew
-	keysRetry = 5 * time.Second // how often it is read at most, whatever kids are asked for
-	maxRemote = 10_000          // how many are remembered; then all are read anew
+	keysFresh = 5 * time.Minute // how long a set is used, and so how long a removed key stays valid
+	keysStale = time.Hour       // how long it is used while it cannot be read again
+	keysRetry = 5 * time.Second // minimum between reads, whatever kids are asked for
+	maxRemote = 10_000          // sets kept; one more drops them all
 )
 
-// A keyring remembers the key sets of clients by their addresses.
+// A keyring caches the key sets of clients by address.
 type keyring struct {
 	mu   sync.Mutex
 	sets map[string]*remoteSet
 }
 
-// A remoteSet is a key set at an address.
+// A remoteSet is the key set at an address.
 type remoteSet struct {
-	reading sync.Mutex // held while it is read: who needs that waits, and nobody else
+	reading sync.Mutex // held while it is read; only callers that need a new set wait for it
 
 	mu    sync.Mutex
 	keys  []jose.JSONWebKey
-	read  time.Time // when it was; zero if it never could be
+	read  time.Time // time of the last success, or zero
 	tried time.Time
 	err   error // of the last try
 }
@@ -47,28 +47,29 @@ func (k *keyring) set(uri string) *remoteSet {
 	return s
 }
 
-// remoteKeys returns the keys at a client's jwks_uri that fit a header. The set is
-// read anew where it is old, or has no such key: the client may have a new one
-// (OpenID Connect Core, section 10.1.1). Made-up kids make no more requests of that
-// than one every few seconds.
-func (as *Assertions) remoteKeys(ctx context.Context, uri, kid string, alg jose.SignatureAlgorithm) ([]jose.JSONWebKey, error) {
+// remoteKeys returns the keys at a client's jwks_uri that fit a header. The set is read
+// again if it is old or has no such key, since the client may have a new one (OpenID
+// Connect Core, section 10.1.1). Made-up kids cause no more than one read every few
+// seconds.
+func (as *Assertions) remoteKeys(ctx context.Context, uri, kid string,
+	alg jose.SignatureAlgorithm) ([]jose.JSONWebKey, error) {
 	s := as.remote.set(uri)
 	if found := s.fresh(as.Now(), kid, alg); len(found) > 0 {
 		return found, nil
 	}
 	if !s.reading.TryLock() {
 		if found := s.since(as.Now(), keysStale, kid, alg); len(found) > 0 {
-			return found, nil // rather than wait for an address that may hang
+			return found, nil // better than waiting for an address that may hang
 		}
 		s.reading.Lock()
 	}
 	defer s.reading.Unlock()
 	now := as.Now()
 	if found := s.fresh(now, kid, alg); len(found) > 0 {
-		return found, nil // somebody has read it meanwhile
+		return found, nil // another caller has read it meanwhile
 	}
 	if now.Sub(s.tried) >= keysRetry {
-		set, err := as.fetchKeys(context.WithoutCancel(ctx), uri) // for whoever comes next, too
+		set, err := as.fetchKeys(context.WithoutCancel(ctx), uri) // the next caller needs it, too
 		s.took(set, err, now)
 		s.tried = as.Now() // who waited for it does not try again
 	}
@@ -78,12 +79,12 @@ func (as *Assertions) remoteKeys(ctx context.Context, uri, kid string, alg jose.
 	return fitting(s.keys, kid, alg), nil
 }
 
-// fresh returns the keys for a header of a set that was read a short while ago.
+// fresh returns the keys that fit a header if the set was read recently.
 func (s *remoteSet) fresh(now time.Time, kid string, alg jose.SignatureAlgorithm) []jose.JSONWebKey {
 	return s.since(now, keysFresh, kid, alg)
 }
 
-// since returns them of a set that is not as old.
+// since returns the keys that fit a header if the set is younger than age.
 func (s *remoteSet) since(now time.Time, age time.Duration, kid string, alg jose.SignatureAlgorithm) []jose.JSONWebKey {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,7 +94,7 @@ func (s *remoteSet) since(now time.Time, age time.Duration, kid string, alg jose
 	return fitting(s.keys, kid, alg)
 }
 
-// took notes how a reading came out. Without a new set the old one stays.
+// took stores the result of a read. After an error the old set stays.
 func (s *remoteSet) took(set []jose.JSONWebKey, err error, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,30 +12,30 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// An AuthRequest is an authorization request (OpenID Connect Core, section
-// 3.1.2.1) that was checked: its client and redirect URI are proven.
+// An AuthRequest is a checked authorization request (OpenID Connect Core, section
+// 3.1.2.1): its client and redirect URI are proven.
 type AuthRequest struct {
 	ID           string       `json:"id,omitempty"`
 	ClientID     string       `json:"client_id"`
 	ResponseType string       `json:"response_type,omitempty"` // "" means ResponseCode
 	RedirectURI  string       `json:"redirect_uri"`
 	Mode         ResponseMode `json:"response_mode,omitempty"` // "" means Query
-	Device       string       `json:"device,omitempty"`        // of a device that waits for the answer, and there is no redirect URI
-	Account      string       `json:"account,omitempty"`       // the project of a subscriber who goes to its own page; there is no client then
+	Device       string       `json:"device,omitempty"`        // the waiting device, instead of a redirect URI
+	Account      string       `json:"account,omitempty"`       // project of an account page, instead of a client
 	State        string       `json:"state,omitempty"`
 	Nonce        string       `json:"nonce,omitempty"`
-	Challenge    string       `json:"code_challenge,omitempty"` // S256 (RFC 7636); "" where the client may leave it out
+	Challenge    string       `json:"code_challenge,omitempty"` // S256 (RFC 7636); "" if the client may leave it out
 	Scope        []string     `json:"scope,omitempty"`
 	Prompt       []string     `json:"prompt,omitempty"`
 	MaxAge       *int64       `json:"max_age,omitempty"` // seconds
 	LoginHint    string       `json:"login_hint,omitempty"`
 	Meant        []string     `json:"meant,omitzero"`    // the only subscribers it may be answered for; nil means any
-	Want         Want         `json:"want,omitempty"`    // of the class of the login; "" is any
-	Proof        *Proof       `json:"proof,omitempty"`   // of somebody who has not logged in wholly yet
-	Pending      *Pending     `json:"pending,omitempty"` // the account that somebody asks for in the middle of it
+	Want         Want         `json:"want,omitempty"`    // class of the login; "" means any
+	Proof        *Proof       `json:"proof,omitempty"`   // of a login that is not finished yet
+	Pending      *Pending     `json:"pending,omitempty"` // the account that somebody is creating during the request
 	Claims       Claims       `json:"claims,omitzero"`
-	Resources    []string     `json:"resources,omitempty"`  // that its access tokens may be for (RFC 8707); none means us
-	UILocales    string       `json:"ui_locales,omitempty"` // languages that its pages shall be in, the best first
+	Resources    []string     `json:"resources,omitempty"`  // possible audiences (RFC 8707); empty means the issuer
+	UILocales    string       `json:"ui_locales,omitempty"` // languages for its pages, the preferred one first
 	Chosen       string       `json:"chosen,omitempty"`     // the login that a person chose for it
 	Created      time.Time    `json:"created,omitzero"`
 	Browser      string       `json:"browser,omitempty"` // digest of the cookie of the browser that began it
@@ -44,7 +44,8 @@ type AuthRequest struct {
 // Has reports whether the request has a prompt value.
 func (a AuthRequest) Has(prompt string) bool { return slices.Contains(a.Prompt, prompt) }
 
-// Satisfied reports whether a login is of whom the request means, and recent enough.
+// Satisfied reports whether a login is by a subscriber whom the request means, and recent
+// enough.
 func (a AuthRequest) Satisfied(s Login, now time.Time) bool {
 	if !a.Means(s) {
 		return false
@@ -56,8 +57,8 @@ func (a AuthRequest) Satisfied(s Login, now time.Time) bool {
 	return a.MaxAge == nil || !old || now.Sub(s.AuthTime) <= time.Duration(*a.MaxAge)*time.Second
 }
 
-// Means reports whether a login is of a subscriber whom the request means: by an
-// id_token_hint, or by a value of the claim sub.
+// Means reports whether a login is by a subscriber whom the request means, by an
+// id_token_hint or a value of the claim sub.
 func (a AuthRequest) Means(s Login) bool {
 	return a.Meant == nil || slices.Contains(a.Meant, s.SubscriberID)
 }
@@ -81,8 +82,8 @@ func (rs *Requests) Suspend(ctx context.Context, a AuthRequest) error {
 	return rs.Sessions.Put(ctx, requestKey(a.ID), value, rs.Lifetimes().Request)
 }
 
-// Resume finds a suspended request, for the browser that began it alone: at another it
-// is problem.Forbidden.
+// Resume returns a suspended request, but only to the browser that began it: for another
+// browser it returns problem.Forbidden.
 func (rs *Requests) Resume(ctx context.Context, id, browser string) (a AuthRequest, c Client, err error) {
 	if len(id) > 64 || browser == "" {
 		return a, c, problem.NoSuch("authorization request")
@@ -110,14 +111,14 @@ func (rs *Requests) Resume(ctx context.Context, id, browser string) (a AuthReque
 	return a, c, nil
 }
 
-// Drop forgets a suspended request: of many callers one gets no error.
+// Drop deletes a suspended request. Of concurrent callers only one gets no error.
 func (rs *Requests) Drop(ctx context.Context, a AuthRequest) error {
 	_, err := rs.Sessions.Take(ctx, requestKey(a.ID))
 	return err
 }
 
-// mayEnd reports whether a request of the client may still be answered: by a
-// redirect, or by a device that asks for what came of it.
+// mayEnd reports whether a request of the client may still be answered, by a redirect or
+// by its device.
 func (c Client) mayEnd(a AuthRequest) bool {
 	if a.Device != "" {
 		return c.May(GrantDevice)

@@ -25,10 +25,9 @@ var (
 	verifierSyntax  = regexp.MustCompile(`^[A-Za-z0-9._~-]{43,128}$`)
 )
 
-// Parse checks the parameters of a request whose client and redirect
-// URI are proven already. Its errors have codes of RFC 6749, section 4.1.2.1 and
-// OpenID Connect Core, section 3.1.2.6, and are told to the client in the Mode of
-// what comes with them.
+// Parse checks the parameters of a request whose client and redirect URI are proven. Its
+// errors have the codes of RFC 6749, section 4.1.2.1 and OpenID Connect Core, section
+// 3.1.2.6. They are sent to the client in the Mode of the request returned with them.
 func (rs *Requests) Parse(c Client, v url.Values) (AuthRequest, error) {
 	v = heedObject(v)
 	a := AuthRequest{
@@ -36,6 +35,8 @@ func (rs *Requests) Parse(c Client, v url.Values) (AuthRequest, error) {
 		Nonce:     v.Get("nonce"),
 		LoginHint: v.Get("login_hint"), UILocales: v.Get("ui_locales"), Created: rs.Now(),
 	}
+
+	// The mode comes first: it decides how every error after it is sent.
 	var err error
 	if a.Mode, err = parseResponseMode(v); err != nil {
 		return a, err
@@ -46,6 +47,7 @@ func (rs *Requests) Parse(c Client, v url.Values) (AuthRequest, error) {
 	if err := unsupported(v); err != nil {
 		return a, err
 	}
+
 	if a.ResponseType, err = parseResponseType(c, v); err != nil {
 		return a, err
 	}
@@ -60,20 +62,25 @@ func (rs *Requests) Parse(c Client, v url.Values) (AuthRequest, error) {
 	if err != nil {
 		return a, err
 	}
+
+	// Which login will do: how old, whose, and of which class.
 	if a.MaxAge, err = parseMaxAge(v); err != nil {
 		return a, err
 	}
-	// A hint that is not good says nothing; it must not fail the request.
+	// An invalid hint is ignored; it must not fail the request.
 	if hint, ok := rs.tokens.OpenIDHint(v.Get("id_token_hint")); ok && hint.ClientID == c.ID {
 		a.meanOneOf(rs.subjects, c, []string{hint.Subject})
 	}
 	a.wantACR(strings.Fields(v.Get("acr_values")))
+
 	if err := rs.parseClaims(c, &a, v.Get("claims")); err != nil {
 		return a, err
 	}
 	if a.Resources, err = rs.parseResources(c, v["resource"]); err != nil {
 		return a, err
 	}
+
+	// Too long a state or nonce must be returned unchanged, so it is an error; hints are dropped.
 	switch {
 	case len(a.State) > maxState:
 		return a, oauth("invalid_request", "state is longer than %d bytes", maxState)
@@ -87,12 +94,13 @@ func (rs *Requests) Parse(c Client, v url.Values) (AuthRequest, error) {
 	return a, nil
 }
 
-// oauth is an error with a code of OAuth or OpenID Connect.
+// oauth returns an error with a code of OAuth or OpenID Connect.
 func oauth(code, format string, args ...any) *problem.Error {
 	return problem.New(problem.Invalid, code, format, args...)
 }
 
-// unsupported refuses parameters whose silent neglect would change the meaning.
+// unsupported rejects parameters that would change the meaning of a request if they were
+// ignored.
 func unsupported(v url.Values) error {
 	switch {
 	case v.Has("request"):
@@ -105,7 +113,7 @@ func unsupported(v url.Values) error {
 	return nil
 }
 
-// parseResponseType returns the response type, if the client is registered for it.
+// parseResponseType returns the response type if the client is registered for it.
 func parseResponseType(c Client, v url.Values) (string, error) {
 	t := v.Get("response_type")
 	switch {
@@ -124,8 +132,8 @@ func parseResponseType(c Client, v url.Values) (string, error) {
 	return t, nil
 }
 
-// parseChallenge applies the rows "no code_challenge" and "method" of the client
-// profiles (docs/architecture.md).
+// parseChallenge applies the rows "no code_challenge" and "method" of the client profiles
+// (docs/architecture.md).
 func parseChallenge(c Client, v url.Values) (string, error) {
 	challenge, method := v.Get("code_challenge"), v.Get("code_challenge_method")
 	switch {
@@ -143,7 +151,8 @@ func parseChallenge(c Client, v url.Values) (string, error) {
 	return challenge, nil
 }
 
-// parseScope reads what is asked and refuses what the client may not have.
+// parseScope returns the requested scopes, and rejects those that the client may not
+// have.
 func (c Client) parseScope(raw string) ([]string, error) {
 	asked := strings.Fields(raw)
 	if len(asked) == 0 && c.Profile == MobileLegacy {
@@ -161,7 +170,7 @@ func (c Client) allowedScopes(asked []string) ([]string, error) {
 	}
 	known, unknown := canonicalScopes(asked)
 	if len(unknown) > 0 {
-		return nil, oauth("invalid_scope", "a scope does not exist")
+		return nil, oauth("invalid_scope", "unknown scope")
 	}
 	for _, s := range known {
 		if !slices.Contains(c.Scopes, s) {
@@ -171,8 +180,9 @@ func (c Client) allowedScopes(asked []string) ([]string, error) {
 	return known, nil
 }
 
-// Prompts lists the values of prompt (OpenID Connect Core, section 3.1.2.1), and with open
-// that of Initiating User Registration via OpenID Connect 1.0, which a project allows.
+// Prompts returns the values of prompt (OpenID Connect Core, section 3.1.2.1). With open
+// it includes create (Initiating User Registration via OpenID Connect 1.0), which a
+// project may allow.
 func Prompts(open bool) []string {
 	all := []string{"none", "login", "consent", "select_account"}
 	if open {
@@ -181,14 +191,14 @@ func Prompts(open bool) []string {
 	return all
 }
 
-// CheckCreate refuses prompt=create where people may make themselves no accounts.
+// CheckCreate rejects prompt=create if people may not create their own accounts.
 func (rs *Requests) CheckCreate(ctx context.Context, c Client, a AuthRequest) error {
 	if !a.Has("create") {
 		return nil
 	}
 	open, err := rs.MayRegister(ctx, c.ProjectID)
 	if err == nil && !open {
-		err = oauth("invalid_request", "prompt=create is not supported: people make themselves no accounts here")
+		err = oauth("invalid_request", "prompt=create is not supported: people cannot create their own accounts here")
 	}
 	return err
 }
@@ -201,7 +211,7 @@ func parsePrompt(raw string) ([]string, error) {
 		}
 	}
 	if len(prompts) > 1 && slices.Contains(prompts, "none") {
-		return nil, oauth("invalid_request", "prompt=none goes with no other value")
+		return nil, oauth("invalid_request", "prompt=none cannot be combined with other values")
 	}
 	return prompts, nil
 }

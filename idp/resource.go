@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// audience returns whom a token is for: the resource asked, or us (RFC 8707,
-// section 2; RFC 9068, section 3). A token has one audience, so that no resource can
-// use at another what it was sent.
+// audience returns the audience of a token: the requested resource, or the issuer (RFC
+// 8707, section 2; RFC 9068, section 3). A token has a single audience, so that no
+// resource can use a token sent to it at another.
 func (co *core) audience(c Client, asked []string) (string, error) {
 	switch {
 	case len(asked) == 0:
@@ -21,8 +21,8 @@ func (co *core) audience(c Client, asked []string) (string, error) {
 	return asked[0], nil
 }
 
-// parseResources reads what resources an authorization request asks for: of those
-// registered, or us (RFC 8707, section 2.1).
+// parseResources returns the resources that an authorization request asks for, each of
+// them registered or the issuer (RFC 8707, section 2.1).
 func (rs *Requests) parseResources(c Client, asked []string) ([]string, error) {
 	if len(asked) > maxScopes {
 		return nil, oauth("invalid_target", "more than %d resources", maxScopes)
@@ -39,8 +39,9 @@ func (rs *Requests) parseResources(c Client, asked []string) ([]string, error) {
 	return resources, nil
 }
 
-// grantedAudience returns whom an access token of a grant is for: the resource asked, which
-// must be one that was granted, or the only one that was (RFC 8707, section 2.2).
+// grantedAudience returns the audience of an access token of a grant: the requested
+// resource, which must have been granted, or the only one that was (RFC 8707, section
+// 2.2).
 func (co *core) grantedAudience(c Client, granted, asked []string) (string, error) {
 	if len(granted) == 0 {
 		granted = []string{co.Issuer}
@@ -50,16 +51,16 @@ func (co *core) grantedAudience(c Client, granted, asked []string) (string, erro
 	}
 	for _, uri := range asked {
 		if !slices.Contains(granted, uri) {
-			return "", oauth("invalid_target", "the resource is not one of those that were granted")
+			return "", oauth("invalid_target", "the resource was not granted")
 		}
 	}
 	return co.audience(c, asked)
 }
 
-// checkResources applies RFC 8707, section 2 to what may be asked.
+// checkResources applies RFC 8707, section 2 to a client's resources.
 func (c *Client) checkResources(bad func(param, format string, args ...any)) {
 	if len(c.Resources) > 0 && c.AccessToken != JWTToken {
-		bad("resource", "only a client whose access tokens are JWTs asks for resources")
+		bad("resource", "only a client whose access tokens are JWTs may have resources")
 	}
 	for _, uri := range c.Resources {
 		u, err := url.Parse(uri)

@@ -10,26 +10,25 @@ import (
 	"strings"
 )
 
-// A ResponseMode is how an authorization response gets to the client (OAuth 2.0
-// Multiple Response Type Encoding Practices, section 2.1; OAuth 2.0 Form Post
-// Response Mode).
+// A ResponseMode is how an authorization response reaches the client (OAuth 2.0 Multiple
+// Response Type Encoding Practices, section 2.1; OAuth 2.0 Form Post Response Mode).
 type ResponseMode string
 
-// The modes: in the query of the redirect URI, in its fragment, or in a form that
-// the browser posts to it.
+// The modes: in the query of the redirect URI, in its fragment, or in a form that the
+// browser posts to it.
 const (
 	Query    ResponseMode = "query"
 	Fragment ResponseMode = "fragment"
 	FormPost ResponseMode = "form_post"
 )
 
-// ResponseModes lists the modes.
+// ResponseModes returns the modes.
 func ResponseModes() []string { return []string{string(Query), string(Fragment), string(FormPost)} }
 
-// heedObject returns the parameters of a request with the state and response_mode of a
-// request object, where they are not beside it. Objects are refused, and a client that
-// puts all into one (RFC 9101) is told so in the way it waits for. Whose object it is
-// need not be known: both could stand in the request as well.
+// heedObject returns the parameters of a request, completed by the state and
+// response_mode of its request object. Request objects are rejected, and a client that
+// puts everything into one (RFC 9101) learns it in the way that it expects. The object's
+// author does not matter: both values could be in the request as well.
 func heedObject(v url.Values) url.Values {
 	parts := strings.Split(v.Get("request"), ".")
 	if len(parts) != 3 {
@@ -56,9 +55,9 @@ func heedObject(v url.Values) url.Values {
 	return heeded
 }
 
-// parseResponseMode returns the mode of a request's answer, errors included: the one
-// that is asked, where it can be, else the one that its response_type has by itself,
-// which an error says is taken instead.
+// parseResponseMode returns the mode of a request's response, errors included. If the
+// requested mode is impossible, it returns an error and the default mode of the
+// response_type, which the error is sent in.
 func parseResponseMode(v url.Values) (ResponseMode, error) {
 	own, asked := Query, v.Get("response_mode")
 	kinds := strings.Fields(v.Get("response_type"))
@@ -76,7 +75,7 @@ func parseResponseMode(v url.Values) (ResponseMode, error) {
 	case (AuthRequest{RedirectURI: v.Get("redirect_uri")}).Origin() == "":
 		return own, oauth("invalid_request", "response_mode form_post needs a redirect_uri with http or https")
 	case strings.ContainsAny(v.Get("state"), "\x00\r\n"):
-		return own, oauth("invalid_request", "a form cannot bring back this state as it is")
+		return own, oauth("invalid_request", "a form cannot return this state unchanged")
 	}
 	return FormPost, nil
 }

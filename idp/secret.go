@@ -12,15 +12,16 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// An OldSecret is the secret of a client before its present one, while it may still be
-// used. The zero value is none.
+// An OldSecret is the previous secret of a client while it may still be used. The zero
+// value means none.
 type OldSecret struct {
 	Hash  string
 	Until time.Time
-	Used  time.Time // when it was used last, to the hour; zero if it was not since it is old
+	Used  time.Time // last use since it was replaced, to the hour, or zero
 }
 
-// OldAt returns the secret before if it is good at a moment, else none.
+// OldAt returns the previous secret if it is still valid at a moment, otherwise the zero
+// value.
 func (c Client) OldAt(now time.Time) OldSecret {
 	if c.Old.Hash == "" || !now.Before(c.Old.Until) {
 		return OldSecret{}
@@ -28,8 +29,8 @@ func (c Client) OldAt(now time.Time) OldSecret {
 	return c.Old
 }
 
-// HasSecret reports whether a secret is the client's at a moment, in constant time: its
-// present one, or the one before until that ends.
+// HasSecret reports in constant time whether a secret is valid for the client at a
+// moment: the current one, or the previous one until it ends.
 func (c Client) HasSecret(secret string, now time.Time) bool {
 	hash := hashSecret(secret)
 	return sameHash(hash, c.SecretHash) || sameHash(hash, c.OldAt(now).Hash)
@@ -39,7 +40,7 @@ func sameHash(hash, kept string) bool {
 	return kept != "" && subtle.ConstantTimeCompare([]byte(hash), []byte(kept)) == 1
 }
 
-// newSecret makes a secret of 256 bits, and what is kept of it.
+// newSecret returns a secret of 256 bits and its hash, which is what is stored.
 func newSecret() (secret, hash string) {
 	secret = randomToken()
 	return secret, hashSecret(secret)
@@ -50,31 +51,33 @@ func hashSecret(secret string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// touchEvery is how exact the last use of an old secret is: it is written so often at most.
+// touchEvery is the resolution of the last use of an old secret: it is written at most
+// this often.
 const touchEvery = time.Hour
 
-// VerifySecret reports whether a client has proven itself by a secret, and notes that an
-// old one is still used.
+// VerifySecret reports whether a secret authenticates a client, and records the use of an
+// old one.
 func (cs *Clients) VerifySecret(ctx context.Context, c Client, secret string) bool {
 	now := cs.Now()
 	if !c.HasSecret(secret, now) {
 		return false
 	}
 	if hash := hashSecret(secret); hash == c.Old.Hash && now.Sub(c.Old.Used) >= touchEvery {
-		// Beside the request: a disk that is full or busy must not hold everybody up.
+		// In the background: a disk that is full or busy must not delay requests.
 		cs.uses.Do(hash, func() { _ = cs.store.TouchOldSecret(context.WithoutCancel(ctx), c.ID, hash, now) })
 	}
 	return true
 }
 
-// Settle waits until the uses of secrets are noted, or ctx ends.
+// Settle waits until pending uses of secrets are recorded, or ctx ends.
 func (cs *Clients) Settle(ctx context.Context) error { return cs.uses.Wait(ctx) }
 
-// RotateSecret returns a client a new secret, which is good at once, as the one before is
-// until the overlap ends; one from before that ends now. Of many who rotate together one
-// succeeds. Who asks is given the secret and so must have all that the client may get for
-// itself; nil is the operator, who has everything.
-func (cs *Clients) RotateSecret(ctx context.Context, id string, overlap time.Duration, by *fabric.Rights) (c Client, secret string, err error) {
+// RotateSecret makes a new secret for a client, valid at once. The previous secret
+// remains valid for the overlap; one before that ends now. Of concurrent rotations one
+// succeeds. by holds the rights of the caller, which must cover what the client may get
+// for itself, since the caller sees the secret; nil means the operator.
+func (cs *Clients) RotateSecret(ctx context.Context, id string, overlap time.Duration,
+	by *fabric.Rights) (c Client, secret string, err error) {
 	if c, err = cs.store.FindClient(ctx, id); err != nil {
 		return c, "", err
 	}
@@ -82,13 +85,15 @@ func (cs *Clients) RotateSecret(ctx context.Context, id string, overlap time.Dur
 		return c, "", problem.New(problem.Invalid, "no_secret",
 			"a client with the auth method %s has no secret", c.AuthMethod)
 	}
+
 	if !by.Cover(c.fabricScopes()) {
-		return c, "", problem.New(problem.Forbidden, "forbidden", "the client has more than the key that asks")
+		return c, "", problem.New(problem.Forbidden, "forbidden", "the client has more rights than your key")
 	}
 	if overlap < 0 || overlap > fabric.MaxOverlap {
 		return c, "", problem.BadParam("overlap", "overlap must be from 0 to %d seconds",
 			int(fabric.MaxOverlap.Seconds()))
 	}
+
 	before, now := c.SecretHash, cs.Now()
 	c.Old = OldSecret{Hash: before, Until: now.Add(overlap)}
 	if overlap == 0 || before == "" {
@@ -96,6 +101,7 @@ func (cs *Clients) RotateSecret(ctx context.Context, id string, overlap time.Dur
 	}
 	secret, c.SecretHash = newSecret()
 	c.SecretMade, c.Updated = now, now
+
 	defer cs.recent.Drop(c.ID)
 	if err := cs.store.SetClientSecret(ctx, c, before); err != nil {
 		return c, "", fmt.Errorf("rotating secret: %w", err)
@@ -103,7 +109,7 @@ func (cs *Clients) RotateSecret(ctx context.Context, id string, overlap time.Dur
 	return c, secret, nil
 }
 
-// fabricScopes are those that the client may ask for itself.
+// fabricScopes are the fabric scopes that the client may ask for.
 func (c Client) fabricScopes() (all []fabric.Scope) {
 	for _, name := range c.Scopes {
 		if s, ok := fabric.ParseScope(name); ok {
@@ -113,7 +119,7 @@ func (c Client) fabricScopes() (all []fabric.Scope) {
 	return all
 }
 
-// EndOldSecret ends the secret before the present one now.
+// EndOldSecret ends the previous secret now.
 func (cs *Clients) EndOldSecret(ctx context.Context, id string) (Client, error) {
 	defer cs.recent.Drop(id)
 	if err := cs.store.EndOldSecret(ctx, id, cs.Now()); err != nil {

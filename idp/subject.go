@@ -17,22 +17,22 @@ import (
 // Subjects are the names by which clients know subscribers and logins.
 type Subjects struct{ *core }
 
-// SubjectFor returns the sub by which a client knows a subscriber: its id, or for a
-// client with pairwise subjects one that only the clients of its sector share
-// (OpenID Connect Core, section 8.1). Wherever a sub leaves us, it comes from here.
+// SubjectFor returns the sub by which a client knows a subscriber: the subscriber's id
+// or, for pairwise subjects, one that only the clients of a sector share (OpenID Connect
+// Core, section 8.1). Every sub sent to a client comes from here.
 func (ss *Subjects) SubjectFor(c Client, subscriberID string) string {
 	if c.SubjectType != Pairwise {
 		return subscriberID
 	}
 	id, err := uuid.Parse(subscriberID)
 	if err != nil {
-		return "" // nobody's
+		return "" // not a subscriber's
 	}
 	ss.pairing("pairwise", c).Encrypt(id[:], id[:])
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
-// SubscriberOf returns the subscriber whom a client knows by a sub of ours, or "".
+// SubscriberOf returns the subscriber whom a client knows by a sub, or "".
 func (ss *Subjects) SubscriberOf(c Client, sub string) string {
 	if c.SubjectType != Pairwise {
 		return sub
@@ -45,10 +45,10 @@ func (ss *Subjects) SubscriberOf(c Client, sub string) string {
 	return id.String()
 }
 
-// SessionFor returns the sid by which a client knows a login: its id, or for a client
-// with pairwise subjects one that only the clients of its sector share, since one sid
-// at all of them would say that their subjects are one person. Wherever a sid leaves us
-// for a client, it comes from here.
+// SessionFor returns the sid by which a client knows a login: the login's id or, for
+// pairwise subjects, one that only the clients of a sector share, since a common sid
+// would reveal that their subjects are the same person. Every sid sent to a client comes
+// from here.
 func (ss *Subjects) SessionFor(c Client, sid string) string {
 	id, err := uuid.Parse(sid)
 	if c.SubjectType != Pairwise || err != nil {
@@ -58,8 +58,8 @@ func (ss *Subjects) SessionFor(c Client, sid string) string {
 	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
-// SessionOf returns the login that a client knows by a sid of ours. One that is not of a
-// sector is that of a token from before sids were.
+// SessionOf returns the login that a client knows by a sid. A sid that is not of a sector
+// is from a token older than pairwise sids.
 func (ss *Subjects) SessionOf(c Client, sid string) string {
 	id, ok := pairwiseSubject(sid)
 	if c.SubjectType != Pairwise || !ok {
@@ -69,7 +69,7 @@ func (ss *Subjects) SessionOf(c Client, sid string) string {
 	return id.String()
 }
 
-// pairwiseSubject reads a sub that is not the id of a subscriber.
+// pairwiseSubject parses a sub that is not the id of a subscriber.
 func pairwiseSubject(sub string) (id uuid.UUID, ok bool) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(sub)
 	if err != nil || len(raw) != len(id) {
@@ -78,17 +78,17 @@ func pairwiseSubject(sub string) (id uuid.UUID, ok bool) {
 	return uuid.UUID(raw), true
 }
 
-// pairing is the permutation of ids of a kind that is a sector's own. It is one block of AES,
-// the size of an id: as unguessable as a hash, never the same for two subscribers,
-// and turned round without a table of who is who.
+// pairing returns a sector's own permutation of ids of a kind. It is one block of AES,
+// the size of an id: as unguessable as a hash, never the same for two ids, and reversible
+// without a table.
 func (ss *Subjects) pairing(kind string, c Client) cipher.Block {
 	key := ss.Ring.Derive(kind + " " + c.sector())
 	block, _ := aes.NewCipher(key[:]) // 32 bytes are a key
 	return block
 }
 
-// sector returns the host that clients with the same pairwise subjects share: of the
-// sector document, or of the redirect URIs, which have one.
+// sector returns the host shared by clients with the same pairwise subjects: that of the
+// sector document, or that of the redirect URIs, which have only one.
 func (c Client) sector() string {
 	uri := c.SectorURI
 	if uri == "" && len(c.RedirectURIs) > 0 {
@@ -107,11 +107,11 @@ func hostOf(uri string) string {
 
 const sectorParam = "sector_identifier_uri"
 
-// maxSector bounds a sector document.
+// maxSector is the maximum size of a sector document.
 const maxSector = 64 << 10
 
-// checkSubjects applies what is to be said about pairwise subjects without a look
-// at the sector document (OpenID Connect Core, section 8.1).
+// checkSubjects applies the rules of pairwise subjects, except for the content of the
+// sector document (OpenID Connect Core, section 8.1).
 func (c *Client) checkSubjects(bad func(param, format string, args ...any)) {
 	oneOf(bad, "subject_type", c.SubjectType, "", Public, Pairwise)
 	switch {
@@ -119,9 +119,9 @@ func (c *Client) checkSubjects(bad func(param, format string, args ...any)) {
 		bad(sectorParam, "only a client with the subject type pairwise has a sector")
 	case c.SubjectType != Pairwise:
 	case c.AccessToken != JWTToken:
-		bad("subject_type", "pairwise needs access tokens that are JWTs: what takes a fabric token tells the subscriber's id")
+		bad("subject_type", "pairwise needs access tokens that are JWTs: a fabric token reveals the subscriber's id")
 	case len(c.RedirectURIs) == 0:
-		bad("subject_type", "pairwise needs redirect URIs, by which a sector says that the client belongs to it")
+		bad("subject_type", "pairwise needs redirect URIs, which tie the client to its sector")
 	case c.SectorURI != "":
 		checkFetched(bad, sectorParam, c.SectorURI)
 	case c.sector() == "" || slices.ContainsFunc(
@@ -130,8 +130,8 @@ func (c *Client) checkSubjects(bad func(param, format string, args ...any)) {
 	}
 }
 
-// checkSector reads the sector document, which must list the redirect URIs: so the
-// host agrees that the client belongs to it (OpenID Connect Dynamic Client
+// checkSector reads the sector document, which must list the redirect URIs. That is how
+// the host agrees that the client belongs to it (OpenID Connect Dynamic Client
 // Registration, section 5).
 func (cs *Clients) checkSector(ctx context.Context, c Client) error {
 	raw, err := cs.Fetch(ctx, c.SectorURI, maxSector)
@@ -140,7 +140,7 @@ func (cs *Clients) checkSector(ctx context.Context, c Client) error {
 	}
 	var listed []string
 	if json.Unmarshal(raw, &listed) != nil {
-		return problem.BadParam(sectorParam, "the sector document is no JSON array of redirect URIs")
+		return problem.BadParam(sectorParam, "the sector document is not a JSON array of redirect URIs")
 	}
 	for _, uri := range c.RedirectURIs {
 		if !slices.Contains(listed, uri) {

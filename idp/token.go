@@ -18,18 +18,18 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// The typ headers of the JWTs that are minted. Each verifier names the one it
-// takes, so that none passes for another (RFC 8725, section 3.11).
+// The typ headers of minted JWTs. Each verifier accepts only one, so that no token passes
+// for another (RFC 8725, section 3.11).
 const (
 	typAccess = "at+jwt" // RFC 9068, section 2.1
 	typID     = "JWT"
 )
 
-// A TokenSet is what the token endpoint gives (RFC 6749, section 5.1).
+// A TokenSet is the response of the token endpoint (RFC 6749, section 5.1).
 type TokenSet struct {
 	AccessToken  string
 	ExpiresIn    time.Duration
-	RefreshToken string // "" where none is given
+	RefreshToken string // or ""
 	IDToken      string // "" without the scope openid
 	Scope        []string
 }
@@ -41,7 +41,7 @@ type Tokens struct {
 	subjects *Subjects
 }
 
-// minting is what differs between the ways to a TokenSet.
+// A minting holds what differs between the ways to a TokenSet.
 type minting struct {
 	scope    []string
 	nonce    string
@@ -72,9 +72,10 @@ func (ts *Tokens) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (Tok
 	return set, err
 }
 
-// ClientCredentials makes a service's own access token, for the scope asked (raw,
-// "" means all it is registered for), and for the resources asked (RFC 8707).
-func (ts *Tokens) ClientCredentials(_ context.Context, c Client, rawScope string, resources []string) (TokenSet, error) {
+// ClientCredentials returns a service's own access token, for the requested scope
+// (rawScope; "" means all that it is registered for) and resources (RFC 8707).
+func (ts *Tokens) ClientCredentials(_ context.Context, c Client, rawScope string,
+	resources []string) (TokenSet, error) {
 	audience, err := ts.audience(c, resources)
 	if err != nil {
 		return TokenSet{}, err
@@ -86,7 +87,7 @@ func (ts *Tokens) ClientCredentials(_ context.Context, c Client, rawScope string
 		}
 		if slices.ContainsFunc(scope, func(s string) bool { return slices.Contains(loginScopes, s) }) {
 			return TokenSet{}, oauth("invalid_scope",
-				"nobody logs in with client_credentials: openid, profile and their like have no meaning")
+				"client_credentials involves no login: scopes such as openid and profile have no meaning")
 		}
 	}
 	t := fabric.Token{Kind: fabric.Service, ProjectID: c.ProjectID, ClientID: c.ID, Scope: scope}
@@ -114,7 +115,7 @@ func (ts *Tokens) access(c Client, t *fabric.Token, audience string, authTime ti
 		Claims: t.Claims,
 	}
 	if t.SubscriberID == "" {
-		claims.Subject = c.ID // RFC 9068, section 2.2: nobody's token has its client for a subject
+		claims.Subject = c.ID // without a subscriber the client is the subject (RFC 9068, section 2.2)
 	}
 	return ts.Ring.SignUnique(keys.ES256, typAccess, claims) // by its jti
 }
@@ -129,7 +130,7 @@ func seconds(t time.Time) int64 {
 // skew is how far the clocks of two nodes may be apart.
 const skew = time.Minute
 
-// accessClaims are those of RFC 9068, section 2.2, and three of our own.
+// accessClaims are the claims of RFC 9068, section 2.2, and three of our own.
 type accessClaims struct {
 	Issuer    string   `json:"iss"`
 	Subject   string   `json:"sub"`
@@ -137,7 +138,7 @@ type accessClaims struct {
 	ClientID  string   `json:"client_id"`
 	IssuedAt  int64    `json:"iat"`
 	Expires   int64    `json:"exp"`
-	NotBefore int64    `json:"nbf,omitempty"` // we write none, and heed one
+	NotBefore int64    `json:"nbf,omitempty"` // never written, but checked
 	ID        string   `json:"jti"`
 	Scope     string   `json:"scope,omitempty"`
 	SessionID string   `json:"sid,omitempty"`
@@ -146,10 +147,10 @@ type accessClaims struct {
 	AuthTime  int64    `json:"auth_time,omitempty"`
 	ACR       string   `json:"acr,omitempty"`
 	AMR       []string `json:"amr,omitempty"`
-	Claims    []string `json:"claims,omitempty"` // for userinfo, beside those of the scope
+	Claims    []string `json:"claims,omitempty"` // for userinfo, in addition to those of the scope
 }
 
-// idClaims are those of OpenID Connect Core, section 2.
+// idClaims are the claims of OpenID Connect Core, section 2.
 type idClaims struct {
 	Issuer     string   `json:"iss"`
 	Subject    string   `json:"sub"`
@@ -166,7 +167,8 @@ type idClaims struct {
 	Person
 }
 
-// idToken signs the ID token that comes with an access token, or alone where that is "".
+// idToken signs the ID token that accompanies an access token, or stands alone if access
+// is "".
 func (ts *Tokens) idToken(c Client, g Grant, sub fabric.Subscriber, m minting, access string) (string, error) {
 	now, names, hash := ts.Now(), g.left(g.Claims.IDToken, m.scope), ""
 	sign := ts.Ring.Sign
@@ -184,13 +186,13 @@ func (ts *Tokens) idToken(c Client, g Grant, sub fabric.Subscriber, m minting, a
 	})
 }
 
-// An IDHint is what an id_token_hint says: a login of ours, perhaps long ago. Whom
-// its client means by the subject, [Subjects.SubscriberOf] tells, and which login by
-// the sid [Subjects.SessionOf].
+// An IDHint is the content of an id_token_hint: a login that may be long ago.
+// [Subjects.SubscriberOf] returns the subscriber that its client means, and
+// [Subjects.SessionOf] the login.
 type IDHint struct{ Subject, ClientID, SessionID string }
 
-// OpenIDHint reads an ID token of ours. Its expiry does not matter (OpenID
-// Connect RP-Initiated Logout, section 2); everything else does.
+// OpenIDHint reads an ID token issued here. Its expiry does not matter (OpenID Connect
+// RP-Initiated Logout, section 2); everything else does.
 func (ts *Tokens) OpenIDHint(token string) (IDHint, bool) {
 	payload, ok := ts.Ring.VerifyJWS(token, typID)
 	var c idClaims
@@ -200,9 +202,8 @@ func (ts *Tokens) OpenIDHint(token string) (IDHint, bool) {
 	return IDHint{c.Subject, c.Audience, c.SessionID}, true
 }
 
-// Open checks an access token of this issuer, sealed or JWT, and gives
-// what it says. Every failure is problem.Unauthenticated; so is a token for another
-// resource than us.
+// Open checks an access token of this issuer, sealed or JWT, and returns its content.
+// Every failure is problem.Unauthenticated, and so is a token for another audience.
 func (ts *Tokens) Open(ctx context.Context, raw string) (fabric.Token, error) {
 	t, audience, err := ts.Inspect(ctx, raw)
 	if err == nil && audience != ts.Issuer {
@@ -211,8 +212,8 @@ func (ts *Tokens) Open(ctx context.Context, raw string) (fabric.Token, error) {
 	return t, err
 }
 
-// Inspect is OpenAccessToken for who asks about a token, or ends it, and
-// does not go by it: it may be for any resource.
+// Inspect is Open for callers that ask about a token or revoke it, but grant nothing for
+// it: the token may be for any resource. It also returns the audience.
 func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audience string, err error) {
 	if strings.Contains(raw, "..") { // a JWE with an empty key
 		t, err = ts.Fabric.Tokens.Open(ctx, raw, fabric.SAT, fabric.Service)
@@ -233,7 +234,7 @@ func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audi
 	return t, c.Audience, err
 }
 
-// readAccess checks the claims of a JWT access token but for its audience.
+// readAccess checks the claims of a JWT access token, except for its audience.
 func (ts *Tokens) readAccess(ctx context.Context, c accessClaims) (fabric.Token, error) {
 	now := ts.Now()
 	t := fabric.Token{
@@ -242,6 +243,7 @@ func (ts *Tokens) readAccess(ctx context.Context, c accessClaims) (fabric.Token,
 		SessionID: c.SessionID, GrantID: c.GrantID, Scope: strings.Fields(c.Scope), Claims: c.Claims,
 		IssuedAt: time.Unix(c.IssuedAt, 0), ExpiresAt: time.Unix(c.Expires, 0),
 	}
+
 	if c.GrantID == "" && c.Subject == c.ClientID {
 		t.Kind, t.SubscriberID = fabric.Service, ""
 	}
@@ -250,22 +252,24 @@ func (ts *Tokens) readAccess(ctx context.Context, c accessClaims) (fabric.Token,
 		if err != nil {
 			return fabric.Token{}, err
 		}
-		t.SubscriberID, t.SessionID = ts.subjects.SubscriberOf(client, c.Subject), ts.subjects.SessionOf(client, c.SessionID)
+		t.SubscriberID = ts.subjects.SubscriberOf(client, c.Subject)
+		t.SessionID = ts.subjects.SessionOf(client, c.SessionID)
 	}
+
 	whole := c.ID != "" && c.Subject != "" && c.ClientID != "" && c.ProjectID != "" && c.IssuedAt > 0
 	timely := now.Before(t.ExpiresAt) && !t.IssuedAt.After(now.Add(skew)) && c.NotBefore <= now.Add(skew).Unix()
 	if c.Issuer != ts.Issuer || c.Audience == "" || !whole || !timely {
 		return fabric.Token{}, problem.NoCredentials()
 	}
-	// iat counts seconds. A revocation of the subscriber, which holds for what was
-	// issued before it, must not reach a token of a new login in the same second;
-	// older ones of that second die with their login.
+	// iat counts seconds. A revocation of the subscriber revokes tokens issued before it,
+	// but must not hit the token of a new login in the same second. Older tokens of that
+	// second end with their login.
 	check := t
 	check.IssuedAt = t.IssuedAt.Add(time.Second - time.Microsecond)
 	return t, ts.Fabric.Tokens.Check(ctx, check)
 }
 
-// Client finds the client that a token was made for.
+// Client returns the client that a token was made for.
 func (ts *Tokens) Client(ctx context.Context, t fabric.Token) (Client, error) {
 	c, err := ts.clients.Find(ctx, t.ClientID)
 	if errors.Is(err, problem.NotFound) {
@@ -274,13 +278,14 @@ func (ts *Tokens) Client(ctx context.Context, t fabric.Token) (Client, error) {
 	return c, err
 }
 
-// revoke ends one access token.
+// revoke revokes one access token.
 func (ts *Tokens) revoke(ctx context.Context, t fabric.Token) error {
 	return ts.Revocations.Revoke(ctx, revocation.Revocation{Kind: revocation.Token, ID: t.ID,
 		Until: t.ExpiresAt, Expires: t.ExpiresAt})
 }
 
-// Subscriber finds whom a token speaks for, unless it is disabled by now.
+// Subscriber returns the subscriber that a token speaks for, unless it is disabled by
+// now.
 func (ts *Tokens) Subscriber(ctx context.Context, t fabric.Token) (fabric.Subscriber, error) {
 	sub, err := ts.Fabric.Subscribers.Recent(ctx, t.ProjectID, t.SubscriberID)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"net/http"
 	"net/url"
-	"time"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
@@ -15,9 +14,8 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// The page of a subscriber's own account is made of sections. Each has a template of its
-// own, and a file here with the handlers of its forms and a func of [sections] that says
-// what the page shows of it.
+// The page of a subscriber's own account consists of sections. Each has its own template,
+// and a file here with the handlers of its forms and a func in [sections] that fills it in.
 
 // account serves the page of a subscriber's own account.
 type account struct {
@@ -27,19 +25,20 @@ type account struct {
 	logout *logout
 }
 
-// A visit is a subscriber at its own page: the login of its browser, and who it is.
+// A visit is a subscriber on their own page: the login of the browser, and the
+// subscriber.
 type visit struct {
 	idp.Login
 	sub fabric.Subscriber
 }
 
-// A section says what the page shows of a part of the account.
+// A section fills in what the page shows of one part of the account.
 type section func(ac *account, r *http.Request, v visit, page *templates.AccountPage) error
 
-// sections are those of the page.
+// sections are the sections of the page.
 var sections = []section{showProfile, showAddress, showPassword, showFactors, showSessions, showApps, showDisplay}
 
-// showAccount serves GET /account, with project in the query where it matters which.
+// showAccount serves GET /account, with project in the query if it matters which.
 func (ac *account) showAccount(w http.ResponseWriter, r *http.Request) error {
 	projectID, err := ac.project(r, r.URL.Query().Get("project"))
 	if err != nil {
@@ -52,10 +51,11 @@ func (ac *account) showAccount(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return ac.page(w, r, v, templates.AccountPage{Notice: ac.words(r).Say(notices[r.URL.Query().Get("done")])}, http.StatusOK)
+	notice := ac.words(r).Say(notices[r.URL.Query().Get("done")])
+	return ac.page(w, r, v, templates.AccountPage{Notice: notice}, http.StatusOK)
 }
 
-// notices are the sentences of what was done, by the name of it.
+// notices maps each completed change to its message.
 var notices = map[string]string{
 	"profile":  "done.profile",
 	"passkey":  "done.passkey",
@@ -70,16 +70,18 @@ var notices = map[string]string{
 	"app":      "done.app",
 }
 
-// project returns the project whose account is shown: the one that is asked for,
-// else the one where the browser signed in last, else the only one that there is.
+// project returns the project whose account is shown: the requested one, otherwise the
+// one where the browser signed in last, otherwise the only one.
 func (ac *account) project(r *http.Request, asked string) (string, error) {
 	if asked != "" {
 		return asked, nil
 	}
+
 	b, err := ac.browsers.Open(r)
 	if err != nil {
 		return "", err
 	}
+
 	var last idp.Login
 	for projectID := range b.Values() {
 		l, err := ac.logins.live(r, projectID)
@@ -90,9 +92,11 @@ func (ac *account) project(r *http.Request, asked string) (string, error) {
 			last = l.all[0]
 		}
 	}
+
 	if last.ID != "" {
 		return last.ProjectID, nil
 	}
+
 	only, err := ac.OnlyProject(r.Context())
 	if err == nil && only == "" {
 		err = errWhichAccount
@@ -102,8 +106,8 @@ func (ac *account) project(r *http.Request, asked string) (string, error) {
 
 var errWhichAccount = pageError(http.StatusNotFound, "error.account", "error.account-text")
 
-// visitOf returns the login in use of the browser in a project, and its subscriber;
-// problem.Unauthenticated where there is none.
+// visitOf returns the visit of the login in use in a project. Without a login in use it
+// returns problem.Unauthenticated.
 func (ac *account) visitOf(r *http.Request, projectID string) (visit, error) {
 	l, err := ac.logins.live(r, projectID)
 	if err != nil {
@@ -116,15 +120,15 @@ func (ac *account) visitOf(r *http.Request, projectID string) (visit, error) {
 	if errors.Is(err, problem.NotFound) {
 		err = problem.NoCredentials()
 	}
-	mannerOf(r).account, mannerOf(r).client.ProjectID = sub.Claims.Locale, projectID
+	presentationOf(r).account, presentationOf(r).client.ProjectID = sub.Claims.Locale, projectID
 	return visit{l.all[0], sub}, err
 }
 
-// logIn leads to a login, and from there to the account. With again it is a login
-// of that visit's subscriber who is signed in, but not lately enough.
+// logIn leads to a login and from there to the account. With again it is a new login of
+// that visit's subscriber, whose current login is too old.
 func (ac *account) logIn(w http.ResponseWriter, r *http.Request, projectID string, again *visit) error {
 	if err := ac.Limits.PassNetwork(r.Context(), limit.AuthorizePerNetwork, web.Network(r)); err != nil {
-		return err // it is kept until the login is done, as those of clients are
+		return err // the request is kept until its login is done, so it counts as one
 	}
 	req, c, err := ac.Requests.ForAccount(r.Context(), projectID)
 	if errors.Is(err, problem.NotFound) {
@@ -139,9 +143,11 @@ func (ac *account) logIn(w http.ResponseWriter, r *http.Request, projectID strin
 	return ac.flow.proceed(w, r, c, req)
 }
 
-// page shows the page: what is in it already, and what the sections have to say.
+// page shows the page, starting from what is filled in already.
 func (ac *account) page(w http.ResponseWriter, r *http.Request, v visit, page templates.AccountPage, status int) error {
-	page.Project, page.Token, page.Name, page.Email = v.ProjectID, ac.formToken(v.Login), cmp.Or(v.sub.FullName(), v.sub.Email, ac.words(r).Say("account.title")), v.sub.Email
+	page.Project, page.Email = v.ProjectID, v.sub.Email
+	page.Name = cmp.Or(v.sub.FullName(), v.sub.Email, ac.words(r).Say("account.title"))
+	page.Token = ac.formToken(v.Login)
 	may, err := ac.mayChange(r, v)
 	if err != nil {
 		return err
@@ -155,10 +161,10 @@ func (ac *account) page(w http.ResponseWriter, r *http.Request, v visit, page te
 	return ac.write(w, r, page, templates.Options{Status: status, Scripts: true, Isolated: true})
 }
 
-// An accountHandler serves a form of the page, for the visit that it belongs to.
+// An accountHandler serves a form of the page for the visit that it belongs to.
 type accountHandler func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error
 
-// form lets forms through that the page had, for the login that it was shown to.
+// form checks that a form was on the page shown to this login, and then serves it.
 func (ac *account) form(serve accountHandler) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		form, err := postForm(w, r)
@@ -179,18 +185,16 @@ func (ac *account) form(serve accountHandler) func(http.ResponseWriter, *http.Re
 	}
 }
 
-// lately is how long after its login somebody may change how it signs in.
-const lately = 10 * time.Minute
-
-// mayChange reports whether a login may change how its subscriber signs in: if it is not
-// old, and owes no second factor.
+// mayChange reports whether a login may change how its subscriber signs in: it is recent
+// and owes no second factor.
 func (ac *account) mayChange(r *http.Request, v visit) (bool, error) {
 	owes, err := ac.owesFactor(r, v)
 	return ac.isRecent(v.Login) && !owes, err
 }
 
-// owesFactor reports whether a login has shown no second factor where there is one by now:
-// who knew the password before, and is signed in by it, has no more than the password.
+// owesFactor reports whether a login has shown no second factor although there is one by
+// now. Somebody who knew the password before and is still signed in with it has no more
+// than the password.
 func (ac *account) owesFactor(r *http.Request, v visit) (bool, error) {
 	if v.TwoFactors() {
 		return false, nil
@@ -199,9 +203,9 @@ func (ac *account) owesFactor(r *http.Request, v visit) (bool, error) {
 	return set.Any(), err
 }
 
-// sensitive lets a form through if the login may change how its subscriber signs in, else it
-// has the subscriber sign in again: a browser that was left open must not become somebody
-// else's account.
+// sensitive is form for changes to how a subscriber signs in. If the login may not make
+// them, the subscriber must sign in again: a browser left open must not let somebody else
+// take the account over.
 func (ac *account) sensitive(serve accountHandler) func(http.ResponseWriter, *http.Request) error {
 	return ac.form(func(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 		may, err := ac.mayChange(r, v)
@@ -220,10 +224,10 @@ func (ac *account) signInAgain(w http.ResponseWriter, r *http.Request, v visit, 
 	return ac.logIn(w, r, v.ProjectID, &v)
 }
 
-// accountURL is where the page of a project's subscribers is.
+// accountURL returns the address of the account page in a project.
 func accountURL(projectID string) string { return "/account?project=" + url.QueryEscape(projectID) }
 
-// backToAccount leads to the page, which says what was done.
+// backToAccount redirects to the page, which reports what was done.
 func backToAccount(w http.ResponseWriter, v visit, done string) error {
 	seeOther(w, accountURL(v.ProjectID)+"&done="+done)
 	return nil

@@ -24,14 +24,14 @@ func (ac *account) verifyAddress(w http.ResponseWriter, r *http.Request, v visit
 	return ac.asked(w, r, v, "", ac.Accounts.AskVerification(r.Context(), v.sub, web.Network(r)))
 }
 
-// changeAddress serves POST /account/email: a link goes to the new address, and until it
-// is used the one of before stays.
+// changeAddress serves POST /account/email. It sends a link to the new address; the old
+// one stays until the link is used.
 func (ac *account) changeAddress(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 	email := shortened(form.Get("email"))
 	return ac.asked(w, r, v, email, ac.Accounts.AskAddress(r.Context(), v.sub, email, web.Network(r)))
 }
 
-// asked says what came of asking for a link.
+// asked shows the result of asking for a link.
 func (ac *account) asked(w http.ResponseWriter, r *http.Request, v visit, email string, err error) error {
 	p := problem.First(err)
 	switch {
@@ -39,7 +39,8 @@ func (ac *account) asked(w http.ResponseWriter, r *http.Request, v visit, email 
 		return backToAccount(w, v, "link")
 	case p != nil && p.Kind == problem.RateLimited:
 		web.RetryAfter(w, p)
-		page := templates.AccountPage{Address: templates.AddressSection{Error: ac.words(r).Say("address.throttled"), New: email}}
+		page := templates.AccountPage{Address: templates.AddressSection{
+			Error: ac.words(r).Say("address.throttled"), New: email}}
 		return ac.page(w, r, v, page, http.StatusTooManyRequests)
 	case p != nil && p.Kind == problem.Invalid:
 		page := templates.AccountPage{Address: templates.AddressSection{Error: ac.fault(r, p), New: email}}
@@ -64,7 +65,7 @@ func (lp *linkPages) showChange(w http.ResponseWriter, r *http.Request) error {
 	return lp.write(w, r, page, templates.Options{})
 }
 
-// change serves POST /change-address: the form of that page, which uses the link up.
+// change serves POST /change-address, the form of that page, which uses the link up.
 func (lp *linkPages) change(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {

@@ -36,7 +36,8 @@ func (ac *account) changeDisplay(w http.ResponseWriter, r *http.Request, v visit
 	return backToAccount(w, v, "display")
 }
 
-// setLocale has an account keep its language, and its region where that is the same.
+// setLocale sets the language of an account, unless it has that language already, perhaps
+// with a region.
 func (ac *account) setLocale(r *http.Request, v visit, tag string) error {
 	claims := v.sub.Claims
 	if known := words.In(claims.Locale); known != nil && known.Tag == tag {

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// showFactors tells which factors there are, and begins a passkey that may be added.
+// showFactors lists the factors, and begins a passkey that may be added.
 func showFactors(ac *account, r *http.Request, v visit, page *templates.AccountPage) error {
 	if ac.Factors == nil {
 		return nil
@@ -20,6 +20,7 @@ func showFactors(ac *account, r *http.Request, v visit, page *templates.AccountP
 	if err != nil {
 		return err
 	}
+
 	at := &page.Factors
 	at.There, at.CanPasskey = true, ac.Factors.Passkeys()
 	for _, f := range all {
@@ -33,6 +34,7 @@ func showFactors(ac *account, r *http.Request, v visit, page *templates.AccountP
 			at.Codes = f.Left
 		}
 	}
+
 	if page.Stale || !at.CanPasskey {
 		return nil
 	}
@@ -45,6 +47,7 @@ func showFactors(ac *account, r *http.Request, v visit, page *templates.AccountP
 	if err != nil {
 		return err
 	}
+
 	fault := at.Passkey.Error
 	at.Passkey = ac.passkeyForm(options)
 	at.Passkey.Error = fault
@@ -85,7 +88,7 @@ func (ac *account) renamePasskey(w http.ResponseWriter, r *http.Request, v visit
 	return backToAccount(w, v, "renamed")
 }
 
-// beginApp serves POST /account/app: it shows what an authenticator app scans.
+// beginApp serves POST /account/app. It shows what an authenticator app scans.
 func (ac *account) beginApp(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
 	return ac.appPage(w, r, v, "", http.StatusOK)
 }
@@ -168,8 +171,8 @@ func (ac *account) newCodes(w http.ResponseWriter, r *http.Request, v visit, _ u
 	return ac.codesPage(w, r, v, codes, "codes")
 }
 
-// removeFactor serves POST /account/factors/remove. The last passkey of somebody without
-// a password stays: nothing else lets them in.
+// removeFactor serves POST /account/factors/remove. The last passkey of a subscriber
+// without a password stays, since nothing else lets them in.
 func (ac *account) removeFactor(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 	if ac.Factors == nil {
 		return errForm
@@ -179,6 +182,7 @@ func (ac *account) removeFactor(w http.ResponseWriter, r *http.Request, v visit,
 	if err != nil {
 		return err
 	}
+
 	passkeys, isOne := 0, false
 	for _, f := range all {
 		if f.Type == factor.TypePasskey {
@@ -186,12 +190,14 @@ func (ac *account) removeFactor(w http.ResponseWriter, r *http.Request, v visit,
 			isOne = isOne || f.ID == id
 		}
 	}
+
 	if v.sub.PasswordHash == "" && isOne && passkeys == 1 {
 		page := templates.AccountPage{Factors: templates.FactorSection{Passkey: templates.Passkey{
 			Error: ac.words(r).Say("passkeys.last"),
 		}}}
 		return ac.page(w, r, v, page, http.StatusUnprocessableEntity)
 	}
+
 	err = ac.Factors.Remove(r.Context(), owner, id)
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return err

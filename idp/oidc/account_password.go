@@ -14,8 +14,9 @@ func showPassword(ac *account, r *http.Request, v visit, page *templates.Account
 	return nil
 }
 
-// changePassword serves POST /account/password. Who has a password shows that it knows
-// it; who has none must have signed in lately, and who has a second factor, with that.
+// changePassword serves POST /account/password. A subscriber with a password must know
+// it. A subscriber without one must have signed in recently. A subscriber with a second
+// factor must have shown it.
 func (ac *account) changePassword(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 	owes, err := ac.owesFactor(r, v)
 	if err != nil {
@@ -24,6 +25,7 @@ func (ac *account) changePassword(w http.ResponseWriter, r *http.Request, v visi
 	if owes || v.sub.PasswordHash == "" && !ac.isRecent(v.Login) {
 		return ac.logIn(w, r, v.ProjectID, &v)
 	}
+
 	s, err := ac.Accounts.ChangePassword(r.Context(), v.Login, form.Get("current"), form.Get("password"), ac.visitor(r))
 	if p := problem.First(err); p != nil && p.Kind == problem.RateLimited {
 		page := templates.AccountPage{Password: templates.PasswordSection{Error: ac.throttled(w, r, p),
@@ -34,12 +36,14 @@ func (ac *account) changePassword(w http.ResponseWriter, r *http.Request, v visi
 		page := templates.AccountPage{Password: templates.PasswordSection{Error: ac.fault(r, p), ErrorIn: p.Param}}
 		return ac.page(w, r, v, page, http.StatusUnprocessableEntity)
 	}
+
 	if errors.Is(err, problem.Unauthenticated) {
 		return ac.logIn(w, r, v.ProjectID, nil)
 	}
 	if err != nil {
 		return err
 	}
+
 	if err := ac.logins.use(w, r, s); err != nil {
 		return err
 	}

@@ -16,10 +16,10 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// maxQuery bounds the parameters of an authorization request.
+// maxQuery is the maximum size of the parameters of an authorization request.
 const maxQuery = 16 << 10
 
-// authorizePath is where authorization requests begin.
+// authorizePath is where authorization requests start.
 const authorizePath = "/login/oauth/authorize"
 
 // flow takes an authorization request from its parameters to its answer.
@@ -36,14 +36,18 @@ func (f *flow) authorize(w http.ResponseWriter, r *http.Request) error {
 	if len(r.URL.RawQuery) > maxQuery {
 		return pageError(http.StatusRequestURITooLong, "error.long", "error.long-text")
 	}
+
 	v, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return badRequest("error.parameters")
 	}
+
+	// From here on the redirect URI is proven, and errors are sent to the client.
 	c, err := f.findClient(r, v)
 	if err != nil {
 		return err
 	}
+
 	req, err := f.Requests.Parse(c, v)
 	if bad := checkParams(v); bad != nil {
 		err = bad
@@ -54,6 +58,7 @@ func (f *flow) authorize(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return f.respondError(w, r, c, req, err)
 	}
+
 	return f.proceed(w, r, c, req)
 }
 
@@ -61,7 +66,8 @@ func (f *flow) authorize(w http.ResponseWriter, r *http.Request) error {
 // It comes from the client's site, without our cookies (they are SameSite=Lax),
 // so it is sent round once more as a GET.
 func (f *flow) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
-	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
+	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
+	if !strings.EqualFold(strings.TrimSpace(kind), formType) {
 		return pageError(http.StatusUnsupportedMediaType, "error.unreadable", "error.post")
 	}
 	if web.Encoded(r) {
@@ -79,9 +85,8 @@ func (f *flow) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// checkParams refuses a parameter that is there twice (RFC 6749, section 3.1),
-// and values that are not text. state and password may be anything that UTF-8
-// can write.
+// checkParams rejects repeated parameters (RFC 6749, section 3.1) and values that are not
+// text. state and password may contain any UTF-8.
 func checkParams(v url.Values) error {
 	for name, values := range v {
 		if len(values) > 1 && name != "resource" {
@@ -97,8 +102,8 @@ func checkParams(v url.Values) error {
 	return nil
 }
 
-// findClient finds the client and proves that the redirect URI is its own.
-// Until then nothing may be redirected: errors are pages (RFC 9700, section 4.11).
+// findClient returns the client, and proves that the redirect URI is its own. Until then
+// nothing may be redirected: errors are pages (RFC 9700, section 4.11).
 func (f *flow) findClient(r *http.Request, v url.Values) (idp.Client, error) {
 	for _, name := range []string{"client_id", "redirect_uri"} {
 		if n := len(v[name]); n != 1 {
@@ -113,21 +118,24 @@ func (f *flow) findClient(r *http.Request, v url.Values) (idp.Client, error) {
 		return c, err
 	}
 	if !c.AllowsRedirect(v.Get("redirect_uri")) {
-		return c, notProven("redirect_uri is none of those registered for client " + c.ID + known(c.RedirectURIs))
+		return c, notProven("redirect_uri is not one of those registered for client " + c.ID + known(c.RedirectURIs))
 	}
 	return c, nil
 }
 
-// proceed answers a request from a live login of the browser, or leads to the page
-// that is missing.
+// proceed answers a request from a live login of the browser, or redirects to the page
+// that is needed first. The package comment draws it.
 func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest) error {
 	l, err := f.logins.live(r, c.ProjectID)
 	if err != nil {
 		return f.respondError(w, r, c, req, err)
 	}
+
 	if req.Has("create") {
 		return f.suspend(w, r, c, req, "/register")
 	}
+
+	// Which login answers? Without one, the person logs in or chooses.
 	silent := req.Has("none")
 	s, ok := l.answering(req)
 	switch {
@@ -141,6 +149,8 @@ func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req
 	default:
 		return f.suspend(w, r, c, req, "/login")
 	}
+
+	// Does the login need a second factor for this request?
 	page, err := f.factorPageFor(r, c, req, s)
 	switch {
 	case err != nil:
@@ -150,6 +160,8 @@ func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req
 	case page != "":
 		return f.askFactor(w, r, c, req, s, page)
 	}
+
+	// Has the subscriber agreed to what the request asks for?
 	agreed, err := f.Consents.Covers(r.Context(), c, s.SubscriberID, req.Rights())
 	if err != nil {
 		return f.respondError(w, r, c, req, err)
@@ -160,20 +172,21 @@ func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req
 		}
 		return f.suspend(w, r, c, req, "/consent")
 	}
+
 	return f.grant(w, r, c, req, s)
 }
 
 // The errors of prompt=none (OpenID Connect Core, section 3.1.2.6).
 var (
 	errSelectionRequired = &problem.Error{Kind: problem.Invalid, Code: "account_selection_required",
-		Message: "several may sign in, and none was chosen"}
+		Message: "several accounts are signed in, and none was chosen"}
 	errLoginRequired = &problem.Error{Kind: problem.Invalid, Code: "login_required",
 		Message: "nobody is signed in, or not recently enough, or not by the factors that are needed"}
 	errConsentRequired = &problem.Error{Kind: problem.Invalid, Code: "consent_required",
 		Message: "the subscriber has not agreed to these scopes"}
 )
 
-// suspend keeps the request, bound to this browser, and leads to a page of ours.
+// suspend keeps the request, bound to this browser, and redirects to one of our pages.
 func (f *flow) suspend(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, path string) error {
 	req.Browser = session.Digest(f.cookies.Flow(w, r))
 	if err := f.Requests.Suspend(r.Context(), req); err != nil {
@@ -181,15 +194,15 @@ func (f *flow) suspend(w http.ResponseWriter, r *http.Request, c idp.Client, req
 	}
 	f.rememberStart(w, r, req.ID)
 	to := path + "?id=" + url.QueryEscape(req.ID)
-	if r.Method == http.MethodGet && r.URL.Query().Has(againParam) {
+	if r.Method == http.MethodGet && r.URL.Query().Has(restartParam) {
 		to += "&again"
 	}
 	seeOther(w, to)
 	return nil
 }
 
-// seeOther redirects by 303, so that a browser which has just posted a password
-// gets the next page without it (RFC 9700, section 4.12).
+// seeOther redirects with 303, so that a browser that has just posted a password requests
+// the next page without it (RFC 9700, section 4.12).
 func seeOther(w http.ResponseWriter, to string) {
 	web.NoStore(w)
 	w.Header().Set("Referrer-Policy", "no-referrer")

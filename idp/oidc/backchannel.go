@@ -9,9 +9,9 @@ import (
 	"github.com/selvage/selvage/internal/deliver"
 )
 
-// LogoutWriter returns what writes the requests of OpenID Connect Back-Channel Logout,
-// section 2.5, for a deliverer whose receivers are clients. The token is signed for
-// each attempt, so that it is fresh however long a client was away.
+// LogoutWriter returns the writer of the requests of OpenID Connect Back-Channel Logout,
+// section 2.5, for a deliverer whose receivers are clients. The token is signed for each
+// attempt, so that it is fresh however long a client was away.
 func LogoutWriter(p *idp.Provider) func(context.Context, deliver.Receiver) (deliver.Write, error) {
 	return func(_ context.Context, r deliver.Receiver) (deliver.Write, error) {
 		return func(ctx context.Context, j deliver.Job) ([]byte, http.Header, error) {
@@ -22,10 +22,10 @@ func LogoutWriter(p *idp.Provider) func(context.Context, deliver.Receiver) (deli
 	}
 }
 
-// LogoutVerdict reads the answer to a logout (OpenID Connect Back-Channel Logout,
-// section 2.8). 200 is success, and so is the 204 that frameworks make of it. By 400
-// the client says that it has judged the token and will not have it; another, which
-// would say the same, is sent when somebody has mended what is wrong.
+// LogoutVerdict classifies the response to a logout (OpenID Connect Back-Channel Logout,
+// section 2.8). 200 means success, and so does the 204 that frameworks make of it. With
+// 400 the client says that it has judged the token and rejects it; a retry would get the
+// same answer until somebody fixes the cause.
 func LogoutVerdict(status int) deliver.State {
 	switch status {
 	case http.StatusOK, http.StatusNoContent:

@@ -12,13 +12,13 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// showColor serves GET /brand/{file}: the style sheet of a colour. It is made of its name
-// alone, so that it may be kept for ever and tells nothing.
+// showColor serves GET /brand/{file}, the style sheet of a color. It depends on its name
+// alone, so it may be cached forever and reveals nothing.
 func (pg *pages) showColor(w http.ResponseWriter, r *http.Request) error {
 	digits, isSheet := strings.CutSuffix(r.PathValue("file"), ".css")
 	c, ok := palette.Parse(digits)
 	if !isSheet || !ok {
-		return problem.NoSuch("colour")
+		return problem.NoSuch("color")
 	}
 	w.Header().Set("Content-Type", "text/css; charset=utf-8")
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
@@ -27,8 +27,9 @@ func (pg *pages) showColor(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// showLogo serves GET /brand/logo/{file}: a picture of a project or a client, by a name that
-// is made of its content. It was drawn anew here, and could do nothing if it were not.
+// showLogo serves GET /brand/logo/{file}, a logo of a project or client under a name
+// derived from its content. The image was re-encoded here; the headers make it harmless
+// even if it were not.
 func (pg *pages) showLogo(w http.ResponseWriter, r *http.Request) error {
 	name, isPNG := strings.CutSuffix(r.PathValue("file"), ".png")
 	if !isPNG {
@@ -46,25 +47,26 @@ func (pg *pages) showLogo(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// writeNoColor answers for a colour or a picture that there is not.
+// writeNoColor answers requests for unknown colors and logos.
 func writeNoColor(w http.ResponseWriter, _ *http.Request, _ error) {
 	w.WriteHeader(http.StatusNotFound)
 }
 
-// learn notes what a request says of how its pages are shown, and of whom they are.
+// learn notes what a request says about how its pages are shown, and for whom.
 func learn(r *http.Request, req idp.AuthRequest, c idp.Client) {
-	m := mannerOf(r)
+	m := presentationOf(r)
 	m.locales, m.client = req.UILocales, c
 }
 
-// brand returns whose the pages of r are: what its client says of itself, else its project.
+// brand returns the branding of the pages of r: that of its client, otherwise that of its
+// project.
 func (pg *pages) brand(r *http.Request) (b templates.Brand) {
-	c := mannerOf(r).client
+	c := presentationOf(r).client
 	if c.ProjectID == "" {
 		return b
 	}
 	own, err := pg.Clients.Brand(r.Context(), c)
-	if err != nil { // a page without its colour is better than none
+	if err != nil { // a page without its color is better than none
 		web.LogInternal(r, pg.log, err)
 	}
 	b.Color, b.Terms, b.Privacy = own.Color, own.Terms, own.Privacy

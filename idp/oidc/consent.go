@@ -20,13 +20,13 @@ type consentPages struct {
 	logins *browserLogins
 }
 
-// explained are the rights that have a sentence more in words: what it means.
+// explained are the rights that have a second sentence, which explains them.
 var explained = []string{"openid", "profile", "offline_access", "Voice"}
 
-// told are the rights that have words.
+// told are the rights that have words of their own.
 var told = append([]string{"email", "address", "phone", "Messaging", "Video", "Fax"}, explained...)
 
-// meaningOf tells a right in plain words.
+// meaningOf describes a right in plain words.
 func meaningOf(say *words.Words, scope string) templates.Scope {
 	switch {
 	case slices.Contains(explained, scope):
@@ -49,11 +49,13 @@ func (cp *consentPages) showConsent(w http.ResponseWriter, r *http.Request) erro
 	if err != nil {
 		return err
 	}
+
 	sub, err := cp.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)
 	if err != nil {
 		return fmt.Errorf("finding subscriber: %w", err)
 	}
-	mannerOf(r).account = sub.Claims.Locale
+	presentationOf(r).account = sub.Claims.Locale
+
 	page := templates.Consent{ID: req.ID, App: cp.appName(r, c, req), Host: req.Host(), Email: sub.Email,
 		Login: session.Digest(s.ID)}
 	for _, scope := range req.Rights() {
@@ -63,20 +65,21 @@ func (cp *consentPages) showConsent(w http.ResponseWriter, r *http.Request) erro
 		page.Scopes = append(page.Scopes,
 			templates.Scope{Title: cp.words(r).Say("scope.fabric"), Why: cp.words(r).Say("scope.fabric.why")})
 	}
+
 	if req.Device != "" {
 		return cp.devicePage(w, r, req, page)
 	}
 	return cp.write(w, r, page, templates.Options{FormAction: formAction(req.RedirectURI)})
 }
 
-// givesFabric reports whether what a client gets is a fabric token, which acts as its
-// subscriber in the fabric and tells who that is, by whatever scopes it came: people agree to
-// it with these.
+// givesFabric reports whether the client gets a fabric token. Such a token acts as its
+// subscriber in the fabric and reveals who that is, whatever its scopes: people agree to
+// that, too.
 func givesFabric(c idp.Client, req idp.AuthRequest) bool {
 	return c.AccessToken == idp.FabricToken && req.ResponseType != idp.ResponseIDToken
 }
 
-// answerConsent serves POST /consent: the form of the consent page.
+// answerConsent serves POST /consent, the form of the consent page.
 func (cp *consentPages) answerConsent(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := cp.requestForm(w, r)
 	if err != nil {
@@ -86,9 +89,11 @@ func (cp *consentPages) answerConsent(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return err
 	}
+
 	if form.Get("login") != session.Digest(s.ID) {
-		return errStale // somebody else has signed in since the page was shown
+		return errStale // another person has signed in since the page was shown
 	}
+
 	switch form.Get("answer") {
 	case "allow":
 		if err := cp.Consents.Add(r.Context(), c, s.SubscriberID, req.Rights()); err != nil {
@@ -112,7 +117,8 @@ func (cp *consentPages) answerConsent(w http.ResponseWriter, r *http.Request) er
 	return badRequest("error.answer")
 }
 
-// consentingLogin returns the login that answers for a suspended request.
+// consentingLogin returns the login that answers a suspended request. It is an error if
+// the login still needs a second factor, since the page is not shown before that.
 func (cp *consentPages) consentingLogin(r *http.Request, c idp.Client, req idp.AuthRequest) (idp.Login, error) {
 	l, err := cp.logins.live(r, c.ProjectID)
 	s, ok := l.answering(req)
@@ -124,7 +130,7 @@ func (cp *consentPages) consentingLogin(r *http.Request, c idp.Client, req idp.A
 	}
 	page, err := cp.flow.factorPageFor(r, c, req, s)
 	if err == nil && page != "" {
-		err = errStale // the page is not shown before two factors are, where they are needed
+		err = errStale
 	}
 	return s, err
 }

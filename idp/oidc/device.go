@@ -23,7 +23,8 @@ type devicePages struct {
 }
 
 // DeviceAuthorization serves POST /oauth/device_authorization (RFC 8628, section 3.1).
-func (s *server) DeviceAuthorization(ctx context.Context, r *op.ClientRequest[oidc.DeviceAuthorizationRequest]) (*op.Response, error) {
+func (s *server) DeviceAuthorization(ctx context.Context,
+	r *op.ClientRequest[oidc.DeviceAuthorizationRequest]) (*op.Response, error) {
 	codes, err := s.Devices.Begin(ctx, registered(r.Client), r.Form.Get("scope"), r.Form["resource"])
 	if err != nil {
 		return nil, s.status(ctx, err)
@@ -36,14 +37,14 @@ func (s *server) DeviceAuthorization(ctx context.Context, r *op.ClientRequest[oi
 	}), nil
 }
 
-// showDevice serves GET /device, or with user_code in the query the link that a device
-// shows as a picture (RFC 8628, section 3.3.1): it fills the code in, no more.
+// showDevice serves GET /device. With user_code in the query it is the link that a device
+// shows as a QR code (RFC 8628, section 3.3.1), which only fills the code in.
 func (dp *devicePages) showDevice(w http.ResponseWriter, r *http.Request) error {
 	code, _ := idp.ReadUserCode(r.URL.Query().Get("user_code"))
 	return dp.write(w, r, templates.Device{Token: dp.pageToken(w, r), Code: code}, templates.Options{})
 }
 
-// enterUserCode serves POST /device: the form of that page.
+// enterUserCode serves POST /device, the form of that page.
 func (dp *devicePages) enterUserCode(w http.ResponseWriter, r *http.Request) error {
 	form, err := dp.pageForm(w, r)
 	if err != nil {
@@ -68,7 +69,8 @@ func (dp *devicePages) enterUserCode(w http.ResponseWriter, r *http.Request) err
 }
 
 // devicePage asks whether the device of a request may be signed in.
-func (cp *consentPages) devicePage(w http.ResponseWriter, r *http.Request, req idp.AuthRequest, page templates.Consent) error {
+func (cp *consentPages) devicePage(w http.ResponseWriter, r *http.Request, req idp.AuthRequest,
+	page templates.Consent) error {
 	code, err := cp.Devices.UserCode(r.Context(), req)
 	if err != nil {
 		return stale(err)
@@ -76,10 +78,11 @@ func (cp *consentPages) devicePage(w http.ResponseWriter, r *http.Request, req i
 	return cp.write(w, r, templates.DeviceConsent{Consent: page, UserCode: code}, templates.Options{})
 }
 
-// signInDevice answers the device of a request from a login. Of several answers the
-// first counts, which the device itself decides: the request is dropped after it, so
-// that an answer which met an error of the store can be given again.
-func (f *flow) signInDevice(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) error {
+// signInDevice answers the device of a request from a login. The device itself decides
+// that only the first of several answers counts. The request is dropped afterwards, so
+// that an answer that failed on a store error can be given again.
+func (f *flow) signInDevice(w http.ResponseWriter, r *http.Request, c idp.Client,
+	req idp.AuthRequest, s idp.Login) error {
 	if err := f.Devices.SignIn(r.Context(), req, s); err != nil {
 		return stale(err)
 	}
@@ -95,15 +98,15 @@ func (f *flow) denyDevice(w http.ResponseWriter, r *http.Request, c idp.Client, 
 	return f.write(w, r, templates.DeviceDone{App: f.appName(r, c, req), Denied: true}, templates.Options{})
 }
 
-// dropAnswered forgets the request of a device that was answered. Where that fails the
-// request expires, and means nothing: the device takes no second answer.
+// dropAnswered drops the request of a device that was answered. If that fails, the
+// request expires by itself and is harmless: the device takes no second answer.
 func (f *flow) dropAnswered(r *http.Request, req idp.AuthRequest) {
 	if err := f.Requests.Drop(r.Context(), req); err != nil && !errors.Is(err, problem.NotFound) {
 		web.LogInternal(r, f.log, err)
 	}
 }
 
-// stale is the answer where a device waits no more.
+// stale returns errStale if a device no longer waits.
 func stale(err error) error {
 	if errors.Is(err, problem.NotFound) {
 		return errStale

@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// cacheFor is how long clients may keep discovery without asking.
+// cacheFor is how long clients may cache the discovery document.
 const cacheFor = 5 * time.Minute
 
 // metadata is the discovery document (OpenID Connect Discovery, section 3; RFC
@@ -42,10 +42,12 @@ func newDiscovery(c *core) (*discovery, error) {
 func (d *discovery) newMetadata(open bool) (metadata, error) {
 	provenMethods := []oidc.AuthMethod{oidc.AuthMethodBasic, oidc.AuthMethodPost, oidc.AuthMethodPrivateKeyJWT}
 	allMethods := append(provenMethods, oidc.AuthMethodNone)
+
 	doc := struct {
 		oidc.DiscoveryConfiguration
-		ResponseIss bool     `json:"authorization_response_iss_parameter_supported"` // RFC 9207, section 3
-		Prompts     []string `json:"prompt_values_supported"`                        // Initiating User Registration via OpenID Connect 1.0, section 4
+		ResponseIss bool `json:"authorization_response_iss_parameter_supported"` // RFC 9207, section 3
+		// Initiating User Registration via OpenID Connect 1.0, section 4.
+		Prompts []string `json:"prompt_values_supported"`
 	}{
 		ResponseIss: true, Prompts: idp.Prompts(open),
 		DiscoveryConfiguration: oidc.DiscoveryConfiguration{
@@ -86,6 +88,7 @@ func (d *discovery) newMetadata(open bool) (metadata, error) {
 	doc.TokenEndpointAuthSigningAlgValuesSupported = idp.AssertionAlgorithms()
 	doc.RevocationEndpointAuthSigningAlgValuesSupported = idp.AssertionAlgorithms()
 	doc.IntrospectionEndpointAuthSigningAlgValuesSupported = idp.AssertionAlgorithms()
+
 	body, err := json.Marshal(doc)
 	if err != nil {
 		return metadata{}, fmt.Errorf("writing discovery document: %w", err)

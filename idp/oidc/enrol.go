@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// An enrolment is a request whose login has to prove more than its subscriber can: it
-// sets a factor up first.
+// An enrolment is a request whose login needs a factor that its subscriber does not have
+// yet, and sets one up first.
 type enrolment struct {
 	req idp.AuthRequest
 	c   idp.Client
@@ -20,10 +20,11 @@ type enrolment struct {
 	sub fabric.Subscriber
 }
 
-// enrolmentOf returns the enrolment of a request. over says that the login
-// begins anew: it is not there any more, or it is old, and whoever holds the browser now
-// must not become part of the account.
-func (fp *factorPages) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.Client) (e enrolment, over bool, err error) {
+// enrolmentOf returns the enrolment of a request. over reports that the login must start
+// over: it has ended, or it is too old, and whoever uses the browser now must not become
+// part of the account.
+func (fp *factorPages) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.Client) (e enrolment,
+	over bool, err error) {
 	e.req, e.c = req, c
 	l, err := fp.logins.live(r, e.c.ProjectID)
 	if err != nil {
@@ -39,14 +40,14 @@ func (fp *factorPages) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.C
 		return e, false, err
 	}
 	if page != enrolPage {
-		return e, false, errStale // there is a factor now, or none is needed
+		return e, false, errStale // there is a factor by now, or none is needed
 	}
 	e.sub, err = fp.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)
-	mannerOf(r).account = e.sub.Claims.Locale
+	presentationOf(r).account = e.sub.Claims.Locale
 	return e, false, err
 }
 
-// flow names what a set-up must end in.
+// flow names the set-up, which must be finished under the same name.
 func (e enrolment) flow() string { return enrolFlow(e.s) }
 
 func enrolFlow(s idp.Login) string { return "enrol " + s.ID }
@@ -62,12 +63,13 @@ func (fp *factorPages) showEnrol(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if over {
-		return beginAnew(w, e.req)
+		return backToLogin(w, e.req)
 	}
 	return fp.enrolPage(w, r, e, templates.Enrol{}, http.StatusOK)
 }
 
-func (fp *factorPages) enrolPage(w http.ResponseWriter, r *http.Request, e enrolment, page templates.Enrol, status int) error {
+func (fp *factorPages) enrolPage(w http.ResponseWriter, r *http.Request, e enrolment,
+	page templates.Enrol, status int) error {
 	var err error
 	page.ID, page.App, page.Host = e.req.ID, fp.appName(r, e.c, e.req), e.req.Host()
 	if page.Authenticator, err = fp.appForm(r, e.s, e.sub, page.Authenticator.Error); err != nil {
@@ -87,7 +89,7 @@ func (fp *factorPages) enrolPage(w http.ResponseWriter, r *http.Request, e enrol
 		Scripts: true})
 }
 
-// appForm begins the set-up of an authenticator app, or goes on with it.
+// appForm begins the set-up of an authenticator app, or continues it.
 func (pg *pages) appForm(r *http.Request, s idp.Login, sub fabric.Subscriber, fault string) (templates.AppForm, error) {
 	project, err := pg.Fabric.Projects.Find(r.Context(), s.ProjectID)
 	if err != nil {
@@ -101,7 +103,7 @@ func (pg *pages) appForm(r *http.Request, s idp.Login, sub fabric.Subscriber, fa
 	return templates.NewAppForm(begun.Secret, begun.DataURL(), begun.URL, fault), nil
 }
 
-// nameOf is what devices call an account.
+// nameOf returns the name that devices show for an account.
 func nameOf(sub fabric.Subscriber) string {
 	if sub.Email != "" {
 		return sub.Email
@@ -109,7 +111,7 @@ func nameOf(sub fabric.Subscriber) string {
 	return sub.Title()
 }
 
-// enrolApp serves POST /login/enrol: the first code of an authenticator app.
+// enrolApp serves POST /login/enrol, with the first code of an authenticator app.
 func (fp *factorPages) enrolApp(w http.ResponseWriter, r *http.Request) error {
 	return fp.enrol(w, r, func(e enrolment, form url.Values) ([]string, templates.Enrol, error) {
 		err := fp.Factors.ConfirmTOTP(r.Context(), idp.OwnerOf(e.s.SubscriberID), true, e.flow(), form.Get("code"))
@@ -118,7 +120,7 @@ func (fp *factorPages) enrolApp(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// enrolPasskey serves POST /login/enrol/passkey: a passkey that was made on the page.
+// enrolPasskey serves POST /login/enrol/passkey, with a passkey created on the page.
 func (fp *factorPages) enrolPasskey(w http.ResponseWriter, r *http.Request) error {
 	return fp.enrol(w, r, func(e enrolment, form url.Values) ([]string, templates.Enrol, error) {
 		key, err := fp.Factors.CreatePasskey(r.Context(), idp.OwnerOf(e.s.SubscriberID), true, e.flow(),
@@ -128,9 +130,10 @@ func (fp *factorPages) enrolPasskey(w http.ResponseWriter, r *http.Request) erro
 	})
 }
 
-// enrol sets a factor up, raises the login by it, and shows recovery codes where there
-// are none yet.
-func (fp *factorPages) enrol(w http.ResponseWriter, r *http.Request, set func(enrolment, url.Values) (amr []string, faulty templates.Enrol, err error)) error {
+// enrol sets a factor up, raises the login with it, and shows recovery codes if there are
+// none yet.
+func (fp *factorPages) enrol(w http.ResponseWriter, r *http.Request,
+	set func(enrolment, url.Values) (amr []string, faulty templates.Enrol, err error)) error {
 	form, req, c, err := fp.requestForm(w, r)
 	if err != nil {
 		return err
@@ -140,8 +143,9 @@ func (fp *factorPages) enrol(w http.ResponseWriter, r *http.Request, set func(en
 		return err
 	}
 	if over {
-		return beginAnew(w, e.req)
+		return backToLogin(w, e.req)
 	}
+
 	amr, faulty, err := set(e, form)
 	if errors.Is(err, factor.ErrNotFirst) {
 		return errStale
@@ -152,10 +156,13 @@ func (fp *factorPages) enrol(w http.ResponseWriter, r *http.Request, set func(en
 	if err != nil {
 		return err
 	}
+
+	// The factor exists now, so the login is raised by it.
 	s, err := fp.Logins.Raise(r.Context(), e.s.ID, e.s.SubscriberID, amr)
 	if err != nil {
 		return err
 	}
+
 	codes, err := fp.Factors.FirstCodes(r.Context(), idp.OwnerOf(s.SubscriberID))
 	if err != nil || codes == nil {
 		if err == nil {
@@ -163,6 +170,8 @@ func (fp *factorPages) enrol(w http.ResponseWriter, r *http.Request, set func(en
 		}
 		return err
 	}
+
+	// The new codes are shown once, before the request continues.
 	if err := fp.logins.use(w, r, s); err != nil {
 		return err
 	}
@@ -174,7 +183,7 @@ func (fp *factorPages) enrol(w http.ResponseWriter, r *http.Request, set func(en
 	return fp.write(w, r, page, templates.Options{FormAction: formAction(e.req.RedirectURI), Scripts: true})
 }
 
-// continueLogin serves POST /login/continue: the codes were seen.
+// continueLogin serves POST /login/continue, after the recovery codes were shown.
 func (fp *factorPages) continueLogin(w http.ResponseWriter, r *http.Request) error {
 	_, req, c, err := fp.requestForm(w, r)
 	if err != nil {

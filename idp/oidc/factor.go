@@ -14,14 +14,14 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// The pages of a second factor, and of its set-up where it is needed and there is none.
+// The page that asks for a second factor, and the page that sets a missing one up.
 const (
 	factorPage = "/login/factor"
 	enrolPage  = "/login/enrol"
 )
 
-// factorPageFor returns the page where a login proves what a request needs beside; "" where it
-// is enough.
+// factorPageFor returns the page where a login shows what the request needs in addition,
+// or "" if the login suffices.
 func (f *flow) factorPageFor(r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) (string, error) {
 	need, err := f.Requests.Need(r.Context(), c, req)
 	if err != nil || need == "" || s.TwoFactors() {
@@ -39,8 +39,9 @@ func (f *flow) factorPageFor(r *http.Request, c idp.Client, req idp.AuthRequest,
 	return enrolPage, nil
 }
 
-// askFactor suspends a request and leads to the page where its login proves more.
-func (f *flow) askFactor(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login, page string) error {
+// askFactor suspends a request and redirects to the page where its login proves more.
+func (f *flow) askFactor(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest,
+	s idp.Login, page string) error {
 	req.Chosen, req.Proof = s.ID, nil
 	if page == factorPage {
 		req.Proof = f.Logins.ProofOf(s)
@@ -63,9 +64,10 @@ type factorPages struct {
 	logins *browserLogins
 }
 
-// stepOf returns the step of a request. Where nobody waits, any more, it says
-// so with over: the login begins anew then.
-func (fp *factorPages) stepOf(r *http.Request, req idp.AuthRequest, c idp.Client, with string) (st step, over bool, err error) {
+// stepOf returns the step of a request. over reports that no login waits any longer and
+// must start over.
+func (fp *factorPages) stepOf(r *http.Request, req idp.AuthRequest, c idp.Client,
+	with string) (st step, over bool, err error) {
 	st.req, st.c, st.with = req, c, with
 	if !fp.Logins.Pending(st.req.Proof) {
 		return st, true, nil
@@ -87,7 +89,7 @@ func (fp *factorPages) stepOf(r *http.Request, req idp.AuthRequest, c idp.Client
 	return st, false, nil
 }
 
-// showFactor serves GET /login/factor?id=, with the factor that is to be asked for.
+// showFactor serves GET /login/factor?id=, with the factor to ask for.
 func (fp *factorPages) showFactor(w http.ResponseWriter, r *http.Request) error {
 	req, c, err := fp.resume(r, r.URL.Query().Get("id"))
 	if err != nil {
@@ -98,13 +100,13 @@ func (fp *factorPages) showFactor(w http.ResponseWriter, r *http.Request) error 
 		return err
 	}
 	if over {
-		return beginAnew(w, st.req)
+		return backToLogin(w, st.req)
 	}
 	return fp.factorPage(w, r, st, "", http.StatusOK)
 }
 
-// beginAnew leads back to the password.
-func beginAnew(w http.ResponseWriter, req idp.AuthRequest) error {
+// backToLogin redirects back to the password.
+func backToLogin(w http.ResponseWriter, req idp.AuthRequest) error {
 	seeOther(w, "/login?id="+url.QueryEscape(req.ID))
 	return nil
 }
@@ -130,11 +132,11 @@ func (pg *pages) passkeyForm(options []byte) templates.Passkey {
 	return templates.Passkey{Options: string(options), Origin: pg.origin}
 }
 
-// factorFlow and loginFlow name what a passkey's challenge is for.
+// factorFlow and loginFlow name the purpose of a passkey's challenge.
 func factorFlow(req idp.AuthRequest) string { return "factor " + req.ID }
 func loginFlow(req idp.AuthRequest) string  { return "login " + req.ID }
 
-// proveFactor serves POST /login/factor: a form of that page.
+// proveFactor serves POST /login/factor, the forms of that page.
 func (fp *factorPages) proveFactor(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := fp.requestForm(w, r)
 	if err != nil {
@@ -145,11 +147,13 @@ func (fp *factorPages) proveFactor(w http.ResponseWriter, r *http.Request) error
 		return err
 	}
 	if over {
-		return beginAnew(w, st.req)
+		return backToLogin(w, st.req)
 	}
 	amr, err := fp.checkFactor(r, st, form)
 	if fault, status := fp.formFault(w, r, err); fault != "" {
-		if err := fp.Attempts.RefuseFactor(r.Context(), st.c.ProjectID, st.req.Proof.SubscriberID, problem.First(err)); err != nil {
+		subscriberID := st.req.Proof.SubscriberID
+		err := fp.Attempts.RefuseFactor(r.Context(), st.c.ProjectID, subscriberID, problem.First(err))
+		if err != nil {
 			return err
 		}
 		return fp.factorPage(w, r, st, fault, status)
@@ -160,7 +164,8 @@ func (fp *factorPages) proveFactor(w http.ResponseWriter, r *http.Request) error
 	return fp.finishLogin(w, r, st.c, st.req, amr)
 }
 
-// formFault returns the sentence of an error that whoever tried is told on the page.
+// formFault returns the message and status for an error that the person who filled in the
+// form can fix, or "".
 func (pg *pages) formFault(w http.ResponseWriter, r *http.Request, err error) (sentence string, status int) {
 	p := problem.First(err)
 	switch {
@@ -175,7 +180,7 @@ func (pg *pages) formFault(w http.ResponseWriter, r *http.Request, err error) (s
 	return "", 0
 }
 
-// checkFactor takes what a form gives, and says what it proves.
+// checkFactor checks the factor in a form and returns what it proves.
 func (fp *factorPages) checkFactor(r *http.Request, st step, form url.Values) (amr []string, err error) {
 	owner := st.req.Proof.Owner()
 	at, err := fp.Logins.PlaceOf(r.Context(), st.c.ProjectID, *st.req.Proof, fp.visitor(r))
@@ -192,25 +197,26 @@ func (fp *factorPages) checkFactor(r *http.Request, st step, form url.Values) (a
 	case factor.TypeTOTP:
 		return []string{"otp"}, fp.Factors.CheckTOTP(r.Context(), owner, at, form.Get("code"))
 	}
-	// A recovery code is none of the methods that RFC 8176 names; "mfa" alone tells of it.
+	// RFC 8176 has no name for recovery codes, so only "mfa" shows for them.
 	return nil, fp.Factors.UseCode(r.Context(), owner, at, form.Get("code"))
 }
 
-// finishLogin makes or raises the login of a request's proof, and goes on with it under
-// a new cookie.
-func (fp *factorPages) finishLogin(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, amr []string) error {
+// finishLogin makes or raises the login of a request's proof, and continues the request
+// under a new cookie.
+func (fp *factorPages) finishLogin(w http.ResponseWriter, r *http.Request, c idp.Client,
+	req idp.AuthRequest, amr []string) error {
 	if sid := req.Proof.Raises; sid != "" {
 		l, err := fp.logins.live(r, c.ProjectID)
 		if err != nil {
 			return err
 		}
 		if !slices.ContainsFunc(l.all, func(s idp.Login) bool { return s.ID == sid }) {
-			return beginAnew(w, req)
+			return backToLogin(w, req)
 		}
 	}
 	s, err := fp.Logins.Finish(r.Context(), c.ProjectID, *req.Proof, amr, fp.visitor(r))
 	if errors.Is(err, problem.Unauthenticated) { // changed meanwhile
-		return beginAnew(w, req)
+		return backToLogin(w, req)
 	}
 	if err != nil {
 		return err
@@ -218,7 +224,7 @@ func (fp *factorPages) finishLogin(w http.ResponseWriter, r *http.Request, c idp
 	return fp.flow.enter(w, r, c, req, s)
 }
 
-// enter goes on with a request whose login has just been made.
+// enter continues a request whose login has just been made.
 func (f *flow) enter(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) error {
 	if err := f.logins.use(w, r, s); err != nil {
 		return err
@@ -227,24 +233,29 @@ func (f *flow) enter(w http.ResponseWriter, r *http.Request, c idp.Client, req i
 	return f.afterLogin(w, r, c, req, s)
 }
 
-// logInByPasskey serves POST /login/passkey: a passkey that was used on the login page.
+// logInByPasskey serves POST /login/passkey, a passkey used on the login page.
 func (si *signIn) logInByPasskey(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := si.requestForm(w, r)
 	if err != nil {
+
 		return err
 	}
 	if si.Factors == nil {
 		return errStale
 	}
+
+	// Count first: each refused passkey writes a row to the audit trail.
 	from := si.visitor(r)
 	if err := si.Attempts.CountPasskey(r.Context(), from); err != nil {
 		return err
 	}
+
 	key, err := si.Factors.CheckPasskey(r.Context(), loginFlow(req), []byte(form.Get("credential")))
 	var s idp.Login
 	if err == nil {
 		s, err = si.Logins.LogInByPasskey(r.Context(), c.ProjectID, key, from)
 	}
+
 	if p := problem.First(err); p != nil && p.Kind == problem.Invalid {
 		if err := si.Attempts.RefuseFactor(r.Context(), c.ProjectID, subscriberOf(key), p); err != nil {
 			return err
@@ -258,7 +269,7 @@ func (si *signIn) logInByPasskey(w http.ResponseWriter, r *http.Request) error {
 	return si.flow.enter(w, r, c, req, s)
 }
 
-// subscriberOf returns the subscriber whose passkey was used, if that was found.
+// subscriberOf returns the subscriber whose passkey was used, or "" if unknown.
 func subscriberOf(key factor.Passkey) string {
 	if key.Owner.Kind != factor.Subscriber {
 		return ""
@@ -266,7 +277,7 @@ func subscriberOf(key factor.Passkey) string {
 	return key.Owner.ID
 }
 
-// offerPasskey puts the prompt for a passkey on a login page.
+// offerPasskey adds the prompt for a passkey to a login page.
 func (si *signIn) offerPasskey(r *http.Request, req idp.AuthRequest, page *templates.Login) error {
 	if si.Factors == nil || !si.Factors.Passkeys() {
 		return nil

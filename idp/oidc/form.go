@@ -12,10 +12,13 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Whatever a page posts to us carries something that no other page can know, beside the
-// check of where it comes from (see sameOrigin): the id of its authorization request,
-// which only the browser that began it may answer; on the account's own page the token of
-// the login that it was shown to; and on pages without either that of the browser's mark.
+// Every form carries something that no other site can know, in addition to the check of
+// its origin (see sameOrigin):
+//
+//   - in a login, the id of its authorization request, which only the browser that began
+//     the request may answer;
+//   - on the account page, a token for the login that the page was shown to;
+//   - on other pages, a token for the mark of the browser.
 
 var errForm = pageError(http.StatusForbidden, "error.form-other", "error.form-other-text")
 
@@ -27,15 +30,17 @@ func (pg *pages) sign(kind, id string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// formToken is in each form of the account's page, for the login that it was shown to.
+// formToken returns the token in the forms of the account page, for the login that it is
+// shown to.
 func (pg *pages) formToken(s idp.Login) string { return pg.sign("account form", s.ID) }
 
-// pageToken is in the forms of other pages, for the browser that they are shown to.
+// pageToken returns the token in the forms of other pages, for the browser that they are
+// shown to.
 func (pg *pages) pageToken(w http.ResponseWriter, r *http.Request) string {
 	return pg.sign("page form", pg.cookies.Flow(w, r))
 }
 
-// pageForm reads a form that has a pageToken.
+// pageForm reads a form that carries a pageToken.
 func (pg *pages) pageForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	form, err := postForm(w, r)
 	if err != nil {
@@ -67,7 +72,7 @@ func (pg *pages) requestForm(w http.ResponseWriter, r *http.Request) (url.Values
 	}
 	learn(r, req, c)
 	if errors.Is(err, problem.NotFound) {
-		err = errGone
+		err = errRequestGone
 	}
 	return form, req, c, err
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// introspect serves POST /oauth/introspect (RFC 7662). Resource servers may ask it for
-// each request they get, and the library's way there costs more than the answer.
+// introspect serves POST /oauth/introspect (RFC 7662). Resource servers may call it for
+// every request they get, and the library's path there costs more than the answer.
 func (s *server) introspect(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials) {
 	answer, err := s.about(r, cc)
 	if err != nil {
@@ -26,7 +26,8 @@ func (s *server) introspect(w http.ResponseWriter, r *http.Request, cc *op.Clien
 	}
 }
 
-// about tells a client about its own tokens, and nothing of any other.
+// about returns what a client may know about a token: everything about its own, nothing
+// about others.
 func (s *server) about(r *http.Request, cc *op.ClientCredentials) (introspection, error) {
 	ctx := r.Context()
 	if cc.ClientSecret == "" && cc.ClientAssertion == "" {
@@ -36,11 +37,13 @@ func (s *server) about(r *http.Request, cc *op.ClientCredentials) (introspection
 	if err != nil {
 		return introspection{}, err
 	}
+
 	token := r.Form.Get("token")
 	if token == "" {
 		return introspection{}, &problem.Error{Kind: problem.Invalid, Code: "invalid_request",
 			Message: "token is missing"}
 	}
+
 	t, audience, err := s.Tokens.Inspect(ctx, token)
 	if err == nil && t.SubscriberID != "" {
 		_, err = s.Tokens.Subscriber(ctx, t)
@@ -51,6 +54,7 @@ func (s *server) about(r *http.Request, cc *op.ClientCredentials) (introspection
 	case err != nil:
 		return introspection{}, err
 	}
+
 	t.SessionID = s.Subjects.SessionFor(c, t.SessionID)
 	return introspected(t, s.Subjects.SubjectFor(c, t.SubscriberID), audience), nil
 }

@@ -19,7 +19,8 @@ func (lp *linkPages) showInvitation(w http.ResponseWriter, r *http.Request) erro
 	return lp.invitationPage(w, r, l, token, "", http.StatusOK)
 }
 
-func (lp *linkPages) invitationPage(w http.ResponseWriter, r *http.Request, l idp.Link, token, wrong string, status int) error {
+func (lp *linkPages) invitationPage(w http.ResponseWriter, r *http.Request, l idp.Link, token,
+	wrong string, status int) error {
 	project, err := lp.Letters.LinkProject(r.Context(), l)
 	if err != nil {
 		return over(mail.Invitation, err)
@@ -35,7 +36,7 @@ func (lp *linkPages) invitationPage(w http.ResponseWriter, r *http.Request, l id
 	}, templates.Options{Status: status})
 }
 
-// acceptInvitation serves POST /invite: the form of that page, which uses the link up.
+// acceptInvitation serves POST /invite, the form of that page, which uses the link up.
 func (lp *linkPages) acceptInvitation(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
@@ -50,5 +51,6 @@ func (lp *linkPages) acceptInvitation(w http.ResponseWriter, r *http.Request) er
 	if err != nil {
 		return over(mail.Invitation, err)
 	}
-	return lp.passwordSet(w, r, l, lp.words(r).Say("invite.done"), lp.words(r).Say("invite.done-text", "Email", l.Email))
+	say := lp.words(r)
+	return lp.passwordSet(w, r, l, say.Say("invite.done"), say.Say("invite.done-text", "Email", l.Email))
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// maxForm bounds the forms of our own pages.
+// maxForm is the maximum size of forms on our own pages.
 const maxForm = 16 << 10
 
 // signIn serves the pages where people log in.
@@ -33,7 +33,8 @@ func (si *signIn) showLogin(w http.ResponseWriter, r *http.Request) error {
 		Again: again}, http.StatusOK)
 }
 
-func (si *signIn) loginPage(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, p templates.Login, status int) error {
+func (si *signIn) loginPage(w http.ResponseWriter, r *http.Request, c idp.Client,
+	req idp.AuthRequest, p templates.Login, status int) error {
 	p.ID, p.App, p.Host = req.ID, si.appName(r, c, req), req.Host()
 	var err error
 	if p.Register, err = si.MayRegister(r.Context(), c.ProjectID); err != nil {
@@ -46,22 +47,26 @@ func (si *signIn) loginPage(w http.ResponseWriter, r *http.Request, c idp.Client
 		Scripts: p.Passkey.Options != ""})
 }
 
-// logIn serves POST /login: the form of the login page.
+// logIn serves POST /login, the form of the login page.
 func (si *signIn) logIn(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := si.requestForm(w, r)
 	if err != nil {
 		return err
 	}
+
 	email := form.Get("username")
-	if form.Get("forgot") != "" { // with the e-mail, and without looking at the password
+	if form.Get("forgot") != "" { // keeps the email, ignores the password
 		req.LoginHint = shortened(email)
 		return si.flow.suspend(w, r, c, req, "/forgot")
 	}
+
 	s, err := si.Logins.LogIn(r.Context(), c.ProjectID, email, form.Get("password"), si.visitor(r))
+
 	if errors.Is(err, problem.Unauthenticated) {
 		page := templates.Login{Email: email, Error: si.fault(r, problem.First(err))}
 		return si.loginPage(w, r, c, req, page, http.StatusUnprocessableEntity)
 	}
+
 	var more *idp.Unfinished
 	if errors.As(err, &more) {
 		req.Proof = &more.Proof
@@ -74,16 +79,18 @@ func (si *signIn) logIn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	return si.flow.enter(w, r, c, req, s)
 }
 
 var errOther = &problem.Error{Kind: problem.Invalid, Code: "login_required",
-	Message: "somebody else signed in than the request means"}
+	Message: "another person signed in than the request means"}
 
-// afterLogin asks for consent if it must, else answers the client. Where somebody
-// else signed in than the client meant, it is told so and gets nothing (OpenID
+// afterLogin asks for consent if needed, otherwise answers the client. If another person
+// signed in than the client meant, the client gets an error and nothing else (OpenID
 // Connect Core, section 3.1.2.1).
-func (f *flow) afterLogin(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, s idp.Login) error {
+func (f *flow) afterLogin(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest,
+	s idp.Login) error {
 	if !req.Means(s) {
 		if err := f.drop(w, r, req); err != nil {
 			return err
@@ -116,7 +123,7 @@ func (f *flow) answer(w http.ResponseWriter, r *http.Request, c idp.Client, req 
 	return f.grant(w, r, c, req, s)
 }
 
-// drop ends a suspended request: of several answers the first counts.
+// drop ends a suspended request. The first of several answers counts.
 func (f *flow) drop(w http.ResponseWriter, r *http.Request, req idp.AuthRequest) error {
 	f.forgetStart(w, r)
 	err := f.Requests.Drop(r.Context(), req)
@@ -126,12 +133,12 @@ func (f *flow) drop(w http.ResponseWriter, r *http.Request, req idp.AuthRequest)
 	return err
 }
 
-// resume finds the request that a page belongs to.
+// resume returns the request that a page belongs to.
 func (pg *pages) resume(r *http.Request, id string) (idp.AuthRequest, idp.Client, error) {
 	req, c, err := pg.Requests.Resume(r.Context(), id, pg.cookies.FlowOf(r))
 	switch {
 	case errors.Is(err, problem.NotFound):
-		err = errGone
+		err = errRequestGone
 	case errors.Is(err, problem.Forbidden):
 		err = errStale
 	}
@@ -139,7 +146,7 @@ func (pg *pages) resume(r *http.Request, id string) (idp.AuthRequest, idp.Client
 	return req, c, err
 }
 
-// postForm reads the body's form, each field once.
+// postForm reads a form in the body, with each field at most once.
 func postForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	if web.Encoded(r) {
 		return nil, pageError(http.StatusUnsupportedMediaType, "error.unreadable", "error.compressed")
@@ -154,7 +161,7 @@ func postForm(w http.ResponseWriter, r *http.Request) (url.Values, error) {
 	return r.PostForm, nil
 }
 
-// visitor tells of the browser of r.
+// visitor describes the browser of r.
 func (pg *pages) visitor(r *http.Request) idp.Visitor {
 	return idp.Visitor{UserAgent: strings.ToValidUTF8(r.UserAgent(), ""), Address: web.Address(r),
 		Mark: pg.browserMark(r), Network: web.Network(r), Device: pg.cookies.Device(r)}
@@ -173,8 +180,8 @@ func (pg *pages) appName(r *http.Request, c idp.Client, req idp.AuthRequest) str
 	return req.Host()
 }
 
-// formAction returns the scheme that a form's answer redirects to: browsers apply
-// the policy to redirects too, and the client may redirect further.
+// formAction returns the scheme that the response to a form redirects to. Browsers apply
+// the policy to redirects, too, and the client may redirect further.
 func formAction(redirectURI string) []string {
 	scheme, _, found := strings.Cut(redirectURI, ":")
 	if !found {

@@ -25,19 +25,19 @@ func badLogout(cause string) error {
 			Advice: "error.logout-advice"}, cause: cause}
 }
 
-// A logoutRequest is a request of RP-Initiated Logout, section 2, proven as far
-// as it goes.
+// A logoutRequest is a request of RP-Initiated Logout, section 2, verified as far as
+// possible.
 type logoutRequest struct {
-	client     idp.Client // zero where none is named
-	hint       idp.IDHint // zero where there is none
+	client     idp.Client // zero if it was left out
+	hint       idp.IDHint // zero if it was left out
 	redirectTo string     // a registered URI, or ""
 	state      string
-	again      string // where to sign in again: the app, else the account
+	again      string // where to sign in again: the app or the account
 }
 
-// endSessionByPost serves POST /oauth/logout. It comes from the client's site,
-// without our cookies (they are SameSite=Lax), so it is sent round once more as a
-// GET, which brings them.
+// endSessionByPost serves POST /oauth/logout. The request comes from the client's site
+// without our cookies, which are SameSite=Lax. It is redirected to a GET, which brings
+// them.
 func (lo *logout) endSessionByPost(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
@@ -53,7 +53,12 @@ func (lo *logout) endSessionByPost(w http.ResponseWriter, r *http.Request) error
 	return nil
 }
 
-// endSession serves GET /oauth/logout.
+// endSession serves GET /oauth/logout:
+//
+//  1. parse verifies the hint, the client and the redirect URI.
+//  2. If the hint names a login of this browser, all logins that its subscriber has made
+//     here end. Otherwise the person is asked first.
+//  3. finish cleans up the browser's cookie and redirects to the app.
 func (lo *logout) endSession(w http.ResponseWriter, r *http.Request) error {
 	req, err := lo.parse(r, r.URL.Query())
 	if err != nil {
@@ -73,12 +78,14 @@ func (lo *logout) endSession(w http.ResponseWriter, r *http.Request) error {
 	return lo.finish(w, r, req)
 }
 
-// ends returns the logins of a browser that a request ends. An ID token is no credential:
-// apps hand it on, and old ones lie in logs. So it means a login only in the browser that
-// the login was made in, and then all that its subscriber has made there, since that one
-// may have signed in anew after the token was given. sure is false where the person must
-// be asked first: without a hint, or with that of another login, if there is any that
-// the answer would end.
+// ends returns the logins of a browser that a request ends.
+//
+// An ID token is no credential: apps pass it on, and old ones lie in logs. Therefore it
+// only names a login in the browser where the login was made. There it means all logins
+// of that subscriber, since some may be newer than the token.
+//
+// sure is false if the person must be asked first: there is no hint, or a hint of another
+// login, and the answer would end at least one login.
 func (req logoutRequest) ends(all []idp.Login) (ids []string, sure bool) {
 	hinted := slices.IndexFunc(all, func(s idp.Login) bool {
 		return req.hint.SessionID != "" && s.ID == req.hint.SessionID
@@ -91,8 +98,8 @@ func (req logoutRequest) ends(all []idp.Login) (ids []string, sure bool) {
 	return ids, hinted >= 0 || !slices.ContainsFunc(all, req.reaches)
 }
 
-// reaches reports whether a confirmed request ends a login of the browser: in the
-// client's project, or any where none is named.
+// reaches reports whether a confirmed request ends a login of the browser: those in the
+// client's project, or all if no client is named.
 func (req logoutRequest) reaches(s idp.Login) bool {
 	return req.client.ID == "" || req.client.ProjectID == s.ProjectID
 }
@@ -101,12 +108,14 @@ func (lo *logout) parse(r *http.Request, v url.Values) (req logoutRequest, err e
 	if checkParams(v) != nil {
 		return req, badLogout("a parameter is repeated, or is not text")
 	}
+
 	clientID := v.Get("client_id")
 	if raw := v.Get("id_token_hint"); raw != "" {
 		hint, ok := lo.Tokens.OpenIDHint(raw)
 		if !ok {
-			return req, badLogout("id_token_hint is no ID token that was signed here")
+			return req, badLogout("id_token_hint is not an ID token signed here")
 		}
+
 		if clientID != "" && clientID != hint.ClientID {
 			return req, badLogout("client_id is not that of id_token_hint, which is " + hint.ClientID)
 		}
@@ -120,14 +129,16 @@ func (lo *logout) parse(r *http.Request, v url.Values) (req logoutRequest, err e
 		}
 		req.hint.SessionID = lo.Subjects.SessionOf(req.client, req.hint.SessionID)
 	}
+
 	req.again = home(req.client)
-	if m := mannerOf(r); v.Get("ui_locales") != "" {
+	if m := presentationOf(r); v.Get("ui_locales") != "" {
 		m.locales = v.Get("ui_locales")
 	}
-	mannerOf(r).client = req.client
+	presentationOf(r).client = req.client
+
 	req.redirectTo, req.state = v.Get("post_logout_redirect_uri"), v.Get("state")
 	if req.redirectTo != "" && !req.client.AllowsLogoutTo(req.redirectTo) {
-		return req, badLogout("post_logout_redirect_uri is none of those registered for client " +
+		return req, badLogout("post_logout_redirect_uri is not one of those registered for client " +
 			req.client.ID + known(req.client.LogoutURIs))
 	}
 	return req, nil
@@ -151,21 +162,21 @@ func (lo *logout) confirmPage(w http.ResponseWriter, r *http.Request, req logout
 	return lo.write(w, r, templates.Logout{Token: lo.pageToken(w, r), App: req.client.Name, Fields: fields}, o)
 }
 
-// showLogout serves GET /logout: the page to sign out without an app.
+// showLogout serves GET /logout, the page to sign out without an app.
 func (lo *logout) showLogout(w http.ResponseWriter, r *http.Request) error {
 	return lo.confirmPage(w, r, logoutRequest{})
 }
 
-// logOut serves POST /logout: the answer to the confirmation page. It ends all logins
-// made in the browser in the client's project, whoever's they are, or all of them where
-// no client is named. A login of another browser it does not touch, whatever was hinted.
+// logOut serves POST /logout, the confirmation page. It ends all logins made in the
+// browser in the client's project, whoever made them, or all of them if no client is
+// named. It never touches a login of another browser, whatever was hinted.
 func (lo *logout) logOut(w http.ResponseWriter, r *http.Request) error {
 	form, err := lo.pageForm(w, r)
 	if err != nil {
 		return err
 	}
 	form.Del("token")
-	form.Del("id_token_hint") // the person has answered; a hint has no say here
+	form.Del("id_token_hint") // the person has answered, so the hint no longer matters
 	req, err := lo.parse(r, form)
 	if err != nil {
 		return err
@@ -179,8 +190,8 @@ func (lo *logout) logOut(w http.ResponseWriter, r *http.Request) error {
 	return lo.finish(w, r, req)
 }
 
-// home returns where an app lives that people sign in to, as far as its redirect URIs tell:
-// it begins a sign-in of its own there.
+// home returns the address of an app that people sign in to, as far as its redirect URIs
+// tell. The app starts a login of its own there.
 func home(c idp.Client) string {
 	for _, uri := range c.RedirectURIs {
 		if u, err := url.Parse(uri); err == nil && (u.Scheme == "https" || u.Scheme == "http") &&
@@ -191,8 +202,8 @@ func home(c idp.Client) string {
 	return ""
 }
 
-// finish takes dead logins out of the browser's cookie and leads back to the
-// app, or says that it is done.
+// finish removes ended logins from the browser's cookie and redirects to the app, or
+// shows that the person is signed out.
 func (lo *logout) finish(w http.ResponseWriter, r *http.Request, req logoutRequest) error {
 	b, err := lo.browsers.Open(r)
 	if err != nil {
@@ -207,9 +218,11 @@ func (lo *logout) finish(w http.ResponseWriter, r *http.Request, req logoutReque
 	if err != nil {
 		return err
 	}
+
 	if req.redirectTo == "" {
 		return lo.write(w, r, templates.LoggedOut{App: req.client.Name, Again: req.again}, templates.Options{})
 	}
+
 	to := req.redirectTo
 	if req.state != "" {
 		sep := "?"

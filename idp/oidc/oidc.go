@@ -1,12 +1,45 @@
-// Package oidc speaks OpenID Connect and OAuth 2 over HTTP for the identity
-// provider: it reads requests, shows pages, answers with tokens and errors. The
-// rules are in package idp.
+// Package oidc speaks OpenID Connect and OAuth 2 over HTTP for the identity provider: it
+// reads requests, shows pages, and answers with tokens and errors. The rules are in
+// package idp.
 //
-// The device authorization and revocation endpoints, and what refuses grants that
-// there are not, stand on zitadel/oidc's Server, with a stricter reading of requests in
-// front of it; what the library does not do the way the standards ask, or at a cost
-// that is felt, is served here: authorize, login, consent, token, introspection,
-// userinfo, logout.
+// # What the library serves
+//
+// Three things stand on zitadel/oidc's op.Server, behind a stricter reading of the form
+// (see server.strict): POST /oauth/device_authorization, POST /oauth/revoke, and the
+// refusal of unsupported grants at POST /oauth/token. The library also writes OAuth
+// errors and has the types of the discovery document. Everything else is served here,
+// because the library does it in another way than the standards ask, or at a cost that
+// is felt: authorization, the pages, the supported grants, introspection, userinfo,
+// discovery and logout.
+//
+// # Authorization
+//
+// An authorization request, a device's code and the way to the account page all take the
+// same steps, in flow.proceed:
+//
+//	/login/oauth/authorize, /device, /account
+//	      |
+//	      v
+//	prompt=create? ---- yes -----------------> /register, mail, /welcome ---+
+//	      | no                                                              |
+//	      v                                                                 |
+//	login that answers? no, one can be chosen -> /accounts -----------------+
+//	      |             no ------------------> /login, /login/factor -------+
+//	      | yes                                                             |
+//	      v    <------------------------------------------------------------+
+//	second factor? ---- needed, set up ------> /login/factor --> back here
+//	      |             needed, missing -----> /login/enrol ---> back here
+//	      | enough
+//	      v
+//	consent? ---------- missing -------------> /consent -- denied --> access_denied
+//	      |                                       | allowed
+//	      v                                       v
+//	code or ID token to the redirect URI, device signed in, or /account
+//
+// Before a page is shown, flow.suspend keeps the request for this browser. After it,
+// flow.afterLogin takes the remaining steps, and flow.drop makes sure that the request is
+// answered once. With prompt=none no page is shown; the client gets
+// account_selection_required, login_required or consent_required instead.
 package oidc
 
 import (
@@ -28,7 +61,7 @@ type Config struct {
 	Sessions session.Store   // where browsers' sessions are kept
 	Browsers web.BrowserRows // and what remains of them when that is emptied
 	Mailbox  bool            // mails are kept at /dev/mail instead of sent, and pages say so
-	AuthURL  string          // {auth_url}, without the slash: where browsers find us; endpoints of the discovery document begin with it
+	AuthURL  string          // {auth_url}, without the slash: where browsers find us
 	Log      *slog.Logger    // nil means slog.Default()
 }
 
@@ -160,15 +193,20 @@ func (a *API) mount(mux web.Mux) {
 		Token: op.NewEndpoint(tokenPath), Revocation: op.NewEndpoint(revokePath),
 		DeviceAuthorization: op.NewEndpoint(devicePath),
 	}, op.WithServerCORSOptions(nil))
-	page := func(pattern string, h web.Handler) { mux.Handle(pattern, mannered(web.Handle(h, pg.writePage))) }
+
+	page := func(pattern string, h web.Handler) {
+		mux.Handle(pattern, withPresentation(web.Handle(h, pg.writePage)))
+	}
 	own := func(pattern string, h web.Handler) {
-		mux.Handle(pattern, mannered(pg.sameOrigin(web.Handle(h, pg.writePage))))
+		mux.Handle(pattern, withPresentation(pg.sameOrigin(web.Handle(h, pg.writePage))))
 	}
 	anyOrigin := func(path string, h http.Handler, methods ...string) {
 		mux.Handle(path, web.AnyOrigin(h, methods...))
 	}
+
 	anyOrigin("/.well-known/oauth-authorization-server", d.document(d.serveMetadata), http.MethodGet)
 	anyOrigin("/.well-known/openid-configuration", d.document(d.serveMetadata), http.MethodGet)
+
 	own("GET /account", a.account.showAccount)
 	own("POST /account/apps/revoke", a.account.form(a.account.revokeApp))
 	own("POST /account/app", a.account.sensitive(a.account.beginApp))
@@ -189,6 +227,7 @@ func (a *API) mount(mux web.Mux) {
 	own("POST /accounts", a.signIn.chooseAccount)
 	own("GET /change-address", a.links.showChange)
 	own("POST /change-address", a.links.change)
+
 	mux.Handle("GET /brand/{file}", web.Handle(pg.showColor, writeNoColor))
 	mux.Handle("GET /brand/logo/{file}", web.Handle(pg.showLogo, writeNoColor))
 	own("GET /consent", a.consents.showConsent)
@@ -200,6 +239,7 @@ func (a *API) mount(mux web.Mux) {
 	own("GET /invite", a.links.showInvitation)
 	own("POST /invite", a.links.acceptInvitation)
 	own("POST /language", pg.changeLanguage)
+
 	own("GET /login", a.signIn.showLogin)
 	own("POST /login", a.signIn.logIn)
 	own("POST /login/continue", a.factors.continueLogin)
@@ -213,6 +253,7 @@ func (a *API) mount(mux web.Mux) {
 	page("POST /login/oauth/authorize", a.flow.authorizeByPost)
 	own("GET /logout", a.logout.showLogout)
 	own("POST /logout", a.logout.logOut)
+
 	anyOrigin(devicePath, s.strict(byLibrary(library)), http.MethodPost)
 	anyOrigin(introspectPath, s.strict(s.introspect), http.MethodPost)
 	anyOrigin("/oauth/jwks", d.document(d.serveJWKS), http.MethodGet)
@@ -220,6 +261,7 @@ func (a *API) mount(mux web.Mux) {
 	page("POST /oauth/logout", a.logout.endSessionByPost)
 	anyOrigin(revokePath, s.strict(byLibrary(library)), http.MethodPost)
 	anyOrigin(tokenPath, s.strict(s.token(library)), http.MethodPost)
+
 	own("GET /register", a.registration.showRegister)
 	own("POST /register", a.registration.register)
 	own("GET /reset", a.links.showReset)

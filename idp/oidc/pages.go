@@ -34,11 +34,11 @@ func newPages(shared *core, c Config, public *url.URL) *pages {
 	}
 }
 
-// A shown is an error that is a page of its own, with the keys of its sentences.
+// A shown is an error with a page of its own, which has the keys of its sentences.
 type shown struct {
 	status int
 	page   templates.Error
-	cause  string // for the log, and for who develops on this machine, in English; none of it is what was sent
+	cause  string // for the log and for developers on this machine, in English; contains nothing that was sent
 }
 
 func (s *shown) Error() string {
@@ -54,17 +54,17 @@ func badRequest(text string) error {
 	return pageError(http.StatusBadRequest, "error.unreadable", text)
 }
 
-// notProven is the one answer where the client or its redirect URI is not known: it
-// redirects nowhere, and says which to the log alone, and to who develops on this machine.
+// notProven is the one answer to an unknown client or redirect URI. It redirects nowhere,
+// and only the log and developers on this machine see the cause.
 func notProven(cause string) error {
 	return &shown{status: http.StatusBadRequest,
 		page: templates.Error{Title: "error.app", Text: "error.app-text", Advice: "error.app-advice"}, cause: cause}
 }
 
-// noClient is the cause where a client_id is nobody's.
-const noClient = "client_id is that of no client; `selvage client list` shows those there are"
+// noClient is the cause if a client_id is unknown.
+const noClient = "no client has this client_id; `selvage client list` lists all clients"
 
-// known names the registered URIs of a client, behind its id.
+// known lists the registered URIs of a client, to follow its id.
 func known(uris []string) string {
 	if len(uris) == 0 {
 		return ": it has none"
@@ -72,25 +72,25 @@ func known(uris []string) string {
 	return ": " + strings.Join(uris, " ")
 }
 
-// errStale is the answer to a page whose authorization request is over, or was
-// begun in another browser.
+// errStale is the answer to a page whose authorization request has ended, or was begun in
+// another browser.
 var errStale = pageError(http.StatusBadRequest, "error.over", "error.over-text")
 
-// errCrossSite is the answer to a form that another site sent.
+// errCrossSite is the answer to a form sent by another site.
 var errCrossSite = pageError(http.StatusForbidden, "error.cross", "error.cross-text")
 
-// sameOrigin lets forms through that our own pages sent.
+// sameOrigin only lets forms through that our own pages sent.
 func (pg *pages) sameOrigin(next http.Handler) http.Handler {
 	return web.SameOrigin(pg.origin, next,
 		http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { pg.writePage(w, r, errCrossSite) }))
 }
 
-// recent is how long after its login somebody may change how they sign in.
+// recentFor is how long after a login its subscriber may change how they sign in.
 const recentFor = 10 * time.Minute
 
 func (pg *pages) isRecent(s idp.Login) bool { return pg.Now().Sub(s.AuthTime) <= recentFor }
 
-// write answers with a page, shown as the browser of r wants it.
+// write answers with a page, shown as the browser of r prefers.
 func (pg *pages) write(w http.ResponseWriter, r *http.Request, p templates.Page, o templates.Options) error {
 	o.View = pg.view(r)
 	if _, leaves := p.(templates.Return); leaves {
@@ -99,7 +99,7 @@ func (pg *pages) write(w http.ResponseWriter, r *http.Request, p templates.Page,
 	return templates.Write(w, p, o)
 }
 
-// writePage tells an error as a page.
+// writePage answers with the page of an error.
 func (pg *pages) writePage(w http.ResponseWriter, r *http.Request, err error) {
 	if pg.restart(w, r, err) {
 		return

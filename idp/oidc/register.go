@@ -36,13 +36,15 @@ func (rp *registrationPages) showRegister(w http.ResponseWriter, r *http.Request
 	return rp.registerPage(w, r, c, req, templates.Register{Email: req.LoginHint}, http.StatusOK)
 }
 
-func (rp *registrationPages) registerPage(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, page templates.Register, status int) error {
-	page.ID, page.App, page.Host, page.Rule = req.ID, rp.appName(r, c, req), req.Host(), rp.passwordRule(r)
+func (rp *registrationPages) registerPage(w http.ResponseWriter, r *http.Request, c idp.Client,
+	req idp.AuthRequest, page templates.Register, status int) error {
+	page.ID, page.App, page.Host = req.ID, rp.appName(r, c, req), req.Host()
+	page.Rule = rp.passwordRule(r)
 	return rp.write(w, r, page, templates.Options{Status: status})
 }
 
-// register serves POST /register: the form of that page. The answer, and what is done
-// for it, is the same for every address.
+// register serves POST /register, the form of that page. It does the same, and answers
+// the same, for every address.
 func (rp *registrationPages) register(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := rp.requestForm(w, r)
 	if err != nil {
@@ -52,8 +54,10 @@ func (rp *registrationPages) register(w http.ResponseWriter, r *http.Request) er
 		Email: shortened(form.Get("username")), Password: form.Get("password"),
 		FirstName: strings.TrimSpace(form.Get("first_name")), LastName: strings.TrimSpace(form.Get("last_name")),
 	}
+
 	err = rp.Accounts.Register(r.Context(), c, req, in, web.Network(r))
 	page := templates.Register{Email: in.Email, FirstName: in.FirstName, LastName: in.LastName}
+
 	p := problem.First(err)
 	switch {
 	case errors.Is(err, problem.NotFound):
@@ -68,11 +72,12 @@ func (rp *registrationPages) register(w http.ResponseWriter, r *http.Request) er
 	case err != nil:
 		return err
 	}
+
 	return rp.write(w, r, registrationSent(rp.words(r), rp.mailbox), templates.Options{})
 }
 
-// waiting returns the request that a link was asked for in, if this is its browser and it
-// waits still.
+// waiting returns the request in which a link was asked for, if it began in this browser
+// and still waits.
 func (rp *registrationPages) waiting(r *http.Request, l idp.Link) (idp.AuthRequest, idp.Client, error) {
 	req, c, err := rp.Requests.Resume(r.Context(), l.Request, rp.cookies.FlowOf(r))
 	if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Forbidden) {
@@ -92,9 +97,10 @@ func (rp *registrationPages) showWelcome(w http.ResponseWriter, r *http.Request)
 	return rp.welcomePage(w, r, l, token, "", http.StatusOK)
 }
 
-// welcomePage asks whether the account shall be made where its password was typed, and
-// elsewhere for another password.
-func (rp *registrationPages) welcomePage(w http.ResponseWriter, r *http.Request, l idp.Link, token, wrong string, status int) error {
+// welcomePage asks to confirm the account in the browser where its password was typed.
+// Elsewhere it asks for another password.
+func (rp *registrationPages) welcomePage(w http.ResponseWriter, r *http.Request, l idp.Link, token,
+	wrong string, status int) error {
 	req, _, err := rp.waiting(r, l)
 	if err != nil {
 		return err
@@ -114,8 +120,8 @@ func (rp *registrationPages) welcomePage(w http.ResponseWriter, r *http.Request,
 	return rp.write(w, r, page, o)
 }
 
-// welcome serves POST /welcome: the form of that page, which uses the link up and makes
-// the account. In the browser that asked for it the request goes on, signed in.
+// welcome serves POST /welcome, the form of that page, which uses the link up and creates
+// the account. In the browser that asked for it, the request continues, signed in.
 func (rp *registrationPages) welcome(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
@@ -126,10 +132,12 @@ func (rp *registrationPages) welcome(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
+
 	req, c, err := rp.waiting(r, l)
 	if err != nil {
 		return err
 	}
+
 	l, sub, err := rp.Accounts.CompleteRegistration(r.Context(), token, req, form.Get("password"))
 	wrong := problem.First(err)
 	switch {
@@ -142,12 +150,15 @@ func (rp *registrationPages) welcome(w http.ResponseWriter, r *http.Request) err
 	case err != nil:
 		return err
 	}
+
+	// Another browser opened the link: there is no request to continue.
 	if req.ID == "" {
 		if err := rp.logins.markDevice(w, r, sub.ProjectID, sub.ID, false); err != nil {
 			return err
 		}
 		return rp.write(w, r, accountMade(rp.words(r), l.Email, l.ProjectID), templates.Options{})
 	}
+
 	s, err := rp.Logins.LogInRegistered(r.Context(), sub, rp.visitor(r))
 	if err != nil {
 		return err

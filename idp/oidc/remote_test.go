@@ -166,7 +166,7 @@ func TestBadKeySets(t *testing.T) {
 		want   string
 	}{
 		"too large":     {http.StatusOK, huge, "larger than 65536 bytes"},
-		"no JSON":       {http.StatusOK, []byte("<html>"), "it is no JWKS"},
+		"no JSON":       {http.StatusOK, []byte("<html>"), "it is not a JWKS"},
 		"a redirect":    {http.StatusFound, nil, "it answers 302"},
 		"nothing there": {http.StatusNotFound, nil, "it answers 404"},
 		"a private key": {http.StatusOK, private, "private"},

@@ -35,8 +35,8 @@ func (f *flow) grant(w http.ResponseWriter, r *http.Request, c idp.Client, req i
 	return f.respond(w, r, c, req, url.Values{kind: {value}}) // the parameter has the name of the type
 }
 
-// respond sends an authorization response to the proven redirect URI of a request,
-// in the mode of the request, with state and iss (RFC 9207).
+// respond sends an authorization response to the proven redirect URI of a request, in the
+// request's mode, with state and iss (RFC 9207).
 func (f *flow) respond(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, v url.Values) error {
 	if req.State != "" {
 		v.Set("state", req.State)
@@ -57,8 +57,8 @@ func (f *flow) respond(w http.ResponseWriter, r *http.Request, c idp.Client, req
 	return nil
 }
 
-// postBack has the browser post a response (OAuth 2.0 Form Post Response Mode,
-// section 2): by a script, or by a button where scripts do not run.
+// postBack makes the browser post a response (OAuth 2.0 Form Post Response Mode, section
+// 2): by a script, or with a button if scripts do not run.
 func (f *flow) postBack(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, v url.Values) error {
 	fields := make(map[string]string, len(v))
 	for name := range v {
@@ -66,17 +66,18 @@ func (f *flow) postBack(w http.ResponseWriter, r *http.Request, c idp.Client, re
 	}
 	page := templates.Return{App: f.appName(r, c, req), Host: req.Host(), URL: req.RedirectURI, Fields: fields}
 	o := templates.Options{FormAction: formAction(req.RedirectURI), Scripts: true,
-		Referrer: "strict-origin"} // the app sees by Origin who posts
+		Referrer: "strict-origin"} // the app checks the Origin of the form
 	if req.Has("none") {
-		o.Framer = req.Origin() // where an app renews its tokens in a frame
+		o.Framer = req.Origin() // an app may renew its tokens in a frame
 	}
 	return f.write(w, r, page, o)
 }
 
-// respondError tells an error to the client. An internal one is told as
-// server_error and logged. A device is told by its next poll alone, and on the way to
-// the subscriber's own page there is no client.
-func (f *flow) respondError(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, err error) error {
+// respondError sends an error to the client. An internal one is sent as server_error and
+// logged. A device learns it only from its next poll, and on the way to a subscriber's
+// own page there is no client.
+func (f *flow) respondError(w http.ResponseWriter, r *http.Request, c idp.Client,
+	req idp.AuthRequest, err error) error {
 	if req.Device != "" || req.Account != "" {
 		return err
 	}

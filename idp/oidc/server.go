@@ -16,8 +16,9 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A server answers what zitadel/oidc's Server has parsed. What it does not
-// define is refused: of grants all but its granters.
+// A server answers the requests that zitadel/oidc's Server has parsed, and those of the
+// token and introspection endpoints. Grants that are not among its granters are rejected
+// by the embedded op.UnimplementedServer.
 type server struct {
 	op.UnimplementedServer
 	*core
@@ -26,9 +27,9 @@ type server struct {
 var _ op.Server = (*server)(nil)
 
 var errClient = &problem.Error{Kind: problem.Unauthenticated, Code: "invalid_client",
-	Message: "the client is not known, or did not authenticate in the way it is registered for"}
+	Message: "the client is unknown, or did not authenticate in the way it is registered for"}
 
-// VerifyClient authenticates a client by the one method it is registered for.
+// VerifyClient authenticates a client by the method that it is registered for.
 func (s *server) VerifyClient(ctx context.Context, r *op.Request[op.ClientCredentials]) (op.Client, error) {
 	c, err := s.verifyClient(ctx, r.Header, r.Data)
 	if err != nil {
@@ -63,15 +64,15 @@ func (s *server) verifyClient(ctx context.Context, h http.Header, cc *op.ClientC
 	return c, nil
 }
 
-// audiences are the names by which an assertion may mean us: the issuer first, as
-// RFC 7523, section 3 and its revision would have it, or an endpoint that it is for.
+// audiences are the audiences by which an assertion may mean us: the issuer first, as in
+// RFC 7523, section 3 and its revision, or an endpoint.
 func (s *server) audiences() []string {
 	return []string{s.Issuer, s.authURL + tokenPath, s.authURL + devicePath, s.authURL + introspectPath,
 		s.authURL + revokePath}
 }
 
-// Revocation serves RFC 7009. A token that is not the client's, or none at all,
-// is answered alike; a revocation that could not be written is an error.
+// Revocation serves RFC 7009. Tokens of other clients and invalid tokens get the same
+// answer as valid ones; a revocation that could not be written is an error.
 func (s *server) Revocation(ctx context.Context, r *op.ClientRequest[oidc.RevocationRequest]) (*op.Response, error) {
 	err := s.Grants.RevokeToken(ctx, registered(r.Client), r.Data.Token)
 	if err != nil && problem.First(err) == nil {
@@ -85,7 +86,7 @@ func (s *server) Revocation(ctx context.Context, r *op.ClientRequest[oidc.Revoca
 	return op.NewResponse(nil), nil
 }
 
-// status turns an error into one of RFC 6749, section 5.2 with its status.
+// status returns an error as one of RFC 6749, section 5.2, with its status.
 func (s *server) status(ctx context.Context, err error) error {
 	p := problem.First(err)
 	switch {
@@ -94,7 +95,7 @@ func (s *server) status(ctx context.Context, err error) error {
 		return op.NewStatusError(oauthError("server_error", "something went wrong here"),
 			http.StatusInternalServerError)
 	case p.Kind == problem.Unavailable:
-		if error(p) != err { // which says all there is
+		if error(p) != err { // otherwise there is no more to log
 			s.log.ErrorContext(ctx, "unavailable", "request_id", web.RequestID(ctx), "error", err)
 		}
 		return op.NewStatusError(oauthError("temporarily_unavailable", p.Message), http.StatusServiceUnavailable)
@@ -115,8 +116,8 @@ func oauthError(code, text string) *oidc.Error {
 // assign sets a string of a type that the library does not export.
 func assign[T ~string](to *T, s string) { *to = T(s) }
 
-// A client is a registered client in the shape that the library asks for. Of all
-// its methods the library uses three.
+// A client is a registered client in the form that the library needs. The library uses
+// three of its methods.
 type client struct{ idp.Client }
 
 var _ op.Client = client{}
@@ -142,7 +143,7 @@ func (c client) IsScopeAllowed(scope string) bool     { return slices.Contains(c
 func (c client) IDTokenUserinfoClaimsAssertion() bool { return false }
 func (c client) ClockSkew() time.Duration             { return 0 }
 
-//lint:ignore ST1003 the library gives the name
+//lint:ignore ST1003 the name is the library's
 func (c client) RestrictAdditionalIdTokenScopes() func([]string) []string {
 	return func(scopes []string) []string { return scopes }
 }

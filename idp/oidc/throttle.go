@@ -9,9 +9,9 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// throttled says when a password may be tried again, and tells it to programs too. The
-// time is that of no place, since we do not know where people are; how long it takes
-// is the same everywhere.
+// throttled returns the message that says when a password may be tried again, and sets
+// Retry-After. The time is in UTC, since we do not know where people are; the wait is the
+// same everywhere.
 func (pg *pages) throttled(w http.ResponseWriter, r *http.Request, p *problem.Error) string {
 	web.RetryAfter(w, p)
 	until := pg.Now().Add(p.RetryAfter + time.Minute - time.Nanosecond).UTC().Truncate(time.Minute)

@@ -15,11 +15,11 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A granter makes the tokens of one grant type for a client that has proven who it is.
+// A granter makes the tokens of one grant type for an authenticated client.
 type granter func(r *http.Request, c idp.Client) (idp.TokenSet, error)
 
-// granters are the grants that there are. What is none of them the library refuses, by
-// the methods that server has not.
+// granters returns the supported grant types. The library rejects all others because
+// server does not implement them.
 func (s *server) granters() map[string]granter {
 	return map[string]granter{
 		idp.GrantCode:              s.grantCode,
@@ -29,8 +29,8 @@ func (s *server) granters() map[string]granter {
 	}
 }
 
-// token serves POST /oauth/token (RFC 6749, section 3.2). It is asked most of all, and the
-// library's way to a grant costs as much as a signature.
+// token serves POST /oauth/token (RFC 6749, section 3.2). It is the busiest endpoint, and
+// the library's path to a grant costs as much as a signature.
 func (s *server) token(library http.Handler) clientHandler {
 	granters := s.granters()
 	return func(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials) {
@@ -50,7 +50,7 @@ func (s *server) token(library http.Handler) clientHandler {
 	}
 }
 
-// granted proves the client, and has the grant that it asks for made.
+// granted authenticates the client and runs the requested grant.
 func (s *server) granted(r *http.Request, cc *op.ClientCredentials, grant granter) (idp.TokenSet, error) {
 	if cc.ClientID == "" && cc.ClientAssertion == "" {
 		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "invalid_request",
@@ -114,7 +114,7 @@ func required(r *http.Request, name string) (string, error) {
 	return value, nil
 }
 
-// tokens is the answer of RFC 6749, section 5.1.
+// tokens is the response of RFC 6749, section 5.1.
 type tokens struct {
 	AccessToken  string `json:"access_token"`
 	TokenType    string `json:"token_type"`

@@ -17,7 +17,7 @@ import (
 // userinfo serves the userinfo endpoint.
 type userinfo struct{ *core }
 
-// errScope is the answer to a token that is good, but not for this.
+// errScope is the answer to a valid token without the scope openid.
 var errScope = &problem.Error{Kind: problem.Forbidden, Code: "insufficient_scope",
 	Message: "the access token does not have the scope openid"}
 
@@ -28,6 +28,7 @@ func (u *userinfo) serve(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Allow", "GET, POST")
 		return web.JSON(w, http.StatusMethodNotAllowed, oidc.ErrInvalidRequest().WithDescription("use GET or POST"))
 	}
+
 	raw, err := bearer(w, r)
 	if err != nil {
 		return err
@@ -39,6 +40,7 @@ func (u *userinfo) serve(w http.ResponseWriter, r *http.Request) error {
 	if t.SubscriberID == "" || !slices.Contains(t.Scope, "openid") {
 		return errScope
 	}
+
 	sub, err := u.Tokens.Subscriber(r.Context(), t)
 	if errors.Is(err, problem.NotFound) {
 		return problem.NoCredentials()
@@ -46,10 +48,12 @@ func (u *userinfo) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	c, err := u.Tokens.Client(r.Context(), t)
 	if err != nil {
 		return err
 	}
+
 	claims := userClaims{u.Subjects.SubjectFor(c, sub.ID),
 		idp.PersonOf(sub, slices.Concat(idp.ClaimsOf(t.Scope...), t.Claims))}
 	if c.UserinfoAlg != "" {
@@ -58,8 +62,8 @@ func (u *userinfo) serve(w http.ResponseWriter, r *http.Request) error {
 	return web.JSON(w, http.StatusOK, claims)
 }
 
-// serveSigned answers with a JWT (OpenID Connect Core, section 5.3.2). It has no
-// exp, which an ID token has: so it is none, though the same keys have signed it.
+// serveSigned answers with a JWT (OpenID Connect Core, section 5.3.2). It has no exp and
+// therefore cannot pass for an ID token, although the same keys sign both.
 func (u *userinfo) serveSigned(w http.ResponseWriter, c idp.Client, claims userClaims) error {
 	token, err := u.Ring.Sign(c.UserinfoAlg, "JWT", struct {
 		Issuer   string `json:"iss"`
@@ -75,8 +79,8 @@ func (u *userinfo) serveSigned(w http.ResponseWriter, c idp.Client, claims userC
 	return nil
 }
 
-// bearer returns the token of the header, or of a form (RFC 6750, sections 2.1 and
-// 2.2), never of the query.
+// bearer returns the token in the header or in a form (RFC 6750, sections 2.1 and 2.2),
+// never one in the query.
 func bearer(w http.ResponseWriter, r *http.Request) (string, error) {
 	if raw, ok := web.Bearer(r); ok {
 		return raw, nil
@@ -93,17 +97,18 @@ func bearer(w http.ResponseWriter, r *http.Request) (string, error) {
 	return form.Get("access_token"), nil
 }
 
-// userClaims are the claims that a token lets its client see.
+// userClaims are the claims that a token shows to its client.
 type userClaims struct {
 	Subject string `json:"sub"`
 	idp.Person
 }
 
-// writeError tells an error of a resource that takes access tokens
-// (RFC 6750, section 3).
+// writeError writes an error of a resource that takes access tokens (RFC 6750, section
+// 3).
 func (u *userinfo) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	p := problem.First(err)
 	body, status := oidc.ErrServerError().WithDescription("something went wrong here"), http.StatusInternalServerError
+
 	switch {
 	case p == nil:
 		web.LogInternal(r, u.log, err)
@@ -124,6 +129,7 @@ func (u *userinfo) writeError(w http.ResponseWriter, r *http.Request, err error)
 		body, status = &oidc.Error{ErrorType: "invalid_token",
 			Description: "the access token is missing, wrong, expired or revoked"}, http.StatusUnauthorized
 	}
+
 	if err := web.JSON(w, status, body); err != nil {
 		web.LogInternal(r, u.log, err)
 	}

@@ -2,7 +2,6 @@ package oidc
 
 import (
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
@@ -12,21 +11,21 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// passwordRule says how long a new password is.
+// passwordRule returns how long a new password must be.
 func (pg *pages) passwordRule(r *http.Request) string {
 	least, most := pg.Fabric.Subscribers.PasswordLength()
 	return pg.words(r).Say("password.rule", "Least", least, "Most", most)
 }
 
-// faults are the codes of errors whose sentence is for people, in every language.
+// faults are the codes of errors that have a sentence for people in every language.
 var faults = []string{
 	"wrong_credentials", "wrong_password", "wrong_code", "code_used", "passkey_unknown", "passkey_stale",
 	"passkey_refused", "passkey_cloned", "passkey_known",
 	"no_passkeys", "too_many_passkeys", "enrolment_over", "enrolled", "too_many_codes",
 }
 
-// fault says in the language of r what is wrong. In English a password that is easily
-// guessed is told why.
+// fault describes an error in the language of r. In English it also says why a password
+// is weak.
 func (pg *pages) fault(r *http.Request, p *problem.Error) string {
 	say := pg.words(r)
 	switch {
@@ -45,11 +44,11 @@ func (pg *pages) fault(r *http.Request, p *problem.Error) string {
 	return say.Say("fault.other")
 }
 
-// nameless are the words for what says no name of itself.
+// nameless maps what has no name of its own to its words.
 var nameless = map[string]string{"A browser": "agent.browser", "An app": "agent.app",
 	"An unknown device": "agent.none"}
 
-// deviceOf says in words what sends a User-Agent: "Firefox on Linux".
+// deviceOf describes what sends a User-Agent, such as "Firefox on Linux".
 func deviceOf(say *words.Words, userAgent string) string {
 	product, system, found := strings.Cut(agent.Name(userAgent), " on ")
 	if key, ok := nameless[product]; ok {
@@ -72,24 +71,23 @@ func changeWords(say *words.Words, email, project, token string) templates.Confi
 
 func changedWords(say *words.Words, email, projectID string) templates.Notice {
 	return templates.Notice{Button: &templates.Link{Title: say.Say("account.back"),
-		URL: accountOf(projectID)}, ID: "address-changed", Title: say.Say("address.changed"),
+		URL: accountURL(projectID)}, ID: "address-changed", Title: say.Say("address.changed"),
 		Text: []string{say.Say("address.changed-text", "Email", email)}}
 }
 
-func accountOf(projectID string) string { return "/account?project=" + url.QueryEscape(projectID) }
-
-// accountLink leads on whoever came by a mail, with no app that waits: some have never seen one.
+// accountLink leads on people who came by a mail with no app waiting; some have never
+// seen one.
 func accountLink(say *words.Words, projectID string) *templates.Link {
-	return &templates.Link{Title: say.Say("login.submit", "App", say.Say("your-account")), URL: accountOf(projectID)}
+	return &templates.Link{Title: say.Say("login.submit", "App", say.Say("your-account")), URL: accountURL(projectID)}
 }
 
-// The answers where nobody makes itself an account, or has one by now.
+// The answers if people cannot create accounts, or have one by now.
 var (
 	errNoRegistration = pageError(http.StatusNotFound, "error.registration", "error.registration-text")
 	errHasAccount     = pageError(http.StatusConflict, "error.registered", "error.registered-text")
 )
 
-// registrationSent says the same of every address.
+// registrationSent says the same for every address.
 func registrationSent(say *words.Words, mailbox bool) templates.Notice {
 	return templates.Notice{
 		ID: "mail-sent", Title: say.Say("forgot.sent"), Mailbox: mailbox,

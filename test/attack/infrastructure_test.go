@@ -172,15 +172,15 @@ func TestErrorPageCause(t *testing.T) {
 	spa := p.NewClient(t, "spa")
 	wrong := "/login/oauth/authorize?response_type=code&scope=openid&redirect_uri=https%3A%2F%2Fevil.example%2F&client_id=" + spa.ID
 	causes := map[string]string{
-		"/login/oauth/authorize?client_id=nobody&redirect_uri=https%3A%2F%2Fevil.example%2F": "client_id is that of no client",
+		"/login/oauth/authorize?client_id=nobody&redirect_uri=https%3A%2F%2Fevil.example%2F": "no client has this client_id",
 		"/login/oauth/authorize?client_id=" +
 			spa.ID: "redirect_uri was sent 0 times",
-		wrong: "redirect_uri is none of those registered for client " +
+		wrong: "redirect_uri is not one of those registered for client " +
 			spa.ID + ": " + spa.Redirect,
-		"/oauth/logout?client_id=nobody": "client_id is that of no client",
+		"/oauth/logout?client_id=nobody": "no client has this client_id",
 		"/oauth/logout?post_logout_redirect_uri=https%3A%2F%2Fevil.example%2F&client_id=" +
-			spa.ID: "post_logout_redirect_uri is none of those registered for client " + spa.ID,
-		"/oauth/logout?id_token_hint=forged": "id_token_hint is no ID token that was signed here",
+			spa.ID: "post_logout_redirect_uri is not one of those registered for client " + spa.ID,
+		"/oauth/logout?id_token_hint=forged": "id_token_hint is not an ID token signed here",
 	}
 	for path, want := range causes {
 		page := s.Browser().Open(t, path)

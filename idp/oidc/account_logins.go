@@ -15,8 +15,8 @@ import (
 // sameBrowser reports whether two logins were made in one browser.
 func sameBrowser(a, b idp.Login) bool { return a.ID == b.ID || a.Mark != "" && a.Mark == b.Mark }
 
-// browsersOf returns the logins of a subscriber by the browser that they were made in, the
-// newest of each first: a login in the place of another is the same session to people.
+// browsersOf groups a subscriber's logins by browser, the newest of each first. To
+// people, a login that replaced another in a browser is the same session.
 func browsersOf(all []idp.Login) (browsers [][]idp.Login) {
 	for _, h := range all {
 		i := slices.IndexFunc(browsers, func(of []idp.Login) bool { return sameBrowser(of[0], h) })
@@ -72,11 +72,11 @@ func (ac *account) endLogin(w http.ResponseWriter, r *http.Request, v visit, for
 			return ac.logout.finish(w, r, logoutRequest{})
 		}
 	}
-	return backToAccount(w, v, "session") // also where it was over before
+	return backToAccount(w, v, "session") // also if it had ended before
 }
 
-// endAllLogins serves POST /account/sessions/end-all: signs out everywhere, with all
-// tokens that the subscriber has.
+// endAllLogins serves POST /account/sessions/end-all. It signs the subscriber out
+// everywhere and revokes all their tokens.
 func (ac *account) endAllLogins(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
 	if err := ac.Fabric.Subscribers.Revoke(r.Context(), v.ProjectID, v.SubscriberID); err != nil {
 		return err
@@ -105,7 +105,7 @@ func showApps(ac *account, r *http.Request, v visit, page *templates.AccountPage
 // revokeApp serves POST /account/apps/revoke.
 func (ac *account) revokeApp(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 	err := ac.Consents.Revoke(r.Context(), v.SubscriberID, form.Get("client"))
-	if err != nil && !errors.Is(err, problem.NotFound) { // it had none any more
+	if err != nil && !errors.Is(err, problem.NotFound) { // not found: it had no access any longer
 		return err
 	}
 	return backToAccount(w, v, "app")

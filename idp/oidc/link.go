@@ -28,8 +28,8 @@ func (lp *linkPages) showForgot(w http.ResponseWriter, r *http.Request) error {
 		templates.Options{})
 }
 
-// askReset serves POST /forgot: the form of that page. The answer, and what is done for
-// it, is the same for every address.
+// askReset serves POST /forgot, the form of that page. It does the same, and answers the
+// same, for every address.
 func (lp *linkPages) askReset(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
@@ -52,7 +52,7 @@ func (lp *linkPages) askReset(w http.ResponseWriter, r *http.Request) error {
 	}, templates.Options{})
 }
 
-// askMail asks for a mail, and keeps the request for as long as its link will live.
+// askMail queues a mail, and keeps the request for as long as the link will live.
 func (lp *linkPages) askMail(r *http.Request, kind mail.Kind, c idp.Client, req idp.AuthRequest, email string) error {
 	req.LoginHint = shortened(email)
 	if err := lp.Requests.Suspend(r.Context(), req); err != nil {
@@ -61,7 +61,7 @@ func (lp *linkPages) askMail(r *http.Request, kind mail.Kind, c idp.Client, req 
 	return lp.Letters.AskIn(r.Context(), lp.words(r).Tag, kind, c.ProjectID, email, req.ID, web.Network(r))
 }
 
-// shortened bounds what was typed as an address.
+// shortened returns a typed address, or "" if it is too long.
 func shortened(email string) string {
 	if len(email) > 320 {
 		return ""
@@ -69,22 +69,23 @@ func shortened(email string) string {
 	return email
 }
 
-// errLinkOver is the answer to a link that was used before, is too old, or never was one.
+// errLinkOver is the answer to a link that was used, has expired, or is unknown.
 var errLinkOver = pageError(http.StatusGone, "error.link", "error.link-text")
 
-// errInvitationOver is the same for an invitation: who has none yet has no app to go back to.
+// errInvitationOver is errLinkOver for invitations, whose readers have no app to go back
+// to yet.
 var errInvitationOver = pageError(http.StatusGone, "error.invitation", "error.invitation-text")
 
-// find finds the link of a token, and says so where it is over.
+// find returns the link with a token, or the page that says it has ended.
 func (lp *linkPages) find(r *http.Request, purpose mail.Kind, token string) (idp.Link, error) {
 	l, err := lp.Letters.FindLink(r.Context(), purpose, token)
 	followed(r, l)
 	return l, over(purpose, err)
 }
 
-// followed notes whose pages a link leads to, what it has done included.
+// followed notes for whom the pages of a link are shown, those of its result included.
 func followed(r *http.Request, l idp.Link) {
-	mannerOf(r).client = idp.Client{ProjectID: l.ProjectID}
+	presentationOf(r).client = idp.Client{ProjectID: l.ProjectID}
 }
 
 func over(purpose mail.Kind, err error) error {
@@ -107,7 +108,8 @@ func (lp *linkPages) showReset(w http.ResponseWriter, r *http.Request) error {
 	return lp.resetPage(w, r, l, token, "", http.StatusOK)
 }
 
-func (lp *linkPages) resetPage(w http.ResponseWriter, r *http.Request, l idp.Link, token, wrong string, status int) error {
+func (lp *linkPages) resetPage(w http.ResponseWriter, r *http.Request, l idp.Link, token,
+	wrong string, status int) error {
 	return lp.write(w, r, templates.NewPassword{
 		Title: lp.words(r).Say("reset.title"), Text: lp.words(r).Say("reset.text", "Email", l.Email),
 		Action: formAt(r, "/reset"), Token: token, Email: l.Email, Rule: lp.passwordRule(r), Error: wrong,
@@ -116,7 +118,7 @@ func (lp *linkPages) resetPage(w http.ResponseWriter, r *http.Request, l idp.Lin
 	}, templates.Options{Status: status})
 }
 
-// reset serves POST /reset: the form of that page, which uses the link up.
+// reset serves POST /reset, the form of that page, which uses the link up.
 func (lp *linkPages) reset(w http.ResponseWriter, r *http.Request) error {
 	form, err := postForm(w, r)
 	if err != nil {
@@ -134,9 +136,10 @@ func (lp *linkPages) reset(w http.ResponseWriter, r *http.Request) error {
 	return lp.passwordSet(w, r, l, lp.words(r).Say("reset.done"), lp.words(r).Say("reset.done-text"))
 }
 
-// passwordSet says so, and leads back to the sign-in that waits for it, if it still does
-// and this is its browser. What strangers have guessed of the password does not keep this
-// browser out from now on; of second factors it is a stranger until it has shown one.
+// passwordSet shows that a password was set, and leads back to the waiting login if it
+// still waits and belongs to this browser. From now on, strangers' guesses of the
+// password do not lock this browser out. For second factors it stays a stranger until it
+// has shown one.
 func (lp *linkPages) passwordSet(w http.ResponseWriter, r *http.Request, l idp.Link, title, text string) error {
 	if err := lp.logins.markDevice(w, r, l.ProjectID, l.SubscriberID, false); err != nil {
 		return err
@@ -153,14 +156,14 @@ func (lp *linkPages) passwordSet(w http.ResponseWriter, r *http.Request, l idp.L
 	return lp.write(w, r, page, templates.Options{})
 }
 
-// wayBack returns the way back to the sign-in that a link was asked for in, nil if there is
-// none any more.
+// wayBack returns the link back to the login in which a mail was asked for, or nil if it
+// no longer waits.
 func (lp *linkPages) wayBack(r *http.Request, l idp.Link) (*templates.Link, error) {
 	if l.Request == "" {
 		return nil, nil
 	}
 	req, c, err := lp.Requests.Resume(r.Context(), l.Request, lp.cookies.FlowOf(r))
-	if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Forbidden) { // another browser began it
+	if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Forbidden) { // forbidden: another browser began it
 		return nil, nil
 	}
 	if err != nil {

@@ -18,24 +18,24 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// The bounds of a request to the token endpoint and its like.
+// The limits of requests to the token endpoint and similar ones.
 const (
 	maxTokenBody   = 32 << 10
 	maxTokenFields = 40
 )
 
-// A clientHandler serves a request that strict has let through, of a client that is to be
-// proven by these credentials.
+// A clientHandler serves a request that strict has accepted, of a client yet to be
+// authenticated with these credentials.
 type clientHandler func(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials)
 
-// byLibrary has the library serve a request. It reads the credentials again.
+// byLibrary lets the library serve a request. It reads the credentials again.
 func byLibrary(library http.Handler) clientHandler {
 	return func(w http.ResponseWriter, r *http.Request, _ *op.ClientCredentials) { library.ServeHTTP(w, r) }
 }
 
-// strict reads the form of a request before anybody else does, and refuses what
-// libraries let pass: other methods, credentials in the query, JSON, repeated
-// parameters, two ways of client authentication, endless bodies.
+// strict reads the form of a request before the library does, and rejects what the
+// library would accept: other methods, credentials in the query, JSON, repeated
+// parameters, two ways of client authentication, unbounded bodies.
 func (s *server) strict(next clientHandler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		web.NoStore(w)
@@ -45,35 +45,39 @@ func (s *server) strict(next clientHandler) http.Handler {
 			s.writeOAuth(w, r, http.StatusMethodNotAllowed, "invalid_request", "use POST")
 			return
 		}
+
 		form, refusal := s.readForm(r)
 		var cc *op.ClientCredentials
 		if refusal == nil {
 			cc, refusal = checkForm(r, form)
 		}
+
 		w = &challenger{w, challenged(r, form)}
 		if refusal != nil {
 			s.writeOAuth(w, r, refusal.status, refusal.code, refusal.text)
 			return
 		}
+
 		if p := problem.First(s.countRequest(r, cc.ClientID)); p != nil {
 			web.RetryAfter(w, p)
 			s.writeOAuth(w, r, http.StatusTooManyRequests, "slow_down", p.Message)
 			return
 		}
+
 		keepKnown(form)
 		r.Form, r.PostForm = form, form
 		next(w, r, cc)
 	})
 }
 
-// countRequest counts a request of a client from where it comes: whoever names it, so
-// that its secret cannot be guessed, and nobody elsewhere uses up what it may.
+// countRequest counts a request of a client from a network, whether or not the client is
+// authentic. So its secret cannot be guessed, and nobody elsewhere uses up its limit.
 func (s *server) countRequest(r *http.Request, id string) error {
 	return s.Limits.Pass(r.Context(), limit.TokenPerClient, id+" "+web.Network(r))
 }
 
-// keepKnown leaves the parameters that there are. The library compares names without
-// case, and must not find a second spelling of one that was checked.
+// keepKnown removes unknown parameters. The library compares names without case, and must
+// not find a second spelling of a parameter that was checked.
 func keepKnown(form url.Values) {
 	for name := range form {
 		if !slices.Contains(knownParams, name) {
@@ -82,15 +86,15 @@ func keepKnown(form url.Values) {
 	}
 }
 
-// knownParams are all that is read here. resource may be there more than once (RFC 8707,
-// section 2); that of the others none is was seen to before.
+// knownParams are the parameters read here. checkForm has already rejected repeats of all
+// but resource, which may be repeated (RFC 8707, section 2).
 var knownParams = []string{
 	"grant_type", "code", "redirect_uri", "code_verifier", "client_id", "client_secret", "client_assertion",
 	"client_assertion_type",
 	"refresh_token", "device_code", "scope", "token", "token_type_hint", "assertion", "resource",
 }
 
-// A refusal is an OAuth error before any rule was asked.
+// A refusal is an OAuth error found before any rule was applied.
 type refusal struct {
 	status int
 	code   string
@@ -101,7 +105,7 @@ func invalidRequest(text string) *refusal {
 	return &refusal{http.StatusBadRequest, "invalid_request", text}
 }
 
-// readForm reads the body's form, or the JSON that mobile-legacy clients send.
+// readForm reads the form in a body, or the JSON that mobile-legacy clients send.
 func (s *server) readForm(r *http.Request) (url.Values, *refusal) {
 	if web.Encoded(r) {
 		return nil, &refusal{http.StatusUnsupportedMediaType, "invalid_request", "a compressed body is not read"}
@@ -113,6 +117,7 @@ func (s *server) readForm(r *http.Request) (url.Values, *refusal) {
 	if len(body) > maxTokenBody {
 		return nil, &refusal{http.StatusRequestEntityTooLarge, "invalid_request", "the body is too large"}
 	}
+
 	unsupported := &refusal{http.StatusUnsupportedMediaType, "invalid_request",
 		"the body must be application/x-www-form-urlencoded"}
 	kind := r.Header.Get("Content-Type")
@@ -123,6 +128,7 @@ func (s *server) readForm(r *http.Request) (url.Values, *refusal) {
 			return nil, unsupported
 		}
 	}
+
 	switch kind {
 	case formType:
 		form, err := parseForm(string(body))
@@ -140,7 +146,7 @@ func (s *server) readForm(r *http.Request) (url.Values, *refusal) {
 
 const formType = "application/x-www-form-urlencoded"
 
-// readBody reads a body, and of one that is too large a byte too much.
+// readBody reads a body. From a body that is too large it reads one byte too many.
 func readBody(r *http.Request) ([]byte, error) {
 	if r.ContentLength < 0 || r.ContentLength > maxTokenBody {
 		return io.ReadAll(io.LimitReader(r.Body, maxTokenBody+1))
@@ -150,8 +156,8 @@ func readBody(r *http.Request) ([]byte, error) {
 	return body, err
 }
 
-// parseForm is url.ParseQuery, which looks at each byte; tokens, secrets and names seldom
-// have one that stands for another.
+// parseForm is url.ParseQuery, which examines each byte, with a fast path: tokens,
+// secrets and names seldom contain escapes.
 func parseForm(body string) (url.Values, error) {
 	for _, c := range []byte("%+;") {
 		if strings.IndexByte(body, c) >= 0 {
@@ -169,7 +175,7 @@ func parseForm(body string) (url.Values, error) {
 	return form, nil
 }
 
-// legacyJSON reads a JSON body as a form, where it names a mobile-legacy client.
+// legacyJSON reads a JSON body as a form if it names a mobile-legacy client.
 func (s *server) legacyJSON(r *http.Request, body []byte) (url.Values, bool) {
 	r.Body = io.NopCloser(bytes.NewReader(body))
 	members, err := web.Members(r)
@@ -200,14 +206,15 @@ func checkForm(r *http.Request, form url.Values) (*op.ClientCredentials, *refusa
 	return readCredentials(r, form)
 }
 
-// readCredentials returns what a client proves itself by. It refuses a header that is not
-// readable Basic, and credentials given in two ways (RFC 6749, section 2.3).
+// readCredentials returns the credentials of a client. It rejects an unreadable Basic
+// header, and credentials given in two ways (RFC 6749, section 2.3).
 func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *refusal) {
 	headers, asserted := r.Header.Values("Authorization"), form.Has("client_assertion") ||
 		form.Has("client_assertion_type")
 	if asserted && (len(headers) > 0 || form.Has("client_secret")) {
 		return nil, invalidRequest("the client authenticates in more than one way")
 	}
+
 	cc := &op.ClientCredentials{
 		ClientID: form.Get("client_id"), ClientSecret: form.Get("client_secret"),
 		ClientAssertion: form.Get("client_assertion"), ClientAssertionType: form.Get("client_assertion_type"),
@@ -215,12 +222,14 @@ func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *
 	if asserted {
 		return cc, checkAssertionForm(form)
 	}
+
 	if len(headers) == 0 {
 		if !form.Has("client_id") || r.URL.Path == introspectPath && !form.Has("client_secret") {
 			return nil, &refusal{http.StatusUnauthorized, "invalid_client", "the client does not authenticate"}
 		}
 		return cc, nil
 	}
+
 	id, secret, ok := web.Basic(r)
 	name, err := url.QueryUnescape(id)
 	if err == nil {
@@ -230,10 +239,11 @@ func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *
 		return nil, &refusal{http.StatusUnauthorized, "invalid_client",
 			"the Authorization header is not readable as Basic credentials"}
 	}
+
 	if cc.ClientSecret != "" {
 		return nil, invalidRequest("the client authenticates in more than one way")
 	}
-	form.Del("client_secret") // one without a value is none (RFC 6749, section 3.2), and some send it
+	form.Del("client_secret") // an empty one counts as absent (RFC 6749, section 3.2), and some clients send it
 	if cc.ClientID != "" && cc.ClientID != name {
 		return nil, invalidRequest("client_id is not the one of the Authorization header")
 	}
@@ -241,7 +251,7 @@ func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *
 	return cc, nil
 }
 
-// checkAssertionForm wants both parameters of RFC 7521, section 4.2.
+// checkAssertionForm requires both parameters of RFC 7521, section 4.2.
 func checkAssertionForm(form url.Values) *refusal {
 	switch {
 	case form.Get("client_assertion_type") != idp.AssertionType:
@@ -260,16 +270,16 @@ func (co *core) writeOAuth(w http.ResponseWriter, r *http.Request, status int, c
 	}
 }
 
-// challenged reports whether a 401 asks for credentials: of who sent an Authorization
-// header, as RFC 6749, section 5.2 has it, and of who did not say who it is. A client that
-// names itself in the body is registered for another way than Basic, or tries another:
-// strict libraries take a challenge for all that there is to know, and hide what is wrong.
+// challenged reports whether a 401 asks for credentials: if the client sent an
+// Authorization header (RFC 6749, section 5.2), or did not name itself. A client that
+// names itself in the body is registered for another method than Basic, or tries one.
+// Strict libraries take a challenge for the whole answer and hide the error.
 func challenged(r *http.Request, form url.Values) bool {
 	return len(r.Header.Values("Authorization")) > 0 || !form.Has("client_id") && !form.Has("client_assertion")
 }
 
-// A challenger adds the challenge of a 401 (RFC 9110, section 11.6.1), and when to come
-// back after a 503.
+// A challenger adds the challenge to a 401 (RFC 9110, section 11.6.1), and a Retry-After
+// to a 503.
 type challenger struct {
 	http.ResponseWriter
 	challenge bool

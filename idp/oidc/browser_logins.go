@@ -15,13 +15,13 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// logins are those of a browser in a project that are live, the one in use first.
+// logins are a browser's live logins in a project, the one in use first.
 type logins struct {
 	all   []idp.Login
-	inUse bool // whether the first is in use, and not only there to be chosen
+	inUse bool // whether the first is in use, not just available
 }
 
-// browserLogins are the logins of browsers.
+// browserLogins reads and changes which logins a browser holds.
 type browserLogins struct{ *pages }
 
 // live returns the browser's live logins in a project.
@@ -47,8 +47,8 @@ func (bl *browserLogins) live(r *http.Request, projectID string) (l logins, err 
 	return l, nil
 }
 
-// answering returns the login that answers for a request: the one that was chosen for
-// it, or that it means, else the one in use.
+// answering returns the login that answers a request: the one chosen for it, or one that
+// it means, otherwise the one in use.
 func (l logins) answering(req idp.AuthRequest) (s idp.Login, ok bool) {
 	is := func(s idp.Login) bool { return s.ID == req.Chosen }
 	switch {
@@ -67,15 +67,15 @@ func (l logins) answering(req idp.AuthRequest) (s idp.Login, ok bool) {
 	return l.all[i], true
 }
 
-// mayChoose reports whether somebody without the right login may be asked which of
-// those there are it shall be.
+// mayChoose reports whether a person without the right login may be asked to choose one
+// of those available.
 func (l logins) mayChoose(req idp.AuthRequest) bool {
 	return len(l.all) > 0 && (req.Has("select_account") || !l.inUse && req.Meant == nil)
 }
 
-// use puts a login in use in its project, under a new cookie. It takes the place
-// of another of the same subscriber, which lives on by its tokens until that one signs
-// out here. Whoever is one too many is signed out.
+// use puts a login in use in its project, under a new cookie. It replaces another login
+// of the same subscriber, whose tokens live on until that subscriber signs out here.
+// Logins beyond the maximum are ended.
 func (bl *browserLogins) use(w http.ResponseWriter, r *http.Request, s idp.Login) error {
 	l, err := bl.live(r, s.ProjectID)
 	if err != nil {
@@ -87,6 +87,8 @@ func (bl *browserLogins) use(w http.ResponseWriter, r *http.Request, s idp.Login
 			ids = append(ids, other.ID)
 		}
 	}
+
+	// End the logins that no longer fit, with others of the same subscriber.
 	used := ids.Use(s.ID)
 	for _, other := range l.all {
 		if other.SubscriberID == s.SubscriberID || slices.Contains(used, other.ID) {
@@ -99,6 +101,7 @@ func (bl *browserLogins) use(w http.ResponseWriter, r *http.Request, s idp.Login
 			return err
 		}
 	}
+
 	b, err := bl.browsers.Open(r)
 	if err != nil {
 		return err
@@ -110,9 +113,10 @@ func (bl *browserLogins) use(w http.ResponseWriter, r *http.Request, s idp.Login
 	return bl.markDevice(w, r, s.ProjectID, s.SubscriberID, s.TwoFactors())
 }
 
-// markDevice has an account know the browser from now on, and as one where it has shown two
-// factors if it has.
-func (bl *browserLogins) markDevice(w http.ResponseWriter, r *http.Request, projectID, subscriberID string, factors bool) error {
+// markDevice marks the browser as one that the account knows and, with factors, as one
+// that has shown two factors.
+func (bl *browserLogins) markDevice(w http.ResponseWriter, r *http.Request, projectID,
+	subscriberID string, factors bool) error {
 	sub, err := bl.Subscribers.FindSubscriber(r.Context(), projectID, subscriberID)
 	if errors.Is(err, problem.NotFound) {
 		return nil // deleted meanwhile
@@ -125,7 +129,7 @@ func (bl *browserLogins) markDevice(w http.ResponseWriter, r *http.Request, proj
 	return nil
 }
 
-// browserMark returns the digest of the mark of the browser of r, or "".
+// browserMark returns the digest of the mark of r's browser, or "".
 func (pg *pages) browserMark(r *http.Request) string {
 	mark := pg.cookies.FlowOf(r)
 	if mark == "" {
@@ -134,8 +138,8 @@ func (pg *pages) browserMark(r *http.Request) string {
 	return session.Digest(mark)
 }
 
-// all returns the logins of a browser that were not ended: those that its cookie holds,
-// and those made in it whose place another has taken or whose cookie has expired.
+// all returns the logins of a browser that were not ended: those in its cookie, and those
+// made in it that another has replaced or whose cookie has expired.
 func (bl *browserLogins) all(r *http.Request) (all []idp.Login, err error) {
 	if all, err = bl.Logins.MadeIn(r.Context(), bl.browserMark(r)); err != nil {
 		return nil, err
@@ -162,7 +166,7 @@ func (bl *browserLogins) all(r *http.Request) (all []idp.Login, err error) {
 	return all, nil
 }
 
-// end ends those of the browser's logins that are meant.
+// end ends the browser's logins that are meant.
 func (bl *browserLogins) end(r *http.Request, meant func(idp.Login) bool) error {
 	all, err := bl.all(r)
 	if err != nil {
@@ -177,8 +181,8 @@ func (bl *browserLogins) end(r *http.Request, meant func(idp.Login) bool) error 
 	return bl.Logins.End(r.Context(), ids...)
 }
 
-// removeEnded takes the logins out of a browser that were ended. Where that in use was, none
-// is: somebody who has signed out is not to find out as whom else.
+// removeEnded removes ended logins from a browser. If the one in use has ended, none is
+// in use: after signing out, a person is not silently somebody else.
 func (bl *browserLogins) removeEnded(r *http.Request, b *web.Browser) {
 	for projectID, text := range b.Values() {
 		kept := idp.BrowserLogins{""}
@@ -215,19 +219,20 @@ func (si *signIn) showAccounts(w http.ResponseWriter, r *http.Request) error {
 		page.Accounts = append(page.Accounts,
 			templates.Account{Login: session.Digest(s.ID), Name: sub.FullName(), Email: sub.Email})
 	}
-	if len(page.Accounts) == 0 { // they have ended meanwhile
+	if len(page.Accounts) == 0 { // all have ended meanwhile
 		seeOther(w, "/login?id="+url.QueryEscape(req.ID))
 		return nil
 	}
 	return si.write(w, r, page, templates.Options{FormAction: formAction(req.RedirectURI)})
 }
 
-// chooseAccount serves POST /accounts: the form of the page of accounts.
+// chooseAccount serves POST /accounts, the form of the account chooser.
 func (si *signIn) chooseAccount(w http.ResponseWriter, r *http.Request) error {
 	form, req, c, err := si.requestForm(w, r)
 	if err != nil {
 		return err
 	}
+
 	l, err := si.logins.live(r, c.ProjectID)
 	if err != nil {
 		return err
@@ -236,6 +241,7 @@ func (si *signIn) chooseAccount(w http.ResponseWriter, r *http.Request) error {
 	if i < 0 {
 		return errStale
 	}
+
 	s := l.all[i]
 	if i > 0 || !l.inUse {
 		if err := si.logins.use(w, r, s); err != nil {
@@ -245,6 +251,8 @@ func (si *signIn) chooseAccount(w http.ResponseWriter, r *http.Request) error {
 	if req.Chosen = s.ID; req.Satisfied(s, si.Now()) || !req.Means(s) {
 		return si.flow.afterLogin(w, r, c, req, s)
 	}
+
+	// The chosen login is too old for the request: log in again.
 	sub, err := si.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)
 	if err != nil {
 		return fmt.Errorf("finding subscriber: %w", err)
