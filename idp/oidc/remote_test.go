@@ -167,8 +167,8 @@ func TestBadKeySets(t *testing.T) {
 	}{
 		"too large":     {http.StatusOK, huge, "larger than 65536 bytes"},
 		"no JSON":       {http.StatusOK, []byte("<html>"), "it is not a JWKS"},
-		"a redirect":    {http.StatusFound, nil, "it answers 302"},
-		"nothing there": {http.StatusNotFound, nil, "it answers 404"},
+		"a redirect":    {http.StatusFound, nil, "the server answered with status 302"},
+		"nothing there": {http.StatusNotFound, nil, "the server answered with status 404"},
 		"a private key": {http.StatusOK, private, "private"},
 	} {
 		at := newPublisher(t)

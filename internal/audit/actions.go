@@ -2,8 +2,8 @@ package audit
 
 import "slices"
 
-// sentences say in words what was done, for each action there is or was: events of before
-// stay readable. Those that can be refused have a sentence for that, too.
+// sentences describes each action in words, including actions that are no longer written,
+// so that old events stay readable. Actions that can be refused have a second sentence.
 var sentences = map[string]struct{ done, refused string }{
 	"api_key.created":             {"API key made", ""},
 	"api_key.revoked":             {"API key revoked", ""},
@@ -91,7 +91,7 @@ var sentences = map[string]struct{ done, refused string }{
 	"webhook.updated":             {"Webhook changed", ""},
 }
 
-// Say tells in words what an action is; of one that nobody knows here any more, its name.
+// Say describes an action in words. It returns the name of an unknown action.
 func Say(action string, o Outcome) string {
 	s, ok := sentences[action]
 	switch {
@@ -105,7 +105,7 @@ func Say(action string, o Outcome) string {
 	return s.done
 }
 
-// Actions lists those that have words, in the order of their names.
+// Actions returns the names of all actions that have a description, sorted.
 func Actions() []string {
 	var all []string
 	for action := range sentences {

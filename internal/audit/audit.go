@@ -1,25 +1,25 @@
-// Package audit says what the audit trail is: an event for every change and every
-// sign-in decision, and the chains that show whether one was taken out, changed or put in.
+// Package audit defines the audit trail: an event for every change and every sign-in
+// decision, and the hash chains that reveal removed, changed or inserted events.
 //
-// An event is written in the transaction that it tells of, so that there is never one
-// without the other: where it cannot be written, nothing is changed. That is why the doors
-// to the database (change and once of package store) take one, and do not compile without:
+// An event is written in the transaction it describes. If the event cannot be written,
+// nothing is changed. The functions of package store that change rows (change and once)
+// require an event, so a change without one does not compile:
 //
 //	s.change(ctx, audit.Of("client.updated", c.ProjectID, "client", c.ID).With("name", c.Name), func(t tx) error { … })
 //	s.once(ctx, audit.None("a lease"), func(t tx) error { … })
 //
-// What is learned in the transaction alone is put into t.event there; t.event.Drop() is for
-// a change that turned out to change nothing. Who did it, from where and in which request is
-// in the context: see [Origin]. A decision that changes no row, such as a login refused, is
-// written by Store.Record.
+// Facts known only inside the transaction are added to t.event there. t.event.Drop()
+// discards the event of a change that turned out to change nothing. The context carries the
+// actor, the address and the request: see [Origin]. Decisions that change no row, such as a
+// refused login, are written by Store.Record.
 //
-// Actions are named as events of webhooks are, noun.verbed. A Detail has what tells events
-// apart, never what is secret: names of what was changed rather than values, no passwords,
-// tokens, keys, codes, cookies, and no hashes of them.
+// Actions are named like webhook events: noun.verbed. A Detail holds facts that distinguish
+// events, never secrets: the names of changed fields rather than their values, and no
+// passwords, tokens, keys, codes or cookies, nor hashes of them.
 //
-// Events lie in lanes, each a chain: the hash of an event is an HMAC over the one before it
-// and its own content, under a key that is derived from the master key ([Key]). Whoever can
-// write to the database, and no more, can forge none. [Verifier] walks a lane.
+// Events are stored in lanes, each a chain: the hash of an event is an HMAC over the
+// previous hash and the event's content, under a key derived from the master key ([Key]).
+// Someone who can only write to the database cannot forge one. A [Verifier] checks a lane.
 package audit
 
 import (
@@ -32,29 +32,29 @@ import (
 	"unicode"
 )
 
-// An Event is what somebody did, or was refused.
+// An Event records one action and its outcome.
 type Event struct {
 	ID        string // a UUID of version 7
 	At        time.Time
-	ProjectID string // "" for what concerns the installation
+	ProjectID string // "" if it concerns the installation
 	Action    string // such as "client.updated"
 	Outcome   Outcome
 	Actor     Actor
 	Target    Target
-	Address   string            // of the socket, or as trusted proxies tell it; "" where there was none
-	RequestID string            // "" outside of a request
-	Detail    map[string]string // what else tells this event from others, nothing secret
+	Address   string            // the client's network address, possibly from a trusted proxy; "" if there was none
+	RequestID string            // "" outside a request
+	Detail    map[string]string // further facts, none of them secret
 
-	Lane int    // which chain it is in
-	Seq  int64  // its place there, from 1
+	Lane int    // the chain it belongs to
+	Seq  int64  // its position in the chain, from 1
 	Hash string // see [Key.Hash]
 
 	none    string
 	dropped bool
-	read    string // Detail, as it was read
+	read    string // the text of Detail, as read from its row
 }
 
-// An Outcome is how something ended.
+// An Outcome is the result of an action.
 type Outcome string
 
 // The outcomes.
@@ -63,39 +63,40 @@ const (
 	Refused Outcome = "refused"
 )
 
-// An Actor is who did it.
+// An Actor is the person or program that acted.
 type Actor struct {
 	Kind ActorKind
 	ID   string
 }
 
-// An ActorKind is what an actor is.
+// An ActorKind is the kind of an actor.
 type ActorKind string
 
 // The kinds of actors.
 const (
-	System     ActorKind = "system"     // the server by itself
-	CLI        ActorKind = "cli"        // a command; the ID is the user of the machine
-	Anonymous  ActorKind = "anonymous"  // a request that has shown no credentials yet
-	APIKey     ActorKind = "api_key"    // the ID is that of the key
+	System     ActorKind = "system"     // the server itself
+	CLI        ActorKind = "cli"        // a command; the ID is the name of the system user
+	Anonymous  ActorKind = "anonymous"  // a request without verified credentials
+	APIKey     ActorKind = "api_key"    // the ID of the key
 	Client     ActorKind = "client"     // an OAuth client
-	Subscriber ActorKind = "subscriber" // somebody who is signed in, or has a token
+	Subscriber ActorKind = "subscriber" // a subscriber with a login or a token
 	Operator   ActorKind = "operator"
 )
 
-// A Target is what it was done to.
+// A Target is the thing that was acted on.
 type Target struct{ Kind, ID string }
 
-// Of begins the event of something that is done to a target.
+// Of returns the event of an action on a target.
 func Of(action, projectID, kind, id string) Event {
 	return Event{Action: action, Outcome: Done, ProjectID: projectID, Target: Target{kind, id}}
 }
 
-// None stands in place of an event where rows change and nobody would ever ask who did
-// that: leases, counters, what is swept because its time is over. reason says which.
+// None takes the place of an event for changes whose author does not matter: leases,
+// counters, expired rows that are deleted. reason says which.
 func None(reason string) Event { return Event{none: reason} }
 
-// With adds facts: names and values in turn. A value that is "" is left out.
+// With returns e with added facts, given as names and values in turn. Empty values are left
+// out.
 func (e Event) With(facts ...string) Event {
 	detail := maps.Clone(e.Detail)
 	for i := 0; i+1 < len(facts); i += 2 {
@@ -111,28 +112,28 @@ func (e Event) With(facts ...string) Event {
 	return e
 }
 
-// Add adds facts as With does, to the event itself.
+// Add adds facts to the event itself, like [Event.With].
 func (e *Event) Add(facts ...string) { *e = e.With(facts...) }
 
-// Refuse makes it the event of something that was refused, for a reason.
+// Refuse returns e as the event of an action that was refused, with the reason.
 func (e Event) Refuse(reason string) Event {
 	e.Outcome = Refused
 	return e.With("reason", reason)
 }
 
-// By names the actor, where it is another than that of the context.
+// By returns e with an actor other than the one in the context.
 func (e Event) By(kind ActorKind, id string) Event {
 	e.Actor = Actor{kind, id}
 	return e
 }
 
-// Drop says that nothing was changed after all: the event is not written.
+// Drop marks the event as not to be written, because nothing was changed after all.
 func (e *Event) Drop() { e.dropped = true }
 
-// Unwritten tells whether it is no event: that of None, or one that was dropped.
+// Unwritten reports whether the event is not written: it comes from None, or was dropped.
 func (e Event) Unwritten() bool { return e.none != "" || e.dropped }
 
-// Check refuses what is neither an event nor None.
+// Check returns an error if e is neither an event nor None.
 func (e Event) Check() error {
 	if e.none == "" && e.Action == "" {
 		return fmt.Errorf("a change without its audit event")
@@ -140,13 +141,13 @@ func (e Event) Check() error {
 	return nil
 }
 
-// The most that a text of an event may have: they come from strangers.
+// Limits on the texts of an event, which may come from strangers.
 const (
 	maxText   = 256
 	maxDetail = 16
 )
 
-// Clean bounds the texts of an event and makes one line of each.
+// Clean shortens the texts of an event to their limits and makes each one line.
 func (e *Event) Clean() {
 	for _, text := range []*string{&e.ProjectID, &e.Action, &e.Actor.ID, &e.Target.Kind, &e.Target.ID,
 		&e.Address, &e.RequestID} {
@@ -156,7 +157,7 @@ func (e *Event) Clean() {
 		return
 	}
 	if len(e.Detail) <= maxDetail && isClean(e.Detail) {
-		return // what it shares with other events stays as it is
+		return // Detail may be shared with other events, so it is not changed in place
 	}
 	detail := make(map[string]string, len(e.Detail))
 	for name, value := range e.Detail {
@@ -176,7 +177,7 @@ func isClean(detail map[string]string) bool {
 	return true
 }
 
-// isPlain tells whether a text is as clean leaves it, without a closer look.
+// isPlain reports quickly whether a text needs no cleaning.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] >= 0x7f {
@@ -201,8 +202,8 @@ func clean(s string) string {
 	}, strings.ToValidUTF8(s, string(unicode.ReplacementChar)))
 }
 
-// DetailText writes the facts as their row has them: a JSON object in the order of their
-// names, "" for none. Of an event that was read it is what was read.
+// DetailText returns the facts as they are stored: a JSON object sorted by name, or "" for
+// none. For an event that was read, it is the text that was read.
 func (e Event) DetailText() string {
 	if e.read != "" || len(e.Detail) == 0 {
 		return e.read
@@ -221,13 +222,13 @@ func (e Event) DetailText() string {
 	return string(append(b, '}'))
 }
 
-// quote writes a JSON string.
+// quote appends a JSON string.
 func quote(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
 			raw, err := json.Marshal(s)
 			if err != nil {
-				raw = []byte(`""`) // a text has no way to fail
+				raw = []byte(`""`) // encoding a string cannot fail
 			}
 			return append(b, raw...)
 		}
@@ -235,8 +236,8 @@ func quote(b []byte, s string) []byte {
 	return append(append(append(b, '"'), s...), '"')
 }
 
-// ReadDetail reads what DetailText wrote. What somebody else wrote there is one fact without
-// a name, and breaks the chain.
+// ReadDetail parses what DetailText wrote. Any other text becomes one fact without a name,
+// and breaks the chain.
 func (e *Event) ReadDetail(text string) {
 	e.read, e.Detail = text, nil
 	if text != "" && json.Unmarshal([]byte(text), &e.Detail) != nil {

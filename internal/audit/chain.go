@@ -11,8 +11,7 @@ import (
 	"sync"
 )
 
-// A Key makes the hashes of chains. Its methods may be called at once from any number of
-// goroutines.
+// A Key computes the hashes of chains. Its methods are safe for concurrent use.
 type Key struct{ macs sync.Pool }
 
 // NewKey derives the key from the master key.
@@ -24,8 +23,8 @@ func NewKey(master []byte) (*Key, error) {
 	return &Key{sync.Pool{New: func() any { return hmac.New(sha256.New, secret) }}}, nil
 }
 
-// Hash returns the hash of an event behind another, "" for the first of its lane. detail is
-// its DetailText.
+// Hash returns the hash of an event that follows the one with the hash before, which is ""
+// for the first of its lane. detail is its DetailText.
 func (k *Key) Hash(e Event, detail, before string) string {
 	b := make([]byte, 0, 512)
 	b = text(b, "event 1")
@@ -43,23 +42,24 @@ func (k *Key) Hash(e Event, detail, before string) string {
 	return k.sum(b)
 }
 
-// A Head is where a lane ends. Its Mac is made with each event, and before the first one:
-// who deletes the last ones has none for where it ends then, nor for a lane that was never
-// written to.
+// A Head is the end of a lane. Its Mac is updated with each event, and exists before the
+// first one. Someone who deletes the last events, or a whole lane, has no valid Mac for the
+// new end.
 type Head struct {
 	Lane int
 	Seq  int64
 	Hash string
 	Mac  string
 
-	// What was pruned: the lane begins behind it. Where that is nothing, the hash is the
-	// beginning that the lanes of a new installation have in common.
+	// The last event that was pruned: the lane begins after it. If nothing was pruned, the
+	// hash is the beginning that all lanes of a new installation share.
 	PrunedSeq  int64
 	PrunedHash string
 	PrunedMac  string
 }
 
-// Mac returns the code of the end of a lane, and of where it begins after it was pruned.
+// Mac returns the authentication code of the end of a lane, or of its beginning after
+// pruning.
 func (k *Key) Mac(what string, lane int, seq int64, hash string) string {
 	b := make([]byte, 0, 128)
 	b = text(b, what)
@@ -68,45 +68,45 @@ func (k *Key) Mac(what string, lane int, seq int64, hash string) string {
 	return k.sum(text(b, hash))
 }
 
-// The things that have a Mac.
+// The purposes of a Mac.
 const (
 	EndOfLane   = "end 2"
-	earlierEnd  = "end 1" // before lanes without events had one
+	earlierEnd  = "end 1" // used before empty lanes had one
 	PrunedUntil = "pruned 1"
 	boundKey    = "bound 1"
 )
 
-// Ends reports whether a server with the key has written that the lane ends there.
+// Ends reports whether a server with this key wrote that the lane ends at h.
 func (k *Key) Ends(h Head) bool {
 	return same(h.Mac, k.Mac(EndOfLane, h.Lane, h.Seq, h.Hash)) || h.Seq > 0 &&
 		same(h.Mac, k.Mac(earlierEnd, h.Lane, h.Seq, h.Hash))
 }
 
-// Earlier reports whether the end of a lane is as it was before those without events had a
-// code: made by a server of then, or bare.
+// Earlier reports whether h has the form used before empty lanes had a Mac: written by an
+// older server, or bare.
 func (k *Key) Earlier(h Head) bool {
 	return h.Bare() || h.Seq > 0 && same(h.Mac, k.Mac(earlierEnd, h.Lane, h.Seq, h.Hash))
 }
 
-// Bare reports whether a lane has neither events nor a code.
+// Bare reports whether the lane has neither events nor a Mac.
 func (h Head) Bare() bool {
 	return h.Seq == 0 && h.PrunedSeq == 0 && h.Hash+h.Mac+h.PrunedHash+h.PrunedMac == ""
 }
 
-// Begun reports whether the lane says how it began.
+// Begun reports whether the head records how the lane began.
 func (h Head) Begun() bool { return h.PrunedSeq == 0 && h.PrunedHash != "" }
 
-// Bind returns the code by which a key of the ring belongs to the beginning of a trail.
+// Bind returns the code that ties a key of the ring to the beginning of a trail.
 func (k *Key) Bind(kid, beginning string) string {
 	b := make([]byte, 0, 128)
 	return k.sum(text(text(text(b, boundKey), kid), beginning))
 }
 
-// Binds reports whether a code is that of Bind.
+// Binds reports whether code is the result of Bind.
 func (k *Key) Binds(kid, beginning, code string) bool { return same(code, k.Bind(kid, beginning)) }
 
-// Behind returns what the next event of a lane is chained to. Where somebody else has written
-// the end of the lane it is nothing that fits there, so that the chain stays broken.
+// Behind returns the hash that the next event of a lane is chained to. If somebody else
+// wrote the end of the lane, the result fits nothing there, so the chain stays broken.
 func (k *Key) Behind(h Head) string {
 	if k.Ends(h) {
 		return h.Hash
@@ -122,7 +122,7 @@ func (k *Key) sum(b []byte) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(b[:0]))
 }
 
-// text and number write what cannot be read in two ways.
+// text and number append values in a form that cannot be read in two ways.
 func text(b []byte, s string) []byte { return append(number(b, int64(len(s))), s...) }
 
 func number(b []byte, n int64) []byte { return binary.BigEndian.AppendUint64(b, uint64(n)) }

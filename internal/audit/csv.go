@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// CSVHeader names the columns of [Event.CSV].
+// CSVHeader holds the column names of [Event.CSV].
 var CSVHeader = []string{
 	"id", "at", "project_id", "action", "outcome", "actor_kind", "actor_id", "target_kind", "target_id",
 	"address", "request_id", "detail", "lane", "seq", "hash",
 }
 
-// CSV returns an event as the cells of a row, of which no spreadsheet takes one for a
-// formula.
+// CSV returns an event as the cells of a row. No spreadsheet takes a cell for a formula.
 func (e Event) CSV() []string {
 	row := []string{
 		e.ID, e.At.UTC().Format(time.RFC3339Nano), e.ProjectID, e.Action, string(e.Outcome),
@@ -27,7 +26,7 @@ func (e Event) CSV() []string {
 	return row
 }
 
-// neutral keeps a spreadsheet from taking a cell for a formula (OWASP, CSV Injection).
+// neutral protects a cell from being taken for a formula (OWASP, CSV Injection).
 func neutral(cell string) string {
 	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
 		return "'" + cell

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// A Filter says which events are wanted: those that fit all that is not "" or zero.
+// A Filter selects events. An event has to match every field that is not "" or zero.
 type Filter struct {
 	ProjectID string
-	Action    string // or the part of actions before their dot, such as "client"
+	Action    string // an action, or the part before the dot, such as "client"
 	Outcome   Outcome
-	Actor     string // an id; those of operators are found at once where their kind is said
+	Actor     string // an id; operators are found quickly if their kind is given too
 	ActorKind ActorKind
 	Target    string // an id
 	Since     time.Time
 	Until     time.Time
 }
 
-// Fits tells whether an event is wanted.
+// Fits reports whether an event matches the filter.
 func (f Filter) Fits(e Event) bool {
 	for _, c := range [...]struct{ want, is string }{
 		{f.ProjectID, e.ProjectID}, {string(f.Outcome), string(e.Outcome)}, {f.Actor, e.Actor.ID},

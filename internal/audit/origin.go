@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// An Origin is where a change comes from. There is one for each request, command and
-// background task, in its context; who is known to call is filled in once that is known.
+// An Origin describes where a change comes from. The context of each request, command and
+// background task has one. The actor is filled in once it is known.
 type Origin struct {
 	Actor     Actor
 	Address   string
-	Agent     string // what a browser says that it is
+	Agent     string // the User-Agent of a browser
 	RequestID string
-	Reason    string // why, where one change is the consequence of another thing
+	Reason    string // why, if the change is a consequence of something else
 }
 
 type originKey struct{}
 
-// With returns the context of an origin.
+// With returns a context that carries an origin.
 func With(ctx context.Context, o *Origin) context.Context {
 	return context.WithValue(ctx, originKey{}, o)
 }
 
-// From returns the origin of a context: that of the server itself where there is none.
+// From returns the origin in a context, or that of the server itself if there is none.
 func From(ctx context.Context) Origin {
 	if o, ok := ctx.Value(originKey{}).(*Origin); ok {
 		return *o
@@ -30,16 +30,16 @@ func From(ctx context.Context) Origin {
 	return Origin{Actor: Actor{Kind: System}}
 }
 
-// As notes in the origin of a request who was found to be calling. Requests are served by
-// one goroutine until then.
+// As records the verified caller in the origin of a request. Until then, one goroutine
+// serves the request, so no lock is needed.
 func As(ctx context.Context, kind ActorKind, id string) {
 	if o, ok := ctx.Value(originKey{}).(*Origin); ok {
 		o.Actor = Actor{kind, id}
 	}
 }
 
-// Facts give what somebody is told of a change of its account: when it was, and from
-// where, or that others made it, who run the server.
+// Facts returns what the owner of an account is told about a change: when and from where it
+// was made, or that the operators of the server made it.
 func (o Origin) Facts(at time.Time) map[string]string {
 	facts := map[string]string{"when": at.UTC().Format(time.RFC3339)}
 	switch o.Actor.Kind {
@@ -51,15 +51,15 @@ func (o Origin) Facts(at time.Time) map[string]string {
 	return facts
 }
 
-// Because returns a context in which changes are made for a reason, such as that a refresh
-// token came twice.
+// Because returns a context whose changes have a reason, such as the reuse of a refresh
+// token.
 func Because(ctx context.Context, reason string) context.Context {
 	o := From(ctx)
 	o.Reason = reason
 	return With(ctx, &o)
 }
 
-// From fills in what the event does not say: where it comes from.
+// From fills in the fields of the event that describe its origin, unless they are set.
 func (e *Event) From(o Origin) {
 	if e.Actor.Kind == "" {
 		e.Actor = o.Actor

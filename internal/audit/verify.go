@@ -6,27 +6,27 @@ import (
 	"time"
 )
 
-// A Verifier walks a lane, event by event, and tells where it is broken.
+// A Verifier checks the events of a lane in order and reports where the chain is broken.
 type Verifier struct {
 	key  *Key
 	head Head
 
-	seq   int64 // of the last event, or of the last that was pruned
+	seq   int64 // the position of the last event seen, or of the last one pruned
 	hash  string
 	Count int64
-	First time.Time // of the first event
+	First time.Time // when the first event happened
 	Last  time.Time
 }
 
-// A Break is where a lane is not as it was written.
+// A Break is the first place where a lane is not as it was written.
 type Break struct {
 	Lane int
-	Seq  int64  // the first place at which something is wrong
-	ID   string // of the event that was found there; "" where none was
+	Seq  int64  // the first position with a fault
+	ID   string // the event found there, "" if it is missing
 	What string
 }
 
-// Error makes it an error.
+// Error describes the break in one line.
 func (b *Break) Error() string {
 	if b.ID == "" {
 		return fmt.Sprintf("lane %d, event %d: %s", b.Lane, b.Seq, b.What)
@@ -34,7 +34,7 @@ func (b *Break) Error() string {
 	return fmt.Sprintf("lane %d, event %d (%s): %s", b.Lane, b.Seq, b.ID, b.What)
 }
 
-// Verify begins the walk of a lane with its head, which is read before the events.
+// Verify returns a Verifier for a lane. The head is read before the events.
 func (k *Key) Verify(head Head) (*Verifier, error) {
 	v := &Verifier{key: k, head: head, seq: head.PrunedSeq, hash: head.PrunedHash}
 	if head.Begun() && !same(head.PrunedMac, k.Mac(PrunedUntil, head.Lane, 0, head.PrunedHash)) {
@@ -57,8 +57,8 @@ func (v *Verifier) checkEnd(head Head) error {
 	return v.broken(head.Seq, "", "its end was not written by this server, or with another master key")
 }
 
-// Next looks at the next event, in the order of their places. Events behind the end that
-// the walk began with were written since, and must fit too.
+// Next checks the next event, in order. Events after the end given to Verify were written
+// since then, and have to fit as well.
 func (v *Verifier) Next(e Event) error {
 	detail := e.DetailText()
 	switch {
@@ -81,11 +81,11 @@ func (v *Verifier) Next(e Event) error {
 	return nil
 }
 
-// At returns how far the walk has come.
+// At returns the position that has been checked so far.
 func (v *Verifier) At() Head { return Head{Lane: v.head.Lane, Seq: v.seq, Hash: v.hash} }
 
-// End ends the walk: the events must have gone as far as the lane did when it began, and no
-// farther than it does now.
+// End finishes the check. The events must reach at least the end given to Verify, and not
+// go beyond now.
 func (v *Verifier) End(now Head) error {
 	if v.seq < v.head.Seq {
 		return v.broken(v.seq+1, "", gap(v.seq+1, v.head.Seq))

@@ -1,17 +1,16 @@
-// Package blob keeps immutable bytes in a directory, each under a key that
-// somebody's row owns.
+// Package blob stores immutable bytes in a directory. Each blob has a key that a
+// database row owns.
 //
-// Bytes appear whole or not at all, and before their row; nothing but a row
-// keeps them alive. Whoever writes holds a lock (flock) on the file from its
-// creation until the row is committed, so that [Dir.Sweep], in any process, can
-// tell what is being written from what a crash left behind. Nothing outside the
-// directory can be reached, whatever a key says or a link points at.
+// A blob appears whole or not at all, and before its row. Only a row keeps it alive. A
+// writer holds a lock (flock) on the file from its creation until the row is committed,
+// so that [Dir.Sweep], in any process, can tell a write in progress from the remains of a
+// crash. No key and no link can lead outside the directory.
 //
-// A key may have small parts, such as what was learnt from its bytes while they
-// came in. A part has a name, is written with its key and goes with it.
+// A key may have small parts, such as facts learned from the bytes while they arrived. A
+// part has a name, is written with its key and deleted with it.
 //
-// Keys are UUIDs in text form. Those of version 7 order by time, and so do the
-// folders they lie in.
+// Keys are UUIDs in text form. UUIDs of version 7 sort by time, and so do the folders
+// that hold them.
 package blob
 
 import (
@@ -35,17 +34,17 @@ import (
 // incoming is the folder of files that are still being written.
 const incoming = "incoming"
 
-// prefix is how many digits of a key name its folder: those of version 7 change
-// every four and a half hours.
+// prefix is the number of hex digits of a key that name its folder. With UUIDs of version
+// 7, the folder changes every four and a half hours.
 const prefix = 6
 
-// A Dir is a directory of blobs. Its methods may be called at once, and several
-// processes may share one.
+// A Dir is a directory of blobs. Its methods are safe for concurrent use, and several
+// processes may share one directory.
 type Dir struct {
 	root *os.Root
 }
 
-// OpenDir opens a directory, and makes it where there is none.
+// OpenDir opens a directory, and creates it if it does not exist.
 func OpenDir(dir string) (*Dir, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making media directory: %w", err)
@@ -60,10 +59,10 @@ func OpenDir(dir string) (*Dir, error) {
 	return &Dir{root: root}, nil
 }
 
-// Close lets go of the directory.
+// Close closes the directory.
 func (d *Dir) Close() error { return d.root.Close() }
 
-// Probe reports whether bytes can be written: it writes one, and removes it.
+// Probe checks that files can be written, by writing one byte and removing it.
 func (d *Dir) Probe() error {
 	name := path.Join(incoming, "probe-"+rand.Text())
 	f, err := d.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -77,15 +76,14 @@ func (d *Dir) Probe() error {
 	return nil
 }
 
-// Open returns the bytes of a key as an *os.File. An absent key is an
-// fs.ErrNotExist.
+// Open returns the bytes of a key as an *os.File. An unknown key is an fs.ErrNotExist.
 func (d *Dir) Open(key string) (io.ReadSeekCloser, error) {
 	name, err := nameOf(key)
 	if err != nil {
 		return nil, err
 	}
-	// Regular files never block. To say so spares asking whether they can be waited for,
-	// which are four system calls.
+	// Regular files never block. O_NONBLOCK keeps the runtime from asking, which costs four
+	// system calls.
 	f, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, unavailable(fmt.Errorf("opening blob: %w", err))
@@ -93,7 +91,7 @@ func (d *Dir) Open(key string) (io.ReadSeekCloser, error) {
 	return f, nil
 }
 
-// ReadPart returns a part of a key. An absent one is an fs.ErrNotExist.
+// ReadPart returns a part of a key. An unknown part is an fs.ErrNotExist.
 func (d *Dir) ReadPart(key, part string) ([]byte, error) {
 	name, err := partOf(key, part)
 	if err != nil {
@@ -106,9 +104,8 @@ func (d *Dir) ReadPart(key, part string) ([]byte, error) {
 	return content, nil
 }
 
-// Remove deletes the bytes of a key, and these parts of it; what is absent is no
-// error. Who has the bytes open may read on. Parts that are not named here are left
-// to Sweep.
+// Remove deletes the bytes of a key and the given parts of it. Missing files are not an
+// error. A reader that has the file open may read on. Other parts are left to Sweep.
 func (d *Dir) Remove(key string, parts ...string) error {
 	var errs []error
 	for _, part := range parts {
@@ -132,11 +129,11 @@ func (d *Dir) remove(name string) error {
 	return nil
 }
 
-// Name returns the file of a key within its directory, for a server that sends files
-// itself.
+// Name returns the file of a key within its directory, for a web server that sends the
+// files itself.
 func Name(key string) string { return path.Join(key[:prefix], key) }
 
-// nameOf returns the file of a key.
+// nameOf returns the file of a key, or an fs.ErrNotExist if key is not a valid key.
 func nameOf(key string) (string, error) {
 	if u, err := uuid.Parse(key); err != nil || u.String() != key {
 		return "", fmt.Errorf("opening blob: %q is not a key: %w", key, fs.ErrNotExist)
@@ -146,7 +143,7 @@ func nameOf(key string) (string, error) {
 
 func folderOf(key string) string { return key[:prefix] }
 
-// partMark stands between a key and the name of a part, which has small letters
+// partMark separates a key from the name of a part. Names of parts have lower-case letters
 // only.
 const partMark = "."
 
@@ -157,13 +154,13 @@ func partOf(key, part string) (string, error) {
 		return "", err
 	}
 	if part == "" || strings.Trim(part, "abcdefghijklmnopqrstuvwxyz") != "" {
-		return "", fmt.Errorf("opening blob: %q is no name of a part: %w", part, fs.ErrNotExist)
+		return "", fmt.Errorf("opening blob: %q is not a valid part name: %w", part, fs.ErrNotExist)
 	}
 	return name + partMark + part, nil
 }
 
-// keyOf returns the key that a file of a folder belongs to; ok is false where it is
-// none of ours.
+// keyOf returns the key that a file of a folder belongs to. ok is false for a file that is
+// not a blob.
 func keyOf(folder, file string) (key string, ok bool) {
 	key, part, isPart := strings.Cut(file, partMark)
 	name, err := nameOf(key)
@@ -173,18 +170,18 @@ func keyOf(folder, file string) (key string, ok bool) {
 	return key, err == nil && name == path.Join(folder, file)
 }
 
-// away are the errors of a disk or a mount that does not do what it should.
+// away holds the errors of a disk or mount that is full or failing.
 var away = []error{
 	syscall.EROFS, syscall.EIO, syscall.EACCES, syscall.EPERM, syscall.ESTALE, syscall.ENODEV, syscall.ENXIO,
 	syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
 }
 
-// unavailable turns the error of a disk that is full, or fails, into a problem;
-// others stay.
+// unavailable turns the error of a full or failing disk into a problem, and returns other
+// errors unchanged.
 func unavailable(err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }
 	p := &problem.Error{Kind: problem.Unavailable, Code: "no_space",
-		Message: "there is no space left to store this", RetryAfter: 10 * time.Second}
+		Message: "the disk is full", RetryAfter: 10 * time.Second}
 	switch {
 	case is(syscall.ENOSPC) || is(syscall.EDQUOT):
 	case slices.ContainsFunc(away, is):

@@ -9,17 +9,18 @@ import (
 	"syscall"
 )
 
-// Put stores what write puts into the file, and the parts that it gives by name,
-// under a key that was never used before. Once the bytes and their names are synced
-// to disk it calls commit, which makes the row that owns them. If write fails, or
-// commit does not want to keep the bytes, they are gone when Put returns. If commit
-// fails, nobody knows whether there is a row, and Sweep decides.
+// Put stores a new blob under a key that was never used before. write fills the file and
+// returns the parts by name. When the bytes and the names are synced to disk, Put calls
+// commit, which creates the row that owns them.
+//
+// If write fails, or commit returns keep == false without an error, the files are gone
+// when Put returns. If commit fails, the row may or may not exist, and Sweep decides.
 func (d *Dir) Put(key string, write func(f *os.File) (parts map[string][]byte, err error), commit func() (keep bool, err error)) (err error) {
 	if _, err := nameOf(key); err != nil {
 		return err
 	}
 	w := writing{dir: d, key: key}
-	// Closing returns up the locks: only after the row is there, or the files are gone.
+	// Closing releases the locks, so it comes after the row exists or the files are gone.
 	defer w.close()
 	if err := w.settle(write); err != nil {
 		return errors.Join(unavailable(err), w.remove())
@@ -31,12 +32,12 @@ func (d *Dir) Put(key string, write func(f *os.File) (parts map[string][]byte, e
 	return w.remove()
 }
 
-// A writing is a Put under way: the files of one key, each locked.
+// A writing is a Put in progress: the files of one key, each locked.
 type writing struct {
 	dir   *Dir
 	key   string
 	files []*os.File
-	names []string // where each of the files is
+	names []string // the current name of each file
 }
 
 func (w *writing) close() {
@@ -45,7 +46,7 @@ func (w *writing) close() {
 	}
 }
 
-// remove takes all files away, the parts before what they belong to.
+// remove deletes all files, each part before the blob it belongs to.
 func (w *writing) remove() error {
 	var errs []error
 	for _, name := range slices.Backward(w.names) {
@@ -54,7 +55,7 @@ func (w *writing) remove() error {
 	return errors.Join(errs...)
 }
 
-// settle fills the files and moves them to their place, each step synced to disk.
+// settle fills the files and moves them into place. Each step is synced to disk.
 func (w *writing) settle(write func(f *os.File) (map[string][]byte, error)) error {
 	var parts map[string][]byte
 	err := w.add(w.key, func(f *os.File) (err error) {
@@ -79,7 +80,7 @@ func (w *writing) settle(write func(f *os.File) (map[string][]byte, error)) erro
 	return w.name()
 }
 
-// add makes a file and fills it.
+// add creates a file and fills it.
 func (w *writing) add(file string, fill func(f *os.File) error) error {
 	name := path.Join(incoming, file)
 	f, err := w.dir.create(name)
@@ -96,8 +97,7 @@ func (w *writing) add(file string, fill func(f *os.File) error) error {
 	return nil
 }
 
-// name moves the files from where they were written: no part before what it
-// belongs to.
+// name moves the files to their final names: the blob first, then its parts.
 func (w *writing) name() error {
 	folder := folderOf(w.key)
 	if err := w.dir.mkdir(folder); err != nil {
@@ -113,8 +113,8 @@ func (w *writing) name() error {
 	return w.dir.sync(folder)
 }
 
-// create makes a file and locks it. Between the two a sweep may take it away;
-// then it makes another.
+// create creates a file and locks it. If a sweep deletes the file in between, create tries
+// again.
 func (d *Dir) create(name string) (*os.File, error) {
 	for {
 		f, err := d.root.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
@@ -127,11 +127,11 @@ func (d *Dir) create(name string) (*os.File, error) {
 		if d.names(name, f) {
 			return f, nil
 		}
-		_ = f.Close() // it has no name and no bytes
+		_ = f.Close() // a sweep deleted it while it was empty
 	}
 }
 
-// names tells whether a name is still that of an open file.
+// names reports whether name still refers to the open file f.
 func (d *Dir) names(name string, f *os.File) bool {
 	mine, err := f.Stat()
 	if err != nil {
@@ -141,7 +141,7 @@ func (d *Dir) names(name string, f *os.File) bool {
 	return err == nil && os.SameFile(mine, named)
 }
 
-// mkdir makes a folder whose own name is synced.
+// mkdir creates a folder and syncs its name.
 func (d *Dir) mkdir(folder string) error {
 	err := d.root.Mkdir(folder, 0o700)
 	if errors.Is(err, os.ErrExist) {

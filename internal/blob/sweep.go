@@ -11,15 +11,14 @@ import (
 	"syscall"
 )
 
-// chunk is how many files a sweep asks about at once.
+// chunk is the number of files that a sweep looks up in one query.
 const chunk = 1000
 
-// InUse returns the keys from first to last, both included, that a row owns.
+// InUse returns the keys between first and last, both included, that a row owns.
 type InUse = func(ctx context.Context, first, last string) ([]string, error)
 
-// Sweep deletes what nobody owns: files that a killed process was writing, and
-// files whose key is not in use. It may run beside anything, in several
-// processes.
+// Sweep deletes files without an owner: files that a killed process was writing, and files
+// whose key is not in use. It may run at any time and in several processes.
 func (d *Dir) Sweep(ctx context.Context, inUse InUse) error {
 	folders, err := d.list(".")
 	if err != nil {
@@ -28,7 +27,7 @@ func (d *Dir) Sweep(ctx context.Context, inUse InUse) error {
 	var errs []error
 	for _, folder := range folders {
 		if folder != incoming && len(folder) != prefix {
-			continue // lost+found and the like
+			continue // such as lost+found
 		}
 		files, err := d.list(folder)
 		errs = append(errs, err)
@@ -62,8 +61,7 @@ func (d *Dir) list(folder string) ([]string, error) {
 	return names, nil
 }
 
-// sweepIncoming deletes unfinished files that nobody is writing: no row can own
-// one.
+// sweepIncoming deletes unfinished files that no process is writing. No row can own them.
 func (d *Dir) sweepIncoming(ctx context.Context, files []string) error {
 	orphaned := func() (bool, error) { return true, ctx.Err() }
 	var errs []error
@@ -73,8 +71,8 @@ func (d *Dir) sweepIncoming(ctx context.Context, files []string) error {
 	return errors.Join(errs...)
 }
 
-// sweepFolder deletes those of the sorted files whose key is not in use. Each file
-// of a key has a lock of its own, so that each is judged by itself.
+// sweepFolder deletes those of the sorted files whose key is not in use. Each file of a key
+// has a lock of its own and is judged on its own.
 func (d *Dir) sweepFolder(ctx context.Context, folder string, files []string, inUse InUse) error {
 	ours := slices.DeleteFunc(slices.Clone(files), func(file string) bool {
 		_, ok := keyOf(folder, file)
@@ -105,10 +103,10 @@ func (d *Dir) sweepFolder(ctx context.Context, folder string, files []string, in
 	return errors.Join(errs...)
 }
 
-// removeUnowned deletes a file that nobody holds the lock of and that, with the
-// lock in hand, still is an orphan.
+// removeUnowned deletes a file if nobody holds its lock and orphaned, called with the lock
+// held, still reports true.
 func (d *Dir) removeUnowned(name string, orphaned func() (bool, error)) error {
-	f, err := d.root.OpenFile(name, os.O_RDWR, 0) // NFS locks only what may be written (flock(2))
+	f, err := d.root.OpenFile(name, os.O_RDWR, 0) // NFS locks only files open for writing (flock(2))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -45,7 +45,7 @@ func (v *visit) post(ctx context.Context, j Job) answer {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, v.receiver.URL, bytes.NewReader(body))
 	if err != nil {
-		return answer{err: "the URL cannot be used"}
+		return answer{err: "the URL is not usable"}
 	}
 	req.Header = header
 	req.Header.Set("User-Agent", v.d.c.Agent)

@@ -2,14 +2,14 @@ package egress
 
 import "net/netip"
 
-// elsewhere are the networks that are global by their form and yet not the internet
-// (IANA's registries of special-purpose addresses).
+// elsewhere holds the networks that look global but are not part of the internet (IANA's
+// registries of special-purpose addresses).
 var elsewhere = prefixes(
 	"0.0.0.0/8",       // this network
 	"10.0.0.0/8",      // private
 	"100.64.0.0/10",   // behind a carrier's NAT
 	"127.0.0.0/8",     // loopback
-	"169.254.0.0/16",  // link-local, and what clouds tell their machines
+	"169.254.0.0/16",  // link-local, cloud metadata services
 	"172.16.0.0/12",   // private
 	"192.0.0.0/24",    // protocols
 	"192.0.2.0/24",    // documentation
@@ -24,11 +24,11 @@ var elsewhere = prefixes(
 	"3fff::/20",       // documentation
 )
 
-// What IPv6 addresses have an IPv4 address in them that packets go to in the end.
+// IPv6 ranges whose addresses embed an IPv4 address to which packets finally go.
 var (
 	nat64  = netip.MustParsePrefix("64:ff9b::/96")
 	sixTo4 = netip.MustParsePrefix("2002::/16")
-	global = netip.MustParsePrefix("2000::/3") // the only IPv6 addresses that are given out
+	global = netip.MustParsePrefix("2000::/3") // the only IPv6 addresses assigned so far
 )
 
 func prefixes(texts ...string) (all []netip.Prefix) {
@@ -38,7 +38,7 @@ func prefixes(texts ...string) (all []netip.Prefix) {
 	return all
 }
 
-// isPublic reports whether an address is one of the internet.
+// isPublic reports whether an address belongs to the internet.
 func isPublic(ip netip.Addr) bool {
 	if ip = ip.Unmap(); !ip.IsValid() || ip.Zone() != "" {
 		return false

@@ -1,12 +1,11 @@
-// Package egress is how requests leave for addresses that somebody else has chosen:
-// webhooks, and whatever else is sent to a URL of a project's.
+// Package egress sends requests to addresses that somebody else chose, such as webhook
+// URLs of a project.
 //
-// Who chooses a URL must not reach by it what only this machine can reach. A name may
-// lead to one address when it is looked at and to another when it is dialled, so the
-// address is judged where it is dialled, after the name was resolved; a URL is looked
-// at before only to tell early what can never be sent to. Names that an operator
-// allows may lead to private addresses. Redirects are not followed, and proxies of the
-// environment not used.
+// The author of a URL must not reach hosts that only this machine can reach. A name may
+// resolve to one address when it is checked and to another when it is dialed, so the
+// address is judged at the moment of dialing. A URL is checked earlier only to report
+// early that it can never be used. Names that an operator allows may resolve to private
+// addresses. Redirects are not followed, and proxies from the environment are ignored.
 package egress
 
 import (
@@ -23,37 +22,37 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A Policy says where requests may go.
+// A Policy decides where requests may go.
 type Policy struct {
-	// Allow has names of hosts, as they stand in URLs, which may lead to private
-	// addresses and have any port. Case does not matter.
+	// Allow lists host names, as written in URLs, that may resolve to private addresses and
+	// use any port. Case does not matter.
 	Allow []string
 
-	Resolver *net.Resolver // of names; nil means the system's
+	Resolver *net.Resolver // nil means the system's resolver
 }
 
-// allows reports whether an operator allows a host.
+// allows reports whether the operator allows a host.
 func (p Policy) allows(host string) bool {
 	return slices.ContainsFunc(p.Allow, func(name string) bool {
 		return strings.EqualFold(bare(name), bare(host))
 	})
 }
 
-// bare returns a name without the dot of the root, and an address without brackets.
+// bare removes the dot of the root from a name, and the brackets from an address.
 func bare(host string) string {
 	return strings.TrimSuffix(strings.Trim(host, "[]"), ".")
 }
 
-// errUnsafe is all that is told of an address: what a name leads to here is nobody's
-// business.
+// errUnsafe is the only error that callers see for a refused address. It does not reveal
+// what a name resolves to on this network.
 func errUnsafe() error {
-	return problem.New(problem.Forbidden, "url_is_unsafe", "the host leads to an address that nothing may be sent to")
+	return problem.New(problem.Forbidden, "url_is_unsafe", "the host resolves to an address that requests may not be sent to")
 }
 
-// dialTimeout is how long it may take to be connected.
+// dialTimeout is the most time a connection may take to be established.
 const dialTimeout = 5 * time.Second
 
-// Dial connects to a host by TCP, unless its address is not one that it may have.
+// Dial connects to a host over TCP, unless the policy refuses its address.
 func (p Policy) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -67,7 +66,7 @@ func (p Policy) Dial(ctx context.Context, network, address string) (net.Conn, er
 	return d.DialContext(ctx, network, address)
 }
 
-// judge refuses the address of a connection that is about to be made.
+// judge returns an error if a connection to address is not permitted.
 func judge(address string, allowed bool) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -80,11 +79,11 @@ func judge(address string, allowed bool) error {
 	return errUnsafe()
 }
 
-// isPlainPort reports whether web servers may be at a port: below 1024 there are other
-// services, which could be made to read what is sent.
+// isPlainPort reports whether a web server may use a port. Other ports below 1024 belong
+// to services that could be made to misread a request.
 func isPlainPort(port uint16) bool { return port == 80 || port == 443 || port >= 1024 }
 
-// Client returns a client that dials as the policy says. It follows no redirect, and
+// Client returns a client that dials as the policy permits. It follows no redirects and
 // keeps few connections for a short time.
 func (p Policy) Client() *http.Client {
 	return &http.Client{

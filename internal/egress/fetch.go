@@ -14,11 +14,11 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// fetchTimeout is how long a document may take, with all of its body.
+// fetchTimeout is the most time to fetch a document, including its body.
 const fetchTimeout = 5 * time.Second
 
-// Fetcher returns what gets a document of at most limit bytes from a URL. Its errors
-// may be told: they have no address in them.
+// Fetcher returns a function that fetches a document of at most limit bytes. Its errors may
+// be shown to clients: they contain no address.
 func (p Policy) Fetcher() func(ctx context.Context, url string, limit int64) ([]byte, error) {
 	client := p.Client()
 	return func(ctx context.Context, url string, limit int64) ([]byte, error) {
@@ -34,7 +34,7 @@ func fetch(ctx context.Context, client *http.Client, url string, limit int64) ([
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return nil, errors.New("the URL cannot be used")
+		return nil, errors.New("the URL is not usable")
 	}
 	req.Header = http.Header{"Accept": {"application/json"}, "User-Agent": {"selvage"}}
 	resp, err := client.Do(req)
@@ -43,20 +43,20 @@ func fetch(ctx context.Context, client *http.Client, url string, limit int64) ([
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("it answers %d", resp.StatusCode)
+		return nil, fmt.Errorf("the server answered with status %d", resp.StatusCode)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {
 		return nil, errors.New(Reason(err))
 	}
 	if int64(len(body)) > limit {
-		return nil, fmt.Errorf("it is larger than %d bytes", limit)
+		return nil, fmt.Errorf("the document is larger than %d bytes", limit)
 	}
 	return body, nil
 }
 
-// Reason says why there is no answer, in words of ours: an error may hold a URL, and
-// tell of a network what is nobody's business.
+// Reason describes why a request failed, in our own words. The error itself may contain a
+// URL, or reveal facts about the network.
 func Reason(err error) string {
 	var dns *net.DNSError
 	var tlsErr *tls.CertificateVerificationError
@@ -65,7 +65,7 @@ func Reason(err error) string {
 	var op *net.OpError
 	var alert tls.AlertError
 	if p := problem.First(err); p != nil {
-		return p.Message // of the policy, which tells what may be told
+		return p.Message // an error of the policy, which may be shown
 	}
 	switch {
 	case IsTimeout(err):
@@ -82,7 +82,7 @@ func Reason(err error) string {
 	return "the connection broke"
 }
 
-// IsTimeout reports whether it was the time that was over.
+// IsTimeout reports whether err means that time ran out.
 func IsTimeout(err error) bool {
 	var n net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &n) && n.Timeout()

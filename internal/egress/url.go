@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Check reports a URL that nothing can ever be sent to, as the fault of a parameter.
-// It looks nothing up: where a name leads is judged when it is dialled.
+// Check returns a problem on param if nothing can ever be sent to a URL. It resolves no
+// names: where a name leads is judged when it is dialed.
 func (p Policy) Check(param, text string) error {
 	u, err := url.Parse(text)
 	if err != nil || strings.ContainsFunc(text, isOdd) || u.Scheme != "http" && u.Scheme != "https" ||
@@ -31,7 +31,7 @@ func (p Policy) Check(param, text string) error {
 	return p.checkHost(param, u)
 }
 
-// isOdd matches what has no place in a URL, and which parsers differ about.
+// isOdd reports whether a character does not belong in a URL. Parsers disagree about these.
 func isOdd(r rune) bool {
 	return r == '\\' || unicode.IsSpace(r) || unicode.IsControl(r) || r > unicode.MaxASCII
 }
@@ -46,20 +46,19 @@ func (p Policy) checkHost(param string, u *url.URL) error {
 	switch {
 	case err == nil && isPublic(ip):
 	case err == nil, isLocal(host), isNumber(host):
-		return unsafe(param, "leads to an address that nothing may be sent to; egress.allow of the configuration allows hosts")
+		return unsafe(param, "leads to an address that requests may not be sent to; egress.allow in the configuration permits hosts")
 	}
 	return checkPort(param, u, false)
 }
 
-// isLocal reports whether a name is this machine's by its form (RFC 6761, section
+// isLocal reports whether a name refers to this machine by its form (RFC 6761, section
 // 6.3).
 func isLocal(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// isNumber reports whether a host is a number, or ends in one, without being an
-// address as we write them: 2130706433, 0x7f000001, 127.1. Some resolvers understand
-// these as IPv4 (inet_aton).
+// isNumber reports whether a host is a number, or ends in one, without being an ordinary
+// address: 2130706433, 0x7f000001, 127.1. Some resolvers read these as IPv4 (inet_aton).
 func isNumber(host string) bool {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	_, err := strconv.ParseUint(last, 0, 64)

@@ -1,5 +1,5 @@
-// Package page describes one page of a list: keyset paging by the id of the row
-// that a page begins with, so that a page costs the same however deep it lies.
+// Package page describes one page of a list. Pages are found by the id of their first row
+// (keyset paging), so a page costs the same however deep it lies.
 package page
 
 import (
@@ -15,20 +15,20 @@ const (
 	MaxSize     = 1000
 )
 
-// A Query asks for one page.
+// A Query selects one page.
 type Query struct {
-	Size int    // rows at most; 1 to MaxSize
-	From string // id of the first row wanted; "" means the first page
+	Size int    // the most rows, from 1 to MaxSize
+	From string // the id of the first row; "" means the first page
 }
 
-// A Page is what a store gives for a [Query]. Next and Prev are the ids of the
-// first rows of the neighbouring pages, "" at the ends.
+// A Page is the result of a [Query]. Next and Prev are the ids of the first rows of the
+// neighboring pages, "" at the ends.
 type Page[T any] struct {
 	Items      []T
 	Next, Prev string
 }
 
-// Every gathers all pages of a list: for what is small, or needed whole.
+// Every returns all rows of a list. It is meant for small lists, or lists needed whole.
 func Every[T any](ctx context.Context, list func(context.Context, Query) (Page[T], error)) (all []T, err error) {
 	q := Query{Size: MaxSize}
 	for {
@@ -44,10 +44,10 @@ func Every[T any](ctx context.Context, list func(context.Context, Query) (Page[T
 	}
 }
 
-// Token writes a row's id as the page token that clients see: "PA" and the UUID.
+// Token returns the page token that clients see for a row's id: "PA" and the UUID.
 func Token(id string) string { return "PA" + id }
 
-// ParseToken returns the row id of a page token, in canonical form.
+// ParseToken returns the row id in a page token, in canonical form.
 func ParseToken(token string) (id string, ok bool) {
 	rest, found := strings.CutPrefix(token, "PA")
 	if !found || len(rest) != 36 {

@@ -1,8 +1,8 @@
 // Package problem is the one error type of selvage.
 //
-// Rules return an [Error] for whatever a client may learn; each protocol has one
-// function that turns it into its own JSON or page. An error without a problem in
-// its chain is internal: it is logged with the request id and told as "internal".
+// Rules return an [Error] for everything a client may learn. Each protocol has one
+// function that turns it into its own JSON or page. An error without an [Error] in its
+// chain is internal: it is logged with the request id, and clients see only "internal".
 package problem
 
 import (
@@ -11,38 +11,38 @@ import (
 	"time"
 )
 
-// A Kind says what sort of trouble an error is. It is itself an error, so that
-// errors.Is(err, problem.NotFound) asks the question.
+// A Kind is the category of an error. A Kind is itself an error, so that
+// errors.Is(err, problem.NotFound) works.
 type Kind string
 
 // The kinds. Protocols map them to statuses (docs/architecture.md, "Errors").
 const (
-	Malformed       Kind = "malformed request"      // not even readable: bad JSON, bad form
+	Malformed       Kind = "malformed request"      // unreadable: bad JSON, bad form
 	Invalid         Kind = "invalid request"        // readable, but a value is wrong
-	Unauthenticated Kind = "unauthenticated"        // no, wrong or insufficient credentials
-	Forbidden       Kind = "forbidden"              // known caller, not allowed
-	NotFound        Kind = "not found"              // no such thing, or another project's
-	Conflict        Kind = "conflict"               // exists already, or changed meanwhile
+	Unauthenticated Kind = "unauthenticated"        // missing, wrong or insufficient credentials
+	Forbidden       Kind = "forbidden"              // the caller is known and not permitted
+	NotFound        Kind = "not found"              // unknown, or belongs to another project
+	Conflict        Kind = "conflict"               // already exists, or was changed in the meantime
 	TooLarge        Kind = "too large"              // a body or a file over its limit
-	Unsupported     Kind = "unsupported media type" // a content type nobody reads here
-	NotAcceptable   Kind = "not acceptable"         // cannot be given in the format asked for
-	RateLimited     Kind = "rate limited"           // too many; see RetryAfter
-	Unavailable     Kind = "unavailable"            // a dependency is away; see RetryAfter
+	Unsupported     Kind = "unsupported media type" // a content type that is not accepted
+	NotAcceptable   Kind = "not acceptable"         // not available in the requested format
+	RateLimited     Kind = "rate limited"           // too many requests; see RetryAfter
+	Unavailable     Kind = "unavailable"            // a dependency is down; see RetryAfter
 )
 
-// Error makes a Kind an error.
+// Error returns the kind as text.
 func (k Kind) Error() string { return string(k) }
 
-// An Error is a trouble that may be told to the client.
+// An Error is an error that clients may see.
 type Error struct {
 	Kind       Kind
 	Code       string        // stable, machine-readable: "missing_required_parameter", "invalid_grant"
-	Param      string        // the parameter at fault, if one is
+	Param      string        // the parameter at fault, or ""
 	Message    string        // one sentence for a developer; never a secret
 	RetryAfter time.Duration // for RateLimited and Unavailable; 0 means unknown
 }
 
-// Error returns the message, with the parameter in front where there is one.
+// Error returns the message, preceded by the parameter if there is one.
 func (e *Error) Error() string {
 	if e.Param != "" {
 		return e.Param + ": " + e.Message
@@ -56,39 +56,39 @@ func (e *Error) Is(target error) bool {
 	return ok && k == e.Kind
 }
 
-// New makes an Error with a formatted message.
+// New returns an Error with a formatted message.
 func New(kind Kind, code, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// NoSuch reports that a thing, such as "recording", does not exist.
+// NoSuch returns the error for an unknown thing, such as "recording".
 func NoSuch(thing string) *Error {
 	return &Error{Kind: NotFound, Code: "not_found", Message: thing + " not found"}
 }
 
-// Missing reports a required parameter that is absent or blank.
+// Missing returns the error for a required parameter that is absent or blank.
 func Missing(param string) *Error {
 	return &Error{Kind: Invalid, Code: "missing_required_parameter", Param: param, Message: param + " is required"}
 }
 
-// BadParam reports a parameter whose value cannot be used.
+// BadParam returns the error for a parameter whose value is not usable.
 func BadParam(param, format string, args ...any) *Error {
 	return &Error{Kind: Invalid, Code: "invalid_parameter", Param: param, Message: fmt.Sprintf(format, args...)}
 }
 
-// Taken reports a value that must be unique and is in use.
+// Taken returns the error for a value that must be unique and is already in use.
 func Taken(param, message string) *Error {
 	return &Error{Kind: Conflict, Code: "value_not_unique", Param: param, Message: message}
 }
 
-// NoCredentials reports a caller without valid credentials. The message never
-// says which part was wrong.
+// NoCredentials returns the error for a caller without valid credentials. The message
+// never reveals which part was wrong.
 func NoCredentials() *Error {
 	return &Error{Kind: Unauthenticated, Code: "unauthorized",
 		Message: "credentials are missing, wrong, expired or lack the scope"}
 }
 
-// All lists every [Error] in err's tree, in order: what errors.Join gathered.
+// All returns every [Error] in err's tree, in order, such as those joined by errors.Join.
 func All(err error) []*Error {
 	switch e := err.(type) {
 	case nil:
@@ -105,7 +105,7 @@ func All(err error) []*Error {
 	return All(errors.Unwrap(err))
 }
 
-// First returns the first [Error] in err's tree, or nil for an internal error.
+// First returns the first [Error] in err's tree, or nil if err is internal.
 func First(err error) *Error {
 	if all := All(err); len(all) > 0 {
 		return all[0]

@@ -1,9 +1,9 @@
-// Package revocation tells whether a token was revoked, without asking anybody.
+// Package revocation reports whether a token was revoked, from memory.
 //
-// Revocations are rows with a sequence number. Each node holds those that can
-// still matter in memory and polls for new ones, so that one holds everywhere
-// within a second. A node that could not poll for a while refuses to answer, once it has
-// tried again.
+// Revocations are rows with a sequence number. Each node keeps the rows that can still
+// matter in memory and polls for new ones, so that a revocation takes effect everywhere
+// within a second. A node that could not poll for a while tries once more and then refuses
+// to answer.
 package revocation
 
 import (
@@ -16,47 +16,47 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The kinds of thing whose tokens can be revoked.
+// The kinds of things whose tokens can be revoked.
 const (
 	Token      = "token"      // one token, by its jti
-	Grant      = "grant"      // an OAuth grant: its access tokens die with its refresh token
-	Family     = "family"     // a fabric refresh token and the SATs that came with it
+	Grant      = "grant"      // an OAuth grant: its refresh token and its access tokens
+	Family     = "family"     // a fabric refresh token and the SATs issued with it
 	Session    = "session"    // a login, by its sid
 	Subscriber = "subscriber" // all tokens of a subscriber
 	Client     = "client"     // all tokens of an OAuth client
 	Key        = "key"        // an API key
-	Project    = "project"    // everything of a project
+	Project    = "project"    // everything in a project
 
-	KeyChange = "key-change" // what nodes remember of an API key; its tokens live on
+	KeyChange = "key-change" // cached facts about an API key; its tokens stay valid
 )
 
-// A Revocation ends what was issued for a thing up to a moment.
+// A Revocation ends everything that was issued for a thing up to a moment.
 type Revocation struct {
 	Kind, ID string
-	Until    time.Time // tokens issued up to then are dead
-	Expires  time.Time // when the last token it concerns has expired by itself
+	Until    time.Time // tokens issued up to then are revoked
+	Expires  time.Time // when the last of these tokens has expired anyway
 }
 
-// A Log is where revocations are written and read, by every node. Rows carry
-// numbers in the order of their commits; RevocationsSince gives those after seq
-// which have not expired, and the last number. Where that is less than seq, the log
-// was set back, to a backup: then it gives all.
+// A Log holds the revocations of all nodes. Its rows are numbered in the order of their
+// commits. RevocationsSince returns the rows after seq that have not expired, and the last
+// number. If the last number is below seq, the log was restored from a backup, and
+// RevocationsSince returns all rows.
 type Log interface {
 	AddRevocation(ctx context.Context, r Revocation) error
 	RevocationsSince(ctx context.Context, seq int64) (rows []Revocation, last int64, err error)
 }
 
-// The rhythm of polling, how stale a list may be before it refuses, for how long a check
-// waits for one that is, and how often expired revocations are forgotten.
+// How often the log is polled, how old a list may be before Check refuses to answer, how
+// long Check waits for a newer one, and how often expired revocations are forgotten.
 const (
 	pollEvery = 250 * time.Millisecond
 	staleness = 5 * time.Second
 	patience  = time.Second
 
-	pruneEvery = 10 * time.Minute // checks wait while all are looked at
+	pruneEvery = 10 * time.Minute // rarely, because checks wait meanwhile
 )
 
-// A List answers whether a token was revoked. Make one with [New], then Run it.
+// A List reports whether tokens were revoked. Make one with [New], then call Run.
 type List struct {
 	log Log
 	now func() time.Time
@@ -65,14 +65,14 @@ type List struct {
 	dead   map[string]Revocation
 	heard  int64
 	seq    int64
-	deaf   bool          // the last look failed: what is there now may be an older log
-	polls  bool          // Run does
-	looked chan struct{} // closed at the end of the look at the log that is next to end
+	deaf   bool          // the last poll failed, so the log may have been replaced by an older one
+	polls  bool          // Run is polling
+	looked chan struct{} // closed when the next poll ends
 	synced time.Time
 	pruned time.Time
 }
 
-// New makes a List over a Log. A nil now means time.Now.
+// New returns a List that reads log. A nil now means time.Now.
 func New(log Log, now func() time.Time) *List {
 	if now == nil {
 		now = time.Now
@@ -87,7 +87,7 @@ func (l *List) Run(ctx context.Context) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
-		_ = l.Sync(ctx) // an error shows as staleness, which Check refuses
+		_ = l.Sync(ctx) // after an error the list grows stale, and Check refuses
 		select {
 		case <-ctx.Done():
 			return
@@ -102,8 +102,8 @@ func (l *List) poll(on bool) {
 	l.polls = on
 }
 
-// Sync reads what is new in the log. Callers that have just written a
-// revocation use it, so that their own node knows at once.
+// Sync reads new revocations from the log. A caller that has just written one calls it, so
+// that its own node knows at once.
 func (l *List) Sync(ctx context.Context) error {
 	l.mu.RLock()
 	seq := l.seq
@@ -142,14 +142,14 @@ func (l *List) Sync(ctx context.Context) error {
 	return nil
 }
 
-// Age tells how long ago this node has heard from the log; since ever if never.
+// Age returns how long ago this node last read the log.
 func (l *List) Age() time.Duration {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.now().Sub(l.synced)
 }
 
-// Revoke writes a revocation and makes it known to this node.
+// Revoke writes a revocation and applies it on this node.
 func (l *List) Revoke(ctx context.Context, r Revocation) error {
 	if err := l.log.AddRevocation(ctx, r); err != nil {
 		return fmt.Errorf("writing revocation: %w", err)
@@ -157,8 +157,8 @@ func (l *List) Revoke(ctx context.Context, r Revocation) error {
 	return l.Sync(ctx)
 }
 
-// Heard tells how many revocations this node has heard of. While it stays what it
-// was before a token was checked, the token need not be checked again.
+// Heard returns how many revocations this node has read. While the number is unchanged, a
+// token that was checked need not be checked again.
 func (l *List) Heard() int64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -168,11 +168,12 @@ func (l *List) Heard() int64 {
 // A Subject is one thing that a token depends on.
 type Subject struct{ Kind, ID string }
 
-// Check returns problem.Unauthenticated if any of the subjects was revoked at or
-// after the moment a token was issued, and problem.Unavailable if this node has
-// not heard from the log for five seconds. Subjects with an empty ID are skipped. A
-// process that was stopped, or waited for its disk, has heard nothing either: where the
-// log did not fail, Check waits a second for it.
+// Check returns problem.Unauthenticated if any of the subjects was revoked at or after the
+// moment a token was issued, and problem.Unavailable if this node has not read the log for
+// five seconds. Subjects with an empty ID are skipped.
+//
+// A process that was stopped, or waited for its disk, has not read the log either. Unless
+// reading failed, Check waits up to a second for the next poll before it refuses.
 func (l *List) Check(issued time.Time, subjects ...Subject) error {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -181,7 +182,7 @@ func (l *List) Check(issued time.Time, subjects ...Subject) error {
 	}
 	if l.stale() {
 		return &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable",
-			Message: "revocations cannot be read", RetryAfter: time.Second}
+			Message: "the list of revocations is not available", RetryAfter: time.Second}
 	}
 	if len(l.dead) == 0 {
 		return nil
@@ -194,11 +195,11 @@ func (l *List) Check(issued time.Time, subjects ...Subject) error {
 	return nil
 }
 
-// stale is called with the lock held.
+// stale reports whether the list is too old to answer. The caller holds the lock.
 func (l *List) stale() bool { return l.now().Sub(l.synced) > staleness }
 
-// wait waits until this node has heard from the log, the log has failed, or patience is
-// at its end. It is called with the lock held for reading, and gives it away meanwhile.
+// wait waits until this node has read the log, reading has failed, or patience has run
+// out. The caller holds the lock for reading; wait releases it meanwhile.
 func (l *List) wait() {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()

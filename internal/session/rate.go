@@ -6,16 +6,17 @@ import (
 	"time"
 )
 
-// A Rate says how often something may happen: Burst times at once, and one time
-// more after each Every (the generic cell rate algorithm, GCRA: ITU-T I.371). In
-// any span of time it happens at most Burst + span/Every times.
+// A Rate limits how often something may happen: Burst times at once, and once more after
+// each Every (the generic cell rate algorithm, GCRA: ITU-T I.371). In any span of time it
+// happens at most Burst + span/Every times.
 type Rate struct {
 	Burst int
 	Every time.Duration
 }
 
-// next returns the moment at which everything is there again once n more are taken of
-// what is all there at full, and how long to wait where that is too many.
+// next takes n events from a key that is fully recovered at the time full. It returns the
+// time at which the key will be fully recovered again, or how long to wait if n events are
+// too many now.
 func (r Rate) next(now, full time.Time, n int) (next time.Time, wait time.Duration) {
 	if full.Before(now) {
 		full = now
@@ -27,24 +28,24 @@ func (r Rate) next(now, full time.Time, n int) (next time.Time, wait time.Durati
 	return next, wait
 }
 
-// Cost is how long it takes until n are there again.
+// Cost returns how long it takes to recover n events.
 func (r Rate) Cost(n int) time.Duration { return time.Duration(n) * r.Every }
 
-// Slack is how long it takes until all are there again, once all were taken.
+// Slack returns how long it takes to recover all events, once all were taken.
 func (r Rate) Slack() time.Duration { return r.Cost(r.Burst) }
 
-// A Meter counts as [Store.Allow] does, in this process alone: what is left where
-// there is no store to ask. The zero value is ready.
+// A Meter counts like [Store.Allow], but in this process alone. It serves while no store
+// is available. The zero value is ready to use.
 type Meter struct {
 	Now  func() time.Time // nil means time.Now
 	mu   sync.Mutex
-	full map[Key]time.Time // when a key has everything again
+	full map[Key]time.Time // when a key is fully recovered
 }
 
-// metered bounds a Meter: of more keys some are forgotten.
+// metered is the most keys a Meter keeps. Beyond that, some are forgotten.
 const metered = 50_000
 
-// Allow takes n of a key's rate, see [Store.Allow].
+// Allow takes n events from a key's rate; see [Store.Allow].
 func (m *Meter) Allow(key Key, rate Rate, n int) (wait time.Duration) {
 	now := time.Now
 	if m.Now != nil {
@@ -69,7 +70,7 @@ func (m *Meter) Allow(key Key, rate Rate, n int) (wait time.Duration) {
 	return 0
 }
 
-// forget makes room: what is over goes, and where that is little, some of the rest.
+// forget makes room: it removes recovered keys, and if those are few, some of the rest.
 func (m *Meter) forget(now time.Time) {
 	maps.DeleteFunc(m.full, func(_ Key, full time.Time) bool { return !full.After(now) })
 	for k := range m.full {

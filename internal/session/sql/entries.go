@@ -25,14 +25,14 @@ func (s *Store) Put(ctx context.Context, key session.Key, value []byte, ttl time
 	return wrap("putting", key, err)
 }
 
-// Get reads the value of a key.
+// Get returns the value of a key.
 func (s *Store) Get(ctx context.Context, key session.Key) (value []byte, err error) {
 	err = s.db.Read().Row(ctx, `SELECT value FROM selvage_sessions WHERE kind = $1 AND id = $2 AND expires > $3`,
 		key.Kind, key.ID, s.after(0)).Scan(&value)
 	return value, wrap("getting", key, err)
 }
 
-// Take reads and deletes the value of a key.
+// Take returns the value of a key and deletes it.
 func (s *Store) Take(ctx context.Context, key session.Key) (value []byte, err error) {
 	err = s.db.Once(ctx, func(t database.Tx) error {
 		var expires int64
@@ -46,7 +46,7 @@ func (s *Store) Take(ctx context.Context, key session.Key) (value []byte, err er
 	return value, wrap("taking", key, err)
 }
 
-// Add sets the value of a key that is absent, or has expired.
+// Add sets the value of a key that is unknown or has expired.
 func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
 	err := s.db.Once(ctx, func(t database.Tx) error {
 		return changed(t.Exec(ctx, `
@@ -78,7 +78,7 @@ func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []
 			if !slices.Equal(value, bytes(old)) {
 				return err
 			}
-			// Another has written just that between the two: there is no conflict.
+			// Another caller wrote the new value in between, so there is no conflict.
 		}
 	})
 	return wrap("swapping", key, err)
@@ -107,8 +107,8 @@ func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (s
 	return sum, wrap("counting", key, err)
 }
 
-// Allow takes n of what a rate allows a key. Its entry expires when everything is
-// there again, so that one which is absent is the same as one that has expired.
+// Allow takes n events from a key's rate. The entry expires when the rate is fully
+// recovered, so an absent entry means the same as an expired one.
 func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n int) (wait time.Duration, err error) {
 	if n < 0 {
 		err := s.db.Once(ctx, func(t database.Tx) error {
@@ -123,7 +123,7 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 	}
 	err = s.db.Once(ctx, func(t database.Tx) error {
 		now, cost := s.after(0), rate.Cost(n).Microseconds()
-		latest := now + rate.Slack().Microseconds() - cost // by when everything must be there now
+		latest := now + rate.Slack().Microseconds() - cost // the latest time of full recovery at which n events are available now
 		err := changed(t.Exec(ctx, `
 			INSERT INTO selvage_sessions (kind, id, value, count, expires) VALUES ($1, $2, '', 0, $3)
 			ON CONFLICT (kind, id) DO UPDATE SET
@@ -133,7 +133,7 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 		if !errors.Is(err, problem.Conflict) {
 			return err
 		}
-		full := latest // who reads it gone meanwhile waits for a moment all the same
+		full := latest // if the entry vanishes before it is read, the caller waits a moment anyway
 		if err := t.Row(ctx, `SELECT expires FROM selvage_sessions WHERE kind = $1 AND id = $2`, key.Kind, key.ID).Scan(&full); err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
@@ -143,10 +143,10 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 	return wait, wrap("limiting", key, err)
 }
 
-// after returns the moment in ttl from now, in microseconds.
+// after returns the time ttl from now, in microseconds.
 func (s *Store) after(ttl time.Duration) int64 { return s.now().Add(ttl).UnixMicro() }
 
-// bytes makes an empty value of none: a nil would be NULL.
+// bytes returns an empty value for nil, which would be stored as NULL.
 func bytes(value []byte) []byte {
 	if value == nil {
 		return []byte{}
@@ -154,7 +154,7 @@ func bytes(value []byte) []byte {
 	return value
 }
 
-// changed returns problem.Conflict where a statement found no row to change.
+// changed returns problem.Conflict if a statement changed no row.
 func changed(res sql.Result, err error) error {
 	if err != nil {
 		return err
@@ -165,8 +165,8 @@ func changed(res sql.Result, err error) error {
 	return problem.New(problem.Conflict, "conflict", "the entry has another value")
 }
 
-// wrap turns a driver's error into what the interface promises. Only the kind of
-// the key is told: ids are the digests of secrets.
+// wrap turns a driver's error into what the interface promises. It names only the kind of
+// the key, because ids are digests of secrets.
 func wrap(doing string, key session.Key, err error) error {
 	switch {
 	case err == nil, errors.Is(err, problem.Conflict):

@@ -1,10 +1,10 @@
-// Package sql keeps sessions in SQL: the default [session.Store], in an SQLite
-// file of its own which survives a crash and a restart, or in PostgreSQL.
+// Package sql keeps sessions in SQL. It is the default [session.Store]: an SQLite file of
+// its own, which survives a crash and a restart, or PostgreSQL.
 //
-// Each operation is one statement, in the SQL that SQLite and PostgreSQL share,
-// and the database decides who wins. An entry that has expired is never given,
-// whether or not it was swept yet. What a power cut takes from it are the
-// last logins in progress, so commits do not wait for the disk.
+// Each operation is one statement, in the SQL that SQLite and PostgreSQL share, and the
+// database decides which caller wins. An expired entry is never returned, even before it is
+// swept. A power cut loses at most the last logins in progress, so commits do not wait for
+// the disk.
 package sql
 
 import (
@@ -19,16 +19,16 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// Config says where sessions are kept.
+// Config configures a Store.
 type Config struct {
 	URL   string           // sqlite:FILE or postgres://…; "" means sqlite:sessions.db
-	Dir   string           // where a relative FILE lies
-	Pool  int              // connections to PostgreSQL, at most; 0 means 16
+	Dir   string           // the directory of a relative FILE
+	Pool  int              // the most connections to PostgreSQL; 0 means 16
 	Sweep time.Duration    // how often expired entries are deleted; 0 means every 30 s
 	Now   func() time.Time // nil means time.Now
-	Check time.Duration    // how long a file is looked through for damage before it is used
+	Check time.Duration    // how long to check a file for damage before using it
 
-	Patience time.Duration // how long a query may take on PostgreSQL; 0 means 5 s
+	Patience time.Duration // the most time for a query on PostgreSQL; 0 means 5 s
 }
 
 // A Store is a session.Store in a database. Make one with [Open].
@@ -52,8 +52,7 @@ const schema = `
 	);
 	CREATE INDEX selvage_sessions_expires ON selvage_sessions (expires);`
 
-// Open opens the database, makes its table if there is none, and begins to
-// sweep.
+// Open opens the database, creates its table if necessary, and starts sweeping.
 func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -70,18 +69,17 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	return s, nil
 }
 
-// Look tells what the database looks like and changes nothing, see [database.Look].
+// Look reports on the database and changes nothing; see [database.Look].
 func Look(ctx context.Context, c Config) (database.Report, error) {
 	return database.Look(ctx, c.database())
 }
 
-// database says how the database is opened, or looked at. Rows may be kept in the
-// same one.
+// database returns the configuration of the database. It may also hold rows of package store.
 func (c Config) database() database.Config {
 	if c.URL == "" {
 		c.URL = "sqlite:sessions.db"
 	}
-	// Normal: what a power cut may take are the last logins in progress.
+	// Normal: a power cut loses at most the last logins in progress.
 	return database.Config{URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Normal, Patience: c.Patience,
 		Ours: database.IsOurs, Check: c.Check, Prepare: prepare}
 }
@@ -108,7 +106,7 @@ func prepare(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
 	return nil
 }
 
-// Ping reports whether the database answers.
+// Ping checks that the database answers.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.db.Ping(ctx); err != nil {
 		return fmt.Errorf("asking the session database: %w", err)
@@ -116,12 +114,12 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close finishes what is being written and closes the database.
+// Close finishes pending writes and closes the database.
 func (s *Store) Close() error {
 	close(s.stop)
 	s.swept.Wait()
 	return s.db.Close()
 }
 
-// Stats tells how busy the database is.
+// Stats returns figures about the load of the database.
 func (s *Store) Stats() database.Stats { return s.db.Stats() }

@@ -8,25 +8,25 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// sweepBatch bounds how many rows one sweep deletes in one statement, and so how
-// long a login may have to wait for it.
+// sweepBatch is the most rows deleted in one statement. It bounds how long a login may have
+// to wait for a sweep.
 const sweepBatch = 500
 
-// sweepEvery deletes what has expired, until the store closes.
+// sweepEvery deletes expired entries periodically, until the store closes.
 func (s *Store) sweepEvery(period time.Duration) {
 	tick := time.NewTicker(period)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
-			_ = s.sweep(context.Background()) // what is left is swept the next time, and never given
+			_ = s.sweep(context.Background()) // remaining entries are swept next time and never returned
 		case <-s.stop:
 			return
 		}
 	}
 }
 
-// sweep deletes all entries that have expired, a batch at a time.
+// sweep deletes all expired entries, in batches.
 func (s *Store) sweep(ctx context.Context) error {
 	for {
 		var n int64
