@@ -5,7 +5,8 @@
 // nothing is changed. The functions of package store that change rows (change and once)
 // require an event, so a change without one does not compile:
 //
-//	s.change(ctx, audit.Of("client.updated", c.ProjectID, "client", c.ID).With("name", c.Name), func(t tx) error { … })
+//	event := audit.Of("client.updated", c.ProjectID, "client", c.ID).With("name", c.Name)
+//	s.change(ctx, event, func(t tx) error { … })
 //	s.once(ctx, audit.None("a lease"), func(t tx) error { … })
 //
 // Facts known only inside the transaction are added to t.event there. t.event.Drop()

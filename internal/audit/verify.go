@@ -52,9 +52,10 @@ func (v *Verifier) checkEnd(head Head) error {
 	case v.key.Ends(head):
 		return nil
 	case head.Seq == 0:
-		return v.broken(1, "", "it is gone with all behind it: that the lane is empty was not written by this server, or with another master key")
+		return v.broken(1, "", "the event and all after it are missing: this server "+
+			"did not write that the lane is empty, or used another master key")
 	}
-	return v.broken(head.Seq, "", "its end was not written by this server, or with another master key")
+	return v.broken(head.Seq, "", "this server did not write the end of the lane, or used another master key")
 }
 
 // Next checks the next event, in order. Events after the end given to Verify were written
@@ -65,18 +66,20 @@ func (v *Verifier) Next(e Event) error {
 	case e.Seq > v.seq+1:
 		return v.broken(v.seq+1, "", gap(v.seq+1, e.Seq-1))
 	case e.Seq <= v.seq:
-		return v.broken(e.Seq, e.ID, "there is another event in this place")
+		return v.broken(e.Seq, e.ID, "another event has this position")
 	case same(e.Hash, v.key.Hash(e, detail, v.key.Behind(Head{Lane: v.head.Lane, Seq: -1, Hash: v.hash}))):
-		return v.broken(e.Seq, e.ID, "when it was written, the end of the lane was not what this server had written: events behind the one before it may be gone")
+		return v.broken(e.Seq, e.ID, "when it was written, the end of the lane was not "+
+			"what this server had written: events before it may be missing")
 	case !same(e.Hash, v.key.Hash(e, detail, v.hash)):
-		return v.broken(e.Seq, e.ID, "it is not what was written here, or not what was written behind the one before it")
+		return v.broken(e.Seq, e.ID, "the event, or the one before it, is not what was written")
 	}
+
 	v.seq, v.hash, v.Last = e.Seq, e.Hash, e.At
 	if v.Count++; v.Count == 1 {
 		v.First = e.At
 	}
 	if e.Seq == v.head.Seq && e.Hash != v.head.Hash {
-		return v.broken(e.Seq, e.ID, "the end of the lane is another")
+		return v.broken(e.Seq, e.ID, "the lane ends with a different event")
 	}
 	return nil
 }

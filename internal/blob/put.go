@@ -15,7 +15,11 @@ import (
 //
 // If write fails, or commit returns keep == false without an error, the files are gone
 // when Put returns. If commit fails, the row may or may not exist, and Sweep decides.
-func (d *Dir) Put(key string, write func(f *os.File) (parts map[string][]byte, err error), commit func() (keep bool, err error)) (err error) {
+func (d *Dir) Put(
+	key string,
+	write func(f *os.File) (parts map[string][]byte, err error),
+	commit func() (keep bool, err error),
+) error {
 	if _, err := nameOf(key); err != nil {
 		return err
 	}

@@ -81,6 +81,7 @@ func (d *Dir) sweepFolder(ctx context.Context, folder string, files []string, in
 	if len(ours) == 0 {
 		return nil
 	}
+
 	first, _ := keyOf(folder, ours[0])
 	last, _ := keyOf(folder, ours[len(ours)-1])
 	used, err := inUse(ctx, first, last)
@@ -88,6 +89,7 @@ func (d *Dir) sweepFolder(ctx context.Context, folder string, files []string, in
 		return err
 	}
 	slices.Sort(used)
+
 	var errs []error
 	for _, file := range ours {
 		key, _ := keyOf(folder, file)

@@ -46,7 +46,8 @@ func bare(host string) string {
 // errUnsafe is the only error that callers see for a refused address. It does not reveal
 // what a name resolves to on this network.
 func errUnsafe() error {
-	return problem.New(problem.Forbidden, "url_is_unsafe", "the host resolves to an address that requests may not be sent to")
+	return problem.New(problem.Forbidden, "url_is_unsafe",
+		"the host resolves to an address that requests may not be sent to")
 }
 
 // dialTimeout is the most time a connection may take to be established.

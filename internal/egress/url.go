@@ -46,7 +46,8 @@ func (p Policy) checkHost(param string, u *url.URL) error {
 	switch {
 	case err == nil && isPublic(ip):
 	case err == nil, isLocal(host), isNumber(host):
-		return unsafe(param, "leads to an address that requests may not be sent to; egress.allow in the configuration permits hosts")
+		return unsafe(param, "leads to an address that requests may not be sent to; "+
+			"egress.allow in the configuration permits hosts")
 	}
 	return checkPort(param, u, false)
 }

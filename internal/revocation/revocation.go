@@ -102,17 +102,13 @@ func (l *List) poll(on bool) {
 	l.polls = on
 }
 
-// Sync reads new revocations from the log. A caller that has just written one calls it, so
-// that its own node knows at once.
+// Sync reads new revocations from the log. A caller that wrote one calls it, so that its
+// own node knows at once.
 func (l *List) Sync(ctx context.Context) error {
-	l.mu.RLock()
-	seq := l.seq
-	if l.deaf {
-		seq = 0
-	}
-	l.mu.RUnlock()
 	began := l.now()
+	seq := l.next()
 	rows, last, err := l.log.RevocationsSince(ctx, seq)
+
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	close(l.looked)
@@ -121,25 +117,48 @@ func (l *List) Sync(ctx context.Context) error {
 		l.deaf = l.deaf || ctx.Err() == nil
 		return fmt.Errorf("reading revocations: %w", err)
 	}
+
 	l.deaf = false
-	for _, r := range rows {
-		if old, ok := l.dead[r.Kind+":"+r.ID]; !ok || r.Until.After(old.Until) {
-			l.dead[r.Kind+":"+r.ID] = r
-			l.heard++
-		}
-	}
-	if last < seq {
+	l.add(rows)
+	if last < seq { // the log was restored from a backup
 		l.seq = last
 	}
 	l.seq = max(l.seq, last)
 	if began.After(l.synced) {
 		l.synced = began
 	}
-	if began.Sub(l.pruned) > pruneEvery {
-		l.pruned = began
-		maps.DeleteFunc(l.dead, func(_ string, r Revocation) bool { return r.Expires.Before(began) })
-	}
+	l.prune(began)
 	return nil
+}
+
+// next returns the sequence number to read from: after a failure, the whole log is read,
+// since it may have been replaced.
+func (l *List) next() int64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if l.deaf {
+		return 0
+	}
+	return l.seq
+}
+
+// add applies rows of the log. The caller holds the lock.
+func (l *List) add(rows []Revocation) {
+	for _, r := range rows {
+		if old, ok := l.dead[r.Kind+":"+r.ID]; !ok || r.Until.After(old.Until) {
+			l.dead[r.Kind+":"+r.ID] = r
+			l.heard++
+		}
+	}
+}
+
+// prune removes expired revocations from time to time. The caller holds the lock.
+func (l *List) prune(now time.Time) {
+	if now.Sub(l.pruned) <= pruneEvery {
+		return
+	}
+	l.pruned = now
+	maps.DeleteFunc(l.dead, func(_ string, r Revocation) bool { return r.Expires.Before(now) })
 }
 
 // Age returns how long ago this node last read the log.

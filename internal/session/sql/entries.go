@@ -100,7 +100,8 @@ func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (s
 			INSERT INTO selvage_sessions (kind, id, value, count, expires) VALUES ($1, $2, '', 1, $3)
 			ON CONFLICT (kind, id) DO UPDATE SET
 				count   = CASE WHEN selvage_sessions.expires <= $4 THEN 1 ELSE selvage_sessions.count + 1 END,
-				expires = CASE WHEN selvage_sessions.expires <= $4 THEN excluded.expires ELSE selvage_sessions.expires END
+				expires = CASE WHEN selvage_sessions.expires <= $4 THEN excluded.expires
+				               ELSE selvage_sessions.expires END
 			RETURNING count`,
 			key.Kind, key.ID, s.after(ttl), s.after(0)).Scan(&sum)
 	})
@@ -118,23 +119,28 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 		})
 		return 0, wrap("limiting", key, err)
 	}
+
 	if n > rate.Burst {
 		return rate.Cost(n - rate.Burst), ctx.Err()
 	}
+
 	err = s.db.Once(ctx, func(t database.Tx) error {
 		now, cost := s.after(0), rate.Cost(n).Microseconds()
-		latest := now + rate.Slack().Microseconds() - cost // the latest time of full recovery at which n events are available now
+		// n events are available now if the key is fully recovered by then.
+		latest := now + rate.Slack().Microseconds() - cost
 		err := changed(t.Exec(ctx, `
 			INSERT INTO selvage_sessions (kind, id, value, count, expires) VALUES ($1, $2, '', 0, $3)
 			ON CONFLICT (kind, id) DO UPDATE SET
-				expires = CASE WHEN selvage_sessions.expires <= $4 THEN excluded.expires ELSE selvage_sessions.expires + $5 END
+				expires = CASE WHEN selvage_sessions.expires <= $4 THEN excluded.expires
+				               ELSE selvage_sessions.expires + $5 END
 			WHERE selvage_sessions.expires <= $6`,
 			key.Kind, key.ID, now+cost, now, cost, latest))
 		if !errors.Is(err, problem.Conflict) {
 			return err
 		}
 		full := latest // if the entry vanishes before it is read, the caller waits a moment anyway
-		if err := t.Row(ctx, `SELECT expires FROM selvage_sessions WHERE kind = $1 AND id = $2`, key.Kind, key.ID).Scan(&full); err != nil && !errors.Is(err, sql.ErrNoRows) {
+		err = t.Row(ctx, `SELECT expires FROM selvage_sessions WHERE kind = $1 AND id = $2`, key.Kind, key.ID).Scan(&full)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}
 		wait = time.Duration(max(full-latest, 1)) * time.Microsecond
