@@ -8,19 +8,20 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// ListAudit returns a page of the audit trail, the newest first.
+// ListAudit returns a page of the audit trail, newest first.
 func (s *Audit) ListAudit(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error) {
 	l := auditListing(f, q.From)
 	l.desc = true
 	return l.page(ctx, s.read(), q)
 }
 
-// ExportAudit is ListAudit with the oldest first.
+// ExportAudit is like ListAudit, oldest first.
 func (s *Audit) ExportAudit(ctx context.Context, f audit.Filter, q page.Query) (page.Page[audit.Event], error) {
 	return auditListing(f, q.From).page(ctx, s.read(), q)
 }
 
-// auditListing has the events in the order of their ids, which is that of their times.
+// auditListing returns the listing of the events that a filter matches, by id. That is the order of
+// their times.
 func auditListing(f audit.Filter, from string) listing[audit.Event] {
 	l := listing[audit.Event]{
 		thing: "audit trail", columns: auditColumns, from: "audit", key: []string{"id"},
@@ -33,6 +34,7 @@ func auditListing(f audit.Filter, from string) listing[audit.Event] {
 		l.within.high = firstID(f.Until)
 	}
 	l.start = l.within.startAt(from)
+
 	if f.ProjectID != "" {
 		l.where.and(`project_id = $%d`, f.ProjectID)
 	}
@@ -40,10 +42,16 @@ func auditListing(f audit.Filter, from string) listing[audit.Event] {
 		l.where.and(`actor_id = $%d`, f.Actor)
 		l.where.always(byActor)
 	}
+	action := ""
+	if f.Action != "" { // the action itself, or any below it
+		action = strings.TrimPrefix(contains(f.Action+"."), "%")
+	}
 	for _, c := range []struct{ condition, value string }{
-		{`actor_kind = $%d`, string(f.ActorKind)}, {`actor_id = $%d`, f.Actor}, {`outcome = $%d`,
-			string(f.Outcome)}, {`target_id = $%d`, f.Target},
-		{`action || '.' LIKE $%d ESCAPE '\'`, strings.TrimPrefix(contains(dotted(f.Action)), "%")},
+		{`actor_kind = $%d`, string(f.ActorKind)},
+		{`actor_id = $%d`, f.Actor},
+		{`outcome = $%d`, string(f.Outcome)},
+		{`target_id = $%d`, f.Target},
+		{`action || '.' LIKE $%d ESCAPE '\'`, action},
 	} {
 		if c.value != "" {
 			l.checks = append(l.checks, check{c.condition, []any{c.value}})
@@ -52,30 +60,25 @@ func auditListing(f audit.Filter, from string) listing[audit.Event] {
 	return l
 }
 
-// dotted returns the beginning that an action with a dot behind it has.
-func dotted(action string) string {
-	if action == "" {
-		return ""
-	}
-	return action + "."
-}
-
-// byActor are the events that an index has by who did it, as it has them.
+// byActor is the condition of the index by actor, as it stands there.
 const byActor = `(actor_kind = 'operator' OR ` + showsSecret + `)`
 
-// showsSecret are the events of who was shown the secret of something.
-const showsSecret = `action = 'api_key.created' OR action = 'api_key.rotated' OR action = 'embed_key.created' OR action = 'client.created' OR action = 'client.secret_rotated'`
+// showsSecret is the condition of events that showed a secret to their actor.
+const showsSecret = `action = 'api_key.created' OR action = 'api_key.rotated' OR action = 'embed_key.created'` +
+	` OR action = 'client.created' OR action = 'client.secret_rotated'`
 
-// shown are those of them that tell of what was done. SQLite is kept from an index of its own
-// making.
+// shown is the condition of those events that succeeded. The concatenation keeps SQLite from
+// building an index of its own.
 const shown = byActor + ` AND (` + showsSecret + `) AND outcome || '' = 'done'`
 
-// SecretsShown returns the events of who was shown a secret: an operator, whoever acted by what
-// that was shown, and so on, the newest first.
+// SecretsShown returns the events that showed a secret to an operator, to anyone who acted by such a
+// secret, and so on, newest first.
 func (s *Audit) SecretsShown(ctx context.Context, operatorID string) ([]audit.Event, error) {
 	return gather(ctx, s.read(), "reading audit trail", scanEvent,
 		`WITH RECURSIVE makers (maker) AS (SELECT target_id FROM audit WHERE actor_id = $1 AND `+shown+`
 			UNION SELECT target_id FROM makers CROSS JOIN audit WHERE actor_id = maker AND `+shown+`)
 		SELECT `+auditColumns+` FROM audit WHERE actor_id = $1 AND `+shown+`
-		UNION ALL SELECT `+auditColumns+` FROM makers CROSS JOIN audit WHERE actor_id = maker AND maker <> $1 AND `+shown+` ORDER BY id DESC`, operatorID)
+		UNION ALL SELECT `+auditColumns+` FROM makers CROSS JOIN audit
+			WHERE actor_id = maker AND maker <> $1 AND `+shown+`
+		ORDER BY id DESC`, operatorID)
 }

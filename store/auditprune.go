@@ -11,10 +11,10 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// PruneAudit deletes the events at the beginning of each lane that are of before a moment.
-// Their chain is walked first, and where it is broken nothing is deleted: what somebody did
-// to it stays to be seen. The place and the hash of the last stay, with a code of their own,
-// so that the lane verifies from there.
+// PruneAudit deletes the events at the beginning of each lane that are older than before. Their
+// chain is verified first. From a break on nothing is deleted, so that the traces of tampering stay.
+// The place and hash of the last deleted event are kept with a code of their own, so that the lane
+// verifies from there.
 func (s *Audit) PruneAudit(ctx context.Context, before time.Time) error {
 	key := s.auditKey.Load()
 	if key == nil {
@@ -27,6 +27,7 @@ func (s *Audit) PruneAudit(ctx context.Context, before time.Time) error {
 	if broken, err := s.verifyRing(ctx, key, heads); broken != nil || err != nil {
 		return fmt.Errorf("pruning audit trail: %w", errors.Join(broken, err))
 	}
+
 	var errs []error
 	for _, head := range heads {
 		if err := s.pruneLane(ctx, key, head, before); err != nil {
@@ -40,9 +41,9 @@ func (s *Audit) pruneLane(ctx context.Context, key *audit.Key, head audit.Head, 
 	v, err := key.Verify(head)
 	for more := true; more && err == nil; {
 		at := v.At()
-		var events []audit.Event
-		if events, err = s.ReadLane(ctx, head.Lane, at.Seq, auditBatch); err != nil {
-			return err
+		events, readErr := s.ReadLane(ctx, head.Lane, at.Seq, auditBatch)
+		if readErr != nil {
+			return readErr
 		}
 		more = len(events) == auditBatch
 		for _, e := range events {
@@ -54,6 +55,8 @@ func (s *Audit) pruneLane(ctx context.Context, key *audit.Key, head audit.Head, 
 				break
 			}
 		}
+
+		// Delete what was verified, even if a break follows.
 		if v.At().Seq > at.Seq {
 			if err := s.prune(ctx, key, at, v.At(), before); err != nil {
 				return err
@@ -63,19 +66,21 @@ func (s *Audit) pruneLane(ctx context.Context, key *audit.Key, head audit.Head, 
 	return err
 }
 
-// prune deletes the events of a lane behind one place and up to another. Where another node
-// has just done so, nothing is left to do.
+// prune deletes the events of a lane after one place and up to another. If another node has just
+// done so, there is nothing left to do.
 func (s *Audit) prune(ctx context.Context, key *audit.Key, from, to audit.Head, before time.Time) error {
-	e := audit.Of("audit.pruned", "", "audit", strconv.Itoa(to.Lane)).
-		With("from", strconv.FormatInt(from.Seq+1, 10), "until", strconv.FormatInt(to.Seq, 10), "before",
-			date(before))
+	e := audit.Of("audit.pruned", "", "audit", strconv.Itoa(to.Lane)).With(
+		"from", strconv.FormatInt(from.Seq+1, 10), "until", strconv.FormatInt(to.Seq, 10), "before", date(before))
 	return s.change(ctx, e, func(t tx) error {
-		res, err := t.Exec(ctx, `UPDATE audit_heads SET pruned_seq = $3, pruned_hash = $4, pruned_mac = $5 WHERE lane = $1 AND pruned_seq = $2`,
+		res, err := t.Exec(ctx, `UPDATE audit_heads SET pruned_seq = $3, pruned_hash = $4, pruned_mac = $5
+				WHERE lane = $1 AND pruned_seq = $2`,
 			to.Lane, from.Seq, to.Seq, to.Hash, key.Mac(audit.PrunedUntil, to.Lane, to.Seq, to.Hash))
-		if err := oneRow(res, err, "lane"); errors.Is(err, problem.NotFound) {
+		err = oneRow(res, err, "lane")
+		if errors.Is(err, problem.NotFound) {
 			t.event.Drop()
 			return nil
-		} else if err != nil {
+		}
+		if err != nil {
 			return err
 		}
 		_, err = t.Exec(ctx, `DELETE FROM audit WHERE lane = $1 AND seq <= $2`, to.Lane, to.Seq)

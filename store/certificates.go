@@ -9,16 +9,16 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Certificates holds the TLS certificates and the locks of those who obtain them.
+// Certificates holds TLS certificates, and the claims of nodes that are obtaining one.
 type Certificates struct{ *core }
 
-// FindCertificate returns what is kept under a name.
+// FindCertificate returns the sealed value of a name.
 func (s *Certificates) FindCertificate(ctx context.Context, name string) (sealed string, err error) {
 	err = s.read().Row(ctx, `SELECT sealed FROM certificates WHERE name = $1`, name).Scan(&sealed)
 	return sealed, found(err, "certificate")
 }
 
-// PutCertificate keeps something under a name, in place of what was there.
+// PutCertificate sets the sealed value of a name.
 func (s *Certificates) PutCertificate(ctx context.Context, name, sealed string) error {
 	return s.once(ctx, audit.Of("certificate.written", "", "certificate", name), func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO certificates (name, sealed, updated) VALUES ($1, $2, $3)
@@ -30,7 +30,7 @@ func (s *Certificates) PutCertificate(ctx context.Context, name, sealed string) 
 	})
 }
 
-// DeleteCertificate deletes what is kept under a name, if anything is.
+// DeleteCertificate deletes a name, if it exists.
 func (s *Certificates) DeleteCertificate(ctx context.Context, name string) error {
 	return s.once(ctx, audit.Of("certificate.deleted", "", "certificate", name), func(t tx) error {
 		if _, err := t.Exec(ctx, `DELETE FROM certificates WHERE name = $1`, name); err != nil {
@@ -40,26 +40,23 @@ func (s *Certificates) DeleteCertificate(ctx context.Context, name string) error
 	})
 }
 
-// ClaimCertificate makes the caller the one who asks for what the name says. A
-// [problem.Conflict] means that somebody else is, whose claim has not run out.
+// ClaimCertificate lets the caller alone obtain what the name stands for, until a time. A
+// [problem.Conflict] means that another node has a claim that has not expired.
 func (s *Certificates) ClaimCertificate(ctx context.Context, name string, until time.Time) error {
 	return s.once(ctx, audit.None("a lease"), func(t tx) error {
 		res, err := t.Exec(ctx, `INSERT INTO certificates (name, sealed, updated) VALUES ($1, '', $2)
-			ON CONFLICT (name) DO UPDATE SET updated = $2 WHERE certificates.updated < $3`, name, micros(until), micros(s.now()))
-		if err != nil {
-			return fmt.Errorf("claiming certificate: %w", err)
-		}
-		if n, err := res.RowsAffected(); err != nil || n == 1 {
-			return err
-		}
-		return problem.New(problem.Conflict, "certificate_claimed", "another node asks for %s", name)
+			ON CONFLICT (name) DO UPDATE SET updated = $2 WHERE certificates.updated < $3`,
+			name, micros(until), micros(s.now()))
+		return oneRowOr(problem.New(problem.Conflict, "certificate_claimed", "another node asks for %s", name),
+			res, err, "certificate")
 	})
 }
 
-// ReleaseCertificate ends a claim, if it is still the one that was made until then.
+// ReleaseCertificate ends a claim, if it is still the one that expires at until.
 func (s *Certificates) ReleaseCertificate(ctx context.Context, name string, until time.Time) error {
 	return s.once(ctx, audit.None("a lease"), func(t tx) error {
-		if _, err := t.Exec(ctx, `DELETE FROM certificates WHERE name = $1 AND updated = $2`, name, micros(until)); err != nil {
+		_, err := t.Exec(ctx, `DELETE FROM certificates WHERE name = $1 AND updated = $2`, name, micros(until))
+		if err != nil {
 			return fmt.Errorf("releasing certificate: %w", err)
 		}
 		return nil

@@ -13,40 +13,44 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// EraseSubscriber deletes the subscriber that an eraser names, with everything that is
-// kept about it, or takes it out of what stays. One that is not there, and of whom
-// nothing is left, is problem.NotFound.
-func (s *Subscribers) EraseSubscriber(ctx context.Context, projectID string, by fabric.Eraser, now time.Time) (e fabric.Erasure, err error) {
+// EraseSubscriber deletes the subscriber that an eraser names, with everything kept about it, and
+// removes it from rows that stay. If it does not exist, and nothing of it is left, it is
+// problem.NotFound.
+func (s *Subscribers) EraseSubscriber(
+	ctx context.Context, projectID string, by fabric.Eraser, now time.Time,
+) (e fabric.Erasure, err error) {
 	err = s.change(ctx, audit.Of("subscriber.erased", projectID, "subscriber", by.ID), func(t tx) error {
 		e = fabric.Erasure{Deleted: make(map[string]int64), Anonymised: make(map[string]int64)}
 		sub, err := t.lockSubscriber(ctx, projectID, by.ID)
-		if e.Found = err == nil; err != nil && !errors.Is(err, problem.NotFound) {
+		if err != nil && !errors.Is(err, problem.NotFound) {
 			return err
 		}
-		all, err := gather(ctx, t, "finding addresses", scanAddress,
-			`SELECT `+addressColumns+` FROM addresses WHERE resource_id = $1 AND project_id = $2`, by.ID, projectID)
+		e.Found = err == nil
+
+		// What is erased is found by the subscriber's addresses, before they go.
+		addresses, err := addressTable.gather(ctx, t, `WHERE resource_id = $1 AND project_id = $2`, by.ID, projectID)
 		if err != nil {
 			return err
 		}
-		if e.Sessions, err = gather(ctx, t, "finding sessions", func(row scanner) (id string, err error) {
-			return id, row.Scan(&id)
-		},
-			`SELECT id FROM login_sessions WHERE subscriber_id = $1 AND project_id = $2`, by.ID, projectID); err != nil {
+		e.Sessions, err = gather(ctx, t, "finding sessions", scanID,
+			`SELECT id FROM login_sessions WHERE subscriber_id = $1 AND project_id = $2`, by.ID, projectID)
+		if err != nil {
 			return err
 		}
-		if err := t.eraseRecordings(ctx, projectID, by.ID, by.Names(sub, all), now, &e); err != nil {
+		if err := t.eraseRecordings(ctx, projectID, by.ID, by.Names(sub, addresses), now, &e); err != nil {
 			return err
 		}
 		if err := t.eraseMails(ctx, projectID, by.ID, sub.Email); err != nil {
 			return err
 		}
-		if err := t.eraseTold(ctx, projectID, by.ID, &e); err != nil {
+		if err := t.eraseDeliveries(ctx, projectID, by.ID, &e); err != nil {
 			return err
 		}
+
 		if !e.Found {
-			return leftOf(e)
+			return requireErased(e)
 		}
-		if err := t.countOf(ctx, by.ID, &e); err != nil {
+		if err := t.countErased(ctx, by.ID, &e); err != nil {
 			return err
 		}
 		return s.deleteSubscriber(ctx, t, projectID, by.Revocation, true)
@@ -54,8 +58,8 @@ func (s *Subscribers) EraseSubscriber(ctx context.Context, projectID string, by 
 	return e, err
 }
 
-// leftOf tells whether there was anything left of somebody who had been deleted before.
-func leftOf(e fabric.Erasure) error {
+// requireErased returns problem.NotFound if nothing was erased of a subscriber deleted before.
+func requireErased(e fabric.Erasure) error {
 	for _, counts := range []map[string]int64{e.Deleted, e.Anonymised} {
 		for _, n := range counts {
 			if n > 0 {
@@ -66,28 +70,32 @@ func leftOf(e fabric.Erasure) error {
 	return problem.NoSuch("subscriber")
 }
 
-// lockSubscriber returns a subscriber, which nobody else changes before the end of the
-// transaction.
+// lockSubscriber returns a subscriber that no other change writes until the end of the transaction.
 func (t tx) lockSubscriber(ctx context.Context, projectID, id string) (fabric.Subscriber, error) {
-	return scanSubscriber(t.Row(ctx, `UPDATE subscribers SET updated = updated WHERE id = $2 AND project_id = $1 RETURNING `+subscriberColumns, projectID, id))
+	return subscriberTable.scan(t.Row(ctx, `UPDATE subscribers SET updated = updated WHERE id = $2 AND project_id = $1
+		RETURNING `+subscriberTable.columns, projectID, id))
 }
 
-// erasedTables are what goes with a subscriber, by the names that an erasure has for them.
+// erasedTables are the tables whose rows are deleted with a subscriber, by their names in an erasure.
 var erasedTables = []struct{ name, table, column string }{
-	{"addresses", "addresses", "resource_id"}, {"sessions", "login_sessions", "subscriber_id"},
+	{"addresses", "addresses", "resource_id"},
+	{"sessions", "login_sessions", "subscriber_id"},
 	{"grants", "grants", "subscriber_id"},
-	{"consents", "consents", "subscriber_id"}, {"devices", "devices", "subscriber_id"},
+	{"consents", "consents", "subscriber_id"},
+	{"devices", "devices", "subscriber_id"},
 	{"sip_credentials", "sip_credentials", "subscriber_id"},
-	{"passkeys", "passkeys", "owner_id"}, {"authenticator_apps", "totps", "owner_id"},
+	{"passkeys", "passkeys", "owner_id"},
+	{"authenticator_apps", "totps", "owner_id"},
 	{"recovery_codes", "recovery_codes", "owner_id"},
 }
 
-// countOf counts what is about to be deleted with a subscriber.
-func (t tx) countOf(ctx context.Context, id string, e *fabric.Erasure) error {
+// countErased counts the rows that are about to be deleted with a subscriber.
+func (t tx) countErased(ctx context.Context, id string, e *fabric.Erasure) error {
 	e.Deleted["subscribers"] = 1
 	for _, of := range erasedTables {
 		var n int64
-		if err := t.Row(ctx, `SELECT COUNT(*) FROM `+of.table+` WHERE `+of.column+` = $1`, id).Scan(&n); err != nil {
+		err := t.Row(ctx, `SELECT COUNT(*) FROM `+of.table+` WHERE `+of.column+` = $1`, id).Scan(&n)
+		if err != nil {
 			return fmt.Errorf("counting %s: %w", of.name, err)
 		}
 		e.Deleted[of.name] = n
@@ -98,36 +106,76 @@ func (t tx) countOf(ctx context.Context, id string, e *fabric.Erasure) error {
 // eraseMails deletes the mails to a subscriber and their links, by its id and its e-mail.
 func (t tx) eraseMails(ctx context.Context, projectID, id, email string) error {
 	for table, to := range map[string]string{"mails": "recipient", "mail_links": "email"} {
-		if err := t.Later(ctx, `DELETE FROM `+table+` WHERE project_id = $1 AND (subscriber_id = $2 OR $3 <> '' AND LOWER(`+to+`) = $3)`, projectID, id, email); err != nil {
+		err := t.Later(ctx, `DELETE FROM `+table+`
+			WHERE project_id = $1 AND (subscriber_id = $2 OR $3 <> '' AND LOWER(`+to+`) = $3)`, projectID, id, email)
+		if err != nil {
 			return fmt.Errorf("deleting from %s: %w", table, err)
 		}
 	}
 	return nil
 }
 
-// eraseTold deletes what webhooks were told of a subscriber, or are about to be, but for
-// that it was deleted: an erasure tells its id alone.
-func (t tx) eraseTold(ctx context.Context, projectID, id string, e *fabric.Erasure) error {
+// eraseDeliveries deletes the webhook deliveries about a subscriber, whether delivered or not. Pending
+// ones that it was deleted stay, since those of an erasure have only its id.
+func (t tx) eraseDeliveries(ctx context.Context, projectID, id string, e *fabric.Erasure) error {
 	res, err := t.Exec(ctx, `DELETE FROM webhook_deliveries WHERE subject = $1 AND (event <> $3 OR state <> 'pending')
-		AND NOT EXISTS (SELECT 1 FROM webhooks w WHERE w.id = webhook_deliveries.webhook_id AND w.project_id <> $2)`, id, projectID, string(fabric.SubscriberDeleted))
-	if err != nil {
-		return fmt.Errorf("deleting what webhooks were told: %w", err)
-	}
-	e.Deleted["webhook_deliveries"], err = res.RowsAffected()
+			AND NOT EXISTS (SELECT 1 FROM webhooks w
+				WHERE w.id = webhook_deliveries.webhook_id AND w.project_id <> $2)`,
+		id, projectID, string(fabric.SubscriberDeleted))
+	e.Deleted["webhook_deliveries"], err = changed(res, err, "webhook deliveries")
 	return err
 }
 
-// A tiedRecording is one that is tied to a subscriber, or has a name of it.
-type tiedRecording struct {
+// An erasedRecording is tied to a subscriber, or has one of its names.
+type erasedRecording struct {
 	id, key, from, to string
-	tied, others      bool // to the subscriber, and to others
+	tied, others      bool // whether it is tied to the subscriber, and to others
 	live              bool
 }
 
-// eraseRecordings deletes the recordings that are tied to a subscriber alone, and takes
-// its names out of those that are another's too.
-func (t tx) eraseRecordings(ctx context.Context, projectID, id string, names []string, now time.Time, e *fabric.Erasure) error {
-	scan := func(row scanner) (r tiedRecording, err error) {
+// eraseRecordings deletes the recordings that are tied to a subscriber only, and removes its names from
+// those that also belong to others.
+func (t tx) eraseRecordings(
+	ctx context.Context, projectID, id string, names []string, now time.Time, e *fabric.Erasure,
+) error {
+	all, err := t.recordingsToErase(ctx, projectID, id, names)
+	if err != nil {
+		return err
+	}
+
+	for _, r := range all {
+		from, to := without(names, r.from), without(names, r.to)
+		deleted := int64(0)
+		switch {
+		case r.tied && !r.others:
+			from, to, deleted = "", "", micros(now)
+			if r.live {
+				e.Media = append(e.Media, r.key)
+				e.Deleted["recordings"]++
+			}
+		case from != r.from || to != r.to || r.tied:
+			e.Anonymised["recordings"]++
+		}
+		err := t.Later(ctx, `UPDATE recordings SET deleted = CASE WHEN deleted = 0 THEN $2 ELSE deleted END,
+				updated = $3, waits = CASE WHEN $2 = 0 THEN waits ELSE 0 END,
+				from_address = $4, to_address = $5 WHERE id = $1`,
+			r.id, deleted, micros(now), from, to)
+		if err != nil {
+			return fmt.Errorf("erasing recording: %w", err)
+		}
+	}
+
+	err = t.Later(ctx, `DELETE FROM recording_subscribers WHERE subscriber_id = $1
+		AND recording_id IN (SELECT id FROM recordings WHERE project_id = $2)`, id, projectID)
+	if err != nil {
+		return fmt.Errorf("untying recordings: %w", err)
+	}
+	return nil
+}
+
+// recordingsToErase finds the recordings that are tied to a subscriber or have one of its names.
+func (t tx) recordingsToErase(ctx context.Context, projectID, id string, names []string) ([]erasedRecording, error) {
+	scan := func(row scanner) (r erasedRecording, err error) {
 		var deleted int64
 		err = row.Scan(&r.id, &r.key, &r.from, &r.to, &deleted, &r.tied, &r.others)
 		r.live = deleted == 0
@@ -142,40 +190,14 @@ func (t tx) eraseRecordings(ctx context.Context, projectID, id string, names []s
 			args = append(args, name)
 		}
 	}
-	all, err := gather(ctx, t, "finding recordings", scan,
-		`SELECT id, COALESCE(media_key, id), from_address, to_address, deleted,
-			EXISTS (SELECT 1 FROM recording_subscribers s WHERE s.recording_id = recordings.id AND s.subscriber_id = $2),
-			EXISTS (SELECT 1 FROM recording_subscribers s WHERE s.recording_id = recordings.id AND s.subscriber_id <> $2)
-		FROM recordings WHERE project_id = $1 AND (id IN (SELECT recording_id FROM recording_subscribers WHERE subscriber_id = $2)`+named+`)`, args...)
-	if err != nil {
-		return err
-	}
-	for _, r := range all {
-		from, to, deleted := without(names, r.from), without(names, r.to), int64(0)
-		switch {
-		case r.tied && !r.others: // its own
-			from, to, deleted = "", "", micros(now)
-			if r.live {
-				e.Media = append(e.Media, r.key)
-				e.Deleted["recordings"]++
-			}
-		case from != r.from || to != r.to || r.tied:
-			e.Anonymised["recordings"]++
-		}
-		err := t.Later(ctx, `UPDATE recordings SET deleted = CASE WHEN deleted = 0 THEN $2 ELSE deleted END, updated = $3, waits = CASE WHEN $2 = 0 THEN waits ELSE 0 END,
-			from_address = $4, to_address = $5 WHERE id = $1`, r.id, deleted, micros(now), from, to)
-		if err != nil {
-			return fmt.Errorf("erasing recording: %w", err)
-		}
-	}
-	if err := t.Later(ctx, `DELETE FROM recording_subscribers WHERE subscriber_id = $1 AND recording_id IN (SELECT id FROM recordings WHERE project_id = $2)`, id, projectID); err != nil {
-		return fmt.Errorf("untying recordings: %w", err)
-	}
-	return nil
+	const tie = `EXISTS (SELECT 1 FROM recording_subscribers s WHERE s.recording_id = recordings.id AND s.subscriber_id`
+	return gather(ctx, t, "finding recordings", scan, `SELECT id, COALESCE(media_key, id), from_address, to_address,
+			deleted, `+tie+` = $2), `+tie+` <> $2)
+		FROM recordings WHERE project_id = $1
+			AND (id IN (SELECT recording_id FROM recording_subscribers WHERE subscriber_id = $2)`+named+`)`, args...)
 }
 
-// without returns an end of a call, or nothing if it is one of the names, with or without
-// the query that clients put behind it.
+// without returns one end of a call, or "" if it is one of the names. Clients may append a query to it.
 func without(names []string, end string) string {
 	name, _, _ := strings.Cut(strings.ToLower(end), "?")
 	if slices.Contains(names, name) {

@@ -12,20 +12,20 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/keys"
+	"github.com/selvage/selvage/operator"
 )
 
-// clientEvent tells what decides who may log in by a client, and how.
+// clientEvent has the settings that decide how users log in with a client.
 func clientEvent(action string, c idp.Client) audit.Event {
 	return audit.Of(action, c.ProjectID, "client", c.ID).With(
-		"name", c.Name, "type", string(c.Type), "profile", string(c.Profile), "auth_method",
-		string(c.AuthMethod), "first_party", strconv.FormatBool(c.FirstParty),
-		"pkce_optional", strconv.FormatBool(c.PKCEOptional), "redirect_uris",
-		strings.Join(c.RedirectURIs, " "), "grants", strings.Join(c.Grants, " "),
+		"name", c.Name, "type", string(c.Type), "profile", string(c.Profile), "auth_method", string(c.AuthMethod),
+		"first_party", strconv.FormatBool(c.FirstParty), "pkce_optional", strconv.FormatBool(c.PKCEOptional),
+		"redirect_uris", strings.Join(c.RedirectURIs, " "), "grants", strings.Join(c.Grants, " "),
 		"scopes", strings.Join(c.Scopes, " "))
 }
 
-// sessionEnded tells of the end of a login. Who has no credentials but the login is the
-// subscriber.
+// sessionEnded is the event of the end of a login. If the actor has no credentials other than the
+// login, it is the subscriber.
 func sessionEnded(ctx context.Context, project, subscriber, id string) audit.Event {
 	e := audit.Of("session.ended", project, "session", id).With("subscriber", subscriber)
 	if audit.From(ctx).Actor.Kind == audit.Anonymous {
@@ -34,14 +34,13 @@ func sessionEnded(ctx context.Context, project, subscriber, id string) audit.Eve
 	return e
 }
 
-// webhookEvent leaves the URL's path and query out, which may be secret.
+// webhookEvent leaves out the URL's path and query, which may be secret.
 func webhookEvent(action string, w fabric.Webhook) audit.Event {
-	return audit.Of(action, w.ProjectID, "webhook", w.ID).With(
-		"name", w.Name, "host", hostOf(w.URL), "events", strings.TrimSpace(spaced(w.Events)), "enabled",
-		strconv.FormatBool(w.Enabled))
+	return audit.Of(action, w.ProjectID, "webhook", w.ID).With("name", w.Name, "host", hostOf(w.URL),
+		"events", strings.TrimSpace(spaced(w.Events)), "enabled", strconv.FormatBool(w.Enabled))
 }
 
-// hostOf returns the scheme and host of a URL, without a user and password.
+// hostOf returns the scheme and host of a URL, without its user and password.
 func hostOf(raw string) string {
 	scheme, rest, found := strings.Cut(raw, "://")
 	if !found {
@@ -63,10 +62,10 @@ func ringEvent(moves []keys.Move, added []keys.Record) audit.Event {
 	return e
 }
 
-// subscriberChange tells what is done to a subscriber: by a name of its own where somebody
-// would look for it, with all that was changed beside.
-func subscriberChange(projectID, id string, c fabric.SubscriberChange, ends bool) audit.Event {
-	action, changed := "subscriber.updated", changedOf(c)
+// subscriberEvent is the event of a change of a subscriber. Changes that people look for have an
+// action of their own; all others are listed next to it.
+func subscriberEvent(projectID, id string, c fabric.SubscriberChange, ends bool) audit.Event {
+	action, fields := "subscriber.updated", changedFields(c)
 	switch {
 	case c.PasswordHash != nil:
 		action = "subscriber.password_changed"
@@ -74,20 +73,22 @@ func subscriberChange(projectID, id string, c fabric.SubscriberChange, ends bool
 		action = "subscriber.disabled"
 	case c.Disabled != nil:
 		action = "subscriber.enabled"
-	case changed == "" && ends:
+	case fields == "" && ends:
 		action = "session.ended_all"
 	}
-	return audit.Of(action, projectID, "subscriber", id).With("changed", changed)
+	return audit.Of(action, projectID, "subscriber", id).With("changed", fields)
 }
 
-// changedOf names what a change of a subscriber writes, without what it writes.
-func changedOf(c fabric.SubscriberChange) string {
+// changedFields names the fields that a change of a subscriber writes, without their values.
+func changedFields(c fabric.SubscriberChange) string {
 	var names []string
 	for _, f := range []struct {
 		name string
 		set  bool
 	}{
-		{"email", c.Email != nil}, {"email_verified", c.Verified != nil}, {"claims", c.Claims != nil},
+		{"email", c.Email != nil},
+		{"email_verified", c.Verified != nil},
+		{"claims", c.Claims != nil},
 		{"password", c.PasswordHash != nil},
 		{"profile", c.Profile != fabric.Profile{}},
 	} {
@@ -101,9 +102,62 @@ func changedOf(c fabric.SubscriberChange) string {
 	return strings.Join(names, " ")
 }
 
-// factorEvent tells of what somebody proves who they are with. It is done to the owner.
+// factorEvent is the event of a change of a second factor. Its target is the owner.
 func factorEvent(action string, o factor.Owner, what, id string) audit.Event {
 	return audit.Of(action, "", string(o.Kind), o.ID).With("factor", what, "factor_id", id)
+}
+
+func operatorEvent(action string, o operator.Operator) audit.Event {
+	return audit.Of(action, "", "operator", o.ID).With(
+		"email", o.Email, "roles", rolesText(o.Roles), "disabled", strconv.FormatBool(o.Disabled))
+}
+
+// operatorChange is the event of a change of an operator. It names the fields that are written, and
+// has the values of those that are rights. Changes that people look for have an action of their own.
+func operatorChange(id string, c operator.Change) audit.Event {
+	var names []string
+	if c.Name != nil {
+		names = append(names, "name")
+	}
+	if c.PasswordHash != nil {
+		names = append(names, "password")
+	}
+	if c.Disabled != nil {
+		names = append(names, "disabled="+strconv.FormatBool(*c.Disabled))
+	}
+	if c.Roles != nil {
+		names = append(names, "roles")
+	}
+
+	action := "operator.updated"
+	switch {
+	case c.PasswordHash != nil:
+		action = "operator.password_changed"
+	case c.Disabled != nil && *c.Disabled:
+		action = "operator.disabled"
+	case c.Disabled != nil:
+		action = "operator.enabled"
+	case c.Roles != nil:
+		action = "operator.roles_changed"
+	}
+	return audit.Of(action, "", "operator", id).With("changed", strings.Join(names, " "), "roles", rolesText(c.Roles))
+}
+
+func linkEvent(action string, l operator.Link) audit.Event {
+	return audit.Of(action, l.Role.ProjectID, "operator", l.OperatorID).With("link", l.ID, "email", l.Email,
+		"role", string(l.Role.Role), "made_by", l.MadeBy, "expires", date(l.Expires))
+}
+
+// rolesText formats roles: role@project, or the role alone if it is for the installation.
+func rolesText(all []operator.Membership) string {
+	names := make([]string, len(all))
+	for i, m := range all {
+		names[i] = string(m.Role)
+		if m.ProjectID != "" {
+			names[i] += "@" + m.ProjectID
+		}
+	}
+	return strings.Join(names, " ")
 }
 
 // placeOwner puts the event of a factor into the project of its owner.
@@ -115,19 +169,10 @@ func (t tx) placeOwner(ctx context.Context, o factor.Owner) error {
 	return found(err, "subscriber")
 }
 
-// begin returns the beginning of what is secret as a whole.
-func begin(secret string) string {
-	if len(secret) <= 8 {
-		return secret
-	}
-	return secret[:8] + "..."
-}
-
-func date(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339)
+// placeReceiver puts the event of a delivery into the project of its receiver.
+func (t tx) placeReceiver(ctx context.Context, q queue, id string) error {
+	query := q.names.Replace(`SELECT project_id FROM {receivers} WHERE id = $1`)
+	return found(t.Row(ctx, query, id).Scan(&t.event.ProjectID), "receiver")
 }
 
 // projectOf returns the project of a client.
@@ -136,9 +181,18 @@ func (t tx) projectOf(ctx context.Context, clientID string) (id string, err erro
 	return id, found(err, "client")
 }
 
-// placeReceiver puts the event of a delivery into the project of its receiver.
-func (t tx) placeReceiver(ctx context.Context, q queue, id string) error {
-	err := t.Row(ctx, q.names.Replace(`SELECT project_id FROM {receivers} WHERE id = $1`),
-		id).Scan(&t.event.ProjectID)
-	return found(err, "receiver")
+// abbreviate returns the beginning of a text that is secret as a whole.
+func abbreviate(secret string) string {
+	if len(secret) <= 8 {
+		return secret
+	}
+	return secret[:8] + "..."
+}
+
+// date formats a time for an event, "" for the zero time.
+func date(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
 }

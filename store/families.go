@@ -12,30 +12,31 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// Families holds the families of subscriber tokens: each family is one chain of refresh tokens.
+// Families holds the families of subscriber tokens. A family is a chain of refresh tokens.
 type Families struct{ *core }
 
-// RotateFamily moves a family on from a generation, once. The row of the first
-// generation is made by its first use. Whoever comes too late revokes the
-// family, and is told so without an error, since the revocation must stay.
+// RotateFamily advances a family by one generation, once. The first use of its first generation
+// inserts the row. A use that comes too late revokes the family. It gets used = false and no error,
+// because an error would undo the revocation.
 func (s *Families) RotateFamily(ctx context.Context, u fabric.FamilyUse) (used bool, err error) {
-	err = s.once(ctx, audit.None("a use: tokens in the place of others"), func(t tx) (err error) {
+	err = s.once(ctx, audit.None("a use that replaces tokens"), func(t tx) (err error) {
 		used, err = t.rotate(ctx, u)
 		return err
 	})
 	if err != nil || used {
 		return used, err
 	}
-	return false, s.change(ctx, audit.Of("token.reused", u.ProjectID, "token", u.ID).With(
-		"subscriber", u.SubscriberID, "client", u.ClientID).Refuse(
-		"the refresh token was used before; its family is revoked"), func(t tx) error {
+
+	e := audit.Of("token.reused", u.ProjectID, "token", u.ID).
+		With("subscriber", u.SubscriberID, "client", u.ClientID).
+		Refuse("the refresh token was used before; its family is revoked")
+	return false, s.change(ctx, e, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE families SET revoked = 1 WHERE id = $1 AND revoked = 0`, u.ID)
+		n, err := changed(res, err, "family")
 		if err != nil {
-			return fmt.Errorf("revoking family: %w", err)
-		}
-		if n, err := res.RowsAffected(); err != nil {
 			return err
-		} else if n == 0 { // unknown, or revoked before
+		}
+		if n == 0 { // unknown, or revoked before
 			t.event.Drop()
 			return nil
 		}
@@ -47,24 +48,23 @@ func (t tx) rotate(ctx context.Context, u fabric.FamilyUse) (bool, error) {
 	var res sql.Result
 	var err error
 	if u.Generation == 0 {
-		res, err = t.Exec(ctx, `INSERT INTO families (id, project_id, subscriber_id, client_id, generation, created, used, expires)
-			VALUES ($1, $2, $3, $4, 1, $5, $6, $7) ON CONFLICT (id) DO NOTHING`,
+		res, err = t.Exec(ctx, `INSERT INTO families
+				(id, project_id, subscriber_id, client_id, generation, created, used, expires)
+				VALUES ($1, $2, $3, $4, 1, $5, $6, $7) ON CONFLICT (id) DO NOTHING`,
 			u.ID, u.ProjectID, u.SubscriberID, u.ClientID, micros(u.Created), micros(u.Used), micros(u.Expires))
 	} else {
-		res, err = t.Exec(ctx, `UPDATE families SET generation = generation + 1, used = $4, expires = CASE WHEN expires < $3 THEN $3 ELSE expires END
+		res, err = t.Exec(ctx, `UPDATE families SET generation = generation + 1, used = $4,
+				expires = CASE WHEN expires < $3 THEN $3 ELSE expires END
 			WHERE id = $1 AND generation = $2 AND revoked = 0`, u.ID, u.Generation, micros(u.Expires), micros(u.Used))
 	}
 	if isForeignKey(err) {
 		return false, problem.NoSuch("project")
 	}
-	if err != nil {
-		return false, fmt.Errorf("rotating family: %w", err)
-	}
-	n, err := res.RowsAffected()
+	n, err := changed(res, err, "family")
 	return n == 1, err
 }
 
-// SweepFamilies deletes the families all of whose tokens have expired.
+// SweepFamilies deletes the families whose tokens have all expired.
 func (s *Families) SweepFamilies(ctx context.Context) error {
 	return s.once(ctx, audit.None("what has expired"), func(t tx) error {
 		if _, err := t.Exec(ctx, `DELETE FROM families WHERE expires <= $1`, micros(s.now())); err != nil {
@@ -74,42 +74,45 @@ func (s *Families) SweepFamilies(ctx context.Context) error {
 	})
 }
 
-// ListFamilies returns a page of a subscriber's families.
-func (s *Families) ListFamilies(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[fabric.Family], error) {
+// ListFamilies returns a page of a subscriber's families, newest first.
+func (s *Families) ListFamilies(
+	ctx context.Context, projectID, subscriberID string, q page.Query,
+) (page.Page[fabric.Family], error) {
 	l := listing[fabric.Family]{
 		thing: "families", columns: `id, client_id, created, used, generation, expires, revoked`, from: "families",
 		key: []string{"id"}, start: startAt(q.From), desc: true,
-		scan: scanFamily, id: func(f fabric.Family) string { return f.ID },
+		scan: func(row scanner) (f fabric.Family, err error) {
+			err = row.Scan(&f.ID, &f.ClientID, target(&f.Created), target(&f.Used), &f.Refreshes,
+				target(&f.Expires), &f.Revoked)
+			return f, found(err, "token")
+		},
+		id: func(f fabric.Family) string { return f.ID },
 	}
 	l.where.and(`project_id = $%d`, projectID)
 	l.where.and(`subscriber_id = $%d`, subscriberID)
-	l.where.conditions = append(l.where.conditions, `subscriber_id <> ''`) // as its index
+	l.where.always(`subscriber_id <> ''`) // as in its index
 	return l.page(ctx, s.read(), q)
-}
-
-func scanFamily(row scanner) (f fabric.Family, err error) {
-	var created, used, expires int64
-	err = row.Scan(&f.ID, &f.ClientID, &created, &used, &f.Refreshes, &expires, &f.Revoked)
-	f.Created, f.Used, f.Expires = moment(created), moment(used), moment(expires)
-	return f, found(err, "token")
 }
 
 // RevokeFamily ends the family that a revocation names.
 func (s *Families) RevokeFamily(ctx context.Context, projectID, subscriberID string, r revocation.Revocation) error {
-	return s.change(ctx, audit.Of("token.revoked", projectID, "token", r.ID).With("subscriber", subscriberID),
-		func(t tx) error {
-			res, err := t.Exec(ctx, `UPDATE families SET revoked = 1 WHERE id = $1 AND project_id = $2 AND subscriber_id = $3`, r.ID, projectID, subscriberID)
-			if err := oneRow(res, err, "token"); err != nil {
-				return err
-			}
-			return t.revoke(ctx, s.ending(r))
-		})
+	e := audit.Of("token.revoked", projectID, "token", r.ID).With("subscriber", subscriberID)
+	return s.change(ctx, e, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE families SET revoked = 1
+			WHERE id = $1 AND project_id = $2 AND subscriber_id = $3`, r.ID, projectID, subscriberID)
+		if err := oneRow(res, err, "token"); err != nil {
+			return err
+		}
+		return t.revoke(ctx, s.ending(r))
+	})
 }
 
-// endFamilies marks the refresh tokens of a subscriber as revoked, for who lists
-// them: what ends them is the revocation.
+// endFamilies marks a subscriber's families as revoked, for lists. What ends the tokens is the
+// revocation.
 func (t tx) endFamilies(ctx context.Context, subscriberID string) error {
-	if err := t.Later(ctx, `UPDATE families SET revoked = 1 WHERE subscriber_id = $1 AND subscriber_id <> '' AND revoked = 0`, subscriberID); err != nil {
+	err := t.Later(ctx, `UPDATE families SET revoked = 1
+		WHERE subscriber_id = $1 AND subscriber_id <> '' AND revoked = 0`, subscriberID)
+	if err != nil {
 		return fmt.Errorf("revoking families: %w", err)
 	}
 	return nil

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -16,64 +15,63 @@ import (
 // Links holds the links that are mailed to subscribers.
 type Links struct{ *core }
 
-const mailLinkColumns = `hash, purpose, project_id, COALESCE(subscriber_id, ''), email, inviter, request, created, expires`
-
-func scanMailLink(row scanner) (l idp.Link, err error) {
-	var created, expires int64
-	err = row.Scan(&l.Hash, &l.Purpose, &l.ProjectID, &l.SubscriberID, &l.Email, &l.Inviter, &l.Request,
-		&created, &expires)
-	l.Created, l.Expires = moment(created), moment(expires)
-	return l, found(err, "link")
+var linkTable = table[idp.Link]{
+	"mail_links", "link", `hash, purpose, project_id, subscriber_id, email, inviter, request, created, expires`,
+	func(l *idp.Link) []any {
+		return []any{&l.Hash, &l.Purpose, &l.ProjectID, nullableOf(&l.SubscriberID), &l.Email, &l.Inviter, &l.Request,
+			&l.Created, &l.Expires}
+	},
 }
 
-// CreateLink inserts a link, bound to its subscriber as that is now.
+// CreateLink inserts a link. A link of a subscriber is bound to its present e-mail and epoch.
 func (s *Links) CreateLink(ctx context.Context, l idp.Link) error {
-	return s.change(ctx, audit.Of("link.created", l.ProjectID, "subscriber", l.SubscriberID).With(
-		"purpose", string(l.Purpose)), func(t tx) error {
+	e := audit.Of("link.created", l.ProjectID, "subscriber", l.SubscriberID).With("purpose", string(l.Purpose))
+	return s.change(ctx, e, func(t tx) error {
 		if l.SubscriberID != "" {
-			// Who changes the subscriber waits here for us, and then finds the link; or we
-			// for them, and then see what has changed.
-			res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE project_id = $1 AND id = $2 AND COALESCE(email, '') = $3 AND disabled = 0
-					AND (epoch = $4 OR $5 = 0)`, l.ProjectID, l.SubscriberID, l.Bound, l.Epoch, flag(
-				l.Purpose == mail.ChangeAddress))
-			if err := oneRow(res, err, "subscriber"); err != nil {
+			if err := t.bindLink(ctx, l); err != nil {
 				return err
 			}
-			if l.Alone {
-				if err := t.Later(ctx, `DELETE FROM mail_links WHERE subscriber_id = $1 AND purpose = $2`, l.SubscriberID, string(l.Purpose)); err != nil {
-					return fmt.Errorf("ending links: %w", err)
-				}
-			}
 		}
-		err := t.Later(ctx, `INSERT INTO mail_links (hash, purpose, project_id, subscriber_id, email, inviter, request, created, expires) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-			l.Hash, string(l.Purpose), l.ProjectID, null(l.SubscriberID), l.Email, l.Inviter, l.Request,
-			micros(l.Created), micros(l.Expires))
-		if err != nil {
-			return fmt.Errorf("inserting link: %w", err)
-		}
-		return nil
+		return linkTable.insertLater(ctx, t, &l)
 	})
 }
 
-// FindLink finds a link that was not used yet.
-func (s *Links) FindLink(ctx context.Context, hash string) (idp.Link, error) {
-	return scanMailLink(s.read().Row(ctx, `SELECT `+mailLinkColumns+` FROM mail_links WHERE hash = $1`, hash))
-}
-
-// useLink uses a link up for a change: of many callers one can.
-func (t tx) useLink(ctx context.Context, subscriberID string, p fabric.Proof, now time.Time) error {
-	var hash string
-	err := t.Row(ctx, `DELETE FROM mail_links WHERE hash = $1 AND purpose = $2 AND COALESCE(subscriber_id, '') = $3 AND expires > $4 RETURNING hash`,
-		p.Hash, p.Purpose, subscriberID, micros(now)).Scan(&hash)
-	if err := found(err, "link"); errors.Is(err, problem.NotFound) {
-		return problem.New(problem.Conflict, "link_over", "the link was used before, or is over")
-	} else if err != nil {
+// bindLink locks the subscriber of a link, if it is as the link says. Whoever changes the subscriber
+// waits for this change, and then finds the link. If this change has to wait, it finds the subscriber
+// changed.
+func (t tx) bindLink(ctx context.Context, l idp.Link) error {
+	res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE project_id = $1 AND id = $2
+			AND COALESCE(email, '') = $3 AND disabled = 0 AND (epoch = $4 OR $5 = 0)`,
+		l.ProjectID, l.SubscriberID, l.Bound, l.Epoch, flag(l.Purpose == mail.ChangeAddress))
+	if err := oneRow(res, err, "subscriber"); err != nil {
 		return err
+	}
+	if !l.Alone {
+		return nil
+	}
+	err = t.Later(ctx, `DELETE FROM mail_links WHERE subscriber_id = $1 AND purpose = $2`,
+		l.SubscriberID, string(l.Purpose))
+	if err != nil {
+		return fmt.Errorf("ending links: %w", err)
 	}
 	return nil
 }
 
-// endLinks ends what was sent to a subscriber before its password or e-mail changed.
+// FindLink finds a link that has not been used.
+func (s *Links) FindLink(ctx context.Context, hash string) (idp.Link, error) {
+	return linkTable.find(ctx, s.read(), `hash = $1`, hash)
+}
+
+// useLink uses up the link that proves a change. Of concurrent callers one succeeds.
+func (t tx) useLink(ctx context.Context, subscriberID string, p fabric.Proof, now time.Time) error {
+	var hash string
+	err := t.Row(ctx, `DELETE FROM mail_links WHERE hash = $1 AND purpose = $2
+			AND COALESCE(subscriber_id, '') = $3 AND expires > $4 RETURNING hash`,
+		p.Hash, p.Purpose, subscriberID, micros(now)).Scan(&hash)
+	return or(problem.New(problem.Conflict, "link_over", "the link was used before, or is over"), found(err, "link"))
+}
+
+// endLinks deletes the links of a subscriber whose password or e-mail has changed.
 func (t tx) endLinks(ctx context.Context, subscriberID string) error {
 	if err := t.Later(ctx, `DELETE FROM mail_links WHERE subscriber_id = $1`, subscriberID); err != nil {
 		return fmt.Errorf("ending links: %w", err)

@@ -4,30 +4,31 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/selvage/selvage/internal/page"
 )
 
-// A listing is a query whose rows are given in pages.
+// A listing is a query that returns its rows in pages.
 type listing[T any] struct {
 	thing   string // what the rows are, for errors
 	columns string
 	from    string // the table, with its joins
 	where   where
-	ways    []string // conditions of which a row fits one, each with an index in the order of the list; none is no condition
-	checks  []check  // conditions that are in no index; not with ways
-	key     []string // the columns to sort by; the last is the id
-	start   []any    // the key of the row to begin with; nil means the first
-	until   []any    // the key of the row to stop before, on the way that is read; nil is none
-	within  span     // of keys, where a filter bounds them
+	ways    []string // alternative conditions, each with an index in the order of the list; no row has two
+	checks  []check  // conditions without an index; not combined with ways
+	key     []string // columns to sort by; the last is the id
+	start   []any    // key of the first row; nil means the beginning
+	until   []any    // key of the row to stop before, in the direction of reading; nil means the end
+	within  span     // bounds of the keys
 	desc    bool
 	scan    func(scanner) (T, error)
 	id      func(T) string
 }
 
-// page returns one page of the listing, with one query for its rows and one for
-// the beginning of the page before it.
+// page returns one page of the listing, with one query for its rows and one for the beginning of
+// the page before it.
 func (l listing[T]) page(ctx context.Context, t tx, q page.Query) (p page.Page[T], err error) {
 	forward := l
 	if forward.until, err = l.end(ctx, t, false); err != nil {
@@ -36,6 +37,7 @@ func (l listing[T]) page(ctx context.Context, t tx, q page.Query) (p page.Page[T
 	if p.Items, err = l.rows(ctx, t, forward.query(q.Size+1, false)); err != nil {
 		return p, err
 	}
+
 	p.Next = idOf(forward.until)
 	if len(p.Items) > q.Size {
 		p.Items, p.Next = p.Items[:q.Size], l.id(p.Items[q.Size])
@@ -47,8 +49,7 @@ func (l listing[T]) page(ctx context.Context, t tx, q page.Query) (p page.Page[T
 	return p, err
 }
 
-// before returns the id of the row with which the page before the start begins, and reads
-// nothing else of them.
+// before returns the id of the first row of the page before the start. It reads nothing but ids.
 func (l listing[T]) before(ctx context.Context, t tx, n int) (id string, err error) {
 	ids := l
 	ids.columns = l.key[len(l.key)-1]
@@ -56,23 +57,61 @@ func (l listing[T]) before(ctx context.Context, t tx, n int) (id string, err err
 		return "", err
 	}
 	q := ids.query(n, true)
-	found, err := gather(ctx, t, "listing "+l.thing, func(row scanner) (id string, err error) {
-		return id, row.Scan(&id)
-	}, q.sql, q.args...)
+	found, err := gather(ctx, t, "listing "+l.thing, scanID, q.sql, q.args...)
 	if id = idOf(ids.until); len(found) == n || id == "" && len(found) > 0 {
 		id = found[len(found)-1]
 	}
 	return id, err
 }
 
-// A span bounds the keys of a listing whose key is one column: from low on, and
-// below high; "" is no bound. It is no condition like others, since a database
-// takes one bound of an index on each side, and the start of a page is the nearer
-// one.
+// maxChecked is the most rows that are read for one page of a listing with checks. The rest is
+// left to the next page, so that no page takes long, however rare the matches are.
+const maxChecked = 5000
+
+// end returns the key of the row that a page with checks stops before at the latest, counted from
+// the start. It is nil if fewer rows are left.
+func (l listing[T]) end(ctx context.Context, t tx, backward bool) ([]any, error) {
+	if len(l.checks) == 0 {
+		return nil, nil
+	}
+	l.checks, l.columns = nil, strings.Join(l.key, ", ")
+	q := l.query(1, backward)
+	found, err := gather(ctx, t, "listing "+l.thing, l.scanKey, q.sql+fmt.Sprintf(" OFFSET %d", maxChecked), q.args...)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	return found[0], nil
+}
+
+// scanKey reads the key of a row.
+func (l listing[T]) scanKey(row scanner) (key []any, err error) {
+	texts, into := make([]string, len(l.key)), make([]any, len(l.key))
+	for i := range texts {
+		into[i] = &texts[i]
+	}
+	err = row.Scan(into...)
+	for _, text := range texts {
+		key = append(key, text)
+	}
+	return key, err
+}
+
+// idOf returns the id at the end of a key, "" if the key is nil.
+func idOf(key []any) string {
+	if key == nil {
+		return ""
+	}
+	id, _ := key[len(key)-1].(string)
+	return id
+}
+
+// A span bounds the keys of a listing whose key is one column: from low, and below high; "" means
+// no bound. It is separate from where because a database uses one bound of an index per side, and
+// the start of a page is the tighter one.
 type span struct{ low, high string }
 
-// startAt returns the key of the first row of a page within the span; one outside is
-// of another list, and is no start.
+// startAt returns the key of the first row of a page within the span. An id outside the span
+// belongs to another list, and is ignored.
 func (s span) startAt(id string) []any {
 	if id < s.low || s.high != "" && id >= s.high {
 		return nil
@@ -80,9 +119,9 @@ func (s span) startAt(id string) []any {
 	return startAt(id)
 }
 
-// bound adds what of the span the start of the page does not say already.
+// bound adds the sides of the span that start and until do not bound.
 func (l listing[T]) bound(w *where, backward bool) {
-	up := l.desc == backward // the way that is read
+	up := l.desc == backward // the direction of reading
 	above := l.start != nil && up || l.until != nil && !up
 	below := l.start != nil && !up || l.until != nil && up
 	if l.within.low != "" && !above {
@@ -98,78 +137,84 @@ type query struct {
 	args []any
 }
 
-// query asks for the rows from the start on, or backward for those before it.
+// query selects the rows from the start on, or if backward those before it.
 func (l listing[T]) query(limit int, backward bool) query {
 	w := where{slices.Clone(l.where.conditions), slices.Clone(l.where.args)}
 	l.bound(&w, backward)
 	for _, c := range l.checks {
 		w.check(c)
 	}
-	conditions, args := w.conditions, w.args
-	compare, direction := ">=", " ASC"
-	switch {
-	case l.desc && backward:
-		compare = ">"
-	case l.desc:
-		compare, direction = "<=", " DESC"
-	case backward:
-		compare, direction = "<", " DESC"
-	}
+	from, stop, direction := l.comparisons(backward)
 	if l.start != nil {
-		conditions = append(conditions, fmt.Sprintf("(%s) %s (%s)", strings.Join(l.key, ", "), compare,
-			params(len(args), len(l.start))))
-		args = append(args, l.start...)
+		w.compare(l.key, from, l.start)
 	}
 	if l.until != nil {
-		stop := "<"
-		if l.desc != backward {
-			stop = ">"
-		}
-		conditions = append(conditions, fmt.Sprintf("(%s) %s (%s)", strings.Join(l.key, ", "), stop,
-			params(len(args), len(l.until))))
-		args = append(args, l.until...)
+		w.compare(l.key, stop, l.until)
 	}
-	args = append(args, limit)
-	end := fmt.Sprintf(" ORDER BY %s%s LIMIT $%d", strings.Join(l.key, direction+", "), direction, len(args))
-	rows := func(conditions ...string) string {
-		where := ""
-		if len(conditions) > 0 {
-			where = " WHERE " + strings.Join(conditions, " AND ")
-		}
-		return fmt.Sprintf("SELECT %s FROM %s%s%s", l.columns, l.from, where, end)
-	}
+	w.args = append(w.args, limit)
+	end := fmt.Sprintf(" ORDER BY %s%s LIMIT $%d", strings.Join(l.key, direction+", "), direction, len(w.args))
+
 	if len(l.ways) == 0 {
-		return query{rows(conditions...), args}
+		return query{l.selection(w) + end, w.args}
 	}
-	// A page's worth is read on each way in the order of its index, and of all that the page.
+	// Read one page's worth along each way, in the order of its index; the page is among those rows.
 	parts := make([]string, len(l.ways))
 	for i, way := range l.ways {
-		parts[i] = fmt.Sprintf("SELECT * FROM (%s) AS way%d", rows(append(slices.Clone(conditions), way)...), i)
+		conditions := where{conditions: append(slices.Clone(w.conditions), way)}
+		parts[i] = fmt.Sprintf("SELECT * FROM (%s%s) AS way%d", l.selection(conditions), end, i)
 	}
-	return query{fmt.Sprintf("SELECT * FROM (%s) AS ways%s", strings.Join(parts, " UNION ALL "), end), args}
+	return query{fmt.Sprintf("SELECT * FROM (%s) AS ways%s", strings.Join(parts, " UNION ALL "), end), w.args}
 }
 
-// params writes n parameters after the first used ones: $3, $4.
-func params(used, n int) string {
-	names := make([]string, n)
-	for i := range names {
-		names[i] = fmt.Sprintf("$%d", used+i+1)
+// comparisons returns how the keys of the wanted rows compare with start and until, and the
+// direction of reading.
+func (l listing[T]) comparisons(backward bool) (from, stop, direction string) {
+	switch {
+	case l.desc && backward:
+		return ">", "<", " ASC"
+	case l.desc:
+		return "<=", ">", " DESC"
+	case backward:
+		return "<", ">", " DESC"
 	}
-	return strings.Join(names, ", ")
+	return ">=", "<", " ASC"
+}
+
+// selection returns the query without its order and limit.
+func (l listing[T]) selection(w where) string {
+	condition := ""
+	if len(w.conditions) > 0 {
+		condition = " WHERE " + w.String()
+	}
+	return "SELECT " + l.columns + " FROM " + l.from + condition
+}
+
+// params returns n parameters after the first used ones: $3, $4.
+func params(used, n int) string {
+	var b []byte
+	for i := range n {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		b = strconv.AppendInt(append(b, '$'), int64(used+i+1), 10)
+	}
+	return string(b)
 }
 
 func (l listing[T]) rows(ctx context.Context, t tx, q query) ([]T, error) {
 	return gather(ctx, t, "listing "+l.thing, l.scan, q.sql, q.args...)
 }
 
-// gather reads all rows of a query. doing is what an error is said to have
-// happened at.
-func gather[T any](ctx context.Context, t tx, doing string, scan func(scanner) (T, error), sql string, args ...any) (found []T, err error) {
+// gather reads all rows of a query. doing is put before an error.
+func gather[T any](
+	ctx context.Context, t tx, doing string, scan func(scanner) (T, error), sql string, args ...any,
+) (found []T, err error) {
 	rows, err := t.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", doing, err)
 	}
 	defer rows.Close()
+
 	for rows.Next() {
 		item, err := scan(rows)
 		if err != nil {
@@ -191,7 +236,7 @@ func startAt(id string) []any {
 	return []any{id}
 }
 
-// A where gathers conditions and their arguments.
+// A where collects conditions and their arguments.
 type where struct {
 	conditions []string
 	args       []any
@@ -203,8 +248,39 @@ func (w *where) and(condition string, arg any) {
 	w.conditions = append(w.conditions, fmt.Sprintf(condition, len(w.args)))
 }
 
-// always adds a condition without an argument, written as a partial index has it.
+// always adds a condition without an argument, written as in a partial index.
 func (w *where) always(condition string) { w.conditions = append(w.conditions, condition) }
+
+// in adds the condition that a column has one of some values.
+func (w *where) in(column string, values []string) {
+	w.always(column + ` IN (` + params(len(w.args), len(values)) + `)`)
+	for _, v := range values {
+		w.args = append(w.args, v)
+	}
+}
+
+// compare adds a comparison of a key with the key of a row.
+func (w *where) compare(key []string, operator string, with []any) {
+	w.always(fmt.Sprintf("(%s) %s (%s)", strings.Join(key, ", "), operator, params(len(w.args), len(with))))
+	w.args = append(w.args, with...)
+}
+
+// A check is a condition without an index: the rows that it excludes are read. In it $%d stands
+// for an argument, or $%[2]d for the second.
+type check struct {
+	condition string
+	args      []any
+}
+
+// check adds a check.
+func (w *where) check(c check) {
+	var numbers []any
+	for _, arg := range c.args {
+		w.args = append(w.args, arg)
+		numbers = append(numbers, len(w.args))
+	}
+	w.always(fmt.Sprintf(c.condition, numbers...))
+}
 
 // String returns the conditions in SQL.
 func (w where) String() string { return strings.Join(w.conditions, " AND ") }

@@ -2,19 +2,182 @@ package store
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
 )
 
-// ListLogins returns a page of a subscriber's logins, and with a second query the
-// grants of those.
-func (s *Logins) ListLogins(ctx context.Context, projectID, subscriberID string, q page.Query) (page.Page[fabric.Login], error) {
+// Logins holds the logins of subscribers and the browsers they log in from.
+type Logins struct{ *core }
+
+var loginTable = table[idp.Login]{
+	"login_sessions", "session", `id, project_id, subscriber_id, auth_time, amr, user_agent, address, expires,
+	ended, mark`,
+	func(l *idp.Login) []any {
+		return []any{&l.ID, &l.ProjectID, &l.SubscriberID, &l.AuthTime, &l.AMR, &l.UserAgent, &l.Address, &l.Expires,
+			&l.Ended, &l.Mark}
+	},
+}
+
+// CreateLogin inserts a login if its subscriber still has the password and is not disabled;
+// otherwise it is a [problem.Conflict]. The first login of a subscriber sends no notices.
+func (s *Logins) CreateLogin(
+	ctx context.Context, l idp.Login, passwordHash string, notices ...mail.Letter,
+) error {
+	e := audit.Of("login", l.ProjectID, "subscriber", l.SubscriberID).By(audit.Subscriber, l.SubscriberID).
+		With("session", l.ID, "amr", strings.Join(l.AMR, " "), "user_agent", l.UserAgent)
+	return s.change(ctx, e, func(t tx) error {
+		// Whoever changes the subscriber waits here for this change, and then ends the login. If this
+		// change has to wait, it finds the subscriber changed.
+		var logins int64
+		unchanged, err := t.maybe(ctx, "subscriber", `UPDATE subscribers SET logins = logins + 1
+				WHERE project_id = $1 AND id = $2 AND password_hash = $3 AND disabled = 0 RETURNING logins`,
+			[]any{l.ProjectID, l.SubscriberID, passwordHash}, &logins)
+		if err != nil {
+			return err
+		}
+		if !unchanged {
+			return problem.New(problem.Conflict, "subscriber_changed",
+				"the subscriber has changed since its password was checked")
+		}
+
+		if err := loginTable.insertLater(ctx, t, &l); err != nil {
+			return err
+		}
+		if logins == 1 {
+			return nil
+		}
+		return t.queueLetters(ctx, notices...)
+	})
+}
+
+// FindLogin finds a login, whether ended or not.
+func (s *Logins) FindLogin(ctx context.Context, id string) (idp.Login, error) {
+	return loginTable.find(ctx, s.read(), `id = $1`, id)
+}
+
+// LoginsMadeIn returns the logins with a browser's mark that have not ended.
+func (s *Logins) LoginsMadeIn(ctx context.Context, mark string) ([]idp.Login, error) {
+	return loginTable.gather(ctx, s.read(), `WHERE mark = $1 AND mark <> '' AND ended = 0 ORDER BY id`, mark)
+}
+
+// RaiseLogin writes how a login was authenticated, if it has not ended.
+func (s *Logins) RaiseLogin(ctx context.Context, l idp.Login) error {
+	amr := strings.Join(l.AMR, " ")
+	e := audit.Of("login.raised", l.ProjectID, "subscriber", l.SubscriberID).
+		By(audit.Subscriber, l.SubscriberID).With("session", l.ID, "amr", amr)
+	return s.once(ctx, e, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE login_sessions SET amr = $2 WHERE id = $1 AND ended = 0`, l.ID, amr)
+		return oneRow(res, err, "session")
+	})
+}
+
+// EndLogins ends logins and their grants, revokes their tokens and tells their clients. Unknown and
+// ended logins are skipped.
+func (s *Logins) EndLogins(ctx context.Context, now time.Time, all ...revocation.Revocation) error {
+	// Every change locks logins in the order of their ids, so that two never wait for each other.
+	all = slices.SortedFunc(slices.Values(all), func(a, b revocation.Revocation) int {
+		return strings.Compare(a.ID, b.ID)
+	})
+	return s.change(ctx, audit.Of("session.ended", "", "session", ""), func(t tx) error {
+		t.event.Drop() // each login has an event of its own
+		var ended []revocation.Revocation
+		for _, r := range all {
+			ends, err := t.endLogin(ctx, r.ID, now)
+			if err != nil {
+				return err
+			}
+			if ends {
+				ended = append(ended, r)
+			}
+		}
+		for _, r := range ended {
+			if err := t.revoke(ctx, s.ending(r)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// endLogin ends a login and its grants, and queues its logouts. It reports whether the login had
+// not ended before.
+func (t tx) endLogin(ctx context.Context, id string, now time.Time) (ends bool, err error) {
+	var project, subscriber string
+	ends, err = t.maybe(ctx, "session", `UPDATE login_sessions SET ended = $2 WHERE id = $1 AND ended = 0
+		RETURNING project_id, subscriber_id`, []any{id, micros(now)}, &project, &subscriber)
+	if err != nil || !ends {
+		return false, err
+	}
+	t.also(sessionEnded(ctx, project, subscriber, id))
+	err = t.Later(ctx, `UPDATE grants SET revoked = $2 WHERE session_id = $1 AND revoked = 0`, id, micros(now))
+	if err != nil {
+		return false, fmt.Errorf("ending grants: %w", err)
+	}
+	return true, t.queueLogouts(ctx, "id", id, now)
+}
+
+// maxListed is the most logins and apps that the page of an account lists.
+const maxListed = 200
+
+// LiveLogins returns the logins of a subscriber that have not ended and whose cookie or one of
+// whose grants is still valid, newest first.
+func (s *Logins) LiveLogins(
+	ctx context.Context, projectID, subscriberID string, now time.Time,
+) ([]idp.Login, error) {
+	scan := func(row scanner) (l idp.Login, err error) {
+		var seen time.Time
+		l, err = loginTable.scanWith(row, target(&seen))
+		l.Seen = later(seen, l.AuthTime)
+		return l, err
+	}
+	return gather(ctx, s.read(), "finding sessions", scan, `SELECT `+loginTable.columns+`, seen FROM login_sessions
+			WHERE subscriber_id = $2 AND project_id = $1 AND ended = 0
+			AND (expires > $3 OR EXISTS (SELECT 1 FROM grants g
+				WHERE g.session_id = login_sessions.id AND g.revoked = 0 AND g.expires > $3 AND g.idle_until > $3))
+			ORDER BY id DESC LIMIT $4`, projectID, subscriberID, micros(now), maxListed)
+}
+
+// ListApps returns the clients that a subscriber has agreed to, or that have a valid grant of the
+// subscriber, by name.
+func (s *Logins) ListApps(ctx context.Context, projectID, subscriberID string, now time.Time) ([]idp.App, error) {
+	scan := func(row scanner) (a idp.App, err error) {
+		err = row.Scan(&a.ClientID, &a.Name, &a.FirstParty, target(&a.Scopes), target(&a.Since))
+		return a, err
+	}
+	const valid = `g.subscriber_id = $2 AND g.revoked = 0 AND g.expires > $3 AND g.idle_until > $3`
+	return gather(ctx, s.read(), "listing apps", scan, `SELECT c.id, c.name, c.first_party,
+			COALESCE(o.scope, (SELECT MAX(g.scope) FROM grants g WHERE g.client_id = c.id AND `+valid+`), ''),
+			COALESCE(o.updated, (SELECT MIN(g.created) FROM grants g WHERE g.client_id = c.id AND `+valid+`), 0)
+		FROM clients c LEFT JOIN consents o ON o.client_id = c.id AND o.subscriber_id = $2
+		WHERE c.project_id = $1 AND c.id IN (SELECT client_id FROM consents WHERE subscriber_id = $2
+			UNION SELECT g.client_id FROM grants g WHERE `+valid+`)
+		ORDER BY c.name, c.id LIMIT $4`, projectID, subscriberID, micros(now), maxListed)
+}
+
+// ListLogins returns a page of a subscriber's logins, newest first. A second query reads their grants.
+func (s *Logins) ListLogins(
+	ctx context.Context, projectID, subscriberID string, q page.Query,
+) (page.Page[fabric.Login], error) {
 	l := listing[fabric.Login]{
 		thing: "logins", columns: `id, auth_time, amr, user_agent, address, expires, ended`, from: "login_sessions",
 		key: []string{"id"}, start: startAt(q.From), desc: true,
-		scan: scanLogin, id: func(l fabric.Login) string { return l.ID },
+		scan: func(row scanner) (l fabric.Login, err error) {
+			err = row.Scan(&l.ID, target(&l.Began), target(&l.AMR), &l.UserAgent, &l.Address,
+				target(&l.Expires), target(&l.Ended))
+			return l, found(err, "login")
+		},
+		id: func(l fabric.Login) string { return l.ID },
 	}
 	l.where.and(`project_id = $%d`, projectID)
 	l.where.and(`subscriber_id = $%d`, subscriberID)
@@ -25,39 +188,60 @@ func (s *Logins) ListLogins(ctx context.Context, projectID, subscriberID string,
 	return p, s.addGrants(ctx, p.Items)
 }
 
-func scanLogin(row scanner) (l fabric.Login, err error) {
-	var amr string
-	var began, expires, ended int64
-	err = row.Scan(&l.ID, &began, &amr, &l.UserAgent, &l.Address, &expires, &ended)
-	l.Began, l.Expires, l.Ended, l.AMR = moment(began), moment(expires), moment(ended), strings.Fields(amr)
-	return l, found(err, "login")
-}
-
-// addGrants returns logins their grants.
+// addGrants adds the grants of logins to them.
 func (s *Logins) addGrants(ctx context.Context, logins []fabric.Login) error {
 	type grant struct {
 		sid string
 		fabric.Grant
 	}
 	scan := func(row scanner) (g grant, err error) {
-		var scope string
-		var created, idle, expires, revoked int64
-		err = row.Scan(&g.sid, &g.ClientID, &g.ClientName, &scope, &created, &idle, &expires, &revoked)
-		g.Scope, g.Created, g.Expires, g.Revoked = strings.Fields(scope), moment(created), moment(min(idle,
-			expires)), moment(revoked)
+		var idle time.Time
+		err = row.Scan(&g.sid, &g.ClientID, &g.ClientName, target(&g.Scope), target(&g.Created), target(&idle),
+			target(&g.Expires), target(&g.Revoked))
+		if idle.Before(g.Expires) {
+			g.Expires = idle
+		}
 		return g, err
 	}
-	at := make(map[string]*fabric.Login, len(logins))
-	ids := make([]any, len(logins))
+
+	byID := make(map[string]*fabric.Login, len(logins))
+	var w where
+	ids := make([]string, len(logins))
 	for i := range logins {
-		at[logins[i].ID], ids[i] = &logins[i], logins[i].ID
+		ids[i] = logins[i].ID
+		byID[ids[i]] = &logins[i]
 	}
+	w.in(`g.session_id`, ids)
 	grants, err := gather(ctx, s.read(), "listing grants", scan,
 		`SELECT g.session_id, g.client_id, c.name, g.scope, g.created, g.idle_until, g.expires, g.revoked
-		FROM grants g JOIN clients c ON c.id = g.client_id WHERE g.session_id IN (`+
-			params(0, len(ids))+`) ORDER BY g.id`, ids...)
+		FROM grants g JOIN clients c ON c.id = g.client_id WHERE `+w.String()+` ORDER BY g.id`, w.args...)
 	for _, g := range grants {
-		at[g.sid].Grants = append(at[g.sid].Grants, g.Grant)
+		byID[g.sid].Grants = append(byID[g.sid].Grants, g.Grant)
 	}
 	return err
+}
+
+// SweepLogins deletes redeemed codes and used assertions that can no longer be replayed, grants that
+// began before one time and expired before another, and logins that began before the first and have
+// no grants left. Ids sort by the time they were made. Expiry is checked, too, because a grant may
+// have been made under longer lifetimes than this node has.
+func (s *Logins) SweepLogins(ctx context.Context, began, expired time.Time) error {
+	return errors.Join(
+		s.sweep(ctx, `DELETE FROM redeemed_codes WHERE hash IN (
+			SELECT hash FROM redeemed_codes WHERE expires < $2 ORDER BY expires LIMIT $1)`, micros(s.now())),
+		s.sweep(ctx, `DELETE FROM used_assertions WHERE hash IN (
+			SELECT hash FROM used_assertions WHERE expires < $2 ORDER BY expires LIMIT $1)`, micros(s.now())),
+		s.sweep(ctx, `DELETE FROM grants WHERE id IN (
+			SELECT id FROM grants WHERE id < $2 AND expires < $3 ORDER BY id LIMIT $1)`,
+			firstID(began), micros(expired)),
+		s.sweep(ctx, `DELETE FROM login_sessions WHERE id IN (SELECT id FROM login_sessions WHERE id < $2
+			AND NOT EXISTS (SELECT 1 FROM grants WHERE session_id = login_sessions.id) ORDER BY id LIMIT $1)`,
+			firstID(began)),
+	)
+}
+
+// firstID returns the least UUIDv7 of a time (RFC 9562, section 5.7).
+func firstID(t time.Time) string {
+	ms := t.UnixMilli()
+	return fmt.Sprintf("%08x-%04x-7000-8000-000000000000", ms>>16, ms&0xffff)
 }

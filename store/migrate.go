@@ -1,12 +1,20 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/pressly/goose/v3"
 
@@ -16,82 +24,55 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// migrate brings the schema up to date, and refuses one newer than this binary. It gives
-// the version that it found.
-func migrate(ctx context.Context, db *sql.DB, dialect database.Dialect) (from int64, err error) {
-	dir, err := fs.Sub(migrations, "migrations")
+var gooseDialects = map[database.Dialect]goose.Dialect{
+	database.SQLite:   goose.DialectSQLite3,
+	database.Postgres: goose.DialectPostgres,
+}
+
+// migrate brings the schema up to date, and refuses one that is newer than this binary. An SQLite
+// file is copied before it is changed.
+func migrate(ctx context.Context, db *sql.DB, dialect database.Dialect, all fs.FS) error {
+	dir, err := fs.Sub(all, "migrations")
 	if err != nil {
-		return 0, fmt.Errorf("reading migrations: %w", err)
-	}
-	if err := rename(ctx, db, dialect); err != nil {
-		return 0, err
+		return fmt.Errorf("reading migrations: %w", err)
 	}
 	provider, err := goose.NewProvider(gooseDialects[dialect], db, dialect.Schemas(dir),
 		goose.WithTableName(database.Versions))
 	if err != nil {
-		return 0, fmt.Errorf("reading migrations: %w", err)
+		return fmt.Errorf("reading migrations: %w", err)
 	}
+
 	current, target, err := provider.GetVersions(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("reading schema version: %w", err)
+		return fmt.Errorf("reading schema version: %w", err)
 	}
 	if current > target {
-		return current, newer(current, target)
+		return newer(current, target)
 	}
 	if current == target {
-		return current, nil
-	}
-	if err := keepBefore(ctx, db, dialect, current); err != nil {
-		return current, err
-	}
-	if _, err := provider.Up(ctx); err != nil {
-		return 0, fmt.Errorf("updating schema: %w", err)
-	}
-	return current, nil
-}
-
-// rename returns the table of versions the name that is ours alone, where it has the one
-// that it had at first. That of another program stays as it is.
-func rename(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
-	var tables []string
-	for _, name := range []string{database.EarlierVersions, "ring", "sequences", "revocations", database.Versions} {
-		there, err := dialect.HasTable(ctx, db, name)
-		if err != nil {
-			return err
-		}
-		if there {
-			tables = append(tables, name)
-		}
-	}
-	if !database.HasEarlier(tables) {
 		return nil
 	}
-	return dialect.Rename(ctx, db, database.EarlierVersions, database.Versions)
+	if err := copyBefore(ctx, db, dialect, current); err != nil {
+		return err
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("updating schema: %w", err)
+	}
+	return nil
 }
 
-var gooseDialects = map[database.Dialect]goose.Dialect{database.SQLite: goose.DialectSQLite3,
-	database.Postgres: goose.DialectPostgres}
-
-// newer refuses a schema that a later version has made.
+// newer refuses a schema that was made by a newer version.
 func newer(current, known int64) *database.Unfit {
 	return &database.Unfit{
-		Found:  fmt.Sprintf("the database has schema %d and this selvage knows %d: it was used by a newer version", current, known),
+		Found: fmt.Sprintf("the database has schema %d and this selvage knows %d: it was used by a newer version",
+			current, known),
 		Remedy: "run that one",
 	}
 }
 
-// SchemaVersion returns the version of the schema, and the one that this binary
-// makes.
-func (s *Store) SchemaVersion(ctx context.Context) (current, known int64, err error) {
-	if err := s.read().Row(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM `+database.Versions).Scan(&current); err != nil {
-		return 0, 0, fmt.Errorf("reading schema version: %w", err)
-	}
-	known, err = knownSchema()
-	return current, known, err
-}
-
-func knownSchema() (known int64, err error) {
-	files, err := fs.Glob(migrations, "migrations/*.sql")
+// newestSchema returns the version that all migrations together make.
+func newestSchema(all fs.FS) (known int64, err error) {
+	files, err := fs.Glob(all, "migrations/*.sql")
 	for _, file := range files {
 		version, versionErr := goose.NumericComponent(file)
 		err = errors.Join(err, versionErr)
@@ -101,4 +82,101 @@ func knownSchema() (known int64, err error) {
 		return 0, fmt.Errorf("reading migrations: %w", err)
 	}
 	return known, nil
+}
+
+// copyMark stands between the name of an SQLite file and the schema version of a copy of it.
+const copyMark = ".schema-"
+
+// keptCopies is the number of copies to keep. If a migration is interrupted, the next start resumes
+// it and copies the intermediate state, which must not be the only copy.
+const keptCopies = 2
+
+// Before returns the copy of an SQLite file that was made when its schema last changed, or "".
+func Before(file string) string {
+	versions := copies(file)
+	if len(versions) == 0 {
+		return ""
+	}
+	return copyOf(file, versions[len(versions)-1])
+}
+
+// copyOf returns the name of the copy of a file at a schema version.
+func copyOf(file string, version int64) string {
+	return file + copyMark + strconv.FormatInt(version, 10)
+}
+
+// copies returns the schema versions of a file's copies, oldest copy first. The order is that of
+// their times: after somebody went back to an older version, its next copy is the newest.
+func copies(file string) (versions []int64) {
+	entries, err := os.ReadDir(filepath.Dir(file))
+	if err != nil {
+		return nil
+	}
+	created := make(map[int64]time.Time)
+	for _, e := range entries {
+		text, ok := strings.CutPrefix(e.Name(), filepath.Base(file)+copyMark)
+		if !ok {
+			continue
+		}
+		version, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			continue
+		}
+		if info, err := e.Info(); err == nil { // otherwise it was deleted just now
+			created[version] = info.ModTime()
+		}
+	}
+	return slices.SortedFunc(maps.Keys(created), func(a, b int64) int {
+		return cmp.Or(created[a].Compare(created[b]), cmp.Compare(a, b))
+	})
+}
+
+// copyBefore copies an SQLite database next to itself before its schema changes, to leave
+// a way back. An earlier copy of the same version is replaced. Servers have backups of their own.
+func copyBefore(ctx context.Context, db *sql.DB, dialect database.Dialect, version int64) error {
+	if dialect != database.SQLite || version == 0 {
+		return nil
+	}
+	var file string
+	err := db.QueryRowContext(ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&file)
+	if err != nil {
+		return fmt.Errorf("asking for the file of the database: %w", err)
+	}
+	if err := copyTo(ctx, db, copyOf(file, version)); err != nil {
+		return &database.Unfit{
+			Found:  fmt.Sprintf("it could not be copied before its schema is changed: %v", err),
+			Remedy: "free as much space as it takes in " + filepath.Dir(file) + "; the database is unchanged",
+		}
+	}
+
+	var errs []error
+	versions := copies(file)
+	for _, version := range versions[:max(0, len(versions)-keptCopies)] {
+		errs = append(errs, os.Remove(copyOf(file, version)))
+	}
+	return errors.Join(errs...)
+}
+
+// copyTo writes the database to a file of mode 0600, which appears once it is complete.
+func copyTo(ctx context.Context, db *sql.DB, file string) (err error) {
+	part := file + ".part"
+	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(part, os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err = errors.Join(err, f.Close()); err != nil {
+			err = errors.Join(err, os.Remove(part))
+			return
+		}
+		err = os.Rename(part, file)
+	}()
+
+	if _, err := db.ExecContext(ctx, `VACUUM INTO ?`, part); err != nil {
+		return err
+	}
+	return f.Sync()
 }

@@ -4,23 +4,51 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/selvage/selvage/internal/database"
 )
+
+// laterMigrations returns the migrations of this package and those of versions to come, up to a version.
+func laterMigrations(t testing.TB, version int) fs.FS {
+	t.Helper()
+	files, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := fstest.MapFS{}
+	for _, file := range files {
+		text, err := fs.ReadFile(migrations, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[file] = &fstest.MapFile{Data: text}
+	}
+	for v := len(files) + 1; v <= version; v++ {
+		text := fmt.Sprintf("-- +goose Up\nCREATE TABLE later_%d (id TEXT PRIMARY KEY, at BIGINT NOT NULL);\n"+
+			"CREATE INDEX later_%d_at ON later_%d (at);\n", v, v, v)
+		all[fmt.Sprintf("migrations/%05d_later.sql", v)] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return all
+}
 
 func TestSchemaVersion(t *testing.T) { EachDatabase(t, testSchemaVersion) }
 
 func testSchemaVersion(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	current, known, err := s.SchemaVersion(t.Context())
-	if current != known || known < 4 || err != nil {
-		t.Errorf("SchemaVersion = %d, %d, %v, want what this binary makes, twice", current, known, err)
+	if current != known || known < 1 || err != nil {
+		t.Errorf("SchemaVersion = %d, %d, %v, want the same version twice", current, known, err)
 	}
 	if now, err := s.Clock(t.Context()); err != nil || now.Before(time.Now().Add(-time.Minute)) ||
 		now.After(time.Now().Add(time.Minute)) {
@@ -47,41 +75,34 @@ func testNewerSchema(t *testing.T, c Config) {
 	}
 }
 
-// What was made when the table of versions had another name is opened as it is, and
-// another program's table of that name stays.
-func TestEarlierName(t *testing.T) { EachDatabase(t, testEarlierName) }
+// A schema of an earlier version is brought up to date with its rows, and is then refused by the
+// earlier version.
+func TestOlderSchema(t *testing.T) { EachDatabase(t, testOlderSchema) }
 
-func testEarlierName(t *testing.T, c Config) {
-	s, _, _ := grantRows(t, c)
-	do := func(sql string) {
-		t.Helper()
-		if err := s.db.Once(t.Context(), func(tx database.Tx) error { _, err := tx.Exec(t.Context(), sql); return err }); err != nil {
-			t.Fatal(err)
-		}
+func testOlderSchema(t *testing.T, c Config) {
+	s, project, _ := grantRows(t, c)
+	later := c
+	later.migrations = laterMigrations(t, 3)
+	again := opened(t, later)
+	if current, known, err := again.SchemaVersion(t.Context()); current != 3 || known != 3 || err != nil {
+		t.Errorf("SchemaVersion = %d, %d, %v, want 3 twice", current, known, err)
 	}
-	do(`ALTER TABLE selvage_versions RENAME TO goose_db_version`)
-	r, known, err := Look(t.Context(), c)
-	if err != nil || r.Schema != known {
-		t.Errorf("Look = schema %d, %v, want %d", r.Schema, err, known)
+	if _, err := again.FindProject(t.Context(), project.ProjectID); err != nil {
+		t.Errorf("FindProject after the update = %v", err)
 	}
-	for range 2 {
-		again, err := Open(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if current, known, err := again.SchemaVersion(t.Context()); current != known || err != nil {
-			t.Errorf("SchemaVersion = %d, %d, %v", current, known, err)
-		}
-		_ = again.Close()
-		do(`CREATE TABLE IF NOT EXISTS goose_db_version (id TEXT)`)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
 	}
-	do(`SELECT id FROM goose_db_version`)
+	var unfit *database.Unfit
+	if _, err := Open(t.Context(), c); !errors.As(err, &unfit) || !strings.Contains(err.Error(), "has schema 3") {
+		t.Errorf("Open by the earlier version = %v, want it refused", err)
+	}
 }
 
-// TestOpenAndDie is what TestKilledMigrations runs. It kills itself some time after it has
-// begun, which waits for no other process.
+// TestOpenAndDie is run by TestKilledMigrations. It kills itself after a random time, which waits for
+// no other process.
 func TestOpenAndDie(t *testing.T) {
-	c := Config{URL: os.Getenv("SELVAGE_TEST_URL")}
+	c := Config{URL: os.Getenv("SELVAGE_TEST_URL"), migrations: laterMigrations(t, killedAt)}
 	if c.URL == "" {
 		t.Skip("run by TestKilledMigrations")
 	}
@@ -99,13 +120,18 @@ func TestOpenAndDie(t *testing.T) {
 	}
 }
 
-// Whoever is killed while it makes the schema leaves what the next one can go on from.
+// killedAt is the version that killed migrations were on their way to: there are moments between
+// migrations, too.
+const killedAt = 20
+
+// A process that is killed while it makes the schema leaves what the next one can resume.
 func TestKilledMigrations(t *testing.T) { EachDatabase(t, testKilledMigrations) }
 
 func testKilledMigrations(t *testing.T, c Config) {
 	if c.URL == "" {
 		c.URL = "sqlite:" + c.Dir + "/a.db"
 	}
+	c.migrations = laterMigrations(t, killedAt)
 	killed := 0
 	for most := 4 * time.Millisecond; ; most += most / 2 {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestOpenAndDie$")
@@ -121,11 +147,12 @@ func testKilledMigrations(t *testing.T, c Config) {
 		killed++
 	}
 	if killed == 0 {
-		t.Error("nobody was killed")
+		t.Error("no process was killed")
 	}
-	fresh := Config{Dir: t.TempDir()}
+
+	fresh := Config{Dir: t.TempDir(), migrations: c.migrations}
 	if strings.HasPrefix(c.URL, "postgres") {
-		fresh = Config{URL: freshServer(t)}
+		fresh = Config{URL: freshServer(t), migrations: c.migrations}
 	}
 	if got, want := schemaOf(t, c), schemaOf(t, fresh); got != want {
 		t.Errorf("after %d kills the schema is\n%s\nwant\n%s", killed, got, want)
@@ -139,12 +166,14 @@ func schemaOf(t *testing.T, c Config) (schema string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	prepare := dbc.Prepare
 	dbc.Prepare = func(ctx context.Context, db *sql.DB, d database.Dialect) error {
-		if _, err := migrate(ctx, db, d); err != nil {
+		if err := prepare(ctx, db, d); err != nil {
 			return err
 		}
 		query := `SELECT string_agg(line, E'\n' ORDER BY line) FROM (
-			SELECT concat_ws(' ', table_name, column_name, data_type, collation_name, is_nullable, column_default) AS line FROM information_schema.columns WHERE table_schema = current_schema()
+			SELECT concat_ws(' ', table_name, column_name, data_type, collation_name, is_nullable, column_default) AS line
+				FROM information_schema.columns WHERE table_schema = current_schema()
 			UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema()) AS lines`
 		if d == database.SQLite {
 			query = `SELECT group_concat(sql, char(10)) FROM (SELECT sql FROM sqlite_master ORDER BY name)`
@@ -159,11 +188,76 @@ func schemaOf(t *testing.T, c Config) (schema string) {
 	return schema
 }
 
-// All text of a server's database is compared by bytes.
+// All text in a server's database is compared by bytes.
 func TestCollation(t *testing.T) {
 	for line := range strings.SplitSeq(schemaOf(t, Config{URL: freshServer(t)}), "\n") {
 		if strings.Contains(line, " text ") && !strings.Contains(line, " text C ") {
 			t.Errorf("column %s is not compared by bytes", line)
 		}
+	}
+}
+
+// openAt opens the database with the migrations up to a version, and closes it.
+func openAt(t *testing.T, c Config, version int) {
+	t.Helper()
+	c.migrations = laterMigrations(t, version)
+	s, err := Open(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if current, _, err := s.SchemaVersion(t.Context()); current != int64(version) || err != nil {
+		t.Errorf("the schema is %d, %v, want %d", current, err, version)
+	}
+}
+
+// Before a schema changes, the file is copied, and the copy opens. A new database is not copied, and of
+// several copies the newest two are kept.
+func TestBefore(t *testing.T) {
+	c := Config{Dir: t.TempDir()}
+	file := filepath.Join(c.Dir, "selvage.db")
+	openAt(t, c, 1)
+	if Before(file) != "" {
+		t.Errorf("a new database was copied to %s", Before(file))
+	}
+	copied := copyOf(file, 1)
+	// Somebody has gone back from schema 99: its copy has the highest number, but is not the newest.
+	for age, version := range []int64{1, 10, 99, 2} {
+		at := time.Now().Add(time.Duration(-age-1) * time.Hour)
+		old := copyOf(file, version)
+		if err := errors.Join(os.WriteFile(old, []byte("of an earlier change"), 0o600), os.Chtimes(old, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	openAt(t, c, 2)
+	if got := Before(file); got != copied || !slices.Equal(copies(file), []int64{10, 1}) {
+		t.Fatalf("the newest copy is %s of %d, want %s and the one before it", got, copies(file), copied)
+	}
+	if info, err := os.Stat(copied); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the copy's mode is %v, %v", info.Mode(), err)
+	}
+	r, _, err := Look(t.Context(), Config{URL: "sqlite:" + copied})
+	if err != nil || r.Schema != 1 {
+		t.Errorf("the copy has schema %d, %v, want 1", r.Schema, err)
+	}
+}
+
+// If no copy can be made, nothing is changed.
+func TestNoCopy(t *testing.T) {
+	c := Config{Dir: t.TempDir()}
+	openAt(t, c, 1)
+	part := copyOf(filepath.Join(c.Dir, "selvage.db"), 1) + ".part"
+	if err := os.MkdirAll(filepath.Join(part, "in the way"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c.migrations = laterMigrations(t, 2)
+	_, err := Open(t.Context(), c)
+	var unfit *database.Unfit
+	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "it could not be copied") {
+		t.Errorf("Open = %v, want it refused", err)
+	}
+	if r, _, err := Look(t.Context(), c); err != nil || r.Schema != 1 {
+		t.Errorf("the schema is %d, %v, want it left at 1", r.Schema, err)
 	}
 }

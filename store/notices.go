@@ -2,8 +2,9 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -11,44 +12,104 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/mail"
+	"github.com/selvage/selvage/operator"
 )
 
-// tellOwner queues the letter that tells a subscriber or an operator of a change of its factors, where
-// it has an e-mail: what became of them, and beside that names and values of facts.
-func (t tx) tellOwner(ctx context.Context, at time.Time, o factor.Owner, what string, more ...string) error {
+// notifyOwner queues the mail about a change of a subscriber's or operator's factors, if they have an
+// e-mail. what happened is one of its facts; more are names and values of further facts.
+func (t tx) notifyOwner(ctx context.Context, at time.Time, o factor.Owner, what string, more ...string) error {
 	if o.Kind == factor.Operator {
-		return t.tellOperator(ctx, at, o.ID, mail.OperatorFactor, append([]string{"what", what}, more...)...)
+		return t.notifyOperator(ctx, at, o.ID, mail.OperatorFactor, append([]string{"what", what}, more...)...)
 	}
 	facts := audit.From(ctx).Facts(at)
 	facts["what"] = what
-	for i := 0; i+1 < len(more); i += 2 {
-		facts[more[i]] = more[i+1]
-	}
-	text, err := json.Marshal(facts)
+	addFacts(facts, more)
+	text, err := jsonText(facts)
 	if err != nil {
-		return fmt.Errorf("writing mail: %w", err)
+		return err
 	}
 	id, err := uuid.NewV7()
 	if err != nil {
-		return fmt.Errorf("making mail id: %w", err)
+		return fmt.Errorf("creating mail id: %w", err)
 	}
+
 	err = t.Later(ctx, `INSERT INTO mails (id, project_id, subscriber_id, kind, recipient, facts, state, created, due)
-		SELECT CAST($1 AS TEXT), project_id, id, CAST($2 AS TEXT), email, CAST($3 AS TEXT), 'pending', CAST($4 AS BIGINT), 0 FROM subscribers WHERE id = $5 AND email IS NOT NULL`,
-		id.String(), string(mail.FactorChanged), string(text), micros(at), o.ID)
+			SELECT CAST($1 AS TEXT), project_id, id, CAST($2 AS TEXT), email, CAST($3 AS TEXT), 'pending',
+				CAST($4 AS BIGINT), 0
+			FROM subscribers WHERE id = $5 AND email IS NOT NULL`,
+		id.String(), string(mail.FactorChanged), text, micros(at), o.ID)
 	if err != nil {
 		return fmt.Errorf("queueing mail: %w", err)
 	}
 	return nil
 }
 
-// codesChange says what has become of recovery codes, where there were some: of the first
-// their owner hears by what they come with.
-func codesChange(before int64, now int) string {
-	switch {
-	case before == 0:
-		return ""
-	case now == 0:
-		return "codes_removed"
+// addFacts adds names and values to facts.
+func addFacts(facts map[string]string, more []string) {
+	for i := 0; i+1 < len(more); i += 2 {
+		facts[more[i]] = more[i+1]
 	}
-	return "codes_replaced"
+}
+
+// notifyOperator queues the mail about a change of an operator's credentials, unless the operator is
+// disabled. more are names and values of facts, in addition to where the change comes from.
+func (t tx) notifyOperator(ctx context.Context, at time.Time, id string, kind mail.Kind, more ...string) error {
+	return t.notifyOperators(ctx, at, id, kind, `id = $1 AND disabled = 0`, more...)
+}
+
+// notifyOwners queues a mail about a new operator to each owner of the installation.
+func (t tx) notifyOwners(ctx context.Context, at time.Time, o operator.Operator) error {
+	var roles []string
+	for _, m := range o.Roles {
+		if role := string(m.Role); !slices.Contains(roles, role) {
+			roles = append(roles, role)
+		}
+	}
+	return t.notifyOperators(ctx, at, o.ID, mail.OperatorAdded, `id <> $1 AND disabled = 0 AND password_hash <> ''
+		AND EXISTS (SELECT 1 FROM operator_roles r
+			WHERE r.operator_id = operators.id AND r.project_id IS NULL AND r.role = 'owner')`,
+		"new", o.Email, "role", strings.Join(roles, ", "))
+}
+
+// notifyOperators queues mails about the operator with an id to all operators that a condition selects.
+func (t tx) notifyOperators(
+	ctx context.Context, at time.Time, id string, kind mail.Kind, condition string, more ...string,
+) error {
+	facts, err := t.operatorFacts(ctx, at, id)
+	if err != nil {
+		return err
+	}
+	addFacts(facts, more)
+	to, err := gather(ctx, t, "finding operators", scanID,
+		`SELECT email FROM operators WHERE `+condition+` ORDER BY id`, id)
+	if err != nil {
+		return err
+	}
+	var letters []mail.Letter
+	for _, email := range to {
+		letter, err := uuid.NewV7()
+		if err != nil {
+			return fmt.Errorf("creating mail id: %w", err)
+		}
+		letters = append(letters, mail.Letter{ID: letter.String(), Kind: kind, To: email, Facts: facts, Created: at})
+	}
+	return t.queueLetters(ctx, letters...)
+}
+
+// operatorFacts returns where a change of an operator comes from, and who made it if that is another
+// operator.
+func (t tx) operatorFacts(ctx context.Context, at time.Time, id string) (map[string]string, error) {
+	from := audit.From(ctx)
+	facts := from.Facts(at)
+	if from.Actor.Kind != audit.Operator {
+		return facts, nil
+	}
+	delete(facts, "by")
+	facts["agent"], facts["address"] = from.Agent, from.Address
+	if from.Actor.ID == id {
+		return facts, nil
+	}
+	by, err := t.findOperator(ctx, `o.id = $1`, from.Actor.ID)
+	facts["maker"] = by.Email
+	return facts, err
 }

@@ -156,12 +156,12 @@ func lists() (all []lister) {
 	)
 }
 
-// foundIn names a row as one of what is found by a text.
+// foundIn returns the start of a page at a row that a search for text finds.
 func foundIn(s *Store, text, id string) string {
 	sub, err := s.FindSubscriber(context.Background(), one, id)
-	for way, b := range seek(text).ways {
-		if err == nil && b.takes(sub) {
-			return (&foundSubscriber{sub, way}).String()
+	for term, b := range newSearch(text).terms {
+		if err == nil && b.matches(sub) {
+			return (&foundSubscriber{sub, term}).String()
 		}
 	}
 	return ""

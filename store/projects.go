@@ -2,8 +2,7 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
+	"encoding/base64"
 	"fmt"
 	"strconv"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/factor"
+	"github.com/selvage/selvage/internal/logo"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
@@ -19,79 +19,60 @@ import (
 // Projects holds projects, their logos and the marks of what a declaration file created.
 type Projects struct{ *core }
 
-const projectColumns = `id, name, record_rate, media_auth, require_factor, color, registration, created, updated,
-	logo, terms_uri, policy_uri`
-
-func scanProject(row scanner) (p fabric.Project, err error) {
-	var created, updated int64
-	err = row.Scan(&p.ID, &p.Name, &p.RecordRate, &p.MediaAuth, &p.RequireFactor, &p.Color, &p.Registration,
-		&created, &updated,
-		&p.Logo, &p.Terms, &p.Privacy)
-	p.Created, p.Updated = moment(created), moment(updated)
-	return p, found(err, "project")
-}
-
-// found makes problem.NotFound of a row that is not there.
-func found(err error, thing string) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, sql.ErrNoRows):
-		return problem.NoSuch(thing)
-	}
-	return fmt.Errorf("reading %s: %w", thing, err)
+var projectTable = table[fabric.Project]{
+	"projects", "project", `id, name, record_rate, media_auth, require_factor, color, registration, created, updated,
+	logo, terms_uri, policy_uri`,
+	func(p *fabric.Project) []any {
+		return []any{&p.ID, &p.Name, &p.RecordRate, &p.MediaAuth, &p.RequireFactor, &p.Color, &p.Registration,
+			&p.Created, &p.Updated, &p.Logo, &p.Terms, &p.Privacy}
+	},
 }
 
 // CreateProject inserts a project.
 func (s *Projects) CreateProject(ctx context.Context, p fabric.Project) error {
+	p.Logo, p.Terms, p.Privacy = "", "", ""
 	return s.once(ctx, audit.Of("project.created", p.ID, "project", p.ID).With("name", p.Name), func(t tx) error {
-		_, err := t.Exec(ctx, `INSERT INTO projects (`+
-			projectColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, '', '', '')`,
-			p.ID, p.Name, p.RecordRate, p.MediaAuth, flag(p.RequireFactor), p.Color, string(p.Registration),
-			micros(p.Created), micros(p.Updated))
-		if err != nil {
-			return fmt.Errorf("inserting project: %w", err)
-		}
-		return nil
+		return projectTable.insert(ctx, t, &p, "")
 	})
 }
 
 // FindProject finds a project.
 func (s *Projects) FindProject(ctx context.Context, id string) (fabric.Project, error) {
-	return scanProject(s.read().Row(ctx, `SELECT `+projectColumns+` FROM projects WHERE id = $1`, id))
+	return projectTable.find(ctx, s.read(), `id = $1`, id)
 }
 
 // ListProjects returns a page of all projects.
 func (s *Projects) ListProjects(ctx context.Context, q page.Query) (page.Page[fabric.Project], error) {
-	l := listing[fabric.Project]{
-		thing: "projects", columns: projectColumns, from: "projects", key: []string{"id"}, start: startAt(q.From),
-		scan: scanProject, id: func(p fabric.Project) string { return p.ID },
-	}
-	return l.page(ctx, s.read(), q)
+	return projectTable.listing(q.From).page(ctx, s.read(), q)
 }
 
-// UpdateProject writes what is not nil.
-func (s *Projects) UpdateProject(ctx context.Context, id string, c fabric.ProjectChange, at time.Time) (p fabric.Project, err error) {
+// UpdateProject writes the fields that are not nil.
+func (s *Projects) UpdateProject(
+	ctx context.Context, id string, c fabric.ProjectChange, at time.Time,
+) (p fabric.Project, err error) {
 	err = s.once(ctx, audit.Of("project.updated", id, "project", id), func(t tx) (err error) {
-		p, err = scanProject(t.Row(ctx, `UPDATE projects SET name = COALESCE($2, name), record_rate = COALESCE($3, record_rate),
-			media_auth = COALESCE($4, media_auth), color = COALESCE($6, color), registration = COALESCE($7, registration),
-			require_factor = COALESCE($8, require_factor), terms_uri = COALESCE($9, terms_uri), policy_uri = COALESCE($10, policy_uri),
-			updated = $5 WHERE id = $1 RETURNING `+
-			projectColumns, id, c.Name, c.RecordRate, c.MediaAuth, micros(at), c.Color,
+		p, err = projectTable.scan(t.Row(ctx, `UPDATE projects SET name = COALESCE($2, name),
+				record_rate = COALESCE($3, record_rate), media_auth = COALESCE($4, media_auth),
+				color = COALESCE($6, color), registration = COALESCE($7, registration),
+				require_factor = COALESCE($8, require_factor),
+				terms_uri = COALESCE($9, terms_uri), policy_uri = COALESCE($10, policy_uri), updated = $5
+			WHERE id = $1 RETURNING `+projectTable.columns,
+			id, c.Name, c.RecordRate, c.MediaAuth, micros(at), c.Color,
 			(*string)(c.Registration), flagOf(c.RequireFactor), c.Terms, c.Privacy))
-		t.event.Add("name", p.Name, "record_rate", strconv.FormatInt(p.RecordRate, 10), "media_auth",
-			string(p.MediaAuth), "require_factor", strconv.FormatBool(p.RequireFactor),
+		t.event.Add("name", p.Name, "record_rate", strconv.FormatInt(p.RecordRate, 10),
+			"media_auth", string(p.MediaAuth), "require_factor", strconv.FormatBool(p.RequireFactor),
 			"color", p.Color, "registration", string(p.Registration), "terms_uri", p.Terms, "policy_uri", p.Privacy)
 		return err
 	})
 	return p, err
 }
 
-// DeleteProject deletes the project that a revocation names; all rows of the
-// project go with it.
+// DeleteProject deletes the project that a revocation names, with all its rows.
 func (s *Projects) DeleteProject(ctx context.Context, r revocation.Revocation) error {
 	return s.change(ctx, audit.Of("project.deleted", r.ID, "project", r.ID), func(t tx) error {
-		if err := t.deleteFactors(ctx, factor.Subscriber, "IN (SELECT id FROM subscribers WHERE project_id = $1)", r.ID); err != nil {
+		// Factors have no reference to their owner that would delete them.
+		err := t.deleteFactors(ctx, factor.Subscriber, "IN (SELECT id FROM subscribers WHERE project_id = $1)", r.ID)
+		if err != nil {
 			return err
 		}
 		res, err := t.Exec(ctx, `DELETE FROM projects WHERE id = $1`, r.ID)
@@ -102,7 +83,7 @@ func (s *Projects) DeleteProject(ctx context.Context, r revocation.Revocation) e
 	})
 }
 
-// AnyRegistration reports whether people may make themselves accounts in any project.
+// AnyRegistration reports whether people may create their own accounts in any project.
 func (s *Projects) AnyRegistration(ctx context.Context) (any bool, err error) {
 	err = s.read().Row(ctx, `SELECT EXISTS (SELECT 1 FROM projects WHERE registration = $1)`,
 		string(fabric.RegistrationOpen)).Scan(&any)
@@ -110,4 +91,83 @@ func (s *Projects) AnyRegistration(ctx context.Context) (any bool, err error) {
 		return false, fmt.Errorf("looking for registration: %w", err)
 	}
 	return any, nil
+}
+
+// SetProjectLogo replaces the logo of a project; the zero value removes it.
+func (s *Projects) SetProjectLogo(
+	ctx context.Context, id string, l logo.Logo, at time.Time,
+) (p fabric.Project, err error) {
+	err = s.change(ctx, audit.Of("project.updated", id, "project", id).With("logo", l.Name), func(t tx) (err error) {
+		p, err = projectTable.scan(t.Row(ctx, `UPDATE projects SET logo = $2, updated = $3 WHERE id = $1
+			RETURNING `+projectTable.columns, id, l.Name, micros(at)))
+		if err != nil {
+			return err
+		}
+		if _, err := t.Exec(ctx, `DELETE FROM logos WHERE project_id = $1 AND client_id IS NULL`, id); err != nil {
+			return fmt.Errorf("removing logo: %w", err)
+		}
+		return t.addLogo(ctx, id, nil, l)
+	})
+	return p, err
+}
+
+// addLogo inserts a logo of a client or, if clientID is nil, of its project.
+func (t tx) addLogo(ctx context.Context, projectID string, clientID *string, l logo.Logo) error {
+	if l.Name == "" {
+		return nil
+	}
+	_, err := t.Exec(ctx, `INSERT INTO logos (project_id, client_id, name, body) VALUES ($1, $2, $3, $4)`,
+		projectID, clientID, l.Name, base64.StdEncoding.EncodeToString(l.PNG))
+	if err != nil {
+		return fmt.Errorf("inserting logo: %w", err)
+	}
+	return nil
+}
+
+// FindLogo returns the PNG with a name, of any project or client.
+func (s *Projects) FindLogo(ctx context.Context, name string) ([]byte, error) {
+	var body string
+	err := s.read().Row(ctx, `SELECT body FROM logos WHERE name = $1 LIMIT 1`, name).Scan(&body)
+	if err := found(err, "logo"); err != nil {
+		return nil, err
+	}
+	raw, err := base64.StdEncoding.DecodeString(body)
+	if err != nil {
+		return nil, problem.NoSuch("logo")
+	}
+	return raw, nil
+}
+
+// markEvent writes nothing: creating or deleting the marked thing writes an event of its own.
+var markEvent = audit.None("marks something whose creation has an event")
+
+// MarkDeclared marks something that was created from a file.
+func (s *Projects) MarkDeclared(ctx context.Context, projectID, id string) error {
+	return s.once(ctx, markEvent, func(t tx) error {
+		_, err := t.Exec(ctx, `INSERT INTO declared (id, project_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
+			id, projectID)
+		if isForeignKey(err) {
+			return problem.NoSuch("project")
+		}
+		if err != nil {
+			return fmt.Errorf("inserting mark: %w", err)
+		}
+		return nil
+	})
+}
+
+// UnmarkDeclared removes a mark, if there is one.
+func (s *Projects) UnmarkDeclared(ctx context.Context, id string) error {
+	return s.once(ctx, markEvent, func(t tx) error {
+		if _, err := t.Exec(ctx, `DELETE FROM declared WHERE id = $1`, id); err != nil {
+			return fmt.Errorf("removing mark: %w", err)
+		}
+		return nil
+	})
+}
+
+// ListDeclared returns the ids of everything in a project that was created from files.
+func (s *Projects) ListDeclared(ctx context.Context, projectID string) ([]string, error) {
+	return gather(ctx, s.read(), "listing marks", scanID,
+		`SELECT id FROM declared WHERE project_id = $1 ORDER BY id`, projectID)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,29 +13,19 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A queue is what one deliverer delivers: receivers with leases, and their deliveries.
+// A queue holds what one deliverer delivers: receivers with leases, and their deliveries.
 type queue struct {
 	*core
-	// The tables, which receivers are told at all, and the columns that say to whom and
-	// what a delivery is.
+	// names replaces the tables, the condition of active receivers, and the columns that say what a
+	// delivery is and who receives it.
 	names *strings.Replacer
 }
 
-var (
-	webhookQueue = strings.NewReplacer("{receivers}", "webhooks", "{on}", "enabled = 1", "{deliveries}",
-		"webhook_deliveries",
-		"{receiver}", "webhook_id", "{job}", "id", "{event}", "event", "{subject}", "subject", "{body}", "body")
-	_ deliver.Queue = queue{}
-)
+var _ deliver.Queue = queue{}
 
-// Queue returns the queue of what webhooks are told.
-func (s *Webhooks) Queue() deliver.Queue { return s.queue() }
-
-func (s *Webhooks) queue() queue { return queue{s.core, webhookQueue} }
-
-// DueReceivers returns the receivers for which something is due: one look into an index
-// for each there is, however much waits. Projects take turns: whose receivers are held
-// already, or come before, waits for the others.
+// DueReceivers returns the receivers with due deliveries. It looks into an index once for each
+// receiver, however many deliveries wait. Projects take turns: a receiver waits for the receivers of
+// other projects if its own project has others that are held or come first.
 func (q queue) DueReceivers(ctx context.Context, now time.Time, most int) ([]string, error) {
 	return gather(ctx, q.read(), "looking for due receivers", scanID, q.names.Replace(`SELECT id FROM {receivers} r
 		WHERE {on} AND lease <= $1 AND rests <= $1
@@ -43,43 +34,41 @@ func (q queue) DueReceivers(ctx context.Context, now time.Time, most int) ([]str
 			+ ROW_NUMBER() OVER (PARTITION BY project_id ORDER BY lease, id), lease, id LIMIT $2`), micros(now), most)
 }
 
-// HoldReceiver leases a receiver, or renews the lease. With a new holder a receiver is
-// no longer one that was woken.
-func (q queue) HoldReceiver(ctx context.Context, id, holder string, now, until time.Time) (r deliver.Receiver, err error) {
+// HoldReceiver leases a receiver, or renews the lease. For a new holder, a receiver is no longer
+// marked as woken.
+func (q queue) HoldReceiver(
+	ctx context.Context, id, holder string, now, until time.Time,
+) (r deliver.Receiver, err error) {
 	err = q.once(ctx, audit.None("a lease"), func(t tx) error {
 		err := t.Row(ctx, q.names.Replace(`UPDATE {receivers} SET lease = $4, holder = $2,
-			rests = CASE WHEN holder = $2 THEN rests ELSE 0 END WHERE id = $1 AND {on} AND (lease <= $3 OR holder = $2)
+				rests = CASE WHEN holder = $2 THEN rests ELSE 0 END
+			WHERE id = $1 AND {on} AND (lease <= $3 OR holder = $2)
 			RETURNING id, project_id, url, failures`), id, holder, micros(now), micros(until)).Scan(
 			&r.ID, &r.ProjectID, &r.URL, &r.Failures)
-		if err := found(err, "receiver"); errors.Is(err, problem.NotFound) {
-			return problem.New(problem.Conflict, "conflict", "the receiver is held by another")
-		} else if err != nil {
-			return err
-		}
-		return nil
+		return or(problem.New(problem.Conflict, "conflict", "the receiver is held by another"), found(err, "receiver"))
 	})
 	return r, err
 }
 
-// DueJobs returns the deliveries to a receiver that are due.
+// DueJobs returns the due deliveries to a receiver.
 func (q queue) DueJobs(ctx context.Context, receiverID string, now time.Time, most int) ([]deliver.Job, error) {
 	scan := func(row scanner) (j deliver.Job, err error) {
-		var queued int64
-		err = row.Scan(&j.ID, &j.Event, &j.Subject, &j.Body, &j.Attempts, &queued)
-		j.Queued = moment(queued)
+		err = row.Scan(&j.ID, &j.Event, &j.Subject, &j.Body, &j.Attempts, target(&j.Queued))
 		return j, err
 	}
 	return gather(ctx, q.read(), "reading deliveries", scan,
 		q.names.Replace(`SELECT {job}, {event}, {subject}, {body}, attempts, queued FROM {deliveries}
-		WHERE {receiver} = $1 AND state = 'pending' AND due <= $2 ORDER BY due, {job} LIMIT $3`), receiverID,
-		micros(now), most)
+			WHERE {receiver} = $1 AND state = 'pending' AND due <= $2 ORDER BY due, {job} LIMIT $3`),
+		receiverID, micros(now), most)
 }
 
-// Settle writes what an attempt came to. What was asked for again while it was made waits on.
+// Settle writes the result of an attempt. A delivery that was queued again during the attempt stays
+// pending.
 func (q queue) Settle(ctx context.Context, r deliver.Result) error {
-	return q.once(ctx, audit.None("how far a delivery is"), func(t tx) error {
-		_, err := t.Exec(ctx, q.names.Replace(`UPDATE {deliveries} SET state = $3, attempts = $4, status = $5, error = $6, due = $7, ended = $8
-			WHERE {receiver} = $1 AND {job} = $2 AND state = 'pending' AND queued = $9`),
+	return q.once(ctx, audit.None("the progress of a delivery"), func(t tx) error {
+		_, err := t.Exec(ctx, q.names.Replace(`UPDATE {deliveries}
+				SET state = $3, attempts = $4, status = $5, error = $6, due = $7, ended = $8
+				WHERE {receiver} = $1 AND {job} = $2 AND state = 'pending' AND queued = $9`),
 			r.ReceiverID, r.JobID, string(r.State), r.Attempts, r.Status, r.Error, micros(r.Due),
 			micros(r.Ended), micros(r.Queued))
 		if err != nil {
@@ -89,12 +78,14 @@ func (q queue) Settle(ctx context.Context, r deliver.Result) error {
 	})
 }
 
-// ReleaseReceiver ends a lease at this moment, which is then the order of turns. One
+// ReleaseReceiver ends a lease now, which puts the receiver last in its project's turns. A receiver
 // that was woken meanwhile does not rest.
-func (q queue) ReleaseReceiver(ctx context.Context, id, holder string, now time.Time, failures int, rests time.Time) error {
+func (q queue) ReleaseReceiver(
+	ctx context.Context, id, holder string, now time.Time, failures int, rests time.Time,
+) error {
 	return q.once(ctx, audit.None("a lease"), func(t tx) error {
 		_, err := t.Exec(ctx, q.names.Replace(`UPDATE {receivers} SET lease = $3, holder = '', failures = $4,
-			rests = CASE WHEN rests = $6 THEN 0 ELSE CAST($5 AS BIGINT) END WHERE id = $1 AND holder = $2`),
+				rests = CASE WHEN rests = $6 THEN 0 ELSE CAST($5 AS BIGINT) END WHERE id = $1 AND holder = $2`),
 			id, holder, micros(now), failures, micros(rests), woken)
 		if err != nil {
 			return fmt.Errorf("releasing receiver: %w", err)
@@ -103,15 +94,110 @@ func (q queue) ReleaseReceiver(ctx context.Context, id, holder string, now time.
 	})
 }
 
-// Backlog tells how many deliveries wait, and since when.
+// Backlog returns how many deliveries wait, and since when.
 func (q queue) Backlog(ctx context.Context) (n int, oldest time.Time, err error) {
-	var us int64
-	err = q.read().Row(ctx, q.names.Replace(`SELECT count(*), COALESCE(MIN(queued), 0) FROM {deliveries} WHERE state = 'pending'`)).Scan(&n, &us)
+	err = q.read().Row(ctx, q.names.Replace(`SELECT count(*), COALESCE(MIN(queued), 0)
+		FROM {deliveries} WHERE state = 'pending'`)).Scan(&n, target(&oldest))
 	if err != nil {
 		return 0, oldest, fmt.Errorf("counting deliveries: %w", err)
 	}
-	return n, moment(us), nil
+	return n, oldest, nil
 }
 
 // Clock returns the time of the database.
 func (q queue) Clock(ctx context.Context) (time.Time, error) { return q.clock(ctx) }
+
+// requeued makes a delivery wait like a new one.
+const requeued = `UPDATE {deliveries} SET state = 'pending', queued = $2, due = 0, attempts = 0, status = 0,
+	error = '', ended = 0 WHERE {receiver} = $1`
+
+// requeue queues a delivery again, and returns columns of it.
+func (q queue) requeue(ctx context.Context, t tx, receiverID, id string, now time.Time, columns string) scanner {
+	return t.Row(ctx, q.names.Replace(requeued+` AND {job} = $3`)+` RETURNING `+columns, receiverID, micros(now), id)
+}
+
+// requeueDead queues all dead letters of a receiver again.
+func (q queue) requeueDead(ctx context.Context, receiverID string, now time.Time) (n int, err error) {
+	err = q.change(ctx, audit.Of("deliveries.redelivered", "", q.receives(), receiverID), func(t tx) error {
+		res, err := t.Exec(ctx, q.names.Replace(requeued+` AND state = 'dead'`), receiverID, micros(now))
+		if err != nil {
+			return fmt.Errorf("queueing dead letters: %w", err)
+		}
+		count, err := res.RowsAffected()
+		if err != nil {
+			return fmt.Errorf("queueing dead letters: %w", err)
+		}
+
+		if n = int(count); n == 0 {
+			t.event.Drop()
+		} else if err := t.placeReceiver(ctx, q, receiverID); err != nil {
+			return err
+		}
+		t.event.Add("deliveries", strconv.Itoa(n))
+		return q.wake(ctx, t, receiverID)
+	})
+	return n, err
+}
+
+// receives returns what the receivers are: webhook or client.
+func (q queue) receives() string { return strings.TrimSuffix(q.names.Replace("{receiver}"), "_id") }
+
+// woken in the column rests means that a receiver no longer rests, until its next holder. The present
+// holder may be about to let it rest, because it does not know of this.
+const woken = -1
+
+// wake ends the rest of a receiver.
+func (q queue) wake(ctx context.Context, t tx, receiverID string) error {
+	err := t.Later(ctx, q.names.Replace(`UPDATE {receivers} SET rests = $2 WHERE id = $1`), receiverID, woken)
+	if err != nil {
+		return fmt.Errorf("waking receiver: %w", err)
+	}
+	return nil
+}
+
+// expire marks pending deliveries as dead that were queued before a time.
+func (q queue) expire(ctx context.Context, before, now time.Time) error {
+	return q.once(ctx, audit.None("the progress of deliveries"), func(t tx) error {
+		_, err := t.Exec(ctx, q.names.Replace(`UPDATE {deliveries} SET state = 'dead', ended = $2,
+				error = CASE WHEN error = '' AND status = 0 THEN 'it could not be sent in time' ELSE error END
+			WHERE state = 'pending' AND queued < $1`), micros(before), micros(now))
+		if err != nil {
+			return fmt.Errorf("giving up deliveries: %w", err)
+		}
+		return nil
+	})
+}
+
+// forget deletes deliveries that ended before these times, and those of deleted receivers.
+func (q queue) forget(ctx context.Context, delivered, dead time.Time) error {
+	err := q.forgetWhere(ctx, `state = 'delivered' AND ended < $1 OR state = 'dead' AND ended < $2`,
+		micros(delivered), micros(dead))
+	if err != nil {
+		return fmt.Errorf("forgetting deliveries: %w", err)
+	}
+
+	// Deleting a receiver leaves its deliveries, because there may be many.
+	deleted, err := gather(ctx, q.read(), "listing deleted receivers", scanID, q.names.Replace(deletedReceivers))
+	var errs []error
+	for _, id := range deleted {
+		errs = append(errs, q.forgetWhere(ctx, `{receiver} = $1`, id))
+	}
+	if err = errors.Join(append(errs, err)...); err != nil {
+		return fmt.Errorf("forgetting deliveries to nobody: %w", err)
+	}
+	return nil
+}
+
+func (q queue) forgetWhere(ctx context.Context, condition string, args ...any) error {
+	return q.once(ctx, audit.None("deliveries that have ended"), func(t tx) error {
+		_, err := t.Exec(ctx, q.names.Replace(`DELETE FROM {deliveries} WHERE `+condition), args...)
+		return err
+	})
+}
+
+// deletedReceivers lists receivers that have deliveries but no longer exist. It looks into an index
+// once for each receiver that has any.
+const deletedReceivers = `WITH RECURSIVE told (id) AS (SELECT MIN({receiver}) FROM {deliveries}
+		UNION ALL SELECT (SELECT MIN({receiver}) FROM {deliveries} WHERE {receiver} > told.id)
+			FROM told WHERE told.id IS NOT NULL)
+	SELECT id FROM told WHERE id IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {receivers} r WHERE r.id = told.id)`

@@ -12,7 +12,9 @@ import (
 )
 
 // ListRecordings returns a page of recordings, newest first.
-func (s *Recordings) ListRecordings(ctx context.Context, f recordings.Filter, q page.Query) (page.Page[recordings.Recording], error) {
+func (s *Recordings) ListRecordings(
+	ctx context.Context, f recordings.Filter, q page.Query,
+) (page.Page[recordings.Recording], error) {
 	l := recordingListing(f, q.From)
 	if f.CallBegins != "" && q.From != "" {
 		call, err := s.callOf(ctx, f.ProjectID, q.From)
@@ -24,7 +26,7 @@ func (s *Recordings) ListRecordings(ctx context.Context, f recordings.Filter, q 
 	return l.page(ctx, s.read(), q)
 }
 
-// callOf returns the call of a recording with which a page begins; "" where there is none.
+// callOf returns the call of the recording that a page begins with, or "".
 func (s *Recordings) callOf(ctx context.Context, projectID, id string) (call string, err error) {
 	err = s.read().Row(ctx, `SELECT COALESCE(call_sid, '') FROM recordings WHERE project_id = $1 AND id = $2`,
 		projectID, id).Scan(&call)
@@ -34,7 +36,7 @@ func (s *Recordings) callOf(ctx context.Context, projectID, id string) (call str
 	return call, nil
 }
 
-// startAtCall returns the key of the first row of a page of a list by calls.
+// startAtCall returns the key of the first row of a page in a listing by calls.
 func (s span) startAtCall(call, id string) []any {
 	if call == "" || s.startAt(call) == nil {
 		return nil
@@ -42,54 +44,64 @@ func (s span) startAtCall(call, id string) []any {
 	return []any{call, id}
 }
 
-// FindRecordingsBeginning returns live recordings of a project whose Sids begin so, fifty at
-// most. Sids are random: a beginning of some letters has few.
-func (s *Recordings) FindRecordingsBeginning(ctx context.Context, projectID, sid string) ([]recordings.Recording, error) {
-	return gather(ctx, s.read(), "finding recordings", scanRecording,
-		`SELECT `+recordingColumns+` FROM recordings WHERE sid >= $1 AND sid < $2 AND project_id = $3 AND deleted = 0 ORDER BY sid LIMIT 50`, sid, sid+last, projectID)
-}
-
-// last is behind whatever else a text goes on with.
-const last = "\U0010FFFF"
-
-// recordingListing is the listing of what a filter matches. What is tied to a
-// subscriber is found in the order of its ties, so that a page costs the same
-// however many there are; SQLite takes the tables of a CROSS JOIN as they stand.
+// recordingListing returns the listing of what a filter matches. It reads an index in its order, so that
+// a page costs the same however many recordings there are. Fields of the filter that the index does
+// not have become checks.
 func recordingListing(f recordings.Filter, from string) listing[recordings.Recording] {
-	l := listing[recordings.Recording]{
-		thing: "recordings", columns: recordingColumns, from: "recordings", key: []string{"id"},
-		within: created(f), start: created(f).startAt(from), desc: true,
-		scan: scanRecording, id: func(r recordings.Recording) string { return r.ID },
-	}
+	l := recordingTable.listing(from)
+	l.within, l.desc = created(f), true
+	l.start = l.within.startAt(from)
+
 	indexed := f
 	if f.Flag != 0 && (f.CallBegins != "" || f.Direction != "" && f.Party == "") {
-		l.checks, indexed.Flag = append(l.checks, check{`(flags & $%d) <> 0`, []any{int64(f.Flag)}}), 0
+		l.checks = append(l.checks, check{`(flags & $%d) <> 0`, []any{int64(f.Flag)}})
+		indexed.Flag = 0
 	}
 	if f.Direction != "" && f.CallBegins != "" {
-		l.checks, indexed.Direction = append(l.checks, check{`direction = $%d`, []any{f.Direction}}), ""
+		l.checks = append(l.checks, check{`direction = $%d`, []any{f.Direction}})
+		indexed.Direction = ""
 	}
 	l.where = matching(indexed)
+
 	switch {
-	case f.CallBegins != "": // the order of the index, so that a page costs the same however short the beginning is
-		if l.within.low != "" {
-			l.checks = append(l.checks, check{`id >= $%d`, []any{l.within.low}})
-		}
-		if l.within.high != "" {
-			l.checks = append(l.checks, check{`id < $%d`, []any{l.within.high}})
-		}
-		if f.Party != "" {
-			l.checks = append(l.checks, ofParty(f.Party))
-		}
-		l.key, l.within, l.start = []string{"call_sid", "id"}, span{low: f.CallBegins, high: f.CallBegins + last}, nil
+	case f.CallBegins != "":
+		l = byCall(l, f)
 	case f.Party != "":
 		l.ways = l.where.parties(f.Party)
 	}
+	return ofSubscriber(l, f)
+}
+
+// byCall lists recordings by their calls, in the order of the index, so that a page costs the same
+// however short the prefix of the call is.
+func byCall(l listing[recordings.Recording], f recordings.Filter) listing[recordings.Recording] {
+	if l.within.low != "" {
+		l.checks = append(l.checks, check{`id >= $%d`, []any{l.within.low}})
+	}
+	if l.within.high != "" {
+		l.checks = append(l.checks, check{`id < $%d`, []any{l.within.high}})
+	}
+	if f.Party != "" {
+		l.checks = append(l.checks, hasParty(f.Party))
+	}
+	l.key, l.start = []string{"call_sid", "id"}, nil
+	l.within = span{low: f.CallBegins, high: f.CallBegins + last}
+	return l
+}
+
+// tiedTo is like isTied, for few recordings, each of which is looked up.
+const tiedTo = `EXISTS (SELECT 1 FROM recording_subscribers WHERE subscriber_id = $%d AND recording_id = id)`
+
+// ofSubscriber restricts a listing to recordings that are tied to the filter's subscriber, if it has
+// one. By default they are read in the order of the ties: SQLite keeps the order of the tables of a
+// CROSS JOIN.
+func ofSubscriber(l listing[recordings.Recording], f recordings.Filter) listing[recordings.Recording] {
 	switch {
 	case f.SubscriberID == "":
 	case f.CallBegins != "":
-		l.checks = append(l.checks, check{isTied, []any{f.SubscriberID}})
-	case f.Party != "" || f.CallSid != "" || f.ConferenceSid != "": // of which there are few
-		l.where.and(isTied, f.SubscriberID)
+		l.checks = append(l.checks, check{tiedTo, []any{f.SubscriberID}})
+	case f.Party != "" || f.CallSid != "" || f.ConferenceSid != "": // there are few
+		l.where.and(tiedTo, f.SubscriberID)
 	default:
 		l.from, l.key = "recording_subscribers CROSS JOIN recordings", []string{"recording_id"}
 		l.where.and(`subscriber_id = $%d`, f.SubscriberID)
@@ -98,10 +110,7 @@ func recordingListing(f recordings.Filter, from string) listing[recordings.Recor
 	return l
 }
 
-// isTied is tied of few recordings, each of which is looked up.
-const isTied = `EXISTS (SELECT 1 FROM recording_subscribers WHERE subscriber_id = $%d AND recording_id = id)`
-
-// parties returns the ways to the recordings of whoever called or was called: none is on two.
+// parties returns the ways to the recordings of calls from or to a party. No recording is on two.
 func (w *where) parties(party string) (ways []string) {
 	var names []string
 	for _, name := range recordings.Spellings(party) {
@@ -109,14 +118,14 @@ func (w *where) parties(party string) (ways []string) {
 		names = append(names, fmt.Sprintf("$%d", len(w.args)))
 	}
 	for _, name := range names {
-		ways = append(ways, `from_address = `+name+` AND from_address <> ''`, // as the index has it
+		ways = append(ways, `from_address = `+name+` AND from_address <> ''`, // as in the index
 			`to_address = `+name+` AND to_address <> '' AND from_address NOT IN (`+strings.Join(names, ", ")+`)`)
 	}
 	return ways
 }
 
-// ofParty is the recordings of whoever called or was called, among others.
-func ofParty(party string) (c check) {
+// hasParty checks that a call is from or to a party.
+func hasParty(party string) (c check) {
 	var in []string
 	for i, name := range recordings.Spellings(party) {
 		c.args = append(c.args, name)
@@ -127,7 +136,7 @@ func ofParty(party string) (c check) {
 	return c
 }
 
-// created returns the span of the ids that a filter allows.
+// created returns the span of ids that a filter allows.
 func created(f recordings.Filter) (s span) {
 	if !f.CreatedFrom.IsZero() {
 		s.low = recordings.FirstID(f.CreatedFrom)
@@ -138,7 +147,7 @@ func created(f recordings.Filter) (s span) {
 	return s
 }
 
-// matching is the conditions of a filter, but for the subscriber and the time.
+// matching returns the conditions of a filter, without its subscriber and times.
 func matching(f recordings.Filter) where {
 	var w where
 	w.and(`project_id = $%d`, f.ProjectID)
@@ -152,7 +161,7 @@ func matching(f recordings.Filter) where {
 		w.and(`direction = $%d`, f.Direction)
 	}
 	if f.Flag != 0 {
-		w.always(fmt.Sprintf(`(flags & %d) <> 0`, f.Flag)) // as an index has it
+		w.always(fmt.Sprintf(`(flags & %d) <> 0`, f.Flag)) // as in its index
 	}
 	if !f.IncludeDeleted {
 		w.always(`deleted = 0`)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/revocation"
@@ -20,14 +19,14 @@ func (s *Revocations) AddRevocation(ctx context.Context, r revocation.Revocation
 	return s.change(ctx, audit.Of("token.revoked", "", r.Kind, r.ID), func(t tx) error { return t.revoke(ctx, r) })
 }
 
-// revoke writes a revocation in the transaction of the change that causes it, as
-// the last thing it does. The row of the sequence is locked until the commit, so that
-// numbers appear in their order.
+// revoke writes a revocation in the transaction of the change that causes it, as the last thing that
+// the change does. The row of the sequence is locked until the commit, so numbers appear in order.
 func (t tx) revoke(ctx context.Context, r revocation.Revocation) error {
 	if err := t.Later(ctx, `UPDATE sequences SET value = value + 1 WHERE name = 'revocations'`); err != nil {
 		return fmt.Errorf("numbering revocation: %w", err)
 	}
-	err := t.Later(ctx, `INSERT INTO revocations (seq, kind, id, until, expires) SELECT value, $1, $2, $3, $4 FROM sequences WHERE name = 'revocations'`,
+	err := t.Later(ctx, `INSERT INTO revocations (seq, kind, id, until, expires)
+		SELECT value, $1, $2, $3, $4 FROM sequences WHERE name = 'revocations'`,
 		r.Kind, r.ID, micros(r.Until), micros(r.Expires))
 	if err != nil {
 		return fmt.Errorf("inserting revocation: %w", err)
@@ -35,24 +34,20 @@ func (t tx) revoke(ctx context.Context, r revocation.Revocation) error {
 	return nil
 }
 
-// ending is a revocation that counts from now at least: the change that causes it may
-// have waited for others, whose tokens it ends too.
-func (s *core) ending(r revocation.Revocation) revocation.Revocation {
-	r.Until = later(r.Until, s.now())
+// ending returns a revocation that covers everything until now, at least. The change that causes it
+// may have waited for others, whose tokens it ends, too.
+func (c *core) ending(r revocation.Revocation) revocation.Revocation {
+	r.Until = later(r.Until, c.now())
 	return r
 }
 
-func later(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
-
-// RevocationsSince returns the revocations numbered after seq that still matter, and
-// the last number; all of them, where fewer were ever written than seq.
-func (s *Revocations) RevocationsSince(ctx context.Context, seq int64) (found []revocation.Revocation, last int64, err error) {
-	if found, last, err = s.revocationsSince(ctx, seq); err == nil && last < seq {
+// RevocationsSince returns the revocations after number seq that have not expired, and the last
+// number. If fewer than seq were ever written, it returns all of them.
+func (s *Revocations) RevocationsSince(
+	ctx context.Context, seq int64,
+) (found []revocation.Revocation, last int64, err error) {
+	found, last, err = s.revocationsSince(ctx, seq)
+	if err == nil && last < seq {
 		found, last, err = s.revocationsSince(ctx, 0)
 	}
 	if err != nil {
@@ -61,37 +56,36 @@ func (s *Revocations) RevocationsSince(ctx context.Context, seq int64) (found []
 	return found, last, nil
 }
 
-// revocationsSince reads the number and the rows at one moment.
-func (s *Revocations) revocationsSince(ctx context.Context, seq int64) (found []revocation.Revocation, last int64, err error) {
-	rows, err := s.watch().Query(ctx, `SELECT s.value, COALESCE(r.seq, 0), COALESCE(r.kind, ''), COALESCE(r.id, ''), COALESCE(r.until, 0), COALESCE(r.expires, 0)
-		FROM sequences s LEFT JOIN revocations r ON r.seq > $1 AND r.expires > $2 WHERE s.name = 'revocations' ORDER BY r.seq`, seq, micros(s.now()))
+// revocationsSince reads the number and the rows in one query, so that they match.
+func (s *Revocations) revocationsSince(
+	ctx context.Context, seq int64,
+) (found []revocation.Revocation, last int64, err error) {
+	type numbered struct {
+		revocation.Revocation
+		seq int64
+	}
+	scan := func(row scanner) (r numbered, err error) {
+		return r, row.Scan(&last, &r.seq, &r.Kind, &r.ID, target(&r.Until), target(&r.Expires))
+	}
+	rows, err := gather(ctx, s.watch(), "looking", scan, `SELECT s.value, COALESCE(r.seq, 0), COALESCE(r.kind, ''),
+			COALESCE(r.id, ''), COALESCE(r.until, 0), COALESCE(r.expires, 0)
+		FROM sequences s LEFT JOIN revocations r ON r.seq > $1 AND r.expires > $2
+		WHERE s.name = 'revocations' ORDER BY r.seq`, seq, micros(s.now()))
 	if err != nil {
 		return nil, 0, err
 	}
-	defer rows.Close()
-	none := true
-	for rows.Next() {
-		var r revocation.Revocation
-		var number, until, expires int64
-		if err := rows.Scan(&last, &number, &r.Kind, &r.ID, &until, &expires); err != nil {
-			return nil, 0, err
-		}
-		none = false
-		if number > 0 {
-			r.Until, r.Expires = moment(until), moment(expires)
-			found = append(found, r)
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return nil, 0, err
-	}
-	if none {
+	if len(rows) == 0 {
 		return nil, 0, errors.New("their sequence is gone")
+	}
+	for _, r := range rows {
+		if r.seq > 0 { // otherwise there is only the last number
+			found = append(found, r.Revocation)
+		}
 	}
 	return found, last, nil
 }
 
-// SweepRevocations deletes the revocations that no living token can meet.
+// SweepRevocations deletes the revocations whose tokens have all expired.
 func (s *Revocations) SweepRevocations(ctx context.Context) error {
 	return s.once(ctx, audit.None("what has expired"), func(t tx) error {
 		if _, err := t.Exec(ctx, `DELETE FROM revocations WHERE expires <= $1`, micros(s.now())); err != nil {

@@ -15,20 +15,19 @@ type Ring struct{ *core }
 
 var _ keys.Store = (*Store)(nil)
 
+var ringTable = table[keys.Record]{
+	"ring", "ring key", `kid, use, state, sealed, created, activated, retired`,
+	func(r *keys.Record) []any {
+		return []any{&r.Kid, &r.Use, &r.State, &r.Sealed, &r.Created, &r.Activated, &r.Retired}
+	},
+}
+
 // RingKeys returns all keys of the ring, oldest first.
 func (s *Ring) RingKeys(ctx context.Context) ([]keys.Record, error) {
-	return gather(ctx, s.read(), "reading ring", scanRingKey,
-		`SELECT kid, use, state, sealed, created, activated, retired FROM ring ORDER BY kid`)
+	return ringTable.gather(ctx, s.read(), `ORDER BY kid`)
 }
 
-func scanRingKey(row scanner) (r keys.Record, err error) {
-	var created, activated, retired int64
-	err = row.Scan(&r.Kid, &r.Use, &r.State, &r.Sealed, &created, &activated, &retired)
-	r.Created, r.Activated, r.Retired = moment(created), moment(activated), moment(retired)
-	return r, err
-}
-
-// RingVersion returns the number of changes of the ring.
+// RingVersion returns how often the ring has changed.
 func (s *Ring) RingVersion(ctx context.Context) (version int64, err error) {
 	if err = s.watch().Row(ctx, `SELECT value FROM sequences WHERE name = 'ring'`).Scan(&version); err != nil {
 		return 0, fmt.Errorf("reading version of ring: %w", err)
@@ -36,11 +35,11 @@ func (s *Ring) RingVersion(ctx context.Context) (version int64, err error) {
 	return version, nil
 }
 
-// ChangeRing makes moves and adds keys. A key that is not in the state it is moved
-// from, and a second current or next one of a use, are a [problem.Conflict].
+// ChangeRing moves keys to other states and adds keys. It is a [problem.Conflict] if a key is not in
+// the state it is moved from, or if a use would have two current or two next keys.
 func (s *Ring) ChangeRing(ctx context.Context, moves []keys.Move, added []keys.Record) error {
 	return s.change(ctx, ringEvent(moves, added), func(t tx) error {
-		if err := t.countRing(ctx); err != nil { // first: who changes the ring waits here for each other
+		if err := t.countRing(ctx); err != nil { // first, since changes of the ring wait here for one another
 			return err
 		}
 		for _, m := range moves {
@@ -68,27 +67,25 @@ func (t tx) countRing(ctx context.Context) error {
 	return nil
 }
 
+var errRingChanged = problem.New(problem.Conflict, "ring_changed",
+	"another node has just changed the key ring; look again")
+
 func (t tx) moveRingKey(ctx context.Context, m keys.Move) error {
 	to := m.To
-	res, err := t.Exec(ctx, `UPDATE ring SET state = $3, sealed = $4, activated = $5, retired = $6 WHERE kid = $1 AND state = $2`,
+	res, err := t.Exec(ctx, `UPDATE ring SET state = $3, sealed = $4, activated = $5, retired = $6
+		WHERE kid = $1 AND state = $2`,
 		to.Kid, m.From, to.State, to.Sealed, micros(to.Activated), micros(to.Retired))
 	if isUnique(err) {
-		return ringConflict()
+		return errRingChanged
 	}
-	if err != nil {
-		return fmt.Errorf("moving ring key: %w", err)
-	}
-	if n, err := res.RowsAffected(); err != nil || n == 1 {
-		return err
-	}
-	return ringConflict()
+	return oneRowOr(errRingChanged, res, err, "ring key")
 }
 
 func (t tx) addRingKey(ctx context.Context, r keys.Record, bound string) error {
-	_, err := t.Exec(ctx, `INSERT INTO ring (kid, use, state, sealed, created, activated, retired, bound) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
+	_, err := t.Exec(ctx, `INSERT INTO ring (`+ringTable.columns+`, bound) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`,
 		r.Kid, r.Use, r.State, r.Sealed, micros(r.Created), micros(r.Activated), micros(r.Retired), bound)
 	if isUnique(err) {
-		return ringConflict()
+		return errRingChanged
 	}
 	if err != nil {
 		return fmt.Errorf("inserting ring key: %w", err)
@@ -96,17 +93,14 @@ func (t tx) addRingKey(ctx context.Context, r keys.Record, bound string) error {
 	return nil
 }
 
-func ringConflict() error {
-	return problem.New(problem.Conflict, "ring_changed", "another node has just changed the key ring; look again")
-}
-
-// SweepRing deletes the keys that were retired before a moment.
+// SweepRing deletes the keys that were retired before a time.
 func (s *Ring) SweepRing(ctx context.Context, before time.Time) error {
 	return s.change(ctx, audit.Of("ring.swept", "", "ring", "").With("before", date(before)), func(t tx) error {
 		if err := t.countRing(ctx); err != nil {
 			return err
 		}
-		if err := t.Later(ctx, `DELETE FROM ring WHERE state = 'retired' AND retired < $1`, micros(before)); err != nil {
+		err := t.Later(ctx, `DELETE FROM ring WHERE state = 'retired' AND retired < $1`, micros(before))
+		if err != nil {
 			return fmt.Errorf("sweeping ring: %w", err)
 		}
 		return nil

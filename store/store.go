@@ -1,10 +1,9 @@
-// Package store keeps rows: what an owner would be angry to lose.
+// Package store keeps the rows of a database: everything an owner would be angry to lose.
 //
-// Every query is written once, in the SQL that SQLite and PostgreSQL share:
-// $1 parameters, ON CONFLICT, RETURNING, times as BIGINT microseconds. The
-// database decides what must be unique or happen once; Go does not look first.
-// There are no rules in here: those are in packages fabric, idp and recordings,
-// whose Store interfaces this package fulfils, one file a noun.
+// Queries are written once, in the SQL that SQLite and PostgreSQL share: $1 parameters,
+// ON CONFLICT, RETURNING, and times as BIGINT microseconds. The database decides what is unique
+// and what happens once; Go does not look first. This package holds no rules. Those are in
+// packages such as fabric, idp and recordings, whose interfaces the parts of a [Store] implement.
 package store
 
 import (
@@ -12,32 +11,38 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/database"
 )
 
-// Config says which database to open.
+// Config describes the database to open.
 type Config struct {
 	URL   string           // sqlite:FILE or postgres://…; "" means sqlite:selvage.db
-	Dir   string           // where a relative FILE lies
-	Pool  int              // connections to PostgreSQL, at most; 0 means 16
+	Dir   string           // the directory of a relative FILE
+	Pool  int              // maximum number of connections to PostgreSQL; 0 means 16
 	Now   func() time.Time // nil means time.Now
-	Check time.Duration    // how long a file is looked through for damage before it is used
+	Check time.Duration    // maximum time to check a file for damage before it is used
 
-	Patience time.Duration // how long a query may take on PostgreSQL; 0 means 5 s
+	Patience time.Duration // maximum time of a query on PostgreSQL; 0 means 5 s
 
-	Audit *audit.Key // of the audit chains; nil means that AuditBy is called before anything is changed
+	Audit *audit.Key // authenticates the audit trail; nil means that AuditBy is called before the first change
 
-	ReadOnly bool // the database is read as it is: nothing is made or changed
+	ReadOnly bool // open the database as it is, without creating or changing anything
+
+	migrations fs.FS // nil means those of this package
 }
 
 // A Store is a database whose schema is up to date. Its parts each hold the rows of one noun.
 // All methods are safe for concurrent use. A change is on disk once its method has returned.
 type Store struct {
 	*core
+	known int64 // the schema that this binary makes
 
 	*Audit
 	*Certificates
@@ -88,28 +93,28 @@ func newStore(c *core) *Store {
 	}
 }
 
+// serverLanes is the number of lanes of audit events on PostgreSQL.
+const serverLanes = 16
+
 // Open opens the database and brings its schema up to date.
 func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	s := newStore(&core{now: c.Now, lanes: 1})
 	d, err := c.database()
 	if err != nil {
 		return nil, err
-	}
-	d.Prepare = func(ctx context.Context, db *sql.DB, dialect database.Dialect) (err error) {
-		s.from, err = migrate(ctx, db, dialect)
-		return err
 	}
 	db, err := database.Open(ctx, d)
 	if err != nil {
 		return nil, err
 	}
-	s.db = db
+
+	s := newStore(&core{db: db, now: c.Now, lanes: 1})
+	s.known = d.Schema
 	if database.IsServer(c.URL) {
 		s.lanes = serverLanes
-		s.turn.Store(rand.Uint64N(serverLanes)) // so that nodes are not in step
+		s.turn.Store(rand.Uint64N(serverLanes)) // so that nodes do not take the same turns
 	}
 	s.auditKey.Store(c.Audit)
 	if !c.ReadOnly {
@@ -120,13 +125,13 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	return s, nil
 }
 
-// serverLanes is how many lanes of audit events there are on PostgreSQL.
-const serverLanes = 16
-
-// database says how the database is opened, or looked at. Sessions may be kept in the
-// same one, and have been there first.
+// database returns how to open the database, or look at it. Sessions may be kept in the same
+// database, and may have been there first.
 func (c Config) database() (d database.Config, err error) {
-	known, err := knownSchema()
+	if c.migrations == nil {
+		c.migrations = migrations
+	}
+	known, err := newestSchema(c.migrations)
 	if err != nil {
 		return d, err
 	}
@@ -135,8 +140,10 @@ func (c Config) database() (d database.Config, err error) {
 	}
 	return database.Config{
 		URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Full, Patience: c.Patience,
-		Ours: database.IsOurs, Check: c.Check,
-		Schema: known, ReadOnly: c.ReadOnly,
+		Ours: database.IsOurs, Check: c.Check, Schema: known, ReadOnly: c.ReadOnly,
+		Prepare: func(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
+			return migrate(ctx, db, dialect, c.migrations)
+		},
 	}, nil
 }
 
@@ -157,21 +164,61 @@ func (s *Store) Clock(ctx context.Context) (time.Time, error) { return s.clock(c
 // Stats returns how busy the database is.
 func (s *Store) Stats() database.Stats { return s.db.Stats() }
 
-func isUnique(err error) bool     { return database.IsUnique(err) }
-func isForeignKey(err error) bool { return database.IsForeignKey(err) }
-
-// micros turns a time into its column: microseconds since 1970, 0 for no time.
-func micros(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
+// SchemaVersion returns the version of the schema, and the one that this binary makes.
+func (s *Store) SchemaVersion(ctx context.Context) (current, known int64, err error) {
+	err = s.read().Row(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM `+database.Versions).Scan(&current)
+	if err != nil {
+		return 0, 0, fmt.Errorf("reading schema version: %w", err)
 	}
-	return t.UnixMicro()
+	return current, s.known, nil
 }
 
-// moment turns a column back into a time.
-func moment(us int64) time.Time {
-	if us == 0 {
-		return time.Time{}
+// Look describes the database without changing anything, see [database.Look], and returns the
+// version of the schema that this binary makes.
+func Look(ctx context.Context, c Config) (r database.Report, known int64, err error) {
+	d, err := c.database()
+	if err != nil {
+		return r, 0, err
 	}
-	return time.UnixMicro(us).UTC()
+	r, err = database.Look(ctx, d)
+	if err == nil && r.Schema > d.Schema {
+		err = newer(r.Schema, d.Schema)
+	}
+	return r, d.Schema, err
+}
+
+// Newest returns when the newest row was created, by the clock of the node that created it, or the
+// zero time if there are no rows. It reads the times of ids, which are UUIDs of version 7
+// (RFC 9562, section 5.7).
+func (s *Store) Newest(ctx context.Context) (newest time.Time, err error) {
+	ids, err := gather(ctx, s.read(), "reading the newest ids", scanID, `
+		SELECT id FROM (
+			SELECT MAX(kid) AS id FROM ring UNION ALL SELECT MAX(id) FROM projects
+			UNION ALL SELECT MAX(id) FROM subscribers UNION ALL SELECT MAX(id) FROM login_sessions
+			UNION ALL SELECT MAX(id) FROM grants UNION ALL SELECT MAX(id) FROM recordings
+		) AS newest WHERE id IS NOT NULL`)
+	if err != nil {
+		return newest, err
+	}
+	for _, id := range ids {
+		u, err := uuid.Parse(id)
+		if err != nil || u.Version() != 7 {
+			continue
+		}
+		if created := time.Unix(u.Time().UnixTime()); created.After(newest) {
+			newest = created
+		}
+	}
+	return newest, nil
+}
+
+// HasRecordings reports whether there is a recording whose media is kept.
+func (s *Store) HasRecordings(ctx context.Context) (has bool, err error) {
+	var n int
+	err = s.read().Row(ctx, `SELECT COUNT(*) FROM (
+		SELECT 1 FROM recordings WHERE deleted = 0 LIMIT 1) AS found`).Scan(&n)
+	if err != nil {
+		return false, fmt.Errorf("looking for recordings: %w", err)
+	}
+	return n > 0, nil
 }

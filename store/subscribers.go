@@ -2,9 +2,6 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -19,33 +16,25 @@ import (
 // Subscribers holds subscribers and their devices.
 type Subscribers struct{ *core }
 
-const subscriberColumns = `id, project_id, COALESCE(email, ''), COALESCE(reference, ''), password_hash, first_name, last_name, display_name,
-	job_title, time_zone, country, company_name, region, claims, email_verified, disabled, epoch, created, updated`
-
-func scanSubscriber(row scanner, more ...any) (s fabric.Subscriber, err error) {
-	var claims string
-	var created, updated int64
-	err = row.Scan(append([]any{
-		&s.ID, &s.ProjectID, &s.Email, &s.Reference, &s.PasswordHash, &s.FirstName, &s.LastName, &s.DisplayName,
-		&s.JobTitle, &s.TimeZone, &s.Country, &s.CompanyName, &s.Region, &claims, &s.Verified, &s.Disabled,
-		&s.Epoch, &created, &updated,
-	}, more...)...)
-	if err == nil && claims != noClaims {
-		err = json.Unmarshal([]byte(claims), &s.Claims)
-	}
-	s.Created, s.Updated = moment(created), moment(updated)
-	return s, found(err, "subscriber")
+var subscriberTable = table[fabric.Subscriber]{
+	"subscribers", "subscriber", `id, project_id, email, reference, password_hash, first_name, last_name, display_name,
+	job_title, time_zone, country, company_name, region, claims, email_verified, disabled, epoch, created, updated`,
+	func(s *fabric.Subscriber) []any {
+		return []any{&s.ID, &s.ProjectID, nullableOf(&s.Email), nullableOf(&s.Reference), &s.PasswordHash,
+			&s.FirstName, &s.LastName, &s.DisplayName, &s.JobTitle, &s.TimeZone, &s.Country, &s.CompanyName, &s.Region,
+			asJSON{v: &s.Claims, zero: "{}"}, &s.Verified, &s.Disabled, &s.Epoch, &s.Created, &s.Updated}
+	},
 }
 
-// noClaims is what most subscribers have.
-const noClaims = "{}"
-
-// CreateSubscriber inserts a subscriber and its address. The unique indexes
-// decide which of many callers succeeds. A link by which it is made is used up.
-func (s *Subscribers) CreateSubscriber(ctx context.Context, sub fabric.Subscriber, a fabric.Address, by ...fabric.Proof) error {
-	claims, err := json.Marshal(sub.Claims)
+// CreateSubscriber inserts a subscriber and its address, uses up the links that prove the change, and
+// queues its event. Of concurrent callers the unique indexes let one succeed.
+func (s *Subscribers) CreateSubscriber(
+	ctx context.Context, sub fabric.Subscriber, a fabric.Address, by ...fabric.Proof,
+) error {
+	sub.Epoch = 0
+	query, args, err := subscriberTable.insertion(&sub)
 	if err != nil {
-		return fmt.Errorf("writing claims: %w", err)
+		return err
 	}
 	return s.change(ctx, audit.Of("subscriber.created", sub.ProjectID, "subscriber", sub.ID), func(t tx) error {
 		for _, p := range by {
@@ -55,107 +44,86 @@ func (s *Subscribers) CreateSubscriber(ctx context.Context, sub fabric.Subscribe
 			}
 		}
 		var webhooks int
-		err := t.Row(ctx, `INSERT INTO subscribers (id, project_id, email, reference, password_hash, first_name, last_name, display_name,
-			job_title, time_zone, country, company_name, region, claims, email_verified, disabled, created, updated)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) ON CONFLICT DO NOTHING RETURNING `+webhooksOf("subscribers"),
-			sub.ID, sub.ProjectID, null(sub.Email), null(sub.Reference), sub.PasswordHash, sub.FirstName,
-			sub.LastName, sub.DisplayName,
-			sub.JobTitle, sub.TimeZone, sub.Country, sub.CompanyName, sub.Region, string(claims),
-			flag(sub.Verified), flag(sub.Disabled), micros(sub.Created), micros(sub.Updated)).Scan(&webhooks)
-		if err := told(err, "subscriber", emailTaken()); err != nil {
+		err := t.Row(ctx, query+` ON CONFLICT DO NOTHING RETURNING `+webhooksOf("subscribers"), args...).Scan(&webhooks)
+		if err := insertedReturning(err, "subscriber", emailTaken()); err != nil {
 			return err
 		}
 		if err := t.insertAddress(ctx, a, sub.Disabled); err != nil {
 			return err
 		}
-		return tellAny(ctx, t, webhooks, sub, func(sub fabric.Subscriber) (fabric.Event, error) {
-			return fabric.SubscriberEvent(fabric.SubscriberCreated, sub, sub.Created)
-		})
+		return t.queueSubscriberEvent(ctx, webhooks, fabric.SubscriberCreated, sub, sub.Created)
 	})
 }
 
 func emailTaken() error { return problem.Taken("email", "Email has already been taken") }
 
-// inserted returns the conflict if an ON CONFLICT DO NOTHING did nothing.
-func inserted(res sql.Result, err error, thing string, conflict error) error {
-	if err == nil {
-		var n int64
-		if n, err = res.RowsAffected(); err == nil && n == 0 {
-			return conflict
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("inserting %s: %w", thing, err)
-	}
-	return nil
+// queueSubscriberEvent queues an event of a subscriber, if there are webhooks.
+func (t tx) queueSubscriberEvent(
+	ctx context.Context, webhooks int, name fabric.EventName, sub fabric.Subscriber, at time.Time,
+) error {
+	return queueEventOf(ctx, t, webhooks, sub, func(sub fabric.Subscriber) (fabric.Event, error) {
+		return fabric.SubscriberEvent(name, sub, at)
+	})
 }
 
 // FindSubscriber finds a subscriber by its id.
 func (s *Subscribers) FindSubscriber(ctx context.Context, projectID, id string) (fabric.Subscriber, error) {
-	return scanSubscriber(s.read().Row(ctx,
-		`SELECT `+subscriberColumns+` FROM subscribers WHERE id = $2 AND project_id = $1`, projectID, id))
+	return subscriberTable.find(ctx, s.read(), `id = $2 AND project_id = $1`, projectID, id)
 }
 
 // FindSubscriberByEmail finds a subscriber by its normalized e-mail.
 func (s *Subscribers) FindSubscriberByEmail(ctx context.Context, projectID, email string) (fabric.Subscriber, error) {
-	return scanSubscriber(s.read().Row(ctx,
-		`SELECT `+subscriberColumns+` FROM subscribers WHERE project_id = $1 AND email = $2`, projectID, email))
+	return subscriberTable.find(ctx, s.read(), `project_id = $1 AND email = $2`, projectID, email)
 }
 
 // FindSubscriberByReference finds a subscriber by its reference.
-func (s *Subscribers) FindSubscriberByReference(ctx context.Context, projectID, reference string) (fabric.Subscriber, error) {
-	return scanSubscriber(s.read().Row(ctx,
-		`SELECT `+subscriberColumns+` FROM subscribers WHERE project_id = $1 AND reference = $2`, projectID, reference))
+func (s *Subscribers) FindSubscriberByReference(
+	ctx context.Context, projectID, reference string,
+) (fabric.Subscriber, error) {
+	return subscriberTable.find(ctx, s.read(), `project_id = $1 AND reference = $2`, projectID, reference)
 }
 
 // ListSubscribers returns a page of a project's subscribers.
-func (s *Subscribers) ListSubscribers(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.Subscriber], error) {
-	l := listing[fabric.Subscriber]{
-		thing: "subscribers", columns: subscriberColumns, from: "subscribers", key: []string{"id"},
-		start: startAt(q.From),
-		scan:  func(row scanner) (fabric.Subscriber, error) { return scanSubscriber(row) },
-		id:    func(s fabric.Subscriber) string { return s.ID },
-	}
+func (s *Subscribers) ListSubscribers(
+	ctx context.Context, projectID string, q page.Query,
+) (page.Page[fabric.Subscriber], error) {
+	l := subscriberTable.listing(q.From)
 	l.where.and(`project_id = $%d`, projectID)
 	return l.page(ctx, s.read(), q)
 }
 
-// RehashPassword replaces the hash of a password by another of the same, if it is still
-// old.
+// RehashPassword replaces the hash of a password by a new hash of the same password, if the hash is
+// still old.
 func (s *Subscribers) RehashPassword(ctx context.Context, projectID, subscriberID, old, new string) error {
 	return s.once(ctx, audit.Of("subscriber.rehashed", projectID, "subscriber", subscriberID), func(t tx) error {
-		var id string
-		err := t.Row(ctx, `UPDATE subscribers SET password_hash = $4 WHERE id = $2 AND project_id = $1 AND password_hash = $3 RETURNING id`,
-			projectID, subscriberID, old, new).Scan(&id)
-		return found(err, "subscriber")
+		res, err := t.Exec(ctx, `UPDATE subscribers SET password_hash = $4
+			WHERE id = $2 AND project_id = $1 AND password_hash = $3`, projectID, subscriberID, old, new)
+		return oneRow(res, err, "subscriber")
 	})
 }
 
-// UpdateSubscriber writes what is not nil, and in its addresses what they say of it. The
-// change counts from when it may write, which it may have had to wait for: logins
-// that began meanwhile are concerned too.
-func (s *Subscribers) UpdateSubscriber(ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time, r *revocation.Revocation) (sub fabric.Subscriber, err error) {
-	err = s.change(ctx, subscriberChange(projectID, id, c, r != nil), func(t tx) error {
-		if r != nil || c.Proof != nil {
-			if _, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE id = $2 AND project_id = $1`, projectID, id); err != nil {
-				return fmt.Errorf("locking subscriber: %w", err)
-			}
+// UpdateSubscriber writes the fields that are not nil, updates the subscriber's addresses, queues its
+// letters and event, and if r is not nil ends all logins. The change counts from when it got its
+// lock, so that it ends the logins that began while it waited, too.
+func (s *Subscribers) UpdateSubscriber(
+	ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time, r *revocation.Revocation,
+) (sub fabric.Subscriber, err error) {
+	err = s.change(ctx, subscriberEvent(projectID, id, c, r != nil), func(t tx) error {
+		if err := t.beginUpdate(ctx, projectID, id, c, r != nil, s.now); err != nil {
+			return err
 		}
 		at := later(at, s.now())
-		if c.Proof != nil {
-			t.event.Add("link", c.Proof.Purpose)
-			if err := t.useLink(ctx, id, *c.Proof, s.now()); err != nil {
-				return err
-			}
-		}
 		var webhooks int
 		if sub, webhooks, err = t.updateSubscriber(ctx, projectID, id, c, at); err != nil {
 			return err
 		}
-		err := t.Later(ctx, `UPDATE addresses SET display_name = COALESCE(NULLIF($2, ''), name), hidden = $3 WHERE resource_id = $1`, id, sub.FullName(), flag(sub.Disabled))
+		err := t.Later(ctx, `UPDATE addresses SET display_name = COALESCE(NULLIF($2, ''), name), hidden = $3
+			WHERE resource_id = $1`, id, sub.FullName(), flag(sub.Disabled))
 		if err != nil {
 			return fmt.Errorf("changing addresses: %w", err)
 		}
+
+		// Links that were sent before may not open an account whose credentials have changed.
 		if c.PasswordHash != nil || c.Email != nil {
 			if err := t.endLinks(ctx, id); err != nil {
 				return err
@@ -164,38 +132,64 @@ func (s *Subscribers) UpdateSubscriber(ctx context.Context, projectID, id string
 		if err := t.queueLetters(ctx, c.Letters...); err != nil {
 			return err
 		}
-		err = tellAny(ctx, t, webhooks, sub, func(sub fabric.Subscriber) (fabric.Event, error) {
-			return fabric.SubscriberEvent(fabric.SubscriberUpdated, sub, at)
-		})
+		err = t.queueSubscriberEvent(ctx, webhooks, fabric.SubscriberUpdated, sub, at)
 		if err != nil || r == nil {
+			return err
+		}
+
+		if err := t.endLogins(ctx, id, at); err != nil {
 			return err
 		}
 		end := *r
 		end.Until = later(end.Until, at)
-		return errors.Join(t.endLogins(ctx, id, at), t.revoke(ctx, end))
+		return t.revoke(ctx, end)
 	})
 	return sub, err
 }
 
-func (t tx) updateSubscriber(ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time) (sub fabric.Subscriber, webhooks int, err error) {
+// beginUpdate locks the subscriber if the change ends logins or is proven by a link, and uses up the
+// link.
+func (t tx) beginUpdate(
+	ctx context.Context, projectID, id string, c fabric.SubscriberChange, ends bool, now func() time.Time,
+) error {
+	if !ends && c.Proof == nil {
+		return nil
+	}
+	_, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE id = $2 AND project_id = $1`, projectID, id)
+	if err != nil {
+		return fmt.Errorf("locking subscriber: %w", err)
+	}
+	if c.Proof == nil {
+		return nil
+	}
+	t.event.Add("link", c.Proof.Purpose)
+	return t.useLink(ctx, id, *c.Proof, now())
+}
+
+// updateSubscriber updates the row, and returns how many webhooks the project has. A new e-mail is
+// unverified unless the change says otherwise.
+func (t tx) updateSubscriber(
+	ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time,
+) (sub fabric.Subscriber, webhooks int, err error) {
 	var claims *string
 	if c.Claims != nil {
-		raw, err := json.Marshal(*c.Claims)
+		text, err := jsonText(*c.Claims)
 		if err != nil {
-			return sub, 0, fmt.Errorf("writing claims: %w", err)
+			return sub, 0, err
 		}
-		text := string(raw)
 		claims = &text
 	}
-	sub, err = scanSubscriber(t.Row(ctx, `UPDATE subscribers SET
+
+	sub, err = subscriberTable.scanWith(t.Row(ctx, `UPDATE subscribers SET
 			email = COALESCE($3, email), password_hash = COALESCE($4, password_hash), disabled = COALESCE($5, disabled),
-			first_name = COALESCE($6, first_name), last_name = COALESCE($7, last_name), display_name = COALESCE($8, display_name),
-			job_title = COALESCE($9, job_title), time_zone = COALESCE($10, time_zone), country = COALESCE($11, country),
+			first_name = COALESCE($6, first_name), last_name = COALESCE($7, last_name),
+			display_name = COALESCE($8, display_name), job_title = COALESCE($9, job_title),
+			time_zone = COALESCE($10, time_zone), country = COALESCE($11, country),
 			company_name = COALESCE($12, company_name), region = COALESCE($13, region), updated = $14,
 			claims = COALESCE($15, claims),
 			email_verified = COALESCE($16, CASE WHEN COALESCE($3, email) = email THEN email_verified ELSE 0 END),
 			epoch = epoch + $17
-		WHERE id = $2 AND project_id = $1 RETURNING `+subscriberColumns+`, `+webhooksOf("subscribers"),
+		WHERE id = $2 AND project_id = $1 RETURNING `+subscriberTable.columns+`, `+webhooksOf("subscribers"),
 		projectID, id, c.Email, c.PasswordHash, flagOf(c.Disabled), c.FirstName, c.LastName, c.DisplayName,
 		c.JobTitle, c.TimeZone, c.Country, c.CompanyName, c.Region, micros(at), claims, flagOf(c.Verified),
 		flag(c.Begins())), &webhooks)
@@ -205,70 +199,86 @@ func (t tx) updateSubscriber(ctx context.Context, projectID, id string, c fabric
 	return sub, webhooks, err
 }
 
-// endLogins ends the logins, OAuth grants and refresh tokens of a subscriber, and tells
-// the clients of those logins.
+// endLogins ends the logins, OAuth grants and refresh tokens of a subscriber, and queues the
+// logouts of those logins.
 func (t tx) endLogins(ctx context.Context, subscriberID string, at time.Time) error {
-	if err := t.Later(ctx, `UPDATE login_sessions SET ended = $2 WHERE subscriber_id = $1 AND ended = 0`, subscriberID, micros(at)); err != nil {
+	err := t.Later(ctx, `UPDATE login_sessions SET ended = $2 WHERE subscriber_id = $1 AND ended = 0`,
+		subscriberID, micros(at))
+	if err != nil {
 		return fmt.Errorf("ending logins: %w", err)
 	}
-	if err := t.Later(ctx, `UPDATE grants SET revoked = $2 WHERE subscriber_id = $1 AND revoked = 0`, subscriberID, micros(at)); err != nil {
+	err = t.Later(ctx, `UPDATE grants SET revoked = $2 WHERE subscriber_id = $1 AND revoked = 0`,
+		subscriberID, micros(at))
+	if err != nil {
 		return fmt.Errorf("revoking grants: %w", err)
 	}
-	return errors.Join(t.tellLogouts(ctx, "subscriber_id", subscriberID, at), t.endFamilies(ctx, subscriberID))
+	if err := t.queueLogouts(ctx, "subscriber_id", subscriberID, at); err != nil {
+		return err
+	}
+	return t.endFamilies(ctx, subscriberID)
 }
 
-// DeleteSubscriber deletes the subscriber that a revocation names, with its
-// addresses; its logins and grants go with it.
+// DeleteSubscriber deletes the subscriber that a revocation names, with its addresses, logins and
+// grants.
 func (s *Subscribers) DeleteSubscriber(ctx context.Context, projectID string, r revocation.Revocation) error {
 	return s.change(ctx, audit.Of("subscriber.deleted", projectID, "subscriber", r.ID), func(t tx) error {
 		return s.deleteSubscriber(ctx, t, projectID, r, false)
 	})
 }
 
-// deleteSubscriber does so in a transaction. Webhooks are told who it was, or with
-// nameless its id alone.
-func (s *core) deleteSubscriber(ctx context.Context, t tx, projectID string, r revocation.Revocation, nameless bool) error {
+// deleteSubscriber deletes a subscriber in a transaction. The event for webhooks describes it or, if
+// nameless, has its id only.
+func (c *core) deleteSubscriber(
+	ctx context.Context, t tx, projectID string, r revocation.Revocation, nameless bool,
+) error {
 	var webhooks int
-	sub, err := scanSubscriber(t.Row(ctx, `UPDATE subscribers SET updated = updated WHERE id = $2 AND project_id = $1
-		RETURNING `+subscriberColumns+`, `+webhooksOf("subscribers"), projectID, r.ID), &webhooks)
+	sub, err := subscriberTable.scanWith(t.Row(ctx, `UPDATE subscribers SET updated = updated
+		WHERE id = $2 AND project_id = $1
+		RETURNING `+subscriberTable.columns+`, `+webhooksOf("subscribers"), projectID, r.ID), &webhooks)
 	if err != nil {
 		return err
 	}
-	// Who redeems a code of it waits here for us, or we for them, so that no grant is
-	// made whose client would not be told: PostgreSQL has those who refer to a row wait
-	// for a change of its keys, and for no other.
+	// Whoever redeems a code of the subscriber waits here for this change, or this change for them, so
+	// that no grant is created whose client would not be told. In PostgreSQL a row that references
+	// another waits for a change of its keys only, so a unique column is changed.
 	if err := t.Later(ctx, `UPDATE subscribers SET email = id WHERE id = $1`, r.ID); err != nil {
 		return fmt.Errorf("locking subscriber: %w", err)
 	}
-	if err := t.endLogins(ctx, r.ID, s.now()); err != nil {
+	if err := t.endLogins(ctx, r.ID, c.now()); err != nil {
 		return err
 	}
-	if err := t.Later(ctx, `DELETE FROM subscribers WHERE id = $1`, r.ID); err != nil {
-		return fmt.Errorf("deleting subscriber: %w", err)
-	}
-	if err := t.deleteFactors(ctx, factor.Subscriber, "= $1", r.ID); err != nil {
+	if err := t.deleteRowsOf(ctx, sub); err != nil {
 		return err
 	}
-	for _, table := range []string{"phone_routes", "sip_addresses"} { // what led to it leads nowhere
-		if err := t.Later(ctx, `DELETE FROM `+table+` WHERE resource_id = $1`, r.ID); err != nil {
-			return fmt.Errorf("deleting from %s: %w", table, err)
-		}
-	}
-	if err := t.Later(ctx, `DELETE FROM addresses WHERE resource_id = $1`, r.ID); err != nil {
-		return fmt.Errorf("deleting addresses: %w", err)
-	}
-	if err := t.Later(ctx, `DELETE FROM mails WHERE subscriber_id = $1 OR recipient = $2 AND project_id = $3`, r.ID, sub.Email, sub.ProjectID); err != nil {
-		return fmt.Errorf("deleting mails: %w", err)
-	}
+
+	end := c.ending(r)
 	if nameless {
 		sub = fabric.Subscriber{ID: sub.ID, ProjectID: sub.ProjectID, Created: sub.Created, Updated: sub.Updated}
 	}
-	end := s.ending(r)
-	err = tellAny(ctx, t, webhooks, sub, func(sub fabric.Subscriber) (fabric.Event, error) {
-		return fabric.SubscriberEvent(fabric.SubscriberDeleted, sub, s.now())
-	})
-	if err != nil {
+	if err := t.queueSubscriberEvent(ctx, webhooks, fabric.SubscriberDeleted, sub, c.now()); err != nil {
 		return err
 	}
 	return t.revoke(ctx, end)
+}
+
+// deleteRowsOf deletes the row of a subscriber, and those that do not reference it: factors, routes to
+// it, addresses and mails.
+func (t tx) deleteRowsOf(ctx context.Context, sub fabric.Subscriber) error {
+	if err := t.Later(ctx, `DELETE FROM subscribers WHERE id = $1`, sub.ID); err != nil {
+		return fmt.Errorf("deleting subscriber: %w", err)
+	}
+	if err := t.deleteFactors(ctx, factor.Subscriber, "= $1", sub.ID); err != nil {
+		return err
+	}
+	for _, table := range []string{"phone_routes", "sip_addresses", "addresses"} {
+		if err := t.Later(ctx, `DELETE FROM `+table+` WHERE resource_id = $1`, sub.ID); err != nil {
+			return fmt.Errorf("deleting from %s: %w", table, err)
+		}
+	}
+	err := t.Later(ctx, `DELETE FROM mails WHERE subscriber_id = $1 OR recipient = $2 AND project_id = $3`,
+		sub.ID, sub.Email, sub.ProjectID)
+	if err != nil {
+		return fmt.Errorf("deleting mails: %w", err)
+	}
+	return nil
 }

@@ -13,23 +13,26 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// SearchSubscribers returns those of whom an e-mail, a reference or a name begins with a text, or
-// each of its words does: by e-mail first, then by one name after the other, each in the order of
-// an index, so that a page costs the same however many there are. A page ends at the latest
-// when so many were looked at that its rest would take long; then it is shorter, or empty, and
-// another follows it. Its beginning is the id of a row and the number of the way to it.
-func (s *Subscribers) SearchSubscribers(ctx context.Context, projectID, text string, q page.Query) (p page.Page[fabric.Subscriber], err error) {
+// SearchSubscribers returns a page of the subscribers whose e-mail, reference or name begins with a
+// text, or with each of its words. Matches by e-mail come first, then those by one name after the
+// other, each in the order of an index, so that a page costs the same however many there are. The
+// rows read for a page are bounded: if few of them match, the page is shorter, or empty, and another
+// one follows it. A page begins at the id of a row and the number of the term that found it.
+func (s *Subscribers) SearchSubscribers(
+	ctx context.Context, projectID, text string, q page.Query,
+) (p page.Page[fabric.Subscriber], err error) {
 	if text == "" {
 		return s.ListSubscribers(ctx, projectID, q)
 	}
-	if len(text) > mostSought { // nobody is called so
+	if len(text) > maxSought {
 		return p, nil
 	}
-	f := finder{s.read(), projectID, seek(text)}
+	f := finder{s.read(), projectID, newSearch(text)}
 	start, err := f.startAt(ctx, q.From)
 	if err != nil {
 		return p, err
 	}
+
 	found, more, err := f.walk(ctx, start, q.Size+1, false)
 	if err != nil {
 		return p, err
@@ -44,6 +47,7 @@ func (s *Subscribers) SearchSubscribers(ctx context.Context, projectID, text str
 	if start == nil {
 		return p, nil
 	}
+
 	before, more, err := f.walk(ctx, start, q.Size, true)
 	if more == nil && len(before) > 0 {
 		more = &before[len(before)-1]
@@ -52,52 +56,54 @@ func (s *Subscribers) SearchSubscribers(ctx context.Context, projectID, text str
 	return p, err
 }
 
-// A finder finds the subscribers of a project by a text.
+// A finder searches the subscribers of a project.
 type finder struct {
 	tx      tx
 	project string
-	sought
+	search
 }
 
-// A foundSubscriber is one where a way has it.
+// A foundSubscriber is a row, and the term that found it.
 type foundSubscriber struct {
 	fabric.Subscriber
-	way int
+	term int
 }
 
-// String returns what a page that begins with it is asked for by.
+// String returns the From of the page that begins with f.
 func (f *foundSubscriber) String() string {
 	if f == nil {
 		return ""
 	}
-	return f.ID + "." + strconv.Itoa(f.way)
+	return f.ID + "." + strconv.Itoa(f.term)
 }
 
-// startAt finds the row of a page. The first page is asked for by nothing, and by what is
-// not there any more.
+// startAt finds the first row of a page. It is nil for the first page, and if the row is gone.
 func (f finder) startAt(ctx context.Context, from string) (*foundSubscriber, error) {
 	id, number, _ := strings.Cut(from, ".")
-	way, err := strconv.Atoi(number)
-	if err != nil || way < 0 || way >= len(f.ways) {
+	term, err := strconv.Atoi(number)
+	if err != nil || term < 0 || term >= len(f.terms) {
 		return nil, nil
 	}
-	sub, err := scanSubscriber(f.tx.Row(
-		ctx, `SELECT `+subscriberColumns+` FROM subscribers WHERE id = $2 AND project_id = $1`, f.project, id))
-	if errors.Is(err, problem.NotFound) || err == nil && !f.ways[way].takes(sub) {
+	sub, err := subscriberTable.find(ctx, f.tx, `id = $2 AND project_id = $1`, f.project, id)
+	if errors.Is(err, problem.NotFound) || err == nil && !f.terms[term].matches(sub) {
 		return nil, nil
 	}
-	return &foundSubscriber{sub, way}, err
+	return &foundSubscriber{sub, term}, err
 }
 
-// mostLooked bounds the rows that one page looks at, and atOnce those of one query.
-const mostLooked, atOnce = 500, 200
+const (
+	maxRead   = 500 // rows read for one page
+	readBatch = 200 // rows of one query
+)
 
-// walk returns the first n from a row on, or backward those before it, the nearest first. Where
-// it has looked at so many rows that it stops, more is the row where to go on: the first that
-// was not looked at, backward the last that was.
-func (f finder) walk(ctx context.Context, from *foundSubscriber, n int, backward bool) (found []foundSubscriber, more *foundSubscriber, err error) {
-	left := mostLooked
-	for one, err := range f.rowsOfWays(ctx, from, n, backward) {
+// walk returns the first n matches from a row on, or if backward the nearest before it. If it has read
+// its maximum of rows, more is the row to resume at: the first that was not read, or if backward the
+// last that was.
+func (f finder) walk(
+	ctx context.Context, from *foundSubscriber, n int, backward bool,
+) (found []foundSubscriber, more *foundSubscriber, err error) {
+	left := maxRead
+	for one, err := range f.rowsOfTerms(ctx, from, n, backward) {
 		if err != nil {
 			return nil, nil, err
 		}
@@ -105,7 +111,7 @@ func (f finder) walk(ctx context.Context, from *foundSubscriber, n int, backward
 			return found, &one, nil
 		}
 		left--
-		if f.gives(one.way, one.Subscriber) {
+		if f.isFirst(one.term, one.Subscriber) {
 			found = append(found, one)
 		}
 		if len(found) == n || left == 0 && backward {
@@ -115,19 +121,21 @@ func (f finder) walk(ctx context.Context, from *foundSubscriber, n int, backward
 	return found, nil, nil
 }
 
-// rowsOfWays goes through the rows of one way after the other, from a row on or backward from
-// the one before it; n is how many will do for most.
-func (f finder) rowsOfWays(ctx context.Context, from *foundSubscriber, n int, backward bool) iter.Seq2[foundSubscriber, error] {
+// rowsOfTerms iterates over the rows of one term after the other, from a row on, or backward from the
+// one before it. n is how many rows are usually enough.
+func (f finder) rowsOfTerms(
+	ctx context.Context, from *foundSubscriber, n int, backward bool,
+) iter.Seq2[foundSubscriber, error] {
 	return func(yield func(foundSubscriber, error) bool) {
-		way, step := 0, 1
+		term, step := 0, 1
 		if from != nil {
-			way = from.way
+			term = from.term
 		}
 		if backward {
 			step = -1
 		}
-		for ; way >= 0 && way < len(f.ways); way += step {
-			for one, err := range f.rowsOfWay(ctx, way, from, n, backward) {
+		for ; term >= 0 && term < len(f.terms); term += step {
+			for one, err := range f.rowsOfTerm(ctx, term, from, n, backward) {
 				if !yield(one, err) || err != nil {
 					return
 				}
@@ -137,25 +145,27 @@ func (f finder) rowsOfWays(ctx context.Context, from *foundSubscriber, n int, ba
 	}
 }
 
-// rowsOfWay is rowsOfWays of one way, a query at a time: the next begins with the last row of
-// the one before it, backward behind it.
-func (f finder) rowsOfWay(ctx context.Context, way int, from *foundSubscriber, n int, backward bool) iter.Seq2[foundSubscriber, error] {
+// rowsOfTerm is like rowsOfTerms, for one term. It reads a batch at a time: the next batch begins with
+// the last row of the one before, or if backward after it.
+func (f finder) rowsOfTerm(
+	ctx context.Context, term int, from *foundSubscriber, n int, backward bool,
+) iter.Seq2[foundSubscriber, error] {
 	return func(yield func(foundSubscriber, error) bool) {
-		for size := min(n+1, atOnce); ; size = atOnce {
-			rows, err := f.read(ctx, way, from, size, backward)
+		for size := min(n+1, readBatch); ; size = readBatch {
+			rows, err := f.read(ctx, term, from, size, backward)
 			if err != nil {
 				yield(foundSubscriber{}, err)
 				return
 			}
 			full := len(rows) == size
 			if full {
-				from = &foundSubscriber{rows[size-1], way}
+				from = &foundSubscriber{rows[size-1], term}
 			}
 			if full && !backward {
 				rows = rows[:size-1]
 			}
 			for _, sub := range rows {
-				if !yield(foundSubscriber{sub, way}, nil) {
+				if !yield(foundSubscriber{sub, term}, nil) {
 					return
 				}
 			}
@@ -166,36 +176,33 @@ func (f finder) rowsOfWay(ctx context.Context, way int, from *foundSubscriber, n
 	}
 }
 
-// read returns rows of one way in its order, from one of them on or from its end; backward
-// without that one. Those that are called the same are a query of their own, since no index
-// is read by two columns at once where the first is an expression.
-func (f finder) read(ctx context.Context, way int, from *foundSubscriber, n int, backward bool) (rows []fabric.Subscriber, err error) {
-	b := f.ways[way]
+// read returns rows of one term in the order of its index, from a row on or from the end; if backward
+// without that row. Rows with the same value as that row need a query of their own, because no index
+// is searched by two columns at once if the first is an expression.
+func (f finder) read(
+	ctx context.Context, term int, from *foundSubscriber, n int, backward bool,
+) (rows []fabric.Subscriber, err error) {
+	b := f.terms[term]
 	low, high, above := b.text, b.text+last, ">="
-	alone := len(b.order) == 1
+	unique := len(b.order) == 1
 	if from != nil {
 		at := b.of(from.Subscriber)
 		switch {
 		case backward:
 			high = at
-		case alone:
+		case unique:
 			low = at
 		default:
 			low, above = at, ">"
 		}
-		if !alone {
-			same := f.where(b)
-			same.and(b.value+` = $%d`, at)
-			if backward {
-				same.and(`id < $%d`, from.ID)
-			} else {
-				same.and(`id >= $%d`, from.ID)
-			}
-			if rows, err = f.rows(ctx, same, []string{"id"}, n, backward); err != nil || len(rows) == n {
+		if !unique {
+			rows, err = f.rowsWithValue(ctx, b, at, from.ID, n, backward)
+			if err != nil || len(rows) == n {
 				return rows, err
 			}
 		}
 	}
+
 	others := f.where(b)
 	others.and(b.value+` `+above+` $%d`, low)
 	others.and(b.value+` < $%d`, high)
@@ -203,11 +210,25 @@ func (f finder) read(ctx context.Context, way int, from *foundSubscriber, n int,
 	return slices.Concat(rows, more), err
 }
 
-// where is whom the index of a way has of the project.
-func (f finder) where(b beginning) (w where) {
+// rowsWithValue returns the rows of a term with one value, from an id on or backward before it.
+func (f finder) rowsWithValue(
+	ctx context.Context, b searchTerm, value, id string, n int, backward bool,
+) ([]fabric.Subscriber, error) {
+	same := f.where(b)
+	same.and(b.value+` = $%d`, value)
+	if backward {
+		same.and(`id < $%d`, id)
+	} else {
+		same.and(`id >= $%d`, id)
+	}
+	return f.rows(ctx, same, []string{"id"}, n, backward)
+}
+
+// where returns the conditions of a term's index.
+func (f finder) where(b searchTerm) (w where) {
 	w.and(`project_id = $%d`, f.project)
-	if b.given != "" {
-		w.always(b.given)
+	if b.condition != "" {
+		w.always(b.condition)
 	}
 	return w
 }
@@ -218,9 +239,6 @@ func (f finder) rows(ctx context.Context, w where, order []string, n int, backwa
 		direction = " DESC"
 	}
 	w.args = append(w.args, n)
-	return gather(ctx, f.tx, "finding subscribers", func(row scanner) (fabric.Subscriber, error) {
-		return scanSubscriber(row)
-	},
-		`SELECT `+subscriberColumns+` FROM subscribers WHERE `+w.String()+` ORDER BY `+
-			strings.Join(order, direction+", ")+direction+` LIMIT $`+strconv.Itoa(len(w.args)), w.args...)
+	return subscriberTable.gather(ctx, f.tx, `WHERE `+w.String()+` ORDER BY `+
+		strings.Join(order, direction+", ")+direction+` LIMIT $`+strconv.Itoa(len(w.args)), w.args...)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/deliver"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -17,34 +18,45 @@ import (
 // Webhooks holds webhooks and their deliveries.
 type Webhooks struct{ *core }
 
-const webhookColumns = `id, project_id, url, name, events, enabled, created, updated, failures, rests`
-
-func scanWebhook(row scanner) (w fabric.Webhook, err error) {
-	var events string
-	var created, updated, rests int64
-	err = row.Scan(&w.ID, &w.ProjectID, &w.URL, &w.Name, &events, &w.Enabled, &created, &updated, &w.Failures, &rests)
-	w.Created, w.Updated, w.Rests = moment(created), moment(updated), moment(max(rests,
-		0)) // a negative one was woken
-	for _, name := range strings.Fields(events) {
-		w.Events = append(w.Events, fabric.EventName(name))
-	}
-	return w, found(err, "webhook")
+var webhookTable = table[fabric.Webhook]{
+	"webhooks", "webhook", `id, project_id, url, name, events, enabled, created, updated, failures, rests`,
+	func(w *fabric.Webhook) []any {
+		return []any{&w.ID, &w.ProjectID, &w.URL, &w.Name, (*eventNames)(&w.Events), &w.Enabled, &w.Created, &w.Updated,
+			&w.Failures, (*rest)(&w.Rests)}
+	},
 }
 
-// spaced writes names between spaces, so that each can be looked for.
+// eventNames is a list with spaces around it, too, so that each name can be matched with its spaces.
+type eventNames []fabric.EventName
+
+func (n *eventNames) Scan(src any) error { return listOf((*[]fabric.EventName)(n)).Scan(src) }
+
+func (n *eventNames) value() (any, error) { return spaced(*n), nil }
+
 func spaced(events []fabric.EventName) string {
-	var b strings.Builder
-	for _, e := range events {
-		b.WriteString(" " + string(e))
+	if len(events) == 0 {
+		return " "
 	}
-	return b.String() + " "
+	return " " + join(events) + " "
 }
 
-// CreateWebhook inserts a webhook, of which a project has at most so many.
+// A rest is an instant whose column may also be woken, which means the zero time.
+type rest time.Time
+
+func (r *rest) Scan(src any) error {
+	if us, ok := src.(int64); ok && us < 0 {
+		src = int64(0)
+	}
+	return (*instant)(r).Scan(src)
+}
+
+func (r *rest) value() (any, error) { return micros(time.Time(*r)), nil }
+
+// CreateWebhook inserts a webhook, unless its project has as many as it may.
 func (s *Webhooks) CreateWebhook(ctx context.Context, w fabric.Webhook, most int) error {
 	return s.change(ctx, webhookEvent("webhook.created", w), func(t tx) error {
-		// Who makes one waits for who does so for the same project: that is how they are
-		// counted.
+		// Changes that add a webhook to the same project wait here for one another, so that each
+		// counts the others.
 		res, err := t.Exec(ctx, `UPDATE projects SET updated = updated WHERE id = $1`, w.ProjectID)
 		if err := oneRow(res, err, "project"); err != nil {
 			return err
@@ -56,38 +68,32 @@ func (s *Webhooks) CreateWebhook(ctx context.Context, w fabric.Webhook, most int
 		if n >= most {
 			return problem.BadParam("url", "there are %d webhooks already; delete one", most)
 		}
-		err = t.Later(ctx, `INSERT INTO webhooks (`+
-			webhookColumns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-			w.ID, w.ProjectID, w.URL, w.Name, spaced(w.Events), flag(w.Enabled), micros(w.Created),
-			micros(w.Updated), w.Failures, micros(w.Rests))
-		if err != nil {
-			return fmt.Errorf("inserting webhook: %w", err)
-		}
-		return nil
+		return webhookTable.insertLater(ctx, t, &w)
 	})
 }
 
 // FindWebhook finds a webhook of a project.
 func (s *Webhooks) FindWebhook(ctx context.Context, projectID, id string) (fabric.Webhook, error) {
-	return scanWebhook(s.read().Row(ctx,
-		`SELECT `+webhookColumns+` FROM webhooks WHERE id = $2 AND project_id = $1`, projectID, id))
+	return webhookTable.find(ctx, s.read(), `id = $2 AND project_id = $1`, projectID, id)
 }
 
 // ListWebhooks returns a page of a project's webhooks.
-func (s *Webhooks) ListWebhooks(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.Webhook], error) {
-	l := listing[fabric.Webhook]{
-		thing: "webhooks", columns: webhookColumns, from: "webhooks", key: []string{"id"}, start: startAt(q.From),
-		scan: scanWebhook, id: func(w fabric.Webhook) string { return w.ID },
-	}
+func (s *Webhooks) ListWebhooks(
+	ctx context.Context, projectID string, q page.Query,
+) (page.Page[fabric.Webhook], error) {
+	l := webhookTable.listing(q.From)
 	l.where.and(`project_id = $%d`, projectID)
 	return l.page(ctx, s.read(), q)
 }
 
-// UpdateWebhook writes a webhook whose row is still as it was.
+// UpdateWebhook writes a webhook if it has not changed since old.
 func (s *Webhooks) UpdateWebhook(ctx context.Context, w fabric.Webhook, old time.Time) error {
 	return s.once(ctx, webhookEvent("webhook.updated", w), func(t tx) error {
-		res, err := t.Exec(ctx, `UPDATE webhooks SET url = $3, name = $4, events = $5, enabled = $6, updated = $7, failures = $8, rests = $9
-			WHERE id = $1 AND updated = $2`, w.ID, micros(old), w.URL, w.Name, spaced(w.Events), flag(w.Enabled), micros(w.Updated), w.Failures, micros(w.Rests))
+		res, err := t.Exec(ctx, `UPDATE webhooks
+				SET url = $3, name = $4, events = $5, enabled = $6, updated = $7, failures = $8, rests = $9
+				WHERE id = $1 AND updated = $2`,
+			w.ID, micros(old), w.URL, w.Name, spaced(w.Events), flag(w.Enabled), micros(w.Updated), w.Failures,
+			micros(w.Rests))
 		return unchanged(res, err, "webhook")
 	})
 }
@@ -106,15 +112,15 @@ func (s *Webhooks) DeleteWebhook(ctx context.Context, projectID, id string) erro
 	})
 }
 
-// webhooksOf counts the webhooks of the project whose row a statement writes: it tells
-// so by RETURNING, and a project that has none costs nothing more.
+// webhooksOf counts the webhooks of the project whose row a statement writes. The statement returns
+// the number, so that projects without webhooks cost nothing more.
 func webhooksOf(table string) string {
 	return `(SELECT count(*) FROM webhooks w WHERE w.project_id = ` + table + `.project_id AND w.enabled = 1)`
 }
 
-// told explains the error of an INSERT that tells how many webhooks there are, but
-// where ON CONFLICT DO NOTHING did nothing.
-func told(err error, thing string, conflict error) error {
+// insertedReturning explains the error of an INSERT … RETURNING: conflict if ON CONFLICT DO NOTHING
+// inserted nothing.
+func insertedReturning(err error, thing string, conflict error) error {
 	switch {
 	case err == nil:
 		return nil
@@ -126,11 +132,13 @@ func told(err error, thing string, conflict error) error {
 	return fmt.Errorf("inserting %s: %w", thing, err)
 }
 
-// tell queues an event for each webhook that wants it, in the transaction of what it
-// tells of. It goes along with the next statement or the commit.
-func (t tx) tell(ctx context.Context, e fabric.Event) error {
-	err := t.Later(ctx, `INSERT INTO webhook_deliveries (webhook_id, id, event, subject, body, state, created, queued, due)
-		SELECT id, $2, $3, $4, $5, 'pending', $6, $6, 0 FROM webhooks WHERE project_id = $1 AND enabled = 1 AND (events = ' * ' OR events LIKE $7)`,
+// queueEvent queues an event for each webhook that wants it, in the transaction of the change that
+// the event describes. It runs along with the next statement or the commit.
+func (t tx) queueEvent(ctx context.Context, e fabric.Event) error {
+	err := t.Later(ctx, `INSERT INTO webhook_deliveries
+			(webhook_id, id, event, subject, body, state, created, queued, due)
+			SELECT id, $2, $3, $4, $5, 'pending', $6, $6, 0 FROM webhooks
+			WHERE project_id = $1 AND enabled = 1 AND (events = ' * ' OR events LIKE $7)`,
 		e.ProjectID, e.ID, string(e.Name), e.Subject, string(e.Body), micros(e.Created), "% "+string(e.Name)+" %")
 	if err != nil {
 		return fmt.Errorf("queueing event: %w", err)
@@ -138,14 +146,97 @@ func (t tx) tell(ctx context.Context, e fabric.Event) error {
 	return nil
 }
 
-// tellAny makes an event of something and queues it, where there are webhooks.
-func tellAny[T any](ctx context.Context, t tx, webhooks int, of T, tell func(T) (fabric.Event, error)) error {
+// queueEventOf makes the event of v and queues it, if there are webhooks.
+func queueEventOf[T any](ctx context.Context, t tx, webhooks int, v T, event func(T) (fabric.Event, error)) error {
 	if webhooks == 0 {
 		return nil
 	}
-	e, err := tell(of)
+	e, err := event(v)
 	if err != nil {
 		return fmt.Errorf("writing event: %w", err)
 	}
-	return t.tell(ctx, e)
+	return t.queueEvent(ctx, e)
+}
+
+// Queue returns the queue of deliveries to webhooks.
+func (s *Webhooks) Queue() deliver.Queue { return s.queue() }
+
+func (s *Webhooks) queue() queue { return queue{s.core, webhookQueue} }
+
+var webhookQueue = strings.NewReplacer("{receivers}", "webhooks", "{on}", "enabled = 1",
+	"{deliveries}", "webhook_deliveries", "{receiver}", "webhook_id", "{job}", "id",
+	"{event}", "event", "{subject}", "subject", "{body}", "body")
+
+var deliveryTable = table[fabric.Delivery]{
+	"webhook_deliveries", "delivery", `id, webhook_id, event, subject, body, state, created, queued, due,
+	attempts, status, error, ended`,
+	func(d *fabric.Delivery) []any {
+		return []any{&d.ID, &d.WebhookID, &d.Event, &d.Subject, &d.Body, &d.State, &d.Created, &d.Queued, &d.Due,
+			&d.Attempts, &d.Status, &d.Error, &d.Ended}
+	},
+}
+
+// FindDelivery finds a delivery of a webhook.
+func (s *Webhooks) FindDelivery(ctx context.Context, webhookID, id string) (fabric.Delivery, error) {
+	return deliveryTable.find(ctx, s.read(), `webhook_id = $1 AND id = $2`, webhookID, id)
+}
+
+// QueueDelivery queues an event for one webhook.
+func (s *Webhooks) QueueDelivery(
+	ctx context.Context, webhookID string, e fabric.Event,
+) (d fabric.Delivery, err error) {
+	err = s.once(ctx, audit.Of("webhook.tested", e.ProjectID, "webhook", webhookID), func(t tx) error {
+		d, err = deliveryTable.scan(t.Row(ctx,
+			`INSERT INTO webhook_deliveries (webhook_id, id, event, subject, body, state, created, queued, due)
+			VALUES ($1, $2, $3, $4, $5, 'pending', $6, $6, 0) RETURNING `+deliveryTable.columns,
+			webhookID, e.ID, string(e.Name), e.Subject, string(e.Body), micros(e.Created)))
+		return err
+	})
+	return d, err
+}
+
+// ListDeliveries returns a page of a webhook's deliveries, newest first.
+func (s *Webhooks) ListDeliveries(
+	ctx context.Context, webhookID string, state fabric.DeliveryState, q page.Query,
+) (page.Page[fabric.Delivery], error) {
+	l := deliveryTable.listing(q.From)
+	l.desc = true
+	l.where.and(`webhook_id = $%d`, webhookID)
+	if state != "" {
+		l.where.and(`state = $%d`, string(state))
+	}
+	return l.page(ctx, s.read(), q)
+}
+
+// Redeliver queues a delivery again and wakes its webhook.
+func (s *Webhooks) Redeliver(
+	ctx context.Context, webhookID, id string, now time.Time,
+) (d fabric.Delivery, err error) {
+	q := s.queue()
+	e := audit.Of("webhook.redelivered", "", "webhook", webhookID).With("delivery", id)
+	err = s.change(ctx, e, func(t tx) error {
+		if d, err = deliveryTable.scan(q.requeue(ctx, t, webhookID, id, now, deliveryTable.columns)); err != nil {
+			return err
+		}
+		if err := t.placeReceiver(ctx, q, webhookID); err != nil {
+			return err
+		}
+		return q.wake(ctx, t, webhookID)
+	})
+	return d, err
+}
+
+// RedeliverDead queues all dead letters of a webhook again.
+func (s *Webhooks) RedeliverDead(ctx context.Context, webhookID string, now time.Time) (int, error) {
+	return s.queue().requeueDead(ctx, webhookID, now)
+}
+
+// ExpireDeliveries marks pending deliveries as dead that were queued before a time.
+func (s *Webhooks) ExpireDeliveries(ctx context.Context, before, now time.Time) error {
+	return s.queue().expire(ctx, before, now)
+}
+
+// ForgetDeliveries deletes deliveries that ended before these times, and those of deleted webhooks.
+func (s *Webhooks) ForgetDeliveries(ctx context.Context, delivered, dead time.Time) error {
+	return s.queue().forget(ctx, delivered, dead)
 }

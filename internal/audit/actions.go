@@ -9,7 +9,6 @@ var sentences = map[string]struct{ done, refused string }{
 	"api_key.revoked":             {"API key revoked", ""},
 	"api_key.rotated":             {"API key replaced by another", ""},
 	"api_key.updated":             {"API key changed", ""},
-	"audit.begun":                 {"Audit trail begun", ""},
 	"audit.pruned":                {"Old events of the audit trail deleted", ""},
 	"certificate.deleted":         {"Certificate deleted", ""},
 	"certificate.written":         {"Certificate stored", ""},

@@ -1,5 +1,5 @@
-// Package storetest gives tests a data directory in which a server was begun before:
-// to make the schema and the keys anew would take most of a test's time.
+// Package storetest provides tests with data directories that were prepared once per process. Making
+// the schema and the keys for each test would take most of its time.
 package storetest
 
 import (
@@ -17,21 +17,21 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// Dir returns a data directory with the rows of an SQLite database, which has a key
-// ring and nothing else, and the master key of that. Those of one process have the
-// same keys: who needs others begins in an empty directory.
+// Dir returns a data directory with an SQLite database that has a key ring and nothing else, and the
+// master key of the ring. All directories of a process have the same keys: a test that needs others
+// starts from an empty directory.
 func Dir(t testing.TB) string {
 	t.Helper()
-	return copied(t, begun)
+	return copied(t, withRing)
 }
 
-// Rows returns rows as [Dir] has them, without a ring, for who makes keys of its own.
+// Rows returns a database as in [Dir], but without a ring, for tests that make keys of their own.
 func Rows(t testing.TB) *store.Store {
 	t.Helper()
 	return Open(t, copied(t, prepared), nil)
 }
 
-// Key returns the key of audit chains for rows without a ring.
+// Key returns the key of the audit trail of a database without a ring.
 func Key() *audit.Key {
 	key, err := audit.NewKey(make([]byte, 32))
 	if err != nil {
@@ -40,9 +40,10 @@ func Key() *audit.Key {
 	return key
 }
 
-func copied(t testing.TB, made func() (map[string][]byte, error)) string {
+// copied returns a new directory with prepared files.
+func copied(t testing.TB, prepare func() (map[string][]byte, error)) string {
 	t.Helper()
-	files, err := made()
+	files, err := prepare()
 	dir := t.TempDir()
 	for name, content := range files {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), content, 0o600))
@@ -51,7 +52,7 @@ func copied(t testing.TB, made func() (map[string][]byte, error)) string {
 	return dir
 }
 
-// Open opens the rows in a directory, and closes them with the test.
+// Open opens the database in a directory, and closes it when the test ends.
 func Open(t testing.TB, dir string, now func() time.Time) *store.Store {
 	t.Helper()
 	rows, err := store.Open(context.Background(), store.Config{Dir: dir, Now: now, Audit: Key()})
@@ -84,22 +85,22 @@ func openRing(dir string, rows *store.Store, now func() time.Time) (*keys.Ring, 
 	return keys.Open(context.Background(), keys.Config{Store: rows, Master: master, Now: now})
 }
 
-// prepared returns the files of a directory with the schema, by their names.
+// prepared returns the files of a directory whose database has the schema, by their names.
 var prepared = sync.OnceValues(func() (map[string][]byte, error) {
-	return made(func(string, *store.Store) error { return nil })
+	return prepare(func(string, *store.Store) error { return nil })
 })
 
-// begun returns the files of a directory in which a server was begun.
-var begun = sync.OnceValues(func() (map[string][]byte, error) {
-	return made(func(dir string, rows *store.Store) error {
+// withRing returns the files of a directory whose database has a key ring.
+var withRing = sync.OnceValues(func() (map[string][]byte, error) {
+	return prepare(func(dir string, rows *store.Store) error {
 		_, err := openRing(dir, rows, nil)
 		return err
 	})
 })
 
-// made returns the files of a directory in which something was done.
-func made(do func(dir string, rows *store.Store) error) (map[string][]byte, error) {
-	dir, err := os.MkdirTemp("", "selvage-begun-")
+// prepare returns the files of a directory whose new database do has changed.
+func prepare(do func(dir string, rows *store.Store) error) (map[string][]byte, error) {
+	dir, err := os.MkdirTemp("", "selvage-prepared-")
 	if err != nil {
 		return nil, fmt.Errorf("making directory: %w", err)
 	}
@@ -111,10 +112,10 @@ func made(do func(dir string, rows *store.Store) error) (map[string][]byte, erro
 	if err = errors.Join(do(dir, rows), rows.Close()); err != nil {
 		return nil, err
 	}
-	return read(dir)
+	return readFiles(dir)
 }
 
-func read(dir string) (map[string][]byte, error) {
+func readFiles(dir string) (map[string][]byte, error) {
 	names, err := filepath.Glob(filepath.Join(dir, "*"))
 	files := make(map[string][]byte)
 	for _, name := range names {

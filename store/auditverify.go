@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 )
 
-// Audit holds the audit trail: lanes of events, each chained to the one before it.
-type Audit struct{ *core }
+// auditBatch is the most events in memory at a time.
+const auditBatch = 1000
 
 func scanEvent(row scanner) (e audit.Event, err error) {
 	var at int64
@@ -24,34 +24,33 @@ func scanEvent(row scanner) (e audit.Event, err error) {
 	return e, nil
 }
 
-// auditBatch bounds how many events are in memory at a time.
-const auditBatch = 1000
+var headTable = table[audit.Head]{
+	"audit_heads", "end of an audit lane", `lane, seq, hash, mac, pruned_seq, pruned_hash, pruned_mac`,
+	func(h *audit.Head) []any {
+		return []any{&h.Lane, &h.Seq, &h.Hash, &h.Mac, &h.PrunedSeq, &h.PrunedHash, &h.PrunedMac}
+	},
+}
 
-const headColumns = `lane, seq, hash, mac, pruned_seq, pruned_hash, pruned_mac`
-
-func scanHead(row scanner) (h audit.Head, err error) {
-	err = row.Scan(&h.Lane, &h.Seq, &h.Hash, &h.Mac, &h.PrunedSeq, &h.PrunedHash, &h.PrunedMac)
-	return h, err
+func (t tx) auditHeads(ctx context.Context) ([]audit.Head, error) {
+	return headTable.gather(ctx, t, `ORDER BY lane`)
 }
 
 // AuditHeads returns the ends of all lanes.
 func (s *Audit) AuditHeads(ctx context.Context) ([]audit.Head, error) {
-	return gather(ctx, s.read(), "reading ends of audit lanes", scanHead,
-		`SELECT `+headColumns+` FROM audit_heads ORDER BY lane`)
+	return s.read().auditHeads(ctx)
 }
 
 func (s *Audit) auditHead(ctx context.Context, lane int) (audit.Head, error) {
-	h, err := scanHead(s.read().Row(ctx, `SELECT `+headColumns+` FROM audit_heads WHERE lane = $1`, lane))
-	return h, found(err, "end of an audit lane")
+	return headTable.find(ctx, s.read(), `lane = $1`, lane)
 }
 
-// An AuditReport is what a walk of all lanes has found.
+// An AuditReport is the result of verifying all lanes.
 type AuditReport struct {
 	Lanes  []audit.Verifier
-	Broken []error // of each lane the first break, an [audit.Break]
+	Broken []error // the first break of each broken lane, an [audit.Break]
 }
 
-// VerifyAudit walks all lanes. The error is that of reading them.
+// VerifyAudit verifies all lanes. The error is that of reading them.
 func (s *Audit) VerifyAudit(ctx context.Context) (r AuditReport, err error) {
 	key := s.auditKey.Load()
 	if key == nil {
@@ -67,6 +66,7 @@ func (s *Audit) VerifyAudit(ctx context.Context) (r AuditReport, err error) {
 			return r, nil
 		}
 	}
+
 	for _, head := range heads {
 		v, broken, err := s.verifyLane(ctx, key, head)
 		if err != nil {
@@ -84,15 +84,18 @@ func (s *Audit) VerifyAudit(ctx context.Context) (r AuditReport, err error) {
 	return r, err
 }
 
-// verifyLane walks a lane, anew where it was pruned meanwhile.
-func (s *Audit) verifyLane(ctx context.Context, key *audit.Key, head audit.Head) (v *audit.Verifier, broken, err error) {
+// verifyLane verifies a lane. If the lane is pruned meanwhile, it starts over.
+func (s *Audit) verifyLane(
+	ctx context.Context, key *audit.Key, head audit.Head,
+) (v *audit.Verifier, broken, err error) {
 	for {
 		if v, broken = key.Verify(head); broken == nil {
-			broken, err = s.walk(ctx, v, head)
+			broken, err = s.verifyEvents(ctx, v, head)
 		}
 		if broken == nil || err != nil {
 			return v, broken, err
 		}
+
 		now, err := s.auditHead(ctx, head.Lane)
 		if err != nil || now.PrunedSeq <= head.PrunedSeq {
 			return v, broken, err
@@ -101,10 +104,10 @@ func (s *Audit) verifyLane(ctx context.Context, key *audit.Key, head audit.Head)
 	}
 }
 
-// walk returns a Verifier the events of a lane. Places that were taken twice come one after
-// the other, too.
-func (s *Audit) walk(ctx context.Context, v *audit.Verifier, head audit.Head) (broken, err error) {
-	from, id := head.PrunedSeq, "~" // events in the place of those that were pruned are too many
+// verifyEvents passes the events of a lane to v. If two events have the same place, v sees both.
+func (s *Audit) verifyEvents(ctx context.Context, v *audit.Verifier, head audit.Head) (broken, err error) {
+	// Begin with any events in the place of pruned ones: they should not be there.
+	from, id := head.PrunedSeq, "~"
 	if from == 0 {
 		from = -1 << 62
 	}
@@ -127,10 +130,10 @@ func (s *Audit) walk(ctx context.Context, v *audit.Verifier, head audit.Head) (b
 	}
 }
 
-// ReadLane returns events of a lane behind a place, in their order.
-func (s *Audit) ReadLane(ctx context.Context, lane int, behind int64, most int) ([]audit.Event, error) {
+// ReadLane returns the events of a lane after a place, in their order.
+func (s *Audit) ReadLane(ctx context.Context, lane int, after int64, most int) ([]audit.Event, error) {
 	events, err := gather(ctx, s.read(), "reading audit trail", scanEvent, `SELECT `+auditColumns+` FROM audit
-		WHERE lane = $1 AND seq > $2 ORDER BY lane, seq LIMIT $3`, lane, behind, most)
+		WHERE lane = $1 AND seq > $2 ORDER BY lane, seq LIMIT $3`, lane, after, most)
 	if err != nil {
 		return nil, fmt.Errorf("following: %w", err)
 	}

@@ -1,0 +1,209 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
+)
+
+// AddRecording stores the recording of an arrival. If a live recording of the project has the same
+// identity, it returns that one; if a recording waits for the arrival, it completes that one.
+// Otherwise it inserts r.
+func (s *Recordings) AddRecording(
+	ctx context.Context, r recordings.Recording, a recordings.Arrival,
+) (kept recordings.Recording, added bool, err error) {
+	// A recording may be deleted between the insert that it is in the way of and the query for it, and
+	// two waiting recordings may be completed with the same one. Each failure means that another
+	// change has succeeded, which does not happen this many times in a row.
+	for range 50 {
+		kept, added, err = s.addRecording(ctx, r, a)
+		if !errors.Is(err, errOvertaken) {
+			return kept, added, err
+		}
+	}
+	return kept, false, err
+}
+
+// errOvertaken is returned if another change has deleted or inserted the recording in question.
+var errOvertaken = problem.New(problem.Conflict, "conflict", "the recording is being changed by others")
+
+// errNotWaiting is returned if an upload names a recording that does not wait for its media.
+var errNotWaiting = problem.BadParam("RecordingSid", "no recording with this RecordingSid waits for its media")
+
+func (s *Recordings) addRecording(
+	ctx context.Context, r recordings.Recording, a recordings.Arrival,
+) (kept recordings.Recording, added bool, err error) {
+	e := audit.Of("recording.stored", r.ProjectID, "recording", r.ID).With("call", r.CallSid,
+		"conference", r.ConferenceSid, "source", string(r.Source), "status", string(r.Status))
+	err = s.change(ctx, e, func(t tx) error {
+		if kept, added, err = t.settleRecording(ctx, r, a); err != nil || !added {
+			t.event.Drop()
+			return err
+		}
+		t.event.Target.ID = kept.ID
+		t.event.Add("sid", abbreviate(kept.Sid))
+		for _, id := range a.SubscriberIDs {
+			err := t.Later(ctx, `INSERT INTO recording_subscribers (subscriber_id, recording_id) VALUES ($1, $2)
+				ON CONFLICT DO NOTHING`, id, kept.ID)
+			if err != nil {
+				return fmt.Errorf("tying recording: %w", err)
+			}
+		}
+		return nil
+	})
+	return kept, added, err
+}
+
+// settleRecording completes the recording that waits. If none waits, it inserts one. If the identity is
+// taken, it returns the recording that has it.
+func (t tx) settleRecording(
+	ctx context.Context, r recordings.Recording, a recordings.Arrival,
+) (kept recordings.Recording, added bool, err error) {
+	kept, err = t.completeRecording(ctx, r, a)
+	if !errors.Is(err, problem.NotFound) {
+		return kept, err == nil, err
+	}
+	missing := errOvertaken
+	if a.Sid != "" {
+		missing = errNotWaiting
+	} else if added, err = t.insertRecording(ctx, r, a.Identity); added || err != nil {
+		return r, added, err
+	}
+	kept, err = recordingTable.find(ctx, t, `project_id = $1 AND identity = $2 AND deleted = 0`,
+		r.ProjectID, a.Identity)
+	return kept, false, or(missing, err)
+}
+
+func (t tx) insertRecording(ctx context.Context, r recordings.Recording, identity string) (added bool, err error) {
+	_, values, err := recordingTable.insertion(&r)
+	if err != nil {
+		return false, err
+	}
+	values = append(values, flagsOf(r), null(identity))
+	res, err := t.Exec(ctx, `INSERT INTO recordings (`+recordingTable.columns+`, flags, identity)
+		VALUES (`+params(0, len(values))+`) ON CONFLICT (project_id, identity) WHERE deleted = 0 DO NOTHING`, values...)
+	if isForeignKey(err) {
+		return false, problem.NoSuch("project")
+	}
+	n, err := changed(res, err, "recording")
+	return n == 1, err
+}
+
+// completeRecording completes the recording that waits for an arrival; problem.NotFound if none does.
+// What the sender provided replaces what was known. The row keeps its id, so media_key names the media.
+func (t tx) completeRecording(
+	ctx context.Context, r recordings.Recording, a recordings.Arrival,
+) (recordings.Recording, error) {
+	g := a.Given
+	if a.Sid == "" && g.CallSid == "" && g.ConferenceSid == "" {
+		return recordings.Recording{}, problem.NoSuch("recording")
+	}
+	if err := t.lockWaiting(ctx, r.ProjectID, a); err != nil {
+		return recordings.Recording{}, err
+	}
+
+	w := where{args: []any{
+		r.MediaKey, null(a.Identity), r.Status, r.ErrorCode, r.Codec, r.SampleRate, r.Channels, r.Bits,
+		r.Frames, r.Bytes, r.SHA256, strings.Join(r.Repairs, "\n"), r.Price, micros(r.Updated),
+		g.From, g.To, g.Direction, g.Source, g.Track, micros(g.StartTime),
+		r.ProjectID, levelsOf(r), flagsOf(r),
+	}}
+	w.waitsFor(r.ProjectID, a)
+	// Of several that wait, the one of the same track is completed, then one of both tracks.
+	completed, err := recordingTable.scan(t.Row(ctx, `UPDATE recordings SET
+			media_key = $1, identity = $2, status = $3, error_code = $4, codec = $5, sample_rate = $6,
+			channels = $7, bits = $8, frames = $9, bytes = $10, sha256 = $11, repairs = $12, price = $13,
+			updated = $14, waits = 0, levels = $22, flags = $23,
+			from_address = COALESCE(NULLIF($15, ''), from_address), to_address = COALESCE(NULLIF($16, ''), to_address),
+			direction = COALESCE(NULLIF($17, ''), direction), source = COALESCE(NULLIF($18, ''), source),
+			track = COALESCE(NULLIF($19, ''), track), start_time = COALESCE(NULLIF(CAST($20 AS BIGINT), 0), start_time)
+		WHERE id = (SELECT id FROM recordings WHERE `+w.String()+`
+				ORDER BY CASE WHEN track = $19 OR $19 = '' AND track = 'both' THEN 0
+					WHEN track = 'both' THEN 1 ELSE 2 END, id LIMIT 1)
+			AND NOT EXISTS (SELECT 1 FROM recordings WHERE project_id = $21 AND identity = $2 AND deleted = 0)
+		RETURNING `+recordingTable.columns, w.args...))
+	if isUnique(err) {
+		return completed, errOvertaken
+	}
+	return completed, err
+}
+
+// lockWaiting locks the recordings that wait for an arrival; problem.NotFound if none does. A change
+// with the media of another leg waits here for this one, and then sees which recordings still wait.
+func (t tx) lockWaiting(ctx context.Context, projectID string, a recordings.Arrival) error {
+	var w where
+	w.waitsFor(projectID, a)
+	res, err := t.Exec(ctx, `UPDATE recordings SET waits = waits WHERE `+w.String(), w.args...)
+	return oneRow(res, err, "recording")
+}
+
+// waitsFor adds the conditions of recordings that wait for an arrival.
+func (w *where) waitsFor(projectID string, a recordings.Arrival) {
+	w.and(`project_id = $%d`, projectID)
+	w.always(`waits <> 0 AND deleted = 0`)
+	if a.Sid != "" {
+		w.and(`sid = $%d`, a.Sid)
+	}
+	if a.Given.CallSid != "" {
+		w.and(`call_sid = $%d`, a.Given.CallSid)
+	}
+	if a.Given.ConferenceSid != "" {
+		w.and(`conference_sid = $%d`, a.Given.ConferenceSid)
+	}
+	if a.Given.Track != "" {
+		w.and(`track IN ($%d, 'both')`, a.Given.Track)
+	}
+}
+
+// UpdateRecording writes the progress of a waiting recording if it has not changed since old.
+func (s *Recordings) UpdateRecording(
+	ctx context.Context, r recordings.Recording, identity string, old time.Time,
+) error {
+	e := audit.Of("recording.updated", r.ProjectID, "recording", r.ID).With("status", string(r.Status))
+	return s.once(ctx, e, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE recordings SET identity = $1, status = $2, channels = $3, waits = $4, trim = $5,
+				pause_behavior = $6, callback_url = $7, callback_events = $8, callback_method = $9, updated = $10
+			WHERE id = $11 AND updated = $12 AND waits <> 0 AND deleted = 0`,
+			null(identity), r.Status, r.Channels, micros(r.Waits), r.Trim, r.PauseBehavior, r.Callback.URL,
+			strings.Join(r.Callback.Events, " "), r.Callback.Method, micros(r.Updated), r.ID, micros(old))
+		return unchanged(res, err, "recording")
+	})
+}
+
+// AwaitsMedia reports whether a recording of a call or a conference waits for its media.
+func (s *Recordings) AwaitsMedia(ctx context.Context, projectID string, m recordings.Metadata) (bool, error) {
+	column, sid := "call_sid", m.CallSid
+	if m.ConferenceSid != "" {
+		column, sid = "conference_sid", m.ConferenceSid
+	}
+	var one int
+	err := s.read().Row(ctx, `SELECT 1 FROM recordings
+		WHERE project_id = $1 AND `+column+` = $2 AND waits <> 0 AND deleted = 0 LIMIT 1`, projectID, sid).Scan(&one)
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("finding recordings that wait: %w", err)
+	}
+	return true, nil
+}
+
+// GiveUpRecordings marks recordings as absent that were to wait for their media until before a time.
+func (s *Recordings) GiveUpRecordings(ctx context.Context, until time.Time) error {
+	return s.once(ctx, audit.None("the end of a wait"), func(t tx) error {
+		_, err := t.Exec(ctx, `UPDATE recordings
+				SET status = $1, error_code = $2, identity = NULL, updated = waits, waits = 0
+				WHERE waits <> 0 AND waits < $3 AND deleted = 0`, recordings.Absent, recordings.NoAudio, micros(until))
+		if err != nil {
+			return fmt.Errorf("giving up recordings: %w", err)
+		}
+		return nil
+	})
+}

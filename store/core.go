@@ -1,0 +1,185 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/database"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A core is what all parts of a Store share: the database, and the audit trail that their changes
+// are written to.
+type core struct {
+	db  database.DB
+	now func() time.Time
+
+	auditKey atomic.Pointer[audit.Key] // nil until AuditBy
+	lanes    uint64                    // number of lanes that audit events are spread over
+	turn     atomic.Uint64             // counts events, to choose their lanes
+}
+
+// A tx runs queries, either within a change or read-only.
+type tx struct {
+	database.Tx
+	event *audit.Event   // describes the change; nil when reading
+	more  *[]audit.Event // further events of the same change, see also
+}
+
+// A scanner is a row.
+type scanner = database.Scanner
+
+// read returns a tx for queries that change nothing.
+func (c *core) read() tx { return tx{Tx: c.db.Read()} }
+
+// watch is like read, for queries that must be answered however busy the database is.
+func (c *core) watch() tx { return tx{Tx: c.db.Watch()} }
+
+// clock returns the current time on the database's machine.
+func (c *core) clock(ctx context.Context) (time.Time, error) {
+	now, err := c.db.Clock(ctx)
+	if err != nil {
+		return now, fmt.Errorf("asking the database for the time: %w", err)
+	}
+	return now, nil
+}
+
+// change runs do in a transaction, together with the event that describes it, and returns once
+// both are committed and synced to disk. If do fails, everything it did is undone.
+func (c *core) change(ctx context.Context, e audit.Event, do func(tx) error) error {
+	if err := e.Check(); err != nil {
+		return err
+	}
+	return c.db.Change(ctx, func(d database.Tx) error {
+		event := e // a copy, since do may run again
+		t := tx{d, &event, new([]audit.Event)}
+		if err := do(t); err != nil {
+			return err
+		}
+		return c.record(ctx, t)
+	})
+}
+
+// also adds a further event, for a change that does several things.
+func (t tx) also(e audit.Event) { *t.more = append(*t.more, e) }
+
+// once is like change for a do of one statement. If no event is written, that statement needs no
+// transaction, and an error of do undoes nothing.
+func (c *core) once(ctx context.Context, e audit.Event, do func(tx) error) error {
+	if !e.Unwritten() {
+		return c.change(ctx, e, do)
+	}
+	return c.db.Once(ctx, func(d database.Tx) error { return do(tx{Tx: d, event: &e}) })
+}
+
+// sweepBatch is the most rows that sweep deletes in one transaction. It bounds how long a login
+// may have to wait for a sweep.
+const sweepBatch = 500
+
+// sweep repeats a statement that deletes at most $1 rows until none are left.
+func (c *core) sweep(ctx context.Context, query string, bounds ...any) error {
+	bounds = append([]any{sweepBatch}, bounds...)
+	for {
+		var n int64
+		err := c.once(ctx, audit.None("what has expired"), func(t tx) error {
+			res, err := t.Exec(ctx, query, bounds...)
+			if err != nil {
+				return err
+			}
+			n, err = res.RowsAffected()
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("sweeping logins: %w", err)
+		}
+		if n < sweepBatch {
+			return nil
+		}
+	}
+}
+
+func isUnique(err error) bool     { return database.IsUnique(err) }
+func isForeignKey(err error) bool { return database.IsForeignKey(err) }
+
+// maybe runs a query that returns at most one row, and reports whether it did.
+func (t tx) maybe(ctx context.Context, thing, query string, args []any, dest ...any) (bool, error) {
+	err := found(t.Row(ctx, query, args...).Scan(dest...), thing)
+	if errors.Is(err, problem.NotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// found turns the error of reading one row into problem.NotFound if the row is missing.
+func found(err error, thing string) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, sql.ErrNoRows):
+		return problem.NoSuch(thing)
+	}
+	return fmt.Errorf("reading %s: %w", thing, err)
+}
+
+// changed returns the number of rows that a statement changed.
+func changed(res sql.Result, err error, thing string) (int64, error) {
+	if err != nil {
+		return 0, fmt.Errorf("changing %s: %w", thing, err)
+	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		return 0, fmt.Errorf("changing %s: %w", thing, err)
+	}
+	return n, nil
+}
+
+// oneRow returns problem.NotFound if a statement changed no row.
+func oneRow(res sql.Result, err error, thing string) error {
+	n, err := changed(res, err, thing)
+	if err == nil && n == 0 {
+		return problem.NoSuch(thing)
+	}
+	return err
+}
+
+// or returns conflict in place of problem.NotFound.
+func or(conflict, err error) error {
+	if errors.Is(err, problem.NotFound) {
+		return conflict
+	}
+	return err
+}
+
+// oneRowOr is like oneRow, but returns conflict if no row was changed.
+func oneRowOr(conflict error, res sql.Result, err error, thing string) error {
+	return or(conflict, oneRow(res, err, thing))
+}
+
+// unchanged returns problem.Conflict if a statement found its row changed since it was read.
+func unchanged(res sql.Result, err error, thing string) error {
+	return oneRowOr(changedMeanwhile(thing), res, err, thing)
+}
+
+func changedMeanwhile(thing string) error {
+	return problem.New(problem.Conflict, "conflict", "the %s was changed meanwhile", thing)
+}
+
+// inserted returns conflict if an INSERT … ON CONFLICT DO NOTHING inserted nothing.
+func inserted(res sql.Result, err error, thing string, conflict error) error {
+	if err != nil {
+		return fmt.Errorf("inserting %s: %w", thing, err)
+	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		return fmt.Errorf("inserting %s: %w", thing, err)
+	}
+	if n == 0 {
+		return conflict
+	}
+	return nil
+}

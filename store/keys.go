@@ -1,0 +1,198 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
+)
+
+// Keys holds API keys, embed keys and the keys that sign webhook deliveries.
+type Keys struct{ *core }
+
+var apiKeyTable = table[fabric.APIKey]{
+	"api_keys", "API key", `id, project_id, name, prefix, hash, scopes, created, expires, revoked, last_used,
+	rotated, old_hash, old_until, old_used`,
+	func(k *fabric.APIKey) []any {
+		return []any{&k.ID, &k.ProjectID, &k.Name, &k.Prefix, &k.Hash, listOf(&k.Scopes), &k.Created, &k.Expires,
+			&k.Revoked, &k.LastUsed, &k.Rotated, &k.OldHash, &k.OldUntil, &k.OldUsed}
+	},
+}
+
+// CreateAPIKey inserts a key.
+func (s *Keys) CreateAPIKey(ctx context.Context, k fabric.APIKey) error {
+	e := audit.Of("api_key.created", k.ProjectID, "api_key", k.ID).With("name", k.Name, "scopes", join(k.Scopes))
+	return s.once(ctx, e, func(t tx) error { return apiKeyTable.insert(ctx, t, &k, "project") })
+}
+
+// FindAPIKey finds a key by its id, whether revoked or not.
+func (s *Keys) FindAPIKey(ctx context.Context, projectID, id string) (fabric.APIKey, error) {
+	return apiKeyTable.find(ctx, s.read(), `id = $2 AND project_id = $1`, projectID, id)
+}
+
+// FindAPIKeyByHash finds a key of any project by its secret or the one before, whether revoked or not.
+func (s *Keys) FindAPIKeyByHash(ctx context.Context, hash string) (fabric.APIKey, error) {
+	return apiKeyTable.find(ctx, s.read(), `hash = $1 OR old_hash = $1 AND old_hash <> '' LIMIT 1`, hash)
+}
+
+// ListAPIKeys returns a page of a project's keys.
+func (s *Keys) ListAPIKeys(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.APIKey], error) {
+	l := apiKeyTable.listing(q.From)
+	l.where.and(`project_id = $%d`, projectID)
+	return l.page(ctx, s.read(), q)
+}
+
+// RevokeAPIKey ends the key that a revocation names.
+func (s *Keys) RevokeAPIKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error {
+	return s.change(ctx, audit.Of("api_key.revoked", projectID, "api_key", r.ID), func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE api_keys SET revoked = CASE WHEN revoked = 0 THEN $3 ELSE revoked END
+			WHERE id = $1 AND project_id = $2`, r.ID, projectID, micros(at))
+		if err := oneRow(res, err, "API key"); err != nil {
+			return err
+		}
+		return t.revoke(ctx, s.ending(r))
+	})
+}
+
+// errKeyChanged is returned if a key that was just found can no longer be changed.
+var errKeyChanged = problem.New(problem.Conflict, "token_changed",
+	"the key was revoked, or given another secret meanwhile")
+
+// UpdateAPIKey writes the fields that are not nil.
+func (s *Keys) UpdateAPIKey(
+	ctx context.Context, projectID, id string, c fabric.APIKeyInput, r revocation.Revocation,
+) (k fabric.APIKey, err error) {
+	var scopes *string
+	var expires *int64
+	if c.Scopes != nil {
+		text := join(c.Scopes)
+		scopes = &text
+	}
+	if c.Expires != nil {
+		us := micros(*c.Expires)
+		expires = &us
+	}
+
+	err = s.change(ctx, audit.Of("api_key.updated", projectID, "api_key", id), func(t tx) error {
+		k, err = apiKeyTable.scan(t.Row(ctx, `UPDATE api_keys SET name = COALESCE($3, name),
+				scopes = COALESCE($4, scopes), expires = COALESCE($5, expires)
+			WHERE id = $2 AND project_id = $1 AND revoked = 0 RETURNING `+apiKeyTable.columns,
+			projectID, id, c.Name, scopes, expires))
+		if err != nil {
+			return or(errKeyChanged, err)
+		}
+		t.event.Add("name", k.Name, "scopes", join(k.Scopes), "expires", date(k.Expires))
+		return t.revoke(ctx, s.ending(r))
+	})
+	return k, err
+}
+
+// RotateAPIKey replaces the secret of a key if it is still old.
+func (s *Keys) RotateAPIKey(ctx context.Context, k fabric.APIKey, old string, r revocation.Revocation) error {
+	e := audit.Of("api_key.rotated", k.ProjectID, "api_key", k.ID).With("old_until", date(k.OldUntil))
+	return s.change(ctx, e, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE api_keys
+			SET prefix = $4, hash = $5, rotated = $6, old_hash = $7, old_until = $8, old_used = $9
+			WHERE id = $2 AND project_id = $1 AND hash = $3 AND revoked = 0`,
+			k.ProjectID, k.ID, old, k.Prefix, k.Hash, micros(k.Rotated), k.OldHash, micros(k.OldUntil),
+			micros(k.OldUsed))
+		if err := oneRow(res, err, "API key"); err != nil {
+			return or(errKeyChanged, err)
+		}
+		return t.revoke(ctx, s.ending(r))
+	})
+}
+
+// TouchAPIKey records that a key was used, by the secret with the hash.
+func (s *Keys) TouchAPIKey(ctx context.Context, id, hash string, at time.Time) error {
+	return s.once(ctx, audit.None("only records the last use; grants nothing"), func(t tx) error {
+		_, err := t.Exec(ctx, `UPDATE api_keys SET last_used = CASE WHEN last_used < $2 THEN $2 ELSE last_used END,
+				old_used = CASE WHEN old_hash = $3 AND old_used < $2 THEN $2 ELSE old_used END
+			WHERE id = $1`, id, micros(at), hash)
+		if err != nil {
+			return fmt.Errorf("touching API key: %w", err)
+		}
+		return nil
+	})
+}
+
+var embedKeyTable = table[fabric.EmbedKey]{
+	"embed_keys", "embed key", `id, project_id, address_id, name, prefix, hash, created, revoked`,
+	func(k *fabric.EmbedKey) []any {
+		return []any{&k.ID, &k.ProjectID, &k.AddressID, &k.Name, &k.Prefix, &k.Hash, &k.Created, &k.Revoked}
+	},
+}
+
+// CreateEmbedKey inserts a key.
+func (s *Keys) CreateEmbedKey(ctx context.Context, k fabric.EmbedKey) error {
+	e := audit.Of("embed_key.created", k.ProjectID, "embed_key", k.ID).With("name", k.Name, "address", k.AddressID)
+	return s.once(ctx, e, func(t tx) error { return embedKeyTable.insert(ctx, t, &k, "address") })
+}
+
+// FindEmbedKeyByHash finds a key, whether revoked or not.
+func (s *Keys) FindEmbedKeyByHash(ctx context.Context, hash string) (fabric.EmbedKey, error) {
+	return embedKeyTable.find(ctx, s.read(), `hash = $1`, hash)
+}
+
+// ListEmbedKeys returns a page of a project's keys.
+func (s *Keys) ListEmbedKeys(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.EmbedKey], error) {
+	l := embedKeyTable.listing(q.From)
+	l.where.and(`project_id = $%d`, projectID)
+	return l.page(ctx, s.read(), q)
+}
+
+// RevokeEmbedKey ends a key and the tokens created by it.
+func (s *Keys) RevokeEmbedKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error {
+	return s.change(ctx, audit.Of("embed_key.revoked", projectID, "embed_key", r.ID), func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE embed_keys SET revoked = CASE WHEN revoked = 0 THEN $3 ELSE revoked END
+			WHERE id = $1 AND project_id = $2`, r.ID, projectID, micros(at))
+		if err := oneRow(res, err, "embed key"); err != nil {
+			return err
+		}
+		return t.revoke(ctx, s.ending(r))
+	})
+}
+
+var signingKeyTable = table[fabric.SigningKey]{
+	"signing_keys", "signing key", `id, project_id, sealed, created, starts`,
+	func(k *fabric.SigningKey) []any { return []any{&k.ID, &k.ProjectID, &k.Sealed, &k.Created, &k.Starts} },
+}
+
+// CreateSigningKey inserts a key. Of concurrent callers the unique index lets one succeed.
+func (s *Keys) CreateSigningKey(ctx context.Context, k fabric.SigningKey) error {
+	return s.once(ctx, audit.Of("signing_key.created", k.ProjectID, "signing_key", k.ID), func(t tx) error {
+		return t.insertSigningKey(ctx, k)
+	})
+}
+
+func (t tx) insertSigningKey(ctx context.Context, k fabric.SigningKey) error {
+	return signingKeyTable.insertNew(ctx, t, &k, "project",
+		problem.New(problem.Conflict, "conflict", "the project has such a signing key"))
+}
+
+// ListSigningKeys returns a project's keys in the order in which they start.
+func (s *Keys) ListSigningKeys(ctx context.Context, projectID string) ([]fabric.SigningKey, error) {
+	return signingKeyTable.gather(ctx, s.read(), `WHERE project_id = $1 ORDER BY starts`, projectID)
+}
+
+// RotateSigningKey adds a key and deletes expired ones: those before the current key, or if alone
+// all others.
+func (s *Keys) RotateSigningKey(ctx context.Context, k fabric.SigningKey, current time.Time, alone bool) error {
+	e := audit.Of("signing_key.rotated", k.ProjectID, "signing_key", k.ID).With("starts", date(k.Starts))
+	return s.change(ctx, e, func(t tx) error {
+		if err := t.insertSigningKey(ctx, k); err != nil {
+			return err
+		}
+		err := t.Later(ctx, `DELETE FROM signing_keys WHERE project_id = $1 AND id <> $2 AND (starts < $3 OR $4 = 1)`,
+			k.ProjectID, k.ID, micros(current), flag(alone))
+		if err != nil {
+			return fmt.Errorf("deleting old signing keys: %w", err)
+		}
+		return nil
+	})
+}

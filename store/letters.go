@@ -1,0 +1,155 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/mail"
+	"github.com/selvage/selvage/internal/page"
+)
+
+// Letters holds the queue of mails.
+type Letters struct{ *core }
+
+var _ mail.Queue = (*Store)(nil)
+
+var letterTable = table[mail.Letter]{
+	"mails", "mail", `id, project_id, subscriber_id, kind, recipient, facts, state, created, due, attempts,
+	error, ended`,
+	func(l *mail.Letter) []any {
+		return []any{&l.ID, &l.ProjectID, &l.SubscriberID, &l.Kind, &l.To, asJSON{v: &l.Facts}, &l.State, &l.Created,
+			&l.Due, &l.Attempts, &l.Error, &l.Ended}
+	},
+}
+
+// QueueLetter queues a letter.
+func (s *Letters) QueueLetter(ctx context.Context, l mail.Letter) error {
+	e := audit.Of("mail.requested", l.ProjectID, "mail", l.ID).With("kind", string(l.Kind))
+	return s.change(ctx, e, func(t tx) error { return t.queueLetters(ctx, l) })
+}
+
+// queueLetters queues letters in the transaction of the change that causes them.
+func (t tx) queueLetters(ctx context.Context, letters ...mail.Letter) error {
+	for _, l := range letters {
+		facts, err := jsonText(l.Facts)
+		if err != nil {
+			return err
+		}
+		err = t.Later(ctx, `INSERT INTO mails
+				(id, project_id, subscriber_id, kind, recipient, facts, state, created, due)
+				VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7, 0)`,
+			l.ID, l.ProjectID, l.SubscriberID, string(l.Kind), l.To, facts, micros(l.Created))
+		if err != nil {
+			return fmt.Errorf("queueing mail: %w", err)
+		}
+	}
+	return nil
+}
+
+// TakeLetters leases due letters. If several nodes ask for the same ones, the second finds them leased
+// when it checks again.
+func (s *Letters) TakeLetters(ctx context.Context, now, lease time.Time, most int) (all []mail.Letter, err error) {
+	due, err := gather(ctx, s.read(), "looking for mails", scanID,
+		`SELECT id FROM mails WHERE state = 'pending' AND due <= $1 ORDER BY due, id LIMIT $2`, micros(now), most)
+	if err != nil || len(due) == 0 {
+		return nil, err
+	}
+	w := where{args: []any{micros(now), micros(lease)}}
+	w.in(`id`, due)
+	err = s.change(ctx, audit.None("a lease"), func(t tx) error {
+		all, err = gather(ctx, t, "taking mails", letterTable.scan, `UPDATE mails SET due = $2, attempts = attempts + 1
+			WHERE state = 'pending' AND due <= $1 AND `+w.String()+` RETURNING `+letterTable.columns, w.args...)
+		return err
+	})
+	return all, err
+}
+
+// SettleLetter writes the result of an attempt. Letters that were sent or are kept elsewhere lose
+// their facts.
+func (s *Letters) SettleLetter(ctx context.Context, r mail.Result) error {
+	return s.once(ctx, audit.None("the progress of a mail"), func(t tx) error {
+		var err error
+		if r.Dropped {
+			_, err = t.Exec(ctx, `DELETE FROM mails WHERE id = $1 AND state = 'pending'`, r.ID)
+		} else {
+			_, err = t.Exec(ctx, `UPDATE mails SET state = $2, error = $3, due = $4, ended = $5,
+					facts = CASE WHEN $2 IN ('sent', 'kept') THEN '{}' ELSE facts END
+				WHERE id = $1 AND state = 'pending'`, r.ID, string(r.State), r.Error, micros(r.Due), micros(r.Ended))
+		}
+		if err != nil {
+			return fmt.Errorf("settling mail: %w", err)
+		}
+		return nil
+	})
+}
+
+// LetterBacklog returns how many mails wait, since when, and how many were given up.
+func (s *Letters) LetterBacklog(ctx context.Context) (b mail.Backlog, err error) {
+	err = s.read().Row(ctx, `SELECT count(*), COALESCE(MIN(created), 0),
+			(SELECT count(*) FROM mails WHERE state = 'dead') FROM mails WHERE state = 'pending'`).
+		Scan(&b.Waiting, target(&b.Oldest), &b.Dead)
+	if err != nil {
+		return b, fmt.Errorf("counting mails: %w", err)
+	}
+	return b, nil
+}
+
+// FindLetter finds a mail.
+func (s *Letters) FindLetter(ctx context.Context, id string) (mail.Letter, error) {
+	return letterTable.find(ctx, s.read(), `id = $1`, id)
+}
+
+// ListLetters returns a page of mails in a state, newest first; "" means any state.
+func (s *Letters) ListLetters(ctx context.Context, state mail.State, q page.Query) (page.Page[mail.Letter], error) {
+	l := letterTable.listing(q.From)
+	l.desc = true
+	if state != "" {
+		l.where.and(`state = $%d`, string(state))
+	}
+	return l.page(ctx, s.read(), q)
+}
+
+// retried makes a mail wait like a new one.
+const retried = `UPDATE mails SET state = 'pending', due = 0, attempts = 0, error = '', ended = 0 `
+
+// RetryLetter queues a mail again that is waiting or was given up.
+func (s *Letters) RetryLetter(ctx context.Context, id string) (l mail.Letter, err error) {
+	err = s.once(ctx, audit.Of("mail.retried", "", "mail", id), func(t tx) error {
+		l, err = letterTable.scan(t.Row(ctx, retried+`WHERE id = $1 AND state NOT IN ('sent', 'kept')
+			RETURNING `+letterTable.columns, id))
+		return err
+	})
+	return l, err
+}
+
+// RetryDeadLetters queues all mails again that were given up.
+func (s *Letters) RetryDeadLetters(ctx context.Context) (n int, err error) {
+	err = s.once(ctx, audit.Of("mail.retried", "", "mail", "dead"), func(t tx) error {
+		res, err := t.Exec(ctx, retried+`WHERE state = 'dead'`)
+		if err != nil {
+			return fmt.Errorf("queueing dead letters: %w", err)
+		}
+		count, err := res.RowsAffected()
+		n = int(count)
+		return err
+	})
+	return n, err
+}
+
+// ForgetLetters deletes mails that were sent or given up before these times, and expired links.
+func (s *Letters) ForgetLetters(ctx context.Context, sent, dead, expired time.Time) error {
+	return s.change(ctx, audit.None("what has expired"), func(t tx) error {
+		_, err := t.Exec(ctx, `DELETE FROM mails
+				WHERE state IN ('sent', 'kept') AND ended < $1 OR state = 'dead' AND ended < $2`,
+			micros(sent), micros(dead))
+		if err != nil {
+			return fmt.Errorf("forgetting mails: %w", err)
+		}
+		if _, err := t.Exec(ctx, `DELETE FROM mail_links WHERE expires < $1`, micros(expired)); err != nil {
+			return fmt.Errorf("forgetting links: %w", err)
+		}
+		return nil
+	})
+}

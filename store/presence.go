@@ -1,0 +1,97 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// Presence holds the presence of subscribers as webhooks were last told.
+type Presence struct{ *core }
+
+var presenceTable = table[fabric.Told]{
+	"presences", "presence", `subscriber_id, project_id, online, version`,
+	func(t *fabric.Told) []any { return []any{&t.SubscriberID, &t.ProjectID, &t.Online, &t.Version} },
+}
+
+// WantsPresence reports whether a project has a webhook for presence events.
+func (s *Presence) WantsPresence(ctx context.Context, projectID string) (wants bool, err error) {
+	var n int
+	err = s.read().Row(ctx, `SELECT count(*) FROM webhooks WHERE project_id = $1 AND enabled = 1
+			AND (events = ' * ' OR events LIKE '% subscriber.online %' OR events LIKE '% subscriber.offline %')`,
+		projectID).Scan(&n)
+	if err != nil {
+		return false, fmt.Errorf("looking for webhooks: %w", err)
+	}
+	return n > 0, nil
+}
+
+// FindTold returns what webhooks were last told of a subscriber, or the zero value.
+func (s *Presence) FindTold(ctx context.Context, subscriberID string) (fabric.Told, error) {
+	t, err := presenceTable.find(ctx, s.read(), `subscriber_id = $1`, subscriberID)
+	if errors.Is(err, problem.NotFound) {
+		return fabric.Told{}, nil
+	}
+	return t, err
+}
+
+// TellPresence writes what webhooks are told and queues the event, unless another node has done so
+// since the version before.
+func (s *Presence) TellPresence(ctx context.Context, told fabric.Told, due time.Time, e *fabric.Event) error {
+	return s.change(ctx, audit.None("the presence of subscribers"), func(t tx) error {
+		res, err := t.Exec(ctx, `INSERT INTO presences (`+presenceTable.columns+`, due) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (subscriber_id) DO UPDATE
+			SET online = excluded.online, version = excluded.version, due = excluded.due
+			WHERE presences.version = excluded.version - 1`,
+			told.SubscriberID, told.ProjectID, flag(told.Online), told.Version, micros(due))
+		if isForeignKey(err) {
+			return problem.NoSuch("subscriber")
+		}
+		if err := unchanged(res, err, "presence"); err != nil || e == nil {
+			return err
+		}
+		return t.queueEvent(ctx, *e)
+	})
+}
+
+// DuePresences returns some presences that are due for a check, and makes them due again at next.
+// Nodes take turns.
+func (s *Presence) DuePresences(ctx context.Context, now, next time.Time, most int) (due []fabric.Told, err error) {
+	// Most of the time nothing is due, which a read finds out without a lock.
+	_, err = scanID(s.read().Row(ctx, `SELECT subscriber_id FROM presences WHERE online = 1 AND due <= $1 LIMIT 1`,
+		micros(now)))
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("looking for presences: %w", err)
+	}
+
+	err = s.change(ctx, audit.None("a lease"), func(t tx) error {
+		if err := t.Later(ctx, `UPDATE sequences SET value = value WHERE name = 'presences'`); err != nil {
+			return fmt.Errorf("taking turns: %w", err)
+		}
+		due, err = gather(ctx, t, "reading presences", presenceTable.scan, `UPDATE presences SET due = $2
+				WHERE subscriber_id IN (
+					SELECT subscriber_id FROM presences WHERE online = 1 AND due <= $1 ORDER BY due LIMIT $3)
+				RETURNING `+presenceTable.columns, micros(now), micros(next), most)
+		return err
+	})
+	return due, err
+}
+
+// ForgetPresences deletes the presences of a project's subscribers.
+func (s *Presence) ForgetPresences(ctx context.Context, projectID string) error {
+	return s.once(ctx, audit.None("the presence of subscribers"), func(t tx) error {
+		if _, err := t.Exec(ctx, `DELETE FROM presences WHERE project_id = $1`, projectID); err != nil {
+			return fmt.Errorf("forgetting presences: %w", err)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,148 @@
+package store
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/selvage/selvage/fabric"
+)
+
+// A searchKey is a text that subscribers are found by the beginning of, in the order of an index.
+type searchKey struct {
+	value     string   // the expression of the index, in SQL
+	order     []string // of the index; an e-mail is unique in its project, names are not
+	condition string   // of the index; "" means none
+	of        func(fabric.Subscriber) string
+	spellings func(text string) []string // what the expression may be for a text
+}
+
+// The expressions of indexes.
+const (
+	byFirst   = `LOWER(first_name || ' ' || last_name)`
+	byLast    = `LOWER(last_name || ' ' || first_name)`
+	byDisplay = `LOWER(display_name)`
+	byWord    = `LOWER(SUBSTR(display_name, LENGTH(RTRIM(display_name, REPLACE(display_name, ' ', ''))) + 1))`
+)
+
+// searchKeys are in the order in which they are searched.
+var searchKeys = []searchKey{
+	{"email", []string{"email"}, "", func(s fabric.Subscriber) string { return s.Email },
+		func(text string) []string { return []string{fabric.NormalizeEmail(text)} }},
+	{byFirst, []string{byFirst, "id"}, `first_name <> ''`,
+		func(s fabric.Subscriber) string { return twoNames(s.FirstName, s.LastName) }, spellings},
+	{byLast, []string{byLast, "id"}, `last_name <> ''`,
+		func(s fabric.Subscriber) string { return twoNames(s.LastName, s.FirstName) }, spellings},
+	{byDisplay, []string{byDisplay, "id"}, `display_name <> ''`,
+		func(s fabric.Subscriber) string { return lower(s.DisplayName) }, spellings},
+	{byWord, []string{byWord, "id"}, `display_name <> REPLACE(display_name, ' ', '')`,
+		func(s fabric.Subscriber) string { return lastWord(s.DisplayName) }, spellings},
+	{"reference", []string{"reference"}, "", func(s fabric.Subscriber) string { return s.Reference },
+		func(text string) []string { return distinct(text, strings.ToLower(text), strings.ToUpper(text)) }},
+}
+
+// twoNames joins two names, or returns "" if the first is missing.
+func twoNames(name, after string) string {
+	if name == "" {
+		return ""
+	}
+	return lower(name + " " + after)
+}
+
+// lastWord returns the last of several words, or "" if there is only one.
+func lastWord(name string) string {
+	before := strings.LastIndexByte(name, ' ')
+	if before < 0 {
+		return ""
+	}
+	return lower(name[before+1:])
+}
+
+// spellings returns what LOWER may return for a text in any case: lower, title and upper case. They
+// differ only in letters other than A to Z.
+func spellings(text string) []string {
+	before := ' '
+	title := strings.Map(func(r rune) rune {
+		if r = unicode.ToLower(r); before == ' ' {
+			before = r
+			return unicode.ToUpper(r)
+		}
+		before = r
+		return r
+	}, text)
+	return distinct(lower(text), strings.ToLower(text), lower(title), lower(strings.ToUpper(text)))
+}
+
+func distinct(all ...string) []string {
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// A searchTerm matches subscribers whose key begins with a text, in one spelling.
+type searchTerm struct {
+	searchKey
+	text  string
+	words bool // the subscriber must match each word of the search, too
+}
+
+func (b searchTerm) matches(s fabric.Subscriber) bool {
+	value := b.of(s)
+	return value != "" && strings.HasPrefix(value, b.text)
+}
+
+// termsOf returns a term for each key and spelling of a text.
+func termsOf(text string, words bool) (all []searchTerm) {
+	for _, c := range searchKeys {
+		for _, spelling := range c.spellings(text) {
+			all = append(all, searchTerm{c, spelling, words})
+		}
+	}
+	return all
+}
+
+// A search finds subscribers who match any of its terms.
+type search struct {
+	terms []searchTerm
+	words [][]searchTerm // for each word of the text
+}
+
+// maxWords is the most words that are searched one by one. A longer text is searched as a whole.
+const maxWords = 5
+
+// newSearch returns the search for a text: as a whole, or by its words in any order. Candidates for
+// several words are those of the longest, which is likely to be the rarest.
+func newSearch(text string) (f search) {
+	f.terms = termsOf(text, false)
+	words := strings.Fields(text)
+	if len(words) < 2 || len(words) > maxWords {
+		return f
+	}
+	longest := slices.MaxFunc(words, func(a, b string) int {
+		return utf8.RuneCountInString(a) - utf8.RuneCountInString(b)
+	})
+	for _, word := range words {
+		f.words = append(f.words, termsOf(word, false))
+	}
+	f.terms = append(f.terms, termsOf(longest, true)...)
+	return f
+}
+
+// isFirst reports whether a term is the first one that finds a subscriber, so that none is found twice.
+func (f search) isFirst(term int, s fabric.Subscriber) bool {
+	for i, b := range f.terms[:term+1] {
+		if b.matches(s) && (!b.words || f.matchesWords(s)) {
+			return i == term
+		}
+	}
+	return false
+}
+
+func (f search) matchesWords(s fabric.Subscriber) bool {
+	for _, word := range f.words {
+		if !slices.ContainsFunc(word, func(b searchTerm) bool { return b.matches(s) }) {
+			return false
+		}
+	}
+	return true
+}

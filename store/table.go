@@ -1,0 +1,300 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A table maps values of T to rows. It is the one place that lists the columns of a noun.
+type table[T any] struct {
+	name    string // in SQL
+	thing   string // what one row is, for errors
+	columns string // in the order of fields; the id comes first
+	fields  func(*T) []any
+}
+
+// A field is what a column holds in Go, if that is neither a pointer to a string, a number or a
+// bool, nor one of the types that target and value know.
+type field interface {
+	sql.Scanner
+	value() (any, error)
+}
+
+// scan reads a row. A missing row is problem.NotFound.
+func (tb table[T]) scan(row scanner) (T, error) { return tb.scanWith(row) }
+
+// scanWith is like scan, for a query that selects more behind the columns of the table.
+func (tb table[T]) scanWith(row scanner, more ...any) (v T, err error) {
+	fields := tb.fields(&v)
+	for i, f := range fields {
+		fields[i] = target(f)
+	}
+	err = row.Scan(append(fields, more...)...)
+	return v, found(err, tb.thing)
+}
+
+// find reads the one row that a condition selects.
+func (tb table[T]) find(ctx context.Context, t tx, condition string, args ...any) (T, error) {
+	return tb.scan(t.Row(ctx, `SELECT `+tb.columns+` FROM `+tb.name+` WHERE `+condition, args...))
+}
+
+// gather reads all rows that the end of a query selects: its WHERE and what follows.
+func (tb table[T]) gather(ctx context.Context, t tx, end string, args ...any) ([]T, error) {
+	return gather(ctx, t, "listing "+tb.name, tb.scan, `SELECT `+tb.columns+` FROM `+tb.name+` `+end, args...)
+}
+
+// listing returns the listing of all rows by id, which begins with the row of the id from.
+func (tb table[T]) listing(from string) listing[T] {
+	return listing[T]{
+		thing: tb.name, columns: tb.columns, from: tb.name, key: []string{"id"}, start: startAt(from),
+		scan: tb.scan, id: func(v T) string { return *tb.fields(&v)[0].(*string) },
+	}
+}
+
+// insertion returns the statement that inserts a row, and its arguments.
+func (tb table[T]) insertion(v *T) (query string, args []any, err error) {
+	args = tb.fields(v)
+	for i, f := range args {
+		if args[i], err = value(f); err != nil {
+			return "", nil, fmt.Errorf("writing %s: %w", tb.thing, err)
+		}
+	}
+	return `INSERT INTO ` + tb.name + ` (` + tb.columns + `) VALUES (` + params(0, len(args)) + `)`, args, nil
+}
+
+// insert inserts a row. If parent is missing, which the row belongs to, it is problem.NotFound.
+func (tb table[T]) insert(ctx context.Context, t tx, v *T, parent string) error {
+	query, args, err := tb.insertion(v)
+	if err != nil {
+		return err
+	}
+	_, err = t.Exec(ctx, query, args...)
+	if isForeignKey(err) {
+		return problem.NoSuch(parent)
+	}
+	if err != nil {
+		return fmt.Errorf("inserting %s: %w", tb.thing, err)
+	}
+	return nil
+}
+
+// insertNew is like insert, but returns conflict if a unique index has such a row.
+func (tb table[T]) insertNew(ctx context.Context, t tx, v *T, parent string, conflict error) error {
+	query, args, err := tb.insertion(v)
+	if err != nil {
+		return err
+	}
+	res, err := t.Exec(ctx, query+` ON CONFLICT DO NOTHING`, args...)
+	if isForeignKey(err) {
+		return problem.NoSuch(parent)
+	}
+	return inserted(res, err, tb.thing, conflict)
+}
+
+// insertLater inserts a row along with the next statement or the commit, which then fails if this
+// one does.
+func (tb table[T]) insertLater(ctx context.Context, t tx, v *T) error {
+	query, args, err := tb.insertion(v)
+	if err != nil {
+		return err
+	}
+	if err := t.Later(ctx, query, args...); err != nil {
+		return fmt.Errorf("inserting %s: %w", tb.thing, err)
+	}
+	return nil
+}
+
+// qualified returns columns of the table that a query calls alias.
+func qualified(alias, columns string) string {
+	names := strings.Split(columns, ",")
+	for i, name := range names {
+		names[i] = alias + "." + strings.TrimSpace(name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// target returns what Scan takes for a field.
+func target(f any) any {
+	switch f := f.(type) {
+	case *time.Time:
+		return (*instant)(f)
+	case *[]string:
+		return (*words)(f)
+	}
+	return f
+}
+
+// value returns what a column holds for a field.
+func value(f any) (any, error) {
+	switch f := f.(type) {
+	case *string:
+		return *f, nil
+	case *int64:
+		return *f, nil
+	case *time.Time:
+		return micros(*f), nil
+	case *bool:
+		return flag(*f), nil
+	case *[]string:
+		return strings.Join(*f, " "), nil
+	case *[]byte:
+		return string(*f), nil
+	case field:
+		return f.value()
+	}
+	return reflect.ValueOf(f).Elem().Interface(), nil
+}
+
+// An instant is a time whose column has microseconds since 1970, 0 for the zero time.
+type instant time.Time
+
+func (i *instant) Scan(src any) error {
+	us, ok := src.(int64)
+	if !ok {
+		return fmt.Errorf("a time is %T, want int64", src)
+	}
+	*i = instant(moment(us))
+	return nil
+}
+
+// words is a slice of strings whose column separates them by spaces. It is never nil once read.
+type words []string
+
+func (w *words) Scan(src any) error {
+	text, err := textOf(src)
+	*w = strings.Fields(text)
+	return err
+}
+
+// A list is like words, for strings of a type of their own. An empty one is nil.
+type list[E ~string] []E
+
+func listOf[E ~string](s *[]E) *list[E] { return (*list[E])(s) }
+
+func (l *list[E]) Scan(src any) error {
+	text, err := textOf(src)
+	*l = nil
+	for _, word := range strings.Fields(text) {
+		*l = append(*l, E(word))
+	}
+	return err
+}
+
+func (l *list[E]) value() (any, error) { return join(*l), nil }
+
+// join separates strings by spaces.
+func join[E ~string](all []E) string {
+	texts := make([]string, len(all))
+	for i, e := range all {
+		texts[i] = string(e)
+	}
+	return strings.Join(texts, " ")
+}
+
+// A nullable is a text whose column has NULL for "".
+type nullable[S ~string] struct{ text *S }
+
+func nullableOf[S ~string](s *S) nullable[S] { return nullable[S]{s} }
+
+func (n nullable[S]) Scan(src any) error {
+	if src == nil {
+		*n.text = ""
+		return nil
+	}
+	text, err := textOf(src)
+	*n.text = S(text)
+	return err
+}
+
+func (n nullable[S]) value() (any, error) { return null(string(*n.text)), nil }
+
+// asJSON is a value whose column has JSON.
+type asJSON struct {
+	v    any
+	zero string // the text that leaves v as it is, unless ""
+}
+
+func (j asJSON) Scan(src any) error {
+	text, err := textOf(src)
+	if err != nil || j.zero != "" && text == j.zero {
+		return err
+	}
+	return json.Unmarshal([]byte(text), j.v)
+}
+
+func (j asJSON) value() (any, error) { return jsonText(j.v) }
+
+// jsonText writes a value as JSON.
+func jsonText(v any) (string, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return "", fmt.Errorf("writing JSON: %w", err)
+	}
+	return string(raw), nil
+}
+
+func textOf(src any) (string, error) {
+	switch src := src.(type) {
+	case string:
+		return src, nil
+	case []byte:
+		return string(src), nil
+	}
+	return "", fmt.Errorf("a text is %T", src)
+}
+
+// micros returns the column of a time: microseconds since 1970, 0 for the zero time.
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+// moment is the inverse of micros.
+func moment(us int64) time.Time {
+	if us == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(us).UTC()
+}
+
+// flag returns the column of a bool.
+func flag(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// flagOf returns the column of a bool that may be nil.
+func flagOf(b *bool) *int64 {
+	if b == nil {
+		return nil
+	}
+	n := flag(*b)
+	return &n
+}
+
+// null returns NULL for "", which keeps it out of unique and partial indexes.
+func null(text string) sql.NullString { return sql.NullString{String: text, Valid: text != ""} }
+
+func scanID(row scanner) (id string, err error) {
+	err = row.Scan(&id)
+	return id, err
+}
+
+// later returns the later of two times.
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
