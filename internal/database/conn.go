@@ -8,6 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net"
+	"os"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -23,7 +27,7 @@ type conn struct {
 	bad    bool
 }
 
-// connector returns a func that makes connections.
+// connector returns a func that opens connections.
 func connector(config *pgx.ConnConfig) func(context.Context) (*conn, error) {
 	return func(ctx context.Context) (*conn, error) {
 		c, err := pgx.ConnectConfig(ctx, config)
@@ -42,7 +46,7 @@ func connector(config *pgx.ConnConfig) func(context.Context) (*conn, error) {
 // quiet reports whether an idle connection can be used.
 func (c *conn) quiet() bool { return c.socket.quiet() }
 
-// usable reports whether a connection may be used by another.
+// usable reports whether a connection may be used again.
 func (c *conn) usable() bool {
 	return !c.bad && !c.IsClosed() && c.PgConn().TxStatus() == 'I' && !c.PgConn().IsBusy() &&
 		time.Now().Before(c.until)
@@ -59,8 +63,8 @@ type lostError struct{ error }
 
 func (e lostError) Unwrap() error { return e.error }
 
-// check marks an error that is the connection's, and a connection whose server
-// does not take writes any more.
+// check wraps an error of the connection in a lostError, and marks a connection as bad whose server no
+// longer accepts writes.
 func (c *conn) check(err error) error {
 	var e *pgconn.PgError
 	switch {
@@ -73,10 +77,10 @@ func (c *conn) check(err error) error {
 	return err
 }
 
-// verify looks at a server before it is used: it must take writes, and have them on
-// its disk before it says so.
+// verify checks a server before it is used: it must accept writes, and have them on disk before it
+// acknowledges them.
 func verify(c Config) pgconn.ValidateConnectFunc {
-	// What a role's default has turned off is turned on; what is stricter stays.
+	// Turn on what a role's default has turned off; keep stricter settings.
 	durable := `SELECT current_setting('synchronous_commit')`
 	if c.Sync == Full {
 		durable = `SELECT CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', false) END`
@@ -95,7 +99,7 @@ func verify(c Config) pgconn.ValidateConnectFunc {
 
 var errStandby = errors.New("the server takes no writes")
 
-// int8Codec reads a BIGINT into a bool, too, as database/sql does.
+// int8Codec also reads a BIGINT into a bool, as database/sql does.
 type int8Codec struct{ pgtype.Int8Codec }
 
 func (c int8Codec) PlanScan(m *pgtype.Map, oid uint32, format int16, target any) pgtype.ScanPlan {
@@ -113,4 +117,88 @@ func (scanFlag) Scan(src []byte, target any) error {
 	}
 	*target.(*bool) = binary.BigEndian.Uint64(src) != 0
 	return nil
+}
+
+// dial returns a func that opens connections which fail when nothing arrives for so long; 0 means never.
+// The kernel sends keep-alive probes, so that it notices when the other side is gone.
+func dial(patience time.Duration) func(context.Context, string, string) (net.Conn, error) {
+	dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second,
+		Interval: time.Second, Count: 3}}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dialer.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		raw, err := conn.(syscall.Conn).SyscallConn()
+		if err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+		return &socket{Conn: conn, raw: raw, patience: patience}, nil
+	}
+}
+
+// A socket has deadlines of its own. With a context, pgx would spend a goroutine on each query to watch
+// it.
+type socket struct {
+	net.Conn
+	raw           syscall.RawConn
+	patience      time.Duration
+	reads, writes deadline
+}
+
+// A deadline is the one that is set, in nanoseconds since 1970.
+type deadline struct{ atomic.Int64 }
+
+// ahead ensures that the deadline is at least patience away. It sets it a second further, and so at most
+// once a second.
+func (d *deadline) ahead(patience time.Duration, set func(time.Time) error) error {
+	now := time.Now()
+	if patience == 0 || d.Load() >= now.Add(patience).UnixNano() {
+		return nil
+	}
+	until := now.Add(patience + time.Second)
+	d.Store(until.UnixNano())
+	return set(until)
+}
+
+func (s *socket) Read(b []byte) (int, error) {
+	if err := s.reads.ahead(s.patience, s.Conn.SetReadDeadline); err != nil {
+		return 0, err
+	}
+	n, err := s.Conn.Read(b)
+	return n, s.silent(err)
+}
+
+func (s *socket) Write(b []byte) (int, error) {
+	if err := s.writes.ahead(s.patience, s.Conn.SetWriteDeadline); err != nil {
+		return 0, err
+	}
+	n, err := s.Conn.Write(b)
+	return n, s.silent(err)
+}
+
+// silent replaces the error of a timeout: pgx keeps using a connection after one.
+func (s *socket) silent(err error) error {
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("%s does not answer", s.RemoteAddr())
+	}
+	return err
+}
+
+// SetDeadline is called by pgx while it connects.
+func (s *socket) SetDeadline(t time.Time) error {
+	s.reads.Store(0)
+	s.writes.Store(0)
+	return s.Conn.SetDeadline(t)
+}
+
+// quiet reports whether the other side has neither closed an idle connection nor sent anything, such as
+// the notice that it is about to.
+func (s *socket) quiet() (quiet bool) {
+	err := s.raw.Control(func(fd uintptr) {
+		var b [1]byte
+		_, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+		quiet = err == syscall.EAGAIN || err == syscall.EINTR
+	})
+	return quiet && err == nil
 }

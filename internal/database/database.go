@@ -1,61 +1,60 @@
-// Package database opens the databases that rows are kept in, and hides which of
-// them it is: queries are written once, in the SQL they share.
+// Package database opens SQLite and PostgreSQL databases behind one interface. Queries are written
+// once, in the SQL that both share.
 //
-// A query's context is looked at before it runs, not while: the queries here take
-// microseconds, and a context that can end costs two goroutines each. A change is
-// never given up in the middle because its caller left.
+// A query's context is checked before the query runs, not during it: the queries here take
+// microseconds, and a context that can end costs two goroutines each. A change never stops in the
+// middle because its caller has left.
 //
-// On PostgreSQL changes are READ COMMITTED: of two that meet in a row, the second
-// waits for the first and then sees what it did. One that reads what another may be
-// changing locks that row first, by an UPDATE that changes nothing.
+// On PostgreSQL, changes are READ COMMITTED: of two changes of the same row, the second waits for the
+// first and then sees its result. A change that reads a row which another may be writing locks the row
+// first, by an UPDATE that changes nothing.
 //
-// Text is UTF-8 without NULs; anything else is problem.Malformed. It is compared by
-// bytes.
+// Text is UTF-8 without NULs; anything else is problem.Malformed. It is compared by bytes.
 //
-// A database that cannot be reached, is full, locked or failing is
-// problem.Unavailable. So is everything, reading too, once a page of a file was met
-// that is not what it should be: what else is wrong is not known.
+// If a database cannot be reached, or is full, locked or failing, a query returns problem.Unavailable.
+// Once a damaged page of a file was found, all queries do, because other pages may be damaged, too.
 package database
 
 import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"time"
 )
 
-// Sync is how far a commit is on its way to the disk when it returns.
+// Sync is how durable a commit is when it returns.
 type Sync string
 
-// The two ways. After a crash of the process nothing is lost in either; after a
-// power cut a Normal database may lack its last commits.
+// After a crash of the process nothing is lost with either. After a power cut, a Normal database may
+// lack its last commits.
 const (
 	Full   Sync = "FULL"
 	Normal Sync = "NORMAL"
 )
 
-// Config says how to open a database.
+// Config describes the database to open.
 type Config struct {
 	URL  string // sqlite:FILE, or postgres://USER:PASSWORD@HOST:PORT/NAME
-	Dir  string // where a relative FILE lies
-	Pool int    // connections to PostgreSQL, at most; 0 means 16
+	Dir  string // the directory of a relative FILE
+	Pool int    // maximum number of connections to PostgreSQL; 0 means 16
 	Sync Sync
-	// Patience is how long a query may take on a server, how long one waits for a connection,
-	// and how long one may take to be made; 0 means 5 s. Locks are waited for less long.
+	// Patience is the maximum time of a query on a server, of the wait for a connection, and of
+	// connecting; 0 means 5 s. The wait for a lock is shorter.
 	Patience time.Duration
-	// Ours tells by the names of all tables whether a database that has some is ours.
-	// Another program's is refused.
+	// Ours reports whether a database is selvage's, by the names of all its tables. Open refuses a
+	// database of another program.
 	Ours func(tables []string) bool
-	// Check is how long an SQLite file is looked through for damage: before it is used,
-	// or beside that where it is large, and Prepare has nothing to change.
+	// Check is the maximum time to check an SQLite file for damage. The file is checked before it is
+	// used; a large file that Prepare does not change is checked while it is used.
 	Check time.Duration
-	// Schema is the one that Prepare makes.
+	// Schema is the version that Prepare makes.
 	Schema int64
-	large  int64 // bytes from which on a file is large; 0 means 16 MiB
-	// ReadOnly opens the database as it is: nothing is made, prepared or changed.
+	large  int64 // size in bytes above which a file is large; 0 means 16 MiB
+	// ReadOnly opens the database as it is, without creating, preparing or changing anything.
 	ReadOnly bool
-	// Prepare makes or updates the schema. It runs before anything else, and while
-	// that of no other process does for the same database.
+	// Prepare creates or updates the schema. It runs before anything else, and in one process at a
+	// time for the same database.
 	Prepare func(context.Context, *sql.DB, Dialect) error
 }
 
@@ -74,8 +73,7 @@ func Open(ctx context.Context, c Config) (DB, error) {
 	return d, nil
 }
 
-// A DB is an open database. Its methods may be called at once from any number of
-// goroutines.
+// A DB is an open database. Its methods are safe for concurrent use.
 type DB interface {
 	// Ping reports whether the database answers.
 	Ping(ctx context.Context) error
@@ -83,61 +81,59 @@ type DB interface {
 	// Read returns a Tx for queries that change nothing, each by itself.
 	Read() Tx
 
-	// Watch is Read for the few small queries that must be answered however busy the
-	// database is: they wait for none of the others.
+	// Watch is like Read, for the few small queries that must be answered however busy the database
+	// is: they never wait for the others.
 	Watch() Tx
 
-	// Change runs do in a transaction and returns once it is committed. An error of
-	// do undoes what do did, and is given. do may be run more than once: what it
-	// leaves behind in Go it must set, not append.
+	// Change runs do in a transaction and returns once it is committed. If do returns an error,
+	// everything it did is undone, and Change returns the error. do may run more than once: it must
+	// set variables of its caller, not append to them.
 	Change(ctx context.Context, do func(Tx) error) error
 
-	// Once is Change for a do that changes rows by one statement at most, and then
-	// needs no transaction: an error of do undoes nothing.
+	// Once is like Change, for a do with at most one statement that changes rows. That needs no
+	// transaction: an error of do undoes nothing.
 	Once(ctx context.Context, do func(Tx) error) error
 
-	// Clock returns the time that the database's machine has.
+	// Clock returns the current time on the database's machine.
 	Clock(ctx context.Context) (time.Time, error)
 
-	// Stats tells how busy the database is.
+	// Stats returns how busy the database is.
 	Stats() Stats
 
-	// Close finishes the changes that wait and closes the database.
+	// Close commits the waiting changes and closes the database.
 	Close() error
 }
 
-// A Tx runs queries: in a change, or for reading. Each is prepared once.
+// A Tx runs queries, either within a change or read-only. Each query is prepared once.
 type Tx interface {
-	// Query runs a query that gives rows, which are to be closed.
+	// Query runs a query that returns rows. The caller must close them.
 	Query(ctx context.Context, query string, args ...any) (Rows, error)
 
-	// Row runs a query that gives one row. Scan gives sql.ErrNoRows if there is none.
+	// Row runs a query that returns at most one row. If there is no row, Scan returns sql.ErrNoRows.
 	Row(ctx context.Context, query string, args ...any) Scanner
 
-	// Exec runs a query that gives no rows.
+	// Exec runs a query that returns no rows.
 	Exec(ctx context.Context, query string, args ...any) (sql.Result, error)
 
-	// Later runs a query whose result nobody looks at: before the next one, or before
-	// the commit. Where it fails, so does that.
+	// Later runs a query whose result is not needed, before the next query or the commit. If it fails,
+	// so does that one.
 	Later(ctx context.Context, query string, args ...any) error
 
-	// Recall returns what the change before this one has left with Remember, in this
-	// process: nil where there is none, or it was undone. Another process may have
-	// written since.
+	// Recall returns what the change before this one passed to Remember, in this process; nil if
+	// there is no such change, or it was undone. Another process may have written since.
 	Recall() any
 
-	// Remember leaves v for the changes after this one, and has last run right before
-	// the commit: of all changes that share it only the last one's. Where last fails,
-	// they are undone, what is remembered is forgotten, and they are run once more: so
-	// it is last that finds out whether what was recalled is still true. Only SQLite
-	// remembers; on PostgreSQL last is run at once.
+	// Remember keeps v for the changes after this one, and runs last right before the commit. Of all
+	// changes that share a commit, only the last one's last runs. If it fails, the changes are undone,
+	// v is forgotten, and the changes run once more. So last is what verifies that a recalled value
+	// still holds. Only SQLite remembers; on PostgreSQL, last runs at once.
 	Remember(v any, last func(Tx) error) error
 }
 
-// A Scanner is a row: one, or the present one of Rows.
+// A Scanner is one row, or the current one of Rows.
 type Scanner interface{ Scan(dest ...any) error }
 
-// Rows are what a query found, read as *sql.Rows are.
+// Rows are the result of a query, used like *sql.Rows.
 type Rows interface {
 	Scanner
 	Next() bool
@@ -145,13 +141,24 @@ type Rows interface {
 	Close() error
 }
 
-// Stats counts since the database was opened, but for Open and InUse, which are
-// as of now.
+// Stats counts since the database was opened. Open and InUse are current numbers.
 type Stats struct {
 	Open, InUse int           // connections
-	Waits       int64         // queries that had to wait for a connection
-	Waited      time.Duration // how long, together
+	Waits       int64         // queries that waited for a connection
+	Waited      time.Duration // total time of those waits
 	Changes     int64         // changes that were committed
-	Commits     int64         // commits that it took
-	Retries     int64         // changes that were run again
+	Commits     int64         // commits of those changes; one commit may have several
+	Retries     int64         // changes that ran again
+}
+
+// The tables by which a database is recognized as selvage's: one records the applied migrations, the
+// other holds sessions.
+const (
+	Versions = "selvage_versions"
+	Sessions = "selvage_sessions"
+)
+
+// IsOurs reports whether a database is selvage's, by the names of all its tables.
+func IsOurs(tables []string) bool {
+	return slices.Contains(tables, Versions) || slices.Contains(tables, Sessions)
 }

@@ -6,11 +6,15 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"reflect"
 	"regexp"
 	"strings"
+	"unicode/utf8"
+
+	"github.com/selvage/selvage/internal/problem"
 )
 
-// A Dialect is what a database speaks. Only who makes its schema has to know.
+// A Dialect is the SQL of a database. Only code that creates a schema needs to know it.
 type Dialect string
 
 // The dialects.
@@ -19,19 +23,19 @@ const (
 	Postgres Dialect = "postgres"
 )
 
-// text is the type of columns of text.
-var text = regexp.MustCompile(`\bTEXT\b`)
+// textType is the type of text columns.
+var textType = regexp.MustCompile(`\bTEXT\b`)
 
-// Schema writes a schema in the dialect: PostgreSQL, too, shall compare text by its
-// bytes, whatever language a database was made for.
+// Schema translates a schema to the dialect. PostgreSQL must be told to compare text by bytes,
+// whatever language the database was created for.
 func (d Dialect) Schema(ddl string) string {
 	if d == Postgres {
-		return text.ReplaceAllLiteralString(ddl, `TEXT COLLATE "C"`)
+		return textType.ReplaceAllLiteralString(ddl, `TEXT COLLATE "C"`)
 	}
 	return ddl
 }
 
-// Schemas returns a directory whose files are written in the dialect.
+// Schemas returns a directory whose files are translated to the dialect.
 func (d Dialect) Schemas(dir fs.FS) fs.FS { return schemas{dir, d} }
 
 type schemas struct {
@@ -61,7 +65,8 @@ type schemaFile struct {
 
 func (f schemaFile) Read(b []byte) (int, error) { return f.ddl.Read(b) }
 
-// HasTable tells whether there is a table, without the right to make it.
+// HasTable reports whether a table exists. Unlike CREATE TABLE IF NOT EXISTS, it does not need the right
+// to create one.
 func (d Dialect) HasTable(ctx context.Context, db *sql.DB, name string) (there bool, err error) {
 	query := `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = $1`
 	if d == Postgres {
@@ -74,10 +79,29 @@ func (d Dialect) HasTable(ctx context.Context, db *sql.DB, name string) (there b
 	return n > 0, nil
 }
 
-// Rename returns a table another name.
-func (d Dialect) Rename(ctx context.Context, db *sql.DB, from, to string) error {
-	if _, err := db.ExecContext(ctx, `ALTER TABLE `+from+` RENAME TO `+to); err != nil {
-		return fmt.Errorf("renaming table %s: %w", from, err)
+// checkText refuses arguments that PostgreSQL would refuse, so that both databases do: text that is not
+// UTF-8 or has a NUL.
+func checkText(args []any) error {
+	for _, arg := range args {
+		var text string
+		switch v := arg.(type) {
+		case string:
+			text = v
+		case sql.NullString:
+			text = v.String
+		case *string:
+			if v != nil {
+				text = *v
+			}
+		case nil, int, int64, []byte:
+		default:
+			if v := reflect.ValueOf(arg); v.Kind() == reflect.String {
+				text = v.String()
+			}
+		}
+		if strings.IndexByte(text, 0) >= 0 || !utf8.ValidString(text) {
+			return problem.New(problem.Malformed, "malformed_text", "text is not UTF-8, or has a NUL")
+		}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -13,15 +14,15 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// ErrClosed is what a query gets once the database is closed.
+// ErrClosed is the error of a query after the database was closed.
 var ErrClosed = errors.New("the database is closed")
 
-// ErrReadOnly is what a change gets in a database that was opened for reading.
-var ErrReadOnly = errors.New("the database was opened for reading alone")
+// ErrReadOnly is the error of a change in a database that was opened with Config.ReadOnly.
+var ErrReadOnly = errors.New("the database was opened read-only")
 
-// explain makes problem.Unavailable of an error that is the database's.
+// explain turns an error of the database, rather than of the query, into problem.Unavailable.
 func explain(err error) error {
-	if !away(err) {
+	if !isOutage(err) {
 		return err
 	}
 	return unavailable(err)
@@ -34,7 +35,7 @@ func unavailable(err error) error {
 	}, err)
 }
 
-// The states of PostgreSQL that are told apart (its manual, appendix A).
+// Error codes of PostgreSQL (its manual, appendix A).
 const (
 	uniqueViolation      = "23505"
 	foreignKeyViolation  = "23503"
@@ -44,9 +45,9 @@ const (
 	lockNotAvailable     = "55P03"
 )
 
-// away reports whether an error is the database's, not the query's.
-func away(err error) bool {
-	if err == nil { // mostly, and then nothing is allocated
+// isOutage reports whether an error is that of the database, not of the query.
+func isOutage(err error) bool {
+	if err == nil { // the common case, without allocations
 		return false
 	}
 	var file *sqlite.Error
@@ -54,14 +55,14 @@ func away(err error) bool {
 	var lost lostError
 	switch {
 	case errors.As(err, &file):
-		return fileAway(file.Code() & 0xff) // the primary code of an extended one
+		return isFileOutage(file.Code() & 0xff) // the primary code of an extended one
 	case errors.As(err, &server):
-		return serverAway(server.Code)
+		return isServerOutage(server.Code)
 	}
 	return errors.Is(err, ErrClosed) || errors.As(err, &lost)
 }
 
-func fileAway(code int) bool {
+func isFileOutage(code int) bool {
 	switch code {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
 		sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN:
@@ -70,17 +71,17 @@ func fileAway(code int) bool {
 	return false
 }
 
-func serverAway(code string) bool {
+func isServerOutage(code string) bool {
 	switch code {
 	case readOnly, serializationFailure, deadlockDetected, lockNotAvailable,
-		"25P03", "25P04", // the transaction took too long, or waited for us
-		"26000", // a prepared statement is gone: something between us shares connections
+		"25P03", "25P04", // the transaction took too long, or was idle too long
+		"26000", // a prepared statement is gone: a proxy shares connections
 		"57014": // the statement took too long
 		return true
 	}
 	switch class := code[:min(2, len(code))]; class {
 	case "08", // the connection
-		"28", // it does not let us in any more
+		"28", // authorization was withdrawn
 		"53", // no memory, no disk, no connections
 		"57", // it is shut down, or starting
 		"58": // its machine
@@ -89,22 +90,35 @@ func serverAway(code string) bool {
 	return false
 }
 
-// IsUnique reports whether err says that a unique index refused a row.
+// IsUnique reports whether a unique index refused a row.
 func IsUnique(err error) bool {
-	return is(err, uniqueViolation, sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
+	return hasCode(err, uniqueViolation, sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
 }
 
-// IsForeignKey reports whether err says that a row refers to one that is not
-// there, or is referred to.
+// IsForeignKey reports whether a row references a missing one, or is referenced by another.
 func IsForeignKey(err error) bool {
-	return is(err, foreignKeyViolation, sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY)
+	return hasCode(err, foreignKeyViolation, sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY)
 }
 
-func is(err error, state string, codes ...int) bool {
+// hasCode reports whether an error has the state of PostgreSQL, or one of the codes of SQLite.
+func hasCode(err error, state string, codes ...int) bool {
 	var server *pgconn.PgError
 	if errors.As(err, &server) {
 		return server.Code == state
 	}
 	var file *sqlite.Error
 	return errors.As(err, &file) && slices.Contains(codes, file.Code())
+}
+
+// Plainly formats an error as one line, without the wrapping context.
+func Plainly(err error) string {
+	var unfit *Unfit
+	if errors.As(err, &unfit) {
+		return unfit.Error()
+	}
+	if p := problem.First(err); p != nil {
+		return p.Message
+	}
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
 }

@@ -9,31 +9,33 @@ import (
 )
 
 const (
-	restFor  = 100 * time.Millisecond // none is tried for so long after one could not be made
-	lifetime = 30 * time.Minute       // so that servers behind a name are found that were not there at first
+	restFor  = 100 * time.Millisecond // after a failure to connect, no other attempt for this long
+	lifetime = 30 * time.Minute       // so that servers added behind a host name are used, too
 )
 
-// A pool keeps connections, so many at most. They are made when they are needed,
-// and wait to be used again; the one that was used last is used first.
+// A pool keeps at most max connections. They are opened when they are needed and kept for reuse; the one
+// used last is reused first. It is not puddle's pool because of what happens without a server: here all
+// waiters learn of a failed attempt at once, unless a connection may still be put back, and no attempt
+// follows it immediately.
 type pool struct {
 	max      int
-	patience time.Duration // how long a query waits for a connection: as long as those before it may take, or one to be made
+	patience time.Duration // maximum wait for a connection: the time of the query before it, or of connecting
 	connect  func(context.Context) (*conn, error)
 
 	mu      sync.Mutex
 	idle    []*conn
-	open    int // connections, with those that are being made
+	open    int // connections, including those being opened
 	waiting []chan given
-	failed  time.Time // when one could not be made
+	failed  time.Time // when connecting last failed
 	failure error
 	closed  bool
-	emptied chan struct{} // closed when a closed pool has no connections any more
+	emptied chan struct{} // closed once a closed pool has no connections left
 
 	waits  int64
 	waited time.Duration
 }
 
-// given is what one who waits gets.
+// given is what a waiting caller receives.
 type given struct {
 	conn *conn
 	err  error
@@ -43,7 +45,7 @@ func newPool(max int, patience time.Duration, connect func(context.Context) (*co
 	return &pool{max: max, patience: patience, connect: connect, emptied: make(chan struct{})}
 }
 
-// get returns a connection, which is to be put back.
+// get returns a connection. The caller must put it back.
 func (p *pool) get(ctx context.Context) (*conn, error) {
 	for {
 		c, turn, err := p.take()
@@ -59,7 +61,7 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 	}
 }
 
-// take returns an idle connection, or a turn to wait for.
+// take returns an idle connection, or the turn to wait for one.
 func (p *pool) take() (*conn, chan given, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,6 +79,7 @@ func (p *pool) take() (*conn, chan given, error) {
 	return nil, turn, nil
 }
 
+// wait waits for a turn, for at most patience.
 func (p *pool) wait(ctx context.Context, turn chan given) (*conn, error) {
 	began := time.Now()
 	timer := time.NewTimer(p.patience)
@@ -91,6 +94,9 @@ func (p *pool) wait(ctx context.Context, turn chan given) (*conn, error) {
 	case <-timer.C:
 	}
 	p.note(time.Since(began))
+
+	// The connection may have been given in the meantime. It is used after a timeout, and passed on if the
+	// caller has left.
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if i := slices.Index(p.waiting, turn); i >= 0 {
@@ -108,7 +114,7 @@ func (p *pool) wait(ctx context.Context, turn chan given) (*conn, error) {
 	return nil, err
 }
 
-// busy says why nobody was given a connection in time.
+// busy explains why no connection became free in time.
 func (p *pool) busy() error {
 	if p.failure != nil && time.Since(p.failed) < p.patience {
 		return fmt.Errorf("no connection became free in %s: %w", p.patience, p.failure)
@@ -123,7 +129,7 @@ func (p *pool) note(waited time.Duration) {
 	p.waited += waited
 }
 
-// more begins to make a connection for those who wait, if there may be one more.
+// more starts to open a connection for waiting callers, if the pool may have one more.
 func (p *pool) more() {
 	if len(p.waiting) == 0 || p.open >= p.max {
 		return
@@ -154,7 +160,7 @@ func (p *pool) more() {
 	}()
 }
 
-// refuse sends away who waits, unless there are connections that can be put back.
+// refuse fails all waiting callers, unless there are connections that may be put back.
 func (p *pool) refuse() {
 	if p.open > 0 {
 		return
@@ -165,7 +171,7 @@ func (p *pool) refuse() {
 	p.waiting = nil
 }
 
-// give hands a connection to who waits longest.
+// give passes a connection to the caller that has waited longest.
 func (p *pool) give(c *conn) {
 	if len(p.waiting) == 0 {
 		p.idle = append(p.idle, c)
@@ -186,7 +192,7 @@ func (p *pool) put(c *conn) {
 	p.give(c)
 }
 
-// drop closes a connection that will not be used again.
+// drop closes a connection and opens another if callers wait.
 func (p *pool) drop(c *conn) {
 	c.close()
 	p.mu.Lock()
@@ -202,8 +208,8 @@ func (p *pool) ended() {
 	}
 }
 
-// close closes all connections, those in use when they are put back, for which it waits as long
-// as a query may take.
+// close closes all connections. It waits for those in use to be put back, a little longer than a query
+// may take.
 func (p *pool) close() {
 	p.mu.Lock()
 	if p.closed {

@@ -75,16 +75,15 @@ func (s *server) Read() Tx  { return serverRead{s.pool} }
 func (s *server) Watch() Tx { return serverRead{s.watch} }
 
 func (s *server) Change(ctx context.Context, do func(Tx) error) error {
-	return s.again(ctx, func(c *conn) error { return transact(c, do) })
+	return s.retry(ctx, func(c *conn) error { return transact(c, do) })
 }
 
 func (s *server) Once(ctx context.Context, do func(Tx) error) error {
-	return s.again(ctx, func(c *conn) error { return safely(do, &serverTx{conn: c}) })
+	return s.retry(ctx, func(c *conn) error { return safely(do, &serverTx{conn: c}) })
 }
 
-// again runs a change, more than once where the server has undone it because of
-// another change.
-func (s *server) again(ctx context.Context, run func(*conn) error) error {
+// retry runs a change, and runs it again if the server has undone it because of another change.
+func (s *server) retry(ctx context.Context, run func(*conn) error) error {
 	if s.readOnly {
 		return ErrReadOnly
 	}
@@ -110,8 +109,8 @@ func (s *server) again(ctx context.Context, run func(*conn) error) error {
 	}
 }
 
-// tries tells how often a change may be run that ended so. One whose commit was not
-// answered is not run again: it may have been made.
+// tries returns how often a change that failed with err may run. A change whose commit was not answered runs
+// once, because it may have been committed.
 func tries(err error) int {
 	var e *pgconn.PgError
 	if !errors.As(err, &e) {
@@ -120,14 +119,13 @@ func tries(err error) int {
 	switch e.Code {
 	case serializationFailure, deadlockDetected:
 		return 5
-	case lockNotAvailable: // which took the lock's timeout to find out
+	case lockNotAvailable: // which has already taken as long as the lock's timeout
 		return 2
 	}
 	return 1
 }
 
-// transact runs a change in a transaction, whose beginning goes along with its first
-// query.
+// transact runs a change in a transaction, whose BEGIN is sent along with the first query.
 func transact(c *conn, do func(Tx) error) (err error) {
 	t := &serverTx{conn: c, before: new(pgx.Batch)}
 	t.before.Queue("begin")

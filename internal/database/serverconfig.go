@@ -16,29 +16,28 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// statementFor is how long the server lets a statement take where [Config.Patience] does not say.
+// statementFor is the default of [Config.Patience].
 const statementFor = 5 * time.Second
 
-// IsServer reports whether a URL is PostgreSQL's.
+// IsServer reports whether a URL is one of PostgreSQL.
 func IsServer(raw string) bool {
 	return strings.HasPrefix(raw, "postgres://") || strings.HasPrefix(raw, "postgresql://")
 }
 
-// Check tells what is wrong with the URL of a server, and the files it names, before
-// anything is connected to.
+// Check returns what is wrong with the URL of a server, or with the files it names, without connecting.
 func Check(raw string) error {
 	_, err := parseServer(raw)
 	return err
 }
 
-// server says how connections are made that the pool keeps.
+// server returns how the pool connects.
 func (c Config) server() (*pgx.ConnConfig, error) {
 	config, err := parseServer(c.URL)
 	if err != nil {
 		return nil, err
 	}
 	patience := c.patience()
-	config.DialFunc = dial(patience + time.Second) // what is not answered then is not answered at all: the connection is given up
+	config.DialFunc = dial(patience + time.Second) // the server gives up on a statement earlier than that
 	config.ConnectTimeout = patience
 	config.ValidateConnect = verify(c)
 	set := func(name, value string) { config.RuntimeParams[name] = value }
@@ -61,8 +60,8 @@ func (c Config) patience() time.Duration { return cmp.Or(c.Patience, statementFo
 
 func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// parseServer reads a URL, and the environment and files that libpq's programs read
-// too. Its errors never show the URL, which has the password in it.
+// parseServer reads a URL, and the same environment variables and files as libpq. Its errors never show the
+// URL, which contains the password.
 func parseServer(raw string) (*pgx.ConnConfig, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -84,7 +83,7 @@ func parseServer(raw string) (*pgx.ConnConfig, error) {
 		"write it as postgres://USER:PASSWORD@HOST:PORT/NAME"}
 }
 
-// shown is a server as it may be shown: without the password.
+// shown returns the URL of a server without its password.
 func shown(config *pgx.ConnConfig) string {
 	return (&url.URL{Scheme: "postgres", User: url.User(config.User), Host: host(config),
 		Path: "/" + config.Database}).String()
@@ -101,8 +100,8 @@ func host(config *pgx.ConnConfig) string {
 	return strings.Join(hosts, ",")
 }
 
-// refusal says why a server cannot be used, and what to do about it. pgx's own errors
-// hold the password, though they do not print it.
+// refusal explains why a server cannot be used, and what to do about it. It does not wrap err, because pgx's
+// errors hold the password, though they do not print it.
 func refusal(config *pgx.ConnConfig, err error) *Unfit {
 	at := "PostgreSQL at " + host(config)
 	var e *pgconn.PgError
@@ -139,11 +138,11 @@ func refusal(config *pgx.ConnConfig, err error) *Unfit {
 	return &Unfit{fmt.Sprintf("%s answers: %s (%s)", at, e.Message, e.Code), "look into its log"}
 }
 
-// reason returns what is at the bottom of an error of connecting: of each address that
-// was tried, and once where they all say the same.
+// reason returns the root causes of an error of connecting: one for each address that was tried, without
+// duplicates.
 func reason(err error) string {
 	var all []string
-	for _, text := range bottoms(err) {
+	for _, text := range rootCauses(err) {
 		if !slices.Contains(all, text) {
 			all = append(all, text)
 		}
@@ -153,13 +152,14 @@ func reason(err error) string {
 
 const noAnswer = "no answer in time"
 
-func bottoms(err error) []string {
+// rootCauses returns the innermost errors of a tree.
+func rootCauses(err error) []string {
 	var dns *net.DNSError
 	switch e := err.(type) {
 	case interface{ Unwrap() []error }:
 		var all []string
 		for _, child := range e.Unwrap() {
-			all = append(all, bottoms(child)...)
+			all = append(all, rootCauses(child)...)
 		}
 		return all
 	case *net.OpError:
@@ -171,7 +171,7 @@ func bottoms(err error) []string {
 		return []string{noAnswer}
 	}
 	if inner := errors.Unwrap(err); inner != nil && !errors.As(err, &dns) {
-		return bottoms(inner)
+		return rootCauses(inner)
 	}
 	if dns != nil {
 		return []string{dns.Error()}

@@ -14,11 +14,10 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// schemaLock is the advisory lock of who makes or changes a schema of ours.
+// schemaLock is the advisory lock of a process that changes selvage's schema.
 const schemaLock = 0x73656c76616765 // "selvage"
 
-// prepareServer looks at a database, and makes or updates its schema unless it was
-// opened for reading.
+// prepareServer inspects a database and, unless it is opened read-only, creates or updates its schema.
 func prepareServer(ctx context.Context, config *pgx.ConnConfig, c Config) error {
 	db := oneConnection(config)
 	defer db.Close()
@@ -36,8 +35,8 @@ func prepareServer(ctx context.Context, config *pgx.ConnConfig, c Config) error 
 	return err
 }
 
-// oneConnection returns a pool of one connection, which is not replaced when it is
-// lost: its lock is lost with it. A migration may take its time.
+// oneConnection returns a pool of one connection. If it is lost, it is not replaced, because its lock is lost
+// with it. Statements have no timeout, since a migration may take long.
 func oneConnection(config *pgx.ConnConfig) *sql.DB {
 	config = config.Copy()
 	config.DialFunc = dial(0)
@@ -48,7 +47,7 @@ func oneConnection(config *pgx.ConnConfig) *sql.DB {
 	return db
 }
 
-// once is a connector that connects once.
+// once is a connector that connects only once.
 type once struct {
 	driver.Connector
 	done atomic.Bool
@@ -61,7 +60,7 @@ func (o *once) Connect(ctx context.Context) (driver.Conn, error) {
 	return o.Connector.Connect(ctx)
 }
 
-// lockSchema takes the lock of who makes a schema, which ends with the connection.
+// lockSchema takes the schema lock, which ends with the connection.
 func lockSchema(ctx context.Context, db *sql.DB) error {
 	for deadline := time.Now().Add(patience); ; {
 		var ours bool
@@ -82,8 +81,7 @@ func lockSchema(ctx context.Context, db *sql.DB) error {
 	}
 }
 
-// inspect refuses a database that is not ours to use, and tells what it looks like
-// where report is not nil.
+// inspect refuses a database that selvage must not or cannot use, and fills report if it is not nil.
 func inspect(ctx context.Context, db *sql.DB, config *pgx.ConnConfig, c Config, report *Report) error {
 	var schema sql.NullString
 	var encoding string
@@ -112,7 +110,7 @@ func inspect(ctx context.Context, db *sql.DB, config *pgx.ConnConfig, c Config, 
 	return nil
 }
 
-// readServer reads which tables there are, and which migrations were made.
+// readServer reads the tables, the applied migrations and the size of a database.
 func (r *Report) readServer(ctx context.Context, db *sql.DB) error {
 	if err := r.readTables(ctx, db, serverTables); err != nil {
 		return err

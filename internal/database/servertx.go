@@ -14,11 +14,11 @@ import (
 // A serverTx runs queries on one connection.
 type serverTx struct {
 	conn   *conn
-	before *pgx.Batch // goes along with the next query; nil where nothing does
+	before *pgx.Batch // is sent along with the next query; nil if empty
 }
 
 func (t *serverTx) Query(_ context.Context, query string, args ...any) (Rows, error) {
-	if err := fit(args); err != nil {
+	if err := checkText(args); err != nil {
 		return nil, err
 	}
 	if t.before == nil {
@@ -49,7 +49,7 @@ func (t *serverTx) Row(ctx context.Context, query string, args ...any) Scanner {
 }
 
 func (t *serverTx) Exec(_ context.Context, query string, args ...any) (sql.Result, error) {
-	if err := fit(args); err != nil {
+	if err := checkText(args); err != nil {
 		return nil, err
 	}
 	var tag pgconn.CommandTag
@@ -72,29 +72,29 @@ func (t *serverTx) Exec(_ context.Context, query string, args ...any) (sql.Resul
 	return driver.RowsAffected(tag.RowsAffected()), nil
 }
 
-// Later keeps a query to send it with the next one, or with the commit.
+// Later sends a query along with the next one, or with the commit.
 func (t *serverTx) Later(ctx context.Context, query string, args ...any) error {
 	if t.before == nil {
-		if t.conn.PgConn().TxStatus() == 'I' { // there will be no commit
+		if t.conn.PgConn().TxStatus() == 'I' { // outside of a transaction there is no commit
 			_, err := t.Exec(ctx, query, args...)
 			return err
 		}
 		t.before = new(pgx.Batch)
 	}
-	if err := fit(args); err != nil {
+	if err := checkText(args); err != nil {
 		return err
 	}
 	t.before.Queue(query, args...)
 	return nil
 }
 
-// Recall returns nothing: other nodes write, too.
+// Recall returns nil, because other nodes write, too.
 func (t *serverTx) Recall() any { return nil }
 
-// Remember runs last.
+// Remember runs last at once.
 func (t *serverTx) Remember(_ any, last func(Tx) error) error { return last(t) }
 
-// send sends a query with what goes before it, whose results it reads.
+// send sends a query along with those before it, and reads the results of those.
 func (t *serverTx) send(query string, args []any) (pgx.BatchResults, error) {
 	before := t.before
 	t.before = nil
@@ -110,8 +110,8 @@ func (t *serverTx) send(query string, args []any) (pgx.BatchResults, error) {
 	return batch, nil
 }
 
-// commit ends the transaction, if one began. Where the connection is lost meanwhile
-// nobody knows whether it was committed.
+// commit ends the transaction, if it has begun. If the connection is lost meanwhile, it is unknown whether
+// the transaction was committed.
 func (t *serverTx) commit() error {
 	if t.before == nil {
 		t.before = new(pgx.Batch)
@@ -135,7 +135,7 @@ func (t *serverTx) commit() error {
 	return nil
 }
 
-// A serverRead runs queries for reading, each on whatever connection is free.
+// A serverRead runs read-only queries, each on any free connection.
 type serverRead struct{ pool *pool }
 
 func (r serverRead) Recall() any { return nil }
@@ -169,19 +169,19 @@ func (r serverRead) Row(ctx context.Context, query string, args ...any) Scanner 
 }
 
 func (r serverRead) Exec(ctx context.Context, query string, args ...any) (res sql.Result, err error) {
-	return nil, errors.New("a query for reading changes rows")
+	return nil, errors.New("a read-only query changes rows")
 }
 
 func (r serverRead) Later(context.Context, string, ...any) error {
-	return errors.New("a query for reading changes rows")
+	return errors.New("a read-only query changes rows")
 }
 
 // serverRows are the rows of a query.
 type serverRows struct {
 	rows   pgx.Rows
 	conn   *conn
-	batch  pgx.BatchResults // to be closed with them
-	pool   *pool            // which their connection goes back to
+	batch  pgx.BatchResults // to close with them
+	pool   *pool            // to put the connection back to
 	closed bool
 	err    error // once they are closed
 }
@@ -196,7 +196,7 @@ func (r *serverRows) Err() error {
 	return r.explained(r.rows.Err())
 }
 
-// explained explains an error of reading; that of a change is explained as a whole.
+// explained explains an error of reading. The error of a change is explained as a whole.
 func (r *serverRows) explained(err error) error {
 	if err == nil {
 		return nil
@@ -235,7 +235,7 @@ func (s single) Scan(dest ...any) (err error) {
 		}
 	}()
 	if !s.rows.Next() {
-		return sql.ErrNoRows // unless closing them tells more
+		return sql.ErrNoRows // unless closing returns another error
 	}
 	return s.rows.Scan(dest...)
 }

@@ -16,7 +16,7 @@ import (
 	_ "modernc.org/sqlite" // the driver
 )
 
-// path returns the file that a URL of the form sqlite:FILE names.
+// path returns the file of a URL sqlite:FILE.
 func path(raw, dir string) (string, error) {
 	file, ok := strings.CutPrefix(raw, "sqlite:")
 	if !ok || file == "" {
@@ -28,20 +28,19 @@ func path(raw, dir string) (string, error) {
 	return file, nil
 }
 
-// A file is an SQLite database: one writer whose changes share commits, and many
-// readers.
+// A file is an SQLite database: one writer whose changes share commits, and many readers.
 type file struct {
 	writer *writer
 	reads  *sql.DB
 	stmts  sync.Map // query to *sql.Stmt
-	leave  func()   // see enter
+	leave  func()   // see register
 
 	checking sync.WaitGroup
-	uncheck  context.CancelFunc // ends it; nil where there is none
+	uncheck  context.CancelFunc // stops the check; nil if there is none
 
 	name    string
 	sync    Sync
-	damaged atomic.Pointer[Unfit] // met while it was used: from then on nothing is
+	damaged atomic.Pointer[Unfit] // found while the file was in use; from then on all queries fail
 }
 
 var _ DB = (*file)(nil)
@@ -59,10 +58,10 @@ func openFile(ctx context.Context, c Config) (*file, error) {
 }
 
 func (d *file) open(ctx context.Context, name string, c Config) (err error) {
-	if d.leave, err = enter(name, func() error { return c.first(name, !c.ReadOnly) }); err != nil {
+	if d.leave, err = register(name, func() error { return c.checkUnopened(name, !c.ReadOnly) }); err != nil {
 		return err
 	}
-	// What is not ours is not touched, nor is what is damaged, as far as that is seen before.
+	// Do not touch a file that is another program's, or known to be damaged.
 	seen, err := look(ctx, name, c)
 	if err != nil && (c.ReadOnly || !errors.Is(err, fs.ErrNotExist)) {
 		return err
@@ -75,7 +74,7 @@ func (d *file) open(ctx context.Context, name string, c Config) (err error) {
 		return err
 	}
 	db.SetMaxOpenConns(1)
-	if err := alone(ctx, name, func() error { return c.Prepare(ctx, db, SQLite) }); err != nil {
+	if err := withSchemaLock(ctx, name, func() error { return c.Prepare(ctx, db, SQLite) }); err != nil {
 		return errors.Join(err, db.Close())
 	}
 	if d.writer, err = newWriter(ctx, db); err != nil {
@@ -84,20 +83,20 @@ func (d *file) open(ctx context.Context, name string, c Config) (err error) {
 	if err := d.openReads(ctx, dsn(name, c.Sync)+"&_pragma=query_only(1)"); err != nil {
 		return err
 	}
-	if c.beside(seen) {
-		d.checkBeside(c)
+	if c.inBackground(seen) {
+		d.checkInBackground(c)
 	}
 	return nil
 }
 
-// checkBeside looks a large file through while it is used, which ends where it is damaged:
-// a start would take as long as the file is large.
-func (d *file) checkBeside(c Config) {
+// checkInBackground checks a large file while it is used, since checking it first would delay the start. If
+// it is damaged, its use ends.
+func (d *file) checkInBackground(c Config) {
 	var ctx context.Context
 	ctx, d.uncheck = context.WithCancel(context.Background())
 	d.checking.Go(func() {
-		if _, err := lookThrough(ctx, d.name, c); err != nil {
-			_ = d.explain(err) // which remembers it
+		if _, err := checkFile(ctx, d.name, c); err != nil {
+			_ = d.explain(err) // records the damage
 		}
 	})
 }
@@ -111,7 +110,7 @@ func (d *file) openReads(ctx context.Context, dsn string) (err error) {
 	return d.reads.PingContext(ctx)
 }
 
-// address returns a file as the driver takes it, with parameters.
+// address returns the URI of a file, with parameters, for the driver.
 func address(name, parameters string) string {
 	return "file:" + (&url.URL{Path: name}).EscapedPath() + "?" + parameters
 }
@@ -128,21 +127,21 @@ func (d *file) Ping(ctx context.Context) error {
 	return d.explain(d.reads.PingContext(ctx))
 }
 
-// explain makes problem.Unavailable of an error that is the file's, and ends its use
-// where it is damaged.
+// explain turns an error of the file, rather than of the query, into problem.Unavailable. If the file is
+// damaged, it ends the file's use.
 func (d *file) explain(err error) error {
 	if err == nil {
 		return nil
 	}
 	var found *Unfit
-	if errors.As(damage(d.name, d.sync, err), &found) {
+	if errors.As(explainDamage(d.name, d.sync, err), &found) {
 		d.damaged.Store(found)
 		return unavailable(found)
 	}
 	return explain(err)
 }
 
-// Clock returns the time of this machine, which is the file's.
+// Clock returns the time of this machine, which has the file.
 func (d *file) Clock(context.Context) (time.Time, error) { return time.Now(), nil }
 
 func (d *file) Close() (err error) {
@@ -165,8 +164,7 @@ func (d *file) Close() (err error) {
 func (d *file) Read() Tx  { return stmtTx{prepare: d.onReader, explain: d.explain} }
 func (d *file) Watch() Tx { return d.Read() }
 
-// Change waits for the writer. A change that waits is given up when ctx ends; one
-// that runs is not.
+// Change waits for the writer. A waiting change is abandoned when ctx ends; a running one continues.
 func (d *file) Change(ctx context.Context, do func(Tx) error) error {
 	return d.change(ctx, change{do: do})
 }
@@ -214,12 +212,11 @@ func (d *file) onReader(query string) (*sql.Stmt, error) {
 	return st, nil
 }
 
-// A stmtTx runs queries as prepared statements: in a change, or on a reading
-// connection.
+// A stmtTx runs queries as prepared statements, within a change or on a reading connection.
 type stmtTx struct {
 	prepare func(query string) (*sql.Stmt, error)
-	explain func(error) error // of reading; nil in a change, which is explained as a whole
-	memory  *memory           // nil outside of a change
+	explain func(error) error // for errors of reading; nil in a change, whose error is explained as a whole
+	memory  *memory           // nil when reading
 }
 
 func (t stmtTx) Query(ctx context.Context, query string, args ...any) (Rows, error) {
@@ -277,16 +274,16 @@ func (t stmtTx) Remember(v any, last func(Tx) error) error {
 }
 
 func (t stmtTx) ready(ctx context.Context, query string, args []any) (*sql.Stmt, error) {
-	if t.explain != nil && ctx.Err() != nil { // a change goes on
+	if t.explain != nil && ctx.Err() != nil { // a change continues
 		return nil, ctx.Err()
 	}
-	if err := fit(args); err != nil {
+	if err := checkText(args); err != nil {
 		return nil, err
 	}
 	return t.prepare(query)
 }
 
-// explained is a row whose error is explained.
+// explained is a row whose errors are explained.
 type explained struct {
 	row     *sql.Row
 	explain func(error) error
@@ -294,7 +291,7 @@ type explained struct {
 
 func (e explained) Scan(dest ...any) error { return e.explain(e.row.Scan(dest...)) }
 
-// failed is the row of a query that could not be run.
+// failed is the row of a query that did not run.
 type failed struct{ err error }
 
 func (f failed) Scan(...any) error { return f.err }

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 )
 
-// maxBatch bounds how many changes share a commit, and so how long one waits.
+// maxBatch is the most changes that share a commit. It bounds how long one waits.
 const maxBatch = 128
 
 // A writer is the one connection that writes, and the goroutine that owns it.
@@ -32,7 +32,7 @@ type writer struct {
 // A change is one caller's transaction, waiting for its commit.
 type change struct {
 	do   func(Tx) error
-	once bool // it changes rows by one statement at most, which SQLite undoes where it fails
+	once bool // it has at most one statement that changes rows, which SQLite undoes if it fails
 	done chan error
 }
 
@@ -93,7 +93,7 @@ func (w *writer) run() {
 	}
 }
 
-// gather yields once, so that callers who are about to write are in the batch too.
+// gather yields once, so that callers that are about to write join the batch.
 func (w *writer) gather(first change) []change {
 	runtime.Gosched()
 	batch := []change{first}
@@ -113,7 +113,7 @@ func (w *writer) commit(batch []change) {
 	var errs []error
 	var err error
 	if len(batch) == 1 && batch[0].once {
-		errs = []error{safely(batch[0].do, w.alone())} // SQLite makes a transaction of the statement
+		errs = []error{safely(batch[0].do, w.statementTx())} // the statement is its own transaction
 	} else {
 		errs, err = w.together(batch)
 	}
@@ -141,9 +141,9 @@ func (w *writer) count(errs []error) {
 	}
 }
 
-// together runs a batch in one transaction: first as it is, since hardly a change is
-// refused; where one is, or what was remembered is not so any more, all are run again, each
-// in a savepoint of its own. The second error is the fate of them all.
+// together runs a batch in one transaction, at first without savepoints, since few changes are refused. If
+// one is refused, or a remembered value no longer holds, all run again, each in a savepoint of its own.
+// The second error applies to all of them.
 func (w *writer) together(batch []change) (errs []error, err error) {
 	errs, again, err := w.try(batch, w.plain)
 	if again {
@@ -152,8 +152,8 @@ func (w *writer) together(batch []change) (errs []error, err error) {
 	return errs, err
 }
 
-// try runs a batch by a way to run one change. again means that it was undone, and that
-// another try may do better.
+// try runs a batch with a func that runs one change. again means that the batch was undone, and may
+// succeed on another try.
 func (w *writer) try(batch []change, run func(change) (refused, fatal error)) (errs []error, again bool, err error) {
 	if err := w.exec(`BEGIN IMMEDIATE`); err != nil {
 		return nil, false, fmt.Errorf("beginning transaction: %w", err)
@@ -161,15 +161,15 @@ func (w *writer) try(batch []change, run func(change) (refused, fatal error)) (e
 	w.memory.begin()
 	defer func() {
 		if err != nil {
-			_ = w.exec(`ROLLBACK`) // fails where SQLite has rolled back itself
+			_ = w.exec(`ROLLBACK`) // fails if SQLite has rolled back by itself
 			w.memory.forget()
 		}
 	}()
 	errs = make([]error, len(batch))
 	for i, c := range batch {
 		if c.once {
-			// Where the file has failed, SQLite may have undone them all by itself.
-			if errs[i] = safely(c.do, w.alone()); away(errs[i]) {
+			// If the file has failed, SQLite may have undone the whole batch by itself.
+			if errs[i] = safely(c.do, w.statementTx()); isOutage(errs[i]) {
 				return nil, false, errs[i]
 			}
 		} else if errs[i], err = run(c); err != nil {
@@ -178,7 +178,7 @@ func (w *writer) try(batch []change, run func(change) (refused, fatal error)) (e
 	}
 	if w.memory.last != nil {
 		recalled := w.memory.recalled
-		if err := safely(w.memory.last, w.alone()); err != nil {
+		if err := safely(w.memory.last, w.statementTx()); err != nil {
 			return nil, recalled, err
 		}
 	}
@@ -188,7 +188,7 @@ func (w *writer) try(batch []change, run func(change) (refused, fatal error)) (e
 	return errs, false, nil
 }
 
-// plain runs one change as it is: a refusal ends the batch.
+// plain runs one change without a savepoint: a refusal ends the batch.
 func (w *writer) plain(c change) (refused, fatal error) { return nil, safely(c.do, w.tx()) }
 
 // nested runs one change in a savepoint. The second error ends the whole batch.
@@ -209,7 +209,7 @@ func (w *writer) nested(c change) (refused, fatal error) {
 	return refused, nil
 }
 
-// safely runs a change. A panic in it is its own failure, not the end of us all.
+// safely runs a change. A panic becomes the error of that change, and the process continues.
 func safely(do func(Tx) error, t Tx) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -221,10 +221,10 @@ func safely(do func(Tx) error, t Tx) (err error) {
 
 func (w *writer) tx() Tx { return stmtTx{prepare: w.prepare, memory: &w.memory} }
 
-// alone is for one statement, with which nothing is remembered.
-func (w *writer) alone() Tx { return stmtTx{prepare: w.prepare} }
+// statementTx is for a single statement, which remembers nothing.
+func (w *writer) statementTx() Tx { return stmtTx{prepare: w.prepare} }
 
-// prepare is called by the writer's goroutine alone.
+// prepare is called by the writer's goroutine only.
 func (w *writer) prepare(query string) (*sql.Stmt, error) {
 	if st, ok := w.stmts[query]; ok {
 		return st, nil
@@ -246,13 +246,38 @@ func (w *writer) exec(query string) error {
 	return err
 }
 
-// close commits what waits, once.
+// close commits the waiting changes, once.
 func (w *writer) close() error {
 	w.once.Do(func() {
 		close(w.quit)
 		<-w.done
-		_ = w.exec(`PRAGMA wal_checkpoint(TRUNCATE)`) // so that the file alone is whole; else the next start does it
+		_ = w.exec(`PRAGMA wal_checkpoint(TRUNCATE)`) // so that the file is complete without its log; if this fails, the next start does it
 		w.closed = errors.Join(w.conn.Close(), w.db.Close())
 	})
 	return w.closed
+}
+
+// A memory is what changes leave for one another, while no other process writes. Only the writer's
+// goroutine uses it.
+type memory struct {
+	v        any
+	last     func(Tx) error // to run before the commit; nil if nothing was remembered in it
+	recalled bool           // a change in this commit relies on what was remembered before it
+}
+
+func (m *memory) recall() any {
+	if m.v != nil && m.last == nil {
+		m.recalled = true
+	}
+	return m.v
+}
+
+// begin begins a commit.
+func (m *memory) begin() { m.last, m.recalled = nil, false }
+
+// forget forgets everything, and reports whether a change relied on it.
+func (m *memory) forget() (recalled bool) {
+	recalled = m.recalled
+	*m = memory{}
+	return recalled
 }

@@ -10,7 +10,6 @@ package sql
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -87,9 +86,6 @@ func (c Config) database() database.Config {
 func prepare(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
 	if there, err := dialect.HasTable(ctx, db, database.Sessions); there || err != nil {
 		return err
-	}
-	if there, err := dialect.HasTable(ctx, db, database.EarlierSessions); there || err != nil {
-		return errors.Join(err, dialect.Rename(ctx, db, database.EarlierSessions, database.Sessions))
 	}
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// An Unfit is why a database cannot be used as it is, and what to do about it.
+// An Unfit explains why a database cannot be used as it is, and what to do about it.
 type Unfit struct{ Found, Remedy string }
 
-// Error says both.
+// Error returns both.
 func (u *Unfit) Error() string { return u.Found + "; " + u.Remedy }
 
 func foreign(tables []string) *Unfit {
@@ -32,8 +32,7 @@ func foreign(tables []string) *Unfit {
 	}
 }
 
-// lost says that changes which were acknowledged are gone: of so many pages in the
-// log, as many are whole.
+// lost is the Unfit of a file whose log is incomplete: acknowledged changes are gone.
 func lost(name string, whole, were uint32) *Unfit {
 	name = filepath.Base(name)
 	return &Unfit{
@@ -42,9 +41,9 @@ func lost(name string, whole, were uint32) *Unfit {
 	}
 }
 
-// damage makes an Unfit of an error of SQLite that says that the file is not, or not
-// any more, a database. Others stay.
-func damage(name string, sync Sync, err error) error {
+// explainDamage turns an error of SQLite into an Unfit if it means that the file is not a database, or is
+// damaged. It returns other errors as they are.
+func explainDamage(name string, sync Sync, err error) error {
 	switch code, text := codeOf(err); code {
 	case sqlite3.SQLITE_NOTADB:
 		return &Unfit{"it is no SQLite database, or not any more", "name another, or put a backup of it in its place"}
@@ -58,14 +57,14 @@ func damaged(name string, sync Sync, how string) *Unfit {
 	name = filepath.Base(name)
 	remedy := fmt.Sprintf("copy %s, %s-wal and %s-shm aside, and put a backup of %s in their place", name,
 		name, name, name)
-	if sync == Normal { // nobody would be angry to lose it
+	if sync == Normal { // sessions, which can be lost
 		remedy = fmt.Sprintf("move %s, %s-wal and %s-shm away; a new one is made, and only logins in progress are lost", name, name, name)
 	}
 	return &Unfit{fmt.Sprintf("it is damaged (%s)", how), remedy}
 }
 
-// diagnose makes an Unfit of an error that keeps a file from being opened. Others
-// stay.
+// diagnose turns an error of opening a file into an Unfit if it knows the cause. It returns other errors as they
+// are.
 func diagnose(name string, sync Sync, err error) error {
 	switch code, text := codeOf(err); code {
 	case sqlite3.SQLITE_FULL:
@@ -76,10 +75,10 @@ func diagnose(name string, sync Sync, err error) error {
 		return &Unfit{"it cannot be written to",
 			fmt.Sprintf("look at `ls -l %s*` and at `mount`: the file, its directory and the filesystem must be writable", name)}
 	case sqlite3.SQLITE_IOERR:
-		return &Unfit{fmt.Sprintf("the disk does not do what it should (%s)", text),
+		return &Unfit{fmt.Sprintf("the disk reports errors (%s)", text),
 			"look into `dmesg`, and at the space that is left (`df`)"}
 	}
-	return damage(name, sync, err)
+	return explainDamage(name, sync, err)
 }
 
 // codeOf returns the primary code of an error of SQLite, and its text; -1 for others.
@@ -91,9 +90,9 @@ func codeOf(err error) (code int, text string) {
 	return e.Code() & 0xff, e.Error()
 }
 
-// permitted says early and plainly whose a file is that may not be opened: to read,
-// or to write too.
-func permitted(name string, write bool) error {
+// checkAccess returns an Unfit that names the owner of a file which this process may not read or, if write,
+// not write.
+func checkAccess(name string, write bool) error {
 	const read, alter, search = 0o4, 0o2, 0o1 // R_OK, W_OK, X_OK
 	dir, mode := uint32(search), uint32(read)
 	if write {

@@ -9,31 +9,31 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// A ServerReport says how a PostgreSQL server is set up, as far as it matters here.
+// A ServerReport describes those settings of a PostgreSQL server that matter to selvage.
 type ServerReport struct {
 	At      string // host and port
 	Role    string
 	Name    string // the database
 	Version int    // 150018 is 15.18
-	Release string // the same as it is shown
+	Release string // the same, for display
 
-	Connections int // that roles without privileges may have together
-	InUse       int // connections that there are
+	Connections int // maximum for roles without privileges together
+	InUse       int // connections in use
 
-	SynchronousCommit string // as rows are written, whatever the role's default
-	Fsync, FullPages  bool   // without them a power cut damages the database
-	Checksums         bool   // damage of its disk is noticed
+	SynchronousCommit string // as used for rows, whatever the role's default
+	Fsync, FullPages  bool   // without these a power cut damages the database
+	Checksums         bool   // damage of the disk is noticed
 	Autovacuum        bool
-	Standby           bool // it only reads
-	Superuser         bool // the role is one
-	Creates           bool // the role may make tables
+	Standby           bool // it accepts no writes
+	Superuser         bool // the role is a superuser
+	Creates           bool // the role may create tables
 	Refused           []string
 	Encrypted, Local  bool // the connection: by TLS; on this machine
 }
 
-// lookServer looks at a server's database.
+// lookServer is Look for PostgreSQL.
 func lookServer(ctx context.Context, c Config) (r Report, err error) {
-	c.ReadOnly, c.Sync = true, Full // the way in which rows are written
+	c.ReadOnly, c.Sync = true, Full // as for rows
 	config, err := c.server()
 	if err != nil {
 		return r, err
@@ -70,10 +70,10 @@ func (r *ServerReport) read(ctx context.Context, db *sql.DB, ours []string) erro
 	return r.readRefused(ctx, db, ours)
 }
 
-// readRefused reads in which of our tables the role may not do what it must.
+// readRefused reads the names of selvage's tables that the role may not read or write.
 func (r *ServerReport) readRefused(ctx context.Context, db *sql.DB, ours []string) error {
 	for _, name := range ours {
-		var may sql.NullBool // none where there is no such table
+		var may sql.NullBool // NULL if there is no such table
 		err := db.QueryRowContext(ctx, `
 			SELECT BOOL_AND(has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT')
 				AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE'))

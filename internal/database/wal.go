@@ -7,54 +7,23 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
-	"sync"
 	"syscall"
 )
 
-// opened are the files that this process has open, and how often. One that is open
-// must not be opened and closed beside SQLite: that would end the locks of POSIX
-// which SQLite has on it (https://sqlite.org/howtocorrupt.html, section 2.2).
-var opened = struct {
-	sync.Mutex
-	files map[string]int
-}{files: make(map[string]int)}
-
-// enter notes that a file is to be opened, after looking at it with first if it is
-// open nowhere else in this process. leave must be called once it is closed.
-func enter(file string, first func() error) (leave func(), err error) {
-	if abs, err := filepath.Abs(file); err == nil {
-		file = abs
-	}
-	opened.Lock()
-	defer opened.Unlock()
-	if opened.files[file] == 0 {
-		if err := first(); err != nil {
-			return nil, err
-		}
-	}
-	opened.files[file]++
-	return sync.OnceFunc(func() {
-		opened.Lock()
-		defer opened.Unlock()
-		opened.files[file]--
-	}), nil
-}
-
-// An index is what FILE-shm says of FILE-wal: how many frames were written, and
-// how many of them were moved into FILE.
+// An index is what FILE-shm says about FILE-wal: how many frames were written to the log, and how many of
+// them were moved to FILE.
 type index struct {
 	frames, moved uint32
 	pageSize      int64
 	salt          [8]byte
 }
 
-// checkLog compares FILE-wal with what FILE-shm says was written to it. SQLite
-// itself would take a log that was cut off, or is gone, for one in which nothing
-// more was ever written, and what it had acknowledged would be lost without a word.
+// checkLog compares FILE-wal with what FILE-shm says was written to it. If the log was truncated or
+// deleted, SQLite itself would assume that nothing more was ever written, and silently lose changes that
+// it had acknowledged.
 //
-// It says nothing where another process has the file open, and where FILE-shm is
-// not of this log: it is no more than a hint.
+// FILE-shm is only a hint: checkLog returns nil if another process has the file open, or if FILE-shm
+// belongs to another log.
 func checkLog(file string) error {
 	shm, err := os.Open(file + "-shm")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,12 +42,12 @@ func checkLog(file string) error {
 	}
 	err = idx.compareFile(file)
 	if again, ok := readIndex(shm); err != nil && (!ok || again != idx || isShared(shm)) {
-		return nil // somebody has opened it meanwhile
+		return nil // another process has opened it meanwhile
 	}
 	return err
 }
 
-// The bytes of FILE-shm that are locked by who writes, and by all who have it open
+// The bytes of FILE-shm that are locked by the writer, and by every process that has the file open
 // (https://sqlite.org/walformat.html, section 2.3).
 const (
 	writeByte = 120
@@ -91,8 +60,8 @@ func isShared(shm *os.File) bool {
 	return err != nil || lock.Type != syscall.F_UNLCK
 }
 
-// readIndex reads the header of FILE-shm, which is there twice, in the byte order
-// of the machine (https://sqlite.org/walformat.html, section 2.1).
+// readIndex reads the header of FILE-shm, which is stored twice, in the byte order of the machine
+// (https://sqlite.org/walformat.html, section 2.1).
 func readIndex(shm io.ReaderAt) (idx index, ok bool) {
 	var b [136]byte
 	if _, err := shm.ReadAt(b[:], 0); err != nil {
@@ -127,7 +96,7 @@ func (idx index) compareFile(file string) error {
 	return lost(file, 0, idx.frames)
 }
 
-// compare reads the log as SQLite does after a crash, as far as its checksums hold
+// compare reads the log as SQLite does after a crash: up to the first wrong checksum
 // (https://sqlite.org/fileformat2.html, section 4).
 func (idx index) compare(file string, log *os.File) error {
 	var head [32]byte
@@ -159,7 +128,7 @@ func (idx index) compare(file string, log *os.File) error {
 	return nil
 }
 
-// A checksum is that of logs: over pairs of words.
+// A checksum is that of the log format, over pairs of words.
 type checksum struct {
 	order binary.ByteOrder
 	a, b  uint32

@@ -11,23 +11,22 @@ import (
 	"strings"
 )
 
-// A Report says what a database looks like from outside.
+// A Report describes a database.
 type Report struct {
 	Tables    []string // their names
-	Schema    int64    // the version that migrations have noted, 0 for none
+	Schema    int64    // the version of the applied migrations; 0 for none
 	File      string   // the path of an SQLite file
-	Size, Log int64    // bytes of an SQLite file, and of its log
-	Checked   bool     // the whole file was looked through for damage
-	Writer    int      // the process that keeps others from writing to it, 0 for none
+	Size, Log int64    // in bytes, of an SQLite file and of its log
+	Checked   bool     // the whole file was checked for damage
+	Writer    int      // the process that holds the write lock; 0 for none
 
-	Server *ServerReport // nil of a file
+	Server *ServerReport // nil for a file
 }
 
-// Look reads a database and changes nothing: it makes no file, no schema and no
-// log. Of the Config it heeds all but Prepare.
+// Look describes a database without changing anything: it creates no file, schema or log. It uses all
+// fields of the Config other than Prepare.
 //
-// A file that is not there is an fs.ErrNotExist; a database that Open would refuse is
-// an [Unfit].
+// A missing file is an fs.ErrNotExist; a database that Open would refuse is an [Unfit].
 func Look(ctx context.Context, c Config) (Report, error) {
 	if IsServer(c.URL) {
 		return lookServer(ctx, c)
@@ -36,23 +35,23 @@ func Look(ctx context.Context, c Config) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	leave, err := enter(name, func() error { return c.first(name, false) })
+	leave, err := register(name, func() error { return c.checkUnopened(name, false) })
 	if err != nil {
 		return Report{}, err
 	}
 	defer leave()
 	r, err := look(ctx, name, c)
-	if err == nil && c.beside(r) && len(r.Tables) > 0 {
-		r.Checked, err = lookThrough(ctx, name, c)
+	if err == nil && c.inBackground(r) && len(r.Tables) > 0 {
+		r.Checked, err = checkFile(ctx, name, c)
 	}
 	r.File, r.Writer = name, writerOf(ctx, name)
 	return r, diagnose(name, c.Sync, err)
 }
 
-// first looks at a file that is not open yet: whether it may be opened, and whether
-// its log is whole. A Normal file may lack its last commits after a power cut.
-func (c Config) first(name string, write bool) error {
-	if err := permitted(name, write); err != nil || c.Sync != Full {
+// checkUnopened checks a file that this process has not opened: whether it may be opened, and whether its log
+// is complete. The log is not checked for a Normal file, which may lack its last commits after a power cut.
+func (c Config) checkUnopened(name string, write bool) error {
+	if err := checkAccess(name, write); err != nil || c.Sync != Full {
 		return err
 	}
 	return checkLog(name)
@@ -68,7 +67,7 @@ func look(ctx context.Context, name string, c Config) (r Report, err error) {
 		r.Log = log.Size()
 	}
 	if r.Size == 0 && r.Log == 0 {
-		return r, nil // as a start leaves it that was killed at once
+		return r, nil // left by a start that was killed immediately
 	}
 	db, err := sql.Open("sqlite", address(name, "_pragma=busy_timeout(2000)&"+unchanging(name)))
 	if err != nil {
@@ -82,23 +81,23 @@ func look(ctx context.Context, name string, c Config) (r Report, err error) {
 	if len(r.Tables) > 0 && !c.Ours(r.Tables) {
 		return r, foreign(r.Tables)
 	}
-	if err := r.readSchema(ctx, db); err != nil || c.beside(r) {
+	if err := r.readSchema(ctx, db); err != nil || c.inBackground(r) {
 		return r, err
 	}
 	r.Checked, err = check(ctx, db, name, c)
 	return r, err
 }
 
-// beside reports whether a file is looked through while it is used: one of so many bytes that
-// a start would be felt to do so, whose schema stays. A damaged one would else be changed, and
-// its last copy from before such a change make room for one of the damage.
-func (c Config) beside(r Report) bool {
+// inBackground reports whether a file is checked while it is used: a file so large that the check would delay
+// the start noticeably, and whose schema stays. Otherwise a damaged file would be migrated, and the copy made
+// before that would replace an intact one.
+func (c Config) inBackground(r Report) bool {
 	const large = 16 << 20
 	return r.Size > cmp.Or(c.large, large) && r.Schema == c.Schema
 }
 
-// lookThrough is check by a connection of its own.
-func lookThrough(ctx context.Context, name string, c Config) (whole bool, err error) {
+// checkFile is like check, with a connection of its own.
+func checkFile(ctx context.Context, name string, c Config) (whole bool, err error) {
 	db, err := sql.Open("sqlite", address(name, "_pragma=busy_timeout(2000)&"+unchanging(name)))
 	if err != nil {
 		return false, err
@@ -107,9 +106,8 @@ func lookThrough(ctx context.Context, name string, c Config) (whole bool, err er
 	return check(ctx, db, name, c)
 }
 
-// unchanging returns the parameters that keep SQLite from making files: whoever only
-// reads would make a log and its index where there are none. With an index there is
-// somebody who may write, and whose locks count.
+// unchanging returns the parameters that keep SQLite from creating files: even a reader would create a log and
+// its index. If there is an index, another process may be writing, and its locks count.
 func unchanging(name string) string {
 	if _, err := os.Stat(name + "-shm"); errors.Is(err, fs.ErrNotExist) {
 		if log, err := os.Stat(name + "-wal"); err != nil || log.Size() == 0 {
@@ -119,7 +117,7 @@ func unchanging(name string) string {
 	return "mode=ro"
 }
 
-// The queries that list tables: of SQLite, and of PostgreSQL, but for those of extensions.
+// Queries for all tables of SQLite, and of PostgreSQL without those of extensions.
 const (
 	fileTables   = `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`
 	serverTables = `SELECT c.relname FROM pg_class c WHERE c.relnamespace = to_regnamespace(quote_ident(current_schema()))
@@ -127,7 +125,7 @@ const (
 		ORDER BY c.relname`
 )
 
-// readTables reads which tables there are, by the query of the database.
+// readTables reads the names of all tables.
 func (r *Report) readTables(ctx context.Context, db *sql.DB, query string) error {
 	rows, err := db.QueryContext(ctx, query)
 	if err != nil {
@@ -145,19 +143,14 @@ func (r *Report) readTables(ctx context.Context, db *sql.DB, query string) error
 }
 
 func (r *Report) readSchema(ctx context.Context, db *sql.DB) error {
-	name := Versions
-	if HasEarlier(r.Tables) {
-		name = EarlierVersions
-	}
-	if !slices.Contains(r.Tables, name) {
+	if !slices.Contains(r.Tables, Versions) {
 		return nil
 	}
-	return db.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM `+
-		name+` WHERE is_applied`).Scan(&r.Schema)
+	return db.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM `+Versions+` WHERE is_applied`).Scan(&r.Schema)
 }
 
-// check looks for pages that are not what they should be, as far as it comes in the
-// time it has.
+// check looks for damaged pages, for at most the time of the Config. whole reports whether it got through the
+// file.
 func check(ctx context.Context, db *sql.DB, name string, c Config) (whole bool, err error) {
 	if c.Check <= 0 {
 		return false, nil

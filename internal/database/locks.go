@@ -1,0 +1,114 @@
+package database
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// opened counts how often this process has files open. A file that SQLite has open must not be opened and
+// closed in addition: that would release SQLite's POSIX locks on it
+// (https://sqlite.org/howtocorrupt.html, section 2.2).
+var opened = struct {
+	sync.Mutex
+	files map[string]int
+}{files: make(map[string]int)}
+
+// register records that a file is about to be opened. If this process does not have the file open
+// already, it runs first, which may open and close the file. The caller must call unregister once the
+// file is closed.
+func register(file string, first func() error) (unregister func(), err error) {
+	if abs, err := filepath.Abs(file); err == nil {
+		file = abs
+	}
+	opened.Lock()
+	defer opened.Unlock()
+	if opened.files[file] == 0 {
+		if err := first(); err != nil {
+			return nil, err
+		}
+	}
+	opened.files[file]++
+	return sync.OnceFunc(func() {
+		opened.Lock()
+		defer opened.Unlock()
+		opened.files[file]--
+	}), nil
+}
+
+// patience is how long a start waits for another process that is changing the schema.
+const patience = 30 * time.Second
+
+// withSchemaLock runs do while no other process does so for the same file: two processes that start
+// together must not both create its schema.
+func withSchemaLock(ctx context.Context, file string, do func() error) error {
+	lock, err := os.OpenFile(file+"-schema-lock", os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("locking schema: %w", err)
+	}
+	defer lock.Close() // releases the lock
+	for deadline := time.Now().Add(patience); ; {
+		err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if err == nil {
+			return do()
+		}
+		if !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(deadline) {
+			return fmt.Errorf("locking schema: another selvage has been changing it for %s: %w", patience, err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// writerOf returns a process that holds the write lock of an SQLite file for the half second that this
+// takes. It returns 0 if there is none, and on systems without /proc/locks. It opens nothing: see opened.
+func writerOf(ctx context.Context, name string) (pid int) {
+	for i := range 5 {
+		holder := lockedBy(name+"-shm", writeByte)
+		if holder == 0 || i > 0 && holder != pid {
+			return 0
+		}
+		pid = holder
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return pid
+}
+
+// lockedBy returns the process that has a write lock on a byte of a file (proc(5), /proc/locks), or 0.
+func lockedBy(name string, at int) (pid int) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return 0
+	}
+	locks, err := os.ReadFile("/proc/locks")
+	if err != nil {
+		return 0
+	}
+	inode := fmt.Sprintf(":%d", info.Sys().(*syscall.Stat_t).Ino)
+	for line := range strings.Lines(string(locks)) {
+		f := strings.Fields(line)
+		if len(f) < 8 || f[1] != "POSIX" || f[3] != "WRITE" || !strings.HasSuffix(f[5], inode) {
+			continue
+		}
+		from, err := strconv.Atoi(f[6])
+		to, toErr := strconv.Atoi(f[7])
+		if err == nil && toErr == nil && from <= at && at <= to {
+			pid, _ = strconv.Atoi(f[4]) // 0 for a process of another container
+			return pid
+		}
+	}
+	return 0
+}
