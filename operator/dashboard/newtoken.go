@@ -224,7 +224,8 @@ func (a *tokenPages) mintInvite(v *visit, end *int64) (tokens fabric.TokenPair, 
 	}
 
 	inviter.SubscriberID = address.ResourceID
-	token, err := a.Fabric.Tokens.IssueInvite(v.r.Context(), inviter, fabric.InviteInput{AddressID: address.ID, ExpiresAt: end})
+	token, err := a.Fabric.Tokens.IssueInvite(v.r.Context(), inviter,
+		fabric.InviteInput{AddressID: address.ID, ExpiresAt: end})
 	return fabric.TokenPair{Access: token, SubscriberID: address.ResourceID}, err
 }
 
@@ -234,7 +235,8 @@ func (a *tokenPages) mintEmbedKey(v *visit) (made mintedToken, err error) {
 	if err != nil {
 		return made, err
 	}
-	_, made.Token, err = a.Fabric.EmbedKeys.Create(v.r.Context(), v.project.ID, id, strings.TrimSpace(v.form.Get("name")))
+	_, made.Token, err = a.Fabric.EmbedKeys.Create(v.r.Context(), v.project.ID, id,
+		strings.TrimSpace(v.form.Get("name")))
 	made.Snippets = a.embedSnippets(made.Token)
 	return made, err
 }

@@ -130,7 +130,8 @@ func (a *resourcePages) resourcePage(v *visit, code int, wrong []string) error {
 	if err != nil {
 		return err
 	}
-	found, err := a.Fabric.Resources.ListAddresses(v.r.Context(), v.project.ID, r.ID, page.Query{Size: page.DefaultSize})
+	found, err := a.Fabric.Resources.ListAddresses(v.r.Context(), v.project.ID, r.ID,
+		page.Query{Size: page.DefaultSize})
 	if err != nil {
 		return err
 	}
