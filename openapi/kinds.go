@@ -261,7 +261,7 @@ func view(k *kinds.Kind) kindView {
 	if !v.Creatable {
 		v.About += " They are made by the operator: `selvage resource create " + k.Path + " FILE.json`."
 	}
-	kept := "What is not sent stays as it is."
+	kept := "Omitted members stay unchanged."
 	if k.Versions {
 		kept += " A change names the next `document_version`, so that nobody overwrites what another changed meanwhile."
 	}
