@@ -33,7 +33,7 @@ func TestReferences(t *testing.T) {
 			t.Fatal(err)
 		}
 		if string(got) != want {
-			t.Errorf("docs/%s is out of date; update it with UPDATE_DOCS=1 go test -run TestReferences ./cmd/selvage", name)
+			t.Errorf("docs/%s is out of date: run UPDATE_DOCS=1 go test -run TestReferences ./cmd/selvage", name)
 		}
 	}
 }

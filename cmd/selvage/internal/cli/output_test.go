@@ -12,6 +12,7 @@ func TestFit(t *testing.T) {
 		{"ID", "Name", "Empty", "Grants", "Created"},
 		{id, "Demo", "", strings.Repeat("g", 30), "2026-11-21 04:12"},
 	}
+
 	tests := []struct {
 		limit   int
 		minor   string
@@ -26,6 +27,7 @@ func TestFit(t *testing.T) {
 		{70, "Grants", []string{"ID", "Name", "Created"}, []int{36, 4, 16}, []string{"Grants"}},
 		{20, "Grants", []string{"ID", "Name"}, []int{36, 4}, []string{"Created", "Grants"}},
 	}
+
 	for _, tt := range tests {
 		got, widths, hidden := fit(rows, []string{tt.minor}, tt.limit)
 		if !slices.Equal(got[0], tt.columns) || !slices.Equal(widths, tt.widths) || !slices.Equal(hidden, tt.hidden) {

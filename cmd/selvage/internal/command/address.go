@@ -2,13 +2,15 @@ package command
 
 import (
 	"context"
+
+	"github.com/spf13/cobra"
+
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
-	"github.com/spf13/cobra"
 )
 
-var addresses = cli.View[fabric.Address]{
+var addressView = cli.View[fabric.Address]{
 	ID: func(a fabric.Address) string { return a.ID },
 	JSON: func(a fabric.Address) any {
 		return struct {
@@ -33,39 +35,36 @@ var addresses = cli.View[fabric.Address]{
 }
 
 func (c *commands) addressCommand() *cobra.Command {
-	ls := &cobra.Command{Use: "list", Short: "List the addresses of a project", Args: cli.NoArguments,
-		RunE: c.with(c.listAddresses)}
-	show := cli.Command("show ID", "Show an address", c.with(c.showAddress))
-	addProject(ls)
-	addProject(show)
+	n := noun[fabric.Address]{
+		commands: c, view: addressView, find: findAddress,
+		list: inProject(func(a *app) lister[fabric.Address] {
+			return func(ctx context.Context, projectID string, q page.Query) (page.Page[fabric.Address], error) {
+				return a.Fabric.Addresses.List(ctx, reachAll(projectID), fabric.AddressFilter{}, q)
+			}
+		}),
+	}
+	ls := n.listCommand("list", "List the addresses of a project")
+	show := n.showCommand("show ID", "Show an address")
+	addProject(ls, show)
 	return cli.Noun("address", "Addresses: where resources are reached", ls, show)
 }
 
-// reachAll is a token that reaches every address of a project.
+// reachAll returns a token that reaches every address of a project.
 func reachAll(projectID string) fabric.Token {
 	return fabric.Token{Kind: fabric.SAT, ProjectID: projectID}
 }
 
-func (c *commands) listAddresses(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
-	p, err := a.project(ctx, cmd)
-	if err != nil {
-		return err
+var findAddress = inAnyProject(func(a *app) finder[fabric.Address] {
+	return func(ctx context.Context, projectID, id string) (fabric.Address, error) {
+		return a.Fabric.Addresses.Find(ctx, reachAll(projectID), id)
 	}
-	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Address], error) {
-		return a.Fabric.Addresses.List(ctx, reachAll(p.ID), fabric.AddressFilter{}, q)
-	})
-	if err != nil {
-		return err
-	}
-	return cli.List(c.Env, addresses, found)
-}
+})
 
-func (c *commands) showAddress(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	found, err := among(ctx, a, cmd, func(projectID string) (fabric.Address, error) {
-		return a.Fabric.Addresses.Find(ctx, reachAll(projectID), args[0])
-	})
-	if err != nil {
-		return err
+// flagAddress returns the address that --address names.
+func flagAddress(ctx context.Context, a *app, cmd *cobra.Command) (fabric.Address, error) {
+	if err := cli.Need(cmd, "address"); err != nil {
+		return fabric.Address{}, err
 	}
-	return cli.Show(c.Env, addresses, found)
+	id, _ := cmd.Flags().GetString("address")
+	return findAddress(ctx, a, cmd, id)
 }

@@ -3,52 +3,56 @@ package command
 import (
 	"context"
 	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 	"github.com/selvage/selvage/cmd/selvage/internal/declared"
 	"github.com/selvage/selvage/cmd/selvage/internal/server"
 	"github.com/selvage/selvage/internal/suggest"
 	"github.com/selvage/selvage/store"
-	"github.com/spf13/cobra"
-	"os"
-	"strings"
 )
 
 var _ declared.Store = (*store.Store)(nil)
 
-// maxDeclared bounds a file of declared projects.
-const maxDeclared = 8 << 20
+// maxApplied bounds the file to apply.
+const maxApplied = 8 << 20
 
-// A driftError says that what is there is not as a file says.
+// A driftError reports that the state differs from a file.
 type driftError struct {
 	file  string
 	steps int
 }
 
 func (e driftError) Error() string {
-	return fmt.Sprintf("what there is differs from %s in %s", cli.InputName(e.file), cli.Plural(e.steps, "place"))
+	return fmt.Sprintf("the state differs from %s in %s", cli.InputName(e.file), cli.Plural(e.steps, "place"))
 }
 
-// ExitStatus tells differences from failures, as other tools do.
+// ExitStatus returns 2, with which other tools report a difference, too.
 func (e driftError) ExitStatus() int { return 2 }
 
 func (c *commands) applyCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "apply -f FILE", Short: "Make projects, keys, clients, subscribers, resources and webhooks what a file says",
-		Long: `Make projects, keys, clients, subscribers, resources and webhooks what a file says.
+	cmd := cli.Command("apply", "Create and update projects and their contents to match a file", c.apply)
+	cmd.Use, cmd.Args = "apply -f FILE", cli.NoArguments
+	cmd.Long = `Create, update and delete projects, keys, clients, subscribers, resources and webhooks until they match
+a file.
 
-The file is YAML or JSON; docs/apply.md has an example of everything. What differs is
-shown and changed, what the file says nothing of stays. Applied again, it changes nothing.
+The file is YAML or JSON; docs/apply.md has an example of everything. Differences are printed and
+applied; everything the file does not mention is left unchanged. Applying a file twice changes nothing
+the second time.
 
-With --dry-run nothing is changed, and the exit status is 0 where nothing differs, 2 where
-something does, and 1 where anything is wrong.`,
-		Args: cli.NoArguments, RunE: c.apply,
-	}
+With --dry-run nothing is changed. The exit status is then 0 if nothing differs, 2 if something does, and
+1 after an error.`
 	f := cmd.Flags()
 	f.StringP("file", "f", "", "the `file` to apply; - is stdin")
-	f.Bool("dry-run", false, "only show what differs; the exit status is 2 where something does")
-	f.Bool("prune", false, "remove what was made from a file, too, and is in this one no more; never projects or subscribers")
-	f.String("secrets", "", "append the secrets of what is made to a `file`, a JSON object a line, instead of showing them")
+	f.Bool("dry-run", false, "only print differences; the exit status is 2 if there are any")
+	f.Bool("prune", false, "also remove things an earlier apply created that are no longer in the file; "+
+		"never projects or subscribers")
+	f.String("secrets", "", "append the secrets of new things to a `file`, a JSON object a line, "+
+		"instead of printing them")
 	f.SortFlags = false
 	cli.AddYes(cmd)
 	return cmd
@@ -59,7 +63,7 @@ func (c *commands) apply(cmd *cobra.Command, _ []string) error {
 		return err
 	}
 	name, _ := cmd.Flags().GetString("file")
-	text, err := c.ReadInput(name, maxDeclared)
+	text, err := c.ReadInput(name, maxApplied)
 	if err != nil {
 		return err
 	}
@@ -67,6 +71,7 @@ func (c *commands) apply(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
+
 	dry, _ := cmd.Flags().GetBool("dry-run")
 	if dry {
 		err = checkRows(conf)
@@ -81,7 +86,7 @@ func (c *commands) apply(cmd *cobra.Command, _ []string) error {
 	})
 }
 
-// applyText shows what differs, and makes it so.
+// applyText parses a file, plans the steps, and prints them or takes them.
 func (c *commands) applyText(cmd *cobra.Command, a *app, name string, text []byte, dry bool) error {
 	ctx := cmd.Context()
 	d := declared.New(declared.Config{Fabric: a.Fabric, IDP: a.IDP, Store: a.Store, Suggest: suggest.Meant})
@@ -94,10 +99,11 @@ func (c *commands) applyText(cmd *cobra.Command, a *app, name string, text []byt
 	if err != nil {
 		return err
 	}
-	out := &appliance{c: c, dry: dry, total: len(steps)}
+
+	out := &applyReport{c: c, dry: dry, total: len(steps), counts: make(map[declared.Action]int)}
 	if dry || len(steps) == 0 {
 		for _, s := range steps {
-			out.show(declared.Done{Step: s})
+			out.add(declared.Done{Step: s})
 		}
 		if err := out.end(); err != nil || len(steps) == 0 {
 			return err
@@ -107,64 +113,76 @@ func (c *commands) applyText(cmd *cobra.Command, a *app, name string, text []byt
 	if err := c.confirmRemovals(cmd, steps); err != nil {
 		return err
 	}
-	return c.takeSteps(ctx, cmd, d, steps, out)
+	return takeSteps(ctx, cmd, d, steps, out)
 }
 
-// confirmRemovals asks before something is gone for ever.
+// confirmRemovals asks before anything is deleted.
 func (c *commands) confirmRemovals(cmd *cobra.Command, steps []declared.Step) error {
-	var gone []string
+	var removed []string
 	for _, s := range steps {
 		if s.Action == declared.Delete {
-			gone = append(gone, s.Kind+" "+s.Name)
+			removed = append(removed, s.Kind+" "+s.Name)
 		}
 	}
-	if gone == nil {
+	if removed == nil {
 		return nil
 	}
-	return c.Ask(cmd, fmt.Sprintf("This removes %s.", strings.Join(gone, ", ")), `Type "remove" to go on: `, "remove")
+	what := fmt.Sprintf("This removes %s.", strings.Join(removed, ", "))
+	return c.Ask(cmd, what, `Type "remove" to continue: `, "remove")
 }
 
-// openSecrets opens a file to append secrets to, which nobody else may read.
+// takeSteps makes the changes and reports each as it is done.
+func takeSteps(ctx context.Context, cmd *cobra.Command, d *declared.Declarer, steps []declared.Step,
+	out *applyReport) error {
+	if path, _ := cmd.Flags().GetString("secrets"); path != "" {
+		f, err := openSecrets(path)
+		if err != nil {
+			return fmt.Errorf("--secrets: %w; nothing was changed", err)
+		}
+		defer f.Close()
+		out.secrets = f
+	}
+
+	err := d.Apply(ctx, steps, func(s declared.Done) error {
+		if err := out.saveSecret(s); err != nil {
+			return err
+		}
+		out.add(s)
+		return out.err
+	})
+	if err != nil {
+		return fmt.Errorf("%w\n%d of %d changes were made; apply the file again to make the others",
+			err, out.done, len(steps))
+	}
+	return out.end()
+}
+
+// openSecrets opens a file to append secrets to. It must be a regular file that only its owner
+// can read.
 func openSecrets(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	info, err := f.Stat()
-	switch named, _ := os.Lstat(path); {
-	case err != nil:
-	case named == nil || !os.SameFile(info, named) || !info.Mode().IsRegular():
-		err = fmt.Errorf("%s is no file of its own, but leads elsewhere", path)
-	case info.Mode().Perm()&0o077 != 0:
-		err = fmt.Errorf("others may read %s: chmod 600 %s, or name another file", path, path)
-	}
-	if err != nil {
+	if err := checkSecrets(f, path); err != nil {
 		_ = f.Close()
 		return nil, err
 	}
 	return f, nil
 }
 
-// takeSteps makes the changes and shows each as it is done.
-func (c *commands) takeSteps(ctx context.Context, cmd *cobra.Command, d *declared.Declarer, steps []declared.Step, out *appliance) error {
-	if path, _ := cmd.Flags().GetString("secrets"); path != "" {
-		f, err := openSecrets(path)
-		if err != nil {
-			return fmt.Errorf("--secrets: %w; nothing was done", err)
-		}
-		defer f.Close()
-		out.secrets = f
-	}
-	err := d.Apply(ctx, steps, func(s declared.Done) error {
-		if err := out.keep(s); err != nil {
-			return err
-		}
-		out.show(s)
-		return out.err
-	})
+// checkSecrets checks that f is the private file at path, and not the target of a link.
+func checkSecrets(f *os.File, path string) error {
+	info, err := f.Stat()
 	if err != nil {
-		return fmt.Errorf("%w\n%d of %d changes were made; what is left is made when it is applied again",
-			err, out.done, len(steps))
+		return err
 	}
-	return out.end()
+	named, _ := os.Lstat(path) // nil if it was removed since
+	if named == nil || !os.SameFile(info, named) || !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is not a regular file", path)
+	}
+	if info.Mode().Perm()&0o077 != 0 {
+		return fmt.Errorf("others can read %s: run chmod 600 %s, or name another file", path, path)
+	}
+	return nil
 }

@@ -1,22 +1,24 @@
 package command
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"os"
+
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/cmd/selvage/internal/declared"
-	"os"
 )
 
-// An appliance shows the steps of a file that is applied.
-type appliance struct {
+// An applyReport prints the steps of a file that is applied.
+type applyReport struct {
 	c       *commands
 	dry     bool
-	total   int
-	done    int
-	secrets *os.File // nil shows them
-	project string   // whose steps are shown
+	total   int // steps planned
+	done    int // steps added
 	counts  map[declared.Action]int
+	secrets *os.File // where secrets go; nil prints them
+	project string   // of the last printed step
 	changes []appliedStep
 	err     error // of the first write that failed
 }
@@ -33,8 +35,8 @@ type appliedStep struct {
 	Secret  string            `json:"secret,omitempty"`
 }
 
-// A keptSecret is a line of the file of --secrets.
-type keptSecret struct {
+// A savedSecret is a line of the file of --secrets.
+type savedSecret struct {
 	Project string `json:"project"`
 	Kind    string `json:"kind"`
 	Name    string `json:"name"`
@@ -42,111 +44,110 @@ type keptSecret struct {
 	Secret  string `json:"secret"`
 }
 
-// keep writes the secret of what was made into the file of secrets, before anything else
-// can go wrong.
-func (o *appliance) keep(s declared.Done) error {
-	if o.secrets == nil || s.Secret == "" {
+// saveSecret writes the secret of a new thing to the file of --secrets, before anything else can
+// fail.
+func (r *applyReport) saveSecret(s declared.Done) error {
+	if r.secrets == nil || s.Secret == "" {
 		return nil
 	}
-	line, err := json.Marshal(keptSecret{s.Project, s.Kind, s.Name, s.ID, s.Secret})
+	line, err := json.Marshal(savedSecret{s.Project, s.Kind, s.Name, s.ID, s.Secret})
 	if err != nil {
 		return err
 	}
-	if _, err := o.secrets.Write(append(line, '\n')); err != nil {
+	if _, err := r.secrets.Write(append(line, '\n')); err != nil {
 		return fmt.Errorf("writing secrets: %w", err)
 	}
-	return o.secrets.Sync()
+	return r.secrets.Sync()
 }
 
-// How the steps begin, and under which SGR they are shown.
+// The sign and the color of each action.
 var (
-	signs   = map[declared.Action]string{declared.Create: "+", declared.Update: "~", declared.Delete: "-"}
-	colours = map[declared.Action]string{declared.Create: "32", declared.Update: "33", declared.Delete: "31"}
+	actionSigns  = map[declared.Action]string{declared.Create: "+", declared.Update: "~", declared.Delete: "-"}
+	actionColors = map[declared.Action]string{
+		declared.Create: cli.Green, declared.Update: cli.Yellow, declared.Delete: cli.Red,
+	}
 )
 
-// show shows a step: as it will be done, or was.
-func (o *appliance) show(s declared.Done) {
-	if o.counts == nil {
-		o.counts = make(map[declared.Action]int)
+// add reports a step that was taken or, in a dry run, would be.
+func (r *applyReport) add(s declared.Done) {
+	r.counts[s.Action]++
+	r.done++
+	if r.secrets != nil {
+		s.Secret = "" // it is in the file
 	}
-	o.counts[s.Action]++
-	o.done++
-	secret := s.Secret
-	if o.secrets != nil {
-		secret = ""
-	}
-	switch o.c.Output {
+	switch r.c.Output {
 	case "json":
-		o.changes = append(o.changes, appliedStep{s.Action, s.Kind, s.Project, s.Name, s.ID, s.Address,
-			s.Changes, secret})
-		return
+		r.changes = append(r.changes,
+			appliedStep{s.Action, s.Kind, s.Project, s.Name, s.ID, s.Address, s.Changes, s.Secret})
 	case "id":
-		if s.Action == declared.Create && s.ID != "" {
-			o.print("%s\n", s.ID)
-		}
-		if secret != "" {
-			fmt.Fprintf(o.c.Stderr, "the secret of %s %s (%s): %s\n", s.Kind, cli.Sanitize(s.Name), cli.ShownOnce, secret)
-		}
-		return
+		r.printID(s)
+	default:
+		r.printStep(s)
 	}
-	if s.Project != o.project {
-		o.print("%s\n", o.c.Faint("project "+cli.Sanitize(s.Project)))
-		o.project = s.Project
+}
+
+func (r *applyReport) printID(s declared.Done) {
+	if s.Action == declared.Create && s.ID != "" {
+		r.print("%s\n", s.ID)
 	}
-	o.print("  %s\n", o.c.Color(colours[s.Action], signs[s.Action]+" "+s.Kind+" "+cli.Sanitize(s.Name)))
+	if s.Secret != "" {
+		fmt.Fprintf(r.c.Stderr, "secret of %s %s (%s): %s\n", s.Kind, cli.Sanitize(s.Name), cli.ShownOnce, s.Secret)
+	}
+}
+
+func (r *applyReport) printStep(s declared.Done) {
+	if s.Project != r.project {
+		r.print("%s\n", r.c.Faint("project "+cli.Sanitize(s.Project)))
+		r.project = s.Project
+	}
+	line := actionSigns[s.Action] + " " + s.Kind + " " + cli.Sanitize(s.Name)
+	r.print("  %s\n", r.c.Color(actionColors[s.Action], line))
 	for _, ch := range s.Changes {
-		switch {
-		case s.Action == declared.Create:
-			o.print("      %s: %s\n", ch.Member, cli.Sanitize(ch.New))
-		default:
-			o.print("      %s: %s → %s\n", ch.Member, nothing(ch.Old), nothing(ch.New))
+		if s.Action == declared.Create {
+			r.print("      %s: %s\n", ch.Member, cli.Sanitize(ch.New))
+		} else {
+			r.print("      %s: %s → %s\n", ch.Member, orNone(ch.Old), orNone(ch.New))
 		}
 	}
 	if s.Action == declared.Create && s.ID != "" {
-		o.print("      id: %s\n", s.ID)
+		r.print("      id: %s\n", s.ID)
 	}
 	if s.Address != "" {
-		o.print("      address: %s\n", s.Address)
+		r.print("      address: %s\n", s.Address)
 	}
-	if secret != "" {
-		o.print("      secret: %s (%s)\n", secret, cli.ShownOnce)
-	}
-}
-
-func (o *appliance) print(format string, args ...any) {
-	if _, err := fmt.Fprintf(o.c.Stdout, format, args...); err != nil && o.err == nil {
-		o.err = err
+	if s.Secret != "" {
+		r.print("      secret: %s (%s)\n", s.Secret, cli.ShownOnce)
 	}
 }
 
-// nothing marks a value that there is not.
-func nothing(value string) string {
-	if value == "" {
-		return "(none)"
+func (r *applyReport) print(format string, args ...any) {
+	if _, err := fmt.Fprintf(r.c.Stdout, format, args...); err != nil && r.err == nil {
+		r.err = err
 	}
-	return cli.Sanitize(value)
 }
 
-// end says what was done, or would be.
-func (o *appliance) end() error {
-	if o.c.Output == "json" {
-		return o.c.PrintJSON(struct {
+// orNone returns a value for people, and "(none)" for "".
+func orNone(value string) string { return cmp.Or(cli.Sanitize(value), "(none)") }
+
+// end prints the sum. It returns the error of the first write that failed.
+func (r *applyReport) end() error {
+	switch {
+	case r.c.Output == "json":
+		return r.c.PrintJSON(struct {
 			Applied bool          `json:"applied"`
 			Changes []appliedStep `json:"changes"`
-		}{!o.dry, append([]appliedStep{}, o.changes...)})
+		}{!r.dry, append([]appliedStep{}, r.changes...)})
+	case r.c.Output == "id":
+		return r.err
+	case r.total == 0:
+		r.print("nothing differs\n")
+		return r.err
 	}
-	if o.c.Output == "id" {
-		return o.err
+
+	format := "%d created, %d changed, %d removed\n"
+	if r.dry {
+		format = "%d to create, %d to change, %d to remove\n"
 	}
-	if o.total == 0 {
-		o.print("nothing differs\n")
-		return o.err
-	}
-	made, changed, removed := o.counts[declared.Create], o.counts[declared.Update], o.counts[declared.Delete]
-	if o.dry {
-		o.print("%d to make, %d to change, %d to remove\n", made, changed, removed)
-	} else {
-		o.print("%d made, %d changed, %d removed\n", made, changed, removed)
-	}
-	return o.err
+	r.print(format, r.counts[declared.Create], r.counts[declared.Update], r.counts[declared.Delete])
+	return r.err
 }

@@ -4,20 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/span"
-	"github.com/spf13/cobra"
-	"slices"
-	"strconv"
-	"strings"
-	"time"
 )
 
-// An auditEvent is an event in JSON. Its place and hash let somebody else keep watch over
-// the chain.
-type auditEvent struct {
+// eventJSON is an event in JSON. With lane, seq and hash, another program can verify the chain.
+type eventJSON struct {
 	ID         string            `json:"id"`
 	At         time.Time         `json:"at"`
 	ProjectID  string            `json:"project_id,omitempty"`
@@ -35,16 +35,16 @@ type auditEvent struct {
 	Hash       string            `json:"hash"`
 }
 
-func showEvent(e audit.Event) auditEvent {
-	return auditEvent{
+func newEventJSON(e audit.Event) eventJSON {
+	return eventJSON{
 		e.ID, e.At.UTC(), e.ProjectID, e.Action, e.Outcome, e.Actor.Kind, e.Actor.ID, e.Target.Kind,
 		e.Target.ID, e.Address, e.RequestID, e.Detail, e.Lane, e.Seq, e.Hash,
 	}
 }
 
-var auditEvents = cli.View[audit.Event]{
+var eventView = cli.View[audit.Event]{
 	ID:   func(e audit.Event) string { return e.ID },
-	JSON: func(e audit.Event) any { return showEvent(e) },
+	JSON: func(e audit.Event) any { return newEventJSON(e) },
 	Facts: []cli.Fact[audit.Event]{
 		{Name: "At", Value: func(e audit.Event) string { return e.At.Local().Format("2006-01-02 15:04:05") }},
 		{Name: "Action", Value: func(e audit.Event) string { return e.Action }},
@@ -62,60 +62,57 @@ var auditEvents = cli.View[audit.Event]{
 }
 
 func (c *commands) auditCommand() *cobra.Command {
-	ls := &cobra.Command{
-		Use: "list", Short: "List what was done, by whom, and what was refused",
-		Long: "Lists events of the audit trail in their order, the newest last: the last hundred, or with --since all from then on.\n" +
-			"With --follow it goes on with what happens, until it is ended.",
-		Args: cli.NoArguments, RunE: c.with(c.listAudit),
-	}
-	ls.Flags().Bool("follow", false, "go on with what happens")
-	ls.Flags().Int("limit", 100, "how many events at most, the newest")
-	verify := &cobra.Command{
-		Use: "verify", Short: "Walk the chains of the audit trail, and tell where they are broken",
-		Long: "Walks the chains and tells how many events there are, and where one was changed, taken out or put in. The exit status is then 1.\n" +
-			"The ends that it prints can be kept elsewhere: with --end LANE:SEQ:HASH it also tells whether the event there is still the same,\n" +
-			"which shows a database that was put back to an earlier state.",
-		Args: cli.NoArguments, RunE: c.with(c.verifyAudit),
-	}
-	verify.Flags().StringSlice("end", nil, "an `end`, LANE:SEQ:HASH, that an earlier verify has printed; any number")
-	export := &cobra.Command{
-		Use: "export", Short: "Write the audit trail for other programs, the oldest first",
-		Long: "Writes all events, or those of the filters, as a JSON object a line, or as CSV whose cells no spreadsheet takes for a formula.",
-		Args: cli.NoArguments, RunE: c.with(c.exportAudit),
-	}
+	ls := cli.Command("list", "List changes and refusals, and who caused them", c.with(c.listAudit))
+	ls.Long = `List events of the audit trail in order, the newest last: the last hundred or, with --since, all since
+that time. With --follow, new events are printed until the command is interrupted.`
+	ls.Flags().Bool("follow", false, "print new events as they happen")
+	ls.Flags().Int("limit", 100, "the `number` of events at most, the newest")
+
+	verify := cli.Command("verify", "Verify the chains of the audit trail", c.with(c.verifyAudit))
+	verify.Long = `Verify that no event was changed, removed or inserted, and print how many there are. If a chain is
+broken, the command prints where and exits with status 1.
+
+The command also prints the end of each chain. If you keep these elsewhere, a later verify with
+--end LANE:SEQ:HASH checks that the event there is still the same. This detects a database that was
+restored to an earlier state.`
+	verify.Flags().StringSlice("end", nil, "an `end`, LANE:SEQ:HASH, that an earlier verify printed; repeatable")
+
+	export := cli.Command("export", "Write the audit trail for other programs, the oldest first",
+		c.with(c.exportAudit))
+	export.Long = `Write all events, or those that match the filters, as JSON objects, one a line, or as CSV. No
+CSV cell is taken for a formula by a spreadsheet.`
 	export.Flags().String("format", "jsonl", "`jsonl` or csv")
+
 	for _, cmd := range []*cobra.Command{ls, export} {
 		f := cmd.Flags()
-		f.String("project", "", "only those of a `project`, its id")
-		f.String("action", "", "only an `action`, such as login or client.updated, or client for all of that kind")
-		f.String("outcome", "", "only those that were done, or refused")
-		f.String("actor", "", "only those of an actor, by its `id`")
-		f.String("target", "", "only those done to something, by its `id`")
-		f.String("since", "", "from a `time` on: 2030-01-31, 2030-01-31T12:00:00Z, or how long ago, such as 2h or 7d")
-		f.String("until", "", "before a `time`")
+		f.String("project", "", "only events of the `project` with this id")
+		f.String("action", "", "only this `action`, such as login or client.updated, or client for all of its kind")
+		f.String("outcome", "", "only this `outcome`: done or refused")
+		f.String("actor", "", "only events of the actor with this `id`")
+		f.String("target", "", "only events about the thing with this `id`")
+		f.String("since", "",
+			"from this `time` on: 2030-01-31, 2030-01-31T12:00:00Z, or how long ago, such as 2h or 7d")
+		f.String("until", "", "before this `time`")
 	}
-	return cli.Noun("audit", "The audit trail: what was done, by whom, and what was refused", ls, verify, export)
+	return cli.Noun("audit", "The audit trail: every change and refusal, and who caused it", ls, verify, export)
 }
 
-// auditFilter returns what the flags say.
+// auditFilter returns the filter that the flags set.
 func auditFilter(cmd *cobra.Command, now time.Time) (f audit.Filter, err error) {
 	get := func(name string) string { return cmd.Flags().Lookup(name).Value.String() }
 	f = audit.Filter{ProjectID: get("project"), Action: get("action"), Outcome: audit.Outcome(get("outcome")),
 		Actor: get("actor"), Target: get("target")}
 	if f.Outcome != "" && f.Outcome != audit.Done && f.Outcome != audit.Refused {
-		return f, cli.Usagef("--outcome is done or refused; it is %q", f.Outcome)
+		return f, cli.Usagef("--outcome needs done or refused; it is %q", f.Outcome)
 	}
-	var errs []error
-	for name, at := range map[string]*time.Time{"since": &f.Since, "until": &f.Until} {
-		if *at, err = when(get(name), now); err != nil {
-			errs = append(errs, cli.Usagef("--%s needs a time, such as 2030-01-31, 2030-01-31T12:00:00Z, 2h or 7d; it is %q", name, get(name)))
-		}
-	}
-	return f, errors.Join(errs...)
+	var sinceErr, untilErr error
+	f.Since, sinceErr = parseTime("since", get("since"), now)
+	f.Until, untilErr = parseTime("until", get("until"), now)
+	return f, errors.Join(sinceErr, untilErr)
 }
 
-// when reads a time, or how long ago it was.
-func when(text string, now time.Time) (time.Time, error) {
+// parseTime parses the value of a flag: a time, a day, or how long ago it was.
+func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
@@ -126,7 +123,12 @@ func when(text string, now time.Time) (time.Time, error) {
 	if at, err := time.ParseInLocation(time.DateOnly, text, time.Local); err == nil {
 		return at, nil
 	}
-	return time.Parse(time.RFC3339, text)
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, cli.Usagef(
+			"--%s needs a time, such as 2030-01-31, 2030-01-31T12:00:00Z, 2h or 7d; it is %q", flag, text)
+	}
+	return at, nil
 }
 
 func (c *commands) listAudit(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
@@ -141,7 +143,8 @@ func (c *commands) listAudit(ctx context.Context, a *app, cmd *cobra.Command, _ 
 	if !f.Since.IsZero() && !cmd.Flags().Changed("limit") {
 		limit = 1 << 30
 	}
-	ends, err := a.Store.AuditHeads(ctx) // before the events: what comes behind is followed
+
+	ends, err := a.Store.AuditHeads(ctx) // before the events, so that --follow misses none
 	if err != nil {
 		return err
 	}
@@ -152,10 +155,10 @@ func (c *commands) listAudit(ctx context.Context, a *app, cmd *cobra.Command, _ 
 	if follow, _ := cmd.Flags().GetBool("follow"); follow {
 		return c.followAudit(ctx, a, f, events, ends)
 	}
-	return cli.List(c.Env, auditEvents, events)
+	return cli.List(c.Env, eventView, events)
 }
 
-// lastEvents returns the newest events, in their order.
+// lastEvents returns the newest events, the oldest of them first.
 func lastEvents(ctx context.Context, a *app, f audit.Filter, limit int) (events []audit.Event, err error) {
 	q := page.Query{}
 	for {
@@ -173,115 +176,78 @@ func lastEvents(ctx context.Context, a *app, f audit.Filter, limit int) (events 
 	}
 }
 
-// followEvery is how often it is looked for what has happened.
-const followEvery = 500 * time.Millisecond
+// pollInterval is the time between two reads of --follow.
+const pollInterval = 500 * time.Millisecond
 
-// followAudit prints events, and then what is behind the ends, until ctx ends.
-func (c *commands) followAudit(ctx context.Context, a *app, f audit.Filter, events []audit.Event, ends []audit.Head) error {
-	behind := make(map[int]int64)
+// followAudit prints events up to ends, and then everything after ends until ctx is done.
+func (c *commands) followAudit(ctx context.Context, a *app, f audit.Filter, events []audit.Event,
+	ends []audit.Head) error {
+	seen := make(map[int]int64) // the last sequence number of each lane
 	for _, end := range ends {
-		behind[end.Lane] = end.Seq
+		seen[end.Lane] = end.Seq
 	}
 	for _, e := range events {
-		if e.Seq <= behind[e.Lane] {
-			if err := c.printEvent(e); err != nil {
-				return err
-			}
+		if e.Seq > seen[e.Lane] {
+			continue // it comes again below
+		}
+		if err := c.printEvent(e); err != nil {
+			return err
 		}
 	}
+
 	for {
-		var fresh []audit.Event
-		for _, end := range ends {
-			more, err := a.Store.ReadLane(ctx, end.Lane, behind[end.Lane], page.MaxSize)
-			if err != nil {
-				return err
-			}
-			if len(more) > 0 {
-				behind[end.Lane] = more[len(more)-1].Seq
-			}
-			fresh = append(fresh, more...)
+		fresh, err := readAfter(ctx, a, seen)
+		if err != nil {
+			return err
 		}
-		slices.SortFunc(fresh, func(a, b audit.Event) int { return strings.Compare(a.ID, b.ID) })
 		for _, e := range fresh {
-			if f.Fits(e) {
-				if err := c.printEvent(e); err != nil {
-					return err
-				}
+			if !f.Fits(e) {
+				continue
+			}
+			if err := c.printEvent(e); err != nil {
+				return err
 			}
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-time.After(followEvery):
+		case <-time.After(pollInterval):
 		}
 	}
 }
 
-// printEvent prints one event of many, each on a line.
+// readAfter returns events after those in seen, in the order in which they happened, and adds
+// them to seen.
+func readAfter(ctx context.Context, a *app, seen map[int]int64) ([]audit.Event, error) {
+	var fresh []audit.Event
+	for lane, seq := range seen {
+		more, err := a.Store.ReadLane(ctx, lane, seq, page.MaxSize)
+		if err != nil {
+			return nil, err
+		}
+		if len(more) > 0 {
+			seen[lane] = more[len(more)-1].Seq
+		}
+		fresh = append(fresh, more...)
+	}
+	slices.SortFunc(fresh, func(a, b audit.Event) int { return strings.Compare(a.ID, b.ID) })
+	return fresh, nil
+}
+
+// printEvent prints one event on a line.
 func (c *commands) printEvent(e audit.Event) error {
 	switch c.Output {
 	case "id":
-		return cli.PrintIDs(c.Env, auditEvents.ID, e)
+		return cli.PrintIDs(c.Env, eventView.ID, e)
 	case "json":
-		return c.PrintJSON(showEvent(e))
+		return c.PrintJSON(newEventJSON(e))
 	}
 	var cells []string
-	for _, f := range auditEvents.Facts {
+	for _, f := range eventView.Facts {
 		if text := f.Value(e); text != "" {
 			cells = append(cells, cli.Sanitize(text))
 		}
 	}
 	_, err := fmt.Fprintln(c.Stdout, strings.Join(cells, "  "))
 	return err
-}
-
-func (c *commands) verifyAudit(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
-	expected, _ := cmd.Flags().GetStringSlice("end")
-	r, err := a.Store.VerifyAudit(ctx)
-	if err != nil {
-		return err
-	}
-	for _, text := range expected {
-		broken, err := checkEnd(ctx, a, text)
-		if err != nil {
-			return err
-		}
-		if broken != nil {
-			r.Broken = append(r.Broken, broken)
-		}
-	}
-	if err := c.printReport(r); err != nil || len(r.Broken) == 0 {
-		return err
-	}
-	return fmt.Errorf("the audit trail is broken: %w", errors.Join(r.Broken...))
-}
-
-// checkEnd tells whether the event at an end that somebody has kept is still the same.
-func checkEnd(ctx context.Context, a *app, text string) (broken, err error) {
-	parts := strings.Split(text, ":")
-	if len(parts) != 3 {
-		return nil, cli.Usagef("--end is LANE:SEQ:HASH; it is %q", text)
-	}
-	lane, laneErr := strconv.Atoi(parts[0])
-	seq, seqErr := strconv.ParseInt(parts[1], 10, 64)
-	if laneErr != nil || seqErr != nil {
-		return nil, cli.Usagef("--end is LANE:SEQ:HASH; it is %q", text)
-	}
-	heads, err := a.Store.AuditHeads(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, h := range heads {
-		if h.Lane == lane && (seq < h.PrunedSeq || seq == h.PrunedSeq && parts[2] == h.PrunedHash) {
-			return nil, nil // it was pruned, as the code of what was says
-		}
-	}
-	events, err := a.Store.ReadLane(ctx, lane, seq-1, 1)
-	if err != nil {
-		return nil, err
-	}
-	if len(events) == 0 || events[0].Seq != seq || events[0].Hash != parts[2] {
-		return &audit.Break{Lane: lane, Seq: seq, What: "it is not the one that --end says"}, nil
-	}
-	return nil, nil
 }

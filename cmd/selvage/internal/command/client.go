@@ -1,26 +1,27 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/page"
-	"github.com/selvage/selvage/internal/span"
-	"github.com/spf13/cobra"
-	"time"
 )
 
-// A client is an OAuth client as it is printed: with its secret where it was
-// just made.
+// A client is an OAuth client as it is printed. secret is set if it was just created.
 type client struct {
 	idp.Client
 	secret string
 }
 
-var clients = cli.View[client]{
+var clientView = cli.View[client]{
 	ID:     func(c client) string { return c.ID },
 	Secret: func(c client) string { return c.secret },
 	JSON: func(c client) any {
@@ -49,9 +50,9 @@ var clients = cli.View[client]{
 			OldUsedAt  cli.Time `json:"old_secret_used_at,omitempty"`
 		}{
 			c.ID, c.secret, c.Type, c.ProjectID, c.Name, c.Profile, c.AuthMethod, c.FirstParty, pkce(c),
-			c.RedirectURIs, c.LogoutURIs,
-			append([]string{}, c.Grants...), append([]string{}, c.Scopes...), c.AccessToken, string(c.IDTokenAlg),
-			c.Metadata, c.Logo, cli.UTC(c.Created), cli.UTC(c.Updated), cli.UTC(c.SecretMade), cli.UTC(c.Old.Until), cli.UTC(c.Old.Used),
+			c.RedirectURIs, c.LogoutURIs, append([]string{}, c.Grants...), append([]string{}, c.Scopes...),
+			c.AccessToken, string(c.IDTokenAlg), c.Metadata, c.Logo, cli.UTC(c.Created), cli.UTC(c.Updated),
+			cli.UTC(c.SecretMade), cli.UTC(c.Old.Until), cli.UTC(c.Old.Used),
 		}
 	},
 	Facts: []cli.Fact[client]{
@@ -61,11 +62,11 @@ var clients = cli.View[client]{
 		{Name: "Type", Value: func(c client) string { return string(c.Type) }},
 		{Name: "Profile", Detail: true, Value: func(c client) string { return string(c.Profile) }},
 		{Name: "Authentication", Detail: true, Value: func(c client) string { return string(c.AuthMethod) }},
-		{Name: "Keys", Detail: true, Value: keysOf},
+		{Name: "Keys", Detail: true, Value: formatKeys},
 		{Name: "PKCE", Detail: true, Value: onLogin(pkce)},
 		{Name: "First party", Detail: true, Value: func(c client) string { return cli.YesNo(c.FirstParty) }},
 		{Name: "Grants", Value: func(c client) string { return cli.Join(shortGrants(c.Grants)) }},
-		{Name: "Answers", Detail: true, Value: func(c client) string { return cli.Join(c.ResponseTypes) }},
+		{Name: "Response types", Detail: true, Value: func(c client) string { return cli.Join(c.ResponseTypes) }},
 		{Name: "Scopes", Detail: true, Value: func(c client) string { return cli.Join(c.Scopes) }},
 		{Name: "Redirects to", Detail: true, Value: func(c client) string { return cli.Lines(c.RedirectURIs) }},
 		{Name: "After logout", Detail: true, Value: func(c client) string { return cli.Lines(c.LogoutURIs) }},
@@ -73,23 +74,23 @@ var clients = cli.View[client]{
 		{Name: "Logo", Detail: true, Value: func(c client) string { return c.Logo }},
 		{Name: "Terms", Detail: true, Value: func(c client) string { return c.TermsURI }},
 		{Name: "Privacy", Detail: true, Value: func(c client) string { return c.PolicyURI }},
-		{Name: "Told of logouts", Detail: true, Value: func(c client) string { return c.BackchannelLogoutURI }},
+		{Name: "Back-channel logout", Detail: true, Value: func(c client) string { return c.BackchannelLogoutURI }},
 		{Name: "Access tokens", Detail: true, Value: func(c client) string { return string(c.AccessToken) }},
 		{Name: "ID tokens", Detail: true, Value: onLogin(func(c client) string { return string(c.IDTokenAlg) })},
 		{Name: "Resources", Detail: true, Value: func(c client) string { return cli.Lines(c.Resources) }},
 		{Name: "Userinfo", Detail: true, Value: func(c client) string { return string(c.UserinfoAlg) }},
-		{Name: "Logins of class", Detail: true, Value: func(c client) string { return c.RequireACR }},
+		{Name: "Required ACR", Detail: true, Value: func(c client) string { return c.RequireACR }},
 		{Name: "Subjects", Detail: true, Value: func(c client) string { return string(c.SubjectType) }},
 		{Name: "Sector", Detail: true, Value: func(c client) string { return c.SectorURI }},
 		{Name: "Created", Minor: true, Value: func(c client) string { return cli.FormatTime(c.Created) }},
 		{Name: "Updated", Detail: true, Value: func(c client) string { return cli.FormatTime(c.Updated) }},
-		{Name: "Secret made", Detail: true, Value: func(c client) string { return cli.FormatTime(c.SecretMade) }},
-		{Name: "Old secret", Detail: true, Value: oldClientSecret},
+		{Name: "Secret rotated", Detail: true, Value: func(c client) string { return cli.FormatTime(c.SecretMade) }},
+		{Name: "Old secret", Detail: true, Value: formatOldSecret},
 		{Name: "Client secret", Detail: true, Value: func(c client) string { return cli.Once(c.secret) }},
 	},
 }
 
-// onLogin returns a fact that is none of a service, which signs nobody in.
+// onLogin returns a fact that is empty for services, which sign in no people.
 func onLogin(value func(client) string) func(client) string {
 	return func(c client) string {
 		if c.Type == idp.Service {
@@ -107,155 +108,119 @@ func pkce(c client) string {
 }
 
 func (c *commands) clientCommand() *cobra.Command {
-	create := &cobra.Command{Use: "create", Short: "Register an OAuth client", Args: cli.NoArguments,
-		RunE: c.with(c.createClient)}
-	create.Flags().String("type", "", "the `kind` of application: spa, native, web or service")
+	n := noun[client]{commands: c, view: clientView, find: findClient, list: listClients}
+	create := n.projectCommand("create", "Create an OAuth client", []string{"type"}, c.createClient)
+	create.Flags().String("type", "", "`kind` of application: spa, native, web or service")
 	addClientFlags(create)
-	ls := &cobra.Command{Use: "list", Short: "List the clients of a project", Args: cli.NoArguments,
-		RunE: c.with(c.listClients)}
-	show := cli.Command("show ID", "Show a client", c.with(c.showClient))
-	update := cli.Command("update ID", "Change a client; what is not given stays", c.with(c.updateClient))
+	ls := n.listCommand("list", "List the clients of a project")
+	show := n.showCommand("show ID", "Show a client")
+	update := n.changeCommand("update ID", "Update a client; flags not given leave their value unchanged", updateClient)
 	addClientFlags(update)
-	rotate := cli.Command("rotate-secret ID", "Give a client a new secret; the old one is good for a while", c.with(c.rotateSecret))
-	rotate.Flags().Var(&span.Span{Length: fabric.UsualOverlap, Most: fabric.MaxOverlap}, "overlap",
-		"the `time` that the old secret is good for; 0 ends it at once")
-	end := cli.Command("end-old-secret ID", "End the secret before its present one at once", c.with(c.endOldSecret))
-	remove := cli.Command("delete ID", "Delete a client and end its tokens", c.with(c.deleteClient))
-	cli.AddYes(remove)
-	addProject(create)
-	addProject(ls)
-	told, redeliver := c.logoutCommands()
-	return cli.Noun("client", "OAuth clients: applications that ask for tokens", create, ls, show, update, rotate,
-		end, remove, told, redeliver)
+	rotate := n.command("rotate-secret ID", "Replace a client's secret; the old one stays valid for a while",
+		func(ctx context.Context, a *app, cmd *cobra.Command, args []string) (client, error) {
+			rotated, secret, err := a.IDP.Clients.RotateSecret(ctx, args[0], cli.Span(cmd, "overlap"), nil)
+			return client{rotated, secret}, err
+		})
+	addOverlap(rotate, "`time` that the old secret stays valid; 0 revokes it at once")
+	end := n.command("end-old-secret ID", "Revoke a client's old secret at once",
+		func(ctx context.Context, a *app, _ *cobra.Command, args []string) (client, error) {
+			changed, err := a.IDP.Clients.EndOldSecret(ctx, args[0])
+			return client{Client: changed}, err
+		})
+	remove := n.deleteCommand("delete ID", "Delete a client and revoke its tokens", warnClient,
+		func(ctx context.Context, a *app, cl client) error { return a.IDP.Clients.Delete(ctx, cl.ID) })
+
+	addProject(create, ls)
+	logouts, redeliver := c.logoutCommands()
+	return cli.Noun("client", "OAuth clients: applications that request tokens", create, ls, show, update,
+		rotate, end, remove, logouts, redeliver)
 }
 
-func (c *commands) createClient(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
-	if err := cli.Need(cmd, "type"); err != nil {
-		return err
-	}
-	kind, _ := cmd.Flags().GetString("type")
-	settings := idp.Client{Type: idp.ClientType(kind)}
-	if err := clientSettings(cmd, &settings); err != nil {
-		return err
-	}
-	picture, given, err := typedLogo(cmd)
-	if err != nil {
-		return err
-	}
-	p, err := a.project(ctx, cmd)
-	if err != nil {
-		return err
-	}
-	settings.ProjectID = p.ID
-	made, secret, err := a.IDP.Clients.Create(ctx, settings)
-	if err != nil {
-		return err
-	}
-	if given {
-		shown, err := a.IDP.Clients.SetLogo(ctx, made.ID, picture)
-		if err != nil {
-			return errors.Join(err, a.IDP.Clients.Delete(ctx, made.ID))
-		}
-		made = shown
-	}
-	if made.Type == idp.Service && len(made.Scopes) == 0 {
-		fmt.Fprintf(c.Stderr, "this client may ask for no scope yet; give it some with `selvage client update %s --scope …`\n", made.ID)
-	}
-	return cli.Show(c.Env, clients, client{made, secret})
+func findClient(ctx context.Context, a *app, _ *cobra.Command, id string) (client, error) {
+	found, err := a.IDP.Clients.Find(ctx, id)
+	return client{Client: found}, err
 }
 
-func (c *commands) listClients(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+func listClients(ctx context.Context, a *app, cmd *cobra.Command) ([]client, error) {
 	p, err := a.project(ctx, cmd)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[idp.Client], error) {
 		return a.IDP.Clients.List(ctx, p.ID, q)
 	})
-	if err != nil {
-		return err
-	}
 	all := make([]client, len(found))
 	for i, cl := range found {
 		all[i] = client{Client: cl}
 	}
-	return cli.List(c.Env, clients, all)
+	return all, err
 }
 
-func (c *commands) showClient(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
-	found, err := a.IDP.Clients.Find(ctx, args[0])
-	if err != nil {
-		return err
+func (c *commands) createClient(ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project) (client, error) {
+	kind, _ := cmd.Flags().GetString("type")
+	settings := idp.Client{Type: idp.ClientType(kind), ProjectID: p.ID}
+	if err := setClient(cmd, &settings); err != nil {
+		return client{}, err
 	}
-	return cli.Show(c.Env, clients, client{Client: found})
-}
+	picture, given, err := flagLogo(cmd)
+	if err != nil {
+		return client{}, err
+	}
 
-func (c *commands) updateClient(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	found, err := a.IDP.Clients.Find(ctx, args[0])
+	created, secret, err := a.IDP.Clients.Create(ctx, settings)
 	if err != nil {
-		return err
-	}
-	asked := found
-	if err := clientSettings(cmd, &asked); err != nil {
-		return err
-	}
-	picture, given, err := typedLogo(cmd)
-	if err != nil {
-		return err
-	}
-	if err := a.IDP.Clients.Update(ctx, found, asked); err != nil {
-		return err
+		return client{}, err
 	}
 	if given {
-		if _, err := a.IDP.Clients.SetLogo(ctx, found.ID, picture); err != nil {
-			return err
+		withLogo, err := a.IDP.Clients.SetLogo(ctx, created.ID, picture)
+		if err != nil { // a client without its logo is not what was asked for
+			return client{}, errors.Join(err, a.IDP.Clients.Delete(ctx, created.ID))
+		}
+		created = withLogo
+	}
+	if created.Type == idp.Service && len(created.Scopes) == 0 {
+		fmt.Fprintf(c.Stderr, "this client may request no scope yet; add some with "+
+			"`selvage client update %s --scope …`\n", created.ID)
+	}
+	return client{created, secret}, nil
+}
+
+func updateClient(ctx context.Context, a *app, cmd *cobra.Command, cl client) (client, error) {
+	updated := cl.Client
+	if err := setClient(cmd, &updated); err != nil {
+		return client{}, err
+	}
+	picture, given, err := flagLogo(cmd)
+	if err != nil {
+		return client{}, err
+	}
+	if err := a.IDP.Clients.Update(ctx, cl.Client, updated); err != nil {
+		return client{}, err
+	}
+	if given {
+		if _, err := a.IDP.Clients.SetLogo(ctx, cl.ID, picture); err != nil {
+			return client{}, err
 		}
 	}
-	return c.showClient(ctx, a, cmd, args)
+	return findClient(ctx, a, cmd, cl.ID)
 }
 
-func (c *commands) rotateSecret(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	changed, secret, err := a.IDP.Clients.RotateSecret(ctx, args[0], cli.Span(cmd, "overlap"), nil)
-	if err != nil {
-		return err
-	}
-	return cli.Show(c.Env, clients, client{changed, secret})
-}
-
-func (c *commands) endOldSecret(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
-	changed, err := a.IDP.Clients.EndOldSecret(ctx, args[0])
-	if err != nil {
-		return err
-	}
-	return cli.Show(c.Env, clients, client{Client: changed})
-}
-
-// oldClientSecret says how the secret before stands.
-func oldClientSecret(c client) string {
+// formatOldSecret describes the previous secret of a client.
+func formatOldSecret(c client) string {
 	if c.Old.Hash == "" {
 		return ""
 	}
 	if !time.Now().Before(c.Old.Until) {
-		return "ended " + cli.FormatTime(c.Old.Until)
+		return "expired " + cli.FormatTime(c.Old.Until)
 	}
 	used := "not used since"
 	if !c.Old.Used.IsZero() {
 		used = "last used " + cli.FormatTime(c.Old.Used)
 	}
-	return "good until " + cli.FormatTime(c.Old.Until) + "; " + used
+	return "valid until " + cli.FormatTime(c.Old.Until) + "; " + used
 }
 
-func (c *commands) deleteClient(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	found, err := a.IDP.Clients.Find(ctx, args[0])
-	if err != nil {
-		return err
-	}
-	name := found.Name
-	if name == "" {
-		name = found.ID
-	}
-	if err := c.Confirm(cmd, "This deletes the client "+name+"; nobody can sign in through it any more.", name); err != nil {
-		return err
-	}
-	return a.IDP.Clients.Delete(ctx, found.ID)
+func warnClient(cl client) (what, name string) {
+	name = cmp.Or(cl.Name, cl.ID)
+	return "This deletes the client " + name + "; nobody can sign in through it afterwards.", name
 }

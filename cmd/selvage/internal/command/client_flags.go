@@ -5,139 +5,152 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/logo"
 	"github.com/selvage/selvage/keys"
-	"github.com/spf13/cobra"
-	"os"
-	"slices"
-	"strings"
 )
 
-// addClientFlags returns a command the settings of a client.
+// addClientFlags adds the flags of a client's settings.
 func addClientFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.String("name", "", "the `name` that people see where they sign in")
-	f.String("brand-color", "", "the `color` of its buttons where people sign in, such as #2f4b9b; \"\" is the project's")
-	f.String("logo", "", "a `file` with its logo, PNG, JPEG or WebP, shown where people sign in; \"\" is the project's")
-	f.String("tos-uri", "", "the `uri` of its terms, shown where people sign in; \"\" for none")
-	f.String("policy-uri", "", "the `uri` of its privacy policy, likewise")
-	f.StringArray("redirect-uri", nil, "a `uri` it may be sent to after a login; any number")
-	f.StringArray("post-logout-redirect-uri", nil, "a `uri` it may be sent to after a logout; any number")
+	f.String("name", "", "`name` shown to people who sign in")
+	f.String("brand-color", "", "`color` of buttons on sign-in pages, such as #2f4b9b; \"\" uses the project's")
+	f.String("logo", "", "`file` with a logo for sign-in pages, PNG, JPEG or WebP; \"\" uses the project's")
+	f.String("tos-uri", "", "`uri` of the terms of service, shown on sign-in pages; \"\" for none")
+	f.String("policy-uri", "", "`uri` of the privacy policy, shown on sign-in pages; \"\" for none")
+
+	f.StringArray("redirect-uri", nil, "allowed redirect `uri` after login; repeatable")
+	f.StringArray("post-logout-redirect-uri", nil, "allowed redirect `uri` after logout; repeatable")
 	f.String("backchannel-logout-uri", "",
-		"the `uri` that is told when a login ends which it has got something of, by POST; \"\" ends that")
+		"back-channel logout `uri`: receives a POST when a login that holds this client's tokens ends; \"\" for none")
 	f.Bool("backchannel-logout-session-required", false,
-		"it wants the sid of the login in each logout token; it is always there")
-	f.Bool("first-party", false, "it belongs to the operator: nobody is asked for consent")
-	f.String("auth-method", "", "the `method` it proves itself by: none, client_secret_post, client_secret_basic or private_key_jwt (default by type)")
-	f.String("jwks", "", "a `file` of its public keys (JWKS), for private_key_jwt")
-	f.String("jwks-uri", "", "the `uri` of its public keys instead, which are read again when they change")
-	f.StringSlice("grant", nil, "a `grant` it may use: authorization_code, refresh_token, client_credentials or device_code; any number (default by type)")
-	f.StringSlice("response-type", nil, "a `type` of answer it may ask for: code or id_token; any number (default code)")
-	f.StringSlice("scope", nil, "a `scope` it may ask; any number: "+strings.Join(idp.Scopes(), " "))
-	f.String("pkce", "", "the `rule` for PKCE: required or optional (default required)")
-	f.String("profile", "", "the `profile` its requests are read by: default or mobile-legacy (default default)")
-	f.String("access-token", "", "the `kind` of its access tokens: fabric or jwt (default by type)")
-	f.String("id-token-alg", "", "the `algorithm` that signs its ID tokens: RS256, ES256, PS256 or EdDSA (default RS256)")
+		"the client needs the sid in logout tokens, which always contain it")
+
+	f.Bool("first-party", false, "the client belongs to the operator: people are not asked for consent")
+	f.String("auth-method", "", "authentication `method`: none, client_secret_post, client_secret_basic or "+
+		"private_key_jwt (default by type)")
+	f.String("jwks", "", "`file` with public keys (JWKS) for private_key_jwt")
+	f.String("jwks-uri", "", "`uri` of public keys instead of a file; they are read again when they change")
+	f.StringSlice("grant", nil, "allowed `grant`: authorization_code, refresh_token, client_credentials or "+
+		"device_code; repeatable (default by type)")
+	f.StringSlice("response-type", nil, "allowed response `type`: code or id_token; repeatable (default code)")
+	f.StringSlice("scope", nil, "allowed `scope`; repeatable: "+strings.Join(idp.Scopes(), " "))
+	f.String("pkce", "", "`rule` for PKCE: required or optional (default required)")
+	f.String("profile", "", "`profile` of requests: default or mobile-legacy (default default)")
+
+	f.String("access-token", "", "`kind` of access tokens: fabric or jwt (default by type)")
+	f.String("id-token-alg", "", "`algorithm` that signs ID tokens: RS256, ES256, PS256 or EdDSA (default RS256)")
 	f.String("userinfo-signed-response-alg", "",
-		"the `algorithm` that signs its userinfo: RS256, ES256, PS256 or EdDSA (default: plain JSON)")
-	f.StringArray("resource", nil, "a `uri` of a service that it may ask tokens for (RFC 8707); any number")
-	f.String("acr", "", "the `class` that each login for it must have: 1, 2 for two factors, or any (default any)")
-	f.String("subject-type", "", "the `kind` of its subjects: public, or pairwise, which only its sector shares (default public)")
+		"`algorithm` that signs userinfo: RS256, ES256, PS256 or EdDSA (default: plain JSON)")
+	f.StringArray("resource", nil, "`uri` of a service that tokens may be requested for (RFC 8707); repeatable")
+	f.String("acr", "", "`class` that each login must have: 1, 2 for two factors, or any (default any)")
+	f.String("subject-type", "", "`kind` of subjects: public, or pairwise, one for each sector (default public)")
 	f.String("sector-identifier-uri", "",
-		"the `uri` of the sector's list of redirect URIs, where they have not one host; another sector has other subjects")
-	for _, name := range []string{"frontchannel-logout-uri"} {
-		f.String(name, "", "not in this version")
-		_ = f.MarkHidden(name) // it was defined a line above
-	}
+		"`uri` of the sector's list of redirect URIs, if they have several hosts; changing it changes all subjects")
+	f.String("frontchannel-logout-uri", "", "not supported")
+	_ = f.MarkHidden("frontchannel-logout-uri") // defined in the line above
 	f.SortFlags = false
 }
 
-// refused are the settings that are known and not there: in this version none of
-// them would have an effect.
-var refused = []struct{ flag, value, sentence string }{
-	{"profile", "fapi2", "the profile fapi2 is not in this version; default is the strictest"},
-	{"frontchannel-logout-uri", "", "logouts are not delivered by browsers in this version; use --backchannel-logout-uri"},
+// unsupported are settings that are known, but would have no effect in this version.
+var unsupported = []struct{ flag, value, message string }{
+	{"profile", "fapi2", "the profile fapi2 is not supported in this version; default is the strictest"},
+	{"frontchannel-logout-uri", "",
+		"front-channel logout is not supported in this version; use --backchannel-logout-uri"},
 }
 
-// refuse returns a sentence for each setting that is not there.
-func refuse(cmd *cobra.Command) error {
+// checkSupported returns a usage error for each setting that is not supported.
+func checkSupported(cmd *cobra.Command) error {
 	var errs []error
-	for _, r := range refused {
-		f := cmd.Flags().Lookup(r.flag)
-		if f.Changed && (r.value == "" || f.Value.String() == r.value) {
-			errs = append(errs, cli.Usagef("--%s: %s", r.flag, r.sentence))
+	for _, u := range unsupported {
+		f := cmd.Flags().Lookup(u.flag)
+		if f.Changed && (u.value == "" || f.Value.String() == u.value) {
+			errs = append(errs, cli.Usagef("--%s: %s", u.flag, u.message))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// clientSettings writes the flags that were given into a client.
-func clientSettings(cmd *cobra.Command, c *idp.Client) error {
-	if err := refuse(cmd); err != nil {
+// setClient copies the flags that are set to a client.
+func setClient(cmd *cobra.Command, c *idp.Client) error {
+	if err := checkSupported(cmd); err != nil {
 		return err
 	}
+
+	// Shown to people.
 	cli.Set(cmd, "name", &c.Name)
 	cli.Set(cmd, "brand-color", &c.BrandColor)
 	cli.Set(cmd, "tos-uri", &c.TermsURI)
 	cli.Set(cmd, "policy-uri", &c.PolicyURI)
-	cli.Set(cmd, "auth-method", &c.AuthMethod)
-	cli.Set(cmd, "profile", &c.Profile)
-	cli.Set(cmd, "access-token", &c.AccessToken)
-	cli.Set(cmd, "id-token-alg", (*keys.Use)(&c.IDTokenAlg))
+
+	// Redirects and logout.
 	cli.SetTexts(cmd, "redirect-uri", &c.RedirectURIs)
 	cli.SetTexts(cmd, "post-logout-redirect-uri", &c.LogoutURIs)
-	cli.SetTexts(cmd, "grant", &c.Grants)
-	c.Grants = slices.Clone(c.Grants)
-	for i, g := range c.Grants {
-		if g == shortDevice {
-			c.Grants[i] = idp.GrantDevice
-		}
-	}
-	cli.SetTexts(cmd, "response-type", &c.ResponseTypes)
-	cli.SetTexts(cmd, "scope", &c.Scopes)
 	cli.Set(cmd, "backchannel-logout-uri", &c.BackchannelLogoutURI)
 	cli.SetBool(cmd, "backchannel-logout-session-required", &c.BackchannelLogoutSession)
+
+	// Requests.
 	cli.SetBool(cmd, "first-party", &c.FirstParty)
-	cli.Set(cmd, "userinfo-signed-response-alg", &c.UserinfoAlg)
+	cli.Set(cmd, "auth-method", &c.AuthMethod)
+	cli.Set(cmd, "profile", &c.Profile)
+	cli.SetTexts(cmd, "grant", &c.Grants)
+	c.Grants = replaceAll(c.Grants, shortDevice, idp.GrantDevice)
+	cli.SetTexts(cmd, "response-type", &c.ResponseTypes)
+	cli.SetTexts(cmd, "scope", &c.Scopes)
 	cli.SetTexts(cmd, "resource", &c.Resources)
 	cli.Set(cmd, "acr", &c.RequireACR)
 	if c.RequireACR == "any" {
 		c.RequireACR = ""
 	}
+
+	// Tokens and subjects.
+	cli.Set(cmd, "access-token", &c.AccessToken)
+	cli.Set(cmd, "id-token-alg", (*keys.Use)(&c.IDTokenAlg))
+	cli.Set(cmd, "userinfo-signed-response-alg", &c.UserinfoAlg)
 	cli.Set(cmd, "subject-type", &c.SubjectType)
 	cli.Set(cmd, "sector-identifier-uri", &c.SectorURI)
-	if err := setKeys(cmd, c); err != nil {
-		return err
+	return errors.Join(setKeys(cmd, c), setPKCE(cmd, c))
+}
+
+func setPKCE(cmd *cobra.Command, c *idp.Client) error {
+	rule := cli.Text(cmd, "pkce")
+	if rule == nil {
+		return nil
 	}
-	if v := cli.Text(cmd, "pkce"); v != nil {
-		if *v != "required" && *v != "optional" {
-			return cli.Usagef("--pkce: %q is not required or optional", *v)
-		}
-		c.PKCEOptional = *v == "optional"
+	if *rule != "required" && *rule != "optional" {
+		return cli.Usagef("--pkce: %q is not required or optional", *rule)
 	}
+	c.PKCEOptional = *rule == "optional"
 	return nil
 }
 
-// shortDevice is what is typed, and shown in tables, for the URN that is the name of the
-// device grant; JSON has the URN.
+// shortDevice stands for the URN of the device grant in flags and tables. JSON has the URN.
 const shortDevice = "device_code"
 
-// shortGrants returns grants as they are typed.
-func shortGrants(grants []string) []string {
-	short := slices.Clone(grants)
-	for i, g := range short {
-		if g == idp.GrantDevice {
-			short[i] = shortDevice
+// shortGrants returns grants as flags name them.
+func shortGrants(grants []string) []string { return replaceAll(grants, idp.GrantDevice, shortDevice) }
+
+// replaceAll returns a copy of items with each item that is old replaced.
+func replaceAll(items []string, old, replacement string) []string {
+	replaced := slices.Clone(items)
+	for i, it := range replaced {
+		if it == old {
+			replaced[i] = replacement
 		}
 	}
-	return short
+	return replaced
 }
 
-// typedLogo makes the logo of --logo's file; given is whether there is the flag, and nothing
-// in it takes a logo away. What is no picture is told before anything is changed.
-func typedLogo(cmd *cobra.Command) (l logo.Logo, given bool, err error) {
+// flagLogo returns the logo in the file of --logo, and whether the flag is given. An empty flag
+// removes the logo. A file that is not a picture is an error before anything is changed.
+func flagLogo(cmd *cobra.Command) (l logo.Logo, given bool, err error) {
 	name := cli.Text(cmd, "logo")
 	if name == nil || *name == "" {
 		return l, name != nil, nil
@@ -150,11 +163,10 @@ func typedLogo(cmd *cobra.Command) (l logo.Logo, given bool, err error) {
 	return l, true, err
 }
 
-// maxKeyFile bounds what is read of a file of keys.
+// maxKeyFile bounds a file of public keys.
 const maxKeyFile = 1 << 20
 
-// setKeys writes the keys that were given into a client. Those by value and those
-// by address take each other's place.
+// setKeys copies --jwks and --jwks-uri to a client. Each replaces the other.
 func setKeys(cmd *cobra.Command, c *idp.Client) error {
 	if file := cli.Text(cmd, "jwks"); file != nil {
 		set, err := readKeys(*file)
@@ -172,7 +184,7 @@ func setKeys(cmd *cobra.Command, c *idp.Client) error {
 	return nil
 }
 
-// readKeys returns the key set of a file as it is kept; "" means none.
+// readKeys returns the key set of a file as compact JSON, or nil if the name is empty.
 func readKeys(file string) (json.RawMessage, error) {
 	if file == "" {
 		return nil, nil
@@ -195,8 +207,8 @@ func readKeys(file string) (json.RawMessage, error) {
 	return set.Bytes(), nil
 }
 
-// keysOf tells where a client's keys are.
-func keysOf(c client) string {
+// formatKeys returns the URI of a client's keys, or how many it has.
+func formatKeys(c client) string {
 	if c.JWKSURI != "" {
 		return c.JWKSURI
 	}

@@ -2,46 +2,45 @@ package command
 
 import (
 	"context"
+
+	"github.com/spf13/cobra"
+
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
-	"github.com/spf13/cobra"
 )
 
-var logouts = cli.View[fabric.Logout]{
+var logoutView = cli.View[fabric.Logout]{
 	ID: func(l fabric.Logout) string { return l.LoginID },
 	JSON: func(l fabric.Logout) any {
 		return struct {
 			SID          string `json:"sid"`
 			ClientID     string `json:"client_id"`
 			SubscriberID string `json:"subscriber_id"`
-			printedProgress
-		}{l.LoginID, l.ClientID, l.SubscriberID, printProgress(l.Progress)}
+			deliveryJSON
+		}{l.LoginID, l.ClientID, l.SubscriberID, newDeliveryJSON(l.Progress)}
 	},
 	Facts: []cli.Fact[fabric.Logout]{
 		{Name: "Session", Value: func(l fabric.Logout) string { return l.LoginID }},
 		{Name: "State", Value: func(l fabric.Logout) string { return string(l.State) }},
 		{Name: "Attempts", Value: func(l fabric.Logout) string { return cli.Count(l.Attempts) }},
-		{Name: "Answer", Value: func(l fabric.Logout) string { return answerOf(l.Status, l.Error) }},
+		{Name: "Answer", Value: func(l fabric.Logout) string { return lastAnswer(l.Progress) }},
 		{Name: "Next", Value: func(l fabric.Logout) string { return cli.FormatTime(l.Due) }},
 		{Name: "Logout", Minor: true, Value: func(l fabric.Logout) string { return cli.FormatTime(l.Created) }},
 		{Name: "Subscriber", Minor: true, Value: func(l fabric.Logout) string { return l.SubscriberID }},
 	},
 }
 
-func (c *commands) logoutCommands() (told, redeliver *cobra.Command) {
-	told = cli.Command("logouts ID", "List the logouts that a client was told of, or will be", c.with(c.listLogouts))
-	told.Flags().String("state", "", "only those in a `state`: pending, delivered or dead")
-	redeliver = &cobra.Command{
-		Use: "redeliver ID [SESSION]", Short: "Tell a client of a logout anew, or of all that were given up",
-		Args: cli.Arguments("ID", "[SESSION]"), RunE: c.with(c.redeliverLogout),
-	}
-	return told, redeliver
+func (c *commands) logoutCommands() (logouts, redeliver *cobra.Command) {
+	logouts = cli.Command("logouts ID", "List the back-channel logouts of a client", c.with(c.listLogouts))
+	addState(logouts)
+	redeliver = cli.Command("redeliver ID [SESSION]", "Queue a back-channel logout again, or all dead letters",
+		c.with(c.redeliverLogout))
+	return logouts, redeliver
 }
 
 func (c *commands) listLogouts(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	name, _ := cmd.Flags().GetString("state")
-	state, err := fabric.ParseDeliveryState(name)
+	state, err := flagState(cmd)
 	if err != nil {
 		return err
 	}
@@ -55,7 +54,7 @@ func (c *commands) listLogouts(ctx context.Context, a *app, cmd *cobra.Command, 
 	if err != nil {
 		return err
 	}
-	return cli.List(c.Env, logouts, all)
+	return cli.List(c.Env, logoutView, all)
 }
 
 func (c *commands) redeliverLogout(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
@@ -68,11 +67,11 @@ func (c *commands) redeliverLogout(ctx context.Context, a *app, _ *cobra.Command
 		if err != nil {
 			return err
 		}
-		return cli.Show(c.Env, logouts, l)
+		return cli.Show(c.Env, logoutView, l)
 	}
 	n, err := a.Fabric.Deliveries.RedeliverDeadLogouts(ctx, cl.ProjectID, cl.ID)
 	if err != nil {
 		return err
 	}
-	return c.waitAgain(n)
+	return c.printRequeued(n)
 }

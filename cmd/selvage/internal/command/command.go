@@ -123,7 +123,7 @@ func (c *commands) run(do action, media bool) runner {
 	}
 }
 
-// loadConfig reads the configuration of a command line. What is wrong with it is a usage error.
+// loadConfig reads the configuration of a command line. An invalid configuration is a usage error.
 func (c *commands) loadConfig(flags *pflag.FlagSet) (config.Config, config.Origins, error) {
 	conf, from, err := config.Load(flags, c.Getenv, c.Environ)
 	if err != nil {

@@ -1,17 +1,17 @@
 package command
 
 import (
+	"github.com/spf13/cobra"
+
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
-	"github.com/spf13/cobra"
 )
 
-// choices are the values of flags that have few, for completions. What is in a database
-// is not looked up while somebody types.
+// choices are the completions of flags with few values. Completing never reads a database.
 var choices = map[string][]string{
-	"output":       {"table", "json", "id"},
+	"output":       cli.Formats,
 	"type":         {"spa", "native", "web", "service"},
 	"auth-method":  {"none", "client_secret_post", "client_secret_basic", "private_key_jwt"},
 	"pkce":         {"required", "optional"},
@@ -26,8 +26,7 @@ var choices = map[string][]string{
 	"services":     {config.IDP, config.Fabric, config.Relay, config.Recordings, config.Dashboard},
 }
 
-// addCompletion adds the command that prints completions, for the shells that have a
-// line in the documents.
+// addCompletion adds the command that prints completions, for the shells that are documented.
 func addCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	cmd, _, err := root.Find([]string{"completion"})
@@ -35,33 +34,31 @@ func addCompletion(root *cobra.Command) {
 		return // it was added a line above
 	}
 	cmd.Short = "Print completions for a shell"
-	cmd.Args, cmd.RunE = cli.KnownCommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	cmd.Args, cmd.RunE = cli.KnownCommand, cli.Help
 	for _, sub := range cmd.Commands() {
 		sub.Short = "Print completions for " + sub.Name()
 		sub.Hidden = sub.Name() == "powershell"
 	}
 }
 
-// completeFlags lets shells complete the flags that have few values. Completions of
-// cobra itself know the commands and the names of flags.
-func completeFlags(root *cobra.Command) {
-	scopes := map[string][]string{"key": cli.Strings(fabric.Scopes()), "client": idp.Scopes()}
-	var walk func(cmd *cobra.Command)
-	walk = func(cmd *cobra.Command) {
-		own := cmd.LocalFlags() // which cobra gathers anew each time
-		for name, values := range choices {
-			if own.Lookup(name) != nil {
-				_ = cmd.RegisterFlagCompletionFunc(
-					name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
-			}
-		}
-		if own.Lookup("scope") != nil && cmd.HasParent() && scopes[cmd.Parent().Name()] != nil {
-			_ = cmd.RegisterFlagCompletionFunc(
-				"scope", cobra.FixedCompletions(scopes[cmd.Parent().Name()], cobra.ShellCompDirectiveNoFileComp))
-		}
-		for _, sub := range cmd.Commands() {
-			walk(sub)
+// completeFlags registers completions for the flags of cmd and all commands below it. cobra
+// itself completes the names of commands and flags.
+func completeFlags(cmd *cobra.Command) {
+	own := cmd.LocalFlags() // collected once, since cobra does so on every call
+	complete := func(flag string, values []string) {
+		if values != nil && own.Lookup(flag) != nil {
+			fixed := cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)
+			_ = cmd.RegisterFlagCompletionFunc(flag, fixed) // fails only for unknown flags
 		}
 	}
-	walk(root)
+	for flag, values := range choices {
+		complete(flag, values)
+	}
+	if cmd.HasParent() {
+		scopes := map[string][]string{"key": cli.Strings(fabric.Scopes()), "client": idp.Scopes()}
+		complete("scope", scopes[cmd.Parent().Name()])
+	}
+	for _, sub := range cmd.Commands() {
+		completeFlags(sub)
+	}
 }

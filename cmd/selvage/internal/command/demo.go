@@ -3,26 +3,27 @@ package command
 import (
 	"context"
 	"errors"
-	"github.com/selvage/selvage/cmd/selvage/internal/cli"
-	"github.com/selvage/selvage/cmd/selvage/internal/demo"
-	"github.com/spf13/cobra"
 	"io"
 	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/cli"
+	"github.com/selvage/selvage/cmd/selvage/internal/demo"
 )
 
 func (c *commands) demoCommand() *cobra.Command {
-	show := &cobra.Command{Use: "show", Short: "Print the demo's ids, secrets and curl lines again",
-		Args: cli.NoArguments, RunE: c.showDemo}
-	reset := &cobra.Command{
-		Use: "reset", Short: "Delete the demo with everything in it, and make it anew, with other ids and secrets", Args: cli.NoArguments, RunE: c.withMedia(c.resetDemo),
-	}
+	show := cli.Command("show", "Print the ids, secrets and curl commands of the demo again", c.showDemo)
+	reset := cli.Command("reset", "Replace the demo and everything in it by a fresh one with other ids and secrets",
+		c.withMedia(c.resetDemo))
 	cli.AddYes(reset)
 	return cli.Noun("demo", "The demo project of the first start", show, reset)
 }
 
-// noDemo is the error of a data directory without a demo.
+// noDemo returns the error of a data directory without a demo.
 func noDemo(dir string) error {
-	return cli.NotFoundf("there is no demo in %s: `selvage serve` makes one when it starts on an empty data directory that only this machine can reach", dir)
+	return cli.NotFoundf("no demo in %s: `selvage serve` creates one when it starts on an empty data directory and "+
+		"only this machine can reach it", dir)
 }
 
 func (c *commands) showDemo(cmd *cobra.Command, _ []string) error {
@@ -41,19 +42,22 @@ func (c *commands) showDemo(cmd *cobra.Command, _ []string) error {
 	return err
 }
 
-// resetDemo makes the demo anew, beside a running server or without one. Where it is
-// interrupted it goes on from there.
+// resetDemo replaces the demo, whether or not a server runs. If it is interrupted, the next run
+// completes it.
 func (c *commands) resetDemo(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
-	there, err := a.Demo.Exists()
+	exists, err := a.Demo.Exists()
 	switch {
 	case err != nil:
 		return err
-	case !there:
+	case !exists:
 		return noDemo(a.Config.Data)
 	case !a.Local() || !a.Config.Services.All():
-		return cli.Usagef("there is a demo only where nobody but this machine reaches the server, and it serves everything")
+		return cli.Usagef("a demo needs a server that only this machine can reach and that runs all services")
 	}
-	if err := c.Ask(cmd, "This deletes the demo project with its subscribers, clients, keys and recordings, and makes another.", `Type "Demo" to go on: `, "Demo"); err != nil {
+
+	const what = "This deletes the demo project with its subscribers, clients, keys and recordings, " +
+		"and creates another."
+	if err := c.Ask(cmd, what, `Type "Demo" to continue: `, "Demo"); err != nil {
 		return err
 	}
 	text, err := a.Demo.Reset(ctx)

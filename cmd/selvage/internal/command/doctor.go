@@ -2,57 +2,55 @@ package command
 
 import (
 	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/cmd/selvage/internal/doctor"
-	"github.com/spf13/cobra"
-	"strings"
-	"unicode/utf8"
 )
 
 func (c *commands) doctorCommand() *cobra.Command {
 	var asJSON bool
-	cmd := &cobra.Command{
-		Use:   "doctor",
-		Short: "Look for what is wrong, and tell what to do",
-		Long: "Looks at the configuration, the data directory, the databases, keys, certificates, listeners and the\n" +
-			"running server, beside it or without one. It changes nothing, and takes ten seconds at most. The exit\n" +
-			"status is 1 where something failed, and 0 where there are but warnings.",
-		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if asJSON {
-				c.Output = "json"
-			}
-			return c.doctor(cmd)
-		},
-	}
+	cmd := cli.Command("doctor", "Find problems and suggest fixes", func(cmd *cobra.Command, _ []string) error {
+		if asJSON {
+			c.Output = "json"
+		}
+		return c.examine(cmd)
+	})
+	cmd.Long = `Check the configuration, the data directory, the databases, keys, certificates, listeners and, if one
+runs, the server. This changes nothing and takes at most ten seconds. The exit status is 1 if a check
+failed, and 0 if there are only warnings.`
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, as -o json does")
 	config.AddFlags(cmd.Flags(), false)
 	return cmd
 }
 
-func (c *commands) doctor(cmd *cobra.Command) error {
-	var findings []doctor.Finding
-	if conf, from, err := c.loadConfig(cmd.Flags()); err != nil {
-		findings = doctor.Unreadable(err)
-	} else {
-		e := &doctor.Examination{Config: conf, From: from, Getenv: c.Getenv, Version: c.build.version()}
-		findings = append(e.Configuration(), e.Examine(cmd.Context())...)
-	}
+// examine prints what the doctor found. A failed check is an error.
+func (c *commands) examine(cmd *cobra.Command) error {
+	findings := c.findings(cmd)
 	if err := c.printFindings(findings); err != nil {
 		return err
 	}
-	return sumUp(findings)
+	switch failed := count(findings, doctor.Broken); failed {
+	case 0:
+		return nil
+	case 1:
+		return fmt.Errorf("1 check of %d failed", len(findings))
+	default:
+		return fmt.Errorf("%d checks of %d failed", failed, len(findings))
+	}
 }
 
-// sumUp is an error where something is broken.
-func sumUp(findings []doctor.Finding) error {
-	if n := count(findings, doctor.Broken); n == 1 {
-		return fmt.Errorf("1 check of %d failed", len(findings))
-	} else if n > 1 {
-		return fmt.Errorf("%d checks of %d failed", n, len(findings))
+func (c *commands) findings(cmd *cobra.Command) []doctor.Finding {
+	conf, from, err := c.loadConfig(cmd.Flags())
+	if err != nil {
+		return doctor.Unreadable(err)
 	}
-	return nil
+	e := &doctor.Examination{Config: conf, From: from, Getenv: c.Getenv, Version: c.build.version()}
+	return append(e.Configuration(), e.Examine(cmd.Context())...)
 }
 
 func count(findings []doctor.Finding, v doctor.Verdict) (n int) {
@@ -64,8 +62,8 @@ func count(findings []doctor.Finding, v doctor.Verdict) (n int) {
 	return n
 }
 
-// printFindings prints an examination: for people in groups, for programs as
-// JSON, or the names alone of what is not well.
+// printFindings prints findings in the format of --output. With -o id, these are the names of
+// the checks that did not pass.
 func (c *commands) printFindings(findings []doctor.Finding) error {
 	switch c.Output {
 	case "json":
@@ -74,15 +72,15 @@ func (c *commands) printFindings(findings []doctor.Finding) error {
 			Checks []doctor.Finding `json:"checks"`
 		}{worst(findings), findings})
 	case "id":
-		var unwell []doctor.Finding
+		var problems []doctor.Finding
 		for _, f := range findings {
 			if f.Status.Worse(doctor.Fine) {
-				unwell = append(unwell, f)
+				problems = append(problems, f)
 			}
 		}
-		return cli.PrintIDs(c.Env, func(f doctor.Finding) string { return f.Group + ": " + f.Name }, unwell...)
+		return cli.PrintIDs(c.Env, func(f doctor.Finding) string { return f.Group + ": " + f.Name }, problems...)
 	}
-	_, err := fmt.Fprint(c.Stdout, c.layOut(findings))
+	_, err := fmt.Fprint(c.Stdout, c.formatFindings(findings))
 	return err
 }
 
@@ -96,46 +94,60 @@ func worst(findings []doctor.Finding) doctor.Verdict {
 	return v
 }
 
-// layOut writes findings as
+var verdictColors = map[doctor.Verdict]string{
+	doctor.Fine: cli.Green, doctor.Warned: cli.Yellow, doctor.Broken: cli.Red, doctor.Skipped: cli.Dim,
+}
+
+// formatFindings formats findings as
 //
 //	Group
 //	  ok       name      what was found
 //	  warning  name      what was found
 //	           → what to do
 //
-// in the columns of the terminal; anywhere else lines are as long as they are.
-func (c *commands) layOut(findings []doctor.Finding) string {
+// wrapped at the width of the terminal. Lines for anything but a terminal are not wrapped.
+func (c *commands) formatFindings(findings []doctor.Finding) string {
+	const status = len(doctor.Skipped) // the width of the longest verdict
 	names := 0
 	for _, f := range findings {
 		names = max(names, utf8.RuneCountInString(f.Name))
 	}
-	width := c.Width()
+
 	var b strings.Builder
 	for i, f := range findings {
 		if i == 0 || f.Group != findings[i-1].Group {
-			fmt.Fprintf(&b, "%s\n", c.Color(bold, f.Group))
+			fmt.Fprintf(&b, "%s\n", c.Color(cli.Bold, f.Group))
 		}
-		fmt.Fprintf(&b, "  %s  %s  ", c.Color(
-			colourOf[f.Status], cli.Pad(string(f.Status), len(doctor.Skipped))), cli.Pad(f.Name, names))
-		hang(&b, cli.Sanitize(f.Found), names+len(doctor.Skipped)+6, width)
-		if f.Remedy != "" {
-			fmt.Fprintf(&b, "%s→ ", strings.Repeat(" ", len(doctor.Skipped)+4))
-			for j, line := range strings.Split(f.Remedy, "\n") {
-				b.WriteString(strings.Repeat(" ", min(j, 1)*(len(doctor.Skipped)+6)))
-				hang(&b, cli.Sanitize(line), len(doctor.Skipped)+6, width)
-			}
-		}
+		verdict := c.Color(verdictColors[f.Status], cli.Pad(string(f.Status), status))
+		fmt.Fprintf(&b, "  %s  %s  ", verdict, cli.Pad(f.Name, names))
+		wrap(&b, cli.Sanitize(f.Found), status+names+6, c.Width())
+		c.formatRemedy(&b, f.Remedy, status+6)
 	}
+
 	fmt.Fprintf(&b, "%d ok, %d skipped, %s, %d failed\n", count(findings, doctor.Fine),
-		count(findings, doctor.Skipped),
-		cli.Plural(count(findings, doctor.Warned), "warning"), count(findings, doctor.Broken))
+		count(findings, doctor.Skipped), cli.Plural(count(findings, doctor.Warned), "warning"),
+		count(findings, doctor.Broken))
 	return b.String()
 }
 
-// hang writes a text that begins in a column. Where it is wider than the
-// terminal, it goes on in the next line, below where it began. What has no spaces,
-// such as a path, stays whole.
-func hang(b *strings.Builder, text string, column, width int) {
+// formatRemedy writes the lines of a remedy at a column, behind an arrow.
+func (c *commands) formatRemedy(b *strings.Builder, remedy string, column int) {
+	if remedy == "" {
+		return
+	}
+	for i, line := range strings.Split(remedy, "\n") {
+		indent := strings.Repeat(" ", column)
+		if i == 0 {
+			indent = strings.Repeat(" ", column-2) + "→ "
+		}
+		b.WriteString(indent)
+		wrap(b, cli.Sanitize(line), column, c.Width())
+	}
+}
+
+// wrap writes a text that begins at a column. Words that do not fit into the width, if it is not
+// 0, go to the next line at the same column. Words, such as paths, are never broken.
+func wrap(b *strings.Builder, text string, column, width int) {
 	line := 0
 	for i, word := range strings.Split(text, " ") {
 		n := utf8.RuneCountInString(word)
@@ -153,9 +165,3 @@ func hang(b *strings.Builder, text string, column, width int) {
 	}
 	b.WriteByte('\n')
 }
-
-// How verdicts look on a terminal.
-const bold = "1"
-
-var colourOf = map[doctor.Verdict]string{doctor.Fine: "32", doctor.Warned: "33", doctor.Broken: "31",
-	doctor.Skipped: "2"}

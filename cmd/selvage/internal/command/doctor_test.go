@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// What is found hangs below where it began; paths stay whole.
-func TestHang(t *testing.T) {
+func TestWrap(t *testing.T) {
 	tests := []struct {
 		text  string
 		width int
@@ -20,9 +19,9 @@ func TestHang(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var b strings.Builder
-		hang(&b, tt.text, 4, tt.width)
+		wrap(&b, tt.text, 4, tt.width)
 		if b.String() != tt.want {
-			t.Errorf("hang(%q, 4, %d) = %q, want %q", tt.text, tt.width, b.String(), tt.want)
+			t.Errorf("wrap(%q, 4, %d) = %q, want %q", tt.text, tt.width, b.String(), tt.want)
 		}
 	}
 }

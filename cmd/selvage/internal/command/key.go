@@ -3,25 +3,26 @@ package command
 import (
 	"context"
 	"errors"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
-	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/span"
 	"github.com/selvage/selvage/internal/suggest"
-	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
-	"strings"
-	"time"
 )
 
-// An apiKey is a key as it is printed: with its secret where it was just made.
+// An apiKey is an API key as it is printed. secret is set if it was just created.
 type apiKey struct {
 	fabric.APIKey
 	secret string
 }
 
-var apiKeys = cli.View[apiKey]{
+var keyView = cli.View[apiKey]{
 	ID:     func(k apiKey) string { return k.ID },
 	Secret: func(k apiKey) string { return k.secret },
 	JSON: func(k apiKey) any {
@@ -41,8 +42,7 @@ var apiKeys = cli.View[apiKey]{
 			OldUsedAt  cli.Time       `json:"old_used_at,omitempty"`
 		}{
 			k.ID, k.ProjectID, k.secret, k.Name, k.Prefix, k.Scopes, cli.UTC(k.Created), cli.UTC(k.Expires),
-			cli.UTC(k.LastUsed), cli.UTC(k.Revoked),
-			cli.UTC(k.Rotated), cli.UTC(k.OldUntil), cli.UTC(k.OldUsed),
+			cli.UTC(k.LastUsed), cli.UTC(k.Revoked), cli.UTC(k.Rotated), cli.UTC(k.OldUntil), cli.UTC(k.OldUsed),
 		}
 	},
 	Facts: []cli.Fact[apiKey]{
@@ -50,111 +50,161 @@ var apiKeys = cli.View[apiKey]{
 		{Name: "Project", Detail: true, Value: func(k apiKey) string { return k.ProjectID }},
 		{Name: "Name", Value: func(k apiKey) string { return k.Name }},
 		{Name: "Revoked", Value: func(k apiKey) string { return cli.FormatTime(k.Revoked) }},
-		{Name: "Expires", Value: func(k apiKey) string { return expiry(k.Expires) }},
+		{Name: "Expires", Value: func(k apiKey) string { return formatExpiry(k.Expires) }},
 		{Name: "Secret", Value: func(k apiKey) string { return k.Prefix + "…" }},
 		{Name: "Scopes", Value: func(k apiKey) string { return cli.Join(k.Scopes) }},
 		{Name: "Created", Minor: true, Value: func(k apiKey) string { return cli.FormatTime(k.Created) }},
 		{Name: "Last used", Minor: true, Value: func(k apiKey) string { return cli.FormatTime(k.LastUsed) }},
 		{Name: "Rotated", Detail: true, Value: func(k apiKey) string { return cli.FormatTime(k.Rotated) }},
-		{Name: "Old secret", Detail: true, Value: oldSecret},
+		{Name: "Old secret", Detail: true, Value: formatOldKey},
 		{Name: "Key", Detail: true, Value: func(k apiKey) string { return cli.Once(k.secret) }},
 	},
 }
 
-// expiry writes when something ends by itself, and whether it has.
-func expiry(at time.Time) string {
+// formatExpiry formats when something expires, or expired.
+func formatExpiry(at time.Time) string {
 	if !at.IsZero() && !time.Now().Before(at) {
-		return cli.FormatTime(at) + " (over)"
+		return cli.FormatTime(at) + " (expired)"
 	}
 	return cli.FormatTime(at)
 }
 
-// oldSecret tells of the secret before, while it may still be used.
-func oldSecret(k apiKey) string {
+// formatOldKey describes the previous secret of a key while it is still accepted.
+func formatOldKey(k apiKey) string {
 	switch {
 	case k.OldHash == "" || !time.Now().Before(k.OldUntil):
 		return ""
 	case k.OldUsed.IsZero():
-		return "good until " + cli.FormatTime(k.OldUntil)
+		return "valid until " + cli.FormatTime(k.OldUntil)
 	}
-	return "good until " + cli.FormatTime(k.OldUntil) + ", last used " + cli.FormatTime(k.OldUsed)
+	return "valid until " + cli.FormatTime(k.OldUntil) + ", last used " + cli.FormatTime(k.OldUsed)
 }
 
 func (c *commands) keyCommand() *cobra.Command {
-	create := &cobra.Command{Use: "create", Short: "Make an API key of a project", Args: cli.NoArguments,
-		RunE: c.with(c.createKey)}
-	ls := &cobra.Command{Use: "list", Short: "List the API keys of a project", Args: cli.NoArguments,
-		RunE: c.with(c.listKeys)}
-	show := cli.Command("show ID", "Show an API key", c.with(c.showKey))
-	update := cli.Command("update ID", "Change an API key; what is not given stays", c.with(c.updateKey))
-	rotate := cli.Command("rotate ID", "Give an API key a new secret; the old one is good for a while", c.with(c.rotateKey))
-	revoke := cli.Command("revoke ID", "End an API key and the tokens made with it", c.with(c.revokeKey))
+	n := noun[apiKey]{
+		commands: c, view: keyView, list: listKeys,
+		find: inAnyProject(func(a *app) finder[apiKey] {
+			return func(ctx context.Context, projectID, id string) (apiKey, error) {
+				k, err := a.Fabric.APIKeys.Find(ctx, projectID, id)
+				return apiKey{APIKey: k}, err
+			}
+		}),
+	}
+	create := n.projectCommand("create", "Create an API key of a project", []string{"scope"}, createKey)
+	ls := n.listCommand("list", "List the API keys of a project")
+	show := n.showCommand("show ID", "Show an API key")
+	update := n.changeCommand("update ID", "Update an API key; flags not given leave their value unchanged", updateKey)
+	rotate := n.changeCommand("rotate ID", "Replace the secret of an API key; the old one stays valid for a while",
+		rotateKey)
+	revoke := cli.Command("revoke ID", "Revoke an API key and the tokens created with it", c.with(revokeKey))
+
 	for _, cmd := range []*cobra.Command{create, update} {
-		cmd.Flags().StringSlice("scope", nil, "a `scope` it may be used for; any number: "+cli.Join(fabric.Scopes()))
-		cmd.Flags().String("name", "", "the `name` it has in lists")
+		cmd.Flags().StringSlice("scope", nil,
+			"`scope` that the key allows; repeatable: "+cli.Join(fabric.Scopes()))
+		cmd.Flags().String("name", "", "`name` shown in lists")
 		cmd.Flags().Var(&span.Span{Most: 100 * 365 * span.Day}, "expires-in",
-			"the `time` it is good for, such as 12h or 90d")
+			"`time` until the key expires, such as 12h or 90d")
 		cmd.Flags().Var(new(dayOrTime), "expires-at",
-			"the `day` or time at which it ends, such as 2030-01-31, or never")
+			"`day` or time at which the key expires, such as 2030-01-31, or never")
 	}
-	rotate.Flags().Var(&span.Span{Length: fabric.UsualOverlap, Most: fabric.MaxOverlap}, "overlap",
-		"the `time` that the old secret is good for; 0 ends it at once")
-	for _, cmd := range []*cobra.Command{create, ls, show, update, rotate, revoke} {
-		addProject(cmd)
-	}
-	return cli.Noun("key", "API keys: the passwords of backends", create, ls, show, update, rotate, revoke)
+	addOverlap(rotate, "`time` that the old secret stays valid; 0 revokes it at once")
+	addProject(create, ls, show, update, rotate, revoke)
+	return cli.Noun("key", "API keys: how backends authenticate", create, ls, show, update, rotate, revoke)
 }
 
-func (c *commands) createKey(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
-	if err := cli.Need(cmd, "scope"); err != nil {
-		return err
-	}
-	in, err := keyInput(cmd)
-	if err != nil {
-		return err
-	}
-	p, err := a.project(ctx, cmd)
-	if err != nil {
-		return err
-	}
-	k, secret, err := a.Fabric.APIKeys.Create(ctx, p.ID, in, nil)
-	if err != nil {
-		return err
-	}
-	return cli.Show(c.Env, apiKeys, apiKey{k, secret})
+// addOverlap adds the flag --overlap to a command that rotates a secret.
+func addOverlap(cmd *cobra.Command, usage string) {
+	cmd.Flags().Var(&span.Span{Length: fabric.UsualOverlap, Most: fabric.MaxOverlap}, "overlap", usage)
 }
 
-func (c *commands) listKeys(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+func listKeys(ctx context.Context, a *app, cmd *cobra.Command) ([]apiKey, error) {
 	p, err := a.project(ctx, cmd)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.APIKey], error) {
 		return a.Fabric.APIKeys.List(ctx, p.ID, q)
 	})
-	if err != nil {
-		return err
-	}
 	keys := make([]apiKey, len(found))
 	for i, k := range found {
 		keys[i] = apiKey{APIKey: k}
 	}
-	return cli.List(c.Env, apiKeys, keys)
+	return keys, err
 }
 
-func (c *commands) revokeKey(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	_, err := among(ctx, a, cmd, func(projectID string) (problem.Kind, error) {
-		return "", a.Fabric.APIKeys.Revoke(ctx, projectID, args[0])
+func createKey(ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project) (apiKey, error) {
+	in, err := keyInput(cmd)
+	if err != nil {
+		return apiKey{}, err
+	}
+	k, secret, err := a.Fabric.APIKeys.Create(ctx, p.ID, in, nil)
+	return apiKey{k, secret}, err
+}
+
+func updateKey(ctx context.Context, a *app, cmd *cobra.Command, k apiKey) (apiKey, error) {
+	in, err := keyInput(cmd)
+	if err != nil {
+		return apiKey{}, err
+	}
+	updated, err := a.Fabric.APIKeys.Update(ctx, k.ProjectID, k.ID, in, nil)
+	return apiKey{APIKey: updated}, err
+}
+
+func rotateKey(ctx context.Context, a *app, cmd *cobra.Command, k apiKey) (apiKey, error) {
+	rotated, secret, err := a.Fabric.APIKeys.Rotate(ctx, k.ProjectID, k.ID, cli.Span(cmd, "overlap"), nil)
+	return apiKey{rotated, secret}, err
+}
+
+func revokeKey(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+	_, err := among(ctx, a, cmd, func(projectID string) (struct{}, error) {
+		return struct{}{}, a.Fabric.APIKeys.Revoke(ctx, projectID, args[0])
 	})
 	return err
 }
 
-// A dayOrTime is a flag's value: when a key ends, zero for never.
+// keyInput returns the fields of a key that the flags set.
+func keyInput(cmd *cobra.Command) (in fabric.APIKeyInput, err error) {
+	in.Name = cli.Text(cmd, "name")
+	if names := cli.Texts(cmd, "scope"); names != nil {
+		if in.Scopes, err = parseScopes(*names); err != nil {
+			return in, err
+		}
+	}
+
+	lifetime, end := cmd.Flags().Lookup("expires-in"), cmd.Flags().Lookup("expires-at")
+	switch {
+	case lifetime.Changed && end.Changed:
+		return in, cli.Usagef("--expires-in and --expires-at exclude each other")
+	case lifetime.Changed:
+		at := time.Now().Add(cli.Span(cmd, "expires-in"))
+		in.Expires = &at
+	case end.Changed:
+		at := time.Time(*end.Value.(*dayOrTime))
+		in.Expires = &at
+	}
+	return in, nil
+}
+
+func parseScopes(names []string) ([]fabric.Scope, error) {
+	var scopes []fabric.Scope
+	for _, name := range names {
+		s, ok := fabric.ParseScope(strings.TrimSpace(name))
+		if !ok {
+			all := cli.Strings(fabric.Scopes())
+			return nil, cli.Usagef("--scope: unknown scope %q%s", name,
+				suggest.MeantOr(name, all, "use "+strings.Join(all, ", ")))
+		}
+		scopes = append(scopes, s)
+	}
+	return scopes, nil
+}
+
+// A dayOrTime is the value of --expires-at. The zero time means never.
 type dayOrTime time.Time
 
 var _ pflag.Value = (*dayOrTime)(nil)
 
-// Set reads an end: a day begins in UTC.
+// Set parses a value. A day begins at midnight UTC.
 func (d *dayOrTime) Set(text string) error {
 	if text == "never" {
 		*d = dayOrTime{}
@@ -165,7 +215,7 @@ func (d *dayOrTime) Set(text string) error {
 		at, err = time.Parse(time.RFC3339, text)
 	}
 	if err != nil || !at.After(time.Now()) {
-		return errors.New("needs a day or time to come, such as 2030-01-31 or 2030-01-31T12:00:00Z, or never")
+		return errors.New("needs a future day or time, such as 2030-01-31 or 2030-01-31T12:00:00Z, or never")
 	}
 	*d = dayOrTime(at)
 	return nil
@@ -178,90 +228,5 @@ func (d *dayOrTime) String() string {
 	return ""
 }
 
-// Type is the kind of value, for the help.
+// Type returns the name of the type for the help.
 func (d *dayOrTime) Type() string { return "day" }
-
-// keyInput returns what the flags say of a key.
-func keyInput(cmd *cobra.Command) (in fabric.APIKeyInput, err error) {
-	in.Name = cli.Text(cmd, "name")
-	if cmd.Flags().Changed("scope") {
-		names, err := cmd.Flags().GetStringSlice("scope")
-		if err != nil {
-			return in, err
-		}
-		if in.Scopes, err = parseScopes(names); err != nil {
-			return in, err
-		}
-	}
-	var at time.Time
-	switch life, end := cmd.Flags().Lookup("expires-in"), cmd.Flags().Lookup("expires-at"); {
-	case life.Changed && end.Changed:
-		return in, cli.Usagef("--expires-in and --expires-at say the same: give one of them")
-	case life.Changed:
-		at = time.Now().Add(cli.Span(cmd, "expires-in"))
-	case end.Changed:
-		at = time.Time(*end.Value.(*dayOrTime))
-	default:
-		return in, nil
-	}
-	in.Expires = &at
-	return in, nil
-}
-
-func parseScopes(names []string) ([]fabric.Scope, error) {
-	var scopes []fabric.Scope
-	for _, name := range names {
-		s, ok := fabric.ParseScope(strings.TrimSpace(name))
-		if !ok {
-			var all []string
-			for _, s := range fabric.Scopes() {
-				all = append(all, string(s))
-			}
-			return nil, cli.Usagef("--scope: there is no scope %q%s", name,
-				suggest.MeantOr(name, all, "there are "+strings.Join(all, ", ")))
-		}
-		scopes = append(scopes, s)
-	}
-	return scopes, nil
-}
-
-func (a *app) key(ctx context.Context, cmd *cobra.Command, id string) (fabric.APIKey, error) {
-	return among(ctx, a, cmd, func(projectID string) (fabric.APIKey, error) {
-		return a.Fabric.APIKeys.Find(ctx, projectID, id)
-	})
-}
-
-func (c *commands) showKey(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	k, err := a.key(ctx, cmd, args[0])
-	if err != nil {
-		return err
-	}
-	return cli.Show(c.Env, apiKeys, apiKey{APIKey: k})
-}
-
-func (c *commands) updateKey(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	in, err := keyInput(cmd)
-	if err != nil {
-		return err
-	}
-	k, err := a.key(ctx, cmd, args[0])
-	if err != nil {
-		return err
-	}
-	if k, err = a.Fabric.APIKeys.Update(ctx, k.ProjectID, k.ID, in, nil); err != nil {
-		return err
-	}
-	return cli.Show(c.Env, apiKeys, apiKey{APIKey: k})
-}
-
-func (c *commands) rotateKey(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	k, err := a.key(ctx, cmd, args[0])
-	if err != nil {
-		return err
-	}
-	k, secret, err := a.Fabric.APIKeys.Rotate(ctx, k.ProjectID, k.ID, cli.Span(cmd, "overlap"), nil)
-	if err != nil {
-		return err
-	}
-	return cli.Show(c.Env, apiKeys, apiKey{k, secret})
-}

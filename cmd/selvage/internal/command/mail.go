@@ -3,16 +3,18 @@ package command
 import (
 	"context"
 	"fmt"
+	"strconv"
+
 	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/page"
-	"github.com/spf13/cobra"
-	"strconv"
 )
 
-var mails = cli.View[mail.Letter]{
+var mailView = cli.View[mail.Letter]{
 	ID: func(l mail.Letter) string { return l.ID },
 	JSON: func(l mail.Letter) any {
 		return struct {
@@ -42,37 +44,29 @@ var mails = cli.View[mail.Letter]{
 }
 
 func (c *commands) mailCommand() *cobra.Command {
-	ls := &cobra.Command{Use: "list", Short: "List mails of the last days: the newest first",
-		Args: cli.NoArguments, RunE: c.with(c.listMails)}
-	ls.Flags().String("state", "", "only those in a `state`: pending, sent, kept or dead")
-	retry := &cobra.Command{
-		Use: "retry [ID]", Short: "Try a mail again at once, or all dead letters", Args: cli.Arguments("[ID]"),
-		RunE: c.with(c.retryMail),
-		Long: "Makes a mail that waits or was given up be sent at once, by a server that runs. Without an id these are all that were given up.\nThe links in them are made when they are sent, so they are good.",
-	}
-	test := &cobra.Command{
-		Use: "test", Short: "Send a test mail, and say whether it was taken", Args: cli.NoArguments,
-		RunE: c.with(c.testMail),
-		Long: "Sends a mail at once, by the server of mail.url, and tells what that says. It does not go through the queue.",
-	}
-	test.Flags().String("to", "", "the `address` that it is sent to")
-	return cli.Noun("mail", "Mails: what was sent, and what could not be", ls, retry, test)
+	n := noun[mail.Letter]{commands: c, view: mailView, list: listMails}
+	ls := n.listCommand("list", "List recent mails, the newest first")
+	ls.Flags().String("state", "", "only mails in this `state`: pending, sent, kept or dead")
+	retry := cli.Command("retry [ID]", "Send a mail again at once, or all dead letters", c.with(c.retryMail))
+	retry.Long = `Make a running server send a pending or dead mail at once. Without an id, these are all dead letters.
+Links in a mail are created when it is sent, so they are valid.`
+	test := cli.Command("test", "Send a test mail and report whether the server accepted it", c.with(c.testMail))
+	test.Long = `Send a mail through the server of mail.url at once, and print the server's answer. The mail does not go
+through the queue.`
+	test.Flags().String("to", "", "`address` of the recipient")
+	return cli.Noun("mail", "Mails: sent, pending and failed", ls, retry, test)
 }
 
-func (c *commands) listMails(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+func listMails(ctx context.Context, a *app, cmd *cobra.Command) ([]mail.Letter, error) {
 	state, _ := cmd.Flags().GetString("state")
 	switch mail.State(state) {
 	case "", mail.Pending, mail.Sent, mail.Kept, mail.Dead:
 	default:
-		return cli.Usagef("--state needs pending, sent, kept or dead; it is %q", state)
+		return nil, cli.Usagef("--state needs pending, sent, kept or dead; it is %q", state)
 	}
-	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[mail.Letter], error) {
+	return page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[mail.Letter], error) {
 		return a.Store.ListLetters(ctx, mail.State(state), q)
 	})
-	if err != nil {
-		return err
-	}
-	return cli.List(c.Env, mails, all)
 }
 
 func (c *commands) retryMail(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
@@ -81,13 +75,13 @@ func (c *commands) retryMail(ctx context.Context, a *app, _ *cobra.Command, args
 		if err != nil {
 			return err
 		}
-		return cli.Show(c.Env, mails, l)
+		return cli.Show(c.Env, mailView, l)
 	}
 	n, err := a.Store.RetryDeadLetters(ctx)
 	if err != nil {
 		return err
 	}
-	return c.waitAgain(n)
+	return c.printRequeued(n)
 }
 
 func (c *commands) testMail(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
@@ -100,12 +94,13 @@ func (c *commands) testMail(ctx context.Context, a *app, cmd *cobra.Command, _ [
 	}
 	d := mail.Draft{Kind: mail.Test, To: fabric.NormalizeEmail(to), Brand: mail.Brand{Name: "selvage"}}
 	if err := a.Post.Deliver(ctx, uuid.NewString(), d); err != nil {
-		return fmt.Errorf("the mail was not taken: %w; see mail.url, mail.password and mail.from", err)
+		return fmt.Errorf("the mail was not accepted: %w; see mail.url, mail.password and mail.from", err)
 	}
-	where := "taken by the server of mail.url"
+
+	outcome := "was accepted by the server of mail.url"
 	if a.Box != nil {
-		where = "kept, since mail.url is log:; see " + a.Where.Public + "/dev/mail"
+		outcome = "is kept, because mail.url is log:; see " + a.Where.Public + "/dev/mail"
 	}
-	_, err := fmt.Fprintln(c.Stdout, "the mail to "+to+" is "+where)
+	_, err := fmt.Fprintln(c.Stdout, "the mail to "+to+" "+outcome)
 	return err
 }

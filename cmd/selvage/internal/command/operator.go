@@ -3,14 +3,15 @@ package command
 import (
 	"context"
 	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/suggest"
 	"github.com/selvage/selvage/operator"
-	"github.com/spf13/cobra"
-	"strings"
-	"time"
 )
 
 var operatorView = cli.View[operator.Operator]{
@@ -42,7 +43,7 @@ var operatorView = cli.View[operator.Operator]{
 			return cli.YesOnly(o.Disabled)
 		}},
 		{Name: "Name", Value: func(o operator.Operator) string { return o.Name }},
-		{Name: "Roles", Value: rolesOf},
+		{Name: "Roles", Value: formatRoles},
 		{Name: "Password", Detail: true, Value: func(o operator.Operator) string {
 			return cli.YesNo(o.PasswordHash != "")
 		}},
@@ -51,8 +52,8 @@ var operatorView = cli.View[operator.Operator]{
 	},
 }
 
-// rolesOf writes roles as --role takes them.
-func rolesOf(o operator.Operator) string {
+// formatRoles formats roles as --role takes them.
+func formatRoles(o operator.Operator) string {
 	var all []string
 	for _, m := range o.Roles {
 		text := string(m.Role)
@@ -65,200 +66,134 @@ func rolesOf(o operator.Operator) string {
 }
 
 func (c *commands) operatorCommand() *cobra.Command {
-	create := &cobra.Command{Use: "create", Short: "Make an operator", Args: cli.NoArguments,
-		RunE: c.with(c.createOperator)}
-	ls := &cobra.Command{Use: "list", Short: "List operators", Args: cli.NoArguments, RunE: c.with(c.listOperators)}
-	show := cli.Command("show EMAIL", "Show an operator, by e-mail or id", c.with(c.showOperator))
-	update := cli.Command("update EMAIL", "Change an operator's roles or name; what is not given stays", c.with(c.updateOperator))
-	disable := cli.Command("disable EMAIL", "Lock an operator out and end their sessions", c.with(c.disableOperator))
-	enable := cli.Command("enable EMAIL", "Let an operator in again", c.with(c.enableOperator))
-	reset := cli.Command("reset-password EMAIL", "Set an operator's password, typed or from stdin, or print a link by which they do", c.with(c.resetOperator))
-	setup := &cobra.Command{
-		Use: "setup-link", Short: "Print a link that makes an operator: good once, for a day",
-		Args: cli.NoArguments, RunE: c.with(c.printSetupLink),
+	n := noun[operator.Operator]{
+		commands: c, view: operatorView,
+		find: func(ctx context.Context, a *app, _ *cobra.Command, id string) (operator.Operator, error) {
+			return a.Operators.Find(ctx, id)
+		},
+		list: func(ctx context.Context, a *app, _ *cobra.Command) ([]operator.Operator, error) {
+			return page.Every(ctx, a.Operators.List)
+		},
 	}
-	invitations := &cobra.Command{Use: "invitations", Short: "List invitations that nobody has taken yet",
-		Args: cli.NoArguments, RunE: c.with(c.listInvitations)}
-	renew := cli.Command("renew ID", "Print another link for an invitation; the one before it ends", c.with(c.renewInvitation))
-	withdraw := cli.Command("withdraw ID", "Withdraw an invitation: its link lets nobody in", c.with(c.withdrawInvitation))
-	remove := cli.Command("delete EMAIL", "Delete an operator", c.with(c.deleteOperator))
-	cli.AddYes(remove)
+	create := n.command("create", "Create an operator", c.createOperator)
+	ls := n.listCommand("list", "List operators")
+	show := n.showCommand("show EMAIL", "Show an operator, by e-mail or id")
+	update := n.command("update EMAIL", "Update an operator; flags not given leave their value unchanged",
+		updateOperator)
+	disable := n.command("disable EMAIL", "Disable an operator and end their sessions", setDisabled(true))
+	enable := n.command("enable EMAIL", "Enable a disabled operator", setDisabled(false))
+	reset := cli.Command("reset-password EMAIL",
+		"Set an operator's password, typed or from stdin, or print a link to set it", c.with(c.resetPassword))
+	remove := n.deleteCommand("delete EMAIL", "Delete an operator",
+		func(o operator.Operator) (what, name string) {
+			return "This deletes the operator " + o.Email + ".", o.Email
+		},
+		c.deleteOperator)
+
+	cmd := cli.Noun("operator", "Operators: the people who run this installation", create, ls, show, update,
+		disable, enable, reset, remove)
+	setup, invitations := c.setupLinkCommand(), c.invitationCommands()
+	cmd.AddCommand(setup)
+	cmd.AddCommand(invitations...)
 	for _, cmd := range []*cobra.Command{create, update} {
-		cmd.Flags().String("name", "", "their `name`")
+		cmd.Flags().String("name", "", "`name` of the operator")
 	}
 	for _, cmd := range []*cobra.Command{create, setup} {
-		cmd.Flags().String("email", "", "their e-mail `address`")
+		cmd.Flags().String("email", "", "e-mail `address` of the operator")
 	}
 	for _, cmd := range []*cobra.Command{create, update, setup} {
-		cmd.Flags().StringSlice("role", nil,
-			"a `role`: owner, admin or viewer everywhere, or in one project with its id behind, such as viewer@ID; any number")
+		cmd.Flags().StringSlice("role", nil, "`role`: owner, admin or viewer everywhere, or followed by @ and the id "+
+			"of one project, such as viewer@ID; repeatable")
 	}
 	for _, cmd := range []*cobra.Command{create, reset} {
 		cmd.Flags().Bool("password-stdin", false, "read the password from stdin")
 	}
-	reset.Flags().Bool("link", false, "print a link by which they set their password themselves")
-	return cli.Noun("operator", "Operators: who runs this installation", create, ls, show, update, disable,
-		enable, reset, setup, invitations, renew, withdraw, remove)
+	reset.Flags().Bool("link", false, "print a link with which they set their password themselves")
+	return cmd
 }
 
-// roles reads --role; nil where it was not given.
-func roles(cmd *cobra.Command) ([]operator.Membership, error) {
-	given, err := cmd.Flags().GetStringSlice("role")
-	if err != nil || !cmd.Flags().Changed("role") {
-		return nil, err
+// flagRoles returns the roles of --role, or nil if the flag is not set.
+func flagRoles(cmd *cobra.Command) ([]operator.Membership, error) {
+	given := cli.Texts(cmd, "role")
+	if given == nil {
+		return nil, nil
 	}
 	all := []operator.Membership{}
-	for _, text := range given {
+	for _, text := range *given {
 		name, project, _ := strings.Cut(text, "@")
 		r, ok := operator.ParseRole(name)
 		if !ok {
-			return nil, cli.Usagef("--role: there is no role %q%s", name,
-				suggest.MeantOr(name, []string{"owner", "admin", "viewer"}, "there are owner, admin, viewer"))
+			return nil, cli.Usagef("--role: unknown role %q%s", name,
+				suggest.MeantOr(name, []string{"owner", "admin", "viewer"}, "use owner, admin, viewer"))
 		}
 		all = append(all, operator.Membership{ProjectID: project, Role: r})
 	}
 	return all, nil
 }
 
-func (c *commands) createOperator(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+func (c *commands) createOperator(ctx context.Context, a *app, cmd *cobra.Command, _ []string) (
+	operator.Operator, error) {
 	if err := cli.Need(cmd, "email", "role"); err != nil {
-		return err
+		return operator.Operator{}, err
 	}
-	in := operator.Input{Email: cli.Text(cmd, "email"), Name: cli.Text(cmd, "name")}
-	var err error
-	if in.Roles, err = roles(cmd); err != nil {
-		return err
-	}
-	if in.Password, err = c.ReadPassword(cmd, true); err != nil {
-		return err
-	}
-	o, err := a.Operators.Create(ctx, in)
+	roles, err := flagRoles(cmd)
 	if err != nil {
-		return err
+		return operator.Operator{}, err
 	}
-	return cli.Show(c.Env, operatorView, o)
-}
-
-func (c *commands) listOperators(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
-	all, err := page.Every(ctx, a.Operators.List)
+	password, err := c.ReadPassword(cmd, true)
 	if err != nil {
-		return err
+		return operator.Operator{}, err
 	}
-	return cli.List(c.Env, operatorView, all)
+	return a.Operators.Create(ctx, operator.Input{
+		Email: cli.Text(cmd, "email"), Name: cli.Text(cmd, "name"), Roles: roles, Password: password,
+	})
 }
 
-func (c *commands) showOperator(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
-	o, err := a.Operators.Find(ctx, args[0])
+func updateOperator(ctx context.Context, a *app, cmd *cobra.Command, args []string) (operator.Operator, error) {
+	roles, err := flagRoles(cmd)
 	if err != nil {
-		return err
+		return operator.Operator{}, err
 	}
-	return cli.Show(c.Env, operatorView, o)
+	return a.Operators.Update(ctx, args[0], operator.Input{Name: cli.Text(cmd, "name"), Roles: roles}, "")
 }
 
-func (c *commands) updateOperator(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	in := operator.Input{Name: cli.Text(cmd, "name")}
-	var err error
-	if in.Roles, err = roles(cmd); err != nil {
-		return err
+// setDisabled returns what the commands disable and enable do.
+func setDisabled(disabled bool) func(context.Context, *app, *cobra.Command, []string) (operator.Operator, error) {
+	return func(ctx context.Context, a *app, _ *cobra.Command, args []string) (operator.Operator, error) {
+		return a.Operators.Update(ctx, args[0], operator.Input{Disabled: &disabled}, "")
 	}
-	return c.changeOperator(ctx, a, args[0], in)
 }
 
-func (c *commands) changeOperator(ctx context.Context, a *app, name string, in operator.Input) error {
-	o, err := a.Operators.Update(ctx, name, in, "")
-	if err != nil {
-		return err
-	}
-	return cli.Show(c.Env, operatorView, o)
-}
-
-func (c *commands) disableOperator(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
-	yes := true
-	return c.changeOperator(ctx, a, args[0], operator.Input{Disabled: &yes})
-}
-
-func (c *commands) enableOperator(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
-	no := false
-	return c.changeOperator(ctx, a, args[0], operator.Input{Disabled: &no})
-}
-
-func (c *commands) resetOperator(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+func (c *commands) resetPassword(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	if link, _ := cmd.Flags().GetBool("link"); link {
 		l, token, err := a.Operators.Recover(ctx, args[0], "")
 		if err != nil {
 			return err
 		}
-		return cli.Show(c.Env, setupLinks, setupLink{l, a.SetupURL(token)})
+		return cli.Show(c.Env, setupLinkView, setupLink{l, a.SetupURL(token)})
 	}
+
 	if _, err := a.Operators.Find(ctx, args[0]); err != nil {
-		return err
+		return err // before anything is typed
 	}
-	secret, err := c.ReadPassword(cmd, true)
+	password, err := c.ReadPassword(cmd, true)
 	if err != nil {
 		return err
 	}
-	if secret == nil {
+	if password == nil {
 		return problem.Missing("password")
 	}
-	return c.changeOperator(ctx, a, args[0], operator.Input{Password: secret})
-}
-
-func (c *commands) deleteOperator(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	o, err := a.Operators.Find(ctx, args[0])
+	o, err := a.Operators.Update(ctx, args[0], operator.Input{Password: password}, "")
 	if err != nil {
 		return err
 	}
-	if err := c.Confirm(cmd, "This deletes the operator "+o.Email+".", o.Email); err != nil {
-		return err
-	}
+	return cli.Show(c.Env, operatorView, o)
+}
+
+func (c *commands) deleteOperator(ctx context.Context, a *app, o operator.Operator) error {
 	if err := a.Operators.Delete(ctx, o.ID); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.Stderr, "what they made stays good: selvage audit list --actor %s --action api_key\n", o.ID)
+	fmt.Fprintf(c.Stderr, "API keys they created stay valid: selvage audit list --actor %s --action api_key\n", o.ID)
 	return nil
-}
-
-// A setupLink is a link as it is printed.
-type setupLink struct {
-	operator.Link
-	url string
-}
-
-var setupLinks = cli.View[setupLink]{
-	ID: func(l setupLink) string { return l.url },
-	JSON: func(l setupLink) any {
-		return struct {
-			URL       string    `json:"url"`
-			Email     string    `json:"email,omitempty"`
-			ExpiresAt time.Time `json:"expires_at"`
-		}{l.url, l.Email, l.Expires}
-	},
-	Facts: []cli.Fact[setupLink]{
-		{Name: "Link", Value: func(l setupLink) string { return l.url }},
-		{Name: "For", Value: func(l setupLink) string { return l.Email }},
-		{Name: "Good until", Value: func(l setupLink) string { return cli.FormatTime(l.Expires) + ", once" }},
-	},
-}
-
-func (c *commands) printSetupLink(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
-	all, err := roles(cmd)
-	if err != nil {
-		return err
-	}
-	switch len(all) {
-	case 0:
-		all = []operator.Membership{{Role: operator.Owner}}
-	case 1:
-	default:
-		return cli.Usagef("%s takes one --role: give it others with `selvage operator update`", cli.Name(cmd))
-	}
-	email := ""
-	if given := cli.Text(cmd, "email"); given != nil {
-		email = *given
-	}
-	l, token, err := a.Operators.Invite(ctx, email, all[0], "")
-	if err != nil {
-		return err
-	}
-	return cli.Show(c.Env, setupLinks, setupLink{l, a.SetupURL(token)})
 }

@@ -3,14 +3,65 @@ package command
 import (
 	"cmp"
 	"context"
+	"time"
+
+	"github.com/spf13/cobra"
+
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/operator"
-	"github.com/spf13/cobra"
 )
 
-// madeBy names who made an invitation.
-func madeBy(l operator.Link) string { return cmp.Or(l.MadeBy, "command line") }
+// A setupLink is a link with which somebody becomes an operator or sets a password.
+type setupLink struct {
+	operator.Link
+	url string
+}
+
+var setupLinkView = cli.View[setupLink]{
+	ID: func(l setupLink) string { return l.url },
+	JSON: func(l setupLink) any {
+		return struct {
+			URL       string    `json:"url"`
+			Email     string    `json:"email,omitempty"`
+			ExpiresAt time.Time `json:"expires_at"`
+		}{l.url, l.Email, l.Expires}
+	},
+	Facts: []cli.Fact[setupLink]{
+		{Name: "Link", Value: func(l setupLink) string { return l.url }},
+		{Name: "For", Value: func(l setupLink) string { return l.Email }},
+		{Name: "Valid until", Value: func(l setupLink) string { return cli.FormatTime(l.Expires) + ", once" }},
+	},
+}
+
+// setupLinkCommand returns the command that prints a link for a new operator.
+func (c *commands) setupLinkCommand() *cobra.Command {
+	n := noun[setupLink]{commands: c, view: setupLinkView}
+	return n.command("setup-link", "Print a link that creates an operator; it works once, for a day", createSetupLink)
+}
+
+func createSetupLink(ctx context.Context, a *app, cmd *cobra.Command, _ []string) (setupLink, error) {
+	roles, err := flagRoles(cmd)
+	if err != nil {
+		return setupLink{}, err
+	}
+	switch len(roles) {
+	case 0:
+		roles = []operator.Membership{{Role: operator.Owner}}
+	case 1:
+	default:
+		return setupLink{}, cli.Usagef("%s takes one --role; add others with `selvage operator update`", cli.Name(cmd))
+	}
+	email, _ := cmd.Flags().GetString("email")
+	l, token, err := a.Operators.Invite(ctx, email, roles[0], "")
+	if err != nil {
+		return setupLink{}, err
+	}
+	return setupLink{l, a.SetupURL(token)}, nil
+}
+
+// invitedBy names who created an invitation.
+func invitedBy(l operator.Link) string { return cmp.Or(l.MadeBy, "command line") }
 
 var invitationView = cli.View[operator.Link]{
 	ID: func(l operator.Link) string { return l.ID },
@@ -23,39 +74,40 @@ var invitationView = cli.View[operator.Link]{
 			By        string        `json:"by"`
 			CreatedAt cli.Time      `json:"created_at"`
 			ExpiresAt cli.Time      `json:"expires_at"`
-		}{l.ID, l.Email, l.Role.Role, l.Role.ProjectID, madeBy(l), cli.UTC(l.Created), cli.UTC(l.Expires)}
+		}{l.ID, l.Email, l.Role.Role, l.Role.ProjectID, invitedBy(l), cli.UTC(l.Created), cli.UTC(l.Expires)}
 	},
 	Facts: []cli.Fact[operator.Link]{
 		{Name: "ID", Value: func(l operator.Link) string { return l.ID }},
-		{Name: "For", Value: func(l operator.Link) string { return cmp.Or(l.Email, "whoever has the link") }},
+		{Name: "For", Value: func(l operator.Link) string { return cmp.Or(l.Email, "anyone with the link") }},
 		{Name: "Role", Value: func(l operator.Link) string {
-			return rolesOf(operator.Operator{Roles: []operator.Membership{l.Role}})
+			return formatRoles(operator.Operator{Roles: []operator.Membership{l.Role}})
 		}},
-		{Name: "By", Value: madeBy},
-		{Name: "Good until", Value: func(l operator.Link) string { return cli.FormatTime(l.Expires) }},
+		{Name: "By", Value: invitedBy},
+		{Name: "Valid until", Value: func(l operator.Link) string { return cli.FormatTime(l.Expires) }},
 	},
 }
 
-func (c *commands) listInvitations(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
-	all, err := page.Every(ctx, a.Operators.Invitations)
-	if err != nil {
-		return err
+func (c *commands) invitationCommands() []*cobra.Command {
+	n := noun[operator.Link]{
+		commands: c, view: invitationView,
+		list: func(ctx context.Context, a *app, _ *cobra.Command) ([]operator.Link, error) {
+			return page.Every(ctx, a.Operators.Invitations)
+		},
 	}
-	return cli.List(c.Env, invitationView, all)
-}
-
-func (c *commands) renewInvitation(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
-	l, token, err := a.Operators.Renew(ctx, args[0], "")
-	if err != nil {
-		return err
+	links := noun[setupLink]{commands: c, view: setupLinkView}
+	return []*cobra.Command{
+		n.listCommand("invitations", "List pending invitations"),
+		links.command("renew ID", "Replace the link of an invitation; the old link stops working",
+			func(ctx context.Context, a *app, _ *cobra.Command, args []string) (setupLink, error) {
+				l, token, err := a.Operators.Renew(ctx, args[0], "")
+				if err != nil {
+					return setupLink{}, err
+				}
+				return setupLink{l, a.SetupURL(token)}, nil
+			}),
+		n.command("withdraw ID", "Withdraw an invitation; its link stops working",
+			func(ctx context.Context, a *app, _ *cobra.Command, args []string) (operator.Link, error) {
+				return a.Operators.Withdraw(ctx, args[0])
+			}),
 	}
-	return cli.Show(c.Env, setupLinks, setupLink{l, a.SetupURL(token)})
-}
-
-func (c *commands) withdrawInvitation(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
-	l, err := a.Operators.Withdraw(ctx, args[0])
-	if err != nil {
-		return err
-	}
-	return cli.Show(c.Env, invitationView, l)
 }

@@ -2,18 +2,18 @@ package command
 
 import (
 	"context"
-	"errors"
 	"fmt"
+
+	"github.com/spf13/cobra"
+
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 	"github.com/selvage/selvage/cmd/selvage/internal/server"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
-	"github.com/selvage/selvage/internal/problem"
-	"github.com/spf13/cobra"
 )
 
-var projects = cli.View[fabric.Project]{
+var projectView = cli.View[fabric.Project]{
 	ID: func(p fabric.Project) string { return p.ID },
 	JSON: func(p fabric.Project) any {
 		return struct {
@@ -36,12 +36,12 @@ var projects = cli.View[fabric.Project]{
 		{Name: "ID", Value: func(p fabric.Project) string { return p.ID }},
 		{Name: "Name", Value: func(p fabric.Project) string { return p.Name }},
 		{Name: "Price of a minute", Detail: true, Value: func(p fabric.Project) string {
-			return dollars(p.RecordRate)
+			return formatPrice(p.RecordRate)
 		}},
-		{Name: "Media", Detail: true, Value: func(p fabric.Project) string { return mediaFor[p.MediaAuth] }},
+		{Name: "Media", Detail: true, Value: func(p fabric.Project) string { return mediaText[p.MediaAuth] }},
 		{Name: "Two factors", Detail: true, Value: func(p fabric.Project) string { return cli.YesNo(p.RequireFactor) }},
 		{Name: "Registration", Detail: true, Value: func(p fabric.Project) string {
-			return registrationFor[p.Registration]
+			return registrationText[p.Registration]
 		}},
 		{Name: "Color", Detail: true, Value: func(p fabric.Project) string { return p.Color }},
 		{Name: "Logo", Detail: true, Value: func(p fabric.Project) string { return p.Logo }},
@@ -52,46 +52,62 @@ var projects = cli.View[fabric.Project]{
 	},
 }
 
-// mediaFor says in words who may fetch media.
-var mediaFor = map[string]string{
-	"public": "public: for whoever knows the URL",
-	"basic":  "basic: for who has credentials",
-	"signed": "signed: for who has credentials, or a link that they signed",
+// mediaText explains the values of media-auth.
+var mediaText = map[string]string{
+	"public": "public: anyone with the URL",
+	"basic":  "basic: callers with credentials",
+	"signed": "signed: callers with credentials or a signed link",
 }
 
-// registrationFor says in words who may make accounts.
-var registrationFor = map[fabric.Registration]string{
-	fabric.RegistrationOff:  "off: accounts are made for people",
-	fabric.RegistrationOpen: "open: people make accounts themselves, with an address that is theirs",
+// registrationText explains the values of registration.
+var registrationText = map[fabric.Registration]string{
+	fabric.RegistrationOff:  "off: only operators and backends create accounts",
+	fabric.RegistrationOpen: "open: people create accounts themselves and confirm their e-mail address",
 }
 
-// dollars writes millionths of a dollar.
-func dollars(micros int64) string { return fmt.Sprintf("$%d.%06d", micros/1e6, micros%1e6) }
+// formatPrice formats millionths of a dollar.
+func formatPrice(micros int64) string { return fmt.Sprintf("$%d.%06d", micros/1e6, micros%1e6) }
 
 func (c *commands) projectCommand() *cobra.Command {
-	create := cli.Command("create NAME", "Make a project", c.createProject)
-	show := cli.Command("show ID", "Show a project", c.with(c.showProject))
-	ls := &cobra.Command{Use: "list", Short: "List projects", Args: cli.NoArguments, RunE: c.with(c.listProjects)}
-	update := cli.Command("update ID", "Change a project", c.with(c.updateProject))
-	update.Flags().String("name", "", "its `name`")
-	update.Flags().Int64("record-rate", 0, "`price` of a recorded minute, in millionths of a dollar")
-	update.Flags().String("color", "", "the `color` of buttons on its pages and in its mails, such as #2f4b9b")
-	update.Flags().String("logo", "", "a `file` with its logo, PNG, JPEG or WebP, shown on its pages and in its mails; \"\" for none")
-	update.Flags().String("tos-uri", "", "the `uri` of its terms, shown where people sign in; \"\" for none")
-	update.Flags().String("policy-uri", "", "the `uri` of its privacy policy, likewise")
-	update.Flags().String("media-auth", "",
-		"`who` may fetch the media of recordings: public, basic (credentials) or signed (those, and signed links)")
-	update.Flags().Bool("require-factor", false,
-		"every login of its subscribers needs two factors; with =false a password is enough again")
-	update.Flags().String("registration", "",
-		"`who` may make an account: off (operators and backends), or open (whoever reads mail at its address)")
-	remove := cli.Command("delete ID", "Delete a project with everything in it", c.with(c.deleteProject))
-	cli.AddYes(remove)
+	n := noun[fabric.Project]{
+		commands: c, view: projectView,
+		find: func(ctx context.Context, a *app, _ *cobra.Command, id string) (fabric.Project, error) {
+			return a.Fabric.Projects.Find(ctx, id)
+		},
+		list: func(ctx context.Context, a *app, _ *cobra.Command) ([]fabric.Project, error) {
+			return page.Every(ctx, a.Fabric.Projects.List)
+		},
+	}
+	create := cli.Command("create NAME", "Create a project", c.createProject)
+	ls := n.listCommand("list", "List projects")
+	show := n.showCommand("show ID", "Show a project")
+	update := n.command("update ID", "Update a project; flags not given leave their value unchanged", updateProject)
+	addProjectFlags(update)
+	remove := n.deleteCommand("delete ID", "Delete a project and everything in it",
+		func(p fabric.Project) (what, name string) {
+			return fmt.Sprintf("This deletes the project %s and all its keys, clients, subscribers and recordings.",
+				p.Name), p.Name
+		},
+		func(ctx context.Context, a *app, p fabric.Project) error { return a.Fabric.Projects.Delete(ctx, p.ID) })
 	return cli.Noun("project", "Projects: everything else belongs to one", create, ls, show, update, remove)
 }
 
-// createProject makes the data directory too: it is how a server without a demo
-// begins.
+func addProjectFlags(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.String("name", "", "`name` of the project")
+	f.Int64("record-rate", 0, "`price` of a recorded minute, in millionths of a dollar")
+	f.String("color", "", "`color` of buttons on pages and in mails, such as #2f4b9b")
+	f.String("logo", "", "`file` with a logo for pages and mails, PNG, JPEG or WebP; \"\" for none")
+	f.String("tos-uri", "", "`uri` of the terms of service, shown on sign-in pages; \"\" for none")
+	f.String("policy-uri", "", "`uri` of the privacy policy, shown on sign-in pages; \"\" for none")
+	f.String("media-auth", "", "`who` may fetch the media of recordings: public (anyone), basic (callers with "+
+		"credentials) or signed (those, and signed links)")
+	f.Bool("require-factor", false, "require two factors for every login of a subscriber; =false requires one")
+	f.String("registration", "", "`who` may create accounts: off (operators and backends) or open (people themselves, "+
+		"who confirm their e-mail address)")
+}
+
+// createProject also creates the data directory: this is how a server without a demo starts.
 func (c *commands) createProject(cmd *cobra.Command, args []string) error {
 	conf, _, err := c.loadConfig(cmd.Flags())
 	if err != nil {
@@ -107,111 +123,32 @@ func (c *commands) createProject(cmd *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		return cli.Show(c.Env, projects, p)
+		return cli.Show(c.Env, projectView, p)
 	})
 }
 
-func (c *commands) listProjects(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
-	all, err := page.Every(ctx, a.Fabric.Projects.List)
-	if err != nil {
-		return err
-	}
-	return cli.List(c.Env, projects, all)
-}
-
-func (c *commands) showProject(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
-	p, err := a.Fabric.Projects.Find(ctx, args[0])
-	if err != nil {
-		return err
-	}
-	return cli.Show(c.Env, projects, p)
-}
-
-func (c *commands) updateProject(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	change := fabric.ProjectChange{Name: cli.Text(cmd, "name"), MediaAuth: cli.Text(cmd, "media-auth"),
-		Color: cli.Text(cmd, "color"), Terms: cli.Text(cmd, "tos-uri"), Privacy: cli.Text(cmd, "policy-uri"),
-		RequireFactor: cli.Bool(cmd, "require-factor")}
-	if who := cli.Text(cmd, "registration"); who != nil {
-		change.Registration = (*fabric.Registration)(who)
+func updateProject(ctx context.Context, a *app, cmd *cobra.Command, args []string) (fabric.Project, error) {
+	change := fabric.ProjectChange{
+		Name: cli.Text(cmd, "name"), MediaAuth: cli.Text(cmd, "media-auth"), Color: cli.Text(cmd, "color"),
+		Terms: cli.Text(cmd, "tos-uri"), Privacy: cli.Text(cmd, "policy-uri"),
+		RequireFactor: cli.Bool(cmd, "require-factor"),
+		Registration:  (*fabric.Registration)(cli.Text(cmd, "registration")),
 	}
 	if cmd.Flags().Changed("record-rate") {
 		rate, err := cmd.Flags().GetInt64("record-rate")
 		if err != nil {
-			return err
+			return fabric.Project{}, err
 		}
 		change.RecordRate = &rate
 	}
-	made, given, err := typedLogo(cmd)
+	picture, given, err := flagLogo(cmd)
 	if err != nil {
-		return err
+		return fabric.Project{}, err
 	}
+
 	p, err := a.Fabric.Projects.Update(ctx, args[0], change)
-	if err == nil && given {
-		p, err = a.Fabric.Projects.SetLogo(ctx, p.ID, made)
-	}
-	if err != nil {
-		return err
-	}
-	return cli.Show(c.Env, projects, p)
-}
-
-func (c *commands) deleteProject(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	p, err := a.Fabric.Projects.Find(ctx, args[0])
-	if err != nil {
-		return err
-	}
-	if err := c.Confirm(cmd, fmt.Sprintf("This deletes the project %s and all its keys, clients, subscribers and recordings.", p.Name), p.Name); err != nil {
-		return err
-	}
-	return a.Fabric.Projects.Delete(ctx, p.ID)
-}
-
-// addProject returns a command the flag --project.
-func addProject(cmd *cobra.Command) {
-	cmd.Flags().String("project", "", cli.ProjectUsage)
-}
-
-// project returns the project that a command is about.
-func (a *app) project(ctx context.Context, cmd *cobra.Command) (fabric.Project, error) {
-	if id, _ := cmd.Flags().GetString("project"); id != "" {
-		p, err := a.Fabric.Projects.Find(ctx, id)
-		if errors.Is(err, problem.NotFound) {
-			return p, cli.NotFoundf("--project: there is no project %s; `selvage project list` shows those there are", id)
-		}
+	if err != nil || !given {
 		return p, err
 	}
-	some, err := a.Fabric.Projects.List(ctx, page.Query{Size: 2})
-	switch {
-	case err != nil:
-		return fabric.Project{}, err
-	case len(some.Items) == 0:
-		return fabric.Project{}, cli.NotFoundf("there is no project yet; make one with `selvage project create NAME`")
-	case len(some.Items) > 1:
-		return fabric.Project{}, cli.Usagef(
-			"%s needs --project: there are several; `selvage project list` shows them", cli.Name(cmd))
-	}
-	return some.Items[0], nil
-}
-
-// among finds a thing by its id in the project of --project or, as ids are
-// unique, in whichever has it.
-func among[T any](ctx context.Context, a *app, cmd *cobra.Command, find func(projectID string) (T, error)) (found T, err error) {
-	if cmd.Flags().Changed("project") {
-		p, err := a.project(ctx, cmd)
-		if err != nil {
-			return found, err
-		}
-		return find(p.ID)
-	}
-	all, err := page.Every(ctx, a.Fabric.Projects.List)
-	if err != nil {
-		return found, err
-	}
-	err = problem.NoSuch("project")
-	for _, p := range all {
-		if found, err = find(p.ID); problem.First(err) == nil || problem.First(err).Kind != problem.NotFound {
-			return found, err
-		}
-	}
-	return found, err
+	return a.Fabric.Projects.SetLogo(ctx, p.ID, picture)
 }

@@ -5,27 +5,29 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/selvage/selvage/cmd/selvage/internal/cli"
-	"github.com/selvage/selvage/internal/problem"
-	"github.com/selvage/selvage/recordings"
-	"github.com/selvage/selvage/recordings/audio"
-	"github.com/spf13/cobra"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/cli"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/recordings/audio"
 )
 
-// What became of a file.
+// The outcomes of a file.
 const (
 	stored    = "stored"
-	duplicate = "duplicate" // it was imported before
-	repaired  = "repaired"  // stored, and its header was wrong
+	duplicate = "duplicate" // imported before
+	repaired  = "repaired"  // stored, although its header was wrong
 	rejected  = "rejected"
 )
 
-// An imported is what became of a file, one line of JSON each.
-type imported struct {
+// An importedFile is the outcome of a file, and a line of JSON.
+type importedFile struct {
 	Path     string  `json:"path"`
 	Sid      string  `json:"sid"`
 	Status   string  `json:"status"`
@@ -33,42 +35,53 @@ type imported struct {
 	Error    string  `json:"error,omitempty"`
 }
 
+func (c *commands) recordingImportCommand() *cobra.Command {
+	load := cli.Command("import PATH…", "Store audio files, and those in directories", c.withMedia(c.importRecordings))
+	load.Flags().String("call-sid", "", "`id` of the recorded call")
+	load.Flags().String("subscriber", "", "`id` of the subscriber to whom the recordings belong")
+	return load
+}
+
+// importRecordings stores one file after the other and prints the outcome of each at once. A
+// rejected file does not stop the import, but makes the command fail.
 func (c *commands) importRecordings(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	p, err := a.project(ctx, cmd)
 	if err != nil {
 		return err
 	}
-	callSid, _ := cmd.Flags().GetString("call-sid")
-	subscriberID, _ := cmd.Flags().GetString("subscriber")
-	d := recordings.Description{Metadata: recordings.Metadata{CallSid: callSid}, SubscriberID: subscriberID}
+	var d recordings.Description
+	cli.Set(cmd, "call-sid", &d.CallSid)
+	cli.Set(cmd, "subscriber", &d.SubscriberID)
+
 	files, rejects := 0, 0
-	far := c.NewProgress("file")
-	defer far.End()
+	progress := c.NewProgress("file")
+	defer progress.End()
 	for file, err := range audioFiles(args) {
-		in := imported{Path: file, Status: rejected}
+		in := importedFile{Path: file, Status: rejected}
 		if err == nil {
 			in, err = a.importFile(ctx, p.ID, file, d)
 		}
 		if err != nil {
-			in.Error = reason(err)
+			in.Error = rejectReason(err)
 			rejects++
 		}
 		files++
-		far.Step()
-		if err := c.printImported(in); err != nil {
+		progress.Step()
+		if err := c.printImportedFile(in); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
+
 	if files == 0 {
-		fmt.Fprintln(c.Stderr, "there are no files of audio")
+		fmt.Fprintln(c.Stderr, "no audio files found")
 	}
 	return rejection(rejects, files)
 }
 
-// rejection is the error of an import with files that were rejected.
+// rejection returns the error of an import that rejected some of its files.
 func rejection(rejects, files int) error {
 	switch {
 	case rejects == 0:
@@ -83,15 +96,12 @@ func rejection(rejects, files int) error {
 	return fmt.Errorf("%d of %d files were rejected; the others are stored", rejects, files)
 }
 
-// audioFiles yields files as they are named, and in directories those that are
-// called like audio.
+// audioFiles yields the files among paths, and those in directories that are named like audio.
 func audioFiles(paths []string) func(yield func(string, error) bool) {
 	return func(yield func(string, error) bool) {
 		for _, root := range paths {
 			err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-				switch {
-				case err != nil:
-				case d.IsDir(), path != root && !audio.IsName(path):
+				if err == nil && (d.IsDir() || path != root && !audio.IsName(path)) {
 					return nil
 				}
 				if !yield(path, err) {
@@ -106,8 +116,8 @@ func audioFiles(paths []string) func(yield func(string, error) bool) {
 	}
 }
 
-func (a *app) importFile(ctx context.Context, projectID, file string, d recordings.Description) (imported, error) {
-	in := imported{Path: file, Status: rejected}
+func (a *app) importFile(ctx context.Context, projectID, file string, d recordings.Description) (importedFile, error) {
+	in := importedFile{Path: file, Status: rejected}
 	f, err := os.Open(file)
 	if err != nil {
 		return in, err
@@ -116,6 +126,7 @@ func (a *app) importFile(ctx context.Context, projectID, file string, d recordin
 	if d.Path, err = filepath.Abs(file); err != nil {
 		return in, fmt.Errorf("finding %s: %w", file, err)
 	}
+
 	r, added, err := a.Recordings.Ingest(ctx, recordings.Upload{
 		ProjectID: projectID, Body: f, Hints: []string{file},
 		Describe: func() (recordings.Description, error) { return d, nil },
@@ -133,33 +144,36 @@ func (a *app) importFile(ctx context.Context, projectID, file string, d recordin
 	return in, nil
 }
 
-// printImported prints a line a file as soon as it is done.
-func (c *commands) printImported(in imported) error {
+// printImportedFile prints the outcome of a file as a line.
+func (c *commands) printImportedFile(in importedFile) error {
+	status, path := cli.Pad(in.Status, len(duplicate)), cli.Sanitize(in.Path)
 	switch {
 	case c.Output == "json":
-		return json.NewEncoder(c.Stdout).Encode(in)
+		return c.printJSONLine(in)
 	case c.Output == "id" && in.Sid == "":
 		return nil
 	case c.Output == "id":
 		_, err := fmt.Fprintln(c.Stdout, in.Sid)
 		return err
 	case in.Error != "":
-		_, err := fmt.Fprintf(c.Stdout, "%s  %s: %s\n", cli.Pad(in.Status, len(duplicate)), cli.Sanitize(in.Path),
-			cli.Sanitize(in.Error))
+		_, err := fmt.Fprintf(c.Stdout, "%s  %s: %s\n", status, path, cli.Sanitize(in.Error))
 		return err
 	}
-	detail := ""
+
+	remark := ""
 	if in.Status == duplicate {
-		detail = ": stored before, nothing was changed"
+		remark = ": already stored, nothing was changed"
 	}
-	took := length(time.Duration(in.Duration * float64(time.Second)))
-	_, err := fmt.Fprintf(c.Stdout, "%s  %s  %6s  %s%s\n", cli.Pad(in.Status, len(duplicate)), in.Sid, took,
-		cli.Sanitize(in.Path), detail)
+	length := formatLength(time.Duration(in.Duration * float64(time.Second)))
+	_, err := fmt.Fprintf(c.Stdout, "%s  %s  %6s  %s%s\n", status, in.Sid, length, path, remark)
 	return err
 }
 
-// reason returns the sentence of a rejected file.
-func reason(err error) string {
+// printJSONLine prints v on one line, even on a terminal.
+func (c *commands) printJSONLine(v any) error { return json.NewEncoder(c.Stdout).Encode(v) }
+
+// rejectReason returns the message of an error without its context.
+func rejectReason(err error) string {
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return p.Err.Error()

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestLength(t *testing.T) {
+func TestFormatLength(t *testing.T) {
 	tests := []struct {
 		d    time.Duration
 		want string
@@ -18,8 +18,8 @@ func TestLength(t *testing.T) {
 		{90 * time.Second, "1m30s"},
 	}
 	for _, tt := range tests {
-		if got := length(tt.d); got != tt.want {
-			t.Errorf("length(%v) = %q, want %q", tt.d, got, tt.want)
+		if got := formatLength(tt.d); got != tt.want {
+			t.Errorf("formatLength(%v) = %q, want %q", tt.d, got, tt.want)
 		}
 	}
 }

@@ -4,23 +4,25 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
+
+	"github.com/spf13/cobra"
+
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/suggest"
-	"github.com/spf13/cobra"
-	"strings"
 )
 
-// A resource is one with its kind, as it is printed.
+// A resource is a resource with its kind, which knows how to print it.
 type resource struct {
 	fabric.Resource
 	kind *kinds.Kind
 }
 
-var resources = cli.View[resource]{
+var resourceView = cli.View[resource]{
 	ID:   func(r resource) string { return r.ID },
 	JSON: func(r resource) any { return fabric.Document(r.kind, r.Resource) },
 	Facts: []cli.Fact[resource]{
@@ -31,23 +33,27 @@ var resources = cli.View[resource]{
 		{Name: "Created", Minor: true, Value: func(r resource) string { return cli.FormatTime(r.Created) }},
 		{Name: "Updated", Detail: true, Value: func(r resource) string { return cli.FormatTime(r.Updated) }},
 		{Name: "Fields", Detail: true, Value: func(r resource) string {
-			text, _ := json.MarshalIndent(r.kind.Document(nil, r.Fields), "", "  ") // it is JSON
+			text, _ := json.MarshalIndent(r.kind.Document(nil, r.Fields), "", "  ") // stored as JSON
 			return string(text)
 		}},
 	},
 }
 
 func (c *commands) resourceCommand() *cobra.Command {
-	ls := &cobra.Command{Use: "list", Short: "List the resources of a project; subscribers have their own command", Args: cli.NoArguments, RunE: c.with(c.listResources)}
-	ls.Flags().String("kind", "", "only those of a `kind`, such as swml_script")
-	show := cli.Command("show ID", "Show a resource", c.with(c.showResource))
-	create := cli.Command("create KIND FILE.json", "Make a resource of a kind from a JSON object; - is stdin", c.with(c.createResource))
-	remove := cli.Command("delete ID", "Delete a resource with its addresses", c.with(c.deleteResource))
-	cli.AddYes(remove)
-	for _, cmd := range []*cobra.Command{ls, show, create, remove} {
-		addProject(cmd)
-	}
-	return cli.Noun("resource", "Resources: whatever can be called", ls, show, create, remove)
+	n := noun[resource]{commands: c, view: resourceView, find: findResource, list: listResources}
+	ls := n.listCommand("list", "List the resources of a project, without subscribers")
+	ls.Flags().String("kind", "", "only resources of this `kind`, such as swml_script")
+	show := n.showCommand("show ID", "Show a resource")
+	create := n.command("create KIND FILE.json", "Create a resource from a JSON object; - is stdin", c.createResource)
+	remove := n.deleteCommand("delete ID", "Delete a resource and its addresses",
+		func(r resource) (what, name string) {
+			return "This deletes the " + r.Type + " " + r.DisplayName + " and its addresses.", r.DisplayName
+		},
+		func(ctx context.Context, a *app, r resource) error {
+			return a.Fabric.Resources.DeleteThing(ctx, r.ProjectID, r.ID)
+		})
+	addProject(ls, show, create, remove)
+	return cli.Noun("resource", "Resources: everything that can be called", ls, show, create, remove)
 }
 
 // kindNamed returns a kind by its type or path.
@@ -61,45 +67,43 @@ func (a *app) kindNamed(name string) (*kinds.Kind, error) {
 			return k, nil
 		}
 	}
+
+	if name == "subscriber" || name == "subscribers" {
+		return nil, cli.Usagef("subscribers have their own command: `selvage subscriber --help`")
+	}
 	var types []string
 	for _, k := range all.All() {
 		types = append(types, k.Type)
 	}
-	if name == "subscriber" || name == "subscribers" {
-		return nil, cli.Usagef("subscribers have a command of their own: `selvage subscriber --help`")
-	}
-	return nil, cli.Usagef("there is no kind %q%s", name,
-		suggest.MeantOr(name, types, "there are "+strings.Join(types, ", ")))
+	return nil, cli.Usagef("unknown kind %q%s", name,
+		suggest.MeantOr(name, types, "use "+strings.Join(types, ", ")))
 }
 
-func (c *commands) listResources(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+func listResources(ctx context.Context, a *app, cmd *cobra.Command) ([]resource, error) {
 	p, err := a.project(ctx, cmd)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var k *kinds.Kind
 	if name, _ := cmd.Flags().GetString("kind"); name != "" {
 		if k, err = a.kindNamed(name); err != nil {
-			return err
+			return nil, err
 		}
 	}
+
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Thing], error) {
 		return a.Fabric.Resources.ListThings(ctx, p.ID, q)
 	})
-	if err != nil {
-		return err
-	}
-	shown := []resource{}
+	var all []resource
 	for _, t := range found {
 		if t.Resource != nil && (k == nil || k.Type == t.Resource.Type) {
-			shown = append(shown, resource{*t.Resource, a.Fabric.Resources.KindOf(*t.Resource)})
+			all = append(all, resource{*t.Resource, a.Fabric.Resources.KindOf(*t.Resource)})
 		}
 	}
-	return cli.List(c.Env, resources, shown)
+	return all, err
 }
 
-// findResource finds a resource by its id.
-func (a *app) findResource(ctx context.Context, cmd *cobra.Command, id string) (resource, error) {
+func findResource(ctx context.Context, a *app, cmd *cobra.Command, id string) (resource, error) {
 	t, err := among(ctx, a, cmd, func(projectID string) (fabric.Thing, error) {
 		return a.Fabric.Resources.FindThing(ctx, projectID, id)
 	})
@@ -107,58 +111,50 @@ func (a *app) findResource(ctx context.Context, cmd *cobra.Command, id string) (
 		return resource{}, err
 	}
 	if t.Subscriber != nil {
-		return resource{}, cli.NotFoundf("%s is a subscriber: `selvage subscriber show` shows it", id)
+		return resource{}, cli.NotFoundf("%s is a subscriber: see it with `selvage subscriber show`", id)
 	}
 	return resource{*t.Resource, a.Fabric.Resources.KindOf(*t.Resource)}, nil
-}
-
-func (c *commands) showResource(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	r, err := a.findResource(ctx, cmd, args[0])
-	if err != nil {
-		return err
-	}
-	return cli.Show(c.Env, resources, r)
 }
 
 // maxResource bounds the file of a resource, as the API bounds its body.
 const maxResource = 1 << 20
 
-func (c *commands) createResource(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+func (c *commands) createResource(ctx context.Context, a *app, cmd *cobra.Command, args []string) (resource, error) {
 	k, err := a.kindNamed(args[0])
 	if err != nil {
-		return err
+		return resource{}, err
 	}
-	sent, err := c.readObject(args[1])
+	object, err := c.readObject(args[1])
 	if err != nil {
-		return err
+		return resource{}, err
 	}
 	p, err := a.project(ctx, cmd)
 	if err != nil {
-		return err
+		return resource{}, err
 	}
-	made, err := a.Fabric.Resources.Create(ctx, p.ID, k, sent)
+	created, err := a.Fabric.Resources.Create(ctx, p.ID, k, object)
 	if err != nil {
-		return inFile(args[1], err)
+		return resource{}, inFile(args[1], err)
 	}
-	return cli.Show(c.Env, resources, resource{made, k})
+	return resource{created, k}, nil
 }
 
-// inFile tells what is wrong with the members of a file, which are no flags.
+// inFile returns err with the name of the file whose members it is about. They are not flags.
 func inFile(name string, err error) error {
-	var faults []error
+	var errs []error
 	for _, p := range problem.All(err) {
 		if p.Param == "" {
 			return err
 		}
-		faults = append(faults, cli.Usagef("%s: %s", cli.InputName(name), p.Message))
+		errs = append(errs, cli.Usagef("%s: %s", cli.InputName(name), p.Message))
 	}
-	if faults == nil {
+	if errs == nil {
 		return err
 	}
-	return errors.Join(faults...)
+	return errors.Join(errs...)
 }
 
-// readObject reads the JSON object of a file, or of stdin.
+// readObject reads a JSON object from a file or stdin.
 func (c *commands) readObject(name string) (object map[string]json.RawMessage, err error) {
 	text, err := c.ReadInput(name, maxResource)
 	if err != nil {
@@ -168,15 +164,4 @@ func (c *commands) readObject(name string) (object map[string]json.RawMessage, e
 		return nil, cli.Usagef("%s needs a JSON object: %w", cli.InputName(name), err)
 	}
 	return object, nil
-}
-
-func (c *commands) deleteResource(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	r, err := a.findResource(ctx, cmd, args[0])
-	if err != nil {
-		return err
-	}
-	if err := c.Confirm(cmd, "This deletes the "+r.Type+" "+r.DisplayName+" and its addresses.", r.DisplayName); err != nil {
-		return err
-	}
-	return a.Fabric.Resources.DeleteThing(ctx, r.ProjectID, r.ID)
 }

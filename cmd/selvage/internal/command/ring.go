@@ -4,14 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/internal/suggest"
 	"github.com/selvage/selvage/keys"
-	"github.com/spf13/cobra"
-	"strings"
 )
 
-var ringKeys = cli.View[keys.Record]{
+var ringView = cli.View[keys.Record]{
 	ID: func(r keys.Record) string { return r.Kid },
 	JSON: func(r keys.Record) any {
 		return struct {
@@ -28,45 +30,34 @@ var ringKeys = cli.View[keys.Record]{
 		{Name: "State", Value: func(r keys.Record) string { return string(r.State) }},
 		{Name: "Use", Value: func(r keys.Record) string { return string(r.Use) }},
 		{Name: "Created", Minor: true, Value: func(r keys.Record) string { return cli.FormatTime(r.Created) }},
-		{Name: "In use since", Value: func(r keys.Record) string { return cli.FormatTime(r.Activated) }},
-		{Name: "Ended", Value: func(r keys.Record) string { return cli.FormatTime(r.Retired) }},
+		{Name: "Active since", Value: func(r keys.Record) string { return cli.FormatTime(r.Activated) }},
+		{Name: "Retired", Value: func(r keys.Record) string { return cli.FormatTime(r.Retired) }},
 	},
 }
 
 func (c *commands) ringCommand() *cobra.Command {
-	ls := &cobra.Command{Use: "list", Short: "List the keys that sign and seal", Args: cli.NoArguments,
-		RunE: c.with(c.listRing)}
-	rotate := &cobra.Command{
-		Use:   "rotate [USE]",
-		Short: "Let the next key take over",
-		Long: "Lets the next key of a use (RS256, ES256, PS256, EdDSA or seal; all if none is named) take over, once it is\n" +
-			"published long enough to be known to everybody. What the key before it made stays good. A running server does this by\n" +
-			"itself, see keys.signing_rotation and keys.sealing_rotation.",
-		Args: cli.Arguments("[USE]"),
-		RunE: c.with(c.rotateRing),
+	n := noun[keys.Record]{
+		commands: c, view: ringView,
+		list: func(ctx context.Context, a *app, _ *cobra.Command) ([]keys.Record, error) {
+			return a.Store.RingKeys(ctx)
+		},
 	}
-	rotate.Flags().Bool("now", false, "do not wait until verifiers know the key; they may refuse tokens until they ask for keys again")
-	retire := &cobra.Command{
-		Use:   "retire KID",
-		Short: "End a key and all that it made, at once",
-		Long: "Ends a key that somebody else may have. What it signed or sealed is refused everywhere within two seconds,\n" +
-			"and the next key takes over. Who verifies tokens by a copy of the JWKS takes them for as long as that may\n" +
-			"be cached, five minutes at most.",
-		Args: cli.Arguments("KID"),
-		RunE: c.with(c.retireKey),
-	}
+	ls := n.listCommand("list", "List the keys that sign and seal")
+	rotate := cli.Command("rotate [USE]", "Activate the next key", c.with(c.rotateRing))
+	rotate.Long = `Activate the next key of a use (RS256, ES256, PS256, EdDSA or seal; default all), once it has been
+published long enough to be known to every verifier. What the previous key signed or sealed stays valid.
+A running server does this by itself: see keys.signing_rotation and keys.sealing_rotation.`
+	rotate.Flags().Bool("now", false,
+		"do not wait until verifiers know the key; they may reject tokens until they fetch the keys again")
+	retire := cli.Command("retire KID", "Revoke a key and everything it signed or sealed, at once", c.with(c.retireKey))
+	retire.Long = `Revoke a key that may be known to others. Everything it signed or sealed is rejected everywhere
+within two seconds, and the next key takes over. A verifier with a cached copy of the JWKS accepts its
+tokens until the copy expires, at most five minutes.`
 	cli.AddYes(retire)
 	return cli.Noun("ring", "The key ring: keys that sign and seal tokens", ls, rotate, retire)
 }
 
-func (c *commands) listRing(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
-	records, err := a.Store.RingKeys(ctx)
-	if err != nil {
-		return err
-	}
-	return cli.List(c.Env, ringKeys, records)
-}
-
+// rotateRing rotates every use it can; a use that cannot rotate yet is an error.
 func (c *commands) rotateRing(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	uses := keys.Uses()
 	if len(args) > 0 {
@@ -76,6 +67,7 @@ func (c *commands) rotateRing(ctx context.Context, a *app, cmd *cobra.Command, a
 		}
 		uses = []keys.Use{use}
 	}
+
 	now, _ := cmd.Flags().GetBool("now")
 	var records []keys.Record
 	var errs []error
@@ -88,20 +80,19 @@ func (c *commands) rotateRing(ctx context.Context, a *app, cmd *cobra.Command, a
 		records = append(records, rec)
 	}
 	if len(records) > 0 {
-		errs = append(errs, cli.List(c.Env, ringKeys, records))
+		errs = append(errs, cli.List(c.Env, ringView, records))
 	}
 	return errors.Join(errs...)
 }
 
 func parseUse(name string) (keys.Use, error) {
-	var all []string
 	for _, use := range keys.Uses() {
 		if strings.EqualFold(name, string(use)) {
 			return use, nil
 		}
-		all = append(all, string(use))
 	}
-	return "", cli.Usagef("there is no use %q%s", name, suggest.MeantOr(name, all, "there are "+strings.Join(all, ", ")))
+	all := cli.Strings(keys.Uses())
+	return "", cli.Usagef("unknown use %q%s", name, suggest.MeantOr(name, all, "use "+strings.Join(all, ", ")))
 }
 
 func (c *commands) retireKey(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
@@ -113,7 +104,8 @@ func (c *commands) retireKey(ctx context.Context, a *app, cmd *cobra.Command, ar
 		if rec.Kid != args[0] {
 			continue
 		}
-		what := fmt.Sprintf("This ends the %s key %s (%s) for ever; all that it made is refused from then on.", rec.Use, rec.Kid, rec.State)
+		what := fmt.Sprintf("This revokes the %s key %s (%s) forever; everything it signed or sealed is rejected.",
+			rec.Use, rec.Kid, rec.State)
 		if err := c.Confirm(cmd, what, rec.Kid); err != nil {
 			return err
 		}

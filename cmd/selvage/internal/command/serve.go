@@ -1,11 +1,6 @@
 package command
 
 import (
-	"github.com/selvage/selvage/cmd/selvage/internal/cli"
-	"github.com/selvage/selvage/cmd/selvage/internal/config"
-	"github.com/selvage/selvage/cmd/selvage/internal/server"
-	"github.com/selvage/selvage/internal/password"
-	"github.com/spf13/cobra"
 	"io"
 	"os"
 	"os/exec"
@@ -13,29 +8,32 @@ import (
 	"runtime"
 	"runtime/debug"
 	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/cli"
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/cmd/selvage/internal/server"
+	"github.com/selvage/selvage/internal/password"
 )
 
 func (c *commands) serveCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "serve",
-		Short: "Serve identity, fabric tokens and recordings",
-		Long: "Serves everything on one HTTP and one HTTPS listener, and health, metrics and profiles on a third.\n" +
-			"On an empty data directory it makes keys, a local certificate authority and, if only this machine\n" +
-			"can reach it, a demo project.",
-		Args: cli.NoArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.serve(cmd) },
-	}
+	cmd := cli.Command("serve", "Serve identity, fabric tokens and recordings", c.serve)
+	cmd.Long = `Serve everything on one HTTP and one HTTPS listener, and health, metrics and profiles on a third. On an
+empty data directory, this creates keys, a local certificate authority and, if only this machine can
+reach the server, a demo project.`
 	config.AddFlags(cmd.Flags(), false)
 	return cmd
 }
 
-func (c *commands) serve(cmd *cobra.Command) error {
+func (c *commands) serve(cmd *cobra.Command, _ []string) error {
 	conf, _, err := c.loadConfig(cmd.Flags())
 	if err != nil {
 		return err
 	}
 	return server.Serve(cmd.Context(), server.Config{
-		Config: conf, Version: c.build.version(), Getenv: c.Getenv, Hashes: c.hashes, Stdout: c.Stdout, Stderr: c.Stderr,
+		Config: conf, Version: c.build.version(), Getenv: c.Getenv, Hashes: c.hashes,
+		Stdout: c.Stdout, Stderr: c.Stderr,
 		Reload: func() (config.Config, error) {
 			conf, _, err := c.loadConfig(cmd.Flags())
 			return conf, err
@@ -43,36 +41,33 @@ func (c *commands) serve(cmd *cobra.Command) error {
 	})
 }
 
-// hashesCommand is what a server starts beside itself, and nobody else: it makes hashes of
-// passwords for it. It ends when the server has closed its standard input, or has ended in
-// whatever way; what a terminal or a service manager tells all processes is for the server.
+// hashesCommand hashes passwords for a server, which starts it as a child process. It ends when
+// the server closes its standard input or exits. Signals that a terminal or a service manager
+// sends to the whole process group are left to the server.
 func (c *commands) hashesCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:    "hashes",
-		Hidden: true,
-		Args:   cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			debug.SetGCPercent(100) // a hash needs 19 MiB: five times that would be for nothing
-			signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-			return password.New(0).Serve(standard{c.Stdin, c.Stdout})
-		},
-	}
+	cmd := cli.Command("hashes", "", func(*cobra.Command, []string) error {
+		debug.SetGCPercent(100) // a hash needs 19 MiB; the server's setting would keep five times that
+		signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+		return password.New(0).Serve(standardIO{c.Stdin, c.Stdout})
+	})
+	cmd.Hidden = true
+	return cmd
 }
 
-// standard is standard input and output as one connection.
-type standard struct {
+// standardIO is standard input and output as one connection.
+type standardIO struct {
 	io.Reader
 	io.Writer
 }
 
-func (standard) Close() error { return nil }
+func (standardIO) Close() error { return nil }
 
-// hashes returns the process that runs hashesCommand. It is this very program, even if
-// another version lies where it was started from.
+// hashes returns the process that runs hashesCommand. It is the running program, even if its file
+// was replaced by another version.
 func (c *commands) hashes() *exec.Cmd {
 	path := "/proc/self/exe"
 	if runtime.GOOS != "linux" {
-		path, _ = os.Executable() // where it is not known, starting it says so
+		path, _ = os.Executable() // if it is unknown, starting the process fails
 	}
 	return &exec.Cmd{Path: path, Args: []string{c.Program, "hashes"}, Env: []string{}, Stderr: c.Stderr}
 }

@@ -2,18 +2,20 @@ package command
 
 import (
 	"context"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/page"
-	"github.com/spf13/cobra"
-	"slices"
-	"strconv"
-	"strings"
 )
 
-// A printedGrant is what an OAuth client has got of a login, for programs.
-type printedGrant struct {
+// A grantJSON is the access that a login granted to an OAuth client.
+type grantJSON struct {
 	ClientID  string   `json:"client_id"`
 	Client    string   `json:"client_name"`
 	Scope     []string `json:"scope"`
@@ -22,22 +24,22 @@ type printedGrant struct {
 	RevokedAt cli.Time `json:"revoked_at,omitempty"`
 }
 
-var logins = cli.View[fabric.Login]{
+var loginView = cli.View[fabric.Login]{
 	ID: func(l fabric.Login) string { return l.ID },
 	JSON: func(l fabric.Login) any {
-		grants := make([]printedGrant, len(l.Grants))
+		grants := make([]grantJSON, len(l.Grants))
 		for i, g := range l.Grants {
-			grants[i] = printedGrant{g.ClientID, g.ClientName, g.Scope, cli.UTC(g.Created), cli.UTC(g.Expires),
+			grants[i] = grantJSON{g.ClientID, g.ClientName, g.Scope, cli.UTC(g.Created), cli.UTC(g.Expires),
 				cli.UTC(g.Revoked)}
 		}
 		return struct {
-			SID       string         `json:"sid"`
-			AuthTime  cli.Time       `json:"auth_time"`
-			Address   string         `json:"address"`
-			UserAgent string         `json:"user_agent"`
-			ExpiresAt cli.Time       `json:"expires_at"`
-			EndedAt   cli.Time       `json:"ended_at,omitempty"`
-			Grants    []printedGrant `json:"grants"`
+			SID       string      `json:"sid"`
+			AuthTime  cli.Time    `json:"auth_time"`
+			Address   string      `json:"address"`
+			UserAgent string      `json:"user_agent"`
+			ExpiresAt cli.Time    `json:"expires_at"`
+			EndedAt   cli.Time    `json:"ended_at,omitempty"`
+			Grants    []grantJSON `json:"grants"`
 		}{l.ID, cli.UTC(l.Began), l.Address, l.UserAgent, cli.UTC(l.Expires), cli.UTC(l.Ended), grants}
 	},
 	Facts: []cli.Fact[fabric.Login]{
@@ -45,13 +47,13 @@ var logins = cli.View[fabric.Login]{
 		{Name: "Ended", Value: func(l fabric.Login) string { return cli.FormatTime(l.Ended) }},
 		{Name: "Signed in", Minor: true, Value: func(l fabric.Login) string { return cli.FormatTime(l.Began) }},
 		{Name: "From", Value: func(l fabric.Login) string { return l.Address }},
-		{Name: "Apps", Value: apps},
+		{Name: "Apps", Value: formatApps},
 		{Name: "Browser", Value: func(l fabric.Login) string { return l.UserAgent }},
 	},
 }
 
-// apps names the clients that hold a grant of a login which is good.
-func apps(l fabric.Login) string {
+// formatApps names the clients that hold a valid grant of a login.
+func formatApps(l fabric.Login) string {
 	var names []string
 	for _, g := range l.Grants {
 		if g.Revoked.IsZero() && !slices.Contains(names, g.ClientName) {
@@ -61,7 +63,7 @@ func apps(l fabric.Login) string {
 	return strings.Join(names, ", ")
 }
 
-var consents = cli.View[fabric.Consent]{
+var consentView = cli.View[fabric.Consent]{
 	ID: func(o fabric.Consent) string { return o.ClientID },
 	JSON: func(o fabric.Consent) any {
 		return struct {
@@ -79,7 +81,7 @@ var consents = cli.View[fabric.Consent]{
 	},
 }
 
-var families = cli.View[fabric.Family]{
+var familyView = cli.View[fabric.Family]{
 	ID: func(f fabric.Family) string { return f.ID },
 	JSON: func(f fabric.Family) any {
 		return struct {
@@ -103,57 +105,7 @@ var families = cli.View[fabric.Family]{
 	},
 }
 
-func (c *commands) listSessions(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	return listHeld(ctx, c, a, cmd, args[0], logins, a.Fabric.Logins.List)
-}
-
-func (c *commands) listConsents(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	return listHeld(ctx, c, a, cmd, args[0], consents, a.Fabric.Logins.ListConsents)
-}
-
-func (c *commands) listFamilies(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	return listHeld(ctx, c, a, cmd, args[0], families, a.Fabric.Tokens.ListFamilies)
-}
-
-// listHeld prints all that a subscriber has of a thing.
-func listHeld[T any](
-	ctx context.Context, c *commands, a *app, cmd *cobra.Command, id string, v cli.View[T],
-	held func(context.Context, string, string, page.Query) (page.Page[T], error),
-) error {
-	s, err := a.subscriber(ctx, cmd, id)
-	if err != nil {
-		return err
-	}
-	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[T], error) {
-		return held(ctx, s.ProjectID, s.ID, q)
-	})
-	if err != nil {
-		return err
-	}
-	return cli.List(c.Env, v, all)
-}
-
-func (c *commands) revokeSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	sid, token, client := cli.Text(cmd, "session"), cli.Text(cmd, "token"), cli.Text(cmd, "client")
-	if given := slices.DeleteFunc([]*string{sid, token, client}, func(s *string) bool { return s == nil }); len(given) > 1 {
-		return cli.Usagef("--session, --token and --client end different things: give one of them")
-	}
-	s, err := a.subscriber(ctx, cmd, args[0])
-	if err != nil {
-		return err
-	}
-	switch {
-	case sid != nil:
-		return a.Fabric.Logins.End(ctx, s.ProjectID, s.ID, *sid)
-	case client != nil:
-		return a.Fabric.Logins.RevokeConsent(ctx, s.ProjectID, s.ID, *client)
-	case token != nil:
-		return a.Fabric.Tokens.RevokeFamily(ctx, s.ProjectID, s.ID, *token)
-	}
-	return a.Fabric.Subscribers.Revoke(ctx, s.ProjectID, s.ID)
-}
-
-var factors = cli.View[factor.Factor]{
+var factorView = cli.View[factor.Factor]{
 	ID: func(f factor.Factor) string { return f.ID },
 	JSON: func(f factor.Factor) any {
 		return struct {
@@ -170,28 +122,89 @@ var factors = cli.View[factor.Factor]{
 		{Name: "ID", Value: func(f factor.Factor) string { return f.ID }},
 		{Name: "Type", Value: func(f factor.Factor) string { return f.Type }},
 		{Name: "Name", Value: func(f factor.Factor) string { return f.Name }},
-		{Name: "Left", Value: left},
+		{Name: "Left", Value: formatLeft},
 		{Name: "Created", Minor: true, Value: func(f factor.Factor) string { return cli.FormatTime(f.Created) }},
 		{Name: "Used", Minor: true, Value: func(f factor.Factor) string { return cli.FormatTime(f.Used) }},
 	},
 }
 
-// left tells how many recovery codes are.
-func left(f factor.Factor) string {
+// formatLeft returns how many recovery codes are left.
+func formatLeft(f factor.Factor) string {
 	if f.Type != factor.TypeRecovery {
 		return ""
 	}
 	return strconv.Itoa(f.Left)
 }
 
-func (c *commands) listFactors(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	return listHeld(ctx, c, a, cmd, args[0], factors, a.Fabric.Subscribers.ListFactors)
+// accessCommands returns the commands about logins, consents, tokens and factors.
+func (c *commands) accessCommands() []*cobra.Command {
+	removeFactor := cli.Command("remove-factor ID FACTOR",
+		"Remove a passkey, an authenticator app or the recovery codes of a subscriber", c.with(removeFactor))
+	revoke := cli.Command("revoke ID", "Revoke everything a subscriber holds now: logins, tokens, sockets",
+		c.with(revokeSubscriber))
+	revoke.Flags().String("session", "", "only the login with this `sid`, and its tokens")
+	revoke.Flags().String("token", "", "only the refresh token with this `id`, and its access tokens")
+	revoke.Flags().String("client", "", "only the tokens of the client with this `id`, and the consent to it")
+	return []*cobra.Command{
+		accessList(c, "sessions ID", "List the logins of a subscriber", loginView,
+			func(a *app) ownedLister[fabric.Login] { return a.Fabric.Logins.List }),
+		accessList(c, "consents ID", "List what a subscriber consented to, by client", consentView,
+			func(a *app) ownedLister[fabric.Consent] { return a.Fabric.Logins.ListConsents }),
+		accessList(c, "tokens ID", "List the used refresh tokens of a subscriber", familyView,
+			func(a *app) ownedLister[fabric.Family] { return a.Fabric.Tokens.ListFamilies }),
+		accessList(c, "factors ID", "List the second factors of a subscriber", factorView,
+			func(a *app) ownedLister[factor.Factor] { return a.Fabric.Subscribers.ListFactors }),
+		removeFactor, revoke,
+	}
 }
 
-func (c *commands) removeFactor(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	s, err := a.subscriber(ctx, cmd, args[0])
+// An ownedLister lists a page of the items of a subscriber.
+type ownedLister[T any] func(ctx context.Context, projectID, id string, q page.Query) (page.Page[T], error)
+
+// accessList returns a command that prints all items of a subscriber.
+func accessList[T any](c *commands, use, short string, v cli.View[T],
+	list func(a *app) ownedLister[T]) *cobra.Command {
+	return cli.Command(use, short, c.with(
+		func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+			s, err := findSubscriber(ctx, a, cmd, args[0])
+			if err != nil {
+				return err
+			}
+			all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[T], error) {
+				return list(a)(ctx, s.ProjectID, s.ID, q)
+			})
+			if err != nil {
+				return err
+			}
+			return cli.List(c.Env, v, all)
+		}))
+}
+
+func removeFactor(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+	s, err := findSubscriber(ctx, a, cmd, args[0])
 	if err != nil {
 		return err
 	}
 	return a.Fabric.Subscribers.RemoveFactor(ctx, s.ProjectID, s.ID, args[1])
+}
+
+func revokeSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+	sid, token, client := cli.Text(cmd, "session"), cli.Text(cmd, "token"), cli.Text(cmd, "client")
+	given := slices.DeleteFunc([]*string{sid, token, client}, func(s *string) bool { return s == nil })
+	if len(given) > 1 {
+		return cli.Usagef("--session, --token and --client exclude each other")
+	}
+	s, err := findSubscriber(ctx, a, cmd, args[0])
+	if err != nil {
+		return err
+	}
+	switch {
+	case sid != nil:
+		return a.Fabric.Logins.End(ctx, s.ProjectID, s.ID, *sid)
+	case client != nil:
+		return a.Fabric.Logins.RevokeConsent(ctx, s.ProjectID, s.ID, *client)
+	case token != nil:
+		return a.Fabric.Tokens.RevokeFamily(ctx, s.ProjectID, s.ID, *token)
+	}
+	return a.Fabric.Subscribers.Revoke(ctx, s.ProjectID, s.ID)
 }

@@ -4,36 +4,38 @@ import (
 	"cmp"
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/selvage/selvage/cmd/selvage/internal/cli"
-	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/problem"
-	"github.com/selvage/selvage/internal/suggest"
-	"github.com/spf13/cobra"
 	"io"
 	"maps"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/cli"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/suggest"
 )
 
 func (c *commands) subscriberImportCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "import FILE.csv", Short: "Make subscribers of a CSV file, with the hashes of their passwords",
-		Args: cli.Arguments("FILE.csv"), RunE: c.with(c.importSubscribers),
-		Long: "Makes a subscriber of each line of a CSV file, or of stdin where it is named -, one after the other, and says what became of it.\n" +
-			"The first line names the columns: email, which each needs, and any of password_hash, " +
-			strings.Join(slices.Sorted(slices.Values(profileColumns())), ", ") + ",\n" +
-			"email_verified and disabled (true or false). A password_hash is one of bcrypt, scrypt, PBKDF2 or argon2id; it is made anew when its\n" +
-			"subscriber signs in. Who is there already stays as it is, so that an import can be repeated. At the end it is told how many\n" +
-			"were made, were there, and were rejected for which column.",
-	}
+	load := cli.Command("import FILE.csv", "Create subscribers from a CSV file, with hashes of their passwords",
+		c.with(c.importSubscribers))
+	load.Long = `Create a subscriber from each line of a CSV file, one after the other, and print the outcome of each
+line. A file named - is stdin. The first line names the columns: email, which is required, and any of
+password_hash, ` + strings.Join(slices.Sorted(slices.Values(profileColumns())), ", ") + `,
+email_verified and disabled (true or false). A password_hash is one of bcrypt, scrypt, PBKDF2 or
+argon2id; it is replaced when its subscriber signs in.
+
+Existing subscribers are left unchanged, so an import can be repeated. At the end, the command prints how
+many lines were created, existed or were rejected, and for which columns.`
+	return load
 }
 
-// profileColumns are the columns of a profile: its flags, as members of JSON are written.
+// profileColumns returns the columns of the profile: its flags, named like JSON members.
 func profileColumns() (all []string) {
 	for _, p := range profileFlags {
 		all = append(all, strings.ReplaceAll(p.flag, "-", "_"))
@@ -41,13 +43,13 @@ func profileColumns() (all []string) {
 	return all
 }
 
-// What became of a line, beside rejected.
+// The outcomes of a line, in addition to rejected.
 const (
 	created = "created"
-	exists  = "exists" // the e-mail has a subscriber already, which was left as it is
+	exists  = "exists" // the subscriber with this e-mail was left unchanged
 )
 
-// An importedSubscriber is what became of a line, one line of JSON each.
+// An importedSubscriber is the outcome of a line, and a line of JSON.
 type importedSubscriber struct {
 	Line   int    `json:"line"`
 	Email  string `json:"email"`
@@ -56,6 +58,9 @@ type importedSubscriber struct {
 	Error  string `json:"error,omitempty"`
 }
 
+// importSubscribers creates one subscriber after the other and prints the outcome of each line at
+// once. A rejected line does not stop the import, but makes the command fail. A line that is not
+// CSV ends it.
 func (c *commands) importSubscribers(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	p, err := a.project(ctx, cmd)
 	if err != nil {
@@ -68,28 +73,30 @@ func (c *commands) importSubscribers(ctx context.Context, a *app, cmd *cobra.Com
 		}
 	}
 	defer file.Close()
+
 	r := csv.NewReader(file)
 	r.ReuseRecord, r.TrimLeadingSpace = true, true
 	columns, err := importColumns(r)
 	if err != nil {
 		return err
 	}
+
 	sum := importSum{why: make(map[string]int)}
-	far := c.NewProgress("line")
-	defer far.End()
+	progress := c.NewProgress("line")
+	defer progress.End()
 	for {
 		record, err := r.Read()
 		if errors.Is(err, io.EOF) {
 			return c.endImport(sum)
 		}
-		far.Step()
+		progress.Step()
 		in := importedSubscriber{Status: rejected}
 		in.Line, _ = r.FieldPos(0)
 		if err == nil || errors.Is(err, csv.ErrFieldCount) {
 			in, err = a.importSubscriber(ctx, p.ID, columns, record, in, err)
 		}
 		if err != nil {
-			in.Error = reason(err)
+			in.Error = rejectReason(err)
 		}
 		sum.add(in, err)
 		if err := c.printImportedSubscriber(in); err != nil {
@@ -97,7 +104,7 @@ func (c *commands) importSubscribers(ctx context.Context, a *app, cmd *cobra.Com
 		}
 		var syntax *csv.ParseError
 		if errors.As(err, &syntax) && !errors.Is(err, csv.ErrFieldCount) {
-			return fmt.Errorf("reading subscribers: %w; what stands behind was not read", err)
+			return fmt.Errorf("reading subscribers: %w; the lines after it were not read", err)
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -105,7 +112,7 @@ func (c *commands) importSubscribers(ctx context.Context, a *app, cmd *cobra.Com
 	}
 }
 
-// importColumns reads the first line.
+// importColumns returns the columns that the first line names.
 func importColumns(r *csv.Reader) ([]string, error) {
 	record, err := r.Read()
 	if err != nil {
@@ -114,52 +121,56 @@ func importColumns(r *csv.Reader) ([]string, error) {
 	known := append(profileColumns(), "email", "password_hash", "email_verified", "disabled")
 	columns := make([]string, len(record))
 	for i, name := range record {
-		name = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))) // a spreadsheet's mark of UTF-8
+		name = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))) // byte order mark of spreadsheets
 		if !slices.Contains(known, name) {
-			return nil, cli.Usagef("there is no column %q%s", name,
-				suggest.MeantOr(name, known, "there are "+strings.Join(known, ", ")))
+			return nil, cli.Usagef("unknown column %q%s", name,
+				suggest.MeantOr(name, known, "use "+strings.Join(known, ", ")))
 		}
 		if slices.Contains(columns, name) {
-			return nil, cli.Usagef("the column %q is there twice", name)
+			return nil, cli.Usagef("the column %q appears twice", name)
 		}
 		columns[i] = name
 	}
 	if !slices.Contains(columns, "email") {
-		return nil, cli.Usagef("there must be a column email")
+		return nil, cli.Usagef("the column email is missing")
 	}
 	return columns, nil
 }
 
-// importSubscriber makes the subscriber of a line.
-func (a *app) importSubscriber(ctx context.Context, projectID string, columns, record []string, done importedSubscriber, wrong error) (importedSubscriber, error) {
+// importSubscriber creates the subscriber of a line. lineErr is what is wrong with the line itself.
+func (a *app) importSubscriber(ctx context.Context, projectID string, columns, record []string,
+	done importedSubscriber, lineErr error) (importedSubscriber, error) {
 	if i := slices.Index(columns, "email"); i < len(record) {
 		done.Email = strings.Clone(record[i])
 	}
-	if wrong != nil {
-		return done, fmt.Errorf("it has %d fields, and the first line %d", len(record), len(columns))
+	if lineErr != nil {
+		return done, fmt.Errorf("the line has %d fields, but the first line has %d", len(record), len(columns))
 	}
 	in, err := importInput(columns, record)
 	if err != nil {
 		return done, err
 	}
+
 	s, err := a.Fabric.Subscribers.Create(ctx, projectID, in)
 	if p := problem.First(err); p != nil && p.Kind == problem.Conflict && p.Param == "email" {
 		done.Status = exists
 		return done, nil
 	}
-	if err == nil {
-		done.Status, done.ID = created, s.ID
+	if err != nil {
+		return done, err
 	}
-	return done, err
+	done.Status, done.ID = created, s.ID
+	return done, nil
 }
 
-// importInput reads a line. An empty field says nothing.
+// importInput returns the fields of a line. Empty fields are skipped.
 func importInput(columns, record []string) (in fabric.SubscriberInput, err error) {
 	for i, text := range record {
 		text = strings.Clone(text)
 		if text == "" {
 			continue
 		}
+
 		switch name := columns[i]; name {
 		case "email":
 			in.Email = &text
@@ -183,11 +194,11 @@ func importInput(columns, record []string) (in fabric.SubscriberInput, err error
 	return in, err
 }
 
-// printImportedSubscriber prints a line as soon as it is done.
+// printImportedSubscriber prints the outcome of a line.
 func (c *commands) printImportedSubscriber(in importedSubscriber) (err error) {
 	switch {
 	case c.Output == "json":
-		err = json.NewEncoder(c.Stdout).Encode(in)
+		err = c.printJSONLine(in)
 	case c.Output == "id" && in.ID != "":
 		_, err = fmt.Fprintln(c.Stdout, in.ID)
 	case c.Output == "id":
@@ -200,10 +211,10 @@ func (c *commands) printImportedSubscriber(in importedSubscriber) (err error) {
 	return err
 }
 
-// An importSum counts what became of the lines of an import.
+// An importSum counts the outcomes of an import.
 type importSum struct {
 	lines, created, exists, rejected int
-	why                              map[string]int // lines that were rejected, by the column that was wrong
+	why                              map[string]int // rejected lines by the wrong column
 }
 
 func (s *importSum) add(in importedSubscriber, err error) {
@@ -232,21 +243,21 @@ func (s *importSum) add(in importedSubscriber, err error) {
 }
 
 func (s importSum) String() string {
-	text := fmt.Sprintf("%s: %d created, %d there already, %d rejected", cli.Plural(s.lines, "line"), s.created,
+	text := fmt.Sprintf("%s: %d created, %d already existed, %d rejected", cli.Plural(s.lines, "line"), s.created,
 		s.exists, s.rejected)
-	before := " for "
+	separator := " for "
 	for _, name := range slices.Sorted(maps.Keys(s.why)) {
-		text += fmt.Sprintf("%s%s (%d)", before, name, s.why[name])
-		before = ", "
+		text += fmt.Sprintf("%s%s (%d)", separator, name, s.why[name])
+		separator = ", "
 	}
 	return text
 }
 
-// endImport tells what became of all lines; those that were rejected are an error.
+// endImport prints the sum. Rejected lines are an error.
 func (c *commands) endImport(s importSum) error {
 	fmt.Fprintln(c.Stderr, s)
 	if s.rejected == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of %d lines were rejected; who is on the others is there", s.rejected, s.lines)
+	return fmt.Errorf("%d of %d lines were rejected; the others were imported", s.rejected, s.lines)
 }

@@ -5,41 +5,41 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/selvage/selvage/cmd/selvage/internal/cli"
-	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/recordings"
-	"github.com/spf13/cobra"
 	"io"
 	"os"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/cli"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/recordings"
 )
 
-// rightsCommands are those of what a person may ask of who keeps data about it.
+// rightsCommands returns the commands for requests of people about their personal data.
 func (c *commands) rightsCommands() []*cobra.Command {
-	export := &cobra.Command{
-		Use: "export ID [FILE]", Short: "Write everything that is kept about a subscriber, for itself",
-		Args: cli.Arguments("ID", "[FILE]"), RunE: c.withMedia(c.exportSubscriber),
-		Long: "Writes everything that is kept about a subscriber as one JSON document to FILE, or to stdout. With --recordings FILE is a zip: subscriber.json, and the recordings that are tied to it.",
-	}
-	export.Flags().Bool("recordings", false, "the recordings' bytes, too: FILE is a zip")
-	erase := &cobra.Command{
-		Use: "erase ID", Short: "Delete a subscriber and everything that says who it was",
-		Args: cli.Arguments("ID"), RunE: c.withMedia(c.eraseSubscriber),
-		Long: "Deletes a subscriber with everything that is kept about it: profile, addresses, logins, apps' access, devices, factors, what webhooks were told, and the recordings that are\ntied to it alone. The answer says what stays and why.",
-	}
+	export := cli.Command("export ID [FILE]", "Write all data about a subscriber, for that person",
+		c.withMedia(c.exportSubscriber))
+	export.Long = `Write all data about a subscriber as one JSON document to FILE, or to stdout. With --recordings,
+FILE is a zip of subscriber.json and the subscriber's recordings.`
+	export.Flags().Bool("recordings", false, "include the bytes of recordings: FILE is a zip")
+	erase := cli.Command("erase ID", "Delete a subscriber and all personal data", c.withMedia(c.eraseSubscriber))
+	erase.Long = `Delete a subscriber and all data about that person: profile, addresses, logins, consents, devices,
+factors, deliveries to webhooks, and recordings that belong to nobody else. The output lists what remains
+and why.`
 	cli.AddYes(erase)
 	return []*cobra.Command{export, erase}
 }
 
 func (c *commands) exportSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	s, err := a.subscriber(ctx, cmd, args[0])
+	s, err := findSubscriber(ctx, a, cmd, args[0])
 	if err != nil {
 		return err
 	}
 	media, _ := cmd.Flags().GetBool("recordings")
 	if media && len(args) < 2 {
-		return cli.Usagef("--recordings makes a zip: name its FILE")
+		return cli.Usagef("--recordings writes a zip: name its FILE")
 	}
 	e, err := a.Fabric.ExportSubscriber(ctx, s.ProjectID, s.ID)
 	if err != nil {
@@ -53,10 +53,8 @@ func (c *commands) exportSubscriber(ctx context.Context, a *app, cmd *cobra.Comm
 		_, err = fmt.Fprintf(c.Stdout, "%s\n", document)
 		return err
 	}
-	f, err := os.OpenFile(args[1], os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("%s is there already: name another FILE", args[1])
-	}
+
+	f, err := createFile(args[1], 0o600)
 	if err != nil {
 		return err
 	}
@@ -71,14 +69,14 @@ func (c *commands) exportSubscriber(ctx context.Context, a *app, cmd *cobra.Comm
 	return nil
 }
 
-// zipExport writes an export with the recordings whose bytes there are.
+// zipExport writes an export and the recordings that have media.
 func zipExport(ctx context.Context, a *app, w io.Writer, e fabric.Export, document []byte) error {
 	z := zip.NewWriter(w)
 	f, err := z.Create("subscriber.json")
-	if err == nil {
-		_, err = f.Write(document)
-	}
 	if err != nil {
+		return err
+	}
+	if _, err := f.Write(document); err != nil {
 		return err
 	}
 	owner := recordings.Owner{ProjectID: e.Subscriber.ProjectID, SubscriberID: e.Subscriber.ID}
@@ -86,29 +84,35 @@ func zipExport(ctx context.Context, a *app, w io.Writer, e fabric.Export, docume
 		if r.Bytes == 0 {
 			continue
 		}
-		media, err := a.Recordings.Render(ctx, owner, r.Sid, recordings.Wanted{Format: recordings.Original})
-		if err != nil {
-			return err
-		}
-		f, err := z.Create("recordings/" + r.Sid + media.Ext)
-		if err == nil {
-			_, err = io.Copy(f, media.Content)
-		}
-		if err = errors.Join(err, media.Close()); err != nil {
+		if err := zipRecording(ctx, a, z, owner, r.Sid); err != nil {
 			return err
 		}
 	}
 	return z.Close()
 }
 
-var erasures = cli.View[fabric.Erasure]{
+func zipRecording(ctx context.Context, a *app, z *zip.Writer, owner recordings.Owner, sid string) (err error) {
+	media, err := a.Recordings.Render(ctx, owner, sid, recordings.Wanted{Format: recordings.Original})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, media.Close()) }()
+	f, err := z.Create("recordings/" + sid + media.Ext)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(f, media.Content)
+	return err
+}
+
+var erasureView = cli.View[fabric.Erasure]{
 	ID:   func(e fabric.Erasure) string { return e.SubscriberID },
 	JSON: func(e fabric.Erasure) any { return e },
 	Facts: []cli.Fact[fabric.Erasure]{
 		{Name: "Erased", Value: func(e fabric.Erasure) string { return e.SubscriberID }},
-		{Name: "Deleted", Value: func(e fabric.Erasure) string { return counted(e.Deleted) }},
-		{Name: "Anonymised", Value: func(e fabric.Erasure) string { return counted(e.Anonymised) }},
-		{Name: "Stays", Value: func(e fabric.Erasure) string {
+		{Name: "Deleted", Value: func(e fabric.Erasure) string { return formatCounts(e.Deleted) }},
+		{Name: "Anonymized", Value: func(e fabric.Erasure) string { return formatCounts(e.Anonymised) }},
+		{Name: "Kept", Value: func(e fabric.Erasure) string {
 			var all []string
 			for _, k := range e.Kept {
 				all = append(all, k.What+": "+k.Why)
@@ -118,8 +122,8 @@ var erasures = cli.View[fabric.Erasure]{
 	},
 }
 
-// counted writes what there was any of: "3 sessions, 1 devices".
-func counted(of map[string]int64) string {
+// formatCounts formats the counts above zero: "1 devices, 3 sessions".
+func formatCounts(of map[string]int64) string {
 	var all []string
 	for what, n := range of {
 		if n > 0 {
@@ -131,12 +135,12 @@ func counted(of map[string]int64) string {
 }
 
 func (c *commands) eraseSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	s, err := a.subscriber(ctx, cmd, args[0])
+	s, err := findSubscriber(ctx, a, cmd, args[0])
 	if err != nil {
 		return err
 	}
-	what := "This erases the subscriber " +
-		s.Title() + " with everything that is kept about it. It cannot be undone; selvage subscriber export writes it out first."
+	what := "This erases the subscriber " + s.Title() + " and all data about that person. " +
+		"It cannot be undone; selvage subscriber export saves the data first."
 	if err := c.Confirm(cmd, what, s.Title()); err != nil {
 		return err
 	}
@@ -144,5 +148,5 @@ func (c *commands) eraseSubscriber(ctx context.Context, a *app, cmd *cobra.Comma
 	if err != nil {
 		return err
 	}
-	return cli.Show(c.Env, erasures, e)
+	return cli.Show(c.Env, erasureView, e)
 }

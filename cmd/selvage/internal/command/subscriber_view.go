@@ -3,13 +3,40 @@ package command
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/fabric"
-	"slices"
 )
 
-// A printedSubscriber is a subscriber for programs.
-type printedSubscriber struct {
+var subscriberView = cli.View[fabric.Subscriber]{
+	ID:   func(s fabric.Subscriber) string { return s.ID },
+	JSON: func(s fabric.Subscriber) any { return newSubscriberJSON(s) },
+	Facts: []cli.Fact[fabric.Subscriber]{
+		{Name: "ID", Value: func(s fabric.Subscriber) string { return s.ID }},
+		{Name: "Project", Detail: true, Value: func(s fabric.Subscriber) string { return s.ProjectID }},
+		{Name: "E-mail", Value: func(s fabric.Subscriber) string { return s.Email }},
+		{Name: "Disabled", Value: func(s fabric.Subscriber) string {
+			return cli.YesOnly(s.Disabled)
+		}},
+		{Name: "Reference", Value: func(s fabric.Subscriber) string { return s.Reference }},
+		{Name: "Name", Value: fabric.Subscriber.FullName},
+		{Name: "Job title", Detail: true, Value: func(s fabric.Subscriber) string { return s.JobTitle }},
+		{Name: "Company", Detail: true, Value: func(s fabric.Subscriber) string { return s.CompanyName }},
+		{Name: "Time zone", Detail: true, Value: func(s fabric.Subscriber) string { return s.TimeZone }},
+		{Name: "Country", Detail: true, Value: func(s fabric.Subscriber) string { return s.Country }},
+		{Name: "Region", Detail: true, Value: func(s fabric.Subscriber) string { return s.Region }},
+		{Name: "Verified", Detail: true, Value: func(s fabric.Subscriber) string { return cli.YesNo(s.Verified) }},
+		{Name: "Claims", Detail: true, Value: formatClaims},
+		{Name: "Password", Detail: true, Value: func(s fabric.Subscriber) string {
+			return cli.YesNo(s.PasswordHash != "")
+		}},
+		{Name: "Created", Minor: true, Value: func(s fabric.Subscriber) string { return cli.FormatTime(s.Created) }},
+		{Name: "Updated", Detail: true, Value: func(s fabric.Subscriber) string { return cli.FormatTime(s.Updated) }},
+	},
+}
+
+type subscriberJSON struct {
 	ID          string                 `json:"id"`
 	Email       string                 `json:"email"`
 	ProjectID   string                 `json:"project_id"`
@@ -26,14 +53,14 @@ type printedSubscriber struct {
 	Claims      *fabric.StandardClaims `json:"claims,omitempty"`
 	HasPassword bool                   `json:"has_password"`
 	Disabled    bool                   `json:"disabled"`
-	Online      *bool                  `json:"online,omitempty"` // where it is shown alone
+	Online      *bool                  `json:"online,omitempty"` // only in show
 	OnlineSince cli.Time               `json:"online_since,omitempty"`
 	CreatedAt   cli.Time               `json:"created_at"`
 	UpdatedAt   cli.Time               `json:"updated_at"`
 }
 
-func printSubscriber(s fabric.Subscriber) printedSubscriber {
-	printed := printedSubscriber{
+func newSubscriberJSON(s fabric.Subscriber) subscriberJSON {
+	object := subscriberJSON{
 		ID: s.ID, Email: s.Email, ProjectID: s.ProjectID, Reference: s.Reference, FirstName: s.FirstName,
 		LastName:    s.LastName,
 		DisplayName: s.DisplayName, JobTitle: s.JobTitle, TimeZone: s.TimeZone, Country: s.Country,
@@ -42,22 +69,22 @@ func printSubscriber(s fabric.Subscriber) printedSubscriber {
 		CreatedAt: cli.UTC(s.Created), UpdatedAt: cli.UTC(s.Updated),
 	}
 	if s.Claims != (fabric.StandardClaims{}) {
-		printed.Claims = &s.Claims
+		object.Claims = &s.Claims
 	}
-	return printed
+	return object
 }
 
-// otherClaims returns the claims beside the profile, a line each.
-func otherClaims(s fabric.Subscriber) string {
+// formatClaims formats the claims that are not in the profile, each on a line.
+func formatClaims(s fabric.Subscriber) string {
 	raw, err := json.Marshal(s.Claims)
-	var said map[string]any
-	if err != nil || json.Unmarshal(raw, &said) != nil {
+	var claims map[string]any
+	if err != nil || json.Unmarshal(raw, &claims) != nil {
 		return ""
 	}
 	var all []string
-	for name, value := range said {
+	for name, value := range claims {
 		if _, isText := value.(string); !isText {
-			raw, _ := json.Marshal(value) // it was just read
+			raw, _ := json.Marshal(value) // it was just decoded
 			value = string(raw)
 		}
 		all = append(all, fmt.Sprintf("%s: %s", name, value))
@@ -66,21 +93,21 @@ func otherClaims(s fabric.Subscriber) string {
 	return cli.Lines(all)
 }
 
-// withPresence returns the view of a subscriber of whom it is known whether it is
-// online.
+// withPresence returns the view of a subscriber whose presence is known.
 func withPresence(p fabric.Presence) cli.View[fabric.Subscriber] {
-	v, online := subscribers, p.Online()
+	v, online := subscriberView, p.Online()
 	v.JSON = func(s fabric.Subscriber) any {
-		printed := printSubscriber(s)
-		printed.Online, printed.OnlineSince = &online, cli.UTC(p.Since)
-		return printed
+		object := newSubscriberJSON(s)
+		object.Online, object.OnlineSince = &online, cli.UTC(p.Since)
+		return object
 	}
-	v.Facts = append(slices.Clone(v.Facts),
-		cli.Fact[fabric.Subscriber]{Name: "Online", Value: func(fabric.Subscriber) string {
+	v.Facts = append(slices.Clone(v.Facts), cli.Fact[fabric.Subscriber]{
+		Name: "Online", Value: func(fabric.Subscriber) string {
 			if !online {
 				return "no"
 			}
 			return fmt.Sprintf("since %s, sockets: %d", cli.FormatTime(p.Since), p.Sockets)
-		}})
+		},
+	})
 	return v
 }

@@ -2,17 +2,19 @@ package command
 
 import (
 	"context"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/span"
-	"github.com/spf13/cobra"
-	"strings"
-	"time"
 )
 
-var issued = cli.View[fabric.TokenPair]{
+var tokensView = cli.View[fabric.TokenPair]{
 	ID: func(t fabric.TokenPair) string { return t.Access },
 	JSON: func(t fabric.TokenPair) any {
 		return struct {
@@ -28,13 +30,13 @@ var issued = cli.View[fabric.TokenPair]{
 	},
 }
 
-// An inspected token is what it says and whether it is good.
+// An inspected token is the content of a token and whether it is valid.
 type inspected struct {
 	fabric.Token
 	state string // good, expired or revoked
 }
 
-var inspections = cli.View[inspected]{
+var inspectionView = cli.View[inspected]{
 	ID: func(t inspected) string { return t.ID },
 	JSON: func(t inspected) any {
 		return struct {
@@ -75,42 +77,51 @@ var inspections = cli.View[inspected]{
 }
 
 func (c *commands) tokenCommand() *cobra.Command {
-	subscriber := &cobra.Command{Use: "subscriber", Short: "Make a subscriber's access token",
-		Args: cli.NoArguments, RunE: c.withIssuer(c.subscriberToken)}
-	subscriber.Flags().String("reference", "", "its `reference` or e-mail; an unknown one makes a subscriber")
-	guest := &cobra.Command{Use: "guest", Short: "Make a token that reaches a few addresses",
-		Args: cli.NoArguments, RunE: c.withIssuer(c.guestToken)}
-	guest.Flags().StringSlice("address", nil, "`id` of an address that it reaches, up to ten")
-	invite := &cobra.Command{Use: "invite", Short: "Make a token that reaches one address of a subscriber",
-		Args: cli.NoArguments, RunE: c.withIssuer(c.inviteToken)}
-	invite.Flags().String("address", "", "`id` of the address that it reaches")
-	for _, cmd := range []*cobra.Command{subscriber, guest, invite} {
-		addProject(cmd)
-		cmd.Flags().Var(&span.Span{Length: fabric.TokenLifetime, Least: time.Second,
-			Most: fabric.MaxLifetime}, "expires-in", "the `time` it lives")
-	}
-	inspect := &cobra.Command{Use: "inspect", Short: "Show what a token on stdin says", Args: cli.NoArguments,
-		RunE: c.withIssuer(c.inspectToken)}
-	revoke := &cobra.Command{Use: "revoke", Short: "End the token on stdin", Args: cli.NoArguments,
-		RunE: c.withIssuer(c.revokeToken)}
-	return cli.Noun("token", "Tokens: by which subscribers and guests act", subscriber, guest, invite,
+	subscriber := c.issueCommand("subscriber", "Create an access token of a subscriber", subscriberToken)
+	subscriber.Flags().String("reference", "",
+		"`reference` or e-mail of the subscriber; an unknown one creates a subscriber")
+	guest := c.issueCommand("guest", "Create a token that reaches up to ten addresses", guestToken)
+	guest.Flags().StringSlice("address", nil, "`id` of an address that the token reaches, up to ten")
+	invite := c.issueCommand("invite", "Create a token that reaches one address of a subscriber", inviteToken)
+	invite.Flags().String("address", "", "`id` of the address that the token reaches")
+	inspect := cli.Command("inspect", "Show the content of a token on stdin", c.withIssuer(c.inspectToken))
+	revoke := cli.Command("revoke", "Revoke a token on stdin", c.withIssuer(c.revokeToken))
+	return cli.Noun("token", "Tokens with which subscribers and guests act", subscriber, guest, invite,
 		c.embedCommand(), inspect, revoke)
 }
 
-// withIssuer runs a command about tokens, which name their issuer: that of the
-// server in the data directory, where the configuration does not say.
-func (c *commands) withIssuer(do action) func(*cobra.Command, []string) error {
+// issueCommand returns a command that prints the tokens issue creates.
+func (c *commands) issueCommand(use, short string,
+	issue func(context.Context, *app, *cobra.Command) (fabric.TokenPair, error)) *cobra.Command {
+	cmd := cli.Command(use, short, c.withIssuer(
+		func(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+			tokens, err := issue(ctx, a, cmd)
+			if err != nil {
+				return err
+			}
+			return cli.Show(c.Env, tokensView, tokens)
+		}))
+	addProject(cmd)
+	cmd.Flags().Var(&span.Span{Length: fabric.TokenLifetime, Least: time.Second, Most: fabric.MaxLifetime},
+		"expires-in", "`time` until the token expires")
+	return cmd
+}
+
+// withIssuer is like with for commands about tokens, which name their issuer. It warns if the
+// configuration does not name it and no server runs in the data directory.
+func (c *commands) withIssuer(do action) runner {
 	return c.with(func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-		_, beside := datadir.ReadRunning(a.Config.Data)
-		if a.Config.Database.Shared() && a.Config.AuthURL == "" && a.Config.PublicURL == "" && !beside {
-			c.warnings().Warn("tokens of other nodes may have another issuer than here; set SELVAGE_AUTH_URL as they do", "issuer", a.Where.Issuer())
+		_, running := datadir.ReadRunning(a.Config.Data)
+		if a.Config.Database.Shared() && a.Config.AuthURL == "" && a.Config.PublicURL == "" && !running {
+			c.warnings().Warn("the issuer here may differ from that of other nodes; set SELVAGE_AUTH_URL as they do",
+				"issuer", a.Where.Issuer())
 		}
 		return do(ctx, a, cmd, args)
 	})
 }
 
-// expireAt returns the end that --expires-in asks for, nil for the usual one.
-func expireAt(cmd *cobra.Command) *int64 {
+// flagExpiry returns the time that --expires-in sets, or nil for the default.
+func flagExpiry(cmd *cobra.Command) *int64 {
 	if !cmd.Flags().Changed("expires-in") {
 		return nil
 	}
@@ -118,39 +129,43 @@ func expireAt(cmd *cobra.Command) *int64 {
 	return &at
 }
 
-func (c *commands) subscriberToken(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+func subscriberToken(ctx context.Context, a *app, cmd *cobra.Command) (tokens fabric.TokenPair, err error) {
 	if err := cli.Need(cmd, "reference"); err != nil {
-		return err
+		return tokens, err
 	}
 	p, err := a.project(ctx, cmd)
 	if err != nil {
-		return err
+		return tokens, err
 	}
 	reference, _ := cmd.Flags().GetString("reference")
-	tokens, err := a.Fabric.Tokens.IssueSubscriber(
-		ctx, fabric.Issuer{ProjectID: p.ID},
-		fabric.SubscriberTokenInput{Reference: reference, ExpireAt: expireAt(cmd)})
-	if err != nil {
-		return err
-	}
-	return cli.Show(c.Env, issued, tokens)
+	return a.Fabric.Tokens.IssueSubscriber(ctx, fabric.Issuer{ProjectID: p.ID},
+		fabric.SubscriberTokenInput{Reference: reference, ExpireAt: flagExpiry(cmd)})
 }
 
-func (c *commands) guestToken(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+func guestToken(ctx context.Context, a *app, cmd *cobra.Command) (tokens fabric.TokenPair, err error) {
 	if err := cli.Need(cmd, "address"); err != nil {
-		return err
+		return tokens, err
 	}
 	p, err := a.project(ctx, cmd)
 	if err != nil {
-		return err
+		return tokens, err
 	}
 	ids, _ := cmd.Flags().GetStringSlice("address")
-	tokens, err := a.Fabric.Tokens.IssueGuest(ctx, fabric.Issuer{ProjectID: p.ID},
-		fabric.GuestTokenInput{AllowedAddresses: ids, ExpireAt: expireAt(cmd)})
+	return a.Fabric.Tokens.IssueGuest(ctx, fabric.Issuer{ProjectID: p.ID},
+		fabric.GuestTokenInput{AllowedAddresses: ids, ExpireAt: flagExpiry(cmd)})
+}
+
+// inviteToken creates an invite in the name of the subscriber whose address it is.
+func inviteToken(ctx context.Context, a *app, cmd *cobra.Command) (fabric.TokenPair, error) {
+	address, err := flagAddress(ctx, a, cmd)
 	if err != nil {
-		return err
+		return fabric.TokenPair{}, err
 	}
-	return cli.Show(c.Env, issued, tokens)
+	inviter := reachAll(address.ProjectID)
+	inviter.SubscriberID = address.ResourceID
+	in := fabric.InviteInput{AddressID: address.ID, ExpiresAt: flagExpiry(cmd)}
+	token, err := a.Fabric.Tokens.IssueInvite(ctx, inviter, in)
+	return fabric.TokenPair{Access: token}, err
 }
 
 func (c *commands) inspectToken(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
@@ -158,18 +173,18 @@ func (c *commands) inspectToken(ctx context.Context, a *app, _ *cobra.Command, _
 	if err != nil {
 		return err
 	}
-	t, err := a.openAny(ctx, raw)
+	t, err := a.openToken(ctx, raw)
 	if err != nil {
 		return err
 	}
-	seen := inspected{t, "good"}
+	state := "good"
 	switch {
 	case !time.Now().Before(t.ExpiresAt):
-		seen.state = "expired"
+		state = "expired"
 	case a.Fabric.Tokens.Check(ctx, t) != nil:
-		seen.state = "revoked"
+		state = "revoked"
 	}
-	return cli.Show(c.Env, inspections, seen)
+	return cli.Show(c.Env, inspectionView, inspected{t, state})
 }
 
 func (c *commands) revokeToken(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
@@ -180,49 +195,24 @@ func (c *commands) revokeToken(ctx context.Context, a *app, _ *cobra.Command, _ 
 	if k, err := a.Fabric.EmbedKeys.Find(ctx, strings.TrimSpace(raw)); err == nil {
 		return a.Fabric.EmbedKeys.Revoke(ctx, k)
 	}
-	t, err := a.openAny(ctx, raw)
+	t, err := a.openToken(ctx, raw)
 	if err != nil {
 		return err
 	}
 	return a.Fabric.Tokens.Revoke(ctx, t)
 }
 
-// openAny returns what a token of whatever kind says.
-func (a *app) openAny(ctx context.Context, raw string) (fabric.Token, error) {
+// openToken returns the content of a token of any kind.
+func (a *app) openToken(ctx context.Context, raw string) (fabric.Token, error) {
 	raw = strings.TrimSpace(raw)
-	if t, ok := a.Fabric.Tokens.Inspect(raw, fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service); ok {
+	ours := []fabric.TokenKind{fabric.SAT, fabric.Guest, fabric.Invite, fabric.Refresh, fabric.Service}
+	if t, ok := a.Fabric.Tokens.Inspect(raw, ours...); ok {
 		return t, nil
 	}
 	t, _, err := a.IDP.Tokens.Inspect(ctx, raw)
 	if err != nil {
 		return fabric.Token{}, problem.New(problem.Unauthenticated, "unauthorized",
-			"this is no token of the server's, or a JWT that has expired or was revoked")
+			"this server did not issue this token, or it is a JWT that expired or was revoked")
 	}
 	return t, nil
-}
-
-// address returns the address that --address names.
-func (a *app) address(ctx context.Context, cmd *cobra.Command) (fabric.Address, error) {
-	if err := cli.Need(cmd, "address"); err != nil {
-		return fabric.Address{}, err
-	}
-	id, _ := cmd.Flags().GetString("address")
-	return among(ctx, a, cmd, func(projectID string) (fabric.Address, error) {
-		return a.Fabric.Addresses.Find(ctx, reachAll(projectID), id)
-	})
-}
-
-// inviteToken makes an invite as the subscriber of the address would.
-func (c *commands) inviteToken(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
-	address, err := a.address(ctx, cmd)
-	if err != nil {
-		return err
-	}
-	inviter := reachAll(address.ProjectID)
-	inviter.SubscriberID = address.ResourceID
-	token, err := a.Fabric.Tokens.IssueInvite(ctx, inviter, fabric.InviteInput{AddressID: address.ID, ExpiresAt: expireAt(cmd)})
-	if err != nil {
-		return err
-	}
-	return cli.Show(c.Env, issued, fabric.TokenPair{Access: token})
 }

@@ -2,19 +2,22 @@ package command
 
 import (
 	"context"
+	"slices"
+
+	"github.com/spf13/cobra"
+
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
-	"github.com/spf13/cobra"
 )
 
-// An embedKey is a key as it is printed: with itself where it was just made.
+// An embedKey is an embed key as it is printed. secret is set if it was just created.
 type embedKey struct {
 	fabric.EmbedKey
 	secret string
 }
 
-var embedKeys = cli.View[embedKey]{
+var embedView = cli.View[embedKey]{
 	ID:     func(k embedKey) string { return k.ID },
 	Secret: func(k embedKey) string { return k.secret },
 	JSON: func(k embedKey) any {
@@ -42,33 +45,39 @@ var embedKeys = cli.View[embedKey]{
 }
 
 func (c *commands) embedCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "embed", Short: "Make a key that pages may show: it gives guest tokens to one address", Args: cli.NoArguments, RunE: c.with(c.createEmbed)}
-	cmd.Flags().String("address", "", "`id` of the address that it reaches")
-	cmd.Flags().String("name", "", "the `name` it has in lists")
-	ls := &cobra.Command{Use: "list", Short: "List the embed keys of a project", Args: cli.NoArguments,
-		RunE: c.with(c.listEmbeds)}
-	revoke := cli.Command("revoke ID", "End an embed key and the tokens that it gave", c.with(c.revokeEmbed))
-	addProject(cmd)
-	addProject(ls)
-	addProject(revoke)
-	cmd.AddCommand(ls, revoke)
-	return cmd
+	n := noun[embedKey]{
+		commands: c, view: embedView,
+		list: func(ctx context.Context, a *app, cmd *cobra.Command) ([]embedKey, error) {
+			p, err := a.project(ctx, cmd)
+			if err != nil {
+				return nil, err
+			}
+			return a.embedKeys(ctx, p.ID)
+		},
+	}
+	embed := n.command("embed", "Create a key for public web pages: it issues guest tokens for one address",
+		createEmbed)
+	embed.Flags().String("address", "", "`id` of the address that guests reach")
+	embed.Flags().String("name", "", "`name` shown in lists")
+	ls := n.listCommand("list", "List the embed keys of a project")
+	revoke := cli.Command("revoke ID", "Revoke an embed key and the tokens it issued", c.with(revokeEmbed))
+	addProject(embed, ls, revoke)
+	embed.AddCommand(ls, revoke)
+	return embed
 }
 
-func (c *commands) createEmbed(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
-	address, err := a.address(ctx, cmd)
+func createEmbed(ctx context.Context, a *app, cmd *cobra.Command, _ []string) (embedKey, error) {
+	address, err := flagAddress(ctx, a, cmd)
 	if err != nil {
-		return err
+		return embedKey{}, err
 	}
 	name, _ := cmd.Flags().GetString("name")
 	k, secret, err := a.Fabric.EmbedKeys.Create(ctx, address.ProjectID, address.ID, name)
-	if err != nil {
-		return err
-	}
-	return cli.Show(c.Env, embedKeys, embedKey{k, secret})
+	return embedKey{k, secret}, err
 }
 
-func (a *app) embedsOf(ctx context.Context, projectID string) ([]embedKey, error) {
+// embedKeys returns the embed keys of a project.
+func (a *app) embedKeys(ctx context.Context, projectID string) ([]embedKey, error) {
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.EmbedKey], error) {
 		return a.Fabric.EmbedKeys.List(ctx, projectID, q)
 	})
@@ -79,34 +88,21 @@ func (a *app) embedsOf(ctx context.Context, projectID string) ([]embedKey, error
 	return keys, err
 }
 
-func (c *commands) listEmbeds(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
-	p, err := a.project(ctx, cmd)
-	if err != nil {
-		return err
-	}
-	keys, err := a.embedsOf(ctx, p.ID)
-	if err != nil {
-		return err
-	}
-	return cli.List(c.Env, embedKeys, keys)
-}
-
-func (c *commands) revokeEmbed(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	k, err := among(ctx, a, cmd, func(projectID string) (fabric.EmbedKey, error) {
-		keys, err := a.embedsOf(ctx, projectID)
+func revokeEmbed(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+	k, err := among(ctx, a, cmd, func(projectID string) (embedKey, error) {
+		keys, err := a.embedKeys(ctx, projectID)
 		if err != nil {
-			return fabric.EmbedKey{}, err
+			return embedKey{}, err
 		}
-		for _, k := range keys {
-			if k.ID == args[0] {
-				return k.EmbedKey, nil
-			}
+		i := slices.IndexFunc(keys, func(k embedKey) bool { return k.ID == args[0] })
+		if i < 0 {
+			return embedKey{}, cli.NotFoundf(
+				"no embed key %s; `selvage token embed list` shows existing ones", args[0])
 		}
-		return fabric.EmbedKey{}, cli.NotFoundf(
-			"there is no embed key %s; `selvage token embed list` shows those there are", args[0])
+		return keys[i], nil
 	})
 	if err != nil {
 		return err
 	}
-	return a.Fabric.EmbedKeys.Revoke(ctx, k)
+	return a.Fabric.EmbedKeys.Revoke(ctx, k.EmbedKey)
 }

@@ -3,14 +3,16 @@ package command
 import (
 	"context"
 	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
-	"github.com/spf13/cobra"
-	"strconv"
 )
 
-var deliveries = cli.View[fabric.Delivery]{
+var deliveryView = cli.View[fabric.Delivery]{
 	ID: func(d fabric.Delivery) string { return d.ID },
 	JSON: func(d fabric.Delivery) any {
 		return struct {
@@ -18,23 +20,23 @@ var deliveries = cli.View[fabric.Delivery]{
 			WebhookID  string           `json:"webhook_id"`
 			Event      fabric.EventName `json:"event"`
 			ResourceID string           `json:"resource_id"`
-			printedProgress
-		}{d.ID, d.WebhookID, d.Event, d.Subject, printProgress(d.Progress)}
+			deliveryJSON
+		}{d.ID, d.WebhookID, d.Event, d.Subject, newDeliveryJSON(d.Progress)}
 	},
 	Facts: []cli.Fact[fabric.Delivery]{
 		{Name: "ID", Value: func(d fabric.Delivery) string { return d.ID }},
 		{Name: "Event", Value: func(d fabric.Delivery) string { return string(d.Event) }},
 		{Name: "State", Value: func(d fabric.Delivery) string { return string(d.State) }},
 		{Name: "Attempts", Value: func(d fabric.Delivery) string { return cli.Count(d.Attempts) }},
-		{Name: "Answer", Value: func(d fabric.Delivery) string { return answerOf(d.Status, d.Error) }},
+		{Name: "Answer", Value: func(d fabric.Delivery) string { return lastAnswer(d.Progress) }},
 		{Name: "Next", Value: func(d fabric.Delivery) string { return cli.FormatTime(d.Due) }},
 		{Name: "Created", Minor: true, Value: func(d fabric.Delivery) string { return cli.FormatTime(d.Created) }},
 		{Name: "About", Minor: true, Value: func(d fabric.Delivery) string { return d.Subject }},
 	},
 }
 
-// printedProgress is how far it has come with a delivery, or a logout, for programs.
-type printedProgress struct {
+// deliveryJSON is the progress of a delivery to a webhook, or of a logout to a client.
+type deliveryJSON struct {
 	State         fabric.DeliveryState `json:"state"`
 	Attempts      int                  `json:"attempts"`
 	Status        int                  `json:"status,omitempty"`
@@ -44,25 +46,47 @@ type printedProgress struct {
 	EndedAt       cli.Time             `json:"ended_at,omitempty"`
 }
 
-func printProgress(p fabric.Progress) printedProgress {
-	return printedProgress{p.State, p.Attempts, p.Status, p.Error, cli.UTC(p.Created), cli.UTC(p.Due), cli.UTC(p.Ended)}
+func newDeliveryJSON(p fabric.Progress) deliveryJSON {
+	return deliveryJSON{p.State, p.Attempts, p.Status, p.Error, cli.UTC(p.Created), cli.UTC(p.Due), cli.UTC(p.Ended)}
 }
 
-// answerOf says what the receiver said last.
-func answerOf(status int, err string) string {
-	if status != 0 {
-		return strconv.Itoa(status)
+// lastAnswer returns the status of the receiver's last answer, or what went wrong instead.
+func lastAnswer(p fabric.Progress) string {
+	if p.Status != 0 {
+		return strconv.Itoa(p.Status)
 	}
-	return err
+	return p.Error
+}
+
+func (c *commands) deliveryCommands() []*cobra.Command {
+	n := noun[fabric.Delivery]{commands: c, view: deliveryView}
+	test := n.command("test ID", "Send a test event to a webhook", testWebhook)
+	deliveries := cli.Command("deliveries ID", "List the deliveries of a webhook, the newest first",
+		c.with(c.listDeliveries))
+	addState(deliveries)
+	redeliver := cli.Command("redeliver ID [DELIVERY]", "Queue a delivery again, or all dead letters",
+		c.with(c.redeliver))
+	addProject(test, deliveries, redeliver)
+	return []*cobra.Command{test, deliveries, redeliver}
+}
+
+// addState adds the flag --state to a command that lists deliveries.
+func addState(cmd *cobra.Command) {
+	cmd.Flags().String("state", "", "only those in this `state`: pending, delivered or dead")
+}
+
+// flagState returns the value of --state.
+func flagState(cmd *cobra.Command) (fabric.DeliveryState, error) {
+	name, _ := cmd.Flags().GetString("state")
+	return fabric.ParseDeliveryState(name)
 }
 
 func (c *commands) listDeliveries(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	name, _ := cmd.Flags().GetString("state")
-	state, err := fabric.ParseDeliveryState(name)
+	state, err := flagState(cmd)
 	if err != nil {
 		return err
 	}
-	w, err := a.webhook(ctx, cmd, args[0])
+	w, err := findWebhook(ctx, a, cmd, args[0])
 	if err != nil {
 		return err
 	}
@@ -72,23 +96,19 @@ func (c *commands) listDeliveries(ctx context.Context, a *app, cmd *cobra.Comman
 	if err != nil {
 		return err
 	}
-	return cli.List(c.Env, deliveries, all)
+	return cli.List(c.Env, deliveryView, all)
 }
 
-func (c *commands) testWebhook(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	w, err := a.webhook(ctx, cmd, args[0])
+func testWebhook(ctx context.Context, a *app, cmd *cobra.Command, args []string) (fabric.Delivery, error) {
+	w, err := findWebhook(ctx, a, cmd, args[0])
 	if err != nil {
-		return err
+		return fabric.Delivery{}, err
 	}
-	d, err := a.Fabric.Webhooks.Test(ctx, w.ProjectID, w.ID)
-	if err != nil {
-		return err
-	}
-	return cli.Show(c.Env, deliveries, d)
+	return a.Fabric.Webhooks.Test(ctx, w.ProjectID, w.ID)
 }
 
 func (c *commands) redeliver(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
-	w, err := a.webhook(ctx, cmd, args[0])
+	w, err := findWebhook(ctx, a, cmd, args[0])
 	if err != nil {
 		return err
 	}
@@ -97,17 +117,17 @@ func (c *commands) redeliver(ctx context.Context, a *app, cmd *cobra.Command, ar
 		if err != nil {
 			return err
 		}
-		return cli.Show(c.Env, deliveries, d)
+		return cli.Show(c.Env, deliveryView, d)
 	}
 	n, err := a.Fabric.Deliveries.RedeliverDead(ctx, w.ProjectID, w.ID)
 	if err != nil {
 		return err
 	}
-	return c.waitAgain(n)
+	return c.printRequeued(n)
 }
 
-// waitAgain says how many dead letters do.
-func (c *commands) waitAgain(n int) error {
-	_, err := fmt.Fprintf(c.Stderr, "%d dead letters wait again\n", n)
+// printRequeued reports how many dead letters were queued again.
+func (c *commands) printRequeued(n int) error {
+	_, err := fmt.Fprintln(c.Stderr, cli.Plural(n, "dead letter")+" queued again")
 	return err
 }

@@ -2,13 +2,14 @@ package command
 
 import (
 	"context"
+
+	"github.com/spf13/cobra"
+
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/span"
-	"github.com/spf13/cobra"
 )
 
-var signingKeys = cli.View[fabric.SigningKeys]{
+var signingKeyView = cli.View[fabric.SigningKeys]{
 	ID: func(k fabric.SigningKeys) string { return k.Current.ID },
 	JSON: func(k fabric.SigningKeys) any {
 		type next struct {
@@ -16,7 +17,7 @@ var signingKeys = cli.View[fabric.SigningKeys]{
 			Key      string   `json:"key"`
 			StartsAt cli.Time `json:"starts_at"`
 		}
-		shown := struct {
+		object := struct {
 			ID        string   `json:"id"`
 			ProjectID string   `json:"project_id"`
 			Key       string   `json:"key"`
@@ -24,9 +25,9 @@ var signingKeys = cli.View[fabric.SigningKeys]{
 			Next      *next    `json:"next,omitempty"`
 		}{ID: k.Current.ID, ProjectID: k.Current.ProjectID, Key: k.CurrentSecret, CreatedAt: cli.UTC(k.Current.Created)}
 		if k.Next != nil {
-			shown.Next = &next{k.Next.ID, k.NextSecret, cli.UTC(k.Next.Starts)}
+			object.Next = &next{k.Next.ID, k.NextSecret, cli.UTC(k.Next.Starts)}
 		}
-		return shown
+		return object
 	},
 	Facts: []cli.Fact[fabric.SigningKeys]{
 		{Name: "ID", Value: func(k fabric.SigningKeys) string { return k.Current.ID }},
@@ -43,38 +44,16 @@ var signingKeys = cli.View[fabric.SigningKeys]{
 }
 
 func (c *commands) signingKeyCommand() *cobra.Command {
-	show := &cobra.Command{Use: "show", Short: "Show the key that signs", Args: cli.NoArguments,
-		RunE: c.with(c.showSigningKey)}
-	rotate := &cobra.Command{Use: "rotate",
-		Short: "Make the next key; the old one signs until the overlap ends", Args: cli.NoArguments,
-		RunE: c.with(c.rotateSigningKey)}
-	rotate.Flags().Var(&span.Span{Length: fabric.UsualOverlap, Most: fabric.MaxOverlap}, "overlap",
-		"the `time` that the old key goes on to sign; 0 ends it at once")
-	addProject(show)
-	addProject(rotate)
-	return cli.Noun("key", "The key that what webhooks are told is signed with", show, rotate)
-}
-
-func (c *commands) showSigningKey(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
-	p, err := a.project(ctx, cmd)
-	if err != nil {
-		return err
-	}
-	k, err := a.Fabric.Webhooks.SigningKeys(ctx, p.ID)
-	if err != nil {
-		return err
-	}
-	return cli.Show(c.Env, signingKeys, k)
-}
-
-func (c *commands) rotateSigningKey(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
-	p, err := a.project(ctx, cmd)
-	if err != nil {
-		return err
-	}
-	k, err := a.Fabric.Webhooks.RotateSigningKey(ctx, p.ID, cli.Span(cmd, "overlap"))
-	if err != nil {
-		return err
-	}
-	return cli.Show(c.Env, signingKeys, k)
+	n := noun[fabric.SigningKeys]{commands: c, view: signingKeyView}
+	show := n.projectCommand("show", "Show the signing key", nil,
+		func(ctx context.Context, a *app, _ *cobra.Command, p fabric.Project) (fabric.SigningKeys, error) {
+			return a.Fabric.Webhooks.SigningKeys(ctx, p.ID)
+		})
+	rotate := n.projectCommand("rotate", "Create the next signing key; the old one signs until the overlap ends", nil,
+		func(ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project) (fabric.SigningKeys, error) {
+			return a.Fabric.Webhooks.RotateSigningKey(ctx, p.ID, cli.Span(cmd, "overlap"))
+		})
+	addOverlap(rotate, "`time` that the old key keeps signing; 0 replaces it at once")
+	addProject(show, rotate)
+	return cli.Noun("key", "The key that signs webhook deliveries", show, rotate)
 }

@@ -1,0 +1,146 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/cli"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/store"
+)
+
+func (c *commands) verifyAudit(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+	expected, _ := cmd.Flags().GetStringSlice("end")
+	r, err := a.Store.VerifyAudit(ctx)
+	if err != nil {
+		return err
+	}
+	for _, text := range expected {
+		broken, err := checkEnd(ctx, a, text)
+		if err != nil {
+			return err
+		}
+		if broken != nil {
+			r.Broken = append(r.Broken, broken)
+		}
+	}
+
+	if err := c.printReport(r); err != nil {
+		return err
+	}
+	if len(r.Broken) > 0 {
+		return fmt.Errorf("the audit trail is broken: %w", errors.Join(r.Broken...))
+	}
+	return nil
+}
+
+// checkEnd checks that the event at an end, which an earlier verify printed, is still the same.
+// broken says that it is not.
+func checkEnd(ctx context.Context, a *app, text string) (broken, err error) {
+	want, err := parseEnd(text)
+	if err != nil {
+		return nil, err
+	}
+
+	// The event may have been pruned since. The head of the lane proves the last pruned event
+	// and, with it, all before it.
+	heads, err := a.Store.AuditHeads(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range heads {
+		pruned := want.Seq < h.PrunedSeq || want.Seq == h.PrunedSeq && want.Hash == h.PrunedHash
+		if h.Lane == want.Lane && pruned {
+			return nil, nil
+		}
+	}
+
+	events, err := a.Store.ReadLane(ctx, want.Lane, want.Seq-1, 1)
+	if err != nil {
+		return nil, err
+	}
+	if len(events) == 0 || events[0].Seq != want.Seq || events[0].Hash != want.Hash {
+		return &audit.Break{Lane: want.Lane, Seq: want.Seq, What: "the event differs from --end"}, nil
+	}
+	return nil, nil
+}
+
+// An auditEnd is the last event of a lane.
+type auditEnd struct {
+	Lane int    `json:"lane"`
+	Seq  int64  `json:"seq"`
+	Hash string `json:"hash"`
+}
+
+// parseEnd parses the value of --end.
+func parseEnd(text string) (auditEnd, error) {
+	invalid := cli.Usagef("--end needs LANE:SEQ:HASH; it is %q", text)
+	parts := strings.Split(text, ":")
+	if len(parts) != 3 {
+		return auditEnd{}, invalid
+	}
+	lane, laneErr := strconv.Atoi(parts[0])
+	seq, seqErr := strconv.ParseInt(parts[1], 10, 64)
+	if laneErr != nil || seqErr != nil {
+		return auditEnd{}, invalid
+	}
+	return auditEnd{lane, seq, parts[2]}, nil
+}
+
+// printReport prints the result of a verification.
+func (c *commands) printReport(r store.AuditReport) error {
+	var events int64
+	var first, last time.Time
+	ends, broken := []auditEnd{}, []string{}
+	for _, l := range r.Lanes {
+		events += l.Count
+		if l.Count > 0 && (first.IsZero() || l.First.Before(first)) {
+			first = l.First
+		}
+		if l.Last.After(last) {
+			last = l.Last
+		}
+		if at := l.At(); at.Seq > 0 {
+			ends = append(ends, auditEnd{at.Lane, at.Seq, at.Hash})
+		}
+	}
+	for _, err := range r.Broken {
+		broken = append(broken, err.Error())
+	}
+
+	if c.Output == "json" {
+		return c.PrintJSON(struct {
+			Whole  bool       `json:"whole"`
+			Events int64      `json:"events"`
+			First  cli.Time   `json:"first,omitempty"`
+			Last   cli.Time   `json:"last,omitempty"`
+			Ends   []auditEnd `json:"ends"`
+			Broken []string   `json:"broken,omitempty"`
+		}{len(broken) == 0, events, cli.UTC(first), cli.UTC(last), ends, broken})
+	}
+	verdict := "whole"
+	if len(broken) > 0 {
+		verdict = "broken"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %d events, from %s to %s\n", verdict, events, formatUTC(first), formatUTC(last))
+	for _, e := range ends {
+		fmt.Fprintf(&b, "end %d:%d:%s\n", e.Lane, e.Seq, e.Hash)
+	}
+	_, err := fmt.Fprint(c.Stdout, b.String())
+	return err
+}
+
+// formatUTC formats a time in UTC, and the zero time as "-".
+func formatUTC(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.UTC().Format(time.RFC3339)
+}
