@@ -127,7 +127,7 @@ func isFingerprint(text string) bool {
 
 // IssueSubscriber returns the SAT and refresh token of the subscriber with a reference.
 // It creates the subscriber if the reference is unknown, and updates the fields that
-// differ from the input.
+// differ from the input. A new password for an existing subscriber needs Management.
 func (ts *Tokens) IssueSubscriber(
 	ctx context.Context, by Issuer, in SubscriberTokenInput,
 ) (TokenPair, error) {
@@ -139,7 +139,7 @@ func (ts *Tokens) IssueSubscriber(
 		return TokenPair{}, err
 	}
 	began := ts.now()
-	s, err := ts.subscribers.findOrCreate(ctx, by.ProjectID, in)
+	s, err := ts.subscribers.findOrCreate(ctx, by, in)
 	if err != nil {
 		return TokenPair{}, err
 	}

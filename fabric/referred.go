@@ -10,8 +10,9 @@ import (
 // findOrCreate returns the subscriber with a reference, else the one with that e-mail,
 // else a new one. Of concurrent calls the store lets one create it.
 func (ss *Subscribers) findOrCreate(
-	ctx context.Context, projectID string, in SubscriberTokenInput,
+	ctx context.Context, by Issuer, in SubscriberTokenInput,
 ) (Subscriber, error) {
+	projectID := by.ProjectID
 	s, err := ss.recentReference(ctx, projectID, in.Reference)
 	if err == nil && (in.Password != "" || in.Profile.differs(s)) { // it is changed as it is now
 		s, err = ss.findByReference(ctx, projectID, in.Reference)
@@ -25,7 +26,7 @@ func (ss *Subscribers) findOrCreate(
 	if err != nil || s.Disabled {
 		return s, err
 	}
-	return ss.update(ctx, s, SubscriberInput{Password: &in.Password, Profile: in.Profile})
+	return ss.update(ctx, s, SubscriberInput{Password: &in.Password, Profile: in.Profile, Rights: by.Rights})
 }
 
 // FindReferred returns the subscriber for whom [Tokens.IssueSubscriber] would issue a

@@ -125,6 +125,7 @@ type SubscriberInput struct {
 	Disabled     *bool
 	Claims       *StandardClaims // in place of all that were
 	Proof        *Proof          // by which it is changed, or made
+	Rights       *Rights         // of the credentials that ask; nil is everything
 	Profile
 }
 

@@ -25,7 +25,8 @@ type SubscriberChange struct {
 }
 
 // Update changes the fields that are set. A new password and disabling end the
-// subscriber's logins and tokens.
+// subscriber's logins and tokens. Without Management among in.Rights, a new password or e-mail
+// is problem.Unauthenticated.
 func (ss *Subscribers) Update(
 	ctx context.Context, projectID, id string, in SubscriberInput,
 ) (Subscriber, error) {
@@ -57,6 +58,9 @@ func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberIn
 	if !c.differs(s) {
 		return s, nil
 	}
+	if c.takesOver(s) && !in.Rights.Has(Management) {
+		return Subscriber{}, problem.NoCredentials()
+	}
 	entered, err := ss.canEnter(ctx, s, c)
 	if err != nil {
 		return Subscriber{}, err
@@ -76,6 +80,12 @@ func (c SubscriberChange) differs(s Subscriber) bool {
 	return c.Proof != nil || c.PasswordHash != nil || c.Email != nil && *c.Email != s.Email ||
 		c.Disabled != nil && *c.Disabled != s.Disabled || c.Verified != nil && *c.Verified != s.Verified ||
 		c.Claims != nil && !reflect.DeepEqual(*c.Claims, s.Claims) || c.Profile.differs(s)
+}
+
+// takesOver reports whether the change lets somebody else sign in as the subscriber: by a
+// new password, or by a mail to a new address.
+func (c SubscriberChange) takesOver(s Subscriber) bool {
+	return c.PasswordHash != nil || c.Email != nil && *c.Email != s.Email
 }
 
 // Begins reports whether the change starts a new epoch of the subscriber.

@@ -99,6 +99,15 @@ func (a *API) allowed(r *http.Request, projectID, who string, ok bool, scopes []
 	return problem.NoCredentials()
 }
 
+// refused counts and notes an err by which the fabric refused a change that only
+// Management may make.
+func (a *API) refused(r *http.Request, by fabric.Issuer, err error) error {
+	if !errors.Is(err, problem.Unauthenticated) {
+		return err
+	}
+	return a.allowed(r, by.ProjectID, cmp.Or(by.KeyID, by.ClientID), false, []fabric.Scope{fabric.Management})
+}
+
 // projectOrSAT asks for what project does, or a SAT.
 func (a *API) projectOrSAT(h projectHandler) web.Handler {
 	forProject := a.project(h)

@@ -60,7 +60,7 @@ func (a *API) getSubscriber(w http.ResponseWriter, r *http.Request, by fabric.Is
 }
 
 // updateSubscriber serves PUT and PATCH /api/fabric/resources/subscribers/{id}:
-// members that are not sent stay.
+// members that are not sent stay. A new password or e-mail needs Management.
 func (a *API) updateSubscriber(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	if _, err := a.fabric.Subscribers.Find(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
 		return err
@@ -69,9 +69,11 @@ func (a *API) updateSubscriber(w http.ResponseWriter, r *http.Request, by fabric
 	if err != nil {
 		return subscriberFault(also(err, in.input().Check(false)))
 	}
-	s, err := a.fabric.Subscribers.Update(r.Context(), by.ProjectID, r.PathValue("id"), in.input())
+	change := in.input()
+	change.Rights = by.Rights
+	s, err := a.fabric.Subscribers.Update(r.Context(), by.ProjectID, r.PathValue("id"), change)
 	if err != nil {
-		return subscriberFault(err)
+		return subscriberFault(a.refused(r, by, err))
 	}
 	return web.JSON(w, http.StatusOK, fabric.DocumentOf(s))
 }

@@ -61,7 +61,7 @@ func TestSubscriberLife(t *testing.T) {
 	}
 
 	ada := as[listed[envelope]](t, w.call(w.basic(), "GET", subscribers, "")).Data[0]
-	one := subscribers + "/" + ada.ID
+	one, manager := subscribers+"/"+ada.ID, w.administrator()
 	for _, change := range []struct{ method, body, member, want string }{
 		{"PUT", `{"last_name":"Lovelace"}`, "last_name", "Lovelace"},
 		{"PATCH", `{"display_name":"The Countess","timezone":null}`, "display_name", "The Countess"},
@@ -69,7 +69,7 @@ func TestSubscriberLife(t *testing.T) {
 		{"PUT", `{"first_name":""}`, "first_name", ""},
 		{"PUT", `{"id":"x","project_id":"` + w.other.ID + `"}`, "id", ada.ID},
 	} {
-		r := w.call(w.basic(), change.method, one, change.body)
+		r := w.call(manager, change.method, one, change.body)
 		if got := as[envelope](t, r); r.status != http.StatusOK ||
 			got.Subscriber[change.member] != change.want || got.ProjectID != w.project.ID {
 			t.Errorf("%s %s: got %d %s, want %s %q", change.method, change.body, r.status, r.text,
@@ -142,7 +142,7 @@ func TestSubscriberRefusals(t *testing.T) {
 		{`{"email":""}`, "email:missing_required_parameter"},
 		{`{"password":"short","timezone":5}`, "timezone:invalid_parameter password:invalid_parameter"},
 	} {
-		if got := w.call(w.basic(), "PUT", one, tt.body).faults(t); got != tt.want {
+		if got := w.call(w.administrator(), "PUT", one, tt.body).faults(t); got != tt.want {
 			t.Errorf("PUT %s: got %s, want %s", tt.body, got, tt.want)
 		}
 	}

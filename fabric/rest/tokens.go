@@ -78,7 +78,8 @@ type tokenResponse struct {
 	RefreshToken string `json:"refresh_token,omitempty"`
 }
 
-// createSubscriberToken serves POST /api/fabric/subscribers/tokens.
+// createSubscriberToken serves POST /api/fabric/subscribers/tokens. A password other than
+// the one that a subscriber has needs Management.
 func (a *API) createSubscriberToken(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	in, err := web.Decode[subscriberTokenRequest](r)
 	if err != nil {
@@ -86,7 +87,7 @@ func (a *API) createSubscriberToken(w http.ResponseWriter, r *http.Request, by f
 	}
 	tokens, err := a.fabric.Tokens.IssueSubscriber(r.Context(), by, in.input())
 	if err != nil {
-		return err
+		return a.refused(r, by, err)
 	}
 	return web.JSON(w, http.StatusOK, subscriberTokenResponse{tokens.SubscriberID, tokens.Access, tokens.Refresh})
 }

@@ -13,6 +13,8 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/page"
 )
 
 const issue = "/api/fabric/subscribers/tokens"
@@ -218,6 +220,41 @@ func TestApplicationToken(t *testing.T) {
 	}
 }
 
+// Without Management, a key sets neither the password nor the e-mail of a subscriber that
+// exists, not even the first password; it may say what the subscriber has.
+func TestTakeover(t *testing.T) {
+	w := newWorld(t)
+	w.tokens(`{"reference":"ada@example.com","password":"correct horse"}`)
+	w.tokens(`{"reference":"grace"}`)
+	ada := subscribers + "/" + as[listed[envelope]](t, w.call(w.basic(), "GET", subscribers, "")).Data[0].ID
+	tests := []struct {
+		method, path, body string
+		change             bool
+	}{
+		{"POST", issue, `{"reference":"ada@example.com","password":"battery staple"}`, true},
+		{"POST", issue, `{"reference":"grace","password":"battery staple"}`, true},
+		{"PATCH", ada, `{"password":"battery staple"}`, true},
+		{"PUT", ada, `{"email":"mallory@example.com"}`, true},
+		{"POST", issue, `{"reference":"ada@example.com","password":"correct horse"}`, false},
+		{"PUT", ada, `{"email":"Ada@example.com","first_name":"Ada","password":"correct horse"}`, false},
+	}
+	for _, scope := range []fabric.Scope{fabric.Voice, fabric.Messaging, fabric.Fax, fabric.Video} {
+		_, auth := w.newKey(time.Time{}, scope)
+		for _, tt := range tests {
+			r := w.call(auth, tt.method, tt.path, tt.body)
+			if tt.change {
+				wantUnauthorized(t, string(scope), [2]string{tt.method, tt.path}, r)
+			} else if r.status != http.StatusOK {
+				t.Errorf("%s: %s %s with %s: got %d %s, want 200", scope, tt.method, tt.path, tt.body, r.status, r.text)
+			}
+		}
+	}
+	noted, err := w.fabric.Audit.List(t.Context(), audit.Filter{ProjectID: w.project.ID}, page.Query{Size: 50})
+	if err != nil || !strings.Contains(fmt.Sprint(noted.Items), "lack the scope Management") {
+		t.Errorf("the refusals are noted as %v, %v", noted.Items, err)
+	}
+}
+
 func TestPasswordByToken(t *testing.T) {
 	w := newWorld(t)
 	first := w.tokens(`{"reference":"ada","password":"correct horse"}`)
@@ -226,7 +263,8 @@ func TestPasswordByToken(t *testing.T) {
 	for _, sat := range []string{first.Token, same.Token, blank.Token} {
 		w.address(sat)
 	}
-	changed := w.tokens(`{"reference":"ada","password":"battery staple"}`)
+	r := w.call(w.administrator(), "POST", issue, `{"reference":"ada","password":"battery staple"}`)
+	changed := as[tokens](t, r)
 	w.address(changed.Token)
 	for _, sat := range []string{first.Token, same.Token, blank.Token} {
 		if r := w.call(bearer(sat), "GET", "/subscriber/info", ""); r.status != http.StatusUnauthorized {

@@ -254,6 +254,13 @@ func (w *world) basic() authorization {
 	return func(r *http.Request) { r.SetBasicAuth(w.project.ID, w.key) }
 }
 
+// administrator returns credentials that may use the fabric and also manage the project.
+func (w *world) administrator() authorization {
+	w.t.Helper()
+	_, auth := w.newKey(time.Time{}, fabric.Voice, fabric.Management)
+	return auth
+}
+
 func (w *world) stranger() authorization {
 	return func(r *http.Request) { r.SetBasicAuth(w.other.ID, w.foreign) }
 }

@@ -245,8 +245,9 @@ func TestS07NewPassword(t *testing.T) {
 	c := p.NewClient(t, "spa", "--first-party", "--access-token", "fabric")
 	sub := p.NewSubscriber(t)
 	tokens, b := c.SignIn(t, sub, loginScope)
-	p.Do(t, "PUT", "/api/fabric/resources/subscribers/"+sub.ID, p.Basic(),
-		harness.JSON(map[string]string{"password": "another-long-word"})).Want(t, 200)
+	path, change := "/api/fabric/resources/subscribers/"+sub.ID, harness.JSON(map[string]string{"password": "another-long-word"})
+	p.Do(t, "PUT", path, p.Basic(), change).WantUnauthorized(t) // without Management
+	p.Do(t, "PUT", path, harness.Basic(p.ID, p.NewKey(t, "Voice", "Management")), change).Want(t, 200)
 	harness.WithinASecond(t, "a token from before the new password", func() error {
 		return p.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).StatusIs(401)
 	})
