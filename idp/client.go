@@ -3,10 +3,10 @@ package idp
 import (
 	"crypto/rand"
 	"encoding/json"
-	"net/netip"
 	"net/url"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -144,16 +144,20 @@ func withoutLoopbackPort(uri string) (string, bool) {
 		end = len(rest)
 	}
 	authority, tail := rest[:end], rest[end:]
-	if addr, err := netip.ParseAddrPort(authority); err == nil && isLoopback(addr.Addr()) &&
-		authority == addr.String() {
-		return addr.Addr().String() + tail, true
+	for _, host := range []string{"127.0.0.1", "[::1]"} {
+		port, ok := strings.CutPrefix(authority, host)
+		if ok && (port == "" || isPort(port)) {
+			return host + tail, true
+		}
 	}
-	addr, err := netip.ParseAddr(strings.Trim(authority, "[]"))
-	return addr.String() + tail, err == nil && isLoopback(addr)
+	return "", false
 }
 
-func isLoopback(a netip.Addr) bool {
-	return a == netip.AddrFrom4([4]byte{127, 0, 0, 1}) || a == netip.IPv6Loopback()
+// isPort reports whether text is a colon and a port to connect to, without leading zeros.
+func isPort(text string) bool {
+	digits, ok := strings.CutPrefix(text, ":")
+	n, err := strconv.ParseUint(digits, 10, 16)
+	return ok && err == nil && n > 0 && digits == strconv.FormatUint(n, 10)
 }
 
 // AllowsLogoutTo reports whether a logout may redirect to uri.

@@ -128,6 +128,9 @@ func TestAuthorizeUnproven(t *testing.T) {
 		"https://127.0.0.1:1/cb", "http://127.8.8.8:1/cb", "http://127.0.0.1:1/other",
 		"http://localhost:1/cb", "http://127.0.0.1:01/cb", "http://127.0.0.1:1\\@evil.example/cb",
 		"http://127.0.0.1.evil.example/cb", "com.dialer.app://cb2",
+		"http://[127.0.0.1]/cb", "http://[[127.0.0.1]]/cb", "http://]127.0.0.1[/cb", "http://[127.0.0.1]:1/cb",
+		"http://::1/cb", "http://[[::1]]/cb", "http://[::1/cb", "http://::1]/cb", "http://[::1%25lo]:1/cb",
+		"http://127.0.0.1:0/cb", "http://[::1]:0/cb", "http://127.0.0.1:/cb", "http://127.0.0.1:+1/cb",
 	} {
 		tests = append(tests, request(native, "redirect_uri", uri))
 	}
