@@ -50,9 +50,15 @@ func checkEmail(param, email string) error {
 
 // isEmail reports whether a normalized text is a plain e-mail address: no
 // display name, no comment, no quotes, no address literal (RFC 5321, section 4.5.3
-// gives the length), and nothing in it that looks like another.
+// gives the length), and nothing in it that looks like another. Its host is written as the
+// DNS has it: browsers and mail servers read full-width letters and dots as plain ones
+// (UTS 46), so that two spellings would be two accounts of one mailbox.
 func isEmail(text string) bool {
 	parsed, err := mail.ParseAddress(text)
+	host := text[strings.LastIndexByte(text, '@')+1:]
+	if norm.NFKC.String(host) != host || strings.ContainsRune(host, '\u3002') {
+		return false
+	}
 	return err == nil && parsed.Address == text && len(text) <= 254 &&
 		!strings.ContainsAny(text, " \"[]<>,;:\\") && checkShown("email", text) == nil
 }
