@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -201,5 +203,49 @@ func TestErrorPageCause(t *testing.T) {
 	}
 	if strings.Contains(s.Log(), "evil.example") {
 		t.Error("what was asked for is in the log")
+	}
+}
+
+// TestI10OpsOfOtherSites asks the listener for operators as a page of another site does,
+// in a browser of an operator.
+func TestI10OpsOfOtherSites(t *testing.T) {
+	s := harness.Shared(t)
+	for _, path := range []string{"/debug/pprof/cmdline", "/debug/pprof/heap", "/metrics"} {
+		for name, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example",
+			"Referer": "http://evil.example/"} {
+			a, err := s.TryURL("GET", s.Ops+path, harness.Header(name, value))
+			if err != nil || a.Status != 403 {
+				t.Errorf("GET %s with %s: %s = %d, %v, want 403", path, name, value, a.Status, err)
+			}
+		}
+		if a, err := s.TryURL("GET", s.Ops+path); err != nil || a.Status != 200 {
+			t.Errorf("GET %s of a program = %d, %v, want 200", path, a.Status, err)
+		}
+	}
+}
+
+// TestI15CipherSuites offers the HTTPS listener each suite of TLS 1.2 by itself: those
+// without authenticated encryption or forward secrecy find nobody.
+func TestI15CipherSuites(t *testing.T) {
+	s := harness.Shared(t)
+	address := strings.TrimPrefix(s.HTTPS, "https://")
+	taken := 0
+	for _, suite := range append(tls.CipherSuites(), tls.InsecureCipherSuites()...) {
+		if !slices.Contains(suite.SupportedVersions, tls.VersionTLS12) {
+			continue
+		}
+		c, err := tls.Dial("tcp", address, &tls.Config{InsecureSkipVerify: true, ServerName: "localhost",
+			MaxVersion: tls.VersionTLS12, CipherSuites: []uint16{suite.ID}})
+		if err != nil {
+			continue
+		}
+		taken++
+		if !strings.Contains(suite.Name, "_ECDHE_") || !strings.Contains(suite.Name, "_GCM_") {
+			t.Errorf("the listener takes %s", suite.Name)
+		}
+		c.Close()
+	}
+	if taken == 0 {
+		t.Error("the listener takes no suite of TLS 1.2")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/url"
 	"strings"
 	"sync/atomic"
 
@@ -36,7 +37,27 @@ func (o ops) Handler() http.Handler {
 	mux.HandleFunc("GET /healthz", o.healthy)
 	mux.Handle("GET /metrics", o.metrics.handler())
 	mux.HandleFunc("GET /readyz", o.ready)
-	return o.byAddress(mux)
+	return o.byAddress(ownPages(mux))
+}
+
+// ownPages refuses what pages of other sites ask for, by a browser that may reach this
+// listener: they could not read the answer, but a profile costs the processor its time.
+func ownPages(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		site := r.Header.Get("Sec-Fetch-Site")
+		foreign := site != "" && site != "none" && site != "same-origin"
+		for _, name := range []string{"Origin", "Referer"} {
+			if from := r.Header.Get(name); from != "" {
+				u, err := url.Parse(from)
+				foreign = foreign || err != nil || u.Host != r.Host
+			}
+		}
+		if foreign {
+			http.Error(w, "not for pages of other sites", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // byAddress rejects requests from browsers for host names, and on loopback all requests for

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log/slog"
@@ -208,6 +209,13 @@ func (s *server) deferredWork() []func(context.Context) {
 	}
 }
 
+// suites are those that BCP 195 recommends for TLS 1.2 (RFC 9325, section 4.2): with
+// forward secrecy and authenticated encryption. TLS 1.3 has its own.
+var suites = []uint16{
+	tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+	tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+}
+
 // start serves on all listeners.
 func (s *server) start(h http.Handler) {
 	public := newServer(h, s.log)
@@ -216,6 +224,7 @@ func (s *server) start(h http.Handler) {
 	if s.ports.tls != nil {
 		secure := newServer(h, s.log)
 		secure.TLSConfig = s.certs.TLS()
+		secure.TLSConfig.CipherSuites = suites
 		s.servers = append(s.servers, secure)
 		go func() { s.failed <- secure.ServeTLS(s.ports.tls, "", "") }()
 	}

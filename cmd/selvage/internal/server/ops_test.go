@@ -1,0 +1,38 @@
+package server
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// The listener for operators serves them and their machines, and no page of another site
+// in an operator's browser.
+func TestOpsOfOtherSites(t *testing.T) {
+	h := ownPages(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	tests := []struct {
+		name, header, value string
+		want                int
+	}{
+		{"a program", "", "", http.StatusOK},
+		{"typed by an operator", "Sec-Fetch-Site", "none", http.StatusOK},
+		{"a link of its own", "Referer", "http://127.0.0.1:9090/debug/pprof/", http.StatusOK},
+		{"a page of another site", "Sec-Fetch-Site", "cross-site", http.StatusForbidden},
+		{"a page of the same site", "Sec-Fetch-Site", "same-site", http.StatusForbidden},
+		{"a script", "Origin", "https://evil.example", http.StatusForbidden},
+		{"a sandboxed page", "Origin", "null", http.StatusForbidden},
+		{"an image", "Referer", "http://evil.example/", http.StatusForbidden},
+	}
+	for _, tt := range tests {
+		for _, path := range []string{"/debug/pprof/cmdline", "/debug/pprof/", "/healthz"} {
+			w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "http://127.0.0.1:9090"+path, nil)
+			if tt.header != "" {
+				r.Header.Set(tt.header, tt.value)
+			}
+			h.ServeHTTP(w, r)
+			if w.Code != tt.want {
+				t.Errorf("%s: GET %s = %d, want %d", tt.name, path, w.Code, tt.want)
+			}
+		}
+	}
+}
