@@ -123,17 +123,26 @@ func (c Client) onlyClaims(names []string) []string {
 	})
 }
 
-// Rights are what a person must agree to for a request: the scopes that it asks for, the
-// scopes of the claims that it names, and its resources. Resources are URIs and therefore
-// never equal a scope.
-func (a AuthRequest) Rights() []string {
+// FabricAccess is the right to act as a subscriber in the fabric, which comes with a
+// fabric token whatever its scopes are. It is agreed to as scopes are, and is none: a
+// client gets it by the format of its access tokens.
+const FabricAccess = "fabric"
+
+// Rights are what a request of the client needs an agreement to: the scopes that it asks
+// for, those which the claims that it names belong to, the resources, which are URIs and
+// so are no scopes, and [FabricAccess] where it gets a fabric token.
+func (c Client) Rights(a AuthRequest) []string {
 	rights := slices.Clone(a.Scope)
 	for _, name := range slices.Concat(a.Claims.Userinfo, a.Claims.IDToken) {
 		if !slices.Contains(rights, claimScopes[name]) {
 			rights = append(rights, claimScopes[name])
 		}
 	}
-	return append(rights, a.Resources...)
+	rights = append(rights, a.Resources...)
+	if c.AccessToken == FabricToken && a.ResponseType != ResponseIDToken {
+		rights = append(rights, FabricAccess)
+	}
+	return rights
 }
 
 // A claimRequest is what a request asks about one claim (OpenID Connect Core, section

@@ -64,7 +64,7 @@ func (c Client) needed(a AuthRequest) []string {
 	if c.FirstParty {
 		return nil
 	}
-	return append([]string{}, a.Rights()...)
+	return append([]string{}, c.Rights(a)...)
 }
 
 // Add records that a subscriber agreed to the scopes for a client, in addition to earlier

@@ -47,6 +47,8 @@ type GrantStore interface {
 	RedeemCode(ctx context.Context, c RedeemedCode, g Grant) error
 	FindRedeemedCode(ctx context.Context, hash string) (RedeemedCode, error)
 	FindGrant(ctx context.Context, id string) (Grant, error)
+	// FindConsent returns what a subscriber has agreed to for a client.
+	FindConsent(ctx context.Context, subscriberID, clientID string) ([]string, error)
 	// RotateGrant writes the refresh token of an active grant (its hash, Seed, Rotated
 	// and IdleUntil) if the hash is still old. problem.Conflict means that the token was
 	// used before.
@@ -139,6 +141,9 @@ func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string,
 		return TokenSet{}, err
 	}
 	sub, err := gs.findHolder(ctx, g)
+	if err == nil {
+		err = gs.checkFabricAccess(ctx, c, g)
+	}
 	if err != nil {
 		return TokenSet{}, err
 	}
@@ -153,6 +158,22 @@ func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string,
 
 	gs.Observe("token_" + GrantRefresh)
 	return gs.tokens.mint(c, g, sub, minting{scope: scope, audience: audience, refresh: next, idToken: true})
+}
+
+// checkFabricAccess reports a client that would get a fabric token by a grant to which
+// nobody agreed as one: such as a client whose access tokens were JWTs before.
+func (gs *Grants) checkFabricAccess(ctx context.Context, c Client, g Grant) error {
+	if c.FirstParty || c.AccessToken != FabricToken {
+		return nil
+	}
+	agreed, err := gs.store.FindConsent(ctx, g.SubscriberID, c.ID)
+	if err != nil && !errors.Is(err, problem.NotFound) {
+		return fmt.Errorf("finding consent: %w", err)
+	}
+	if !slices.Contains(agreed, FabricAccess) {
+		return invalidGrant("the subscriber has not agreed to fabric tokens of this client")
+	}
+	return nil
 }
 
 // rotate replaces the refresh token of a grant if token is the current one; otherwise it

@@ -162,7 +162,7 @@ func (f *flow) proceed(w http.ResponseWriter, r *http.Request, c idp.Client, req
 	}
 
 	// Has the subscriber agreed to what the request asks for?
-	agreed, err := f.Consents.Covers(r.Context(), c, s.SubscriberID, req.Rights())
+	agreed, err := f.Consents.Covers(r.Context(), c, s.SubscriberID, c.Rights(req))
 	if err != nil {
 		return f.respondError(w, r, c, req, err)
 	}

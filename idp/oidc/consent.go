@@ -21,7 +21,7 @@ type consentPages struct {
 }
 
 // explained are the rights that have a second sentence, which explains them.
-var explained = []string{"openid", "profile", "offline_access", "Voice"}
+var explained = []string{"openid", "profile", "offline_access", "Voice", idp.FabricAccess}
 
 // told are the rights that have words of their own.
 var told = append([]string{"email", "address", "phone", "Messaging", "Video", "Fax"}, explained...)
@@ -58,25 +58,13 @@ func (cp *consentPages) showConsent(w http.ResponseWriter, r *http.Request) erro
 
 	page := templates.Consent{ID: req.ID, App: cp.appName(r, c, req), Host: req.Host(), Email: sub.Email,
 		Login: session.Digest(s.ID)}
-	for _, scope := range req.Rights() {
+	for _, scope := range c.Rights(req) {
 		page.Scopes = append(page.Scopes, meaningOf(cp.words(r), scope))
 	}
-	if givesFabric(c, req) {
-		page.Scopes = append(page.Scopes,
-			templates.Scope{Title: cp.words(r).Say("scope.fabric"), Why: cp.words(r).Say("scope.fabric.why")})
-	}
-
 	if req.Device != "" {
 		return cp.devicePage(w, r, req, page)
 	}
 	return cp.write(w, r, page, templates.Options{FormAction: formAction(req.RedirectURI)})
-}
-
-// givesFabric reports whether the client gets a fabric token. Such a token acts as its
-// subscriber in the fabric and reveals who that is, whatever its scopes: people agree to
-// that, too.
-func givesFabric(c idp.Client, req idp.AuthRequest) bool {
-	return c.AccessToken == idp.FabricToken && req.ResponseType != idp.ResponseIDToken
 }
 
 // answerConsent serves POST /consent, the form of the consent page.
@@ -96,7 +84,7 @@ func (cp *consentPages) answerConsent(w http.ResponseWriter, r *http.Request) er
 
 	switch form.Get("answer") {
 	case "allow":
-		if err := cp.Consents.Add(r.Context(), c, s.SubscriberID, req.Rights()); err != nil {
+		if err := cp.Consents.Add(r.Context(), c, s.SubscriberID, c.Rights(req)); err != nil {
 			return err
 		}
 		return cp.flow.answer(w, r, c, req, s)

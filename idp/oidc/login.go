@@ -102,7 +102,7 @@ func (f *flow) afterLogin(w http.ResponseWriter, r *http.Request, c idp.Client, 
 	} else if page != "" {
 		return f.askFactor(w, r, c, req, s, page)
 	}
-	agreed, err := f.Consents.Covers(r.Context(), c, s.SubscriberID, req.Rights())
+	agreed, err := f.Consents.Covers(r.Context(), c, s.SubscriberID, c.Rights(req))
 	if err != nil {
 		return err
 	}

@@ -267,3 +267,47 @@ func TestConsentTellsOfFabricTokens(t *testing.T) {
 		}
 	}
 }
+
+// TestFabricAccessIsAskedFor gets a consent that does not name the right to act as its
+// subscriber, and then asks for a fabric token without another page: by an ID token first,
+// and by a client whose tokens were JWTs before.
+func TestFabricAccessIsAskedFor(t *testing.T) {
+	p := project(t)
+	sub := p.NewSubscriber(t)
+	signIn := func(c *harness.Client, f *harness.Flow) *harness.Browser {
+		b := c.Browser()
+		b.SignIn(t, f.URL(), sub)
+		return b
+	}
+
+	both := p.NewClient(t, "spa", "--access-token", "fabric", "--response-type", "code,id_token")
+	b := signIn(both, both.NewFlow("openid").With("response_type", "id_token").With("nonce", "n").
+		Without("code_challenge", "code_challenge_method"))
+	b.Open(t, both.NewFlow("openid").With("prompt", "none").URL()).WantCallbackError(t, "consent_required")
+
+	c := p.NewClient(t, "spa", "--access-token", "jwt")
+	b = c.Browser()
+	tokens := c.SignInWith(t, b, sub, loginScope)
+	c.Refresh(t, tokens.RefreshToken).Want(t, 200).Read(t, &tokens)
+	p.Command(t, "", "client", "update", c.ID, "--access-token", "fabric")
+	harness.WithinASecond(t, "a code without another consent", func() error {
+		got := b.Open(t, c.NewFlow(loginScope).With("prompt", "none").URL()).Callback(t)
+		if got.Get("error") != "consent_required" {
+			return fmt.Errorf("the client is told %v", got)
+		}
+		return nil
+	})
+	c.Refresh(t, tokens.RefreshToken).WantError(t, 400, "invalid_grant")
+
+	page := b.Open(t, c.NewFlow(loginScope).URL())
+	if !strings.Contains(string(page.Body), "Call as you") {
+		t.Fatalf("the page does not ask whether the app may call as one: %s", page.Body)
+	}
+	b.Submit(t, page, "consent-allow", nil).Callback(t)
+	b.Open(t, c.NewFlow(loginScope).With("prompt", "none").URL()).Callback(t)
+	if apps := string(b.Open(t, p.AuthURL+"/account").Body); !strings.Contains(apps, "Call as you") {
+		t.Error("the account does not show that an app may call as one")
+	}
+	p.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+sub.ID+"/consents/"+c.ID, p.Basic()).Want(t, 204)
+	b.Open(t, c.NewFlow(loginScope).With("prompt", "none").URL()).WantCallbackError(t, "consent_required")
+}
