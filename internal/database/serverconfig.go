@@ -56,6 +56,14 @@ func (c Config) server() (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
+// isCutPassword reports whether a URL looks like one whose password has a character that
+// is not encoded, so that part of the password was read as the host or the database. Errors
+// about those would show it.
+func isCutPassword(u *url.URL) bool {
+	return strings.Contains(u.EscapedPath(), "@") || strings.Contains(u.Fragment, "@") ||
+		u.Path == "" && strings.Contains(u.RawQuery, "@")
+}
+
 func (c Config) patience() time.Duration { return cmp.Or(c.Patience, statementFor) }
 
 func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
@@ -64,7 +72,7 @@ func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(),
 // URL, which contains the password.
 func parseServer(raw string) (*pgx.ConnConfig, error) {
 	u, err := url.Parse(raw)
-	if err != nil {
+	if err != nil || isCutPassword(u) {
 		return nil, &Unfit{"the URL of PostgreSQL cannot be read",
 			"write it as postgres://USER:PASSWORD@HOST:PORT/NAME, special characters in the parts as %XX"}
 	}

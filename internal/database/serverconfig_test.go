@@ -1,0 +1,27 @@
+package database
+
+import (
+	"strings"
+	"testing"
+)
+
+// A password with characters that are not encoded is no part of any error, nor of what the
+// server connects to.
+func TestCutPasswords(t *testing.T) {
+	for _, raw := range []string{
+		"postgres://u:p@hush/hush@h:5432/db", "postgres://u:12/hush@h/db", "postgres://u:12#hush@h/db",
+		"postgres://u:12?hush@h/db", "postgres://u:hush?hush@h/db", "postgres://u:hush#hush@h/db",
+	} {
+		config, err := parseServer(raw)
+		if err == nil {
+			t.Errorf("parseServer(%q) connects to %q, want an error", raw, shown(config))
+		} else if strings.Contains(err.Error(), "hush") {
+			t.Errorf("parseServer(%q) = %v, which has the password", raw, err)
+		}
+	}
+	for _, raw := range []string{"postgres://u:p%40h%2Fush@h:5432/db", "postgres://h/db?user=u&password=hu@sh"} {
+		if _, err := parseServer(raw); err != nil {
+			t.Errorf("parseServer(%q) = %v", raw, err)
+		}
+	}
+}
