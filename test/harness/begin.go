@@ -8,19 +8,19 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A beginning is what a server left that began on nothing: who begins with it has its
-// keys and its schema, and need not make them.
+// A beginning is the state that a server leaves after its first start. A server started
+// from it already has keys and a schema and need not make them.
 type beginning struct {
-	files    map[string][]byte // of its data directory
-	database string            // the URL of its rows; "" where they are in the files
+	files    map[string][]byte // contents of the data directory, by name
+	database string            // URL of the database; "" for SQLite, which is among the files
 }
 
-// begun is the beginning of a process. What is begun twice with it has the same keys,
-// and others than the shared server.
+// begun is the beginning that this process uses. Servers started from it all have the same
+// keys. The shared server has other keys.
 var begun *beginning
 
-// begin returns a beginning in dir, which is not there yet, and the environment that
-// names what a server finds elsewhere.
+// begin copies the beginning to dir, which must not exist yet. It returns the environment
+// that names the server's database and sessions.
 func begin(t T, dir string) []string {
 	t.Helper()
 	b := theBeginning(t)
@@ -48,25 +48,29 @@ func theBeginning(t T) *beginning {
 func makeBeginning(t T) *beginning {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "selvage-begun-")
+
 	if err != nil {
 		t.Fatalf("making a data directory: %v", err)
 	}
 	defer os.RemoveAll(dir)
+
 	s := &Server{Data: filepath.Join(dir, "data"), Backends: servers.Backend(lasting{t}), binary: Binary(t)}
 	s.start(t, "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0")
 	if err := s.Stop(t); err != nil {
 		t.Fatalf("beginning: %v\n%s", err, s.Log())
 	}
+
 	b := &beginning{make(map[string][]byte), s.Database()}
 	entries, err := os.ReadDir(s.Data)
 	for _, e := range entries {
-		if !e.Type().IsRegular() || strings.HasSuffix(e.Name(), "-shm") { // what SQLite shares while it runs
+		if !e.Type().IsRegular() || strings.HasSuffix(e.Name(), "-shm") { // SQLite's shared memory
 			continue
 		}
-		if strings.HasPrefix(e.Name(), "ca") { // the authority is for the names of that server, and quickly made
+		if strings.HasPrefix(e.Name(), "ca") { // specific to that server's names, and quick to make
 			continue
 		}
 		content, readErr := os.ReadFile(filepath.Join(s.Data, e.Name()))
+
 		if b.files[e.Name()] = content; readErr != nil {
 			err = readErr
 		}

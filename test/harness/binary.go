@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// build builds selvage once a process, or takes the one that SELVAGE_BINARY
-// names. The directory is the second result, to be removed at the end.
+// build builds selvage once per process, or returns the path in SELVAGE_BINARY if that is
+// set.
 var build = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("SELVAGE_BINARY"); path != "" {
 		return path, nil
@@ -19,6 +19,7 @@ var build = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("building selvage: %w", err)
 	}
+
 	path := filepath.Join(dir, "selvage")
 	cmd := exec.Command("go", "build", "-o", path, "github.com/selvage/selvage/cmd/selvage")
 	if out, err := cmd.CombinedOutput(); err != nil {
@@ -29,7 +30,7 @@ var build = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
-// built is the directory of the binary, where we made one.
+// built is the directory of the binary that build made; "" if build made none.
 var built string
 
 // Binary returns the path of the binary under test.
@@ -42,8 +43,8 @@ func Binary(t T) string {
 	return path
 }
 
-// Main runs a package's tests and removes the binary built for them; a
-// package's TestMain calls it.
+// Main runs a package's tests and then removes the binary built for them. It fails if any
+// response differed from the OpenAPI document. A package's TestMain calls it.
 func Main(m interface{ Run() int }) {
 	code := m.Run()
 	for _, fault := range documented.Faults() {
@@ -54,8 +55,8 @@ func Main(m interface{ Run() int }) {
 	os.Exit(code)
 }
 
-// Sweep removes the binary that was built and ends the server that was shared, and
-// what lasted as long.
+// Sweep stops the shared server, runs the cleanups that last as long as the process, in
+// reverse order, and removes the binary that was built.
 func Sweep() {
 	if shared != nil {
 		shared.end()

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A Browser is one of the kind without scripts: it keeps cookies, follows
-// redirects and posts the forms of the pages it gets.
+// A Browser is a browser without scripts: it keeps cookies, follows redirects and posts the
+// forms of the pages it gets.
 type Browser struct {
 	origin string
 	Jar    http.CookieJar
@@ -28,8 +28,8 @@ func (s *Server) Browser() *Browser {
 	return b
 }
 
-// loopbackJar treats plain HTTP on loopback as trustworthy, as browsers do:
-// cookies that are Secure live there too.
+// loopbackJar treats plain HTTP on loopback as trustworthy, as browsers do: it also stores
+// and sends Secure cookies there.
 type loopbackJar struct{ *cookiejar.Jar }
 
 func (j loopbackJar) SetCookies(u *url.URL, cookies []*http.Cookie) {
@@ -44,14 +44,14 @@ func secured(u *url.URL) *url.URL {
 	return &s
 }
 
-// A Page is where a browser has come to.
+// A Page is the page that a browser has arrived at.
 type Page struct {
 	Answer
 	URL  *url.URL
-	Left *url.URL // where it was sent outside the server; nil while it is inside
+	Left *url.URL // URL outside the server that it was redirected to; nil if none
 }
 
-// Open goes to a path of the server or to a URL, and on through redirects.
+// Open opens a path of the server or a URL and follows redirects.
 func (b *Browser) Open(t T, target string, opts ...Option) Page {
 	t.Helper()
 	if strings.HasPrefix(target, "/") {
@@ -68,9 +68,11 @@ func (b *Browser) follow(t T, method, target string, opts ...Option) Page {
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
+
 		if a.Status != http.StatusFound && a.Status != http.StatusSeeOther {
 			return Page{Answer: a, URL: here}
 		}
+
 		next, err := here.Parse(a.Header.Get("Location"))
 		if err != nil {
 			t.Fatalf("%s sent to %q: %v", a.what, a.Header.Get("Location"), err)
@@ -84,37 +86,41 @@ func (b *Browser) follow(t T, method, target string, opts ...Option) Page {
 	return Page{}
 }
 
-// Submit posts the form of the page which holds the button, with the fields
-// filled in; both are named by their ids, or by a name that has none.
+// Submit fills in the fields of the form that holds the button and posts it. The button and
+// the fields are named by their ids; a control without an id is found by its name.
 func (b *Browser) Submit(t T, p Page, button string, fields map[string]string, opts ...Option) Page {
 	t.Helper()
 	f := p.form(t, button)
 	values := f.fill(t, button, fields)
+
 	target, err := p.URL.Parse(f.action)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
+
 	all := []Option{Form(values), Header("Origin", b.origin), Header("Sec-Fetch-Site", "same-origin"),
 		Header("Referer", p.URL.String())}
 	return b.follow(t, http.MethodPost, target.String(), append(all, opts...)...)
 }
 
-// SignIn opens an authorize URL, signs in and allows what is asked, where the
-// pages ask for it, and gives what the client is told.
+// SignIn opens an authorize URL, signs in and allows what is requested, if the pages ask for
+// it. It returns the parameters of the client's callback.
 func (b *Browser) SignIn(t T, authorize string, s Subscriber) url.Values {
 	t.Helper()
 	p := b.Open(t, authorize)
 	if p.Has("username") {
 		p = b.Submit(t, p, "login-submit", map[string]string{"username": s.Email, "password": s.Password})
 	}
+
 	if p.Has("consent-allow") {
 		p = b.Submit(t, p, "consent-allow", nil)
 	}
+
 	return p.Callback(t)
 }
 
-// Callback returns what the client is told: in the query with which the browser was
-// sent to it, in the fragment, or in the form of a page.
+// Callback returns the parameters that the client receives: from the query or the fragment of
+// the redirect, or from the form of a form_post page.
 func (p Page) Callback(t T) url.Values {
 	t.Helper()
 	if p.Left == nil && p.Has("return-submit") {
@@ -123,14 +129,14 @@ func (p Page) Callback(t T) url.Values {
 	if p.Left == nil {
 		t.Fatalf("%s stayed at %s with %d %s", p.what, p.URL.Path, p.Status, clip(p.Body))
 	}
+
 	if told, err := url.ParseQuery(p.Left.EscapedFragment()); err == nil && p.Left.Fragment != "" {
 		return told
 	}
 	return p.Left.Query()
 }
 
-// WantCallbackError ends the test unless the browser was sent to the client with the
-// error code.
+// WantCallbackError ends the test unless the client receives one of the error codes.
 func (p Page) WantCallbackError(t T, codes ...string) {
 	t.Helper()
 	got := p.Callback(t)
@@ -142,8 +148,8 @@ func (p Page) WantCallbackError(t T, codes ...string) {
 	t.Fatalf("the client is told %v, want the error %v", got, codes)
 }
 
-// WantErrorPage ends the test unless the browser stayed, on an error page with
-// one of the statuses.
+// WantErrorPage ends the test unless the browser stayed on an error page with one of the
+// statuses.
 func (p Page) WantErrorPage(t T, statuses ...int) {
 	t.Helper()
 	if p.Left != nil || p.Header.Get("Location") != "" {
@@ -155,13 +161,13 @@ func (p Page) WantErrorPage(t T, statuses ...int) {
 	}
 }
 
-// Cookies returns what the browser would send to the server now, for requests
-// beside it.
+// Cookies adds the cookies that the browser would send to the server now to a request made
+// outside the browser.
 func (b *Browser) Cookies() Option {
 	return func(r *http.Request) {
 		origin, err := url.Parse(b.origin + r.URL.Path)
 		if err != nil {
-			panic(err) // it was good when the server told it
+			panic(err) // the server's own URL
 		}
 		for _, c := range b.Jar.Cookies(origin) {
 			r.AddCookie(c)

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// CLI runs a command of selvage on the server's data directory, with stdin, and
-// gives the JSON object that it prints.
+// CLI runs a selvage command on the server's data directory, with the given standard input.
+// It returns the JSON object that the command prints.
 func (s *Server) CLI(t T, stdin string, args ...string) map[string]any {
 	t.Helper()
 	out := s.command(t, stdin, append(args, "-o", "json")...)
@@ -22,7 +22,7 @@ func (s *Server) CLI(t T, stdin string, args ...string) map[string]any {
 	return v
 }
 
-// Command runs a command as [Server.CLI] does and gives what it prints.
+// Command runs a command as [Server.CLI] does and returns its output as text.
 func (s *Server) Command(t T, stdin string, args ...string) string {
 	t.Helper()
 	return string(s.command(t, stdin, args...))
@@ -33,6 +33,7 @@ func (s *Server) command(t T, stdin string, args ...string) []byte {
 	cmd := exec.Command(s.binary, append(args, "--data", s.Data)...)
 	cmd.Env = slices.Concat(os.Environ(), s.Backends, s.config.Env)
 	cmd.Stdin = strings.NewReader(stdin)
+
 	out, err := cmd.Output()
 	if err != nil {
 		var status *exec.ExitError
@@ -44,7 +45,8 @@ func (s *Server) command(t T, stdin string, args ...string) []byte {
 	return out
 }
 
-// TryCommand runs a command that may fail, and gives all that it prints.
+// TryCommand runs a command that may fail. It returns standard output and standard error
+// together.
 func (s *Server) TryCommand(args ...string) (string, error) {
 	cmd := exec.Command(s.binary, append(args, "--data", s.Data)...)
 	cmd.Env = slices.Concat(os.Environ(), s.Backends, s.config.Env)

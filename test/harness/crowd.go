@@ -6,18 +6,19 @@ import (
 	"sync"
 )
 
-// crowd is how many ask at once.
+// crowd is the number of concurrent requests.
 const crowd = 64
 
-// crowdScope is what the logins ask for whose tokens a crowd wants.
+// crowdScope is the scope of the logins whose tokens a crowd contends for.
 const crowdScope = "openid offline_access"
 
-// RedeemAtOnce redeems one code many times at once. One wins, and since the code
-// was used twice, what it got does not last.
+// RedeemAtOnce redeems one code many times concurrently. Exactly one request wins. Because
+// the code was used twice, the winner's tokens are then revoked.
 func RedeemAtOnce(t T, p *Project) {
 	t.Helper()
 	c := p.NewClient(t, "spa", "--first-party", "--id-token-alg", "ES256", "--access-token", "fabric")
 	_, b := c.SignIn(t, p.NewSubscriber(t), crowdScope)
+
 	for range 5 {
 		f := c.NewFlow(crowdScope)
 		code, err := f.QuickCode(b.Cookies())
@@ -28,14 +29,17 @@ func RedeemAtOnce(t T, p *Project) {
 	}
 }
 
-// RefreshAtOnce uses one refresh token many times at once. All get the same new one,
-// which goes on; when the first is used after that, the family ends.
+// RefreshAtOnce uses one refresh token many times concurrently. All requests get the same new
+// refresh token, which works. When the first token is used after the second was, the whole
+// family is revoked.
 func RefreshAtOnce(t T, p *Project) {
 	t.Helper()
 	c := p.NewClient(t, "spa", "--first-party", "--id-token-alg", "ES256", "--access-token", "fabric")
 	sub, b := p.NewSubscriber(t), c.Browser()
+
 	for range 5 {
 		tokens := c.SignInWith(t, b, sub, crowdScope)
+
 		var answers [crowd]Tokens
 		atOnce(func(i int) {
 			var err error
@@ -47,15 +51,19 @@ func RefreshAtOnce(t T, p *Project) {
 				t.Errorf("one refresh token at once: %v", err)
 			}
 		})
+
 		for _, a := range answers {
 			if a.RefreshToken != answers[0].RefreshToken {
 				t.Fatalf("one refresh token at once gave two")
 			}
 		}
+
 		next, err := c.QuickRefresh(answers[0].RefreshToken)
 		if err != nil {
 			t.Fatalf("the refresh token that all got: %v", err)
 		}
+
+		// The second token is in use now, so the first one is a replay.
 		WantInvalidGrant(t, "the first refresh token, after the second was used")(c.QuickRefresh(tokens.RefreshToken))
 		for _, dead := range []Tokens{next, answers[0], answers[crowd-1]} {
 			wantDead(t, c, dead)
@@ -63,10 +71,12 @@ func RefreshAtOnce(t T, p *Project) {
 	}
 }
 
-// RefreshFabricAtOnce does the same to the refresh token of a SAT.
+// RefreshFabricAtOnce uses the refresh token of one SAT many times concurrently. One request
+// gets 201, all others 422.
 func RefreshFabricAtOnce(t T, p *Project) {
 	t.Helper()
 	sat := p.NewSAT(t, "ada")
+
 	statuses := map[int]int{}
 	var mu sync.Mutex
 	atOnce(func(int) {
@@ -79,13 +89,14 @@ func RefreshFabricAtOnce(t T, p *Project) {
 		}
 		statuses[a.Status]++
 	})
+
 	if statuses[201] != 1 || statuses[422] != crowd-1 {
 		t.Errorf("one fabric refresh token at once gives %v, want one 201 and %d 422", statuses, crowd-1)
 	}
 }
 
-// ReferAtOnce asks for the token of one new reference many times at once: one
-// subscriber is made.
+// ReferAtOnce requests a token for one new reference many times concurrently. Only one
+// subscriber is created.
 func ReferAtOnce(t T, p *Project) {
 	t.Helper()
 	ids := make([]string, crowd)
@@ -96,12 +107,14 @@ func ReferAtOnce(t T, p *Project) {
 			t.Errorf("token = %d %s, %v, want 200", a.Status, a.Body, err)
 			return
 		}
+
 		var sat SAT
 		if err := json.Unmarshal(a.Body, &sat); err != nil {
 			t.Errorf("%v", err)
 		}
 		ids[i] = sat.SubscriberID
 	})
+
 	for _, id := range ids {
 		if id != ids[0] {
 			t.Fatalf("one reference at once gave the subscribers %s and %s", ids[0], id)
@@ -109,7 +122,7 @@ func ReferAtOnce(t T, p *Project) {
 	}
 }
 
-// atOnce calls do as often as the crowd is large, all at once.
+// atOnce calls do once for each member of the crowd, all concurrently, and waits for them.
 func atOnce(do func(i int)) {
 	begin := make(chan struct{})
 	var wg sync.WaitGroup
@@ -123,18 +136,20 @@ func atOnce(do func(i int)) {
 	wg.Wait()
 }
 
-// oneWins asks for tokens many times at once and gives what the one that got some
-// was given. All others must have been refused.
+// oneWins requests tokens many times concurrently and returns the tokens of the only winner.
+// All other requests must be refused with invalid_grant.
 func oneWins(t T, what string, ask func() (Tokens, error)) Tokens {
 	t.Helper()
 	var answers [crowd]Tokens
 	var faults [crowd]error
+
 	atOnce(func(i int) {
 		Patiently(func() (int, error) {
 			answers[i], faults[i] = ask()
 			return 0, faults[i]
 		})
 	})
+
 	var winners []Tokens
 	for i, err := range faults {
 		if err == nil {
@@ -143,13 +158,15 @@ func oneWins(t T, what string, ask func() (Tokens, error)) Tokens {
 		}
 		WantInvalidGrant(t, what)(answers[i], err)
 	}
+
 	if len(winners) != 1 {
 		t.Fatalf("%s: %d of %d got tokens, want one", what, len(winners), crowd)
 	}
 	return winners[0]
 }
 
-// WantInvalidGrant returns a check of a token answer: that it is a refusal.
+// WantInvalidGrant returns a function that checks that a token request was refused with 400
+// invalid_grant.
 func WantInvalidGrant(t T, what string) func(Tokens, error) {
 	t.Helper()
 	return func(_ Tokens, err error) {
@@ -161,7 +178,8 @@ func WantInvalidGrant(t T, what string) func(Tokens, error) {
 	}
 }
 
-// wantDead ends when the tokens have been refused.
+// wantDead checks that the access token is refused within a second, and that the refresh
+// token is refused.
 func wantDead(t T, c *Client, tokens Tokens) {
 	t.Helper()
 	WithinASecond(t, "an access token of a grant that was replayed", func() error {

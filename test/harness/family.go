@@ -8,11 +8,12 @@ import (
 	"strings"
 )
 
-// Family returns a process and those that it has started and that still run, on Linux
-// (proc(5), /proc/PID/stat): what a server does is done by all of them.
+// Family returns a process and its direct children that are still running, on Linux (proc(5),
+// /proc/PID/stat). A server's work is spread over all of them.
 func Family(pid int) []int {
 	family := []int{pid}
-	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is right
+
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is valid
 	for _, path := range stats {
 		if fields := stat(path); len(fields) > 1 && fields[1] == strconv.Itoa(pid) {
 			if child, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
@@ -23,8 +24,8 @@ func Family(pid int) []int {
 	return family
 }
 
-// Stat returns the fields of a process's /proc/PID/stat behind the name, which may contain
-// anything: the state first, the parent second. It gives none where the process is gone.
+// Stat returns the fields of /proc/PID/stat after the process name, which may contain any
+// character: first the state, then the parent's PID. It returns nil if the process is gone.
 func Stat(pid int) []string { return stat(fmt.Sprintf("/proc/%d/stat", pid)) }
 
 func stat(path string) []string {

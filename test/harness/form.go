@@ -7,33 +7,35 @@ import (
 	"strings"
 )
 
-// The pages are our own and plain, so that patterns are enough to read them.
+// Regular expressions are enough to read the pages: they are our own and simple.
 var (
 	formPattern = regexp.MustCompile(`(?is)<form\b([^>]*)>(.*?)</form>`)
 	tagPattern  = regexp.MustCompile(`(?is)<(input|button)\b([^>]*)>`)
 	attrPattern = regexp.MustCompile(`([\w:-]+)(?:\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+)))?`)
 )
 
-// A form of a page, and the attributes of its controls.
+// A form is a form of a page with the attributes of its controls.
 type form struct {
 	action, method string
 	controls       []map[string]string
 }
 
-// Has reports whether an element of the page has the id.
+// Has reports whether the page has an element with the id.
 func (p Page) Has(id string) bool {
 	return regexp.MustCompile(`\bid="?` + regexp.QuoteMeta(id) + `["\s>]`).Match(p.Body)
 }
 
-// form returns the form with the control of that id.
+// form returns the form that holds the control with the id.
 func (p Page) form(t T, id string) form {
 	t.Helper()
 	for _, m := range formPattern.FindAllStringSubmatch(string(p.Body), -1) {
 		attrs := attributes(m[1])
+
 		f := form{action: attrs["action"], method: strings.ToLower(attrs["method"])}
 		for _, tag := range tagPattern.FindAllStringSubmatch(m[2], -1) {
 			f.controls = append(f.controls, attributes(tag[2]))
 		}
+
 		if f.control(id) != nil {
 			return f
 		}
@@ -42,7 +44,7 @@ func (p Page) form(t T, id string) form {
 	return form{}
 }
 
-// control returns the control of an id, or of a name where it has no id.
+// control returns the control with the id, or one that has no id and has that name.
 func (f form) control(id string) map[string]string {
 	for _, c := range f.controls {
 		if c["id"] == id || c["id"] == "" && c["name"] == id {
@@ -52,7 +54,7 @@ func (f form) control(id string) map[string]string {
 	return nil
 }
 
-// fill returns what a browser posts when the button is pressed.
+// fill returns the values that a browser posts when the button is pressed.
 func (f form) fill(t T, button string, fields map[string]string) url.Values {
 	t.Helper()
 	v := url.Values{}
@@ -67,6 +69,7 @@ func (f form) fill(t T, button string, fields map[string]string) url.Values {
 			v.Set(c["name"], c["value"])
 		}
 	}
+
 	for id, value := range fields {
 		c := f.control(id)
 		if c == nil {
@@ -85,7 +88,7 @@ func attributes(s string) map[string]string {
 	return attrs
 }
 
-// Attribute returns an attribute of the element with that id.
+// Attribute returns an attribute of the element with the id.
 func (p Page) Attribute(t T, id, name string) string {
 	t.Helper()
 	for _, m := range elementPattern.FindAllStringSubmatch(string(p.Body), -1) {

@@ -15,17 +15,20 @@ const formPage = `<!doctype html>
 	<button id="deny" type="submit" name="answer" value="deny">Deny</button>
 </form>`
 
+// TestForm shows that a form is read and filled in as a browser does it.
 func TestForm(t *testing.T) {
 	p := Page{Answer: Answer{Body: []byte(formPage)}, URL: &url.URL{}}
 	f := p.form(t, "deny")
 	if want := "/login?a=1&b=2"; f.action != want {
 		t.Errorf("action = %q, want %q", f.action, want)
 	}
+
 	got := f.fill(t, "deny", map[string]string{"username": "ada@example.com"}).Encode()
 	want := url.Values{"id": {`a"b`}, "email": {"ada@example.com"}, "news": {"1"}, "answer": {"deny"}}.Encode()
 	if got != want {
 		t.Errorf("fill = %s, want %s", got, want)
 	}
+
 	for id, want := range map[string]bool{"username": true, "go": true, "user": false, "email": false} {
 		if got := p.Has(id); got != want {
 			t.Errorf("Has(%q) = %v, want %v", id, got, want)

@@ -1,10 +1,9 @@
-// Package harness runs the built binary for the suites under test/ and for the
-// benchmarks, and plays the browser, the client and the operator that need it.
+// Package harness runs the built binary for the suites under test/ and for the benchmarks.
+// It plays the browser, the OAuth client and the operator.
 //
-// Nothing is mocked: each [Server] is a process of its own with a temporary data
-// directory on loopback, and everything in it is made by the command line or
-// over HTTP, as its users would. A step that cannot be taken ends the test
-// through its [T], so that the tests read as what happens when all is well.
+// Nothing is mocked: each [Server] is a process of its own on loopback with a temporary data
+// directory. All data is created by the command line or over HTTP, as users would. A step
+// that fails ends the test through its [T], so tests read as the successful course of events.
 package harness
 
 import (
@@ -17,8 +16,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A T is the part of testing.TB that the harness needs; a program that is no
-// test can bring its own.
+// A T is the part of testing.TB that the harness needs. Programs that are not tests can
+// implement it themselves, see [Program].
 type T interface {
 	Helper()
 	Logf(format string, args ...any)
@@ -30,8 +29,8 @@ type T interface {
 	TempDir() string
 }
 
-// Need ends the test unless every command is on the PATH: with a failure where
-// all suites must run (CI or SELVAGE_TEST_ALL is set), else by skipping it.
+// Need ends the test unless every command is on the PATH. The test fails where all suites
+// must run (CI=true or SELVAGE_TEST_ALL=1) and is skipped elsewhere.
 func Need(t T, commands ...string) {
 	t.Helper()
 	for _, c := range commands {
@@ -41,16 +40,15 @@ func Need(t T, commands ...string) {
 	}
 }
 
-// Missing ends the test for want of something, as [Need] does.
+// Missing ends the test because a requirement is missing; it fails or skips as [Need] does.
 func Missing(t T, what string) {
 	t.Helper()
 	servers.Missing(t, what)
 }
 
-// NotStorage ends a test that has little to do with storage and takes long, as in a
-// browser, on backends which differ from others in their storage alone: it runs with
-// PostgreSQL and Redis, and on SQLite unless SELVAGE_TEST_BACKENDS, which names all that
-// this run is to have, says that it comes by there.
+// NotStorage skips a slow test that hardly depends on storage, such as one in a browser, on
+// most backends. The test runs on Redis. It also runs on SQLite, unless
+// SELVAGE_TEST_BACKENDS, the list of backends of this run, says that Redis is coming too.
 func NotStorage(t T) {
 	t.Helper()
 	switch name := servers.BackendName(t); {
@@ -61,8 +59,7 @@ func NotStorage(t T) {
 	}
 }
 
-// OneBackend ends a test that has nothing to do with backends and takes long: it runs on
-// SQLite alone.
+// OneBackend skips a slow test that does not depend on the backend, except on SQLite.
 func OneBackend(t T) {
 	t.Helper()
 	if name := servers.BackendName(t); name != "sqlite" {
@@ -70,9 +67,9 @@ func OneBackend(t T) {
 	}
 }
 
-// Rows ends a test that is about rows alone on backends that keep them as another does:
-// it runs on SQLite and with sessions beside the rows, or with them in Redis where
-// SELVAGE_TEST_BACKENDS, which names all that this run is to have, leaves that out.
+// Rows skips a test that is only about the database on backends whose database another
+// backend of this run also has. It runs on SQLite and on PostgreSQL. It runs on Redis if
+// SELVAGE_TEST_BACKENDS, the list of backends of this run, does not name PostgreSQL.
 func Rows(t T) {
 	t.Helper()
 	switch name := servers.BackendName(t); {
@@ -83,20 +80,22 @@ func Rows(t T) {
 	}
 }
 
-// Debian returns the files of an installed Debian package whose path ends in
-// suffix, or ends the test as [Need] does.
+// Debian returns the files of an installed Debian package whose paths end in suffix. If the
+// package is missing, it ends the test as [Need] does.
 func Debian(t T, pkg, suffix string) []string {
 	t.Helper()
 	list, err := exec.Command("dpkg", "-L", pkg).Output()
 	if err != nil {
 		Missing(t, "the Debian package "+pkg)
 	}
+
 	var files []string
 	for _, path := range strings.Split(strings.TrimSpace(string(list)), "\n") {
 		if strings.HasSuffix(path, suffix) {
 			files = append(files, path)
 		}
 	}
+
 	if len(files) == 0 {
 		t.Fatalf("dpkg -L %s lists no file that ends in %s", pkg, suffix)
 	}

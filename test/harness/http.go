@@ -17,12 +17,12 @@ import (
 // An Option changes a request before it is sent.
 type Option func(*http.Request)
 
-// Basic returns the credentials of HTTP Basic.
+// Basic sets the credentials of HTTP Basic authentication.
 func Basic(name, secret string) Option {
 	return func(r *http.Request) { r.SetBasicAuth(name, secret) }
 }
 
-// Bearer returns an access token.
+// Bearer sets an access token as the credentials.
 func Bearer(token string) Option {
 	return Header("Authorization", "Bearer "+token)
 }
@@ -37,13 +37,13 @@ func Header(name, value string) Option {
 	}
 }
 
-// AddHeader adds a header field to those of the same name.
+// AddHeader adds a header field and keeps earlier values of the same name.
 func AddHeader(name, value string) Option {
 	return func(r *http.Request) { r.Header.Add(name, value) }
 }
 
-// JSON returns v as the body. A v that is a string is sent as it is, so that it
-// may be broken.
+// JSON sends v as a JSON body. A string is sent unchanged, so that tests can send malformed
+// JSON.
 func JSON(v any) Option {
 	text, ok := v.(string)
 	if !ok {
@@ -56,12 +56,12 @@ func JSON(v any) Option {
 	return Body("application/json", []byte(text))
 }
 
-// Form returns a form as the body.
+// Form sends a form as the body.
 func Form(v url.Values) Option {
 	return Body("application/x-www-form-urlencoded", []byte(v.Encode()))
 }
 
-// Body returns the body and its type; "" sends none.
+// Body sends a body of the given type; "" sends no Content-Type.
 func Body(contentType string, body []byte) Option {
 	return func(r *http.Request) {
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -73,7 +73,7 @@ func Body(contentType string, body []byte) Option {
 	}
 }
 
-// An Answer is a response that was read to its end.
+// An Answer is a response whose body was read to its end.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -81,18 +81,18 @@ type Answer struct {
 	what   string // the request, for messages
 }
 
-// client follows no redirect: where one leads is for the tests to see.
+// client does not follow redirects, so that tests can check where they lead.
 var client = &http.Client{
 	Timeout:       time.Minute,
 	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	Transport:     documented,
 }
 
-// documented holds every response against the OpenAPI document.
+// documented checks every response against the OpenAPI document.
 var documented = &openapitest.Transport{RoundTripper: &http.Transport{MaxIdleConnsPerHost: 64,
 	DisableCompression: true}}
 
-// reportFaults fails the test if a response was not as it is documented.
+// reportFaults fails the test if a response differed from the OpenAPI document.
 func reportFaults(t T) {
 	t.Helper()
 	for _, fault := range documented.Faults() {
@@ -100,7 +100,7 @@ func reportFaults(t T) {
 	}
 }
 
-// Do sends a request. The target is a path of the server, or a whole URL.
+// Do sends a request. The target is a path of the server or a whole URL.
 func (s *Server) Do(t T, method, target string, opts ...Option) Answer {
 	t.Helper()
 	if strings.HasPrefix(target, "/") {
@@ -134,13 +134,12 @@ func send(t T, c *http.Client, method, target string, opts ...Option) Answer {
 	return a
 }
 
-// Try sends a request that may come to nothing, since the server may be killed
-// meanwhile.
+// Try sends a request that may fail, for example because the server is killed meanwhile.
 func (s *Server) Try(method, target string, opts ...Option) (Answer, error) {
 	return s.TryURL(method, s.HTTP+target, opts...)
 }
 
-// TryURL does the same with a whole URL.
+// TryURL is Try for a whole URL.
 func (s *Server) TryURL(method, target string, opts ...Option) (Answer, error) {
 	return try(client, method, target, opts...)
 }
@@ -153,11 +152,13 @@ func try(c *http.Client, method, target string, opts ...Option) (Answer, error) 
 	for _, o := range opts {
 		o(req)
 	}
+
 	resp, err := c.Do(req)
 	if err != nil {
 		return Answer{}, err
 	}
 	defer resp.Body.Close()
+
 	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return Answer{}, err
@@ -193,8 +194,8 @@ func (a Answer) Object(t T) map[string]any {
 	return v
 }
 
-// WantError ends the test unless the answer has the status and its JSON member
-// "error" is code, as in OAuth and in most of the fabric's refusals.
+// WantError ends the test unless the answer has the status and its JSON member "error" equals
+// code, as in OAuth and in most of the fabric's refusals.
 func (a Answer) WantError(t T, status int, code string) Answer {
 	t.Helper()
 	a.Want(t, status)
@@ -204,7 +205,7 @@ func (a Answer) WantError(t T, status int, code string) Answer {
 	return a
 }
 
-// WantUnauthorized ends the test unless the answer is the fabric's 401.
+// WantUnauthorized ends the test unless the answer is the 401 of the Call Fabric API.
 func (a Answer) WantUnauthorized(t T) Answer {
 	t.Helper()
 	a.Want(t, http.StatusUnauthorized)
@@ -222,7 +223,7 @@ func clip(b []byte) string {
 	return string(b)
 }
 
-// StatusIs returns an error unless the answer has the status; for [Eventually].
+// StatusIs returns an error unless the answer has the status. Use it with [Eventually].
 func (a Answer) StatusIs(status int) error {
 	if a.Status != status {
 		return fmt.Errorf("%s = %d %s, want %d", a.what, a.Status, clip(a.Body), status)

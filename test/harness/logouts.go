@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A LogoutToken is what a client is told when a login has ended.
+// A LogoutToken holds the claims of a logout token, which a client receives when a login ends.
 type LogoutToken struct {
 	ID        string `json:"jti"`
 	Subject   string `json:"sub"`
@@ -22,7 +22,7 @@ type LogoutToken struct {
 	Expires   int64  `json:"exp"`
 }
 
-// A Hangup is where a client is told of logouts.
+// A Hangup is a client's back-channel logout endpoint.
 type Hangup struct {
 	URL string
 
@@ -32,12 +32,13 @@ type Hangup struct {
 	fault  error
 }
 
-// NewHangup starts one that takes everything.
+// NewHangup starts a Hangup that accepts everything.
 func NewHangup(t T) *Hangup {
 	t.Helper()
 	h := &Hangup{answer: http.StatusOK}
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
+
 	_, port, err := net.SplitHostPort(s.Listener.Addr().String())
 	if err != nil {
 		t.Fatalf("listening: %v", err)
@@ -55,12 +56,14 @@ func (h *Hangup) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(h.answer)
 }
 
-// readLogoutToken reads the claims of a token; whether it is ours is tested elsewhere.
+// readLogoutToken decodes the claims of a token and checks that it has not expired. It does
+// not check the signature, which other tests do.
 func readLogoutToken(text string) (token LogoutToken, err error) {
 	parts := strings.Split(text, ".")
 	if len(parts) != 3 {
 		return token, errors.New("no logout token")
 	}
+
 	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err == nil {
 		err = json.Unmarshal(raw, &token)
@@ -71,15 +74,15 @@ func readLogoutToken(text string) (token LogoutToken, err error) {
 	return token, err
 }
 
-// Answer sets the status with which it answers from now on.
+// Answer sets the status of all later responses.
 func (h *Hangup) Answer(status int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.answer = status
 }
 
-// Told returns what it was told so far, in that order. All of it must have been logout
-// tokens, none of them expired.
+// Told returns the logout tokens received so far, in order. It ends the test if a request had
+// none or one that had expired.
 func (h *Hangup) Told(t T) []LogoutToken {
 	t.Helper()
 	h.mu.Lock()
@@ -93,7 +96,7 @@ func (h *Hangup) Told(t T) []LogoutToken {
 // SessionOf returns the sid of an ID token.
 func (s Tokens) SessionOf(t T) string {
 	t.Helper()
-	token, err := readLogoutToken(s.IDToken) // which has these claims too
+	token, err := readLogoutToken(s.IDToken) // an ID token has these claims too
 	if err != nil || token.SessionID == "" {
 		t.Fatalf("the ID token has no sid: %v", err)
 	}

@@ -9,8 +9,7 @@ import (
 	"time"
 )
 
-// RedirectURI is where the clients of the tests want their codes; nobody needs
-// to listen there.
+// RedirectURI is the redirect URI of the tests' clients. Nothing needs to listen there.
 const RedirectURI = "https://rp.example/cb"
 
 // A Client is an OAuth client.
@@ -18,17 +17,18 @@ type Client struct {
 	*Project
 	ID, Secret string
 	Redirect   string
-	AuthMethod string // none, client_secret_basic, client_secret_post or private_key_jwt, which the harness cannot do
+	AuthMethod string // none, client_secret_*, or private_key_jwt, which the harness cannot do
 }
 
-// NewClient makes a client of a type (spa, native, web, service) with more
-// flags of selvage client create. It redirects to [RedirectURI].
+// NewClient creates a client of a type (spa, native, web, service) with additional flags of
+// selvage client create. It redirects to [RedirectURI] unless a flag says otherwise.
 func (p *Project) NewClient(t T, kind string, flags ...string) *Client {
 	t.Helper()
 	c := &Client{Project: p, Redirect: RedirectURI, AuthMethod: "client_secret_basic"}
 	if kind == "spa" || kind == "native" {
 		c.AuthMethod = "none"
 	}
+
 	args := []string{"client", "create", "--project", p.ID, "--type", kind}
 	for i, f := range flags {
 		switch f {
@@ -38,9 +38,11 @@ func (p *Project) NewClient(t T, kind string, flags ...string) *Client {
 			c.Redirect = flags[i+1]
 		}
 	}
+
 	if c.Redirect == RedirectURI && kind != "service" {
 		args = append(args, "--redirect-uri", RedirectURI)
 	}
+
 	made := p.CLI(t, "", append(args, flags...)...)
 	c.ID = member(t, made, "client_id")
 	if strings.HasPrefix(c.AuthMethod, "client_secret_") {
@@ -56,7 +58,7 @@ type Flow struct {
 	Query    url.Values
 }
 
-// NewFlow begins a flow for a scope.
+// NewFlow returns a new flow for a scope.
 func (c *Client) NewFlow(scope string) *Flow {
 	f := &Flow{Client: c, Verifier: rand.Text() + rand.Text()}
 	f.Query = url.Values{
@@ -79,7 +81,7 @@ func (f *Flow) With(name, value string) *Flow {
 	return f
 }
 
-// Without leaves parameters out of the request.
+// Without removes parameters from the request.
 func (f *Flow) Without(names ...string) *Flow {
 	for _, n := range names {
 		f.Query.Del(n)
@@ -87,12 +89,12 @@ func (f *Flow) Without(names ...string) *Flow {
 	return f
 }
 
-// URL is where the client sends the browser.
+// URL returns the authorize URL that the client sends the browser to.
 func (f *Flow) URL() string {
 	return f.Client.Issuer() + "login/oauth/authorize?" + f.Query.Encode()
 }
 
-// Form returns the token request for a code.
+// Form returns the token request for an authorization code.
 func (f *Flow) Form(code string) url.Values {
 	return url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {f.Client.Redirect},
@@ -100,13 +102,13 @@ func (f *Flow) Form(code string) url.Values {
 	}
 }
 
-// Redeem asks for the tokens of a code.
+// Redeem exchanges an authorization code for tokens.
 func (f *Flow) Redeem(t T, code string) Answer {
 	t.Helper()
 	return f.Client.Token(t, f.Form(code))
 }
 
-// Tokens are what the token endpoint answers.
+// Tokens holds the response of the token endpoint.
 type Tokens struct {
 	AccessToken  string `json:"access_token"`
 	TokenType    string `json:"token_type"`
@@ -116,15 +118,15 @@ type Tokens struct {
 	Scope        string `json:"scope"`
 }
 
-// Token posts a form to the token endpoint with the client's authentication.
+// Token posts a form to the token endpoint, authenticated as the client.
 func (c *Client) Token(t T, form url.Values) Answer {
 	t.Helper()
 	return c.postAs(t, "/oauth/token", form)
 }
 
-// WantSlowDown polls for a device until it is told to slow down, as any poll is that comes
-// within five seconds of the one before, begun at last (RFC 8628, section 3.5). It gives
-// when its own last began.
+// WantSlowDown polls the token endpoint for a device until the answer is slow_down, which is
+// due for every poll within five seconds of the one before (RFC 8628, section 3.5). last is
+// when the previous poll began. WantSlowDown returns when its own last poll began.
 func (c *Client) WantSlowDown(t T, poll url.Values, last time.Time) time.Time {
 	t.Helper()
 	for {
@@ -138,13 +140,13 @@ func (c *Client) WantSlowDown(t T, poll url.Values, last time.Time) time.Time {
 	}
 }
 
-// Refresh uses a refresh token.
+// Refresh redeems a refresh token.
 func (c *Client) Refresh(t T, token string) Answer {
 	t.Helper()
 	return c.Token(t, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}})
 }
 
-// Introspect asks about a token.
+// Introspect introspects a token.
 func (c *Client) Introspect(t T, token string) Answer {
 	t.Helper()
 	return c.postAs(t, "/oauth/introspect", url.Values{"token": {token}})
@@ -156,20 +158,20 @@ func (c *Client) Revoke(t T, token string) Answer {
 	return c.postAs(t, "/oauth/revoke", url.Values{"token": {token}})
 }
 
-// Authenticated returns a form and the options with which the client proves who
-// it is.
+// Authenticated returns options that send the form with the client's authentication.
 func (c *Client) Authenticated(form url.Values) []Option {
 	v := url.Values{}
 	for name, values := range form {
 		v[name] = values
 	}
+
 	switch c.AuthMethod {
 	case "none":
 		v.Set("client_id", c.ID)
 	case "client_secret_post":
 		v.Set("client_id", c.ID)
 		v.Set("client_secret", c.Secret)
-	default: // RFC 6749, section 2.3.1: each part is form-encoded first
+	default: // RFC 6749, section 2.3.1: both parts are form-encoded first
 		return []Option{Form(v), Basic(url.QueryEscape(c.ID), url.QueryEscape(c.Secret))}
 	}
 	return []Option{Form(v)}
@@ -180,14 +182,14 @@ func (c *Client) postAs(t T, path string, form url.Values) Answer {
 	return c.Post(t, path, c.Authenticated(form)...)
 }
 
-// SignIn runs a whole flow in a new browser.
+// SignIn runs a whole authorization code flow in a new browser.
 func (c *Client) SignIn(t T, s Subscriber, scope string) (Tokens, *Browser) {
 	t.Helper()
 	b := c.Browser()
 	return c.SignInWith(t, b, s, scope), b
 }
 
-// SignInWith runs a whole flow in a browser.
+// SignInWith runs a whole authorization code flow in the browser.
 func (c *Client) SignInWith(t T, b *Browser, s Subscriber, scope string) Tokens {
 	t.Helper()
 	f := c.NewFlow(scope)
@@ -196,7 +198,7 @@ func (c *Client) SignInWith(t T, b *Browser, s Subscriber, scope string) Tokens 
 	return tokens
 }
 
-// Code signs in and gives the code.
+// Code signs in and returns the authorization code.
 func (f *Flow) Code(t T, b *Browser, s Subscriber) string {
 	t.Helper()
 	answer := b.SignIn(t, f.URL(), s)

@@ -2,13 +2,13 @@ package harness
 
 import "time"
 
-// Eventually calls ready until it gives no error, and ends the test if that has
-// not happened within d.
+// Eventually calls ready until it returns nil, and ends the test if it still fails after d.
 func Eventually(t T, d time.Duration, what string, ready func() error) {
 	t.Helper()
 	deadline := time.Now().Add(d)
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
+
 	for {
 		err := ready()
 		if err == nil {
@@ -21,17 +21,15 @@ func Eventually(t T, d time.Duration, what string, ready func() error) {
 	}
 }
 
-// How long a revocation may take to hold everywhere, and how much of it a call and
-// the pause before it count for: what they take longer is the machine's, which has
-// too much to do.
+// revocationBound is how long a revocation may take to take effect everywhere. A call and the
+// pause before it count for callBound at most: any more is due to a busy machine.
 const (
 	revocationBound = time.Second
 	callBound       = 50 * time.Millisecond
 )
 
-// WithinASecond calls refused until it gives no error, and marks the test as
-// failed if that took longer than a revocation may: one second, counted to the
-// start of the first call that succeeded.
+// WithinASecond calls refused until it returns nil. It marks the test as failed if that took
+// longer than one second, counted to the start of the first call that succeeded.
 func WithinASecond(t T, what string, refused func() error) {
 	t.Helper()
 	var took time.Duration
@@ -43,6 +41,7 @@ func WithinASecond(t T, what string, refused func() error) {
 		asked = time.Now()
 		return refused()
 	})
+
 	if took -= pollEvery; took > revocationBound {
 		t.Errorf("%s: refused only after %v, want %v", what, took, revocationBound)
 	}

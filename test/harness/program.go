@@ -5,10 +5,10 @@ import (
 	"os"
 )
 
-// A Program is the [T] of a program that is no test, such as a benchmark: what fails
-// ends it. The zero value works; call [Program.End] last.
+// A Program is a [T] for programs that are not tests, such as benchmarks. A failure ends the
+// process. The zero value is ready to use; call [Program.End] last.
 type Program struct {
-	Name string // before what failed
+	Name string // prefix of error messages
 
 	cleanups []func()
 	failed   bool
@@ -36,7 +36,7 @@ func (p *Program) TempDir() string {
 	return dir
 }
 
-// End tidies up, the last thing first.
+// End runs the cleanups, in reverse order.
 func (p *Program) End() {
 	for len(p.cleanups) > 0 {
 		last := len(p.cleanups) - 1

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 )
 
-// APIScopes are the scopes that let an API key use both REST APIs.
+// APIScopes are the scopes that give an API key access to both REST APIs.
 var APIScopes = []string{"Voice", "Messaging", "Fax", "Video"}
 
 // A Project is a project with an API key for both REST APIs.
@@ -16,17 +16,17 @@ type Project struct {
 	Key string
 }
 
-// A Subscriber is one who can sign in.
+// A Subscriber is a subscriber who can sign in.
 type Subscriber struct {
 	ID, Email, Password string
 }
 
-// serial makes names unique in a test process.
+// serial makes names unique within a test process.
 var serial atomic.Int64
 
 func unique() string { return strconv.FormatInt(serial.Add(1), 10) }
 
-// NewProject makes a project and its key.
+// NewProject creates a project and its API key.
 func (s *Server) NewProject(t T) *Project {
 	t.Helper()
 	s.spareMu.Lock()
@@ -39,8 +39,8 @@ func (s *Server) NewProject(t T) *Project {
 	return p
 }
 
-// makeSpare makes projects by one command: on the server that tests share, those of the
-// next dozen, too, since a command is a process and takes longer than what it does.
+// makeSpare creates projects with one command. On the shared server it creates a dozen, since
+// starting a process takes longer than creating a project.
 func (s *Server) makeSpare(t T) {
 	t.Helper()
 	type key struct {
@@ -54,6 +54,7 @@ func (s *Server) makeSpare(t T) {
 	var file struct {
 		Projects []project `json:"projects"`
 	}
+
 	number := 1
 	if s.shared {
 		number = 12
@@ -61,10 +62,12 @@ func (s *Server) makeSpare(t T) {
 	for range number {
 		file.Projects = append(file.Projects, project{"Test " + unique(), []key{{"test", APIScopes}}})
 	}
+
 	text, err := json.Marshal(file)
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
+
 	var made struct {
 		Changes []struct{ Kind, Project, ID, Secret string }
 	}
@@ -72,12 +75,13 @@ func (s *Server) makeSpare(t T) {
 	if err := json.Unmarshal(out, &made); err != nil || len(made.Changes) != 2*number {
 		t.Fatalf("selvage apply of %d projects printed (%v)\n%s", number, err, out)
 	}
-	for i := 0; i < len(made.Changes); i += 2 { // a project, and its key
+
+	for i := 0; i < len(made.Changes); i += 2 { // a project and its key
 		s.spare = append(s.spare, &Project{Server: s, ID: made.Changes[i].ID, Key: made.Changes[i+1].Secret})
 	}
 }
 
-// NewKey makes an API key with the scopes.
+// NewKey creates an API key with the scopes.
 func (p *Project) NewKey(t T, scopes ...string) string {
 	t.Helper()
 	args := []string{"key", "create", "--project", p.ID}
@@ -90,7 +94,7 @@ func (p *Project) NewKey(t T, scopes ...string) string {
 // Basic returns the project's credentials.
 func (p *Project) Basic() Option { return Basic(p.ID, p.Key) }
 
-// NewSubscriber makes a subscriber over REST.
+// NewSubscriber creates a subscriber over REST.
 func (p *Project) NewSubscriber(t T) Subscriber {
 	t.Helper()
 	s := Subscriber{Email: "person" + unique() + "@example.com", Password: "fathom-lantern-" + unique()}
@@ -102,14 +106,14 @@ func (p *Project) NewSubscriber(t T) Subscriber {
 	return s
 }
 
-// A SAT is what the fabric answers when it is asked for a subscriber's token.
+// A SAT is the fabric's response to a request for a subscriber's token.
 type SAT struct {
 	SubscriberID string `json:"subscriber_id"`
 	Token        string `json:"token"`
 	RefreshToken string `json:"refresh_token"`
 }
 
-// NewSAT asks for the token of a reference.
+// NewSAT requests a token for a reference.
 func (p *Project) NewSAT(t T, reference string) SAT {
 	t.Helper()
 	var sat SAT
@@ -129,7 +133,7 @@ func (p *Project) Address(t T, subscriberID string) string {
 	return list.Data[0].ID
 }
 
-// NewGuest asks for a guest's token to the addresses.
+// NewGuest requests a guest token for the addresses.
 func (p *Project) NewGuest(t T, addresses ...string) SAT {
 	t.Helper()
 	var guest SAT
@@ -138,14 +142,14 @@ func (p *Project) NewGuest(t T, addresses ...string) SAT {
 	return guest
 }
 
-// NewInvite asks for an invite to one of a subscriber's own addresses.
+// NewInvite requests an invite to one of a subscriber's own addresses.
 func (p *Project) NewInvite(t T, sat, address string) string {
 	t.Helper()
 	a := p.Post(t, "/api/fabric/subscriber/invites", Bearer(sat), JSON(map[string]any{"address_id": address}))
 	return member(t, a.Want(t, 201).Object(t), "token")
 }
 
-// member returns a string of a JSON object.
+// member returns a nonempty string member of a JSON object.
 func member(t T, object map[string]any, name string) string {
 	t.Helper()
 	v, _ := object[name].(string)

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// The flows here take a live browser session and a first-party client, so that
-// no page comes between. They give errors, since the server may be killed, or
-// many may run at once.
+// The flows in this file use a live browser session and a first-party client, so no page
+// intervenes. They return errors because the server may be killed meanwhile, or because many
+// flows run concurrently.
 
-// QuickCode gets a code in one request.
+// QuickCode gets an authorization code in one request.
 func (f *Flow) QuickCode(cookies Option) (string, error) {
 	a, err := f.Client.Try("GET", "/login/oauth/authorize?"+f.Query.Encode(), cookies)
 	if err != nil {
@@ -28,17 +28,17 @@ func (f *Flow) QuickCode(cookies Option) (string, error) {
 	return "", fmt.Errorf("authorize = %d to %q, want a code", a.Status, a.Header.Get("Location"))
 }
 
-// QuickRedeem redeems a code.
+// QuickRedeem redeems an authorization code.
 func (f *Flow) QuickRedeem(code string) (Tokens, error) {
 	return f.Client.QuickToken(f.Form(code))
 }
 
-// QuickRefresh uses a refresh token.
+// QuickRefresh redeems a refresh token.
 func (c *Client) QuickRefresh(token string) (Tokens, error) {
 	return c.QuickToken(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {token}})
 }
 
-// A Refusal is an error answer of the token endpoint.
+// A Refusal is an error response of the token endpoint.
 type Refusal struct {
 	Status int
 	Code   string `json:"error"`
@@ -46,9 +46,9 @@ type Refusal struct {
 
 func (r *Refusal) Error() string { return fmt.Sprintf("%d %s", r.Status, r.Code) }
 
-// Patiently asks again, for a minute at most, while the server says by a status or a
-// [*Refusal] that it has too much to do: of many who want the same row at once, on a machine
-// that has much else to do, some wait for longer than the server lets anybody wait.
+// Patiently calls ask again, for a minute at most, while it reports 503 by its status or by a
+// [*Refusal]. Of many concurrent requests for one row, some can wait longer on a busy machine
+// than the server allows.
 func Patiently(ask func() (status int, err error)) {
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		var r *Refusal
@@ -58,7 +58,7 @@ func Patiently(ask func() (status int, err error)) {
 	}
 }
 
-// TryPatiently is Try, again while the server has too much to do; see [Patiently].
+// TryPatiently is [Server.Try], repeated while the server is overloaded; see [Patiently].
 func (s *Server) TryPatiently(method, target string, opts ...Option) (a Answer, err error) {
 	Patiently(func() (int, error) {
 		a, err = s.Try(method, target, opts...)
@@ -67,7 +67,7 @@ func (s *Server) TryPatiently(method, target string, opts ...Option) (a Answer, 
 	return a, err
 }
 
-// QuickToken asks for tokens; the error is a [*Refusal] if the server answered.
+// QuickToken requests tokens. The error is a [*Refusal] if the server answered.
 func (c *Client) QuickToken(form url.Values) (Tokens, error) {
 	a, err := c.Try("POST", "/oauth/token", c.Authenticated(form)...)
 	if err != nil {
@@ -75,7 +75,7 @@ func (c *Client) QuickToken(form url.Values) (Tokens, error) {
 	}
 	if a.Status != 200 {
 		r := &Refusal{Status: a.Status}
-		_ = json.Unmarshal(a.Body, r) // a body that is no JSON has no code
+		_ = json.Unmarshal(a.Body, r) // a body that is not JSON has no code
 		return Tokens{}, r
 	}
 	var tokens Tokens

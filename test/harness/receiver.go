@@ -10,11 +10,10 @@ import (
 	"sync"
 )
 
-// AllowLocal is the environment of a server whose webhooks may be told on this
-// machine, at the name localhost.
+// AllowLocal is the environment of a server whose webhooks may be sent to localhost.
 const AllowLocal = "SELVAGE_EGRESS__ALLOW=localhost"
 
-// A Receiver is told of events.
+// A Receiver is a webhook endpoint that keeps the events it receives.
 type Receiver struct {
 	URL string
 
@@ -23,7 +22,7 @@ type Receiver struct {
 	told   []Told
 }
 
-// Told is a request to a receiver.
+// Told is a request that a receiver got.
 type Told struct {
 	ID, Event string
 	Data      struct {
@@ -34,12 +33,13 @@ type Told struct {
 	Header http.Header `json:"-"`
 }
 
-// NewReceiver starts a receiver, which takes everything.
+// NewReceiver starts a receiver that accepts everything.
 func NewReceiver(t T) *Receiver {
 	t.Helper()
 	r := &Receiver{answer: http.StatusNoContent}
 	s := httptest.NewServer(r)
 	t.Cleanup(s.Close)
+
 	_, port, err := net.SplitHostPort(s.Listener.Addr().String())
 	if err != nil {
 		t.Fatalf("listening: %v", err)
@@ -54,31 +54,32 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if err == nil {
 		err = json.Unmarshal(body, &told)
 	}
+
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
-		told.Event = err.Error() // which no test expects
+		told.Event = err.Error() // no test expects this event
 	}
 	r.told = append(r.told, told)
 	w.WriteHeader(r.answer)
 }
 
-// Answer sets the status with which it answers from now on.
+// Answer sets the status of all later responses.
 func (r *Receiver) Answer(status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.answer = status
 }
 
-// Told returns what it was told so far, in that order.
+// Told returns the requests received so far, in order.
 func (r *Receiver) Told() []Told {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.told)
 }
 
-// NewWebhook makes a webhook, of all events or some, and gives its path. The server
-// must allow localhost, see [AllowLocal].
+// NewWebhook creates a webhook for the given events, or for all of them, and returns its
+// path. The server must allow localhost, see [AllowLocal].
 func (p *Project) NewWebhook(t T, url string, events ...string) (path string) {
 	t.Helper()
 	in := map[string]any{"url": url, "events": events}

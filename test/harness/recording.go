@@ -5,12 +5,12 @@ import (
 	"os"
 )
 
-// LaML returns a path of the project in the recordings API.
+// LaML returns the path of one of the project's resources in the LaML recordings API.
 func (p *Project) LaML(path string) string {
 	return "/api/laml/2010-04-01/Accounts/" + p.ID + path
 }
 
-// Upload stores the bytes of a recording and gives its Sid.
+// Upload stores a recording and returns its Sid.
 func (p *Project) Upload(t T, wav []byte) string {
 	t.Helper()
 	a := p.Post(t, p.LaML("/Recordings"), p.Basic(), Body("audio/wav", wav)).Want(t, 201)
@@ -33,10 +33,11 @@ func ReadSpeech(t T) []byte {
 	return wav
 }
 
-// WAV returns a canonical file of samples at 8 kHz, one channel.
+// WAV returns a canonical WAV file of 16-bit samples at 8 kHz, one channel.
 func WAV(samples []int16) []byte {
 	const rate, block = 8000, 2
 	size := uint32(len(samples) * block)
+
 	b := append([]byte{}, "RIFF"...)
 	b = binary.LittleEndian.AppendUint32(b, 36+size)
 	b = append(b, "WAVEfmt "...)
@@ -49,6 +50,7 @@ func WAV(samples []int16) []byte {
 	for _, v := range []uint16{block, 8 * block} {
 		b = binary.LittleEndian.AppendUint16(b, v)
 	}
+
 	b = append(b, "data"...)
 	b = binary.LittleEndian.AppendUint32(b, size)
 	for _, s := range samples {
@@ -57,8 +59,8 @@ func WAV(samples []int16) []byte {
 	return b
 }
 
-// Tone returns a file of so many samples of a square wave, no two alike for
-// different pitches.
+// Tone returns a WAV file of a square wave with this many samples. Files of different periods
+// differ.
 func Tone(samples, period int) []byte {
 	wave := make([]int16, samples)
 	for i := range wave {

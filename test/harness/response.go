@@ -5,17 +5,16 @@ import (
 	"net/url"
 )
 
-// Post posts a form to a URL of the server, as another site's page does, and goes
-// on through redirects.
+// Post posts a form to a URL of the server, as another site's page does, and follows
+// redirects.
 func (b *Browser) Post(t T, target string, v url.Values) Page {
 	t.Helper()
 	return b.follow(t, http.MethodPost, target, Form(v), Header("Origin", "https://rp.example"),
 		Header("Sec-Fetch-Site", "cross-site"))
 }
 
-// FormPost returns where a page's answer for the client goes, and what a browser
-// posts there when the button is pressed (OAuth 2.0 Form Post Response Mode,
-// section 2).
+// FormPost returns the address to which a page's answer for the client is posted, and the
+// values that a browser posts there (OAuth 2.0 Form Post Response Mode, section 2).
 func (p Page) FormPost(t T) (action string, v url.Values) {
 	t.Helper()
 	p.Want(t, http.StatusOK)

@@ -18,27 +18,27 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// Deadlines for what the server must do in time. They are generous: a machine
-// that is busy with other suites must not fail a test.
+// Deadlines for starting and stopping a server. They are generous: a machine busy with other
+// suites must not fail a test.
 const (
 	startDeadline = time.Minute
 	stopDeadline  = time.Minute
 	pollEvery     = 10 * time.Millisecond
 )
 
-// A Config says how a server is started. The zero value is a server on free
-// loopback ports, with nothing in it but keys.
+// A Config configures a server. The zero value is a server on free loopback ports, with
+// nothing in it but keys.
 type Config struct {
-	Data     string   // data directory; "" makes one, in which a server was begun before
-	Backends []string // the environment that names its database and its sessions; nil takes Beside's, or new ones
-	Beside   *Server  // shares its database and sessions; nil makes new ones, of the backend that servers.Backend chooses
-	Args     []string // more arguments of selvage serve
-	Env      []string // more environment
-	Prefix   []string // a command to run the server under, such as taskset -c 0
-	Binary   string   // the selvage to run; "" means [Binary]
+	Data     string   // data directory; "" makes one with the keys of an earlier start
+	Backends []string // environment that names the database and sessions; nil uses Beside's, or new ones
+	Beside   *Server  // server whose database and sessions to share; nil makes new ones, see servers.Backend
+	Args     []string // additional arguments of selvage serve
+	Env      []string // additional environment
+	Prefix   []string // command to run the server under, such as taskset -c 0
+	Binary   string   // path of the selvage to run; "" means [Binary]
 }
 
-// Run is what run.json says of a running server.
+// Run holds the contents of a running server's run.json.
 type Run struct {
 	PID       int    `json:"pid"`
 	HTTP      string `json:"http"`
@@ -48,14 +48,14 @@ type Run struct {
 	AuthURL   string `json:"auth_url"`
 }
 
-// Issuer is the identity provider's name, byte for byte.
+// Issuer returns the identity provider's issuer identifier, byte for byte.
 func (r Run) Issuer() string { return strings.TrimSuffix(r.AuthURL, "/") + "/" }
 
 // A Server is a running selvage.
 type Server struct {
 	Run
-	Data     string   // its data directory
-	Backends []string // the environment that names its database and its sessions; nothing for files in Data
+	Data     string   // data directory
+	Backends []string // environment that names the database and sessions; empty if they are files in Data
 
 	config Config
 	binary string
@@ -64,29 +64,31 @@ type Server struct {
 	exited chan struct{}
 	exit   error // valid once exited is closed
 
-	shared  bool // by the tests of a process
+	shared  bool // among the tests of this process
 	spareMu sync.Mutex
-	spare   []*Project // made and not yet given out
+	spare   []*Project // created but not yet used
 }
 
-// Start starts a server that is stopped with the test, which fails if the
-// server did not end well.
+// Start starts a server that is stopped at the end of the test. The test fails if the server
+// does not exit cleanly.
 func Start(t T, args ...string) *Server {
 	t.Helper()
 	return StartConfig(t, Config{Args: args})
 }
 
-// StartConfig starts a server as Start does.
+// StartConfig starts a server as [Start] does, with a configuration.
 func StartConfig(t T, c Config) *Server {
 	t.Helper()
 	s := &Server{Data: c.Data, config: c, binary: c.Binary}
 	if s.binary == "" {
 		s.binary = Binary(t)
 	}
+
 	fresh := s.Data == ""
 	if fresh {
 		s.Data = filepath.Join(t.TempDir(), "data")
 	}
+
 	switch {
 	case c.Backends != nil:
 		s.Backends = c.Backends
@@ -97,18 +99,20 @@ func StartConfig(t T, c Config) *Server {
 	default:
 		s.Backends = servers.Backend(t)
 	}
+
 	t.Cleanup(func() { s.finish(t) })
 	s.start(t, place(t), place(t), place(t))
 	return s
 }
 
-// FreePort returns a port that nobody listens on; see [servers.FreePort].
+// FreePort returns a port that nothing listens on; see [servers.FreePort].
 func FreePort(t T) int {
 	t.Helper()
 	return servers.FreePort(t)
 }
 
-// place is an address for a server which it may have again after it was stopped.
+// place returns a loopback address that stays reserved, so that a stopped server can start
+// there again.
 func place(t T) string { return fmt.Sprintf("127.0.0.1:%d", FreePort(t)) }
 
 func (s *Server) start(t T, plain, tls, ops string) {
@@ -117,12 +121,14 @@ func (s *Server) start(t T, plain, tls, ops string) {
 	args = append(args, s.binary, "serve", "--data", s.Data, "--listen", plain, "--listen-tls", tls,
 		"--listen-ops", ops, "--no-demo")
 	args = append(args, s.config.Args...)
+
 	s.cmd = exec.Command(args[0], args[1:]...)
 	s.cmd.Env = slices.Concat(os.Environ(), unlimited(), s.Backends, s.config.Env)
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	if err := s.cmd.Start(); err != nil {
 		t.Fatalf("starting selvage: %v", err)
 	}
+
 	s.exited = make(chan struct{})
 	go func() {
 		s.exit = s.cmd.Wait()
@@ -131,8 +137,9 @@ func (s *Server) start(t T, plain, tls, ops string) {
 	s.await(t)
 }
 
-// unlimited raises the limits of what one address, account or key may do: all tests
-// come from the same. Who tests a limit sets it in the environment of a [Config].
+// unlimited returns an environment that raises the rate limits per address, account and key,
+// since all tests share one address. A test of a limit sets it in the environment of its
+// [Config].
 func unlimited() (env []string) {
 	for _, name := range []string{
 		"LOGIN_PER_ACCOUNT", "LOGIN_PER_NETWORK", "LOGIN_PER_RANGE", "AUTHORIZE_PER_NETWORK",
@@ -144,7 +151,7 @@ func unlimited() (env []string) {
 	return env
 }
 
-// await polls run.json until it is the one of our process.
+// await polls run.json until it is that of the process just started.
 func (s *Server) await(t T) {
 	t.Helper()
 	path := filepath.Join(s.Data, "run.json")
@@ -154,6 +161,7 @@ func (s *Server) await(t T) {
 			t.Fatalf("selvage serve ended at once: %v\n%s", s.exit, s.Log())
 		default:
 		}
+
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return err
@@ -162,6 +170,7 @@ func (s *Server) await(t T) {
 		if err := json.Unmarshal(text, &run); err != nil {
 			return err
 		}
+
 		if run.PID != s.cmd.Process.Pid {
 			return fmt.Errorf("run.json is of process %d", run.PID)
 		}
@@ -170,8 +179,8 @@ func (s *Server) await(t T) {
 	})
 }
 
-// Stop asks the server to end (SIGTERM) and waits for it. The error is that of
-// its exit status.
+// Stop sends SIGTERM to the server and waits for it to exit. The error is that of the exit
+// status.
 func (s *Server) Stop(t T) error {
 	t.Helper()
 	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
@@ -184,14 +193,14 @@ func (s *Server) Stop(t T) error {
 	return s.exit
 }
 
-// Kill ends the server at once, with no chance to tidy up (SIGKILL).
+// Kill ends the server at once with SIGKILL, without a clean shutdown.
 func (s *Server) Kill() {
 	_ = s.cmd.Process.Kill() // it may have ended by itself
 	<-s.exited
 }
 
-// Restart starts a server that has ended, with the same data on the same
-// addresses, so that its issuer stays what it was.
+// Restart starts a server that has ended, with the same data and on the same addresses, so
+// that its issuer stays the same.
 func (s *Server) Restart(t T) {
 	t.Helper()
 	<-s.exited
@@ -206,17 +215,20 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// finish stops the server at the end of a test and shows its log if that failed.
+// finish stops the server at the end of a test and logs the server's output if the test
+// failed.
 func (s *Server) finish(t T) {
 	reportFaults(t)
 	if s.cmd == nil || s.cmd.Process == nil {
 		return
 	}
+
 	err := s.Stop(t)
 	var status *exec.ExitError
 	if errors.As(err, &status) && !killed(status) {
 		t.Errorf("selvage ended with %v", err)
 	}
+
 	if t.Failed() {
 		t.Logf("log of selvage:\n%s", s.Log())
 	}
@@ -227,8 +239,7 @@ func killed(e *exec.ExitError) bool {
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-// Database returns the URL of the server's rows, "" where they are in its data
-// directory.
+// Database returns the URL of the server's database; "" if it is in the data directory.
 func (s *Server) Database() string {
 	for _, entry := range s.Backends {
 		if url, ok := strings.CutPrefix(entry, "SELVAGE_DATABASE="); ok {
@@ -238,13 +249,13 @@ func (s *Server) Database() string {
 	return ""
 }
 
-// Log is what the server has printed so far.
+// Log returns what the server has printed so far.
 func (s *Server) Log() string { return s.log.String() }
 
-// PID is the process that runs the server.
+// PID returns the process ID of the server.
 func (s *Server) PID() int { return s.cmd.Process.Pid }
 
-// logBuffer is a bytes.Buffer for one writer and any readers.
+// logBuffer is a bytes.Buffer for concurrent use.
 type logBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

@@ -13,18 +13,17 @@ import (
 var (
 	sharedMu sync.Mutex
 	shared   *Server
-	endings  []func() // of what lasts as long as the process
+	endings  []func() // cleanups at the end of the process
 )
 
-// A lasting T is that of the test which comes first; what it would clean up stays
-// until the end of all.
+// A lasting T belongs to the test that needs something first. Its cleanups run at the end of
+// the process instead of at the end of that test.
 type lasting struct{ T }
 
 func (lasting) Cleanup(do func()) { endings = append(endings, do) }
 
-// Shared returns the server that the tests of a package share, each in a project
-// of its own. [Main] ends it. A server of one's own is for tests that stop it or
-// that would stand in the others' way.
+// Shared returns the server that the tests of a package share, each in a project of its own.
+// [Main] ends it. Tests that stop their server or would disturb other tests start their own.
 func Shared(t T) *Server {
 	t.Helper()
 	sharedMu.Lock()
@@ -39,6 +38,7 @@ func Shared(t T) *Server {
 		s.start(t, "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0")
 		shared = s
 	}
+
 	select {
 	case <-shared.exited:
 		t.Fatalf("the shared server has ended: %v\n%s", shared.exit, shared.Log())
@@ -47,14 +47,14 @@ func Shared(t T) *Server {
 	return shared
 }
 
-// end stops a shared server and removes what it kept.
+// end stops the shared server and removes its data.
 func (s *Server) end() {
 	_ = s.cmd.Process.Signal(os.Interrupt)
 	<-s.exited
 	_ = os.RemoveAll(filepath.Dir(s.Data))
 }
 
-// stacks returns what each goroutine of the server is at, for who waits for it in vain.
+// stacks returns the stacks of the server's goroutines, to explain a request that timed out.
 func (s *Server) stacks() string {
 	resp, err := http.Get(s.Ops + "/debug/pprof/goroutine?debug=1")
 	if err != nil {

@@ -13,15 +13,15 @@ import (
 	"github.com/coder/websocket"
 )
 
-// A Socket is a WebSocket as a browser SDK has one. It answers what the server
-// asks while something is read.
+// A Socket is a WebSocket as a browser SDK has one. It answers the server's requests while it
+// reads.
 type Socket struct {
 	conn *websocket.Conn
 	next int
 	told []string // methods of the server's requests
 }
 
-// A Reply is the answer to a request over a socket.
+// A Reply is the response to a request over a socket.
 type Reply struct {
 	Result json.RawMessage `json:"result"`
 	Error  *struct {
@@ -30,7 +30,8 @@ type Reply struct {
 	} `json:"error"`
 }
 
-// Dial opens a socket, or gives the status of the refusal.
+// Dial opens a socket. If the server refuses it, the socket is nil. The status is that of the
+// HTTP response.
 func (s *Server) Dial(t T) (*Socket, int) {
 	t.Helper()
 	socket, status, err := s.TryDial()
@@ -43,13 +44,14 @@ func (s *Server) Dial(t T) (*Socket, int) {
 	return socket, status
 }
 
-// TryDial opens a socket as Dial does, which may come to nothing.
+// TryDial opens a socket as Dial does, and returns an error if the server does not answer.
 func (s *Server) TryDial() (*Socket, int, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	conn, resp, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(s.HTTP, "http")+"/", &websocket.DialOptions{
 		HTTPHeader: http.Header{"Origin": {"https://app.example"}},
 	})
+
 	switch {
 	case err == nil:
 		conn.SetReadLimit(1 << 20)
@@ -60,16 +62,18 @@ func (s *Server) TryDial() (*Socket, int, error) {
 	return nil, 0, err
 }
 
-// Connect opens a socket and authenticates with a fabric token. protocol is that
-// of a socket before it, or "". It gives the new one's.
+// Connect opens a socket and authenticates it with a fabric token. protocol is that of an
+// earlier socket, or "". Connect returns the protocol of the new socket.
 func (s *Server) Connect(t T, token, protocol string) (socket *Socket, newProtocol string) {
 	t.Helper()
 	socket, status := s.Dial(t)
 	if socket == nil {
 		t.Fatalf("opening a socket gives %d", status)
 	}
+
 	r := socket.Call(t, "signalwire.connect",
 		map[string]any{"authentication": map[string]string{"jwt_token": token}, "protocol": protocol})
+
 	var result struct{ Protocol string }
 	if r.Error != nil || json.Unmarshal(r.Result, &result) != nil {
 		t.Fatalf("signalwire.connect gives %+v %s", r.Error, r.Result)
@@ -77,7 +81,7 @@ func (s *Server) Connect(t T, token, protocol string) (socket *Socket, newProtoc
 	return socket, result.Protocol
 }
 
-// Call sends a request and gives its answer.
+// Call sends a request and returns the reply.
 func (s *Socket) Call(t T, method string, params any) Reply {
 	t.Helper()
 	r, err := s.TryCall(method, params)
@@ -87,7 +91,7 @@ func (s *Socket) Call(t T, method string, params any) Reply {
 	return r
 }
 
-// TryCall does the same where the socket may be closed meanwhile.
+// TryCall is Call for a socket that may be closed meanwhile.
 func (s *Socket) TryCall(method string, params any) (r Reply, err error) {
 	s.next++
 	id := fmt.Sprint(s.next)
@@ -95,9 +99,11 @@ func (s *Socket) TryCall(method string, params any) (r Reply, err error) {
 	if err != nil {
 		return r, err
 	}
+
 	if err := s.Send(string(text)); err != nil {
 		return r, err
 	}
+
 	for {
 		answered, text, err := s.read()
 		if err != nil || answered == id {
@@ -106,15 +112,15 @@ func (s *Socket) TryCall(method string, params any) (r Reply, err error) {
 	}
 }
 
-// Send sends a text, which need not be a request.
+// Send sends a text message, which need not be a request.
 func (s *Socket) Send(text string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	return s.conn.Write(ctx, websocket.MessageText, []byte(text))
 }
 
-// read reads a message, and answers it if it is a request; else it gives the id
-// that it answers.
+// read reads one message. It answers a request of the server; otherwise it returns the id of
+// the request that the message answers.
 func (s *Socket) read() (answered string, text []byte, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -122,16 +128,18 @@ func (s *Socket) read() (answered string, text []byte, err error) {
 	if err != nil {
 		return "", []byte("{}"), err
 	}
+
 	var m struct{ ID, Method string }
 	if err := json.Unmarshal(text, &m); err != nil || m.Method == "" {
-		return m.ID, text, nil // an error about a text that has no id is nobody's answer
+		return m.ID, text, nil // an error about a text without an id answers no request
 	}
+
 	s.told = append(s.told, m.Method)
 	return "", nil, s.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%q,"result":{}}`, m.ID))
 }
 
-// Closed reads until the server has closed the socket, and gives the code, or -1
-// if it was lost.
+// Closed reads until the server has closed the socket. It returns the close code, or -1 if
+// the connection was lost.
 func (s *Socket) Closed() int {
 	for {
 		if _, _, err := s.read(); err != nil {
@@ -140,8 +148,8 @@ func (s *Socket) Closed() int {
 	}
 }
 
-// WasTold reports whether the server has sent a request of that method.
+// WasTold reports whether the server has sent a request with that method.
 func (s *Socket) WasTold(method string) bool { return slices.Contains(s.told, method) }
 
-// Abandon ends the connection without a goodbye.
+// Abandon drops the connection without a close handshake.
 func (s *Socket) Abandon() { _ = s.conn.CloseNow() }
