@@ -35,6 +35,8 @@ func connector(config *pgx.ConnConfig) func(context.Context) (*conn, error) {
 			return nil, refusal(config, err)
 		}
 		c.TypeMap().RegisterType(&pgtype.Type{Name: "int8", OID: pgtype.Int8OID, Codec: int8Codec{}})
+
+		// The socket is below the TLS connection, if there is one.
 		under := c.PgConn().Conn()
 		if t, ok := under.(*tls.Conn); ok {
 			under = t.NetConn()
@@ -86,7 +88,9 @@ func verify(c Config) pgconn.ValidateConnectFunc {
 		durable = `SELECT CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', false) END`
 	}
 	return func(ctx context.Context, pg *pgconn.PgConn) error {
-		result := pg.ExecParams(ctx, `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on', (`+durable+`)`, nil, nil, nil, nil).Read()
+		result := pg.ExecParams(ctx,
+			`SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on', (`+durable+`)`,
+			nil, nil, nil, nil).Read()
 		if result.Err != nil {
 			return fmt.Errorf("asking the server what it is: %w", result.Err)
 		}
@@ -119,11 +123,12 @@ func (scanFlag) Scan(src []byte, target any) error {
 	return nil
 }
 
-// dial returns a func that opens connections which fail when nothing arrives for so long; 0 means never.
-// The kernel sends keep-alive probes, so that it notices when the other side is gone.
+// dial returns a func that opens connections. A connection fails if nothing arrives for patience; 0 means
+// never. The kernel sends keep-alive probes, so that it notices when the other side is gone.
 func dial(patience time.Duration) func(context.Context, string, string) (net.Conn, error) {
 	dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second,
 		Interval: time.Second, Count: 3}}
+
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dialer.DialContext(ctx, network, address)
 		if err != nil {
@@ -137,8 +142,7 @@ func dial(patience time.Duration) func(context.Context, string, string) (net.Con
 	}
 }
 
-// A socket has deadlines of its own. With a context, pgx would spend a goroutine on each query to watch
-// it.
+// A socket sets its own deadlines. With a context, pgx would spend a goroutine on each query to watch it.
 type socket struct {
 	net.Conn
 	raw           syscall.RawConn
@@ -146,11 +150,11 @@ type socket struct {
 	reads, writes deadline
 }
 
-// A deadline is the one that is set, in nanoseconds since 1970.
+// A deadline is the deadline that is currently set, in nanoseconds since 1970.
 type deadline struct{ atomic.Int64 }
 
-// ahead ensures that the deadline is at least patience away. It sets it a second further, and so at most
-// once a second.
+// ahead ensures that the deadline is at least patience away. It sets the deadline a second further than
+// that, so it calls set at most once a second.
 func (d *deadline) ahead(patience time.Duration, set func(time.Time) error) error {
 	now := time.Now()
 	if patience == 0 || d.Load() >= now.Add(patience).UnixNano() {

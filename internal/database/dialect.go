@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A Dialect is the SQL of a database. Only code that creates a schema needs to know it.
+// A Dialect is a database's variant of SQL. Only code that creates a schema needs to know it.
 type Dialect string
 
 // The dialects.
@@ -51,6 +51,7 @@ func (s schemas) Open(name string) (fs.File, error) {
 	if info, err := file.Stat(); err != nil || info.IsDir() {
 		return file, err
 	}
+
 	ddl, err := io.ReadAll(file)
 	if err != nil {
 		return nil, err

@@ -35,6 +35,7 @@ func register(file string, first func() error) (unregister func(), err error) {
 			return nil, err
 		}
 	}
+
 	opened.files[file]++
 	return sync.OnceFunc(func() {
 		opened.Lock()
@@ -54,6 +55,7 @@ func withSchemaLock(ctx context.Context, file string, do func() error) error {
 		return fmt.Errorf("locking schema: %w", err)
 	}
 	defer lock.Close() // releases the lock
+
 	for deadline := time.Now().Add(patience); ; {
 		err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 		if err == nil {
@@ -97,6 +99,7 @@ func lockedBy(name string, at int) (pid int) {
 	if err != nil {
 		return 0
 	}
+
 	inode := fmt.Sprintf(":%d", info.Sys().(*syscall.Stat_t).Ino)
 	for line := range strings.Lines(string(locks)) {
 		f := strings.Fields(line)

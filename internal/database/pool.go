@@ -13,10 +13,11 @@ const (
 	lifetime = 30 * time.Minute       // so that servers added behind a host name are used, too
 )
 
-// A pool keeps at most max connections. They are opened when they are needed and kept for reuse; the one
-// used last is reused first. It is not puddle's pool because of what happens without a server: here all
-// waiters learn of a failed attempt at once, unless a connection may still be put back, and no attempt
-// follows it immediately.
+// A pool keeps at most max connections. It opens them when they are needed and keeps them for reuse; the
+// one used last is reused first.
+//
+// It is not puddle's pool because of what happens without a server. Here all waiters learn of a failed
+// attempt at once, unless a connection may still be put back, and no attempt follows it immediately.
 type pool struct {
 	max      int
 	patience time.Duration // maximum wait for a connection: the time of the query before it, or of connecting
@@ -35,7 +36,7 @@ type pool struct {
 	waited time.Duration
 }
 
-// given is what a waiting caller receives.
+// given is the answer to a waiting caller: a connection or an error.
 type given struct {
 	conn *conn
 	err  error
@@ -84,6 +85,7 @@ func (p *pool) wait(ctx context.Context, turn chan given) (*conn, error) {
 	began := time.Now()
 	timer := time.NewTimer(p.patience)
 	defer timer.Stop()
+
 	var err error
 	select {
 	case g := <-turn:
@@ -138,11 +140,13 @@ func (p *pool) more() {
 		p.refuse()
 		return
 	}
+
 	p.open++
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), p.patience)
 		defer cancel()
 		c, err := p.connect(ctx)
+
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		switch {
@@ -224,9 +228,11 @@ func (p *pool) close() {
 	p.idle, p.waiting = nil, nil
 	p.ended()
 	p.mu.Unlock()
+
 	for _, c := range idle {
 		p.drop(c)
 	}
+
 	select {
 	case <-p.emptied:
 	case <-time.After(p.patience + 2*time.Second):

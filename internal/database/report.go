@@ -35,11 +35,13 @@ func Look(ctx context.Context, c Config) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+
 	leave, err := register(name, func() error { return c.checkUnopened(name, false) })
 	if err != nil {
 		return Report{}, err
 	}
 	defer leave()
+
 	r, err := look(ctx, name, c)
 	if err == nil && c.inBackground(r) && len(r.Tables) > 0 {
 		r.Checked, err = checkFile(ctx, name, c)
@@ -69,18 +71,22 @@ func look(ctx context.Context, name string, c Config) (r Report, err error) {
 	if r.Size == 0 && r.Log == 0 {
 		return r, nil // left by a start that was killed immediately
 	}
+
 	db, err := sql.Open("sqlite", address(name, "_pragma=busy_timeout(2000)&"+unchanging(name)))
 	if err != nil {
 		return r, err
 	}
 	defer db.Close()
 	db.SetMaxOpenConns(1)
+
+	// Selvage's own tables are recognized first: a file of another program is neither read nor checked further.
 	if err := r.readTables(ctx, db, fileTables); err != nil {
 		return r, err
 	}
 	if len(r.Tables) > 0 && !c.Ours(r.Tables) {
 		return r, foreign(r.Tables)
 	}
+
 	if err := r.readSchema(ctx, db); err != nil || c.inBackground(r) {
 		return r, err
 	}
@@ -146,7 +152,8 @@ func (r *Report) readSchema(ctx context.Context, db *sql.DB) error {
 	if !slices.Contains(r.Tables, Versions) {
 		return nil
 	}
-	return db.QueryRowContext(ctx, `SELECT coalesce(max(version_id), 0) FROM `+Versions+` WHERE is_applied`).Scan(&r.Schema)
+	return db.QueryRowContext(ctx,
+		`SELECT coalesce(max(version_id), 0) FROM `+Versions+` WHERE is_applied`).Scan(&r.Schema)
 }
 
 // check looks for damaged pages, for at most the time of the Config. whole reports whether it got through the
@@ -157,6 +164,7 @@ func check(ctx context.Context, db *sql.DB, name string, c Config) (whole bool, 
 	}
 	timed, cancel := context.WithTimeout(ctx, c.Check)
 	defer cancel()
+
 	var found string
 	err = db.QueryRowContext(timed, `PRAGMA quick_check(1)`).Scan(&found)
 	switch {

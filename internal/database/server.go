@@ -31,6 +31,7 @@ func openServer(ctx context.Context, c Config) (*server, error) {
 	if err := prepareServer(ctx, config, c); err != nil {
 		return nil, fmt.Errorf("opening %s: %w", shown(config), err)
 	}
+
 	if c.Pool <= 0 {
 		c.Pool = 16
 	}
@@ -91,6 +92,7 @@ func (s *server) retry(ctx context.Context, run func(*conn) error) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+
 		c, err := s.pool.get(ctx)
 		if err != nil {
 			return err
@@ -101,6 +103,7 @@ func (s *server) retry(ctx context.Context, run func(*conn) error) error {
 			s.changes.Add(1)
 			return nil
 		}
+
 		if try >= tries(err) {
 			return explain(err)
 		}
@@ -129,6 +132,7 @@ func tries(err error) int {
 func transact(c *conn, do func(Tx) error) (err error) {
 	t := &serverTx{conn: c, before: new(pgx.Batch)}
 	t.before.Queue("begin")
+
 	defer func() {
 		if err != nil && !c.IsClosed() && c.PgConn().TxStatus() != 'I' {
 			if _, err := c.Exec(context.Background(), "rollback"); err != nil {
@@ -136,6 +140,7 @@ func transact(c *conn, do func(Tx) error) (err error) {
 			}
 		}
 	}()
+
 	if err := safely(do, t); err != nil {
 		return err
 	}

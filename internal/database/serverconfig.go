@@ -40,6 +40,7 @@ func (c Config) server() (*pgx.ConnConfig, error) {
 	config.DialFunc = dial(patience + time.Second) // the server gives up on a statement earlier than that
 	config.ConnectTimeout = patience
 	config.ValidateConnect = verify(c)
+
 	set := func(name, value string) { config.RuntimeParams[name] = value }
 	set("application_name", "selvage")
 	set("client_encoding", "UTF8")
@@ -47,6 +48,7 @@ func (c Config) server() (*pgx.ConnConfig, error) {
 	set("statement_timeout", millis(patience))
 	set("lock_timeout", millis(patience*2/5))
 	set("idle_in_transaction_session_timeout", millis(patience))
+
 	if c.Sync == Normal {
 		set("synchronous_commit", "off")
 	}
@@ -80,6 +82,8 @@ func parseServer(raw string) (*pgx.ConnConfig, error) {
 	if err == nil {
 		return config, nil
 	}
+
+	// pgx's message begins with the URL, and may repeat the password.
 	reason := err.Error()
 	if _, after, ok := strings.Cut(reason, "`: "); ok {
 		reason = after
@@ -120,6 +124,7 @@ func refusal(config *pgx.ConnConfig, err error) *Unfit {
 		}
 		return &Unfit{at + " cannot be reached: " + reason(err), "start it, or set another in the URL"}
 	}
+
 	switch {
 	case e.Code == "28P01":
 		return &Unfit{fmt.Sprintf("%s refuses the password of role %s", at, config.User),
@@ -175,9 +180,11 @@ func rootCauses(err error) []string {
 			return []string{noAnswer}
 		}
 	}
+
 	if err == context.DeadlineExceeded {
 		return []string{noAnswer}
 	}
+
 	if inner := errors.Unwrap(err); inner != nil && !errors.As(err, &dns) {
 		return rootCauses(inner)
 	}

@@ -38,12 +38,14 @@ func lookServer(ctx context.Context, c Config) (r Report, err error) {
 	if err != nil {
 		return r, err
 	}
+
 	db := oneConnection(config)
 	defer db.Close()
 	if err = inspect(ctx, db, config, c, &r); err == nil {
 		r.Server = &ServerReport{At: host(config), Role: config.User, Name: config.Database}
 		err = r.Server.read(ctx, db, []string{"ring", Sessions, Versions})
 	}
+
 	var e *pgconn.PgError
 	var connect *pgconn.ConnectError
 	if errors.As(err, &e) || errors.As(err, &connect) {

@@ -21,12 +21,14 @@ const schemaLock = 0x73656c76616765 // "selvage"
 func prepareServer(ctx context.Context, config *pgx.ConnConfig, c Config) error {
 	db := oneConnection(config)
 	defer db.Close()
+
 	err := inspect(ctx, db, config, c, nil)
 	if err == nil && !c.ReadOnly {
 		if err = lockSchema(ctx, db); err == nil {
 			err = c.Prepare(ctx, db, Postgres)
 		}
 	}
+
 	var e *pgconn.PgError
 	var connect *pgconn.ConnectError
 	if errors.As(err, &e) || errors.As(err, &connect) {
@@ -70,6 +72,7 @@ func lockSchema(ctx context.Context, db *sql.DB) error {
 		if ours {
 			return nil
 		}
+
 		if time.Now().After(deadline) {
 			return fmt.Errorf("locking schema: another selvage has been changing it for %s", patience)
 		}
@@ -85,10 +88,12 @@ func lockSchema(ctx context.Context, db *sql.DB) error {
 func inspect(ctx context.Context, db *sql.DB, config *pgx.ConnConfig, c Config, report *Report) error {
 	var schema sql.NullString
 	var encoding string
-	err := db.QueryRowContext(ctx, `SELECT current_schema(), current_setting('server_encoding')`).Scan(&schema, &encoding)
+	err := db.QueryRowContext(ctx,
+		`SELECT current_schema(), current_setting('server_encoding')`).Scan(&schema, &encoding)
 	if err != nil {
 		return fmt.Errorf("looking at the database: %w", err)
 	}
+
 	switch {
 	case encoding != "UTF8":
 		return &Unfit{fmt.Sprintf("its encoding is %s", encoding),
@@ -97,6 +102,7 @@ func inspect(ctx context.Context, db *sql.DB, config *pgx.ConnConfig, c Config, 
 		return &Unfit{fmt.Sprintf("no schema in the search_path of role %s exists, or it may use none",
 			config.User), fmt.Sprintf("GRANT CREATE, USAGE ON SCHEMA public TO %s", config.User)}
 	}
+
 	r := Report{}
 	if err := r.readServer(ctx, db); err != nil {
 		return fmt.Errorf("looking at the database: %w", err)
@@ -104,6 +110,7 @@ func inspect(ctx context.Context, db *sql.DB, config *pgx.ConnConfig, c Config, 
 	if len(r.Tables) > 0 && !c.Ours(r.Tables) {
 		return foreign(r.Tables)
 	}
+
 	if report != nil {
 		*report = r
 	}

@@ -14,7 +14,7 @@ import (
 // A serverTx runs queries on one connection.
 type serverTx struct {
 	conn   *conn
-	before *pgx.Batch // is sent along with the next query; nil if empty
+	before *pgx.Batch // sent along with the next query; nil if empty
 }
 
 func (t *serverTx) Query(_ context.Context, query string, args ...any) (Rows, error) {
@@ -28,6 +28,7 @@ func (t *serverTx) Query(_ context.Context, query string, args ...any) (Rows, er
 		}
 		return &serverRows{rows: rows, conn: t.conn}, nil
 	}
+
 	batch, err := t.send(query, args)
 	if err != nil {
 		return nil, err
@@ -52,6 +53,7 @@ func (t *serverTx) Exec(_ context.Context, query string, args ...any) (sql.Resul
 	if err := checkText(args); err != nil {
 		return nil, err
 	}
+
 	var tag pgconn.CommandTag
 	var err error
 	if t.before == nil {
@@ -66,6 +68,7 @@ func (t *serverTx) Exec(_ context.Context, query string, args ...any) (sql.Resul
 			err = closed
 		}
 	}
+
 	if err != nil {
 		return nil, t.conn.check(err)
 	}
@@ -100,6 +103,7 @@ func (t *serverTx) send(query string, args []any) (pgx.BatchResults, error) {
 	t.before = nil
 	n := before.Len()
 	before.Queue(query, args...)
+
 	batch := t.conn.SendBatch(context.Background(), before)
 	for range n {
 		if _, err := batch.Exec(); err != nil {
@@ -118,10 +122,12 @@ func (t *serverTx) commit() error {
 	} else if t.before.Len() == 1 && t.conn.PgConn().TxStatus() == 'I' {
 		return nil // begin alone
 	}
+
 	batch, err := t.send("commit", nil)
 	if err != nil {
 		return err
 	}
+
 	tag, err := batch.Exec()
 	if closed := batch.Close(); err == nil {
 		err = closed
@@ -129,6 +135,7 @@ func (t *serverTx) commit() error {
 	if err == nil && tag.String() != "COMMIT" {
 		err = errors.New("the server has undone the transaction")
 	}
+
 	if err != nil {
 		return fmt.Errorf("committing: %w", t.conn.check(err))
 	}
@@ -150,12 +157,14 @@ func (r serverRead) Query(ctx context.Context, query string, args ...any) (Rows,
 	if err != nil {
 		return nil, err
 	}
+
 	rows, err := (&serverTx{conn: c}).Query(ctx, query, args...)
 	if err != nil {
 		r.pool.put(c)
 		return nil, explain(err)
 	}
-	read := rows.(*serverRows)
+
+	read := rows.(*serverRows) // closing the rows puts the connection back
 	read.pool = r.pool
 	return read, nil
 }

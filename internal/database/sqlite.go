@@ -61,14 +61,17 @@ func (d *file) open(ctx context.Context, name string, c Config) (err error) {
 	if d.leave, err = register(name, func() error { return c.checkUnopened(name, !c.ReadOnly) }); err != nil {
 		return err
 	}
+
 	// Do not touch a file that is another program's, or known to be damaged.
 	seen, err := look(ctx, name, c)
 	if err != nil && (c.ReadOnly || !errors.Is(err, fs.ErrNotExist)) {
 		return err
 	}
+
 	if c.ReadOnly {
 		return d.openReads(ctx, address(name, "_pragma=busy_timeout(5000)&"+unchanging(name)))
 	}
+
 	db, err := sql.Open("sqlite", dsn(name, c.Sync))
 	if err != nil {
 		return err
@@ -77,12 +80,14 @@ func (d *file) open(ctx context.Context, name string, c Config) (err error) {
 	if err := withSchemaLock(ctx, name, func() error { return c.Prepare(ctx, db, SQLite) }); err != nil {
 		return errors.Join(err, db.Close())
 	}
+
 	if d.writer, err = newWriter(ctx, db); err != nil {
 		return err
 	}
 	if err := d.openReads(ctx, dsn(name, c.Sync)+"&_pragma=query_only(1)"); err != nil {
 		return err
 	}
+
 	if c.inBackground(seen) {
 		d.checkInBackground(c)
 	}
@@ -201,10 +206,13 @@ func (d *file) onReader(query string) (*sql.Stmt, error) {
 	if st, ok := d.stmts.Load(query); ok {
 		return st.(*sql.Stmt), nil
 	}
+
 	st, err := d.reads.Prepare(query)
 	if err != nil {
 		return nil, d.explain(fmt.Errorf("preparing query: %w", err))
 	}
+
+	// Of two callers that prepare the same query, the second uses the statement of the first.
 	if kept, loaded := d.stmts.LoadOrStore(query, st); loaded {
 		_ = st.Close()
 		return kept.(*sql.Stmt), nil

@@ -37,7 +37,8 @@ func lost(name string, whole, were uint32) *Unfit {
 	name = filepath.Base(name)
 	return &Unfit{
 		fmt.Sprintf("its newest changes are gone: of %d pages in %s-wal, %d are left", were, name, whole),
-		fmt.Sprintf("put %s-wal back as it was, or a backup of %s in its place, without -wal and -shm; to go on without what is lost, delete %s-shm", name, name, name),
+		fmt.Sprintf("put %s-wal back as it was, or a backup of %s in its place, without -wal and -shm; to go on without what is lost, delete %s-shm",
+			name, name, name),
 	}
 }
 
@@ -58,13 +59,15 @@ func damaged(name string, sync Sync, how string) *Unfit {
 	remedy := fmt.Sprintf("copy %s, %s-wal and %s-shm aside, and put a backup of %s in their place", name,
 		name, name, name)
 	if sync == Normal { // sessions, which can be lost
-		remedy = fmt.Sprintf("move %s, %s-wal and %s-shm away; a new one is made, and only logins in progress are lost", name, name, name)
+		remedy = fmt.Sprintf(
+			"move %s, %s-wal and %s-shm away; a new one is made, and only logins in progress are lost",
+			name, name, name)
 	}
 	return &Unfit{fmt.Sprintf("it is damaged (%s)", how), remedy}
 }
 
-// diagnose turns an error of opening a file into an Unfit if it knows the cause. It returns other errors as they
-// are.
+// diagnose turns an error of opening a file into an Unfit if it knows the cause. It returns other errors
+// as they are.
 func diagnose(name string, sync Sync, err error) error {
 	switch code, text := codeOf(err); code {
 	case sqlite3.SQLITE_FULL:
@@ -73,7 +76,9 @@ func diagnose(name string, sync Sync, err error) error {
 		return &Unfit{"another program has locked it", fmt.Sprintf("end that; `fuser -v %s` names it", name)}
 	case sqlite3.SQLITE_READONLY:
 		return &Unfit{"it cannot be written to",
-			fmt.Sprintf("look at `ls -l %s*` and at `mount`: the file, its directory and the filesystem must be writable", name)}
+			fmt.Sprintf(
+				"look at `ls -l %s*` and at `mount`: the file, its directory and the filesystem must be writable",
+				name)}
 	case sqlite3.SQLITE_IOERR:
 		return &Unfit{fmt.Sprintf("the disk reports errors (%s)", text),
 			"look into `dmesg`, and at the space that is left (`df`)"}
@@ -90,14 +95,15 @@ func codeOf(err error) (code int, text string) {
 	return e.Code() & 0xff, e.Error()
 }
 
-// checkAccess returns an Unfit that names the owner of a file which this process may not read or, if write,
-// not write.
+// checkAccess checks that this process may read a file and, if write, write it. If not, it returns an
+// Unfit that names the file's owner.
 func checkAccess(name string, write bool) error {
 	const read, alter, search = 0o4, 0o2, 0o1 // R_OK, W_OK, X_OK
 	dir, mode := uint32(search), uint32(read)
 	if write {
 		dir, mode = search|alter, read|alter
 	}
+
 	switch err := access(filepath.Dir(name), dir); {
 	case errors.Is(err, fs.ErrNotExist) && write:
 		return &Unfit{"there is no directory " + filepath.Dir(name), "make it, or name another file"}
@@ -106,6 +112,7 @@ func checkAccess(name string, write bool) error {
 	case err != nil:
 		return err
 	}
+
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		if err := access(name+suffix, mode); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -123,6 +130,7 @@ func access(path string, mode uint32) error {
 	case !errors.Is(err, syscall.EACCES):
 		return err
 	}
+
 	who, me := "another account", strconv.Itoa(os.Geteuid())
 	if u, err := user.Current(); err == nil {
 		me = u.Username
@@ -134,6 +142,7 @@ func access(path string, mode uint32) error {
 			who = u.Username
 		}
 	}
+
 	return &Unfit{
 		fmt.Sprintf("%s belongs to %s, and this is %s: permission denied", path, who, me),
 		fmt.Sprintf("run this as the other account, or give it away (chown %s %s)", me, path),

@@ -36,10 +36,12 @@ func checkLog(file string) error {
 	if isShared(shm) {
 		return nil
 	}
+
 	idx, ok := readIndex(shm)
 	if !ok || idx.frames == 0 {
 		return nil
 	}
+
 	err = idx.compareFile(file)
 	if again, ok := readIndex(shm); err != nil && (!ok || again != idx || isShared(shm)) {
 		return nil // another process has opened it meanwhile
@@ -74,6 +76,7 @@ func readIndex(shm io.ReaderAt) (idx index, ok bool) {
 	if !isInit || !twice || sum.a != order.Uint32(b[40:]) || sum.b != order.Uint32(b[44:]) {
 		return idx, false
 	}
+
 	idx = index{frames: order.Uint32(b[16:]), moved: order.Uint32(b[96:]),
 		pageSize: int64(order.Uint16(b[14:])), salt: [8]byte(b[32:40])}
 	if idx.pageSize == 1 {
@@ -109,12 +112,15 @@ func (idx index) compare(file string, log *os.File) error {
 	if [8]byte(head[16:24]) != idx.salt {
 		return nil // another log
 	}
+
 	var order binary.ByteOrder = binary.LittleEndian
 	if head[3]&1 == 1 {
 		order = binary.BigEndian
 	}
+
 	sum := checksum{order: order}
 	sum.add(head[:24])
+
 	frame := make([]byte, 24+idx.pageSize)
 	for n := range idx.frames {
 		_, err := log.ReadAt(frame, 32+int64(n)*int64(len(frame)))

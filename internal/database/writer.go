@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 )
 
-// maxBatch is the most changes that share a commit. It bounds how long one waits.
+// maxBatch is the most changes that share a commit. It bounds how long a change waits for the others.
 const maxBatch = 128
 
 // A writer is the one connection that writes, and the goroutine that owns it.
@@ -23,7 +23,7 @@ type writer struct {
 	quit   chan struct{}
 	done   chan struct{}
 	once   sync.Once
-	closed error // of closing
+	closed error // the error of closing
 	memory memory
 
 	changes, commits atomic.Int64
@@ -54,6 +54,7 @@ func (w *writer) do(ctx context.Context, c change) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+
 	select {
 	case w.queue <- c:
 	case <-ctx.Done():
@@ -61,6 +62,7 @@ func (w *writer) do(ctx context.Context, c change) error {
 	case <-w.quit:
 		return ErrClosed
 	}
+
 	select {
 	case err := <-c.done:
 		return err
@@ -117,6 +119,7 @@ func (w *writer) commit(batch []change) {
 	} else {
 		errs, err = w.together(batch)
 	}
+
 	w.count(errs)
 	for i, c := range batch {
 		if err != nil {
@@ -141,9 +144,9 @@ func (w *writer) count(errs []error) {
 	}
 }
 
-// together runs a batch in one transaction, at first without savepoints, since few changes are refused. If
-// one is refused, or a remembered value no longer holds, all run again, each in a savepoint of its own.
-// The second error applies to all of them.
+// together runs a batch in one transaction. It first runs it without savepoints, since few changes are
+// refused. If one is refused, or a remembered value no longer holds, all run again, each in a savepoint
+// of its own. The second error applies to all of them.
 func (w *writer) together(batch []change) (errs []error, err error) {
 	errs, again, err := w.try(batch, w.plain)
 	if again {
@@ -158,6 +161,7 @@ func (w *writer) try(batch []change, run func(change) (refused, fatal error)) (e
 	if err := w.exec(`BEGIN IMMEDIATE`); err != nil {
 		return nil, false, fmt.Errorf("beginning transaction: %w", err)
 	}
+
 	w.memory.begin()
 	defer func() {
 		if err != nil {
@@ -165,6 +169,7 @@ func (w *writer) try(batch []change, run func(change) (refused, fatal error)) (e
 			w.memory.forget()
 		}
 	}()
+
 	errs = make([]error, len(batch))
 	for i, c := range batch {
 		if c.once {
@@ -176,12 +181,15 @@ func (w *writer) try(batch []change, run func(change) (refused, fatal error)) (e
 			return nil, len(batch) > 1, err
 		}
 	}
+
+	// A recalled value may have changed since, in which case the batch runs again.
 	if w.memory.last != nil {
 		recalled := w.memory.recalled
 		if err := safely(w.memory.last, w.statementTx()); err != nil {
 			return nil, recalled, err
 		}
 	}
+
 	if err := w.exec(`COMMIT`); err != nil {
 		return nil, false, fmt.Errorf("committing: %w", err)
 	}
@@ -196,6 +204,7 @@ func (w *writer) nested(c change) (refused, fatal error) {
 	if err := w.exec(`SAVEPOINT change`); err != nil {
 		return nil, fmt.Errorf("opening savepoint: %w", err)
 	}
+
 	before := w.memory
 	if refused = safely(c.do, w.tx()); refused != nil {
 		w.memory = before
@@ -203,6 +212,7 @@ func (w *writer) nested(c change) (refused, fatal error) {
 			return nil, fmt.Errorf("undoing a change: %w", errors.Join(refused, err))
 		}
 	}
+
 	if err := w.exec(`RELEASE change`); err != nil {
 		return nil, fmt.Errorf("closing savepoint: %w", err)
 	}
@@ -251,7 +261,8 @@ func (w *writer) close() error {
 	w.once.Do(func() {
 		close(w.quit)
 		<-w.done
-		_ = w.exec(`PRAGMA wal_checkpoint(TRUNCATE)`) // so that the file is complete without its log; if this fails, the next start does it
+		// The checkpoint makes the file complete without its log. If it fails, the next start does it.
+		_ = w.exec(`PRAGMA wal_checkpoint(TRUNCATE)`)
 		w.closed = errors.Join(w.conn.Close(), w.db.Close())
 	})
 	return w.closed
