@@ -1,6 +1,6 @@
-// Package acme runs an ACME server for tests, pebble, which proves names as a
-// public authority does: it looks them up and connects to where they lead, on the
-// ports it is told. Every name leads to this machine.
+// Package acme runs the ACME server pebble for tests. It validates names as a public authority
+// does: it looks them up and connects to their addresses, on configurable ports. Every name
+// resolves to this machine.
 package acme
 
 import (
@@ -21,26 +21,26 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A Config says how names are proven. A port where nobody listens makes that
-// proof fail.
+// A Config configures how names are validated. If nothing listens on a port, that challenge
+// fails.
 type Config struct {
-	HTTP, TLS int           // the ports of http-01 and tls-alpn-01
-	Lifetime  time.Duration // of certificates
+	HTTP, TLS int           // ports of http-01 and tls-alpn-01
+	Lifetime  time.Duration // lifetime of certificates
 }
 
 // A Server is a running pebble.
 type Server struct {
-	Directory string // its URL
-	CA        string // the file that vouches for its HTTPS
+	Directory string // URL of the ACME directory
+	CA        string // PEM file that its HTTPS certificate is verified with
 
-	manage string // where it tells of itself
+	manage string // URL of the management interface
 	client *http.Client
 }
 
-// patience is how long a step of an order may take.
+// patience is how long one step of an order may take.
 const patience = time.Minute
 
-// Start starts a pebble that ends with the test.
+// Start starts a pebble that is stopped at the end of the test.
 func Start(t harness.T, c Config) *Server {
 	t.Helper()
 	dir := t.TempDir()
@@ -50,8 +50,10 @@ func Start(t harness.T, c Config) *Server {
 
 	s := &Server{Directory: "https://" + acme + "/dir", manage: "https://" + manage,
 		CA: filepath.Join(dir, "pebble.pem")}
+
 	key := filepath.Join(dir, "pebble-key.pem")
 	s.client = &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: certify(t, s.CA, key)}}}
+
 	text, err := json.Marshal(map[string]any{"pebble": map[string]any{
 		"listenAddress": acme, "managementListenAddress": manage, "certificate": s.CA, "privateKey": key,
 		"httpPort": c.HTTP, "tlsPort": c.TLS,
@@ -62,11 +64,14 @@ func Start(t harness.T, c Config) *Server {
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
+
 	file := filepath.Join(dir, "pebble.json")
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		t.Fatalf("%v", err)
 	}
+
 	run(t, []string{"PEBBLE_VA_NOSLEEP=1"}, program(t, "pebble"), "-config", file, "-dnsserver", dns, "-strict")
+
 	harness.Eventually(t, patience, "pebble to answer", func() error {
 		_, err := s.get(s.Directory)
 		return err
@@ -74,21 +79,22 @@ func Start(t harness.T, c Config) *Server {
 	return s
 }
 
-// program builds a program of the module pebble, unless it is in Go's cache, and
-// gives its path.
+// program returns the path of a program of the pebble module. It builds the program unless it
+// is in Go's build cache.
 func program(t harness.T, name string) string {
 	t.Helper()
 	cmd := exec.Command("go", "tool", "-n", name)
-	cmd.Dir = filepath.Join("..", "acme", "pebble") // the suites are beside us
+	cmd.Dir = filepath.Join("..", "acme", "pebble") // the suites are sibling directories
 	cmd.Stderr = new(strings.Builder)
 	out, err := cmd.Output()
+
 	if err != nil {
 		harness.Missing(t, fmt.Sprintf("%s (%v: %s)", name, err, cmd.Stderr))
 	}
 	return strings.TrimSpace(string(out))
 }
 
-// run runs a program until the end of the test.
+// run runs a program until the end of the test, and logs its output if the test failed.
 func run(t harness.T, env []string, program string, args ...string) {
 	t.Helper()
 	cmd := exec.Command(program, args...)
@@ -97,10 +103,12 @@ func run(t harness.T, env []string, program string, args ...string) {
 	if err != nil {
 		t.Fatalf("%v", err)
 	}
+
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("%v", err)
 	}
+
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed
@@ -120,8 +128,7 @@ func (s *Server) get(url string) ([]byte, error) {
 	return io.ReadAll(resp.Body)
 }
 
-// Roots returns the authority that vouches for what was ordered; it is new with each
-// server.
+// Roots returns the root that issued certificates chain to. Every server has a new one.
 func (s *Server) Roots(t harness.T) *x509.CertPool {
 	t.Helper()
 	text, err := s.get(s.manage + "/roots/0")
@@ -135,7 +142,7 @@ func (s *Server) Roots(t harness.T) *x509.CertPool {
 	return pool
 }
 
-// Env makes a selvage have certificates for hosts.
+// Env returns the environment that makes a selvage order certificates for the hosts.
 func (s *Server) Env(hosts ...string) []string {
 	return []string{
 		"SELVAGE_TLS__ACME__HOSTS=" + strings.Join(hosts, ","), "SELVAGE_TLS__ACME__ACCEPT_TERMS=true",
@@ -144,5 +151,5 @@ func (s *Server) Env(hosts ...string) []string {
 	}
 }
 
-// Local returns the address of a port of this machine.
+// Local returns the loopback address of a port.
 func Local(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

@@ -18,8 +18,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// Shake returns the certificate that a selvage shows for a host, verified, over
-// HTTP/2.
+// Shake makes a TLS handshake with a selvage for a host and returns the verified certificate.
+// It fails unless HTTP/2 is negotiated.
 func Shake(s *harness.Server, host string, roots *x509.CertPool) (*x509.Certificate, error) {
 	conn, err := tls.Dial("tcp", strings.TrimPrefix(s.HTTPS, "https://"),
 		&tls.Config{ServerName: host, RootCAs: roots, NextProtos: []string{"h2"}})
@@ -33,15 +33,18 @@ func Shake(s *harness.Server, host string, roots *x509.CertPool) (*x509.Certific
 	return conn.ConnectionState().PeerCertificates[0], nil
 }
 
-// Await waits until a selvage shows a certificate for a host that is not one of
-// the others.
-func Await(t harness.T, s *harness.Server, host string, roots *x509.CertPool, others ...*x509.Certificate) *x509.Certificate {
+// Await waits until a selvage presents a certificate for a host that is not one of the others,
+// and returns it.
+func Await(
+	t harness.T, s *harness.Server, host string, roots *x509.CertPool, others ...*x509.Certificate,
+) *x509.Certificate {
 	t.Helper()
 	var got *x509.Certificate
 	harness.Eventually(t, patience, "a certificate of "+host, func() (err error) {
 		if got, err = Shake(s, host, roots); err != nil {
 			return err
 		}
+
 		for _, other := range others {
 			if got.Equal(other) {
 				return errors.New("it is the one from before")
@@ -52,7 +55,7 @@ func Await(t harness.T, s *harness.Server, host string, roots *x509.CertPool, ot
 	return got
 }
 
-// certify makes the certificate of pebble's own HTTPS, and gives a pool with it.
+// certify creates pebble's own HTTPS certificate and returns a pool that contains it.
 func certify(t harness.T, certFile, keyFile string) *x509.CertPool {
 	t.Helper()
 	fatal := func(err error) {
@@ -60,20 +63,25 @@ func certify(t harness.T, certFile, keyFile string) *x509.CertPool {
 			t.Fatalf("certifying pebble: %v", err)
 		}
 	}
+
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	fatal(err)
+
 	c := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour),
 		NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 	}
+
 	der, err := x509.CreateCertificate(rand.Reader, c, c, key.Public(), key)
 	fatal(err)
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
 	fatal(err)
+
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	fatal(os.WriteFile(certFile, text, 0o600))
 	fatal(os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
+
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(text)
 	return pool

@@ -1,5 +1,5 @@
-// Package inbox is an SMTP server for tests: it speaks STARTTLS or TLS, wants a
-// password, can be told to refuse or to be away, and keeps what it is given.
+// Package inbox is an SMTP server for tests. It supports STARTTLS, TLS and a password, can
+// refuse mails or be down, and keeps the mails it receives.
 package inbox
 
 import (
@@ -32,22 +32,22 @@ import (
 	"github.com/emersion/go-smtp"
 )
 
-// The credentials that a server with a password takes.
+// The credentials that a server with Auth accepts.
 const (
 	User     = "selvage@example.com"
 	Password = "smtp-fathom-lantern"
 )
 
-// Config says what a server is like. The zero value speaks plain SMTP, without
-// passwords and without SMTPUTF8.
+// Config configures a server. The zero value speaks plain SMTP, without a password and without
+// SMTPUTF8.
 type Config struct {
-	TLS  bool // by STARTTLS, and nothing without it
+	TLS  bool // STARTTLS, required before any mail
 	Full bool // TLS from the first byte
-	Auth bool // it wants User and Password
-	UTF8 bool // it knows SMTPUTF8
+	Auth bool // requires User and Password
+	UTF8 bool // supports SMTPUTF8
 }
 
-// A Mail is one that was taken.
+// A Mail is a mail that the server accepted.
 type Mail struct {
 	From, To string // of the envelope
 	Raw      string
@@ -55,19 +55,19 @@ type Mail struct {
 	Subject  string // decoded
 	Text     string
 	HTML     string
-	Secure   bool // it came by TLS
+	Secure   bool // received over TLS
 	User     string
 }
 
 var link = regexp.MustCompile(`https?://\S+\?token=\S+`)
 
-// Link returns the link in it, "" if there is none.
+// Link returns the link with a token in the text; "" if there is none.
 func (m Mail) Link() string { return link.FindString(m.Text) }
 
-// A Server keeps mails.
+// A Server is an SMTP server that keeps mails.
 type Server struct {
 	Address string // host:port
-	CAFile  string // what its certificate is signed by, as PEM; "" without TLS
+	CAFile  string // PEM file of its certificate authority; "" without TLS
 
 	t      testing.TB
 	config Config
@@ -78,7 +78,7 @@ type Server struct {
 	refuse error
 }
 
-// Start starts a server on a free port of 127.0.0.1, which ends with the test.
+// Start starts a server on a free port of 127.0.0.1. It is stopped at the end of the test.
 func Start(t testing.TB, c Config) *Server {
 	t.Helper()
 	s := &Server{t: t, config: c, Address: "127.0.0.1:0"}
@@ -90,7 +90,7 @@ func Start(t testing.TB, c Config) *Server {
 	return s
 }
 
-// Up begins to listen, at the same address as before.
+// Up starts listening, at the same address as before.
 func (s *Server) Up() {
 	s.t.Helper()
 	l, err := net.Listen("tcp", s.Address)
@@ -98,20 +98,23 @@ func (s *Server) Up() {
 		s.t.Fatal(err)
 	}
 	s.Address = l.Addr().String()
+
 	srv := smtp.NewServer(smtp.BackendFunc(s.begin))
-	srv.Domain, srv.TLSConfig, srv.AllowInsecureAuth, srv.EnableSMTPUTF8 = "localhost", s.tls, !s.config.TLS, s.config.UTF8
+	srv.Domain, srv.TLSConfig, srv.AllowInsecureAuth, srv.EnableSMTPUTF8 =
+		"localhost", s.tls, !s.config.TLS, s.config.UTF8
 	srv.ErrorLog = log.New(io.Discard, "", 0)
 	if s.config.Full {
 		srv.TLSConfig = nil
 		l = tls.NewListener(l, s.tls)
 	}
+
 	s.mu.Lock()
 	s.srv = srv
 	s.mu.Unlock()
 	go func() { _ = srv.Serve(l) }() // until Down
 }
 
-// Down ends the server: nobody listens there any more.
+// Down stops the server: nothing listens on its address any longer.
 func (s *Server) Down() {
 	s.mu.Lock()
 	srv := s.srv
@@ -122,7 +125,7 @@ func (s *Server) Down() {
 	}
 }
 
-// Refuse makes it answer each recipient with a code, 0 for none.
+// Refuse makes the server reject every recipient with an SMTP code. 0 accepts them again.
 func (s *Server) Refuse(code int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,14 +135,14 @@ func (s *Server) Refuse(code int) {
 	}
 }
 
-// Mails returns what was taken so far.
+// Mails returns the mails accepted so far.
 func (s *Server) Mails() []Mail {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Mail(nil), s.mails...)
 }
 
-// To returns what was taken so far for an address.
+// To returns the mails accepted so far for an address.
 func (s *Server) To(address string) (all []Mail) {
 	for _, m := range s.Mails() {
 		if m.To == address {
@@ -149,14 +152,14 @@ func (s *Server) To(address string) (all []Mail) {
 	return all
 }
 
-// Port returns the port.
+// Port returns the port of the server's address.
 func (s *Server) Port() string { _, port, _ := net.SplitHostPort(s.Address); return port }
 
 func (s *Server) begin(c *smtp.Conn) (smtp.Session, error) {
 	return &session{server: s, conn: c}, nil
 }
 
-// A session is a connection's.
+// A session is the state of one connection.
 type session struct {
 	server *Server
 	conn   *smtp.Conn
@@ -208,11 +211,13 @@ func (s *session) Data(r io.Reader) error {
 	if err != nil {
 		return err
 	}
+
 	m := s.mail
 	m.Raw = string(raw)
 	if err := m.parse(); err != nil {
 		return &smtp.SMTPError{Code: 554, EnhancedCode: smtp.EnhancedCode{5, 6, 0}, Message: err.Error()}
 	}
+
 	s.server.mu.Lock()
 	defer s.server.mu.Unlock()
 	s.server.mails = append(s.server.mails, m)
@@ -222,7 +227,7 @@ func (s *session) Data(r io.Reader) error {
 func (s *session) Reset()        { s.mail = Mail{} }
 func (s *session) Logout() error { return nil }
 
-// parse reads the parts: text and HTML of the same.
+// parse reads the headers and the text and HTML parts of the mail.
 func (m *Mail) parse() error {
 	msg, err := mail.ReadMessage(strings.NewReader(m.Raw))
 	if err != nil {
@@ -232,10 +237,12 @@ func (m *Mail) parse() error {
 	if m.Subject, err = new(mime.WordDecoder).DecodeHeader(msg.Header.Get("Subject")); err != nil {
 		return err
 	}
+
 	kind, params, err := mime.ParseMediaType(msg.Header.Get("Content-Type"))
 	if err != nil || kind != "multipart/alternative" {
 		return errors.Join(err, errors.New("not multipart/alternative: "+kind))
 	}
+
 	parts := multipart.NewReader(msg.Body, params["boundary"])
 	for {
 		p, err := parts.NextRawPart()
@@ -245,6 +252,7 @@ func (m *Mail) parse() error {
 		if err != nil {
 			return err
 		}
+
 		body, err := io.ReadAll(quotedprintable.NewReader(p))
 		if err != nil {
 			return err
@@ -258,13 +266,14 @@ func (m *Mail) parse() error {
 	}
 }
 
-// certify makes a certificate for localhost, which is its own authority.
+// certify creates a self-signed certificate for localhost.
 func (s *Server) certify() {
 	s.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "inbox"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
@@ -272,14 +281,18 @@ func (s *Server) certify() {
 		KeyUsage:    x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
+
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		s.t.Fatal(err)
 	}
+
 	s.tls = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
 		MinVersion: tls.VersionTLS12}
+
 	s.CAFile = filepath.Join(s.t.TempDir(), "inbox-ca.pem")
-	if err := os.WriteFile(s.CAFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
+	if err := os.WriteFile(s.CAFile,
+		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
 }

@@ -7,11 +7,12 @@ import (
 	"strings"
 )
 
-// Backends are the ways to keep rows and sessions that every suite runs on: all in
-// files; all in PostgreSQL; sessions in Redis; sessions in a Redis Cluster.
+// Backends are the combinations of database and session store that every suite runs on:
+// everything in SQLite files, everything in PostgreSQL, PostgreSQL with sessions in Redis, and
+// PostgreSQL with sessions in a Redis Cluster.
 var Backends = []string{"sqlite", "postgres", "redis", "cluster"}
 
-// BackendName is the backend that SELVAGE_TEST_BACKEND chooses, sqlite if none.
+// BackendName returns the backend that SELVAGE_TEST_BACKEND chooses; the default is sqlite.
 func BackendName(t T) string {
 	t.Helper()
 	name := os.Getenv("SELVAGE_TEST_BACKEND")
@@ -24,28 +25,29 @@ func BackendName(t T) string {
 	return name
 }
 
-// Backend returns the environment in which selvage keeps rows and sessions in
-// something new on the chosen backend. It is gone with the test.
+// Backend returns the environment for a selvage with a new database and a new session store
+// on the chosen backend. Both are removed at the end of the test.
 func Backend(t T) []string {
 	t.Helper()
 	return BackendLike(t, "")
 }
 
-// BackendLike is Backend with the rows that a database has, as [PostgresLike] copies
-// them; "" has none, as a file of SQLite.
+// BackendLike is [Backend] with a database copied from the one at the URL, see
+// [PostgresLike]. With "" the database is empty; the sqlite backend ignores the URL.
 func BackendLike(t T, database string) []string {
 	t.Helper()
 	name := BackendName(t)
 	if name == "sqlite" {
 		return nil // the default
 	}
+
 	rows := PostgresLike(t, database)
 	sessions := rows
 	switch name {
 	case "redis":
 		sessions = Redis(t)
 	case "cluster":
-		sessions = Cluster(t) + "?prefix=" + rand.Text() // it is shared
+		sessions = Cluster(t) + "?prefix=" + rand.Text() // the cluster is shared
 	}
 	return []string{"SELVAGE_DATABASE=" + rows, "SELVAGE_SESSIONS=" + sessions}
 }

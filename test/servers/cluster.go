@@ -8,16 +8,16 @@ import (
 	"sync"
 )
 
-// A RedisCluster is a running Redis Cluster: three masters, which share the slots,
-// and their replicas.
+// A RedisCluster is a running Redis Cluster: three masters that share the slots, and their
+// replicas.
 type RedisCluster struct {
 	Nodes []*RedisServer // the masters first
 	URL   string
 }
 
-// Cluster returns the URL of a shared cluster of three masters. A cluster has one
-// database: what is in it stays, and who would empty it has [OwnCluster]. Who would
-// see nothing of others adds ?prefix= and a name, as [Backend] does.
+// Cluster returns the URL of a shared cluster of three masters. A cluster has one database
+// and its data is kept, so a test that empties it uses [OwnCluster]. To keep its keys apart
+// from those of other tests, a test adds ?prefix= and a name, as [Backend] does.
 func Cluster(t T) string {
 	t.Helper()
 	if url := os.Getenv("SELVAGE_TEST_CLUSTER"); url != "" {
@@ -31,14 +31,14 @@ func Cluster(t T) string {
 var sharedCluster = sync.OnceValues(func() (*RedisCluster, error) {
 	c, err := startCluster(0, nil)
 	if err == nil {
-		err = c.forgive("15000") // nobody kills one of its nodes
+		err = c.forgive("15000") // no test kills its nodes
 	}
 	return c, err
 })
 
-// forgive has nodes be silent for so many milliseconds before others take them for dead, as
-// they are now and then on a machine that has much to do. A cluster that begins with it would
-// take as long to begin.
+// forgive sets how many milliseconds a node may be silent before other nodes consider it
+// dead. On a busy machine, nodes are silent now and then. The timeout is raised only once the
+// cluster runs, because a cluster created with it would take as long to start.
 func (c *RedisCluster) forgive(timeout string) error {
 	for _, n := range c.Nodes {
 		if _, err := n.cli("CONFIG", "SET", "cluster-node-timeout", timeout); err != nil {
@@ -48,21 +48,21 @@ func (c *RedisCluster) forgive(timeout string) error {
 	return nil
 }
 
-// OwnCluster starts a cluster for one test, with so many replicas for each master
-// and more arguments for every node.
+// OwnCluster starts a cluster for one test, with this many replicas of each master and
+// additional arguments for every node.
 func OwnCluster(t T, replicas int, args ...string) *RedisCluster {
 	t.Helper()
 	c, err := startCluster(replicas, args)
 	check(t, err)
 	t.Cleanup(c.remove)
-	if replicas > 0 { // which would take the place of who is only slow
+
+	if replicas > 0 { // a replica would replace a master that is only slow
 		check(t, c.forgive("6000"))
 	}
 	return c
 }
 
-// CLI runs a command of redis-cli, on the node which has the key, and gives what
-// it prints.
+// CLI runs a redis-cli command on the node that has the key and returns its output.
 func (c *RedisCluster) CLI(t T, args ...string) string {
 	t.Helper()
 	return c.Nodes[0].CLI(t, append([]string{"-c"}, args...)...)
@@ -81,32 +81,37 @@ func startCluster(replicas int, args []string) (c *RedisCluster, err error) {
 			c.remove()
 		}
 	}()
+
 	var addresses []string
 	for range 3 * (1 + replicas) {
 		bus, err := freePort()
 		if err != nil {
 			return c, err
 		}
+
 		n, err := startRedis(append([]string{
 			"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus), "--cluster-node-timeout", "2000",
 			"--cluster-require-full-coverage", "no",
-			"--databases", "1", // a cluster has no others
+			"--databases", "1", // clusters support only one
 		}, args...))
 		if err != nil {
 			return c, err
 		}
+
 		c.Nodes = append(c.Nodes, n)
 		addresses = append(addresses, fmt.Sprintf("127.0.0.1:%d", n.Port))
 	}
+
 	c.URL = "redis-cluster://" + strings.Join(addresses[:3], ",")
 	create := append([]string{"--cluster", "create"}, addresses...)
-	if _, err := c.Nodes[0].cli(append(create, "--cluster-replicas", strconv.Itoa(replicas), "--cluster-yes")...); err != nil {
+	if _, err := c.Nodes[0].cli(
+		append(create, "--cluster-replicas", strconv.Itoa(replicas), "--cluster-yes")...); err != nil {
 		return c, err
 	}
 	return c, poll("a cluster", func() error { return c.whole(replicas) })
 }
 
-// whole reports what is missing until every node knows of every slot and node.
+// whole returns an error until every node knows of all slots, nodes and replicas.
 func (c *RedisCluster) whole(replicas int) error {
 	for _, n := range c.Nodes {
 		info, err := n.cli("CLUSTER", "INFO")
@@ -119,6 +124,7 @@ func (c *RedisCluster) whole(replicas int) error {
 				return fmt.Errorf("port %d has no %s:\n%s", n.Port, want, info)
 			}
 		}
+
 		nodes, err := n.cli("CLUSTER", "NODES")
 		if err != nil {
 			return err

@@ -4,6 +4,6 @@ package servers
 
 import "syscall"
 
-// dieWithUs does nothing: only Linux tells children of their parent's death. A
-// test process that is killed leaves its servers behind here.
+// dieWithUs does nothing: only Linux can signal a child when its parent dies. On other
+// systems, a killed test process leaves its servers running.
 func dieWithUs(*syscall.SysProcAttr, syscall.Signal) {}

@@ -12,12 +12,12 @@ import (
 	"syscall"
 )
 
-// A place is the directory of all that this process starts. It goes with the
-// process: a shell holds the other end of a pipe that closes when we end, however
-// we end. What still writes there then is about to die.
+// A place is the directory that holds the data of all servers this process starts. It is
+// removed when the process ends, however it ends: a shell holds the other end of a pipe,
+// which closes then. Servers that still write to the directory at that time are about to die.
 type place struct {
 	dir  string
-	open *os.File // our end of the pipe, which must not be collected
+	open *os.File // our end of the pipe; must not be garbage-collected
 }
 
 var thePlace = sync.OnceValues(func() (*place, error) {
@@ -25,7 +25,7 @@ var thePlace = sync.OnceValues(func() (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The account that PostgreSQL runs as must be able to pass.
+	// The account that runs PostgreSQL must be able to traverse the directory.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -37,14 +37,14 @@ var thePlace = sync.OnceValues(func() (*place, error) {
 	sweeper := exec.Command("/bin/sh", "-c",
 		`read _; n=0; until rm -rf "$1" 2>/dev/null || [ $n = 100 ]; do n=$((n+1)); sleep 0.1; done`, "sh", dir)
 	sweeper.Stdin = held
-	sweeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // what ends our group is no end for it
+	sweeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // must survive signals to our process group
 	if err := sweeper.Start(); err != nil {
 		return nil, fmt.Errorf("starting the shell that sweeps: %w", err)
 	}
 	return &place{dir: dir, open: end}, nil
 })
 
-// newPlace makes a directory in the place, for the account; nil is ours.
+// newPlace creates a subdirectory of the place that belongs to the account; nil means our own.
 func newPlace(kind string, account *syscall.Credential) (string, error) {
 	p, err := thePlace()
 	if err != nil {
@@ -54,6 +54,7 @@ func newPlace(kind string, account *syscall.Credential) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("making a place for %s: %w", kind, err)
 	}
+
 	if account != nil {
 		if err := os.Chown(dir, int(account.Uid), int(account.Gid)); err != nil {
 			return "", fmt.Errorf("giving a place away: %w", err)
@@ -62,9 +63,9 @@ func newPlace(kind string, account *syscall.Credential) (string, error) {
 	return dir, nil
 }
 
-// FreePort returns a port of 127.0.0.1 that nobody listens on, for as long as this process lives:
-// no other test is given it, nor is any connection, so that it stays free while its server
-// has not begun, or is stopped.
+// FreePort returns a port of 127.0.0.1 that nothing listens on. It stays reserved while this
+// process lives: no other test gets it, and the kernel does not choose it for a connection.
+// So it is still free when its server starts late or is stopped.
 func FreePort(t T) int {
 	t.Helper()
 	port, err := freePort()
@@ -72,8 +73,8 @@ func FreePort(t T) int {
 	return port
 }
 
-// claims tell other test processes which ports were given, and end with ours: they are Linux's
-// sockets that have a name and no file.
+// claims reserve the ports that this process was given against other test processes, and end
+// with it. They are abstract Unix sockets, which exist only on Linux and have no file.
 var (
 	claimsMu sync.Mutex
 	claims   []io.Closer
@@ -82,7 +83,7 @@ var (
 func freePort() (int, error) {
 	var last error
 	for range 100 {
-		port := 10000 + rand.IntN(20000) // below those that Linux chooses
+		port := 10000 + rand.IntN(20000) // below Linux's ephemeral ports
 		if runtime.GOOS == "linux" {
 			claim, err := net.Listen("unix", fmt.Sprintf("@selvage-test-%d", port))
 			if err != nil {
@@ -93,6 +94,7 @@ func freePort() (int, error) {
 			claims = append(claims, claim)
 			claimsMu.Unlock()
 		}
+
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
 		if err != nil {
 			last = err
@@ -103,8 +105,8 @@ func freePort() (int, error) {
 	return 0, fmt.Errorf("looking for a free port: %w", last)
 }
 
-// spawner is a thread that starts processes and lives as long as we do: Linux
-// sends the signal of a parent's death when the thread ends that was the parent.
+// spawner returns the queue of a thread that starts processes and lives as long as this
+// process. Linux sends the parent-death signal when the thread that started the child ends.
 var spawner = sync.OnceValue(func() chan<- func() {
 	work := make(chan func())
 	go func() {
@@ -116,7 +118,7 @@ var spawner = sync.OnceValue(func() chan<- func() {
 	return work
 })
 
-// spawn starts a command which is sent the signal when this process ends.
+// spawn starts a command that receives the signal when this process ends.
 func spawn(cmd *exec.Cmd, dying syscall.Signal) error {
 	dieWithUs(cmd.SysProcAttr, dying)
 	started := make(chan error)

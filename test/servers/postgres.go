@@ -16,22 +16,23 @@ import (
 	"syscall"
 )
 
-// A PostgresServer is a running PostgreSQL. What it acknowledges is on disk, and
-// its own order of text is that of a language, not of bytes, as with most servers.
+// A PostgresServer is a running PostgreSQL. Acknowledged transactions are on disk. Its default
+// collation is that of a language, not of bytes, as on most servers.
 type PostgresServer struct {
 	Server
-	URL string // of its superuser; see [PostgresServer.Database]
+	URL string // URL of the superuser; see [PostgresServer.Database]
 }
 
-// Postgres returns the URL of an empty database which is dropped with the test. Its
-// role owns it and may do nothing else.
+// Postgres returns the URL of an empty database that is dropped at the end of the test. Its
+// role owns the database and has no other rights.
 func Postgres(t T) string {
 	t.Helper()
 	return PostgresLike(t, "")
 }
 
-// PostgresLike is Postgres with all that the database of a URL has, which nobody may
-// use meanwhile; that of "" has nothing. The role may do there what its owner may.
+// PostgresLike is [Postgres] with a copy of the database at the URL, which must not be in use
+// meanwhile. With "" the new database is empty. The new role is a member of the role in the
+// URL.
 func PostgresLike(t T, like string) string {
 	t.Helper()
 	admin := os.Getenv("SELVAGE_TEST_POSTGRES")
@@ -45,8 +46,7 @@ func PostgresLike(t T, like string) string {
 
 var sharedPostgres = sync.OnceValues(func() (*PostgresServer, error) { return startPostgres(nil) })
 
-// OwnPostgres starts a server for one test, with settings such as
-// "max_connections=20".
+// OwnPostgres starts a server for one test, with settings such as "max_connections=20".
 func OwnPostgres(t T, settings ...string) *PostgresServer {
 	t.Helper()
 	p, err := startPostgres(settings)
@@ -55,20 +55,20 @@ func OwnPostgres(t T, settings ...string) *PostgresServer {
 	return p
 }
 
-// Database returns the URL of an empty database, as [Postgres] does.
+// Database returns the URL of a new empty database on this server, as [Postgres] does.
 func (p *PostgresServer) Database(t T) string {
 	t.Helper()
 	return database(t, p.URL, "")
 }
 
-// SQL runs statements as the superuser, each in a transaction of its own, and
-// gives what they answer, one line a row, with bars between the columns.
+// SQL runs statements as the superuser, each in a transaction of its own. It returns the
+// results with one line per row and bars between the columns.
 func (p *PostgresServer) SQL(t T, statements string) string {
 	t.Helper()
 	return SQL(t, p.URL, statements)
 }
 
-// SQL runs statements as [PostgresServer.SQL] does, in the database of the URL.
+// SQL runs statements as [PostgresServer.SQL] does, in the database at the URL.
 func SQL(t T, url, statements string) string {
 	t.Helper()
 	out, err := psql(url, statements)
@@ -80,18 +80,23 @@ func database(t T, admin, like string) string {
 	t.Helper()
 	name := "test_" + strings.ToLower(rand.Text())
 	password := rand.Text()
+
 	template, member := "template0", ""
 	if like != "" {
 		u, err := url.Parse(like)
 		check(t, err)
 		template, member = strings.TrimPrefix(u.Path, "/"), " IN ROLE "+u.User.Username()
 	}
-	_, err := psql(admin, fmt.Sprintf("CREATE ROLE %[1]s LOGIN PASSWORD '%[2]s'%[4]s;\nCREATE DATABASE %[1]s OWNER %[1]s TEMPLATE %[3]s;\n", name, password, template, member))
+	_, err := psql(admin, fmt.Sprintf(
+		"CREATE ROLE %[1]s LOGIN PASSWORD '%[2]s'%[4]s;\nCREATE DATABASE %[1]s OWNER %[1]s TEMPLATE %[3]s;\n",
+		name, password, template, member))
 	check(t, err)
+
 	t.Cleanup(func() {
-		// The server may have been stopped, and takes its databases with it.
+		// The server may have been stopped; its databases go with it.
 		_, _ = psql(admin, fmt.Sprintf("DROP DATABASE %[1]s WITH (FORCE);\nDROP ROLE %[1]s;\n", name))
 	})
+
 	u, err := url.Parse(admin)
 	check(t, err)
 	u.User, u.Path = url.UserPassword(name, password), "/"+name
@@ -115,23 +120,27 @@ func startPostgres(settings []string) (*PostgresServer, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	password := rand.Text()
 	if err := initdb(dir, password, account); err != nil {
 		return nil, err
 	}
+
 	p := &PostgresServer{URL: fmt.Sprintf("postgres://postgres:%s@127.0.0.1:%d/postgres", password, port)}
 	p.Server = Server{
 		Port: port, dir: dir, account: account, ending: syscall.SIGINT,
-		dying:   syscall.SIGQUIT, // at once, but not without giving its shared memory back
+		dying:   syscall.SIGQUIT, // fast, but still releases its shared memory
 		command: []string{server, "-D", dir, "-p", strconv.Itoa(port)},
 		ready:   func() error { _, err := psql(p.URL, "SELECT 1"); return err },
 	}
+
 	for _, s := range append([]string{
 		"listen_addresses=127.0.0.1", "unix_socket_directories=", "shared_buffers=32MB", "max_connections=300",
 		"fsync=on", "synchronous_commit=on", "wal_level=replica", "log_min_messages=warning",
 	}, settings...) {
 		p.command = append(p.command, "-c", s)
 	}
+
 	if err := p.start(); err != nil {
 		p.remove()
 		return nil, err
@@ -139,13 +148,14 @@ func startPostgres(settings []string) (*PostgresServer, error) {
 	return p, nil
 }
 
-// initdb makes an empty cluster. That it survives the machine's end matters to
-// nobody, so that this need not be waited for.
+// initdb creates an empty database cluster. It does not sync the files to disk, since no test
+// needs them to survive a crash of the machine.
 func initdb(dir, password string, account *syscall.Credential) error {
 	initdb, err := program("initdb")
 	if err != nil {
 		return err
 	}
+
 	file := dir + ".password"
 	if err := os.WriteFile(file, []byte(password), 0o600); err != nil {
 		return fmt.Errorf("writing password: %w", err)
@@ -156,6 +166,7 @@ func initdb(dir, password string, account *syscall.Credential) error {
 			return fmt.Errorf("giving password file away: %w", err)
 		}
 	}
+
 	cmd := exec.Command(initdb, "-D", dir, "-U", "postgres", "--pwfile", file, "-A", "scram-sha-256",
 		"--no-sync", "--no-instructions",
 		"-E", "UTF8", "--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en")
@@ -167,8 +178,8 @@ func initdb(dir, password string, account *syscall.Credential) error {
 	return nil
 }
 
-// unprivileged returns an account that PostgreSQL runs as where we are root, whom it
-// refuses; nil is ourselves.
+// unprivileged returns an account to run PostgreSQL as, which refuses to run as root. It
+// returns nil, our own account, if we are not root.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -178,6 +189,7 @@ func unprivileged() (*syscall.Credential, error) {
 		if err != nil {
 			continue
 		}
+
 		uid, err1 := strconv.ParseUint(u.Uid, 10, 32)
 		gid, err2 := strconv.ParseUint(u.Gid, 10, 32)
 		if err := errors.Join(err1, err2); err != nil {
@@ -204,12 +216,12 @@ func psql(url, statements string) (string, error) {
 	return strings.TrimSuffix(string(out), "\n"), nil
 }
 
-// remove ends the server and gives back the shared memory that it could not give
-// back itself if it was killed.
+// remove stops the server and removes its data. It also frees the shared memory segment that
+// a killed server leaves behind.
 func (p *PostgresServer) remove() {
-	_ = p.stop() // what will not end goes with the process
+	_ = p.stop() // a server that does not stop dies with this process
 	if text, err := os.ReadFile(filepath.Join(p.dir, "postmaster.pid")); err == nil {
-		// The seventh line is the key and the id of the segment.
+		// The seventh line holds the segment's key and id.
 		if lines := strings.Split(string(text), "\n"); len(lines) > 6 {
 			if fields := strings.Fields(lines[6]); len(fields) == 2 {
 				_ = exec.Command("ipcrm", "-m", fields[1]).Run()

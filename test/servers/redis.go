@@ -16,19 +16,19 @@ import (
 	"time"
 )
 
-// A RedisServer is a running Redis. It writes down what it is told, so that it has
-// that still when it was killed and is started again.
+// A RedisServer is a running Redis. It keeps an append-only file, so its data survives a kill
+// and a restart.
 type RedisServer struct {
 	Server
 	URL string
-	env []string // of redis-cli
+	env []string // environment of redis-cli
 }
 
-// redisDatabases is how many databases a shared server has; one that is given
-// away a second time is emptied.
+// redisDatabases is the number of databases of a shared server. A database that is handed out
+// a second time is emptied first.
 const redisDatabases = 1000
 
-// Redis returns the URL of an empty database of its own on a shared server.
+// Redis returns the URL of an empty database on a shared server, for the caller alone.
 func Redis(t T) string {
 	t.Helper()
 	base := os.Getenv("SELVAGE_TEST_REDIS")
@@ -38,10 +38,12 @@ func Redis(t T) string {
 		base = r.URL
 	}
 	address := strings.TrimPrefix(base, "redis://")
+
 	count, err := ask(address, "INCR given-away")
 	check(t, err)
 	n, err := strconv.Atoi(strings.TrimPrefix(count, ":"))
 	check(t, err)
+
 	n = 1 + n%(redisDatabases-1)
 	_, err = ask(address, fmt.Sprintf("SELECT %d", n), "FLUSHDB")
 	check(t, err)
@@ -50,8 +52,8 @@ func Redis(t T) string {
 
 var sharedRedis = sync.OnceValues(func() (*RedisServer, error) { return startRedis(nil) })
 
-// OwnRedis starts a server for one test, with arguments such as "--maxmemory",
-// "1mb", or "--requirepass", "secret".
+// OwnRedis starts a server for one test, with arguments such as "--maxmemory", "1mb" or
+// "--requirepass", "secret".
 func OwnRedis(t T, args ...string) *RedisServer {
 	t.Helper()
 	r, err := startRedis(args)
@@ -60,7 +62,7 @@ func OwnRedis(t T, args ...string) *RedisServer {
 	return r
 }
 
-// StartEmpty starts a server that has ended, without the data it had.
+// StartEmpty starts a server that has ended, without its earlier data.
 func (r *RedisServer) StartEmpty(t T) {
 	t.Helper()
 	if r.cmd != nil {
@@ -74,7 +76,7 @@ func (r *RedisServer) empty() error {
 	entries, err := os.ReadDir(r.dir)
 	for _, e := range entries {
 		if e.Name() == "nodes.conf" {
-			continue // the shape of the cluster is no data
+			continue // the cluster's layout is kept
 		}
 		if err := os.RemoveAll(filepath.Join(r.dir, e.Name())); err != nil {
 			return err
@@ -83,7 +85,7 @@ func (r *RedisServer) empty() error {
 	return err
 }
 
-// CLI runs a command of redis-cli on the server and gives what it prints.
+// CLI runs a redis-cli command on the server and returns its output.
 func (r *RedisServer) CLI(t T, args ...string) string {
 	t.Helper()
 	out, err := r.cli(args...)
@@ -91,8 +93,8 @@ func (r *RedisServer) CLI(t T, args ...string) string {
 	return out
 }
 
-// TryCLI runs a command as [RedisServer.CLI] does, which may fail: a server that is made
-// another's master or replica closes the connections that it has.
+// TryCLI is [RedisServer.CLI] for a command that may fail: a server that becomes a master or
+// a replica closes its connections.
 func (r *RedisServer) TryCLI(args ...string) (string, error) { return r.cli(args...) }
 
 func (r *RedisServer) cli(args ...string) (string, error) {
@@ -100,6 +102,7 @@ func (r *RedisServer) cli(args ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
+
 	cmd := exec.Command(path, append([]string{"-p", strconv.Itoa(r.Port), "-e"}, args...)...)
 	cmd.Env = append(os.Environ(), r.env...)
 	out, err := cmd.CombinedOutput()
@@ -125,11 +128,13 @@ func startRedis(args []string) (*RedisServer, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	r.URL = fmt.Sprintf("redis://127.0.0.1:%d", port)
 	if i := slices.Index(args, "--requirepass"); i >= 0 && i+1 < len(args) {
 		r.URL = fmt.Sprintf("redis://:%s@127.0.0.1:%d", args[i+1], port)
 		r.env = []string{"REDISCLI_AUTH=" + args[i+1]}
 	}
+
 	if err := r.start(); err != nil {
 		r.remove()
 		return nil, err
@@ -137,7 +142,7 @@ func startRedis(args []string) (*RedisServer, error) {
 	return r, nil
 }
 
-// newRedis returns a server that is not started yet.
+// newRedis returns a server that has not been started.
 func newRedis(port int, dir string, args []string) (*RedisServer, error) {
 	path, err := program("redis-server")
 	if err != nil {
@@ -146,6 +151,7 @@ func newRedis(port int, dir string, args []string) (*RedisServer, error) {
 	r := &RedisServer{Server: Server{Port: port, dir: dir, ending: syscall.SIGTERM, dying: syscall.SIGKILL}}
 	r.command = append([]string{path, "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--dir", dir,
 		"--daemonize", "no"}, args...)
+
 	r.ready = func() error {
 		answer, err := ask(fmt.Sprintf("127.0.0.1:%d", port), "PING")
 		if err == nil && answer != "+PONG" && !strings.HasPrefix(answer, "-NOAUTH") {
@@ -156,8 +162,8 @@ func newRedis(port int, dir string, args []string) (*RedisServer, error) {
 	return r, nil
 }
 
-// ask sends commands to a Redis without a password and gives the first line of
-// the last answer, each of one line.
+// ask sends commands to a Redis without a password and returns the last answer. Every answer
+// must be one line.
 func ask(address string, commands ...string) (answer string, err error) {
 	conn, err := net.DialTimeout("tcp", address, 10*time.Second)
 	if err != nil {
@@ -167,6 +173,7 @@ func ask(address string, commands ...string) (answer string, err error) {
 	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		return "", err
 	}
+
 	lines := bufio.NewReader(conn)
 	for _, c := range commands {
 		if _, err := fmt.Fprintf(conn, "%s\r\n", c); err != nil {

@@ -9,18 +9,18 @@ import (
 	"sync"
 )
 
-// sentinelMaster is the name that a sentinel calls its master.
+// sentinelMaster is the sentinel's name for its master.
 const sentinelMaster = "selvage"
 
-// A RedisSentinel is a running master with a replica, and the sentinel that makes
-// the one of the other when it is gone for a second.
+// A RedisSentinel is a running master with a replica and a sentinel, which promotes the
+// replica once the master has been down for four seconds.
 type RedisSentinel struct {
-	Master, Replica *RedisServer // as they began
+	Master, Replica *RedisServer // initial roles
 	Sentinel        *RedisServer
 	URL             string
 }
 
-// Sentinel returns the URL of a shared master and its sentinel.
+// Sentinel returns the URL of a shared master with its sentinel.
 func Sentinel(t T) string {
 	t.Helper()
 	if url := os.Getenv("SELVAGE_TEST_SENTINEL"); url != "" {
@@ -33,8 +33,8 @@ func Sentinel(t T) string {
 
 var sharedSentinel = sync.OnceValues(func() (*RedisSentinel, error) { return startSentinel(nil) })
 
-// OwnSentinel starts a master, a replica and a sentinel for one test, with more
-// arguments for the first two.
+// OwnSentinel starts a master, a replica and a sentinel for one test, with additional
+// arguments for the master and the replica.
 func OwnSentinel(t T, args ...string) *RedisSentinel {
 	t.Helper()
 	s, err := startSentinel(args)
@@ -58,15 +58,21 @@ func startSentinel(args []string) (s *RedisSentinel, err error) {
 			s.remove()
 		}
 	}()
+
 	if s.Master, err = startRedis(args); err != nil {
 		return s, err
 	}
-	if s.Replica, err = startRedis(append([]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(s.Master.Port)}, args...)); err != nil {
+	if s.Replica, err = startRedis(append(
+		[]string{"--replicaof", "127.0.0.1 " + strconv.Itoa(s.Master.Port)}, args...)); err != nil {
 		return s, err
 	}
-	if err := poll("a replica", func() error { return says(s.Replica, "master_link_status:up", "INFO", "replication") }); err != nil {
+
+	if err := poll("a replica", func() error {
+		return says(s.Replica, "master_link_status:up", "INFO", "replication")
+	}); err != nil {
 		return s, err
 	}
+
 	if s.Sentinel, err = newSentinel(s.Master.Port); err != nil {
 		return s, err
 	}
@@ -88,7 +94,7 @@ func newSentinel(master int) (*RedisServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Sentinel keeps what it learns in its configuration file.
+	// Sentinel records what it learns in its configuration file.
 	file := filepath.Join(dir, "sentinel.conf")
 	config := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\nsentinel monitor %[3]s 127.0.0.1 %d 1\nsentinel down-after-milliseconds %[3]s 4000\nsentinel failover-timeout %[3]s 3000\n",
 		port, dir, sentinelMaster, master)

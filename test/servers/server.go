@@ -13,29 +13,28 @@ import (
 	"time"
 )
 
-// patience is how long a server may take to start or to end. It is generous: the
+// patience is how long a server may take to start or to end. It is generous, since the
 // machine may be busy with other tests.
 const patience = time.Minute
 
 const pollEvery = 5 * time.Millisecond
 
-// A Server is a process which a test may end, halt and start again, always on the
-// same port. It is for one goroutine.
+// A Server is a process that a test may stop, pause and start again, always on the same port.
+// It is not safe for concurrent use.
 type Server struct {
 	Port int
 
-	dir     string // what it keeps; its log is beside it
+	dir     string // its data; the log is next to it
 	command []string
-	account *syscall.Credential // whom it runs as; nil is ourselves
-	ending  syscall.Signal      // asks it to end well
-	dying   syscall.Signal      // what it is sent when we end
-	ready   func() error        // gives nil once it answers
+	account *syscall.Credential // account it runs as; nil means our own
+	ending  syscall.Signal      // asks for a clean shutdown
+	dying   syscall.Signal      // sent when this process ends
+	ready   func() error        // returns nil once it answers
 	cmd     *exec.Cmd           // nil while it does not run
 	exited  chan struct{}
 }
 
-// Start starts a server that has ended, with the data it had, and waits until it
-// answers.
+// Start starts a server that has ended, with its earlier data, and waits until it answers.
 func (s *Server) Start(t T) {
 	t.Helper()
 	check(t, s.start())
@@ -47,27 +46,27 @@ func (s *Server) Stop(t T) {
 	check(t, s.stop())
 }
 
-// Kill ends the server and its children at once, with no chance to tidy up
-// (SIGKILL), and waits until they have.
+// Kill ends the server and its children at once with SIGKILL, without a clean shutdown, and
+// waits until they have ended.
 func (s *Server) Kill(t T) {
 	t.Helper()
 	check(t, s.kill())
 }
 
-// Pause halts the server and its children where they are (SIGSTOP): connections
-// stay open and are not answered.
+// Pause stops the server and its children with SIGSTOP: connections stay open and are not
+// answered.
 func (s *Server) Pause(t T) {
 	t.Helper()
 	check(t, s.signal(syscall.SIGSTOP))
 }
 
-// Resume lets a paused server go on.
+// Resume continues a paused server.
 func (s *Server) Resume(t T) {
 	t.Helper()
 	check(t, s.signal(syscall.SIGCONT))
 }
 
-// Log is what the server has printed so far.
+// Log returns what the server has printed so far.
 func (s *Server) Log() string {
 	text, err := os.ReadFile(s.dir + ".log")
 	if err != nil {
@@ -85,17 +84,20 @@ func (s *Server) start() error {
 		return fmt.Errorf("opening log: %w", err)
 	}
 	defer log.Close()
+
 	cmd := exec.Command(s.command[0], s.command[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.account}
 	if err := spawn(cmd, s.dying); err != nil {
 		return fmt.Errorf("starting %s: %w", s.name(), err)
 	}
+
 	exited := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // how it ended is in its log
+		_ = cmd.Wait() // its log says how it ended
 		close(exited)
 	}()
+
 	s.cmd, s.exited = cmd, exited
 	if err := s.await(); err != nil {
 		return errors.Join(fmt.Errorf("starting %s: %w\n%s", s.name(), err, s.Log()), s.kill())
@@ -140,13 +142,15 @@ func (s *Server) kill() error {
 		return nil
 	}
 	children := s.children()
+
 	_ = s.cmd.Process.Kill() // it may have ended by itself
 	<-s.exited
 	s.cmd = nil
+
 	for _, pid := range children {
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have followed its parent
 	}
-	// PostgreSQL does not start while one of them holds its memory.
+	// PostgreSQL does not start while a child still holds its shared memory.
 	return poll("the children of "+s.name()+" to end", func() error {
 		for _, pid := range children {
 			if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil &&
@@ -158,8 +162,8 @@ func (s *Server) kill() error {
 	})
 }
 
-// signal sends a signal to the server, so that it begets no more children, and
-// then to those it has.
+// signal sends a signal to the server first, so that it starts no more children, and then to
+// its children.
 func (s *Server) signal(sig syscall.Signal) error {
 	if s.cmd == nil {
 		return fmt.Errorf("%s does not run", s.name())
@@ -173,8 +177,8 @@ func (s *Server) signal(sig syscall.Signal) error {
 	return nil
 }
 
-// children lists the processes that a server started, one a connection with
-// PostgreSQL.
+// children returns the processes that the server started. PostgreSQL has one for each
+// connection.
 func (s *Server) children() []int {
 	pid := strconv.Itoa(s.cmd.Process.Pid)
 	text, err := os.ReadFile(filepath.Join("/proc", pid, "task", pid, "children"))
@@ -190,16 +194,16 @@ func (s *Server) children() []int {
 	return pids
 }
 
-// remove ends the server for good and removes what it kept.
+// remove kills the server and removes its data.
 func (s *Server) remove() {
-	_ = s.kill() // what will not end goes with the process
+	_ = s.kill() // a server that does not end dies with this process
 	_ = os.Remove(s.dir + ".log")
 	_ = os.RemoveAll(s.dir)
 }
 
 func (s *Server) name() string { return filepath.Base(s.command[0]) }
 
-// poll calls done until it gives no error.
+// poll calls done until it returns nil, for as long as patience allows.
 func poll(what string, done func() error) error {
 	for deadline := time.Now().Add(patience); ; time.Sleep(pollEvery) {
 		err := done()

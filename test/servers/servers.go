@@ -1,16 +1,16 @@
-// Package servers starts PostgreSQL and Redis for tests: real ones, on free
-// ports of 127.0.0.1, with their data in a temporary directory.
+// Package servers starts real PostgreSQL and Redis servers for tests, on free ports of
+// 127.0.0.1, with their data in a temporary directory.
 //
-// [Postgres], [Redis], [Cluster] and [Sentinel] give the URL of something empty on
-// a server which the test process starts when it is first asked for, or which the
-// variables SELVAGE_TEST_POSTGRES, SELVAGE_TEST_REDIS, SELVAGE_TEST_CLUSTER and
-// SELVAGE_TEST_SENTINEL name: `go run ./test/servers/run -- COMMAND` starts all of
-// them once, for all that COMMAND runs. [OwnPostgres] and the like start a server
-// for one test, which may stop it, kill it, pause it and start it again.
+// [Postgres], [Redis], [Cluster] and [Sentinel] return URLs on shared servers. A shared server
+// starts when the test process first asks for it, unless SELVAGE_TEST_POSTGRES,
+// SELVAGE_TEST_REDIS, SELVAGE_TEST_CLUSTER or SELVAGE_TEST_SENTINEL names a running one.
+// `go run ./test/servers/run -- COMMAND` starts all of them once and runs COMMAND with them.
+// [OwnPostgres] and its counterparts start a server for one test, which may stop, kill, pause
+// and restart it.
 //
-// Whatever was started ends with the test process, however that ends. Services
-// that the machine runs anyway are never used. Without the programs a test is
-// skipped, or fails where all must run; see [Missing].
+// All servers end with the test process, however it ends. Services that already run on the
+// machine are never used. If the programs are not installed, a test is skipped, or fails where
+// all tests must run; see [Missing].
 package servers
 
 import (
@@ -22,8 +22,8 @@ import (
 	"slices"
 )
 
-// A T is the part of testing.TB that is needed here; a program that is no test
-// can bring its own.
+// A T is the part of testing.TB that is needed here. Programs that are not tests can implement
+// it themselves.
 type T interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -31,8 +31,8 @@ type T interface {
 	Cleanup(func())
 }
 
-// Missing ends the test for want of something: with a failure where all suites
-// must run (CI=true or SELVAGE_TEST_ALL=1), else by skipping it.
+// Missing ends the test because a requirement is missing. The test fails where all suites must
+// run (CI=true or SELVAGE_TEST_ALL=1) and is skipped elsewhere.
 func Missing(t T, what string) {
 	t.Helper()
 	if os.Getenv("CI") == "true" || os.Getenv("SELVAGE_TEST_ALL") == "1" {
@@ -46,7 +46,7 @@ type missingError string
 
 func (e missingError) Error() string { return "there is no " + string(e) }
 
-// check ends the test if a server did not start.
+// check ends the test if err is not nil; a program that is not installed is [Missing].
 func check(t T, err error) {
 	t.Helper()
 	var program missingError
@@ -58,13 +58,13 @@ func check(t T, err error) {
 	}
 }
 
-// program finds a command where Debian puts those of PostgreSQL, the newest version
-// first, or on the PATH. SELVAGE_TEST_SERVERS=none has it find none.
+// program returns the path of a command: the newest version in Debian's PostgreSQL
+// directories, or else the one on the PATH. SELVAGE_TEST_SERVERS=none hides all commands.
 func program(name string) (string, error) {
 	if os.Getenv("SELVAGE_TEST_SERVERS") == "none" {
 		return "", missingError(name + ", since SELVAGE_TEST_SERVERS is none")
 	}
-	// Debian's psql in the PATH is a script in Perl, which takes longer than psql itself.
+	// Debian's psql on the PATH is a Perl wrapper, which is slower than psql itself.
 	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
 	if err != nil {
 		return "", fmt.Errorf("looking for %s: %w", name, err)
@@ -72,6 +72,7 @@ func program(name string) (string, error) {
 	if len(found) > 0 {
 		return slices.Max(found), nil
 	}
+
 	path, err := exec.LookPath(name)
 	if err != nil {
 		return "", missingError(name)

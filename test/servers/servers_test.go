@@ -10,6 +10,8 @@ import (
 	"testing"
 )
 
+// TestPostgres shows that databases are separate, sort as a language does and have roles without
+// further rights.
 func TestPostgres(t *testing.T) {
 	a, b := Postgres(t), Postgres(t)
 	SQL(t, a, "CREATE TABLE things (name TEXT); INSERT INTO things VALUES ('a'), ('B')")
@@ -24,6 +26,7 @@ func TestPostgres(t *testing.T) {
 	}
 }
 
+// TestPostgresFaults shows that a server keeps its rows when it is stopped, killed or paused.
 func TestPostgresFaults(t *testing.T) {
 	p := OwnPostgres(t, "max_connections=20")
 	url := p.Database(t)
@@ -44,6 +47,7 @@ func TestPostgresFaults(t *testing.T) {
 	}
 }
 
+// TestRedis shows that each call returns another database of the shared server.
 func TestRedis(t *testing.T) {
 	a, b := Redis(t), Redis(t)
 	if a == b || !strings.HasPrefix(a, "redis://127.0.0.1:") {
@@ -51,6 +55,8 @@ func TestRedis(t *testing.T) {
 	}
 }
 
+// TestRedisFaults shows that a server keeps its data when it is stopped, killed or paused, and
+// loses it when it is started empty.
 func TestRedisFaults(t *testing.T) {
 	r := OwnRedis(t, "--requirepass", "secret")
 	r.CLI(t, "SET", "k", "v")
@@ -73,6 +79,8 @@ func TestRedisFaults(t *testing.T) {
 	}
 }
 
+// TestCluster shows that a cluster serves every key, that a replica takes over from a killed
+// master, and that the shared cluster is started once.
 func TestCluster(t *testing.T) {
 	c := OwnCluster(t, 1)
 	for _, key := range []string{"a", "b", "c", "d"} {
@@ -90,6 +98,7 @@ func TestCluster(t *testing.T) {
 	}
 }
 
+// TestSentinel shows that a sentinel promotes the replica of a killed master.
 func TestSentinel(t *testing.T) {
 	s := OwnSentinel(t)
 	s.Master.Kill(t)
@@ -99,23 +108,26 @@ func TestSentinel(t *testing.T) {
 	}
 }
 
-// TestEnd sees that a process which is killed leaves nothing behind.
+// TestEnd shows that a killed process leaves no servers and no files behind.
 func TestEnd(t *testing.T) {
 	if os.Getenv("SELVAGE_TEST_END") != "" {
 		r, p := OwnRedis(t), OwnPostgres(t)
 		os.Stdout.WriteString("\n" + r.dir + " " + p.dir + "\n")
 		select {}
 	}
+
 	cmd := exec.Command(os.Args[0], "-test.run=^TestEnd$")
 	cmd.Env = append(os.Environ(), "SELVAGE_TEST_END=1")
 	out, err := cmd.StdoutPipe()
 	check(t, err)
 	check(t, cmd.Start())
+
 	var dirs string
 	for lines := bufio.NewReader(out); !strings.Contains(dirs, "selvage-servers-"); {
 		dirs, err = lines.ReadString('\n')
 		check(t, err)
 	}
+
 	check(t, cmd.Process.Kill())
 	_ = cmd.Wait() // it was killed
 	for _, dir := range strings.Fields(dirs) {
@@ -128,7 +140,7 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// mentioned reports a process which was started with the text.
+// mentioned returns an error if the command line of a running process contains the text.
 func mentioned(text string) error {
 	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range all {

@@ -1,6 +1,7 @@
-// Command run starts the servers that tests use, once, and runs a command which
-// finds them in its environment: go run ./test/servers/run -- COMMAND [ARGUMENT…]
-// Unless TMPDIR says where, they and the tests keep what they write in memory.
+// Command run starts the servers that tests use, once, and runs a command with their URLs in
+// its environment: go run ./test/servers/run -- COMMAND [ARGUMENT…]
+//
+// Unless TMPDIR is set, the servers and the tests keep their files in memory.
 package main
 
 import (
@@ -26,16 +27,19 @@ func main() {
 	os.Exit(run(args))
 }
 
-// run returns the status of the command.
+// run starts the servers, runs the command and returns its exit status.
 func run(args []string) int {
 	if dir := memory(); dir != "" && os.Getenv("TMPDIR") == "" {
-		_ = os.Setenv("TMPDIR", dir) // fails for no name of this kind
+		_ = os.Setenv("TMPDIR", dir) // cannot fail for a valid name
 	}
+
 	p := &program{}
 	defer p.cleanUp()
+
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.Env = os.Environ()
+
 	for name, url := range map[string]func() string{
 		"SELVAGE_TEST_POSTGRES": func() string { return servers.OwnPostgres(p).URL },
 		"SELVAGE_TEST_REDIS":    func() string { return servers.OwnRedis(p).URL },
@@ -48,16 +52,20 @@ func run(args []string) int {
 			}
 		}
 	}
+
 	if p.failed {
 		return 1
 	}
-	// An interrupt is for the command, which has it too; the servers end after it.
+	// The command receives an interrupt too. It is ignored here, so the servers end after it.
+
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+
 	var status *exec.ExitError
 	err := cmd.Run()
 	if err == nil {
 		return 0
 	}
+
 	fmt.Fprintf(os.Stderr, "%s: %v\n", args[0], err)
 	if errors.As(err, &status) && status.ExitCode() > 0 {
 		return status.ExitCode()
@@ -65,16 +73,16 @@ func run(args []string) int {
 	return 1
 }
 
-// A program stands where a test would.
+// A program is the [servers.T] of this command.
 type program struct {
 	cleanups []func()
 	failed   bool
 }
 
-// ended is what a test that can not go on panics with.
+// ended is the panic value that ends an attempt to start a server.
 type ended struct{}
 
-// try starts a server, and gives "" if that is not installed.
+// try starts a server and returns its URL; "" if it is not installed or did not start.
 func (p *program) try(start func() string) (url string) {
 	defer func() {
 		if r := recover(); r != nil && r != (ended{}) {

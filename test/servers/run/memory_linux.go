@@ -2,16 +2,16 @@ package main
 
 import "syscall"
 
-// What all tests together keep at once is far less.
+// enough is the space that must be free, in bytes; all tests together use far less.
 const enough = 4 << 30
 
-// noexec is the flag of a file system from which nothing runs, such as /dev/shm of a container.
+// noexec is the flag of a file system that runs no programs, such as /dev/shm in a container.
 const noexec = 8
 
-// memory returns a directory in memory for what tests keep, or "" where there is none with
-// enough room. Databases ask for what they wrote to be on disk thousands of times, and
-// tests would wait for it more than they work. What is killed loses nothing in memory
-// that it would not lose on a disk: only a machine without power does, which no test is about.
+// memory returns a directory in memory for the files of tests; "" if there is none with enough
+// room. Databases sync their writes to disk thousands of times, and tests would spend most of
+// their time waiting for that. A killed process loses nothing in memory that it would not lose
+// on a disk. Only a power failure differs, which no test covers.
 func memory() string {
 	const dir = "/dev/shm"
 	var fs syscall.Statfs_t

@@ -2,5 +2,5 @@
 
 package main
 
-// memory returns no directory: only Linux has one for everybody.
+// memory returns "": only Linux has such a directory for everyone.
 func memory() string { return "" }
