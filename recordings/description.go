@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The values that metadata may have.
+// The values allowed in [Metadata].
 var (
 	Directions = []string{"inbound", "outbound", "outbound-api", "outbound-dial"}
 	Tracks     = []string{"both", "inbound", "outbound"} // the first is the default
@@ -26,20 +26,20 @@ var (
 // maxText bounds each text of a Description, in bytes.
 const maxText = 255
 
-// A Description is what a sender says of an upload.
+// A Description is what a sender says about an upload.
 type Description struct {
 	Metadata
 	SubscriberID string // ties the recording to a subscriber of the project
-	Sid          string // of the recording that waits for this upload; "" finds the one of the call or conference
+	Sid          string // the waiting recording to complete; "" finds it by call or conference
 
-	// What makes an upload the repetition of another, the first one given: the same
-	// IdempotencyKey; the same Path and bytes; the same CallSid and bytes.
+	// Two uploads are the same if they agree in the first of these that is given: the
+	// IdempotencyKey; the Path and the bytes; the CallSid and the bytes.
 	IdempotencyKey string
-	Path           string // where the sender has the file
+	Path           string // of the file at the sender
 }
 
-// Check returns all that is wrong with a description. Ingest does it too, but only
-// once it has the file.
+// Check reports everything that is wrong with a description. Ingest checks it too, but only
+// after it has received the file.
 func (r *Recordings) Check(d Description) error {
 	var errs []error
 	for _, text := range []struct{ param, value string }{
@@ -51,6 +51,7 @@ func (r *Recordings) Check(d Description) error {
 	errs = append(errs, checkText("Path", d.Path, 4096),
 		checkMember("Direction", d.Direction, Directions), checkMember("Source", d.Source, Sources),
 		checkMember("Track", d.Track, Tracks))
+
 	if d.CallSid != "" && d.ConferenceSid != "" {
 		errs = append(errs, problem.BadParam(
 			"ConferenceSid", "a recording is of a call or of a conference: give CallSid or ConferenceSid"))
@@ -78,7 +79,7 @@ func checkMember(param, value string, members []string) error {
 	return problem.BadParam(param, "%s must be one of %s", param, strings.Join(members, ", "))
 }
 
-// withDefaults fills in what a sender need not say.
+// withDefaults fills in the fields that a sender may leave out.
 func (m Metadata) withDefaults() Metadata {
 	if m.Track == "" {
 		m.Track = Tracks[0]
@@ -92,8 +93,8 @@ func (m Metadata) withDefaults() Metadata {
 	return m
 }
 
-// identity is what another upload of the same thing has too, or "". The content is
-// told by its digest.
+// identity returns a text that all uploads of the same recording share, or "" if nothing
+// identifies it. content is the digest of the bytes.
 func (d Description) identity(content string) string {
 	switch {
 	case d.IdempotencyKey != "":
@@ -101,7 +102,7 @@ func (d Description) identity(content string) string {
 	case d.Path != "":
 		return "path:" + content + ":" + fmt.Sprintf(
 			"%x", sha256.Sum256([]byte(d.Path))) // paths are too long for an index
-	case d.CallSid != "" && d.Track != "": // two tracks of silence are alike
+	case d.CallSid != "" && d.Track != "": // two silent tracks have equal bytes
 		return "call:" + content + ":" + d.CallSid + "\n" + d.Track
 	case d.CallSid != "":
 		return "call:" + content + ":" + d.CallSid

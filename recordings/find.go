@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Find returns a recording of the owner. One that is unknown, deleted or another's
-// is a problem.NotFound, always the same.
+// Find returns a recording of the owner. It returns the same problem.NotFound for a recording
+// that is unknown, that is deleted, or that belongs to another owner.
 func (r *Recordings) Find(ctx context.Context, o Owner, sid string) (Recording, error) {
 	if !isUUID(sid) || !isUUID(o.ProjectID) {
 		return Recording{}, problem.NoSuch("recording")
@@ -24,24 +24,23 @@ func (r *Recordings) Find(ctx context.Context, o Owner, sid string) (Recording, 
 	return r.store.FindRecording(ctx, o, sid)
 }
 
-// isUUID tells whether an id is written as ids are, so that nothing else reaches
-// a store.
+// isUUID reports whether an id is in canonical form, the only form that reaches a store.
 func isUUID(id string) bool {
 	u, err := uuid.Parse(id)
 	return err == nil && u.String() == id
 }
 
-// List returns a page of recordings, newest first; those of calls that begin so come by the
-// ids of the calls.
+// List returns a page of recordings, newest first. If the filter has CallBegins, they are
+// ordered by call id instead.
 func (r *Recordings) List(ctx context.Context, f Filter, q page.Query) (page.Page[Recording], error) {
 	return r.store.ListRecordings(ctx, f, q)
 }
 
-// minBeginning is how much of a Sid is asked for: with less there are many.
+// minBeginning is the shortest prefix of a Sid that is looked up: shorter ones match too many.
 const minBeginning = 6
 
-// FindBeginning returns the recordings of a project whose Sids begin so, fifty at most; none
-// of a beginning of fewer than six letters.
+// FindBeginning returns at most fifty recordings of a project whose Sids begin with sid.
+// It returns none if sid has fewer than six characters.
 func (r *Recordings) FindBeginning(ctx context.Context, projectID, sid string) ([]Recording, error) {
 	if len(sid) < minBeginning {
 		return nil, nil
@@ -49,12 +48,11 @@ func (r *Recordings) FindBeginning(ctx context.Context, projectID, sid string) (
 	return r.store.FindRecordingsBeginning(ctx, projectID, strings.ToLower(sid))
 }
 
-// unfinished is how long a client is told to wait for a recording that waits for
-// its media itself.
+// unfinished is the Retry-After for a recording that still waits for its media.
 const unfinished = 5 * time.Second
 
-// withMedia returns a recording of the owner, as it was within the last 300 ms. One
-// without bytes is a problem.NotFound.
+// withMedia returns a recording of the owner, as it was within the last 300 ms. If it has no
+// bytes, the error is a problem.NotFound.
 func (r *Recordings) withMedia(ctx context.Context, o Owner, sid string) (Recording, error) {
 	rec, err := r.lately.Load(o.ProjectID+"\n"+o.SubscriberID+"\n"+sid, func() (Recording, error) {
 		return r.Find(ctx, o, sid)
@@ -71,8 +69,8 @@ func (r *Recordings) withMedia(ctx context.Context, o Owner, sid string) (Record
 	return rec, nil
 }
 
-// unlessGone returns why there are no bytes: the recording was deleted since its row
-// was read, else err.
+// unlessGone returns the reason that bytes are missing: the problem of a recording that was
+// deleted after its row was read, or err otherwise.
 func (r *Recordings) unlessGone(ctx context.Context, o Owner, sid string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, gone := r.Find(ctx, o, sid); gone != nil {
@@ -82,8 +80,8 @@ func (r *Recordings) unlessGone(ctx context.Context, o Owner, sid string, err er
 	return err
 }
 
-// Open returns a recording of the owner, as it was within the last 300 ms, and its
-// bytes as they came. One without bytes is a problem.NotFound.
+// Open returns a recording of the owner, as it was within the last 300 ms, and its original
+// bytes. If it has no bytes, the error is a problem.NotFound.
 func (r *Recordings) Open(ctx context.Context, o Owner, sid string) (Recording, io.ReadSeekCloser, error) {
 	rec, err := r.withMedia(ctx, o, sid)
 	if err != nil {
@@ -113,8 +111,8 @@ func (r *Recordings) Delete(ctx context.Context, projectID, sid string) error {
 	return nil
 }
 
-// Forget removes the bytes of recordings whose rows were deleted otherwise, by the keys of
-// their media.
+// Forget removes the media with these keys, of recordings whose rows were deleted in another
+// way than by Delete.
 func (r *Recordings) Forget(keys ...string) error {
 	defer r.lately.Clear()
 	var errs []error
@@ -126,9 +124,9 @@ func (r *Recordings) Forget(keys ...string) error {
 	return errors.Join(errs...)
 }
 
-// Sweep removes what is left of killed uploads and of deleted recordings, and
-// the stubs whose time is over, and gives up waiting for media that never came.
-// Run it at start and every minute.
+// Sweep removes the remains of interrupted uploads and of deleted recordings. It also removes
+// stubs after [StubLife] and gives up waiting for media that never came. Call it at start and
+// every minute.
 func (r *Recordings) Sweep(ctx context.Context) error {
 	return errors.Join(
 		r.store.GiveUpRecordings(ctx, r.now()),

@@ -18,22 +18,21 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// An Upload is a file on its way in.
+// An Upload is a file that is being received.
 type Upload struct {
 	ProjectID string
 	Body      io.Reader
-	// Describe is asked once the Body is read to its end, since a form may go on
-	// after its file.
+	// Describe is called once Body has been read to its end, since form fields may follow
+	// the file.
 	Describe func() (Description, error)
-	// Hints are what its sender calls it, the best one first: a name, a path or a
-	// Content-Type each. They are believed only of audio without a header.
+	// Hints are the sender's names for the file, the best first: each a name, a path or a
+	// Content-Type. They matter only for audio without a header.
 	Hints []string
 }
 
-// Ingest stores an upload and makes its recording, or finds the one that it
-// repeats; then added is false. A file in which there is nothing to hear is kept as
-// [Absent]. A file that is not taken, an upload that breaks off and a wrong
-// description leave nothing behind.
+// Ingest stores an upload and creates its recording. If the upload repeats an earlier one,
+// Ingest returns that recording, with added false. A file with nothing to hear is kept as
+// [Absent]. A refused file, an interrupted upload and a wrong description leave nothing behind.
 func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, added bool, err error) {
 	rate, err := r.store.RecordRate(ctx, u.ProjectID)
 	if err != nil {
@@ -43,6 +42,7 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 	if err != nil {
 		return Recording{}, false, err
 	}
+
 	var about Description
 	var subscribers []string
 	write := func(f *os.File) (parts map[string][]byte, err error) {
@@ -58,6 +58,8 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 		}
 		return r.measure(f, facts, &rec), nil
 	}
+
+	// The price follows from the duration, so the recording is completed only after write.
 	commit := func() (_ bool, err error) {
 		rec.Status, rec.ErrorCode = heard(rec)
 		rec.Metadata, rec.Price = about.Metadata.withDefaults(), price(rec.Seconds(), rate)
@@ -65,9 +67,11 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 			ctx, rec, Arrival{about.identity(rec.SHA256), subscribers, about.Metadata, about.Sid})
 		return added, err
 	}
+
 	if err := r.media.Put(rec.ID, write, commit); err != nil {
 		return Recording{}, false, err
 	}
+
 	if !added && kept.SHA256 != rec.SHA256 {
 		return Recording{}, false, problem.New(problem.Conflict, "conflict",
 			"Idempotency-Key was used before for other bytes: then SHA-256 %s, now %s", kept.SHA256, rec.SHA256)
@@ -89,7 +93,7 @@ func (r *Recordings) begin(projectID string) (Recording, error) {
 		Updated: now, Live: Live{Trim: Trims[0]}}, nil
 }
 
-// describe asks for the description and checks it.
+// describe returns the description of an upload once it has checked it.
 func (r *Recordings) describe(u Upload) (Description, error) {
 	d, err := u.Describe()
 	if err != nil {
@@ -98,7 +102,7 @@ func (r *Recordings) describe(u Upload) (Description, error) {
 	return d, r.Check(d)
 }
 
-// receive copies an upload into f, while hashing it, and notes its facts.
+// receive copies an upload into f, hashes it on the way and stores the facts of its audio in rec.
 func (r *Recordings) receive(f *os.File, u Upload, rec *Recording) (wav.Facts, error) {
 	hash := sha256.New()
 	size, err := io.CopyBuffer(io.MultiWriter(f, hash), &source{body: u.Body, left: r.maxUpload},
@@ -106,18 +110,20 @@ func (r *Recordings) receive(f *os.File, u Upload, rec *Recording) (wav.Facts, e
 	if err != nil {
 		return wav.Facts{}, fmt.Errorf("receiving upload: %w", err)
 	}
+
 	facts, err := audio.Parse(f, size, u.Hints...)
 	if err != nil {
 		return wav.Facts{}, refuse(err, size)
 	}
+
 	rec.Bytes, rec.SHA256 = size, hex.EncodeToString(hash.Sum(nil))
 	rec.Codec, rec.SampleRate, rec.Channels, rec.Bits = facts.Codec, facts.SampleRate, facts.Channels, facts.Bits
 	rec.Frames, rec.Repairs = facts.Frames, facts.Repairs
 	return facts, nil
 }
 
-// heard returns the status of an upload: a recorder that heard nothing wrote a header
-// alone, or silence.
+// heard returns the status of an upload. It is Absent if the recorder heard nothing and wrote
+// only a header, or silence.
 func heard(rec Recording) (status Status, errorCode string) {
 	if rec.Frames == 0 || rec.Levels != nil && rec.Levels.Flags&levels.Silent != 0 {
 		return Absent, NoAudio
@@ -125,8 +131,8 @@ func heard(rec Recording) (status Status, errorCode string) {
 	return Completed, ""
 }
 
-// subscribers returns whom a recording is tied to: the one the sender says, else
-// those whose addresses the call went from and to.
+// subscribers returns the subscribers a recording is tied to: the one in the description, or
+// else those whose addresses are the call's From and To.
 func (r *Recordings) subscribers(ctx context.Context, projectID string, d Description) ([]string, error) {
 	if d.SubscriberID != "" {
 		known, err := r.store.HasSubscriber(ctx, projectID, d.SubscriberID)
@@ -135,6 +141,7 @@ func (r *Recordings) subscribers(ctx context.Context, projectID string, d Descri
 		}
 		return []string{d.SubscriberID}, err
 	}
+
 	var found []string
 	for _, address := range []string{d.From, d.To} {
 		if address == "" {
@@ -151,8 +158,8 @@ func (r *Recordings) subscribers(ctx context.Context, projectID string, d Descri
 	return found, nil
 }
 
-// A source is the body of an upload, up to a limit. Its errors say that it was
-// the sender's side which failed, not the disk.
+// A source is the body of an upload, up to a limit. Its errors blame the sender, so that they
+// differ from errors of the disk.
 type source struct {
 	body io.Reader
 	left int64
@@ -169,7 +176,7 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, problem.New(problem.Malformed, "bad_request", "the upload broke off")
 }
 
-// refuse turns the reason why a file is not taken into a problem.
+// refuse converts the reason a file is rejected into a problem.
 func refuse(err error, size int64) error {
 	switch {
 	case size == 0:

@@ -10,27 +10,26 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A MediaAuth says who may fetch the media of a project's recordings. Whatever it
-// is, the rest of a recording needs credentials.
+// A MediaAuth says who may fetch the media of a project's recordings. Everything else about a
+// recording always requires credentials.
 type MediaAuth string
 
-// The ways.
+// The values of MediaAuth.
 const (
-	Public MediaAuth = "public" // whoever knows the Sid
-	Basic  MediaAuth = "basic"  // who may see the recording's document
-	Signed MediaAuth = "signed" // those, and whoever has a link that they made
+	Public MediaAuth = "public" // everyone who knows the Sid
+	Basic  MediaAuth = "basic"  // callers who may read the recording's document
+	Signed MediaAuth = "signed" // those callers, and everyone with a link they created
 )
 
-// LongestLink is how long a link can last: its key is kept for longer.
+// LongestLink is the longest lifetime of a link. Its key is kept for longer than that.
 const LongestLink = 30 * 24 * time.Hour
 
-// Links makes and verifies the codes of links, under keys that all nodes have and
-// that no other purpose shares.
+// Links creates and verifies the codes of links. All nodes share the keys, and no other
+// purpose uses them.
 type Links interface {
-	// Code returns the code of a message, which verifies for 31 days.
+	// Code returns the code of a message. It can be verified for 31 days.
 	Code(purpose, message string) (code string, err error)
-	// VerifyCode tells, in a time that says nothing about it, whether code is that of
-	// the message.
+	// VerifyCode reports whether code is the code of the message, in constant time.
 	VerifyCode(purpose, message, code string) bool
 }
 
@@ -40,9 +39,8 @@ type Link struct {
 	Signature string
 }
 
-// MediaAuth tells who may fetch the media of a project, as it was within the last
-// 300 ms. For an unknown project that is a problem.NotFound, as for an unknown
-// recording.
+// MediaAuth returns who may fetch the media of a project, as it was within the last 300 ms.
+// The error for an unknown project is the same problem.NotFound as for an unknown recording.
 func (r *Recordings) MediaAuth(ctx context.Context, projectID string) (MediaAuth, error) {
 	if !isUUID(projectID) {
 		return "", problem.NoSuch("recording")
@@ -54,7 +52,7 @@ func (r *Recordings) MediaAuth(ctx context.Context, projectID string) (MediaAuth
 	return auth, err
 }
 
-// Sign makes a link to a recording in a format, for a time.
+// Sign creates a link to a recording in a format. The link is valid for the given time.
 func (r *Recordings) Sign(rec Recording, f Format, lasts time.Duration) (Link, error) {
 	if r.links == nil {
 		return Link{}, errors.New("signing link: there are no keys")
@@ -64,8 +62,8 @@ func (r *Recordings) Sign(rec Recording, f Format, lasts time.Duration) (Link, e
 	return Link{expires, code}, err
 }
 
-// Verify tells whether a link to a recording in a format holds. exp and sig are
-// what it says.
+// Verify reports whether a link to a recording in a format is valid. exp and sig are the
+// parameters of the link.
 func (r *Recordings) Verify(projectID, sid string, f Format, exp, sig string) bool {
 	expires, err := strconv.ParseInt(exp, 10, 64)
 	if err != nil || r.links == nil || strconv.FormatInt(expires, 10) != exp || sig == "" {
@@ -84,21 +82,21 @@ func message(sid string, f Format, expires int64) string {
 	return sid + "\n" + string(f) + "\n" + strconv.FormatInt(expires, 10)
 }
 
-// A Format is what media can be fetched as.
+// A Format is a form in which media can be fetched.
 type Format string
 
 // The formats.
 const (
 	WAV      Format = "wav"
 	MP3      Format = "mp3"
-	Original Format = "original" // the bytes as they came
+	Original Format = "original" // the bytes as uploaded
 )
 
-// Formats are all of them, the one that most can play first.
+// Formats lists all formats, the most widely playable first.
 var Formats = []Format{WAV, MP3, Original}
 
-// BestFormat is the first of [Formats] that the media can be had in, or may be once it
-// has come.
+// BestFormat returns the first of [Formats] that the media is available in. For a recording
+// without media yet it is the first of all.
 func (r Recording) BestFormat() Format {
 	return Formats[max(0, slices.IndexFunc(Formats, r.Can))]
 }

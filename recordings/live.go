@@ -11,22 +11,22 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Live is what belongs to a recording of a call that is not over.
+// Live holds the fields of a recording whose call is still in progress.
 type Live struct {
-	Waits         time.Time // until when it waits for its media; zero if it does not
+	Waits         time.Time // deadline for its media; zero if it is not waiting
 	Trim          string    // a member of Trims
-	PauseBehavior string    // a member of PauseBehaviors, of the last pause; "" if there was none
+	PauseBehavior string    // of the last pause, a member of PauseBehaviors; "" if there was none
 	Callback      Callback
 }
 
-// A Callback is whom to tell how a recording gets on.
+// A Callback says where to report the progress of a recording.
 type Callback struct {
-	URL    string   // "" tells nobody
+	URL    string   // "" disables the callback
 	Events []string // members of CallbackEvents
 	Method string   // a member of CallbackMethods
 }
 
-// The values that go with a live recording, the default first.
+// The values allowed for a live recording, the default first.
 var (
 	Trims           = []string{"do-not-trim", "trim-silence"}
 	PauseBehaviors  = []string{"silence", "skip"}
@@ -34,7 +34,7 @@ var (
 	CallbackMethods = []string{"POST", "GET"}
 )
 
-// The codes of what a live recording may be refused for.
+// The codes of the errors of live recordings.
 const (
 	CodeBadEvent  = "13621"
 	CodeBadTrim   = "13699"
@@ -44,20 +44,24 @@ const (
 // maxURL bounds the URL of a callback, in bytes.
 const maxURL = 2048
 
-// Announce notes a recording that has begun, and whose media an upload brings
-// later. Another announcement of the same track of the same call gives the one
-// that runs; then added is false.
-func (r *Recordings) Announce(ctx context.Context, projectID string, d Description) (kept Recording, added bool, err error) {
+// Announce creates a recording that has begun; an upload brings its media later. If the same
+// track of the same call is already being recorded, Announce returns that recording, with
+// added false.
+func (r *Recordings) Announce(
+	ctx context.Context, projectID string, d Description,
+) (kept Recording, added bool, err error) {
 	if err := r.Check(d); err != nil {
 		return Recording{}, false, err
 	}
 	if d.CallSid == "" && d.ConferenceSid == "" {
 		return Recording{}, false, problem.Missing("CallSid")
 	}
+
 	subscribers, err := r.subscribers(ctx, projectID, d)
 	if err != nil {
 		return Recording{}, false, err
 	}
+
 	rec, err := r.begin(projectID)
 	if err != nil {
 		return Recording{}, false, err
@@ -66,7 +70,9 @@ func (r *Recordings) Announce(ctx context.Context, projectID string, d Descripti
 	return r.addLive(ctx, rec, subscribers)
 }
 
-func (r *Recordings) addLive(ctx context.Context, rec Recording, subscribers []string) (kept Recording, added bool, err error) {
+func (r *Recordings) addLive(
+	ctx context.Context, rec Recording, subscribers []string,
+) (kept Recording, added bool, err error) {
 	rec.Status, rec.Waits = InProgress, rec.Created.Add(r.wait)
 	if rec.StartTime.IsZero() {
 		rec.StartTime = rec.Created.Truncate(time.Second)
@@ -74,8 +80,8 @@ func (r *Recordings) addLive(ctx context.Context, rec Recording, subscribers []s
 	return r.store.AddRecording(ctx, rec, Arrival{Identity: liveIdentity(rec.Metadata), SubscriberIDs: subscribers})
 }
 
-// liveIdentity is that of a recording that runs: of a track of a call there is one
-// at a time.
+// liveIdentity returns the identity of a running recording: each track of a call has at most
+// one at a time.
 func liveIdentity(m Metadata) string {
 	if m.ConferenceSid != "" {
 		return "live:conference:" + m.Track + ":" + m.ConferenceSid
@@ -83,8 +89,7 @@ func liveIdentity(m Metadata) string {
 	return "live:call:" + m.Track + ":" + m.CallSid
 }
 
-// A Start is what is said when the recording of a call is to begin. "" means the
-// default.
+// A Start holds the parameters for recording a call. "" means the default.
 type Start struct {
 	Channels string // mono or dual
 	Track    string // a member of Tracks
@@ -102,7 +107,7 @@ func (s *Start) check() error {
 	return errors.Join(errs...)
 }
 
-// check finds what is wrong with a callback, and fills in its defaults.
+// check reports what is wrong with a callback and fills in its defaults.
 func (c *Callback) check() error {
 	errs := []error{checkMember("RecordingStatusCallbackMethod", c.Method, CallbackMethods)}
 	for _, event := range c.Events {
@@ -112,6 +117,7 @@ func (c *Callback) check() error {
 			break
 		}
 	}
+
 	slices.SortFunc(c.Events, func(a, b string) int {
 		return slices.Index(CallbackEvents, a) - slices.Index(CallbackEvents, b)
 	})
@@ -133,7 +139,8 @@ func (c *Callback) check() error {
 	return errors.Join(errs...)
 }
 
-// withCode returns a problem the code that clients know it by.
+// withCode sets the code of a problem to the one that clients know. Other errors are returned
+// unchanged.
 func withCode(code string, err error) error {
 	p := problem.First(err)
 	if p == nil {
@@ -143,15 +150,15 @@ func withCode(code string, err error) error {
 	return p
 }
 
-// notInCall is the answer where there is no call or conference to record.
+// notInCall returns the error for a call or conference that is not in progress.
 func notInCall() error {
 	return problem.New(problem.Invalid, CodeNotInCall,
 		"the call is not in progress, as far as is known here; a recording that was announced makes it known")
 }
 
-// Start begins to record a call that is known because a recording of it waits for
-// its media. If the one that was announced runs, it is that one, with what Start
-// says of it.
+// Start begins to record a call. The call is known because a recording of it waits for its
+// media. If that track is already being recorded, Start applies its parameters to that
+// recording and returns it.
 func (r *Recordings) Start(ctx context.Context, projectID, callSid string, s Start) (Recording, error) {
 	if err := s.check(); err != nil {
 		return Recording{}, err
@@ -164,18 +171,21 @@ func (r *Recordings) Start(ctx context.Context, projectID, callSid string, s Sta
 	if err != nil {
 		return Recording{}, err
 	}
+
 	rec, err := r.begin(projectID)
 	if err != nil {
 		return Recording{}, err
 	}
 	rec.Metadata = call.withDefaults()
 	s.apply(&rec)
+
 	kept, added, err := r.addLive(ctx, rec, nil)
 	if err != nil || added {
 		return kept, err
 	}
+
 	return r.change(ctx, kept, func(rec *Recording) error {
-		if rec.Waits.IsZero() || rec.Status == Stopped { // meanwhile
+		if rec.Waits.IsZero() || rec.Status == Stopped { // it ended in the meantime
 			return notInCall()
 		}
 		rec.Status = InProgress
@@ -195,8 +205,8 @@ func (s Start) apply(rec *Recording) {
 	rec.Callback = s.Callback
 }
 
-// Move takes a recording that waits for its media to another status: it pauses,
-// goes on or stops. What is stopped does not go on.
+// Move changes the status of a recording that waits for its media: it pauses, resumes or
+// stops. A stopped recording cannot resume.
 func (r *Recordings) Move(ctx context.Context, rec Recording, to Status, pauseBehavior string) (Recording, error) {
 	moves := []Status{Paused, InProgress, Stopped}
 	var errs []error
@@ -207,6 +217,7 @@ func (r *Recordings) Move(ctx context.Context, rec Recording, to Status, pauseBe
 	if err := errors.Join(errs...); err != nil {
 		return Recording{}, err
 	}
+
 	return r.change(ctx, rec, func(rec *Recording) error {
 		if rec.Waits.IsZero() || rec.Status == Stopped && to != Stopped {
 			return problem.New(problem.Invalid, CodeNotInCall,
@@ -222,8 +233,9 @@ func (r *Recordings) Move(ctx context.Context, rec Recording, to Status, pauseBe
 	})
 }
 
-// change changes a recording that waits, again from what it has become where
-// another was faster. Each time it was one who got on, so that all get their turn.
+// change applies a change to a waiting recording. If a concurrent change was faster, it
+// applies the change again to the new state. Each retry means that another caller succeeded,
+// so every caller eventually does.
 func (r *Recordings) change(ctx context.Context, rec Recording, change func(*Recording) error) (Recording, error) {
 	for {
 		old := rec.Updated
@@ -231,13 +243,15 @@ func (r *Recordings) change(ctx context.Context, rec Recording, change func(*Rec
 			return Recording{}, err
 		}
 		if rec.Updated = r.now().Truncate(time.Microsecond); !rec.Updated.After(old) {
-			rec.Updated = old.Add(time.Microsecond) // every change has a time of its own
+			rec.Updated = old.Add(time.Microsecond) // each change needs a distinct time
 		}
+
 		rec.Waits = rec.Updated.Add(r.wait)
 		identity := liveIdentity(rec.Metadata)
 		if rec.Status == Stopped {
 			identity = ""
 		}
+
 		err := r.store.UpdateRecording(ctx, rec, identity, old)
 		if !errors.Is(err, problem.Conflict) {
 			return rec, err

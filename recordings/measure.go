@@ -12,14 +12,15 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// measure notes how a recording sounds, in one pass over its audio, and gives the
-// parts that go with its media. What cannot be converted has no levels. An upload is
-// worth more than its levels: whatever goes wrong here, it is kept, and the log
-// tells.
+// measure stores in rec how the recording sounds, in one pass over its audio, and returns the
+// parts to keep with its media. Codecs that cannot be converted get no levels. Failures here
+// are only logged: keeping the upload matters more than its levels.
 func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (parts map[string][]byte) {
 	if facts.Frames == 0 {
 		return nil
 	}
+
+	// At most a fixed number of uploads are measured at once, and a panic loses only the levels.
 	r.measuring <- struct{}{}
 	defer func() {
 		<-r.measuring
@@ -29,6 +30,7 @@ func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (pa
 			rec.Levels, parts = nil, nil
 		}
 	}()
+
 	samples, err := wav.Open(f, facts, nil)
 	if errors.Is(err, wav.ErrCodec) {
 		return nil
@@ -42,6 +44,7 @@ func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (pa
 		r.log.Error("a recording was not measured", "sha256", rec.SHA256, "error", err)
 		return nil
 	}
+
 	rec.Levels = &found
 	parts = map[string][]byte{peaksPart: outline.Marshal()}
 	if index := samples.Index(); index != nil {
@@ -50,9 +53,9 @@ func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (pa
 	return parts
 }
 
-// Outline returns a recording of the owner, as it was within the last 300 ms, and its
-// outline. One that was not measured is a problem.NotAcceptable, one without media a
-// problem.NotFound.
+// Outline returns a recording of the owner, as it was within the last 300 ms, and its outline.
+// The error is a problem.NotAcceptable if it was not measured, and a problem.NotFound if it
+// has no media.
 func (r *Recordings) Outline(ctx context.Context, o Owner, sid string) (Recording, levels.Outline, error) {
 	rec, err := r.withMedia(ctx, o, sid)
 	if err != nil {
@@ -62,6 +65,7 @@ func (r *Recordings) Outline(ctx context.Context, o Owner, sid string) (Recordin
 		return rec, levels.Outline{}, problem.New(problem.NotAcceptable, "not_acceptable",
 			"the recording has no outline: its codec, %s, is kept as it came", rec.Codec)
 	}
+
 	part, err := r.media.ReadPart(rec.MediaKey, peaksPart)
 	if err != nil {
 		return rec, levels.Outline{}, r.unlessGone(ctx, o, sid, fmt.Errorf("opening outline of %s: %w", rec.ID, err))

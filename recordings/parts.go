@@ -1,9 +1,9 @@
 package recordings
 
-// The parts of a recording's media: what was learnt from its bytes as they came in.
+// The parts kept with a recording's media. They are computed when it is uploaded.
 const (
-	peaksPart = "peaks" // the outline of the sound
-	indexPart = "index" // checkpoints of the decoder, for codecs that need some
+	peaksPart = "peaks" // the outline of the waveform
+	indexPart = "index" // checkpoints of the decoder, for codecs that need them
 )
 
 var partNames = []string{peaksPart, indexPart}

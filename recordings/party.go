@@ -2,9 +2,8 @@ package recordings
 
 import "strings"
 
-// Spellings returns how a party of a call may have been written down that somebody looks for:
-// an address as it is; a number without what people put between its digits, with its plus
-// and without.
+// Spellings returns the forms in which a party of a call may be stored. An address is returned
+// unchanged. A number is returned without separators, with a leading plus and without one.
 func Spellings(party string) []string {
 	digits := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" -./()\u00a0", r) {

@@ -14,37 +14,37 @@ import (
 
 // A Recording is one recorded call or conference, with the facts of its audio.
 type Recording struct {
-	ID        string // orders by creation; told to nobody
-	MediaKey  string // names the media; the ID, but of one that waited for it
+	ID        string // sorts by creation; never shown to clients
+	MediaKey  string // names the media; equals ID unless the media came later
 	Sid       string // random, 122 bits
 	ProjectID string
 	Metadata
 	Status    Status
-	ErrorCode string // why there is no audio; "" where there is
+	ErrorCode string // why there is no audio; "" if there is
 
-	Codec      string // as ffmpeg names it, such as pcm_s16le
+	Codec      string // ffmpeg's name, such as pcm_s16le
 	SampleRate int
 	Channels   int
-	Bits       int      // of a sample as stored; 0 where a codec has no such number
-	Frames     int64    // samples of each channel
-	Bytes      int64    // of the file
-	SHA256     string   // of the file, in hex
-	Repairs    []string // what was wrong with the header, a sentence each
-	Price      int64    // millionths of a dollar, frozen at ingest
+	Bits       int      // per stored sample; 0 if the codec has no fixed number
+	Frames     int64    // samples per channel
+	Bytes      int64    // size of the file
+	SHA256     string   // digest of the file, in hex
+	Repairs    []string // faults found in the header, one sentence each
+	Price      int64    // in millionths of a dollar, fixed at ingest
 
-	Levels *levels.Facts // how it sounds; nil where nothing could be measured
+	Levels *levels.Facts // how it sounds; nil if it could not be measured
 
 	Live
 
 	Created time.Time
 	Updated time.Time
-	Deleted time.Time // zero while it lives
+	Deleted time.Time // zero unless deleted
 }
 
-// A Status says how far a recording has come.
+// A Status is the state of a recording.
 type Status string
 
-// The statuses. In the first three a recording waits for its media.
+// The statuses. In the first three, the recording waits for its media.
 const (
 	InProgress Status = "in-progress"
 	Paused     Status = "paused"
@@ -53,12 +53,11 @@ const (
 	Absent     Status = "absent" // there is nothing to hear
 )
 
-// NoAudio is the ErrorCode of an upload that holds a header and no audio, or
-// silence alone, and of a recording that waited for its media in vain.
+// NoAudio is the ErrorCode of a recording without audio: its upload held only a header or
+// only silence, or the media it waited for never came.
 const NoAudio = "16102"
 
-// Metadata is what is known of the call besides its sound. Only one of CallSid
-// and ConferenceSid is set.
+// Metadata describes the call of a recording. At most one of CallSid and ConferenceSid is set.
 type Metadata struct {
 	CallSid       string
 	ConferenceSid string
@@ -66,18 +65,17 @@ type Metadata struct {
 	Direction     string    // a member of Directions, or ""
 	Source        string    // a member of Sources
 	Track         string    // a member of Tracks
-	StartTime     time.Time // zero where unknown
+	StartTime     time.Time // zero if unknown
 }
 
-// Duration is the length of the audio.
+// Duration returns the length of the audio.
 func (r Recording) Duration() time.Duration {
 	var f wav.Facts
 	f.SampleRate, f.Frames = r.SampleRate, r.Frames
 	return f.Duration()
 }
 
-// Seconds is the duration in whole seconds, to the nearest, and at least one
-// where there is any audio.
+// Seconds returns the duration rounded to whole seconds, and at least 1 if there is any audio.
 func (r Recording) Seconds() int64 {
 	if r.Frames == 0 {
 		return 0
@@ -85,11 +83,11 @@ func (r Recording) Seconds() int64 {
 	return max(1, int64(r.Duration().Round(time.Second)/time.Second))
 }
 
-// HasMedia tells whether there are bytes of it.
+// HasMedia reports whether the recording has bytes.
 func (r Recording) HasMedia() bool { return r.Bytes > 0 && r.Waits.IsZero() && r.Deleted.IsZero() }
 
-// EndTime is when the recording ended, by its whole seconds; zero where it is not
-// known when it began.
+// EndTime returns StartTime plus the whole seconds of the recording, or zero if StartTime is
+// unknown.
 func (r Recording) EndTime() time.Time {
 	if r.StartTime.IsZero() {
 		return time.Time{}
@@ -97,18 +95,18 @@ func (r Recording) EndTime() time.Time {
 	return r.StartTime.Add(time.Duration(r.Seconds()) * time.Second)
 }
 
-// price is what a number of seconds costs: each minute begun, at the rate of a
-// minute.
+// price returns the cost of a recording: rate for each minute begun.
 func price(seconds, rate int64) int64 { return (seconds + 59) / 60 * rate }
 
-// An Owner says whose recordings are meant: all of a project or, with a
-// SubscriberID, those of them that are tied to that subscriber.
+// An Owner selects recordings: all of a project or, if SubscriberID is set, only those tied to
+// that subscriber.
 type Owner struct {
 	ProjectID    string
 	SubscriberID string
 }
 
-// MayChange refuses a subscriber, who may read its recordings and change nothing.
+// MayChange returns problem.Forbidden for a subscriber: subscribers may read their recordings
+// but not change them.
 func (o Owner) MayChange() error {
 	if o.SubscriberID == "" {
 		return nil
@@ -116,23 +114,23 @@ func (o Owner) MayChange() error {
 	return problem.New(problem.Forbidden, "forbidden", "a subscriber may read its recordings and change nothing")
 }
 
-// A Filter says which recordings to list.
+// A Filter selects the recordings to list.
 type Filter struct {
 	Owner
 	CallSid        string    // "" means any
 	ConferenceSid  string    // "" means any
-	CallBegins     string    // of calls whose ids begin so, listed by these ids; "" means any
-	Party          string    // who called or was called: a number, or an address; "" means any
+	CallBegins     string    // prefix of the call id, also orders the list by it; "" means any
+	Party          string    // caller or callee: a number or an address; "" means any
 	Direction      string    // a member of Directions; "" means any
-	CreatedFrom    time.Time // that moment or later; zero means any
-	CreatedBefore  time.Time // before that moment; zero means any
-	IncludeDeleted bool      // the stubs too
+	CreatedFrom    time.Time // inclusive; zero means any
+	CreatedBefore  time.Time // exclusive; zero means any
+	IncludeDeleted bool      // also list stubs
 
-	Flag levels.Flags // one flag that they have; 0 means any recording
+	Flag levels.Flags // a flag they must have; 0 means any recording
 }
 
-// newID makes an ID at a time: a UUID of version 7, with the fraction of the
-// millisecond behind the version (RFC 9562, section 6.2, method 3).
+// newID returns an ID for a time: a UUID of version 7. The fraction of the millisecond follows
+// the version (RFC 9562, section 6.2, method 3).
 func newID(now time.Time) (string, error) {
 	u, err := uuid.NewRandom()
 	if err != nil {
@@ -144,8 +142,8 @@ func newID(now time.Time) (string, error) {
 	return u.String(), nil
 }
 
-// FirstID returns the least ID that a recording made at or after a time can have,
-// so that a store can find recordings by time through their IDs.
+// FirstID returns the smallest ID of a recording created at the given time or later. Stores use
+// it to find recordings by time through their IDs.
 func FirstID(at time.Time) string {
 	var u uuid.UUID
 	stamp(&u, at)

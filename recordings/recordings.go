@@ -1,17 +1,18 @@
-// Package recordings keeps calls that were recorded: the noun [Recording], what
-// an upload must be, whose it is, how long it is kept and what it costs.
-//
-// An upload is hashed, parsed, stored and measured, and it is on disk, bytes and
-// row, before [Recordings.Ingest] returns: senders delete their copy then.
-// The bytes stay as they came; where a header is wrong, the facts in the row are
-// right and say what was repaired. As WAV or MP3 they are converted while they are
-// read. Sids are random: unless its project says otherwise, whoever knows one may
-// fetch the media, so nothing else ever gives one away.
-//
-// A recording may be there before its media: it is announced, and waits.
-//
-// Rows are kept by a [Store] and bytes by a [Media]; HTTP is spoken by packages laml
-// and rest under it.
+// Package recordings keeps recorded calls. It defines the noun [Recording] and the rules for
+// uploads, ownership, retention and price.
+// //
+// [Recordings.Ingest] hashes, parses, stores and measures an upload. When it returns, bytes and
+// row are on disk, because senders then delete their copy. The bytes are kept as they came. If
+// the header is wrong, the facts in the row are right and list the repairs. Conversion to WAV
+// or MP3 happens while the media is read.
+// //
+// Sids are random. Unless the project says otherwise, everyone who knows a Sid may fetch the
+// media, so nothing else ever reveals one.
+// //
+// A recording can exist before its media: it is announced, and then waits.
+// //
+// A [Store] keeps the rows and a [Media] the bytes. Packages laml and rest, below this one,
+// speak HTTP.
 package recordings
 
 import (
@@ -27,34 +28,33 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// DefaultMaxUpload bounds an upload where [Config] does not: 2 GiB.
+// DefaultMaxUpload is the upload limit if [Config] sets none: 2 GiB.
 const DefaultMaxUpload = 2 << 30
 
-// DefaultWait is how long a recording that was announced waits for its media,
-// from the last that was heard of it.
+// DefaultWait is how long an announced recording waits for its media, counted from its last
+// change.
 const DefaultWait = 24 * time.Hour
 
-// StubLife is how long the row of a deleted recording is kept.
+// StubLife is how long the row of a deleted recording is kept as a stub.
 const StubLife = 40 * 24 * time.Hour
 
-// Config says what a [Recordings] stands on.
+// Config holds the dependencies and limits of a [Recordings].
 type Config struct {
 	Store Store // the rows; required
 	Media Media // the bytes; required
 
-	// SubscriberOf returns the subscriber of a project whose address is
-	// "/context/name", or "" if it is nobody's. nil ties no recording to an address.
+	// SubscriberOf returns the subscriber of a project with the address "/context/name", or ""
+	// if there is none. If it is nil, no recording is tied to an address.
 	SubscriberOf func(ctx context.Context, projectID, address string) (subscriberID string, err error)
 
-	MaxUpload int64            // bytes of one upload; 0 means DefaultMaxUpload
+	MaxUpload int64            // bytes per upload; 0 means DefaultMaxUpload
 	Wait      time.Duration    // how long a recording waits for its media; 0 means DefaultWait
-	Links     Links            // signs links to media; nil makes none and takes none
+	Links     Links            // signs links to media; nil disables them
 	Now       func() time.Time // nil means time.Now
 	Log       *slog.Logger     // nil means slog.Default
 }
 
-// Recordings is the rules. Its methods may be called at once from any number of
-// goroutines.
+// Recordings implements the rules. Its methods are safe for concurrent use.
 type Recordings struct {
 	store        Store
 	media        Media
@@ -64,13 +64,13 @@ type Recordings struct {
 	links        Links
 	now          func() time.Time
 	log          *slog.Logger
-	measuring    chan struct{}           // full when as many measure as may
-	lately       *cache.Cache[Recording] // by owner and sid: one media is asked for in many ranges
-	facts        *cache.Cache[wav.Facts] // by the key of the media
+	measuring    chan struct{}           // holds one token per upload being measured
+	lately       *cache.Cache[Recording] // by owner and Sid; players request one media in many ranges
+	facts        *cache.Cache[wav.Facts] // by MediaKey
 	auth         *cache.Cache[MediaAuth] // by project
 }
 
-// New makes the rules over a store and its media.
+// New returns the rules on top of a store and its media.
 func New(c Config) *Recordings {
 	if c.SubscriberOf == nil {
 		c.SubscriberOf = func(context.Context, string, string) (string, error) { return "", nil }
@@ -87,86 +87,95 @@ func New(c Config) *Recordings {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+
 	return &Recordings{
 		store: c.Store, media: c.Media, subscriberOf: c.SubscriberOf, maxUpload: c.MaxUpload, wait: c.Wait,
 		links: c.Links, now: c.Now,
 		log: c.Log, measuring: make(chan struct{},
-			max(1, runtime.GOMAXPROCS(0)/2)), // the rest is for whoever waits for an answer
+			max(1, runtime.GOMAXPROCS(0)/2)), // the other processors are left to requests
 		lately: cache.New[Recording](c.Now), facts: cache.New[wav.Facts](c.Now), auth: cache.New[MediaAuth](c.Now),
 	}
 }
 
-// MaxUpload is the largest upload taken, in bytes.
+// MaxUpload returns the largest accepted size of an upload, in bytes.
 func (r *Recordings) MaxUpload() int64 { return r.maxUpload }
 
-// A Store keeps the rows. Its methods may be called at once; each is atomic.
+// A Store keeps the rows. Its methods are atomic and safe for concurrent use.
 type Store interface {
-	// AddRecording inserts a recording, or completes the one that waits for it. If a
-	// live recording of the project has the same identity, nothing is changed and
-	// that one is given, with added false; of many callers one adds. If the arrival
-	// names a Sid that does not wait, it is a problem.Invalid.
+	// AddRecording inserts a recording, or completes the one that waits for it. If a live
+	// recording of the project has the same identity, nothing changes and that recording is
+	// returned, with added false; of many concurrent callers, one adds. If the arrival names
+	// a Sid that is not waiting, the error is a problem.Invalid.
 	AddRecording(ctx context.Context, r Recording, a Arrival) (kept Recording, added bool, err error)
-	// UpdateRecording writes the status of a recording that waits and what belongs to
-	// it, if it was last changed at the time old; else a problem.Conflict. identity is what
-	// another announcement of the same has too, or "".
+	// UpdateRecording writes the status and the other live fields of a waiting recording. If
+	// the recording was last changed at another time than old, the error is a
+	// problem.Conflict. identity is shared with other announcements of the same recording,
+	// or is "".
 	UpdateRecording(ctx context.Context, r Recording, identity string, old time.Time) error
-	// AwaitsMedia tells whether a recording of the call or conference waits.
+	// AwaitsMedia reports whether a recording of the call or conference waits for its media.
 	AwaitsMedia(ctx context.Context, projectID string, m Metadata) (bool, error)
-	// GiveUpRecordings makes Absent what has waited until a time.
+	// GiveUpRecordings turns waiting recordings Absent whose deadline is until or earlier.
 	GiveUpRecordings(ctx context.Context, until time.Time) error
-	// FindRecording returns a live recording of the owner, else a problem.NotFound.
+	// FindRecording returns a live recording of the owner, or a problem.NotFound.
 	FindRecording(ctx context.Context, o Owner, sid string) (Recording, error)
-	// ListRecordings returns a page, newest first; of calls that begin so, by their ids.
+	// ListRecordings returns a page, newest first, or by call id if the filter has CallBegins.
 	ListRecordings(ctx context.Context, f Filter, q page.Query) (page.Page[Recording], error)
-	// FindRecordingsBeginning returns live recordings of the project whose Sids begin so,
-	// fifty at most.
+	// FindRecordingsBeginning returns at most fifty live recordings of the project whose Sids
+	// begin with sid.
 	FindRecordingsBeginning(ctx context.Context, projectID, sid string) ([]Recording, error)
-	// DeleteRecording turns a live recording of the project into a stub and gives
-	// its MediaKey; else a problem.NotFound.
+	// DeleteRecording turns a live recording of the project into a stub and returns its
+	// MediaKey, or a problem.NotFound.
 	DeleteRecording(ctx context.Context, projectID, sid string, at time.Time) (key string, err error)
-	// SweepRecordings forgets the stubs deleted before a time.
+	// SweepRecordings deletes the stubs of recordings deleted before a time.
 	SweepRecordings(ctx context.Context, before time.Time) error
 	// MediaInUse returns the MediaKeys of live recordings from first to last, both
-	// included.
+	// inclusive.
 	MediaInUse(ctx context.Context, first, last string) ([]string, error)
-	// RecordRate returns the price of a minute in a project, in millionths of its
-	// currency; a problem.NotFound if there is no such project.
+	// RecordRate returns the price of a minute in a project, in millionths of its currency,
+	// or a problem.NotFound if the project is unknown.
 	RecordRate(ctx context.Context, projectID string) (int64, error)
-	// MediaAuth tells who may fetch the media of a project; a problem.NotFound if
-	// there is no such project.
+	// MediaAuth returns who may fetch the media of a project, or a problem.NotFound if the
+	// project is unknown.
 	MediaAuth(ctx context.Context, projectID string) (MediaAuth, error)
-	// HasSubscriber tells whether a subscriber is one of the project.
+	// HasSubscriber reports whether the project has this subscriber.
 	HasSubscriber(ctx context.Context, projectID, subscriberID string) (bool, error)
 }
 
-// An Arrival is what a store is told of an upload beside its recording.
+// An Arrival is what a store needs to know about an upload in addition to its recording.
 type Arrival struct {
-	Identity      string   // what a repeated upload has too; "" for none
-	SubscriberIDs []string // of the project: whom the recording is tied to
+	Identity      string   // shared by repetitions of the upload; "" for none
+	SubscriberIDs []string // of the project; the recording is tied to them
 
-	// Given is what the sender said of the call, without defaults. It goes before
-	// what is known of the recording that waits for this upload.
+	// Given is what the sender said about the call, without defaults. It takes precedence
+	// over the fields of the recording that waits for this upload.
 	Given Metadata
-	Sid   string // of that recording; "" finds the one that waits longest for the track of the call or conference
+
+	// Sid is that of the waiting recording. If it is "", the upload goes to the one that
+	// waits longest for this track of the call or conference.
+	Sid string
 }
 
-// Media keeps immutable bytes by key, the MediaKey of their recording. Its
-// methods may be called at once, by several processes.
+// Media keeps immutable bytes under a key, the MediaKey of their recording. Its methods are
+// safe for concurrent use by several processes.
 type Media interface {
-	// Put stores what write puts into the file, and the small parts that it gives by
-	// name. Once all is safe on disk it calls commit, which makes the row that owns
-	// it. If write fails, or commit does not want to keep the bytes, they are gone when
-	// Put returns; if commit fails, Sweep decides. No part is ever there without its key.
-	Put(key string, write func(f *os.File) (parts map[string][]byte, err error), commit func() (keep bool, err error)) error
-	// Open returns the bytes of a key, from disk as an *os.File, so that the kernel can
-	// send them. An absent key is an fs.ErrNotExist.
+	// Put stores the file that write fills, and the small parts that write returns by name.
+	// Once everything is safe on disk, Put calls commit, which creates the owning row. If
+	// write fails, or commit returns keep false, the bytes are gone when Put returns. If
+	// commit fails, Sweep decides. A part never exists without its key.
+	Put(
+		key string,
+		write func(f *os.File) (parts map[string][]byte, err error),
+		commit func() (keep bool, err error),
+	) error
+	// Open returns the bytes of a key. If they are on disk, they are an *os.File, so that the
+	// kernel can send them. The error for an absent key is an fs.ErrNotExist.
 	Open(key string) (io.ReadSeekCloser, error)
-	// ReadPart returns a part of a key. An absent one is an fs.ErrNotExist.
+	// ReadPart returns a part of a key. The error for an absent part is an fs.ErrNotExist.
 	ReadPart(key, part string) ([]byte, error)
-	// Remove deletes the bytes of a key, and these parts of it; what is absent is no
-	// error. Who has the bytes open may read on.
+	// Remove deletes the bytes of a key and the given parts. Absent ones are no error. Readers
+	// that have the bytes open can continue.
 	Remove(key string, parts ...string) error
-	// Sweep deletes what nobody owns: bytes and parts that are not being Put, and whose key is
-	// not in use. inUse gives the keys in use from first to last, both included.
+	// Sweep deletes bytes and parts that nothing owns: those that no Put is writing and whose
+	// key is not in use. inUse returns the keys in use from first to last, both inclusive.
 	Sweep(ctx context.Context, inUse func(ctx context.Context, first, last string) ([]string, error)) error
 }

@@ -12,49 +12,52 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// A Wanted says how the media of a recording is to be.
+// A Wanted describes the requested form of a recording's media.
 type Wanted struct {
 	Format   Format
-	Channels int // 1 mixes; 2 asks for two that are there; 0 means as they are
-	Leg      int // the one channel wanted, from 1; 0 means all
+	Channels int // 1 mixes; 2 requires two channels; 0 means all as recorded
+	Leg      int // the only channel wanted, counted from 1; 0 means all
 }
 
-// viewVersion is another one whenever conversion to PCM gives other bytes.
+// viewVersion changes whenever the conversion to PCM produces different bytes.
 const viewVersion = "1"
 
-// CodeNoChannel is the code where channels are asked for that are not there.
+// CodeNoChannel is the code of a request for channels that the recording does not have.
 const CodeNoChannel = "16113"
 
-// A Rendition is the media of a recording as it is wanted. It is to be closed.
+// A Rendition is the media of a recording in the requested form. Close it after use.
 type Rendition struct {
 	Recording Recording
-	// Content is the bytes. Where they are a whole file as it came, it is that file
-	// (an *os.File), so that the kernel can send it.
+	// Content holds the bytes. If they are the whole original file, it is that *os.File, so
+	// that the kernel can send it.
 	Content io.ReadSeeker
-	Whole   bool   // Content is that file
-	Encoded bool   // reading Content is work for a processor
-	Type    string // of the Content
-	Ext     string // by which a file of it is known, dot included
-	Tag     string // the same bytes have the same tag, and no others have it
+	Whole   bool   // Content is the original file
+	Encoded bool   // reading Content uses a processor
+	Type    string // media type of Content
+	Ext     string // file name extension, dot included
+	Tag     string // equal for equal bytes only
 	media   io.Closer
 }
 
-// Close lets go of the media.
+// Close releases the media.
 func (n *Rendition) Close() error { return n.media.Close() }
 
-// Render opens a recording of the owner, as it was within the last 300 ms, as it
-// is wanted. What it cannot be turned into is a problem.NotAcceptable.
+// Render opens a recording of the owner, as it was within the last 300 ms, in the requested
+// form. If it cannot be converted to that form, the error is a problem.NotAcceptable.
 func (r *Recordings) Render(ctx context.Context, o Owner, sid string, w Wanted) (_ *Rendition, err error) {
 	rec, media, err := r.Open(ctx, o, sid)
 	if err != nil {
 		return nil, err
 	}
+
 	n := &Rendition{Recording: rec, Content: media, Whole: true, Tag: rec.SHA256, media: media}
 	defer func() {
 		if err != nil {
 			_ = media.Close()
 		}
 	}()
+
+	// The original, and an unchanged MP3, need no conversion.
 	n.Type, n.Ext = container(rec.Codec)
 	switch {
 	case w.Format == Original:
@@ -63,13 +66,14 @@ func (r *Recordings) Render(ctx context.Context, o Owner, sid string, w Wanted) 
 	case w.Format == MP3 && rec.Codec == "mp3" && w.Leg == 0 && (w.Channels == 0 || w.Channels == rec.Channels):
 		return n, nil
 	}
+
 	if err := w.check(rec); err != nil {
 		return nil, err
 	}
 	return n, r.convert(ctx, n, w)
 }
 
-// check reports channels that are not there.
+// check returns an error if w asks for channels that the recording does not have.
 func (w Wanted) check(rec Recording) error {
 	missing := func(what string) error {
 		return problem.New(problem.Invalid, CodeNoChannel, "the recording has %s: %s",
@@ -91,24 +95,27 @@ func count(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// convert makes the content out of the file that it is. It can be read until ctx is
-// done.
+// convert replaces the content, which is the original file, by its conversion. The result can
+// be read until ctx is done.
 func (r *Recordings) convert(ctx context.Context, n *Rendition, w Wanted) error {
 	file, ok := n.Content.(io.ReaderAt)
 	if !ok {
 		return fmt.Errorf("reading media: a %T is not read at random", n.Content)
 	}
+
 	rec := n.Recording
 	facts, err := r.facts.Load(rec.MediaKey, func() (wav.Facts, error) { return factsOf(rec, file) })
 	if err != nil {
 		return notConverted(rec, w.Format, err)
 	}
+
 	mixed := w.Channels == 1 && rec.Channels > 1 || w.Format == MP3 && w.Leg == 0 &&
-		rec.Channels > 2 // of which Layer III knows nothing
+		rec.Channels > 2 // Layer III has at most two channels
 	if w.Format == WAV && facts.Plain() && !mixed && (w.Leg == 0 || rec.Channels == 1) {
 		n.Type, n.Ext = "audio/x-wav", ".wav"
 		return nil
 	}
+
 	source, err := r.source(rec, awaited{file, ctx}, facts)
 	if err != nil {
 		return notConverted(rec, w.Format, err)
@@ -119,10 +126,12 @@ func (r *Recordings) convert(ctx context.Context, n *Rendition, w Wanted) error 
 	} else if w.Leg > 0 && rec.Channels > 1 {
 		source, n.Tag = wav.Leg(source, w.Leg), fmt.Sprint(n.Tag, "-leg", w.Leg)
 	}
+
 	if w.Format == WAV {
 		n.Content, n.Type, n.Ext = wav.NewView(source), "audio/x-wav", ".wav"
 		return nil
 	}
+
 	stream, err := mp3.New(source)
 	if err != nil {
 		return notConverted(rec, w.Format, err)
@@ -131,14 +140,15 @@ func (r *Recordings) convert(ctx context.Context, n *Rendition, w Wanted) error 
 	return nil
 }
 
-// An awaited file is read for as long as somebody waits for what is made of it: where
-// the index of a long one is lost, a byte near its end takes all that is before.
+// An awaited file can be read while a client waits for its conversion. Without an index, a
+// byte near the end of a long file requires all bytes before it; a client that left must not
+// cause that work.
 type awaited struct {
 	io.ReaderAt
 	ctx context.Context
 }
 
-// ReadAt is as [io.ReaderAt] says.
+// ReadAt implements [io.ReaderAt].
 func (a awaited) ReadAt(p []byte, off int64) (int, error) {
 	if err := a.ctx.Err(); err != nil {
 		return 0, err
@@ -146,7 +156,7 @@ func (a awaited) ReadAt(p []byte, off int64) (int, error) {
 	return a.ReaderAt.ReadAt(p, off)
 }
 
-// source opens the audio of a file, with what was learnt of it as it came in.
+// source opens the audio of a file, with the index that was stored when it was uploaded.
 func (r *Recordings) source(rec Recording, file io.ReaderAt, facts wav.Facts) (wav.Source, error) {
 	return wav.Open(file, facts, func() ([]byte, error) {
 		index, err := r.media.ReadPart(rec.MediaKey, indexPart)
@@ -157,8 +167,7 @@ func (r *Recordings) source(rec Recording, file io.ReaderAt, facts wav.Facts) (w
 	})
 }
 
-// factsOf reads the facts of a file that was taken in before. Where it has no
-// header, the row has them.
+// factsOf parses the facts of a stored file. If the file has no header, it takes them from the row.
 func factsOf(rec Recording, file io.ReaderAt) (wav.Facts, error) {
 	facts, err := wav.Parse(file, rec.Bytes)
 	if errors.Is(err, wav.ErrNotWAV) {
@@ -167,17 +176,18 @@ func factsOf(rec Recording, file io.ReaderAt) (wav.Facts, error) {
 	return facts, err
 }
 
-// notConverted says why a file cannot be had in a format.
+// notConverted returns the error of a file that cannot be converted to a format.
 func notConverted(rec Recording, f Format, err error) error {
 	if errors.Is(err, wav.ErrCodec) || errors.Is(err, mp3.ErrSource) {
 		_, ext := container(rec.Codec)
 		return problem.New(problem.NotAcceptable, "not_acceptable",
-			"the recording is kept as it came, as %s, which is not converted to %s; ask for it with .wav?Original=true%s", rec.Codec, f, orSame(ext))
+			"the recording is kept as it came, as %s, which is not converted to %s; ask for it with .wav?Original=true%s",
+			rec.Codec, f, orSame(ext))
 	}
 	return fmt.Errorf("converting media of %s: %w", rec.ID, err)
 }
 
-// orSame adds that a format is also had by its own name, where it is.
+// orSame returns the addition that an MP3 can also be fetched as .mp3, or "".
 func orSame(ext string) string {
 	if ext == "."+string(MP3) {
 		return " or .mp3"
@@ -185,7 +195,7 @@ func orSame(ext string) string {
 	return ""
 }
 
-// container returns the type of a file by its codec, and what its name ends in.
+// container returns the media type and the file name extension of a codec's files.
 func container(codec string) (kind, ext string) {
 	switch codec {
 	case "mp3":
@@ -196,14 +206,14 @@ func container(codec string) (kind, ext string) {
 	return "audio/x-wav", ".wav"
 }
 
-// Can tells whether the media can be had in a format: MP3 and Ogg are not decoded
-// here.
+// Can reports whether the media is available in a format. MP3 and Ogg are not decoded, so they
+// are only available as they are.
 func (r Recording) Can(f Format) bool {
 	_, ext := container(r.Codec)
 	return r.HasMedia() && (f == Original || ext == ".wav" || ext == "."+string(f))
 }
 
-// original names what came, if it is audio without a header, as RFC 3551 does.
+// original sets the type and extension of audio without a header, as RFC 3551 names them.
 func (n *Rendition) original() {
 	file, ok := n.Content.(io.ReaderAt)
 	if !ok || n.Ext != ".wav" {
@@ -212,6 +222,7 @@ func (n *Rendition) original() {
 	if _, err := wav.Parse(file, n.Recording.Bytes); !errors.Is(err, wav.ErrNotWAV) {
 		return
 	}
+
 	n.Type, n.Ext = "application/octet-stream", ".raw"
 	form := fmt.Sprintf("; rate=%d; channels=%d", n.Recording.SampleRate, n.Recording.Channels)
 	switch n.Recording.Codec {
