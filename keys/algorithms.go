@@ -7,7 +7,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
-	_ "crypto/sha256" // the hashes of algorithms
+	_ "crypto/sha256" // the hash functions of the algorithms
 	_ "crypto/sha512"
 	"encoding/base64"
 	"fmt"
@@ -16,7 +16,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// A Use is what a key is for: an algorithm of RFC 7518 that signs, or sealing.
+// A Use is what a key is for: signing with an algorithm of RFC 7518, or sealing.
 type Use string
 
 // The uses.
@@ -28,14 +28,14 @@ const (
 	Seal  Use = "seal"
 )
 
-// algorithms are the uses that sign: how a key is made for each, and its hash.
-// What signs and verifies, the JWKS and the metadata follow this list.
+// algorithms lists the signing uses, each with its hash and how its keys are made.
+// Signing, verification, the JWKS and the metadata all follow this list.
 var algorithms = []algorithm{
 	{RS256, crypto.SHA256, func() (crypto.Signer, error) { return rsa.GenerateKey(rand.Reader, 2048) }},
 	{ES256, crypto.SHA256, func() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }},
 	{PS256, crypto.SHA256, func() (crypto.Signer, error) {
 		return rsa.GenerateKey(rand.Reader, 2048)
-	}}, // no key of RS256: one key, one algorithm (RFC 7517, section 4.4)
+	}}, // not shared with RS256: one key, one algorithm (RFC 7517, section 4.4)
 	{EdDSA, crypto.SHA512, func() (crypto.Signer, error) {
 		_, key, err := ed25519.GenerateKey(rand.Reader)
 		return key, err
@@ -56,7 +56,7 @@ func find(use Use) (algorithm, bool) {
 	return algorithms[i], true
 }
 
-// Algorithms lists the uses that sign.
+// Algorithms returns the uses that sign.
 func Algorithms() []Use {
 	var uses []Use
 	for _, a := range algorithms {
@@ -65,10 +65,10 @@ func Algorithms() []Use {
 	return uses
 }
 
-// Uses lists all uses.
+// Uses returns all uses.
 func Uses() []Use { return append(Algorithms(), Seal) }
 
-// signatures are the algorithms in the words of the library.
+// signatures are the algorithms as go-jose names them.
 var signatures = func() (all []jose.SignatureAlgorithm) {
 	for _, a := range algorithms {
 		all = append(all, jose.SignatureAlgorithm(a.use))
@@ -76,7 +76,7 @@ var signatures = func() (all []jose.SignatureAlgorithm) {
 	return all
 }()
 
-// generate makes a private key of an algorithm.
+// generate returns a new private key for an algorithm.
 func generate(use Use) (crypto.Signer, error) {
 	a, ok := find(use)
 	if !ok {
@@ -89,8 +89,8 @@ func generate(use Use) (crypto.Signer, error) {
 	return key, nil
 }
 
-// HalfHash returns the left half of a token's hash by an algorithm's hash function,
-// as ID tokens have it (OpenID Connect Core, section 3.1.3.6).
+// HalfHash hashes token with the algorithm's hash function and returns the left half
+// in base64url, as ID tokens carry it (OpenID Connect Core, section 3.1.3.6).
 func (u Use) HalfHash(token string) string {
 	a, ok := find(u)
 	if !ok {

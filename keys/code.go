@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// Code returns the code of a message: HMAC-SHA256 under a key that is derived for
-// the purpose from the ring's current sealing key, behind the kid of that. Every
-// node verifies it for as long as the key is kept, which is [Kept] at least, and
-// not once it is revoked.
+// Code returns an authentication code for message: HMAC-SHA256, prefixed with the kid
+// of the ring's current sealing key. The HMAC key is derived for the purpose from that
+// sealing key. Every node can verify the code for as long as the key is kept, which is
+// at least [Kept], unless the key is revoked.
 func (r *Ring) Code(purpose, message string) (string, error) {
 	now := r.latest.Load()
 	kid := now.makers[Seal].Kid
@@ -20,8 +20,8 @@ func (r *Ring) Code(purpose, message string) (string, error) {
 	return kid + "." + base64.RawURLEncoding.EncodeToString(mac), err
 }
 
-// VerifyCode tells whether a code is that of a message for a purpose. How long it
-// takes says nothing of how much of the code is right.
+// VerifyCode reports whether code is a valid code of message for the purpose. Its
+// timing does not reveal how much of the code is correct.
 func (r *Ring) VerifyCode(purpose, message, code string) bool {
 	kid, text, _ := strings.Cut(code, ".")
 	given, err := base64.RawURLEncoding.Strict().DecodeString(text)
@@ -29,6 +29,7 @@ func (r *Ring) VerifyCode(purpose, message, code string) bool {
 		return false
 	}
 	now := r.latest.Load()
+
 	if now.roots[kid] == nil {
 		r.lookAgain()
 		now = r.latest.Load()
@@ -37,7 +38,7 @@ func (r *Ring) VerifyCode(purpose, message, code string) bool {
 	return err == nil && hmac.Equal(mac, given)
 }
 
-// mac returns the code of a message under a sealing key.
+// mac returns the HMAC of a message under a key derived from the sealing key kid.
 func (s *snapshot) mac(kid, purpose, message string) ([]byte, error) {
 	root := s.roots[kid]
 	if root == nil {
@@ -47,6 +48,7 @@ func (s *snapshot) mac(kid, purpose, message string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("deriving key: %w", err)
 	}
+
 	h := hmac.New(sha256.New, key)
 	h.Write([]byte(message))
 	return h.Sum(nil), nil

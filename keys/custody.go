@@ -8,45 +8,45 @@ import (
 	"time"
 )
 
-// patience is how long a custody may take to make or open a key.
+// patience is how long a Custody may take to make or open a key.
 const patience = 3 * time.Second
 
 // A Custody makes private signing keys and lets them sign. [PKCS8] holds them in
-// memory; another may leave them in a key management service or a hardware
-// module, which signs on request. Such a one must
+// memory. Another implementation may leave them in a key management service or a
+// hardware module, which signs on request. It must
 //
-//   - give a handle by which the key is found again, by any node and after any
-//     restart: the name of the key there, and best its public part. It is sealed
-//     by the master key and kept in the [Store], whether it is secret or not;
-//   - open the handles of the custody before it, as a ring turns in its own time:
-//     by leaving to PKCS8 what it did not make;
-//   - give a crypto.Signer for RFC 7518's algorithm of the use. Its Public must be
-//     at hand, as it is asked for each token that is verified. Its Sign is called
-//     at once from many goroutines, with a digest and its hash (a *rsa.PSSOptions
-//     for PS256 and its like; the message and crypto.Hash(0) for EdDSA), gives
-//     what crypto/rsa, crypto/ecdsa (ASN.1) or crypto/ed25519 would, and bounds
-//     the time it takes by itself.
+//   - return a handle by which any node finds the key again after any restart: the
+//     key's name there, and preferably its public part. The handle is sealed by the
+//     master key and kept in the [Store], whether it is secret or not;
+//   - open handles of the previous custody by passing those that it did not make to
+//     PKCS8, because keys are only replaced as the ring rotates;
+//   - return a crypto.Signer for the use's algorithm of RFC 7518.
 //
-// Nobody tells it that a key is not needed any more. That is so once the key is
-// revoked or gone from the ring, and of one that was made and never kept, because
-// another node was faster.
+// Public must return at once, because it is called for each token that is verified.
+// Sign is called concurrently from many goroutines and must bound its own time. It
+// gets a digest and its hash (a *rsa.PSSOptions for the PS algorithms), or the message
+// and crypto.Hash(0) for EdDSA. It returns what crypto/rsa, crypto/ecdsa (ASN.1) or
+// crypto/ed25519 would return.
+//
+// A Custody is not told when a key is no longer needed: once the key is revoked or
+// deleted from the ring, or if it was never stored because another node was faster.
 type Custody interface {
-	// Make makes a key for one of the [Algorithms] and gives its handle; it is called
-	// at once for several. Its ctx, and
-	// that of Open, ends after three seconds: a ring does nothing else meanwhile.
+	// Make makes a key for one of the [Algorithms] and returns its handle. It is called
+	// concurrently for several keys. The ctx of Make and Open ends after three seconds,
+	// because the ring does nothing else meanwhile.
 	Make(ctx context.Context, use Use) (handle []byte, err error)
-	// Open returns the key of a handle; it, too, is called at once for several. A ring
-	// opens each key once, and tries again every second if it cannot.
+	// Open returns the key of a handle. It is called concurrently for several keys. A
+	// ring opens each key once, and retries every second if that fails.
 	Open(ctx context.Context, use Use, handle []byte) (crypto.Signer, error)
 }
 
-// PKCS8 is the custody whose handles are the private keys themselves, in PKCS #8
+// PKCS8 is the Custody whose handles are the private keys themselves, in PKCS #8
 // (RFC 5958).
 type PKCS8 struct{}
 
 var _ Custody = PKCS8{}
 
-// Make makes a private key.
+// Make makes a private key and returns it in PKCS #8.
 func (PKCS8) Make(_ context.Context, use Use) ([]byte, error) {
 	key, err := generate(use)
 	if err != nil {
@@ -59,7 +59,7 @@ func (PKCS8) Make(_ context.Context, use Use) ([]byte, error) {
 	return handle, nil
 }
 
-// Open reads a private key.
+// Open parses a private key.
 func (PKCS8) Open(_ context.Context, use Use, handle []byte) (crypto.Signer, error) {
 	key, err := x509.ParsePKCS8PrivateKey(handle)
 	if err != nil {

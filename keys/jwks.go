@@ -10,7 +10,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// A Document is a JWKS (RFC 7517, section 5) as bytes ready to serve.
+// A Document is a JWKS (RFC 7517, section 5) in its encoded form.
 type Document struct {
 	Body   []byte
 	ETag   string
@@ -18,18 +18,18 @@ type Document struct {
 }
 
 // JWKS returns the public keys of all signing keys that verifiers may meet: those
-// that will sign, that do, and that did within [Kept].
+// that will sign, those that sign now, and those that signed within [Kept].
 func (r *Ring) JWKS() Document { return r.latest.Load().jwks }
 
-// freshness is how long a JWKS may be cached at most: nobody asks more often than
-// he must, and who does not ask learns that late of a key which was revoked.
+// freshness is the longest time a JWKS may be cached. A longer time would save requests;
+// a shorter one tells verifiers of a revoked key sooner.
 const freshness = 5 * time.Minute
 
-// cacheable returns how long a JWKS may be cached. Who takes it from a node that has
-// not yet heard of a new key must ask again before that key signs, and the node
-// where it begins to sign may have a clock half of publish ahead.
+// cacheable returns how long a JWKS may be cached. A verifier that fetches it from a
+// node that has not seen a new key yet must fetch it again before that key signs. The
+// node where the key begins to sign may have a clock that is half of publish ahead.
 func cacheable(publish time.Duration) time.Duration {
-	const late = 2 * pollEvery // a node has heard by then
+	const late = 2 * pollEvery // by then, every node has seen a new key
 	return min(max(0, publish/2-late), freshness).Truncate(time.Second)
 }
 

@@ -1,15 +1,15 @@
-// Package keys is the key ring: the keys that sign ID and access tokens and
-// those that seal fabric tokens, shared by all nodes.
+// Package keys is the key ring: the keys that sign ID and access tokens and those
+// that seal fabric tokens. All nodes share it.
 //
-// Each use has one current key, one next (published before it signs, so that
-// verifiers which cache the JWKS know it in time) and retired ones (kept while
-// something they made may live). One that is not to be trusted any more is
-// revoked, and verifies nothing from then on. Nodes agree in the [Store], where
-// each step is a compare-and-swap; there is no leader.
+// Each use has one current key, one next key and any number of retired ones. The next
+// key is published before it signs, so that verifiers that cache the JWKS know it in
+// time. Retired keys are kept while anything they made may still be valid. A key that
+// is no longer trusted is revoked, and verifies nothing from then on. Nodes agree
+// through the [Store], where each step is a compare-and-swap; there is no leader.
 //
-// Private parts lie in the Store sealed under a master key that does not, and
-// signing ones may be elsewhere altogether: see [Custody]. Sealing keys are never
-// used themselves: each type of token has its own, derived by HKDF.
+// The Store holds private parts sealed under a master key that is kept elsewhere.
+// Private signing keys may live outside the Store altogether: see [Custody]. Sealing
+// keys are never used directly: HKDF derives a key from them for each type of token.
 package keys
 
 import (
@@ -25,18 +25,18 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A State is where a key stands in its life.
+// A State is a stage in a key's life.
 type State string
 
 // The states.
 const (
-	Next    State = "next"    // published, and does nothing yet
+	Next    State = "next"    // published, not in use yet
 	Current State = "current" // signs or seals
-	Retired State = "retired" // verifies or opens what it made, and goes after [Kept]
-	Revoked State = "revoked" // does nothing; its secret is gone, its row stays to tell
+	Retired State = "retired" // verifies or opens what it made; deleted after [Kept]
+	Revoked State = "revoked" // not in use; its secret is deleted, its record is kept
 )
 
-// A Record is a key as the store has it.
+// A Record is a key as the store holds it.
 type Record struct {
 	Kid       string
 	Use       Use
@@ -47,32 +47,32 @@ type Record struct {
 	Retired   time.Time // when it became Retired, or Revoked
 }
 
-// A Move takes a key from a state to that of To, whose other fields it takes too.
+// A Move takes a key from the state From to that of To, and updates its other fields.
 type Move struct {
 	From State
 	To   Record
 }
 
-// A Store keeps records. At most one key of a use is current and one is next.
+// A Store keeps records. At most one key of each use is current, and at most one next.
 type Store interface {
 	// RingKeys returns all keys, oldest first.
 	RingKeys(ctx context.Context) ([]Record, error)
-	// RingVersion returns a number that grows with each change.
+	// RingVersion returns a number that grows with each change of the ring.
 	RingVersion(ctx context.Context) (int64, error)
-	// ChangeRing makes moves, in their order, and adds keys: all of it or nothing.
-	// It returns problem.Conflict where a key is not in the state it is moved from,
-	// or where there is one already in a state that only one may be in.
+	// ChangeRing applies the moves in order and adds keys, in one transaction. It
+	// returns problem.Conflict if a key is not in the state it is moved from, or if
+	// a state that only one key may be in is already taken.
 	ChangeRing(ctx context.Context, moves []Move, added []Record) error
-	// SweepRing deletes the keys that became Retired before a moment.
+	// SweepRing deletes the keys that were retired before the given time.
 	SweepRing(ctx context.Context, before time.Time) error
-	// Clock returns the time that the store has, for all nodes.
+	// Clock returns the store's time, which is the same for all nodes.
 	Clock(ctx context.Context) (time.Time, error)
 }
 
 // Kept is how long a retired key is kept: longer than any token lives.
 const Kept = 31 * 24 * time.Hour
 
-// Config says where a ring is kept and how it turns.
+// Config sets where a ring is kept and how often its keys rotate.
 type Config struct {
 	Store   Store
 	Master  []byte           // 32 bytes, see [ReadMaster]
@@ -81,10 +81,10 @@ type Config struct {
 
 	SigningRotation time.Duration // how long a key signs; 0 means 720 h
 	SealingRotation time.Duration // how long a key seals; 0 means 24 h
-	// Publish is how long a key is there before it signs or seals; 0 means 1 h.
-	// The JWKS may be cached for less than half of it, so that clocks of nodes may
-	// be half of it apart. One that is a quarter of it from the store's rotates
-	// nothing by time.
+	// Publish is how long a key is published before it signs or seals; 0 means 1 h.
+	// The JWKS may be cached for less than half of it, so the clocks of two nodes may
+	// differ by half of it. A node whose clock differs from the store's by more than
+	// a quarter of it does not rotate keys by time.
 	Publish time.Duration
 }
 
@@ -105,8 +105,7 @@ func (c *Config) fill() {
 	}
 }
 
-// A Ring signs, seals and opens. Its methods may be called at once from any
-// number of goroutines.
+// A Ring signs, seals and opens. Its methods may be called concurrently.
 type Ring struct {
 	c      Config
 	master *vault
@@ -115,22 +114,23 @@ type Ring struct {
 
 	mu     sync.Mutex
 	synced time.Time // when the store last answered
-	cut    error     // why it does not
-	stuck  error     // why what was due could not be done
-	retry  time.Time // when that is tried again
+	cut    error     // the error of the last sync; nil if it succeeded
+	stuck  error     // the error of the last step; nil if it succeeded
+	retry  time.Time // when a failed step is retried
 
-	strangers sync.Mutex // held while a ring is read for an unknown kid
-	asked     time.Time  // when it was last
+	strangers sync.Mutex // held while the ring is read for an unknown kid
+	asked     time.Time  // when the ring was last read for an unknown kid
 }
 
-// Open reads the ring and makes the keys that are missing. It fails where the
-// current key of a use cannot be opened, such as with another master key; then
-// it has changed nothing.
+// Open reads the ring and makes the keys that are missing. It fails if the current key
+// of any use cannot be opened, for example because the master key is a different one.
+// In that case it changes nothing.
 func Open(ctx context.Context, c Config) (*Ring, error) {
 	r, err := newRing(c)
 	if err != nil {
 		return nil, err
 	}
+
 	for range attempts {
 		if err = r.Sync(ctx); err != nil {
 			return nil, err
@@ -148,8 +148,8 @@ func Open(ctx context.Context, c Config) (*Ring, error) {
 	return r, nil
 }
 
-// Read reads a ring as it is and makes nothing, for who looks at it: its Status
-// tells which keys cannot be opened.
+// Read reads a ring without making keys, for tools that inspect it. Its Status
+// reports which keys cannot be opened.
 func Read(ctx context.Context, c Config) (*Ring, error) {
 	r, err := newRing(c)
 	if err != nil {
@@ -164,6 +164,7 @@ func newRing(c Config) (*Ring, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	key, err := hkdf.Key(sha256.New, c.Master, nil, "selvage secrets", 32)
 	if err != nil {
 		return nil, fmt.Errorf("deriving key: %w", err)
@@ -172,5 +173,5 @@ func newRing(c Config) (*Ring, error) {
 	return &Ring{c: c, master: master, shared: shared}, err
 }
 
-// attempts is how often something is tried again that another node was faster at.
+// attempts is how often a change is tried when another node changed the ring first.
 const attempts = 8

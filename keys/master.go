@@ -15,7 +15,7 @@ import (
 	"strings"
 )
 
-// ErrMaster says that a key of the ring was sealed by another master key.
+// ErrMaster means that a key of the ring was sealed with another master key.
 var ErrMaster = errors.New("the master key is not the one that sealed it")
 
 // A vault seals ring keys under the master key, bound to their kid.
@@ -29,6 +29,7 @@ func newVault(master []byte) (*vault, error) {
 	if err != nil {
 		return nil, fmt.Errorf("deriving key: %w", err)
 	}
+
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, fmt.Errorf("preparing vault: %w", err)
@@ -52,8 +53,8 @@ func (v *vault) open(sealed, kid string) ([]byte, error) {
 	return v.aead.Open(nil, nil, raw, []byte(kid))
 }
 
-// ReadMaster returns the master key of a file, as base64 of 32 bytes, and makes
-// the file (mode 0600) if there is none.
+// ReadMaster reads the master key from a file that holds base64 of 32 bytes. If the
+// file does not exist, ReadMaster creates it with a new key and mode 0600.
 func ReadMaster(file string) ([]byte, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -62,9 +63,13 @@ func ReadMaster(file string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading master key: %w", err)
 	}
+
 	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("reading master key: others may read %s (mode %o); chmod 600 it, and make a new one if they have", file, info.Mode().Perm())
+		return nil, fmt.Errorf(
+			"reading master key: others may read %s (mode %o); chmod 600 it, and make a new one if they have",
+			file, info.Mode().Perm())
 	}
+
 	key, err := ParseMaster(string(text))
 	if err != nil {
 		return nil, fmt.Errorf("%w, in %s; put it back from where it is kept", err, file)
@@ -72,7 +77,7 @@ func ReadMaster(file string) ([]byte, error) {
 	return key, nil
 }
 
-// ParseMaster reads a master key from its text form.
+// ParseMaster decodes a master key from base64.
 func ParseMaster(text string) ([]byte, error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(key) != 32 {
@@ -81,20 +86,23 @@ func ParseMaster(text string) ([]byte, error) {
 	return key, nil
 }
 
-// makeMaster writes a new key beside the file and links it into place, so that
-// another process finds the whole of it or nothing.
+// makeMaster writes a new key to a temporary file in the same directory and links it
+// into place, so that another process finds either the whole file or none.
 func makeMaster(file string) ([]byte, error) {
 	key := make([]byte, 32)
 	rand.Read(key)
+
 	tmp, err := os.CreateTemp(filepath.Dir(file), ".master-*")
 	if err != nil {
 		return nil, fmt.Errorf("making master key: %w", err)
 	}
-	defer func() { _ = os.Remove(tmp.Name()) }() // its link, if it was made, stays
+	defer func() { _ = os.Remove(tmp.Name()) }() // the link, once made, remains
+
 	_, err = fmt.Fprintln(tmp, base64.StdEncoding.EncodeToString(key))
 	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
 		return nil, fmt.Errorf("making master key: %w", err)
 	}
+
 	err = os.Link(tmp.Name(), file)
 	if errors.Is(err, fs.ErrExist) {
 		return ReadMaster(file) // another process was faster
@@ -105,7 +113,7 @@ func makeMaster(file string) ([]byte, error) {
 	return key, syncDir(filepath.Dir(file))
 }
 
-// syncDir makes the names in a folder as durable as the files.
+// syncDir makes the names in a directory durable.
 func syncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

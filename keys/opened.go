@@ -2,11 +2,11 @@ package keys
 
 import "sync"
 
-// maxOpened bounds what is remembered of opened tokens: what is full starts anew.
+// maxOpened is how many opened tokens are remembered; beyond that, all are forgotten.
 const maxOpened = 4096
 
-// An opened remembers what good tokens of a Sealer say, for who shows the same one again
-// and again. It belongs to one state of the ring and goes with it.
+// An opened remembers the contents of a Sealer's valid tokens, for callers that present
+// the same token repeatedly. It belongs to one snapshot of the ring and is dropped with it.
 type opened struct {
 	mu sync.RWMutex
 	m  map[string]said
@@ -33,17 +33,19 @@ func (o *opened) keep(token string, s said) {
 	o.m[token] = s
 }
 
-// Remembered is [Sealer.OpenBy] with what read makes of the claims, which is remembered
-// under the keys that there are: so it is shared, and must not be changed. What may end
-// before the keys, such as the token itself, is looked at each time.
+// Remembered is [Sealer.OpenBy] with a function that reads the claims. The value that read
+// returns is kept until the ring changes. It is shared, so callers must not change it.
+// Callers must check on each call whatever may end earlier, such as the token's own expiry.
 func (s *Sealer) Remembered(token string, read func(payload []byte) (any, error)) (v any, kid string, ok bool) {
 	if known, ok := s.ends().opened.find(token); ok {
 		return known.v, known.kid, true
 	}
+
 	now, e, payload := s.payload(token)
 	if e == nil {
 		return nil, "", false
 	}
+
 	v, err := read(payload)
 	if err != nil {
 		return nil, "", false

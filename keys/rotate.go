@@ -14,29 +14,32 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Rotate lets the next key of a use sign or seal from now on, retires the current
-// one and makes a new next one, and gives the key that is current then. Unless at
-// once is asked for, it is problem.Conflict while the next key is not published
-// for long enough. Where another node changed the ring at the same time it is
-// problem.Conflict too.
+// Rotate makes the next key of a use current, retires the current one and creates a new
+// next one. It returns the key that is then current. Unless atOnce is set, it returns
+// problem.Conflict if the next key has not been published for long enough. It also
+// returns problem.Conflict if another node changed the ring at the same time.
 func (r *Ring) Rotate(ctx context.Context, use Use, atOnce bool) (Record, error) {
 	if err := r.Sync(ctx); err != nil {
 		return Record{}, err
 	}
+
 	s := r.latest.Load()
 	current, _ := s.find(use, Current)
 	next, ok := s.find(use, Next)
 	if !ok {
 		return Record{}, problem.New(problem.NotFound, "not_found", "there is no next %s key", use)
 	}
+
 	if err := s.closed[next.Kid]; err != nil {
 		return Record{}, err
 	}
+
 	if !atOnce {
 		if err := r.ripe(ctx, next); err != nil {
 			return Record{}, err
 		}
 	}
+
 	after, err := r.create(ctx, use, Next)
 	if err != nil {
 		return Record{}, err
@@ -45,7 +48,7 @@ func (r *Ring) Rotate(ctx context.Context, use Use, atOnce bool) (Record, error)
 	return rise.To, r.change(ctx, []Move{r.ended(current, Retired), rise}, after)
 }
 
-// ripe reports that a next key is not published for long enough.
+// ripe returns an error if a next key has not been published for long enough.
 func (r *Ring) ripe(ctx context.Context, next Record) error {
 	if from := next.Created.Add(r.c.Publish); r.c.Now().Before(from) {
 		return problem.New(problem.Conflict, "not_published",
@@ -55,8 +58,8 @@ func (r *Ring) ripe(ctx context.Context, next Record) error {
 	return r.inTime(ctx)
 }
 
-// inTime reports that this machine's clock is far from the store's. By such a one
-// no key takes over, and none is deleted.
+// inTime returns an error if this machine's clock is too far from the store's. Such a
+// machine promotes no keys and deletes none.
 func (r *Ring) inTime(ctx context.Context) error {
 	theirs, err := r.c.Store.Clock(ctx)
 	if err != nil {
@@ -69,10 +72,10 @@ func (r *Ring) inTime(ctx context.Context) error {
 	return nil
 }
 
-// Retire ends a key at once, on every node within a second or two: what it signed
-// or sealed is refused, it leaves the JWKS, and its secret is deleted. In place of
-// a current key comes the next one, published for long enough or not. A key that
-// is ended already stays so. It gives problem.NotFound if there is no such key.
+// Retire revokes a key on every node within a second or two: whatever it signed or
+// sealed is refused, it leaves the JWKS, and its secret is deleted. The next key
+// replaces a current one, even if it has not been published for long enough. Retiring
+// a key again has no effect. Retire returns problem.NotFound if there is no such key.
 func (r *Ring) Retire(ctx context.Context, kid string) (err error) {
 	for range attempts {
 		if err = r.Sync(ctx); err != nil {
@@ -92,8 +95,9 @@ func (r *Ring) revoke(ctx context.Context, kid string) error {
 		return problem.NoSuch("ring key")
 	}
 	rec := s.records[i]
+
 	moves := []Move{r.ended(rec, Revoked)}
-	fill := rec.State // what is to be made
+	fill := rec.State // the state of the key to make
 	switch rec.State {
 	case Revoked:
 		return nil
@@ -104,6 +108,7 @@ func (r *Ring) revoke(ctx context.Context, kid string) error {
 			moves, fill = append(moves, r.promoted(next)), Next
 		}
 	}
+
 	made, err := r.create(ctx, rec.Use, fill)
 	switch {
 	case err == nil:
@@ -111,16 +116,16 @@ func (r *Ring) revoke(ctx context.Context, kid string) error {
 	case fill == Current:
 		return err
 	}
-	return r.change(ctx, moves) // this cannot wait; Tend makes the next key
+	return r.change(ctx, moves) // revoke anyway; Tend makes the next key later
 }
 
-// promoted is the move of a next key to Current.
+// promoted returns the move that makes a next key current.
 func (r *Ring) promoted(next Record) Move {
 	next.State, next.Activated = Current, r.c.Now()
 	return Move{Next, next}
 }
 
-// ended is the move of a key to Retired or Revoked.
+// ended returns the move that makes a key Retired or Revoked.
 func (r *Ring) ended(rec Record, end State) Move {
 	from := rec.State
 	rec.State, rec.Retired = end, r.c.Now()
@@ -130,7 +135,7 @@ func (r *Ring) ended(rec Record, end State) Move {
 	return Move{from, rec}
 }
 
-// change makes moves and adds keys, and reads the ring that is there then.
+// change applies moves, adds keys and then reads the ring again.
 func (r *Ring) change(ctx context.Context, moves []Move, added ...Record) error {
 	err := r.c.Store.ChangeRing(ctx, moves, added)
 	if err != nil && !errors.Is(err, problem.Conflict) {
@@ -139,7 +144,7 @@ func (r *Ring) change(ctx context.Context, moves []Move, added ...Record) error 
 	return errors.Join(err, r.Sync(ctx))
 }
 
-// create makes a key that is to be added.
+// create makes a key to be added to the ring.
 func (r *Ring) create(ctx context.Context, use Use, state State) (rec Record, err error) {
 	secret, err := r.secret(ctx, use)
 	if err != nil {
@@ -148,7 +153,7 @@ func (r *Ring) create(ctx context.Context, use Use, state State) (rec Record, er
 	return r.record(use, state, secret)
 }
 
-// secret makes the secret of a key, or its handle.
+// secret makes the secret or handle of a new key.
 func (r *Ring) secret(ctx context.Context, use Use) ([]byte, error) {
 	if use == Seal {
 		secret := make([]byte, 32)
@@ -160,14 +165,14 @@ func (r *Ring) secret(ctx context.Context, use Use) ([]byte, error) {
 	return r.c.Custody.Make(ctx, use)
 }
 
-// record returns a key as it is kept. Its kid is time-ordered, and says nothing else.
+// record returns a key as the store holds it. Its kid is a UUIDv7 and reveals only its age.
 func (r *Ring) record(use Use, state State, secret []byte) (rec Record, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return rec, fmt.Errorf("making key id: %w", err)
 	}
 	rec = Record{Kid: id.String(), Use: use, State: state,
-		Created: r.c.Now()} // after what takes long: it is not published before
+		Created: r.c.Now()} // taken after the slow part: the key is not published before
 	if state == Current {
 		rec.Activated = rec.Created
 	}
@@ -175,13 +180,13 @@ func (r *Ring) record(use Use, state State, secret []byte) (rec Record, err erro
 	return rec, err
 }
 
-// complete makes the keys that there should be, as one step: nodes that begin
-// together must not have each a part.
+// complete makes all missing keys in one change, so that nodes that start at the same
+// time do not each add a part of them.
 //
-// They are made at once, on all processors: an RSA key takes a tenth of a second
-// and a first start needs four, which so take two processors no longer than the two
-// of RS256 one after the other. Making those of PS256 later would leave a time in
-// which discovery names an algorithm that nothing signs by.
+// The keys are made concurrently, on all processors. An RSA key takes a tenth of a second
+// and a first start needs four. On two processors they take no longer than the two of
+// RS256 one after the other. If PS256 keys were made later, discovery would meanwhile name
+// an algorithm that has no key.
 func (r *Ring) complete(ctx context.Context) error {
 	var added []Record
 	s := r.latest.Load()
@@ -192,25 +197,29 @@ func (r *Ring) complete(ctx context.Context) error {
 			}
 		}
 	}
+
 	if len(added) == 0 {
 		return nil
 	}
+
 	secrets, errs := make([][]byte, len(added)), make([]error, len(added))
 	var making sync.WaitGroup
 	for i, rec := range added {
 		making.Go(func() { secrets[i], errs[i] = r.secret(ctx, rec.Use) })
 	}
 	making.Wait()
+
 	for i, rec := range added {
 		if errs[i] == nil {
 			added[i], errs[i] = r.record(rec.Use, rec.State, secrets[i])
 		}
 	}
+
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
 	return r.change(ctx, nil, added...)
 }
 
-// clock writes a moment for people.
+// clock formats a time for people.
 func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }

@@ -15,12 +15,12 @@ import (
 	"sync/atomic"
 )
 
-// maxToken bounds the tokens that are looked at.
+// maxToken is the length in bytes of the longest token that is parsed.
 const maxToken = 16 << 10
 
-// A Sealer seals and opens the tokens of one type: JWEs with alg dir and enc
-// A256GCM (RFC 7516; RFC 7518, sections 4.5 and 5.3) under a key which no other
-// type has.
+// A Sealer seals and opens tokens of one type. They are JWEs with alg dir and enc
+// A256GCM (RFC 7516; RFC 7518, sections 4.5 and 5.3), under keys that no other type
+// uses.
 type Sealer struct {
 	ring    *Ring
 	purpose string
@@ -29,35 +29,35 @@ type Sealer struct {
 	kept atomic.Pointer[ends]
 }
 
-// ends are what a Sealer derives from one state of the ring. They go with it, and
-// so does a key that was revoked.
+// ends holds what a Sealer derives from one snapshot of the ring. It is dropped with the
+// snapshot, and so are the keys derived from a revoked one.
 type ends struct {
 	from   *snapshot
-	byKid  sync.Map // kid to *end
-	byHead sync.Map // header of a good token, as it is written, to its *end
+	byKid  sync.Map // *end by kid
+	byHead sync.Map // *end by the encoded header of a valid token
 	opened opened
 }
 
-// An end is what a Sealer keeps for one ring key.
+// An end seals and opens under one ring key.
 type end struct {
 	kid  string
-	head string      // the header of its tokens, as it is written
-	aead cipher.AEAD // draws the nonce itself
+	head string      // the encoded header of its tokens
+	aead cipher.AEAD // generates nonces itself
 }
 
-// The parts of what an end's aead gives (RFC 7518, section 5.3).
+// Sizes of the parts of the aead's output (RFC 7518, section 5.3).
 const (
 	nonceSize = 12
 	tagSize   = 16
 )
 
-// Sealer returns the sealer of a type of token. The purpose separates its keys;
-// typ and ch go into the header, where clients read them.
+// Sealer returns the sealer for a type of token. Its keys are derived for the purpose.
+// The header carries typ and ch, where clients can read them.
 func (r *Ring) Sealer(purpose, typ, ch string) *Sealer {
 	return &Sealer{ring: r, purpose: purpose, typ: typ, ch: ch}
 }
 
-// Seal returns the token of claims: in the binary form that they bring, else as JSON.
+// Seal returns a token that holds claims, as MarshalBinary encodes them or else as JSON.
 func (s *Sealer) Seal(claims any) (string, error) {
 	marshal := func() ([]byte, error) { return json.Marshal(claims) }
 	if own, ok := claims.(encoding.BinaryMarshaler); ok {
@@ -67,6 +67,7 @@ func (s *Sealer) Seal(claims any) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("writing claims: %w", err)
 	}
+
 	now := s.ends()
 	e, err := s.end(now, now.from.makers[Seal].Kid)
 	if err != nil {
@@ -75,12 +76,13 @@ func (s *Sealer) Seal(claims any) (string, error) {
 	return e.seal(payload), nil
 }
 
-// seal writes a compact JWE (RFC 7516, section 7.1). With alg dir its second
-// part, the encrypted key, is empty.
+// seal writes a compact JWE (RFC 7516, section 7.1). With alg dir, its second part,
+// the encrypted key, is empty.
 func (e *end) seal(payload []byte) string {
 	sealed := e.aead.Seal(nil, nil, payload, []byte(e.head))
 	tag := len(sealed) - tagSize
 	token := make([]byte, 0, len(e.head)+5+base64.RawURLEncoding.EncodedLen(len(sealed)+2))
+
 	token = append(append(token, e.head...), "."...)
 	for _, part := range [][]byte{sealed[:nonceSize], sealed[nonceSize:tag], sealed[tag:]} {
 		token = base64.RawURLEncoding.AppendEncode(append(token, '.'), part)
@@ -88,7 +90,7 @@ func (e *end) seal(payload []byte) string {
 	return string(token)
 }
 
-// open reads what seal wrote after the header, which is authenticated too.
+// open decrypts the parts that follow the header, and authenticates the header with them.
 func (e *end) open(head string, parts []string) (payload []byte, ok bool) {
 	sealed := make([]byte, 0, len(parts[0])+len(parts[1])+len(parts[2]))
 	var err error
@@ -103,16 +105,16 @@ func (e *end) open(head string, parts []string) (payload []byte, ok bool) {
 	return payload, err == nil
 }
 
-// Open reads the claims of a token of this type into claims. ok is false for
-// any other token: another type, another ring, changed, malformed. Whether the
-// token has expired or was revoked is the caller's business.
+// Open decodes the claims of a token of this type into claims. ok is false for any
+// other token: one of another type or ring, changed or malformed. Open does not check
+// whether the token has expired or was revoked.
 func (s *Sealer) Open(token string, claims any) (ok bool) {
 	_, ok = s.OpenBy(token, claims)
 	return ok
 }
 
-// OpenBy is Open, and gives the key that the token is sealed by too. Who goes by
-// the token for long asks [Ring.Trusts] about it again.
+// OpenBy is Open, and also returns the kid of the key that sealed the token. Callers
+// that rely on the token for a long time must check [Ring.Trusts] for that kid again.
 func (s *Sealer) OpenBy(token string, claims any) (kid string, ok bool) {
 	_, e, payload := s.payload(token)
 	if e == nil {
@@ -124,28 +126,31 @@ func (s *Sealer) OpenBy(token string, claims any) (kid string, ok bool) {
 	return e.kid, json.Unmarshal(payload, claims) == nil
 }
 
-// payload opens a token, with what is derived from the ring as it was then. e is nil for
-// one that is not good.
+// payload opens a token and returns what was derived from the ring as it was then. e is
+// nil if the token is not valid.
 func (s *Sealer) payload(token string) (now *ends, e *end, payload []byte) {
 	head, rest, found := strings.Cut(token, "..")
 	if !found || len(token) > maxToken || strings.Count(rest, ".") != 2 {
 		return nil, nil, nil
 	}
+
 	now, e = s.opener(head)
 	if e == nil {
 		return nil, nil, nil
 	}
+
 	payload, ok := e.open(head, strings.Split(rest, "."))
 	if !ok {
 		return nil, nil, nil
 	}
+
 	if _, known := now.byHead.Load(head); !known {
-		now.byHead.Store(head, e) // there are few good ones: one for each ring key and ch
+		now.byHead.Store(head, e) // few headers are valid: one for each ring key and ch
 	}
 	return now, e, payload
 }
 
-// ends returns what belongs to the ring as it is now.
+// ends returns what is derived from the current snapshot of the ring.
 func (s *Sealer) ends() *ends {
 	from := s.ring.latest.Load()
 	if kept := s.kept.Load(); kept != nil && kept.from == from {
@@ -156,26 +161,28 @@ func (s *Sealer) ends() *ends {
 	return e
 }
 
-// opener returns what opens the tokens with a header, nil if nothing does.
+// opener returns the end that opens tokens with this header, or nil if there is none.
 func (s *Sealer) opener(head string) (*ends, *end) {
 	now := s.ends()
 	if e, ok := now.byHead.Load(head); ok {
 		return now, e.(*end)
 	}
+
 	kid, ok := s.kid(head)
 	if !ok {
 		return now, nil
 	}
+
 	if now.from.roots[kid] == nil {
 		s.ring.lookAgain()
 		now = s.ends()
 	}
-	e, _ := s.end(now, kid) // nil where there is no such key
+	e, _ := s.end(now, kid) // nil if there is no such key
 	return now, e
 }
 
-// A header is that of a token (RFC 7516, section 4.1; RFC 7515, section 4.1), and
-// ch.
+// A header is a token's header (RFC 7516, section 4.1; RFC 7515, section 4.1), with the
+// additional member ch.
 type header struct {
 	Alg string `json:"alg"`
 	Enc string `json:"enc,omitempty"`
@@ -184,13 +191,14 @@ type header struct {
 	Ch  string `json:"ch,omitempty"`
 }
 
-// kid reads the header. Only members that we write may be in it: no zip, no
-// crit, no jwk.
+// kid returns the kid of a header. Only members that this package writes are allowed: no
+// zip, crit or jwk.
 func (s *Sealer) kid(head string) (string, bool) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(head)
 	if err != nil {
 		return "", false
 	}
+
 	var h header
 	dec := json.NewDecoder(bytes.NewReader(raw))
 	dec.DisallowUnknownFields()
@@ -200,19 +208,22 @@ func (s *Sealer) kid(head string) (string, bool) {
 	return h.Kid, true
 }
 
-// end returns what seals and opens under a ring key.
+// end returns the end for a ring key. It is derived once for each snapshot of the ring.
 func (s *Sealer) end(now *ends, kid string) (*end, error) {
 	if e, ok := now.byKid.Load(kid); ok {
 		return e.(*end), nil
 	}
+
 	root := now.from.roots[kid]
 	if root == nil {
 		return nil, fmt.Errorf("sealing: no key %s", kid)
 	}
+
 	key, err := hkdf.Key(sha256.New, root, nil, "selvage token "+s.purpose, 32)
 	if err != nil {
 		return nil, fmt.Errorf("deriving key: %w", err)
 	}
+
 	block, err := aes.NewCipher(key)
 	if err != nil {
 		return nil, fmt.Errorf("preparing sealer: %w", err)
@@ -221,6 +232,7 @@ func (s *Sealer) end(now *ends, kid string) (*end, error) {
 	if err != nil {
 		return nil, fmt.Errorf("preparing sealer: %w", err)
 	}
+
 	head, err := json.Marshal(header{Alg: "dir", Enc: "A256GCM", Kid: kid, Typ: s.typ, Ch: s.ch})
 	if err != nil {
 		return nil, fmt.Errorf("writing header: %w", err)

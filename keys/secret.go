@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Derive returns a secret for a purpose that is the same at every node and never
-// rotated: it changes with the master key alone.
+// Derive returns a secret for a purpose. It is the same on every node and is never
+// rotated: it changes only with the master key.
 func (r *Ring) Derive(purpose string) (secret [sha256.Size]byte) {
 	h := hmac.New(sha256.New, r.c.Master)
 	h.Write([]byte("selvage " + purpose))
@@ -15,14 +15,14 @@ func (r *Ring) Derive(purpose string) (secret [sha256.Size]byte) {
 	return secret
 }
 
-// SealSecret seals what nodes share in the store and is no key of the ring, such
-// as the key of a certificate, under a key derived from the master key. It opens
-// under the same name alone, so that one cannot be put in another's place.
+// SealSecret seals a secret that nodes share in the store and that is not a ring key,
+// such as the key of a certificate. It uses a key derived from the master key. The
+// result opens only under the same name, so one secret cannot replace another.
 func (r *Ring) SealSecret(name string, secret []byte) (string, error) {
 	return r.shared.seal(secret, name)
 }
 
-// OpenSecret opens what SealSecret sealed under that name.
+// OpenSecret opens a secret that SealSecret sealed under the same name.
 func (r *Ring) OpenSecret(name, sealed string) ([]byte, error) {
 	secret, err := r.shared.open(sealed, name)
 	if err != nil {

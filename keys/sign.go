@@ -20,8 +20,8 @@ type signer struct {
 	alg    jose.SignatureAlgorithm
 	public crypto.PublicKey
 	key    jose.OpaqueSigner
-	unique jose.OpaqueSigner // of what is never signed twice, see [Ring.SignUnique]
-	heads  sync.Map          // typ to the header of its tokens, as it is written
+	unique jose.OpaqueSigner // for messages that are never signed twice, see [Ring.SignUnique]
+	heads  sync.Map          // the encoded header of tokens, by typ
 }
 
 func newSigner(rec Record, key crypto.Signer) *signer {
@@ -34,18 +34,18 @@ func newSigner(rec Record, key crypto.Signer) *signer {
 	return s
 }
 
-// deterministic makes the nonce of a signature of key and message alone (RFC 6979), as
-// RFC 8725, section 3.2 would have it. It takes a quarter less time than one that
-// randomness is mixed into. What that would protect from is the same message signed twice,
-// once by a machine that errs.
+// deterministic derives the nonce of a signature from the key and the message alone
+// (RFC 6979), as RFC 8725, section 3.2 recommends. It takes a quarter less time than
+// mixing in randomness. Randomness would protect a message that is signed twice, once by
+// a faulty machine.
 type deterministic struct{ *ecdsa.PrivateKey }
 
 func (d deterministic) Sign(_ io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte, error) {
 	return d.PrivateKey.Sign(nil, digest, opts)
 }
 
-// salted makes signatures of PS256 with a salt as long as the hash (RFC 7518,
-// section 3.5). The library asks for the longest that fits, which verifiers refuse.
+// salted makes PS256 signatures whose salt is as long as the hash (RFC 7518, section
+// 3.5). go-jose requests the longest salt that fits, which verifiers refuse.
 type salted struct{ crypto.Signer }
 
 func (s salted) Sign(random io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte, error) {
@@ -55,7 +55,7 @@ func (s salted) Sign(random io.Reader, digest []byte, opts crypto.SignerOpts) ([
 	return s.Signer.Sign(random, digest, opts)
 }
 
-// head returns the header of the tokens of a typ (RFC 7515, section 4.1).
+// head returns the encoded header of tokens with the given typ (RFC 7515, section 4.1).
 func (s *signer) head(typ string) (string, error) {
 	if head, ok := s.heads.Load(typ); ok {
 		return head.(string), nil
@@ -69,7 +69,7 @@ func (s *signer) head(typ string) (string, error) {
 	return head, nil
 }
 
-// sign writes a compact JWS (RFC 7515, section 7.1) by one of the keys of s.
+// sign writes a compact JWS (RFC 7515, section 7.1) with one of the signers of s.
 func (s *signer) sign(by jose.OpaqueSigner, typ string, payload []byte) (string, error) {
 	head, err := s.head(typ)
 	if err != nil {
@@ -83,14 +83,14 @@ func (s *signer) sign(by jose.OpaqueSigner, typ string, payload []byte) (string,
 	return string(base64.RawURLEncoding.AppendEncode(append(token, '.'), signature)), nil
 }
 
-// Sign returns the compact JWS of claims under the current key of an algorithm,
-// with a header typ such as "at+jwt" (RFC 9068, section 2.1).
+// Sign returns claims as a compact JWS, signed with the current key of an algorithm. typ
+// is the header's typ, such as "at+jwt" (RFC 9068, section 2.1).
 func (r *Ring) Sign(alg Use, typ string, claims any) (string, error) {
 	return r.sign(alg, typ, claims, func(s *signer) jose.OpaqueSigner { return s.key })
 }
 
-// SignUnique is Sign for claims that no other token has, since what is random is in them,
-// such as a jti: signed with ES256 they cost less.
+// SignUnique is Sign for claims that no other token has, because they contain a random
+// value such as a jti. With ES256 it is cheaper.
 func (r *Ring) SignUnique(alg Use, typ string, claims any) (string, error) {
 	return r.sign(alg, typ, claims, func(s *signer) jose.OpaqueSigner { return s.unique })
 }
@@ -108,26 +108,29 @@ func (r *Ring) sign(alg Use, typ string, claims any, by func(*signer) jose.Opaqu
 	return s.sign(by(s), typ, payload)
 }
 
-// VerifyJWS checks a compact JWS of this ring with the given header typ and gives
+// VerifyJWS verifies a compact JWS of this ring with the given header typ and returns
 // its payload. ok is false for any other token, however malformed.
 func (r *Ring) VerifyJWS(token, typ string) (payload []byte, ok bool) {
 	if len(token) > maxToken {
 		return nil, false
 	}
+
 	jws, err := jose.ParseSignedCompact(token, signatures)
 	if err != nil || len(jws.Signatures) != 1 {
 		return nil, false
 	}
+
 	header := jws.Signatures[0].Protected
 	s := r.signer(header.KeyID)
 	if s == nil || header.Algorithm != string(s.alg) || header.ExtraHeaders[jose.HeaderType] != typ {
 		return nil, false
 	}
+
 	payload, err = jws.Verify(s.public)
 	return payload, err == nil
 }
 
-// signer returns the signing key of a kid, nil if there is none.
+// signer returns the signing key with this kid, or nil if there is none.
 func (r *Ring) signer(kid string) *signer {
 	if s := r.latest.Load().signers[kid]; s != nil {
 		return s

@@ -8,19 +8,19 @@ import (
 	"sync"
 )
 
-// A snapshot is the ring as it was read, with its keys opened. It never changes:
-// what is derived from its keys is kept with it and goes with it.
+// A snapshot is the ring as it was read, with its keys opened. It never changes. Values
+// derived from its keys are kept with it and dropped with it.
 type snapshot struct {
 	version int64
 	records []Record
 	signers map[string]*signer // by kid
 	roots   map[string][]byte  // sealing keys by kid
-	makers  map[Use]Record     // the keys that sign and seal
+	makers  map[Use]Record     // the keys in use for signing and sealing
 	jwks    Document
-	closed  map[string]error // why keys could not be opened, by kid
+	closed  map[string]error // errors of keys that could not be opened, by kid
 }
 
-// read reads the ring. What a node has opened once it does not open again.
+// read reads the ring. A node opens each key only once.
 func (r *Ring) read(ctx context.Context, version int64) (*snapshot, error) {
 	records, err := r.c.Store.RingKeys(ctx)
 	if err != nil {
@@ -29,10 +29,11 @@ func (r *Ring) read(ctx context.Context, version int64) (*snapshot, error) {
 	s := &snapshot{
 		version: version, records: slices.DeleteFunc(records, func(rec Record) bool {
 			return !slices.Contains(Uses(), rec.Use)
-		}), // by a newer version
+		}), // drop keys written by a newer version of selvage
 		signers: make(map[string]*signer), roots: make(map[string][]byte), makers: make(map[Use]Record),
 		closed: make(map[string]error),
 	}
+
 	for i, o := range r.openAll(ctx, s.records) {
 		rec := s.records[i]
 		switch {
@@ -48,19 +49,20 @@ func (r *Ring) read(ctx context.Context, version int64) (*snapshot, error) {
 		}
 		s.offer(rec)
 	}
+
 	s.jwks, err = s.document(r.c.Publish)
 	return s, err
 }
 
-// An unsealed is a key that was opened, or why it could not be; nothing of a revoked one.
+// An unsealed is an opened key, or the error of opening it. It is zero for a revoked key.
 type unsealed struct {
 	signer *signer
 	root   []byte // of a sealing key
 	err    error
 }
 
-// openAll opens keys at once: reading private keys is the better part of a start, and
-// a custody may ask for each over a network.
+// openAll opens keys concurrently: parsing private keys is most of the time of a start,
+// and a Custody may request each over a network.
 func (r *Ring) openAll(ctx context.Context, records []Record) []unsealed {
 	all, old := make([]unsealed, len(records)), r.latest.Load()
 	var opening sync.WaitGroup
@@ -73,11 +75,12 @@ func (r *Ring) openAll(ctx context.Context, records []Record) []unsealed {
 	return all
 }
 
-// open opens a key, or takes it from the snapshot before.
+// open opens a key, or takes it from the previous snapshot.
 func (r *Ring) open(ctx context.Context, old *snapshot, rec Record) unsealed {
 	if old != nil && old.signers[rec.Kid] != nil {
 		return unsealed{signer: old.signers[rec.Kid]}
 	}
+
 	secret, err := r.master.open(rec.Sealed, rec.Kid)
 	if err != nil {
 		return unsealed{err: fmt.Errorf("opening key %s: %w", rec.Kid, ErrMaster)}
@@ -85,6 +88,7 @@ func (r *Ring) open(ctx context.Context, old *snapshot, rec Record) unsealed {
 	if rec.Use == Seal {
 		return unsealed{root: secret}
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	key, err := r.c.Custody.Open(ctx, rec.Use, secret)
@@ -94,8 +98,8 @@ func (r *Ring) open(ctx context.Context, old *snapshot, rec Record) unsealed {
 	return unsealed{signer: newSigner(rec, key)}
 }
 
-// offer makes a key the one that signs or seals if it is the current one. While
-// that cannot be opened, it is the one retired last.
+// offer uses rec for signing or sealing if it is the current key. If the current key
+// cannot be opened, the most recently retired one is used instead.
 func (s *snapshot) offer(rec Record) {
 	best, ok := s.makers[rec.Use]
 	switch {
@@ -106,7 +110,7 @@ func (s *snapshot) offer(rec Record) {
 	s.makers[rec.Use] = rec
 }
 
-// find returns the key of a use in a state that only one can be in.
+// find returns the key of a use in a state that only one key may be in.
 func (s *snapshot) find(use Use, state State) (Record, bool) {
 	i := slices.IndexFunc(s.records, func(rec Record) bool { return rec.Use == use && rec.State == state })
 	if i < 0 {
@@ -115,7 +119,7 @@ func (s *snapshot) find(use Use, state State) (Record, bool) {
 	return s.records[i], true
 }
 
-// usable reports that a current key could not be opened.
+// usable returns an error if a current key could not be opened.
 func (s *snapshot) usable() error {
 	for _, use := range Uses() {
 		if rec, ok := s.find(use, Current); ok && s.makers[use].Kid != rec.Kid {
@@ -125,7 +129,7 @@ func (s *snapshot) usable() error {
 	return nil
 }
 
-// err tells which keys could not be opened.
+// err returns the errors of all keys that could not be opened.
 func (s *snapshot) err() error {
 	var errs []error
 	for _, rec := range s.records {

@@ -7,11 +7,12 @@ import (
 	"time"
 )
 
-// Sync reads the ring if anybody has changed it since it was read. If the store
-// does not answer, what was read stays.
+// Sync reads the ring if it has changed since the last read. If the store does not
+// answer, the ring keeps what it has read.
 func (r *Ring) Sync(ctx context.Context) error {
 	began := r.c.Now()
 	err := r.sync(ctx)
+
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cut = err
@@ -22,10 +23,12 @@ func (r *Ring) Sync(ctx context.Context) error {
 }
 
 func (r *Ring) sync(ctx context.Context) error {
-	version, err := r.c.Store.RingVersion(ctx) // before the keys, which are then of this version or a later one
+	// The version is read before the keys, so the keys are of this version or a later one.
+	version, err := r.c.Store.RingVersion(ctx)
 	if err != nil {
 		return fmt.Errorf("reading version of key ring: %w", err)
 	}
+
 	old := r.latest.Load()
 	if old != nil && old.version == version && len(old.closed) == 0 {
 		return nil
@@ -34,18 +37,18 @@ func (r *Ring) sync(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+
 	for !r.latest.CompareAndSwap(old, s) {
 		if old = r.latest.Load(); old.version > version {
-			return nil // somebody has read later
+			return nil // a later version has been read meanwhile
 		}
 	}
 	return nil
 }
 
-// lookAgain reads the ring for a token under a kid that is not in it: a node which
-// is faster may have made it. It does so once a second at most, so that nobody
-// makes queries out of made-up kids; who comes in between waits for the one that
-// reads, and returns.
+// lookAgain reads the ring when a token has an unknown kid, because another node may have
+// just made that key. It reads at most once a second, so that made-up kids do not cause
+// queries. Concurrent callers wait for the one that reads, and then return.
 func (r *Ring) lookAgain() {
 	r.strangers.Lock()
 	defer r.strangers.Unlock()
@@ -54,28 +57,28 @@ func (r *Ring) lookAgain() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), pollEvery)
 	defer cancel()
-	_ = r.Sync(ctx)     // an error is in Status
-	r.asked = r.c.Now() // afterwards: where the store hangs, who has waited need not try, too
+	_ = r.Sync(ctx)     // Status reports an error
+	r.asked = r.c.Now() // set afterwards: if the store hangs, waiting callers do not try again
 }
 
-// Trusts reports whether what a key has made is still to be taken: whether it is
-// neither ended nor gone.
+// Trusts reports whether whatever a key has made is still to be accepted: whether the key
+// is neither revoked nor deleted.
 func (r *Ring) Trusts(kid string) bool {
 	s := r.latest.Load()
 	return s.signers[kid] != nil || s.roots[kid] != nil
 }
 
-// Heard changes whenever this node hears of a change of the ring.
+// Heard returns a number that changes when this node learns of a change of the ring.
 func (r *Ring) Heard() int64 { return r.latest.Load().version }
 
-// A Status tells how a ring is doing.
+// A Status describes the health of a ring.
 type Status struct {
 	Synced time.Time         // when the store last answered
-	Err    error             // what is wrong; nil if all is well
-	Since  map[Use]time.Time // when the keys took over that sign and seal
+	Err    error             // the current errors; nil if there are none
+	Since  map[Use]time.Time // when the keys in use became current
 }
 
-// Status tells how the ring is doing. Whatever is wrong, it does its work with the
+// Status returns the ring's status. Whatever is wrong, the ring keeps working with the
 // keys that it has.
 func (r *Ring) Status() Status {
 	s := r.latest.Load()

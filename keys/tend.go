@@ -10,12 +10,12 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// pollEvery is how often a ring looks for what other nodes have changed, and how
-// often at most it does for a token under an unknown kid.
+// pollEvery is how often a ring looks for changes by other nodes. It also limits how
+// often an unknown kid makes the ring look.
 const pollEvery = time.Second
 
-// Run keeps the ring up to date until ctx ends, and logs what changes. While the
-// store does not answer, the keys that are there do their work.
+// Run keeps the ring up to date until ctx ends, and logs changes. While the store does
+// not answer, the known keys stay in use.
 func (r *Ring) Run(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -26,6 +26,7 @@ func (r *Ring) Run(ctx context.Context, log *slog.Logger) {
 			return
 		}
 		trouble = tell(log, trouble, err)
+
 		before := made
 		made = r.latest.Load().makers
 		for use, rec := range made {
@@ -33,6 +34,7 @@ func (r *Ring) Run(ctx context.Context, log *slog.Logger) {
 				log.Info("a new key is in use", "use", use, "kid", rec.Kid, "before", before[use].Kid)
 			}
 		}
+
 		select {
 		case <-ctx.Done():
 			return
@@ -41,7 +43,7 @@ func (r *Ring) Run(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// tell logs a trouble when it begins, changes or ends.
+// tell logs a problem when it begins, changes or ends.
 func tell(log *slog.Logger, before string, err error) (now string) {
 	if err != nil {
 		now = err.Error()
@@ -56,17 +58,19 @@ func tell(log *slog.Logger, before string, err error) (now string) {
 	return now
 }
 
-// Tend does what is due: it reads what other nodes have changed, lets next keys
-// take over, and deletes what was retired long ago. Run calls it once a second.
-// Its error is that of Status.
+// Tend does what is due: it reads changes by other nodes, promotes next keys, and deletes
+// keys that were retired long ago. Run calls it once a second. It returns the error of
+// Status.
 func (r *Ring) Tend(ctx context.Context) error {
 	if err := r.Sync(ctx); err != nil {
 		return err
 	}
+
 	now := r.c.Now()
 	r.mu.Lock()
 	paused := now.Before(r.retry)
 	r.mu.Unlock()
+
 	if !paused {
 		err := r.step(ctx, now)
 		r.mu.Lock()
@@ -79,8 +83,8 @@ func (r *Ring) Tend(ctx context.Context) error {
 	return r.Status().Err
 }
 
-// retryEvery is how long a step that failed is not tried again: keys are dear to
-// make.
+// retryEvery is how long a failed step waits before it is retried, because making keys
+// is expensive.
 const retryEvery = 10 * time.Second
 
 func (r *Ring) step(ctx context.Context, now time.Time) error {
@@ -91,6 +95,7 @@ func (r *Ring) step(ctx context.Context, now time.Time) error {
 			errs = append(errs, err)
 		}
 	}
+
 	if before := now.Add(-Kept); r.latest.Load().over(before) {
 		err := r.inTime(ctx)
 		if err == nil {
@@ -98,12 +103,13 @@ func (r *Ring) step(ctx context.Context, now time.Time) error {
 		}
 		errs = append(errs, err)
 	}
+
 	return errors.Join(slices.DeleteFunc(errs, func(err error) bool {
 		return errors.Is(err, problem.Conflict) // another node was faster
 	})...)
 }
 
-// due reports whether the next key of a use is to take over.
+// due reports whether it is time for the next key of a use to take over.
 func (r *Ring) due(use Use, now time.Time) bool {
 	after := r.c.SigningRotation
 	if use == Seal {
@@ -115,7 +121,7 @@ func (r *Ring) due(use Use, now time.Time) bool {
 	return ok && now.Sub(current.Activated) >= after && now.Sub(next.Created) >= r.c.Publish
 }
 
-// over reports whether a key was retired before a moment.
+// over reports whether any key was retired before the given time.
 func (s *snapshot) over(before time.Time) bool {
 	for _, rec := range s.records {
 		if rec.State == Retired && rec.Retired.Before(before) {
