@@ -39,7 +39,8 @@ func (e *Examination) certificateChecks() []check {
 	return []check{{"Certificates", "local authority", e.localAuthority}, {"Certificates", "trust", e.trust}, served}
 }
 
-// localAuthority looks at the authority, which a start makes.
+// localAuthority checks the local authority's two files and when its certificate expires.
+// A missing authority is skipped: the next start creates it.
 func (e *Examination) localAuthority(context.Context) []Finding {
 	dir := e.Config.Data
 	_, certErr := os.Stat(filepath.Join(dir, ca.CertFile))
@@ -53,30 +54,35 @@ func (e *Examination) localAuthority(context.Context) []Finding {
 			ca.CertFile, ca.KeyFile),
 			"of %s and %s one is missing", ca.CertFile, ca.KeyFile)}
 	}
+
 	a, err := ca.Open(ca.Config{Dir: dir, Hosts: e.Config.CertifiedHosts()})
 	if err != nil {
 		found, remedy, _ := strings.Cut(strings.Replace(err.Error(), ": delete", "; delete", 1), "; ")
 		return []Finding{brokenf(remedy, "%s", found)}
 	}
+
 	end := a.Certificate().NotAfter
 	if time.Until(end) < 60*24*time.Hour {
 		return []Finding{warnedf(fmt.Sprintf(
 			"delete %s and %s, restart the server, then `selvage ca install`", ca.CertFile, ca.KeyFile),
 			"it ends on %s", end.Format(time.DateOnly))}
 	}
+
 	return []Finding{finef("until %s, for %s", end.Format(time.DateOnly), strings.Join(a.Names(), " "))}
 }
 
-// trust looks at whether programs and browsers of this machine take its word.
+// trust reports which certificate stores of this machine trust the local authority.
 func (e *Examination) trust(ctx context.Context) []Finding {
 	cert, err := ca.Read(e.Config.Data)
 	if err != nil {
-		return nil // told of the authority
+		return nil // localAuthority has reported it
 	}
+
 	stores, err := truststore.Open(truststore.Config{Cert: cert, Name: cert.Subject.CommonName, Getenv: e.Getenv})
 	if err != nil {
 		return []Finding{skippedf("%v", err)}
 	}
+
 	var not []string
 	places := stores.Status(ctx)
 	for _, p := range places {
@@ -87,17 +93,21 @@ func (e *Examination) trust(ctx context.Context) []Finding {
 			not = append(not, fmt.Sprintf("%s (%s)", p.Kind, p.State))
 		}
 	}
+
 	switch {
 	case len(places) == 0:
 		return []Finding{skippedf("there is no store on this machine")}
 	case not != nil:
-		return []Finding{warnedf("`selvage ca install`, where browsers or programs of this machine are to use HTTPS; it says what needs root", "not trusted by %s", strings.Join(not, ", "))}
+		return []Finding{warnedf(
+			"`selvage ca install`, where browsers or programs of this machine are to use HTTPS; it says what needs root",
+			"not trusted by %s", strings.Join(not, ", "))}
 	}
+
 	return []Finding{finef("trusted by %s of this machine", plural(len(places), "store"))}
 }
 
-// certificateFiles looks at the files as a start does, and whether they prove
-// themselves to strangers.
+// certificateFiles reads the certificate files as a start does, and checks that this
+// machine trusts the chain.
 func (e *Examination) certificateFiles(context.Context) []Finding {
 	c := e.Config
 	f, err := certs.OpenFiles(certs.FilesConfig{Cert: string(c.TLS.Cert), Key: string(c.TLS.Key),
@@ -106,10 +116,12 @@ func (e *Examination) certificateFiles(context.Context) []Finding {
 		found, remedy, _ := strings.Cut(err.Error(), "; ")
 		return []Finding{brokenf(remedy, "%s", found)}
 	}
+
 	pair, err := f.TLS().GetCertificate(nil)
 	if err != nil {
 		return []Finding{brokenf("look at the files", "%v", err)}
 	}
+
 	all := []Finding{ending(pair.Leaf, string(c.TLS.Cert))}
 	chain := x509.NewCertPool()
 	for _, der := range pair.Certificate[1:] {
@@ -117,15 +129,17 @@ func (e *Examination) certificateFiles(context.Context) []Finding {
 			chain.AddCert(cert)
 		}
 	}
+
 	if _, err := pair.Leaf.Verify(x509.VerifyOptions{Intermediates: chain}); err != nil {
-		all = append(all, warnedf("have tls.cert name the file with the whole chain (certbot: fullchain.pem); where the authority is your own, clients must know it",
+		all = append(all, warnedf(
+			"have tls.cert name the file with the whole chain (certbot: fullchain.pem); where the authority is your own, clients must know it",
 			"this machine does not trust it: %v", err).of("chain"))
 	}
 	return all
 }
 
-// ending tells until when a certificate holds, and whether it should have been
-// renewed: in the last fifth of its life.
+// ending reports when a certificate expires. It warns in the last fifth of the
+// certificate's life, when it should have been renewed.
 func ending(leaf *x509.Certificate, what string) Finding {
 	left, life := time.Until(leaf.NotAfter), leaf.NotAfter.Sub(leaf.NotBefore)
 	told := fmt.Sprintf("%s, until %s", what, stamp(leaf.NotAfter))
@@ -138,22 +152,25 @@ func ending(leaf *x509.Certificate, what string) Finding {
 	return finef("%s", told)
 }
 
-// acme looks at what the authority has given, and whether it can find the hosts.
+// acme checks that each host resolves, and reports the certificates obtained so far.
 func (e *Examination) acme(ctx context.Context) (all []Finding) {
 	for _, host := range e.Config.TLS.ACME.Hosts {
 		if _, err := net.DefaultResolver.LookupHost(ctx, host); err != nil {
 			all = append(all, brokenf("give it an A or AAAA record that leads here", "%s: %v", host, err).of("DNS"))
 		}
 	}
+
 	return append(all, e.overRows(ctx, func(s *store.Store) []Finding {
 		master, _ := e.master(true)
 		if master == nil {
 			return []Finding{skippedf("it is sealed, and the master key cannot be used")}
 		}
+
 		ring, err := keys.Read(ctx, e.Config.RingConfig(s, master))
 		if err != nil {
 			return []Finding{skippedf("%s", plainly(err))}
 		}
+
 		var given []Finding
 		for _, host := range e.Config.TLS.ACME.Hosts {
 			leaf, err := certs.Stored(ctx, s, ring, host)
@@ -167,21 +184,25 @@ func (e *Examination) acme(ctx context.Context) (all []Finding) {
 				given = append(given, ending(leaf, host))
 			}
 		}
+
 		return given
 	})...)
 }
 
-// servedCertificate looks at what the running server shows to who knocks.
+// servedCertificate checks the certificate that the running server presents to clients.
 func (e *Examination) servedCertificate(ctx context.Context) []Finding {
 	u, err := url.Parse(e.running.HTTPS)
 	if err != nil || !e.alive || u.Host == "" {
 		return nil
 	}
+
 	name := "localhost"
 	if hosts := append(e.Config.SecureHosts(), e.Config.TLS.ACME.Hosts...); len(hosts) > 0 {
 		name = hosts[0]
 	}
-	// Nothing is sent: whether it is trusted is another question.
+
+	// Nothing is sent over this connection, so its trust need not be verified; the trust
+	// and chain checks do that.
 	dialer := tls.Dialer{Config: &tls.Config{ServerName: name, InsecureSkipVerify: true}}
 	conn, err := dialer.DialContext(ctx, "tcp", u.Host)
 	if err != nil {
@@ -189,6 +210,7 @@ func (e *Examination) servedCertificate(ctx context.Context) []Finding {
 			u.Host, name, netCause(err))}
 	}
 	defer conn.Close()
+
 	leaf := conn.(*tls.Conn).ConnectionState().PeerCertificates[0]
 	if err := leaf.VerifyHostname(name); err != nil {
 		return []Finding{brokenf("have one made that names it", "%s: %v", u.Host, err)}

@@ -10,7 +10,8 @@ import (
 
 const setClocks = "have NTP set the clocks of all machines (apt install chrony; `chronyc tracking` or `timedatectl` tells how it goes)"
 
-// clocks compares this machine's clock with whatever else tells the time.
+// clocks checks that NTP is active, and compares this machine's clock with the
+// database's and with the newest row.
 func (e *Examination) clocks(ctx context.Context) []Finding {
 	var all []Finding
 	if set, known := clockIsSet(); known && !set {
@@ -25,6 +26,7 @@ func (e *Examination) clocksOfRows(ctx context.Context, s *store.Store) (all []F
 	if e.Config.Database.Shared() {
 		all = append(all, besideTheirs(ctx, "the database's", clock.Source(s.Clock)).of("database"))
 	}
+
 	newest, err := s.Newest(ctx)
 	switch ahead := time.Until(newest); {
 	case err != nil:
@@ -38,10 +40,11 @@ func (e *Examination) clocksOfRows(ctx context.Context, s *store.Store) (all []F
 	default:
 		all = append(all, finef("the newest was made at %s", stamp(newest)).of("rows"))
 	}
+
 	return all
 }
 
-// besideTheirs compares our clock with that of another machine.
+// besideTheirs compares this machine's clock with another machine's.
 func besideTheirs(ctx context.Context, whose string, c clock.Source) Finding {
 	ahead, err := c.Ahead(ctx)
 	switch {

@@ -2,5 +2,5 @@
 
 package doctor
 
-// clockIsSet is not known here.
+// clockIsSet reports that the state of the clock is unknown on this system.
 func clockIsSet() (set, known bool) { return false, false }

@@ -12,7 +12,8 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// Unreadable returns what is found of a configuration that cannot be read.
+// Unreadable returns the findings for a configuration that cannot be read: one for each
+// line of err.
 func Unreadable(err error) (all []Finding) {
 	for _, line := range strings.Split(err.Error(), "\n") {
 		all = append(all, configured(brokenf("", "%s", line)))
@@ -21,7 +22,8 @@ func Unreadable(err error) (all []Finding) {
 	return all
 }
 
-// Configuration looks at one that could be read.
+// Configuration reports where the configuration comes from, its warnings, and secrets in
+// files that everybody may read.
 func (e *Examination) Configuration() []Finding {
 	sources := sourcesOf(e.From)
 	told := "the defaults alone"
@@ -41,10 +43,10 @@ func configured(f Finding) Finding {
 	return f
 }
 
-// place is where in a file a value stands.
+// place matches the line and column at the end of an origin.
 var place = regexp.MustCompile(`:\d+:\d+$`)
 
-// sourcesOf lists the files, variables and flags that set something.
+// sourcesOf returns the files, variables and flags that set a value, sorted.
 func sourcesOf(from config.Origins) []string {
 	all := make(map[string]bool)
 	for at := range maps.Values(from) {
@@ -53,7 +55,8 @@ func sourcesOf(from config.Origins) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// readableSecrets warns of files that hold a secret and that everybody may read.
+// readableSecrets warns about files that hold a secret and that everybody may read. A URL
+// with a password counts as a secret.
 func readableSecrets(c config.Config, getenv func(string) string, from config.Origins) (all []Finding) {
 	for _, s := range config.Settings() {
 		at, text := from[s.Path], fmt.Sprint(s.Value(c))
@@ -64,16 +67,20 @@ func readableSecrets(c config.Config, getenv func(string) string, from config.Or
 		case strings.HasSuffix(at, "_FILE"):
 			file = getenv(at)
 		case file == at:
-			continue // a variable
+			continue // set by a variable
 		}
-		// Kubernetes mounts secrets as links to files of mode 0644, in directories of the pod's own.
+
+		// Kubernetes mounts secrets as links to files of mode 0644, in directories that only
+		// the pod can reach.
 		info, err := os.Stat(file)
 		if err != nil || info.Mode().Perm()&0o004 == 0 || filepath.Dir(file) == "/run/secrets" {
 			continue
 		}
+
 		f := warnedf("chmod o-r "+file, "everybody on this machine may read %s, which sets %s", file, s.Path)
 		f.Group, f.Name = "Configuration", "secrets"
 		all = append(all, f)
 	}
+
 	return all
 }

@@ -9,19 +9,20 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// A file that everybody may read is told of where it holds a secret: a URL with a
-// password is one.
+// TestReadableSecrets shows that a file that everybody may read is reported if it holds a
+// secret. A URL with a password is a secret.
 func TestReadableSecrets(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "selvage.yaml")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	getenv := func(string) string { return file }
 	for _, tt := range []struct {
 		config config.Config
 		from   config.Origins
 		mode   os.FileMode
-		want   string // that is set by the file
+		want   string // the secret that the file sets; "" for no finding
 	}{
 		{config.Config{Database: "postgres://ann:hush@h/x"}, config.Origins{"database": file + ":1:1"}, 0o644,
 			"database"},

@@ -26,13 +26,14 @@ func (e *Examination) dataChecks() []check {
 		{"Media", "directory", e.mediaDirectory},
 		{"Media", "writing", media.writing},
 	}
+
 	if !sameDevice(data.path, media.path) {
 		all = append(all, check{"Media", "space", media.space}, check{"Media", "filesystem", media.filesystem})
 	}
 	return all
 }
 
-// A folder is a directory with its name in a sentence.
+// A folder is a directory to check, with the name that findings use for it.
 type folder struct {
 	*Examination
 	name, path string
@@ -49,6 +50,7 @@ func (e *Examination) dataDirectory(context.Context) []Finding {
 	case !info.IsDir():
 		return []Finding{brokenf("name a directory with --data", "%s is no directory", absolute(dir))}
 	}
+
 	mode := info.Mode().Perm()
 	switch {
 	case mode&0o002 != 0 && info.Mode()&fs.ModeSticky == 0:
@@ -56,10 +58,11 @@ func (e *Examination) dataDirectory(context.Context) []Finding {
 	case mode&0o007 != 0:
 		return []Finding{warnedf("chmod 700 "+dir, "everybody may look into %s (mode %o)", absolute(dir), mode)}
 	}
+
 	return []Finding{finef("%s, of %s, mode %o", absolute(dir), datadir.Owner(info), mode)}
 }
 
-// noDirectory tells what a start would do.
+// noDirectory reports whether a start could create the missing data directory.
 func (e *Examination) noDirectory(dir string) Finding {
 	const writable = 0o3 // W_OK and X_OK
 	above := filepath.Dir(absolute(dir))
@@ -72,7 +75,9 @@ func (e *Examination) noDirectory(dir string) Finding {
 		return brokenf("name one with --data, or make it for the server's account",
 			"there is no %s, and it cannot be made: %s: %v", absolute(dir), above, err)
 	}
-	return warnedf("name the server's with --data or SELVAGE_DATA, or begin with `selvage serve`, which makes it", "there is no %s", absolute(dir))
+	return warnedf(
+		"name the server's with --data or SELVAGE_DATA, or begin with `selvage serve`, which makes it",
+		"there is no %s", absolute(dir))
 }
 
 func (e *Examination) mediaDirectory(ctx context.Context) []Finding {
@@ -89,7 +94,8 @@ func (e *Examination) mediaDirectory(ctx context.Context) []Finding {
 	return []Finding{finef("%s, of %s, mode %o", absolute(dir), datadir.Owner(info), info.Mode().Perm())}
 }
 
-// noMedia tells apart what was never there and what is gone.
+// noMedia returns the finding for a missing media directory. It is an error only if
+// recordings are stored in it.
 func (e *Examination) noMedia(ctx context.Context, dir string) Finding {
 	missing := skippedf("there is no %s yet; a start makes it", absolute(dir))
 	e.overRows(ctx, func(s *store.Store) []Finding {
@@ -102,17 +108,20 @@ func (e *Examination) noMedia(ctx context.Context, dir string) Finding {
 	return missing
 }
 
-// writing makes a file as the server makes them, and removes it.
+// writing creates and removes a file the way the server does, and measures how long that
+// takes.
 func (f folder) writing(context.Context) []Finding {
 	if !isDir(f.path) {
 		return nil
 	}
+
 	began := time.Now()
 	err := tryWriting(f.path)
 	took := time.Since(began).Round(time.Millisecond)
 	switch {
 	case errors.Is(err, syscall.EROFS):
-		return []Finding{brokenf("remount it writable (mount -o remount,rw), and look into `dmesg` for why it is not: a disk that fails is made read-only",
+		return []Finding{brokenf(
+			"remount it writable (mount -o remount,rw), and look into `dmesg` for why it is not: a disk that fails is made read-only",
 			"%s is on a filesystem that is read-only", f.name)}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return []Finding{brokenf("free some space, or raise the quota; the server goes on by itself",
@@ -125,10 +134,11 @@ func (f folder) writing(context.Context) []Finding {
 		return []Finding{warnedf("use a faster disk: each change waits for this",
 			"a file is on the disk after %s, which is slow", took)}
 	}
+
 	return []Finding{finef("a file is on the disk after %s", max(took, time.Millisecond))}
 }
 
-// probe begins the names of files that are made to see whether they can be.
+// probe is the prefix of the files that tryWriting creates.
 const probe = ".doctor-"
 
 // tryWriting creates, writes, syncs, renames and removes a file.
@@ -155,7 +165,7 @@ func absolute(path string) string {
 	return path
 }
 
-// cause returns an error of a file without the call that met it.
+// cause formats err without the name of the failed system call.
 func cause(err error) string {
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// patienceOfCheck is how long a file is looked through for damage.
+// patienceOfCheck is how long an SQLite file is checked for damage.
 const patienceOfCheck = 5 * time.Second
 
 func (e *Examination) databaseChecks() []check {
@@ -33,7 +33,7 @@ func (e *Examination) storeConfig() store.Config {
 	return store.Config{URL: string(e.Config.Database), Dir: e.Config.Data, Check: patienceOfCheck}
 }
 
-// rows looks at the database.
+// rows checks the database, its connections and its schema version.
 func (e *Examination) rows(ctx context.Context) []Finding {
 	r, known, err := store.Look(ctx, e.storeConfig())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -42,20 +42,24 @@ func (e *Examination) rows(ctx context.Context) []Finding {
 	if err != nil {
 		return []Finding{unfit(string(e.Config.Database), err)}
 	}
+
 	all := e.database(r, string(e.Config.Database), e.connections(), true)
 	switch {
 	case r.Schema == 0:
 		all = append(all, finef("none yet; a start makes it").of("schema"))
 	case r.Schema < known:
-		all = append(all, finef("%d; the next start makes %d of it, after a copy where it is a file; of a server make one by pg_dump", r.Schema, known).of("schema"))
+		all = append(all, finef(
+			"%d; the next start makes %d of it, after a copy where it is a file; of a server make one by pg_dump",
+			r.Schema, known).of("schema"))
 	default:
 		all = append(all, finef("%d, which this version knows", r.Schema).of("schema"))
 	}
+
 	return all
 }
 
-// overRows looks into the database, where there is one of our schema. If not,
-// somebody else says why.
+// overRows calls look with a read-only store. It returns nil if the database cannot be
+// opened or has another schema; the rows check reports that.
 func (e *Examination) overRows(ctx context.Context, look func(*store.Store) []Finding) []Finding {
 	c := e.storeConfig()
 	c.Check, c.ReadOnly, c.Pool = 0, true, 1
@@ -70,7 +74,8 @@ func (e *Examination) overRows(ctx context.Context, look func(*store.Store) []Fi
 	return look(s)
 }
 
-// noDatabase tells apart what was never there and what is gone.
+// noDatabase returns the finding for a missing database file. It is an error only if the
+// data directory holds other files: then the database has been lost.
 func (e *Examination) noDatabase() Finding {
 	entries, err := os.ReadDir(e.Config.Data)
 	if err != nil || len(entries) == 0 {
@@ -80,7 +85,7 @@ func (e *Examination) noDatabase() Finding {
 		"%s is not there, and %s is not empty", fileOf(string(e.Config.Database)), e.Config.Data)
 }
 
-// entries looks at where short-lived state is kept.
+// entries checks the store of short-lived state: Redis, PostgreSQL or a file.
 func (e *Examination) entries(ctx context.Context) []Finding {
 	if e.Config.Sessions.Redis() {
 		return append(e.inRedis(ctx), e.fallback(ctx)...)
@@ -88,6 +93,7 @@ func (e *Examination) entries(ctx context.Context) []Finding {
 	if e.Config.Sessions.Shared() && string(e.Config.Sessions) == string(e.Config.Database) {
 		return []Finding{finef("in the database of the rows")}
 	}
+
 	r, err := sessionsql.Look(ctx, sessionsql.Config{URL: string(e.Config.Sessions), Dir: e.Config.Data,
 		Check: patienceOfCheck})
 	switch {
@@ -96,11 +102,12 @@ func (e *Examination) entries(ctx context.Context) []Finding {
 	case err != nil:
 		return []Finding{unfit(string(e.Config.Sessions), err)}
 	}
+
 	return e.database(r, string(e.Config.Sessions), int(e.Config.Pool.Sessions), false)
 }
 
-// fallback looks at the file in which sessions are kept while Redis is away, if it is
-// one.
+// fallback checks the file that keeps sessions while Redis is unavailable. If the
+// database is PostgreSQL, that keeps them instead and there is no such file.
 func (e *Examination) fallback(ctx context.Context) []Finding {
 	const url = "sqlite:sessions.db"
 	if e.Config.Database.Shared() {
@@ -116,7 +123,7 @@ func (e *Examination) fallback(ctx context.Context) []Finding {
 	return []Finding{e.file(r, url)[0].of("fallback")}
 }
 
-// database tells what was seen of a file or a server.
+// database returns the findings for the file or server described by r.
 func (e *Examination) database(r database.Report, url string, connections int, rows bool) []Finding {
 	if r.Server != nil {
 		return postgres(r, connections, rows)
@@ -124,17 +131,17 @@ func (e *Examination) database(r database.Report, url string, connections int, r
 	return e.file(r, url)
 }
 
-// connections counts those that this node makes to the database of the rows.
+// connections returns how many connections this node opens to the main database.
 func (e *Examination) connections() int {
 	n := int(e.Config.Pool.Database)
 	if string(e.Config.Sessions) == string(e.Config.Database) ||
-		e.Config.Sessions.Redis() { // whose fallback is there
+		e.Config.Sessions.Redis() { // the fallback of Redis is in that database
 		n += int(e.Config.Pool.Sessions)
 	}
 	return n
 }
 
-// unfit tells why a database cannot be used.
+// unfit returns the finding for a database that cannot be used.
 func unfit(url string, err error) Finding {
 	var u *database.Unfit
 	if errors.As(err, &u) {
@@ -146,11 +153,11 @@ func unfit(url string, err error) Finding {
 	return brokenf("see what is found of the data directory, and look into the log of the server", "%s", plainly(err))
 }
 
-// largeLog is how large the log of an SQLite file is when something keeps it from
-// being moved into the file.
+// largeLog is the size of an SQLite write-ahead log at which something keeps it from
+// being checkpointed into the file.
 const largeLog = 256 << 20
 
-// file tells what was seen of an SQLite file.
+// file returns the findings for an SQLite file: its size, its log and its write lock.
 func (e *Examination) file(r database.Report, url string) []Finding {
 	name := fileOf(url)
 	size := inUnits(uint64(r.Size + r.Log))
@@ -158,11 +165,14 @@ func (e *Examination) file(r database.Report, url string) []Finding {
 	if !r.Checked {
 		told = fmt.Sprintf("%s, %s; too large to be looked through in %s", name, size, patienceOfCheck)
 	}
+
 	all := []Finding{finef("%s", told)}
 	if r.Log > largeLog {
-		all = append(all, warnedf("restart the server; if it grows again, find what reads for so long (a backup, an sqlite3 shell)",
+		all = append(all, warnedf(
+			"restart the server; if it grows again, find what reads for so long (a backup, an sqlite3 shell)",
 			"%s-wal has grown to %s", name, inUnits(uint64(r.Log))).of("log"))
 	}
+
 	if r.Writer != 0 && r.Writer != e.running.PID {
 		all = append(all, brokenf("end it; until then changes wait, and are answered 503 after 5 seconds",
 			"process %d has locked %s for writing", r.Writer, name).of("lock"))
@@ -170,26 +180,27 @@ func (e *Examination) file(r database.Report, url string) []Finding {
 	return all
 }
 
-// fileOf returns the FILE of sqlite:FILE.
+// fileOf returns the path in an sqlite: URL.
 func fileOf(url string) string { return strings.TrimPrefix(url, "sqlite:") }
 
-// stale is how long a delivery may wait before somebody should look at its receiver.
+// stale is how long a delivery may wait before an operator should look at its receiver.
 const stale = time.Hour
 
-// webhooks looks at what waits to be told to webhooks.
+// webhooks checks the queue of webhook deliveries.
 func (e *Examination) webhooks(ctx context.Context) []Finding {
 	queue := func(s *store.Store) deliver.Queue { return s.Webhooks.Queue() }
 	return e.waiting(ctx, queue, "deliveries",
 		"`selvage webhook list` shows which receivers fail, `selvage webhook deliveries ID` how")
 }
 
-// logouts looks at what waits to be told to clients.
+// logouts checks the queue of back-channel logouts.
 func (e *Examination) logouts(ctx context.Context) []Finding {
 	queue := func(s *store.Store) deliver.Queue { return s.Logouts.Queue() }
 	return e.waiting(ctx, queue, "logouts", "`selvage client logouts ID` shows how a client fails")
 }
 
-// waiting looks at a queue.
+// waiting reports how many deliveries of a queue wait, and warns with advice if the
+// oldest is stale.
 func (e *Examination) waiting(ctx context.Context, of func(*store.Store) deliver.Queue, what, advice string) []Finding {
 	return e.overRows(ctx, func(s *store.Store) []Finding {
 		n, oldest, err := of(s).Backlog(ctx)

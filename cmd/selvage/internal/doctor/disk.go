@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// space looks at what is left, of bytes and of inodes.
+// space checks the free bytes and inodes of the folder's filesystem.
 func (f folder) space(context.Context) []Finding {
 	var s syscall.Statfs_t
 	if !isDir(f.path) {
@@ -20,6 +20,7 @@ func (f folder) space(context.Context) []Finding {
 	if err := syscall.Statfs(f.path, &s); err != nil {
 		return []Finding{skippedf("the filesystem does not tell: %v", err)}
 	}
+
 	free, all := uint64(s.Bavail)*uint64(s.Bsize), uint64(s.Blocks)*uint64(s.Bsize)
 	inodes, most := uint64(s.Ffree), uint64(s.Files)
 	const remedy = "free some, or move it to a larger disk; when it is full the server only reads, and answers 503 to what writes"
@@ -31,6 +32,7 @@ func (f folder) space(context.Context) []Finding {
 	case free < 1<<30 && free < all/20, free < 256<<20:
 		findings[0] = warnedf(remedy, "%s", told)
 	}
+
 	if most > 0 && inodes < most/100 {
 		findings = append(findings, warnedf("remove small files nobody needs, or move it",
 			"%d of %d files can still be made", inodes, most).of("inodes"))
@@ -55,29 +57,31 @@ func sameDevice(a, b string) bool {
 	x, errX := os.Stat(a)
 	y, errY := os.Stat(b)
 	if errX != nil || errY != nil {
-		return true // nothing to look at
+		return true // a missing folder needs no check of its own
 	}
 	return x.Sys().(*syscall.Stat_t).Dev == y.Sys().(*syscall.Stat_t).Dev
 }
 
-// The kinds of filesystems that are not a disk of this machine.
+// Filesystems that are not a local disk.
 var (
 	networkKinds = []string{"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "fuse.glusterfs",
 		"fuse.sshfs", "fuse.s3fs", "fuse.rclone", "fuse.ceph", "gpfs", "lustre", "ocfs2", "webdavfs"}
 	memoryKinds = []string{"tmpfs", "ramfs"}
 )
 
-// filesystem looks at what the folder lies on.
+// filesystem warns if the folder is on a network, memory or container filesystem.
 func (f folder) filesystem(context.Context) []Finding {
 	if !isDir(f.path) {
 		return nil
 	}
+
 	kind, mount := mountOf(f.path)
 	switch {
 	case kind == "":
 		return []Finding{skippedf("this system does not tell")}
 	case slices.Contains(networkKinds, kind):
-		return []Finding{warnedf("use a disk of this machine: locks and syncs of SQLite cannot be relied on over a network",
+		return []Finding{warnedf(
+			"use a disk of this machine: locks and syncs of SQLite cannot be relied on over a network",
 			"%s, mounted at %s, is reached over a network", kind, mount)}
 	case slices.Contains(memoryKinds, kind):
 		return []Finding{warnedf("use a disk", "%s, mounted at %s, is gone when the machine restarts", kind, mount)}
@@ -85,22 +89,25 @@ func (f folder) filesystem(context.Context) []Finding {
 		return []Finding{warnedf("mount a volume at "+absolute(f.path),
 			"it lies in a container's own layer, and goes with the container")}
 	}
+
 	return []Finding{finef("%s, mounted at %s", kind, mount)}
 }
 
-// mountOf returns the kind of the filesystem that a path lies on, and where it is
-// mounted: the longest mount point above the path, the last of those that hide each
-// other (proc(5), mountinfo).
+// mountOf returns the type and the mount point of the filesystem that holds path. Of all
+// mount points above path, the longest wins; of equal ones, the last, which hides the
+// others (proc(5), mountinfo).
 func mountOf(path string) (kind, mount string) {
 	path, err := filepath.EvalSymlinks(absolute(path))
 	if err != nil {
 		return "", ""
 	}
+
 	table, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
 		return "", ""
 	}
 	defer table.Close()
+
 	for lines := bufio.NewScanner(table); lines.Scan(); {
 		before, after, _ := strings.Cut(lines.Text(), " - ")
 		fields, kinds := strings.Fields(before), strings.Fields(after)
@@ -113,10 +120,11 @@ func mountOf(path string) (kind, mount string) {
 			kind, mount = kinds[0], point
 		}
 	}
+
 	return kind, mount
 }
 
-// unescapeOctal reads the spaces of a mount point, which are written \040.
+// unescapeOctal decodes the octal escapes of a mount point, such as \040 for a space.
 func unescapeOctal(s string) string {
 	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(s)
 }

@@ -1,8 +1,8 @@
-// Package doctor looks for what is wrong with an installation: its data directory, its
-// databases, keys, certificates, listeners and running server. Each thing is looked at by a
-// check, which changes nothing and says what would mend it.
+// Package doctor finds problems of an installation: its data directory, databases, keys,
+// certificates, listeners and running server. Each check looks at one thing, changes
+// nothing, and suggests a remedy for what it finds.
 //
-// How findings are printed is left to who asked.
+// Callers decide how findings are printed.
 package doctor
 
 import (
@@ -18,11 +18,11 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// A Verdict is what a check came to.
+// A Verdict is the result of a check.
 type Verdict string
 
-// The verdicts, from good to bad. Nothing is wrong with what was Skipped: there
-// was nothing to look at, or no way to.
+// The verdicts, from best to worst. A check is Skipped if there was nothing to look at or
+// no way to do so; that is not a problem.
 const (
 	Skipped Verdict = "skipped"
 	Fine    Verdict = "ok"
@@ -30,14 +30,14 @@ const (
 	Broken  Verdict = "failed"
 )
 
-// Worse orders verdicts.
+// Worse reports whether v is a worse verdict than the other.
 func (v Verdict) Worse(than Verdict) bool {
 	order := []Verdict{Skipped, Fine, Warned, Broken}
 	return slices.Index(order, v) > slices.Index(order, than)
 }
 
-// A Finding is one line of an examination: what was looked at, what was found,
-// and, where that is not good, the command or setting that mends it.
+// A Finding is one line of an examination. It names the thing examined and what was
+// found; if that is a problem, Remedy is the command or setting that solves it.
 type Finding struct {
 	Group  string  `json:"group"`
 	Name   string  `json:"name"`
@@ -54,7 +54,7 @@ func skippedf(format string, args ...any) Finding {
 	return Finding{Status: Skipped, Found: fmt.Sprintf(format, args...)}
 }
 
-// warnedf and brokenf give findings that want a remedy.
+// warnedf and brokenf return findings that need a remedy.
 func warnedf(remedy, format string, args ...any) Finding {
 	return Finding{Status: Warned, Found: fmt.Sprintf(format, args...), Remedy: remedy}
 }
@@ -63,21 +63,21 @@ func brokenf(remedy, format string, args ...any) Finding {
 	return Finding{Status: Broken, Found: fmt.Sprintf(format, args...), Remedy: remedy}
 }
 
-// of names what a finding is of, where that is not all its check looks at.
+// of returns the finding under another name, for checks that examine several things.
 func (f Finding) of(name string) Finding {
 	f.Name = name
 	return f
 }
 
-// A check looks at one thing. It changes nothing, and may be run beside any
-// number of others.
+// A check examines one thing. It changes nothing, and may run concurrently with other
+// checks.
 type check struct {
 	group, name string
 	look        func(context.Context) []Finding
 }
 
-// An Examination is what checks look at: an installation, as its configuration
-// tells of it, and where each value of that came from.
+// An Examination holds what the checks examine: the configuration of an installation and
+// the origin of each of its values.
 type Examination struct {
 	Config  config.Config
 	From    config.Origins
@@ -85,12 +85,12 @@ type Examination struct {
 	Version string // of this program
 
 	where   config.Where
-	running datadir.Running // what run.json says
-	alive   bool            // its process is there
+	running datadir.Running // the content of run.json
+	alive   bool            // a server holds the data directory
 }
 
-// Examine looks around, and then at everything. It ends in time even where looking
-// into the data directory hangs.
+// Examine runs all checks and returns their findings. It returns in time even if reading
+// the data directory hangs.
 func (e *Examination) Examine(ctx context.Context) []Finding {
 	around := make(chan []check, 1)
 	go func() {
@@ -109,23 +109,29 @@ func (e *Examination) Examine(ctx context.Context) []Finding {
 }
 
 func hangs(patience time.Duration) Finding {
-	return brokenf("look for what hangs: `dmesg`, `mount`, `df`; a network filesystem whose server is away does", "no answer in %s", patience)
+	return brokenf(
+		"look for what hangs: `dmesg`, `mount`, `df`; a network filesystem whose server is away does",
+		"no answer in %s", patience)
 }
 
-// patience is how long a check may take.
+// patience is the time limit of a check.
 const patience = 8 * time.Second
 
-// examine runs checks at once, and gives their findings in the order of the
-// checks. One that takes longer than patience, whatever it hangs in, is broken.
+// examine runs checks concurrently and returns their findings in the order of the checks.
+// A check that does not return in time is reported as broken, whatever it hangs in.
 func examine(ctx context.Context, checks []check, patience time.Duration) (all []Finding) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+
 	answers := make([]chan []Finding, len(checks))
 	for i, c := range checks {
-		answers[i] = make(chan []Finding, 1) // who answers too late must not wait
+		answers[i] = make(chan []Finding, 1) // buffered, so that a late check does not block
 		go func() { answers[i] <- c.look(ctx) }()
 	}
-	late := time.After(patience + patience/8) // who heeds ctx says more than we could
+
+	// Checks that stop when ctx expires get some extra time: their findings say more than
+	// a timeout does.
+	late := time.After(patience + patience/8)
 	for i, c := range checks {
 		var found []Finding
 		select {
@@ -138,6 +144,7 @@ func examine(ctx context.Context, checks []check, patience time.Duration) (all [
 			}
 			late = closed
 		}
+
 		for _, f := range found {
 			if f.Name == "" {
 				f.Name = c.name
@@ -146,23 +153,24 @@ func examine(ctx context.Context, checks []check, patience time.Duration) (all [
 			all = append(all, f)
 		}
 	}
+
 	return all
 }
 
-// closed is a time that has come.
+// closed is always ready: once one check is late, the others are not waited for.
 var closed = func() <-chan time.Time {
 	c := make(chan time.Time)
 	close(c)
 	return c
 }()
 
-// checks lists what is looked at, in the order it is told.
+// checks returns all checks, in the order of their findings.
 func (e *Examination) checks() []check {
 	return slices.Concat(e.dataChecks(), e.databaseChecks(), e.keyChecks(), e.certificateChecks(),
 		e.networkChecks(), e.processChecks())
 }
 
-// plainly says an error in a line, without what it came from.
+// plainly formats err as one line, without the wrapping context.
 func plainly(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Sprintf("no answer in %s", patience)
@@ -170,7 +178,7 @@ func plainly(err error) string {
 	return database.Plainly(err)
 }
 
-// stamp writes a time as people read it.
+// stamp formats t in local time, to the minute.
 func stamp(t time.Time) string { return t.Local().Format("2006-01-02 15:04") }
 
 func plural(n int, what string) string {

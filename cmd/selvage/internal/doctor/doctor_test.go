@@ -16,11 +16,12 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// An examination ends, whatever one of its checks hangs in.
+// TestExamine shows that an examination ends even if one of its checks hangs.
 func TestExamine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		defer close(release)
+
 		checks := []check{
 			{"A", "quick", func(context.Context) []Finding {
 				return []Finding{finef("here"), finef("there").of("other")}
@@ -33,11 +34,13 @@ func TestExamine(t *testing.T) {
 			{"B", "hanging", func(context.Context) []Finding { <-release; return nil }},
 			{"B", "nothing", func(context.Context) []Finding { return nil }},
 		}
+
 		began := time.Now()
 		var got []string
 		for _, f := range examine(t.Context(), checks, 8*time.Second) {
 			got = append(got, f.Group+" "+f.Name+" "+string(f.Status))
 		}
+
 		const want = "A quick ok, A other ok, A hanging failed, A heedful warning, B hanging failed"
 		if strings.Join(got, ", ") != want {
 			t.Errorf("examine = %s, want %s", strings.Join(got, ", "), want)
@@ -54,13 +57,14 @@ func TestMountOf(t *testing.T) {
 	}
 }
 
-// A clock that was set back is told by rows that were made later than now.
+// TestClocksOfRows shows that rows made later than now reveal a clock that was set back.
 func TestClocksOfRows(t *testing.T) {
 	s, err := store.Open(t.Context(), store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
+
 	e := &Examination{Config: config.Config{Database: "sqlite:selvage.db"}}
 	for _, tt := range []struct {
 		ahead time.Duration

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
-// asServer says how to look as whoever may.
+// asServer returns the remedy for a path that this account may not read.
 func (e *Examination) asServer(path string) string {
 	me, theirs := os.Geteuid(), -1
 	for dir := absolute(path); ; dir = filepath.Dir(dir) {
@@ -23,13 +23,14 @@ func (e *Examination) asServer(path string) string {
 	if me == theirs {
 		return "chmod u+rwX " + path
 	}
-	return fmt.Sprintf("run this as the server's account (sudo -u %s selvage doctor), or give it to this one (chown -R %s %s)",
+	return fmt.Sprintf(
+		"run this as the server's account (sudo -u %s selvage doctor), or give it to this one (chown -R %s %s)",
 		datadir.Account(theirs), datadir.Account(me), e.Config.Data)
 }
 
-// server returns the account that the server has, or would have if it were started
-// from here; root, who may look at others' servers, would start it as the owner of
-// the directory.
+// server returns the user ID of the running server. If none runs, it returns the one that
+// a server started by this account would have: root would start it as the owner of the
+// data directory.
 func (e *Examination) server() int {
 	if info, err := os.Stat(procOf(e.running.PID)); e.alive && err == nil {
 		return datadir.UID(info)
@@ -43,12 +44,13 @@ func (e *Examination) server() int {
 	return 0
 }
 
-// files looks at the owners and modes of what lies in the data directory.
+// files checks the owners and modes of the files in the data directory.
 func (e *Examination) files(dir string) (all []Finding) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return nil // told of the directory
+		return nil // the directory check has reported it
 	}
+
 	var strange, open []string
 	who := e.server()
 	for _, entry := range entries {
@@ -63,21 +65,24 @@ func (e *Examination) files(dir string) (all []Finding) {
 			open = append(open, entry.Name())
 		}
 	}
+
 	if strange != nil {
 		all = append(all, brokenf(fmt.Sprintf("chown -R %s %s", datadir.Account(who), dir),
 			"not of %s, the server's account: %s", datadir.Account(who), few(strange)))
 	}
+
 	if open != nil {
 		all = append(all, warnedf(fmt.Sprintf("cd %s && chmod 600 %s", dir, strings.Join(open, " ")),
 			"everybody may read %s", few(open)))
 	}
+
 	if all == nil {
 		all = []Finding{finef("%s, all of %s", plural(len(entries), "file"), datadir.Account(who))}
 	}
 	return all
 }
 
-// ownKinds reads the operator's own kinds of resources, where there are any.
+// ownKinds checks that the operator's own kinds of resources can be loaded.
 func (e *Examination) ownKinds(context.Context) []Finding {
 	dir := e.Config.KindsDir()
 	if !isDir(dir) {
@@ -89,7 +94,7 @@ func (e *Examination) ownKinds(context.Context) []Finding {
 	return []Finding{finef("those in %s can be read", absolute(dir))}
 }
 
-// few lists the first of many.
+// few joins the names of all; if there are more than four, it names three and counts the rest.
 func few(all []string) string {
 	if len(all) > 4 {
 		return strings.Join(all[:3], ", ") + fmt.Sprintf(" and %d others", len(all)-3)
@@ -97,5 +102,5 @@ func few(all []string) string {
 	return strings.Join(all, ", ")
 }
 
-// public reports whether a file is meant for others, too.
+// public reports whether a file is meant to be readable by everybody.
 func public(name string) bool { return name == datadir.RunFile || name == "ca.pem" }

@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// holderOf names the process that listens on an address, as far as this system
-// and this account may know.
+// holderOf describes the process that listens on an address, as far as this account can
+// find out.
 func holderOf(address config.HostPort) string {
 	_, text, err := net.SplitHostPort(string(address))
 	port, convErr := strconv.Atoi(text)
@@ -23,7 +23,7 @@ func holderOf(address config.HostPort) string {
 	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		for _, inode := range listeningOn(table, port) {
 			if pid := owning(inode); pid != "" {
-				name, _ := os.ReadFile("/proc/" + pid + "/comm") // it may have ended
+				name, _ := os.ReadFile("/proc/" + pid + "/comm") // the process may have ended
 				return strings.TrimSpace(fmt.Sprintf("process %s %s", pid, name))
 			}
 		}
@@ -49,7 +49,7 @@ func listeningOn(table string, port int) (inodes []string) {
 	return inodes
 }
 
-// owning returns the id of a process that has a socket open.
+// owning returns the ID of a process that holds the socket with this inode, or "".
 func owning(inode string) string {
 	links, err := filepath.Glob("/proc/[0-9]*/fd/*")
 	if err != nil {

@@ -17,7 +17,7 @@ func (e *Examination) keyChecks() []check {
 	return []check{{"Keys", "ring", e.ring}}
 }
 
-// ring looks at the master key, and at the keys that it opens.
+// ring checks the master key and the key ring that it opens.
 func (e *Examination) ring(ctx context.Context) []Finding {
 	return e.overRows(ctx, func(s *store.Store) []Finding {
 		records, err := s.RingKeys(ctx)
@@ -36,7 +36,8 @@ func (e *Examination) ring(ctx context.Context) []Finding {
 	})
 }
 
-// master reads the master key, where there is one: nil where it cannot be used.
+// master reads the master key. The key is nil if it is missing or cannot be used; needed
+// makes a missing key an error.
 func (e *Examination) master(needed bool) ([]byte, Finding) {
 	if e.Config.MasterKey != "" {
 		key, err := keys.ParseMaster(string(e.Config.MasterKey))
@@ -45,13 +46,17 @@ func (e *Examination) master(needed bool) ([]byte, Finding) {
 		}
 		return key, finef("from %s", place.ReplaceAllString(e.From["master_key"], ""))
 	}
+
 	file := e.Config.MasterFile()
 	switch _, err := os.Stat(file); {
 	case errors.Is(err, fs.ErrNotExist) && needed:
-		return nil, brokenf(e.Config.MasterKeyAdvice()+", or set SELVAGE_MASTER_KEY_FILE to a file that holds it", "there is no %s, which the key ring was sealed by", file)
+		return nil, brokenf(
+			e.Config.MasterKeyAdvice()+", or set SELVAGE_MASTER_KEY_FILE to a file that holds it",
+			"there is no %s, which the key ring was sealed by", file)
 	case err != nil:
 		return nil, skippedf("there is none yet; a start makes it")
 	}
+
 	key, err := keys.ReadMaster(file)
 	if err != nil {
 		found, remedy, _ := strings.Cut(err.Error(), "; ")
@@ -60,15 +65,19 @@ func (e *Examination) master(needed bool) ([]byte, Finding) {
 	return key, finef("%s; keep a copy elsewhere", absolute(file))
 }
 
-// ringKeys looks at what the master key opens, and at what is due.
+// ringKeys checks the ring for keys that cannot be opened, are missing or are overdue for
+// rotation.
 func (e *Examination) ringKeys(status keys.Status, records []keys.Record) (all []Finding) {
 	if errors.Is(status.Err, keys.ErrMaster) {
-		return []Finding{brokenf(e.Config.MasterKeyAdvice()+", or set SELVAGE_MASTER_KEY_FILE to a file that holds the right one",
+		return []Finding{brokenf(
+			e.Config.MasterKeyAdvice()+", or set SELVAGE_MASTER_KEY_FILE to a file that holds the right one",
 			"the ring was sealed by another master key than this")}
 	}
+
 	if status.Err != nil {
 		all = append(all, brokenf("see where those keys are kept", "%v", status.Err))
 	}
+
 	var missing, overdue []string
 	for _, use := range keys.Uses() {
 		for _, state := range []keys.State{keys.Current, keys.Next} {
@@ -84,6 +93,7 @@ func (e *Examination) ringKeys(status keys.Status, records []keys.Record) (all [
 			overdue = append(overdue, fmt.Sprintf("%s since %s", use, stamp(since)))
 		}
 	}
+
 	const start = "start the server, which does it"
 	remedy := map[bool]string{false: start, true: "look into the server's log for \"tending the key ring\""}[e.alive]
 	if missing != nil && len(records) > 0 {
@@ -95,6 +105,7 @@ func (e *Examination) ringKeys(status keys.Status, records []keys.Record) (all [
 	if all == nil {
 		all = append(all, finef("%s, opened by the master key", plural(len(records), "key")))
 	}
+
 	return all
 }
 

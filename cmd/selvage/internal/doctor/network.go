@@ -27,7 +27,8 @@ func (e *Examination) networkChecks() []check {
 	}
 }
 
-// listener looks at whether an address could be listened on, or is by our server.
+// listener returns a check that an address is served by the running server, or is free if
+// there is none.
 func (e *Examination) listener(flag string, address config.HostPort, running string) func(context.Context) []Finding {
 	return func(ctx context.Context) []Finding {
 		switch {
@@ -38,6 +39,7 @@ func (e *Examination) listener(flag string, address config.HostPort, running str
 		case e.alive:
 			return []Finding{skippedf("%s will be opened at the next start", address)}
 		}
+
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp", string(address))
 		if err != nil {
 			return []Finding{unlistenable(address, flag, err)}
@@ -45,6 +47,7 @@ func (e *Examination) listener(flag string, address config.HostPort, running str
 		if err := l.Close(); err != nil {
 			return []Finding{warnedf("look again", "closing %s: %v", address, err)}
 		}
+
 		return []Finding{finef("%s is free", address)}
 	}
 }
@@ -64,49 +67,54 @@ func unlistenable(address config.HostPort, flag string, err error) Finding {
 	return brokenf(another, "%v", err)
 }
 
-// findRunning returns what run.json says, and whether a server holds the directory:
-// its lock is true where process ids are those of another container.
+// findRunning returns the content of run.json, and whether a server holds the directory.
+// It asks the lock file rather than looking for the process: a server in another container
+// has process IDs of its own.
 func findRunning(dir string) (datadir.Running, bool) {
 	r, _ := datadir.ReadRunning(dir)
 	f, err := os.Open(filepath.Join(dir, datadir.LockFile))
 	if err != nil {
 		return r, false
 	}
-	defer f.Close() // which ends a lock of ours
+	defer f.Close() // also releases the lock, if this process got it
 	return r, errors.Is(syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB), syscall.EWOULDBLOCK)
 }
 
-// runningServer asks the server of the data directory how it is.
+// runningServer checks that a server runs, that it has this configuration, and that it is
+// ready.
 func (e *Examination) runningServer(ctx context.Context) []Finding {
 	switch {
 	case !e.alive && e.running.PID != 0:
-		return []Finding{warnedf("find out why: `journalctl -u selvage`, `dmesg | grep -i oom`; the next start goes on where it ended",
+		return []Finding{warnedf(
+			"find out why: `journalctl -u selvage`, `dmesg | grep -i oom`; the next start goes on where it ended",
 			"there is none, and the last, process %d, was killed", e.running.PID)}
 	case !e.alive:
 		return []Finding{skippedf("there is none in %s", e.Config.Data)}
 	case e.running.PID == 0:
 		return []Finding{warnedf("wait, and look again", "there is one, which is starting or stopping")}
 	}
+
 	all := []Finding{finef("process %d at %s", e.running.PID, e.running.PublicURL)}
 	if given := e.where; e.running.AuthURL != given.Auth || e.running.PublicURL != given.Public {
 		all = append(all, warnedf("give this command the server's own --config and variables, or restart the server",
 			"the server runs as %s with issuer %s/, the configuration here says %s and %s",
 			e.running.PublicURL, e.running.AuthURL, given.Public, given.Issuer()).of("configuration"))
 	}
+
 	if e.running.Ops == "" {
 		return append(all, skippedf("the listener for operators is off").of("readiness"))
 	}
 	return append(all, e.ask(ctx)...)
 }
 
-// readiness is what /readyz answers.
+// readiness is the response of /readyz.
 type readiness struct {
 	Status  string            `json:"status"`
 	Checks  map[string]string `json:"checks"`
 	Version string            `json:"version"`
 }
 
-// ask asks /readyz, and tells what it says of each dependency.
+// ask queries /readyz and reports the dependencies that are not ready.
 func (e *Examination) ask(ctx context.Context) []Finding {
 	var answer readiness
 	status, err := getJSON(ctx, plainClient(), e.running.Ops+"/readyz", &answer)
@@ -114,12 +122,14 @@ func (e *Examination) ask(ctx context.Context) []Finding {
 		return []Finding{brokenf("look into its log; if it hangs, restart it",
 			"%s/readyz does not answer: %s", e.running.Ops, netCause(err)).of("readiness")}
 	}
+
 	all := []Finding{finef("%s: %s", answer.Status,
 		strings.Join(slices.Sorted(maps.Keys(answer.Checks)), ", ")).of("readiness")}
 	if status != http.StatusOK {
 		all[0] = brokenf("see what is found of each of these; it serves again by itself", "%s: %s",
 			answer.Status, answer.unwell()).of("readiness")
 	}
+
 	if answer.Version != e.Version {
 		all = append(all, warnedf("restart the server, or use the binary that it runs",
 			"the server is %s, this is %s", answer.Version, e.Version).of("version"))
@@ -127,7 +137,7 @@ func (e *Examination) ask(ctx context.Context) []Finding {
 	return all
 }
 
-// unwell tells what does not answer ok.
+// unwell lists the dependencies whose status is not ok.
 func (r readiness) unwell() string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(r.Checks)) {

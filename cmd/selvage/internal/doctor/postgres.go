@@ -7,11 +7,11 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// oldestPostgres is the first version whose SQL is known to be enough.
+// oldestPostgres is the oldest supported server_version_num.
 const oldestPostgres = 120000
 
-// postgres tells how a server is set up. needed is how many connections this node
-// makes to it; rows are those that must not get lost.
+// postgres checks the setup of a PostgreSQL server. needed is how many connections this
+// node makes to it. rows is true for the main database, whose commits must be durable.
 func postgres(r database.Report, needed int, rows bool) (all []Finding) {
 	s := r.Server
 	add := func(name string, f Finding) { all = append(all, f.of(name)) }
@@ -19,21 +19,30 @@ func postgres(r database.Report, needed int, rows bool) (all []Finding) {
 	if s.Version < oldestPostgres {
 		add("version", brokenf("upgrade it", "PostgreSQL %s is older than 12", s.Release))
 	}
+
 	if s.Standby {
-		add("standby", brokenf("name the primary in the URL; of several hosts, the one that takes writes is used", "it is a standby, and only reads"))
+		add("standby", brokenf(
+			"name the primary in the URL; of several hosts, the one that takes writes is used",
+			"it is a standby, and only reads"))
 	}
+
 	add("connections", room(s, needed))
 	add("role", rights(s))
 	if rows {
 		add("durability", safety(s))
 	}
+
 	if !s.Encrypted && !s.Local {
-		add("encryption", warnedf("add ?sslmode=verify-full to the URL, and sslrootcert=FILE for an authority of your own", "passwords and rows cross the network in the clear"))
+		add("encryption", warnedf(
+			"add ?sslmode=verify-full to the URL, and sslrootcert=FILE for an authority of your own",
+			"passwords and rows cross the network in the clear"))
 	}
+
 	if !s.Checksums {
 		add("checksums", warnedf("stop PostgreSQL and run `pg_checksums --enable -D DATADIR`",
 			"damage of its disk would not be noticed: data_checksums is off"))
 	}
+
 	if !s.Autovacuum {
 		add("autovacuum", warnedf("ALTER SYSTEM SET autovacuum = on, then SELECT pg_reload_conf()",
 			"autovacuum is off: tables grow without end, and one day it stops"))
@@ -41,7 +50,7 @@ func postgres(r database.Report, needed int, rows bool) (all []Finding) {
 	return all
 }
 
-// room compares the connections of a server with what this node makes.
+// room compares the server's connection limit with what this node needs.
 func room(s *database.ServerReport, needed int) Finding {
 	told := fmt.Sprintf("%d in use of %d; this node makes %d at most", s.InUse, s.Connections, needed)
 	const remedy = "raise max_connections in postgresql.conf and restart it, or lower pool.database and pool.sessions of each node"
@@ -54,11 +63,12 @@ func room(s *database.ServerReport, needed int) Finding {
 	return finef("%s", told)
 }
 
-// rights looks at what the role may do: all that is needed, and no more.
+// rights checks that the role has all privileges that it needs, and is not a superuser.
 func rights(s *database.ServerReport) Finding {
 	switch {
 	case len(s.Refused) > 0:
-		return brokenf(fmt.Sprintf("GRANT ALL ON ALL TABLES IN SCHEMA public TO %s; or run as the role that made them", s.Role),
+		return brokenf(fmt.Sprintf(
+			"GRANT ALL ON ALL TABLES IN SCHEMA public TO %s; or run as the role that made them", s.Role),
 			"role %s may not read and write %s", s.Role, strings.Join(s.Refused, ", "))
 	case !s.Creates:
 		return brokenf(fmt.Sprintf("GRANT CREATE, USAGE ON SCHEMA public TO %s", s.Role),
@@ -70,7 +80,7 @@ func rights(s *database.ServerReport) Finding {
 	return finef("%s, which may do what it must", s.Role)
 }
 
-// safety looks at whether what was acknowledged outlives a power cut.
+// safety checks that acknowledged commits survive a power failure.
 func safety(s *database.ServerReport) Finding {
 	const remedy = "ALTER SYSTEM SET %s = on, then SELECT pg_reload_conf()"
 	switch {

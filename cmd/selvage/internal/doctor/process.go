@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 )
 
-// fewFiles is how many connections and files a server can do with.
+// fewFiles is how many open files and connections a server needs at least.
 const fewFiles = 4096
 
 func (e *Examination) processChecks() []check {
@@ -21,15 +21,16 @@ func (e *Examination) processChecks() []check {
 	}
 }
 
-// account looks at who the server is.
+// account checks that the server does not run as root.
 func (e *Examination) account(context.Context) []Finding {
 	if !isDir(e.Config.Data) {
-		return nil // there is no server yet
+		return nil // no server has started yet
 	}
 	if uid := e.server(); uid != 0 {
 		return []Finding{finef("%s", datadir.Account(uid))}
 	}
-	return []Finding{warnedf("make an account for it (useradd --system selvage), give it the data directory (chown -R), and run it as that",
+	return []Finding{warnedf(
+		"make an account for it (useradd --system selvage), give it the data directory (chown -R), and run it as that",
 		"the server is root, which it needs for nothing")}
 }
 
@@ -40,8 +41,8 @@ func isDir(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// openFiles looks at how many files the server may have open, or would if it were
-// started from here.
+// openFiles checks the limit of open files: the running server's, or the one that a server
+// started by this account would get.
 func (e *Examination) openFiles(context.Context) []Finding {
 	const remedy = "LimitNOFILE=65536 in the unit, or `ulimit -n 65536` before the start"
 	most, whose := uint64(0), "a server started from here"
@@ -52,16 +53,17 @@ func (e *Examination) openFiles(context.Context) []Finding {
 		if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
 			return []Finding{skippedf("%v", err)}
 		}
-		most = uint64(limit.Max) // to which Go raises what holds
+		most = uint64(limit.Max) // Go raises the soft limit to this at startup
 	}
+
 	if most < fewFiles {
 		return []Finding{warnedf(remedy, "%s may have %d open, and each connection is one", whose, most)}
 	}
 	return []Finding{finef("%s may have %d", whose, most)}
 }
 
-// limitOf returns how many files a process may have open, 0 if this system does not
-// tell (proc(5), /proc/PID/limits).
+// limitOf returns how many files a process may open, or 0 if that is unknown (proc(5),
+// /proc/PID/limits).
 func limitOf(pid int) uint64 {
 	f, err := os.Open(procOf(pid) + "/limits")
 	if err != nil {
@@ -70,7 +72,7 @@ func limitOf(pid int) uint64 {
 	defer f.Close()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		if rest, ok := strings.CutPrefix(lines.Text(), "Max open files"); ok && len(strings.Fields(rest)) > 0 {
-			n, _ := strconv.ParseUint(strings.Fields(rest)[0], 10, 64) // "unlimited" is none
+			n, _ := strconv.ParseUint(strings.Fields(rest)[0], 10, 64) // "unlimited" is reported as 0
 			return n
 		}
 	}

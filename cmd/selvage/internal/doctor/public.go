@@ -17,8 +17,8 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// publicURL asks as clients would: for the discovery document at the public
-// address, through whatever proxies are in front.
+// publicURL requests the discovery document at the public address, as clients do: through
+// all proxies in front of the server.
 func (e *Examination) publicURL(ctx context.Context) []Finding {
 	var all []Finding
 	for _, at := range slices.Compact([]string{e.where.Public, e.where.Auth}) {
@@ -27,22 +27,25 @@ func (e *Examination) publicURL(ctx context.Context) []Finding {
 				"%s is not https: passwords and tokens can be read on the way", at).of("encryption"))
 		}
 	}
+
 	if !e.alive {
 		return append(all, skippedf("%s: no server runs here", e.where.Auth))
 	}
 	if !e.Config.Services.Has(config.IDP) {
 		return append(all, skippedf("%s: this server does not serve %s", e.where.Auth, config.IDP))
 	}
+
 	all = append(all, e.discovery(ctx)...)
 	return append(all, e.uploads(ctx)...)
 }
 
-// discovery looks at who answers there, and as whom.
+// discovery checks that the public address leads to this server and names the right issuer.
 func (e *Examination) discovery(ctx context.Context) []Finding {
 	var doc struct {
 		Issuer string `json:"issuer"`
 		JWKS   string `json:"jwks_uri"`
 	}
+
 	at := e.where.Auth + "/.well-known/openid-configuration"
 	status, err := getJSON(ctx, e.client(), at, &doc)
 	var moved *redirected
@@ -59,10 +62,12 @@ func (e *Examination) discovery(ctx context.Context) []Finding {
 		return []Finding{brokenf("have the proxy pass every path on as it is; for nginx:\n"+e.nginx(),
 			"%s answers %d, and not with our document", at, status)}
 	case doc.Issuer != e.where.Issuer():
-		return []Finding{brokenf("set --public-url (or --auth-url) to where clients reach this server, or have that address lead here",
+		return []Finding{brokenf(
+			"set --public-url (or --auth-url) to where clients reach this server, or have that address lead here",
 			"%s says that the issuer is %q; ours is %q, and clients compare them byte for byte", at,
 			doc.Issuer, e.where.Issuer())}
 	}
+
 	if !e.sameKeys(ctx, doc.JWKS) {
 		return []Finding{brokenf("have that address lead to this server, or to one with the same database",
 			"%s is answered by another server, with other keys", e.where.Auth)}
@@ -70,8 +75,9 @@ func (e *Examination) discovery(ctx context.Context) []Finding {
 	return []Finding{finef("%s answers, the issuer is %s", e.where.Auth, doc.Issuer)}
 }
 
-// sameKeys reports whether a key published there is one of the server here, or
-// may be: of two nodes one may know of a new key first.
+// sameKeys reports whether the JWKS at there and the local server's have a key in common.
+// It returns true if either cannot be read. One key is enough, since a node may learn of
+// a new key before another does.
 func (e *Examination) sameKeys(ctx context.Context, there string) bool {
 	public, err := kids(ctx, e.client(), there)
 	here, hereErr := kids(ctx, plainClient(), e.running.HTTP+"/oauth/jwks")
@@ -79,7 +85,7 @@ func (e *Examination) sameKeys(ctx context.Context, there string) bool {
 		slices.ContainsFunc(public, func(kid string) bool { return slices.Contains(here, kid) })
 }
 
-// kids returns the ids of the keys in a JWKS (RFC 7517, section 4.5).
+// kids returns the IDs of the keys in a JWKS (RFC 7517, section 4.5).
 func kids(ctx context.Context, client *http.Client, at string) (all []string, err error) {
 	var jwks struct {
 		Keys []struct {
@@ -95,40 +101,44 @@ func kids(ctx context.Context, client *http.Client, at string) (all []string, er
 	return all, nil
 }
 
-// uploads asks whether the largest recording would be let through, without
-// sending it: what is in front answers before it waits for a body.
+// uploads checks that proxies accept the largest recording. It announces a body without
+// sending it; a proxy with a lower limit refuses before it waits for the body.
 func (e *Examination) uploads(ctx context.Context) []Finding {
 	if !e.Config.Services.Has(config.Recordings) {
 		return nil
 	}
+
 	req, err := http.NewRequestWithContext(
 		ctx, http.MethodPost, e.where.Public+"/api/laml/2010-04-01/Accounts/doctor/Recordings", unsent{})
 	if err != nil {
 		return nil
 	}
+
 	req.ContentLength = int64(e.Config.Recordings.MaxUpload)
 	req.Header.Set("Content-Type", "audio/wav")
 	req.Header.Set("Expect", "100-continue")
 	client := e.client()
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil // it was to be sent; or nothing answers, which was told
+		return nil // the body was asked for; or nothing answered, which discovery reports
 	}
 	defer resp.Body.Close()
+
 	if resp.StatusCode != http.StatusRequestEntityTooLarge {
 		return nil
 	}
+
 	return []Finding{warnedf("raise what the proxy lets through; for nginx:\n"+e.nginx(),
 		"an upload of %s, which recordings.max_upload allows, is refused at %s",
 		e.Config.Recordings.MaxUpload, e.where.Public).of("uploads")}
 }
 
-// unsent is a body that is announced and not sent.
+// unsent is a request body that is announced but never sent.
 type unsent struct{}
 
 func (unsent) Read([]byte) (int, error) { return 0, errors.New("not sent") }
 
-// nginx returns the lines of a proxy in front of this server.
+// nginx returns the nginx configuration for a proxy in front of this server.
 func (e *Examination) nginx() string {
 	return `map $http_upgrade $connection { default upgrade; "" ""; }
 location / {
@@ -142,7 +152,7 @@ location / {
 }`
 }
 
-// unmoved says what to do where a redirect answers.
+// unmoved returns the remedy for a redirect to another address.
 func (e *Examination) unmoved(to string) string {
 	u, err := url.Parse(to)
 	if err == nil && strings.HasPrefix(u.Path, "/.well-known/") {
@@ -151,7 +161,8 @@ func (e *Examination) unmoved(to string) string {
 	return "have the proxy pass every path on as it is; for nginx:\n" + e.nginx()
 }
 
-// unreached says what to do where nobody answers at the host that a flag sets.
+// unreached returns the remedy for a host that does not answer. flag is the one that sets
+// the host.
 func (e *Examination) unreached(err error, flag string) string {
 	var dns *net.DNSError
 	var unknown x509.UnknownAuthorityError
@@ -166,16 +177,18 @@ func (e *Examination) unreached(err error, flag string) string {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "start what listens there, or set " + flag + " to where clients reach this server"
 	}
-	return "set " + flag + " to where clients reach this server; if that is right, look at firewalls and proxies on the way"
+
+	return "set " + flag +
+		" to where clients reach this server; if that is right, look at firewalls and proxies on the way"
 }
 
-// A redirected is an answer that sends elsewhere, which clients of a discovery
-// document do not follow.
+// A redirected error is a redirect response, which clients do not follow for a discovery
+// document.
 type redirected struct{ to string }
 
 func (r *redirected) Error() string { return "redirected to " + r.to }
 
-// client trusts what this machine trusts.
+// client returns an HTTP client with this machine's trust store.
 func (e *Examination) client() *http.Client { return plainClient() }
 
 func plainClient() *http.Client {
@@ -189,7 +202,7 @@ func plainClient() *http.Client {
 	}
 }
 
-// getJSON asks for a document. The status is 0 where nobody answered.
+// getJSON requests a JSON document. The status is 0 if there was no response.
 func getJSON(ctx context.Context, client *http.Client, at string, into any) (status int, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
@@ -206,7 +219,7 @@ func getJSON(ctx context.Context, client *http.Client, at string, into any) (sta
 	return resp.StatusCode, json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(into)
 }
 
-// netCause returns an error of a request without the request.
+// netCause formats the error of a request without its method and URL.
 func netCause(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {

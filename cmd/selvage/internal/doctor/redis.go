@@ -9,25 +9,33 @@ import (
 	"github.com/selvage/selvage/internal/session/redis"
 )
 
-// inRedis looks at a Redis: whether it can be used, and how it is set up.
+// inRedis checks that Redis can be used, and how each of its servers is set up.
 func (e *Examination) inRedis(ctx context.Context) []Finding {
 	s, err := redis.Open(ctx, redis.Config{URL: string(e.Config.Sessions), Pool: 1})
 	if err != nil {
-		return []Finding{brokenf("set --sessions as `selvage config sample` shows, with the password in SELVAGE_SESSIONS or the file of SELVAGE_SESSIONS_FILE", "%v", err)}
+		return []Finding{brokenf(
+			"set --sessions as `selvage config sample` shows, with the password in SELVAGE_SESSIONS or the file of SELVAGE_SESSIONS_FILE",
+			"%v", err)}
 	}
 	defer s.Close()
+
 	before := time.Now()
 	info, err := s.Info(ctx)
 	if err == nil {
 		err = s.Probe(ctx)
 	}
+
 	if err != nil {
-		return []Finding{brokenf("start it, or look into its log; until then sessions are kept in the database, and logins in progress begin again", "%v", err)}
+		return []Finding{brokenf(
+			"start it, or look into its log; until then sessions are kept in the database, and logins in progress begin again",
+			"%v", err)}
 	}
+
 	masters := "1 server"
 	if len(info.Servers) > 1 {
 		masters = fmt.Sprintf("%d masters", len(info.Servers))
 	}
+
 	all := []Finding{finef("Redis %s, %s, %s, takes writes", info.Servers[0].Version, info.Mode, masters)}
 	for _, server := range info.Servers {
 		all = append(all, redisServer(server, before)...)
@@ -35,13 +43,15 @@ func (e *Examination) inRedis(ctx context.Context) []Finding {
 	return all
 }
 
-// redisServer tells what is wrong with a server, and that nothing is.
+// redisServer checks the memory, persistence and clock of one Redis server. asked is when
+// its clock was read.
 func redisServer(s redis.Server, asked time.Time) (all []Finding) {
 	add := func(name string, f Finding) { all = append(all, f.of(name)) }
 	used := inUnits(uint64(s.Used)) + ", without a limit"
 	if s.Max > 0 {
 		used = fmt.Sprintf("%s of %s", inUnits(uint64(s.Used)), inUnits(uint64(s.Max)))
 	}
+
 	const grow = "raise maxmemory, or add masters"
 	switch {
 	case s.Policy != "noeviction" && s.Max > 0:
@@ -54,6 +64,7 @@ func redisServer(s redis.Server, asked time.Time) (all []Finding) {
 	default:
 		add("memory", finef("%s: %s", s.Address, used))
 	}
+
 	switch {
 	case s.AOF:
 		add("persistence", finef("%s: each change is written down (appendonly)", s.Address))
@@ -63,6 +74,7 @@ func redisServer(s redis.Server, asked time.Time) (all []Finding) {
 	default:
 		add("persistence", finef("%s: all is written down now and then", s.Address))
 	}
+
 	ahead := asked.Sub(s.Clock)
 	if ahead.Abs() > clock.Tolerated {
 		add("clock", brokenf(setClocks, "%s: this machine's is %s its", s.Address, clock.Apart(ahead)))

@@ -16,8 +16,8 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// fabricHost asks where browser SDKs do: for a WebSocket on the fabric host, and
-// for the API beside it.
+// fabricHost checks the hosts that browser SDKs connect to: the fabric host for its
+// WebSocket, and the API host derived from it.
 func (e *Examination) fabricHost(ctx context.Context) []Finding {
 	switch {
 	case !e.alive:
@@ -35,7 +35,7 @@ func (e *Examination) fabricHost(ctx context.Context) []Finding {
 	return all
 }
 
-// webSocket opens one (RFC 6455, section 4.1) and leaves.
+// webSocket opens a WebSocket on the fabric host and closes it (RFC 6455, section 4.1).
 func (e *Examination) webSocket(ctx context.Context) Finding {
 	key := make([]byte, 16)
 	rand.Read(key)
@@ -43,11 +43,13 @@ func (e *Examination) webSocket(ctx context.Context) Finding {
 		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"},
 		"Sec-Websocket-Key": {base64.StdEncoding.EncodeToString(key)},
 	})
+
 	if err != nil {
 		return brokenf(e.unreached(err, "--fabric-host"), "wss://%s does not answer: %s", e.where.Fabric,
 			netCause(err))
 	}
 	defer resp.Body.Close()
+
 	if resp.StatusCode != http.StatusSwitchingProtocols {
 		return brokenf("have the proxy pass the upgrade on; for nginx:\n"+e.nginx(),
 			"wss://%s answers %d, and opens no WebSocket", e.where.Fabric, resp.StatusCode)
@@ -55,7 +57,7 @@ func (e *Examination) webSocket(ctx context.Context) Finding {
 	return finef("wss://%s opens WebSockets", e.where.Fabric)
 }
 
-// besideFabric asks the API at the host that SDKs make of the fabric host.
+// besideFabric checks the API at the host that SDKs derive from the fabric host.
 func (e *Examination) besideFabric(ctx context.Context, host string) Finding {
 	resp, err := e.askFabric(ctx, host, "/subscriber/info", http.Header{})
 	if err != nil {
@@ -70,13 +72,14 @@ func (e *Examination) besideFabric(ctx context.Context, host string) Finding {
 	return finef("https://%s answers", host).of("fabric API")
 }
 
-// askFabric asks over HTTPS. Names below localhost are this machine's, whatever DNS
-// says, and the local authority is trusted: whether browsers do is another check.
+// askFabric sends a GET request over HTTPS. Hosts under .localhost resolve to this machine
+// whatever DNS says. The local authority is trusted; the trust check covers browsers.
 func (e *Examination) askFabric(ctx context.Context, host, path string, header http.Header) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+host+path, nil)
 	if err != nil {
 		return nil, err
 	}
+
 	req.Header = header
 	roots, err := x509.SystemCertPool()
 	if err != nil {
@@ -85,10 +88,11 @@ func (e *Examination) askFabric(ctx context.Context, host, path string, header h
 	if text, err := os.ReadFile(filepath.Join(e.Config.Data, ca.CertFile)); err == nil {
 		roots.AppendCertsFromPEM(text)
 	}
+
 	client := plainClient()
 	transport := client.Transport.(*http.Transport)
-	transport.TLSClientConfig = &tls.Config{RootCAs: roots} // which leaves it at HTTP/1.1, as upgrades need
-	transport.DisableKeepAlives = false                     // which would be said in Connection
+	transport.TLSClientConfig = &tls.Config{RootCAs: roots} // also disables HTTP/2, which has no upgrades
+	transport.DisableKeepAlives = false                     // otherwise the Connection header would say close
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		name, port, _ := net.SplitHostPort(address)
 		if strings.HasSuffix(name, ".localhost") {
@@ -97,5 +101,6 @@ func (e *Examination) askFabric(ctx context.Context, host, path string, header h
 		return new(net.Dialer).DialContext(ctx, network, address)
 	}
 	defer transport.CloseIdleConnections()
+
 	return client.Do(req)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// What is found decides, and whatever is not well has a remedy.
+// wantVerdict checks the status of a finding, and that it has a remedy unless it is fine.
 func wantVerdict(t *testing.T, what string, got Finding, want Verdict) {
 	t.Helper()
 	if got.Status != want || (got.Remedy == "") != (want == Fine) {
@@ -20,18 +20,21 @@ func wantVerdict(t *testing.T, what string, got Finding, want Verdict) {
 
 func TestRingVerdicts(t *testing.T) {
 	e := &Examination{}
-	e.Config.Keys.SigningRotation, e.Config.Keys.SealingRotation = config.Period(720*time.Hour), config.Period(24*time.Hour)
+	e.Config.Keys.SigningRotation, e.Config.Keys.SealingRotation = config.Period(720*time.Hour),
+		config.Period(24*time.Hour)
 	whole := func() (all []keys.Record) {
 		for _, use := range keys.Uses() {
 			all = append(all, keys.Record{Use: use, State: keys.Current}, keys.Record{Use: use, State: keys.Next})
 		}
 		return all
 	}
+
 	since := func(seal time.Duration) keys.Status {
 		now := time.Now()
 		return keys.Status{Since: map[keys.Use]time.Time{keys.RS256: now, keys.ES256: now, keys.PS256: now,
 			keys.EdDSA: now, keys.Seal: now.Add(-seal)}}
 	}
+
 	wantVerdict(t, "a whole ring", e.ringKeys(since(time.Hour), whole())[0], Fine)
 	wantVerdict(t, "one that has just come due", e.ringKeys(since(24*time.Hour+time.Minute), whole())[0], Fine)
 	wantVerdict(t, "one that is overdue", e.ringKeys(since(48*time.Hour), whole())[0], Warned)
@@ -46,6 +49,7 @@ func TestPostgresVerdicts(t *testing.T) {
 		change(s)
 		return s
 	}
+
 	well := as(func(*database.ServerReport) {})
 	wantVerdict(t, "room for 16", room(well, 16), Fine)
 	wantVerdict(t, "room for 60", room(well, 60), Warned)
@@ -55,6 +59,7 @@ func TestPostgresVerdicts(t *testing.T) {
 	wantVerdict(t, "a superuser", rights(as(func(s *database.ServerReport) { s.Superuser = true })), Warned)
 	wantVerdict(t, "a role that may not write",
 		rights(as(func(s *database.ServerReport) { s.Refused = []string{"ring"} })), Broken)
+
 	wantVerdict(t, "a safe server", safety(well), Fine)
 	wantVerdict(t, "one without fsync", safety(as(func(s *database.ServerReport) { s.Fsync = false })), Broken)
 }
@@ -77,6 +82,7 @@ func TestRedisVerdicts(t *testing.T) {
 		wantVerdict(t, tt.name+": memory", found[0], tt.memory)
 		wantVerdict(t, tt.name+": persistence", found[1], tt.persistence)
 	}
+
 	found := redisServer(redis.Server{Clock: now.Add(-time.Hour), AOF: true}, now)
 	wantVerdict(t, "a clock an hour off", found[len(found)-1], Broken)
 }
