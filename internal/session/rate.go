@@ -51,8 +51,10 @@ func (m *Meter) Allow(key Key, rate Rate, n int) (wait time.Duration) {
 	if m.Now != nil {
 		now = m.Now
 	}
+
 	m.mu.Lock()
 	defer m.mu.Unlock()
+
 	at := now()
 	next, wait := rate.next(at, m.full[key], n)
 	switch {

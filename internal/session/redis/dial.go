@@ -24,9 +24,11 @@ func tlsConfig(ca, cert, key string) (*tls.Config, error) {
 			return nil, fmt.Errorf("the ca of the Redis URL, %s, has no certificate in PEM", ca)
 		}
 	}
+
 	if (cert == "") != (key == "") {
 		return nil, errors.New("the Redis URL needs both cert and key, or neither")
 	}
+
 	if cert != "" {
 		ours, err := tls.LoadX509KeyPair(cert, key)
 		if err != nil {
@@ -37,7 +39,7 @@ func tlsConfig(ca, cert, key string) (*tls.Config, error) {
 	return c, nil
 }
 
-// dial connects to a server of the location.
+// dial connects to a server of the location, with TLS if the URL asks for it.
 func (l location) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	d := net.Dialer{KeepAlive: 30 * time.Second} // ctx has the deadline
 	raw, err := d.DialContext(ctx, network, address)
@@ -48,10 +50,12 @@ func (l location) dial(ctx context.Context, network, address string) (net.Conn, 
 	if !ok {
 		return nil, errors.Join(fmt.Errorf("%s is not TCP", address), raw.Close())
 	}
+
 	c := &conn{Conn: tcp, tcp: tcp}
 	if l.tls == nil {
 		return c, nil
 	}
+
 	config := l.tls.Clone()
 	if config.ServerName, _, err = net.SplitHostPort(address); err != nil {
 		return nil, errors.Join(err, c.Close())
@@ -64,19 +68,18 @@ func (l location) dial(ctx context.Context, network, address string) (net.Conn, 
 	return c, nil
 }
 
-// A conn is a connection that forgets what it has not sent when it is closed. A
-// command that was given up must not reach the server later, when the network is
-// whole again and the entry has been written elsewhere.
+// A conn is a connection that discards its unsent data when it is closed. A command that was given up
+// must not reach the server later, once the network has recovered and the entry was written elsewhere.
 type conn struct {
 	net.Conn
 	tcp *net.TCPConn
 }
 
-// Close ends the connection at once.
+// Close closes the connection at once.
 func (c *conn) Close() error {
 	_ = c.tcp.SetLinger(0) // it may be closed already
 	return c.Conn.Close()
 }
 
-// SyscallConn lets the pool see, with TLS too, that the other side has gone.
+// SyscallConn lets the pool notice that the other side has gone, even with TLS.
 func (c *conn) SyscallConn() (syscall.RawConn, error) { return c.tcp.SyscallConn() }

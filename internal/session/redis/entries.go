@@ -18,19 +18,19 @@ func (s *Store) Put(ctx context.Context, key session.Key, value []byte, ttl time
 	return wrap("putting", key, err)
 }
 
-// Get reads the value of a key.
+// Get returns the value of a key.
 func (s *Store) Get(ctx context.Context, key session.Key) ([]byte, error) {
 	answer, err := s.do(ctx, "get", s.name(key))
 	return unmark("getting", key, answer, err)
 }
 
-// Take reads and deletes the value of a key.
+// Take returns the value of a key and deletes it.
 func (s *Store) Take(ctx context.Context, key session.Key) ([]byte, error) {
 	answer, err := s.run(ctx, take, key, prefix(key))
 	return unmark("taking", key, answer, err)
 }
 
-// Add sets the value of a key that is absent.
+// Add sets the value of an unknown key.
 func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
 	_, err := s.do(ctx, "set", s.name(key), mark(key, value), "px", millis(ttl), "nx")
 	if isNil(err) {
@@ -66,23 +66,23 @@ func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (i
 	return sum, wrap("counting", key, err)
 }
 
-// Allow takes n of what a rate allows a key.
+// Allow takes n events from the rate of a key.
 func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n int) (time.Duration, error) {
 	answer, err := s.run(ctx, allow, key, prefix(key), rate.Cost(n).Microseconds(), rate.Slack().Microseconds())
 	wait, _ := answer.(int64)
 	return time.Duration(wait) * time.Microsecond, wrap("limiting", key, err)
 }
 
-// A once is a command that a Cluster's client does not send again, except where
-// a server said that another one has the key, and so has not done it.
+// A once is a command that a Cluster's client does not retry. It is sent again only if a server redirects
+// it to the server that has the key, because then the first server has not run it.
 type once struct{ *redis.Cmd }
 
-// NoRetry is asked by the client.
+// NoRetry reports to the client that the command must not be retried.
 func (once) NoRetry() bool { return true }
 
-// do sends one command. A caller who has left is served no more; one who leaves
-// later gets the answer all the same: to give up halfway would break the
-// connection and leave unknown what was done.
+// do sends one command. It does nothing for a caller that has already left. For a caller that leaves
+// later the command is completed: giving up halfway would break the connection and leave unknown what
+// was done.
 func (s *Store) do(ctx context.Context, args ...any) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (s *Store) do(ctx context.Context, args ...any) (any, error) {
 	return s.send(context.Background(), args...)
 }
 
-// run runs a script as do does a command.
+// run runs a script, with the same rule for callers that leave as do.
 func (s *Store) run(ctx context.Context, l *script, key session.Key, args ...any) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -104,8 +104,7 @@ func (s *Store) send(ctx context.Context, args ...any) (any, error) {
 	return cmd.Result()
 }
 
-// sendScript names a script by its digest, and sends it where the server does not
-// know it yet.
+// sendScript calls a script by its digest. It sends the text only if the server does not know it yet.
 func (s *Store) sendScript(ctx context.Context, l *script, key session.Key, args ...any) (any, error) {
 	answer, err := s.send(ctx, append([]any{"evalsha", l.digest, 1, s.name(key)}, args...)...)
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
@@ -114,11 +113,11 @@ func (s *Store) sendScript(ctx context.Context, l *script, key session.Key, args
 	return answer, err
 }
 
-// isNil reports whether an answer is that there is nothing. errors.Is would say so
-// too of a Sentinel that knows of no master.
+// isNil reports whether err is Redis's answer for a missing value. It does not use errors.Is, which would
+// also be true for a Sentinel that knows no such master.
 func isNil(err error) bool { return err == redis.Nil }
 
-// prefix is how the values of a kind begin.
+// prefix returns the beginning of all values of a key's kind.
 func prefix(key session.Key) string { return key.Kind + ":" }
 
 func mark(key session.Key, value []byte) []byte {
@@ -126,7 +125,7 @@ func mark(key session.Key, value []byte) []byte {
 	return append(append(marked, prefix(key)...), value...)
 }
 
-// unmark returns the value of an answer, which must be of the key's kind.
+// unmark returns the value in an answer. A value of another kind is problem.NotFound.
 func unmark(doing string, key session.Key, answer any, err error) ([]byte, error) {
 	if err != nil {
 		return nil, wrap(doing, key, err)
@@ -139,16 +138,15 @@ func unmark(doing string, key session.Key, answer any, err error) ([]byte, error
 	return []byte(value), nil
 }
 
-// millis returns a lifetime as Redis counts it, rounded up: none is 0, which is no
-// lifetime.
+// millis returns a lifetime in Redis's unit, rounded up, because Redis refuses a lifetime of 0.
 func millis(ttl time.Duration) int64 { return int64((ttl + time.Millisecond - 1) / time.Millisecond) }
 
 func conflict() error {
 	return problem.New(problem.Conflict, "conflict", "the entry has another value")
 }
 
-// wrap turns an error into what the interface promises. Only the kind of the key
-// is told: ids are the digests of secrets.
+// wrap turns an error into one that the interface promises. It names only the kind of the key, because
+// ids are digests of secrets.
 func wrap(doing string, key session.Key, err error) error {
 	switch {
 	case err == nil:

@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// plain returns an error as it may be shown. Some answers of a server repeat what
-// it was sent, which is keys and values.
+// plain returns an error that may be shown. Some answers of a server repeat the arguments of the command,
+// which are keys and values; plain removes them.
 func plain(err error) error {
 	if text, _, repeats := strings.Cut(err.Error(), ", with args"); repeats {
 		return errors.New(text)
@@ -18,12 +18,13 @@ func plain(err error) error {
 	return err
 }
 
-// wrong says what is misconfigured if an error shows that, else nil: then the
-// server is away, or will not serve now, and may be back any time.
+// wrong explains err if it shows a wrong configuration. Otherwise it returns nil: the server is
+// unreachable or cannot serve now, and may recover at any time.
 func (l location) wrong(err error) error {
 	var certificate *tls.CertificateVerificationError
 	var notTLS tls.RecordHeaderError
 	says := func(what string) bool { return err != nil && strings.Contains(strings.ToLower(err.Error()), what) }
+
 	switch {
 	case err == nil:
 		return nil
@@ -44,11 +45,13 @@ func (l location) wrong(err error) error {
 	case says("unknown command 'sentinel'"):
 		return errors.New("it is no Sentinel: write redis:// in place of " + l.scheme + "://")
 	case says("unknown command"):
-		return fmt.Errorf("it does not know a command that is needed; if it is a Sentinel, write redis-sentinel://: %w", plain(err))
+		return fmt.Errorf("it does not know a command that is needed; if it is a Sentinel, write redis-sentinel://: %w",
+			plain(err))
 	case l.mode == Sentinel && errors.Is(err, redis.Nil):
 		return fmt.Errorf("the Sentinels know no master by the name %q", l.master)
 	case errors.As(err, &certificate):
-		return fmt.Errorf("its certificate is not trusted (the parameter ca names a file of who vouches for it): %w", certificate.Err)
+		return fmt.Errorf("its certificate is not trusted (the parameter ca names a file of who vouches for it): %w",
+			certificate.Err)
 	case errors.As(err, &notTLS):
 		return errors.New("it speaks no TLS there: write redis in place of rediss, or name another port")
 	}

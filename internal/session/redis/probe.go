@@ -15,9 +15,9 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// Probe reports, within the deadline of ctx or four times the Patience, whether every master
-// takes writes and runs scripts: a whole Redis, or none. One that is away, full,
-// loading, a replica, or without its Cluster gives its reason.
+// Probe checks that every master takes writes and runs scripts. It takes at most four times the Patience,
+// or until the deadline of ctx. If any master is unreachable, full, loading, a replica, or without its
+// Cluster, Probe returns an error with the reason.
 func (s *Store) Probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 4*s.patience)
 	defer cancel()
@@ -25,12 +25,14 @@ func (s *Store) Probe(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("probing Redis: %w", s.explain(err))
 	}
+
 	errs := make([]error, len(masters))
 	var all sync.WaitGroup
 	for i, m := range masters {
 		all.Go(func() { errs[i] = s.probe(ctx, m) })
 	}
 	all.Wait()
+
 	for i, err := range errs {
 		if err != nil {
 			return fmt.Errorf("probing Redis at %s: %w", masters[i].address, s.explain(err))
@@ -39,7 +41,7 @@ func (s *Store) Probe(ctx context.Context) error {
 	return nil
 }
 
-// explain returns an error as it may be shown, in our words where it is known.
+// explain returns an error that may be shown, in selvage's own words if the cause is known.
 func (s *Store) explain(err error) error {
 	if wrong := s.at.wrong(err); wrong != nil {
 		return wrong
@@ -47,14 +49,14 @@ func (s *Store) explain(err error) error {
 	return plain(err)
 }
 
-// A master is a server that takes writes, with a key that is its own.
+// A master is a server that takes writes, with a probe key that belongs to it.
 type master struct {
 	address string
 	client  redis.UniversalClient
 	key     session.Key
 }
 
-// probe writes an entry at a master and takes it away again.
+// probe writes an entry at a master and takes it again.
 func (s *Store) probe(ctx context.Context, m master) error {
 	s = &Store{at: s.at, client: m.client, patience: s.patience}
 	if _, err := s.send(ctx, "set", s.name(m.key), mark(m.key, nil), "px", 10_000); err != nil {
@@ -64,11 +66,12 @@ func (s *Store) probe(ctx context.Context, m master) error {
 	return err
 }
 
-// masters lists the masters there are now.
+// masters returns the current masters.
 func (s *Store) masters(ctx context.Context) ([]master, error) {
 	if s.cluster == nil {
 		return []master{{address: s.at.String(), client: s.client, key: probeKey(0)}}, nil
 	}
+
 	var mu sync.Mutex
 	found := make(map[*redis.Client]*master)
 	err := s.cluster.ForEachMaster(ctx, func(_ context.Context, c *redis.Client) error {
@@ -80,7 +83,8 @@ func (s *Store) masters(ctx context.Context) ([]master, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A key's slot decides which master has it: try keys until each has one.
+
+	// A key's slot decides which master has it. Try keys until each master has one.
 	all := make([]master, 0, len(found))
 	for i := 0; len(all) < len(found) && i < 100*len(found); i++ {
 		c, err := s.cluster.MasterForKey(ctx, s.name(probeKey(i)))
@@ -97,11 +101,12 @@ func (s *Store) masters(ctx context.Context) ([]master, error) {
 
 func probeKey(i int) session.Key { return session.Key{Kind: "probe", ID: strconv.Itoa(i)} }
 
-// many is how many keys show that a server does not have all slots of a Cluster.
+// many is the number of probe keys that rehearse reads: enough to show that a server lacks some of the
+// slots of a Cluster.
 const many = 24
 
-// rehearse does all that a Store will have to, so that what the account may not
-// do is found at the start. It gives what is misconfigured.
+// rehearse runs every operation that a Store needs, so that missing permissions are found at the start.
+// It returns an error if something is misconfigured.
 func (s *Store) rehearse(ctx context.Context) error {
 	key := session.Key{Kind: "probe", ID: rand.Text()}
 	const ttl = 10 * time.Second
@@ -119,9 +124,12 @@ func (s *Store) rehearse(ctx context.Context) error {
 		func() error { return s.Delete(ctx, key) },
 		func() error { return s.Probe(ctx) },
 	}
-	for i := range many { // a node of a Cluster that is asked as a single server refuses the keys that others have
+
+	// A node of a Cluster that is configured as a single server refuses the keys of other nodes.
+	for i := range many {
 		steps = append(steps, func() error { _, err := s.Get(ctx, probeKey(i)); return err })
 	}
+
 	for _, step := range steps {
 		if err := step(); err != nil && !errors.Is(err, problem.NotFound) && !errors.Is(err, problem.Conflict) {
 			return s.at.wrong(err)

@@ -1,16 +1,13 @@
-// Package redis keeps sessions in Redis: a single server, one watched by
-// Sentinels, or a Cluster.
+// Package redis keeps sessions in Redis: a single server, one with Sentinels, or a Cluster.
 //
-// Each operation is one command or one script on one key, v1:<kind>:{<id>} with the
-// prefix of the URL before it, and so atomic wherever the key lies. A value begins with its kind, and an entry
-// whose value does not is none: a flaw in how keys are built must not let one
-// feature read what another wrote. Everything is asked of masters: a replica may
-// not have heard yet that an entry is gone.
+// Each operation is one command or one script on one key, so it is atomic wherever the key is stored. The
+// key is v1:<kind>:{<id>}, after the prefix of the URL. A value begins with its kind. An entry whose value
+// begins with another kind counts as absent, so that a bug in how keys are built cannot let one feature
+// read what another wrote. All commands go to masters: a replica may not know yet that an entry is gone.
 //
-// A command is sent once, and its answer waited for 250 ms. Without one it is not
-// known whether it was done, and a second try could count twice or lose to itself;
-// what to do then is left to package failover, as is everything about a Redis that
-// is away.
+// A command is sent once and waits at most 250 ms for its answer. Without an answer it is unknown whether
+// the command was run, and a second try could count twice or lose to the first. Package failover decides
+// what to do then, and handles everything else about an unavailable Redis.
 package redis
 
 import (
@@ -25,7 +22,7 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// Config says where Redis is.
+// Config describes the Redis to connect to.
 type Config struct {
 	// URL is one of
 	//
@@ -33,17 +30,18 @@ type Config struct {
 	//	redis-cluster://[USER:PASSWORD@]HOST[:6379],HOST…
 	//	redis-sentinel://[USER:PASSWORD@]MASTER@HOST[:26379],HOST…[/DATABASE]
 	//
-	// or the same with rediss, which is with TLS, with these parameters: ca, a PEM
-	// file of who vouches for the server instead of the system's roots; cert and
-	// key, PEM files by which the server knows us; sentinel_user and
-	// sentinel_password, where the Sentinels themselves ask for them. With or
-	// without TLS there is prefix, the name of one of several installations that
-	// share a Redis: what one writes no other sees.
+	// or the same with rediss, which uses TLS. It may have these parameters:
+	//
+	//   - ca: a PEM file of the authorities that sign the server's certificate, instead of the system's roots
+	//     (TLS only)
+	//   - cert and key: PEM files of the client certificate (TLS only)
+	//   - sentinel_user and sentinel_password: credentials for the Sentinels themselves
+	//   - prefix: the name of one of several installations that share a Redis; an installation does not see
+	//     the entries of the others
 	URL  string
-	Pool int // connections to each server, at most; 0 means 16
-	// Patience is how long an operation waits for its answer, and as long before
-	// that for a connection to be free, twice as long for one to be made; 0 means
-	// 250 ms.
+	Pool int // maximum number of connections to each server; 0 means 16
+	// Patience is the maximum wait for an answer, and before that for a free connection. Connecting may
+	// take twice as long. 0 means 250 ms.
 	Patience time.Duration
 }
 
@@ -58,9 +56,9 @@ type Store struct {
 
 var _ session.Store = (*Store)(nil)
 
-// Open makes a Store and tries whether it can be used. A server that cannot be
-// reached, or takes no writes now, is no error: it may be back any time. Wrong
-// credentials, missing permissions and a server of another sort are.
+// Open returns a Store after it has tried all operations. Wrong credentials, missing permissions and a
+// server of the wrong sort are errors. A server that cannot be reached, or takes no writes now, is not an
+// error, because it may recover at any time.
 func Open(ctx context.Context, c Config) (*Store, error) {
 	at, err := parse(c.URL)
 	if err != nil {
@@ -72,7 +70,8 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Patience <= 0 {
 		c.Patience = 250 * time.Millisecond
 	}
-	redis.SetLogger(silence{}) // its lines are of every failure; ours are of a change
+
+	redis.SetLogger(silence{}) // it logs every failure; package failover logs changes of state
 	s := connect(at, c)
 	if wrong := s.rehearse(ctx); wrong != nil {
 		return nil, errors.Join(fmt.Errorf("connecting to Redis at %s: %w", at, wrong), s.Close())
@@ -80,12 +79,12 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	return s, nil
 }
 
-// silence is a logger without a voice.
+// silence is a logger that discards everything.
 type silence struct{}
 
 func (silence) Printf(context.Context, string, ...any) {}
 
-// connect makes the client of a location. Nothing is dialled yet.
+// connect returns a Store for a location. It does not dial yet.
 func connect(at location, c Config) *Store {
 	s := &Store{at: at, patience: c.Patience}
 	common := redis.UniversalOptions{
@@ -93,21 +92,23 @@ func connect(at location, c Config) *Store {
 		Username: at.user, Password: at.password, SentinelUsername: at.sentinelUser,
 		SentinelPassword: at.sentinelPassword,
 		Dialer:           at.dial,
-		Protocol:         2, // no pushes: nothing but answers arrives, and an answer without a question ends the connection
-		// An old client that lost an answer to CLIENT SETINFO gave it to the next
-		// command (CVE-2025-29923); we do not send it at all.
+		// Without pushes only answers arrive, and an unexpected answer ends the connection.
+		Protocol: 2,
+		// An old client that lost the answer to CLIENT SETINFO returned it for the next command
+		// (CVE-2025-29923). This client never sends it.
 		DisableIdentity: true,
 		MaxRetries:      -1, DialerRetries: 1,
 		DialTimeout: 2 * c.Patience, ReadTimeout: c.Patience, WriteTimeout: c.Patience, PoolTimeout: c.Patience,
-		ContextTimeoutEnabled: true, // for the deadlines of Probe and Info; callers' contexts do not get so far
+		ContextTimeoutEnabled: true, // for the deadlines of Probe and Info; callers' contexts never reach the client
 		PoolSize:              c.Pool, PipelinePoolSize: -1, ConnMaxIdleTime: 5 * time.Minute,
 		ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
+
 	switch at.mode {
 	case Cluster:
 		o := common.Cluster()
-		o.DisableRoutingPolicies = true // each command has one key; what else the server could tell of it is not needed
+		o.DisableRoutingPolicies = true // each command has one key, which is all that routing needs
 		s.cluster = redis.NewClusterClient(o)
 		s.client = s.cluster
 	case Sentinel:
@@ -118,10 +119,10 @@ func connect(at location, c Config) *Store {
 	return s
 }
 
-// name returns a key as the server has it.
+// name returns the full key on the server.
 func (s *Store) name(key session.Key) string { return s.at.prefix + key.String() }
 
-// Close ends all connections.
+// Close closes all connections.
 func (s *Store) Close() error {
 	if err := s.client.Close(); err != nil {
 		return fmt.Errorf("closing Redis: %w", err)
@@ -129,18 +130,18 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// String names the servers, without credentials.
+// String returns the servers, without credentials.
 func (s *Store) String() string { return s.at.String() }
 
-// Stats tells of the connections, of all servers together.
+// Stats describes the connections to all servers together.
 type Stats struct {
 	Open, Idle       int
-	Waits, TimedOut  uint64        // how often an operation waited for a connection, and how often in vain
-	Waited           time.Duration // all their waiting
-	Dialled, Retired uint64        // connections made for want of an idle one; ended because they were broken or old
+	Waits, TimedOut  uint64        // waits for a connection, and those that timed out
+	Waited           time.Duration // total time of those waits
+	Dialled, Retired uint64        // connections opened because none was idle; closed because they were broken or old
 }
 
-// Stats returns the counters now.
+// Stats returns the current counters.
 func (s *Store) Stats() Stats {
 	p := s.client.PoolStats()
 	return Stats{

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 )
 
-// A script is a Lua script on one key, which servers keep under its digest.
+// A script is a Lua script on one key. Servers cache it under its digest.
 type script struct{ text, digest string }
 
 func newScript(text string) *script {
@@ -13,8 +13,8 @@ func newScript(text string) *script {
 	return &script{text, hex.EncodeToString(sum[:])}
 }
 
-// The scripts get prefix(key) first where they read a value, so that they take
-// what is of another kind for absent. No value is empty, with its prefix.
+// Scripts that read a value get prefix(key) as their first argument, so that they treat a value of another
+// kind as absent. With its prefix, no value is empty.
 var (
 	take = newScript(`
 local value = redis.call('GET', KEYS[1])
@@ -31,8 +31,8 @@ return 1`)
 local sum = redis.call('INCR', KEYS[1])
 if sum == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
 return sum`)
-	// The value is when everything is there again, in microseconds of the server's
-	// clock: whole numbers that a Lua number holds.
+	// The value is the time at which the rate is fully recovered, in microseconds of the server's clock: a
+	// whole number that fits a Lua number.
 	allow = newScript(`
 local cost, slack, time = tonumber(ARGV[2]), tonumber(ARGV[3]), redis.call('TIME')
 local now = time[1] * 1000000 + time[2]

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// A Mode says what sort of Redis a URL means.
+// A Mode is the sort of Redis that a URL names.
 type Mode string
 
 // The modes.
@@ -21,20 +21,20 @@ const (
 	Sentinel Mode = "sentinel"
 )
 
-// modes are the schemes without their s for TLS.
+// modes maps the schemes, without the s for TLS, to their modes.
 var modes = map[string]Mode{"redis": Single, "redis-cluster": Cluster, "redis-sentinel": Sentinel}
 
-// A location is a URL taken apart.
+// A location is a parsed URL.
 type location struct {
 	scheme                         string
 	mode                           Mode
 	user, password                 string
-	master                         string // whom the Sentinels watch
+	master                         string // the name by which the Sentinels know the master
 	sentinelUser, sentinelPassword string
-	hosts                          []string // each with its port
+	hosts                          []string // with their ports
 	database                       int
-	prefix                         string      // of all keys, with a colon behind it
-	tls                            *tls.Config // nil is none
+	prefix                         string      // of all keys, with a trailing colon
+	tls                            *tls.Config // nil means no TLS
 }
 
 // String returns the URL without credentials.
@@ -50,18 +50,17 @@ func (l location) String() string {
 	return s
 }
 
-// encode tells what makes most URLs with passwords wrong.
+// encode is appended to errors about URLs, since most wrong URLs have a password that is not encoded.
 const encode = "; in a password / ? # @ : % are written %2F %3F %23 %40 %3A %25"
 
-// Check tells what is wrong with a URL, and the files it names, before anything is
-// connected to.
+// Check returns what is wrong with a URL, or with the files it names, without connecting.
 func Check(raw string) error {
 	_, err := parse(raw)
 	return err
 }
 
-// parse reads a URL. net/url does not: it takes one host, and its errors show the
-// URL with the password in it.
+// parse parses a URL. It does not use net/url, which accepts only one host and shows the URL with its
+// password in errors.
 func parse(raw string) (l location, err error) {
 	scheme, rest, ok := strings.Cut(raw, "://")
 	var known bool
@@ -71,9 +70,11 @@ func parse(raw string) (l location, err error) {
 	} else {
 		plain = scheme
 	}
+
 	if l.mode, known = modes[plain]; !ok || !known {
 		return l, errors.New("a Redis URL begins with redis://, redis-cluster:// or redis-sentinel://, with rediss in place of redis for TLS")
 	}
+
 	l.scheme = scheme
 	rest, query, _ := strings.Cut(rest, "?")
 	authority, path, _ := strings.Cut(rest, "/")
@@ -100,10 +101,12 @@ func (l *location) parseCredentials(raw string) (err error) {
 			return fmt.Errorf("the Redis URL lacks the name by which the Sentinels know the master: %s://MASTER@HOST:26379%s", l.scheme, encode)
 		}
 	}
+
 	user, password, both := strings.Cut(raw, ":")
 	if raw != "" && !both {
 		return errors.New("the Redis URL has a user without a password: write USER:PASSWORD@, or :PASSWORD@ for the default user" + encode)
 	}
+
 	var err1, err2 error
 	l.user, err1 = url.PathUnescape(user)
 	l.password, err2 = url.PathUnescape(password)
@@ -125,6 +128,7 @@ func (l *location) parseHosts(raw string) error {
 		}
 		l.hosts = append(l.hosts, net.JoinHostPort(name, port))
 	}
+
 	if l.mode == Single && len(l.hosts) > 1 {
 		return errors.New("the Redis URL names several hosts: write redis-cluster:// if they are a Cluster, redis-sentinel:// if they are Sentinels")
 	}
@@ -151,17 +155,18 @@ func (l *location) parseParameters(query string, secure bool) error {
 	if err != nil {
 		return errors.New("the parameters of the Redis URL cannot be read" + encode)
 	}
+
 	known := []string{"ca", "cert", "key", "sentinel_user", "sentinel_password", "prefix"}
 	for name, v := range values {
 		switch {
 		case !slices.Contains(known, name):
-			// Its name is not shown: it is the rest of a password with a ? in it, as like as not.
+			// The name is not shown, because it is probably the rest of a password that contains a question mark.
 			return fmt.Errorf("the Redis URL has an unknown parameter; there are %s%s",
 				strings.Join(known, ", "), encode)
 		case len(v) > 1 || v[0] == "":
 			return fmt.Errorf("the parameter %s of the Redis URL needs one value", name)
 		case name == "prefix":
-			// No braces: they would make a hash tag, and all keys would be in one slot of a Cluster.
+			// Braces would form a hash tag and put all keys into one slot of a Cluster.
 			if len(v[0]) > 32 || strings.Trim(v[0], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
 				return errors.New("the prefix in the Redis URL is one to 32 letters, digits, - and _")
 			}
@@ -172,6 +177,7 @@ func (l *location) parseParameters(query string, secure bool) error {
 			return fmt.Errorf("the parameter %s of the Redis URL is for TLS: write rediss in place of redis, or leave it out", name)
 		}
 	}
+
 	l.sentinelUser, l.sentinelPassword = values.Get("sentinel_user"), values.Get("sentinel_password")
 	if secure {
 		l.tls, err = tlsConfig(values.Get("ca"), values.Get("cert"), values.Get("key"))
