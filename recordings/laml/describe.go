@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A parameter is something a sender can say of an upload: by its name in the
-// query or the form, or by a header. The headers after the first two of each are
+// A parameter is a value that a sender can give with an upload, under its name in the query or
+// the form, or in one of the headers. The headers after the first two of each parameter are
 // those of rtpengine's recording daemon (notify-uri).
 type parameter struct {
 	name    string
@@ -20,7 +20,7 @@ type parameter struct {
 	set     func(d *recordings.Description, value string) error
 }
 
-// text is a parameter that is taken as it is.
+// text returns the setter of a parameter that is stored unchanged.
 func text(field func(d *recordings.Description) *string) func(*recordings.Description, string) error {
 	return func(d *recordings.Description, value string) error {
 		*field(d) = value
@@ -51,8 +51,8 @@ var parameters = []parameter{
 		text(func(d *recordings.Description) *string { return &d.Path })},
 }
 
-// describe gathers what a request says of its upload. The query comes before
-// the form, and both before the headers.
+// describe reads the description of an upload from its request. The fields take precedence over
+// each other in their order, and over the headers.
 func describe(headers http.Header, fields ...url.Values) (recordings.Description, error) {
 	var d recordings.Description
 	for _, p := range parameters {
@@ -70,7 +70,8 @@ func describe(headers http.Header, fields ...url.Values) (recordings.Description
 	return d, nil
 }
 
-// value returns the first value that is not empty.
+// value returns the first value that is not empty: of the fields in their order, then of the
+// headers.
 func (p parameter) value(headers http.Header, fields []url.Values) (string, error) {
 	for _, f := range fields {
 		switch values := f[p.name]; {
@@ -81,6 +82,7 @@ func (p parameter) value(headers http.Header, fields []url.Values) (string, erro
 			return values[0], nil
 		}
 	}
+
 	for _, name := range p.headers {
 		switch values := headers.Values(name); {
 		case len(values) > 1:
@@ -92,7 +94,7 @@ func (p parameter) value(headers http.Header, fields []url.Values) (string, erro
 	return "", nil
 }
 
-// setStartTime reads a date, or seconds since 1970 with or without a fraction.
+// setStartTime parses a date, or seconds since 1970 with or without a fraction.
 func setStartTime(d *recordings.Description, value string) error {
 	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
 		if !(seconds >= 0 && seconds < 1<<40) {

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A document is a recording as clients read it: always all members, null where
-// nothing is known.
+// A document is a recording in the form that clients read. It always has all members; unknown
+// ones are null.
 type document struct {
 	Sid               string            `json:"sid"`
 	AccountSid        string            `json:"account_sid"`
@@ -34,15 +34,15 @@ type document struct {
 	SubresourceURIs   map[string]string `json:"subresource_uris"`
 	EncryptionDetails *string           `json:"encryption_details"`
 	Trim              string            `json:"trim"`
-	Media             media             `json:"media"` // ours alone
+	Media             media             `json:"media"` // an extension of selvage
 }
 
-// media is what the vendor's document has no member for.
+// media holds what the vendor's document has no member for.
 type media struct {
-	MediaURL   *string  `json:"media_url"` // null where there are no bytes
+	MediaURL   *string  `json:"media_url"` // null if there are no bytes
 	MP3URL     *string  `json:"mp3_url"`
-	PeaksURL   *string  `json:"peaks_url"`   // null where there is no outline
-	URLExpires *string  `json:"url_expires"` // null where they last
+	PeaksURL   *string  `json:"peaks_url"`   // null if there is no outline
+	URLExpires *string  `json:"url_expires"` // null if the URLs do not expire
 	SampleRate int      `json:"sample_rate"`
 	Codec      string   `json:"codec"`
 	Bits       int      `json:"bits"`
@@ -58,7 +58,7 @@ type media struct {
 	sound
 }
 
-// document writes a recording.
+// document returns the document of a recording.
 func (a *API) document(r recordings.Recording, urls mediaURLs) document {
 	account := prefix + "/Accounts/" + r.ProjectID
 	uri := account + "/Recordings/" + r.Sid
@@ -66,6 +66,7 @@ func (a *API) document(r recordings.Recording, urls mediaURLs) document {
 	if r.ConferenceSid != "" {
 		parent = account + "/Conferences/" + url.PathEscape(r.ConferenceSid) + "/Recordings/" + r.Sid
 	}
+
 	d := document{
 		Sid: r.Sid, AccountSid: r.ProjectID, APIVersion: "2010-04-01",
 		CallSid: optional(r.CallSid), ConferenceSid: optional(r.ConferenceSid),
@@ -73,9 +74,12 @@ func (a *API) document(r recordings.Recording, urls mediaURLs) document {
 		DateCreated: date(r.Created), DateUpdated: date(r.Updated),
 		StartTime: optional(date(r.StartTime)), EndTime: optional(endTime(r)),
 		Duration: r.Seconds(), PriceUnit: "USD", Source: r.Source, Status: r.Status, ErrorCode: optional(r.ErrorCode),
-		URI: parent + ".json", SubresourceURIs: map[string]string{"transcriptions": uri + "/Transcriptions.json"}, Trim: r.Trim,
-		Media: mediaOf(r),
+		URI:             parent + ".json",
+		SubresourceURIs: map[string]string{"transcriptions": uri + "/Transcriptions.json"},
+		Trim:            r.Trim,
+		Media:           mediaOf(r),
 	}
+
 	if r.Status == recordings.Completed {
 		d.Price = optional(price(r.Price))
 	}
@@ -83,7 +87,7 @@ func (a *API) document(r recordings.Recording, urls mediaURLs) document {
 	return d
 }
 
-// endTime is when a recording ended, "" while it has not.
+// endTime returns when a recording ended, or "" while its media is awaited.
 func endTime(r recordings.Recording) string {
 	if !r.Waits.IsZero() {
 		return ""
@@ -101,7 +105,7 @@ func mediaOf(r recordings.Recording) media {
 	}
 }
 
-// optional is null for the empty string.
+// optional returns nil for the empty string, which JSON shows as null.
 func optional(s string) *string {
 	if s == "" {
 		return nil
@@ -109,8 +113,8 @@ func optional(s string) *string {
 	return &s
 }
 
-// date writes a time as RFC 2822 does, with the numeric zone that clients expect;
-// no time is "".
+// date formats a time as in RFC 2822, with the numeric zone that clients expect. It returns ""
+// for the zero time.
 func date(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -118,7 +122,7 @@ func date(t time.Time) string {
 	return t.UTC().Format(time.RFC1123Z)
 }
 
-// price writes millionths as what is paid: negative, with four to six decimals.
+// price formats millionths of a dollar as a payment: negative, with four to six decimals.
 func price(micros int64) string {
 	sign := "-"
 	if micros == 0 {

@@ -8,10 +8,10 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// moreInfo is the page that explains the codes.
+// moreInfo is the address of the page that explains the codes.
 const moreInfo = "https://signalwire.com/docs/compatibility-api/reference/errors"
 
-// A lamlError is the body of every error; clients read all four members.
+// A lamlError is the body of every error. Clients read all four members.
 type lamlError struct {
 	Code     int    `json:"code"`
 	Message  string `json:"message"`
@@ -19,7 +19,7 @@ type lamlError struct {
 	Status   int    `json:"status"`
 }
 
-// statuses returns the status of each kind of problem.
+// statuses maps each kind of problem to its HTTP status.
 var statuses = map[problem.Kind]int{
 	problem.Malformed:       http.StatusBadRequest,
 	problem.Invalid:         http.StatusBadRequest,
@@ -34,8 +34,8 @@ var statuses = map[problem.Kind]int{
 	problem.Unavailable:     http.StatusServiceUnavailable,
 }
 
-// codeOf returns the LaML code of a status: three of them have their own. A problem
-// whose code is a number has that.
+// codeOf returns the LaML code of an HTTP status: three statuses have a code of their own. It is
+// not used for a problem whose own code is a number.
 func codeOf(status int) int {
 	switch status {
 	case http.StatusBadRequest:
@@ -48,7 +48,7 @@ func codeOf(status int) int {
 	return 20000 + status
 }
 
-// fail answers with an error; of several problems it tells the first.
+// fail answers with an error. If there are several problems, it reports the first.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	p := problem.First(err)
 	if p == nil || p.Kind == problem.Unavailable {
@@ -57,6 +57,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if p == nil {
 		p = problem.New("", "", "internal error")
 	}
+
 	status, known := statuses[p.Kind]
 	if !known {
 		status = http.StatusInternalServerError
@@ -64,6 +65,8 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Basic realm="selvage", charset="UTF-8"`)
 	}
+
+	// A problem keeps its own code if that is a number, as LaML codes are.
 	web.RetryAfter(w, p)
 	code, err := strconv.Atoi(p.Code)
 	if err != nil {
@@ -72,7 +75,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	a.write(w, status, code, p.Message)
 }
 
-// write writes the body of an error, which no cache may keep.
+// write sends the body of an error, which no cache may keep.
 func (a *API) write(w http.ResponseWriter, status, code int, message string) {
 	web.NoStore(w)
 	_ = web.JSON(w, status, lamlError{code, message, moreInfo, status}) // these types always marshal

@@ -1,10 +1,10 @@
-// Package laml serves the recordings API of LaML (2010-04-01), as the
-// compatibility clients speak it.
-//
-// Media is public unless its project says otherwise: whoever knows the Sid may
-// fetch it. Everything else needs credentials, which a func of the [Config]
-// checks, so that this package knows neither API keys nor tokens. What is unknown,
-// deleted or another's is one and the same 404. Every error is a LaML object.
+// Package laml serves the recordings API of LaML (2010-04-01) to the vendor's compatibility
+// clients.
+// //
+// Media is public unless its project says otherwise: everyone who knows the Sid may fetch it.
+// All other requests need credentials. A function of the [Config] checks them, so that this
+// package knows neither API keys nor tokens. A recording that is unknown, that is deleted or that
+// belongs to another account is always the same 404. Every error is a LaML object.
 package laml
 
 import (
@@ -19,44 +19,45 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// Config says what an [API] stands on.
+// Config holds the dependencies of an [API].
 type Config struct {
 	Recordings *recordings.Recordings // the rules; required
 
-	// Credentials returns whose recordings a caller may see. None, wrong ones and ones
-	// without the scope Voice are a problem.Unauthenticated. nil accepts nobody.
+	// Credentials returns whose recordings a caller may see. Missing or wrong credentials, and
+	// credentials without the scope Voice, are a problem.Unauthenticated. If it is nil, all
+	// callers are refused.
 	Credentials func(r *http.Request) (recordings.Owner, error)
 
-	// Miss counts a request for media from a network, before it is known whether there
-	// is any, and gives problem.RateLimited where there are too many; found takes it
-	// back. Nil counts none.
+	// Miss counts a request for media against its network, before it is known whether the
+	// media exists. It returns problem.RateLimited if there were too many. found takes the
+	// count back. If Miss is nil, nothing is counted.
 	Miss func(r *http.Request) (found func(), err error)
 
-	PublicURL string // in front of each media_url; "" leaves it root-relative
+	PublicURL string // prefix of each media_url; "" leaves it root-relative
 
-	// Encoders is how many pieces of MP3 are encoded, and outlines drawn, at a time;
-	// 0 is one a processor.
+	// Encoders limits how many pieces of MP3 are encoded and outlines drawn at the same time.
+	// 0 means one per processor.
 	Encoders int
 
-	// Offload returns the header by which the server in front sends a file itself, by
-	// its MediaKey. nil sends it from here.
+	// Offload returns the header that makes the reverse proxy in front send a file itself,
+	// given its MediaKey. If it is nil, files are sent from here.
 	Offload func(key string) (header, value string)
 
 	Log *slog.Logger // nil means slog.Default
 }
 
-// An API serves the recordings.
+// An API serves the recordings over HTTP.
 type API struct {
 	recordings  *recordings.Recordings
 	credentials func(r *http.Request) (recordings.Owner, error)
 	miss        func(r *http.Request) (found func(), err error)
 	publicURL   string
 	offload     func(key string) (header, value string)
-	turns       chan struct{} // to encode or draw, one for each that does
+	turns       chan struct{} // holds one token per piece being encoded or drawn
 	log         *slog.Logger
 }
 
-// New makes the API.
+// New returns an API for c.
 func New(c Config) *API {
 	if c.Credentials == nil {
 		c.Credentials = func(*http.Request) (recordings.Owner, error) {
@@ -72,20 +73,21 @@ func New(c Config) *API {
 	if c.Encoders <= 0 {
 		c.Encoders = runtime.GOMAXPROCS(0)
 	}
+
 	return &API{
 		recordings: c.Recordings, credentials: c.Credentials, miss: c.Miss, publicURL: c.PublicURL,
 		offload: c.Offload, turns: make(chan struct{}, c.Encoders), log: c.Log,
 	}
 }
 
-// The path prefixes: that of the documents and links, and that of the clients.
+// The path prefixes. Documents and links use prefix; the vendor's clients use clientPrefix.
 const (
 	prefix       = "/api/laml/2010-04-01"
 	clientPrefix = "/2010-04-01"
 )
 
-// Handler serves all paths below the prefixes. A list is served with and without
-// ".json"; the {file} of a recording says its own format.
+// Handler serves all paths below both prefixes. Lists are served with and without ".json". For a
+// recording, the extension of {file} selects the format.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	a.mount(mux)
@@ -93,7 +95,7 @@ func (a *API) Handler() http.Handler {
 	return mux
 }
 
-// Routes lists the patterns that are served.
+// Routes returns the patterns that are served.
 func (a *API) Routes() []string {
 	var all web.Patterns
 	a.mount(&all)
@@ -113,11 +115,13 @@ func (a *API) mount(mux web.Mux) {
 	handle("DELETE", "/Calls/{CallSid}/Recordings/{file}", a.owned(a.deleteRecording))
 	handle("GET", "/Calls/{CallSid}/Recordings/{file}", a.documented(a.showRecording))
 	handle("POST", "/Calls/{CallSid}/Recordings/{file}", a.documented(a.moveRecording))
+
 	handle("GET", "/Conferences/{ConferenceSid}/Recordings", a.documented(a.listRecordings))
 	handle("GET", "/Conferences/{ConferenceSid}/Recordings.json", a.documented(a.listRecordings))
 	handle("DELETE", "/Conferences/{ConferenceSid}/Recordings/{file}", a.owned(a.deleteRecording))
 	handle("GET", "/Conferences/{ConferenceSid}/Recordings/{file}", a.documented(a.showRecording))
 	handle("POST", "/Conferences/{ConferenceSid}/Recordings/{file}", a.documented(a.moveRecording))
+
 	handle("GET", "/Recordings", a.documented(a.listRecordings))
 	handle("POST", "/Recordings", a.documented(a.createRecording))
 	handle("GET", "/Recordings.json", a.documented(a.listRecordings))
@@ -125,15 +129,15 @@ func (a *API) mount(mux web.Mux) {
 	handle("DELETE", "/Recordings/{file}", a.owned(a.deleteRecording))
 	handle("GET", "/Recordings/{file}", a.getRecording)
 	handle("OPTIONS", "/Recordings/{file}", a.preflight)
+
 	handle("GET", "/Recordings/{file}/Transcriptions", a.owned(a.listTranscriptions))
 	handle("GET", "/Recordings/{file}/Transcriptions.json", a.owned(a.listTranscriptions))
 }
 
-// An ownedHandler serves a caller with valid credentials for the account in the
-// path.
+// An ownedHandler serves a caller with valid credentials for the account in the path.
 type ownedHandler func(w http.ResponseWriter, r *http.Request, o recordings.Owner) error
 
-// owned checks the credentials. Another's account is a 404 like any unknown
+// owned checks the credentials. The account of another owner is the same 404 as an unknown
 // recording.
 func (a *API) owned(h ownedHandler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -149,10 +153,11 @@ func (a *API) owned(h ownedHandler) web.Handler {
 	}
 }
 
-// A documentHandler answers with documents, and the links in them.
+// A documentHandler answers with documents. urls writes the links in them.
 type documentHandler func(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs) error
 
-// documented returns the links that are asked for, before anything is stored.
+// documented prepares the links before h stores anything, so that a wrong MediaUrlTtl changes
+// nothing.
 func (a *API) documented(h documentHandler) web.Handler {
 	return a.owned(func(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
 		urls, err := a.mediaURLs(r, o.ProjectID)
@@ -163,8 +168,8 @@ func (a *API) documented(h documentHandler) web.Handler {
 	})
 }
 
-// unrouted answers what no route of mux serves: 405 where another method would
-// do, else 404.
+// unrouted answers requests that no route of mux serves: with 405 if the path takes another
+// method, else with 404.
 func (a *API) unrouted(mux *http.ServeMux) http.Handler {
 	return web.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		probe, allowed := *r, []string(nil)
@@ -174,6 +179,7 @@ func (a *API) unrouted(mux *http.ServeMux) http.Handler {
 				allowed = append(allowed, probe.Method)
 			}
 		}
+
 		if len(allowed) == 0 {
 			return problem.NoSuch("resource")
 		}
@@ -184,5 +190,5 @@ func (a *API) unrouted(mux *http.ServeMux) http.Handler {
 	}, a.fail)
 }
 
-// unauthenticated tells whether err says that there were no valid credentials.
+// unauthenticated reports whether err says that the request has no valid credentials.
 func unauthenticated(err error) bool { return errors.Is(err, problem.Unauthenticated) }

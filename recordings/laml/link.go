@@ -12,26 +12,26 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// urlTTL is the parameter that says for how many seconds the links to media hold
-// which a document gives.
+// urlTTL is the query parameter for the lifetime of the links in a document, in seconds.
 const urlTTL = "MediaUrlTtl"
 
-// linkLasts is how long they hold where it does not.
+// linkLasts is the lifetime of links if the request does not set one.
 const linkLasts = time.Hour
 
-// mediaURLs writes the links to media into the documents of a project.
+// mediaURLs writes links to media into the documents of a project.
 type mediaURLs struct {
-	public string // in front of each
+	public string // prefix of each URL
 	sign   func(rec recordings.Recording, f recordings.Format) (recordings.Link, error)
 }
 
-// mediaURLs returns what writes links as the project has them: signed where that is
-// what lets one fetch media.
+// mediaURLs returns the writer of links for a project. The links are signed if the project
+// requires that.
 func (a *API) mediaURLs(r *http.Request, projectID string) (mediaURLs, error) {
 	lasts, err := linkTime(r.URL.Query().Get(urlTTL))
 	if err != nil {
 		return mediaURLs{}, err
 	}
+
 	auth, err := a.recordings.MediaAuth(r.Context(), projectID)
 	urls := mediaURLs{public: a.publicURL}
 	if auth == recordings.Signed {
@@ -42,7 +42,7 @@ func (a *API) mediaURLs(r *http.Request, projectID string) (mediaURLs, error) {
 	return urls, err
 }
 
-// linkTime reads for how long links are to hold.
+// linkTime parses the lifetime of links.
 func linkTime(seconds string) (time.Duration, error) {
 	if seconds == "" {
 		return linkLasts, nil
@@ -54,7 +54,7 @@ func linkTime(seconds string) (time.Duration, error) {
 	return time.Duration(n) * time.Second, nil
 }
 
-// put writes the links to the media of a recording, to what can be had of it.
+// put writes the links to the forms of a recording's media that are available.
 func (u mediaURLs) put(m *media, rec recordings.Recording) {
 	if f := rec.BestFormat(); rec.Can(f) {
 		m.MediaURL = u.url(m, rec, f, MediaPath(rec, f))
@@ -67,8 +67,8 @@ func (u mediaURLs) put(m *media, rec recordings.Recording) {
 	}
 }
 
-// url returns a link to a path that whoever may fetch a format may see, or nil where
-// it cannot be signed.
+// url returns a link to a path, signed for the format whose readers may fetch it. It returns nil
+// if the link cannot be signed.
 func (u mediaURLs) url(m *media, rec recordings.Recording, f recordings.Format, path string) *string {
 	link := u.public + path
 	if u.sign != nil {
@@ -82,8 +82,8 @@ func (u mediaURLs) url(m *media, rec recordings.Recording, f recordings.Format, 
 	return &link
 }
 
-// MediaURLs returns what writes the URL of the media of a project's recordings, ""
-// for one that has none.
+// MediaURLs returns a function that returns the media URL of a project's recording, or "" if the
+// recording has none.
 func (a *API) MediaURLs(r *http.Request, projectID string) (func(recordings.Recording) string, error) {
 	urls, err := a.mediaURLs(r, projectID)
 	return func(rec recordings.Recording) string {
@@ -104,25 +104,30 @@ func MediaPath(rec recordings.Recording, f recordings.Format) string {
 	return path + "." + string(f)
 }
 
-// original is the parameter that asks for the bytes as they came.
+// original is the query parameter that selects the bytes as uploaded.
 const original = "Original"
 
-// WithLink signs the URL of media.
+// WithLink adds the expiry and signature of a link to the URL of media.
 func WithLink(mediaURL string, l recordings.Link) string {
 	mark := "?"
 	if strings.Contains(mediaURL, mark) {
 		mark = "&"
 	}
-	return mediaURL + mark + "exp=" + strconv.FormatInt(l.Expires.Unix(), 10) + "&sig=" + url.QueryEscape(l.Signature)
+	return mediaURL + mark + "exp=" + strconv.FormatInt(l.Expires.Unix(), 10) +
+		"&sig=" + url.QueryEscape(l.Signature)
 }
 
-// mayFetch returns as whose recordings a request may fetch the media of one, by what
-// the project says: everybody's, or the caller's. A link to one of the formats will do.
-func (a *API) mayFetch(r *http.Request, sid string, formats ...recordings.Format) (o recordings.Owner, auth recordings.MediaAuth, err error) {
+// mayFetch returns whose recordings the request may fetch, following the project's media policy.
+// These are all recordings of the project for public media, or for a valid signed link to one of
+// formats. Otherwise they are those of the caller.
+func (a *API) mayFetch(
+	r *http.Request, sid string, formats ...recordings.Format,
+) (o recordings.Owner, auth recordings.MediaAuth, err error) {
 	o.ProjectID = r.PathValue("AccountSid")
 	if auth, err = a.recordings.MediaAuth(r.Context(), o.ProjectID); err != nil || auth == recordings.Public {
 		return o, auth, err
 	}
+
 	query := r.URL.Query()
 	exp, sig := query["exp"], query["sig"]
 	linked := auth == recordings.Signed && len(sig) > 0
@@ -131,10 +136,11 @@ func (a *API) mayFetch(r *http.Request, sid string, formats ...recordings.Format
 	}) {
 		return o, auth, nil
 	}
+
 	caller, err := a.credentials(r)
 	switch {
 	case unauthenticated(err) && linked && r.Header.Get("Authorization") == "":
-		// Not 401: a page that embeds the link must not ask people for a password.
+		// Not 401: a page that embeds the link must not make the browser ask for a password.
 		err = problem.New(problem.Forbidden, "forbidden", "the link has expired, or is not one that was given")
 	case err == nil && caller.ProjectID != o.ProjectID:
 		err = problem.NoSuch("recording")

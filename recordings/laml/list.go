@@ -17,14 +17,14 @@ import (
 	"github.com/selvage/selvage/recordings/levels"
 )
 
-// A list is a page of recordings. The clients find the list as the one member
-// they do not know, so there must be no other.
+// A list is a page of recordings. Clients take the one member they do not know to be the list,
+// so there must be no other such member.
 type list struct {
 	paging
 	Recordings []document `json:"recordings"`
 }
 
-// paging is what every page says of itself.
+// paging holds the members that every page has.
 type paging struct {
 	URI             string  `json:"uri"`
 	FirstPageURI    string  `json:"first_page_uri"`
@@ -34,8 +34,7 @@ type paging struct {
 	PageSize        int     `json:"page_size"`
 }
 
-// listRecordings serves GET /Recordings, and the same below a call or a
-// conference.
+// listRecordings serves GET /Recordings, also below a call or a conference.
 func (a *API) listRecordings(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs) error {
 	q, err := parseListQuery(r)
 	if err != nil {
@@ -46,6 +45,7 @@ func (a *API) listRecordings(w http.ResponseWriter, r *http.Request, o recording
 	if err != nil {
 		return err
 	}
+
 	doc := list{q.links(), make([]document, 0, len(found.Items))}
 	if found.Next != "" {
 		doc.NextPageURI = optional(q.uri(q.page+1, found.Next))
@@ -59,21 +59,21 @@ func (a *API) listRecordings(w http.ResponseWriter, r *http.Request, o recording
 	return web.JSON(w, http.StatusOK, doc)
 }
 
-// A listQuery is what a client asked to see listed.
+// A listQuery is a parsed request for a list.
 type listQuery struct {
-	path   string     // of the list, for links
-	kept   url.Values // the filters, for links
+	path   string     // of the list, repeated in links
+	kept   url.Values // the filters, repeated in links
 	page   int
 	query  page.Query
 	filter recordings.Filter
 }
 
-// links returns what the page that was asked for says of itself.
+// links returns the members of the requested page, without its neighbors.
 func (q listQuery) links() paging {
 	return paging{URI: q.uri(q.page, q.query.From), FirstPageURI: q.uri(0, ""), Page: q.page, PageSize: q.query.Size}
 }
 
-// uri returns the root-relative link of a page.
+// uri returns the root-relative link to a page.
 func (q listQuery) uri(number int, from string) string {
 	values := url.Values{"Page": {strconv.Itoa(number)}, "PageSize": {strconv.Itoa(q.query.Size)}}
 	for name, v := range q.kept {
@@ -85,7 +85,7 @@ func (q listQuery) uri(number int, from string) string {
 	return q.path + "?" + values.Encode()
 }
 
-// The names of the filters; links repeat them.
+// The names of the filters.
 const (
 	createdOn      = "DateCreated"
 	createdBefore  = "DateCreated<"
@@ -97,13 +97,13 @@ const (
 var filters = []string{"CallSid", "ConferenceSid", createdOn, createdBefore, createdFrom, includeDeleted,
 	flagged, urlTTL}
 
-// parseListQuery reads the query of a list, and the call or conference of its
-// path.
+// parseListQuery parses the query of a list, and the call or conference in its path.
 func parseListQuery(r *http.Request) (listQuery, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return listQuery{}, problem.New(problem.Malformed, "bad_request", "the query is not readable")
 	}
+
 	q := listQuery{path: prefix + "/Accounts/" + r.PathValue("AccountSid"), kept: make(url.Values)}
 	for name, v := range values {
 		if len(v) > 1 {
@@ -113,6 +113,7 @@ func parseListQuery(r *http.Request) (listQuery, error) {
 			q.kept[name] = v
 		}
 	}
+
 	q.filter.CallSid, q.filter.ConferenceSid = values.Get("CallSid"), values.Get("ConferenceSid")
 	if call := r.PathValue("CallSid"); call != "" {
 		q.path, q.filter.CallSid = q.path+"/Calls/"+url.PathEscape(call), call
@@ -120,12 +121,13 @@ func parseListQuery(r *http.Request) (listQuery, error) {
 	if conference := r.PathValue("ConferenceSid"); conference != "" {
 		q.path, q.filter.ConferenceSid = q.path+"/Conferences/"+url.PathEscape(conference), conference
 	}
+
 	q.path += "/Recordings"
 	return q, errors.Join(q.paging(values), q.created(values), q.deleted(values), q.flagged(values))
 }
 
-// paging reads which page is wanted. A size above the largest is lowered, since
-// clients send the limit of a whole listing.
+// paging parses which page is wanted. A size above the maximum is lowered, since clients send the
+// limit of a whole listing.
 func (q *listQuery) paging(values url.Values) (err error) {
 	q.query.Size = page.DefaultSize
 	if size := values.Get("PageSize"); size != "" {
@@ -134,11 +136,14 @@ func (q *listQuery) paging(values url.Values) (err error) {
 		}
 		q.query.Size = min(q.query.Size, page.MaxSize)
 	}
+
 	if number := values.Get("Page"); number != "" {
 		if q.page, err = strconv.Atoi(number); err != nil || q.page < 0 {
 			return problem.BadParam("Page", "Page must be an integer from 0")
 		}
 	}
+
+	// Every page but the first is found by its token; the number is only repeated to the client.
 	token, ok := "", true
 	if given := values.Get("PageToken"); given != "" {
 		token, ok = page.ParseToken(given)
@@ -154,7 +159,7 @@ func (q *listQuery) paging(values url.Values) (err error) {
 	return nil
 }
 
-// created reads the bounds of the date of creation.
+// created parses the bounds of the creation date.
 func (q *listQuery) created(values url.Values) error {
 	f := &q.filter
 	if text := values.Get(createdFrom); text != "" {
@@ -164,6 +169,7 @@ func (q *listQuery) created(values url.Values) error {
 		}
 		f.CreatedFrom = from
 	}
+
 	if text := values.Get(createdBefore); text != "" {
 		before, ok := parseDate(text)
 		if !ok {
@@ -171,6 +177,7 @@ func (q *listQuery) created(values url.Values) error {
 		}
 		f.CreatedBefore = before
 	}
+
 	if text := values.Get(createdOn); text != "" {
 		on, ok := parseDate(text)
 		if !ok {
@@ -181,7 +188,7 @@ func (q *listQuery) created(values url.Values) error {
 	return nil
 }
 
-// within narrows the filter.
+// within narrows the filter to recordings created from from and before before.
 func (q *listQuery) within(from, before time.Time) {
 	f := &q.filter
 	if f.CreatedFrom.Before(from) {
@@ -192,8 +199,8 @@ func (q *listQuery) within(from, before time.Time) {
 	}
 }
 
-// span is how long the moment lasts that a client named: midnight is how clients
-// write a day, everything else is a second.
+// span returns the length of the period that a client named: a day for midnight, which is how
+// clients write a day, and a second for all other times.
 func span(at time.Time) time.Duration {
 	if at.Equal(at.Truncate(24 * time.Hour)) {
 		return 24 * time.Hour
@@ -201,8 +208,7 @@ func span(at time.Time) time.Duration {
 	return time.Second
 }
 
-// parseDate reads a date as clients and documents write it: a day, ISO 8601, RFC
-// 2822.
+// parseDate parses a date as clients and documents write it: a day, ISO 8601 or RFC 2822.
 func parseDate(text string) (time.Time, bool) {
 	for _, layout := range []string{time.DateOnly, time.RFC3339} {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -214,10 +220,11 @@ func parseDate(text string) (time.Time, bool) {
 }
 
 func badDate(param string) error {
-	return problem.BadParam(param, "%s must be a date like 2026-11-20, 2026-11-20T10:11:12Z or Fri, 20 Nov 2026 10:11:12 +0000", param)
+	return problem.BadParam(param,
+		"%s must be a date like 2026-11-20, 2026-11-20T10:11:12Z or Fri, 20 Nov 2026 10:11:12 +0000", param)
 }
 
-// deleted reads whether the stubs of deleted recordings are wanted too.
+// deleted parses whether to list the stubs of deleted recordings too.
 func (q *listQuery) deleted(values url.Values) error {
 	switch values.Get(includeDeleted) {
 	case "", "false":
@@ -229,7 +236,7 @@ func (q *listQuery) deleted(values url.Values) error {
 	return problem.BadParam(includeDeleted, "%s must be true or false", includeDeleted)
 }
 
-// flagged reads which fault the recordings are to have.
+// flagged parses the flag that the recordings must have.
 func (q *listQuery) flagged(values url.Values) error {
 	name := values.Get(flagged)
 	if name == "" {

@@ -10,9 +10,11 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// announceRecording serves POST /Recordings?Status=in-progress without a body: 201
-// for a recording that has begun, 200 where it is known already.
-func (a *API) announceRecording(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs, query url.Values) error {
+// announceRecording serves POST /Recordings?Status=in-progress without a body. It answers 201 for
+// a recording that has just begun, and 200 for one that was announced before.
+func (a *API) announceRecording(
+	w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs, query url.Values,
+) error {
 	if status := query["Status"]; len(status) != 1 || recordings.Status(status[0]) != recordings.InProgress {
 		return problem.BadParam("Status", "Status can be in-progress, for a recording that has begun, or is left out")
 	}
@@ -20,6 +22,7 @@ func (a *API) announceRecording(w http.ResponseWriter, r *http.Request, o record
 		return problem.BadParam("Status",
 			"a recording that is in progress has no file yet: send no body, or no Status")
 	}
+
 	d, err := describe(r.Header, query)
 	if err != nil {
 		return err
@@ -28,6 +31,7 @@ func (a *API) announceRecording(w http.ResponseWriter, r *http.Request, o record
 	if err != nil {
 		return err
 	}
+
 	status := http.StatusOK
 	if added {
 		status = http.StatusCreated
@@ -44,6 +48,7 @@ func (a *API) startRecording(w http.ResponseWriter, r *http.Request, o recording
 	if err != nil {
 		return err
 	}
+
 	start := recordings.Start{Callback: recordings.Callback{Events: events(fields["RecordingStatusCallbackEvent"])}}
 	err = single(fields, map[string]*string{
 		"RecordingChannels": &start.Channels, "RecordingTrack": &start.Track, "Trim": &start.Trim,
@@ -52,6 +57,7 @@ func (a *API) startRecording(w http.ResponseWriter, r *http.Request, o recording
 	if err != nil {
 		return err
 	}
+
 	start.Callback.Method = strings.ToUpper(start.Callback.Method)
 	rec, err := a.recordings.Start(r.Context(), o.ProjectID, r.PathValue("CallSid"), start)
 	if err != nil {
@@ -60,8 +66,8 @@ func (a *API) startRecording(w http.ResponseWriter, r *http.Request, o recording
 	return web.JSON(w, http.StatusCreated, a.document(rec, urls))
 }
 
-// events splits the events of a callback: clients repeat the field, documents put
-// spaces between.
+// events splits the events of a callback. Clients repeat the field, while the documentation
+// separates the events with spaces.
 func events(given []string) (all []string) {
 	for _, text := range given {
 		all = append(all, strings.Fields(text)...)
@@ -69,8 +75,7 @@ func events(given []string) (all []string) {
 	return all
 }
 
-// moveRecording serves POST /Calls/{CallSid}/Recordings/{file}, and the same below
-// a conference.
+// moveRecording serves POST /Calls/{CallSid}/Recordings/{file}, also below a conference.
 func (a *API) moveRecording(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs) error {
 	if err := o.MayChange(); err != nil {
 		return err
@@ -79,6 +84,7 @@ func (a *API) moveRecording(w http.ResponseWriter, r *http.Request, o recordings
 	if err != nil {
 		return err
 	}
+
 	var status, pause string
 	if err := single(fields, map[string]*string{"Status": &status, "PauseBehavior": &pause}); err != nil {
 		return err
@@ -86,6 +92,7 @@ func (a *API) moveRecording(w http.ResponseWriter, r *http.Request, o recordings
 	if status == "" {
 		return problem.Missing("Status")
 	}
+
 	rec, err := a.findRecording(r, o)
 	if err != nil {
 		return err
@@ -96,7 +103,7 @@ func (a *API) moveRecording(w http.ResponseWriter, r *http.Request, o recordings
 	return web.JSON(w, http.StatusOK, a.document(rec, urls))
 }
 
-// single reads fields that are given once at most.
+// single reads fields that may be given at most once.
 func single(fields url.Values, into map[string]*string) error {
 	for name, to := range into {
 		switch values := fields[name]; len(values) {

@@ -15,13 +15,13 @@ import (
 // maxRanges is the most ranges served per request; a request with more gets the whole file.
 const maxRanges = 4
 
-// beyond is a range that begins behind the end of any file.
+// beyond is a range that begins after the end of every file.
 const beyond = "9223372036854775807-"
 
-// cleanRange rewrites a Range header for http.ServeContent. It drops one that is better
-// ignored, as RFC 9110, section 14.2, allows for any and demands for an unknown unit. The
-// last 0 bytes, which that function answers with an impossible Content-Range, become a
-// range that cannot be satisfied, as section 14.1.2 has it.
+// cleanRange rewrites the Range header for http.ServeContent. It removes a header with too many
+// ranges, which RFC 9110, section 14.2, permits, or with an unknown unit, which it requires.
+// http.ServeContent answers a request for the last 0 bytes with an impossible Content-Range. Such
+// a range becomes one that cannot be satisfied, as section 14.1.2 requires.
 func cleanRange(h http.Header) {
 	ranges, known := strings.CutPrefix(h.Get("Range"), "bytes=")
 	specs := strings.Split(ranges, ",")
@@ -29,6 +29,7 @@ func cleanRange(h http.Header) {
 		h.Del("Range")
 		return
 	}
+
 	for i, spec := range specs {
 		first, suffix, _ := strings.Cut(spec, "-")
 		n, err := strconv.ParseInt(strings.TrimSpace(suffix), 10, 64)
@@ -39,27 +40,31 @@ func cleanRange(h http.Header) {
 	h.Set("Range", "bytes="+strings.Join(specs, ","))
 }
 
-// serveMedia serves the media of a recording to whom its project lets fetch it.
+// serveMedia serves a recording's media to callers its project permits.
 func (a *API) serveMedia(w http.ResponseWriter, r *http.Request, sid string, f recordings.Format) error {
 	allowAnyOrigin(w.Header())
 	wanted, download, err := parseWanted(r, f)
 	if err != nil {
 		return err
 	}
+
 	owner, auth, err := a.mayFetch(r, sid, wanted.Format)
 	if err != nil {
 		return err
 	}
+
 	media, err := a.recordings.Render(r.Context(), owner, sid, wanted)
 	if err != nil {
 		return err
 	}
 	defer media.Close()
+
 	mediaHeaders(w.Header(), media, auth, download)
 	if media.Whole && a.offload != nil {
 		a.handOver(w, media.Recording.MediaKey)
 		return nil
 	}
+
 	cleanRange(r.Header)
 	content := media.Content
 	if media.Encoded {
@@ -69,12 +74,13 @@ func (a *API) serveMedia(w http.ResponseWriter, r *http.Request, sid string, f r
 	return nil
 }
 
-// parseWanted reads how media is wanted, and whether it is to be saved.
+// parseWanted parses the requested form of the media, and whether it is to be downloaded.
 func parseWanted(r *http.Request, f recordings.Format) (w recordings.Wanted, download bool, err error) {
 	w.Format = f
 	if r.URL.RawQuery == "" {
 		return w, false, nil
 	}
+
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return w, false, problem.New(problem.Malformed, "bad_request", "the query is not readable")
@@ -84,6 +90,7 @@ func parseWanted(r *http.Request, f recordings.Format) (w recordings.Wanted, dow
 		number(query, "RequestedChannels", &w.Channels), number(query, "Channel", &w.Leg)); err != nil {
 		return w, false, err
 	}
+
 	switch {
 	case w.Channels > 0 && w.Leg > 0:
 		err = problem.BadParam("Channel", "give Channel, for one of them, or RequestedChannels")
@@ -97,7 +104,7 @@ func parseWanted(r *http.Request, f recordings.Format) (w recordings.Wanted, dow
 	return w, download, err
 }
 
-// flag reads a parameter that is true or false.
+// flag parses a parameter that is true or false.
 func flag(query url.Values, name string, into *bool) error {
 	switch text := query.Get(name); {
 	case len(query[name]) > 1:
@@ -110,7 +117,7 @@ func flag(query url.Values, name string, into *bool) error {
 	return nil
 }
 
-// number reads a parameter that is 1 or 2.
+// number parses a parameter that is 1 or 2.
 func number(query url.Values, name string, into *int) error {
 	switch text := query.Get(name); {
 	case len(query[name]) > 1:
@@ -123,7 +130,7 @@ func number(query url.Values, name string, into *int) error {
 	return nil
 }
 
-// mediaHeaders says what is served.
+// mediaHeaders sets the headers that describe the media.
 func mediaHeaders(h http.Header, m *recordings.Rendition, auth recordings.MediaAuth, download bool) {
 	disposition := "inline"
 	if download {
@@ -131,13 +138,13 @@ func mediaHeaders(h http.Header, m *recordings.Rendition, auth recordings.MediaA
 	}
 	h.Set("Content-Type", m.Type)
 	h.Set("Content-Disposition", disposition+`; filename="`+
-		m.Recording.Sid+m.Ext+`"`) // the Sid has nothing to be quoted
+		m.Recording.Sid+m.Ext+`"`) // the Sid needs no quoting
 	h.Set("ETag", `"`+m.Tag+`"`)
 	sealed(h, auth)
 }
 
-// unlikePages are the headers by which no browser takes media for a page, whatever was
-// uploaded. They are shared by all answers.
+// unlikePages are headers that keep browsers from treating media as a page, whatever was
+// uploaded. All answers share them.
 var unlikePages = http.Header{
 	"X-Content-Type-Options":       {"nosniff"},
 	"Content-Security-Policy":      {"default-src 'none'; sandbox"},
@@ -146,19 +153,19 @@ var unlikePages = http.Header{
 	"Cross-Origin-Resource-Policy": {"cross-origin"},
 }
 
-// sealed says who may keep what is public by its URL, and that it is no page.
+// sealed sets who may cache the answer, and the headers of unlikePages.
 func sealed(h http.Header, auth recordings.MediaAuth) {
 	// Not immutable: a recording can be deleted.
 	h.Set("Cache-Control", "public, max-age=300, must-revalidate")
 	if auth != recordings.Public {
 		h.Set("Cache-Control", "private, no-store")
 	}
-	h.Del("Pragma") // of an attempt to give the document
+	h.Del("Pragma") // set earlier by an attempt to serve the document
 	maps.Copy(h, unlikePages)
 }
 
-// handOver leaves a whole file to the server in front, which knows of validators
-// and ranges by itself.
+// handOver leaves a whole file to the reverse proxy in front, which handles validators and
+// ranges itself.
 func (a *API) handOver(w http.ResponseWriter, key string) {
 	header, value := a.offload(key)
 	w.Header().Del("ETag")
@@ -166,8 +173,8 @@ func (a *API) handOver(w http.ResponseWriter, key string) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// allowAnyOrigin lets the scripts of any page read the media, which needs no
-// cookie (Fetch, section 3.3).
+// allowAnyOrigin lets scripts of any page read the media, which needs no cookies (Fetch,
+// section 3.3).
 func allowAnyOrigin(h http.Header) {
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Access-Control-Expose-Headers", "Accept-Ranges, Content-Range, Content-Length, ETag, Content-Disposition")

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/recordings/levels"
 )
 
-// peaksEnd is how the name of an outline ends, after the Sid.
+// peaksEnd is the suffix of an outline's name, after the Sid.
 const peaksEnd = ".peaks.json"
 
 // peaksPath returns the path of a recording's outline.
@@ -22,15 +22,15 @@ func peaksPath(rec recordings.Recording) string {
 	return prefix + "/Accounts/" + rec.ProjectID + "/Recordings/" + rec.Sid + peaksEnd
 }
 
-// The parameters of an outline.
+// The query parameters of an outline.
 const (
 	pixelsParam   = "pixels"
 	perPixelParam = "samples_per_pixel"
 	formatParam   = "format"
 )
 
-// servePeaks serves GET /Recordings/{Sid}.peaks.json: the outline that a player
-// draws, to whom may fetch the sound in any format.
+// servePeaks serves GET /Recordings/{Sid}.peaks.json, the outline that a player draws. Callers who
+// may fetch the media in any format may fetch it.
 func (a *API) servePeaks(w http.ResponseWriter, r *http.Request, sid string) error {
 	allowAnyOrigin(w.Header())
 	owner, auth, err := a.mayFetch(r, sid, recordings.Formats...)
@@ -41,17 +41,18 @@ func (a *API) servePeaks(w http.ResponseWriter, r *http.Request, sid string) err
 	if err != nil {
 		return err
 	}
+
 	h := w.Header()
 	sealed(h, auth)
 	h.Set("Content-Type", "application/json")
 	h.Set("ETag", fmt.Sprintf(`"%s-peaks-%08x"`, rec.SHA256, crc32.ChecksumIEEE(body)))
-	r.Header.Del("Range") // half of a document is of no use
+	r.Header.Del("Range") // part of a document is useless
 	http.ServeContent(w, r, "", rec.Updated, bytes.NewReader(body))
 	return nil
 }
 
-// draw reads and writes an outline once it is its turn, since that may take some
-// memory, however short the request.
+// draw reads and encodes an outline once it gets a turn: even a short request can take much
+// memory.
 func (a *API) draw(r *http.Request, o recordings.Owner, sid string) (recordings.Recording, []byte, error) {
 	done, err := a.turn(r.Context())
 	if err != nil {
@@ -66,7 +67,7 @@ func (a *API) draw(r *http.Request, o recordings.Owner, sid string) (recordings.
 	return rec, body, err
 }
 
-// drawn writes an outline as it was asked for.
+// drawn encodes an outline in the requested format and resolution.
 func drawn(r *http.Request, rec recordings.Recording, o levels.Outline) ([]byte, error) {
 	query := r.URL.Query()
 	perPixel, err := pixelSize(query.Get(pixelsParam), query.Get(perPixelParam), rec, o)
@@ -76,7 +77,7 @@ func drawn(r *http.Request, rec recordings.Recording, o levels.Outline) ([]byte,
 	o = o.Scale(perPixel, rec.Frames)
 	switch format := query.Get(formatParam); format {
 	case "", "audiowaveform":
-		return o.MarshalJSON() // json.Marshal would go over it twice more
+		return o.MarshalJSON() // json.Marshal would scan it twice more
 	case "wavesurfer":
 		return json.Marshal(struct {
 			Peaks    [][]float64 `json:"peaks"`
@@ -86,8 +87,8 @@ func drawn(r *http.Request, rec recordings.Recording, o levels.Outline) ([]byte,
 	return nil, problem.BadParam(formatParam, "%s must be audiowaveform or wavesurfer", formatParam)
 }
 
-// pixelSize reads how many frames a pixel is to have: so many that there are no
-// more pixels than asked for, or as many as said. What was measured is the finest.
+// pixelSize returns the number of frames per pixel. It is given directly, or follows from the most
+// pixels the caller wants. It cannot be finer than the measured outline.
 func pixelSize(pixels, perPixel string, rec recordings.Recording, o levels.Outline) (int, error) {
 	switch {
 	case pixels != "" && perPixel != "":

@@ -10,8 +10,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// parseFile splits the last element of a path into a Sid and an extension, dot
-// included.
+// parseFile splits the last element of a path into the Sid and the extension, dot included.
 func parseFile(file string) (sid, ext string) {
 	if i := strings.LastIndexByte(file, '.'); i >= 0 {
 		return file[:i], file[i:]
@@ -19,13 +18,14 @@ func parseFile(file string) (sid, ext string) {
 	return file, ""
 }
 
-// getRecording serves GET /Recordings/{file}: the media and its outline, public, or
-// the document for valid credentials. Without an extension it is the media, unless valid
-// credentials come with a wish for JSON.
+// getRecording serves GET /Recordings/{file}. The media and its outline follow the project's media
+// policy; the document needs valid credentials. Without an extension, a caller gets the media, or
+// the document if it has valid credentials and asks for JSON.
 func (a *API) getRecording(w http.ResponseWriter, r *http.Request) error {
 	if sid, ok := strings.CutSuffix(r.PathValue("file"), peaksEnd); ok {
 		return a.guessed(r, func() error { return a.servePeaks(w, r, sid) })
 	}
+
 	switch sid, ext := parseFile(r.PathValue("file")); ext {
 	case ".wav":
 		return a.serveGuessed(w, r, sid, recordings.WAV)
@@ -46,13 +46,14 @@ func (a *API) getRecording(w http.ResponseWriter, r *http.Request) error {
 	return problem.NoSuch("recording")
 }
 
-// serveGuessed serves media as serveMedia does, to whoever may be guessing Sids.
+// serveGuessed serves media like serveMedia to callers that may be guessing Sids.
 func (a *API) serveGuessed(w http.ResponseWriter, r *http.Request, sid string, f recordings.Format) error {
 	return a.guessed(r, func() error { return a.serveMedia(w, r, sid, f) })
 }
 
-// guessed serves what is public by its Sid: too many Sids of nothing from one network
-// end the guessing, and right ones with it, or else it would learn which they are.
+// guessed serves what is public to everyone who knows the Sid. A network that asks for too many
+// unknown Sids is refused. Correct Sids are refused too then, or the guesser would learn which
+// ones they are.
 func (a *API) guessed(r *http.Request, serve func() error) error {
 	found, err := a.miss(r)
 	if err == nil {
@@ -64,7 +65,7 @@ func (a *API) guessed(r *http.Request, serve func() error) error {
 	return err
 }
 
-// wantsJSON tells whether Accept names JSON itself.
+// wantsJSON reports whether Accept names JSON explicitly.
 func wantsJSON(r *http.Request) bool {
 	for _, accept := range r.Header.Values("Accept") {
 		for kind := range strings.SplitSeq(accept, ",") {
@@ -77,8 +78,7 @@ func wantsJSON(r *http.Request) bool {
 	return false
 }
 
-// showRecording serves the document: GET /Recordings/{file}, and the same below
-// a call or a conference.
+// showRecording serves the document: GET /Recordings/{file}, also below a call or a conference.
 func (a *API) showRecording(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs) error {
 	rec, err := a.findRecording(r, o)
 	if err != nil {
@@ -87,7 +87,7 @@ func (a *API) showRecording(w http.ResponseWriter, r *http.Request, o recordings
 	return web.JSON(w, http.StatusOK, a.document(rec, urls))
 }
 
-// deleteRecording serves DELETE of the same paths.
+// deleteRecording serves DELETE on the paths of showRecording.
 func (a *API) deleteRecording(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
 	if err := o.MayChange(); err != nil {
 		return err
@@ -103,8 +103,8 @@ func (a *API) deleteRecording(w http.ResponseWriter, r *http.Request, o recordin
 	return nil
 }
 
-// findRecording finds the recording of the path, which must belong to the call
-// or conference that the path names.
+// findRecording returns the recording of the path. It must belong to the call or conference in
+// the path, if there is one.
 func (a *API) findRecording(r *http.Request, o recordings.Owner) (recordings.Recording, error) {
 	sid, ext := parseFile(r.PathValue("file"))
 	if ext != "" && ext != ".json" {

@@ -2,7 +2,7 @@ package laml
 
 import "github.com/selvage/selvage/recordings"
 
-// sound is what was measured in a recording; all of it is null where nothing was.
+// sound holds what was measured in a recording. All members are null if nothing was measured.
 type sound struct {
 	Flags          []string  `json:"flags"`
 	PeakDB         *float64  `json:"peak_db"`
@@ -10,7 +10,7 @@ type sound struct {
 	LUFS           *float64  `json:"lufs"`
 	Clipped        *float64  `json:"clipped"`
 	DCOffset       *float64  `json:"dc_offset"`
-	TalkS          []float64 `json:"talk_s"` // of each channel
+	TalkS          []float64 `json:"talk_s"` // per channel
 	OverlapS       *float64  `json:"overlap_s"`
 	SilenceRatio   *float64  `json:"silence_ratio"`
 	LongestSilence *float64  `json:"longest_silence_s"`

@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// listTranscriptions serves GET /Recordings/{Sid}/Transcriptions: there are none.
+// listTranscriptions serves GET /Recordings/{Sid}/Transcriptions. The list is always empty.
 func (a *API) listTranscriptions(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
 	if _, err := a.recordings.Find(r.Context(), o, r.PathValue("file")); err != nil {
 		return err
@@ -21,7 +21,7 @@ func (a *API) listTranscriptions(w http.ResponseWriter, r *http.Request, o recor
 	return web.JSON(w, http.StatusOK, transcriptions{q.links(), none})
 }
 
-// transcriptions is a page of them, as clients read it.
+// transcriptions is a page of transcriptions.
 type transcriptions struct {
 	paging
 	Transcriptions []struct{} `json:"transcriptions"`

@@ -7,12 +7,11 @@ import (
 	"strings"
 )
 
-// inTurn returns content that is encoded while it is read as one that takes turns
-// with the others: so many at a time, a piece each. A client that is gone gets no
-// more turns.
+// inTurn wraps content that is encoded while it is read. Each read waits for its turn, so that
+// only a fixed number of pieces are encoded at once. A disconnected client gets no more turns.
 func (a *API) inTurn(w http.ResponseWriter, r *http.Request, content io.ReadSeeker) io.ReadSeeker {
 	t := &inTurn{ReadSeeker: content, turn: func() (func(), error) { return a.turn(r.Context()) }}
-	if !strings.Contains(r.Header.Get("Range"), ",") { // else another goroutine reads than writes
+	if !strings.Contains(r.Header.Get("Range"), ",") { // with several ranges, another goroutine reads than writes
 		t.flush = http.NewResponseController(w).Flush
 	}
 	return t
@@ -21,15 +20,14 @@ func (a *API) inTurn(w http.ResponseWriter, r *http.Request, content io.ReadSeek
 type inTurn struct {
 	io.ReadSeeker
 	turn  func() (done func(), err error)
-	flush func() error // sends what was read first; nil once that is done
+	flush func() error // sends the first piece; nil after that
 	began bool
 }
 
-// Read reads a piece once it is its turn. What was read first is on its way before
-// there is more.
+// Read reads a piece once it has a turn. It flushes the first piece before it reads the second.
 func (t *inTurn) Read(p []byte) (int, error) {
 	if t.began && t.flush != nil {
-		_ = t.flush() // where it cannot, the rest goes with it
+		_ = t.flush() // if this fails, the piece is sent with the next one
 		t.flush = nil
 	}
 	t.began = true
@@ -41,14 +39,15 @@ func (t *inTurn) Read(p []byte) (int, error) {
 	return t.ReadSeeker.Read(p)
 }
 
-// turn waits for a turn, which lasts until done is called. A client that is gone gets
-// none.
+// turn waits for a turn, which lasts until done is called. A disconnected client gets none.
 func (a *API) turn(ctx context.Context) (done func(), err error) {
 	select {
 	case a.turns <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+
+	// A select with both cases ready chooses at random, so the context is checked again.
 	done = func() { <-a.turns }
 	if err := ctx.Err(); err != nil {
 		done()

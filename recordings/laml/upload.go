@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// createRecording serves POST /Recordings: 201 for a new recording, 200 for one
-// that is here already. The body is the file, or a form with the file in it.
+// createRecording serves POST /Recordings. It answers 201 for a new recording and 200 for one that
+// already exists. The body is the file, or a form that contains it.
 func (a *API) createRecording(w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs) error {
 	if err := o.MayChange(); err != nil {
 		return err
@@ -27,6 +27,7 @@ func (a *API) createRecording(w http.ResponseWriter, r *http.Request, o recordin
 	if query.Has("Status") {
 		return a.announceRecording(w, r, o, urls, query)
 	}
+
 	upload, err := a.upload(w, r, query)
 	if err != nil {
 		return err
@@ -36,6 +37,7 @@ func (a *API) createRecording(w http.ResponseWriter, r *http.Request, o recordin
 	if err != nil {
 		return err
 	}
+
 	status := http.StatusOK
 	if added {
 		status = http.StatusCreated
@@ -43,7 +45,7 @@ func (a *API) createRecording(w http.ResponseWriter, r *http.Request, o recordin
 	return web.JSON(w, status, a.document(rec, urls))
 }
 
-// upload finds the file in a request, and what is said of it.
+// upload finds the file in a request, and its description.
 func (a *API) upload(w http.ResponseWriter, r *http.Request, query url.Values) (u recordings.Upload, err error) {
 	if r.ContentLength > a.recordings.MaxUpload()+maxFields {
 		return u, problem.New(problem.TooLarge, "request_too_large", "the upload is larger than %d bytes",
@@ -52,6 +54,7 @@ func (a *API) upload(w http.ResponseWriter, r *http.Request, query url.Values) (
 	if web.Encoded(r) {
 		return u, problem.New(problem.Unsupported, "unsupported_media_type", "a compressed upload is not read")
 	}
+
 	content := r.Header.Get("Content-Type")
 	kind, params, err := mime.ParseMediaType(content)
 	switch {
@@ -65,8 +68,8 @@ func (a *API) upload(w http.ResponseWriter, r *http.Request, query url.Values) (
 		"send the file as audio/*, as application/octet-stream, or in a multipart/form-data")
 }
 
-// rawUpload takes the body as the file. All is said before it, so that faults are
-// found before it is read.
+// rawUpload takes the body as the file. Its description precedes it, so that errors in the
+// description are found before the file is read.
 func (a *API) rawUpload(r *http.Request, query url.Values) (recordings.Upload, error) {
 	d, err := describe(r.Header, query)
 	if err == nil {
@@ -78,7 +81,7 @@ func (a *API) rawUpload(r *http.Request, query url.Values) (recordings.Upload, e
 	}}, err
 }
 
-// formUpload takes the file out of a form.
+// formUpload takes the file from a form.
 func formUpload(parts *multipart.Reader, headers http.Header, query url.Values) (recordings.Upload, error) {
 	f := &form{reader: parts, fields: make(url.Values)}
 	if err := f.findFile(); err != nil {
@@ -90,14 +93,14 @@ func formUpload(parts *multipart.Reader, headers http.Header, query url.Values) 
 	}}, nil
 }
 
-// Bounds of a form, its file apart.
+// Limits of a form, not counting its file.
 const (
-	maxFields = 64 << 10 // bytes of all fields, names included, and of what holds the form together
+	maxFields = 64 << 10 // bytes of all fields with their names, and of the form's framing
 	maxParts  = 64
 )
 
-// A form reads as the file in a multipart form. It gathers the fields before the
-// file at once and those behind it when the file has been read.
+// A form is a reader of the file in a multipart form. It collects the fields before the file
+// at once, and the fields after it when the file has been read.
 type form struct {
 	reader *multipart.Reader
 	file   *multipart.Part
@@ -106,7 +109,7 @@ type form struct {
 	parts  int
 }
 
-// findFile gathers fields up to the file.
+// findFile collects fields up to the file.
 func (f *form) findFile() error {
 	file, err := f.next()
 	if err == nil && file == nil {
@@ -116,12 +119,13 @@ func (f *form) findFile() error {
 	return err
 }
 
-// Read reads the file. Its end is told only once the rest of the form is read.
+// Read reads the file. It returns io.EOF only after the rest of the form has been read.
 func (f *form) Read(p []byte) (int, error) {
 	n, err := f.file.Read(p)
 	if !errors.Is(err, io.EOF) {
 		return n, err
 	}
+
 	second, err := f.next()
 	if err == nil && second != nil {
 		err = problem.New(problem.Invalid, "invalid_parameter", "the form has more than one file in it")
@@ -132,7 +136,7 @@ func (f *form) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// next gathers fields up to the next file; nil means the end of the form.
+// next collects fields up to the next file. It returns nil at the end of the form.
 func (f *form) next() (file *multipart.Part, err error) {
 	for {
 		part, err := f.reader.NextPart()
@@ -142,6 +146,7 @@ func (f *form) next() (file *multipart.Part, err error) {
 		if err != nil {
 			return nil, problem.New(problem.Malformed, "bad_request", "the form is not readable to its end")
 		}
+
 		if part.FileName() != "" || strings.HasPrefix(part.Header.Get("Content-Type"), "audio/") {
 			return part, nil
 		}
@@ -149,6 +154,7 @@ func (f *form) next() (file *multipart.Part, err error) {
 		if err != nil {
 			return nil, problem.New(problem.Malformed, "bad_request", "the form is not readable to its end")
 		}
+
 		f.fields.Add(part.FormName(), string(value))
 		f.parts++
 		if f.bytes += len(part.FormName()) + len(value); f.bytes >= maxFields || f.parts > maxParts {
