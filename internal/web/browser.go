@@ -11,43 +11,42 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// browserCookie holds an opaque random id; what it stands for lies in rows, and in
-// the session store, under the id's digest.
+// browserCookie holds an opaque random id. The database and the session store hold the
+// browser's values under a digest of that id.
 const browserCookie = "selvage"
 
-// Browsers remembers browsers between their requests. It is a store of gorilla's
-// sessions over our session store, which spares the rows; where an entry is
-// absent, the rows decide, so that nobody is signed out when the session store is
-// emptied.
+// Browsers keeps browser sessions between requests. It is a gorilla sessions store on top
+// of our session store, which caches the database rows. If an entry is missing there, the
+// rows decide, so that emptying the session store signs nobody out.
 type Browsers struct {
 	Store   session.Store
 	Rows    BrowserRows
 	Cookies Cookies
-	Idle    func() time.Duration // a browser not seen for so long is forgotten
+	Idle    func() time.Duration // a browser that makes no request for this long is forgotten
 	Now     func() time.Time     // nil means time.Now
 }
 
-// BrowserRows keep what browsers hold, each under the digest of its id.
+// BrowserRows stores the values of browsers, each under the digest of its id.
 type BrowserRows interface {
-	// FindBrowser returns what a browser holds and when it was here last; nothing is
-	// problem.NotFound.
+	// FindBrowser returns a browser's values and when it was last seen, or
+	// problem.NotFound if the browser is unknown.
 	FindBrowser(ctx context.Context, browser string) (values map[string]string, seen time.Time, err error)
-	// MoveBrowser returns values to a browser, and takes all others from the one that
-	// it was before; either may be "".
+	// MoveBrowser stores values under the id to and deletes those of the id from. Either
+	// id may be "".
 	MoveBrowser(ctx context.Context, from, to string, values map[string]string) error
-	// SeeBrowser notes that a browser is here now.
+	// SeeBrowser records that a browser has just been seen.
 	SeeBrowser(ctx context.Context, browser string) error
 }
 
-// A Browser is what is remembered of one browser: a few short strings. Changes
-// count once they are saved or renewed.
+// A Browser holds what is remembered of one browser: a few short strings. Changes take
+// effect when they are saved with Save or Renew.
 type Browser struct {
 	all *Browsers
 	s   *sessions.Session
 }
 
-// Open returns the browser that sent r. One that is not known, whose session has
-// expired or whose cookie is not ours is a new one without values.
+// Open returns the browser that sent r. If the browser is unknown, its session has
+// expired or its cookie is not ours, Open returns a new browser without values.
 func (b *Browsers) Open(r *http.Request) (*Browser, error) {
 	s, err := b.Get(r, browserCookie)
 	if err != nil {
@@ -56,13 +55,13 @@ func (b *Browsers) Open(r *http.Request) (*Browser, error) {
 	return &Browser{b, s}, nil
 }
 
-// Value returns what is remembered under a name, or "".
+// Value returns the value with a name, or "".
 func (b *Browser) Value(name string) string {
 	v, _ := b.s.Values[name].(string)
 	return v
 }
 
-// Set remembers a value under a name; "" forgets it.
+// Set sets the value with a name; "" deletes it.
 func (b *Browser) Set(name, value string) {
 	if value == "" {
 		delete(b.s.Values, name)
@@ -71,7 +70,7 @@ func (b *Browser) Set(name, value string) {
 	b.s.Values[name] = value
 }
 
-// Values returns all that is remembered, by name.
+// Values returns all values by name.
 func (b *Browser) Values() map[string]string {
 	all := make(map[string]string, len(b.s.Values))
 	for k := range b.s.Values {
@@ -81,8 +80,8 @@ func (b *Browser) Values() map[string]string {
 	return all
 }
 
-// Renew saves the browser under a new id and forgets the old one: at each change
-// of what the browser may do, so that an id planted or seen before is worthless.
+// Renew saves the browser under a new id and invalidates the old one. It is called at each
+// change of the browser's rights, so that an id planted or stolen earlier is worthless.
 func (b *Browser) Renew(w http.ResponseWriter, r *http.Request) error {
 	old, id := b.s.ID, newBrowserID()
 	if err := b.all.Rows.MoveBrowser(r.Context(), digest(old), digest(id), b.Values()); err != nil {
@@ -95,10 +94,10 @@ func (b *Browser) Renew(w http.ResponseWriter, r *http.Request) error {
 	return b.all.retire(r.Context(), old)
 }
 
-// Forget removes the browser's cookie and all that is remembered.
+// Forget removes the browser's cookie and all its values.
 func (b *Browser) Forget(w http.ResponseWriter, r *http.Request) error {
 	if b.s.ID == "" {
-		return nil // it came without one
+		return nil // the browser has no session
 	}
 	if err := b.all.Rows.MoveBrowser(r.Context(), digest(b.s.ID), "", nil); err != nil {
 		return fmt.Errorf("forgetting browser session: %w", err)

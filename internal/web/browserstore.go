@@ -15,19 +15,19 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// touchEvery bounds how often a visit pushes the idle limit on.
+// touchEvery is how often, at most, a request extends the idle limit.
 const touchEvery = 5 * time.Minute
 
 var _ sessions.Store = (*Browsers)(nil)
 
-// A browserValue is the entry of a browser. One without values is of an id that
-// was renewed or forgotten.
+// A browserValue is a browser's entry in the session store. An entry without values marks
+// an id that was renewed or forgotten.
 type browserValue struct {
 	Seen   time.Time         `json:"seen"`
 	Values map[string]string `json:"values"`
 }
 
-// Get returns the session of r, reading it once a request.
+// Get returns the session of r. It is read once per request.
 func (b *Browsers) Get(r *http.Request, name string) (*sessions.Session, error) {
 	return sessions.GetRegistry(r).Get(b, name)
 }
@@ -37,10 +37,12 @@ func (b *Browsers) New(r *http.Request, name string) (*sessions.Session, error) 
 	s := sessions.NewSession(b, name)
 	s.Options = &sessions.Options{Path: "/"}
 	s.IsNew = true
+
 	id := b.Cookies.read(r, name)
 	if len(id) != len(newBrowserID()) {
 		return s, nil
 	}
+
 	kept, err := b.read(r.Context(), id)
 	if err != nil {
 		return s, fmt.Errorf("reading browser session: %w", err)
@@ -48,6 +50,7 @@ func (b *Browsers) New(r *http.Request, name string) (*sessions.Session, error) 
 	if len(kept.Values) == 0 {
 		return s, nil
 	}
+
 	s.ID, s.IsNew = id, false
 	for k, v := range kept.Values {
 		s.Values[k] = v
@@ -55,20 +58,23 @@ func (b *Browsers) New(r *http.Request, name string) (*sessions.Session, error) 
 	return s, nil
 }
 
-// Save writes the session and sets its cookie.
+// Save writes the session and sets its cookie. A negative MaxAge ends the session.
 func (b *Browsers) Save(r *http.Request, w http.ResponseWriter, s *sessions.Session) error {
 	if s.Options.MaxAge < 0 {
 		http.SetCookie(w, b.Cookies.make(r, s.Name(), ""))
 		return b.retire(r.Context(), s.ID)
 	}
+
 	if s.ID == "" {
 		s.ID = newBrowserID()
 	}
+
 	kept := browserValue{Seen: b.now(), Values: make(map[string]string, len(s.Values))}
 	for k, v := range s.Values {
 		name, _ := k.(string)
 		kept.Values[name], _ = v.(string)
 	}
+
 	value, err := json.Marshal(kept)
 	if err == nil {
 		err = b.Store.Put(r.Context(), browserKey(s.ID), value, b.Idle())
@@ -76,11 +82,12 @@ func (b *Browsers) Save(r *http.Request, w http.ResponseWriter, s *sessions.Sess
 	if err != nil {
 		return fmt.Errorf("writing browser session: %w", err)
 	}
+
 	http.SetCookie(w, b.Cookies.make(r, s.Name(), s.ID))
 	return nil
 }
 
-// read returns what is known of a browser, and notes that it is here.
+// read returns a browser's entry and extends its idle limit.
 func (b *Browsers) read(ctx context.Context, id string) (kept browserValue, err error) {
 	value, err := b.Store.Get(ctx, browserKey(id))
 	if err != nil || json.Unmarshal(value, &kept) != nil {
@@ -89,18 +96,20 @@ func (b *Browsers) read(ctx context.Context, id string) (kept browserValue, err 
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return browserValue{}, err
 	}
+
 	away := b.now().Sub(kept.Seen)
 	if len(kept.Values) == 0 || away >= b.Idle() {
 		return browserValue{}, nil
 	}
+
 	if away > touchEvery {
 		b.touch(ctx, id, kept, value)
 	}
 	return kept, nil
 }
 
-// restore reads a browser whose entry is absent, or away with the session store,
-// from the rows, and puts the entry back.
+// restore reads a browser from the rows if its entry is missing or the session store is
+// unavailable, and adds the entry again.
 func (b *Browsers) restore(ctx context.Context, id string) (kept browserValue, value []byte, err error) {
 	if kept.Values, kept.Seen, err = b.Rows.FindBrowser(ctx, digest(id)); err != nil {
 		return kept, nil, err
@@ -109,14 +118,15 @@ func (b *Browsers) restore(ctx context.Context, id string) (kept browserValue, v
 		return kept, nil, err
 	}
 	if left := b.Idle() - b.now().Sub(kept.Seen); left > 0 {
-		// Add: where the id was renewed meanwhile, there is an entry that says so.
-		_ = b.Store.Add(ctx, browserKey(id), value, left) // only saves the next request the rows
+		// Add, because the id may have been renewed meanwhile; then an entry exists that says so.
+		// If Add fails, the next request reads the rows again.
+		_ = b.Store.Add(ctx, browserKey(id), value, left)
 	}
 	return kept, value, nil
 }
 
-// touch pushes the idle limit on, unless the entry has changed meanwhile. A
-// missed push is made up by the next visit.
+// touch extends the idle limit, unless the entry has changed meanwhile. If it fails, the
+// next request extends the limit.
 func (b *Browsers) touch(ctx context.Context, id string, kept browserValue, old []byte) {
 	kept.Seen = b.now()
 	value, err := json.Marshal(kept)
@@ -128,10 +138,9 @@ func (b *Browsers) touch(ctx context.Context, id string, kept browserValue, old 
 	}
 }
 
-// retire makes an id worthless: also to a request that has read, before the rows
-// changed, what it stood for, and is about to put that back. What says so lives as
-// long as any entry: a store that fails over to another while this is written has
-// the old one still, and would give it again.
+// retire invalidates an id, even for a concurrent request that read the id's values before
+// the rows changed and is about to write them back. The marker lives as long as any entry:
+// a session store that fails over during the write may still have the old entry.
 func (b *Browsers) retire(ctx context.Context, id string) error {
 	if id == "" {
 		return nil
@@ -153,7 +162,7 @@ func newBrowserID() string { return rand.Text() + rand.Text() }
 
 func browserKey(id string) session.Key { return session.Key{Kind: "browser", ID: digest(id)} }
 
-// digest names a browser without giving its id away; "" is none.
+// digest names a browser without revealing its id; the digest of "" is "".
 func digest(id string) string {
 	if id == "" {
 		return ""

@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// Cookies says how cookies are named and marked. Over TLS, and on loopback in
-// browsers that take Secure cookies there, names begin with __Host- (RFC 6265bis,
-// section 4.1.3.2): no other host or path can set them, and they never travel in
-// the clear. A cookie is only ever read under the name it would be written with.
+// Cookies names cookies and sets their attributes. Over TLS, names begin with __Host-
+// (RFC 6265bis, section 4.1.3.2): no other host or path can set these cookies, and they
+// are never sent unencrypted. The same applies on loopback to browsers that accept Secure
+// cookies there. A cookie is only read under the name it would be written with.
 type Cookies struct {
-	PublicURL *url.URL // where browsers find us
+	PublicURL *url.URL // the URL that browsers use
 }
 
-// secure reports whether the browser of r takes a Secure cookie from us.
+// secure reports whether the browser of r accepts a Secure cookie from this server.
 func (c Cookies) secure(r *http.Request) bool {
 	if r.TLS != nil || c.PublicURL.Scheme == "https" {
 		return true
 	}
-	// On http://localhost Chromium and Firefox take Secure cookies; Safari does not.
+	// On http://localhost, Chromium and Firefox accept Secure cookies; Safari does not.
 	agent := r.UserAgent()
 	return isLoopbackHost(c.PublicURL.Hostname()) &&
 		(strings.Contains(agent, "Chrome/") || strings.Contains(agent, "Firefox/"))
@@ -45,7 +45,7 @@ func (c Cookies) make(r *http.Request, name, value string) *http.Cookie {
 	return ck
 }
 
-// read returns a cookie's value, or "". Two cookies of one name are none.
+// read returns a cookie's value, or "" if the cookie is missing or sent twice.
 func (c Cookies) read(r *http.Request, name string) string {
 	if c.secure(r) {
 		name = "__Host-" + name
@@ -56,18 +56,18 @@ func (c Cookies) read(r *http.Request, name string) string {
 	return ""
 }
 
-// Set returns r's browser a cookie; an empty value removes it.
+// Set sets a cookie in r's browser; an empty value removes it.
 func (c Cookies) Set(w http.ResponseWriter, r *http.Request, name, value string) {
 	http.SetCookie(w, c.make(r, name, value))
 }
 
-// Read returns a cookie's value, or "". Two cookies of one name are none.
+// Read returns a cookie's value, or "" if the cookie is missing or sent twice.
 func (c Cookies) Read(r *http.Request, name string) string { return c.read(r, name) }
 
-// flowCookie binds a login to the browser that began it.
+// flowCookie binds a login to the browser that started it.
 const flowCookie = "selvage-flow"
 
-// Flow returns the browser's random mark, setting it first if there is none.
+// Flow returns the browser's random mark. It sets a new mark if there is none.
 func (c Cookies) Flow(w http.ResponseWriter, r *http.Request) string {
 	if mark := c.FlowOf(r); mark != "" {
 		return mark
@@ -77,13 +77,13 @@ func (c Cookies) Flow(w http.ResponseWriter, r *http.Request) string {
 	return mark
 }
 
-// deviceCookie sets a device apart from strangers, long after it was signed out.
+// deviceCookie identifies a known device, long after it was signed out.
 const deviceCookie = "selvage-device"
 
-// Device returns what SetDevice has set, or "".
+// Device returns the value set by SetDevice, or "".
 func (c Cookies) Device(r *http.Request) string { return c.read(r, deviceCookie) }
 
-// SetDevice sets what is remembered of a device, for so long.
+// SetDevice sets the device cookie, which the browser keeps for the given time.
 func (c Cookies) SetDevice(w http.ResponseWriter, r *http.Request, value string, kept time.Duration) {
 	ck := c.make(r, deviceCookie, value)
 	ck.MaxAge = int(kept.Seconds())

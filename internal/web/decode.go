@@ -18,16 +18,18 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The bounds of a JSON or form body; media has its own.
+// Limits of a JSON or form body; media has its own.
 const (
-	maxBody    = 1 << 20
-	maxMembers = 256 // of a JSON object: each costs much more than its bytes, before anybody has shown who it is
+	maxBody = 1 << 20
+	// maxMembers is the most members of a JSON object. Each costs much more memory than its
+	// bytes, and is parsed before the client is authenticated.
+	maxMembers = 256
 )
 
-// Decode reads a JSON object, or a form with the same field names, into the
-// fields of a T by their json tags. Unknown members are ignored; a member of the
-// wrong type is a problem on its name, and all of them are gathered, so that a
-// client learns every fault at once. The T holds whatever could be read.
+// Decode reads a JSON object, or a form with the same field names, into the fields of a T
+// by their json tags. Unknown members are ignored. A member of the wrong type is a problem
+// with its name. All these problems are joined, so that a client learns of every fault at
+// once. The T holds whatever could be read.
 func Decode[T any](r *http.Request) (T, error) {
 	members, err := Members(r)
 	if err != nil {
@@ -37,8 +39,8 @@ func Decode[T any](r *http.Request) (T, error) {
 	return FromMembers[T](members)
 }
 
-// FromMembers reads the members of an object as [Decode] does, for who puts a body
-// together of several types.
+// FromMembers decodes the members of an object as [Decode] does, for callers whose bodies
+// combine several types.
 func FromMembers[T any](members map[string]json.RawMessage) (T, error) {
 	var in T
 	var errs []error
@@ -48,6 +50,7 @@ func FromMembers[T any](members map[string]json.RawMessage) (T, error) {
 		if !sent || name == "" {
 			continue
 		}
+
 		if err := json.Unmarshal(raw, v.Field(i).Addr().Interface()); err != nil {
 			errs = append(errs, problem.BadParam(name, "%s must be %s", name, kindOf(v.Field(i).Type())))
 		}
@@ -55,11 +58,11 @@ func FromMembers[T any](members map[string]json.RawMessage) (T, error) {
 	return in, errors.Join(errs...)
 }
 
-// names keeps what namesOf gives: there are as many as types that are decoded into.
+// names caches the results of namesOf. It has one entry for each type that is decoded.
 var names sync.Map
 
-// namesOf returns the names that the fields of a struct have in JSON, "" where they have
-// none.
+// namesOf returns the JSON names of the fields of a struct. A field without a json tag has
+// the name "".
 func namesOf(t reflect.Type) []string {
 	if all, ok := names.Load(t); ok {
 		return all.([]string)
@@ -72,7 +75,7 @@ func namesOf(t reflect.Type) []string {
 	return all
 }
 
-// kindOf names a Go type in the words of JSON.
+// kindOf describes a Go type in JSON's terms.
 func kindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -89,9 +92,9 @@ func kindOf(t reflect.Type) string {
 	return "an object"
 }
 
-// Members reads the body's JSON object, or its form fields as JSON strings, by
-// name. It refuses other content types, a compressed body, bodies over 1 MiB, objects
-// of more than 256 members, repeated names, and anything after the object.
+// Members returns the members of the body's JSON object by name, or its form fields as
+// JSON strings. It refuses other content types, compressed bodies, bodies over 1 MiB,
+// objects with more than 256 members, repeated names, and data after the object.
 func Members(r *http.Request) (map[string]json.RawMessage, error) {
 	kind, err := contentType(r)
 	if err != nil {
@@ -100,6 +103,7 @@ func Members(r *http.Request) (map[string]json.RawMessage, error) {
 	if kind != "application/json" {
 		return formMembers(r, kind)
 	}
+
 	body, err := readBody(r)
 	if err != nil {
 		return nil, err
@@ -107,18 +111,21 @@ func Members(r *http.Request) (map[string]json.RawMessage, error) {
 	return jsonMembers(body)
 }
 
-// contentType returns the type of a body that can be read.
+// contentType returns the media type of the body. It refuses compressed bodies and
+// charsets other than UTF-8.
 func contentType(r *http.Request) (kind string, err error) {
 	if Encoded(r) {
 		return "", problem.New(problem.Unsupported, "unsupported_media_type", "a compressed body is not read")
 	}
-	if r.Header.Get("Content-Type") == "application/json" { // as most have it
+	if r.Header.Get("Content-Type") == "application/json" { // the usual case, without parsing
 		return "application/json", nil
 	}
+
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil && r.Header.Get("Content-Type") != "" {
 		return "", problem.New(problem.Unsupported, "unsupported_media_type", "the Content-Type is not readable")
 	}
+
 	if cs := params["charset"]; cs != "" && !strings.EqualFold(cs, "utf-8") {
 		return "", problem.New(problem.Unsupported, "unsupported_media_type", "the charset must be UTF-8")
 	}
@@ -129,6 +136,7 @@ func readBody(r *http.Request) ([]byte, error) {
 	if r.ContentLength > maxBody {
 		return nil, tooLarge()
 	}
+
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
 	var max *http.MaxBytesError
 	switch {
@@ -146,12 +154,13 @@ func tooLarge() error {
 	return problem.New(problem.TooLarge, "request_too_large", "the body is larger than %d bytes", maxBody)
 }
 
-// jsonMembers splits an object into its members without decoding them.
+// jsonMembers splits an object into its members without decoding their values.
 func jsonMembers(body []byte) (map[string]json.RawMessage, error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return nil, problem.New(problem.Malformed, "bad_request", "the body is not a JSON object")
 	}
+
 	members := make(map[string]json.RawMessage)
 	for dec.More() {
 		t, err := dec.Token()
@@ -159,19 +168,25 @@ func jsonMembers(body []byte) (map[string]json.RawMessage, error) {
 		if err != nil || !ok {
 			return nil, badJSON(err)
 		}
+
 		var raw json.RawMessage
 		if err := dec.Decode(&raw); err != nil {
 			return nil, badJSON(err)
 		}
+
 		if _, twice := members[name]; twice {
 			return nil, problem.New(problem.Malformed, "bad_request", "a member is repeated in the JSON object")
 		}
+
 		if len(members) >= maxMembers {
 			return nil, problem.New(problem.Malformed, "bad_request",
 				"the JSON object has more than %d members", maxMembers)
 		}
+
 		members[name] = raw
 	}
+
+	// The object must end, and nothing may follow it.
 	if _, err := dec.Token(); err != nil {
 		return nil, badJSON(err)
 	}
@@ -190,11 +205,13 @@ func formMembers(r *http.Request, kind string) (map[string]json.RawMessage, erro
 	if err != nil {
 		return nil, err
 	}
+
 	members := make(map[string]json.RawMessage)
 	for name, values := range fields {
 		if len(values) != 1 {
 			return nil, problem.New(problem.Malformed, "bad_request", "a form field is repeated or not UTF-8")
 		}
+
 		raw, err := json.Marshal(values[0])
 		if err != nil {
 			return nil, fmt.Errorf("reading form: %w", err)
@@ -204,7 +221,7 @@ func formMembers(r *http.Request, kind string) (map[string]json.RawMessage, erro
 	return members, nil
 }
 
-// form reads the fields of a form.
+// form reads the fields of a form, and reports a body that looks like JSON.
 func form(r *http.Request, kind string) (url.Values, error) {
 	if kind != "multipart/form-data" && kind != "application/x-www-form-urlencoded" {
 		return nil, problem.New(problem.Unsupported, "unsupported_media_type", "send application/json")
@@ -213,12 +230,14 @@ func form(r *http.Request, kind string) (url.Values, error) {
 		return nil, tooLarge()
 	}
 	r.Body = http.MaxBytesReader(nil, r.Body, maxBody)
+
 	err := r.ParseForm()
 	if err == nil {
 		if err = r.ParseMultipartForm(maxBody); errors.Is(err, http.ErrNotMultipart) {
 			err = nil
 		}
 	}
+
 	if err != nil {
 		var max *http.MaxBytesError
 		if errors.As(err, &max) {
@@ -226,11 +245,13 @@ func form(r *http.Request, kind string) (url.Values, error) {
 		}
 		return nil, problem.New(problem.Malformed, "bad_request", "the form is not readable")
 	}
+
 	if r.MultipartForm != nil {
 		defer func() { _ = r.MultipartForm.RemoveAll() }()
 	}
+
 	for name, values := range r.PostForm {
-		if strings.HasPrefix(strings.TrimSpace(name), "{") { // curl calls all bodies forms
+		if strings.HasPrefix(strings.TrimSpace(name), "{") { // by default, curl sends JSON as a form
 			return nil, problem.New(problem.Unsupported, "unsupported_media_type",
 				"the body looks like JSON; send Content-Type: application/json")
 		}

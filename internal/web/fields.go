@@ -9,20 +9,23 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Fields reads the body as [Members] does, for who takes a field that is repeated:
-// a form's fields, or a JSON object's members as text, of which an array repeats.
-// A member that is null is none. No body has no fields.
+// Fields reads the body as [Members] does, for callers that accept repeated fields. It
+// returns a form's fields, or a JSON object's members as text. An array is a repeated
+// field, and null is an absent one. An empty body without a content type has no fields.
 func Fields(r *http.Request) (url.Values, error) {
 	if r.ContentLength == 0 && r.Header.Get("Content-Type") == "" {
 		return url.Values{}, nil
 	}
+
 	kind, err := contentType(r)
 	if err != nil {
 		return nil, err
 	}
+
 	if kind != "application/json" {
 		return form(r, kind)
 	}
+
 	body, err := readBody(r)
 	if err != nil {
 		return nil, err
@@ -31,6 +34,7 @@ func Fields(r *http.Request) (url.Values, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	fields := make(url.Values, len(members))
 	for name, raw := range members {
 		if fields[name], err = texts(name, raw); err != nil {
@@ -40,12 +44,13 @@ func Fields(r *http.Request) (url.Values, error) {
 	return fields, nil
 }
 
-// texts reads a JSON value as text, or an array of such.
+// texts returns a JSON value, or each element of an array, as text.
 func texts(name string, raw json.RawMessage) ([]string, error) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {
 		list = []json.RawMessage{raw}
 	}
+
 	var all []string
 	for _, item := range list {
 		var text string

@@ -7,13 +7,14 @@ import (
 	"strings"
 )
 
-// IsLocal reports whether a request comes from this machine itself, under a name of it, and
-// through no proxy: what is for developers is shown to nobody else.
+// IsLocal reports whether a request comes from this machine, under one of its loopback
+// names and through no proxy. It protects pages that only developers may see.
 func IsLocal(r *http.Request) bool {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !from.Addr().Unmap().IsLoopback() || forwarded(r.Header) {
 		return false
 	}
+
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {
 		host = r.Host
@@ -21,9 +22,9 @@ func IsLocal(r *http.Request) bool {
 	return isLoopbackHost(host)
 }
 
-// forwarded reports whether something passed a request on: who stands behind it is not
-// known to sit at this machine, trusted proxy or not. A header that is there counts, be its
-// first line empty: that is the client's own.
+// forwarded reports whether a proxy, trusted or not, passed the request on. The client
+// behind a proxy may be on another machine. A header counts even if its first line is
+// empty, because a client can send that line.
 func forwarded(h http.Header) bool {
 	for name := range h {
 		switch name {

@@ -16,34 +16,37 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// RequestID returns the id of the request that ctx belongs to, or "". It is in
-// every log line and in the answer's X-Request-Id.
+// RequestID returns the id of the request that ctx belongs to, or "". Every log line and
+// the response header X-Request-Id carry it.
 func RequestID(ctx context.Context) string {
 	return audit.From(ctx).RequestID
 }
 
-// An Observer is told of each request once it is answered. route is the
-// pattern that served it, as registered, so that it can be a metric's label.
+// An Observer is called after each request was answered. route is the pattern that served
+// the request, as registered, so that it can be a metric's label.
 type Observer func(route string, status int, took time.Duration)
 
-// Outer is the outermost middleware of a listener: a request id, one log line
-// at debug level (at error level for a 5xx), recovery from panics, and refusals
-// that hold for every protocol.
+// Outer is the outermost middleware of a listener. It assigns a request id, logs one line
+// at debug level (at error level for a 5xx), recovers from panics, and refuses requests
+// that no protocol accepts.
 func Outer(next http.Handler, log *slog.Logger, observe Observer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		id := newID()
-		from := &audit.Origin{Actor: audit.Actor{Kind: audit.Anonymous}, Address: Address(r), Agent: agent(r),
-			RequestID: id}
+		from := &audit.Origin{Actor: audit.Actor{Kind: audit.Anonymous}, Address: Address(r),
+			Agent: agent(r), RequestID: id}
 		r = r.WithContext(audit.With(r.Context(), from))
+
 		rec := &recorder{ResponseWriter: w}
 		rec.Header().Set("X-Request-Id", id)
+
 		defer func() {
 			if cause := recover(); cause != nil {
 				handlePanic(rec, r, log, cause)
 			}
 			finish(r, rec, began, log, observe)
 		}()
+
 		if refuse(rec, r) {
 			return
 		}
@@ -51,8 +54,8 @@ func Outer(next http.Handler, log *slog.Logger, observe Observer) http.Handler {
 	})
 }
 
-// newID returns the id of a request: 100 bits that tell it from others. It is no secret, so
-// that the system is not asked for randomness each time.
+// newID returns a random request id of 100 bits. It is not a secret, so it does not use the
+// operating system's randomness.
 func newID() string {
 	const letters, half = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 10
 	var id [2 * half]byte
@@ -64,7 +67,7 @@ func newID() string {
 	return string(id[:])
 }
 
-// agent returns what a browser says that it is, bounded.
+// agent returns the User-Agent header, cut to 256 bytes.
 func agent(r *http.Request) string {
 	says := r.UserAgent()
 	return strings.ToValidUTF8(says[:min(len(says), 256)], "")
@@ -72,10 +75,11 @@ func agent(r *http.Request) string {
 
 func refuse(w http.ResponseWriter, r *http.Request) bool {
 	// A request with both Content-Length and Transfer-Encoding may hide a second
-	// one behind it (RFC 9112, section 6.3): answer this one and close.
+	// one behind it (RFC 9112, section 6.3). So answer this one and close.
 	if len(r.TransferEncoding) > 0 {
 		w.Header().Set("Connection", "close")
 	}
+
 	if r.Method == http.MethodTrace || r.Method == http.MethodConnect {
 		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
 		return true
@@ -99,12 +103,14 @@ func finish(r *http.Request, w *recorder, began time.Time, log *slog.Logger, obs
 	if observe != nil {
 		observe(r.Pattern, w.status, took)
 	}
+
 	level := slog.LevelDebug
 	if w.status >= 500 {
 		level = slog.LevelError
 	}
+
 	if log.Enabled(r.Context(), level) {
-		// The pattern, not the path: paths of media are secrets.
+		// The pattern is logged instead of the path, because paths of media are secrets.
 		log.LogAttrs(r.Context(), level, "request", slog.String("request_id", RequestID(r.Context())),
 			slog.String("method", r.Method),
 			slog.String("route", r.Pattern), slog.Int("status", w.status), slog.Int64("bytes", w.bytes),
@@ -112,23 +118,23 @@ func finish(r *http.Request, w *recorder, began time.Time, log *slog.Logger, obs
 	}
 }
 
-// LogInternal logs what the client is not told: an error that is "internal" to it,
-// or why something is unavailable.
+// LogInternal logs what is hidden from the client: the cause of an internal error, or of
+// something being unavailable.
 func LogInternal(r *http.Request, log *slog.Logger, err error) {
 	message := "internal error"
 	switch first := problem.First(err); {
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
-		return // the client went away
+		return // the client is gone
 	case error(first) == err:
-		return // it says all there is
+		return // the client sees the whole error
 	case first != nil && first.Kind == problem.Unavailable:
 		message = "unavailable"
 	}
 	log.ErrorContext(r.Context(), message, "request_id", RequestID(r.Context()), "route", r.Pattern, "error", err)
 }
 
-// LogPage logs that somebody was shown a page with a request id on it, and why, so that
-// who tells the id is understood. cause is what the page does not say; "" for nothing.
+// LogPage logs that a user saw an error page with a request id on it, and why. So support
+// can look up the id that a user reports. cause is what the page does not show, or "".
 func LogPage(r *http.Request, log *slog.Logger, status int, title, cause string) {
 	told := []any{"request_id", RequestID(r.Context()), "route", r.Pattern, "status", status, "title", title}
 	if cause != "" {
@@ -137,8 +143,8 @@ func LogPage(r *http.Request, log *slog.Logger, status int, title, cause string)
 	log.InfoContext(r.Context(), "error page", told...)
 }
 
-// AnyOrigin lets scripts of every origin call next, without cookies: for
-// endpoints that take their credentials from the request alone.
+// AnyOrigin lets scripts of every origin call next, without cookies. It is for endpoints
+// that take their credentials from the request alone.
 func AnyOrigin(next http.Handler, methods ...string) http.Handler {
 	return cors.New(cors.Options{
 		AllowedOrigins: []string{"*"},

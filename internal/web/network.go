@@ -5,9 +5,9 @@ import (
 	"net/netip"
 )
 
-// Address returns the address that a request comes from, without a port: the one that
-// a trusted proxy told, see [Proxies], or who is at the other end of the connection.
-// It is "" on a listener that is no TCP.
+// Address returns the address that a request comes from, without a port. It is the address
+// that a trusted proxy reported, see [Proxies], or the peer's. It is "" if the listener
+// does not use TCP.
 func Address(r *http.Request) string {
 	ip, ok := addressOf(r.RemoteAddr)
 	if !ok {
@@ -16,14 +16,14 @@ func Address(r *http.Request) string {
 	return ip.String()
 }
 
-// Network returns what is counted as one place of a request: an IPv4 address, or the
-// /64 of an IPv6 one, which one person has.
+// Network returns what rate limits count as one client: the IPv4 address, or the /64 prefix
+// of the IPv6 address, because one person usually has a whole /64.
 func Network(r *http.Request) string { return networkOf(r.RemoteAddr) }
 
 func networkOf(remote string) string {
 	ip, ok := addressOf(remote)
 	if !ok {
-		return "" // a listener that is no TCP: all are one
+		return "" // not TCP: all clients count as one
 	}
 	if ip.Is4() {
 		return ip.String()

@@ -5,28 +5,32 @@ import (
 	"strings"
 )
 
-// SameOrigin lets forms through that pages of origin sent, where browsers find us. The
-// check of net/http compares hosts; an Origin of another scheme is another site too.
-// refuse answers all others.
+// SameOrigin passes forms on to next if they were sent by pages of origin, the origin that
+// browsers use. All others are answered by refuse. net/http's check only compares hosts;
+// here an Origin with another scheme is another site, too.
 func SameOrigin(origin string, next, refuse http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(refuse)
 	checked := protection.Handler(next)
+
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		own := "http://" + r.Host
 		if r.TLS != nil {
 			own = "https://" + r.Host
 		} else if origin == "https://"+r.Host {
-			own = origin // TLS ends in front of us
+			own = origin // a proxy terminates TLS
 		}
+
 		from := r.Header.Get("Origin")
 		safe := r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
+
 		switch {
 		case !safe && from != "" && from != own && from != origin:
 			refuse.ServeHTTP(w, r)
 		case from == origin && r.Header.Get("Sec-Fetch-Site") == "" &&
 			(r.TLS == nil || strings.HasPrefix(from, "https:")):
-			next.ServeHTTP(w, r) // of an older browser, whose Origin is ours whatever a proxy made of the Host
+			// An older browser: its Origin is ours, even if a proxy changed the Host.
+			next.ServeHTTP(w, r)
 		default:
 			checked.ServeHTTP(w, r)
 		}

@@ -10,21 +10,22 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A PageRequest is what a request for a list says of the page it wants, in the way
-// of the vendor's JSON APIs: page_number, page_size and page_token.
+// A PageRequest is the page of a list that a request asks for, with the parameters of the
+// vendor's JSON APIs: page_number, page_size and page_token.
 type PageRequest struct {
 	page.Query
-	number int // of the page, from 0
+	number int // page number, from 0
 }
 
-// ReadPage reads the page that a query asks for. What is wrong with it is
-// problem.Invalid on the parameter, all faults joined.
+// ReadPage reads the page parameters of a query. Each fault is a problem.Invalid on its
+// parameter; all faults are joined.
 func ReadPage(q url.Values) (PageRequest, error) {
 	p := PageRequest{Query: page.Query{Size: page.DefaultSize}}
 	errs := []error{
 		readInt(q, "page_size", &p.Size, 1, page.MaxSize),
 		readInt(q, "page_number", &p.number, 0, 1<<31-1),
 	}
+
 	token := q.Get("page_token")
 	switch id, ok := page.ParseToken(token); {
 	case ok:
@@ -42,7 +43,7 @@ func pageToken(code, message string) error {
 	return &problem.Error{Kind: problem.Invalid, Code: code, Param: "page_token", Message: message}
 }
 
-// readInt reads a parameter within bounds, if it is there.
+// readInt reads an integer parameter within bounds into into, if it is present.
 func readInt(q url.Values, param string, into *int, low, high int) error {
 	if !q.Has(param) {
 		return nil
@@ -60,8 +61,8 @@ type list[T any] struct {
 	Links links `json:"links"`
 }
 
-// links are paths, so that they lead to the server that was asked. Next and Prev
-// are absent at the ends.
+// links are paths without a host, so that they lead to the server that was asked. Next is
+// absent on the last page and Prev on the first.
 type links struct {
 	Self  string `json:"self"`
 	First string `json:"first"`
@@ -69,13 +70,16 @@ type links struct {
 	Prev  string `json:"prev,omitempty"`
 }
 
-// AnswerPage answers with the page that was asked for, its items as show gives them.
-// The parameters named in filters stay in the links, where r has them.
-func AnswerPage[T, U any](w http.ResponseWriter, r *http.Request, asked PageRequest, p page.Page[T], show func(T) U, filters ...string) error {
+// AnswerPage writes the requested page as JSON, each item as show returns it. The links keep
+// those of r's parameters that filters names.
+func AnswerPage[T, U any](
+	w http.ResponseWriter, r *http.Request, asked PageRequest, p page.Page[T], show func(T) U, filters ...string,
+) error {
 	body := list[U]{Data: make([]U, len(p.Items))}
 	for i, item := range p.Items {
 		body.Data[i] = show(item)
 	}
+
 	link := linker(r, asked, filters)
 	body.Links = links{Self: link(asked.number, asked.From), First: link(0, "")}
 	if p.Next != "" {
@@ -87,7 +91,7 @@ func AnswerPage[T, U any](w http.ResponseWriter, r *http.Request, asked PageRequ
 	return JSON(w, http.StatusOK, body)
 }
 
-// linker returns a func that writes the link to a page of the list that r asked for.
+// linker returns a function that formats the link to a page of the list that r asked for.
 func linker(r *http.Request, asked PageRequest, filters []string) func(number int, from string) string {
 	given := r.URL.Query()
 	return func(number int, from string) string {

@@ -8,17 +8,17 @@ import (
 	"sync/atomic"
 )
 
-// Proxies are those whose word counts on where a request comes from. The zero value
-// trusts nobody.
+// Proxies are the proxies that are trusted to report the client's address. The zero value
+// trusts no proxy.
 type Proxies struct {
 	trusted atomic.Pointer[[]netip.Prefix]
 }
 
-// Set says whom to trust from now on.
+// Set replaces the trusted proxies.
 func (p *Proxies) Set(trusted []netip.Prefix) { p.trusted.Store(&trusted) }
 
-// Handler has next see the client's address as the request's RemoteAddr, with port
-// 0 where a proxy told it. What others say of themselves is not looked at.
+// Handler sets RemoteAddr to the client's address before it calls next. The port is 0 if a
+// proxy reported the address. Reports by untrusted peers are ignored.
 func (p *Proxies) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if client, ok := p.client(r); ok {
@@ -30,21 +30,24 @@ func (p *Proxies) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// client returns who asked the proxies that a request came through: the last address
-// of the way which is not one of theirs. What stands before that one may be made up.
+// client returns the client behind trusted proxies: the last address on the request's path
+// that is not a trusted proxy. The addresses before that one may be made up. ok is false
+// if the peer itself is the client.
 func (p *Proxies) client(r *http.Request) (client netip.Addr, ok bool) {
 	if trusted := p.trusted.Load(); trusted == nil || len(*trusted) == 0 {
 		return client, false
 	}
+
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil || !p.trusts(peer.Addr()) {
 		return client, false
 	}
+
 	client = peer.Addr()
 	for _, hop := range slices.Backward(hops(r.Header)) {
 		at, ok := parseHop(hop)
 		if !ok {
-			break // unknown, or hidden: whoever told it is the last that is known
+			break // unknown or obfuscated: the hop that reported it is the last known one
 		}
 		if client = at; !p.trusts(at) {
 			break
@@ -62,12 +65,12 @@ func (p *Proxies) trusts(at netip.Addr) bool {
 	return slices.ContainsFunc(*trusted, func(prefix netip.Prefix) bool { return prefix.Contains(at) })
 }
 
-// maxHops bounds how much of a way is read.
+// maxHops is how many hops of a request's path are read.
 const maxHops = 32
 
-// hops returns the way of a request as the proxies tell it, the nearest last: that of
-// X-Forwarded-For, else that of Forwarded (RFC 7239). Of a proxy that sets one of
-// them the other is the client's own, so that a trusted one must not let both through.
+// hops returns the hops of a request as the proxies report them, the nearest last. They come
+// from X-Forwarded-For or else from Forwarded (RFC 7239). If a proxy sets only one of these
+// headers, the other is the client's own. So a trusted proxy must not pass both through.
 func hops(h http.Header) []string {
 	way := strings.Split(strings.Join(h.Values("X-Forwarded-For"), ","), ",")
 	if len(h.Values("X-Forwarded-For")) == 0 {
@@ -79,7 +82,7 @@ func hops(h http.Header) []string {
 	return way[max(0, len(way)-maxHops):]
 }
 
-// forwardedFor returns the node that an element of Forwarded is for, or "".
+// forwardedFor returns the for parameter of an element of Forwarded, or "".
 func forwardedFor(element string) string {
 	for _, pair := range splitQuoted(element, ';') {
 		name, value, _ := strings.Cut(strings.TrimSpace(pair), "=")
@@ -90,7 +93,7 @@ func forwardedFor(element string) string {
 	return ""
 }
 
-// splitQuoted splits at a separator that is in no quoted string.
+// splitQuoted splits s at each separator outside quoted strings.
 func splitQuoted(s string, separator byte) (parts []string) {
 	quoted, begin := false, 0
 	for i := range len(s) {
@@ -105,7 +108,7 @@ func splitQuoted(s string, separator byte) (parts []string) {
 	return append(parts, s[begin:])
 }
 
-// parseHop reads an address with or without a port: 192.0.2.1, 192.0.2.1:80,
+// parseHop parses an address with or without a port: 192.0.2.1, 192.0.2.1:80,
 // 2001:db8::1, [2001:db8::1], [2001:db8::1]:80.
 func parseHop(hop string) (netip.Addr, bool) {
 	hop = strings.TrimSpace(hop)

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// themeCookie keeps whether a browser is shown light or dark pages. It is no secret.
+// themeCookie holds the theme chosen in a browser, light or dark. It is not a secret.
 const themeCookie = "selvage-theme"
 
-// themes are those that there are beside what the browser prefers.
+// themes are the themes besides the browser's own preference.
 var themes = []string{"light", "dark"}
 
-// Theme returns the theme that somebody chose in the browser of r: "light", "dark", or ""
-// for what the browser prefers.
+// Theme returns the theme chosen in the browser of r: "light", "dark", or "" for the
+// browser's preference.
 func Theme(r *http.Request) string {
 	for _, name := range []string{"__Host-" + themeCookie, themeCookie} {
 		if found := r.CookiesNamed(name); len(found) == 1 && slices.Contains(themes, found[0].Value) {
@@ -23,7 +23,7 @@ func Theme(r *http.Request) string {
 	return ""
 }
 
-// SetTheme keeps a theme, for a year; one that there is not is what the browser prefers.
+// SetTheme remembers a theme for a year; an unknown one means the browser's preference.
 func (c Cookies) SetTheme(w http.ResponseWriter, r *http.Request, theme string) {
 	if !slices.Contains(themes, theme) {
 		theme = ""
@@ -31,10 +31,10 @@ func (c Cookies) SetTheme(w http.ResponseWriter, r *http.Request, theme string) 
 	c.keep(w, r, themeCookie, theme, 365*24*time.Hour)
 }
 
-// languageCookie keeps the language that somebody chose. It is no secret.
+// languageCookie holds the language chosen in a browser. It is not a secret.
 const languageCookie = "selvage-language"
 
-// Language returns the tag of the language that somebody chose in the browser of r, or "".
+// Language returns the tag of the language chosen in the browser of r, or "".
 func Language(r *http.Request) string {
 	for _, name := range []string{"__Host-" + languageCookie, languageCookie} {
 		if found := r.CookiesNamed(name); len(found) == 1 && len(found[0].Value) <= 35 {
@@ -44,12 +44,12 @@ func Language(r *http.Request) string {
 	return ""
 }
 
-// SetLanguage keeps a language, for a year; "" is what the browser prefers.
+// SetLanguage remembers a language for a year; "" means the browser's preference.
 func (c Cookies) SetLanguage(w http.ResponseWriter, r *http.Request, tag string) {
 	c.keep(w, r, languageCookie, tag, 365*24*time.Hour)
 }
 
-// keep returns r's browser a cookie that outlives it; an empty value removes it.
+// keep sets a cookie in r's browser that lasts for the given time; an empty value removes it.
 func (c Cookies) keep(w http.ResponseWriter, r *http.Request, name, value string, kept time.Duration) {
 	ck := c.make(r, name, value)
 	if value != "" {

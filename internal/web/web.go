@@ -1,8 +1,8 @@
-// Package web is the HTTP plumbing that the protocols share: handlers which
-// return errors, credentials, bodies, browser sessions, middleware.
+// Package web is the HTTP plumbing that the protocols share: handlers that return errors,
+// credentials, bodies, browser sessions and middleware.
 //
-// It knows no protocol: how an error looks is the business of the package that
-// serves it, which passes an [ErrorWriter].
+// It knows no protocol. The package that serves a protocol decides how its errors look and
+// passes an [ErrorWriter].
 package web
 
 import (
@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// A Handler serves a request or returns an error, before anything is written.
+// A Handler serves a request, or returns an error before it has written anything.
 type Handler func(w http.ResponseWriter, r *http.Request) error
 
-// An ErrorWriter answers a request with an error, in its protocol's own shape.
+// An ErrorWriter answers a request with an error in the format of its protocol.
 type ErrorWriter func(w http.ResponseWriter, r *http.Request, err error)
 
-// Handle makes an http.Handler of h, with errors written by fail.
+// Handle returns an http.Handler that calls h and passes its error to fail.
 func Handle(h Handler, fail ErrorWriter) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil {
@@ -27,34 +27,35 @@ func Handle(h Handler, fail ErrorWriter) http.Handler {
 	})
 }
 
-// JSON answers with v as JSON.
+// JSON writes v as JSON with the given status.
 func JSON(w http.ResponseWriter, status int, v any) error {
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
-	enc.SetEscapeHTML(false) // links stay readable; nosniff keeps it from being HTML
+	enc.SetEscapeHTML(false) // keeps links readable; nosniff prevents rendering as HTML
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
+
 	h := w.Header()
 	h.Set("Content-Type", "application/json; charset=utf-8")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(body.Bytes()) // the client may have gone; nobody is left to tell
+	_, _ = w.Write(body.Bytes()) // an error means that the client is gone
 	return nil
 }
 
-// NoStore forbids every cache to keep the answer (RFC 6749, section 5.1).
+// NoStore forbids caches to store the response (RFC 6749, section 5.1).
 func NoStore(w http.ResponseWriter) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Pragma", "no-cache")
 }
 
-// Encoded reports whether the body is compressed: such bodies are not read here,
-// so that a few bytes cannot become a gigabyte.
+// Encoded reports whether the body is compressed. Such bodies are refused, so that a few
+// bytes cannot become a gigabyte.
 func Encoded(r *http.Request) bool { return r.Header.Get("Content-Encoding") != "" }
 
-// Basic returns the credentials of HTTP Basic (RFC 7617). Two Authorization
-// headers are none.
+// Basic returns the credentials of HTTP Basic (RFC 7617). ok is false if there is not exactly
+// one Authorization header.
 func Basic(r *http.Request) (name, secret string, ok bool) {
 	if len(r.Header.Values("Authorization")) != 1 {
 		return "", "", false
@@ -62,8 +63,8 @@ func Basic(r *http.Request) (name, secret string, ok bool) {
 	return r.BasicAuth()
 }
 
-// Bearer returns the token of an Authorization header (RFC 6750, section 2.1). Two
-// Authorization headers are none; a token in the query or body is not looked at.
+// Bearer returns the token of an Authorization header (RFC 6750, section 2.1). ok is false
+// if there is not exactly one such header. Tokens in the query or body are ignored.
 func Bearer(r *http.Request) (token string, ok bool) {
 	values := r.Header.Values("Authorization")
 	if len(values) != 1 {
@@ -76,13 +77,13 @@ func Bearer(r *http.Request) (token string, ok bool) {
 	return token, true
 }
 
-// A Mux is where an API mounts its handlers: an http.ServeMux, or [Patterns].
+// A Mux is what an API mounts its handlers on: an http.ServeMux, or [Patterns].
 type Mux interface {
 	Handle(pattern string, h http.Handler)
 }
 
-// Patterns notes what an API mounts, for who asks which routes there are.
+// Patterns records the patterns that an API mounts, for callers that list its routes.
 type Patterns []string
 
-// Handle notes a pattern.
+// Handle records a pattern.
 func (p *Patterns) Handle(pattern string, _ http.Handler) { *p = append(*p, pattern) }

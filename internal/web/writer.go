@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// recorder notes the status and size of an answer. It forwards ReadFrom, so
-// that http.ServeContent can still hand a file to the kernel (sendfile).
+// recorder records the status and size of a response. It implements ReadFrom, so that
+// http.ServeContent can still hand a file to the kernel (sendfile).
 type recorder struct {
 	http.ResponseWriter
 	status int
@@ -14,8 +14,8 @@ type recorder struct {
 }
 
 func (w *recorder) WriteHeader(status int) {
-	if w.status == 0 && (status >= 200 ||
-		status == http.StatusSwitchingProtocols) { // the others come before the answer
+	// 1xx statuses, except 101, precede the final response.
+	if w.status == 0 && (status >= 200 || status == http.StatusSwitchingProtocols) {
 		w.status = status
 	}
 	w.ResponseWriter.WriteHeader(status)
@@ -35,13 +35,13 @@ func (w *recorder) ReadFrom(src io.Reader) (int64, error) {
 		w.status = http.StatusOK
 	}
 	if w.Header().Get("Content-Length") != "" {
-		// With the header gone, nothing is read to find out which type the content has.
-		_ = http.NewResponseController(w.ResponseWriter).Flush() // one that cannot does without
+		// With the header written, io.Copy does not read ahead to detect the content type.
+		_ = http.NewResponseController(w.ResponseWriter).Flush() // optional: not every writer can flush
 	}
-	n, err := io.Copy(w.ResponseWriter, src) // uses the inner ReadFrom where there is one
+	n, err := io.Copy(w.ResponseWriter, src) // uses the inner writer's ReadFrom if it has one
 	w.bytes += n
 	return n, err
 }
 
-// Unwrap lets http.ResponseController find the real writer.
+// Unwrap lets http.ResponseController find the underlying writer.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }
