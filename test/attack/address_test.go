@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// account opens the account of a subscriber in a browser that signs in for it.
+// account signs a subscriber in and opens the account page in that browser.
 func (m mailed) account(t *testing.T, sub harness.Subscriber) (*harness.Browser, harness.Page) {
 	t.Helper()
 	b := m.Browser()
@@ -27,7 +27,7 @@ func (m mailed) keeper(t *testing.T) harness.Option {
 	return harness.Basic(m.ID, key["key"].(string))
 }
 
-// says returns the claims about the e-mail of a subscriber.
+// says returns the e-mail claims that userinfo returns for a subscriber.
 func (m mailed) says(t *testing.T, sub harness.Subscriber) (email string, verified bool) {
 	t.Helper()
 	tokens, _ := m.spa.SignIn(t, sub, "openid email")
@@ -39,8 +39,8 @@ func (m mailed) says(t *testing.T, sub harness.Subscriber) (email string, verifi
 	return claims.Email, claims.Verified
 }
 
-// TestMailVerification has an address shown to be one's own: once the link was posted,
-// not before.
+// TestMailVerification shows that an address is verified once the form behind the mailed
+// link is posted, and not before.
 func TestMailVerification(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)
@@ -48,11 +48,15 @@ func TestMailVerification(t *testing.T) {
 	if page = b.Submit(t, page, "address-verify", nil); !page.Has("account-notice") {
 		t.Fatalf("asking for a link = %d %s", page.Status, page.Body)
 	}
+
+	// A mail scanner opens links too: opening one must not verify anything.
 	link := m.link(t, sub.Email, 1)
-	form := m.Browser().Open(t, link) // of a program that looks through mails
+	form := m.Browser().Open(t, link)
 	if _, verified := m.says(t, sub); verified {
 		t.Error("opening the link confirms the address")
 	}
+
+	// The link works once, and nothing is left to verify.
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 200)
 	if email, verified := m.says(t, sub); !verified || email != sub.Email {
 		t.Errorf("after the link: %q, verified %v", email, verified)
@@ -65,6 +69,7 @@ func TestMailVerification(t *testing.T) {
 		t.Error("who has shown it is sent another link")
 	}
 
+	// A second request replaces the link of the first.
 	other := m.NewSubscriber(t)
 	m.Post(t, "/api/fabric/resources/subscribers/"+other.ID+"/verification", m.keeper(t)).Want(t, 202)
 	m.link(t, other.Email, 1)
@@ -79,7 +84,8 @@ func TestMailVerification(t *testing.T) {
 	if links != 1 || m.Browser().Open(t, second).Status == 0 {
 		t.Errorf("%d links of verification are good, want the last", links)
 	}
-	// Who is disabled shows nothing to be its own; who is enabled again goes on.
+
+	// Disabling the subscriber suspends the link. Enabling the subscriber makes it valid again.
 	form = m.Browser().Open(t, second)
 	m.Command(t, "", "subscriber", "update", other.ID, "--disabled")
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 410)
@@ -87,8 +93,9 @@ func TestMailVerification(t *testing.T) {
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 200)
 }
 
-// TestMailChangeAddress returns an account another e-mail, once whoever reads mail there
-// says so. The one of before is told, and nobody learns who else has an account.
+// TestMailChangeAddress shows that an account gets a new e-mail address only once the link
+// mailed to that address is used. The previous address gets a notice, and nobody learns
+// which addresses have an account.
 func TestMailChangeAddress(t *testing.T) {
 	m := newMailed(t)
 	sub, taken := m.NewSubscriber(t), m.NewSubscriber(t)
@@ -100,6 +107,8 @@ func TestMailChangeAddress(t *testing.T) {
 		return b.Submit(t, b.Open(t, "/account?project="+m.ID), "address-submit",
 			map[string]string{"new-address": email})
 	}
+
+	// A taken address is answered like a free one. Its owner gets a notice without a link.
 	ask("not an address").Want(t, 422)
 	free, used := ask(strings.ToUpper(fresh)), ask(taken.Email)
 	if free.Status != 200 || plain(free.Answer) != plain(used.Answer) {
@@ -108,10 +117,13 @@ func TestMailChangeAddress(t *testing.T) {
 	if got := m.about(t, taken.Email, "was entered"); got.Link() != "" {
 		t.Errorf("who has the address is sent the link %s", got.Link())
 	}
+
 	link := m.link(t, fresh, 1)
 	if email, _ := m.says(t, sub); email != sub.Email {
 		t.Errorf("before the link was used the address is %q", email)
 	}
+
+	// The token is valid for nothing but its own purpose, and only once.
 	form := m.Browser().Open(t, link)
 	_, token, _ := strings.Cut(link, "?token=")
 	for _, other := range []string{"/verify", "/reset", "/invite"} {
@@ -119,21 +131,25 @@ func TestMailChangeAddress(t *testing.T) {
 	}
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 200)
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 410)
+
 	if notice := m.about(t, sub.Email, "address"); !strings.Contains(notice.Text, fresh) || notice.Link() != "" {
 		t.Errorf("the address of before is told:\n%s", notice.Text)
 	}
+
 	old := sub
 	sub.Email = fresh
 	if email, verified := m.says(t, sub); email != fresh || !verified {
 		t.Errorf("after the link: %q, verified %v", email, verified)
 	}
+
+	// The old address no longer signs in.
 	wrong := m.Browser()
 	login := wrong.Open(t, m.spa.NewFlow(loginScope).URL())
 	wrong.Submit(t, login, "login-submit",
 		map[string]string{"username": old.Email, "password": old.Password}).Want(t, 422)
 
-	// A link asked for before the password changed is over, and so is one of an address
-	// that somebody else was given meanwhile.
+	// A link is invalid if somebody else was given the address, or if the password changed
+	// after it was requested.
 	ask("again-"+fresh).Want(t, 200)
 	link = m.link(t, "again-"+fresh, 1)
 	m.Command(t, "", "subscriber", "create", "--project", m.ID, "--email", "again-"+fresh)
@@ -142,21 +158,25 @@ func TestMailChangeAddress(t *testing.T) {
 	m.Browser().Open(t, link).WantErrorPage(t, 410)
 }
 
-// TestMailInvitationAgain invites somebody by the API, twice: the first link is over
-// then. Keys without Management invite nobody.
+// TestMailInvitationAgain shows that a second invitation by the API replaces the link of the
+// first, and that keys without Management cannot invite.
 func TestMailInvitationAgain(t *testing.T) {
 	m := newMailed(t)
 	sub := m.CLI(t, "", "subscriber", "create", "--project", m.ID, "--email", "grace@example.com")
 	invite := "/api/fabric/resources/subscribers/" + sub["id"].(string) + "/invitation"
 	keeper := m.keeper(t)
+
 	m.Post(t, invite, keeper).Want(t, 202)
 	first := m.link(t, "grace@example.com", 1)
 	m.Post(t, invite, keeper, harness.JSON(map[string]string{"inviter": "Ada"})).Want(t, 202)
 	second := m.link(t, "grace@example.com", 2)
 	m.Browser().Open(t, first).WantErrorPage(t, 410)
+
 	b := m.Browser()
 	b.Submit(t, b.Open(t, second), "password-submit",
 		map[string]string{"new-password": "granite-otter-nine"}).Want(t, 200)
+
+	// An invitation is for people without a password, by a key with Management in the same project.
 	m.Post(t, invite, keeper).Want(t, 422)
 	m.Post(t, invite, m.Basic()).Want(t, 401)
 	other := mailed{Project: m.NewProject(t)}

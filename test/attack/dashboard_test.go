@@ -13,7 +13,7 @@ import (
 
 const operatorPassword = "a loom of one's own"
 
-// operator makes an operator with a role and signs it in to the dashboard.
+// operator creates an operator with a role and signs it in to the dashboard.
 func operator(t *testing.T, p *harness.Project, role string) *harness.Browser {
 	t.Helper()
 	email := newOperator(t, p, role)
@@ -35,10 +35,12 @@ func newOperator(t *testing.T, p *harness.Project, role string) (email string) {
 	return email
 }
 
-// TestS02DashboardAcrossSites posts the form of the dashboard's door from elsewhere.
+// TestS02DashboardAcrossSites shows that the dashboard's login form cannot be posted from
+// another site.
 func TestS02DashboardAcrossSites(t *testing.T) {
 	p := project(t)
 	fields := map[string]string{"username": newOperator(t, p, "viewer@"+p.ID), "password": operatorPassword}
+
 	for name, opts := range map[string][]harness.Option{
 		"from another site":             {harness.Header("Sec-Fetch-Site", "cross-site")},
 		"from another host of the site": {harness.Header("Sec-Fetch-Site", "same-site")},
@@ -54,7 +56,8 @@ func TestS02DashboardAcrossSites(t *testing.T) {
 			t.Errorf("%s somebody was signed in", name)
 		}
 	}
-	// A form that another browser was shown.
+
+	// The victim posts a form that the server showed to another browser.
 	attacker, victim := p.Browser(), p.Browser()
 	victim.Open(t, "/dashboard/login")
 	victim.Submit(t, attacker.Open(t, "/dashboard/login"), "login-submit", fields).Want(t, 403)
@@ -63,11 +66,12 @@ func TestS02DashboardAcrossSites(t *testing.T) {
 	}
 }
 
-// TestS07DashboardSignOut replays the cookies of a session that was signed out of, and
-// those of before it began.
+// TestS07DashboardSignOut shows that cookies of a session that was signed out, and cookies
+// from before the login, do not open the dashboard.
 func TestS07DashboardSignOut(t *testing.T) {
 	p := project(t)
 	email := newOperator(t, p, "admin@"+p.ID)
+
 	b := p.Browser()
 	door := b.Open(t, "/dashboard")
 	before := copyCookies(t, p, b)
@@ -76,6 +80,7 @@ func TestS07DashboardSignOut(t *testing.T) {
 	if before.Open(t, "/dashboard").Has("sign-out") || !thief.Open(t, "/dashboard").Has("sign-out") {
 		t.Error("a cookie of before the login opens the dashboard, or one of after it does not")
 	}
+
 	b.Submit(t, home, "sign-out", nil)
 	if b.Open(t, "/dashboard").Has("sign-out") || thief.Open(t, "/dashboard").Has("sign-out") {
 		t.Error("a session opens the dashboard that was signed out of")
@@ -91,29 +96,36 @@ func upload(t *testing.T, p *harness.Project) (sid string) {
 	return p.Upload(t, wav)
 }
 
-// TestD04Dashboard asks for pages and data with everything but the right role.
+// TestD04Dashboard requests pages and data with every credential except the right role.
 func TestD04Dashboard(t *testing.T) {
 	p, theirs := project(t), project(t)
 	sid := upload(t, p)
 	c := p.NewClient(t, "spa", "--first-party")
 	sub := p.NewSubscriber(t)
 	tokens, subscriber := c.SignIn(t, sub, loginScope)
+
 	stranger, viewer := operator(t, theirs, "owner@"+theirs.ID), operator(t, p, "viewer@"+p.ID)
 	home := "/dashboard/projects/" + p.ID
 	laml := "/api/laml/2010-04-01/Accounts/" + p.ID + "/Recordings"
+
+	// None of these pages opens for a subscriber, an API key or another project's operator.
 	for _, path := range []string{home, home + "/keys", home + "/subscribers",
 		home + "/subscribers/" + sub.ID, home + "/recordings/" + sid, home + "/clients/" + c.ID,
 		"/dashboard/operators"} {
+
 		if page := subscriber.Open(t, path); page.URL.Path != "/dashboard/login" ||
 			strings.Contains(string(page.Body), sub.Email) {
 			t.Errorf("a subscriber's session at %s comes to %s", path, page.URL)
 		}
+
 		if a := p.Get(t, path, harness.Bearer(tokens.AccessToken)); a.Status != http.StatusSeeOther {
 			t.Errorf("a subscriber's token at %s: %d", path, a.Status)
 		}
+
 		if a := p.Get(t, path, harness.Basic(p.ID, p.Key)); a.Status != http.StatusSeeOther {
 			t.Errorf("an API key at %s: %d", path, a.Status)
 		}
+
 		want := http.StatusNotFound
 		if path == "/dashboard/operators" {
 			want = http.StatusForbidden
@@ -122,11 +134,14 @@ func TestD04Dashboard(t *testing.T) {
 			t.Errorf("an operator of another project at %s: %d, want %d", path, page.Status, want)
 		}
 	}
-	// The recordings, by the session of a browser.
+
+	// A browser session reads recordings if its role permits.
 	viewer.Open(t, laml+".json").Want(t, 200)
 	viewer.Open(t, laml+"/"+sid+".json").Want(t, 200)
 	stranger.Open(t, laml+".json").Want(t, 401, 403, 404)
 	subscriber.Open(t, laml+".json").Want(t, 401)
+
+	// A viewer may not delete, and no session may without a same-origin request.
 	ours := harness.Header("Sec-Fetch-Site", "same-origin")
 	p.Do(t, "DELETE", laml+"/"+sid, viewer.Cookies(), ours).Want(t, 401, 403)
 	admin := operator(t, p, "admin@"+p.ID)
@@ -138,14 +153,16 @@ func TestD04Dashboard(t *testing.T) {
 	p.Do(t, "DELETE", laml+"/"+sid, admin.Cookies(), ours).Want(t, 204)
 }
 
-// TestD05Echo looks for markup of its own in what the dashboard answers.
+// TestD05Echo shows that the dashboard escapes markup of a request in its answers.
 func TestD05Echo(t *testing.T) {
 	p := project(t)
 	admin := operator(t, p, "admin@"+p.ID)
 	evil := `"><script>alert(1)</script>`
+
 	for _, path := range []string{"/dashboard/" + evil, "/dashboard/projects/" + evil,
 		"/dashboard/projects/" + p.ID + "/keys/" + evil, "/dashboard/setup?token=" + evil,
 		"/dashboard/login?next=" + evil} {
+
 		path, query, _ := strings.Cut(path, "?")
 		u := p.PublicURL + (&url.URL{Path: path,
 			RawQuery: strings.Replace(query, evil, url.QueryEscape(evil), 1)}).String()
@@ -157,5 +174,7 @@ func TestD05Echo(t *testing.T) {
 			}
 		}
 	}
+
+	// Signing out takes a POST.
 	p.Do(t, "GET", "/dashboard/logout", admin.Cookies()).Want(t, 405)
 }

@@ -14,18 +14,19 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// manager returns the credentials that webhooks need.
+// manager returns credentials that may manage webhooks.
 func manager(t *testing.T, p *harness.Project) harness.Option {
 	t.Helper()
 	return harness.Basic(p.ID, p.NewKey(t, "Management"))
 }
 
-// TestI12URLs names what only the server can reach, in all the ways there are to write
-// it.
+// TestI12URLs shows that a webhook cannot point at what only the server can reach, however
+// the address is written.
 func TestI12URLs(t *testing.T) {
 	p := project(t)
 	boss := manager(t, p)
 	trap := newTrap(t)
+
 	_, port, _ := net.SplitHostPort(strings.TrimPrefix(trap.URL, "http://"))
 	tests := map[string]string{
 		trap.URL:                              "url_is_unsafe",
@@ -53,6 +54,7 @@ func TestI12URLs(t *testing.T) {
 		"http://127.0.0.1:" + port + "\r\n/":  "not_an_http_url",
 		"//127.0.0.1/":                        "not_an_http_url",
 	}
+
 	for url, code := range tests {
 		a := p.Post(t, "/api/fabric/webhooks", boss, harness.JSON(map[string]string{"url": url}))
 		if a.Status != http.StatusUnprocessableEntity ||
@@ -64,7 +66,7 @@ func TestI12URLs(t *testing.T) {
 	trap.wantNoCalls(t)
 }
 
-// deliveries returns those of a webhook.
+// deliveries returns the deliveries of a webhook.
 func deliveries(t *testing.T, p *harness.Project, boss harness.Option, path string) []struct {
 	State, Error string
 	Status       int
@@ -80,14 +82,15 @@ func deliveries(t *testing.T, p *harness.Project, boss harness.Option, path stri
 	return list.Data
 }
 
-// privateName returns a name of this machine's that leads to a private address, and is
-// none that a look at a URL could know.
+// privateName returns a host name from /etc/hosts that resolves to a private address. The
+// name itself does not show that.
 func privateName(t *testing.T) string {
 	t.Helper()
 	hosts, err := os.Open("/etc/hosts")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	defer hosts.Close()
 	for lines := bufio.NewScanner(hosts); lines.Scan(); {
 		fields := strings.Fields(lines.Text())
@@ -105,7 +108,7 @@ func privateName(t *testing.T) string {
 	return ""
 }
 
-// listenAnywhere listens on all addresses of this machine, and notes who comes.
+// listenAnywhere listens on all addresses of this machine. Each request sends to hit.
 func listenAnywhere(t *testing.T) (port int, hit chan struct{}) {
 	t.Helper()
 	hit = make(chan struct{}, 100)
@@ -113,6 +116,7 @@ func listenAnywhere(t *testing.T) (port int, hit chan struct{}) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	srv := &http.Server{Handler: http.HandlerFunc(
 		func(http.ResponseWriter, *http.Request) { hit <- struct{}{} }), ReadHeaderTimeout: time.Minute}
 	go func() { _ = srv.Serve(l) }()
@@ -120,17 +124,20 @@ func listenAnywhere(t *testing.T) (port int, hit chan struct{}) {
 	return l.Addr().(*net.TCPAddr).Port, hit
 }
 
-// TestI12Dial has a name lead to a private address, which shows only when it is dialled.
+// TestI12Dial shows that a webhook is not sent to a name that resolves to a private address,
+// which only shows when it is dialed.
 func TestI12Dial(t *testing.T) {
 	p := project(t)
 	boss := manager(t, p)
 	name := privateName(t)
 	port, hit := listenAnywhere(t)
+
 	url := fmt.Sprintf("http://%s:%d/?token=secret", name, port)
 	made := p.Post(t, "/api/fabric/webhooks", boss, harness.JSON(map[string]string{"url": url})).Want(t,
 		201).Object(t)
 	path := "/api/fabric/webhooks/" + made["id"].(string)
 	p.NewSubscriber(t)
+
 	harness.Eventually(t, time.Minute, "an attempt", func() error {
 		for _, d := range deliveries(t, p, boss, path) {
 			if d.Error == "the host resolves to an address that requests may not be sent to" && d.Status == 0 &&
@@ -140,6 +147,7 @@ func TestI12Dial(t *testing.T) {
 		}
 		return fmt.Errorf("%+v", deliveries(t, p, boss, path))
 	})
+
 	if len(hit) > 0 {
 		t.Errorf("%s was reached", url)
 	}
@@ -148,8 +156,8 @@ func TestI12Dial(t *testing.T) {
 	}
 }
 
-// TestI12Logout has a client be told of logouts by a name that leads to a private
-// address.
+// TestI12Logout shows that a back-channel logout is not sent to a name that resolves to a
+// private address.
 func TestI12Logout(t *testing.T) {
 	p := project(t)
 	port, hit := listenAnywhere(t)
@@ -158,6 +166,7 @@ func TestI12Logout(t *testing.T) {
 	sub := p.NewSubscriber(t)
 	tokens, _ := c.SignIn(t, sub, "openid")
 	p.Command(t, "", "subscriber", "revoke", sub.ID, "--session", tokens.SessionOf(t))
+
 	harness.Eventually(t, time.Minute, "an attempt", func() error {
 		out := p.Command(t, "", "client", "logouts", c.ID, "-o", "json")
 		if strings.Contains(out, `"attempts":0`) ||
@@ -166,6 +175,7 @@ func TestI12Logout(t *testing.T) {
 		}
 		return nil
 	})
+
 	if len(hit) > 0 {
 		t.Error("the client was reached")
 	}
@@ -174,13 +184,15 @@ func TestI12Logout(t *testing.T) {
 	}
 }
 
-// TestI12Redirect has an allowed receiver send the server on to where it must not go.
+// TestI12Redirect shows that the server does not follow a redirect of an allowed receiver to a
+// forbidden address, and ignores proxies of its environment.
 func TestI12Redirect(t *testing.T) {
 	t.Parallel()
 	s := harness.StartConfig(t, harness.Config{Env: []string{harness.AllowLocal,
 		"HTTP_PROXY=http://127.0.0.1:9", "HTTPS_PROXY=http://127.0.0.1:9"}})
 	p := s.NewProject(t)
 	boss := manager(t, p)
+
 	trap := newTrap(t)
 	front := httptest.NewServer(http.RedirectHandler(trap.URL, http.StatusPermanentRedirect))
 	t.Cleanup(front.Close)
@@ -188,6 +200,7 @@ func TestI12Redirect(t *testing.T) {
 		harness.JSON(map[string]string{"url": strings.Replace(
 			front.URL, "127.0.0.1", "localhost", 1)})).Want(t, 201).Object(t)
 	path := "/api/fabric/webhooks/" + made["id"].(string)
+
 	p.NewSubscriber(t)
 	harness.Eventually(t, time.Minute, "an attempt", func() error {
 		if all := deliveries(t, p, boss, path); len(all) != 1 ||

@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// ring opens the key ring of a running server: what an insider could do.
+// ring opens the key ring of a running server, as an insider with its files could.
 func ring(t *testing.T, s *harness.Server) *keys.Ring {
 	t.Helper()
 	rows, err := store.Open(t.Context(), store.Config{URL: s.Database(), Dir: s.Data})
@@ -30,14 +30,17 @@ func ring(t *testing.T, s *harness.Server) *keys.Ring {
 			t.Error(err)
 		}
 	})
+
 	master, err := keys.ReadMaster(filepath.Join(s.Data, "master.key"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	chains, err := audit.NewKey(master)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	rows.AuditBy(chains)
 	r, err := keys.Open(t.Context(), keys.Config{Store: rows, Master: master})
 	if err != nil {
@@ -46,7 +49,7 @@ func ring(t *testing.T, s *harness.Server) *keys.Ring {
 	return r
 }
 
-// part encodes a part of a JWT.
+// part encodes v as a part of a JWT. A string is encoded as it is, any other value as JSON.
 func part(v any) string {
 	raw, ok := v.(string)
 	if !ok {
@@ -59,12 +62,12 @@ func part(v any) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(raw))
 }
 
-// unsigned returns a JWT that says it needs no signature.
+// unsigned returns a JWT whose algorithm is "none".
 func unsigned(claims map[string]any) string {
 	return part(map[string]string{"alg": "none", "typ": "JWT"}) + "." + part(claims) + "."
 }
 
-// claimsOf returns the claims of a JWT.
+// claimsOf returns the claims of a JWT, without verifying its signature.
 func claimsOf(t *testing.T, token string) map[string]any {
 	t.Helper()
 	jws, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.RS256, jose.ES256})
@@ -78,7 +81,7 @@ func claimsOf(t *testing.T, token string) map[string]any {
 	return claims
 }
 
-// with returns claims with one changed; a nil takes it away.
+// with returns a copy of claims in which one is changed, or removed if value is nil.
 func with(claims map[string]any, name string, value any) map[string]any {
 	c := maps.Clone(claims)
 	c[name] = value
@@ -88,7 +91,7 @@ func with(claims map[string]any, name string, value any) map[string]any {
 	return c
 }
 
-// An attacker has a key of its own.
+// An attacker signs with a key of its own.
 type attacker struct{ key *ecdsa.PrivateKey }
 
 func newAttacker(t *testing.T) attacker {
@@ -100,7 +103,7 @@ func newAttacker(t *testing.T) attacker {
 	return attacker{key}
 }
 
-// sign returns the claims signed by the attacker, under any header members.
+// sign returns claims signed by the attacker, with additional header members.
 func (a attacker) sign(t *testing.T, header map[jose.HeaderKey]any, claims map[string]any) string {
 	t.Helper()
 	opts := &jose.SignerOptions{ExtraHeaders: map[jose.HeaderKey]any{"typ": "at+jwt"}}
@@ -112,7 +115,7 @@ func (a attacker) sign(t *testing.T, header map[jose.HeaderKey]any, claims map[s
 	return signed(t, signer, claims)
 }
 
-// signed returns claims as a JWT.
+// signed returns claims as a JWT that signer signed.
 func signed(t *testing.T, signer jose.Signer, claims map[string]any) string {
 	t.Helper()
 	payload, err := json.Marshal(claims)

@@ -15,16 +15,16 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// project returns a project of the test's own.
+// project returns a new project on the shared server, for one test alone.
 func project(t *testing.T) *harness.Project {
 	t.Helper()
 	return harness.Shared(t).NewProject(t)
 }
 
-// loginScope is what most logins here ask for.
+// loginScope is the scope most logins here request.
 const loginScope = "openid profile email offline_access"
 
-// A trap is a server that nobody must be talked into calling.
+// A trap is a server that attackers point selvage at. Any connection to it is a failure.
 type trap struct {
 	URL   string
 	calls atomic.Int64
@@ -34,11 +34,13 @@ func newTrap(t *testing.T) *trap {
 	t.Helper()
 	tr := &trap{}
 	srv := httptest.NewUnstartedServer(http.NotFoundHandler())
+	// Count connections rather than requests: reaching the trap at all is a failure.
 	srv.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			tr.calls.Add(1)
 		}
 	}
+
 	srv.Start()
 	t.Cleanup(srv.Close)
 	tr.URL = srv.URL
@@ -52,16 +54,16 @@ func (tr *trap) wantNoCalls(t *testing.T) {
 	}
 }
 
-// challengePattern finds the random challenge of a passkey's prompt.
+// challengePattern matches the options of a passkey prompt, which hold a random challenge.
 var challengePattern = regexp.MustCompile(`data-options="[^"]*"`)
 
 var backPattern = regexp.MustCompile(`name="back" value="[^"]*"`)
 
 var noncePattern = regexp.MustCompile(`'nonce-([^']+)'`)
 
-// plain returns a page without what differs from one answer to the next: the
-// request id, the nonce of the policy, where another language leads back to, which is the
-// page itself, and the words given.
+// plain returns a page without the parts that differ from one answer to the next. These are
+// the request id, the nonce of the content security policy, the challenge of a passkey
+// prompt, the address the language switch returns to, and the given words.
 func plain(a harness.Answer, words ...string) string {
 	body := strings.ReplaceAll(string(a.Body), a.Header.Get("X-Request-Id"), "ID")
 	if m := noncePattern.FindStringSubmatch(a.Header.Get("Content-Security-Policy")); m != nil {

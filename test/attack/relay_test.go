@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// connectWith sends signalwire.connect over a socket of its own and gives the
-// code of the error, 0 for none.
+// connectWith sends signalwire.connect over a new socket. It returns the code of the error,
+// or 0 if there is none.
 func connectWith(t *testing.T, s *harness.Server, params any) int {
 	t.Helper()
 	socket, status := s.Dial(t)
@@ -31,17 +31,19 @@ func withToken(token any) map[string]any {
 	return map[string]any{"authentication": map[string]any{"jwt_token": token}}
 }
 
-// TestJ11RelayTokens connects with what is no token of a caller: other kinds,
-// broken ones, ones in other places.
+// TestJ11RelayTokens shows that a socket authenticates with a SAT only: other kinds of tokens,
+// malformed ones and tokens in the wrong place are refused.
 func TestJ11RelayTokens(t *testing.T) {
 	p := project(t)
 	sat := p.NewSAT(t, "ada")
 	if got := connectWith(t, p.Server, withToken(sat.Token)); got != 0 {
 		t.Fatalf("a SAT gives %d", got)
 	}
+
 	service, _ := p.NewClient(t, "service", "--scope", "Voice", "--access-token", "fabric").Token(t,
 		clientCredentials()).Want(t, 200).Object(t)["access_token"].(string)
 	parts := strings.Split(sat.Token, ".")
+
 	for name, token := range map[string]any{
 		"refresh": sat.RefreshToken, "service": service, "API key": p.Key, "empty": "", "null": nil,
 		"list":      []string{sat.Token},
@@ -53,6 +55,7 @@ func TestJ11RelayTokens(t *testing.T) {
 			t.Errorf("%s gives %d, want -32002 or -32602", name, got)
 		}
 	}
+
 	for name, params := range map[string]any{
 		"another place": map[string]any{"jwt_token": sat.Token},
 		"an API key":    map[string]any{"authentication": map[string]any{"project": p.ID, "token": p.Key}},
@@ -65,12 +68,15 @@ func TestJ11RelayTokens(t *testing.T) {
 	}
 }
 
-// TestF11RelayForeign tries to act for others: by the protocol of another's
-// socket, by a token of another, before there is any.
+// TestF11RelayForeign shows that a socket cannot act for another subscriber: neither by the
+// protocol of that subscriber's socket, nor by that subscriber's token, nor before it
+// has authenticated.
 func TestF11RelayForeign(t *testing.T) {
 	p := project(t)
 	ada, bob := p.NewSAT(t, "ada"), p.NewSAT(t, "bob")
 	online := func(id string) any { return p.CLI(t, "", "subscriber", "show", "--project", p.ID, id)["online"] }
+
+	// Resuming ada's protocol with bob's token changes neither's presence.
 	s, protocol := p.Connect(t, ada.Token, "")
 	s.Call(t, "subscriber.online", nil)
 	s.Abandon()
@@ -79,6 +85,8 @@ func TestF11RelayForeign(t *testing.T) {
 		t.Errorf("with the protocol of ada's socket bob is online: %v, ada: %v", online(bob.SubscriberID),
 			online(ada.SubscriberID))
 	}
+
+	// A socket cannot change its subscriber.
 	guest := p.NewGuest(t, p.Address(t, ada.SubscriberID))
 	invite := p.NewInvite(t, ada.Token, p.Address(t, ada.SubscriberID))
 	for name, token := range map[string]string{"another's SAT": ada.Token, "a guest token": guest.Token,
@@ -88,6 +96,7 @@ func TestF11RelayForeign(t *testing.T) {
 			t.Errorf("a socket becomes that of %s: %+v %s", name, r.Error, r.Result)
 		}
 	}
+
 	stranger, _ := p.Dial(t)
 	for _, method := range []string{"subscriber.online", "subscriber.offline", "signalwire.reauthenticate",
 		"webrtc.verto"} {
@@ -97,14 +106,17 @@ func TestF11RelayForeign(t *testing.T) {
 	}
 }
 
-// TestI01Sockets opens sockets and says nothing: there are only so many from one
-// address, they are closed in time, and others are served meanwhile.
+// TestI01Sockets opens sockets that never authenticate. Only 200 of them may be open from one
+// address at a time, they are closed in time, and others are served meanwhile.
 func TestI01Sockets(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
 	s := harness.Start(t)
 	p := s.NewProject(t)
 	sat := p.NewSAT(t, "ada")
+
+	// Count the sockets that were certainly open with each one: they opened before it was dialed,
+	// and were too young to be closed when it opened.
 	began := time.Now()
 	silent := dialUntilRefused(t, s)
 	for _, last := range silent {
@@ -118,40 +130,45 @@ func TestI01Sockets(t *testing.T) {
 			t.Fatalf("%d sockets say nothing at once, want %d at most", open, strangers)
 		}
 	}
+
 	if len(silent) < strangers {
 		t.Errorf("of sockets that say nothing %d are open, and the next is refused, want %d", len(silent), strangers)
 	}
+
 	p.Get(t, "/subscriber/info", harness.Bearer(sat.Token)).Want(t, 200)
 	for i, socket := range silent {
 		if code := socket.Closed(); code != 4408 {
 			t.Fatalf("silent socket %d is closed with %d, want 4408", i, code)
 		}
 	}
+
 	if took := time.Since(began); took > time.Minute {
 		t.Errorf("sockets that say nothing are closed after %v, want %v", took, authenticates)
 	}
 	p.Connect(t, sat.Token, "")
 }
 
-// How many sockets of one address may not have authenticated, and for how long.
+// The limits on unauthenticated sockets of one address: how many, and for how long.
 const (
 	strangers     = 200
 	authenticates = 10 * time.Second
 )
 
-// A silentSocket says nothing. It is open from some time between asked and opened.
+// A silentSocket never authenticates. It opened at some time between asked and opened.
 type silentSocket struct {
 	*harness.Socket
 	asked, opened time.Time
 }
 
-// dialUntilRefused opens sockets, some at once, so that all are open before the first has been
-// silent for too long.
+// dialUntilRefused opens sockets until one is refused. It dials in parallel, so that all are
+// open before the first has been silent for too long.
 func dialUntilRefused(t *testing.T, s *harness.Server) (silent []silentSocket) {
 	t.Helper()
+
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	var refused atomic.Bool
+
 	for range 8 {
 		all.Go(func() {
 			for began := time.Now(); !refused.Load(); {
@@ -174,6 +191,7 @@ func dialUntilRefused(t *testing.T, s *harness.Server) (silent []silentSocket) {
 			}
 		})
 	}
+
 	all.Wait()
 	t.Cleanup(func() {
 		for _, socket := range silent {
@@ -183,12 +201,14 @@ func dialUntilRefused(t *testing.T, s *harness.Server) (silent []silentSocket) {
 	return silent
 }
 
-// TestI08RelayLog looks for tokens in a log that says all it can.
+// TestI08RelayLog shows that no token is in the log, even at the debug level.
 func TestI08RelayLog(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_LOG__LEVEL=debug"}})
 	p := s.NewProject(t)
 	sat := p.NewSAT(t, "ada")
+
+	// Use the tokens in every place that a log line could repeat.
 	socket, protocol := s.Connect(t, sat.Token, "")
 	socket.Call(t, "subscriber.online", nil)
 	socket.Call(t, "signalwire.reauthenticate", withToken(sat.RefreshToken))
@@ -196,13 +216,16 @@ func TestI08RelayLog(t *testing.T) {
 	socket.Abandon()
 	p.Connect(t, sat.Token, protocol)
 	connectWith(t, s, withToken("canary-"+sat.RefreshToken))
+
 	if err := s.Stop(t); err != nil {
 		t.Error(err)
 	}
+
 	log := s.Log()
 	if !strings.Contains(log, `"socket closed"`) {
 		t.Errorf("the log does not tell of sockets:\n%s", log)
 	}
+
 	for name, secret := range map[string]string{"SAT": sat.Token, "refresh token": sat.RefreshToken, "key": p.Key} {
 		for _, part := range strings.Split(secret, ".") {
 			if len(part) > 20 && strings.Contains(log, part) {
@@ -212,11 +235,12 @@ func TestI08RelayLog(t *testing.T) {
 	}
 }
 
-// TestF05Messages sends what is large, deep and fast: the socket is closed or
-// answers, and others are served meanwhile.
+// TestF05Messages shows that a socket survives malformed and deeply nested messages, that one
+// of a MiB is refused, and that others are served meanwhile.
 func TestF05Messages(t *testing.T) {
 	p := project(t)
 	sat := p.NewSAT(t, "ada")
+
 	for name, text := range map[string]string{
 		"nested": `{"jsonrpc":"2.0","id":1,"method":"signalwire.ping","params":` +
 			strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000) + "}",
@@ -228,6 +252,7 @@ func TestF05Messages(t *testing.T) {
 		"a batch":         `[` + strings.Repeat(`{"jsonrpc":"2.0","id":1,"method":"signalwire.ping"},`, 500) + `1]`,
 		"control and RTL": `{"jsonrpc":"2.0","id":"\u0000\u202e","method":"\u001b[31m"}`,
 	} {
+
 		s, _ := p.Connect(t, sat.Token, "")
 		if err := s.Send(text); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -236,6 +261,7 @@ func TestF05Messages(t *testing.T) {
 			t.Errorf("%s: a ping after it gives %+v", name, r.Error)
 		}
 	}
+
 	large, _ := p.Connect(t, sat.Token, "")
 	if err := large.Send(`"` + strings.Repeat("a", 1<<20) + `"`); err == nil && large.Closed() == 0 {
 		t.Error("a message of a MiB is taken")
