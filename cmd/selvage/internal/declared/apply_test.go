@@ -16,7 +16,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// What somebody changes between a plan and its steps stays, but for what the file says.
+// TestApplyLeavesTheRest shows that changes made between a plan and its application are
+// kept, except for members that the file names.
 func TestApplyLeavesTheRest(t *testing.T) {
 	ctx, dir := t.Context(), storetest.Dir(t)
 	rows := storetest.Open(t, dir, nil)

@@ -9,11 +9,11 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A client is an OAuth client as files say it: members have the names that
-// `selvage client show -o json` prints.
+// A client is an OAuth client as files describe it. Its members are named as in the output
+// of `selvage client show -o json`.
 type client struct {
 	idp.Client
-	PKCE string // required or optional
+	PKCE string // "required" or "optional"
 }
 
 func clientFields(c *client) []field {
@@ -42,17 +42,20 @@ func (d *Declarer) clients() noun[client] {
 		fresh:  func() client { return client{PKCE: "required"} },
 		list:   d.listClients,
 		settle: (*client).settle,
+
 		check: func(ctx context.Context, c client, isNew bool) error {
 			if c.Type == "" {
 				return problem.Missing("type")
 			}
 			return d.c.IDP.Clients.Check(ctx, c.Client, isNew)
 		},
+
 		create: func(ctx context.Context, projectID string, c client) (made, error) {
 			c.ProjectID = projectID
 			one, secret, err := d.c.IDP.Clients.Create(ctx, c.Client)
 			return made{id: one.ID, secret: secret}, err
 		},
+
 		update: func(ctx context.Context, _ string, old, c client) error {
 			if c.Type != old.Type {
 				return problem.BadParam(
@@ -60,6 +63,7 @@ func (d *Declarer) clients() noun[client] {
 			}
 			return d.c.IDP.Clients.Update(ctx, old.Client, c.Client)
 		},
+
 		remove: func(ctx context.Context, _ string, c client) error { return d.c.IDP.Clients.Delete(ctx, c.ID) },
 	}
 }
@@ -78,7 +82,7 @@ func (d *Declarer) listClients(ctx context.Context, projectID string) (all []cli
 	return all, err
 }
 
-// settle writes grants and scopes as they are kept.
+// settle normalizes PKCE, grants and scopes as they are stored.
 func (c *client) settle() error {
 	if c.PKCE != "required" && c.PKCE != "optional" {
 		return problem.BadParam("pkce", "%q is not required or optional", c.PKCE)

@@ -1,15 +1,14 @@
-// Package declared makes what there is of projects what a file says of them: API
-// keys, clients, subscribers, resources and webhooks.
+// Package declared applies files that describe projects: their API keys, clients,
+// subscribers, resources and webhooks.
 //
-// A file is read and checked as a whole before anything is changed, and what is wrong
-// is told with its line and its path. A [Plan] has a step for whatever differs, and
-// none for what does not: a file that was applied gives an empty one. What a file says
-// nothing of stays as it is. Each step is one change of package fabric or idp, with
-// their rules and their audit events.
+// A file is read and checked as a whole before anything changes. Errors name the line and
+// the path of each problem. [Declarer.Plan] returns a step for each difference; for a file
+// that was already applied it returns none. Members that a file does not name keep their
+// values. Each step is one change by package fabric or idp, with their rules and their
+// audit events.
 //
-// Things are known by the names that the file gives them. Those that were made from a
-// file are marked, so that only such are removed where a file does not name them any
-// more.
+// Things are identified by the names that files give them. Things created from a file are
+// marked, and only marked things are removed when they are no longer in the file.
 package declared
 
 import (
@@ -19,34 +18,34 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// A Store keeps the marks of what was made from a file. A mark of what is not there any
-// more does no harm: ids are not used again.
+// A Store keeps the marks of things created from a file. A mark of a deleted thing does no
+// harm, since IDs are never reused.
 type Store interface {
-	// MarkDeclared marks a thing of a project; once more changes nothing.
+	// MarkDeclared marks a thing of a project. Marking it again changes nothing.
 	MarkDeclared(ctx context.Context, projectID, id string) error
-	// ListDeclared returns the ids of all things of a project that are marked.
+	// ListDeclared returns the IDs of all marked things of a project.
 	ListDeclared(ctx context.Context, projectID string) ([]string, error)
-	// UnmarkDeclared removes a mark, be it there or not.
+	// UnmarkDeclared removes a mark. A missing mark is not an error.
 	UnmarkDeclared(ctx context.Context, id string) error
 }
 
-// Config says what a Declarer works with.
+// Config configures a Declarer.
 type Config struct {
 	Fabric *fabric.Fabric
 	IDP    *idp.Provider
 	Store  Store
-	// Suggest returns the end of a sentence that names which of names was meant by one that
-	// there is not, or "".
+	// Suggest returns the end of an error message that names the one of names which an
+	// unknown name probably meant, or "".
 	Suggest func(name string, names []string) string
 }
 
-// A Declarer plans changes and makes them.
+// A Declarer plans and applies changes.
 type Declarer struct{ c Config }
 
-// New makes a Declarer.
+// New returns a Declarer.
 func New(c Config) *Declarer { return &Declarer{c} }
 
-// An Action says what a step does.
+// An Action is what a step does.
 type Action string
 
 // The actions.
@@ -56,7 +55,7 @@ const (
 	Delete Action = "delete"
 )
 
-// A Change is a member of a thing that is not as the file says; "" is none.
+// A Change is a member that differs from the file. An empty value means none.
 type Change struct {
 	Member string `json:"member"`
 	Old    string `json:"old,omitempty"`
@@ -66,28 +65,28 @@ type Change struct {
 // A Step is one change of one thing.
 type Step struct {
 	Action  Action
-	Kind    string // project, key, client, subscriber, webhook, or that of a resource
+	Kind    string // project, key, client, subscriber, webhook, or the kind of a resource
 	Project string // the name of its project
 	Name    string
-	ID      string // "" of what is to be made
+	ID      string // "" for a thing to be created
 	Changes []Change
 
 	place place
 	do    func(ctx context.Context) (made, error)
 }
 
-// made is what a step has made: its id, and a secret that is not kept.
+// made is the result of a step: an ID, the address, and a secret that is stored nowhere.
 type made struct{ id, secret, address string }
 
-// A Done is a step that was taken.
+// A Done is a completed step.
 type Done struct {
 	Step
-	Secret  string // of a key or client that was made; it is kept nowhere
-	Address string // of a resource or subscriber that was made: where it is reached
+	Secret  string // of a created key or client; it is stored nowhere
+	Address string // of a created resource or subscriber
 }
 
-// Apply takes the steps in their order, and tells of each. It ends with the first that
-// fails: what was done stays, and the next plan goes on from there.
+// Apply performs the steps in order and calls tell for each. It stops at the first error.
+// Completed steps are kept; the next plan continues from there.
 func (d *Declarer) Apply(ctx context.Context, steps []Step, tell func(Done) error) error {
 	for _, s := range steps {
 		m, err := s.do(ctx)

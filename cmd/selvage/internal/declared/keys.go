@@ -11,11 +11,11 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A key is an API key as files say it.
+// A key is an API key as files describe it.
 type key struct {
 	ID, Name string
 	Scopes   []string
-	Expires  string // a day or a time; "" is never
+	Expires  string // a day or a time; "" means never
 }
 
 func (d *Declarer) keys() noun[key] {
@@ -24,33 +24,39 @@ func (d *Declarer) keys() noun[key] {
 		fields: func(k *key) []field {
 			return []field{{"name", &k.Name}, {"scopes", &k.Scopes}, {"expires_at", &k.Expires}}
 		},
+
 		id:     func(k key) string { return k.ID },
 		name:   func(k key) string { return k.Name },
 		fresh:  func() key { return key{} },
 		list:   d.listKeys,
 		settle: (*key).settle,
+
 		check: func(_ context.Context, k key, isNew bool) error {
 			return d.c.Fabric.APIKeys.Check(k.input(key{}), isNew)
 		},
+
 		create: func(ctx context.Context, projectID string, k key) (made, error) {
 			one, secret, err := d.c.Fabric.APIKeys.Create(ctx, projectID, k.input(key{}), nil)
 			return made{id: one.ID, secret: secret}, err
 		},
+
 		update: func(ctx context.Context, projectID string, old, k key) error {
 			_, err := d.c.Fabric.APIKeys.Update(ctx, projectID, k.ID, k.input(old), nil)
 			return err
 		},
+
 		remove: func(ctx context.Context, projectID string, k key) error {
 			return d.c.Fabric.APIKeys.Revoke(ctx, projectID, k.ID)
 		},
 	}
 }
 
-// listKeys returns the keys that are good: of one that was revoked the name is free.
+// listKeys returns the keys that are not revoked: the name of a revoked key may be reused.
 func (d *Declarer) listKeys(ctx context.Context, projectID string) (all []key, err error) {
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.APIKey], error) {
 		return d.c.Fabric.APIKeys.List(ctx, projectID, q)
 	})
+
 	for _, k := range found {
 		if !k.Revoked.IsZero() {
 			continue
@@ -64,10 +70,11 @@ func (d *Declarer) listKeys(ctx context.Context, projectID string) (all []key, e
 		}
 		all = append(all, one)
 	}
+
 	return all, err
 }
 
-// settle writes scopes and the end as they are kept.
+// settle normalizes the scopes and the expiry as they are stored.
 func (k *key) settle() error {
 	for i, name := range k.Scopes {
 		s, ok := fabric.ParseScope(name)
@@ -76,21 +83,24 @@ func (k *key) settle() error {
 		}
 		k.Scopes[i] = string(s)
 	}
+
 	if k.Expires == "" || k.Expires == "never" {
 		k.Expires = ""
 		return nil
 	}
+
 	for _, layout := range []string{time.RFC3339, time.DateOnly} {
 		if at, err := time.Parse(layout, k.Expires); err == nil {
 			k.Expires = at.UTC().Format(time.RFC3339)
 			return nil
 		}
 	}
+
 	return problem.BadParam("expires_at",
 		"needs a day or time, such as 2030-01-31 or 2030-01-31T12:00:00Z, or never; it is %q", k.Expires)
 }
 
-// input returns what is to be changed of the key as the fabric takes it, settled.
+// input returns the changes from old to k, which must be settled.
 func (k key) input(old key) fabric.APIKeyInput {
 	in := fabric.APIKeyInput{Name: changed(old.Name, k.Name)}
 	if !slices.Equal(old.Scopes, k.Scopes) {
@@ -101,13 +111,13 @@ func (k key) input(old key) fabric.APIKeyInput {
 	if old.Expires != k.Expires {
 		in.Expires = new(time.Time)
 		if k.Expires != "" {
-			*in.Expires, _ = time.Parse(time.RFC3339, k.Expires) // as settle wrote it
+			*in.Expires, _ = time.Parse(time.RFC3339, k.Expires) // settle wrote this format
 		}
 	}
 	return in
 }
 
-// list writes names one after the other, sorted.
+// list joins names with commas, sorted.
 func list[T ~string](names []T) string {
 	var texts []string
 	for _, n := range names {

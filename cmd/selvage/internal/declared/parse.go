@@ -11,19 +11,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A File is what was read of one: nothing is known of its values yet.
+// A File is a parsed file. Its values have not been checked yet.
 type File struct {
 	projects []project
 	suggest  func(string, []string) string
 }
 
-// A project is one of a file, with the lists of what is in it.
+// A project is a project in a file, with the lists of the things in it.
 type project struct {
 	entry
-	things map[string][]entry // by the key of their list, such as "clients"
+	things map[string][]entry // by the name of their list, such as "clients"
 }
 
-// An entry is a thing of a file: its members, in their order.
+// An entry is one thing in a file, with its members in order.
 type entry struct {
 	place
 	members []pair
@@ -31,7 +31,7 @@ type entry struct {
 
 type pair struct{ key, value *yaml.Node }
 
-// member returns the value of a member, or nil.
+// member returns the value of a member, or nil if the entry has no such member.
 func (e entry) member(name string) *yaml.Node {
 	for _, m := range e.members {
 		if m.key.Value == name {
@@ -41,10 +41,11 @@ func (e entry) member(name string) *yaml.Node {
 	return nil
 }
 
-// lists are the keys of a project under which things stand.
+// lists are the members of a project that hold things.
 var lists = []string{"keys", "clients", "subscribers", "resources", "webhooks"}
 
-// Parse reads a file, which is YAML or JSON. The name is for what is told of it.
+// Parse parses a file, which is YAML or JSON. Errors name the file by name, and all errors
+// are reported together.
 func (d *Declarer) Parse(name string, text []byte) (*File, error) {
 	var doc, more yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(text))
@@ -53,15 +54,18 @@ func (d *Declarer) Parse(name string, text []byte) (*File, error) {
 		return nil, fmt.Errorf("%s:%d:%d: a second document begins; all projects go into the first", name,
 			more.Line, more.Column)
 	}
+
 	if errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%s: there is nothing in it; it needs projects:, and a list below", name)
 	}
+
 	if err != nil {
 		if at, reason, ok := strings.Cut(strings.TrimPrefix(err.Error(), "yaml: line "), ": "); ok {
 			return nil, fmt.Errorf("%s:%s: %s", name, at, reason)
 		}
 		return nil, fmt.Errorf("%s: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
+
 	p := parser{suggest: d.c.Suggest}
 	root := p.mapping(place{file: name, node: doc.Content[0]})
 	for _, m := range root.members {
@@ -69,11 +73,13 @@ func (d *Declarer) Parse(name string, text []byte) (*File, error) {
 			p.fail(root.at(m.key, ""), "there is no member %q; the file has projects alone", m.key.Value)
 		}
 	}
+
 	f := &File{suggest: d.c.Suggest}
 	list := root.member("projects")
 	if list == nil && p.errs == nil {
 		p.fail(root.place, "it needs projects:, and a list below")
 	}
+
 	for _, e := range p.list(root.at(list, "projects")) {
 		f.projects = append(f.projects, p.project(e))
 	}
@@ -89,7 +95,7 @@ func (p *parser) fail(at place, format string, args ...any) {
 	p.errs = append(p.errs, at.errorf(format, args...))
 }
 
-// project sets the lists of a project apart from its own members.
+// project separates the lists of a project from its own members.
 func (p *parser) project(e entry) project {
 	made := project{entry: entry{place: e.place}, things: make(map[string][]entry)}
 	for _, m := range e.members {
@@ -104,7 +110,7 @@ func (p *parser) project(e entry) project {
 
 func isList(name string) bool { return slices.Contains(lists, name) }
 
-// list reads a list of things.
+// list parses a list of things.
 func (p *parser) list(at place) (all []entry) {
 	if at.node == nil {
 		return nil
@@ -119,13 +125,14 @@ func (p *parser) list(at place) (all []entry) {
 	return all
 }
 
-// mapping reads the members of a thing.
+// mapping parses the members of a thing.
 func (p *parser) mapping(at place) entry {
 	e := entry{place: at}
 	if at.node.Kind != yaml.MappingNode {
 		p.fail(at, "needs members, a name and a value each")
 		return e
 	}
+
 	for i := 0; i+1 < len(at.node.Content); i += 2 {
 		key, value := at.node.Content[i], at.node.Content[i+1]
 		if e.member(key.Value) != nil {
@@ -142,11 +149,12 @@ func (p *parser) mapping(at place) entry {
 		}
 		e.members = append(e.members, pair{key, value})
 	}
+
 	return e
 }
 
-// aliased finds a node that stands for another: a few of them can stand for more than
-// there is memory.
+// aliased returns an alias below n, or nil. Aliases are rejected, since a few of them can
+// expand to more than fits into memory.
 func aliased(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return n

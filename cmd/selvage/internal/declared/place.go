@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A place is where something stands: in a line of a file, and on a path in it.
+// A place is a position in a file: a line and a path.
 type place struct {
 	file, path string
 	node       *yaml.Node
@@ -24,7 +24,7 @@ func (p place) at(n *yaml.Node, member string) place {
 	return place{p.file, p.path + member, n}
 }
 
-// index returns the place of an item of a list.
+// index returns the place of a list item.
 func (p place) index(n *yaml.Node, i int) place {
 	return place{p.file, fmt.Sprintf("%s[%d]", p.path, i), n}
 }
@@ -40,7 +40,7 @@ func (p place) String() string {
 	return s
 }
 
-// A Fault is something wrong with a file, at a place of it.
+// A Fault is a problem at a place of a file.
 type Fault struct {
 	Where   string // file:line:column: path
 	Message string
@@ -52,7 +52,7 @@ func (p place) errorf(format string, args ...any) error {
 	return &Fault{p.String(), fmt.Sprintf(format, args...)}
 }
 
-// wrap tells of an error where what caused it stands.
+// wrap returns err with the place that caused it.
 func (p place) wrap(err error) error {
 	problems := problem.All(err)
 	if len(problems) == 0 {
@@ -65,7 +65,7 @@ func (p place) wrap(err error) error {
 	return errors.Join(all...)
 }
 
-// blame tells of problems at the members that they are about.
+// blame returns the problems in err, each with the place of the member that it concerns.
 func (e entry) blame(err error) error {
 	problems := problem.All(err)
 	if len(problems) == 0 && err != nil {
@@ -78,10 +78,11 @@ func (e entry) blame(err error) error {
 	return errors.Join(all...)
 }
 
-// calledElse are members by the names that rules have for them.
+// calledElse maps the parameters of problems to members with another name.
 var calledElse = map[string]string{"acr": "require_acr"}
 
-// placeOf finds the member that a problem's parameter is; of a list, rules name one item.
+// placeOf returns the place of the member for a problem's parameter. Problems name a
+// single item of a list member.
 func (e entry) placeOf(param string) place {
 	param, _, _ = strings.Cut(param, ".")
 	for _, name := range []string{param, param + "s", calledElse[param]} {

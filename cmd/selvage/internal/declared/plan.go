@@ -6,49 +6,52 @@ import (
 	"slices"
 )
 
-// A noun is a kind of thing that is made of fields.
+// A noun describes a kind of thing that consists of fields.
 type noun[T any] struct {
 	kind   string
 	fields func(*T) []field
 	id     func(T) string
-	name   func(T) string // by which files know it
-	by     string         // the member that has it
-	fresh  func() T       // a new one, before the file says anything of it
+	name   func(T) string // identifies a thing in files
+	by     string         // the member that holds the name
+	fresh  func() T       // returns a new thing with its defaults
 	list   func(ctx context.Context, projectID string) ([]T, error)
-	settle func(*T) error // writes what a file says as it is kept
+	settle func(*T) error // normalizes the values of a file as they are stored
 	check  func(ctx context.Context, t T, isNew bool) error
 	create func(ctx context.Context, projectID string, t T) (made, error)
 	update func(ctx context.Context, projectID string, old, t T) error
 	remove func(ctx context.Context, projectID string, t T) error
-	stays  bool                       // prune leaves it
-	unsaid func(e entry, old T, t *T) // follows from what an entry says; may be nil
+	stays  bool                       // not removed by prune
+	unsaid func(e entry, old T, t *T) // sets values that follow from an entry; may be nil
 }
 
-// A target is the project that steps are in, whose id is there once it was made.
+// A target is the project that steps apply to. Its ID is "" until the project is created.
 type target struct {
 	id, name string
-	marks    []string // ids of what was made from a file
+	marks    []string // IDs of the things created from a file
 }
 
-// things are those of one kind in a project while they are compared with a file.
+// things compares the existing things of one kind in a project with a file.
 type things[T any] struct {
 	d       *Declarer
 	n       noun[T]
 	p       *target
 	there   []T
-	taken   map[string]place // what the file has named, by id or name
-	matched map[string]bool  // ids of what the file names
+	taken   map[string]place // entries seen so far, by ID or name
+	matched map[string]bool  // IDs of the existing things that the file names
 }
 
-// plan returns a step for each entry that differs, and with prune for what was made from
-// a file and is in it no more. The removals come apart: they are done last.
-func plan[T any](ctx context.Context, d *Declarer, n noun[T], p *target, entries []entry, prune bool) (steps, removals []Step, err error) {
+// plan returns a step for each entry that differs from the project. With prune, it also
+// returns removals for things that were created from a file but are no longer in this
+// one. Removals are separate because they are done last.
+func plan[T any](ctx context.Context, d *Declarer, n noun[T], p *target, entries []entry,
+	prune bool) (steps, removals []Step, err error) {
 	ts := &things[T]{d: d, n: n, p: p, taken: make(map[string]place), matched: make(map[string]bool)}
 	if p.id != "" {
 		if ts.there, err = n.list(ctx, p.id); err != nil {
 			return nil, nil, err
 		}
 	}
+
 	var errs []error
 	for _, e := range entries {
 		s, err := ts.compare(ctx, e)
@@ -57,9 +60,11 @@ func plan[T any](ctx context.Context, d *Declarer, n noun[T], p *target, entries
 		}
 		errs = append(errs, err)
 	}
+
 	if err := errors.Join(errs...); err != nil || !prune || n.stays {
 		return steps, nil, err
 	}
+
 	for _, t := range ts.there {
 		if id := n.id(t); !ts.matched[id] && slices.Contains(p.marks, id) {
 			removals = append(removals, ts.removal(t))
@@ -68,7 +73,7 @@ func plan[T any](ctx context.Context, d *Declarer, n noun[T], p *target, entries
 	return steps, removals, nil
 }
 
-// compare returns the step for an entry, nil where nothing differs.
+// compare returns the step for an entry, or nil if nothing differs.
 func (ts *things[T]) compare(ctx context.Context, e entry) (*Step, error) {
 	said := ts.n.fresh()
 	err := e.read(ts.n.fields(&said), ts.d.c.Suggest, "id")
@@ -78,24 +83,29 @@ func (ts *things[T]) compare(ctx context.Context, e entry) (*Step, error) {
 	if err := ts.n.settle(&said); err != nil {
 		return nil, e.blame(err)
 	}
+
 	old, err := ts.find(e, said)
 	if err != nil {
 		return nil, err
 	}
+
 	if old == nil {
 		if err := ts.n.check(ctx, said, true); err != nil {
 			return nil, e.blame(err)
 		}
 		return ts.creation(e, said), nil
 	}
+
+	// Apply the entry to the existing thing: members that it does not name keep their values.
 	now := *old
-	_ = e.read(ts.n.fields(&now), ts.d.c.Suggest, "id") // as before
+	_ = e.read(ts.n.fields(&now), ts.d.c.Suggest, "id") // it succeeded above
 	if err := ts.n.settle(&now); err != nil {
 		return nil, e.blame(err)
 	}
 	if ts.n.unsaid != nil {
 		ts.n.unsaid(e, *old, &now)
 	}
+
 	changes := differences(ts.n.fields(old), ts.n.fields(&now))
 	if len(changes) == 0 {
 		return nil, nil
@@ -103,6 +113,7 @@ func (ts *things[T]) compare(ctx context.Context, e entry) (*Step, error) {
 	if err := ts.n.check(ctx, now, false); err != nil {
 		return nil, e.blame(err)
 	}
+
 	was, is := *old, now
 	return &Step{
 		Action: Update, Kind: ts.n.kind, Project: ts.p.name, Name: ts.n.name(is), ID: ts.n.id(is),
@@ -111,13 +122,15 @@ func (ts *things[T]) compare(ctx context.Context, e entry) (*Step, error) {
 	}, nil
 }
 
-// find returns what an entry is about, nil where it is not there yet.
+// find returns the existing thing that an entry describes, by ID or by name. It returns
+// nil if there is none yet.
 func (ts *things[T]) find(e entry, said T) (found *T, err error) {
 	name := ts.n.name(said)
 	id := e.member("id")
 	if name == "" && id == nil {
 		return nil, e.errorf("%s is required: it is known by that", ts.n.by)
 	}
+
 	key := "name " + name
 	if id != nil {
 		key = "id " + id.Value
@@ -125,6 +138,7 @@ func (ts *things[T]) find(e entry, said T) (found *T, err error) {
 	if other, twice := ts.taken[key]; twice {
 		return nil, e.errorf("there is another %s %q in this project, in line %d", ts.n.kind, name, other.node.Line)
 	}
+
 	ts.taken[key] = e.place
 	for _, t := range ts.there {
 		if id != nil && ts.n.id(t) != id.Value || id == nil && ts.n.name(t) != name {
@@ -136,6 +150,7 @@ func (ts *things[T]) find(e entry, said T) (found *T, err error) {
 		found = &t
 		ts.matched[ts.n.id(t)] = true
 	}
+
 	if found == nil && id != nil {
 		return nil, e.at(id, "id").errorf("there is no %s of this id in the project", ts.n.kind)
 	}
@@ -170,8 +185,8 @@ func (ts *things[T]) removal(t T) Step {
 	}
 }
 
-// changed returns a value that is another than it was, else nil: what an update says
-// nothing of stays as it is by then.
+// changed returns the new value if it differs from the old one, else nil. An update leaves
+// nil members alone, so concurrent changes to them are kept.
 func changed[V comparable](old, now V) *V {
 	if old == now {
 		return nil
@@ -179,7 +194,7 @@ func changed[V comparable](old, now V) *V {
 	return &now
 }
 
-// differences lists the fields whose values are not the same.
+// differences returns the fields whose values differ.
 func differences(old, now []field) (changes []Change) {
 	for i, f := range now {
 		if !same(old[i].to, f.to) {

@@ -9,13 +9,15 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// Plan compares a file with what there is. With prune, what was made from a file and is
-// in this one no more is removed; projects never are.
+// Plan compares a file with the existing projects and returns the steps to apply it. With
+// prune, things that were created from a file but are no longer in this one are removed.
+// Projects are never removed.
 func (d *Declarer) Plan(ctx context.Context, f *File, prune bool) (steps []Step, err error) {
 	all, err := page.Every(ctx, d.c.Fabric.Projects.List)
 	if err != nil {
 		return nil, err
 	}
+
 	var errs []error
 	taken := make(map[string]place)
 	for _, p := range f.projects {
@@ -23,6 +25,7 @@ func (d *Declarer) Plan(ctx context.Context, f *File, prune bool) (steps []Step,
 		errs = append(errs, err)
 		steps = append(steps, some...)
 	}
+
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
@@ -37,19 +40,21 @@ func projectFields(p *fabric.Project) []field {
 	}
 }
 
-// freshProject is what a new project is before anything is said of it.
+// freshProject returns a new project with its defaults.
 func freshProject() fabric.Project {
 	return fabric.Project{
 		RecordRate: fabric.DefaultRecordRate, MediaAuth: fabric.MediaAuths[0], Registration: fabric.RegistrationOff,
 	}
 }
 
-// planProject returns the steps of a project and of all in it.
-func (d *Declarer) planProject(ctx context.Context, p project, all []fabric.Project, taken map[string]place, prune bool) ([]Step, error) {
+// planProject returns the steps for a project and everything in it.
+func (d *Declarer) planProject(ctx context.Context, p project, all []fabric.Project,
+	taken map[string]place, prune bool) ([]Step, error) {
 	old, err := findProject(p, all, taken)
 	if err != nil {
 		return nil, err
 	}
+
 	was := freshProject()
 	t := &target{}
 	if old != nil {
@@ -58,28 +63,33 @@ func (d *Declarer) planProject(ctx context.Context, p project, all []fabric.Proj
 			return nil, err
 		}
 	}
+
 	now := was
 	names := append([]string{"id"}, lists...)
 	if err := p.read(projectFields(&now), d.c.Suggest, names...); err != nil {
 		return nil, err
 	}
+
 	t.name = now.Name
 	change := changeOf(was, now)
-	change.Name = &now.Name // which a new one must have
+	change.Name = &now.Name // a new project must have one
 	if err := change.Check(); err != nil {
 		return nil, p.blame(err)
 	}
+
 	steps := d.projectStep(p, t, old, now)
 	some, err := d.planThings(ctx, p, t, prune)
 	return append(steps, some...), err
 }
 
-// findProject returns the project that an entry is about, nil where it is not there yet.
+// findProject returns the existing project that an entry describes, or nil if there is none
+// yet.
 func findProject(p project, all []fabric.Project, taken map[string]place) (found *fabric.Project, err error) {
 	id, name := p.member("id"), p.member("name")
 	if id == nil && name == nil {
 		return nil, p.errorf("name is required: it is known by that")
 	}
+
 	by, value := "name", name
 	if id != nil {
 		by, value = "id", id
@@ -87,6 +97,7 @@ func findProject(p project, all []fabric.Project, taken map[string]place) (found
 	if other, twice := taken[by+value.Value]; twice {
 		return nil, p.errorf("the project of this %s is there twice; the other is in line %d", by, other.node.Line)
 	}
+
 	taken[by+value.Value] = p.place
 	for _, one := range all {
 		if id != nil && one.ID != id.Value || id == nil && one.Name != name.Value {
@@ -97,13 +108,14 @@ func findProject(p project, all []fabric.Project, taken map[string]place) (found
 		}
 		found = &one
 	}
+
 	if found == nil && id != nil {
 		return nil, p.at(id, "id").errorf("there is no project of this id")
 	}
 	return found, nil
 }
 
-// changeOf says what is to be changed of a project.
+// changeOf returns the changes from old to p.
 func changeOf(old, p fabric.Project) fabric.ProjectChange {
 	return fabric.ProjectChange{
 		Name: changed(old.Name, p.Name), RecordRate: changed(old.RecordRate, p.RecordRate),
@@ -114,7 +126,7 @@ func changeOf(old, p fabric.Project) fabric.ProjectChange {
 	}
 }
 
-// projectStep returns the step of the project itself, if there is one.
+// projectStep returns the step for the project itself, if it differs.
 func (d *Declarer) projectStep(p project, t *target, old *fabric.Project, now fabric.Project) []Step {
 	s := Step{Action: Update, Kind: "project", Project: now.Name, Name: now.Name, ID: t.id, place: p.place}
 	base := freshProject()
@@ -123,10 +135,12 @@ func (d *Declarer) projectStep(p project, t *target, old *fabric.Project, now fa
 	} else {
 		s.Action = Create
 	}
+
 	s.Changes = differences(projectFields(&base), projectFields(&now))
 	if old != nil && len(s.Changes) == 0 {
 		return nil
 	}
+
 	s.do = func(ctx context.Context) (m made, err error) {
 		if old == nil {
 			created, err := d.c.Fabric.Projects.Create(ctx, now.Name)
@@ -134,7 +148,7 @@ func (d *Declarer) projectStep(p project, t *target, old *fabric.Project, now fa
 				return m, err
 			}
 			t.id, m.id = created.ID, created.ID
-			if len(s.Changes) == 1 { // nothing but the name
+			if len(s.Changes) == 1 { // only the name, which is set
 				return m, nil
 			}
 		}
@@ -143,10 +157,11 @@ func (d *Declarer) projectStep(p project, t *target, old *fabric.Project, now fa
 		}
 		return m, nil
 	}
+
 	return []Step{s}
 }
 
-// planThings returns the steps of all that is in a project.
+// planThings returns the steps for everything in a project. Removals come last.
 func (d *Declarer) planThings(ctx context.Context, p project, t *target, prune bool) ([]Step, error) {
 	var steps, removals []Step
 	var errs []error

@@ -12,20 +12,22 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A field ties the name that a member has in files to its place in a thing: a pointer
-// to a text, a number, a truth, a list of texts, or JSON.
+// A field maps a member of an entry to its place in a thing: a pointer to a string, an
+// integer, a boolean, a list of strings, or JSON.
 type field struct {
 	name string
 	to   any
 }
 
-// read writes the members of an entry into a thing. Those of skip are read elsewhere.
+// read sets fields from the members of an entry. Members named in skip are allowed but not
+// read. All errors are reported together.
 func (e entry) read(fields []field, suggest func(string, []string) string, skip ...string) error {
 	var errs []error
 	for _, m := range e.members {
 		if slices.Contains(skip, m.key.Value) {
 			continue
 		}
+
 		i := slices.IndexFunc(fields, func(f field) bool { return f.name == m.key.Value })
 		if i < 0 {
 			names := skip
@@ -39,14 +41,16 @@ func (e entry) read(fields []field, suggest func(string, []string) string, skip 
 			errs = append(errs, e.at(m.key, m.key.Value).errorf("there is no such member%s", near))
 			continue
 		}
+
 		if err := readValue(e.at(m.value, m.key.Value), fields[i].to); err != nil {
 			errs = append(errs, err)
 		}
 	}
+
 	return errors.Join(errs...)
 }
 
-// readValue writes the value that stands at a place.
+// readValue stores the value at a place in to.
 func readValue(at place, to any) error {
 	n := at.node
 	if raw, ok := to.(*json.RawMessage); ok {
@@ -54,6 +58,7 @@ func readValue(at place, to any) error {
 		*raw = value
 		return err
 	}
+
 	v := reflect.ValueOf(to).Elem()
 	if v.Kind() == reflect.Slice {
 		return readList(at, v)
@@ -61,6 +66,7 @@ func readValue(at place, to any) error {
 	if n.Kind != yaml.ScalarNode {
 		return at.errorf("needs one value")
 	}
+
 	switch v.Kind() {
 	case reflect.Bool:
 		b, err := strconv.ParseBool(n.Value)
@@ -77,6 +83,7 @@ func readValue(at place, to any) error {
 	default:
 		v.SetString(n.Value)
 	}
+
 	return nil
 }
 
@@ -97,7 +104,7 @@ func readList(at place, v reflect.Value) error {
 	return nil
 }
 
-// toJSON writes the value that stands at a place as JSON, members in their order.
+// toJSON returns the value at a place as JSON, with members in the order of the file.
 func toJSON(at place) (json.RawMessage, error) {
 	n := at.node
 	switch n.Kind {
@@ -108,7 +115,7 @@ func toJSON(at place) (json.RawMessage, error) {
 			if key.Kind != yaml.ScalarNode {
 				return nil, at.at(key, "").errorf("has a name that is no text")
 			}
-			name, _ := json.Marshal(key.Value) // of a text
+			name, _ := json.Marshal(key.Value) // a string always encodes
 			value, err := toJSON(at.at(n.Content[i+1], key.Value))
 			if err != nil {
 				return nil, err
@@ -133,12 +140,16 @@ func toJSON(at place) (json.RawMessage, error) {
 		}
 		return append(b, ']'), nil
 	}
+
 	var value any = n.Value
+	// Only these tags become JSON values of their own; everything else, such as a date,
+	// is a string.
 	if slices.Contains([]string{"!!null", "!!bool", "!!int", "!!float"}, n.Tag) {
 		if err := n.Decode(&value); err != nil {
 			return nil, at.errorf("%v", err)
 		}
 	}
+
 	raw, err := json.Marshal(value)
 	if err != nil {
 		return nil, at.errorf("JSON has no such value: %s", n.Value)
@@ -146,7 +157,7 @@ func toJSON(at place) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// show writes a value for people.
+// show formats a value for people.
 func show(to any) string {
 	v := reflect.ValueOf(to).Elem()
 	switch v.Kind() {
@@ -162,10 +173,11 @@ func show(to any) string {
 	case reflect.String:
 		return v.String()
 	}
+
 	return fmt.Sprint(v.Interface())
 }
 
-// longest is how much of a value is shown.
+// longest is the most characters of a value that are shown.
 const longest = 72
 
 func short(s string) string {
@@ -175,17 +187,17 @@ func short(s string) string {
 	return s
 }
 
-// canonical writes JSON so that values which are the same are the same bytes.
+// canonical returns JSON in a form in which equal values are equal bytes.
 func canonical(raw json.RawMessage) []byte {
 	var value any
 	if json.Unmarshal(raw, &value) != nil {
 		return raw
 	}
-	b, _ := json.Marshal(value) // it was JSON
+	b, _ := json.Marshal(value) // it was decoded from JSON
 	return b
 }
 
-// same compares two values of a field; lists are sets.
+// same reports whether two values of a field are equal. The order of a list does not matter.
 func same(a, b any) bool {
 	if x, ok := a.(*json.RawMessage); ok {
 		return string(canonical(*x)) == string(canonical(*b.(*json.RawMessage)))

@@ -12,29 +12,32 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// A resource is one of a file: its kind, and its members as its kind has them.
+// A resource is a resource in a file: its kind, and its members as the kind names them.
 type resource struct {
 	entry
 	kind   *kinds.Kind
 	sent   map[string]json.RawMessage
-	values kinds.Values // of a new one
+	values kinds.Values // of a new resource with these members
 	name   string
 }
 
-// version is counted for the file: it says how a resource is, not how often it changed.
+// version is a counter that is set by this package, not by files: a file describes the
+// state of a resource, not how often it changed.
 const version = "document_version"
 
-// readResource reads an entry.
+// readResource parses the entry of a resource and checks its members.
 func (d *Declarer) readResource(e entry) (r resource, err error) {
 	r = resource{entry: e, sent: make(map[string]json.RawMessage)}
 	k := e.member("kind")
 	if k == nil {
 		return r, e.errorf("kind is required, such as swml_script")
 	}
+
 	var types, names []string
 	for _, one := range d.c.Fabric.Resources.Kinds().All() {
 		types = append(types, one.Type)
 	}
+
 	if r.kind = d.c.Fabric.Resources.Kinds().ByType(k.Value); r.kind == nil {
 		near := d.c.Suggest(k.Value, types)
 		if near == "" {
@@ -42,15 +45,18 @@ func (d *Declarer) readResource(e entry) (r resource, err error) {
 		}
 		return r, e.at(k, "kind").errorf("there is no kind %q%s", k.Value, near)
 	}
+
 	for _, f := range r.kind.Fields {
 		names = append(names, f.Name)
 	}
+
 	var errs []error
 	for _, m := range e.members {
 		at, name := e.at(m.value, m.key.Value), m.key.Value
 		if of, ok := r.kind.Alias[name]; ok {
 			name = of
 		}
+
 		f := r.kind.Field(name)
 		switch {
 		case name == "kind" || name == "id":
@@ -65,25 +71,30 @@ func (d *Declarer) readResource(e entry) (r resource, err error) {
 			r.sent[name] = raw
 		}
 	}
+
 	if err := errors.Join(errs...); err != nil {
 		return r, err
 	}
+
 	r.values, err = r.kind.New(r.sent)
 	if err != nil {
 		return r, e.blame(err)
 	}
+
 	r.name = r.kind.DisplayName(r.values)
 	return r, nil
 }
 
-// planResources does for resources what [plan] does for things that are made of fields.
-func (d *Declarer) planResources(ctx context.Context, p *target, entries []entry, prune bool) (steps, removals []Step, err error) {
+// planResources does for resources what [plan] does for things that consist of fields.
+func (d *Declarer) planResources(ctx context.Context, p *target, entries []entry, prune bool) (steps,
+	removals []Step, err error) {
 	var there []fabric.Resource
 	if p.id != "" {
 		if there, err = d.listResources(ctx, p.id); err != nil {
 			return nil, nil, err
 		}
 	}
+
 	var errs []error
 	taken, matched := make(map[string]place), make(map[string]bool)
 	for _, e := range entries {
@@ -92,15 +103,18 @@ func (d *Declarer) planResources(ctx context.Context, p *target, entries []entry
 			errs = append(errs, err)
 			continue
 		}
+
 		old, err := r.find(there, taken)
 		if err != nil {
 			errs = append(errs, err)
 			continue
 		}
+
 		if old == nil {
 			steps = append(steps, d.makeResource(p, r))
 			continue
 		}
+
 		matched[old.ID] = true
 		s, err := d.changeResource(p, r, *old)
 		errs = append(errs, err)
@@ -108,9 +122,11 @@ func (d *Declarer) planResources(ctx context.Context, p *target, entries []entry
 			steps = append(steps, *s)
 		}
 	}
+
 	if err := errors.Join(errs...); err != nil || !prune {
 		return steps, nil, err
 	}
+
 	for _, r := range there {
 		if !matched[r.ID] && slices.Contains(p.marks, r.ID) {
 			removals = append(removals, d.removeResource(p, r))
@@ -131,17 +147,19 @@ func (d *Declarer) listResources(ctx context.Context, projectID string) (all []f
 	return all, err
 }
 
-// find returns the resource that an entry is about, nil where it is not there yet.
+// find returns the existing resource that an entry describes, or nil if there is none yet.
 func (r resource) find(there []fabric.Resource, taken map[string]place) (found *fabric.Resource, err error) {
 	id := r.member("id")
 	if r.name == "" && id == nil {
 		return nil, r.errorf("%s is required: it is known by that", r.kind.Name[0])
 	}
+
 	key := r.kind.Type + " " + r.name
 	if other, twice := taken[key]; twice {
 		return nil, r.errorf("there is another %s %q in this project, in line %d", r.kind.Type, r.name,
 			other.node.Line)
 	}
+
 	taken[key] = r.place
 	for _, one := range there {
 		if one.Type != r.kind.Type || id != nil && one.ID != id.Value || id == nil &&
@@ -153,6 +171,7 @@ func (r resource) find(there []fabric.Resource, taken map[string]place) (found *
 		}
 		found = &one
 	}
+
 	if found == nil && id != nil {
 		return nil, r.at(id, "id").errorf("there is no %s of this id in the project", r.kind.Type)
 	}
@@ -166,6 +185,7 @@ func (d *Declarer) makeResource(p *target, r resource) Step {
 			s.Changes = append(s.Changes, Change{Member: f.Name, New: shown(f, raw)})
 		}
 	}
+
 	s.do = func(ctx context.Context) (made, error) {
 		one, err := d.c.Fabric.Resources.Create(ctx, p.id, r.kind, r.sent)
 		if err != nil {
@@ -177,11 +197,12 @@ func (d *Declarer) makeResource(p *target, r resource) Step {
 		address, err := d.addressOf(ctx, p.id, one.ID)
 		return made{id: one.ID, address: address}, err
 	}
+
 	return s
 }
 
-// changeResource returns the step for a resource that differs, else nil. Secrets are
-// sealed and cannot be compared; they are given when it is made.
+// changeResource returns the step for a resource that differs from its entry, else nil.
+// Secrets are encrypted and cannot be compared, so they are only set at creation.
 func (d *Declarer) changeResource(p *target, r resource, old fabric.Resource) (*Step, error) {
 	s := &Step{Action: Update, Kind: r.kind.Type, Project: p.name, Name: r.name, ID: old.ID, place: r.place}
 	sent := make(map[string]json.RawMessage)
@@ -193,9 +214,11 @@ func (d *Declarer) changeResource(p *target, r resource, old fabric.Resource) (*
 		sent[f.Name] = raw
 		s.Changes = append(s.Changes, Change{Member: f.Name, Old: shown(f, old.Fields[f.Name]), New: shown(f, raw)})
 	}
+
 	if len(sent) == 0 {
 		return nil, nil
 	}
+
 	if r.kind.Versions {
 		var n int64
 		if err := json.Unmarshal(old.Fields[version], &n); err != nil {
@@ -203,6 +226,7 @@ func (d *Declarer) changeResource(p *target, r resource, old fabric.Resource) (*
 		}
 		sent[version] = strconv.AppendInt(nil, n+1, 10)
 	}
+
 	s.do = func(ctx context.Context) (made, error) {
 		_, err := d.c.Fabric.Resources.Update(ctx, p.id, r.kind, old.ID, sent)
 		return made{}, err
@@ -223,7 +247,7 @@ func (d *Declarer) removeResource(p *target, r fabric.Resource) Step {
 	}
 }
 
-// shown writes the value of a member for people.
+// shown formats the value of a member for people.
 func shown(f kinds.Field, raw json.RawMessage) string {
 	var text string
 	switch {

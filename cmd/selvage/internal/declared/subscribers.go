@@ -7,8 +7,9 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// subscribers are made without a password: a file is no place for one. Nor are they
-// removed by one: the account is somebody's, who may have another e-mail by now.
+// subscribers describes subscribers. They are created without a password, which does not
+// belong in a file. Prune does not remove them: an account belongs to a person, whose
+// e-mail address may have changed since.
 func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 	return noun[fabric.Subscriber]{
 		kind: "subscriber", by: "email", stays: true,
@@ -21,6 +22,7 @@ func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 				{"region", &s.Region}, {"disabled", &s.Disabled}, {"verified", &s.Verified},
 			}
 		},
+
 		id:    func(s fabric.Subscriber) string { return s.ID },
 		name:  func(s fabric.Subscriber) string { return s.Email },
 		fresh: func() fabric.Subscriber { return fabric.Subscriber{} },
@@ -29,18 +31,22 @@ func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 				return d.c.Fabric.Subscribers.List(ctx, projectID, q)
 			})
 		},
+
 		settle: func(s *fabric.Subscriber) error {
 			s.Email = fabric.NormalizeEmail(s.Email)
 			return nil
 		},
+
 		unsaid: func(e entry, old fabric.Subscriber, s *fabric.Subscriber) {
 			if s.Email != old.Email && e.member("verified") == nil {
-				s.Verified = false // nobody has shown that the other e-mail is its own
+				s.Verified = false // the new address has not been verified
 			}
 		},
+
 		check: func(_ context.Context, s fabric.Subscriber, isNew bool) error {
 			return subscriberInput(fabric.Subscriber{}, s).Check(isNew)
 		},
+
 		create: func(ctx context.Context, projectID string, s fabric.Subscriber) (made, error) {
 			one, err := d.c.Fabric.Subscribers.Create(ctx, projectID, subscriberInput(fabric.Subscriber{}, s))
 			if err != nil {
@@ -49,9 +55,10 @@ func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 			address, err := d.addressOf(ctx, projectID, one.ID)
 			return made{id: one.ID, address: address}, err
 		},
+
 		update: func(ctx context.Context, projectID string, old, s fabric.Subscriber) error {
 			in := subscriberInput(old, s)
-			in.Verified = &s.Verified // with another e-mail it would be false
+			in.Verified = &s.Verified // an update of the address alone would reset it
 			if s.Email == old.Email {
 				in.Verified = changed(old.Verified, s.Verified)
 			}
@@ -61,8 +68,8 @@ func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 	}
 }
 
-// subscriberInput says what is to be changed, and nothing of the rest, which may have
-// been changed meanwhile.
+// subscriberInput returns the changed fields only, since others may have been changed in
+// the meantime.
 func subscriberInput(old, s fabric.Subscriber) fabric.SubscriberInput {
 	return fabric.SubscriberInput{
 		Email: changed(old.Email, s.Email), Verified: changed(old.Verified, s.Verified),
@@ -77,7 +84,7 @@ func subscriberInput(old, s fabric.Subscriber) fabric.SubscriberInput {
 	}
 }
 
-// addressOf returns where something is reached.
+// addressOf returns the address of a resource or subscriber.
 func (d *Declarer) addressOf(ctx context.Context, projectID, id string) (string, error) {
 	p, err := d.c.Fabric.Resources.ListAddresses(ctx, projectID, id, page.Query{Size: 1})
 	if err != nil || len(p.Items) == 0 {
