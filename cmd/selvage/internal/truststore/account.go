@@ -13,17 +13,17 @@ import (
 	"syscall"
 )
 
-// An account is whose browsers are meant: that of the process or, under sudo,
-// that of who called it.
+// An account is the one whose browsers are configured: that of the process or, under sudo,
+// that of its caller.
 type account struct {
 	home   string
 	data   string              // XDG_DATA_HOME
 	config string              // XDG_CONFIG_HOME
-	as     *syscall.Credential // nil for the process's own
+	as     *syscall.Credential // nil for the account of the process
 }
 
-// whoIs finds the account. Under sudo its programs run as it, so that none of its
-// files becomes root's.
+// whoIs returns the account. Under sudo, programs run as the caller, so that none of the
+// caller's files becomes root's.
 func whoIs(getenv func(string) string) (account, error) {
 	a := account{home: getenv("HOME"), data: getenv("XDG_DATA_HOME"), config: getenv("XDG_CONFIG_HOME")}
 	if id := getenv("SUDO_UID"); os.Geteuid() == 0 && id != "" && id != "0" {
@@ -32,6 +32,7 @@ func whoIs(getenv func(string) string) (account, error) {
 			return account{}, fmt.Errorf("finding the account that called sudo: %w", err)
 		}
 	}
+
 	if a.home == "" {
 		return account{}, errors.New("finding browsers: HOME is not set")
 	}
@@ -41,6 +42,7 @@ func whoIs(getenv func(string) string) (account, error) {
 	if a.config == "" {
 		a.config = a.home + "/.config"
 	}
+
 	return a, nil
 }
 
@@ -49,6 +51,7 @@ func caller(uid, gid string) (account, error) {
 	if err != nil {
 		return account{}, err
 	}
+
 	id, err := strconv.ParseUint(uid, 10, 32)
 	if err != nil {
 		return account{}, err
@@ -56,6 +59,7 @@ func caller(uid, gid string) (account, error) {
 	if gid == "" {
 		gid = u.Gid
 	}
+
 	group, err := strconv.ParseUint(gid, 10, 32)
 	if err != nil {
 		return account{}, err
@@ -63,7 +67,7 @@ func caller(uid, gid string) (account, error) {
 	return account{home: u.HomeDir, as: &syscall.Credential{Uid: uint32(id), Gid: uint32(group)}}, nil
 }
 
-// run runs a program as the account, and gives what it prints.
+// run runs a program as the account and returns its standard output.
 func (a account) run(ctx context.Context, stdin []byte, program string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = "/"
@@ -72,6 +76,7 @@ func (a account) run(ctx context.Context, stdin []byte, program string, args ...
 	if a.as != nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: a.as}
 	}
+
 	out, err := cmd.Output()
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {
@@ -80,10 +85,11 @@ func (a account) run(ctx context.Context, stdin []byte, program string, args ...
 	if err != nil {
 		return nil, fmt.Errorf("running %s: %w", program, err)
 	}
+
 	return out, nil
 }
 
-// lastLine returns what a program said last, or how it ended.
+// lastLine returns the last line that a program printed to stderr, or how it ended.
 func lastLine(stderr []byte, err error) string {
 	lines := strings.Split(strings.TrimSpace(string(stderr)), "\n")
 	if last := strings.TrimSpace(lines[len(lines)-1]); last != "" {

@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// hasChromium reports whether a browser of its family is installed.
+// hasChromium reports whether Chromium or a browser based on it is installed.
 func hasChromium() bool {
 	return slices.ContainsFunc([]string{"chromium", "chromium-browser", "google-chrome",
 		"google-chrome-stable", "brave-browser", "microsoft-edge"},
@@ -21,9 +21,9 @@ func hasChromium() bool {
 		})
 }
 
-// chromium returns the stores of Chromium and its family: ~/.pki/nssdb and, from
-// where there is none, $XDG_DATA_HOME/pki/nssdb; a snap and a flatpak have homes
-// of their own.
+// chromium returns the stores of Chromium and browsers based on it: ~/.pki/nssdb, or
+// $XDG_DATA_HOME/pki/nssdb in versions that create that if the former is missing. Snaps and
+// flatpaks have homes of their own.
 func (a account) chromium() []string {
 	return directories("",
 		a.home+"/.pki/nssdb", a.data+"/pki/nssdb",
@@ -31,11 +31,11 @@ func (a account) chromium() []string {
 		a.home+"/.var/app/*/.pki/nssdb", a.home+"/.var/app/*/data/pki/nssdb")
 }
 
-// firstChromium returns the store to make where there is none: every version reads
-// it, and those which know the other read this one first.
+// firstChromium returns the store to create if there is none. Every version reads it, and
+// those that know the other directory prefer this one.
 func (a account) firstChromium() string { return a.home + "/.pki/nssdb" }
 
-// firefox returns the profiles of Firefox, those of a snap and a flatpak too.
+// firefox returns the profiles of Firefox, including those of a snap and a flatpak.
 func (a account) firefox() []string {
 	var all []string
 	for _, base := range []string{
@@ -50,13 +50,14 @@ func (a account) firefox() []string {
 	return slices.Compact(all)
 }
 
-// elsewhere returns the profiles that profiles.ini names: some lie outside of its
-// directory, and one that was never used has no files yet.
+// elsewhere returns the profiles that profiles.ini names. Some are outside its directory,
+// and a profile that was never used has no files yet.
 func elsewhere(ini string) (dirs []string) {
 	text, err := readSmall(ini)
 	if err != nil {
 		return nil
 	}
+
 	for line := range strings.Lines(string(text)) {
 		path, ok := strings.CutPrefix(strings.TrimSpace(line), "Path=")
 		if !ok {
@@ -67,11 +68,12 @@ func elsewhere(ini string) (dirs []string) {
 		}
 		dirs = append(dirs, path)
 	}
+
 	return dirs
 }
 
-// readSmall reads a file of an account, which may not be root's: a pipe, a device or a
-// file without an end is none.
+// readSmall reads at most a megabyte of a regular file. The file belongs to an account that
+// may not be root's, so pipes and devices are refused.
 func readSmall(name string) ([]byte, error) {
 	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -88,11 +90,11 @@ func readSmall(name string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, 1<<20))
 }
 
-// directories returns the directories that match one of the patterns and have a
-// file in them, if one is named.
+// directories returns the directories that match one of the patterns. If file is not "",
+// they must contain it.
 func directories(file string, patterns ...string) (found []string) {
 	for _, p := range patterns {
-		matches, _ := filepath.Glob(p) // the patterns are good, unless a home has brackets in its name
+		matches, _ := filepath.Glob(p) // the patterns are valid, unless a home has brackets in its name
 		for _, dir := range matches {
 			info, err := os.Stat(filepath.Join(dir, file))
 			if err == nil && (file != "" || info.IsDir()) {

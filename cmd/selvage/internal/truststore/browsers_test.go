@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// What lies in an account's home does not keep root waiting, nor fill its memory.
+// TestElsewhereOfNoFile shows that no file in an account's home can block root or fill its
+// memory.
 func TestElsewhereOfNoFile(t *testing.T) {
 	dir := t.TempDir()
 	pipe, device := filepath.Join(dir, "pipe"), filepath.Join(dir, "device")
@@ -18,6 +19,7 @@ func TestElsewhereOfNoFile(t *testing.T) {
 	if err := os.Symlink("/dev/zero", device); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, name := range []string{pipe, device, dir} {
 		done := make(chan []string, 1)
 		go func() { done <- elsewhere(name) }()

@@ -13,9 +13,8 @@ import (
 	"strings"
 )
 
-// A database is a store of NSS, which Chromium and Firefox read; certutil
-// changes it. Certificates in it have nicknames, which certificates of the same
-// subject may share.
+// A database is an NSS store, which Chromium and Firefox read and certutil changes. Its
+// certificates have nicknames, which certificates with the same subject may share.
 type database struct {
 	c    Config
 	who  account
@@ -25,14 +24,14 @@ type database struct {
 
 func (d database) place() Place { return Place{Kind: d.kind, Path: d.dir} }
 
-// made reports whether there is a database in the directory yet.
+// made reports whether the database exists.
 func (d database) made() bool {
 	_, err := os.Stat(filepath.Join(d.dir, "cert9.db"))
 	return err == nil
 }
 
-// certutil runs certutil on the database. It is never asked for a password, for
-// which it would wait at the terminal.
+// certutil runs certutil on the database. Commands must not need a password, because
+// certutil would wait for it at the terminal.
 func (d database) certutil(ctx context.Context, stdin []byte, args ...string) ([]byte, error) {
 	if err := hasCertutil(); err != nil {
 		return nil, err
@@ -47,30 +46,32 @@ func hasCertutil() error {
 	return nil
 }
 
-// A named certificate is one in a database.
+// A named certificate is a certificate in a database.
 type named struct {
 	*x509.Certificate
 	nickname string
-	trusted  bool // for servers
+	trusted  bool // as an authority for servers
 }
 
-// list reads the certificates of a database.
+// list returns the certificates in the database.
 func (d database) list(ctx context.Context) (all []named, err error) {
 	if !d.made() {
 		return nil, nil
 	}
+
 	table, err := d.certutil(ctx, nil, "-L")
 	if err != nil {
 		return nil, err
 	}
+
 	for line := range strings.Lines(string(table)) {
 		nickname, flags, ok := cutLast(strings.TrimSpace(line))
 		if !ok || strings.Count(flags, ",") != 2 || strings.HasPrefix(flags, "SSL,") {
-			continue // the head of the table
+			continue // the header of the table
 		}
 		text, err := d.certutil(ctx, nil, "-L", "-a", "-n", nickname)
 		if err != nil && nickname == d.c.Name {
-			return nil, err // others are not our concern
+			return nil, err // other certificates are irrelevant
 		}
 		for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
 			if cert, err := x509.ParseCertificate(block.Bytes); err == nil {
@@ -79,10 +80,11 @@ func (d database) list(ctx context.Context) (all []named, err error) {
 			}
 		}
 	}
+
 	return all, nil
 }
 
-// cutLast cuts a line of the table: the nickname, and the trust at its end.
+// cutLast splits a line of the table into the nickname and the trust flags at its end.
 func cutLast(line string) (nickname, flags string, ok bool) {
 	i := strings.LastIndexAny(line, " \t")
 	if i < 0 {
@@ -105,8 +107,8 @@ func (d database) state(ctx context.Context) (State, error) {
 	}), nil
 }
 
-// add replaces what is there of the name. A database that is not there is made,
-// with an empty password, as browsers make theirs.
+// add replaces all certificates with the authority's name. A missing database is created
+// with an empty password, as browsers do.
 func (d database) add(ctx context.Context) error {
 	if err := hasCertutil(); err != nil {
 		return err
@@ -114,6 +116,7 @@ func (d database) add(ctx context.Context) error {
 	if err := d.remove(ctx); err != nil {
 		return err
 	}
+
 	if !d.made() {
 		if _, err := d.who.run(ctx, nil, "mkdir", "-p", d.dir); err != nil {
 			return err
@@ -122,19 +125,22 @@ func (d database) add(ctx context.Context) error {
 			return err
 		}
 	}
+
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: d.c.Cert.Raw})
 	_, err := d.certutil(ctx, text, "-A", "-a", "-n", d.c.Name, "-t", "C,,", "-f", os.DevNull)
 	if err == nil {
 		return nil
 	}
+
 	if strings.Contains(err.Error(), "SEC_ERROR_BAD_PASSWORD") {
-		err = errors.New("it has a password of its own: import ca.pem in the browser's settings, where it asks for that")
+		err = errors.New(
+			"it has a password of its own: import ca.pem in the browser's settings, where it asks for that")
 	}
-	return errors.Join(err, d.remove(ctx)) // it may be there by now, without trust
+	return errors.Join(err, d.remove(ctx)) // it may have been added without trust
 }
 
-// remove deletes the certificates of the name, one by one: those that share a
-// nickname cannot be told apart.
+// remove deletes the certificates with the authority's name one by one, because those that
+// share a nickname cannot be told apart.
 func (d database) remove(ctx context.Context) error {
 	for range 100 {
 		all, err := d.list(ctx)

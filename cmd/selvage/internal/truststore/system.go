@@ -15,7 +15,8 @@ import (
 	"slices"
 )
 
-// Where Debian and its kin take certificates from, and what they make of them.
+// The files of the system's store on Debian and its derivatives, and the bundle that is
+// generated from them.
 const (
 	systemDir    = "/usr/local/share/ca-certificates"
 	systemBundle = "/etc/ssl/certs/ca-certificates.crt"
@@ -30,7 +31,8 @@ func hasSystem() bool {
 	return err == nil && info.IsDir()
 }
 
-// place names the file that is there, if only another of the name is.
+// place returns the file of the certificate, or an existing file with the same authority
+// name if there is only that.
 func (s system) place() Place {
 	p := Place{Kind: System, Path: s.file()}
 	if files, err := s.files(); err == nil && files[p.Path] == nil {
@@ -41,7 +43,8 @@ func (s system) place() Place {
 	return p
 }
 
-// file returns the file of the certificate, named by what tells it from others.
+// file returns the file for the certificate. Its name contains part of the certificate's
+// hash.
 func (s system) file() string {
 	if s.c.Cert == nil {
 		return filepath.Join(systemDir, systemFiles)
@@ -50,12 +53,13 @@ func (s system) file() string {
 	return filepath.Join(systemDir, fmt.Sprintf("selvage-%x.crt", sum[:4]))
 }
 
-// files returns the certificates of the name that are there, by file.
+// files returns the stored certificates with the authority's name, by file.
 func (s system) files() (map[string]*x509.Certificate, error) {
 	names, err := filepath.Glob(filepath.Join(systemDir, systemFiles))
 	if err != nil {
 		return nil, err
 	}
+
 	found := make(map[string]*x509.Certificate)
 	for _, name := range names {
 		text, err := os.ReadFile(name)
@@ -68,6 +72,7 @@ func (s system) files() (map[string]*x509.Certificate, error) {
 			}
 		}
 	}
+
 	return found, nil
 }
 
@@ -76,21 +81,24 @@ func (s system) state(context.Context) (State, error) {
 	if err != nil {
 		return Unknown, err
 	}
+
 	bundle, err := os.ReadFile(systemBundle)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return Unknown, fmt.Errorf("reading the system's store: %w", err)
 	}
+
 	bundled := parse(bundle)
 	held := slices.Clone(bundled)
 	for _, cert := range files {
 		held = append(held, cert)
 	}
+
 	return s.c.stateOf(held, func(cert *x509.Certificate) bool {
 		return slices.ContainsFunc(bundled, cert.Equal)
 	}), nil
 }
 
-// add puts the certificate where the others of the name were.
+// add replaces the stored certificates with the authority's name.
 func (s system) add(ctx context.Context) error {
 	if !hasSystem() {
 		return missing("update-ca-certificates", "ca-certificates")
@@ -101,13 +109,15 @@ func (s system) add(ctx context.Context) error {
 	if err := s.removeFiles(); err != nil {
 		return err
 	}
+
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.c.Cert.Raw})
 	if err := os.WriteFile(s.file(), text, 0o644); err != nil {
 		return fmt.Errorf("writing the system's store: %w", err)
 	}
-	if err := os.Chmod(s.file(), 0o644); err != nil { // whatever the umask is
+	if err := os.Chmod(s.file(), 0o644); err != nil { // regardless of the umask
 		return fmt.Errorf("writing the system's store: %w", err)
 	}
+
 	return s.update(ctx)
 }
 
@@ -118,7 +128,7 @@ func (s system) remove(ctx context.Context) error {
 	if err := s.removeFiles(); err != nil {
 		return err
 	}
-	return s.update(ctx, "--fresh") // or its links would stay
+	return s.update(ctx, "--fresh") // otherwise the links of removed certificates remain
 }
 
 func (s system) removeFiles() error {
@@ -132,8 +142,8 @@ func (s system) removeFiles() error {
 	return err
 }
 
-// update makes the bundle anew, with the links beside it. What it makes is for
-// everybody to read.
+// update regenerates the bundle and the links next to it. They must be readable by
+// everybody, whatever the umask.
 func (s system) update(ctx context.Context, args ...string) error {
 	if _, err := exec.LookPath("update-ca-certificates"); err != nil {
 		return missing("update-ca-certificates", "ca-certificates")
@@ -143,7 +153,7 @@ func (s system) update(ctx context.Context, args ...string) error {
 	return err
 }
 
-// parse reads all certificates of a file.
+// parse returns all certificates in a PEM text.
 func parse(text []byte) (all []*x509.Certificate) {
 	for block, rest := pem.Decode(bytes.TrimSpace(text)); block != nil; block, rest = pem.Decode(rest) {
 		if cert, err := x509.ParseCertificate(block.Bytes); err == nil {

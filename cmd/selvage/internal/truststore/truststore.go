@@ -1,10 +1,10 @@
-// Package truststore puts the certificate of an authority where the programs of
-// this machine look for those they trust: Debian's store, which curl and most
-// others read, Chromium's, and that of each Firefox profile.
+// Package truststore installs the certificate of an authority where the programs of this
+// machine look for trusted ones: in Debian's store, which curl and most other programs
+// read, in Chromium's, and in each Firefox profile.
 //
-// It finds the stores by the account's home, changes them with the programs that
-// they come with (update-ca-certificates, certutil), and touches nothing else. An
-// authority is known by its subject: an older one of the same name is replaced.
+// It finds the stores from the account's home and changes them only with their own tools
+// (update-ca-certificates, certutil). An authority is identified by its subject: an older
+// one with the same name is replaced.
 package truststore
 
 import (
@@ -15,7 +15,7 @@ import (
 	"slices"
 )
 
-// A Kind is what reads a store.
+// A Kind says which programs read a store.
 type Kind string
 
 // The kinds of stores.
@@ -25,41 +25,41 @@ const (
 	Firefox  Kind = "firefox"
 )
 
-// Kinds are all kinds, in the order in which they are shown.
+// Kinds lists all kinds in display order.
 var Kinds = []Kind{System, Chromium, Firefox}
 
-// A State is what a store makes of a certificate.
+// A State is how a store treats a certificate.
 type State string
 
 // The states.
 const (
-	Trusted   State = "trusted"     // it is there and trusted for servers
-	Untrusted State = "not trusted" // it is there, but servers are not trusted by it
-	Another   State = "another"     // one of its name is there, which is not it
+	Trusted   State = "trusted"     // present and trusted for servers
+	Untrusted State = "not trusted" // present, but not trusted for servers
+	Another   State = "another"     // a different certificate with the same name is present
 	Absent    State = "absent"
 	Unknown   State = "unknown" // the store could not be read
 )
 
-// ErrNotRoot is why the system's store was not changed.
+// ErrNotRoot is the error of a change to the system's store without root privileges.
 var ErrNotRoot = errors.New("only root may change it")
 
-// A Place is a store, and what it makes of the certificate.
+// A Place is a store and its state.
 type Place struct {
 	Kind  Kind
 	Path  string // the file or directory
 	State State
-	Err   error // why it could not be read or changed
+	Err   error // why the store could not be read or changed
 }
 
-// Config says whose stores are meant, and which.
+// Config selects the stores and the certificate.
 type Config struct {
 	Name   string                   // the common name of the authority's subject
-	Cert   *x509.Certificate        // its certificate; nil where that is not at hand, to remove it
-	Kinds  []Kind                   // empty means those that are there
-	Getenv func(name string) string // HOME, XDG_DATA_HOME, and those of sudo
+	Cert   *x509.Certificate        // its certificate; may be nil for Remove
+	Kinds  []Kind                   // empty means all that exist
+	Getenv func(name string) string // for HOME, XDG_DATA_HOME and the variables of sudo
 }
 
-// Stores are the stores of one account.
+// Stores holds the stores of one account.
 type Stores struct {
 	c   Config
 	all []store
@@ -79,21 +79,25 @@ func Open(c Config) (*Stores, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	s := &Stores{c: c}
 	if s.wants(System, hasSystem()) {
 		s.all = append(s.all, system{c})
 	}
+
 	if dirs := who.chromium(); s.wants(Chromium, len(dirs) > 0 || hasChromium()) {
 		if len(dirs) == 0 {
 			dirs = []string{who.firstChromium()}
 		}
 		s.addDatabases(who, Chromium, dirs)
 	}
+
 	s.addDatabases(who, Firefox, who.firefox())
 	return s, nil
 }
 
-// wants reports whether a kind is asked for, or is there and none is.
+// wants reports whether to use stores of a kind: if the kind was requested, or if none was
+// and the kind exists.
 func (s *Stores) wants(k Kind, there bool) bool {
 	return slices.Contains(s.c.Kinds, k) || len(s.c.Kinds) == 0 && there
 }
@@ -106,13 +110,13 @@ func (s *Stores) addDatabases(who account, k Kind, dirs []string) {
 	}
 }
 
-// Status shows what each store makes of the certificate.
+// Status returns the state of each store.
 func (s *Stores) Status(ctx context.Context) []Place {
 	return s.each(ctx, "", func(store) error { return nil })
 }
 
-// Install has each store trust the certificate, instead of any other of its
-// name. A store that does so already is left alone.
+// Install makes each store trust the certificate, and replaces others with its name. A
+// store that already trusts it is left unchanged.
 func (s *Stores) Install(ctx context.Context) []Place {
 	places := s.each(ctx, Trusted, func(st store) error {
 		if now, err := st.state(ctx); err != nil || now == Trusted {
@@ -120,11 +124,13 @@ func (s *Stores) Install(ctx context.Context) []Place {
 		}
 		return st.add(ctx)
 	})
+
 	if slices.Contains(s.c.Kinds, Firefox) &&
 		!slices.ContainsFunc(places, func(p Place) bool { return p.Kind == Firefox }) {
 		places = append(places, Place{Firefox, "", Absent,
 			errors.New("this account has no profile of Firefox: start Firefox once, and try again")})
 	}
+
 	if len(places) == 0 {
 		places = append(places, Place{"", "", Absent,
 			errors.New("there is no store here: neither the system's, as Debian has it, nor a browser's")})
@@ -132,7 +138,7 @@ func (s *Stores) Install(ctx context.Context) []Place {
 	return places
 }
 
-// Remove takes every authority of the name out of the stores.
+// Remove removes every authority with the name from the stores.
 func (s *Stores) Remove(ctx context.Context) []Place {
 	return s.each(ctx, Absent, func(st store) error {
 		if now, err := st.state(ctx); err != nil || now == Absent {
@@ -142,13 +148,13 @@ func (s *Stores) Remove(ctx context.Context) []Place {
 	})
 }
 
-// each does something with every store and tells how that is afterwards. What
-// has another state than the wanted one, if there is one, has not worked.
+// each calls do for every store and returns their states afterwards. If wanted is not "",
+// a store in another state has failed.
 func (s *Stores) each(ctx context.Context, wanted State, do func(store) error) []Place {
 	places := make([]Place, 0, len(s.all))
 	for _, st := range s.all {
 		doing := do(st)
-		p := st.place() // afterwards: it may be another file than before
+		p := st.place() // do may have changed which file this is
 		p.Err = doing
 		var err error
 		p.State, err = st.state(ctx)
@@ -161,22 +167,23 @@ func (s *Stores) each(ctx context.Context, wanted State, do func(store) error) [
 		}
 		places = append(places, p)
 	}
+
 	return places
 }
 
-// same reports whether a certificate is one of the authority's name.
+// same reports whether cert is an authority with the configured name.
 func (c Config) same(cert *x509.Certificate) bool {
 	return cert.IsCA && cert.Subject.CommonName == c.Name
 }
 
-// stateOf tells which of the certificates of a store matter.
+// stateOf returns the state of a store that holds these certificates.
 func (c Config) stateOf(held []*x509.Certificate, trusted func(*x509.Certificate) bool) State {
 	state := Absent
 	for _, cert := range held {
 		switch {
 		case !c.same(cert):
 		case c.Cert == nil || !cert.Equal(c.Cert):
-			return Another // even beside the right one: it is to go
+			return Another // even if the right one is present too: this one must be removed
 		case trusted(cert):
 			state = Trusted
 		default:
@@ -186,7 +193,7 @@ func (c Config) stateOf(held []*x509.Certificate, trusted func(*x509.Certificate
 	return state
 }
 
-// missing says which package brings a program that is not there.
+// missing returns the error for a missing program, which names the package that provides it.
 func missing(program, pkg string) error {
 	return fmt.Errorf("the program %s is missing: install the package %s, and try again", program, pkg)
 }

@@ -13,6 +13,7 @@ func TestStateOf(t *testing.T) {
 	cert := func(name string, raw byte, ca bool) *x509.Certificate {
 		return &x509.Certificate{Raw: []byte{raw}, Subject: pkix.Name{CommonName: name}, IsCA: ca}
 	}
+
 	ours := cert("us", 1, true)
 	for _, tt := range []struct {
 		name    string
@@ -33,12 +34,13 @@ func TestStateOf(t *testing.T) {
 			t.Errorf("%s: stateOf = %s, want %s", tt.name, got, tt.want)
 		}
 	}
+
 	if got := (Config{Name: "us"}).stateOf([]*x509.Certificate{ours}, nil); got != Another {
 		t.Errorf("without a certificate: stateOf = %s, want %s", got, Another)
 	}
 }
 
-// TestHomes shows where browsers are looked for.
+// TestHomes shows where browser stores are found.
 func TestHomes(t *testing.T) {
 	home := t.TempDir()
 	touch := func(paths ...string) {
@@ -52,6 +54,7 @@ func TestHomes(t *testing.T) {
 			}
 		}
 	}
+
 	a, err := whoIs(func(name string) string { return map[string]string{"HOME": home}[name] })
 	if err != nil {
 		t.Fatal(err)
@@ -59,6 +62,7 @@ func TestHomes(t *testing.T) {
 	if got := append(a.chromium(), a.firefox()...); len(got) > 0 {
 		t.Errorf("an empty home has %v", got)
 	}
+
 	touch(".pki/nssdb/cert9.db", ".local/share/pki/nssdb/cert9.db",
 		"snap/chromium/current/.pki/nssdb/cert9.db", ".var/app/org.chromium.Chromium/data/pki/nssdb/cert9.db",
 		".mozilla/firefox/a/cert9.db", ".mozilla/firefox/Crash Reports/x",
@@ -76,6 +80,7 @@ func TestHomes(t *testing.T) {
 			t.Errorf("browser %d has %q, want %q", i, tt.got, tt.want)
 		}
 	}
+
 	if _, err := whoIs(func(string) string { return "" }); err == nil {
 		t.Error("an account without a home was found")
 	}
