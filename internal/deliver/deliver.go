@@ -1,15 +1,14 @@
-// Package deliver tells receivers of what happened: bodies by HTTP, each at least
-// once, written anew for each attempt by who knows what they say.
+// Package deliver sends events to receivers as HTTP requests. Each body is delivered at least
+// once. The receiver's Writer builds it again for each attempt.
 //
-// What is to be delivered waits in a [Queue] that nodes share. A node holds a
-// receiver while it delivers to it, so that in the ordinary case each body is sent
-// once, and in about the order of the events; a hold that nobody renews, since its
-// node has died, ends by itself. A receiver that fails rests for a while, in which
-// it costs the others nothing. A body that is not taken is sent again, less and less
-// often, for about a day, and is then a dead letter.
+// Jobs wait in a [Queue] that all nodes share. A node holds a receiver while it delivers to
+// it, so that each body is normally sent once, and roughly in the order of the events. A hold
+// expires if its node dies and no longer renews it. A receiver that fails is left alone for a
+// while and does not delay the others. A body that is not accepted is retried with growing
+// delays for about a day, and then becomes a dead letter.
 //
-// Where receivers may be is decided by the client that is passed: see package
-// egress. Answers are looked at for their status alone.
+// The client decides which addresses receivers may have: see package egress. Only the status
+// of a response counts.
 package deliver
 
 import (
@@ -25,28 +24,28 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A Receiver is where bodies are sent to.
+// A Receiver is an endpoint that bodies are sent to.
 type Receiver struct {
 	ID        string
 	ProjectID string
 	URL       string
-	Failures  int // attempts in a row that failed
+	Failures  int // consecutive failed attempts
 }
 
-// A Job is something to tell.
+// A Job is one event to deliver to a receiver.
 type Job struct {
 	ID       string // the same at each attempt
 	Event    string
-	Subject  string    // jobs about the same are sent one after the other
-	Body     []byte    // what is sent, or what it is made of
+	Subject  string    // jobs with the same subject are sent one after the other
+	Body     []byte    // what is sent, or what Write builds it from
 	Attempts int       // so far
-	Queued   time.Time // since when it waits; anew where it was asked for again
+	Queued   time.Time // when it was queued, or requested again
 }
 
-// Write returns the body and header of an attempt at a job.
+// Write returns the body and headers for an attempt at a job.
 type Write func(ctx context.Context, j Job) (body []byte, h http.Header, err error)
 
-// A State is what became of a job.
+// A State is the state of a job.
 type State string
 
 // The states.
@@ -56,86 +55,86 @@ const (
 	Dead      State = "dead"
 )
 
-// A Result is what an attempt came to.
+// A Result is the outcome of an attempt.
 type Result struct {
 	ReceiverID, JobID string
-	Queued            time.Time // of the job, as it was sent: what was asked for again meanwhile is another
+	Queued            time.Time // the job's, as it was sent; it differs if the job was requested again meanwhile
 	State             State
 	Attempts          int
-	Status            int       // of the answer; 0 where there was none
-	Error             string    // why not
-	Due               time.Time // of the next attempt, if it is pending
-	Ended             time.Time // else
+	Status            int       // of the response; 0 if there was none
+	Error             string    // why there was no response
+	Due               time.Time // the next attempt, if State is Pending
+	Ended             time.Time // otherwise
 }
 
-// A Queue keeps jobs, for all nodes. All methods may be called at once.
+// A Queue keeps jobs for all nodes. Its methods may be called concurrently.
 type Queue interface {
-	// DueReceivers returns ids of those that have a job which is due, do not rest and
-	// are held by nobody: first those of projects of which the fewest are held, so that
-	// none takes all hands for itself, and of these those that were held longest ago.
+	// DueReceivers returns ids of receivers that have a due job, are not resting and are
+	// held by no node. Receivers of the projects with the fewest holds come first, so that
+	// no project takes all workers. Among these, those held longest ago come first.
 	DueReceivers(ctx context.Context, now time.Time, most int) ([]string, error)
-	// HoldReceiver lets a holder alone send to a receiver, until a moment. One that
-	// another holds, or that is gone or switched off, is problem.Conflict. Who holds it
-	// already holds on.
+	// HoldReceiver gives holder the exclusive right to send to a receiver until a time. It
+	// returns problem.Conflict if another holder has the receiver, or if the receiver is
+	// deleted or disabled. A holder that already has it extends its hold.
 	HoldReceiver(ctx context.Context, id, holder string, now, until time.Time) (Receiver, error)
-	// DueJobs returns jobs of a receiver that are due, the oldest first.
+	// DueJobs returns a receiver's due jobs, the oldest first.
 	DueJobs(ctx context.Context, receiverID string, now time.Time, most int) ([]Job, error)
-	// Settle writes what an attempt came to. A job that waits no more stays as it is, and
-	// so does one that was queued anew since.
+	// Settle stores the outcome of an attempt. It does not change a job that is no longer
+	// waiting, or that was queued again since.
 	Settle(ctx context.Context, r Result) error
-	// ReleaseReceiver ends a hold, if it is the holder's, and says how the receiver
-	// does.
+	// ReleaseReceiver ends a hold if holder has it, and stores the receiver's failures and
+	// how long it rests.
 	ReleaseReceiver(ctx context.Context, id, holder string, now time.Time, failures int, rests time.Time) error
-	// Backlog tells how many jobs wait, and since when the oldest does: zero if none.
+	// Backlog returns how many jobs wait, and when the oldest was queued: zero if none.
 	Backlog(ctx context.Context) (n int, oldest time.Time, err error)
-	// Clock returns the time that the queue has, for all nodes.
+	// Clock returns the queue's time, which is the same for all nodes.
 	Clock(ctx context.Context) (time.Time, error)
 }
 
-// Config says what a Deliverer works with.
+// Config configures a Deliverer.
 type Config struct {
 	Queue  Queue
-	Client *http.Client // that follows no redirects, and dials nothing that it must not
+	Client *http.Client // must not follow redirects or dial forbidden addresses
 
-	// Writer returns what writes to a receiver, as long as its turn lasts.
+	// Writer returns the Write function for a receiver's turn.
 	Writer func(ctx context.Context, r Receiver) (Write, error)
 
-	// Verdict says what an answer's status makes of a job: Pending is another attempt,
-	// as long as there are any left. Nil means [Taken].
+	// Verdict returns the state of a job after a response with this status. Pending means
+	// another attempt, if any are left. Nil means [Taken].
 	Verdict func(status int) State
 
-	Agent string // names us to receivers
-	What  string // receivers are called so in the log; "" means "webhook"
+	Agent string // the User-Agent
+	What  string // what the log calls receivers; "" means "webhook"
 
-	// Observe is told "delivered", "failed" or "dead" after each attempt. Nil tells
-	// nobody.
+	// Observe is called with "delivered", "failed" or "dead" after each attempt. It may be
+	// nil.
 	Observe func(result string)
 
 	Log *slog.Logger     // nil means slog.Default()
 	Now func() time.Time // nil means the Queue's clock
 }
 
-// How much is done at once, and how often is looked for more.
+// Limits of concurrent work, and intervals.
 const (
-	receivers = 16 // of a node
-	lanes     = 4  // of a receiver
+	receivers = 16 // receivers that a node serves at once
+	lanes     = 4  // concurrent requests to a receiver
 	batch     = 64
-	turnFor   = 10 * time.Second // a receiver's turn begins attempts
+	turnFor   = 10 * time.Second // how long a receiver's turn starts attempts
 	lookEvery = 500 * time.Millisecond
-	holdFor   = 15 * time.Second // without a sign of life
-	clockFor  = time.Minute      // a look at the queue's clock is good
+	holdFor   = 15 * time.Second // how long a hold lasts unless it is renewed
+	clockFor  = time.Minute      // how often the queue's clock is read
 )
 
-// A Deliverer delivers. Make one with [New], then Run it, and end it with Shutdown.
+// A Deliverer delivers jobs. Create it with [New], call Run, and stop it with Shutdown.
 type Deliverer struct {
 	c      Config
-	holder string // this node, as long as it lives
+	holder string // identifies this process
 	more   chan struct{}
 	quit   chan struct{} // closed by Shutdown
 	idle   chan struct{} // closed once Run has ended
 	once   sync.Once
 
-	ahead   atomic.Int64 // of this machine's clock, the queue's
+	ahead   atomic.Int64 // how far the queue's clock is ahead of this machine's
 	waiting atomic.Int64
 	oldest  atomic.Int64 // microseconds, 0 for none
 
@@ -143,7 +142,7 @@ type Deliverer struct {
 	busy map[string]bool
 }
 
-// New makes a Deliverer.
+// New returns a Deliverer.
 func New(c Config) *Deliverer {
 	if c.Observe == nil {
 		c.Observe = func(string) {}
@@ -163,7 +162,7 @@ func New(c Config) *Deliverer {
 	}
 }
 
-// now returns the time of the queue, about.
+// now returns the queue's approximate time.
 func (d *Deliverer) now() time.Time {
 	if d.c.Now != nil {
 		return d.c.Now()
@@ -171,8 +170,8 @@ func (d *Deliverer) now() time.Time {
 	return time.Now().Add(time.Duration(d.ahead.Load()))
 }
 
-// Backlog tells how many jobs wait in the queue, and for how long the oldest does,
-// as it was a minute ago at most.
+// Backlog returns how many jobs wait in the queue and how long the oldest has waited. The
+// numbers are at most a minute old.
 func (d *Deliverer) Backlog() (n int, age time.Duration) {
 	if us := d.oldest.Load(); us > 0 {
 		age = max(0, d.now().Sub(time.UnixMicro(us)))
@@ -180,13 +179,15 @@ func (d *Deliverer) Backlog() (n int, age time.Duration) {
 	return int(d.waiting.Load()), age
 }
 
-// Run delivers until Shutdown, and until ctx ends: then attempts are cut off.
+// Run delivers until Shutdown is called or ctx ends. When ctx ends, running attempts are aborted.
 func (d *Deliverer) Run(ctx context.Context) {
 	defer close(d.idle)
 	var work sync.WaitGroup
 	defer work.Wait()
+
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
+
 	var looked time.Time
 	for {
 		if time.Since(looked) > clockFor {
@@ -194,6 +195,7 @@ func (d *Deliverer) Run(ctx context.Context) {
 				looked = time.Now()
 			}
 		}
+
 		d.start(ctx, &work)
 		select {
 		case <-ctx.Done():
@@ -206,8 +208,8 @@ func (d *Deliverer) Run(ctx context.Context) {
 	}
 }
 
-// Shutdown begins no more attempts, and waits until those that are under way are
-// over, or ctx ends.
+// Shutdown starts no more attempts. It returns when the running ones have ended, or when ctx
+// ends.
 func (d *Deliverer) Shutdown(ctx context.Context) {
 	d.once.Do(func() { close(d.quit) })
 	select {
@@ -216,7 +218,7 @@ func (d *Deliverer) Shutdown(ctx context.Context) {
 	}
 }
 
-// stopping reports whether no attempt is to begin any more.
+// stopping reports whether no more attempts may start.
 func (d *Deliverer) stopping(ctx context.Context) bool {
 	select {
 	case <-d.quit:
@@ -226,18 +228,22 @@ func (d *Deliverer) stopping(ctx context.Context) bool {
 	}
 }
 
-// lookAround reads the clock and the length of the queue.
+// lookAround reads the queue's clock and length.
 func (d *Deliverer) lookAround(ctx context.Context) error {
 	before := time.Now()
 	clock, err := d.c.Queue.Clock(ctx)
 	if err != nil {
-		return err // start says so
+		return err // start logs database errors
 	}
+
+	// Assume that the clock was read halfway through the call.
 	d.ahead.Store(int64(clock.Sub(before.Add(time.Since(before) / 2))))
+
 	n, oldest, err := d.c.Queue.Backlog(ctx)
 	if err != nil {
 		return err
 	}
+
 	d.waiting.Store(int64(n))
 	d.oldest.Store(0)
 	if !oldest.IsZero() {
@@ -246,7 +252,7 @@ func (d *Deliverer) lookAround(ctx context.Context) error {
 	return nil
 }
 
-// start begins with the receivers that are due, as many as this node has hands for.
+// start serves due receivers, as many as this node has free workers for.
 func (d *Deliverer) start(ctx context.Context, work *sync.WaitGroup) {
 	d.mu.Lock()
 	free := receivers - len(d.busy)
@@ -254,13 +260,16 @@ func (d *Deliverer) start(ctx context.Context, work *sync.WaitGroup) {
 	if free == 0 || d.stopping(ctx) {
 		return
 	}
+
 	ids, err := d.c.Queue.DueReceivers(ctx, d.now(), free)
 	if err != nil {
 		if ctx.Err() == nil {
-			d.c.Log.Debug("looking for what is to be delivered", "error", err) // /readyz tells of the database
+			// /readyz reports that the database is unavailable.
+			d.c.Log.Debug("looking for what is to be delivered", "error", err)
 		}
 		return
 	}
+
 	for _, id := range ids {
 		if !d.take(id) {
 			continue
@@ -288,11 +297,11 @@ func (d *Deliverer) leave(id string) {
 	delete(d.busy, id)
 	select {
 	case d.more <- struct{}{}:
-	default: // somebody has said so
+	default: // a wake-up is already pending
 	}
 }
 
-// hold holds a receiver; ok is false where another node does.
+// hold holds a receiver. ok is false if another node holds it.
 func (d *Deliverer) hold(ctx context.Context, id string) (r Receiver, ok bool) {
 	now := d.now()
 	r, err := d.c.Queue.HoldReceiver(ctx, id, d.holder, now, now.Add(holdFor))

@@ -12,54 +12,55 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// timeout is how long a receiver may take to answer, from the look at its name to
-// the end of what is read.
+// timeout is how long a request may take, from resolving the receiver's name to reading the
+// response.
 const timeout = 10 * time.Second
 
-// maxAnswer is how much of an answer is read, so that its connection can be used
-// again.
+// maxAnswer is how much of a response is read, so that its connection can be reused.
 const maxAnswer = 16 << 10
 
-// An answer is what a receiver gave.
+// An answer is a receiver's response, or why there is none.
 type answer struct {
 	status     int
-	err        string // why there is none; nothing of it is the receiver's own words
+	err        string // why there is none; never contains the receiver's own words
 	retryAfter time.Duration
 }
 
-// isDown reports whether it takes nothing at all, as it seems: one that refuses a
-// body takes others.
+// isDown reports whether the receiver seems to accept nothing at all. A receiver that merely
+// refuses a body accepts others.
 func (a answer) isDown() bool {
 	return a.status == 0 || a.status >= 500 || a.status == http.StatusTooManyRequests ||
 		a.status == http.StatusRequestTimeout
 }
 
-// post sends a body.
+// post writes and sends the body of a job.
 func (v *visit) post(ctx context.Context, j Job) answer {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+
 	body, header, err := v.write(ctx, j)
 	if err != nil {
 		v.d.c.Log.Error("writing what is to be sent", v.d.c.What, v.receiver.ID, "delivery", j.ID, "error", err)
 		return answer{err: "it could not be written"}
 	}
+
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, v.receiver.URL, bytes.NewReader(body))
 	if err != nil {
 		return answer{err: "the URL is not usable"}
 	}
 	req.Header = header
 	req.Header.Set("User-Agent", v.d.c.Agent)
+
 	resp, err := v.d.c.Client.Do(req)
 	if err != nil {
 		return answer{err: reason(err)}
 	}
 	defer resp.Body.Close()
-	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // it has said what matters
+	_, _ = io.CopyN(io.Discard, resp.Body, maxAnswer) // read only so that the connection can be reused
 	return answer{status: resp.StatusCode, retryAfter: retryAfter(resp.Header, v.d.now())}
 }
 
-// retryAfter reads when a receiver wants to be asked again (RFC 9110, section
-// 10.2.3): seconds, or a date.
+// retryAfter parses a receiver's Retry-After (RFC 9110, section 10.2.3): seconds, or a date.
 func retryAfter(h http.Header, now time.Time) time.Duration {
 	text := h.Get("Retry-After")
 	if s, err := strconv.Atoi(text); err == nil && s >= 0 && s < 1<<30 {
@@ -71,7 +72,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
-// reason says why there is no answer.
+// reason explains why there is no response.
 func reason(err error) string {
 	if problem.First(err) == nil && egress.IsTimeout(err) {
 		return "no answer in " + timeout.String()

@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// delays are how long to wait after each attempt; after one more a body is a dead
-// letter. Together they are most of a day.
+// delays are the waiting times after each failed attempt; one more failure makes the delivery a
+// dead letter. Together they span most of a day.
 var delays = [...]time.Duration{
 	10 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour, 3 * time.Hour,
 	6 * time.Hour, 12 * time.Hour,
 }
 
-// longestDelay bounds what a receiver may ask for by Retry-After.
+// longestDelay limits the Retry-After that is respected.
 const longestDelay = 12 * time.Hour
 
-// A receiver rests after so many failures in a row, then longer with each, so that
-// one which is down is not asked for every body that waits.
+// A receiver rests after restAfter consecutive failures, and longer with each further one. So a
+// receiver that is down is not tried for every waiting body.
 const (
 	restAfter   = 3
 	firstRest   = 10 * time.Second
 	longestRest = 10 * time.Minute
 )
 
-// rest returns how long a receiver rests after failures in a row.
+// rest returns how long a receiver rests after consecutive failures.
 func rest(failures int) time.Duration {
 	if failures < restAfter {
 		return 0
@@ -32,9 +32,9 @@ func rest(failures int) time.Duration {
 	return min(firstRest<<min(failures-restAfter, 10), longestRest)
 }
 
-// delay returns how long to wait after an attempt, the first being 1, of which there
-// were so many: a fifth more or less, so that bodies which failed together do not come
-// back together. ok is false after the last.
+// delay returns the wait after the given attempt (the first is 1), with up to 20 % of jitter so
+// that bodies that failed together are not retried together. asked is the receiver's
+// Retry-After. ok is false after the last attempt.
 func delay(attempts int, asked time.Duration) (d time.Duration, ok bool) {
 	if attempts > len(delays) {
 		return 0, false
@@ -44,8 +44,7 @@ func delay(attempts int, asked time.Duration) (d time.Duration, ok bool) {
 	return max(d, min(asked, longestDelay)), true
 }
 
-// Taken is the Verdict on webhooks: any 2xx has taken a body, and who says Gone wants
-// it never again.
+// Taken is the Verdict for webhooks: any 2xx accepts a body, and 410 Gone refuses it for good.
 func Taken(status int) State {
 	switch {
 	case status >= 200 && status < 300:
@@ -56,13 +55,14 @@ func Taken(status int) State {
 	return Pending
 }
 
-// settled says what becomes of a job after an attempt.
+// settled returns the outcome of an attempt at a job.
 func (v *visit) settled(j Job, a answer, now time.Time) Result {
 	r := Result{ReceiverID: v.receiver.ID, JobID: j.ID, Queued: j.Queued, State: v.d.c.Verdict(a.status),
 		Attempts: j.Attempts + 1, Status: a.status, Error: a.err, Ended: now}
 	if r.State != Pending {
 		return r
 	}
+
 	wait, again := delay(r.Attempts, a.retryAfter)
 	if !again {
 		r.State = Dead

@@ -17,19 +17,20 @@ type visit struct {
 	mu       sync.Mutex
 	failures int
 	rests    time.Time
-	lost     bool // another node may hold it by now
+	lost     bool // the hold was lost: another node may have the receiver
 }
 
-// maxBatches is how long a turn is, so that the next receiver has its own; one that
-// takes its time to answer has fewer, see turnFor.
+// maxBatches limits a turn, so that other receivers get theirs. A turn with a slow receiver has
+// fewer batches, see turnFor.
 const maxBatches = 8
 
-// serve sends what is due to a receiver.
+// serve holds a receiver and sends its due jobs.
 func (d *Deliverer) serve(ctx context.Context, id string) {
 	r, ok := d.hold(ctx, id)
 	if !ok {
 		return
 	}
+
 	v := &visit{d: d, receiver: r, began: time.Now(), failures: r.Failures}
 	kept, stop := context.WithCancel(ctx)
 	var keeping sync.WaitGroup
@@ -39,12 +40,14 @@ func (d *Deliverer) serve(ctx context.Context, id string) {
 		keeping.Wait()
 		v.release(context.WithoutCancel(ctx))
 	}()
+
 	var err error
 	if v.write, err = d.c.Writer(ctx, r); err != nil {
 		d.c.Log.Error("reading what signs", "project", r.ProjectID, "error", err)
 		v.rests = d.now().Add(rest(restAfter))
 		return
 	}
+
 	for range maxBatches {
 		jobs, err := d.c.Queue.DueJobs(ctx, id, d.now(), batch)
 		if err != nil && ctx.Err() == nil {
@@ -56,7 +59,7 @@ func (d *Deliverer) serve(ctx context.Context, id string) {
 	}
 }
 
-// keep renews the hold until ctx ends.
+// keep renews the hold until ctx ends or the hold is lost.
 func (v *visit) keep(ctx context.Context) {
 	tick := time.NewTicker(holdFor / 3)
 	defer tick.Stop()
@@ -83,8 +86,8 @@ func (v *visit) release(ctx context.Context) {
 	}
 }
 
-// over reports whether the turn is: it was long enough, the receiver rests, or the
-// node stops.
+// over reports whether the turn has ended: it has lasted long enough, the receiver rests, the
+// hold is lost, or the node stops.
 func (v *visit) over(ctx context.Context) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -93,14 +96,15 @@ func (v *visit) over(ctx context.Context) bool {
 
 var seed = maphash.MakeSeed()
 
-// send sends jobs, those about the same subject one after the other, and reports
-// whether more may follow.
+// send sends jobs, those with the same subject one after the other. It reports whether more may
+// follow.
 func (v *visit) send(ctx context.Context, jobs []Job) bool {
 	var byLane [lanes][]Job
 	for _, j := range jobs {
 		i := maphash.String(seed, j.Subject) % lanes
 		byLane[i] = append(byLane[i], j)
 	}
+
 	var work sync.WaitGroup
 	for _, jobs := range byLane {
 		if len(jobs) == 0 {
@@ -118,27 +122,29 @@ func (v *visit) send(ctx context.Context, jobs []Job) bool {
 	return !v.over(ctx)
 }
 
-// attempt sends a body once and notes what came of it. It reports whether that
-// could be noted.
+// attempt sends a body once and stores the outcome. It reports whether the outcome could be
+// stored.
 func (v *visit) attempt(ctx context.Context, j Job) bool {
 	a := v.post(ctx, j)
 	if a.err != "" && ctx.Err() != nil {
-		return false // we have cut it off
+		return false // aborted by this node
 	}
+
 	now := v.d.now()
 	v.tally(a, now)
 	r := v.settled(j, a, now)
-	// A body that was taken is noted even if the node stops meanwhile.
+	// The outcome is stored even if the node stops meanwhile.
 	if err := v.d.c.Queue.Settle(context.WithoutCancel(ctx), r); err != nil {
 		v.d.c.Log.Error("noting a delivery; it is sent again", v.d.c.What, v.receiver.ID, "delivery", j.ID,
 			"error", err)
 		return false
 	}
+
 	v.tell(r)
 	return true
 }
 
-// tell counts an attempt and logs what needs somebody.
+// tell reports the outcome to Observe, and logs failures.
 func (v *visit) tell(r Result) {
 	switch r.State {
 	case Delivered:
@@ -154,8 +160,8 @@ func (v *visit) tell(r Result) {
 	}
 }
 
-// tally counts failures in a row, after which the receiver rests. Those of attempts
-// that were under way when it was to rest say nothing new.
+// tally counts consecutive failures, after which the receiver rests. Failures of attempts that
+// were already running when the rest began are not counted.
 func (v *visit) tally(a answer, now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -10,15 +10,17 @@ import (
 	"net/http"
 )
 
-// The headers of a signature, as validators of the vendor's read them.
+// The headers of a signature, as the vendor's validators read them.
 const (
 	SHA1Header   = "X-Signalwire-Signature"
 	SHA256Header = "X-Signalwire-SHA256-Signature"
 )
 
-// Signed returns a Writer of JSON bodies, as they are in their jobs, signed under the
-// key of the receiver's project.
-func Signed(key func(ctx context.Context, projectID string) (string, error)) func(context.Context, Receiver) (Write, error) {
+// Signed returns a Writer that sends each job's body as JSON, signed with the key of the
+// receiver's project.
+func Signed(
+	key func(ctx context.Context, projectID string) (string, error),
+) func(context.Context, Receiver) (Write, error) {
 	return func(ctx context.Context, r Receiver) (Write, error) {
 		key, err := key(ctx, r.ProjectID)
 		return func(_ context.Context, j Job) ([]byte, http.Header, error) {
@@ -31,10 +33,13 @@ func Signed(key func(ctx context.Context, projectID string) (string, error)) fun
 	}
 }
 
-// Signature returns the headers by which a receiver knows that a JSON body is from
-// who has the key: HMACs over the URL, as it is configured, and the body.
+// Signature returns the headers that prove to a receiver that a JSON body comes from a holder of
+// the key. They are HMACs of the URL, as it is configured, and the body.
 func Signature(key, url string, body []byte) http.Header {
-	return http.Header{SHA1Header: {mac(sha1.New, key, url, body)}, SHA256Header: {mac(sha256.New, key, url, body)}}
+	return http.Header{
+		SHA1Header:   {mac(sha1.New, key, url, body)},
+		SHA256Header: {mac(sha256.New, key, url, body)},
+	}
 }
 
 func mac(of func() hash.Hash, key, url string, body []byte) string {

@@ -1,12 +1,11 @@
-// Package factor keeps what proves who somebody is beside a password: passkeys
-// (WebAuthn), codes of an authenticator app (TOTP, RFC 6238), and recovery codes for
-// when those are lost.
+// Package factor manages second factors: passkeys (WebAuthn), codes of an authenticator app
+// (TOTP, RFC 6238), and recovery codes for when those are lost.
 //
-// An [Owner] has them, a subscriber or an operator; the package knows no more of who
-// that is. What it says of a proof is true when it says so and once: a code is taken by
-// a compare-and-swap of the [Store], a recovery code by deleting its row, the challenge
-// of a passkey by taking it out of the session store. Who may try, where a login goes
-// on, and what the pages look like is the business of others.
+// An [Owner], a subscriber or an operator, has factors; the package knows nothing else about
+// owners. A proof succeeds only once. A code is consumed by a compare-and-swap of the
+// [Store], a recovery code by deleting its row, and a passkey's challenge by taking it out of
+// the session store. Callers decide who may try, where a login continues, and what the pages
+// look like.
 package factor
 
 import (
@@ -24,7 +23,7 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// A Kind says what an Owner is.
+// A Kind is the kind of an Owner.
 type Kind string
 
 // The kinds of owners.
@@ -36,76 +35,77 @@ const (
 // An Owner is somebody who has factors.
 type Owner struct {
 	Kind Kind
-	ID   string // a UUID, never given to another
+	ID   string // a UUID, never reused
 }
 
 func (o Owner) String() string { return string(o.Kind) + ":" + o.ID }
 
-// A Store keeps the rows of factors. Every method is one transaction; absent things,
-// and those of another owner, are problem.NotFound. Who sets a factor up as the first is
-// given ErrNotFirst where the owner has a passkey or an authenticator app: of many who do
-// so at once one gets no error.
+// A Store keeps the rows of factors. Every method is one transaction. A row that is missing
+// or belongs to another owner is problem.NotFound. A factor created as the first returns
+// ErrNotFirst if the owner already has a passkey or an authenticator app. Of any number of
+// concurrent callers creating the first factor, one succeeds.
 type Store interface {
-	// CreatePasskey returns problem.Conflict if the credential is there already, whosever
-	// it is, and problem.NotFound if the owner is not.
+	// CreatePasskey returns problem.Conflict if any owner has the credential already, and
+	// problem.NotFound if the owner does not exist.
 	CreatePasskey(ctx context.Context, p Passkey, first bool) error
-	// FindPasskey finds the passkey that has a credential id.
+	// FindPasskey returns the passkey with a credential id.
 	FindPasskey(ctx context.Context, credential string) (Passkey, error)
 	ListPasskeys(ctx context.Context, o Owner) ([]Passkey, error)
 	RenamePasskey(ctx context.Context, o Owner, id, name string) error
-	// UsePasskey writes Record, Count and Used, if Count is still old; else it is
+	// UsePasskey writes Record, Count and Used if Count is still old. Otherwise it returns
 	// problem.Conflict.
 	UsePasskey(ctx context.Context, p Passkey, old uint32) error
 	DeletePasskey(ctx context.Context, o Owner, id string) error
 
-	// CreateTOTP returns problem.Conflict if the owner has an authenticator app already.
+	// CreateTOTP returns problem.Conflict if the owner already has an authenticator app.
 	CreateTOTP(ctx context.Context, t TOTP, first bool) error
 	FindTOTP(ctx context.Context, o Owner) (TOTP, error)
-	// UseTOTP writes the step of a code that was given, if it is after all that were;
-	// else it is problem.Conflict.
+	// UseTOTP writes the step of an accepted code if it is later than all earlier ones.
+	// Otherwise it returns problem.Conflict.
 	UseTOTP(ctx context.Context, t TOTP) error
 	DeleteTOTP(ctx context.Context, o Owner, id string) error
 
-	// ReplaceRecoveryCodes makes these the only ones.
+	// ReplaceRecoveryCodes replaces all recovery codes of the owner.
 	ReplaceRecoveryCodes(ctx context.Context, o Owner, hashes []string, at time.Time) error
-	// TakeRecoveryCode deletes a code: of many callers one gets no error.
+	// TakeRecoveryCode deletes a code. Of any number of concurrent callers, one succeeds.
 	TakeRecoveryCode(ctx context.Context, o Owner, hash string) error
-	// FindRecoveryCodes returns those that are left.
+	// FindRecoveryCodes returns how many codes are left.
 	FindRecoveryCodes(ctx context.Context, o Owner) (RecoveryCodes, error)
 
-	// HasFactors tells what an owner has in one reading.
+	// HasFactors returns which factors an owner has, in one read.
 	HasFactors(ctx context.Context, o Owner) (Set, error)
 }
 
-// A Set says which factors an owner has.
+// A Set tells which factors an owner has.
 type Set struct {
 	Passkeys, TOTP bool
 }
 
-// Any reports whether there is one that can be asked for.
+// Any reports whether there is a factor that a login can ask for.
 func (s Set) Any() bool { return s.Passkeys || s.TOTP }
 
-// Config is what Factors work with.
+// Config configures Factors.
 type Config struct {
 	Store    Store
 	Sessions session.Store
 	Ring     *keys.Ring
-	AuthURL  string           // where browsers find the pages that ask: passkeys are bound to its host, and work at its origin alone
-	Guesses  int              // codes that may be tried in GuessWindow for one owner at a Place; 0 means 6
-	Now      func() time.Time // nil means time.Now
+	// AuthURL is where browsers find the pages that ask for factors. Passkeys are bound to
+	// its host and work only at its origin.
+	AuthURL string
+	Guesses int              // codes that may be tried for an owner at a Place within GuessWindow; 0 means 6
+	Now     func() time.Time // nil means time.Now
 }
 
-// GuessWindow is in what time guesses are counted.
+// GuessWindow is the period in which guesses are counted.
 const GuessWindow = 15 * time.Minute
 
-// Factors apply the rules. Their methods may be called at once from any number of
-// goroutines.
+// Factors creates and checks factors. Its methods may be called concurrently.
 type Factors struct {
 	c   Config
-	web *webauthn.WebAuthn // nil where the host can have no passkeys
+	web *webauthn.WebAuthn // nil if the host is unsuitable for passkeys
 }
 
-// New makes Factors.
+// New returns Factors.
 func New(c Config) (*Factors, error) {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -113,14 +113,16 @@ func New(c Config) (*Factors, error) {
 	if c.Guesses == 0 {
 		c.Guesses = 6
 	}
+
 	f := &Factors{c: c}
 	at, err := url.Parse(c.AuthURL)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", c.AuthURL, err)
 	}
 	if protocol.ValidateRPID(at.Hostname()) != nil {
-		return f, nil // an address, and no name (Web Authentication, section 5.1.2)
+		return f, nil // passkeys need a host name (Web Authentication, section 5.1.2)
 	}
+
 	f.web, err = webauthn.New(&webauthn.Config{
 		RPID: at.Hostname(), RPDisplayName: at.Hostname(), RPOrigins: []string{at.Scheme + "://" + at.Host},
 		AttestationPreference: protocol.PreferNoAttestation,
@@ -131,13 +133,13 @@ func New(c Config) (*Factors, error) {
 	return f, nil
 }
 
-// Passkeys reports whether there can be passkeys: an address such as 127.0.0.1 has none.
+// Passkeys reports whether passkeys are available. They are not for an address like 127.0.0.1.
 func (f *Factors) Passkeys() bool { return f.web != nil }
 
-// now returns the time to the microsecond, as rows keep it.
+// now returns the time to the microsecond, as rows store it.
 func (f *Factors) now() time.Time { return f.c.Now().UTC().Truncate(time.Microsecond) }
 
-// Has tells which factors an owner has.
+// Has returns which factors an owner has.
 func (f *Factors) Has(ctx context.Context, o Owner) (Set, error) {
 	s, err := f.c.Store.HasFactors(ctx, o)
 	if err != nil {
@@ -146,7 +148,7 @@ func (f *Factors) Has(ctx context.Context, o Owner) (Set, error) {
 	return s, nil
 }
 
-// The ways in which a proof fails. They say what happened, for whoever tried it.
+// Errors of a failed proof. Their messages are shown to the person who tried it.
 var (
 	ErrWrong   = problem.New(problem.Invalid, "wrong_code", "The code is wrong.")
 	ErrUsed    = problem.New(problem.Invalid, "code_used", "This code was already used. Wait for the next one.")
@@ -168,15 +170,14 @@ var (
 	ErrEnrolled = problem.New(problem.Invalid, "enrolled", "You already have an authenticator app. Remove it first.")
 )
 
-// A Place is from where codes of an owner are tried, as far as it is known to be the
-// owner's: the name of a device or a network where the owner has shown all that was asked
-// for. Each is counted by itself. The zero value is all others, which are counted
-// together: so from wherever strangers try, who may know the password, they have so many
-// tries and no more, and do not keep the owner from its own.
+// A Place is where somebody tries an owner's codes from, if it is known to be the owner's: a
+// device or a network where the owner has completed a login. Each place has its own count.
+// The zero value stands for all other places, which share one count. So strangers who know the
+// password get only that many tries in total, and do not lock the owner out of known places.
 type Place string
 
-// guess counts a code that somebody tries, before it is looked at: however many are
-// tried at once, no more than so many are.
+// guess counts a try before the code is checked, so that concurrent tries cannot exceed the
+// limit.
 func (f *Factors) guess(ctx context.Context, o Owner, at Place) error {
 	n, err := f.c.Sessions.Incr(ctx, guessKey(o, at), GuessWindow)
 	if err != nil {
@@ -191,16 +192,16 @@ func (f *Factors) guess(ctx context.Context, o Owner, at Place) error {
 	return nil
 }
 
-// guessed forgets the tries of an owner who has shown that it is the owner.
+// guessed resets the count after a correct code.
 func (f *Factors) guessed(ctx context.Context, o Owner, at Place) {
-	_ = f.c.Sessions.Delete(ctx, guessKey(o, at)) // they expire by themselves
+	_ = f.c.Sessions.Delete(ctx, guessKey(o, at)) // on an error, the count expires
 }
 
 func guessKey(o Owner, at Place) session.Key {
 	return session.Key{Kind: "factor_guess", ID: session.Digest(o.String() + " " + string(at))}
 }
 
-// conflict returns another error where a store says Conflict.
+// conflict returns instead if err is problem.Conflict, and otherwise err.
 func conflict(err, instead error) error {
 	if errors.Is(err, problem.Conflict) {
 		return instead

@@ -22,19 +22,19 @@ import (
 type Passkey struct {
 	ID         string
 	Owner      Owner
-	Credential string // its id, in base64url
-	Name       string // by which the owner tells it from others
+	Credential string // the credential id, in base64url
+	Name       string // chosen by the owner
 	Record     []byte // the credential record (Web Authentication, section 4) as JSON
-	Count      uint32 // of its signatures; always 0 where a passkey does not count
+	Count      uint32 // its signature counter; always 0 if the passkey does not count
 	Synced     bool   // it may be on several devices (backup eligible)
-	BackedUp   bool   // it is (backup state)
+	BackedUp   bool   // it is on several devices (backup state)
 	Created    time.Time
-	Used       time.Time // zero if it never was
+	Used       time.Time // zero if never
 }
 
-// AMR returns what a login by the passkey alone was proven by (RFC 8176): possession of a
-// key that is in a device, or in a provider's software, to somebody present whom the
-// device has verified. That is two factors.
+// AMR returns the authentication methods of a login by the passkey alone (RFC 8176). The person
+// has the device or provider software that holds the key, and the device has verified the
+// person. These are two factors.
 func (p Passkey) AMR() []string {
 	if p.Synced {
 		return []string{"swk", "user", "pop", "mfa"}
@@ -43,14 +43,14 @@ func (p Passkey) AMR() []string {
 }
 
 const (
-	// ceremony is how long a challenge is good: a page with a passkey's prompt may stay open
-	// as long as its sign-in may.
+	// ceremony is how long a challenge is valid: a page with a passkey prompt may stay open
+	// as long as its sign-in.
 	ceremony    = 30 * time.Minute
 	maxPasskeys = 20
 	maxResponse = 16 << 10
 )
 
-// user is an owner as the library sees it.
+// user is an owner as the webauthn library needs it.
 type user struct {
 	owner       Owner
 	name, shown string
@@ -62,20 +62,25 @@ func (u user) WebAuthnName() string                       { return u.name }
 func (u user) WebAuthnDisplayName() string                { return u.shown }
 func (u user) WebAuthnCredentials() []webauthn.Credential { return u.credentials }
 
-// BeginPasskey returns the options by which a browser makes a passkey, as JSON. The flow
-// is what it must end in; name and shown are how the passkey is called on the device.
+// BeginPasskey returns the options for a browser to create a passkey, as JSON. CreatePasskey
+// must be called with the same flow. The device shows name and shown for the passkey.
 func (f *Factors) BeginPasskey(ctx context.Context, o Owner, flow, name, shown string) ([]byte, error) {
 	if f.web == nil {
 		return nil, ErrNone
 	}
+
 	u, err := f.user(ctx, o)
 	if err != nil {
 		return nil, err
 	}
+
 	if len(u.credentials) >= maxPasskeys {
 		return nil, ErrTooMany
 	}
+
 	u.name, u.shown = name, shown
+
+	// The passkey must be discoverable and verify its user, so that it can replace a password.
 	must := true
 	options, data, err := f.web.BeginRegistration(u,
 		webauthn.WithExclusions(webauthn.Credentials(u.credentials).CredentialDescriptors()),
@@ -84,15 +89,18 @@ func (f *Factors) BeginPasskey(ctx context.Context, o Owner, flow, name, shown s
 			RequireResidentKey: &must, ResidentKey: protocol.ResidentKeyRequirementRequired,
 			UserVerification: protocol.VerificationRequired,
 		}))
+
 	if err != nil {
 		return nil, fmt.Errorf("beginning registration: %w", err)
 	}
 	return f.keep(ctx, registrationKey(flow), data, options.Response)
 }
 
-// CreatePasskey ends what BeginPasskey began in the flow, by the browser's answer.
-// Who has shown no second factor may make the first, and no other, as in ConfirmTOTP.
-func (f *Factors) CreatePasskey(ctx context.Context, o Owner, first bool, flow, name string, answer []byte) (Passkey, error) {
+// CreatePasskey completes, with the browser's answer, what BeginPasskey began in the flow. With
+// first set, it only creates the owner's first factor, as ConfirmTOTP does.
+func (f *Factors) CreatePasskey(
+	ctx context.Context, o Owner, first bool, flow, name string, answer []byte,
+) (Passkey, error) {
 	data, err := f.take(ctx, registrationKey(flow), answer)
 	if err != nil {
 		return Passkey{}, err
@@ -100,6 +108,7 @@ func (f *Factors) CreatePasskey(ctx context.Context, o Owner, first bool, flow, 
 	if string(data.UserID) != o.String() {
 		return Passkey{}, ErrStale
 	}
+
 	parsed, err := protocol.ParseCredentialCreationResponseBytes(answer)
 	if err != nil {
 		return Passkey{}, ErrRefused
@@ -108,7 +117,8 @@ func (f *Factors) CreatePasskey(ctx context.Context, o Owner, first bool, flow, 
 	if err != nil {
 		return Passkey{}, ErrRefused
 	}
-	made.Attestation = webauthn.CredentialAttestation{} // none was asked for
+
+	made.Attestation = webauthn.CredentialAttestation{} // attestation is not requested
 	p := Passkey{ID: uuid.Must(uuid.NewV7()).String(), Owner: o, Name: PasskeyName(name), Created: f.now()}
 	if err := p.record(*made); err != nil {
 		return Passkey{}, err
@@ -119,7 +129,7 @@ func (f *Factors) CreatePasskey(ctx context.Context, o Owner, first bool, flow, 
 	return p, nil
 }
 
-// PasskeyName returns a name that is short and not empty.
+// PasskeyName returns name as valid UTF-8 of at most 60 characters, or "Passkey" if it is empty.
 func PasskeyName(name string) string {
 	name = strings.TrimSpace(strings.ToValidUTF8(name, ""))
 	if name == "" {
@@ -132,13 +142,15 @@ func PasskeyName(name string) string {
 	return name
 }
 
-// BeginLogin returns the options by which a browser uses a passkey, as JSON: one of the
-// owner, or of anybody where there is none. The flow is the login that it is for.
+// BeginLogin returns the options for a browser to use a passkey of o, as JSON, or of any owner
+// if o is nil. CheckPasskey must be called with the same flow.
 func (f *Factors) BeginLogin(ctx context.Context, flow string, o *Owner) ([]byte, error) {
 	if f.web == nil {
 		return nil, ErrNone
 	}
+
 	verified := webauthn.WithUserVerification(protocol.VerificationRequired)
+
 	if o == nil {
 		options, data, err := f.web.BeginDiscoverableLogin(verified)
 		if err != nil {
@@ -146,10 +158,12 @@ func (f *Factors) BeginLogin(ctx context.Context, flow string, o *Owner) ([]byte
 		}
 		return f.keep(ctx, loginKey(flow), data, options.Response)
 	}
+
 	u, err := f.user(ctx, *o)
 	if err != nil {
 		return nil, err
 	}
+
 	options, data, err := f.web.BeginLogin(u, verified)
 	if err != nil {
 		return nil, fmt.Errorf("beginning login: %w", err)
@@ -157,18 +171,20 @@ func (f *Factors) BeginLogin(ctx context.Context, flow string, o *Owner) ([]byte
 	return f.keep(ctx, loginKey(flow), data, options.Response)
 }
 
-// CheckPasskey ends what BeginLogin began in the flow, by the browser's answer, and
-// gives the passkey that was used. It is the owner's where BeginLogin had one; else it
-// says who the owner is.
+// CheckPasskey completes, with the browser's answer, what BeginLogin began in the flow. It
+// returns the passkey that was used. It belongs to BeginLogin's owner if one was given;
+// otherwise the passkey identifies the owner.
 func (f *Factors) CheckPasskey(ctx context.Context, flow string, answer []byte) (Passkey, error) {
 	data, err := f.take(ctx, loginKey(flow), answer)
 	if err != nil {
 		return Passkey{}, err
 	}
+
 	parsed, err := protocol.ParseCredentialRequestResponseBytes(answer)
 	if err != nil {
 		return Passkey{}, ErrRefused
 	}
+
 	p, err := f.c.Store.FindPasskey(ctx, base64.RawURLEncoding.EncodeToString(parsed.RawID))
 	if errors.Is(err, problem.NotFound) {
 		return Passkey{}, ErrUnknown
@@ -176,17 +192,21 @@ func (f *Factors) CheckPasskey(ctx context.Context, flow string, answer []byte) 
 	if err != nil {
 		return Passkey{}, err
 	}
+
 	u, err := f.user(ctx, p.Owner)
 	if err != nil {
 		return Passkey{}, err
 	}
+
 	used, err := f.validate(u, data, parsed)
 	if err != nil {
 		return Passkey{}, ErrRefused
 	}
+
 	if used.Authenticator.CloneWarning {
 		return p, ErrCloned
 	}
+
 	old := p.Count
 	if err := p.record(*used); err != nil {
 		return Passkey{}, err
@@ -195,7 +215,10 @@ func (f *Factors) CheckPasskey(ctx context.Context, flow string, answer []byte) 
 	return p, conflict(f.c.Store.UsePasskey(ctx, p, old), ErrRefused)
 }
 
-func (f *Factors) validate(u user, data webauthn.SessionData, answer *protocol.ParsedCredentialAssertionData) (*webauthn.Credential, error) {
+// validate verifies the answer, for the known owner of the ceremony or for the passkey's own.
+func (f *Factors) validate(
+	u user, data webauthn.SessionData, answer *protocol.ParsedCredentialAssertionData,
+) (*webauthn.Credential, error) {
 	if len(data.UserID) > 0 {
 		return f.web.ValidateLogin(u, data, answer)
 	}
@@ -204,7 +227,7 @@ func (f *Factors) validate(u user, data webauthn.SessionData, answer *protocol.P
 	return used, err
 }
 
-// record writes a credential into the passkey.
+// record stores a credential in the passkey.
 func (p *Passkey) record(c webauthn.Credential) (err error) {
 	c.Authenticator.CloneWarning = false
 	p.Credential, p.Count = base64.RawURLEncoding.EncodeToString(c.ID), c.Authenticator.SignCount
@@ -238,7 +261,7 @@ func loginKey(flow string) session.Key {
 	return session.Key{Kind: "passkey_login", ID: session.Digest(flow)}
 }
 
-// keep keeps a ceremony for its flow, and gives its options.
+// keep stores a ceremony for its flow and returns the options as JSON.
 func (f *Factors) keep(ctx context.Context, key session.Key, data *webauthn.SessionData, options any) ([]byte, error) {
 	value, err := json.Marshal(data)
 	if err == nil {
@@ -247,6 +270,7 @@ func (f *Factors) keep(ctx context.Context, key session.Key, data *webauthn.Sess
 	if err != nil {
 		return nil, fmt.Errorf("keeping challenge: %w", err)
 	}
+
 	text, err := json.Marshal(options)
 	if err != nil {
 		return nil, fmt.Errorf("writing options: %w", err)
@@ -254,11 +278,12 @@ func (f *Factors) keep(ctx context.Context, key session.Key, data *webauthn.Sess
 	return text, nil
 }
 
-// take returns the ceremony of a flow: of many answers, one gets it.
+// take removes and returns the ceremony of a flow. Of concurrent answers, one gets it.
 func (f *Factors) take(ctx context.Context, key session.Key, answer []byte) (data webauthn.SessionData, err error) {
 	if f.web == nil {
 		return data, ErrNone
 	}
+
 	value, err := f.c.Sessions.Take(ctx, key)
 	if errors.Is(err, problem.NotFound) {
 		return data, ErrStale
@@ -266,6 +291,7 @@ func (f *Factors) take(ctx context.Context, key session.Key, answer []byte) (dat
 	if err != nil {
 		return data, fmt.Errorf("reading challenge: %w", err)
 	}
+
 	if len(answer) > maxResponse {
 		return data, ErrRefused
 	}

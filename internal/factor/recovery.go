@@ -13,21 +13,21 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// CodeCount is how many recovery codes there are at first.
+// CodeCount is how many recovery codes are made at a time.
 const CodeCount = 10
 
-// RecoveryCodes say how many codes are left, and since when there are those.
+// RecoveryCodes is how many codes are left, and when they were made.
 type RecoveryCodes struct {
 	Left    int
 	Created time.Time
 }
 
-// NewCodes returns an owner new recovery codes in place of all that it had. They are
-// nowhere else: only what cannot be turned back is kept.
+// NewCodes replaces an owner's recovery codes and returns the new ones. Only their hashes are
+// stored, so they cannot be shown again.
 func (f *Factors) NewCodes(ctx context.Context, o Owner) ([]string, error) {
 	codes, hashes := make([]string, CodeCount), make([]string, CodeCount)
 	for i := range codes {
-		text := strings.ToLower(rand.Text()) // base32: no 0, 1, 8 or 9 to be taken for letters
+		text := strings.ToLower(rand.Text()) // base32 has no 0, 1, 8 or 9, which look like letters
 		codes[i] = text[:5] + "-" + text[5:10]
 		hashes[i] = f.hashCode(o, codes[i])
 	}
@@ -37,7 +37,7 @@ func (f *Factors) NewCodes(ctx context.Context, o Owner) ([]string, error) {
 	return codes, nil
 }
 
-// FirstCodes is NewCodes for an owner that has none left, and nothing for others.
+// FirstCodes is NewCodes for an owner without codes. For others it returns nil.
 func (f *Factors) FirstCodes(ctx context.Context, o Owner) ([]string, error) {
 	left, err := f.c.Store.FindRecoveryCodes(ctx, o)
 	if err != nil || left.Left > 0 {
@@ -46,28 +46,30 @@ func (f *Factors) FirstCodes(ctx context.Context, o Owner) ([]string, error) {
 	return f.NewCodes(ctx, o)
 }
 
-// RecoveryCodes tells what an owner has left.
+// RecoveryCodes returns how many codes an owner has left.
 func (f *Factors) RecoveryCodes(ctx context.Context, o Owner) (RecoveryCodes, error) {
 	return f.c.Store.FindRecoveryCodes(ctx, o)
 }
 
-// UseCode takes a recovery code of an owner: once.
+// UseCode consumes a recovery code of an owner.
 func (f *Factors) UseCode(ctx context.Context, o Owner, at Place, code string) error {
 	if err := f.guess(ctx, o, at); err != nil {
 		return err
 	}
+
 	err := f.c.Store.TakeRecoveryCode(ctx, o, f.hashCode(o, code))
 	if errors.Is(err, problem.NotFound) {
 		return ErrWrong
 	}
+
 	if err == nil {
 		f.guessed(ctx, o, at)
 	}
 	return err
 }
 
-// hashCode returns what is kept of a code. It has 50 bits, which a thief of the rows
-// could try one by one; not without the master key.
+// hashCode returns the stored hash of a code. A code has 50 bits, which could be searched by
+// someone who has the rows, but not without the master key.
 func (f *Factors) hashCode(o Owner, code string) string {
 	key := f.c.Ring.Derive("recovery codes")
 	mac := hmac.New(sha256.New, key[:])

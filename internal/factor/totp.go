@@ -23,41 +23,41 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A TOTP is an authenticator app that shares a secret with us.
+// A TOTP is an authenticator app that shares a secret with the server.
 type TOTP struct {
 	ID      string
 	Owner   Owner
 	Sealed  string // the secret, sealed by the master key
-	Step    int64  // of the last code that was taken; none before it is taken any more
+	Step    int64  // of the last accepted code; only later codes are accepted
 	Created time.Time
-	Used    time.Time // zero if it never was
+	Used    time.Time // zero if never
 }
 
-// The parameters that all authenticator apps know (RFC 6238, section 4).
+// The parameters that all authenticator apps support (RFC 6238, section 4).
 const (
 	period = 30
-	skew   = 1 // steps that a clock may be off, on either side (section 5.2)
+	skew   = 1 // steps that a clock may be off in either direction (section 5.2)
 )
 
-// enrolFor is how long somebody may take to set up an authenticator app.
+// enrolFor is how long setting up an authenticator app may take.
 const enrolFor = 20 * time.Minute
 
 // An Enrolment is an authenticator app that is being set up.
 type Enrolment struct {
-	Secret string // in base32, for who types it
+	Secret string // in base32, for typing
 	URL    string // otpauth://…
 	PNG    []byte // the URL as a QR code
 }
 
-// pending is what is kept of an Enrolment.
+// pending is the stored part of an Enrolment.
 type pending struct {
 	Owner  Owner
 	Sealed string
 }
 
-// BeginTOTP has an owner set up an authenticator app, and gives the same again while it
-// does. The flow is whatever it must end in, such as a login; issuer and account are
-// what the app shows.
+// BeginTOTP starts setting up an authenticator app for an owner, or returns the same Enrolment
+// again if one is pending. The flow, such as a login, must be passed to ConfirmTOTP. The app
+// shows issuer and account.
 func (f *Factors) BeginTOTP(ctx context.Context, o Owner, flow, issuer, account string) (Enrolment, error) {
 	p, err := f.pendingTOTP(ctx, o, flow)
 	if errors.Is(err, problem.NotFound) {
@@ -66,19 +66,23 @@ func (f *Factors) BeginTOTP(ctx context.Context, o Owner, flow, issuer, account 
 	if err != nil {
 		return Enrolment{}, err
 	}
+
 	secret, err := f.c.Ring.OpenSecret(totpName(o), p.Sealed)
 	if err != nil {
 		return Enrolment{}, err
 	}
+
 	key, err := totp.Generate(totp.GenerateOpts{Issuer: strings.ReplaceAll(issuer, ":", " "),
 		AccountName: account, Period: period, Secret: secret})
 	if err != nil {
 		return Enrolment{}, fmt.Errorf("making otpauth URL: %w", err)
 	}
+
 	picture, err := key.Image(280, 280)
 	if err != nil {
 		return Enrolment{}, fmt.Errorf("drawing QR code: %w", err)
 	}
+
 	var body bytes.Buffer
 	if err := png.Encode(&body, picture); err != nil {
 		return Enrolment{}, fmt.Errorf("writing QR code: %w", err)
@@ -86,7 +90,7 @@ func (f *Factors) BeginTOTP(ctx context.Context, o Owner, flow, issuer, account 
 	return Enrolment{Secret: key.Secret(), URL: key.URL(), PNG: body.Bytes()}, nil
 }
 
-// DataURL returns the QR code as the source of a picture.
+// DataURL returns the QR code as a data URL.
 func (e Enrolment) DataURL() string {
 	return "data:image/png;base64," + base64.StdEncoding.EncodeToString(e.PNG)
 }
@@ -104,6 +108,7 @@ func (f *Factors) newTOTP(ctx context.Context, o Owner, flow string) (p pending,
 	if p.Sealed, err = f.c.Ring.SealSecret(totpName(o), secret[:]); err != nil {
 		return p, fmt.Errorf("sealing secret: %w", err)
 	}
+
 	value, err := json.Marshal(p)
 	if err == nil {
 		err = f.c.Sessions.Put(ctx, totpKey(flow), value, enrolFor)
@@ -128,9 +133,9 @@ func (f *Factors) pendingTOTP(ctx context.Context, o Owner, flow string) (p pend
 	return p, nil
 }
 
-// ConfirmTOTP ends the set-up of an authenticator app by a code of it. That code is
-// used then. Who has shown no second factor may set up the first, and no other: it is
-// ErrNotFirst where there is one by now.
+// ConfirmTOTP completes the setup of an authenticator app with one of its codes, which is then
+// used up. With first set, for an owner who has shown no second factor, it only sets up the
+// first factor. It returns ErrNotFirst if the owner has one by now.
 func (f *Factors) ConfirmTOTP(ctx context.Context, o Owner, first bool, flow, code string) error {
 	p, err := f.pendingTOTP(ctx, o, flow)
 	if errors.Is(err, problem.NotFound) {
@@ -139,28 +144,33 @@ func (f *Factors) ConfirmTOTP(ctx context.Context, o Owner, first bool, flow, co
 	if err != nil {
 		return err
 	}
+
 	at := Place("set-up " + flow)
 	if err := f.guess(ctx, o, at); err != nil {
 		return err
 	}
+
 	t := TOTP{ID: uuid.Must(uuid.NewV7()).String(), Owner: o, Sealed: p.Sealed, Created: f.now()}
 	if t.Step, err = f.step(t, code); err != nil {
 		return err
 	}
+
 	if err := f.c.Store.CreateTOTP(ctx, t, first); err != nil {
 		return conflict(err, ErrEnrolled)
 	}
+
 	f.guessed(ctx, o, at)
-	_ = f.c.Sessions.Delete(ctx, totpKey(flow)) // it expires by itself
+	_ = f.c.Sessions.Delete(ctx, totpKey(flow)) // on an error, it expires
 	return nil
 }
 
-// CheckTOTP takes a code of an owner's authenticator app: each once, and none that is
-// older than one that was taken (RFC 6238, section 5.2).
+// CheckTOTP accepts a code of an owner's authenticator app. Each code works once, and none works
+// after a later one (RFC 6238, section 5.2).
 func (f *Factors) CheckTOTP(ctx context.Context, o Owner, at Place, code string) error {
 	if err := f.guess(ctx, o, at); err != nil {
 		return err
 	}
+
 	t, err := f.c.Store.FindTOTP(ctx, o)
 	if errors.Is(err, problem.NotFound) {
 		return ErrWrong
@@ -168,26 +178,31 @@ func (f *Factors) CheckTOTP(ctx context.Context, o Owner, at Place, code string)
 	if err != nil {
 		return err
 	}
+
 	if t.Step, err = f.step(t, code); err != nil {
 		return err
 	}
+
 	t.Used = f.now()
 	if err := f.c.Store.UseTOTP(ctx, t); err != nil {
 		return conflict(err, ErrUsed)
 	}
+
 	f.guessed(ctx, o, at)
 	return nil
 }
 
-// step returns the step that a code is of, if that is about now and after the last.
+// step returns the step of a correct code, if it is recent and later than the last step.
 func (f *Factors) step(t TOTP, code string) (int64, error) {
 	secret, err := f.c.Ring.OpenSecret(totpName(t.Owner), t.Sealed)
 	if err != nil {
 		return 0, err
 	}
+
 	text := base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(secret)
 	code = digits(code)
 	now, used := f.c.Now().Unix()/period, false
+
 	for step := now - skew; step <= now+skew; step++ {
 		want, err := hotp.GenerateCodeCustom(text, uint64(step),
 			hotp.ValidateOpts{Digits: otp.DigitsSix, Algorithm: otp.AlgorithmSHA1})
@@ -201,13 +216,14 @@ func (f *Factors) step(t TOTP, code string) (int64, error) {
 			used = true
 		}
 	}
+
 	if used {
 		return 0, ErrUsed
 	}
 	return 0, ErrWrong
 }
 
-// digits leaves out the spaces that people type and apps show.
+// digits removes the spaces and hyphens that people type and apps show.
 func digits(code string) string {
 	return strings.Map(func(r rune) rune {
 		if r == ' ' || r == '-' || r == '\u00a0' {

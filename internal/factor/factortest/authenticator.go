@@ -1,6 +1,5 @@
-// Package factortest gives tests what people have in their hands: a passkey
-// authenticator in memory, and the codes of an authenticator app. Both are written from
-// the standards, beside the libraries that the server checks them with.
+// Package factortest provides a passkey authenticator in memory and the codes of an authenticator
+// app, for tests. Both are written from the standards and do not use the server's libraries.
 package factortest
 
 import (
@@ -18,17 +17,17 @@ import (
 	"time"
 )
 
-// An Authenticator makes passkeys and uses them (Web Authentication, section 6). Its
-// fields are how it behaves; change them to have it lie.
+// An Authenticator creates and uses passkeys (Web Authentication, section 6). Its fields control
+// its behavior, so that tests can make it misbehave.
 type Authenticator struct {
-	Origin     string // of the page that asks
-	RPID       string // "" is what the options say
-	Unverified bool   // nobody types a PIN
+	Origin     string // of the requesting page
+	RPID       string // "" means the one in the options
+	Unverified bool   // the user is not verified
 	Synced     bool   // its keys may be on several devices
 	Counts     bool   // it counts signatures
-	Count      uint32 // of the last one
-	Handle     []byte // the user handle to give; nil is the one of the passkey
-	ID         []byte // the credential id to give; nil is the one of the passkey
+	Count      uint32 // the signature counter
+	Handle     []byte // the user handle to send; nil means the passkey's
+	ID         []byte // the credential id to send; nil means the passkey's
 
 	id, user []byte
 	key      *ecdsa.PrivateKey
@@ -54,17 +53,20 @@ const (
 	attested = 1 << 6
 )
 
-// Create makes the passkey, and gives what a page posts of it.
+// Create makes the passkey and returns what a page posts for it.
 func (a *Authenticator) Create(raw []byte) []byte {
 	o := read(raw)
+
 	a.id = make([]byte, 32)
 	rand.Read(a.id)
-	a.key, _ = ecdsa.GenerateKey(elliptic.P256(), rand.Reader) // of a random source that never fails
+	a.key, _ = ecdsa.GenerateKey(elliptic.P256(), rand.Reader) // rand.Reader never fails
 	a.user = decode(o.User.ID)
-	point, _ := a.key.PublicKey.Bytes() // of a curve that is known
-	// A COSE key of ES256 (RFC 9053, section 7.1.1), in CBOR.
+	point, _ := a.key.PublicKey.Bytes() // never fails for P-256
+
+	// An ES256 COSE key (RFC 9053, section 7.1.1) in CBOR.
 	cose := concat([]byte{0xa5, 0x01, 0x02, 0x03, 0x26, 0x20, 0x01, 0x21, 0x58, 0x20}, point[1:33],
 		[]byte{0x22, 0x58, 0x20}, point[33:])
+
 	data := concat(a.data(o.RP.ID, attested), make([]byte, 16),
 		binary.BigEndian.AppendUint16(nil, uint16(len(a.id))), a.id, cose)
 	object := concat([]byte("\xa3\x63fmt\x64none\x67attStmt\xa0\x68authData\x59"),
@@ -75,12 +77,13 @@ func (a *Authenticator) Create(raw []byte) []byte {
 	})
 }
 
-// Get uses the passkey, and gives what a page posts of that.
+// Get uses the passkey and returns what a page posts for it.
 func (a *Authenticator) Get(raw []byte) []byte {
 	o := read(raw)
 	if a.Counts {
 		a.Count++
 	}
+
 	client, data := a.clientData("webauthn.get", o.Challenge), a.data(o.RPID, 0)
 	sum := sha256.Sum256(client)
 	digest := sha256.Sum256(concat(data, sum[:]))
@@ -88,6 +91,7 @@ func (a *Authenticator) Get(raw []byte) []byte {
 	if err != nil {
 		panic(err)
 	}
+
 	handle := a.user
 	if a.Handle != nil {
 		handle = a.Handle
@@ -154,8 +158,8 @@ func concat(parts ...[]byte) (all []byte) {
 func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 func decode(s string) []byte { return must(base64.RawURLEncoding.DecodeString(s)) }
 
-// Code returns the code that an authenticator app with a secret, in base32, shows at a
-// moment (RFC 6238, section 4; RFC 4226, section 5.3).
+// Code returns the code that an authenticator app with the given base32 secret shows at a time
+// (RFC 6238, section 4; RFC 4226, section 5.3).
 func Code(secret string, at time.Time) string {
 	key := must(base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(secret))
 	mac := hmac.New(sha1.New, key)
