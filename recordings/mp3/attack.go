@@ -1,30 +1,31 @@
 package mp3
 
-// An attack is a sudden rise of energy, or a fall. The noise of a long block would be
-// heard before the one and after the other, so such a granule has three short ones.
-// Whether it does depends on the samples alone: energies of parts of 64 samples, which
-// are remembered for a few granules.
+// attacks finds attacks: sudden rises or falls of energy. In a long block, its noise would be heard
+// before a rise and after a fall, so such a granule has three short blocks.
+// //
+// Attacks depend on the samples alone. They are found from the energies of parts of 64 samples,
+// which are kept for a few granules.
 type attacks struct {
 	in       *input
 	channels int
 	back     int
-	tags     [8]int64 // of what granules the entries below are, one more than their number
+	tags     [8]int64 // number of the granule in each entry below, plus 2; negated if only its energies are known
 	energies [8][2][9]float32
-	changes  [8][2]uint8 // by third of the granule, a bit each
+	changes  [8][2]uint8 // one bit for each third of the granule
 }
 
 const (
-	filterDelay = 240 // samples by which subbands are late, at the middle of the window
-	riseBy      = 3   // times the most that was there shortly before
-	fallBy      = 5   // times under the least that was there
-	loud        = 4e4 // energy of 64 samples below which nothing is an attack
+	filterDelay = 240 // delay of the subbands in samples, at the middle of the window
+	riseBy      = 3   // factor over the highest recent energy
+	fallBy      = 5   // factor below the lowest recent energy
+	loud        = 4e4 // least energy of 64 samples in an attack
 )
 
-// lookBack is how many parts are shortly before: 12 ms, so that the pulses of a
-// voice are no attacks, but no fewer than 3, and no more than a granule has.
+// lookBack returns how many parts count as recent. They span 12 ms, so that the pulses of a voice
+// are not attacks, but are at least 3 parts and at most the 9 of a granule.
 func lookBack(rate int) int { return max(3, min(9, rate*12/64000)) }
 
-// find fills the entry of granule n, and that of the one before.
+// find finds the changes in granule n. It needs the energies of n and of the granule before.
 func (a *attacks) find(n int64) error {
 	if a.tags[n&7] == n+2 {
 		return nil
@@ -34,6 +35,7 @@ func (a *attacks) find(n int64) error {
 			return err
 		}
 	}
+
 	for ch := range a.channels {
 		var e [18]float32
 		copy(e[:9], a.energies[(n-1)&7][ch][:])
@@ -46,11 +48,12 @@ func (a *attacks) find(n int64) error {
 		}
 		a.changes[n&7][ch] = changes
 	}
+
 	a.tags[n&7] = n + 2
 	return nil
 }
 
-// sudden tells whether an energy is far from all of those before.
+// sudden reports whether an energy is far above or below all energies before it.
 func sudden(before []float32, now float32) bool {
 	most, least := before[0], before[0]
 	for _, x := range before[1:] {
@@ -59,12 +62,13 @@ func sudden(before []float32, now float32) bool {
 	return now > loud && now > float32(riseBy*most) || least > loud && least > float32(fallBy*now)
 }
 
-// measure finds the energies of the parts of a granule, of its differences from
-// sample to sample, in which low notes count less.
+// measure computes the energies of the parts of a granule. It uses differences between samples, in
+// which low frequencies count less.
 func (a *attacks) measure(n int64) error {
 	if t := a.tags[n&7]; t == n+2 || t == -n-2 {
 		return nil
 	}
+
 	for ch := range a.channels {
 		pcm, err := a.in.samples(ch, 576*n-lead-filterDelay-1, 577)
 		if err != nil {
@@ -80,12 +84,12 @@ func (a *attacks) measure(n int64) error {
 			a.energies[n&7][ch][k] = sum
 		}
 	}
-	a.tags[n&7] = -n - 2 // the energies alone
+	a.tags[n&7] = -n - 2 // only the energies are known
 	return nil
 }
 
-// within tells whether an attack lies where granule n would have its short blocks:
-// in the last two thirds of the granule before it and the first two of its own.
+// within reports whether an attack lies where granule n would have its short blocks: in the last
+// two thirds of the granule before it, or in the first two thirds of n.
 func (a *attacks) within(n int64, ch int) (bool, error) {
 	if err := a.find(n - 1); err != nil {
 		return false, err
@@ -96,8 +100,8 @@ func (a *attacks) within(n int64, ch int) (bool, error) {
 	return a.changes[(n-1)&7][ch]&6 != 0 || a.changes[n&7][ch]&3 != 0, nil
 }
 
-// kind picks the window of granule n. Between short ones there is no room for the
-// slopes of a long one.
+// kind returns the window type of granule n. A granule between two with short blocks is short too,
+// since there is no room for the slopes of a long window.
 func (a *attacks) kind(n int64, ch int) (int, error) {
 	var at [3]bool
 	for i := range at {
@@ -106,6 +110,7 @@ func (a *attacks) kind(n int64, ch int) (int, error) {
 			return 0, err
 		}
 	}
+
 	switch {
 	case at[1] || at[0] && at[2]:
 		return short, nil

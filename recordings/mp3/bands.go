@@ -1,19 +1,19 @@
 package mp3
 
-// bands are the edges of the scale factor bands of a rate: the lines between
-// edges b and b+1 share a scale factor.
+// bands holds the edges of the scale factor bands at a sample rate. The lines between the edges b
+// and b+1 share a scale factor.
 type bands struct {
 	long  [23]int // the last band has no scale factor
-	short [14]int // of one of the three windows; the same holds of the last one
-	// Where the second region of Huffman codes begins in granules of other windows
-	// than the normal one, in lines: for short blocks, and for others. Decoders do
-	// not agree on 8 kHz, for which there is one region only.
+	short [14]int // for each of the three windows; the last band has no scale factor either
+	// The line at which the second region of Huffman codes begins, for short blocks and for the
+	// other windows that are not normal. Decoders disagree about 8 kHz, so it has only one
+	// region.
 	firstShort, firstLong int
-	triple                [40]int // the edges of short for the three windows in turn
+	triple                [40]int // the edges of short, for the three windows in turn
 }
 
-// The edges are those of ISO 11172-3, table B.8, and of ISO 13818-3, table B.2;
-// 8 kHz has its own in MPEG-2.5, and 11.025 and 12 kHz have those of 16.
+// The edges are from ISO 11172-3, table B.8, and from ISO 13818-3, table B.2. 8 kHz has its own
+// edges in MPEG-2.5; 11.025 and 12 kHz use those of 16 kHz.
 var (
 	bands44 = bands{
 		long: [23]int{0, 4, 8, 12, 16, 20, 24, 30, 36, 44, 52, 62, 74, 90, 110, 134, 162, 196, 238, 288, 342,
@@ -52,8 +52,8 @@ var (
 	}
 )
 
-// bandsOf finds the bands of a version and a sampling frequency, both as a header
-// has them.
+// bandsOf returns the bands of a version and a sampling frequency, both coded as in the frame
+// header.
 func bandsOf(version, rateBits int) bands {
 	b := []bands{bands16, bands16, bands8}[rateBits]
 	switch version {
@@ -62,6 +62,7 @@ func bandsOf(version, rateBits int) bands {
 	case 2:
 		b = []bands{bands22, bands24, bands16}[rateBits]
 	}
+
 	for i := range b.triple {
 		width := b.short[min(12, i/3)+1] - b.short[min(12, i/3)]
 		b.triple[i] = 3*b.short[min(12, i/3)] + i%3*width

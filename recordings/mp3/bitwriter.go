@@ -1,16 +1,16 @@
 package mp3
 
-// A bitWriter puts bits into a frame, the highest first.
+// A bitWriter writes bits into a frame, the most significant first.
 type bitWriter struct {
 	buf  []byte
 	at   int
-	acc  uint64 // what is not in buf yet, to the left
-	free int    // bits of acc
+	acc  uint64 // bits not yet in buf, left-aligned
+	free int    // number of unused bits in acc
 }
 
 func newBitWriter(buf []byte) bitWriter { return bitWriter{buf: buf, free: 64} }
 
-// put writes the n lowest bits of v, which has no others; n is at most 32.
+// put writes the n lowest bits of v; n is at most 32. All higher bits of v must be 0.
 func (w *bitWriter) put(v uint32, n int) {
 	w.free -= n
 	w.acc |= uint64(v) << w.free
@@ -23,7 +23,7 @@ func (w *bitWriter) put(v uint32, n int) {
 	}
 }
 
-// end writes what is left, and zeros to the end of the frame.
+// end writes the remaining bits and fills the rest of the frame with zeros.
 func (w *bitWriter) end() {
 	for ; w.free < 64; w.free += 8 {
 		w.buf[w.at] = byte(w.acc >> 56)

@@ -2,11 +2,10 @@ package mp3
 
 import "math"
 
-// The functions here compute constants of tables. Those of package math may differ
-// in the last bit from one architecture to another; these use nothing but sums and
-// rounded products.
+// The functions in this file compute constants for tables. The results of package math may differ
+// between architectures in the last bit. These functions use only sums and rounded products.
 
-// cosPi is cos(π·n/d), for d > 0.
+// cosPi returns cos(π·n/d), for d > 0.
 func cosPi(n, d int) float64 {
 	n %= 2 * d
 	if n < 0 {
@@ -15,20 +14,22 @@ func cosPi(n, d int) float64 {
 	if n > d { // cos(2π-x) = cos(x)
 		n = 2*d - n
 	}
+
 	sign := 1.0
 	if 2*n > d { // cos(π-x) = -cos(x)
 		n, sign = d-n, -1
 	}
+
 	if 4*n > d {
 		return sign * taylor(float64(d-2*n)*math.Pi/float64(2*d), 1)
 	}
 	return sign * taylor(float64(n)*math.Pi/float64(d), 0)
 }
 
-// sinPi is sin(π·n/d).
+// sinPi returns sin(π·n/d).
 func sinPi(n, d int) float64 { return cosPi(2*n-d, 2*d) }
 
-// taylor is the series of the cosine where k is 0 and of the sine where it is 1, for
+// taylor returns the Taylor series of the cosine for k = 0 and of the sine for k = 1, for
 // 0 <= x <= π/4.
 func taylor(x float64, k int) float64 {
 	term := 1.0
@@ -44,17 +45,17 @@ func taylor(x float64, k int) float64 {
 	return sum
 }
 
-// exp2 is 2^(n/16).
+// exp2 returns 2^(n/16).
 func exp2(n int) float64 {
 	whole, part := n>>4, n&15
 	return math.Ldexp(sixteenths[part], whole)
 }
 
-// sixteenths are the powers 2^(i/16).
+// sixteenths holds the powers 2^(i/16).
 var sixteenths = roots()
 
 func roots() (r [16]float64) {
-	root := math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt2))) // 2^(1/16); a square root is rounded exactly everywhere
+	root := math.Sqrt(math.Sqrt(math.Sqrt(math.Sqrt2))) // 2^(1/16); square roots are exact on all machines
 	quarter := [4]float64{1, math.Sqrt(math.Sqrt2), math.Sqrt2, float64(math.Sqrt2 * math.Sqrt(math.Sqrt2))}
 	within := [4]float64{1, root, float64(root * root), float64(float64(root*root) * root)}
 	for i := range r {

@@ -1,16 +1,16 @@
 package mp3
 
-// An encoder makes frames. It keeps nothing from one to the next but memory, and
-// the subbands of the last granule while frames are asked for in turn.
+// An encoder encodes frames. Between frames it only reuses memory, and the subbands of the last
+// granule if frames are requested in order.
 type encoder struct {
 	f    *format
 	in   *input
-	subs [2][2][32][18]float32 // by the number of the granule, odd or even, and channel
-	last int64                 // the granule whose subbands subs has as its newest
-	gr   [2][2]granule         // of a frame, by granule and channel
+	subs [2][2][32][18]float32 // by the parity of the granule's number, and by channel
+	last int64                 // the newest granule in subs
+	gr   [2][2]granule         // the granules of a frame, by granule and channel
 
 	attacks attacks
-	gain    int // that granules were quantised with last
+	gain    int // used in the last quantise
 }
 
 func newEncoder(f *format, src Source) *encoder {
@@ -19,7 +19,8 @@ func newEncoder(f *format, src Source) *encoder {
 	return e
 }
 
-// frame encodes frame n, of audio alone, into buf, which is as long as the frame.
+// frame encodes audio frame n into buf, which has the length of the frame. The tag frame is not
+// counted.
 func (e *encoder) frame(n int64, padded bool, buf []byte) error {
 	for i := range e.f.granules {
 		if err := e.analyse(n*int64(e.f.granules)+int64(i), &e.gr[i]); err != nil {
@@ -31,7 +32,7 @@ func (e *encoder) frame(n int64, padded bool, buf []byte) error {
 	return nil
 }
 
-// analyse makes the lines of a granule of each channel.
+// analyse computes the lines of a granule for each channel.
 func (e *encoder) analyse(n int64, to *[2]granule) error {
 	if e.last != n-1 {
 		if err := e.split(n - 1); err != nil {
@@ -41,6 +42,7 @@ func (e *encoder) analyse(n int64, to *[2]granule) error {
 	if err := e.split(n); err != nil {
 		return err
 	}
+
 	for ch := range e.f.channels {
 		kind, err := e.attacks.kind(n, ch)
 		if err != nil {
@@ -54,7 +56,7 @@ func (e *encoder) analyse(n int64, to *[2]granule) error {
 	return nil
 }
 
-// split makes the subbands of a granule.
+// split computes the subbands of a granule.
 func (e *encoder) split(n int64) error {
 	for ch := range e.f.channels {
 		pcm, err := e.in.samples(ch, 576*n-lead-history, history+576)
@@ -67,11 +69,11 @@ func (e *encoder) split(n int64) error {
 	return nil
 }
 
-// allot finds the least gain, the same of all granules but for their offsets, at
-// which they fit into so many bits. It starts where the energies say, so that what it
-// finds is a function of the frame alone.
+// allot finds the lowest gain at which all granules fit into bits. The granules share the gain but
+// for their offsets. The search starts at an estimate from the energies, so that the result is a
+// function of the frame alone.
 func (e *encoder) allot(bits int) {
-	lo, hi := -100, 255 // lo is too little, hi is enough
+	lo, hi := -100, 255 // lo is too low, hi is high enough
 	at := e.guess(bits)
 	for tries := 0; hi-lo > 1; tries++ {
 		lines, sum, least := e.quantise(at)
@@ -83,26 +85,30 @@ func (e *encoder) allot(bits int) {
 		} else {
 			lo = at
 		}
-		// A step of the gain is a quarter of a bit for each line that is not 0.
+
+		// One step of the gain saves a quarter of a bit for each line that is not 0.
 		step := 4 * (sum - bits) / max(100, lines)
 		if sum > bits {
 			step = max(step, 1)
 		}
+
+		// After a few estimates, bisection ends the search.
 		at += step
 		if tries > 3 {
 			at = (lo + hi) / 2
 		}
 		at = max(lo+1, min(hi-1, at))
 	}
+
 	if e.gain != hi {
 		e.quantise(hi)
 	}
 }
 
-// guess is the gain at which the bands take so many bits, if a line takes half a bit
-// more than the logarithm of its ratio to the noise, and no line less than none.
+// guess estimates the gain at which the bands take the given number of bits. It assumes that a line
+// takes half a bit more than the logarithm of its ratio to the noise, and at least 0 bits.
 func (e *encoder) guess(bits int) int {
-	noise := float32(-1e9) // its logarithm without what follows the bands
+	noise := float32(-1e9) // logarithm of the noise, without the part that follows the bands
 	for range 4 {
 		sum, lines := float32(-bits), float32(0)
 		for i := range e.f.granules {
@@ -117,6 +123,7 @@ func (e *encoder) guess(bits int) int {
 				}
 			}
 		}
+
 		if lines == 0 {
 			break
 		}
@@ -125,8 +132,8 @@ func (e *encoder) guess(bits int) int {
 	return unit + int(max(-200, min(100, float32(4*noise))))
 }
 
-// quantise returns the bits of all granules at a gain, how many lines are not left out,
-// and whether no granule can have a lower gain.
+// quantise quantizes all granules with a gain. It returns the number of lines coded in pairs, the
+// bits of all granules, and whether every granule has reached its lowest gain.
 func (e *encoder) quantise(gain int) (lines, sum int, least bool) {
 	e.gain = gain
 	least = true
@@ -138,6 +145,7 @@ func (e *encoder) quantise(gain int) (lines, sum int, least bool) {
 			if g.bits > maxBits {
 				sum += 1 << 20
 			}
+
 			lines += g.big
 			sum += g.bits
 		}
@@ -145,7 +153,7 @@ func (e *encoder) quantise(gain int) (lines, sum int, least bool) {
 	return lines, sum, least
 }
 
-// write puts the frame together (2.4.1).
+// write writes the frame (2.4.1).
 func (e *encoder) write(padded bool, buf []byte) {
 	w := newBitWriter(buf)
 	w.put(e.f.header(padded), 32)
@@ -168,10 +176,11 @@ func (e *encoder) write(padded bool, buf []byte) {
 			g.writeValues(&w)
 		}
 	}
+
 	w.end()
 }
 
-// writeSide writes what the side information says of a granule.
+// writeSide writes the side information of a granule.
 func (g *granule) writeSide(w *bitWriter, mpeg1 bool) {
 	w.put(uint32(g.bits), 12)
 	w.put(uint32(g.big/2), 9)
@@ -181,6 +190,7 @@ func (g *granule) writeSide(w *bitWriter, mpeg1 bool) {
 	} else {
 		w.put(uint32(g.compress), 9)
 	}
+
 	if g.kind == normal {
 		w.put(0, 1)
 		for _, t := range g.tables {
@@ -201,11 +211,12 @@ func (g *granule) writeSide(w *bitWriter, mpeg1 bool) {
 	if mpeg1 {
 		w.put(0, 1) // preflag
 	}
+
 	w.put(uint32(g.scale), 1)
 	w.put(uint32(g.quadTable), 1)
 }
 
-// writeValues writes the Huffman codes of a granule.
+// writeValues writes the scale factors and Huffman codes of a granule.
 func (g *granule) writeValues(w *bitWriter) {
 	from := 0
 	for i := range g.groups {
@@ -213,6 +224,7 @@ func (g *granule) writeValues(w *bitWriter) {
 			w.put(uint32(g.sf[from]), g.groups[i].length)
 		}
 	}
+
 	from = 0
 	for i, to := range [3]int{g.ends[0], g.ends[1], g.big} {
 		if g.tables[i] != 0 {
@@ -220,6 +232,7 @@ func (g *granule) writeValues(w *bitWriter) {
 		}
 		from = to
 	}
+
 	codes := &quads[g.quadTable]
 	for ; from < g.quads; from += 4 {
 		v := 0
@@ -235,7 +248,7 @@ func (g *granule) writeValues(w *bitWriter) {
 	}
 }
 
-// sign is 1 where a line is negative.
+// sign returns 1 for a negative line and 0 for others.
 func (g *granule) sign(i int) uint32 {
 	if g.lines[i] < 0 {
 		return 1
@@ -253,8 +266,7 @@ func (g *granule) writePairs(w *bitWriter, from, to int, b *book) {
 	}
 }
 
-// writeRest writes what the code of a value does not say: how much it is above 15,
-// and its sign.
+// writeRest writes the parts of a value that its code lacks: its excess over 15, and its sign.
 func (g *granule) writeRest(w *bitWriter, i, x, linbits int) {
 	if x >= 15 && linbits > 0 {
 		w.put(uint32(x-15), linbits)

@@ -2,19 +2,19 @@ package mp3
 
 import "math"
 
-// A granule is 576 lines of one channel, and what is said of them in the frame.
+// A granule is 576 lines of one channel, with their side information.
 type granule struct {
-	kind  int // of its window
+	kind  int // window type
 	edges []int
-	lines [576]float32 // in the order of the frame
-	mags  [576]float32 // |line|^(3/4), scale factors put in
-	q     [576]uint16  // mags as they are quantised
-	used  int          // lines that are not 0, rounded up to an even number
+	lines [576]float32 // in frame order
+	mags  [576]float32 // |line|^(3/4), with scale factors applied
+	q     [576]uint16  // quantized mags
+	used  int          // lines up to the last that is not 0, rounded up to an even number
 
 	gain     int         // global_gain
-	minGain  int         // the least that values can be coded with
-	heights  [39]float32 // of bands above the noise that follows them, in powers of 2
-	offset   int         // of gain against the other granules of the frame
+	minGain  int         // the lowest at which all values can be coded
+	heights  [39]float32 // heights of the bands above their noise, as powers of 2
+	offset   int         // of the gain, relative to the other granules of the frame
 	sf       [39]uint8
 	scale    int // scalefac_scale
 	subGain  [3]int
@@ -23,10 +23,10 @@ type granule struct {
 	sfBits   int
 
 	big       int    // lines coded in pairs
-	quads     int    // lines coded in pairs and in fours
+	quads     int    // lines coded in pairs or in fours
 	regions   [2]int // region0_count, region1_count
-	first     int    // where the second region begins if the window is not normal
-	ends      [2]int // of the first two regions
+	first     int    // start of the second region if the window is not normal
+	ends      [2]int // ends of the first two regions
 	tables    [3]int
 	quadTable int
 	bits      int // part2_3_length
@@ -35,12 +35,12 @@ type granule struct {
 const (
 	maxValue  = 8191 + 15
 	maxBits   = 4095
-	rounding  = 0.4054 // the border between values lies lower for its power of 4/3
-	unit      = 150    // the gain at which the step is one sample of 16 bits
+	rounding  = 0.4054 // below 0.5, since decoders raise values to the power of 4/3
+	unit      = 150    // the gain at which a step is one unit of a 16-bit sample
 	leastGain = unit - 12
 )
 
-// steps are the factors of a gain to mags.
+// steps holds the factor of each gain for mags.
 var steps = allSteps()
 
 func allSteps() (s [256]float32) {
@@ -50,7 +50,7 @@ func allSteps() (s [256]float32) {
 	return s
 }
 
-// power makes mags of lines.
+// power computes mags from lines.
 func (g *granule) power() {
 	used := 0
 	for i, x := range &g.lines {
@@ -64,7 +64,7 @@ func (g *granule) power() {
 	g.used = (used + 1) &^ 1
 }
 
-// limit finds the gain at which the largest value can just be coded.
+// limit finds the lowest gain at which the largest value can be coded.
 func (g *granule) limit() {
 	top := float32(0)
 	for _, m := range g.mags[:g.used] {
@@ -76,7 +76,7 @@ func (g *granule) limit() {
 	}
 }
 
-// quantise sets the gain, and finds the values and how many bits they take.
+// quantise sets the gain, quantizes the values and counts their bits.
 func (g *granule) quantise(gain int) {
 	g.gain = gain
 	step := steps[gain]
@@ -84,17 +84,19 @@ func (g *granule) quantise(gain int) {
 	for used > 0 && float32(g.mags[used-1]*step) < 1-rounding {
 		used--
 	}
+
 	mags, q := g.mags[:used], g.q[:used]
 	for i, m := range mags {
 		q[i] = uint16(int32(float32(m*step) + rounding))
 	}
+
 	for ; used&3 != 0; used++ {
 		g.q[used] = 0
 	}
 	g.count(used)
 }
 
-// count finds the bits of the values, which are 0 from used on.
+// count counts the bits of the values. The values are 0 from used on.
 func (g *granule) count(used int) {
 	q := g.q[:used]
 	big := used
@@ -104,8 +106,9 @@ func (g *granule) count(used int) {
 	if big >= 2 && q[big-1]|q[big-2] == 0 {
 		big -= 2
 	}
+
 	quads := used
-	if (quads-big)&3 != 0 { // pairs of zeros were left out
+	if (quads-big)&3 != 0 { // a pair of zeros was left out
 		quads += 2
 		if quads > 576 {
 			quads = 576
@@ -114,20 +117,21 @@ func (g *granule) count(used int) {
 			g.q[used], g.q[used+1] = 0, 0
 		}
 	}
+
 	g.big, g.quads = big, quads
 	n := 0
 	g.quadTable, n = quadBits(g.q[big:quads])
 	g.bits = g.sfBits + n + g.split()
 }
 
-// regionsOf says how to split so many bands in three.
+// regionsOf returns how to split this many bands into three regions.
 func regionsOf(bands int) (first, second int) {
 	first = max(0, bands/3-1)
 	second = max(0, (bands-first-1)/2-1)
 	return min(first, 15), min(second, 7)
 }
 
-// split divides the pairs into regions with a table each, and gives their bits.
+// split divides the pairs into regions, picks a table for each, and returns their bits.
 func (g *granule) split() (sum int) {
 	if g.kind == normal {
 		bands := 0
@@ -140,6 +144,7 @@ func (g *granule) split() (sum int) {
 	} else {
 		g.ends[0], g.ends[1] = min(g.big, g.first), g.big
 	}
+
 	from := 0
 	for i, to := range [3]int{g.ends[0], g.ends[1], g.big} {
 		q := g.q[from:to]
@@ -152,8 +157,9 @@ func (g *granule) split() (sum int) {
 		sum += n
 		from = to
 	}
+
 	if g.kind != normal && g.ends[0] == g.big {
-		g.tables[1] = g.tables[0] // for decoders that see another border
+		g.tables[1] = g.tables[0] // for decoders that place the border elsewhere
 	}
 	return sum
 }

@@ -2,14 +2,14 @@ package mp3
 
 import "math/bits"
 
-// A code is a Huffman code: its bits, to the right, and how many.
+// A code is a Huffman code: its bits, right-aligned, and their number.
 type code struct {
 	bits uint32
 	len  uint8
 }
 
-// A book is one of the tables by which pairs of values are coded (ISO 11172-3,
-// table B.7): codes[16x+y], without the signs and what linbits says.
+// A book is one of the tables for coding pairs of values (ISO 11172-3, table B.7). The code of x
+// and y is codes[16x+y], without the signs and the linbits.
 type book struct {
 	codes   [256]code
 	linbits int
@@ -18,7 +18,8 @@ type book struct {
 var (
 	books = allBooks()
 	quads = [2][16]code{quadBook(2742), quadBook(2773)}
-	// The linbits of the tables 16 to 23, which share their codes, and 24 to 31.
+	// The linbits of the tables 16 to 23 and 24 to 31. The tables of each group share their
+	// codes.
 	linbits16 = [8]int{1, 2, 3, 4, 6, 8, 10, 13}
 	linbits24 = [8]int{4, 5, 6, 7, 8, 9, 11, 13}
 )
@@ -43,7 +44,7 @@ func quadBook(root int) (b [16]code) {
 	return b
 }
 
-// walk tells the codes of all leaves below a node.
+// walk calls tell with the code of each leaf below a node.
 func walk(node int, prefix uint32, length uint8, tell func(leaf uint8, c code)) {
 	v := trees[node]
 	if v&0xff00 == 0 {
@@ -54,7 +55,7 @@ func walk(node int, prefix uint32, length uint8, tell func(leaf uint8, c code)) 
 	walk(branch(node, 0), prefix<<1|1, length+1, tell)
 }
 
-// branch is the node that the branch in the byte at shift leads to.
+// branch returns the node that the byte of a node at shift leads to.
 func branch(node, shift int) int {
 	for trees[node]>>shift&0xff >= 250 {
 		node += int(trees[node] >> shift & 0xff)
@@ -62,16 +63,16 @@ func branch(node, shift int) int {
 	return node + int(trees[node]>>shift&0xff)
 }
 
-// A choice is a group of tables that can code values up to the same bound. lens has
-// the lengths of the codes of a pair with its signs, those of the tables beside each
-// other in 16 bits each, so that one sum is the lengths of all.
+// A choice is a group of tables that can code values up to the same bound. lens holds the length of
+// each pair's code, with signs. The lengths for the different tables share a word, 16 bits each, so
+// that one sum adds the lengths for all tables.
 type choice struct {
 	tables [3]int
 	count  int
 	lens   [256]uint64
 }
 
-// choices are by the largest value of a region; the last is for those above 15.
+// choices are selected by the largest value of a region; the last is for values above 15.
 var (
 	choices  = allChoices()
 	choiceOf = [16]uint8{0, 0, 1, 2, 3, 3, 4, 4, 5, 5, 5, 5, 5, 5, 5, 5}
@@ -98,8 +99,8 @@ func allChoices() *[7]choice {
 	return &all
 }
 
-// quadLens are the lengths of the codes of four values of at most 1, with signs, in
-// both tables: those of the second in the upper half.
+// quadLens holds the code lengths of four values of at most 1, with signs, in both tables. The upper
+// half of the word is for the second table.
 var quadLens = allQuadLens()
 
 func allQuadLens() (lens [16]uint32) {
@@ -110,8 +111,8 @@ func allQuadLens() (lens [16]uint32) {
 	return lens
 }
 
-// pairBits finds the best table for the values of a region, an even number of them
-// whose largest is top, and the bits that it takes.
+// pairBits returns the best table for the values of a region, and the bits it takes. q has an even
+// number of values; top is the largest.
 func pairBits(q []uint16, top uint16) (table, length int) {
 	if top == 0 {
 		return 0, 0
@@ -119,12 +120,14 @@ func pairBits(q []uint16, top uint16) (table, length int) {
 	if top > 15 {
 		return longBits(q, top)
 	}
+
 	c := &choices[choiceOf[top]]
 	sum := uint64(0)
 	for i := 1; i < len(q); i += 2 {
 		sum += c.lens[uint8(q[i-1]<<4|q[i])]
 	}
 	table, length = c.tables[0], int(sum&0xffff)
+
 	for i := 1; i < c.count; i++ {
 		if n := int(sum >> (16 * i) & 0xffff); n < length {
 			table, length = c.tables[i], n
@@ -133,8 +136,7 @@ func pairBits(q []uint16, top uint16) (table, length int) {
 	return table, length
 }
 
-// longBits is pairBits for values of which some are escaped: 15, and the rest in
-// linbits.
+// longBits is pairBits for values of which some are escaped: coded as 15, with the rest in linbits.
 func longBits(q []uint16, top uint16) (table, length int) {
 	lens := &choices[6].lens
 	sum, escapes := uint64(0), 0
@@ -150,6 +152,7 @@ func longBits(q []uint16, top uint16) (table, length int) {
 		}
 		sum += lens[uint8(x<<4|y)]
 	}
+
 	need := bits.Len16(top - 15)
 	a, b := 0, 0
 	for linbits16[a] < need {
@@ -158,6 +161,7 @@ func longBits(q []uint16, top uint16) (table, length int) {
 	for linbits24[b] < need {
 		b++
 	}
+
 	lengthA := int(sum&0xffff) + escapes*linbits16[a]
 	lengthB := int(sum>>16&0xffff) + escapes*linbits24[b]
 	if lengthA <= lengthB {
@@ -166,7 +170,7 @@ func longBits(q []uint16, top uint16) (table, length int) {
 	return 24 + b, lengthB
 }
 
-// quadBits finds the better table for values of at most 1, in fours.
+// quadBits returns the better table for values of at most 1, coded in fours, and the bits it takes.
 func quadBits(q []uint16) (table, length int) {
 	sum := uint32(0)
 	for i := 3; i < len(q); i += 4 {

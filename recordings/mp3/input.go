@@ -6,23 +6,23 @@ import (
 	"io"
 )
 
-// An input gives the samples of a source by channel, zeros before its first and
-// after its last. It reads in blocks, and keeps the last of them.
+// An input returns the samples of a source by channel, with zeros before the first and after the
+// last. It reads in blocks and keeps the last block.
 type input struct {
 	src    Source
 	frames int64
-	back   int         // frames before those last asked for that may be asked for yet
-	block  [][]float32 // a channel each
+	back   int         // frames before the last request that may still be requested
+	block  [][]float32 // one slice per channel
 	from   int64       // the first frame in block
 	have   int         // frames in block
-	wide   []int16     // as they are read
+	wide   []int16     // interleaved, as read from src
 }
 
-// blockFrames are in a block: enough that reading one costs little, not so many that
-// a short range waits for them.
+// blockFrames is the least size of a block in frames. Reading that many costs little per frame, and
+// a short range does not wait long for them.
 const blockFrames = 4096
 
-// newInput reads src, of which at most back frames are asked for at once.
+// newInput returns an input for src. A request may ask for at most back frames.
 func newInput(src Source, back int) *input {
 	in := &input{src: src, frames: src.Frames(), back: back, block: make([][]float32, src.Channels())}
 	size := max(blockFrames, 2*back)
@@ -33,8 +33,8 @@ func newInput(src Source, back int) *input {
 	return in
 }
 
-// samples returns n samples of a channel from the frame at, which may be negative. They
-// are there until the next call.
+// samples returns n samples of a channel from the frame at, which may be negative. They are valid
+// until the next call.
 func (in *input) samples(ch int, at int64, n int) ([]float32, error) {
 	if at < in.from || at+int64(n) > in.from+int64(in.have) {
 		if err := in.fetch(at); err != nil {
@@ -44,7 +44,7 @@ func (in *input) samples(ch int, at int64, n int) ([]float32, error) {
 	return in.block[ch][at-in.from:][:n], nil
 }
 
-// fetch fills the block from back frames before at.
+// fetch fills the block, beginning back frames before at.
 func (in *input) fetch(at int64) error {
 	from, kept := at-int64(in.back), 0
 	if end := in.from + int64(in.have); from >= in.from && from < end {
@@ -53,6 +53,7 @@ func (in *input) fetch(at int64) error {
 			copy(x, x[in.have-kept:in.have])
 		}
 	}
+
 	in.have = 0
 	if err := in.fill(from, kept); err != nil {
 		return fmt.Errorf("reading samples from frame %d: %w", max(0, from+int64(kept)), err)
@@ -61,7 +62,7 @@ func (in *input) fetch(at int64) error {
 	return nil
 }
 
-// fill reads a block that begins at from, but for the frames that it has already.
+// fill reads the block that begins at from. Its first have frames are already there.
 func (in *input) fill(from int64, have int) error {
 	size := len(in.block[0])
 	for have < size {
@@ -77,6 +78,7 @@ func (in *input) fill(from int64, have int) error {
 			have = end
 			continue
 		}
+
 		channels := len(in.block)
 		want := int(min(int64(size-have), in.frames-at))
 		n, err := in.src.ReadFrames(in.wide[:want*channels], at)
@@ -86,6 +88,7 @@ func (in *input) fill(from int64, have int) error {
 			}
 			return err
 		}
+
 		for ch, x := range in.block {
 			for i := range n {
 				x[have+i] = float32(in.wide[i*channels+ch])

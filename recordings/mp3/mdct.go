@@ -2,7 +2,7 @@ package mp3
 
 import "math"
 
-// The windows of a granule (ISO 11172-3, 2.4.2.7, block_type).
+// The window types of a granule (ISO 11172-3, 2.4.2.7, block_type).
 const (
 	normal = iota
 	start
@@ -10,7 +10,7 @@ const (
 	stop
 )
 
-// folding is a window with the factors that make a DCT-II of a DCT-IV put into it.
+// A folding is a window, multiplied by the factors that turn a DCT-IV into a DCT-II.
 type folding struct{ a, b, c, d [9]float32 }
 
 var (
@@ -20,7 +20,7 @@ var (
 	shortDCT   = shortMatrix()
 )
 
-// longWindow is the window of 36 samples of a block type (2.4.3.4.10.3).
+// longWindow returns sample i of the 36-sample window of a block type (2.4.3.4.10.3).
 func longWindow(kind, i int) float64 {
 	switch {
 	case kind == start && i >= 18 && i < 24, kind == stop && i >= 12 && i < 18:
@@ -35,8 +35,8 @@ func longWindow(kind, i int) float64 {
 	return sinPi(2*i+1, 72)
 }
 
-// fold makes the factors for the four quarters of a block, a b c d, of which the
-// MDCT is the DCT-IV of (-c reversed - d, a - b reversed).
+// fold returns the factors for the four quarters a, b, c and d of a block. Its MDCT is the DCT-IV
+// of (-c reversed - d, a - b reversed).
 func fold(kind int) (f folding) {
 	for n := range 9 {
 		first := float64(2*cosPi(2*n+1, 72)) / 9
@@ -56,7 +56,7 @@ func halves() (h [9]float32) {
 	return h
 }
 
-// mdct36 transforms 36 samples, the first half of which is before.
+// mdct36 transforms 36 samples, of which before holds the first half.
 func mdct36(before, now *[18]float32, f *folding, out *[18]float32) {
 	var e, o [9]float32
 	for n := range 9 {
@@ -66,10 +66,12 @@ func mdct36(before, now *[18]float32, f *folding, out *[18]float32) {
 		e[n] = x + y
 		o[n] = float32((x - y) * mdctHalves[n])
 	}
+
 	var even, odd [9]float32
 	dct9(&e, &even)
 	dct9(&o, &odd)
-	// Each step of the recursion gives one line from the sum of two.
+
+	// Each step of the recursion computes one line from the sum of two.
 	last := float32(odd[0] * 0.5)
 	line := float32(even[0] * 0.5)
 	out[0] = line
@@ -108,7 +110,7 @@ func dct9(v, s *[9]float32) {
 	s[7] = float32(b0*cos70) - m + float32(b2*cos10) - float32(b3*cos50)
 }
 
-// foldShort is the window of 12 samples.
+// foldShort returns the 12-sample window.
 func foldShort() (w [12]float32) {
 	for i := range w {
 		w[i] = float32(sinPi(2*i+1, 24))
@@ -125,8 +127,8 @@ func shortMatrix() (m [6][6]float32) {
 	return m
 }
 
-// mdct12 transforms three overlapping blocks of 12 of the 36 samples. The lines of
-// each lie beside each other in out: line k of block w is out[3k+w].
+// mdct12 transforms three overlapping blocks of 12 of the 36 samples. Their lines are interleaved
+// in out: line k of block w is out[3k+w].
 func mdct12(before, now *[18]float32, out *[18]float32) {
 	var z [36]float32
 	copy(z[:18], before[:])
@@ -148,7 +150,7 @@ func mdct12(before, now *[18]float32, out *[18]float32) {
 	}
 }
 
-// antialias are the factors of the butterflies between subbands.
+// antiCS and antiCA are the factors of the butterflies between subbands.
 var antiCS, antiCA = butterflies()
 
 // butterflies returns cs = 1/√(1+c²) and ca = c/√(1+c²) (2.4.3.4.10.1).
@@ -160,8 +162,8 @@ func butterflies() (cs, ca [8]float32) {
 	return cs, ca
 }
 
-// antialias takes out of each two neighbouring subbands what the overlap of their
-// filters has put into both.
+// antialias removes from each two neighboring subbands the aliasing that the overlap of their
+// filters caused.
 func antialias(lines *[576]float32) {
 	for sb := 18; sb < 576; sb += 18 {
 		x := (*[16]float32)(lines[sb-8:])
@@ -173,7 +175,7 @@ func antialias(lines *[576]float32) {
 	}
 }
 
-// transform makes the lines of a granule from its subbands and those before it.
+// transform computes the lines of a granule from its subbands and those of the granule before.
 func (g *granule) transform(kind int, b *bands, before, now *[32][18]float32) {
 	g.kind = kind
 	if kind != short {
@@ -187,6 +189,8 @@ func (g *granule) transform(kind int, b *bands, before, now *[32][18]float32) {
 	for sb := range 32 {
 		mdct12(&before[sb], &now[sb], (*[18]float32)(g.mags[18*sb:]))
 	}
+
+	// The lines of short blocks are ordered by band, then by window.
 	i := 0
 	for s := range 13 {
 		for w := range 3 {

@@ -1,16 +1,17 @@
-// Package mp3 encodes audio as MPEG Layer III so that no byte of the result
-// depends on how it is asked for.
-//
-// A [Stream] is a whole MP3 file that exists nowhere: its length is known before
-// anything is encoded, and any range of it is computed by itself, the same bytes
-// on every machine and every architecture. That works because frames have a
-// constant bit rate, borrow no bits from each other (main_data_begin is 0), and
-// each is a pure function of the samples near it. Floating point is written so
-// that no compiler may fuse a product with a sum: each product is converted
-// explicitly, which the language says rounds it.
-//
-// It is written from ISO/IEC 11172-3 and 13818-3, whose clauses the comments
-// name; MPEG-2.5, for 8 to 12 kHz, is the extension of them that all players know.
+// Package mp3 encodes audio as MPEG Layer III. The bytes of the result never depend on the order in
+// which they are requested.
+// //
+// A [Stream] is a whole MP3 file that is never stored. Its length is known before anything is
+// encoded. Any range of it can be computed on its own, with the same bytes on every machine and
+// architecture.
+// //
+// Three rules make this possible. Frames have a constant bit rate. They borrow no bits from each
+// other (main_data_begin is 0). Each frame is a pure function of the samples near it. In
+// floating-point code, each product is converted explicitly, which by the language specification
+// rounds it, so that no compiler may fuse a product with a sum.
+// //
+// The encoder is written from ISO/IEC 11172-3 and 13818-3, whose clauses the comments name. For 8
+// to 12 kHz it uses MPEG-2.5, an extension of these standards that all players support.
 package mp3
 
 import (
@@ -18,14 +19,14 @@ import (
 	"fmt"
 )
 
-// Version names the bytes that this encoder gives: it is another one whenever
-// they are, so that it belongs into an entity tag.
+// Version identifies the bytes that this encoder produces. It changes whenever they do, so entity
+// tags should include it.
 const Version = "4"
 
-// A Source is audio as 16-bit samples, whose length is known and which can be
-// read from any frame, which here is one sample of each channel. ReadFrames fills
-// dst, interleaved, from the frame at, and gives how many frames it filled; io.EOF
-// at the end. What it gives for a frame never depends on what was read before.
+// A Source is audio as 16-bit samples. Its length is known, and it can be read from any frame; a
+// frame is one sample of each channel. ReadFrames fills dst, interleaved, beginning with frame at,
+// and returns the number of frames it filled, or io.EOF at the end. The samples of a frame never
+// depend on what was read before.
 type Source interface {
 	Rate() int
 	Channels() int
@@ -33,24 +34,24 @@ type Source interface {
 	ReadFrames(dst []int16, at int64) (n int, err error)
 }
 
-// ErrSource is what New says of audio that no MP3 can be made of.
+// ErrSource is the error of New for audio that cannot be encoded.
 var ErrSource = errors.New("no MP3 can be made of this audio")
 
-// A format is all that a header says of the frames of a stream.
+// A format holds the properties that all frames of a stream share.
 type format struct {
-	rate     int // of samples, one of the nine of Layer III
-	channels int // 1 or 2, which are independent of each other
-	kbits    int // a second
-	version  int // the two bits of the header: 3 MPEG-1, 2 MPEG-2, 0 MPEG-2.5
-	rateBits int // the two bits of the sampling frequency
-	granules int // of 576 samples, in a frame
+	rate     int // sample rate, one of the nine of Layer III
+	channels int // 1 or 2, coded independently
+	kbits    int // kilobits per second
+	version  int // as in the header: 3 MPEG-1, 2 MPEG-2, 0 MPEG-2.5
+	rateBits int // sampling frequency as in the header
+	granules int // granules of 576 samples per frame
 	bands    bands
-	size     int64 // bytes of a frame without padding
-	rest     int64 // what the division by rate leaves: the slots that padding makes up for
+	size     int64 // size of a frame without padding, in bytes
+	rest     int64 // remainder of the division by rate, made up for by padding
 }
 
-// rates are those of Layer III, with the bit rate of one channel: what a telephone
-// network's audio needs to sound like itself, and players and vendors expect.
+// rates lists the rates of Layer III with their bit rates: those that telephone audio needs to sound
+// unchanged, and that players and vendors expect.
 var rates = []struct{ rate, mono, stereo, version, bits int }{
 	{8000, 32, 64, 0, 2},
 	{11025, 40, 64, 0, 0},
@@ -63,14 +64,14 @@ var rates = []struct{ rate, mono, stereo, version, bits int }{
 	{48000, 64, 128, 3, 1},
 }
 
-// The rates of samples that are accepted, to be resampled to one of Layer III.
+// The accepted sample rates. Other than those of Layer III are resampled.
 const (
 	minRate = 1000
 	maxRate = 768000
 )
 
-// formatOf picks the format for audio of some rate and number of channels: the
-// lowest rate that keeps at least 95 % of its band.
+// formatOf returns the format for audio with this rate and number of channels: the lowest rate that
+// keeps at least 95 % of the band.
 func formatOf(rate, channels int) (*format, error) {
 	if rate < minRate || rate > maxRate {
 		return nil, fmt.Errorf("%w: %d samples a second", ErrSource, rate)
@@ -78,6 +79,7 @@ func formatOf(rate, channels int) (*format, error) {
 	if channels != 1 && channels != 2 {
 		return nil, fmt.Errorf("%w: %d channels", ErrSource, channels)
 	}
+
 	r := rates[len(rates)-1]
 	for i := range rates {
 		if rates[i].rate*100 >= rate*95 {
@@ -85,6 +87,7 @@ func formatOf(rate, channels int) (*format, error) {
 			break
 		}
 	}
+
 	f := &format{rate: r.rate, channels: 1, kbits: r.mono, version: r.version, rateBits: r.bits, granules: 1}
 	if channels == 2 {
 		f.channels, f.kbits = 2, r.stereo
@@ -92,6 +95,7 @@ func formatOf(rate, channels int) (*format, error) {
 	if f.mpeg1() {
 		f.granules = 2
 	}
+
 	f.bands = bandsOf(f.version, f.rateBits)
 	slots := int64(f.granules) * 72 * 1000 * int64(f.kbits) // ISO 11172-3, 2.4.3.1
 	f.size, f.rest = slots/int64(f.rate), slots%int64(f.rate)
@@ -100,14 +104,14 @@ func formatOf(rate, channels int) (*format, error) {
 
 func (f *format) mpeg1() bool { return f.version == 3 }
 
-// samples are those of a frame.
+// samples returns the number of samples in a frame.
 func (f *format) samples() int { return 576 * f.granules }
 
-// offset is where frame n begins. Padding slots are spread by it, so that they are
-// a function of the frame's number alone.
+// offset returns where frame n begins. It also determines which frames are padded, so that padding
+// is a function of the frame's number alone.
 func (f *format) offset(n int64) int64 { return n*f.size + n*f.rest/int64(f.rate) }
 
-// frameAt is the frame that the byte at pos belongs to.
+// frameAt returns the frame that contains the byte at pos.
 func (f *format) frameAt(pos int64) int64 {
 	n := pos / (f.size + 1)
 	for f.offset(n+1) <= pos {
@@ -116,10 +120,10 @@ func (f *format) frameAt(pos int64) int64 {
 	return n
 }
 
-// padded tells whether frame n has one byte more than the others.
+// padded reports whether frame n has a padding byte.
 func (f *format) padded(n int64) bool { return f.offset(n+1)-f.offset(n) > f.size }
 
-// sideInfo is the length of what follows the header, in bytes (2.4.1.7).
+// sideInfo returns the length of the side information after the header, in bytes (2.4.1.7).
 func (f *format) sideInfo() int {
 	switch {
 	case f.mpeg1() && f.channels == 2:
@@ -130,7 +134,7 @@ func (f *format) sideInfo() int {
 	return 9
 }
 
-// header is that of a frame (2.4.1.3).
+// header returns the header of a frame (2.4.1.3).
 func (f *format) header(padded bool) uint32 {
 	h := uint32(0x7ff)<<21 | uint32(f.version)<<19 | 1<<17 | 1<<16 // Layer III, without a checksum
 	h |= uint32(f.bitrateIndex())<<12 | uint32(f.rateBits)<<10
@@ -143,7 +147,7 @@ func (f *format) header(padded bool) uint32 {
 	return h | 1<<2 // an original
 }
 
-// bitrateIndex is that of ISO 11172-3, 2.4.2.3, and of ISO 13818-3, 2.4.2.3.
+// bitrateIndex returns the index of ISO 11172-3, 2.4.2.3, and of ISO 13818-3, 2.4.2.3.
 func (f *format) bitrateIndex() int {
 	table := []int{8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160}
 	if f.mpeg1() {

@@ -6,26 +6,26 @@ import (
 	"sync"
 )
 
-// A resampled source has another rate. Each of its samples is a sum of the samples
-// around its place in time, weighted by a sinc in a Blackman window: a function of
-// its position alone.
+// A resampled source converts another source to a different rate. Each sample is a sum of the
+// samples around its position, weighted by a sinc in a Blackman window. It is a function of the
+// position alone.
 type resampled struct {
 	in       *input
-	from, to int64 // the rates, without their common divisor
+	from, to int64 // the two rates, divided by their greatest common divisor
 	rate     int
-	half     int         // samples of the source on each side
+	half     int         // source samples on each side
 	weights  [][]float32 // by phase; nil where not computed yet
-	spare    []float32   // weights of a phase, where there are too many to keep
+	spare    []float32   // weights of one phase, if there are too many phases to keep
 }
 
 const (
 	crossings = 24  // zeros of the sinc on each side
-	fine      = 512 // points of the kernel from one zero to the next
-	chunk     = 256 // samples made at once
+	fine      = 512 // points of the kernel between two zeros
+	chunk     = 256 // samples computed at once
 	manyPhase = 512
 )
 
-// kernel is one half of the windowed sinc, which cuts off at 94 % of the band.
+// kernel is one half of the windowed sinc, with a cutoff at 94 % of the band.
 var kernel = sync.OnceValue(func() []float32 {
 	k := make([]float32, crossings*fine+2)
 	for i := range crossings * fine {
@@ -47,10 +47,13 @@ func newResampled(src Source, rate int) *resampled {
 			break
 		}
 	}
+
 	r := &resampled{from: from, to: to, rate: rate}
 	r.half = int((crossings*max(from, to)+to-1)/to) + 1
+
 	span := int(chunk*from/to) + 2*r.half + 2
 	r.in = newInput(src, span)
+
 	if to <= manyPhase {
 		r.weights = make([][]float32, to)
 	}
@@ -62,7 +65,7 @@ func (r *resampled) Rate() int     { return r.rate }
 func (r *resampled) Channels() int { return len(r.in.block) }
 func (r *resampled) Frames() int64 { return r.frames(r.in.frames) }
 
-// frames is n·to/from, rounded up, without an overflow.
+// frames returns n·to/from rounded up, without overflow.
 func (r *resampled) frames(n int64) int64 {
 	return n/r.from*r.to + (n%r.from*r.to+r.from-1)/r.from
 }
@@ -83,11 +86,13 @@ func (r *resampled) ReadFrames(dst []int16, at int64) (n int, err error) {
 	return n, nil
 }
 
-// make computes n samples of a channel from the one at, each a frame apart in dst.
+// make computes n samples of a channel, beginning with sample at. They are stored one frame apart
+// in dst.
 func (r *resampled) make(dst []int16, ch int, at int64, n int) error {
 	place := func(m int64) (whole, phase int64) {
 		return m/r.to*r.from + m%r.to*r.from/r.to, m % r.to * r.from % r.to
 	}
+
 	first, _ := place(at)
 	last, _ := place(at + int64(n) - 1)
 	begin := first - int64(r.half) + 1
@@ -95,6 +100,7 @@ func (r *resampled) make(dst []int16, ch int, at int64, n int) error {
 	if err != nil {
 		return err
 	}
+
 	for i := range n {
 		whole, phase := place(at + int64(i))
 		w := r.weighing(phase)
@@ -109,8 +115,7 @@ func (r *resampled) make(dst []int16, ch int, at int64, n int) error {
 	return nil
 }
 
-// weighing returns the weights of the samples around a place so many parts of to after
-// a sample.
+// weighing returns the weights of the samples around a position that is phase/to after a sample.
 func (r *resampled) weighing(phase int64) []float32 {
 	if r.weights == nil {
 		return r.weigh(r.spare, phase)
@@ -121,11 +126,11 @@ func (r *resampled) weighing(phase int64) []float32 {
 	return r.weights[phase]
 }
 
-// weigh computes weights: the kernel, stretched where the rate becomes lower, with
-// straight lines between its points.
+// weigh computes the weights from the kernel by linear interpolation. If the rate is lowered, the
+// kernel is stretched.
 func (r *resampled) weigh(w []float32, phase int64) []float32 {
 	k := kernel()
-	unit := max(r.from, r.to) // that of x below is one zero of the sinc
+	unit := max(r.from, r.to) // this distance x is one zero of the sinc
 	gain := float32(float64(r.to) / float64(unit))
 	for i := range w {
 		x := int64(i-r.half+1)*r.to - phase

@@ -2,31 +2,33 @@ package mp3
 
 import "math"
 
-// How noise follows the sound: its level in a band is that of the band to this
-// power, so that it is spread neither flat, which is heard where nothing covers it,
-// nor in proportion, which costs too many bits.
+// How noise follows the sound. The level of noise in a band is the level of the band to the power
+// of following. Flat noise would be audible where nothing masks it; proportional noise would cost
+// too many bits.
 const (
 	following = 0.3
-	quietest  = 1.0 // energy of a line below which there is nothing to follow
+	quietest  = 1.0 // energy of a line below which noise is flat
 )
 
-// log2 is the logarithm of x > 0, by straight lines between the powers of 2.
+// log2 approximates the binary logarithm of x > 0, linearly between the powers of 2.
 func log2(x float32) float32 {
 	return float32(float32(int32(math.Float32bits(x))-0x3f800000) * (1.0 / (1 << 23)))
 }
 
-// shape picks the scale factors, by which the noise follows the energy of the bands,
-// and how much the gain is against that of other granules.
+// shape picks the scale factors, which make the noise follow the energy of the bands. It also sets
+// the offset of the gain relative to other granules.
 func (g *granule) shape(mpeg1 bool) {
 	var levels [39]float32
 	top := g.follow(&levels)
 	g.offset = int(math.Floor(float64(float32(4*top)) + 0.5))
 	g.subGain = [3]int{}
+
 	scaled, wide := 21, 11
 	if g.kind == short {
 		scaled, wide = 36, 18
 		g.shareWindows(&levels, top)
 	}
+
 	for b := range levels[:scaled] {
 		if g.edges[b] < g.used {
 			levels[b] = max(0, top-levels[b])
@@ -34,12 +36,13 @@ func (g *granule) shape(mpeg1 bool) {
 			levels[b] = 0
 		}
 	}
+
 	g.factors(levels[:scaled], wide)
 	g.pack(mpeg1, scaled)
 	g.amplify(scaled)
 }
 
-// follow finds the levels of noise, in powers of 2, and the highest of them.
+// follow computes the levels of noise as powers of 2, and returns the highest.
 func (g *granule) follow(levels *[39]float32) (top float32) {
 	for b := range len(g.edges) - 1 {
 		sum := float32(0)
@@ -57,9 +60,9 @@ func (g *granule) follow(levels *[39]float32) (top float32) {
 	return top
 }
 
-// factors makes scale factors of how far, in powers of 2, the noise of bands is to be
-// under the highest, in steps of 3 dB, or of 6 where those do not reach: from the band
-// wide on a factor has at most 3 bits, before it 4.
+// factors computes scale factors from depths: how far the noise of each band must be below the
+// highest level, as a power of 2. Steps are 3 dB, or 6 dB if that is not enough. Factors have at
+// most 4 bits below band wide, and 3 bits from there on.
 func (g *granule) factors(depths []float32, wide int) {
 	g.scale = 0
 	for b, depth := range depths {
@@ -82,8 +85,8 @@ func factorLimit(b, wide int) float32 {
 	return 7
 }
 
-// shareWindows returns the windows of short blocks gains of their own, in steps of 12
-// dB, and takes them off the levels.
+// shareWindows sets the gains of the windows of short blocks, in steps of 12 dB, and removes these
+// gains from the levels.
 func (g *granule) shareWindows(levels *[39]float32, top float32) {
 	for w := range 3 {
 		most := float32(math.Inf(-1))
@@ -100,7 +103,7 @@ func (g *granule) shareWindows(levels *[39]float32, top float32) {
 	}
 }
 
-// amplify puts the scale factors into mags.
+// amplify applies the scale factors to mags.
 func (g *granule) amplify(scaled int) {
 	for b := range len(g.edges) - 1 {
 		n := 0
@@ -113,6 +116,7 @@ func (g *granule) amplify(scaled int) {
 		if n == 0 {
 			continue
 		}
+
 		factor := amplifiers[n]
 		m := g.mags[g.edges[b]:g.edges[b+1]]
 		for i := range m {
@@ -121,7 +125,7 @@ func (g *granule) amplify(scaled int) {
 	}
 }
 
-// amplifiers are the powers 2^(n/16).
+// amplifiers holds the powers 2^(n/16).
 var amplifiers = func() (a [512]float32) {
 	for n := range a {
 		a[n] = float32(exp2(n))
@@ -129,17 +133,17 @@ var amplifiers = func() (a [512]float32) {
 	return a
 }()
 
-// The lengths of scale factors in MPEG-1, of the first and the second group, by
-// scalefac_compress (ISO 11172-3, 2.4.2.7).
+// The bits per scale factor of the first and the second group in MPEG-1, by scalefac_compress
+// (ISO 11172-3, 2.4.2.7).
 var lengths1 = [16][2]int{
 	{0, 0}, {0, 1}, {0, 2}, {0, 3}, {3, 0}, {1, 1}, {1, 2}, {1, 3},
 	{2, 1}, {2, 2}, {2, 3}, {3, 1}, {3, 2}, {3, 3}, {4, 2}, {4, 3},
 }
 
-// group is the scale factors that are as long as each other.
+// A group is a run of scale factors with the same length: those before to.
 type group struct{ to, length int }
 
-// pack finds the shortest way to write the scale factors.
+// pack finds the shortest coding of the scale factors.
 func (g *granule) pack(mpeg1 bool, scaled int) {
 	if mpeg1 {
 		first := 11
@@ -157,10 +161,13 @@ func (g *granule) pack(mpeg1 bool, scaled int) {
 		g.sfBits = best
 		return
 	}
+
+	// MPEG-2 has four groups, each with its own length.
 	g.groups = [4]group{{to: 6}, {to: 11}, {to: 16}, {to: 21}} // ISO 13818-3, 2.4.3.2
 	if g.kind == short {
 		g.groups = [4]group{{to: 9}, {to: 18}, {to: 27}, {to: 36}}
 	}
+
 	from := 0
 	g.sfBits = 0
 	for i := range g.groups {
@@ -170,10 +177,11 @@ func (g *granule) pack(mpeg1 bool, scaled int) {
 		from = l.to
 	}
 	l := &g.groups
+
 	g.compress = (l[0].length*5+l[1].length)<<4 | l[2].length<<2 | l[3].length
 }
 
-// width is the bits that the largest of some scale factors needs.
+// width returns the number of bits that the largest of these scale factors needs.
 func (g *granule) width(from, to int) (n int) {
 	for _, v := range g.sf[from:to] {
 		for v>>n != 0 {

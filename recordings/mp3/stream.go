@@ -6,29 +6,29 @@ import (
 	"io"
 )
 
-// A Stream is an MP3 file that is computed where it is read. Seeking costs nothing.
-// It is for one goroutine at a time.
+// A Stream is an MP3 file that is computed while it is read. Seeking costs nothing. It is not safe
+// for concurrent use.
 type Stream struct {
 	f      *format
 	enc    *encoder
-	frames int64 // of audio, after the first one, which is the tag
+	frames int64 // audio frames, not counting the first frame, the tag
 	size   int64
-	in     int64 // samples a channel
+	in     int64 // samples per channel
 	pos    int64
-	buf    []byte // the frame held
-	held   int64  // its number, -1 for none
-	ahead  int    // frames that the next Read may encode
+	buf    []byte // the current frame
+	held   int64  // number of the frame in buf, or -1
+	ahead  int    // most frames that the next Read encodes
 }
 
 var _ io.ReadSeeker = (*Stream)(nil)
 
-// maxAhead bounds the frames of one Read, so that who reads into much memory gets
-// what is done before it is all done.
+// maxAhead is the most frames per Read, so that a caller with a large buffer gets the first bytes
+// before all are encoded.
 const maxAhead = 64
 
-// New makes a stream of a source, at the rate of Layer III that is next to the
-// source's and the bit rate that goes with it. It reads nothing. Where no MP3 can be
-// made of such audio, as of more than two channels, it gives ErrSource.
+// New returns a stream of src, without reading from it. Its sample rate is the rate of Layer III
+// that fits the source, with the bit rate for that rate. The error is an ErrSource if the audio
+// cannot be encoded, for example because it has more than two channels.
 func New(src Source) (*Stream, error) {
 	f, err := formatOf(src.Rate(), src.Channels())
 	if err != nil {
@@ -40,6 +40,7 @@ func New(src Source) (*Stream, error) {
 	if src.Rate() != f.rate {
 		src = newResampled(src, f.rate)
 	}
+
 	s := &Stream{f: f, in: src.Frames(), held: -1, ahead: 1}
 	s.frames = f.frames(s.in)
 	s.size = int64(len(id3)) + f.offset(1+s.frames)
@@ -48,7 +49,7 @@ func New(src Source) (*Stream, error) {
 	return s, nil
 }
 
-// Size is the length of the whole file in bytes.
+// Size returns the length of the whole file in bytes.
 func (s *Stream) Size() int64 { return s.size }
 
 // Seek sets where the next Read begins.
@@ -62,6 +63,7 @@ func (s *Stream) Seek(offset int64, whence int) (int64, error) {
 	default:
 		return 0, errors.New("mp3: no such origin to seek from")
 	}
+
 	if offset < 0 {
 		return 0, errors.New("mp3: a position before the beginning")
 	}
@@ -72,9 +74,9 @@ func (s *Stream) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Read encodes the frames that p has room for, and no further. The first Read after
-// a Seek gives one frame, and each one after it may give twice as much as the last,
-// so that who waits for the first byte waits for one frame only.
+// Read encodes only as many frames as p has room for. The first Read after a Seek returns one frame
+// at most. Each later Read may return twice as many as the one before. A caller that waits for the
+// first byte therefore waits for one frame only.
 func (s *Stream) Read(p []byte) (n int, err error) {
 	if s.pos >= s.size {
 		return 0, io.EOF
@@ -92,7 +94,7 @@ func (s *Stream) Read(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// at returns the bytes from pos to the end of the frame in which it lies.
+// at returns the bytes from pos to the end of the frame that contains it.
 func (s *Stream) at(pos int64) ([]byte, error) {
 	if pos < int64(len(id3)) {
 		return []byte(id3[pos:]), nil
@@ -105,7 +107,7 @@ func (s *Stream) at(pos int64) ([]byte, error) {
 	return s.buf[pos-s.f.offset(frame):], nil
 }
 
-// hold makes the bytes of a frame unless they are held.
+// hold encodes a frame into buf unless it is there already.
 func (s *Stream) hold(frame int64) error {
 	if s.held == frame {
 		return nil

@@ -17,11 +17,10 @@
 
 package mp3
 
-// trees are the Huffman codes of ISO 11172-3, annex B, table B.7, as trees one
-// after the other. A leaf has nothing in its upper byte and the pair of values in
-// its lower one. Any other node says how far on the codes go which continue with 0,
-// in its upper byte, and with 1, in its lower one; from 250 on the way is longer
-// than a byte can tell, and goes on where it leads.
+// trees holds the Huffman codes of ISO 11172-3, annex B, table B.7, as trees one after the other. A
+// leaf has 0 in its upper byte and its pair of values in the lower one. Any other node holds the
+// distance to its branches: for 0 in the upper byte, for 1 in the lower one. A distance of 250 or
+// more continues with the distance at the node that it leads to.
 var trees = []uint16{
 	// 1
 	0x0201, 0x0000, 0x0201, 0x0010, 0x0201, 0x0001, 0x0011,

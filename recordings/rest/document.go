@@ -6,7 +6,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A document is a recording as the vendor's native API has it.
+// A document is a recording in the form of the vendor's native API.
 type document struct {
 	ID                string            `json:"id"`
 	ProjectID         string            `json:"project_id"`
@@ -17,15 +17,17 @@ type document struct {
 	Price             float64           `json:"price"`
 	PriceUnit         string            `json:"price_unit"`
 	Status            recordings.Status `json:"status"`
-	URL               *string           `json:"url"` // null where there are no bytes
+	URL               *string           `json:"url"` // null if there are no bytes
 	Stereo            bool              `json:"stereo"`
 	ByteSize          int64             `json:"byte_size,omitempty"`
 	Track             string            `json:"track"`
 	ConferenceID      string            `json:"relay_conference_id,omitempty"`
-	SIPLegID          string            `json:"relay_sip_leg_id,omitempty"` // the call, which came by the operator's switch
+
+	// SIPLegID is the call, which came through the operator's switch.
+	SIPLegID string `json:"relay_sip_leg_id,omitempty"`
 }
 
-// describe writes a recording.
+// describe returns the document of a recording with the URL of its media, "" for none.
 func describe(r recordings.Recording, url string) document {
 	d := document{
 		ID: r.Sid, ProjectID: r.ProjectID, CreatedAt: r.Created.UTC().Truncate(time.Second),
@@ -34,6 +36,7 @@ func describe(r recordings.Recording, url string) document {
 		Stereo: r.Channels == 2, ByteSize: r.Bytes, Track: r.Track, ConferenceID: r.ConferenceSid,
 		SIPLegID: r.CallSid,
 	}
+
 	if r.Status == recordings.Completed && r.Price != 0 {
 		d.Price = -float64(r.Price) / 1e6
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// statuses returns the status of each kind of problem.
+// statuses maps each kind of problem to its HTTP status.
 var statuses = map[problem.Kind]int{
 	problem.Malformed:       http.StatusBadRequest,
 	problem.Invalid:         http.StatusUnprocessableEntity,
@@ -20,7 +20,7 @@ var statuses = map[problem.Kind]int{
 	problem.Unavailable:     http.StatusServiceUnavailable,
 }
 
-// A fault is one of those of a 422; status and code are strings.
+// A fault is one entry in the body of a 422. Its status and code are strings.
 type fault struct {
 	Detail string `json:"detail"`
 	Status string `json:"status"`
@@ -28,7 +28,7 @@ type fault struct {
 	Code   string `json:"code"`
 }
 
-// fail answers with an error: 422 lists what is wrong, the others say their status.
+// fail answers with an error. A 422 lists all faults; other answers contain only the status text.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	all := problem.All(err)
 	status := http.StatusInternalServerError
@@ -38,17 +38,20 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 		}
 		web.RetryAfter(w, all[0])
 	}
+
 	if status == http.StatusInternalServerError || status == http.StatusServiceUnavailable {
 		web.LogInternal(r, a.c.Log, err)
 	}
 	if status == http.StatusUnauthorized {
 		w.Header().Set("WWW-Authenticate", `Basic realm="selvage", charset="UTF-8"`)
 	}
+
 	web.NoStore(w)
 	if status != http.StatusUnprocessableEntity {
 		_ = web.JSON(w, status, map[string]string{"error": http.StatusText(status)}) // a map of strings always encodes
 		return
 	}
+
 	faults := make([]fault, len(all))
 	for i, p := range all {
 		faults[i] = fault{Detail: p.Message, Status: strconv.Itoa(status), Title: "Invalid parameter", Code: p.Code}

@@ -1,8 +1,8 @@
-// Package rest serves recordings under /api/relay/rest, as the vendor's native
-// API has them: a list, one of them, and its end.
-//
-// The rules are those of package recordings, and who may do what is the same as in
-// LaML; only the shape is another.
+// Package rest serves recordings under /api/relay/rest in the form of the vendor's native API: a
+// list, a single recording, and its deletion.
+// //
+// The rules are those of package recordings, and the permissions are the same as in LaML. Only the
+// form differs.
 package rest
 
 import (
@@ -14,27 +14,28 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// Config says what an [API] stands on.
+// Config holds the dependencies of an [API].
 type Config struct {
 	Recordings *recordings.Recordings // the rules; required
 
-	// Credentials returns whose recordings a caller may see. None, wrong ones and ones
-	// without the scope Voice are a problem.Unauthenticated. nil accepts nobody.
+	// Credentials returns whose recordings a caller may see. Missing or wrong credentials, and
+	// credentials without the scope Voice, are a problem.Unauthenticated. If it is nil, all
+	// callers are refused.
 	Credentials func(r *http.Request) (recordings.Owner, error)
 
-	// MediaURLs returns what writes the URL of the media of a project's recordings, ""
-	// for one that has none. nil writes none.
+	// MediaURLs returns a function that returns the media URL of a project's recording, or ""
+	// if the recording has none. If MediaURLs is nil, there are no media URLs.
 	MediaURLs func(r *http.Request, projectID string) (func(recordings.Recording) string, error)
 
 	Log *slog.Logger // nil means slog.Default
 }
 
-// An API serves the recordings.
+// An API serves the recordings over HTTP.
 type API struct {
 	c Config
 }
 
-// New makes the API.
+// New returns an API for c.
 func New(c Config) *API {
 	if c.Credentials == nil {
 		c.Credentials = func(*http.Request) (recordings.Owner, error) {
@@ -49,14 +50,15 @@ func New(c Config) *API {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
+
 	return &API{c}
 }
 
-// Prefix is that of all paths here.
+// Prefix is the prefix of all paths of this API.
 const Prefix = "/api/relay/rest/recordings"
 
-// Handler serves all paths below the prefix. Scripts of every origin may read, with
-// the token of a subscriber.
+// Handler serves all paths below Prefix. Scripts of every origin may read them with a subscriber's
+// token.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	a.mount(mux)
@@ -66,7 +68,7 @@ func (a *API) Handler() http.Handler {
 	return web.AnyOrigin(mux, http.MethodGet)
 }
 
-// Routes lists the patterns that are served.
+// Routes returns the patterns that are served.
 func (a *API) Routes() []string {
 	var all web.Patterns
 	a.mount(&all)
@@ -82,7 +84,7 @@ func (a *API) mount(mux web.Mux) {
 	mux.Handle(Prefix+"/{id}", web.Handle(a.wrongMethod("DELETE, GET, HEAD"), a.fail))
 }
 
-// wrongMethod answers the methods that a path does not take.
+// wrongMethod answers requests with a method that the path does not take.
 func (a *API) wrongMethod(allowed string) web.Handler {
 	return func(w http.ResponseWriter, _ *http.Request) error {
 		w.Header().Set("Allow", allowed)
@@ -106,7 +108,7 @@ func (a *API) owned(h ownedHandler) web.Handler {
 	}
 }
 
-// list serves GET /api/relay/rest/recordings, the newest first.
+// list serves GET /api/relay/rest/recordings, newest first.
 func (a *API) list(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
 	asked, err := web.ReadPage(r.URL.Query())
 	if err != nil {
@@ -116,6 +118,7 @@ func (a *API) list(w http.ResponseWriter, r *http.Request, o recordings.Owner) e
 	if err != nil {
 		return err
 	}
+
 	found, err := a.c.Recordings.List(r.Context(), recordings.Filter{Owner: o}, asked.Query)
 	if err != nil {
 		return err
