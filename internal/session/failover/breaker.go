@@ -8,43 +8,44 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// How the breaker decides; see the package comment.
+// The parameters of the breaker; see the package comment.
 const (
-	window     = time.Second // in which so many failures open it
+	window     = time.Second // in which tolerated failures open it
 	tolerated  = 3
-	fewBad     = 2 // probes in a row open it, too: one is also too late where the machine has much to do
+	fewBad     = 2 // failed probes in a row open it, too; a single one may only be late on a busy machine
 	probeAway  = 500 * time.Millisecond
 	probeThere = 5 * time.Second
-	fewGood    = 2 // probes close it
+	fewGood    = 2 // good probes in a row close it
 	manyGood   = 16
-	flapping   = time.Minute // between closing and opening again
+	flapping   = time.Minute // if it reopens within this time, more good probes are needed
 )
 
-// A breaker is what is known of the primary's health.
+// A breaker holds what is known about the primary's health.
 type breaker struct {
-	failures     int // within the window that began
-	bad          int // probes in a row, while the primary is asked
+	failures     int // since began, within one window
+	bad          int // failed probes in a row, while the primary is used
 	began        time.Time
-	opened       time.Time // when it last did
+	opened       time.Time // when it last opened
 	closed       time.Time
 	cause        string // why it opened
-	good, needed int    // probes since it opened, and how many close it
+	good, needed int    // good probes in a row since it opened; how many close it
 }
 
-// State tells whether the primary is away.
+// State describes whether the primary is away.
 type State struct {
 	Away  bool
-	Since time.Time // since when; zero where it is not
-	Cause string    // why, without secrets
-	Until time.Time // how long the fallback may hold entries from an outage; zero where it has none
+	Since time.Time // zero if it is not away
+	Cause string    // why it is away, without secrets
+	Until time.Time // until when the fallback may hold entries from an outage; zero if it holds none
 }
 
-// State tells how it is now.
+// State returns the current state.
 func (s *Store) State() State {
 	var now State
 	if s.lingers() {
 		now.Until = time.UnixMicro(s.until.Load())
 	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if _, up := s.up(); !up {
@@ -53,22 +54,23 @@ func (s *Store) State() State {
 	return now
 }
 
-// up reports whether the primary is to be asked, and the era in which it is.
+// up reports whether the primary is in use, and returns the era to which that belongs.
 func (s *Store) up() (era uint64, up bool) {
 	era = s.era.Load()
 	return era, era%2 == 0
 }
 
-// answered reports whether what the primary gave is an answer. A failure counts
-// against it, unless it is of an era that has passed.
+// answered reports whether the primary answered an operation, given its error. A failure counts against
+// the primary, unless its era has passed or the caller has left.
 func (s *Store) answered(ctx context.Context, era uint64, err error) bool {
 	result := resultOf(err)
 	s.counts[primary][result].Add(1)
 	if result != failed {
 		return true
 	}
+
 	if left := ctx.Err(); left != nil && errors.Is(err, left) {
-		return true // it is the caller who has gone
+		return true // the caller has left; the primary is not to blame
 	}
 	s.failed(era, err)
 	return false
@@ -80,17 +82,19 @@ func (s *Store) failed(era uint64, err error) {
 	if s.era.Load() != era {
 		return
 	}
+
 	b, now := &s.breaker, time.Now()
 	if now.Sub(b.began) > window {
 		b.failures, b.began = 0, now
 	}
+
 	if b.failures++; b.failures >= tolerated {
 		s.open(err)
 	}
 	s.probe()
 }
 
-// open has nothing asked of the primary any more. The lock is held.
+// open opens the breaker: from now on the primary is only probed. The caller holds the lock.
 func (s *Store) open(err error) {
 	b := &s.breaker
 	b.opened, b.cause, b.failures, b.bad, b.good = time.Now(), err.Error(), 0, 0, 0
@@ -99,14 +103,16 @@ func (s *Store) open(err error) {
 	} else {
 		b.needed = min(2*b.needed, manyGood)
 	}
+
 	s.era.Add(1)
 	s.log.Warn("the session store is away, and its fallback is used", "cause", b.cause)
 }
 
-// probed takes the result of a probe.
+// probed records the result of a probe that began in era.
 func (s *Store) probed(era uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+
 	b, up := &s.breaker, era%2 == 0
 	switch {
 	case s.era.Load() != era:
@@ -130,11 +136,11 @@ func (s *Store) probed(era uint64, err error) {
 	}
 }
 
-// probe has the primary probed now.
+// probe triggers a probe of the primary.
 func (s *Store) probe() {
 	select {
 	case s.kick <- struct{}{}:
-	default: // it is about to be
+	default: // a probe is already due
 	}
 }
 
@@ -145,6 +151,7 @@ func (s *Store) watchPrimary() {
 		if _, up := s.up(); !up {
 			pause = probeAway
 		}
+
 		wait := time.NewTimer(pause)
 		select {
 		case <-s.done.Done():
@@ -154,6 +161,7 @@ func (s *Store) watchPrimary() {
 		case <-wait.C:
 		}
 		wait.Stop()
+
 		era, _ := s.up()
 		if err := s.primary.Probe(s.done); s.done.Err() == nil {
 			s.probed(era, err)
@@ -161,5 +169,5 @@ func (s *Store) watchPrimary() {
 	}
 }
 
-// isAbsent reports whether an error says that there is no such entry.
+// isAbsent reports whether an error means that the entry does not exist.
 func isAbsent(err error) bool { return errors.Is(err, problem.NotFound) }

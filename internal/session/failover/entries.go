@@ -14,6 +14,7 @@ func (s *Store) Put(ctx context.Context, key session.Key, value []byte, ttl time
 		return err
 	}
 	s.lives(ttl)
+
 	if era, up := s.up(); up {
 		err := s.primary.Put(ctx, key, value, ttl)
 		if s.answered(ctx, era, err) {
@@ -23,15 +24,18 @@ func (s *Store) Put(ctx context.Context, key session.Key, value []byte, ttl time
 			return err
 		}
 	}
+
 	s.linger(ttl)
 	return s.tally(s.fallback.Put(ctx, key, value, ttl))
 }
 
-// Get reads the value of a key.
+// Get returns the value of a key.
 func (s *Store) Get(ctx context.Context, key session.Key) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+
+	// While the fallback lingers, or the primary is away, the fallback is asked first.
 	era, up := s.up()
 	asked := !up || s.lingers()
 	if asked {
@@ -39,18 +43,21 @@ func (s *Store) Get(ctx context.Context, key session.Key) ([]byte, error) {
 			return value, orAbsent(key, found, err)
 		}
 	}
+
 	value, err := s.primary.Get(ctx, key)
 	answered := s.answered(ctx, era, err)
 	if answered && (asked || !isAbsent(err)) {
 		return value, err
 	}
+
 	if !asked {
 		if value, found, err := s.kept(ctx, key); found || err != nil || answered {
 			return value, orAbsent(key, found, err)
 		}
 	}
-	// The primary failed, and the fallback has nothing. If it was but a moment's
-	// trouble, the entry is there.
+
+	// The primary failed, and the fallback does not have the entry. If the failure was brief, the primary
+	// still has it.
 	if now, _ := s.up(); now == era {
 		if value, err := s.primary.Get(ctx, key); s.answered(ctx, era, err) {
 			return value, err
@@ -59,11 +66,13 @@ func (s *Store) Get(ctx context.Context, key session.Key) ([]byte, error) {
 	return nil, problem.NoSuch(key.Kind)
 }
 
-// Take reads and deletes the value of a key.
+// Take returns the value of a key and deletes it.
 func (s *Store) Take(ctx context.Context, key session.Key) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+
+	// While the fallback lingers, or the primary is away, the fallback is asked first.
 	era, up := s.up()
 	asked := !up || s.lingers()
 	if asked {
@@ -71,10 +80,12 @@ func (s *Store) Take(ctx context.Context, key session.Key) ([]byte, error) {
 			return value, orAbsent(key, found, err)
 		}
 	}
+
 	value, err := s.primary.Take(ctx, key)
 	if answered := s.answered(ctx, era, err); answered && (asked || !isAbsent(err)) {
 		return value, err
 	}
+
 	if asked {
 		return nil, problem.NoSuch(key.Kind)
 	}
@@ -82,7 +93,7 @@ func (s *Store) Take(ctx context.Context, key session.Key) ([]byte, error) {
 	return value, orAbsent(key, found, err)
 }
 
-// Add sets the value of a key that is absent.
+// Add sets the value of an unknown key.
 func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -92,16 +103,18 @@ func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time
 	if !up {
 		return s.addKept(ctx, key, value, ttl)
 	}
+
 	if s.lingers() {
 		switch _, found, err := s.kept(ctx, key); {
 		case found && err == nil:
 			return errConflict()
-		case found: // it was deleted here; what the primary has is dead
+		case found: // it was deleted in the fallback, so the primary's copy is outdated
 			return s.addKept(ctx, key, value, ttl)
 		case err != nil:
 			return err
 		}
 	}
+
 	err := s.primary.Add(ctx, key, value, ttl)
 	if s.answered(ctx, era, err) {
 		return err
@@ -115,12 +128,15 @@ func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []
 		return err
 	}
 	s.lives(ttl)
+
 	swap := func() (found bool, err error) {
 		if _, found, err = s.kept(ctx, key); found && err == nil {
 			err = s.swapKept(ctx, key, old, new, ttl)
 		}
 		return found, err
 	}
+
+	// While the fallback lingers, or the primary is away, the fallback is asked first.
 	era, up := s.up()
 	asked := !up || s.lingers()
 	if asked {
@@ -128,10 +144,12 @@ func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []
 			return orAbsent(key, found, err)
 		}
 	}
+
 	err := s.primary.CompareAndSwap(ctx, key, old, new, ttl)
 	if answered := s.answered(ctx, era, err); answered && (asked || !isAbsent(err)) {
 		return err
 	}
+
 	if asked {
 		return problem.NoSuch(key.Kind)
 	}
@@ -153,6 +171,7 @@ func (s *Store) Delete(ctx context.Context, key session.Key) error {
 			return err
 		}
 	}
+
 	longest := time.Duration(s.longest.Load())
 	s.linger(longest)
 	return s.tally(s.fallback.Put(ctx, key, deleted, longest))
@@ -164,6 +183,7 @@ func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (i
 		return 0, err
 	}
 	s.lives(ttl)
+
 	if era, up := s.up(); up {
 		if err := s.dropDeleted(ctx, era, key); err != nil {
 			return 0, err
@@ -173,14 +193,15 @@ func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (i
 			return sum, err
 		}
 	}
-	// A counter that was deleted begins anew, with a lifetime of its own.
+
+	// A deleted counter starts over, with its own lifetime.
 	_ = s.swapKept(ctx, key, deleted, nil, ttl)
 	sum, err := s.fallback.Incr(ctx, key, ttl)
 	return sum, s.tally(err)
 }
 
-// Allow takes n of what a rate allows a key. While the primary is away each node
-// counts by itself, in memory: whoever floods us then must not flood the fallback.
+// Allow takes n events from the rate of a key. While the primary is away, each node counts in memory: a
+// flood of requests during an outage must not reach the fallback.
 func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n int) (time.Duration, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -194,21 +215,22 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 	return s.meter.Allow(key, rate, n), nil
 }
 
-// dropDeleted deletes in the primary a counter that was deleted while it was away.
+// dropDeleted deletes a counter in the primary if it was deleted in the fallback during an outage.
 func (s *Store) dropDeleted(ctx context.Context, era uint64, key session.Key) error {
 	if !s.lingers() {
 		return nil
 	}
+
 	if _, found, err := s.kept(ctx, key); !found || !isAbsent(err) {
 		return err
 	}
 	if err := s.primary.Delete(ctx, key); !s.answered(ctx, era, err) {
-		return nil // the counter goes to the fallback, where it is deleted
+		return nil // Incr goes on to the fallback, where the counter is deleted
 	}
 	return s.dropKept(ctx, key)
 }
 
-// orAbsent returns problem.NotFound for what was not found.
+// orAbsent returns err, or problem.NotFound if there is no error but the entry was not found.
 func orAbsent(key session.Key, found bool, err error) error {
 	if !found && err == nil {
 		return problem.NoSuch(key.Kind)

@@ -1,56 +1,51 @@
-// Package failover keeps sessions going while their store is away: a
-// [session.Store] over two others, the primary (Redis), which is asked as long as
-// it answers, and the fallback (a database), which holds what is written
-// meanwhile.
+// Package failover keeps sessions available while their store is down. It is a [session.Store] over two
+// others. The primary (Redis) is used as long as it answers. The fallback (a database) holds what is
+// written while the primary is away.
 //
 // # When the primary fails
 //
-// A failure is everything that is not an answer of the session.Store contract: no
-// connection, no answer in time, READONLY, OOM, CLUSTERDOWN, LOADING. What failed
-// is done on the fallback at once, so that a caller sees an error only where both
-// are away. The first failure has the primary probed; after two failed probes in a
-// row, or three failures within a second, the breaker opens, and nothing is asked of
-// the primary but a probe twice a second. After two good ones it closes; after more,
-// up to sixteen, where it opened again within a minute. A probe every five
-// seconds finds an outage that nobody has run into yet.
+// A failure is everything that is not an answer of the session.Store contract: no connection, no answer
+// in time, READONLY, OOM, CLUSTERDOWN, LOADING. A failed operation runs on the fallback at once, so a
+// caller sees an error only if both stores are away.
 //
-// One master of a cluster that is away makes the whole cluster away: else every
-// entry of its slots would be waited for.
+// The first failure triggers a probe of the primary. The breaker opens after two failed probes in a row,
+// or three failures within a second. While it is open, the primary receives only a probe twice a second.
+// Two good probes close the breaker; if it opened again within a minute, more are needed, up to sixteen.
+// While it is closed, a probe every five seconds finds an outage that no caller has met yet.
 //
-// # What is found afterwards
+// If one master of a cluster is away, the whole cluster counts as away. Otherwise every operation on an
+// entry in its slots would wait for a timeout.
 //
-// What is absent in the primary is looked for in the fallback. While entries from
-// an outage can be left there - it lingers, as long as the longest lifetime that
-// was given to one - the fallback is asked first: its copy is newer than the
-// primary's. Putting the entry again in the primary removes the copy; swapping it
-// changes the copy, which then ends with the lingering at the latest. An entry
-// deleted or taken during an outage leaves a mark in the fallback, since the
-// primary may have it still, or get it yet from a command that was given up and
-// done all the same.
+// # Entries after an outage
 //
-// So to one process the two are one store: an entry is taken once, added once and
-// gone once it is deleted, whichever of them has it, as long as the entries of one
-// kind have one lifetime, so that an older copy is the first to expire. These are
-// the exceptions:
+// An entry that is absent in the primary is looked for in the fallback. The fallback lingers while it may
+// still hold entries from an outage: as long as the longest lifetime given to one of them. While it
+// lingers, it is asked first, because its copy is newer than the primary's. A Put to the primary removes
+// the copy. A swap changes the copy, which then ends with the lingering at the latest. An entry deleted or
+// taken during an outage leaves a mark in the fallback, because the primary may still have the entry, or
+// get it later from a command that was given up and still run.
 //
-//   - What only the primary has is absent while it is away. Logins in progress
-//     begin again, and Add succeeds for a key that is there.
-//   - Counters begin again on the fallback, and go on afterwards where the primary
-//     left off. So do rates, which each node keeps in its memory meanwhile.
-//   - An operation that failed without an answer may have been done. A Take may
-//     have lost the entry, a CompareAndSwap may have won and say NotFound, an Incr
-//     may have counted twice. Never does one entry get taken twice.
+// To one process, therefore, the two are one store: whichever of them has an entry, it is taken once, added
+// once, and gone once it is deleted. This requires that entries of one kind have one lifetime, so that an
+// older copy expires first. These are the exceptions:
+//
+//   - Entries that only the primary has are absent while it is away. Logins in progress start over, and
+//     Add succeeds for an existing key.
+//   - Counters start over on the fallback, and afterwards continue where the primary left off. The same
+//     holds for rates, which each node counts in memory during an outage.
+//   - An operation that failed without an answer may have been run. A Take may have lost the entry, a
+//     CompareAndSwap may have won but return NotFound, an Incr may have counted twice. An entry is never
+//     taken twice.
 //
 // # Several nodes
 //
-// Nodes may see the primary differently, so they must share the fallback. That it
-// lingers is written there and read by each node once a second, and by a process
-// that starts. Until then another node may find an older copy in the primary, or
-// take an entry from it that is taken from the fallback too; a node that cannot
-// reach the primary never finds what others write there.
+// Nodes may see the primary differently, so they must share the fallback. The end of the lingering is
+// written to the fallback. Each node reads it there once a second, and when it starts. Until then another
+// node may find an older copy in the primary, or take an entry from it that was also taken from the
+// fallback. A node that cannot reach the primary never finds what others write there.
 //
-// What must happen once, or be revoked for good, is therefore decided by a row of
-// the database, and never here.
+// Anything that must happen only once, or be revoked for good, is therefore decided by a row of the
+// database, never here.
 package failover
 
 import (
@@ -66,34 +61,33 @@ import (
 // A Primary is a store that can be away.
 type Primary interface {
 	session.Store
-	// Probe reports, within a second or so, whether the whole of it takes writes.
-	// Its error may be logged.
+	// Probe checks, within about a second, that all of the store takes writes. Its error may be logged.
 	Probe(ctx context.Context) error
 }
 
-// Config says how a Store does.
+// Config configures a Store.
 type Config struct {
-	Log *slog.Logger // told once when the primary goes and once when it is back; nil means slog.Default()
-	// Longest is how long an entry may live in the primary that another process
-	// put there; 0 means 24 h. Of what this process puts there it is known.
+	Log *slog.Logger // gets a line when the primary goes away or comes back; nil means slog.Default()
+	// Longest is the longest lifetime of entries that other processes put into the primary; 0 means 24 h.
+	// The lifetimes of this process's own entries are known.
 	Longest time.Duration
 }
 
-// A Store is a session.Store over two. Make one with [New].
+// A Store is a session.Store over a primary and a fallback. Make one with [New].
 type Store struct {
 	primary  Primary
 	fallback session.Store
 	meter    session.Meter // counts rates while the primary is away
 	log      *slog.Logger
 
-	era     atomic.Uint64 // even while the primary is asked; each change of that begins another
-	until   atomic.Int64  // in microseconds: when the fallback ceases to linger; 0 is long ago
+	era     atomic.Uint64 // even while the primary is used; incremented whenever that changes
+	until   atomic.Int64  // when the fallback stops lingering, in Unix microseconds; 0 means it does not linger
 	longest atomic.Int64  // the longest lifetime of an entry
 	counts  [backends][results]atomic.Uint64
 
 	mu       sync.Mutex // guards the breaker
 	breaker  breaker
-	kick     chan struct{} // has the primary probed now
+	kick     chan struct{} // triggers a probe of the primary
 	done     context.Context
 	close    context.CancelFunc
 	watchers sync.WaitGroup
@@ -101,8 +95,7 @@ type Store struct {
 
 var _ session.Store = (*Store)(nil)
 
-// New makes a Store and begins to watch the primary. It reads from the fallback
-// whether that lingers.
+// New returns a Store and starts to watch the primary. It reads from the fallback whether that lingers.
 func New(primary Primary, fallback session.Store, c Config) *Store {
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -110,19 +103,22 @@ func New(primary Primary, fallback session.Store, c Config) *Store {
 	if c.Longest <= 0 {
 		c.Longest = 24 * time.Hour
 	}
+
 	s := &Store{primary: primary, fallback: fallback, log: c.Log, kick: make(chan struct{}, 1)}
 	s.longest.Store(int64(c.Longest))
 	s.done, s.close = context.WithCancel(context.Background())
+
 	if s.readLinger() != nil {
-		s.raise(time.Now().Add(c.Longest)) // as far as we know
+		s.raise(time.Now().Add(c.Longest)) // the worst case
 	}
+
 	s.probe()
 	s.watchers.Go(s.watchPrimary)
 	s.watchers.Go(s.watchLinger)
 	return s
 }
 
-// Close ends the watch. The two stores are for those to close who opened them.
+// Close stops the watch. It does not close the two stores.
 func (s *Store) Close() error {
 	s.close()
 	s.watchers.Wait()

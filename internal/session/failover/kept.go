@@ -9,17 +9,16 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// deleted is the value, in the fallback, of an entry that was deleted or taken
-// while the primary was away or may have another copy. No entry has it for its
-// value.
+// deleted marks an entry in the fallback that was deleted or taken while the primary was away or may have
+// another copy. No entry has this value otherwise.
 var deleted = []byte("\x00selvage: deleted 5Zb1qB0mUuWZ2vJY\x00")
 
 func errConflict() error {
 	return problem.New(problem.Conflict, "conflict", "the entry exists")
 }
 
-// kept returns what the fallback has. found and problem.NotFound together mean that
-// the entry was deleted, wherever else it may be.
+// kept returns the value of a key in the fallback. found together with problem.NotFound means that the
+// entry was deleted, even if the primary still has it.
 func (s *Store) kept(ctx context.Context, key session.Key) (value []byte, found bool, err error) {
 	value, err = s.fallback.Get(ctx, key)
 	switch s.tally(err); {
@@ -33,12 +32,13 @@ func (s *Store) kept(ctx context.Context, key session.Key) (value []byte, found 
 	return value, true, nil
 }
 
-// takeKept takes what the fallback has, and leaves the mark that it is gone.
+// takeKept takes an entry from the fallback and leaves the mark of a deleted one.
 func (s *Store) takeKept(ctx context.Context, key session.Key) (value []byte, found bool, err error) {
 	for {
 		if value, found, err = s.kept(ctx, key); !found || err != nil {
 			return nil, found, err
 		}
+
 		err = s.swapKept(ctx, key, value, deleted, time.Duration(s.longest.Load()))
 		if err == nil {
 			return value, true, nil
@@ -49,22 +49,22 @@ func (s *Store) takeKept(ctx context.Context, key session.Key) (value []byte, fo
 	}
 }
 
-// addKept adds to the fallback what is not there, or was deleted.
+// addKept adds an entry to the fallback if it is absent or marked as deleted there.
 func (s *Store) addKept(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
 	for {
 		s.linger(ttl)
 		if err := s.tally(s.fallback.Add(ctx, key, value, ttl)); !errors.Is(err, problem.Conflict) {
 			return err
 		}
+
 		if err := s.swapKept(ctx, key, deleted, value, ttl); !isAbsent(err) {
 			return err
 		}
 	}
 }
 
-// swapKept swaps what the fallback has. While the primary is there, that does not
-// make the fallback linger for longer: who swaps an entry again and again would
-// have it linger for ever.
+// swapKept swaps the value of an entry in the fallback. While the primary is up, this does not extend the
+// lingering: a caller that swaps an entry again and again would keep the fallback lingering forever.
 func (s *Store) swapKept(ctx context.Context, key session.Key, old, new []byte, ttl time.Duration) error {
 	if _, up := s.up(); up && s.lingers() {
 		ttl = min(ttl, max(s.lingersFor(), time.Millisecond))
@@ -74,7 +74,7 @@ func (s *Store) swapKept(ctx context.Context, key session.Key, old, new []byte, 
 	return s.tally(s.fallback.CompareAndSwap(ctx, key, old, new, ttl))
 }
 
-// dropKept removes what the fallback has, now that the primary knows better.
+// dropKept removes an entry from the fallback, because the primary's is newer.
 func (s *Store) dropKept(ctx context.Context, key session.Key) error {
 	if !s.lingers() {
 		return nil

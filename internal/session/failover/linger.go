@@ -8,11 +8,11 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// lingerKey is the entry of the fallback which says until when it lingers.
+// lingerKey is the entry of the fallback that records until when it lingers.
 var lingerKey = session.Key{Kind: "failover", ID: "until"}
 
-// grain is how exactly that is kept: so that it is seldom written, and clocks
-// need not agree.
+// grain is the precision of that time. It is coarse so that the time is seldom written and clocks need not
+// agree exactly.
 const grain = time.Minute
 
 // lingers reports whether the fallback may hold entries from an outage.
@@ -24,14 +24,14 @@ func (s *Store) lingers() bool {
 // lingersFor returns how long the fallback still lingers.
 func (s *Store) lingersFor() time.Duration { return time.Until(time.UnixMicro(s.until.Load())) }
 
-// linger says that the fallback is about to get an entry with a lifetime.
+// linger records that the fallback is about to receive an entry with the given lifetime.
 func (s *Store) linger(ttl time.Duration) {
 	if s.raise(time.Now().Add(ttl + grain).Truncate(grain).Add(grain)) {
-		s.writeLinger() // what cannot be written now is in a second
+		s.writeLinger() // if this fails, watchLinger writes it within a second
 	}
 }
 
-// raise moves the end further away, and reports whether it did.
+// raise extends the lingering until the given time, and reports whether that was later than before.
 func (s *Store) raise(until time.Time) bool {
 	for to := until.UnixMicro(); ; {
 		from := s.until.Load()
@@ -44,8 +44,8 @@ func (s *Store) raise(until time.Time) bool {
 	}
 }
 
-// watchLinger learns from the fallback, once a second, whether other nodes have
-// written there, until the Store is closed.
+// watchLinger reads once a second whether other nodes have written to the fallback, until the Store is
+// closed.
 func (s *Store) watchLinger() {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -54,19 +54,21 @@ func (s *Store) watchLinger() {
 		case <-s.done.Done():
 			return
 		case <-tick.C:
-			_ = s.readLinger() // it is asked again in a second
+			_ = s.readLinger() // the next tick tries again
 		}
 	}
 }
 
-// readLinger learns what the fallback says, and has it say what we know better.
+// readLinger reads the time recorded in the fallback. If this process knows a later one, it records that.
 func (s *Store) readLinger() error {
 	ctx, cancel := context.WithTimeout(s.done, time.Second)
 	defer cancel()
+
 	value, err := s.fallback.Get(ctx, lingerKey)
 	if err != nil && !isAbsent(err) {
 		return err
 	}
+
 	said, _ := strconv.ParseInt(string(value), 10, 64)
 	s.raise(time.UnixMicro(said))
 	if s.lingers() && said < s.until.Load() {
@@ -82,7 +84,7 @@ func (s *Store) writeLinger() {
 	_ = s.fallback.Put(ctx, lingerKey, strconv.AppendInt(nil, until, 10), time.Until(time.UnixMicro(until)))
 }
 
-// lives notes the lifetime of an entry of the primary.
+// lives notes the lifetime of an entry that is written to the primary.
 func (s *Store) lives(ttl time.Duration) {
 	for {
 		longest := s.longest.Load()

@@ -25,14 +25,14 @@ var (
 	resultNames  = [results]string{"ok", "absent", "conflict", "failed"}
 )
 
-// A Count is how many operations a backend has answered in one way.
+// A Count is the number of operations that ended with one result in one backend.
 type Count struct {
 	Backend string // primary or fallback
 	Result  string // ok, absent, conflict or failed
 	N       uint64
 }
 
-// Stats returns all counts since the start.
+// Stats returns the counts since the start.
 func (s *Store) Stats() []Count {
 	all := make([]Count, 0, backends*results)
 	for b := range s.counts {
@@ -55,7 +55,7 @@ func resultOf(err error) int {
 	return failed
 }
 
-// tally counts an operation of the fallback.
+// tally counts an operation of the fallback and returns its error.
 func (s *Store) tally(err error) error {
 	s.counts[fallback][resultOf(err)].Add(1)
 	return err

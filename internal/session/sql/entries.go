@@ -69,6 +69,7 @@ func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []
 			if !errors.Is(err, problem.Conflict) {
 				return err
 			}
+
 			var value []byte
 			absent := t.Row(ctx, `SELECT value FROM selvage_sessions WHERE kind = $1 AND id = $2 AND expires > $3`,
 				key.Kind, key.ID, s.after(0)).Scan(&value)
@@ -126,6 +127,7 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 
 	err = s.db.Once(ctx, func(t database.Tx) error {
 		now, cost := s.after(0), rate.Cost(n).Microseconds()
+
 		// n events are available now if the key is fully recovered by then.
 		latest := now + rate.Slack().Microseconds() - cost
 		err := changed(t.Exec(ctx, `
@@ -138,8 +140,10 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 		if !errors.Is(err, problem.Conflict) {
 			return err
 		}
+
 		full := latest // if the entry vanishes before it is read, the caller waits a moment anyway
-		err = t.Row(ctx, `SELECT expires FROM selvage_sessions WHERE kind = $1 AND id = $2`, key.Kind, key.ID).Scan(&full)
+		err = t.Row(ctx, `SELECT expires FROM selvage_sessions WHERE kind = $1 AND id = $2`,
+			key.Kind, key.ID).Scan(&full)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return err
 		}

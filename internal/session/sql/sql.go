@@ -59,10 +59,12 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Sweep <= 0 {
 		c.Sweep = 30 * time.Second
 	}
+
 	db, err := database.Open(ctx, c.database())
 	if err != nil {
 		return nil, fmt.Errorf("opening sessions: %w", err)
 	}
+
 	s := &Store{now: c.Now, db: db, stop: make(chan struct{})}
 	s.swept.Go(func() { s.sweepEvery(c.Sweep) })
 	return s, nil
@@ -87,11 +89,13 @@ func prepare(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
 	if there, err := dialect.HasTable(ctx, db, database.Sessions); there || err != nil {
 		return err
 	}
+
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("making table: %w", err)
 	}
 	defer tx.Rollback()
+
 	_, err = tx.ExecContext(ctx, dialect.Schema(schema))
 	if err == nil {
 		err = tx.Commit()
