@@ -10,16 +10,16 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// Backends keep their own time, so these cases wait for it: a lifetime short
-// enough to wait for; see alive for what is done before its end.
+// Backends have their own clocks, so these cases wait for entries to expire. A lifetime is short enough to
+// wait for; see alive for what must happen before it ends.
 const (
 	short    = 700 * time.Millisecond
 	patience = time.Minute
 )
 
-// alive has do make an entry with a lifetime and do with it what is to be done before
-// that ends. Where a busy machine has taken longer, what do has met says nothing: it
-// is done again, with a longer lifetime. It gives when that began.
+// alive runs do, which creates an entry with a lifetime and uses it before that ends. If a busy machine
+// takes longer than the lifetime, an error of do means nothing: alive runs it again, with a longer
+// lifetime. It returns when the last run began, and its lifetime.
 func alive(t *testing.T, do func(life time.Duration) error) (began time.Time, life time.Duration) {
 	t.Helper()
 	for life = short; ; life *= 4 {
@@ -34,8 +34,8 @@ func alive(t *testing.T, do func(life time.Duration) error) (began time.Time, li
 	}
 }
 
-// gone waits until check says so, and fails if that is before the lifetime that
-// began at the moment given, or never.
+// gone waits until check reports true. It fails if that is before the end of the lifetime, which began at
+// the given time, or if it never is.
 func gone(t *testing.T, began time.Time, life time.Duration, check func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -66,7 +66,9 @@ func expiry(t *testing.T, s session.Store) {
 	mustPut(t, s, swapped, "one", short)
 	began := time.Now()
 	mustPut(t, s, k, "one", short)
+
 	gone(t, began, short, absent(t, s, k))
+
 	_, err := s.Take(t.Context(), taken)
 	wantErr(t, "Take after expiry", err, problem.NotFound)
 	err = s.CompareAndSwap(t.Context(), swapped, []byte("one"), []byte("two"), time.Minute)
@@ -81,8 +83,7 @@ func addAfterExpiry(t *testing.T, s session.Store) {
 	wantValue(t, s, k, "two")
 }
 
-// incrAfterExpiry shows that the lifetime begins with the first count and is not
-// prolonged by the others.
+// incrAfterExpiry shows that the lifetime begins with the first count and later counts do not extend it.
 func incrAfterExpiry(t *testing.T, s session.Store) {
 	var k session.Key
 	began, life := alive(t, func(life time.Duration) error {
@@ -96,49 +97,57 @@ func incrAfterExpiry(t *testing.T, s session.Store) {
 	wantCount(t, s, k, 2, time.Hour)
 }
 
-// ttlRestarts shows that a write gives an entry a lifetime of its own, longer or
-// shorter than the one before.
+// ttlRestarts shows that a write restarts the lifetime of an entry, whether the new one is longer or
+// shorter.
 func ttlRestarts(t *testing.T, s session.Store) {
 	swapped, longer, shorter, witness := key(t, "login"), key(t, "login"), key(t, "login"), key(t, "witness")
 	alive(t, func(life time.Duration) error {
 		mustPut(t, s, swapped, "one", life)
 		return s.CompareAndSwap(t.Context(), swapped, []byte("one"), []byte("two"), time.Hour)
 	})
+
 	mustPut(t, s, longer, "one", short)
 	mustPut(t, s, shorter, "one", time.Hour)
 	mustPut(t, s, longer, "two", time.Hour)
+
 	began := time.Now()
 	mustPut(t, s, shorter, "two", short)
 	mustPut(t, s, witness, "one", short)
 	gone(t, began, short, absent(t, s, witness))
 	gone(t, began, short, absent(t, s, shorter))
+
 	wantValue(t, s, swapped, "two")
 	wantValue(t, s, longer, "two")
 }
 
-// ttlStays shows that what changes nothing does not prolong a lifetime either.
+// ttlStays shows that an operation that changes nothing does not extend the lifetime either.
 func ttlStays(t *testing.T, s session.Store) {
 	var k session.Key
 	began, life := alive(t, func(life time.Duration) error {
 		k = key(t, "login")
 		mustPut(t, s, k, "one", life)
+
 		added := s.Add(t.Context(), k, []byte("two"), time.Hour)
 		swapped := s.CompareAndSwap(t.Context(), k, []byte("two"), []byte("two"), time.Hour)
+
 		if got, err := s.Get(t.Context(), k); !errors.Is(added, problem.Conflict) ||
 			!errors.Is(swapped, problem.Conflict) || string(got) != "one" || err != nil {
-			return fmt.Errorf("adding gives %v and swapping %v, want conflicts; then there is %s, %v, want one", added, swapped, brief(got), err)
+			return fmt.Errorf("adding gives %v and swapping %v, want conflicts; then there is %s, %v, want one",
+				added, swapped, brief(got), err)
 		}
 		return nil
 	})
+
 	gone(t, began, life, absent(t, s, k))
 }
 
-// ttlOfNothing shows that a lifetime too short to be counted is not for ever.
+// ttlOfNothing shows that a lifetime too short for the backend's clock does not last forever.
 func ttlOfNothing(t *testing.T, s session.Store) {
 	put, added, counted := key(t, "code"), key(t, "jti"), key(t, "tries")
 	mustPut(t, s, put, "one", time.Nanosecond)
 	wantErr(t, "Add", s.Add(t.Context(), added, []byte("one"), time.Nanosecond), nil)
 	wantCount(t, s, counted, 1, time.Nanosecond)
+
 	for began := time.Now(); ; {
 		n, err := s.Incr(t.Context(), counted, time.Nanosecond)
 		if absent(t, s, put)() && absent(t, s, added)() && n == 1 && err == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// cancelled shows that a caller who has left changes nothing.
+// cancelled shows that a call whose context is cancelled changes nothing.
 func cancelled(t *testing.T, s session.Store) {
 	here, k, tries := t.Context(), key(t, "code"), key(t, "tries")
 	left, leave := context.WithCancel(here)
@@ -20,10 +20,12 @@ func cancelled(t *testing.T, s session.Store) {
 		t.Helper()
 		wantErr(t, doing+" of a caller who left", err, context.Canceled)
 	}
+
 	gone("Put", s.Put(left, k, []byte("one"), time.Minute))
 	wantNone(t, s, k)
 	gone("Add", s.Add(left, k, []byte("one"), time.Minute))
 	wantNone(t, s, k)
+
 	mustPut(t, s, k, "one", time.Minute)
 	_, err := s.Get(left, k)
 	gone("Get", err)
@@ -32,28 +34,32 @@ func cancelled(t *testing.T, s session.Store) {
 	gone("CompareAndSwap", s.CompareAndSwap(left, k, []byte("one"), []byte("two"), time.Minute))
 	gone("Delete", s.Delete(left, k))
 	wantValue(t, s, k, "one")
+
 	_, err = s.Incr(left, tries, time.Minute)
 	gone("Incr", err)
 	wantCount(t, s, tries, 1, time.Minute)
+
 	limited, rate := key(t, "limit"), session.Rate{Burst: 1, Every: time.Hour}
 	_, err = s.Allow(left, limited, rate, 1)
 	gone("Allow", err)
 	wantAllowed(t, s, limited, rate, 1)
 }
 
-// leaving has callers leave at any moment while others stay: nobody gets
-// another's answer, and who took an entry has it.
+// leaving cancels the contexts of some callers at any moment while others continue. No caller may get
+// another's answer, and an entry that was taken has exactly one taker.
 func leaving(t *testing.T, s session.Store) {
 	together(func(i int) {
 		for round := range 20 {
 			k, want := key(t, "code"), fmt.Sprintf("%d in round %d", i, round)
 			ctx, leave := context.WithTimeout(t.Context(), time.Duration(i*round)*time.Microsecond)
-			_ = s.Put(ctx, k, []byte(want), time.Minute) // it may have left before
+			_ = s.Put(ctx, k, []byte(want), time.Minute) // the context may have ended before
+
 			got, taken := s.Take(ctx, k)
 			leave()
 			if taken == nil && string(got) != want {
 				t.Errorf("Take = %q, want %q", got, want)
 			}
+
 			again, err := s.Take(t.Context(), k)
 			if err == nil && (taken == nil || string(again) != want) {
 				t.Errorf("a second Take = %q after %q", again, got)

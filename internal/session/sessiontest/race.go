@@ -14,25 +14,26 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// callers is how many goroutines ask at once.
+// callers is the number of concurrent goroutines.
 const callers = 50
 
-// together runs do in all callers at the same moment.
+// together runs do in all callers at the same time.
 func together(do func(i int)) {
 	var wg sync.WaitGroup
 	start := make(chan struct{})
+
 	for i := range callers {
 		wg.Go(func() {
 			<-start
 			do(i)
 		})
 	}
+
 	close(start)
 	wg.Wait()
 }
 
-// oneWins runs try in all callers and fails unless one succeeds and every other
-// gets the loser's error.
+// oneWins runs try in all callers. It fails unless one succeeds and every other gets the error loses.
 func oneWins(t *testing.T, loses error, try func(i int) error) {
 	t.Helper()
 	var won atomic.Int64
@@ -45,6 +46,7 @@ func oneWins(t *testing.T, loses error, try func(i int) error) {
 			t.Errorf("caller %d got %v, want %v", i, err, loses)
 		}
 	})
+
 	if won.Load() != 1 {
 		t.Errorf("%d of %d callers won, want 1", won.Load(), callers)
 	}
@@ -89,7 +91,7 @@ func allCount(t *testing.T, s session.Store) {
 	wantCount(t, s, k, callers+1, time.Minute)
 }
 
-// allSwap counts by CompareAndSwap: no count is lost.
+// allSwap shows that a counter kept by CompareAndSwap loses no count.
 func allSwap(t *testing.T, s session.Store) {
 	k := key(t, "login")
 	mustPut(t, s, k, "0", time.Minute)
@@ -101,7 +103,9 @@ func allSwap(t *testing.T, s session.Store) {
 				t.Errorf("Get = %q, %v", value, err)
 				return
 			}
-			if err = s.CompareAndSwap(t.Context(), k, value, strconv.AppendInt(nil, int64(n+1), 10), time.Minute); err == nil {
+
+			if err = s.CompareAndSwap(t.Context(), k, value,
+				strconv.AppendInt(nil, int64(n+1), 10), time.Minute); err == nil {
 				return
 			} else if !errors.Is(err, problem.Conflict) {
 				t.Errorf("CompareAndSwap = %v", err)
@@ -112,8 +116,8 @@ func allSwap(t *testing.T, s session.Store) {
 	wantValue(t, s, k, strconv.Itoa(callers))
 }
 
-// noneMixedUp has all callers read and write entries of their own, of all sizes,
-// that name themselves.
+// noneMixedUp shows that concurrent callers, each with entries of its own, always read what they wrote.
+// The entries have all sizes, and contain their key.
 func noneMixedUp(t *testing.T, s session.Store) {
 	together(func(i int) {
 		for round := range 10 {
@@ -123,6 +127,7 @@ func noneMixedUp(t *testing.T, s session.Store) {
 				t.Errorf("Put = %v", err)
 			}
 			wantValue(t, s, k, want)
+
 			if got, err := s.Take(t.Context(), k); string(got) != want || err != nil {
 				t.Errorf("Take = %s, %v, want %s", brief(got), err, brief([]byte(want)))
 			}

@@ -8,43 +8,47 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// rates shows that a key has what its rate allows, and no other key's.
+// rates shows that each key has the events of its own rate, and takes none from other keys.
 func rates(t *testing.T, s session.Store) {
 	rate := session.Rate{Burst: 3, Every: time.Hour}
 	k, other, huge := key(t, "limit"), key(t, "limit"), key(t, "limit")
 	for range rate.Burst {
 		wantAllowed(t, s, k, rate, 1)
 	}
+
 	wantRefused(t, s, k, rate, 1, time.Hour)
 	wantRefused(t, s, k, rate, 2, 2*time.Hour)
-	wantRefused(t, s, k, rate, 1, time.Hour) // who was refused is no farther away for it
+	wantRefused(t, s, k, rate, 1, time.Hour) // a refused caller need not wait longer
 	wantAllowed(t, s, k, rate, 0)
+
 	wantAllowed(t, s, session.Key{Kind: "other", ID: k.ID}, rate, 3)
 	wantAllowed(t, s, other, rate, 2)
 	wantRefused(t, s, other, rate, 2, time.Hour)
 	wantAllowed(t, s, other, rate, 1)
+
 	wantRefused(t, s, huge, rate, 5, 2*time.Hour)
 	wantErr(t, "Delete", s.Delete(t.Context(), k), nil)
 }
 
-// rateReturned shows that what is given back is there again, and no more than there
-// ever was.
+// rateReturned shows that returned events can be taken again, but never more than the burst.
 func rateReturned(t *testing.T, s session.Store) {
 	rate := session.Rate{Burst: 2, Every: time.Hour}
 	k := key(t, "limit")
 	wantAllowed(t, s, k, rate, -1)
+
 	wantAllowed(t, s, k, rate, 2)
 	wantRefused(t, s, k, rate, 1, time.Hour)
+
 	wantAllowed(t, s, k, rate, -1)
 	wantAllowed(t, s, k, rate, 1)
 	wantRefused(t, s, k, rate, 1, time.Hour)
+
 	wantAllowed(t, s, k, rate, -9)
 	wantAllowed(t, s, k, rate, 2)
 	wantRefused(t, s, k, rate, 1, time.Hour)
 }
 
-// rateExact shows that of many who ask at once as many are let through as there may
-// be.
+// rateExact shows that of many concurrent callers exactly as many are allowed as the burst.
 func rateExact(t *testing.T, s session.Store) {
 	rate := session.Rate{Burst: callers / 5, Every: time.Hour}
 	k := key(t, "limit")
@@ -58,12 +62,13 @@ func rateExact(t *testing.T, s session.Store) {
 			allowed.Add(1)
 		}
 	})
+
 	if got := allowed.Load(); got != int64(rate.Burst) {
 		t.Errorf("%d of %d callers were let through, want %d", got, callers, rate.Burst)
 	}
 }
 
-// rateRefills shows that one is there again after the time of one.
+// rateRefills shows that an event can be taken again once the time of one event has passed.
 func rateRefills(t *testing.T, s session.Store) {
 	rate := session.Rate{Burst: 2, Every: short}
 	k := key(t, "limit")
@@ -82,8 +87,8 @@ func wantAllowed(t *testing.T, s session.Store, k session.Key, rate session.Rate
 	}
 }
 
-// wantRefused wants a wait that is about as long as given: the hour of a rate has
-// begun a moment ago.
+// wantRefused fails unless n events are refused with a wait of about the given length. The wait may be
+// shorter, because the rate has been recovering since its first event.
 func wantRefused(t *testing.T, s session.Store, k session.Key, rate session.Rate, n int, about time.Duration) {
 	t.Helper()
 	if wait, err := s.Allow(t.Context(), k, rate, n); wait > about || wait < about-15*time.Minute || err != nil {

@@ -1,4 +1,4 @@
-// Package sessiontest is the one suite that every session.Store passes.
+// Package sessiontest is the test suite that every session.Store passes.
 package sessiontest
 
 import (
@@ -12,15 +12,15 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A check is one case; those that wait for the end of a lifetime wait together.
+// A check is one case. Cases that wait for an entry to expire run in parallel.
 type check struct {
 	name  string
 	run   func(*testing.T, session.Store)
 	waits bool
 }
 
-// Run checks a backend. open gives an empty store, or one that other tests
-// use at once: each case has keys of its own.
+// Run tests a backend. open returns an empty store, or one that other tests use at the same time: each
+// case uses keys of its own.
 func Run(t *testing.T, open func(t *testing.T) session.Store) {
 	checks := []check{
 		{"Put", put, false}, {"Get", get, false}, {"Take", take, false}, {"Add", add, false},
@@ -35,6 +35,7 @@ func Run(t *testing.T, open func(t *testing.T) session.Store) {
 		{"OneTakes", oneTakes, false}, {"OneAdds", oneAdds, false}, {"OneSwaps", oneSwaps, false},
 		{"AllCount", allCount, false}, {"AllSwap", allSwap, false}, {"NoneMixedUp", noneMixedUp, false},
 	}
+
 	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) {
 			if c.waits {
@@ -91,10 +92,12 @@ func compareAndSwap(t *testing.T, s session.Store) {
 		return s.CompareAndSwap(t.Context(), k, []byte(old), []byte(new), time.Minute)
 	}
 	wantErr(t, "swap of nothing", swap("one", "two"), problem.NotFound)
+
 	mustPut(t, s, k, "one", time.Minute)
 	wantErr(t, "swap of another value", swap("zero", "two"), problem.Conflict)
 	wantErr(t, "swap to the value there is", swap("zero", "one"), problem.Conflict)
 	wantValue(t, s, k, "one")
+
 	wantErr(t, "swap", swap("one", "two"), nil)
 	wantValue(t, s, k, "two")
 	wantErr(t, "swap to the same", swap("two", "two"), nil)
@@ -117,18 +120,20 @@ func incr(t *testing.T, s session.Store) {
 	wantCount(t, s, k, 1, time.Minute)
 }
 
-// kinds shows that an entry of one kind is never another's, whatever its id.
+// kinds shows that an entry of one kind never appears under another, even with the same id.
 func kinds(t *testing.T, s session.Store) {
 	code, login := key(t, "code"), session.Key{Kind: "login"}
 	login.ID = code.ID
 	mustPut(t, s, code, "one", time.Minute)
 	wantNone(t, s, login)
+
 	_, err := s.Take(t.Context(), login)
 	wantErr(t, "Take of another kind", err, problem.NotFound)
 	err = s.CompareAndSwap(t.Context(), login, []byte("one"), []byte("two"), time.Minute)
 	wantErr(t, "CompareAndSwap of another kind", err, problem.NotFound)
 	wantErr(t, "Delete of another kind", s.Delete(t.Context(), login), nil)
 	wantValue(t, s, code, "one")
+
 	wantErr(t, "Add", s.Add(t.Context(), login, []byte("two"), time.Minute), nil)
 	wantCount(t, s, session.Key{Kind: "tries", ID: code.ID}, 1, time.Minute)
 	wantCount(t, s, session.Key{Kind: "guesses", ID: code.ID}, 1, time.Minute)
@@ -136,28 +141,33 @@ func kinds(t *testing.T, s session.Store) {
 	wantValue(t, s, login, "two")
 }
 
-// values shows that any bytes come back as they were.
+// values shows that values of any bytes are returned unchanged.
 func values(t *testing.T, s session.Store) {
 	big := make([]byte, 64<<10)
 	for i := range big {
 		big[i] = byte(i)
 	}
+
 	for _, want := range []string{"", "\x00", "\xff\xfe", "\r\n$-1\r\n", "it's {\"json\"}", "naïve", "123",
 		"-1", string(big)} {
 		put, added := key(t, "value"), key(t, "value")
+
 		mustPut(t, s, put, want, time.Minute)
 		wantValue(t, s, put, want)
+
 		wantErr(t, "CompareAndSwap", s.CompareAndSwap(t.Context(), put, []byte(want), []byte(want+"!"),
 			time.Minute), nil)
 		wantValue(t, s, put, want+"!")
 		wantErr(t, "CompareAndSwap back",
 			s.CompareAndSwap(t.Context(), put, []byte(want+"!"), []byte(want), time.Minute), nil)
+
 		if got, err := s.Take(t.Context(), put); string(got) != want || err != nil {
 			t.Errorf("Take = %s, %v, want %s", brief(got), err, brief([]byte(want)))
 		}
 		wantErr(t, "Add", s.Add(t.Context(), added, []byte(want), time.Minute), nil)
 		wantValue(t, s, added, want)
 	}
+
 	none := key(t, "value")
 	wantErr(t, "Put of nil", s.Put(t.Context(), none, nil, time.Minute), nil)
 	wantValue(t, s, none, "")
