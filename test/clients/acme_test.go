@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// certified starts a server whose certificates an authority gives, on known ports.
+// certified starts a server on the given ports that orders its certificates from an ACME server.
 func certified(t *testing.T, authority *acme.Server, httpPort, tlsPort int, hosts ...string) *harness.Server {
 	t.Helper()
 	return harness.StartConfig(t, harness.Config{
@@ -27,8 +27,8 @@ func certified(t *testing.T, authority *acme.Server, httpPort, tlsPort int, host
 	})
 }
 
-// TestACMEOverTLS proves two names by tls-alpn-01. The certificates outlive the
-// process, sealed.
+// TestACMEOverTLS shows that two names are validated by tls-alpn-01, that the certificates are
+// stored sealed, and that they outlive the process.
 func TestACMEOverTLS(t *testing.T) {
 	harness.OneBackend(t)
 	httpPort, tlsPort := harness.FreePort(t), harness.FreePort(t)
@@ -37,11 +37,13 @@ func TestACMEOverTLS(t *testing.T) {
 	roots := p.Roots(t)
 	pbx := acme.Await(t, s, "pbx.selvage.test", roots)
 	id := acme.Await(t, s, "id.selvage.test", roots)
+
 	for _, host := range []string{"other.selvage.test", "selvage.test", "x.pbx.selvage.test", "localhost"} {
 		if got, err := acme.Shake(s, host, roots); err == nil {
 			t.Errorf("a stranger, %s, is shown a certificate of %v", host, got.DNSNames)
 		}
 	}
+
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots,
 		ServerName: "pbx.selvage.test"}}}
 	resp, err := client.Get(s.HTTPS + "/.well-known/openid-configuration")
@@ -67,6 +69,7 @@ func TestACMEOverTLS(t *testing.T) {
 			}
 		}
 	}
+
 	s.Restart(t)
 	for host, before := range map[string]*x509.Certificate{"pbx.selvage.test": pbx, "id.selvage.test": id} {
 		if after := acme.Await(t, s, host, roots); !after.Equal(before) {
@@ -75,7 +78,7 @@ func TestACMEOverTLS(t *testing.T) {
 	}
 }
 
-// TestACMEOverHTTP proves a name by http-01, and renews its certificate.
+// TestACMEOverHTTP shows that a name is validated by http-01 and its certificate is renewed.
 func TestACMEOverHTTP(t *testing.T) {
 	harness.OneBackend(t)
 	httpPort := harness.FreePort(t)
@@ -84,6 +87,7 @@ func TestACMEOverHTTP(t *testing.T) {
 	roots := p.Roots(t)
 	first := acme.Await(t, s, "pbx.selvage.test", roots)
 	acme.Await(t, s, "pbx.selvage.test", roots, first)
+
 	for path, want := range map[string]int{"/.well-known/acme-challenge/nothing": 404,
 		"/.well-known/openid-configuration": 200} {
 		s.Get(t, path, harness.Header("Host", "pbx.selvage.test")).Want(t, want)
@@ -91,12 +95,14 @@ func TestACMEOverHTTP(t *testing.T) {
 	s.Get(t, "/.well-known/acme-challenge/nothing").Want(t, 403)
 }
 
-// TestACMEFails tells why a name could not be proven, and serves the rest.
+// TestACMEFails shows that the log names the reason when validation fails, and that the server
+// serves everything else.
 func TestACMEFails(t *testing.T) {
 	harness.OneBackend(t)
 	httpPort, tlsPort := harness.FreePort(t), harness.FreePort(t)
 	p := acme.Start(t, acme.Config{HTTP: harness.FreePort(t), TLS: harness.FreePort(t), Lifetime: time.Hour})
 	s := certified(t, p, httpPort, tlsPort, "pbx.selvage.test")
+
 	harness.Eventually(t, patience, "the reason", func() error {
 		log := s.Log()
 		for _, want := range []string{"asking for a certificate", "tls-alpn-01: ", "http-01: ",
@@ -107,11 +113,13 @@ func TestACMEFails(t *testing.T) {
 		}
 		return nil
 	})
+
 	if got, err := acme.Shake(s, "pbx.selvage.test", p.Roots(t)); err == nil {
 		t.Errorf("a certificate of %v is shown", got.DNSNames)
 	}
 	s.Get(t, "/.well-known/openid-configuration").Want(t, 200)
-	if got := string(s.Get(t, s.Ops+"/metrics").Body); !strings.Contains(got, "\nselvage_certificate_end_timestamp_seconds 0\n") {
+	if got := string(s.Get(t, s.Ops+"/metrics").Body); !strings.Contains(
+		got, "\nselvage_certificate_end_timestamp_seconds 0\n") {
 		t.Errorf("the metrics do not tell that a certificate is missing:\n%s", got)
 	}
 }

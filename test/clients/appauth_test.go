@@ -8,16 +8,17 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// mobileRedirect is the custom scheme of a native app.
+// mobileRedirect is a redirect URI with the custom scheme of a native app.
 const mobileRedirect = "com.dialer://oauth-callback"
 
-// TestAppAuth sends what native apps of the fabric send, which the profile
-// mobile-legacy understands.
+// TestAppAuth shows that the profile mobile-legacy accepts the incomplete requests of the
+// fabric's native apps.
 func TestAppAuth(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
 	c := p.NewClient(t, "native", "--profile", "mobile-legacy", "--auth-method", "client_secret_post",
 		"--redirect-uri", mobileRedirect, "--access-token", "fabric")
+
 	tests := []struct {
 		name   string
 		change func(*harness.Flow)
@@ -30,6 +31,7 @@ func TestAppAuth(t *testing.T) {
 			f.Without("scope", "state", "nonce", "response_type", "code_challenge_method")
 		}},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f := c.NewFlow("openid")
@@ -39,6 +41,7 @@ func TestAppAuth(t *testing.T) {
 			if got, want := answer.Get("state"), f.Query.Get("state"); got != want {
 				t.Errorf("state = %q, want %q", got, want)
 			}
+
 			var tokens harness.Tokens
 			f.Redeem(t, answer.Get("code")).Want(t, 200).Read(t, &tokens)
 			wantSubscriber(t, p, tokens, sub)
@@ -47,7 +50,8 @@ func TestAppAuth(t *testing.T) {
 	}
 }
 
-// TestAppAuthRedirect looks at the very address that the system hands to the app.
+// TestAppAuthRedirect shows that the browser is redirected to exactly the address that the
+// operating system hands to the app.
 func TestAppAuthRedirect(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
@@ -60,8 +64,8 @@ func TestAppAuthRedirect(t *testing.T) {
 	}
 }
 
-// TestAppAuthJSON posts JSON to the token endpoint, as a command line client of
-// the fabric does.
+// TestAppAuthJSON shows that the token endpoint accepts JSON, which a command line client of the
+// fabric sends.
 func TestAppAuthJSON(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)

@@ -15,8 +15,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// The recording that is played: ten hours of silence in mu-law, but for a tone of
-// half a minute.
+// The recording that is played: ten hours of silence in mu-law, with a tone of half a minute.
 const (
 	hours    = 10
 	rate     = 8000
@@ -24,10 +23,11 @@ const (
 	toneFor  = 30
 )
 
-// tenHours returns its bytes, one for each sample.
+// tenHours returns the recording's WAV file and its size, at one byte per sample.
 func tenHours() (size int64, body io.Reader) {
 	const quiet, pitch = 0xFF, 500
 	samples := int64(hours * 3600 * rate)
+
 	head := append([]byte{}, "RIFF"...)
 	head = binary.LittleEndian.AppendUint32(head, uint32(36+samples))
 	head = append(head, "WAVEfmt "...)
@@ -40,9 +40,10 @@ func tenHours() (size int64, body io.Reader) {
 	for _, v := range []uint16{1, 8} {
 		head = binary.LittleEndian.AppendUint16(head, v)
 	}
+
 	head = append(head, "data"...)
 	head = binary.LittleEndian.AppendUint32(head, uint32(samples))
-	// A square wave: two loud samples of mu-law.
+	// The tone is a square wave between two loud mu-law samples.
 	tone := bytes.Repeat(append(bytes.Repeat([]byte{0x90}, rate/pitch/2),
 		bytes.Repeat([]byte{0x10}, rate/pitch/2)...), toneFor*pitch)
 	silence := func(seconds int64) io.Reader { return io.LimitReader(constant(quiet), seconds*rate) }
@@ -50,7 +51,7 @@ func tenHours() (size int64, body io.Reader) {
 		bytes.NewReader(tone), silence(hours*3600-toneFrom-toneFor))
 }
 
-// A constant is the same byte without end.
+// A constant is an endless reader of one byte.
 type constant byte
 
 func (c constant) Read(p []byte) (int, error) {
@@ -60,7 +61,7 @@ func (c constant) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// uploadTenHours stores it, and gives its Sid.
+// uploadTenHours uploads the recording and returns its Sid.
 func uploadTenHours(t *testing.T, p *harness.Project) string {
 	t.Helper()
 	size, body := tenHours()
@@ -68,9 +69,11 @@ func uploadTenHours(t *testing.T, p *harness.Project) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	r.ContentLength = size
 	r.Header.Set("Content-Type", "audio/wav")
 	r.SetBasicAuth(p.ID, p.Key)
+
 	res, err := http.DefaultClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +86,7 @@ func uploadTenHours(t *testing.T, p *harness.Project) string {
 	return harness.Answer{Status: res.StatusCode, Body: text}.Object(t)["sid"].(string)
 }
 
-// player makes an <audio> of a URL, and what tells how loud it is.
+// player adds an <audio> element for a URL to the page, with a loudness meter.
 const player = `
 new Promise((done, failed) => {
 	const audio = window.audio = document.createElement('audio')
@@ -105,7 +108,7 @@ new Promise((done, failed) => {
 	}
 })`
 
-// playAt seeks, plays, and gives how loud it is a little later, and where it is.
+// playAt seeks and plays, and half a second later returns the loudness and the position.
 const playAt = `
 new Promise(async (done, failed) => {
 	audio.pause()
@@ -122,22 +125,26 @@ new Promise(async (done, failed) => {
 	}
 })`
 
-// TestChromiumSeeksInTenHours plays an MP3 that is never stored: Chromium knows how
-// long it is at once, and what it plays after a seek is what is there.
+// TestChromiumSeeksInTenHours shows that Chromium knows the length of an MP3 at once and plays
+// the right part after a seek, although the MP3 is never stored.
 func TestChromiumSeeksInTenHours(t *testing.T) {
 	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
 	url := p.HTTP + p.LaML("/Recordings/"+uploadTenHours(t, p)+".mp3")
+
 	b := newTab(t, chromedp.Flag("autoplay-policy", "no-user-gesture-required"))
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = io.WriteString(w, "<!DOCTYPE html><title>a player of somebody else</title>") // Chromium tells if it did not come
+		// Without a body, Chromium reports a failed navigation.
+		_, _ = io.WriteString(w, "<!DOCTYPE html><title>a player of somebody else</title>")
 	}))
 	t.Cleanup(page.Close)
+
 	b.do(goTo(page.URL))
 	if length := eval[float64](b, fmt.Sprintf(player, url)); math.Abs(length-hours*3600) > 0.3 {
 		t.Errorf("Chromium takes it for %v s long, want %d", length, hours*3600)
 	}
+
 	for _, seek := range []struct {
 		to   int
 		loud bool

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// came is what came of a promise in the app.
+// came is the outcome of a promise in the app.
 type came struct {
 	Value               json.RawMessage
 	Code, Hint, Message string
@@ -22,7 +22,8 @@ type came struct {
 	Status              int
 }
 
-// browserApp serves an app with our SDK, as a client of p, and gives its page.
+// browserApp serves an app that uses our SDK as a client of p. It returns the app's page and the
+// client.
 func browserApp(t *testing.T, p *harness.Project, flags ...string) (page string, c *harness.Client) {
 	t.Helper()
 	mux := http.NewServeMux()
@@ -31,11 +32,14 @@ func browserApp(t *testing.T, p *harness.Project, flags ...string) (page string,
 	page = origin + "/browser.html"
 	c = p.NewClient(t, "spa", append([]string{"--first-party", "--redirect-uri", page,
 		"--post-logout-redirect-uri", page}, flags...)...)
+
 	mux.HandleFunc("GET /settings.json", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": p.Issuer(), "client_id": c.ID, "project_id": p.ID})
+		_ = json.NewEncoder(w).Encode(map[string]string{
+			"issuer": p.Issuer(), "client_id": c.ID, "project_id": p.ID})
 	})
-	mux.HandleFunc("GET /sdk.js", func(w http.ResponseWriter, r *http.Request) { // as the server has it
+
+	mux.HandleFunc("GET /sdk.js", func(w http.ResponseWriter, r *http.Request) { // as the server serves it
 		script := p.Get(t, "/sdk/selvage.js").Want(t, 200)
 		w.Header().Set("Content-Type", script.Header.Get("Content-Type"))
 		_, _ = w.Write(script.Body)
@@ -43,33 +47,34 @@ func browserApp(t *testing.T, p *harness.Project, flags ...string) (page string,
 	return page, c
 }
 
-// outcome returns what comes of a promise of the app.
+// outcome returns the outcome of a promise in the app.
 func (b tab) outcome(promise string) came {
 	b.Helper()
 	return eval[came](b, "outcome("+promise+")")
 }
 
-// ready waits until the app has made something of the visit.
+// ready waits until the app has started and handled the page's address.
 func (b tab) ready(page string) {
 	b.Helper()
 	b.until("the app", fmt.Sprintf("location.href.startsWith(%q) && window.finished", page))
 }
 
-// logIn signs in by redirect.
+// logIn signs in by redirect and checks the state of the app.
 func (b tab) logIn(page string, s harness.Subscriber) {
 	b.Helper()
 	b.leave("app.login({ appState: { at: 7 } })")
 	b.until("the login page", "document.querySelector('#login-submit')")
 	b.signIn(originOf(page), s.Email, s.Password)
 	b.ready(page)
-	if got := eval[bool](b, "finished.value === true && app.isSignedIn && app.appState.at === 7 && location.search === ''"); !got {
+	if got := eval[bool](b,
+		"finished.value === true && app.isSignedIn && app.appState.at === 7 && location.search === ''"); !got {
 		b.Fatalf("the login came to nothing: %+v", eval[came](b, "finished"))
 	}
 }
 
 func originOf(page string) string { return page[:len(page)-len("/browser.html")] }
 
-// TestBrowserSDK takes our SDK through what apps do with it.
+// TestBrowserSDK shows that our SDK signs in, renews tokens, lists addresses and signs out.
 func TestBrowserSDK(t *testing.T) {
 	harness.NotStorage(t)
 	p := harness.Shared(t).NewProject(t)
@@ -81,6 +86,7 @@ func TestBrowserSDK(t *testing.T) {
 	if eval[bool](b, "app.isSignedIn || finished.value") {
 		t.Fatal("someone is signed in before anyone did")
 	}
+
 	b.wantCode("app.getAccessToken()", "not_signed_in")
 	if o := b.outcome("app.loginSilently()"); string(o.Value) != "false" {
 		t.Errorf("a silent login before any gives %+v, want false", o)
@@ -90,21 +96,24 @@ func TestBrowserSDK(t *testing.T) {
 	if got := eval[string](b, "app.user.sub"); got != sub.ID {
 		t.Errorf("the user is %s, want %s", got, sub.ID)
 	}
-	if got := eval[[]string](b, "Promise.all([app.me(), app.userInfo()]).then((all) => all.map((i) => i.email))"); !slices.Equal(got, []string{sub.Email, sub.Email}) {
+	if got := eval[[]string](b,
+		"Promise.all([app.me(), app.userInfo()]).then((all) => all.map((i) => i.email))"); !slices.Equal(
+		got, []string{sub.Email, sub.Email}) {
 		t.Errorf("me and userInfo say %v, want %s", got, sub.Email)
 	}
 	b.wantAddresses(p)
 
-	// A reload forgets what was in memory; the browser's login is still there.
+	// A reload clears the app's memory, but the browser is still signed in.
 	b.do(chromedp.Reload())
 	b.ready(page)
 	if o := b.outcome("app.loginSilently()"); string(o.Value) != "true" || eval[string](b, "app.user.sub") != sub.ID {
 		t.Errorf("a silent login after a reload gives %+v", o)
 	}
 
-	// All who wait for a token share one request.
+	// Concurrent requests for a token share one request to the server.
 	before := eval[int](b, "tokenRequests()")
-	tokens := eval[[]string](b, "app.getAccessToken().then(async (old) => [old, ...await Promise.all([1, 2, 3].map(() => app.getAccessToken({ fresh: true })))])")
+	tokens := eval[[]string](b,
+		"app.getAccessToken().then(async (old) => [old, ...await Promise.all([1, 2, 3].map(() => app.getAccessToken({ fresh: true })))])")
 	if tokens[0] == tokens[1] || tokens[1] != tokens[2] || tokens[1] != tokens[3] ||
 		eval[int](b, "tokenRequests()") != before+1 {
 		t.Errorf("three that wait got %d tokens by %d requests, want one new one by one", len(tokens),
@@ -112,7 +121,7 @@ func TestBrowserSDK(t *testing.T) {
 	}
 	p.Get(t, "/subscriber/info", harness.Bearer(tokens[1])).Want(t, 200)
 
-	b.leave("window.old = true, app.logout()") // the app is signed out before the page is left, too
+	b.leave("window.old = true, app.logout()") // the app signs out before it leaves the page
 	b.until("the app, signed out", "!window.old && window.finished && !app.isSignedIn")
 	harness.WithinASecond(t, "the token of a login that was ended", func() error {
 		return p.Get(t, "/subscriber/info", harness.Bearer(tokens[1])).StatusIs(401)
@@ -121,7 +130,7 @@ func TestBrowserSDK(t *testing.T) {
 		t.Errorf("a silent login after the logout gives %+v, want false", o)
 	}
 
-	// Of two who signed in one is left, whom nobody has chosen.
+	// Two people sign in and one signs out. The other one has not chosen to use the app.
 	b.logIn(page, sub)
 	other := p.NewSubscriber(t)
 	b.leave("app.login({ prompt: 'login' })")
@@ -135,7 +144,7 @@ func TestBrowserSDK(t *testing.T) {
 	}
 }
 
-// wantAddresses walks through addresses page by page, and makes a guest's token of one.
+// wantAddresses lists addresses one by one and page by page, and requests a guest token for one.
 func (b tab) wantAddresses(p *harness.Project) {
 	b.Helper()
 	p.NewSubscriber(b)
@@ -157,7 +166,8 @@ func (b tab) wantAddresses(p *harness.Project) {
 	}
 }
 
-// wantCode reports anything but an error of our own with this code.
+// wantCode fails the test unless the promise is rejected with our own error of that code, which
+// must have a hint.
 func (b tab) wantCode(promise, code string) came {
 	b.Helper()
 	o := b.outcome(promise)
@@ -167,7 +177,8 @@ func (b tab) wantCode(promise, code string) came {
 	return o
 }
 
-// TestBrowserSDKPopup signs in in a window of its own.
+// TestBrowserSDKPopup shows that an app can sign in in a popup window, and that a blocked or
+// closed window is an error.
 func TestBrowserSDKPopup(t *testing.T) {
 	harness.NotStorage(t)
 	p := harness.Shared(t).NewProject(t)
@@ -176,7 +187,7 @@ func TestBrowserSDKPopup(t *testing.T) {
 	b := newTab(t, chromedp.Flag("disable-popup-blocking", false))
 	b.do(goTo(page))
 	b.ready(page)
-	b.wantCode("app.login({ popup: true })", "popup_blocked") // nobody clicked
+	b.wantCode("app.login({ popup: true })", "popup_blocked") // not from a click
 
 	windows := chromedp.WaitNewTarget(b.ctx, func(*target.Info) bool { return true })
 	b.do(chromedp.Click(chromedp.CSS("#popup")))
@@ -191,7 +202,8 @@ func TestBrowserSDKPopup(t *testing.T) {
 	in := b.beside(chromedp.WithTargetID(<-windows))
 	in.until("the login page", "document.querySelector('#login-submit')")
 	in.do(write("#username", sub.Email), write("#password", sub.Password))
-	in.leave("document.querySelector('#login-submit').click()") // the window is gone before a click would be done
+	// A click through the DevTools protocol would not finish before the window is gone.
+	in.leave("document.querySelector('#login-submit').click()")
 	if o := eval[came](b, "login"); o.Code != "" || eval[string](b, "app.user?.sub ?? ''") != sub.ID {
 		t.Errorf("the login in a window gives %+v", o)
 	}
@@ -201,8 +213,8 @@ func TestBrowserSDKPopup(t *testing.T) {
 	}
 }
 
-// TestBrowserSDKTabs has two tabs with the same refresh token, as a duplicated tab has
-// that of the first: one of them asks, both go on, and nobody is signed out.
+// TestBrowserSDKTabs shows that two tabs with the same refresh token, as after duplicating a tab,
+// renew it with one request. Both stay signed in.
 func TestBrowserSDKTabs(t *testing.T) {
 	harness.NotStorage(t)
 	for _, how := range []string{"", "&nolocks"} {
@@ -226,6 +238,7 @@ func TestBrowserSDKTabs(t *testing.T) {
 			both := []tab{one, two}
 			for round := range 3 {
 				before := eval[int](one, "tokenRequests()") + eval[int](two, "tokenRequests()")
+
 				for _, b := range both {
 					b.leave("window.fresh = outcome(app.getAccessToken({ fresh: true }))")
 				}
@@ -248,7 +261,8 @@ func TestBrowserSDKTabs(t *testing.T) {
 	}
 }
 
-// TestBrowserSDKErrors looks at what the app is told when something is wrong.
+// TestBrowserSDKErrors shows that the app gets an error with the documented code when something
+// is wrong.
 func TestBrowserSDKErrors(t *testing.T) {
 	harness.NotStorage(t)
 	p := harness.Shared(t).NewProject(t)
@@ -257,22 +271,28 @@ func TestBrowserSDKErrors(t *testing.T) {
 	b := newTab(t)
 	b.do(goTo(page + "?code=forged&state=r.forged&iss=" + p.Issuer()))
 	b.ready(page)
+
 	if o := eval[came](b, "finished"); o.Code != "callback_failed" || eval[string](b, "location.search") != "" {
 		t.Errorf("an answer that nobody asked for gives %+v, want callback_failed", o)
 	}
+
 	b.logIn(page, sub)
 	b.wantCode("Promise.resolve().then(() => Selvage.createClient({}))", "bad_config")
 	b.wantCode("Selvage.Fabric({})", "bad_config")
 	b.wantCode("Selvage.Fabric({ token: 'opaque' })", "bad_token")
 	b.wantCode("Selvage.Fabric({ token: 'opaque', host: 'localhost:8443' })", "bad_config")
-	b.wantCode("Selvage.Fabric({ token: 'opaque', host: settings.issuer }).then((f) => f.getSubscriberInfo())", "unauthorized")
-	b.wantCode("Selvage.Fabric({ token: 'opaque', host: 'http://127.0.0.1:1' }).then((f) => f.getSubscriberInfo())", "network")
+	b.wantCode("Selvage.Fabric({ token: 'opaque', host: settings.issuer }).then((f) => f.getSubscriberInfo())",
+		"unauthorized")
+	b.wantCode("Selvage.Fabric({ token: 'opaque', host: 'http://127.0.0.1:1' }).then((f) => f.getSubscriberInfo())",
+		"network")
 	b.wantCode("app.addresses.get('00000000-0000-4000-8000-000000000000')", "not_found")
-	b.wantCode("app.recordings.list().all()", "unauthorized") // the client has no scope Voice
+	b.wantCode("app.recordings.list().all()", "unauthorized") // the client lacks the scope Voice
+
 	if o := b.wantCode("app.guestToken([])", "invalid"); o.Status != 422 {
 		t.Errorf("a guest without addresses: status %d, want 422", o.Status)
 	}
-	b.wantCode("Selvage.createClient({ issuer: settings.issuer, clientId: 'x', redirectUri: location.href }).loginSilently()", "callback_failed")
+	b.wantCode("Selvage.createClient({ issuer: settings.issuer, clientId: 'x', redirectUri: location.href }).loginSilently()",
+		"callback_failed")
 	b.wantCode("Selvage.createClient({ issuer: location.origin, clientId: 'x' }).login()", "not_found")
 
 	p.Command(t, "", "subscriber", "revoke", sub.ID)
@@ -282,8 +302,8 @@ func TestBrowserSDKErrors(t *testing.T) {
 	}
 }
 
-// TestBrowserSDKFabric speaks with the fabric at its host, by HTTPS that the browser
-// trusts, and with the subscriber's recordings.
+// TestBrowserSDKFabric shows that our SDK reaches the fabric at its own host, over HTTPS that the
+// browser trusts, and the subscriber's recordings.
 func TestBrowserSDKFabric(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Shared(t)
@@ -292,8 +312,10 @@ func TestBrowserSDKFabric(t *testing.T) {
 	p := s.NewProject(t)
 	sub := p.NewSubscriber(t)
 	page, _ := browserApp(t, p, "--scope", "openid", "--scope", "offline_access", "--scope", "Voice")
+
 	speech := harness.Speech(t)
 	p.CLI(t, "", "recording", "import", "--project", p.ID, "--subscriber", sub.ID, speech)
+
 	b := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...))
 	b.do(goTo(page))
 	b.ready(page)
@@ -313,7 +335,9 @@ func TestBrowserSDKFabric(t *testing.T) {
 		const options = await app.signalwireOptions()
 		return [fabric.base, me.email, typeof invite.token, String(options.host === host && options.token === token), String(await options.onRefreshToken() !== token)]
 	})()`)
-	if want := []string{overHTTPS(t, s, "fabric.localhost"), sub.Email, "string", "true", "true"}; got[0]+"/" != want[0] || !slices.Equal(got[1:], want[1:]) {
+	if want := []string{
+		overHTTPS(t, s, "fabric.localhost"), sub.Email, "string", "true", "true"}; got[0]+"/" != want[0] ||
+		!slices.Equal(got[1:], want[1:]) {
 		t.Errorf("the fabric at its host gives %v, want %v", got, want)
 	}
 

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestTab sends a form, and follows a link: from then on the page that is shown is one that is
-// about to go, and what is read next is of the page that comes. What stays does not go.
+// TestTab shows that after a form is sent or a link is followed, the tab waits for the next page
+// before it reads anything. Clicks that stay on the page do not make it wait.
 func TestTab(t *testing.T) {
 	harness.OneBackend(t)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -19,12 +19,14 @@ func TestTab(t *testing.T) {
 			<a id=part href="#says">stay</a><form onsubmit="return false"><button id=kept>stay</button></form>`, r.FormValue("by"))
 	}))
 	t.Cleanup(s.Close)
+
 	b := newTab(t)
 	for id, goes := range map[string]bool{"form": true, "link": true, "part": false, "kept": false} {
 		b.do(goTo(s.URL))
 		if got := eval[bool](b, "document.getElementById("+quoted(id)+").click(), Boolean(window.leaving)"); got != goes {
 			t.Errorf("after a click on #%s the page is about to go: %v, want %v", id, got, goes)
 		}
+
 		want := `by ""`
 		if goes {
 			want = `by "` + id + `"`

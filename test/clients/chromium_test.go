@@ -18,32 +18,37 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// chromiumDeadline bounds a test in Chromium, and patience one step of it.
+// chromiumDeadline bounds a whole test in Chromium, patience one step of it.
 const (
 	chromiumDeadline = 15 * time.Minute
 	patience         = time.Minute
 )
 
-// A tab is a page of a headless Chromium with a profile of its own.
+// A tab is a page of a headless Chromium with its own profile.
 type tab struct {
 	*testing.T
 	ctx context.Context
 }
 
-// lean leaves out of Chromium what nobody looks at: it draws the buttons of its own window, which has no screen, as
-// pages, in a process that takes part in every navigation; it starts another such process, and one for a page to come,
-// ahead of time; and it keeps pages that were left. The first two names are chromedp's own.
+// lean disables features of Chromium that the tests do not need:
+//   - its window has no screen, yet its buttons are pages in a process that takes part in every
+//     navigation, and another such process is started ahead of time;
+//   - a spare process is kept for the next page;
+//   - pages that were left are kept for going back.
+//
+// The first two names are chromedp's own defaults.
 const lean = "Translate,BlinkGenPropertyTrees,InitialWebUI,WebUIReloadButton,PreloadTopChromeWebUI,SpareRendererForSitePerProcess,BackForwardCache"
 
-// chromiumDir makes a directory for all that a Chromium keeps: its profile, and the sockets that it would leave behind
-// elsewhere, whose names have to be short.
+// chromiumDir creates a directory for everything that a Chromium keeps: its profile, and its
+// sockets, which it would otherwise leave behind elsewhere. Socket names must be short.
 func chromiumDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "tab-")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // a process of it may still write
+
+	t.Cleanup(func() { // one of its processes may still be writing
 		harness.Eventually(t, patience, "the directory of Chromium to be removed", func() error {
 			return os.RemoveAll(dir)
 		})
@@ -51,6 +56,8 @@ func chromiumDir(t *testing.T) string {
 	return dir
 }
 
+// newTab starts a headless Chromium with its own profile and returns its tab. Chromium is
+// stopped at the end of the test.
 func newTab(t *testing.T, more ...chromedp.ExecAllocatorOption) tab {
 	t.Helper()
 	harness.Need(t, "chromium")
@@ -59,6 +66,7 @@ func newTab(t *testing.T, more ...chromedp.ExecAllocatorOption) tab {
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-features", lean))
 	opts = append(append(opts, more...), chromedp.Env("TMPDIR="+dir))
+
 	ctx, cancel := context.WithTimeout(context.Background(), chromiumDeadline)
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, opts...)
@@ -68,6 +76,7 @@ func newTab(t *testing.T, more ...chromedp.ExecAllocatorOption) tab {
 		_ = chromedp.Cancel(ctx) // waits for Chromium to end, so that its profile can be removed
 		cancel()
 	})
+
 	b := tab{t, ctx}
 	t.Cleanup(b.show)
 	b.watch()
@@ -75,7 +84,8 @@ func newTab(t *testing.T, more ...chromedp.ExecAllocatorOption) tab {
 	return b
 }
 
-// beside returns another tab of the same Chromium: a new one, or by an option one there is.
+// beside returns another tab of the same Chromium: a new one, or an existing one chosen by an
+// option.
 func (b tab) beside(opts ...chromedp.ContextOption) tab {
 	b.Helper()
 	ctx, cancel := chromedp.NewContext(b.ctx, opts...)
@@ -85,9 +95,9 @@ func (b tab) beside(opts ...chromedp.ContextOption) tab {
 	return other
 }
 
-// leaving is run first in every page, and remembers whether it is about to go: a form of it was
-// sent, or it leads elsewhere, and what comes next is not there yet. Nobody may look at it or
-// touch it from then on.
+// leaving runs first in every page. It notes that the page is about to go: a form was sent or a
+// link leads elsewhere, and the next page has not arrived yet. From then on, the page must not be
+// read or used.
 const leaving = `
 addEventListener("submit", (e) => {
 	const target = e.submitter?.formTarget || e.target.target || "_self"
@@ -97,15 +107,17 @@ window.navigation?.addEventListener("navigate", (e) => {
 	if (!e.defaultPrevented && !e.destination.sameDocument && e.downloadRequest === null) window.leaving = true
 })`
 
-// watch has [leaving] run in the pages that come.
+// watch makes the tab run [leaving] in all later pages.
 func (b tab) watch() {
 	b.Helper()
-	if _, err := chromedp.Call(b.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: leaving}); err != nil {
+	if _, err := chromedp.Call(b.ctx, page.AddScriptToEvaluateOnNewDocument,
+		page.AddScriptToEvaluateOnNewDocumentParams{Source: leaving}); err != nil {
 		b.Fatalf("watching the pages of a tab: %v", err)
 	}
 }
 
-// show logs what the page says and keeps a picture of it, if the test failed.
+// show logs the page's text and saves a screenshot if the test failed. Screenshots need
+// SELVAGE_TEST_PICTURES.
 func (b tab) show() {
 	if !b.Failed() {
 		return
@@ -114,12 +126,12 @@ func (b tab) show() {
 	b.Logf("the page at the end (%v): %s", err, text)
 	dir := os.Getenv("SELVAGE_TEST_PICTURES")
 	if picture, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot()); dir != "" && err == nil {
-		_ = os.WriteFile(dir+"/"+b.Name()+".png", picture, 0o600) // a help only
+		_ = os.WriteFile(dir+"/"+b.Name()+".png", picture, 0o600) // best effort
 	}
 }
 
-// do takes the steps, each on a page that is there as a whole and about to stay. One that a
-// coming page overtakes is taken again: nothing has been clicked or typed by then.
+// do runs each step on a page that is complete and about to stay. A step is repeated if the next
+// page arrives during it: nothing has been clicked or typed by then.
 func (b tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
 	for _, step := range steps {
@@ -127,16 +139,17 @@ func (b tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// errStayed says that a page is still there which was to be left.
+// errStayed reports that a navigation left the tab on the same page.
 var errStayed = errors.New("the page was not left")
 
-// goTo leads to an address. Chromium tells of no error if another navigation comes between: then the page that
-// was there has stayed, and it is done again.
+// goTo opens an address. If another navigation intervenes, Chromium reports no error and the old
+// page stays. goTo then returns errStayed, so that the step is repeated.
 func goTo(address string) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		if _, err := chromedp.Evaluate[chromedp.Void]("void (window.here = true)")(ctx, t); err != nil {
 			return err
 		}
+
 		res, err := cdp.Call(ctx, t, page.Navigate, page.NavigateParams{URL: address})
 		switch {
 		case err != nil:
@@ -146,16 +159,16 @@ func goTo(address string) chromedp.Action[chromedp.Void] {
 		case res.LoaderID == "": // another part of the page
 			return nil
 		}
+
 		stayed, err := chromedp.Evaluate[bool]("Boolean(window.here)")(ctx, t)
 		if err == nil && stayed {
 			return errStayed
 		}
-		return nil // what comes is waited for
+		return nil // the caller waits for the new page
 	})
 }
 
-// retry does something on a page that is there as a whole, once more where that page went to
-// another meanwhile by itself.
+// retry calls do on a complete page. It calls do again if the page was replaced meanwhile.
 func (b tab) retry(do func() error) {
 	b.Helper()
 	late := time.Now().Add(patience)
@@ -171,8 +184,8 @@ func (b tab) retry(do func() error) {
 	}
 }
 
-// overtaken reports whether a step failed because the tab went to another page meanwhile, or
-// an element to another place or away.
+// overtaken reports whether a step failed because the tab moved to another page meanwhile, or
+// because an element moved or disappeared.
 func overtaken(err error) bool {
 	return errors.Is(err, errStayed) || slices.ContainsFunc([]string{
 		"Could not find node with given id", "No node with given id", "Node is detached",
@@ -183,7 +196,7 @@ func overtaken(err error) bool {
 	}, func(fault string) bool { return strings.Contains(err.Error(), fault) })
 }
 
-// eval returns the value of an expression, or of its promise.
+// eval returns the value of an expression, or the value that its promise resolves to.
 func eval[V any](b tab, expression string) (v V) {
 	b.Helper()
 	b.retry(func() (err error) {
@@ -195,7 +208,8 @@ func eval[V any](b tab, expression string) (v V) {
 	return v
 }
 
-// write puts text into a field, all of it at once: for each key that is pressed the page is drawn anew, three times.
+// write inserts the whole text into a field at once. Typing key by key redraws the page three
+// times per key.
 func write(field, text string) chromedp.Action[chromedp.Void] {
 	return chromedp.Steps(chromedp.Focus(chromedp.CSS(field), chromedp.NodeVisible),
 		chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
@@ -204,15 +218,14 @@ func write(field, text string) chromedp.Action[chromedp.Void] {
 		}))
 }
 
-// leave evaluates an expression that makes the page go elsewhere: its promise
-// may never come to anything.
+// leave evaluates an expression that makes the page go elsewhere. Its promise may never settle.
 func (b tab) leave(expression string) {
 	b.Helper()
 	b.do(chromedp.Evaluate[chromedp.Void]("void (" + expression + ")"))
 }
 
-// until waits until an expression is true, through whatever pages come by: of a page that is
-// there as a whole, its scripts have run, and not of one that is about to go.
+// until waits until an expression is true, across navigations. It only looks at pages that are
+// complete, so their scripts have run, and that are not about to go.
 func (b tab) until(what, expression string) {
 	b.Helper()
 	harness.Eventually(b, patience, what, func() error {

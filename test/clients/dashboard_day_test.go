@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestDashboardDay is an operator's first day: in by the link, a key, an app, a login that
-// fails and is explained, a recording uploaded and played, a room, a leaked key revoked.
+// TestDashboardDay shows an operator's first day: set up by the link, create a key, an app and a
+// room, explain a failed login, upload and play a recording, revoke a leaked key.
 func TestDashboardDay(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Start(t)
@@ -23,7 +23,7 @@ func TestDashboardDay(t *testing.T) {
 	home := "/dashboard/projects/" + p.ID
 	b.arrive(home)
 
-	// An API key, shown once, works.
+	// An API key is shown once and works.
 	b.do(goTo(s.PublicURL + home + "/keys/new"))
 	b.fill("key-submit", "name", "billing backend")
 	key := b.text("#secret code")
@@ -35,23 +35,24 @@ func TestDashboardDay(t *testing.T) {
 	b.fill("client-submit", "f-name", "Acme Dialer", "f-redirect_uri", "http://localhost:3000/callback")
 	b.until("the client", "document.body.innerText.includes('Acme Dialer') && document.querySelector('dl.facts')")
 
-	// A room and its address, from the form of its kind.
+	// A room and its address are created with the form of its kind.
 	b.do(goTo(s.PublicURL + home + "/kinds/conference_rooms"))
 	b.fill("resource-submit", "f-name", "standup", "f-display_name", "Stand-up")
 	b.until("the room", "document.body.innerText.includes('/public/standup')")
 
-	// Somebody cannot sign in, and says with which e-mail.
+	// The operator looks up why a login failed, by its e-mail address.
 	b.do(goTo(s.AuthURL + "/account?project=" + p.ID))
 	b.fill("login-submit", "username", sub.Email, "password", "not "+sub.Password)
 	b.until("the error", "document.querySelector('#login-error')")
 	b.do(goTo(s.PublicURL + home + "/audit"))
 	b.do(write("#account", sub.Email), chromedp.KeyEvent("\r"))
-	b.until("the reason", "location.search.includes('account=') && document.querySelector('.why')?.textContent.includes('The password was wrong')")
+	b.until("the reason",
+		"location.search.includes('account=') && document.querySelector('.why')?.textContent.includes('The password was wrong')")
 	b.do(goTo(s.AuthURL + "/account?project=" + p.ID))
 	b.fill("login-submit", "username", sub.Email, "password", sub.Password)
 	b.arrive("/account")
 
-	// A recording is uploaded, and plays.
+	// A recording is uploaded and plays.
 	file, err := filepath.Abs("../../cmd/selvage/internal/demo/welcome.wav")
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +68,7 @@ func TestDashboardDay(t *testing.T) {
 	b.do(goTo(s.PublicURL + link + "?t=3"))
 	b.until("the moment of the link", "document.getElementById('sound')?.currentTime >= 3")
 
-	// A key that was found in a log is recognised, and ends.
+	// A key found in a log is recognized and revoked.
 	b.do(goTo(s.PublicURL + home + "/tokens"))
 	b.fill("inspect", "f-token", "Authorization: Bearer "+key)
 	b.until("what it is", "document.querySelector('#found')")

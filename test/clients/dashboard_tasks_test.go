@@ -12,24 +12,25 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// follow clicks the link or the button that says something, as somebody does who knows no
-// address and no id.
+// follow clicks the visible link or button with this text, like an operator who knows no address
+// and no id.
 func (b tab) follow(says string) {
 	b.Helper()
-	found := fmt.Sprintf(`[...document.querySelectorAll("main a, main button, main summary, nav.rail a")].find((e) => e.offsetParent && e.textContent.trim() === %q)`, says)
+	found := fmt.Sprintf(
+		`[...document.querySelectorAll("main a, main button, main summary, nav.rail a")].find((e) => e.offsetParent && e.textContent.trim() === %q)`, says)
 	b.until("the link "+says, found)
 	b.leave(found + ".click()")
 }
 
-// TestDashboardTasks does what operators do on ordinary days, from one page to the next by
-// what the pages say.
+// TestDashboardTasks shows that operators can do their usual tasks by following the links and
+// buttons of the pages.
 func TestDashboardTasks(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.Start(t)
 	p := s.NewProject(t)
 	sub := p.NewSubscriber(t)
 	app := p.NewClient(t, "service", "--name", "Billing", "--scope", "Voice")
-	today := time.Now().UTC().Format(time.DateOnly) // or it is of tomorrow
+	today := time.Now().UTC().Format(time.DateOnly) // before the import, in case midnight passes
 	p.Command(t, "", "recording", "import", "--project", p.ID, "--call-sid", "call-of-today",
 		"../../cmd/selvage/internal/demo/welcome.wav")
 	tokens, _ := p.NewClient(t, "spa", "--first-party").SignIn(t, sub, "openid offline_access")
@@ -43,11 +44,12 @@ func TestDashboardTasks(t *testing.T) {
 	b.typeInto("call", "call-of-t")
 	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("document.getElementById('after').value = %q; void 0", today)))
 	b.follow("Find")
-	b.until("one recording", "location.search.includes('call-of-t') && document.body.innerText.includes('call-of-today') && document.querySelectorAll('.table tbody tr').length === 1")
+	b.until("one recording",
+		"location.search.includes('call-of-t') && document.body.innerText.includes('call-of-today') && document.querySelectorAll('.table tbody tr').length === 1")
 	b.do(chromedp.Click(chromedp.CSS(".table td a")))
 	b.until("the player", "document.querySelector('#sound')")
 
-	// The secret of a client is rotated, both are good, and the old one is ended.
+	// A client's secret is rotated: both secrets work until the old one is revoked.
 	try := func(secret string) int {
 		return s.Post(t, "/oauth/token", harness.Form(url.Values{"grant_type": {"client_credentials"}}),
 			harness.Basic(app.ID, secret)).Status
@@ -71,18 +73,21 @@ func TestDashboardTasks(t *testing.T) {
 		t.Errorf("the new secret gives %d", got)
 	}
 
-	// The colour is changed; the preview says before that it is read badly.
+	// The color is changed. The preview warns in advance that it is hard to read.
 	b.follow("Branding")
 	b.typeInto("f-color", "#ffe000")
-	b.until("the preview", "document.querySelector('#preview')?.textContent.includes('shown darker') && document.querySelector('input[type=color]').value === '#ffe000'")
+	b.until("the preview",
+		"document.querySelector('#preview')?.textContent.includes('shown darker') && document.querySelector('input[type=color]').value === '#ffe000'")
 	b.until("the page of sign-in in it",
 		"document.querySelector('#preview iframe.dark')?.contentDocument?.querySelector('#login-submit')?.textContent.includes('your account')")
-	b.until("its colour", "getComputedStyle(document.querySelector('#preview iframe.dark').contentDocument.querySelector('#login-submit')).backgroundColor === 'rgb(255, 224, 0)'")
+	b.until("its colour",
+		"getComputedStyle(document.querySelector('#preview iframe.dark').contentDocument.querySelector('#login-submit')).backgroundColor === 'rgb(255, 224, 0)'")
 	b.do(chromedp.SetUploadFiles(chromedp.CSS("#f-logo"), []string{logoFile(t)}))
 	b.follow("Save changes")
-	b.until("the logo", "document.querySelector('.notice') && document.querySelector('#preview iframe.light')?.contentDocument?.querySelector('#brand-logo')?.naturalWidth > 0")
+	b.until("the logo",
+		"document.querySelector('.notice') && document.querySelector('#preview iframe.light')?.contentDocument?.querySelector('#brand-logo')?.naturalWidth > 0")
 
-	// Somebody is invited to run the project.
+	// Another operator is invited and the invitation withdrawn.
 	b.follow("Operators")
 	b.follow("Invite an operator")
 	b.typeInto("email", "bob@example.com")
@@ -91,12 +96,14 @@ func TestDashboardTasks(t *testing.T) {
 	setup := strings.TrimPrefix(b.text("#link code"), p.PublicURL)
 	s.Get(t, setup).Want(t, 200)
 	b.follow("Operators")
-	b.until("the invitation", "document.querySelector('#invitations') && document.body.innerText.includes('bob@example.com')")
+	b.until("the invitation",
+		"document.querySelector('#invitations') && document.body.innerText.includes('bob@example.com')")
 	b.follow("Withdraw")
-	b.until("its end", "document.querySelector('.notice')?.textContent.includes('Invitation withdrawn') && !document.body.innerText.includes('bob@example.com')")
+	b.until("its end",
+		"document.querySelector('.notice')?.textContent.includes('Invitation withdrawn') && !document.body.innerText.includes('bob@example.com')")
 	s.Get(t, setup).Want(t, 404)
 
-	// All that a subscriber has open ends.
+	// A subscriber is signed out everywhere.
 	b.follow("Subscribers")
 	b.follow(sub.Email)
 	b.follow("Sign out everywhere")
@@ -108,14 +115,16 @@ func TestDashboardTasks(t *testing.T) {
 		return nil
 	})
 
-	// A token is made by hand, and looked at.
+	// A token is created manually and inspected.
 	b.follow("Tokens")
 	b.follow("Subscriber token")
 	b.until("the form", "document.getElementById('make')")
 	b.typeInto("f-reference", sub.Email[:len(sub.Email)-4])
-	b.until("an offer", fmt.Sprintf("[...document.getElementById('f-reference').list.options].some((o) => o.value === %q)", sub.Email))
-	b.click("make") // what was typed is nobody's
-	b.until("a question", "document.querySelector('#new-subscriber')?.textContent.includes('a new one will be created')")
+	b.until("an offer",
+		fmt.Sprintf("[...document.getElementById('f-reference').list.options].some((o) => o.value === %q)", sub.Email))
+	b.click("make") // no subscriber has the reference typed so far
+	b.until("a question",
+		"document.querySelector('#new-subscriber')?.textContent.includes('a new one will be created')")
 	b.typeInto("f-reference", sub.Email)
 	b.click("make")
 	b.until("the token", "document.querySelector('#made code')")
@@ -125,7 +134,7 @@ func TestDashboardTasks(t *testing.T) {
 		t.Errorf("a subscriber token is %q", found)
 	}
 
-	// A room is made, with its address, and found among the addresses.
+	// A room and its address are created, and the address is listed.
 	b.follow("Resources")
 	b.follow("New resource")
 	b.follow("Conference room")

@@ -16,7 +16,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// picture keeps how a page looks, where pictures are asked for.
+// picture saves screenshots of the page in three looks, if SELVAGE_TEST_PICTURES is set. It also
+// checks that the page is not wider than the screen.
 func (b tab) picture(name string) {
 	b.Helper()
 	dir := os.Getenv("SELVAGE_TEST_PICTURES")
@@ -36,6 +37,7 @@ func (b tab) picture(name string) {
 		if wide := eval[int](b, "document.documentElement.scrollWidth"); wide > int(look.width) {
 			b.Errorf("%s is %d pixels wide on a screen of %d", name, wide, look.width)
 		}
+
 		raw, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(90))
 		if err == nil {
 			err = os.WriteFile(fmt.Sprintf("%s/%s-%s.jpg", dir, name, look.name), raw, 0o600)
@@ -47,7 +49,7 @@ func (b tab) picture(name string) {
 	b.look(1440, 900, "light")
 }
 
-// look sets the size of the window and the theme that its owner likes.
+// look sets the size of the window and the preferred color scheme.
 func (b tab) look(width, height int64, scheme string) {
 	b.Helper()
 	b.do(chromedp.EmulateViewport(width, height), chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
@@ -58,12 +60,13 @@ func (b tab) look(width, height int64, scheme string) {
 	}))
 }
 
-// pictures keeps how the pages look that are only looked at.
+// pictures saves screenshots of the pages that the test does not use otherwise.
 func (b tab) pictures(p *harness.Project) {
 	b.Helper()
 	if os.Getenv("SELVAGE_TEST_PICTURES") == "" {
 		return
 	}
+
 	home := p.PublicURL + "/dashboard/projects/" + p.ID
 	sub := p.NewSubscriber(b)
 	p.NewClient(b, "spa", "--redirect-uri", "http://localhost:3000/callback", "--name", "Acme Dialer")
@@ -71,6 +74,7 @@ func (b tab) pictures(p *harness.Project) {
 	p.Command(b, "", "recording", "import", "--project", p.ID, "--call-sid", "a-call",
 		"../../cmd/selvage/internal/demo/welcome.wav")
 	p.Command(b, "", "operator", "create", "--email", "bob@example.com", "--role", "viewer@"+p.ID)
+
 	for name, path := range map[string]string{
 		"projects": p.PublicURL + "/dashboard/projects", "operators": p.PublicURL + "/dashboard/operators",
 		"invite":   p.PublicURL + "/dashboard/operators/invite",
@@ -91,12 +95,13 @@ func (b tab) pictures(p *harness.Project) {
 		}
 		b.picture(name)
 	}
+
 	b.do(goTo(home+"/recordings"), chromedp.Click(chromedp.CSS(".table a")))
 	b.until("the recording", "document.querySelector('dl.facts')")
 	b.picture("recording")
 }
 
-// fill writes into fields by their ids, and sends the form by a button.
+// fill types into fields, given as pairs of id and text, and sends the form by the button.
 func (b tab) fill(button string, fields ...string) {
 	b.Helper()
 	for i := 0; i < len(fields); i += 2 {
@@ -106,23 +111,26 @@ func (b tab) fill(button string, fields ...string) {
 	b.do(chromedp.Click(chromedp.CSS("#" + button)))
 }
 
+// arrive waits until the tab shows a path.
 func (b tab) arrive(path string) {
 	b.Helper()
 	b.until(path, fmt.Sprintf("location.pathname === %q", path))
 }
 
+// text waits for an element and returns its trimmed text.
 func (b tab) text(selector string) string {
 	b.Helper()
 	b.until(selector, fmt.Sprintf("document.querySelector(%q)", selector))
 	return strings.TrimSpace(eval[string](b, fmt.Sprintf("document.querySelector(%q).textContent", selector)))
 }
 
-// TestDashboard walks the first operator from its link to an API key, out, and in again
-// with a second factor.
+// TestDashboard shows that the first operator can set up an account with a second factor, create
+// an API key, sign out, and sign in again with a recovery code.
 func TestDashboard(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_OPERATORS__REQUIRE_FACTOR=yes"}})
 	p := s.NewProject(t)
+
 	link := s.CLI(t, "", "operator", "setup-link")["url"].(string)
 	b := newTab(t)
 	b.do(goTo(link))
@@ -132,6 +140,7 @@ func TestDashboard(t *testing.T) {
 	b.fill("setup-submit", "username", "ann@example.com", "name", "Ann", "password", secret)
 	b.arrive("/dashboard/enrol")
 	b.picture("enrol")
+
 	shared := b.text("#totp-secret")
 	code := func() string {
 		c, err := totp.GenerateCode(shared, time.Now())
@@ -145,12 +154,14 @@ func TestDashboard(t *testing.T) {
 	recovery, _, _ := strings.Cut(b.text("#codes"), "\n")
 	b.picture("codes")
 	b.do(chromedp.Click(chromedp.CSS("#codes-kept")))
+
 	home := "/dashboard/projects/" + p.ID
 	b.arrive(home)
 	if got := b.text("#project-id code"); got != p.ID {
 		t.Errorf("home shows the project %q, want %s", got, p.ID)
 	}
 	b.picture("home")
+
 	b.do(goTo(s.PublicURL + home + "/keys"))
 	b.picture("keys-empty")
 	b.do(chromedp.Click(chromedp.CSS("#new-key")))

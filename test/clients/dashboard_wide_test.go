@@ -6,20 +6,24 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// The lists of the dashboard fit whatever is between a phone and a desk: none scrolls sideways.
+// TestDashboardFits shows that no list of the dashboard scrolls sideways on any screen between a
+// phone and a desktop.
 func TestDashboardFits(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.Start(t)
 	p := s.NewProject(t)
 	p.NewSubscriber(t)
 	p.NewClient(t, "spa", "--name", longApp)
+
 	b := newTab(t)
 	b.do(goTo(s.CLI(t, "", "operator", "setup-link")["url"].(string)))
 	b.fill("setup-submit", "username", "ann@example.com", "name", "Ann", "password", "a loom of one's own")
 	home := "/dashboard/projects/" + p.ID
 	b.arrive(home)
+
 	p.Command(t, "", "recording", "import", "--project", p.ID, "--call-sid", "call-of-today",
 		"../../cmd/selvage/internal/demo/welcome.wav")
+
 	for _, at := range []string{
 		home, home + "/audit", "/dashboard/audit", home + "/resources", home + "/addresses",
 		home + "/subscribers", home + "/tokens", home + "/keys", home + "/clients", home + "/branding",

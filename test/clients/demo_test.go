@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// demoLogin reads what the first start has kept: who can sign in to the demo.
+// demoLogin returns the demo's subscriber, as the first start recorded it.
 func demoLogin(t *testing.T, s *harness.Server) harness.Subscriber {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(s.Data, "first-run.txt"))
@@ -32,7 +32,7 @@ func demoLogin(t *testing.T, s *harness.Server) harness.Subscriber {
 	return harness.Subscriber{Email: find("e-mail"), Password: find("password")}
 }
 
-// step runs a step of the demo, and waits until it is lit.
+// step runs a step of the demo and waits until it is marked as done.
 func (b tab) step(id string) {
 	b.Helper()
 	b.until("the button of "+id, fmt.Sprintf("document.querySelector('#%s-run')?.disabled === false", id))
@@ -40,17 +40,19 @@ func (b tab) step(id string) {
 	b.lit(id)
 }
 
+// lit waits until a step is marked as done.
 func (b tab) lit(id string) {
 	b.Helper()
 	b.until(id+" to be done", fmt.Sprintf("document.querySelector('#step-%s')?.matches('.done')", id))
 }
 
-// said returns what a step shows.
+// said returns the output of a step.
 func (b tab) said(id string) string {
 	b.Helper()
 	return eval[string](b, fmt.Sprintf("document.querySelector('#step-%s .out').textContent", id))
 }
 
+// wantSaid checks the output of a step against a regular expression.
 func (b tab) wantSaid(id, what string) {
 	b.Helper()
 	if got := b.said(id); !regexp.MustCompile(what).MatchString(got) {
@@ -58,9 +60,8 @@ func (b tab) wantSaid(id, what string) {
 	}
 }
 
-// TestDemo walks through the demo's seven steps, and the stock SDK's, in a browser that
-// was never used: at first it trusts no certificate of ours, then the authority that
-// `selvage ca install` has put there.
+// TestDemo shows that the demo's seven steps and those of the stock SDK work in a fresh browser.
+// The stock SDK's certificate step fails until `selvage ca install` has installed the local CA.
 func TestDemo(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Start(t, "--no-demo=false")
@@ -70,13 +71,16 @@ func TestDemo(t *testing.T) {
 	t.Run("not trusted", func(t *testing.T) {
 		b := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...))
 		b.do(goTo(page), chromedp.Click(chromedp.CSS("#tab-stock")), chromedp.Click(chromedp.CSS("#certificate-run")))
-		b.until("what to do", "document.querySelector('#step-certificate .error')?.textContent.includes('selvage ca install')")
+		b.until("what to do",
+			"document.querySelector('#step-certificate .error')?.textContent.includes('selvage ca install')")
 		b.picture("demo-untrusted")
 	})
+
 	ca(t, s, home, "install", "--store", "chromium")
 	b := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...))
 	b.do(goTo(page))
 	b.picture("demo-begin")
+
 	b.until("the button", "document.querySelector('#signin-run')?.disabled === false")
 	b.leave("document.querySelector('#signin-run').click()")
 	b.until("the login page", "document.querySelector('#login-submit')")
@@ -84,6 +88,7 @@ func TestDemo(t *testing.T) {
 	b.leave("document.querySelector('#login-submit').click()")
 	b.lit("signin")
 	b.wantSaid("signin", `POST .*/oauth/token(?s:.*)grant_type=authorization_code(?s:.*)code_verifier=`)
+
 	for _, step := range []struct{ id, says string }{
 		{"claims", `"sub": "[0-9a-f-]{36}"`},
 		{"info", `/api/fabric/subscriber/info(?s:.*)200(?s:.*)"email": "` + regexp.QuoteMeta(sub.Email)},
@@ -94,11 +99,14 @@ func TestDemo(t *testing.T) {
 		b.step(step.id)
 		b.wantSaid(step.id, step.says)
 	}
+
 	b.until("the recording to be ready", "document.querySelector('audio')?.duration > 1")
 	guest := eval[string](b, "document.querySelector('#step-guest a').href")
 	b.picture("demo-done")
+
 	b.leave("document.querySelector('#source summary').click()")
-	b.until("the source", "document.querySelector('#source pre')?.offsetHeight > 0 && document.querySelector('#source pre').textContent.includes('Selvage.createClient(')")
+	b.until("the source",
+		"document.querySelector('#source pre')?.offsetHeight > 0 && document.querySelector('#source pre').textContent.includes('Selvage.createClient(')")
 	b.stock()
 
 	b.do(goTo("about:blank"), goTo(guest))
@@ -109,7 +117,7 @@ func TestDemo(t *testing.T) {
 	b.picture("demo-guest")
 
 	b.do(goTo(page))
-	b.lit("signin") // by the browser's login
+	b.lit("signin") // the browser is still signed in
 	b.leave("(window.before = true, document.querySelector('#signout-run').click())")
 	b.until("the page to be back", "!window.before && document.querySelector('#step-signout')?.matches('.done')")
 	if eval[bool](b, "app.isSignedIn || document.querySelector('#step-signin').matches('.done')") {
@@ -117,7 +125,7 @@ func TestDemo(t *testing.T) {
 	}
 }
 
-// stock drives the stock SDK.
+// stock runs the steps of the stock SDK.
 func (b tab) stock() {
 	b.Helper()
 	b.do(chromedp.Click(chromedp.CSS("#tab-stock")))
@@ -135,8 +143,8 @@ func (b tab) stock() {
 	b.picture("demo-stock")
 }
 
-// TestDemoMoves starts the server anew at another address, where the demo still signs in;
-// and a server without demo data has no such page.
+// TestDemoMoves shows that the demo still signs in after the server moves to another address, and
+// that a server without demo data has no demo page.
 func TestDemoMoves(t *testing.T) {
 	harness.NotStorage(t)
 	first := harness.Start(t, "--no-demo=false")
@@ -144,7 +152,7 @@ func TestDemoMoves(t *testing.T) {
 	if err := first.Stop(t); err != nil {
 		t.Fatal(err)
 	}
-	// The port is held, be it by others, so that the next server has another.
+	// The old port is occupied, so that the next server gets another one.
 	if l, err := net.Listen("tcp", strings.TrimPrefix(first.PublicURL, "http://")); err == nil {
 		defer l.Close()
 	}
@@ -152,6 +160,7 @@ func TestDemoMoves(t *testing.T) {
 	if s.PublicURL == first.PublicURL {
 		t.Fatalf("the server is at %s again", s.PublicURL)
 	}
+
 	b := newTab(t)
 	b.do(goTo(s.PublicURL + "/demo"))
 	b.until("the button", "document.querySelector('#signin-run')?.disabled === false")
@@ -162,7 +171,7 @@ func TestDemoMoves(t *testing.T) {
 	harness.Start(t).Get(t, "/demo").Want(t, 404)
 }
 
-// TestStockBundle holds the script of the demo's second tab against the package.
+// TestStockBundle shows that the stock SDK that the demo serves is that of the published package.
 func TestStockBundle(t *testing.T) {
 	harness.NotStorage(t)
 	needNode(t)

@@ -18,10 +18,11 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestDevice lets openid-client sign a device in (RFC 8628), whose code a person
-// types elsewhere, or denies.
+// TestDevice shows that openid-client can sign a device in (RFC 8628): a person enters the code
+// elsewhere and allows or denies it.
 func TestDevice(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
+
 	sub := p.NewSubscriber(t)
 	c := p.NewClient(t, "native", "--grant", "device_code", "--grant", "refresh_token", "--access-token", "jwt")
 	settings := map[string]string{"issuer": p.Issuer(), "client_id": c.ID, "method": "none", "sub": sub.ID,
@@ -30,10 +31,12 @@ func TestDevice(t *testing.T) {
 	runNode(t, "device.mjs", settings, func(line string) string {
 		where, what, _ := strings.Cut(line, "#")
 		page := b.Open(t, where)
+
 		answer, done := "consent-allow", "device-done"
 		if what == "deny" {
 			answer, done, what = "consent-deny", "device-denied", ""
 		}
+
 		if page.Has("user-code") {
 			fields := map[string]string{}
 			if what != "" {
@@ -41,10 +44,12 @@ func TestDevice(t *testing.T) {
 			}
 			page = b.Submit(t, page, "device-submit", fields)
 		}
+
 		if page.Has("login-submit") {
 			page = b.Submit(t, page, "login-submit",
 				map[string]string{"username": sub.Email, "password": sub.Password})
 		}
+
 		if page = b.Submit(t, page, answer, nil); !page.Has(done) {
 			t.Errorf("the person is shown %d %s, want #%s", page.Status, page.URL, done)
 		}
@@ -52,8 +57,8 @@ func TestDevice(t *testing.T) {
 	})
 }
 
-// TestPrivateKeyJWT lets openid-client prove itself by its key (RFC 7523) with each
-// algorithm: as a service, and once through a whole login.
+// TestPrivateKeyJWT shows that openid-client can authenticate with its key (RFC 7523): as a
+// service with each algorithm, and once in a whole login.
 func TestPrivateKeyJWT(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	for _, alg := range []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES256, jose.EdDSA} {
@@ -67,6 +72,7 @@ func TestPrivateKeyJWT(t *testing.T) {
 			}, noVisit)
 		})
 	}
+
 	private, public := clientKey(t, jose.ES256)
 	c := p.NewClient(t, "web", "--auth-method", "private_key_jwt", "--jwks", public, "--access-token", "jwt")
 	sub, b := p.NewSubscriber(t), p.Browser()
@@ -76,7 +82,7 @@ func TestPrivateKeyJWT(t *testing.T) {
 	}, func(url string) string { return c.Redirect + "?" + b.SignIn(t, url, sub).Encode() })
 }
 
-// clientKey returns a private key as a JWK, and the path of a JWKS with its public part.
+// clientKey returns a private key as a JWK and the path of a JWKS with its public part.
 func clientKey(t *testing.T, alg jose.SignatureAlgorithm) (private, public string) {
 	t.Helper()
 	var key crypto.Signer
@@ -92,6 +98,7 @@ func clientKey(t *testing.T, alg jose.SignatureAlgorithm) (private, public strin
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	jwk := jose.JSONWebKey{Key: key, KeyID: rand.Text(), Algorithm: string(alg), Use: "sig"}
 	text, err := json.Marshal(jwk)
 	if err != nil {
@@ -101,6 +108,7 @@ func clientKey(t *testing.T, alg jose.SignatureAlgorithm) (private, public strin
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	public = filepath.Join(t.TempDir(), "jwks.json")
 	if err := os.WriteFile(public, set, 0o600); err != nil {
 		t.Fatal(err)

@@ -104,7 +104,8 @@ func TestOIDCClientTS(t *testing.T) {
 
 	b.leave("manager.signinRedirect()")
 	b.signIn(origin, sub.Email, "not the password")
-	b.until("the login page again", "document.querySelector('#login-submit') && document.querySelector('#username').value === "+fmt.Sprintf("%q", sub.Email))
+	b.until("the login page again",
+		"document.querySelector('#login-submit') && document.querySelector('#username').value === "+fmt.Sprintf("%q", sub.Email))
 	b.signIn(origin, sub.Email, sub.Password)
 	first := b.arrived(origin)
 	if first.User == nil || first.User.Profile.Sub != sub.ID {

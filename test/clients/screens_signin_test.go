@@ -131,7 +131,8 @@ func TestScreensOfSignIn(t *testing.T) {
 			harness.Form(url.Values{"client_id": {device.ID}, "scope": {"openid"}})).Want(t, 200).Object(t)
 		s.do(goTo(codes["verification_uri_complete"].(string)))
 		s.click("device-submit")
-		s.until("login or consent", "document.getElementById('login-submit') || document.getElementById('consent-allow')")
+		s.until("login or consent",
+			"document.getElementById('login-submit') || document.getElementById('consent-allow')")
 		if eval[bool](s.tab, "Boolean(document.getElementById('login-submit'))") {
 			s.password(sub)
 		}
