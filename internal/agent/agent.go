@@ -1,11 +1,11 @@
-// Package agent says in words what browsers and programs say of themselves, so that
-// somebody knows a device again in a list of sign-ins, or in a mail about one.
+// Package agent describes browsers and programs in words, so that people recognize a device in a
+// list of sign-ins or in a mail.
 package agent
 
 import "strings"
 
-// agents tell browsers apart by a part of their User-Agent. Most name others too, whose
-// pages they want to be shown; so the first that fits counts.
+// agents identifies browsers by a part of their User-Agent. Most browsers also name others for
+// compatibility, so the first match counts.
 var agents = [][2]string{
 	{"Edg", "Edge"}, {"OPR/", "Opera"}, {"Opera", "Opera"}, {"SamsungBrowser/", "Samsung Internet"},
 	{"Vivaldi/", "Vivaldi"}, {"FxiOS/", "Firefox"}, {"Firefox/", "Firefox"},
@@ -13,15 +13,15 @@ var agents = [][2]string{
 	{"Chrome/", "Chrome"}, {"Safari/", "Safari"}, {"Mobile/", "An app"},
 }
 
-// systems tell what a browser runs on, likewise.
+// systems identifies operating systems in the same way.
 var systems = [][2]string{
 	{"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Android", "Android"}, {"Windows", "Windows"},
 	{"CrOS", "ChromeOS"}, {"Macintosh", "Mac"}, {"Mac OS X", "Mac"},
 	{"FreeBSD", "FreeBSD"}, {"Linux", "Linux"},
 }
 
-// Name says in words what sends a User-Agent: "Firefox on Linux". Programs that are no
-// browser go by the name that they give themselves.
+// Name describes the sender of a User-Agent in words: "Firefox on Linux". Programs other than
+// browsers are described by their own name.
 func Name(userAgent string) string {
 	first := func(of [][2]string) string {
 		for _, rule := range of {
@@ -31,6 +31,7 @@ func Name(userAgent string) string {
 		}
 		return ""
 	}
+
 	product, system := first(agents), first(systems)
 	switch {
 	case !strings.HasPrefix(userAgent, "Mozilla/"):
@@ -43,6 +44,7 @@ func Name(userAgent string) string {
 	case product == "":
 		product = "A browser"
 	}
+
 	if system == "" {
 		return product
 	}

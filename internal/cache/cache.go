@@ -44,8 +44,11 @@ func (c *Cache[V]) Load(key string, read func() (V, error)) (V, error) {
 	e, ok := c.m[key]
 	drops := c.drops
 	c.mu.RUnlock()
-	now := c.now()                                           // taken before reading, so that a slow read does not make the value look newer
-	if age := now.Sub(e.read); ok && 0 <= age && age < For { // age is negative if the clock was set back
+
+	// The time is taken before reading, so that a slow read does not make the value look newer.
+	// The age is negative if the clock was set back.
+	now := c.now()
+	if age := now.Sub(e.read); ok && 0 <= age && age < For {
 		return e.value, nil
 	}
 

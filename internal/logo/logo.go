@@ -1,5 +1,5 @@
-// Package logo makes of a picture that somebody uploads one that pages and mails show: a
-// small PNG, drawn anew, so that nothing of the file goes on but its pixels.
+// Package logo turns an uploaded picture into one that pages and mails show: a small PNG, drawn
+// again, so that only the pixels of the uploaded file survive.
 package logo
 
 import (
@@ -23,28 +23,30 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// What is taken, and what is kept of it.
+// Limits of the uploaded file and of the stored logo.
 const (
-	MaxUpload = 1 << 20 // of the file
+	MaxUpload = 1 << 20 // bytes of the file
 
-	maxSide   = 4096    // of what is read, in pixels
-	maxPixels = 4 << 20 // of it altogether: a picture of a few kilobytes may unfold to gigabytes
-	maxScans  = 100     // of a JPEG: each goes over all its blocks for a few bytes; files have a dozen, and chance makes some
-	wide      = 400     // of what is kept: twice what is shown, for fine screens
-	high      = 96
-	maxKept   = 12 << 10 // of the PNG: sign-in stays light
+	maxSide   = 4096    // pixels on each side of the uploaded picture
+	maxPixels = 4 << 20 // pixels in total: a few kilobytes may unfold to gigabytes
+	// maxScans is the most scans of a JPEG. Each passes over all blocks, yet takes few bytes.
+	// Usual files have a dozen; the count also includes bytes that look like one by chance.
+	maxScans = 100
+	wide     = 400 // pixels of the logo: twice as shown, for high-density screens
+	high     = 96
+	maxKept  = 12 << 10 // bytes of the PNG, so that the sign-in page loads fast
 )
 
-// A Logo is a picture that may be shown. The zero value is none.
+// A Logo is a picture to be shown. The zero value means no logo.
 type Logo struct {
-	Name string // of its content: it may be kept for ever by it
+	Name string // derived from its content, so it may be cached forever
 	PNG  []byte
 }
 
-// one keeps many who upload at once from taking the memory of as many pictures.
+// one limits memory: only one picture is decoded at a time.
 var one sync.Mutex
 
-// Make draws a picture anew. SVG is refused: it is a document that may have scripts.
+// Make redraws an uploaded picture. It refuses SVG, a document that may contain scripts.
 func Make(param string, raw []byte) (Logo, error) {
 	bad := func(format string, args ...any) (Logo, error) {
 		return Logo{}, problem.BadParam(param, format, args...)
@@ -52,6 +54,8 @@ func Make(param string, raw []byte) (Logo, error) {
 	if len(raw) > MaxUpload {
 		return bad("%s must have at most %d kB", param, MaxUpload>>10)
 	}
+
+	// Check the header first: decoding takes memory for every pixel.
 	one.Lock()
 	defer one.Unlock()
 	config, format, err := image.DecodeConfig(bytes.NewReader(raw))
@@ -63,13 +67,16 @@ func Make(param string, raw []byte) (Logo, error) {
 		return bad("%s has %d by %d pixels; each side must be at most %d, and all at most four million",
 			param, config.Width, config.Height, maxSide)
 	}
+
 	if format == "jpeg" && bytes.Count(raw, []byte{0xff, 0xda}) > maxScans {
 		return bad("%s has too many scans; save it as a plain JPEG", param)
 	}
+
 	from, _, err := image.Decode(bytes.NewReader(raw))
 	if err != nil {
 		return bad("%s is damaged, or is cut off", param)
 	}
+
 	scale := min(1, float64(wide)/float64(from.Bounds().Dx()), float64(high)/float64(from.Bounds().Dy()))
 	for {
 		drawn := redraw(from, scale)
@@ -78,16 +85,17 @@ func Make(param string, raw []byte) (Logo, error) {
 			return Logo{}, fmt.Errorf("writing logo: %w", err)
 		}
 		if out.Len() > maxKept {
-			scale *= 0.85 // a photograph: what shows little weighs much
+			scale *= 0.85 // a photograph: shrink it until it fits
 			continue
 		}
+
 		sum := sha256.Sum256(out.Bytes())
 		return Logo{fmt.Sprintf("%s-%dx%d%s", hex.EncodeToString(sum[:16]), drawn.Bounds().Dx(),
 			drawn.Bounds().Dy(), plate(drawn)), out.Bytes()}, nil
 	}
 }
 
-// redraw draws a picture smaller.
+// redraw returns the picture scaled down.
 func redraw(from image.Image, scale float64) *image.NRGBA {
 	size := from.Bounds().Size()
 	to := image.NewNRGBA(image.Rect(0, 0, max(1, int(float64(size.X)*scale+0.5)),
@@ -96,24 +104,27 @@ func redraw(from image.Image, scale float64) *image.NRGBA {
 	return to
 }
 
-// readable is the contrast below which a picture without a ground is lost on a page
-// (WCAG 2.2 asks 3 of graphics; a mean is not that exact).
+// readable is the contrast below which a transparent picture needs a background (WCAG 2.2
+// requires 3 for graphics, but the mean color is only an estimate).
 const readable = 2
 
-// plate says on which pages a picture that one can see through needs a ground behind it:
-// "l" on light ones, "d" on dark ones, "" on none.
+// plate returns the pages on which a transparent picture needs a background: "l" for light ones,
+// "d" for dark ones, "" for none.
 func plate(p *image.NRGBA) string {
 	if p.Opaque() {
 		return ""
 	}
+
 	var r, g, b, all float64
 	for i := 0; i < len(p.Pix); i += 4 {
 		a := float64(p.Pix[i+3])
 		r, g, b, all = r+a*float64(p.Pix[i]), g+a*float64(p.Pix[i+1]), b+a*float64(p.Pix[i+2]), all+a
 	}
+
 	if all == 0 {
 		return ""
 	}
+
 	mean := palette.Of(color.NRGBA{R: uint8(r / all), G: uint8(g / all), B: uint8(b / all)})
 	switch {
 	case palette.ReadOnDark(mean) < readable:
@@ -124,16 +135,16 @@ func plate(p *image.NRGBA) string {
 	return ""
 }
 
-// A Shown is how pages show a logo.
+// A Shown describes how pages show a logo.
 type Shown struct {
 	Name       string
-	Wide, High int    // as it is shown
-	Plate      string // "l", "d" or "": where it needs a ground behind it
+	Wide, High int    // in CSS pixels
+	Plate      string // "l", "d" or "": where it needs a background
 }
 
 var syntax = regexp.MustCompile(`^[0-9a-f]{32}-([0-9]{1,3})x([0-9]{1,3})([ld]?)$`)
 
-// Parse reads the name of a logo. Nothing else may be asked for.
+// Parse parses the name of a logo. ok is false for anything else.
 func Parse(name string) (s Shown, ok bool) {
 	m := syntax.FindStringSubmatch(name)
 	if m == nil {

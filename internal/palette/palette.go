@@ -1,5 +1,5 @@
-// Package palette makes of a colour that somebody chose one that text can be read in and
-// on, in both themes (WCAG 2.2, contrast minimum).
+// Package palette adjusts a chosen color so that text in it, and on it, is readable in both themes
+// (WCAG 2.2, contrast minimum).
 package palette
 
 import (
@@ -10,21 +10,21 @@ import (
 	"strconv"
 )
 
-// A Color is as CSS has it.
+// A Color is an sRGB color with components from 0 to 255.
 type Color struct{ r, g, b float64 }
 
-// What pages have behind it, and what is written on it.
+// Page backgrounds, and the text colors used on a Color.
 var (
 	lightGround, darkGround = Color{0xfb, 0xfa, 0xf8}, Color{0x14, 0x14, 0x14}
 	white, black            = Color{255, 255, 255}, Color{0x0b, 0x0c, 0x10}
 )
 
-// enough is the contrast of text.
+// enough is the minimum contrast of text.
 const enough = 4.5
 
 var syntax = regexp.MustCompile(`^[0-9a-f]{6}$`)
 
-// Parse reads six small hexadecimal digits.
+// Parse parses six lowercase hexadecimal digits.
 func Parse(digits string) (c Color, ok bool) {
 	if !syntax.MatchString(digits) {
 		return c, false
@@ -33,12 +33,12 @@ func Parse(digits string) (c Color, ok bool) {
 	return Color{float64(rgb >> 16), float64(rgb >> 8 & 0xff), float64(rgb & 0xff)}, err == nil
 }
 
-// String writes a colour.
+// String formats the color as #rrggbb.
 func (c Color) String() string {
 	return fmt.Sprintf("#%02x%02x%02x", uint8(math.Round(c.r)), uint8(math.Round(c.g)), uint8(math.Round(c.b)))
 }
 
-// luminance is that of WCAG 2.2.
+// luminance returns the relative luminance of WCAG 2.2.
 func (c Color) luminance() float64 {
 	part := func(v float64) float64 {
 		if v /= 255; v <= 0.04045 {
@@ -49,13 +49,13 @@ func (c Color) luminance() float64 {
 	return 0.2126*part(c.r) + 0.7152*part(c.g) + 0.0722*part(c.b)
 }
 
-// Contrast is that of two colours, from 1 to 21.
+// Contrast returns the contrast ratio of two colors, from 1 to 21.
 func Contrast(a, b Color) float64 {
 	x, y := a.luminance(), b.luminance()
 	return (math.Max(x, y) + 0.05) / (math.Min(x, y) + 0.05)
 }
 
-// On returns what is written on a colour: white or black, whichever is read better.
+// On returns the text color for a background: white or black, whichever has more contrast.
 func On(c Color) Color {
 	if Contrast(white, c) >= Contrast(black, c) {
 		return white
@@ -63,13 +63,13 @@ func On(c Color) Color {
 	return black
 }
 
-// OnLight returns the colour, darker if it must be to be read on a light page.
+// OnLight returns the color, darkened if necessary to be readable on a light page.
 func OnLight(c Color) Color { return toward(c, Color{}, lightGround) }
 
-// OnDark returns the colour, lighter if it must be to be read on a dark page.
+// OnDark returns the color, lightened if necessary to be readable on a dark page.
 func OnDark(c Color) Color { return toward(c, Color{255, 255, 255}, darkGround) }
 
-// toward mixes an end into a colour until it is read on a ground, and what is written on it too.
+// toward mixes end into a color until it is readable on ground, and text is readable on it.
 func toward(c, end, ground Color) Color {
 	for mixed, part := c, 0.0; ; part += 0.02 {
 		mixed = Color{c.r + (end.r-c.r)*part, c.g + (end.g-c.g)*part, c.b + (end.b-c.b)*part}
@@ -79,14 +79,14 @@ func toward(c, end, ground Color) Color {
 	}
 }
 
-// Sheet returns the style sheet by which pages have a colour.
+// Sheet returns the style sheet that applies a color to pages.
 func Sheet(c Color) string {
 	light, dark := OnLight(c), OnDark(c)
 	return fmt.Sprintf(":root { --thread: light-dark(%s, %s); --thread-ink: light-dark(%s, %s); }\n", light,
 		dark, On(light), On(dark))
 }
 
-// Of returns a colour of a picture.
+// Of converts a picture's color.
 func Of(c color.NRGBA) Color { return Color{float64(c.R), float64(c.G), float64(c.B)} }
 
 // ReadOnLight returns the contrast of a colour on a light page.

@@ -1,4 +1,4 @@
-// Package span reads and writes how long something is good, as people do: in days, too.
+// Package span parses and formats durations as people write them, including days.
 package span
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A Span is a flag's value: for how long something is good, from least to most.
+// A Span is a flag value: a duration from Least to Most.
 type Span struct{ Length, Least, Most time.Duration }
 
 var _ pflag.Value = (*Span)(nil)
@@ -18,7 +18,7 @@ var _ pflag.Value = (*Span)(nil)
 // Day is a day of 24 hours.
 const Day = 24 * time.Hour
 
-// Set reads a span, in days too.
+// Set parses a duration, which may be in days.
 func (s *Span) Set(text string) error {
 	length, err := time.ParseDuration(text)
 	if days, ok := strings.CutSuffix(text, "d"); ok {
@@ -39,10 +39,10 @@ func (s *Span) Set(text string) error {
 
 func (s *Span) String() string { return InDays(s.Length) }
 
-// Type is the kind of value, for the help.
+// Type returns the kind of value, for the command help.
 func (s *Span) Type() string { return "time" }
 
-// InDays writes a time as one would: 30d, 1h, where Go says 720h0m0s.
+// InDays formats a duration briefly: 30d or 1h, where Go writes 720h0m0s.
 func InDays(d time.Duration) string {
 	switch {
 	case d == 0:

@@ -1,4 +1,4 @@
-// Package suggest tells what was meant by a name that there is not.
+// Package suggest finds the name that was probably meant by an unknown one.
 package suggest
 
 import (
@@ -6,13 +6,11 @@ import (
 	"strings"
 )
 
-// Meant returns `; did you mean "x"?` for the name nearest to a mistyped one,
-// or "" if none is near.
+// Meant returns `; did you mean "x"?` with the name closest to a mistyped one, or "" if none
+// is close.
 func Meant(name string, names []string) string {
-	bare := func(s string) string {
-		return strings.ToLower(strings.TrimLeft(s,
-			"-"))
-	} // what all flags begin with makes none the nearer
+	// Leading hyphens are ignored: all flags share them, so they make no name closer.
+	bare := func(s string) string { return strings.ToLower(strings.TrimLeft(s, "-")) }
 	best, least := "", 1+len(bare(name))/3
 	for _, n := range names {
 		if d := distance(bare(name), bare(n)); d <= least {
@@ -25,8 +23,7 @@ func Meant(name string, names []string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// MeantOr tells the name that was meant, if one is near, and then what to know
-// anyway.
+// MeantOr returns the suggestion of Meant, if there is one, followed by anyway.
 func MeantOr(name string, names []string, anyway string) string {
 	if near := Meant(name, names); near != "" {
 		return near + " " + strings.ToUpper(anyway[:1]) + anyway[1:]
@@ -34,14 +31,15 @@ func MeantOr(name string, names []string, anyway string) string {
 	return "; " + anyway
 }
 
-// distance counts the letters to insert, delete, replace or exchange with their
-// neighbour to make b of a.
+// distance returns how many letters to insert, delete, replace or swap with their neighbor to
+// turn a into b.
 func distance(a, b string) int {
 	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
 	before, last, row := rows[0], rows[1], rows[2]
 	for j := range last {
 		last[j] = j
 	}
+
 	for i := 1; i <= len(a); i++ {
 		row[0] = i
 		for j := 1; j <= len(b); j++ {

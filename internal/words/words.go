@@ -1,9 +1,8 @@
-// Package words holds what pages and mails say to subscribers, in each language that there
-// is: a file of messages each, and which of them somebody reads.
+// Package words holds what pages and mails say to subscribers in each supported language. Each
+// language has a file of messages, and a reader's wishes decide between them.
 //
-// A message has a key, such as "login.title". Every key is in every file, and each is used:
-// tests hold that. Who writes a page names messages alone; what is in a message beside
-// words comes by name.
+// A message has a key, such as "login.title". Tests ensure that every key is in every file and is
+// used. Pages only name messages; values in a message are passed by name.
 package words
 
 import (
@@ -24,10 +23,10 @@ import (
 //go:embed *.json
 var files embed.FS
 
-// tags are the languages, English first, which is said where none fits.
+// tags are the supported languages. English comes first and is the fallback.
 var tags = []language.Tag{language.English, language.German}
 
-// Words say messages in one language.
+// Words formats messages in one language.
 type Words struct {
 	Tag       string // of BCP 47, as <html lang> has it
 	Name      string // of the language, in itself
@@ -36,7 +35,7 @@ type Words struct {
 
 var matcher = sync.OnceValue(func() language.Matcher { return language.NewMatcher(tags) })
 
-// read reads the files when something is said first: most commands say nothing to subscribers.
+// read reads the files at first use, because most commands show subscribers nothing.
 var read = sync.OnceValue(func() (all []*Words) {
 	bundle := i18n.NewBundle(language.English)
 	bundle.RegisterUnmarshalFunc("json", json.Unmarshal)
@@ -51,16 +50,16 @@ var read = sync.OnceValue(func() (all []*Words) {
 	return all
 })
 
-// Tags names the languages there are, by BCP 47.
+// Tags returns the supported languages as BCP 47 tags.
 func Tags() []language.Tag { return slices.Clone(tags) }
 
-// All returns every language there is.
+// All returns the words of every supported language.
 func All() []*Words { return read() }
 
-// English says them in English.
+// English returns the English words.
 func English() *Words { return read()[0] }
 
-// In says them in the language of a tag of BCP 47, or nil where there is none near it.
+// In returns the words for a BCP 47 tag, or nil if no supported language is close to it.
 func In(tag string) *Words {
 	if asked, err := language.Parse(tag); err == nil {
 		if _, i, sure := matcher().Match(asked); sure >= language.High {
@@ -70,20 +69,22 @@ func In(tag string) *Words {
 	return nil
 }
 
-// Choose returns the language of the first wish that can be met: each is a tag of BCP 47, or
-// several as Accept-Language has them.
+// Choose returns the words for the first wish that can be met, or else English. Each wish is a
+// BCP 47 tag or the value of an Accept-Language header.
 func Choose(wishes ...string) *Words {
 	for _, wish := range wishes {
 		if len(wish) > 1000 {
 			continue
 		}
+
 		asked, _, err := language.ParseAcceptLanguage(wish)
-		if err != nil { // for one tag that there is not: the others count in their order
+		if err != nil { // one malformed tag: use the others in their order
 			for part := range strings.SplitSeq(wish, ",") {
 				tag, _, _ := strings.Cut(part, ";")
 				asked = append(asked, language.Make(strings.TrimSpace(tag)))
 			}
 		}
+
 		for _, tag := range asked {
 			if w := In(tag.String()); w != nil {
 				return w
@@ -93,8 +94,8 @@ func Choose(wishes ...string) *Words {
 	return English()
 }
 
-// Say says a message, with values by their names: "App", "Acme". Of a value "Count" is the
-// number for which there is a form of the message. A key that is in no file is said as it is.
+// Say returns a message with its values, given as pairs of name and value: "App", "Acme". The value
+// "Count" selects the plural form. Say returns an unknown key unchanged.
 func (w *Words) Say(key string, values ...any) string {
 	data := make(map[string]any, len(values)/2)
 	for i := 0; i+1 < len(values); i += 2 {
@@ -108,7 +109,7 @@ func (w *Words) Say(key string, values ...any) string {
 	return said
 }
 
-// HTML says a message that has elements in it, with values that have none.
+// HTML returns a message that contains HTML elements. The values are escaped.
 func (w *Words) HTML(key string, values ...any) template.HTML {
 	escaped := make([]any, len(values))
 	for i, v := range values {
@@ -116,16 +117,17 @@ func (w *Words) HTML(key string, values ...any) template.HTML {
 			escaped[i] = html.EscapeString(fmt.Sprint(v))
 		}
 	}
-	return template.HTML(w.Say(key, escaped...)) // the message is ours
+	return template.HTML(w.Say(key, escaped...)) // safe: the message is ours, the values are escaped
 }
 
-// Date writes a day.
+// Date formats a day.
 func (w *Words) Date(t time.Time) string {
 	months := strings.Split(w.Say("months"), " ")
 	return w.Say("date", "Day", t.Day(), "Month", months[t.Month()-1], "Year", t.Year())
 }
 
-// Ago says how long ago a moment was; "" of none.
+// Ago formats how long ago a time was; it returns "" for the zero time.
+// b 103
 func (w *Words) Ago(now, then time.Time) string {
 	past := now.Sub(then)
 	switch {
