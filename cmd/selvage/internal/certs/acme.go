@@ -19,50 +19,50 @@ import (
 	"golang.org/x/crypto/acme/autocert"
 )
 
-// A Store is where nodes share certificates and what it takes to have them.
+// A Store shares certificates, and the state needed to obtain them, between nodes.
 type Store interface {
 	FindCertificate(ctx context.Context, name string) (sealed string, err error)
 	PutCertificate(ctx context.Context, name, sealed string) error
 	DeleteCertificate(ctx context.Context, name string) error
-	// ClaimCertificate makes the caller the one who asks for what the name says, until
-	// then or its release. It gives problem.Conflict while somebody else is.
+	// ClaimCertificate makes the caller the only one to act on name, until the given time or
+	// its release. It returns problem.Conflict while another caller holds the claim.
 	ClaimCertificate(ctx context.Context, name string, until time.Time) error
 	ReleaseCertificate(ctx context.Context, name string, until time.Time) error
 }
 
-// A Sealer seals what lies in the Store.
+// A Sealer encrypts what is kept in the Store.
 type Sealer interface {
 	SealSecret(name string, secret []byte) (string, error)
 	OpenSecret(name, sealed string) ([]byte, error)
 }
 
-// ACMEConfig says which certificates to ask for, and whom.
+// ACMEConfig says which certificates to request, and from which authority.
 type ACMEConfig struct {
-	Hosts     []string // each has a certificate of its own
-	Email     string   // whom the authority writes to; may be ""
+	Hosts     []string // each gets a certificate of its own
+	Email     string   // for messages from the authority; may be ""
 	Directory string   // "" means Let's Encrypt
-	CA        string   // a PEM file that vouches for the directory's HTTPS; "" means the system's store
+	CA        string   // PEM file of the authority for the directory's HTTPS; "" means the system's store
 	Store     Store
 	Sealer    Sealer
 	Log       *slog.Logger     // nil means slog.Default
 	Now       func() time.Time // nil means time.Now
 }
 
-// ACME has certificates by RFC 8555, proven by tls-alpn-01 (RFC 8737) on the
-// HTTPS listener or http-01 on the HTTP listener. Only [ACME.Run] asks for new
-// ones: whoever connects cannot make it do so.
+// ACME obtains certificates by RFC 8555. It proves control of a host by tls-alpn-01 (RFC
+// 8737) on the HTTPS listener or by http-01 on the HTTP listener. Only [ACME.Run] requests
+// new certificates; connections cannot trigger a request.
 type ACME struct {
 	c       ACMEConfig
 	manager *autocert.Manager
 	reasons *reasons
-	again   chan struct{} // closed, and made anew, by Reload
+	again   chan struct{} // closed and replaced by Reload
 
 	mu    sync.RWMutex
 	ready map[string]bool // the hosts that have a certificate
 }
 
-// OpenACME prepares to have certificates. Whoever calls it has accepted the terms
-// of the directory.
+// OpenACME prepares to obtain certificates. By calling it, the caller accepts the terms of
+// the directory.
 func OpenACME(c ACMEConfig) (*ACME, error) {
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -73,10 +73,12 @@ func OpenACME(c ACMEConfig) (*ACME, error) {
 	if c.Directory == "" {
 		c.Directory = acme.LetsEncryptURL
 	}
+
 	transport, err := transportOf(c.CA)
 	if err != nil {
 		return nil, err
 	}
+
 	a := &ACME{c: c, reasons: &reasons{next: transport, by: make(map[string]string)},
 		again: make(chan struct{}), ready: make(map[string]bool)}
 	a.manager = &autocert.Manager{
@@ -89,10 +91,12 @@ func OpenACME(c ACMEConfig) (*ACME, error) {
 			HTTPClient: &http.Client{Transport: a.reasons, Timeout: time.Minute},
 		},
 	}
+
 	return a, nil
 }
 
-// transportOf returns the way to a directory that a file vouches for.
+// transportOf returns a transport that trusts the authorities in a file, or the system's
+// store if file is "".
 func transportOf(file string) (http.RoundTripper, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	if file == "" {
@@ -110,7 +114,7 @@ func transportOf(file string) (http.RoundTripper, error) {
 	return t, nil
 }
 
-// allow refuses names that are not ours.
+// allow returns an error for hosts that are not configured.
 func (a *ACME) allow(host string) error {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -128,7 +132,7 @@ func (a *ACME) TLS() *tls.Config {
 	return c
 }
 
-// Ends tells when the first of the certificates ends; zero while a host has none.
+// Ends returns when the first certificate expires. It is zero while a host has none.
 func (a *ACME) Ends() (first time.Time) {
 	for _, host := range a.c.Hosts {
 		if !a.has(host) {
@@ -148,31 +152,33 @@ func (a *ACME) has(host string) bool {
 	return a.ready[host]
 }
 
-// Handler answers http-01 challenges and leaves all else to next.
+// Handler answers http-01 challenges and passes all other requests to next.
 func (a *ACME) Handler(next http.Handler) http.Handler { return a.manager.HTTPHandler(next) }
 
-// certificate returns the certificate of a host, or what answers a challenge.
+// certificate returns the certificate for a handshake, or the response to a challenge.
 func (a *ACME) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	host := strings.ToLower(strings.TrimSuffix(hello.ServerName, "."))
 	if host == "" {
-		host = a.c.Hosts[0] // who asks by address
+		host = a.c.Hosts[0] // the client used an IP address
 	}
 	if err := a.allow(host); err != nil {
 		return nil, err
 	}
+
 	if slices.Equal(hello.SupportedProtos, []string{acme.ALPNProto}) {
 		return a.manager.GetCertificate(
 			&tls.ClientHelloInfo{ServerName: host, SupportedProtos: hello.SupportedProtos})
 	}
+
 	if !a.has(host) {
 		return nil, fmt.Errorf("there is no certificate for %s yet", host)
 	}
 	return a.get(host)
 }
 
-// get has the manager give a certificate, or ask for one. It is to be ECDSA: a
-// second one, for clients of which there are none any more, could be asked for by
-// whoever pretends to be one.
+// get returns the certificate of a host from the manager, which requests one if there is
+// none. It asks for ECDSA only. Otherwise anyone could make the manager request a second
+// certificate by posing as a client without ECDSA, of which none are left.
 func (a *ACME) get(host string) (*tls.Certificate, error) {
 	return a.manager.GetCertificate(&tls.ClientHelloInfo{
 		ServerName: host, CipherSuites: []uint16{tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256},

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A cache keeps what the manager does in the store, sealed and bound to its name.
+// A cache keeps the manager's data in the store, encrypted and bound to its name.
 type cache struct {
 	rows Store
 	seal Sealer
@@ -22,24 +22,25 @@ type cache struct {
 
 var _ autocert.Cache = cache{}
 
-// errCache is told to clients of a handshake or a challenge: why is in the log.
+// errCache is the error that clients see in a handshake or challenge. The cause is logged.
 var errCache = errors.New("certificates cannot be read or kept now")
 
-// longest is how long the names of the manager are at most. Those of challenges
-// come from requests.
+// longest is the maximum length of a name. The names of challenges come from requests.
 const longest = 400
 
 func (c cache) Get(ctx context.Context, name string) ([]byte, error) {
 	if len(name) > longest {
 		return nil, autocert.ErrCacheMiss
 	}
+
 	sealed, err := c.rows.FindCertificate(ctx, name)
-	if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Malformed) { // it is no text: nobody asked for that
+	if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Malformed) { // not valid text, so not one of our names
 		return nil, autocert.ErrCacheMiss
 	}
 	if err != nil {
 		return nil, c.tell("reading", name, err)
 	}
+
 	secret, err := c.seal.OpenSecret("certificate "+name, sealed)
 	if err != nil {
 		return nil, c.tell("opening", name, err)
@@ -70,8 +71,8 @@ func (c cache) tell(did, name string, err error) error {
 	return errCache
 }
 
-// Stored returns the certificate of a host that ACME has given, from the store. There
-// may be none, which is problem.NotFound.
+// Stored returns the certificate that ACME obtained for a host from the store. It returns
+// problem.NotFound if there is none.
 func Stored(ctx context.Context, rows Store, seal Sealer, host string) (*x509.Certificate, error) {
 	sealed, err := rows.FindCertificate(ctx, host)
 	if err != nil {

@@ -12,13 +12,14 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// Names of challenges that are none, which anybody may ask for, are not there, and
-// nothing that an operator should hear of.
+// TestCacheOfNoName shows that malformed names of challenges, which anyone can send, are
+// reported as missing and not logged.
 func TestCacheOfNoName(t *testing.T) {
 	rows, err := store.Open(t.Context(), store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { _ = rows.Close() })
 	log := new(notes)
 	c := cache{rows: rows, log: slog.New(slog.NewTextHandler(log, nil))}
@@ -27,6 +28,7 @@ func TestCacheOfNoName(t *testing.T) {
 			t.Errorf("Get(%.20q) = %v, want nothing there", name, err)
 		}
 	}
+
 	if told := log.take(); told != "" {
 		t.Errorf("the log says %s", told)
 	}

@@ -1,8 +1,8 @@
-// Package certs keeps the server's certificate where others vouch for it: in
-// files, which something else renews, or by ACME, which this package speaks.
+// Package certs provides the server's certificate from an outside authority: from files,
+// which another program renews, or by ACME, which this package speaks.
 //
-// A certificate that cannot be used never takes the place of one that can. What
-// the local authority vouches for is package ca.
+// A certificate that cannot be used never replaces one that can. Certificates of the local
+// authority are in package ca.
 package certs
 
 import (
@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// check reports why the leaf of a certificate cannot be used; what names it.
+// check returns why a certificate cannot be used, or nil. Its error calls the certificate
+// what.
 func check(leaf *x509.Certificate, what string, now time.Time, hosts []string) error {
 	switch {
 	case now.After(leaf.NotAfter):
@@ -42,14 +43,14 @@ func names(leaf *x509.Certificate) string {
 	return strings.Join(all, ", ")
 }
 
-// ending reports whether a certificate is in the last fifth of its life, in which
-// it should have been renewed.
+// ending reports whether a certificate is in the last fifth of its life, when it should
+// have been renewed.
 func ending(leaf *x509.Certificate, now time.Time) bool {
 	return now.After(leaf.NotAfter.Add(-leaf.NotAfter.Sub(leaf.NotBefore) / 5))
 }
 
-// config returns what all listeners have in common: TLS 1.2 or newer, with the
-// suites and curves of Go.
+// config returns the TLS configuration of all listeners: TLS 1.2 or newer, with Go's cipher
+// suites and curves.
 func config(get func(*tls.ClientHelloInfo) (*tls.Certificate, error)) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: get}
 }

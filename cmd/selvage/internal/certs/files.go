@@ -13,23 +13,22 @@ import (
 	"time"
 )
 
-// FilesConfig says which files hold a certificate.
+// FilesConfig names the files of a certificate.
 type FilesConfig struct {
-	Cert  string           // PEM: the server's certificate, then those that vouch for it
-	Key   string           // PEM: its key, which others may not read
-	Hosts []string         // what it must name
+	Cert  string           // PEM: the server's certificate, then its intermediates
+	Key   string           // PEM: its private key, which others may not read
+	Hosts []string         // the names that it must cover
 	Log   *slog.Logger     // nil means slog.Default
 	Now   func() time.Time // nil means time.Now
 }
 
-// Files is a certificate and its key in two files. It is read anew when they
-// change.
+// Files is a certificate and its key in two files. It is read again when they change.
 type Files struct {
 	c     FilesConfig
 	inUse atomic.Pointer[tls.Certificate]
 
 	mu     sync.Mutex
-	loaded stamp // of the files that were read last, good or not
+	loaded stamp // of the files when last read, whether valid or not
 }
 
 // OpenFiles reads the files.
@@ -44,21 +43,19 @@ func OpenFiles(c FilesConfig) (*Files, error) {
 	return f, f.Reload()
 }
 
-// TLS returns the configuration of a listener, whose certificate is the newest good
-// one.
+// TLS returns the configuration of a listener. It always uses the newest valid certificate.
 func (f *Files) TLS() *tls.Config {
 	return config(func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return f.inUse.Load(), nil })
 }
 
-// Ends tells when the certificate ends.
+// Ends returns when the certificate expires.
 func (f *Files) Ends() time.Time { return f.inUse.Load().Leaf.NotAfter }
 
-// Reload reads the files now. If they are not good, the certificate stays what it
-// was.
+// Reload reads the files now. If they are not valid, the current certificate stays in use.
 func (f *Files) Reload() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.loaded = f.stamp() // before they are read: what changes meanwhile is read again
+	f.loaded = f.stamp() // taken before reading, so that a change in the meantime is noticed
 	pair, err := f.read()
 	if err != nil {
 		return err
@@ -72,17 +69,23 @@ func (f *Files) read() (*tls.Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading tls.cert: %w", err)
 	}
+
 	info, err := os.Stat(f.c.Key)
 	if err != nil {
 		return nil, fmt.Errorf("reading tls.key: %w", err)
 	}
+
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
-		return nil, fmt.Errorf("reading tls.key: others may read %s (mode %o); chmod 600 it, and have a new one certified if they have", f.c.Key, mode)
+		return nil, fmt.Errorf(
+			"reading tls.key: others may read %s (mode %o); chmod 600 it, and have a new one certified if they have",
+			f.c.Key, mode)
 	}
+
 	key, err := os.ReadFile(f.c.Key)
 	if err != nil {
 		return nil, fmt.Errorf("reading tls.key: %w", err)
 	}
+
 	pair, err := tls.X509KeyPair(chain, key)
 	if err != nil {
 		return nil, f.explain(err, chain, key)
@@ -90,12 +93,13 @@ func (f *Files) read() (*tls.Certificate, error) {
 	return &pair, check(pair.Leaf, "the certificate in "+f.c.Cert, f.c.Now(), f.c.Hosts)
 }
 
-// Run reads the files when they have changed, until ctx ends. It waits until
-// they have not changed for a while, since two files are not written at once. It
-// logs what it did, and once a day that a certificate should have been renewed.
+// Run reads the files again after they change, until ctx ends. Since the two files are not
+// written at once, it waits until they have stopped changing. It logs each reload, and
+// warns once a day if the certificate should have been renewed.
 func (f *Files) Run(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
+
 	var seen stamp
 	var warned time.Time
 	for {
@@ -104,25 +108,29 @@ func (f *Files) Run(ctx context.Context) {
 				f.inUse.Load().Leaf.NotAfter.Format(time.RFC3339))
 			warned = now
 		}
+
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
+
 		last := seen
 		if seen = f.stamp(); seen != last || seen == f.lastLoaded() {
 			continue
 		}
+
 		if err := f.Reload(); err != nil {
 			f.c.Log.Error("reading the changed certificate; the one before stays in use", "error", err)
 			continue
 		}
+
 		f.c.Log.Info("read the changed certificate", "file", f.c.Cert, "ends",
 			f.inUse.Load().Leaf.NotAfter.Format(time.RFC3339))
 	}
 }
 
-// lookEvery is how often Run looks at the files.
+// lookEvery is how often Run checks the files for changes.
 const lookEvery = 5 * time.Second
 
 func (f *Files) lastLoaded() stamp {
@@ -131,14 +139,14 @@ func (f *Files) lastLoaded() stamp {
 	return f.loaded
 }
 
-// A stamp tells whether files have changed.
+// A stamp identifies a version of the files.
 type stamp [2]struct {
 	changed time.Time
 	size    int64
 	mode    os.FileMode
 }
 
-// stamp looks at the files, through links. One that is not there has the zero
+// stamp returns the current stamp of the files, following links. A missing file has a zero
 // stamp.
 func (f *Files) stamp() (s stamp) {
 	for i, name := range []string{f.c.Cert, f.c.Key} {
@@ -149,7 +157,7 @@ func (f *Files) stamp() (s stamp) {
 	return s
 }
 
-// explain says what to do about files that are no pair.
+// explain returns an error that says how to fix files that are not a valid pair.
 func (f *Files) explain(err error, chain, key []byte) error {
 	switch {
 	case !hasBlock(chain, "CERTIFICATE"):
@@ -157,7 +165,9 @@ func (f *Files) explain(err error, chain, key []byte) error {
 	case !hasBlock(key, "PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY"):
 		return fmt.Errorf("reading tls.key: there is no key in %s, which is to be PEM without a password", f.c.Key)
 	}
-	return fmt.Errorf("%s and %s do not belong together (%w): give the key of the certificate that comes first in its file", f.c.Cert, f.c.Key, err)
+	return fmt.Errorf(
+		"%s and %s do not belong together (%w): give the key of the certificate that comes first in its file",
+		f.c.Cert, f.c.Key, err)
 }
 
 // hasBlock reports whether a PEM text has a block of one of the types.

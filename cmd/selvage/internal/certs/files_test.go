@@ -19,23 +19,26 @@ import (
 	"time"
 )
 
-// makePair returns a certificate and its key, as PEM.
+// makePair returns a certificate and its key in PEM.
 func makePair(t *testing.T, from time.Time, lives time.Duration, names ...string) (chain, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: from, NotAfter: from.Add(lives),
 		DNSNames: names}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
 		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
 }
@@ -58,6 +61,7 @@ func TestOpenFiles(t *testing.T) {
 	other, _ := makePair(t, now.Add(-day), 90*day, "pbx.example.org")
 	past, pastKey := makePair(t, now.Add(-91*day), 90*day, "pbx.example.org")
 	future, futureKey := makePair(t, now.Add(day), 90*day, "pbx.example.org")
+
 	for _, tt := range []struct {
 		name       string
 		chain, key []byte
@@ -90,13 +94,14 @@ func TestOpenFiles(t *testing.T) {
 			t.Errorf("%s: OpenFiles = %v, want %q", tt.name, err, want)
 		}
 	}
+
 	if _, err := OpenFiles(FilesConfig{Cert: "nowhere", Key: "nowhere"}); err == nil ||
 		!strings.Contains(err.Error(), "reading tls.cert: open nowhere") {
 		t.Errorf("OpenFiles of no files = %v", err)
 	}
 }
 
-// notes is a log that is read while it is written.
+// notes is a log that can be read while it is written.
 type notes struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -108,7 +113,7 @@ func (n *notes) Write(p []byte) (int, error) {
 	return n.text.Write(p)
 }
 
-// take returns what was written since it was last taken.
+// take returns what was written since the last call.
 func (n *notes) take() string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -116,7 +121,8 @@ func (n *notes) take() string {
 	return n.text.String()
 }
 
-// TestRun renews a certificate as certbot does, and badly.
+// TestRun shows that Run picks up a renewed certificate, and keeps the old one if the
+// renewal is incomplete or invalid.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -128,11 +134,13 @@ func TestRun(t *testing.T) {
 			write(t, c.Cert, chain, 0o644)
 			write(t, c.Key, key, 0o600)
 		}
+
 		put("a.test")
 		f, err := OpenFiles(c)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		named := func() string {
 			pair, err := f.TLS().GetCertificate(nil)
 			if err != nil {
@@ -140,6 +148,7 @@ func TestRun(t *testing.T) {
 			}
 			return strings.Join(pair.Leaf.DNSNames, " ")
 		}
+
 		go f.Run(ctx)
 		for _, tt := range []struct {
 			what  string
@@ -165,6 +174,7 @@ func TestRun(t *testing.T) {
 				t.Errorf("%s: in use is %q, the log %q; want %q and %q", tt.what, named(), got, tt.names, tt.log)
 			}
 		}
+
 		stop()
 		synctest.Wait()
 	})

@@ -11,20 +11,19 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// How a certificate is asked for. An order takes minutes at most; the manager
-// remembers for one that an order failed; and directories count failures by the
-// hour.
+// Times for requesting a certificate. An order takes at most minutes. The manager remembers
+// a failed order for a minute, and directories limit failures per hour.
 const (
 	orderTime   = 5 * time.Minute
 	claimTime   = orderTime + time.Minute
-	askElse     = 2 * time.Second // while another node has the claim
+	askElse     = 2 * time.Second // while another node holds the claim
 	manageEvery = time.Hour
 )
 
 var pauses = []time.Duration{time.Minute + 5*time.Second, 10 * time.Minute, time.Hour}
 
-// Run has a certificate for each host, from the store or the directory, and sees
-// to it that they are renewed, until ctx ends. The listeners must be open.
+// Run obtains a certificate for each host, from the store or the directory, and watches
+// their renewal until ctx ends. The listeners must be open.
 func (a *ACME) Run(ctx context.Context) {
 	var hosts sync.WaitGroup
 	for _, host := range a.c.Hosts {
@@ -37,7 +36,7 @@ func (a *ACME) Run(ctx context.Context) {
 	hosts.Wait()
 }
 
-// Reload asks at once for what could not be had.
+// Reload retries failed requests at once.
 func (a *ACME) Reload() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -46,7 +45,7 @@ func (a *ACME) Reload() error {
 	return nil
 }
 
-// obtain asks until there is a certificate. It gives false where ctx ended first.
+// obtain requests a certificate until there is one. It returns false if ctx ends first.
 func (a *ACME) obtain(ctx context.Context, host string) bool {
 	for failed := 0; ; {
 		pair, err := a.order(ctx, host)
@@ -65,6 +64,7 @@ func (a *ACME) obtain(ctx context.Context, host string) bool {
 			}
 			continue
 		}
+
 		pause := pauses[min(failed, len(pauses)-1)]
 		a.c.Log.Error("asking for a certificate", "host", host, "error", a.reasons.of(host, err), "again_in",
 			pause.String())
@@ -74,24 +74,28 @@ func (a *ACME) obtain(ctx context.Context, host string) bool {
 		if !wait(ctx, pauses[0], nil) || !wait(ctx, pause-pauses[0], again) {
 			return false
 		}
+
 		failed++
 	}
 }
 
-// order takes the certificate that is in the store or asks for one, which one
-// node does at a time: directories count certificates, too.
+// order returns the certificate in the store, or requests one. Only one node requests it at
+// a time, because directories also limit the number of certificates.
 func (a *ACME) order(ctx context.Context, host string) (*tls.Certificate, error) {
 	if a.stored(ctx, host) {
 		return a.get(host)
 	}
+
 	name, until := host+"+claim", a.c.Now().Add(claimTime)
 	if err := a.c.Store.ClaimCertificate(ctx, name, until); err != nil {
 		return nil, err
 	}
+
 	type result struct {
 		pair *tls.Certificate
 		err  error
 	}
+
 	done := make(chan result, 1)
 	go func() {
 		pair, err := a.get(host)
@@ -101,15 +105,16 @@ func (a *ACME) order(ctx context.Context, host string) (*tls.Certificate, error)
 		}
 		done <- result{pair, err}
 	}()
+
 	select {
 	case r := <-done:
 		return r.pair, r.err
-	case <-ctx.Done(): // an order cannot be called back
+	case <-ctx.Done(): // an order cannot be canceled
 		return nil, ctx.Err()
 	}
 }
 
-// stored reports whether a good certificate is in the store.
+// stored reports whether a valid certificate is in the store.
 func (a *ACME) stored(ctx context.Context, host string) bool {
 	text, err := a.manager.Cache.Get(ctx, host)
 	if err != nil {
@@ -119,8 +124,8 @@ func (a *ACME) stored(ctx context.Context, host string) bool {
 	return err == nil && check(pair.Leaf, "", a.c.Now(), []string{host}) == nil
 }
 
-// mind tells once a day that a certificate was not renewed, which the manager
-// does by itself and says nothing of.
+// mind warns once a day that a certificate was not renewed. The manager renews by itself
+// and does not report failures.
 func (a *ACME) mind(ctx context.Context, host string) {
 	var warned time.Time
 	for wait(ctx, manageEvery, nil) {
@@ -136,8 +141,7 @@ func (a *ACME) mind(ctx context.Context, host string) {
 	}
 }
 
-// wait waits for a time, or until a channel is closed. It gives false where ctx
-// ended.
+// wait waits for d, or until sooner is closed. It returns false if ctx ended.
 func wait(ctx context.Context, d time.Duration, sooner <-chan struct{}) bool {
 	select {
 	case <-ctx.Done():

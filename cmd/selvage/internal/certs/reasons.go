@@ -10,17 +10,17 @@ import (
 	"sync"
 )
 
-// reasons carries requests to a directory and listens to its answers for why a
-// host was not proven: the manager tries one challenge after the other, and then
-// says only that none is left.
+// reasons sends requests to a directory and records from its responses why a host could not
+// be validated. The manager tries one challenge after the other, and then only reports
+// that none is left.
 type reasons struct {
 	next http.RoundTripper
 
 	mu sync.Mutex
-	by map[string]string // host
+	by map[string]string // reasons by host
 }
 
-// authorization is what we read of one (RFC 8555, section 7.1.4).
+// authorization is the part of an authorization that is read (RFC 8555, section 7.1.4).
 type authorization struct {
 	Status     string `json:"status"`
 	Identifier struct {
@@ -34,7 +34,7 @@ type authorization struct {
 	} `json:"challenges"`
 }
 
-// The lengths of an answer that is read, and of a reason that is told.
+// Limits for the size of a response that is read, and of a reason that is reported.
 const (
 	maxAnswer = 1 << 20
 	maxReason = 400
@@ -46,20 +46,23 @@ func (r *reasons) RoundTrip(req *http.Request) (*http.Response, error) {
 		!strings.HasPrefix(resp.Header.Get("Content-Type"), "application/json") {
 		return resp, err
 	}
+
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
 	if err != nil {
-		_ = resp.Body.Close() // reading it has failed already
+		_ = resp.Body.Close() // the read error is returned
 		return nil, err
 	}
+
 	resp.Body = struct {
 		io.Reader
 		io.Closer
 	}{io.MultiReader(bytes.NewReader(body), resp.Body), resp.Body}
+
 	r.note(body)
 	return resp, nil
 }
 
-// note remembers why an authorization became invalid.
+// note records why an authorization became invalid.
 func (r *reasons) note(body []byte) {
 	var z authorization
 	if json.Unmarshal(body, &z) != nil || z.Status != "invalid" || z.Identifier.Value == "" {
@@ -74,7 +77,7 @@ func (r *reasons) note(body []byte) {
 	}
 }
 
-// of returns an error with what is known about a host, once.
+// of returns err with the reasons recorded for a host, and forgets them.
 func (r *reasons) of(host string, err error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
