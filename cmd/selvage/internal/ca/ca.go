@@ -1,11 +1,11 @@
-// Package ca is the local certificate authority: HTTPS on the first start, for
+// Package ca is the local certificate authority. It provides HTTPS from the first start, for
 // names that no public authority certifies.
 //
-// It keeps its certificate in ca.pem, which is installed where it shall be
-// trusted, and its key in ca-key.pem. The certificate is limited to local names,
-// private addresses and the hosts it was made for, so that a stolen key cannot
-// pretend to be anybody else. Certificates of the server live in memory only;
-// they are made at the start, and again before they expire.
+// Its certificate is in ca.pem, which users install where it should be trusted, and its key
+// is in ca-key.pem. The certificate is limited to local names, private addresses and the
+// hosts it was made for, so a stolen key cannot impersonate any other host. The server's
+// certificates exist only in memory: they are issued at startup, and again before they
+// expire.
 package ca
 
 import (
@@ -27,7 +27,7 @@ const (
 	KeyFile  = "ca-key.pem" // its key, 0600
 )
 
-// The lifetimes of certificates; that of a server's is renewed in its last third.
+// Lifetimes of certificates. The server's is renewed in its last third.
 const (
 	lifetime     = 10 * 365 * 24 * time.Hour
 	leafLifetime = 90 * 24 * time.Hour
@@ -35,18 +35,18 @@ const (
 	clockSkew    = time.Hour
 )
 
-// Hosts are the names and addresses that every certificate has. They are
-// spelled out, since clients refuse *.localhost.
+// Hosts are the names and addresses that every certificate has. They are listed one by one
+// because clients reject *.localhost.
 var Hosts = []string{"localhost", "puc.localhost", "fabric.localhost", "id.localhost", "127.0.0.1", "::1"}
 
-// Config says where an authority lies and what it vouches for.
+// Config says where an authority is stored and which hosts it certifies.
 type Config struct {
-	Dir   string           // where its files are, or are made
-	Hosts []string         // names and addresses beside [Hosts]
+	Dir   string           // directory of its files
+	Hosts []string         // names and addresses in addition to [Hosts]
 	Now   func() time.Time // nil means time.Now
 }
 
-// An Authority makes the certificates of one server.
+// An Authority issues the certificates of one server.
 type Authority struct {
 	now   func() time.Time
 	hosts []string
@@ -57,18 +57,20 @@ type Authority struct {
 	leaf *tls.Certificate
 }
 
-// Open reads the authority in a directory, or makes one, and makes the server's
-// first certificate.
+// Open reads the authority in a directory, or creates one, and issues the server's first
+// certificate.
 func Open(c Config) (*Authority, error) {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+
 	a := &Authority{now: c.Now, hosts: slices.Clone(Hosts)}
 	for _, h := range c.Hosts {
 		if h != "" && !slices.Contains(a.hosts, h) {
 			a.hosts = append(a.hosts, h)
 		}
 	}
+
 	var err error
 	if a.key, err = readKey(filepath.Join(c.Dir, KeyFile)); err != nil {
 		return nil, err
@@ -79,19 +81,23 @@ func Open(c Config) (*Authority, error) {
 	if err := a.check(filepath.Join(c.Dir, CertFile)); err != nil {
 		return nil, err
 	}
+
 	_, err = a.certificate()
 	return a, err
 }
 
-// check reports why the authority cannot be used.
+// check returns why the authority cannot be used, or nil.
 func (a *Authority) check(file string) error {
 	switch public, ok := a.cert.PublicKey.(*ecdsa.PublicKey); {
 	case !ok || !public.Equal(&a.key.PublicKey):
-		return fmt.Errorf("%s and %s do not belong together: put back the one that was exchanged, or delete both to have new ones made", file, KeyFile)
+		return fmt.Errorf(
+			"%s and %s do not belong together: put back the one that was exchanged, or delete both to have new ones made",
+			file, KeyFile)
 	case a.now().After(a.cert.NotAfter):
 		return fmt.Errorf("%s expired on %s: delete it to have a new one made, and install that", file,
 			a.cert.NotAfter.Format(time.DateOnly))
 	}
+
 	for _, h := range a.hosts {
 		if !permits(a.cert, h) {
 			return fmt.Errorf("%s was not made for %s: delete it to have a new one made, and install that", file, h)
@@ -100,7 +106,7 @@ func (a *Authority) check(file string) error {
 	return nil
 }
 
-// Reload makes the server's certificate anew.
+// Reload issues a new certificate for the server.
 func (a *Authority) Reload() error {
 	leaf, err := a.issue()
 	if err != nil {
@@ -112,8 +118,8 @@ func (a *Authority) Reload() error {
 	return nil
 }
 
-// TLS returns the configuration of a listener: TLS 1.2 or newer, with a
-// certificate that is always young enough.
+// TLS returns the configuration of a listener: TLS 1.2 or newer, with a certificate that
+// is renewed in time.
 func (a *Authority) TLS() *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS12,
@@ -121,7 +127,7 @@ func (a *Authority) TLS() *tls.Config {
 	}
 }
 
-// Ends tells when the server's certificate ends.
+// Ends returns when the server's certificate expires.
 func (a *Authority) Ends() time.Time {
 	leaf, err := a.certificate()
 	if err != nil {
@@ -130,7 +136,7 @@ func (a *Authority) Ends() time.Time {
 	return leaf.Leaf.NotAfter
 }
 
-// certificate returns the server's certificate, made anew where it is old.
+// certificate returns the server's certificate, and renews it if it is old.
 func (a *Authority) certificate() (*tls.Certificate, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -148,15 +154,15 @@ func (a *Authority) certificate() (*tls.Certificate, error) {
 // Certificate returns the authority's own certificate.
 func (a *Authority) Certificate() *x509.Certificate { return a.cert }
 
-// PEM returns the authority's own certificate as it is installed.
+// PEM returns the authority's own certificate in PEM.
 func (a *Authority) PEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
 }
 
-// Names returns the names and addresses that the server's certificate has.
+// Names returns the names and addresses of the server's certificate.
 func (a *Authority) Names() []string { return slices.Clone(a.hosts) }
 
-// permits reports whether the limits of a certificate allow a name or address.
+// permits reports whether the name constraints of a certificate allow a name or address.
 func permits(cert *x509.Certificate, host string) bool {
 	if ip := net.ParseIP(host); ip != nil {
 		return slices.ContainsFunc(cert.PermittedIPRanges, func(n *net.IPNet) bool { return n.Contains(ip) })

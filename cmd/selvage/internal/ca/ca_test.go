@@ -23,7 +23,7 @@ func open(t *testing.T, c Config) *Authority {
 	return a
 }
 
-// client trusts the authority alone, and expects a server of that name.
+// client returns a client that trusts only the authority and expects the given server name.
 func client(a *Authority, name string) *http.Client {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(a.PEM())
@@ -36,9 +36,11 @@ func TestTLS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	s := &http.Server{Handler: http.NotFoundHandler(), ErrorLog: log.New(io.Discard, "", 0)}
 	go s.Serve(l)
 	defer s.Close()
+
 	for _, tt := range []struct {
 		name string
 		ok   bool
@@ -55,13 +57,14 @@ func TestTLS(t *testing.T) {
 			t.Errorf("handshake for %s = %v, want success %v", tt.name, err, tt.ok)
 		}
 	}
+
 	old := &tls.Config{MaxVersion: tls.VersionTLS11, InsecureSkipVerify: true}
 	if _, err := tls.Dial("tcp", l.Addr().String(), old); err == nil {
 		t.Error("a handshake of TLS 1.1 succeeded")
 	}
 }
 
-// TestLimits shows that the key cannot make certificates of strangers.
+// TestLimits shows that the key cannot certify hosts outside its limits.
 func TestLimits(t *testing.T) {
 	a := open(t, Config{Dir: t.TempDir()})
 	a.hosts = []string{"bank.example"}
@@ -106,6 +109,7 @@ func TestRenewal(t *testing.T) {
 			t.Errorf("day %d: certificate ends in %v", day, left)
 		}
 	}
+
 	if len(serials) != 2 {
 		t.Errorf("%d certificates in 62 days, want 2", len(serials))
 	}
@@ -138,6 +142,7 @@ func TestOpenRefuses(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		open(t, Config{Dir: dir})
+
 		c := tt.spoil(t, dir)
 		c.Dir = dir
 		if _, err := Open(c); err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -146,7 +151,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestTogether shows that processes which start at once share an authority.
+// TestTogether shows that processes which start at the same time share an authority.
 func TestTogether(t *testing.T) {
 	dir := t.TempDir()
 	made := make([]*Authority, 8)

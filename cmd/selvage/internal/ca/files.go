@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 )
 
-// readKey returns the key of a file, which it makes if there is none.
+// readKey returns the key in a file, and creates it if the file does not exist.
 func readKey(file string) (*ecdsa.PrivateKey, error) {
 	der, err := readPEM(file, "PRIVATE KEY")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -22,10 +22,12 @@ func readKey(file string) (*ecdsa.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	key, err := x509.ParsePKCS8PrivateKey(der)
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", file, err)
 	}
+
 	ec, ok := key.(*ecdsa.PrivateKey)
 	if !ok {
 		return nil, fmt.Errorf("reading %s: it is a %T, not an ECDSA key", file, key)
@@ -44,14 +46,13 @@ func makeKey(file string) (*ecdsa.PrivateKey, error) {
 	}
 	err = writePEM(file, "PRIVATE KEY", der, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return readKey(file) // another process was faster
+		return readKey(file) // another process created it first
 	}
 	return key, err
 }
 
-// readCert returns the certificate of a directory, which it makes if there is none.
-// Processes that make one at the same time make it of the same key, so that
-// either is as good.
+// readCert returns the certificate in a directory, and creates it if there is none. Processes
+// that create one at the same time use the same key, so the certificate of either works.
 func (a *Authority) readCert(dir string) (*x509.Certificate, error) {
 	if cert, err := Read(dir); !errors.Is(err, fs.ErrNotExist) {
 		return cert, err
@@ -64,11 +65,11 @@ func (a *Authority) readCert(dir string) (*x509.Certificate, error) {
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
-	return Read(dir) // another process may have been faster
+	return Read(dir) // another process may have created it first
 }
 
-// Read returns the certificate of the authority in a directory, and fs.ErrNotExist
-// where there is none.
+// Read returns the certificate of the authority in a directory. It returns fs.ErrNotExist if
+// there is none.
 func Read(dir string) (*x509.Certificate, error) {
 	file := filepath.Join(dir, CertFile)
 	der, err := readPEM(file, "CERTIFICATE")
@@ -89,13 +90,14 @@ func readPEM(file, kind string) ([]byte, error) {
 	}
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != kind {
-		return nil, fmt.Errorf("reading %s: there is no %s in it; put it back as it was, or delete %s and %s to have new ones made", file, kind, CertFile, KeyFile)
+		return nil, fmt.Errorf(
+			"reading %s: there is no %s in it; put it back as it was, or delete %s and %s to have new ones made",
+			file, kind, CertFile, KeyFile)
 	}
 	return block.Bytes, nil
 }
 
-// writePEM makes a file, whole or not at all. One that is there already is
-// fs.ErrExist.
+// writePEM creates a file atomically. It returns fs.ErrExist if the file exists.
 func writePEM(file, kind string, der []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(file), ".ca-*")
 	if err != nil {

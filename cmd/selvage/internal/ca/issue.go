@@ -14,15 +14,15 @@ import (
 	"strings"
 )
 
-// localDomains are the domains that never belong to anybody on the Internet
-// (RFC 6761, 6762 and 8375).
+// localDomains are domains that are never registered on the Internet (RFC 6761, 6762 and
+// 8375).
 var localDomains = []string{"localhost", "local", "test", "internal", "home.arpa"}
 
-// localRanges are the addresses of one machine or one network.
+// localRanges are the address ranges of a single machine or a private network.
 var localRanges = []string{"127.0.0.0/8", "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "169.254.0.0/16",
 	"::1/128", "fc00::/7", "fe80::/10"}
 
-// Name returns the common name of an authority that is made on this machine.
+// Name returns the common name for an authority created on this machine.
 func Name() string {
 	owner := "this machine"
 	if name, err := os.Hostname(); err == nil {
@@ -31,8 +31,8 @@ func Name() string {
 	return "selvage local CA on " + owner
 }
 
-// authority makes the certificate of the authority, limited to local names and
-// the configured hosts (RFC 5280, section 4.2.1.10).
+// authority returns a new certificate for the authority, limited to local names and the
+// configured hosts (RFC 5280, section 4.2.1.10).
 func (a *Authority) authority() ([]byte, error) {
 	t := &x509.Certificate{
 		SerialNumber:                serial(),
@@ -46,6 +46,7 @@ func (a *Authority) authority() ([]byte, error) {
 		PermittedDNSDomainsCritical: true,
 		PermittedDNSDomains:         append([]string(nil), localDomains...),
 	}
+
 	for _, cidr := range localRanges {
 		_, n, err := net.ParseCIDR(cidr)
 		if err != nil {
@@ -53,6 +54,7 @@ func (a *Authority) authority() ([]byte, error) {
 		}
 		t.PermittedIPRanges = append(t.PermittedIPRanges, n)
 	}
+
 	for _, h := range a.hosts {
 		if ip := net.ParseIP(h); !permits(t, h) && ip != nil {
 			t.PermittedIPRanges = append(t.PermittedIPRanges, single(ip))
@@ -60,6 +62,7 @@ func (a *Authority) authority() ([]byte, error) {
 			t.PermittedDNSDomains = append(t.PermittedDNSDomains, h)
 		}
 	}
+
 	der, err := x509.CreateCertificate(rand.Reader, t, t, &a.key.PublicKey, a.key)
 	if err != nil {
 		return nil, fmt.Errorf("making certificate authority: %w", err)
@@ -67,12 +70,13 @@ func (a *Authority) authority() ([]byte, error) {
 	return der, nil
 }
 
-// issue makes a certificate of the server, under a key of its own.
+// issue returns a new certificate for the server, with a new key.
 func (a *Authority) issue() (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("making key: %w", err)
 	}
+
 	t := &x509.Certificate{
 		SerialNumber: serial(),
 		Subject:      pkix.Name{CommonName: a.hosts[0], Organization: []string{"selvage"}},
@@ -81,6 +85,7 @@ func (a *Authority) issue() (*tls.Certificate, error) {
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
+
 	for _, h := range a.hosts {
 		if ip := net.ParseIP(h); ip != nil {
 			t.IPAddresses = append(t.IPAddresses, ip)
@@ -88,10 +93,12 @@ func (a *Authority) issue() (*tls.Certificate, error) {
 			t.DNSNames = append(t.DNSNames, h)
 		}
 	}
+
 	der, err := x509.CreateCertificate(rand.Reader, t, a.cert, &key.PublicKey, a.key)
 	if err != nil {
 		return nil, fmt.Errorf("making certificate: %w", err)
 	}
+
 	leaf, err := x509.ParseCertificate(der)
 	if err != nil {
 		return nil, fmt.Errorf("making certificate: %w", err)
@@ -106,7 +113,7 @@ func serial() *big.Int {
 	return new(big.Int).SetBytes(b)
 }
 
-// single returns the range of one address.
+// single returns the range that contains only ip.
 func single(ip net.IP) *net.IPNet {
 	if v4 := ip.To4(); v4 != nil {
 		return &net.IPNet{IP: v4, Mask: net.CIDRMask(32, 32)}
@@ -114,7 +121,7 @@ func single(ip net.IP) *net.IPNet {
 	return &net.IPNet{IP: ip, Mask: net.CIDRMask(128, 128)}
 }
 
-// within reports whether a name is a domain or lies in it.
+// within reports whether a name is a domain or a subdomain of it.
 func within(name, domain string) bool {
 	name, domain = strings.ToLower(name), strings.ToLower(domain)
 	return name == domain || strings.HasSuffix(name, "."+domain)
