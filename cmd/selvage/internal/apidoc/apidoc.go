@@ -1,9 +1,7 @@
-// Package apidoc serves the OpenAPI document of the APIs: as it is, and as pages
-// to read.
+// Package apidoc serves the OpenAPI document of the APIs, as a file and as pages.
 //
-// The document is that of package openapi, with the operator's own kinds in it
-// and the addresses of this server. It is put together when somebody asks for it
-// first.
+// The document is that of package openapi, with the operator's own kinds and the addresses
+// of this server. It is built on the first request.
 package apidoc
 
 import (
@@ -21,22 +19,22 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// Config says what the document is about.
+// Config describes the server that the document is about.
 type Config struct {
 	openapi.Config
 	Log *slog.Logger // nil means slog.Default()
 
-	Guides []templates.DocsGroup // documents that are served beside it
+	Guides []templates.DocsGroup // other documents, for the navigation
 }
 
-// An API serves the document. Make one with [New].
+// An API serves the document. Use [New] to create one.
 type API struct {
 	log    *slog.Logger
 	guides []templates.DocsGroup
 	load   func() (*loaded, error)
 }
 
-// loaded is a document ready to be served.
+// loaded is a document that is ready to be served.
 type loaded struct {
 	yaml   []byte
 	etag   string
@@ -45,7 +43,7 @@ type loaded struct {
 	groups []templates.DocsGroup
 }
 
-// New makes an API.
+// New returns an API.
 func New(c Config) *API {
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -69,7 +67,7 @@ func load(c openapi.Config) (*loaded, error) {
 	}, nil
 }
 
-// Prefix is the path below which everything is.
+// Prefix is the path prefix of all pages.
 const Prefix = "/docs/"
 
 // Handler serves:
@@ -86,8 +84,8 @@ func (a *API) Handler() http.Handler {
 	return mux
 }
 
-// showContents serves GET /docs: the introduction, and all operations or those that
-// have the words of q in them.
+// showContents serves GET /docs: the introduction, and all operations or those that match
+// the search query q.
 func (a *API) showContents(w http.ResponseWriter, r *http.Request) error {
 	doc, err := a.load()
 	if err != nil {
@@ -100,7 +98,7 @@ func (a *API) showContents(w http.ResponseWriter, r *http.Request) error {
 	}, templates.Options{Scripts: true})
 }
 
-// find returns the operations that have every word of a query in them, or in the
+// find returns the operations that contain every word of a query, in their text or in the
 // name of their area.
 func find(groups []templates.DocsGroup, query string) (found []templates.DocsGroup) {
 	words := strings.Fields(strings.ToLower(query))
@@ -119,10 +117,12 @@ func find(groups []templates.DocsGroup, query string) (found []templates.DocsGro
 				kept.Tags = append(kept.Tags, area)
 			}
 		}
+
 		if len(kept.Tags) > 0 {
 			found = append(found, kept)
 		}
 	}
+
 	return found
 }
 
@@ -132,6 +132,7 @@ func (a *API) showArea(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	page := templates.DocsPage{}
 	for _, g := range doc.groups {
 		shown := templates.DocsGroup{Name: g.Name}
@@ -143,6 +144,7 @@ func (a *API) showArea(w http.ResponseWriter, r *http.Request) error {
 		}
 		page.Nav = append(page.Nav, shown)
 	}
+
 	if page.Title == "" {
 		return problem.NoSuch("page")
 	}
@@ -160,7 +162,7 @@ func (a *API) serveYAML(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// fail answers with a page.
+// fail serves the error page for err.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	page, status := templates.NoGuide(), http.StatusNotFound
 	if !errors.Is(err, problem.NotFound) {
@@ -171,5 +173,5 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 			RequestID: web.RequestID(r.Context()),
 		}, http.StatusInternalServerError
 	}
-	_ = templates.Write(w, page, templates.Options{Status: status}) // it was parsed at the start
+	_ = templates.Write(w, page, templates.Options{Status: status}) // the template was parsed at startup
 }

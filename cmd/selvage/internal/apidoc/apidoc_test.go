@@ -31,19 +31,21 @@ var (
 	fetched  = regexp.MustCompile(`(?:src|href|action)="([^"]+)"`)
 )
 
-// TestPages looks for every operation of the document, and for anything that
-// would be fetched from elsewhere.
+// TestPages shows that every operation of the document is on a page, and that pages fetch
+// nothing from other hosts.
 func TestPages(t *testing.T) {
 	a := apidoc.New(apidoc.Config{Config: openapi.Config{PublicURL: "https://calls.example.org"}})
 	index := get(t, a, "/docs")
 	if index.Code != 200 {
 		t.Fatalf("GET /docs = %d %s", index.Code, index.Body)
 	}
+
 	shown := make(map[string]string)
 	pages := map[string]bool{"/docs": true}
 	for _, m := range areaLink.FindAllStringSubmatch(index.Body.String(), -1) {
 		pages[m[1]] = true
 	}
+
 	for path := range pages {
 		page := get(t, a, path)
 		body := page.Body.String()
@@ -52,15 +54,18 @@ func TestPages(t *testing.T) {
 			!strings.Contains(csp, "default-src 'none'; script-src 'self'") || strings.Contains(body, "style=") {
 			t.Errorf("GET %s = %d with the policy %q", path, page.Code, csp)
 		}
+
 		for _, m := range fetched.FindAllStringSubmatch(body, -1) {
 			if !strings.HasPrefix(m[1], "/") && !strings.HasPrefix(m[1], "#") && m[1] != "data:," {
 				t.Errorf("GET %s leads to %s", path, m[1])
 			}
 		}
+
 		for _, m := range anyID.FindAllStringSubmatch(body, -1) {
 			shown[m[1]] = body
 		}
 	}
+
 	for path, item := range openapitest.Ours().Paths.Map() {
 		for method, op := range item.Operations() {
 			body := shown[op.OperationID]
@@ -86,6 +91,7 @@ func TestFind(t *testing.T) {
 		{`"><b>`, "&#34;&gt;&lt;b&gt;", "<b>"},
 		{"", "#createInvite", "Nothing has"},
 	}
+
 	for _, tt := range tests {
 		body := get(t, a, "/docs?q="+strings.NewReplacer(
 			`"`, "%22", ">", "%3E", "<", "%3C").Replace(tt.query)).Body.String()
@@ -93,27 +99,30 @@ func TestFind(t *testing.T) {
 			t.Errorf("q=%s: the page has not %q, or has %q", tt.query, tt.has, tt.hasNot)
 		}
 	}
+
 	if got := get(t, a, "/docs/no-such-area"); got.Code != 404 {
 		t.Errorf("GET /docs/no-such-area = %d, want 404", got.Code)
 	}
 }
 
-// hostile is a kind whose texts would like to be markup, and whose names are taken.
+// hostile is a kind whose texts contain markup and whose names are already taken.
 const hostile = `{"title":"<b>Recording</b>","description":"<script>alert(1)</script> ` + "`<i>`" +
 	`","type":"object","required":["name"],
 	"x-kind":{"type":"recording","path":"recordings_","key":"recording","update":"PUT","name":["name"],"address":"app","channels":["audio"]},
 	"properties":{"name":{"type":"string","description":"{{.}} <u>'\"","enum":["<a>","b"]},"price":{"type":["integer","null"]}}}`
 
-// TestOperatorsKinds puts an operator's kind into the document.
+// TestOperatorsKinds shows that an operator's kind is in the document, with its texts escaped.
 func TestOperatorsKinds(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "recordings.json"), []byte(hostile), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	all, err := kinds.Load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	a := apidoc.New(apidoc.Config{Config: openapi.Config{Kinds: all, PublicURL: "https://calls.example.org",
 		AuthURL: "https://id.example.org"}})
 	text := get(t, a, "/docs/openapi.yaml")
@@ -124,28 +133,35 @@ func TestOperatorsKinds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if doc.Paths.Find("/api/fabric/resources/recordings_/{id}") == nil ||
 		doc.Servers[0].URL != "https://calls.example.org" {
 		t.Errorf("the document has not the kind, or other servers: %v", doc.Servers)
 	}
+
 	if got := doc.Paths.Find("/oauth/token").Servers[0].URL; got != "https://id.example.org" {
 		t.Errorf("the server of /oauth/token = %s", got)
 	}
 	if strings.Contains(text.Body.String(), "localhost") {
 		t.Error("the document speaks of localhost")
 	}
-	if again := get(t, a, "/docs/openapi.yaml", "If-None-Match", text.Header().Get("ETag")); again.Code != 304 || again.Body.Len() != 0 {
+
+	if again := get(t, a, "/docs/openapi.yaml", "If-None-Match",
+		text.Header().Get("ETag")); again.Code != 304 || again.Body.Len() != 0 {
 		t.Errorf("the same again = %d", again.Code)
 	}
+
 	body := ""
 	for _, m := range areaLink.FindAllStringSubmatch(get(t, a, "/docs").Body.String(), -1) {
 		body += get(t, a, m[1]).Body.String()
 	}
+
 	for _, bad := range []string{"<b>Rec", "<script>alert", "<i>", "<u>", "<a>"} {
 		if strings.Contains(body, bad) {
 			t.Errorf("the pages have %s in them", bad)
 		}
 	}
+
 	if !strings.Contains(body, "&lt;script&gt;alert(1)") {
 		t.Error("the description of the kind is on no page")
 	}

@@ -9,20 +9,20 @@ import (
 	"github.com/selvage/selvage/openapi"
 )
 
-// setup is what a shell needs to know for the lines of the pages.
+// setup sets the shell variables that the examples use.
 const setup = `export PROJECT_ID=…  # selvage project list
 export API_KEY=…     # selvage key create --project "$PROJECT_ID" --scope Voice
 export SAT=$(curl -sS -u "$PROJECT_ID:$API_KEY" \
   %s/api/fabric/subscribers/tokens \
   -d reference=ada@example.com | sed 's/.*"token":"\([^"]*\).*/\1/')`
 
-// parameters of paths whose variables are called otherwise.
+// parameters maps path parameters to their shell variables, if the names differ.
 var parameters = map[string]string{
 	"AccountSid": "PROJECT_ID", "CallSid": "CALL_SID", "ConferenceSid": "CONFERENCE_SID",
 	"fabric_subscriber_id": "SUBSCRIBER_ID",
 }
 
-// examples are values of bodies that the reader has others of, and their variables.
+// examples maps values in example bodies to the shell variables that replace them.
 var examples = map[string]string{
 	"0f6d2f34-1c55-4f0b-bb0e-5a1c6a3d7e12": "ADDRESS_ID", "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13": "RESOURCE_ID",
 	"9a4e6d1b-2c3f-4a5e-8b7d-6c5e4f3a2b14": "SIP_ADDRESS_ID",
@@ -31,7 +31,7 @@ var examples = map[string]string{
 	"c2c_7acc0e5e968706a032983cd80cdca219": "EMBED_KEY", "eyJhbGciOiJkaXIi…": "REFRESH_TOKEN",
 }
 
-// credentials are how a line says who asks, by security scheme.
+// credentials maps security schemes to the curl options that authenticate.
 var credentials = map[string]string{
 	"basic": `-u "$PROJECT_ID:$API_KEY"`, "service": `-H "Authorization: Bearer $ACCESS_TOKEN"`,
 	"login": `-H "Authorization: Bearer $ACCESS_TOKEN"`,
@@ -42,12 +42,13 @@ var credentials = map[string]string{
 
 var inPath = regexp.MustCompile(`\{(\w+)\}`)
 
-// curl writes the line that asks for an operation.
+// curl returns the curl command that calls an operation.
 func curl(op openapi.Operation) string {
 	line := []string{"curl -sS"}
 	if m := method(op); m != "" {
 		line[0] += " -X " + m
 	}
+
 	for _, who := range op.Who {
 		if c := credentials[who]; c != "" {
 			line[0] += " " + c
@@ -57,31 +58,36 @@ func curl(op openapi.Operation) string {
 			break
 		}
 	}
+
 	path := inPath.ReplaceAllStringFunc(op.Path, func(p string) string {
 		return "${" + variable(strings.Trim(p, "{}")) + "}"
 	})
+
 	line = append(line, shell(op.Server+path))
 	for _, p := range op.Parameters {
 		if p.In == "query" && p.Required {
 			line = append(line, "--data-urlencode "+shell(p.Name+"="+"${"+strings.ToUpper(p.Name)+"}"))
 		}
 	}
+
 	if len(line) > 2 {
 		line[0] += " -G"
 	}
+
 	if len(op.Bodies) > 0 {
 		sent := send(op.Bodies[0])
 		if line = append(line, sent...); len(sent) == 0 {
 			line[0] = strings.Replace(line[0], "curl -sS", "curl -sS -X "+op.Method, 1)
 		}
 	}
+
 	if isMedia(op) {
 		line = append(line, "-o recording.wav")
 	}
 	return strings.Join(line, " \\\n  ")
 }
 
-// method is what curl has to be told.
+// method returns the method to pass to curl, or "" if curl chooses it by itself.
 func method(op openapi.Operation) string {
 	if op.Method == "GET" || op.Method == "POST" && len(op.Bodies) > 0 {
 		return ""
@@ -89,7 +95,7 @@ func method(op openapi.Operation) string {
 	return op.Method
 }
 
-// variable names the value of a parameter of a path.
+// variable returns the shell variable for a path parameter.
 func variable(name string) string {
 	if v := parameters[name]; v != "" {
 		return v
@@ -97,7 +103,7 @@ func variable(name string) string {
 	return strings.ToUpper(name)
 }
 
-// shell quotes a word in which variables stand.
+// shell quotes a word that may contain variables.
 func shell(word string) string {
 	if !strings.ContainsAny(word, "${} ") {
 		return word
@@ -105,16 +111,16 @@ func shell(word string) string {
 	return `"` + strings.NewReplacer("${", "$", "}", "").Replace(word) + `"`
 }
 
-// longest is how long a body may be that is written on one line.
+// longest is the maximum length of a body that is written on one line.
 const longest = 48
 
-// send writes the options of a body.
+// send returns the curl options for a body.
 func send(b openapi.Body) []string {
 	switch {
 	case b.Type == "application/x-www-form-urlencoded":
 		var fields []string
 		var values map[string]string
-		_ = json.Unmarshal([]byte(b.Example), &values) // examples of forms are strings
+		_ = json.Unmarshal([]byte(b.Example), &values) // the values of form examples are strings
 		for _, p := range b.Schema.Properties {
 			if v, ok := values[p.Name]; ok && v != "" {
 				fields = append(fields, "-d "+quote(p.Name+"="+v))
@@ -128,11 +134,11 @@ func send(b openapi.Body) []string {
 		}
 		return []string{"-H 'Content-Type: application/json'", "-d " + quote(example)}
 	}
+
 	return []string{"-H 'Content-Type: audio/x-wav'", "--data-binary @recording.wav"}
 }
 
-// quote quotes a text for the shell, but for the examples that stand for values of
-// the reader's.
+// quote quotes a text for the shell and replaces example values by variables.
 func quote(text string) string {
 	quoted := "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 	for value, name := range examples {
@@ -141,7 +147,7 @@ func quote(text string) string {
 	return quoted
 }
 
-// isMedia reports whether the answer is a file.
+// isMedia reports whether the response is an audio file.
 func isMedia(op openapi.Operation) bool {
 	for _, r := range op.Responses {
 		for _, b := range r.Bodies {
@@ -153,5 +159,5 @@ func isMedia(op openapi.Operation) bool {
 	return false
 }
 
-// setUp writes the lines that come first.
+// setUp returns the shell lines that set the variables.
 func setUp(server string) string { return fmt.Sprintf(setup, server) }

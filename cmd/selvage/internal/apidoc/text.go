@@ -12,8 +12,8 @@ var (
 	emphasis = regexp.MustCompile(`\*([^*]+)\*`)
 )
 
-// rich makes HTML of the little Markdown that the document is written in:
-// paragraphs, code, strong and emphasis.
+// rich converts the Markdown of the document to HTML. It supports paragraphs, code, strong
+// and emphasis.
 func rich(markdown string) template.HTML {
 	var b strings.Builder
 	for paragraph := range strings.SplitSeq(strings.TrimSpace(markdown), "\n\n") {
@@ -24,12 +24,13 @@ func rich(markdown string) template.HTML {
 	return template.HTML(b.String())
 }
 
-// inline makes HTML of one paragraph, without its tags.
+// inline converts one paragraph to HTML, without paragraph tags.
 func inline(markdown string) template.HTML { return template.HTML(spans(markdown)) }
 
-// spans escapes all of a text, and then marks what is in it. Code stays as it is.
+// spans escapes a text and then converts its marks to HTML. Code is left as it is.
 func spans(text string) string {
 	var codes []string
+	// Take code out first, so that the marks in it are not converted.
 	text = codeSpan.ReplaceAllStringFunc(text, func(span string) string {
 		codes = append(codes, "<code>"+template.HTMLEscapeString(strings.Trim(span, "`"))+"</code>")
 		return "\x00"

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// view prepares a document for the pages.
+// view converts a document for the templates.
 func view(doc *openapi.Document) (groups []templates.DocsGroup) {
 	for _, g := range doc.Groups() {
 		group := templates.DocsGroup{Name: g.Name}
@@ -28,7 +28,7 @@ func view(doc *openapi.Document) (groups []templates.DocsGroup) {
 	return groups
 }
 
-// slug makes the last step of a path of a name.
+// slug converts a name to the last segment of a path.
 func slug(name string) string {
 	return strings.Trim(strings.Map(func(r rune) rune {
 		switch {
@@ -48,6 +48,7 @@ func viewOperation(op openapi.Operation) templates.DocsOperation {
 		Text: rich(op.Description), Who: whoMay(op),
 		Samples: []templates.DocsSample{{Title: "Request", Text: curl(op)}},
 	}
+
 	for _, in := range []struct{ in, title string }{{"path", "Path"}, {"query", "Query"}, {"header", "Headers"}} {
 		var members []templates.DocsMember
 		for _, p := range op.Parameters {
@@ -60,6 +61,7 @@ func viewOperation(op openapi.Operation) templates.DocsOperation {
 			v.Parameters = append(v.Parameters, templates.DocsParameters{Title: in.title, Members: members})
 		}
 	}
+
 	v.Bodies = bodies(op.Bodies)
 	for _, r := range op.Responses {
 		a := templates.DocsAnswer{Status: r.Status, Class: class(r.Status), Text: inline(r.Description)}
@@ -74,10 +76,11 @@ func viewOperation(op openapi.Operation) templates.DocsOperation {
 		}
 		v.Answers = append(v.Answers, a)
 	}
+
 	return v
 }
 
-// pathsOf returns the path of an operation below each of its servers.
+// pathsOf returns the path of an operation on each of its servers.
 func pathsOf(op openapi.Operation) (all []string) {
 	for _, server := range op.Servers {
 		prefix := ""
@@ -101,14 +104,14 @@ func class(status string) string {
 	return "other"
 }
 
-// names of the security schemes, as people say it.
+// names maps security schemes to their names in prose.
 var names = map[string]string{
 	"basic": "project and API key", "service": "service's token", "sat": "SAT", "guest": "guest token",
 	"invite": "invite",
 	"login":  "token of a login", "client": "OAuth client",
 }
 
-// whoMay tells who may ask for an operation.
+// whoMay describes which credentials and scopes an operation takes.
 func whoMay(op openapi.Operation) template.HTML {
 	var who []string
 	anybody := len(op.Who) == 0
@@ -119,12 +122,14 @@ func whoMay(op openapi.Operation) template.HTML {
 		}
 		who = append(who, "<strong>"+template.HTMLEscapeString(names[name])+"</strong>")
 	}
+
 	text := "Takes a " + orOf(who) + "."
 	if anybody && len(who) > 0 {
 		text = "Takes no credentials, or a " + orOf(who) + "."
 	} else if anybody {
 		text = "Takes no credentials."
 	}
+
 	switch len(op.Scopes) {
 	case 0:
 	case 1:
@@ -132,11 +137,12 @@ func whoMay(op openapi.Operation) template.HTML {
 	default:
 		text += " A key or service needs one of the scopes " + strings.Join(op.Scopes, ", ") + "."
 	}
+
 	return template.HTML(strings.NewReplacer(
 		"a <strong>invite", "an <strong>invite", "a <strong>OAuth", "an <strong>OAuth").Replace(text))
 }
 
-// orOf joins words: a, b or c.
+// orOf joins words as "a, b or c".
 func orOf(words []string) string {
 	if len(words) < 2 {
 		return strings.Join(words, "")
@@ -144,7 +150,7 @@ func orOf(words []string) string {
 	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
 }
 
-// bodies shows the forms of a body; those of the same schema once.
+// bodies converts the variants of a body. Variants with the same schema are merged.
 func bodies(all []openapi.Body) (views []templates.DocsBody) {
 	for i, b := range all {
 		if i > 0 && b.Schema.Name != "" && b.Schema.Name == all[0].Schema.Name {
@@ -160,7 +166,7 @@ func bodies(all []openapi.Body) (views []templates.DocsBody) {
 	return views
 }
 
-// membersOf shows the members of an object, or of the objects in an array.
+// membersOf converts the members of an object, or of the objects in an array.
 func membersOf(s openapi.Schema) (all []templates.DocsMember) {
 	for _, p := range s.Properties {
 		all = append(all, member(p.Name, p.Required, p.Schema))
@@ -177,7 +183,7 @@ func member(name string, required bool, s openapi.Schema) templates.DocsMember {
 	return m
 }
 
-// indent writes JSON on several lines.
+// indent formats JSON on several lines.
 func indent(text string) string {
 	var out bytes.Buffer
 	if json.Indent(&out, []byte(text), "", "  ") != nil {
