@@ -1,6 +1,6 @@
-// Package manual serves the documentation as pages: the Markdown files of docs/, as
-// they are in the repository. What they link to is here too; nothing is fetched from
-// elsewhere.
+// Package manual serves the documentation as pages: the Markdown files of docs/ in the
+// repository. Everything that a page loads is served here; nothing is fetched from other
+// hosts.
 package manual
 
 import (
@@ -16,19 +16,19 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// Prefix is the path below which the pages are.
+// Prefix is the path prefix of the pages.
 const Prefix = "/docs/guides/"
 
-// A group is a heading over documents, in the order in which they are read.
+// A group is a heading of the navigation and its documents, in reading order.
 type group struct {
 	name      string
 	documents []document
 }
 
-// A document is a page: its name, in its address, and what it is called beside others.
+// A document is a page: its name, which is in its URL, and its title in the navigation.
 type document struct{ name, title string }
 
-// contents lists every document that is served.
+// contents lists all documents.
 var contents = []group{
 	{"Begin", []document{
 		{"start", "Five minutes"}, {"guide", "Guide"}, {"promises", "Promises"}, {"glossary", "Glossary"},
@@ -64,13 +64,13 @@ func source(name string) ([]byte, error) {
 	return docs.Files.ReadFile(name + ".md")
 }
 
-// A page is a document that was rendered.
+// A page is a rendered document.
 type page struct {
 	document
 	rendered
 }
 
-// load renders a document when it is asked for first.
+// load maps names to functions that render the document on the first call.
 var load = func() map[string]func() (page, error) {
 	all := make(map[string]func() (page, error))
 	for _, g := range contents {
@@ -88,14 +88,13 @@ var load = func() map[string]func() (page, error) {
 	return all
 }()
 
-// Nav returns the contents for navigation; here is the name of the document that is shown,
-// or "".
+// Nav returns the navigation. here is the name of the current document, or "".
 func Nav(here string) (groups []templates.DocsGroup) {
 	for _, g := range contents {
 		one := templates.DocsGroup{Name: g.name}
 		for _, d := range g.documents {
 			area := templates.DocsArea{Name: d.title, URL: Prefix + d.name, Here: d.name == here}
-			if area.Here { // the others need not be rendered for it
+			if area.Here { // only the current document shows its headings
 				if p, err := load[d.name](); err == nil {
 					area.Operations = p.headings
 				}
@@ -118,7 +117,7 @@ func Handler(log *slog.Logger) http.Handler {
 			page, status = templates.Error{Title: "Something went wrong",
 				Text: "The page cannot be shown; the server's log says why."}, http.StatusInternalServerError
 		}
-		_ = templates.Write(w, page, templates.Options{Status: status}) // it was parsed at the start
+		_ = templates.Write(w, page, templates.Options{Status: status}) // the template was parsed at startup
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET "+Prefix+"{name}", web.Handle(show, fail))

@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/docs"
 )
 
-// Every document is served, every one that is served is there, and each link among them
-// leads to a page and a heading of it.
+// TestPages shows that every document is served, that every served document exists, and that
+// each link between them leads to a page and a heading on it.
 func TestPages(t *testing.T) {
 	var names []string
 	for _, g := range contents {
@@ -22,15 +22,18 @@ func TestPages(t *testing.T) {
 			names = append(names, d.name)
 		}
 	}
+
 	files, err := fs.Glob(docs.Files, "*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, f := range files {
 		if !slices.Contains(names, strings.TrimSuffix(f, ".md")) {
 			t.Errorf("%s is in no group of contents", f)
 		}
 	}
+
 	for _, name := range names {
 		p, err := load[name]()
 		if err != nil {
@@ -45,7 +48,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// follow reports what is wrong with a link of a page, "" if nothing is.
+// follow returns what is wrong with a link of a page, or "".
 func follow(from, link string) string {
 	u, err := url.Parse(link)
 	switch {
@@ -58,10 +61,12 @@ func follow(from, link string) string {
 	case u.Path == "":
 		u.Path = Prefix + from
 	}
+
 	find, ok := load[strings.TrimPrefix(u.Path, Prefix)]
 	if !ok || !strings.HasPrefix(u.Path, Prefix) {
 		return "which is no page"
 	}
+
 	p, err := find()
 	if err != nil {
 		return err.Error()
@@ -69,14 +74,17 @@ func follow(from, link string) string {
 	if u.Fragment != "" && !p.anchors[u.Fragment] {
 		return "which has no such heading"
 	}
+
 	return ""
 }
 
 func TestRender(t *testing.T) {
-	r, err := render([]byte("# A\n\n## What `x` is, now\n\n[b](security.md#now) <script>alert(1)</script> [x](javascript:alert(1))\n\n## What x is now\n\n| a |\n|---|\n| b |\n"))
+	r, err := render([]byte(
+		"# A\n\n## What `x` is, now\n\n[b](security.md#now) <script>alert(1)</script> [x](javascript:alert(1))\n\n## What x is now\n\n| a |\n|---|\n| b |\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	html := string(r.html)
 	for _, want := range []string{`<h2 id="what-x-is-now">What <code>x</code> is, now</h2>`,
 		`id="what-x-is-now-1"`, `href="/docs/guides/security#now"`, "<table>"} {
@@ -84,17 +92,19 @@ func TestRender(t *testing.T) {
 			t.Errorf("%s is not in %s", want, html)
 		}
 	}
+
 	for _, bad := range []string{"<script", "javascript:"} {
 		if strings.Contains(html, bad) {
 			t.Errorf("%s is in %s", bad, html)
 		}
 	}
+
 	if len(r.headings) != 2 || r.headings[0].Summary != "What x is, now" {
 		t.Errorf("headings = %+v", r.headings)
 	}
 }
 
-// Pages run our scripts alone and fetch nothing from elsewhere.
+// TestHandler shows that pages run only our scripts and load nothing from other hosts.
 func TestHandler(t *testing.T) {
 	h := Handler(slog.New(slog.DiscardHandler))
 	get := func(path string) *httptest.ResponseRecorder {
@@ -102,15 +112,18 @@ func TestHandler(t *testing.T) {
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		return w
 	}
+
 	w := get(Prefix + "https")
 	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `aria-current="page"`) ||
 		!strings.Contains(w.Body.String(), `<a href="#acme">`) {
 		t.Errorf("GET https = %d", w.Code)
 	}
+
 	if csp := w.Header().Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") ||
 		strings.Contains(csp, "unsafe") {
 		t.Errorf("Content-Security-Policy is %s", csp)
 	}
+
 	if w := get(Prefix + "nothing"); w.Code != http.StatusNotFound ||
 		!strings.Contains(w.Body.String(), `href="/docs"`) {
 		t.Errorf("GET nothing = %d, want 404 with a way to what there is:\n%s", w.Code, w.Body)

@@ -19,22 +19,22 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// rendered is what was made of Markdown.
+// rendered is the result of rendering Markdown.
 type rendered struct {
 	html     template.HTML
-	headings []templates.DocsOperation // those of the second level
-	anchors  map[string]bool           // every id in it
-	links    []string                  // where it leads, as pages of ours have it
+	headings []templates.DocsOperation // the headings of the second level
+	anchors  map[string]bool           // all IDs on the page
+	links    []string                  // link targets, as served here
 }
 
-// markdown is that of GitHub, as far as our documents use it. HTML in them is left out.
+// markdown supports the part of GitHub's Markdown that our documents use. HTML is omitted.
 var markdown = goldmark.New(
 	goldmark.WithExtensions(extension.Table, extension.Strikethrough, extension.Linkify),
 	goldmark.WithParserOptions(parser.WithAutoHeadingID(),
 		parser.WithASTTransformers(util.Prioritized(links{}, 100))),
 )
 
-// render makes a page of Markdown.
+// render converts Markdown to a page.
 func render(source []byte) (r rendered, err error) {
 	ctx := parser.NewContext(parser.WithIDs(&ids{used: make(map[string]int)}))
 	doc := markdown.Parser().Parse(text.NewReader(source), parser.WithContext(ctx))
@@ -43,6 +43,7 @@ func render(source []byte) (r rendered, err error) {
 		if !entering {
 			return ast.WalkContinue, nil
 		}
+
 		switch n := n.(type) {
 		case *ast.Heading:
 			id, _ := n.AttributeString("id")
@@ -54,20 +55,24 @@ func render(source []byte) (r rendered, err error) {
 		case *ast.Link:
 			r.links = append(r.links, string(n.Destination))
 		}
+
 		return ast.WalkContinue, nil
 	})
+
 	if err != nil {
 		return r, fmt.Errorf("reading Markdown: %w", err)
 	}
+
 	var b bytes.Buffer
 	if err := markdown.Renderer().Render(&b, source, doc); err != nil {
 		return r, fmt.Errorf("writing Markdown: %w", err)
 	}
-	r.html = template.HTML(b.String()) // goldmark leaves HTML and dangerous links out
+
+	r.html = template.HTML(b.String()) // goldmark omits HTML and dangerous links
 	return r, nil
 }
 
-// plain returns the text of a node without its marks.
+// plain returns the text of a node without markup.
 func plain(n ast.Node, source []byte) string {
 	var b strings.Builder
 	_ = ast.Walk(n, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // which never fails
@@ -79,7 +84,7 @@ func plain(n ast.Node, source []byte) string {
 	return b.String()
 }
 
-// ids returns headings the ids that GitHub gives them, so that a link is good at both.
+// ids gives headings the same IDs as GitHub, so that links work in both places.
 type ids struct{ used map[string]int }
 
 func (i *ids) Generate(value []byte, _ ast.NodeKind) []byte {
@@ -92,18 +97,20 @@ func (i *ids) Generate(value []byte, _ ast.NodeKind) []byte {
 			b.WriteByte('-')
 		}
 	}
+
 	id := b.String()
 	n := i.used[id]
 	i.used[id]++
 	if n > 0 {
 		id = fmt.Sprintf("%s-%d", id, n)
 	}
+
 	return []byte(id)
 }
 
 func (i *ids) Put([]byte) {}
 
-// links leads from one document to another where they are served.
+// links rewrites links between documents to where the documents are served.
 type links struct{}
 
 // Transform implements [parser.ASTTransformer].
@@ -116,7 +123,7 @@ func (links) Transform(doc *ast.Document, _ text.Reader, _ parser.Context) {
 	})
 }
 
-// served returns the address of what a document links to.
+// served returns the URL at which the target of a document's link is served.
 func served(link string) string {
 	u, err := url.Parse(link)
 	if err != nil || u.IsAbs() || u.Path == "" || strings.HasPrefix(u.Path, "/") {
