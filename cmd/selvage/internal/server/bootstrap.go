@@ -57,10 +57,12 @@ func (a *App) bootstrap(ctx context.Context) error {
 	if c.BootstrapAdminEmail == "" {
 		return nil
 	}
+
 	some, err := a.Operators.List(ctx, page.Query{Size: 1})
 	if err != nil || len(some.Items) > 0 {
 		return err
 	}
+
 	_, err = a.Operators.Create(ctx, operator.Input{Email: &c.BootstrapAdminEmail,
 		Password: &c.BootstrapAdminPassword, Roles: []operator.Membership{owner}})
 	if errors.Is(err, problem.Conflict) {
@@ -69,10 +71,12 @@ func (a *App) bootstrap(ctx context.Context) error {
 	if err != nil || c.BootstrapAdminAPIToken == "" {
 		return err
 	}
+
 	projects, err := a.Fabric.Projects.List(ctx, page.Query{Size: 1})
 	if err != nil {
 		return err
 	}
+
 	if len(projects.Items) == 0 {
 		p, err := a.Fabric.Projects.Create(ctx, "Default")
 		if err != nil {
@@ -80,6 +84,7 @@ func (a *App) bootstrap(ctx context.Context) error {
 		}
 		projects.Items = []fabric.Project{p}
 	}
+
 	name := "bootstrap"
 	return a.Fabric.APIKeys.Adopt(ctx, projects.Items[0].ID,
 		fabric.APIKeyInput{Name: &name, Scopes: fabric.Scopes()}, c.BootstrapAdminAPIToken)

@@ -92,13 +92,16 @@ func (s redisSessions) Collect(to chan<- prometheus.Metric) {
 	send := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, kind, v, labels...)
 	}
+
 	for _, c := range s.failover.Stats() {
 		send(sessionOperations, prometheus.CounterValue, float64(c.N), c.Backend, c.Result)
 	}
+
 	away := 0.0
 	if s.failover.State().Away {
 		away = 1
 	}
+
 	send(sessionFallback, prometheus.GaugeValue, away)
 	stats := s.redis.Stats()
 	send(redisOpen, prometheus.GaugeValue, float64(stats.Open))

@@ -64,9 +64,11 @@ func strictTransport(c config.Config, next http.Handler) http.Handler {
 	hosts := slices.DeleteFunc(c.SecureHosts(), func(h string) bool {
 		return config.LocalHost(h) || net.ParseIP(h) != nil
 	})
+
 	if len(hosts) == 0 {
 		return next
 	}
+
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, err := net.SplitHostPort(r.Host)
 		if err != nil {

@@ -75,10 +75,12 @@ func (a *App) mailState(ctx context.Context) (m dashboard.MailState, err error) 
 			m.Box = a.Where.Public + "/dev/mail"
 		}
 	}
+
 	waits, err := a.Store.ListLetters(ctx, mail.Pending, page.Query{Size: page.DefaultSize})
 	if err != nil {
 		return m, err
 	}
+
 	dead, err := a.Store.ListLetters(ctx, mail.Dead, page.Query{Size: 10})
 	m.Waits = len(waits.Items)
 	for _, l := range dead.Items {

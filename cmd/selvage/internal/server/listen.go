@@ -59,6 +59,7 @@ func listen(ctx context.Context, address config.HostPort, flag string) (net.List
 	case err != nil:
 		return nil, fmt.Errorf("listening on %s: %w", address, err)
 	}
+
 	return patientListener{l.(*net.TCPListener), patience}, nil
 }
 
@@ -126,6 +127,7 @@ func (c *patientConn) ReadFrom(src io.Reader) (sent int64, err error) {
 	if !ok {
 		limited = &io.LimitedReader{R: src, N: 1<<63 - 1}
 	}
+
 	for limited.N > 0 {
 		if err := c.renew(); err != nil {
 			return sent, err
@@ -137,6 +139,7 @@ func (c *patientConn) ReadFrom(src io.Reader) (sent int64, err error) {
 			return sent, err
 		}
 	}
+
 	return sent, nil
 }
 

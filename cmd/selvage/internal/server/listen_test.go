@@ -63,21 +63,24 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-// TestSlowReader shows that who takes nothing of an answer is given up.
+// TestSlowReader shows that a client that does not receive the response is disconnected.
 func TestSlowReader(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "big")
 	if err := os.WriteFile(file, make([]byte, 64<<20), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	done := make(chan struct{})
 	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer close(done)
 		http.ServeFile(w, r, file)
 	}), patience, 100*time.Millisecond)
+
 	conn := dial(t, addr)
 	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
+
 	select {
 	case <-done:
 	case <-time.After(time.Minute):
@@ -92,6 +95,7 @@ func TestWholeFile(t *testing.T) {
 	if err := os.WriteFile(file, want, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	addr := serveTest(t, http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) { http.ServeFile(w, r, file) }), patience, patience)
 	resp, err := http.Get("http://" + addr.String())
@@ -99,6 +103,7 @@ func TestWholeFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
+
 	if got, err := io.ReadAll(resp.Body); !bytes.Equal(got, want) || err != nil {
 		t.Errorf("got %d bytes, %v, want the %d of the file", len(got), err, len(want))
 	}
@@ -116,11 +121,13 @@ func TestLongAnswer(t *testing.T) {
 			_, _ = io.WriteString(w, "done")
 		}
 	}), enough, patience)
+
 	resp, err := http.Post("http://"+addr.String(), "text/plain", strings.NewReader("body"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer resp.Body.Close()
+
 	if got, err := io.ReadAll(resp.Body); string(got) != "done" || err != nil {
 		t.Errorf("answer = %q, %v, want done", got, err)
 	}

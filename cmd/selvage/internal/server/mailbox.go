@@ -42,11 +42,13 @@ func (m mailbox) local(h web.Handler) http.Handler {
 			notFound(w, r)
 			return
 		}
+
 		err := h(w, r)
 		if errors.Is(err, problem.NotFound) {
 			notFound(w, r)
 			return
 		}
+
 		if err != nil {
 			web.LogInternal(r, m.log, err)
 			_ = templates.Write(w, templates.Error{Title: "Something went wrong",
@@ -88,6 +90,7 @@ func (m mailbox) html(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Content-Security-Policy", "sandbox; default-src 'none'; style-src 'unsafe-inline'; "+
@@ -97,6 +100,7 @@ func (m mailbox) html(w http.ResponseWriter, r *http.Request) error {
 	h.Set("Cache-Control", "no-store")
 	shown := strings.Replace(found.HTML, `"cid:logo"`,
 		`"data:image/png;base64,`+base64.StdEncoding.EncodeToString(found.Logo)+`"`, 1) // the attached logo
+
 	_, _ = io.WriteString(w, shown) // fails only if the browser has gone
 	return nil
 }

@@ -32,12 +32,14 @@ func (a *App) openPost(log *slog.Logger, observe func(result string)) (err error
 	if server.Roots, err = rootsIn(string(a.Config.Mail.CA)); err != nil {
 		return err
 	}
+
 	var transport letters.Transport = letters.SMTP{Server: server}
 	if a.Config.Mail.URL.Boxed() {
 		a.Box = &letters.Box{Sessions: a.sessions, Seal: a.Ring.SealSecret, Open: a.Ring.OpenSecret,
 			Now: time.Now, Log: log}
 		transport = a.Box
 	}
+
 	a.Post = letters.New(letters.Config{
 		Queue: a.Store, Transport: transport, Sender: a.sender(), Write: a.IDP.Letters.Write, Observe: observe,
 		Log: log,

@@ -93,9 +93,11 @@ func (m *metrics) watch(a *App) {
 	if a.failover != nil {
 		m.registry.MustRegister(redisSessions{a.redis, a.failover})
 	}
+
 	m.gauge("selvage_password_queue", "Passwords waiting to be hashed.", nil, func() float64 {
 		return float64(a.passwords.Waiting())
 	})
+
 	m.gauge("selvage_revocations_age_seconds",
 		"Time since revocations were read; after 5 seconds, tokens are rejected.", nil,
 		func() float64 { return a.revocations.Age().Seconds() })

@@ -29,5 +29,6 @@ func offload(c config.Config) (func(key string) (header, value string), error) {
 		dir, err := filepath.Abs(prefix)
 		return func(key string) (string, string) { return "X-Sendfile", filepath.Join(dir, blob.Name(key)) }, err
 	}
+
 	return nil, nil
 }

@@ -40,8 +40,8 @@ func (o ops) Handler() http.Handler {
 	return o.byAddress(ownPages(mux))
 }
 
-// ownPages refuses what pages of other sites ask for, by a browser that may reach this
-// listener: they could not read the answer, but a profile costs the processor its time.
+// ownPages rejects requests that pages of other sites make through a browser which can reach
+// this listener. They could not read the response, but a profile costs CPU time.
 func ownPages(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		site := r.Header.Get("Sec-Fetch-Site")

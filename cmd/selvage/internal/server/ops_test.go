@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The listener for operators serves them and their machines, and no page of another site
-// in an operator's browser.
+// TestOpsOfOtherSites shows that the ops listener serves operators and monitoring, but
+// rejects requests from pages of other sites.
 func TestOpsOfOtherSites(t *testing.T) {
 	h := ownPages(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	tests := []struct {
@@ -23,6 +23,7 @@ func TestOpsOfOtherSites(t *testing.T) {
 		{"a sandboxed page", "Origin", "null", http.StatusForbidden},
 		{"an image", "Referer", "http://evil.example/", http.StatusForbidden},
 	}
+
 	for _, tt := range tests {
 		for _, path := range []string{"/debug/pprof/cmdline", "/debug/pprof/", "/healthz"} {
 			w, r := httptest.NewRecorder(), httptest.NewRequest("GET", "http://127.0.0.1:9090"+path, nil)

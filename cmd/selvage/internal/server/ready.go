@@ -151,6 +151,7 @@ func (a *App) needs() []*dependency {
 	without := func(ask func(ctx context.Context) error) func(context.Context) (string, error) {
 		return func(ctx context.Context) (string, error) { return "", ask(ctx) }
 	}
+
 	all := []*dependency{
 		{name: "store", ask: without(a.Store.Ping)},
 		{name: "sessions", ask: a.checkSessions},
@@ -158,6 +159,7 @@ func (a *App) needs() []*dependency {
 		{name: "keys", ask: func(context.Context) (string, error) { return a.ringNote(), nil }},
 		{name: "revocations", ask: without(func(context.Context) error { return a.revocations.Check(time.Now()) })},
 	}
+
 	if a.media != nil {
 		all = append(all, &dependency{name: "media",
 			ask: without(func(context.Context) error { return a.media.Probe() })})

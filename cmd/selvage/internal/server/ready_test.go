@@ -68,7 +68,7 @@ func TestReadiness(t *testing.T) {
 	})
 }
 
-// A dependency that was lost is ready again only after it has answered.
+// TestReadinessOfLost shows that a lost dependency is ready again only after it has answered.
 func TestReadinessOfLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var takes time.Duration
@@ -98,7 +98,8 @@ func TestReadinessOfLost(t *testing.T) {
 	})
 }
 
-// However many probes there are, a dependency that hangs is asked once, others once a second.
+// TestReadinessOfMany shows that the number of probes does not matter: a dependency that
+// hangs is asked once, others once a second.
 func TestReadinessOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var quick, slow atomic.Int32

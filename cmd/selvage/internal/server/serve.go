@@ -209,8 +209,8 @@ func (s *server) deferredWork() []func(context.Context) {
 	}
 }
 
-// suites are those that BCP 195 recommends for TLS 1.2 (RFC 9325, section 4.2): with
-// forward secrecy and authenticated encryption. TLS 1.3 has its own.
+// suites are the cipher suites that BCP 195 recommends for TLS 1.2 (RFC 9325, section 4.2),
+// with forward secrecy and authenticated encryption. TLS 1.3 has its own.
 var suites = []uint16{
 	tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
 	tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
@@ -228,6 +228,7 @@ func (s *server) start(h http.Handler) {
 		s.servers = append(s.servers, secure)
 		go func() { s.failed <- secure.ServeTLS(s.ports.tls, "", "") }()
 	}
+
 	if s.ports.ops != nil {
 		s.ops = newServer(ops{s.app.Config, s.metrics, &dependencies{log: s.log, all: s.app.needs()},
 			&s.stopping, s.config.Version}.Handler(), s.log)
@@ -253,6 +254,7 @@ func (s *server) running() datadir.Running {
 func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
+
 	var pruned time.Time // the audit trail was pruned up to this day
 	for {
 		var err error
@@ -261,6 +263,7 @@ func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 				pruned, err = until, a.Store.PruneAudit(ctx, until)
 			}
 		}
+
 		err = errors.Join(err, a.Store.SweepRevocations(ctx), a.Store.SweepFamilies(ctx), a.IDP.Sweep(ctx),
 			a.Fabric.Deliveries.Sweep(ctx), a.Operators.Sweep(ctx), a.IDP.Letters.Sweep(ctx))
 		if a.Recordings != nil {
@@ -269,6 +272,7 @@ func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 		if err != nil && ctx.Err() == nil {
 			log.Error("sweeping", "error", err)
 		}
+
 		select {
 		case <-ctx.Done():
 			return
@@ -284,14 +288,17 @@ func openPorts(ctx context.Context, c config.Config) (p ports, err error) {
 			err = errors.Join(err, p.close())
 		}
 	}()
+
 	if p.http, err = listen(ctx, c.Listen, "--listen"); err != nil {
 		return p, err
 	}
+
 	if address := c.TLSAddress(); address != config.Off {
 		if p.tls, err = listen(ctx, address, "--listen-tls"); err != nil {
 			return p, err
 		}
 	}
+
 	if c.ListenOps != config.Off {
 		p.ops, err = listen(ctx, c.ListenOps, "--listen-ops")
 	}

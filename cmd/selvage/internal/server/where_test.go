@@ -7,7 +7,8 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 )
 
-// The relay is listed only if HTTPS is served: browser SDKs connect to nothing else.
+// TestRelayURL shows that the relay is listed only if HTTPS is served: browser SDKs connect
+// to nothing else.
 func TestRelayURL(t *testing.T) {
 	running := func(https string) config.Config {
 		dir := t.TempDir()
