@@ -8,42 +8,45 @@ import (
 	"time"
 )
 
-// How far the clocks of a node and of its database may be apart: nodes that
-// differ by more take each other's tokens for expired or not yet issued.
+// The largest differences between the clocks of a node and its database. Nodes that differ
+// by more take each other's tokens for expired or not yet issued.
 const (
 	Tolerated = time.Minute
-	refused   = 5 * time.Minute // with which no server starts
+	refused   = 5 * time.Minute // no server starts beyond this
 )
 
-// A Source gives the time that a database has.
+// A Source returns the time of a database's clock.
 type Source func(ctx context.Context) (time.Time, error)
 
-// Ahead tells how far this machine's clock is ahead of the database's.
+// Ahead returns how far this machine's clock is ahead of the database's.
 func (c Source) Ahead(ctx context.Context) (time.Duration, error) {
 	before := time.Now()
 	theirs, err := c(ctx)
 	if err != nil {
 		return 0, err
 	}
+	// Assume that the database read its clock halfway through the request.
 	return before.Add(time.Since(before) / 2).Sub(theirs), nil
 }
 
-// Check refuses a machine whose clock is far from the database's, and warns of one
-// that is off.
+// Check returns an error if this machine's clock is far from the database's, and logs a
+// warning if it is off by less.
 func (c Source) Check(ctx context.Context, log *slog.Logger) error {
 	ahead, err := c.Ahead(ctx)
 	switch {
 	case err != nil:
 		return err
 	case ahead.Abs() > refused:
-		return fmt.Errorf("the clock of this machine is %s the database's: set both by NTP, or tokens would live too long or not at all", Apart(ahead))
+		return fmt.Errorf(
+			"the clock of this machine is %s the database's: set both by NTP, or tokens would live too long or not at all",
+			Apart(ahead))
 	case ahead.Abs() > Tolerated:
 		log.Warn("the clock of this machine is " + Apart(ahead) + " the database's; set both by NTP")
 	}
 	return nil
 }
 
-// InTime returns an error where the clocks are apart.
+// InTime returns an error if the clocks differ by more than Tolerated.
 func (c Source) InTime(ctx context.Context) error {
 	ahead, err := c.Ahead(ctx)
 	if err == nil && ahead.Abs() > Tolerated {
@@ -52,7 +55,7 @@ func (c Source) InTime(ctx context.Context) error {
 	return err
 }
 
-// Apart says how far ahead or behind a clock is, before whose.
+// Apart formats how far a clock is ahead of or behind another, whose name follows.
 func Apart(ahead time.Duration) string {
 	if ahead < 0 {
 		return ahead.Abs().Round(time.Second).String() + " behind"

@@ -14,7 +14,7 @@ func TestClock(t *testing.T) {
 	tests := []struct {
 		ahead          time.Duration
 		refused        bool
-		warns, unready string // what is said; "" for nothing
+		warns, unready string // the expected messages; "" for none
 	}{
 		{0, false, "", ""},
 		{time.Minute, false, "", ""},
@@ -24,6 +24,7 @@ func TestClock(t *testing.T) {
 		{301 * time.Second, true, "", "5m1s ahead of"},
 		{-time.Hour, true, "", "1h0m0s behind"},
 	}
+
 	synctest.Test(t, func(t *testing.T) {
 		for _, tt := range tests {
 			var log bytes.Buffer

@@ -1,5 +1,5 @@
-// Package console is how a process tells people what it does: log lines, on a terminal or
-// for machines.
+// Package console writes log lines and other messages of a process, for terminals or for
+// machines.
 package console
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// NewLogger logs as configured; level can be changed later.
+// NewLogger returns a logger with the configured format. level can be changed later.
 func NewLogger(w io.Writer, format config.LogFormat, level slog.Leveler) *slog.Logger {
 	if format == "json" || format == "auto" && !IsTerminal(w) {
 		return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level}))
@@ -27,13 +27,13 @@ func NewLogger(w io.Writer, format config.LogFormat, level slog.Leveler) *slog.L
 	return slog.New(&lineHandler{w: w, mu: new(sync.Mutex), level: level})
 }
 
-// A lineHandler writes a record as one line that is read by people: time of day,
-// level unless it is info, message, attributes.
+// A lineHandler writes each record as one line for people: time of day, level unless it is
+// info, message, attributes.
 type lineHandler struct {
 	w      io.Writer
 	mu     *sync.Mutex
 	level  slog.Leveler
-	attrs  string // of WithAttrs, as they are written
+	attrs  string // of WithAttrs, already formatted
 	groups string // of WithGroup, each followed by a dot
 }
 
@@ -47,14 +47,17 @@ func (h *lineHandler) Handle(_ context.Context, r slog.Record) error {
 	if r.Level != slog.LevelInfo {
 		fmt.Fprintf(&b, " %s", strings.ToLower(r.Level.String()))
 	}
+
 	fmt.Fprintf(&b, " %s%s", Printable(r.Message), h.attrs)
 	r.Attrs(func(a slog.Attr) bool {
 		b.WriteString(h.format(a, h.groups))
 		return true
 	})
+
 	b.WriteByte('\n')
 	h.mu.Lock()
 	defer h.mu.Unlock()
+
 	_, err := h.w.Write(b.Bytes())
 	return err
 }
@@ -87,7 +90,7 @@ func (h *lineHandler) format(a slog.Attr, groups string) string {
 	return " " + groups + a.Key + "=" + Printable(v.String())
 }
 
-// Printable quotes what would break the line or the terminal.
+// Printable returns s, quoted if it could break the line or the terminal.
 func Printable(s string) string {
 	if q := strconv.Quote(s); q[1:len(q)-1] != s || s == "" {
 		return q
@@ -95,7 +98,7 @@ func Printable(s string) string {
 	return s
 }
 
-// IsTerminal reports whether something is read or written by people.
+// IsTerminal reports whether w is a terminal.
 func IsTerminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))

@@ -1,6 +1,6 @@
-// Package datadir is the directory in which a server keeps what it keeps: whose it is,
-// whether it can be used, and which server is running in it. What lies in its files
-// is known to those who write them.
+// Package datadir manages the directory in which a server keeps its data: who owns it,
+// whether it can be used, and which server is running in it. The packages that write its
+// files know their contents.
 package datadir
 
 import (
@@ -13,7 +13,7 @@ import (
 	"syscall"
 )
 
-// Make makes a data directory, where there is none.
+// Make creates a data directory if it does not exist, and checks it.
 func Make(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("making data directory: %w%s", err, nameAnother)
@@ -21,14 +21,15 @@ func Make(dir string) error {
 	return Check(dir)
 }
 
-// How errors of the data directory end.
+// Endings of errors about the data directory.
 const (
 	another     = "name one that can be written with --data"
 	nameAnother = "; " + another
 	orAnother   = ", or " + another
 )
 
-// Check tells early and plainly what each file in it would.
+// Check returns an error if the directory cannot be used, before any file in it fails with
+// a less helpful one.
 func Check(dir string) error {
 	const writable = 0o3 // W_OK and X_OK
 	info, err := os.Stat(dir)
@@ -39,22 +40,26 @@ func Check(dir string) error {
 	default:
 		err = syscall.Access(dir, writable)
 	}
+
 	if errors.Is(err, syscall.EACCES) && UID(info) != os.Geteuid() {
-		return fmt.Errorf("opening data directory %s: %w: it belongs to %s, and this is %s; run it as that account%s", dir, err, Owner(info), Account(os.Geteuid()), orAnother)
+		return fmt.Errorf(
+			"opening data directory %s: %w: it belongs to %s, and this is %s; run it as that account%s",
+			dir, err, Owner(info), Account(os.Geteuid()), orAnother)
 	}
+
 	if err != nil {
 		return fmt.Errorf("opening data directory %s: %w%s", dir, err, nameAnother)
 	}
 	return nil
 }
 
-// UID returns the account that owns a file.
+// UID returns the user ID of a file's owner.
 func UID(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
 
-// Owner names the account that owns a file.
+// Owner returns the name of a file's owner.
 func Owner(info fs.FileInfo) string { return Account(UID(info)) }
 
-// Account names an account, by its number where it has no name.
+// Account returns the name of an account, or its ID if it has no name.
 func Account(uid int) string {
 	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
 		return u.Username

@@ -10,14 +10,13 @@ import (
 	"syscall"
 )
 
-// RunFile says where the running server is reached; LockFile is locked while
-// there is one.
+// RunFile holds the addresses of the running server. LockFile is locked while a server runs.
 const (
 	RunFile  = "run.json"
 	LockFile = "serve.lock"
 )
 
-// Running is what run.json says.
+// Running is the content of run.json.
 type Running struct {
 	PID       int    `json:"pid"`
 	HTTP      string `json:"http,omitempty"`
@@ -27,7 +26,7 @@ type Running struct {
 	AuthURL   string `json:"auth_url"`
 }
 
-// Write makes run.json, whole or not at all.
+// Write replaces run.json atomically.
 func (r Running) Write(dir string) error {
 	text, err := json.Marshal(r)
 	if err != nil {
@@ -36,8 +35,7 @@ func (r Running) Write(dir string) error {
 	return Replace(filepath.Join(dir, RunFile), append(text, '\n'), 0o644)
 }
 
-// ReadRunning returns what run.json of a data directory says. ok is false if
-// there is none that can be read.
+// ReadRunning returns the content of run.json. ok is false if it is missing or unreadable.
 func ReadRunning(dir string) (r Running, ok bool) {
 	text, err := os.ReadFile(filepath.Join(dir, RunFile))
 	if err != nil {
@@ -46,7 +44,7 @@ func ReadRunning(dir string) (r Running, ok bool) {
 	return r, json.Unmarshal(text, &r) == nil
 }
 
-// Replace writes a file so that readers see the old one or the new one.
+// Replace writes a file atomically: readers see either the old content or the new.
 func Replace(name string, text []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".new-*")
 	if err != nil {
@@ -64,13 +62,14 @@ func Replace(name string, text []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// Lock makes this process the one server of a data directory, until the file
-// is closed or the process ends.
+// Lock makes this process the only server of a data directory, until the file is closed or
+// the process ends.
 func Lock(dir string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Join(dir, LockFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("locking data directory: %w%s", err, nameAnother)
 	}
+
 	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		who := "another process"
@@ -80,6 +79,7 @@ func Lock(dir string) (*os.File, error) {
 		return nil, errors.Join(fmt.Errorf(
 			"%s serves %s already: stop it first, or name another directory with --data", who, dir), f.Close())
 	}
+
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("locking data directory: %w", err), f.Close())
 	}

@@ -26,6 +26,7 @@ func TestApplyLeavesTheRest(t *testing.T) {
 	d := declared.New(declared.Config{
 		Fabric: f, IDP: p, Store: rows, Suggest: func(string, []string) string { return "" },
 	})
+
 	project, err := f.Projects.Create(ctx, "Acme")
 	must(t, err)
 	app, _, err := p.Clients.Create(ctx, idp.Client{
@@ -33,11 +34,14 @@ func TestApplyLeavesTheRest(t *testing.T) {
 		RedirectURIs: []string{"https://a.example/cb", "https://taken.example/cb"},
 	})
 	must(t, err)
+
 	file, err := d.Parse("acme.yaml", []byte(
 		"projects: [{name: Acme, color: '#a03060', clients: [{name: App, brand_color: '#a03060', scopes: [openid]}]}]"))
 	must(t, err)
 	steps, err := d.Plan(ctx, file, false)
 	must(t, err)
+
+	// While the steps are waiting, somebody else changes other members.
 	must(t, p.Clients.Change(ctx, app.ID, func(c *idp.Client) { c.RedirectURIs = c.RedirectURIs[:1] }))
 	signed := fabric.MediaAuths[1]
 	_, err = f.Projects.Update(ctx, project.ID, fabric.ProjectChange{MediaAuth: &signed})
@@ -50,6 +54,7 @@ func TestApplyLeavesTheRest(t *testing.T) {
 		t.Errorf("the client leads to %q, has the colour %q and may ask %q", app.RedirectURIs, app.BrandColor,
 			app.Scopes)
 	}
+
 	project, err = f.Projects.Find(ctx, project.ID)
 	must(t, err)
 	if project.MediaAuth != signed || project.Color != "#a03060" {

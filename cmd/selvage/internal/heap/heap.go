@@ -1,6 +1,6 @@
-// Package heap has garbage collected less often than Go does by itself, from where a
-// process begins: tables that packages make for themselves would else be looked through
-// three times before the first command runs, which takes longer than to make them.
+// Package heap makes the garbage collector run less often than Go's default, from the start
+// of the process. Otherwise tables that packages build during initialization would be
+// scanned three times before the first command runs, which takes longer than building them.
 package heap
 
 import (
@@ -8,9 +8,9 @@ import (
 	"runtime/debug"
 )
 
-// percent lets the heap grow to five times what lives in it before it is collected. What
-// lives is a few megabytes, so this costs little memory and saves a fifth of the processor
-// time of a request.
+// percent lets the heap grow to five times the live memory before it is collected. Live
+// memory is a few megabytes, so this costs little and saves a fifth of the CPU time per
+// request.
 const percent = 400
 
 func init() {
