@@ -23,7 +23,8 @@ func TestTab(t *testing.T) {
 	b := newTab(t)
 	for id, goes := range map[string]bool{"form": true, "link": true, "part": false, "kept": false} {
 		b.do(goTo(s.URL))
-		if got := eval[bool](b, "document.getElementById("+quoted(id)+").click(), Boolean(window.leaving)"); got != goes {
+		if got := eval[bool](b,
+			"document.getElementById("+quoted(id)+").click(), Boolean(window.leaving)"); got != goes {
 			t.Errorf("after a click on #%s the page is about to go: %v, want %v", id, got, goes)
 		}
 

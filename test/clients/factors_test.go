@@ -16,13 +16,14 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// authenticator puts a passkey authenticator into Chromium, of which whoever asks finds
-// that somebody is there.
+// authenticator adds a virtual passkey authenticator to Chromium. It confirms every request as if
+// a person had touched it.
 func (b tab) authenticator() webauthn.AuthenticatorID {
 	b.Helper()
 	if _, err := chromedp.Call(b.ctx, webauthn.Enable, webauthn.EnableParams{}); err != nil {
 		b.Fatal(err)
 	}
+
 	made, err := chromedp.Call(b.ctx, webauthn.AddVirtualAuthenticator,
 		webauthn.AddVirtualAuthenticatorParams{Options: &webauthn.VirtualAuthenticatorOptions{
 			Protocol: "ctap2", Transport: "internal", HasResidentKey: true, HasUserVerification: true,
@@ -34,7 +35,7 @@ func (b tab) authenticator() webauthn.AuthenticatorID {
 	return made.AuthenticatorID
 }
 
-// remove takes an authenticator out again.
+// remove removes an authenticator.
 func (b tab) remove(key webauthn.AuthenticatorID) {
 	b.Helper()
 	_, err := chromedp.Call(b.ctx, webauthn.RemoveVirtualAuthenticator,
@@ -44,20 +45,21 @@ func (b tab) remove(key webauthn.AuthenticatorID) {
 	}
 }
 
-// click clicks what is there once it is, and has the page go elsewhere.
+// click waits until the element is visible and clicks it.
 func (b tab) click(id string) {
 	b.Helper()
 	b.until(id, "document.getElementById('"+id+"')?.checkVisibility()")
 	b.do(chromedp.Click(chromedp.CSS("#" + id)))
 }
 
+// typeInto waits until a field is visible and replaces its text.
 func (b tab) typeInto(id, text string) {
 	b.Helper()
 	b.until(id, "document.getElementById('"+id+"')?.checkVisibility()")
 	b.do(chromedp.Clear(chromedp.CSS("#"+id)), write("#"+id, text))
 }
 
-// password signs in by e-mail and password.
+// password signs in with e-mail address and password.
 func (b tab) password(s harness.Subscriber) {
 	b.Helper()
 	b.typeInto("username", s.Email)
@@ -65,8 +67,8 @@ func (b tab) password(s harness.Subscriber) {
 	b.click("login-submit")
 }
 
-// TestFactorsInChromium has a person make a passkey, sign in by it in both ways, set an
-// authenticator app up, and sign in by its codes and by a recovery code.
+// TestFactorsInChromium shows that a person can add a passkey and sign in with it in both ways,
+// set up an authenticator app, and sign in with its codes and with a recovery code.
 func TestFactorsInChromium(t *testing.T) {
 	harness.NotStorage(t)
 	n := harness.StartNodes(t, nil, harness.Config{})
@@ -89,13 +91,16 @@ func TestFactorsInChromium(t *testing.T) {
 	b.picture("login")
 	b.password(sub)
 	b.until("the account", "document.getElementById('account-page')")
+
 	key := b.authenticator()
 	b.do(chromedp.Reload())
 	b.click("passkey-submit")
 	b.until("recovery codes", "document.getElementById('recovery-codes')")
+
 	codes := strings.Fields(eval[string](b, "document.getElementById('recovery-codes').innerText"))
 	b.picture("codes")
-	if _, err := chromedp.Call(b.ctx, browser.SetPermission, browser.SetPermissionParams{Permission: &browser.PermissionDescriptor{Name: "clipboard-read"}, Setting: "granted"}); err != nil {
+	if _, err := chromedp.Call(b.ctx, browser.SetPermission, browser.SetPermissionParams{
+		Permission: &browser.PermissionDescriptor{Name: "clipboard-read"}, Setting: "granted"}); err != nil {
 		t.Fatal(err)
 	}
 	b.click("codes-copy")
@@ -103,10 +108,11 @@ func TestFactorsInChromium(t *testing.T) {
 	if copied := strings.Fields(eval[string](b, "navigator.clipboard.readText()")); !slices.Equal(copied, codes) {
 		t.Errorf("copied: %q, want %q", copied, codes)
 	}
+
 	b.click("codes-done")
 	says("Your passkey was added.")
 
-	// The browser offers it where the e-mail is typed, and the one there is is taken.
+	// The browser offers the passkey in the e-mail field and the authenticator accepts at once.
 	signOut()
 	b.do(goTo(account))
 	b.until("a login by the passkey alone", "document.getElementById('account-page')")
@@ -120,12 +126,13 @@ func TestFactorsInChromium(t *testing.T) {
 	b.click("app-submit")
 	says("Your authenticator app is set up.")
 	signOut()
+
 	b.remove(key)
 	b.do(goTo(account))
 	b.password(sub)
 	b.until("the code", "document.getElementById('code')")
 	b.picture("factor")
-	code := factortest.Code(secret, time.Now().Add(30*time.Second)) // that of now was used
+	code := factortest.Code(secret, time.Now().Add(30*time.Second)) // the current code was used already
 	b.typeInto("code", code)
 	b.click("factor-submit")
 	b.until("a login by the app", "document.getElementById('account-page')")
@@ -146,8 +153,8 @@ func TestFactorsInChromium(t *testing.T) {
 	says("9 codes are left.")
 }
 
-// TestPasskeyButtonInChromium makes a passkey where one is needed, on the way to an app,
-// and uses it by the button.
+// TestPasskeyButtonInChromium shows that a person who needs a second factor can add a passkey on
+// the way to an app, and later use it with the button.
 func TestPasskeyButtonInChromium(t *testing.T) {
 	harness.NotStorage(t)
 	n := harness.StartNodes(t, nil, harness.Config{})
@@ -159,6 +166,7 @@ func TestPasskeyButtonInChromium(t *testing.T) {
 	flow := func() *harness.Flow {
 		return c.NewFlow("openid").With("response_mode", "form_post").With("acr_values", "2")
 	}
+
 	took := func(f *harness.Flow) {
 		t.Helper()
 		select {
@@ -171,6 +179,7 @@ func TestPasskeyButtonInChromium(t *testing.T) {
 			t.Fatal("nothing was posted to the app")
 		}
 	}
+
 	f := flow()
 	b.do(goTo(f.URL()))
 	b.password(sub)
@@ -182,8 +191,8 @@ func TestPasskeyButtonInChromium(t *testing.T) {
 	b.click("continue-submit")
 	took(f)
 
-	// As the second factor, by the button. Nobody touches the authenticator before, so
-	// that the offer where the e-mail is typed stays one.
+	// The passkey is the second factor here, used with the button. Until then the authenticator does
+	// not respond, so that the offer in the e-mail field stays open.
 	simulate := func(on bool) {
 		t.Helper()
 		_, err := chromedp.Call(b.ctx, webauthn.SetAutomaticPresenceSimulation,
@@ -192,6 +201,7 @@ func TestPasskeyButtonInChromium(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	simulate(false)
 	f = flow().With("prompt", "login")
 	b.do(goTo(f.URL()))
@@ -204,7 +214,7 @@ func TestPasskeyButtonInChromium(t *testing.T) {
 
 func quoted(s string) string { return `"` + s + `"` }
 
-// claimsOf reads the claims of an ID token, whose signature others check.
+// claimsOf decodes the claims of an ID token. Other tests check its signature.
 func claimsOf(t *testing.T, token any) (claims map[string]any) {
 	t.Helper()
 	text, _ := token.(string)

@@ -10,13 +10,14 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A post is what an app was posted, and by whom.
+// A post is a form that an app received, and the origin of the page that sent it.
 type post struct {
 	form   url.Values
 	origin string
 }
 
-// postee serves an app that takes answers at /cb, and frames at / what it is asked to.
+// postee serves an app that receives responses at /cb. At / it shows a URL, given in the query, in
+// a frame.
 func postee(t *testing.T, p *harness.Project) (origin string, posts chan post) {
 	t.Helper()
 	posts = make(chan post, 8)
@@ -27,6 +28,7 @@ func postee(t *testing.T, p *harness.Project) (origin string, posts chan post) {
 		}
 		_, _ = fmt.Fprint(w, "taken")
 	})
+
 	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		_, _ = fmt.Fprint(w, `<script>
@@ -39,8 +41,8 @@ document.documentElement.append(frame);
 	return serveBeside(t, p.Issuer(), mux), posts
 }
 
-// TestFormPostInChromium has an answer post itself, as it does where scripts run; the
-// app renews by it in a frame, and nobody else has it in one.
+// TestFormPostInChromium shows that a form_post response is submitted by itself where scripts run.
+// The app can renew its login in a frame; other sites get nothing in one.
 func TestFormPostInChromium(t *testing.T) {
 	harness.NotStorage(t)
 	p := harness.Shared(t).NewProject(t)
@@ -49,6 +51,7 @@ func TestFormPostInChromium(t *testing.T) {
 	c := p.NewClient(t, "spa", "--first-party", "--redirect-uri", origin+"/cb")
 	sub := p.NewSubscriber(t)
 	b := newTab(t)
+
 	took := func(f *harness.Flow) {
 		t.Helper()
 		select {
@@ -61,18 +64,20 @@ func TestFormPostInChromium(t *testing.T) {
 			t.Fatal("nothing was posted to the app")
 		}
 	}
+
 	first := c.NewFlow("openid").With("response_mode", "form_post")
 	b.do(goTo(first.URL()))
 	b.signIn(origin, sub.Email, sub.Password)
 	took(first)
 
 	silent := c.NewFlow("openid").With("response_mode", "form_post").With("prompt", "none")
+
 	frame := func(by string) {
 		t.Helper()
 		b.do(goTo(by + "/?" + url.Values{"u": {silent.URL()}}.Encode()))
 		b.until("the frame", "window.framed")
 	}
-	frame(stranger) // its frame is loaded: with nothing
+	frame(stranger) // its frame loads, without a response
 	frame(origin)
 	took(silent)
 	if len(posts) > 0 {

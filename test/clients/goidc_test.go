@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestGoOIDC lets go-oidc and x/oauth2 sign a subscriber in: the issuer must be
-// exact, and ID tokens are verified with the published keys.
+// TestGoOIDC shows that go-oidc and x/oauth2 can sign a subscriber in. They check that the issuer
+// matches exactly and verify ID tokens with the published keys.
 func TestGoOIDC(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
@@ -31,10 +31,12 @@ func signInWithGoOIDC(t *testing.T, c *harness.Client, sub harness.Subscriber, a
 	if err != nil {
 		t.Fatalf("NewProvider(%q): %v", c.Issuer(), err)
 	}
-	config := oauth2.Config{ // the way to authenticate is found by trying
+
+	config := oauth2.Config{ // x/oauth2 finds the authentication method by trying
 		ClientID: c.ID, ClientSecret: c.Secret, Endpoint: provider.Endpoint(), RedirectURL: c.Redirect,
 		Scopes: []string{oidc.ScopeOpenID, "profile", "email", oidc.ScopeOfflineAccess},
 	}
+
 	verifier, nonce, state := oauth2.GenerateVerifier(), rand.Text(), rand.Text()
 	answer := c.Browser().SignIn(t, config.AuthCodeURL(
 		state, oauth2.S256ChallengeOption(verifier), oidc.Nonce(nonce)), sub)
@@ -44,10 +46,12 @@ func signInWithGoOIDC(t *testing.T, c *harness.Client, sub harness.Subscriber, a
 	if got := answer.Get("state"); got != state {
 		t.Errorf("state = %q, want %q", got, state)
 	}
+
 	token, err := config.Exchange(ctx, answer.Get("code"), oauth2.VerifierOption(verifier))
 	if err != nil {
 		t.Fatalf("Exchange: %v", err)
 	}
+
 	raw, _ := token.Extra("id_token").(string)
 	id, err := provider.Verifier(&oidc.Config{ClientID: c.ID, SupportedSigningAlgs: []string{alg}}).Verify(ctx, raw)
 	if err != nil {
@@ -61,10 +65,13 @@ func signInWithGoOIDC(t *testing.T, c *harness.Client, sub harness.Subscriber, a
 			t.Errorf("VerifyAccessToken: %v", err)
 		}
 	}
+
 	checkUserInfo(ctx, t, provider, config.TokenSource(ctx, token), sub)
 }
 
-func checkUserInfo(ctx context.Context, t *testing.T, provider *oidc.Provider, tokens oauth2.TokenSource, sub harness.Subscriber) {
+func checkUserInfo(
+	ctx context.Context, t *testing.T, provider *oidc.Provider, tokens oauth2.TokenSource, sub harness.Subscriber,
+) {
 	t.Helper()
 	info, err := provider.UserInfo(ctx, tokens)
 	if err != nil {

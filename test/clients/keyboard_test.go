@@ -10,19 +10,19 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// stops returns each thing of the page that can be used, in the order in which it is there:
-// of radio buttons those that are chosen, or the first.
+// stops is a script that returns every control of the page in document order. Of a group of radio
+// buttons, it returns the checked one, or the first.
 const stops = `(() => {
 	const all = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")]
 		.filter((e) => e.checkVisibility() && !e.disabled && e.getClientRects().length);
 	return all.filter((e) => e.type !== "radio" || e.checked || !document.querySelector('input[name="' + e.name + '"]:checked') && all.find((o) => o.name === e.name) === e);
 })()`
 
-// byKeys goes through the page by the Tab key: each thing that can be used comes by, in
-// the order of the page, and shows that it does.
+// byKeys goes through the page with the Tab key. It checks that every control gets the focus, in
+// document order, and shows a visible outline.
 func (b tab) byKeys(page string) {
 	b.Helper()
-	// What has the focus by itself has it once the page is drawn.
+	// Automatic focus is set once the page is drawn, so wait for two frames.
 	eval[bool](b, "new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(() => drawn(true))))")
 	b.do(chromedp.Evaluate[chromedp.Void](
 		"document.activeElement.blur(), window.stops = " + stops + ", void getSelection().removeAllRanges()"))
@@ -30,28 +30,34 @@ func (b tab) byKeys(page string) {
 	if len(want) == 0 {
 		b.Fatalf("%s: nothing can be used", page)
 	}
+
 	var got []int
 	for range 4 * len(want) {
 		b.do(chromedp.KeyEvent("\t"))
+
 		at := eval[int](b, "stops.indexOf(document.activeElement)")
 		if len(got) > 0 && at == got[len(got)-1] {
-			continue // a part of it, such as the month of a date
+			continue // still the same control, such as the month of a date
 		}
 		if slices.Contains(got, at) && at >= 0 {
-			break // round
+			break // back at the start
 		}
 		if at < 0 {
-			continue // the browser's own
+			continue // a control of the browser itself
 		}
+
 		got = append(got, at)
-		if !eval[bool](b, "((s) => s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 2)(getComputedStyle(document.activeElement))") {
+		if !eval[bool](b,
+			"((s) => s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 2)(getComputedStyle(document.activeElement))") {
 			b.Errorf("%s: nothing shows that %s has the focus", page, want[at])
 		}
 	}
-	first := 0 // Tab begins where the focus was last
+
+	first := 0 // Tab starts at the last focus
 	if len(got) > 0 {
 		first = slices.Index(got, slices.Min(got))
 	}
+
 	round := append(slices.Clone(got[first:]), got[:first]...)
 	for i, what := range want {
 		if !slices.Contains(got, i) {
@@ -63,7 +69,7 @@ func (b tab) byKeys(page string) {
 	}
 }
 
-// TestKeyboard goes through pages by the keyboard alone, and signs in by it.
+// TestKeyboard shows that the pages can be used with the keyboard alone, including sign-in.
 func TestKeyboard(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
@@ -71,6 +77,7 @@ func TestKeyboard(t *testing.T) {
 	p := server.NewProject(t)
 	sub := p.NewSubscriber(t)
 	c := p.NewClient(t, "spa", "--name", "Acme Dialer")
+
 	b := newTab(t)
 	b.do(goTo(c.NewFlow("openid email").URL()))
 	b.until("the login", "document.activeElement.id === 'username'")

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/test/inbox"
 )
 
-// letter waits for the n-th mail with a link to an address, and gives the link.
+// letter waits for the n-th mail with a link to an address and returns that link.
 func letter(t *testing.T, in *inbox.Server, to string, n int) string {
 	t.Helper()
 	var links []string
@@ -30,9 +30,9 @@ func letter(t *testing.T, in *inbox.Server, to string, n int) string {
 	return links[n-1]
 }
 
-// TestMailsInChromium has people go by mails that an SMTP server took, over TLS and by a
-// password: who forgot a password sets another, who was invited sets the first, and who
-// wants an account shows that the address is its own.
+// TestMailsInChromium shows that people can follow the links of mails sent over TLS with a
+// password. A person who forgot a password sets another one, an invited person sets the first one,
+// and a new person confirms the address of the account.
 func TestMailsInChromium(t *testing.T) {
 	harness.NotStorage(t)
 	in := inbox.Start(t, inbox.Config{TLS: true, Auth: true})
@@ -41,11 +41,13 @@ func TestMailsInChromium(t *testing.T) {
 			in.Port() + "?tls=starttls", "SELVAGE_MAIL__PASSWORD=" + inbox.Password,
 		"SELVAGE_MAIL__CA=" + in.CAFile, "SELVAGE_MAIL__FROM=no-reply@acme.example",
 	}})
+
 	p := n.NewProject(t)
 	sub := p.NewSubscriber(t)
 	p.Command(t, "", "project", "update", p.ID, "--registration", "open")
 	b := newTab(t)
 	account := p.Issuer() + "account?project=" + p.ID
+
 	there := func(what string) {
 		t.Helper()
 		b.until(what, "document.getElementById("+quoted(what)+")")
@@ -57,7 +59,7 @@ func TestMailsInChromium(t *testing.T) {
 		there("logged-out")
 	}
 
-	// Forgotten.
+	// A forgotten password is reset.
 	b.do(goTo(account))
 	b.click("login-forgot")
 	there("forgot-submit")
@@ -78,7 +80,7 @@ func TestMailsInChromium(t *testing.T) {
 	there("account-page")
 	signOut()
 
-	// Invited.
+	// An invited person sets a password.
 	grace := harness.Subscriber{Email: "grace@example.com", Password: "granite-otter-nine"}
 	p.Command(t, "", "subscriber", "invite", "--project", p.ID, "--email", grace.Email, "--inviter", "Ada Lovelace")
 	b.do(goTo(letter(t, in, grace.Email, 1)))
@@ -91,7 +93,7 @@ func TestMailsInChromium(t *testing.T) {
 	there("account-page")
 	signOut()
 
-	// On their own.
+	// A person registers.
 	alan := harness.Subscriber{Email: "alan@example.com", Password: "another-quilted-heron"}
 	b.do(goTo(account))
 	b.click("login-register")

@@ -13,12 +13,12 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// nodeDeadline bounds one script.
+// nodeDeadline bounds one run of a script.
 const nodeDeadline = 3 * time.Minute
 
-// runNode runs a script which gets its settings as JSON in the environment.
-// Each line that it prints is a URL to open in a browser; what visit makes of it
-// is the line that the script reads. The script fails by its exit status.
+// runNode runs a Node script with its settings as JSON in the environment. The script prints URLs
+// to open in a browser, one per line. For each it reads a line with the result of visit. The test
+// fails if the script exits with an error.
 func runNode(t *testing.T, script string, settings map[string]string, visit func(url string) string, env ...string) {
 	t.Helper()
 	needNode(t)
@@ -26,16 +26,19 @@ func runNode(t *testing.T, script string, settings map[string]string, visit func
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	cmd := exec.CommandContext(t.Context(), "node", script)
 	cmd.Env = append(append(os.Environ(), "SETTINGS="+string(text)), env...)
 	var faults bytes.Buffer
 	cmd.Stderr = &faults
 	in, out := pipes(t, cmd)
+
 	timer := time.AfterFunc(nodeDeadline, func() { _ = cmd.Process.Kill() })
 	defer timer.Stop()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if _, err := io.WriteString(in, visit(lines.Text())+"\n"); err != nil {
 			break // the script has ended; its status says why
@@ -46,6 +49,7 @@ func runNode(t *testing.T, script string, settings map[string]string, visit func
 	}
 }
 
+// pipes returns the standard input and output of a command that has not started yet.
 func pipes(t *testing.T, cmd *exec.Cmd) (io.WriteCloser, io.ReadCloser) {
 	t.Helper()
 	in, err := cmd.StdinPipe()
@@ -62,6 +66,7 @@ func pipes(t *testing.T, cmd *exec.Cmd) (io.WriteCloser, io.ReadCloser) {
 // noVisit is for scripts that open no page.
 func noVisit(string) string { return "" }
 
+// needNode ends the test unless Node and the packages of this directory are installed.
 func needNode(t *testing.T) {
 	t.Helper()
 	harness.Need(t, "node")

@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// outcome is what the app makes of a visit.
+// outcome is the state of the app after it handled the address of its page.
 type outcome struct {
 	User *struct {
 		AccessToken  string `json:"access_token"`
@@ -28,7 +28,7 @@ type outcome struct {
 	State string `json:"state"`
 }
 
-// app serves the page of page/ on an origin of its own, as a client of p.
+// app serves the page of page/ at its own origin, as a client of p.
 func app(t *testing.T, p *harness.Project) string {
 	t.Helper()
 	needNode(t)
@@ -37,9 +37,11 @@ func app(t *testing.T, p *harness.Project) string {
 	mux.HandleFunc("GET /oidc-client-ts.min.js", func(w http.ResponseWriter, r *http.Request) {
 		http.ServeFile(w, r, "node_modules/oidc-client-ts/dist/browser/oidc-client-ts.min.js")
 	})
+
 	origin := serveBeside(t, p.Issuer(), mux)
 	c := p.NewClient(t, "spa", "--redirect-uri", origin+"/", "--post-logout-redirect-uri", origin+"/",
 		"--access-token", "fabric")
+
 	mux.HandleFunc("GET /settings.json", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": p.Issuer(), "client_id": c.ID})
@@ -47,45 +49,49 @@ func app(t *testing.T, p *harness.Project) string {
 	return origin
 }
 
-// serveBeside serves on another port of the issuer's host: another origin of the
-// same site, as app.example.com is to id.example.com.
+// serveBeside serves on another port of the issuer's host. That is another origin of the same
+// site, as app.example.com is to id.example.com.
 func serveBeside(t *testing.T, issuer string, h http.Handler) string {
 	t.Helper()
 	u, err := url.Parse(issuer)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	srv := &httptest.Server{Listener: l, Config: &http.Server{Handler: h, ReadHeaderTimeout: time.Minute}}
 	srv.Start()
 	t.Cleanup(srv.Close)
 	return fmt.Sprintf("http://%s:%d", u.Hostname(), l.Addr().(*net.TCPAddr).Port)
 }
 
-// arrived waits until the app has made something of the visit.
+// arrived waits until the app has handled the address of its page, and returns the outcome.
 func (b tab) arrived(origin string) outcome {
 	b.Helper()
 	b.until("the app", fmt.Sprintf("location.origin === %q && window.outcome", origin))
 	return eval[outcome](b, "outcome")
 }
 
-// signIn fills in the login page, and allows what is asked.
+// signIn fills in the login page and allows what is requested.
 func (b tab) signIn(origin, email, secret string) {
 	b.Helper()
 	b.until("the login page", "document.querySelector('#login-submit')")
 	b.do(chromedp.Clear(chromedp.CSS("#username")), write("#username", email), write("#password", secret),
 		chromedp.Click(chromedp.CSS("#login-submit")))
 	b.until("an answer to the login", fmt.Sprintf(
-		"location.origin === %q || document.querySelector('#consent-allow') || document.querySelector('#password')?.value === ''", origin))
+		"location.origin === %q || document.querySelector('#consent-allow') || document.querySelector('#password')?.value === ''",
+		origin))
 	if eval[bool](b, "Boolean(document.querySelector('#consent-allow'))") {
 		b.do(chromedp.Click(chromedp.CSS("#consent-allow")))
 	}
 }
 
-// TestOIDCClientTS walks a browser app through a whole login.
+// TestOIDCClientTS shows that a browser app with oidc-client-ts can sign in, renew its tokens in
+// both ways, sign in silently and sign out.
 func TestOIDCClientTS(t *testing.T) {
 	harness.NotStorage(t)
 	p := harness.Shared(t).NewProject(t)
@@ -105,7 +111,8 @@ func TestOIDCClientTS(t *testing.T) {
 	b.leave("manager.signinRedirect()")
 	b.signIn(origin, sub.Email, "not the password")
 	b.until("the login page again",
-		"document.querySelector('#login-submit') && document.querySelector('#username').value === "+fmt.Sprintf("%q", sub.Email))
+		"document.querySelector('#login-submit') && document.querySelector('#username').value === "+
+			fmt.Sprintf("%q", sub.Email))
 	b.signIn(origin, sub.Email, sub.Password)
 	first := b.arrived(origin)
 	if first.User == nil || first.User.Profile.Sub != sub.ID {
@@ -131,7 +138,7 @@ func TestOIDCClientTS(t *testing.T) {
 	b.wantSignOut(p, origin)
 }
 
-// wantInfo asks the fabric from the page.
+// wantInfo requests the subscriber's info from the page and checks the status and the e-mail.
 func (b tab) wantInfo(status int, email string) {
 	b.Helper()
 	type answer struct {
@@ -144,20 +151,24 @@ func (b tab) wantInfo(status int, email string) {
 	}
 }
 
-// wantSignOut leaves by the provider's logout, which must end the tokens, too.
+// wantSignOut signs out at the provider's logout and checks that the tokens and the login have
+// ended.
 func (b tab) wantSignOut(p *harness.Project, origin string) {
 	b.Helper()
 	token := eval[string](b, "manager.getUser().then(user => user.access_token)")
 	p.Get(b, "/subscriber/info", harness.Bearer(token)).Want(b, 200)
+
 	b.leave("(delete window.outcome, signOut())")
 	if o := b.arrived(origin); o.State != "bye" || o.User != nil {
 		b.Errorf("after the logout the app has %+v, want no user and the state bye", o)
 	}
+
 	b.leave("(delete window.outcome, manager.signinRedirect({ prompt: 'none' }))")
 	b.until("the callback", "window.outcome?.error")
 	if o := b.arrived(origin); o.Error != "login_required" {
 		b.Errorf("prompt=none after the logout gives %q, want login_required", o.Error)
 	}
+
 	harness.WithinASecond(b, "the access token of a login that was ended", func() error {
 		return p.Get(b, "/subscriber/info", harness.Bearer(token)).StatusIs(401)
 	})

@@ -6,7 +6,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestOpenIDClient lets openid-client v6, which is strict, use the provider.
+// TestOpenIDClient shows that openid-client v6, which is strict, can sign a subscriber in.
 func TestOpenIDClient(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
@@ -20,6 +20,7 @@ func TestOpenIDClient(t *testing.T) {
 		{"client_secret_post, sealed access token", "RS256", "client_secret_post",
 			p.NewClient(t, "web", "--auth-method", "client_secret_post", "--access-token", "fabric")},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			b := p.Browser()
@@ -33,7 +34,7 @@ func TestOpenIDClient(t *testing.T) {
 	}
 }
 
-// TestOpenIDClientCredentials lets openid-client get tokens for a service.
+// TestOpenIDClientCredentials shows that openid-client can get tokens for a service.
 func TestOpenIDClientCredentials(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	for _, method := range []string{"client_secret_basic", "client_secret_post"} {

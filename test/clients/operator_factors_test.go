@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// presence says whether somebody is there who touches an authenticator.
+// presence sets whether the authenticator responds, as if a person touched it.
 func (b tab) presence(key webauthn.AuthenticatorID, there bool) {
 	b.Helper()
 	_, err := chromedp.Call(b.ctx, webauthn.SetAutomaticPresenceSimulation,
@@ -20,8 +20,9 @@ func (b tab) presence(key webauthn.AuthenticatorID, there bool) {
 	}
 }
 
-// TestPasskeyOfOperatorInChromium has an operator set a passkey up where one is needed, and
-// use it where the e-mail is typed, beside the password, and to confirm who it is.
+// TestPasskeyOfOperatorInChromium shows that an operator who needs a second factor can add a
+// passkey. The operator signs in with it in the e-mail field and after the password, and uses it
+// to confirm a sensitive step.
 func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_OPERATORS__REQUIRE_FACTOR=yes"}})
@@ -30,9 +31,11 @@ func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	b := newTab(t)
 	key := b.authenticator()
 	home, secret := "/dashboard/projects/"+p.ID, "a loom of one's own"
+
 	b.do(goTo(link))
 	b.fill("setup-submit", "username", "ann@example.com", "name", "Ann", "password", secret)
 	b.arrive("/dashboard/enrol")
+
 	b.typeInto("passkey-name", "Laptop")
 	b.picture("operator-enrol")
 	b.click("passkey-submit")
@@ -41,11 +44,11 @@ func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	b.click("codes-kept")
 	b.arrive(home)
 
-	// The browser offers it where the e-mail is typed, and the one there is is taken.
+	// The browser offers the passkey in the e-mail field and the authenticator accepts at once.
 	b.presence(key, false)
 	b.do(chromedp.Click(chromedp.CSS(".rail #sign-out")))
 	b.arrive("/dashboard/login")
-	b.do(goTo("about:blank")) // nobody is asked while somebody comes
+	b.do(goTo("about:blank")) // no passkey request may be open while the authenticator comes back
 	b.presence(key, true)
 	b.do(goTo(s.PublicURL + "/dashboard/login?next=/dashboard/account"))
 	b.until("the passkey", "document.body.innerText.includes('Passkey Laptop')")
@@ -66,13 +69,14 @@ func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	b.picture("operator-confirm")
 	b.click("passkey-submit")
 	b.arrive("/dashboard/account")
+
 	b.click("add-passkey")
 	b.until("the form", "document.querySelector('#passkey-form:not([hidden])')")
 	b.picture("operator-passkey")
 	b.click("passkey-submit")
 	b.until("that it is there already", "!document.getElementById('passkey-error').hidden")
 
-	// A passkey that is away is replaced by a recovery code.
+	// A recovery code replaces a lost passkey.
 	b.do(goTo(s.PublicURL + "/dashboard/account"))
 	b.remove(key)
 	b.do(chromedp.Click(chromedp.CSS(".rail #sign-out")))

@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// run runs a command, and gives what it prints.
+// run runs a command and returns its output.
 func run(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -29,8 +29,8 @@ func run(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
-// TestPackage packs our SDK, looks for what its README says is in it, and uses what
-// npm makes of it, as a module and as CommonJS.
+// TestPackage shows that the packed SDK contains the files its README lists, and that it can be
+// installed and used as a module and as CommonJS.
 func TestPackage(t *testing.T) {
 	harness.NotStorage(t)
 	needNode(t)
@@ -39,9 +39,11 @@ func TestPackage(t *testing.T) {
 		Filename string
 		Files    []struct{ Path string }
 	}
-	if err := json.Unmarshal([]byte(run(t, "../../sdk", "npm", "pack", "--json", "--pack-destination", dir)), &packed); err != nil || len(packed) != 1 {
+	if err := json.Unmarshal([]byte(run(
+		t, "../../sdk", "npm", "pack", "--json", "--pack-destination", dir)), &packed); err != nil || len(packed) != 1 {
 		t.Fatalf("npm pack gives %v, %v", packed, err)
 	}
+
 	readme, err := os.ReadFile("../../sdk/README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -52,6 +54,7 @@ func TestPackage(t *testing.T) {
 	for line := range strings.Lines(listed) {
 		said = append(said, strings.Fields(line)[0])
 	}
+
 	used := make(map[string]bool)
 	for _, f := range packed[0].Files {
 		i := slices.IndexFunc(said, func(pattern string) bool { ok, _ := filepath.Match(pattern, f.Path); return ok })
@@ -73,6 +76,7 @@ func TestPackage(t *testing.T) {
 		t.Fatal(err)
 	}
 	run(t, app, "npm", "install", "--offline", "--no-audit", "--no-fund", filepath.Join(dir, packed[0].Filename))
+
 	const want = "Client Fabric FabricClient Recording Recordings SelvageError createClient version"
 	for kind, script := range map[string]string{
 		"module":   `import * as sdk from "@selvage/browser"; console.log(Object.keys(sdk).filter((n) => n !== "default").sort().join(" "))`,
@@ -84,8 +88,8 @@ func TestPackage(t *testing.T) {
 	}
 }
 
-// TestTypes has tsc look through our SDK's source, and the examples of its README; the
-// types that are committed are those that the source has.
+// TestTypes shows that the SDK's source and the examples of its README type-check, and that the
+// committed types are those of the source.
 func TestTypes(t *testing.T) {
 	harness.NotStorage(t)
 	tsc, err := filepath.Abs("../../sdk/node_modules/.bin/tsc")
@@ -95,8 +99,10 @@ func TestTypes(t *testing.T) {
 	if _, err := os.Stat(tsc); err != nil {
 		harness.Missing(t, "TypeScript (npm ci --prefix sdk)")
 	}
+
 	made := t.TempDir()
 	run(t, "../../sdk", tsc, "-p", ".", "--outDir", made)
+
 	committed := os.DirFS("../../sdk/dist/types")
 	want, err := fs.Glob(os.DirFS(made), "*")
 	if err != nil {
@@ -117,13 +123,14 @@ func TestTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Each import begins a program; what it leaves out is declared.
+	// Join the examples to one program. The names they leave out are declared first.
 	program := "import { SignalWire } from \"./stock\"\ndeclare const button: HTMLButtonElement, audio: HTMLAudioElement, id: string, token: string, pushToken: string, address: { id: string }\n"
 	for _, m := range regexp.MustCompile("(?s)```ts\n(.*?)```").FindAllSubmatch(readme, -1) {
 		program += strings.ReplaceAll(strings.ReplaceAll(string(m[1]),
 			`import { SignalWire } from "@signalwire/js"`, ""), "…)", "{})")
 	}
 	program = strings.ReplaceAll(program, "sortBy: \"name\" })) …", "sortBy: \"name\" })) console.log(a)")
+
 	dir := t.TempDir()
 	files := map[string]string{
 		"readme.ts": program,
@@ -132,6 +139,7 @@ func TestTypes(t *testing.T) {
 			"paths":{"@selvage/browser":["` + filepath.ToSlash(
 			filepath.Join(filepath.Dir(tsc), "../../dist/types/index.d.ts")) + `"]}}}`,
 	}
+
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -17,14 +17,14 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// The picture of README.md: four pages, two beside two, and what is between them.
+// The picture in README.md is a grid of two by two pages with a gap around each.
 const (
 	pictureWide, pictureHigh = 1100, 700
 	pictureGap               = 24
 )
 
-// TestPicture draws the picture of README.md of the pages as they are, on a first start:
-// `make screenshots` runs it, with the file in SELVAGE_TEST_PICTURE.
+// TestPicture draws the picture in README.md from the pages of a first start. `make screenshots`
+// runs it with the file's name in SELVAGE_TEST_PICTURE.
 func TestPicture(t *testing.T) {
 	file := os.Getenv("SELVAGE_TEST_PICTURE")
 	if file == "" {
@@ -33,16 +33,19 @@ func TestPicture(t *testing.T) {
 	s := harness.Start(t, "--no-demo=false")
 	sub, b := demoLogin(t, s), newTab(t)
 	whole := image.NewRGBA(image.Rect(0, 0, 2*pictureWide+3*pictureGap, 2*pictureHigh+3*pictureGap))
+
 	take := func(column, row int, theme string) {
 		b.look(pictureWide, pictureHigh, theme)
 		shot, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		page, err := png.Decode(bytes.NewReader(shot))
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		at := image.Pt(pictureGap+column*(pictureWide+pictureGap), pictureGap+row*(pictureHigh+pictureGap))
 		frame := image.Rectangle{at, at.Add(image.Pt(pictureWide, pictureHigh))}.Inset(-2)
 		draw.Draw(whole, frame, image.NewUniform(color.RGBA{0x8a, 0x90, 0x9c, 0xff}), image.Point{}, draw.Src)

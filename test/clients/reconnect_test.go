@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestSignalWireReconnects stops and kills the server under an SDK that is
-// online: it connects again by itself, and is still online.
+// TestSignalWireReconnects shows that an SDK that is online reconnects by itself, and is still
+// online, after the server is stopped or killed and restarted.
 func TestSignalWireReconnects(t *testing.T) {
 	harness.NotStorage(t)
 	for where, load := range map[string]func(*testing.T, *harness.Server, string) sdk{"Chromium": inChromium,
@@ -21,6 +21,7 @@ func TestSignalWireReconnects(t *testing.T) {
 			s := load(t, server, "3.30.0")
 			s.open(v.token(t))
 			s.do("online()", nil)
+
 			for how, end := range map[string]func(){
 				"stopped": func() {
 					if err := server.Stop(t); err != nil {
@@ -32,6 +33,7 @@ func TestSignalWireReconnects(t *testing.T) {
 				s.eval(t, "events.length = 0", new(int))
 				end()
 				server.Restart(t)
+
 				s.wantEvent("session.reconnecting")
 				s.wantEvent("session.connected")
 				if !v.online(t) {
@@ -39,14 +41,15 @@ func TestSignalWireReconnects(t *testing.T) {
 				}
 				s.do("client.getSubscriberInfo()", nil)
 			}
+
 			s.do("client.offline()", nil)
 			v.wantOnline(t, false)
 		})
 	}
 }
 
-// TestSignalWireBeta shows how far a version to come gets, which has another
-// interface; docs/divergences.md says so too.
+// TestSignalWireBeta shows how much of the SDK's next version works, which has another interface.
+// docs/divergences.md describes it, too.
 func TestSignalWireBeta(t *testing.T) {
 	harness.NotStorage(t)
 	server := harness.Shared(t)
@@ -57,14 +60,17 @@ func TestSignalWireBeta(t *testing.T) {
 	s.eval(t, fmt.Sprintf("begin(%q)", token), new(int))
 	s.await("!client.isConnected || !client.isRegistered")
 	v.wantOnline(t, true)
+
 	var email string
 	if s.do("client.user.email", &email); email != v.sub.Email {
 		t.Errorf("client.user.email is %q, want %q", email, v.sub.Email)
 	}
+
 	s.do("client.unregister()", nil)
 	v.wantOnline(t, false)
 	s.do("client.register()", nil)
 	v.wantOnline(t, true)
+
 	var errs []string
 	if s.eval(t, "events", &errs); len(errs) != 0 {
 		t.Errorf("so far there are the errors %q", errs)

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestScreensOfDashboard comes by the pages of the dashboard.
+// TestScreensOfDashboard shows that the pages of the dashboard pass the checks of screens.
 func TestScreensOfDashboard(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
@@ -20,12 +20,14 @@ func TestScreensOfDashboard(t *testing.T) {
 	s.open("dashboard-setup", link)
 	const secret = "a loom of one's own"
 	s.fill("setup-submit", "username", "ann@example.com", "name", rtlName, "password", secret)
+
 	home := "/dashboard/projects/" + p.ID
 	s.arrive(home)
 	s.stop("dashboard-home-empty")
 	for _, page := range []string{"subscribers", "resources", "addresses", "recordings", "clients"} {
 		s.open("dashboard-"+page+"-empty", p.PublicURL+home+"/"+page)
 	}
+
 	sub := p.NewSubscriber(t)
 	p.Post(t, "/api/fabric/resources/subscribers", p.Basic(),
 		harness.JSON(map[string]any{"email": longMail, "first_name": "\u05d0\u05d3\u05d4 (2)",
@@ -44,6 +46,7 @@ func TestScreensOfDashboard(t *testing.T) {
 	p.CLI(t, "", "project", "update", p.ID, "--color", "#ffe000", "--logo", logoFile(t))
 	web := p.NewClient(t, "web", "--name", "Shop")
 	p.CLI(t, "", "client", "rotate-secret", web.ID)
+
 	for _, at := range []struct{ name, path string }{
 		{"resource-new", home + "/resources/new"}, {"resource-kind", home + "/kinds/conference_rooms"},
 		{"resource-kind-script", home + "/kinds/swml_scripts"},
@@ -73,6 +76,7 @@ func TestScreensOfDashboard(t *testing.T) {
 	} {
 		s.open("dashboard-"+at.name, p.PublicURL+at.path)
 	}
+
 	s.do(goTo(p.PublicURL + home + "/keys/new"))
 	s.fill("key-submit", "name", "billing backend")
 	s.until("the secret", "document.querySelector('#secret code')")
@@ -83,6 +87,7 @@ func TestScreensOfDashboard(t *testing.T) {
 		s.until(name, "location.pathname !== "+quoted(from))
 		s.stop("dashboard-" + name)
 	}
+
 	s.do(goTo(p.PublicURL+home), chromedp.Click(chromedp.CSS(".rail #sign-out")))
 	s.arrive("/dashboard/login")
 	s.stop("dashboard-login")

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A drawer keeps the last message that it was given.
+// A drawer is a mail transport that keeps the last message.
 type drawer struct{ last mail.Message }
 
 func (d *drawer) Send(_ context.Context, m mail.Message) error {
@@ -22,7 +22,7 @@ func (d *drawer) Send(_ context.Context, m mail.Message) error {
 	return nil
 }
 
-// letters are all kinds of mails, as somebody gets them.
+// letters are all kinds of mail that people receive.
 var letters = []mail.Kind{
 	mail.Reset, mail.Verify, mail.Invitation, mail.ChangeAddress, mail.AddressChanged, mail.AddressTaken,
 	mail.Registration, mail.Registered,
@@ -30,12 +30,12 @@ var letters = []mail.Kind{
 	mail.OperatorDevice, mail.OperatorFactor, mail.OperatorPassword, mail.OperatorLink, mail.OperatorAdded,
 }
 
-// withLinks are those that have one.
+// withLinks are the kinds of mail with a link, and the link's path.
 var withLinks = map[mail.Kind]string{mail.Reset: "reset", mail.Verify: "verify", mail.Invitation: "invite",
 	mail.ChangeAddress: "change-address", mail.Registration: "welcome"}
 
-// TestScreensOfMails comes by each kind of mail as a program shows it that reads HTML.
-// Where SELVAGE_TEST_MAILS names a folder, a picture of each is kept there.
+// TestScreensOfMails shows that every kind of mail passes the checks of screens when shown as
+// HTML. If SELVAGE_TEST_MAILS names a folder, screenshots are saved there.
 func TestScreensOfMails(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
@@ -43,12 +43,14 @@ func TestScreensOfMails(t *testing.T) {
 	defer s.index()
 	var d drawer
 	post := mail.New(mail.Config{Transport: &d, Sender: mail.Sender{Address: "no-reply@acme.example"}})
+
 	facts := map[string]string{
 		"minutes": "30", "hours": "24", "days": "7", "inviter": "Grace Hopper", "old": "ada@example.com",
 		"new":  "ada@example.org",
 		"when": "2026-11-22T12:30:00Z", "agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/148.0.0.0 Safari/537.36",
 		"address": "203.0.113.9", "role": "admin", "what": "passkey_added", "name": "Phone",
 	}
+
 	for _, kind := range letters {
 		draft := mail.Draft{Kind: kind, To: "ada@example.com",
 			Brand: mail.Brand{Name: "Acme Dialer", Color: "#1f6f43"}, Facts: facts}
@@ -58,9 +60,11 @@ func TestScreensOfMails(t *testing.T) {
 		if path := withLinks[kind]; path != "" {
 			draft.Link = "https://id.acme.example/" + path + "?token=mZ3vN0kq7Qx1bT5cY8rL2wJ6hF4gD9sA-uPeOiKnVtE"
 		}
+
 		if err := post.Deliver(context.Background(), "picture", draft); err != nil {
 			t.Fatal(err)
 		}
+
 		s.do(goTo("data:text/html;charset=utf-8;base64," + base64.StdEncoding.EncodeToString([]byte(d.last.HTML))))
 		s.stop("mail-" + string(kind))
 		s.keep("mail-"+string(kind), 600, "light")
@@ -71,7 +75,7 @@ func TestScreensOfMails(t *testing.T) {
 	}
 }
 
-// keep keeps a picture for the documentation, where that is asked for.
+// keep saves a screenshot for the documentation, if SELVAGE_TEST_MAILS is set.
 func (s *screens) keep(name string, wide int64, theme string) {
 	s.Helper()
 	dir := os.Getenv("SELVAGE_TEST_MAILS")
@@ -79,6 +83,7 @@ func (s *screens) keep(name string, wide int64, theme string) {
 		return
 	}
 	s.look(wide, 400, theme)
+
 	raw, err := chromedp.Run(s.ctx, chromedp.FullScreenshot(100))
 	if err == nil {
 		err = os.WriteFile(filepath.Join(dir, name+".png"), raw, 0o644)

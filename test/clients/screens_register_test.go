@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// logoFile writes a logo that one can see through.
+// logoFile writes a partly transparent logo and returns its path.
 func logoFile(t *testing.T) string {
 	t.Helper()
 	p := image.NewNRGBA(image.Rect(0, 0, 320, 80))
@@ -25,6 +25,7 @@ func logoFile(t *testing.T) string {
 			}
 		}
 	}
+
 	var out bytes.Buffer
 	name := filepath.Join(t.TempDir(), "logo.png")
 	if err := png.Encode(&out, p); err != nil {
@@ -36,9 +37,8 @@ func logoFile(t *testing.T) string {
 	return name
 }
 
-// TestScreensOfRegistration comes by the pages on which people make themselves an account and
-// change its address, in the colours of a project that has some, and then by those of
-// sign-in in German.
+// TestScreensOfRegistration shows that the pages of registration and of changing the address, in a
+// project's own colors, pass the checks of screens, and that the sign-in pages in German do.
 func TestScreensOfRegistration(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
@@ -46,8 +46,10 @@ func TestScreensOfRegistration(t *testing.T) {
 	p := server.NewProject(t)
 	p.CLI(t, "", "project", "update", p.ID, "--registration", "open", "--color", "#c2410c", "--logo",
 		logoFile(t), "--tos-uri", "https://acme.example/terms", "--policy-uri", "https://acme.example/privacy")
+
 	app := p.NewClient(t, "spa", "--name", "Acme Dialer", "--scope", "openid", "--scope", "profile",
 		"--scope", "offline_access", "--scope", "Voice")
+
 	s := newScreens(t)
 	defer s.index()
 	const email, chosen = "grace@example.com", "a loom of one's own"

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// forget has the browser know nobody.
+// forget clears the browser's cookies.
 func (s *screens) forget() {
 	s.Helper()
 	if _, err := chromedp.Call(s.ctx, network.ClearBrowserCookies, chromedp.Void{}); err != nil {
@@ -22,7 +22,7 @@ func (s *screens) forget() {
 	}
 }
 
-// mail returns the link of the newest mail that was kept.
+// mail waits for a mail in the development mailbox, opens the newest one and returns its link.
 func (s *screens) mail(at *harness.Server) string {
 	s.Helper()
 	harness.Eventually(s, patience, "a mail", func() error {
@@ -37,14 +37,14 @@ func (s *screens) mail(at *harness.Server) string {
 	return eval[string](s.tab, "document.getElementById('mail-link').getAttribute('href')")
 }
 
-// Names as people have them who want to see what breaks.
+// Names that are likely to break the layout.
 const (
 	longApp  = "Donaudampfschifffahrtselektrizitätenhauptbetriebswerk Dialer"
 	rtlName  = "\u05d0\u05d3\u05d4 \u05dc\u05d1\u05d9 (II)"
 	longMail = "a.person.with.a.very.long.address.indeed.and.then.some@mail.of.a.very.long.host.name.example.com"
 )
 
-// TestScreensOfSignIn comes by every page of sign-in and account.
+// TestScreensOfSignIn shows that every page of sign-in and account passes the checks of screens.
 func TestScreensOfSignIn(t *testing.T) {
 	harness.OneBackend(t)
 	t.Parallel()
@@ -54,11 +54,13 @@ func TestScreensOfSignIn(t *testing.T) {
 	p.Post(t, "/api/fabric/resources/subscribers", p.Basic(),
 		harness.JSON(map[string]any{"email": longMail, "password": sub.Password,
 			"first_name": "\u05d0\u05d3\u05d4 (2)"})).Want(t, 201)
+
 	first := p.NewClient(t, "spa", "--first-party", "--name", "Acme Dialer")
 	third := p.NewClient(t, "spa", "--name", longApp, "--scope", "openid", "--scope", "profile", "--scope",
 		"email", "--scope", "phone", "--scope", "offline_access", "--scope", "Voice")
 	device := p.NewClient(t, "native", "--grant", "device_code", "--grant", "refresh_token", "--access-token",
 		"jwt", "--name", "Acme TV")
+
 	s := newScreens(t)
 	defer s.index()
 
@@ -72,6 +74,7 @@ func TestScreensOfSignIn(t *testing.T) {
 	s.typeInto("username", sub.Email)
 	s.typeInto("password", "wrong")
 	s.next("login-wrong", "login-submit", "login-error")
+
 	s.click("login-forgot")
 	s.until("the page", "document.getElementById('forgot-submit')")
 	s.stop("forgot")
@@ -112,6 +115,7 @@ func TestScreensOfSignIn(t *testing.T) {
 	s.typeInto("username", sub.Email)
 	s.typeInto("password", sub.Password)
 	s.next("consent", "login-submit", "consent-allow")
+
 	s.do(goTo(third.NewFlow("openid").With("prompt", "select_account").URL()))
 	s.next("login-another", "account-other", "login-submit")
 	s.password(other)

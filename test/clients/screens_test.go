@@ -14,9 +14,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// screens looks at the pages that a tab comes by: axe-core finds nothing serious on any,
-// in both themes, and none is wider than a phone. Where SELVAGE_TEST_SCREENSHOTS names a
-// folder, how each looks is kept there.
+// screens checks the pages that a tab shows: axe-core must find nothing serious in either theme,
+// and no page may be wider than a phone. If SELVAGE_TEST_SCREENSHOTS names a folder, screenshots
+// are saved there.
 type screens struct {
 	tab
 	axe string // the script
@@ -38,7 +38,7 @@ func newScreens(t *testing.T) *screens {
 	return s
 }
 
-// The looks of a page, by what pictures are called.
+// looks are the window sizes and themes that pages are checked in, with their names in file names.
 var looks = []struct {
 	name       string
 	wide, high int64
@@ -46,7 +46,7 @@ var looks = []struct {
 }{{"light", 1280, 800, "light"}, {"dark", 1280, 800, "dark"}, {"phone", 390, 844, "light"},
 	{"phone-dark", 390, 844, "dark"}}
 
-// stop looks at the page that is shown.
+// stop checks the page that is shown.
 func (s *screens) stop(name string) {
 	s.Helper()
 	s.until("the page "+name, "true")
@@ -57,7 +57,8 @@ func (s *screens) stop(name string) {
 		s.look(l.wide, l.high, l.theme)
 		switch l.name {
 		case "light":
-			// Who reads by regions has no serious trouble without them, and axe-core takes as long to find out as for all but contrast.
+			// Missing regions are not a serious problem, and checking them takes axe-core as long as
+			// all other rules except contrast.
 			s.audit(name, l.name, "{rules: {region: {enabled: false}}}")
 		case "dark":
 			s.audit(name, l.name, "{runOnly: ['color-contrast']}")
@@ -69,6 +70,7 @@ func (s *screens) stop(name string) {
 		if s.dir == "" {
 			continue
 		}
+
 		raw, err := chromedp.Run(s.ctx, chromedp.FullScreenshot(80))
 		if err == nil {
 			err = os.WriteFile(filepath.Join(s.dir, name+"."+l.name+".jpg"), raw, 0o644)
@@ -80,7 +82,7 @@ func (s *screens) stop(name string) {
 	s.look(1280, 800, "light")
 }
 
-// audit has axe-core judge the page.
+// audit checks the page with axe-core and reports serious and critical violations.
 func (s *screens) audit(name, look, options string) {
 	s.Helper()
 	if !eval[bool](s.tab, "typeof axe === 'object'") {
@@ -94,14 +96,14 @@ func (s *screens) audit(name, look, options string) {
 	}
 }
 
-// open goes to an address and looks at what is there.
+// open opens an address and checks the page.
 func (s *screens) open(name, url string) {
 	s.Helper()
 	s.do(goTo(url))
 	s.stop(name)
 }
 
-// next clicks a button and looks at what comes, which has an element of that id.
+// next clicks a button, waits for the element with the id, and checks the page.
 func (s *screens) next(name, button, id string) {
 	s.Helper()
 	s.click(button)
@@ -109,7 +111,7 @@ func (s *screens) next(name, button, id string) {
 	s.stop(name)
 }
 
-// index writes a page with all the pictures in the folder.
+// index writes a page with all screenshots to the folder.
 func (s *screens) index() {
 	if s.dir == "" {
 		return
@@ -118,17 +120,21 @@ func (s *screens) index() {
 	if err != nil {
 		s.Fatal(err)
 	}
+
 	slices.Sort(all)
 	var b strings.Builder
 	b.WriteString("<!doctype html><html lang=en><meta charset=utf-8><title>Screenshots</title><style>body{font:15px system-ui;margin:24px;background:#888}img{vertical-align:top;margin:0 12px 24px 0;max-height:640px}h2{margin:24px 0 8px}</style>\n")
+
 	for _, path := range all {
 		name := strings.TrimSuffix(filepath.Base(path), ".light.jpg")
 		fmt.Fprintf(&b, "<h2 id=%q>%s</h2>", name, html.EscapeString(name))
 		for _, l := range looks {
-			fmt.Fprintf(&b, `<a href="%[1]s.%[2]s.jpg"><img loading=lazy alt="%[1]s, %[2]s" src="%[1]s.%[2]s.jpg"></a>`, name, l.name)
+			fmt.Fprintf(&b, `<a href="%[1]s.%[2]s.jpg"><img loading=lazy alt="%[1]s, %[2]s" src="%[1]s.%[2]s.jpg"></a>`,
+				name, l.name)
 		}
 		b.WriteString("\n")
 	}
+
 	if err := os.WriteFile(filepath.Join(s.dir, "index.html"), []byte(b.String()), 0o644); err != nil {
 		s.Fatal(err)
 	}

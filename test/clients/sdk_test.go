@@ -19,8 +19,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// An sdk is a version of the browser SDK, unmodified, loaded in a page or in
-// Node. What is evaluated there may use the functions of page/sdk.js.
+// An sdk is an unmodified version of the browser SDK, loaded in a page or in Node. Expressions
+// evaluated there may use the functions of page/sdk.js.
 type sdk struct {
 	*testing.T
 	version string
@@ -28,7 +28,7 @@ type sdk struct {
 	reload  func(t *testing.T)
 }
 
-// outcomeOf is what came of a promise.
+// outcomeOf is the outcome of a promise.
 type outcomeOf struct {
 	Value json.RawMessage `json:"value"`
 	Error *struct {
@@ -38,14 +38,14 @@ type outcomeOf struct {
 	Hangs bool `json:"hangs"`
 }
 
-// try returns what comes of a promise.
+// try returns the outcome of a promise.
 func (s sdk) try(promise string) (o outcomeOf) {
 	s.Helper()
 	s.eval(s.T, "outcome("+promise+")", &o)
 	return o
 }
 
-// do ends the test unless a promise is kept, and reads its value.
+// do ends the test unless a promise resolves, and decodes its value.
 func (s sdk) do(promise string, value any) {
 	s.Helper()
 	o := s.try(promise)
@@ -70,7 +70,7 @@ func (o outcomeOf) String() string {
 	return string(o.Value)
 }
 
-// wantError reports anything but an error of a name and code.
+// wantError fails the test unless a promise is rejected with an error of that name and code.
 func (s sdk) wantError(promise, name string, code int) {
 	s.Helper()
 	if o := s.try(promise); o.Error == nil || o.Error.Name != name || o.Error.Code != code {
@@ -78,7 +78,7 @@ func (s sdk) wantError(promise, name string, code int) {
 	}
 }
 
-// open makes a client of a token.
+// open creates a client with a token.
 func (s sdk) open(token string) {
 	s.Helper()
 	s.do(fmt.Sprintf("open(%q)", token), nil)
@@ -97,8 +97,8 @@ func (s sdk) wantEvent(name string) {
 	s.Errorf("the SDK tells of %q, want %q", events, name)
 }
 
-// inChromium loads a version in a page, in a Chromium that trusts the server's
-// certificate authority as a person's does.
+// inChromium loads a version in a page, in a Chromium that trusts the server's certificate
+// authority as a person's browser does.
 func inChromium(t *testing.T, s *harness.Server, version string) sdk {
 	t.Helper()
 	needNode(t)
@@ -113,10 +113,12 @@ func inChromium(t *testing.T, s *harness.Server, version string) sdk {
 		}
 		http.ServeFile(w, r, filepath.Join("node_modules", "signalwire-"+version, "dist", script))
 	})
+
 	page := serveBeside(t, s.Issuer(), mux) + "/sdk.html"
 	b := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...),
 		chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true))
 	b.do(goTo(page))
+
 	return sdk{t, version, func(t *testing.T, expression string, value any) {
 		t.Helper()
 		text := eval[string](tab{t, b.ctx}, "(async () => JSON.stringify(await ("+expression+")))()")
@@ -141,11 +143,13 @@ func inNode(t *testing.T, s *harness.Server, version string) sdk {
 		cmd.Env = append(os.Environ(), "NODE_EXTRA_CA_CERTS="+filepath.Join(s.Data, "ca.pem"))
 		var faults bytes.Buffer
 		cmd.Stderr = &faults
+
 		w, r := pipes(t, cmd)
 		in, out = w, bufio.NewReader(r)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
+
 		timer := time.AfterFunc(chromiumDeadline, func() { _ = cmd.Process.Kill() })
 		t.Cleanup(func() {
 			timer.Stop()
@@ -156,12 +160,14 @@ func inNode(t *testing.T, s *harness.Server, version string) sdk {
 			}
 		})
 	}
+
 	reload(t)
 	return sdk{t, version, func(t *testing.T, expression string, value any) {
 		t.Helper()
 		if _, err := io.WriteString(in, expression+"\n"); err != nil {
 			t.Fatalf("%s: %v", expression, err)
 		}
+
 		line, err := out.ReadBytes('\n')
 		if err == nil {
 			err = json.Unmarshal(line, value)

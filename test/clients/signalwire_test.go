@@ -10,13 +10,13 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A visitor is whose token an SDK is given.
+// A visitor is the subscriber whose token an SDK uses.
 type visitor struct {
 	*harness.Project
 	sub harness.Subscriber
 }
 
-// token makes a token of the visitor's.
+// token requests a token for the visitor.
 func (v visitor) token(t *testing.T) string {
 	t.Helper()
 	var sat harness.SAT
@@ -25,8 +25,8 @@ func (v visitor) token(t *testing.T) string {
 	return sat.Token
 }
 
-// brief makes one that is over soon: within two seconds, or later on a machine which takes longer than that
-// to be asked, for none is made that would be over.
+// brief requests a token that expires soon: in two seconds, or later on a slow machine. The server
+// refuses a token that would already have expired when it is issued.
 func (v visitor) brief(t *testing.T) string {
 	t.Helper()
 	for life := 2 * time.Second; ; life *= 2 {
@@ -41,13 +41,14 @@ func (v visitor) brief(t *testing.T) string {
 	}
 }
 
-// online asks the command whether the visitor is.
+// online reports whether the visitor is online, according to the command line.
 func (v visitor) online(t *testing.T) bool {
 	t.Helper()
 	online, _ := v.CLI(t, "", "subscriber", "show", "--project", v.ID, v.sub.ID)["online"].(bool)
 	return online
 }
 
+// wantOnline waits until the visitor is online, or is not.
 func (v visitor) wantOnline(t *testing.T, want bool) {
 	t.Helper()
 	harness.Eventually(t, patience, fmt.Sprintf("the subscriber to be online: %v", want), func() error {
@@ -58,8 +59,8 @@ func (v visitor) wantOnline(t *testing.T, want bool) {
 	})
 }
 
-// TestSignalWireJS takes each version of the stock browser SDK through what apps
-// do with it.
+// TestSignalWireJS shows that each version of the stock browser SDK works for the usual tasks of
+// apps.
 func TestSignalWireJS(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Shared(t)
@@ -71,7 +72,9 @@ func TestSignalWireJS(t *testing.T) {
 		{"refused", walkRefused},
 		{"revoked", walkRevoked}, {"updateToken", walkUpdateToken}, {"dial", walkDial},
 	}
+
 	load := map[string]func(*testing.T, *harness.Server, string) sdk{"Chromium": inChromium, "Node": inNode}
+
 	for _, tt := range []struct{ where, version string }{
 		{"Chromium", "3.27.0"}, {"Chromium", "3.28.0"}, {"Chromium", "3.29.2"}, {"Chromium", "3.30.0"},
 		{"Node", "3.30.0"},
@@ -81,7 +84,7 @@ func TestSignalWireJS(t *testing.T) {
 			app := load[tt.where](t, s, tt.version)
 			for _, j := range journeys {
 				if tt.where == "Node" && j.name == "dial" {
-					continue // there is no media in Node
+					continue // Node has no media
 				}
 				t.Run(j.name, func(t *testing.T) {
 					p := s.NewProject(t)
@@ -94,7 +97,7 @@ func TestSignalWireJS(t *testing.T) {
 	}
 }
 
-// walkKinds connects with a token of each kind.
+// walkKinds connects with each kind of token.
 func walkKinds(s sdk, v visitor) {
 	sat := v.token(s.T)
 	address := v.Address(s, v.sub.ID)
@@ -102,6 +105,7 @@ func walkKinds(s sdk, v visitor) {
 	var exchanged struct{ Token string }
 	v.Post(s, "/api/fabric/embeds/tokens", harness.JSON(map[string]string{"token": embed})).Want(s,
 		201).Read(s, &exchanged)
+
 	for kind, token := range map[string]string{
 		"SAT": sat, "guest": v.NewGuest(s, address).Token, "invite": v.NewInvite(s, sat, address),
 		"embed": exchanged.Token,
@@ -111,7 +115,8 @@ func walkKinds(s sdk, v visitor) {
 		if s.do("names({})", &pages); len(pages) != 1 || len(pages[0]) != 1 {
 			s.Errorf("%s: sees the addresses %v, want one", kind, pages)
 		}
-		if kind == "guest" { // the SDK asks ten times
+
+		if kind == "guest" { // the SDK tries ten times
 			if o := s.try("online()"); o.Error == nil || o.Error.Code != -32000 {
 				s.Errorf("a guest goes online: %s, want the error -32000", o)
 			}
@@ -120,6 +125,7 @@ func walkKinds(s sdk, v visitor) {
 	}
 }
 
+// walkInfo reads the subscriber's info and registers a device.
 func walkInfo(s sdk, v visitor) {
 	s.open(v.token(s.T))
 	var info struct {
@@ -130,13 +136,14 @@ func walkInfo(s sdk, v visitor) {
 	if info.ID != v.sub.ID || info.Email != v.sub.Email || len(info.FabricAddresses) != 1 {
 		s.Errorf("getSubscriberInfo gives %+v, want %s, %s", info, v.sub.ID, v.sub.Email)
 	}
+
 	var device struct{ ID string }
 	s.do("client.registerDevice({ deviceType: 'Desktop', deviceToken: 'abc123' })", &device)
 	s.do(fmt.Sprintf("client.unregisterDevice({ id: %q })", device.ID), nil)
 	s.do("client.disconnect()", nil)
 }
 
-// walkAddresses lists, filters, sorts and pages.
+// walkAddresses lists, filters, sorts and pages through addresses.
 func walkAddresses(s sdk, v visitor) {
 	for _, name := range []string{"Zoe", "Bob", "Bob"} {
 		v.Post(s, "/api/fabric/subscribers/tokens", v.Basic(), harness.JSON(map[string]any{
@@ -144,14 +151,16 @@ func walkAddresses(s sdk, v visitor) {
 		})).Want(s, 200)
 	}
 	s.open(v.token(s.T))
+
 	var pages [][]string
 	if s.do("names({ pageSize: 3, sortBy: 'name', sortOrder: 'asc' })", &pages); len(pages) != 2 ||
 		len(pages[0]) != 3 || len(pages[1]) != 1 {
 		s.Fatalf("two pages of addresses are %v", pages)
 	}
-	if s.version != "3.27.0" { // which neither sorts nor finds by name
+	if s.version != "3.27.0" { // that version cannot sort or find by name
 		s.wantSorted(slices.Concat(pages...))
 	}
+
 	for params, want := range map[string]int{"{ displayName: 'Bob & Co' }": 2, "{ type: 'subscriber' }": 4,
 		"{ type: 'room' }": 0} {
 		var found [][]string
@@ -163,7 +172,7 @@ func walkAddresses(s sdk, v visitor) {
 	s.do("client.disconnect()", nil)
 }
 
-// wantSorted asks for the same addresses the other way round, and one by one.
+// wantSorted requests the same addresses in reverse order, and one of them by its id and its name.
 func (s sdk) wantSorted(ordered []string) {
 	s.Helper()
 	var reversed [][]string
@@ -171,6 +180,7 @@ func (s sdk) wantSorted(ordered []string) {
 	if slices.Reverse(reversed[0]); !slices.IsSorted(ordered) || !slices.Equal(ordered, reversed[0]) {
 		s.Errorf("sorted by name they are %v, and the other way round %v", ordered, reversed[0])
 	}
+
 	type address struct{ ID, Name string }
 	var first []address
 	var byID, byName address
@@ -183,6 +193,7 @@ func (s sdk) wantSorted(ordered []string) {
 	s.wantError("client.address.getAddress({ name: 'nobody' })", "HttpError", 404)
 }
 
+// walkOnline goes online and offline.
 func walkOnline(s sdk, v visitor) {
 	s.open(v.token(s.T))
 	v.wantOnline(s.T, false)
@@ -196,7 +207,7 @@ func walkOnline(s sdk, v visitor) {
 	v.wantOnline(s.T, false)
 }
 
-// walkRefused begins with tokens that are not good.
+// walkRefused connects with invalid tokens.
 func walkRefused(s sdk, v visitor) {
 	expired, revoked := v.brief(s.T), v.token(s.T)
 	v.Command(s, revoked, "token", "revoke")
@@ -206,7 +217,9 @@ func walkRefused(s sdk, v visitor) {
 	harness.Eventually(s, patience, "the token to be revoked", func() error {
 		return v.Get(s, "/subscriber/info", harness.Bearer(revoked)).StatusIs(401)
 	})
+
 	host := strings.Replace(strings.TrimPrefix(v.HTTPS, "https://"), "127.0.0.1", "puc.localhost", 1)
+
 	for name, promise := range map[string]string{
 		"expired": fmt.Sprintf("open(%q)", expired),
 		"revoked": fmt.Sprintf("open(%q)", revoked),
@@ -232,29 +245,31 @@ func walkRevoked(s sdk, v visitor) {
 	v.wantOnline(s.T, false)
 	s.wantEvent("session.reconnecting")
 	s.wantEvent("session.auth_error -32002")
-	if s.version != "3.27.0" { // which has no such error
+	if s.version != "3.27.0" { // that version has no such error
 		s.wantError("client.getSubscriberInfo()", "AuthError", 401)
 	}
 }
 
-// walkUpdateToken changes the token under a client, and takes the old one away.
+// walkUpdateToken replaces the token of a connected client and revokes the old one.
 func walkUpdateToken(s sdk, v visitor) {
 	first, second := v.token(s.T), v.token(s.T)
 	s.open(first)
 	s.do("online()", nil)
 	if s.version == "3.27.0" || s.version == "3.28.0" {
-		// Their promise waits for an event of the client, and it is one of the session.
+		// These versions wait for an event of the client, but it is an event of the session.
 		s.eval(s.T, fmt.Sprintf("void client.updateToken(%q), 0", second), new(int))
 	} else {
 		s.do(fmt.Sprintf("client.updateToken(%q)", second), nil)
 	}
 	s.wantEvent("session.connected")
+
 	v.Command(s, first, "token", "revoke")
 	harness.Eventually(s, patience, "the old token to be revoked", func() error {
 		return v.Get(s, "/subscriber/info", harness.Bearer(first)).StatusIs(401)
 	})
 	s.do("online()", nil)
 	v.wantOnline(s.T, true)
+
 	var events []string
 	if s.eval(s.T, "events", &events); slices.Contains(events, "session.reconnecting") {
 		s.Errorf("after updateToken the old token is revoked, and the SDK tells of %q", events)
@@ -264,10 +279,11 @@ func walkUpdateToken(s sdk, v visitor) {
 	}
 }
 
-// walkDial calls somebody: there is an answer, and it says why not.
+// walkDial places a call and gets an error that names the reason.
 func walkDial(s sdk, v visitor) {
 	s.open(v.token(s.T))
-	o := s.try("client.dial({ to: '/private/bob?channel=audio', audio: true, video: false }).then(call => call.start())")
+	o := s.try(
+		"client.dial({ to: '/private/bob?channel=audio', audio: true, video: false }).then(call => call.start())")
 	if o.Error == nil || o.Error.Code != -32601 {
 		s.Errorf("a call: %s, want the error -32601", o)
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestOAuth4WebAPI lets oauth4webapi, on which openid-client and Auth.js stand,
-// check every answer.
+// TestOAuth4WebAPI shows that oauth4webapi, which openid-client and Auth.js build on, accepts every
+// response.
 func TestOAuth4WebAPI(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
@@ -23,15 +23,15 @@ func TestOAuth4WebAPI(t *testing.T) {
 	}
 }
 
-// TestPassport lets passport-openidconnect sign a subscriber in, which knows no
-// challenge.
+// TestPassport shows that passport-openidconnect, which does not support PKCE, can sign a subscriber
+// in.
 func TestPassport(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	c := p.NewClient(t, "web", "--auth-method", "client_secret_post", "--pkce", "optional", "--access-token", "jwt")
 	runWithClient(t, "passport.mjs", c, p.NewSubscriber(t), nil)
 }
 
-// TestAppAuthJS lets AppAuth for JavaScript sign a subscriber in.
+// TestAppAuthJS shows that AppAuth for JavaScript can sign a subscriber in.
 func TestAppAuthJS(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	c := p.NewClient(t, "native", "--redirect-uri", "http://127.0.0.1:8000", "--access-token", "jwt")

@@ -18,21 +18,21 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// newHome returns a home that nothing was done in yet.
+// newHome returns an empty home directory.
 func newHome(t *testing.T) string {
 	t.Helper()
 	harness.Need(t, "certutil")
 	return t.TempDir()
 }
 
-// plain is an environment of little more than a home: whatever this machine sets
-// about certificates is not in it.
+// plain returns an environment of little more than a home directory. It leaves out any settings of
+// this machine about certificates.
 func plain(home string) []string {
 	return []string{"HOME=" + home, "PATH=" + os.Getenv("PATH") + ":/usr/sbin", "LANG=C.UTF-8"}
 }
 
-// ca runs a verb of selvage ca as whose home that is. It must name the stores of
-// that home: by default, root changes the machine's.
+// ca runs a subcommand of selvage ca with a home directory. The arguments must name the stores of
+// that home: by default, root changes the machine's store.
 func ca(t *testing.T, s *harness.Server, home string, args ...string) string {
 	t.Helper()
 	if !slices.Contains(args, "--store") || slices.Contains(args, "system") {
@@ -47,7 +47,7 @@ func ca(t *testing.T, s *harness.Server, home string, args ...string) string {
 	return string(out)
 }
 
-// overHTTPS is the address of the server under a name of its certificate.
+// overHTTPS returns the server's HTTPS address under a name of its certificate.
 func overHTTPS(t *testing.T, s *harness.Server, host string) string {
 	t.Helper()
 	u, err := url.Parse(s.HTTPS)
@@ -57,11 +57,11 @@ func overHTTPS(t *testing.T, s *harness.Server, host string) string {
 	return "https://" + host + ":" + u.Port() + "/"
 }
 
-// visit opens a page in a Chromium that was never used, and gives its title or
-// why it was not opened.
+// visit opens a page in a fresh Chromium. It returns the page's title, or the reason why the page
+// did not open.
 func visit(t *testing.T, home, address string) (title string, err error) {
 	t.Helper()
-	t.Run("visit", func(t *testing.T) { // Chromium ends with it
+	t.Run("visit", func(t *testing.T) { // stops Chromium at its end
 		b := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...))
 		if err = chromedp.Do(b.ctx, chromedp.Navigate(address)); err == nil {
 			title = eval[string](b, "document.title")
@@ -85,8 +85,8 @@ func wantOpened(t *testing.T, home, address string) {
 	}
 }
 
-// TestChromiumTrust shows that Chromium, with a fresh profile and no flags about
-// certificates, opens the server after `selvage ca install` and not before.
+// TestChromiumTrust shows that Chromium, with a fresh profile and no certificate flags, opens the
+// server only after `selvage ca install`.
 func TestChromiumTrust(t *testing.T) {
 	harness.OneBackend(t)
 	s := harness.Shared(t)
@@ -102,7 +102,7 @@ func TestChromiumTrust(t *testing.T) {
 		home := newHome(t)
 		wantRefused(t, home, address)
 		ca(t, s, home, "install", "--store", "chromium")
-		ca(t, s, home, "install", "--store", "chromium") // once more changes nothing
+		ca(t, s, home, "install", "--store", "chromium") // a second time changes nothing
 		if _, err := os.Stat(filepath.Join(home, ".pki")); err == nil {
 			t.Error("a second store was made, which hides the one that Chromium has")
 		}
@@ -112,8 +112,8 @@ func TestChromiumTrust(t *testing.T) {
 	})
 }
 
-// TestFirefoxTrust shows that every profile of Firefox gets the certificate, and
-// that an older one of its name goes.
+// TestFirefoxTrust shows that every Firefox profile gets the certificate, and that it replaces an
+// older one of the same name.
 func TestFirefoxTrust(t *testing.T) {
 	harness.OneBackend(t)
 	home := newHome(t)
@@ -125,6 +125,7 @@ func TestFirefoxTrust(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	certutil(t, snap, "-N", "--empty-password")
 	profiles := "[Profile1]\nIsRelative=1\nPath=never.used\n\n[Profile0]\nIsRelative=0\nPath=" + away + "\n"
 	if err := os.WriteFile(filepath.Join(home, ".mozilla/firefox/profiles.ini"), []byte(profiles), 0o600); err != nil {
@@ -137,7 +138,8 @@ func TestFirefoxTrust(t *testing.T) {
 		ca(t, server, home, "install", "--store", "firefox")
 		want := strings.TrimSpace(server.Command(t, "", "ca", "export"))
 		for _, dir := range []string{never, snap, away} {
-			if got := strings.ReplaceAll(certutil(t, dir, "-L", "-a", "-n", name), "\r", ""); strings.TrimSpace(got) != want {
+			if got := strings.ReplaceAll(
+				certutil(t, dir, "-L", "-a", "-n", name), "\r", ""); strings.TrimSpace(got) != want {
 				t.Errorf("%s has\n%s\nwant\n%s", dir, got, want)
 			}
 			if table := certutil(t, dir, "-L"); !strings.Contains(table, " C,,") {
@@ -145,6 +147,7 @@ func TestFirefoxTrust(t *testing.T) {
 			}
 		}
 	}
+
 	ca(t, s, home, "uninstall", "--store", "firefox")
 	for _, dir := range []string{never, snap, away} {
 		if table := certutil(t, dir, "-L"); strings.Contains(table, name) {
@@ -153,7 +156,7 @@ func TestFirefoxTrust(t *testing.T) {
 	}
 }
 
-// subject returns the common name of a server's authority.
+// subject returns the common name of a server's certificate authority.
 func subject(t *testing.T, s *harness.Server) string {
 	t.Helper()
 	name, ok := s.CLI(t, "", "ca", "status")["subject"].(string)
@@ -172,8 +175,8 @@ func certutil(t *testing.T, dir string, args ...string) string {
 	return string(out)
 }
 
-// systemScript has stores of its own in place of the machine's: it runs in a mount
-// namespace, as root or as who passes for root in there.
+// systemScript replaces the machine's certificate stores by its own. It runs in a mount namespace,
+// as root or mapped to root in it.
 const systemScript = `
 set -eu
 mount --bind "$STORE/local" /usr/local/share/ca-certificates
@@ -209,10 +212,12 @@ func TestSystemTrust(t *testing.T) {
 	if out, err := exec.Command("cp", "-a", "/etc/ssl/certs", stores).CombinedOutput(); err != nil {
 		t.Fatalf("copying the store: %v\n%s", err, out)
 	}
+
 	args := []string{"--mount", "sh", "-c", systemScript}
 	if os.Geteuid() != 0 {
 		args = append([]string{"--map-root-user"}, args...)
 	}
+
 	cmd := exec.Command("unshare", args...)
 	cmd.Env = append(plain(t.TempDir()), "STORE="+stores, "ADDRESS="+address, "SELVAGE="+harness.Binary(t),
 		"DATA="+s.Data, "OTHER="+other)
@@ -234,7 +239,7 @@ func TestSystemTrust(t *testing.T) {
 	_ = resp.Body.Close()
 }
 
-// sudoScript has an account whose home is $OWNER, under a name that it can reach.
+// sudoScript adds an account whose home is $OWNER, mounted at a path that the account can reach.
 const sudoScript = `
 set -eu
 cp /etc/passwd "$STORE/passwd"
@@ -257,9 +262,9 @@ if "$SELVAGE" ca install --store chromium --data "$STORE/none" 2>/dev/null; then
 "$SELVAGE" ca install --store chromium,firefox --data "$DATA"
 `
 
-// TestSudoTrust shows that without root all is done that can be and told what to
-// do as root; and that under sudo the browsers are those of who called it, and
-// nothing of theirs becomes root's.
+// TestSudoTrust shows that without root the command does what it can and prints what to run as
+// root. Under sudo it installs into the browsers of the calling account and leaves no files there
+// that belong to root.
 func TestSudoTrust(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "certutil", "setpriv", "unshare")
@@ -267,6 +272,7 @@ func TestSudoTrust(t *testing.T) {
 		t.Skip("only root can become somebody else")
 	}
 	s, owner, stores := harness.Shared(t), t.TempDir(), t.TempDir()
+
 	profile := filepath.Join(owner, ".mozilla/firefox/a.default")
 	if err := os.MkdirAll(profile, 0o755); err != nil {
 		t.Fatal(err)
@@ -275,12 +281,14 @@ func TestSudoTrust(t *testing.T) {
 	if out, err := exec.Command("chown", "-R", "54321:54321", owner).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+
 	cmd := exec.Command("unshare", "--mount", "sh", "-c", sudoScript)
 	cmd.Env = append(plain(t.TempDir()), "STORE="+stores, "OWNER="+owner, "SELVAGE="+harness.Binary(t),
 		"DATA="+s.Data)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("in a mount namespace: %v\n%s", err, out)
 	}
+
 	for _, dir := range []string{profile, filepath.Join(owner, ".pki/nssdb")} {
 		if table := certutil(t, dir, "-L"); !strings.Contains(table, subject(t, s)) {
 			t.Errorf("%s has only\n%s", dir, table)
@@ -292,8 +300,8 @@ func TestSudoTrust(t *testing.T) {
 	}
 }
 
-// TestFirefoxPassword shows that a profile which asks for a password is told of,
-// left as it was, and not waited for.
+// TestFirefoxPassword shows that a profile with a password is reported and left unchanged, and that
+// the command does not wait for the password.
 func TestFirefoxPassword(t *testing.T) {
 	harness.OneBackend(t)
 	home, s := newHome(t), harness.Shared(t)
@@ -301,11 +309,13 @@ func TestFirefoxPassword(t *testing.T) {
 	if err := errors.Join(os.MkdirAll(profile, 0o700), os.WriteFile(secret, []byte("secret\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
+
 	certutil(t, profile, "-N", "-f", secret)
 	cmd := exec.Command(harness.Binary(t), "ca", "install", "--store", "firefox", "--data", s.Data)
 	cmd.Env = plain(home)
 	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "it has a password of its own: import ca.pem in the browser's settings") {
+	if err == nil || !strings.Contains(
+		string(out), "it has a password of its own: import ca.pem in the browser's settings") {
 		t.Errorf("ca install = %v\n%s", err, out)
 	}
 	if table := certutil(t, profile, "-L"); strings.Contains(table, subject(t, s)) {

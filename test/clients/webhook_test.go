@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestWebhookValidator lets the vendor's own validator look at what a webhook is told.
+// TestWebhookValidator shows that the vendor's own validator accepts a webhook's signature.
 func TestWebhookValidator(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.StartConfig(t, harness.Config{Env: []string{harness.AllowLocal}})
@@ -16,12 +16,14 @@ func TestWebhookValidator(t *testing.T) {
 	r := harness.NewReceiver(t)
 	p.NewWebhook(t, r.URL)
 	p.NewSubscriber(t)
+
 	harness.Eventually(t, time.Minute, "to be told", func() error {
 		if len(r.Told()) == 0 {
 			return errors.New("nothing was told")
 		}
 		return nil
 	})
+
 	key := p.CLI(t, "", "webhook", "key", "show", "--project", p.ID)["key"].(string)
 	told := r.Told()[0]
 	runNode(t, "webhook.mjs", map[string]string{

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestWeightOfSignIn sums what a browser fetches to show the sign-in: the page with its
-// headers and all that it names, as it goes over the wire. It is shown without a script.
+// TestWeightOfSignIn shows that the sign-in page, its headers and all files it names are at most
+// 30,000 bytes over the wire, and that the page does not wait for scripts.
 func TestWeightOfSignIn(t *testing.T) {
 	harness.OneBackend(t)
 	n := harness.StartNodes(t, nil, harness.Config{})
@@ -19,17 +19,20 @@ func TestWeightOfSignIn(t *testing.T) {
 		"https://acme.example/terms", "--policy-uri", "https://acme.example/privacy")
 	c := p.NewClient(t, "spa", "--name", "Acme Dialer")
 	page := p.Browser().Open(t, c.NewFlow("openid").URL())
+
 	body := page.Body
-	total := len(body) + 1500 // its headers, and those of what leads to it
+	total := len(body) + 1500 // its headers and those of the redirects
 	files := regexp.MustCompile(`(?:href|src)="(/[^"?#]+\.[a-z]+)"`).FindAllStringSubmatch(string(body), -1)
 	for _, m := range files {
 		got := p.Get(t, m[1]).Want(t, http.StatusOK)
 		total += len(got.Body) + 500
 	}
+
 	t.Logf("the sign-in with %d files is %d bytes", len(files), total)
 	if len(files) < 2 || total > 30_000 {
 		t.Errorf("the sign-in with %d files is %d bytes, want at most 30,000", len(files), total)
 	}
+
 	for _, script := range regexp.MustCompile(`<script[^>]*>`).FindAllString(string(body), -1) {
 		if !strings.Contains(script, " defer") {
 			t.Errorf("the page waits for %s before it is shown", script)

@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestZitadelRP lets the relying party of zitadel/oidc run a whole login: code,
-// userinfo, refresh, revocation.
+// TestZitadelRP shows that the relying party of zitadel/oidc can run a whole login: code, userinfo,
+// refresh and revocation.
 func TestZitadelRP(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
@@ -37,6 +37,7 @@ func signInWithZitadel(t *testing.T, c *harness.Client, sub harness.Subscriber, 
 	if err != nil {
 		t.Fatalf("NewRelyingPartyOIDC: %v", err)
 	}
+
 	verifier, state := oauth2.GenerateVerifier(), rand.Text()
 	answer := c.Browser().SignIn(t, rp.AuthURL(
 		state, party, rp.WithCodeChallenge(harness.Challenge(verifier)),
@@ -44,6 +45,7 @@ func signInWithZitadel(t *testing.T, c *harness.Client, sub harness.Subscriber, 
 	if got := answer.Get("state"); got != state {
 		t.Errorf("state = %q, want %q", got, state)
 	}
+
 	tokens, err := rp.CodeExchange[*oidc.IDTokenClaims](ctx, answer.Get("code"), party, rp.WithCodeVerifier(verifier))
 	if err != nil {
 		t.Fatalf("CodeExchange: %v", err)
@@ -51,15 +53,18 @@ func signInWithZitadel(t *testing.T, c *harness.Client, sub harness.Subscriber, 
 	if got := tokens.IDTokenClaims.Subject; got != sub.ID {
 		t.Errorf("the ID token has subject %q, want %q", got, sub.ID)
 	}
+
 	info, err := rp.Userinfo[*oidc.UserInfo](ctx, tokens.AccessToken, tokens.TokenType, sub.ID, party)
 	if err != nil || info.Email != sub.Email {
 		t.Fatalf("Userinfo = %+v, %v, want %s", info, err, sub.Email)
 	}
+
 	nonce = "" // OpenID Connect Core, section 12.2: a refreshed ID token should have none
 	fresh, err := rp.RefreshTokens[*oidc.IDTokenClaims](ctx, party, tokens.RefreshToken, "", "")
 	if err != nil || fresh.IDTokenClaims.Subject != sub.ID {
 		t.Fatalf("RefreshTokens = %+v, %v, want subject %s", fresh, err, sub.ID)
 	}
+
 	if err := rp.RevokeToken(ctx, party, fresh.RefreshToken, "refresh_token"); err != nil {
 		t.Errorf("RevokeToken: %v", err)
 	}
