@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestMeter shows that a meter gives what a rate allows, and as fast as it does.
+// TestMeter shows that a meter allows exactly what its rate allows, at the time the rate allows it.
 func TestMeter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m Meter
@@ -27,14 +27,15 @@ func TestMeter(t *testing.T) {
 				t.Errorf("step %d: Allow(%d) = %v, want %v", i, tt.n, got, tt.want)
 			}
 		}
+
 		if got := m.Allow(Key{"limit", "2"}, rate, 3); got != 0 {
 			t.Errorf("Allow of another key = %v, want no wait", got)
 		}
 	})
 }
 
-// TestMeterBounded shows that a meter does not grow with what strangers make up, and
-// drops first what it needs no more.
+// TestMeterBounded shows that a meter stays small, however many keys clients make up, and that it forgets
+// recovered keys first.
 func TestMeterBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m Meter
@@ -44,11 +45,13 @@ func TestMeterBounded(t *testing.T) {
 		for i := range metered - 1 {
 			m.Allow(Key{"limit", strconv.Itoa(i)}, short, 1)
 		}
+
 		time.Sleep(time.Minute)
 		m.Allow(Key{"limit", "more"}, long, 1)
 		if m.Allow(kept, long, 1) == 0 || len(m.full) > metered/2 {
 			t.Errorf("%d keys are left, want the two that are not over", len(m.full))
 		}
+
 		for i := range 3 * metered {
 			m.Allow(Key{"limit", strconv.Itoa(i)}, long, 1)
 		}

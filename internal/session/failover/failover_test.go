@@ -19,7 +19,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A world is a store over a Redis of its own, behind a wire, and a database.
+// A world is a store over a Redis of its own, reached through a wire, and a database.
 type world struct {
 	*Store
 	redis *redis.Store
@@ -27,8 +27,8 @@ type world struct {
 	log   *lines
 }
 
-// newWorld opens a store over the Redis at a URL. patience is how long one
-// operation waits for it; 0 is the usual.
+// newWorld returns a store over the Redis at a URL. patience is the maximum wait for one operation of that;
+// 0 means the default.
 func newWorld(t testing.TB, url string, patience time.Duration) *world {
 	t.Helper()
 	r, err := redis.Open(t.Context(), redis.Config{URL: url, Patience: patience})
@@ -36,6 +36,7 @@ func newWorld(t testing.TB, url string, patience time.Duration) *world {
 		t.Fatal(err)
 	}
 	closed(t, r.Close)
+
 	db, err := sql.Open(t.Context(), sql.Config{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +45,7 @@ func newWorld(t testing.TB, url string, patience time.Duration) *world {
 	return join(t, r, db)
 }
 
-// join makes a store of two, as another process would.
+// join returns a store over existing stores, as another process would open it.
 func join(t testing.TB, r *redis.Store, db *sql.Store) *world {
 	t.Helper()
 	log := &lines{}
@@ -61,7 +62,7 @@ func closed(t testing.TB, end func() error) {
 	})
 }
 
-// lines keeps what is logged.
+// lines keeps the log.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -79,7 +80,7 @@ func (l *lines) String() string {
 	return l.text.String()
 }
 
-// eventually waits until check gives no error.
+// eventually waits until check returns nil.
 func eventually(t testing.TB, what string, check func() error) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -124,7 +125,7 @@ func (w *world) put(t testing.TB, id, value string) session.Key {
 	return k
 }
 
-// want gets an entry; "" means that it is absent.
+// want gets an entry and compares its value; "" means that it must be absent.
 func (w *world) want(t testing.TB, k session.Key, value string) {
 	t.Helper()
 	got, err := w.Get(t.Context(), k)
@@ -133,7 +134,7 @@ func (w *world) want(t testing.TB, k session.Key, value string) {
 	}
 }
 
-// wantTake takes an entry; "" means that it is absent.
+// wantTake takes an entry and compares its value; "" means that it must be absent.
 func (w *world) wantTake(t testing.TB, k session.Key, value string) {
 	t.Helper()
 	got, err := w.Take(t.Context(), k)
@@ -142,10 +143,10 @@ func (w *world) wantTake(t testing.TB, k session.Key, value string) {
 	}
 }
 
-// TestStore runs the suite while the primary lives, after an outage, and during
-// one.
+// TestStore runs the suite while the primary is up, after an outage, during one, and while one begins.
 func TestStore(t *testing.T) {
 	const patient = 10 * time.Second
+
 	t.Run("There", func(t *testing.T) {
 		w := newWorld(t, servers.Redis(t), patient)
 		sessiontest.Run(t, func(*testing.T) session.Store { return w })
@@ -153,6 +154,7 @@ func TestStore(t *testing.T) {
 			t.Errorf("there was no outage, but %+v and\n%s", w.State(), w.log)
 		}
 	})
+
 	t.Run("Back", func(t *testing.T) {
 		w := newWorld(t, servers.Redis(t), patient)
 		w.linger(time.Hour)
@@ -161,18 +163,20 @@ func TestStore(t *testing.T) {
 			t.Errorf("it lingers, but %+v and\n%s", w.State(), w.log)
 		}
 	})
+
 	t.Run("Away", func(t *testing.T) {
 		w := newWorld(t, "redis://127.0.0.1:1", patient)
 		w.away(t)
 		sessiontest.Run(t, func(*testing.T) session.Store { return w })
 	})
+
 	t.Run("Going", func(t *testing.T) { // the breaker opens under the first cases
 		w := newWorld(t, "redis://127.0.0.1:1", patient)
 		sessiontest.Run(t, func(*testing.T) session.Store { return w })
 	})
 }
 
-// A wire leads to a server, and can be cut, or carry nothing back.
+// A wire forwards connections to a server. It can be cut, or drop all answers.
 type wire struct {
 	URL    string
 	mu     sync.Mutex
@@ -188,8 +192,10 @@ func newWire(t testing.TB, r *servers.RedisServer) *wire {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	w := &wire{URL: "redis://" + l.Addr().String(), listen: l}
 	t.Cleanup(func() { _ = l.Close(); w.Cut() })
+
 	go func() {
 		for {
 			from, err := l.Accept()
@@ -201,15 +207,18 @@ func newWire(t testing.TB, r *servers.RedisServer) *wire {
 				_ = from.Close()
 				continue
 			}
+
 			w.mu.Lock()
 			if w.ends = append(w.ends, from, to); w.cut {
 				_, _ = from.Close(), to.Close()
 			}
 			w.mu.Unlock()
+
 			go w.carry(to, from, false)
 			go w.carry(from, to, true)
 		}
 	}()
+
 	return w
 }
 
@@ -220,6 +229,7 @@ func (w *wire) carry(to, from net.Conn, back bool) {
 		w.mu.Lock()
 		drop := back && w.deaf
 		w.mu.Unlock()
+
 		if n > 0 && !drop {
 			_, _ = to.Write(buf[:n])
 		}
@@ -230,13 +240,13 @@ func (w *wire) carry(to, from net.Conn, back bool) {
 	}
 }
 
-// Cut ends all connections and those to come.
+// Cut closes all connections, and all later ones at once.
 func (w *wire) Cut() { w.set(func() { w.cut = true }) }
 
-// Deafen lets commands through, and no answers.
+// Deafen lets commands through but drops the answers.
 func (w *wire) Deafen() { w.set(func() { w.deaf = true }) }
 
-// Mend makes the wire whole.
+// Mend makes the wire work again.
 func (w *wire) Mend() { w.set(func() { w.cut, w.deaf = false, false }) }
 
 func (w *wire) set(change func()) {
@@ -260,7 +270,7 @@ func count(w *world, backend string) (n uint64) {
 	return n
 }
 
-// TestHotPath shows that nothing is asked of the fallback while there is no need.
+// TestHotPath shows that the fallback is not used while the primary is up and nothing lingers.
 func TestHotPath(t *testing.T) {
 	w := newWorld(t, servers.Redis(t), 10*time.Second)
 	k := w.put(t, "1", "one")
@@ -273,10 +283,10 @@ func TestHotPath(t *testing.T) {
 	}
 }
 
-// TestLog shows that an outage has two lines, with its cause and no secret.
+// TestLog shows that an outage is logged in two lines, with its cause and without secrets.
 func TestLog(t *testing.T) {
 	r := servers.OwnRedis(t, "--requirepass", "hush")
-	w := newWorld(t, r.URL, 10*time.Second) // it is dead when it does not answer
+	w := newWorld(t, r.URL, 10*time.Second) // long, so that only a dead server fails
 	for range 2 {
 		r.Kill(t)
 		w.put(t, "1", "canary")
@@ -287,6 +297,7 @@ func TestLog(t *testing.T) {
 		r.Start(t)
 		w.back(t)
 	}
+
 	text := w.log.String()
 	if strings.Count(text, "\n") != 4 || strings.Count(text, "is away") != 2 ||
 		strings.Count(text, "is back") != 2 || !strings.Contains(text, "refused") {
@@ -297,7 +308,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// BenchmarkGet compares what a store over two costs with what its primary does.
+// BenchmarkGet compares the store with its primary alone.
 func BenchmarkGet(b *testing.B) {
 	w := newWorld(b, servers.Redis(b), 10*time.Second)
 	k := w.put(b, "1", strings.Repeat("x", 400))
@@ -313,11 +324,12 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// One probe that comes too late is made again at once, and says nothing by itself; two in
-// a row open the breaker.
+// TestProbes shows that a single failed probe is repeated at once and changes nothing, and that two in a
+// row open the breaker.
 func TestProbes(t *testing.T) {
 	s := &Store{log: slog.New(slog.DiscardHandler), kick: make(chan struct{}, 1)}
 	late := errors.New("too late")
+
 	for i, step := range []struct {
 		err  error
 		away bool
@@ -326,6 +338,7 @@ func TestProbes(t *testing.T) {
 		if got := s.State().Away; got != step.away {
 			t.Errorf("step %d: away is %v, want %v", i, got, step.away)
 		}
+
 		select {
 		case <-s.kick:
 			if step.err == nil || step.away {

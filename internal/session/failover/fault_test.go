@@ -13,11 +13,11 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A fault is one that a Redis has for a while.
+// A fault is a temporary failure of a Redis.
 type fault struct {
 	name       string
 	begin, end func(t *testing.T, r *servers.RedisServer)
-	forgets    bool // it loses what it had
+	forgets    bool // Redis loses its entries
 }
 
 var faults = []fault{
@@ -46,8 +46,8 @@ var faults = []fault{
 	}},
 }
 
-// TestFaults goes through an outage of each sort: nothing fails while it lasts,
-// and what was written, deleted, taken and added meanwhile is so afterwards.
+// TestFaults shows, for each sort of outage, that no operation fails during it, and that what was written,
+// deleted, taken and added meanwhile stays so afterwards.
 func TestFaults(t *testing.T) {
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
@@ -64,7 +64,8 @@ func outage(t *testing.T, w *world, r *servers.RedisServer, f fault) {
 	jti, tries := session.Key{Kind: "jti", ID: "1"}, session.Key{Kind: "tries", ID: "1"}
 	f.begin(t, r)
 
-	var cause string // then: some faults end by themselves
+	// The cause is kept from the time of the outage, because some faults end by themselves.
+	var cause string
 	eventually(t, "the breaker to open", func() error {
 		w.put(t, "changed", "new")
 		now := w.State()
@@ -77,16 +78,20 @@ func outage(t *testing.T, w *world, r *servers.RedisServer, f fault) {
 	if cause == "" || strings.Contains(cause, "stays") {
 		t.Errorf("the cause is %q", cause)
 	}
+
 	w.want(t, changed, "new")
 	if err := w.Delete(t.Context(), deleted); err != nil {
 		t.Errorf("Delete = %v", err)
 	}
+
 	w.put(t, "taken", "new")
 	w.wantTake(t, taken, "new")
 	w.wantTake(t, taken, "")
-	if err := errors.Join(w.Add(t.Context(), jti, nil, time.Minute), w.CompareAndSwap(t.Context(), changed, []byte("new"), []byte("newer"), time.Minute)); err != nil {
+	if err := errors.Join(w.Add(t.Context(), jti, nil, time.Minute),
+		w.CompareAndSwap(t.Context(), changed, []byte("new"), []byte("newer"), time.Minute)); err != nil {
 		t.Errorf("Add and CompareAndSwap = %v", err)
 	}
+
 	for range 3 {
 		if n, err := w.Incr(t.Context(), tries, time.Minute); err != nil {
 			t.Errorf("Incr = %d, %v", n, err)
@@ -101,16 +106,19 @@ func outage(t *testing.T, w *world, r *servers.RedisServer, f fault) {
 	} else {
 		w.want(t, stays, "old")
 	}
+
 	w.want(t, written, "new")
 	w.want(t, changed, "newer")
 	w.want(t, deleted, "")
 	w.wantTake(t, deleted, "")
 	w.wantTake(t, taken, "")
+
 	if err := w.Add(t.Context(), jti, nil, time.Minute); !errors.Is(err, problem.Conflict) {
 		t.Errorf("a second Add = %v, want a conflict", err)
 	}
 	for _, k := range []session.Key{deleted, taken} {
-		if err := w.CompareAndSwap(t.Context(), k, []byte("old"), []byte("x"), time.Minute); !errors.Is(err, problem.NotFound) {
+		if err := w.CompareAndSwap(t.Context(), k, []byte("old"), []byte("x"),
+			time.Minute); !errors.Is(err, problem.NotFound) {
 			t.Errorf("CompareAndSwap of what is gone = %v", err)
 		}
 		if err := w.Add(t.Context(), k, []byte("again"), time.Minute); err != nil {
@@ -118,13 +126,14 @@ func outage(t *testing.T, w *world, r *servers.RedisServer, f fault) {
 		}
 		w.want(t, k, "again")
 	}
+
 	w.put(t, "written", "newest")
 	w.wantTake(t, written, "newest")
 	w.wantTake(t, written, "")
 }
 
-// TestSlow has answers come later than they are waited for: entries may seem gone,
-// but nobody gets another's.
+// TestSlow shows what happens if answers come too late: entries may seem absent, but no caller gets another
+// entry's value.
 func TestSlow(t *testing.T) {
 	r := servers.OwnRedis(t)
 	w := newWorld(t, r.URL, 0)
@@ -146,35 +155,38 @@ func TestSlow(t *testing.T) {
 	all.Wait()
 }
 
-// TestFlushed empties a Redis that stays there: that is no outage.
+// TestFlushed shows that an emptied Redis that stays up is not an outage.
 func TestFlushed(t *testing.T) {
 	r := servers.OwnRedis(t)
 	w := newWorld(t, r.URL, 10*time.Second)
 	k := w.put(t, "1", "one")
+
 	r.CLI(t, "FLUSHALL")
 	w.want(t, k, "")
 	w.wantTake(t, k, "")
 	w.put(t, "1", "two")
 	w.wantTake(t, k, "two")
+
 	if now := w.State(); now.Away || w.log.String() != "" {
 		t.Errorf("%+v and\n%s", now, w.log)
 	}
 }
 
-// TestEvicting fills a Redis that makes room by itself: entries go, and nothing
-// fails.
+// TestEvicting shows that a full Redis that evicts entries loses those, but no operation fails.
 func TestEvicting(t *testing.T) {
 	r := servers.OwnRedis(t, "--maxmemory", "4mb", "--maxmemory-policy", "allkeys-random")
 	w := newWorld(t, r.URL, 10*time.Second)
 	var gone int
 	for i := range 300 {
 		k := w.put(t, fmt.Sprint(i), strings.Repeat("x", 32<<10))
-		if _, err := w.Get(t.Context(), session.Key{Kind: k.Kind, ID: fmt.Sprint(i / 2)}); errors.Is(err, problem.NotFound) {
+		if _, err := w.Get(t.Context(),
+			session.Key{Kind: k.Kind, ID: fmt.Sprint(i / 2)}); errors.Is(err, problem.NotFound) {
 			gone++
 		} else if err != nil {
 			t.Fatalf("Get = %v", err)
 		}
 	}
+
 	if gone == 0 {
 		t.Error("nothing was evicted")
 	}
@@ -183,27 +195,31 @@ func TestEvicting(t *testing.T) {
 	}
 }
 
-// TestOneMaster has one master of a cluster away: the breaker opens even though
-// hardly anything is asked.
+// TestOneMaster shows that the breaker opens if one master of a cluster is away, even with hardly any
+// operations.
 func TestOneMaster(t *testing.T) {
 	c := servers.OwnCluster(t, 0)
 	w := newWorld(t, c.URL, 0)
+
 	c.Nodes[0].Pause(t)
 	w.away(t)
 	w.put(t, "1", "one")
+
 	c.Nodes[0].Resume(t)
 	w.back(t)
 	w.want(t, session.Key{Kind: "login", ID: "1"}, "one")
 }
 
-// TestLostAnswers has Redis do what it is told, and its answers get lost: the
-// entry is in both stores, and yet taken and added once.
+// TestLostAnswers shows that if Redis runs commands but the answers are lost, an entry that is then in both
+// stores is still taken and added only once.
 func TestLostAnswers(t *testing.T) {
 	r := servers.OwnRedis(t)
 	line := newWire(t, r)
 	w := newWorld(t, line.URL, 0)
 	var taken session.Key
-	for try := 1; ; try++ { // a slow machine may have to connect anew, and then the command is never sent
+
+	// A slow machine may have to connect again, and then the command is never sent.
+	for try := 1; ; try++ {
 		line.Deafen()
 		taken = w.put(t, fmt.Sprint("taken", try), "one")
 		if r.CLI(t, "EXISTS", taken.String()) == "1" {
@@ -216,18 +232,22 @@ func TestLostAnswers(t *testing.T) {
 		line.Mend()
 		w.back(t)
 	}
+
 	jti := session.Key{Kind: "jti", ID: "1"}
 	if err := w.Add(t.Context(), jti, nil, time.Minute); err != nil {
 		t.Errorf("Add = %v", err)
 	}
+
 	deleted := w.put(t, "deleted", "one")
 	if err := w.Delete(t.Context(), deleted); err != nil {
 		t.Errorf("Delete = %v", err)
 	}
-	r.CLI(t, "SET", deleted.String(), "login:one") // as if the command came late
+	r.CLI(t, "SET", deleted.String(), "login:one") // as if a late command had arrived
+
 	line.Mend()
 	w.away(t)
 	w.back(t)
+
 	w.wantTake(t, taken, "one")
 	w.wantTake(t, taken, "")
 	w.want(t, deleted, "")
@@ -236,13 +256,14 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// TestTakenOnce has many take entries while the wire is cut, deaf and mended:
-// nobody gets one twice.
+// TestTakenOnce shows that no entry is taken twice, by many callers while the wire is cut, drops answers
+// and is mended.
 func TestTakenOnce(t *testing.T) {
 	r := servers.OwnRedis(t)
 	line := newWire(t, r)
 	w := newWorld(t, line.URL, 0)
 	var all sync.WaitGroup
+
 	for i := range 8 {
 		all.Go(func() {
 			for round := range 25 {
@@ -250,6 +271,7 @@ func TestTakenOnce(t *testing.T) {
 				if i == 0 {
 					[]func(){line.Deafen, line.Mend, line.Cut, line.Mend, line.Mend}[round%5]()
 				}
+
 				var winners int
 				var mu sync.Mutex
 				var takers sync.WaitGroup
@@ -265,6 +287,7 @@ func TestTakenOnce(t *testing.T) {
 						}
 					})
 				}
+
 				takers.Wait()
 				if _, err := w.Take(t.Context(), k); err == nil {
 					winners++
@@ -275,18 +298,20 @@ func TestTakenOnce(t *testing.T) {
 			}
 		})
 	}
+
 	all.Wait()
 	line.Mend()
 	w.back(t)
 }
 
-// TestTwoNodes has one of two nodes cut off from Redis.
+// TestTwoNodes shows that two nodes share one state while one of them is cut off from Redis.
 func TestTwoNodes(t *testing.T) {
 	r := servers.OwnRedis(t)
 	line := newWire(t, r)
 	cut := newWorld(t, line.URL, 0)
 	near := newWorld(t, r.URL, 10*time.Second)
 	near = join(t, near.redis, cut.sql)
+
 	near.put(t, "1", "old")
 	line.Cut()
 	k := cut.put(t, "1", "new")
@@ -296,12 +321,15 @@ func TestTwoNodes(t *testing.T) {
 		}
 		return nil
 	})
+
 	near.want(t, k, "new")
-	again := join(t, near.redis, cut.sql) // a process that begins now knows at once
+
+	again := join(t, near.redis, cut.sql) // a new process reads the state at once
 	again.want(t, k, "new")
 	again.wantTake(t, k, "new")
 	near.wantTake(t, k, "")
 	cut.wantTake(t, k, "")
+
 	near.put(t, "1", "newer")
 	line.Mend()
 	cut.back(t)
@@ -312,8 +340,8 @@ func TestTwoNodes(t *testing.T) {
 	cut.want(t, k, "")
 }
 
-// TestSwappedAfterwards swaps an entry from an outage again and again: the
-// fallback lingers no longer for it.
+// TestSwappedAfterwards shows that swapping an entry from an outage again and again does not extend the
+// lingering.
 func TestSwappedAfterwards(t *testing.T) {
 	w := newWorld(t, servers.Redis(t), 10*time.Second)
 	w.linger(time.Minute)
@@ -321,12 +349,15 @@ func TestSwappedAfterwards(t *testing.T) {
 	if err := w.sql.Put(t.Context(), k, []byte("0"), time.Minute); err != nil {
 		t.Fatal(err)
 	}
+
 	until := w.State().Until
 	for i := range 5 {
-		if err := w.CompareAndSwap(t.Context(), k, []byte(fmt.Sprint(i)), []byte(fmt.Sprint(i+1)), time.Hour); err != nil {
+		if err := w.CompareAndSwap(t.Context(), k, []byte(fmt.Sprint(i)), []byte(fmt.Sprint(i+1)),
+			time.Hour); err != nil {
 			t.Errorf("CompareAndSwap = %v", err)
 		}
 	}
+
 	w.want(t, k, "5")
 	if now := w.State().Until; now != until {
 		t.Errorf("it lingers until %v, before until %v", now, until)

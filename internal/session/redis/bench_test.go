@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// BenchmarkStore tells, beside the time an operation takes with 16 callers at
-// once, how much of this process's processor time it costs.
+// BenchmarkStore measures each operation with concurrent callers. In addition to the time, it reports the
+// processor time that this process spends on an operation.
 func BenchmarkStore(b *testing.B) {
 	value := make([]byte, 400)
 	for name, op := range map[string]func(*Store, session.Key) error{
@@ -33,12 +33,14 @@ func BenchmarkStore(b *testing.B) {
 			return err
 		},
 	} {
+
 		b.Run(name, func(b *testing.B) {
 			s := open(b, Config{URL: servers.Redis(b), Patience: patient})
 			k := session.Key{Kind: "login", ID: session.Digest(name)}
 			if err := s.Put(b.Context(), k, value, time.Minute); err != nil {
 				b.Fatal(err)
 			}
+
 			b.ReportAllocs()
 			b.SetParallelism(8)
 			before := spent(b)
@@ -50,12 +52,13 @@ func BenchmarkStore(b *testing.B) {
 					}
 				}
 			})
+
 			b.ReportMetric(float64(spent(b)-before)/float64(b.N), "cpu-ns/op")
 		})
 	}
 }
 
-// spent is the processor time of this process so far.
+// spent returns the processor time of this process so far.
 func spent(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

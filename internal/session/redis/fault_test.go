@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// eventually waits until check gives no error.
+// eventually waits until check returns nil.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -30,7 +30,7 @@ func eventually(t *testing.T, what string, check func() error) {
 	}
 }
 
-// failing asks until the probe fails for a reason.
+// failing returns a check that succeeds once the probe fails with the given reason.
 func failing(s *Store, reason string) func() error {
 	return func() error {
 		err := s.Probe(context.Background())
@@ -41,8 +41,7 @@ func failing(s *Store, reason string) func() error {
 	}
 }
 
-// TestProbe shows that a Redis which does not take writes fails its probe, and one
-// that does again does not.
+// TestProbe shows that the probe fails while Redis takes no writes, and succeeds once it does again.
 func TestProbe(t *testing.T) {
 	r := servers.OwnRedis(t)
 	faults := []struct {
@@ -65,6 +64,7 @@ func TestProbe(t *testing.T) {
 		},
 			func() { r.CLI(t, "-a", "x", "CONFIG", "SET", "requirepass", "") }},
 	}
+
 	s := open(t, Config{URL: r.URL})
 	whole := func() error { return s.Probe(t.Context()) }
 	for _, f := range faults {
@@ -76,7 +76,7 @@ func TestProbe(t *testing.T) {
 	eventually(t, "a whole Redis", whole)
 }
 
-// TestProbeCluster shows that each master counts.
+// TestProbeCluster shows that the probe fails if any master of a Cluster fails.
 func TestProbeCluster(t *testing.T) {
 	c := servers.OwnCluster(t, 0)
 	s := open(t, Config{URL: c.URL})
@@ -84,6 +84,7 @@ func TestProbeCluster(t *testing.T) {
 		eventually(t, "a whole cluster", func() error { return s.Probe(t.Context()) })
 		n.Pause(t)
 		eventually(t, "a cluster with a paused master", failing(s, "probing Redis"))
+
 		n.Resume(t)
 		eventually(t, "a whole cluster", func() error { return s.Probe(t.Context()) })
 		n.CLI(t, "CONFIG", "SET", "maxmemory", "1mb")
@@ -103,12 +104,14 @@ func TestFailover(t *testing.T) {
 		"Sentinel": {watched.URL, func() { watched.Master.Kill(t) }},
 		"Cluster":  {cluster.URL, func() { cluster.Nodes[0].Kill(t) }},
 	}
+
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, Config{URL: tt.url, Patience: patient})
 			if err := s.Put(t.Context(), k, []byte("one"), time.Minute); err != nil {
 				t.Fatal(err)
 			}
+
 			tt.kill()
 			eventually(t, "a failing probe", failing(s, "probing Redis"))
 			eventually(t, "a new master", func() error { return s.Probe(t.Context()) })
@@ -119,17 +122,18 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// TestRestart shows that connections from before are not used, and scripts are
-// sent again.
+// TestRestart shows that after a restart old connections are not reused, and scripts are sent again.
 func TestRestart(t *testing.T) {
 	r := servers.OwnRedis(t)
 	s := open(t, Config{URL: r.URL, Patience: patient})
 	k := session.Key{Kind: "code", ID: "1"}
+
 	var all sync.WaitGroup
-	for range 16 { // so that there are many connections
+	for range 16 { // to open many connections
 		all.Go(func() { _, _ = s.Get(t.Context(), k) })
 	}
 	all.Wait()
+
 	r.Stop(t)
 	r.StartEmpty(t)
 	if err := s.Put(t.Context(), k, []byte("one"), time.Minute); err != nil {
@@ -140,7 +144,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestPaused shows that a pause costs answers and mixes none up.
+// TestPaused shows that a pause loses answers but never mixes them up.
 func TestPaused(t *testing.T) {
 	r := servers.OwnRedis(t)
 	s := open(t, Config{URL: r.URL})
@@ -151,6 +155,7 @@ func TestPaused(t *testing.T) {
 			return s.Put(t.Context(), keys[i], []byte(keys[i].ID), time.Minute)
 		})
 	}
+
 	read := func() (failed int) {
 		var mu sync.Mutex
 		var all sync.WaitGroup
@@ -170,10 +175,12 @@ func TestPaused(t *testing.T) {
 		all.Wait()
 		return failed
 	}
+
 	r.Pause(t)
 	if failed := read(); failed != len(keys) {
 		t.Errorf("%d of %d reads of a paused Redis failed", failed, len(keys))
 	}
+
 	r.Resume(t)
 	eventually(t, "answers", func() error {
 		if failed := read(); failed > 0 {
@@ -183,28 +190,33 @@ func TestPaused(t *testing.T) {
 	})
 }
 
-// TestForeignValue shows that an entry whose value is of another kind is none, and
-// is left alone.
+// TestForeignValue shows that an entry with a value of another kind counts as absent and is not changed.
 func TestForeignValue(t *testing.T) {
 	r := servers.OwnRedis(t)
 	s := open(t, Config{URL: r.URL, Patience: patient})
 	k := session.Key{Kind: "login", ID: "1"}
+
 	for _, foreign := range []string{"code:one", "log", "", "login"} {
 		r.CLI(t, "SET", k.String(), foreign)
 		_, err := s.Get(t.Context(), k)
 		_, err2 := s.Take(t.Context(), k)
 		err3 := s.CompareAndSwap(t.Context(), k, []byte("one"), []byte("two"), time.Minute)
+
 		for _, err := range []error{err, err2, err3} {
 			if !errors.Is(err, problem.NotFound) {
 				t.Errorf("with %q: %v, want not found", foreign, err)
 			}
 		}
+
 		if got := r.CLI(t, "GET", k.String()); got != foreign {
 			t.Errorf("%q became %q", foreign, got)
 		}
 	}
+
 	for _, sent := range []string{"v1:", "one", "hush"} {
-		if text := plain(fmt.Errorf("ERR unknown command 'SET', with args beginning with: 'v1:code:{x}' 'code:one' 'hush'")).Error(); strings.Contains(text, sent) {
+		if text := plain(fmt.Errorf(
+			"ERR unknown command 'SET', with args beginning with: 'v1:code:{x}' 'code:one' 'hush'",
+		)).Error(); strings.Contains(text, sent) {
 			t.Errorf("an error repeats what was sent: %s", text)
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// account makes an account that may do what docs/redis.md lists.
+// account holds the ACL rules of an account that may run the commands listed in docs/redis.md.
 const account = "+get +set +del +incr +pexpire +eval +evalsha +info +time"
 
 func TestOpenRefuses(t *testing.T) {
@@ -18,8 +18,10 @@ func TestOpenRefuses(t *testing.T) {
 	at := fmt.Sprintf("127.0.0.1:%d", locked.Port)
 	locked.CLI(t, "ACL", "SETUSER", "reader", "on", ">pass", "~v1:*", "+get")
 	locked.CLI(t, "ACL", "SETUSER", "stranger", "on", ">pass", "~v2:*", "+@all")
+
 	node, _, _ := strings.Cut(strings.TrimPrefix(cluster, "redis-cluster://"), ",")
 	guard := sentinel[strings.LastIndex(sentinel, "@")+1:]
+
 	tests := []struct{ url, want string }{
 		{"redis://:wrong@" + at, "refuses the user and password"},
 		{"redis://nobody:right@" + at, "refuses the user and password"},
@@ -34,9 +36,12 @@ func TestOpenRefuses(t *testing.T) {
 		{"redis-sentinel://main@" + node, "it is no Sentinel"},
 		{"redis-sentinel://main@" + guard, `know no master by the name "main"`},
 	}
+
 	for _, tt := range tests {
 		var err error
-		eventually(t, "a refusal of "+tt.url, func() error { // one that is slow to answer is away, which is no error
+
+		// A slow answer counts as unreachable, which is not an error of Open. So it is tried again.
+		eventually(t, "a refusal of "+tt.url, func() error {
 			s, refused := Open(t.Context(), Config{URL: tt.url, Patience: patient})
 			if err = refused; err == nil {
 				_ = s.Close()
@@ -44,6 +49,7 @@ func TestOpenRefuses(t *testing.T) {
 			}
 			return nil
 		})
+
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "right@") ||
 			strings.Contains(err.Error(), "v1:") {
 			t.Errorf("Open(%s) = %v, want %q in it", tt.url, err, tt.want)
@@ -51,7 +57,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestAccount opens Redis by an account that may do no more than it must.
+// TestAccount shows that an account with only the documented permissions suffices.
 func TestAccount(t *testing.T) {
 	single := servers.OwnRedis(t, "--requirepass", "right")
 	for name, more := range map[string]string{"lean": account, "/1": account + " +select"} {
@@ -67,6 +73,7 @@ func TestAccount(t *testing.T) {
 			t.Errorf("Info = %+v, %v", info, err)
 		}
 	}
+
 	cluster := servers.OwnCluster(t, 0)
 	for _, n := range cluster.Nodes {
 		n.CLI(t, append([]string{"ACL", "SETUSER", "lean", "on", ">pass", "~v1:*", "+cluster|slots"},
@@ -76,7 +83,7 @@ func TestAccount(t *testing.T) {
 	eventually(t, "the probe of a lean account of a cluster", func() error { return s.Probe(t.Context()) })
 }
 
-// TestOpenAway opens a Redis that is not there.
+// TestOpenAway shows that Open succeeds for a Redis that cannot be reached, but Probe does not.
 func TestOpenAway(t *testing.T) {
 	for _, url := range []string{"redis://127.0.0.1:1", "rediss://127.0.0.1:1",
 		"redis-cluster://127.0.0.1:1,127.0.0.1:2", "redis-sentinel://main@127.0.0.1:1"} {

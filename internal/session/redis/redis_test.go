@@ -10,11 +10,10 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// patient is for tests that ask what the answer is and not when: the machine may
-// be busy.
+// patient is the Patience of tests that check answers, not times, because the machine may be busy.
 const patient = 10 * time.Second
 
-// open returns a store at a URL, closed with the test.
+// open returns a store and closes it at the end of the test.
 func open(t testing.TB, c Config) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), c)
@@ -39,7 +38,8 @@ func TestStore(t *testing.T) {
 	}
 }
 
-// What installations with different prefixes write is their own, be it in one Redis.
+// TestPrefix shows that installations with different prefixes can share a Redis without seeing each other's
+// entries.
 func TestPrefix(t *testing.T) {
 	for name, url := range map[string]func(servers.T) string{"Single": servers.Redis, "Cluster": servers.Cluster} {
 		t.Run(name, func(t *testing.T) {
@@ -48,8 +48,10 @@ func TestPrefix(t *testing.T) {
 			for _, prefix := range []string{"one", "two"} {
 				all[prefix] = open(t, Config{URL: at + "?prefix=" + prefix, Patience: patient})
 			}
+
 			key, count, rate := session.Key{Kind: "login", ID: rand.Text()},
 				session.Key{Kind: "count", ID: rand.Text()}, session.Key{Kind: "rate", ID: rand.Text()}
+
 			for name, s := range all {
 				if err := s.Add(ctx, key, []byte(name), time.Minute); err != nil {
 					t.Errorf("%s: Add = %v", name, err)
@@ -65,6 +67,7 @@ func TestPrefix(t *testing.T) {
 					t.Errorf("%s: Probe = %v", name, err)
 				}
 			}
+
 			for name, s := range all {
 				if got, err := s.Take(ctx, key); string(got) != name || err != nil {
 					t.Errorf("%s: Take = %q, %v, want its own", name, got, err)

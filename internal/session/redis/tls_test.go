@@ -20,28 +20,31 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// certificate writes a key and a certificate for this machine that vouches for
-// itself.
+// certificate writes a key and a self-signed certificate for this machine.
 func certificate(t *testing.T) (cert, key string) {
 	t.Helper()
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	c := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "redis"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
 	}
+
 	signed, err := x509.CreateCertificate(rand.Reader, c, c, &signer.PublicKey, signer)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	secret, err := x509.MarshalPKCS8PrivateKey(signer)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	write := func(name, kind string, der []byte) string {
 		file := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
@@ -59,16 +62,18 @@ func TestTLS(t *testing.T) {
 	server := servers.OwnRedis(t, "--tls-port", fmt.Sprint(port), "--tls-cert-file", cert, "--tls-key-file",
 		key, "--tls-ca-cert-file", cert)
 	url := fmt.Sprintf("rediss://127.0.0.1:%d?ca=", port)
+
 	s := open(t, Config{URL: url + cert + "&cert=" + cert + "&key=" + key, Patience: patient})
 	k := session.Key{Kind: "code", ID: "1"}
 	for range 2 {
 		if err := s.Put(t.Context(), k, []byte("one"), time.Minute); err != nil {
 			t.Errorf("Put = %v", err)
 		}
-		// A connection that died is not used again.
+		// After the restart the store must not reuse the old connection.
 		server.Stop(t)
 		server.Start(t)
 	}
+
 	for _, foreign := range []string{url + other, strings.TrimSuffix(url, "?ca=")} {
 		if _, err := Open(t.Context(), Config{URL: foreign, Patience: patient}); err == nil ||
 			!strings.Contains(err.Error(), "not trusted") {

@@ -31,6 +31,7 @@ func TestParse(t *testing.T) {
 			location{mode: Sentinel, user: "ann", password: "hush", master: "main",
 				hosts: []string{"a:26379"}, sentinelUser: "bob", sentinelPassword: "hash"}},
 	}
+
 	for _, tt := range tests {
 		got, err := parse(tt.url)
 		tt.want.scheme, _, _ = strings.Cut(tt.url, ":")
@@ -41,6 +42,7 @@ func TestParse(t *testing.T) {
 			t.Errorf("parse(%q) is shown as %s", tt.url, shown)
 		}
 	}
+
 	if got, err := parse("rediss://h"); err != nil || got.tls == nil {
 		t.Errorf("rediss:// = %+v, %v, want TLS", got, err)
 	}
@@ -80,6 +82,7 @@ func TestParseRefuses(t *testing.T) {
 		{"redis://h?prefix=a:hush", "one to 32 letters"},
 		{"redis://h?prefix=" + strings.Repeat("a", 33), "one to 32 letters"},
 	}
+
 	for _, tt := range tests {
 		_, err := parse(tt.url)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "hush") {

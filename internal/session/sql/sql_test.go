@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// open returns a store in a directory, closed with the test.
+// open returns a store and closes it at the end of the test.
 func open(t testing.TB, c Config) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), c)
@@ -35,7 +35,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// eachDatabase runs a test on every database there is. What fresh gives is empty.
+// eachDatabase runs a test on SQLite and on PostgreSQL. fresh returns the Config of an empty database.
 func eachDatabase(t *testing.T, test func(t *testing.T, fresh func(*testing.T) Config)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, func(t *testing.T) Config { return Config{Dir: t.TempDir()} }) })
 	t.Run("postgres", func(t *testing.T) {
@@ -43,7 +43,7 @@ func eachDatabase(t *testing.T, test func(t *testing.T, fresh func(*testing.T) C
 	})
 }
 
-// TestTwoProcesses shows that two stores over one database are one store.
+// TestTwoProcesses shows that two stores over one database act as one store.
 func TestTwoProcesses(t *testing.T) { eachDatabase(t, testTwoProcesses) }
 
 func testTwoProcesses(t *testing.T, fresh func(*testing.T) Config) {
@@ -68,18 +68,21 @@ func testReopen(t *testing.T, fresh func(*testing.T) Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := errors.Join(s.Put(t.Context(), k, []byte("one"), time.Minute), s.Close()); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := s.Put(t.Context(), k, []byte("two"), time.Minute); !errors.Is(err, database.ErrClosed) {
 		t.Errorf("Put after Close = %v, want %v", err, database.ErrClosed)
 	}
+
 	if got, err := open(t, c).Get(t.Context(), k); string(got) != "one" || err != nil {
 		t.Errorf("Get = %q, %v, want one", got, err)
 	}
 }
 
-// TestSweep shows that a sweep deletes what has expired, and that alone.
+// TestSweep shows that a sweep deletes all expired entries and no others.
 func TestSweep(t *testing.T) { eachDatabase(t, testSweep) }
 
 func testSweep(t *testing.T, fresh func(*testing.T) Config) {
@@ -88,19 +91,23 @@ func testSweep(t *testing.T, fresh func(*testing.T) Config) {
 	c := fresh(t)
 	c.Now = func() time.Time { return time.UnixMicro(us.Load()) }
 	s := open(t, c)
+
 	for i := range 3*sweepBatch/2 + 1 {
 		if err := s.Put(t.Context(), session.Key{Kind: "code", ID: strconv.Itoa(i)}, nil, time.Minute); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	kept := session.Key{Kind: "login", ID: "1"}
 	if err := s.Put(t.Context(), kept, []byte("one"), time.Minute+time.Microsecond); err != nil {
 		t.Fatal(err)
 	}
+
 	us.Add(time.Minute.Microseconds())
 	if _, err := s.Get(t.Context(), session.Key{Kind: "code", ID: "0"}); !errors.Is(err, problem.NotFound) {
 		t.Errorf("Get of an expired entry = %v, want not found", err)
 	}
+
 	if err := s.sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -109,6 +116,7 @@ func testSweep(t *testing.T, fresh func(*testing.T) Config) {
 		err != nil {
 		t.Errorf("%d rows after the sweep, %v, want 1", rows, err)
 	}
+
 	if got, err := s.Get(t.Context(), kept); string(got) != "one" || err != nil {
 		t.Errorf("Get = %q, %v, want one", got, err)
 	}
