@@ -21,7 +21,7 @@ import (
 
 const assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
-// A party is a service that proves itself by a key.
+// A party is a client that authenticates with private_key_jwt (RFC 7523).
 type party struct {
 	*harness.Client
 	key *ecdsa.PrivateKey
@@ -34,10 +34,12 @@ func newParty(t *testing.T) party {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	set, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: &key.PublicKey, KeyID: "k"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	file := filepath.Join(t.TempDir(), "jwks.json")
 	if err := os.WriteFile(file, set, 0o600); err != nil {
 		t.Fatal(err)
@@ -46,14 +48,17 @@ func newParty(t *testing.T) party {
 		"--scope", "Voice"), key, set}
 }
 
-// assertion signs one that is good but for what change does to it.
-func (p party) assertion(t *testing.T, alg jose.SignatureAlgorithm, key any, change func(claims map[string]any)) string {
+// assertion signs an assertion that is valid except for what change does to its claims.
+func (p party) assertion(
+	t *testing.T, alg jose.SignatureAlgorithm, key any, change func(claims map[string]any),
+) string {
 	t.Helper()
 	claims := map[string]any{"iss": p.ID, "sub": p.ID, "aud": p.Issuer(),
 		"exp": time.Now().Add(time.Minute).Unix(), "jti": rand.Text()}
 	if change != nil {
 		change(claims)
 	}
+
 	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: alg, Key: key},
 		(&jose.SignerOptions{}).WithHeader("kid", "k"))
 	if err != nil {
@@ -69,15 +74,17 @@ func (p party) ask(t *testing.T, assertion string) harness.Answer {
 			"client_assertion_type": {assertionType}}))
 }
 
-// TestT7523Assertions presents assertions that prove nothing.
+// TestT7523Assertions shows that assertions with the wrong key, algorithm or claims are refused.
 func TestT7523Assertions(t *testing.T) {
 	p := newParty(t)
 	p.ask(t, p.assertion(t, jose.ES256, p.key, nil)).Want(t, 200)
+
 	public, err := x509.MarshalPKIXPublicKey(&p.key.PublicKey)
 	if err != nil {
 		t.Fatal(err)
 	}
 	other := newParty(t)
+
 	none := func() string {
 		part := func(v any) string {
 			raw, _ := json.Marshal(v)
@@ -87,9 +94,11 @@ func TestT7523Assertions(t *testing.T) {
 			part(map[string]any{"iss": p.ID, "sub": p.ID, "aud": p.Issuer(),
 				"exp": time.Now().Add(time.Minute).Unix(), "jti": rand.Text()}) + "."
 	}
+
 	set := func(name string, value any) func(map[string]any) {
 		return func(claims map[string]any) { claims[name] = value }
 	}
+
 	for name, assertion := range map[string]string{
 		"another audience":        p.assertion(t, jose.ES256, p.key, set("aud", "https://elsewhere.example/")),
 		"alg none":                none(),
@@ -108,7 +117,8 @@ func TestT7523Assertions(t *testing.T) {
 	}
 }
 
-// TestT7523Replay presents one assertion many times at once, and again.
+// TestT7523Replay shows that one assertion yields one token, however many requests present it at
+// once or later.
 func TestT7523Replay(t *testing.T) {
 	p := newParty(t)
 	assertion := p.assertion(t, jose.ES256, p.key, nil)
@@ -117,6 +127,7 @@ func TestT7523Replay(t *testing.T) {
 	for i := range answers {
 		all.Go(func() { answers[i] = p.ask(t, assertion) })
 	}
+
 	all.Wait()
 	won := 0
 	for _, a := range answers {

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// wantNoRedirectTo opens authorize with each redirect URI: all must end on an
+// wantNoRedirectTo opens the authorization endpoint with each redirect URI. All must end on an
 // error page.
 func wantNoRedirectTo(t *testing.T, c *harness.Client, uris ...string) {
 	t.Helper()
@@ -19,8 +19,8 @@ func wantNoRedirectTo(t *testing.T, c *harness.Client, uris ...string) {
 	}
 }
 
-// TestA01RedirectVariants sends the registered redirect URI with something added
-// or taken away.
+// TestA01RedirectVariants shows that the registered redirect URI must not have anything added or
+// removed.
 func TestA01RedirectVariants(t *testing.T) {
 	c := project(t).NewClient(t, "spa")
 	wantNoRedirectTo(t, c,
@@ -30,8 +30,8 @@ func TestA01RedirectVariants(t *testing.T) {
 		"https://a@b@rp.example/cb", "//rp.example/cb", "/cb", "https://rp.example")
 }
 
-// TestA04RedirectSchemes sends fragments, script addresses and schemes of other
-// apps.
+// TestA04RedirectSchemes shows that fragments, script URLs and other schemes are refused as
+// redirect URIs.
 func TestA04RedirectSchemes(t *testing.T) {
 	p := project(t)
 	wantNoRedirectTo(t, p.NewClient(t, "spa"),
@@ -42,8 +42,8 @@ func TestA04RedirectSchemes(t *testing.T) {
 		"com.dialer:/oauth-callback")
 }
 
-// TestA07RedirectSpelling sends the registered redirect URI in other spellings:
-// it is compared as a string.
+// TestA07RedirectSpelling shows that redirect URIs are compared as strings: equivalent spellings
+// are refused.
 func TestA07RedirectSpelling(t *testing.T) {
 	wantNoRedirectTo(t, project(t).NewClient(t, "spa"),
 		"HTTPS://RP.EXAMPLE/cb", "https://rp.example:443/cb", "https://rp.example./cb",
@@ -52,7 +52,7 @@ func TestA07RedirectSpelling(t *testing.T) {
 		"https://rp.example/..;/cb", "https://rp.example/%63b", "https://rp.example//cb")
 }
 
-// TestA08UnknownClients tells nobody which clients there are.
+// TestA08UnknownClients shows that the error page does not reveal which clients exist.
 func TestA08UnknownClients(t *testing.T) {
 	p := project(t)
 	c, gone := p.NewClient(t, "spa"), p.NewClient(t, "spa")
@@ -66,10 +66,11 @@ func TestA08UnknownClients(t *testing.T) {
 		"empty":            c.NewFlow("openid").With("redirect_uri", ""),
 		"not its redirect": c.NewFlow("openid").With("redirect_uri", "https://evil.example/"),
 	}
+
 	want := ""
 	for name, f := range tests {
 		page := c.Browser().Open(t, f.URL(),
-			harness.Header("X-Forwarded-For", "192.0.2.1")) // on this machine it says more
+			harness.Header("X-Forwarded-For", "192.0.2.1")) // requests from this machine are shown the cause
 		page.WantErrorPage(t, 400)
 		got := plain(page.Answer)
 		if want == "" {
@@ -81,7 +82,7 @@ func TestA08UnknownClients(t *testing.T) {
 	}
 }
 
-// TestA10Challenge asks for a code without PKCE, or with a weak method.
+// TestA10Challenge shows that public and confidential clients must use PKCE, with the method S256.
 func TestA10Challenge(t *testing.T) {
 	p := project(t)
 	clients := map[string]*harness.Client{"public": p.NewClient(t, "spa"), "confidential": p.NewClient(t, "web")}
@@ -100,6 +101,8 @@ func TestA10Challenge(t *testing.T) {
 			})
 		}
 	}
+
+	// Clients of the legacy profile must not use a weak method either.
 	legacy := p.NewClient(t, "native", "--profile", "mobile-legacy", "--redirect-uri", "com.dialer://oauth-callback")
 	legacy.Browser().Open(t, legacy.NewFlow("").With(
 		"code_challenge_method", "plain").URL()).WantCallbackError(t, "invalid_request")
@@ -113,7 +116,8 @@ func TestA10Challenge(t *testing.T) {
 	}
 }
 
-// TestA10OptionalChallenge tries to talk a flow out of its challenge, or into one.
+// TestA10OptionalChallenge shows that a client for which PKCE is optional must send a verifier if,
+// and only if, the flow began with a challenge.
 func TestA10OptionalChallenge(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "web", "--pkce", "optional", "--first-party")
@@ -121,7 +125,7 @@ func TestA10OptionalChallenge(t *testing.T) {
 	b := c.Browser()
 
 	without := c.NewFlow(loginScope).Without("code_challenge", "code_challenge_method")
-	without.Redeem(t, without.Code(t, b, sub)).WantError(t, 400, "invalid_grant") // it sends a verifier all the same
+	without.Redeem(t, without.Code(t, b, sub)).WantError(t, 400, "invalid_grant") // it sends a verifier regardless
 	form := without.Form(without.Code(t, b, sub))
 	form.Del("code_verifier")
 	c.Token(t, form).Want(t, 200)
@@ -132,8 +136,8 @@ func TestA10OptionalChallenge(t *testing.T) {
 	c.Token(t, form).WantError(t, 400, "invalid_grant")
 }
 
-// TestA12Verifiers sends challenges and verifiers of wrong lengths and letters,
-// and another flow's verifier.
+// TestA12Verifiers shows that challenges and verifiers of a wrong length or alphabet, and the
+// verifier of another flow, are refused.
 func TestA12Verifiers(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
@@ -143,6 +147,7 @@ func TestA12Verifiers(t *testing.T) {
 		c.Browser().Open(t, c.NewFlow("openid").With("code_challenge", challenge).URL()).WantCallbackError(t,
 			"invalid_request")
 	}
+
 	b := c.Browser()
 	for _, verifier := range []string{strings.Repeat("v", 42), strings.Repeat("v", 129),
 		strings.Repeat("v", 42) + "é", strings.Repeat("v", 42) + " "} {
@@ -150,12 +155,13 @@ func TestA12Verifiers(t *testing.T) {
 		f.Verifier = verifier
 		f.Redeem(t, f.Code(t, b, sub)).Want(t, 400)
 	}
+
 	mine, other := c.NewFlow("openid"), c.NewFlow("openid")
 	code := mine.Code(t, b, sub)
 	other.Redeem(t, code).WantError(t, 400, "invalid_grant")
 }
 
-// TestA14Replay redeems a code twice: what the first redemption gave is dead.
+// TestA14Replay shows that redeeming a code twice ends the tokens of the first redemption.
 func TestA14Replay(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
@@ -166,6 +172,7 @@ func TestA14Replay(t *testing.T) {
 			code := f.Code(t, c.Browser(), sub)
 			var tokens harness.Tokens
 			f.Redeem(t, code).Want(t, 200).Read(t, &tokens)
+
 			p.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)).Want(t, 200)
 			f.Redeem(t, code).WantError(t, 400, "invalid_grant")
 			harness.WithinASecond(t, "the access token of a replayed code", func() error {
@@ -176,8 +183,8 @@ func TestA14Replay(t *testing.T) {
 	}
 }
 
-// TestA17CodeBinding redeems a code with another redirect URI, or as another
-// client.
+// TestA17CodeBinding shows that a code is bound to its redirect URI and its client, and that an
+// attempt by another client does not spoil it.
 func TestA17CodeBinding(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "web", "--first-party")
@@ -188,6 +195,7 @@ func TestA17CodeBinding(t *testing.T) {
 		form.Set("redirect_uri", uri)
 		c.Token(t, form).WantError(t, 400, "invalid_grant")
 	}
+
 	for name, other := range map[string]*harness.Client{"its project": p.NewClient(t, "web"),
 		"another project": project(t).NewClient(t, "web")} {
 		f := c.NewFlow(loginScope)
@@ -195,14 +203,16 @@ func TestA17CodeBinding(t *testing.T) {
 		if a := other.Token(t, f.Form(code)); a.Status != 400 || a.Object(t)["error"] != "invalid_grant" {
 			t.Errorf("a code redeemed by another client of %s = %d %s, want invalid_grant", name, a.Status, a.Body)
 		}
-		f.Redeem(t, code).Want(t, 200) // the other's try did not spoil it
+		f.Redeem(t, code).Want(t, 200) // the other client's attempt did not spoil it
 	}
+
 	for _, code := range []string{"", "x", strings.Repeat("A", 10_000), "' OR 1=1--", "\x00"} {
 		c.Token(t, c.NewFlow(loginScope).Form(code)).Want(t, 400)
 	}
 }
 
-// TestA18Issuer looks for the issuer in every answer to a client (RFC 9207).
+// TestA18Issuer shows that every answer to a client names the issuer (RFC 9207), and that
+// discovery announces it.
 func TestA18Issuer(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa")
@@ -213,8 +223,9 @@ func TestA18Issuer(t *testing.T) {
 			t.Errorf("iss = %q in %v, want %q", got, answer, p.Issuer())
 		}
 	}
+
 	for _, name := range []string{"openid-configuration", "oauth-authorization-server"} {
-		for _, folder := range []string{"/.well-known/", "//.well-known/"} { // the second is what naive clients build
+		for _, folder := range []string{"/.well-known/", "//.well-known/"} { // naive clients build the second
 			doc := p.Get(t, p.HTTP+folder+name).Want(t, 200).Object(t)
 			if told := doc["authorization_response_iss_parameter_supported"]; doc["issuer"] != p.Issuer() ||
 				told != true {

@@ -14,21 +14,23 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestP09ParallelLogins has three hundred sign in at once: each password takes 19 MiB, and
-// all of them 5.7 GB. They take turns, or are told to come back; the process stays below
-// 512 MiB, and who has a token is served meanwhile, out of their turn.
+// TestP09ParallelLogins signs in 300 times at once. Each password hash takes 19 MiB, which would be
+// 5.7 GB together. The logins take turns or are told to retry. The server stays below 512 MiB and
+// verifies tokens meanwhile, without waiting for the logins.
 func TestP09ParallelLogins(t *testing.T) {
 	harness.OneBackend(t)
-	const crowd, most = 300, 512 << 10 // KiB
+	const crowd, most = 300, 512 << 10 // most in KiB
 	p := limited(t)
 	c := p.NewClient(t, "spa", "--first-party")
 	sub := p.NewSubscriber(t)
 	sat := p.NewSAT(t, "somebody")
+
 	browsers, pages := make([]*harness.Browser, crowd), make([]harness.Page, crowd)
 	for i := range browsers {
 		browsers[i] = c.Browser()
 		pages[i] = browsers[i].Open(t, c.NewFlow("openid").URL())
 	}
+
 	var all sync.WaitGroup
 	answers, start := make([]harness.Page, crowd), time.Now()
 	for i, b := range browsers {
@@ -39,8 +41,10 @@ func TestP09ParallelLogins(t *testing.T) {
 	}
 	over := make(chan struct{})
 	go func() { all.Wait(); close(over) }()
+
+	// Verify tokens until all logins are answered.
 	var took []time.Duration
-	tick := time.NewTicker(20 * time.Millisecond) // the processor is theirs
+	tick := time.NewTicker(20 * time.Millisecond) // leaves the processor to the logins
 	defer tick.Stop()
 	for going := true; going; {
 		began := time.Now()
@@ -52,6 +56,7 @@ func TestP09ParallelLogins(t *testing.T) {
 		case <-tick.C:
 		}
 	}
+
 	queue, in := time.Since(start), 0
 	for i, a := range answers {
 		switch {
@@ -66,15 +71,18 @@ func TestP09ParallelLogins(t *testing.T) {
 	if in == 0 {
 		t.Error("of 300 logins none was done")
 	}
+
 	peak := 0
 	for _, pid := range harness.Family(p.PID()) {
 		peak += peakOf(t, pid)
 	}
 	if peak > most {
-		t.Errorf("the server, with the process that makes its hashes, had %d KiB at its peak, want %d at most", peak, most)
+		t.Errorf("the server, with the process that makes its hashes, had %d KiB at its peak, want %d at most",
+			peak, most)
 	}
+
 	slices.Sort(took)
-	// On a machine that has much else to do all of it takes longer.
+	// On a busy machine everything takes longer, so the bound grows with the logins.
 	if p99, most := took[len(took)*99/100], max(time.Second, queue/4); p99 > most {
 		t.Errorf("beside them, who took %v, a token was verified in %v (p99 of %d), want %v at most", queue,
 			p99, len(took), most)
@@ -82,7 +90,7 @@ func TestP09ParallelLogins(t *testing.T) {
 	t.Logf("%d of %d were let in; %d verifications beside them", in, crowd, len(took))
 }
 
-// peakOf returns the most memory that a process has had, in KiB (proc(5), VmHWM).
+// peakOf returns the peak memory of a process, in KiB (proc(5), VmHWM).
 func peakOf(t *testing.T, pid int) int {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/status"); err != nil {
@@ -90,8 +98,9 @@ func peakOf(t *testing.T, pid int) int {
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		t.Fatal(err) // the server is gone
+		t.Fatal(err) // the server has exited
 	}
+
 	for line := range strings.Lines(string(status)) {
 		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
 			n, err := strconv.Atoi(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(rest), "kB")))

@@ -11,7 +11,7 @@ import (
 
 const deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
 
-// A waiting is what a device was given to wait with.
+// A waiting holds the codes a device received.
 type waiting struct {
 	Device string `json:"device_code"`
 	User   string `json:"user_code"`
@@ -38,40 +38,48 @@ func tv(t *testing.T, p *harness.Project) *harness.Client {
 	return p.NewClient(t, "native", "--grant", "device_code", "--grant", "refresh_token")
 }
 
-// TestD8628Guesses types codes at one address: right ones are refused with the others.
+// TestD8628Guesses shows that guesses of user codes are limited by address. Beyond the limit even
+// a valid code is refused.
 func TestD8628Guesses(t *testing.T) {
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_LIMITS__DEVICE_CODES=5"}})
 	p := s.NewProject(t)
 	d := beginDevice(t, tv(t, p))
 	const letters = "BCDFGHJK"
+
 	refused := 0
 	for i := range 8 {
-		b := p.Browser() // cookies are no way round
+		b := p.Browser() // new cookies do not help
 		page := b.Submit(t, b.Open(t, "/device"), "device-submit",
 			map[string]string{"user-code": "BBBB-BBB" + letters[i:i+1]})
 		if page.Want(t, 422, 429); page.Status == 429 {
 			refused++
 		}
 	}
+
 	if refused != 3 {
 		t.Errorf("%d of 8 guesses are refused, want those beyond 5", refused)
 	}
+
 	b := p.Browser()
 	b.Submit(t, b.Open(t, "/device"), "device-submit", map[string]string{"user-code": d.User}).Want(t, 429)
 }
 
-// TestD8628OtherProject signs a device in by a subscriber of another project.
+// TestD8628OtherProject shows that a subscriber of another project cannot sign a device in, by a
+// password or by a login that exists.
 func TestD8628OtherProject(t *testing.T) {
 	p, other := project(t), project(t)
 	c, stranger := tv(t, p), other.NewSubscriber(t)
 	d := beginDevice(t, c)
+
 	b := other.Browser()
 	login := b.Submit(t, b.Open(t, "/device"), "device-submit", map[string]string{"user-code": d.User})
 	b.Submit(t, login, "login-submit", map[string]string{"username": stranger.Email,
 		"password": stranger.Password}).Want(t, 422)
+
 	foreign := tv(t, other)
 	pollDevice(t, foreign, d.Device).WantError(t, 400, "invalid_grant")
 	pollDevice(t, c, d.Device).WantError(t, 400, "authorization_pending")
+
 	_, signedIn := other.NewClient(t, "spa", "--first-party").SignIn(t, stranger, loginScope)
 	page := signedIn.Submit(t, signedIn.Open(t, "/device"), "device-submit", map[string]string{"user-code": d.User})
 	if page.Has("consent-allow") || !page.Has("login-submit") {
@@ -79,7 +87,8 @@ func TestD8628OtherProject(t *testing.T) {
 	}
 }
 
-// TestD8628Polls asks faster than it may, and goes on when it is told to wait longer.
+// TestD8628Polls polls faster than permitted: each early poll is told to wait longer, and a poll
+// in time is not. Altered device codes are invalid.
 func TestD8628Polls(t *testing.T) {
 	c := tv(t, project(t))
 	d := beginDevice(t, c)
@@ -88,6 +97,7 @@ func TestD8628Polls(t *testing.T) {
 	for range 3 {
 		last = c.WantSlowDown(t, pollOf(c, d.Device), last)
 	}
+
 	for name, code := range map[string]string{"the user code": d.User, "cut off": d.Device[:20],
 		"with more behind": d.Device + "A", "another case": strings.ToLower(d.Device)} {
 		if a := pollDevice(t, c, code); a.Status != 400 || !strings.Contains(string(a.Body), "invalid_grant") {

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// faults reads the attributes of a 422, with their codes.
+// faults returns the code of each attribute that a 422 names. Every entry must be complete.
 func faults(t *testing.T, a harness.Answer) map[string]string {
 	t.Helper()
 	var body struct {
@@ -31,7 +31,8 @@ func faults(t *testing.T, a harness.Answer) map[string]string {
 	return found
 }
 
-// TestF05Bodies sends bodies that are no JSON object, or far too much of one.
+// TestF05Bodies shows that bodies that are malformed, too large or not a JSON object are refused
+// in the fabric's error shape, and leave nothing behind.
 func TestF05Bodies(t *testing.T) {
 	p := project(t)
 	huge := append(append([]byte(`{"reference":"`), bytes.Repeat([]byte("x"), 10<<20)...), `"}`...)
@@ -67,6 +68,7 @@ func TestF05Bodies(t *testing.T) {
 		"form, a member twice": {"application/x-www-form-urlencoded", []byte("reference=eve&reference=eve2"),
 			[]int{400}},
 	}
+
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
@@ -80,6 +82,7 @@ func TestF05Bodies(t *testing.T) {
 			}
 		})
 	}
+
 	var list struct{ Data []any }
 	p.Get(t, "/api/fabric/resources/subscribers", p.Basic()).Want(t, 200).Read(t, &list)
 	if len(list.Data) != 0 {
@@ -89,16 +92,18 @@ func TestF05Bodies(t *testing.T) {
 		harness.Form(url.Values{"reference": {"ada"}})).Want(t, 200)
 }
 
-// TestF07AllowedAddresses asks for guests of no, too many, or other addresses.
+// TestF07AllowedAddresses shows that a guest token needs one to ten addresses of its project.
 func TestF07AllowedAddresses(t *testing.T) {
 	p := project(t)
 	mine := p.Address(t, p.NewSAT(t, "ada").SubscriberID)
 	stranger := project(t)
 	theirs := stranger.Address(t, stranger.NewSAT(t, "eve").SubscriberID)
+
 	eleven := make([]string, 11)
 	for i := range eleven {
 		eleven[i] = fmt.Sprintf("01900000-0000-7000-8000-%012d", i)
 	}
+
 	tests := map[string]struct {
 		body any
 		code string
@@ -116,6 +121,7 @@ func TestF07AllowedAddresses(t *testing.T) {
 		"upper-case":   {map[string]any{"allowed_addresses": []string{strings.ToUpper(theirs)}}, ""},
 		"nested array": {map[string]any{"allowed_addresses": [][]string{{mine}}}, "invalid_parameter"},
 	}
+
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got, ok := faults(t, p.Post(
@@ -125,8 +131,11 @@ func TestF07AllowedAddresses(t *testing.T) {
 			}
 		})
 	}
+
 	p.Post(t, "/api/fabric/guests/tokens", p.Basic(),
 		harness.JSON(map[string]any{"allowed_addresses": []string{mine, mine}})).Want(t, 201, 422)
+
+	// All faults of a request are reported together.
 	both := faults(t, p.Post(t, "/api/fabric/guests/tokens", p.Basic(),
 		harness.JSON(map[string]any{"expire_at": "soon"})))
 	if both["allowed_addresses"] == "" || both["expire_at"] == "" {
@@ -134,14 +143,17 @@ func TestF07AllowedAddresses(t *testing.T) {
 	}
 }
 
-// TestF08Invites asks for invites that the caller may not give.
+// TestF08Invites shows that a subscriber can only invite to an address of its own, for a limited
+// time, and that an invite ends with its address.
 func TestF08Invites(t *testing.T) {
 	p := project(t)
 	ada, eve := p.NewSAT(t, "ada"), p.NewSAT(t, "eve")
 	mine, theirs := p.Address(t, ada.SubscriberID), p.Address(t, eve.SubscriberID)
+
 	invite := func(body map[string]any) harness.Answer {
 		return p.Post(t, "/api/fabric/subscriber/invites", harness.Bearer(ada.Token), harness.JSON(body))
 	}
+
 	invite(map[string]any{"address_id": mine}).Want(t, 201)
 	for name, body := range map[string]map[string]any{
 		"another's": {"address_id": theirs},
@@ -152,6 +164,7 @@ func TestF08Invites(t *testing.T) {
 			t.Errorf("an invite to an address that is %s names no address_id", name)
 		}
 	}
+
 	now := time.Now()
 	for _, at := range []any{0, -1, now.Unix() - 1, now.AddDate(0, 0, 31).Unix(), 1e300, "soon", 1.5,
 		[]int{1}, "99999999999999999999"} {
@@ -159,9 +172,11 @@ func TestF08Invites(t *testing.T) {
 			t.Errorf("expires_at %v is not refused by name", at)
 		}
 	}
+
 	token := p.NewInvite(t, ada.Token, mine)
 	p.Get(t, "/api/fabric/addresses/"+mine, harness.Bearer(token)).Want(t, 200)
 	p.Get(t, "/api/fabric/addresses/"+theirs, harness.Bearer(token)).Want(t, 404)
+
 	p.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+ada.SubscriberID, p.Basic()).Want(t, 204)
 	harness.WithinASecond(t, "an invite to an address that is gone", func() error {
 		if a := p.Get(t, "/api/fabric/addresses/"+mine, harness.Bearer(token)); a.Status != 401 && a.Status != 404 {
@@ -171,13 +186,16 @@ func TestF08Invites(t *testing.T) {
 	})
 }
 
-// TestF10Refresh uses refresh tokens again, elsewhere, and binds tokens to keys.
+// TestF10Refresh shows that a fabric refresh token works once and in its own project only, and
+// that the fingerprint and scope of a token are checked.
 func TestF10Refresh(t *testing.T) {
 	p, stranger := project(t), project(t)
 	refresh := func(p *harness.Project, token any) harness.Answer {
 		return p.Post(t, "/api/fabric/subscribers/tokens/refresh", p.Basic(),
 			harness.JSON(map[string]any{"refresh_token": token}))
 	}
+
+	// Using a refresh token again ends its family.
 	first := p.NewSAT(t, "ada")
 	faults(t, refresh(stranger, first.RefreshToken))
 	var second harness.SAT
@@ -187,17 +205,21 @@ func TestF10Refresh(t *testing.T) {
 		t.Errorf("a used refresh token gives %v, want refresh_token", got)
 	}
 	faults(t, refresh(p, second.RefreshToken)) // the family has ended
+
 	for _, bad := range []any{first.Token, "x", "", nil, 1, []string{"x"}, strings.Repeat("x", 32<<10)} {
 		if got := faults(t, refresh(p, bad)); got["refresh_token"] == "" {
 			t.Errorf("refresh_token %.20v gives %v, want refresh_token", bad, got)
 		}
 	}
+
+	// A fingerprint is a SHA-256 in base64url: 43 characters.
 	issue := func(more map[string]any) harness.Answer {
 		more["reference"] = "grace"
 		return p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(), harness.JSON(more))
 	}
 	for _, bad := range []any{strings.Repeat("a", 42), strings.Repeat("a", 44), strings.Repeat("a", 42) + "+", 1} {
-		if got := faults(t, issue(map[string]any{"scope": "sat:refresh", "fingerprint": bad})); got["fingerprint"] == "" {
+		if got := faults(t, issue(map[string]any{"scope": "sat:refresh",
+			"fingerprint": bad})); got["fingerprint"] == "" {
 			t.Errorf("fingerprint %v gives %v, want fingerprint", bad, got)
 		}
 	}
@@ -207,13 +229,14 @@ func TestF10Refresh(t *testing.T) {
 	}
 }
 
-// TestF10ShortLife asks for a renewable token that is bound to no key: it lives
-// for a minute at most.
+// TestF10ShortLife shows that a renewable token that is not bound to a key lives for a minute at
+// most.
 func TestF10ShortLife(t *testing.T) {
 	p := project(t)
 	var sat harness.SAT
 	p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(),
 		harness.JSON(map[string]any{"reference": "ada", "scope": "sat:refresh"})).Want(t, 200).Read(t, &sat)
+
 	said := p.CLI(t, sat.Token, "token", "inspect")
 	ends, err := time.Parse(time.RFC3339, fmt.Sprint(said["expires_at"]))
 	if err != nil {
@@ -224,7 +247,7 @@ func TestF10ShortLife(t *testing.T) {
 	}
 }
 
-// TestF13Hosts asks for tokens that send their holder to another host.
+// TestF13Hosts shows that a token request cannot choose the host its holder connects to.
 func TestF13Hosts(t *testing.T) {
 	p := project(t)
 	mine := p.Address(t, p.NewSAT(t, "ada").SubscriberID)
@@ -244,9 +267,9 @@ func TestF13Hosts(t *testing.T) {
 	}
 }
 
-// TestConsentTellsOfFabricTokens asks for the scope openid alone by an app that is not the
-// operator's own. Its fabric token tells more than that scope says, so people must have been
-// told before they agreed; one whose tokens are JWTs learns no more than the scope.
+// TestConsentTellsOfFabricTokens shows that the consent page names fabric access. A fabric token
+// reveals more than the scope openid says, so people must know before they agree. A client
+// with JWT access tokens learns no more than the scope.
 func TestConsentTellsOfFabricTokens(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
@@ -259,6 +282,7 @@ func TestConsentTellsOfFabricTokens(t *testing.T) {
 			t.Errorf("with %s tokens the page says that the app can call as one: %v, want %v\n%s", format,
 				got, told, page.Body)
 		}
+
 		var tokens harness.Tokens
 		f.Redeem(t, b.Submit(t, page, "consent-allow", nil).Callback(t).Get("code")).Want(t, 200).Read(t, &tokens)
 		info := p.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).Want(t, 200, 401)
@@ -268,9 +292,9 @@ func TestConsentTellsOfFabricTokens(t *testing.T) {
 	}
 }
 
-// TestFabricAccessIsAskedFor gets a consent that does not name the right to act as its
-// subscriber, and then asks for a fabric token without another page: by an ID token first,
-// and by a client whose tokens were JWTs before.
+// TestFabricAccessIsAskedFor shows that a fabric token needs a consent that names the right to
+// act as the subscriber. Two clients try to reuse a consent without it: one that asked for an
+// ID token first, and one whose tokens used to be JWTs.
 func TestFabricAccessIsAskedFor(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
@@ -279,16 +303,19 @@ func TestFabricAccessIsAskedFor(t *testing.T) {
 		b.SignIn(t, f.URL(), sub)
 		return b
 	}
+	// A consent to an ID token does not cover a fabric token.
 
 	both := p.NewClient(t, "spa", "--access-token", "fabric", "--response-type", "code,id_token")
 	b := signIn(both, both.NewFlow("openid").With("response_type", "id_token").With("nonce", "n").
 		Without("code_challenge", "code_challenge_method"))
 	b.Open(t, both.NewFlow("openid").With("prompt", "none").URL()).WantCallbackError(t, "consent_required")
 
+	// A consent given while tokens were JWTs does not cover fabric tokens.
 	c := p.NewClient(t, "spa", "--access-token", "jwt")
 	b = c.Browser()
 	tokens := c.SignInWith(t, b, sub, loginScope)
 	c.Refresh(t, tokens.RefreshToken).Want(t, 200).Read(t, &tokens)
+
 	p.Command(t, "", "client", "update", c.ID, "--access-token", "fabric")
 	harness.WithinASecond(t, "a code without another consent", func() error {
 		got := b.Open(t, c.NewFlow(loginScope).With("prompt", "none").URL()).Callback(t)
@@ -299,6 +326,7 @@ func TestFabricAccessIsAskedFor(t *testing.T) {
 	})
 	c.Refresh(t, tokens.RefreshToken).WantError(t, 400, "invalid_grant")
 
+	// Once people agreed, the account page shows it. Revoking the consent asks again.
 	page := b.Open(t, c.NewFlow(loginScope).URL())
 	if !strings.Contains(string(page.Body), "Call as you") {
 		t.Fatalf("the page does not ask whether the app may call as one: %s", page.Body)

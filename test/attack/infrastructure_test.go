@@ -18,7 +18,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// raw sends bytes over a connection of its own and reads the answer's status.
+// raw sends bytes over a new connection, and returns the status of the answer and whether the server
+// closes the connection.
 func raw(t *testing.T, s *harness.Server, request io.Reader) (status int, closed bool) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.HTTP, "http://"))
@@ -29,7 +30,7 @@ func raw(t *testing.T, s *harness.Server, request io.Reader) (status int, closed
 	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	go func() { _, _ = io.Copy(conn, request) }() // the server may close before it has read all
+	go func() { _, _ = io.Copy(conn, request) }() // the server may close before it has read everything
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatalf("no answer: %v", err)
@@ -38,7 +39,7 @@ func raw(t *testing.T, s *harness.Server, request io.Reader) (status int, closed
 	return resp.StatusCode, resp.Close
 }
 
-// TestI02Headers sends too many, too long and too odd headers.
+// TestI02Headers shows that too many, too long and malformed headers are refused.
 func TestI02Headers(t *testing.T) {
 	s := harness.Shared(t)
 	many := strings.Repeat("X-A: b\r\n", 200_000)
@@ -54,11 +55,13 @@ func TestI02Headers(t *testing.T) {
 		"no host":           {"GET / HTTP/1.1\r\n\r\n", []int{400}},
 		"two hosts":         {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", []int{400}},
 		"a space in a name": {"GET / HTTP/1.1\r\nHost: x\r\nX A: b\r\n\r\n", []int{400}},
-		"two lengths":       {"POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", []int{400}},
+		"two lengths": {
+			"POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", []int{400}},
 		"a negative length": {"POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", []int{400}},
 		"a coding not known": {"POST /oauth/token HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: x\r\n\r\n",
 			[]int{400, 501}},
 	}
+
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			status, _ := raw(t, s, strings.NewReader(tt.request))
@@ -72,8 +75,8 @@ func TestI02Headers(t *testing.T) {
 	}
 }
 
-// TestI02Smuggling sends a request with both lengths, and another behind it: it
-// is answered at most once, and the connection ends.
+// TestI02Smuggling sends a request with both kinds of lengths, and another behind it. The first is
+// refused, and the connection ends before the second.
 func TestI02Smuggling(t *testing.T) {
 	s := harness.Shared(t)
 	request := "POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /oauth/jwks HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -83,7 +86,8 @@ func TestI02Smuggling(t *testing.T) {
 	}
 }
 
-// TestI02Continue promises a body and never sends it.
+// TestI02Continue shows that a request which promises a body and never sends it is refused
+// immediately.
 func TestI02Continue(t *testing.T) {
 	p := project(t)
 	began := time.Now()
@@ -96,7 +100,8 @@ func TestI02Continue(t *testing.T) {
 	}
 }
 
-// TestI04Compressed sends a small body that would be a large one.
+// TestI04Compressed shows that compressed bodies are refused, as a small one can expand to a large
+// one.
 func TestI04Compressed(t *testing.T) {
 	p := project(t)
 	var small bytes.Buffer
@@ -107,6 +112,7 @@ func TestI04Compressed(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, coding := range []string{"gzip", "deflate", "br", "zstd", "identity, gzip"} {
 		for path, kind := range map[string]string{
 			"/api/fabric/subscribers/tokens": "application/json",
@@ -121,7 +127,8 @@ func TestI04Compressed(t *testing.T) {
 	}
 }
 
-// TestI10PublicPort looks for what belongs on the ops listener, or nowhere.
+// TestI10PublicPort shows that the public port serves nothing that belongs to the ops listener or the
+// data directory, and that the ops listener serves no public endpoint.
 func TestI10PublicPort(t *testing.T) {
 	s := harness.Shared(t)
 	for _, path := range []string{
@@ -132,6 +139,7 @@ func TestI10PublicPort(t *testing.T) {
 			t.Errorf("GET %s on the public port = %d", path, a.Status)
 		}
 	}
+
 	for _, method := range []string{"TRACE", "TRACK", "DEBUG", "PROPFIND"} {
 		for _, path := range []string{"/", "/oauth/token", "/api/fabric/addresses"} {
 			if a := s.Do(t, method, path, harness.Header("X-Secret", "canary")); a.Status < 400 ||
@@ -140,23 +148,27 @@ func TestI10PublicPort(t *testing.T) {
 			}
 		}
 	}
+
 	for path, want := range map[string]int{"/healthz": 200, "/readyz": 200, "/metrics": 200} {
 		s.Get(t, s.Ops+path).Want(t, want)
 	}
 	s.Get(t, s.Ops+"/oauth/jwks").Want(t, 404)
 }
 
-// TestErrorPageLog finds by the request id of a page, in a log of level info, why it was shown.
+// TestErrorPageLog shows that the request id on an error page finds its cause in a log of level info,
+// without parameters of the request.
 func TestErrorPageLog(t *testing.T) {
 	s := harness.Start(t)
-	page := s.Browser().Open(t, "/login/oauth/authorize?client_id=nobody&redirect_uri=https%3A%2F%2Fevil.example%2F&state=hush")
+	page := s.Browser().Open(t,
+		"/login/oauth/authorize?client_id=nobody&redirect_uri=https%3A%2F%2Fevil.example%2F&state=hush")
 	page.WantErrorPage(t, 400)
 	id := regexp.MustCompile(`Request <code>([A-Z2-7]{20})</code>`).FindSubmatch(page.Body)
 	if id == nil {
 		t.Fatalf("the page has no request id: %s", page.Body)
 	}
 	harness.Eventually(t, time.Minute, "the page in the log", func() error {
-		if !regexp.MustCompile(`error page.*` + string(id[1]) + `.*The app cannot sign you in here`).MatchString(s.Log()) {
+		if !regexp.MustCompile(`error page.*` + string(id[1]) + `.*The app cannot sign you in here`).MatchString(
+			s.Log()) {
 			return errors.New(s.Log())
 		}
 		return nil
@@ -166,13 +178,15 @@ func TestErrorPageLog(t *testing.T) {
 	}
 }
 
-// TestErrorPageCause finds in the log what is wrong with a request that no app gets an
-// answer to, and on the page only where its reader can be but the developer.
+// TestErrorPageCause shows that an error page names its cause to a developer on this machine, and to
+// nobody else. The log names it in either case.
 func TestErrorPageCause(t *testing.T) {
 	s := harness.Start(t)
 	p := s.NewProject(t)
 	spa := p.NewClient(t, "spa")
-	wrong := "/login/oauth/authorize?response_type=code&scope=openid&redirect_uri=https%3A%2F%2Fevil.example%2F&client_id=" + spa.ID
+	wrong :=
+		"/login/oauth/authorize?response_type=code&scope=openid&redirect_uri=https%3A%2F%2Fevil.example%2F&client_id=" +
+			spa.ID
 	causes := map[string]string{
 		"/login/oauth/authorize?client_id=nobody&redirect_uri=https%3A%2F%2Fevil.example%2F": "no client has this client_id",
 		"/login/oauth/authorize?client_id=" +
@@ -184,6 +198,7 @@ func TestErrorPageCause(t *testing.T) {
 			spa.ID: "post_logout_redirect_uri is not one of those registered for client " + spa.ID,
 		"/oauth/logout?id_token_hint=forged": "id_token_hint is not an ID token signed here",
 	}
+
 	for path, want := range causes {
 		page := s.Browser().Open(t, path)
 		page.WantErrorPage(t, 400)
@@ -197,6 +212,7 @@ func TestErrorPageCause(t *testing.T) {
 			return nil
 		})
 	}
+
 	page := s.Get(t, wrong, harness.Header("X-Forwarded-For", "192.0.2.1")).Want(t, 400)
 	if strings.Contains(string(page.Body), spa.Redirect) || strings.Contains(string(page.Body), "error-cause") {
 		t.Errorf("somebody elsewhere is told what is registered: %s", page.Body)
@@ -206,8 +222,8 @@ func TestErrorPageCause(t *testing.T) {
 	}
 }
 
-// TestI10OpsOfOtherSites asks the listener for operators as a page of another site does,
-// in a browser of an operator.
+// TestI10OpsOfOtherSites shows that the ops listener refuses requests that a page of another site
+// makes in an operator's browser.
 func TestI10OpsOfOtherSites(t *testing.T) {
 	s := harness.Shared(t)
 	for _, path := range []string{"/debug/pprof/cmdline", "/debug/pprof/heap", "/metrics"} {
@@ -224,8 +240,8 @@ func TestI10OpsOfOtherSites(t *testing.T) {
 	}
 }
 
-// TestI15CipherSuites offers the HTTPS listener each suite of TLS 1.2 by itself: those
-// without authenticated encryption or forward secrecy find nobody.
+// TestI15CipherSuites offers the HTTPS listener each suite of TLS 1.2 on its own. It accepts only
+// those with forward secrecy and AES-GCM.
 func TestI15CipherSuites(t *testing.T) {
 	s := harness.Shared(t)
 	address := strings.TrimPrefix(s.HTTPS, "https://")
@@ -239,12 +255,14 @@ func TestI15CipherSuites(t *testing.T) {
 		if err != nil {
 			continue
 		}
+
 		taken++
 		if !strings.Contains(suite.Name, "_ECDHE_") || !strings.Contains(suite.Name, "_GCM_") {
 			t.Errorf("the listener takes %s", suite.Name)
 		}
 		c.Close()
 	}
+
 	if taken == 0 {
 		t.Error("the listener takes no suite of TLS 1.2")
 	}

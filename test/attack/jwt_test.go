@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A victim has a good JWT access token, for userinfo and for recordings, and a
-// SAT.
+// A victim is a client whose subscriber holds a valid JWT access token for userinfo and
+// recordings.
 type victim struct {
 	*harness.Client
 	sub    harness.Subscriber
@@ -32,8 +32,8 @@ func newVictim(t *testing.T) victim {
 	return v
 }
 
-// wantTaken uses a good token where JWTs are taken, so that a refusal of another
-// means something.
+// wantTaken checks that the endpoints accept a valid token, so that refusals of others mean
+// something.
 func (v victim) wantTaken(t *testing.T, token string) {
 	t.Helper()
 	for _, path := range []string{"/oauth/userinfo", v.LaML("/Recordings")} {
@@ -44,7 +44,7 @@ func (v victim) wantTaken(t *testing.T, token string) {
 	}
 }
 
-// wantRefused uses a token wherever one is taken.
+// wantRefused checks that every endpoint that accepts tokens refuses this one.
 func (v victim) wantRefused(t *testing.T, what, token string) {
 	t.Helper()
 	for _, path := range []string{"/oauth/userinfo", "/subscriber/info", v.LaML("/Recordings"),
@@ -62,7 +62,7 @@ func (v victim) wantRefused(t *testing.T, what, token string) {
 	}
 }
 
-// TestJ01NoSignature takes the signature from a good token.
+// TestJ01NoSignature shows that a token without its own signature is refused.
 func TestJ01NoSignature(t *testing.T) {
 	v := newVictim(t)
 	parts := strings.Split(v.tokens.AccessToken, ".")
@@ -77,7 +77,7 @@ func TestJ01NoSignature(t *testing.T) {
 	v.wantRefused(t, "other claims", parts[0]+"."+part(with(v.claims, "sub", "x"))+"."+parts[2])
 }
 
-// TestJ03KeyIDs names keys that are none.
+// TestJ03KeyIDs shows that no key id makes a foreign signature valid.
 func TestJ03KeyIDs(t *testing.T) {
 	v, evil := newVictim(t), newAttacker(t)
 	for _, kid := range []any{"../../dev/null", "' OR 1=1--", strings.Repeat("k", 10<<10), []string{"x"}, 1,
@@ -100,7 +100,8 @@ func kidOf(t *testing.T, token string) string {
 	return jws.Signatures[0].Header.KeyID
 }
 
-// TestJ04ForeignKeys brings its key along, or says where to fetch it.
+// TestJ04ForeignKeys shows that a key in a token's header is ignored, and that the server fetches
+// no key from an address there.
 func TestJ04ForeignKeys(t *testing.T) {
 	v, evil, tr := newVictim(t), newAttacker(t), newTrap(t)
 	jwk := jose.JSONWebKey{Key: &evil.key.PublicKey, KeyID: "evil", Algorithm: "ES256", Use: "sig"}
@@ -113,7 +114,7 @@ func TestJ04ForeignKeys(t *testing.T) {
 	tr.wantNoCalls(t)
 }
 
-// TestJ08Claims signs claims with the server's own key that it would not make.
+// TestJ08Claims shows that claims are checked even if the server's own key signed them.
 func TestJ08Claims(t *testing.T) {
 	v := newVictim(t)
 	r := ring(t, v.Server)
@@ -124,6 +125,7 @@ func TestJ08Claims(t *testing.T) {
 		}
 		return token
 	}
+
 	v.wantTaken(t, sign("at+jwt", v.claims))
 	now := time.Now().Unix()
 	tests := []struct {
@@ -139,23 +141,28 @@ func TestJ08Claims(t *testing.T) {
 		{"sub", 1},
 		{"sid", "01900000-0000-7000-8000-000000000000"},
 	}
+
 	for _, tt := range tests {
 		v.wantRefused(t, fmt.Sprintf("%s %v", tt.name, tt.value), sign("at+jwt", with(v.claims, tt.name, tt.value)))
 	}
+
 	v.wantRefused(t, "exp 1e300", sign("at+jwt", with(v.claims, "exp", json.RawMessage("1e300"))))
 	for _, typ := range []string{"JWT", "", "SAT", "logout+jwt"} {
 		v.wantRefused(t, "typ "+typ, sign(typ, v.claims))
 	}
 }
 
-// TestJ11Confusion uses tokens of one kind as another.
+// TestJ11Confusion shows that a token of one kind is refused as another.
 func TestJ11Confusion(t *testing.T) {
 	v := newVictim(t)
 	p := v.Project
+
 	sat := p.NewSAT(t, "ada")
 	address := p.Address(t, sat.SubscriberID)
 	guest, invite := p.NewGuest(t, address), p.NewInvite(t, sat.Token, address)
 	code := v.NewFlow(loginScope).Code(t, v.Browser(), v.sub)
+
+	// As an access token.
 	for what, token := range map[string]string{
 		"a SAT's refresh token": sat.RefreshToken, "a guest's refresh token": guest.RefreshToken,
 		"an OAuth refresh token": v.tokens.RefreshToken,
@@ -163,6 +170,8 @@ func TestJ11Confusion(t *testing.T) {
 	} {
 		v.wantRefused(t, what, token)
 	}
+
+	// As a refresh token.
 	for what, token := range map[string]string{
 		"a SAT": sat.Token, "a guest token": guest.Token, "an invite": invite,
 		"an OAuth refresh token": v.tokens.RefreshToken,
@@ -178,6 +187,8 @@ func TestJ11Confusion(t *testing.T) {
 		}
 	}
 	v.Refresh(t, sat.RefreshToken).WantError(t, 400, "invalid_grant")
+
+	// Changes to the header or the parts of a SAT.
 	sealed := strings.Split(sat.Token, ".")
 	for what, change := range map[string]map[string]any{
 		"typ Refresh": {"typ": "Refresh"}, "zip": {"zip": "DEF"}, "alg": {"alg": "A256KW"}, "enc": {"enc": "A128GCM"},
@@ -191,7 +202,7 @@ func TestJ11Confusion(t *testing.T) {
 	}
 }
 
-// changedHeader returns a sealed token under another header.
+// changedHeader returns a sealed token with members of its header changed.
 func changedHeader(t *testing.T, parts []string, change map[string]any) string {
 	t.Helper()
 	raw, err := jose.ParseEncryptedCompact(strings.Join(parts, "."), []jose.KeyAlgorithm{jose.DIRECT},
@@ -206,7 +217,8 @@ func changedHeader(t *testing.T, parts []string, change map[string]any) string {
 	return part(head) + "." + strings.Join(parts[1:], ".")
 }
 
-// TestJ15Forms sends good tokens in ways that are not to be taken.
+// TestJ15Forms shows that a valid token is accepted only in its usual form, once, in the
+// Authorization header.
 func TestJ15Forms(t *testing.T) {
 	v := newVictim(t)
 	good := v.tokens.AccessToken
@@ -216,6 +228,7 @@ func TestJ15Forms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	v.wantRefused(t, "nested", nested)
 	v.wantRefused(t, "crit", part(`{"alg":"ES256","typ":"at+jwt","crit":["x"],"x":1,"kid":"`+
 		kidOf(t, good)+`"}`)+"."+parts[1]+"."+parts[2])
@@ -223,22 +236,25 @@ func TestJ15Forms(t *testing.T) {
 		`{"payload":"`+parts[1]+`","signatures":[{"protected":"`+parts[0]+`","signature":"`+parts[2]+`"}]}`)
 	v.wantRefused(t, "padding", good+"==")
 	v.wantRefused(t, "two tokens", good+","+good)
+
 	for _, path := range []string{"/oauth/userinfo", v.LaML("/Recordings")} {
 		v.Get(t, path+"?access_token="+good).Want(t, 401)
 		v.Get(t, path, harness.Bearer(good), harness.AddHeader("Authorization", "Bearer "+good)).Want(t, 401)
-		v.Get(t, path, harness.Header("Authorization", "bearer "+good)).Want(t, 200) // the scheme has no case
+		v.Get(t, path, harness.Header("Authorization", "bearer "+good)).Want(t, 200) // schemes are case-insensitive
 		v.Get(t, path, harness.Header("Authorization", good)).Want(t, 401)
 		v.Get(t, path, harness.Header("Authorization", "Basic "+good)).Want(t, 401)
 	}
 	v.wantRefused(t, "16 KiB of dots", strings.Repeat(".", 16<<10))
 }
 
-// TestJ18JWKS looks at the published keys.
+// TestJ18JWKS shows that the key set holds public signature keys alone, one of each algorithm and
+// every key in use, and that caches keep it for five minutes at most.
 func TestJ18JWKS(t *testing.T) {
 	v := newVictim(t)
 	a := v.Get(t, "/oauth/jwks").Want(t, 200)
 	var set struct{ Keys []map[string]any }
 	a.Read(t, &set)
+
 	kids, algs := map[any]bool{}, map[any]bool{}
 	for _, k := range set.Keys {
 		for _, private := range []string{"d", "p", "q", "dp", "dq", "qi", "k"} {
@@ -251,16 +267,19 @@ func TestJ18JWKS(t *testing.T) {
 		}
 		kids[k["kid"]], algs[k["alg"]] = true, true
 	}
+
 	for _, use := range keys.Algorithms() {
 		if !algs[string(use)] {
 			t.Errorf("the algorithms are %v, without %s", algs, use)
 		}
 	}
+
 	for _, token := range []string{v.tokens.AccessToken, v.tokens.IDToken} {
 		if !kids[kidOf(t, token)] {
 			t.Errorf("a token was signed by %s, which is not published", kidOf(t, token))
 		}
 	}
+
 	if got := maxAge(a); got <= 0 || got > 300 {
 		t.Errorf("Cache-Control = %q, want at most 300 s", a.Header.Get("Cache-Control"))
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/test/inbox"
 )
 
-// A mailed project sends mails to an inbox.
+// A mailed is a project whose server sends mail to an inbox, with a first-party client.
 type mailed struct {
 	*harness.Project
 	inbox *inbox.Server
@@ -35,7 +35,7 @@ func newMailed(t *testing.T, env ...string) mailed {
 	return mailed{p, in, p.NewClient(t, "spa", "--first-party")}
 }
 
-// next waits for the n-th mail to an address and gives it.
+// next waits for the n-th mail to an address and returns it.
 func (m mailed) next(t *testing.T, to string, n int) inbox.Mail {
 	t.Helper()
 	harness.Eventually(t, time.Minute, fmt.Sprintf("mail %d to %s", n, to), func() error {
@@ -47,8 +47,8 @@ func (m mailed) next(t *testing.T, to string, n int) inbox.Mail {
 	return m.inbox.To(to)[n-1]
 }
 
-// link waits for the n-th mail to an address that has a link, and gives that. Notices
-// come between, before or after.
+// link waits for the n-th mail to an address that has a link, and returns the link. Notices have
+// none and do not count.
 func (m mailed) link(t *testing.T, to string, n int) string {
 	t.Helper()
 	var links []string
@@ -67,7 +67,7 @@ func (m mailed) link(t *testing.T, to string, n int) string {
 	return links[n-1]
 }
 
-// about waits for a mail to an address whose subject has some words in it, and gives it.
+// about waits for a mail to an address whose subject contains words, and returns it.
 func (m mailed) about(t *testing.T, to, words string) (found inbox.Mail) {
 	t.Helper()
 	harness.Eventually(t, time.Minute, fmt.Sprintf("a mail to %s about %q", to, words), func() error {
@@ -83,7 +83,7 @@ func (m mailed) about(t *testing.T, to, words string) (found inbox.Mail) {
 	return found
 }
 
-// subjects waits until no mail waits, and gives those that came to an address.
+// subjects waits until the queue is empty, and returns the subjects of the mails to an address.
 func (m mailed) subjects(t *testing.T, to string) (all []string) {
 	t.Helper()
 	harness.Eventually(t, time.Minute, "the queue to be empty", func() error {
@@ -98,7 +98,7 @@ func (m mailed) subjects(t *testing.T, to string) (all []string) {
 	return all
 }
 
-// forgot asks for a new password in a browser, and gives the page that answers.
+// forgot asks for a new password in a browser, and returns the page that answers.
 func (m mailed) forgot(t *testing.T, b *harness.Browser, email string) harness.Page {
 	t.Helper()
 	login := b.Open(t, m.spa.NewFlow(loginScope).URL())
@@ -107,8 +107,8 @@ func (m mailed) forgot(t *testing.T, b *harness.Browser, email string) harness.P
 		map[string]string{"username": email})
 }
 
-// TestMailReset uses the link of a mail: looking at it uses nothing up, of many posts
-// one wins, and all that was signed in is signed out.
+// TestMailReset shows that the link of a mail sets a new password once: opening it does not use it
+// up, and of many concurrent posts one wins. All earlier logins and tokens end.
 func TestMailReset(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)
@@ -119,6 +119,7 @@ func TestMailReset(t *testing.T) {
 	if !page.Has("mail-sent") {
 		t.Fatalf("forgot = %d %s", page.Status, page.Body)
 	}
+
 	link := m.link(t, sub.Email, 1)
 	if !strings.HasPrefix(link, m.Issuer()+"reset?token=") {
 		t.Fatalf("the link of the mail is %q", link)
@@ -150,10 +151,14 @@ func TestMailReset(t *testing.T) {
 		})
 	}
 	all.Wait()
+
 	if won.Load() != 1 {
 		t.Fatalf("%d posts of a link won, want 1", won.Load())
 	}
+
 	m.Browser().Open(t, link).WantErrorPage(t, 410)
+
+	// Everything from before the reset has ended, the old password included.
 	harness.WithinASecond(t, "the tokens from before", func() error {
 		a := m.spa.Refresh(t, old.RefreshToken)
 		if a.Status == 200 {
@@ -173,6 +178,8 @@ func TestMailReset(t *testing.T) {
 		"password": sub.Password}).Want(t, 422)
 	sub.Password = winner.Load().(string)
 	m.spa.SignIn(t, sub, loginScope)
+
+	// The owner gets a notice, without a link.
 	if notice := m.about(t, sub.Email, "has changed"); !strings.Contains(notice.Subject, "password") ||
 		notice.Link() != "" || !strings.Contains(notice.Text, "Network address: 127.0.0.1") {
 		t.Errorf("after it came %q with the link %q, want a notice without one:\n%s", notice.Subject,
@@ -183,7 +190,7 @@ func TestMailReset(t *testing.T) {
 	}
 }
 
-// TestMailResetGoesOn comes back to the sign-in in which the password was forgotten.
+// TestMailResetGoesOn shows that a reset leads back to the sign-in during which it was requested.
 func TestMailResetGoesOn(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)
@@ -200,7 +207,7 @@ func TestMailResetGoesOn(t *testing.T) {
 		t.Errorf("the app is told %v, want a code", told)
 	}
 
-	// Elsewhere the same link leads to no sign-in: the request is another browser's.
+	// In another browser the link leads to no sign-in: the request belongs to the first one.
 	m.forgot(t, m.Browser(), sub.Email)
 	link = m.link(t, sub.Email, 2)
 	elsewhere := m.Browser()
@@ -211,16 +218,20 @@ func TestMailResetGoesOn(t *testing.T) {
 	}
 }
 
-// TestMailUnknownAddress gets the same answer for everybody.
+// TestMailUnknownAddress shows that asking for a reset gets the same answer for every address, and
+// that only an account with a password gets a mail.
 func TestMailUnknownAddress(t *testing.T) {
 	m := newMailed(t)
 	known := m.NewSubscriber(t)
 	disabled := m.NewSubscriber(t)
 	m.Command(t, "", "subscriber", "update", disabled.ID, "--disabled")
+
+	// An account without a password.
 	bare := m.CLI(t, "", "subscriber", "create", "--project", m.ID, "--email", "bare@example.com")
 	if bare["email"] != "bare@example.com" {
 		t.Fatal(bare)
 	}
+
 	idPattern := func(p harness.Page) string { return p.Attribute(t, "notice-go", "href") }
 	want := ""
 	for _, email := range []string{known.Email, "nobody@example.com", disabled.Email, "bare@example.com",
@@ -238,6 +249,7 @@ func TestMailUnknownAddress(t *testing.T) {
 			t.Errorf("the answer for %q sets a cookie", email)
 		}
 	}
+
 	m.next(t, known.Email, 1)
 	harness.Eventually(t, time.Minute, "the queue to be empty", func() error {
 		if pending := m.Command(t, "", "mail", "list", "--state", "pending", "-o", "id"); pending != "" {
@@ -250,7 +262,8 @@ func TestMailUnknownAddress(t *testing.T) {
 	}
 }
 
-// TestMailLinkBound takes links to other pages, and past what they are bound to.
+// TestMailLinkBound shows that a link is valid for its own page alone, and that a new password or a
+// new e-mail address ends it.
 func TestMailLinkBound(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)
@@ -260,14 +273,17 @@ func TestMailLinkBound(t *testing.T) {
 	}
 	link := ask(1)
 	_, token, _ := strings.Cut(link, "?token=")
+
 	for _, page := range []string{"/verify", "/invite"} {
 		m.Browser().Open(t, page+"?token="+token).WantErrorPage(t, 410)
 		m.Post(t, page, harness.Form(url.Values{"token": {token}, "password": {"granite-otter-nine"}})).Want(t, 410)
 	}
+
 	for _, bad := range []string{"", token[1:], token + "A", strings.ToLower(token),
 		strings.Repeat("A", len(token)), "' OR 1=1--"} {
 		m.Post(t, "/reset", harness.Form(url.Values{"token": {bad}, "password": {"granite-otter-nine"}})).Want(t, 410)
 	}
+
 	m.Post(t, "/reset", harness.Form(url.Values{"token": {token}, "password": {"granite-otter-nine"}}),
 		harness.Header("Origin", "https://evil.example")).Want(t, 403)
 	m.Browser().Open(t, link).Want(t, 200)
@@ -279,8 +295,8 @@ func TestMailLinkBound(t *testing.T) {
 	m.Browser().Open(t, link).WantErrorPage(t, 410)
 }
 
-// TestMailInvitation invites somebody, who chooses a password once. Who has one is not
-// invited again, and names that would be more than a name go nowhere.
+// TestMailInvitation shows that an invited person chooses a password once, that people with a
+// password are not invited, and that the inviter's name cannot inject markup or headers.
 func TestMailInvitation(t *testing.T) {
 	m := newMailed(t)
 	m.Command(t, "", "subscriber", "invite", "--project", m.ID, "--email", "Grace@example.com", "--inviter",
@@ -290,15 +306,18 @@ func TestMailInvitation(t *testing.T) {
 		!strings.HasPrefix(mail.Link(), m.Issuer()+"invite?token=") {
 		t.Errorf("the invitation is %q with the link %q", mail.HTML, mail.Link())
 	}
+
 	b := m.Browser()
 	form := b.Open(t, mail.Link())
 	if strings.Contains(string(form.Body), "<b>Ada") {
 		t.Error("a name is markup on the page")
 	}
+
 	done := b.Submit(t, form, "password-submit", map[string]string{"new-password": "granite-otter-nine"})
 	if account := b.Open(t, done.Attribute(t, "notice-account", "href")); !account.Has("login-submit") {
 		t.Errorf("after an invitation the way on leads to %s", account.Body)
 	}
+
 	over := b.Submit(t, form, "password-submit", map[string]string{"new-password": "granite-otter-ten"})
 	over.WantErrorPage(t, 410)
 	for _, page := range []harness.Page{over, b.Open(t, mail.Link())} {
@@ -307,16 +326,18 @@ func TestMailInvitation(t *testing.T) {
 			t.Errorf("an invitation that was accepted: %s", page.Body)
 		}
 	}
+
 	m.spa.SignIn(t, harness.Subscriber{Email: "grace@example.com", Password: "granite-otter-nine"}, loginScope)
 	if _, err := m.TryCommand("subscriber", "invite", "--project", m.ID, "--email", "grace@example.com"); err == nil {
 		t.Error("who has a password is invited")
 	}
-	if _, err := m.TryCommand("subscriber", "invite", "--project", m.ID, "--email", "eve@example.com", "--inviter", "Ada\r\nBcc: eve@example.com"); err == nil {
+	if _, err := m.TryCommand("subscriber", "invite", "--project", m.ID, "--email", "eve@example.com",
+		"--inviter", "Ada\r\nBcc: eve@example.com"); err == nil {
 		t.Error("an inviter is two lines")
 	}
 }
 
-// TestMailHost asks under other names: links come from the public URL alone.
+// TestMailHost shows that links are built from the public URL alone, whatever host a request names.
 func TestMailHost(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)
@@ -332,7 +353,7 @@ func TestMailHost(t *testing.T) {
 	}
 }
 
-// TestMailFlood asks for more mails than one address, or one network, is sent.
+// TestMailFlood shows that mails are limited by address, in any spelling, and by network.
 func TestMailFlood(t *testing.T) {
 	m := newMailed(t, "SELVAGE_LIMITS__MAIL_PER_ADDRESS=2", "SELVAGE_LIMITS__MAIL_PER_NETWORK=8")
 	sub := m.NewSubscriber(t)
@@ -341,6 +362,7 @@ func TestMailFlood(t *testing.T) {
 		m.forgot(t, m.Browser(), email).Want(t, 200)
 	}
 	m.next(t, sub.Email, 2)
+
 	for range 3 {
 		m.forgot(t, m.Browser(), "nobody@example.com").Want(t, 200)
 	}
@@ -350,12 +372,14 @@ func TestMailFlood(t *testing.T) {
 	}
 }
 
-// TestMailbox looks at kept mails from where nobody may.
+// TestMailbox shows that the mailbox for development only opens on this machine, under its own name,
+// without a proxy, and on a server without a mail server.
 func TestMailbox(t *testing.T) {
 	s := harness.Start(t)
 	s.Command(t, "", "mail", "test", "--to", "ada@example.com")
 	list := s.Get(t, "/dev/mail").Want(t, 200)
 	key := strings.TrimPrefix(harness.Page{Answer: list}.Attribute(t, "mail-0", "href"), "/dev/mail/")
+
 	for _, path := range []string{"/dev/mail", "/dev/mail/" + key, "/dev/mail/" + key + "/html"} {
 		s.Get(t, path).Want(t, 200)
 		s.Get(t, path, harness.Header("Host", "evil.example")).Want(t, 404)
@@ -368,28 +392,34 @@ func TestMailbox(t *testing.T) {
 			r.Header["X-Forwarded-For"] = []string{"", "203.0.113.9"}
 		}).Want(t, 404)
 	}
+
+	// A trusted proxy does not help: a forwarded request is never local.
 	behind := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_TRUSTED_PROXIES=127.0.0.1,203.0.113.9"}})
 	behind.Get(t, "/dev/mail").Want(t, 200)
 	for _, way := range []string{"127.0.0.1", "203.0.113.9", "198.51.100.1", "unknown", "198.51.100.1, 127.0.0.1"} {
 		behind.Get(t, "/dev/mail", harness.Header("X-Forwarded-For", way)).Want(t, 404)
 	}
+
 	html := s.Get(t, "/dev/mail/"+key+"/html").Want(t, 200)
 	if csp := html.Header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "sandbox; default-src 'none'") {
 		t.Errorf("the mail itself has the policy %q", csp)
 	}
+
 	for _, bad := range []string{"index", "..%2findex", strings.Repeat("A", 43), key[1:]} {
 		s.Get(t, "/dev/mail/"+bad).Want(t, 404)
 	}
+
 	newMailed(t).Get(t, "/dev/mail").Want(t, 404)
 	harness.Start(t, "--listen-tls=off", "--public-url", "https://id.example.org").Get(t, "/dev/mail").Want(t, 404)
 }
 
-// TestMailKept tells who sends no mails that none was sent.
+// TestMailKept shows that without a mail server mails are kept, and cannot be retried.
 func TestMailKept(t *testing.T) {
 	p := harness.Start(t).NewProject(t)
 	p.Command(t, "", "subscriber", "invite", "--project", p.ID, "--email", "grace@example.com")
 	harness.Eventually(t, time.Minute, "the mail to be kept", func() error {
-		if all := p.Command(t, "", "mail", "list", "--state", "kept", "-o", "json"); !strings.Contains(all, `"to":"grace@example.com","state":"kept"`) {
+		if all := p.Command(t, "", "mail", "list", "--state", "kept", "-o", "json"); !strings.Contains(
+			all, `"to":"grace@example.com","state":"kept"`) {
 			return errors.New(all)
 		}
 		return nil

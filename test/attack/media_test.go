@@ -18,8 +18,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestR01Guessing asks for Sids at random: none is there, and all answers are one.
-// That addresses which do so are slowed down is not here.
+// TestR01Guessing shows that Sids are random, that guessing finds none, and that all guesses get the
+// same answer. Limits on guesses are tested elsewhere.
 func TestR01Guessing(t *testing.T) {
 	p := project(t)
 	sids := map[string]bool{}
@@ -39,11 +39,13 @@ func TestR01Guessing(t *testing.T) {
 			n++
 		}
 	}
+
 	for n, ones := range bits {
 		if ones == 0 || ones == len(sids) {
 			t.Errorf("bit %d of every Sid is the same", n)
 		}
 	}
+
 	first := p.Get(t, p.LaML("/Recordings/"+uuid.NewString()+".wav")).Want(t, 404)
 	for range 500 {
 		if a := p.Get(t, p.LaML("/Recordings/"+uuid.NewString()+".wav")); a.Status != 404 ||
@@ -51,6 +53,7 @@ func TestR01Guessing(t *testing.T) {
 			t.Fatalf("a guess = %d %s, want 404 %s", a.Status, a.Body, first.Body)
 		}
 	}
+
 	for sid := range sids {
 		if strings.Contains(p.Log(), sid) {
 			t.Errorf("the log has the Sid %s in it", sid)
@@ -58,13 +61,14 @@ func TestR01Guessing(t *testing.T) {
 	}
 }
 
-// TestR05MP3Conditions asks for an MP3 with validators and ranges: it is encoded
-// where bytes are wanted, and they are those of the whole.
+// TestR05MP3Conditions requests an MP3 with validators and ranges: the parts are those of the whole
+// file, and conditions hold as for any file.
 func TestR05MP3Conditions(t *testing.T) {
 	p := project(t)
 	path := p.LaML("/Recordings/" + p.Upload(t, harness.Tone(80_000, 8)) + ".mp3")
 	whole := p.Get(t, path).Want(t, 200)
 	etag, modified := whole.Header.Get("ETag"), whole.Header.Get("Last-Modified")
+
 	for _, tt := range []struct {
 		name   string
 		opts   []harness.Option
@@ -90,6 +94,7 @@ func TestR05MP3Conditions(t *testing.T) {
 				len(tt.want))
 		}
 	}
+
 	if head := p.Do(t, "HEAD", path); head.Header.Get("Content-Length") != fmt.Sprint(len(whole.Body)) ||
 		head.Header.Get("ETag") != etag {
 		t.Errorf("HEAD says %s bytes, ETag %s; want %d, %s", head.Header.Get("Content-Length"),
@@ -97,16 +102,17 @@ func TestR05MP3Conditions(t *testing.T) {
 	}
 }
 
-// TestR08Deleted deletes a recording whose media was just read and is being read:
-// nobody gets it any more, who reads may finish, and no bytes are left.
+// TestR08Deleted deletes a recording during a download. Nobody can request it any longer, the
+// download may finish, and no bytes are left on disk.
 func TestR08Deleted(t *testing.T) {
 	p := project(t)
-	wav := harness.Tone(8_000_000, 8) // more than sockets hold
+	wav := harness.Tone(8_000_000, 8) // more than socket buffers hold
 	sid := p.Upload(t, wav)
 	path := p.LaML("/Recordings/" + sid + ".wav")
 	for range 5 {
 		p.Do(t, "HEAD", path).Want(t, 200)
 	}
+
 	res, err := http.Get(p.HTTP + path)
 	if err != nil {
 		t.Fatal(err)
@@ -115,10 +121,12 @@ func TestR08Deleted(t *testing.T) {
 	if _, err := io.ReadFull(res.Body, make([]byte, 1000)); err != nil {
 		t.Fatal(err)
 	}
+
 	p.Do(t, "DELETE", p.LaML("/Recordings/"+sid), p.Basic()).Want(t, 204)
 	for _, end := range []string{"", ".wav", ".mp3", ".json", ".wav?Original=true"} {
 		wantLaML(t, p.Get(t, p.LaML("/Recordings/"+sid+end), p.Basic()), 404, 20404)
 	}
+
 	if n, err := io.Copy(io.Discard, res.Body); err != nil || n != int64(len(wav)-1000) {
 		t.Errorf("the download goes on for %d bytes, %v; want %d", n, err, len(wav)-1000)
 	}
@@ -133,20 +141,22 @@ func TestR08Deleted(t *testing.T) {
 			return nil
 		})
 	})
+
 	stub := p.Get(t, p.LaML("/Recordings?IncludeSoftDeleted=true"), p.Basic()).Want(t, 200)
 	if !bytes.Contains(stub.Body, []byte(sid)) {
 		t.Errorf("the list with deleted ones has no stub: %s", stub.Body)
 	}
 }
 
-// TestR11ManyMP3 asks for many long MP3s at once, and goes away in their middle:
-// others are served meanwhile, and the work ends.
+// TestR11ManyMP3 requests many long MP3s at once and abandons them. Others are served meanwhile, and
+// the encoders stop.
 func TestR11ManyMP3(t *testing.T) {
 	harness.OneBackend(t)
 	p := project(t)
 	long := p.Upload(t, harness.Tone(20_000_000, 8)) // forty minutes
 	short := p.LaML("/Recordings/" + p.Upload(t, harness.Tone(8000, 8)))
 	ctx, gone := context.WithCancel(t.Context())
+
 	var reading sync.WaitGroup
 	for range 50 {
 		reading.Go(func() {
@@ -160,20 +170,24 @@ func TestR11ManyMP3(t *testing.T) {
 				return // it was cancelled first
 			}
 			defer res.Body.Close()
-			_, _ = io.Copy(io.Discard, res.Body) // until it is cancelled
+			_, _ = io.Copy(io.Discard, res.Body) // until it is canceled
 		})
 	}
-	for range 10 { // no assertion of time: that they come at all, in the middle of it
+
+	// No time is asserted: it is enough that these are answered while the encoders are busy.
+	for range 10 {
 		p.Get(t, short+".wav").Want(t, 200)
 		p.Get(t, short+".mp3").Want(t, 200)
 		p.Get(t, p.LaML("/Recordings"), p.Basic()).Want(t, 200)
 	}
+
 	gone()
 	reading.Wait()
 	p.Get(t, short+".mp3").Want(t, 200)
 }
 
-// TestSignedMedia reaches for media that wants a link or credentials.
+// TestSignedMedia shows that signed media opens for a valid link or credentials only, and that a
+// link is bound to its recording, format and expiry.
 func TestSignedMedia(t *testing.T) {
 	p := project(t)
 	sid, other := p.Upload(t, harness.Tone(8000, 8)), p.Upload(t, harness.Tone(9000, 8))
@@ -181,9 +195,11 @@ func TestSignedMedia(t *testing.T) {
 	harness.Eventually(t, time.Minute, "the media to be closed", func() error {
 		return p.Get(t, p.LaML("/Recordings/"+sid+".wav")).StatusIs(401)
 	})
+
 	link := fmt.Sprint(p.CLI(t, "", "recording", "link", sid, "--expires-in", "10m")["url"])
 	_, query, _ := strings.Cut(link, "?")
 	p.Get(t, p.LaML("/Recordings/"+sid+".wav?"+query)).Want(t, 200)
+
 	for _, path := range []string{
 		"/Recordings/" + other + ".wav?" + query, "/Recordings/" + sid + ".mp3?" + query,
 		"/Recordings/" + sid + ".wav?Original=true&" + query,
@@ -193,13 +209,16 @@ func TestSignedMedia(t *testing.T) {
 	} {
 		wantLaML(t, p.Get(t, p.LaML(path)), 403, 20403)
 	}
+
 	for _, path := range []string{"/Recordings?" + query, "/Recordings/" + sid + ".json?" + query} {
 		wantLaML(t, p.Get(t, p.LaML(path)), 401, 20003)
 	}
+
 	mine := project(t)
 	wantLaML(t, mine.Get(t, p.LaML("/Recordings/"+sid+".wav"), mine.Basic()), 404, 20404)
 	sat := p.NewSAT(t, "ada")
 	wantLaML(t, p.Get(t, p.LaML("/Recordings/"+sid+".wav"), harness.Bearer(sat.Token)), 401, 20003)
+
 	if strings.Contains(p.Log(), "sig=") {
 		t.Error("the log has a signature in it")
 	}

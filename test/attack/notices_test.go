@@ -7,49 +7,55 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestMailNewDevice signs in from browsers that an account knows, and does not: of the
-// first login of all nobody is told, of another browser the owner is, once.
+// TestMailNewDevice shows that a login from a new browser sends one notice to the owner. The first
+// login of an account sends none, and neither does a known browser.
 func TestMailNewDevice(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)
 	signIn := func(b *harness.Browser) {
 		t.Helper()
 		login := b.Open(t, m.spa.NewFlow(loginScope).With("prompt", "login").URL())
-		if told := b.Submit(t, login, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password}).Callback(t); told.Get("code") == "" {
+		if told := b.Submit(t, login, "login-submit",
+			map[string]string{"username": sub.Email, "password": sub.Password}).Callback(t); told.Get("code") == "" {
 			t.Fatalf("the app is told %v, want a code", told)
 		}
 	}
+
 	first, other := m.Browser(), m.Browser()
 	signIn(first)
 	if got := m.subjects(t, sub.Email); len(got) != 0 {
 		t.Errorf("of the first login is told %q", got)
 	}
+
 	signIn(first)
 	signIn(other)
 	signIn(other)
 	if got := m.subjects(t, sub.Email); len(got) != 1 || !strings.HasPrefix(got[0], "A new sign-in to ") {
 		t.Errorf("of another browser is told %q, want one mail", got)
 	}
+
 	mail := m.about(t, sub.Email, "new sign-in")
 	if !strings.Contains(mail.Text, "When: ") || !strings.Contains(mail.Text, "Device: ") ||
 		!strings.Contains(mail.Text, "Network address: 127.0.0.1") || mail.Link() != "" {
 		t.Errorf("it says:\n%s", mail.Text)
 	}
-	// A new password makes strangers of all devices.
+
+	// A new password makes all devices unknown again.
 	m.Command(t, "another-quilted-heron\n", "subscriber", "update", sub.ID, "--password-stdin")
 	sub.Password = "another-quilted-heron"
 	if mail := m.about(t, sub.Email, "password"); !strings.Contains(mail.Text, "By: those who run") ||
 		strings.Contains(mail.Text, "Network address") {
 		t.Errorf("of a password that others set is told:\n%s", mail.Text)
 	}
+
 	signIn(first)
 	if got := m.subjects(t, sub.Email); len(got) != 3 {
 		t.Errorf("after a new password a device of before is known: %q", got)
 	}
 }
 
-// TestMailToOperators signs an operator in to the dashboard, by its password alone: it is told,
-// once, in a mail without a link, and so are the owners of each operator that comes.
+// TestMailToOperators shows that an operator who signs in by password alone gets one notice without
+// a link, and that owners get one for each new operator.
 func TestMailToOperators(t *testing.T) {
 	m := newMailed(t)
 	owner := newOperator(t, m.Project, "owner")
@@ -61,6 +67,7 @@ func TestMailToOperators(t *testing.T) {
 			t.Fatalf("%s is not signed in: %d %s", owner, page.Status, page.Body)
 		}
 	}
+
 	if got := m.subjects(t, owner); len(got) != 1 ||
 		!strings.HasPrefix(got[0], "A new sign-in to the dashboard of selvage at ") {
 		t.Errorf("of two sign-ins is told %q, want one mail", got)
@@ -69,6 +76,7 @@ func TestMailToOperators(t *testing.T) {
 		told.Link() != "" {
 		t.Errorf("it says:\n%s", told.Text)
 	}
+
 	viewer := newOperator(t, m.Project, "viewer@"+m.ID)
 	if told := m.about(t, owner, viewer); !strings.Contains(told.Text, "with the role viewer") ||
 		!strings.Contains(told.Text, "By: those who run") || told.Link() != "" {

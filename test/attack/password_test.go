@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestP01Timing compares how long an unknown e-mail and a wrong password take.
+// TestP01Timing shows that an unknown e-mail takes as long as a wrong password.
 func TestP01Timing(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa")
@@ -24,8 +24,8 @@ func TestP01Timing(t *testing.T) {
 	})
 }
 
-// wantAlike compares the least times that two things take, of all that were measured: a
-// difference that is there stays there, and one of a busy machine goes.
+// wantAlike compares the least times that two actions take over all measurements. A real difference
+// persists, and the noise of a busy machine does not. A quarter of the time may differ.
 func wantAlike(t *testing.T, one, other string, measure func() (a, b time.Duration)) {
 	t.Helper()
 	var differences []string
@@ -41,11 +41,14 @@ func wantAlike(t *testing.T, one, other string, measure func() (a, b time.Durati
 	t.Errorf("each time: %s", strings.Join(differences, "; "))
 }
 
-// failedLogins returns the least times that two kinds of failed logins take, by turns:
-// those that nothing else on the machine has made longer.
-func failedLogins(t *testing.T, b *harness.Browser, page harness.Page, sub harness.Subscriber) (wrong, unknown time.Duration) {
+// failedLogins returns the least times of two kinds of failed logins, measured in turn. The least
+// time is the one that nothing else on the machine prolonged.
+func failedLogins(
+	t *testing.T, b *harness.Browser, page harness.Page, sub harness.Subscriber,
+) (wrong, unknown time.Duration) {
 	t.Helper()
 	const tries = 15
+
 	took := map[bool][]time.Duration{}
 	for i := range 2 * tries {
 		known := i%2 == 0
@@ -57,10 +60,11 @@ func failedLogins(t *testing.T, b *harness.Browser, page harness.Page, sub harne
 		page = b.Submit(t, page, "login-submit", map[string]string{"username": email, "password": "wrong"})
 		took[known] = append(took[known], time.Since(began))
 	}
+
 	return slices.Min(took[true]), slices.Min(took[false])
 }
 
-// TestP02OneAnswer fails a login in every way: nothing tells them apart.
+// TestP02OneAnswer shows that a failed login gets the same answer whatever made it fail.
 func TestP02OneAnswer(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa")
@@ -68,12 +72,14 @@ func TestP02OneAnswer(t *testing.T) {
 	p.Command(t, "", "subscriber", "update", disabled.ID, "--disabled")
 	p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(),
 		harness.JSON(map[string]string{"reference": "passwordless@example.com"})).Want(t, 200)
+
 	logins := []harness.Subscriber{
 		{Email: known.Email, Password: "wrong"}, {Email: "nobody@example.com", Password: "wrong"},
 		{Email: disabled.Email, Password: disabled.Password}, {Email: "passwordless@example.com", Password: "wrong"},
 		{Email: "no-address", Password: "wrong"}, {Email: "", Password: "wrong"},
 		{Email: known.Email, Password: strings.Repeat("x", 8<<10)},
 	}
+
 	var want string
 	for _, l := range logins {
 		b := c.Browser()
@@ -88,6 +94,7 @@ func TestP02OneAnswer(t *testing.T) {
 		if got != want {
 			t.Errorf("a login as %q differs from the others:\n%s\n%s", l.Email, got, want)
 		}
+
 		b.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).WantCallbackError(t, "login_required")
 	}
 }
@@ -102,12 +109,13 @@ func requestOf(p harness.Page) string {
 	return id
 }
 
-// TestP10NoPassword signs in as a subscriber who has no password, or as whom a
-// pattern might match.
+// TestP10NoPassword shows that a subscriber without a password cannot sign in, and that an e-mail is
+// never matched as a pattern.
 func TestP10NoPassword(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa")
 	sub := p.NewSubscriber(t)
+
 	const email = "ada@example.com"
 	p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(),
 		harness.JSON(map[string]string{"reference": email})).Want(t, 200)
@@ -117,6 +125,7 @@ func TestP10NoPassword(t *testing.T) {
 		p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(),
 			harness.JSON(map[string]any{"reference": email, "password": bad})).Want(t, 200, 422)
 	}
+
 	var logins []harness.Subscriber
 	for _, pattern := range []string{"%", "*", "' OR 1=1--", "person_@example.com", sub.Email + "\u200b"} {
 		logins = append(logins, harness.Subscriber{Email: pattern, Password: sub.Password})
@@ -124,6 +133,7 @@ func TestP10NoPassword(t *testing.T) {
 	for _, password := range []string{"", "null", "0", "false", "short", "[]"} {
 		logins = append(logins, harness.Subscriber{Email: email, Password: password})
 	}
+
 	for _, l := range logins {
 		b := c.Browser()
 		page := b.Submit(t, b.Open(t, c.NewFlow("openid").URL()), "login-submit",
@@ -132,22 +142,25 @@ func TestP10NoPassword(t *testing.T) {
 			t.Errorf("%q with the password %q = %d, want the login page again", l.Email, l.Password, page.Status)
 		}
 	}
+
 	c.SignIn(t, harness.Subscriber{Email: strings.ToUpper(sub.Email), Password: sub.Password}, loginScope)
 }
 
-// TestP03Guessing guesses at an account from wherever it can, then types the right
-// password: too late, from anywhere else too, but not for a device that signed in
-// before, and not once it is unlocked.
+// TestP03Guessing shows that guesses lock an account from every address, even for the right password.
+// Unknown accounts appear to lock the same way. The owner's known device still signs in, and
+// unlocking opens the account again.
 func TestP03Guessing(t *testing.T) {
 	p := limited(t, "SELVAGE_TRUSTED_PROXIES=127.0.0.1", "LOGIN_PER_ACCOUNT=10", "LOGIN_PER_NETWORK=80")
 	c := p.NewClient(t, "spa", "--first-party")
 	sub := p.NewSubscriber(t)
 	_, home := c.SignIn(t, sub, loginScope)
+
 	login := func(b *harness.Browser, email, password string, i int) harness.Page {
 		from := harness.Header("X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i))
 		page := b.Open(t, c.NewFlow("openid").With("prompt", "login").URL(), from)
 		return b.Submit(t, page, "login-submit", map[string]string{"username": email, "password": password}, from)
 	}
+
 	var throttled [2]string
 	for i, email := range []string{sub.Email, "nobody@example.com"} {
 		checked := 0
@@ -156,7 +169,7 @@ func TestP03Guessing(t *testing.T) {
 				checked++
 			}
 		}
-		if checked < 10 || checked > 11 { // one more after four minutes, on a very slow machine
+		if checked < 10 || checked > 11 { // on a very slow machine one more is permitted after four minutes
 			t.Errorf("%d guesses at %s were looked at, want 10", checked, email)
 		}
 		page := login(c.Browser(), email, sub.Password, 200)
@@ -165,10 +178,12 @@ func TestP03Guessing(t *testing.T) {
 			plain(page.Answer, `value="`+email+`"`, requestOf(page), page.Header.Get("Retry-After"),
 				clock.FindString(string(page.Body))))
 	}
+
 	if throttled[0] != throttled[1] {
 		t.Errorf("an account that there is is throttled with other words than none:\n%s\n%s", throttled[0],
 			throttled[1])
 	}
+
 	if page := login(home, sub.Email, sub.Password, 200); page.Left == nil {
 		t.Errorf("the owner's own device = %d, want to be signed in", page.Status)
 	}
@@ -178,16 +193,17 @@ func TestP03Guessing(t *testing.T) {
 	}
 }
 
-// clock is when and in how many minutes a page says that one may try again.
+// clock matches when, and in how many minutes, a page says to try again.
 var clock = regexp.MustCompile(`[0-9]{2}:[0-9]{2} UTC \([0-9]+ minutes?\)`)
 
-// TestP06Spraying tries one password at many accounts from one network, whatever its
-// client says of where it is.
+// TestP06Spraying shows that one network cannot try a password at many accounts. A forwarded address
+// from an untrusted client changes nothing.
 func TestP06Spraying(t *testing.T) {
 	p := limited(t, "LOGIN_PER_NETWORK=20", "LOGIN_PER_ACCOUNT=10")
 	c := p.NewClient(t, "spa")
 	b := c.Browser()
 	page := b.Open(t, c.NewFlow("openid").URL())
+
 	for i := range 100 {
 		page = b.Submit(t, page, "login-submit",
 			map[string]string{"username": fmt.Sprintf("person%d@example.com", i), "password": "Summer2026!"},
@@ -203,8 +219,8 @@ func TestP06Spraying(t *testing.T) {
 	t.Error("100 accounts were tried from one network")
 }
 
-// TestP11CostlyPasswords sets passwords that are costly to rate, by signs which stand for
-// several letters each and by patterns that overlap. Nobody else may notice.
+// TestP11CostlyPasswords sets passwords whose rating is costly: characters that each stand for
+// several letters, and overlapping patterns. None may take long.
 func TestP11CostlyPasswords(t *testing.T) {
 	p := project(t)
 	set := func(password string) time.Duration {
@@ -213,7 +229,7 @@ func TestP11CostlyPasswords(t *testing.T) {
 			"email": fmt.Sprintf("p11-%d@example.com", began.UnixNano()), "password": password})).Want(t, 201, 422)
 		return time.Since(began)
 	}
-	set("fathom-lantern") // the dictionaries are read once
+	set("fathom-lantern") // loads the dictionaries, which happens once
 	for _, password := range []string{
 		"4@8({[<369&#!1/|0$5+7%24@8({[<36", strings.Repeat("4@8({[<369&#!1/|0$5+7%2", 3), strings.Repeat("1|7!", 18),
 		strings.Repeat("12.10.1985 ", 6), strings.Repeat("qweDSAzxc", 8), strings.Repeat("e\u0301", 72),
@@ -225,13 +241,15 @@ func TestP11CostlyPasswords(t *testing.T) {
 	}
 }
 
-// TestP07Unicode types a password in another normal form, and cut off at a NUL.
+// TestP07Unicode shows that a password is accepted in any Unicode normal form, but not with a NUL, and
+// that many combining marks do not make it costly.
 func TestP07Unicode(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
 	sub := p.NewSubscriber(t)
 	const nfc, nfd = "caf\u00e9 lantern \U0001f3ee fathom", "cafe\u0301 lantern \U0001f3ee fathom"
 	p.Command(t, nfd, "subscriber", "update", sub.ID, "--password-stdin")
+
 	for _, tt := range []struct {
 		name, password string
 		opens          bool
@@ -242,6 +260,7 @@ func TestP07Unicode(t *testing.T) {
 		{"8 KiB of marks", strings.Repeat("e\u0301", 4<<10), false},
 		{"marks without end on one letter", "e" + strings.Repeat("\u0301", 6<<10), false},
 	} {
+
 		b := c.Browser()
 		began := time.Now()
 		page := b.Submit(t, b.Open(t, c.NewFlow("openid").URL()), "login-submit",

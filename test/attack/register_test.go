@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// newOpen returns a project where people make themselves accounts.
+// newOpen returns a project with open registration.
 func newOpen(t *testing.T, env ...string) mailed {
 	t.Helper()
 	m := newMailed(t, env...)
@@ -19,7 +19,7 @@ func newOpen(t *testing.T, env ...string) mailed {
 	return m
 }
 
-// register asks for an account in a browser, in the middle of a sign-in.
+// register asks for an account in the middle of a sign-in.
 func (m mailed) register(t *testing.T, b *harness.Browser, email, password string) harness.Page {
 	t.Helper()
 	page := b.Open(t, m.spa.NewFlow(loginScope).With("prompt", "create").URL())
@@ -29,8 +29,8 @@ func (m mailed) register(t *testing.T, b *harness.Browser, email, password strin
 
 const chosen = "granite-otter-nine"
 
-// TestRegister makes an account: nobody is signed in before the link of the mail was
-// posted, and then the app gets its code in the browser that began.
+// TestRegister shows that an account exists once the form behind the mailed link is posted, and
+// not before. The app then gets its code in the browser that began.
 func TestRegister(t *testing.T) {
 	m := newOpen(t)
 	b := m.Browser()
@@ -38,62 +38,72 @@ func TestRegister(t *testing.T) {
 	if !login.Has("login-register") {
 		t.Error("the login page has no link to registration")
 	}
+
 	b.Submit(t, b.Open(t, "/register?id="+url.QueryEscape(login.URL.Query().Get("id"))), "register-submit",
 		map[string]string{"username": "grace@example.com", "new-password": "password"}).Want(t, 422)
 	if page := m.register(t, b, "Grace@Example.com", chosen); !page.Has("mail-sent") {
 		t.Fatalf("asking for an account = %d %s", page.Status, page.Body)
 	}
+
 	link := m.link(t, "grace@example.com", 1)
-	form := b.Open(t, link) // looking uses nothing up
+	form := b.Open(t, link) // opening the link does not use it up
 	early := m.Browser()
 	page := early.Open(t, m.spa.NewFlow(loginScope).URL())
 	early.Submit(t, page, "login-submit",
 		map[string]string{"username": "grace@example.com", "password": chosen}).Want(t, 422)
 
+	// The browser that asked goes on to the app, and the link works once.
 	told := b.Submit(t, form, "confirm-submit", nil).Callback(t)
 	if told.Get("code") == "" {
 		t.Fatalf("the app is told %v, want a code", told)
 	}
 	b.Submit(t, form, "confirm-submit", nil).Want(t, 410)
+
 	sub := harness.Subscriber{Email: "grace@example.com", Password: chosen}
 	if email, verified := m.says(t, sub); email != sub.Email || !verified {
 		t.Errorf("the account has %q, verified %v", email, verified)
 	}
 }
 
-// TestRegisterElsewhere opens the link where the password was not typed: whoever does
-// chooses another, so that nobody prepares an account for somebody and keeps its key.
+// TestRegisterElsewhere opens the link in a browser that did not ask for the account. It must
+// choose another password, so that nobody can prepare an account for somebody else and keep
+// its password.
 func TestRegisterElsewhere(t *testing.T) {
 	m := newOpen(t)
 	stranger := m.Browser()
 	m.register(t, stranger, "grace@example.com", chosen).Want(t, 200)
 	link := m.link(t, "grace@example.com", 1)
+
 	b := m.Browser()
 	form := b.Open(t, link)
 	if form.Has("confirm-submit") || !form.Has("password-submit") {
 		t.Fatalf("elsewhere the link shows %s", form.Body)
 	}
+
 	_, token, _ := strings.Cut(link, "?token=")
 	m.Post(t, "/welcome", harness.Form(url.Values{"token": {token}})).Want(t, 422)
 	done := b.Submit(t, form, "password-submit", map[string]string{"new-password": "another-quilted-heron"})
 	if !done.Has("account-made") {
 		t.Fatalf("choosing a password = %d %s", done.Status, done.Body)
 	}
+
+	// The password chosen first never worked, and does not now.
 	page := stranger.Open(t, m.spa.NewFlow(loginScope).URL())
 	stranger.Submit(t, page, "login-submit",
 		map[string]string{"username": "grace@example.com", "password": chosen}).Want(t, 422)
 	m.spa.SignIn(t, harness.Subscriber{Email: "grace@example.com", Password: "another-quilted-heron"}, loginScope)
 }
 
-// requestIn finds the id of a request in a page.
+// requestIn matches the id of a request in a page.
 var requestIn = regexp.MustCompile(`id=[A-Z0-9]+`)
 
-// TestRegisterKnown asks for accounts that there are, and are not: the answer is the
-// same, and who has one is told so by mail alone.
+// TestRegisterKnown shows that asking for an account gets the same answer whether the address has
+// one or not. Only a mail to its owner tells.
 func TestRegisterKnown(t *testing.T) {
 	m := newOpen(t)
 	known, disabled := m.NewSubscriber(t), m.NewSubscriber(t)
 	m.Command(t, "", "subscriber", "update", disabled.ID, "--disabled")
+
 	want := ""
 	for _, email := range []string{known.Email, "nobody@example.com", disabled.Email} {
 		page := m.register(t, m.Browser(), email, chosen)
@@ -103,6 +113,7 @@ func TestRegisterKnown(t *testing.T) {
 			t.Errorf("the answer for %q differs:\n%s\n%s", email, got, want)
 		}
 	}
+
 	if mail := m.about(t, known.Email, "already have"); mail.Link() != "" {
 		t.Errorf("who has an account is sent the link %s", mail.Link())
 	}
@@ -112,7 +123,7 @@ func TestRegisterKnown(t *testing.T) {
 	}
 	m.spa.SignIn(t, known, loginScope)
 
-	// Of two links one makes the account, and the other finds it.
+	// Two links for one address were sent: the first creates the account, the second finds it taken.
 	m.register(t, m.Browser(), "twice@example.com", chosen)
 	m.register(t, m.Browser(), "twice@example.com", chosen)
 	first, second := m.link(t, "twice@example.com", 1), m.link(t, "twice@example.com", 2)
@@ -121,8 +132,8 @@ func TestRegisterKnown(t *testing.T) {
 	b.Submit(t, b.Open(t, second), "password-submit", map[string]string{"new-password": chosen}).Want(t, 409)
 }
 
-// TestRegisterClosed asks where nobody may: by the page, by the form and by prompt=create,
-// and with a link from when it was open.
+// TestRegisterClosed shows that a closed project accepts no registration by page, form or
+// prompt=create, nor by a link from when it was open.
 func TestRegisterClosed(t *testing.T) {
 	m := newMailed(t)
 	prompts := func() []string {
@@ -132,16 +143,21 @@ func TestRegisterClosed(t *testing.T) {
 		m.Get(t, "/.well-known/openid-configuration").Want(t, 200).Read(t, &doc)
 		return doc.Prompts
 	}
+
 	b := m.Browser()
 	login := b.Open(t, m.spa.NewFlow(loginScope).URL())
 	if login.Has("login-register") || slices.Contains(prompts(), "create") {
 		t.Error("registration is off, and offered")
 	}
+
 	id := login.URL.Query().Get("id")
 	b.Open(t, "/register?id="+url.QueryEscape(id)).WantErrorPage(t, 404)
-	if told := b.Open(t, m.spa.NewFlow(loginScope).With("prompt", "create").URL()).Callback(t); told.Get("error") != "invalid_request" {
+	if told := b.Open(t, m.spa.NewFlow(loginScope).With("prompt", "create").URL()).Callback(
+		t); told.Get("error") != "invalid_request" {
 		t.Errorf("prompt=create is answered %v, want invalid_request", told)
 	}
+
+	// Open registration, and close it again before the link is used.
 	m.Command(t, "", "project", "update", m.ID, "--registration", "open")
 	harness.WithinASecond(t, "prompt=create in discovery", func() error {
 		if !slices.Contains(prompts(), "create") {
@@ -149,6 +165,7 @@ func TestRegisterClosed(t *testing.T) {
 		}
 		return nil
 	})
+
 	m.register(t, b, "grace@example.com", chosen).Want(t, 200)
 	link := m.link(t, "grace@example.com", 1)
 	form := b.Open(t, link)
@@ -161,15 +178,17 @@ func TestRegisterClosed(t *testing.T) {
 	})
 }
 
-// TestRegisterFlood asks for more accounts than one network, or one address, may.
+// TestRegisterFlood shows that registrations are limited by network, and their mails by address.
 func TestRegisterFlood(t *testing.T) {
 	m := newOpen(t, "SELVAGE_LIMITS__REGISTER_PER_NETWORK=5", "SELVAGE_LIMITS__MAIL_PER_ADDRESS=2")
 	for range 4 {
 		m.register(t, m.Browser(), "grace@example.com", chosen).Want(t, 200)
 	}
+
 	if got := m.subjects(t, "grace@example.com"); len(got) != 2 {
 		t.Errorf("one address is sent %q, want two mails", got)
 	}
+
 	m.register(t, m.Browser(), "edsger@example.com", chosen).Want(t, 200)
 	m.register(t, m.Browser(), "barbara@example.com", chosen).Want(t, 429)
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestT16Revoke revokes tokens of one's own and of others.
+// TestT16Revoke shows that a client revokes its own tokens and nobody else's, and that revoking a
+// refresh token ends its grant.
 func TestT16Revoke(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
@@ -18,6 +19,7 @@ func TestT16Revoke(t *testing.T) {
 			tokens, _ := c.SignIn(t, sub, loginScope)
 			asks := func() harness.Answer { return p.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)) }
 
+			// Another client, an altered token and a caller without credentials revoke nothing.
 			other.Revoke(t, tokens.AccessToken).Want(t, 200, 400)
 			other.Revoke(t, tokens.RefreshToken).Want(t, 200, 400)
 			c.Refresh(t, tokens.RefreshToken).Want(t, 200).Read(t, &tokens)
@@ -31,11 +33,13 @@ func TestT16Revoke(t *testing.T) {
 				harness.Basic(c.ID, "wrong")).Want(t, 401)
 			asks().Want(t, 200)
 
+			// Revoking an access token leaves the grant.
 			c.Revoke(t, tokens.AccessToken).Want(t, 200)
 			harness.WithinASecond(t, "a revoked access token", func() error { return asks().StatusIs(401) })
-			c.Refresh(t, tokens.RefreshToken).Want(t, 200).Read(t, &tokens) // it is another token
+			c.Refresh(t, tokens.RefreshToken).Want(t, 200).Read(t, &tokens) // a new access token of the same grant
 			asks().Want(t, 200)
 
+			// Revoking the refresh token ends the grant.
 			c.Revoke(t, tokens.RefreshToken).Want(t, 200)
 			c.Refresh(t, tokens.RefreshToken).WantError(t, 400, "invalid_grant")
 			harness.WithinASecond(t, "an access token of a revoked grant", func() error {
@@ -45,8 +49,8 @@ func TestT16Revoke(t *testing.T) {
 	}
 }
 
-// TestT16RevokeRotated revokes the grant of a stolen refresh token: the thief has used it
-// twice already, and the owner knows only the first one.
+// TestT16RevokeRotated revokes the grant of a stolen refresh token. The thief has used the token
+// twice already, and the owner knows only the first.
 func TestT16RevokeRotated(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "web")
@@ -62,7 +66,8 @@ func TestT16RevokeRotated(t *testing.T) {
 	})
 }
 
-// TestT17Introspect asks about tokens without the right to know.
+// TestT17Introspect shows that introspection reveals tokens only to authenticated clients of the
+// same project.
 func TestT17Introspect(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
@@ -72,6 +77,7 @@ func TestT17Introspect(t *testing.T) {
 		}
 		return nil
 	}
+
 	for _, kind := range []string{"fabric", "jwt"} {
 		t.Run(kind, func(t *testing.T) {
 			c := p.NewClient(t, "web", "--access-token", kind)
@@ -80,6 +86,7 @@ func TestT17Introspect(t *testing.T) {
 				o["sub"] != sub.ID {
 				t.Errorf("introspection of a good token says %v", o)
 			}
+
 			p.Post(t, "/oauth/introspect", harness.Form(url.Values{"token": {tokens.AccessToken}})).Want(t, 400, 401)
 			p.Post(t, "/oauth/introspect", harness.Form(url.Values{"token": {tokens.AccessToken}}),
 				harness.Basic(c.ID, "wrong")).WantError(t, 401, "invalid_client")
@@ -87,6 +94,7 @@ func TestT17Introspect(t *testing.T) {
 			p.Post(t, "/oauth/introspect",
 				harness.Form(url.Values{"token": {tokens.AccessToken}, "client_id": {public.ID}})).Want(t, 400, 401)
 
+			// A client of another project learns nothing about any token.
 			stranger := project(t).NewClient(t, "service")
 			for _, token := range []string{tokens.AccessToken, tokens.RefreshToken, tokens.IDToken, "garbage", ""} {
 				a := stranger.Introspect(t, token)
@@ -103,6 +111,7 @@ func TestT17Introspect(t *testing.T) {
 			}
 		})
 	}
+
 	c := p.NewClient(t, "web")
 	tokens, _ := c.SignIn(t, sub, loginScope)
 	p.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+sub.ID, p.Basic()).Want(t, 204)

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestS02LoginAcrossSites posts the login form from elsewhere.
+// TestS02LoginAcrossSites shows that the login form cannot be posted from another site or origin.
 func TestS02LoginAcrossSites(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
@@ -25,6 +25,7 @@ func TestS02LoginAcrossSites(t *testing.T) {
 		"our host with something in front": {harness.Header(
 			"Origin", "http://x."+strings.TrimPrefix(p.PublicURL, "http://")), harness.Header("Sec-Fetch-Site", "")},
 	}
+
 	for name, opts := range tests {
 		t.Run(name, func(t *testing.T) {
 			b := c.Browser()
@@ -35,14 +36,15 @@ func TestS02LoginAcrossSites(t *testing.T) {
 	}
 }
 
-// TestS02ForeignRequest completes, in one browser, the login that another began.
+// TestS02ForeignRequest shows that a browser cannot complete a login that another one began.
 func TestS02ForeignRequest(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
 	sub := p.NewSubscriber(t)
+
 	attacker, victim := c.Browser(), c.Browser()
 	page := attacker.Open(t, c.NewFlow("openid").URL())
-	victim.Open(t, c.NewFlow("openid").URL()) // has cookies of its own
+	victim.Open(t, c.NewFlow("openid").URL()) // gets cookies of its own
 	for name, b := range map[string]*harness.Browser{"a browser with no cookies": c.Browser(),
 		"another browser": victim} {
 		got := b.Submit(t, page, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
@@ -56,14 +58,15 @@ func TestS02ForeignRequest(t *testing.T) {
 	}
 }
 
-// TestS02Tokens posts forms of our pages from the right origin, without the token of the
-// page and with that of another browser.
+// TestS02Tokens posts forms from the right origin, without the page's token or with the token of
+// another browser. All are refused and no session changes.
 func TestS02Tokens(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
 	sub := p.NewSubscriber(t)
 	_, mine := c.SignIn(t, sub, loginScope)
 	_, theirs := c.SignIn(t, p.NewSubscriber(t), loginScope)
+
 	own := harness.Header("Origin", strings.TrimSuffix(p.AuthURL, "/"))
 	account := "/account?project=" + p.ID
 	for button, path := range map[string]string{"logout-confirm": "/logout", "device-submit": "/device",
@@ -75,20 +78,25 @@ func TestS02Tokens(t *testing.T) {
 		theirs.Submit(t, page, button, map[string]string{}, own).Want(t, 403)
 		mine.Submit(t, foreign, button, map[string]string{}, own).Want(t, 403)
 	}
+
 	for _, path := range []string{"/login", "/accounts", "/consent", "/device", "/logout"} {
 		for name, form := range map[string]url.Values{"nothing": {},
 			"no token": {"username": {sub.Email}, "password": {sub.Password}, "answer": {"allow"}}} {
-			if got := p.Post(t, path, harness.Form(form), own, harness.Header("Sec-Fetch-Site", "same-origin")); got.Status != 403 || len(got.Header["Set-Cookie"]) != 0 {
+			if got := p.Post(t, path, harness.Form(form), own,
+				harness.Header("Sec-Fetch-Site", "same-origin")); got.Status != 403 ||
+				len(got.Header["Set-Cookie"]) != 0 {
 				t.Errorf("%s with %s: %d %v, want 403 and no cookie", path, name, got.Status,
 					got.Header["Set-Cookie"])
 			}
 		}
 	}
+
 	mine.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).Callback(t)
 	theirs.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).Callback(t)
 }
 
-// TestS04Cookies sends cookies that were changed, swapped, or are too many.
+// TestS04Cookies shows that altered, swapped, duplicated, oversized or numerous cookies sign nobody
+// in.
 func TestS04Cookies(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
@@ -97,11 +105,13 @@ func TestS04Cookies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	silent := strings.TrimPrefix(c.NewFlow("openid").With("prompt", "none").URL(), strings.TrimSuffix(p.AuthURL, "/"))
 	good := make(map[string]string)
 	for _, ck := range b.Jar.Cookies(u) {
 		good[ck.Name] = ck.Value
 	}
+
 	ask := func(name, header string, statuses ...int) {
 		t.Helper()
 		a := p.Get(t, silent, harness.Header("Cookie", header))
@@ -110,6 +120,7 @@ func TestS04Cookies(t *testing.T) {
 			t.Errorf("%s: the browser is sent to %s, want login_required", name, a.Header.Get("Location"))
 		}
 	}
+
 	if len(good) < 2 {
 		t.Fatalf("the browser has the cookies %v, want two at least", good)
 	}
@@ -117,11 +128,13 @@ func TestS04Cookies(t *testing.T) {
 	for name := range good {
 		names = append(names, name)
 	}
+
 	for name, value := range good {
 		for _, i := range []int{0, len(value) / 2, len(value) - 1} {
 			ask("flipped", name+"="+value[:i]+string(value[i]^1)+value[i+1:], 303)
 		}
 	}
+
 	ask("swapped", names[0]+"="+good[names[1]]+"; "+names[1]+"="+good[names[0]], 303)
 	for name := range good {
 		ask("twice", name+"="+good[name]+"; "+name+"="+good[name], 303)
@@ -130,7 +143,7 @@ func TestS04Cookies(t *testing.T) {
 	ask("200 of them", strings.Repeat("__Host-selvage=A; ", 200), 303, 431)
 }
 
-// TestS02Fixation keeps the cookies from before a login: they are worth nothing.
+// TestS02Fixation shows that cookies from before a login do not carry it.
 func TestS02Fixation(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
@@ -154,7 +167,8 @@ func copyCookies(t *testing.T, p *harness.Project, b *harness.Browser) *harness.
 	return thief
 }
 
-// TestS06LogoutRedirect asks to be sent elsewhere after a logout.
+// TestS06LogoutRedirect shows that a logout redirects only to a registered URI of the client that a
+// valid hint names, and that a refused logout does not end the login.
 func TestS06LogoutRedirect(t *testing.T) {
 	const home = "https://rp.example/bye"
 	p := project(t)
@@ -163,10 +177,12 @@ func TestS06LogoutRedirect(t *testing.T) {
 	sub := p.NewSubscriber(t)
 	tokens, b := c.SignIn(t, sub, loginScope)
 	theirs := other.SignInWith(t, b, sub, loginScope)
+
 	out := func(b *harness.Browser, hint, uri, state string) harness.Page {
 		return b.Open(t, "/oauth/logout?"+
 			url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {uri}, "state": {state}}.Encode())
 	}
+
 	for _, uri := range []string{
 		"https://evil.example/", home + "/x", home + "?x", home + "%2f", "https://rp.example/",
 		"https://rp.example/by", "HTTPS://rp.example/bye",
@@ -174,6 +190,7 @@ func TestS06LogoutRedirect(t *testing.T) {
 	} {
 		out(b, tokens.IDToken, uri, "s").WantErrorPage(t, 400)
 	}
+
 	out(b, theirs.IDToken, home, "s").WantErrorPage(t, 400)
 	forged := unsigned(map[string]any{"iss": p.Issuer(), "aud": c.ID, "sub": sub.ID})
 	for _, hint := range []string{forged, tokens.IDToken[:len(tokens.IDToken)-4] + "AAAA", "x", tokens.AccessToken} {
@@ -181,12 +198,14 @@ func TestS06LogoutRedirect(t *testing.T) {
 			t.Errorf("a hint that proves nothing sends the browser to %s", page.Left)
 		}
 	}
+
 	if page := b.Open(t, "/oauth/logout?post_logout_redirect_uri="+url.QueryEscape(home)); page.Left != nil {
 		t.Errorf("a logout without a hint sends the browser to %s", page.Left)
 	}
 	if silent := b.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).Callback(t); silent.Get("code") == "" {
 		t.Errorf("a refused logout ended the login: %v", silent)
 	}
+
 	state := "a\r\nX-Evil: 1\r\n<b>"
 	page := out(b, tokens.IDToken, home, state)
 	if page.Left == nil || page.Left.Query().Get("state") != state || page.Header.Get("X-Evil") != "" ||
@@ -195,7 +214,7 @@ func TestS06LogoutRedirect(t *testing.T) {
 	}
 }
 
-// TestS06Confirmation logs out without a hint: the subscriber is asked first.
+// TestS06Confirmation shows that a logout without a hint asks for confirmation first.
 func TestS06Confirmation(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
@@ -204,6 +223,7 @@ func TestS06Confirmation(t *testing.T) {
 	if !page.Has("logout-confirm") {
 		t.Fatalf("a logout without a hint = %d %s, want #logout-confirm", page.Status, page.Body)
 	}
+
 	b.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).Callback(t)
 	b.Submit(t, page, "logout-confirm", nil, harness.Header("Sec-Fetch-Site", "cross-site")).Want(t, 403)
 	if !b.Submit(t, page, "logout-confirm", nil).Has("logged-out") {
@@ -212,7 +232,7 @@ func TestS06Confirmation(t *testing.T) {
 	b.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).WantCallbackError(t, "login_required")
 }
 
-// TestS07Replay uses copied cookies and tokens after the logout.
+// TestS07Replay shows that copied cookies and tokens are useless after a logout.
 func TestS07Replay(t *testing.T) {
 	const home = "https://rp.example/bye"
 	p := project(t)
@@ -222,7 +242,8 @@ func TestS07Replay(t *testing.T) {
 			c := p.NewClient(t, "spa", "--first-party", "--post-logout-redirect-uri", home, "--access-token", kind)
 			tokens, b := c.SignIn(t, sub, loginScope)
 			thief := copyCookies(t, p, b)
-			if stolen := thief.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).Callback(t); stolen.Get("code") == "" {
+			if stolen := thief.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).Callback(
+				t); stolen.Get("code") == "" {
 				t.Fatalf("the copied cookies do not work before the logout: %v", stolen)
 			}
 			b.Open(t, "/oauth/logout?"+url.Values{"id_token_hint": {tokens.IDToken},
@@ -239,29 +260,34 @@ func TestS07Replay(t *testing.T) {
 	}
 }
 
-// TestS07NewPassword changes the password, as one does after a theft.
+// TestS07NewPassword shows that a new password ends every token and login from before.
 func TestS07NewPassword(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party", "--access-token", "fabric")
 	sub := p.NewSubscriber(t)
 	tokens, b := c.SignIn(t, sub, loginScope)
-	path, change := "/api/fabric/resources/subscribers/"+sub.ID, harness.JSON(map[string]string{"password": "another-long-word"})
-	p.Do(t, "PUT", path, p.Basic(), change).WantUnauthorized(t) // without Management
+	path, change := "/api/fabric/resources/subscribers/"+sub.ID,
+		harness.JSON(map[string]string{"password": "another-long-word"})
+	p.Do(t, "PUT", path, p.Basic(), change).WantUnauthorized(t) // this key lacks Management
 	p.Do(t, "PUT", path, harness.Basic(p.ID, p.NewKey(t, "Voice", "Management")), change).Want(t, 200)
+
 	harness.WithinASecond(t, "a token from before the new password", func() error {
 		return p.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).StatusIs(401)
 	})
 	c.Refresh(t, tokens.RefreshToken).WantError(t, 400, "invalid_grant")
 	b.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).WantCallbackError(t, "login_required")
+
 	sub.Password = "another-long-word"
 	c.SignIn(t, sub, loginScope)
 }
 
-// TestS08Headers looks at the headers of every page.
+// TestS08Headers checks the security headers of every page.
 func TestS08Headers(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa")
 	sub := p.NewSubscriber(t)
+
+	// Visit every kind of page.
 	b := c.Browser()
 	login := b.Open(t, c.NewFlow("openid").URL())
 	consent := b.Submit(t, login, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
@@ -279,6 +305,7 @@ func TestS08Headers(t *testing.T) {
 	if !account.Has("sessions-end-all") {
 		t.Fatalf("/account = %d %s, want #sessions-end-all", account.Status, account.Body)
 	}
+
 	for name, page := range map[string]harness.Page{"login": login, "login again": again, "consent": consent,
 		"accounts": accounts, "logout": logout, "account": account, "error": fault} {
 		h := page.Header
@@ -297,15 +324,18 @@ func TestS08Headers(t *testing.T) {
 			t.Errorf("%s: the headers are %v", name, h)
 		}
 	}
+
 	if got := account.Header.Get("Cross-Origin-Opener-Policy"); got != "same-origin" {
 		t.Errorf("/account has Cross-Origin-Opener-Policy %q: nobody opens it who should reach into it", got)
 	}
-	// What ends a silent request is the one page that may be framed, by its app alone.
+
+	// The page that ends a silent request is the only one that may be framed, and only by its app.
 	csp := back.Header.Get("Content-Security-Policy")
 	if !back.Has("return-submit") || !strings.Contains(csp, "frame-ancestors https://rp.example;") ||
 		strings.Contains(csp, "unsafe") || !strings.Contains(csp, "default-src 'none'") {
 		t.Errorf("form_post of a silent request: %d with Content-Security-Policy %q", back.Status, csp)
 	}
+
 	for _, page := range []harness.Page{login, again, consent, accounts} {
 		if got := page.Header.Get("Cross-Origin-Opener-Policy"); got != "" {
 			t.Errorf("%s has Cross-Origin-Opener-Policy %q: popup logins need their opener", page.URL.Path, got)
