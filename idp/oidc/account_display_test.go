@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// A theme is kept by the browser: also its sign-in is shown in it.
+// TestAccountTheme shows that the browser keeps the theme, so that pages before a sign-in use
+// it too.
 func TestAccountTheme(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// on returns a browser that calls itself something.
+// on returns a browser with this User-Agent.
 func (w *world) on(userAgent string) *browser {
 	b := w.browser()
 	b.http.Transport = named{b.http.Transport, userAgent}
@@ -35,8 +35,8 @@ const (
 
 var sessionField = regexp.MustCompile(`(?s)<span class="name">([^<]*)</span>(.*?)name="session" value="([^"]+)"`)
 
-// sessions returns the sessions that a page of an account lists, their ids by device, and
-// which is this browser's.
+// sessionsOf returns the sessions that an account page lists: their ids by device, and the
+// device of this browser.
 func sessionsOf(page reply) (ids map[string]string, here string) {
 	ids = make(map[string]string)
 	for _, m := range sessionField.FindAllStringSubmatch(page.body, -1) {
@@ -47,12 +47,15 @@ func sessionsOf(page reply) (ids map[string]string, here string) {
 	return ids, here
 }
 
-// A subscriber sees where it is signed in, and signs out of one of them or of all.
+// TestAccountSessions shows that subscribers see where they are signed in, and can end one
+// session or all of them.
 func TestAccountSessions(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	desk, phone, stranger := w.on(firefox), w.on(iphone), w.browser()
 	w.subscriber(bobs)
+
+	// All three browsers sign in; the desk later signs in again in the same browser.
 	bob := w.redeem(c, stranger.logIn(stranger.authorize(request(c)), bobs, secret).param("code")).json(t)
 	atDesk := w.redeem(c, desk.code(c)).json(t)
 	onPhone := w.redeem(c, phone.code(c)).json(t)
@@ -70,28 +73,37 @@ func TestAccountSessions(t *testing.T) {
 		t.Fatalf("the sessions are %v, this one %q: %s", ids, here, page.body)
 	}
 	form := formOf(t, page, "/account/sessions/end")
-	if got := desk.post("/account/sessions/end", with(form, "session", "nobody's")); !strings.Contains(got.body, `id="account-notice"`) {
+	if got := desk.post("/account/sessions/end",
+		with(form, "session", "nobody's")); !strings.Contains(got.body, `id="account-notice"`) {
 		t.Errorf("a session that is none: %d %s", got.status, got.body)
 	}
+
+	// Sessions of another subscriber cannot be ended.
 	theirs, _ := sessionsOf(stranger.get("/account"))
 	for _, id := range theirs {
 		desk.post("/account/sessions/end", with(form, "session", id))
 	}
 	w.lives("before", true, atDesk, again, onPhone, bob)
+
+	// Ending a session of another browser leaves this one signed in.
 	desk.post("/account/sessions/end", with(form, "session", ids["Safari on iPhone"]))
 	w.lives("the phone's", false, onPhone)
 	w.lives("the others", true, atDesk, again, bob)
 	if phone.signedIn(c) || !desk.signedIn(c) {
 		t.Error("the wrong browser is signed out")
 	}
-	if got := desk.post("/account/sessions/end", with(form, "session", ids["Firefox on Linux"])); !strings.Contains(got.body, `id="logged-out"`) {
+
+	// Ending the own session also ends the older login that it replaced.
+	if got := desk.post("/account/sessions/end",
+		with(form, "session", ids["Firefox on Linux"])); !strings.Contains(got.body, `id="logged-out"`) {
 		t.Errorf("its own session: %d %s", got.status, got.body)
 	}
 	w.lives("the desk's, the older one too", false, atDesk, again)
 
 	all := []map[string]any{w.redeem(c, desk.code(c)).json(t), w.redeem(c, phone.code(c)).json(t)}
 	page = phone.account()
-	if got := phone.post("/account/sessions/end-all", formOf(t, page, "/account/sessions/end-all")); !strings.Contains(got.body, `id="logged-out"`) {
+	if got := phone.post("/account/sessions/end-all",
+		formOf(t, page, "/account/sessions/end-all")); !strings.Contains(got.body, `id="logged-out"`) {
 		t.Errorf("everywhere: %d %s", got.status, got.body)
 	}
 	w.lives("everywhere", false, all...)
@@ -101,7 +113,7 @@ func TestAccountSessions(t *testing.T) {
 	}
 }
 
-// A subscriber sees which apps have access, and takes it back.
+// TestAccountApps shows that subscribers see which apps have access, and can revoke it.
 func TestAccountApps(t *testing.T) {
 	w := newWorld(t)
 	own, _ := w.client(func(n *idp.Client) { n.Name = "Own" })
@@ -111,6 +123,7 @@ func TestAccountApps(t *testing.T) {
 	if !strings.Contains(page.body, `id="apps-none"`) {
 		t.Errorf("apps before there are any: %s", page.body)
 	}
+
 	ours := w.redeem(own, b.code(own)).json(t)
 	theirs := w.redeem(third, b.consent(
 		b.authorize(request(third, "scope", "openid email")), "allow").param("code")).json(t)
@@ -120,6 +133,9 @@ func TestAccountApps(t *testing.T) {
 			t.Errorf("the apps do not have %s: %s", want, page.body)
 		}
 	}
+
+	// Revoking one app's access leaves the other app's tokens alone, and the app must ask
+	// again.
 	form := formOf(t, page, "/account/apps/revoke")
 	got := b.post("/account/apps/revoke", with(form, "client", third.ID))
 	if strings.Contains(got.body, ">Third<") || !strings.Contains(got.body, `id="account-notice"`) {
@@ -130,22 +146,27 @@ func TestAccountApps(t *testing.T) {
 	if got := b.authorize(request(third, "prompt", "none")); got.param("error") != "consent_required" {
 		t.Errorf("the app asks again: %v", got.told())
 	}
+
+	// An unknown client is no error.
 	for _, client := range []string{third.ID, "nobody", ""} {
 		if got := b.post("/account/apps/revoke", with(form, "client", client)); got.status != http.StatusOK {
 			t.Errorf("taken back of %q: %d", client, got.status)
 		}
 	}
+
 	b.post("/account/apps/revoke", with(form, "client", own.ID))
 	w.lives("the own app's", false, ours)
 }
 
-// A browser's session ends 12 hours after its last visit, and 7 days after its login,
-// however often it is used; the session store may forget it in between.
+// TestBrowserLimits shows that a browser's session ends 12 hours after its last visit, and 7
+// days after its login, however often it is used. The session store may forget it in between.
 func TestBrowserLimits(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	b := w.browser()
 	b.code(c)
+
+	// Visits within 12 hours keep the session alive.
 	for range 3 {
 		w.pass(11 * time.Hour)
 		if !b.signedIn(c) {
@@ -153,10 +174,14 @@ func TestBrowserLimits(t *testing.T) {
 		}
 		w.empty()
 	}
+
+	// A longer absence ends it.
 	w.pass(12*time.Hour + time.Minute)
 	if b.signedIn(c) {
 		t.Error("a browser that was away for 12 hours is signed in")
 	}
+
+	// After seven days it ends in spite of frequent visits.
 	b.code(c)
 	days := 0
 	for ; days < 8 && b.signedIn(c); days++ {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// account opens the page of the account and signs ada in where it must.
+// account opens the account page, and signs ada in if necessary.
 func (b *browser) account() reply {
 	b.w.t.Helper()
 	page := b.get("/account?project=" + b.w.project.ID)
@@ -24,7 +24,7 @@ func (b *browser) account() reply {
 	return page
 }
 
-// onPage posts a form of a page with its hidden fields.
+// onPage posts a form of a page, including its hidden fields.
 func (b *browser) onPage(page reply, path string, pairs ...string) reply {
 	b.w.t.Helper()
 	form := url.Values{}
@@ -56,7 +56,8 @@ func TestAccountProfile(t *testing.T) {
 	}
 }
 
-// A form of the page belongs to the login that it was shown to.
+// TestAccountForms shows that a form of the page is only accepted from the login that the page
+// was shown to.
 func TestAccountForms(t *testing.T) {
 	w := newWorld(t)
 	grace := w.subscriber("grace@example.com")
@@ -71,17 +72,22 @@ func TestAccountForms(t *testing.T) {
 	if token.Get("token") == "" {
 		t.Fatalf("no form token: %s", got.body)
 	}
+
 	for name, value := range map[string]string{"of another login": token.Get("token"), "missing": "",
 		"made up": "AAAA"} {
-		if got := mine.onPage(page, "/account/profile", "token", value, "first_name", "Eve"); got.status != http.StatusForbidden {
+		if got := mine.onPage(page, "/account/profile", "token", value,
+			"first_name", "Eve"); got.status != http.StatusForbidden {
 			t.Errorf("a form whose token is %s: %d, want 403", name, got.status)
 		}
 	}
+
 	sub, err := w.fabric.Subscribers.Find(context.Background(), w.project.ID, w.ada.ID)
 	must(t, err)
 	if sub.FirstName != "Ada" {
 		t.Errorf("a refused form changed the name to %q", sub.FirstName)
 	}
+
+	// A form sent by another site is refused even with the right token.
 	req, err := http.NewRequest(http.MethodPost, w.url+"/account/profile",
 		strings.NewReader(maps.Clone(token).Encode()))
 	must(t, err)
@@ -98,9 +104,14 @@ func TestAccountPassword(t *testing.T) {
 	here, there := w.browser(), w.browser()
 	there.account()
 	page := here.account()
-	if got := here.onPage(page, "/account/password", "current", "wrong", "password", "violet ferry kitchen 9"); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "The current password is wrong.") {
+
+	if got := here.onPage(page, "/account/password", "current", "wrong",
+		"password", "violet ferry kitchen 9"); got.status != http.StatusUnprocessableEntity ||
+		!strings.Contains(got.body, "The current password is wrong.") {
 		t.Errorf("with a wrong password: %d %s", got.status, got.body)
 	}
+
+	// The change keeps this browser signed in and signs the other one out.
 	w.pass(time.Second)
 	got := here.onPage(page, "/account/password", "current", secret, "password", "violet ferry kitchen 9")
 	if !strings.Contains(got.body, "Your password was changed.") {
@@ -113,7 +124,9 @@ func TestAccountPassword(t *testing.T) {
 	if got := there.get("/account?project=" + w.project.ID); !hiddenID.MatchString(got.body) {
 		t.Errorf("another browser is still signed in: %s", got.body)
 	}
-	if got := w.browser(); got.logIn(got.authorize(request(c)), email, secret).status != http.StatusUnprocessableEntity {
+
+	if got := w.browser(); got.logIn(got.authorize(request(c)), email, secret).status !=
+		http.StatusUnprocessableEntity {
 		t.Error("the old password still opens it")
 	}
 }

@@ -12,10 +12,12 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// choose answers the page of accounts with the one of an e-mail.
+// choose picks the account with this email on the account chooser.
 func (b *browser) choose(page reply, email string) reply {
 	b.w.t.Helper()
-	account := regexp.MustCompile(`name="account" value="([^"]+)">(?:<span class="name">[^<]*</span>)?<span class="why">` + regexp.QuoteMeta(email) + `<`).FindStringSubmatch(page.body)
+	account := regexp.MustCompile(
+		`name="account" value="([^"]+)">(?:<span class="name">[^<]*</span>)?<span class="why">` +
+			regexp.QuoteMeta(email) + `<`).FindStringSubmatch(page.body)
 	id := hiddenID.FindStringSubmatch(page.body)
 	if account == nil || id == nil {
 		b.w.t.Fatalf("no page of accounts with %s: %d %v %s", email, page.status, page.location, page.body)
@@ -23,7 +25,7 @@ func (b *browser) choose(page reply, email string) reply {
 	return b.post("/accounts", url.Values{"id": {id[1]}, "account": {account[1]}})
 }
 
-// who returns the subject of the tokens that an answer's code gives.
+// who returns the subject of the tokens that the code in an answer is redeemed for.
 func (w *world) who(c idp.Client, got reply) string {
 	w.t.Helper()
 	if got.param("code") == "" {
@@ -34,21 +36,27 @@ func (w *world) who(c idp.Client, got reply) string {
 
 const bobs = "bob@example.com"
 
-// A browser holds several logins of a project; a person chooses, and an app gets whom
-// it means.
+// TestAccounts shows that a browser holds several logins of a project. A person chooses one of
+// them, and an app gets the one that it asks for.
 func TestAccounts(t *testing.T) {
 	w := newWorld(t)
 	bob := w.subscriber(bobs)
 	c, _ := w.client(withLogout)
 	b := w.browser()
 	hint := text(w.redeem(c, b.code(c)).json(t)["id_token"])
-	if page := b.authorize(request(c, "prompt", "select_account")); !strings.Contains(page.body, `id="account-0"`) || strings.Contains(page.body, `id="account-1"`) {
+
+	if page := b.authorize(request(c, "prompt", "select_account")); !strings.Contains(page.body, `id="account-0"`) ||
+		strings.Contains(page.body, `id="account-1"`) {
 		t.Errorf("the only account is not offered alone: %s", page.body)
 	}
+
 	w.pass(time.Minute)
 	if got := w.who(c, b.logIn(b.authorize(request(c, "prompt", "select_account")), bobs, secret)); got != bob.ID {
 		t.Fatalf("bob signs in and the tokens are of %s", got)
 	}
+
+	// Requests are answered by the login in use, or by the one they name. The second round
+	// reads the logins from the database.
 	for range 2 {
 		for _, tt := range []struct {
 			name  string
@@ -64,21 +72,25 @@ func TestAccounts(t *testing.T) {
 				t.Errorf("%s: the tokens are of %s, want %s", tt.name, got, tt.want)
 			}
 		}
-		w.empty() // the rows know it too
+		w.empty() // the rows hold the same logins
 	}
+
+	// A chosen login is in use from then on.
 	if got := w.who(c, b.choose(b.authorize(request(c, "prompt", "select_account")), email)); got != w.ada.ID {
 		t.Errorf("ada is chosen and the tokens are of %s", got)
 	}
 	if got := w.who(c, b.authorize(request(c, "prompt", "none"))); got != w.ada.ID {
 		t.Errorf("after ada was chosen %s is in use", got)
 	}
+
+	// A choice cannot override the hint of a request.
 	page := b.authorize(request(c, "prompt", "select_account", "id_token_hint", hint))
 	if got := b.choose(page, bobs); got.param("error") != "login_required" {
 		t.Errorf("bob is chosen where ada was meant: %d %v", got.status, got.told())
 	}
 }
 
-// Choosing is no way round a new login.
+// TestAccountsAndAge shows that choosing an account does not avoid a new login.
 func TestAccountsAndAge(t *testing.T) {
 	w := newWorld(t)
 	w.subscriber(bobs)
@@ -87,6 +99,7 @@ func TestAccountsAndAge(t *testing.T) {
 	b.code(c)
 	b.logIn(b.authorize(request(c, "prompt", "login")), bobs, secret)
 	w.pass(time.Minute)
+
 	for _, pairs := range [][]string{{"prompt", "select_account login"},
 		{"prompt", "select_account", "max_age", "5"}} {
 		got := b.choose(b.authorize(request(c, pairs...)), email)
@@ -101,7 +114,7 @@ func TestAccountsAndAge(t *testing.T) {
 	}
 }
 
-// Who signs out leaves nobody else in use.
+// TestAccountsAfterLogout shows that no other login is in use after a logout.
 func TestAccountsAfterLogout(t *testing.T) {
 	w := newWorld(t)
 	w.subscriber(bobs)
@@ -111,6 +124,8 @@ func TestAccountsAfterLogout(t *testing.T) {
 	got := b.logIn(b.authorize(request(c, "prompt", "login")), bobs, secret)
 	hint := text(w.redeem(c, got.param("code")).json(t)["id_token"])
 	b.get("/oauth/logout?" + url.Values{"id_token_hint": {hint}}.Encode())
+
+	// The remaining login must be chosen, also after the session store has been emptied.
 	for range 2 {
 		if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "account_selection_required" {
 			t.Errorf("prompt=none after the logout: %v", got.told())
@@ -124,18 +139,23 @@ func TestAccountsAfterLogout(t *testing.T) {
 	if got := w.who(c, b.choose(b.authorize(request(c)), email)); got != w.ada.ID {
 		t.Errorf("ada is chosen and the tokens are of %s", got)
 	}
+
+	// After a logout of all logins there is nothing to choose from.
 	b.submit(b.get("/logout"))
 	if page := b.authorize(request(c)); !strings.Contains(page.body, `id="login-submit"`) {
 		t.Errorf("after a logout of all: %d %s", page.status, page.body)
 	}
 }
 
-// An answer of another browser, another project or of nobody chooses nothing.
+// TestAccountsOfOthers shows that a choice is refused if it names an unknown login or one of
+// another browser or project, or comes from another site.
 func TestAccountsOfOthers(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	b := w.browser()
 	b.code(c)
+
+	// The browser also holds a login in another project.
 	here := w.project
 	other, err := w.fabric.Projects.Create(t.Context(), "Other")
 	must(t, err)
@@ -146,17 +166,24 @@ func TestAccountsOfOthers(t *testing.T) {
 	b.code(there)
 	account := regexp.MustCompile(`name="account" value="([^"]+)"`)
 	foreign := account.FindStringSubmatch(b.authorize(request(there, "prompt", "select_account")).body)[1]
+
 	stranger := w.browser()
 	stranger.code(c)
 	theirs := account.FindStringSubmatch(stranger.authorize(request(c, "prompt", "select_account")).body)[1]
 	page := b.authorize(request(c, "prompt", "select_account"))
 	id, own := hiddenID.FindStringSubmatch(page.body)[1], account.FindStringSubmatch(page.body)[1]
+
+	// Digests of logins that are not on the page are refused.
 	for name, digest := range map[string]string{"another project's": foreign, "another browser's": theirs,
 		"none": "", "nonsense": "x"} {
-		if got := b.post("/accounts", url.Values{"id": {id}, "account": {digest}}); got.status != http.StatusBadRequest || got.location != nil {
+		if got := b.post("/accounts",
+			url.Values{"id": {id}, "account": {digest}}); got.status != http.StatusBadRequest ||
+			got.location != nil {
 			t.Errorf("%s: %d %v, want 400", name, got.status, got.location)
 		}
 	}
+
+	// So are answers from another browser and from another site.
 	if got := stranger.post("/accounts", url.Values{"id": {id}, "account": {own}}); got.status != http.StatusForbidden {
 		t.Errorf("a page of another browser: %d, want 403", got.status)
 	}
@@ -173,14 +200,16 @@ func TestAccountsOfOthers(t *testing.T) {
 	}
 }
 
-// What is chosen is asked for its consent; a disabled subscriber is not offered; a
-// browser holds no more than a few.
+// TestAccountsInUse shows that the chosen subscriber is asked for consent, that disabled
+// subscribers are not offered, and that a browser holds at most [idp.MaxLogins] logins.
 func TestAccountsInUse(t *testing.T) {
 	w := newWorld(t)
 	first := w.subscriber("1@example.com")
 	c, _ := w.client(nil)
 	third, _ := w.client(func(n *idp.Client) { n.FirstParty = false })
 	b := w.browser()
+
+	// Sign in with one login too many: the first is dropped.
 	b.logIn(b.authorize(request(c)), "1@example.com", secret)
 	for i := 2; i <= idp.MaxLogins+1; i++ {
 		w.subscriber(fmt.Sprintf("%d@example.com", i))
@@ -191,9 +220,12 @@ func TestAccountsInUse(t *testing.T) {
 		strings.Contains(page.body, "1@example.com") {
 		t.Errorf("%d accounts are offered, or the first of %d: %s", n, idp.MaxLogins+1, page.body)
 	}
-	if hint := b.authorize(request(c, "prompt", "none", "claims", `{"id_token":{"sub":{"value":"`+first.ID+`"}}}`)); hint.param("error") != "login_required" {
+	if hint := b.authorize(request(c, "prompt", "none",
+		"claims", `{"id_token":{"sub":{"value":"`+first.ID+`"}}}`)); hint.param("error") != "login_required" {
 		t.Errorf("the login that was left out: %v", hint.told())
 	}
+
+	// The chosen account sees the consent page.
 	consent := b.choose(page, "3@example.com")
 	if !strings.Contains(consent.body, "3@example.com") || !strings.Contains(consent.body, `id="consent-allow"`) {
 		t.Fatalf("no consent page of the chosen: %d %s", consent.status, consent.body)
@@ -201,11 +233,14 @@ func TestAccountsInUse(t *testing.T) {
 	if got := b.consent(consent, "allow"); got.param("code") == "" {
 		t.Errorf("allow: %d %v", got.status, got.told())
 	}
+
+	// A subscriber that was disabled meanwhile is not offered.
 	two, err := w.rows.FindSubscriberByEmail(t.Context(), w.project.ID, "2@example.com")
 	must(t, err)
 	_, err = w.fabric.Subscribers.Update(t.Context(), w.project.ID, two.ID, fabricChange(true))
 	must(t, err)
-	if page := b.authorize(request(c, "prompt", "select_account")); strings.Contains(page.body, "2@example.com") || !strings.Contains(page.body, "4@example.com") {
+	if page := b.authorize(request(c, "prompt", "select_account")); strings.Contains(page.body, "2@example.com") ||
+		!strings.Contains(page.body, "4@example.com") {
 		t.Errorf("who is disabled is offered: %s", page.body)
 	}
 }

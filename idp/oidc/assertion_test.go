@@ -47,7 +47,7 @@ func newKey(t *testing.T, alg jose.SignatureAlgorithm) (key crypto.Signer) {
 	return key
 }
 
-// keySet returns the JWKS of keys, by kid; alg may be "".
+// keySet returns the JWKS of keys by kid. alg may be "".
 func keySet(t *testing.T, alg string, all map[string]crypto.Signer) json.RawMessage {
 	t.Helper()
 	set := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{}}
@@ -59,7 +59,7 @@ func keySet(t *testing.T, alg string, all map[string]crypto.Signer) json.RawMess
 	return raw
 }
 
-// party registers a service whose key is known by value.
+// party registers a service whose public key is stored with the client.
 func (w *world) party(t *testing.T, alg jose.SignatureAlgorithm) party {
 	t.Helper()
 	p := party{w: w, kid: "k1", alg: alg, key: newKey(t, alg)}
@@ -70,7 +70,8 @@ func (w *world) party(t *testing.T, alg jose.SignatureAlgorithm) party {
 	return p
 }
 
-// claims returns those of a good assertion; pairs change them, nil takes one out.
+// claims returns the claims of a valid assertion. pairs change them; a nil value removes a
+// claim.
 func (p party) claims(pairs ...any) map[string]any {
 	now := p.w.now()
 	c := map[string]any{"iss": p.c.ID, "sub": p.c.ID, "aud": p.w.url + "/", "iat": now.Unix(),
@@ -83,7 +84,7 @@ func (p party) claims(pairs ...any) map[string]any {
 	return c
 }
 
-// sign makes a JWT of claims; head changes the header.
+// sign returns a JWT of claims. head holds additional header fields.
 func (p party) sign(t *testing.T, claims map[string]any, head ...any) string {
 	t.Helper()
 	opts := (&jose.SignerOptions{}).WithHeader("kid", p.kid)
@@ -103,7 +104,7 @@ func (p party) sign(t *testing.T, claims map[string]any, head ...any) string {
 
 func (p party) assertion(t *testing.T, pairs ...any) string { return p.sign(t, p.claims(pairs...)) }
 
-// ask asks for a token with an assertion.
+// ask requests a token with an assertion.
 func (p party) ask(assertion string, pairs ...string) reply {
 	p.w.t.Helper()
 	return p.w.token(append([]string{
@@ -128,11 +129,13 @@ func TestAssertion(t *testing.T) {
 			t.Errorf("%s: %d %s", alg, got.status, got.body)
 			continue
 		}
+
 		form := func() []string {
 			return []string{"client_assertion", p.assertion(t), "client_assertion_type", idp.AssertionType,
 				"token", text(got.json(t)["access_token"])}
 		}
-		if in := w.browser().post("/oauth/introspect", with(url.Values{}, form()...)); in.status != http.StatusOK || in.json(t)["active"] != true {
+		if in := w.browser().post("/oauth/introspect", with(url.Values{}, form()...)); in.status != http.StatusOK ||
+			in.json(t)["active"] != true {
 			t.Errorf("%s: introspection %d %s", alg, in.status, in.body)
 		}
 		if out := w.browser().post("/oauth/revoke", with(url.Values{}, form()...)); out.status != http.StatusOK {
@@ -144,13 +147,15 @@ func TestAssertion(t *testing.T) {
 	}
 }
 
-// TestAssertionClaims tries what is signed well, and says the wrong thing or only
-// unusual things.
+// TestAssertionClaims tries correctly signed assertions whose claims are wrong or merely
+// unusual.
 func TestAssertionClaims(t *testing.T) {
 	w := newWorld(t)
+
 	p, other := w.party(t, jose.ES256), w.party(t, jose.ES256)
 	now := w.now()
 	at := func(d time.Duration) int64 { return now.Add(d).Unix() }
+
 	good := map[string][]any{
 		"the token endpoint for an audience": {"aud", w.url + "/oauth/token"},
 		"several audiences": {"aud",
@@ -166,6 +171,7 @@ func TestAssertionClaims(t *testing.T) {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}
 	}
+
 	bad := map[string][]any{
 		"another audience":             {"aud", "https://elsewhere.example/"},
 		"the issuer without its slash": {"aud", w.url},
@@ -193,7 +199,7 @@ func TestAssertionClaims(t *testing.T) {
 	}
 }
 
-// TestAssertionForgeries tries signatures that prove nothing.
+// TestAssertionForgeries shows that invalid signatures are rejected.
 func TestAssertionForgeries(t *testing.T) {
 	w := newWorld(t)
 	p, other := w.party(t, jose.RS256), w.party(t, jose.RS256)
@@ -201,6 +207,9 @@ func TestAssertionForgeries(t *testing.T) {
 	stranger.key = newKey(t, jose.RS256)
 	public, err := x509.MarshalPKIXPublicKey(p.key.Public())
 	must(t, err)
+
+	// symmetric signs with a public value as if it were a shared secret (RFC 8725, section
+	// 2.1).
 	symmetric := func(secret []byte) string {
 		s, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.HS256, Key: secret},
 			(&jose.SignerOptions{}).WithHeader("kid", p.kid))
@@ -213,17 +222,21 @@ func TestAssertionForgeries(t *testing.T) {
 		must(t, err)
 		return token
 	}
+
+	// part encodes a part of a hand-made JWT.
 	part := func(v any) string {
 		raw, err := json.Marshal(v)
 		must(t, err)
 		return base64.RawURLEncoding.EncodeToString(raw)
 	}
+
 	byOther := p
 	byOther.key = other.key
 	renamed := p
 	renamed.kid = "k2"
 	embedded := stranger.sign(t, p.claims(), "jwk", jose.JSONWebKey{Key: stranger.key.Public(), KeyID: p.kid})
 	parts := strings.Split(p.assertion(t), ".")
+
 	forged := map[string]string{
 		"another key":               stranger.assertion(t),
 		"another client's key":      byOther.assertion(t),
@@ -249,12 +262,16 @@ func TestAssertionForgeries(t *testing.T) {
 		"no JWT":   "x",
 		"too much": strings.Repeat("x", 9<<10),
 	}
+
 	for name, assertion := range forged {
 		wantInvalidClient(t, name, p.ask(assertion))
 	}
+
+	// The right type of JWT is accepted, and so is a missing kid if there is only one key.
 	if got := p.ask(p.sign(t, p.claims(), "typ", "client-authentication+jwt")); got.status != http.StatusOK {
 		t.Errorf("its own kind of JWT: %d %s", got.status, got.body)
 	}
+
 	anonymous := p
 	anonymous.kid = ""
 	if got := p.ask(anonymous.assertion(t)); got.status != http.StatusOK {
@@ -262,11 +279,13 @@ func TestAssertionForgeries(t *testing.T) {
 	}
 }
 
-// TestAssertionRequests tries good assertions in bad requests.
+// TestAssertionRequests shows that valid assertions in invalid requests are rejected.
 func TestAssertionRequests(t *testing.T) {
 	w := newWorld(t)
 	p, other := w.party(t, jose.ES256), w.party(t, jose.ES256)
 	secretive, secret := w.client(func(n *idp.Client) { n.Type, n.AuthMethod = idp.Web, idp.AuthPost })
+
+	// The client is named or authenticated wrongly.
 	wantInvalidClient(t, "another client_id beside it", p.ask(p.assertion(t), "client_id", other.c.ID))
 	wantInvalidClient(t, "another type",
 		p.ask(p.assertion(t), "client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:saml2-bearer"))
@@ -275,6 +294,8 @@ func TestAssertionRequests(t *testing.T) {
 	wantInvalidClient(t, "neither", w.token("grant_type", "client_credentials", "client_id", p.c.ID))
 	wantInvalidClient(t, "a secret, which it has not",
 		w.token("grant_type", "client_credentials", "client_id", p.c.ID, "client_secret", "x"))
+
+	// Two ways of authentication at once are rejected (RFC 6749, section 2.3).
 	for name, got := range map[string]reply{
 		"a secret beside it":         p.ask(p.assertion(t), "client_id", p.c.ID, "client_secret", "x"),
 		"another's secret beside it": p.ask(p.assertion(t), "client_id", secretive.ID, "client_secret", secret),
@@ -287,6 +308,8 @@ func TestAssertionRequests(t *testing.T) {
 			t.Errorf("%s: %d %s, want invalid_request", name, got.status, got.body)
 		}
 	}
+
+	// An assertion is valid once, and the error for a replay does not repeat it.
 	good := p.assertion(t)
 	if got := p.ask(good, "client_id", p.c.ID); got.status != http.StatusOK {
 		t.Errorf("its own client_id beside it: %d %s", got.status, got.body)
@@ -296,18 +319,21 @@ func TestAssertionRequests(t *testing.T) {
 	}
 }
 
-// TestAssertionOnce presents an assertion to two nodes from many sides at once.
+// TestAssertionOnce shows that an assertion is accepted once, even if it is presented to two
+// nodes concurrently.
 func TestAssertionOnce(t *testing.T) {
 	w := newWorld(t)
 	p := w.party(t, jose.EdDSA)
 	nodes := []*idp.Provider{w.idp, idp.New(w.idp.Config)}
 	a := idp.Assertion{JWT: p.assertion(t), Audiences: []string{w.url + "/"}}
+
 	errs := make([]error, 50)
 	var all sync.WaitGroup
 	for i := range errs {
 		all.Go(func() { _, errs[i] = nodes[i%2].Assertions.Verify(t.Context(), a) })
 	}
 	all.Wait()
+
 	won := 0
 	for _, err := range errs {
 		if err == nil {
@@ -319,11 +345,15 @@ func TestAssertionOnce(t *testing.T) {
 	if won != 1 {
 		t.Errorf("%d of %d had a token of one assertion, want 1", won, len(errs))
 	}
-	w.empty() // a session store that fails over has forgotten what was used
+
+	// The use is also remembered when the session store fails over and forgets it.
+	w.empty()
 	if _, err := nodes[1].Assertions.Verify(t.Context(), a); problem.First(err) == nil ||
 		problem.First(err).Code != "invalid_client" {
 		t.Errorf("a replay after the session store was emptied: %v", err)
 	}
+
+	// An assertion past its exp is rejected.
 	again := a
 	again.JWT = p.assertion(t)
 	w.pass(9 * time.Minute)
@@ -332,8 +362,10 @@ func TestAssertionOnce(t *testing.T) {
 	}
 }
 
+// TestKeySets shows which key sets a client may register.
 func TestKeySets(t *testing.T) {
 	w := newWorld(t)
+
 	weak, err := rsa.GenerateKey(rand.Reader, 1024)
 	must(t, err)
 	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
@@ -342,10 +374,12 @@ func TestKeySets(t *testing.T) {
 		KeyID: "k"}}})
 	must(t, err)
 	good := keySet(t, "", map[string]crypto.Signer{"k": newKey(t, jose.ES256)})
+
 	many := map[string]crypto.Signer{}
 	for range 33 {
 		many[rand.Text()] = newKey(t, jose.EdDSA)
 	}
+
 	register := func(set json.RawMessage, method idp.AuthMethod) error {
 		_, secret, err := w.idp.Clients.Create(t.Context(), idp.Client{
 			ProjectID: w.project.ID, Type: idp.Service, AuthMethod: method, Metadata: idp.Metadata{JWKS: set},
@@ -355,6 +389,8 @@ func TestKeySets(t *testing.T) {
 		}
 		return err
 	}
+
+	// Unsuitable sets are rejected.
 	for name, set := range map[string]json.RawMessage{
 		"none": nil, "no JWKS": json.RawMessage(`{"kty":"EC"}`), "no JSON": json.RawMessage(`keys`),
 		"empty":         json.RawMessage(`{"keys":[]}`),
@@ -369,29 +405,35 @@ func TestKeySets(t *testing.T) {
 			t.Errorf("%s: %v, want a fault of jwks", name, err)
 		}
 	}
+
 	if err := register(good, idp.AuthPrivateKeyJWT); err != nil {
 		t.Errorf("a good set: %v", err)
 	}
 	if err := register(good, idp.AuthPost); problem.First(err) == nil {
 		t.Error("keys beside a secret: no error")
 	}
+
+	// Keys of unknown types are ignored, since a client may publish newer ones.
 	mixed := json.RawMessage(strings.Replace(string(good), `[`, `[{"kty":"AKP","alg":"ML-DSA-44","pub":"AAAA"},`, 1))
 	if err := register(mixed, idp.AuthPrivateKeyJWT); err != nil {
 		t.Errorf("a key of a type to come beside one of today: %v", err)
 	}
 }
 
-// TestKeyAlgorithm registers a key for one algorithm and signs by another.
+// TestKeyAlgorithm shows that a key registered for one algorithm does not verify another, and
+// that a removed key verifies nothing.
 func TestKeyAlgorithm(t *testing.T) {
 	w := newWorld(t)
 	p := w.party(t, jose.RS256)
 	p.c.JWKS = keySet(t, "PS256", map[string]crypto.Signer{p.kid: p.key})
 	must(t, w.rewrite(p.c))
+
 	wantInvalidClient(t, "RS256 by a key for PS256", p.ask(p.assertion(t)))
 	p.alg = jose.PS256
 	if got := p.ask(p.assertion(t)); got.status != http.StatusOK {
 		t.Errorf("PS256 by a key for it: %d %s", got.status, got.body)
 	}
+
 	fresh := newKey(t, jose.RS256)
 	p.c.JWKS = keySet(t, "", map[string]crypto.Signer{"k2": fresh})
 	must(t, w.rewrite(p.c))

@@ -14,31 +14,39 @@ func TestLogin(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	b := w.browser()
+
 	page := b.authorize(request(c))
 	if !strings.Contains(page.body, `id="login-submit"`) {
 		t.Fatalf("authorize shows no login page: %d %s", page.status, page.body)
 	}
+
 	wrong := b.logIn(page, email, "not the password")
 	if wrong.status != http.StatusUnprocessableEntity ||
 		!strings.Contains(wrong.body, "Email or password is wrong.") || !strings.Contains(wrong.body, email) {
 		t.Errorf("wrong password: %d %s", wrong.status, wrong.body)
 	}
+
+	// The email is compared without regard to case and spaces.
 	got := b.logIn(wrong, " ADA@Example.com", secret)
 	if got.status != http.StatusSeeOther || got.param("code") == "" || got.param("state") != "s" ||
 		got.param("iss") != w.url+"/" {
 		t.Errorf("login: %d to %v", got.status, got.location)
 	}
+
+	// The browser stays signed in, and a login page can be used once.
 	again := b.authorize(request(c, "state", "second"))
 	if again.param("code") == "" || again.param("state") != "second" {
 		t.Errorf("a second request of a signed-in browser: %d to %v", again.status, again.location)
 	}
+
 	stale := b.logIn(page, email, secret)
 	if stale.status != http.StatusBadRequest {
 		t.Errorf("the same login page once more: %d, want 400", stale.status)
 	}
 }
 
-// The same page, whoever is asked for.
+// TestLoginTellsNothing shows that a failed login looks the same for all accounts, existing or
+// not.
 func TestLoginTellsNothing(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -47,6 +55,7 @@ func TestLoginTellsNothing(t *testing.T) {
 	if _, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, bob.ID, fabricChange(disabled)); err != nil {
 		t.Fatal(err)
 	}
+
 	b := w.browser()
 	page := b.authorize(request(c))
 	want := b.logIn(page, email, "not the password")
@@ -63,6 +72,7 @@ func TestLoginTellsNothing(t *testing.T) {
 	}
 }
 
+// mask removes what differs between answers by design: the email and the challenge.
 func mask(r reply, email string) string {
 	r.body = noChallenge(r.body)
 	i, j := strings.Index(r.body, `value="`+escaped(email)), 0
@@ -99,7 +109,8 @@ func TestLoginFromAnotherSite(t *testing.T) {
 	}
 }
 
-// Until client and redirect URI are proven, errors are pages and go nowhere.
+// TestAuthorizeUnproven shows that errors are shown on a page and not redirected until the
+// client and its redirect URI are proven.
 func TestAuthorizeUnproven(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -111,6 +122,8 @@ func TestAuthorizeUnproven(t *testing.T) {
 		request(c, "redirect_uri", ""),
 		{"client_id": {c.ID, c.ID}, "redirect_uri": {callback}},
 	}
+
+	// URIs that resemble the registered one do not match.
 	for _, uri := range []string{
 		callback + "/../evil", callback + ".evil.example", callback + "/x", callback[:len(callback)-1],
 		callback + "#x", callback + "%23x", callback + "?x=1",
@@ -123,6 +136,9 @@ func TestAuthorizeUnproven(t *testing.T) {
 	} {
 		tests = append(tests, request(c, "redirect_uri", uri))
 	}
+
+	// A native client's loopback address may have any port (RFC 8252, section 7.3), but nothing
+	// else may differ.
 	for _, uri := range []string{
 		"http://127.0.0.1:99999/cb", "http://127.0.0.1:1/cb#f", "http://u@127.0.0.1:1/cb",
 		"https://127.0.0.1:1/cb", "http://127.8.8.8:1/cb", "http://127.0.0.1:1/other",
@@ -134,6 +150,7 @@ func TestAuthorizeUnproven(t *testing.T) {
 	} {
 		tests = append(tests, request(native, "redirect_uri", uri))
 	}
+
 	for _, v := range tests {
 		got := w.browser().authorize(v)
 		if got.status != http.StatusBadRequest || got.location != nil ||
@@ -141,6 +158,8 @@ func TestAuthorizeUnproven(t *testing.T) {
 			t.Errorf("authorize with %q: %d to %v", v.Get("redirect_uri"), got.status, got.location)
 		}
 	}
+
+	// These match.
 	for _, uri := range []string{"http://127.0.0.1:54321/cb", "http://127.0.0.1/cb", "http://[::1]:8000/cb",
 		"com.dialer.app://cb"} {
 		if got := w.browser().authorize(request(native, "redirect_uri", uri)); got.status != http.StatusOK {
@@ -149,11 +168,12 @@ func TestAuthorizeUnproven(t *testing.T) {
 	}
 }
 
-// Once they are proven, errors go back to the client, with state and iss.
+// TestAuthorizeErrors shows that errors are sent to a proven client, with state and iss.
 func TestAuthorizeErrors(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	confidential, _ := w.client(func(n *idp.Client) { n.Type, n.PKCEOptional = idp.Web, true })
+
 	tests := []struct {
 		name string
 		v    url.Values
@@ -191,6 +211,7 @@ func TestAuthorizeErrors(t *testing.T) {
 		{"repeated", url.Values{"client_id": {c.ID}, "redirect_uri": {callback}, "state": {"s"},
 			"scope": {"openid", "email"}}, "invalid_request"},
 	}
+
 	for _, tt := range tests {
 		got := w.browser().authorize(tt.v)
 		if got.location == nil || !strings.HasPrefix(got.location.String(), callback+"?") &&
@@ -220,7 +241,8 @@ func TestAuthorizeStateIsExact(t *testing.T) {
 	if got := b.authorize(request(c, "state", strings.Repeat("s", 4097))); got.param("error") != "invalid_request" {
 		t.Errorf("a state of 4097 bytes: %v", got.location)
 	}
-	if got := b.get("/login/oauth/authorize?" + strings.Repeat("x", 20_000)); got.status != http.StatusRequestURITooLong {
+	if got := b.get("/login/oauth/authorize?" + strings.Repeat("x",
+		20_000)); got.status != http.StatusRequestURITooLong {
 		t.Errorf("a query of 20,000 bytes: %d, want 414", got.status)
 	}
 }
@@ -234,14 +256,18 @@ func TestAuthorizeByPost(t *testing.T) {
 	}
 }
 
+// TestPrompts shows that prompt and max_age demand a new login, or fail with prompt=none.
 func TestPrompts(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	b := w.browser()
 	b.code(c)
+
 	if got := b.authorize(request(c, "prompt", "none")); got.param("code") == "" {
 		t.Errorf("prompt=none when signed in: %v", got.location)
 	}
+
+	// Each of these demands a login although the browser is signed in.
 	w.pass(10 * time.Second)
 	for _, pair := range [][2]string{{"prompt", "login"}, {"max_age", "0"}, {"max_age", "5"},
 		{"prompt", "select_account"}} {
@@ -255,6 +281,8 @@ func TestPrompts(t *testing.T) {
 		}
 		w.pass(10 * time.Second)
 	}
+
+	// The last login was ten seconds ago.
 	if got := b.authorize(request(c, "max_age", "1000")); got.param("code") == "" {
 		t.Errorf("max_age=1000: %v", got.location)
 	}
@@ -268,16 +296,18 @@ func TestBrowserSessionEnds(t *testing.T) {
 	c, _ := w.client(nil)
 	b := w.browser()
 	b.code(c)
-	for range 13 { // each visit pushes the idle limit on
+	for range 13 { // each visit extends the idle limit
 		w.pass(11 * time.Hour)
 		if got := b.authorize(request(c)); got.param("code") == "" {
 			t.Fatalf("a visit within 12 hours: %d %v", got.status, got.location)
 		}
 	}
+
 	w.pass(26 * time.Hour) // 169 hours since the login
 	if got := b.authorize(request(c)); got.status != http.StatusOK {
 		t.Errorf("a visit after seven days: %d, want the login page", got.status)
 	}
+
 	b.code(c)
 	w.pass(13 * time.Hour)
 	if got := b.authorize(request(c)); got.status != http.StatusOK {
@@ -285,23 +315,30 @@ func TestBrowserSessionEnds(t *testing.T) {
 	}
 }
 
+// TestConsent shows when people are asked for their consent, and whose answer counts.
 func TestConsent(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.FirstParty = false })
 	b := w.browser()
+
 	page := b.logIn(b.authorize(request(c)), email, secret)
 	if !strings.Contains(page.body, `id="consent-allow"`) {
 		t.Fatalf("no consent page: %d %s", page.status, page.body)
 	}
+
+	// Only the browser that was asked may answer.
 	if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "consent_required" {
 		t.Errorf("prompt=none before consent: %v", got.location)
 	}
 	if got := w.browser().consent(page, "allow"); got.status != http.StatusForbidden {
 		t.Errorf("consent in another browser: %d, want 403", got.status)
 	}
+
 	if got := b.consent(page, "deny"); got.param("error") != "access_denied" || got.param("state") != "s" {
 		t.Errorf("deny: %v", got.location)
 	}
+
+	// A given consent covers the same scope, but not a wider one and not prompt=consent.
 	page = b.authorize(request(c))
 	if got := b.consent(page, "allow"); got.param("code") == "" {
 		t.Errorf("allow: %v", got.location)
@@ -312,25 +349,32 @@ func TestConsent(t *testing.T) {
 	if got := b.authorize(request(c, "scope", "openid email")); got.status != http.StatusOK {
 		t.Errorf("a wider scope: %d %v, want the consent page", got.status, got.location)
 	}
+
 	page = b.authorize(request(c, "prompt", "consent"))
 	if page.status != http.StatusOK {
 		t.Errorf("prompt=consent: %d %v, want the consent page", page.status, page.location)
 	}
-	w.subscriber("bob@example.com") // signs in in another tab, before ada answers
+
+	// A page shown to ada cannot be answered by the login of bob, who signs in in another tab.
+	w.subscriber("bob@example.com")
 	b.logIn(b.authorize(request(c, "prompt", "login")), "bob@example.com", secret)
 	if got := b.consent(page, "allow"); got.status != http.StatusBadRequest {
 		t.Errorf("ada's page answered by bob's login: %d %v, want 400", got.status, got.location)
 	}
 }
 
+// TestIDTokenHint shows that a hint restricts who may answer a request.
 func TestIDTokenHint(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	other, _ := w.client(nil)
 	w.subscriber("bob@example.com")
 	ada := text(w.tokens(c)["id_token"])
+
 	b := w.browser()
 	b.logIn(b.authorize(request(c)), "bob@example.com", secret)
+
+	// Only a valid hint of the same client counts.
 	if got := b.authorize(request(c, "prompt", "none", "id_token_hint", ada)); got.param("error") != "login_required" {
 		t.Errorf("prompt=none with ada's hint in bob's browser: %v", got.location)
 	}
@@ -340,6 +384,8 @@ func TestIDTokenHint(t *testing.T) {
 	if got := b.authorize(request(other, "prompt", "none", "id_token_hint", ada)); got.param("code") == "" {
 		t.Errorf("prompt=none with another client's hint: %v", got.location)
 	}
+
+	// A login as another subscriber fails.
 	page := b.authorize(request(c, "id_token_hint", ada))
 	if got := b.logIn(page, "bob@example.com", secret); got.param("error") != "login_required" {
 		t.Errorf("bob signs in where ada was meant: %v", got.location)

@@ -25,7 +25,7 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// An rp is where a client is told of logouts.
+// An rp is a client that receives back-channel logouts. It records the logout tokens.
 type rp struct {
 	w      *world
 	client idp.Client
@@ -36,7 +36,7 @@ type rp struct {
 	tokens []string
 }
 
-// rp registers a client that is told of logouts, and takes them.
+// rp registers a client that receives logouts.
 func (w *world) rp(change func(*idp.Client)) *rp {
 	w.t.Helper()
 	r := &rp{w: w, status: http.StatusOK}
@@ -65,19 +65,19 @@ func (r *rp) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.tokens = append(r.tokens, form.Get("logout_token"))
-	w.Header().Set("Location", "http://127.0.0.1:1/") // where it must not go on to
+	w.Header().Set("Location", "http://127.0.0.1:1/") // must not be followed
 	w.WriteHeader(r.status)
 }
 
-// answer sets the status that is answered from now on.
+// answer sets the status of the next responses.
 func (r *rp) answer(status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.status = status
 }
 
-// told waits until the client has been told so often, and its last answer is noted,
-// and returns the tokens.
+// told waits until the client has received this many logouts and its last answer is recorded.
+// It returns the tokens.
 func (r *rp) told(want int) []string {
 	r.w.t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-time.After(10 * time.Millisecond) {
@@ -101,7 +101,7 @@ func (r *rp) logouts() []fabric.Logout {
 	return p.Items
 }
 
-// signIn has a browser sign in to the client, and gives its ID token.
+// signIn signs a browser in to the client, and returns the ID token.
 func (r *rp) signIn(b *browser, who string) string {
 	r.w.t.Helper()
 	got := b.authorize(request(r.client))
@@ -112,7 +112,7 @@ func (r *rp) signIn(b *browser, who string) string {
 	return text(set["id_token"])
 }
 
-// deliver runs what tells clients, until the test ends.
+// deliver runs the delivery of logouts until the test ends.
 func (w *world) deliver() {
 	d := deliver.New(deliver.Config{
 		Queue: w.rows.Logouts.Queue(), Client: egress.Policy{Allow: []string{"127.0.0.1"}}.Client(), Now: w.now,
@@ -131,10 +131,11 @@ func (w *world) deliver() {
 	})
 }
 
-// wantLogoutToken holds a token against OpenID Connect Back-Channel Logout, section
-// 2.4, and the ID token of the login that it ends.
+// wantLogoutToken compares a token with the rules of OpenID Connect Back-Channel Logout,
+// section 2.4, and with the ID token of the login that it ends.
 func wantLogoutToken(t *testing.T, w *world, c idp.Client, token, idToken string) {
 	t.Helper()
+
 	head, _, _ := strings.Cut(token, ".")
 	raw, err := base64.RawURLEncoding.DecodeString(head)
 	must(t, err)
@@ -144,34 +145,41 @@ func wantLogoutToken(t *testing.T, w *world, c idp.Client, token, idToken string
 		!strings.Contains(string(w.idp.Ring.JWKS().Body), `"`+h.Kid+`"`) {
 		t.Errorf("the header is %s, want logout+jwt by a key of the JWKS for %s", raw, c.IDTokenAlg)
 	}
+
 	if _, ok := w.idp.Ring.VerifyJWS(token, "logout+jwt"); !ok {
 		t.Error("the signature is not good")
 	}
+
+	// The token names the subject and session that the client knows.
 	got, id := payload(t, w, token), payload(t, w, idToken)
 	for _, name := range []string{"iss", "aud", "sub", "sid"} {
 		if got[name] != id[name] || got[name] == "" || got[name] == nil {
 			t.Errorf("%s = %v, want %v as in the ID token", name, got[name], id[name])
 		}
 	}
+
+	// It is fresh and short-lived.
 	iat, exp, now := got["iat"].(float64), got["exp"].(float64), float64(w.now().Unix())
 	if iat > now || iat < now-60 || exp <= now || exp-iat > 120 {
 		t.Errorf("iat = %v, exp = %v at %v, want it signed now, for two minutes at most", iat, exp, now)
 	}
+
 	events, _ := json.Marshal(got["events"])
 	if string(events) != `{"http://schemas.openid.net/event/backchannel-logout":{}}` || text(got["jti"]) == "" {
 		t.Errorf("events = %s, jti = %v", events, got["jti"])
 	}
-	if len(got) != 8 { // a nonce is prohibited, and nothing else is anybody's business
+	if len(got) != 8 { // a nonce is prohibited, other claims are not needed
 		t.Errorf("the claims are %v, want the eight of section 2.4", got)
 	}
 }
 
-// Whatever ends a login, each client that has got something of it is told once, and no
-// other.
+// TestBackchannelLogout shows that each client with tokens of a login is notified once when the
+// login ends, whatever ended it. Other clients are not.
 func TestBackchannelLogout(t *testing.T) {
 	w := newWorld(t)
 	w.deliver()
 	bystander := w.rp(nil)
+
 	ends := []struct {
 		name string
 		alg  keys.Use
@@ -209,19 +217,24 @@ func TestBackchannelLogout(t *testing.T) {
 			return w.fabric.Subscribers.Delete(t.Context(), w.project.ID, s.ID)
 		}},
 	}
+
 	for i, tt := range ends {
 		t.Run(tt.name, func(t *testing.T) {
 			one := w.rp(func(c *idp.Client) { c.IDTokenAlg = tt.alg })
 			two := w.rp(func(c *idp.Client) {
 				c.SubjectType, c.AccessToken, c.BackchannelLogoutSession = idp.Pairwise, idp.JWTToken, true
 			})
+
 			who := fmt.Sprintf("s%d@example.com", i)
 			s := w.subscriber(who)
 			b := w.browser()
 			id := one.signIn(b, who)
 			idOfTwo := two.signIn(b, who)
 			one.signIn(b, who) // another grant of the same login
+
 			must(t, tt.end(b, one.client, s, id))
+
+			// Each client gets one token, with its own subject.
 			for _, each := range []struct {
 				*rp
 				id string
@@ -232,6 +245,7 @@ func TestBackchannelLogout(t *testing.T) {
 				}
 				wantLogoutToken(t, w, each.client, tokens[0], each.id)
 			}
+
 			if a, b := payload(t, w, id)["sub"], payload(t, w, idOfTwo)["sub"]; a == b {
 				t.Errorf("both clients know it as %v, want the pairwise one to have its own sub", a)
 			}
@@ -240,30 +254,37 @@ func TestBackchannelLogout(t *testing.T) {
 			}
 		})
 	}
+
 	if got := bystander.logouts(); len(got) != 0 {
 		t.Errorf("a client without a grant is told of %+v", got)
 	}
 }
 
-// What is sent again is signed again: it is fresh, and has an id of its own.
+// TestBackchannelRetry shows that each retry sends a newly signed token with its own jti.
 func TestBackchannelRetry(t *testing.T) {
 	w := newWorld(t)
 	r := w.rp(nil)
 	b := w.browser()
 	id := r.signIn(b, email)
+
 	r.answer(http.StatusServiceUnavailable)
 	w.deliver()
 	b.signOut()
 	first := r.told(1)[0]
 	wantLogoutToken(t, w, r.client, first, id)
+
+	// A redirect is not followed and counts as a failure.
 	w.pass(10 * time.Minute)
 	r.answer(http.StatusFound)
 	second := r.told(2)[1]
 	wantLogoutToken(t, w, r.client, second, id)
+
+	// Success ends the retries.
 	w.pass(10 * time.Minute)
 	r.answer(http.StatusNoContent)
 	third := r.told(3)[2]
 	wantLogoutToken(t, w, r.client, third, id)
+
 	seen := make(map[string]bool)
 	for _, token := range []string{first, second, third} {
 		seen[text(payload(t, w, token)["jti"])] = true
@@ -271,18 +292,21 @@ func TestBackchannelRetry(t *testing.T) {
 	if len(seen) != 3 {
 		t.Errorf("three tokens have %d ids", len(seen))
 	}
+
 	if got := r.logouts(); len(got) != 1 || got[0].State != fabric.Delivered || got[0].Attempts != 3 ||
 		got[0].Status != 204 {
 		t.Errorf("logouts %+v, want one that was delivered at the third attempt", got)
 	}
 }
 
-// By 400 a client has the last word, until somebody tells it anew.
+// TestBackchannelRefused shows that an answer of 400 ends the retries until the logout is
+// redelivered manually.
 func TestBackchannelRefused(t *testing.T) {
 	w := newWorld(t)
 	r := w.rp(nil)
 	b := w.browser()
 	id := r.signIn(b, email)
+
 	r.answer(http.StatusBadRequest)
 	w.deliver()
 	b.signOut()
@@ -290,9 +314,11 @@ func TestBackchannelRefused(t *testing.T) {
 	if got := r.logouts(); len(got) != 1 || got[0].State != fabric.Dead || got[0].Status != 400 {
 		t.Fatalf("logouts %+v, want a dead letter", got)
 	}
+
 	w.pass(48 * time.Hour)
 	r.answer(http.StatusOK)
-	_, err := w.fabric.Deliveries.RedeliverLogout(t.Context(), w.project.ID, r.client.ID, text(payload(t, w, id)["sid"]))
+	_, err := w.fabric.Deliveries.RedeliverLogout(t.Context(), w.project.ID, r.client.ID,
+		text(payload(t, w, id)["sid"]))
 	must(t, err)
 	wantLogoutToken(t, w, r.client, r.told(2)[1], id)
 }
@@ -310,15 +336,16 @@ func TestLogoutVerdict(t *testing.T) {
 	}
 }
 
-// A logout token passes for no other token of ours.
+// TestLogoutTokenAlone shows that a logout token is not accepted as any other kind of token.
 func TestLogoutTokenAlone(t *testing.T) {
 	w := newWorld(t)
-	r := w.rp(func(c *idp.Client) { c.IDTokenAlg = keys.ES256 }) // which signs access tokens too
+	r := w.rp(func(c *idp.Client) { c.IDTokenAlg = keys.ES256 }) // this key also signs access tokens
 	b := w.browser()
 	id := r.signIn(b, email)
 	token, err := w.idp.Tokens.LogoutToken(t.Context(), r.client.ID, w.ada.ID, text(payload(t, w, id)["sid"]))
 	must(t, err)
-	if got := b.get("/oauth/logout?" + url.Values{"id_token_hint": {token}}.Encode()); got.status != http.StatusBadRequest {
+	if got := b.get("/oauth/logout?" +
+		url.Values{"id_token_hint": {token}}.Encode()); got.status != http.StatusBadRequest {
 		t.Errorf("as a hint: %d, want 400", got.status)
 	}
 	if got := w.userinfo(token); got.status != http.StatusUnauthorized {
@@ -330,9 +357,11 @@ func TestLogoutTokenAlone(t *testing.T) {
 	}
 }
 
+// TestRegisterBackchannel shows which logout URIs a client may register.
 func TestRegisterBackchannel(t *testing.T) {
 	w := newWorld(t)
 	w.idp.CheckURL = egress.Policy{Allow: []string{"rp.internal"}}.Check
+
 	tests := []struct {
 		uri    string
 		method idp.AuthMethod
@@ -352,8 +381,9 @@ func TestRegisterBackchannel(t *testing.T) {
 		{"https://[::ffff:169.254.169.254]/", idp.AuthBasic, false},
 		{"https://rp.example:22/logout", idp.AuthBasic, false},
 		{"https://rp.example/" + strings.Repeat("x", 2000), idp.AuthBasic, false},
-		{"", idp.AuthBasic, false}, // told nothing, it cannot want a sid
+		{"", idp.AuthBasic, false}, // a sid needs a URI to be sent to
 	}
+
 	for _, tt := range tests {
 		c := idp.Client{ProjectID: w.project.ID, Type: idp.Web, AuthMethod: tt.method,
 			RedirectURIs: []string{callback}}
@@ -362,6 +392,7 @@ func TestRegisterBackchannel(t *testing.T) {
 			t.Errorf("registering %q with %s: %v, want it good: %v", tt.uri, tt.method, err, tt.ok)
 		}
 	}
+
 	c, _ := w.client(nil)
 	c.BackchannelLogoutURI = "https://127.0.0.1/"
 	if err := w.rewrite(c); err == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// answer runs one request through the handler, without a network.
+// answer sends one request to the handler, without a network.
 func (w *world) answer(method, path string, form url.Values, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, w.url+path, strings.NewReader(form.Encode()))
 	if form != nil {
@@ -25,11 +25,13 @@ func (w *world) answer(method, path string, form url.Values, headers ...string) 
 	return rec
 }
 
-// BenchmarkCodeFlow is a code flow of a browser that is signed in: authorize and
-// token, with the rows on disk.
+// BenchmarkCodeFlow measures the code flow of a signed-in browser: authorize and token, with
+// rows on disk.
 func BenchmarkCodeFlow(b *testing.B) {
 	w := newWorld(b)
 	c, _ := w.client(func(n *idp.Client) { n.IDTokenAlg = keys.ES256 })
+
+	// Sign in once, and keep the cookies.
 	br := w.browser()
 	br.code(c)
 	home, err := url.Parse(w.url)
@@ -38,6 +40,7 @@ func BenchmarkCodeFlow(b *testing.B) {
 	for _, ck := range br.http.Jar.Cookies(home) {
 		cookies = append(cookies, ck.Name+"="+ck.Value)
 	}
+
 	cookie, query := strings.Join(cookies, "; "), request(c).Encode()
 	b.SetParallelism(32)
 	b.RunParallel(func(pb *testing.PB) {
@@ -48,6 +51,7 @@ func BenchmarkCodeFlow(b *testing.B) {
 				b.Error(err)
 				return
 			}
+
 			form := url.Values{"grant_type": {"authorization_code"}, "client_id": {c.ID},
 				"code": {to.Query().Get("code")}, "redirect_uri": {callback}, "code_verifier": {verifier}}
 			if got := w.answer(http.MethodPost, "/oauth/token", form); got.Code != http.StatusOK {
@@ -64,7 +68,8 @@ func BenchmarkUserinfo(b *testing.B) {
 	token := "Bearer " + text(w.tokens(c)["access_token"])
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if got := w.answer(http.MethodGet, "/oauth/userinfo", nil, "Authorization", token); got.Code != http.StatusOK {
+			if got := w.answer(http.MethodGet, "/oauth/userinfo", nil, "Authorization",
+				token); got.Code != http.StatusOK {
 				b.Error(got.Body)
 				return
 			}
@@ -82,7 +87,9 @@ func BenchmarkIntrospect(b *testing.B) {
 	form := url.Values{"token": {text(set["access_token"])}}
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if got := w.answer(http.MethodPost, "/oauth/introspect", form, "Authorization", basic(c.ID, secret)); got.Code != http.StatusOK {
+
+			if got := w.answer(http.MethodPost, "/oauth/introspect", form,
+				"Authorization", basic(c.ID, secret)); got.Code != http.StatusOK {
 				b.Error(got.Body)
 				return
 			}

@@ -23,13 +23,15 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// The pages of a sign-in have the colour of the client, else of its project, and its links.
+// TestBrand shows that sign-in pages have the color and links of the client, otherwise those of
+// its project.
 func TestBrand(t *testing.T) {
 	w := newWorld(t)
 	own, _ := w.client(func(c *idp.Client) {
 		c.BrandColor, c.TermsURI, c.PolicyURI = "#a03060", "https://acme.example/terms", "https://acme.example/privacy"
 	})
 	plain, _ := w.client(nil)
+
 	b := w.browser()
 	page := b.authorize(request(own))
 	for _, want := range []string{`href="/brand/a03060.css"`, `href="https://acme.example/terms"`,
@@ -38,9 +40,12 @@ func TestBrand(t *testing.T) {
 			t.Errorf("the sign-in of a client with a brand has no %s:\n%s", want, page.body)
 		}
 	}
+
 	if again := b.logIn(page, email, "wrong"); !strings.Contains(again.body, `href="/brand/a03060.css"`) {
 		t.Error("after a wrong password the colour is gone")
 	}
+
+	// Without a brand of its own the client gets that of the project, if there is one.
 	if page := b.authorize(request(plain)); strings.Contains(page.body, "/brand/") {
 		t.Error("a client without a brand, of a project without one, has a colour")
 	}
@@ -52,6 +57,8 @@ func TestBrand(t *testing.T) {
 			t.Errorf("the %s has not the colour of the project", name)
 		}
 	}
+
+	// A page reached by the link of a mail is branded, too.
 	token := strings.Repeat("a", 52)
 	must(t, w.rows.CreateLink(t.Context(), idp.Link{
 		Hash: session.Digest(token), Purpose: mail.Reset, ProjectID: w.project.ID, SubscriberID: w.ada.ID,
@@ -65,12 +72,15 @@ func TestBrand(t *testing.T) {
 			t.Errorf("what says that a link was used has no %s:\n%s", want, set.body)
 		}
 	}
+
+	// A color without contrast is darkened, and anything else has no style sheet.
 	sheet := b.get("/brand/ffffff.css")
 	if sheet.status != 200 || !strings.Contains(sheet.body, "--thread: light-dark(#") ||
 		strings.Contains(sheet.body, "--thread: light-dark(#ffffff") ||
 		sheet.header.Get("Content-Type") != "text/css; charset=utf-8" {
 		t.Errorf("white, which nobody reads on a light page: %d %s", sheet.status, sheet.body)
 	}
+
 	for _, bad := range []string{"/brand/red.css", "/brand/106040", "/brand/10604G.css", "/brand/106040;}.css"} {
 		if got := b.get(bad); got.status != 404 {
 			t.Errorf("%s: %d, want 404", bad, got.status)
@@ -78,7 +88,8 @@ func TestBrand(t *testing.T) {
 	}
 }
 
-// picture returns a logo with a point of a colour, of a file that has more in it.
+// picture returns a logo with a point of a color. The file it is made from also contains a
+// script.
 func picture(t *testing.T, c color.Color) logo.Logo {
 	t.Helper()
 	p := image.NewNRGBA(image.Rect(0, 0, 60, 20))
@@ -90,13 +101,15 @@ func picture(t *testing.T, c color.Color) logo.Logo {
 	return l
 }
 
-// The logo of the client, else of its project, is on its pages, and in mails as a part of
-// them. It is what was drawn anew, and can do nothing.
+// TestLogo shows that pages and mails have the logo of the client, otherwise that of its
+// project. The image is re-encoded, so that it is harmless.
 func TestLogo(t *testing.T) {
 	w := newWorld(t)
 	own, _ := w.client(func(c *idp.Client) { c.Name = `"><script>alert(1)</script>` })
 	ctx := context.Background()
 	draw := func(c color.Color) logo.Logo { return picture(t, c) }
+
+	// The logo of the project is shown until the client has its own.
 	of, err := w.fabric.Projects.SetLogo(ctx, w.project.ID, draw(color.Black))
 	must(t, err)
 	b := w.browser()
@@ -104,12 +117,15 @@ func TestLogo(t *testing.T) {
 		strings.Contains(page.body, "<script>alert") {
 		t.Errorf("the sign-in has not the logo of the project:\n%s", page.body)
 	}
+
 	c, err := w.idp.Clients.SetLogo(ctx, own.ID, draw(color.White))
 	must(t, err)
 	if page := b.authorize(request(own)); !strings.Contains(page.body, c.Logo) ||
 		strings.Contains(page.body, of.Logo) {
 		t.Error("the sign-in has not the logo of the client")
 	}
+
+	// The image is served with headers that make it harmless and cacheable.
 	got := b.get("/brand/logo/" + c.Logo + ".png")
 	if got.status != 200 || got.header.Get("Content-Type") != "image/png" ||
 		got.header.Get("X-Content-Type-Options") != "nosniff" ||
@@ -117,23 +133,31 @@ func TestLogo(t *testing.T) {
 		strings.Contains(got.body, "script") {
 		t.Errorf("the logo: %d %v", got.status, got.header)
 	}
+
 	if etag := got.header.Get("ETag"); etag == "" || !strings.Contains(got.header.Get("Cache-Control"), "immutable") {
 		t.Errorf("the logo has the headers %v, want an ETag, and that it never changes", got.header)
-	} else if again := w.answer("GET", "/brand/logo/"+c.Logo+".png", nil, "If-None-Match", etag); again.Code != 304 || again.Body.Len() != 0 {
+	} else if again := w.answer("GET", "/brand/logo/"+c.Logo+".png", nil, "If-None-Match",
+		etag); again.Code != 304 || again.Body.Len() != 0 {
 		t.Errorf("the logo, asked for by who has it: %d, %d bytes, want 304", again.Code, again.Body.Len())
 	}
+
 	if _, err := logo.Make("logo", []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`)); err == nil {
 		t.Error("an SVG is taken")
 	}
+
+	// Mails contain the logo.
 	draft, err := w.idp.Letters.Write(ctx, mail.Letter{Kind: mail.Reset, ProjectID: w.project.ID, To: email})
 	if err != nil || len(draft.Brand.Logo.PNG) == 0 {
 		t.Errorf("a mail has no logo: %v", err)
 	}
+
+	// Without its own logo the client falls back to that of the project.
 	_, err = w.idp.Clients.SetLogo(ctx, own.ID, logo.Logo{})
 	must(t, err)
 	if page := b.authorize(request(own)); !strings.Contains(page.body, of.Logo) {
 		t.Error("a client whose logo was taken away has not that of the project")
 	}
+
 	for _, bad := range []string{"/brand/logo/" + c.Logo + ".png", "/brand/logo/" + of.Logo,
 		"/brand/logo/x.png", "/brand/logo/..%2f..%2fsecret.png", "/brand/logo/%00.png"} {
 		if got := b.get(bad); got.status != 404 {
@@ -142,7 +166,7 @@ func TestLogo(t *testing.T) {
 	}
 }
 
-// What pages cannot show of a client is refused.
+// TestBrandRefused shows that branding that pages cannot show is rejected.
 func TestBrandRefused(t *testing.T) {
 	w := newWorld(t)
 	for what, change := range map[string]func(*idp.Client){
@@ -164,8 +188,8 @@ func TestBrandRefused(t *testing.T) {
 	}
 }
 
-// Who changes how a client is shown gives it back nothing that somebody else takes from it
-// meanwhile, at whichever node.
+// TestBrandLeavesTheRest shows that a change of branding does not restore a redirect URI that
+// another node removes meanwhile.
 func TestBrandLeavesTheRest(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(c *idp.Client) {
@@ -173,6 +197,7 @@ func TestBrandLeavesTheRest(t *testing.T) {
 	})
 	_, err := w.idp.Clients.Find(t.Context(), c.ID)
 	must(t, err)
+
 	taken := false
 	must(t, w.idp.Clients.Change(t.Context(), c.ID, func(c *idp.Client) {
 		c.BrandColor = "#a03060"
@@ -183,6 +208,7 @@ func TestBrandLeavesTheRest(t *testing.T) {
 			must(t, w.rows.ReplaceClient(t.Context(), other, c.Updated))
 		}
 	}))
+
 	now, err := w.rows.FindClient(t.Context(), c.ID)
 	must(t, err)
 	if now.BrandColor != "#a03060" || len(now.RedirectURIs) != 1 {
@@ -190,7 +216,7 @@ func TestBrandLeavesTheRest(t *testing.T) {
 	}
 }
 
-// A countingStore counts how often a logo is read.
+// A countingStore counts how often logos are read.
 type countingStore struct {
 	fabric.ProjectStore
 	logos atomic.Int64
@@ -201,14 +227,17 @@ func (c *countingStore) FindLogo(ctx context.Context, name string) ([]byte, erro
 	return c.ProjectStore.FindLogo(ctx, name)
 }
 
-// A logo that many sign-ins show is not read for each of them; one that is taken away at
-// another node is gone here within a second.
+// TestLogoIsRemembered shows that logos are cached, and that one removed at another node
+// disappears here within a second.
 func TestLogoIsRemembered(t *testing.T) {
 	w := newWorld(t)
 	rows := &countingStore{ProjectStore: w.rows}
-	node := fabric.New(fabric.Config{Stores: fabric.Stores{Projects: rows}, Ring: storetest.Ring(t, w.dir, w.rows, w.now), Now: w.now})
+	node := fabric.New(fabric.Config{Stores: fabric.Stores{Projects: rows},
+		Ring: storetest.Ring(t, w.dir, w.rows, w.now),
+		Now:  w.now})
 	p, err := w.fabric.Projects.SetLogo(t.Context(), w.project.ID, picture(t, color.Black))
 	must(t, err)
+
 	began := w.now()
 	for range 500 {
 		body, err := node.Projects.FindLogo(t.Context(), p.Logo)
@@ -219,6 +248,7 @@ func TestLogoIsRemembered(t *testing.T) {
 	if n, most := rows.logos.Load(), int64(w.now().Sub(began)/cache.For)+1; n > most {
 		t.Errorf("500 requests of a logo within %v read it %d times, want %d at most", w.now().Sub(began), n, most)
 	}
+
 	_, err = w.fabric.Projects.SetLogo(t.Context(), w.project.ID, logo.Logo{})
 	must(t, err)
 	w.pass(time.Second)

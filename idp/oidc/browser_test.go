@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// forget removes the entries of a kind from the session store; "" is all.
+// forget removes the entries of a kind from the session store, or all of them if kind is "".
 func (w *world) forget(kind string) {
 	w.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "sessions.db")+"?_pragma=busy_timeout(5000)")
@@ -26,7 +26,7 @@ func (w *world) forget(kind string) {
 	must(w.t, err)
 }
 
-// entries returns the values of the session store.
+// entries returns the contents of the session store.
 func (w *world) entries() (values []string) {
 	w.t.Helper()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "sessions.db")+"?_pragma=busy_timeout(5000)")
@@ -44,8 +44,7 @@ func (w *world) entries() (values []string) {
 	return values
 }
 
-// empty removes everything from the session store, as one that is flushed or
-// starts anew.
+// empty removes everything from the session store, like one that was flushed or restarted.
 func (w *world) empty() { w.forget("") }
 
 // signedIn reports whether a browser gets a code without a password.
@@ -68,21 +67,27 @@ func (b *browser) copy() *browser {
 	return other
 }
 
-// A session store that is emptied signs nobody out, and nobody in.
+// TestEmptied shows that emptying the session store signs nobody out or in.
 func TestEmptied(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
 	stays, leaves, ends, locked := w.browser(), w.browser(), w.browser(), w.browser()
+
+	// One browser stays signed in; the others are signed out in three ways.
 	stays.code(c)
 	leaves.code(c)
 	left := leaves.copy()
 	leaves.signOut()
+
 	sid := text(payload(t, w, text(w.redeem(c, ends.code(c)).json(t)["id_token"]))["sid"])
 	must(t, w.idp.Logins.End(t.Context(), sid))
+
 	bob := w.subscriber("bob@example.com")
 	locked.logIn(locked.authorize(request(c)), "bob@example.com", secret)
 	_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, bob.ID, fabricChange(true))
 	must(t, err)
+
+	// The second round follows a sweep of expired rows.
 	for range 2 {
 		w.empty()
 		for name, tt := range map[string]struct {
@@ -101,12 +106,14 @@ func TestEmptied(t *testing.T) {
 	}
 }
 
-// How long a browser stays signed in is the same whether or not its entry is lost.
+// TestEmptiedAndTime shows that a browser stays signed in equally long whether or not its
+// session entry is lost.
 func TestEmptiedAndTime(t *testing.T) {
 	for name, lose := range map[string]func(*world){"kept": func(*world) {}, "emptied": (*world).empty} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
 			c, _ := w.client(nil)
+
 			idle, visits := w.browser(), w.browser()
 			idle.code(c)
 			visits.code(c)
@@ -116,8 +123,9 @@ func TestEmptiedAndTime(t *testing.T) {
 				if !visits.signedIn(c) {
 					t.Fatal("who visits within the idle limit was signed out")
 				}
-				w.pass(time.Minute) // within which nothing is noted
+				w.pass(time.Minute) // too soon to be recorded
 			}
+
 			if idle.signedIn(c) {
 				t.Error("who was away for longer than the idle limit is signed in")
 			}
@@ -130,7 +138,7 @@ func TestEmptiedAndTime(t *testing.T) {
 	}
 }
 
-// An id from before a login stays worthless.
+// TestEmptiedAndRenewed shows that a browser id from before a login stays invalid.
 func TestEmptiedAndRenewed(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -146,7 +154,8 @@ func TestEmptiedAndRenewed(t *testing.T) {
 	}
 }
 
-// A browser may hold a login in each project, and loses one without the other.
+// TestEmptiedWithTwoLogins shows that a browser may hold a login in each project, and can lose
+// one and keep the other.
 func TestEmptiedWithTwoLogins(t *testing.T) {
 	w := newWorld(t)
 	here, _ := w.client(withLogout)
@@ -158,10 +167,12 @@ func TestEmptiedWithTwoLogins(t *testing.T) {
 	b := w.browser()
 	b.code(here)
 	b.code(there)
+
 	w.empty()
 	if !b.signedIn(here) || !b.signedIn(there) {
 		t.Error("a login was lost")
 	}
+
 	b.submit(b.get("/oauth/logout?client_id=" + here.ID))
 	w.empty()
 	if b.signedIn(here) || !b.signedIn(there) {
@@ -169,7 +180,7 @@ func TestEmptiedWithTwoLogins(t *testing.T) {
 	}
 }
 
-// slowRows has something happen between reading a browser and giving it.
+// slowRows runs meanwhile between reading a browser and returning it.
 type slowRows struct {
 	*store.Store
 	meanwhile func()
@@ -181,8 +192,8 @@ func (r slowRows) FindBrowser(ctx context.Context, browser string) (map[string]s
 	return logins, seen, err
 }
 
-// An id that is renewed while another request reads from the rows what it stood
-// for is not put back by that.
+// TestEmptiedDuringRenewal shows that a request which reads an old browser id from the rows
+// does not restore it when the id is renewed meanwhile.
 func TestEmptiedDuringRenewal(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -190,8 +201,10 @@ func TestEmptiedDuringRenewal(t *testing.T) {
 	b.code(c)
 	old := b.copy()
 	page := b.authorize(request(c, "prompt", "login"))
+
 	rows := slowRows{w.rows, func() { b.logIn(page, email, secret) }}
-	api, err := oidc.New(oidc.Config{Provider: idp.New(w.idp.Config), Sessions: w.idp.Sessions, Browsers: rows, AuthURL: w.url})
+	api, err := oidc.New(oidc.Config{Provider: idp.New(w.idp.Config),
+		Sessions: w.idp.Sessions, Browsers: rows, AuthURL: w.url})
 	must(t, err)
 	second := httptest.NewServer(api.Handler())
 	t.Cleanup(second.Close)
@@ -205,8 +218,9 @@ func TestEmptiedDuringRenewal(t *testing.T) {
 	}
 }
 
-// What says that an id is worthless outlives what it stood for, which a store that
-// was away when that was written may have still.
+// TestRetiredStays shows that the mark of a retired browser id outlives the entry that the id
+// stood for. A session store that was unreachable when the mark was written may still hold that
+// entry.
 func TestRetiredStays(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
@@ -214,12 +228,15 @@ func TestRetiredStays(t *testing.T) {
 	b.code(c)
 	b.logIn(b.authorize(request(c, "prompt", "login")), email, secret)
 	b.signOut()
+
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "sessions.db")+"?_pragma=busy_timeout(5000)")
 	must(t, err)
 	defer db.Close()
+
 	var all int
 	var first int64
-	must(t, db.QueryRow(`SELECT count(*), min(expires) FROM selvage_sessions WHERE kind = 'browser'`).Scan(&all, &first))
+	must(t, db.QueryRow(`SELECT count(*), min(expires) FROM selvage_sessions WHERE kind = 'browser'`).
+		Scan(&all, &first))
 	if left := time.UnixMicro(first).Sub(w.now()); all != 2 || left < w.idp.Lifetimes().BrowserIdle-time.Minute {
 		t.Errorf("%d ids are worthless, the first for %v; want 2, for as long as a browser may be idle", all, left)
 	}
@@ -235,7 +252,7 @@ func (b *browser) submit(page reply) reply {
 	return b.post("/logout", form)
 }
 
-// pageToken opens a page and gives the token of its form.
+// pageToken opens a page and returns the token of its form.
 func (b *browser) pageToken(path string) string {
 	b.w.t.Helper()
 	m := regexp.MustCompile(`name="token" value="([^"]+)"`).FindStringSubmatch(b.get(path).body)
@@ -245,7 +262,7 @@ func (b *browser) pageToken(path string) string {
 	return m[1]
 }
 
-// signOut signs the browser out of everything.
+// signOut ends all logins of the browser.
 func (b *browser) signOut() reply {
 	b.w.t.Helper()
 	return b.submit(b.get("/logout"))

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// A claim that is asked by itself comes where it is asked, and nothing more does:
-// also after a refresh, and of either kind of access token.
+// TestClaimsParameter shows that a claim requested by name is returned where it was requested,
+// and nothing else is. This also holds after a refresh and for both kinds of access token.
 func TestClaimsParameter(t *testing.T) {
 	w := newWorld(t)
 	for _, kind := range []idp.TokenFormat{idp.FabricToken, idp.JWTToken} {
@@ -31,6 +31,7 @@ func TestClaimsParameter(t *testing.T) {
 			got = w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
 				text(got["refresh_token"])).json(t)
 		}
+
 		plain := w.tokens(c, "scope", "openid")
 		if info := w.userinfo(text(plain["access_token"])).json(t); len(info) != 1 {
 			t.Errorf("%s: userinfo %v of a login without claims", kind, info)
@@ -38,17 +39,20 @@ func TestClaimsParameter(t *testing.T) {
 	}
 }
 
-// A client gets no claim whose scope it may not ask for, then or later, and a
-// subscriber is asked before it gets any.
+// TestClaimsAreRights shows that a client never gets a claim whose scope it may not ask for,
+// and that people are asked for consent before it gets any.
 func TestClaimsAreRights(t *testing.T) {
 	w := newWorld(t)
 	const both = `{"userinfo":{"given_name":null,"email":null},"id_token":{"email":null}}`
+
 	narrow, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "profile"} })
 	got := w.tokens(narrow, "claims", both)
 	info, id := w.userinfo(text(got["access_token"])).json(t), payload(t, w, text(got["id_token"]))
 	if info["email"] != nil || id["email"] != nil || info["given_name"] != "Ada" {
 		t.Errorf("a client without the scope email gets %v and %v", info, id)
 	}
+
+	// A client that needs consent must ask for the claims, too.
 	c, _ := w.client(func(n *idp.Client) { n.FirstParty = false })
 	b := w.browser()
 	if got := b.consent(b.logIn(b.authorize(request(c)), email, secret), "allow"); got.param("code") == "" {
@@ -57,6 +61,7 @@ func TestClaimsAreRights(t *testing.T) {
 	if got := b.authorize(request(c, "claims", both, "prompt", "none")); got.param("error") != "consent_required" {
 		t.Errorf("claims nobody agreed to: %d %v", got.status, got.told())
 	}
+
 	page := b.authorize(request(c, "claims", both))
 	if !strings.Contains(page.body, "See your email address") || !strings.Contains(page.body, "See your profile") {
 		t.Fatalf("no page asks for the claims: %d %s", page.status, page.body)
@@ -66,7 +71,7 @@ func TestClaimsAreRights(t *testing.T) {
 	}
 }
 
-// A value of the claim sub says for whom an answer may be.
+// TestClaimsSub shows that a value of the claim sub restricts who may answer a request.
 func TestClaimsSub(t *testing.T) {
 	w := newWorld(t)
 	bob := w.subscriber("bob@example.com")
@@ -74,6 +79,7 @@ func TestClaimsSub(t *testing.T) {
 	pairwise, _ := w.client(func(n *idp.Client) { n.SubjectType, n.AccessToken = idp.Pairwise, idp.JWTToken })
 	b := w.browser()
 	b.code(c)
+
 	sub := func(c idp.Client, id string) string { return `"` + w.idp.Subjects.SubjectFor(c, id) + `"` }
 	for _, tt := range []struct {
 		name   string
@@ -98,14 +104,16 @@ func TestClaimsSub(t *testing.T) {
 			t.Errorf("%s: %v, want a code: %v", tt.name, got.told(), tt.want)
 		}
 	}
+
 	hint := text(w.tokens(c)["id_token"])
-	if got := b.authorize(request(c, "prompt", "none", "id_token_hint", hint, "claims", `{"id_token":{"sub":{"value":`+sub(c, bob.ID)+`}}}`)); got.param("error") != "login_required" {
+	if got := b.authorize(request(c, "prompt", "none", "id_token_hint", hint,
+		"claims", `{"id_token":{"sub":{"value":`+sub(c, bob.ID)+`}}}`)); got.param("error") != "login_required" {
 		t.Errorf("a hint at ada and the sub of bob: %v", got.told())
 	}
 }
 
-// An acr that must be and cannot be fails; one that is wished for does not, and the
-// ID token tells the truth.
+// TestACR shows that an essential acr that cannot be met fails the request. A voluntary one
+// does not, and the ID token reports the real class.
 func TestACR(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -137,6 +145,7 @@ func TestACR(t *testing.T) {
 			}
 			continue
 		}
+
 		got = w.redeem(c, b.logIn(got, email, secret).param("code"))
 		id := payload(t, w, text(got.json(t)["id_token"]))
 		if amr, _ := id["amr"].([]any); id["acr"] != "1" || len(amr) != 1 || amr[0] != "pwd" {
@@ -145,7 +154,7 @@ func TestACR(t *testing.T) {
 	}
 }
 
-// Wishes for how a page looks do not fail a request.
+// TestWishes shows that preferences for how a page looks do not fail a request.
 func TestWishes(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -160,7 +169,7 @@ func TestWishes(t *testing.T) {
 	}
 }
 
-// The claims of a scope are all that are said of the subscriber, and no others.
+// TestScopesAreClaims shows that the scopes of a token determine which claims are returned.
 func TestScopesAreClaims(t *testing.T) {
 	w := newWorld(t)
 	said := fabric.StandardClaims{
@@ -170,10 +179,12 @@ func TestScopesAreClaims(t *testing.T) {
 		PhoneNumber:         "+442071234567",
 		PhoneNumberVerified: new(bool), Address: &fabric.Postal{Locality: "London", Country: "GB"},
 	}
+
 	last, zone := "Lovelace", "Europe/London"
 	_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, w.ada.ID,
 		fabric.SubscriberInput{Claims: &said, Profile: fabric.Profile{LastName: &last, TimeZone: &zone}})
 	must(t, err)
+
 	c, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "profile", "email", "address", "phone"} })
 	for scope, want := range map[string]string{
 		"openid":         "sub",
@@ -191,7 +202,8 @@ func TestScopesAreClaims(t *testing.T) {
 	}
 }
 
-// Who narrows the scope gets no claims of the scopes that are left out.
+// TestClaimsAreNarrowed shows that a narrower scope loses the claims of the scopes that are
+// left out.
 func TestClaimsAreNarrowed(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

@@ -9,29 +9,33 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// TestSealedCode issues a code and loses the session store: nothing of it was there.
+// TestSealedCode shows that a code takes no entry in the session store, and is redeemed after
+// the store is emptied.
 func TestSealedCode(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	br := w.browser()
-	br.code(c) // signs in
+	br.code(c) // sign in
 	before := len(w.entries())
+
 	code := br.code(c)
 	if got := len(w.entries()); got != before {
 		t.Errorf("a code is %d entries of the session store", got-before)
 	}
+
 	w.empty()
 	if got := w.redeem(c, code); got.status != http.StatusOK {
 		t.Errorf("redeeming: %d %s", got.status, got.body)
 	}
 }
 
-// TestRewrittenCode redeems one code as it was written in several ways: it is one code.
+// TestRewrittenCode shows that other spellings of a redeemed code count as the same code.
 func TestRewrittenCode(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	code := w.browser().code(c, "scope", "openid offline_access")
 	first := w.redeem(c, code).json(t)
+
 	middle := len(code) - 30
 	for name, again := range map[string]string{
 		"a line end at its end": code + "\n",
@@ -45,13 +49,14 @@ func TestRewrittenCode(t *testing.T) {
 			t.Errorf("%s: %d %s, want invalid_grant", name, got.status, got.body)
 		}
 	}
+
 	if got := w.userinfo(text(first["access_token"])); got.status != http.StatusUnauthorized {
 		t.Errorf("the access token after the code came again: %d, want 401", got.status)
 	}
 }
 
-// TestReplayMisused presents a redeemed code without what else it needs, and after its
-// time: what it gave ends all the same.
+// TestReplayMisused shows that a replayed code revokes its tokens even if the replay is invalid
+// for another reason or late.
 func TestReplayMisused(t *testing.T) {
 	w := newWorld(t)
 	for name, replay := range map[string]func(c idp.Client, code string) reply{
@@ -69,6 +74,7 @@ func TestReplayMisused(t *testing.T) {
 		c, _ := w.client(nil)
 		code := w.browser().code(c, "scope", "openid offline_access")
 		first := w.redeem(c, code).json(t)
+
 		if got := replay(c, code); got.json(t)["error"] != "invalid_grant" {
 			t.Errorf("%s: %d %s, want invalid_grant", name, got.status, got.body)
 		}
@@ -78,17 +84,20 @@ func TestReplayMisused(t *testing.T) {
 	}
 }
 
-// TestLongCode has a request whose code would be too long for a URL: it lies in the
-// session store, is redeemed once, and is gone with the store.
+// TestLongCode shows that a code too long for a URL is kept in the session store. It can be
+// redeemed once, and is lost with the store.
 func TestLongCode(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	nonce := strings.Repeat("n", 4000)
+
 	br := w.browser()
 	code := br.code(c, "nonce", nonce)
 	if len(code) > 128 {
 		t.Fatalf("the code has %d characters", len(code))
 	}
+
+	// It is redeemed once, and a replay revokes the tokens.
 	got := w.redeem(c, code)
 	if claims := payload(t, w, text(got.json(t)["id_token"])); claims["nonce"] != nonce {
 		t.Errorf("the nonce is %v", claims["nonce"])
@@ -99,6 +108,7 @@ func TestLongCode(t *testing.T) {
 	if got := w.userinfo(text(got.json(t)["access_token"])); got.status != http.StatusUnauthorized {
 		t.Errorf("the access token after the replay: %d, want 401", got.status)
 	}
+
 	code = br.code(c, "nonce", nonce)
 	w.empty()
 	if got := w.redeem(c, code); got.json(t)["error"] != "invalid_grant" {

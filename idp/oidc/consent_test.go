@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A consent that is taken back ends all that the client has got, a code that it has
-// not redeemed too, and it must be asked for anew; other clients go on.
+// TestConsentRevoked shows that revoking a consent ends all of the client's tokens and
+// unredeemed codes, and that the client must ask again. Other clients are not affected.
 func TestConsentRevoked(t *testing.T) {
 	w := newWorld(t)
 	for _, kind := range []idp.TokenFormat{idp.FabricToken, idp.JWTToken} {
@@ -20,6 +20,7 @@ func TestConsentRevoked(t *testing.T) {
 		}
 		c, _ := w.client(third)
 		other, _ := w.client(third)
+
 		b := w.browser()
 		allow := func(c idp.Client) map[string]any {
 			t.Helper()
@@ -29,8 +30,11 @@ func TestConsentRevoked(t *testing.T) {
 			}
 			return w.redeem(c, b.consent(page, "allow").param("code")).json(t)
 		}
+
 		got, others := allow(c), allow(other)
 		code := b.code(c)
+
+		// Tokens, refresh tokens and codes of the client have ended.
 		must(t, w.idp.Consents.Revoke(t.Context(), w.ada.ID, c.ID))
 		if r := w.userinfo(text(got["access_token"])); r.status != http.StatusUnauthorized {
 			t.Errorf("%s: userinfo after the consent was taken back: %d", kind, r.status)
@@ -39,21 +43,28 @@ func TestConsentRevoked(t *testing.T) {
 			r.json(t)["error"] != "invalid_grant" {
 			t.Errorf("%s: a refresh after the consent was taken back: %d %s", kind, r.status, r.body)
 		}
+
 		if r := w.redeem(c, code); r.status != http.StatusBadRequest || r.json(t)["error"] != "invalid_grant" {
 			t.Errorf("%s: a code from before the consent was taken back: %d %s", kind, r.status, r.body)
 		}
+
+		// It must ask for consent again, for ID tokens too.
 		if r := b.authorize(request(c, "prompt", "none")); r.param("error") != "consent_required" {
 			t.Errorf("%s: prompt=none after the consent was taken back: %v", kind, r.told())
 		}
 		if r := b.authorize(implicit(c, "prompt", "none")); r.param("error") != "consent_required" {
 			t.Errorf("%s: an ID token after the consent was taken back: %v", kind, r.told())
 		}
+
+		// The other client goes on.
 		if r := w.userinfo(text(others["access_token"])); r.status != http.StatusOK {
 			t.Errorf("%s: another client's token: %d", kind, r.status)
 		}
 		if r := w.refresh(other, text(others["refresh_token"])); r.status != http.StatusOK {
 			t.Errorf("%s: another client's refresh: %d %s", kind, r.status, r.body)
 		}
+
+		// The consent is gone until it is given again.
 		if err := w.idp.Consents.Revoke(t.Context(), w.ada.ID, c.ID); !errors.Is(err, problem.NotFound) {
 			t.Errorf("%s: once more: %v, want not found", kind, err)
 		}
@@ -63,7 +74,8 @@ func TestConsentRevoked(t *testing.T) {
 	}
 }
 
-// Clients of the operator need no consent, and are ended by their tokens alone.
+// TestConsentOfFirstParty shows that clients of the operator need no consent, and that revoking
+// one still ends their tokens.
 func TestConsentOfFirstParty(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

@@ -22,15 +22,15 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A device is an app without a browser, and the codes that it was given.
+// A device is an app without a browser, with the codes that it was given.
 type device struct {
 	w          *world
 	c          idp.Client
 	code, user string
-	complete   string // the path of the link that it shows as a picture
+	complete   string // path of the link that it shows as a QR code
 }
 
-// tv registers a client of devices.
+// tv registers a client for devices.
 func (w *world) tv() idp.Client {
 	w.t.Helper()
 	c, _ := w.client(func(n *idp.Client) {
@@ -51,14 +51,15 @@ func (w *world) device(c idp.Client) device {
 		strings.TrimPrefix(text(v["verification_uri_complete"]), w.url)}
 }
 
-// poll asks for the tokens.
+// poll requests the tokens.
 func (d device) poll(pairs ...string) reply {
 	d.w.t.Helper()
 	return d.w.token(append([]string{"grant_type", idp.GrantDevice, "client_id", d.c.ID, "device_code",
 		d.code}, pairs...)...)
 }
 
-// wants polls, and reports an answer that is not the error, or none, that is wanted.
+// wants polls, and reports an answer other than this error code, or other than success if code
+// is "".
 func (d device) wants(when, code string) map[string]any {
 	d.w.t.Helper()
 	got := d.poll()
@@ -70,13 +71,13 @@ func (d device) wants(when, code string) map[string]any {
 	return v
 }
 
-// enter types a code.
+// enter types a user code.
 func (b *browser) enter(code string) reply {
 	b.w.t.Helper()
 	return b.post("/device", url.Values{"token": {b.pageToken("/device")}, "user_code": {code}})
 }
 
-// confirmation enters the code of a device and signs ada in if it must.
+// confirmation enters the code of a device, and signs ada in if necessary.
 func (b *browser) confirmation(d device) reply {
 	b.w.t.Helper()
 	page := b.enter(d.user)
@@ -89,40 +90,51 @@ func (b *browser) confirmation(d device) reply {
 	return page
 }
 
+// TestDevice runs the device flow from the codes to the tokens (RFC 8628).
 func TestDevice(t *testing.T) {
 	w := newWorld(t)
 	c := w.tv()
 	b := w.browser()
 	d := w.device(c)
+
 	if !regexp.MustCompile(`^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$`).MatchString(d.user) ||
 		len(d.code) < 43 {
 		t.Fatalf("codes %q and %q", d.user, d.code)
 	}
+
+	// The link fills in the code, and may also be typed in another form.
 	d.wants("at once", "authorization_pending")
 	linked := b.get(d.complete)
 	if linked.status != http.StatusOK || !strings.Contains(linked.body, `value="`+d.user+`"`) {
 		t.Errorf("the link that is shown as a picture: %d %s", linked.status, linked.body)
 	}
+
 	page := b.enter(strings.ToLower(strings.ReplaceAll(d.user, "-", " ")))
 	if !strings.Contains(page.body, "to continue to <strong>TV</strong>") {
 		t.Fatalf("no login page after the code: %d %s", page.status, page.body)
 	}
+
+	// The confirmation page shows the app, the account and the code.
 	page = b.logIn(page, email, secret)
 	for _, want := range []string{"<strong>TV</strong>", email, d.user} {
 		if !strings.Contains(page.body, want) {
 			t.Errorf("the confirmation page does not have %s: %s", want, page.body)
 		}
 	}
+
+	// The device gets its tokens once the person has agreed.
 	w.pass(5 * time.Second)
 	d.wants("while the page is shown", "authorization_pending")
 	if done := b.consent(page, "allow"); done.status != http.StatusOK ||
 		!strings.Contains(done.body, `id="device-done"`) {
 		t.Fatalf("allowed: %d %s", done.status, done.body)
 	}
+
 	set := d.wants("after it was signed in", "")
 	if set["scope"] != "openid email offline_access" || set["refresh_token"] == nil {
 		t.Errorf("tokens of a device: %v", set)
 	}
+
 	if id := payload(t, w, text(set["id_token"])); id["sub"] != w.ada.ID || id["aud"] != c.ID || id["sid"] == nil {
 		t.Errorf("ID token of a device: %v", id)
 	}
@@ -132,18 +144,22 @@ func TestDevice(t *testing.T) {
 	if got := w.refresh(c, text(set["refresh_token"])); got.status != http.StatusOK {
 		t.Errorf("refresh: %d %s", got.status, got.body)
 	}
-	// Signed in already, and agreed before: it is asked for each device all the same.
+
+	// Each device is asked for, even if the browser is signed in and has agreed before.
 	second := w.device(c)
 	if got := b.consent(b.confirmation(second), "allow"); got.status != http.StatusOK {
 		t.Errorf("a second device: %d %s", got.status, got.body)
 	}
 	second.wants("as the second one", "")
+
+	// A replayed device code revokes its tokens.
 	d.wants("after its code was redeemed", "invalid_grant")
 	if got := w.userinfo(text(set["access_token"])); got.status != http.StatusUnauthorized {
 		t.Errorf("userinfo after the device code was used again: %d, want 401", got.status)
 	}
 }
 
+// TestDeviceAuthorizationRefuses shows that invalid requests for codes are rejected.
 func TestDeviceAuthorizationRefuses(t *testing.T) {
 	w := newWorld(t)
 	tv := w.tv()
@@ -151,6 +167,7 @@ func TestDeviceAuthorizationRefuses(t *testing.T) {
 	web, _ := w.client(func(n *idp.Client) {
 		n.Type, n.Grants, n.RedirectURIs = idp.Web, []string{idp.GrantDevice}, nil
 	})
+
 	for name, tt := range map[string]struct {
 		form   url.Values
 		status int
@@ -174,17 +191,22 @@ func TestDeviceAuthorizationRefuses(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d %s", name, got.status, got.body, tt.status, tt.code)
 		}
 	}
-	if got := w.browser().get("/oauth/device_authorization?client_id=" + tv.ID); got.status != http.StatusMethodNotAllowed {
+
+	if got := w.browser().get("/oauth/device_authorization?client_id=" +
+		tv.ID); got.status != http.StatusMethodNotAllowed {
 		t.Errorf("GET: %d, want 405", got.status)
 	}
-	if got := w.token("grant_type", idp.GrantDevice, "client_id", spa.ID, "device_code", "x"); got.json(t)["error"] != "unauthorized_client" {
+	if got := w.token("grant_type", idp.GrantDevice, "client_id", spa.ID, "device_code",
+		"x"); got.json(t)["error"] != "unauthorized_client" {
 		t.Errorf("polling without the grant: %d %s", got.status, got.body)
 	}
 }
 
+// TestDevicePolls shows how often a device may poll, and with which codes.
 func TestDevicePolls(t *testing.T) {
 	w := newWorld(t)
 	other := w.tv()
+
 	d := w.device(w.tv())
 	d.wants("first", "authorization_pending")
 	d.wants("again at once", "slow_down")
@@ -192,6 +214,7 @@ func TestDevicePolls(t *testing.T) {
 	d.wants("after 6 seconds, once slowed down", "slow_down")
 	w.pass(15 * time.Second)
 	d.wants("after 15 seconds, twice slowed down", "authorization_pending")
+
 	if got := d.poll("client_id", other.ID); got.json(t)["error"] != "invalid_grant" {
 		t.Errorf("another client polls: %d %s", got.status, got.body)
 	}
@@ -203,24 +226,29 @@ func TestDevicePolls(t *testing.T) {
 	if got := d.poll("device_code", ""); got.json(t)["error"] != "invalid_request" {
 		t.Errorf("no device code: %d %s", got.status, got.body)
 	}
+
 	w.pass(10 * time.Minute)
 	d.wants("after its time", "expired_token")
 	w.pass(10 * time.Minute)
 	d.wants("long after its time", "invalid_grant")
 }
 
+// TestDeviceDenied shows that a denial is final.
 func TestDeviceDenied(t *testing.T) {
 	w := newWorld(t)
 	d := w.device(w.tv())
 	b := w.browser()
+
 	page := b.confirmation(d)
 	if got := b.consent(page, "deny"); got.status != http.StatusOK ||
 		!strings.Contains(got.body, `id="device-denied"`) {
 		t.Errorf("denied: %d %s", got.status, got.body)
 	}
+
 	for range 2 {
 		d.wants("after it was denied", "access_denied")
 	}
+
 	if got := b.consent(page, "allow"); got.status != http.StatusBadRequest {
 		t.Errorf("the page is answered again: %d, want 400", got.status)
 	}
@@ -230,15 +258,17 @@ func TestDeviceDenied(t *testing.T) {
 	d.wants("after it was denied, and allowed", "access_denied")
 }
 
-// A code is not what another device shows, and none that was answered or has expired.
+// TestUserCodeWrong shows that unknown, used and expired codes are refused alike.
 func TestUserCodeWrong(t *testing.T) {
 	w := newWorld(t)
 	c := w.tv()
 	used, old := w.device(c), w.device(c)
+
 	b := w.browser()
 	b.consent(b.confirmation(used), "allow")
 	page := b.confirmation(old)
 	w.pass(10 * time.Minute)
+
 	for name, code := range map[string]string{
 		"none": "", "short": "BCDF", "long": used.user + "B", "vowels": "AEIO-UAEI",
 		"no letters": "1234-5678", "unknown": "BBBB-BBBB", "huge": strings.Repeat("B", 5000),
@@ -250,26 +280,32 @@ func TestUserCodeWrong(t *testing.T) {
 			t.Errorf("%s: %d %s, want 422", name, got.status, got.body)
 		}
 	}
+
 	if got := b.consent(page, "allow"); got.status != http.StatusBadRequest {
 		t.Errorf("the page of a device that has expired: %d, want 400", got.status)
 	}
 	old.wants("after its time", "expired_token")
+
 	if got := b.get("/device?user_code=" + url.QueryEscape(`"><script>`)); got.status != http.StatusOK ||
 		!strings.Contains(got.body, `value=""`) {
 		t.Errorf("a link with no code: %d %s", got.status, got.body)
 	}
 }
 
-// Who types many wrong codes finds out nothing any more, until some time has passed.
+// TestUserCodeGuessed shows that guessing user codes is limited for some time.
 func TestUserCodeGuessed(t *testing.T) {
 	w := newWorld(t)
 	w.idp.DeviceGuesses = 5
 	d := w.device(w.tv())
+
 	for i := range 5 {
-		if got := w.browser().enter(fmt.Sprintf("BBBB-BBB%c", "BCDFG"[i])); got.status != http.StatusUnprocessableEntity {
+		if got := w.browser().enter(fmt.Sprintf("BBBB-BBB%c",
+			"BCDFG"[i])); got.status != http.StatusUnprocessableEntity {
 			t.Fatalf("guess %d: %d %s", i, got.status, got.body)
 		}
 	}
+
+	// Right codes are refused like wrong ones.
 	for _, code := range []string{d.user, "BBBB-BBBH"} {
 		got := w.browser().enter(code)
 		if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" ||
@@ -277,6 +313,7 @@ func TestUserCodeGuessed(t *testing.T) {
 			t.Errorf("%s after five guesses: %d %v %s, want 429", code, got.status, got.header, got.body)
 		}
 	}
+
 	w.pass(10*time.Minute + time.Second)
 	b := w.browser()
 	d = w.device(d.c)
@@ -284,31 +321,36 @@ func TestUserCodeGuessed(t *testing.T) {
 	d.wants("after the guesses were forgotten", "")
 }
 
-// Of many codes that are typed at once, no more are looked up than may be.
+// TestUserCodesGuessedAtOnce shows that of concurrent guesses no more than the limit are looked
+// up.
 func TestUserCodesGuessedAtOnce(t *testing.T) {
 	w := newWorld(t)
 	w.idp.DeviceGuesses = 5
+
 	var looked atomic.Int64
 	var all sync.WaitGroup
 	for range 50 {
 		all.Go(func() {
-			if _, _, err := w.idp.Devices.EnterUserCode(t.Context(), "BBBB-BBBB", "192.0.2.1"); errors.Is(err, problem.NotFound) {
+			if _, _, err := w.idp.Devices.EnterUserCode(t.Context(), "BBBB-BBBB", "192.0.2.1"); errors.Is(err,
+				problem.NotFound) {
 				looked.Add(1)
 			} else if !errors.Is(err, problem.RateLimited) {
 				t.Errorf("a guess: %v", err)
 			}
 		})
 	}
+
 	all.Wait()
 	if looked.Load() != 5 {
 		t.Errorf("%d of 50 guesses at once were looked up, want 5", looked.Load())
 	}
-	if _, _, err := w.idp.Devices.EnterUserCode(t.Context(), "BBBB-BBBB", "192.0.2.2"); !errors.Is(err, problem.NotFound) {
+	if _, _, err := w.idp.Devices.EnterUserCode(t.Context(), "BBBB-BBBB", "192.0.2.2"); !errors.Is(err,
+		problem.NotFound) {
 		t.Errorf("a guess at another place: %v", err)
 	}
 }
 
-// A moody store fails to write for as long as it is told to.
+// A moody store fails to write while it is down.
 type moody struct {
 	session.Store
 	down bool
@@ -321,7 +363,7 @@ func (m *moody) CompareAndSwap(ctx context.Context, key session.Key, old, new []
 	return m.Store.CompareAndSwap(ctx, key, old, new, ttl)
 }
 
-// An answer that met an error of the store is given again.
+// TestDeviceAnsweredAgain shows that an answer can be repeated if the store failed.
 func TestDeviceAnsweredAgain(t *testing.T) {
 	w := newWorld(t)
 	store := &moody{Store: w.idp.Sessions}
@@ -344,23 +386,31 @@ func TestDeviceAnsweredAgain(t *testing.T) {
 	}
 }
 
-// A confirmation page is of the browser, and the login, that typed the code.
+// TestDeviceConfirmation shows that a confirmation page belongs to the browser and the login
+// that typed the code.
 func TestDeviceConfirmation(t *testing.T) {
 	w := newWorld(t)
 	w.subscriber("bob@example.com")
 	c := w.tv()
 	d := w.device(c)
+
 	b := w.browser()
 	page := b.confirmation(d)
+
+	// Another browser cannot answer the page, even if it is signed in and has a page of its
+	// own.
 	other := w.browser()
-	other.confirmation(w.device(c)) // signed in, and with a page of its own
+	other.confirmation(w.device(c))
 	if got := other.consent(page, "allow"); got.status != http.StatusForbidden {
 		t.Errorf("the page of another browser: %d, want 403", got.status)
 	}
+
 	form := url.Values{"answer": {"allow"}}
 	for _, m := range hiddenField.FindAllStringSubmatch(page.body, -1) {
 		form.Set(m[1], m[2])
 	}
+
+	// Other sites cannot answer it.
 	for path, form := range map[string]url.Values{"/consent": form,
 		"/device": {"token": {b.pageToken("/device")}, "user_code": {d.user}}} {
 		for header, value := range map[string]string{"Sec-Fetch-Site": "cross-site",
@@ -374,10 +424,13 @@ func TestDeviceConfirmation(t *testing.T) {
 			}
 		}
 	}
+
+	// Another login in the same browser makes the page stale.
 	if got := b.get("/accounts?id=" + form.Get("id")); got.status != http.StatusOK ||
 		!strings.Contains(got.body, `href="/login?id=`+form.Get("id")) {
 		t.Errorf("the way to another account: %d %s", got.status, got.body)
 	}
+
 	b.logIn(b.get("/login?id="+form.Get("id")), "bob@example.com", secret)
 	if got := b.consent(page, "allow"); got.status != http.StatusBadRequest {
 		t.Errorf("ada's page answered by bob's login: %d, want 400", got.status)
@@ -385,6 +438,7 @@ func TestDeviceConfirmation(t *testing.T) {
 	if got := b.consent(page, "maybe"); got.status != http.StatusBadRequest {
 		t.Errorf("another answer: %d, want 400", got.status)
 	}
+
 	d.wants("after pages that were not its own", "authorization_pending")
 	if got := b.consent(b.get("/consent?id="+form.Get("id")), "allow"); got.status != http.StatusOK {
 		t.Fatalf("bob's page: %d %s", got.status, got.body)
@@ -394,12 +448,15 @@ func TestDeviceConfirmation(t *testing.T) {
 	}
 }
 
-// What ends a login or a client ends what waits for it.
+// TestDeviceMeanwhile shows that a device gets no tokens once its subscriber, client or codes
+// are gone.
 func TestDeviceMeanwhile(t *testing.T) {
 	tests := []struct {
-		name             string
-		end              func(w *world, d device)
-		answered, polled string // what the page and the device hear, where it happens before the answer and after
+		name string
+		end  func(w *world, d device)
+		// What the device hears if this happens before the confirmation page is answered, and
+		// after.
+		answered, polled string
 	}{
 		{"the subscriber is disabled", func(w *world, _ device) {
 			_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, w.ada.ID, fabricChange(true))
@@ -420,8 +477,10 @@ func TestDeviceMeanwhile(t *testing.T) {
 			c := w.tv()
 			before, after := w.device(c), w.device(c)
 			b := w.browser()
+
 			b.consent(b.confirmation(after), "allow")
 			page := b.confirmation(before)
+
 			tt.end(w, before)
 			w.pass(time.Second)
 			if got := b.consent(page, "allow"); got.status != http.StatusBadRequest {
@@ -437,7 +496,8 @@ func TestDeviceMeanwhile(t *testing.T) {
 	}
 }
 
-// A client that belongs to somebody else is agreed to with the device.
+// TestDeviceConsent shows that signing in a device records consent to the scopes of a
+// third-party client.
 func TestDeviceConsent(t *testing.T) {
 	w := newWorld(t)
 	c := w.tv()
@@ -447,13 +507,14 @@ func TestDeviceConsent(t *testing.T) {
 	b := w.browser()
 	b.consent(b.confirmation(d), "allow")
 	d.wants("of somebody else's app", "")
-	if agreed, err := w.idp.Consents.Covers(t.Context(), c, w.ada.ID, []string{"openid", "email", "offline_access"}); !agreed || err != nil {
+	if agreed, err := w.idp.Consents.Covers(t.Context(), c, w.ada.ID,
+		[]string{"openid", "email", "offline_access"}); !agreed || err != nil {
 		t.Errorf("Consented = %v, %v, want what the device asked", agreed, err)
 	}
 }
 
-// Every step at another node than the one before; of fifty polls at once one gets
-// tokens, of two answers at once one counts, and nothing in the session store is a code.
+// TestDeviceAtNodes shows that each step may reach another node. Of two concurrent answers one
+// counts, of fifty concurrent polls one gets tokens, and the session store contains no codes.
 func TestDeviceAtNodes(t *testing.T) {
 	w := newWorld(t)
 	other := w.second()
@@ -461,6 +522,8 @@ func TestDeviceAtNodes(t *testing.T) {
 	must(t, err)
 	second := httptest.NewServer(api.Handler())
 	t.Cleanup(second.Close)
+
+	// Each step goes to the other node.
 	first := w.url
 	c := w.tv()
 	d := w.device(c)
@@ -470,6 +533,7 @@ func TestDeviceAtNodes(t *testing.T) {
 	w.url = first
 	page = b.logIn(page, email, secret)
 	w.url = second.URL
+
 	for _, entry := range w.entries() {
 		for _, code := range []string{d.code, d.user, strings.ReplaceAll(d.user, "-", "")} {
 			if strings.Contains(entry, code) {
@@ -477,6 +541,7 @@ func TestDeviceAtNodes(t *testing.T) {
 			}
 		}
 	}
+
 	if got := b.consent(page, "allow"); got.status != http.StatusOK {
 		t.Fatalf("allowed at another node: %d %s", got.status, got.body)
 	}
@@ -484,12 +549,14 @@ func TestDeviceAtNodes(t *testing.T) {
 	d.wantsOneOfMany(other)
 }
 
-// wantsOneOfMany polls fifty times at once, at two nodes.
+// wantsOneOfMany polls fifty times concurrently, at two nodes.
 func (d device) wantsOneOfMany(other *idp.Provider) {
 	d.w.t.Helper()
+
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	told := make(map[string]int)
+
 	for i := range 50 {
 		wg.Go(func() {
 			p := d.w.idp
@@ -506,13 +573,15 @@ func (d device) wantsOneOfMany(other *idp.Provider) {
 			}
 		})
 	}
+
 	wg.Wait()
 	if told["<nil>"] != 1 || told["invalid_grant"]+told["slow_down"] != 49 {
 		d.w.t.Errorf("fifty polls at once are told %v, want one that gets tokens", told)
 	}
 }
 
-// A device may prove itself by a key, and mean the endpoint that it asks.
+// TestDeviceWithKey shows that a device may authenticate with an assertion whose audience is
+// the endpoint that it uses.
 func TestDeviceWithKey(t *testing.T) {
 	w := newWorld(t)
 	p := w.party(t, jose.ES256)
