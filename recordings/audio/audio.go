@@ -1,13 +1,11 @@
-// Package audio finds out what a file of audio is: the one place that knows all
-// formats in which recordings come.
-//
-// What a file begins with decides, whatever it is called. WAV is read by package
-// wav; of MP3 and Ogg the facts are read here, since they are kept as they came.
-// Only where the bytes say nothing, as those of bare mu-law do not, its name or
-// its Content-Type is believed.
-//
-// Nothing here holds more than a small part of a file, and what it reads of one
-// is at most its size.
+// Package audio recognizes audio files. It is the only package that knows all formats in which
+// recordings arrive.
+// //
+// The first bytes of a file decide, whatever its name. Package wav reads WAV; this package reads
+// the facts of MP3 and Ogg, which are stored but never decoded. The name or Content-Type of a file
+// matters only if its bytes show no format, as with bare mu-law.
+// //
+// Only a small part of a file is in memory at a time, and no more is read than the file has.
 package audio
 
 import (
@@ -24,12 +22,12 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// ErrUnknown is that of a file which is no audio, or none that can be told.
+// ErrUnknown is the error for a file that is not audio, or audio in an unknown format.
 var ErrUnknown = errors.New("not WAV, MP3 or Ogg, nor audio whose name or Content-Type tells its codec")
 
-// Parse returns the facts of the file of size bytes behind r. Hints are what its
-// sender calls it, a name, a path or a Content-Type each, the best one first. A
-// file that is refused is an [ErrUnknown], a [wav.ErrCodec] or a [wav.ErrBroken].
+// Parse returns the facts of a file of the given size. Hints are the sender's names for it, the best
+// first: each a name, a path or a Content-Type. The error for a rejected file is an [ErrUnknown], a
+// [wav.ErrCodec] or a [wav.ErrBroken].
 func Parse(r io.ReaderAt, size int64, hints ...string) (wav.Facts, error) {
 	f, err := wav.Parse(r, size)
 	if !errors.Is(err, wav.ErrNotWAV) {
@@ -38,10 +36,13 @@ func Parse(r io.ReaderAt, size int64, hints ...string) (wav.Facts, error) {
 	if f, ok, err := parseOgg(r, size); ok || err != nil {
 		return f, err
 	}
+
+	// Without a header, the bytes may still be those of another format than the hints claim.
 	raw := rawHint(hints)
 	if f, ok, err := parseMP3(r, size, raw == ""); ok || err != nil {
 		return f, err
 	}
+
 	other, err := looksLike(r)
 	switch {
 	case err != nil:
@@ -54,8 +55,8 @@ func Parse(r io.ReaderAt, size int64, hints ...string) (wav.Facts, error) {
 	return wav.ParseRaw(raw, r, size)
 }
 
-// rawHint returns the first hint that names a codec: a Content-Type, or the
-// extension of a name.
+// rawHint returns the first hint that names a codec, either a Content-Type or the extension of a
+// name.
 func rawHint(hints []string) string {
 	for _, hint := range hints {
 		for _, kind := range []string{hint, path.Ext(strings.ReplaceAll(hint, `\`, "/"))} {
@@ -67,7 +68,7 @@ func rawHint(hints []string) string {
 	return ""
 }
 
-// IsName tells whether a file is called as one with audio that is taken.
+// IsName reports whether a file name has the extension of an accepted format.
 func IsName(name string) bool {
 	switch ext := strings.ToLower(path.Ext(name)); ext {
 	case ".wav", ".mp3", ".ogg", ".oga", ".opus", ".spx":
@@ -77,25 +78,27 @@ func IsName(name string) bool {
 	}
 }
 
-// others are formats that are not taken, by how they begin.
+// others lists the first bytes of formats that are not accepted.
 var others = []struct{ start, name string }{
 	{"fLaC", "FLAC"}, {"#!AMR", "AMR"}, {"FORM", "AIFF"}, {".snd", "AU"}, {"caff", "CAF"}, {"\x1aE\xdf\xa3", "WebM"},
 	{"ID3", "MP3 without frames"}, {"RIFF", "another kind of RIFF"}, {"PK\x03\x04", "ZIP"}, {"\x1f\x8b", "gzip"},
 }
 
-// looksLike names the format of a file that is not taken, or gives "".
+// looksLike returns the name of the unaccepted format of a file, or "" if it is not recognized.
 func looksLike(r io.ReaderAt) (string, error) {
 	var head [512]byte
 	n, err := r.ReadAt(head[:], 0)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", fmt.Errorf("reading header: %w", err)
 	}
+
 	b := head[:n]
 	for _, other := range others {
 		if bytes.HasPrefix(b, []byte(other.start)) {
 			return other.name, nil
 		}
 	}
+
 	switch {
 	case n > 8 && string(b[4:8]) == "ftyp":
 		return "MP4", nil
@@ -105,11 +108,11 @@ func looksLike(r io.ReaderAt) (string, error) {
 	return "", nil
 }
 
-// opening is how a page or a message of JSON begins. Quiet mu-law may begin with one
-// of these characters, but does not go on like this.
+// opening matches the beginning of an HTML page or a JSON message. Quiet mu-law may begin with one of
+// these characters, but does not continue like this.
 var opening = regexp.MustCompile(`^\s*(<[!?a-zA-Z]|\{\s*["}]|\[\s*["{\]])`)
 
-// isText tells a page or a message, such as a proxy's, from audio.
+// isText reports whether the bytes are a page or a message, such as a proxy's, and not audio.
 func isText(b []byte) bool {
 	if !opening.Match(b) {
 		return false

@@ -10,40 +10,42 @@ import (
 )
 
 const (
-	// mp3Junk is how far from its start, tags apart, a file may have its first frame.
+	// mp3Junk is how far from the start, not counting tags, the first frame may be.
 	mp3Junk = 4 << 10
-	// mp3Chain frames one behind the other are no accident.
+	// mp3Chain is the number of consecutive frames that identify an MP3.
 	mp3Chain = 4
-	// mp3MaxJunk is the part of a file, one in so many, that may lie among its frames.
+	// mp3MaxJunk limits the bytes between the frames to this fraction of the file: 1/4.
 	mp3MaxJunk = 4
-	// mp3Shortest is the length of the shortest frame: of 8 kbit/s at 24 kHz.
+	// mp3Shortest is the length of the shortest frame, at 8 kbit/s and 24 kHz.
 	mp3Shortest = 24
-	// mp3Window is what is read of a file at once.
+	// mp3Window is the number of bytes read at once.
 	mp3Window = 64 << 10
 )
 
-// An mp3 walks through a file of MPEG audio, layer III.
+// An mp3 is a file of MPEG audio, layer III, while it is being parsed.
 type mp3 struct {
 	file io.ReaderAt
-	size int64 // without the tags at its end
+	size int64 // without the tags at the end
 
-	offset int64 // of the window
+	offset int64 // of window in the file
 	window []byte
-	err    error // of reading; everything is zero then
+	err    error // of reading; at returns nothing after it
 }
 
-// parseMP3 reads the facts of an MP3. ok is false if it is none: there are not
-// several frames one behind the other. They are looked for at the start, or also
-// some way behind it.
+// parseMP3 reads the facts of an MP3. ok is false if the file is not an MP3, since it lacks several
+// consecutive frames. They must be at the start or, if search is set, close after it.
 func parseMP3(r io.ReaderAt, size int64, search bool) (f wav.Facts, ok bool, err error) {
 	m := &mp3{file: r, size: size, window: make([]byte, 0, mp3Window)}
 	m.dropTail()
 	start := m.skipID3()
+
 	first, at := m.findFrame(start, search)
 	if m.err != nil || first.length == 0 {
 		return f, false, m.err
 	}
 	f.Codec, f.SampleRate, f.Channels, f.Offset, f.Length = "mp3", first.rate, first.channels, at, m.size-at
+
+	// The tag has the number of frames. It is wrong if the file was cut or changed later.
 	tag := m.tag(first, at)
 	frames := tag.frames
 	if !tag.covers(f.Length) {
@@ -59,11 +61,12 @@ func parseMP3(r io.ReaderAt, size int64, search bool) (f wav.Facts, ok bool, err
 			frames--
 		}
 	}
+
 	f.Frames = max(0, frames*int64(first.samples)-tag.unplayed)
 	return f, true, m.err
 }
 
-// at returns n bytes of the file, or nil where it has fewer.
+// at returns n bytes of the file, or nil if it has fewer.
 func (m *mp3) at(offset int64, n int) []byte {
 	if m.err != nil || offset < 0 || offset+int64(n) > m.size {
 		return nil
@@ -72,13 +75,13 @@ func (m *mp3) at(offset int64, n int) []byte {
 		m.offset = offset
 		m.window, m.err = read(m.file, m.window[:min(mp3Window, m.size-offset)], offset)
 	}
-	if len(m.window) < n { // an error, or the file is shorter than was said
+	if len(m.window) < n { // an error, or the file is shorter than its size
 		return nil
 	}
 	return m.window[offset-m.offset:][:n]
 }
 
-// dropTail leaves out an ID3v1 tag, and one of APE before it.
+// dropTail excludes an ID3v1 tag, and an APE tag before it.
 func (m *mp3) dropTail() {
 	if b := m.at(m.size-128, 128); bytes.HasPrefix(b, []byte("TAG")) {
 		m.size -= 128
@@ -94,18 +97,19 @@ func (m *mp3) dropTail() {
 	}
 }
 
-// skipID3 returns where the ID3v2 tags at the start end, as far as they lie within
-// the file.
+// skipID3 returns where the ID3v2 tags at the start end. It ignores a tag that exceeds the file.
 func (m *mp3) skipID3() (at int64) {
 	for range 4 {
 		b := m.at(at, 10)
 		if !bytes.HasPrefix(b, []byte("ID3")) || (b[6]|b[7]|b[8]|b[9])&0x80 != 0 {
 			break
 		}
+
 		length := 10 + (int64(b[6])<<21 | int64(b[7])<<14 | int64(b[8])<<7 | int64(b[9]))
 		if b[5]&0x10 != 0 {
 			length += 10 // its foot
 		}
+
 		if at+length > m.size {
 			break
 		}
@@ -114,7 +118,7 @@ func (m *mp3) skipID3() (at int64) {
 	return at
 }
 
-// findFrame looks for the first frame that others follow.
+// findFrame returns the first frame that is followed by others, and its position.
 func (m *mp3) findFrame(start int64, search bool) (mp3Frame, int64) {
 	end := start
 	if search {
@@ -128,8 +132,8 @@ func (m *mp3) findFrame(start int64, search bool) (mp3Frame, int64) {
 	return mp3Frame{}, 0
 }
 
-// chains tells whether a frame is followed by others like it: n in all, or two at
-// least if the file ends behind the last of them.
+// chains reports whether a frame begins a chain of n frames like it. If the file ends after the last
+// of them, two are enough.
 func (m *mp3) chains(f mp3Frame, at int64, n int) bool {
 	next := f
 	for i := 1; i < n; i++ {
@@ -144,8 +148,8 @@ func (m *mp3) chains(f mp3Frame, at int64, n int) bool {
 	return true
 }
 
-// count counts the frames from one on, and the bytes that belong to none. It gives
-// up where these are too many.
+// count counts the frames from the first one on, and the bytes between them. It gives up once there
+// are too many such bytes.
 func (m *mp3) count(first mp3Frame, at int64) (frames, junk int64) {
 	for at < m.size && junk <= m.size/mp3MaxJunk {
 		f, ok := m.frame(at)
@@ -161,7 +165,7 @@ func (m *mp3) count(first mp3Frame, at int64) (frames, junk int64) {
 	return frames, junk
 }
 
-// sync returns the next place from at on where a frame may begin.
+// sync returns the next position, from at on, where a frame may begin.
 func (m *mp3) sync(at int64) int64 {
 	for at < m.size {
 		b := m.at(at, int(min(m.size-at, 512)))
@@ -176,31 +180,32 @@ func (m *mp3) sync(at int64) int64 {
 	return m.size
 }
 
-// An mp3Frame is what the head of a frame says.
+// An mp3Frame holds the facts in the head of a frame.
 type mp3Frame struct {
 	length   int // in bytes
-	samples  int // of each channel
+	samples  int // per channel
 	rate     int
 	channels int
 }
 
-// like tells whether frames can be of the same stream.
+// like reports whether two frames can belong to the same stream.
 func (f mp3Frame) like(other mp3Frame) bool {
 	return f.rate == other.rate && f.samples == other.samples
 }
 
-// Bit rates of layer III in kbit/s, of MPEG-1 and of its low rates.
+// The bit rates of layer III in kbit/s: for MPEG-1, then for lower sample rates.
 var mp3Rates = [2][16]int{
 	{0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320},
 	{0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160},
 }
 
-// frame reads the head of a frame (ISO 11172-3, section 2.4.2.3).
+// frame parses the head of a frame (ISO 11172-3, section 2.4.2.3).
 func (m *mp3) frame(at int64) (f mp3Frame, ok bool) {
 	b := m.at(at, 4)
 	if len(b) < 4 || b[0] != 0xFF || b[1]&0xE6 != 0xE2 { // sync, and layer III
 		return f, false
 	}
+
 	version, low := b[1]>>3&3, 1 // 0: MPEG-2.5, 2: MPEG-2, 3: MPEG-1
 	f.rate = [4]int{44100, 48000, 32000, 0}[b[2]>>2&3]
 	switch f.samples = 576; version {
@@ -211,10 +216,12 @@ func (m *mp3) frame(at int64) (f mp3Frame, ok bool) {
 	case 3:
 		f.samples, low = 1152, 0
 	}
+
 	bits := mp3Rates[low][b[2]>>4]
 	if version == 1 || f.rate == 0 || bits == 0 || b[3]&3 == 2 {
 		return f, false
 	}
+
 	f.length = f.samples/8*bits*1000/f.rate + int(b[2]>>1&1)
 	if f.channels = 2; b[3]>>6 == 3 {
 		f.channels = 1
@@ -222,34 +229,35 @@ func (m *mp3) frame(at int64) (f mp3Frame, ok bool) {
 	return f, true
 }
 
-// An mp3Tag is what an encoder tells of the whole stream in its first frame.
+// An mp3Tag describes the whole stream. Encoders put it into the first frame.
 type mp3Tag struct {
 	there    bool
-	frames   int64 // behind the tag
-	bytes    int64 // with it
-	unplayed int64 // samples that were added at the start and the end
+	frames   int64 // frames after the tag
+	bytes    int64 // including the tag
+	unplayed int64 // samples added at the start and the end
 }
 
-// covers tells whether the stream is as long as when the tag was written, and can
-// have as many frames.
+// covers reports whether the stream still has the length in the tag, and can have that many frames.
 func (t mp3Tag) covers(bytes int64) bool {
 	return t.there && t.bytes == bytes && t.frames > 0 && t.frames <= bytes/mp3Shortest
 }
 
-// tag reads the tag of Xing and LAME.
+// tag parses the tag of Xing and LAME.
 func (m *mp3) tag(f mp3Frame, at int64) (t mp3Tag) {
 	b := m.at(at, min(f.length, 200))
-	side := 4 + 32 // bytes before the tag: the head and the side information
+	side := 4 + 32 // bytes before the tag: head and side information
 	if f.samples == 576 {
 		side = 4 + 17
 	}
 	if f.channels == 1 {
 		side = 4 + map[int]int{1152: 17, 576: 9}[f.samples]
 	}
+
 	if len(b) < side+8 || string(b[side:side+4]) != "Xing" && string(b[side:side+4]) != "Info" {
 		return t
 	}
 	t.there = true
+
 	fields := binary.BigEndian.Uint32(b[side+4:])
 	b = b[side+8:]
 	for _, field := range []struct {
@@ -265,8 +273,9 @@ func (m *mp3) tag(f mp3Frame, at int64) (t mp3Tag) {
 		}
 		b = b[field.bytes:]
 	}
+
 	if len(b) >= 24 && (string(b[:4]) == "LAME" || string(b[:3]) == "Lav") {
-		both := binary.BigEndian.Uint32(b[20:]) // behind a byte that is another's, twelve bits each
+		both := binary.BigEndian.Uint32(b[20:]) // after another field of a byte, twelve bits each
 		t.unplayed = int64(both>>12&0xFFF) + int64(both&0xFFF)
 	}
 	return t

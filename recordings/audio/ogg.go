@@ -10,31 +10,35 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// Bounds of what is read of an Ogg file: the first page, and behind it, some
-// pages of other streams; the last page, which has at most 65,307 bytes.
+// The bytes that are read of an Ogg file. At the start, they are the first page. At the end, they
+// hold the last page, which has at most 65,307 bytes, and some pages of other streams after it.
 const (
 	oggHead = 27 // bytes of a page before its segment table
 	oggTail = 2 * 65307
 )
 
-// parseOgg reads the facts of a file of Opus, Vorbis or Speex in Ogg (RFC 3533).
-// ok is false if it is no Ogg.
+// parseOgg reads the facts of Opus, Vorbis or Speex in Ogg (RFC 3533). ok is false if the file is
+// not Ogg.
 func parseOgg(r io.ReaderAt, size int64) (f wav.Facts, ok bool, err error) {
 	first, err := read(r, make([]byte, 512), 0)
 	if err != nil || len(first) < oggHead+1 || string(first[:5]) != "OggS\x00" {
 		return f, false, err
 	}
+
 	serial := binary.LittleEndian.Uint32(first[14:])
 	packet := first[min(len(first), oggHead+int(first[26])):]
 	skip, err := oggFormat(&f, packet)
 	if err != nil {
 		return f, true, err
 	}
+
+	// The position at the end of the last page is the length of the stream.
 	start := max(0, size-oggTail)
 	tail, err := read(r, make([]byte, min(size, oggTail)), start)
 	if err != nil {
 		return f, true, err
 	}
+
 	end := lastGranule(tail, serial)
 	f.Frames, f.Length = max(0, end-skip), size
 	switch {
@@ -46,8 +50,8 @@ func parseOgg(r io.ReaderAt, size int64) (f wav.Facts, ok bool, err error) {
 	return f, true, nil
 }
 
-// oggFormat reads the first packet of a stream, and gives how many of the first
-// frames are not played.
+// oggFormat parses the first packet of a stream. skip is the number of frames at the start that are
+// not played.
 func oggFormat(f *wav.Facts, packet []byte) (skip int64, err error) {
 	le := binary.LittleEndian
 	switch {
@@ -64,8 +68,8 @@ func oggFormat(f *wav.Facts, packet []byte) (skip int64, err error) {
 	return skip, f.Check()
 }
 
-// lastGranule returns the position that the last whole page of a stream ends at; -1
-// if there is none.
+// lastGranule returns the position at the end of the last whole page of a stream, or -1 if there is
+// none.
 func lastGranule(tail []byte, serial uint32) int64 {
 	for at := len(tail); ; {
 		if at = bytes.LastIndex(tail[:at], []byte("OggS\x00")); at < 0 {
@@ -76,6 +80,7 @@ func lastGranule(tail []byte, serial uint32) int64 {
 			binary.LittleEndian.Uint32(page[14:]) != serial {
 			continue
 		}
+
 		length := oggHead + int(page[26])
 		for _, segment := range page[oggHead:length] {
 			length += int(segment)
@@ -86,7 +91,7 @@ func lastGranule(tail []byte, serial uint32) int64 {
 	}
 }
 
-// read reads into p, less at the end of the file.
+// read reads into p, or less at the end of the file.
 func read(r io.ReaderAt, p []byte, offset int64) ([]byte, error) {
 	n, err := r.ReadAt(p, offset)
 	if err != nil && !errors.Is(err, io.EOF) {

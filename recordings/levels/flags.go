@@ -6,30 +6,30 @@ import (
 	"slices"
 )
 
-// Flags is a set of what an operator looks for.
+// Flags is a set of properties that operators look for.
 type Flags uint8
 
-// The flags. Their values are kept in databases.
+// The flags. Their values are stored in databases.
 const (
-	Silent  Flags = 1 << iota // no sample is larger than what an idle line has
-	OneWay                    // one leg talks, another never does
-	Clipped                   // samples were cut off at the largest value
-	DeadAir                   // nobody talks for ten seconds or more
+	Silent  Flags = 1 << iota // no sample is larger than on an idle line
+	OneWay                    // one leg talks, another does not
+	Clipped                   // samples were cut off at full scale
+	DeadAir                   // ten seconds or more without talk
 )
 
-// names are those of the flags, in the order of their values.
+// names are the names of the flags, in the order of their values.
 var names = []string{"silent", "one-way", "clipped", "dead-air"}
 
 // FlagNames returns the names of all flags.
 func FlagNames() []string { return slices.Clone(names) }
 
-// FlagOf returns the flag of a name.
+// FlagOf returns the flag with this name. ok is false if there is none.
 func FlagOf(name string) (f Flags, ok bool) {
 	i := slices.Index(names, name)
 	return 1 << max(0, i), i >= 0
 }
 
-// Names returns the names of the flags in the set; of none an empty list.
+// Names returns the names of the flags in the set. The list is never nil.
 func (f Flags) Names() []string {
 	set := []string{}
 	for i, name := range names {
@@ -40,10 +40,10 @@ func (f Flags) Names() []string {
 	return set
 }
 
-// MarshalJSON writes the names.
+// MarshalJSON returns the names as a JSON array.
 func (f Flags) MarshalJSON() ([]byte, error) { return json.Marshal(f.Names()) }
 
-// UnmarshalJSON reads names.
+// UnmarshalJSON parses an array of names.
 func (f *Flags) UnmarshalJSON(b []byte) error {
 	var set []string
 	if err := json.Unmarshal(b, &set); err != nil {
@@ -60,16 +60,16 @@ func (f *Flags) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Bounds of the flags.
+// The thresholds of the flags.
 const (
-	idle        = 8     // the largest sample of a line without sound: A-law knows no smaller one
+	idle        = 8     // largest sample of a silent line: the smallest of A-law
 	clippedFrom = 0.001 // share of samples
 	deadAirFrom = 10.0  // seconds
 	oneWayTalk  = 2.0   // seconds that one leg talks at least
 	oneWayMute  = 0.2   // seconds that another leg talks at most
 )
 
-// flags judges what was measured.
+// flags returns the flags that follow from the measurements.
 func (f Facts) flags(largest int) (set Flags) {
 	if largest <= idle {
 		set |= Silent

@@ -1,11 +1,12 @@
-// Package levels measures audio in one pass: how loud it is, who talks and when,
-// what is wrong with it, and the outline that a player draws.
-//
-// What counts as talk is decided by energy alone, leg by leg: music and tones are
-// talk, steady noise is not. Levels are in dB below full scale, where a square wave
-// of the largest samples has 0 and a sine -3.01; loudness is that of ITU-R
-// BS.1770-4. It imports nothing of selvage and keeps the same small amount of memory
-// for audio of any length.
+// Package levels measures audio in one pass: how loud it is, who talks and when, which faults it
+// has, and the outline that a player draws.
+// //
+// Talk is decided for each leg by energy alone: music and tones count as talk, steady noise does
+// not. Levels are in dB below full scale. A square wave of the largest samples has 0 dB, a sine
+// -3.01 dB. Loudness is that of ITU-R BS.1770-4.
+// //
+// The package imports nothing else of selvage. Its memory is small, and the same for audio of any
+// length.
 package levels
 
 import (
@@ -19,33 +20,32 @@ type Source interface {
 	Rate() int
 	Channels() int
 	Frames() int64
-	// ReadFrames fills dst, interleaved, from a frame on and gives how many frames it
-	// filled; io.EOF at the end.
+	// ReadFrames fills dst, interleaved, beginning with frame at. It returns the number of
+	// frames it filled, and io.EOF at the end.
 	ReadFrames(dst []int16, at int64) (n int, err error)
 }
 
-// Facts are what was measured. A nil is what cannot be said, such as the loudness
-// of silence.
+// Facts are the measurements. A nil value is unknown, such as the loudness of silence.
 type Facts struct {
-	Peak     *float64 `json:"peak_db"` // of the largest sample
-	RMS      *float64 `json:"rms_db"`  // of all samples
-	Loudness *float64 `json:"lufs"`    // integrated; nil also below 400 ms
-	Clipped  float64  `json:"clipped"` // share of samples, 0 to 1, in the leg that has most
+	Peak     *float64 `json:"peak_db"` // level of the largest sample
+	RMS      *float64 `json:"rms_db"`  // level of all samples
+	Loudness *float64 `json:"lufs"`    // integrated; also nil for audio shorter than 400 ms
+	Clipped  float64  `json:"clipped"` // share of samples, 0 to 1, in the worst leg
 	DCOffset float64  `json:"dc_offset"`
 
-	Talk           []float64 `json:"talk_s"`            // seconds, of each leg
-	Overlap        *float64  `json:"overlap_s"`         // seconds in which two legs talk or more; nil for one leg
-	SilenceRatio   float64   `json:"silence_ratio"`     // share of the time, 0 to 1, in which no leg talks
+	Talk           []float64 `json:"talk_s"`            // seconds per leg
+	Overlap        *float64  `json:"overlap_s"`         // seconds in which at least two legs talk; nil for one leg
+	SilenceRatio   float64   `json:"silence_ratio"`     // share of time without talk, 0 to 1
 	LongestSilence float64   `json:"longest_silence_s"` // seconds
-	FirstSpeech    *float64  `json:"first_speech_s"`    // seconds from the beginning; nil where nobody talks
+	FirstSpeech    *float64  `json:"first_speech_s"`    // seconds from the start; nil without talk
 
 	Flags Flags `json:"flags"`
 }
 
-// chunk is how many frames are read at once.
+// chunk is the number of frames read at once.
 const chunk = 4096
 
-// Measure reads a source from its start to its end. Of no frames there are no facts.
+// Measure reads a source from start to end. Audio without frames has no facts.
 func Measure(s Source) (Facts, Outline, error) {
 	m := newMeter(s.Rate(), s.Channels(), s.Frames())
 	buf := make([]int16, chunk*s.Channels())

@@ -2,26 +2,26 @@ package levels
 
 import "math"
 
-// A biquad is the coefficients of a filter of the second order, a0 being 1.
+// A biquad holds the coefficients of a second-order filter, with a0 = 1.
 type biquad struct{ b0, b1, b2, a1, a2 float64 }
 
-// A weighting is the two filters of BS.1770-4, annex 1, with their states: a shelf
-// that lifts what a head lifts, and a high pass whose b is 1, -2, 1.
+// A weighting holds the two filters of BS.1770-4, annex 1, with their states: a shelf that models
+// the effect of the head, and a high pass with b = 1, -2, 1.
 type weighting struct {
 	shelf, high    biquad
 	s1, s2, h1, h2 float64
 }
 
-// newWeighting returns the filters for a rate. The standard has them for 48 kHz; these
-// are the analogue ones behind those, brought to other rates by the bilinear
-// transform.
+// newWeighting returns the filters for a rate. The standard defines them for 48 kHz only. This
+// function derives them for any rate, by the bilinear transform of the underlying analog filters.
 func newWeighting(rate int) weighting {
 	const (
 		shelfAt, shelfQ, shelfGain = 1681.974450955533, 0.7071752369554196, 3.999843853973347
 		highAt, highQ              = 38.13547087602444, 0.5003270373238773
 	)
 	w := weighting{shelf: biquad{b0: 1}}
-	// Below this rate all there is lies below the shelf.
+
+	// Below this rate, all audio lies below the shelf.
 	if float64(rate) > 2.1*shelfAt {
 		k := math.Tan(math.Pi * shelfAt / float64(rate))
 		vh := math.Pow(10, shelfGain/20)
@@ -32,14 +32,15 @@ func newWeighting(rate int) weighting {
 			a1: 2 * (k*k - 1) / a0, a2: (1 - k/shelfQ + k*k) / a0,
 		}
 	}
+
 	k := math.Tan(math.Pi * highAt / float64(rate))
 	a0 := 1 + k/highQ + k*k
 	w.high = biquad{b0: 1, b1: -2, b2: 1, a1: 2 * (k*k - 1) / a0, a2: (1 - k/highQ + k*k) / a0}
 	return w
 }
 
-// audible ends what rings on in a filter far below any sample, before it becomes
-// so small that processors take long over it.
+// audible sets the state of a decaying filter to 0 once it is far below any sample. Denormal numbers
+// would make the processor slow.
 func audible(state float64) float64 {
 	if math.Abs(state) < 1e-9 {
 		return 0
@@ -47,7 +48,7 @@ func audible(state float64) float64 {
 	return state
 }
 
-// The bounds of the gates of BS.1770-4, and how finely loudness is counted.
+// The gates of BS.1770-4, and the resolution of the histogram of loudness.
 const (
 	absoluteGate = -70.0
 	relativeGate = -10.0
@@ -56,13 +57,13 @@ const (
 	loudest      = 30
 )
 
-// A loudness gathers blocks of 400 ms, one each 100 ms.
+// A loudness collects blocks of 400 ms, one every 100 ms.
 type loudness struct {
 	slots  int
-	hop    float64    // power of the slots of the hop under way
-	hops   [4]float64 // the last ones
+	hop    float64    // power of the slots in the current hop
+	hops   [4]float64 // the last four hops
 	count  int
-	blocks [(loudest - absoluteGate) * binsPerLU]uint32 // by loudness
+	blocks [(loudest - absoluteGate) * binsPerLU]uint32 // histogram of loudness
 }
 
 const slotsPerHop = slotsPerSecond / 10
@@ -73,11 +74,13 @@ func (l *loudness) slot(power float64) {
 	if l.slots++; l.slots < slotsPerHop {
 		return
 	}
+
 	l.hops[l.count%len(l.hops)] = l.hop / slotsPerHop
 	l.slots, l.hop = 0, 0
 	if l.count++; l.count < len(l.hops) {
 		return
 	}
+
 	var block float64
 	for _, hop := range l.hops {
 		block += hop / float64(len(l.hops))
@@ -93,7 +96,7 @@ func (l *loudness) integrated() float64 {
 	return l.from(max(0, int(math.Ceil((gate-absoluteGate)*binsPerLU))))
 }
 
-// from returns the loudness of the blocks from a bin on; of none, NaN.
+// from returns the loudness of the blocks from a bin on, or NaN if there are none.
 func (l *loudness) from(bin int) float64 {
 	var power, n float64
 	for i := bin; i < len(l.blocks); i++ {

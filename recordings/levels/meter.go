@@ -2,7 +2,7 @@ package levels
 
 import "math"
 
-// A meter measures audio that comes in pieces of any size.
+// A meter measures audio that arrives in pieces of any size.
 type meter struct {
 	rate     int
 	channels int
@@ -14,8 +14,8 @@ type meter struct {
 	loudness loudness
 }
 
-// A slot is the 20 ms that talk is decided by. Slots of rates that 50 does not
-// divide differ by a frame, so that they never drift.
+// A slot is the 20 ms for which talk is decided. If 50 does not divide the rate, the lengths of slots
+// differ by one frame, so that slots never drift.
 type slot struct {
 	number int64
 	began  int64 // frame
@@ -24,21 +24,21 @@ type slot struct {
 
 const slotsPerSecond = 50
 
-// A leg is what is known of one channel.
+// A leg holds what is known about one channel.
 type leg struct {
 	weight     weighting
-	energy     float64 // of the slot under way, weighted; in squared samples
+	energy     float64 // weighted energy of the current slot, in squared samples
 	sum        int64   // of samples, since fold
 	squares    int64   // of samples, since fold
 	total      float64
 	power      float64
-	least      int // of the pixel under way
+	least      int // lowest sample of the current pixel
 	most       int
-	largest    int // by amount, of all
+	largest    int // largest magnitude of all samples
 	clipped    int64
-	rail       int   // the last sample that was near the largest value
-	railAt     int64 // and where
-	railLength int   // how many like it stand together
+	rail       int   // last sample near full scale
+	railAt     int64 // its frame
+	railLength int   // consecutive samples equal to rail
 }
 
 func newMeter(rate, channels int, frames int64) *meter {
@@ -47,6 +47,7 @@ func newMeter(rate, channels int, frames int64) *meter {
 	for i := range m.legs {
 		m.legs[i] = leg{weight: newWeighting(rate), least: math.MaxInt16, most: math.MinInt16, railAt: -2}
 	}
+
 	m.talk.legs = make([]voice, channels)
 	for i := range m.talk.legs {
 		m.talk.legs[i] = newVoice()
@@ -55,8 +56,7 @@ func newMeter(rate, channels int, frames int64) *meter {
 	return m
 }
 
-// add measures interleaved samples, run by run: one ends where a pixel or a slot
-// does.
+// add measures interleaved samples in runs. A run ends where a pixel or a slot ends.
 func (m *meter) add(samples []int16) {
 	for len(samples) > 0 {
 		n := min(m.slot.ends-m.frames, m.outline.left, int64(len(samples)/m.channels))
@@ -75,10 +75,10 @@ func (m *meter) add(samples []int16) {
 	}
 }
 
-// add measures one channel of a run.
+// add measures one channel of a run. at is the frame of the run's first sample.
 func (l *leg) add(run []int16, channel, channels int, at int64) {
 	least, most, sum, squares, energy := l.least, l.most, l.sum, l.squares, l.energy
-	// Two filters of the second order, transposed direct form II, all in registers.
+	// Two second-order filters, in transposed direct form II, kept in registers.
 	shelf, a1, a2 := l.weight.shelf, l.weight.high.a1, l.weight.high.a2
 	s1, s2, h1, h2 := l.weight.s1, l.weight.s2, l.weight.h1, l.weight.h2
 	for i := channel; i < len(run); i += channels {
@@ -91,7 +91,7 @@ func (l *leg) add(run []int16, channel, channels int, at int64) {
 		}
 		x := float64(v)
 		y := shelf.b0*x + s1
-		s1 = shelf.b1*x + s2 - shelf.a1*y // in this order: y is there last
+		s1 = shelf.b1*x + s2 - shelf.a1*y // in this order, since y is available last
 		s2 = shelf.b2*x - shelf.a2*y
 		z := y + h1
 		h1 = h2 - 2*y - a1*z
@@ -102,16 +102,15 @@ func (l *leg) add(run []int16, channel, channels int, at int64) {
 	l.least, l.most, l.sum, l.squares, l.energy = least, most, sum, squares, energy
 }
 
-// Samples beyond nearRail are as large as codecs can say: mu-law ends at 32124,
-// A-law at 32256. Some of them in a row, all alike, were cut off; a sine that just
-// reaches so far has few.
+// Samples beyond nearRail are near the largest value of a codec: mu-law ends at 32124, A-law at
+// 32256. Several equal ones in a row were clipped. A sine that just reaches this level has few.
 const (
 	nearRail  = 31999
 	railFrom  = 3
 	fullScale = 32768
 )
 
-// clip counts a sample that is near the largest value.
+// clip counts a sample near the largest value.
 func (l *leg) clip(v int, at int64) {
 	if l.railAt == at-1 && l.rail == v {
 		l.railLength++
@@ -127,8 +126,8 @@ func (l *leg) clip(v int, at int64) {
 	}
 }
 
-// endSlot hands on what the slot had. The sums move to floats before they could
-// overflow, few at a time, so that nothing is lost over days.
+// endSlot passes on the results of a slot. The sums are moved to floats before they can overflow,
+// and so often that no precision is lost even over days.
 func (m *meter) endSlot() {
 	length := float64(m.frames - m.slot.began)
 	var all float64
@@ -140,8 +139,10 @@ func (m *meter) endSlot() {
 		all += power
 		l.energy = 0
 	}
+
 	m.talk.step()
 	m.loudness.slot(all)
+
 	m.slot.number++
 	m.slot.began, m.slot.ends = m.frames, (m.slot.number+1)*int64(m.rate)/slotsPerSecond
 }
@@ -152,7 +153,7 @@ func (l *leg) fold() {
 	l.sum, l.squares = 0, 0
 }
 
-// endPixel writes what the pixel had.
+// endPixel adds the current pixel to the outline.
 func (m *meter) endPixel() {
 	for c := range m.legs {
 		l := &m.legs[c]
@@ -163,7 +164,7 @@ func (m *meter) endPixel() {
 	m.outline.left = m.outline.perPixel
 }
 
-// end returns the facts, once everything was added.
+// end returns the facts and the outline, once all audio has been added.
 func (m *meter) end() (f Facts, o Outline) {
 	if m.frames == 0 {
 		return Facts{Talk: make([]float64, m.channels)}, m.outline.end()
@@ -172,6 +173,7 @@ func (m *meter) end() (f Facts, o Outline) {
 		m.endPixel()
 	}
 	m.talk.end()
+
 	var largest int
 	var power float64
 	for c := range m.legs {
@@ -184,19 +186,21 @@ func (m *meter) end() (f Facts, o Outline) {
 			f.DCOffset = offset
 		}
 	}
+
 	f.Clipped, f.DCOffset = round(f.Clipped, 6), round(f.DCOffset, 5)
 	f.Peak = level(decibels(float64(largest) * float64(largest)))
 	f.RMS = level(decibels(power / float64(m.frames) / float64(m.channels)))
 	f.Loudness = level(m.loudness.integrated())
+
 	m.talk.facts(&f, float64(m.frames)/float64(m.rate))
 	f.Flags = f.flags(largest)
 	return f, m.outline.end()
 }
 
-// decibels returns the level of a power in squared samples; of none, minus infinity.
+// decibels returns the level of a power in squared samples, or minus infinity for 0.
 func decibels(power float64) float64 { return 10 * math.Log10(power/(fullScale*fullScale)) }
 
-// level is a level as it is told: to a hundredth, nil where there is none.
+// level returns a level rounded to hundredths, or nil for an infinite one.
 func level(db float64) *float64 {
 	if math.IsInf(db, 0) || math.IsNaN(db) {
 		return nil

@@ -7,31 +7,30 @@ import (
 	"strconv"
 )
 
-// An Outline is the least and the greatest sample of each channel in each pixel,
-// in 8 bits, as audiowaveform has them.
+// An Outline holds the lowest and the highest sample of each channel in each pixel, in 8 bits, in
+// the form of audiowaveform.
 type Outline struct {
 	Rate     int
 	Channels int
 	PerPixel int    // frames
-	Data     []int8 // for each pixel, for each channel: least, greatest
+	Data     []int8 // for each pixel and channel: lowest, highest
 }
 
-// PixelsPerSecond is how fine an outline is measured, unless the audio is so long
-// that this would be too much.
+// PixelsPerSecond is the resolution of a measured outline. Very long audio has a lower one.
 const PixelsPerSecond = 20
 
-// maxData bounds the numbers of an outline: whoever knows a recording may ask for
-// all of them, as often as they like.
+// maxData limits the numbers in an outline, since everyone who knows a recording may request all of
+// them any number of times.
 const maxData = 512 << 10
 
-// Length is the number of pixels.
+// Length returns the number of pixels.
 func (o Outline) Length() int { return len(o.Data) / (2 * max(1, o.Channels)) }
 
-// An outliner makes an Outline.
+// An outliner builds an Outline.
 type outliner struct {
 	Outline
 	perPixel int64
-	left     int64 // frames to the end of the pixel
+	left     int64 // frames until the pixel is complete
 }
 
 func newOutliner(rate, channels int, frames int64) outliner {
@@ -45,16 +44,16 @@ func newOutliner(rate, channels int, frames int64) outliner {
 }
 
 func (o *outliner) add(least, most int) {
-	if len(o.Data) < 2*maxData { // the source may be longer than it said
+	if len(o.Data) < 2*maxData { // the source may be longer than Frames returned
 		o.Data = append(o.Data, int8(least/256), int8(most/256))
 	}
 }
 
 func (o *outliner) end() Outline { return o.Outline }
 
-// Scale returns the outline of audio of so many frames in pixels of other frames,
-// which are at least as many as now: each has what those have that it covers, even
-// in part.
+// Scale returns the outline with perPixel frames per pixel, for audio of this many frames. If
+// perPixel is not more than now, o is returned unchanged. A new pixel includes every old pixel that
+// it overlaps.
 func (o Outline) Scale(perPixel int, frames int64) Outline {
 	if perPixel <= o.PerPixel {
 		return o
@@ -72,8 +71,8 @@ func (o Outline) Scale(perPixel int, frames int64) Outline {
 	return to
 }
 
-// extremes returns the least and the greatest sample of a channel in some pixels; of
-// none, silence.
+// extremes returns the lowest and the highest sample of a channel in pixels, or silence if there are
+// none.
 func extremes(pixels []int8, channel, channels int) (least, most int8) {
 	for at := 2 * channel; at < len(pixels); at += 2 * channels {
 		if at == 2*channel {
@@ -84,14 +83,14 @@ func extremes(pixels []int8, channel, channels int) (least, most int8) {
 	return least, most
 }
 
-// The binary form of audiowaveform, version 2: a header, and the numbers.
+// The binary format of audiowaveform, version 2: a header, then the numbers.
 const (
 	version    = 2
 	headerSize = 24
-	eightBits  = 1 // a flag
+	eightBits  = 1 // flag for 8-bit numbers
 )
 
-// Marshal returns the outline as audiowaveform's .dat files have it.
+// Marshal returns the outline in the format of audiowaveform's .dat files.
 func (o Outline) Marshal() []byte {
 	b := make([]byte, headerSize, headerSize+len(o.Data))
 	for i, v := range []int{version, eightBits, o.Rate, o.PerPixel, o.Length(), o.Channels} {
@@ -103,11 +102,12 @@ func (o Outline) Marshal() []byte {
 	return b
 }
 
-// ParseOutline reads what Marshal gave.
+// ParseOutline parses the result of Marshal.
 func ParseOutline(b []byte) (o Outline, err error) {
 	if len(b) < headerSize {
 		return o, errors.New("reading outline: it is cut short")
 	}
+
 	var head [headerSize / 4]int
 	for i := range head {
 		head[i] = int(binary.LittleEndian.Uint32(b[4*i:]))
@@ -117,6 +117,7 @@ func ParseOutline(b []byte) (o Outline, err error) {
 		2*head[4]*o.Channels != len(b)-headerSize {
 		return Outline{}, errors.New("reading outline: its header is wrong")
 	}
+
 	o.Data = make([]int8, len(b)-headerSize)
 	for i, v := range b[headerSize:] {
 		o.Data[i] = int8(v)
@@ -124,7 +125,7 @@ func ParseOutline(b []byte) (o Outline, err error) {
 	return o, nil
 }
 
-// MarshalJSON writes the outline as audiowaveform does.
+// MarshalJSON formats the outline like audiowaveform.
 func (o Outline) MarshalJSON() ([]byte, error) {
 	const head = `{"version":%d,"channels":%d,"sample_rate":%d,"samples_per_pixel":%d,"bits":8,"length":%d,"data":[`
 	b := make([]byte, 0, len(head)+64+5*len(o.Data)) // the longest number is -128, with a comma
@@ -138,8 +139,8 @@ func (o Outline) MarshalJSON() ([]byte, error) {
 	return append(b, "]}"...), nil
 }
 
-// Waves returns for each channel what wavesurfer.js draws: the least and the greatest
-// sample of each pixel in turn, from -1 to 1.
+// Waves returns, for each channel, what wavesurfer.js draws: the lowest and the highest sample of
+// each pixel in turn, from -1 to 1.
 func (o Outline) Waves() [][]float64 {
 	waves := make([][]float64, o.Channels)
 	for i := 0; i < len(o.Data); i += 2 {

@@ -2,30 +2,30 @@ package levels
 
 import "math"
 
-// How talk is told from noise, in dB and in slots of 20 ms. A leg begins to talk
-// where it is well above its noise for three slots, and goes on while it is a little
-// above; pauses shorter than 300 ms belong to it.
+// The rules that separate talk from noise, in dB and in slots of 20 ms. A leg begins to talk when it
+// is well above its noise for three slots. It continues while it is a little above. Pauses shorter
+// than 300 ms count as talk.
 const (
-	onAbove, offAbove   = 9.0, 5.0 // the noise
+	onAbove, offAbove   = 9.0, 5.0 // above the noise
 	onFrom, offFrom     = -50.0, -55.0
-	leastNoise, atMost  = -70.0, -45.0 // what is louder than that is no noise
+	leastNoise, atMost  = -70.0, -45.0 // limits of the noise level
 	slotsToBegin        = 3
 	pauseSlots          = 15
-	final               = pauseSlots + 1 // slots back that nothing changes any more
-	noiseWindow, window = 50, 6          // slots, windows: noise is the least of the last six seconds
+	final               = pauseSlots + 1 // age in slots at which a decision is final
+	noiseWindow, window = 50, 6          // in slots and windows: noise is the minimum of six seconds
 )
 
-// A voice decides for one leg which slots are talk.
+// A voice decides which slots of one leg are talk.
 type voice struct {
-	power   float64 // of the slot, set by the meter
+	power   float64 // power of the slot, set by the meter
 	talking bool
-	loud    int    // slots in a row, while not talking
+	loud    int    // consecutive loud slots, while not talking
 	pause   int    // slots since the last loud one, while talking
-	history uint32 // a bit for each slot, the last one lowest
+	history uint32 // one bit per slot, the newest lowest
 
-	noise   float64 // its level, as far as it is known
-	hop     float64 // power of the slots of the hop under way
-	least   float64 // power of a hop in the window under way
+	noise   float64 // estimated level of the noise
+	hop     float64 // power of the slots in the current hop
+	least   float64 // lowest power of a hop in the current window
 	windows [window]float64
 	slots   int
 
@@ -40,7 +40,7 @@ func newVoice() voice {
 	return v
 }
 
-// step decides a slot.
+// step decides whether the current slot is talk.
 func (v *voice) step() {
 	level := decibels(v.power)
 	v.history <<= 1
@@ -60,7 +60,7 @@ func (v *voice) step() {
 	v.learn()
 }
 
-// learn takes the quietest tenth of a second of each window for noise.
+// learn estimates the noise: the quietest tenth of a second of the last windows.
 func (v *voice) learn() {
 	v.hop += v.power
 	if v.slots++; v.slots%slotsPerHop != 0 {
@@ -78,19 +78,19 @@ func (v *voice) learn() {
 	}
 }
 
-// A talk follows all legs.
+// A talk follows all legs of a call.
 type talk struct {
 	legs    []voice
-	slots   int64 // decided for good
-	late    int   // slots that are not
+	slots   int64 // slots whose decision is final
+	late    int   // slots whose decision is not final
 	overlap int64
-	silence int64 // slots in which nobody talks
-	quiet   int64 // of these, how many just now
+	silence int64 // slots without talk
+	quiet   int64 // slots without talk since the last talk
 	longest int64
-	first   int64 // the slot in which somebody talked first, from 1; 0 for nobody
+	first   int64 // number of the first slot with talk, from 1; 0 if none
 }
 
-// step decides the slot whose levels were set.
+// step decides the slot whose levels have just been set.
 func (t *talk) step() {
 	for i := range t.legs {
 		t.legs[i].step()
@@ -98,13 +98,14 @@ func (t *talk) step() {
 	t.settle()
 }
 
-// settle counts the slot that nothing changes any more.
+// settle counts the slot whose decision has just become final.
 func (t *talk) settle() {
 	if t.late++; t.late <= final {
 		return
 	}
 	t.late--
 	t.slots++
+
 	talking := 0
 	for i := range t.legs {
 		if v := &t.legs[i]; v.history>>final&1 != 0 {
@@ -112,6 +113,7 @@ func (t *talk) settle() {
 			talking++
 		}
 	}
+
 	if talking > 1 {
 		t.overlap++
 	}
@@ -127,7 +129,7 @@ func (t *talk) settle() {
 	t.longest = max(t.longest, t.quiet)
 }
 
-// end counts the slots that were still open.
+// end counts the slots that are not final yet.
 func (t *talk) end() {
 	for all := t.slots + int64(t.late); t.slots < all; {
 		for i := range t.legs {
@@ -137,8 +139,8 @@ func (t *talk) end() {
 	}
 }
 
-// facts tells what was found in a number of seconds. What is left after the last
-// whole slot is like that slot.
+// facts stores the results for audio of this many seconds. The part after the last whole slot counts
+// like that slot.
 func (t *talk) facts(f *Facts, seconds float64) {
 	const slot = 1.0 / slotsPerSecond
 	f.Talk = make([]float64, len(t.legs))

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// textVersion begins each text, so that later versions can have more in it.
+// textVersion is the first word of each text, so that later versions can add more.
 const textVersion = "1"
 
-// unknown stands for what cannot be said.
+// unknown is the word for an unknown value.
 const unknown = "-"
 
-// singles returns the places of all facts that are one number each, in the order of
-// the text: those that may be unknown, and those that may not.
+// singles returns pointers to the facts that are single numbers, in the order of the text: first
+// those that may be unknown, then the others.
 func (f *Facts) singles() (may []**float64, are []*float64) {
 	return []**float64{&f.Peak, &f.RMS, &f.Loudness, &f.Overlap, &f.FirstSpeech},
 		[]*float64{&f.Clipped, &f.DCOffset, &f.SilenceRatio, &f.LongestSilence}
 }
 
-// Text writes the facts in a line for a store, which reads it many times faster than
-// JSON: a version, the flags, all single numbers, and the talk of each leg.
+// Text formats the facts as one line for a store, where it can be read many times faster than JSON:
+// a version, the flags, all single numbers, and the talk of each leg.
 func (f Facts) Text() string {
 	words := []string{textVersion, strconv.Itoa(int(f.Flags))}
 	may, are := f.singles()
@@ -31,9 +31,11 @@ func (f Facts) Text() string {
 			words = append(words, number(**v))
 		}
 	}
+
 	for _, v := range are {
 		words = append(words, number(*v))
 	}
+
 	for _, v := range f.Talk {
 		words = append(words, number(v))
 	}
@@ -42,17 +44,19 @@ func (f Facts) Text() string {
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// ParseText reads what Text wrote.
+// ParseText parses the result of Text.
 func ParseText(text string) (f Facts, err error) {
 	r := reader{rest: text}
 	if version := r.word(); version != textVersion {
 		return f, fmt.Errorf("reading levels: version %q", version)
 	}
+
 	flags, err := strconv.ParseUint(r.word(), 10, 8)
 	if err != nil {
 		return f, fmt.Errorf("reading levels: %w", err)
 	}
 	f.Flags = Flags(flags)
+
 	may, are := f.singles()
 	for _, v := range may {
 		if word := r.word(); word != unknown {
@@ -63,6 +67,7 @@ func ParseText(text string) (f Facts, err error) {
 	for _, v := range are {
 		*v = r.number(r.word())
 	}
+
 	f.Talk = make([]float64, 0, 2)
 	for r.rest != "" {
 		f.Talk = append(f.Talk, r.number(r.word()))
@@ -70,7 +75,7 @@ func ParseText(text string) (f Facts, err error) {
 	return f, r.err
 }
 
-// A reader takes words off a text, and keeps the first error.
+// A reader splits words off a text and keeps the first error.
 type reader struct {
 	rest string
 	err  error

@@ -9,7 +9,7 @@ type attacks struct {
 	in       *input
 	channels int
 	back     int
-	tags     [8]int64 // number of the granule in each entry below, plus 2; negated if only its energies are known
+	tags     [8]int64 // granule number plus 2 of each entry; negated if only energies are known
 	energies [8][2][9]float32
 	changes  [8][2]uint8 // one bit for each third of the granule
 }

@@ -2,8 +2,8 @@ package wav
 
 import "encoding/binary"
 
-// imaSteps are the step sizes of IMA ADPCM, imaAdjust how a codeword moves through
-// them (IMA Digital Audio Focus, 1992).
+// imaSteps holds the step sizes of IMA ADPCM, and imaAdjust how a codeword moves through them (IMA
+// Digital Audio Focus, 1992).
 var (
 	imaSteps = [89]int32{
 		7, 8, 9, 10, 11, 12, 13, 14, 16, 17, 19, 21, 23, 25, 28, 31, 34, 37, 41, 45, 50, 55, 60, 66, 73, 80,
@@ -17,8 +17,8 @@ var (
 	imaAdjust = [8]int32{-1, -1, -1, -1, 2, 4, 6, 8}
 )
 
-// ima decodes blocks of IMA ADPCM, each by itself: for each channel its first
-// sample and its place in the steps, then eight samples of each channel in turn.
+// ima decodes blocks of IMA ADPCM, each on its own. A block begins with the first sample and the
+// step index of each channel. Then the channels alternate, with eight samples each.
 type ima struct{ channels int }
 
 func (d ima) block(dst []int16, src []byte) {
@@ -31,7 +31,7 @@ func (d ima) block(dst []int16, src []byte) {
 			for i := range 8 {
 				code := word[i/2] >> (4 * (i % 2)) & 15
 				step := imaSteps[at]
-				// Each bit adds its part of the step or not; the highest turns the sum.
+				// Each of the lower bits adds its part of the step or not; the highest bit is the sign.
 				bit := int32(code)
 				change := step>>3 + step&-(bit>>2&1) + step>>1&-(bit>>1&1) + step>>2&-(bit&1)
 				sign := -(bit >> 3)
@@ -44,27 +44,27 @@ func (d ima) block(dst []int16, src []byte) {
 	}
 }
 
-// The tables of MS ADPCM: pairs of coefficients, and how a codeword changes the
-// step (Microsoft, New Multimedia Data Types and Data Techniques, 1994).
+// The tables of MS ADPCM: pairs of coefficients, and how a codeword changes the step (Microsoft,
+// New Multimedia Data Types and Data Techniques, 1994).
 var (
 	msCoefficients = [7][2]int32{{256, 0}, {512, -256}, {0, 0}, {192, 64}, {240, 0}, {460, -208}, {392, -232}}
 	msAdapt        = [16]int64{230, 230, 230, 230, 307, 409, 512, 614, 768, 614, 512, 409, 307, 230, 230, 230}
 )
 
-// Bounds of the step of MS ADPCM; the upper one keeps its product within 32 bits.
+// The bounds of the step in MS ADPCM. The upper one keeps products within 32 bits.
 const (
 	msMinStep = 16
 	msMaxStep = (1<<31 - 1) / 768
 )
 
-// msChannel is what MS ADPCM knows of a channel within a block.
+// msChannel is the state of a channel within a block of MS ADPCM.
 type msChannel struct {
 	coefficients [2]int32
 	step         int32
-	last, before int32 // samples
+	last, before int32 // the last two samples
 }
 
-// ms decodes blocks of MS ADPCM, each by itself.
+// ms decodes blocks of MS ADPCM, each on its own.
 type ms struct{ channels []msChannel }
 
 func (d ms) block(dst []int16, src []byte) {
@@ -85,7 +85,7 @@ func (d ms) block(dst []int16, src []byte) {
 	}
 }
 
-// next decodes a codeword of four bits.
+// next decodes a 4-bit codeword.
 func (c *msChannel) next(code byte) int16 {
 	sample := (c.last*c.coefficients[0] + c.before*c.coefficients[1]) / 256
 	sample = sat(sample + int32(int8(code<<4)>>4)*c.step)

@@ -2,26 +2,25 @@ package wav
 
 import "io"
 
-// A decoder turns blocks of bytes into samples: as many as there is room for.
+// A decoder decodes a block of bytes into samples, as many as dst has room for.
 type decoder interface {
 	block(dst []int16, src []byte)
 }
 
-// blocks reads audio that is coded in blocks: it decodes one at a time, and keeps
-// what of it was not asked for yet.
+// blocks reads audio that is coded in blocks. It decodes one block at a time and keeps the last one.
 type blocks struct {
 	decoder decoder
-	marks   *marks // nil where no block depends on those before it
+	marks   *marks // nil if every block is independent
 	file    window
-	bytes   int64 // of a block
-	frames  int   // of a block
+	bytes   int64 // bytes per block
+	frames  int   // frames per block
 	facts   Facts
 
-	held int64 // the block whose samples are in out; -1 for none
+	held int64 // number of the block in out; -1 for none
 	out  []int16
 }
 
-// newBlocks returns a reader for codecs with blocks, nil for others.
+// newBlocks returns a reader for codecs with blocks, or nil for other codecs.
 func newBlocks(r io.ReaderAt, f Facts) *blocks {
 	b := &blocks{bytes: int64(f.BlockAlign), frames: f.BlockFrames, facts: f, held: -1}
 	var state stateful
@@ -39,31 +38,34 @@ func newBlocks(r io.ReaderAt, f Facts) *blocks {
 	default:
 		return nil
 	}
+
 	if state != nil {
 		b.decoder = state
 		b.marks = newMarks(state, (f.Length+b.bytes-1)/b.bytes, f.SampleRate/b.frames)
 	}
+
 	b.out = make([]int16, b.frames*f.Channels)
 	b.file = window{file: r, start: f.Offset, end: f.Offset + f.Length,
 		buf: make([]byte, 0, max(windowBytes, int(b.bytes)))}
 	return b
 }
 
-// readFrames fills dst with frames from frame at on, all of which are there.
+// readFrames fills dst with frames, beginning with frame at. All of them must exist.
 func (b *blocks) readFrames(dst []int16, at int64) error {
 	channels, size := b.facts.Channels, int64(b.frames)
 	for len(dst) > 0 {
 		n, skip := at/size, int(at%size)*channels
 		out := b.out
 		if n != b.held {
-			// The samples of a whole block go where they belong. The last block is kept,
-			// since who reads on may begin with its last frame again.
+			// A whole block is decoded directly into dst. The last block is kept in out, since the
+			// caller may read on from its last frame.
 			direct := skip == 0 && len(dst) > len(out)
 			if direct {
 				out = dst[:len(out)]
 			} else {
 				b.held = -1
 			}
+
 			if err := b.decode(out, n); err != nil {
 				return err
 			}
@@ -73,14 +75,15 @@ func (b *blocks) readFrames(dst []int16, at int64) error {
 			}
 			b.held = n
 		}
+
 		done := copy(dst, out[skip:])
 		dst, at = dst[done:], at+int64(done/channels)
 	}
 	return nil
 }
 
-// decode decodes block n into out, which has room for a whole one; before it
-// those that its decoder has to go through.
+// decode decodes block n into out, which has room for a whole block. It first decodes earlier blocks
+// if the decoder depends on them.
 func (b *blocks) decode(out []int16, n int64) error {
 	from := n
 	if b.marks != nil {
@@ -99,19 +102,19 @@ func (b *blocks) decode(out []int16, n int64) error {
 	return nil
 }
 
-// samplesIn returns the samples of all channels in a number of bytes.
+// samplesIn returns the number of samples, over all channels, in this many bytes.
 func (f *Facts) samplesIn(bytes int) int { return int(f.frames(int64(bytes))) * f.Channels }
 
-// A window is a part of a file, of which some bytes are held.
+// A window is a part of a file; some of its bytes are in memory.
 type window struct {
 	file       io.ReaderAt
 	start, end int64
 	buf        []byte
-	offset     int64 // of the bytes held, from start
+	offset     int64 // of buf, relative to start
 }
 
-// at returns n bytes from an offset behind start, fewer at the end. They are good
-// until the next call.
+// at returns n bytes at an offset from start, or fewer at the end. They are valid until the next
+// call.
 func (w *window) at(offset, n int64) ([]byte, error) {
 	n = min(n, w.end-w.start-offset)
 	if held := int64(len(w.buf)); offset < w.offset || offset+n > w.offset+held {

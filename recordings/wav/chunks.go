@@ -8,31 +8,31 @@ import (
 	"math"
 )
 
-// maxChunks bounds the chunks of a file: none that records calls writes more.
+// maxChunks is the most chunks in a file. No call recorder writes more.
 const maxChunks = 1024
 
-// unknown is the size of a chunk whose writer did not know it.
+// unknown is the size of a chunk whose size its writer did not know.
 const unknown = math.MaxUint32
 
-// A parser is one pass over the chunks of a file.
+// A parser parses the chunks of a file in one pass.
 type parser struct {
 	r     io.ReaderAt
 	size  int64
 	order binary.ByteOrder
 	facts Facts
 
-	riffSize int64 // of the file, as its header has it
-	dataSize int64 // of the audio, as ds64 has it; -1 without one
-	fact     int64 // frames, as "fact" has it
+	riffSize int64 // size of the file in its header
+	dataSize int64 // size of the audio in ds64; -1 without one
+	fact     int64 // frames in the chunk "fact"
 	streamed bool  // the size of the audio was never written
-	common   bool  // RIFF, and no EXTENSIBLE format
+	common   bool  // RIFF, without an EXTENSIBLE format
 	visited  int
 	buf      [64]byte
-	head     [192]byte // of the file, where most headers end
-	ahead    int       // how much of head was read; 0 before that
+	head     [192]byte // start of the file; most headers end within it
+	ahead    int       // bytes in head; 0 before it is read
 }
 
-// A chunk is a piece of the file: an id, and size bytes at offset.
+// A chunk is a section of the file: an id, and size bytes at offset.
 type chunk struct {
 	id     string
 	offset int64
@@ -41,7 +41,7 @@ type chunk struct {
 
 func (c chunk) end() int64 { return c.offset + c.size }
 
-// read returns n bytes at an offset, fewer at the end of the file.
+// read returns n bytes at an offset, or fewer at the end of the file.
 func (p *parser) read(offset int64, n int) ([]byte, error) {
 	if p.ahead == 0 {
 		got, err := p.r.ReadAt(p.head[:], 0)
@@ -50,9 +50,11 @@ func (p *parser) read(offset int64, n int) ([]byte, error) {
 		}
 		p.ahead = got
 	}
+
 	if end := offset + int64(n); offset >= 0 && end <= int64(p.ahead) {
 		return p.head[offset:end], nil
 	}
+
 	got, err := p.r.ReadAt(p.buf[:n], offset)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("reading header: %w", err)
@@ -60,7 +62,7 @@ func (p *parser) read(offset int64, n int) ([]byte, error) {
 	return p.buf[:got], nil
 }
 
-// header reads RIFF, and the sizes of ds64 where there is one.
+// header reads the RIFF header, and the sizes of ds64 if there is one.
 func (p *parser) header() error {
 	b, err := p.read(0, 12)
 	if err != nil {
@@ -69,12 +71,14 @@ func (p *parser) header() error {
 	if len(b) < 12 || string(b[8:12]) != "WAVE" {
 		return ErrNotWAV
 	}
+
 	p.order, p.dataSize = binary.LittleEndian, -1
 	magic := string(b[:4])
 	if magic == "RIFX" {
 		p.order = binary.BigEndian
 	}
 	p.riffSize = int64(p.order.Uint32(b[4:])) + 8
+
 	switch magic {
 	case "RIFF", "RIFX":
 		p.common = magic == "RIFF"
@@ -85,7 +89,7 @@ func (p *parser) header() error {
 	return ErrNotWAV
 }
 
-// ds64 reads the 64-bit sizes of RF64 (EBU Tech 3306), which come first.
+// ds64 reads the 64-bit sizes of RF64 (EBU Tech 3306), which must be the first chunk.
 func (p *parser) ds64() error {
 	b, err := p.read(12, 8+24)
 	if err != nil {
@@ -102,8 +106,8 @@ func (p *parser) ds64() error {
 	return nil
 }
 
-// chunkAt reads the head of a chunk. ok is false where there is none: at the end
-// of the file, or where the id is not text.
+// chunkAt reads the head of a chunk. ok is false if there is no chunk: at the end of the file, or
+// if the id is not text.
 func (p *parser) chunkAt(offset int64) (c chunk, ok bool, err error) {
 	if offset < 0 || p.size-offset < 8 {
 		return chunk{}, false, nil
@@ -111,6 +115,7 @@ func (p *parser) chunkAt(offset int64) (c chunk, ok bool, err error) {
 	if p.visited++; p.visited > maxChunks {
 		return chunk{}, false, broken("it has more than %d chunks", maxChunks)
 	}
+
 	b, err := p.read(offset, 8)
 	if err != nil || len(b) < 8 {
 		return chunk{}, false, err
@@ -123,8 +128,8 @@ func (p *parser) chunkAt(offset int64) (c chunk, ok bool, err error) {
 	return chunk{id: string(b[:4]), offset: offset + 8, size: int64(p.order.Uint32(b[4:]))}, true, nil
 }
 
-// after returns the chunk behind c. A chunk of odd size is padded by one byte,
-// which some writers forget.
+// after returns the chunk after c. A chunk of odd size should be padded by one byte, but some
+// writers forget it.
 func (p *parser) after(c chunk) (next chunk, ok bool, err error) {
 	next, ok, err = p.chunkAt(c.end() + c.size%2)
 	if err != nil || c.size%2 == 0 || ok && p.fits(next) {
@@ -137,10 +142,10 @@ func (p *parser) after(c chunk) (next chunk, ok bool, err error) {
 	return next, ok, nil
 }
 
-// fits tells whether a chunk lies within the file, as all but audio must.
+// fits reports whether a chunk lies within the file. All chunks but the audio must.
 func (p *parser) fits(c chunk) bool { return c.id == "data" || c.end() <= p.size }
 
-// beforeData visits the chunks up to "data", whose place it notes.
+// beforeData reads the chunks up to "data" and records where the audio is.
 func (p *parser) beforeData() error {
 	c, ok, err := p.chunkAt(12)
 	for ; ok && err == nil && c.id != "data"; c, ok, err = p.after(c) {
@@ -151,6 +156,7 @@ func (p *parser) beforeData() error {
 			return err
 		}
 	}
+
 	switch {
 	case err != nil:
 		return err
@@ -163,7 +169,7 @@ func (p *parser) beforeData() error {
 	return nil
 }
 
-// visit reads a chunk that says something about the audio.
+// visit reads a chunk if it describes the audio.
 func (p *parser) visit(c chunk) (err error) {
 	switch {
 	case c.id == "fmt " && p.facts.Codec == "":
@@ -187,12 +193,13 @@ func (p *parser) visit(c chunk) (err error) {
 	return nil
 }
 
-// data finds out how much audio there really is.
+// data determines how much audio there really is.
 func (p *parser) data() error {
 	f := &p.facts
 	if f.Length == unknown && p.dataSize >= 0 {
 		f.Length = p.dataSize
 	}
+
 	rest := p.size - f.Offset
 	switch {
 	case f.Length == 0 && rest > 0:
@@ -210,13 +217,13 @@ func (p *parser) data() error {
 	return nil
 }
 
-// toTheEnd takes everything that is left as audio.
+// toTheEnd takes the rest of the file as audio.
 func (p *parser) toTheEnd(why string) {
 	p.facts.Length, p.streamed = p.size-p.facts.Offset, true
 	p.facts.repaired("%s", why)
 }
 
-// onlyChunks tells whether there is nothing but whole chunks from an offset on.
+// onlyChunks reports whether the rest of the file, from an offset, consists of whole chunks.
 func (p *parser) onlyChunks(offset int64) (bool, error) {
 	end := offset
 	c, ok, err := p.chunkAt(offset)
@@ -228,7 +235,7 @@ func (p *parser) onlyChunks(offset int64) (bool, error) {
 	return end >= p.size, err
 }
 
-// afterData looks at what follows the audio: whole chunks, or a fault to note.
+// afterData checks what follows the audio, and records a repair unless it is whole chunks only.
 func (p *parser) afterData() error {
 	audio := chunk{"data", p.facts.Offset, p.facts.Length}
 	last := audio
@@ -239,6 +246,7 @@ func (p *parser) afterData() error {
 		}
 		last = c
 	}
+
 	switch end := last.end() + last.size%2; {
 	case err != nil:
 		return err

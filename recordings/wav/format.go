@@ -5,21 +5,21 @@ import (
 	"fmt"
 )
 
-// A Format is what the chunk "fmt " says.
+// A Format is the content of the chunk "fmt ".
 type Format struct {
-	Codec       string // as ffmpeg names it: pcm_s16le, mulaw, gsm_ms
+	Codec       string // ffmpeg's name, such as pcm_s16le, mulaw or gsm_ms
 	SampleRate  int    // in Hz
 	Channels    int
-	Bits        int // of a sample as stored; 0 where the codec has no such number
-	ValidBits   int // of these, where EXTENSIBLE says that fewer are used; else Bits
-	BlockAlign  int // bytes of a block: a frame of PCM, a packet of GSM or ADPCM
-	BlockFrames int // frames of a block
+	Bits        int // per stored sample; 0 if the codec has no fixed number
+	ValidBits   int // bits in use; fewer than Bits only if EXTENSIBLE says so
+	BlockAlign  int // bytes per block: a frame of PCM, a packet of GSM or ADPCM
+	BlockFrames int // frames per block
 }
 
-// Bounds of a sensible file.
+// The bounds of plausible values.
 const (
 	maxChannels = 32
-	minRate     = 1_000 // below speech, and so that no length overflows
+	minRate     = 1_000 // too low for speech; also prevents overflows of lengths
 	maxRate     = 768_000
 )
 
@@ -35,11 +35,10 @@ const (
 	tagExtensible = 0xFFFE
 )
 
-// subformat is how the GUID of an EXTENSIBLE format goes on after its tag.
+// subformat is the rest of the GUID of an EXTENSIBLE format, after the tag.
 const subformat = "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
 
-// parseFormat reads the body of "fmt ", of which at least 16 bytes are given.
-// Repairs are told to repaired.
+// parseFormat parses the body of "fmt ", which has at least 16 bytes. It reports repairs to repaired.
 func parseFormat(body []byte, order binary.ByteOrder, repaired func(format string, args ...any)) (Format, error) {
 	tag := order.Uint16(body[0:])
 	byteRate := int64(order.Uint32(body[8:]))
@@ -49,6 +48,7 @@ func parseFormat(body []byte, order binary.ByteOrder, repaired func(format strin
 		BlockAlign: int(order.Uint16(body[12:])),
 		Bits:       int(order.Uint16(body[14:])),
 	}
+
 	f.ValidBits = f.Bits
 	if err := f.Check(); err != nil {
 		return f, err
@@ -59,6 +59,7 @@ func parseFormat(body []byte, order binary.ByteOrder, repaired func(format strin
 			return f, err
 		}
 	}
+
 	if err := f.codec(tag, order); err != nil {
 		return f, err
 	}
@@ -68,8 +69,7 @@ func parseFormat(body []byte, order binary.ByteOrder, repaired func(format strin
 	return f, nil
 }
 
-// Check refuses a number of channels or a rate that no file of speech has, as an
-// [ErrBroken].
+// Check returns an [ErrBroken] for a number of channels or a rate that no file of speech has.
 func (f *Format) Check() error {
 	if f.Channels < 1 || f.Channels > maxChannels {
 		return broken("it claims %d channels", f.Channels)
@@ -80,7 +80,7 @@ func (f *Format) Check() error {
 	return nil
 }
 
-// extensible reads the tag that EXTENSIBLE hides in a GUID.
+// extensible returns the tag inside the GUID of EXTENSIBLE.
 func (f *Format) extensible(body []byte, order binary.ByteOrder) (tag uint16, err error) {
 	switch {
 	case order != binary.LittleEndian:
@@ -96,7 +96,7 @@ func (f *Format) extensible(body []byte, order binary.ByteOrder) (tag uint16, er
 	return order.Uint16(body[24:]), nil
 }
 
-// codec names the codec of a tag and gives the frames of a block.
+// codec sets the codec of a tag and the frames per block.
 func (f *Format) codec(tag uint16, order binary.ByteOrder) error {
 	f.BlockFrames = 1
 	switch tag {
@@ -111,6 +111,7 @@ func (f *Format) codec(tag uint16, order binary.ByteOrder) error {
 		f.Codec, f.Bits, f.ValidBits = "mulaw", 8, 8
 		return nil
 	}
+
 	if order != binary.LittleEndian {
 		return fmt.Errorf("%w: format tag 0x%04x in RIFX", ErrCodec, tag)
 	}
@@ -127,7 +128,7 @@ func (f *Format) codec(tag uint16, order binary.ByteOrder) error {
 	return fmt.Errorf("%w: format tag 0x%04x", ErrCodec, tag)
 }
 
-// linear is PCM and float: s or f, bits, and the order of bytes.
+// linear sets the codec for PCM or float: its kind (s or f), its bits and its byte order.
 func (f *Format) linear(kind string, order binary.ByteOrder, widths ...int) error {
 	end := "le"
 	if order == binary.BigEndian {
@@ -147,7 +148,8 @@ func (f *Format) linear(kind string, order binary.ByteOrder, widths ...int) erro
 	return nil
 }
 
-// align checks what a header says twice: a frame is a sample of each channel.
+// align repairs redundant fields: the block align is one sample per channel, and the byte rate
+// follows from it.
 func (f *Format) align(byteRate int64, repaired func(format string, args ...any)) {
 	align := f.Channels * f.Bits / 8
 	if f.BlockAlign != align {
@@ -159,7 +161,7 @@ func (f *Format) align(byteRate int64, repaired func(format string, args ...any)
 	}
 }
 
-// adpcm checks blocks of 4-bit samples, which have a head for each channel.
+// adpcm checks the blocks of 4-bit ADPCM, which have a head for each channel.
 func (f *Format) adpcm() error {
 	if f.Bits != 4 {
 		return broken("it claims ADPCM samples of %d bits", f.Bits)
@@ -170,8 +172,7 @@ func (f *Format) adpcm() error {
 	return nil
 }
 
-// inBlock returns the frames in a block of ADPCM that has a number of bytes: the
-// first ones are in the head.
+// inBlock returns the frames in an ADPCM block of this many bytes. The first frames are in the head.
 func (f *Format) inBlock(bytes int) int {
 	switch n := f.Channels; {
 	case f.Codec == "adpcm_ms" && bytes >= 7*n:
@@ -182,7 +183,7 @@ func (f *Format) inBlock(bytes int) int {
 	return 0
 }
 
-// gsm is the packets of WAV49: two GSM frames in 65 bytes.
+// gsm sets the codec to WAV49, whose packets have two GSM frames in 65 bytes.
 func (f *Format) gsm() error {
 	if f.Channels != 1 || f.BlockAlign != 65 {
 		return broken("it claims GSM blocks of %d bytes and %d channels", f.BlockAlign, f.Channels)
@@ -191,7 +192,7 @@ func (f *Format) gsm() error {
 	return nil
 }
 
-// frames returns the frames in a number of bytes. A last ADPCM block may be short.
+// frames returns the frames in length bytes. The last ADPCM block may be short.
 func (f *Format) frames(length int64) int64 {
 	blocks, rest := length/int64(f.BlockAlign), length%int64(f.BlockAlign)
 	return blocks*int64(f.BlockFrames) + int64(f.inBlock(int(rest)))

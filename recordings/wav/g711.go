@@ -6,7 +6,7 @@ var (
 	aLaw  = expand(aLawSample)
 )
 
-// expand tabulates a law.
+// expand returns the table of a law.
 func expand(sample func(b byte) int16) *[256]int16 {
 	var table [256]int16
 	for i := range table {
@@ -15,8 +15,8 @@ func expand(sample func(b byte) int16) *[256]int16 {
 	return &table
 }
 
-// muLawSample is G.711, table 2: sign, three bits of exponent, four of mantissa,
-// all inverted. 14 bits become 16.
+// muLawSample decodes mu-law (G.711, table 2): sign, three bits of exponent and four of mantissa,
+// all inverted. It scales 14 bits to 16.
 func muLawSample(b byte) int16 {
 	b = ^b
 	size := (int16(b&0x0F)<<3+0x84)<<(b>>4&7) - 0x84
@@ -26,7 +26,8 @@ func muLawSample(b byte) int16 {
 	return size
 }
 
-// aLawSample is G.711, table 1: every second bit is inverted. 13 bits become 16.
+// aLawSample decodes A-law (G.711, table 1), in which every second bit is inverted. It scales 13
+// bits to 16.
 func aLawSample(b byte) int16 {
 	b ^= 0x55
 	size := int16(b&0x0F)<<4 + 8
@@ -39,7 +40,7 @@ func aLawSample(b byte) int16 {
 	return size
 }
 
-// companded decodes by a table.
+// companded returns a decoder that uses a table.
 func companded(table *[256]int16) func(dst []int16, src []byte) {
 	return func(dst []int16, src []byte) {
 		for i, b := range src[:len(dst)] {

@@ -11,33 +11,34 @@ var (
 	gsmFAC  = [8]int32{18431, 20479, 22527, 24575, 26623, 28671, 30719, 32767}
 )
 
-// Bits of the parameters of a GSM frame: the eight log area ratios, then of each
-// of four sub-frames lag, gain, grid and block maximum, and thirteen pulses.
+// The bits of the parameters of a GSM frame: of the eight log area ratios, then for each of the four
+// sub-frames of lag, gain, grid and block maximum. Thirteen pulses follow each sub-frame's.
 var (
 	gsmLARBits = [8]uint{6, 6, 5, 5, 4, 4, 3, 3}
 	gsmSubBits = [4]uint{7, 2, 2, 6}
 )
 
-// gsmParts are the parts of a frame with coefficients of their own (table 5.2.9.1).
+// gsmParts are the first samples of the parts of a frame, each with its own coefficients (table
+// 5.2.9.1).
 var gsmParts = [4]int{0, 13, 27, 40}
 
 // Sizes of GSM 06.10.
 const (
-	gsmFrame    = 160 // samples of a frame
+	gsmFrame    = 160 // samples per frame
 	gsmSubFrame = 40
 	gsmMinLag   = 40
 	gsmMaxLag   = 120
-	gsmBytes    = 33 // of a frame by itself, behind four bits that are 0xD
+	gsmBytes    = 33 // bytes of a single frame, which begins with gsmMagic
 	gsmMagic    = 0xD
 )
 
-// A gsm decodes GSM 06.10 full rate, as ETS 300 961, section 5.3, says bit by bit.
+// A gsm decodes GSM 06.10 full rate, bit-exact to ETS 300 961, section 5.3.
 type gsm struct {
-	wav49 bool // two frames in 65 bytes, the lowest bit first
+	wav49 bool // two frames in 65 bytes, least significant bit first
 	bits  bitReader
 
-	// What one frame leaves to the next.
-	residual [gsmMaxLag + gsmFrame]int32 // the last 120 samples of drp, and those of this frame
+	// The state that one frame passes to the next.
+	residual [gsmMaxLag + gsmFrame]int32 // drp: the last 120 samples, then those of this frame
 	lag      int32                       // nrp
 	ratios   [8]int32                    // LARpp of the last frame
 	filter   [8]int32                    // v
@@ -54,7 +55,7 @@ func (g *gsm) save(b []byte) []byte {
 	return appendInts(b, []int32{g.lag, g.output})
 }
 
-// restore takes back a state that save wrote.
+// restore restores a state written by save.
 func (g *gsm) restore(b []byte) {
 	b = takeInts(b, g.residual[:gsmMaxLag])
 	b = takeInts(b, g.ratios[:])
@@ -64,7 +65,7 @@ func (g *gsm) restore(b []byte) {
 	g.lag, g.output = min(max(last[0], gsmMinLag), gsmMaxLag), last[1]
 }
 
-// appendInts appends numbers of 16 bits.
+// appendInts appends values as 16-bit numbers.
 func appendInts(b []byte, values []int32) []byte {
 	for _, v := range values {
 		b = binary.LittleEndian.AppendUint16(b, uint16(v))
@@ -72,7 +73,7 @@ func appendInts(b []byte, values []int32) []byte {
 	return b
 }
 
-// takeInts reads what appendInts wrote and gives what is behind it.
+// takeInts reads numbers written by appendInts and returns the rest of b.
 func takeInts(b []byte, values []int32) []byte {
 	for i := range values {
 		values[i] = int32(int16(binary.LittleEndian.Uint16(b[2*i:])))
@@ -107,8 +108,8 @@ func (g *gsm) frame(dst []int16) {
 	copy(g.residual[:gsmMaxLag], g.residual[gsmFrame:])
 }
 
-// subFrame decodes the pulses of a sub-frame and adds what the long term predicts
-// (sections 5.3.1 and 5.3.2). The last 40 samples of residual are to be filled.
+// subFrame decodes the pulses of a sub-frame and adds the long-term prediction (sections 5.3.1 and
+// 5.3.2). It fills the last 40 samples of residual.
 func (g *gsm) subFrame(residual []int32) {
 	var fields [4]int32
 	for i, n := range gsmSubBits {
@@ -124,6 +125,7 @@ func (g *gsm) subFrame(residual []int32) {
 	for i := range now {
 		now[i] = multRound(gain, past[i])
 	}
+
 	exponent, mantissa := gsmMaximum(fields[3])
 	factor, shift := gsmFAC[mantissa], uint(6-exponent)
 	half := int32(1) << shift >> 1
@@ -134,7 +136,7 @@ func (g *gsm) subFrame(residual []int32) {
 	}
 }
 
-// gsmMaximum takes the maximum of a block apart (section 5.2.15).
+// gsmMaximum splits the maximum of a block into exponent and mantissa (section 5.2.15).
 func gsmMaximum(coded int32) (exponent, mantissa int32) {
 	if coded > 15 {
 		exponent = coded>>3 - 1
@@ -150,8 +152,8 @@ func gsmMaximum(coded int32) (exponent, mantissa int32) {
 	return exponent, mantissa - 8
 }
 
-// shortTerm filters the residual of a frame into its samples (section 5.3.3), with
-// ratios that go over from those of the last frame.
+// shortTerm filters the residual of a frame into its samples (section 5.3.3). Its ratios are
+// interpolated with those of the last frame.
 func (g *gsm) shortTerm(dst []int16, ratios *[8]int32) {
 	residual := g.residual[gsmMaxLag:]
 	for part, from := range gsmParts {
@@ -168,6 +170,7 @@ func (g *gsm) shortTerm(dst []int16, ratios *[8]int32) {
 			}
 			r[i] = reflection(now)
 		}
+
 		to := gsmFrame
 		if part < 3 {
 			to = gsmParts[part+1]
@@ -177,7 +180,7 @@ func (g *gsm) shortTerm(dst []int16, ratios *[8]int32) {
 	g.ratios = *ratios
 }
 
-// reflection makes a coefficient of a log area ratio (section 5.2.9.2).
+// reflection converts a log area ratio to a reflection coefficient (section 5.2.9.2).
 func reflection(ratio int32) int32 {
 	size := min(max(ratio, -ratio), 32767)
 	switch {
@@ -194,7 +197,7 @@ func reflection(ratio int32) int32 {
 	return size
 }
 
-// synthesize runs the lattice filter, and de-emphasis on what comes out of it.
+// synthesize applies the lattice filter, then de-emphasis.
 func (g *gsm) synthesize(dst []int16, residual []int32, r *[8]int32) {
 	v, out := &g.filter, g.output
 	for k, s := range residual {
@@ -213,11 +216,11 @@ func (g *gsm) synthesize(dst []int16, residual []int32, r *[8]int32) {
 // sat limits a sum to 16 bits.
 func sat(v int32) int32 { return min(max(v, -32768), 32767) }
 
-// multRound is the product of fractions of 15 bits, rounded. It never overflows,
-// since the factors that come with a codeword are never -32768.
+// multRound returns the rounded product of two 15-bit fractions. It cannot overflow, since the
+// factors from codewords are never -32768.
 func multRound(a, b int32) int32 { return (a*b + 1<<14) >> 15 }
 
-// A bitReader takes numbers out of bytes, from the highest bit on or the lowest.
+// A bitReader reads numbers from bytes, with the most or the least significant bit first.
 type bitReader struct {
 	src  []byte
 	low  bool
@@ -225,7 +228,7 @@ type bitReader struct {
 	n    uint
 }
 
-// take reads up to eight bits.
+// take returns the next n bits; n is at most 8.
 func (b *bitReader) take(n uint) uint32 {
 	if b.n < n {
 		next := uint32(b.src[0])

@@ -5,29 +5,29 @@ import (
 	"hash/crc32"
 )
 
-// Marks are markSeconds apart in recordings of up to two hours; longer ones have
-// them farther apart, so that there are never more than maxMarks.
+// Marks are markSeconds apart in recordings of up to two hours. Longer recordings have maxMarks at
+// most, farther apart.
 const (
 	markSeconds = 4
 	maxMarks    = 2048
 )
 
-// A stateful decoder decodes a block according to those before it.
+// A stateful decoder needs the earlier blocks to decode a block.
 type stateful interface {
 	decoder
-	reset()                   // to the start of the audio
-	save(state []byte) []byte // appends how it stands, always in as many bytes
-	restore(state []byte)     // takes that back; of what it did not write, something that is safe
+	reset()                   // returns to the start of the audio
+	save(state []byte) []byte // appends the current state, always the same number of bytes
+	restore(state []byte)     // restores a saved state; from other bytes, some safe state
 }
 
-// marks are the states of a decoder at some blocks, from which it goes on, and
-// where it stands.
+// marks are saved states of a decoder, at blocks where it can resume. They also track the position
+// of the decoder.
 type marks struct {
 	decoder stateful
-	blocks  int64 // in the audio
-	next    int64 // the block that the decoder stands before
-	step    int64 // blocks from one mark to the next; the start needs none
-	size    int   // of a state
+	blocks  int64 // number of blocks in the audio
+	next    int64 // the block that the decoder reads next
+	step    int64 // blocks between marks; the start needs no mark
+	size    int   // bytes per state
 	states  []byte
 }
 
@@ -37,12 +37,12 @@ func newMarks(d stateful, blocks int64, blocksPerSecond int) *marks {
 		size: len(d.save(nil))}
 }
 
-// seek brings the decoder as near before block n as it can without decoding, and
-// gives the block that it stands before.
+// seek moves the decoder to the nearest position at or before block n that needs no decoding. It
+// returns the block at that position.
 func (m *marks) seek(n int64) int64 {
 	mark := min(n/m.step, m.count())
 	switch {
-	case m.next <= n && m.next >= mark*m.step: // it goes on from where it is
+	case m.next <= n && m.next >= mark*m.step: // the current position is nearer than any mark
 	case mark == 0:
 		m.decoder.reset()
 		m.next = 0
@@ -55,8 +55,7 @@ func (m *marks) seek(n int64) int64 {
 
 func (m *marks) count() int64 { return int64(len(m.states) / m.size) }
 
-// passed notes that block n is decoded, and marks the place if it is the next one
-// to be marked.
+// passed records that block n has been decoded, and adds a mark after it if one is due.
 func (m *marks) passed(n int64) {
 	m.next = n + 1
 	if m.next != (m.count()+1)*m.step || m.next >= m.blocks {
@@ -67,7 +66,7 @@ func (m *marks) passed(n int64) {
 	}
 }
 
-// thin drops every second mark.
+// thin removes every second mark.
 func (m *marks) thin() {
 	for i := range maxMarks / 2 {
 		copy(m.states[i*m.size:], m.states[(2*i+1)*m.size:][:m.size])
@@ -75,15 +74,15 @@ func (m *marks) thin() {
 	m.states, m.step = m.states[:maxMarks/2*m.size], 2*m.step
 }
 
-// An index is written as what it is and of which audio, and the states; a number
-// of four bytes that sums all up stands before the states.
+// An index consists of a magic text, numbers that identify the audio, a checksum of 4 bytes, and
+// the states.
 const (
 	indexMagic = "selvage marks 1\n"
 	indexHead  = len(indexMagic) + 4*8 + 4
 )
 
-// index writes the marks of the audio with some facts, nil if there are none or
-// not all.
+// index returns the marks for the audio with these facts, or nil if there are none or some are
+// missing.
 func (m *marks) index(f Facts) []byte {
 	if m.count() == 0 || m.count() != (m.blocks-1)/m.step {
 		return nil
@@ -92,7 +91,7 @@ func (m *marks) index(f Facts) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, m.sum(f, b, m.states)), m.states...)
 }
 
-// head is an index up to its sum.
+// head returns an index up to its checksum.
 func (m *marks) head(f Facts) []byte {
 	b := append(make([]byte, 0, indexHead+len(m.states)), indexMagic...)
 	for _, n := range []int64{f.Offset, f.Length, int64(f.BlockAlign), m.step} {
@@ -107,15 +106,17 @@ func (m *marks) sum(f Facts, head, states []byte) uint32 {
 	return crc32.Update(sum, crc32.IEEETable, states)
 }
 
-// use takes the marks of an index, if it is whole and of this audio. The states
-// are not copied.
+// use takes the marks of an index, if it is intact and belongs to this audio. The states are not
+// copied.
 func (m *marks) use(index []byte, f Facts) {
 	if len(index) < indexHead {
 		return
 	}
+
 	states := index[indexHead:]
 	stepped := *m
 	stepped.step = int64(binary.LittleEndian.Uint64(index[indexHead-12:]))
+
 	switch {
 	case stepped.step < m.step, int64(len(states)) != (m.blocks-1)/stepped.step*int64(m.size):
 	case string(stepped.head(f)) != string(index[:indexHead-4]):

@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// direct returns what turns bytes into samples where each sample stands for itself;
-// nil for other codecs.
-//
-// Samples of more than 16 bits are rounded to the nearest, integers with halves
-// up and floats with halves to even, and clipped. Nothing is dithered: the same
-// file returns the same bytes.
+// direct returns the decoder of a codec in which every sample is coded on its own, or nil for other
+// codecs.
+// //
+// Samples of more than 16 bits are rounded to the nearest value, integers with halves up and floats
+// with halves to even, and clipped. There is no dither, so the same file always returns the same
+// bytes.
 func direct(codec string) func(dst []int16, src []byte) {
 	switch codec {
 	case "mulaw":
@@ -23,6 +23,7 @@ func direct(codec string) func(dst []int16, src []byte) {
 				dst[i] = int16(b^0x80) << 8
 			}
 		}
+
 	case "pcm_s16le":
 		return func(dst []int16, src []byte) {
 			for i := range dst {
@@ -35,6 +36,7 @@ func direct(codec string) func(dst []int16, src []byte) {
 				dst[i] = int16(binary.BigEndian.Uint16(src[2*i:]))
 			}
 		}
+
 	case "pcm_s24le":
 		return func(dst []int16, src []byte) {
 			for i := range dst {
@@ -49,6 +51,7 @@ func direct(codec string) func(dst []int16, src []byte) {
 				dst[i] = round32(int32(b[2])<<8 | int32(b[1])<<16 | int32(b[0])<<24)
 			}
 		}
+
 	case "pcm_s32le":
 		return func(dst []int16, src []byte) {
 			for i := range dst {
@@ -65,7 +68,7 @@ func direct(codec string) func(dst []int16, src []byte) {
 	return float(codec)
 }
 
-// float is direct for samples between -1 and 1.
+// float is direct for codecs with samples between -1 and 1.
 func float(codec string) func(dst []int16, src []byte) {
 	switch codec {
 	case "pcm_f32le":
@@ -80,6 +83,7 @@ func float(codec string) func(dst []int16, src []byte) {
 				dst[i] = roundFloat(float64(math.Float32frombits(binary.BigEndian.Uint32(src[4*i:]))))
 			}
 		}
+
 	case "pcm_f64le":
 		return func(dst []int16, src []byte) {
 			for i := range dst {
@@ -96,10 +100,10 @@ func float(codec string) func(dst []int16, src []byte) {
 	return nil
 }
 
-// round32 takes the upper half of a sample of 32 bits.
+// round32 rounds a 32-bit sample to its upper half.
 func round32(v int32) int16 { return int16((max(v, v+1<<15) >> 16)) }
 
-// roundFloat makes a sample of a float. What is no number is silence.
+// roundFloat converts a float to a sample. NaN becomes silence.
 func roundFloat(v float64) int16 {
 	v *= 1 << 15
 	switch {

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// raw are the codecs of files without a header by their extension, as Asterisk
-// and FreeSWITCH name them; each has one channel.
+// raw maps the file name extensions of files without a header to their codecs, as in Asterisk and
+// FreeSWITCH. Each has one channel.
 var raw = map[string]struct {
 	codec string
 	rate  int
@@ -26,8 +26,8 @@ var raw = map[string]struct {
 	"r8": {"pcm_s16le", 8000}, "r16": {"pcm_s16le", 16000}, "r24": {"pcm_s16le", 24000}, "r32": {"pcm_s16le", 32000},
 }
 
-// rawTypes are the same by subtype of audio/, with the rate that RFC 3551 gives
-// where the type need not say it.
+// rawTypes maps subtypes of audio/ to codecs. The rate is the default of RFC 3551, or 0 if the type
+// must contain it.
 var rawTypes = map[string]struct {
 	codec string
 	rate  int
@@ -37,11 +37,10 @@ var rawTypes = map[string]struct {
 	"x-sln": {"pcm_s16le", 8000}, "l8": {"pcm_u8", 0}, "l16": {"pcm_s16be", 0}, "l24": {"pcm_s24be", 0},
 }
 
-// ParseRaw returns the facts of a file without a header, whose codec only its name
-// or its Content-Type tells: an extension such as ".sln16", or a type such as
-// "audio/L16;rate=16000;channels=2", whose samples have the high byte first, or
-// "audio/x-sln;rate=8000;channels=2" for the low byte first. What names no such
-// codec is an [ErrNotWAV].
+// ParseRaw returns the facts of a file without a header, of the given kind. The kind is an
+// extension such as ".sln16", or a media type such as "audio/L16;rate=16000;channels=2". Samples of
+// audio/L16 are big-endian; those of "audio/x-sln;rate=8000;channels=2" are little-endian. For a
+// kind without a known codec, the error is an [ErrNotWAV].
 func ParseRaw(kind string, r io.ReaderAt, size int64) (Facts, error) {
 	codec, rate, channels, err := rawKind(kind)
 	if err != nil {
@@ -57,27 +56,29 @@ func ParseRaw(kind string, r io.ReaderAt, size int64) (Facts, error) {
 	return f, nil
 }
 
-// IsRaw tells whether [ParseRaw] knows an extension or a type.
+// IsRaw reports whether [ParseRaw] knows an extension or a media type.
 func IsRaw(kind string) bool {
 	_, _, _, err := rawKind(kind)
 	return !errors.Is(err, ErrNotWAV)
 }
 
-// rawKind reads an extension or a type.
+// rawKind parses an extension or a media type.
 func rawKind(kind string) (codec string, rate, channels int, err error) {
 	if found, ok := raw[strings.ToLower(strings.TrimPrefix(kind, "."))]; ok {
 		return found.codec, found.rate, 1, nil
 	}
+
 	whole, params, err := mime.ParseMediaType(kind)
 	subtype, audio := strings.CutPrefix(whole, "audio/")
 	found, known := rawTypes[subtype]
 	if err != nil || !audio || !known {
 		return "", 0, 0, fmt.Errorf("%w, and %q names no codec", ErrNotWAV, kind)
 	}
+
 	rate, channels = found.rate, 1
 	for param, value := range map[string]*int{"rate": &rate, "channels": &channels} {
 		said, ok := params[param]
-		if !ok || found.codec == "g722" || found.codec == "gsm" { // RFC 3551 has G.722 say 8000
+		if !ok || found.codec == "g722" || found.codec == "gsm" { // in RFC 3551, G.722 has the rate 8000
 			continue
 		}
 		if *value, err = strconv.Atoi(said); err != nil {
@@ -87,13 +88,14 @@ func rawKind(kind string) (codec string, rate, channels int, err error) {
 	return found.codec, rate, channels, nil
 }
 
-// Headerless returns the facts of a file of some bytes that is nothing but audio, as
-// [ParseRaw] found them before. Codecs that need a header are an [ErrCodec].
+// Headerless returns the facts of a file of size bytes that contains only audio, as [ParseRaw] does.
+// For a codec that needs a header, the error is an [ErrCodec].
 func Headerless(codec string, rate, channels int, size int64) (Facts, error) {
 	f := Facts{Format: Format{Codec: codec, SampleRate: rate, Channels: channels}, Length: size}
 	if err := f.Check(); err != nil {
 		return Facts{}, err
 	}
+
 	f.BlockFrames = 1
 	switch codec {
 	case "mulaw", "alaw", "pcm_u8":
@@ -109,16 +111,18 @@ func Headerless(codec string, rate, channels int, size int64) (Facts, error) {
 	default:
 		return Facts{}, fmt.Errorf("%w: %s without a header", ErrCodec, codec)
 	}
+
 	if f.BlockFrames == 1 {
 		f.ValidBits, f.BlockAlign = f.Bits, f.Channels*f.Bits/8
 	} else if channels != 1 {
 		return Facts{}, broken("%s has one channel, not %d", codec, channels)
 	}
+
 	f.count()
 	return f, nil
 }
 
-// checkGSM looks at a few frames of GSM, each of which begins with the same bits.
+// checkGSM checks the first frames of GSM, which all begin with the same bits.
 func checkGSM(r io.ReaderAt, f Facts) error {
 	var first [1]byte
 	for i := range min(int64(16), f.Length/gsmBytes) {

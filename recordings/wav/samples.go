@@ -6,26 +6,28 @@ import (
 	"io"
 )
 
-// windowBytes is about what is read of a file at once.
+// windowBytes is roughly how many bytes of a file are read at once.
 const windowBytes = 16 << 10
 
 // Samples is the audio of a file as a [Source].
 type Samples struct {
 	facts  Facts
-	plain  *plain // one of them is not nil
+	plain  *plain // exactly one of plain and blocks is not nil
 	blocks *blocks
 }
 
-// Open returns the audio of a file whose facts are known. index gives that of the
-// same file, from [Samples.Index], and is called only where it helps; where it is nil
-// or returns nothing, or one that is damaged or another's, reading from the middle may
-// have to decode what is before. What it gives is kept, so it must not be changed. A
-// file that cannot be converted is an [ErrCodec].
+// Open returns the audio of a file with known facts. Audio that cannot be converted is an
+// [ErrCodec].
+// //
+// index returns the result of [Samples.Index] for the same file. Open calls it only for codecs that
+// benefit, and keeps the result, which must not be changed. Without an index, or with a damaged or
+// wrong one, reading from the middle may have to decode everything before it.
 func Open(r io.ReaderAt, f Facts, index func() ([]byte, error)) (*Samples, error) {
 	s := &Samples{facts: f, plain: newPlain(r, f), blocks: newBlocks(r, f)}
 	if s.plain == nil && s.blocks == nil {
 		return nil, fmt.Errorf("%w: %s is kept as it came and cannot be converted", ErrCodec, f.Codec)
 	}
+
 	if s.blocks != nil && s.blocks.marks != nil && index != nil {
 		marks, err := index()
 		if err != nil {
@@ -36,18 +38,18 @@ func Open(r io.ReaderAt, f Facts, index func() ([]byte, error)) (*Samples, error
 	return s, nil
 }
 
-// Rate is the sample rate in Hz, as it is in the file.
+// Rate returns the sample rate of the file in Hz.
 func (s *Samples) Rate() int { return s.facts.SampleRate }
 
-// Channels is the number of channels, as it is in the file.
+// Channels returns the number of channels of the file.
 func (s *Samples) Channels() int { return s.facts.Channels }
 
-// Frames is the number of frames.
+// Frames returns the number of frames.
 func (s *Samples) Frames() int64 { return s.facts.Frames }
 
-// Index returns what a later [Open] of the same file needs so that reading from its
-// middle is fast, once it was read to its end from the start; at most 600 KB. It
-// is nil where it would not help.
+// Index returns the index for a later [Open] of the same file, with which reading from the middle
+// is fast. Call it after reading from start to end. It has at most 600 KB, and is nil if it would
+// not help.
 func (s *Samples) Index() []byte {
 	if s.blocks == nil || s.blocks.marks == nil {
 		return nil
@@ -55,7 +57,7 @@ func (s *Samples) Index() []byte {
 	return s.blocks.marks.index(s.facts)
 }
 
-// ReadFrames is as [Source] says. A file that is shorter than its facts say is an
+// ReadFrames implements [Source]. If the file is shorter than its facts say, the error is an
 // [io.ErrUnexpectedEOF].
 func (s *Samples) ReadFrames(dst []int16, at int64) (n int, err error) {
 	if at < 0 {
@@ -65,20 +67,23 @@ func (s *Samples) ReadFrames(dst []int16, at int64) (n int, err error) {
 	if left := max(0, s.facts.Frames-at); int64(n) > left {
 		n, err = int(left), io.EOF
 	}
+
 	dst = dst[:n*s.facts.Channels]
+
 	var failed error
 	if s.blocks != nil {
 		failed = s.blocks.readFrames(dst, at)
 	} else {
 		failed = s.plain.readFrames(dst, at)
 	}
+
 	if failed != nil {
 		return 0, fmt.Errorf("reading audio: %w", failed)
 	}
 	return n, err
 }
 
-// plain reads audio in which each sample stands for itself.
+// plain reads codecs in which every sample is coded on its own.
 type plain struct {
 	file   io.ReaderAt
 	facts  Facts
@@ -86,7 +91,7 @@ type plain struct {
 	buf    []byte
 }
 
-// newPlain returns a reader for such codecs, nil for others.
+// newPlain returns a reader for such a codec, or nil for other codecs.
 func newPlain(r io.ReaderAt, f Facts) *plain {
 	decode := direct(f.Codec)
 	if decode == nil {
@@ -95,7 +100,7 @@ func newPlain(r io.ReaderAt, f Facts) *plain {
 	return &plain{file: r, facts: f, decode: decode, buf: make([]byte, windowBytes/f.BlockAlign*f.BlockAlign)}
 }
 
-// readFrames fills dst with frames from frame at on, all of which are there.
+// readFrames fills dst with frames, beginning with frame at. All of them must exist.
 func (p *plain) readFrames(dst []int16, at int64) error {
 	align := p.facts.BlockAlign
 	for len(dst) > 0 {
@@ -110,7 +115,7 @@ func (p *plain) readFrames(dst []int16, at int64) error {
 	return nil
 }
 
-// readBytes fills b with the audio as it is in the file, from one of its bytes on.
+// readBytes fills b with unchanged bytes of the audio, beginning with byte from.
 func (p *plain) readBytes(b []byte, from int64) (int, error) {
 	if err := readAt(p.file, b, p.facts.Offset+from); err != nil {
 		return 0, fmt.Errorf("reading audio: %w", err)
@@ -118,7 +123,7 @@ func (p *plain) readBytes(b []byte, from int64) (int, error) {
 	return len(b), nil
 }
 
-// readAt fills p from an offset of a file.
+// readAt fills p with the bytes at an offset of the file.
 func readAt(file io.ReaderAt, p []byte, offset int64) error {
 	n, err := file.ReadAt(p, offset)
 	switch {

@@ -2,24 +2,23 @@ package wav
 
 import "io"
 
-// A Source is audio as 16-bit samples, whose length is known and which can be
-// read from any frame. What it gives for a frame never depends on what was read
-// before. It is not for several goroutines at once.
+// A Source is audio as 16-bit samples. Its length is known, and it can be read from any frame. The
+// samples of a frame never depend on what was read before. A Source is not safe for concurrent use.
 type Source interface {
-	Rate() int     // frames a second
-	Channels() int // samples of a frame
+	Rate() int     // frames per second
+	Channels() int // samples per frame
 	Frames() int64
-	// ReadFrames fills dst, which holds a whole number of interleaved frames, with
-	// those from frame at on, and gives how many frames it filled. Fewer than asked
-	// for come only with an error; at the end of the audio that is [io.EOF].
+	// ReadFrames fills dst, which holds a whole number of interleaved frames, beginning with
+	// frame at. It returns the number of frames it filled. If there are fewer than requested,
+	// it also returns an error, at the end of the audio [io.EOF].
 	ReadFrames(dst []int16, at int64) (n int, err error)
 }
 
-// mixFrames are read at once from the source of a mix or of a leg.
+// mixFrames is the number of frames that a mix or a leg reads from its source at once.
 const mixFrames = 1024
 
-// Mix returns the mean of all channels of a source as one channel, to the nearest,
-// halves up. Audio of one channel is given as it is.
+// Mix returns the mean of all channels as one channel, rounded to the nearest value, halves up. A
+// source with one channel is returned unchanged.
 func Mix(s Source) Source {
 	if s.Channels() == 1 {
 		return s
@@ -27,7 +26,7 @@ func Mix(s Source) Source {
 	return &mono{Source: s, one: mean, buf: make([]int16, mixFrames*s.Channels())}
 }
 
-// Leg returns one channel of a source, n from 1 to its Channels.
+// Leg returns channel n of a source, counted from 1.
 func Leg(s Source, n int) Source {
 	if n == 1 && s.Channels() == 1 {
 		return s
@@ -36,29 +35,29 @@ func Leg(s Source, n int) Source {
 	return &mono{Source: s, one: pick, buf: make([]int16, mixFrames*s.Channels())}
 }
 
-// mean is the mean of the samples of a frame.
+// mean returns the mean of the samples of a frame.
 func mean(frame []int16) int16 {
 	sum, n := len(frame), 2*len(frame)
 	for _, v := range frame {
 		sum += 2 * int(v)
 	}
 	if sum < 0 {
-		sum -= n - 1 // division is to round down
+		sum -= n - 1 // makes the division round down
 	}
 	return int16(sum / n)
 }
 
-// mono makes one channel out of several.
+// mono combines several channels into one.
 type mono struct {
 	Source
 	one func(frame []int16) int16
 	buf []int16
 }
 
-// Channels is one.
+// Channels returns 1.
 func (m *mono) Channels() int { return 1 }
 
-// ReadFrames makes a sample of each frame of the source.
+// ReadFrames computes one sample from each frame of the source.
 func (m *mono) ReadFrames(dst []int16, at int64) (n int, err error) {
 	channels := m.Source.Channels()
 	for n < len(dst) && err == nil {

@@ -8,23 +8,22 @@ import (
 	"math"
 )
 
-// viewFrames are converted at once, at most.
+// viewFrames is the number of frames converted at once, at most.
 const viewFrames = 4096
 
-// A View reads as a WAV file of 16-bit PCM with the audio of a [Source]: a header
-// of 44 bytes, or of RF64 where 32 bits cannot tell the size, and the samples.
-// It allocates nothing while it is read, and it is not for several goroutines at
-// once.
+// A View is a WAV file of 16-bit PCM with the audio of a [Source]. Its header has 44 bytes, or is
+// that of RF64 if the size exceeds 32 bits. Reading allocates nothing. A View is not safe for
+// concurrent use.
 type View struct {
 	source Source
 	header []byte
-	frame  int64 // bytes of a frame
+	frame  int64 // bytes per frame
 	size   int64
 	at     int64
 	buf    []int16
 }
 
-// NewView makes the view of a source.
+// NewView returns a view of a source.
 func NewView(s Source) *View {
 	v := &View{source: s, frame: 2 * int64(s.Channels())}
 	v.header = header(s.Rate(), s.Channels(), s.Frames())
@@ -32,10 +31,10 @@ func NewView(s Source) *View {
 	return v
 }
 
-// Size is the length of the view in bytes.
+// Size returns the length of the view in bytes.
 func (v *View) Size() int64 { return v.size }
 
-// Seek is as [io.Seeker] says.
+// Seek implements [io.Seeker].
 func (v *View) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
@@ -50,7 +49,7 @@ func (v *View) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Read is as [io.Reader] says.
+// Read implements [io.Reader].
 func (v *View) Read(p []byte) (n int, err error) {
 	if v.at >= v.size {
 		return 0, io.EOF
@@ -59,6 +58,7 @@ func (v *View) Read(p []byte) (n int, err error) {
 		n = copy(p, v.header[v.at:])
 		v.at += int64(n)
 	}
+
 	for n < len(p) && v.at < v.size && err == nil {
 		var more int
 		more, err = v.readAudio(p[n:])
@@ -68,14 +68,16 @@ func (v *View) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// readAudio reads some of the samples from where the view is.
+// readAudio reads samples from the current position into p.
 func (v *View) readAudio(p []byte) (int, error) {
 	if s, ok := v.source.(*Samples); ok && s.facts.Codec == "pcm_s16le" {
 		return s.plain.readBytes(p[:min(int64(len(p)), v.size-v.at)], v.at-int64(len(v.header)))
 	}
+
 	if v.buf == nil {
 		v.buf = make([]int16, max(1, viewFrames/v.source.Channels())*v.source.Channels())
 	}
+
 	at, skip := v.position()
 	want := min((int64(skip+len(p))+v.frame-1)/v.frame, v.source.Frames()-at, 2*int64(len(v.buf))/v.frame)
 	samples := v.buf[:want*v.frame/2]
@@ -84,18 +86,18 @@ func (v *View) readAudio(p []byte) (int, error) {
 	case int64(frames) == want:
 		err = nil
 	case err == nil || errors.Is(err, io.EOF):
-		err = io.ErrUnexpectedEOF // the source has fewer frames than it said
+		err = io.ErrUnexpectedEOF // the source has fewer frames than Frames returned
 	}
 	return put(p, samples[:int64(frames)*v.frame/2], skip), err
 }
 
-// position returns the frame that the view is in, and the bytes of it that are read.
+// position returns the current frame, and how many of its bytes have been read.
 func (v *View) position() (frame int64, skip int) {
 	audio := v.at - int64(len(v.header))
 	return audio / v.frame, int(audio % v.frame)
 }
 
-// put writes samples from byte skip on, as many as fit, and gives how many bytes.
+// put writes samples to p, beginning with byte skip, as many as fit. It returns the number of bytes.
 func put(p []byte, samples []int16, skip int) int {
 	n := min(len(p), 2*len(samples)-skip)
 	if n <= 0 {
@@ -106,13 +108,15 @@ func put(p []byte, samples []int16, skip int) int {
 		p[0] = byte(uint16(samples[skip/2]) >> 8)
 		p, skip = p[1:], skip+1
 	}
+
 	whole := len(p) / 2
 	samples = samples[skip/2:]
 	if len(p)%2 == 1 {
 		p[2*whole] = byte(samples[whole])
 	}
 	for samples = samples[:whole]; len(samples) >= 4 && len(p) >= 8; samples, p = samples[4:], p[8:] {
-		four := uint64(uint16(samples[0])) | uint64(uint16(samples[1]))<<16 | uint64(uint16(samples[2]))<<32 | uint64(uint16(samples[3]))<<48
+		four := uint64(uint16(samples[0])) | uint64(uint16(samples[1]))<<16 |
+			uint64(uint16(samples[2]))<<32 | uint64(uint16(samples[3]))<<48
 		binary.LittleEndian.PutUint64(p, four)
 	}
 	for i, s := range samples {
@@ -121,11 +125,12 @@ func put(p []byte, samples []int16, skip int) int {
 	return n
 }
 
-// header makes the header of a file of 16-bit PCM.
+// header returns the header of a file of 16-bit PCM.
 func header(rate, channels int, frames int64) []byte {
 	le := binary.LittleEndian
 	frame := 2 * channels
 	data := frames * int64(frame)
+
 	b, small := []byte("RIFF"), data+36 <= math.MaxUint32
 	if small {
 		b = le.AppendUint32(b, uint32(data+36))
@@ -137,6 +142,7 @@ func header(rate, channels int, frames int64) []byte {
 		b = le.AppendUint64(b, uint64(frames))
 		b = le.AppendUint32(b, 0) // further sizes
 	}
+
 	b = append(b, "fmt \x10\x00\x00\x00\x01\x00"...)
 	b = le.AppendUint16(b, uint16(channels))
 	b = le.AppendUint32(b, uint32(rate))
