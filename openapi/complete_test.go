@@ -11,28 +11,31 @@ import (
 
 var parameter = regexp.MustCompile(`\{\w+\}`)
 
-// TestComplete looks for every operation of the vendor's Call Fabric API, as
-// testdata/vendor.txt lists them: it is in the document, or a row of
-// docs/divergences.md says why not.
+// TestComplete shows that every operation of the vendor's Call Fabric API, as listed in
+// testdata/vendor.txt, is in the document or explained in docs/divergences.md.
 func TestComplete(t *testing.T) {
 	listed, err := os.ReadFile("testdata/vendor.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	divergences, err := os.ReadFile("../docs/divergences.md")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	here := make(map[string]bool)
 	for path, item := range openapitest.Ours().Paths.Map() {
 		for method := range item.Operations() {
 			here[method+" "+parameter.ReplaceAllString(path, "{}")] = true
 		}
 	}
+
 	all := strings.Split(strings.TrimSpace(string(listed)), "\n")
 	if len(all) < 100 {
 		t.Fatalf("vendor.txt lists %d operations", len(all))
 	}
+
 	for _, op := range all {
 		if !here[parameter.ReplaceAllString(op, "{}")] && !strings.Contains(string(divergences), "`"+op+"`") {
 			t.Errorf("%s is not in the document, and docs/divergences.md does not say why", op)

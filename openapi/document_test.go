@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/openapi/openapitest"
 )
 
-// check builds a document and looks for what is wrong with it.
+// check builds a document and checks that it is valid and consistent.
 func check(t *testing.T, c openapi.Config) *openapitest.Document {
 	t.Helper()
 	d, err := openapitest.New(c)
@@ -21,6 +21,7 @@ func check(t *testing.T, c openapi.Config) *openapitest.Document {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	tags := make(map[string]bool)
 	for _, tag := range d.Tags {
 		if tags[tag.Name] {
@@ -28,6 +29,7 @@ func check(t *testing.T, c openapi.Config) *openapitest.Document {
 		}
 		tags[tag.Name] = true
 	}
+
 	ids := make(map[string]string)
 	for path, item := range d.Paths.Map() {
 		for method, op := range item.Operations() {
@@ -42,6 +44,7 @@ func check(t *testing.T, c openapi.Config) *openapitest.Document {
 			ids[op.OperationID] = method + " " + path
 		}
 	}
+
 	return d
 }
 
@@ -55,8 +58,8 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
-// TestTakenNames has kinds of an operator's that are called like what is there
-// already, or comes later, and like one another.
+// TestTakenNames shows that operators may name their kinds like existing schemas, like later
+// areas and like one another.
 func TestTakenNames(t *testing.T) {
 	const kind = `{"title":%q,"type":"object","required":["name"],"properties":{"name":{"type":"string","description":"of %[2]s"}},
 		"x-kind":{"type":%[2]q,"path":"own_%[2]s","key":%[2]q,"update":"PUT","name":["name"],"address":"app","channels":["audio"],"versions":true,"flat":true}}`
@@ -68,9 +71,11 @@ func TestTakenNames(t *testing.T) {
 		{"Thing", "thing"}, {"Thing", "thing_version"}, {"Thing", "thing_resource"}, {"Thing", "thing_kind"},
 		{"Call flow", "call_flow_"},
 	}
+
 	dir := t.TempDir()
 	for _, tt := range tests {
-		if err := os.WriteFile(filepath.Join(dir, tt.typ+".json"), fmt.Appendf(nil, kind, tt.title, tt.typ), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, tt.typ+".json"),
+			fmt.Appendf(nil, kind, tt.title, tt.typ), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -78,6 +83,7 @@ func TestTakenNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	d := check(t, openapi.Config{Kinds: all})
 	for _, tt := range tests {
 		shown := d.Paths.Find("/api/fabric/resources/own_" +

@@ -7,16 +7,16 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// traits are what an operation's failures follow from.
+// traits are the properties of an operation that determine its failures.
 type traits struct {
-	guarded bool     // it needs credentials
-	body    bool     // it takes a body
-	fills   bool     // its path names something
-	asks    bool     // it has parameters in the query
-	extra   []string // said by itself
+	guarded bool     // needs credentials
+	body    bool     // takes a body
+	fills   bool     // has parameters in the path
+	asks    bool     // has parameters in the query
+	extra   []string // statuses that the operation lists itself
 }
 
-// A failure is a refusal that many operations share.
+// A failure is an error response that many operations share.
 type failure struct{ status, name, about string }
 
 var failures = []failure{
@@ -34,7 +34,7 @@ var failures = []failure{
 	{"503", "Unavailable", "Something behind the server is away; come back."},
 }
 
-// A shape is how a protocol tells errors.
+// A shape is the format of a protocol's errors: a prefix for their names, and their schema.
 type shape struct{ prefix, schema string }
 
 var shapes = map[string]shape{
@@ -44,7 +44,7 @@ var shapes = map[string]shape{
 	"oauth":  {"OAuth", "OAuthError"},
 }
 
-// statuses returns the failures of an operation.
+// statuses returns the failures of an operation in a file with this shape of errors.
 func (t traits) statuses(errors string) []string {
 	all := t.extra
 	add := func(is bool, statuses ...string) {
@@ -52,6 +52,7 @@ func (t traits) statuses(errors string) []string {
 			all = append(all, statuses...)
 		}
 	}
+
 	switch errors {
 	case "fabric", "relay":
 		add(t.guarded, "401", "429")
@@ -66,10 +67,11 @@ func (t traits) statuses(errors string) []string {
 	case "oauth":
 		add(t.body || t.guarded, "429", "500", "503")
 	}
+
 	return all
 }
 
-// addFailures adds to an operation's responses what it can refuse.
+// addFailures adds the failures of an operation to its responses.
 func (b *builder) addFailures(a area, op, responses *yaml.Node, t traits) {
 	statuses := t.statuses(a.errors)
 	for _, f := range failures {
@@ -81,7 +83,7 @@ func (b *builder) addFailures(a area, op, responses *yaml.Node, t traits) {
 	}
 }
 
-// finish adds what operations refer to, and the groups of the navigation.
+// finish adds the failures that operations refer to, and the groups of the navigation.
 func (b *builder) finish() {
 	into := sub(get(b.root, "components"), "responses")
 	for _, errors := range []string{"fabric", "laml", "relay", "oauth"} {
@@ -94,7 +96,7 @@ func (b *builder) finish() {
 	put(b.root, "x-tagGroups", &yaml.Node{Kind: yaml.SequenceNode, Content: b.groups})
 }
 
-// response describes a failure in a protocol's shape.
+// response returns the response for a failure in a shape of errors.
 func (f failure) response(errors string) *yaml.Node {
 	schema := shapes[errors].schema
 	switch {
@@ -103,6 +105,7 @@ func (f failure) response(errors string) *yaml.Node {
 	case errors == "relay" && f.status == "422":
 		schema = "RelayErrors"
 	}
+
 	r := mapping("description", f.about)
 	headers := mapping()
 	switch {
@@ -111,9 +114,11 @@ func (f failure) response(errors string) *yaml.Node {
 	case strings.Contains("429 503", f.status):
 		put(headers, "Retry-After", ref("headers", "RetryAfter"))
 	}
+
 	if len(headers.Content) > 0 {
 		put(r, "headers", headers)
 	}
+
 	put(r, "content", mapping("application/json", mapping("schema", ref("schemas", schema))))
 	return r
 }

@@ -21,10 +21,10 @@ var kindTemplate = sync.OnceValue(func() *template.Template {
 		template.FuncMap{"quote": strconv.Quote}).ParseFS(sources, "source/kind.yaml.tmpl"))
 })
 
-// A kindView is what the template shows of a kind.
+// A kindView is the data of the template for a kind.
 type kindView struct {
 	*kinds.Kind
-	Name            string // of its schemas: "VideoRoom"
+	Name            string // name of its schema: "VideoRoom"
 	One, Many, A    string // "conference room", "conference rooms", "a"
 	Plural          string // "Conference rooms"
 	About           string
@@ -32,15 +32,14 @@ type kindView struct {
 	Creatable       bool
 	Updates         []method
 	AddressPaths    []string
-	Notes           map[string]string // behind the titles of those that are paths of the same
+	Notes           map[string]string // by path, appended to titles that would be the same
 	Example, Change string            // JSON
 }
 
-// A method is one of the methods that change a resource.
+// A method is a way to update a resource.
 type method struct{ Method, Verb, Note, About string }
 
-// addKinds adds the operations and schemas of every kind, and what belongs to
-// resources.
+// addKinds adds the operations and schemas of all kinds and of the parts of resources.
 func (b *builder) addKinds(all *kinds.Catalog) error {
 	var each []*yaml.Node
 	b.note(slices.Concat(schemasOf("SipAddress"), schemasOf("SipCredential")))
@@ -51,6 +50,7 @@ func (b *builder) addKinds(all *kinds.Catalog) error {
 		}
 		each = append(each, ref("schemas", name))
 	}
+
 	each = append(each, ref("schemas", "Subscriber"))
 	schemas := get(get(b.root, "components"), "schemas")
 	put(schemas, "Resource", mapping("description", "A resource of any kind, told apart by its type.",
@@ -62,17 +62,18 @@ func (b *builder) addKinds(all *kinds.Catalog) error {
 		described("context", "", "", "public"), described("uri", "string", "", "What to dial."),
 		described("created_at", "string", "date-time", ""), described("updated_at", "string", "date-time", ""),
 	})
+
 	b.addPart(all.Part("sip_credential"), "SipCredential",
 		[]*yaml.Node{described("id", "string", "uuid", "The id of the credentials.")})
 	return nil
 }
 
-// described is a member that is ours: a string, or without a type the constant
-// that stands in about.
+// described returns a member of ours: a string or, if typ is "", the constant about.
 func described(name, typ, format, about string) *yaml.Node {
 	if typ == "" {
 		return mapping(name, mapping("const", about))
 	}
+
 	m := mapping("type", typ)
 	if format != "" {
 		put(m, "format", text(format))
@@ -86,17 +87,18 @@ func described(name, typ, format, about string) *yaml.Node {
 	if format == "date-time" {
 		put(m, "examples", texts("2026-11-21T08:00:00Z"))
 	}
+
 	return mapping(name, m)
 }
 
-// exampleIDs are the ids and addresses of the examples, by member.
+// exampleIDs maps members to the IDs and addresses in their examples.
 var exampleIDs = map[string]string{
 	"id": "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13", "project_id": "2f9d1c1a-6b5e-4c0e-9a51-0d7e3c9b1a10",
 	"resource_id": "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13",
 	"uri":         "sip:help@support.example.org",
 }
 
-// addKind adds one, and gives the name of its schema among all resources.
+// addKind adds a kind and returns the name of its schema among all resources.
 func (b *builder) addKind(k *kinds.Kind) (name string, err error) {
 	v, src, err := b.describe(k)
 	if err != nil {
@@ -105,36 +107,41 @@ func (b *builder) addKind(k *kinds.Kind) (name string, err error) {
 	if err := b.add(src); err != nil {
 		return "", err
 	}
+
 	id := described("id", "string", "uuid", "The id of the "+v.One+".")
 	typ := described("type", "", "", k.Type)
 	own := b.fields(k, v.Name, []*yaml.Node{id})
 	if k.Flat {
 		own = b.fields(k, v.Name, []*yaml.Node{typ, id})
 	}
+
 	schemas := get(get(b.root, "components"), "schemas")
 	name = v.Name
 	if k.Flat {
 		put(schemas, v.Name, own)
 		own, name = ref("schemas", v.Name), v.Name+"Resource"
 	}
+
 	envelope := []*yaml.Node{id, described("project_id", "string", "uuid", "The id of its project."),
 		described("display_name", "string", "", "The name to show.")}
 	if k.EnvelopeName {
 		envelope = append(envelope, described("name", "string", "", "The same name."))
 	}
+
 	envelope = append(envelope, typ, described("created_at", "string", "date-time", ""),
 		described("updated_at", "string", "date-time", ""), mapping(k.Key, own))
 	put(schemas, name, object(envelope, nil, nil))
 	return name, nil
 }
 
-// describe returns what the template makes of a kind, under a name by which none of
-// its schemas and operations is called like another's, and in an area of its own.
+// describe executes the template for a kind. It chooses names for its schemas, operations
+// and area that are not taken.
 func (b *builder) describe(k *kinds.Kind) (kindView, *yaml.Node, error) {
 	v := view(k)
 	if b.taken[areaOf(v.Plural)] {
 		v.Plural += " (" + k.Path + ")"
 	}
+
 	for ; ; v.Name += "Kind" {
 		var out bytes.Buffer
 		if err := kindTemplate().Execute(&out, v); err != nil {
@@ -152,18 +159,18 @@ func (b *builder) describe(k *kinds.Kind) (kindView, *yaml.Node, error) {
 	}
 }
 
-// schemasOf lists the schemas that are made of fields.
+// schemasOf returns the names of the schemas that are generated from fields.
 func schemasOf(name string) []string {
 	return []string{name, name + "CreateRequest", name + "UpdateRequest"}
 }
 
-// addPart adds the schemas of what belongs to resources.
+// addPart adds the schemas of a part of resources.
 func (b *builder) addPart(k *kinds.Kind, name string, before []*yaml.Node) {
 	put(get(get(b.root, "components"), "schemas"), name, b.fields(k, name, before))
 }
 
-// fields adds the schemas of the bodies by which one is created and changed, and
-// gives that of what is shown: the members before, and those of the kind.
+// fields adds the schemas of the bodies that create and update a resource. It returns the
+// schema of the resource itself: the members in before, then those of the kind.
 func (b *builder) fields(k *kinds.Kind, name string, before []*yaml.Node) *yaml.Node {
 	var create, change, shown []*yaml.Node
 	var required, always []string
@@ -171,25 +178,29 @@ func (b *builder) fields(k *kinds.Kind, name string, before []*yaml.Node) *yaml.
 	for _, f := range k.Fields {
 		schema, err := parse(f.Schema)
 		if err != nil {
-			schema = mapping() // it was parsed before
+			schema = mapping() // cannot happen: the catalog has parsed it
 		}
 		if example := exampleOf(k, f); example != nil && get(schema, "examples") == nil {
 			put(schema, "examples", &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{example}})
 		}
+
 		member := mapping(f.Name, unstyled(schema))
 		if !f.ReadOnly {
 			create, change = append(create, member), append(change, member)
 		}
+
 		alias := aliasOf(k, f.Name)
 		if alias != "" && !f.ReadOnly {
 			other := mapping(alias, mapping("type", f.Type, "description", "Another name of `"+f.Name+"`."))
 			create, change = append(create, other), append(change, other)
 		}
+
 		if f.Required && alias == "" {
 			required = append(required, f.Name)
 		} else if f.Required {
 			either = list(mapping("required", texts(f.Name)), mapping("required", texts(alias)))
 		}
+
 		if !f.WriteOnly {
 			shown = append(shown, member)
 			if f.Required || f.Nullable || f.Default != nil {
@@ -197,6 +208,7 @@ func (b *builder) fields(k *kinds.Kind, name string, before []*yaml.Node) *yaml.
 			}
 		}
 	}
+
 	schemas := get(get(b.root, "components"), "schemas")
 	if k.Create == "" {
 		request := object(nil, create, required)
@@ -205,6 +217,7 @@ func (b *builder) fields(k *kinds.Kind, name string, before []*yaml.Node) *yaml.
 		}
 		put(schemas, name+"CreateRequest", request)
 	}
+
 	put(schemas, name+"UpdateRequest", object(nil, change, nil))
 	return object(before, shown, always)
 }
@@ -224,7 +237,7 @@ func exampleOf(k *kinds.Kind, f kinds.Field) *yaml.Node {
 	return get(whole, aliasOf(k, f.Name))
 }
 
-// aliasOf returns the other name of a member, or "".
+// aliasOf returns the alias of a member, or "".
 func aliasOf(k *kinds.Kind, name string) string {
 	for alias, of := range k.Alias {
 		if of == name {
@@ -234,7 +247,7 @@ func aliasOf(k *kinds.Kind, name string) string {
 	return ""
 }
 
-// object is a schema of members: those before are always there.
+// object returns the schema of an object. The members in before are always present.
 func object(before, members []*yaml.Node, required []string) *yaml.Node {
 	properties, always := mapping(), []string(nil)
 	for _, m := range before {
@@ -251,7 +264,7 @@ func object(before, members []*yaml.Node, required []string) *yaml.Node {
 	return o
 }
 
-// view prepares a kind for the template.
+// view returns the data of the template for a kind.
 func view(k *kinds.Kind) kindView {
 	v := kindView{Kind: k, Creatable: k.Create == "", About: k.Description,
 		ChannelList: strings.Join(k.Channels, ", ")}
@@ -261,44 +274,51 @@ func view(k *kinds.Kind) kindView {
 	if !v.Creatable {
 		v.About += " They are made by the operator: `selvage resource create " + k.Path + " FILE.json`."
 	}
+
 	kept := "Omitted members stay unchanged."
 	if k.Versions {
 		kept += " A change names the next `document_version`, so that nobody overwrites what another changed meanwhile."
 	}
+
 	other := map[string]string{"PUT": "PATCH", "PATCH": "PUT"}[k.Update]
 	v.Updates = []method{
 		{strings.ToLower(k.Update), "update", "", kept},
 		{strings.ToLower(other), strings.ToLower(other), " (" + other + ")", "The same as `" + k.Update + "`."},
 	}
+
 	v.AddressPaths = []string{k.Under()}
 	if k.Under() != k.Path {
 		v.AddressPaths, v.Notes = append(v.AddressPaths, k.Path), map[string]string{k.Path: " (other path)"}
 	}
+
 	v.Example, v.Change = examples(k)
 	return v
 }
 
-// examples returns what creates one, and a change of it.
+// examples returns the bodies of an example creation and of an example update.
 func examples(k *kinds.Kind) (whole, change string) {
 	if len(k.Examples) > 1 {
 		return string(k.Examples[0]), string(k.Examples[1])
 	}
+
 	sent := make(map[string]json.RawMessage)
 	for _, f := range k.Fields {
 		if f.Required {
 			sent[f.Name] = sample(f)
 		}
 	}
-	raw, _ := json.Marshal(sent) // JSON of JSON
+
+	raw, _ := json.Marshal(sent) // valid JSON always encodes
 	if len(k.Examples) > 0 {
 		raw = k.Examples[0]
 	}
+
 	f := *k.Field(k.Meta.Name[0])
 	name, _ := json.Marshal(map[string]json.RawMessage{f.Name: sample(f)})
 	return string(raw), string(name)
 }
 
-// sample returns a value that a field takes.
+// sample returns a value that a field accepts.
 func sample(f kinds.Field) json.RawMessage {
 	var v any
 	switch {
@@ -313,11 +333,12 @@ func sample(f kinds.Field) json.RawMessage {
 		v = map[string]any{"string": f.Name, "integer": 1, "boolean": true, "object": map[string]any{},
 			"array": []any{}}[f.Type]
 	}
-	raw, _ := json.Marshal(v) // plain values
+
+	raw, _ := json.Marshal(v) // plain values always encode
 	return raw
 }
 
-// camel makes VideoRoom of video_room.
+// camel converts video_room to VideoRoom.
 func camel(s string) string {
 	var b strings.Builder
 	for part := range strings.SplitSeq(s, "_") {
@@ -328,7 +349,7 @@ func camel(s string) string {
 	return b.String()
 }
 
-// lowerFirst leaves names such as SIP, AI and FreeSWITCH as they are.
+// lowerFirst lowers the first letter, except in names such as SIP, AI and FreeSWITCH.
 func lowerFirst(s string) string {
 	r := []rune(s)
 	if len(r) > 1 && !slices.ContainsFunc([]rune(strings.Fields(s)[0])[1:], unicode.IsUpper) &&
@@ -338,11 +359,11 @@ func lowerFirst(s string) string {
 	return string(r)
 }
 
-// brands are names that keep their capital.
+// brands are names that keep their capital letter.
 var brands = []string{"Dialogflow"}
 
-// article returns the indefinite article of a word, or of an abbreviation that is
-// spelled.
+// article returns the indefinite article for a word, or for an abbreviation that is spelled
+// out when spoken.
 func article(s string) string {
 	word, _, _ := strings.Cut(s, " ")
 	spelled := word == strings.ToUpper(word) && !strings.ContainsAny(word, "AEIOU")

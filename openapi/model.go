@@ -7,57 +7,57 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A Group is a heading of the navigation.
+// A Group is a heading of the navigation and its tags.
 type Group struct {
 	Name string
 	Tags []Tag
 }
 
-// A Tag is an area of the document with its operations.
+// A Tag is an area of the document and its operations.
 type Tag struct {
 	Name        string
 	Description string
 	Operations  []Operation
 }
 
-// An Operation is one thing that can be asked for.
+// An Operation is a method and a path that the API supports.
 type Operation struct {
 	ID, Method, Path     string
-	Server               string // before the path
+	Server               string // the first of Servers
 	Servers              []string
 	Summary, Description string
-	Who                  []string // the security schemes, one of them; "none" is nobody
-	Scopes               []string // of which one is needed
+	Who                  []string // accepted security schemes; "none" means no credentials
+	Scopes               []string // one of them is needed
 	Parameters           []Parameter
 	Bodies               []Body
 	Responses            []Response
 }
 
-// A Parameter is part of the path, query or headers.
+// A Parameter is a parameter in the path, query or headers.
 type Parameter struct {
 	Name, In, Description string
 	Required              bool
 	Schema                Schema
 }
 
-// A Body is one form of a body: a media type, its schema and an example as JSON.
+// A Body is one variant of a body: a media type, its schema and an example in JSON.
 type Body struct {
 	Type    string
 	Schema  Schema
 	Example string
 }
 
-// A Response is an answer by its status.
+// A Response is the response with a status.
 type Response struct {
 	Status, Description string
-	Shared              bool // by many operations: a failure
+	Shared              bool // a failure that many operations share
 	Bodies              []Body
 }
 
-// Description returns the text that begins the document.
+// Description returns the introduction of the document.
 func (d *Document) Description() string { return value(get(d.root, "info"), "description") }
 
-// Groups lists all operations, as the navigation has them.
+// Groups returns all operations in navigation order.
 func (d *Document) Groups() []Group {
 	byTag := make(map[string][]Operation)
 	each(get(d.root, "paths"), func(path string, item *yaml.Node) {
@@ -72,10 +72,12 @@ func (d *Document) Groups() []Group {
 			}
 		})
 	})
+
 	about := make(map[string]string)
 	for _, tag := range get(d.root, "tags").Content {
 		about[value(tag, "name")] = value(tag, "description")
 	}
+
 	var all []Group
 	for _, g := range get(d.root, "x-tagGroups").Content {
 		group := Group{Name: value(g, "name")}
@@ -84,6 +86,7 @@ func (d *Document) Groups() []Group {
 		}
 		all = append(all, group)
 	}
+
 	return all
 }
 
@@ -101,6 +104,7 @@ func (d *Document) operation(method, path string, servers []string, n *yaml.Node
 		ID: value(n, "operationId"), Method: method, Path: path, Server: servers[0], Servers: servers,
 		Summary: value(n, "summary"), Description: value(n, "description"), Scopes: words(get(n, "x-scopes")),
 	}
+
 	for _, s := range get(n, "security").Content {
 		if len(s.Content) == 0 {
 			op.Who = append(op.Who, "none")
@@ -108,6 +112,7 @@ func (d *Document) operation(method, path string, servers []string, n *yaml.Node
 			op.Who = append(op.Who, s.Content[0].Value)
 		}
 	}
+
 	if params := get(n, "parameters"); params != nil {
 		for _, p := range params.Content {
 			p = d.resolve(p)
@@ -117,17 +122,19 @@ func (d *Document) operation(method, path string, servers []string, n *yaml.Node
 			})
 		}
 	}
+
 	op.Bodies = d.bodies(get(n, "requestBody"))
 	each(get(n, "responses"), func(status string, r *yaml.Node) {
 		found := d.resolve(r)
 		op.Responses = append(op.Responses,
 			Response{status, value(found, "description"), found != r, d.bodies(found)})
 	})
+
 	slices.SortStableFunc(op.Responses, func(a, b Response) int { return strings.Compare(a.Status, b.Status) })
 	return op
 }
 
-// bodies returns the forms of a body.
+// bodies returns the variants of a body.
 func (d *Document) bodies(n *yaml.Node) (all []Body) {
 	each(get(n, "content"), func(kind string, media *yaml.Node) {
 		b := Body{Type: kind, Schema: d.schema(get(media, "schema"), 0)}
@@ -141,7 +148,8 @@ func (d *Document) bodies(n *yaml.Node) (all []Body) {
 	return all
 }
 
-// resolve follows a reference; one that leads nowhere gives an empty mapping.
+// resolve follows references. It returns nil for a reference to a missing node, and an empty
+// mapping after eight references in a row.
 func (d *Document) resolve(n *yaml.Node) *yaml.Node {
 	for range 8 {
 		target := value(n, "$ref")

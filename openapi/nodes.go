@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// read returns the mapping of a source.
+// read parses a source file, which must be a mapping.
 func read(name string) (*yaml.Node, error) {
 	text, err := sources.ReadFile("source/" + name)
 	if err != nil {
@@ -15,7 +15,7 @@ func read(name string) (*yaml.Node, error) {
 	return parse(text)
 }
 
-// parse reads a mapping.
+// parse parses a text, which must be a mapping.
 func parse(text []byte) (*yaml.Node, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
@@ -27,8 +27,7 @@ func parse(text []byte) (*yaml.Node, error) {
 	return plain(doc.Content[0]), nil
 }
 
-// plain copies a node with what its aliases and merges (<<) stand for, and no
-// comments.
+// plain copies a node without comments, and resolves its aliases and merges (<<).
 func plain(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return plain(n.Alias)
@@ -45,7 +44,7 @@ func plain(n *yaml.Node) *yaml.Node {
 	return copied
 }
 
-// unstyled makes blocks of what was JSON.
+// unstyled removes the style of a node, so that JSON is written as blocks.
 func unstyled(n *yaml.Node) *yaml.Node {
 	n.Style = 0
 	for _, child := range n.Content {
@@ -64,7 +63,7 @@ func get(m *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// take returns a member of a mapping and removes it; nil if it is not there.
+// take removes a member of a mapping and returns it, or nil if it does not exist.
 func take(m *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		if m.Content[i].Value == key {
@@ -76,7 +75,7 @@ func take(m *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// put sets a member of a mapping; a new one comes last.
+// put sets a member of a mapping. A new member comes last.
 func put(m *yaml.Node, key string, v *yaml.Node) {
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		if m.Content[i].Value == key {
@@ -87,7 +86,7 @@ func put(m *yaml.Node, key string, v *yaml.Node) {
 	m.Content = append(m.Content, text(key), v)
 }
 
-// sub returns a member that is a mapping, made if it is not there.
+// sub returns a member that is a mapping, and creates it if it does not exist.
 func sub(m *yaml.Node, key string) *yaml.Node {
 	v := get(m, key)
 	if v == nil {
@@ -114,20 +113,20 @@ func words(n *yaml.Node) (all []string) {
 	return all
 }
 
-// text is a string.
+// text returns a string node.
 func text(s string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 }
 
-// yes is true.
+// yes returns a node that is true.
 func yes() *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"} }
 
-// list is a sequence on one line.
+// list returns a sequence, written on one line.
 func list(items ...*yaml.Node) *yaml.Node {
 	return &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle, Content: items}
 }
 
-// texts is a sequence of strings.
+// texts returns a sequence of strings.
 func texts(all ...string) *yaml.Node {
 	l := list()
 	for _, s := range all {
@@ -136,7 +135,7 @@ func texts(all ...string) *yaml.Node {
 	return l
 }
 
-// mapping makes a mapping of keys and values by turns.
+// mapping returns a mapping of alternating keys and values.
 func mapping(pairs ...any) *yaml.Node {
 	m := &yaml.Node{Kind: yaml.MappingNode}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -149,7 +148,7 @@ func mapping(pairs ...any) *yaml.Node {
 	return m
 }
 
-// ref refers to a component.
+// ref returns a reference to a component.
 func ref(kind, name string) *yaml.Node {
 	m := mapping("$ref", "#/components/"+kind+"/"+name)
 	m.Style = yaml.FlowStyle

@@ -1,35 +1,34 @@
-// Package openapi puts together the OpenAPI document of the HTTP APIs, which
-// docs/openapi.yaml is, /docs shows and tests hold every response against.
+// Package openapi builds the OpenAPI document of the HTTP APIs. docs/openapi.yaml is a copy
+// of it, /docs shows it, and tests check every response against it.
 //
-// What is written by hand is in the folder source, a file an area, in OpenAPI
-// with the shortcuts below; what belongs to the kinds of resources comes from
-// their schemas in fabric/kinds. An operation that is new goes into the file of
-// its area; then
+// The folder source holds the parts written by hand, one file per area, in OpenAPI with the
+// shortcuts below. The parts about kinds of resources are generated from their schemas in
+// fabric/kinds. Add a new operation to the file of its area; then
 //
 //	go test ./openapi -update
 //
-// writes docs/openapi.yaml. A route that is in no file fails the tests.
+// writes docs/openapi.yaml. Tests fail for a route that is in no file.
 //
-// A file says its group in the navigation, the shape of its errors (fabric, laml,
-// oauth) and its servers (public, auth, laml); {public_url} and {auth_url} stand for
-// the addresses of the server. The shortcuts of an operation are:
+// A file names its group in the navigation, the shape of its errors (fabric, laml, relay,
+// oauth) and its servers (public, auth, laml). {public_url} and {auth_url} stand for the
+// addresses of the server. The shortcuts of an operation are:
 //
-//	who: [basic, service]              the security schemes, one of them; none stands for nobody
-//	scopes: [Voice]                    one of which it takes; the fabric's any four unless they are said
-//	pages: true                        the parameters of a page of a list
-//	takes: {schema: X, example: {…}}   the JSON of its body; with form: true a form too, with optional: true may be left out
-//	form: {name: text}                 the fields of a form that is its body, required: of them, example: of them
-//	uploads: true                      the body is a file, or a form with one
-//	ids: {id: text}                    what parameters of the path are; of a whole file at its top
-//	fails: [403]                       failures beside those that follow from the above
+//	who: [basic, service]              accepted security schemes; "none" means no credentials
+//	scopes: [Voice]                    scopes, one of which is needed; default: any scope of the fabric
+//	pages: true                        adds the parameters of a paginated list
+//	takes: {schema: X, example: {…}}   the JSON body; form: true also accepts forms, optional: true allows no body
+//	form: {name: text}                 the fields of a form body; required: and example: apply to them
+//	uploads: true                      the body is a file, or a form with a file
+//	ids: {id: text}                    descriptions of path parameters; at the top of a file for all operations
+//	fails: [403]                       failures in addition to those that follow from the above
 //
 // and those of a response:
 //
-//	gives: X                           the JSON schema of its body
-//	lists: X                           the fabric's page of them
+//	gives: X                           the JSON schema of the body
+//	lists: X                           a page of them, as in the fabric API
 //
-// Schemas are joined by merging (<<) their properties, not by allOf: tests allow no
-// members of an object but those in its own properties.
+// Schemas are combined by merging (<<) their properties, not by allOf: tests reject members
+// of an object that are not in its own properties.
 package openapi
 
 import (
@@ -46,36 +45,39 @@ import (
 //go:embed source
 var sources embed.FS
 
-// A Config says what the document is about.
+// A Config describes the server that the document is about.
 type Config struct {
-	Kinds     *kinds.Catalog // nil means those of selvage
+	Kinds     *kinds.Catalog // nil means the built-in kinds
 	PublicURL string         // "" means http://localhost:8080
 	AuthURL   string         // "" means PublicURL
 }
 
-// A Document is an OpenAPI document. It is not changed once it is made.
+// A Document is an OpenAPI document. It is immutable.
 type Document struct {
 	root *yaml.Node
 }
 
-// areas are the files with operations, in the order of the document. The kinds
-// come after the resources.
+// areas lists the files with operations, in document order. The kinds come after the
+// resources.
 var areas = []string{"tokens", "subscribers", "held", "addresses", "resources", kindsArea, "sip", "webhooks",
 	"clients", "logouts", "audit", "recordings", "native", "identity", "keys"}
 
 const kindsArea = "kinds"
 
-// Build puts the document together.
+// Build builds the document.
 func Build(c Config) (*Document, error) {
 	if c.Kinds == nil {
 		c.Kinds = kinds.Builtin()
 	}
+
 	root, err := read("base.yaml")
 	if err != nil {
 		return nil, err
 	}
+
 	b := builder{root: root, used: make(map[string]bool), taken: make(map[string]bool)}
 	b.note(namesIn(get(root, "components")))
+	// Collect all names first, so that the names of kinds avoid those of later areas too.
 	files := make(map[string]*yaml.Node)
 	for _, name := range areas {
 		if name == kindsArea {
@@ -86,6 +88,7 @@ func Build(c Config) (*Document, error) {
 		}
 		b.note(namesIn(files[name]))
 	}
+
 	for _, name := range areas {
 		if name == kindsArea {
 			err = b.addKinds(c.Kinds)
@@ -96,12 +99,13 @@ func Build(c Config) (*Document, error) {
 			return nil, fmt.Errorf("describing %s: %w", name, err)
 		}
 	}
+
 	b.finish()
 	relocate(b.root, c)
 	return &Document{b.root}, nil
 }
 
-// YAML writes the document.
+// YAML returns the document as YAML.
 func (d *Document) YAML() ([]byte, error) {
 	var out bytes.Buffer
 	enc := yaml.NewEncoder(&out)
@@ -112,14 +116,14 @@ func (d *Document) YAML() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// What stands for the addresses of the server in the sources. OAuth's endpoints are
-// where people log in.
+// Placeholders in the sources for the addresses of the server. OAuth endpoints are on the
+// host where people sign in.
 const (
 	publicURL = "{public_url}"
 	authURL   = "{auth_url}"
 )
 
-// relocate puts the addresses of the server in their place.
+// relocate replaces the placeholders by the addresses of the server.
 func relocate(root *yaml.Node, c Config) {
 	if c.PublicURL == "" {
 		c.PublicURL = "http://localhost:8080"
@@ -130,7 +134,7 @@ func relocate(root *yaml.Node, c Config) {
 	replace(root, strings.NewReplacer(publicURL, c.PublicURL, authURL, c.AuthURL))
 }
 
-// replace replaces in all values of a node.
+// replace applies a replacer to all values below a node.
 func replace(n *yaml.Node, with *strings.Replacer) {
 	n.Value = with.Replace(n.Value)
 	for _, child := range n.Content {

@@ -10,7 +10,7 @@ import (
 
 var update = flag.Bool("update", false, "write docs/openapi.yaml")
 
-// committed is where the document is kept for people who read the repository.
+// committed is the copy of the document in the repository.
 const committed = "../docs/openapi.yaml"
 
 func build(t testing.TB, c Config) []byte {
@@ -35,6 +35,7 @@ func TestCommitted(t *testing.T) {
 	}
 	got, err := os.ReadFile(filepath.FromSlash(committed))
 	if err != nil || !bytes.Equal(got, want) {
-		t.Fatalf("docs/openapi.yaml is not what the sources and kinds give (%v); run\n\n\tgo test ./openapi -update", err)
+		t.Fatalf(
+			"docs/openapi.yaml is not what the sources and kinds give (%v); run\n\n\tgo test ./openapi -update", err)
 	}
 }

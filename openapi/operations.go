@@ -9,29 +9,29 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A builder puts a document together.
+// A builder builds a document.
 type builder struct {
 	root   *yaml.Node
-	groups []*yaml.Node    // of tags
-	used   map[string]bool // failures that some operation refers to
-	taken  map[string]bool // names of schemas, operations and areas
+	groups []*yaml.Node    // groups of tags
+	used   map[string]bool // failures that operations refer to
+	taken  map[string]bool // used names of schemas, operations and areas
 }
 
-// An area is what a file says of all its operations.
+// An area holds what a file sets for all its operations.
 type area struct {
 	errors  string // the shape of its errors
 	servers string
 	ids     *yaml.Node
 }
 
-// note notes names that are taken.
+// note records names as taken.
 func (b *builder) note(names []string) {
 	for _, name := range names {
 		b.taken[name] = true
 	}
 }
 
-// namesIn lists the schemas, operations and areas of a source.
+// namesIn returns the names of schemas, operations and areas in a source.
 func namesIn(src *yaml.Node) (all []string) {
 	if tags := get(src, "tags"); tags != nil {
 		for _, tag := range tags.Content {
@@ -45,10 +45,10 @@ func namesIn(src *yaml.Node) (all []string) {
 	return all
 }
 
-// areaOf is what the name of an area takes: its page has it in small letters.
+// areaOf returns the name that an area takes. It is in lower case, like the URL of its page.
 func areaOf(name string) string { return "area " + strings.ToLower(name) }
 
-// add adds an area.
+// add adds the operations and schemas of an area to the document.
 func (b *builder) add(src *yaml.Node) (err error) {
 	a := area{errors: value(src, "errors"), servers: value(src, "servers"), ids: get(src, "ids")}
 	tags := get(b.root, "tags")
@@ -57,6 +57,7 @@ func (b *builder) add(src *yaml.Node) (err error) {
 		tags.Content = append(tags.Content, tag.Content...)
 		b.group(value(src, "group"), tag)
 	}
+
 	each(get(src, "paths"), func(path string, item *yaml.Node) {
 		each(item, func(method string, op *yaml.Node) {
 			if e := b.expand(a, path, op); e != nil && err == nil {
@@ -68,6 +69,7 @@ func (b *builder) add(src *yaml.Node) (err error) {
 		}
 		b.put("paths", path, item)
 	})
+
 	schemas := sub(sub(b.root, "components"), "schemas")
 	each(get(src, "schemas"), func(name string, schema *yaml.Node) {
 		if get(schemas, name) != nil && err == nil {
@@ -75,6 +77,7 @@ func (b *builder) add(src *yaml.Node) (err error) {
 		}
 		put(schemas, name, schema)
 	})
+
 	return err
 }
 
@@ -84,7 +87,7 @@ func (b *builder) put(section, key string, v *yaml.Node) {
 	put(m, key, v)
 }
 
-// group notes to which group of the navigation tags belong.
+// group adds tags to a group of the navigation, which it creates if necessary.
 func (b *builder) group(name string, tags *yaml.Node) {
 	i := slices.IndexFunc(b.groups, func(g *yaml.Node) bool { return value(g, "name") == name })
 	if i < 0 {
@@ -97,7 +100,7 @@ func (b *builder) group(name string, tags *yaml.Node) {
 	}
 }
 
-// value returns a member that is a scalar, or "".
+// value returns the value of a scalar member, or "".
 func value(m *yaml.Node, key string) string {
 	if v := get(m, key); v != nil {
 		return v.Value
@@ -105,8 +108,7 @@ func value(m *yaml.Node, key string) string {
 	return ""
 }
 
-// serverList returns the servers of an area where they are not those of the
-// document.
+// serverList returns the servers of an area, or nil if they are those of the document.
 func (a area) serverList() *yaml.Node {
 	switch a.servers {
 	case "laml":
@@ -117,15 +119,16 @@ func (a area) serverList() *yaml.Node {
 	return nil
 }
 
-// anyScope are the scopes of the fabric.
+// anyScope lists the scopes of the fabric.
 var anyScope = texts("Voice", "Messaging", "Fax", "Video")
 
-// expand makes OpenAPI of an operation's shortcuts.
+// expand replaces the shortcuts of an operation by OpenAPI.
 func (b *builder) expand(a area, path string, op *yaml.Node) error {
 	ids := a.ids
 	if own := take(op, "ids"); own != nil {
 		ids = own
 	}
+
 	who, scopes := words(take(op, "who")), take(op, "scopes")
 	if slices.Contains(who, "basic") || slices.Contains(who, "service") || scopes != nil {
 		if scopes == nil {
@@ -133,6 +136,7 @@ func (b *builder) expand(a area, path string, op *yaml.Node) error {
 		}
 		put(op, "x-scopes", scopes)
 	}
+
 	security := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, name := range who {
 		if name == "none" {
@@ -143,13 +147,16 @@ func (b *builder) expand(a area, path string, op *yaml.Node) error {
 		m.Style = yaml.FlowStyle
 		security.Content = append(security.Content, m)
 	}
+
 	if len(who) == 0 {
 		security.Style = yaml.FlowStyle
 	}
+
 	put(op, "security", security)
 	if err := addParameters(path, op, ids); err != nil {
 		return err
 	}
+
 	body := addBody(op)
 	responses := take(op, "responses")
 	each(responses, func(_ string, r *yaml.Node) { expandResponse(r) })
@@ -157,13 +164,14 @@ func (b *builder) expand(a area, path string, op *yaml.Node) error {
 		guarded: len(who) > 0 && !slices.Contains(who, "none"), body: body,
 		fills: strings.Contains(path, "{"), asks: asks(op), extra: words(take(op, "fails")),
 	})
+
 	put(op, "responses", responses)
 	return nil
 }
 
 var inPath = regexp.MustCompile(`\{(\w+)\}`)
 
-// addParameters adds those of the path and of pages.
+// addParameters adds the parameters of the path and of pagination.
 func addParameters(path string, op, ids *yaml.Node) error {
 	all := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, found := range inPath.FindAllStringSubmatch(path, -1) {
@@ -176,20 +184,23 @@ func addParameters(path string, op, ids *yaml.Node) error {
 			mapping("name", name, "in", "path", "required", yes(), "description", about, "schema",
 				mapping("type", "string")))
 	}
+
 	if own := take(op, "parameters"); own != nil {
 		all.Content = append(all.Content, own.Content...)
 	}
+
 	if take(op, "pages") != nil {
 		all.Content = append(all.Content, ref("parameters", "page_size"), ref("parameters", "page_number"),
 			ref("parameters", "page_token"))
 	}
+
 	if len(all.Content) > 0 {
 		put(op, "parameters", all)
 	}
 	return nil
 }
 
-// asks reports whether there are parameters beside those of the path.
+// asks reports whether an operation has parameters in the query.
 func asks(op *yaml.Node) bool {
 	params := get(op, "parameters")
 	return params != nil && slices.ContainsFunc(params.Content, func(p *yaml.Node) bool {
@@ -197,7 +208,7 @@ func asks(op *yaml.Node) bool {
 	})
 }
 
-// addBody makes the requestBody, and reports whether there is one.
+// addBody adds the requestBody of an operation, and reports whether it has one.
 func addBody(op *yaml.Node) bool {
 	content, required := mapping(), yes()
 	if takes := take(op, "takes"); takes != nil {
@@ -215,6 +226,7 @@ func addBody(op *yaml.Node) bool {
 			put(content, "multipart/form-data", mapping("schema", ref("schemas", value(takes, "schema"))))
 		}
 	}
+
 	if form := take(op, "form"); form != nil {
 		properties := mapping()
 		each(form, func(name string, about *yaml.Node) {
@@ -230,6 +242,7 @@ func addBody(op *yaml.Node) bool {
 		}
 		put(content, "application/x-www-form-urlencoded", media)
 	}
+
 	if take(op, "uploads") != nil {
 		binary := mapping("type", "string", "format", "binary")
 		put(content, "audio/*", mapping("schema", binary))
@@ -237,14 +250,16 @@ func addBody(op *yaml.Node) bool {
 		put(content, "multipart/form-data",
 			mapping("schema", mapping("type", "object", "properties", mapping("file", plain(binary)))))
 	}
+
 	if len(content.Content) == 0 {
 		return false
 	}
+
 	put(op, "requestBody", mapping("required", required, "content", content))
 	return true
 }
 
-// expandResponse makes the content of a response.
+// expandResponse replaces the shortcuts of a response by OpenAPI.
 func expandResponse(r *yaml.Node) {
 	r.Style = 0
 	if gives := take(r, "gives"); gives != nil {

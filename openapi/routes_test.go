@@ -15,17 +15,17 @@ import (
 	relayrest "github.com/selvage/selvage/recordings/rest"
 )
 
-// pages are routes that people's browsers ask for, not programs.
+// pages are the routes for browsers rather than programs.
 var pages = []string{"/account", "/accounts", "/brand", "/consent", "/device", "/language", "/login",
 	"/logout", "/change-address", "/forgot", "/invite", "/register", "/reset", "/verify", "/welcome"}
 
-// isPage reports whether a route is a page, or takes a form of one.
+// isPage reports whether a route is a page or accepts a form of one.
 func isPage(path string) bool {
 	return slices.Contains(pages, path) || path != "/login/oauth/authorize" &&
 		slices.ContainsFunc(pages, func(page string) bool { return strings.HasPrefix(path, page+"/") })
 }
 
-// mounted lists every route of the APIs, as METHOD /path or /path.
+// mounted returns all routes of the APIs, as "METHOD /path" or "/path".
 func mounted(t *testing.T) []string {
 	t.Helper()
 	f := fabric.New(fabric.Config{})
@@ -38,8 +38,7 @@ func mounted(t *testing.T) []string {
 		relayrest.New(relayrest.Config{}).Routes(), provider.Routes())
 }
 
-// TestRoutes keeps the document complete: each route is in it, and what is in it
-// is a route.
+// TestRoutes shows that the document contains every route, and nothing else.
 func TestRoutes(t *testing.T) {
 	documented := documented(t)
 	used := make(map[string]bool)
@@ -51,16 +50,19 @@ func TestRoutes(t *testing.T) {
 		if isPage(path) || method == http.MethodOptions {
 			continue
 		}
+
 		found := false
 		for _, op := range documented {
 			if m, p, _ := strings.Cut(op, " "); (method == "" || m == method) && serves(path, p) {
 				found, used[op] = true, true
 			}
 		}
+
 		if !found {
 			t.Errorf("%s is not in the document: add it to its area in openapi/source", route)
 		}
 	}
+
 	for _, op := range documented {
 		if !used[op] {
 			t.Errorf("%s is in the document, and is no route", op)
@@ -68,7 +70,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// documented lists the operations of the document, below each of their servers.
+// documented returns the operations of the document on each of their servers.
 func documented(t *testing.T) (all []string) {
 	t.Helper()
 	for path, item := range openapitest.Ours().Paths.Map() {
@@ -81,9 +83,8 @@ func documented(t *testing.T) (all []string) {
 	return all
 }
 
-// serves reports whether a route serves a path of the document. A step that a
-// route leaves open is a parameter of the document too, unless it is one of those
-// by which a route stands for several operations.
+// serves reports whether a route serves a path of the document. A wildcard of the route must
+// be a parameter of the document, except {what}, which stands for several operations.
 func serves(route, path string) bool {
 	a, b := strings.Split(route, "/"), strings.Split(path, "/")
 	if len(a) != len(b) {

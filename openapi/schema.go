@@ -8,13 +8,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A Schema says what a value is.
+// A Schema describes a value.
 type Schema struct {
 	Type        string // in words: "string, uuid", "array of string", "string or null"
 	Description string
 	Limits      []string // in words: "one of PUT, POST", "at most 10"
 	Properties  []Property
-	Name        string // of the component, or ""
+	Name        string // the name of the component, or ""
 }
 
 // A Property is a member of an object.
@@ -24,7 +24,7 @@ type Property struct {
 	Schema   Schema
 }
 
-// deepest bounds schemas that refer to themselves.
+// deepest bounds the depth of schemas that refer to themselves.
 const deepest = 8
 
 func (d *Document) schema(n *yaml.Node, depth int) (s Schema) {
@@ -34,12 +34,14 @@ func (d *Document) schema(n *yaml.Node, depth int) (s Schema) {
 	if target := value(n, "$ref"); target != "" {
 		s.Name = target[strings.LastIndexByte(target, '/')+1:]
 	}
+
 	n = d.resolve(n)
 	s.Type, s.Description, s.Limits = d.typeOf(n, depth), value(n, "description"), limits(n)
 	inner := n
 	if items := get(n, "items"); items != nil {
 		inner = d.resolve(items)
 	}
+
 	required := words(get(inner, "required"))
 	each(get(inner, "properties"), func(name string, p *yaml.Node) {
 		s.Properties = append(s.Properties, Property{name, slices.Contains(required, name), d.schema(p, depth+1)})
@@ -47,21 +49,24 @@ func (d *Document) schema(n *yaml.Node, depth int) (s Schema) {
 	return s
 }
 
-// typeOf names the type of a schema.
+// typeOf describes the type of a schema in words.
 func (d *Document) typeOf(n *yaml.Node, depth int) string {
 	if c := get(n, "const"); c != nil {
 		return jsonText(c)
 	}
+
 	types := words(get(n, "type"))
 	if t := value(n, "type"); t != "" {
 		types = []string{t}
 	}
+
 	for i, t := range types {
 		if items := d.resolve(get(n, "items")); t == "array" && items != nil && len(items.Content) > 0 &&
 			depth <= deepest {
 			types[i] = "array of " + d.typeOf(items, depth+1)
 		}
 	}
+
 	name := strings.Join(types, " or ")
 	if format := value(n, "format"); format != "" {
 		name += ", " + format
@@ -69,13 +74,14 @@ func (d *Document) typeOf(n *yaml.Node, depth int) string {
 	return name
 }
 
-// limits tells in words what values there may be.
+// limits describes in words which values a schema allows.
 func limits(n *yaml.Node) (all []string) {
 	if enum := get(n, "enum"); enum != nil {
 		all = append(all, "one of "+strings.Join(words(enum), ", "))
 	} else if items := get(n, "items"); items != nil && get(items, "enum") != nil {
 		all = append(all, "each one of "+strings.Join(words(get(items, "enum")), ", "))
 	}
+
 	for _, l := range []struct{ key, before, after string }{
 		{"minimum", "at least ", ""}, {"maximum", "at most ", ""}, {"minLength", "at least ", " characters"},
 		{"maxLength", "at most ", " characters"},
@@ -85,6 +91,7 @@ func limits(n *yaml.Node) (all []string) {
 			all = append(all, l.before+v+l.after)
 		}
 	}
+
 	if v := get(n, "default"); v != nil && jsonText(v) != `""` {
 		all = append(all, jsonText(v)+" if it is not sent")
 	}
@@ -94,10 +101,11 @@ func limits(n *yaml.Node) (all []string) {
 	if value(n, "readOnly") == "true" {
 		all = append(all, "not taken")
 	}
+
 	return all
 }
 
-// example returns a value that a schema describes.
+// example returns an example value for a schema.
 func (d *Document) example(n *yaml.Node, depth int) *yaml.Node {
 	n = d.resolve(n)
 	if n == nil || depth > deepest {
@@ -106,17 +114,20 @@ func (d *Document) example(n *yaml.Node, depth int) *yaml.Node {
 	if examples := get(n, "examples"); examples != nil && len(examples.Content) > 0 {
 		return examples.Content[0]
 	}
+
 	for _, key := range []string{"const", "default"} {
 		if v := get(n, key); v != nil {
 			return v
 		}
 	}
+
 	if enum := get(n, "enum"); enum != nil {
 		return enum.Content[0]
 	}
 	if variants := get(n, "oneOf"); variants != nil {
 		return d.example(variants.Content[0], depth+1)
 	}
+
 	return d.exampleOfType(n, depth)
 }
 
@@ -127,6 +138,7 @@ func (d *Document) exampleOfType(n *yaml.Node, depth int) *yaml.Node {
 			t = "null"
 		}
 	}
+
 	switch t {
 	case "object":
 		m := mapping()
@@ -150,11 +162,12 @@ func (d *Document) exampleOfType(n *yaml.Node, depth int) *yaml.Node {
 	case "null":
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
 	}
+
 	return text(map[string]string{"uuid": "c6b5a4d3-e2f1-4a0b-9c8d-7e6f5a4b3c19",
 		"uri": "https://pbx.example.org/", "date-time": "2026-11-21T08:00:00Z"}[value(n, "format")])
 }
 
-// jsonText writes a value as JSON, its members in their order.
+// jsonText returns a value as JSON, with members in order.
 func jsonText(n *yaml.Node) string {
 	var b strings.Builder
 	writeJSON(&b, n)
@@ -176,6 +189,7 @@ func writeJSON(b *strings.Builder, n *yaml.Node) {
 	case yaml.SequenceNode:
 		open, close = "[", "]"
 	}
+
 	b.WriteString(open)
 	for i, child := range n.Content {
 		if i > 0 && (n.Kind == yaml.SequenceNode || i%2 == 0) {
@@ -186,5 +200,6 @@ func writeJSON(b *strings.Builder, n *yaml.Node) {
 			b.WriteByte(':')
 		}
 	}
+
 	b.WriteString(close)
 }

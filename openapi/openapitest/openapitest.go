@@ -1,9 +1,8 @@
-// Package openapitest holds responses against the OpenAPI document: a status
-// that is not documented, or a body of another shape, is a fault of the one or
-// the other. It is for tests alone.
+// Package openapitest checks responses against the OpenAPI document, for tests. It reports
+// an undocumented status, header or body: then either the code or the document is wrong.
 //
-// It is stricter than the document: an object has no members but those that are
-// described, unless the document says that it may.
+// It is stricter than the document: objects may have only the members that are described,
+// unless the document allows others.
 package openapitest
 
 import (
@@ -21,27 +20,26 @@ import (
 	"github.com/selvage/selvage/openapi"
 )
 
-// A Document is one that responses can be held against. It may be used from any
-// number of goroutines.
+// A Document is an OpenAPI document to check responses against. It is safe for concurrent use.
 type Document struct {
 	*openapi3.T
 	paths    []path
 	compiler *jsonschema.Compiler
-	mu       sync.Mutex                    // of what follows, and the compiler
-	compiled map[string]*jsonschema.Schema // by where it stands in the document
+	mu       sync.Mutex                    // guards compiler and compiled
+	compiled map[string]*jsonschema.Schema // by JSON pointer
 }
 
-// Ours returns the document of selvage with its own kinds. That it is valid is a test
-// of package openapi, which takes longer than to load it.
+// Ours returns selvage's document with the built-in kinds. It is not validated here, because
+// that takes longer than loading it; a test of package openapi does so.
 var Ours = sync.OnceValue(func() *Document {
 	d, err := New(openapi.Config{})
 	if err != nil {
-		panic(err) // it is tested
+		panic(err) // tests of package openapi build it
 	}
 	return d
 })
 
-// New builds a document.
+// New builds a document and loads it.
 func New(c openapi.Config) (*Document, error) {
 	built, err := openapi.Build(c)
 	if err != nil {
@@ -54,7 +52,7 @@ func New(c openapi.Config) (*Document, error) {
 	return Load(text)
 }
 
-// Load reads a document.
+// Load loads a document.
 func Load(text []byte) (*Document, error) {
 	t, err := openapi3.NewLoader().LoadFromData(text)
 	if err != nil {
@@ -65,15 +63,15 @@ func Load(text []byte) (*Document, error) {
 	return d, d.prepare()
 }
 
-// Valid reports what is wrong with the document, its examples among it.
+// Valid returns what is wrong with the document, including its examples.
 func (d *Document) Valid() error {
 	return d.T.Validate(context.Background(), openapi3.IsOpenAPI31OrLater())
 }
 
-// location names the document to the compiler of schemas.
+// location is the document's URL for the schema compiler.
 const location = "openapi:///document.json"
 
-// prepare makes ready to compile schemas, which is done when one is needed.
+// prepare sets up the schema compiler. Schemas are compiled when they are needed.
 func (d *Document) prepare() error {
 	text, err := d.T.MarshalJSON()
 	if err != nil {
@@ -90,7 +88,7 @@ func (d *Document) prepare() error {
 	return d.compiler.AddResource(location, doc)
 }
 
-// closeObjects refuses members that are not described.
+// closeObjects makes schemas reject members that are not described.
 func closeObjects(v any) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -108,7 +106,7 @@ func closeObjects(v any) {
 	}
 }
 
-// schema returns the compiled schema at a place of the document.
+// schema returns the compiled schema at a JSON pointer.
 func (d *Document) schema(pointer string) (*jsonschema.Schema, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -123,39 +121,45 @@ func (d *Document) schema(pointer string) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// Check reports how a response differs from what is documented. What the document
-// does not describe, such as pages, is not looked at.
+// Check returns how a response differs from the document. Paths that are not in the
+// document, such as pages, are not checked.
 func (d *Document) Check(method, target string, status int, header http.Header, body []byte) error {
 	found, ok := d.find(target)
 	if !ok || method == http.MethodOptions {
 		return nil
 	}
+
 	wanted := method
 	if method == http.MethodHead {
 		wanted = http.MethodGet
 	}
+
 	op := found.item.GetOperation(wanted)
 	switch {
 	case status == http.StatusMethodNotAllowed:
 		return nil
 	case op == nil && (status == http.StatusUnauthorized || status == http.StatusNotFound):
-		return nil // as of any path that is not there
+		return nil // like any unknown path
 	case op == nil:
 		return fmt.Errorf("%s %s answered %d, and the document has no such operation of %s", method, target,
 			status, found.name)
 	}
+
 	response := op.Responses.Status(status)
 	if response == nil {
 		return fmt.Errorf("%s (%s) answered %d, which is not documented: %.300s", op.OperationID, target,
 			status, body)
 	}
+
 	if err := checkHeaders(response.Value, header); err != nil {
 		return fmt.Errorf("%s (%s) answered %d: %w", op.OperationID, target, status, err)
 	}
 	if method == http.MethodHead {
 		return nil
 	}
-	if err := d.checkBody(pointerTo(found.name, wanted, status, response.Ref), response.Value, header, body); err != nil {
+
+	if err := d.checkBody(pointerTo(found.name, wanted, status, response.Ref), response.Value, header,
+		body); err != nil {
 		return fmt.Errorf("%s (%s) answered %d with a body that is not documented: %w: %.600s",
 			op.OperationID, target, status, err, body)
 	}
@@ -169,7 +173,7 @@ func pointerTo(path, method string, status int, ref string) string {
 	return fmt.Sprintf("/paths/%s/%s/responses/%d", escape(path), strings.ToLower(method), status)
 }
 
-// escape writes a key as a step of a JSON pointer in a URL's fragment.
+// escape escapes a key for a JSON pointer in the fragment of a URL.
 func escape(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D", "+", "%2B", " ", "%20").Replace(key)
 }
@@ -183,7 +187,7 @@ func checkHeaders(r *openapi3.Response, header http.Header) error {
 	return nil
 }
 
-// checkBody holds a body against the schema of its type.
+// checkBody checks a body against the schema for its media type.
 func (d *Document) checkBody(pointer string, r *openapi3.Response, header http.Header, body []byte) error {
 	if len(r.Content) == 0 {
 		if len(body) > 0 {
@@ -191,6 +195,7 @@ func (d *Document) checkBody(pointer string, r *openapi3.Response, header http.H
 		}
 		return nil
 	}
+
 	kind, _, _ := strings.Cut(header.Get("Content-Type"), ";")
 	media := r.Content[kind]
 	if media == nil {
@@ -199,10 +204,12 @@ func (d *Document) checkBody(pointer string, r *openapi3.Response, header http.H
 	if !strings.HasSuffix(kind, "json") || media.Schema == nil {
 		return nil
 	}
+
 	s, err := d.schema(pointer + "/content/" + escape(kind) + "/schema")
 	if err != nil {
 		return err
 	}
+
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(body))
 	if err != nil {
 		return err

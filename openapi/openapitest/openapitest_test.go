@@ -12,6 +12,7 @@ func TestCheck(t *testing.T) {
 		recording = "/2010-04-01/Accounts/a/Recordings/s"
 	)
 	json := http.Header{"Content-Type": {"application/json; charset=utf-8"}}
+
 	tests := []struct {
 		name, method, target string
 		status               int
@@ -43,6 +44,7 @@ func TestCheck(t *testing.T) {
 		{"a path that is more exact", "GET", "/api/fabric/resources/subscribers", 200, json, `{"data":[]}`, "links"},
 		{"HEAD", "HEAD", recording + ".json", 418, nil, "", "not documented"},
 	}
+
 	for _, tt := range tests {
 		err := Ours().Check(tt.method, tt.target, tt.status, tt.header, []byte(tt.body))
 		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {

@@ -9,14 +9,14 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// A path of the document, below each of its servers.
+// A path is a path of the document on one of its servers.
 type path struct {
-	name  string // as the document has it
+	name  string // as in the document
 	steps []string
 	item  *openapi3.PathItem
 }
 
-// findPaths lists the paths, those that are more exact first.
+// findPaths fills d.paths, with more specific paths first.
 func (d *Document) findPaths() {
 	for name, item := range d.Paths.Map() {
 		for _, prefix := range Prefixes(item) {
@@ -26,8 +26,7 @@ func (d *Document) findPaths() {
 	slices.SortFunc(d.paths, func(a, b path) int { return strings.Compare(a.rank(), b.rank()) })
 }
 
-// Prefixes returns the paths of an item's own servers, below each of which it is;
-// "" where it has none.
+// Prefixes returns the path prefixes of an item's own servers, or "" if it has none.
 func Prefixes(item *openapi3.PathItem) (all []string) {
 	if len(item.Servers) == 0 {
 		return []string{""}
@@ -40,8 +39,8 @@ func Prefixes(item *openapi3.PathItem) (all []string) {
 	return all
 }
 
-// rank orders paths: a step that is written out comes before one that is partly,
-// and that before any.
+// rank returns a key that sorts paths. In each segment, a literal comes before a parameter
+// with a suffix, and that before a bare parameter.
 func (p path) rank() string {
 	var b strings.Builder
 	for _, step := range p.steps {
@@ -57,7 +56,7 @@ func (p path) rank() string {
 	return b.String() + p.name
 }
 
-// find returns the path of the document that a request's belongs to.
+// find returns the path of the document that matches a URL.
 func (d *Document) find(target string) (path, bool) {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -76,6 +75,7 @@ func (p path) matches(steps []string) bool {
 	if len(steps) != len(p.steps) {
 		return false
 	}
+
 	for i, want := range p.steps {
 		open := strings.IndexByte(want, '{')
 		if open < 0 {
@@ -90,10 +90,11 @@ func (p path) matches(steps []string) bool {
 			return false
 		}
 	}
+
 	return true
 }
 
-// known reports whether a step has an ending that paths write out.
+// known reports whether a segment ends with a file extension that paths spell out.
 func known(step string) bool {
 	return slices.ContainsFunc([]string{".json", ".mp3", ".wav"}, func(ext string) bool {
 		return strings.HasSuffix(step, ext)

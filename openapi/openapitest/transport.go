@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// A Transport holds every response that it brings against the document. What is
-// wrong is gathered, for [Transport.Faults].
+// A Transport checks every response against the document. It collects the differences for
+// [Transport.Faults].
 type Transport struct {
 	http.RoundTripper // nil means http.DefaultTransport
 
@@ -18,26 +18,29 @@ type Transport struct {
 	faults []error
 }
 
-// RoundTrip sends a request.
+// RoundTrip sends a request and checks its response.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	next := t.RoundTripper
 	if next == nil {
 		next = http.DefaultTransport
 	}
+
 	res, err := next.RoundTrip(r)
 	if err != nil || res.StatusCode == http.StatusSwitchingProtocols || res.Header.Get("X-Request-Id") == "" {
-		return res, err // without an id it was answered before any operation, as where HTTP itself was broken
+		return res, err // a response without an ID precedes any operation, as for malformed HTTP
 	}
+
 	var body []byte
 	if isJSON(res.Header) {
 		body, err = io.ReadAll(res.Body)
-		_ = res.Body.Close() // it was read to its end, or will not be
-		// Who reads it meets the same error at the same place.
+		_ = res.Body.Close() // it was read to its end, or failed
+		// Readers get the same bytes and the same error at the same place.
 		res.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), failing{err}))
 		if err != nil {
 			return res, nil
 		}
 	}
+
 	if fault := Ours().Check(r.Method, r.URL.String(), res.StatusCode, res.Header, body); fault != nil {
 		t.mu.Lock()
 		t.faults = append(t.faults, fault)
@@ -46,14 +49,13 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// isJSON reports whether a body is of a type that has a schema; media is not read
-// ahead.
+// isJSON reports whether a body has a schema. Media is not buffered.
 func isJSON(h http.Header) bool {
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	return strings.HasSuffix(kind, "json")
 }
 
-// failing is the end of a body that broke off.
+// failing is the end of a body: io.EOF, or the error that cut it off.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) {
@@ -63,7 +65,7 @@ func (f failing) Read([]byte) (int, error) {
 	return 0, f.err
 }
 
-// Faults returns what is wrong since it was asked last.
+// Faults returns the differences found since the last call.
 func (t *Transport) Faults() []error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -72,7 +74,7 @@ func (t *Transport) Faults() []error {
 	return found
 }
 
-// CheckRecorded holds what a handler has answered against the document.
+// CheckRecorded checks a handler's recorded response against the document.
 func CheckRecorded(r *http.Request, rec *httptest.ResponseRecorder) error {
 	var body []byte
 	if isJSON(rec.Header()) || rec.Header().Get("Content-Type") == "" {
