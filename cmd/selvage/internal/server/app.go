@@ -204,9 +204,9 @@ func (a *App) buildRelay(log *slog.Logger, observe func(method, result string)) 
 // node has them, whatever it serves. webhook and logout receive the result of each attempt.
 func (a *App) buildDeliverers(log *slog.Logger, webhook, logout func(result string)) {
 	a.webhooks = deliver.New(deliver.Config{
-		Queue: a.Store.Webhooks.Queue(), Client: a.egress.Client(), Writer: deliver.Signed(
-			a.Fabric.Webhooks.SigningKey),
-		Agent: "selvage", Observe: webhook, Log: log,
+		Queue: a.Store.Webhooks.Queue(), Client: a.egress.Client(),
+		Writer: deliver.Signed(a.Fabric.Webhooks.SigningKey),
+		Agent:  "selvage", Observe: webhook, Log: log,
 	})
 	a.logouts = deliver.New(deliver.Config{
 		Queue: a.Store.Logouts.Queue(), Client: a.egress.Client(), Writer: oidc.LogoutWriter(a.IDP),
