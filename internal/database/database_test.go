@@ -20,8 +20,8 @@ func count(t *testing.T, d DB) (n int) {
 	return n
 }
 
-// Changes that share a commit succeed and fail each by itself: what one has done
-// before it fails, or panics, is undone, and the others stay.
+// TestChange shows that changes which share a commit succeed and fail independently: a change that fails or
+// panics is undone, and the others stay.
 func TestChange(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { testChange(t, open(t, filepath.Join(t.TempDir(), "a.db"))) })
 	t.Run("postgres", func(t *testing.T) { testChange(t, openAt(t, servers.Postgres(t), 4)) })
@@ -48,6 +48,7 @@ func testChange(t *testing.T, d DB) {
 			}
 		})
 	}
+
 	wg.Wait()
 	if got := count(t, d); got != 100 {
 		t.Errorf("%d rows, want the 100 of the changes that succeeded", got)
@@ -55,6 +56,7 @@ func testChange(t *testing.T, d DB) {
 	if err := d.Change(t.Context(), insert("0")); !IsUnique(err) {
 		t.Errorf("the same row again = %v, want a unique violation", err)
 	}
+
 	later := func(tx Tx) error {
 		return errors.Join(tx.Later(t.Context(), `INSERT INTO t (id) VALUES ('later')`),
 			tx.Later(t.Context(), `INSERT INTO t (id) VALUES ('0')`))
@@ -62,6 +64,7 @@ func testChange(t *testing.T, d DB) {
 	if err := d.Change(t.Context(), later); !IsUnique(err) || count(t, d) != 100 {
 		t.Errorf("the same row later = %v, want a unique violation and nothing written", err)
 	}
+
 	ctx, cancel := context.WithCancel(t.Context())
 	gone := func(tx Tx) error {
 		cancel()
@@ -73,6 +76,7 @@ func testChange(t *testing.T, d DB) {
 	if err := d.Change(ctx, insert("late")); !errors.Is(err, context.Canceled) {
 		t.Errorf("a change of one who went away = %v, want cancelled", err)
 	}
+
 	if err := errors.Join(d.Close(), d.Close()); err != nil {
 		t.Errorf("Close, twice = %v", err)
 	}

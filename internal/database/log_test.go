@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// abandoned returns the files of a database as a process leaves them that is killed
-// after some changes. Where moved, the log has been moved into the file as far as a
-// reader let it.
+// abandoned returns a copy of a database's files as a process leaves them that is killed after some changes.
+// If moved is set, the log has been moved into the file, as far as a reader permitted it.
 func abandoned(t *testing.T, moved bool) string {
 	t.Helper()
 	file, copied := filepath.Join(t.TempDir(), "a.db"), filepath.Join(t.TempDir(), "a.db")
 	d := open(t, file)
+
 	for i := range 20 {
 		if moved && i == 5 {
 			tx, err := d.reads.Begin()
@@ -26,15 +26,18 @@ func abandoned(t *testing.T, moved bool) string {
 				t.Fatal(err)
 			}
 		}
+
 		if moved && i == 10 {
 			if err := d.writer.exec(`PRAGMA wal_checkpoint(PASSIVE)`); err != nil {
 				t.Fatal(err)
 			}
 		}
+
 		if err := d.Change(t.Context(), insert(fmt.Sprint(i))); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	for _, suffix := range []string{"", "-wal", "-shm"} {
 		text, err := os.ReadFile(file + suffix)
 		if err == nil {
@@ -47,8 +50,7 @@ func abandoned(t *testing.T, moved bool) string {
 	return copied
 }
 
-// What was acknowledged and is not in the log any more is missed, and not given up
-// in silence.
+// TestLog shows that acknowledged changes that are missing from the log are reported, not lost silently.
 func TestLog(t *testing.T) {
 	wal := func(change func(name string, size int64) error) func(*testing.T, string) {
 		return func(t *testing.T, file string) {
@@ -61,6 +63,7 @@ func TestLog(t *testing.T) {
 			}
 		}
 	}
+
 	tests := []struct {
 		name  string
 		moved bool
@@ -86,6 +89,7 @@ func TestLog(t *testing.T) {
 			}
 		}, false},
 	}
+
 	for _, tt := range tests {
 		file := abandoned(t, tt.moved)
 		tt.spoil(t, file)
@@ -94,6 +98,7 @@ func TestLog(t *testing.T) {
 		if errors.As(err, &unfit) != tt.lost || (err != nil) != tt.lost {
 			t.Errorf("%s: Open = %v, want it to be missed: %v", tt.name, err, tt.lost)
 		}
+
 		if err != nil {
 			continue
 		}

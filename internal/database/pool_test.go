@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Who needs a connection waits for as long as one may take to be made, or to come
-// free, and is told when there is none.
+// TestPoolWaits shows that a caller waits for a connection for as long as it may take to open one, or for one
+// to become free, and then gets an error.
 func TestPoolWaits(t *testing.T) {
 	gone := errors.New("gone")
 	for _, tt := range []struct {
@@ -28,13 +28,15 @@ func TestPoolWaits(t *testing.T) {
 				time.Sleep(tt.takes)
 				return &conn{}, tt.err
 			})
+
 			began := time.Now()
 			_, err := p.get(t.Context())
 			if took := time.Since(began); !errors.Is(err, tt.err) || took != tt.takes {
 				t.Errorf("%s: get = %v after %s, want %v after %s", tt.name, err, took, tt.err, tt.takes)
 			}
+
 			began = time.Now()
-			_, err = p.get(t.Context()) // the one in use, or one that is refused again
+			_, err = p.get(t.Context()) // the connection is in use, or is refused again
 			if took := time.Since(began); !errors.Is(err, problem.Unavailable) || took > statementFor {
 				t.Errorf("%s: another get = %v after %s, want unavailable in %s", tt.name, err, took, statementFor)
 			}

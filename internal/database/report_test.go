@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// closed returns a file with some rows, that nobody has open.
+// closed returns a database file with some rows that no process has open.
 func closed(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "a.db")
@@ -27,13 +27,14 @@ func closed(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
+
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return file
 }
 
-// hasT knows the databases of these tests.
+// hasT reports whether a database is one of these tests.
 func hasT(tables []string) bool { return slices.Contains(tables, "t") }
 
 func config(file string) Config {
@@ -47,17 +48,19 @@ func scribble(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	page := make([]byte, 4096)
 	rand.Read(page)
 	if _, err := f.WriteAt(page, 4096); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// A file that is not ours, or is not whole, is neither used nor changed.
+// TestRefused shows that a foreign or damaged file is neither used nor changed.
 func TestRefused(t *testing.T) {
 	foreign := func(t *testing.T) string {
 		file := filepath.Join(t.TempDir(), "a.db")
@@ -72,6 +75,7 @@ func TestRefused(t *testing.T) {
 		}
 		return file
 	}
+
 	tests := []struct {
 		name string
 		make func(*testing.T) string
@@ -96,14 +100,17 @@ func TestRefused(t *testing.T) {
 			}
 			return file
 		}, "it is no SQLite database"},
-		{"another program's", foreign, "it is another program's, with tables goose_db_version, users and none of selvage's; name another"},
+		{"another program's", foreign,
+			"it is another program's, with tables goose_db_version, users and none of selvage's; name another"},
 	}
+
 	for _, tt := range tests {
 		file := tt.make(t)
 		before, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		for i, do := range []func() error{
 			func() error { _, err := Look(t.Context(), config(file)); return err },
 			func() error { _, err := Open(t.Context(), config(file)); return err },
@@ -112,13 +119,14 @@ func TestRefused(t *testing.T) {
 				t.Errorf("%s: %s = %v, want %q", tt.name, [...]string{"Look", "Open"}[i], err, tt.want)
 			}
 		}
+
 		if after, err := os.ReadFile(file); err != nil || string(after) != string(before) {
 			t.Errorf("%s: the file was changed, or is gone: %v", tt.name, err)
 		}
 	}
 }
 
-// A large file is looked through while it is used, which ends where it is damaged.
+// TestLarge shows that a large file is checked while it is used, and that its use ends if it is damaged.
 func TestLarge(t *testing.T) {
 	file := closed(t)
 	c := config(file)
@@ -126,6 +134,7 @@ func TestLarge(t *testing.T) {
 	if r, err := Look(t.Context(), c); err != nil || !r.Checked {
 		t.Errorf("Look = %+v, %v, want a file that was looked through", r, err)
 	}
+
 	whole, err := openFile(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +146,9 @@ func TestLarge(t *testing.T) {
 	if err := whole.Close(); err != nil {
 		t.Error(err)
 	}
+
 	scribble(t, file)
+
 	update, prepared := c, false
 	update.Schema++
 	update.Prepare = func(context.Context, *sql.DB, Dialect) error { prepared = true; return nil }
@@ -145,6 +156,7 @@ func TestLarge(t *testing.T) {
 		!strings.Contains(err.Error(), "it is damaged") || prepared {
 		t.Errorf("a damaged file with an earlier schema is opened: %v, and changed: %v", err, prepared)
 	}
+
 	d, err := openFile(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
@@ -155,17 +167,19 @@ func TestLarge(t *testing.T) {
 		!strings.Contains(err.Error(), "it is damaged") {
 		t.Errorf("Ping of a damaged file = %v, want unavailable", err)
 	}
+
 	if _, err := Look(t.Context(), c); err == nil || !strings.Contains(err.Error(), "it is damaged") {
 		t.Errorf("Look at a damaged file = %v", err)
 	}
 }
 
-// Looking makes nothing.
+// TestLook shows that Look creates nothing.
 func TestLook(t *testing.T) {
 	file := closed(t)
 	for _, suffix := range []string{"-wal", "-shm", "-schema-lock"} {
-		_ = os.Remove(file + suffix) // as it was copied alone
+		_ = os.Remove(file + suffix) // as if the file had been copied without them
 	}
+
 	r, err := Look(t.Context(), config(file))
 	if err != nil || !r.Checked || r.Size == 0 || strings.Join(r.Tables, " ") != "t" {
 		t.Errorf("Look = %+v, %v", r, err)
@@ -173,9 +187,11 @@ func TestLook(t *testing.T) {
 	if found, err := filepath.Glob(file + "*"); err != nil || len(found) != 1 {
 		t.Errorf("files after a look: %q, %v", found, err)
 	}
+
 	if _, err := Look(t.Context(), config(file+"x")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Look at nothing = %v", err)
 	}
+
 	d := open(t, file)
 	if err := d.Change(t.Context(), insert("later")); err != nil {
 		t.Fatal(err)
@@ -188,24 +204,27 @@ func TestLook(t *testing.T) {
 	}
 }
 
-// Who only reads makes nothing, and changes nothing.
+// TestReadOnly shows that opening a file read-only creates nothing and changes nothing.
 func TestReadOnly(t *testing.T) {
 	file := closed(t)
 	for _, suffix := range []string{"-wal", "-shm", "-schema-lock"} {
 		_ = os.Remove(file + suffix)
 	}
+
 	c := config(file)
 	c.ReadOnly = true
 	d, err := openFile(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if n := count(t, d); n != 500 {
 		t.Errorf("%d rows, want 500", n)
 	}
 	if err := d.Change(t.Context(), insert("a")); !errors.Is(err, ErrReadOnly) {
 		t.Errorf("a change = %v, want ErrReadOnly", err)
 	}
+
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
@@ -214,7 +233,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// A file that turns out to be damaged while it is used is not used any more.
+// TestDamageMet shows that a file is no longer used once damage was found during its use.
 func TestDamageMet(t *testing.T) {
 	file := closed(t)
 	c := config(file)
@@ -224,11 +243,13 @@ func TestDamageMet(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = d.Close() })
+
 	scribble(t, file)
 	if n, err := all(t.Context(), d); !errors.Is(err, problem.Unavailable) ||
 		!strings.Contains(err.Error(), "it is damaged") {
 		t.Errorf("reading every row = %d, %v, want unavailable", n, err)
 	}
+
 	if err := d.Change(t.Context(), insert("later")); !errors.Is(err, problem.Unavailable) {
 		t.Errorf("a change afterwards = %v, want unavailable", err)
 	}

@@ -16,12 +16,12 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// at names a server that may take its time.
+// at returns the Config of a server that may take its time.
 func at(url string) Config {
 	return Config{URL: url, Sync: Full, Patience: time.Minute, Ours: hasT, Prepare: makeTable}
 }
 
-// openAt opens a server's database with so many connections.
+// openAt opens a server's database with a pool of the given size.
 func openAt(t *testing.T, url string, pool int) *server {
 	t.Helper()
 	return openServerOf(t, at(url), pool)
@@ -57,12 +57,14 @@ func do(t *testing.T, d DB, query string) {
 	}
 }
 
-// What is the server's fault is unavailable, and the pool is whole afterwards.
+// TestServerAway shows that failures of the server are reported as unavailable, and that the pool is intact
+// afterwards.
 func TestServerAway(t *testing.T) {
 	url := servers.Postgres(t)
 	s := openAt(t, url, 1)
 	other := openAt(t, url, 2)
 	do(t, s, `INSERT INTO t (id) VALUES ('a')`)
+
 	tests := []struct {
 		name    string
 		do      func(Tx) error
@@ -93,6 +95,8 @@ func TestServerAway(t *testing.T) {
 				tx.Later(context.Background(), `INSERT INTO t (id) VALUES ('b')`))
 		}, 0},
 	}
+
+	// Another connection holds the row's lock during all cases.
 	held, release := make(chan struct{}), make(chan struct{})
 	defer close(release)
 	go func() {
@@ -104,6 +108,7 @@ func TestServerAway(t *testing.T) {
 		})
 	}()
 	<-held
+
 	for _, tt := range tests {
 		before := s.Stats().Retries
 		if err := s.Change(t.Context(), tt.do); !errors.Is(err, problem.Unavailable) ||
@@ -122,14 +127,15 @@ func TestServerAway(t *testing.T) {
 	}
 }
 
-// A connection that died while it was idle is not used.
+// TestServerEndsIdle shows that an idle connection that was ended by the server is not used.
 func TestServerEndsIdle(t *testing.T) {
 	url := servers.Postgres(t)
 	s, other := openAt(t, url, 2), openAt(t, url, 1)
 	do(t, s, `INSERT INTO t (id) VALUES ('a')`)
 	for range 3 {
-		// The first call gives the kernel of the other side something to wait for.
-		do(t, other, `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()`)
+		// With a timeout, pg_terminate_backend returns once the other backends have ended.
+		do(t, other,
+			`SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()`)
 		if n := count(t, s); n != 1 {
 			t.Errorf("%d rows, want 1", n)
 		}
@@ -137,11 +143,12 @@ func TestServerEndsIdle(t *testing.T) {
 	}
 }
 
-// Who finds all connections in use waits, and not for ever.
+// TestServerPool shows that a caller who finds all connections in use waits, but not forever.
 func TestServerPool(t *testing.T) {
 	c := at(servers.Postgres(t))
-	c.Patience = 0 // the usual
+	c.Patience = 0 // the default
 	s := openServerOf(t, c, 2)
+
 	var held []Rows
 	for range 2 {
 		rows, err := s.Read().Query(t.Context(), `SELECT 1`)
@@ -153,6 +160,7 @@ func TestServerPool(t *testing.T) {
 	if got := s.Stats(); got.Open != 2 || got.InUse != 2 {
 		t.Errorf("Stats = %+v, want 2 of 2 connections in use", got)
 	}
+
 	read := func(ctx context.Context) (err error) {
 		var n int
 		return s.Read().Row(ctx, `SELECT 1`).Scan(&n)
@@ -161,20 +169,24 @@ func TestServerPool(t *testing.T) {
 		!strings.Contains(err.Error(), "none of 2 connections") {
 		t.Errorf("a read without a free connection = %v, want unavailable", err)
 	}
+
 	if err := s.Ping(t.Context()); err != nil {
 		t.Errorf("Ping, which waits for nobody = %v", err)
 	}
+
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(time.Millisecond, cancel)
 	if err := read(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("a read of one who goes = %v, want cancelled", err)
 	}
+
 	waits := s.Stats().Waits
 	done := make(chan error)
 	go func() { done <- read(context.Background()) }()
 	for !func() bool { s.pool.mu.Lock(); defer s.pool.mu.Unlock(); return len(s.pool.waiting) > 0 }() {
 		time.Sleep(time.Millisecond)
 	}
+
 	if err := held[0].Close(); err != nil {
 		t.Error(err)
 	}
@@ -184,18 +196,20 @@ func TestServerPool(t *testing.T) {
 	if got := s.Stats(); got.Waits != waits+1 || got.Waited <= 0 {
 		t.Errorf("Stats = %+v, want one more wait", got)
 	}
+
 	go func() { time.Sleep(time.Millisecond); _ = held[1].Close() }()
 	if err := s.Close(); err != nil || s.Stats().Open != 0 {
 		t.Errorf("Close = %v, and leaves %+v", err, s.Stats())
 	}
 }
 
-// Two changes that lock each other out are both made.
+// TestDeadlock shows that two changes which deadlock both succeed in the end.
 func TestDeadlock(t *testing.T) {
 	s := openAt(t, servers.Postgres(t), 2)
 	do(t, s, `INSERT INTO t (id) VALUES ('a'), ('b')`)
 	var both, ended sync.WaitGroup
 	both.Add(2)
+
 	for _, order := range []string{"ab", "ba"} {
 		first := true
 		ended.Go(func() {
@@ -216,23 +230,26 @@ func TestDeadlock(t *testing.T) {
 			}
 		})
 	}
+
 	ended.Wait()
 	if got := s.Stats(); got.Retries == 0 {
 		t.Errorf("Stats = %+v, want a retry", got)
 	}
 }
 
-// What was acknowledged is on disk, whatever the role's defaults are, and in their
-// isolation changes are made that count on READ COMMITTED.
+// TestServerSettings shows that an acknowledged change is on disk whatever the role's defaults are, and that
+// changes run in READ COMMITTED, which they rely on.
 func TestServerSettings(t *testing.T) {
 	settings := func(s *server) (text string) {
 		err := s.Read().Row(t.Context(),
-			`SELECT current_setting('synchronous_commit') || ', ' || current_setting('transaction_isolation')`).Scan(&text)
+			`SELECT current_setting('synchronous_commit') || ', ' || current_setting('transaction_isolation')`,
+		).Scan(&text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return text
 	}
+
 	url := servers.Postgres(t)
 	for _, tt := range []struct {
 		role string
@@ -243,13 +260,16 @@ func TestServerSettings(t *testing.T) {
 		{"remote_apply", Full, "remote_apply"}, {"on", Normal, "off"},
 	} {
 		servers.SQL(t, url, fmt.Sprintf(
-			"ALTER ROLE CURRENT_USER SET synchronous_commit = %s;\nALTER ROLE CURRENT_USER SET default_transaction_isolation = 'serializable';", tt.role))
+			"ALTER ROLE CURRENT_USER SET synchronous_commit = %s;\nALTER ROLE CURRENT_USER SET default_transaction_isolation = 'serializable';",
+			tt.role))
+
 		c := at(url)
 		c.Sync = tt.sync
 		s, err := openServer(t.Context(), c)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		if got, want := settings(s), tt.want+", read committed"; got != want {
 			t.Errorf("a role with synchronous_commit %s, %s: %s, want %s", tt.role, tt.sync, got, want)
 		}
@@ -267,7 +287,7 @@ func with(t *testing.T, raw string, change func(*url.URL)) string {
 	return u.String()
 }
 
-// A database that cannot be used is refused with what is wrong and what to do, and
+// TestServerRefused shows that a database that cannot be used is refused with the cause and a remedy, and
 // never with the password.
 func TestServerRefused(t *testing.T) {
 	good := servers.Postgres(t)
@@ -300,15 +320,21 @@ func TestServerRefused(t *testing.T) {
 		{"a setting that there is not", with(t, good, func(u *url.URL) { u.RawQuery = "wrong=1" }),
 			`unrecognized configuration parameter "wrong"`},
 	}
+
 	for _, tt := range tests {
 		refused(t, tt.name, at(tt.url), tt.want)
 	}
+
 	for _, tt := range []struct{ name, prepare, want string }{
-		{"another program's", `CREATE TABLE users (id INT); CREATE TABLE goose_db_version (id INT, version_id BIGINT, is_applied BOOLEAN)`, "it is another program's, with tables goose_db_version, users"},
+		{"another program's",
+			`CREATE TABLE users (id INT); CREATE TABLE goose_db_version (id INT, version_id BIGINT, is_applied BOOLEAN)`,
+			"it is another program's, with tables goose_db_version, users"},
 		{"another program's with a table of a name of ours",
 			`CREATE TABLE ring (id INT); CREATE TABLE goose_db_version (id INT)`,
 			"it is another program's, with tables goose_db_version, ring"},
-		{"one that only reads", `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$`, "is a standby, or lets this role only read"},
+		{"one that only reads",
+			`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$`,
+			"is a standby, or lets this role only read"},
 		{"no schema", `ALTER ROLE CURRENT_USER SET search_path = nowhere`, "no schema in the search_path"},
 	} {
 		url := servers.Postgres(t)
@@ -324,6 +350,7 @@ func refused(t *testing.T, name string, c Config, want string) {
 	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%s: Open = %v, want %s", name, err, want)
 	}
+
 	u, parsed := url.Parse(c.URL)
 	for _, secret := range []string{"hush/hush", "hush%2Fhush", c.URL} {
 		if err != nil && strings.Contains(err.Error(), secret) {
@@ -337,13 +364,14 @@ func refused(t *testing.T, name string, c Config, want string) {
 	}
 }
 
-// Of several hosts the one is used that answers and takes writes; tables are where
-// the search path says.
+// TestServerURLs shows that of several hosts in a URL the one that answers and takes writes is used, and that
+// tables are in the schema of the search path.
 func TestServerURLs(t *testing.T) {
 	url1, url2 := servers.Postgres(t), servers.Postgres(t)
 	servers.SQL(t, url2, `CREATE SCHEMA apart; CREATE TABLE users (id INT)`)
 	tables := func(s *server) (n int) {
-		if err := s.Read().Row(t.Context(), `SELECT count(*) FROM pg_tables WHERE tablename = 't' AND schemaname = 'apart'`).Scan(&n); err != nil {
+		if err := s.Read().Row(t.Context(),
+			`SELECT count(*) FROM pg_tables WHERE tablename = 't' AND schemaname = 'apart'`).Scan(&n); err != nil {
 			t.Error(err)
 		}
 		return n
@@ -354,13 +382,14 @@ func TestServerURLs(t *testing.T) {
 	}
 }
 
-// A role without the right to make tables is told so, and needs none once they are
-// there.
+// TestServerWithoutRights shows that a role without the right to create tables gets a clear error, and needs
+// no such right once the tables exist.
 func TestServerWithoutRights(t *testing.T) {
 	own := servers.OwnPostgres(t)
 	owner := own.Database(t)
 	own.SQL(t, `CREATE ROLE guest LOGIN PASSWORD 'hush-hush'`)
 	guest := with(t, owner, func(u *url.URL) { u.User = url.UserPassword("guest", "hush-hush") })
+
 	plain := at(guest)
 	plain.Prepare = func(ctx context.Context, db *sql.DB, d Dialect) error {
 		if there, err := d.HasTable(ctx, db, "t"); there || err != nil {
@@ -369,8 +398,10 @@ func TestServerWithoutRights(t *testing.T) {
 		return makeTable(ctx, db, d)
 	}
 	refused(t, "no right to make tables", plain, "does not let role guest make what it needs in database test_")
+
 	openAt(t, owner, 1)
 	servers.SQL(t, owner, `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO guest`)
+
 	d, err := Open(t.Context(), plain)
 	if err != nil {
 		t.Fatal(err)
@@ -379,12 +410,13 @@ func TestServerWithoutRights(t *testing.T) {
 	if err := d.Close(); err != nil {
 		t.Error(err)
 	}
+
 	own.SQL(t, `CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE_PROVIDER libc LOCALE 'C'`)
 	refused(t, "another encoding", at(with(t, own.URL, func(u *url.URL) { u.Path = "/latin" })),
 		"its encoding is LATIN1; make one with: CREATE DATABASE latin")
 }
 
-// Processes that start together make the schema of a server once, too.
+// TestOpenServerTogether shows that processes that start together create a server's schema once.
 func TestOpenServerTogether(t *testing.T) {
 	c := at(servers.Postgres(t))
 	c.Prepare = func(ctx context.Context, db *sql.DB, d Dialect) error {
@@ -394,6 +426,7 @@ func TestOpenServerTogether(t *testing.T) {
 		_, err := db.ExecContext(ctx, `CREATE TABLE t (id TEXT PRIMARY KEY)`)
 		return err
 	}
+
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -408,11 +441,12 @@ func TestOpenServerTogether(t *testing.T) {
 	wg.Wait()
 }
 
-// A server that goes away and comes back is used again.
+// TestServerComesBack shows that a server that goes away and comes back is used again.
 func TestServerComesBack(t *testing.T) {
 	own := servers.OwnPostgres(t)
 	s := openAt(t, own.Database(t), 4)
 	do(t, s, `INSERT INTO t (id) VALUES ('a')`)
+
 	own.Stop(t)
 	for range 3 {
 		if err := s.Once(t.Context(), insert("b")); !errors.Is(err, problem.Unavailable) ||
@@ -420,6 +454,7 @@ func TestServerComesBack(t *testing.T) {
 			t.Errorf("Once while the server is away = %v, want unavailable", err)
 		}
 	}
+
 	own.Start(t)
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		err := s.Once(t.Context(), insert("b"))
@@ -430,36 +465,42 @@ func TestServerComesBack(t *testing.T) {
 			t.Fatalf("Once when the server is back = %v", err)
 		}
 	}
+
 	if n := count(t, s); n != 2 {
 		t.Errorf("%d rows, want 2", n)
 	}
 }
 
-// A socket gives up on a server that says nothing, for good.
+// TestSocket shows that a socket fails for good if the server does not answer.
 func TestSocket(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer l.Close()
+
 	c, err := dial(20*time.Millisecond)(t.Context(), "tcp", l.Addr().String())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
+
 	other, err := l.Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	s := c.(*socket)
 	if !s.quiet() {
 		t.Error("a connection on which nothing was said is not quiet")
 	}
+
 	_, err = s.Read(make([]byte, 1))
 	var timeout net.Error
 	if err == nil || errors.As(err, &timeout) && timeout.Timeout() {
 		t.Errorf("Read = %v, want an error that is no timeout, after which pgx goes on", err)
 	}
+
 	_ = other.Close()
 	for deadline := time.Now().Add(time.Minute); s.quiet(); {
 		if time.Now().After(deadline) {

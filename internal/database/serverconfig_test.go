@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A password with characters that are not encoded is no part of any error, nor of what the
-// server connects to.
+// TestCutPasswords shows that a password whose special characters are not encoded appears neither in errors
+// nor in what the server connects to.
 func TestCutPasswords(t *testing.T) {
 	for _, raw := range []string{
 		"postgres://u:p@hush/hush@h:5432/db", "postgres://u:12/hush@h/db", "postgres://u:12#hush@h/db",
@@ -19,6 +19,7 @@ func TestCutPasswords(t *testing.T) {
 			t.Errorf("parseServer(%q) = %v, which has the password", raw, err)
 		}
 	}
+
 	for _, raw := range []string{"postgres://u:p%40h%2Fush@h:5432/db", "postgres://h/db?user=u&password=hu@sh"} {
 		if _, err := parseServer(raw); err != nil {
 			t.Errorf("parseServer(%q) = %v", raw, err)

@@ -34,17 +34,19 @@ func insert(id string) func(Tx) error {
 	}
 }
 
-// Processes that start together make the schema once.
+// TestOpenTogether shows that processes that start together create the schema once.
 func TestOpenTogether(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.db")
 	once := func(ctx context.Context, db *sql.DB, _ Dialect) error {
 		var n int
-		if err := db.QueryRowContext(ctx, `SELECT count(*) FROM sqlite_master WHERE name = 't'`).Scan(&n); err != nil || n > 0 {
+		if err := db.QueryRowContext(ctx,
+			`SELECT count(*) FROM sqlite_master WHERE name = 't'`).Scan(&n); err != nil || n > 0 {
 			return err
 		}
 		_, err := db.ExecContext(ctx, `CREATE TABLE t (id TEXT PRIMARY KEY)`)
 		return err
 	}
+
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -59,10 +61,11 @@ func TestOpenTogether(t *testing.T) {
 	wg.Wait()
 }
 
-// A file that another process holds is unavailable, not an internal error.
+// TestBusy shows that a file locked by another process is unavailable, not an internal error.
 func TestBusy(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.db")
 	d, other := open(t, file), open(t, file)
+
 	release := make(chan struct{})
 	held := make(chan struct{})
 	go func() {
@@ -73,11 +76,13 @@ func TestBusy(t *testing.T) {
 			return err
 		})
 	}()
+
 	<-held
 	err := d.writer.exec(`PRAGMA busy_timeout = 1`)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if err := d.Change(t.Context(), insert("a")); !errors.Is(err, problem.Unavailable) {
 		t.Errorf("a change while the file is locked = %v, want unavailable", err)
 	}

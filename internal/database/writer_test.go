@@ -8,13 +8,15 @@ import (
 	"testing"
 )
 
-// What a change has left is there for the next one, until a commit fails or what was
-// recalled is not so any more: then the change is run again without it.
+// TestRemember shows that the next change recalls what a change has remembered, until a commit fails or the
+// recalled value no longer holds. In the latter case the change runs again without it.
 func TestRemember(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "a.db"))
+
 	var recalled []any
 	wrong := errors.New("it is not so")
 	fails := 0
+
 	leave := func(v any, refusal error) error {
 		return d.Change(t.Context(), func(tx Tx) error {
 			recalled = append(recalled, tx.Recall())
@@ -30,6 +32,7 @@ func TestRemember(t *testing.T) {
 			return refusal
 		})
 	}
+
 	steps := []struct {
 		name    string
 		fails   int
@@ -46,11 +49,13 @@ func TestRemember(t *testing.T) {
 		{"one that fails with nothing recalled", 1, nil, wrong, []any{nil}},
 		{"the last", 0, nil, nil, []any{nil}},
 	}
+
 	for _, tt := range steps {
 		recalled, fails = nil, tt.fails
 		if err := leave(tt.name, tt.refusal); !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
 		}
+
 		if len(recalled) != len(tt.recalls) {
 			t.Fatalf("%s: recalled %v, want %v", tt.name, recalled, tt.recalls)
 		}
@@ -62,10 +67,12 @@ func TestRemember(t *testing.T) {
 	}
 }
 
-// Of changes that share a commit each recalls what the one before it has left, a refused one
-// leaves nothing, and only the last one's is run before the commit.
+// TestRememberTogether shows that of changes that share a commit, each recalls what the one before it
+// remembered. A refused change remembers nothing, and only the last one's last runs before the commit.
 func TestRememberTogether(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "a.db"))
+
+	// The writer is busy until all changes are queued, so that they share a commit.
 	held, release := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -76,10 +83,12 @@ func TestRememberTogether(t *testing.T) {
 		})
 	})
 	<-held
+
 	refusal := errors.New("refused")
 	const many = 30
 	lasts, left := 0, 0
 	errs := make([]error, many)
+
 	for i := range many {
 		wg.Go(func() {
 			errs[i] = d.Change(t.Context(), func(tx Tx) error {
@@ -94,16 +103,19 @@ func TestRememberTogether(t *testing.T) {
 			})
 		})
 	}
+
 	for len(d.writer.queue) < many {
 		runtime.Gosched()
 	}
 	close(release)
 	wg.Wait()
+
 	for i, err := range errs {
 		if errors.Is(err, refusal) != (i%3 == 0) {
 			t.Errorf("change %d: %v", i, err)
 		}
 	}
+
 	if lasts != 1 || left != many*2/3 {
 		t.Errorf("%d were run before the commit, which left %d, want 1 and %d", lasts, left, many*2/3)
 	}
