@@ -8,8 +8,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// resolver returns one whose names lead where answer says, told by a DNS server of our
-// own.
+// resolver returns a resolver that asks a DNS server of the test, which resolves names by answer.
 func resolver(t *testing.T, answer func(name string) net.IP) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -17,6 +16,7 @@ func resolver(t *testing.T, answer func(name string) net.IP) *net.Resolver {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
+
 	go func() {
 		buf := make([]byte, 1500)
 		for {
@@ -25,7 +25,7 @@ func resolver(t *testing.T, answer func(name string) net.IP) *net.Resolver {
 				return // the test is over
 			}
 			if reply := respond(buf[:n], answer); reply != nil {
-				_, _ = conn.WriteTo(reply, from) // or the resolver asks again
+				_, _ = conn.WriteTo(reply, from) // if this fails, the resolver asks again
 			}
 		}
 	}()
@@ -34,14 +34,16 @@ func resolver(t *testing.T, answer func(name string) net.IP) *net.Resolver {
 	}}
 }
 
-// respond answers a question about an address of the kind that there is.
+// respond answers a query for an A or AAAA record with the address, if it is of that type.
 func respond(query []byte, answer func(name string) net.IP) []byte {
 	var m dnsmessage.Message
 	if m.Unpack(query) != nil || len(m.Questions) != 1 {
 		return nil
 	}
+
 	m.Response, m.Additionals = true, nil
 	q := m.Questions[0]
+
 	head := dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}
 	switch q.Type {
 	case dnsmessage.TypeA:
@@ -53,6 +55,7 @@ func respond(query []byte, answer func(name string) net.IP) []byte {
 			m.Answers = []dnsmessage.Resource{{Header: head, Body: &dnsmessage.AAAAResource{AAAA: [16]byte(ip)}}}
 		}
 	}
+
 	reply, err := m.Pack()
 	if err != nil {
 		return nil

@@ -16,6 +16,7 @@ import (
 
 func TestCheck(t *testing.T) {
 	p := egress.Policy{Allow: []string{"pbx.internal", "10.1.2.3", "[fd00::1]", "LocalHost"}}
+
 	tests := []struct{ url, code string }{
 		{"https://example.com/hook?a=b", ""},
 		{"http://example.com:8080/", ""},
@@ -28,6 +29,7 @@ func TestCheck(t *testing.T) {
 		{"http://10.1.2.3:99/", ""},
 		{"http://[fd00::1]/", ""},
 		{"http://localhost:3000/", ""},
+
 		{"", "not_an_http_url"},
 		{"example.com", "not_an_http_url"},
 		{"/path", "not_an_http_url"},
@@ -43,6 +45,7 @@ func TestCheck(t *testing.T) {
 		{"https://example.com/\r\nX: y", "not_an_http_url"},
 		{"https://b\u00fccher.example/", "not_an_http_url"},
 		{"https://1\u30022.3.4/", "not_an_http_url"},
+
 		{"https://a:b@example.com/", "url_is_unsafe"},
 		{"https://example.com@10.0.0.1/", "url_is_unsafe"},
 		{"https://example.com/#x", "url_is_unsafe"},
@@ -74,6 +77,7 @@ func TestCheck(t *testing.T) {
 		{"http://239.1.1.1/", "url_is_unsafe"},
 		{"http://255.255.255.255/", "url_is_unsafe"},
 	}
+
 	for _, tt := range tests {
 		code := ""
 		if err := p.Check("url", tt.url); err != nil {
@@ -90,7 +94,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A receiver is a server on loopback that must not be reached, unless it is allowed.
+// receiver starts a server on loopback, which must only be reached if it is allowed.
 func receiver(t *testing.T) (port string, reached func() bool) {
 	t.Helper()
 	hits := make(chan struct{}, 16)
@@ -100,12 +104,13 @@ func receiver(t *testing.T) (port string, reached func() bool) {
 	return port, func() bool { return len(hits) > 0 }
 }
 
-// TestDial dials loopback under every name that an attacker may give it, past all
-// checks of the URL.
+// TestDial shows that loopback is not reached under any name an attacker may give it, even if no URL was
+// checked before.
 func TestDial(t *testing.T) {
 	port, reached := receiver(t)
 	names := resolver(t, func(string) net.IP { return net.IPv4(127, 0, 0, 1) })
 	client := egress.Policy{Resolver: names}.Client()
+
 	for _, host := range []string{"127.0.0.1", "localhost", "rebound.example", "[::1]", "[::]", "0.0.0.0",
 		"[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "2130706433", "0x7f000001", "127.1"} {
 		resp, err := client.Get("http://" + host + ":" + port + "/")
@@ -117,6 +122,7 @@ func TestDial(t *testing.T) {
 	if reached() {
 		t.Error("loopback was reached")
 	}
+
 	resp, err := egress.Policy{Resolver: names, Allow: []string{"pbx.example"}}.Client().Get(
 		"http://pbx.example:" + port + "/")
 	if err != nil {
@@ -128,8 +134,8 @@ func TestDial(t *testing.T) {
 	}
 }
 
-// TestRebind looks at a name that leads to a public address when it is looked at, and
-// to loopback when it is dialled.
+// TestRebind shows that a name is refused that resolves to a public address at first, and to loopback when it
+// is dialed.
 func TestRebind(t *testing.T) {
 	port, reached := receiver(t)
 	var asked atomic.Int32
@@ -139,10 +145,12 @@ func TestRebind(t *testing.T) {
 		}
 		return net.IPv4(127, 0, 0, 1)
 	})}
+
 	if ips, err := p.Resolver.LookupIP(context.Background(), "ip4", "rebound.example"); err != nil ||
 		!ips[0].Equal(net.IPv4(93, 184, 216, 34)) {
 		t.Fatalf("the first look gives %v, %v", ips, err)
 	}
+
 	_, err := p.Client().Get("http://rebound.example:" + port + "/")
 	if problem.First(err) == nil || problem.First(err).Code != "url_is_unsafe" ||
 		strings.Contains(problem.First(err).Message, "127") {
@@ -153,16 +161,18 @@ func TestRebind(t *testing.T) {
 	}
 }
 
-// TestRedirect answers with a redirect to a private address, and has a proxy in the
-// environment.
+// TestRedirect shows that a redirect to a private address is not followed, and that a proxy in the environment
+// is not used.
 func TestRedirect(t *testing.T) {
 	port, reached := receiver(t)
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:"+port)
 	front := httptest.NewServer(http.RedirectHandler("http://127.0.0.1:"+port+"/", http.StatusTemporaryRedirect))
 	defer front.Close()
 	_, frontPort, _ := net.SplitHostPort(front.Listener.Addr().String())
+
 	p := egress.Policy{Allow: []string{"front.example"},
 		Resolver: resolver(t, func(string) net.IP { return net.IPv4(127, 0, 0, 1) })}
+
 	resp, err := p.Client().Get("http://front.example:" + frontPort + "/")
 	if err != nil {
 		t.Fatal(err)
@@ -183,6 +193,7 @@ func TestDialMany(t *testing.T) {
 			t.Errorf("%s: %v, want that it is refused", ip, err)
 		}
 	}
+
 	p := egress.Policy{Resolver: resolver(t, func(string) net.IP { return net.IPv4(93, 184, 216, 34) })}
 	if _, err := p.Client().Get("http://x.example:22/"); !errors.Is(err, problem.Forbidden) {
 		t.Errorf("port 22 of a public address: %v, want that it is refused", err)

@@ -53,26 +53,31 @@ func TestTake(t *testing.T) {
 	}
 	wantLimited(t, "Take over the limit", l.Take(ctx, LoginPerAccount, "ada"))
 	wantFree(t, "Take of another caller", l.Take(ctx, LoginPerAccount, "{grace}"))
+
 	l.Return(ctx, LoginPerAccount, "ada")
 	wantFree(t, "Take after Return", l.Take(ctx, LoginPerAccount, "ada"))
 	wantLimited(t, "Take over the limit again", l.Take(ctx, LoginPerAccount, "ada"))
+
 	wantFree(t, "Reset", l.Reset(ctx, LoginPerAccount, "ada"))
 	wantFree(t, "Take after Reset", l.Take(ctx, LoginPerAccount, "ada"))
+
 	for range 100 {
 		wantFree(t, "Take of a limit that is off", l.Take(ctx, APIWrites, "ada"))
 		wantFree(t, "Take of a limit that is absent", l.Take(ctx, APIRequests, "ada"))
 		wantFree(t, "Take without limits", (*Limiter)(nil).Take(ctx, LoginPerAccount, "ada"))
 	}
+
 	l.Set(Rates{APIRequests: Of(1, time.Hour)})
 	wantFree(t, "Take of a limit that was turned on", l.Take(ctx, APIRequests, "ada"))
 	wantLimited(t, "Take over the limit", l.Take(ctx, APIRequests, "ada"))
 	wantFree(t, "Take of a limit that was turned off", l.Take(ctx, LoginPerAccount, "ada"))
 }
 
-// TestTakeOnce lets many callers take at the same time on two nodes.
+// TestTakeOnce shows that of many concurrent callers on two nodes, only as many succeed as the limit allows.
 func TestTakeOnce(t *testing.T) {
 	store, rates := open(t), Rates{LoginPerAccount: Of(10, time.Hour)}
 	nodes := []*Limiter{New(store, rates), New(store, rates)}
+
 	var through atomic.Int64
 	var all sync.WaitGroup
 	for i := range 64 {
@@ -83,6 +88,7 @@ func TestTakeOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
+
 	if got := through.Load(); got != 10 {
 		t.Errorf("%d of 64 callers got through, want 10", got)
 	}
@@ -145,6 +151,7 @@ func TestAway(t *testing.T) {
 	wantFree(t, "Take", l.Take(t.Context(), LoginPerAccount, "ada"))
 	wantFree(t, "Take", l.Take(t.Context(), LoginPerAccount, "ada"))
 	wantLimited(t, "Take over the limit", l.Take(t.Context(), LoginPerAccount, "ada"))
+
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := l.Take(canceled, LoginPerAccount, "grace"); !errors.Is(err, context.Canceled) {

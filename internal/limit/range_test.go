@@ -23,10 +23,12 @@ func TestTakeAll(t *testing.T) {
 	ctx := t.Context()
 	l := New(open(t), Rates{LoginPerNetwork: Of(5, time.Hour), LoginPerRange: Of(2, time.Hour)})
 	both := []Count{{LoginPerNetwork, "network"}, {LoginPerRange, "range"}}
+
 	for range 2 {
 		_, err := l.TakeAll(ctx, both)
 		wantFree(t, "TakeAll", err)
 	}
+
 	for range 9 {
 		over, err := l.TakeAll(ctx, both)
 		wantLimited(t, "TakeAll over a limit", err)
@@ -34,6 +36,7 @@ func TestTakeAll(t *testing.T) {
 			t.Errorf("TakeAll over a limit returned the count %v, want %v", over, both[1])
 		}
 	}
+
 	l.ReturnAll(ctx, both)
 	_, err := l.TakeAll(ctx, both)
 	wantFree(t, "TakeAll after ReturnAll", err)
@@ -43,8 +46,8 @@ func TestTakeAll(t *testing.T) {
 	wantLimited(t, "Take over the limit", l.Take(ctx, LoginPerNetwork, "network"))
 }
 
-// TestRangeOfNetworks takes from each network of a range in turn until the range is
-// exhausted. An event refused for the range does not count for its network.
+// TestRangeOfNetworks shows that the networks of a range share its limit. An event refused for the range does
+// not count for its network.
 func TestRangeOfNetworks(t *testing.T) {
 	ctx := t.Context()
 	network := func(i int) string { return fmt.Sprintf("2001:db8:1:%x::/64", i) }

@@ -24,18 +24,21 @@ func TestAll(t *testing.T) {
 			[]*problem.Error{missing, taken}},
 		{"beside an internal one", fmt.Errorf("%w: %w", taken, io.EOF), []*problem.Error{taken}},
 	}
+
 	for _, tt := range tests {
 		got := problem.All(tt.err)
 		if len(got) != len(tt.want) {
 			t.Errorf("%s: All = %v, want %v", tt.name, got, tt.want)
 			continue
 		}
+
 		for i := range got {
 			if got[i] != tt.want[i] {
 				t.Errorf("%s: All = %v, want %v", tt.name, got, tt.want)
 			}
 		}
 	}
+
 	if err := fmt.Errorf("finding: %w", problem.NoSuch("thing")); !errors.Is(err, problem.NotFound) ||
 		errors.Is(err, problem.Conflict) {
 		t.Errorf("errors.Is of %v asks for its kind", err)

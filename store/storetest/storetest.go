@@ -1,5 +1,5 @@
-// Package storetest provides tests with data directories that were prepared once per process. Making
-// the schema and the keys for each test would take most of its time.
+// Package storetest provides tests with data directories that are prepared once per process. Creating the
+// schema and the keys for each test would take most of its time.
 package storetest
 
 import (
@@ -17,21 +17,21 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// Dir returns a data directory with an SQLite database that has a key ring and nothing else, and the
-// master key of the ring. All directories of a process have the same keys: a test that needs others
-// starts from an empty directory.
+// Dir returns a data directory. It has an SQLite database that contains only a key ring, and the master key
+// of the ring. All directories of a process have the same keys. A test that needs other keys starts with an
+// empty directory.
 func Dir(t testing.TB) string {
 	t.Helper()
 	return copied(t, withRing)
 }
 
-// Rows returns a database as in [Dir], but without a ring, for tests that make keys of their own.
+// Rows returns a database as in [Dir], but without a ring, for tests that create their own keys.
 func Rows(t testing.TB) *store.Store {
 	t.Helper()
 	return Open(t, copied(t, prepared), nil)
 }
 
-// Key returns the key of the audit trail of a database without a ring.
+// Key returns the audit key of a database without a ring.
 func Key() *audit.Key {
 	key, err := audit.NewKey(make([]byte, 32))
 	if err != nil {
@@ -40,7 +40,7 @@ func Key() *audit.Key {
 	return key
 }
 
-// copied returns a new directory with prepared files.
+// copied returns a new directory with the prepared files.
 func copied(t testing.TB, prepare func() (map[string][]byte, error)) string {
 	t.Helper()
 	files, err := prepare()
@@ -52,7 +52,7 @@ func copied(t testing.TB, prepare func() (map[string][]byte, error)) string {
 	return dir
 }
 
-// Open opens the database in a directory, and closes it when the test ends.
+// Open opens the database in a directory and closes it at the end of the test.
 func Open(t testing.TB, dir string, now func() time.Time) *store.Store {
 	t.Helper()
 	rows, err := store.Open(context.Background(), store.Config{Dir: dir, Now: now, Audit: Key()})
@@ -78,6 +78,7 @@ func openRing(dir string, rows *store.Store, now func() time.Time) (*keys.Ring, 
 	if err != nil {
 		return nil, err
 	}
+
 	rows.AuditBy(chains)
 	if err := rows.SealAudit(context.Background()); err != nil {
 		return nil, err
@@ -85,12 +86,12 @@ func openRing(dir string, rows *store.Store, now func() time.Time) (*keys.Ring, 
 	return keys.Open(context.Background(), keys.Config{Store: rows, Master: master, Now: now})
 }
 
-// prepared returns the files of a directory whose database has the schema, by their names.
+// prepared returns the files, by name, of a directory whose database has the schema.
 var prepared = sync.OnceValues(func() (map[string][]byte, error) {
 	return prepare(func(string, *store.Store) error { return nil })
 })
 
-// withRing returns the files of a directory whose database has a key ring.
+// withRing returns the files, by name, of a directory whose database has a key ring.
 var withRing = sync.OnceValues(func() (map[string][]byte, error) {
 	return prepare(func(dir string, rows *store.Store) error {
 		_, err := openRing(dir, rows, nil)
@@ -98,13 +99,14 @@ var withRing = sync.OnceValues(func() (map[string][]byte, error) {
 	})
 })
 
-// prepare returns the files of a directory whose new database do has changed.
+// prepare creates a database, runs do on it, and returns the files of its directory by name.
 func prepare(do func(dir string, rows *store.Store) error) (map[string][]byte, error) {
 	dir, err := os.MkdirTemp("", "selvage-prepared-")
 	if err != nil {
 		return nil, fmt.Errorf("making directory: %w", err)
 	}
 	defer os.RemoveAll(dir)
+
 	rows, err := store.Open(context.Background(), store.Config{Dir: dir})
 	if err != nil {
 		return nil, err
