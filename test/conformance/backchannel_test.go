@@ -12,11 +12,11 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// logoutEvent is the member of events that makes a JWT a logout token (OpenID
-// Connect Back-Channel Logout, section 2.4).
+// logoutEvent is the member of the events claim that makes a JWT a logout token (OpenID Connect
+// Back-Channel Logout, section 2.4).
 const logoutEvent = "http://schemas.openid.net/event/backchannel-logout"
 
-// backchannelDiscovery checks section 2.1: both members, as certification asks.
+// backchannelDiscovery checks the metadata of section 2.1: certification requires both members.
 func backchannelDiscovery(m *module) {
 	_, doc := m.public()
 	m.wantEndpoints(doc, "end_session_endpoint")
@@ -25,10 +25,12 @@ func backchannelDiscovery(m *module) {
 	}
 }
 
-// backchannelLogout ends a login by its client, which is told of it beside.
+// backchannelLogout signs out through the client and checks the back-channel logout request that
+// the client receives.
 func backchannelLogout(m *module) {
 	s := harness.StartConfig(m, harness.Config{Env: []string{harness.AllowLocal}})
-	s.Backends = append(s.Backends, harness.AllowLocal) // the command that registers the clients looks, too
+	s.Backends = append(s.Backends, harness.AllowLocal) // the command that registers the clients checks it, too
+
 	told := make(chan *http.Request, 8)
 	uri := receive(m, told)
 	m.op = newProviderOf(m.T, s, "--backchannel-logout-uri", uri, "--backchannel-logout-session-required")
@@ -39,6 +41,7 @@ func backchannelLogout(m *module) {
 	state := longState()
 	v := url.Values{"id_token_hint": {login.IDToken}, "post_logout_redirect_uri": {logoutURI}, "state": {state}}
 	m.wantReturn(m.browser.Open(m, m.op.endpoint(m, "end_session_endpoint")+"?"+v.Encode()), state)
+
 	select {
 	case post := <-told:
 		m.wantLogoutToken(r, login, post)
@@ -48,11 +51,11 @@ func backchannelLogout(m *module) {
 	m.wantLoggedOut()
 }
 
-// receive serves a back-channel logout URI.
+// receive serves a back-channel logout URI and returns it.
 func receive(m *module, told chan<- *http.Request) string {
 	m.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = r.ParseForm() // what cannot be read has no logout_token
+		_ = r.ParseForm() // a malformed form has no logout_token
 		told <- r
 		w.Header().Set("Cache-Control", "no-store")
 	}))
@@ -64,7 +67,7 @@ func receive(m *module, told chan<- *http.Request) string {
 	return "http://localhost:" + port + "/backchannel_logout"
 }
 
-// wantLogoutToken checks a logout request and its token (sections 2.4 and 2.5).
+// wantLogoutToken checks a logout request and its logout token (sections 2.4 and 2.5).
 func (m *module) wantLogoutToken(r request, login signedIn, post *http.Request) {
 	m.Helper()
 	m.check(post.Method == http.MethodPost &&
@@ -73,6 +76,7 @@ func (m *module) wantLogoutToken(r request, login signedIn, post *http.Request) 
 	if err := only(post.Form, "logout_token"); err != nil || len(post.PostForm["logout_token"]) != 1 {
 		m.Fatalf("the client is told %v: %v", post.Form, err)
 	}
+
 	claims := m.verify(post.PostForm.Get("logout_token"), jose.RS256)
 	m.check(claims["iss"] == m.op.metadata["issuer"], "iss = %v, want %v", claims["iss"], m.op.metadata["issuer"])
 	m.check(claims["aud"] == r.client.ID, "aud = %v, want %s", claims["aud"], r.client.ID)
@@ -82,10 +86,12 @@ func (m *module) wantLogoutToken(r request, login signedIn, post *http.Request) 
 		"exp = %v is past, or more than two minutes away", exp)
 	jti, _ := claims["jti"].(string)
 	m.check(jti != "", "jti = %v", claims["jti"])
+
 	events, _ := claims["events"].(map[string]any)
 	event, isObject := events[logoutEvent].(map[string]any)
 	m.check(len(events) == 1 && isObject && len(event) == 0, "events = %v, want the one of a logout",
 		claims["events"])
+
 	m.check(claims["sub"] == login.sub(), "sub = %v, the ID token has %s", claims["sub"], login.sub())
 	m.check(claims["sid"] != nil && claims["sid"] == login.claims["sid"], "sid = %v, the ID token has %v",
 		claims["sid"], login.claims["sid"])

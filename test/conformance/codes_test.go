@@ -10,8 +10,8 @@ import (
 
 func codeReuse(m *module) { m.reuse(0) }
 
-// codeReuse30Seconds finds the access token dead afterwards (RFC 6749, section
-// 4.1.2).
+// codeReuse30Seconds checks that the access token is refused after the code was used twice (RFC
+// 6749, section 4.1.2).
 func codeReuse30Seconds(m *module) {
 	s := m.reuse(30 * time.Second)
 	harness.WithinASecond(m, "the access token of a code that was used twice", func() error {
@@ -23,7 +23,7 @@ func codeReuse30Seconds(m *module) {
 	})
 }
 
-// reuse redeems a code, and once more after some time.
+// reuse redeems a code, waits, and checks that the code is refused the second time.
 func (m *module) reuse(after time.Duration) signedIn {
 	m.Helper()
 	r := m.request()
@@ -35,8 +35,7 @@ func (m *module) reuse(after time.Duration) signedIn {
 	return s
 }
 
-// wantTokenError posts a token request that must be refused (RFC 6749, section
-// 5.2).
+// wantTokenError posts a token request and checks that it is refused (RFC 6749, section 5.2).
 func (m *module) wantTokenError(c *harness.Client, form url.Values, code string) {
 	m.Helper()
 	a := c.Post(m, m.op.endpoint(m, "token_endpoint"), c.Authenticated(form)...).WantError(m, 400, code)
@@ -49,8 +48,8 @@ func (m *module) wantTokenError(c *harness.Client, form url.Values, code string)
 	m.check(describes(text), "error_description = %q has what RFC 6749 forbids, or line breaks", text)
 }
 
-// refreshToken runs for two clients, and hands the second one's token to the
-// first.
+// refreshToken redeems refresh tokens of two clients. It also checks that the first client cannot
+// use the token of the second.
 func refreshToken(m *module) {
 	m.check(m.op.offers("scopes_supported", "offline_access"), "the metadata does not offer offline_access")
 	m.check(m.op.offers("grant_types_supported", "refresh_token"), "the metadata does not offer refresh_token")
@@ -60,26 +59,29 @@ func refreshToken(m *module) {
 		"refresh_token": {last.RefreshToken}, "scope": {"openid offline_access"}}, "invalid_grant")
 }
 
-// refreshed signs in for a refresh token, and uses it once.
+// refreshed signs in to get a refresh token and redeems it once.
 func (m *module) refreshed(c *harness.Client) signedIn {
 	m.Helper()
 	r := m.requestOf(c, "scope", "openid offline_access", "prompt", "consent")
 	first := r.redeem(r.form(r.code(r.answer())))
 	m.check(printable(first.RefreshToken),
 		"the refresh token %q has characters that RFC 6749 forbids, or none", first.RefreshToken)
-	m.await(m.moment(first.claims, "iat").Add(time.Second)) // so that the next is another
+	m.await(m.moment(first.claims, "iat").Add(time.Second)) // so that the next token differs
 
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {first.RefreshToken}}
-	if c == m.op.basic { // the suite sends it for the first client alone
+	if c == m.op.basic { // the suite sends it only for the first client
 		form.Set("scope", "openid offline_access")
 	}
+
 	again := r
-	again.Values = url.Values{} // an ID token of a refresh should have no nonce (OpenID Connect Core, section 12.2)
+	again.Values = url.Values{} // a refreshed ID token should have no nonce (OpenID Connect Core, section 12.2)
 	second := again.redeem(form)
+
 	m.check(printable(second.AccessToken) && second.AccessToken != first.AccessToken &&
 		entropy(second.AccessToken) > 96, "the access token %q", second.AccessToken)
 	m.check(len(second.RefreshToken)*8 >= 128 && entropy(second.RefreshToken) > 96,
 		"the refresh token %q is too short, or not random", second.RefreshToken)
+
 	m.check(second.claims["iat"] != first.claims["iat"], "iat = %v of a refresh is that of the login",
 		second.claims["iat"])
 	for _, name := range []string{"iss", "sub", "aud", "azp", "auth_time"} {
@@ -90,7 +92,8 @@ func (m *module) refreshed(c *harness.Client) signedIn {
 	return second
 }
 
-// printable reports whether a token is of the characters of RFC 6749, appendix A.
+// printable reports whether a token consists of the characters of RFC 6749, appendix A, and is not
+// empty.
 func printable(s string) bool {
 	for _, r := range s {
 		if r < ' ' || r > '~' {

@@ -12,14 +12,15 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// publicOrigin is where a provider is that others can reach: all of it is HTTPS.
+// publicOrigin is the origin of a provider that is reachable from outside: all of it is HTTPS.
 const publicOrigin = "https://op.example"
 
-// public starts a server that a proxy would serve at publicOrigin, and gives a
-// way to fetch what it publishes there.
+// public starts a server whose public origin is publicOrigin, as behind a proxy. It returns the
+// metadata and a function that fetches the documents published there.
 func (m *module) public() (get func(where string) harness.Answer, metadata map[string]any) {
 	m.Helper()
 	s := harness.Start(m, "--public-url", publicOrigin, "--auth-url", publicOrigin)
+
 	get = func(where string) harness.Answer {
 		m.Helper()
 		u, err := url.Parse(where)
@@ -28,6 +29,7 @@ func (m *module) public() (get func(where string) harness.Answer, metadata map[s
 		}
 		return s.Get(m, u.RequestURI(), harness.Header("Host", u.Host), harness.Header("X-Forwarded-Proto", "https"))
 	}
+
 	a := get(publicOrigin+"/.well-known/openid-configuration").Want(m, 200)
 	m.check(isJSON(a), "Content-Type of the metadata = %q, want application/json", a.Header.Get("Content-Type"))
 	return get, a.Object(m)
@@ -43,13 +45,16 @@ func discovery(m *module) {
 	if err := only(doc, knownMetadata...); err != nil {
 		m.Errorf("the metadata: %v", err)
 	}
+
 	m.wantEndpoints(doc, "authorization_endpoint", "token_endpoint", "userinfo_endpoint")
 	m.wantLists(doc)
+
 	for _, name := range []string{"claims_parameter_supported", "request_parameter_supported",
 		"request_uri_parameter_supported", "require_request_uri_registration"} {
 		_, isBool := doc[name].(bool)
 		m.check(doc[name] == nil || isBool, "%s = %v is not true or false", name, doc[name])
 	}
+
 	for _, name := range []string{"ui_locales_supported", "claims_locales_supported"} {
 		for _, locale := range texts(doc[name]) {
 			tag, err := language.Parse(locale)
@@ -57,17 +62,18 @@ func discovery(m *module) {
 				"%s has %q, which is no language tag, or not written as one", name, locale)
 		}
 	}
+
 	where, _ := doc["jwks_uri"].(string)
 	m.wantKeys(get(where))
 }
 
-// logoutDiscovery checks what RP-Initiated Logout, section 2.1, needs.
+// logoutDiscovery checks the metadata that RP-Initiated Logout, section 2.1, requires.
 func logoutDiscovery(m *module) {
 	_, doc := m.public()
 	m.wantEndpoints(doc, "end_session_endpoint")
 }
 
-// wantEndpoints checks that the endpoints are there, and that all are HTTPS.
+// wantEndpoints checks that the named endpoints exist and that all endpoints are HTTPS.
 func (m *module) wantEndpoints(doc map[string]any, names ...string) {
 	m.Helper()
 	for _, name := range names {
@@ -85,7 +91,7 @@ func (m *module) wantEndpoints(doc map[string]any, names ...string) {
 
 var scopeToken = regexp.MustCompile(`^[\x21\x23-\x5B\x5D-\x7E]+$`) // RFC 6749, appendix A.4
 
-// wantLists checks the lists that are demanded, and what must be in them.
+// wantLists checks the required lists and their required values.
 func (m *module) wantLists(doc map[string]any) {
 	m.Helper()
 	for name, value := range map[string]string{
@@ -98,6 +104,7 @@ func (m *module) wantLists(doc map[string]any) {
 	} {
 		m.check(slices.Contains(texts(doc[name]), value), "%s = %v has no %q", name, doc[name], value)
 	}
+
 	for name, value := range doc {
 		list, isList := value.([]any)
 		if isList {
@@ -109,16 +116,18 @@ func (m *module) wantLists(doc map[string]any) {
 				name, value)
 		}
 	}
+
 	for _, scope := range texts(doc["scopes_supported"]) {
 		m.check(scopeToken.MatchString(scope), "scopes_supported has %q", scope)
 	}
+
 	known := []string{"code", "id_token", "code id_token", "id_token token", "code id_token token", "code token"}
 	for _, kind := range texts(doc["response_types_supported"]) {
 		m.check(slices.Contains(known, kind), "response_types_supported has %q", kind)
 	}
 }
 
-// texts returns a list's members that are texts.
+// texts returns the strings in a list.
 func texts(v any) (all []string) {
 	list, _ := v.([]any)
 	for _, e := range list {
@@ -129,21 +138,24 @@ func texts(v any) (all []string) {
 	return all
 }
 
-// wantKeys checks a published key set: public keys, each under a name of its own.
+// wantKeys checks a published key set: all keys are public and have different names.
 func (m *module) wantKeys(a harness.Answer) {
 	m.Helper()
 	var raw struct{ Keys []map[string]any }
 	a.Want(m, 200).Read(m, &raw)
 	m.check(len(raw.Keys) > 0, "there are no keys")
+
 	var set jose.JSONWebKeySet
 	a.Read(m, &set)
 	m.check(len(set.Keys) == len(raw.Keys), "%d of %d keys can be used", len(set.Keys), len(raw.Keys))
+
 	names := map[string]bool{}
 	for _, k := range set.Keys {
 		m.check(k.KeyID != "" && !names[k.KeyID], "the kid %q is empty, or there twice", k.KeyID)
 		names[k.KeyID] = true
 		m.check(k.Valid() && k.IsPublic(), "the key %s is not a good public one", k.KeyID)
 	}
+
 	for _, k := range raw.Keys {
 		for _, private := range []string{"d", "p", "q", "dp", "dq", "qi", "oth", "k"} {
 			m.check(k[private] == nil, "the key %v has a private member %s", k["kid"], private)
@@ -151,8 +163,8 @@ func (m *module) wantKeys(a harness.Answer) {
 	}
 }
 
-// knownMetadata are the members that the suite knows, of those that a provider of
-// our kind could have; it warns of others.
+// knownMetadata are the members that the suite knows and that a provider of our kind could have.
+// The suite warns of others.
 var knownMetadata = []string{
 	"acr_values_supported", "authorization_endpoint", "authorization_response_iss_parameter_supported",
 	"backchannel_logout_session_supported",

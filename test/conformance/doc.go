@@ -1,9 +1,8 @@
-// Package conformance asks of a running server what the OpenID Foundation's
-// certification plans ask of a provider: one test a plan, one subtest a module,
-// named as the module is.
+// Package conformance checks a running server against the OpenID Foundation's certification plans
+// for providers. Each plan is a test and each module a subtest with the module's name.
 //
-// A module's conditions are those of the Foundation's suite, its warnings
-// included. What the suite would only warn of, and what it would skip because the
-// provider does not offer it, is told by docs/openid.md; a module that comes out
-// otherwise than its row there fails. The browser has no JavaScript.
+// A module checks the same conditions as the Foundation's suite, including those that only cause
+// warnings. docs/openid.md lists the modules that the suite would warn of, or skip because the
+// provider does not offer what they test. A module fails if its outcome differs from that page.
+// The browser has no JavaScript.
 package conformance

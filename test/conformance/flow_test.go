@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A request is an authorization request of the plans: by default openid, with
-// state and nonce and no challenge.
+// A request is an authorization request of the plans. By default it has the scope openid, a state
+// and a nonce, and no code challenge.
 type request struct {
 	m      *module
 	client *harness.Client
@@ -21,8 +21,7 @@ func (m *module) request(params ...string) request {
 	return m.requestOf(m.op.basic, params...)
 }
 
-// requestOf returns a request of a client, with names and values of parameters in
-// addition.
+// requestOf returns a request of a client. params are names and values of additional parameters.
 func (m *module) requestOf(c *harness.Client, params ...string) request {
 	r := request{m, c, url.Values{
 		"response_type": {"code"}, "client_id": {c.ID}, "redirect_uri": {c.Redirect}, "scope": {"openid"},
@@ -37,19 +36,19 @@ func (m *module) requestOf(c *harness.Client, params ...string) request {
 	return r
 }
 
-// url is where the client sends the browser.
+// url returns the URL that the client sends the browser to.
 func (r request) url() string {
 	return r.m.op.endpoint(r.m, "authorization_endpoint") + "?" + r.Encode()
 }
 
-// answer opens the request, signs in and allows what is asked, and gives what the
-// client is told.
+// answer opens the request, signs in, allows what is requested, and returns the parameters that the
+// client receives.
 func (r request) answer() url.Values {
 	r.m.Helper()
 	return r.m.told(r.m.signIn(r.m.browser.Open(r.m, r.url())))
 }
 
-// signIn goes on from where the browser has come to, until no page asks anything.
+// signIn continues from a page until no page asks for anything.
 func (m *module) signIn(p harness.Page) harness.Page {
 	m.Helper()
 	if p.Has("login-submit") {
@@ -62,8 +61,8 @@ func (m *module) signIn(p harness.Page) harness.Page {
 	return p
 }
 
-// told returns the authorization response, which must come as the plan's response
-// mode says and in no other way.
+// told returns the authorization response. It must arrive by the plan's response mode and no other
+// way.
 func (m *module) told(p harness.Page) url.Values {
 	m.Helper()
 	if m.mode != "form_post" {
@@ -76,7 +75,7 @@ func (m *module) told(p harness.Page) url.Values {
 	return v
 }
 
-// code returns the code of a response that must be a success.
+// code returns the code of a response, which must be a success.
 func (r request) code(v url.Values) string {
 	r.m.Helper()
 	r.m.check(v.Get("iss") == r.m.op.Issuer(), "iss = %q, want %q (RFC 9207)", v.Get("iss"), r.m.op.Issuer())
@@ -95,11 +94,13 @@ func (r request) wantError(v url.Values, codes ...string) {
 	r.m.Helper()
 	r.m.check(v.Get("state") == r.Get("state"), "state = %q, want %q", v.Get("state"), r.Get("state"))
 	r.m.check(v.Get("iss") == r.m.op.Issuer(), "iss = %q, want %q (RFC 9207)", v.Get("iss"), r.m.op.Issuer())
+
 	if err := only(v, "error", "error_description", "error_uri", "state", "session_state", "iss"); err != nil {
 		r.m.Errorf("the error response: %v", err)
 	}
 	r.m.check(describes(v.Get("error_description")),
 		"error_description = %q has what RFC 6749 forbids, or line breaks", v.Get("error_description"))
+
 	for _, code := range codes {
 		if v.Get("error") == code {
 			return
@@ -108,8 +109,8 @@ func (r request) wantError(v url.Values, codes ...string) {
 	r.m.Errorf("error = %q, want one of %q", v.Get("error"), codes)
 }
 
-// describes reports whether a text may be an error_description (RFC 6749, section
-// 4.1.2.1); the suite warns of line breaks and tabs in it.
+// describes reports whether a text is a valid error_description (RFC 6749, section 4.1.2.1). The
+// suite also warns of line breaks and tabs in it.
 func describes(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' })
 }
@@ -119,40 +120,42 @@ func (r request) form(code string) url.Values {
 	return url.Values{"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {r.client.Redirect}}
 }
 
-// redeem asks for the tokens of a code.
+// redeem requests the tokens of a code.
 func (r request) redeem(form url.Values) signedIn {
 	r.m.Helper()
 	return r.tokens(r.client.Post(r.m, r.m.op.endpoint(r.m, "token_endpoint"), r.client.Authenticated(form)...))
 }
 
-// tokens checks a token response and its ID token (OpenID Connect Core, sections
-// 3.1.3.3 and 3.1.3.7).
+// tokens checks a token response and its ID token (OpenID Connect Core, sections 3.1.3.3 and
+// 3.1.3.7).
 func (r request) tokens(a harness.Answer) signedIn {
 	r.m.Helper()
 	a.Want(r.m, 200)
 	r.m.check(isJSON(a), "Content-Type = %q, want application/json", a.Header.Get("Content-Type"))
 	r.m.check(a.Header.Get("Cache-Control") == "no-store", "Cache-Control = %q, want no-store",
 		a.Header.Get("Cache-Control"))
+
 	var t harness.Tokens
 	a.Read(r.m, &t)
 	r.m.check(strings.EqualFold(t.TokenType, "Bearer"), "token_type = %q, want Bearer", t.TokenType)
 	r.m.check(t.ExpiresIn > 0 && t.ExpiresIn <= 365*24*60*60,
 		"expires_in = %d is not from one second to a year", t.ExpiresIn)
+
 	if t.AccessToken == "" || t.IDToken == "" {
 		r.m.Fatalf("the token response %s lacks a token", a.Body)
 	}
 	return signedIn{Tokens: t, claims: r.idToken(t.IDToken)}
 }
 
-// signedIn is what a client has after a login.
+// signedIn holds what a client has after a login.
 type signedIn struct {
 	harness.Tokens
-	claims map[string]any // of the ID token
+	claims map[string]any // claims of the ID token
 }
 
 func (s signedIn) sub() string { return s.claims["sub"].(string) } // idToken has checked it
 
-// flow runs a whole login with a request: a response, tokens, userinfo.
+// flow runs a whole login with a request: response, tokens and userinfo.
 func (r request) flow() signedIn {
 	r.m.Helper()
 	s := r.redeem(r.form(r.code(r.answer())))
@@ -160,7 +163,7 @@ func (r request) flow() signedIn {
 	return s
 }
 
-// userInfo asks the userinfo endpoint, and checks what it says.
+// userInfo requests the userinfo endpoint and checks the response.
 func (m *module) userInfo(s signedIn) map[string]any {
 	m.Helper()
 	return m.checkUserInfo(s, m.op.Get(m, m.op.endpoint(m, "userinfo_endpoint"), harness.Bearer(s.AccessToken)))

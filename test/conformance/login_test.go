@@ -8,17 +8,15 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// longState is of the length with which the suite looks for states that are cut.
+// longState returns a state of 128 characters, the length with which the suite detects truncation.
 func longState() string {
 	return (rand.Text() + rand.Text() + rand.Text() + rand.Text() + rand.Text())[:128]
 }
 
-// uiErrors are those of requests that may show nothing, where something would
-// have to be shown.
+// uiErrors are the errors of requests that must not show a page although one would be needed.
 var uiErrors = []string{"interaction_required", "login_required", "account_selection_required", "consent_required"}
 
-// again runs a second login in the module's browser, which must ask for a password
-// or must not.
+// again runs a second login in the module's browser and checks whether it asks for a password.
 func (m *module) again(asks bool, params ...string) signedIn {
 	m.Helper()
 	r := m.request(params...)
@@ -30,7 +28,7 @@ func (m *module) again(asks bool, params ...string) signedIn {
 	return s
 }
 
-// await waits for a time to come.
+// await waits until a time has come.
 func (m *module) await(when time.Time) {
 	m.Helper()
 	harness.Eventually(m, time.Minute, "the clock to move on", func() error {
@@ -41,12 +39,14 @@ func (m *module) await(when time.Time) {
 	})
 }
 
+// promptLogin checks that prompt=login asks for the password again.
 func promptLogin(m *module) {
 	first := m.request().flow()
 	m.await(m.moment(first.claims, "auth_time").Add(time.Second))
 	m.wantLaterLogin(first, m.again(true, "prompt", "login"))
 }
 
+// maxAge1 checks that a login older than max_age is repeated.
 func maxAge1(m *module) {
 	first := m.request().flow()
 	m.await(m.moment(first.claims, "auth_time").Add(3 * time.Second))
@@ -56,13 +56,14 @@ func maxAge1(m *module) {
 		second.claims["auth_time"])
 }
 
+// wantLaterLogin checks that the second auth_time is later than the first.
 func (m *module) wantLaterLogin(first, second signedIn) {
 	m.Helper()
 	before, after := m.moment(first.claims, "auth_time"), m.moment(second.claims, "auth_time")
 	m.check(after.After(before), "auth_time = %v after a new login, %v before", after, before)
 }
 
-// wantSameLogin checks that both are of one login (auth_time and sub).
+// wantSameLogin checks that both tokens belong to the same login (auth_time and sub).
 func (m *module) wantSameLogin(first, second signedIn) {
 	m.Helper()
 	m.check(first.claims["auth_time"] == second.claims["auth_time"],
@@ -70,6 +71,7 @@ func (m *module) wantSameLogin(first, second signedIn) {
 	m.check(first.sub() == second.sub(), "sub = %s the second time, %s before", second.sub(), first.sub())
 }
 
+// maxAge10000 checks that a login younger than max_age is reused.
 func maxAge10000(m *module) {
 	first := m.request("max_age", "15000").flow()
 	second := m.again(false, "max_age", "10000")

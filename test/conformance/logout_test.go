@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// endSession signs in and goes to the end_session_endpoint with what the plan
-// sends: the ID token, where to go and a long state, changed by alter.
+// endSession signs in and opens the end_session_endpoint with the parameters that the plan sends:
+// the ID token, the return address and a long state. alter, if not nil, changes them.
 func (m *module) endSession(alter func(url.Values)) (page harness.Page, state string) {
 	m.Helper()
 	s := m.request("state", longState()).flow()
@@ -25,14 +25,14 @@ func (m *module) endSession(alter func(url.Values)) (page harness.Page, state st
 	return m.browser.Open(m, m.op.endpoint(m, "end_session_endpoint")+"?"+v.Encode()), v.Get("state")
 }
 
-// wantLoggedOut asks silently for a login, which must be over.
+// wantLoggedOut checks that a silent login fails because the login has ended.
 func (m *module) wantLoggedOut() {
 	m.Helper()
 	r := m.request("prompt", "none", "state", longState())
 	r.wantError(m.told(m.browser.Open(m, r.url())), uiErrors...)
 }
 
-// wantReturn checks that the browser was sent back, with no more than the state.
+// wantReturn checks that the browser was sent back with no parameter but the state.
 func (m *module) wantReturn(p harness.Page, state string) {
 	m.Helper()
 	v := p.Callback(m)
@@ -56,8 +56,8 @@ func logoutNoState(m *module) {
 	m.wantLoggedOut()
 }
 
-// refused is a logout that must not lead back: an error page, or a question. What
-// a person then answers must lead back neither.
+// refused checks a logout that must not send the browser back. It ends with an error page or with a
+// question, whose answer must not lead back either.
 func (m *module) refused(alter func(url.Values)) {
 	m.Helper()
 	p, _ := m.endSession(alter)
@@ -83,7 +83,7 @@ func logoutNoHint(m *module) {
 	m.refused(func(v url.Values) { v.Del("id_token_hint") })
 }
 
-// logoutModifiedHint takes the signature off the hint.
+// logoutModifiedHint removes the signature of the hint.
 func logoutModifiedHint(m *module) {
 	m.refused(func(v url.Values) {
 		header := base64.RawURLEncoding.EncodeToString([]byte(`{"alg": "none"}`))
@@ -91,22 +91,25 @@ func logoutModifiedHint(m *module) {
 	})
 }
 
-// logoutBadHint signs the hint's claims with a key of its own.
+// logoutBadHint signs the hint's claims with another key.
 func logoutBadHint(m *module) {
 	m.refused(func(v url.Values) {
 		key, err := rsa.GenerateKey(rand.Reader, 2048)
 		if err != nil {
 			m.Fatal(err)
 		}
+
 		signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256,
 			Key: jose.JSONWebKey{Key: key, KeyID: m.op.keys.Keys[0].KeyID}}, nil)
 		if err != nil {
 			m.Fatal(err)
 		}
+
 		claims, err := json.Marshal(m.verify(v.Get("id_token_hint"), jose.RS256))
 		if err != nil {
 			m.Fatal(err)
 		}
+
 		sig, err := signer.Sign(claims)
 		if err != nil {
 			m.Fatal(err)
@@ -115,12 +118,13 @@ func logoutBadHint(m *module) {
 		if err != nil {
 			m.Fatal(err)
 		}
+
 		v.Set("id_token_hint", hint)
 	})
 }
 
-// wantLogoutPage is a logout that leads nowhere: the person is signed out and
-// told so, after a question where no hint says who it is.
+// wantLogoutPage checks a logout without a return address: the person is signed out and a page says
+// so. If no hint names the person, a question comes first.
 func (m *module) wantLogoutPage(alter func(url.Values)) {
 	m.Helper()
 	p, _ := m.endSession(alter)

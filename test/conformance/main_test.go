@@ -13,37 +13,37 @@ func TestMain(m *testing.M) { harness.Main(m) }
 
 // A plan is a certification plan of the OpenID Foundation.
 type plan struct {
-	name    string // in the Foundation's suite
-	test    string // here
-	mode    string // response_mode of its requests; "" sends none
+	name    string // name in the Foundation's suite
+	test    string // name of the Go test
+	mode    string // response_mode of the requests; "" sends none
 	modules []entry
 }
 
-// An entry is a module of a plan, and what it does.
+// An entry is a module of a plan and its function.
 type entry struct {
 	name string
 	run  func(*module)
 }
 
-// A module is one that runs: a person who has never been there, in a browser
-// without cookies, and the clients that the plan's configuration names.
+// A module is the state of a running module: a browser without cookies, whose person has never
+// visited the provider, and the clients that the plan's configuration names.
 type module struct {
 	*testing.T
 	op      *provider
 	mode    string
 	browser *harness.Browser
-	outcome string // passes, or one of the others and why
+	outcome string // passes, or warns or skipped with the reason
 }
 
-// What the suite says of a module that does not fail.
+// The outcomes of a module that does not fail.
 const (
 	passes  = "passes"
 	warns   = "warning: "
 	skipped = "skipped: "
 )
 
-// A provider is the server as the plans' configuration describes it: its
-// metadata, its keys, three clients by static registration and a person.
+// A provider is the server as the plans' configuration describes it: its metadata, its keys, three
+// statically registered clients and a person.
 type provider struct {
 	*harness.Project
 	metadata            map[string]any
@@ -52,7 +52,7 @@ type provider struct {
 	person              harness.Subscriber
 }
 
-// logoutURI is where the clients want browsers after a logout.
+// logoutURI is the clients' post-logout redirect URI.
 const logoutURI = "https://rp.example/post_logout_redirect"
 
 func newProvider(t *testing.T) *provider {
@@ -60,7 +60,7 @@ func newProvider(t *testing.T) *provider {
 	return newProviderOf(t, harness.Shared(t))
 }
 
-// said is what the person's claims are beside the profile, so that none is lacking.
+// said holds the person's claims in addition to the profile, so that no standard claim is missing.
 var said = map[string]any{
 	"email_verified": true, "middle_name": "King", "nickname": "Ada", "preferred_username": "ada",
 	"profile": "https://example.com/ada",
@@ -70,8 +70,7 @@ var said = map[string]any{
 	"address": map[string]string{"street_address": "12 St James's Square", "locality": "London", "country": "GB"},
 }
 
-// newProviderOf returns one that is a server of its own, and more flags to its
-// clients.
+// newProviderOf returns a provider on the given server, with additional flags for its clients.
 func newProviderOf(t *testing.T, s *harness.Server, flags ...string) *provider {
 	t.Helper()
 	p := s.NewProject(t)
@@ -80,19 +79,21 @@ func newProviderOf(t *testing.T, s *harness.Server, flags ...string) *provider {
 	p.Do(t, "PUT", "/api/fabric/resources/subscribers/"+op.person.ID, p.Basic(), full).Want(t, 200)
 	p.Do(t, "PUT", "/api/fabric/resources/subscribers/"+op.person.ID+"/claims", p.Basic(),
 		harness.JSON(said)).Want(t, 200)
-	// The plans send no challenge except where they test it.
+	// The plans send no code challenge except where they test it.
 	register := func(method string) *harness.Client {
 		all := []string{"--pkce", "optional", "--auth-method", method, "--post-logout-redirect-uri",
 			logoutURI, "--access-token", "jwt", "--scope", "openid,profile,email,address,phone,offline_access"}
 		return p.NewClient(t, "web", append(all, flags...)...)
 	}
-	op.basic, op.second, op.post = register("client_secret_basic"), register("client_secret_basic"), register("client_secret_post")
+	op.basic, op.second, op.post =
+		register("client_secret_basic"), register("client_secret_basic"), register("client_secret_post")
+
 	op.metadata = p.Get(t, "/.well-known/openid-configuration").Want(t, 200).Object(t)
 	p.Get(t, op.endpoint(t, "jwks_uri")).Want(t, 200).Read(t, &op.keys)
 	return op
 }
 
-// endpoint returns a URL of the metadata.
+// endpoint returns an endpoint's URL from the metadata.
 func (op *provider) endpoint(t harness.T, name string) string {
 	t.Helper()
 	u, _ := op.metadata[name].(string)
@@ -102,7 +103,7 @@ func (op *provider) endpoint(t harness.T, name string) string {
 	return u
 }
 
-// offers reports whether a list of the metadata has the value.
+// offers reports whether a list in the metadata contains the value.
 func (op *provider) offers(list, value string) bool {
 	values, _ := op.metadata[list].([]any)
 	for _, v := range values {
@@ -113,8 +114,7 @@ func (op *provider) offers(list, value string) bool {
 	return false
 }
 
-// run runs every module of the plan and holds what comes out of it against its
-// row in docs/openid.md.
+// run runs every module of the plan and compares its outcome with docs/openid.md.
 func (p plan) run(t *testing.T, op *provider) {
 	t.Parallel()
 	if t.Name() != p.test {
@@ -133,11 +133,11 @@ func (p plan) run(t *testing.T, op *provider) {
 	}
 }
 
-// warn notes that the suite would warn of something.
+// warn records that the suite would warn of something.
 func (m *module) warn(format string, args ...any) { m.outcome = warns + fmt.Sprintf(format, args...) }
 
-// skip notes that the suite would end the module, since the provider does not
-// offer what it tests.
+// skip records that the suite would end the module because the provider does not offer what it
+// tests.
 func (m *module) skip(format string, args ...any) { m.outcome = skipped + fmt.Sprintf(format, args...) }
 
 // check fails the module unless ok.
@@ -148,7 +148,7 @@ func (m *module) check(ok bool, format string, args ...any) {
 	}
 }
 
-// only returns an error for members that are not among those named.
+// only returns an error if members has a name that is not listed.
 func only[V any](members map[string]V, names ...string) error {
 	known := map[string]bool{}
 	for _, n := range names {

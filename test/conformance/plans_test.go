@@ -2,8 +2,8 @@ package conformance
 
 import "testing"
 
-// basicModules are those of the plan Basic, in its order. Form Post Basic has the
-// same ones.
+// basicModules are the modules of the plan Basic, in its order. The plan Form Post Basic has the
+// same modules.
 var basicModules = []entry{
 	{"oidcc-server", server},
 	{"oidcc-response-type-missing", responseTypeMissing},

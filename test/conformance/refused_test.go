@@ -9,13 +9,13 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// registeredRedirectURI goes on to an address that nobody has registered.
+// registeredRedirectURI checks that an unregistered redirect URI is refused.
 func registeredRedirectURI(m *module) {
 	m.browser.Open(m, m.request("redirect_uri", harness.RedirectURI+"/"+rand.Text()).url()).WantErrorPage(m, 400)
 }
 
-// requestURI passes the request by reference; the suite skips what is refused as
-// unsupported.
+// requestURI passes the request by reference. The suite skips the module if the parameter is
+// refused as unsupported.
 func requestURI(m *module) {
 	m.check(m.op.metadata["request_uri_parameter_supported"] == false,
 		"request_uri_parameter_supported = %v, want false", m.op.metadata["request_uri_parameter_supported"])
@@ -24,15 +24,15 @@ func requestURI(m *module) {
 	m.skip("request_uri_not_supported")
 }
 
-// requestObject passes it by value: to ignore the object would be wrong.
+// requestObject passes the request by value. It must not be ignored.
 func requestObject(m *module) {
 	m.check(m.op.metadata["request_parameter_supported"] != true, "request_parameter_supported = true")
 	r := m.request()
 	r.Set("request", unsigned(m, r))
 	r.wantError(m.told(m.browser.Open(m, r.url())), "request_not_supported")
 
-	// As the suite has it, state, nonce and response_mode are in the object alone, and the
-	// answer must come in that mode.
+	// As in the suite, state, nonce and response_mode are only in the object, and the response must come
+	// in that mode.
 	whole := m.request()
 	bare := request{m, whole.client, maps.Clone(whole.Values)}
 	bare.Set("request", unsigned(m, whole))
@@ -43,8 +43,8 @@ func requestObject(m *module) {
 	m.skip("request_not_supported")
 }
 
-// requestObjectRedirectURI has a good address in the object and a bad one beside
-// it: an error page it must be, since objects are not read.
+// requestObjectRedirectURI sends a valid redirect URI in the object and an invalid one as a
+// parameter. The result must be an error page, since objects are not read.
 func requestObjectRedirectURI(m *module) {
 	r := m.request()
 	r.Set("request", unsigned(m, r))
@@ -52,7 +52,7 @@ func requestObjectRedirectURI(m *module) {
 	m.browser.Open(m, r.url()).WantErrorPage(m, 400)
 }
 
-// unsigned returns a request as a request object without a signature.
+// unsigned returns a request as an unsigned request object.
 func unsigned(m *module, r request) string {
 	m.Helper()
 	claims := map[string]string{}

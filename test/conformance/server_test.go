@@ -10,12 +10,13 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// server is the code flow in full.
+// server checks the complete code flow.
 func server(m *module) {
 	r := m.request()
 	code := r.code(r.answer())
 	m.check(len(code)*8 >= 128, "the code %s is shorter than 128 bits", code)
 	m.check(entropy(code) > 96, "the code %s has an entropy of %.0f bits, want more than 96", code, entropy(code))
+
 	s := r.redeem(r.form(code))
 	m.userInfo(s)
 	if h := s.claims["at_hash"]; h != nil {
@@ -24,12 +25,13 @@ func server(m *module) {
 	if h := s.claims["c_hash"]; h != nil {
 		m.check(h == hashOf(code), "c_hash = %v, want %s", h, hashOf(code))
 	}
-	if err := only(s.claims, "iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr", "azp", "at_hash", "c_hash", "nbf", "jti", "sid", "s_hash", "txn"); err != nil {
+	if err := only(s.claims, "iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr", "azp",
+		"at_hash", "c_hash", "nbf", "jti", "sid", "s_hash", "txn"); err != nil {
 		m.Errorf("the ID token has a claim that nobody asked for: %v", err)
 	}
 }
 
-// entropy is Shannon's, as the suite reckons it.
+// entropy returns the Shannon entropy of a text in bits, computed as in the suite.
 func entropy(s string) float64 {
 	counts := map[rune]float64{}
 	for _, r := range s {
@@ -42,7 +44,7 @@ func entropy(s string) float64 {
 	return bits
 }
 
-// responseTypeMissing may end in an error page, or at the client.
+// responseTypeMissing omits response_type. An error page and an error response are both valid.
 func responseTypeMissing(m *module) {
 	r := m.request()
 	r.Del("response_type")
@@ -54,9 +56,9 @@ func responseTypeMissing(m *module) {
 	r.wantError(m.told(p), "unsupported_response_type", "invalid_request")
 }
 
-// idTokenSignature is of a client that was registered without an algorithm.
+// idTokenSignature checks the signature for a client registered without an algorithm.
 func idTokenSignature(m *module) {
-	s := m.request().flow() // which verifies RS256 and the key's name
+	s := m.request().flow() // verifies RS256 and the key's name
 	sig, err := jose.ParseSignedCompact(s.IDToken, []jose.SignatureAlgorithm{jose.RS256})
 	if err != nil {
 		m.Fatal(err)
@@ -65,7 +67,7 @@ func idTokenSignature(m *module) {
 		sig.Signatures[0].Header.KeyID)
 }
 
-// idTokenUnsigned is skipped where none is not offered, as it must not be.
+// idTokenUnsigned is skipped, because the provider does not offer none and must not.
 func idTokenUnsigned(m *module) {
 	if m.op.offers("id_token_signing_alg_values_supported", "none") {
 		m.Fatal("the metadata offers unsigned ID tokens")
@@ -78,8 +80,8 @@ func withParameter(name, value string) func(*module) {
 	return func(m *module) { m.request(name, value).flow() }
 }
 
-// withoutNonce ends with the authorization response, as the suite's does; and
-// there are tokens without a nonce for it.
+// withoutNonce omits the nonce. The suite's module ends with the authorization response; this one
+// also checks that tokens are issued without a nonce.
 func withoutNonce(m *module) {
 	r := m.request()
 	r.Del("nonce")
@@ -92,9 +94,11 @@ func clientSecretPost(m *module) {
 	m.requestOf(m.op.post).flow()
 }
 
+// withPKCE sends a code challenge and its verifier.
 func withPKCE(m *module) {
 	f := m.op.basic.NewFlow("openid")
 	r := m.request("code_challenge", harness.Challenge(f.Verifier), "code_challenge_method", "S256")
+
 	form := r.form(r.code(r.answer()))
 	form.Set("code_verifier", f.Verifier)
 	m.userInfo(r.redeem(form))
@@ -107,7 +111,7 @@ func byPost(m *module) {
 	r.redeem(r.form(r.code(m.told(m.signIn(p)))))
 }
 
-// loginHint names the person, who must find the name in the form.
+// loginHint sends the person's name, which the login page must show.
 func loginHint(m *module) {
 	r := m.request("login_hint", m.op.person.Email)
 	p := m.browser.Open(m, r.url())
@@ -115,7 +119,7 @@ func loginHint(m *module) {
 	r.redeem(r.form(r.code(m.told(m.signIn(p)))))
 }
 
-// acrValues asks for what the metadata offers, and is answered with one of it.
+// acrValues requests the values that the metadata offers. The ID token must have one of them.
 func acrValues(m *module) {
 	var offered []string
 	list, _ := m.op.metadata["acr_values_supported"].([]any)
@@ -125,6 +129,7 @@ func acrValues(m *module) {
 	if len(offered) == 0 {
 		offered = []string{"1", "2"}
 	}
+
 	s := m.request("acr_values", strings.Join(offered, " ")).flow()
 	if acr, _ := s.claims["acr"].(string); !slices.Contains(offered, acr) {
 		m.warn("acr = %v is none of %q", s.claims["acr"], offered)

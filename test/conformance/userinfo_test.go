@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// scopeClaims are the claims that a scope asks for (OpenID Connect Core, section
-// 5.4). The suite warns where one of them is not there.
+// scopeClaims are the claims that a scope requests (OpenID Connect Core, section 5.4). The suite
+// warns if one is missing.
 var scopeClaims = map[string][]string{
 	"openid": {"sub"},
 	"profile": {
@@ -34,26 +34,28 @@ func userInfoPostHeader(m *module) {
 	m.checkUserInfo(s, m.op.Post(m, m.op.endpoint(m, "userinfo_endpoint"), harness.Bearer(s.AccessToken)))
 }
 
-// userInfoPostBody sends the token as RFC 6750, section 2.2, has it.
+// userInfoPostBody sends the token in the body, as in RFC 6750, section 2.2.
 func userInfoPostBody(m *module) {
 	s := m.request().flow()
 	m.checkUserInfo(s, m.op.Post(m, m.op.endpoint(m, "userinfo_endpoint"),
 		harness.Form(url.Values{"access_token": {s.AccessToken}})))
 }
 
-// checkUserInfo checks an answer of the userinfo endpoint, and gives its claims
-// (OpenID Connect Core, section 5.3.2).
+// checkUserInfo checks a response of the userinfo endpoint and returns its claims (OpenID Connect
+// Core, section 5.3.2).
 func (m *module) checkUserInfo(s signedIn, a harness.Answer) map[string]any {
 	m.Helper()
 	a.Want(m, 200)
 	m.check(isJSON(a), "Content-Type of userinfo = %q, want application/json", a.Header.Get("Content-Type"))
 	info := a.Object(m)
 	m.check(info["sub"] == s.sub(), "userinfo has sub %v, the ID token %s", info["sub"], s.sub())
+
 	for name, value := range info {
 		if err := standard(name, value); err != nil {
 			m.Errorf("userinfo: %v", err)
 		}
 	}
+
 	if info["updated_at"] != nil {
 		at := m.moment(info, "updated_at")
 		m.check(at.Year() >= 1990 && time.Until(at) < skew, "updated_at = %v", at)
@@ -61,8 +63,8 @@ func (m *module) checkUserInfo(s signedIn, a harness.Answer) map[string]any {
 	return info
 }
 
-// standard checks a standard claim (OpenID Connect Core, section 5.1): texts are
-// not empty.
+// standard checks the value of a standard claim (OpenID Connect Core, section 5.1). Texts must not
+// be empty.
 func standard(name string, value any) error {
 	switch name {
 	case "email_verified", "phone_number_verified":
@@ -92,16 +94,17 @@ func standard(name string, value any) error {
 			return fmt.Errorf("%s = %v is no text", name, value)
 		}
 	}
+
 	return nil
 }
 
-// birthdate reports whether a text is a date, one without a year or a year alone.
-// The suite believes no year before 1850, and none to come.
+// birthdate reports whether a text is a date, a date without a year, or a year alone. The suite
+// accepts no year before 1850 and none in the future.
 func birthdate(s string) bool {
 	year, _, full := strings.Cut(s, "-")
 	if full {
 		if year == "0000" {
-			s = "2000" + s[len(year):] // which has a 29 February, as the year 0 has
+			s = "2000" + s[len(year):] // also a leap year, so 29 February is valid
 		}
 		if _, err := time.Parse(time.DateOnly, s); err != nil {
 			return false
@@ -116,8 +119,8 @@ func scopeAddress(m *module) { m.scopes("address") }
 func scopePhone(m *module)   { m.scopes("phone") }
 func scopeAll(m *module)     { m.scopes("email", "phone", "address", "profile") }
 
-// scopeEmail asks for the address alone: the name must not come with it, and
-// neither belongs in the ID token, since there is an access token.
+// scopeEmail requests only the e-mail address: userinfo must not contain the name. The ID token must
+// contain neither, since there is an access token.
 func scopeEmail(m *module) {
 	if s, info := m.scopes("email"); info != nil {
 		m.check(info["name"] == nil, "userinfo has a name where the scope is email")
@@ -125,13 +128,14 @@ func scopeEmail(m *module) {
 	}
 }
 
-// scopes asks for scopes beside openid, and finds their claims at the userinfo
-// endpoint. It gives nothing where they are not offered.
+// scopes requests scopes in addition to openid and checks that their claims are in userinfo. It
+// returns no claims if a scope is not offered.
 func (m *module) scopes(scopes ...string) (signedIn, map[string]any) {
 	m.Helper()
 	return m.scopesOf(nil, scopes...)
 }
 
+// scopesOf is scopes with an optional function that returns another URL for the request.
 func (m *module) scopesOf(alter func(request) string, scopes ...string) (s signedIn, info map[string]any) {
 	m.Helper()
 	for _, scope := range scopes {
@@ -140,6 +144,7 @@ func (m *module) scopesOf(alter func(request) string, scopes ...string) (s signe
 			return s, nil
 		}
 	}
+
 	r := m.request("scope", strings.Join(append([]string{"openid"}, scopes...), " "))
 	where := r.url()
 	if alter != nil {
@@ -147,6 +152,7 @@ func (m *module) scopesOf(alter func(request) string, scopes ...string) (s signe
 	}
 	s = r.redeem(r.form(r.code(m.told(m.signIn(m.browser.Open(m, where))))))
 	info = m.userInfo(s)
+
 	var lacks []string
 	for _, scope := range scopes {
 		for _, claim := range scopeClaims[scope] {
@@ -174,8 +180,8 @@ func alternateHappyFlow(m *module) {
 		"a name or an email address is where it does not belong")
 }
 
-// claimsEssential asks for the name by the claims parameter (OpenID Connect Core,
-// section 5.5): at the userinfo endpoint, so not in the ID token.
+// claimsEssential requests the name by the claims parameter (OpenID Connect Core, section 5.5). It
+// is requested for userinfo, so the ID token must not contain it.
 func claimsEssential(m *module) {
 	r := m.request("claims", `{"userinfo":{"name":{"essential":true}}}`)
 	s := r.redeem(r.form(r.code(r.answer())))
