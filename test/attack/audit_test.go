@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// An event is one of the audit trail.
+// An event is an entry of the audit trail.
 type event struct {
 	Action    string            `json:"action"`
 	Outcome   string            `json:"outcome"`
@@ -23,7 +23,7 @@ type event struct {
 	Detail    map[string]string `json:"detail"`
 }
 
-// eventsOf returns the audit trail of a project, and as it is written.
+// eventsOf returns the events of a project's audit trail, and the exported text.
 func eventsOf(t *testing.T, p *harness.Project, flags ...string) (events []event, text string) {
 	t.Helper()
 	text = p.Command(t, "", append([]string{"audit", "export", "--project", p.ID}, flags...)...)
@@ -37,14 +37,15 @@ func eventsOf(t *testing.T, p *harness.Project, flags ...string) (events []event
 	return events, text
 }
 
-// TestK05Audited has a key without Management make itself another one: it is refused, and
-// who tried is told.
+// TestK05Audited shows that an attempt to manage keys without Management is refused, and recorded with
+// the key that made it.
 func TestK05Audited(t *testing.T) {
 	p := project(t)
 	voice := p.NewKey(t, "Voice")
 	a := p.Post(t, "/api/project/tokens", harness.Basic(p.ID, voice),
 		harness.JSON(map[string]any{"name": "x", "permissions": []string{"management"}}))
 	a.WantUnauthorized(t)
+
 	events, text := eventsOf(t, p, "--action", "management")
 	if len(events) != 1 {
 		t.Fatalf("there are %d events of it, want 1: %s", len(events), text)
@@ -56,8 +57,8 @@ func TestK05Audited(t *testing.T) {
 	}
 }
 
-// TestK05Flood has keys without Management ask for it again and again: each is told of once a
-// minute, and held by the limits of keys before that.
+// TestK05Flood shows that refused attempts of a key are recorded once a minute, and that the limits of
+// keys stop them.
 func TestK05Flood(t *testing.T) {
 	p := limited(t, "API_REQUESTS=5")
 	keys := []string{p.NewKey(t, "Voice"), p.NewKey(t, "Voice")}
@@ -65,6 +66,7 @@ func TestK05Flood(t *testing.T) {
 		return p.Post(t, "/api/project/tokens", harness.Basic(p.ID, key),
 			harness.JSON(map[string]any{"name": "x", "permissions": []string{"management"}}))
 	}
+
 	for _, key := range keys {
 		for range 5 {
 			ask(key).WantUnauthorized(t)
@@ -72,17 +74,18 @@ func TestK05Flood(t *testing.T) {
 		wantLater(t, ask(key), `{"error":"Too Many Requests"}`)
 	}
 	if events, text := eventsOf(t, p, "--action", "management"); len(events) < 2 ||
-		len(events) > 4 { // more where a minute has passed
+		len(events) > 4 { // more if a minute has passed
 		t.Errorf("there are %d events of twelve tries by two keys, want one of each: %s", len(events), text)
 	}
 }
 
-// TestP06AuditedAddress has somebody who is no trusted proxy say where a login comes from: the
-// audit trail has the address of the socket.
+// TestP06AuditedAddress shows that the audit trail records the address of the socket, whatever address
+// an untrusted client claims.
 func TestP06AuditedAddress(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
 	sub := p.NewSubscriber(t)
+
 	for _, password := range []string{"wrong", sub.Password} {
 		b := c.Browser()
 		page := b.Open(t, c.NewFlow("openid").URL())
@@ -90,6 +93,7 @@ func TestP06AuditedAddress(t *testing.T) {
 			harness.Header("X-Forwarded-For", "203.0.113.7"), harness.Header("Forwarded", "for=203.0.113.7"),
 			harness.Header("X-Real-Ip", "203.0.113.7"))
 	}
+
 	events, text := eventsOf(t, p, "--action", "login")
 	if len(events) != 2 || events[0].Outcome != "refused" || events[1].Outcome != "done" {
 		t.Fatalf("the logins are %s", text)
@@ -104,21 +108,24 @@ func TestP06AuditedAddress(t *testing.T) {
 	}
 }
 
-// TestI08AuditCanaries looks for every secret of a login in the audit trail.
+// TestI08AuditCanaries shows that no secret of a login, and no e-mail, is in the audit trail.
 func TestI08AuditCanaries(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "web")
 	sub := p.NewSubscriber(t)
 	const typed = "canary-password-in-the-wrong-field"
+
 	b := c.Browser()
 	page := b.Open(t, c.NewFlow("openid").URL())
 	b.Submit(t, page, "login-submit", map[string]string{"username": typed, "password": "canary-wrong-password"})
 	tokens, browser := c.SignIn(t, sub, loginScope)
+
 	r, err := http.NewRequest(http.MethodGet, c.Issuer(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	browser.Cookies()(r)
+
 	sat := p.NewSAT(t, "canary@example.com")
 	key := p.NewKey(t, "Voice", "Management")
 	secrets := map[string]string{
@@ -131,12 +138,15 @@ func TestI08AuditCanaries(t *testing.T) {
 	for _, cookie := range r.Cookies() {
 		secrets["the cookie "+cookie.Name] = cookie.Value
 	}
+
 	c.Refresh(t, tokens.RefreshToken).Want(t, 200)
 	p.Command(t, "", "subscriber", "update", sub.ID, "--disabled")
+
 	events, text := eventsOf(t, p)
 	if len(events) < 8 {
 		t.Errorf("there are %d events, want those of what was done: %s", len(events), text)
 	}
+
 	for what, secret := range secrets {
 		if secret == "" {
 			t.Errorf("%s is empty", what)
@@ -146,21 +156,25 @@ func TestI08AuditCanaries(t *testing.T) {
 	}
 }
 
-// TestI07AuditLines has strangers write lines, colours and formulas into the audit trail.
+// TestI07AuditLines shows that strangers cannot write control characters, long lines or spreadsheet
+// formulas into the audit trail.
 func TestI07AuditLines(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
 	b := c.Browser()
+
 	for _, name := range []string{"=cmd|' /C calc'!A0@example.com", "a@x\u2028{\"id\":1}", "\x1b[31ma@b",
 		strings.Repeat("a@", 4000)} {
 		page := b.Open(t, c.NewFlow("openid").URL())
 		b.Submit(t, page, "login-submit", map[string]string{"username": name, "password": "wrong"},
 			harness.Header("User-Agent", "=1+1"))
 	}
+
 	events, text := eventsOf(t, p, "--action", "login")
 	if len(events) != 4 {
 		t.Fatalf("there are %d events, want 4: %s", len(events), text)
 	}
+
 	for line := range strings.Lines(text) {
 		if strings.ContainsAny(line, "\x1b\u2028\x00") || len(line) > 4096 {
 			t.Errorf("a line of the audit trail is %q", line)
@@ -175,22 +189,25 @@ func TestI07AuditLines(t *testing.T) {
 	}
 }
 
-// TestP06AuditedBeside has commands and a server write to the same rows at once: none of
-// what they did is lost, and the chain is whole.
+// TestP06AuditedBeside shows that no event is lost and the chain stays intact while commands and the
+// server write at once.
 func TestP06AuditedBeside(t *testing.T) {
 	p := harness.Start(t).NewProject(t)
 	const each = 8
+
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {
 			for j := range each {
 				email := fmt.Sprintf("served-%d-%d@example.com", i, j)
-				if a := p.Post(t, "/api/fabric/resources/subscribers", p.Basic(), harness.JSON(map[string]any{"email": email})); a.Status != http.StatusCreated {
+				if a := p.Post(t, "/api/fabric/resources/subscribers", p.Basic(),
+					harness.JSON(map[string]any{"email": email})); a.Status != http.StatusCreated {
 					t.Errorf("%s: %d %s", email, a.Status, a.Body)
 				}
 			}
 		})
 	}
+
 	for i := range 2 {
 		wg.Go(func() {
 			for j := range each {
@@ -201,6 +218,7 @@ func TestP06AuditedBeside(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 	if events, text := eventsOf(t, p, "--action", "subscriber.created"); len(events) != 6*each {
 		t.Errorf("%d subscribers are told of, want %d: %s", len(events), 6*each, text)

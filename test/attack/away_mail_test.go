@@ -10,16 +10,18 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestMailServerAway asks for a mail while nobody takes any: the page is as ever, the mail
-// waits, and is delivered once the server is back, with a link that is good.
+// TestMailServerAway shows that a mail requested while the mail server is down is delivered once it is
+// back, with a valid link. The page does not change meanwhile.
 func TestMailServerAway(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)
 	m.inbox.Down()
+
 	b := m.Browser()
 	if page := m.forgot(t, b, sub.Email); !page.Has("mail-sent") {
 		t.Fatalf("forgot = %d %s", page.Status, page.Body)
 	}
+
 	harness.Eventually(t, time.Minute, "an attempt that fails", func() error {
 		var waiting []struct {
 			Attempts int
@@ -34,6 +36,7 @@ func TestMailServerAway(t *testing.T) {
 		}
 		return nil
 	})
+
 	m.inbox.Up()
 	link := m.link(t, sub.Email, 1)
 	b.Submit(t, b.Open(t, link), "password-submit",

@@ -9,13 +9,13 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestS09FirstFactor has many who know a password, and nothing more, set up the first second
-// factor of the account at once. One does; for all others there is one by then, which they
-// have not shown.
+// TestS09FirstFactor has many people who know only the password set up the first second factor of an
+// account at once. One succeeds. The others must then show that factor, and are sent to sign in.
 func TestS09FirstFactor(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
 	const crowd = 16
+
 	browsers, pages, keys := make([]*harness.Browser, crowd), make([]harness.Page, crowd), make([]string, crowd)
 	for i := range browsers {
 		browsers[i] = p.Browser()
@@ -25,6 +25,7 @@ func TestS09FirstFactor(t *testing.T) {
 		device := &factortest.Authenticator{Origin: p.AuthURL}
 		keys[i] = string(device.Create([]byte(pages[i].Attribute(t, "passkey-form", "data-options"))))
 	}
+
 	var all sync.WaitGroup
 	begin, answers := make(chan struct{}), make([]harness.Page, crowd)
 	for i, b := range browsers {
@@ -39,6 +40,7 @@ func TestS09FirstFactor(t *testing.T) {
 	}
 	close(begin)
 	all.Wait()
+
 	won := 0
 	for i, a := range answers {
 		switch {
@@ -51,9 +53,11 @@ func TestS09FirstFactor(t *testing.T) {
 	if won != 1 {
 		t.Errorf("%d of %d have set up the first factor of one account, want one", won, crowd)
 	}
+
 	var factors struct{ Data []struct{ Type string } }
 	p.Get(t, "/api/fabric/resources/subscribers/"+sub.ID+"/factors", p.Basic()).Want(t, http.StatusOK).Read(t,
 		&factors)
+
 	passkeys := 0
 	for _, f := range factors.Data {
 		if f.Type == "passkey" {

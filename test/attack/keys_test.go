@@ -13,7 +13,7 @@ import (
 
 const keysPath = "/api/project/tokens"
 
-// A keptKey is an API key as its API shows it.
+// A keptKey is an API key as the API returns it.
 type keptKey struct {
 	ID          string
 	Name        string
@@ -23,7 +23,7 @@ type keptKey struct {
 	RevokedAt   *string `json:"revoked_at"`
 }
 
-// keysOf lists the keys of a project, by who may.
+// keysOf returns the keys of a project, listed by a caller with Management.
 func keysOf(t *testing.T, p *harness.Project, by harness.Option) map[string]keptKey {
 	t.Helper()
 	var list struct{ Data []keptKey }
@@ -42,8 +42,8 @@ func sameKeys(a, b map[string]keptKey) bool {
 	})
 }
 
-// TestK05KeysWithoutManagement has keys, services and tokens without the scope
-// Management keep API keys, their own among them.
+// TestK05KeysWithoutManagement shows that no credentials without Management for the project can
+// list, create, change, rotate or delete API keys, their own included.
 func TestK05KeysWithoutManagement(t *testing.T) {
 	p := project(t)
 	boss := harness.Basic(p.ID, p.NewKey(t, "Management"))
@@ -53,6 +53,7 @@ func TestK05KeysWithoutManagement(t *testing.T) {
 	}
 	service.Token(t, map[string][]string{"grant_type": {"client_credentials"},
 		"scope": {"Voice Messaging"}}).Want(t, 200).Read(t, &given)
+
 	before := keysOf(t, p, boss)
 	for who, by := range map[string]harness.Option{
 		"a key": p.Basic(), "a service": harness.Bearer(given.Token),
@@ -73,12 +74,14 @@ func TestK05KeysWithoutManagement(t *testing.T) {
 			}
 		})
 	}
+
 	if after := keysOf(t, p, boss); !sameKeys(before, after) {
 		t.Errorf("refused calls made of the keys %v these: %v", before, after)
 	}
 }
 
-// TestK05Escalation has a key for keeping keys alone make itself one for everything.
+// TestK05Escalation shows that a key with Management alone cannot create, change or rotate a key to
+// gain other permissions.
 func TestK05Escalation(t *testing.T) {
 	p := project(t)
 	boss := harness.Basic(p.ID, p.NewKey(t, "Management"))
@@ -94,6 +97,7 @@ func TestK05Escalation(t *testing.T) {
 		p.Post(t, keysPath+"/"+id+"/rotate", boss, harness.JSON(map[string]any{"overlap": 0})).WantError(t,
 			403, "Forbidden")
 	}
+
 	if after := keysOf(t, p, boss); !sameKeys(before, after) {
 		t.Errorf("refused calls made of the keys %v these: %v", before, after)
 	}
@@ -101,8 +105,8 @@ func TestK05Escalation(t *testing.T) {
 	p.Get(t, p.LaML("/Recordings"), boss).Want(t, 401)
 }
 
-// TestK08KeyTiming compares keys that are wrong from their first byte with some that
-// are wrong in their last.
+// TestK08KeyTiming shows that a key which is wrong from its first byte is refused as fast as one that
+// differs in its last.
 func TestK08KeyTiming(t *testing.T) {
 	p := project(t)
 	first, last := "XX"+p.Key[2:], p.Key[:len(p.Key)-1]+"x"
@@ -115,11 +119,11 @@ func TestK08KeyTiming(t *testing.T) {
 			p.Get(t, "/api/fabric/resources/subscribers", harness.Basic(p.ID, key)).Want(t, 401)
 			took[i%2] = append(took[i%2], time.Since(began))
 		}
-		return slices.Min(took[0]), slices.Min(took[1]) // what nothing else on the machine has made longer
+		return slices.Min(took[0]), slices.Min(took[1]) // the least times, which nothing else prolonged
 	})
 }
 
-// TestF04MassAssignment sends members that are not the caller's to set.
+// TestF04MassAssignment shows that request bodies cannot set members that belong to the server.
 func TestF04MassAssignment(t *testing.T) {
 	p, stranger := project(t), project(t)
 	eve := stranger.NewSubscriber(t)
@@ -132,6 +136,7 @@ func TestF04MassAssignment(t *testing.T) {
 		"revoked_at": "1999-01-01T00:00:00Z", "last_used_at": "1999-01-01T00:00:00Z", "prefix": "PTmine",
 		"kind": "sat", "jti": "x",
 	}
+
 	with := func(more map[string]any) harness.Option {
 		body := maps.Clone(extra)
 		maps.Copy(body, more)
@@ -150,22 +155,26 @@ func TestF04MassAssignment(t *testing.T) {
 			}
 		}
 	}
+
 	sub := p.Post(t, "/api/fabric/resources/subscribers", p.Basic(),
 		with(map[string]any{"email": "ada@example.com"})).Want(t, 201).Object(t)
 	wantOwn("a new subscriber", sub)
 	path := "/api/fabric/resources/subscribers/" + sub["id"].(string)
 	wantOwn("a changed subscriber", p.Do(
 		t, "PATCH", path, p.Basic(), with(map[string]any{"first_name": "Ada"})).Want(t, 200).Object(t))
+
 	room := p.Post(t, "/api/fabric/resources/conference_rooms", p.Basic(),
 		with(map[string]any{"name": "room"})).Want(t, 200, 201).Object(t)
 	wantOwn("a new resource", room)
+
 	var sat harness.SAT
 	p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(),
 		with(map[string]any{"reference": "ada@example.com"})).Want(t, 200).Read(t, &sat)
 	if sat.SubscriberID != sub["id"] {
 		t.Errorf("a token for %v was made for %v", sub["id"], sat.SubscriberID)
 	}
-	p.Get(t, "/subscriber/info", harness.Bearer(sat.Token)).Want(t, 200) // it is not disabled
+	p.Get(t, "/subscriber/info", harness.Bearer(sat.Token)).Want(t, 200) // the subscriber is not disabled
+
 	key := p.Post(t, keysPath, boss, with(
 		map[string]any{"name": "key", "permissions": []string{"fax"}})).Want(t, 200).Object(t)
 	wantOwn("a new key", key)
@@ -174,14 +183,15 @@ func TestF04MassAssignment(t *testing.T) {
 	if got := keysOf(t, p, boss)[key["id"].(string)].Permissions; !slices.Equal(got, []string{"fax"}) {
 		t.Errorf("a key of fax has the permissions %v", got)
 	}
+
 	theirs := stranger.Get(t, "/api/fabric/resources/subscribers/"+eve.ID, stranger.Basic()).Want(t, 200).Object(t)
 	if theirs["project_id"] != stranger.ID {
 		t.Errorf("another project's subscriber is now %v", theirs)
 	}
 }
 
-// TestF05BodiesEverywhere sends far too much, and what is no text, to each operation
-// that reads a body.
+// TestF05BodiesEverywhere shows that every operation with a body refuses one that is too large, too
+// deep, not UTF-8 or of another type.
 func TestF05BodiesEverywhere(t *testing.T) {
 	p := project(t)
 	boss := harness.Basic(p.ID, p.NewKey(t, append(harness.APIScopes, "Management")...))
@@ -193,6 +203,7 @@ func TestF05BodiesEverywhere(t *testing.T) {
 	huge := []byte(`{"name":"` + strings.Repeat("x", 10<<20) + `"}`)
 	deep := []byte(`{"nothing":` + strings.Repeat("[", 100_000))
 	closed := []byte(`{"nothing":` + strings.Repeat("[", 100_000) + strings.Repeat("]", 100_000) + `}`)
+
 	for _, op := range []struct {
 		method, path string
 		by           harness.Option
@@ -221,14 +232,15 @@ func TestF05BodiesEverywhere(t *testing.T) {
 			p.Do(t, op.method, op.path, op.by, harness.Body("application/xml", huge)).Want(t, 413, 415)
 		})
 	}
+
 	if got := keysOf(t, p, boss)[key.ID]; got.Name != "key" || got.RevokedAt != nil {
 		t.Errorf("refused bodies left the key %+v", got)
 	}
 	p.Get(t, me, p.Basic()).Want(t, 200)
 }
 
-// TestF11SameReference has two projects give one name each its own password: neither
-// opens the other's subscriber.
+// TestF11SameReference shows that the same reference in two projects names two subscribers, each with
+// its own password.
 func TestF11SameReference(t *testing.T) {
 	var projects [2]*harness.Project
 	var subs [2]harness.Subscriber
@@ -243,6 +255,7 @@ func TestF11SameReference(t *testing.T) {
 	if subs[0].ID == subs[1].ID {
 		t.Fatal("two projects have one subscriber")
 	}
+
 	for i, p := range projects {
 		c := p.NewClient(t, "spa", "--access-token", "fabric")
 		tokens, _ := c.SignIn(t, subs[i], loginScope)
@@ -250,6 +263,7 @@ func TestF11SameReference(t *testing.T) {
 		if info["id"] != subs[i].ID {
 			t.Errorf("signing in at project %d gives the subscriber %v, want %s", i, info["id"], subs[i].ID)
 		}
+
 		b := c.Browser()
 		page := b.Open(t, c.NewFlow("openid").URL())
 		page = b.Submit(t, page, "login-submit",
@@ -257,6 +271,7 @@ func TestF11SameReference(t *testing.T) {
 		if !strings.Contains(string(page.Body), "Email or password is wrong") {
 			t.Errorf("the password of project %d opens the subscriber of the other", 1-i)
 		}
+
 		p.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+subs[1-i].ID, p.Basic()).Want(t, 404)
 		p.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+subs[1-i].ID+"/tokens", p.Basic()).Want(t, 404)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// limited returns a project on a server with limits of its own, as NAME=N.
+// limited returns a project on a server with its own limits, given as NAME=N.
 func limited(t *testing.T, env ...string) *harness.Project {
 	t.Helper()
 	for i, e := range env {
@@ -23,7 +23,7 @@ func limited(t *testing.T, env ...string) *harness.Project {
 	return harness.StartConfig(t, harness.Config{Env: env}).NewProject(t)
 }
 
-// wantLater wants an answer that says when to come back.
+// wantLater checks that an answer is a 429 that says when to retry.
 func wantLater(t *testing.T, a harness.Answer, body string) {
 	t.Helper()
 	after, err := strconv.Atoi(a.Header.Get("Retry-After"))
@@ -33,8 +33,8 @@ func wantLater(t *testing.T, a harness.Answer, body string) {
 	}
 }
 
-// tooOften asks until it is too often, which it is already, but for what the time since a limit
-// was begun to be used has given back: one each so long.
+// tooOften checks that a used-up limit refuses the next request. A limit returns one event in each
+// period since began, so that many requests may succeed first.
 func tooOften(t *testing.T, began time.Time, each time.Duration, body string, ask func() harness.Answer) {
 	t.Helper()
 	for through := 0; ; through++ {
@@ -46,8 +46,8 @@ func tooOften(t *testing.T, began time.Time, each time.Duration, body string, as
 	}
 }
 
-// TestLimitsOfKeys has a key ask for more than it may: it alone is refused, in the
-// shape of each API, and reading goes on where writing may not.
+// TestLimitsOfKeys shows that a key that exceeds its limit is refused in the shape of each API, that
+// reads go on when writes are used up, and that other keys are not affected.
 func TestLimitsOfKeys(t *testing.T) {
 	p := limited(t, "API_REQUESTS=6", "API_WRITES=2")
 	other := p.Server.NewProject(t)
@@ -55,28 +55,32 @@ func TestLimitsOfKeys(t *testing.T) {
 		return p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(),
 			harness.JSON(map[string]string{"reference": fmt.Sprint("ref", i)}))
 	}
+
 	began := time.Now()
 	for i := range 2 {
 		make(p, i).Want(t, 200)
 	}
 	tooOften(t, began, time.Minute/2, `{"error":"Too Many Requests"}`, func() harness.Answer { return make(p, 3) })
+
 	for range 3 {
 		p.Get(t, p.LaML("/Recordings.json"), p.Basic()).Want(t, 200)
 	}
+
 	for path, body := range map[string]string{p.LaML("/Recordings.json"): `"status":429`,
 		"/api/relay/rest/recordings": `"error`, "/api/fabric/resources": `{"error":"Too Many Requests"}`} {
 		tooOften(t, began, time.Minute/6, body, func() harness.Answer { return p.Get(t, path, p.Basic()) })
 	}
+
 	make(other, 1).Want(t, 200)
 	p.Get(t, "/api/fabric/resources", harness.Basic(p.ID, "PT_wrong")).Want(t, 401)
 }
 
-// TestLimitsOfNetworks asks too often from one network: by another address of its /64
-// too, but not from elsewhere. What a stranger says of its address does not count.
+// TestLimitsOfNetworks shows that limits count by network: a /64 counts as one, and other networks are
+// not affected. A forwarded address counts only if a trusted proxy sends it.
 func TestLimitsOfNetworks(t *testing.T) {
 	for _, tt := range []struct {
 		trusted, name string
-		elsewhere     bool // whether another address in the header is another network
+		elsewhere     bool // another address in the header is another network
 	}{{"127.0.0.1", "a trusted proxy", true}, {"192.0.2.1", "a stranger", false}} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := limited(t, "SELVAGE_TRUSTED_PROXIES="+tt.trusted, "TOKEN_PER_CLIENT=2",
@@ -84,6 +88,7 @@ func TestLimitsOfNetworks(t *testing.T) {
 			c := p.NewClient(t, "service", "--scope", "Voice")
 			media, found := p.LaML("/Recordings/2c3d5f0e-0b0c-4b6e-9f8a-0d8f6b1a2c3d.wav"),
 				p.LaML("/Recordings/"+p.Upload(t, harness.Tone(800, 40))+".wav")
+
 			for name, ask := range map[string]func(from string) harness.Answer{
 				"token": func(from string) harness.Answer {
 					return p.Post(t, "/oauth/token",
@@ -110,10 +115,11 @@ func TestLimitsOfNetworks(t *testing.T) {
 					t.Errorf("%s from another network: let through %v, want %v", name, got, tt.elsewhere)
 				}
 			}
-			// Who guesses does not learn which Sids are right.
+
+			// While misses are limited, guesses do not reveal which Sids exist.
 			wantLater(t, p.Get(t, found, harness.Header("X-Forwarded-For", "2001:db8::1")), `"status":429`)
 			if tt.elsewhere {
-				for range 5 { // those that there are do not count
+				for range 5 { // existing recordings do not count
 					p.Get(t, found, harness.Header("X-Forwarded-For", "203.0.113.1")).Want(t, 200)
 				}
 			}
@@ -121,8 +127,8 @@ func TestLimitsOfNetworks(t *testing.T) {
 	}
 }
 
-// TestLimitOfAccountPages goes to the page of an account again and again without signing in:
-// each is a request to sign in that is kept, and counts as those of clients do.
+// TestLimitOfAccountPages shows that opening the account page without signing in counts as a sign-in
+// request of a client does, since each is stored.
 func TestLimitOfAccountPages(t *testing.T) {
 	p := limited(t, "AUTHORIZE_PER_NETWORK=2")
 	for range 2 {
@@ -132,17 +138,18 @@ func TestLimitOfAccountPages(t *testing.T) {
 	wantLater(t, p.Get(t, "/login/oauth/authorize"), "")
 }
 
-// TestLimitsOfRanges asks from one network after the other of those that one may have
-// together, an IPv6 /48: they have five times as much as one of them, and other ranges are
-// not held up.
+// TestLimitsOfRanges shows that the networks of an IPv6 /48 together have five times the limit of one,
+// and that other ranges are not affected.
 func TestLimitsOfRanges(t *testing.T) {
 	p := limited(t, "SELVAGE_TRUSTED_PROXIES=127.0.0.1", "AUTHORIZE_PER_NETWORK=4", "MAIL_PER_NETWORK=1",
 		"DEVICE_CODES=1")
 	c := p.NewClient(t, "spa")
+
 	from := func(i int) harness.Option {
 		return harness.Header("X-Forwarded-For", fmt.Sprintf("2001:db8:1:%x::1", i))
 	}
 	elsewhere := harness.Header("X-Forwarded-For", "2001:db8:2::1")
+
 	began, next := time.Now(), 0
 	authorize := func() harness.Answer {
 		next++
@@ -152,10 +159,12 @@ func TestLimitsOfRanges(t *testing.T) {
 		authorize().Want(t, 400)
 	}
 	tooOften(t, began, time.Minute/20, "", authorize)
+
 	b := p.Browser()
 	login := b.Open(t, c.NewFlow("openid").URL(), elsewhere)
 	forgot := b.Open(t, "/forgot?id="+login.URL.Query().Get("id"))
 	device := b.Open(t, "/device")
+
 	for name, ask := range map[string]func(opts ...harness.Option) harness.Page{
 		"mail": func(opts ...harness.Option) harness.Page {
 			return b.Submit(t, forgot, "forgot-submit", map[string]string{"username": "ada@example.com"}, opts...)

@@ -219,7 +219,7 @@ func TestMailResetGoesOn(t *testing.T) {
 }
 
 // TestMailUnknownAddress shows that asking for a reset gets the same answer for every address, and
-// that only an account with a password gets a mail.
+// that only an enabled account with a password gets a mail.
 func TestMailUnknownAddress(t *testing.T) {
 	m := newMailed(t)
 	known := m.NewSubscriber(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestA19PromptNone asks for a code without any page.
+// TestA19PromptNone shows that prompt=none succeeds only for the browser's own login and hint.
 func TestA19PromptNone(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
@@ -30,11 +30,13 @@ func TestA19PromptNone(t *testing.T) {
 	if silent.Get("code") == "" {
 		t.Errorf("prompt=none with the subscriber's own hint gives %v, want a code", silent)
 	}
+
 	foreign := project(t).NewClient(t, "spa", "--first-party")
 	ask(b, foreign.NewFlow("openid").With("prompt", "none")).WantCallbackError(t, "login_required")
 }
 
-// TestA20Reauthentication asks for a newer login than the one there is.
+// TestA20Reauthentication shows that prompt=login and max_age ask for a new login when the existing
+// one does not suffice.
 func TestA20Reauthentication(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
@@ -62,22 +64,25 @@ func TestA20Reauthentication(t *testing.T) {
 	if again := authTime(t, tokens); again <= first {
 		t.Errorf("auth_time is %d after a new login, %d before", again, first)
 	}
+
 	for _, bad := range []string{"-1", "1e9", "abc", "99999999999999999999"} {
 		b.Open(t, c.NewFlow("openid").With("max_age", bad).URL()).WantCallbackError(t, "invalid_request")
 	}
 }
 
-// authTime reads the claim of an ID token.
+// authTime returns the auth_time of an ID token.
 func authTime(t *testing.T, tokens harness.Tokens) int64 {
 	t.Helper()
 	parts := strings.Split(tokens.IDToken, ".")
 	if len(parts) != 3 {
 		t.Fatalf("%q is no ID token", tokens.IDToken)
 	}
+
 	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var claims struct {
 		AuthTime int64 `json:"auth_time"`
 	}
@@ -87,7 +92,8 @@ func authTime(t *testing.T, tokens harness.Tokens) int64 {
 	return claims.AuthTime
 }
 
-// TestA22Requests sends response types, scopes and sizes that are not for us.
+// TestA22Requests shows that unsupported response types, scopes and modes, and oversized requests, are
+// refused.
 func TestA22Requests(t *testing.T) {
 	c := project(t).NewClient(t, "spa")
 	b := c.Browser()
@@ -96,16 +102,19 @@ func TestA22Requests(t *testing.T) {
 		b.Open(t, c.NewFlow("openid").With("response_type", kind).URL()).WantCallbackError(
 			t, "unsupported_response_type")
 	}
+
 	b.Open(t, c.NewFlow("openid").With("response_type", "id_token").With("nonce",
 		"n").URL()).WantCallbackError(t, "unauthorized_client")
 	b.Open(t, c.NewFlow("openid").With("response_type", "").URL()).WantCallbackError(
 		t, "unsupported_response_type", "invalid_request")
 	b.Open(t, c.NewFlow("openid").Without("response_type").URL()).WantCallbackError(
 		t, "unsupported_response_type", "invalid_request")
+
 	for _, scope := range []string{"", "nonsense", "openid nonsense", "openid Voice", strings.Repeat("a ", 2000)} {
 		b.Open(t, c.NewFlow(scope).URL()).WantCallbackError(t, "invalid_scope")
 	}
 	b.Open(t, c.NewFlow("").Without("scope").URL()).WantCallbackError(t, "invalid_scope")
+
 	b.Open(t, c.NewFlow("openid").With("response_mode", "web_message").URL()).WantCallbackError(t, "invalid_request")
 
 	b.Open(t, c.NewFlow("openid").With("x", strings.Repeat("x", 64<<10)).URL()).Want(t, 414, 431)
@@ -113,7 +122,8 @@ func TestA22Requests(t *testing.T) {
 		"application/x-www-form-urlencoded", []byte("state="+strings.Repeat("x", 2<<20)))).Want(t, 413)
 }
 
-// TestA22Repeated sends a parameter twice.
+// TestA22Repeated shows that a repeated parameter is refused, and without a redirect if it decides the
+// redirect.
 func TestA22Repeated(t *testing.T) {
 	c := project(t).NewClient(t, "spa")
 	b := c.Browser()
@@ -121,12 +131,13 @@ func TestA22Repeated(t *testing.T) {
 		"code_challenge": strings.Repeat("a", 43)} {
 		b.Open(t, c.NewFlow("openid").URL()+"&"+name+"="+value).WantCallbackError(t, "invalid_request")
 	}
+
 	b.Open(t, c.NewFlow("openid").URL()+"&redirect_uri=https://evil.example/").WantErrorPage(t, 400)
 	b.Open(t, c.NewFlow("openid").URL()+"&client_id=x").WantErrorPage(t, 400)
 }
 
-// TestA23State sends a state full of markup and control characters: it comes
-// back as it was, and shows nowhere.
+// TestA23State sends a state full of markup and control characters. It returns to the client
+// unchanged and appears on no page.
 func TestA23State(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa")
@@ -138,6 +149,7 @@ func TestA23State(t *testing.T) {
 		state := rand.Text() + evil
 		b := c.Browser()
 		page := b.Open(t, c.NewFlow("openid").With("state", state).URL())
+
 		for _, fields := range []map[string]string{{"username": sub.Email, "password": "wrong"},
 			{"username": sub.Email, "password": sub.Password}} {
 			if strings.Contains(string(page.Body), state[:26]) {
@@ -145,17 +157,19 @@ func TestA23State(t *testing.T) {
 			}
 			page = b.Submit(t, page, "login-submit", fields)
 		}
-		if page.Has("consent-allow") { // the first time
+
+		if page.Has("consent-allow") { // on the first login
 			page = b.Submit(t, page, "consent-allow", nil)
 		}
+
 		if got := page.Callback(t).Get("state"); got != state || page.Header.Get("X-Evil") != "" {
 			t.Errorf("state = %q with headers %v, want %q", got, page.Header, state)
 		}
 	}
 }
 
-// TestA25RequestObjects points the server at request objects and hints that it
-// must not fetch or believe.
+// TestA25RequestObjects shows that the server neither fetches nor believes request objects, nor
+// unsigned or altered hints.
 func TestA25RequestObjects(t *testing.T) {
 	tr := newTrap(t)
 	p := project(t)
@@ -172,7 +186,8 @@ func TestA25RequestObjects(t *testing.T) {
 		b.Open(t, c.NewFlow("openid").With("request_uri", uri).URL()).WantCallbackError(
 			t, "request_uri_not_supported", "invalid_request_uri")
 	}
-	// A hint that proves nothing must not choose the subscriber.
+
+	// A hint without a valid signature must not choose the subscriber.
 	for _, hint := range []string{unsigned(map[string]any{"sub": other.ID, "iss": p.Issuer(), "aud": c.ID}),
 		theirs.IDToken[:len(theirs.IDToken)-4] + "AAAA", "x"} {
 		f := c.NewFlow("openid").With("prompt", "none").With("id_token_hint", hint)
@@ -180,9 +195,11 @@ func TestA25RequestObjects(t *testing.T) {
 		if answer.Get("code") == "" {
 			continue // refused
 		}
+
 		var tokens harness.Tokens
 		f.Redeem(t, answer.Get("code")).Want(t, 200).Read(t, &tokens)
-		if got := p.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)).Want(t, 200).Object(t)["sub"]; got != sub.ID {
+		if got := p.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)).Want(
+			t, 200).Object(t)["sub"]; got != sub.ID {
 			t.Errorf("the hint %s signed %v in", hint, got)
 		}
 	}

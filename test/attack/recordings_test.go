@@ -12,8 +12,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// wantLaML ends the test unless the answer is an error in the shape of the
-// compatibility API.
+// wantLaML checks that an answer is an error in the shape of the compatibility API.
 func wantLaML(t *testing.T, a harness.Answer, status, code int) {
 	t.Helper()
 	o := a.Want(t, status).Object(t)
@@ -23,7 +22,7 @@ func wantLaML(t *testing.T, a harness.Answer, status, code int) {
 	}
 }
 
-// TestR02Sids asks for recordings by names that lead elsewhere.
+// TestR02Sids shows that no name of a recording leads outside the media directory.
 func TestR02Sids(t *testing.T) {
 	p := project(t)
 	sid := p.Upload(t, harness.Tone(8000, 8))
@@ -32,6 +31,7 @@ func TestR02Sids(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.Remove(secret) })
+
 	for _, name := range []string{
 		"..%2f..%2fetc%2fpasswd", "..%5c..%5cetc", "%2e%2e%2fmaster.key", "planted", "planted.wav", "..", ".wav",
 		"%00", sid + "%00", sid + "%2f..", sid[:35], sid + "0", strings.Repeat("a", 5<<10), "' OR 1=1--", "%",
@@ -43,27 +43,29 @@ func TestR02Sids(t *testing.T) {
 			}
 		}
 	}
+
 	wantLaML(t, p.Get(t, p.LaML("/Recordings/01900000-0000-7000-8000-000000000000.wav")), 404, 20404)
 }
 
-// insideRedirect reports whether an answer only cleans the path, as servers do.
+// insideRedirect reports whether an answer is a redirect within the server, which only cleans the path.
 func insideRedirect(a harness.Answer) bool {
 	return (a.Status == 301 || a.Status == 307 || a.Status == 308) && strings.HasPrefix(a.Header.Get("Location"), "/")
 }
 
-// rawGet sends a path as it is, even one that no client would.
+// rawGet sends a path unchanged, even one that clients would clean.
 func rawGet(t *testing.T, p *harness.Project, path string) harness.Answer {
 	t.Helper()
 	return p.Get(t, "/", func(r *http.Request) { r.URL.Opaque = "//" + r.URL.Host + path })
 }
 
-// TestR05Conditions asks for parts and validators in odd ways.
+// TestR05Conditions requests a recording with unusual ranges and validators.
 func TestR05Conditions(t *testing.T) {
 	p := project(t)
 	wav := harness.Tone(8000, 8)
 	path := p.LaML("/Recordings/" + p.Upload(t, wav) + ".wav")
 	whole := p.Get(t, path).Want(t, 200)
 	etag, modified := whole.Header.Get("ETag"), whole.Header.Get("Last-Modified")
+
 	tests := []struct {
 		name   string
 		opts   []harness.Option
@@ -85,6 +87,7 @@ func TestR05Conditions(t *testing.T) {
 		{"negative", []harness.Option{harness.Header("Range", "bytes=--1")}, 416, nil},
 		{"suffix too long", []harness.Option{harness.Header("Range", "bytes=-999999999")}, 206, wav},
 	}
+
 	for _, tt := range tests {
 		a := p.Get(t, path, tt.opts...)
 		if a.Status != tt.status || tt.want != nil && !bytes.Equal(a.Body, tt.want) ||
@@ -93,6 +96,8 @@ func TestR05Conditions(t *testing.T) {
 				tt.status, len(tt.want))
 		}
 	}
+
+	// Many ranges must not multiply the answer.
 	two := p.Get(t, path, harness.Header("Range", "bytes=0-1,4-5"))
 	if two.Status != 206 && two.Status != 200 || two.Status == 206 &&
 		!strings.HasPrefix(two.Header.Get("Content-Type"), "multipart/byteranges") {
@@ -102,16 +107,18 @@ func TestR05Conditions(t *testing.T) {
 	if len(many.Body) > 2*len(wav) || many.Status >= 500 {
 		t.Errorf("a thousand ranges = %d with %d bytes of a file of %d", many.Status, len(many.Body), len(wav))
 	}
+
 	if head := p.Do(t, "HEAD", p.LaML("/Recordings/"+"01900000-0000-7000-8000-000000000000.mp3")); head.Status != 404 || len(head.Body) != 0 {
 		t.Errorf("HEAD of an absent .mp3 = %d", head.Status)
 	}
 }
 
-// TestR07OtherAccounts reaches for a recording through another account.
+// TestR07OtherAccounts shows that no account can read, list or delete recordings of another.
 func TestR07OtherAccounts(t *testing.T) {
 	mine, theirs := project(t), project(t)
 	wav := harness.Tone(8000, 8)
 	sid := theirs.Upload(t, wav)
+
 	for _, end := range []string{"", ".wav", ".json"} {
 		for _, opts := range [][]harness.Option{{}, {mine.Basic()},
 			{mine.Basic(), harness.Header("Accept", "application/json")}} {
@@ -121,24 +128,28 @@ func TestR07OtherAccounts(t *testing.T) {
 			wantLaML(t, mine.Get(t, mine.LaML("/Recordings/"+sid+end), opts...), 404, 20404)
 		}
 	}
+
 	wantLaML(t, mine.Do(t, "DELETE", mine.LaML("/Recordings/"+sid), mine.Basic()), 404, 20404)
 	for _, method := range []string{"GET", "DELETE"} {
 		wantLaML(t, mine.Do(t, method, theirs.LaML("/Recordings/"+sid+".json"), mine.Basic()), 404, 20404)
 	}
 	wantLaML(t, mine.Get(t, theirs.LaML("/Recordings"), mine.Basic()), 404, 20404)
 	wantLaML(t, mine.Post(t, theirs.LaML("/Recordings"), mine.Basic(), harness.Body("audio/wav", wav)), 404, 20404)
+
 	if got := theirs.Get(t, theirs.LaML("/Recordings/"+sid+".wav")).Want(t, 200).Body; !bytes.Equal(got, wav) {
 		t.Errorf("the recording is not what it was")
 	}
-	if got := mine.Get(t, mine.LaML("/Recordings"), mine.Basic()).Want(t, 200).Object(t)["recordings"]; len(got.([]any)) != 0 {
+	if got := mine.Get(t, mine.LaML("/Recordings"), mine.Basic()).Want(
+		t, 200).Object(t)["recordings"]; len(got.([]any)) != 0 {
 		t.Errorf("the list shows %v", got)
 	}
 }
 
-// TestR09Uploads stores pages as recordings, and looks at the headers with which
-// media comes.
+// TestR09Uploads uploads pages as recordings. They are refused, or served like all media: with headers
+// that keep browsers from running them.
 func TestR09Uploads(t *testing.T) {
 	p := project(t)
+
 	for _, page := range []string{"<html><script>alert(1)</script>", "<svg onload=alert(1)>",
 		"RIFF\x10\x00\x00\x00WAVE<script>alert(1)</script>", ""} {
 		a := p.Post(t, p.LaML("/Recordings"), p.Basic(), harness.Body("audio/wav", []byte(page)))
@@ -156,6 +167,7 @@ func TestR09Uploads(t *testing.T) {
 			}
 		}
 	}
+
 	path := p.LaML("/Recordings/" + p.Upload(t, harness.Tone(8000, 8)))
 	for _, end := range []string{"", ".wav", ".mp3", ".wav?Channel=1", ".wav?Original=true"} {
 		wantMediaHeaders(t, p.Get(t, path+end).Want(t, 200))
@@ -176,12 +188,13 @@ func wantMediaHeaders(t *testing.T, a harness.Answer) {
 	}
 }
 
-// TestR13NoCredentials asks for what is not public without the right to it.
+// TestR13NoCredentials shows that everything but public media requires credentials that permit it.
 func TestR13NoCredentials(t *testing.T) {
 	p := project(t)
 	sid := p.Upload(t, harness.Tone(8000, 8))
 	sat := p.NewSAT(t, "ada")
 	address := p.Address(t, sat.SubscriberID)
+
 	callers := map[string]harness.Option{
 		"nobody": func(*http.Request) {}, "a guest": harness.Bearer(p.NewGuest(t, address).Token),
 		"a SAT":               harness.Bearer(sat.Token),
@@ -189,6 +202,7 @@ func TestR13NoCredentials(t *testing.T) {
 		"a key without Voice": harness.Basic(p.ID, p.NewKey(t, "Messaging")),
 		"a wrong key":         harness.Basic(p.ID, "PTwrong"), "a key as a token": harness.Bearer(p.Key),
 	}
+
 	for who, by := range callers {
 		t.Run(who, func(t *testing.T) {
 			for _, prefix := range []string{"/api/laml/2010-04-01", "/2010-04-01"} {
@@ -205,27 +219,31 @@ func TestR13NoCredentials(t *testing.T) {
 			}
 		})
 	}
+
 	p.Get(t, p.LaML("/Recordings/"+sid+".json"), p.Basic()).Want(t, 200)
 }
 
-// TestR13SubscriberToken reads recordings with a subscriber's token that has
-// Voice: its own, and it deletes nothing.
+// TestR13SubscriberToken shows that a subscriber's token with Voice reads the subscriber's own
+// recordings, and can neither store nor delete any.
 func TestR13SubscriberToken(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
 	c := p.NewClient(t, "spa", "--first-party", "--access-token", "fabric", "--scope", "openid", "--scope",
 		"Voice", "--scope", "offline_access")
 	tokens, _ := c.SignIn(t, sub, "openid Voice")
+
 	others := p.Upload(t, harness.Tone(8000, 8))
 	a := p.Post(t, p.LaML("/Recordings?SubscriberId="+sub.ID), p.Basic(),
 		harness.Body("audio/wav", harness.Tone(9000, 8))).Want(t, 201)
 	own := fmt.Sprint(a.Object(t)["sid"])
 	by := harness.Bearer(tokens.AccessToken)
+
 	var list struct{ Recordings []struct{ Sid string } }
 	p.Get(t, p.LaML("/Recordings"), by).Want(t, 200).Read(t, &list)
 	if len(list.Recordings) != 1 || list.Recordings[0].Sid != own {
 		t.Errorf("the subscriber sees %v, want %s alone", list.Recordings, own)
 	}
+
 	p.Get(t, p.LaML("/Recordings/"+own+".json"), by).Want(t, 200)
 	wantLaML(t, p.Get(t, p.LaML("/Recordings/"+others+".json"), by), 404, 20404)
 	p.Do(t, "DELETE", p.LaML("/Recordings/"+own), by).Want(t, 401, 403)

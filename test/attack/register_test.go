@@ -87,7 +87,7 @@ func TestRegisterElsewhere(t *testing.T) {
 		t.Fatalf("choosing a password = %d %s", done.Status, done.Body)
 	}
 
-	// The password chosen first never worked, and does not now.
+	// The password typed in the first browser does not sign in.
 	page := stranger.Open(t, m.spa.NewFlow(loginScope).URL())
 	stranger.Submit(t, page, "login-submit",
 		map[string]string{"username": "grace@example.com", "password": chosen}).Want(t, 422)

@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestJ13GuestToken uses a guest's token for more than its addresses.
+// TestJ13GuestToken shows that a guest token reads its own addresses and nothing else.
 func TestJ13GuestToken(t *testing.T) {
 	p := project(t)
 	sat, other := p.NewSAT(t, "ada"), p.NewSAT(t, "grace")
@@ -34,13 +34,14 @@ func TestJ13GuestToken(t *testing.T) {
 	p.Get(t, "/api/fabric/addresses/"+theirs, guest).Want(t, 404)
 }
 
-// TestJ14WrongCredentials uses each kind of credentials where another is asked.
+// TestJ14WrongCredentials shows that every endpoint refuses credentials of the wrong kind.
 func TestJ14WrongCredentials(t *testing.T) {
 	p := project(t)
 	sat := p.NewSAT(t, "ada")
 	address := p.Address(t, sat.SubscriberID)
 	tokens := map[string]string{"SAT": sat.Token, "guest": p.NewGuest(t, address).Token,
 		"invite": p.NewInvite(t, sat.Token, address)}
+
 	for kind, token := range tokens {
 		t.Run(kind, func(t *testing.T) {
 			by := harness.Bearer(token)
@@ -55,6 +56,7 @@ func TestJ14WrongCredentials(t *testing.T) {
 			p.Get(t, "/api/fabric/resources/subscribers", harness.Basic(p.ID, token)).WantUnauthorized(t)
 		})
 	}
+
 	for _, path := range []string{"/api/fabric/addresses", "/api/fabric/addresses/" + address,
 		"/subscriber/info", "/api/fabric/subscriber/info"} {
 		p.Get(t, path, p.Basic()).WantUnauthorized(t)
@@ -64,7 +66,7 @@ func TestJ14WrongCredentials(t *testing.T) {
 		harness.JSON(map[string]string{"address_id": address})).WantUnauthorized(t)
 }
 
-// protected are the routes of this server that ask for credentials.
+// protected are the routes of this server that require credentials.
 var protected = []struct{ method, path string }{
 	{"GET", "/api/fabric/addresses"}, {"GET", "/api/fabric/addresses/x"}, {"POST", "/api/fabric/guests/tokens"},
 	{"GET", "/api/fabric/resources/subscribers"}, {"POST", "/api/fabric/resources/subscribers"},
@@ -86,8 +88,8 @@ var protected = []struct{ method, path string }{
 	{"DELETE", "/api/fabric/resources/subscribers/x/tokens"}, {"GET", "/api/fabric/resources/subscribers/x/presence"},
 }
 
-// TestK01NoCredentials asks for each route of the fabric without credentials, or
-// with such as are none.
+// TestK01NoCredentials shows that every protected route refuses missing, malformed and foreign
+// credentials, with a challenge.
 func TestK01NoCredentials(t *testing.T) {
 	p := project(t)
 	stranger := project(t)
@@ -110,11 +112,13 @@ func TestK01NoCredentials(t *testing.T) {
 			}
 		})
 	}
+
+	// A caller without credentials cannot find out which routes exist.
 	p.Get(t, "/api/fabric/no/such/route").WantUnauthorized(t)
 	p.Get(t, "/api/fabric/no/such/route", p.Basic()).WantError(t, 404, "Not Found")
 }
 
-// TestK02MissingScope uses keys for what they were not made.
+// TestK02MissingScope shows that a key works only for the scopes it was created with.
 func TestK02MissingScope(t *testing.T) {
 	p := project(t)
 	sid := p.Upload(t, harness.Tone(8000, 8))
@@ -128,12 +132,14 @@ func TestK02MissingScope(t *testing.T) {
 		p.Post(t, p.LaML("/Recordings"), key, harness.Body("audio/wav", harness.Tone(800, 8))).Want(t, 401)
 		p.Do(t, "DELETE", p.LaML("/Recordings/"+sid), key).Want(t, 401)
 	}
+
 	p.Get(t, p.LaML("/Recordings/"+sid+".json"), voice).Want(t, 200)
 	p.Get(t, "/api/fabric/resources/subscribers", messaging).Want(t, 200)
 	p.Get(t, "/api/fabric/resources/subscribers", voice).Want(t, 200)
 	p.Get(t, "/api/fabric/resources/subscribers", management).WantUnauthorized(t)
 	p.Post(t, "/api/fabric/subscribers/tokens", management,
 		harness.JSON(map[string]string{"reference": "eve"})).WantUnauthorized(t)
+
 	var list struct{ Data []any }
 	p.Get(t, "/api/fabric/resources/subscribers", p.Basic()).Want(t, 200).Read(t, &list)
 	if len(list.Data) != 0 {
@@ -141,8 +147,9 @@ func TestK02MissingScope(t *testing.T) {
 	}
 }
 
-// TestK06Export exports and erases a subscriber with a key that may manage the project but
-// not fetch recordings: it learns no Sid, which would open public media, and deletes none.
+// TestK06Export exports and erases a subscriber with a key that may manage the project but not fetch
+// recordings. The export has no whole Sid, which would open public media, and the erasure is
+// refused.
 func TestK06Export(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
@@ -162,6 +169,7 @@ func TestK06Export(t *testing.T) {
 	p.Post(t, path+"/erase", manager).WantUnauthorized(t)
 	p.Get(t, p.LaML("/Recordings/"+sid+".json"), p.Basic()).Want(t, 200)
 
+	// A key with Voice sees the Sid, but never a push token.
 	body = string(p.Get(t, path+"/export", both).Want(t, 200).Body)
 	if !strings.Contains(body, sid) || strings.Contains(body, pushToken) {
 		t.Errorf("the export of a key with Voice lacks the Sid %s, or has a push token: %s", sid, body)

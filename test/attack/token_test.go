@@ -13,10 +13,10 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// clientCredentials is the smallest token request.
+// clientCredentials returns the smallest token request.
 func clientCredentials() url.Values { return url.Values{"grant_type": {"client_credentials"}} }
 
-// TestT01TwoWays authenticates a client in two ways at once.
+// TestT01TwoWays shows that a client must not authenticate in two ways at once.
 func TestT01TwoWays(t *testing.T) {
 	c := project(t).NewClient(t, "service")
 	for _, secret := range []string{c.Secret, "another"} {
@@ -31,7 +31,8 @@ func TestT01TwoWays(t *testing.T) {
 	c.Post(t, "/oauth/token", harness.Form(form), harness.Basic(c.ID, c.Secret)).Want(t, 400, 401)
 }
 
-// TestT04BasicForms sends Basic credentials that are not well formed.
+// TestT04BasicForms shows that malformed Basic credentials are refused, and escaped ones accepted
+// (RFC 6749, section 2.3.1).
 func TestT04BasicForms(t *testing.T) {
 	c := project(t).NewClient(t, "service")
 	encode := func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
@@ -52,11 +53,14 @@ func TestT04BasicForms(t *testing.T) {
 		"another scheme":   {"Bearer " + c.Secret, 401},
 		"digest":           {"Digest username=x", 401},
 	}
+
 	for name, tt := range tests {
-		if a := c.Post(t, "/oauth/token", harness.Form(clientCredentials()), harness.Header("Authorization", tt.header)); a.Status != tt.status {
+		if a := c.Post(t, "/oauth/token", harness.Form(clientCredentials()),
+			harness.Header("Authorization", tt.header)); a.Status != tt.status {
 			t.Errorf("%s: %d %s, want %d", name, a.Status, a.Body, tt.status)
 		}
 	}
+
 	c.Post(t, "/oauth/token", harness.Form(clientCredentials()), harness.Basic(c.ID, c.Secret),
 		harness.AddHeader("Authorization", "Basic x")).Want(t, 400, 401)
 }
@@ -70,20 +74,24 @@ func escapeAll(s string) string {
 	return b.String()
 }
 
-// TestT05WrongClient authenticates badly.
+// TestT05WrongClient shows that a client must authenticate by its own method, with exactly its
+// secret.
 func TestT05WrongClient(t *testing.T) {
 	p := project(t)
 	basic, post, public := p.NewClient(t, "service"),
 		p.NewClient(t, "service", "--auth-method", "client_secret_post"), p.NewClient(t, "spa")
+
 	inBody := func(c *harness.Client, secret string) harness.Option {
 		form := clientCredentials()
 		form.Set("client_id", c.ID)
 		form.Set("client_secret", secret)
 		return harness.Form(form)
 	}
+
 	refresh := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"x"}}
 	secret := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {"x"}, "client_id": {public.ID},
 		"client_secret": {"x"}}
+
 	tests := map[string][]harness.Option{
 		"wrong secret": {harness.Form(clientCredentials()), harness.Basic(basic.ID, "wrong")},
 		"empty secret": {harness.Form(clientCredentials()), harness.Basic(basic.ID, "")},
@@ -109,13 +117,15 @@ func TestT05WrongClient(t *testing.T) {
 		"client id in another letter case": {harness.Form(clientCredentials()),
 			harness.Basic(strings.ToUpper(basic.ID), basic.Secret)},
 	}
+
+	// Clients that named themselves in the body get no challenge.
 	named := []string{"basic client in the body", "wrong secret in the body",
 		"confidential client, no secret", "public client with a secret"}
 	for name, opts := range tests {
 		t.Run(name, func(t *testing.T) {
 			a := p.Post(t, "/oauth/token", opts...).WantError(t, 401, "invalid_client")
 			got, asked := a.Header.Get("WWW-Authenticate"),
-				!slices.Contains(named, name) // who named itself in the body is not challenged
+				!slices.Contains(named, name)
 			if strings.HasPrefix(got, "Basic ") != asked || got == "" == asked {
 				t.Errorf("WWW-Authenticate = %q, want Basic: %v", got, asked)
 			}
@@ -123,7 +133,8 @@ func TestT05WrongClient(t *testing.T) {
 	}
 }
 
-// TestT07Grants asks for grants that nobody gave.
+// TestT07Grants shows that unsupported grants, and grants a client is not registered for, are
+// refused.
 func TestT07Grants(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
@@ -139,15 +150,16 @@ func TestT07Grants(t *testing.T) {
 			t.Errorf("grant_type %q: %v, want unsupported_grant_type", grant, got)
 		}
 	}
+
 	public.Token(t, clientCredentials()).Want(t, 400, 401)
 	web.Token(t, clientCredentials()).WantError(t, 400, "unauthorized_client")
 	service.Token(t, service.NewFlow("openid").Form("x")).WantError(t, 400, "unauthorized_client")
 	service.Refresh(t, "x").WantError(t, 400, "unauthorized_client")
 }
 
-// TestT08RefreshReuse uses a refresh token again: the one before the current one
-// after its grace, in which it gives the current one again, and the one before that
-// at once. Their families end.
+// TestT08RefreshReuse uses a refresh token again, which ends its family. The token before the
+// current one still returns the current one during a grace period, and ends the family after
+// it. The token before that ends the family at once.
 func TestT08RefreshReuse(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
@@ -161,6 +173,7 @@ func TestT08RefreshReuse(t *testing.T) {
 				for range back {
 					c.Refresh(t, tokens.RefreshToken).Want(t, 200).Read(t, &tokens)
 				}
+
 				p.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)).Want(t, 200)
 				if back == 1 {
 					harness.Eventually(t, time.Minute, "the end of the grace", func() error {
@@ -171,6 +184,7 @@ func TestT08RefreshReuse(t *testing.T) {
 						return again.StatusIs(400)
 					})
 				}
+
 				c.Refresh(t, used).WantError(t, 400, "invalid_grant")
 				c.Refresh(t, tokens.RefreshToken).WantError(t, 400, "invalid_grant")
 				harness.WithinASecond(t, "an access token of a family that was ended", func() error {
@@ -181,7 +195,8 @@ func TestT08RefreshReuse(t *testing.T) {
 	}
 }
 
-// TestT10RefreshBinding uses a refresh token as another client, or for more.
+// TestT10RefreshBinding shows that a refresh token is bound to its client and its scopes. A refresh
+// may narrow the scopes, but not exceed what was granted.
 func TestT10RefreshBinding(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "web")
@@ -191,6 +206,7 @@ func TestT10RefreshBinding(t *testing.T) {
 		project(t).NewClient(t, "web")} {
 		other.Refresh(t, tokens.RefreshToken).WantError(t, 400, "invalid_grant")
 	}
+
 	ask := func(scope string) harness.Answer {
 		t.Helper()
 		a := c.Token(t, url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.RefreshToken},
@@ -200,17 +216,18 @@ func TestT10RefreshBinding(t *testing.T) {
 		}
 		return a
 	}
+
 	ask(loginScope+" Voice").WantError(t, 400, "invalid_scope")
 	ask("openid").Want(t, 200)
 	if tokens.Scope != "" && tokens.Scope != "openid" {
 		t.Errorf("a narrowed refresh gives the scope %q, want openid", tokens.Scope)
 	}
 	p.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)).Want(t, 200)
-	ask(loginScope).Want(t, 200) // up to what was granted
+	ask(loginScope).Want(t, 200) // a later refresh may use all that was granted
 	ask("openid Voice").WantError(t, 400, "invalid_scope")
 }
 
-// TestT14Bodies sends bodies that are no small form.
+// TestT14Bodies shows that the token endpoint accepts only a small, well-formed form by POST.
 func TestT14Bodies(t *testing.T) {
 	c := project(t).NewClient(t, "service")
 	auth := harness.Basic(c.ID, c.Secret)
@@ -222,7 +239,8 @@ func TestT14Bodies(t *testing.T) {
 	}{
 		"JSON": {"application/json", []byte(`{"grant_type":"client_credentials"}`), []int{415}},
 		"multipart": {"multipart/form-data; boundary=x",
-			[]byte("--x\r\nContent-Disposition: form-data; name=grant_type\r\n\r\nclient_credentials\r\n--x--\r\n"), []int{400, 415}},
+			[]byte("--x\r\nContent-Disposition: form-data; name=grant_type\r\n\r\nclient_credentials\r\n--x--\r\n"),
+			[]int{400, 415}},
 		"UTF-16":   {"application/x-www-form-urlencoded; charset=utf-16", form, []int{400, 415}},
 		"no type":  {"", form, []int{400, 415}},
 		"odd type": {"application/;;", form, []int{400, 415}},
@@ -235,6 +253,7 @@ func TestT14Bodies(t *testing.T) {
 		"bad escape": {"application/x-www-form-urlencoded", append(form, "&x=%zz"...), []int{400}},
 		"empty":      {"application/x-www-form-urlencoded", nil, []int{400}},
 	}
+
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
@@ -244,13 +263,15 @@ func TestT14Bodies(t *testing.T) {
 			}
 		})
 	}
+
 	c.Post(t, "/oauth/token?grant_type=client_credentials", harness.Form(url.Values{}), auth).Want(t, 400)
 	for _, method := range []string{"GET", "PUT", "DELETE", "PATCH"} {
 		c.Do(t, method, "/oauth/token?grant_type=client_credentials", auth).Want(t, 405)
 	}
 }
 
-// TestT15Headers looks at the headers of answers that hold tokens or refuse them.
+// TestT15Headers checks the headers of answers that hold tokens or refuse them: they are not cached,
+// not open to scripts of other origins, and repeat nothing that was sent.
 func TestT15Headers(t *testing.T) {
 	c := project(t).NewClient(t, "service")
 	wrong := "wrong-secret-of-mine"
@@ -261,6 +282,7 @@ func TestT15Headers(t *testing.T) {
 			harness.Header("Origin", "https://evil.example")).Want(t, 401),
 		c.Token(t, url.Values{"grant_type": {"<b>"}}).Want(t, 400),
 	}
+
 	for _, a := range answers {
 		h := a.Header
 		if h.Get("Cache-Control") != "no-store" ||
