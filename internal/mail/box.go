@@ -14,26 +14,25 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// How much a Box keeps, and for how long.
+// How many messages a Box keeps, and for how long.
 const (
 	boxSize = 50
 	boxFor  = 24 * time.Hour
 )
 
-// A Box keeps messages instead of sending them, the last fifty for a day, where the
-// developer who runs the server sees them. As they have links in them that work, they
-// are sealed.
+// A Box keeps messages instead of sending them, the last fifty for a day. The developer who runs
+// the server can read them there. They contain working links, so they are sealed.
 type Box struct {
 	Sessions session.Store
 	Seal     func(name string, secret []byte) (string, error)
 	Open     func(name, sealed string) ([]byte, error)
 	Now      func() time.Time
-	Log      *slog.Logger // nil means that nothing is said
+	Log      *slog.Logger // nil disables logging
 }
 
 var _ Transport = (*Box)(nil)
 
-// An Item is a message in a list.
+// An Item is a message in the list.
 type Item struct {
 	ID      string    `json:"id"`
 	Key     string    `json:"key"`
@@ -47,11 +46,12 @@ const boxKind = "mailbox"
 
 var boxIndex = session.Key{Kind: boxKind, ID: "index"}
 
-// Send keeps a message.
+// Send stores a message.
 func (b *Box) Send(ctx context.Context, m Message) error {
 	if _, err := m.build(); err != nil {
-		return err // as an SMTP server would
+		return err // refuse what cannot be sent by SMTP
 	}
+
 	key := session.Key{Kind: boxKind, ID: session.Digest(m.ID + b.Now().String())}
 	if err := b.put(ctx, key, m); err != nil {
 		return err
@@ -59,6 +59,7 @@ func (b *Box) Send(ctx context.Context, m Message) error {
 	if err := b.list(ctx, Item{m.ID, key.ID, m.Kind, m.To, m.Subject, b.Now()}); err != nil {
 		return err
 	}
+
 	if b.Log != nil {
 		b.Log.Info("a mail is kept at /dev/mail, since mail.url is log:", "mail", m.ID, "kind", string(m.Kind))
 	}
@@ -96,7 +97,7 @@ func (b *Box) get(ctx context.Context, key session.Key, into any) (sealed []byte
 	return sealed, json.Unmarshal(raw, into)
 }
 
-// list puts an item in front of the list; of many at once each does.
+// list prepends an item to the list. It retries if another caller changed the list.
 func (b *Box) list(ctx context.Context, item Item) error {
 	const attempts = 50
 	for range attempts {
@@ -106,16 +107,19 @@ func (b *Box) list(ctx context.Context, item Item) error {
 		if err != nil && !absent && old == nil {
 			return err
 		}
+
 		items = append([]Item{item}, items...)
 		sealed, err := b.sealed(boxIndex, items[:min(len(items), boxSize)])
 		if err != nil {
 			return err
 		}
+
 		if absent {
 			err = b.Sessions.Add(ctx, boxIndex, sealed, boxFor)
 		} else {
 			err = b.Sessions.CompareAndSwap(ctx, boxIndex, old, sealed, boxFor)
 		}
+
 		if !errors.Is(err, problem.Conflict) && !errors.Is(err, problem.NotFound) {
 			return err
 		}
@@ -123,7 +127,7 @@ func (b *Box) list(ctx context.Context, item Item) error {
 	return errors.New("keeping mail: others were faster each time")
 }
 
-// List returns what is kept, the newest first.
+// List returns the messages kept, the newest first.
 func (b *Box) List(ctx context.Context) ([]Item, error) {
 	var items []Item
 	_, err := b.get(ctx, boxIndex, &items)
@@ -133,7 +137,7 @@ func (b *Box) List(ctx context.Context) ([]Item, error) {
 	return items, err
 }
 
-// Find returns the message of an item's key.
+// Find returns the message with an item's key.
 func (b *Box) Find(ctx context.Context, key string) (m Message, err error) {
 	if raw, bad := base64.RawURLEncoding.DecodeString(key); bad != nil || len(raw) != sha256.Size {
 		return m, problem.NoSuch("mail")

@@ -7,19 +7,22 @@ import (
 	"github.com/selvage/selvage/internal/agent"
 )
 
-// values are the facts of a draft as its words show them: none of them is a name of
-// another any more.
+// values returns the draft's facts as its words show them. References between facts are already
+// resolved.
 func (d Draft) values(in tongue) map[string]string {
 	all := map[string]string{"brand": d.Brand.Name, "to": d.To}
+
 	for name, value := range d.Facts {
 		all[name] = value
 	}
+
 	if at, err := time.Parse(time.RFC3339, d.Facts["when"]); err == nil {
 		all["when"] = at.UTC().Format("2 January 2006, 15:04 UTC")
 	}
 	if says, ok := d.Facts["agent"]; ok {
 		all["device"] = agent.Name(says)
 	}
+
 	if d.Facts["by"] != "" {
 		all["by"] = replace(in.others, all)
 	}
@@ -29,8 +32,7 @@ func (d Draft) values(in tongue) map[string]string {
 	return all
 }
 
-// replace puts facts in the place of their names. What is put in is never looked through
-// for names again.
+// replace replaces {names} in text with their facts. Names inside a fact are not replaced.
 func replace(text string, values map[string]string) string {
 	var pairs []string
 	for name, value := range values {
@@ -39,11 +41,12 @@ func replace(text string, values map[string]string) string {
 	return strings.NewReplacer(pairs...).Replace(text)
 }
 
-// fill puts facts into words. Of a paragraph of several lines those are left out whose
-// fact there is not.
+// fill replaces the facts in all words. A paragraph of several lines loses those lines whose fact
+// is missing.
 func (w words) fill(values map[string]string) words {
 	filled := words{Subject: oneLine(replace(w.Subject, values)), Title: replace(w.Title, values),
 		Button: w.Button, Note: replace(w.Note, values)}
+
 	for _, p := range w.Text {
 		lines := strings.Split(p, "\n")
 		var known []string

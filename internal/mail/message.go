@@ -13,24 +13,24 @@ import (
 	"unicode"
 )
 
-// A Message is a letter as it is sent.
+// A Message is a letter in the form that is sent.
 type Message struct {
 	ID      string // the left half of its Message-ID
 	Kind    Kind
 	From    mail.Address
-	ReplyTo string // "" for none
+	ReplyTo string // may be ""
 	To      string
 	Subject string
 	Text    string
 	HTML    string
-	Link    string // in both; "" for none
+	Link    string // in Text and HTML; "" for none
 	Logo    []byte `json:",omitempty"` // a PNG that the HTML shows as cid:logo (RFC 2392); nil for none
 }
 
-// A Sender is in whose name this installation writes.
+// A Sender is the From of this installation's mails.
 type Sender struct {
-	Address string // of the From header and of the envelope
-	Name    string // beside it; "" means the brand's
+	Address string // in the From header and the envelope
+	Name    string // the display name; "" means the brand's
 	ReplyTo string // "" for none
 }
 
@@ -44,42 +44,46 @@ var (
 	parsedText = text.Must(text.New("").Parse(letterText))
 )
 
-// A sheet is what the layouts show.
+// A sheet is the input of the templates.
 type sheet struct {
 	words
 	Lang   string // of BCP 47
-	Broken string // what is said before the link itself
+	Broken string // the sentence before the plain link
 	Brand  string
 	Logo   Picture
 	Link   string
 	Footer string
-	Color  string // behind the button, where it is light around, and in the dark
-	Dark   string
-	Ink    string // on it
-	Deep   string
+	Color  string // of the button, in the light theme
+	Dark   string // of the button, in the dark theme
+	Ink    string // of text on the button
+	Deep   string // of text on the button, in the dark theme
 }
 
-// write makes the message of a letter.
+// write returns the message of a letter.
 func (d Draft) write(id string, from Sender) (Message, error) {
 	in := tongueOf(d.Language)
 	w, ok := in.words[d.Kind]
 	if !ok {
 		return Message{}, fmt.Errorf("writing letter: no words for %q", d.Kind)
 	}
+
 	values := d.values(in)
 	s := sheet{words: w.fill(values), Lang: in.tag, Broken: in.broken, Brand: oneLine(d.Brand.Name),
 		Logo: d.Brand.Logo, Link: d.Link, Color: "#2f4b9b", Dark: "#9db4ff", Ink: "#ffffff", Deep: "#10131f"}
 	s.Footer = words{Note: in.signed}.fill(values).Note
+
 	if colorSyntax.MatchString(d.Brand.Color) {
 		s.Color, s.Dark = d.Brand.Color, d.Brand.Color
 		s.Ink = inkOn(d.Brand.Color)
 		s.Deep = s.Ink
 	}
+
 	m := Message{ID: id, Kind: d.Kind, To: d.To, Link: d.Link, Logo: d.Brand.Logo.PNG, Subject: s.Subject,
 		ReplyTo: from.ReplyTo, From: mail.Address{Name: oneLine(from.Name), Address: from.Address}}
 	if m.From.Name == "" {
 		m.From.Name = s.Brand
 	}
+
 	var out bytes.Buffer
 	if err := parsedText.Execute(&out, s); err != nil {
 		return m, fmt.Errorf("writing letter: %w", err)
@@ -96,8 +100,8 @@ func (d Draft) write(id string, from Sender) (Message, error) {
 // Lines returns a paragraph's lines.
 func (s sheet) Lines(paragraph string) []string { return strings.Split(paragraph, "\n") }
 
-// oneLine makes one line of what others chose: what would begin another header, or
-// hide something, is a space.
+// oneLine turns text that others chose into one line. Characters that would start another header
+// or hide text become spaces.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) ||
@@ -111,17 +115,18 @@ func oneLine(s string) string {
 
 var colorSyntax = regexp.MustCompile(`^#[0-9a-f]{6}$`)
 
-// IsColor reports whether a text is a colour as a [Brand] takes it: # and six small
+// IsColor reports whether a text is a color in the form that a [Brand] takes: # and six lowercase
 // hexadecimal digits.
 func IsColor(s string) bool { return colorSyntax.MatchString(s) }
 
-// inkOn returns black or white, whichever is read better on a colour (WCAG 2.2,
-// relative luminance, about).
+// inkOn returns black or white, whichever is more readable on a color. It approximates WCAG 2.2's
+// relative luminance.
 func inkOn(color string) string {
 	rgb, err := strconv.ParseUint(color[1:], 16, 32)
 	if err != nil {
 		return "#ffffff"
 	}
+
 	part := func(shift int) float64 { v := float64(rgb>>shift&0xff) / 255; return v * v }
 	if 0.2126*part(16)+0.7152*part(8)+0.0722*part(0) > 0.18 {
 		return "#111111"

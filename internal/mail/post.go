@@ -13,25 +13,25 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Config says what a Post works with.
+// Config configures a Post.
 type Config struct {
 	Queue     Queue
 	Transport Transport
 	Sender    Sender
 
-	// Write says what a letter says, and makes its link. It is problem.NotFound where
-	// nobody is to be written to any more, or ever was: then the letter is dropped.
+	// Write returns the content of a letter and makes its link. It returns problem.NotFound
+	// if the letter no longer has a recipient, or never had one; the letter is then dropped.
 	Write func(ctx context.Context, l Letter) (Draft, error)
 
-	// Observe is told "sent", "failed", "dead" or "dropped" after each attempt. Nil
-	// tells nobody.
+	// Observe is called with the State, or "failed" or "dropped", after each attempt. It may
+	// be nil.
 	Observe func(result string)
 
 	Log *slog.Logger     // nil means slog.Default()
 	Now func() time.Time // nil means time.Now
 }
 
-// How much is done at once, and how often is looked for more.
+// Limits of concurrent work, and intervals.
 const (
 	hands     = 4
 	lookEvery = 500 * time.Millisecond
@@ -39,15 +39,15 @@ const (
 	leaseFor  = 2 * time.Minute // more than sendFor
 )
 
-// delays are how long to wait after each attempt; after one more a letter is dead.
-// Together they are about a day.
+// delays are the waiting times after each failed attempt; one more failure makes a letter dead.
+// Together they span about a day.
 var delays = [...]time.Duration{
 	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour,
 	3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
 }
 
-// delay returns how long to wait after so many attempts, a fifth more or less; ok is
-// false after the last.
+// delay returns the wait after this many attempts, with up to 20 % of jitter. ok is false after the
+// last attempt.
 func delay(attempts int) (d time.Duration, ok bool) {
 	if attempts > len(delays) {
 		return 0, false
@@ -56,8 +56,7 @@ func delay(attempts int) (d time.Duration, ok bool) {
 	return d + time.Duration((rand.Float64()*2-1)*float64(d)/5), true
 }
 
-// A Post sends what is in a queue. Make one with [New], then Run it, and end it with
-// Shutdown.
+// A Post sends the letters of a queue. Create it with [New], call Run, and stop it with Shutdown.
 type Post struct {
 	c       Config
 	more    chan struct{}
@@ -67,7 +66,7 @@ type Post struct {
 	backlog atomic.Pointer[Backlog]
 }
 
-// New makes a Post.
+// New returns a Post.
 func New(c Config) *Post {
 	if c.Observe == nil {
 		c.Observe = func(string) {}
@@ -78,30 +77,34 @@ func New(c Config) *Post {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
+
 	p := &Post{c: c, more: make(chan struct{}, 1), quit: make(chan struct{}), idle: make(chan struct{})}
 	p.backlog.Store(&Backlog{})
 	return p
 }
 
-// Backlog tells how much waits, as it was a quarter of a minute ago at most.
+// Backlog returns the backlog, which is at most 15 seconds old.
 func (p *Post) Backlog() Backlog { return *p.backlog.Load() }
 
-// Run sends until Shutdown, and until ctx ends: then attempts are cut off.
+// Run sends letters until Shutdown is called or ctx ends. When ctx ends, running attempts are aborted.
 func (p *Post) Run(ctx context.Context) {
 	defer close(p.idle)
 	var work sync.WaitGroup
 	defer work.Wait()
+
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
+
 	free := make(chan struct{}, hands)
 	var counted time.Time
 	for {
 		if time.Since(counted) > countEach {
-			if b, err := p.c.Queue.LetterBacklog(ctx); err == nil { // /readyz tells of the database
+			if b, err := p.c.Queue.LetterBacklog(ctx); err == nil { // /readyz reports a failing database
 				p.backlog.Store(&b)
 				counted = time.Now()
 			}
 		}
+
 		p.start(ctx, &work, free)
 		select {
 		case <-ctx.Done():
@@ -114,8 +117,7 @@ func (p *Post) Run(ctx context.Context) {
 	}
 }
 
-// Shutdown begins no more attempts, and waits until those under way are over, or ctx
-// ends.
+// Shutdown starts no more attempts. It returns when the running ones have ended, or when ctx ends.
 func (p *Post) Shutdown(ctx context.Context) {
 	p.once.Do(func() { close(p.quit) })
 	select {
@@ -124,12 +126,13 @@ func (p *Post) Shutdown(ctx context.Context) {
 	}
 }
 
-// start takes as many letters as there are hands free.
+// start takes and sends due letters, as many as there are free workers.
 func (p *Post) start(ctx context.Context, work *sync.WaitGroup, busy chan struct{}) {
 	n := hands - len(busy)
 	if n == 0 || ctx.Err() != nil {
 		return
 	}
+
 	now := p.c.Now()
 	letters, err := p.c.Queue.TakeLetters(ctx, now, now.Add(leaseFor), n)
 	if err != nil {
@@ -138,6 +141,7 @@ func (p *Post) start(ctx context.Context, work *sync.WaitGroup, busy chan struct
 		}
 		return
 	}
+
 	for _, l := range letters {
 		busy <- struct{}{}
 		work.Go(func() {
@@ -145,20 +149,21 @@ func (p *Post) start(ctx context.Context, work *sync.WaitGroup, busy chan struct
 			<-busy
 			select {
 			case p.more <- struct{}{}:
-			default: // somebody has said so
+			default: // a wake-up is already pending
 			}
 		})
 	}
 }
 
-// attempt sends a letter once and notes what came of it.
+// attempt sends a letter once and stores the outcome.
 func (p *Post) attempt(ctx context.Context, l Letter) {
 	err := p.send(ctx, l)
 	if err != nil && ctx.Err() != nil {
-		return // we have cut it off; the lease ends by itself
+		return // aborted by this node; the lease expires
 	}
+
 	r := p.settled(l, err)
-	// What was sent is noted even if the node stops meanwhile.
+	// The outcome is stored even if the node stops meanwhile.
 	if err := p.c.Queue.SettleLetter(context.WithoutCancel(ctx), r); err != nil {
 		p.c.Log.Error("noting a mail; it is sent again", "mail", l.ID, "error", err)
 		return
@@ -178,7 +183,7 @@ func (p *Post) send(ctx context.Context, l Letter) error {
 	return p.c.Transport.Send(ctx, m)
 }
 
-// settled says what becomes of a letter after an attempt.
+// settled returns the outcome of an attempt.
 func (p *Post) settled(l Letter, err error) Result {
 	r := Result{ID: l.ID, State: Sent, Ended: p.c.Now()}
 	if err == nil {
@@ -187,10 +192,12 @@ func (p *Post) settled(l Letter, err error) Result {
 		}
 		return r
 	}
+
 	if errors.Is(err, problem.NotFound) {
 		r.Dropped = true
 		return r
 	}
+
 	r.State, r.Error = Dead, clip(err.Error())
 	if wait, again := delay(l.Attempts); again && !Refused(err) {
 		r.State, r.Due, r.Ended = Pending, r.Ended.Add(wait), time.Time{}
@@ -198,7 +205,7 @@ func (p *Post) settled(l Letter, err error) Result {
 	return r
 }
 
-// tell counts an attempt and logs what needs somebody, never what the letter says.
+// tell reports the outcome to Observe, and logs failures. It never logs a letter's content.
 func (p *Post) tell(l Letter, r Result) {
 	switch {
 	case r.Dropped:
@@ -217,7 +224,7 @@ func (p *Post) tell(l Letter, r Result) {
 	}
 }
 
-// Deliver sends a draft at once, past the queue, for who waits to see whether it works.
+// Deliver sends a draft at once without the queue, for callers that wait for the result.
 func (p *Post) Deliver(ctx context.Context, id string, d Draft) error {
 	m, err := d.write(id, p.c.Sender)
 	if err != nil {
@@ -226,7 +233,7 @@ func (p *Post) Deliver(ctx context.Context, id string, d Draft) error {
 	return p.c.Transport.Send(ctx, m)
 }
 
-// clip bounds an error's text, on one line.
+// clip returns an error's text as one line of limited length.
 func clip(s string) string {
 	s = oneLine(s)
 	if len(s) > 400 {

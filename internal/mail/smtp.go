@@ -14,16 +14,17 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// sendFor is how long an SMTP server may take for a message.
+// sendFor is how long sending a message to an SMTP server may take.
 const sendFor = 30 * time.Second
 
-// An SMTP gives messages to a server, one a connection. A password is sent over TLS
-// alone, or to this machine.
+// An SMTP sends messages to a server, one per connection. It sends a password only over TLS or to
+// this machine.
 type SMTP struct{ Server Server }
 
 var _ Transport = SMTP{}
 
-// Send returns a message to the server.
+// Send sends a message to the server.
+// b 32 36
 func (s SMTP) Send(ctx context.Context, m Message) error {
 	msg, err := m.build()
 	if err != nil {
@@ -35,31 +36,37 @@ func (s SMTP) Send(ctx context.Context, m Message) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, sendFor)
 	defer cancel()
+
 	err = s.give(ctx, c, msg)
+	// A 5xx response to the recipient or the content is final.
 	var failed *gomail.SendError
 	if errors.As(err, &failed) && failed.ErrorCode() >= 500 &&
 		(failed.Reason == gomail.ErrSMTPRcptTo || failed.Reason == gomail.ErrSMTPDataClose) {
 		return &refused{fmt.Errorf("%s: %w", s.Server.Name(), err)}
 	}
+
 	if err != nil && !msg.IsDelivered() {
 		return fmt.Errorf("%s: %w", s.Server.Name(), err)
 	}
-	return nil // it was taken; whether the server says goodbye does not matter
+	return nil // accepted: an error after that, such as on QUIT, does not matter
 }
 
-// give sends by a connection of its own.
+// give sends a message over a connection of its own.
 func (s SMTP) give(ctx context.Context, c *gomail.Client, msg *gomail.Msg) (err error) {
 	conn, err := c.DialToSMTPClientWithContext(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.CloseWithSMTPClient(conn)) }()
+
 	to, err := msg.GetRecipients()
 	if err != nil {
 		return err
 	}
+
 	if known, _ := conn.Extension("SMTPUTF8"); !known && !isASCII(to[0]) {
-		return &refused{fmt.Errorf("the server knows ASCII addresses alone (it has no SMTPUTF8, RFC 6531), and %q is none", to[0])}
+		return &refused{fmt.Errorf(
+			"the server knows ASCII addresses alone (it has no SMTPUTF8, RFC 6531), and %q is none", to[0])}
 	}
 	return c.SendWithSMTPClient(conn, msg)
 }
@@ -79,6 +86,7 @@ func (s SMTP) client() (*gomail.Client, error) {
 		gomail.WithTLSConfig(&tls.Config{ServerName: s.Server.Host, RootCAs: s.Server.Roots,
 			MinVersion: tls.VersionTLS12}),
 	}
+
 	switch {
 	case s.Server.Implicit:
 		opts = append(opts, gomail.WithSSL())
@@ -87,10 +95,11 @@ func (s SMTP) client() (*gomail.Client, error) {
 	default:
 		opts = append(opts, gomail.WithTLSPolicy(gomail.TLSMandatory))
 	}
+
 	if s.Server.User != "" {
-		auth := gomail.SMTPAuthAutoDiscover // the strongest that there is, and nothing readable without TLS
+		auth := gomail.SMTPAuthAutoDiscover // the strongest available; never plain text without TLS
 		if s.Server.Plain && isLocal(s.Server.Host) {
-			auth = gomail.SMTPAuthPlain // go-mail lets it go to this machine alone
+			auth = gomail.SMTPAuthPlain // go-mail allows this only for the local machine
 		}
 		opts = append(opts, gomail.WithSMTPAuth(auth), gomail.WithUsername(s.Server.User),
 			gomail.WithPassword(s.Server.Password))
@@ -100,53 +109,60 @@ func (s SMTP) client() (*gomail.Client, error) {
 
 func isLocal(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
 
-// refused is an error that another attempt would not change.
+// refused is an error that a retry would not fix.
 type refused struct{ error }
 
 func (r *refused) Unwrap() error { return r.error }
 
-// Refused reports whether a letter was refused for good.
+// Refused reports whether a letter was refused permanently.
 func Refused(err error) bool {
 	var r *refused
 	return errors.As(err, &r)
 }
 
-// build makes the MIME message: text and HTML of the same (RFC 2046, section 5.1.4).
+// build returns the MIME message, with the content as text and as HTML (RFC 2046, section 5.1.4).
 func (m Message) build() (*gomail.Msg, error) {
 	to, err := asciiDomain(m.To)
 	if err != nil {
 		return nil, &refused{err}
 	}
+
 	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	if err := msg.FromFormat(oneLine(m.From.Name), m.From.Address); err != nil {
 		return nil, fmt.Errorf("mail.from is no address: %w", err)
 	}
+
 	if err := msg.To(to); err != nil {
 		return nil, &refused{fmt.Errorf("%q cannot be written to: %w", m.To, err)}
 	}
+
 	if m.ReplyTo != "" {
 		if err := msg.ReplyTo(m.ReplyTo); err != nil {
 			return nil, fmt.Errorf("mail.reply_to is no address: %w", err)
 		}
 	}
+
 	_, host, _ := strings.Cut(m.From.Address, "@")
 	msg.SetMessageIDWithValue(m.ID + "@" + host)
 	msg.SetDate()
 	msg.Subject(oneLine(m.Subject))
-	msg.SetGenHeader("Auto-Submitted", "auto-generated") // RFC 3834, section 5: nothing answers it by itself
+	msg.SetGenHeader("Auto-Submitted", "auto-generated") // prevents automatic replies (RFC 3834, section 5)
 	msg.SetGenHeader("X-Auto-Response-Suppress", "All")
+
 	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
 	msg.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
+
 	if m.Logo != nil {
-		if err := msg.EmbedReader("logo.png", bytes.NewReader(m.Logo), gomail.WithFileContentID("<logo>"), gomail.WithFileContentType("image/png")); err != nil {
+		if err := msg.EmbedReader("logo.png", bytes.NewReader(m.Logo),
+			gomail.WithFileContentID("<logo>"), gomail.WithFileContentType("image/png")); err != nil {
 			return nil, fmt.Errorf("adding logo: %w", err)
 		}
 	}
 	return msg, nil
 }
 
-// asciiDomain writes the domain of an address as DNS has it (RFC 5891). The part before
-// it stays as it is: where that is not ASCII the server must know SMTPUTF8 (RFC 6531), or refuses it.
+// asciiDomain converts the domain of an address to ASCII (RFC 5891). It leaves the local part alone:
+// if that is not ASCII, a server without SMTPUTF8 (RFC 6531) refuses it.
 func asciiDomain(address string) (string, error) {
 	at := strings.LastIndexByte(address, '@')
 	if at < 1 || !utf8.ValidString(address) || oneLine(address) != address {

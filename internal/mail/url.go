@@ -9,35 +9,40 @@ import (
 	"strconv"
 )
 
-// A Server is an SMTP server that takes mail from us.
+// A Server is an SMTP server to send mail through.
 type Server struct {
 	Host     string
 	Port     int
-	Implicit bool // TLS from the first byte (smtps, RFC 8314), else by STARTTLS
-	Plain    bool // no TLS at all: on loopback, or where it was asked for
+	Implicit bool // TLS from the start (smtps, RFC 8314) instead of STARTTLS
+	Plain    bool // no TLS: on loopback, or if configured
 	User     string
 	Password string
-	Roots    *x509.CertPool // that vouch for it; nil means the system's
+	Roots    *x509.CertPool // trusted roots; nil means the system's
 }
 
-// ErrBox says that a URL names no server, but the [Box].
+// ErrBox means that a URL selects the [Box] instead of a server.
 var ErrBox = errors.New("mails stay here")
 
-// ParseURL reads log: (then the error is ErrBox), smtp://user@host:587, which is by
-// STARTTLS unless the host is of this machine, or has ?tls=none behind it, or
-// smtps://user@host:465.
+// ParseURL parses the URL of a mail server:
+//   - log: selects the Box (the error is ErrBox),
+//   - smtp://user@host:587 uses STARTTLS, but no TLS if the host is this machine or the URL ends in
+//     ?tls=none; ?tls=starttls requires it,
+//   - smtps://user@host:465 uses TLS.
 func ParseURL(raw string) (Server, error) {
 	if raw == "log:" {
 		return Server{}, ErrBox
 	}
+
 	u, err := url.Parse(raw)
 	if err != nil || (u.Scheme != "smtp" && u.Scheme != "smtps") || u.Hostname() == "" || u.Path != "" &&
 		u.Path != "/" || u.Fragment != "" {
 		return Server{}, errors.New("needs log:, smtp://USER@HOST:587 or smtps://USER@HOST:465")
 	}
+
 	if _, set := u.User.Password(); set {
 		return Server{}, errors.New("has a password in it; it goes into mail.password")
 	}
+
 	s := Server{Host: u.Hostname(), User: u.User.Username(), Implicit: u.Scheme == "smtps", Port: 587}
 	if s.Implicit {
 		s.Port = 465
@@ -47,8 +52,10 @@ func ParseURL(raw string) (Server, error) {
 			return s, fmt.Errorf("needs a port from 1 to 65535")
 		}
 	}
+
 	ip := net.ParseIP(s.Host)
 	s.Plain = !s.Implicit && (s.Host == "localhost" || ip != nil && ip.IsLoopback())
+
 	for name, values := range u.Query() {
 		switch {
 		case name != "tls" || len(values) != 1 || s.Implicit:

@@ -28,8 +28,8 @@ var tags = []language.Tag{language.English, language.German}
 
 // Words formats messages in one language.
 type Words struct {
-	Tag       string // of BCP 47, as <html lang> has it
-	Name      string // of the language, in itself
+	Tag       string // BCP 47, for <html lang>
+	Name      string // the language's own name
 	localizer *i18n.Localizer
 }
 
