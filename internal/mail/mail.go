@@ -40,8 +40,8 @@ const (
 	OperatorDevice   Kind = "operator_new_device"
 	OperatorFactor   Kind = "operator_factor_changed" // "what" as for FactorChanged
 	OperatorPassword Kind = "operator_password_changed"
-	OperatorLink     Kind = "operator_link"  // someone created a link for a new password; the letter does not contain it
-	OperatorAdded    Kind = "operator_added" // to each owner: there is a new operator, see the facts "new" and "role"
+	OperatorLink     Kind = "operator_link"  // someone created a link for a new password; not in the letter
+	OperatorAdded    Kind = "operator_added" // to each owner: "new" is the new operator, with "role"
 )
 
 // A State is the state of a letter.
@@ -62,11 +62,12 @@ type Letter struct {
 	SubscriberID string // "" if there is none, or if Write finds it by the address
 	Kind         Kind
 	To           string
-	Facts        map[string]string // what it tells; never a secret. Of notices also where they come from: when, agent, address, by
-	State        State
 	// Facts are the contents of the letter, never a secret. Those of notices include their
 	// origin: when, agent, address, by.
-	Facts    map[string]string
+	Facts map[string]string
+
+	State    State
+	Created  time.Time
 	Due      time.Time // the earliest time to send; during an attempt, the end of the lease
 	Attempts int       // including a running one
 	Error    string    // of the last attempt
@@ -113,7 +114,7 @@ type Brand struct {
 type Picture struct {
 	PNG        []byte
 	Wide, High int    // in CSS pixels
-	Plate      string // "l" or "d": it needs a ground behind it in the light, or in the dark
+	Plate      string // "l" or "d": the theme in which it needs a background
 }
 
 // A Draft is the content of a letter besides the words of its kind.

@@ -12,52 +12,52 @@ import (
 	"time"
 )
 
-// Hashes are made in a process of their own, which stands behind ours: the kernel gives it
-// what others leave, so that whoever has a token verified does not wait for the hashes of
-// those who guess. Threads of ours that did so would keep everybody waiting, since the
-// runtime waits for all of them where it collects garbage, and 19 MiB of each hash is that.
+// Hashes are made in a separate process with a lower priority. It runs when other processes do
+// not need the processor, so that verifying a token does not wait for the hashes of people who guess
+// passwords. Threads with a lower priority in this process would delay everybody: the garbage
+// collector waits for all threads, and each hash allocates 19 MiB.
 
-// linger is how long the process stays after the last hash, respite how long none is begun
-// after one that did not work, and answerFor how long a hash may take: a process that the
-// kernel returns no turn, or that has been stopped, keeps nobody from signing in.
+// linger is how long the process stays after the last hash. respite is how long no process is
+// started after one failed. answerFor is how long a hash may take: a process that is starved or
+// stopped does not keep anybody from signing in.
 const (
 	linger    = time.Minute
 	respite   = time.Minute
 	answerFor = 20 * time.Second
 )
 
-// behind is how nice the process is, from 0 to 19 (setpriority(2)): what wants the same
-// processor as others of ours gets a tenth of it.
+// behind is the nice value of the process, from 0 to 19 (setpriority(2)). A competing process of
+// normal priority gets about ten times as much of a processor.
 const behind = 10
 
-// A Task is what [Hasher.Serve] is asked for.
+// A Task is a request to [Hasher.Serve].
 type Task struct {
 	Password string // in NFC
-	Hash     string // to compare with; "" is nobody's
-	Make     bool   // whether a new hash is wanted instead
+	Hash     string // to compare with; "" matches no password
+	Make     bool   // make a new hash instead
 
-	Rate  bool     // whether the password is to be rated instead
-	Known []string // what a guesser knows of the person
+	Rate  bool     // rate the password instead
+	Known []string // what a guesser knows about the person
 }
 
-// A Result is its answer.
+// A Result is the response to a Task.
 type Result struct {
-	Hash string // the new one
-	OK   bool   // whether the password is that of the hash
+	Hash string // the new hash
+	OK   bool   // whether the password matches the hash
 	Rating
 }
 
-// Hashes is what [Hasher.Serve] serves.
+// Hashes is the RPC service of [Hasher.Serve].
 type Hashes struct{ of *Hasher }
 
-// Do does one task.
+// Do performs one task.
 func (h Hashes) Do(t Task, r *Result) (err error) {
 	*r, err = h.of.do(t)
 	return err
 }
 
-// Serve makes the hashes of another process, which asks for them over conn, until that is
-// closed. How many at a time is up to the one that asks.
+// Serve makes hashes for another process, which requests them over conn, until conn is closed. The
+// other process limits how many run at a time.
 func (h *Hasher) Serve(conn io.ReadWriteCloser) error {
 	s := rpc.NewServer()
 	if err := s.Register(Hashes{h}); err != nil {
@@ -67,48 +67,52 @@ func (h *Hasher) Serve(conn io.ReadWriteCloser) error {
 	return nil
 }
 
-// Apart has hashes made by a process that command gives, which calls [Hasher.Serve] on its
-// standard input and output. It is begun with the first hash, and ends when there is none
-// for a while. Where there can be none, hashes are made in this process, and broken is
-// told why.
+// Apart makes hashes in a separate process. command returns its command, which must call
+// [Hasher.Serve] on its standard input and output. The process starts with the first hash and ends
+// when it is idle for a while. If it cannot run, hashes are made in this process, and broken is
+// called with the reason.
 func (h *Hasher) Apart(command func() *exec.Cmd, broken func(error)) {
 	h.apart = &process{command: command, broken: broken, answerFor: answerFor}
 }
 
-// A process makes hashes beside this one.
+// A process is the separate process that makes hashes.
 type process struct {
 	command   func() *exec.Cmd
 	broken    func(error)
 	answerFor time.Duration
 
 	mu     sync.Mutex
-	worker *worker     // nil while it does not run
-	tasks  int         // how many it has to do
+	worker *worker     // nil while it is not running
+	tasks  int         // tasks that are running
 	idle   *time.Timer // ends it
-	after  time.Time   // before then none is begun
+	after  time.Time   // earliest time of the next start
 }
 
-// do has a task done; ok is false where there is no process that does it.
+// do performs a task in the separate process. ok is false if there is none that can.
 func (p *process) do(t Task) (r Result, ok bool, err error) {
-	for tries := 0; tries < 2 && !errors.Is(err, errNoAnswer); tries++ { // one that has died is begun anew
+	// A process that died is started once more.
+	for tries := 0; tries < 2 && !errors.Is(err, errNoAnswer); tries++ {
 		w := p.take()
 		if w == nil {
 			return r, false, nil
 		}
+
 		r, err = w.do(t, p.answerFor)
 		if refused := rpc.ServerError(""); err == nil || errors.As(err, &refused) {
 			p.leave(nil, nil)
 			return r, true, err
 		}
+
 		p.leave(w, err)
 	}
+
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.after = time.Now().Add(respite)
 	return r, false, nil
 }
 
-// take returns the process a task, and begins it where it does not run.
+// take counts a task and returns the process, which it starts if necessary.
 func (p *process) take() *worker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,6 +128,7 @@ func (p *process) take() *worker {
 		}
 		p.worker = w
 	}
+
 	if p.idle != nil {
 		p.idle.Stop()
 	}
@@ -131,23 +136,23 @@ func (p *process) take() *worker {
 	return p.worker
 }
 
-// leave takes a task from it. Where the process has died of it, dead is what ran, and why
-// tells how it ended.
+// leave ends a task. If the process died, dead is the process and why is the reason.
 func (p *process) leave(dead *worker, why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if dead != nil && p.worker == dead {
 		_ = dead.Close()
-		_ = dead.Kill() // it may be there, and have no ear for the end of its input
+		_ = dead.Kill() // it may hang and ignore the end of its input
 		p.worker = nil
 		p.broken(fmt.Errorf("the process that makes hashes has ended: %w", why))
 	}
+
 	if p.tasks--; p.tasks == 0 {
 		p.idle = time.AfterFunc(linger, p.end)
 	}
 }
 
-// end ends the process, unless it has something to do.
+// end ends the process, unless it has tasks.
 func (p *process) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -157,14 +162,14 @@ func (p *process) end() {
 	}
 }
 
-// Close ends the process that makes hashes, if one runs and has nothing to do.
+// Close ends the process that makes hashes, unless it has tasks.
 func (h *Hasher) Close() {
 	if h.apart != nil {
 		h.apart.end()
 	}
 }
 
-// A worker is a process that runs.
+// A worker is a running process.
 type worker struct {
 	*rpc.Client
 	*os.Process
@@ -172,12 +177,13 @@ type worker struct {
 
 var errNoAnswer = errors.New("it did not answer in time")
 
-// do has a task done, in so much time.
+// do performs a task within the given time.
 func (w *worker) do(t Task, within time.Duration) (Result, error) {
-	r := new(Result) // of a call that is given up, which may still write to it
+	r := new(Result) // not reused: an abandoned call may still write to it
 	call := w.Go("Hashes.Do", t, r, make(chan *rpc.Call, 1))
 	timer := time.NewTimer(within)
 	defer timer.Stop()
+
 	select {
 	case <-call.Done:
 		return *r, call.Error
@@ -186,14 +192,14 @@ func (w *worker) do(t Task, within time.Duration) (Result, error) {
 	}
 }
 
-// pipes are the standard input and output of a process.
+// pipes are a process's standard input and output.
 type pipes struct {
 	io.Reader
 	io.WriteCloser
 }
 
-// start starts a process that stands behind ours. How nice it is, it has from the thread
-// that starts it, which ends: none that stands behind can come forward again.
+// start starts a process with a lower priority. It inherits the priority of the thread that starts
+// it. That thread then ends, because it could not raise its priority again.
 func start(cmd *exec.Cmd) (*worker, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -203,15 +209,17 @@ func start(cmd *exec.Cmd) (*worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
 	}
+
 	started := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocks it
+		runtime.LockOSThread() // never unlocked, so the thread ends with the goroutine
 		standBehind()
 		started <- cmd.Start()
 	}()
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("starting the process that makes hashes: %w", err)
 	}
+
 	client := rpc.NewClient(pipes{out, in})
 	go func() { _ = cmd.Wait() }()
 	return &worker{client, cmd.Process}, nil

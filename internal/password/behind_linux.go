@@ -2,8 +2,8 @@ package password
 
 import "syscall"
 
-// standBehind has the kernel prefer other threads to this one, and to the processes that
-// it starts. Where it will not, hashes run as all else does.
+// standBehind lowers the priority of this thread and of the processes that it starts. If that
+// fails, hashes run at normal priority.
 func standBehind() {
 	_ = syscall.Setpriority(syscall.PRIO_PROCESS, syscall.Gettid(), behind)
 }

@@ -2,5 +2,5 @@
 
 package password
 
-// standBehind is for kernels on which threads have priorities of their own.
+// standBehind does nothing: only on Linux does each thread have a priority.
 func standBehind() {}

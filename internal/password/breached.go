@@ -10,26 +10,28 @@ import (
 	"os"
 )
 
-// A Breached is a file of passwords that were found in breaches, as Have I Been Pwned
-// gives it out, ordered by hash: a line of the SHA-1 of each in hexadecimal, with what
-// else there is behind a colon. It is searched where it lies, in some thirty reads of a
-// file of forty gigabytes; what is in it is never told to anybody.
+// A Breached is a file of passwords found in breaches, as published by Have I Been Pwned and
+// ordered by hash. Each line has a SHA-1 in hexadecimal, followed by a colon and a count. The file
+// is searched in place, in about thirty reads for forty gigabytes. Its contents are never
+// disclosed.
 type Breached struct {
 	file io.ReaderAt
 	size int64
 	end  func() error
 }
 
-// OpenBreached opens such a file and looks at both its ends.
+// OpenBreached opens the file and checks both of its ends.
 func OpenBreached(name string) (*Breached, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, fmt.Errorf("opening breached passwords: %w", err)
 	}
+
 	info, err := file.Stat()
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("opening breached passwords: %w", err), file.Close())
 	}
+
 	b := &Breached{file, info.Size(), file.Close}
 	if err := b.look(); err != nil {
 		return nil, errors.Join(fmt.Errorf("reading breached passwords in %s: %w", name, err), file.Close())
@@ -45,7 +47,7 @@ func (b *Breached) Close() error {
 	return b.end()
 }
 
-// look checks that the first line and the last are such, and in order.
+// look checks that the first and the last lines are valid and in order.
 func (b *Breached) look() error {
 	first, _, err := b.line(0)
 	if err == io.EOF {
@@ -54,6 +56,7 @@ func (b *Breached) look() error {
 	if err != nil {
 		return err
 	}
+
 	for at := max(0, b.size-lineLength); ; {
 		last, next, err := b.line(at)
 		if err == io.EOF {
@@ -69,11 +72,12 @@ func (b *Breached) look() error {
 	}
 }
 
-// Has reports whether a password is among them. A nil list has none.
+// Has reports whether the file contains a password. A nil Breached contains none.
 func (b *Breached) Has(password string) (bool, error) {
 	if b == nil {
 		return false, nil
 	}
+
 	sum := sha1.Sum([]byte(password))
 	for low, high := int64(0), b.size; low < high; {
 		middle := low + (high-low)/2
@@ -82,9 +86,11 @@ func (b *Breached) Has(password string) (bool, error) {
 			high = middle
 			continue
 		}
+
 		if err != nil {
 			return false, err
 		}
+
 		switch c := bytes.Compare(sum[:], at); {
 		case c == 0:
 			return true, nil
@@ -97,20 +103,22 @@ func (b *Breached) Has(password string) (bool, error) {
 	return false, nil
 }
 
-// lineLength is longer than any line: a hash, a colon, a count.
+// lineLength is more than the length of any line: a hash, a colon, a count.
 const lineLength = 128
 
-// line reads the first line that begins at a place of the file or behind it, and gives
-// the place behind that line's beginning. io.EOF means that none begins there.
+// line reads the first line that begins at or after a position in the file. next is the position
+// after the line's first byte. io.EOF means that no line begins there.
 func (b *Breached) line(at int64) (hash []byte, next int64, err error) {
 	from := max(0, at-1)
 	buffer := make([]byte, 2*lineLength)
+
 	n, err := b.file.ReadAt(buffer, from)
 	if err != nil && err != io.EOF {
 		return nil, 0, err
 	}
 	text := buffer[:n]
-	if at > 0 { // the line of the byte before has begun already, unless that ends it
+
+	if at > 0 { // skip the rest of the line that began earlier
 		end := bytes.IndexByte(text, '\n')
 		if end < 0 && n == len(buffer) {
 			return nil, 0, errors.New("it has no lines of a hash each")
@@ -120,14 +128,17 @@ func (b *Breached) line(at int64) (hash []byte, next int64, err error) {
 		}
 		from, text = from+int64(end)+1, text[end+1:]
 	}
+
 	if len(text) == 0 {
 		return nil, 0, io.EOF
 	}
+
 	const digits = 2 * sha1.Size
 	hash = make([]byte, sha1.Size)
 	if len(text) < digits || len(text) > digits && !bytes.ContainsAny(text[digits:digits+1], ":\r\n") {
 		return nil, 0, errors.New("it has no lines of a hash each, as pwned-passwords-sha1-ordered-by-hash does")
 	}
+
 	if _, err := hex.Decode(hash, text[:digits]); err != nil {
 		return nil, 0, errors.New("it has lines that are no SHA-1 in hexadecimal")
 	}

@@ -17,18 +17,18 @@ import (
 	"github.com/ccojocar/zxcvbn-go/match"
 )
 
-// A dictionary holds words in lower case and in byte order.
+// A dictionary holds lowercase words in byte order.
 type dictionary []entry
 
-// An entry is a word, the list that it comes from, and its rank there: the first is 1.
+// An entry is a word, the list that it comes from, and its rank in the list, from 1 on.
 type entry struct {
 	word string
 	list string
 	rank int
 }
 
-// newDictionary returns a dictionary of lists, whose words are ordered by how soon they
-// are tried. A word that is on several lists keeps its best rank.
+// newDictionary returns a dictionary of lists, each ordered by how soon a guesser tries its words. A
+// word on several lists keeps its best rank.
 func newDictionary(lists map[string][]string) dictionary {
 	var all dictionary
 	for list, words := range lists {
@@ -42,9 +42,9 @@ func newDictionary(lists map[string][]string) dictionary {
 	return slices.CompactFunc(all, func(a, b entry) bool { return a.word == b.word })
 }
 
-// common returns the dictionary that every guesser has, from the library. It is read for
-// the first password that is rated, so that starting the server does not wait for it.
-// A list that cannot be read is a fault of the build, which each test of a password finds.
+// common returns the dictionary that every guesser has, from the library. It is read when the first
+// password is rated, so that the server's start does not wait for it. An unreadable list is an
+// error in the build, which any test of a password finds.
 var common = sync.OnceValue(func() dictionary {
 	lists := make(map[string][]string)
 	for list, file := range map[string]string{
@@ -75,23 +75,23 @@ var lookalikes = sync.OnceValue(func() map[byte][]byte {
 	return letters
 })
 
-// maxSteps bounds the work of one search. A password of 32 bytes takes some hundred steps,
-// the worst that was found about a tenth of the bound.
+// maxSteps limits the work of one search. A password of 32 bytes takes a few hundred steps; the
+// worst one found took a tenth of the limit.
 const maxSteps = 20_000
 
-// A search looks for the words of a dictionary in a text, also where signs replace
-// letters. It never lists the readings of the text, which double with each sign: it
-// follows only those prefixes of words that are in the dictionary.
+// A search finds the words of a dictionary in a text, even if signs replace letters. It does not
+// list all readings of the text, whose number doubles with each sign. It follows only prefixes of
+// words that are in the dictionary.
 type search struct {
 	dictionary
 	text  string // in lower case
-	start int    // where the word begins that is being followed
+	start int    // where the current word begins
 	steps int
-	best  map[[2]int]entry // the best rank for each part of the text, from and to
+	best  map[[2]int]entry // the best rank for each part of the text, by start and end
 }
 
-// find returns the words of the dictionary that are in a password, and how many steps
-// that took: at most maxSteps.
+// find returns the words of the dictionary in a password, and how many steps the search took. After
+// maxSteps it looks no further.
 func (d dictionary) find(password string) (found []match.Match, steps int) {
 	s := search{dictionary: d, text: lower(password), best: make(map[[2]int]entry)}
 	for s.start = range s.text {
@@ -106,7 +106,7 @@ func (d dictionary) find(password string) (found []match.Match, steps int) {
 	return found, s.steps
 }
 
-// follow extends a prefix of depth bytes, which the words from low up to high have.
+// follow extends a prefix of depth bytes, which the words from low up to high share.
 func (s *search) follow(low, high, depth int) {
 	if s.steps++; s.steps > maxSteps || low == high {
 		return
@@ -129,7 +129,7 @@ func (s *search) follow(low, high, depth int) {
 	}
 }
 
-// try follows the words from low up to high whose byte behind depth is next.
+// try follows the words from low up to high whose byte at depth is next.
 func (s *search) try(low, high, depth int, next byte) {
 	words := s.dictionary[low:high]
 	from := sort.Search(len(words), func(i int) bool {
@@ -141,8 +141,8 @@ func (s *search) try(low, high, depth int, next byte) {
 	}
 }
 
-// lower returns a text in lower case, in which each character is where it was: one whose
-// lower case takes more or fewer bytes is left alone.
+// lower returns text in lower case without moving any character: a character whose lower case has
+// another length is left unchanged.
 func lower(text string) string {
 	return strings.Map(func(r rune) rune {
 		if l := unicode.ToLower(r); utf8.RuneLen(l) == utf8.RuneLen(r) {

@@ -16,16 +16,15 @@ import (
 	"golang.org/x/crypto/scrypt"
 )
 
-// The costs of foreign hashes that are checked, at most: about as much as a second of a
-// processor.
+// The highest costs of foreign hashes that are checked: about a second of processor time.
 const (
 	maxBcrypt = 13
-	maxScrypt = maxMemory / 128 // N·r, which is the memory, and N·r·p, which is the work
+	maxScrypt = maxMemory / 128 // for N·r, the memory, and for N·r·p, the work
 	maxPBKDF2 = 1_500_000
 )
 
-// readBcrypt reads the modular form of bcrypt. What is behind 72 bytes bcrypt does not
-// look at: a longer password is none that it can have hashed.
+// readBcrypt reads the modular form of bcrypt. bcrypt ignores everything after 72 bytes, so a longer
+// password never matches.
 func readBcrypt(text string) (hash, error) {
 	cost, err := bcrypt.Cost([]byte(text))
 	if err != nil || len(text) != 60 {
@@ -49,10 +48,12 @@ func readScryptPHC(text string) (hash, error) {
 	if len(parts) != 5 {
 		return hash{}, errors.New("it is not readable as scrypt")
 	}
+
 	p, err := parameters(parts[2], "ln", "r", "p")
 	if err != nil {
 		return hash{}, err
 	}
+
 	if p[0] > 20 {
 		return hash{}, errScrypt
 	}
@@ -60,7 +61,7 @@ func readScryptPHC(text string) (hash, error) {
 	return newScrypt(1<<p[0], p[1], p[2], salt, want, err)
 }
 
-// readScryptWerkzeug reads scrypt:32768:8:1$salt$key, the salt as it is and the key in
+// readScryptWerkzeug reads scrypt:32768:8:1$salt$key, with the salt unencoded and the key in
 // hexadecimal.
 func readScryptWerkzeug(text string) (hash, error) {
 	method, rest, _ := strings.Cut(text, "$")
@@ -69,15 +70,17 @@ func readScryptWerkzeug(text string) (hash, error) {
 	if len(parts) != 4 {
 		return hash{}, errors.New("it is not readable as scrypt")
 	}
+
 	p, err := numbers(parts[1:])
 	if err != nil {
 		return hash{}, err
 	}
+
 	key, err := hexadecimal{}.DecodeString(keyText)
 	return newScrypt(p[0], p[1], p[2], []byte(saltText), key, sized([]byte(saltText), key, err))
 }
 
-// readScryptDjango reads scrypt$salt$N$r$p$key, the salt as it is and the key in base64.
+// readScryptDjango reads scrypt$salt$N$r$p$key, with the salt unencoded and the key in base64.
 func readScryptDjango(text string) (hash, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 6 {
@@ -87,10 +90,12 @@ func readScryptDjango(text string) (hash, error) {
 	if len(parts[2]) == 0 {
 		return hash{}, errors.New("it is not readable as scrypt")
 	}
+
 	p, err := numbers(parts[2:5])
 	if err != nil {
 		return hash{}, err
 	}
+
 	key, err := base64.StdEncoding.DecodeString(parts[5])
 	return newScrypt(p[0], p[1], p[2], salt, key, sized(salt, key, err))
 }
@@ -112,17 +117,20 @@ func newScrypt(n, r, p int, salt, want []byte, err error) (hash, error) {
 	}), want, params{}}, nil
 }
 
-// readPBKDF2Modular reads $pbkdf2-sha256$29000$salt$key, as passlib writes it, with "."
-// for "+" and sha1 where none is named; and $pbkdf2-sha256$i=29000,l=32$salt$key.
+// readPBKDF2Modular reads two forms. One is $pbkdf2-sha256$29000$salt$key, as passlib writes it, with
+// "." for "+", and with sha1 if no digest is named. The other is
+// $pbkdf2-sha256$i=29000,l=32$salt$key.
 func readPBKDF2Modular(text string) (hash, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 5 {
 		return hash{}, errors.New("it is not readable as PBKDF2")
 	}
+
 	digest, named := strings.CutPrefix(parts[1], "pbkdf2-")
 	if !named {
 		digest = "sha1"
 	}
+
 	n, err := number(parts[2])
 	if p, perr := parameters(parts[2], "i"); err != nil && perr == nil {
 		n, err = p[0], nil
@@ -130,13 +138,14 @@ func readPBKDF2Modular(text string) (hash, error) {
 	if err != nil {
 		return hash{}, errors.New("its parameters cannot be read")
 	}
+
 	plain := strings.NewReplacer(".", "+", "=", "")
 	salt, want, err := saltAndKey(base64.RawStdEncoding, plain.Replace(parts[3]), plain.Replace(parts[4]))
 	return newPBKDF2(digest, n, salt, want, err)
 }
 
-// readPBKDF2Werkzeug reads pbkdf2:sha256:600000$salt$key, the salt as it is and the key
-// in hexadecimal.
+// readPBKDF2Werkzeug reads pbkdf2:sha256:600000$salt$key, with the salt unencoded and the key in
+// hexadecimal.
 func readPBKDF2Werkzeug(text string) (hash, error) {
 	method, rest, _ := strings.Cut(text, "$")
 	saltText, keyText, _ := strings.Cut(rest, "$")
@@ -144,25 +153,29 @@ func readPBKDF2Werkzeug(text string) (hash, error) {
 	if len(parts) != 3 {
 		return hash{}, errors.New("it is not readable as PBKDF2")
 	}
+
 	n, err := number(parts[2])
 	if err != nil {
 		return hash{}, errors.New("its parameters cannot be read")
 	}
+
 	key, err := hexadecimal{}.DecodeString(keyText)
 	return newPBKDF2(parts[1], n, []byte(saltText), key, sized([]byte(saltText), key, err))
 }
 
-// readPBKDF2Django reads pbkdf2_sha256$600000$salt$key, the salt as it is and the key in
+// readPBKDF2Django reads pbkdf2_sha256$600000$salt$key, with the salt unencoded and the key in
 // base64.
 func readPBKDF2Django(text string) (hash, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 4 {
 		return hash{}, errors.New("it is not readable as PBKDF2")
 	}
+
 	n, err := number(parts[1])
 	if err != nil {
 		return hash{}, errors.New("its parameters cannot be read")
 	}
+
 	salt := []byte(parts[2])
 	key, err := base64.StdEncoding.DecodeString(parts[3])
 	return newPBKDF2(strings.TrimPrefix(parts[0], "pbkdf2_"), n, salt, key, sized(salt, key, err))
@@ -185,8 +198,8 @@ func newPBKDF2(digest string, n int, salt, want []byte, err error) (hash, error)
 	}), want, params{}}, nil
 }
 
-// padded takes account of HMAC, which both stand on: it pads its key with NULs, so that a
-// password and the same with NULs behind have one hash. The latter is none.
+// padded makes passwords that end in NUL match no hash. HMAC, on which scrypt and PBKDF2 are built,
+// pads its key with NULs, so a password with NULs appended has the same hash.
 func padded(derive func([]byte) ([]byte, error)) func([]byte) ([]byte, error) {
 	return func(password []byte) ([]byte, error) {
 		key, err := derive(password)

@@ -14,15 +14,14 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A hash is one that was read: how it is made of a password, and what comes out if it
-// is the right one.
+// A hash is a parsed hash: how to derive a key from a password, and the key of the right one.
 type hash struct {
 	derive func(password []byte) ([]byte, error)
 	want   []byte
-	cost   params // of argon2id; zero for the others
+	cost   params // of argon2id; zero for other kinds
 }
 
-// is reports whether a password is the one of the hash.
+// is reports whether the hash is that of password.
 func (h hash) is(password string) (bool, error) {
 	got, err := h.derive([]byte(password))
 	if err != nil {
@@ -31,8 +30,8 @@ func (h hash) is(password string) (bool, error) {
 	return len(h.want) > 0 && subtle.ConstantTimeCompare(got, h.want) == 1, nil
 }
 
-// The bounds of a hash that others have made: what one costs must not stop everybody
-// else who signs in.
+// The limits of a hash made elsewhere. Without them, checking one expensive hash could block
+// everybody else who signs in.
 const (
 	maxMemory = 64 << 20 // bytes
 	maxHash   = 512      // characters
@@ -43,8 +42,8 @@ const (
 
 var errForm = errors.New("it is none that is known here: bcrypt, scrypt, PBKDF2 or argon2id")
 
-// CheckHash reports why a password hash cannot be taken over from elsewhere, as a
-// problem on param: one of no known form, or which costs too much to check.
+// CheckHash returns an error if a password hash cannot be imported: its form is unknown, or it costs
+// too much to check. The error is a problem on param.
 func CheckHash(param, text string) error {
 	if _, err := read(text); err != nil {
 		return problem.BadParam(param, "%s cannot be used: %v", param, err)
@@ -52,7 +51,7 @@ func CheckHash(param, text string) error {
 	return nil
 }
 
-// read reads a hash in any of the forms that are taken.
+// read parses a hash in any of the supported forms.
 func read(text string) (hash, error) {
 	if len(text) > maxHash {
 		return hash{}, errForm
@@ -72,20 +71,25 @@ func read(text string) (hash, error) {
 	return hash{}, errForm
 }
 
-// readArgon reads the PHC string of argon2id, ours and others'.
+// readArgon parses the PHC string of argon2id, from this package or elsewhere.
 func readArgon(text string) (hash, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 6 || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
 		return hash{}, errors.New("it is not of argon2id, version 19")
 	}
+
 	p, err := parameters(parts[3], "m", "t", "p")
 	if err != nil {
 		return hash{}, err
 	}
+
 	memory, passes, lanes := p[0], p[1], p[2]
-	if memory*1024 > maxMemory || passes > 16 || lanes > 16 || memory < 8*lanes || memory*passes > 4*maxMemory/1024 {
-		return hash{}, errors.New("it costs too much to check: at most 64 MiB of memory and 16 passes, four of them over all of that")
+	if memory*1024 > maxMemory || passes > 16 || lanes > 16 || memory < 8*lanes ||
+		memory*passes > 4*maxMemory/1024 {
+		return hash{}, errors.New(
+			"it costs too much to check: at most 64 MiB of memory and 16 passes, four of them over all of that")
 	}
+
 	salt, want, err := saltAndKey(base64.RawStdEncoding, parts[4], parts[5])
 	if err != nil {
 		return hash{}, err
@@ -95,7 +99,7 @@ func readArgon(text string) (hash, error) {
 		want, cost}, nil
 }
 
-// parameters reads NAME=NUMBER, apart by commas, in this order; others may follow.
+// parameters parses NAME=NUMBER pairs separated by commas, in the order of names. Others may follow.
 func parameters(text string, names ...string) ([]int, error) {
 	parts := strings.Split(text, ",")
 	all := make([]int, len(names))
@@ -113,7 +117,7 @@ func parameters(text string, names ...string) ([]int, error) {
 	return all, nil
 }
 
-// number reads a parameter of a hash, which is at least 1.
+// number parses a parameter of a hash, which is at least 1.
 func number(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 31)
 	if err == nil && n == 0 {
@@ -122,7 +126,7 @@ func number(text string) (int, error) {
 	return int(n), err
 }
 
-// saltAndKey reads what is behind the parameters.
+// saltAndKey decodes the salt and the key of a hash.
 func saltAndKey(of interface {
 	DecodeString(string) ([]byte, error)
 }, saltText, keyText string) (salt, key []byte, err error) {
@@ -139,7 +143,7 @@ func sized(salt, key []byte, err error) error {
 	return nil
 }
 
-// hexadecimal decodes as an encoding of base64 does.
+// hexadecimal decodes hexadecimal, with the methods of a base64 encoding.
 type hexadecimal struct{}
 
 func (hexadecimal) DecodeString(text string) ([]byte, error) { return hex.DecodeString(text) }

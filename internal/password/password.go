@@ -1,5 +1,5 @@
-// Package password turns passwords into hashes and checks them: argon2id with
-// its parameters in the hash, at most so many at a time, since each takes 19 MiB.
+// Package password hashes passwords with argon2id and checks them. The hash includes its parameters.
+// The number of concurrent hashes is limited, because each takes 19 MiB.
 package password
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The parameters of new hashes (OWASP's recommendation for argon2id).
+// The parameters of new hashes, which OWASP recommends for argon2id.
 const (
 	memoryKiB = 19 * 1024
 	passes    = 2
@@ -27,28 +27,28 @@ const (
 	keyLen    = 32
 )
 
-// The lengths a password may have, in characters after NFC.
+// The lengths of a password, in characters after NFC.
 const (
 	MinLength = 8
 	MaxLength = 72
 )
 
-// How long a caller waits for its turn, and how many wait for each hash that
-// runs: beyond that they are refused at once, as they would wait in vain.
+// How long a caller waits for its turn, and how many may wait for each hash that runs. More callers
+// are refused at once, because they would wait in vain.
 const (
 	patience = 10 * time.Second
 	queue    = 100
 )
 
-// A Hasher hashes and checks passwords, so many at a time. Make one with [New].
+// A Hasher hashes and checks passwords, a limited number at a time. Create it with [New].
 type Hasher struct {
 	cost    params
 	sem     chan struct{}
 	waiting atomic.Int64
-	apart   *process // makes them; nil where they are made in this process
+	apart   *process // makes the hashes; nil to make them in this process
 }
 
-// New makes a Hasher that runs at most parallel hashes at a time; 0 means GOMAXPROCS.
+// New returns a Hasher that runs at most parallel hashes at a time; 0 means GOMAXPROCS.
 func New(parallel int) *Hasher {
 	if parallel <= 0 {
 		parallel = runtime.GOMAXPROCS(0)
@@ -56,18 +56,18 @@ func New(parallel int) *Hasher {
 	return &Hasher{cost: params{memoryKiB, passes, lanes}, sem: make(chan struct{}, parallel)}
 }
 
-// Weak makes a Hasher for tests that are not about passwords: what it makes costs
-// nothing and protects nobody. Nothing else may call it.
+// Weak returns a Hasher for tests that are not about passwords. Its hashes cost nothing and protect
+// nobody. Only tests may call it.
 func Weak(parallel int) *Hasher {
 	h := New(parallel)
 	h.cost = params{8, 1, 1}
 	return h
 }
 
-// Waiting tells how many callers wait for their turn.
+// Waiting returns how many callers wait for their turn.
 func (h *Hasher) Waiting() int { return int(h.waiting.Load()) }
 
-// Check reports why a password cannot be set, as a problem on param.
+// Check returns an error if a password may not be set, as a problem on param.
 func Check(param, password string) error {
 	if !utf8.ValidString(password) {
 		return problem.BadParam(param, "%s is not valid UTF-8", param)
@@ -75,6 +75,7 @@ func Check(param, password string) error {
 	if len(password) > 16*MaxLength {
 		return problem.BadParam(param, "%s is too long (maximum is %d characters)", param, MaxLength)
 	}
+
 	n := utf8.RuneCountInString(norm.NFC.String(password))
 	switch {
 	case n < MinLength:
@@ -101,7 +102,7 @@ func (h *Hasher) make(password string) string {
 		base64.RawStdEncoding.EncodeToString(salt), base64.RawStdEncoding.EncodeToString(key))
 }
 
-// params are what argon2id costs.
+// params are the cost parameters of argon2id.
 type params struct {
 	memory, time uint32
 	threads      uint8
@@ -111,40 +112,43 @@ func (p params) derive(password, salt []byte, size int) []byte {
 	return argon2.IDKey(password, salt, p.time, p.memory, p.threads, uint32(size))
 }
 
-// nobody stands for the hash where there is none: no password is its.
+// nobody stands in for a missing hash. It costs the same, and no password matches it.
 func (h *Hasher) nobody() hash {
 	return hash{derive: func(password []byte) ([]byte, error) {
 		return h.cost.derive(password, make([]byte, saltLen), keyLen), nil
 	}}
 }
 
-// Stale reports whether a hash is to be made anew from the password once that is known:
-// it was taken over, or made with other parameters than ours.
+// Stale reports whether to hash the password again once it is known, because the hash was imported or
+// made with other parameters.
 func (h *Hasher) Stale(text string) bool {
 	of, err := read(text)
 	return err == nil && (of.cost != h.cost || len(of.want) != keyLen)
 }
 
-// Verify reports whether the password is the one of the hash, which may be one that was
-// taken over from elsewhere (see [CheckHash]). An empty hash, of a subscriber without a
-// password or of nobody at all, takes the same time as one of ours and is false.
+// Verify reports whether password matches a hash, which may have been imported (see [CheckHash]). An
+// empty hash, of a subscriber without a password or of an unknown one, takes the same time as one of
+// ours and never matches.
 func (h *Hasher) Verify(ctx context.Context, text, password string) (bool, error) {
 	_, unread := read(text)
+
 	task := Task{Hash: text}
 	if len(password) > 16*MaxLength {
 		task.Hash = ""
 	} else {
 		task.Password = norm.NFC.String(password)
 	}
+
 	r, err := h.run(ctx, task)
+
 	if err == nil && text != "" && unread != nil {
 		err = fmt.Errorf("reading password hash: %w", unread)
 	}
 	return r.OK && err == nil, err
 }
 
-// rate rates a password in its turn, since anybody may ask for that work. A nil Hasher
-// rates it at once.
+// rate rates a password in its turn, because any client can cause that work. A nil Hasher rates it at
+// once.
 func (h *Hasher) rate(ctx context.Context, password string, known []string) (Rating, error) {
 	if h == nil {
 		return rate(password, known), nil
@@ -153,12 +157,13 @@ func (h *Hasher) rate(ctx context.Context, password string, known []string) (Rat
 	return r.Rating, err
 }
 
-// run has a task done in its turn.
+// run performs a task in its turn, in the separate process if possible.
 func (h *Hasher) run(ctx context.Context, t Task) (Result, error) {
 	if err := h.turn(ctx); err != nil {
 		return Result{}, err
 	}
 	defer func() { <-h.sem }()
+
 	if h.apart != nil {
 		if r, ok, err := h.apart.do(t); ok {
 			return r, err
@@ -167,16 +172,18 @@ func (h *Hasher) run(ctx context.Context, t Task) (Result, error) {
 	return h.do(t)
 }
 
-// do does a task in this process, now.
+// do performs a task in this process, without waiting.
 func (h *Hasher) do(t Task) (r Result, err error) {
 	if t.Make {
 		r.Hash = h.make(t.Password)
 		return r, nil
 	}
+
 	if t.Rate {
 		r.Rating = rate(t.Password, t.Known)
 		return r, nil
 	}
+
 	of, unread := read(t.Hash)
 	if unread != nil {
 		of = h.nobody()
@@ -185,15 +192,17 @@ func (h *Hasher) do(t Task) (r Result, err error) {
 	return r, err
 }
 
-// turn waits until a hash may run.
+// turn waits until the caller may use a slot.
 func (h *Hasher) turn(ctx context.Context) error {
 	busy := &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable",
 		Message: "too many passwords are being checked at once", RetryAfter: time.Second}
+
 	if h.waiting.Add(1) > int64(queue*cap(h.sem)) {
 		h.waiting.Add(-1)
 		return busy
 	}
 	defer h.waiting.Add(-1)
+
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {

@@ -15,30 +15,32 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A Policy decides which passwords people may choose. The zero value asks for nothing
-// that [Check] does not.
+// A Policy decides which passwords people may choose. The zero value adds nothing to [Check].
 type Policy struct {
-	MinLength int       // in characters after NFC, where that is more than the constant
-	MinScore  int       // of zxcvbn, from 0 to 4: 2 is what 10^8 guesses do not find
+	MinLength int       // in characters after NFC, if more than the constant
+	MinScore  int       // of zxcvbn, from 0 to 4: 2 means that 10^8 guesses do not suffice
 	Breached  *Breached // passwords found in breaches of other sites; nil means none
 	Hasher    *Hasher   // rates passwords in its queue; nil rates them at once
 }
 
-// Weak reports why a password that Check accepts is too easily guessed, as a problem on
-// param. known is what a guesser knows of the person: the e-mail, names, the project. No
-// other service is asked.
+// Weak returns an error if a password that Check accepts is too easy to guess, as a problem on param.
+// known is what a guesser knows about the person: the e-mail, names, the project. No external service
+// is asked.
 func (p Policy) Weak(ctx context.Context, param, password string, known ...string) error {
 	password = norm.NFC.String(password)
 	if n := utf8.RuneCountInString(password); n < p.MinLength {
 		return problem.BadParam(param, "%s is too short (minimum is %d characters)", param, p.MinLength)
 	}
+
 	breached, err := p.Breached.Has(password)
 	if err != nil {
 		return fmt.Errorf("looking among breached passwords: %w", err)
 	}
+
 	if breached {
 		return weak(param, "it was found in a breach of another site: choose one that is used nowhere else")
 	}
+
 	if p.MinScore <= 0 {
 		return nil
 	}
@@ -58,18 +60,18 @@ func weak(param, why string) error {
 		Message: param + " is too easily guessed: " + why}
 }
 
-// The bounds of what is rated. The work grows with the square of the length and more;
-// a password whose beginning is strong is strong, whatever follows.
+// The limits of what is rated. The work grows at least with the square of the length. A password with
+// a strong beginning is strong, whatever follows.
 const (
 	maxRated    = 32  // bytes of a password
 	maxKnown    = 64  // words that a guesser knows
-	maxKnownLen = 100 // bytes of each
+	maxKnownLen = 100 // bytes of each word
 )
 
 // A Rating is how hard a password is to guess.
 type Rating struct {
 	Score  int    // of zxcvbn, from 0 to 4
-	Advice string // why it is no better
+	Advice string // why it is not better
 	steps  int
 }
 
@@ -79,16 +81,16 @@ func rate(password string, known []string) Rating {
 	return Rating{guess.Score, advice(guess), steps}
 }
 
-// estimate returns how the beginning of a password is best guessed, and how many steps it
-// took to find that out.
+// estimate returns the cheapest way to guess the beginning of a password, and how many steps it took to
+// find it.
 func estimate(password string, known []string) (scoring.MinEntropyMatch, int) {
 	password = strings.ToValidUTF8(password[:min(len(password), maxRated)], "")
 	found, steps := recognise(password, words(known))
 	return scoring.MinimumEntropyMatchSequence(password, found), steps
 }
 
-// words returns the first words of what is known and each text as a whole, in lower case
-// and without those of fewer than three bytes.
+// words returns the words of known and each text as a whole, in lower case. It leaves out those of
+// fewer than three bytes or more than maxKnownLen, and stops at maxKnown.
 func words(known []string) (all []string) {
 	for _, text := range known {
 		text = strings.ToLower(strings.ToValidUTF8(text[:min(len(text), maxKnown*maxKnownLen)], ""))
@@ -102,7 +104,7 @@ func words(known []string) (all []string) {
 	return all
 }
 
-// advice returns what makes a password easy to guess: what its longest recognized part is.
+// advice explains what makes a password easy to guess, by its longest recognized part.
 func advice(guess scoring.MinEntropyMatch) string {
 	var longest match.Match
 	for _, m := range guess.MatchSequence {
@@ -111,6 +113,7 @@ func advice(guess scoring.MinEntropyMatch) string {
 		}
 	}
 	const more = "; three or four words that have nothing to do with each other are better"
+
 	switch longest.Pattern {
 	case "dictionary":
 		return cmp.Or(dictionaries[longest.DictionaryName], "it is a common word or name, changed a little") + more

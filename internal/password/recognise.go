@@ -13,42 +13,45 @@ import (
 	zxcvbnmath "github.com/ccojocar/zxcvbn-go/utils/math"
 )
 
-// recognise returns the parts of a password that a guesser tries first, in the way of
-// zxcvbn, whose lists and formulas it uses. The library's own matchers read their lists
-// while a program starts, which takes a tenth of a second, and have no bound: a password
-// of look-alike signs keeps them busy for minutes.
+// recognise returns the parts of a password that a guesser tries first. It works like zxcvbn, with the
+// library's lists and formulas. The library's own matchers are not used: they read their lists at
+// startup, which takes a tenth of a second, and have no limit. A password of look-alike signs keeps
+// them busy for minutes.
 //
-// known is what a guesser knows of the person. steps is what the dictionaries took; all
-// else is linear in the password, of which only the first bytes are rated.
+// known is what a guesser knows about the person. steps is the work done in the dictionaries. The rest
+// is linear in the password, of which only the first bytes are rated.
 func recognise(password string, known []string) (found []match.Match, steps int) {
 	for _, d := range []dictionary{newDictionary(map[string][]string{"user_inputs": known}), common()} {
 		words, n := d.find(password)
 		found = append(found, words...)
 		steps += n
 	}
+
 	for _, b := range boards() {
 		found = append(found, b.walks(password)...)
 	}
+
 	found = slices.Concat(found, repeats(password), sequences(password), dates(password))
 	slices.SortFunc(found, func(a, b match.Match) int {
-		return cmp.Or(a.I-b.I, a.J-b.J, cmp.Compare(a.Entropy, b.Entropy), strings.Compare(a.DictionaryName, b.DictionaryName))
+		return cmp.Or(a.I-b.I, a.J-b.J, cmp.Compare(a.Entropy, b.Entropy),
+			strings.Compare(a.DictionaryName, b.DictionaryName))
 	})
 	return found, steps
 }
 
-// A board is a keyboard with what the entropy of a walk on it depends on.
+// A board is a keyboard with the values that the entropy of a walk on it depends on.
 type board struct {
 	adjacency.Graph
-	keys   float64 // how many there are to begin with
-	degree float64 // how many neighbors a key has, on average
+	keys   float64 // number of keys
+	degree float64 // average number of neighbors of a key
 }
 
-// boards returns the keyboards. The library's formula parses them again for each walk.
+// boards returns the keyboards. The library's formula would parse them again for each walk.
 var boards = sync.OnceValue(func() (all []board) {
 	for _, name := range []string{"qwerty", "dvorak", "keypad", "macKeypad"} {
 		graph, of := adjacency.GraphMap[name], "keypad"
 		if name == "qwerty" || name == "dvorak" {
-			of = "qwerty" // as in the library, for both
+			of = "qwerty" // the library uses it for both
 		}
 		stats := adjacency.GraphMap[of]
 		all = append(all, board{graph, float64(len(stats.Graph)), stats.CalculateAvgDegree()})
@@ -56,8 +59,8 @@ var boards = sync.OnceValue(func() (all []board) {
 	return all
 })
 
-// entropy returns the bits of a walk: of how many walks of at most its length and turns
-// it is one, and in how many ways shift may be held for so many of its keys.
+// entropy returns the bits of a walk. They count the walks with at most its length and turns, and the
+// ways to hold shift for this many of its keys.
 func (b board) entropy(length, turns, shifted int) float64 {
 	walks := 0.0
 	for i := 2; i <= length+1; i++ {
@@ -65,9 +68,11 @@ func (b board) entropy(length, turns, shifted int) float64 {
 			walks += zxcvbnmath.NChoseK(float64(i-1), float64(j-1)) * b.keys * math.Pow(b.degree, float64(j))
 		}
 	}
+
 	if shifted == 0 {
 		return math.Log2(walks)
 	}
+
 	shifts := 0.0
 	for i := 0; i <= min(shifted, length-shifted); i++ {
 		shifts += zxcvbnmath.NChoseK(float64(length), float64(i))
@@ -75,7 +80,7 @@ func (b board) entropy(length, turns, shifted int) float64 {
 	return math.Log2(walks) + math.Log2(shifts)
 }
 
-// walks finds keys that are side by side, three or more.
+// walks finds three or more adjacent keys in a row.
 func (b board) walks(password string) (found []match.Match) {
 	for i := 0; i < len(password)-1; {
 		j, last, turns, shifted := i+1, -1, 0, 0
@@ -91,6 +96,7 @@ func (b board) walks(password string) (found []match.Match) {
 				turns, last = turns+1, towards
 			}
 		}
+
 		if j-i > 2 {
 			m := match.Match{Pattern: "spatial", DictionaryName: b.Name, I: i, J: j - 1, Token: password[i:j]}
 			m.Entropy = b.entropy(len(m.Token), turns, shifted)
@@ -101,8 +107,8 @@ func (b board) walks(password string) (found []match.Match) {
 	return found
 }
 
-// neighbour tells in which direction of a key another is, -1 if in none, and whether
-// shift is held for it.
+// neighbour returns the direction of key from a key with these neighbors, or -1 if it is not one of
+// them. upper reports whether shift is held for it.
 func neighbour(around []string, key string) (direction int, upper bool) {
 	for i, both := range around {
 		if at := strings.Index(both, key); at >= 0 {
@@ -112,7 +118,7 @@ func neighbour(around []string, key string) (direction int, upper bool) {
 	return -1, false
 }
 
-// repeats finds a character that comes three times or more, whatever its case.
+// repeats finds a character that is repeated three times or more, ignoring case.
 func repeats(password string) (found []match.Match) {
 	runes := []rune(password)
 	for i := 0; i < len(runes); {
@@ -133,8 +139,7 @@ func repeats(password string) (found []match.Match) {
 	return found
 }
 
-// sequences finds neighbours in the alphabet or among the digits, up or down, three or
-// more.
+// sequences finds three or more consecutive letters or digits, up or down.
 func sequences(password string) (found []match.Match) {
 	for i := 0; i < len(password); {
 		j := i + 1
@@ -157,12 +162,13 @@ func sequences(password string) (found []match.Match) {
 	return found
 }
 
-// stride tells how far the second character is behind the first among all, 0 if not both
-// are there.
+// stride returns the distance in all from the first character of text to the second, or 0 if either is
+// missing.
 func stride(all, text string) int {
 	if len(text) < 2 {
 		return 0
 	}
+
 	a, b := strings.IndexByte(all, text[0]), strings.IndexByte(all, text[1])
 	if a < 0 || b < 0 {
 		return 0
