@@ -1,4 +1,3 @@
-// Package contract asks for every operation of the OpenAPI document that a server
-// serves, and looks for each of its documented statuses: what the document says
-// the server does, and the server does nothing else.
+// Package contract calls every operation of the OpenAPI document that a server serves and provokes
+// each documented status. It shows that the server does what the document says and nothing else.
 package contract

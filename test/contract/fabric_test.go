@@ -13,13 +13,12 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// unprovoked are statuses that take a fault of the server's, or a crowd.
+// unprovoked are statuses that need an internal fault or a heavy load.
 var unprovoked = []string{"429", "500", "503"}
 
-// TestOperations asks for every operation of the fabric: as each of those who may,
-// as those who may not, of what is another's, and with everything wrong in it. All
-// that is documented is seen, and what is seen is held against the document by the
-// harness.
+// TestOperations shows that every operation of the fabric returns all its documented statuses. It
+// calls each operation with and without permission, for another project's objects and with invalid
+// requests. The harness checks every response against the document.
 func TestOperations(t *testing.T) {
 	w := newWorld(t)
 	for _, op := range w.operations("Fabric", "Kinds of resources", "Management") {
@@ -44,9 +43,10 @@ func TestOperations(t *testing.T) {
 	}
 }
 
+// A look records an answer's status and returns the answer.
 type look func(harness.Answer) harness.Answer
 
-// schemes lists who may ask for an operation.
+// schemes returns the security schemes that may call an operation.
 func (op operation) schemes() (all []string) {
 	for _, requirement := range *op.Security {
 		for name := range requirement {
@@ -56,7 +56,7 @@ func (op operation) schemes() (all []string) {
 	return all
 }
 
-// succeeds asks as each of those who may.
+// succeeds calls the operation with each permitted credential.
 func (w *world) succeeds(t *testing.T, op operation, see look) {
 	t.Helper()
 	who := op.schemes()
@@ -77,14 +77,15 @@ func (w *world) succeeds(t *testing.T, op operation, see look) {
 	}
 }
 
-// refuses asks as nobody, with a wrong token, without the scope, and as those whose
-// credentials are of another kind.
+// refuses calls the operation without credentials, with a wrong token, without the scope, and with
+// credentials of other kinds.
 func (w *world) refuses(t *testing.T, op operation, see look) {
 	t.Helper()
 	who := op.schemes()
 	if len(who) == 0 {
 		return
 	}
+
 	path, body := w.standing(t, op)
 	others := map[string]harness.Option{"nobody": nobody(), "a made-up token": harness.Bearer("made-up"),
 		"a key of no use": w.weak}
@@ -93,6 +94,7 @@ func (w *world) refuses(t *testing.T, op operation, see look) {
 			others[name] = as
 		}
 	}
+
 	for name, as := range others {
 		if a := see(w.ask(t, op, as, path, body)); a.Status != 401 {
 			t.Errorf("as %s: %d %s, want 401", name, a.Status, a.Body)
@@ -100,15 +102,18 @@ func (w *world) refuses(t *testing.T, op operation, see look) {
 	}
 }
 
-// hides asks for what there is not, and for what is another project's.
+// hides calls the operation for unknown objects and for another project's objects. Both must get the
+// same 404.
 func (w *world) hides(t *testing.T, op operation, see look) {
 	t.Helper()
 	if !strings.Contains(op.path, "{") {
 		return
 	}
+
 	path, body := w.standing(t, op)
 	for _, name := range op.schemes() {
 		foreign := see(w.ask(t, op, w.foreign[name], path, body)).Want(t, 404)
+
 		steps, given := strings.Split(path, "/"), strings.Split(op.path, "/")
 		for i := range given {
 			if !strings.HasPrefix(given[i], "{") {
@@ -126,12 +131,13 @@ func (w *world) hides(t *testing.T, op operation, see look) {
 	}
 }
 
-// asksForPages asks for pages that there cannot be.
+// asksForPages calls the operation with invalid paging parameters.
 func (w *world) asksForPages(t *testing.T, op operation, see look) {
 	t.Helper()
 	if op.Parameters.GetByInAndName("query", "page_size") == nil {
 		return
 	}
+
 	path, _ := w.standing(t, op)
 	as := w.who[op.schemes()[0]]
 	for query, param := range map[string]string{
@@ -144,21 +150,24 @@ func (w *world) asksForPages(t *testing.T, op operation, see look) {
 	see(w.ask(t, op, as, path+"?page_size=1", nil)).Want(t, 200)
 }
 
-// refusesBodies sends bodies that cannot be read, bodies in which every member is
-// of a wrong type, and bodies without what is required.
+// refusesBodies sends malformed bodies, a body with a wrong type for every member, and a body
+// without the required members.
 func (w *world) refusesBodies(t *testing.T, op operation, see look) {
 	t.Helper()
 	if op.RequestBody == nil {
 		return
 	}
+
 	as := nobody()
 	path, _ := w.standing(t, op)
 	if who := op.schemes(); len(who) > 0 {
 		as = w.who[who[0]]
 	}
+
 	send := func(kind, body string) harness.Answer {
 		return see(w.Do(t, op.method, path, as, harness.Body(kind, []byte(body))))
 	}
+
 	send("application/json", `{"name":`).Want(t, 400)
 	send("application/json", `[]`).Want(t, 400)
 	send("application/json", "{\"name\":\"\xff\"}").Want(t, 400)
@@ -168,18 +177,20 @@ func (w *world) refusesBodies(t *testing.T, op operation, see look) {
 	schema := op.RequestBody.Value.Content["application/json"].Schema.Value
 	wrong := make(map[string]any)
 	for name := range schema.Properties {
-		wrong[name] = 17.5 // which is neither text nor whole, and nothing to look into
+		wrong[name] = 17.5 // not a string, an integer, an object or a list
 	}
 	text, err := json.Marshal(wrong)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	a := send("application/json", string(text))
 	for name, property := range schema.Properties {
 		if !strings.HasPrefix(property.Value.Description, "Another name of") {
 			wantFault(t, a, name)
 		}
 	}
+
 	if len(schema.Required) > 0 {
 		a = send("application/json", `{}`)
 	}
@@ -188,7 +199,7 @@ func (w *world) refusesBodies(t *testing.T, op operation, see look) {
 	}
 }
 
-// wantFault looks for a parameter among the faults of a 422.
+// wantFault checks that a 422 names a parameter among its errors.
 func wantFault(t *testing.T, a harness.Answer, param string) {
 	t.Helper()
 	var body struct{ Errors []struct{ Attribute string } }
@@ -201,7 +212,7 @@ func wantFault(t *testing.T, a harness.Answer, param string) {
 	t.Errorf("%s: nothing is said of %s", a.Body, param)
 }
 
-// refusesOther provokes what follows from none of this.
+// refusesOther provokes the documented statuses that the other checks do not.
 func (w *world) refusesOther(t *testing.T, op operation, see look) {
 	t.Helper()
 	as := w.who["basic"]
@@ -228,8 +239,8 @@ func (w *world) refusesOther(t *testing.T, op operation, see look) {
 	}
 }
 
-// TestKinds sends the whole example of each kind, and a change of it: what was sent
-// is there, and what was not sent stays.
+// TestKinds shows that an update of each kind of resource changes the members that are sent and
+// leaves the others unchanged.
 func TestKinds(t *testing.T) {
 	w := newWorld(t)
 	for _, op := range w.operations("Kinds of resources") {
@@ -244,6 +255,7 @@ func TestKinds(t *testing.T) {
 			change := members(t, body)
 			w.ask(t, op, w.who["basic"], path, body).Want(t, 200)
 			after := w.own(t, path)
+
 			schema := op.RequestBody.Value.Content["application/json"].Schema.Value
 			for name, sent := range change {
 				if name = canonical(schema, name); string(after[name]) != string(sent) {
@@ -251,6 +263,7 @@ func TestKinds(t *testing.T) {
 				}
 				delete(before, name)
 			}
+
 			for name, was := range before {
 				if string(after[name]) != string(was) {
 					t.Errorf("%s was %s and is %s, though it was not sent", name, was, after[name])
@@ -260,7 +273,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// canonical returns the name under which a member is shown.
+// canonical returns the name under which the server returns a member.
 func canonical(schema *openapi3.Schema, name string) string {
 	if of, ok := strings.CutPrefix(schema.Properties[name].Value.Description, "Another name of `"); ok {
 		return strings.TrimSuffix(of, "`.")
@@ -276,14 +289,15 @@ func members(t *testing.T, text []byte) (m map[string]json.RawMessage) {
 	return m
 }
 
-// own returns the members of a resource's own.
+// own returns the members that a resource has of its own kind.
 func (w *world) own(t *testing.T, path string) map[string]json.RawMessage {
 	t.Helper()
 	a := w.Get(t, path, w.who["basic"]).Want(t, 200)
 	all := members(t, a.Body)
 	if all["project_id"] == nil {
-		return all // it is flat
+		return all // the resource has no nested object
 	}
+
 	for name, value := range all {
 		if strings.HasPrefix(string(value), "{") {
 			return members(t, all[name])

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestIdentity asks for every operation of the identity provider. Each try is what
-// is sent, and the status that it gets.
+// TestIdentity shows that every operation of the identity provider returns all its documented
+// statuses. A try is a request and the status it must get.
 func TestIdentity(t *testing.T) {
 	w := newWorld(t)
 	c := w.NewClient(t, "spa", "--first-party", "--post-logout-redirect-uri", harness.RedirectURI)
@@ -21,6 +21,7 @@ func TestIdentity(t *testing.T) {
 	ended, _ := c.SignIn(t, sub, "openid")
 	device := w.NewClient(t, "native", "--grant", "device_code")
 	machine := w.NewClient(t, "service", "--scope", "Voice")
+
 	request := func(pairs ...string) string { return with(c.NewFlow("openid").Query, pairs...).Encode() }
 	big := strings.Repeat("x", 64<<10)
 	basic := harness.Basic(machine.ID, machine.Secret)
@@ -29,6 +30,7 @@ func TestIdentity(t *testing.T) {
 	etag := func(path string) harness.Option {
 		return harness.Header("If-None-Match", w.Get(t, path).Want(t, 200).Header.Get("ETag"))
 	}
+
 	type try struct {
 		status int
 		query  string
@@ -42,12 +44,14 @@ func TestIdentity(t *testing.T) {
 			{413, "", []harness.Option{basic, form(field, big)}}, {415, "", []harness.Option{basic, text}},
 		}
 	}
+
 	userinfo := []try{
 		{200, "", []harness.Option{harness.Bearer(tokens.AccessToken)}}, {401, "", nil},
 		{401, "", []harness.Option{harness.Bearer("made-up")}},
 		{403, "", []harness.Option{w.who["service"]}},
 	}
 	document := func(path string) []try { return []try{{200, "", nil}, {304, "", []harness.Option{etag(path)}}} }
+
 	tries := map[string][]try{
 		"getOpenidConfiguration":         document("/.well-known/openid-configuration"),
 		"getAuthorizationServerMetadata": document("/.well-known/oauth-authorization-server"),
@@ -81,6 +85,7 @@ func TestIdentity(t *testing.T) {
 		"postUserinfo": append([]try{{200, "", []harness.Option{form("access_token", tokens.AccessToken)}}},
 			userinfo...),
 	}
+
 	for _, op := range w.operations("Identity") {
 		t.Run(op.OperationID, func(t *testing.T) {
 			seen := make(map[string]bool)
@@ -95,6 +100,7 @@ func TestIdentity(t *testing.T) {
 					t.Errorf("%s %.200s = %d %.300s, want %d", op.method, target, a.Status, a.Body, try.status)
 				}
 			}
+
 			for status := range op.Responses.Map() {
 				if !seen[status] && !slices.Contains(unprovoked, status) {
 					t.Errorf("%s is documented, and nothing gave it", status)
@@ -102,12 +108,13 @@ func TestIdentity(t *testing.T) {
 			}
 		})
 	}
+
 	if got := w.Get(t, "//.well-known/openid-configuration"); got.Status != http.StatusOK {
 		t.Errorf("discovery behind a second slash = %d", got.Status)
 	}
 }
 
-// with sets pairs of names and values; "" takes one out.
+// with sets pairs of names and values; an empty value removes the name.
 func with(v url.Values, pairs ...string) url.Values {
 	for i := 0; i < len(pairs); i += 2 {
 		if v.Set(pairs[i], pairs[i+1]); pairs[i+1] == "" {

@@ -20,7 +20,7 @@ var (
 	shown    = regexp.MustCompile(`(?s)<section class="operation" id="([^"]+)".*?<figcaption>Request</figcaption><pre[^>]*><code>(.*?)</code>`)
 )
 
-// lines returns what the pages of /docs tell to paste, by operation.
+// lines returns the shell commands that the pages of /docs show, by operation.
 func (w *world) lines(t *testing.T) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
@@ -32,8 +32,8 @@ func (w *world) lines(t *testing.T) map[string]string {
 	return all
 }
 
-// TestLines pastes the line of every operation into a shell that knows who asks and
-// what for.
+// TestLines shows that the command of every operation works when pasted into a shell that has the
+// variables it names.
 func TestLines(t *testing.T) {
 	harness.Need(t, "curl", "sh")
 	w := newWorld(t)
@@ -41,6 +41,7 @@ func TestLines(t *testing.T) {
 	subscriber, _ := w.login(t, "openid Voice")
 	lines, app := w.lines(t), w.NewClient(t, "spa")
 	device := w.NewClient(t, "native", "--grant", "device_code")
+
 	for _, op := range w.operations("Fabric", "Kinds of resources", "Management", "Recordings", "Identity") {
 		t.Run(op.OperationID, func(t *testing.T) {
 			env := slices.Clone(env)
@@ -48,6 +49,7 @@ func TestLines(t *testing.T) {
 			if line == "" {
 				t.Fatal("there is no line")
 			}
+
 			path := op.path
 			switch w.tag[op.Tags[0]] {
 			case "Recordings":
@@ -62,9 +64,10 @@ func TestLines(t *testing.T) {
 			default:
 				path = w.subject(t, op)
 			}
+
 			status := paste(t, line, append(env, named(line, op.path, path)...))
 			if w.tag[op.Tags[0]] == "Kinds of resources" && strings.HasSuffix(op.path, "{id}") {
-				w.Do(t, "DELETE", path, w.who["basic"]) // the next example has the same name
+				w.Do(t, "DELETE", path, w.who["basic"]) // the next example uses the same name
 			}
 			if status < 200 || status > 399 || op.Responses.Status(status) == nil {
 				t.Errorf("%d of\n%s", status, line)
@@ -73,7 +76,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// shell returns the variables that the pages speak of.
+// shell returns the environment variables that the pages use.
 func (w *world) shell(t *testing.T) []string {
 	t.Helper()
 	sat := w.NewSAT(t, "ada")
@@ -84,6 +87,7 @@ func (w *world) shell(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	login(r)
+
 	env := []string{
 		"PATH=" + os.Getenv("PATH"), "PROJECT_ID=" + w.ID, "API_KEY=" + w.NewKey(t, everyScope...),
 		"SAT=" + sat.Token,
@@ -91,6 +95,7 @@ func (w *world) shell(t *testing.T) []string {
 		"ACCESS_TOKEN=" + strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "),
 		"REDIRECT_URI=" + harness.RedirectURI, "RESPONSE_TYPE=code", "SCOPE=openid",
 	}
+
 	for name, example := range map[string]string{
 		"ADDRESS_ID":      "0f6d2f34-1c55-4f0b-bb0e-5a1c6a3d7e12",
 		"RESOURCE_ID":     "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13",
@@ -105,8 +110,8 @@ func (w *world) shell(t *testing.T) []string {
 
 var inLine = regexp.MustCompile(`https?://[^/\s"]+(/[^\s"?]*)`)
 
-// named returns the variables of a line's path, as they are in a path that leads to
-// something.
+// named returns the variables of a command's path, with their values from a path to an existing
+// object.
 func named(line, pattern, path string) (env []string) {
 	m := inLine.FindStringSubmatch(line)
 	if m == nil {
@@ -123,23 +128,27 @@ func named(line, pattern, path string) (env []string) {
 	return env
 }
 
-// paste runs a line beside a recording and gives the status that it got.
+// paste runs a command in a directory with a recording and returns the HTTP status.
 func paste(t *testing.T, line string, env []string) int {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "recording.wav"), harness.Tone(8000, 30+int(serial.Add(1))), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "recording.wav"),
+		harness.Tone(8000, 30+int(serial.Add(1))), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	line = strings.ReplaceAll(line, "example.com/hooks", "hooks.invalid/fabric") // nobody is to be told outside
+
+	line = strings.ReplaceAll(line, "example.com/hooks", "hooks.invalid/fabric") // sends nothing to other hosts
 	line = strings.Replace(line, "curl -sS", "curl -sS -w '\\n%{http_code}'", 1)
 	cmd := exec.Command("sh", "-c", line)
 	cmd.Dir, cmd.Env = dir, env
 	out, err := cmd.CombinedOutput()
+
 	text := strings.TrimSpace(string(out))
 	status, numErr := strconv.Atoi(text[strings.LastIndexByte(text, '\n')+1:])
 	if err != nil || numErr != nil {
 		t.Fatalf("%s\n%v: %s", line, err, out)
 	}
+
 	if status >= 400 {
 		t.Logf("%.600s", text)
 	}

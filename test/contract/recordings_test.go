@@ -14,11 +14,11 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// notHere are statuses of recordings that the tests of recordings/laml provoke: they
-// take audio that nobody can convert, or an upload of gigabytes.
+// notHere are statuses of recordings that the tests of recordings/laml provoke: they need audio that
+// cannot be converted, or an upload of gigabytes.
 var notHere = []string{"406"}
 
-// login returns the token of somebody who may see recordings, and its id.
+// login signs in a new subscriber with a scope and returns the subscriber's id and access token.
 func (w *world) login(t *testing.T, scope string) (string, harness.Option) {
 	t.Helper()
 	sub := w.NewSubscriber(t)
@@ -30,8 +30,8 @@ func (w *world) login(t *testing.T, scope string) (string, harness.Option) {
 	return sub.ID, harness.Bearer(tokens.AccessToken)
 }
 
-// recording makes a recording that a path can name, whose subscriber is given, and
-// fills it in.
+// recording creates a recording of a subscriber for an operation's path and returns the path with
+// the ids filled in.
 func (w *world) recording(t *testing.T, op operation, subscriber string) string {
 	t.Helper()
 	q := url.Values{"SubscriberId": {subscriber}}
@@ -41,19 +41,21 @@ func (w *world) recording(t *testing.T, op operation, subscriber string) string 
 	} else {
 		q.Set("CallSid", call)
 	}
+
 	wav := harness.Tone(8000, 20+int(serial.Add(1)))
 	opts := []harness.Option{w.who["basic"], harness.Body("audio/wav", wav)}
-	if op.method == "POST" && strings.Contains(op.path, "{") { // it is about one that goes on
+	if op.method == "POST" && strings.Contains(op.path, "{") { // the operation needs a recording in progress
 		q.Set("Status", "in-progress")
 		opts = opts[:1]
 	}
+
 	a := w.Post(t, w.LaML("/Recordings")+"?"+q.Encode(), opts...).Want(t, 201)
 	sid, _ := a.Object(t)["sid"].(string)
 	return strings.NewReplacer("{AccountSid}", w.ID, "{Sid}", sid, "{id}", sid, "{CallSid}", call,
 		"{ConferenceSid}", call).Replace(op.path)
 }
 
-// open reports whether nobody in particular may ask.
+// open reports whether an operation needs no credentials.
 func (op operation) open() bool {
 	return slices.ContainsFunc(*op.Security, func(r openapi3.SecurityRequirement) bool { return len(r) == 0 })
 }
@@ -63,7 +65,8 @@ func (op operation) uploads() bool {
 	return op.RequestBody != nil && op.RequestBody.Value.Content["audio/*"] != nil
 }
 
-// TestRecordings asks for every operation of recordings, as TestOperations does.
+// TestRecordings shows that every operation of recordings returns all its documented statuses, as
+// TestOperations does.
 func TestRecordings(t *testing.T) {
 	w := newWorld(t)
 	subscriber, login := w.login(t, "openid Voice")
@@ -77,6 +80,7 @@ func TestRecordings(t *testing.T) {
 			if op.Responses.Status(304) != nil {
 				r.ranges(t)
 			}
+
 			for status := range op.Responses.Map() {
 				if !r.seen[status] && !slices.Contains(unprovoked, status) &&
 					!slices.Contains(notHere, status) && !(status == "413" && op.uploads()) {
@@ -87,7 +91,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// A recordingTest asks for one operation.
+// A recordingTest tests one operation.
 type recordingTest struct {
 	*world
 	op         operation
@@ -100,7 +104,7 @@ func (r *recordingTest) path(t *testing.T) string {
 	return r.recording(t, r.op, r.subscriber)
 }
 
-// do asks at a path, with the body of the operation's example.
+// do calls the operation at a path, with the body of its example.
 func (r *recordingTest) do(t *testing.T, who harness.Option, path string, more ...harness.Option) harness.Answer {
 	t.Helper()
 	opts := []harness.Option{who}
@@ -109,11 +113,14 @@ func (r *recordingTest) do(t *testing.T, who harness.Option, path string, more .
 	} else if body := r.body(t, r.op); body != nil {
 		opts = append(opts, harness.Body("application/json", body))
 	}
+
 	a := r.Do(t, r.op.method, path, append(opts, more...)...)
 	r.seen[strconv.Itoa(a.Status)] = true
 	return a
 }
 
+// succeeds calls the operation with each permitted credential. Uploads with an idempotency key are
+// also repeated.
 func (r *recordingTest) succeeds(t *testing.T) {
 	t.Helper()
 	for _, name := range r.op.schemes() {
@@ -121,6 +128,7 @@ func (r *recordingTest) succeeds(t *testing.T) {
 			t.Errorf("as %s: %d %s", name, a.Status, a.Body)
 		}
 	}
+
 	if r.op.uploads() {
 		same := []harness.Option{harness.Header("Idempotency-Key", unique("key")),
 			harness.Body("audio/wav", harness.Tone(8000, 17))}
@@ -130,10 +138,11 @@ func (r *recordingTest) succeeds(t *testing.T) {
 	}
 }
 
-// refuses asks without credentials, without rights, and for what cannot be read.
+// refuses calls the operation without credentials, without permission and with malformed requests.
 func (r *recordingTest) refuses(t *testing.T) {
 	t.Helper()
 	path, basic := r.path(t), r.who["basic"]
+
 	if r.op.open() {
 		r.mediaAuth(t, "signed", path, 401)
 		r.do(t, nobody(), path+"?exp=4102444800&sig=made-up").Want(t, 403)
@@ -141,18 +150,21 @@ func (r *recordingTest) refuses(t *testing.T) {
 		r.do(t, nobody(), path+"?Channel=7&pixels=0").Want(t, 400)
 		return
 	}
+
 	for name, who := range map[string]harness.Option{"nobody": nobody(), "a key of no use": r.weak,
 		"a SAT without the scope": r.who["sat"], "a guest": r.who["guest"]} {
 		if a := r.do(t, who, path); a.Status != 401 {
 			t.Errorf("as %s: %d %s, want 401", name, a.Status, a.Body)
 		}
 	}
+
 	if r.op.Responses.Status(403) != nil {
 		r.do(t, r.who["login"], path).Want(t, 403)
 	}
 	if r.op.Parameters.GetByInAndName("query", "page_size") != nil {
 		r.do(t, basic, path+"?page_size=0").Want(t, 422)
 	}
+
 	switch {
 	case r.op.uploads():
 		r.do(t, basic, path+"?StartTime=never").Want(t, 400)
@@ -168,7 +180,7 @@ func (r *recordingTest) refuses(t *testing.T) {
 	}
 }
 
-// mediaAuth changes who may fetch media, and waits until the server has heard.
+// mediaAuth changes who may fetch media and waits until the change takes effect.
 func (r *recordingTest) mediaAuth(t *testing.T, who, path string, status int) {
 	t.Helper()
 	r.CLI(t, "", "project", "update", r.ID, "--media-auth", who)
@@ -177,20 +189,23 @@ func (r *recordingTest) mediaAuth(t *testing.T, who, path string, status int) {
 	})
 }
 
-// hides asks for what is another project's, and what is not there.
+// hides calls the operation for another project's objects and for unknown ones.
 func (r *recordingTest) hides(t *testing.T) {
 	t.Helper()
 	if !strings.Contains(r.op.path, "{") {
-		return // everybody has a list
+		return // every project has this list
 	}
+
 	const unknown = "c6b5a4d3-e2f1-4a0b-9c8d-7e6f5a4b3c19"
 	path := r.path(t)
 	if !r.op.open() {
 		r.do(t, r.foreign["basic"], path).Want(t, 404)
 	}
+
 	if strings.Contains(r.op.path, "{AccountSid}") {
 		r.do(t, r.who["basic"], strings.Replace(path, r.ID, unknown, 1)).Want(t, 404)
 	}
+
 	if at := strings.LastIndex(strings.ToLower(path), "/recordings/"); at >= 0 {
 		sid := path[at+len("/recordings/"):]
 		sid = sid[:min(len(sid), 36)]
@@ -198,14 +213,16 @@ func (r *recordingTest) hides(t *testing.T) {
 	}
 }
 
-// ranges asks for parts of a file, and whether it has changed.
+// ranges requests parts of a file and makes conditional requests.
 func (r *recordingTest) ranges(t *testing.T) {
 	t.Helper()
 	path := r.path(t)
 	whole := r.do(t, nobody(), path).Want(t, 200)
+
 	etag := harness.Header("If-None-Match", whole.Header.Get("ETag"))
 	r.do(t, nobody(), path, etag).Want(t, http.StatusNotModified)
 	r.do(t, nobody(), path, harness.Header("If-Match", `"another"`)).Want(t, http.StatusPreconditionFailed)
+
 	if r.op.Responses.Status(206) != nil {
 		r.do(t, nobody(), path, harness.Header("Range", "bytes=0-9")).Want(t, http.StatusPartialContent)
 		r.do(t, nobody(), path, harness.Header("Range", "bytes=99999999-")).Want(

@@ -10,12 +10,13 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// subject makes what an operation is about and gives the path to it.
+// subject creates the object that an operation needs and returns the path to it.
 func (w *world) subject(t *testing.T, op operation) string {
 	t.Helper()
 	if !strings.Contains(op.path, "{") {
 		return op.path
 	}
+
 	fill := func(pairs ...string) string {
 		path := strings.NewReplacer(pairs...).Replace(op.path)
 		if strings.Contains(path, "{") {
@@ -23,6 +24,7 @@ func (w *world) subject(t *testing.T, op operation) string {
 		}
 		return path
 	}
+
 	switch op.Tags[0] {
 	case "SIP credentials":
 		return w.credentialsOf(t, op)
@@ -50,6 +52,7 @@ func (w *world) subject(t *testing.T, op operation) string {
 	case "Resources":
 		return fill("{id}", w.create(t, "SWML scripts"))
 	}
+
 	made := w.create(t, op.Tags[0])
 	if strings.Contains(op.path, "{delivery}") {
 		return fill("{id}", made, "{delivery}", w.delivery(t, made))
@@ -57,7 +60,7 @@ func (w *world) subject(t *testing.T, op operation) string {
 	return fill("{id}", made)
 }
 
-// delivery lets something happen that a webhook is told of.
+// delivery causes an event that a webhook receives and returns the delivery's id.
 func (w *world) delivery(t *testing.T, webhook string) string {
 	t.Helper()
 	w.NewSubscriber(t)
@@ -72,7 +75,7 @@ func (w *world) delivery(t *testing.T, webhook string) string {
 	return page.Data[0].ID
 }
 
-// credentialsOf makes a subscriber with SIP credentials.
+// credentialsOf creates a subscriber with SIP credentials and returns the path to them.
 func (w *world) credentialsOf(t *testing.T, op operation) string {
 	t.Helper()
 	of := "/api/fabric/resources/subscribers/" + w.NewSubscriber(t).ID + "/sip_endpoints"
@@ -84,13 +87,14 @@ func (w *world) credentialsOf(t *testing.T, op operation) string {
 	return of + "/" + id(t, a.Want(t, 201))
 }
 
-// held makes a subscriber who holds what the path names.
+// held creates a subscriber with an object that the path names and returns the path to it.
 func (w *world) held(t *testing.T, op operation) string {
 	t.Helper()
 	sub := w.NewSubscriber(t)
 	of := "/api/fabric/resources/subscribers/" + sub.ID
+
 	rest := op.path[strings.Index(op.path, "}")+1:]
-	if rest == "/invitation" { // who has a password is not invited
+	if rest == "/invitation" { // a subscriber with a password cannot be invited
 		a := w.Post(t, "/api/fabric/resources/subscribers", w.who["basic"],
 			harness.JSON(map[string]string{"email": unique("invited") + "@example.com"}))
 		return "/api/fabric/resources/subscribers/" + id(t, a.Want(t, 201)) + rest
@@ -98,6 +102,7 @@ func (w *world) held(t *testing.T, op operation) string {
 	if !strings.HasSuffix(rest, "{id}") {
 		return of + rest
 	}
+
 	list := of + strings.TrimSuffix(rest, "/{id}")
 	sat := w.NewSAT(t, sub.Email)
 	switch rest {
@@ -106,7 +111,7 @@ func (w *world) held(t *testing.T, op operation) string {
 		c.SignIn(t, sub, "openid")
 		return list + "/" + c.ID
 	case "/factors/{id}":
-		return list + "/recovery_codes" // may always be taken away
+		return list + "/recovery_codes" // can always be removed
 	case "/sessions/{id}":
 		w.NewClient(t, "spa", "--first-party").SignIn(t, sub, "openid")
 	case "/tokens/{id}":
@@ -116,6 +121,7 @@ func (w *world) held(t *testing.T, op operation) string {
 		w.Post(t, "/subscriber/devices", harness.Bearer(sat.Token),
 			harness.JSON(map[string]string{"device_type": "iOS", "device_token": unique("token")})).Want(t, 201)
 	}
+
 	var page struct{ Data []struct{ ID string } }
 	w.Get(t, list, w.who["basic"]).Want(t, 200).Read(t, &page)
 	if len(page.Data) != 1 {

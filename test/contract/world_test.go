@@ -18,21 +18,21 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A world is a project with one of everything that operations ask for, and
-// another project that must not see it.
+// A world is a project with one object of everything that operations need, and the credentials of
+// another project, which must not see them.
 type world struct {
 	*harness.Project
 	doc     *openapitest.Document
-	tag     map[string]string                    // the group of each
+	tag     map[string]string                    // group by tag
 	who     map[string]harness.Option            // credentials by security scheme
-	foreign map[string]harness.Option            // those of the other project
-	weak    harness.Option                       // a key whose scope nothing takes
-	small   harness.Option                       // a key with Management alone
-	values  map[string]func(t *testing.T) string // what stands for an id of the examples
-	stands  map[string]standing                  // by operation
+	foreign map[string]harness.Option            // credentials of the other project
+	weak    harness.Option                       // key whose scope permits nothing
+	small   harness.Option                       // key with only the scope Management
+	values  map[string]func(t *testing.T) string // make the real value for one in the examples
+	stands  map[string]standing                  // by operation id
 }
 
-// A standing is what an operation is asked about by those who change nothing.
+// A standing is the path and body for calls of an operation that change nothing.
 type standing struct {
 	path string
 	body []byte
@@ -47,10 +47,12 @@ func newWorld(t *testing.T) *world {
 	other := s.NewProject(t)
 	w.who, w.foreign = w.credentials(t), (&world{Project: other}).credentials(t)
 	w.weak, w.small = harness.Basic(w.ID, w.NewKey(t, "Numbers")), harness.Basic(w.ID, w.NewKey(t, "Management"))
+
 	var err error
 	if w.doc, err = openapitest.Load(s.Get(t, "/docs/openapi.yaml").Want(t, 200).Body); err != nil {
 		t.Fatal(err)
 	}
+
 	groups, _ := w.doc.Extensions["x-tagGroups"].([]any)
 	for _, g := range groups {
 		group, _ := g.(map[string]any)
@@ -63,7 +65,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-// credentials returns somebody for each scheme.
+// credentials returns a credential for each security scheme.
 func (w *world) credentials(t *testing.T) map[string]harness.Option {
 	t.Helper()
 	key := w.NewKey(t, everyScope...)
@@ -75,8 +77,10 @@ func (w *world) credentials(t *testing.T) map[string]harness.Option {
 	var tokens harness.Tokens
 	service.Token(t, url.Values{"grant_type": {"client_credentials"},
 		"scope": {strings.Join(everyScope, " ")}}).Want(t, 200).Read(t, &tokens)
+
 	sat := w.NewSAT(t, "ada")
 	address := w.Address(t, sat.SubscriberID)
+
 	return map[string]harness.Option{
 		"basic": harness.Basic(w.ID, key), "service": harness.Bearer(tokens.AccessToken),
 		"sat":    harness.Bearer(sat.Token),
@@ -85,7 +89,7 @@ func (w *world) credentials(t *testing.T) map[string]harness.Option {
 	}
 }
 
-// stand returns what stands for the ids and secrets of the examples.
+// stand returns functions that make the real values for the ids and secrets in the examples.
 func (w *world) stand() map[string]func(t *testing.T) string {
 	subscriber := func(t *testing.T) string { return w.NewSAT(t, "ada").SubscriberID }
 	return map[string]func(t *testing.T) string{
@@ -98,7 +102,7 @@ func (w *world) stand() map[string]func(t *testing.T) string {
 			made := w.CLI(t, "", "token", "embed", "--address", w.Address(t, subscriber(t)))
 			return made["token"].(string)
 		},
-		// Nobody is to be told outside.
+		// Deliveries must not leave the machine.
 		"example.com/hooks": func(*testing.T) string { return "hooks.invalid/fabric" },
 		"grace@example.com": func(*testing.T) string { return unique("grace") + "@example.com" },
 		"alan@example.com":  func(*testing.T) string { return unique("alan") + "@example.com" },
@@ -111,13 +115,13 @@ var serial atomic.Int64
 
 func unique(name string) string { return name + strconv.FormatInt(serial.Add(1), 10) }
 
-// An operation of the document.
+// An operation is an operation of the OpenAPI document.
 type operation struct {
 	*openapi3.Operation
 	method, path string // the path below the server, with its parameters
 }
 
-// operations lists those of the groups, in the order of their ids.
+// operations returns the operations of the groups, sorted by their ids.
 func (w *world) operations(groups ...string) (all []operation) {
 	for path, item := range w.doc.Paths.Map() {
 		for method, op := range item.Operations() {
@@ -130,8 +134,8 @@ func (w *world) operations(groups ...string) (all []operation) {
 	return all
 }
 
-// body returns the example of an operation's body, with what is here in the place of
-// what is in the examples; nil if it has none.
+// body returns the example of an operation's body with the example values replaced by real ones; nil
+// if the operation has no body.
 func (w *world) body(t *testing.T, op operation) []byte {
 	t.Helper()
 	text := openapitest.Example(op.Operation)
@@ -140,17 +144,18 @@ func (w *world) body(t *testing.T, op operation) []byte {
 			text = bytes.ReplaceAll(text, []byte(value), []byte(stands(t)))
 		}
 	}
+
 	switch {
 	case op.OperationID == "rotateSigningKey":
-		return []byte(`{"overlap":0}`) // one waits for the other, unless it is at once
+		return []byte(`{"overlap":0}`) // without overlap, so that the next rotation need not wait
 	case w.tag[op.Tags[0]] == "Kinds of resources":
 		return renamed(t, text)
 	}
 	return text
 }
 
-// standing returns the path to what an operation is about, and a body, made once: for
-// questions that only read or are refused. Others ask about a [world.subject] of their own.
+// standing returns a path and a body for an operation, made once, for calls that only read or that
+// are refused. Other calls use a [world.subject] of their own.
 func (w *world) standing(t *testing.T, op operation) (path string, body []byte) {
 	t.Helper()
 	s, ok := w.stands[op.OperationID]
@@ -161,8 +166,7 @@ func (w *world) standing(t *testing.T, op operation) (path string, body []byte) 
 	return s.path, s.body
 }
 
-// renamed returns an example another name, since names are unique among resources of
-// a kind.
+// renamed returns an example with new names, since names are unique among resources of a kind.
 func renamed(t *testing.T, text []byte) []byte {
 	t.Helper()
 	if text == nil {
@@ -174,6 +178,7 @@ func renamed(t *testing.T, text []byte) []byte {
 			all[name] = []byte(`"` + unique(name) + `"`)
 		}
 	}
+
 	text, err := json.Marshal(all)
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +186,7 @@ func renamed(t *testing.T, text []byte) []byte {
 	return text
 }
 
-// ask sends a request; nil is no body.
+// ask sends a request to an operation; a nil body sends none.
 func (w *world) ask(t *testing.T, op operation, who harness.Option, path string, body []byte) harness.Answer {
 	t.Helper()
 	opts := []harness.Option{who}
@@ -193,8 +198,8 @@ func (w *world) ask(t *testing.T, op operation, who harness.Option, path string,
 
 func nobody() harness.Option { return harness.Header("Accept", "*/*") }
 
-// create makes one of what a tag is about, as the operation of the tag that
-// creates has it in its example, or as the operator does, and gives its id.
+// create creates an object of a tag's kind and returns its id. It uses the tag's creating operation
+// with its example, or the command line if there is none.
 func (w *world) create(t *testing.T, tag string) string {
 	t.Helper()
 	for _, op := range w.operations(w.tag[tag]) {
@@ -202,15 +207,18 @@ func (w *world) create(t *testing.T, tag string) string {
 			return id(t, w.ask(t, op, w.who["basic"], op.path, w.body(t, op)).Want(t, 200, 201))
 		}
 	}
+
 	kind := strings.ToLower(strings.ReplaceAll(tag, " ", "_"))
 	text, err := os.ReadFile(filepath.Join("..", "..", "fabric", "kinds", kind+".json"))
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	var file struct{ Examples []json.RawMessage }
 	if err := json.Unmarshal(text, &file); err != nil {
 		t.Fatal(err)
 	}
+
 	example := filepath.Join(t.TempDir(), "example.json")
 	if err := os.WriteFile(example, renamed(t, file.Examples[0]), 0o600); err != nil {
 		t.Fatal(err)

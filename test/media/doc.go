@@ -1,3 +1,3 @@
-// Package media stores real speech in a running server and judges what comes
-// back with the tools that people use.
+// Package media stores real speech in a running server and checks what the server returns with
+// common audio tools.
 package media

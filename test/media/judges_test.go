@@ -19,7 +19,7 @@ import (
 
 const corpus = "../../recordings/testdata"
 
-// A verdict is what the corpus says of a file.
+// A verdict is what the corpus expects of a file.
 type verdict struct {
 	Result    string  `json:"result"` // ok | repair | err
 	Absent    bool    `json:"may_accept_absent"`
@@ -30,10 +30,10 @@ type verdict struct {
 	Tolerance float64 `json:"tolerance_s"`
 }
 
-// kept tells whether a file is stored as it came and cannot be converted.
+// kept reports whether a file is stored unchanged and cannot be converted.
 func (v verdict) kept() bool { return v.Codec == "mp3" || v.Codec == "opus" }
 
-// frames is how many samples of each channel there are.
+// frames returns the number of samples per channel.
 func (v verdict) frames() float64 { return v.Duration * float64(v.Rate) }
 
 func verdicts(t *testing.T) map[string]verdict {
@@ -49,7 +49,7 @@ func verdicts(t *testing.T) map[string]verdict {
 	return doc.Files
 }
 
-// named uploads a file in a form, under its name.
+// named uploads a file in a form with its file name.
 func named(t *testing.T, p *harness.Project, name string, content []byte) harness.Answer {
 	t.Helper()
 	var body bytes.Buffer
@@ -67,8 +67,8 @@ func named(t *testing.T, p *harness.Project, name string, content []byte) harnes
 	return p.Post(t, p.LaML("/Recordings.json"), p.Basic(), harness.Body(w.FormDataContentType(), body.Bytes()))
 }
 
-// TestJudgesAgree serves each file of the corpus as WAV and as MP3, and lets
-// ffprobe, sox, lame and mp3val say what it is.
+// TestJudgesAgree shows that ffprobe, sox, lame and mp3val accept each file of the corpus as WAV and
+// as MP3, with the expected format and length.
 func TestJudgesAgree(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "ffprobe", "sox", "lame", "mp3val")
@@ -91,7 +91,7 @@ func TestJudgesAgree(t *testing.T) {
 	}
 }
 
-// fetch keeps what is served in a file; it is the same in any ranges.
+// fetch saves a served file and checks that its ranges match the whole.
 func fetch(t *testing.T, p *harness.Project, path string) (file string, body []byte) {
 	t.Helper()
 	body = p.Get(t, path).Want(t, 200).Body
@@ -103,18 +103,20 @@ func fetch(t *testing.T, p *harness.Project, path string) (file string, body []b
 	return file, body
 }
 
-// randomRanges fetches 200 ranges, which must be those of the whole.
+// randomRanges fetches 200 random ranges and checks that they match the whole.
 func randomRanges(t *testing.T, p *harness.Project, path string, whole []byte) {
 	t.Helper()
 	n := len(whole)
 	random := rand.New(rand.NewPCG(uint64(n), 1))
 	etag := p.Do(t, "HEAD", path).Want(t, 200).Header.Get("ETag")
+
 	for i := range 200 {
 		from, most := random.IntN(n), 2048
 		if i%10 == 0 {
 			most = n
 		}
 		last := min(n, from+1+random.IntN(most)) - 1
+
 		a := p.Get(t, path, harness.Header("Range", fmt.Sprintf("bytes=%d-%d", from, last)),
 			harness.Header("If-Range", etag)).Want(t, 206)
 		if !bytes.Equal(a.Body, whole[from:last+1]) ||
@@ -125,6 +127,7 @@ func randomRanges(t *testing.T, p *harness.Project, path string, whole []byte) {
 	}
 }
 
+// judgeWAV checks the format with ffprobe and the samples with sox.
 func judgeWAV(t *testing.T, p *harness.Project, path string, want verdict) {
 	t.Helper()
 	file, body := fetch(t, p, path)
@@ -134,9 +137,11 @@ func judgeWAV(t *testing.T, p *harness.Project, path string, want verdict) {
 		found.Channels != want.Channels || !about(found.Duration, want.Duration, max(want.Tolerance, 1e-4)) {
 		t.Errorf("WAV: ffprobe finds %+v, want s16 of %+v", found, want)
 	}
+
 	if got := run(t, "soxi", "-s", file); want.Tolerance == 0 && got != strconv.Itoa(frames) {
 		t.Errorf("WAV: sox counts %s samples, want %d", got, frames)
 	}
+
 	raw := filepath.Join(t.TempDir(), "samples.raw")
 	run(t, "sox", "-D", file, "-e", "signed", "-b", "16", "-L", raw)
 	samples, err := os.ReadFile(raw)
@@ -146,6 +151,7 @@ func judgeWAV(t *testing.T, p *harness.Project, path string, want verdict) {
 	}
 }
 
+// judgeMP3 checks the format with ffprobe, the frames with mp3val and the length with lame.
 func judgeMP3(t *testing.T, p *harness.Project, path string, want verdict) {
 	t.Helper()
 	file, _ := fetch(t, p, path)
@@ -153,15 +159,17 @@ func judgeMP3(t *testing.T, p *harness.Project, path string, want verdict) {
 	if found.Codec != "mp3" || !about(found.Duration, want.Duration, 0.3) {
 		t.Errorf("MP3: ffprobe finds %+v, want about %v s", found, want.Duration)
 	}
+
 	complaints := run(t, "mp3val", file)
 	if found := strings.Contains(complaints, "Too few MPEG frames"); found &&
-		want.Duration < 1 { // it doubts what is so short
+		want.Duration < 1 { // mp3val distrusts files this short
 		complaints = strings.Replace(complaints, "WARNING", "", 1)
 	}
 	if strings.Contains(complaints, "WARNING") || strings.Contains(complaints, "PROBLEM") ||
 		!strings.Contains(complaints, "MPEG frames") {
 		t.Errorf("MP3: mp3val says %s", complaints)
 	}
+
 	rate, err := strconv.Atoi(found.Rate)
 	if err != nil {
 		t.Fatalf("MP3: sample rate %q", found.Rate)
@@ -172,18 +180,19 @@ func judgeMP3(t *testing.T, p *harness.Project, path string, want verdict) {
 	if exact := want.Duration * float64(rate); math.Abs(got-exact) > 1+want.Tolerance*float64(rate) {
 		t.Errorf("MP3: lame decodes %v samples of %d Hz, want %v", got, rate, exact)
 	}
+
 	if got := run(t, "soxi", "-r", file); got != found.Rate {
 		t.Errorf("MP3: sox finds %s Hz, ffprobe %s", got, found.Rate)
 	}
 }
 
-// about tells whether seconds in text are within so many of what is wanted.
+// about reports whether a text is a number within a tolerance of the wanted value.
 func about(text string, want, within float64) bool {
 	got, err := strconv.ParseFloat(text, 64)
 	return err == nil && math.Abs(got-want) <= within
 }
 
-// run runs a tool and gives what it prints.
+// run runs a tool and returns its output.
 func run(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(name, args...)
@@ -196,7 +205,7 @@ func run(t *testing.T, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestWhatIsKeptAsItCame: MP3 and Ogg come back as they are, and as nothing else.
+// TestWhatIsKeptAsItCame shows that MP3 and Ogg files are returned unchanged and in no other format.
 func TestWhatIsKeptAsItCame(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	for name, want := range verdicts(t) {
@@ -207,8 +216,10 @@ func TestWhatIsKeptAsItCame(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		sid := fmt.Sprint(named(t, p, name, content).Want(t, 201).Object(t)["sid"])
-		if got := p.Get(t, p.LaML("/Recordings/"+sid+".wav?Original=true")).Want(t, 200).Body; !bytes.Equal(got, content) {
+		if got := p.Get(t, p.LaML("/Recordings/"+sid+".wav?Original=true")).Want(t, 200).Body; !bytes.Equal(
+			got, content) {
 			t.Errorf("%s: %d bytes of the original, want %d", name, len(got), len(content))
 		}
 		if got := p.Get(t, p.LaML("/Recordings/"+sid+".wav")); got.Status != 406 {
@@ -217,6 +228,7 @@ func TestWhatIsKeptAsItCame(t *testing.T) {
 		if got := p.Get(t, p.LaML("/Recordings/"+sid+".peaks.json")); got.Status != 406 {
 			t.Errorf("the outline of %s = %d, want 406", name, got.Status)
 		}
+
 		doc := p.Get(t, p.LaML("/Recordings/"+sid+".json"), p.Basic()).Want(t, 200).Object(t)
 		if media := doc["media"].(map[string]any); media["lufs"] != nil || media["codec"] != want.Codec {
 			t.Errorf("%s: the document says %v", name, media)

@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A cache in front as people configure one: it keys by the URL alone.
+// cacheConfig is a typical cache configuration: the cache key is the URL alone.
 const cacheConfig = `
 daemon off;
 master_process off;
@@ -39,7 +39,7 @@ http {
 }
 `
 
-// startCache starts nginx in front of a server, and gives its origin.
+// startCache starts nginx as a cache in front of a server and returns its origin.
 func startCache(t *testing.T, behind string) string {
 	t.Helper()
 	harness.Need(t, "nginx")
@@ -48,16 +48,19 @@ func startCache(t *testing.T, behind string) string {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
+
 	config := filepath.Join(dir, "nginx.conf")
 	if err := os.WriteFile(config, fmt.Appendf(nil, cacheConfig, address, behind), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	var faults bytes.Buffer
 	cmd := exec.Command("nginx", "-p", dir, "-c", config)
 	cmd.Stderr = &faults
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // killed
@@ -65,6 +68,7 @@ func startCache(t *testing.T, behind string) string {
 			t.Logf("nginx: %s", faults.String())
 		}
 	})
+
 	harness.Eventually(t, time.Minute, "nginx to listen", func() error {
 		c, err := net.Dial("tcp", address)
 		if err == nil {
@@ -75,14 +79,15 @@ func startCache(t *testing.T, behind string) string {
 	return "http://" + address
 }
 
-// TestCacheNeverMixes asks a cache for the media and the document of recordings by
-// the one URL that both have, in each order and at once: it never gives metadata to
-// whom has no credentials, nor sound where the document was asked for.
+// TestCacheNeverMixes shows that a cache never mixes up a recording's media and document, which have
+// the same URL. It requests them in every order and concurrently. The document is never returned
+// without credentials, and media never in its place.
 func TestCacheNeverMixes(t *testing.T) {
 	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
 	cache := startCache(t, p.HTTP)
 	wav := harness.ReadSpeech(t)
+
 	asks := map[string]struct {
 		opts []harness.Option
 		json bool
@@ -96,6 +101,7 @@ func TestCacheNeverMixes(t *testing.T) {
 		"the project, for either": {[]harness.Option{harness.Header(
 			"Accept", "audio/*, application/json;q=0.5"), p.Basic()}, true},
 	}
+
 	check := func(name, url string) {
 		ask := asks[name]
 		a, err := p.TryURL("GET", url, ask.opts...)
@@ -103,6 +109,7 @@ func TestCacheNeverMixes(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			return
 		}
+
 		if isJSON := strings.HasPrefix(string(a.Body), `{"sid":`); a.Status != 200 || isJSON != ask.json ||
 			!isJSON && !bytes.Equal(a.Body, wav) {
 			t.Errorf("%s gets %d, %d bytes of %s from the cache (%s)", name, a.Status, len(a.Body),
@@ -112,6 +119,7 @@ func TestCacheNeverMixes(t *testing.T) {
 			t.Errorf("%s: the document comes from the cache", name)
 		}
 	}
+
 	for first := range asks {
 		url := cache + p.LaML("/Recordings/"+p.Upload(t, wav))
 		check(first, url)
@@ -136,7 +144,8 @@ func TestCacheNeverMixes(t *testing.T) {
 	})
 }
 
-// TestCacheKeepsFormatsApart asks a cache for each thing that a recording has.
+// TestCacheKeepsFormatsApart shows that a cache returns each format of a recording as the server
+// does.
 func TestCacheKeepsFormatsApart(t *testing.T) {
 	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// frontConfig is the part of docs/high-availability.md that sends recordings by nginx,
-// with what a process of a test needs around it.
+// frontConfig is the nginx configuration that docs/high-availability.md gives for sending
+// recordings, with the settings that a test process needs.
 const frontConfig = `
 daemon off;
 master_process off;
@@ -36,7 +36,7 @@ http {
 }
 `
 
-// documented returns the location of the manual, for a media directory.
+// documented returns the location block of the manual for a media directory.
 func documented(t *testing.T, dir string) string {
 	t.Helper()
 	manual, err := os.ReadFile("../../docs/high-availability.md")
@@ -51,16 +51,18 @@ func documented(t *testing.T, dir string) string {
 	return strings.Replace(string(manual[from:from+to+6]), "/srv/recordings/", dir+"/", 1)
 }
 
-// TestNginxSendsFiles lets nginx send whole files, by what the manual says, and the
-// server the rest.
+// TestNginxSendsFiles shows that nginx, configured as in the manual, sends whole files and the
+// server everything else.
 func TestNginxSendsFiles(t *testing.T) {
 	harness.Need(t, "nginx")
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_RECORDINGS__OFFLOAD=x-accel-redirect"}})
 	p := s.NewProject(t)
 	front := startNginx(t, s, documented(t, filepath.Join(s.Data, "media")))
 	wav := harness.ReadSpeech(t)
+
 	sid := p.Upload(t, wav)
 	path := front + p.LaML("/Recordings/"+sid)
+
 	get := func(method, end string, opts ...harness.Option) harness.Answer {
 		t.Helper()
 		a, err := s.TryURL(method, path+end, opts...)
@@ -69,11 +71,13 @@ func TestNginxSendsFiles(t *testing.T) {
 		}
 		return a
 	}
+
 	whole := get("GET", ".wav")
 	if whole.Status != 200 || !bytes.Equal(whole.Body, wav) ||
 		!strings.HasPrefix(whole.Header.Get("Server"), "nginx") {
 		t.Fatalf("GET by nginx = %d with %d bytes, want the file", whole.Status, len(whole.Body))
 	}
+
 	for name, want := range map[string]string{
 		"Content-Type": "audio/x-wav", "Content-Disposition": `inline; filename="` + sid + `.wav"`,
 		"X-Content-Type-Options":  "nosniff",
@@ -88,8 +92,10 @@ func TestNginxSendsFiles(t *testing.T) {
 			t.Errorf("nginx answers with %s: %q, want %q", name, got, want)
 		}
 	}
+
 	etag := whole.Header.Get("ETag")
-	if a := get("GET", "", harness.Header("Range", "bytes=100-199"), harness.Header("If-Range", etag)); a.Status != 206 || !bytes.Equal(a.Body, wav[100:200]) {
+	if a := get("GET", "", harness.Header("Range", "bytes=100-199"),
+		harness.Header("If-Range", etag)); a.Status != 206 || !bytes.Equal(a.Body, wav[100:200]) {
 		t.Errorf("a range by nginx = %d with %d bytes", a.Status, len(a.Body))
 	}
 	if a := get("GET", ".wav", harness.Header("If-None-Match", etag)); a.Status != 304 || etag == "" {
@@ -105,13 +111,14 @@ func TestNginxSendsFiles(t *testing.T) {
 	if a, err := s.TryURL("GET", front+"/selvage-media/"+sid[:6]+"/"+sid); err != nil || a.Status != 404 {
 		t.Errorf("the location of the files from outside = %d, %v, want 404", a.Status, err)
 	}
+
 	p.Do(t, "DELETE", p.LaML("/Recordings/"+sid), p.Basic()).Want(t, http.StatusNoContent)
 	if a := get("GET", ".wav"); a.Status != 404 || a.Object(t)["code"] != 20404.0 {
 		t.Errorf("after DELETE = %d %s, want 404", a.Status, a.Body)
 	}
 }
 
-// startNginx starts nginx in front of a server and gives its URL.
+// startNginx starts nginx in front of a server and returns its URL.
 func startNginx(t *testing.T, s *harness.Server, location string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -120,16 +127,19 @@ func startNginx(t *testing.T, s *harness.Server, location string) string {
 	if err := os.WriteFile(config, fmt.Appendf(nil, frontConfig, address, s.HTTP, location), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	cmd := exec.Command("nginx", "-p", dir, "-c", config)
 	cmd.Env = append(os.Environ(), "PATH="+os.Getenv("PATH")+":/usr/sbin")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("starting nginx: %v", err)
 	}
+
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed
 	})
+
 	harness.Eventually(t, time.Minute, "nginx to listen", func() error {
 		c, err := net.Dial("tcp", address)
 		if err == nil {

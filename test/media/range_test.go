@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestRangesMakeTheWhole fetches a recording in pieces of several sizes.
+// TestRangesMakeTheWhole shows that the ranges of a recording, in several sizes, make up the whole.
 func TestRangesMakeTheWhole(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	wav := harness.ReadSpeech(t)
@@ -17,18 +17,21 @@ func TestRangesMakeTheWhole(t *testing.T) {
 		t.Run(fmt.Sprint(size), func(t *testing.T) {
 			var got []byte
 			for from := 0; from < len(wav); from += size {
-				if size < 44 && from > 2*44 { // the header, a byte at a time
+				if size < 44 && from > 2*44 { // only the header is fetched in tiny ranges
 					got = append(got, wav[from:]...)
 					break
 				}
+
 				a := p.Get(t, path, harness.Header(
 					"Range", fmt.Sprintf("bytes=%d-%d", from, from+size-1))).Want(t, 206)
 				last := min(from+size, len(wav)) - 1
-				if got, want := a.Header.Get("Content-Range"), fmt.Sprintf("bytes %d-%d/%d", from, last, len(wav)); got != want {
+				if got, want := a.Header.Get("Content-Range"),
+					fmt.Sprintf("bytes %d-%d/%d", from, last, len(wav)); got != want {
 					t.Fatalf("Content-Range = %q, want %q", got, want)
 				}
 				got = append(got, a.Body...)
 			}
+
 			if !bytes.Equal(got, wav) {
 				t.Errorf("the pieces of %d bytes do not make the whole", size)
 			}
@@ -36,12 +39,13 @@ func TestRangesMakeTheWhole(t *testing.T) {
 	}
 }
 
-// TestRangeForms asks for ranges in the other ways that players do.
+// TestRangeForms shows that the other kinds of ranges that players send work.
 func TestRangeForms(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	wav := harness.ReadSpeech(t)
 	path := p.LaML("/Recordings/" + p.Upload(t, wav) + ".wav")
 	n := len(wav)
+
 	tests := []struct {
 		header string
 		status int
@@ -51,8 +55,9 @@ func TestRangeForms(t *testing.T) {
 		{"bytes=-100", 206, wav[n-100:]},
 		{fmt.Sprintf("bytes=%d-", n-1), 206, wav[n-1:]},
 		{fmt.Sprintf("bytes=%d-", n), 416, nil},
-		{"lines=1-2", 200, wav}, // a unit not understood is ignored (RFC 9110, section 14.2)
+		{"lines=1-2", 200, wav}, // unknown units are ignored (RFC 9110, section 14.2)
 	}
+
 	for _, tt := range tests {
 		a := p.Get(t, path, harness.Header("Range", tt.header))
 		if a.Status != tt.status || (tt.want != nil && !bytes.Equal(a.Body, tt.want)) {
@@ -60,6 +65,7 @@ func TestRangeForms(t *testing.T) {
 				tt.status, len(tt.want))
 		}
 	}
+
 	head := p.Do(t, "HEAD", path).Want(t, 200)
 	if got := head.Header.Get("Content-Length"); got != fmt.Sprint(n) || len(head.Body) != 0 {
 		t.Errorf("HEAD says Content-Length %s and has %d bytes, want %d and none", got, len(head.Body), n)

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// speech returns a few recordings of speech of different lengths.
+// speech returns recordings of speech of different lengths, by name.
 func speech(t *testing.T) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}
@@ -29,12 +29,13 @@ func speech(t *testing.T) map[string][]byte {
 	return files
 }
 
-// TestSpeechComesBackAsItWas sends speech by both ways of uploading, and from
-// the command line, and fetches it by every name that it has.
+// TestSpeechComesBackAsItWas shows that speech is returned unchanged under all its names, whether it
+// was uploaded in either way or imported from the command line.
 func TestSpeechComesBackAsItWas(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	ways := map[string]func(*testing.T, *harness.Project, string, []byte) string{
 		"raw": uploadRaw, "multipart": uploadForm, "import": importFile}
+
 	for name, wav := range speech(t) {
 		for way, upload := range ways {
 			t.Run(way+" "+name, func(t *testing.T) {
@@ -65,6 +66,7 @@ func uploadForm(t *testing.T, p *harness.Project, name string, wav []byte) strin
 	if err := w.WriteField("CallSid", callSid); err != nil {
 		t.Fatal(err)
 	}
+
 	part, err := w.CreateFormFile("file", name)
 	if err != nil {
 		t.Fatal(err)
@@ -75,6 +77,7 @@ func uploadForm(t *testing.T, p *harness.Project, name string, wav []byte) strin
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	a := p.Post(t, p.LaML("/Recordings.json"), p.Basic(),
 		harness.Body(w.FormDataContentType(), body.Bytes())).Want(t, 201).Object(t)
 	if a["call_sid"] != callSid {
@@ -89,10 +92,12 @@ func importFile(t *testing.T, p *harness.Project, name string, wav []byte) strin
 	if err := os.WriteFile(path, wav, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	first := p.CLI(t, "", "recording", "import", "--project", p.ID, path)
 	if first["status"] != "stored" || first["path"] != path {
 		t.Errorf("recording import = %v, want it stored", first)
 	}
+
 	again := p.CLI(t, "", "recording", "import", "--project", p.ID, path)
 	if again["status"] != "duplicate" || again["sid"] != first["sid"] {
 		t.Errorf("recording import again = %v, want a duplicate of %v", again, first["sid"])
@@ -100,8 +105,8 @@ func importFile(t *testing.T, p *harness.Project, name string, wav []byte) strin
 	return fmt.Sprint(first["sid"])
 }
 
-// TestFFProbeAgrees lets ffprobe judge the answer against the original and
-// against what the recording's document says.
+// TestFFProbeAgrees shows that ffprobe finds the same format in a served file as in the original and
+// in the recording's document.
 func TestFFProbeAgrees(t *testing.T) {
 	harness.Need(t, "ffprobe")
 	p := harness.Shared(t).NewProject(t)
@@ -112,10 +117,12 @@ func TestFFProbeAgrees(t *testing.T) {
 			if err := os.WriteFile(path, wav, 0o600); err != nil {
 				t.Fatal(err)
 			}
+
 			got, want := probe(t, p.HTTP+p.LaML("/Recordings/"+sid+".wav")), probe(t, path)
 			if got != want {
 				t.Errorf("ffprobe finds %+v, want %+v", got, want)
 			}
+
 			doc := p.Get(t, p.LaML("/Recordings/"+sid+".json"), p.Basic()).Want(t, 200).Object(t)
 			if fmt.Sprint(doc["channels"]) != strconv.Itoa(want.Channels) ||
 				fmt.Sprint(doc["duration"]) != strconv.Itoa(want.wholeSeconds(t)) {
@@ -125,7 +132,7 @@ func TestFFProbeAgrees(t *testing.T) {
 	}
 }
 
-// A stream is what ffprobe says of one.
+// A stream is what ffprobe reports of an audio stream.
 type stream struct {
 	Codec    string `json:"codec_name"`
 	Rate     string `json:"sample_rate"`
@@ -133,7 +140,7 @@ type stream struct {
 	Duration string `json:"duration"`
 }
 
-// wholeSeconds is the duration as recordings tell it: rounded, at least one.
+// wholeSeconds returns the duration as recordings report it: rounded to seconds, at least one.
 func (s stream) wholeSeconds(t *testing.T) int {
 	t.Helper()
 	d, err := strconv.ParseFloat(s.Duration, 64)
