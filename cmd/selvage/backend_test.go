@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A script's T stands where a test would for what starts servers.
+// A scriptT makes a script usable where package servers expects a testing.T.
 type scriptT struct{ *testscript.Env }
 
 type scriptTKey struct{}
@@ -23,15 +23,15 @@ func (t scriptT) Skipf(format string, args ...any) { t.T().Skip(fmt.Sprintf(form
 
 func (t scriptT) Cleanup(do func()) { t.Defer(do) }
 
-// setBackend returns a script rows and sessions of its own on the backend that the
-// environment chooses.
+// setBackend sets up a database and sessions for a script, on the backend that the
+// environment selects.
 func setBackend(e *testscript.Env) {
 	t := scriptT{e}
 	e.Values[scriptTKey{}] = t
 	setAll(e.Setenv, servers.Backend(t))
 }
 
-// onBackend lets a line hold for one backend, as in [sqlite] or [!sqlite].
+// onBackend returns a condition that holds on one backend, as in [sqlite] or [!sqlite].
 func onBackend(name string) func(condition string) (bool, error) {
 	return func(condition string) (bool, error) {
 		if !slices.Contains(servers.Backends, condition) {
@@ -41,14 +41,14 @@ func onBackend(name string) func(condition string) (bool, error) {
 	}
 }
 
-// cmdPort sets variables to ports that stay free for whoever is to listen there.
+// cmdPort sets variables to free ports. No other test is given the same ports.
 func cmdPort(ts *testscript.TestScript, _ bool, args []string) {
 	for _, name := range args {
 		ts.Setenv(name, strconv.Itoa(servers.FreePort(ts.Value(scriptTKey{}).(scriptT))))
 	}
 }
 
-// cmdFresh returns what follows rows and sessions that no one has used.
+// cmdFresh makes the following commands use a new database and new sessions.
 func cmdFresh(ts *testscript.TestScript, _ bool, _ []string) {
 	setAll(ts.Setenv, servers.Backend(ts.Value(scriptTKey{}).(scriptT)))
 }

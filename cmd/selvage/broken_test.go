@@ -13,8 +13,8 @@ import (
 
 type holdKey struct{}
 
-// cmdSQL makes or changes an SQLite file, or what a URL of PostgreSQL names, behind
-// our back.
+// cmdSQL runs SQL in an SQLite file, which it creates if needed, or in the PostgreSQL
+// database of a URL, without going through selvage.
 func cmdSQL(ts *testscript.TestScript, _ bool, args []string) {
 	driver, name := "pgx", args[0]
 	if !strings.HasPrefix(name, "postgres") {
@@ -27,7 +27,7 @@ func cmdSQL(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 }
 
-// cmdHold locks an SQLite file for writing until release, or the end of the script.
+// cmdHold locks an SQLite file for writing, until release or the end of the script.
 func cmdHold(ts *testscript.TestScript, _ bool, args []string) {
 	db, err := sql.Open("sqlite", "file:"+ts.MkAbs(args[0]))
 	ts.Check(err)
@@ -47,11 +47,11 @@ func cmdRelease(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Value(holdKey{}).(*hold).release()
 }
 
-// A hold is a lock that a script has.
+// A hold is the lock that a script holds.
 type hold struct{ release func() }
 
-// orNamespaces adds the conditions that this account may make namespaces, and that npm
-// has installed the clients of test/clients.
+// orNamespaces adds two conditions: [namespaces] if this account may create namespaces, and
+// [modules] if npm has installed the clients of test/clients.
 func orNamespaces(others func(string) (bool, error)) func(string) (bool, error) {
 	may := sync.OnceValue(func() bool { return exec.Command("unshare", "-rm", "true").Run() == nil })
 	return func(condition string) (bool, error) {

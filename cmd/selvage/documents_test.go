@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// fileServers matches the commands by which people serve a directory for a try.
+// fileServers matches commands that serve a directory.
 var fileServers = regexp.MustCompile(`-m http\.server|npx (serve|http-server)|php -S|ruby -run|httpd -f|file-server`)
 
 // TestServedDirectories checks that nothing in the repository tells people to serve the current
@@ -21,14 +21,14 @@ func TestServedDirectories(t *testing.T) {
 	cmd.Dir = root
 	out, err := cmd.Output()
 	if err != nil {
-		t.Skipf("git ls-files: %v", err) // a copy of the sources without their history
+		t.Skipf("git ls-files: %v", err) // the sources are not a git repository
 	}
 
 	found := 0
 	for _, name := range strings.Split(strings.TrimRight(string(out), "\x00"), "\x00") {
 		text, err := os.ReadFile(root + "/" + name)
 		if err != nil || bytes.IndexByte(text, 0) >= 0 {
-			continue // removed, a directory behind a link, or no text
+			continue // removed, a link to a directory, or binary
 		}
 		for i, line := range strings.Split(string(text), "\n") {
 			if !fileServers.MatchString(line) {

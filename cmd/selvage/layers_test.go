@@ -12,25 +12,30 @@ import (
 
 const module = "github.com/selvage/selvage"
 
-// layers says which of our packages each may import: docs/architecture.md, "Who
-// imports whom". A package that is not in it may not be.
+// layers lists the packages of this module that each package may import, as in "Who imports
+// whom" in docs/architecture.md. A package that is not listed may not exist.
 var layers = map[string][]string{
-	// the root: nothing imports it
+	// the root, which nothing imports
 	"cmd/selvage": {"cmd/selvage/internal/cli", "cmd/selvage/internal/command", "cmd/selvage/internal/heap"},
-	// the commands: any package; how they talk knows no noun
+	// the commands import any package; cli, which handles input and output, knows no domain
 	"cmd/selvage/internal/command": {"*"},
 	"cmd/selvage/internal/cli": {"cmd/selvage/internal/console", "internal/problem", "internal/span",
 		"internal/suggest"},
-	// what a server and commands stand on: the services, put together
+	// the assembly of the services, for servers and commands
 	"cmd/selvage/internal/server": {"operator/dashboard", "fabric", "fabric/kinds", "fabric/relay",
 		"fabric/rest", "idp", "idp/oidc", "cmd/selvage/internal/apidoc", "internal/audit", "internal/blob",
 		"cmd/selvage/internal/ca", "cmd/selvage/internal/certs", "cmd/selvage/internal/clock",
 		"cmd/selvage/internal/config", "cmd/selvage/internal/console", "internal/database",
 		"cmd/selvage/internal/datadir", "cmd/selvage/internal/demo", "internal/deliver",
-		"cmd/selvage/internal/doctor", "internal/egress", "internal/factor", "internal/limit", "internal/mail", "cmd/selvage/internal/manual", "openapi", "internal/page", "internal/password", "internal/problem", "internal/revocation", "internal/session", "internal/session/failover", "internal/session/redis", "internal/session/sql", "internal/span", "store", "internal/web", "internal/words", "keys", "operator", "recordings", "recordings/laml", "recordings/rest", "sdk", "static", "templates"},
+		"cmd/selvage/internal/doctor", "internal/egress", "internal/factor", "internal/limit",
+		"internal/mail", "cmd/selvage/internal/manual", "openapi", "internal/page",
+		"internal/password", "internal/problem", "internal/revocation", "internal/session",
+		"internal/session/failover", "internal/session/redis", "internal/session/sql",
+		"internal/span", "store", "internal/web", "internal/words", "keys", "operator",
+		"recordings", "recordings/laml", "recordings/rest", "sdk", "static", "templates"},
 	"cmd/selvage/internal/demo": {"cmd/selvage/internal/config", "cmd/selvage/internal/datadir", "fabric",
 		"idp", "internal/page", "internal/problem", "operator", "recordings", "sdk", "templates"},
-	// protocols and rows: their nouns and the plumbing, never each other
+	// protocols and the store: their domains and the plumbing, never each other
 	"operator/dashboard": {"fabric", "fabric/kinds", "idp", "internal/audit", "internal/factor",
 		"internal/logo", "internal/page", "internal/palette", "internal/problem", "internal/web",
 		"internal/words", "keys", "operator", "recordings", "recordings/levels", "templates"},
@@ -45,7 +50,7 @@ var layers = map[string][]string{
 	"store": {"fabric", "idp", "internal/audit", "internal/database", "internal/deliver",
 		"internal/factor", "internal/logo", "internal/mail", "internal/page", "internal/problem",
 		"internal/revocation", "keys", "operator", "recordings", "recordings/levels"},
-	// nouns and rules
+	// domains: nouns and rules
 	"idp": {"fabric", "internal/background", "internal/audit", "internal/factor", "internal/limit",
 		"internal/logo", "internal/mail", "internal/page", "internal/password", "internal/problem",
 		"internal/cache", "internal/revocation", "internal/session", "keys"},
@@ -115,7 +120,7 @@ var layers = map[string][]string{
 	"sdk":                             {"internal/web"},
 	"sdk/build":                       {"sdk"},
 	"static":                          nil,
-	// from outside: the built binary alone
+	// tests from outside, of the built binary
 	"bench":            {"test/harness"},
 	"bench/mp3":        {"recordings/mp3"},
 	"bench/passwords":  {"test/harness"},
@@ -129,16 +134,16 @@ var layers = map[string][]string{
 	"test/media":       {"test/harness"},
 	"test/nodes":       {"test/acme", "test/harness"},
 	"test/harness":     {"openapi/openapitest", "test/servers"},
-	// what tests talk to
+	// services for tests
 	"test/inbox":       nil,
 	"test/servers":     nil,
 	"test/servers/run": {"test/servers"},
-	// what reads the sources
+	// checks of the sources
 	"test/style": nil,
 	"test/all":   nil,
 }
 
-// only says which of our packages may import what others have made.
+// only lists the packages of this module that may import a package of others.
 var only = map[string][]string{
 	"github.com/zitadel/oidc":             {"idp/oidc"},
 	"github.com/coder/websocket":          {"fabric/relay", "test/harness"},
@@ -163,12 +168,13 @@ var only = map[string][]string{
 	"database/sql":                        {"internal/database", "internal/session/sql", "store"},
 	"net/http": {"bench", "operator/dashboard", "fabric/relay", "fabric/rest",
 		"idp/oidc", "cmd/selvage/internal/apidoc", "cmd/selvage/internal/manual",
-		"cmd/selvage/internal/certs", "cmd/selvage/internal/demo", "internal/deliver", "cmd/selvage/internal/doctor", "internal/egress",
+		"cmd/selvage/internal/certs", "cmd/selvage/internal/demo", "internal/deliver",
+		"cmd/selvage/internal/doctor", "internal/egress",
 		"openapi/openapitest", "cmd/selvage/internal/server", "internal/web", "recordings/laml",
 		"recordings/rest", "sdk", "static", "templates", "test/acme", "test/harness"},
 }
 
-// A listed package is what `go list` tells of one.
+// A listed package is the output of `go list` for a package.
 type listed struct {
 	ImportPath string
 	Imports    []string
@@ -178,13 +184,15 @@ func TestLayers(t *testing.T) {
 	for _, p := range listPackages(t) {
 		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
 		if name == "" {
-			continue // the module's own directory
+			continue // the root directory
 		}
+
 		allowed, known := layers[name]
 		if !known {
 			t.Errorf("%s has no layer: give it one here and in docs/architecture.md", name)
 			continue
 		}
+
 		for _, imported := range p.Imports {
 			if ours, ok := strings.CutPrefix(imported, module+"/"); ok && !slices.Contains(allowed, ours) &&
 				!slices.Contains(allowed, "*") {
@@ -203,7 +211,7 @@ func within(imported, path string) bool {
 	return imported == path || strings.HasPrefix(imported, path+"/")
 }
 
-// listPackages lists what the module's packages import, tests left out.
+// listPackages returns the imports of the module's packages, without those of tests.
 func listPackages(t *testing.T) (all []listed) {
 	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", module+"/...").Output()
 	if err != nil {

@@ -19,9 +19,9 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"selvage": selvage})
 }
 
-// raced is the variable that names a binary under the race detector, which serves in the
-// place of this one. What happens at once happens there: commands do one thing after the
-// other, and would only take ten times as long under it.
+// raced is the variable that names a binary built with the race detector, which runs `serve`
+// instead of this one. Concurrency happens in servers. Other commands are sequential, and
+// would only take ten times as long with the race detector.
 const raced = "SELVAGE_TEST_RACED"
 
 func selvage() {
@@ -32,8 +32,8 @@ func selvage() {
 	main()
 }
 
-// racing returns the settings of the race detector for a test: each command would take a
-// second more to end, and what it finds fails the test, wherever its server writes to.
+// racing returns the value of GORACE for a test. It makes commands exit without the usual
+// delay of a second. Races fail the test, wherever a server writes its output.
 func racing(t *testing.T) string {
 	dir := t.TempDir()
 	t.Cleanup(func() {
@@ -49,42 +49,42 @@ func racing(t *testing.T) string {
 	return "atexit_sleep_ms=0 log_path=" + filepath.Join(dir, "race")
 }
 
-// TestScripts runs the journeys of testdata. Each drives the real command, with
-// servers of its own on free ports:
+// TestScripts runs the scripts in testdata. Each runs the real command, with servers of its
+// own on free ports:
 //
-//	http [flags] METHOD URL STATUS   asks, and prints the body to stdout and the head to stderr
+//	http [flags] METHOD URL STATUS   sends a request, and prints the body to stdout and the head to stderr
 //	ready DIR                        waits for DIR/run.json and sets PID, HTTP, HTTPS, OPS and BASE
-//	sigterm                          tells the server of the last ready to stop
-//	sighup                           tells it to reload
-//	let NAME REGEXP                  sets NAME to the first group found in stdout, then stderr
-//	until [flags] METHOD URL STATUS  asks until the answer has the status, and with -m a match; prints it as http does
+//	sigterm                          asks the server of the last ready to stop
+//	sighup                           asks it to reload
+//	let NAME REGEXP                  sets NAME to the first group found in stdout or else in stderr
+//	until [flags] METHOD URL STATUS  repeats a request until the status and, with -m, the body match; prints like http
 //	drain USER:KEY URL FILE [force]  stops the server, once or twice, in the middle of an upload
-//	await FILE REGEXP                waits until a file has a match
+//	await FILE REGEXP                waits until a file matches
 //	pkce                             sets VERIFIER and CHALLENGE
-//	certify NAME HOST...             makes NAME.pem and NAME-key.pem
-//	shows URL HOST                   waits until the certificate there has that name first
-//	begun                            makes selvage-data as a first command leaves it, which is cheaper than that
-//	aged DAYS N                      makes selvage-data as it was so many days ago, with N sign-ins in its audit trail
+//	certify NAME HOST...             creates NAME.pem and NAME-key.pem
+//	shows URL HOST                   waits until the first name of the certificate there is HOST
+//	begun                            creates selvage-data as a first command does, but faster
+//	aged DAYS N                      creates selvage-data as of some days ago, with N sign-ins in its audit trail
 //	silent ARGS...                   runs selvage until it prints nothing
-//	prints REGEXP... -- ARGS...      runs selvage until it ends well, or with ! does not, and stdout has a match of each
-//	fresh                            gives the commands that follow rows and sessions of their own
-//	redis VERB                       does something to a Redis of the script; see cmdRedis
-//	sql FILE|URL STATEMENTS          runs SQL in an SQLite file, or in PostgreSQL
-//	hold FILE                        locks an SQLite file for writing, until
-//	release                          which lets go of it
+//	prints REGEXP... -- ARGS...      runs selvage until it succeeds (with !, fails) and stdout matches each REGEXP
+//	fresh                            gives the following commands a new database and new sessions
+//	redis VERB                       controls a Redis of the script; see cmdRedis
+//	sql FILE|URL STATEMENTS          runs SQL in an SQLite file or in PostgreSQL
+//	hold FILE                        locks an SQLite file for writing
+//	release                          releases that lock
 //	proxy                            starts a proxy and sets PROXY
-//	behind HOW URL                   puts it in front of a server
-//	port NAME...                     sets each NAME to a port where nobody listens, nor will another test
-//	receive FILE                     starts a receiver of webhooks, HOOK, that writes them there, a line each
+//	behind HOW URL                   puts the proxy in front of a server
+//	port NAME...                     sets each NAME to a free port that no other test uses
+//	receive FILE                     starts a webhook receiver at HOOK that writes each delivery to FILE, one per line
 //
-// [namespaces] holds where a script may mount what only it sees, with unshare -rm, and
-// [modules] where npm has installed the clients of test/clients.
+// [namespaces] holds if a script may mount file systems that only it sees, with unshare -rm.
+// [modules] holds if npm has installed the clients of test/clients.
 //
-// What a server tells of itself or of others may be late on a machine that has much to do: ask
-// for it by until, await or prints, which wait a minute.
+// On a busy machine, a server may report changes late. Check them with until, await or
+// prints, which wait for up to a minute.
 //
-// They run on the backend that SELVAGE_TEST_BACKEND chooses, in a database of
-// their own; a line that holds for one of them begins with [sqlite] or the like.
+// Scripts run on the backend that SELVAGE_TEST_BACKEND selects, in a database of their own.
+// Lines for one backend begin with its name, such as [sqlite].
 func TestScripts(t *testing.T) {
 	race := racing(t)
 	testscript.Run(t, testscript.Params{
@@ -97,26 +97,30 @@ func TestScripts(t *testing.T) {
 			"hold": cmdHold, "release": cmdRelease, "proxy": cmdProxy, "behind": cmdBehind,
 			"certify": cmdCertify, "shows": cmdShows, "receive": cmdReceive,
 		},
+
 		Setup: func(e *testscript.Env) error {
 			e.Values[clientKey{}] = newScriptClient()
 			e.Values[holdKey{}], e.Values[proxyKey{}] = new(hold), new(*proxy)
 			setBackend(e)
 			e.Setenv("GORACE", race)
 			e.Setenv(raced, os.Getenv(raced))
+
 			root, err := filepath.Abs("../..")
 			e.Setenv("DEMO", filepath.Join(root, "cmd/selvage/internal/demo"))
 			e.Setenv("GUIDE", filepath.Join(root, "docs/guide.md"))
 			e.Setenv("PASTE", filepath.Join(root, "cmd/selvage/testdata/paste.sh"))
 			if cache, err := os.UserCacheDir(); err == nil && os.Getenv("GOCACHE") == "" {
-				e.Setenv("GOCACHE", filepath.Join(cache, "go-build")) // for a script that has Go build something
+				e.Setenv("GOCACHE", filepath.Join(cache, "go-build")) // for scripts that run go build
 			}
+
 			bin, _, _ := strings.Cut(e.Getenv("PATH"), ":")
-			e.Setenv("BIN", bin) // selvage, and nothing else
+			e.Setenv("BIN", bin) // contains only selvage
 			e.Setenv("SERVE", "--listen=127.0.0.1:0")
 			e.Setenv("TLS", "--listen-tls=127.0.0.1:0")
 			e.Setenv("OPS_", "--listen-ops=127.0.0.1:0")
 			return err
 		},
+
 		Condition:     orNamespaces(onBackend(servers.BackendName(t))),
 		UpdateScripts: os.Getenv("UPDATE_SCRIPTS") != "",
 	})

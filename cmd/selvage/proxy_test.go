@@ -13,8 +13,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// A proxy is what stands in front of a server, and does to requests what one that
-// is not set up well does.
+// A proxy stands in front of a server and can behave like a misconfigured one.
 type proxy struct {
 	how atomic.Pointer[string]
 	to  atomic.Pointer[url.URL]
@@ -22,8 +21,8 @@ type proxy struct {
 
 type proxyKey struct{}
 
-// cmdProxy starts a proxy, whose URL is in PROXY: with HTTPS where it is given a
-// file to write the certificate to that vouches for it.
+// cmdProxy starts a proxy and sets PROXY to its URL. With the name of a file, the proxy
+// serves HTTPS and writes its certificate to the file.
 func cmdProxy(ts *testscript.TestScript, _ bool, args []string) {
 	p := new(proxy)
 	how := "away"
@@ -41,7 +40,7 @@ func cmdProxy(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv("PROXY", s.URL)
 }
 
-// cmdBehind has the proxy stand in front of a server: HOW URL.
+// cmdBehind puts the proxy in front of a server: HOW URL.
 func cmdBehind(ts *testscript.TestScript, _ bool, args []string) {
 	to, err := url.Parse(args[1])
 	ts.Check(err)
@@ -51,14 +50,15 @@ func cmdBehind(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	const fewBytes = 1 << 20 // what nginx lets through by default
+	const fewBytes = 1 << 20 // the default limit of nginx
 	to := p.to.Load()
 	pass := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(to) // and the Host of the server
+		r.SetURL(to) // also sets the Host of the server
 		if *p.how.Load() == "well" {
 			r.Out.Host = r.In.Host
 		}
 	}}
+
 	switch how := *p.how.Load(); {
 	case how == "away":
 		http.Error(w, "<html>Bad Gateway", http.StatusBadGateway)

@@ -6,7 +6,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A scriptRedis is the Redis of one script: a Cluster where the backend is one.
+// A scriptRedis is the Redis of one script. It is a Cluster if the backend is one.
 type scriptRedis struct {
 	nodes []*servers.RedisServer
 	url   string
@@ -14,15 +14,15 @@ type scriptRedis struct {
 
 type redisKey struct{}
 
-// cmdRedis does something to the script's own Redis, which the first use makes:
+// cmdRedis controls the script's own Redis, which it creates on first use:
 //
-//	redis own      keeps the sessions of what is started from now on there
-//	redis kill     ends it at once
-//	redis start    starts it with the data it had
-//	redis empty    starts it without
-//	redis pause    lets it hold connections and answer nothing
-//	redis resume   lets it go on
-//	redis flush    removes all it has
+//	redis own      keeps the sessions of commands started from now on in it
+//	redis kill     kills it
+//	redis start    starts it with its old data
+//	redis empty    starts it without data
+//	redis pause    makes it hold connections without responding
+//	redis resume   makes it respond again
+//	redis flush    deletes all its data
 //	redis config NAME VALUE
 func cmdRedis(ts *testscript.TestScript, _ bool, args []string) {
 	t := ts.Value(scriptTKey{}).(scriptT)
@@ -31,10 +31,12 @@ func cmdRedis(ts *testscript.TestScript, _ bool, args []string) {
 		r = newScriptRedis(t)
 		t.Values[redisKey{}] = r
 	}
+
 	if args[0] == "own" {
 		ts.Setenv("SELVAGE_SESSIONS", r.url)
 		return
 	}
+
 	for _, n := range r.nodes {
 		switch args[0] {
 		case "kill":

@@ -15,12 +15,13 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// cmdAged makes selvage-data as it was begun so many days ago, with so many sign-ins of that
-// day in the audit trail: no clock of a machine can be set back for it.
+// cmdAged creates selvage-data as if selvage had been installed some days ago, with a number
+// of sign-ins on that day in the audit trail. The machine's clock cannot be set back.
 func cmdAged(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) != 2 {
 		ts.Fatalf("usage: aged DAYS SIGN-INS")
 	}
+
 	days, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	n, err := strconv.Atoi(args[1])
@@ -28,6 +29,7 @@ func cmdAged(ts *testscript.TestScript, _ bool, args []string) {
 	ctx, then := context.Background(), time.Now().AddDate(0, 0, -days)
 	c := config.Config{Data: ts.MkAbs("selvage-data"), Database: config.DatabaseURL(ts.Getenv("SELVAGE_DATABASE"))}
 	ts.Check(datadir.Make(c.Data))
+
 	rows, err := store.Open(ctx, store.Config{URL: string(c.Database), Dir: c.Data, Now: func() time.Time {
 		return then
 	}})
@@ -38,5 +40,6 @@ func cmdAged(ts *testscript.TestScript, _ bool, args []string) {
 		then = then.Add(time.Second)
 		ts.Check(rows.Record(ctx, audit.Of("login", "", "subscriber", "somebody")))
 	}
+
 	ts.Check(rows.Close())
 }

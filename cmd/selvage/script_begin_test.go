@@ -15,15 +15,15 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A beginning is what a first command leaves, made once for all scripts that ask for
-// it: keys and a schema, with which a script is spared to make its own.
+// A beginning is the state after a first command: keys and a schema. It is created once and
+// copied to all scripts that use it, which saves them the time to create their own.
 type beginning struct {
 	files   map[string][]byte // of the data directory
 	backend []string          // the environment of that command
 }
 
-// newBeginning returns a func that makes the beginning when it is first called. It is
-// gone with the test.
+// newBeginning returns a function that creates the beginning on the first call. It is deleted
+// at the end of the test.
 func newBeginning(t *testing.T) func(selvage string) (*beginning, error) {
 	var once sync.Once
 	var b *beginning
@@ -40,6 +40,7 @@ func begin(selvage, dir string, backend []string) (*beginning, error) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("beginning: %w\n%s", err, out)
 	}
+
 	b := &beginning{make(map[string][]byte), backend}
 	files, err := filepath.Glob(filepath.Join(dir, "*"))
 	for _, file := range files {
@@ -52,10 +53,11 @@ func begin(selvage, dir string, backend []string) (*beginning, error) {
 			err = readErr
 		}
 	}
+
 	return b, err
 }
 
-// cmdBegun returns selvage-data, and the database that goes with it, the beginning.
+// cmdBegun copies the beginning to selvage-data and to the database of the script.
 func cmdBegun(begun func(selvage string) (*beginning, error)) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, _ bool, _ []string) {
 		b, err := begun(filepath.Join(ts.Getenv("BIN"), "selvage"))

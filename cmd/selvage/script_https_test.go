@@ -25,6 +25,7 @@ func cmdCertify(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	secret, err := x509.MarshalPKCS8PrivateKey(key)
 	ts.Check(err)
+
 	for file, block := range map[string]*pem.Block{
 		args[0] + ".pem":     {Type: "CERTIFICATE", Bytes: der},
 		args[0] + "-key.pem": {Type: "PRIVATE KEY", Bytes: secret},

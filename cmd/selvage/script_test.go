@@ -27,13 +27,13 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/datadir"
 )
 
-// patient is how long a script waits for what must happen in time.
+// patient is how long scripts wait for something to happen.
 const patient = time.Minute
 
 type clientKey struct{}
 
-// newScriptClient keeps cookies as a browser does, follows nothing, and trusts
-// every certificate: those are tested in cmd/selvage/internal/ca.
+// newScriptClient returns a client that keeps cookies as a browser does, does not follow
+// redirects, and trusts every certificate: package ca has tests for those.
 func newScriptClient() *http.Client {
 	jar, _ := cookiejar.New(nil) // never fails without options
 	return &http.Client{
@@ -44,7 +44,7 @@ func newScriptClient() *http.Client {
 	}
 }
 
-// A scriptRequest is what the arguments of http ask.
+// A scriptRequest is the request that the arguments of http describe.
 type scriptRequest struct {
 	basic, bearer, json, form, file, head, out, match string
 	method, url                                       string
@@ -61,12 +61,14 @@ func parseRequest(args []string) (r scriptRequest, err error) {
 	f.StringVar(&r.head, "H", "", "header")
 	f.StringVar(&r.out, "o", "", "file to write the body to")
 	f.StringVar(&r.match, "m", "", "what to wait for in the body")
+
 	if err := f.Parse(args); err != nil {
 		return r, err
 	}
 	if f.NArg() != 3 {
 		return r, fmt.Errorf("usage: http [flags] METHOD URL STATUS")
 	}
+
 	r.method, r.url = f.Arg(0), f.Arg(1)
 	r.status, err = strconv.Atoi(f.Arg(2))
 	return r, err
@@ -83,6 +85,7 @@ func (r scriptRequest) make(ts *testscript.TestScript) (*http.Request, error) {
 	case r.file != "":
 		body, kind = strings.NewReader(ts.ReadFile(r.file)), "audio/wav"
 	}
+
 	req, err := http.NewRequest(r.method, r.url, body)
 	if err != nil {
 		return nil, err
@@ -96,12 +99,14 @@ func (r scriptRequest) make(ts *testscript.TestScript) (*http.Request, error) {
 	if r.bearer != "" {
 		req.Header.Set("Authorization", "Bearer "+r.bearer)
 	}
+
 	if name, v, ok := strings.Cut(r.head, ": "); ok {
 		req.Header.Set(name, v)
 		if name == "Host" {
 			req.Host = v
 		}
 	}
+
 	return req, nil
 }
 
@@ -130,7 +135,7 @@ func cmdHTTP(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// show returns a script the head and the body of an answer.
+// show writes the head of a response to stderr, and the body to stdout or to a file.
 func (r scriptRequest) show(ts *testscript.TestScript, resp *http.Response, body []byte) {
 	fmt.Fprintln(ts.Stderr(), resp.Status)
 	ts.Check(resp.Header.Write(ts.Stderr()))
@@ -159,6 +164,7 @@ func cmdUntil(ts *testscript.TestScript, _ bool, args []string) {
 			got = resp.Status + " " + string(body)
 		}
 	}
+
 	ts.Fatalf("%s %s still answers %s, want %d %s", r.method, r.url, got, r.status, r.match)
 }
 
@@ -174,7 +180,7 @@ func cmdAwait(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("%s is not in %s:\n%s", args[1], args[0], text)
 }
 
-// cmdReady waits for a server that is not the one of the last ready.
+// cmdReady waits for a server other than the one of the last ready.
 func cmdReady(ts *testscript.TestScript, _ bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	for deadline := time.Now().Add(patient); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
@@ -220,8 +226,8 @@ func cmdPKCE(ts *testscript.TestScript, _ bool, _ []string) {
 	ts.Setenv("CHALLENGE", base64.RawURLEncoding.EncodeToString(sum[:]))
 }
 
-// cmdDrain sends half of a WAV file, tells the server to stop, sees /readyz fail,
-// and sends the other half, which is to be stored.
+// cmdDrain sends half of a WAV file, asks the server to stop and waits until /readyz fails.
+// Then it sends the other half, which must be stored.
 func cmdDrain(ts *testscript.TestScript, _ bool, args []string) {
 	basic, target, wav := args[0], args[1], ts.ReadFile(args[2])
 	u, err := url.Parse(target)
@@ -229,29 +235,34 @@ func cmdDrain(ts *testscript.TestScript, _ bool, args []string) {
 	conn, err := net.Dial("tcp", u.Host)
 	ts.Check(err)
 	defer conn.Close()
+
 	ts.Check(conn.SetDeadline(time.Now().Add(patient)))
 	half := len(wav) / 2
-	_, err = fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Basic %s\r\nContent-Type: audio/wav\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n",
+	_, err = fmt.Fprintf(conn,
+		"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Basic %s\r\nContent-Type: audio/wav\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n",
 		u.Path, base64.StdEncoding.EncodeToString([]byte(basic)), len(wav))
 	ts.Check(err)
 	from := bufio.NewReader(conn)
-	begun, err := http.ReadResponse(from,
-		nil) // a connection that the server has not looked at yet ends with its listener
+	// Wait for 100 Continue: a connection that the server has not looked at yet is closed
+	// together with its listener.
+	begun, err := http.ReadResponse(from, nil)
 	ts.Check(err)
 	if begun.StatusCode != http.StatusContinue {
 		ts.Fatalf("the upload was answered %s, want 100", begun.Status)
 	}
+
 	_, err = io.WriteString(conn, wav[:half])
 	ts.Check(err)
 	cmdUntil(ts, false, []string{"GET", ts.Getenv("OPS") + "/readyz", "200"})
 	cmdSigterm(ts, false, nil)
 	cmdUntil(ts, false, []string{"GET", ts.Getenv("OPS") + "/readyz", "503"})
-	if len(args) > 3 { // told twice, it does not wait
+	if len(args) > 3 { // after a second signal, the server does not wait
 		cmdSigterm(ts, false, nil)
 		_, err := io.ReadAll(from)
 		ts.Logf("the connection ended: %v", err)
 		return
 	}
+
 	_, err = io.WriteString(conn, wav[half:])
 	ts.Check(err)
 	resp, err := http.ReadResponse(from, nil)

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/internal/deliver"
 )
 
-// cmdReceive starts a receiver that takes everything. Each line of its file is the
-// SHA-256 signature and the body.
+// cmdReceive starts a receiver that accepts every webhook. It writes a line with the SHA-256
+// signature and the body of each to a file.
 func cmdReceive(ts *testscript.TestScript, _ bool, args []string) {
 	file, err := os.OpenFile(ts.MkAbs(args[0]), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	ts.Check(err)
@@ -26,13 +26,15 @@ func cmdReceive(ts *testscript.TestScript, _ bool, args []string) {
 		defer mu.Unlock()
 		if _, werr := fmt.Fprintln(file, r.Header.Get(deliver.SHA256Header), string(body)); err != nil ||
 			werr != nil {
-			panic(http.ErrAbortHandler) // it is told again
+			panic(http.ErrAbortHandler) // the delivery is retried
 		}
 	}))
+
 	ts.Defer(func() {
 		s.Close()
 		_ = file.Close()
 	})
+
 	_, port, err := net.SplitHostPort(s.Listener.Addr().String())
 	ts.Check(err)
 	ts.Setenv("HOOK", "http://localhost:"+port+"/hook")

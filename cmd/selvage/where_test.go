@@ -73,7 +73,7 @@ func declaredNames(t *testing.T, path string) map[string]bool {
 	return names
 }
 
-// receiver returns the type of a method and a dot, and "" for a function.
+// receiver returns the type of a method and a dot, or "" for a function.
 func receiver(f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return ""
