@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// lives reports what became of the access tokens of logins.
+// lives checks whether the access tokens of logins are still accepted.
 func (w *world) lives(when string, want bool, sets ...map[string]any) {
 	w.t.Helper()
 	status := http.StatusUnauthorized
@@ -25,8 +25,8 @@ func (w *world) lives(when string, want bool, sets ...map[string]any) {
 	}
 }
 
-// A login whose place another of the same subscriber has taken lives on by its tokens,
-// and ends when somebody signs out, however often that has happened.
+// TestDisplacedLogins shows that the tokens of a login stay valid when another login of the
+// same subscriber replaces it in a browser. They end when the subscriber signs out there.
 func TestDisplacedLogins(t *testing.T) {
 	for name, out := range map[string]func(b *browser, newest string){
 		"by an ID token": func(b *browser, newest string) {
@@ -34,11 +34,14 @@ func TestDisplacedLogins(t *testing.T) {
 		},
 		"by the page": func(b *browser, _ string) { b.submit(b.get("/logout")) },
 	} {
+
 		w := newWorld(t)
 		first, second := w.rp(nil), w.rp(nil)
 		b, elsewhere := w.browser(), w.browser()
 		c, _ := w.client(withLogout)
 		other := w.redeem(c, elsewhere.code(c)).json(t)
+
+		// Sign in once more for each of these, with tokens for three clients.
 		first.signIn(b, email)
 		sets := []map[string]any{w.redeem(c, b.code(c)).json(t)}
 		for range 2 {
@@ -46,11 +49,14 @@ func TestDisplacedLogins(t *testing.T) {
 			sets = append(sets, w.redeem(c, got.param("code")).json(t))
 		}
 		second.signIn(b, email)
+
 		w.lives(name+", before", true, sets...)
 		w.empty()
 		out(b, text(sets[2]["id_token"]))
 		w.lives(name+", after", false, sets...)
 		w.lives(name+", of another browser", true, other)
+
+		// Each client is notified once.
 		for i, r := range []*rp{first, second} {
 			if told := r.logouts(); len(told) != 1 {
 				t.Errorf("%s: client %d is told of %d logouts, want 1", name, i, len(told))
@@ -59,11 +65,13 @@ func TestDisplacedLogins(t *testing.T) {
 	}
 }
 
-// Who is one too many for a browser is signed out of it.
+// TestOneLoginTooMany shows that the oldest login of a browser ends when a new one exceeds
+// [idp.MaxLogins].
 func TestOneLoginTooMany(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	b := w.browser()
+
 	var sets []map[string]any
 	for i := range idp.MaxLogins + 1 {
 		who := fmt.Sprintf("%d@example.com", i)
@@ -76,8 +84,9 @@ func TestOneLoginTooMany(t *testing.T) {
 	w.lives("the others", true, sets[1:]...)
 }
 
-// An ID token is no credential: in a browser that its login was not made in it ends
-// nothing, and nothing unasked.
+// TestHintOfAnotherBrowser shows that an ID token is no credential. In a browser where its
+// login was not made, it ends nothing, and a signed-in person is asked before their own login
+// ends.
 func TestHintOfAnotherBrowser(t *testing.T) {
 	w := newWorld(t)
 	w.subscriber(bobs)
@@ -91,6 +100,7 @@ func TestHintOfAnotherBrowser(t *testing.T) {
 		t.Errorf("where nobody is signed in: %d %v, want to be led back", got.status, got.location)
 	}
 	w.lives("after a stranger's logout", true, ada)
+
 	for _, who := range []string{email, bobs} {
 		other := w.browser()
 		theirs := w.redeem(c, other.logIn(other.authorize(request(c)), who, secret).param("code")).json(t)
@@ -106,7 +116,7 @@ func TestHintOfAnotherBrowser(t *testing.T) {
 		w.lives("answered in a browser of "+who, true, ada)
 	}
 
-	w.pass(13 * time.Hour) // the cookie has expired; the app still knows its login
+	w.pass(13 * time.Hour) // the cookie has expired, but the app still knows its login
 	ada = w.refresh(c, text(ada["refresh_token"])).json(t)
 	if got := b.get(out); got.location == nil {
 		t.Errorf("in its own browser, after the cookie: %d %s", got.status, got.body)
@@ -114,17 +124,19 @@ func TestHintOfAnotherBrowser(t *testing.T) {
 	w.lives("after its own logout", false, ada)
 }
 
-// What is confirmed ends everything that was made in the browser in the app's project,
-// also for somebody whose cookie another has replaced since.
+// TestConfirmedLogoutEndsAll shows that a confirmed logout ends all logins made in the browser
+// in the app's project, including those whose cookie another has replaced.
 func TestConfirmedLogoutEndsAll(t *testing.T) {
 	w := newWorld(t)
 	w.subscriber(bobs)
 	c, _ := w.client(withLogout)
 	b := w.browser()
+
 	ada := w.redeem(c, b.code(c)).json(t)
 	w.pass(13 * time.Hour)
 	ada = w.refresh(c, text(ada["refresh_token"])).json(t)
 	bob := w.redeem(c, b.logIn(b.authorize(request(c)), bobs, secret).param("code")).json(t)
+
 	page := b.get("/oauth/logout?" + url.Values{"client_id": {c.ID}}.Encode())
 	if got := b.submit(page); !strings.Contains(got.body, `id="logged-out"`) {
 		t.Errorf("confirmed: %d %s", got.status, got.body)

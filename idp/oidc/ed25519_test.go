@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// signEd signs an assertion under any name, by Ed25519.
+// signEd signs an assertion with Ed25519 under any header.
 func (p party) signEd(t *testing.T, head map[string]any, claims map[string]any) string {
 	t.Helper()
 	part := func(v any) string {
@@ -25,10 +25,12 @@ func (p party) signEd(t *testing.T, head map[string]any, claims map[string]any) 
 	return said + "." + base64.RawURLEncoding.EncodeToString(ed25519.Sign(p.key.(ed25519.PrivateKey), []byte(said)))
 }
 
-// An assertion may call its algorithm Ed25519 (RFC 9864), and is held to the same.
+// TestAssertionEd25519 shows that an assertion may name its algorithm Ed25519 (RFC 9864), and
+// is checked as strictly as one named EdDSA.
 func TestAssertionEd25519(t *testing.T) {
 	w := newWorld(t)
 	p, other := w.party(t, jose.EdDSA), w.party(t, jose.EdDSA)
+
 	head := func(pairs ...any) map[string]any {
 		h := map[string]any{"alg": "Ed25519", "kid": p.kid}
 		for i := 0; i < len(pairs); i += 2 {
@@ -36,6 +38,7 @@ func TestAssertionEd25519(t *testing.T) {
 		}
 		return h
 	}
+
 	for _, alg := range []string{"", "EdDSA", "Ed25519"} {
 		p.c.JWKS = keySet(t, alg, map[string]crypto.Signer{p.kid: p.key})
 		must(t, w.rewrite(p.c))
@@ -45,6 +48,8 @@ func TestAssertionEd25519(t *testing.T) {
 		}
 		wantInvalidClient(t, "its replay", p.ask(good))
 	}
+
+	// Forgeries are rejected.
 	strange := other
 	strange.c = p.c
 	ec := w.party(t, jose.ES256)
@@ -59,6 +64,8 @@ func TestAssertionEd25519(t *testing.T) {
 	} {
 		wantInvalidClient(t, name, p.ask(assertion))
 	}
+
+	// The new name is published.
 	doc := w.browser().get("/.well-known/openid-configuration").json(t)
 	for _, name := range []string{"token_endpoint_auth_signing_alg_values_supported",
 		"introspection_endpoint_auth_signing_alg_values_supported"} {

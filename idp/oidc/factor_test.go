@@ -24,18 +24,18 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// app returns ada an authenticator app, and its secret.
+// app adds an authenticator app to ada, and returns its secret.
 func (w *world) app() string {
 	w.t.Helper()
 	ctx, o := context.Background(), idp.OwnerOf(w.ada.ID)
 	e, err := w.idp.Factors.BeginTOTP(ctx, o, "test", "Acme", email)
 	must(w.t, err)
 	must(w.t, w.idp.Factors.ConfirmTOTP(ctx, o, false, "test", factortest.Code(e.Secret, w.now())))
-	w.pass(time.Minute) // the next code is another
+	w.pass(time.Minute) // so that the next code differs
 	return e.Secret
 }
 
-// passkey returns a subscriber a passkey, and the device that has it.
+// passkey adds a passkey to a subscriber, and returns the device that holds it.
 func (w *world) passkey(subscriberID string) *factortest.Authenticator {
 	w.t.Helper()
 	ctx, o := context.Background(), idp.OwnerOf(subscriberID)
@@ -49,7 +49,7 @@ func (w *world) passkey(subscriberID string) *factortest.Authenticator {
 
 var optionsOfPage = regexp.MustCompile(`data-options="([^"]*)"`)
 
-// options returns what a page asks a device.
+// options returns the passkey options that a page passes to a device.
 func (r reply) options(t testing.TB) []byte {
 	t.Helper()
 	m := optionsOfPage.FindStringSubmatch(r.body)
@@ -59,7 +59,7 @@ func (r reply) options(t testing.TB) []byte {
 	return []byte(html.UnescapeString(m[1]))
 }
 
-// form posts to a path with the id of the page's request.
+// form posts to a path with the request id of the page.
 func (b *browser) form(page reply, path string, pairs ...string) reply {
 	b.w.t.Helper()
 	id := hiddenID.FindStringSubmatch(page.body)
@@ -69,7 +69,7 @@ func (b *browser) form(page reply, path string, pairs ...string) reply {
 	return b.post(path, with(url.Values{"id": {id[1]}}, pairs...))
 }
 
-// proven returns the acr and amr of the ID token of a code.
+// proven returns the acr and amr of the ID token that a code is redeemed for.
 func (w *world) proven(c idp.Client, got reply) (acr string, amr []string) {
 	w.t.Helper()
 	if got.param("code") == "" {
@@ -89,16 +89,19 @@ func wantProven(t *testing.T, what, acr string, amr []string, want ...string) {
 	}
 }
 
-// A password is not enough for who has a second factor, and each code opens once.
+// TestLoginWithTOTP shows that a password alone does not sign in a subscriber with a second
+// factor, and that each code is accepted once.
 func TestLoginWithTOTP(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	key := w.app()
 	b := w.browser()
+
 	page := b.logIn(b.authorize(request(c)), email, secret)
 	if !strings.Contains(page.body, `autocomplete="one-time-code"`) || page.param("code") != "" {
 		t.Fatalf("after the password: %d %s", page.status, page.body)
 	}
+
 	if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "login_required" {
 		t.Errorf("the password alone has signed in: %v", got.told())
 	}
@@ -106,34 +109,46 @@ func TestLoginWithTOTP(t *testing.T) {
 		!strings.Contains(got.body, "The code is wrong.") {
 		t.Errorf("a wrong code: %d %s", got.status, got.body)
 	}
-	if got := w.browser().form(page, "/login/factor", "code", factortest.Code(key, w.now())); got.param("code") != "" || got.status != http.StatusForbidden {
+
+	// The code is only accepted in the browser that showed the password.
+	if got := w.browser().form(page, "/login/factor", "code",
+		factortest.Code(key, w.now())); got.param("code") != "" || got.status != http.StatusForbidden {
 		t.Errorf("the right code in another browser: %d %s", got.status, got.body)
 	}
+
 	code := factortest.Code(key, w.now())
 	acr, amr := w.proven(c, b.form(page, "/login/factor", "code", code))
 	wantProven(t, "password and app", acr, amr, "pwd", "otp", "mfa")
+
+	// A used code is refused, and the password must be recent.
 	other := w.browser()
 	page = other.logIn(other.authorize(request(c)), email, secret)
 	if got := other.form(page, "/login/factor", "code", code); got.status != http.StatusUnprocessableEntity ||
 		!strings.Contains(got.body, "already used") {
 		t.Errorf("the code again: %d %s", got.status, got.body)
 	}
+
 	w.pass(11 * time.Minute)
-	if got := other.form(page, "/login/factor", "code", factortest.Code(key, w.now())); !strings.Contains(got.body, `id="password"`) {
+	if got := other.form(page, "/login/factor", "code",
+		factortest.Code(key, w.now())); !strings.Contains(got.body, `id="password"`) {
 		t.Errorf("a code long after the password: %d %s", got.status, got.body)
 	}
 }
 
-// Who knows the password and tries codes from many browsers has six, and keeps the owner out
-// of no device that it has signed in with before.
+// TestFactorGuesses shows that someone with the password has six guesses at codes, however many
+// browsers they use. The owner is not locked out of a device that signed in before.
 func TestFactorGuesses(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	key := w.app()
+
+	// The owner signs in at home.
 	home := w.browser()
 	page := home.logIn(home.authorize(request(c)), email, secret)
 	w.proven(c, home.form(page, "/login/factor", "code", factortest.Code(key, w.now())))
 	w.pass(time.Minute)
+
+	// A thief tries codes from five browsers.
 	looked := 0
 	for range 5 {
 		thief := w.browser()
@@ -151,13 +166,19 @@ func TestFactorGuesses(t *testing.T) {
 	if looked != 6 {
 		t.Errorf("%d codes of five browsers were looked at, want 6", looked)
 	}
+
+	// An unknown browser is now refused, the owner's is not.
 	stranger := w.browser()
 	page = stranger.logIn(stranger.authorize(request(c)), email, secret)
-	if got := stranger.form(page, "/login/factor", "code", factortest.Code(key, w.now())); got.status != http.StatusTooManyRequests {
+	if got := stranger.form(page, "/login/factor", "code",
+		factortest.Code(key, w.now())); got.status != http.StatusTooManyRequests {
 		t.Errorf("the right code in a browser that is not known = %d, want 429", got.status)
 	}
+
 	page = home.logIn(home.authorize(request(c, "prompt", "login")), email, secret)
 	w.proven(c, home.form(page, "/login/factor", "code", factortest.Code(key, w.now())))
+
+	// The audit trail records the guesses, and the throttling once.
 	events, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused},
 		pages.Query{Size: 100})
 	must(t, err)
@@ -170,12 +191,13 @@ func TestFactorGuesses(t *testing.T) {
 	}
 }
 
-// Of two who have the same code at once, one gets in.
+// TestOneCodeTwoLogins shows that of two concurrent logins with the same code one succeeds.
 func TestOneCodeTwoLogins(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	key := w.app()
 	code := factortest.Code(key, w.now())
+
 	var all sync.WaitGroup
 	got := make([]reply, 2)
 	for i := range got {
@@ -209,7 +231,8 @@ func TestLoginWithRecoveryCode(t *testing.T) {
 	}
 }
 
-// A password that was changed between the steps opens nothing.
+// TestPasswordChangesBetween shows that a login fails if the password changes between its two
+// steps.
 func TestPasswordChangesBetween(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -219,11 +242,13 @@ func TestPasswordChangesBetween(t *testing.T) {
 	fresh := "violet ferry kitchen 9"
 	_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, w.ada.ID, fabric.SubscriberInput{Password: &fresh})
 	must(t, err)
-	if got := b.form(page, "/login/factor", "code", factortest.Code(key, w.now())); !strings.Contains(got.body, `id="password"`) {
+	if got := b.form(page, "/login/factor", "code", factortest.Code(key, w.now())); !strings.Contains(got.body,
+		`id="password"`) {
 		t.Errorf("with the old password and a code: %d %v", got.status, got.told())
 	}
 }
 
+// TestLoginWithPasskey shows that a passkey signs in alone or as a second factor.
 func TestLoginWithPasskey(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -240,6 +265,7 @@ func TestLoginWithPasskey(t *testing.T) {
 	wantProven(t, "password and passkey", acr, amr, "pwd", "hwk", "user", "pop", "mfa")
 }
 
+// TestPasskeyRefusedAtLogin shows that foreign, replayed and disabled passkeys are refused.
 func TestPasskeyRefusedAtLogin(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -248,11 +274,13 @@ func TestPasskeyRefusedAtLogin(t *testing.T) {
 	elsewhere, err := w.fabric.Projects.Create(t.Context(), "Other")
 	must(t, err)
 	foreign, _ := w.client(func(c *idp.Client) { c.ProjectID = elsewhere.ID })
+
 	b, other := w.browser(), w.browser()
 	page, strange := b.authorize(request(c)), other.authorize(request(c))
 	credential := func(d *factortest.Authenticator, page reply) []string {
 		return []string{"credential", string(d.Get(page.options(t)))}
 	}
+
 	lying := *mine
 	lying.Origin = "http://localhost.evil.example"
 	for name, got := range map[string]reply{
@@ -265,48 +293,65 @@ func TestPasskeyRefusedAtLogin(t *testing.T) {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}
 	}
+
+	// A passkey is only valid in its project, and for its own subscriber.
 	page = b.authorize(request(foreign))
-	if got := b.form(page, "/login/passkey", credential(mine, page)...); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "unknown here") {
+	if got := b.form(page, "/login/passkey",
+		credential(mine, page)...); got.status != http.StatusUnprocessableEntity ||
+		!strings.Contains(got.body, "unknown here") {
 		t.Errorf("a passkey of another project: %d %s", got.status, got.body)
 	}
 	page = b.logIn(b.authorize(request(c)), email, secret)
-	if got := b.form(page, "/login/factor", append(credential(hers, page), "with", "passkey")...); got.status != http.StatusUnprocessableEntity {
+	if got := b.form(page, "/login/factor",
+		append(credential(hers, page), "with", "passkey")...); got.status != http.StatusUnprocessableEntity {
 		t.Errorf("somebody else's passkey as the second factor: %d %v", got.status, got.told())
 	}
+
 	disabled := true
 	_, err = w.fabric.Subscribers.Update(t.Context(), w.project.ID, grace.ID,
 		fabric.SubscriberInput{Disabled: &disabled})
 	must(t, err)
 	page = other.authorize(request(c))
-	if got := other.form(page, "/login/passkey", credential(hers, page)...); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "unknown here") {
+	if got := other.form(page, "/login/passkey",
+		credential(hers, page)...); got.status != http.StatusUnprocessableEntity ||
+		!strings.Contains(got.body, "unknown here") {
 		t.Errorf("a disabled subscriber's passkey: %d %s", got.status, got.body)
 	}
 }
 
-// stepsUp signs in by the password alone, sets an app up and asks for more.
+// TestStepUp shows that a login with a password alone is raised by a second factor if a request
+// asks for more.
 func TestStepUp(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	for _, pair := range [][]string{{"acr_values", "2"},
 		{"claims", `{"id_token":{"acr":{"essential":true,"value":"2"}}}`}} {
+
 		_ = w.idp.Factors.Remove(t.Context(), idp.OwnerOf(w.ada.ID), w.appID())
 		b := w.browser()
 		low := payload(t, w, text(w.redeem(c, b.code(c)).json(t)["id_token"]))
 		before := b.cookie()
 		key := w.app()
+
+		// The request cannot be answered silently, while one factor is enough for others.
 		if got := b.authorize(request(c, append(pair, "prompt", "none")...)); got.param("error") != "login_required" {
 			t.Errorf("%v in silence: %v", pair, got.told())
 		}
 		if got := b.authorize(request(c, "acr_values", "1")); got.param("code") == "" {
 			t.Errorf("one factor is not enough for one: %v", got.told())
 		}
+
+		// The person is asked for the second factor alone, and cannot skip the page.
 		page := b.authorize(request(c, pair...))
 		if strings.Contains(page.body, `id="password"`) || !strings.Contains(page.body, "one-time-code") {
 			t.Fatalf("%v asks for: %s", pair, page.body)
 		}
-		if got := b.get("/consent?id=" + hiddenID.FindStringSubmatch(page.body)[1]); got.status != http.StatusBadRequest {
+		if got := b.get("/consent?id=" +
+			hiddenID.FindStringSubmatch(page.body)[1]); got.status != http.StatusBadRequest {
 			t.Errorf("past the page: %d %s", got.status, got.body)
 		}
+
+		// The login stays the same, under a new cookie.
 		got := b.form(page, "/login/factor", "code", factortest.Code(key, w.now()))
 		high := payload(t, w, text(w.redeem(c, got.param("code")).json(t)["id_token"]))
 		if high["acr"] != "2" || high["sid"] != low["sid"] || high["auth_time"] != low["auth_time"] {
@@ -315,6 +360,7 @@ func TestStepUp(t *testing.T) {
 		if after := b.cookie(); after == "" || after == before {
 			t.Errorf("the cookie stays %q", after)
 		}
+
 		if got := b.authorize(request(c, append(pair, "prompt", "none")...)); got.param("code") == "" {
 			t.Errorf("%v once more: %v", pair, got.told())
 		}
@@ -333,7 +379,7 @@ func (w *world) appID() string {
 	return ""
 }
 
-// cookie returns the cookie of the browser's session.
+// cookie returns the browser's session cookie, or "".
 func (b *browser) cookie() string {
 	at, err := url.Parse(b.w.url)
 	must(b.w.t, err)
@@ -347,7 +393,8 @@ func (b *browser) cookie() string {
 
 var secretOfPage = regexp.MustCompile(`id="totp-secret">([A-Z2-7 ]+)<`)
 
-// Who has no second factor where one is needed sets it up on the way.
+// TestEnrolOnTheWay shows that subscribers without a required second factor set one up during
+// the login.
 func TestEnrolOnTheWay(t *testing.T) {
 	for name, need := range map[string]func(*world, *idp.Client) []string{
 		"of the project": func(w *world, _ *idp.Client) []string {
@@ -366,10 +413,14 @@ func TestEnrolOnTheWay(t *testing.T) {
 			c, _ := w.client(func(c *idp.Client) { pairs = need(w, c) })
 			b := w.browser()
 			page := b.logIn(b.authorize(request(c, pairs...)), email, secret)
+
+			// The login leads to the set-up.
 			m := secretOfPage.FindStringSubmatch(page.body)
 			if m == nil || !strings.Contains(page.body, "Set up a second factor") {
 				t.Fatalf("no set-up: %d %s", page.status, page.body)
 			}
+
+			// The set-up cannot be skipped.
 			id := hiddenID.FindStringSubmatch(page.body)[1]
 			for _, past := range []reply{b.post("/login/continue", url.Values{"id": {id}}),
 				b.post("/consent", url.Values{"id": {id}, "answer": {"allow"}})} {
@@ -377,23 +428,28 @@ func TestEnrolOnTheWay(t *testing.T) {
 					t.Errorf("past the set-up: %d %v", past.status, past.told())
 				}
 			}
-			if got := b.form(page, "/login/enrol", "code", "000000"); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, m[1]) {
+
+			if got := b.form(page, "/login/enrol", "code",
+				"000000"); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, m[1]) {
 				t.Errorf("a wrong code: %d %s", got.status, got.body)
 			}
 			codes := b.form(page, "/login/enrol", "code", factortest.Code(strings.ReplaceAll(m[1], " ", ""), w.now()))
 			if !strings.Contains(codes.body, `id="recovery-codes"`) {
 				t.Fatalf("no recovery codes: %d %s", codes.status, codes.body)
 			}
+
 			acr, amr := w.proven(c, b.form(codes, "/login/continue"))
 			wantProven(t, name, acr, amr, "pwd", "otp", "mfa")
 		})
 	}
 }
 
+// TestAccountFactors shows that people add passkeys and apps on their account page.
 func TestAccountFactors(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()
 	page := b.account()
+
 	d := &factortest.Authenticator{Origin: strings.Replace(w.url, "127.0.0.1", "localhost", 1), Synced: true}
 	got := b.onPage(page, "/account/passkeys", "credential", string(d.Create(page.options(t))), "name", "Phone <b>")
 	if !strings.Contains(got.body, `id="recovery-codes"`) {
@@ -403,6 +459,7 @@ func TestAccountFactors(t *testing.T) {
 		!strings.Contains(page.body, "synced across devices") || !strings.Contains(page.body, "10 codes are left") {
 		t.Errorf("the account does not show it: %s", page.body)
 	}
+
 	app := b.onPage(page, "/account/app")
 	m := secretOfPage.FindStringSubmatch(app.body)
 	if m == nil {
@@ -412,10 +469,12 @@ func TestAccountFactors(t *testing.T) {
 	if !strings.Contains(got.body, "Your authenticator app is set up.") {
 		t.Errorf("setting an app up: %d %s", got.status, got.body)
 	}
+
 	if got := b.onPage(page, "/account/codes"); !strings.Contains(got.body, `id="recovery-codes"`) {
 		t.Errorf("new codes: %d %s", got.status, got.body)
 	}
-	// Who came to an open browser is asked to sign in before it changes any of this.
+
+	// A person at a browser left open must sign in before changing any of this.
 	w.pass(11 * time.Minute)
 	page = b.get("/account")
 	for _, path := range []string{"/account/app", "/account/codes", "/account/passkeys",
@@ -429,17 +488,19 @@ func TestAccountFactors(t *testing.T) {
 	}
 }
 
-// Who is signed in by a password alone, from before there was a second factor, manages
-// nothing by it once there is one; who set it up goes on.
+// TestFactorGuardsFactors shows that a login with a password alone, from before there was a
+// second factor, may no longer manage factors once there is one. The login that set it up may.
 func TestFactorGuardsFactors(t *testing.T) {
 	w := newWorld(t)
 	old, own := w.browser(), w.browser()
+
 	stale := old.account()
 	page := own.account()
 	d := &factortest.Authenticator{Origin: strings.Replace(w.url, "127.0.0.1", "localhost", 1)}
 	theirs := &factortest.Authenticator{Origin: d.Origin}
-	answer := theirs.Create(stale.options(t)) // begun before
+	answer := theirs.Create(stale.options(t)) // begun before there was a factor
 	own.onPage(page, "/account/passkeys", "credential", string(d.Create(page.options(t))), "name", "Phone")
+
 	all, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(w.ada.ID))
 	must(t, err)
 	for _, pairs := range [][]string{
@@ -452,6 +513,8 @@ func TestFactorGuardsFactors(t *testing.T) {
 			t.Errorf("%s by a login of before: %d %s, want that it signs in again", pairs[0], got.status, got.body)
 		}
 	}
+
+	// The old login is offered nothing, and has changed nothing.
 	if got := old.get("/account?project=" + w.project.ID); strings.Contains(got.body, "data-options") {
 		t.Error("a login of before is offered to add a passkey")
 	}
@@ -460,16 +523,19 @@ func TestFactorGuardsFactors(t *testing.T) {
 	if len(after) != len(all) || after[0].ID != all[0].ID {
 		t.Errorf("the factors were %v, and are %v", all, after)
 	}
+
 	if got := own.onPage(own.account(), "/account/codes"); !strings.Contains(got.body, `id="recovery-codes"`) {
 		t.Errorf("who set it up: %d %s", got.status, got.body)
 	}
 }
 
-// Passkeys that are refused are counted as guesses of passwords are: each is a row.
+// TestPasskeysAreCounted shows that refused passkeys count against the login limits, as wrong
+// passwords do.
 func TestPasskeysAreCounted(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerNetwork: {Burst: 2, Every: time.Hour}})
 	c, _ := w.client(nil)
+
 	b := w.browser()
 	page := b.authorize(request(c))
 	for i, want := range []int{http.StatusUnprocessableEntity, http.StatusUnprocessableEntity,
@@ -480,12 +546,14 @@ func TestPasskeysAreCounted(t *testing.T) {
 	}
 }
 
-// The last passkey of somebody without a password stays.
+// TestOnlyPasskeyStays shows that the last passkey of a subscriber without a password cannot be
+// removed.
 func TestOnlyPasskeyStays(t *testing.T) {
 	w := newWorld(t)
 	address := "grace@example.com"
 	grace, err := w.fabric.Subscribers.Create(t.Context(), w.project.ID, fabric.SubscriberInput{Email: &address})
 	must(t, err)
+
 	d := w.passkey(grace.ID)
 	b := w.browser()
 	page := b.get("/account?project=" + w.project.ID)
@@ -493,9 +561,11 @@ func TestOnlyPasskeyStays(t *testing.T) {
 	if !strings.Contains(page.body, `id="account-page"`) {
 		t.Fatalf("signing in without a password: %d %s", page.status, page.body)
 	}
+
 	all, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(grace.ID))
 	must(t, err)
-	if got := b.onPage(page, "/account/factors/remove", "factor", all[0].ID); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "the only way") {
+	if got := b.onPage(page, "/account/factors/remove", "factor",
+		all[0].ID); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "the only way") {
 		t.Errorf("removing it: %d %s", got.status, got.body)
 	}
 	if left, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(grace.ID)); err != nil || len(left) != 1 {
@@ -503,16 +573,18 @@ func TestOnlyPasskeyStays(t *testing.T) {
 	}
 }
 
-// Who knew the password before there was a factor, and kept logins and devices of then, and
-// who sets passwords by links, each time in another browser, have six tries together.
+// TestFactorTriesDoNotMultiply shows that six guesses is the limit for all browsers together.
+// It includes logins and devices from before there was a factor, and passwords set by links.
 func TestFactorTriesDoNotMultiply(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
+
 	before := []*browser{w.browser(), w.browser()}
 	for _, b := range before {
 		b.code(c)
 	}
 	w.app()
+
 	looked := 0
 	try := func(b *browser, page reply) {
 		t.Helper()
@@ -526,13 +598,17 @@ func TestFactorTriesDoNotMultiply(t *testing.T) {
 			}
 		}
 	}
+
+	// Try from logins and devices that are older than the factor.
 	for _, b := range before {
-		try(b, b.authorize(request(c, "acr_values", "2"))) // the login of then is to prove more
+		try(b, b.authorize(request(c, "acr_values", "2"))) // the old login must prove more
 		try(b, b.logIn(b.authorize(request(c, "prompt", "login")), email, secret))
 	}
 	if looked != 6 {
 		t.Errorf("%d codes were looked at from logins and devices of before there was a factor, want 6", looked)
 	}
+
+	// Try after setting a password by a link, each time in another browser.
 	for i := range 2 {
 		token, fresh := strings.Repeat(string(rune('a'+i)), 52), fmt.Sprint("granite-otter-nine-", i)
 		must(t, w.rows.CreateLink(t.Context(), idp.Link{
@@ -540,9 +616,11 @@ func TestFactorTriesDoNotMultiply(t *testing.T) {
 			Email: email, Bound: email,
 			Created: w.now(), Expires: w.now().Add(time.Hour),
 		}))
+
 		b := w.browser()
 		page := b.authorize(request(c))
-		if got := b.post("/reset", url.Values{"token": {token}, "password": {fresh}}); !strings.Contains(got.body, `id="password-set"`) {
+		if got := b.post("/reset",
+			url.Values{"token": {token}, "password": {fresh}}); !strings.Contains(got.body, `id="password-set"`) {
 			t.Fatalf("setting a password by a link: %d %s", got.status, got.body)
 		}
 		try(b, b.logIn(page, email, fresh))

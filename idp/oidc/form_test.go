@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// formOf returns the hidden fields of the form of a page that posts to a path.
+// formOf returns the hidden fields of a page's form that posts to action.
 func formOf(t *testing.T, page reply, action string) url.Values {
 	t.Helper()
 	_, rest, found := strings.Cut(page.body, `action="`+action+`"`)
@@ -25,16 +25,18 @@ func formOf(t *testing.T, page reply, action string) url.Values {
 	return form
 }
 
-// Each form that changes something is of the browser that was shown it: without its
-// token, and with that of another, it does nothing.
+// TestFormTokens shows that each form that changes something is bound to the browser it was
+// shown to. Without its token, or with another browser's, the form does nothing.
 func TestFormTokens(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	third, _ := w.client(func(c *idp.Client) { c.FirstParty = false })
+
 	b, other := w.browser(), w.browser()
 	b.code(c)
 	other.code(c)
 	d := w.device(w.tv())
+
 	forms := []struct {
 		page, action, field string
 		more                []string
@@ -49,27 +51,34 @@ func TestFormTokens(t *testing.T) {
 		{"/account", "/account/sessions/end", "token", nil},
 		{"/account", "/account/sessions/end-all", "token", nil},
 	}
+
 	for _, tt := range forms {
 		theirs := formOf(t, other.get(tt.page), tt.action).Get(tt.field)
 		for name, token := range map[string]string{"without a token": "",
 			"with an empty one's neighbour": "x", "with another browser's": theirs} {
 			form := with(formOf(t, b.get(tt.page), tt.action), append(tt.more, tt.field, token)...)
 			if token == "x" && tt.field == "id" {
-				continue // a request that is over looks the same, which is no attack
+				continue // looks like an expired request, which is no attack
 			}
 			got := b.post(tt.action, form)
 			if got.status != http.StatusForbidden || len(got.header["Set-Cookie"]) != 0 {
 				t.Errorf("%s %s: %d %v, want 403", tt.action, name, got.status, got.header["Set-Cookie"])
 			}
 		}
+
 		stranger := w.browser() // with no cookies at all
-		if got := stranger.post(tt.action, with(formOf(t, b.get(tt.page), tt.action), tt.more...)); got.status != http.StatusForbidden && !strings.HasPrefix(tt.action, "/account/") {
+		if got := stranger.post(tt.action,
+			with(formOf(t, b.get(tt.page), tt.action), tt.more...)); got.status != http.StatusForbidden &&
+			!strings.HasPrefix(tt.action, "/account/") {
 			t.Errorf("%s without cookies: %d, want 403", tt.action, got.status)
 		}
+
 		if !b.signedIn(c) || !other.signedIn(c) {
 			t.Fatalf("%s ended a login", tt.action)
 		}
 	}
+
+	// Nothing was changed.
 	if sub, err := w.rows.FindSubscriber(t.Context(), w.project.ID, w.ada.ID); err != nil ||
 		sub.FirstName != w.ada.FirstName {
 		t.Errorf("the subscriber is %+v, %v", sub, err)

@@ -11,15 +11,15 @@ import (
 
 func withIDToken(n *idp.Client) { n.ResponseTypes = []string{"id_token"} }
 
-// implicit returns the parameters of a good request of an ID token alone.
+// implicit returns the parameters of a valid request for an ID token alone.
 func implicit(c idp.Client, pairs ...string) url.Values {
 	v := request(c, "response_type", "id_token", "nonce", "n", "code_challenge", "", "code_challenge_method",
 		"", "scope", "openid profile")
 	return with(v, pairs...)
 }
 
-// A client that is registered for it gets an ID token without a code, with the
-// claims of its scopes, in a fragment or by a form.
+// TestImplicit shows that a client registered for it gets an ID token without a code. The token
+// has the claims of its scopes, and is sent in a fragment or a form.
 func TestImplicit(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withIDToken)
@@ -31,23 +31,27 @@ func TestImplicit(t *testing.T) {
 			len(got.told()) != 3 || got.param("state") != "s" {
 			t.Fatalf("%q: %d to %v with %v", mode, got.status, got.location, got.told())
 		}
+
 		id := payload(t, w, got.param("id_token"))
 		if id["sub"] != w.ada.ID || id["nonce"] != "n" || id["given_name"] != "Ada" || id["email"] != email ||
 			id["at_hash"] != nil || id["sid"] == nil {
 			t.Errorf("%q: ID token %v", mode, id)
 		}
-		if again := b.authorize(implicit(c, "prompt", "none", "scope", "openid")); payload(t, w, again.param("id_token"))["given_name"] != nil {
+
+		if again := b.authorize(implicit(c, "prompt", "none", "scope", "openid")); payload(t, w,
+			again.param("id_token"))["given_name"] != nil {
 			t.Errorf("%q: a claim of a scope that was not asked for: %v", mode, again.told())
 		}
 	}
 }
 
-// What is not safe is not given.
+// TestImplicitErrors shows that unsafe requests are rejected.
 func TestImplicitErrors(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withIDToken)
 	b := w.browser()
 	b.logIn(b.authorize(implicit(c)), email, secret)
+
 	for _, tt := range []struct {
 		name string
 		v    url.Values
@@ -64,6 +68,7 @@ func TestImplicitErrors(t *testing.T) {
 		if tt.name == "nobody signed in" {
 			b = w.browser()
 		}
+
 		got := b.authorize(tt.v)
 		if got.location == nil || got.param("error") != tt.want || got.param("id_token") != "" ||
 			got.param("state") != "s" {
@@ -73,18 +78,21 @@ func TestImplicitErrors(t *testing.T) {
 			t.Errorf("%s: told to %v, in the fragment: %v", tt.name, got.location, want)
 		}
 	}
+
 	both, _ := w.client(func(n *idp.Client) { n.ResponseTypes = []string{"code", "id_token"} })
 	if w.browser().code(both) == "" {
 		t.Error("a client of both types gets no code")
 	}
 }
 
-// The login shows the app, and an ID token is no way to a refresh token.
+// TestImplicitIsAGrant shows that a login lists an app that got an ID token, and that the grant
+// does not include offline access.
 func TestImplicitIsAGrant(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withIDToken)
 	b := w.browser()
 	got := b.logIn(b.authorize(implicit(c, "scope", "openid offline_access")), email, secret)
+
 	p, err := w.rows.ListLogins(t.Context(), w.project.ID, w.ada.ID, page.Query{Size: 10})
 	must(t, err)
 	if len(p.Items) != 1 || len(p.Items[0].Grants) != 1 {
@@ -94,6 +102,7 @@ func TestImplicitIsAGrant(t *testing.T) {
 		!g.Revoked.IsZero() {
 		t.Errorf("the grant is %+v", g)
 	}
+
 	must(t, w.idp.Logins.End(t.Context(), text(payload(t, w, got.param("id_token"))["sid"])))
 	if got := b.authorize(implicit(c, "prompt", "none")); got.param("error") != "login_required" {
 		t.Errorf("after the login was ended: %v", got.told())

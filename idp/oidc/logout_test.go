@@ -17,6 +17,8 @@ const goodbye = "https://app.example/bye"
 
 func withLogout(n *idp.Client) { n.LogoutURIs = []string{goodbye} }
 
+// TestLogout shows that a logout with a hint ends the login and its tokens, and redirects to
+// the client.
 func TestLogout(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
@@ -27,40 +29,46 @@ func TestLogout(t *testing.T) {
 	if got.location == nil || got.location.String() != goodbye+"?state=x+y" {
 		t.Fatalf("logout: %d to %v", got.status, got.location)
 	}
+
 	if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "login_required" {
 		t.Errorf("prompt=none after a logout: %v", got.location)
 	}
 	if got := w.userinfo(text(set["access_token"])); got.status != http.StatusUnauthorized {
 		t.Errorf("the access token after a logout: %d, want 401", got.status)
 	}
-	if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", text(set["refresh_token"])); got.json(t)["error"] != "invalid_grant" {
+	if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
+		text(set["refresh_token"])); got.json(t)["error"] != "invalid_grant" {
 		t.Errorf("the refresh token after a logout: %d %s", got.status, got.body)
 	}
+
 	again := b.get("/oauth/logout?" + url.Values{"id_token_hint": {text(set["id_token"])}}.Encode())
 	if again.status != http.StatusOK || !strings.Contains(again.body, "You are signed out") {
 		t.Errorf("a second logout: %d %s", again.status, again.body)
 	}
 }
 
-// A cookie that was copied before the logout is worthless after it.
+// TestLogoutEndsCopiedCookies shows that a cookie copied before a logout is invalid after it.
 func TestLogoutEndsCopiedCookies(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
 	b, thief := w.browser(), w.browser()
 	set := w.redeem(c, b.code(c)).json(t)
+
 	home, err := url.Parse(w.url)
 	must(t, err)
 	thief.http.Jar.SetCookies(home, b.http.Jar.Cookies(home))
 	if got := thief.authorize(request(c)); got.param("code") == "" {
 		t.Fatalf("the copied cookie before the logout: %d %v", got.status, got.location)
 	}
+
 	b.get("/oauth/logout?" + url.Values{"id_token_hint": {text(set["id_token"])}}.Encode())
 	if got := thief.authorize(request(c)); got.status != http.StatusOK {
 		t.Errorf("the copied cookie after the logout: %d %v, want the login page", got.status, got.location)
 	}
 }
 
-// The id of a browser's session changes with its login.
+// TestLoginRenewsCookie shows that the id of a browser's session changes with its login, so
+// that an id planted in a victim's browser is worthless.
 func TestLoginRenewsCookie(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -76,6 +84,7 @@ func TestLoginRenewsCookie(t *testing.T) {
 		}
 		return ""
 	}
+
 	planted := cookie(b)
 	victim := w.browser()
 	victim.http.Jar.SetCookies(home, []*http.Cookie{{Name: "selvage", Value: planted, Path: "/"}})
@@ -86,28 +95,34 @@ func TestLoginRenewsCookie(t *testing.T) {
 	}
 }
 
+// TestLogoutAsks shows that a logout without a hint asks the person first.
 func TestLogoutAsks(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
 	b := w.browser()
 	w.redeem(c, b.code(c))
+
 	page := b.get("/oauth/logout")
 	if page.location != nil || !strings.Contains(page.body, `id="logout-confirm"`) {
 		t.Fatalf("logout without a hint: %d %v", page.status, page.location)
 	}
+
 	page = b.get("/oauth/logout?" + url.Values{"client_id": {c.ID}, "post_logout_redirect_uri": {goodbye},
 		"state": {`"><script>`}}.Encode())
 	if page.location != nil || strings.Contains(page.body, "<script") {
 		t.Fatalf("logout without a hint, with a URI: %d %v %s", page.status, page.location, page.body)
 	}
+
 	if got := b.authorize(request(c)); got.param("code") == "" {
 		t.Fatalf("asked, but not answered: %d %v", got.status, got.location)
 	}
+
 	got := b.submit(b.get("/oauth/logout?" +
 		url.Values{"client_id": {c.ID}, "post_logout_redirect_uri": {goodbye}, "state": {"x"}}.Encode()))
 	if got.location == nil || got.location.String() != goodbye+"?state=x" {
 		t.Errorf("confirmed: %d %v", got.status, got.location)
 	}
+
 	if got := b.authorize(request(c)); got.status != http.StatusOK {
 		t.Errorf("after the confirmation: %d %v, want the login page", got.status, got.location)
 	}
@@ -116,7 +131,8 @@ func TestLogoutAsks(t *testing.T) {
 	}
 }
 
-// A hint for somebody else does not sign this person out unasked.
+// TestLogoutOfSomebodyElse shows that a hint for another subscriber does not sign a person out
+// unasked.
 func TestLogoutOfSomebodyElse(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
@@ -131,6 +147,7 @@ func TestLogoutOfSomebodyElse(t *testing.T) {
 	}
 }
 
+// TestLogoutRefuses shows that invalid logout requests are rejected.
 func TestLogoutRefuses(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
@@ -138,6 +155,7 @@ func TestLogoutRefuses(t *testing.T) {
 	set := w.tokens(c)
 	hint := text(set["id_token"])
 	parts := strings.Split(hint, ".")
+
 	tests := []struct {
 		name string
 		v    url.Values
@@ -157,6 +175,7 @@ func TestLogoutRefuses(t *testing.T) {
 		{"access token as hint", url.Values{"id_token_hint": {text(set["access_token"])}}},
 		{"repeated", url.Values{"client_id": {c.ID, c.ID}}},
 	}
+
 	for _, tt := range tests {
 		if got := w.browser().get("/oauth/logout?" + tt.v.Encode()); got.status != http.StatusBadRequest ||
 			got.location != nil {
@@ -165,6 +184,8 @@ func TestLogoutRefuses(t *testing.T) {
 	}
 }
 
+// TestRevokeAndIntrospect shows who may introspect and revoke which tokens (RFC 7662, RFC
+// 7009).
 func TestRevokeAndIntrospect(t *testing.T) {
 	w := newWorld(t)
 	for _, format := range []idp.TokenFormat{idp.FabricToken, idp.JWTToken} {
@@ -174,10 +195,13 @@ func TestRevokeAndIntrospect(t *testing.T) {
 			"code":         {w.browser().code(c, "scope", "openid offline_access")},
 			"redirect_uri": {callback}, "code_verifier": {verifier}}, "Authorization", basic(c.ID, s)).json(t)
 		access, refresh := text(got["access_token"]), text(got["refresh_token"])
+
 		introspect := func(id, secret, token string) map[string]any {
 			return w.post("/oauth/introspect", url.Values{"token": {token}}, "Authorization",
 				basic(id, secret)).json(t)
 		}
+
+		// Only the client of a token learns about it.
 		if in := introspect(c.ID, s, access); in["active"] != true || in["sub"] != w.ada.ID ||
 			in["client_id"] != c.ID || in["sid"] == nil {
 			t.Errorf("%s: introspection %v", format, in)
@@ -190,30 +214,38 @@ func TestRevokeAndIntrospect(t *testing.T) {
 				t.Errorf("%s: introspection of %s: %v, want active false alone", format, name, in)
 			}
 		}
+
 		revoke := func(id, secret, token string) {
 			t.Helper()
-			if got := w.post("/oauth/revoke", url.Values{"token": {token}}, "Authorization", basic(id, secret)); got.status != http.StatusOK {
+			if got := w.post("/oauth/revoke", url.Values{"token": {token}}, "Authorization",
+				basic(id, secret)); got.status != http.StatusOK {
 				t.Errorf("%s: revocation: %d %s", format, got.status, got.body)
 			}
 		}
+
+		// Other clients cannot revoke it, and are not told so.
 		revoke(other.ID, otherSecret, access)
 		revoke(other.ID, otherSecret, refresh)
 		revoke(c.ID, s, "garbage")
 		if in := introspect(c.ID, s, access); in["active"] != true {
 			t.Errorf("%s: after another client's revocation: %v", format, in)
 		}
+
 		revoke(c.ID, s, access)
 		if in := introspect(c.ID, s, access); in["active"] != false {
 			t.Errorf("%s: after its revocation: %v", format, in)
 		}
+
 		revoke(c.ID, s, refresh)
-		if got := w.post("/oauth/token", url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh}}, "Authorization", basic(c.ID, s)); got.json(t)["error"] != "invalid_grant" {
+		if got := w.post("/oauth/token",
+			url.Values{"grant_type": {"refresh_token"}, "refresh_token": {refresh}}, "Authorization",
+			basic(c.ID, s)); got.json(t)["error"] != "invalid_grant" {
 			t.Errorf("%s: a revoked refresh token: %d %s", format, got.status, got.body)
 		}
 	}
 }
 
-// When the rows cannot be written, a revocation must not be acknowledged.
+// TestRevokeWithoutStore shows that a revocation which cannot be written is not acknowledged.
 func TestRevokeWithoutStore(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -225,7 +257,8 @@ func TestRevokeWithoutStore(t *testing.T) {
 	}
 }
 
-// What ends a subscriber's tokens ends them everywhere.
+// TestSubscriberEnds shows that disabling, deleting or giving a new password to a subscriber
+// ends their tokens and logins.
 func TestSubscriberEnds(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -242,17 +275,22 @@ func TestSubscriberEnds(t *testing.T) {
 		},
 		"deleted": func(id string) error { return w.fabric.Subscribers.Delete(t.Context(), w.project.ID, id) },
 	} {
+
 		who := strings.ReplaceAll(name, " ", "") + "@example.com"
 		s := w.subscriber(who)
 		b := w.browser()
 		set := w.redeem(c, b.logIn(b.authorize(request(c)), who, secret).param("code")).json(t)
 		must(t, end(s.ID))
+
+		// Access token, refresh token and browser login have all ended.
 		if got := w.userinfo(text(set["access_token"])); got.status != http.StatusUnauthorized {
 			t.Errorf("%s: access token: %d, want 401", name, got.status)
 		}
-		if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", text(set["refresh_token"])); got.json(t)["error"] != "invalid_grant" {
+		if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
+			text(set["refresh_token"])); got.json(t)["error"] != "invalid_grant" {
 			t.Errorf("%s: refresh token: %d %s", name, got.status, got.body)
 		}
+
 		w.pass(0)
 		if got := b.authorize(request(c)); got.status != http.StatusOK {
 			t.Errorf("%s: browser: %d %v, want the login page", name, got.status, got.location)
@@ -260,14 +298,17 @@ func TestSubscriberEnds(t *testing.T) {
 	}
 }
 
+// TestUserinfoRefuses shows which tokens the userinfo endpoint accepts, and where.
 func TestUserinfoRefuses(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "Voice", "email"} })
 	set := w.tokens(c)
+
 	plain := w.tokens(c, "scope", "Voice")
 	if plain["id_token"] != nil {
 		t.Errorf("an ID token without openid: %v", plain)
 	}
+
 	tests := []struct {
 		name, token string
 		want        int
@@ -280,6 +321,7 @@ func TestUserinfoRefuses(t *testing.T) {
 		{"garbage", "x", 401},
 		{"two dots", "..", 401},
 	}
+
 	for _, tt := range tests {
 		got := w.userinfo(tt.token)
 		if got.status != tt.want || tt.want == 401 &&
@@ -288,6 +330,8 @@ func TestUserinfoRefuses(t *testing.T) {
 				got.header["Www-Authenticate"], got.body, tt.want)
 		}
 	}
+
+	// A token must be in the header or a form.
 	for name, got := range map[string]reply{
 		"nothing": w.browser().get("/oauth/userinfo"),
 		"a query": w.browser().get("/oauth/userinfo?access_token=" + text(set["access_token"])),
@@ -296,15 +340,18 @@ func TestUserinfoRefuses(t *testing.T) {
 			t.Errorf("userinfo with %s: %d, want 401", name, got.status)
 		}
 	}
-	if got := w.browser().post("/oauth/userinfo", url.Values{"access_token": {text(set["access_token"])}}); got.status != 200 {
+	if got := w.browser().post("/oauth/userinfo",
+		url.Values{"access_token": {text(set["access_token"])}}); got.status != 200 {
 		t.Errorf("userinfo with a form: %d %s", got.status, got.body)
 	}
+
 	w.pass(2*60*60*1e9 + 1e9)
 	if got := w.userinfo(text(set["access_token"])); got.status != 401 {
 		t.Errorf("userinfo with an expired token: %d, want 401", got.status)
 	}
 }
 
+// TestDocuments shows that the public documents are cacheable and readable by other origins.
 func TestDocuments(t *testing.T) {
 	w := newWorld(t)
 	for _, path := range []string{"/.well-known/openid-configuration",
@@ -315,6 +362,7 @@ func TestDocuments(t *testing.T) {
 			got.header.Get("Cache-Control") != "public, max-age=300" {
 			t.Errorf("GET %s: %d %v", path, got.status, got.header)
 		}
+
 		req, err := http.NewRequest(http.MethodGet, w.url+path, nil)
 		must(t, err)
 		req.Header.Set("If-None-Match", got.header.Get("ETag"))
@@ -324,10 +372,12 @@ func TestDocuments(t *testing.T) {
 			got.header.Get("Access-Control-Allow-Credentials") != "" {
 			t.Errorf("GET %s again: %d %v", path, got.status, got.header)
 		}
+
 		if got := w.browser().post(path, nil); got.status != http.StatusMethodNotAllowed {
 			t.Errorf("POST %s: %d, want 405", path, got.status)
 		}
 	}
+
 	doc := w.browser().get("/.well-known/openid-configuration").json(t)
 	if doc["issuer"] != w.url+"/" || doc["authorization_response_iss_parameter_supported"] != true ||
 		text(doc["code_challenge_methods_supported"]) != "[S256]" {
@@ -340,7 +390,9 @@ func TestPageHeaders(t *testing.T) {
 	c, _ := w.client(nil)
 	for _, got := range []reply{w.browser().authorize(request(c)), w.browser().get("/login?id=x"),
 		w.browser().get("/logout"), w.browser().get("/login/oauth/authorize")} {
-		if csp := got.header.Get("Content-Security-Policy"); !strings.Contains(csp, "frame-ancestors 'none'") || got.header.Get("Cache-Control") != "no-store" || got.header.Get("Access-Control-Allow-Origin") != "" {
+		if csp := got.header.Get("Content-Security-Policy"); !strings.Contains(csp,
+			"frame-ancestors 'none'") || got.header.Get("Cache-Control") != "no-store" ||
+			got.header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("page headers: %v", got.header)
 		}
 	}
@@ -352,13 +404,15 @@ func fabricChange(disabled bool) fabric.SubscriberInput {
 
 func escaped(s string) string { return template.HTMLEscapeString(s) }
 
-// A logout by POST comes without cookies; it must not claim what it cannot know.
+// TestLogoutByPost shows that a logout by POST, which carries no cookies, is repeated as a GET
+// unless it has a hint.
 func TestLogoutByPost(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
 	b := w.browser()
 	set := w.redeem(c, b.code(c)).json(t)
 	b.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
 	got := b.post("/oauth/logout", url.Values{"state": {"x"}})
 	if got.status != http.StatusSeeOther || got.location.Path != "/oauth/logout" ||
 		len(got.header["Set-Cookie"]) != 0 {
@@ -367,6 +421,7 @@ func TestLogoutByPost(t *testing.T) {
 	if got := w.userinfo(text(set["access_token"])); got.status != http.StatusOK {
 		t.Errorf("the login after it: %d, want 200", got.status)
 	}
+
 	again := w.browser().post("/oauth/logout",
 		url.Values{"id_token_hint": {text(set["id_token"])}, "post_logout_redirect_uri": {goodbye}})
 	if again.location == nil || again.location.String() != goodbye {
@@ -374,7 +429,7 @@ func TestLogoutByPost(t *testing.T) {
 	}
 }
 
-// A logout is done even if the one who asked for it hangs up.
+// TestLogoutOfOneWhoHangsUp shows that a logout is completed even if the caller hangs up.
 func TestLogoutOfOneWhoHangsUp(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -383,7 +438,7 @@ func TestLogoutOfOneWhoHangsUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	must(t, w.idp.Logins.End(ctx, sid))
-	w.pass(13 * time.Hour) // longer than the entry of a login is remembered
+	w.pass(13 * time.Hour) // longer than a login is remembered as ended
 	if err := w.idp.Logins.Live(t.Context(), sid); err == nil {
 		t.Error("an ended login is alive again")
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// guesses has wrong passwords typed at an account until one is not looked at, and
-// gives that answer.
+// guesses enters wrong passwords for an account until one is refused unchecked, and returns
+// that answer.
 func (b *browser) guesses(c idp.Client, email string, allowed int) reply {
 	b.w.t.Helper()
 	page := b.authorize(request(c))
@@ -30,19 +30,22 @@ func (b *browser) guesses(c idp.Client, email string, allowed int) reply {
 		}
 	}
 	page = b.logIn(page, email, "one-too-many")
-	if after, err := strconv.Atoi(page.header.Get("Retry-After")); page.status != http.StatusTooManyRequests || err != nil || after < 1 {
+	if after, err := strconv.Atoi(page.header.Get("Retry-After")); page.status != http.StatusTooManyRequests ||
+		err != nil || after < 1 {
 		b.w.t.Fatalf("guess %d at %s = %d, Retry-After %q, want 429", allowed, email, page.status,
 			page.header.Get("Retry-After"))
 	}
 	return page
 }
 
-// TestThrottled shows that after a few wrong passwords the right one does not open an
-// account either until a while has passed, and that this says nothing of the account.
+// TestThrottled shows that after a few wrong passwords even the right one is refused for a
+// while, and that this does not reveal whether the account exists.
 func TestThrottled(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 3, Every: 4 * time.Minute}})
 	c, _ := w.client(nil)
+
+	// Start right after a full minute, so that the shown time is known.
 	w.pass(w.now().Truncate(time.Minute).Add(time.Minute + time.Second).Sub(w.now()))
 	at := w.now()
 	b := w.browser()
@@ -52,31 +55,41 @@ func TestThrottled(t *testing.T) {
 	if !strings.Contains(known.body, want) || !strings.Contains(known.body, `value="`+email+`"`) {
 		t.Errorf("the page is %s, want %s and the e-mail", known.body, want)
 	}
+
+	// An unknown account is throttled in the same words.
 	unknown := w.browser().guesses(c, "nobody@example.com", 3)
 	known.body, unknown.body = noChallenge(known.body), noChallenge(unknown.body)
 	id := func(r reply) string { return hiddenID.FindStringSubmatch(r.body)[1] }
-	if strings.NewReplacer(email, "X", id(known), "ID").Replace(known.body) != strings.NewReplacer("nobody@example.com", "X", id(unknown), "ID").Replace(unknown.body) {
+	if strings.NewReplacer(email, "X", id(known),
+		"ID").Replace(known.body) != strings.NewReplacer("nobody@example.com", "X", id(unknown),
+		"ID").Replace(unknown.body) {
 		t.Error("an unknown account is throttled with other words")
 	}
+
+	// Other spellings of the email do not help.
 	for _, spelled := range []string{email, strings.ToUpper(email), " " + email + " "} {
 		other := w.browser()
 		if got := other.logIn(other.authorize(request(c)), spelled, secret); got.status != http.StatusTooManyRequests {
 			t.Errorf("the right password of %q at a throttled account = %d, want 429", spelled, got.status)
 		}
 	}
+
+	// After the wait the right password is accepted any number of times, since it does not
+	// count.
 	w.pass(4 * time.Minute)
-	for range 5 { // right ones do not count
+	for range 5 {
 		if got := w.browser().code(c); got == "" {
 			t.Error("the right password after the wait opened nothing")
 		}
 	}
+
 	w.browser().guesses(c, email, 1)
 	must(t, w.idp.Attempts.Unlock(t.Context(), w.ada))
 	w.browser().guesses(c, email, 3)
 }
 
-// TestKnownDevice shows that strangers' guesses do not keep a device out that signed
-// in before, and that nobody can say of itself that it did.
+// TestKnownDevice shows that guesses by strangers do not lock out a device that signed in
+// before, and that a device cannot forge its mark.
 func TestKnownDevice(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{
@@ -85,20 +98,26 @@ func TestKnownDevice(t *testing.T) {
 		limit.LoginPerNetwork: {Burst: 5, Every: time.Hour},
 	})
 	c, _ := w.client(nil)
+
 	other := w.subscriber("grace@example.com")
 	home, theirs := w.browser(), w.browser()
 	home.code(c)
 	theirs.logIn(theirs.authorize(request(c)), other.Email, secret)
+
+	// Strangers use up the limits of the account and the network.
 	w.browser().guesses(c, email, 3)
-	w.browser().guesses(c, "somebody@example.com", 2) // the network has no more
+	w.browser().guesses(c, "somebody@example.com", 2) // uses up the network's limit
 	login := func(b *browser, page reply) int { return b.logIn(page, email, secret).status }
 	again := func(b *browser) reply { return b.authorize(request(c, "prompt", "login")) }
+
 	if got := login(home, again(home)); got != http.StatusSeeOther {
 		t.Errorf("the device that signed in before = %d, want 303", got)
 	}
 	if got := login(theirs, again(theirs)); got != http.StatusTooManyRequests {
 		t.Errorf("a device that signed in to another account = %d, want 429", got)
 	}
+
+	// Altered marks and those of other accounts are worth nothing.
 	mark, _ := w.idp.DeviceMarks.Mark("", other, false)
 	good, _ := w.idp.DeviceMarks.Mark("", w.ada, false)
 	id, codes, _ := strings.Cut(good, ".")
@@ -115,10 +134,12 @@ func TestKnownDevice(t *testing.T) {
 			t.Errorf("the mark %q lets its bearer in", made)
 		}
 	}
+
 	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, secret, idp.Visitor{Device: good}); err != nil {
 		t.Errorf("a good mark: %v", err)
 	}
-	// A known device has no more guesses than others, and is not locked for long.
+
+	// A known device has as few guesses as others, and is not locked for long.
 	page := again(home)
 	for range 3 {
 		page = home.logIn(page, email, "wrong-guess")
@@ -126,21 +147,26 @@ func TestKnownDevice(t *testing.T) {
 	if got := login(home, page); got != http.StatusTooManyRequests {
 		t.Errorf("a known device after three wrong passwords = %d, want 429", got)
 	}
+
 	w.pass(4 * time.Minute)
 	if got := login(home, again(home)); got != http.StatusSeeOther {
 		t.Errorf("a known device after the wait = %d, want 303", got)
 	}
+
+	// A mark expires.
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 1, Every: 200 * 24 * time.Hour}})
 	edsger := w.subscriber("edsger@example.com")
 	mark, _ = w.idp.DeviceMarks.Mark("", edsger, false)
 	w.browser().guesses(c, edsger.Email, 1)
 	w.pass(181 * 24 * time.Hour)
-	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, edsger.Email, secret, idp.Visitor{Device: mark}); err == nil {
+	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, edsger.Email, secret,
+		idp.Visitor{Device: mark}); err == nil {
 		t.Error("a mark is good for ever")
 	}
 }
 
-// TestDeviceMark shows that a device remembers a few accounts, the last of them first.
+// TestDeviceMark shows that a mark remembers a few accounts, most recent first, and does not
+// grow.
 func TestDeviceMark(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 1, Every: time.Hour}})
@@ -148,24 +174,27 @@ func TestDeviceMark(t *testing.T) {
 	for i := range 40 {
 		mark, _ = w.idp.DeviceMarks.Mark(mark, fabric.Subscriber{ID: fmt.Sprint("subscriber-", i%8)}, false)
 	}
+
 	mark, kept := w.idp.DeviceMarks.Mark(mark, w.ada, false)
 	again, _ := w.idp.DeviceMarks.Mark(mark, w.ada, false)
 	if len(mark) > 512 || kept < 90*24*time.Hour || len(again) != len(mark) {
 		t.Errorf("marks of %d and %d bytes are kept for %v", len(mark), len(again), kept)
 	}
 	for range 3 {
-		if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, secret, idp.Visitor{Device: again}); err != nil {
+		if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, secret,
+			idp.Visitor{Device: again}); err != nil {
 			t.Error(err)
 		}
 	}
 }
 
-// TestParallelGuesses types 64 passwords at once: as many are looked at as there may
-// be, whichever node is asked.
+// TestParallelGuesses shows that of 64 concurrent guesses only as many are checked as the limit
+// allows, across nodes.
 func TestParallelGuesses(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 10, Every: time.Hour}})
 	nodes := []*idp.Provider{w.idp, w.second()}
+
 	var mu sync.Mutex
 	answers := make(map[string]int)
 	var all sync.WaitGroup
@@ -183,19 +212,22 @@ func TestParallelGuesses(t *testing.T) {
 	}
 }
 
-// TestThrottledCurrent shows that who has taken over a browser cannot guess the
-// password that a change of it asks for.
+// TestThrottledCurrent shows that someone who has taken over a browser cannot guess the current
+// password that a change of password asks for.
 func TestThrottledCurrent(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerDevice: session.Rate{Burst: 2, Every: time.Hour}})
 	s, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, secret, idp.Visitor{})
 	must(t, err)
+
 	for i, want := range []string{"current: The current password is wrong.",
 		"current: The current password is wrong.", "too many requests; try again later"} {
-		if _, err := w.idp.Accounts.ChangePassword(t.Context(), s, "wrong", "another-lantern-9", idp.Visitor{}); err == nil || err.Error() != want {
+		if _, err := w.idp.Accounts.ChangePassword(t.Context(), s, "wrong", "another-lantern-9",
+			idp.Visitor{}); err == nil || err.Error() != want {
 			t.Errorf("guess %d = %v, want %s", i, err, want)
 		}
 	}
+
 	b := w.browser()
 	got := b.onPage(b.account(), "/account/password", "current", secret, "password", "another-lantern-9")
 	if got.status != http.StatusTooManyRequests || !strings.Contains(got.body, "Too many attempts. Wait until") {
@@ -203,22 +235,26 @@ func TestThrottledCurrent(t *testing.T) {
 	}
 }
 
-// TestPasswordAsEmail sees that nothing of what was typed as an e-mail, which may be a
-// password, is kept where nobody has it, but is found again as the same.
+// TestPasswordAsEmail shows that an unknown email, which may be a password typed into the wrong
+// field, is not stored in the audit trail. Repeats of it are still recognizable.
 func TestPasswordAsEmail(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	b := w.browser()
+
 	for range 2 {
 		b.logIn(b.authorize(request(c)), "Tr0ub4dor@3horses.example", secret)
 	}
 	b.logIn(b.authorize(request(c)), email, "wrong")
+
 	trail, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused},
 		page.Query{Size: page.MaxSize})
 	if err != nil || len(trail.Items) != 3 {
 		t.Fatalf("ListAudit = %d, %v, want three refused logins", len(trail.Items), err)
 	}
 	known, last, first := trail.Items[0], trail.Items[1], trail.Items[2]
+
+	// The unknown email is masked, but has the same target both times.
 	for _, e := range []audit.Event{last, first} {
 		if all := strings.ToLower(fmt.Sprintf("%+v", e)); strings.Contains(all, "3horses") ||
 			e.Detail["account"] != "***" {
@@ -228,53 +264,65 @@ func TestPasswordAsEmail(t *testing.T) {
 	if last.Target != first.Target || last.Target.ID == "" {
 		t.Errorf("the targets are %v and %v, want the same", first.Target, last.Target)
 	}
+
 	if known.Target.ID != w.ada.ID || !strings.HasSuffix(known.Detail["account"], "@example.com") {
 		t.Errorf("the event of an account that exists is %+v", known)
 	}
 }
 
-// Who has a whole range of networks has not as many guesses as networks.
+// TestSprayingFromRange shows that a range of networks has fewer guesses than its networks
+// together.
 func TestSprayingFromRange(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: limit.Of(5, time.Hour),
 		limit.LoginPerNetwork: limit.Of(5, time.Hour), limit.LoginPerRange: limit.Of(7, time.Hour)})
+
 	spray := func(email, network string) error {
 		_, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, "wrong", idp.Visitor{Network: network})
 		return err
 	}
+
 	looked := 0
 	for i := range 20 {
-		if errors.Is(spray(fmt.Sprintf("person%d@example.com", i), fmt.Sprintf("2001:db8:1:%d::/64", i)), problem.Unauthenticated) {
+		if errors.Is(spray(fmt.Sprintf("person%d@example.com", i), fmt.Sprintf("2001:db8:1:%d::/64", i)),
+			problem.Unauthenticated) {
 			looked++
 		}
 	}
 	if looked != 7 {
 		t.Errorf("%d passwords were looked at from twenty networks of a range, want 7", looked)
 	}
+
 	if err := spray("person@example.com", "2001:db8:2::/64"); !errors.Is(err, problem.Unauthenticated) {
 		t.Errorf("a guess from another range = %v, want it looked at", err)
 	}
-	for range 9 { // right ones do not count, there either
-		if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, secret, idp.Visitor{Network: "2001:db8:2::/64"}); err != nil {
+	// The right password does not count against the limits of that range, either.
+	for range 9 {
+		if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, secret,
+			idp.Visitor{Network: "2001:db8:2::/64"}); err != nil {
 			t.Errorf("the right password from there = %v", err)
 		}
 	}
 }
 
-// TestDeviceOfAnotherPassword signs in, has a new password set, and takes the mark of
-// before to where strangers are kept out.
+// TestDeviceOfAnotherPassword shows that a device mark from before a new password no longer
+// exempts the device from the limits for strangers.
 func TestDeviceOfAnotherPassword(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 1, Every: time.Hour}})
 	mark, _ := w.idp.DeviceMarks.Mark("", w.ada, false)
+
 	fresh := "granite-otter-nine"
 	changed, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, w.ada.ID,
 		fabric.SubscriberInput{Password: &fresh})
 	must(t, err)
+
 	w.browser().guesses(first(w.client(nil)), email, 1)
-	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, fresh, idp.Visitor{Device: mark}); !errors.Is(err, problem.RateLimited) {
+	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, fresh,
+		idp.Visitor{Device: mark}); !errors.Is(err, problem.RateLimited) {
 		t.Errorf("a device from before the password: %v, want it kept out as strangers are", err)
 	}
+
 	mark, _ = w.idp.DeviceMarks.Mark(mark, changed, false)
 	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, fresh, idp.Visitor{Device: mark}); err != nil {
 		t.Errorf("a device from after it: %v", err)

@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// What an app may be sent back to is registered once, as it stands, and compared as such:
-// what no browser or app could ever ask for is refused when it is registered.
+// TestRegisterRedirects shows which redirect URIs may be registered. Requests are compared with
+// them exactly, so a URI that no browser or app could send is refused.
 func TestRegisterRedirects(t *testing.T) {
 	w := newWorld(t)
 	for uri, want := range map[string]string{

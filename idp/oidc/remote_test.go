@@ -50,7 +50,7 @@ func (p *publisher) publish(status int, body []byte) {
 	p.status, p.body = status, body
 }
 
-// remoteParty registers a service whose key set is at an address.
+// remoteParty registers a service whose key set is published at a URI.
 func (w *world) remoteParty(t *testing.T, uri string) party {
 	t.Helper()
 	p := party{w: w, kid: "k1", alg: jose.ES256, key: newKey(t, jose.ES256)}
@@ -64,7 +64,7 @@ func (p party) set(t *testing.T) json.RawMessage {
 	return keySet(t, "", map[string]crypto.Signer{p.kid: p.key})
 }
 
-// A standing is a provider whose clock moves by hand alone.
+// A standing is a provider whose clock only moves when the test moves it.
 type standing struct {
 	*idp.Provider
 	at time.Time
@@ -78,7 +78,7 @@ func (w *world) standing() *standing {
 	return s
 }
 
-// verify presents a good assertion.
+// verify presents a valid assertion.
 func (s *standing) verify(t *testing.T, p party) error {
 	t.Helper()
 	signed := p.assertion(t, "iat", s.at.Unix(), "exp", s.at.Add(time.Minute).Unix())
@@ -86,6 +86,8 @@ func (s *standing) verify(t *testing.T, p party) error {
 	return err
 }
 
+// TestRemoteKeys shows how long a published key set is cached: when new keys are picked up,
+// when removed ones stop working, and how long an unreachable address is tolerated.
 func TestRemoteKeys(t *testing.T) {
 	w, at := newWorld(t), newPublisher(t)
 	p, node := w.remoteParty(t, at.url), w.standing()
@@ -126,12 +128,14 @@ func TestRemoteKeys(t *testing.T) {
 	want("its address is away for an hour", false, 6)
 }
 
-// TestUnknownKids makes up kids: they must not make requests of the client's host.
+// TestUnknownKids shows that made-up kids do not cause a flood of requests to the client's
+// host.
 func TestUnknownKids(t *testing.T) {
 	w, at := newWorld(t), newPublisher(t)
 	p, node := w.remoteParty(t, at.url), w.standing()
 	at.publish(http.StatusOK, p.set(t))
 	must(t, node.verify(t, p))
+
 	node.at = node.at.Add(6 * time.Second)
 	stranger := p
 	stranger.kid, stranger.key = "made-up", newKey(t, jose.ES256)
@@ -139,10 +143,12 @@ func TestUnknownKids(t *testing.T) {
 	for i := range forged {
 		forged[i] = stranger.assertion(t)
 	}
+
 	var all sync.WaitGroup
 	for _, assertion := range forged {
 		all.Go(func() {
-			if _, err := node.Assertions.Verify(t.Context(), idp.Assertion{JWT: assertion, Audiences: []string{w.url + "/"}}); err == nil {
+			if _, err := node.Assertions.Verify(t.Context(),
+				idp.Assertion{JWT: assertion, Audiences: []string{w.url + "/"}}); err == nil {
 				t.Error("a made-up kid: no error")
 			}
 		})
@@ -153,13 +159,14 @@ func TestUnknownKids(t *testing.T) {
 	}
 }
 
-// TestBadKeySets publishes what is no key set, or nothing that may be read.
+// TestBadKeySets shows that unreadable and unsuitable published key sets are rejected.
 func TestBadKeySets(t *testing.T) {
 	w := newWorld(t)
 	huge := append([]byte(`{"keys":[`), make([]byte, 65<<10)...)
 	private, err := json.Marshal(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: newKey(t, jose.ES256),
 		KeyID: "k1"}}})
 	must(t, err)
+
 	for name, tt := range map[string]struct {
 		status int
 		body   []byte
@@ -171,9 +178,11 @@ func TestBadKeySets(t *testing.T) {
 		"nothing there": {http.StatusNotFound, nil, "the server answered with status 404"},
 		"a private key": {http.StatusOK, private, "private"},
 	} {
+
 		at := newPublisher(t)
 		p := w.remoteParty(t, at.url)
 		at.publish(tt.status, tt.body)
+
 		got := p.ask(p.assertion(t))
 		wantInvalidClient(t, name, got)
 		if !strings.Contains(got.body, tt.want) || at.hits.Load() != 1 {
@@ -182,18 +191,22 @@ func TestBadKeySets(t *testing.T) {
 	}
 }
 
-// TestPrivateKeySets names addresses that nothing may be sent to.
+// TestPrivateKeySets shows that key sets are neither fetched from nor registered at private
+// addresses.
 func TestPrivateKeySets(t *testing.T) {
 	w, at := newWorld(t), newPublisher(t)
-	p := w.remoteParty(t, at.url) // of a time when the operator allowed it
+	p := w.remoteParty(t, at.url) // registered while the operator allowed it
 	at.publish(http.StatusOK, p.set(t))
+
 	closed := w.idp.Config
 	closed.CheckURL, closed.Fetch = egress.Policy{}.Check, egress.Policy{}.Fetcher()
 	node := idp.New(closed)
 	_, err := node.Assertions.Verify(t.Context(), idp.Assertion{JWT: p.assertion(t), Audiences: []string{w.url + "/"}})
-	if err == nil || !strings.Contains(err.Error(), "an address that requests may not be sent to") || at.hits.Load() != 0 {
+	if err == nil || !strings.Contains(err.Error(), "an address that requests may not be sent to") ||
+		at.hits.Load() != 0 {
 		t.Errorf("a key set on loopback: %v after %d requests, want none", err, at.hits.Load())
 	}
+
 	for _, uri := range []string{
 		at.url, "https://169.254.169.254/jwks", "https://10.0.0.1/jwks", "https://[::1]/jwks",
 		"http://app.example/jwks", "file:///etc/passwd", "https://u:p@app.example/jwks",
