@@ -38,6 +38,7 @@ func TestDelete(t *testing.T) {
 	if err := w.Delete(t.Context(), other, rec.Sid); !errors.Is(err, problem.NotFound) {
 		t.Errorf("Delete by another project: %v, want NotFound", err)
 	}
+
 	_, open, err := w.Open(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid)
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +57,9 @@ func TestDelete(t *testing.T) {
 	if err := w.Delete(t.Context(), w.project, rec.Sid); !errors.Is(err, problem.NotFound) {
 		t.Errorf("second Delete: %v, want NotFound", err)
 	}
-	if _, _, err := w.Open(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid); !errors.Is(err, problem.NotFound) {
+	if _, _, err := w.Open(
+		t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid,
+	); !errors.Is(err, problem.NotFound) {
 		t.Errorf("Open after Delete: %v, want NotFound", err)
 	}
 	if got := w.list(t, recordings.Filter{}); len(got) != 0 {
@@ -73,6 +76,7 @@ func TestStubsLiveFortyDays(t *testing.T) {
 	if err := w.Delete(t.Context(), w.project, rec.Sid); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, tt := range []struct {
 		after time.Duration
 		want  int
@@ -87,8 +91,8 @@ func TestStubsLiveFortyDays(t *testing.T) {
 	}
 }
 
-// The recordings of a deleted project go with its row; their bytes with the next
-// sweep.
+// TestSweepAfterDeletedProject shows that deleting a project deletes its recordings, and that the
+// next sweep removes their bytes.
 func TestSweepAfterDeletedProject(t *testing.T) {
 	w := newWorld(t)
 	home := w.project
@@ -100,7 +104,9 @@ func TestSweepAfterDeletedProject(t *testing.T) {
 	if _, _, err := w.ingest(t, "canonical_44.wav", recordings.Description{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.store.DeleteProject(t.Context(), revocation.Revocation{Kind: revocation.Project, ID: w.project, Until: w.now, Expires: w.now}); err != nil {
+	if err := w.store.DeleteProject(t.Context(), revocation.Revocation{
+		Kind: revocation.Project, ID: w.project, Until: w.now, Expires: w.now,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if err := w.Sweep(t.Context()); err != nil {
@@ -109,6 +115,7 @@ func TestSweepAfterDeletedProject(t *testing.T) {
 	if got, want := w.mediaFiles(t), []string{kept.ID, kept.ID + ".peaks"}; !slices.Equal(got, want) {
 		t.Errorf("files after the sweep: %q, want %q", got, want)
 	}
+
 	w.project = home
 	if got := len(w.read(t, kept.Sid)); int64(got) != kept.Bytes {
 		t.Errorf("the other project's recording has %d bytes, want %d", got, kept.Bytes)
@@ -158,7 +165,9 @@ func TestOwners(t *testing.T) {
 			}
 		}
 	}
-	if err := w.store.DeleteSubscriber(t.Context(), w.project, revocation.Revocation{Kind: revocation.Subscriber, ID: alice, Until: w.now, Expires: w.now}); err != nil {
+	if err := w.store.DeleteSubscriber(t.Context(), w.project, revocation.Revocation{
+		Kind: revocation.Subscriber, ID: alice, Until: w.now, Expires: w.now,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := w.Find(t.Context(), recordings.Owner{ProjectID: w.project}, toAlice); err != nil {
@@ -173,7 +182,9 @@ func TestPriceIsFrozen(t *testing.T) {
 		t.Fatal(err)
 	}
 	rate := int64(9000)
-	if _, err := w.store.UpdateProject(t.Context(), w.project, fabric.ProjectChange{RecordRate: &rate}, w.now); err != nil {
+	if _, err := w.store.UpdateProject(
+		t.Context(), w.project, fabric.ProjectChange{RecordRate: &rate}, w.now,
+	); err != nil {
 		t.Fatal(err)
 	}
 	again, err := w.Find(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid)

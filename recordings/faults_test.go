@@ -14,8 +14,8 @@ type brokenDisk func() error
 
 func (b brokenDisk) ReadAt([]byte, int64) (int, error) { return 0, b() }
 
-// Whatever goes wrong while a recording is measured, it is kept without levels, and
-// the log says so.
+// TestMeasuringNeverFails shows that a recording is kept without levels if measuring fails, and that
+// the failure is logged.
 func TestMeasuringNeverFails(t *testing.T) {
 	facts := wav.Facts{Format: wav.Format{Codec: "pcm_s16le", SampleRate: 8000, Channels: 1, Bits: 16,
 		BlockAlign: 2, BlockFrames: 1}, Frames: 100, Length: 200}
@@ -23,10 +23,11 @@ func TestMeasuringNeverFails(t *testing.T) {
 		"error": func() error { return errors.New("sector not found") },
 		"panic": func() error { panic("index out of range") },
 	}
+
 	for name, fault := range faults {
 		var log strings.Builder
 		r := New(Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
-		for range 10 { // which gives back its place among those who measure
+		for range 10 { // more often than uploads are measured at once
 			var rec Recording
 			if parts := r.measure(brokenDisk(fault), facts, &rec); parts != nil || rec.Levels != nil {
 				t.Errorf("%s: parts %v, levels %v, want none", name, parts, rec.Levels)

@@ -14,16 +14,18 @@ func BenchmarkIngest(b *testing.B) {
 	w := newWorld(b)
 	speech := corpusFile(b, "speech_s16_8k.wav")
 	file := append(bytes.Clone(speech[:44]), bytes.Repeat(speech[44:], 106)...)
-	file[4], file[5], file[6], file[7] = 0, 0, 0, 0 // streamed: the file ends where the sound does
+	file[4], file[5], file[6], file[7] = 0, 0, 0, 0 // as streamed: the audio extends to the end of the file
 	file[40], file[41], file[42], file[43] = 0, 0, 0, 0
 	var before, after syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &before) // it cannot fail with these
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &before) // cannot fail with these arguments
+
 	for b.Loop() {
 		rec, _, err := w.upload(b.Context(), string(file), recordings.Description{})
 		if err != nil || rec.Levels == nil || rec.Seconds() < 590 {
 			b.Fatalf("%d s, %v", rec.Seconds(), err)
 		}
 	}
+
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &after)
 	used := after.Utime.Nano() + after.Stime.Nano() - before.Utime.Nano() - before.Stime.Nano()
 	b.ReportMetric(float64(used)/1e6/float64(b.N), "cpu-ms/op")

@@ -52,6 +52,7 @@ func TestIngestCorpus(t *testing.T) {
 			t.Errorf("the media of %s differs from what came in", name)
 		}
 	}
+
 	if got := len(w.keys(t)); got != stored {
 		t.Errorf("%d files for %d recordings", got, stored)
 	}
@@ -135,6 +136,7 @@ func TestIngestIdentity(t *testing.T) {
 		{"same call, other bytes", call, call, b, false, false},
 		{"key, then call", key, call, a, false, false},
 	}
+
 	for _, tt := range tests {
 		w := newWorld(t)
 		first, added, err := w.ingest(t, a, tt.first)
@@ -161,8 +163,8 @@ func TestIngestIdentity(t *testing.T) {
 	}
 }
 
-// An identity is free again once its recording is deleted, and is nothing to
-// another project.
+// TestIdentityEndsWithItsRecording shows that an identity can be used again once its recording is
+// deleted, and that other projects do not share it.
 func TestIdentityEndsWithItsRecording(t *testing.T) {
 	w := newWorld(t)
 	key := recordings.Description{IdempotencyKey: "k"}
@@ -175,6 +177,7 @@ func TestIdentityEndsWithItsRecording(t *testing.T) {
 	if _, added, err := w.ingest(t, "canonical_44.wav", key); !added {
 		t.Errorf("Ingest into another project: added %v, %v, want a new recording", added, err)
 	}
+
 	w.project = home
 	if err := w.Delete(t.Context(), home, first.Sid); err != nil {
 		t.Fatal(err)
@@ -189,6 +192,7 @@ func TestParallelIngestHasOneWinner(t *testing.T) {
 	file := string(corpusFile(t, "canonical_44.wav"))
 	var wait sync.WaitGroup
 	var mu sync.Mutex
+
 	sids, winners := make(map[string]bool), 0
 	for range 50 {
 		wait.Go(func() {
@@ -203,6 +207,7 @@ func TestParallelIngestHasOneWinner(t *testing.T) {
 			}
 		})
 	}
+
 	wait.Wait()
 	if len(sids) != 1 || winners != 1 {
 		t.Errorf("%d recordings, %d added, want 1 and 1", len(sids), winners)
@@ -233,6 +238,7 @@ func TestIngestThatFailsLeavesNothing(t *testing.T) {
 			recordings.Description{SubscriberID: nobody}, problem.Invalid},
 		{"unknown project", nobody, strings.NewReader(file), recordings.Description{}, problem.NotFound},
 	}
+
 	for _, tt := range tests {
 		_, _, err := w.Ingest(t.Context(),
 			recordings.Upload{ProjectID: tt.project, Body: tt.body, Describe: saying(tt.d)})
@@ -243,6 +249,7 @@ func TestIngestThatFailsLeavesNothing(t *testing.T) {
 			t.Errorf("%s: files left: %q", tt.name, left)
 		}
 	}
+
 	all, err := w.List(t.Context(), recordings.Filter{Owner: recordings.Owner{ProjectID: w.project},
 		IncludeDeleted: true}, page.Query{Size: 10})
 	if err != nil || len(all.Items) != 0 {

@@ -28,13 +28,16 @@ func TestIngestMeasures(t *testing.T) {
 		*l.Peak != -3.23 || len(l.Talk) != 2 || l.Talk[0] <= l.Talk[1] {
 		t.Errorf("the row has levels %+v, the upload %+v", found.Levels, rec.Levels)
 	}
+
 	got, outline, err := w.Outline(t.Context(), owner, rec.Sid)
 	if err != nil || got.Sid != rec.Sid || outline.Channels != 2 || outline.PerPixel != 400 ||
 		outline.Length() != int(rec.Frames+399)/400 {
 		t.Errorf("Outline = %d channels, %d pixels of %d, %v", outline.Channels, outline.Length(),
 			outline.PerPixel, err)
 	}
-	if _, _, err := w.Outline(t.Context(), recordings.Owner{ProjectID: w.addProject(t)}, rec.Sid); !errors.Is(err, problem.NotFound) {
+	if _, _, err := w.Outline(
+		t.Context(), recordings.Owner{ProjectID: w.addProject(t)}, rec.Sid,
+	); !errors.Is(err, problem.NotFound) {
 		t.Errorf("Outline of another project's recording: %v, want NotFound", err)
 	}
 	if err := w.Delete(t.Context(), w.project, rec.Sid); err != nil {
@@ -48,14 +51,16 @@ func TestIngestMeasures(t *testing.T) {
 	}
 }
 
-// A file without audio has nothing to measure, and no outline.
+// TestOutlineOfNoAudio shows that a file without audio has neither levels nor an outline.
 func TestOutlineOfNoAudio(t *testing.T) {
 	w := newWorld(t)
 	rec, _, err := w.ingest(t, "header_only_44.wav", recordings.Description{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := w.Outline(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid); rec.Levels != nil || !errors.Is(err, problem.NotAcceptable) {
+	if _, _, err := w.Outline(
+		t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid,
+	); rec.Levels != nil || !errors.Is(err, problem.NotAcceptable) {
 		t.Errorf("levels %v, Outline: %v, want none and NotAcceptable", rec.Levels, err)
 	}
 }

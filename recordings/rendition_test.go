@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// There is one mix of a recording: that which is asked for, and that which an MP3 of
-// more than two channels is.
+// TestRenditionMixes shows that an MP3 of more than two channels is the same mix that clients can
+// request.
 func TestRenditionMixes(t *testing.T) {
 	w := newWorld(t)
 	rec, _, err := w.ingest(t, "four_channels.wav", recordings.Description{})
@@ -30,6 +30,7 @@ func TestRenditionMixes(t *testing.T) {
 		}
 		return n.Tag, string(all)
 	}
+
 	tag, content := render(recordings.Wanted{Format: recordings.MP3})
 	mixedTag, mixed := render(recordings.Wanted{Format: recordings.MP3, Channels: 1})
 	if tag != mixedTag || content != mixed || content == "" {
@@ -52,13 +53,14 @@ func (m *partMedia) ReadPart(key, part string) ([]byte, error) {
 	return m.Media.ReadPart(key, part)
 }
 
-// The index is read of codecs that have one alone.
+// TestRenditionReadsTheIndex shows that the index is read only for codecs that have one.
 func TestRenditionReadsTheIndex(t *testing.T) {
 	var media *partMedia
 	w := newWorld(t, func(c *recordings.Config) {
 		media = &partMedia{Media: c.Media}
 		c.Media = media
 	})
+
 	for file, want := range map[string]int{"speech_s16_8k.wav": 0, "speech_alaw_8k.wav": 0, "speech_wav49.WAV": 1} {
 		rec, _, err := w.ingest(t, file, recordings.Description{})
 		if err != nil {
@@ -76,8 +78,8 @@ func TestRenditionReadsTheIndex(t *testing.T) {
 	}
 }
 
-// Who asks for the end of a recording whose index is lost, and hangs up, does not
-// leave a processor at work on all that is before it.
+// TestRenditionEndsWithItsRequest shows that conversion stops when its client disconnects. Without an
+// index, the end of a recording needs all that precedes it.
 func TestRenditionEndsWithItsRequest(t *testing.T) {
 	for _, format := range []recordings.Format{recordings.WAV, recordings.MP3} {
 		w := newWorld(t)

@@ -18,7 +18,7 @@ func TestSecondsAndPrice(t *testing.T) {
 		price      int64
 	}{
 		{8000, 0, 0, 0},
-		{8000, 1, 1, 2500}, // any audio at all lasts a second
+		{8000, 1, 1, 2500}, // any audio counts as one second
 		{8000, 11_999, 1, 2500},
 		{8000, 12_000, 2, 2500}, // to the nearest
 		{8000, 8000 * 60, 60, 2500},
@@ -27,6 +27,7 @@ func TestSecondsAndPrice(t *testing.T) {
 		{44100, 44100 * 3600, 3600, 150_000},
 		{0, 0, 0, 0},
 	}
+
 	for _, tt := range tests {
 		r := Recording{SampleRate: tt.sampleRate, Frames: tt.frames}
 		if got := r.Seconds(); got != tt.seconds {
@@ -51,6 +52,7 @@ func TestIDsOrderByTime(t *testing.T) {
 		}
 		ids = append(ids, id)
 	}
+
 	if !slices.IsSorted(ids) {
 		t.Error("ids made one after another are not sorted")
 	}
@@ -77,6 +79,7 @@ func TestIdentity(t *testing.T) {
 		{Description{Metadata: call, Path: "/a.wav", IdempotencyKey: "k"}, "key:k"},
 		{Description{Metadata: Metadata{ConferenceSid: "c"}}, ""},
 	}
+
 	for _, tt := range tests {
 		if got := tt.d.identity("sum"); got != tt.want {
 			t.Errorf("identity of %+v = %q, want %q", tt.d, got, tt.want)
@@ -107,6 +110,7 @@ func TestCheck(t *testing.T) {
 			SubscriberID: "\x1b[2J"}, []string{"From", "To", "SubscriberId"}},
 		{"not UTF-8", Description{Path: "\xff"}, []string{"Path"}},
 	}
+
 	for _, tt := range tests {
 		var got []string
 		for _, p := range problem.All(r.Check(tt.d)) {

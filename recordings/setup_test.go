@@ -20,8 +20,8 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// A world is the rules over a real database and a real directory, with a project
-// and a clock that stands still.
+// A world is the rules on top of a real database and a real directory, with one project and a clock
+// that stands still.
 type world struct {
 	*recordings.Recordings
 	store   *store.Store
@@ -41,9 +41,11 @@ func newWorld(t testing.TB, change ...func(*recordings.Config)) *world {
 	w.store = storetest.Open(t, storetest.Dir(t), nil)
 	c := recordings.Config{Store: w.store, Media: dir, SubscriberOf: w.store.SubscriberOf,
 		Now: func() time.Time { return w.now }}
+
 	for _, f := range change {
 		f(&c)
 	}
+
 	w.Recordings = recordings.New(c)
 	w.project = w.addProject(t)
 	return w
@@ -59,7 +61,7 @@ func (w *world) addProject(t testing.TB) string {
 	return p.ID
 }
 
-// addSubscriber makes a subscriber with the address /private/name.
+// addSubscriber creates a subscriber with the address /private/name.
 func (w *world) addSubscriber(t testing.TB, name string) string {
 	t.Helper()
 	s := fabric.Subscriber{ID: uuid.NewString(), ProjectID: w.project, Email: name + "@example.com",
@@ -78,7 +80,9 @@ func (w *world) ingest(t testing.TB, file string, d recordings.Description) (rec
 	return w.upload(t.Context(), string(corpusFile(t, file)), d)
 }
 
-func (w *world) upload(ctx context.Context, bytes string, d recordings.Description) (recordings.Recording, bool, error) {
+func (w *world) upload(
+	ctx context.Context, bytes string, d recordings.Description,
+) (recordings.Recording, bool, error) {
 	return w.Ingest(ctx, recordings.Upload{ProjectID: w.project, Body: strings.NewReader(bytes), Describe: saying(d)})
 }
 
@@ -86,13 +90,13 @@ func saying(d recordings.Description) func() (recordings.Description, error) {
 	return func() (recordings.Description, error) { return d, nil }
 }
 
-// keys returns the keys of all media, parts left out.
+// keys returns the keys of all media, without their parts.
 func (w *world) keys(t testing.TB) []string {
 	t.Helper()
 	return slices.DeleteFunc(w.mediaFiles(t), func(name string) bool { return strings.Contains(name, ".") })
 }
 
-// mediaFiles returns the names of all files of the media directory.
+// mediaFiles returns the names of all files in the media directory.
 func (w *world) mediaFiles(t testing.TB) (found []string) {
 	t.Helper()
 	err := filepath.WalkDir(w.media, func(_ string, e fs.DirEntry, err error) error {
@@ -116,7 +120,7 @@ func corpusFile(t testing.TB, name string) []byte {
 	return b
 }
 
-// A verdict is what the corpus expects of a file.
+// A verdict is the expected result for a file of the corpus.
 type verdict struct {
 	Result     string  `json:"result"`
 	Absent     bool    `json:"may_accept_absent"`

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A busyStore has something else happen just before a recording is updated, once.
+// A busyStore calls before ahead of the next update of a recording, once.
 type busyStore struct {
 	recordings.Store
 	before func()
@@ -26,7 +26,7 @@ func (s *busyStore) UpdateRecording(ctx context.Context, r recordings.Recording,
 	return s.Store.UpdateRecording(ctx, r, identity, old)
 }
 
-// What is stopped while it is being started again stays stopped.
+// TestStartRevivesNothing shows that a recording stays stopped if it is stopped while Start runs.
 func TestStartRevivesNothing(t *testing.T) {
 	var busy *busyStore
 	w := newWorld(t, func(c *recordings.Config) {
@@ -46,12 +46,15 @@ func TestStartRevivesNothing(t *testing.T) {
 	if got, err := w.Start(t.Context(), w.project, "c", recordings.Start{}); !errors.Is(err, problem.Invalid) {
 		t.Errorf("Start of what was stopped = %s, %v, want %v", got.Status, err, problem.Invalid)
 	}
-	if got, err := w.Find(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid); got.Status != recordings.Stopped || err != nil {
+	if got, err := w.Find(
+		t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid,
+	); got.Status != recordings.Stopped || err != nil {
 		t.Errorf("then it is %s, %v, want %s", got.Status, err, recordings.Stopped)
 	}
 }
 
-// What two who start it at once say of a recording is all kept.
+// TestStartLosesNothing shows that of two concurrent starts of a recording, the parameters of both
+// are kept.
 func TestStartLosesNothing(t *testing.T) {
 	var busy *busyStore
 	w := newWorld(t, func(c *recordings.Config) {
@@ -71,16 +74,19 @@ func TestStartLosesNothing(t *testing.T) {
 	if _, err := w.Start(t.Context(), w.project, "c", recordings.Start{Channels: "dual"}); err != nil {
 		t.Error(err)
 	}
+
 	got, err := w.Find(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid)
 	if got.Trim != "trim-silence" || got.Channels != 2 || err != nil {
 		t.Errorf("then it is %q with %d channels, %v, want trim-silence and 2", got.Trim, got.Channels, err)
 	}
 }
 
-// An event that is named many times is kept once.
+// TestStartKeepsEventsOnce shows that an event given several times is stored once.
 func TestStartKeepsEventsOnce(t *testing.T) {
 	w := newWorld(t)
-	if _, _, err := w.Announce(t.Context(), w.project, recordings.Description{Metadata: recordings.Metadata{CallSid: "c"}}); err != nil {
+	if _, _, err := w.Announce(
+		t.Context(), w.project, recordings.Description{Metadata: recordings.Metadata{CallSid: "c"}},
+	); err != nil {
 		t.Fatal(err)
 	}
 	events := strings.Fields(strings.Repeat("completed absent ", 1000))

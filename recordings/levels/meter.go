@@ -28,8 +28,8 @@ const slotsPerSecond = 50
 type leg struct {
 	weight     weighting
 	energy     float64 // weighted energy of the current slot, in squared samples
-	sum        int64   // of samples, since fold
-	squares    int64   // of samples, since fold
+	sum        int64   // sum of samples since fold
+	squares    int64   // sum of squares since fold
 	total      float64
 	power      float64
 	least      int // lowest sample of the current pixel

@@ -29,7 +29,7 @@ type voice struct {
 	windows [window]float64
 	slots   int
 
-	talked int64 // slots
+	talked int64 // slots of talk
 }
 
 func newVoice() voice {
