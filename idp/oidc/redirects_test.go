@@ -31,6 +31,8 @@ func TestRegisterRedirects(t *testing.T) {
 		"https://rp.example/cb?{tenant}":            "characters that a URI has only as %XX",
 		"https://rp.example/a|b^c`":                 "characters that a URI has only as %XX",
 	} {
+
+		// Each URI is registered by itself.
 		c := idp.Client{ProjectID: w.project.ID, Type: idp.Native, RedirectURIs: []string{uri}}
 		_, _, err := w.idp.Clients.Create(t.Context(), c)
 		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {

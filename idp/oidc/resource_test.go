@@ -9,12 +9,16 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
+// TestResource shows that a service gets tokens for its registered resources and for the
+// issuer, one at a time (RFC 8707).
 func TestResource(t *testing.T) {
 	w := newWorld(t)
 	const billing = "https://billing.example/"
 	c, secret := w.client(func(n *idp.Client) {
-		n.Type, n.AuthMethod, n.RedirectURIs, n.Scopes, n.Resources = idp.Service, idp.AuthPost, nil, []string{"Voice"}, []string{billing}
+		n.Type, n.AuthMethod, n.RedirectURIs, n.Scopes, n.Resources = idp.Service, idp.AuthPost, nil,
+			[]string{"Voice"}, []string{billing}
 	})
+
 	ask := func(resources ...string) reply {
 		return w.browser().post("/oauth/token", url.Values{
 			"grant_type": {"client_credentials"}, "client_id": {c.ID}, "client_secret": {secret},
@@ -24,6 +28,7 @@ func TestResource(t *testing.T) {
 	about := func(path, token string) reply {
 		return w.browser().post(path, url.Values{"client_id": {c.ID}, "client_secret": {secret}, "token": {token}})
 	}
+
 	for _, tt := range []struct {
 		audience string
 		asked    []string
@@ -34,6 +39,8 @@ func TestResource(t *testing.T) {
 			t.Errorf("resource %v: %d %s", tt.asked, got.status, got.body)
 			continue
 		}
+
+		// The audience is the requested resource, and we accept only our own tokens.
 		token := text(got.json(t)["access_token"])
 		if aud := payload(t, w, token)["aud"]; aud != tt.audience {
 			t.Errorf("resource %v: the token is for %v, want %s", tt.asked, aud, tt.audience)
@@ -41,6 +48,7 @@ func TestResource(t *testing.T) {
 		if _, err := w.idp.Tokens.Open(t.Context(), token); (err == nil) != tt.ours {
 			t.Errorf("resource %v: we take the token: %v, want %v", tt.asked, err, tt.ours)
 		}
+
 		if in := about("/oauth/introspect", token).json(t); in["active"] != true || in["aud"] != tt.audience {
 			t.Errorf("resource %v: introspection %v", tt.asked, in)
 		}
@@ -49,6 +57,7 @@ func TestResource(t *testing.T) {
 			t.Errorf("resource %v: the token is still active after %d", tt.asked, out.status)
 		}
 	}
+
 	for _, asked := range [][]string{{"https://billing.example"}, {"https://other.example/"}, {""},
 		{billing, billing}, {billing, "https://other.example/"}} {
 		if got := ask(asked...); got.status != http.StatusBadRequest || got.json(t)["error"] != "invalid_target" {
@@ -57,19 +66,22 @@ func TestResource(t *testing.T) {
 	}
 }
 
-// A subscriber's access tokens are for what was granted, one of it at a time, and the
-// subscriber is asked about it.
+// TestResourceOfGrant shows that a subscriber's access token has a single audience, which must
+// have been granted.
 func TestResourceOfGrant(t *testing.T) {
 	w := newWorld(t)
 	const billing, mail = "https://billing.example/", "https://mail.example/"
 	us := w.url + "/"
 	c, _ := w.client(func(n *idp.Client) { n.AccessToken, n.Resources = idp.JWTToken, []string{billing, mail} })
+
+	// audience returns the audience of the token in a response, or the error code.
 	audience := func(r reply) any {
 		if r.status != http.StatusOK {
 			return r.json(t)["error"]
 		}
 		return payload(t, w, text(r.json(t)["access_token"]))["aud"]
 	}
+
 	b := w.browser()
 	b.code(c)
 	grant := func(resources ...string) string {
@@ -78,6 +90,8 @@ func TestResourceOfGrant(t *testing.T) {
 		return b.authorize(v).param("code")
 	}
 	form := func(resources ...string) url.Values { return url.Values{"resource": resources} }
+
+	// Each case redeems a code of its own.
 	for _, tt := range []struct {
 		granted, asked []string
 		want           string
@@ -94,6 +108,8 @@ func TestResourceOfGrant(t *testing.T) {
 			t.Errorf("granted %v, asked %v: the token is for %v, want %s", tt.granted, tt.asked, got, tt.want)
 		}
 	}
+
+	// A refresh token may be used for any of the granted resources.
 	refresh := text(w.redeemWith(c, grant(billing, mail), form(mail)).json(t)["refresh_token"])
 	for _, asked := range []string{us, "https://other.example/", billing, mail} {
 		got := w.browser().post("/oauth/token",
@@ -109,23 +125,27 @@ func TestResourceOfGrant(t *testing.T) {
 			t.Errorf("a refresh for %s: %d %s", asked, got.status, got.body)
 		}
 	}
-	if got := b.authorize(with(request(c), "resource", "https://other.example/")); got.param("error") != "invalid_target" {
+
+	if got := b.authorize(with(request(c), "resource",
+		"https://other.example/")); got.param("error") != "invalid_target" {
 		t.Errorf("a resource that is not registered: %d %v", got.status, got.told())
 	}
 }
 
-// Who has agreed to scopes has not agreed to a resource.
+// TestResourceIsARight shows that consent to scopes is no consent to a resource.
 func TestResourceIsARight(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) {
 		n.AccessToken, n.Resources, n.FirstParty = idp.JWTToken, []string{"https://billing.example/"}, false
 	})
+
 	b := w.browser()
 	b.consent(b.logIn(b.authorize(request(c)), email, secret), "allow")
 	page := b.authorize(request(c, "resource", "https://billing.example/"))
 	if !strings.Contains(page.body, "Act on your behalf at https://billing.example/") {
 		t.Errorf("nobody is asked about a resource: %d %v %s", page.status, page.location, page.body)
 	}
+
 	if b.consent(page, "allow").param("code") == "" ||
 		b.authorize(request(c, "resource", "https://billing.example/")).param("code") == "" {
 		t.Error("who has agreed to the resource is not let through")

@@ -9,26 +9,30 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// An answer comes in the mode that is asked for, an error as well as a code.
+// TestResponseModes shows that codes and errors are sent in the requested response mode.
 func TestResponseModes(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.RedirectURIs = []string{callback + "?a=b"} })
 	b := w.browser()
+
 	for _, tt := range []struct{ kind, mode, want string }{
 		{"code", "", "&"}, {"code", "query", "&"}, {"code", "fragment", "#"}, {"code", "form_post", ""},
 		{"token", "", "#"}, {"code id_token", "", "#"}, {"token", "query", "#"}, {"token", "form_post", ""},
 		{"code", "web_message", "&"}, {"code", "fragment query", "&"},
 	} {
 		for _, prompt := range []string{"", "none"} {
+
 			got := b.authorize(request(c, "response_type", tt.kind, "response_mode", tt.mode, "prompt", prompt))
 			if strings.Contains(got.body, `id="login-submit"`) {
 				got = b.logIn(got, email, secret)
 			}
+
 			good := tt.kind == "code" && !strings.Contains(tt.mode, "message") && !strings.Contains(tt.mode, " ")
 			if got.param("state") != "s" || got.param("iss") != w.url+"/" ||
 				(got.param("code") != "") != good || (got.param("error") == "") != good {
 				t.Errorf("%+v, prompt %q: %d %v", tt, prompt, got.status, got.told())
 			}
+
 			switch {
 			case tt.want == "" && (got.location != nil || got.status != http.StatusOK ||
 				!strings.Contains(got.body, `<form method="post" action="`+callback+`?a=b">`)):
@@ -41,14 +45,17 @@ func TestResponseModes(t *testing.T) {
 	}
 }
 
-// A request object is refused in the way that it asks for, as far as that is not said
-// beside it, and as far as it can be.
+// TestRequestObjectIsRefusedItsWay shows that a request object is rejected in the response mode
+// and with the state that it contains. Parameters of the request itself win, and invalid values
+// are ignored.
 func TestRequestObjectIsRefusedItsWay(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
+
 	object := func(claims string) string {
 		return "eyJhbGciOiJub25lIn0." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + "."
 	}
+
 	for _, tt := range []struct {
 		state, mode, request string
 		status               int
@@ -67,6 +74,7 @@ func TestRequestObjectIsRefusedItsWay(t *testing.T) {
 		{"", "", "x.!.z", http.StatusSeeOther, ""},
 		{"", "", "x.y", http.StatusSeeOther, ""},
 	} {
+
 		got := w.browser().authorize(request(c, "state", tt.state, "response_mode", tt.mode, "request", tt.request))
 		if got.status != tt.status || got.param("error") != "request_not_supported" || got.param("state") != tt.want {
 			t.Errorf("%.60s: %d %v", tt.request, got.status, got.told())
@@ -74,7 +82,8 @@ func TestRequestObjectIsRefusedItsWay(t *testing.T) {
 	}
 }
 
-// Errors of the pages come in the mode, too.
+// TestResponseModeOfDenial shows that errors from our pages are sent in the requested mode,
+// too.
 func TestResponseModeOfDenial(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.FirstParty = false })
@@ -88,7 +97,7 @@ func TestResponseModeOfDenial(t *testing.T) {
 	}
 }
 
-// What a form cannot carry is not changed by one.
+// TestFormPostCarriesWhatItCan shows that values which a form would alter are not sent in one.
 func TestFormPostCarriesWhatItCan(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -96,20 +105,27 @@ func TestFormPostCarriesWhatItCan(t *testing.T) {
 		n.Type, n.RedirectURIs = idp.Native, []string{"com.dialer.app://cb"}
 	})
 	odd, _ := w.client(func(n *idp.Client) { n.Type, n.RedirectURIs = idp.Native, []string{"http.dialer.app://cb"} })
+
 	b := w.browser()
 	b.code(c)
+
 	for _, state := range []string{`"><script>alert(1)</script>`, "\u202e", "a b+c%20&amp;",
 		strings.Repeat("s", 4096)} {
-		if got := b.authorize(request(c, "response_mode", "form_post", "state", state)); got.param("state") != state || strings.Contains(got.body, "<script>") {
+		if got := b.authorize(request(c, "response_mode", "form_post", "state",
+			state)); got.param("state") != state || strings.Contains(got.body, "<script>") {
 			t.Errorf("state %.20q comes back as %.20q in %s", state, got.param("state"), got.body)
 		}
 	}
+
+	// A form cannot carry line breaks and NUL unchanged.
 	for _, state := range []string{"a\r\nb", "a\nb", "\x00"} {
 		got := b.authorize(request(c, "response_mode", "form_post", "state", state))
 		if got.location == nil || got.param("error") != "invalid_request" || got.param("state") != state {
 			t.Errorf("state %q: %d %v", state, got.status, got.told())
 		}
 	}
+
+	// A form cannot be posted to an app's own scheme.
 	for _, c := range []idp.Client{native, odd} {
 		got := b.authorize(request(c, "response_mode", "form_post"))
 		if got.location == nil || got.param("error") != "invalid_request" ||
@@ -119,11 +135,13 @@ func TestFormPostCarriesWhatItCan(t *testing.T) {
 	}
 }
 
-// The page that ends a silent request may be framed by the app, and by nobody else.
+// TestFraming shows that only the page that ends a silent request may be framed, and only by
+// the app.
 func TestFraming(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	b := w.browser()
+
 	for _, answer := range []string{"error", "code"} {
 		for _, tt := range []struct{ name, prompt, framers string }{{"silent", "none", "https://app.example"},
 			{"not silent", "", "'none'"}} {
@@ -133,6 +151,7 @@ func TestFraming(t *testing.T) {
 				(other == "DENY") != (tt.prompt == "") || tt.prompt != "" && got.param(answer) == "" {
 				t.Errorf("%s, %s: %d %q %q %v", answer, tt.name, got.status, csp, other, got.told())
 			}
+
 			if csp := got.header.Get("Content-Security-Policy"); strings.Contains(csp, "unsafe") ||
 				!strings.Contains(csp, "default-src 'none'") {
 				t.Errorf("%s, %s: Content-Security-Policy %q", answer, tt.name, csp)
@@ -140,6 +159,8 @@ func TestFraming(t *testing.T) {
 		}
 		b.code(c)
 	}
+
+	// A silent request with an error may be framed, an error page may not.
 	bad := b.authorize(request(c, "response_mode", "form_post", "prompt", "none", "scope", "bogus"))
 	if bad.param("error") != "invalid_scope" || bad.header.Get("X-Frame-Options") != "" {
 		t.Errorf("a silent request that is wrong: %v %v", bad.told(), bad.header)

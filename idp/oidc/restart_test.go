@@ -6,21 +6,25 @@ import (
 	"time"
 )
 
-// A sign-in whose request is gone begins anew with the e-mail that was typed, in the browser
-// that began it, and not once it was answered.
+// TestBeginAgain shows that a sign-in whose request is gone starts over with the email that was
+// typed. It does so only in the browser that began it, and only until it is answered.
 func TestBeginAgain(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	b, other := w.browser(), w.browser()
+
 	page := b.authorize(request(c))
 	if strings.Contains(page.body, "login-again") {
 		t.Error("a first sign-in says that it has begun anew")
 	}
+
 	stolen := hiddenID.FindStringSubmatch(page.body)[1]
 	w.empty()
 	if got := b.logIn(page, "grace@example.com", "typed"); got.status != 400 {
 		t.Errorf("a request that is gone at once: %d, want 400, or it goes round and round", got.status)
 	}
+
+	// Another browser or another request does not start over.
 	w.pass(time.Minute)
 	if got := other.get("/login?id=" + stolen); got.status != 400 || strings.Contains(got.body, "login-submit") {
 		t.Errorf("in another browser: %d, want 400", got.status)
@@ -28,11 +32,14 @@ func TestBeginAgain(t *testing.T) {
 	if got := b.get("/login?id=another"); got.status != 400 {
 		t.Errorf("another request: %d, want 400", got.status)
 	}
+
 	again := b.logIn(page, "grace@example.com", "typed")
 	if again.status != 200 || !strings.Contains(again.body, `id="login-again"`) ||
 		!strings.Contains(again.body, `value="grace@example.com"`) || strings.Contains(again.body, "typed") {
 		t.Fatalf("it does not begin anew: %d %s", again.status, again.body)
 	}
+
+	// The new request is answered once.
 	done := b.logIn(again, email, secret)
 	if done.param("code") == "" || done.param("state") != "s" {
 		t.Fatalf("the sign-in that began anew: %d %v", done.status, done.location)
@@ -43,8 +50,8 @@ func TestBeginAgain(t *testing.T) {
 	}
 }
 
-// Who has forgotten the password is asked for the e-mail that was typed already, and the
-// password with it is not looked at.
+// TestForgotKeepsEmail shows that the page for a forgotten password keeps the email that was
+// typed, and that a password typed with it is not checked.
 func TestForgotKeepsEmail(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

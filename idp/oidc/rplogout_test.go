@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// forged returns a JWT that says the same under the same kid, signed by a key of
-// somebody else's.
+// forged returns a JWT with the same header and claims, signed with somebody else's key.
 func forged(t *testing.T, token string) string {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -24,16 +23,17 @@ func forged(t *testing.T, token string) string {
 	return said + "." + base64.RawURLEncoding.EncodeToString(signature)
 }
 
-// TestRPInitiatedLogout has a test for each module of the certification plan of
-// RP-Initiated Logout, under its name.
+// TestRPInitiatedLogout has a case for each module of the certification plan of RP-Initiated
+// Logout, under the module's name.
 func TestRPInitiatedLogout(t *testing.T) {
 	const state = "a state of 0123"
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
+
 	tests := []struct {
 		module string
 		change func(v url.Values) // of a request with a hint, a URI and a state
-		want   string             // where the browser is sent, or the id on the page it is shown
+		want   string             // where the browser is redirected, or the id on the page it is shown
 	}{
 		{"oidcc-rp-initiated-logout", func(url.Values) {}, goodbye + "?state=a+state+of+0123"},
 		{"oidcc-rp-initiated-logout-no-state", func(v url.Values) { v.Del("state") }, goodbye},
@@ -59,11 +59,14 @@ func TestRPInitiatedLogout(t *testing.T) {
 			v.Del("state")
 		}, "logged-out"},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.module, func(t *testing.T) {
 			b := w.browser()
 			v := url.Values{"id_token_hint": {text(w.redeem(c, b.code(c)).json(t)["id_token"])},
 				"post_logout_redirect_uri": {goodbye}, "state": {state}}
+
+			// The browser is redirected or shown a page.
 			tt.change(v)
 			got := b.get("/oauth/logout?" + v.Encode())
 			if strings.HasPrefix(tt.want, "https:") {
@@ -73,24 +76,29 @@ func TestRPInitiatedLogout(t *testing.T) {
 			} else if got.location != nil || !strings.Contains(got.body, `id="`+tt.want+`"`) {
 				t.Errorf("logout: %d to %v, want a page with #%s", got.status, got.location, tt.want)
 			}
+
 			if tt.want == "logout-confirm" {
 				if got = b.submit(got); got.location != nil || !strings.Contains(got.body, `id="logged-out"`) {
 					t.Errorf("confirmed: %d to %v, want the page that says so", got.status, got.location)
 				}
 			}
+
 			if in := b.signedIn(c); in != (tt.want == "error-page") {
 				t.Errorf("signed in afterwards: %v", in)
 			}
 		})
 	}
+
 	t.Run("oidcc-rp-initiated-logout-discovery-endpoint-verification", func(t *testing.T) {
-		if doc := w.browser().get("/.well-known/openid-configuration").json(t); doc["end_session_endpoint"] != w.url+"/oauth/logout" {
+		if doc := w.browser().get("/.well-known/openid-configuration").json(
+			t); doc["end_session_endpoint"] != w.url+"/oauth/logout" {
 			t.Errorf("end_session_endpoint = %v", doc["end_session_endpoint"])
 		}
 	})
 }
 
-// An app may hold a login from before its browser signed in anew: both end.
+// TestLogoutOfAnOlderLogin shows that a logout with the ID token of an older login ends that
+// login and the one that replaced it in the browser.
 func TestLogoutOfAnOlderLogin(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
@@ -98,6 +106,7 @@ func TestLogoutOfAnOlderLogin(t *testing.T) {
 	before := w.redeem(c, b.code(c)).json(t)
 	page := b.authorize(request(c, "prompt", "login"))
 	after := w.redeem(c, b.logIn(page, email, secret).param("code")).json(t)
+
 	b.get("/oauth/logout?" + url.Values{"id_token_hint": {text(before["id_token"])}}.Encode())
 	for name, set := range map[string]map[string]any{"before": before, "after": after} {
 		if got := w.userinfo(text(set["access_token"])); got.status != 401 {

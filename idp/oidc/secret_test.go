@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A slowNote is a store that takes its time to note that an old secret was used.
+// A slowNote is a store that blocks when the use of an old secret is recorded.
 type slowNote struct {
 	idp.ClientStore
 	release chan struct{}
@@ -26,13 +26,15 @@ func (s *slowNote) TouchOldSecret(ctx context.Context, id, hash string, now time
 	return s.ClientStore.TouchOldSecret(ctx, id, hash, now)
 }
 
-// However often an old secret is used while that is being noted, it is noted once, and
-// before a server ends.
+// TestOldSecretNotedOnce shows that uses of an old secret are recorded once while the record is
+// being written, and before a server stops.
 func TestOldSecretNotedOnce(t *testing.T) {
 	w := newWorld(t)
 	c, secret := w.client(func(c *idp.Client) { c.Type = idp.Web })
 	_, _, err := w.idp.Clients.RotateSecret(t.Context(), c.ID, time.Hour, nil)
 	must(t, err)
+
+	// Use the secret while the record is blocked.
 	slow := &slowNote{ClientStore: w.rows, release: make(chan struct{})}
 	node := w.idp.Config
 	node.Store.Clients = slow
@@ -44,6 +46,7 @@ func TestOldSecretNotedOnce(t *testing.T) {
 			t.Fatal("the old secret is not good")
 		}
 	}
+
 	close(slow.release)
 	must(t, p.Clients.Settle(t.Context()))
 	c, err = w.rows.FindClient(t.Context(), c.ID)
@@ -53,13 +56,14 @@ func TestOldSecretNotedOnce(t *testing.T) {
 	}
 }
 
-// A new secret is not undone by an update of what was read before, and the old one is good
-// until the overlap ends or it is ended.
+// TestRotateSecret shows that a new secret survives an update of settings that were read before
+// it. The old one is valid until the overlap ends or it is ended.
 func TestRotateSecret(t *testing.T) {
 	w := newWorld(t)
 	c, first := w.client(func(n *idp.Client) {
 		n.Type, n.RedirectURIs, n.Scopes = idp.Service, nil, []string{"Voice"}
 	})
+
 	try := func(when, secret string, want int) {
 		t.Helper()
 		got := w.post("/oauth/token", url.Values{"grant_type": {"client_credentials"}}, "Authorization",
@@ -68,6 +72,8 @@ func TestRotateSecret(t *testing.T) {
 			t.Errorf("%s: %d %s, want %d", when, got.status, got.body, want)
 		}
 	}
+
+	// rotate also writes back settings that were read before the rotation.
 	rotate := func(overlap time.Duration) string {
 		t.Helper()
 		after, secret, err := w.idp.Clients.RotateSecret(t.Context(), c.ID, overlap, nil)
@@ -78,6 +84,8 @@ func TestRotateSecret(t *testing.T) {
 		must(t, w.rewrite(c))
 		return secret
 	}
+
+	// The old secret is valid for the overlap.
 	second := rotate(time.Hour)
 	try("the first in its overlap", first, 200)
 	try("the second", second, 200)
@@ -85,6 +93,7 @@ func TestRotateSecret(t *testing.T) {
 	try("the first after its overlap", first, 401)
 	try("the second then", second, 200)
 
+	// Only one old secret is kept, and it can be ended.
 	third := rotate(time.Hour)
 	fourth := rotate(time.Hour)
 	try("the second, which is older than the one before", second, 401)
@@ -95,17 +104,27 @@ func TestRotateSecret(t *testing.T) {
 	if _, err := w.idp.Clients.EndOldSecret(t.Context(), c.ID); !errors.Is(err, problem.Conflict) {
 		t.Errorf("ending it again: %v", err)
 	}
+
+	// Without an overlap the old secret ends at once.
 	fifth := rotate(0)
 	try("the fourth without overlap", fourth, 401)
 	try("the fifth", fifth, 200)
-	if _, _, err := w.idp.Clients.RotateSecret(t.Context(), c.ID, fabric.MaxOverlap+1, nil); !errors.Is(err, problem.Invalid) {
+
+	// Excessive overlaps, and callers with fewer or shorter rights than the client, are
+	// refused.
+	if _, _, err := w.idp.Clients.RotateSecret(t.Context(), c.ID, fabric.MaxOverlap+1, nil); !errors.Is(err,
+		problem.Invalid) {
 		t.Errorf("too long an overlap: %v", err)
 	}
-	if _, _, err := w.idp.Clients.RotateSecret(t.Context(), c.ID, 0, &fabric.Rights{Scopes: []fabric.Scope{fabric.Management}}); !errors.Is(err, problem.Forbidden) {
+	if _, _, err := w.idp.Clients.RotateSecret(t.Context(), c.ID, 0,
+		&fabric.Rights{Scopes: []fabric.Scope{fabric.Management}}); !errors.Is(err, problem.Forbidden) {
 		t.Errorf("by a key without Voice, which the client has: %v", err)
 	}
-	if _, _, err := w.idp.Clients.RotateSecret(t.Context(), c.ID, 0, &fabric.Rights{Scopes: []fabric.Scope{fabric.Voice}, Expires: w.now().Add(time.Hour)}); !errors.Is(err, problem.Forbidden) {
+	if _, _, err := w.idp.Clients.RotateSecret(t.Context(), c.ID, 0,
+		&fabric.Rights{Scopes: []fabric.Scope{fabric.Voice}, Expires: w.now().Add(time.Hour)}); !errors.Is(err,
+		problem.Forbidden) {
 		t.Errorf("by a key that expires: %v", err)
 	}
+
 	try("the fifth after what was refused", fifth, 200)
 }

@@ -14,24 +14,31 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
+// TestPairwise shows that clients of one sector know a subscriber and a login by the same
+// names, and other sectors by different ones.
 func TestPairwise(t *testing.T) {
 	w := newWorld(t)
 	pairwise := func(redirect string) idp.Client {
 		c, _ := w.client(func(n *idp.Client) {
-			n.SubjectType, n.AccessToken, n.RedirectURIs, n.LogoutURIs = idp.Pairwise, idp.JWTToken, []string{redirect}, []string{redirect}
+			n.SubjectType, n.AccessToken, n.RedirectURIs, n.LogoutURIs = idp.Pairwise, idp.JWTToken,
+				[]string{redirect}, []string{redirect}
 		})
 		return c
 	}
+
 	app, sister, other := pairwise(callback), pairwise("https://app.example/sister"),
 		pairwise("https://other.example/cb")
 	b := w.browser()
 	seen := make(map[string]string) // sub by client
 	sids := make(map[string]string) // sid by client
-	var login string                // the sid that we ourselves know
+	// The id by which we know the login.
+	var login string
 	for _, c := range []idp.Client{app, sister, other} {
 		got := w.redeem(c, b.code(c)).json(t)
 		id, access := payload(t, w, text(got["id_token"])), payload(t, w, text(got["access_token"]))
 		sub := text(id["sub"])
+
+		// The sub is pairwise, and the same everywhere.
 		if raw, err := base64.RawURLEncoding.DecodeString(sub); err != nil || len(raw) != 16 ||
 			uuid.UUID(raw).String() == w.ada.ID {
 			t.Fatalf("the sub %q is not a pairwise one", sub)
@@ -41,13 +48,18 @@ func TestPairwise(t *testing.T) {
 			t.Errorf("the ID token has the sub %q, the access token %v, userinfo %d %s", sub, access["sub"],
 				info.status, info.body)
 		}
+
+		// We still know who is meant.
 		opened, err := w.idp.Tokens.Open(t.Context(), text(got["access_token"]))
 		if err != nil || opened.SubscriberID != w.ada.ID {
 			t.Errorf("the access token opened is of %q, %v, want %q", opened.SubscriberID, err, w.ada.ID)
 		}
-		if silent := b.authorize(request(c, "prompt", "none", "id_token_hint", text(got["id_token"]))); silent.param("code") == "" {
+		if silent := b.authorize(request(c, "prompt", "none", "id_token_hint",
+			text(got["id_token"]))); silent.param("code") == "" {
 			t.Errorf("its own ID token as a hint: %v", silent.location)
 		}
+
+		// So is the sid.
 		seen[c.ID] = sub
 		sid := text(id["sid"])
 		if sids[c.ID] = sid; access["sid"] != sid || w.idp.Subjects.SessionOf(c, sid) != opened.SessionID ||
@@ -55,6 +67,7 @@ func TestPairwise(t *testing.T) {
 			t.Errorf("the ID token has the sid %q, the access token %v; opened it is %q", sid, access["sid"],
 				opened.SessionID)
 		}
+
 		login = opened.SessionID
 		logout, err := w.idp.Tokens.LogoutToken(t.Context(), c.ID, w.ada.ID, login)
 		must(t, err)
@@ -63,16 +76,22 @@ func TestPairwise(t *testing.T) {
 				told["sub"], sid, sub)
 		}
 	}
+
+	// Names are shared within a sector only.
 	if sids[app.ID] != sids[sister.ID] || sids[app.ID] == sids[other.ID] || sids[app.ID] == login {
 		t.Errorf("sids %v of the login %s: want the same within a sector, and no other", sids, login)
 	}
 	if seen[app.ID] != seen[sister.ID] || seen[app.ID] == seen[other.ID] {
 		t.Errorf("subs %v: want the same within a sector, and no other", seen)
 	}
+
 	bob := w.subscriber("bob@example.com")
-	if w.idp.Subjects.SubjectFor(app, bob.ID) == seen[app.ID] || w.idp.Subjects.SubscriberOf(other, seen[app.ID]) == w.ada.ID {
+	if w.idp.Subjects.SubjectFor(app, bob.ID) == seen[app.ID] ||
+		w.idp.Subjects.SubscriberOf(other, seen[app.ID]) == w.ada.ID {
 		t.Error("a sub is that of two subscribers, or means the same in another sector")
 	}
+
+	// A logout with a pairwise hint ends the login.
 	hint := text(w.redeem(app, b.code(app)).json(t)["id_token"])
 	out := b.get("/oauth/logout?" + url.Values{"id_token_hint": {hint},
 		"post_logout_redirect_uri": {callback}}.Encode())
@@ -84,9 +103,11 @@ func TestPairwise(t *testing.T) {
 	}
 }
 
+// TestSectors shows which clients with pairwise subjects may be registered.
 func TestSectors(t *testing.T) {
 	w, at := newWorld(t), newPublisher(t)
 	at.publish(http.StatusOK, []byte(`["https://app.example/cb","https://b.example/cb"]`))
+
 	register := func(change func(*idp.Client)) error {
 		n := idp.Client{
 			ProjectID: w.project.ID, Type: idp.SPA, AccessToken: idp.JWTToken,
@@ -97,9 +118,11 @@ func TestSectors(t *testing.T) {
 		_, _, err := w.idp.Clients.Create(t.Context(), n)
 		return err
 	}
+
 	if err := register(func(*idp.Client) {}); err != nil {
 		t.Errorf("a sector that lists the redirect URIs: %v", err)
 	}
+
 	for name, tt := range map[string]struct {
 		param  string
 		change func(*idp.Client)
@@ -125,10 +148,13 @@ func TestSectors(t *testing.T) {
 			n.AccessToken = idp.FabricToken
 		}},
 	} {
+
 		if err := register(tt.change); problem.First(err) == nil || problem.First(err).Param != tt.param {
 			t.Errorf("%s: %v, want a fault of %s", name, err, tt.param)
 		}
 	}
+
+	// The sector document must be a list of limited size.
 	for name, body := range map[string]string{"an object": `{"redirect_uris":[]}`, "nothing": "",
 		"too much": `["` + strings.Repeat("x", 65<<10) + `"]`} {
 		at.publish(http.StatusOK, []byte(body))
@@ -139,29 +165,35 @@ func TestSectors(t *testing.T) {
 	}
 }
 
+// TestSignedUserinfo shows that userinfo can be signed with each algorithm, and is not accepted
+// as any token.
 func TestSignedUserinfo(t *testing.T) {
 	w := newWorld(t)
 	var hint string
 	for _, alg := range keys.Algorithms() {
 		c, _ := w.client(func(n *idp.Client) { n.UserinfoAlg = alg })
 		tokens := w.tokens(c, "scope", "openid email")
+
 		got := w.userinfo(text(tokens["access_token"]))
 		if got.status != http.StatusOK || got.header.Get("Content-Type") != "application/jwt" ||
 			got.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %d %v %s", alg, got.status, got.header, got.body)
 			continue
 		}
+
 		claims := payload(t, w, got.body)
 		if _, ok := w.idp.Ring.VerifyJWS(got.body, "JWT"); !ok || claims["iss"] != w.url+"/" ||
 			claims["aud"] != c.ID || claims["sub"] != w.ada.ID || claims["email"] != email {
 			t.Errorf("%s: userinfo %v", alg, claims)
 		}
+
 		head, err := base64.RawURLEncoding.DecodeString(strings.SplitN(got.body, ".", 2)[0])
 		if err != nil || !strings.Contains(string(head), `"alg":"`+string(alg)+`"`) {
 			t.Errorf("%s: the header is %s", alg, head)
 		}
 		hint = got.body
 	}
+
 	if _, ok := w.idp.Tokens.OpenIDHint(hint); ok {
 		t.Error("userinfo passes for an ID token")
 	}

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A form is read as everybody reads it, the short way or the long one.
+// TestParseForm shows that parseForm returns the same as url.ParseQuery, with or without its
+// fast path.
 func TestParseForm(t *testing.T) {
 	for _, body := range []string{
 		"", "&", "a", "a=", "=", "=b", "a=b", "a=b&a=c", "&a=b&&c=d&", "a=b=c", "token=eyJ..x-_~&client_id=x",

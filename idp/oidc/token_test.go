@@ -20,6 +20,7 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
+// TestTokens shows what the token endpoint issues, for each format of access tokens.
 func TestTokens(t *testing.T) {
 	w := newWorld(t)
 	for _, tt := range []struct {
@@ -28,11 +29,13 @@ func TestTokens(t *testing.T) {
 		seconds float64
 	}{{idp.FabricToken, keys.RS256, 7200}, {idp.JWTToken, keys.ES256, 900}} {
 		c, _ := w.client(func(n *idp.Client) { n.AccessToken, n.IDTokenAlg = tt.format, tt.alg })
+
 		got := w.tokens(c, "scope", "openid email profile offline_access", "nonce", "n1")
 		if got["token_type"] != "Bearer" || got["expires_in"] != tt.seconds ||
 			text(got["refresh_token"]) == "" || got["scope"] != "openid email profile offline_access" {
 			t.Errorf("%s: token response %v", tt.format, got)
 		}
+
 		id := payload(t, w, text(got["id_token"]))
 		for name, want := range map[string]any{"iss": w.url + "/", "sub": w.ada.ID, "aud": c.ID, "azp": c.ID,
 			"nonce": "n1"} {
@@ -40,14 +43,17 @@ func TestTokens(t *testing.T) {
 				t.Errorf("%s: ID token's %s = %v, want %v", tt.format, name, id[name], want)
 			}
 		}
+
 		if _, ok := w.idp.Ring.VerifyJWS(text(got["id_token"]), "JWT"); !ok || id["sid"] == nil ||
 			id["at_hash"] == nil || id["email"] != nil {
 			t.Errorf("%s: ID token %v", tt.format, id)
 		}
+
 		info := w.userinfo(text(got["access_token"])).json(t)
 		if info["sub"] != w.ada.ID || info["email"] != email || info["given_name"] != "Ada" {
 			t.Errorf("%s: userinfo %v", tt.format, info)
 		}
+
 		access, err := w.idp.Tokens.Open(t.Context(), text(got["access_token"]))
 		if err != nil || access.SessionID != id["sid"] || access.SubscriberID != w.ada.ID {
 			t.Errorf("%s: access token %+v, %v", tt.format, access, err)
@@ -55,7 +61,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// payload reads a JWS of the ring.
+// payload returns the claims of a JWS.
 func payload(t testing.TB, w *world, token string) map[string]any {
 	t.Helper()
 	parts := strings.Split(token, ".")
@@ -67,6 +73,8 @@ func payload(t testing.TB, w *world, token string) map[string]any {
 	return reply{body: string(raw)}.json(t)
 }
 
+// TestRedeemRefuses shows that a wrong redemption is refused without using up the code, and
+// which parameters may be left out.
 func TestRedeemRefuses(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -74,6 +82,7 @@ func TestRedeemRefuses(t *testing.T) {
 	confidential, secret1 := w.client(func(n *idp.Client) {
 		n.Type, n.PKCEOptional, n.AuthMethod = idp.Web, true, idp.AuthPost
 	})
+
 	tests := []struct {
 		name  string
 		pairs []string
@@ -89,12 +98,15 @@ func TestRedeemRefuses(t *testing.T) {
 		{"another code", []string{"code", "x"}},
 		{"a huge code", []string{"code", strings.Repeat("x", 10_000)}},
 	}
+
 	for _, tt := range tests {
 		code := w.browser().code(c)
 		if got := w.redeem(c, code, tt.pairs...); got.status != http.StatusBadRequest ||
 			got.json(t)["error"] != "invalid_grant" {
 			t.Errorf("%s: %d %s, want invalid_grant", tt.name, got.status, got.body)
 		}
+
+		// The client that the code belongs to can still redeem it.
 		if tt.name == "another code" || tt.name == "a huge code" {
 			continue
 		}
@@ -102,20 +114,27 @@ func TestRedeemRefuses(t *testing.T) {
 			t.Errorf("%s: the code is burnt for its owner: %d %s", tt.name, got.status, got.body)
 		}
 	}
+
+	// Without a challenge there must be no verifier, and redirect_uri is required.
 	code := w.browser().code(confidential, "code_challenge", "", "code_challenge_method", "")
 	if got := w.redeem(confidential, code, "client_secret", secret1); got.json(t)["error"] != "invalid_grant" {
 		t.Errorf("a verifier without a challenge: %d %s", got.status, got.body)
 	}
-	if got := w.redeem(confidential, code, "client_secret", secret1, "code_verifier", "", "redirect_uri", ""); got.json(t)["error"] != "invalid_grant" {
+	if got := w.redeem(confidential, code, "client_secret", secret1, "code_verifier", "", "redirect_uri",
+		""); got.json(t)["error"] != "invalid_grant" {
 		t.Errorf("neither PKCE nor redirect_uri: %d %s", got.status, got.body)
 	}
+
 	if got := w.redeem(confidential, code, "client_secret", secret1, "code_verifier", ""); got.status != http.StatusOK {
 		t.Errorf("PKCE left out where it is optional: %d %s", got.status, got.body)
 	}
+
 	code = w.browser().code(c)
 	if got := w.redeem(c, code, "redirect_uri", ""); got.status != http.StatusOK {
 		t.Errorf("redirect_uri left out with PKCE: %d %s", got.status, got.body)
 	}
+
+	// A code is valid for a minute.
 	code = w.browser().code(c)
 	w.pass(61 * time.Second)
 	if got := w.redeem(c, code); got.json(t)["error"] != "invalid_grant" {
@@ -123,18 +142,22 @@ func TestRedeemRefuses(t *testing.T) {
 	}
 }
 
+// TestCodeReplay shows that a second redemption of a code revokes the tokens of the first (RFC
+// 6749, section 4.1.2).
 func TestCodeReplay(t *testing.T) {
 	w := newWorld(t)
 	for _, format := range []idp.TokenFormat{idp.FabricToken, idp.JWTToken} {
 		c, _ := w.client(func(n *idp.Client) { n.AccessToken = format })
 		code := w.browser().code(c, "scope", "openid offline_access")
 		first := w.redeem(c, code).json(t)
+
 		if got := w.userinfo(text(first["access_token"])); got.status != http.StatusOK {
 			t.Fatalf("%s: userinfo before the replay: %d", format, got.status)
 		}
 		if got := w.redeem(c, code); got.json(t)["error"] != "invalid_grant" {
 			t.Errorf("%s: second redemption: %d %s", format, got.status, got.body)
 		}
+
 		if got := w.userinfo(text(first["access_token"])); got.status != http.StatusUnauthorized {
 			t.Errorf("%s: the first access token after the replay: %d, want 401", format, got.status)
 		}
@@ -146,10 +169,12 @@ func TestCodeReplay(t *testing.T) {
 	}
 }
 
+// TestParallel shows that of concurrent redemptions of one code one succeeds.
 func TestParallel(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	code := w.browser().code(c)
+
 	count := func(do func() reply) (won int) {
 		var mu sync.Mutex
 		var wg sync.WaitGroup
@@ -166,18 +191,20 @@ func TestParallel(t *testing.T) {
 		wg.Wait()
 		return won
 	}
+
 	if won := count(func() reply { return w.redeem(c, code) }); won != 1 {
 		t.Errorf("%d of 50 redemptions of one code succeeded, want 1", won)
 	}
 }
 
-// Of many uses of one refresh token at once, at any node, one rotates it, and all
-// are given what that one made.
+// TestRefreshParallel shows that of concurrent uses of one refresh token, at any node, one
+// rotates it. All callers get the refresh token that this one made.
 func TestRefreshParallel(t *testing.T) {
 	w := newWorld(t)
 	other := w.second()
 	c, _ := w.client(nil)
 	first := text(w.tokens(c)["refresh_token"])
+
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	given := make(map[string]int)
@@ -196,10 +223,13 @@ func TestRefreshParallel(t *testing.T) {
 			given[set.RefreshToken]++
 		})
 	}
+
 	wg.Wait()
 	if len(given) != 1 {
 		t.Fatalf("50 uses of one refresh token gave %d others, want one: %v", len(given), given)
 	}
+
+	// The new token works.
 	for next := range given {
 		if next == first || w.refresh(c, next).status != http.StatusOK {
 			t.Error("what they gave is what they were given, or does not refresh")
@@ -207,15 +237,17 @@ func TestRefreshParallel(t *testing.T) {
 	}
 }
 
-// A refresh token that was used gives its successor again, for ten seconds and while
-// that is the newest. After that its use ends the grant.
+// TestRefreshGrace shows that a used refresh token returns its successor again, for ten seconds
+// and while the successor is the newest. Later uses end the grant.
 func TestRefreshGrace(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	stranger, _ := w.client(nil)
+
 	tests := []struct {
-		name  string
-		again func(p *idp.Provider, used, next string) error // whether the grant goes on is asked thereafter
+		name string
+		// Uses the old token again. Whether the grant survives is checked after it.
+		again func(p *idp.Provider, used, next string) error
 		lives bool
 	}{
 		{"at once", func(p *idp.Provider, used, next string) error { return w.gives(p, c, used, next) }, true},
@@ -260,6 +292,7 @@ func TestRefreshGrace(t *testing.T) {
 			return p.Grants.RevokeToken(t.Context(), stranger, used)
 		}, true},
 	}
+
 	for node, p := range map[string]*idp.Provider{"the node": w.idp, "another node": w.second()} {
 		for _, tt := range tests {
 			used := text(w.tokens(c)["refresh_token"])
@@ -267,6 +300,7 @@ func TestRefreshGrace(t *testing.T) {
 			if err := tt.again(p, used, next); err != nil {
 				t.Errorf("a used refresh token %s, at %s: %v", tt.name, node, err)
 			}
+
 			if got := w.refresh(c, next); (got.status == http.StatusOK) != tt.lives {
 				t.Errorf("the newest refresh token, after the one before %s at %s: %d %s", tt.name, node,
 					got.status, got.body)
@@ -275,7 +309,8 @@ func TestRefreshGrace(t *testing.T) {
 	}
 }
 
-// Who ends a grant within the grace ends it for the token before, too.
+// TestRefreshGraceRevoked shows that revoking a grant during the grace period also ends the
+// previous token.
 func TestRefreshGraceRevoked(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -287,8 +322,8 @@ func TestRefreshGraceRevoked(t *testing.T) {
 	}
 }
 
-// gives reports, as an error, whether a refresh at a node does not give the refresh
-// token that is wanted; "" wants a refusal.
+// gives returns an error unless a refresh at a node returns this refresh token, or is refused
+// if want is "".
 func (w *world) gives(p *idp.Provider, c idp.Client, token, want string) error {
 	set, err := p.Grants.Refresh(context.Background(), c, token, "", nil)
 	if set.RefreshToken != want || (err == nil) != (want != "") {
@@ -297,33 +332,44 @@ func (w *world) gives(p *idp.Provider, c idp.Client, token, want string) error {
 	return nil
 }
 
+// TestRefresh shows what a refresh may ask for, what it returns, and that reuse ends the grant.
 func TestRefresh(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	other, _ := w.client(nil)
 	refresh := func(token string, pairs ...string) reply { return w.refresh(c, token, pairs...) }
+
 	first := w.tokens(c, "scope", "openid email", "nonce", "n1")
 	old := text(first["refresh_token"])
+
+	// A wrong client or scope is refused.
 	if got := refresh(old, "client_id", other.ID); got.json(t)["error"] != "invalid_grant" {
 		t.Errorf("another client's refresh: %d %s", got.status, got.body)
 	}
 	if got := refresh(old, "scope", "openid profile"); got.json(t)["error"] != "invalid_scope" {
 		t.Errorf("a wider scope: %d %s", got.status, got.body)
 	}
+
+	// The scope may be narrowed, and the ID token keeps its login (OpenID Connect Core, section
+	// 12.2).
 	second := refresh(old, "scope", "openid").json(t)
 	if second["scope"] != "openid" || second["refresh_token"] == old || second["refresh_token"] == nil {
 		t.Fatalf("refresh: %v", second)
 	}
+
 	was, is := payload(t, w, text(first["id_token"])), payload(t, w, text(second["id_token"]))
 	if is["sub"] != was["sub"] || is["auth_time"] != was["auth_time"] || is["azp"] != was["azp"] ||
 		is["sid"] != was["sid"] || is["nonce"] != nil {
 		t.Errorf("ID token after a refresh %v, before %v", is, was)
 	}
+
 	third := refresh(text(second["refresh_token"])).json(t)
 	if third["scope"] != "openid email" {
 		t.Errorf("widening to the grant again: %v", third)
 	}
-	if got := refresh(old); got.json(t)["error"] != "invalid_grant" { // two generations ago
+
+	// A token of two generations ago ends the grant.
+	if got := refresh(old); got.json(t)["error"] != "invalid_grant" {
 		t.Errorf("reuse: %d %s", got.status, got.body)
 	}
 	if got := refresh(text(third["refresh_token"])); got.json(t)["error"] != "invalid_grant" {
@@ -332,6 +378,7 @@ func TestRefresh(t *testing.T) {
 	if got := w.userinfo(text(third["access_token"])); got.status != http.StatusUnauthorized {
 		t.Errorf("the newest access token after a reuse: %d, want 401", got.status)
 	}
+
 	for _, token := range []string{"", "x", strings.Repeat("x", 10_000),
 		"AAAAAAAAAAAAAAAAAAAAAA." + strings.Repeat("A", 52)} {
 		if got := refresh(token); got.status != http.StatusBadRequest {
@@ -340,8 +387,8 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// Rows that a node has not heard of end a grant and a code all the same: the subscriber
-// is disabled, or gone, without a word to this node.
+// TestEndedUnheard shows that grants and codes end with their subscriber even at a node that
+// has not received the revocation.
 func TestEndedUnheard(t *testing.T) {
 	for name, end := range map[string]func(w *world, r revocation.Revocation) error{
 		"disabled": func(w *world, r revocation.Revocation) error {
@@ -354,6 +401,7 @@ func TestEndedUnheard(t *testing.T) {
 			return w.rows.DeleteSubscriber(t.Context(), w.project.ID, r)
 		},
 	} {
+
 		w := newWorld(t)
 		c, _ := w.client(nil)
 		b := w.browser()
@@ -361,6 +409,7 @@ func TestEndedUnheard(t *testing.T) {
 		refresh := text(w.redeem(c, b.code(c)).json(t)["refresh_token"])
 		must(t, end(w, revocation.Revocation{Kind: revocation.Subscriber, ID: w.ada.ID, Until: w.now(),
 			Expires: w.now().Add(time.Hour)}))
+
 		if got := w.refresh(c, refresh); got.json(t)["error"] != "invalid_grant" {
 			t.Errorf("a refresh of who was just %s: %d %s", name, got.status, got.body)
 		}
@@ -370,10 +419,12 @@ func TestEndedUnheard(t *testing.T) {
 	}
 }
 
+// TestRefreshExpires shows that a grant ends after 180 days, or after 30 days without use.
 func TestRefreshExpires(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	token := text(w.tokens(c)["refresh_token"])
+
 	for range 6 {
 		w.pass(29 * 24 * time.Hour)
 		got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", token)
@@ -382,13 +433,17 @@ func TestRefreshExpires(t *testing.T) {
 		}
 		token = text(got.json(t)["refresh_token"])
 	}
+
 	w.pass(7 * 24 * time.Hour) // 181 days
-	if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", token); got.json(t)["error"] != "invalid_grant" {
+	if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
+		token); got.json(t)["error"] != "invalid_grant" {
 		t.Errorf("a refresh after 181 days: %d %s", got.status, got.body)
 	}
+
 	token = text(w.tokens(c)["refresh_token"])
 	w.pass(31 * 24 * time.Hour)
-	if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", token); got.json(t)["error"] != "invalid_grant" {
+	if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
+		token); got.json(t)["error"] != "invalid_grant" {
 		t.Errorf("a refresh after 31 idle days: %d %s", got.status, got.body)
 	}
 }
@@ -397,7 +452,7 @@ func basic(id, secret string) string {
 	return "Basic " + base64.StdEncoding.EncodeToString([]byte(url.QueryEscape(id)+":"+url.QueryEscape(secret)))
 }
 
-// post sends a form with headers to the token endpoint.
+// post sends a form with headers to a path.
 func (w *world) post(path string, form url.Values, headers ...string) reply {
 	w.t.Helper()
 	req, err := http.NewRequest(http.MethodPost, w.url+path, strings.NewReader(form.Encode()))
@@ -409,6 +464,8 @@ func (w *world) post(path string, form url.Values, headers ...string) reply {
 	return w.browser().do(req)
 }
 
+// TestClientAuthentication shows how clients authenticate at the token endpoint, and which
+// errors they get.
 func TestClientAuthentication(t *testing.T) {
 	w := newWorld(t)
 	service := func(m idp.AuthMethod) (idp.Client, string) {
@@ -416,12 +473,14 @@ func TestClientAuthentication(t *testing.T) {
 			n.Type, n.AuthMethod, n.RedirectURIs, n.Scopes = idp.Service, m, nil, []string{"voice"}
 		})
 	}
+
 	b, bSecret := service(idp.AuthBasic)
 	p, pSecret := service(idp.AuthPost)
 	spa, _ := w.client(nil)
 	cc := func(pairs ...string) url.Values {
 		return with(url.Values{"grant_type": {"client_credentials"}}, pairs...)
 	}
+
 	tests := []struct {
 		name    string
 		form    url.Values
@@ -473,21 +532,25 @@ func TestClientAuthentication(t *testing.T) {
 		{"repeated", url.Values{"grant_type": {"client_credentials", "client_credentials"}}, nil, 400,
 			"invalid_request"},
 	}
+
 	for _, tt := range tests {
 		got := w.post("/oauth/token", tt.form, tt.headers...)
 		if got.status != tt.status || tt.code != "" && got.json(t)["error"] != tt.code {
 			t.Errorf("%s: %d %s, want %d %s", tt.name, got.status, got.body, tt.status, tt.code)
 		}
+
 		if got.header.Get("Cache-Control") != "no-store" ||
 			!strings.HasPrefix(got.header.Get("Content-Type"), "application/json") {
 			t.Errorf("%s: headers %v", tt.name, got.header)
 		}
-		// RFC 6749, section 5.2: of who tried by the header, or not at all.
+		// Only a client that used the header, or did not name itself, is challenged (RFC 6749,
+		// section 5.2).
 		if want := got.status == 401 && (len(tt.headers) > 0 ||
 			!tt.form.Has("client_id")); want != (got.header.Get("WWW-Authenticate") != "") {
 			t.Errorf("%s: %d with WWW-Authenticate %q", tt.name, got.status, got.header.Get("WWW-Authenticate"))
 		}
 	}
+
 	set := w.post("/oauth/token", cc(), "Authorization", basic(b.ID, bSecret)).json(t)
 	access, err := w.idp.Tokens.Open(t.Context(), text(set["access_token"]))
 	if err != nil || access.ClientID != b.ID || access.SubscriberID != "" || set["scope"] != "Voice" ||
@@ -496,12 +559,14 @@ func TestClientAuthentication(t *testing.T) {
 	}
 }
 
+// TestTokenRequestShape shows which requests are rejected for their form alone.
 func TestTokenRequestShape(t *testing.T) {
 	w := newWorld(t)
 	spa, _ := w.client(nil)
 	service, serviceSecret := w.client(func(n *idp.Client) {
 		n.Type, n.AuthMethod, n.RedirectURIs = idp.Service, idp.AuthPost, nil
 	})
+
 	do := func(method, path, kind, body string) reply {
 		req, err := http.NewRequest(method, w.url+path, strings.NewReader(body))
 		must(t, err)
@@ -510,6 +575,7 @@ func TestTokenRequestShape(t *testing.T) {
 		}
 		return w.browser().do(req)
 	}
+
 	const form = "application/x-www-form-urlencoded"
 	tests := []struct {
 		name, method, path, kind, body string
@@ -538,6 +604,7 @@ func TestTokenRequestShape(t *testing.T) {
 			"token=x&client_secret=" + serviceSecret + "&client_id=" + service.ID, 200},
 		{"revoke GET", http.MethodGet, "/oauth/revoke?token=x", "", "", 405},
 	}
+
 	for _, tt := range tests {
 		if got := do(tt.method, tt.path, tt.kind, tt.body); got.status != tt.want {
 			t.Errorf("%s: %d %s, want %d", tt.name, got.status, got.body, tt.want)
@@ -545,16 +612,21 @@ func TestTokenRequestShape(t *testing.T) {
 	}
 }
 
+// TestMobileLegacy shows what clients of the profile mobile-legacy may do differently: defaults
+// for missing parameters, and JSON.
 func TestMobileLegacy(t *testing.T) {
 	w := newWorld(t)
 	c, secret1 := w.client(func(n *idp.Client) {
-		n.Type, n.Profile, n.AuthMethod, n.RedirectURIs = idp.Native, idp.MobileLegacy, idp.AuthPost, []string{"com.dialer.app://oauth-callback"}
+		n.Type, n.Profile, n.AuthMethod, n.RedirectURIs = idp.Native, idp.MobileLegacy, idp.AuthPost,
+			[]string{"com.dialer.app://oauth-callback"}
 	})
+
 	b := w.browser()
 	v := url.Values{"client_id": {c.ID}, "redirect_uri": {c.RedirectURIs[0]}, "code_challenge": {challenge}}
 	code := b.logIn(b.authorize(v), email, secret).param("code")
 	body := `{"client_id":"` + c.ID + `","client_secret":"` +
 		secret1 + `","grant_type":"authorization_code","code":"` + code + `","code_verifier":"` + verifier + `"}`
+
 	req, err := http.NewRequest(http.MethodPost, w.url+"/oauth/token", strings.NewReader(body))
 	must(t, err)
 	req.Header.Set("Content-Type", "application/json")
@@ -563,6 +635,7 @@ func TestMobileLegacy(t *testing.T) {
 		got.json(t)["scope"] != "openid profile email offline_access" {
 		t.Errorf("a mobile-legacy client: %d %s", got.status, got.body)
 	}
+
 	for _, pairs := range [][]string{{"code_challenge", ""}, {"code_challenge_method", "plain"}} {
 		if got := b.authorize(request(c, pairs...)); got.param("error") != "invalid_request" {
 			t.Errorf("mobile-legacy with %v: %v", pairs, got.location)
@@ -570,37 +643,45 @@ func TestMobileLegacy(t *testing.T) {
 	}
 }
 
-// Who has seen a JWT access token cannot end its grant with an invented refresh
-// token: the grant's id is not in it.
+// TestInventedRefreshToken shows that a JWT access token does not help to end its grant with an
+// invented refresh token, since it does not contain the grant's id.
 func TestInventedRefreshToken(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.AccessToken = idp.JWTToken })
 	set := w.tokens(c, "scope", "openid offline_access")
 	seen := text(payload(t, w, text(set["access_token"]))["grant_id"])
+
 	invented := []string{seen + "." + strings.Repeat("A", 52)}
 	if id, err := uuid.Parse(seen); err == nil {
 		invented = append(invented, base64.RawURLEncoding.EncodeToString(id[:])+"."+strings.Repeat("A", 52))
 	}
+
 	for _, token := range invented {
-		if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", token); got.json(t)["error"] != "invalid_grant" {
+		if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
+			token); got.json(t)["error"] != "invalid_grant" {
 			t.Errorf("an invented refresh token: %d %s", got.status, got.body)
 		}
 	}
-	if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", text(set["refresh_token"])); got.status != http.StatusOK {
+
+	if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
+		text(set["refresh_token"])); got.status != http.StatusOK {
 		t.Errorf("the true one afterwards: %d %s", got.status, got.body)
 	}
 }
 
-// What a client may no longer have, its grants do not give it.
+// TestNarrowedClient shows that existing grants and requests lose what their client may no
+// longer have.
 func TestNarrowedClient(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "email", "Voice"} })
 	set := w.tokens(c, "scope", "openid email Voice")
+
 	b := w.browser()
 	page := b.authorize(request(c))
 	c.Scopes = []string{"openid", "email"}
 	c.RedirectURIs = []string{"https://app.example/moved"}
 	must(t, w.rewrite(c))
+
 	got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token", text(set["refresh_token"]))
 	if got.json(t)["scope"] != "openid email" {
 		t.Errorf("a refresh after the client was narrowed: %d %s", got.status, got.body)
@@ -610,7 +691,7 @@ func TestNarrowedClient(t *testing.T) {
 	}
 }
 
-// A parameter is not another one in capitals.
+// TestParameterNames shows that a parameter name in capitals is not the parameter.
 func TestParameterNames(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/mail"
 )
 
-// said is a browser that likes a language.
+// said returns a browser that prefers these languages.
 func (w *world) said(acceptLanguage string) *browser {
 	b := w.browser()
 	b.http.Transport = liking{b.http.Transport, acceptLanguage}
@@ -33,8 +33,8 @@ const (
 	inEnglish = `<html lang="en">`
 )
 
-// The language is what the app asks for, else what the account has, else what was chosen in
-// the browser, else what the browser likes.
+// TestLanguage shows which language pages are in: what the app asks for, otherwise that of the
+// account, otherwise what was chosen in the browser, otherwise what the browser prefers.
 func TestLanguage(t *testing.T) {
 	w := newWorld(t)
 	want := func(what string, got reply, language string) {
@@ -43,6 +43,7 @@ func TestLanguage(t *testing.T) {
 			t.Errorf("%s: %d, without %s", what, got.status, language)
 		}
 	}
+
 	want("a browser that likes nothing that there is", w.said("fr, nl;q=0.5").get("/device"), inEnglish)
 	c, _ := w.client(nil)
 	b := w.said("de-AT, en;q=0.5")
@@ -70,7 +71,8 @@ func TestLanguage(t *testing.T) {
 	}
 }
 
-// A link in a German mail leads to German pages, until another language is chosen there.
+// TestLanguageOfLinks shows that a link in a German mail leads to German pages until another
+// language is chosen there.
 func TestLanguageOfLinks(t *testing.T) {
 	w := newWorld(t)
 	link := func() (token, at string) {
@@ -82,35 +84,45 @@ func TestLanguageOfLinks(t *testing.T) {
 		must(t, err)
 		return u.Query().Get("token"), u.RequestURI()
 	}
+
 	token, at := link()
 	b := w.browser()
 	page := b.get(at)
 	if !strings.Contains(page.body, inGerman) || !strings.Contains(page.body, `action="/reset?ui_locales=de"`) {
 		t.Fatalf("a link in German leads to %s", page.body)
 	}
-	if done := b.post("/reset?ui_locales=de", url.Values{"token": {token}, "password": {"granite-otter-nine"}}); !strings.Contains(done.body, inGerman) || !strings.Contains(done.body, `id="password-set"`) {
+
+	if done := b.post("/reset?ui_locales=de",
+		url.Values{"token": {token}, "password": {"granite-otter-nine"}}); !strings.Contains(done.body,
+		inGerman) || !strings.Contains(done.body, `id="password-set"`) {
 		t.Errorf("what it did is said as %s", done.body)
 	}
+
 	_, at = link()
-	if page := b.post("/language", url.Values{"language": {"en"}, "back": {at}}); !strings.Contains(page.body, inEnglish) || !strings.Contains(page.body, `id="password-submit"`) {
+	if page := b.post("/language", url.Values{"language": {"en"}, "back": {at}}); !strings.Contains(page.body,
+		inEnglish) || !strings.Contains(page.body, `id="password-submit"`) {
 		t.Errorf("after English was chosen at a German link: %s", page.body)
 	}
 }
 
-// What is chosen on a page of a sign-in takes the place of what its app asked for, and the
-// switch leads nowhere else.
+// TestLanguageSwitch shows that a language chosen on a sign-in page overrides what the app
+// asked for, and that the switch cannot redirect elsewhere.
 func TestLanguageSwitch(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	b := w.browser()
+
 	page := b.authorize(request(c, "ui_locales", "de"))
 	back := "/login?id=" + hiddenID.FindStringSubmatch(page.body)[1]
 	if !strings.Contains(page.body, inGerman) || !strings.Contains(page.body, `name="back" value="`+back+`"`) {
 		t.Fatalf("a login in German: %d %s", page.status, page.body)
 	}
-	if got := b.post("/language", url.Values{"language": {"en"}, "back": {back}}); !strings.Contains(got.body, inEnglish) || !strings.Contains(got.body, "login-submit") {
+
+	if got := b.post("/language", url.Values{"language": {"en"}, "back": {back}}); !strings.Contains(got.body,
+		inEnglish) || !strings.Contains(got.body, "login-submit") {
 		t.Errorf("after the switch: %d %s", got.status, got.body)
 	}
+
 	for _, to := range []string{"https://evil.example/", "//evil.example/", "/\\evil.example",
 		"javascript:alert(1)", "/\r\nX: y", ""} {
 		b.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

@@ -43,14 +43,14 @@ const (
 	challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 )
 
-// The library logs to the default logger alone.
+// TestMain silences the default logger, which only the library uses.
 func TestMain(m *testing.M) {
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	os.Exit(m.Run())
 }
 
-// A world is a provider with one project and one subscriber, on real rows and a
-// real server, and a clock that tests set.
+// A world is a provider with one project and one subscriber, on a real database and server, and
+// with a clock that tests set.
 type world struct {
 	t       testing.TB
 	dir     string
@@ -59,7 +59,7 @@ type world struct {
 	rows    *store.Store
 	fabric  *fabric.Fabric
 	idp     *idp.Provider
-	limits  *limit.Limiter // that hold nobody until a test sets them
+	limits  *limit.Limiter // without limits until a test sets them
 	project fabric.Project
 	ada     fabric.Subscriber
 
@@ -73,7 +73,7 @@ func (w *world) now() time.Time {
 	return time.Now().Add(w.ahead)
 }
 
-// pass lets time go by.
+// pass moves the clock forward.
 func (w *world) pass(d time.Duration) {
 	w.mu.Lock()
 	w.ahead += d
@@ -88,6 +88,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
+// newWorld returns a world with the project Acme and the subscriber ada.
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	ctx, dir := context.Background(), storetest.Dir(t)
@@ -98,23 +99,29 @@ func newWorld(t testing.TB) *world {
 	t.Cleanup(func() { _ = live.Close() })
 	ring := storetest.Ring(t, dir, w.rows, w.now)
 
+	// The server starts before its handler exists, since its address is part of the
+	// configuration.
 	var handler http.Handler
 	srv := httptest.NewServer(http.HandlerFunc(
 		func(rw http.ResponseWriter, r *http.Request) { handler.ServeHTTP(rw, r) }))
 	t.Cleanup(srv.Close)
 	w.url = srv.URL
+
 	revoked := revocation.New(w.rows, w.now)
 	must(t, revoked.Sync(ctx))
 	polling, stop := context.WithCancel(ctx)
 	var polls sync.WaitGroup
-	polls.Go(func() { revoked.Run(polling) }) // a slow machine takes longer for a test than they may be old
+	// On a slow machine a test takes longer than the revocations may be old.
+	polls.Go(func() { revoked.Run(polling) })
 	t.Cleanup(func() { stop(); polls.Wait() })
+
 	pass := password.Weak(2)
 	w.fabric = fabric.New(fabric.Config{
 		Stores: w.rows.Fabric(), Ring: ring, Passwords: pass, Revocations: revoked, Host: "puc.localhost:8443",
 		Issuer: w.url + "/", Now: w.now,
 		Live: func(ctx context.Context, sid string) error { return w.idp.Logins.Live(ctx, sid) },
 	})
+
 	w.limits = limit.New(live, nil)
 	factors, err := factor.New(factor.Config{Store: w.rows, Sessions: live, Ring: ring,
 		AuthURL: strings.Replace(w.url, "127.0.0.1", "localhost", 1), Now: w.now})
@@ -128,6 +135,7 @@ func newWorld(t testing.TB) *world {
 		Revocations: revoked, Issuer: w.url + "/", Now: w.now,
 		Fetch: egress.Policy{Allow: []string{"127.0.0.1"}}.Fetcher(),
 	})
+
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	api, err := oidc.New(oidc.Config{Provider: w.idp, Sessions: live, Browsers: w.rows, AuthURL: w.url, Log: log})
 	must(t, err)
@@ -149,7 +157,7 @@ func (w *world) subscriber(email string) fabric.Subscriber {
 	return s
 }
 
-// client registers a client; a first-party SPA where change says nothing else.
+// client registers a client. It is a first-party SPA unless change says otherwise.
 func (w *world) client(change func(*idp.Client)) (idp.Client, string) {
 	w.t.Helper()
 	n := idp.Client{ProjectID: w.project.ID, Name: "App", Type: idp.SPA, FirstParty: true,
@@ -162,12 +170,13 @@ func (w *world) client(change func(*idp.Client)) (idp.Client, string) {
 	return c, secret
 }
 
-// rewrite makes the settings of a client what c says.
+// rewrite replaces the settings of a client with c.
 func (w *world) rewrite(c idp.Client) error {
 	return w.idp.Clients.Change(context.Background(), c.ID, func(to *idp.Client) { *to = c })
 }
 
-// A browser keeps cookies and follows no redirect beyond the provider.
+// A browser keeps cookies, and follows redirects within the provider. It checks all answers
+// against the OpenAPI documents.
 type browser struct {
 	w          *world
 	http       *http.Client
@@ -187,12 +196,12 @@ func (w *world) browser() *browser {
 		}}, documented}
 }
 
-// A reply is an answer, read whole.
+// A reply is an answer with its whole body.
 type reply struct {
 	status   int
 	header   http.Header
 	body     string
-	location *url.URL // of a redirect, else nil
+	location *url.URL // of a redirect, or nil
 }
 
 func (r reply) json(t testing.TB) map[string]any {
@@ -204,8 +213,8 @@ func (r reply) json(t testing.TB) map[string]any {
 	return v
 }
 
-// told returns what the client is told: by redirect, in the query or the fragment, or
-// by a form of a page.
+// told returns the parameters that the client receives: in the query or fragment of a redirect,
+// or in a form.
 func (r reply) told() url.Values {
 	if r.location == nil {
 		told := url.Values{}
@@ -223,7 +232,7 @@ func (r reply) told() url.Values {
 	return r.location.Query()
 }
 
-// param returns one thing that the client is told.
+// param returns one parameter that the client receives.
 func (r reply) param(name string) string { return r.told().Get(name) }
 
 var hiddenField = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)">`)
@@ -257,8 +266,8 @@ func (b *browser) post(path string, form url.Values) reply {
 	return b.do(req)
 }
 
-// request returns the parameters of a good authorization request; pairs change
-// them, "" takes one out.
+// request returns the parameters of a valid authorization request. pairs change them; ""
+// removes a parameter.
 func request(c idp.Client, pairs ...string) url.Values {
 	v := url.Values{
 		"client_id": {c.ID}, "redirect_uri": {c.RedirectURIs[0]}, "response_type": {"code"},
@@ -268,6 +277,7 @@ func request(c idp.Client, pairs ...string) url.Values {
 	return with(v, pairs...)
 }
 
+// with sets parameters in v, and returns it. "" removes a parameter.
 func with(v url.Values, pairs ...string) url.Values {
 	for i := 0; i < len(pairs); i += 2 {
 		if v.Set(pairs[i], pairs[i+1]); pairs[i+1] == "" {
@@ -284,12 +294,12 @@ func (b *browser) authorize(v url.Values) reply {
 
 var passkeyOptions = regexp.MustCompile(`data-options="[^"]*"`)
 
-// noChallenge leaves out of a page what is random for each.
+// noChallenge removes what is random on each page.
 func noChallenge(body string) string { return passkeyOptions.ReplaceAllString(body, "") }
 
 var hiddenID = regexp.MustCompile(`name="id" value="([^"]+)"`)
 
-// logIn fills in the login page that an answer shows.
+// logIn fills in and sends the login page.
 func (b *browser) logIn(page reply, email, password string) reply {
 	b.w.t.Helper()
 	id := hiddenID.FindStringSubmatch(page.body)
@@ -299,7 +309,7 @@ func (b *browser) logIn(page reply, email, password string) reply {
 	return b.post("/login", url.Values{"id": {id[1]}, "username": {email}, "password": {password}})
 }
 
-// consent answers the consent page that an answer shows.
+// consent answers a consent page.
 func (b *browser) consent(page reply, answer string) reply {
 	b.w.t.Helper()
 	form := url.Values{"answer": {answer}}
@@ -309,7 +319,7 @@ func (b *browser) consent(page reply, answer string) reply {
 	return b.post("/consent", form)
 }
 
-// code signs ada in and gives the code.
+// code signs ada in, and returns the code.
 func (b *browser) code(c idp.Client, pairs ...string) string {
 	b.w.t.Helper()
 	got := b.authorize(request(c, pairs...))
@@ -328,6 +338,7 @@ func (w *world) token(pairs ...string) reply {
 	return w.browser().post("/oauth/token", with(url.Values{}, pairs...))
 }
 
+// redeem redeems a code with the verifier of [request].
 func (w *world) redeem(c idp.Client, code string, pairs ...string) reply {
 	w.t.Helper()
 	v := url.Values{"grant_type": {"authorization_code"}, "client_id": {c.ID}, "code": {code},
@@ -335,7 +346,7 @@ func (w *world) redeem(c idp.Client, code string, pairs ...string) reply {
 	return w.browser().post("/oauth/token", with(v, pairs...))
 }
 
-// redeemWith does the same with fields that may be there more than once.
+// redeemWith is redeem with fields that may be repeated.
 func (w *world) redeemWith(c idp.Client, code string, more url.Values) reply {
 	w.t.Helper()
 	v := url.Values{"grant_type": {"authorization_code"}, "client_id": {c.ID}, "code": {code},
@@ -351,8 +362,8 @@ func (w *world) refresh(c idp.Client, token string, pairs ...string) reply {
 		pairs...)...)
 }
 
-// second returns the provider of another node: it shares the rows, the session store
-// and the clock, and has a key ring of its own.
+// second returns the provider of another node. It shares the database, session store and clock,
+// and has its own key ring.
 func (w *world) second() *idp.Provider {
 	w.t.Helper()
 	node := w.idp.Config
@@ -360,7 +371,7 @@ func (w *world) second() *idp.Provider {
 	return idp.New(node)
 }
 
-// tokens signs ada in and gives the token response.
+// tokens signs ada in, and returns the token response.
 func (w *world) tokens(c idp.Client, pairs ...string) map[string]any {
 	w.t.Helper()
 	got := w.redeem(c, w.browser().code(c, pairs...))
