@@ -13,17 +13,18 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 )
 
-// makers are the functions that begin an event, by the name of which action is said first.
+// makers are the functions that begin an event. Their first argument is the name of the action.
 var makers = map[string]bool{"Of": true, "operatorEvent": true, "clientEvent": true, "webhookEvent": true,
 	"linkEvent": true, "factorEvent": true}
 
-// Each action that the code writes has words, and its name is said where the event begins:
-// a maker that takes it from elsewhere is one of makers itself.
+// TestEachActionHasWords shows that each action in the code has a display text, and that its name is written
+// where the event begins. A function that takes the name from its caller must be listed in makers.
 func TestEachActionHasWords(t *testing.T) {
 	known := make(map[string]bool)
 	for _, action := range audit.Actions() {
 		known[action] = true
 	}
+
 	found := 0
 	walk := func(file *ast.File, fset *token.FileSet) {
 		for _, d := range file.Decls {
@@ -33,11 +34,13 @@ func TestEachActionHasWords(t *testing.T) {
 				if !ok || len(call.Args) == 0 || !makers[calledOf(call)] {
 					return true
 				}
+
 				for _, action := range texts(call.Args[0], fn) {
 					if found++; !known[action] {
 						t.Errorf("%s: the action %q has no words", fset.Position(call.Pos()), action)
 					}
 				}
+
 				if len(texts(call.Args[0], fn)) == 0 && !(isFunc && makers[fn.Name.Name]) {
 					t.Errorf("%s: which action it is cannot be read here", fset.Position(call.Pos()))
 				}
@@ -45,11 +48,13 @@ func TestEachActionHasWords(t *testing.T) {
 			})
 		}
 	}
+
 	for _, dir := range []string{"cmd", "fabric", "idp", "internal", "keys", "operator", "recordings", "store"} {
 		err := filepath.WalkDir(filepath.Join("../..", dir), func(path string, e fs.DirEntry, err error) error {
 			if err != nil || e.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
+
 			fset := token.NewFileSet()
 			file, err := parser.ParseFile(fset, path, nil, 0)
 			if err == nil && (file.Name.Name == "store" || imports(file, "internal/audit")) {
@@ -61,6 +66,7 @@ func TestEachActionHasWords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if found < 80 {
 		t.Errorf("%d events were found; were they looked for?", found)
 	}
@@ -75,7 +81,7 @@ func imports(file *ast.File, suffix string) bool {
 	return false
 }
 
-// calledOf names the maker that is called, "" for Of of other packages.
+// calledOf returns the name of the called maker, or "" for functions of other packages that are named Of.
 func calledOf(call *ast.CallExpr) string {
 	switch f := call.Fun.(type) {
 	case *ast.Ident:
@@ -90,8 +96,8 @@ func calledOf(call *ast.CallExpr) string {
 	return ""
 }
 
-// texts returns what an argument may be: a text, or a variable that its function sets to texts
-// alone.
+// texts returns the possible values of an argument: a string literal, or a variable that its function sets
+// only to literals.
 func texts(arg ast.Expr, fn *ast.FuncDecl) (all []string) {
 	if lit, ok := arg.(*ast.BasicLit); ok {
 		text, err := strconv.Unquote(lit.Value)
@@ -100,10 +106,12 @@ func texts(arg ast.Expr, fn *ast.FuncDecl) (all []string) {
 		}
 		return []string{text}
 	}
+
 	name, ok := arg.(*ast.Ident)
 	if !ok || fn == nil {
 		return nil
 	}
+
 	ast.Inspect(fn, func(n ast.Node) bool {
 		set, ok := n.(*ast.AssignStmt)
 		if !ok || len(set.Lhs) != len(set.Rhs) {

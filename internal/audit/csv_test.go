@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// No cell begins as a formula does, whoever chose its text (OWASP, CSV Injection).
+// TestCSVIsNoFormula shows that no cell begins like a formula, whoever chose its text (OWASP, CSV Injection).
 func TestCSVIsNoFormula(t *testing.T) {
 	for _, evil := range []string{"=cmd|'/C calc'!A0", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1"} {
 		e := Event{
@@ -13,16 +13,19 @@ func TestCSVIsNoFormula(t *testing.T) {
 			Actor: Actor{ActorKind(evil), evil}, Target: Target{evil, evil},
 			Address: evil, RequestID: evil, Detail: map[string]string{evil: evil}, Hash: evil,
 		}
+
 		row := e.CSV()
 		if len(row) != len(CSVHeader) {
 			t.Fatalf("a row has %d cells, want %d", len(row), len(CSVHeader))
 		}
+
 		for i, cell := range row {
 			if cell == evil {
 				t.Errorf("%s is %q", CSVHeader[i], cell)
 			}
 		}
 	}
+
 	if row := (Event{ID: "a=b", Action: "login"}).CSV(); row[0] != "a=b" || row[3] != "login" {
 		t.Errorf("what is no formula is %q", row)
 	}

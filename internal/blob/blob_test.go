@@ -38,7 +38,7 @@ func newKey(t *testing.T) string {
 	return key.String()
 }
 
-// files returns every file below a directory.
+// files returns the names of all files below a directory.
 func files(t *testing.T, path string) (found []string) {
 	t.Helper()
 	err := filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
@@ -53,7 +53,7 @@ func files(t *testing.T, path string) (found []string) {
 	return found
 }
 
-// filling writes a text, and the same into each of some parts.
+// filling returns a func that writes text, and returns the same text as the content of each part.
 func filling(text string, parts ...string) func(*os.File) (map[string][]byte, error) {
 	return func(f *os.File) (map[string][]byte, error) {
 		_, err := f.WriteString(text)
@@ -69,7 +69,7 @@ func keeping(keep bool, err error) func() (bool, error) {
 	return func() (bool, error) { return keep, err }
 }
 
-// using makes an InUse of some keys.
+// using returns an InUse that reports the given keys.
 func using(keys ...string) InUse {
 	return func(_ context.Context, first, last string) (used []string, err error) {
 		for _, key := range keys {
@@ -87,17 +87,20 @@ func TestPutAndOpen(t *testing.T) {
 	if err := d.Put(key, filling("hello"), keeping(true, nil)); err != nil {
 		t.Fatal(err)
 	}
+
 	f, err := d.Open(key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
+
 	if _, ok := f.(*os.File); !ok {
 		t.Errorf("Open gives a %T, want an *os.File, which sendfile needs", f)
 	}
 	if got, err := io.ReadAll(f); string(got) != "hello" || err != nil {
 		t.Errorf("reading %s = %q, %v, want hello", key, got, err)
 	}
+
 	if err := d.Remove(key); err != nil {
 		t.Errorf("Remove(%s): %v", key, err)
 	}
@@ -107,12 +110,14 @@ func TestPutAndOpen(t *testing.T) {
 	if got, err := io.ReadAll(f); string(got) != "hello" || err != nil {
 		t.Errorf("reading a removed blob that is open = %q, %v, want hello", got, err)
 	}
+
 	if _, err := d.Open(key); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Open of a removed key: %v, want fs.ErrNotExist", err)
 	}
 	if err := d.Remove(key); err != nil {
 		t.Errorf("second Remove(%s): %v", key, err)
 	}
+
 	if left := files(t, path); len(left) != 0 {
 		t.Errorf("files left: %q", left)
 	}
@@ -124,20 +129,24 @@ func TestParts(t *testing.T) {
 	if err := d.Put(key, filling("hello", "peaks", "index"), keeping(true, nil)); err != nil {
 		t.Fatal(err)
 	}
+
 	if got, err := d.ReadPart(key, "peaks"); string(got) != "hello" || err != nil {
 		t.Errorf("ReadPart = %q, %v, want hello", got, err)
 	}
+
 	for _, part := range []string{"", ".", "..", "PEAKS", "peaks2", "/etc/passwd", "../" + key, "x"} {
 		if _, err := d.ReadPart(key, part); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("ReadPart(%q): %v, want fs.ErrNotExist", part, err)
 		}
 	}
+
 	if err := d.Remove(key, "peaks", "none"); err != nil {
 		t.Errorf("Remove: %v", err)
 	}
 	if got, want := files(t, path), []string{key + ".index"}; !slices.Equal(got, want) {
 		t.Errorf("files after Remove: %q, want the part that was not named, %q", got, want)
 	}
+
 	if err := d.Sweep(t.Context(), using()); err != nil {
 		t.Fatal(err)
 	}
@@ -150,6 +159,7 @@ func TestPutThatFails(t *testing.T) {
 	d, path := open(t)
 	broken := errors.New("broken")
 	refuses := func(*os.File) (map[string][]byte, error) { return nil, broken }
+
 	tests := []struct {
 		name   string
 		write  func(*os.File) (map[string][]byte, error)
@@ -162,6 +172,7 @@ func TestPutThatFails(t *testing.T) {
 		{"not kept", filling("x", "peaks", "index"), keeping(false, nil), nil, 0},
 		{"commit fails, so nobody knows", filling("x", "peaks"), keeping(false, broken), broken, 2},
 	}
+
 	for _, tt := range tests {
 		if err := d.Put(newKey(t), tt.write, tt.commit); !errors.Is(err, tt.want) {
 			t.Errorf("%s: Put: %v, want %v", tt.name, err, tt.want)
@@ -170,6 +181,7 @@ func TestPutThatFails(t *testing.T) {
 			t.Errorf("%s: %d files left, want %d", tt.name, got, tt.left)
 		}
 	}
+
 	if err := d.Sweep(t.Context(), using()); err != nil {
 		t.Fatal(err)
 	}
@@ -184,6 +196,7 @@ func TestKeysReachNothingOutside(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	planted := newKey(t)
 	if err := os.Mkdir(filepath.Join(path, planted[:prefix]), 0o700); err != nil {
 		t.Fatal(err)
@@ -191,16 +204,19 @@ func TestKeysReachNothingOutside(t *testing.T) {
 	if err := os.Symlink(secret, filepath.Join(path, planted[:prefix], planted)); err != nil {
 		t.Fatal(err)
 	}
+
 	for _, key := range []string{"", ".", "..", "../../etc/passwd", "incoming", "/etc/passwd", "a\x00b",
 		planted, "{" + newKey(t) + "}"} {
 		if f, err := d.Open(key); err == nil {
 			_ = f.Close()
 			t.Errorf("Open(%q) succeeds, want an error", key)
 		}
+
 		if err := d.Put(key, filling("x"), keeping(true, nil)); err == nil && key != planted {
 			t.Errorf("Put(%q) succeeds, want an error", key)
 		}
 	}
+
 	if got, err := os.ReadFile(secret); string(got) != "secret" {
 		t.Errorf("the file outside = %q, %v, want it untouched", got, err)
 	}
@@ -214,30 +230,34 @@ func TestSweepSparesWhatIsOwned(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	if err := os.Mkdir(filepath.Join(path, "lost+found"), 0); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(filepath.Join(path, owned[:prefix], "README"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	if err := d.Sweep(t.Context(), using(owned)); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(filepath.Join(path, "lost+found")); err != nil {
 		t.Fatal(err)
 	}
+
 	got, want := files(t, path), []string{owned, owned + ".peaks", "README"}
 	if slices.Sort(got); !slices.Equal(got, want) {
 		t.Errorf("files after a sweep: %q, want %q", got, want)
 	}
 }
 
-// Who writes holds the lock until its row is committed: a sweep at any moment
-// before that, when no row names the file yet, must spare it.
+// TestSweepDuringPut shows that a sweep spares a file while it is written. The writer holds a lock until its
+// row is committed; before that, no row names the file.
 func TestSweepDuringPut(t *testing.T) {
 	d, path := open(t)
 	sweep := func() error { return d.Sweep(t.Context(), using()) }
 	key := newKey(t)
+
 	err := d.Put(key,
 		func(f *os.File) (map[string][]byte, error) {
 			parts, err := filling("x", "peaks")(f)
@@ -247,6 +267,7 @@ func TestSweepDuringPut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if got, want := files(t, path), []string{key, key + ".peaks"}; !slices.Equal(got, want) {
 		t.Errorf("files after sweeps during Put: %q, want %q", got, want)
 	}
@@ -254,6 +275,7 @@ func TestSweepDuringPut(t *testing.T) {
 
 func TestSweepBesideManyPuts(t *testing.T) {
 	d, path := open(t)
+
 	var mu sync.Mutex
 	rows := make(map[string]bool)
 	inUse := func(ctx context.Context, first, last string) ([]string, error) {
@@ -265,6 +287,7 @@ func TestSweepBesideManyPuts(t *testing.T) {
 		}
 		return using(keys...)(ctx, first, last)
 	}
+
 	ctx, stop := context.WithCancel(t.Context())
 	var sweeper, putters sync.WaitGroup
 	sweeper.Go(func() {
@@ -274,6 +297,7 @@ func TestSweepBesideManyPuts(t *testing.T) {
 			}
 		}
 	})
+
 	for range 50 {
 		key := newKey(t)
 		putters.Go(func() {
@@ -288,6 +312,7 @@ func TestSweepBesideManyPuts(t *testing.T) {
 			}
 		})
 	}
+
 	putters.Wait()
 	stop()
 	sweeper.Wait()

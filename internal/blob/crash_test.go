@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// childEnv tells the test binary to be a process that is killed in a Put: its
+// childEnv is an environment variable that makes the test binary a process to be killed during a Put. Its
 // value is the directory, the key and the step.
 const childEnv = "SELVAGE_BLOB_CHILD"
 
@@ -21,16 +21,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// hang begins a Put and stays in one of its steps for ever.
+// hang begins a Put and stays in one of its steps forever.
 func hang(dir, key, step string) {
 	d, err := OpenDir(dir)
 	if err != nil {
 		panic(err)
 	}
+
 	stay := func() {
 		_, _ = os.Stdout.WriteString("here\n")
-		_, _ = io.Copy(io.Discard, os.Stdin) // which nobody closes
+		_, _ = io.Copy(io.Discard, os.Stdin) // never closed by the test
 	}
+
 	_ = d.Put(key, func(f *os.File) (map[string][]byte, error) {
 		if step == "write" {
 			defer stay()
@@ -42,11 +44,11 @@ func hang(dir, key, step string) {
 	})
 }
 
-// A process killed while writing leaves a file that the next sweep removes, in
-// another process; while it lives the sweep lets it be.
+// TestSweepAfterKill shows that if a process is killed while writing, the next sweep in another process
+// removes its file, but not while the process lives.
 func TestSweepAfterKill(t *testing.T) {
 	tests := []struct {
-		step string // at which it is killed
+		step string // in which the process is killed
 		row  bool   // whether its row was committed
 		left bool
 	}{
@@ -54,9 +56,11 @@ func TestSweepAfterKill(t *testing.T) {
 		{"commit", false, false},
 		{"commit", true, true},
 	}
+
 	for _, tt := range tests {
 		d, path := open(t)
 		key := newKey(t)
+
 		child := exec.CommandContext(t.Context(), os.Args[0])
 		child.Env = append(os.Environ(), childEnv+"="+path+" "+key+" "+tt.step)
 		out, err := child.StdoutPipe()
@@ -66,12 +70,14 @@ func TestSweepAfterKill(t *testing.T) {
 		if _, err := child.StdinPipe(); err != nil {
 			t.Fatal(err)
 		}
+
 		if err := child.Start(); err != nil {
 			t.Fatal(err)
 		}
 		if line, err := bufio.NewReader(out).ReadString('\n'); line != "here\n" {
 			t.Fatalf("the child says %q, %v", line, err)
 		}
+
 		if err := d.Sweep(t.Context(), using()); err != nil {
 			t.Fatal(err)
 		}
@@ -82,10 +88,12 @@ func TestSweepAfterKill(t *testing.T) {
 		if got := files(t, path); !slices.Equal(got, written) {
 			t.Errorf("%s: files while the child lives: %q, want %q", tt.step, got, written)
 		}
+
 		if err := child.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
 		_ = child.Wait() // killed
+
 		var rows []string
 		if tt.row {
 			rows = []string{key}
@@ -93,6 +101,7 @@ func TestSweepAfterKill(t *testing.T) {
 		if err := d.Sweep(t.Context(), using(rows...)); err != nil {
 			t.Fatal(err)
 		}
+
 		if left := len(files(t, path)) == 2; left != tt.left {
 			t.Errorf("killed in %s, row %v: file left %v, want %v", tt.step, tt.row, left, tt.left)
 		}

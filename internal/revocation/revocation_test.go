@@ -31,23 +31,26 @@ func TestCheck(t *testing.T) {
 	log := openLog(t, now)
 	here, there := revocation.New(log, now), revocation.New(log, now) // two nodes
 	began := now().Truncate(time.Microsecond)
+
 	sync := func() {
 		t.Helper()
 		if err := errors.Join(here.Sync(t.Context()), there.Sync(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	sync()
 	for _, r := range []revocation.Revocation{
 		{Kind: revocation.Subscriber, ID: "a", Until: began.Add(time.Hour), Expires: began.Add(3 * time.Hour)},
 		{Kind: revocation.Subscriber, ID: "a", Until: began,
-			Expires: began.Add(3 * time.Hour)}, // earlier: takes nothing back
+			Expires: began.Add(3 * time.Hour)}, // earlier than the first, and must not replace it
 		{Kind: revocation.Token, ID: "b", Until: began.Add(time.Hour), Expires: began.Add(time.Hour)},
 	} {
 		if err := here.Revoke(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	if got := there.Heard(); got != 0 {
 		t.Errorf("Heard before anything was read = %d, want 0", got)
 	}
@@ -56,6 +59,7 @@ func TestCheck(t *testing.T) {
 	if sync(); heard == 0 || there.Heard() != heard {
 		t.Errorf("Heard = %d and, with nothing new, %d, want the same and not 0", heard, there.Heard())
 	}
+
 	tests := []struct {
 		name    string
 		issued  time.Duration
@@ -70,6 +74,7 @@ func TestCheck(t *testing.T) {
 		{"no id", 0, revocation.Subject{Kind: revocation.Subscriber}, true},
 		{"one token", 0, revocation.Subject{Kind: revocation.Token, ID: "b"}, false},
 	}
+
 	for _, tt := range tests {
 		for node, l := range map[string]*revocation.List{"here": here, "there": there} {
 			err := l.Check(began.Add(tt.issued), tt.subject)
@@ -78,8 +83,10 @@ func TestCheck(t *testing.T) {
 			}
 		}
 	}
+
 	ahead.Store(int64(6 * time.Second))
-	if err := there.Check(began, revocation.Subject{Kind: revocation.Token, ID: "c"}); !errors.Is(err, problem.Unavailable) {
+	if err := there.Check(began,
+		revocation.Subject{Kind: revocation.Token, ID: "c"}); !errors.Is(err, problem.Unavailable) {
 		t.Errorf("Check on a node that has heard nothing for six seconds = %v, want unavailable", err)
 	}
 	sync()
@@ -88,7 +95,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// deaf is a log that cannot be read.
+// deaf is a log that cannot be read or written.
 type deaf struct{}
 
 func (deaf) AddRevocation(context.Context, revocation.Revocation) error { return errors.New("away") }
@@ -96,12 +103,13 @@ func (deaf) RevocationsSince(context.Context, int64) ([]revocation.Revocation, i
 	return nil, 0, errors.New("away")
 }
 
-// A node that never heard anything allows nothing, however long it polls.
+// TestDeaf shows that a node that has never read the log allows nothing, however long it polls.
 func TestDeaf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := revocation.New(deaf{}, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		go l.Run(ctx)
+
 		time.Sleep(time.Minute)
 		began := time.Now()
 		if err := l.Check(began); !errors.Is(err, problem.Unavailable) || time.Since(began) != 0 {
@@ -110,12 +118,13 @@ func TestDeaf(t *testing.T) {
 		if err := l.Revoke(ctx, revocation.Revocation{Kind: revocation.Token, ID: "a"}); err == nil {
 			t.Error("Revoke succeeds though it could not be written")
 		}
+
 		cancel()
 		synctest.Wait()
 	})
 }
 
-// slow is a log that takes so long to read.
+// slow is a log that takes a given time to read.
 type slow struct{ takes atomic.Int64 }
 
 func (*slow) AddRevocation(context.Context, revocation.Revocation) error { return nil }
@@ -128,8 +137,8 @@ func (s *slow) RevocationsSince(ctx context.Context, _ int64) ([]revocation.Revo
 	}
 }
 
-// A node that heard nothing for long, as all of it stood still, asks again before it
-// refuses; one whose log does not answer refuses after a second.
+// TestStoodStill shows that a node whose process was suspended for long reads the log again before it
+// refuses. If the log does not answer, it refuses after a second.
 func TestStoodStill(t *testing.T) {
 	for name, tt := range map[string]struct {
 		stands time.Duration
@@ -142,11 +151,14 @@ func TestStoodStill(t *testing.T) {
 			l := revocation.New(log, nil)
 			ctx, cancel := context.WithCancel(t.Context())
 			go l.Run(ctx)
+
+			// While the log does not answer, nothing is heard for more than five seconds.
 			time.Sleep(time.Second)
 			log.takes.Store(int64(tt.stands))
 			time.Sleep(time.Second)
 			log.takes.Store(0)
 			time.Sleep(4500 * time.Millisecond)
+
 			began := time.Now()
 			if err := l.Check(began); (err == nil) != tt.ok || err != nil && !errors.Is(err, problem.Unavailable) {
 				t.Errorf("stands still %s: Check = %v, want ok %v", name, err, tt.ok)
@@ -154,13 +166,14 @@ func TestStoodStill(t *testing.T) {
 			if took := time.Since(began); took == 0 || took > time.Second {
 				t.Errorf("stands still %s: Check took %v", name, took)
 			}
+
 			cancel()
 			synctest.Wait()
 		})
 	}
 }
 
-// moving is a log whose database can be replaced, by a backup or by nothing.
+// moving is a log whose database can be replaced by a backup, or go away.
 type moving struct{ *store.Store }
 
 func (m *moving) RevocationsSince(ctx context.Context, seq int64) ([]revocation.Revocation, int64, error) {
@@ -170,8 +183,8 @@ func (m *moving) RevocationsSince(ctx context.Context, seq int64) ([]revocation.
 	return m.Store.RevocationsSince(ctx, seq)
 }
 
-// A database that was set back to a backup brings nothing back to life that this
-// node knows of, and hides nothing that is written from then on.
+// TestSetBack shows what happens when a database is restored from a backup: the revocations that this node
+// knows stay in force, and later ones are not missed.
 func TestSetBack(t *testing.T) {
 	revoke := func(s *store.Store, ids ...string) *store.Store {
 		for _, id := range ids {
@@ -184,16 +197,19 @@ func TestSetBack(t *testing.T) {
 		}
 		return s
 	}
+
 	full, backup, further := revoke(openLog(t, nil), "a", "b"), revoke(openLog(t, nil), "c"),
 		revoke(openLog(t, nil), "c", "d", "e", "f")
+
 	tests := []struct {
 		name   string
-		stages []*store.Store // nil is away
+		stages []*store.Store // nil means unreachable
 		dead   string
 	}{
 		{"fewer are there", []*store.Store{full, backup}, "abc"},
 		{"more are there, after it was away", []*store.Store{full, nil, further}, "abcdef"},
 	}
+
 	for _, tt := range tests {
 		log := &moving{}
 		l := revocation.New(log, nil)
@@ -204,6 +220,7 @@ func TestSetBack(t *testing.T) {
 				}
 			}
 		}
+
 		for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
 			err := l.Check(time.Now(), revocation.Subject{Kind: revocation.Token, ID: id})
 			if want := strings.Contains(tt.dead, id); errors.Is(err, problem.Unauthenticated) != want {
