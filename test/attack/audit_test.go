@@ -37,8 +37,8 @@ func eventsOf(t *testing.T, p *harness.Project, flags ...string) (events []event
 	return events, text
 }
 
-// TestK05Audited shows that an attempt to manage keys without Management is refused, and recorded with
-// the key that made it.
+// TestK05Audited shows that an attempt to manage keys without Management is refused, and
+// recorded with the key that made it.
 func TestK05Audited(t *testing.T) {
 	p := project(t)
 	voice := p.NewKey(t, "Voice")
@@ -57,8 +57,8 @@ func TestK05Audited(t *testing.T) {
 	}
 }
 
-// TestK05Flood shows that refused attempts of a key are recorded once a minute, and that the limits of
-// keys stop them.
+// TestK05Flood shows that refused attempts of a key are recorded once a minute, and that the
+// limits of keys stop them.
 func TestK05Flood(t *testing.T) {
 	p := limited(t, "API_REQUESTS=5")
 	keys := []string{p.NewKey(t, "Voice"), p.NewKey(t, "Voice")}
@@ -79,8 +79,8 @@ func TestK05Flood(t *testing.T) {
 	}
 }
 
-// TestP06AuditedAddress shows that the audit trail records the address of the socket, whatever address
-// an untrusted client claims.
+// TestP06AuditedAddress shows that the audit trail records the address of the socket, whatever
+// address an untrusted client claims.
 func TestP06AuditedAddress(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
@@ -189,8 +189,8 @@ func TestI07AuditLines(t *testing.T) {
 	}
 }
 
-// TestP06AuditedBeside shows that no event is lost and the chain stays intact while commands and the
-// server write at once.
+// TestP06AuditedBeside shows that no event is lost and the chain stays intact while commands
+// and the server write at once.
 func TestP06AuditedBeside(t *testing.T) {
 	p := harness.Start(t).NewProject(t)
 	const each = 8

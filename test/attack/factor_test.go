@@ -9,8 +9,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestS09FirstFactor has many people who know only the password set up the first second factor of an
-// account at once. One succeeds. The others must then show that factor, and are sent to sign in.
+// TestS09FirstFactor has many people who know only the password set up the first second factor
+// of an account at once. One succeeds. The others must then show that factor, and are sent to
+// sign in.
 func TestS09FirstFactor(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)

@@ -18,8 +18,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// raw sends bytes over a new connection, and returns the status of the answer and whether the server
-// closes the connection.
+// raw sends bytes over a new connection, and returns the status of the answer and whether the
+// server closes the connection.
 func raw(t *testing.T, s *harness.Server, request io.Reader) (status int, closed bool) {
 	t.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.HTTP, "http://"))
@@ -127,8 +127,8 @@ func TestI04Compressed(t *testing.T) {
 	}
 }
 
-// TestI10PublicPort shows that the public port serves nothing that belongs to the ops listener or the
-// data directory, and that the ops listener serves no public endpoint.
+// TestI10PublicPort shows that the public port serves nothing that belongs to the ops listener
+// or the data directory, and that the ops listener serves no public endpoint.
 func TestI10PublicPort(t *testing.T) {
 	s := harness.Shared(t)
 	for _, path := range []string{
@@ -155,8 +155,8 @@ func TestI10PublicPort(t *testing.T) {
 	s.Get(t, s.Ops+"/oauth/jwks").Want(t, 404)
 }
 
-// TestErrorPageLog shows that the request id on an error page finds its cause in a log of level info,
-// without parameters of the request.
+// TestErrorPageLog shows that the request id on an error page finds its cause in a log of level
+// info, without parameters of the request.
 func TestErrorPageLog(t *testing.T) {
 	s := harness.Start(t)
 	page := s.Browser().Open(t,
@@ -178,8 +178,8 @@ func TestErrorPageLog(t *testing.T) {
 	}
 }
 
-// TestErrorPageCause shows that an error page names its cause to a developer on this machine, and to
-// nobody else. The log names it in either case.
+// TestErrorPageCause shows that an error page names its cause to a developer on this machine,
+// and to nobody else. The log names it in either case.
 func TestErrorPageCause(t *testing.T) {
 	s := harness.Start(t)
 	p := s.NewProject(t)

@@ -105,8 +105,8 @@ func TestK05Escalation(t *testing.T) {
 	p.Get(t, p.LaML("/Recordings"), boss).Want(t, 401)
 }
 
-// TestK08KeyTiming shows that a key which is wrong from its first byte is refused as fast as one that
-// differs in its last.
+// TestK08KeyTiming shows that a key which is wrong from its first byte is refused as fast as
+// one that differs in its last.
 func TestK08KeyTiming(t *testing.T) {
 	p := project(t)
 	first, last := "XX"+p.Key[2:], p.Key[:len(p.Key)-1]+"x"
@@ -239,8 +239,8 @@ func TestF05BodiesEverywhere(t *testing.T) {
 	p.Get(t, me, p.Basic()).Want(t, 200)
 }
 
-// TestF11SameReference shows that the same reference in two projects names two subscribers, each with
-// its own password.
+// TestF11SameReference shows that the same reference in two projects names two subscribers,
+// each with its own password.
 func TestF11SameReference(t *testing.T) {
 	var projects [2]*harness.Project
 	var subs [2]harness.Subscriber

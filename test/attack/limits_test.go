@@ -46,8 +46,8 @@ func tooOften(t *testing.T, began time.Time, each time.Duration, body string, as
 	}
 }
 
-// TestLimitsOfKeys shows that a key that exceeds its limit is refused in the shape of each API, that
-// reads go on when writes are used up, and that other keys are not affected.
+// TestLimitsOfKeys shows that a key that exceeds its limit is refused in the shape of each API,
+// that reads go on when writes are used up, and that other keys are not affected.
 func TestLimitsOfKeys(t *testing.T) {
 	p := limited(t, "API_REQUESTS=6", "API_WRITES=2")
 	other := p.Server.NewProject(t)
@@ -75,8 +75,8 @@ func TestLimitsOfKeys(t *testing.T) {
 	p.Get(t, "/api/fabric/resources", harness.Basic(p.ID, "PT_wrong")).Want(t, 401)
 }
 
-// TestLimitsOfNetworks shows that limits count by network: a /64 counts as one, and other networks are
-// not affected. A forwarded address counts only if a trusted proxy sends it.
+// TestLimitsOfNetworks shows that limits count by network: a /64 counts as one, and other
+// networks are not affected. A forwarded address counts only if a trusted proxy sends it.
 func TestLimitsOfNetworks(t *testing.T) {
 	for _, tt := range []struct {
 		trusted, name string
@@ -127,8 +127,8 @@ func TestLimitsOfNetworks(t *testing.T) {
 	}
 }
 
-// TestLimitOfAccountPages shows that opening the account page without signing in counts as a sign-in
-// request of a client does, since each is stored.
+// TestLimitOfAccountPages shows that opening the account page without signing in counts as a
+// sign-in request of a client does, since each is stored.
 func TestLimitOfAccountPages(t *testing.T) {
 	p := limited(t, "AUTHORIZE_PER_NETWORK=2")
 	for range 2 {
@@ -138,8 +138,8 @@ func TestLimitOfAccountPages(t *testing.T) {
 	wantLater(t, p.Get(t, "/login/oauth/authorize"), "")
 }
 
-// TestLimitsOfRanges shows that the networks of an IPv6 /48 together have five times the limit of one,
-// and that other ranges are not affected.
+// TestLimitsOfRanges shows that the networks of an IPv6 /48 together have five times the limit
+// of one, and that other ranges are not affected.
 func TestLimitsOfRanges(t *testing.T) {
 	p := limited(t, "SELVAGE_TRUSTED_PROXIES=127.0.0.1", "AUTHORIZE_PER_NETWORK=4", "MAIL_PER_NETWORK=1",
 		"DEVICE_CODES=1")

@@ -372,8 +372,8 @@ func TestMailFlood(t *testing.T) {
 	}
 }
 
-// TestMailbox shows that the mailbox for development only opens on this machine, under its own name,
-// without a proxy, and on a server without a mail server.
+// TestMailbox shows that the mailbox for development only opens on this machine, under its own
+// name, without a proxy, and on a server without a mail server.
 func TestMailbox(t *testing.T) {
 	s := harness.Start(t)
 	s.Command(t, "", "mail", "test", "--to", "ada@example.com")

@@ -18,8 +18,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestR01Guessing shows that Sids are random, that guessing finds none, and that all guesses get the
-// same answer. Limits on guesses are tested elsewhere.
+// TestR01Guessing shows that Sids are random, that guessing finds none, and that all guesses
+// get the same answer. Limits on guesses are tested elsewhere.
 func TestR01Guessing(t *testing.T) {
 	p := project(t)
 	sids := map[string]bool{}
@@ -148,8 +148,8 @@ func TestR08Deleted(t *testing.T) {
 	}
 }
 
-// TestR11ManyMP3 requests many long MP3s at once and abandons them. Others are served meanwhile, and
-// the encoders stop.
+// TestR11ManyMP3 requests many long MP3s at once and abandons them. Others are served
+// meanwhile, and the encoders stop.
 func TestR11ManyMP3(t *testing.T) {
 	harness.OneBackend(t)
 	p := project(t)

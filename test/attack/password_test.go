@@ -109,8 +109,8 @@ func requestOf(p harness.Page) string {
 	return id
 }
 
-// TestP10NoPassword shows that a subscriber without a password cannot sign in, and that an e-mail is
-// never matched as a pattern.
+// TestP10NoPassword shows that a subscriber without a password cannot sign in, and that an
+// e-mail is never matched as a pattern.
 func TestP10NoPassword(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa")
@@ -146,9 +146,9 @@ func TestP10NoPassword(t *testing.T) {
 	c.SignIn(t, harness.Subscriber{Email: strings.ToUpper(sub.Email), Password: sub.Password}, loginScope)
 }
 
-// TestP03Guessing shows that guesses lock an account from every address, even for the right password.
-// Unknown accounts appear to lock the same way. The owner's known device still signs in, and
-// unlocking opens the account again.
+// TestP03Guessing shows that guesses lock an account from every address, even for the right
+// password. Unknown accounts appear to lock the same way. The owner's known device still signs
+// in, and unlocking opens the account again.
 func TestP03Guessing(t *testing.T) {
 	p := limited(t, "SELVAGE_TRUSTED_PROXIES=127.0.0.1", "LOGIN_PER_ACCOUNT=10", "LOGIN_PER_NETWORK=80")
 	c := p.NewClient(t, "spa", "--first-party")
@@ -196,8 +196,8 @@ func TestP03Guessing(t *testing.T) {
 // clock matches when, and in how many minutes, a page says to try again.
 var clock = regexp.MustCompile(`[0-9]{2}:[0-9]{2} UTC \([0-9]+ minutes?\)`)
 
-// TestP06Spraying shows that one network cannot try a password at many accounts. A forwarded address
-// from an untrusted client changes nothing.
+// TestP06Spraying shows that one network cannot try a password at many accounts. A forwarded
+// address from an untrusted client changes nothing.
 func TestP06Spraying(t *testing.T) {
 	p := limited(t, "LOGIN_PER_NETWORK=20", "LOGIN_PER_ACCOUNT=10")
 	c := p.NewClient(t, "spa")
@@ -241,8 +241,8 @@ func TestP11CostlyPasswords(t *testing.T) {
 	}
 }
 
-// TestP07Unicode shows that a password is accepted in any Unicode normal form, but not with a NUL, and
-// that many combining marks do not make it costly.
+// TestP07Unicode shows that a password is accepted in any Unicode normal form, but not with a
+// NUL, and that many combining marks do not make it costly.
 func TestP07Unicode(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")

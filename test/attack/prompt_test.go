@@ -92,8 +92,8 @@ func authTime(t *testing.T, tokens harness.Tokens) int64 {
 	return claims.AuthTime
 }
 
-// TestA22Requests shows that unsupported response types, scopes and modes, and oversized requests, are
-// refused.
+// TestA22Requests shows that unsupported response types, scopes and modes, and oversized
+// requests, are refused.
 func TestA22Requests(t *testing.T) {
 	c := project(t).NewClient(t, "spa")
 	b := c.Browser()
@@ -122,8 +122,8 @@ func TestA22Requests(t *testing.T) {
 		"application/x-www-form-urlencoded", []byte("state="+strings.Repeat("x", 2<<20)))).Want(t, 413)
 }
 
-// TestA22Repeated shows that a repeated parameter is refused, and without a redirect if it decides the
-// redirect.
+// TestA22Repeated shows that a repeated parameter is refused, and without a redirect if it
+// decides the redirect.
 func TestA22Repeated(t *testing.T) {
 	c := project(t).NewClient(t, "spa")
 	b := c.Browser()

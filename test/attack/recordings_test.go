@@ -47,7 +47,8 @@ func TestR02Sids(t *testing.T) {
 	wantLaML(t, p.Get(t, p.LaML("/Recordings/01900000-0000-7000-8000-000000000000.wav")), 404, 20404)
 }
 
-// insideRedirect reports whether an answer is a redirect within the server, which only cleans the path.
+// insideRedirect reports whether an answer is a redirect within the server, which only cleans
+// the path.
 func insideRedirect(a harness.Answer) bool {
 	return (a.Status == 301 || a.Status == 307 || a.Status == 308) && strings.HasPrefix(a.Header.Get("Location"), "/")
 }
@@ -145,8 +146,8 @@ func TestR07OtherAccounts(t *testing.T) {
 	}
 }
 
-// TestR09Uploads uploads pages as recordings. They are refused, or served like all media: with headers
-// that keep browsers from running them.
+// TestR09Uploads uploads pages as recordings. They are refused, or served like all media: with
+// headers that keep browsers from running them.
 func TestR09Uploads(t *testing.T) {
 	p := project(t)
 

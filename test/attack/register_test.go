@@ -123,7 +123,8 @@ func TestRegisterKnown(t *testing.T) {
 	}
 	m.spa.SignIn(t, known, loginScope)
 
-	// Two links for one address were sent: the first creates the account, the second finds it taken.
+	// Two links for one address were sent: the first creates the account, the second finds it
+	// taken.
 	m.register(t, m.Browser(), "twice@example.com", chosen)
 	m.register(t, m.Browser(), "twice@example.com", chosen)
 	first, second := m.link(t, "twice@example.com", 1), m.link(t, "twice@example.com", 2)

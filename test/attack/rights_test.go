@@ -147,9 +147,9 @@ func TestK02MissingScope(t *testing.T) {
 	}
 }
 
-// TestK06Export exports and erases a subscriber with a key that may manage the project but not fetch
-// recordings. The export has no whole Sid, which would open public media, and the erasure is
-// refused.
+// TestK06Export exports and erases a subscriber with a key that may manage the project but not
+// fetch recordings. The export has no whole Sid, which would open public media, and the erasure
+// is refused.
 func TestK06Export(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)

@@ -270,8 +270,8 @@ func TestT14Bodies(t *testing.T) {
 	}
 }
 
-// TestT15Headers checks the headers of answers that hold tokens or refuse them: they are not cached,
-// not open to scripts of other origins, and repeat nothing that was sent.
+// TestT15Headers checks the headers of answers that hold tokens or refuse them: they are not
+// cached, not open to scripts of other origins, and repeat nothing that was sent.
 func TestT15Headers(t *testing.T) {
 	c := project(t).NewClient(t, "service")
 	wrong := "wrong-secret-of-mine"

@@ -11,10 +11,10 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A front passes connections on, by turns, once it knows where to.
+// A front forwards connections to addresses in turn, once it has received them.
 type front struct {
 	port int
-	to   chan []string // addresses, once
+	to   chan []string // the addresses, sent once
 }
 
 func newFront(t *testing.T) front {
@@ -48,12 +48,11 @@ func pass(in net.Conn, address string) {
 	}
 	defer out.Close()
 	go func() { _, _ = io.Copy(out, in) }()
-	_, _ = io.Copy(in, out) // either side may hang up
+	_, _ = io.Copy(in, out) // either side may close first
 }
 
-// TestACMETogether has two nodes share certificates. The authority connects to
-// one and the other by turns, and thrice for each name: the node that did not
-// order proves it, too.
+// TestACMETogether shows that two nodes share certificates. The authority connects to the nodes in
+// turn, three times for each name, so the node that did not place the order must prove it too.
 func TestACMETogether(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
@@ -62,22 +61,26 @@ func TestACMETogether(t *testing.T) {
 		t.Run(proof, func(t *testing.T) {
 			f, c := newFront(t), acme.Config{HTTP: harness.FreePort(t), TLS: harness.FreePort(t),
 				Lifetime: 90 * 24 * time.Hour}
+
 			scheme := "https://"
 			if proof == "http-01" {
 				c.HTTP, scheme = f.port, "http://"
 			} else {
 				c.TLS = f.port
 			}
+
 			authority := acme.Start(t, c)
 			hosts := []string{"pbx.selvage.test", "id.selvage.test"}
 			node := harness.Config{Env: authority.Env(hosts...)}
 			n := harness.StartNodes(t, nil, node, node)
+
 			var addresses []string
 			for _, s := range n.Each {
 				addresses = append(addresses,
 					strings.TrimPrefix(map[string]string{"https://": s.HTTPS, "http://": s.HTTP}[scheme], scheme))
 			}
 			f.to <- addresses
+
 			roots := authority.Roots(t)
 			for _, host := range hosts {
 				here, there := acme.Await(t, n.Each[0], host, roots), acme.Await(t, n.Each[1], host, roots)

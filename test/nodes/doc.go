@@ -1,5 +1,5 @@
-// Package nodes runs several servers on one database and one store of sessions,
-// behind one address, and looks whether they are one: what is begun on a node goes
-// on at another, what is ended on one is over at all within a second, and of many
-// who ask all of them at once, one wins.
+// Package nodes runs several servers on one database and one session store, behind one
+// address, and tests that they act as one. What begins on one node continues on another.
+// What ends on one node ends on all within a second. Of many concurrent requests to all
+// nodes, one wins.
 package nodes

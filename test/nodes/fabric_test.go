@@ -9,8 +9,8 @@ import (
 
 const resources = "/api/fabric/resources/"
 
-// TestFabricElsewhere makes, changes and deletes at one node what the fabric has: the
-// other shows it as it is, at once, since both ask the same rows.
+// TestFabricElsewhere creates, changes and deletes each kind of resource at one node. The other
+// node shows every change at once, since both read the same rows.
 func TestFabricElsewhere(t *testing.T) {
 	rows(t)
 	n := two(t)
@@ -18,6 +18,7 @@ func TestFabricElsewhere(t *testing.T) {
 	p := n.NewProject(t)
 	sub := p.NewSubscriber(t)
 	flow := made(t, here, p, resources+"call_flows", `{"title":"Flow"}`)
+
 	tests := []struct{ path, body, change, name string }{
 		{resources + "ai_agents", `{"name":"x","prompt":{"text":"hi"}}`, `{"name":"new"}`, "name"},
 		{resources + "call_flows", `{"title":"x"}`, `{"title":"new","document_version":2}`, "title"},
@@ -30,7 +31,8 @@ func TestFabricElsewhere(t *testing.T) {
 			`{"name":"new"}`, "name"},
 		{resources + "relay_applications", `{"name":"x","topic":"calls"}`, `{"name":"new"}`, "name"},
 		{resources + "sip_endpoints", `{"username":"x"}`, `{"username":"new"}`, "username"},
-		{resources + "sip_gateways", `{"name":"x","uri":"sip.example","encryption":"default","ciphers":[],"codecs":[]}`, `{"name":"new"}`, "name"},
+		{resources + "sip_gateways", `{"name":"x","uri":"sip.example","encryption":"default","ciphers":[],"codecs":[]}`,
+			`{"name":"new"}`, "name"},
 		{resources + "subscribers", `{"email":"x@example.com"}`, `{"display_name":"new"}`, "display_name"},
 		{resources + "swml_scripts", `{"name":"x","contents":{"version":"1.0.0"}}`, `{"display_name":"new"}`,
 			"display_name"},
@@ -41,6 +43,7 @@ func TestFabricElsewhere(t *testing.T) {
 		{"/api/fabric/sip_addresses", `{"name":"x","calling_handler_resource_id":"` + flow + `"}`,
 			`{"name":"new"}`, "name"},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.path, func(t *testing.T) {
 			id := made(t, here, p, tt.path, tt.body)
@@ -53,6 +56,7 @@ func TestFabricElsewhere(t *testing.T) {
 			if listed := has(t, there, p, tt.path, id); !listed {
 				t.Error("it is not in the other node's list")
 			}
+
 			there.Do(t, "DELETE", at, p.Basic()).Want(t, 204)
 			here.Get(t, at, p.Basic()).Want(t, 404)
 			if has(t, here, p, tt.path, id) {
@@ -62,14 +66,14 @@ func TestFabricElsewhere(t *testing.T) {
 	}
 }
 
-// made makes something at a node and gives its id.
+// made creates something at a node and returns its id.
 func made(t *testing.T, node *harness.Server, p *harness.Project, path, body string) string {
 	t.Helper()
 	id, _ := node.Post(t, path, p.Basic(), harness.JSON(body)).Want(t, 200, 201).Object(t)["id"].(string)
 	return id
 }
 
-// has tells whether a node's list has something.
+// has reports whether a node lists an id.
 func has(t *testing.T, node *harness.Server, p *harness.Project, path, id string) bool {
 	t.Helper()
 	var list struct{ Data []struct{ ID string } }
@@ -82,7 +86,7 @@ func has(t *testing.T, node *harness.Server, p *harness.Project, path, id string
 	return false
 }
 
-// find returns a member of a document, which may be in the one of its kind.
+// find returns a member of a document, or of an object within the document.
 func find(doc map[string]any, name string) any {
 	for _, member := range doc {
 		if inner, ok := member.(map[string]any); ok && inner[name] != nil {
@@ -92,32 +96,37 @@ func find(doc map[string]any, name string) any {
 	return doc[name]
 }
 
-// TestAssignedElsewhere deploys a call flow at one node and assigns it at the other:
-// either knows, and keeps it from being deleted.
+// TestAssignedElsewhere deploys a call flow at one node and assigns it at the other. Both nodes see
+// either change, and an assigned flow cannot be deleted.
 func TestAssignedElsewhere(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
 	n := two(t)
 	here, there := n.Each[0], n.Each[1]
 	p := n.NewProject(t)
+
+	// Only one of two changes to the same version wins, whatever node it reaches.
 	flow := made(t, here, p, resources+"call_flows", `{"title":"Flow"}`)
 	versions := resources + "call_flow/" + flow + "/versions"
 	first := made(t, here, p, versions, `{"document_version":1}`)
+
 	there.Do(t, "PUT", resources+"call_flows/"+flow, p.Basic(),
 		harness.JSON(`{"flow_data":{"a":1},"document_version":2}`)).Want(t, 200)
 	here.Do(t, "PUT", resources+"call_flows/"+flow, p.Basic(),
 		harness.JSON(`{"flow_data":{"a":2},"document_version":2}`)).Want(t, 422)
+
 	again := made(t, there, p, versions, `{"call_flow_version_id":"`+first+`"}`)
 	if !has(t, here, p, versions, again) {
 		t.Error("a version that was deployed at one node is not listed at the other")
 	}
+
 	here.Post(t, resources+flow+"/phone_routes", p.Basic(),
 		harness.JSON(`{"phone_route_id":"5f3c1d52-8d1c-4d6e-9d4e-0d2a0e1b2c3d","handler":"calling"}`)).Want(t, 200)
 	there.Do(t, "DELETE", resources+flow, p.Basic()).Want(t, 422)
 }
 
-// TestAddressesElsewhere has a SAT list at one node what comes, changes and goes at the
-// other, and what is not listed while its subscriber is disabled.
+// TestAddressesElsewhere shows that a SAT at one node lists the addresses as the other node
+// creates, renames and deletes them, without those of disabled subscribers.
 func TestAddressesElsewhere(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
@@ -125,6 +134,7 @@ func TestAddressesElsewhere(t *testing.T) {
 	here, there := n.Each[0], n.Each[1]
 	p := n.NewProject(t)
 	sat := p.NewSAT(t, "ada")
+
 	wants := func(what, name string) {
 		t.Helper()
 		harness.WithinASecond(t, what+" at the other node", func() error {
@@ -141,6 +151,7 @@ func TestAddressesElsewhere(t *testing.T) {
 			return nil
 		})
 	}
+
 	wants("one", "ada")
 	room := made(t, here, p, resources+"conference_rooms", `{"name":"Room"}`)
 	wants("a new one", "Room")
@@ -148,6 +159,7 @@ func TestAddressesElsewhere(t *testing.T) {
 	wants("a renamed one", "Hall")
 	here.Do(t, "DELETE", resources+room, p.Basic()).Want(t, 204)
 	wants("one less", "ada")
+
 	bob := p.NewSubscriber(t)
 	wants("a subscriber's", "Ada L.")
 	here.Command(t, "", "subscriber", "update", bob.ID, "--disabled")

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestKeysChangedElsewhere keeps an API key at one node: the other, which has just
-// used it and remembers it, knows within a second.
+// TestKeysChangedElsewhere changes an API key at one node. The other node, which has just used and
+// cached the key, applies the change within a second.
 func TestKeysChangedElsewhere(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
@@ -20,6 +20,7 @@ func TestKeysChangedElsewhere(t *testing.T) {
 	boss := harness.Basic(p.ID, p.NewKey(t, append(harness.APIScopes, "Management")...))
 	type key struct{ ID, Token string }
 	const path = "/api/project/tokens"
+
 	ask := func(k key) harness.Answer {
 		return there.Get(t, "/api/fabric/resources/subscribers", harness.Basic(p.ID, k.Token))
 	}
@@ -27,6 +28,7 @@ func TestKeysChangedElsewhere(t *testing.T) {
 		here.Post(t, path, boss, harness.JSON(body)).Want(t, 200).Read(t, &k)
 		return k
 	}
+
 	for name, change := range map[string]func(k key){
 		"it is revoked": func(k key) { here.Do(t, "DELETE", path+"/"+k.ID, boss).Want(t, 204) },
 		"it loses its scope": func(k key) {
@@ -46,6 +48,8 @@ func TestKeysChangedElsewhere(t *testing.T) {
 			harness.WithinASecond(t, name+", at the other node", func() error { return ask(k).StatusIs(401) })
 		})
 	}
+
+	// A key rotated with an overlap is valid alongside its successor.
 	k := post(path, map[string]any{"name": "overlap", "permissions": []string{"calling"}})
 	ask(k).Want(t, 200)
 	next := post(path+"/"+k.ID+"/rotate", map[string]any{})
@@ -54,13 +58,14 @@ func TestKeysChangedElsewhere(t *testing.T) {
 	}
 }
 
-// TestOneReferenceAtTwoNodes asks both nodes at once for tokens of a reference that
-// nobody has yet: one subscriber is made.
+// TestOneReferenceAtTwoNodes asks both nodes at once for tokens of an unknown reference. All tokens
+// belong to one new subscriber.
 func TestOneReferenceAtTwoNodes(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
 	n := two(t)
 	p := n.NewProject(t)
+
 	ids := make([]string, 64)
 	var all sync.WaitGroup
 	for i := range ids {
@@ -78,11 +83,13 @@ func TestOneReferenceAtTwoNodes(t *testing.T) {
 		})
 	}
 	all.Wait()
+
 	for _, id := range ids {
 		if id == "" || id != ids[0] {
 			t.Fatalf("%d calls with one reference gave the subscribers %v, want one", len(ids), ids)
 		}
 	}
+
 	var list struct{ Data []struct{ ID string } }
 	p.Get(t, "/api/fabric/resources/subscribers", p.Basic()).Want(t, 200).Read(t, &list)
 	if len(list.Data) != 1 {
@@ -90,8 +97,8 @@ func TestOneReferenceAtTwoNodes(t *testing.T) {
 	}
 }
 
-// TestEmbedLimitOfAllNodes uses an embed key at both nodes in turn: its limit is one
-// for both.
+// TestEmbedLimitOfAllNodes uses an embed key at both nodes in turn. Its limit counts the tokens of
+// both.
 func TestEmbedLimitOfAllNodes(t *testing.T) {
 	const limit = 4
 	c := harness.Config{Env: []string{fmt.Sprint("SELVAGE_LIMITS__EMBED_TOKENS=", limit)}}
@@ -99,7 +106,8 @@ func TestEmbedLimitOfAllNodes(t *testing.T) {
 	p := n.NewProject(t)
 	address := p.Address(t, p.NewSAT(t, "ada").SubscriberID)
 	body := harness.JSON(map[string]any{"token": p.CLI(t, "", "token", "embed", "--address", address)["token"]})
-	// A minute may begin meanwhile, once: then it takes as many again.
+
+	// A new minute may begin once during the test, and permits as many tokens again.
 	refused := 0
 	for i := range 2*limit + 2 {
 		a := n.Each[i%2].Post(t, "/api/fabric/embeds/tokens", body).Want(t, 201, 429)

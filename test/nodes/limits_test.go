@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestGuessesAtAllNodes guesses passwords at both nodes at once: at an account, and at many
-// from one network and range. They count together, exactly.
+// TestGuessesAtAllNodes guesses passwords at both nodes at once: for one account, and for many
+// accounts from one network and range. The nodes count together, and exactly.
 func TestGuessesAtAllNodes(t *testing.T) {
 	const allowed, guesses = 5, 24
 	one, many := func(int) string { return "ada@example.com" }, func(i int) string {
@@ -24,18 +24,20 @@ func TestGuessesAtAllNodes(t *testing.T) {
 			c := harness.Config{Env: []string{fmt.Sprint("SELVAGE_LIMITS__", limit, "=", allowed)}}
 			n := harness.StartNodes(t, nil, c, harness.Config{Env: slices.Clone(c.Env)})
 			client := n.NewProject(t).NewClient(t, "spa", "--first-party")
+
 			guess := func(b *harness.Browser, page harness.Page, email string) int {
 				return b.Submit(t, page, "login-submit",
 					map[string]string{"username": email, "password": "Summer2026!"}).Status
 			}
+
 			var looked, refused atomic.Int64
 			var all sync.WaitGroup
 			for i := range guesses {
 				b := client.Browser()
-				page := b.Open(t, client.NewFlow("openid").URL()) // each form is sent to the node whose turn it is
+				page := b.Open(t, client.NewFlow("openid").URL()) // the nodes receive the forms in turn
 				all.Go(func() {
 					var status int
-					harness.Patiently(func() (int, error) { // one that is not looked at does not count
+					harness.Patiently(func() (int, error) { // an attempt that is not checked does not count
 						status = guess(b, page, email(i))
 						return status, nil
 					})
@@ -47,9 +49,10 @@ func TestGuessesAtAllNodes(t *testing.T) {
 					}
 				})
 			}
+
 			all.Wait()
 			if looked.Load() < allowed || looked.Load() > allowed+1 ||
-				looked.Load()+refused.Load() != guesses { // one more has come back on a very slow machine
+				looked.Load()+refused.Load() != guesses { // on a very slow machine one more is permitted
 				t.Errorf("of %d guesses %d were looked at and %d refused, want %d and the others", guesses,
 					looked.Load(), refused.Load(), allowed)
 			}

@@ -15,26 +15,26 @@ import (
 const (
 	crowd  = 64
 	rounds = 4
-	grace  = 10 * time.Second // in which a used refresh token gives its successor again
+	grace  = 10 * time.Second // how long a used refresh token still returns its successor
 )
 
-// A use is that of a code, or of a refresh token where there is one. What it gives
-// is the refresh token of the answer, "" if it is refused.
+// A use presents a refresh token, or the code if token is empty. Its output is the refresh token of
+// the answer, or "" for a refusal.
 type use struct{ token string }
 
-// A family is what may be known of a login's code and refresh tokens.
+// A family is the model's state of a login: its code and its last two refresh tokens.
 type family struct {
 	redeemed, dead    bool
 	previous, current string
 }
 
-// step returns whether a use may give a token, were it the only one at its time, and
-// what is then. graceful says that no grace can have ended.
+// step reports whether a use may have the output out, and returns the state after it. graceful
+// means that no grace period can have ended yet.
 func (f family) step(in use, out string, graceful bool) (bool, family) {
 	switch {
 	case in.token == "" && !f.redeemed:
 		return out != "", family{redeemed: true, current: out}
-	case f.dead || in.token == "": // a second use of the code ends all
+	case f.dead || in.token == "": // a second use of the code ends the family
 		return out == "", family{redeemed: true, dead: true}
 	case in.token == f.current:
 		return out != "" && out != f.current, family{redeemed: true, previous: f.current, current: out}
@@ -54,8 +54,8 @@ func familyModel(graceful bool) porcupine.Model {
 	}
 }
 
-// TestFamilyModel holds the model against histories that must not be: the tests
-// below could not fail without it.
+// TestFamilyModel shows that the model rejects wrong histories. Without that the tests below
+// could not fail.
 func TestFamilyModel(t *testing.T) {
 	rows(t)
 	code := use{}
@@ -72,6 +72,7 @@ func TestFamilyModel(t *testing.T) {
 		"a family outlasts a second code":  {{code, "a"}, {code, ""}, {use{"a"}, "b"}},
 		"a used one is refused in a grace": {{code, "a"}, {use{"a"}, "b"}, {use{"a"}, ""}},
 	}
+
 	for name, uses := range tests {
 		var history []porcupine.Operation
 		for i, u := range uses {
@@ -84,7 +85,7 @@ func TestFamilyModel(t *testing.T) {
 	}
 }
 
-// A history is what was asked of two nodes about one login, and answered.
+// A history records what two nodes were asked about one login, and what they answered.
 type history struct {
 	t     *testing.T
 	began time.Time
@@ -93,7 +94,7 @@ type history struct {
 	all []porcupine.Operation
 }
 
-// ask notes a use, and gives what it gives.
+// ask runs a use, records it and returns its output.
 func (h *history) ask(client int, in use, do func() (harness.Tokens, error)) string {
 	call := time.Since(h.began)
 	var tokens harness.Tokens
@@ -103,10 +104,12 @@ func (h *history) ask(client int, in use, do func() (harness.Tokens, error)) str
 		return 0, err
 	})
 	done := time.Since(h.began)
+
 	var r *harness.Refusal
 	if err != nil && (!errors.As(err, &r) || r.Code != "invalid_grant") {
 		h.t.Errorf("a use of %+v: %v", in, err)
 	}
+
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.all = append(h.all, porcupine.Operation{ClientId: client, Input: in, Output: tokens.RefreshToken,
@@ -114,7 +117,7 @@ func (h *history) ask(client int, in use, do func() (harness.Tokens, error)) str
 	return tokens.RefreshToken
 }
 
-// check looks for an order in which all answers are right.
+// check fails unless some order of the uses makes all answers right.
 func (h *history) check(what string) {
 	h.t.Helper()
 	graceful, few := time.Since(h.began) < grace, merged(h.all)
@@ -124,12 +127,13 @@ func (h *history) check(what string) {
 	}
 }
 
-// merged returns two operations for all that ask and give the same: the second of
-// such changes nothing, and nor do more. The first of them is over when any is, the
-// last begins when all have, and between the two the others find a place.
+// merged returns at most two operations for all those with the same input and output, since
+// repeating the second one changes nothing. The first ends as soon as any of them has ended.
+// The last begins when all have begun. The others fit in between.
 func merged(all []porcupine.Operation) (few []porcupine.Operation) {
 	type same struct{ in, out any }
 	first, last := map[same]porcupine.Operation{}, map[same]porcupine.Operation{}
+
 	for _, op := range all {
 		key := same{op.Input, op.Output}
 		f, seen := first[key]
@@ -145,8 +149,9 @@ func merged(all []porcupine.Operation) (few []porcupine.Operation) {
 		l.Call, l.Return = max(l.Call, op.Call), max(l.Return, op.Return)
 		first[key], last[key] = f, l
 	}
+
 	for key, op := range first {
-		op.ClientId = len(few) // each is a client of its own, since they overlap
+		op.ClientId = len(few) // a client each, since they overlap
 		few = append(few, op)
 		if l, twice := last[key]; twice {
 			l.ClientId = len(few)
@@ -156,8 +161,8 @@ func merged(all []porcupine.Operation) (few []porcupine.Operation) {
 	return few
 }
 
-// TestLinearRedemptions lets many redeem one code at two nodes at once, and refresh
-// what it gave: as if one node had answered one after the other.
+// TestLinearRedemptions redeems one code many times at two nodes at once, and refreshes the
+// result. The answers must be those of a single node that serves one request after the other.
 func TestLinearRedemptions(t *testing.T) {
 	p, c, cookies := linear(t)
 	for range rounds {
@@ -176,8 +181,8 @@ func TestLinearRedemptions(t *testing.T) {
 	}
 }
 
-// TestLinearRefreshes lets many refresh one login at two nodes at once, mostly by
-// the newest token that they know of.
+// TestLinearRefreshes refreshes one login many times at two nodes at once, mostly with the
+// newest known token.
 func TestLinearRefreshes(t *testing.T) {
 	p, c, cookies := linear(t)
 	for range rounds {
@@ -189,6 +194,7 @@ func TestLinearRefreshes(t *testing.T) {
 		h := &history{t: t, began: time.Now()}
 		var mu sync.Mutex
 		known := []string{h.ask(crowd, use{}, func() (harness.Tokens, error) { return f.QuickRedeem(code) })}
+
 		h.atOnce(func(i int) {
 			for range 3 {
 				mu.Lock()
@@ -206,7 +212,7 @@ func TestLinearRefreshes(t *testing.T) {
 	}
 }
 
-// linear returns a client at two nodes, and a browser's cookies with a login.
+// linear returns a project at two nodes, a client, and the cookies of a browser that is signed in.
 func linear(t *testing.T) (*harness.Project, *harness.Client, harness.Option) {
 	t.Helper()
 	p := two(t).NewProject(t)
@@ -215,7 +221,7 @@ func linear(t *testing.T) (*harness.Project, *harness.Client, harness.Option) {
 	return p, c, b.Cookies()
 }
 
-// atOnce runs the crowd.
+// atOnce runs do for every client of the crowd at once.
 func (h *history) atOnce(do func(client int)) {
 	begin := make(chan struct{})
 	var wg sync.WaitGroup

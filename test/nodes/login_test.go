@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestLoginGoesOnElsewhere makes every step of a login at the node which did not
-// make the one before.
+// TestLoginGoesOnElsewhere takes each step of a login at the node that did not take the step
+// before.
 func TestLoginGoesOnElsewhere(t *testing.T) {
 	n := two(t)
 	p := n.NewProject(t)
@@ -29,7 +29,8 @@ func TestLoginGoesOnElsewhere(t *testing.T) {
 					t.Fatalf("refresh %d gave the token there was", i)
 				}
 			}
-			// The browser is signed in at both, and needs no page.
+
+			// The browser is signed in at both nodes and needs no page.
 			for range n.Each {
 				if _, err := c.NewFlow(loginScope).QuickCode(b.Cookies()); err != nil {
 					t.Errorf("the browser is not signed in everywhere: %v", err)
@@ -52,7 +53,7 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// TestNodeDies kills one of two nodes: the other knows all that was acknowledged.
+// TestNodeDies kills one of two nodes. The other knows everything the first acknowledged.
 func TestNodeDies(t *testing.T) {
 	n := two(t)
 	p := n.NewProject(t)
@@ -63,6 +64,7 @@ func TestNodeDies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	n.Each[0].Kill()
 	n.HTTP = n.Each[1].HTTP
 	if _, err := f.QuickRedeem(code); err != nil {
@@ -72,14 +74,15 @@ func TestNodeDies(t *testing.T) {
 	n.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).Want(t, 200)
 }
 
-// TestDeviceElsewhere signs a device in, every step at the node which did not make the
-// one before.
+// TestDeviceElsewhere signs a device in, with each step at the node that did not take the step
+// before.
 func TestDeviceElsewhere(t *testing.T) {
 	n := two(t)
 	p := n.NewProject(t)
 	c := p.NewClient(t, "native", "--grant", "device_code,refresh_token")
 	sub, b := p.NewSubscriber(t), n.Browser()
 	for _, answer := range []string{"consent-allow", "consent-deny"} {
+
 		begun := c.Post(t, "/oauth/device_authorization",
 			c.Authenticated(url.Values{"scope": {loginScope}})...).Want(t, 200).Object(t)
 		poll := url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:device_code"},
@@ -87,6 +90,7 @@ func TestDeviceElsewhere(t *testing.T) {
 		began := time.Now()
 		c.Token(t, poll).WantError(t, 400, "authorization_pending")
 		c.WantSlowDown(t, poll, began)
+
 		page := b.Submit(t, b.Open(t, "/device"), "device-submit",
 			map[string]string{"user-code": fmt.Sprint(begun["user_code"])})
 		if page.Has("username") {
@@ -97,11 +101,13 @@ func TestDeviceElsewhere(t *testing.T) {
 			t.Fatalf("the browser is at %s with %d %s, want the page that asks about a device", page.URL.Path,
 				page.Status, page.Body)
 		}
+
 		b.Submit(t, page, answer, nil).Want(t, 200)
 		if answer == "consent-deny" {
 			c.Token(t, poll).WantError(t, 400, "access_denied")
 			continue
 		}
+
 		var tokens harness.Tokens
 		c.Token(t, poll).Want(t, 200).Read(t, &tokens)
 		for _, node := range n.Each {

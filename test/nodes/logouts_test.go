@@ -9,9 +9,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestLogoutToldOnce has two nodes end logins, by all the ways that commands and
-// backends have: a client is told once of each. Those that end while it fails, and one
-// of the nodes is killed, are told by the node that is left.
+// TestLogoutToldOnce ends logins at two nodes in every way that commands and backends have. The
+// client is notified once of each. Logouts that end while the client fails and a node is killed
+// are delivered by the remaining node.
 func TestLogoutToldOnce(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
@@ -21,6 +21,7 @@ func TestLogoutToldOnce(t *testing.T) {
 	h := harness.NewHangup(t)
 	c := p.NewClient(t, "web", "--first-party", "--access-token", "fabric", "--backchannel-logout-uri", h.URL,
 		"--backchannel-logout-session-required")
+
 	ways := []func(at *harness.Server, sub, sid string){
 		func(at *harness.Server, sub, sid string) {
 			at.Command(t, "", "subscriber", "revoke", sub, "--session", sid)
@@ -36,7 +37,9 @@ func TestLogoutToldOnce(t *testing.T) {
 			at.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+sub, p.Basic()).Want(t, 204)
 		},
 	}
+
 	var sids []string
+	// end ends one new login in each way, at both nodes at once.
 	end := func() {
 		t.Helper()
 		var work sync.WaitGroup
@@ -53,11 +56,13 @@ func TestLogoutToldOnce(t *testing.T) {
 				}
 			})
 		}
+
 		for _, each := range do {
 			work.Go(each)
 		}
 		work.Wait()
 	}
+
 	toldOf := func() error {
 		var told []string
 		for _, l := range h.Told(t) {
@@ -70,11 +75,13 @@ func TestLogoutToldOnce(t *testing.T) {
 		}
 		return nil
 	}
+
 	end()
 	harness.Eventually(t, soon, "all logouts to be told", toldOf)
 	if got := len(h.Told(t)); got != len(sids) {
 		t.Errorf("told %d times of %d logouts", got, len(sids))
 	}
+
 	h.Answer(503)
 	end()
 	n.Each[1].Kill()

@@ -8,13 +8,13 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestMain chooses PostgreSQL and Redis where nothing else is chosen: files are
-// for one node.
+// TestMain chooses PostgreSQL and Redis if no backend is chosen. It refuses SQLite, whose files
+// serve a single node.
 func TestMain(m *testing.M) {
 	const backend = "SELVAGE_TEST_BACKEND"
 	switch os.Getenv(backend) {
 	case "":
-		_ = os.Setenv(backend, "redis") // fails for no name of this kind
+		_ = os.Setenv(backend, "redis") // cannot fail for this name
 	case "sqlite":
 		fmt.Fprintln(os.Stderr, "nodes cannot share files: choose another "+backend)
 		os.Exit(1)
@@ -22,7 +22,8 @@ func TestMain(m *testing.M) {
 	harness.Main(m)
 }
 
-// rows ends a test that is about rows alone on the cluster, where they are as on redis.
+// rows skips a test that is only about the database on the cluster, which has the same one as
+// redis.
 func rows(t *testing.T) {
 	t.Helper()
 	if os.Getenv("SELVAGE_TEST_BACKEND") == "cluster" {
@@ -32,7 +33,7 @@ func rows(t *testing.T) {
 
 const loginScope = "openid profile email offline_access"
 
-// two starts two nodes.
+// two starts two nodes with the same configuration.
 func two(t *testing.T) *harness.Nodes {
 	t.Helper()
 	return harness.StartNodes(t, nil, harness.Config{}, harness.Config{})

@@ -8,11 +8,11 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// soon bounds what a node may take to notice.
+// soon bounds the time a node may take to notice a change.
 const soon = time.Minute
 
-// wantOnline waits until the command, beside the first node, says whether a
-// subscriber is online.
+// wantOnline waits until a command with the first node's data reports whether a subscriber is
+// online.
 func wantOnline(t *testing.T, p *harness.Project, subscriber string, want bool) {
 	t.Helper()
 	harness.Eventually(t, soon, fmt.Sprintf("the subscriber to be online: %v", want), func() error {
@@ -30,8 +30,7 @@ func online(t *testing.T, s *harness.Socket) {
 	}
 }
 
-// TestOnlineSeenElsewhere has a subscriber online at both nodes, then at one, then
-// at none.
+// TestOnlineSeenElsewhere shows that a subscriber is online while a socket at either node is.
 func TestOnlineSeenElsewhere(t *testing.T) {
 	n := two(t)
 	here, there := n.Each[0], n.Each[1]
@@ -39,9 +38,11 @@ func TestOnlineSeenElsewhere(t *testing.T) {
 	sat := p.NewSAT(t, "ada")
 	a, _ := here.Connect(t, sat.Token, "")
 	b, _ := there.Connect(t, sat.Token, "")
+
 	wantOnline(t, p, sat.SubscriberID, false)
 	online(t, a)
 	wantOnline(t, p, sat.SubscriberID, true)
+
 	online(t, b)
 	a.Call(t, "subscriber.offline", map[string]any{})
 	wantOnline(t, p, sat.SubscriberID, true)
@@ -49,10 +50,11 @@ func TestOnlineSeenElsewhere(t *testing.T) {
 	wantOnline(t, p, sat.SubscriberID, false)
 }
 
-// TestRevokedElsewhere revokes at one node the token of a socket at the other.
+// TestRevokedElsewhere shows that revoking a token at one node closes its socket at the other.
 func TestRevokedElsewhere(t *testing.T) {
 	n := two(t)
 	p := n.NewProject(t)
+
 	for name, end := range map[string]func(sat harness.SAT){
 		"the token is revoked": func(sat harness.SAT) { n.Each[0].Command(t, sat.Token, "token", "revoke") },
 		"all its tokens are revoked over REST": func(sat harness.SAT) {
@@ -75,6 +77,7 @@ func TestRevokedElsewhere(t *testing.T) {
 			sat := p.NewSAT(t, name)
 			s, _ := n.Each[1].Connect(t, sat.Token, "")
 			online(t, s)
+
 			end(sat)
 			harness.WithinASecond(t, name, func() error {
 				_, err := s.TryCall("signalwire.ping", map[string]any{})
@@ -90,8 +93,8 @@ func TestRevokedElsewhere(t *testing.T) {
 	}
 }
 
-// TestSocketsGoElsewhere stops one node and kills the other: clients come back
-// with what they know of their socket, and are online as they were.
+// TestSocketsGoElsewhere stops one node, or kills it. The client resumes its socket at the
+// other node and is still online.
 func TestSocketsGoElsewhere(t *testing.T) {
 	for _, how := range []string{"stopped", "killed"} {
 		t.Run(how, func(t *testing.T) {
@@ -113,7 +116,7 @@ func TestSocketsGoElsewhere(t *testing.T) {
 	}
 }
 
-// stop stops a node under a socket, whose client is told.
+// stop stops a node under a socket, and checks that the client is told to reconnect.
 func stop(t *testing.T, node *harness.Server, s *harness.Socket) error {
 	t.Helper()
 	code := make(chan int, 1)

@@ -8,11 +8,13 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestEndedEverywhere ends things at one node, or beside it, and asks the other.
+// TestEndedEverywhere ends logins and tokens at one node, or by a command, and checks that the
+// other node refuses them within a second.
 func TestEndedEverywhere(t *testing.T) {
 	t.Parallel()
 	n := two(t)
 	here, there := n.Each[0], n.Each[1]
+
 	tests := []struct {
 		name string
 		end  func(*testing.T, *login)
@@ -62,6 +64,7 @@ func TestEndedEverywhere(t *testing.T) {
 			l.at(here).Refresh(t, l.tokens.RefreshToken).WantError(t, 400, "invalid_grant")
 		}},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			l := logIn(t, n)
@@ -75,8 +78,8 @@ func TestEndedEverywhere(t *testing.T) {
 	}
 }
 
-// TestKeyEndedEverywhere revokes an API key beside one node: the other takes
-// neither the key nor the tokens that were made with it.
+// TestKeyEndedEverywhere revokes an API key by a command. The other node refuses the key and
+// the tokens that were created with it.
 func TestKeyEndedEverywhere(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
@@ -84,6 +87,7 @@ func TestKeyEndedEverywhere(t *testing.T) {
 	p := n.NewProject(t)
 	sat := p.NewSAT(t, "ada")
 	there := n.Each[1]
+
 	asks := map[string]func() harness.Answer{
 		"the key":   func() harness.Answer { return there.Get(t, "/api/fabric/resources/subscribers", p.Basic()) },
 		"its token": func() harness.Answer { return there.Get(t, "/subscriber/info", harness.Bearer(sat.Token)) },
@@ -91,8 +95,10 @@ func TestKeyEndedEverywhere(t *testing.T) {
 	for _, ask := range asks {
 		ask().Want(t, 200)
 	}
+
 	var keys []struct{ ID string }
-	if err := json.Unmarshal([]byte(n.Each[0].Command(t, "", "key", "list", "--project", p.ID, "-o", "json")), &keys); err != nil || len(keys) != 1 {
+	if err := json.Unmarshal([]byte(n.Each[0].Command(
+		t, "", "key", "list", "--project", p.ID, "-o", "json")), &keys); err != nil || len(keys) != 1 {
 		t.Fatalf("key list = %v, %v, want one key", keys, err)
 	}
 	n.Each[0].Command(t, "", "key", "revoke", keys[0].ID)
@@ -101,7 +107,7 @@ func TestKeyEndedEverywhere(t *testing.T) {
 	}
 }
 
-// A login is one that was made by both nodes, each taking the steps in turn.
+// A login was made by both nodes, with its steps taken in turn.
 type login struct {
 	project *harness.Project
 	c       *harness.Client
@@ -122,7 +128,7 @@ func logIn(t *testing.T, n *harness.Nodes) *login {
 	return l
 }
 
-// at returns the client as it asks one node alone.
+// at returns the client for one node alone.
 func (l *login) at(node *harness.Server) *harness.Client {
 	p, c := *l.project, *l.c
 	p.Server, c.Project = node, &p

@@ -10,11 +10,11 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// patience is far more than the second or two in which each node hears of a step.
+// patience is far longer than the second or two in which each node notices a change of the ring.
 const patience = time.Minute
 
-// TestRingTurns lets the next key of each use take over beside one node, without
-// waiting: what either node makes from then on is good at both, at once.
+// TestRingTurns rotates the keys of each use by a command, without waiting. Whatever either
+// node creates from then on is valid at both immediately.
 func TestRingTurns(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
@@ -24,7 +24,7 @@ func TestRingTurns(t *testing.T) {
 	c := p.NewClient(t, "service", "--access-token", "jwt", "--scope", "Voice")
 	for range 2 {
 		n.Each[0].Command(t, "", "ring", "rotate", "--now")
-		deadline := time.Now().Add(1500 * time.Millisecond) // until both have heard of it
+		deadline := time.Now().Add(1500 * time.Millisecond) // until both nodes have noticed
 		for tick := time.NewTicker(askEvery); time.Now().Before(deadline); <-tick.C {
 			for i, maker := range n.Each {
 				l := login{project: p, c: c}
@@ -37,8 +37,8 @@ func TestRingTurns(t *testing.T) {
 	}
 }
 
-// TestRingEndedEverywhere ends a key beside one node: the other refuses what it
-// signed, and does not publish it.
+// TestRingEndedEverywhere retires keys by a command. The other node refuses what they signed or
+// sealed, and no longer publishes them.
 func TestRingEndedEverywhere(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
@@ -48,6 +48,7 @@ func TestRingEndedEverywhere(t *testing.T) {
 	token := grant(t, p.NewClient(t, "service", "--access-token", "jwt", "--scope", "Voice"))
 	sat := p.NewSAT(t, "ada").Token
 	there := n.Each[1]
+
 	asks := map[string]func() harness.Answer{
 		"a JWT": func() harness.Answer { return there.Get(t, p.LaML("/Recordings"), harness.Bearer(token)) },
 		"a SAT": func() harness.Answer { return there.Get(t, "/subscriber/info", harness.Bearer(sat)) },
@@ -55,6 +56,7 @@ func TestRingEndedEverywhere(t *testing.T) {
 	for _, ask := range asks {
 		ask().Want(t, 200)
 	}
+
 	var ring []struct{ Kid, Use, State string }
 	if err := json.Unmarshal([]byte(n.Each[0].Command(t, "", "ring", "list", "-o", "json")), &ring); err != nil {
 		t.Fatal(err)
@@ -66,6 +68,7 @@ func TestRingEndedEverywhere(t *testing.T) {
 			ended = append(ended, key.Kid)
 		}
 	}
+
 	for what, ask := range asks {
 		harness.Eventually(t, patience, what+" at the other node is refused", func() error {
 			return ask().StatusIs(401)
@@ -83,7 +86,7 @@ func TestRingEndedEverywhere(t *testing.T) {
 	})
 }
 
-// grant returns an access token that a client has for itself.
+// grant returns an access token that a client requests for itself.
 func grant(t *testing.T, c *harness.Client) string {
 	t.Helper()
 	var tokens harness.Tokens

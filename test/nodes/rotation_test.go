@@ -16,29 +16,31 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// turns is how often the keys shall turn under load. A release waits for more.
+// turns is how many times the keys change under load. A release needs more.
 const turns = 3
 
-// askEvery is how often each node is asked for tokens while keys turn: often enough that some
-// are made at every moment of it, and seldom enough that other tests have the processor, too.
+// askEvery is the interval at which each node is asked for tokens while keys change. It is
+// short enough to create tokens at every moment of a change, and long enough to leave other
+// tests the processor.
 const askEvery = 25 * time.Millisecond
 
-// TestRotationUnderLoad lets keys turn by themselves every six seconds, while both
-// nodes sign and seal, and a verifier keeps the JWKS for as long as it may and asks
-// again for a key that it does not know: it never fails, and nor does either node
-// with what the other made.
+// TestRotationUnderLoad rotates keys automatically every six seconds while both nodes sign and
+// seal. A verifier caches the JWKS for as long as permitted, and fetches it again for an
+// unknown key. It never fails, and neither node refuses what the other created.
 func TestRotationUnderLoad(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
 	t.Parallel()
 	quick := harness.Config{Env: []string{"SELVAGE_KEYS__PUBLISH=6s", "SELVAGE_KEYS__SIGNING_ROTATION=6s",
 		"SELVAGE_KEYS__SEALING_ROTATION=6s"}}
+
 	n := harness.StartNodes(t, nil, quick, quick)
 	p := n.NewProject(t)
 	c := p.NewClient(t, "service", "--access-token", "jwt", "--scope", "Voice")
 	v := &verifier{server: n.Server, kids: make(map[string]bool)}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
+
 	var wg sync.WaitGroup
 	for i, maker := range n.Each {
 		l := login{project: p, c: c}
@@ -54,24 +56,25 @@ func TestRotationUnderLoad(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 	if !v.turned(turns) {
 		t.Errorf("tokens were signed under %d keys, want %d", len(v.kids), turns+1)
 	}
 }
 
-// A verifier keeps a JWKS for as long as its Cache-Control says, and asks again,
-// once, for a key that is not in it.
+// A verifier caches a JWKS for as long as its Cache-Control permits, and fetches it again,
+// once, for an unknown key.
 type verifier struct {
 	server *harness.Server
 
 	mu      sync.Mutex
 	set     jose.JSONWebKeySet
 	expires time.Time
-	kids    map[string]bool // that tokens were signed under
+	kids    map[string]bool // the keys that tokens were signed under
 }
 
-// turned reports whether tokens were signed under more than so many keys.
+// turned reports whether tokens were signed under more than n keys.
 func (v *verifier) turned(n int) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -86,11 +89,13 @@ func (v *verifier) verify(t *testing.T, token string) {
 		t.Errorf("a token is no JWS: %v", err)
 		return
 	}
+
 	kid := jws.Signatures[0].Protected.KeyID
 	v.kids[kid] = true
 	if time.Now().After(v.expires) || len(v.set.Key(kid)) == 0 {
 		v.fetch(t)
 	}
+
 	if len(v.set.Key(kid)) == 0 {
 		t.Errorf("the key %s is not published", kid)
 		return
@@ -108,12 +113,13 @@ func (v *verifier) fetch(t *testing.T) {
 	if err := json.Unmarshal(a.Body, &v.set); err != nil {
 		t.Errorf("reading the JWKS: %v", err)
 	}
+
 	found := maxAge.FindStringSubmatch(a.Header.Get("Cache-Control"))
 	if found == nil {
 		t.Errorf("the JWKS has the Cache-Control %q", a.Header.Get("Cache-Control"))
 		return
 	}
-	seconds, _ := strconv.Atoi(found[1]) // digits
+	seconds, _ := strconv.Atoi(found[1]) // the pattern matches digits only
 	v.expires = time.Now().Add(time.Duration(seconds) * time.Second)
 	if !slices.ContainsFunc(v.set.Keys, func(k jose.JSONWebKey) bool { return k.Algorithm == "ES256" }) {
 		t.Error("the JWKS has no ES256 key")

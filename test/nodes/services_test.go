@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// serviceOf returns the node that a path belongs to: the identity provider, the
-// fabric, or recordings.
+// serviceOf returns the index of the node that serves a path: the identity provider, the fabric, or
+// recordings.
 func serviceOf(path string) int {
 	for i, prefixes := range [][]string{{"/api/fabric", "/subscriber"}, {"/api/laml", "/2010-04-01"}} {
 		for _, prefix := range prefixes {
@@ -22,7 +22,8 @@ func serviceOf(path string) int {
 	return 0
 }
 
-// TestOneServiceEach returns each service a node of its own.
+// TestOneServiceEach runs each service on its own node. The nodes work together, and each
+// serves its own paths alone.
 func TestOneServiceEach(t *testing.T) {
 	n := harness.StartNodes(t, serviceOf,
 		harness.Config{Args: []string{"--services", "idp"}},
@@ -30,19 +31,22 @@ func TestOneServiceEach(t *testing.T) {
 		harness.Config{Args: []string{"--services", "recordings"}})
 	l := logIn(t, n)
 	n.Get(t, "/subscriber/info", harness.Bearer(l.tokens.AccessToken)).Want(t, 200)
+
 	wav := harness.Tone(8000, 8)
 	sid := l.project.Upload(t, wav)
 	if got := n.Get(t, l.project.LaML("/Recordings/"+sid+".wav")).Want(t, 200); !bytes.Equal(got.Body, wav) {
 		t.Errorf("the recording comes back as %d bytes, want %d", len(got.Body), len(wav))
 	}
+
 	service := l.project.NewClient(t, "service", "--access-token", "fabric", "--scope", "Voice")
 	var made harness.Tokens
 	service.Token(t, map[string][]string{"grant_type": {"client_credentials"}, "scope": {"Voice"}}).Want(t,
 		200).Read(t, &made)
 	n.Get(t, l.project.LaML("/Recordings"), harness.Bearer(made.AccessToken)).Want(t, 200)
 
-	// What a node does not serve is not there. No document says what such a node
-	// answers: it is asked past the harness, which holds answers against one.
+	// A node does not serve the paths of other services. The documents do not describe the
+	// answers of such a node, so these requests bypass the harness, which checks answers
+	// against a document.
 	for path, serving := range map[string]int{
 		"/.well-known/openid-configuration": 0, "/oauth/jwks": 0, "/api/fabric/addresses": 1,
 		"/subscriber/info": 1, l.project.LaML("/Recordings"): 2,
@@ -52,14 +56,14 @@ func TestOneServiceEach(t *testing.T) {
 			if err != nil {
 				t.Fatalf("GET %s at node %d: %v", path, i, err)
 			}
-			_ = res.Body.Close() // its status is what counts
+			_ = res.Body.Close() // only the status matters
 			if got := res.StatusCode; (got == http.StatusNotFound) != (i != serving) {
 				t.Errorf("GET %s at node %d = %d; node %d serves it", path, i, got, serving)
 			}
 		}
 	}
 
-	// A logout at one ends the token at the others.
+	// A token revoked by a command at one node ends at the others.
 	n.Each[0].Command(t, l.tokens.AccessToken, "token", "revoke")
 	harness.WithinASecond(t, "a revoked token at the fabric", func() error {
 		return n.Get(t, "/subscriber/info", harness.Bearer(l.tokens.AccessToken)).StatusIs(401)

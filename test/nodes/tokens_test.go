@@ -7,14 +7,14 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A grantee is what tokens are made for at one node: a subscriber with its address.
+// A grantee is a subscriber, with its address, for whom tokens are created at one node.
 type grantee struct {
 	*harness.Project
 	harness.SAT
 	address string
 }
 
-// newGrantee makes one beside the first node.
+// newGrantee creates a grantee in a project.
 func newGrantee(t *testing.T, n *harness.Nodes, p *harness.Project) *grantee {
 	t.Helper()
 	g := &grantee{Project: p, SAT: p.NewSAT(t, t.Name())}
@@ -22,19 +22,20 @@ func newGrantee(t *testing.T, n *harness.Nodes, p *harness.Project) *grantee {
 	return g
 }
 
-// at returns the project as it asks one node alone.
+// at returns the project for one node alone.
 func (g *grantee) at(node *harness.Server) *harness.Project {
 	p := *g.Project
 	p.Server = node
 	return &p
 }
 
-// TestTokensElsewhere makes each kind of token at one node, uses it at the other, ends
-// it there in each way that there is for it, and asks the first.
+// TestTokensElsewhere creates each kind of token at one node and uses it at the other. It ends
+// the token there in every possible way, and checks that the first node refuses it.
 func TestTokensElsewhere(t *testing.T) {
 	n := two(t)
-	here, there := n.Each[1], n.Each[0] // beside which commands run
+	here, there := n.Each[1], n.Each[0] // commands run with the data of there
 	p := n.NewProject(t)
+	// The ways to create a token.
 	sat := func(t *testing.T, g *grantee) string { return g.at(here).NewSAT(t, t.Name()).Token }
 	guest := func(t *testing.T, g *grantee) string { return g.at(here).NewGuest(t, g.address).Token }
 	invite := func(t *testing.T, g *grantee) string { return g.at(here).NewInvite(t, g.Token, g.address) }
@@ -44,6 +45,8 @@ func TestTokensElsewhere(t *testing.T) {
 			harness.JSON(map[string]any{"token": key})).Want(t, 201).Object(t)["token"].(string)
 		return token
 	}
+
+	// The ways to end a token.
 	revoke := func(t *testing.T, _ *grantee, token string) { there.Command(t, token, "token", "revoke") }
 	subscriber := func(g *grantee) string { return "/api/fabric/resources/subscribers/" + g.SubscriberID }
 	remove := func(t *testing.T, g *grantee, _ string) {
@@ -59,6 +62,7 @@ func TestTokensElsewhere(t *testing.T) {
 		there.Command(t, "", "token", "embed", "revoke", "--project", g.ID,
 			onlyID(t, there, "token", "embed", "list", "--project", g.ID))
 	}
+
 	tests := []struct {
 		name string
 		make func(*testing.T, *grantee) string
@@ -75,11 +79,12 @@ func TestTokensElsewhere(t *testing.T) {
 		{"guest token of an embed key revoked", embed, revoke},
 		{"guest token of an embed key that is revoked", embed, endKeys},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := p
 			if tt.name == "guest token of an embed key that is revoked" {
-				p = n.NewProject(t) // with that embed key alone
+				p = n.NewProject(t) // which has no other embed key
 			}
 			g := newGrantee(t, n, p)
 			token := tt.make(t, g)
@@ -87,6 +92,7 @@ func TestTokensElsewhere(t *testing.T) {
 			for _, node := range n.Each {
 				node.Get(t, path, harness.Bearer(token)).Want(t, 200)
 			}
+
 			s, _ := here.Connect(t, token, "")
 			tt.end(t, g, token)
 			harness.WithinASecond(t, tt.name+" at the other node", func() error {
@@ -100,7 +106,7 @@ func TestTokensElsewhere(t *testing.T) {
 	}
 }
 
-// onlyID returns the id of the one thing that a command lists.
+// onlyID returns the only id that a command lists.
 func onlyID(t *testing.T, node *harness.Server, command ...string) string {
 	t.Helper()
 	id := node.Command(t, "", append(command, "-o", "id")...)
@@ -110,8 +116,8 @@ func onlyID(t *testing.T, node *harness.Server, command ...string) string {
 	return id[:36]
 }
 
-// TestFamilyElsewhere refreshes a token at one node and uses it again at the other: what
-// came of it is dead at both.
+// TestFamilyElsewhere uses a refresh token at one node, and again at the other. That ends the
+// family at both.
 func TestFamilyElsewhere(t *testing.T) {
 	rows(t)
 	n := two(t)
@@ -124,10 +130,12 @@ func TestFamilyElsewhere(t *testing.T) {
 				return node.Post(t, "/api/fabric/subscribers/tokens/refresh", p.Basic(),
 					harness.JSON(map[string]string{"refresh_token": token}))
 			}
+
 			var next harness.SAT
 			refresh(first, sat.RefreshToken).Want(t, 201).Read(t, &next)
 			second.Get(t, "/subscriber/info", harness.Bearer(next.Token)).Want(t, 200)
 			refresh(second, sat.RefreshToken).Want(t, 422)
+
 			for _, node := range n.Each {
 				for _, token := range []string{sat.Token, next.Token} {
 					harness.WithinASecond(t, "the family's end", func() error {
@@ -140,7 +148,8 @@ func TestFamilyElsewhere(t *testing.T) {
 	}
 }
 
-// TestDevicesElsewhere registers a device at one node and again at the other: it is one.
+// TestDevicesElsewhere registers a device at one node, and again at the other. It is the same
+// device.
 func TestDevicesElsewhere(t *testing.T) {
 	rows(t)
 	n := two(t)
@@ -152,6 +161,7 @@ func TestDevicesElsewhere(t *testing.T) {
 		id, _ := a.Want(t, 200, 201).Object(t)["id"].(string)
 		return id
 	}
+
 	a, b := register(n.Each[0]), register(n.Each[1])
 	if a == "" || a != b {
 		t.Errorf("one device is %q at one node and %q at the other", a, b)

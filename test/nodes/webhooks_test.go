@@ -9,15 +9,15 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// telling starts two nodes whose webhooks may be told on this machine.
+// telling starts two nodes that may send webhooks to this machine.
 func telling(t *testing.T) *harness.Nodes {
 	t.Helper()
 	c := harness.Config{Env: []string{harness.AllowLocal}}
 	return harness.StartNodes(t, nil, c, c)
 }
 
-// TestToldOnce has two nodes make subscribers, each of which is told once, and once
-// more of those that are told while one of the nodes is killed.
+// TestToldOnce creates subscribers at two nodes. Each is delivered to the webhook once. Events from
+// while the receiver fails and a node is killed are delivered by the remaining node.
 func TestToldOnce(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
@@ -25,11 +25,13 @@ func TestToldOnce(t *testing.T) {
 	p := n.NewProject(t)
 	r := harness.NewReceiver(t)
 	p.NewWebhook(t, r.URL, "subscriber.created")
+
 	ids := crowdOf(t, p, "first", 40)
 	harness.Eventually(t, soon, "all to be told", func() error { return toldOf(r, ids) })
 	if got := len(r.Told()); got != len(ids) {
 		t.Errorf("told %d times of %d subscribers", got, len(ids))
 	}
+
 	r.Answer(503)
 	ids = append(ids, crowdOf(t, p, "while it fails", 10)...)
 	n.Each[1].Kill()
@@ -39,7 +41,7 @@ func TestToldOnce(t *testing.T) {
 	harness.Eventually(t, 2*soon, "all to be told by the node that is left", func() error { return toldOf(r, ids) })
 }
 
-// crowdOf makes subscribers, many at once.
+// crowdOf creates subscribers concurrently and returns their ids.
 func crowdOf(t *testing.T, p *harness.Project, name string, n int) []string {
 	t.Helper()
 	ids := make([]string, n)
@@ -51,12 +53,13 @@ func crowdOf(t *testing.T, p *harness.Project, name string, n int) []string {
 	return ids
 }
 
-// toldOf returns an error unless all of the ids were told.
+// toldOf returns an error unless all of the ids were delivered.
 func toldOf(r *harness.Receiver, ids []string) error {
 	var told []string
 	for _, e := range r.Told() {
 		told = append(told, e.Data.ID)
 	}
+
 	for _, id := range ids {
 		if !slices.Contains(told, id) {
 			return fmt.Errorf("%s was not told among %d", id, len(told))
@@ -65,9 +68,9 @@ func toldOf(r *harness.Receiver, ids []string) error {
 	return nil
 }
 
-// TestPresenceTold has a subscriber online through both nodes: the first socket is
-// told, and the end of the last. What the node that is killed has just told may be told
-// again by the other, as the same event.
+// TestPresenceTold brings a subscriber online at both nodes. The first socket to come online
+// and the end of the last one are delivered. If a node is killed, the other may repeat its last
+// delivery, as the same event.
 func TestPresenceTold(t *testing.T) {
 	t.Parallel()
 	n := telling(t)
@@ -75,9 +78,11 @@ func TestPresenceTold(t *testing.T) {
 	r := harness.NewReceiver(t)
 	p.NewWebhook(t, r.URL, "subscriber.online", "subscriber.offline")
 	sat := p.NewSAT(t, "ada")
+
 	wantTold := func(events ...string) {
 		t.Helper()
 		var got []string
+		// Repeated deliveries of one event count once.
 		harness.Eventually(t, soon, fmt.Sprintf("to be told %v", events), func() error {
 			got = nil
 			known := map[string]bool{}
@@ -95,6 +100,7 @@ func TestPresenceTold(t *testing.T) {
 			t.Errorf("told %v, want %v", got, events)
 		}
 	}
+
 	a, _ := n.Each[0].Connect(t, sat.Token, "")
 	b, _ := n.Each[1].Connect(t, sat.Token, "")
 	online(t, a)
@@ -103,6 +109,7 @@ func TestPresenceTold(t *testing.T) {
 	a.Call(t, "subscriber.offline", map[string]any{})
 	b.Call(t, "subscriber.offline", map[string]any{})
 	wantTold("subscriber.online", "subscriber.offline")
+
 	c, protocol := n.Each[1].Connect(t, sat.Token, "")
 	online(t, c)
 	n.Each[1].Kill()
