@@ -135,7 +135,7 @@ func TestChromiumSeeksInTenHours(t *testing.T) {
 	b := newTab(t, chromedp.Flag("autoplay-policy", "no-user-gesture-required"))
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		// Without a body, Chromium reports a failed navigation.
+		// The error can be ignored: if the page does not arrive, the navigation fails.
 		_, _ = io.WriteString(w, "<!DOCTYPE html><title>a player of somebody else</title>")
 	}))
 	t.Cleanup(page.Close)

@@ -130,7 +130,8 @@ func TestBrowserSDK(t *testing.T) {
 		t.Errorf("a silent login after the logout gives %+v, want false", o)
 	}
 
-	// Two people sign in and one signs out. The other one has not chosen to use the app.
+	// Two people are signed in and one signs out. The app must not silently use the other account,
+	// which nobody has chosen.
 	b.logIn(page, sub)
 	other := p.NewSubscriber(t)
 	b.leave("app.login({ prompt: 'login' })")
@@ -158,6 +159,7 @@ func (b tab) wantAddresses(p *harness.Project) {
 	if len(names) != 4 || names[3] != "2,1" || !slices.IsSorted(names[:3]) {
 		b.Errorf("addresses come as %v, want three by name, and pages of 2 and 1", names)
 	}
+
 	guest := eval[string](b, "app.me().then((me) => app.guestToken([me.fabric_addresses[0].id])).then((g) => g.token)")
 	var found struct{ Data []json.RawMessage }
 	p.Get(b, "/api/fabric/addresses", harness.Bearer(guest)).Want(b, 200).Read(b, &found)

@@ -30,7 +30,7 @@ func TestDashboardDay(t *testing.T) {
 	list := "/api/laml/2010-04-01/Accounts/" + p.ID + "/Recordings.json"
 	s.Get(t, list, harness.Basic(p.ID, key)).Want(t, 200)
 
-	// An OAuth client.
+	// An OAuth client is created.
 	b.do(goTo(s.PublicURL + home + "/clients/new"))
 	b.fill("client-submit", "f-name", "Acme Dialer", "f-redirect_uri", "http://localhost:3000/callback")
 	b.until("the client", "document.body.innerText.includes('Acme Dialer') && document.querySelector('dl.facts')")

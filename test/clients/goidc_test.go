@@ -77,12 +77,14 @@ func checkUserInfo(
 	if err != nil {
 		t.Fatalf("UserInfo: %v", err)
 	}
+
 	var claims struct {
 		FamilyName string `json:"family_name"`
 	}
 	if err := info.Claims(&claims); err != nil {
 		t.Fatalf("Claims: %v", err)
 	}
+
 	if info.Subject != sub.ID || info.Email != sub.Email || claims.FamilyName != "Lovelace" {
 		t.Errorf("UserInfo = %q, %q, %q, want %q, %q, Lovelace", info.Subject, info.Email, claims.FamilyName,
 			sub.ID, sub.Email)

@@ -67,6 +67,7 @@ func TestMailsInChromium(t *testing.T) {
 	b.click("forgot-submit")
 	there("mail-sent")
 	b.do(goTo(letter(t, in, sub.Email, 1)))
+
 	old := sub.Password
 	sub.Password = "a loom of their own"
 	b.typeInto("new-password", sub.Password)
@@ -110,6 +111,7 @@ func TestMailsInChromium(t *testing.T) {
 	b.click("confirm-submit")
 	there("account-page")
 	b.until("the name", "document.body.innerText.includes('Alan Turing')")
+
 	for _, m := range in.Mails() {
 		if !m.Secure || m.User != inbox.User || strings.Contains(m.Raw, sub.Password) {
 			t.Errorf("the mail %q came in the clear (%v), by %q, or has a password in it", m.Subject,

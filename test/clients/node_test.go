@@ -63,7 +63,7 @@ func pipes(t *testing.T, cmd *exec.Cmd) (io.WriteCloser, io.ReadCloser) {
 	return in, out
 }
 
-// noVisit is for scripts that open no page.
+// noVisit is the visit function for scripts that open no page.
 func noVisit(string) string { return "" }
 
 // needNode ends the test unless Node and the packages of this directory are installed.

@@ -32,6 +32,7 @@ func TestScreensOfDashboard(t *testing.T) {
 	p.Post(t, "/api/fabric/resources/subscribers", p.Basic(),
 		harness.JSON(map[string]any{"email": longMail, "first_name": "\u05d0\u05d3\u05d4 (2)",
 			"display_name": longApp})).Want(t, 201)
+
 	client := p.NewClient(t, "spa", "--name", longApp)
 	p.Command(t, "", "recording", "import", "--project", p.ID, "--call-sid", "a-call",
 		"../../cmd/selvage/internal/demo/welcome.wav")

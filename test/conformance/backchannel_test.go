@@ -29,7 +29,8 @@ func backchannelDiscovery(m *module) {
 // the client receives.
 func backchannelLogout(m *module) {
 	s := harness.StartConfig(m, harness.Config{Env: []string{harness.AllowLocal}})
-	s.Backends = append(s.Backends, harness.AllowLocal) // the command that registers the clients checks it, too
+	// The command that registers the clients checks the URI, too.
+	s.Backends = append(s.Backends, harness.AllowLocal)
 
 	told := make(chan *http.Request, 8)
 	uri := receive(m, told)

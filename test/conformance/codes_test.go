@@ -74,7 +74,8 @@ func (m *module) refreshed(c *harness.Client) signedIn {
 	}
 
 	again := r
-	again.Values = url.Values{} // a refreshed ID token should have no nonce (OpenID Connect Core, section 12.2)
+	// A refreshed ID token should have no nonce (OpenID Connect Core, section 12.2).
+	again.Values = url.Values{}
 	second := again.redeem(form)
 
 	m.check(printable(second.AccessToken) && second.AccessToken != first.AccessToken &&

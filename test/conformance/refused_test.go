@@ -24,15 +24,16 @@ func requestURI(m *module) {
 	m.skip("request_uri_not_supported")
 }
 
-// requestObject passes the request by value. It must not be ignored.
+// requestObject passes the request by value. The server must not ignore the object but refuse it as
+// unsupported.
 func requestObject(m *module) {
 	m.check(m.op.metadata["request_parameter_supported"] != true, "request_parameter_supported = true")
 	r := m.request()
 	r.Set("request", unsigned(m, r))
 	r.wantError(m.told(m.browser.Open(m, r.url())), "request_not_supported")
 
-	// As in the suite, state, nonce and response_mode are only in the object, and the response must come
-	// in that mode.
+	// As in the suite, state, nonce and response_mode are only in the object. The response must come in
+	// that mode.
 	whole := m.request()
 	bare := request{m, whole.client, maps.Clone(whole.Values)}
 	bare.Set("request", unsigned(m, whole))

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A table is what docs/openid.md says of a plan: the test that runs it, and the state of each
+// A table is the part of docs/openid.md about a plan: the test that runs it, and the state of each
 // module.
 type table struct {
 	test   string
@@ -65,6 +65,7 @@ func TestTable(t *testing.T) {
 		if got := tables[p.name].test; got != p.test {
 			t.Errorf("docs/openid.md: %s has the test %q, want %q", p.name, got, p.test)
 		}
+
 		states := tables[p.name].states
 		for _, e := range p.modules {
 			if states[e.name] == "" {
@@ -77,6 +78,7 @@ func TestTable(t *testing.T) {
 		}
 		delete(tables, p.name)
 	}
+
 	for name := range tables {
 		t.Errorf("docs/openid.md has the plan %s, and no test has", name)
 	}

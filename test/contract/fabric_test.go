@@ -28,12 +28,14 @@ func TestOperations(t *testing.T) {
 				seen[strconv.Itoa(a.Status)] = true
 				return a
 			}
+
 			w.succeeds(t, op, see)
 			w.refuses(t, op, see)
 			w.hides(t, op, see)
 			w.asksForPages(t, op, see)
 			w.refusesBodies(t, op, see)
 			w.refusesOther(t, op, see)
+
 			for status := range op.Responses.Map() {
 				if !seen[status] && !slices.Contains(unprovoked, status) {
 					t.Errorf("%s is documented, and nothing gave it", status)
@@ -63,6 +65,7 @@ func (w *world) succeeds(t *testing.T, op operation, see look) {
 	if len(who) == 0 {
 		see(w.ask(t, op, nobody(), w.subject(t, op), w.body(t, op))).Want(t, 200, 201, 204)
 	}
+
 	for _, name := range who {
 		var a harness.Answer
 		if op.method == "GET" {
@@ -216,6 +219,7 @@ func wantFault(t *testing.T, a harness.Answer, param string) {
 func (w *world) refusesOther(t *testing.T, op operation, see look) {
 	t.Helper()
 	as := w.who["basic"]
+
 	switch {
 	case op.OperationID == "createEmbedToken":
 		see(w.ask(t, op, nobody(), op.path, []byte(`{"token":"c2c_00000000000000000000000000000000"}`))).Want(t, 403)

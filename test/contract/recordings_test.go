@@ -44,7 +44,8 @@ func (w *world) recording(t *testing.T, op operation, subscriber string) string 
 
 	wav := harness.Tone(8000, 20+int(serial.Add(1)))
 	opts := []harness.Option{w.who["basic"], harness.Body("audio/wav", wav)}
-	if op.method == "POST" && strings.Contains(op.path, "{") { // the operation needs a recording in progress
+	// These operations need a recording in progress.
+	if op.method == "POST" && strings.Contains(op.path, "{") {
 		q.Set("Status", "in-progress")
 		opts = opts[:1]
 	}

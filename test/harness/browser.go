@@ -48,7 +48,7 @@ func secured(u *url.URL) *url.URL {
 type Page struct {
 	Answer
 	URL  *url.URL
-	Left *url.URL // URL outside the server that it was redirected to; nil if none
+	Left *url.URL // URL outside the server that the browser was sent to; nil if none
 }
 
 // Open opens a path of the server or a URL and follows redirects.

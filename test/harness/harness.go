@@ -2,8 +2,8 @@
 // It plays the browser, the OAuth client and the operator.
 //
 // Nothing is mocked: each [Server] is a process of its own on loopback with a temporary data
-// directory. All data is created by the command line or over HTTP, as users would. A step
-// that fails ends the test through its [T], so tests read as the successful course of events.
+// directory. All data is created by the command line or over HTTP, as users would. A step that
+// fails ends the test through its [T], so a test reads as a sequence of steps that succeed.
 package harness
 
 import (
@@ -46,9 +46,9 @@ func Missing(t T, what string) {
 	servers.Missing(t, what)
 }
 
-// NotStorage skips a slow test that hardly depends on storage, such as one in a browser, on
-// most backends. The test runs on Redis. It also runs on SQLite, unless
-// SELVAGE_TEST_BACKENDS, the list of backends of this run, says that Redis is coming too.
+// NotStorage skips a slow test that hardly depends on storage, such as one in a browser, on most
+// backends. The test runs on Redis. It also runs on SQLite, unless SELVAGE_TEST_BACKENDS, the
+// list of backends of this run, names Redis.
 func NotStorage(t T) {
 	t.Helper()
 	switch name := servers.BackendName(t); {

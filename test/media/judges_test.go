@@ -79,10 +79,12 @@ func TestJudgesAgree(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+
 			content, err := os.ReadFile(filepath.Join(corpus, name))
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			doc := named(t, p, name, content).Want(t, 201).Object(t)
 			path := p.LaML("/Recordings/" + fmt.Sprint(doc["sid"]))
 			judgeWAV(t, p, path+".wav", want)

@@ -151,6 +151,7 @@ func TestCacheKeepsFormatsApart(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	cache := startCache(t, p.HTTP)
 	path := p.LaML("/Recordings/" + p.Upload(t, harness.ReadSpeech(t)))
+
 	for range 2 {
 		for end, kind := range map[string]string{".wav": "audio/x-wav", ".mp3": "audio/mpeg",
 			".peaks.json": "application/json", ".peaks.json?format=wavesurfer": "application/json"} {
@@ -160,6 +161,7 @@ func TestCacheKeepsFormatsApart(t *testing.T) {
 					cached.Header.Get("Content-Type"), len(direct.Body), kind)
 			}
 		}
+
 		p.Get(t, cache+path+".json").Want(t, 401)
 		p.Get(t, cache+path+".json", p.Basic()).Want(t, 200)
 	}

@@ -32,8 +32,8 @@ func Backend(t T) []string {
 	return BackendLike(t, "")
 }
 
-// BackendLike is [Backend] with a database copied from the one at the URL, see
-// [PostgresLike]. With "" the database is empty; the sqlite backend ignores the URL.
+// BackendLike is [Backend] with a copy of the database at the URL, see [PostgresLike]. With ""
+// the database is empty. The sqlite backend ignores the URL.
 func BackendLike(t T, database string) []string {
 	t.Helper()
 	name := BackendName(t)

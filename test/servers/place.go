@@ -37,7 +37,8 @@ var thePlace = sync.OnceValues(func() (*place, error) {
 	sweeper := exec.Command("/bin/sh", "-c",
 		`read _; n=0; until rm -rf "$1" 2>/dev/null || [ $n = 100 ]; do n=$((n+1)); sleep 0.1; done`, "sh", dir)
 	sweeper.Stdin = held
-	sweeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // must survive signals to our process group
+	// A signal that ends our process group must not end the sweeper.
+	sweeper.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := sweeper.Start(); err != nil {
 		return nil, fmt.Errorf("starting the shell that sweeps: %w", err)
 	}

@@ -31,8 +31,8 @@ func Postgres(t T) string {
 }
 
 // PostgresLike is [Postgres] with a copy of the database at the URL, which must not be in use
-// meanwhile. With "" the new database is empty. The new role is a member of the role in the
-// URL.
+// meanwhile. With "" the new database is empty. The new role has the rights of the role in the
+// URL, so it may do in the copy what the original's owner may.
 func PostgresLike(t T, like string) string {
 	t.Helper()
 	admin := os.Getenv("SELVAGE_TEST_POSTGRES")
@@ -178,8 +178,8 @@ func initdb(dir, password string, account *syscall.Credential) error {
 	return nil
 }
 
-// unprivileged returns an account to run PostgreSQL as, which refuses to run as root. It
-// returns nil, our own account, if we are not root.
+// unprivileged returns the account to run PostgreSQL as, because PostgreSQL refuses to run as
+// root. It returns nil, our own account, if we are not root.
 func unprivileged() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil

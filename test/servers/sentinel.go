@@ -90,10 +90,12 @@ func newSentinel(master int) (*RedisServer, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	dir, err := newPlace("sentinel", nil)
 	if err != nil {
 		return nil, err
 	}
+
 	// Sentinel records what it learns in its configuration file.
 	file := filepath.Join(dir, "sentinel.conf")
 	config := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\nsentinel monitor %[3]s 127.0.0.1 %d 1\nsentinel down-after-milliseconds %[3]s 4000\nsentinel failover-timeout %[3]s 3000\n",

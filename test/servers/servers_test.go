@@ -31,6 +31,7 @@ func TestPostgresFaults(t *testing.T) {
 	p := OwnPostgres(t, "max_connections=20")
 	url := p.Database(t)
 	SQL(t, url, "CREATE TABLE things (id BIGINT)")
+
 	for i, fault := range []func(){
 		func() { p.Stop(t); p.Start(t) },
 		func() { p.Kill(t); p.Start(t) },
@@ -42,6 +43,7 @@ func TestPostgresFaults(t *testing.T) {
 			t.Errorf("after fault %d, %d bytes of rows, want %d", i, got, want)
 		}
 	}
+
 	if got := p.SQL(t, "SHOW max_connections"); got != "20" {
 		t.Errorf("max_connections = %s, want 20", got)
 	}
@@ -60,6 +62,7 @@ func TestRedis(t *testing.T) {
 func TestRedisFaults(t *testing.T) {
 	r := OwnRedis(t, "--requirepass", "secret")
 	r.CLI(t, "SET", "k", "v")
+
 	for _, tt := range []struct {
 		name, want string
 		fault      func()
@@ -74,6 +77,7 @@ func TestRedisFaults(t *testing.T) {
 			t.Errorf("%s: GET = %q, want %q", tt.name, got, tt.want)
 		}
 	}
+
 	if !strings.HasPrefix(r.URL, "redis://:secret@") {
 		t.Errorf("URL = %s", r.URL)
 	}
