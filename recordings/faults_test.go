@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// A broken disk cannot be read.
+// A brokenDisk is a file whose reads fail.
 type brokenDisk func() error
 
 func (b brokenDisk) ReadAt([]byte, int64) (int, error) { return 0, b() }

@@ -19,6 +19,7 @@ func TestAccess(t *testing.T) {
 		s.basic(r)
 		r.Header.Add("Authorization", r.Header.Get("Authorization"))
 	}
+
 	wav := body("audio/wav", corpusFile(t, "one_sample.wav"))
 	tests := []struct {
 		method, path string
@@ -57,6 +58,7 @@ func TestAccess(t *testing.T) {
 		{"HEAD", "/Recordings/" + own + ".json", s.basic, 200, 0},
 		{"DELETE", "/Calls/other/Recordings/" + other + ".json", s.basic, 204, 0},
 	}
+
 	for _, tt := range tests {
 		a := s.do(t, tt.method, s.path(tt.path), tt.as, wav)
 		name := tt.method + " " + tt.path
@@ -72,6 +74,7 @@ func TestAccess(t *testing.T) {
 			t.Errorf("%s: Cache-Control = %q, want no-store", name, cache)
 		}
 	}
+
 	seen := read[list](t, s.do(t, "GET", s.path("/Recordings"), asSubscriber))
 	if len(seen.Recordings) != 1 || seen.Recordings[0].Sid != own {
 		t.Errorf("the subscriber sees %+v, want %s alone", seen.Recordings, own)
@@ -98,6 +101,7 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 		{"PUT", s.path("/Conferences/c/Recordings/" + sid), 405, 20405, "DELETE, GET, HEAD, POST"},
 		{"POST", s.path("/Conferences/c/Recordings"), 405, 20405, "GET, HEAD"},
 	}
+
 	for _, tt := range tests {
 		a := s.do(t, tt.method, tt.path, s.basic)
 		wantError(t, tt.method+" "+tt.path, a, tt.status, tt.code)
@@ -107,7 +111,7 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 	}
 }
 
-// Who comes while something behind the server is away is told when to come back.
+// TestAway shows that clients are told when to retry while the database is unavailable.
 func TestAway(t *testing.T) {
 	s := newServer(t, func(_ *server, _ *recordings.Config, c *laml.Config) {
 		c.Credentials = func(*http.Request) (recordings.Owner, error) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// BenchmarkWAV fetches a recording over a connection, row look-up included.
+// BenchmarkWAV fetches a recording over a connection, including the lookup of its row.
 func BenchmarkWAV(b *testing.B) {
 	for _, bm := range []struct{ name, method, ranges string }{
 		{"whole", "GET", ""},
@@ -35,13 +35,13 @@ func BenchmarkWAV(b *testing.B) {
 					b.Fatalf("status %d, %d bytes, %v", res.StatusCode, n, err)
 				}
 				b.SetBytes(n)
-				_ = res.Body.Close() // it is read to its end
+				_ = res.Body.Close() // the body has been read to its end
 			}
 		})
 	}
 }
 
-// BenchmarkList returns a page of fifty recordings, from the rows to the document.
+// BenchmarkList lists a page of fifty recordings, from the rows to the document.
 func BenchmarkList(b *testing.B) {
 	s := newServer(b)
 	for range 51 {

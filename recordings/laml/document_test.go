@@ -12,8 +12,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite testdata")
 
-// The documents are compared byte by byte with testdata, with the ids that each
-// run makes replaced.
+// TestDocuments compares the documents with testdata byte by byte. Ids that each run creates are
+// replaced first.
 func TestDocuments(t *testing.T) {
 	s := newServer(t)
 	tests := []struct{ name, file, query string }{
@@ -23,6 +23,7 @@ func TestDocuments(t *testing.T) {
 		{"repaired.json", "truncated_mid_data.wav", ""},
 		{"absent.json", "header_only_44.wav", ""},
 	}
+
 	for _, tt := range tests {
 		sid := s.upload(t, tt.file, tt.query)
 		a := s.do(t, "GET", s.path("/Recordings/"+sid+".json"), s.basic)

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// links are the URLs of a document.
+// links holds the URLs of a document.
 type links struct {
 	Media struct {
 		MediaURL   *string `json:"media_url"`
@@ -20,7 +20,7 @@ type links struct {
 	} `json:"media"`
 }
 
-// path returns a link without what is public of it.
+// pathOf returns a link without the public URL.
 func pathOf(t *testing.T, link *string) string {
 	t.Helper()
 	path, ok := strings.CutPrefix(fmt.Sprint(*link), "https://example.com")
@@ -47,7 +47,7 @@ func TestWhoMayFetchMedia(t *testing.T) {
 		{recordings.Public, own, wrong, 200},
 		{recordings.Public, unknown, nobody, 404},
 		{recordings.Basic, own, nobody, 401},
-		{recordings.Basic, unknown, nobody, 401}, // whether there is one is not told
+		{recordings.Basic, unknown, nobody, 401}, // does not reveal whether the recording exists
 		{recordings.Basic, own, wrong, 401},
 		{recordings.Basic, own, foreign, 404},
 		{recordings.Basic, own, s.basic, 200},
@@ -59,6 +59,7 @@ func TestWhoMayFetchMedia(t *testing.T) {
 		{recordings.Signed, other, asSubscriber, 404},
 		{"unheard of", own, nobody, 401},
 	}
+
 	for _, tt := range tests {
 		s.setMediaAuth(t, tt.auth)
 		for _, end := range []string{"", ".wav", ".wav?Original=true", ".peaks.json"} {
@@ -109,7 +110,7 @@ func TestSignedLinks(t *testing.T) {
 		{"as the original", media(sid, ".wav", query+"&Original=true"), 403},
 		{"of another recording", media(other, ".wav", query), 403},
 		{"of no recording", media("7f2c3a52-0b1d-4f6e-9a57-1c2d3e4f5a6b", ".wav", query), 403},
-		{"of another project", elsewhere, 404}, // which is public, and has no such recording
+		{"of another project", elsewhere, 404}, // a public project without this recording
 		{"for longer", media(sid, ".wav", fmt.Sprintf("?exp=%d&sig=%s", exp+1, sig)), 403},
 		{"for ever", media(sid, ".wav", "?exp=9999999999999&sig="+sig), 403},
 		{"for more than ever", media(sid, ".wav", "?exp=99999999999999999999&sig="+sig), 403},
@@ -123,6 +124,7 @@ func TestSignedLinks(t *testing.T) {
 		{"the JSON by it", media(sid, ".json", query), 401},
 		{"the list by it", s.path("/Recordings" + query), 401},
 	}
+
 	for _, tt := range tests {
 		if a := s.do(t, "GET", tt.path); a.StatusCode != tt.status || a.StatusCode == 200 &&
 			a.Header.Get("Cache-Control") != "private, no-store" {
@@ -130,6 +132,7 @@ func TestSignedLinks(t *testing.T) {
 				a.Header.Get("Cache-Control"), tt.status)
 		}
 	}
+
 	wantError(t, "a changed link", s.do(t, "GET", wav[:len(wav)-1]), 403, 20403)
 	if a := s.do(t, "DELETE", media(sid, "", query)); a.StatusCode != 401 {
 		t.Errorf("DELETE by a link = %d, want 401", a.StatusCode)
@@ -137,22 +140,25 @@ func TestSignedLinks(t *testing.T) {
 	if a := s.do(t, "GET", wav[:len(wav)-1], s.basic); a.StatusCode != 200 {
 		t.Errorf("a changed link and good credentials = %d, want 200", a.StatusCode)
 	}
+
 	s.setMediaAuth(t, recordings.Basic)
 	if a := s.do(t, "GET", wav); a.StatusCode != 401 {
 		t.Errorf("the link where only credentials count = %d, want 401", a.StatusCode)
 	}
+
 	s.setMediaAuth(t, recordings.Signed)
 	s.now = time.Unix(exp-1, 0)
 	if a := s.do(t, "GET", wav); a.StatusCode != 200 {
 		t.Errorf("the link in its last second = %d, want 200", a.StatusCode)
 	}
+
 	s.now = time.Unix(exp, 0)
 	if a := s.do(t, "GET", wav); a.StatusCode != 403 {
 		t.Errorf("the link after its time = %d, want 403", a.StatusCode)
 	}
 }
 
-// flip changes a character in the middle.
+// flip changes a character in the middle of a text.
 func flip(text string) string {
 	b := []byte(text)
 	i := len(b) - 10
@@ -170,17 +176,22 @@ func TestLinksOfDocuments(t *testing.T) {
 	if a := s.do(t, "GET", pathOf(t, one.Media.MediaURL)); a.StatusCode != 200 {
 		t.Errorf("the media_url of the document = %d, want 200", a.StatusCode)
 	}
+
 	all := read[struct{ Recordings []links }](
 		t, s.do(t, "GET", s.path("/Calls/c/Recordings?MediaUrlTtl=60"), s.basic))
 	if a := s.do(t, "GET", pathOf(t, all.Recordings[0].Media.MediaURL)); a.StatusCode != 200 {
 		t.Errorf("the media_url of the list = %d, want 200", a.StatusCode)
 	}
+
 	for _, ttl := range []string{"0", "-1", "x", "2592001", "1e3"} {
 		wantError(t, ttl, s.do(t, "GET", s.path("/Recordings/"+sid+".json?MediaUrlTtl="+ttl), s.basic), 400, 10000)
 		wantError(t, ttl, s.do(t, "GET", s.path("/Recordings?MediaUrlTtl="+ttl), s.basic), 400, 10000)
 	}
+
 	s.setMediaAuth(t, recordings.Public)
-	if plain := read[links](t, s.do(t, "GET", s.path("/Recordings/"+sid+".json"), s.basic)); strings.Contains(*plain.Media.MediaURL, "?") || plain.Media.URLExpires != nil {
+	if plain := read[links](
+		t, s.do(t, "GET", s.path("/Recordings/"+sid+".json"), s.basic),
+	); strings.Contains(*plain.Media.MediaURL, "?") || plain.Media.URLExpires != nil {
 		t.Errorf("the media_url of a public project = %s, expires %v", *plain.Media.MediaURL, plain.Media.URLExpires)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A list is the document of a page, as clients read it.
+// A list is the document of a page in the form that clients read.
 type list struct {
 	URI          string  `json:"uri"`
 	FirstPageURI string  `json:"first_page_uri"`
@@ -45,6 +45,7 @@ func TestListDocument(t *testing.T) {
 			string(got["page_size"]) != "50" {
 			t.Errorf("an empty %s = %s", path, got)
 		}
+
 		root := s.path(strings.TrimSuffix(path, ".json"))
 		if uri := string(got["uri"]); uri != `"`+root+`?Page=0&PageSize=50"` {
 			t.Errorf("the uri of %s = %s, want it to begin with %s", path, uri, root)
@@ -59,6 +60,7 @@ func TestListPages(t *testing.T) {
 		want = append(want, s.upload(t, "one_sample.wav", "CallSid="+url.QueryEscape("a b/c")))
 		s.upload(t, "one_sample.wav", "")
 	}
+
 	slices.Reverse(want)
 	var got, pages []string
 	for uri := s.path("/Calls/a%20b%2Fc/Recordings.json?PageSize=3&DateCreated%3E=2026-11-20"); ; {
@@ -69,12 +71,14 @@ func TestListPages(t *testing.T) {
 		}
 		uri = *p.NextPageURI
 	}
+
 	if !slices.Equal(got, want) {
 		t.Errorf("the pages give %q, want %q", got, want)
 	}
 	if len(pages) != 3 {
 		t.Fatalf("%d pages, want 3", len(pages))
 	}
+
 	for i := len(pages) - 1; i >= 0; i-- {
 		p := read[list](t, s.do(t, "GET", pages[i], s.basic))
 		if p.Page != i || p.PageSize != 3 || p.FirstPageURI != pages[0] {
@@ -124,12 +128,14 @@ func TestListFilters(t *testing.T) {
 		{url.Values{"DateCreated": {"2026-11-21"}, "DateCreated>": {"2026-11-22"}}, nil},
 		{url.Values{"DateCreated": {""}, "PageSize": {"5000"}, "Unknown": {"x"}}, []string{conference, call}},
 	}
+
 	for _, tt := range tests {
 		a := s.do(t, "GET", s.path("/Recordings.json?"+tt.query.Encode()), s.basic)
 		if got := read[list](t, a).sids(); a.StatusCode != 200 || !slices.Equal(got, append([]string{}, tt.want...)) {
 			t.Errorf("list with %v = %d %q, want %q", tt.query, a.StatusCode, got, tt.want)
 		}
 	}
+
 	stubs := read[struct{ Recordings []map[string]any }](
 		t, s.do(t, "GET", s.path("/Recordings?IncludeSoftDeleted=true"), s.basic))
 	if url := stubs.Recordings[0]["media"].(map[string]any)["media_url"]; url != nil {

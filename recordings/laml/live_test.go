@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A live is what of a document says how a recording gets on.
+// A live holds the members of a document that show the progress of a recording.
 type live struct {
 	Sid      string
 	Status   string
@@ -36,7 +36,7 @@ func (s *server) post(t *testing.T, path, fields string) answer {
 	return s.do(t, "POST", s.path(path), s.basic, body(formType, []byte(fields)))
 }
 
-// announce makes a call known and gives the Sid of its recording.
+// announce announces a recording, which makes its call known.
 func (s *server) announce(t *testing.T, query string) live {
 	t.Helper()
 	a := s.do(t, "POST", s.path("/Recordings?Status=in-progress&"+query), s.basic)
@@ -51,8 +51,8 @@ func (s *server) show(t *testing.T, sid string) live {
 	return read[live](t, s.do(t, "GET", s.path("/Recordings/"+sid+".json"), s.basic))
 }
 
-// A recording begins, is paused, goes on, stops and gets its media, all under one
-// Sid.
+// TestLiveRecording shows that a recording can begin, pause, resume, stop and get its media, all
+// under one Sid.
 func TestLiveRecording(t *testing.T) {
 	s := newServer(t)
 	begun := s.announce(t, "CallSid=c&From=/private/alice")
@@ -76,7 +76,9 @@ func TestLiveRecording(t *testing.T) {
 		t.Errorf("start = %d %+v, want 201 and the recording that runs, as was said", started.StatusCode, got)
 	}
 	kept, err := s.rules.Find(t.Context(), recordings.Owner{ProjectID: s.project}, begun.Sid)
-	if want := (recordings.Callback{URL: "https://example.com/cb", Events: []string{"completed", "absent"}, Method: "GET"}); err != nil || fmt.Sprint(kept.Callback) != fmt.Sprint(want) {
+	if want := (recordings.Callback{
+		URL: "https://example.com/cb", Events: []string{"completed", "absent"}, Method: "GET",
+	}); err != nil || fmt.Sprint(kept.Callback) != fmt.Sprint(want) {
 		t.Errorf("the callback kept is %+v, %v, want %+v", kept.Callback, err, want)
 	}
 	for _, move := range []struct{ fields, status, pause string }{
@@ -84,13 +86,15 @@ func TestLiveRecording(t *testing.T) {
 		{"Status=paused&PauseBehavior=skip", "paused", "skip"},
 		{"Status=in-progress", "in-progress", "skip"},
 		{"Status=stopped", "stopped", "skip"},
-		{"Status=stopped", "stopped", "skip"}, // again
+		{"Status=stopped", "stopped", "skip"}, // a second time
 	} {
 		a := s.post(t, "/Calls/c/Recordings/"+begun.Sid+".json", move.fields)
 		if got := read[live](t, a); a.StatusCode != 200 || got.Status != move.status || got.Sid != begun.Sid {
 			t.Errorf("%s = %d %+v, want 200 and %s", move.fields, a.StatusCode, got, move.status)
 		}
-		if kept, _ := s.rules.Find(t.Context(), recordings.Owner{ProjectID: s.project}, begun.Sid); kept.PauseBehavior != move.pause {
+		if kept, _ := s.rules.Find(
+			t.Context(), recordings.Owner{ProjectID: s.project}, begun.Sid,
+		); kept.PauseBehavior != move.pause {
 			t.Errorf("%s: PauseBehavior = %q, want %q", move.fields, kept.PauseBehavior, move.pause)
 		}
 	}
@@ -154,6 +158,7 @@ func TestStartForms(t *testing.T) {
 	path := s.path("/Calls/c/Recordings")
 	json := body("application/json", []byte(
 		`{"RecordingStatusCallbackEvent":["in-progress","absent"],"RecordingStatusCallback":"http://x.example/","RecordingChannels":"mono","TrackX":1}`))
+
 	for name, o := range map[string]option{
 		"nothing": func(*http.Request) {},
 		"JSON":    json,
@@ -164,28 +169,36 @@ func TestStartForms(t *testing.T) {
 			t.Errorf("start with %s = %d %s, want 201 and %s", name, a.StatusCode, a.body, begun.Sid)
 		}
 	}
+
 	other := read[live](t, s.post(t, "/Calls/c/Recordings", "RecordingTrack=inbound"))
 	if other.Sid == begun.Sid || other.Status != "in-progress" {
 		t.Errorf("another track = %+v, want another recording", other)
 	}
-	if a := s.do(t, "POST", s.path("/Recordings?CallSid=c&Track=inbound&Status=in-progress"), s.basic); a.StatusCode != 200 || read[live](t, a).Sid != other.Sid {
+	if a := s.do(
+		t, "POST", s.path("/Recordings?CallSid=c&Track=inbound&Status=in-progress"), s.basic,
+	); a.StatusCode != 200 || read[live](t, a).Sid != other.Sid {
 		t.Errorf("announcing what runs = %d %s, want 200 and %s", a.StatusCode, a.body, other.Sid)
 	}
+
 	up := read[live](t, s.do(t, "POST", s.path("/Recordings?CallSid=c&Track=inbound"), s.basic,
 		body("audio/wav", corpusFile(t, speech))))
 	if up.Sid != other.Sid {
 		t.Errorf("the upload of the track completes %s, want %s", up.Sid, other.Sid)
 	}
-	// A call can be recorded in parts.
+
+	// A call can be recorded in several parts.
 	s.post(t, "/Calls/c/Recordings/"+begun.Sid, "Status=stopped")
 	s.now = s.now.Add(time.Second)
 	second := read[live](t, s.post(t, "/Calls/c/Recordings", ""))
 	if second.Sid == begun.Sid || second.Status != "in-progress" {
 		t.Errorf("start after a stop = %+v, want another recording", second)
 	}
-	for i, want := range []string{begun.Sid, second.Sid} { // in their order
+
+	for i, want := range []string{begun.Sid, second.Sid} { // in the order of their announcements
 		wav := corpusFile(t, []string{"canonical_44.wav", speech}[i])
-		if got := read[live](t, s.do(t, "POST", s.path("/Recordings?CallSid=c"), s.basic, body("audio/wav", wav))); got.Sid != want {
+		if got := read[live](
+			t, s.do(t, "POST", s.path("/Recordings?CallSid=c"), s.basic, body("audio/wav", wav)),
+		); got.Sid != want {
 			t.Errorf("upload %d completes %s, want %s", i, got.Sid, want)
 		}
 	}
@@ -199,12 +212,14 @@ func TestUploadBySid(t *testing.T) {
 	by := func(query string) answer {
 		return s.do(t, "POST", s.path("/Recordings?"+query), s.basic, body("audio/wav", corpusFile(t, speech)))
 	}
+
 	if a := by("RecordingSid=" + second.Sid); a.StatusCode != 201 || read[live](t, a).Sid != second.Sid {
 		t.Errorf("the upload by Sid = %d %s, want %s", a.StatusCode, a.body, second.Sid)
 	}
 	if a := by("RecordingSid=" + second.Sid); a.StatusCode != 200 || read[live](t, a).Sid != second.Sid {
 		t.Errorf("the same again = %d %s, want 200 and %s", a.StatusCode, a.body, second.Sid)
 	}
+
 	wantError(t, "a Sid of nothing", by("RecordingSid="+s.project), 400, 10000)
 	wantError(t, "a Sid of another call", by("CallSid=d&RecordingSid="+first.Sid), 400, 10000)
 	home := s.project
@@ -245,13 +260,16 @@ func TestLiveIsRefused(t *testing.T) {
 		{"an unknown recording", "/Calls/c/Recordings/" + s.project, "Status=paused", 404, 20404},
 		{"another call", "/Calls/d/Recordings/" + begun.Sid, "Status=paused", 404, 20404},
 	}
+
 	for _, tt := range tests {
 		wantError(t, tt.name, s.post(t, tt.path, tt.fields), tt.status, tt.code)
 	}
+
 	for _, query := range []string{"Status=completed&CallSid=x", "Status=&CallSid=x", "Status=in-progress",
 		"Status=in-progress&Status=in-progress&CallSid=x", "Status=in-progress&CallSid=x&Track=left"} {
 		wantError(t, query, s.do(t, "POST", s.path("/Recordings?"+query), s.basic), 400, 10000)
 	}
+
 	wantError(t, "an announcement with a body",
 		s.do(t, "POST", s.path("/Recordings?Status=in-progress&CallSid=x"), s.basic,
 			body("audio/wav", corpusFile(t, speech))), 400, 10000)
@@ -261,13 +279,14 @@ func TestLiveIsRefused(t *testing.T) {
 	if got := s.show(t, begun.Sid); got.Status != "in-progress" || got.Trim != "do-not-trim" {
 		t.Errorf("the recording after all this: %+v", got)
 	}
+
 	home := s.project
 	s.project = s.addProject(t)
 	wantError(t, "another project's call", s.post(t, start, ""), 400, 21220)
 	s.project = home
 }
 
-// What waits in vain is absent after a day without a word.
+// TestWaitingEnds shows that a recording becomes absent after a day without media or changes.
 func TestWaitingEnds(t *testing.T) {
 	s := newServer(t)
 	begun, other := s.announce(t, "CallSid=c"), s.announce(t, "CallSid=d")
@@ -284,6 +303,7 @@ func TestWaitingEnds(t *testing.T) {
 	if got := s.show(t, other.Sid); got.Status != "paused" {
 		t.Errorf("what was heard of two hours ago: %+v, want it paused", got)
 	}
+
 	wantError(t, "the media of it", s.do(t, "GET", s.path("/Recordings/"+begun.Sid+".wav")), 404, 20404)
 	wantError(t, "starting then", s.post(t, "/Calls/c/Recordings", ""), 400, 21220)
 	if late := s.upload(t, speech, "CallSid=c"); late == begun.Sid {
@@ -297,7 +317,8 @@ func TestWaitingEnds(t *testing.T) {
 	}
 }
 
-// Of many who announce, start and complete the same there is one recording.
+// TestLiveAtOnce shows that concurrent announcements, starts and uploads of the same recording yield
+// one recording.
 func TestLiveAtOnce(t *testing.T) {
 	s := newServer(t)
 	wav := corpusFile(t, speech)
@@ -321,6 +342,7 @@ func TestLiveAtOnce(t *testing.T) {
 		}
 		return sids
 	}
+
 	announced := each("announcing", func() answer {
 		return s.do(t, "POST", s.path("/Recordings?Status=in-progress&CallSid=c"), s.basic)
 	})
@@ -328,11 +350,13 @@ func TestLiveAtOnce(t *testing.T) {
 	completed := each("uploading", func() answer {
 		return s.do(t, "POST", s.path("/Recordings?CallSid=c"), s.basic, body("audio/wav", wav))
 	})
+
 	for sid := range announced {
 		if completed[sid] == 0 {
 			t.Errorf("the uploads complete %v, want %s", completed, sid)
 		}
 	}
+
 	if n := len(read[list](t, s.do(t, "GET", s.path("/Recordings"), s.basic)).Recordings); n != 1 ||
 		s.mediaFiles(t) == 0 {
 		t.Errorf("%d recordings and %d files, want one", n, s.mediaFiles(t))

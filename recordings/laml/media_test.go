@@ -38,6 +38,7 @@ func TestMediaHeaders(t *testing.T) {
 		"Access-Control-Allow-Origin":  "*",
 		"Content-Encoding":             "",
 	}
+
 	for _, path := range []string{"/api/laml/2010-04-01", "/2010-04-01"} {
 		for _, ext := range []string{"", ".wav"} {
 			for _, method := range []string{"GET", "HEAD"} {
@@ -71,7 +72,7 @@ func TestMediaRanges(t *testing.T) {
 		ranges  string
 		ifRange string
 		status  int
-		want    []byte // nil for a body that is no part of the file
+		want    []byte // nil if the body is not a part of the file
 	}{
 		{"bytes=0-0", "", 206, file[:1]},
 		{"bytes=44-", "", 206, file[44:]},
@@ -83,15 +84,16 @@ func TestMediaRanges(t *testing.T) {
 		{"bytes=-0", "", 416, nil}, // the last 0 bytes (RFC 9110, section 14.1.2)
 		{"bytes= - 00", "", 416, nil},
 		{"bytes=-0,-0", "", 416, nil},
-		{"bytes=0-0,-0", "", 206, file[:1]}, // what can be satisfied
+		{"bytes=0-0,-0", "", 206, file[:1]}, // the range that can be satisfied
 		{"bytes=-0", `"other"`, 200, file},
-		{"lines=0-1", "", 200, file}, // a unit that nobody knows
+		{"lines=0-1", "", 200, file}, // an unknown unit
 		{"bytes=0-9", etag, 206, file[:10]},
 		{"bytes=0-9", `"other"`, 200, file},
 		{"bytes=0-9", "W/" + etag, 200, file},
-		{"bytes=0-0,2-2,4-4,6-6", "", 206, nil},      // as many as one may ask for
-		{"bytes=0-0,2-2,4-4,6-6,8-8", "", 200, file}, // one too many: the whole
+		{"bytes=0-0,2-2,4-4,6-6", "", 206, nil},      // the most ranges allowed
+		{"bytes=0-0,2-2,4-4,6-6,8-8", "", 200, file}, // one too many, so the whole file
 	}
+
 	for _, tt := range tests {
 		opts := []option{header("Range", tt.ranges)}
 		if tt.ifRange != "" {
@@ -103,6 +105,7 @@ func TestMediaRanges(t *testing.T) {
 				a.StatusCode, len(a.body), tt.status, len(tt.want))
 		}
 	}
+
 	if a := s.do(t, "GET", path, header("If-None-Match", etag)); a.StatusCode != 304 || len(a.body) != 0 {
 		t.Errorf("If-None-Match = %d with %d bytes, want 304", a.StatusCode, len(a.body))
 	}
@@ -128,6 +131,7 @@ func TestWhoGetsJSON(t *testing.T) {
 		{"key, JSON", []option{s.basic, header("Accept", "text/html, Application/JSON;q=0.5")}, 200, document},
 		{"another's key, JSON", []option{foreign, header("Accept", "application/json")}, 404, document},
 	}
+
 	for _, tt := range tests {
 		a := s.do(t, "GET", path, tt.opts...)
 		if a.StatusCode != tt.status || a.Header.Get("Content-Type") != tt.kind {
@@ -157,7 +161,7 @@ func TestUnknownIsOneAnswer(t *testing.T) {
 	want := s.do(t, "GET", s.path("/Recordings/"+unknown+".wav"))
 	wantError(t, "an unknown recording", want, 404, 20404)
 	tests := []struct{ method, path string }{
-		{"GET", s.path("/Recordings/" + sid)},          // another's, by way of mine
+		{"GET", s.path("/Recordings/" + sid)},          // of another project, under the own account
 		{"GET", s.path("/Recordings/" + sid + ".wav")}, //
 		{"GET", s.path("/Recordings/" + sid + ".json")},
 		{"GET", foreign + ".json"}, // another's
@@ -182,12 +186,14 @@ func TestUnknownIsOneAnswer(t *testing.T) {
 		{"GET", "/2010-04-01/Accounts/" + s.project + "/Calls/x/Recordings/" + sid},
 		{"DELETE", s.path("/Recordings/" + sid + ".wav")},
 	}
+
 	for _, tt := range tests {
 		got := s.do(t, tt.method, tt.path, s.basic)
 		if got.StatusCode != 404 || !bytes.Equal(got.body, want.body) {
 			t.Errorf("%s %.120s = %d %.200s, want 404 %s", tt.method, tt.path, got.StatusCode, got.body, want.body)
 		}
 	}
+
 	s.project = home
 	if got := s.do(t, "GET", s.path("/Recordings/"+sid+".wav")); got.StatusCode != 200 {
 		t.Errorf("the recording after all this = %d, want 200", got.StatusCode)
@@ -206,8 +212,8 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// A readerFrom is a ResponseWriter that can take a file, as that of a plain
-// connection can. It notes whether it was asked to.
+// A readerFrom is a ResponseWriter that can take a file, like that of a plain connection. It records
+// whether ReadFrom was called.
 type readerFrom struct {
 	*httptest.ResponseRecorder
 	asked bool
@@ -218,8 +224,8 @@ func (w *readerFrom) ReadFrom(src io.Reader) (int64, error) {
 	return io.Copy(w.ResponseRecorder, src)
 }
 
-// The kernel sends a file (sendfile) only if every writer on the way forwards
-// ReadFrom.
+// TestMediaReachesReadFrom shows that every writer on the way forwards ReadFrom. Otherwise the kernel
+// could not send the file itself (sendfile).
 func TestMediaReachesReadFrom(t *testing.T) {
 	s := newServer(t)
 	path := s.path("/Recordings/" + s.upload(t, speech, "") + ".wav")

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// An outline is what .peaks.json gives.
+// An outline is the document of .peaks.json.
 type outline struct {
 	Version    int         `json:"version"`
 	Channels   int         `json:"channels"`
@@ -31,13 +31,14 @@ func TestPeaks(t *testing.T) {
 	}{
 		{"", 400},
 		{"?format=audiowaveform", 400},
-		{"?pixels=800", 400}, // more than were measured
+		{"?pixels=800", 400}, // more than measured
 		{"?pixels=100", 453},
 		{"?pixels=1", frames},
 		{"?samples_per_pixel=400", 400},
 		{"?samples_per_pixel=2048", 2048},
 		{"?samples_per_pixel=2147483647", 2147483647},
 	}
+
 	for _, tt := range tests {
 		a := s.do(t, "GET", path+tt.query)
 		o := read[outline](t, a)
@@ -51,10 +52,12 @@ func TestPeaks(t *testing.T) {
 			t.Errorf("%s: Content-Type = %q", tt.query, got)
 		}
 	}
+
 	w := read[outline](t, s.do(t, "GET", path+"?format=wavesurfer&pixels=50"))
 	if len(w.Peaks) != 2 || len(w.Peaks[0]) != 100 || w.Duration != 5.654375 {
 		t.Errorf("for wavesurfer: %d channels, %v s, want 2 of 100 numbers, 5.654375 s", len(w.Peaks), w.Duration)
 	}
+
 	for _, bad := range []string{"?pixels=0", "?pixels=x", "?pixels=-1", "?samples_per_pixel=399",
 		"?samples_per_pixel=x", "?pixels=1&samples_per_pixel=400", "?format=dat", "?pixels=99999999999999999999"} {
 		wantError(t, "GET "+bad, s.do(t, "GET", path+bad), 400, 10000)
@@ -76,6 +79,7 @@ func TestPeaksAreKeptByCaches(t *testing.T) {
 		a.Header.Get("Content-Length") != strconv.Itoa(len(first.body)) {
 		t.Errorf("HEAD = %d, %s bytes, want %d", a.StatusCode, a.Header.Get("Content-Length"), len(first.body))
 	}
+
 	for name, want := range map[string]string{"Access-Control-Allow-Origin": "*",
 		"Cache-Control": "public, max-age=300, must-revalidate", "X-Content-Type-Options": "nosniff"} {
 		if got := first.Header.Get(name); got != want {
@@ -100,7 +104,8 @@ func TestPeaksOfWhatHasNone(t *testing.T) {
 	}
 }
 
-// A link to the sound of a recording is one to its outline, and to no other's.
+// TestPeaksByLink shows that a link to the media of a recording also permits its outline, but not that
+// of another recording.
 func TestPeaksByLink(t *testing.T) {
 	s := newServer(t, signing(t))
 	s.setMediaAuth(t, recordings.Signed)
@@ -112,6 +117,7 @@ func TestPeaksByLink(t *testing.T) {
 		} `json:"media"`
 	}](t, s.do(t, "GET", s.path("/Recordings/"+own+".json"), s.basic))
 	peaks, mp3 := pathOf(t, doc.Media.PeaksURL), pathOf(t, doc.Media.MP3URL)
+
 	for path, status := range map[string]int{
 		peaks: 200,
 		strings.Replace(mp3, ".mp3", ".peaks.json", 1): 200,

@@ -17,7 +17,7 @@ import (
 
 const stereo = "speech_stereo_8k.wav"
 
-// samples returns the samples of a canonical WAV file, and what its header says.
+// samples returns the number of channels and the samples of a canonical WAV file.
 func samples(t *testing.T, b []byte) (channels int, pcm []int16) {
 	t.Helper()
 	if len(b) < 44 || string(b[:4]) != "RIFF" || string(b[36:40]) != "data" {
@@ -49,6 +49,7 @@ func TestChannels(t *testing.T) {
 			}
 		}
 	}
+
 	same := []string{mono + ".wav?RequestedChannels=1", mono + ".wav?Channel=1", mono + "?Channel=1",
 		mono + ".wav?Original=true", mono + ".wav?Download=true"}
 	for _, path := range same {
@@ -56,13 +57,16 @@ func TestChannels(t *testing.T) {
 			t.Errorf("GET %s = %d with %d bytes, want the file", path, a.StatusCode, len(a.body))
 		}
 	}
+
 	if a := s.do(t, "GET", both+".wav?RequestedChannels=2"); !bytes.Equal(a.body, corpusFile(t, stereo)) {
 		t.Errorf("two channels of two = %d with %d bytes, want the file", a.StatusCode, len(a.body))
 	}
+
 	for _, end := range []string{".wav", ".mp3", ""} {
 		wantError(t, "two channels of one", s.do(t, "GET", mono+end+"?RequestedChannels=2"), 400, 16113)
 		wantError(t, "the second of one", s.do(t, "GET", mono+end+"?Channel=2"), 400, 16113)
 	}
+
 	for _, query := range []string{
 		"RequestedChannels=0", "RequestedChannels=3", "RequestedChannels=two", "Channel=-1",
 		"Channel=1&Channel=1", "Channel=1&RequestedChannels=1",
@@ -70,11 +74,12 @@ func TestChannels(t *testing.T) {
 	} {
 		wantError(t, query, s.do(t, "GET", both+".wav?"+query), 400, 10000)
 	}
+
 	wantError(t, "the original as MP3", s.do(t, "GET", both+".mp3?Original=true"), 400, 10000)
 }
 
-// A file that is not PCM, or whose header is wrong, comes as PCM with a right
-// header, and as it came where that is asked for.
+// TestViews shows that a file that is not PCM, or that has a wrong header, is served as PCM with a
+// correct header, and unchanged if the original is requested.
 func TestViews(t *testing.T) {
 	s := newServer(t)
 	for _, name := range []string{"truncated_mid_data.wav", "speech_ulaw_8k.wav", "speech_alaw_8k.wav",
@@ -93,11 +98,12 @@ func TestViews(t *testing.T) {
 			t.Errorf("%s: the ETag of both is %s; the view is %s", name, view.Header.Get("ETag"),
 				view.Header.Get("Content-Type"))
 		}
+
 		wantRanges(t, s, path+".wav", view.body)
 	}
 }
 
-// wantRanges fetches parts of what is known as a whole.
+// wantRanges fetches ranges of a file whose whole content is known.
 func wantRanges(t *testing.T, s *server, path string, whole []byte) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -111,6 +117,7 @@ func wantRanges(t *testing.T, s *server, path string, whole []byte) {
 				a.StatusCode, len(a.body))
 		}
 	}
+
 	a := s.do(t, "GET", path, header("Range", "bytes=0-9,100-109"))
 	if !bytes.Contains(a.body, whole[:10]) || !bytes.Contains(a.body, whole[100:110]) || a.StatusCode != 206 {
 		t.Errorf("%s: two ranges = %d with %d bytes", path, a.StatusCode, len(a.body))
@@ -131,6 +138,7 @@ func TestMP3(t *testing.T) {
 		"Content-Encoding": "",
 	}
 	head := s.do(t, "HEAD", path, header("Accept-Encoding", "gzip"))
+
 	for name, value := range want {
 		if got := whole.Header.Get(name); got != value {
 			t.Errorf("GET: %s = %q, want %q", name, got, value)
@@ -139,21 +147,28 @@ func TestMP3(t *testing.T) {
 			t.Errorf("HEAD: %s = %q, want %q", name, got, value)
 		}
 	}
+
 	if whole.StatusCode != 200 || len(whole.body) < 20_000 || http.DetectContentType(whole.body) != "audio/mpeg" {
 		t.Errorf("GET = %d with %d bytes, %.20q…, want an MP3 of six seconds", whole.StatusCode,
 			len(whole.body), whole.body)
 	}
+
 	wantRanges(t, s, path, whole.body)
 	etag := whole.Header.Get("ETag")
 	if a := s.do(t, "GET", path, header("If-None-Match", etag)); a.StatusCode != 304 {
 		t.Errorf("If-None-Match = %d, want 304", a.StatusCode)
 	}
-	if a := s.do(t, "GET", path, header("Range", "bytes=0-9"), header("If-Range", `"other"`)); a.StatusCode != 200 || !bytes.Equal(a.body, whole.body) {
+	if a := s.do(
+		t, "GET", path, header("Range", "bytes=0-9"), header("If-Range", `"other"`),
+	); a.StatusCode != 200 || !bytes.Equal(a.body, whole.body) {
 		t.Errorf("If-Range of another = %d with %d bytes, want the whole", a.StatusCode, len(a.body))
 	}
-	if a := s.do(t, "GET", path+"?Download=true"); a.Header.Get("Content-Disposition") != `attachment; filename="`+sid+`.mp3"` {
+	if a := s.do(
+		t, "GET", path+"?Download=true",
+	); a.Header.Get("Content-Disposition") != `attachment; filename="`+sid+`.mp3"` {
 		t.Errorf("Download: Content-Disposition = %q", a.Header.Get("Content-Disposition"))
 	}
+
 	tags := map[string]string{}
 	for _, end := range []string{"", "?RequestedChannels=1", "?Channel=1", "?Channel=2"} {
 		a := s.do(t, "GET", s.path("/Recordings/"+both+".mp3"+end))
@@ -164,7 +179,8 @@ func TestMP3(t *testing.T) {
 	}
 }
 
-// What is kept as it came is served as that, and everything else says why not.
+// TestKeptAsTheyCame shows that files that cannot be converted are served unchanged, and that requests
+// for other forms are refused with a reason.
 func TestKeptAsTheyCame(t *testing.T) {
 	s := newServer(t)
 	tests := []struct {
@@ -177,6 +193,7 @@ func TestKeptAsTheyCame(t *testing.T) {
 		{"speech.g722", "audio/G722", "audio/G722", ".g722", 200, 200},
 		{"speech.gsm", "audio/GSM", "audio/GSM", ".gsm", 200, 200},
 	}
+
 	for _, tt := range tests {
 		up := s.do(t, "POST", s.path("/Recordings"), s.basic, body(tt.kind, corpusFile(t, tt.file)))
 		if up.StatusCode != 201 {
@@ -212,13 +229,14 @@ func TestKeptAsTheyCame(t *testing.T) {
 			t.Errorf("the links of %s are %v and %v", tt.file, urls.MediaURL, urls.MP3URL)
 		}
 	}
+
 	whole := s.do(t, "GET", s.path("/Recordings/"+s.upload(t, "speech_cbr32.mp3", "")+".mp3"))
 	if !bytes.Equal(whole.body, corpusFile(t, "speech_cbr32.mp3")) {
 		t.Errorf("an MP3 comes with %d bytes, want it as it is", len(whole.body))
 	}
 }
 
-// A dropped is a writer whose client goes once it has some bytes.
+// A dropped is a writer whose client disconnects after the first bytes.
 type dropped struct {
 	*httptest.ResponseRecorder
 	gone func()
@@ -232,14 +250,15 @@ func (w *dropped) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Work for a client that is gone ends with the piece that is being made, and the
-// turn is free again.
+// TestMP3EndsWithItsClient shows that encoding for a disconnected client ends after the current piece,
+// and that its turn becomes free.
 func TestMP3EndsWithItsClient(t *testing.T) {
 	var api *laml.API
 	s := newServer(t)
 	api = laml.New(laml.Config{Recordings: s.rules, Encoders: 1})
 	path := s.path("/Recordings/" + s.upload(t, speech, "") + ".mp3")
-	for range 3 { // more than there are turns
+
+	for range 3 { // more often than there are turns
 		ctx, gone := context.WithCancel(t.Context())
 		w := &dropped{httptest.NewRecorder(), gone}
 		api.Handler().ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", path, nil))
@@ -247,6 +266,7 @@ func TestMP3EndsWithItsClient(t *testing.T) {
 			t.Errorf("after the client was gone there are %d bytes, want little more than a thousand", n)
 		}
 	}
+
 	w := httptest.NewRecorder()
 	api.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
 	if n := w.Body.Len(); fmt.Sprint(n) != w.Header().Get("Content-Length") {
@@ -254,7 +274,7 @@ func TestMP3EndsWithItsClient(t *testing.T) {
 	}
 }
 
-// A flushed writer notes how much had been written when it was told to send it.
+// A flushed is a writer that records how much had been written when it was flushed.
 type flushed struct {
 	*httptest.ResponseRecorder
 	at []int
@@ -273,8 +293,8 @@ func TestFirstFrameIsSentAtOnce(t *testing.T) {
 	}
 }
 
-// What is left to the server in front has a body of none, and all that this one
-// has to say of it.
+// TestOffload shows that an answer that leaves the file to the reverse proxy has no body but all other
+// headers.
 func TestOffload(t *testing.T) {
 	s := newServer(t)
 	mono, both := s.upload(t, speech, ""), s.upload(t, stereo, "")
@@ -288,6 +308,7 @@ func TestOffload(t *testing.T) {
 		api.Handler().ServeHTTP(w, r)
 		return w
 	}
+
 	for _, path := range []string{mono, mono + ".wav", both + ".wav", both + ".wav?Original=true"} {
 		for _, method := range []string{"GET", "HEAD"} {
 			w := get(method, path)
@@ -300,12 +321,14 @@ func TestOffload(t *testing.T) {
 			}
 		}
 	}
+
 	for _, path := range []string{mono + ".mp3", both + ".wav?Channel=1", mono + "0.wav"} {
 		w := get("GET", path)
 		if to := w.Header().Get("X-Accel-Redirect"); to != "" || w.Body.Len() == 0 {
 			t.Errorf("GET %s = %d with %d bytes, to %q, want it from here", path, w.Code, w.Body.Len(), to)
 		}
 	}
+
 	if n, err := io.Copy(io.Discard, get("GET", mono+"0.wav").Body); err != nil || n == 0 {
 		t.Errorf("an unknown recording has %d bytes of error, %v", n, err)
 	}

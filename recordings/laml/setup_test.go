@@ -30,8 +30,8 @@ import (
 // key is the API key of every project of these tests.
 const key = "PTkey"
 
-// A server is the API on a real listener, over a real database and directory,
-// behind the middleware that it has in the product.
+// A server is the API on a real listener, with a real database and directory, behind the same
+// middleware as in the product.
 type server struct {
 	*httptest.Server
 	rules      *recordings.Recordings
@@ -59,9 +59,11 @@ func newServer(t testing.TB, change ...func(*server, *recordings.Config, *laml.C
 		MaxUpload: maxUpload, Now: func() time.Time { return s.now }}
 	log := slog.New(slog.DiscardHandler)
 	c := laml.Config{Credentials: s.credentials, PublicURL: "https://example.com", Log: log}
+
 	for _, f := range change {
 		f(s, &rules, &c)
 	}
+
 	s.rules = recordings.New(rules)
 	c.Recordings = s.rules
 	s.project = s.addProject(t)
@@ -71,24 +73,26 @@ func newServer(t testing.TB, change ...func(*server, *recordings.Config, *laml.C
 	return s
 }
 
-// signing returns a server keys to sign links with.
+// signing returns a change of the configuration that adds keys for links.
 func signing(t testing.TB) func(*server, *recordings.Config, *laml.Config) {
 	return func(s *server, c *recordings.Config, _ *laml.Config) {
 		c.Links = storetest.Ring(t, s.dir, s.store, nil)
 	}
 }
 
-// setMediaAuth says who may fetch the project's media.
+// setMediaAuth sets who may fetch the project's media.
 func (s *server) setMediaAuth(t testing.TB, auth recordings.MediaAuth) {
 	t.Helper()
 	text := string(auth)
-	if _, err := s.store.UpdateProject(t.Context(), s.project, fabric.ProjectChange{MediaAuth: &text}, s.now); err != nil {
+	if _, err := s.store.UpdateProject(
+		t.Context(), s.project, fabric.ProjectChange{MediaAuth: &text}, s.now,
+	); err != nil {
 		t.Fatal(err)
 	}
-	s.now = s.now.Add(time.Second) // what was read before is forgotten
+	s.now = s.now.Add(time.Second) // caches expire
 }
 
-// credentials knows the key of every project, and a token of the subscriber.
+// credentials accepts the key of every project, and a token of the subscriber.
 func (s *server) credentials(r *http.Request) (recordings.Owner, error) {
 	if project, secret, ok := web.Basic(r); ok && secret == key {
 		return recordings.Owner{ProjectID: project}, nil
@@ -121,7 +125,7 @@ func (s *server) addSubscriber(t testing.TB) string {
 	return sub.ID
 }
 
-// path returns a path of the project.
+// path returns a path below the project's account.
 func (s *server) path(rest string) string {
 	return "/api/laml/2010-04-01/Accounts/" + s.project + rest
 }
@@ -144,7 +148,7 @@ func body(kind string, b []byte) option {
 	}
 }
 
-// An answer is a response that was read.
+// An answer is a response whose body has been read.
 type answer struct {
 	*http.Response
 	body []byte
@@ -156,17 +160,21 @@ func (s *server) do(t testing.TB, method, path string, opts ...option) answer {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, o := range opts {
 		o(r)
 	}
+
 	var documented openapitest.Transport
 	res, err := documented.RoundTrip(r)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, fault := range documented.Faults() {
 		t.Error(fault)
 	}
+
 	defer res.Body.Close()
 	b, err := io.ReadAll(res.Body)
 	if err != nil {
@@ -184,7 +192,7 @@ func read[T any](t testing.TB, a answer) (v T) {
 	return v
 }
 
-// wantError checks that an answer is an error in the shape of LaML.
+// wantError checks that an answer is a LaML error.
 func wantError(t testing.TB, name string, a answer, status, code int) {
 	t.Helper()
 	e := read[map[string]any](t, a)
@@ -195,8 +203,7 @@ func wantError(t testing.TB, name string, a answer, status, code int) {
 	}
 }
 
-// upload stores a file of the corpus a second after the one before, as another
-// recording, and gives its Sid.
+// upload uploads a file of the corpus, one second after the previous upload, and returns its Sid.
 func (s *server) upload(t testing.TB, file, query string) string {
 	t.Helper()
 	s.now = s.now.Add(time.Second)
@@ -217,7 +224,7 @@ func corpusFile(t testing.TB, name string) []byte {
 	return b
 }
 
-// mediaFiles counts the files of the media directory.
+// mediaFiles returns the number of files in the media directory.
 func (s *server) mediaFiles(t testing.TB) (n int) {
 	t.Helper()
 	err := filepath.WalkDir(s.media, func(_ string, e fs.DirEntry, err error) error {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// A part is a field of a form, or with a file name or a type its file.
+// A part is a field of a form. With a file name or a type, it is the file.
 type part struct{ name, file, kind, value string }
 
 func form(t *testing.T, parts ...part) option {
@@ -38,6 +38,7 @@ func form(t *testing.T, parts ...part) option {
 			t.Fatal(err)
 		}
 	}
+
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +52,7 @@ func TestUploadForms(t *testing.T) {
 	tests := []struct {
 		name string
 		opts []option
-		want map[string]string // members of the document, as text
+		want map[string]string // members of the document, formatted
 	}{
 		{"raw", []option{body("audio/wav", []byte(wav))},
 			map[string]string{"call_sid": "<nil>", "duration": "6", "source": "StartCallRecordingApi"}},
@@ -80,6 +81,7 @@ func TestUploadForms(t *testing.T) {
 			header("X-Recording-File-Format", "wav"),
 		}, map[string]string{"call_sid": "f00@10.0.0.1", "start_time": "Sat, 21 Nov 2026 09:00:00 +0000"}},
 	}
+
 	for _, tt := range tests {
 		a := s.do(t, "POST", s.path("/Recordings.json"), append(tt.opts, s.basic)...)
 		if a.StatusCode != http.StatusCreated {
@@ -102,7 +104,8 @@ func TestUploadForms(t *testing.T) {
 	}
 }
 
-// What has no header is told by its type or its name; what is not WAV is kept too.
+// TestUploadsOfOtherFormats shows that audio without a header is recognized by its type or its name,
+// and that formats other than WAV are kept too.
 func TestUploadsOfOtherFormats(t *testing.T) {
 	s := newServer(t)
 	file := func(name string) []byte { return corpusFile(t, name) }
@@ -125,6 +128,7 @@ func TestUploadsOfOtherFormats(t *testing.T) {
 		{"MP3 by another name", []option{form("a.wav", "audio/wav", "speech_vbr_notag.mp3")}, "mp3 8000"},
 		{"Ogg", []option{body("application/octet-stream", file("speech.ogg"))}, "opus 48000"},
 	}
+
 	for _, tt := range tests {
 		a := s.do(t, "POST", s.path("/Recordings.json"), append(tt.opts, s.basic)...)
 		if a.StatusCode != http.StatusCreated {
@@ -177,12 +181,14 @@ func TestParallelUploadsHaveOneWinner(t *testing.T) {
 				header("Idempotency-Key", "k"))
 		})
 	}
+
 	wait.Wait()
 	sids, statuses := make(map[string]int), make(map[int]int)
 	for _, a := range answers {
 		sids[read[struct{ Sid string }](t, a).Sid]++
 		statuses[a.StatusCode]++
 	}
+
 	if len(sids) != 1 || statuses[201] != 1 || statuses[200] != 49 {
 		t.Errorf("%d recordings, statuses %v, want one recording, a 201 and 200s", len(sids), statuses)
 	}
@@ -203,6 +209,7 @@ func TestUploadsThatAreRefused(t *testing.T) {
 		r.Body, r.ContentLength = io.NopCloser(
 			io.MultiReader(bytes.NewReader(wav), bytes.NewReader(make([]byte, maxUpload)))), -1
 	}
+
 	tests := []struct {
 		name         string
 		query        string
@@ -249,19 +256,23 @@ func TestUploadsThatAreRefused(t *testing.T) {
 			400, 10000},
 		{"query, unknown subscriber", "SubscriberId=x", []option{raw}, 400, 10000},
 	}
+
 	for _, tt := range tests {
 		a := s.do(t, "POST", s.path("/Recordings?"+tt.query), append(tt.opts, s.basic)...)
 		wantError(t, tt.name, a, tt.status, tt.code)
 	}
+
 	if n := s.mediaFiles(t); n != 0 {
 		t.Errorf("files left: %d, want none", n)
 	}
-	if all := read[list](t, s.do(t, "GET", s.path("/Recordings?IncludeSoftDeleted=true"), s.basic)); len(all.Recordings) != 0 {
+	if all := read[list](
+		t, s.do(t, "GET", s.path("/Recordings?IncludeSoftDeleted=true"), s.basic),
+	); len(all.Recordings) != 0 {
 		t.Errorf("recordings left: %q", all.sids())
 	}
 }
 
-// A sender that dies in the middle of an upload leaves neither bytes nor a row.
+// TestUploadCutOff shows that a sender that dies during an upload leaves neither bytes nor a row.
 func TestUploadCutOff(t *testing.T) {
 	s := newServer(t)
 	wav := corpusFile(t, speech)
@@ -273,6 +284,7 @@ func TestUploadCutOff(t *testing.T) {
 		"form": "Content-Type: multipart/form-data; boundary=b\r\nContent-Length: 99999\r\n\r\n" +
 			"--b\r\nContent-Disposition: form-data; name=\"a\"; filename=\"a\"\r\n\r\n" + string(wav[:40_000]),
 	}
+
 	for name, rest := range requests {
 		conn, err := net.Dial("tcp", s.Listener.Addr().String())
 		if err != nil {
@@ -291,12 +303,13 @@ func TestUploadCutOff(t *testing.T) {
 		}
 		eventually(t, name+": the bytes are gone", func() bool { return s.mediaFiles(t) == 0 })
 	}
+
 	if all := read[list](t, s.do(t, "GET", s.path("/Recordings"), s.basic)); len(all.Recordings) != 0 {
 		t.Errorf("recordings left: %q", all.sids())
 	}
 }
 
-// eventually waits until something is so.
+// eventually waits until so returns true.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	deadline := time.After(time.Minute)

@@ -25,7 +25,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// A server is the API over real rules, rows and bytes.
+// A server is the API on top of real rules, rows and bytes.
 type server struct {
 	*httptest.Server
 	rules   *recordings.Recordings
@@ -127,6 +127,7 @@ func (s *server) do(t *testing.T, method, path, key string) (status int, body st
 	if retry := res.Header.Get("Retry-After"); (retry == "1") != (res.StatusCode == 503) {
 		t.Errorf("%s %s = %d: Retry-After = %q", method, path, res.StatusCode, retry)
 	}
+
 	return res.StatusCode, strings.TrimSpace(string(b))
 }
 
@@ -144,6 +145,7 @@ func TestDocuments(t *testing.T) {
 		{live.Sid, fmt.Sprintf(`{"id":"%s","project_id":"%s","created_at":"2026-11-21T10:00:01Z","updated_at":"2026-11-21T10:00:01Z","duration_in_seconds":0,"price":0,`+
 			`"price_unit":"USD","status":"in-progress","url":null,"stereo":false,"track":"both","relay_conference_id":"room"}`, live.Sid, s.project)},
 	}
+
 	for _, tt := range tests {
 		if status, body := s.do(t, "GET", rest.Prefix+"/"+tt.sid, "key"); status != 200 || body != tt.want {
 			t.Errorf("GET = %d %s\nwant %s", status, body, tt.want)
@@ -157,6 +159,7 @@ func TestPages(t *testing.T) {
 	for range 5 {
 		want = append([]string{s.upload(t, "one_sample.wav", recordings.Metadata{}).Sid}, want...)
 	}
+
 	var got []string
 	pages := 0
 	for path := rest.Prefix + "?page_size=2"; path != ""; pages++ {
@@ -177,6 +180,7 @@ func TestPages(t *testing.T) {
 		}
 		path = p.Links.Next
 	}
+
 	if fmt.Sprint(got) != fmt.Sprint(want) || pages != 3 {
 		t.Errorf("%d pages give %q, want three with %q", pages, got, want)
 	}
@@ -194,6 +198,7 @@ func TestRefusals(t *testing.T) {
 		return `{"errors":[{"detail":"` + detail + `","status":"422","title":"Invalid parameter","code":"` +
 			code + `"}]}`
 	}
+
 	tests := []struct {
 		method, path, key string
 		status            int
@@ -220,6 +225,7 @@ func TestRefusals(t *testing.T) {
 		{"DELETE", "/" + own.Sid, "key", 204, ""},
 		{"DELETE", "/" + own.Sid, "key", 404, missing},
 	}
+
 	for _, tt := range tests {
 		if status, body := s.do(t, tt.method, rest.Prefix+tt.path, tt.key); status != tt.status || body != tt.body {
 			t.Errorf("%s %s by %q = %d %s, want %d %s", tt.method, tt.path, tt.key, status, body, tt.status, tt.body)
