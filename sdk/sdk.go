@@ -1,6 +1,5 @@
-// Package sdk serves the browser SDK, as a script to include and as a module. The
-// files are built from src/ (see build/) and committed, so that Go alone makes the
-// server.
+// Package sdk serves the browser SDK as a script to include and as a module. The files are built from
+// src/ (see build/) and committed, so that building the server only needs Go.
 package sdk
 
 //go:generate go run ./build
@@ -22,7 +21,7 @@ import (
 //go:embed dist/selvage.js dist/selvage.mjs
 var dist embed.FS
 
-// Readme is what there is to read about the SDK, in Markdown.
+// Readme is the documentation of the SDK, in Markdown.
 //
 //go:embed README.md
 var Readme []byte
@@ -30,16 +29,16 @@ var Readme []byte
 // Prefix is the path under which [Handler] serves.
 const Prefix = "/sdk/"
 
-// A Script is one form of the SDK.
+// A Script is one format of the SDK.
 type Script struct {
-	URL       string // that is another whenever the bytes are
-	Integrity string // for the attribute of that name (Subresource Integrity, section 3.5)
+	URL       string // contains a hash of the content
+	Integrity string // the integrity attribute (Subresource Integrity, section 3.5)
 
 	body []byte
 	etag string
 }
 
-// scripts are the forms by name, described when a server asks for one first.
+// scripts returns the formats by name, described at first use.
 var scripts = sync.OnceValue(func() map[string]Script {
 	all := make(map[string]Script)
 	for _, name := range []string{"selvage.js", "selvage.mjs"} {
@@ -52,7 +51,7 @@ var scripts = sync.OnceValue(func() map[string]Script {
 	return all
 })
 
-// Describe returns how a script with this name and content is served.
+// Describe returns the script with this name and content.
 func Describe(name string, body []byte) Script {
 	short, long := sha256.Sum256(body), sha512.Sum384(body)
 	ext := path.Ext(name)
@@ -63,8 +62,8 @@ func Describe(name string, body []byte) Script {
 	}
 }
 
-// Find returns the SDK as a script to include ("selvage.js") or as a module
-// ("selvage.mjs"). Another name is a fault of the program.
+// Find returns the SDK as a script to include ("selvage.js") or as a module ("selvage.mjs"). It panics
+// for any other name.
 func Find(name string) Script {
 	s, ok := scripts()[name]
 	if !ok {
@@ -75,8 +74,8 @@ func Find(name string) Script {
 
 // Handler serves, to pages of every origin:
 //
-//	GET /sdk/selvage.js       and selvage.mjs: what is there now
-//	GET /sdk/selvage.HASH.js  and selvage.HASH.mjs: these bytes, for ever
+//	GET /sdk/selvage.js       and selvage.mjs: the current version
+//	GET /sdk/selvage.HASH.js  and selvage.HASH.mjs: this version, cacheable forever
 func Handler() http.Handler {
 	mux := http.NewServeMux()
 	for name, s := range scripts() {

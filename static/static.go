@@ -1,5 +1,5 @@
-// Package static holds the files that pages need, embedded. Each is served under
-// a name with the hash of its content, so that caches may keep it for ever.
+// Package static holds the embedded files that pages need. Each is served under a name with the hash
+// of its content, so that caches may keep it forever.
 package static
 
 import (
@@ -26,22 +26,22 @@ type file struct {
 	kind string
 }
 
-// An index finds the files.
+// An index finds files.
 type index struct {
-	byURL map[string]file   // "/static/pages.0123456789ab.css"
-	urls  map[string]string // "pages.css" to its URL
+	byURL map[string]file   // by URL, such as "/static/pages.0123456789ab.css"
+	urls  map[string]string // URLs by name, such as "pages.css"
 }
 
-// shared begins a sheet that has the colours and the type of all pages: they are put in its
-// place, so that a browser asks for one file.
+// shared is the first line of a sheet that needs the colors and type of all pages. They replace the
+// line, so that a browser fetches one file.
 const shared = "@import \"tokens.css\";\n"
 
-// kinds are the media types of files by their extension: package mime would read those
-// of the machine at each start, and believe them.
+// kinds are the media types of files by extension. Package mime is not used: it would read the
+// machine's own types at each start, and trust them.
 var kinds = map[string]string{".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8",
 	".txt": "text/plain; charset=utf-8"}
 
-// indexed reads the files when a page is shown first: commands show none.
+// indexed reads the files when a page is first shown: commands show none.
 var indexed = sync.OnceValue(func() index {
 	all := index{make(map[string]file), make(map[string]string)}
 	entries, err := fs.ReadDir(files, "files")
@@ -53,6 +53,7 @@ var indexed = sync.OnceValue(func() index {
 		if err != nil {
 			panic(err)
 		}
+
 		if rest, ok := bytes.CutPrefix(body, []byte(shared)); ok {
 			tokens, err := fs.ReadFile(files, "files/tokens.css")
 			if err != nil {
@@ -60,6 +61,7 @@ var indexed = sync.OnceValue(func() index {
 			}
 			body = append(bytes.Clone(tokens), rest...)
 		}
+
 		sum := sha256.Sum256(body)
 		ext := path.Ext(e.Name())
 		url := Prefix + strings.TrimSuffix(e.Name(), ext) + "." + hex.EncodeToString(sum[:6]) + ext
@@ -72,8 +74,7 @@ var indexed = sync.OnceValue(func() index {
 	return all
 })
 
-// URL returns the path of a file, such as "pages.css". A name that does not exist
-// is a fault of the program.
+// URL returns the path of a file, such as "pages.css". It panics if the file does not exist.
 func URL(name string) string {
 	url, ok := indexed().urls[name]
 	if !ok {
@@ -90,11 +91,12 @@ func Handler() http.Handler {
 			http.NotFound(w, r)
 			return
 		}
+
 		h := w.Header()
 		h.Set("Content-Type", f.kind)
 		h.Set("Content-Length", strconv.Itoa(len(f.body)))
 		h.Set("Cache-Control", "public, max-age=31536000, immutable")
 		h.Set("X-Content-Type-Options", "nosniff")
-		_, _ = w.Write(f.body) // the client may have gone
+		_, _ = w.Write(f.body) // an error means that the client is gone
 	})
 }

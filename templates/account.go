@@ -2,15 +2,15 @@ package templates
 
 import "time"
 
-// AccountPage is a subscriber's own page. Each section has a template of its own; what
-// only one section needs is in its field.
+// AccountPage is a subscriber's own page. Each section has its own template, and a field with the
+// values that only that section needs.
 type AccountPage struct {
-	Project string // its id, which goes back with each form
-	Token   string // of the forms, likewise
+	Project string // its id, sent back with each form
+	Token   string // of the forms, sent back likewise
 	Name    string
 	Email   string
-	Notice  string // what was just done; "" for nothing
-	Stale   bool   // the login is too old for what changes how one signs in
+	Notice  string // what was just done; may be ""
+	Stale   bool   // the login is too old to change how to sign in
 
 	Profile  ProfileSection
 	Address  AddressSection
@@ -23,23 +23,23 @@ type AccountPage struct {
 
 func (AccountPage) name() string { return "account.html" }
 
-// ProfileSection is who the subscriber says that it is.
+// ProfileSection shows the subscriber's names.
 type ProfileSection struct {
 	Error                            string
 	FirstName, LastName, DisplayName string
 }
 
-// AddressSection is the subscriber's e-mail, and how it gets another.
+// AddressSection shows the subscriber's e-mail, and changes it.
 type AddressSection struct {
-	Verified bool   // it has shown that it is its own
-	Error    string // what is wrong with the new one
-	New      string // typed before
+	Verified bool   // the subscriber has confirmed the address
+	Error    string // about the new address
+	New      string // as typed before
 }
 
-// DisplaySection is how the subscriber is shown pages.
+// DisplaySection chooses the theme and the language of pages.
 type DisplaySection struct{ Themes, Languages []Choice }
 
-// A Choice is one of several, of which one is chosen.
+// A Choice is an option of a list, of which one is chosen.
 type Choice struct {
 	Value, Title string
 	Chosen       bool
@@ -48,28 +48,28 @@ type Choice struct {
 // PasswordSection changes the password, or sets the first one.
 type PasswordSection struct {
 	Set            bool
-	Rule           string // how long a new one is
-	Error, ErrorIn string // what is wrong, and the field that it is about
+	Rule           string // the length of a new password
+	Error, ErrorIn string // the error, and its field
 }
 
-// FactorSection is what proves who the subscriber is beside a password.
+// FactorSection shows and adds second factors.
 type FactorSection struct {
-	There      bool // whether there can be any
-	CanPasskey bool // whether a passkey can be added
+	There      bool // second factors are available
+	CanPasskey bool // a passkey can be added
 	Passkeys   []FactorItem
-	Passkey    Passkey     // to add; its Options are "" where the login is too old
-	App        *FactorItem // nil where there is none
+	Passkey    Passkey     // to add; its Options are "" if the login is too old
+	App        *FactorItem // nil if there is none
 	Codes      int         // recovery codes that are left
 }
 
-// A FactorItem is one of them.
+// A FactorItem is a passkey or an authenticator app.
 type FactorItem struct {
 	ID, Name      string
 	BackedUp      bool
 	Created, Used time.Time
 }
 
-// AccountApp sets an authenticator app up for an account.
+// AccountApp sets up an authenticator app for an account.
 type AccountApp struct {
 	Project, Token string // of the form, as in AccountPage
 	Account        string // the address of the account

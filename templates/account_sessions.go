@@ -2,17 +2,17 @@ package templates
 
 // A SessionRow is a browser in which the subscriber is signed in.
 type SessionRow struct {
-	ID       string // digest of its login, to come back with the form
+	ID       string // digest of its login, sent back with the form
 	Device   string // in words
 	Address  string
 	SignedIn string // when, in words
-	Seen     string // when it was here last
-	Here     bool   // it is the one that looks at the page
+	Seen     string // when it was last seen, in words
+	Here     bool   // it is the browser that shows the page
 }
 
-// An AppRow is an app that has access to the account.
+// An AppRow is an app with access to the account.
 type AppRow struct {
 	ClientID, Name string
 	Scopes         []string // what it may do, in words
-	Since          string   // when it was agreed to, or used first, in words
+	Since          string   // when access was granted or first used, in words
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/static"
 )
 
-// A Dashboard is a page of the dashboard: what all of them have around their own, the
-// name of its file under pages/dashboard, and what that shows.
+// A Dashboard is a page of the dashboard: the frame that all pages share, the name of the page's file
+// under pages/dashboard, and the data for that file.
 type Dashboard struct {
 	Frame
 	Page string
@@ -20,29 +20,29 @@ type Dashboard struct {
 
 func (d Dashboard) name() string { return d.Page + ".html" }
 
-// A Frame is what the pages of the dashboard have in common.
+// A Frame holds what all pages of the dashboard share.
 type Frame struct {
 	Title     string
 	Theme     string // as in View
-	Sheet     string // the style sheet that it shows the parts of; "" is that of the dashboard, which is no sheet of parts
-	Operator  string // who is signed in; "" on the pages before
-	Project   string // name of the one that is looked at; "" for the installation
+	Sheet     string // the style sheet that the styles page shows; "" means the dashboard's
+	Operator  string // the operator signed in; "" before sign-in
+	Project   string // name of the selected project; "" for the installation
 	Projects  []FrameLink
 	Nav       []FrameLink
-	FormToken string // goes back with each form
+	FormToken string // sent back with each form
 	Notice    string // what was just done
 	Now       time.Time
 }
 
-// A FrameLink leads to a page, or is the one that is shown.
+// A FrameLink is a link in the navigation.
 type FrameLink struct {
 	Title, URL string
 	Current    bool
-	Apart      bool // it begins another group
+	Apart      bool // it starts a new group
 }
 
-// dashboard are the pages of the dashboard, apart from the others: each names its own
-// parts as it likes.
+// dashboard returns the templates of the dashboard. They are separate from the others, so that their
+// blocks may have any name.
 var dashboard = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"passkeywords": func(kind, origin string) (string, error) {
@@ -54,16 +54,18 @@ var dashboard = sync.OnceValue(func() *template.Template {
 	}).ParseFS(pages, "pages/dashboard/*.html"))
 })
 
-// ago writes a time as people tell it; "" for none.
+// ago formats how far a time is in the past or the future; it returns "" for the zero time.
 func ago(now, at time.Time) string {
 	if at.IsZero() {
 		return ""
 	}
+
 	d := now.Sub(at)
 	format, ahead := "%s ago", d < 0
 	if ahead {
 		format, d = "in %s", -d
 	}
+
 	switch {
 	case d < time.Minute && ahead:
 		return "in a moment"
@@ -86,10 +88,10 @@ func count(n int, what string) string {
 	return fmt.Sprintf("%d %ss", n, what)
 }
 
-// iso writes a time for machines, and for who points at it.
+// iso formats a time as RFC 3339, for datetime attributes and tooltips.
 func iso(at time.Time) string { return at.UTC().Format(time.RFC3339) }
 
-// day writes a time for people, to the minute.
+// day formats a time for people, to the minute.
 func day(at time.Time) string {
 	if at.IsZero() {
 		return ""

@@ -2,10 +2,10 @@ package templates
 
 import "html/template"
 
-// A DocsArea is an area of the API, as navigation and contents have it.
+// A DocsArea is an area of the API, in the navigation and in the contents.
 type DocsArea struct {
 	Name, URL  string
-	Here       bool // it is the page
+	Here       bool // it is the current page
 	Text       template.HTML
 	Operations []DocsOperation
 }
@@ -16,10 +16,10 @@ type DocsGroup struct {
 	Tags []DocsArea
 }
 
-// A DocsOperation is one thing that can be asked for.
+// A DocsOperation is an operation of the API.
 type DocsOperation struct {
 	ID, Method, Path, Summary string
-	Also                      []string // other paths of the same
+	Also                      []string // other paths of the operation
 	Text                      template.HTML
 	Who                       template.HTML
 	Parameters                []DocsParameters
@@ -28,19 +28,19 @@ type DocsOperation struct {
 	Samples                   []DocsSample
 }
 
-// DocsParameters are those of the path, the query or the headers.
+// DocsParameters are the parameters in the path, the query or the headers.
 type DocsParameters struct {
 	Title   string
 	Members []DocsMember
 }
 
-// A DocsBody is one form of a body. Without members About says what it is.
+// A DocsBody is one format of a body. If it has no members, About describes it.
 type DocsBody struct {
 	Type, About string
 	Members     []DocsMember
 }
 
-// A DocsAnswer is an answer by its status.
+// A DocsAnswer is a response with a status.
 type DocsAnswer struct {
 	Status, Class string
 	Text          template.HTML
@@ -48,7 +48,7 @@ type DocsAnswer struct {
 	Members       []DocsMember
 }
 
-// A DocsSample is something to copy.
+// A DocsSample is an example to copy.
 type DocsSample struct{ Title, Text string }
 
 // A DocsMember is a parameter, or a member of an object.
@@ -60,18 +60,18 @@ type DocsMember struct {
 	Members    []DocsMember
 }
 
-// Docs is what an API can be asked for: the introduction and contents.
+// Docs is the start page of the API reference: introduction and contents.
 type Docs struct {
 	Title    string
 	Nav      []DocsGroup
-	Guides   []DocsGroup // documents to read, beside the API
-	Query    string      // what to find; "" is everything
+	Guides   []DocsGroup // documents besides the API reference
+	Query    string      // the search; "" means everything
 	Intro    template.HTML
-	Setup    string // what a shell needs to know first
+	Setup    string // shell variables that the samples use
 	Contents []DocsGroup
 }
 
-// DocsPage is one area of it.
+// DocsPage is one area of the API reference.
 type DocsPage struct {
 	Title, Query string
 	Nav          []DocsGroup
@@ -85,7 +85,7 @@ type Guide struct {
 	Text         template.HTML
 }
 
-// NoGuide is the page where the documentation has none.
+// NoGuide returns the error page for an unknown page of the documentation.
 func NoGuide() Error {
 	return Error{
 		Title: "Page not found", Text: "See the other pages of the documentation.",

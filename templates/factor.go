@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/internal/words"
 )
 
-// picture lets a picture of ours through that is in the page itself.
+// picture marks a PNG data URL as safe, and returns "" for any other URL.
 func picture(url string) template.URL {
 	if !strings.HasPrefix(url, "data:image/png;base64,") {
 		return ""
@@ -16,15 +16,15 @@ func picture(url string) template.URL {
 	return template.URL(url)
 }
 
-// A Passkey is the prompt for a passkey, as a script of ours shows it.
+// A Passkey is the prompt for a passkey, which our script shows.
 type Passkey struct {
-	Options string // JSON of what the browser is asked
+	Options string // the options for the browser, as JSON
 	Origin  string // where passkeys work
-	Error   string // "" at first
+	Error   string // may be ""
 }
 
-// passkeyWords returns the sentences of the script that asks for a passkey, as JSON. kind is
-// what is asked: to "create" one or to "get" one.
+// passkeyWords returns the sentences of the script that prompts for a passkey, as JSON. kind is
+// "create" or "get".
 func passkeyWords(w *words.Words, kind, origin string) (string, error) {
 	all, err := json.Marshal(map[string]string{
 		"cancelled": w.Say("passkey.cancelled-" + kind), "known": w.Say("passkey.known"),
@@ -37,28 +37,28 @@ func passkeyWords(w *words.Words, kind, origin string) (string, error) {
 // Factor asks for a second factor.
 type Factor struct {
 	ID, App, Host  string
-	With           string // which: totp, passkey or recovery_codes
-	TOTP, Passkeys bool   // which there are to choose from
+	With           string // the factor asked for: totp, passkey or recovery_codes
+	TOTP, Passkeys bool   // the available factors
 	Passkey        Passkey
-	Error          string // "" at first
+	Error          string // may be ""
 }
 
-// Enrol has a factor set up that is needed.
+// Enrol sets up a required second factor.
 type Enrol struct {
 	ID, App, Host string
 	Authenticator AppForm
-	Passkey       Passkey // its Options are "" where there can be none
+	Passkey       Passkey // its Options are "" if passkeys are not available
 }
 
-// AppForm sets an authenticator app up.
+// AppForm sets up an authenticator app.
 type AppForm struct {
-	Secret string // in groups, to be typed
-	QR     string // the source of a picture
+	Secret string // in groups, for typing
+	QR     string // the URL of a picture
 	URL    string // otpauth://…, for an app on the same device
-	Error  string // "" at first
+	Error  string // may be ""
 }
 
-// NewAppForm makes an AppForm.
+// NewAppForm returns an AppForm with the secret in groups of four.
 func NewAppForm(secret, qr, url, fault string) AppForm {
 	var groups []string
 	for len(secret) > 4 {
@@ -67,10 +67,10 @@ func NewAppForm(secret, qr, url, fault string) AppForm {
 	return AppForm{strings.Join(append(groups, secret), " "), qr, url, fault}
 }
 
-// RecoveryCodes shows codes, once.
+// RecoveryCodes shows new recovery codes, once.
 type RecoveryCodes struct {
-	ID, App string // of the authorization request that goes on; "" in the account
-	Account string // the address of the account, else
+	ID, App string // of the authorization request to continue; "" on the account page
+	Account string // the URL of the account page, otherwise
 	Codes   []string
 }
 

@@ -1,42 +1,42 @@
 package templates
 
-// Forgot asks where to send a link to set a new password.
+// Forgot asks which address to send a link for a new password to.
 type Forgot struct {
 	ID, App string
-	Email   string // typed before
+	Email   string // as typed before
 }
 
-// Register asks for what an account is made of.
+// Register asks for the data of a new account.
 type Register struct {
 	ID, App, Host       string
-	Email               string // typed before
+	Email               string // as typed before
 	FirstName, LastName string
-	Rule                string // how long a password is
-	Error, ErrorIn      string // what is wrong, and the field that it is about
+	Rule                string // the length of a password
+	Error, ErrorIn      string // the error, and its field
 }
 
-// Notice says what has happened, and what may be done next.
+// Notice says what has happened, and what to do next.
 type Notice struct {
-	ID      string // of the page, for tests
+	ID      string // of the page, used by tests
 	Title   string
 	Text    []string
-	Button  *Link // nil for none
-	Account *Link // to the account, where nothing else waits; nil for none
-	Mailbox bool  // mails are not sent, but kept at /dev/mail
+	Button  *Link // may be nil
+	Account *Link // to the account page, if nothing else waits; may be nil
+	Mailbox bool  // mails are kept at /dev/mail instead of being sent
 }
 
-// NewPassword asks for the password of an account, by the link of a mail.
+// NewPassword asks for the new password of an account, after a link in a mail.
 type NewPassword struct {
 	Title, Text   string
-	Action, Token string // where the form goes, and what of the link goes with it
+	Action, Token string // the form's target, and the link's token
 	Email         string // for password managers
-	Rule          string // how long it is
-	Error         string // "" at first
+	Rule          string // the length of the password
+	Error         string // may be ""
 	Button        string
 	Note          string
 }
 
-// Confirm asks whether a thing shall be done that the link of a mail is for.
+// Confirm asks whether to do what a link in a mail is for.
 type Confirm struct {
 	Title, Text   string
 	Action, Token string
@@ -46,14 +46,14 @@ type Confirm struct {
 // Mailbox lists mails that were kept instead of sent.
 type Mailbox struct{ Mails []Mail }
 
-// A Mail is one of them.
+// A Mail is a mail in the list.
 type Mail struct{ Key, To, Subject, Arrived string }
 
-// MailShown is one of them, opened.
+// MailShown is one mail, opened.
 type MailShown struct {
 	Mail
 	From, Text string
-	Link       string // in it; "" for none
+	Link       string // the link in it; may be ""
 }
 
 func (Forgot) name() string      { return "forgot.html" }

@@ -1,6 +1,6 @@
-// Package templates holds the pages that people see, embedded, and parsed when one is shown first.
-// They need no JavaScript; their ids and sentences are part of the product's
-// contract (docs/architecture.md, "Pages").
+// Package templates holds the embedded pages. They are parsed when a page is first shown. They work
+// without JavaScript. Their ids and sentences are part of the product's contract
+// (docs/architecture.md, "Pages").
 package templates
 
 import (
@@ -20,7 +20,7 @@ import (
 //go:embed pages
 var pages embed.FS
 
-// parsed are the pages in each language. A command, and a start, shows none.
+// parsed holds the templates of each language, parsed at first use: commands show no pages.
 var parsed = sync.OnceValue(func() map[*words.Words]func() *template.Template {
 	sets := make(map[*words.Words]func() *template.Template)
 	for _, w := range words.All() {
@@ -38,7 +38,7 @@ func parse(w *words.Words) *template.Template {
 	}).ParseFS(pages, "pages/*.html"))
 }
 
-// A Page is one of the pages, with what it shows.
+// A Page is a page with its data.
 type Page interface {
 	name() string
 }
@@ -46,103 +46,103 @@ type Page interface {
 // Login asks for e-mail and password.
 type Login struct {
 	ID         string // of the authorization request
-	App, Host  string // who asks, and where it lives
-	Email      string // typed before, or hinted
-	Error      string // "" at first
-	Again      bool   // the request was begun anew, since the one before was over
-	EmailFocus bool   // whether the e-mail is what to type first
-	Register   bool   // whether people may make themselves an account
+	App, Host  string // the app, and its host
+	Email      string // as typed before, or from login_hint
+	Error      string // may be ""
+	Again      bool   // the request was restarted because the first one had expired
+	EmailFocus bool   // the e-mail is focused first
+	Register   bool   // people may create their own account
 
-	Passkey      Passkey // its Options are "" where there can be none
+	Passkey      Passkey // its Options are "" if passkeys are not available
 	PasskeyError string
 }
 
-// Accounts asks as which of those who are signed in to go on.
+// Accounts asks which of the signed-in accounts to continue with.
 type Accounts struct {
 	ID, App, Host string
 	Accounts      []Account
 }
 
-// An Account is a login that may be chosen.
+// An Account is a login to choose.
 type Account struct {
-	Login       string // its digest, to come back with the answer
+	Login       string // digest of the login, sent back with the form
 	Name, Email string
 }
 
-// Consent asks whether a client may have what it wants.
+// Consent asks whether to grant a client what it requests.
 type Consent struct {
 	ID, App, Host, Email string
-	Login                string // digest of the login that is asked, to come back with the answer
+	Login                string // digest of the login, sent back with the form
 	Scopes               []Scope
 }
 
-// A Scope is a right in plain words.
+// A Scope is a permission in plain words.
 type Scope struct{ Title, Why string }
 
-// Return has the browser post an answer to the app that waits for it.
+// Return makes the browser post the result to the waiting app.
 type Return struct {
 	App, Host string
-	URL       string // where to
+	URL       string // the target
 	Fields    map[string]string
 }
 
 // Device asks for the code that a device shows.
 type Device struct {
-	Token string // that goes back with the answer
-	Code  string // typed before, or in the link that was followed
-	Error string // "" at first
+	Token string // sent back with the form
+	Code  string // as typed before, or from the link
+	Error string // may be ""
 }
 
-// DeviceConsent asks whether a device may be signed in.
+// DeviceConsent asks whether to sign in a device.
 type DeviceConsent struct {
 	Consent
-	UserCode string // that the device shows
+	UserCode string // the code that the device shows
 }
 
-// DeviceDone says what became of the device.
+// DeviceDone says whether the device was signed in.
 type DeviceDone struct {
 	App    string
 	Denied bool
 }
 
-// Logout asks whether to sign out. Hidden fields go back with the answer.
+// Logout asks whether to sign out.
 type Logout struct {
-	Token  string // one of them
+	Token  string // sent back with the form, as are Fields
 	App    string
 	Fields map[string]string
 }
 
-// LoggedOut says that the login is over.
+// LoggedOut says that the login has ended.
 type LoggedOut struct {
 	App   string
-	Again string // where to sign in again; "" for nowhere
+	Again string // where to sign in again; may be ""
 }
 
 // Error says what went wrong and what to do.
 type Error struct {
 	Title, Text string
-	Advice      string // for the developer of the app; "" for none
-	Cause       string // what exactly is wrong, where this is the developer's own machine; "" elsewhere
+	Advice      string // for the app's developer; may be ""
+	Cause       string // the exact error, on the developer's own machine; otherwise ""
 	RequestID   string
-	Way         *Link // where to go on; nil for nowhere
+	Way         *Link // where to continue; may be nil
 }
 
-// Home is the door: what runs here.
+// Home is the start page: what runs here.
 type Home struct {
 	Version string
 	Links   []Link
 }
 
-// Demo is an app in seven steps, and where the server is that it uses.
+// Demo is a demo app in seven steps, and the server that it uses.
 type Demo struct {
 	SDK                        string // the script's path
 	Server, Issuer, FabricHost string
-	Client                     string // its id
-	Email                      string // who can sign in
+	Client                     string // the client's id
+	Email                      string // of the demo subscriber
 }
 
-// A Link leads somewhere. That of an API is shown, not followed: what it answers
-// is not for browsers.
+// A Link leads to a page. The link of an API is only shown, because browsers cannot display its
+// responses.
 type Link struct {
 	Title, URL, Text string
 	API              bool
@@ -161,31 +161,34 @@ func (Error) name() string         { return "error.html" }
 func (Home) name() string          { return "home.html" }
 func (Demo) name() string          { return "demo.html" }
 
-// Options are what differs in a page's headers.
+// Options are a page's status, headers and view.
 type Options struct {
 	Status     int      // 0 means 200
-	FormAction []string // where forms may lead beside ourselves, as CSP sources
-	Inert      bool     // its forms lead nowhere: it is shown to be looked at
-	Scripts    bool     // it has scripts of ours
-	Media      bool     // it plays what we serve
-	Connect    []string // what its scripts may ask beside ourselves, as CSP sources; none may ask nothing
-	Frames     []string // what it may frame, as CSP sources
-	Framer     string   // the one origin that may frame it; "" for none
-	Isolated   bool     // whoever opened it cannot reach it (COOP); apps open login pages in windows that they must
-	Referrer   string   // its Referrer-Policy; "" means same-origin
-	View       View     // how it is shown
+	FormAction []string // other origins that forms may lead to, as CSP sources
+	Inert      bool     // forms are disabled: the page is only a sample
+	Scripts    bool     // it runs our scripts
+	Media      bool     // it plays media from this server
+	Connect    []string // other origins that its scripts may connect to, as CSP sources; if empty, they may not connect
+	Frames     []string // origins that it may frame, as CSP sources
+	Framer     string   // the origin that may frame it; may be ""
+	// Isolated keeps the page's opener from reaching it (COOP). Login pages are not isolated:
+	// apps open them in windows that they must reach.
+	Isolated bool
+	Referrer string // its Referrer-Policy; "" means same-origin
+	View     View   // how it is shown
 }
 
-// Write answers with a page. It is never cached, framed by none but who is named,
-// runs nothing but scripts of ours where it has some, and fetches nothing from
-// elsewhere.
+// Write writes a page. It is never cached, only framed by o.Framer, runs only our scripts and only if
+// o.Scripts is set, and loads nothing from other origins.
 func Write(w http.ResponseWriter, p Page, o Options) error {
 	var body bytes.Buffer
 	if err := render(&body, p, o.View); err != nil {
 		return fmt.Errorf("writing page %s: %w", p.name(), err)
 	}
+
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
+
 	scripts, framers := "", o.Framer
 	if o.Scripts {
 		scripts = "script-src 'self'; "
@@ -201,25 +204,30 @@ func Write(w http.ResponseWriter, p Page, o Options) error {
 	}
 	if framers == "" {
 		framers = "'none'"
-		h.Set("X-Frame-Options", "DENY") // which cannot name an origin
+		h.Set("X-Frame-Options", "DENY") // this header cannot name an origin
 	}
+
 	forms := strings.Join(append([]string{"'self'"}, o.FormAction...), " ")
 	if o.Inert {
 		forms = "'none'"
 	}
+
 	h.Set("Content-Security-Policy", "default-src 'none'; "+
 		scripts+"style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors "+
 		framers+"; form-action "+forms)
+
 	h.Set("X-Content-Type-Options", "nosniff")
 	if o.Isolated {
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	}
-	h.Set("Referrer-Policy", cmp.Or(o.Referrer, "same-origin")) // with no-referrer a browser posts Origin: null
+
+	h.Set("Referrer-Policy", cmp.Or(o.Referrer, "same-origin")) // with no-referrer, browsers would post Origin: null
 	h.Set("Cache-Control", "no-store")
+
 	if o.Status == 0 {
 		o.Status = http.StatusOK
 	}
 	w.WriteHeader(o.Status)
-	_, _ = w.Write(body.Bytes()) // the browser may have gone
+	_, _ = w.Write(body.Bytes()) // an error means that the browser is gone
 	return nil
 }

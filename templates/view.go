@@ -7,48 +7,51 @@ import (
 	"github.com/selvage/selvage/internal/words"
 )
 
-// A View is how somebody is shown a page: what is not of the page itself.
+// A View is how a page is shown: everything outside the page's own content.
 type View struct {
-	Theme string       // "light" or "dark"; "" is as the browser prefers
-	Words *words.Words // its language; nil is English
-	Back  string       // where the page is had again in another language; "" for no choice of one
+	Theme string       // "light" or "dark"; "" means the browser's preference
+	Words *words.Words // the language; nil means English
+	Back  string       // the URL to return to after changing the language; "" hides that choice
 	Brand Brand
 }
 
-// A Brand is whose a page is, beside the name in it.
+// A Brand is the app that a page belongs to.
 type Brand struct {
-	Name           string // of the app; "" where there is none
-	Color          string // six hexadecimal digits, or "" for ours
+	Name           string // of the app; may be ""
+	Color          string // six hexadecimal digits, or "" for the default
 	Logo           Picture
-	Terms, Privacy string // addresses; "" for none
+	Terms, Privacy string // URLs; may be ""
 }
 
-// A Picture is a logo as it is shown; the zero value is none.
+// A Picture is a logo to show; the zero value means none.
 type Picture struct {
 	URL        string
 	Wide, High int
-	Plate      string // "l" or "d": it needs a ground behind it on light, or on dark, pages
+	Plate      string // "l" or "d": the theme in which it needs a background
 }
 
-// A framed is a page in the frame that all have which are no documents of their own.
+// A framed is a page inside the common frame, for pages that are not whole documents.
 type framed struct {
 	View
 	Title, Body template.HTML
 }
 
-// render writes a page, in its frame if it has a title of its own to be put there.
+// render writes a page, inside the frame if the page has a title template.
 func render(body *bytes.Buffer, p Page, v View) error {
 	if d, ok := p.(Dashboard); ok {
 		return dashboard().ExecuteTemplate(body, d.name(), d)
 	}
+
 	if v.Words == nil {
 		v.Words = words.English()
 	}
+
 	set := parsed()[v.Words]()
 	title := set.Lookup(p.name()[:len(p.name())-len("html")] + "title")
 	if title == nil {
 		return set.ExecuteTemplate(body, p.name(), p)
 	}
+
 	var called, inner bytes.Buffer
 	if err := title.Execute(&called, p); err != nil {
 		return err
@@ -56,7 +59,8 @@ func render(body *bytes.Buffer, p Page, v View) error {
 	if err := set.ExecuteTemplate(&inner, p.name(), p); err != nil {
 		return err
 	}
+
 	f := framed{View: v, Title: template.HTML(called.String()),
-		Body: template.HTML(inner.String())} // what html/template has made
+		Body: template.HTML(inner.String())} // safe: escaped by html/template above
 	return set.ExecuteTemplate(body, "frame", f)
 }

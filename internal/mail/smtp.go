@@ -24,20 +24,22 @@ type SMTP struct{ Server Server }
 var _ Transport = SMTP{}
 
 // Send sends a message to the server.
-// b 32 36
 func (s SMTP) Send(ctx context.Context, m Message) error {
 	msg, err := m.build()
 	if err != nil {
 		return err
 	}
+
 	c, err := s.client()
 	if err != nil {
 		return fmt.Errorf("preparing SMTP: %w", err)
 	}
+
 	ctx, cancel := context.WithTimeout(ctx, sendFor)
 	defer cancel()
 
 	err = s.give(ctx, c, msg)
+
 	// A 5xx response to the recipient or the content is final.
 	var failed *gomail.SendError
 	if errors.As(err, &failed) && failed.ErrorCode() >= 500 &&

@@ -101,6 +101,7 @@ func (w *Words) Say(key string, values ...any) string {
 	for i := 0; i+1 < len(values); i += 2 {
 		data[values[i].(string)] = values[i+1]
 	}
+
 	said, err := w.localizer.Localize(&i18n.LocalizeConfig{MessageID: key, TemplateData: data,
 		PluralCount: data["Count"]})
 	if err != nil {
@@ -127,7 +128,6 @@ func (w *Words) Date(t time.Time) string {
 }
 
 // Ago formats how long ago a time was; it returns "" for the zero time.
-// b 103
 func (w *Words) Ago(now, then time.Time) string {
 	past := now.Sub(then)
 	switch {

@@ -1,9 +1,8 @@
-// Command build makes dist/ of src/: the browser SDK as a script to include, as an
-// ES module and as a CommonJS module. It also writes where the script is, and its
-// hash, into the documents that show how it is included.
+// Command build builds dist/ from src/: the browser SDK as a script to include, as an ES module and as a
+// CommonJS module. It also updates the script's URL and hash in the documents that show how to include
+// it.
 //
-// It runs in the directory sdk, by `make sdk`. Type declarations are made by tsc
-// (npm run types), since nothing else understands them.
+// It runs in the directory sdk, by `make sdk`. Type declarations are made by tsc (npm run types).
 package main
 
 import (
@@ -19,14 +18,14 @@ import (
 	"github.com/selvage/selvage/sdk"
 )
 
-// forms are the files in dist.
+// forms are the files in dist, with their build options.
 var forms = map[string]api.BuildOptions{
 	"selvage.js":  {Format: api.FormatIIFE, GlobalName: "Selvage"},
 	"selvage.mjs": {Format: api.FormatESModule},
 	"selvage.cjs": {Format: api.FormatCommonJS},
 }
 
-// documents show how the script is included.
+// documents show how to include the script.
 var documents = []string{"README.md"}
 
 func main() {
@@ -41,6 +40,7 @@ func run(dir string) error {
 	if err != nil {
 		return err
 	}
+
 	if err := os.MkdirAll(filepath.Join(dir, "dist"), 0o755); err != nil {
 		return err
 	}
@@ -49,6 +49,7 @@ func run(dir string) error {
 			return err
 		}
 	}
+
 	for _, name := range documents {
 		file := filepath.Join(dir, name)
 		text, err := os.ReadFile(file)
@@ -62,7 +63,7 @@ func run(dir string) error {
 	return nil
 }
 
-// build returns the files of dist by their names. It changes nothing.
+// build returns the files of dist by name. It writes nothing.
 func build(dir string) (map[string][]byte, error) {
 	var about struct{ Name, Version, License string }
 	raw, err := os.ReadFile(filepath.Join(dir, "package.json"))
@@ -72,16 +73,19 @@ func build(dir string) (map[string][]byte, error) {
 	if err := json.Unmarshal(raw, &about); err != nil {
 		return nil, fmt.Errorf("reading package.json: %w", err)
 	}
+
 	entry, err := filepath.Abs(filepath.Join(dir, "src/index.ts"))
 	if err != nil {
 		return nil, err
 	}
+
 	built := make(map[string][]byte)
 	for name, o := range forms {
 		o.EntryPoints, o.Bundle, o.Target, o.Charset = []string{entry}, true, api.ES2022, api.CharsetUTF8
 		o.MinifySyntax, o.MinifyWhitespace, o.MinifyIdentifiers = true, true, true
 		o.Define = map[string]string{"__VERSION__": fmt.Sprintf("%q", about.Version)}
 		o.Banner = map[string]string{"js": fmt.Sprintf("/*! %s %s, %s */", about.Name, about.Version, about.License)}
+
 		result := api.Build(o)
 		for _, m := range result.Errors {
 			err = errors.Join(err, fmt.Errorf("%s:%d: %s", m.Location.File, m.Location.Line, m.Text))
@@ -99,7 +103,7 @@ var (
 	integrity = regexp.MustCompile(`integrity="sha384-[^"]*"`)
 )
 
-// include puts the address and the hash of a script into a document.
+// include updates the URL and the hash of the script in a document.
 func include(document, script []byte) []byte {
 	s := sdk.Describe("selvage.js", script)
 	document = address.ReplaceAll(document, []byte(s.URL))
