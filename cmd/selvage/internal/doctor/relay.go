@@ -43,7 +43,6 @@ func (e *Examination) webSocket(ctx context.Context) Finding {
 		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-Websocket-Version": {"13"},
 		"Sec-Websocket-Key": {base64.StdEncoding.EncodeToString(key)},
 	})
-
 	if err != nil {
 		return brokenf(e.unreached(err, "--fabric-host"), "wss://%s does not answer: %s", e.where.Fabric,
 			netCause(err))

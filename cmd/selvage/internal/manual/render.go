@@ -58,7 +58,6 @@ func render(source []byte) (r rendered, err error) {
 
 		return ast.WalkContinue, nil
 	})
-
 	if err != nil {
 		return r, fmt.Errorf("reading Markdown: %w", err)
 	}

@@ -64,7 +64,6 @@ func strictTransport(c config.Config, next http.Handler) http.Handler {
 	hosts := slices.DeleteFunc(c.SecureHosts(), func(h string) bool {
 		return config.LocalHost(h) || net.ParseIP(h) != nil
 	})
-
 	if len(hosts) == 0 {
 		return next
 	}
