@@ -137,6 +137,7 @@ func (b *builder) expand(a area, path string, op *yaml.Node) error {
 		put(op, "x-scopes", scopes)
 	}
 
+	// An empty requirement ({}) allows requests without credentials.
 	security := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, name := range who {
 		if name == "none" {

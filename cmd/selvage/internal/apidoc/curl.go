@@ -49,6 +49,7 @@ func curl(op openapi.Operation) string {
 		line[0] += " -X " + m
 	}
 
+	// The first scheme with credentials is the example.
 	for _, who := range op.Who {
 		if c := credentials[who]; c != "" {
 			line[0] += " " + c
@@ -70,6 +71,7 @@ func curl(op openapi.Operation) string {
 		}
 	}
 
+	// There are query parameters: -G makes curl send them in the URL.
 	if len(line) > 2 {
 		line[0] += " -G"
 	}

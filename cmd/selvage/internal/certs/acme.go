@@ -81,6 +81,7 @@ func OpenACME(c ACMEConfig) (*ACME, error) {
 
 	a := &ACME{c: c, reasons: &reasons{next: transport, by: make(map[string]string)},
 		again: make(chan struct{}), ready: make(map[string]bool)}
+	// The manager also renews certificates, once it has loaded or obtained them.
 	a.manager = &autocert.Manager{
 		Prompt:     autocert.AcceptTOS,
 		Cache:      cache{c.Store, c.Sealer, c.Log},

@@ -115,6 +115,7 @@ func (f *Files) Run(ctx context.Context) {
 		case <-tick.C:
 		}
 
+		// Reload only files that have stopped changing and differ from those read last.
 		last := seen
 		if seen = f.stamp(); seen != last || seen == f.lastLoaded() {
 			continue

@@ -71,6 +71,9 @@ func (a *ACME) obtain(ctx context.Context, host string) bool {
 		a.mu.RLock()
 		again := a.again
 		a.mu.RUnlock()
+
+		// Reload may shorten the pause, but not below the minute for which the manager
+		// remembers the failure.
 		if !wait(ctx, pauses[0], nil) || !wait(ctx, pause-pauses[0], again) {
 			return false
 		}

@@ -50,6 +50,7 @@ func (d *Declarer) Parse(name string, text []byte) (*File, error) {
 	var doc, more yaml.Node
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	err := dec.Decode(&doc)
+	// A second document would be ignored silently, so it is an error.
 	if err == nil && dec.Decode(&more) == nil {
 		return nil, fmt.Errorf("%s:%d:%d: a second document begins; all projects go into the first", name,
 			more.Line, more.Column)

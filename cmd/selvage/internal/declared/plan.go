@@ -131,6 +131,7 @@ func (ts *things[T]) find(e entry, said T) (found *T, err error) {
 		return nil, e.errorf("%s is required: it is known by that", ts.n.by)
 	}
 
+	// Two entries must not describe the same thing.
 	key := "name " + name
 	if id != nil {
 		key = "id " + id.Value

@@ -90,6 +90,7 @@ func findProject(p project, all []fabric.Project, taken map[string]place) (found
 		return nil, p.errorf("name is required: it is known by that")
 	}
 
+	// Two entries must not describe the same project.
 	by, value := "name", name
 	if id != nil {
 		by, value = "id", id

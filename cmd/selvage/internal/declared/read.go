@@ -60,6 +60,7 @@ func readValue(at place, to any) error {
 	}
 
 	v := reflect.ValueOf(to).Elem()
+	// Lists are read item by item; everything else must be a scalar.
 	if v.Kind() == reflect.Slice {
 		return readList(at, v)
 	}

@@ -53,6 +53,7 @@ func (d *Declarer) readResource(e entry) (r resource, err error) {
 	var errs []error
 	for _, m := range e.members {
 		at, name := e.at(m.value, m.key.Value), m.key.Value
+		// Differences are computed by field, so aliases are replaced by the field's name.
 		if of, ok := r.kind.Alias[name]; ok {
 			name = of
 		}
@@ -154,6 +155,7 @@ func (r resource) find(there []fabric.Resource, taken map[string]place) (found *
 		return nil, r.errorf("%s is required: it is known by that", r.kind.Name[0])
 	}
 
+	// Two entries must not describe the same resource.
 	key := r.kind.Type + " " + r.name
 	if other, twice := taken[key]; twice {
 		return nil, r.errorf("there is another %s %q in this project, in line %d", r.kind.Type, r.name,
@@ -219,6 +221,7 @@ func (d *Declarer) changeResource(p *target, r resource, old fabric.Resource) (*
 		return nil, nil
 	}
 
+	// Such a kind accepts an update only with the next version.
 	if r.kind.Versions {
 		var n int64
 		if err := json.Unmarshal(old.Fields[version], &n); err != nil {

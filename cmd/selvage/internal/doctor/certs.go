@@ -55,6 +55,7 @@ func (e *Examination) localAuthority(context.Context) []Finding {
 			"of %s and %s one is missing", ca.CertFile, ca.KeyFile)}
 	}
 
+	// Both files exist, so this only reads them. Its errors end with a remedy.
 	a, err := ca.Open(ca.Config{Dir: dir, Hosts: e.Config.CertifiedHosts()})
 	if err != nil {
 		found, remedy, _ := strings.Cut(strings.Replace(err.Error(), ": delete", "; delete", 1), "; ")
@@ -123,6 +124,7 @@ func (e *Examination) certificateFiles(context.Context) []Finding {
 	}
 
 	all := []Finding{ending(pair.Leaf, string(c.TLS.Cert))}
+	// Verify with the intermediates of the file alone, as clients do.
 	chain := x509.NewCertPool()
 	for _, der := range pair.Certificate[1:] {
 		if cert, err := x509.ParseCertificate(der); err == nil {
@@ -166,6 +168,7 @@ func (e *Examination) acme(ctx context.Context) (all []Finding) {
 			return []Finding{skippedf("it is sealed, and the master key cannot be used")}
 		}
 
+		// Stored certificates are encrypted with the ring.
 		ring, err := keys.Read(ctx, e.Config.RingConfig(s, master))
 		if err != nil {
 			return []Finding{skippedf("%s", plainly(err))}

@@ -89,6 +89,7 @@ func (e *Examination) ringKeys(status keys.Status, records []keys.Record) (all [
 		if use == keys.Seal {
 			period = time.Duration(e.Config.Keys.SealingRotation)
 		}
+		// A tenth of the period, or at least an hour, is allowed before a rotation is overdue.
 		if since, ok := status.Since[use]; ok && time.Since(since) > period+max(period/10, time.Hour) {
 			overdue = append(overdue, fmt.Sprintf("%s since %s", use, stamp(since)))
 		}

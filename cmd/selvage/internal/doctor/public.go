@@ -68,6 +68,7 @@ func (e *Examination) discovery(ctx context.Context) []Finding {
 			doc.Issuer, e.where.Issuer())}
 	}
 
+	// The issuer may be right and yet another installation may answer.
 	if !e.sameKeys(ctx, doc.JWKS) {
 		return []Finding{brokenf("have that address lead to this server, or to one with the same database",
 			"%s is answered by another server, with other keys", e.where.Auth)}

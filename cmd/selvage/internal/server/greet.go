@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/templates"
 )
 
-// links lists the pages and APIs that are served, in the order in which people need them.
+// links returns the pages and APIs that are served, in the order in which people need them.
 func (a *App) links() []templates.Link {
 	var all []templates.Link
 	public, auth := a.Where.Public, a.Where.Auth

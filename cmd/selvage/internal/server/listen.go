@@ -16,7 +16,7 @@ import (
 )
 
 // The limits of a connection. A client that neither sends nor receives anything for patience
-// is given up, and so is an upload slower than minRate in the long run.
+// is disconnected, and so is one whose upload is slower than minRate in the long run.
 const (
 	headerTimeout = 5 * time.Second
 	idleTimeout   = 2 * time.Minute
@@ -78,7 +78,7 @@ func (l patientListener) Accept() (net.Conn, error) {
 	return &patientConn{TCPConn: c, patience: l.patience}, nil
 }
 
-// loaded is the start of the program.
+// loaded is when the program started.
 var loaded = time.Now()
 
 type patientConn struct {

@@ -25,7 +25,7 @@ func (a *App) sender() letters.Sender {
 	return letters.Sender{Address: address, Name: name, ReplyTo: replyTo}
 }
 
-// openPost opens the sending of mails. log receives a line for each mail kept in a box.
+// openPost sets up the sending of mails. log receives a line for each mail kept in a box.
 func (a *App) openPost(log *slog.Logger, observe func(result string)) (err error) {
 	server, _ := letters.ParseURL(string(a.Config.Mail.URL)) // it was validated, or is the box
 	server.Password = string(a.Config.Mail.Password)

@@ -21,7 +21,7 @@ const (
 	lostAfter = 10 * time.Second
 )
 
-// A dependency is something without which a server cannot serve.
+// A dependency is something that a server needs in order to serve.
 type dependency struct {
 	name string
 	// ask returns why the dependency is not ready. The note is shown even if it is ready.

@@ -51,7 +51,7 @@ type ports struct {
 // gigabyte in the cache of the system. The check of a larger file ends early.
 const damageCheckTime = time.Second
 
-// Config is what a server is started with.
+// Config configures a server.
 type Config struct {
 	Config         config.Config
 	Reload         func() (config.Config, error) // reads the configuration again
@@ -63,11 +63,11 @@ type Config struct {
 
 // Serve serves until ctx ends or a signal stops the process. In this order, it
 //
-//   - locks the data directory and opens the listeners, so that a start which cannot serve
+//   - locks the data directory and opens the listeners, so that a start that fails here
 //     changes nothing,
 //   - opens the backends, checks the clock and the certificates,
-//   - creates what the first start creates, and begins the background work,
-//   - accepts requests, and says so.
+//   - creates what the first start creates, and starts the background work,
+//   - accepts requests, and prints that it is ready.
 func Serve(ctx context.Context, c Config) (err error) {
 	conf := c.Config
 	ctx = audit.With(ctx, &audit.Origin{Actor: audit.Actor{Kind: audit.System}})
@@ -118,7 +118,7 @@ func Serve(ctx context.Context, c Config) (err error) {
 	return errors.Join(err, s.app.Close())
 }
 
-// A created is what a start created for people to see; "" for nothing.
+// A created holds what a start created and people need to see. Its fields may be "".
 type created struct {
 	demo  string // a text about the demo project
 	setup string // the link for the first operator
@@ -191,11 +191,11 @@ func (s *server) run(ctx context.Context) error {
 	return s.wait(ctx)
 }
 
-// deferWork is how long after a start the work begins that no request waits for. The first
-// requests take precedence.
+// deferWork is the delay of background work that no request waits for. The first requests
+// take precedence.
 const deferWork = 500 * time.Millisecond
 
-// deferredWork returns the background work that may begin a little later.
+// deferredWork returns the background work that starts after deferWork.
 func (s *server) deferredWork() []func(context.Context) {
 	a := s.app
 	return []func(context.Context){
@@ -250,7 +250,7 @@ func (s *server) running() datadir.Running {
 	return r
 }
 
-// sweep deletes what has expired, at the start and every minute.
+// sweep deletes expired data at startup and every minute.
 func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(time.Minute)
 	defer tick.Stop()
@@ -281,7 +281,7 @@ func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// openPorts opens the listeners, all or none.
+// openPorts opens all listeners, or none if one cannot be opened.
 func openPorts(ctx context.Context, c config.Config) (p ports, err error) {
 	defer func() {
 		if err != nil {
