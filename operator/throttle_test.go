@@ -20,7 +20,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// A guarded world counts tries.
+// A guarded world limits tries to sign in, and has a real session store.
 type guarded struct {
 	world
 	rows  *store.Store
@@ -44,7 +44,7 @@ func newGuarded(t *testing.T, rates limit.Rates) *guarded {
 	return w
 }
 
-// refusals returns the number of events for each reason.
+// refusals returns the number of refused logins for each reason and limit.
 func (w *guarded) refusals(t *testing.T) map[string]int {
 	t.Helper()
 	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused},
@@ -71,13 +71,16 @@ func is(t *testing.T, doing string, err, want error) {
 	}
 }
 
-// Only a limited number of passwords is checked, however many requests arrive at once. A known
-// network stays open, and exceeded limits are recorded once a minute.
+// TestGuesses shows that only a limited number of passwords is checked, however many requests
+// arrive at once. A known network stays open, and exceeded limits are recorded once a minute.
 func TestGuesses(t *testing.T) {
 	w := newGuarded(t, limit.Rates{limit.LoginPerAccount: limit.Of(4, time.Hour),
 		limit.LoginPerDevice: limit.Of(4, time.Hour)})
+
 	o := w.create(t, "ann@example.com", owner)
 	is(t, "the first sign-in", w.signIn(o.Email, good, "192.0.2.1"), nil)
+
+	// Guess concurrently, from many networks, at a known and an unknown account.
 	for _, email := range []string{o.Email, "nobody@example.com"} {
 		var looked atomic.Int64
 		var wg sync.WaitGroup
@@ -93,30 +96,38 @@ func TestGuesses(t *testing.T) {
 			t.Errorf("%d guesses at %s were looked at, want 4", looked.Load(), email)
 		}
 	}
+
 	if got := w.refusals(t); got["wrong e-mail or password "] != 8 || got["too many tries login_per_account"] != 2 {
 		t.Errorf("the audit trail has %v, want 8 guesses, and once for each account that there were too many", got)
 	}
+
+	// The account is locked, except for the known network.
 	is(t, "the right password from elsewhere", w.signIn(o.Email, good, "203.0.113.9"), problem.RateLimited)
 	is(t, "the right password from where it was typed before", w.signIn(o.Email, good, "192.0.2.1"), nil)
+
 	w.ahead.Add(int64(2 * time.Minute))
 	is(t, "another try", w.signIn(o.Email, good, "203.0.113.9"), problem.RateLimited)
 	if got := w.refusals(t)["too many tries login_per_account"]; got != 3 {
 		t.Errorf("two minutes later the audit trail has it %d times, want 3", got)
 	}
+
+	// The known network has its own limit.
 	for range 4 {
 		is(t, "a wrong password at the known place", w.signIn(o.Email, "wrong", "192.0.2.1"), problem.Unauthenticated)
 	}
 	is(t, "one too many there", w.signIn(o.Email, good, "192.0.2.1"), problem.RateLimited)
+
 	w.ahead.Add(int64(15 * time.Minute))
 	is(t, "a quarter of an hour later", w.signIn(o.Email, good, "192.0.2.1"), nil)
 }
 
-// A network becomes known once all required factors were shown there. The password alone does not
-// suffice if a second factor is set up.
+// TestHalfwayPlace shows that a network becomes known once all required factors were shown
+// there. The password alone does not suffice if a second factor is set up.
 func TestHalfwayPlace(t *testing.T) {
 	w := newGuarded(t, limit.Rates{limit.LoginPerAccount: limit.Of(2, time.Hour)})
 	o := w.create(t, "ann@example.com", owner)
 	from := operator.Visitor{Network: "192.0.2.1"}
+
 	s, _, err := w.SignIn(t.Context(), o.Email, good, from, func(operator.Operator) (bool, error) {
 		return true, nil
 	})
@@ -124,6 +135,7 @@ func TestHalfwayPlace(t *testing.T) {
 	if w.KnowsPlace(t.Context(), o, from) {
 		t.Error("a password alone makes a place known")
 	}
+
 	_, _, err = w.Raise(t.Context(), o, s, from, "otp")
 	is(t, "Raise", err, nil)
 	if !w.KnowsPlace(t.Context(), o, from) ||
@@ -133,10 +145,12 @@ func TestHalfwayPlace(t *testing.T) {
 	}
 }
 
-// An attacker with a whole IPv6 /48 or IPv4 /24 does not get the tries of each network in it.
+// TestSprayingFromRange shows that a whole IPv6 /48 or IPv4 /24 does not get the tries of each
+// network in it.
 func TestSprayingFromRange(t *testing.T) {
 	w := newGuarded(t, limit.Rates{limit.LoginPerNetwork: limit.Of(3, time.Hour),
 		limit.LoginPerRange: limit.Of(10, time.Hour)})
+
 	for _, tt := range []struct{ pattern, elsewhere string }{{"2001:db8:1:%d::/64", "2001:db8:2:1::/64"},
 		{"198.51.100.%d", "198.51.101.1"}} {
 		looked := 0
@@ -146,26 +160,31 @@ func TestSprayingFromRange(t *testing.T) {
 				looked++
 			}
 		}
+
 		if looked != 10 {
 			t.Errorf("%d passwords were looked at from networks like %s, want 10", looked, tt.pattern)
 		}
 		is(t, "a guess from another range", w.signIn("ann@example.com", "wrong", tt.elsewhere),
 			problem.Unauthenticated)
 	}
+
 	if got := w.refusals(t); got["too many tries login_per_range"] != 2 {
 		t.Errorf("the audit trail has %v, want once for each range", got)
 	}
 }
 
-// Rejected codes of a second factor are recorded, and too many tries once a minute.
+// TestRefusedFactors shows that rejected codes of a second factor are recorded, and too many
+// tries once a minute.
 func TestRefusedFactors(t *testing.T) {
 	w := newGuarded(t, nil)
 	o := w.create(t, "ann@example.com", owner)
+
 	for range 3 {
 		is(t, "RefuseFactor", w.RefuseFactor(t.Context(), o, problem.New(problem.Invalid, "wrong_code", "")), nil)
 		is(t, "RefuseFactor", w.RefuseFactor(t.Context(), o,
 			problem.New(problem.RateLimited, "too_many_codes", "")), nil)
 	}
+
 	if got := w.refusals(t); got["wrong_code "] != 3 || got["too many tries too_many_codes"] != 1 {
 		t.Errorf("the audit trail has %v, want 3 wrong codes and once that there were too many", got)
 	}

@@ -16,19 +16,23 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// The audit page finds failed logins by email, known or unknown, and explains each with a remedy.
+// TestAuditExplains shows that the audit page finds failed logins by email, known or unknown,
+// and explains each with a remedy.
 func TestAuditExplains(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})
 	ctx, mail, secret := context.Background(), "ada@example.com", "a loom of one's own"
 	s, err := w.fabric.Subscribers.Create(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail, Password: &secret})
 	must(t, err)
+
+	// One email exists, the other is a typo.
 	for _, email := range []string{mail, "Ada@exmaple.com"} {
 		if _, err := w.idp.Logins.LogIn(ctx, w.one.ID, email, "wrong", idp.Visitor{}); !errors.Is(err,
 			problem.Unauthenticated) {
 			t.Fatalf("LogIn(%s): %v", email, err)
 		}
 	}
+
 	base := "/dashboard/projects/" + w.one.ID + "/audit"
 	for account, want := range map[string]string{" ADA@example.com ": "The password was wrong.",
 		"ada@exmaple.com": "No account here has this email", "bob@example.com": "Nobody has tried to sign in"} {
@@ -41,6 +45,8 @@ func TestAuditExplains(t *testing.T) {
 			t.Errorf("the audit of %q has %d others' refusals", account, n)
 		}
 	}
+
+	// The known subscriber is a link, the unknown email is explained.
 	a := b.get(base)
 	if !strings.Contains(a.body, "/subscribers/"+s.ID+`" title="`+s.ID+`"><bdi>ada@example.com</bdi></a>`) {
 		t.Error("the subscriber is no link with its name")
@@ -50,11 +56,13 @@ func TestAuditExplains(t *testing.T) {
 	}
 }
 
-// Events name their action, actor and target in words. A deleted target is named by its kind.
+// TestAuditNames shows that events name their action, actor and target in words. A deleted
+// target is named by its kind.
 func TestAuditNames(t *testing.T) {
 	w := newWorld(t)
 	ann, b := w.operator("ann@example.com", ofAll)
 	_, viewer := w.operator("viewer@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})
+
 	ctx, base := context.Background(), "/dashboard/projects/"+w.one.ID
 	mail, secret, gone, name := "ada@example.com", good, "gone@example.com", "billing"
 	s, err := w.fabric.Subscribers.Create(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail, Password: &secret})
@@ -65,18 +73,25 @@ func TestAuditNames(t *testing.T) {
 	other, _, err := w.fabric.APIKeys.Create(
 		ctx, w.two.ID, fabric.APIKeyInput{Name: &gone, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
+
+	// Record an event by an API key, one about a key of another project, one of an unknown kind,
+	// and those of a deleted subscriber.
 	must(t, w.rows.Record(ctx, audit.Of("recording.deleted", w.one.ID, "recording", "").By(audit.APIKey, k.ID)))
 	must(t, w.rows.Record(ctx, audit.Of("recording.deleted", w.one.ID, "api_key", other.ID)))
 	must(t, w.rows.Record(ctx, audit.Of("thing.of_before", w.one.ID, "thing_of_before", "an-id")))
+
 	left, err := w.fabric.Subscribers.Create(ctx, w.one.ID, fabric.SubscriberInput{Email: &gone})
 	must(t, err)
 	must(t, w.fabric.Subscribers.Delete(ctx, w.one.ID, left.ID))
+
+	// Each change of a subscriber has its own words.
 	one := base + "/subscribers/" + s.ID
 	for _, step := range [][2]string{{"disable", "disabled"}, {"enable", "enabled"}, {"revoke", "signedout"}} {
 		b.post(one, one+"/"+step[0], nil).leadsTo(t, one+"?done="+step[1])
 	}
 	b.post(one+"/edit", one+"/edit", url.Values{"email": {mail},
 		"password": {"another loom of one's own"}}).leadsTo(t, one+"?done=changed")
+
 	moved, no := "moved@example.com", false
 	_, err = w.fabric.Subscribers.Update(ctx, w.one.ID, s.ID, fabric.SubscriberInput{Email: &moved, Disabled: &no})
 	must(t, err)
@@ -84,6 +99,8 @@ func TestAuditNames(t *testing.T) {
 		last.Items[0].Action != "subscriber.updated" || last.Items[0].Detail["changed"] != "email" {
 		t.Errorf("an e-mail that was changed, and nothing enabled, is told as %+v, %v", last.Items[0], err)
 	}
+
+	// The page of the project names them all.
 	a := b.get(base + "/audit")
 	for _, want := range []string{
 		"Subscriber disabled <", "Subscriber enabled <", "Signed out everywhere <",
@@ -95,13 +112,18 @@ func TestAuditNames(t *testing.T) {
 			t.Errorf("the audit has no %q: %s", want, a.body)
 		}
 	}
+
 	if strings.Contains(a.body, gone) {
 		t.Error("what is of another project, or was deleted, is named")
 	}
+
+	// Viewers see who did something, but no links to operators.
 	if a := viewer.get(base + "/audit"); !strings.Contains(a.body,
 		`<bdi title="`+ann.ID+`">ann@example.com</bdi> <span class="quiet">Operator</span>`) {
 		t.Errorf("who may see no operators is not told who did it: %s", a.body)
 	}
+
+	// The page of the installation finds operators by their email, and names the projects.
 	if a := b.get("/dashboard/audit?account=viewer@example.com"); !strings.Contains(a.body, "Signed in <") ||
 		strings.Contains(a.body, ann.ID) {
 		t.Errorf("the audit of an operator's e-mail: %s", a.body)
@@ -114,26 +136,31 @@ func TestAuditNames(t *testing.T) {
 	}
 }
 
-// The exported audit trail of a project contains no spreadsheet formulas and no other project.
+// TestAuditExport shows that the exported audit trail of a project contains no spreadsheet
+// formulas and no other project.
 func TestAuditExport(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})
 	ctx := context.Background()
+
 	for _, p := range []fabric.Project{w.one, w.two} {
 		name := "=HYPERLINK(\"http://evil.example\")" + p.Name
 		_, err := w.fabric.Projects.Update(ctx, p.ID, fabric.ProjectChange{Name: &name})
 		must(t, err)
 		w.record(p.ID, "@SUM(1)")
 	}
+
 	a := b.get("/dashboard/projects/" + w.one.ID + "/audit/export?action=recording")
 	if a.StatusCode != http.StatusOK || a.Header.Get("Content-Type") != "text/csv; charset=utf-8" ||
 		!strings.HasPrefix(a.Header.Get("Content-Disposition"), "attachment") {
 		t.Fatalf("the export: %s %v", a.Status, a.Header)
 	}
+
 	rows, err := csv.NewReader(strings.NewReader(a.body)).ReadAll()
 	if err != nil || len(rows) != 2 {
 		t.Fatalf("the export has %d rows: %v", len(rows), err)
 	}
+
 	for i, cell := range rows[1] {
 		if cell != "" && strings.ContainsAny(cell[:1], "=+-@\t\r") {
 			t.Errorf("the cell of %s is %q", rows[0][i], cell)
@@ -142,7 +169,9 @@ func TestAuditExport(t *testing.T) {
 	if rows[1][2] != w.one.ID {
 		t.Errorf("the export has an event of the project %s", rows[1][2])
 	}
-	if a := b.get("/dashboard/projects/" + w.one.ID + "/audit/export?after=soon"); a.StatusCode != http.StatusUnprocessableEntity {
+
+	if a := b.get("/dashboard/projects/" + w.one.ID +
+		"/audit/export?after=soon"); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("a day that is none: %s", a.Status)
 	}
 }

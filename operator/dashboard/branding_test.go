@@ -28,18 +28,21 @@ func picture(t *testing.T, c color.Color) string {
 	return out.String()
 }
 
-// The branding forms of projects and clients show a preview, rate the contrast of the color,
-// reject files that are not pictures, and keep what was typed.
+// TestBranding shows that the branding forms of projects and clients preview the branding, rate
+// the contrast of the color, reject files that are not pictures, and keep what was typed.
 func TestBranding(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	ctx := context.Background()
+
 	c, _, err := w.idp.Clients.Create(ctx,
 		idp.Client{ProjectID: w.one.ID, Type: idp.Web, Name: "Shop",
 			RedirectURIs: []string{"https://shop.example/cb"}})
 	must(t, err)
 	for name, at := range map[string]string{"project": "/dashboard/projects/" + w.one.ID + "/branding",
 		"client": "/dashboard/projects/" + w.one.ID + "/clients/" + c.ID + "/branding"} {
+
+		// The preview shows what was typed, escaped.
 		token := b.token(at)
 		seen := b.post(at, at+"/preview",
 			url.Values{"name": {`"><img onerror=x>`}, "color": {"#FFE000"}, "tos_uri": {"javascript:alert(1)"}})
@@ -47,10 +50,13 @@ func TestBranding(t *testing.T) {
 			strings.Contains(seen.body, "<img onerror") || !strings.Contains(seen.body, `value="#FFE000"`) {
 			t.Errorf("%s: a preview: %s", name, between(seen.body, `id="preview"`, "</section>"))
 		}
+
 		frame := seen.find(t, `<iframe class="dark"[^>]* src="([^"]+)" sandbox="allow-same-origin"`)
 		if strings.Contains(frame, "form=") || strings.Contains(frame, token) {
 			t.Errorf("%s: the preview has the form's token in its address: %s", name, frame)
 		}
+
+		// The page in the preview is a sign-in page that can do nothing.
 		shown := b.get(frame)
 		for _, want := range []string{`href="/brand/ffe000.css"`, `data-theme="dark"`,
 			words.English().Say("login.forgot"), `id="login-submit"`,
@@ -59,12 +65,15 @@ func TestBranding(t *testing.T) {
 				t.Errorf("%s: what is previewed has no %s: %s", name, want, shown.body)
 			}
 		}
+
 		if policy := shown.Header.Get("Content-Security-Policy"); strings.Contains(shown.body, "javascript:") ||
 			strings.Contains(shown.body, "<img") ||
 			!strings.Contains(policy, "frame-ancestors 'self'; form-action 'none'") || len(shown.Cookies()) > 0 ||
 			strings.Contains(policy, "script-src") {
 			t.Errorf("%s: what is previewed may do more: %s %s", name, policy, shown.body)
 		}
+
+		// Wrong values are reported, and everything else that was typed is kept.
 		for what, fields := range map[string][]string{
 			"a file that is none": {"<svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"alert(1)\"/>",
 				"name", "Kept & shown", "color", "#a03060"},
@@ -80,6 +89,8 @@ func TestBranding(t *testing.T) {
 				t.Errorf("%s: %s: %s %s", name, what, a.Status, between(a.body, `id="faults"`, "</div>"))
 			}
 		}
+
+		// Valid values are saved, and the logo can be removed.
 		b.upload(at, picture(t, color.NRGBA{R: 160, G: 48, B: 96, A: 255}), "form", token, "seen",
 			b.marks(at), "name", "Shop", "color", "#A03060", "tos_uri",
 			"https://acme.example/terms").leadsTo(t, at+"?done=changed")
@@ -87,9 +98,11 @@ func TestBranding(t *testing.T) {
 			!strings.Contains(page, `value="#a03060"`) || !strings.Contains(page, "Remove the logo") {
 			t.Errorf("%s: what was saved is not shown", name)
 		}
+
 		b.upload(at, "", "form", token, "seen", b.marks(at), "name", "Shop", "remove", "yes").leadsTo(t,
 			at+"?done=changed")
 	}
+
 	p, err := w.fabric.Projects.Find(ctx, w.one.ID)
 	if err != nil || p.Name != "Shop" || p.Logo != "" || p.Color != "" || p.Terms != "" {
 		t.Errorf("the project is %+v, %v", p, err)
@@ -98,15 +111,18 @@ func TestBranding(t *testing.T) {
 		strings.Contains(a.body, "/brand/") {
 		t.Errorf("colours of what is none: %s", a.Status)
 	}
-	// Of a form that is old, what was changed in it is written, and nothing else.
+
+	// Saving a form that is out of date writes only the fields changed in it.
 	at := "/dashboard/projects/" + w.one.ID + "/branding"
 	token, marks, color := b.token(at), b.marks(at), "#106040"
 	_, err = w.fabric.Projects.Update(ctx, w.one.ID, fabric.ProjectChange{Color: &color})
 	must(t, err)
+
 	b.upload(at, "", "form", token, "seen", marks, "name", "Market").leadsTo(t, at+"?done=changed")
 	if p, err = w.fabric.Projects.Find(ctx, w.one.ID); err != nil || p.Name != "Market" || p.Color != color {
 		t.Errorf("beside another's change the project is %+v, %v", p, err)
 	}
+
 	if a := b.upload(at, "", "form", token, "seen", marks, "name", "Market", "color",
 		"#a03060"); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "to “#106040”") {
 		t.Errorf("over another's change: %s %s", a.Status, between(a.body, `id="faults"`, "</div>"))

@@ -14,11 +14,13 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// A form registers and changes clients. It shows errors at their fields and keeps what was typed.
+// TestClients shows that a form registers and changes clients. It shows errors at their fields
+// and keeps what was typed.
 func TestClients(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	base, ctx := "/dashboard/projects/"+w.one.ID+"/clients", context.Background()
+
 	for name, wrong := range map[string]struct {
 		form url.Values
 		at   string
@@ -47,6 +49,8 @@ func TestClients(t *testing.T) {
 			t.Errorf("a client %s: %s %s", name, a.Status, between(a.body, `id="faults"`, "</div>"))
 		}
 	}
+
+	// A valid form registers a client, and shows its secret once.
 	made := b.post(base+"/new", base, url.Values{"type": {"web"}, "profile": {"default"},
 		"id_token_alg": {"ES256"}, "name": {"Shop"},
 		"redirect_uri": {"https://shop.example/cb\r\n https://shop.example/other"}})
@@ -54,32 +58,40 @@ func TestClients(t *testing.T) {
 	all, err := w.idp.Clients.List(ctx, w.one.ID, firstPage)
 	must(t, err)
 	c := all.Items[0]
+
 	if len(c.RedirectURIs) != 2 || c.IDTokenAlg != "ES256" || c.AuthMethod != idp.AuthBasic ||
 		!c.HasSecret(secret, time.Now()) || len(c.Scopes) == 0 || len(c.Grants) != 2 {
 		t.Errorf("the client is %+v", c)
 	}
+
 	one := base + "/" + c.ID
 	page := b.get(one)
 	if strings.Contains(page.body, secret) || !strings.Contains(page.body, "/login/oauth/authorize?client_id="+c.ID) {
 		t.Errorf("its page: %s", page.Status)
 	}
+
 	for _, want := range []string{"openid-client", "client.ClientSecretBasic(SECRET)",
 		"&#34;" + c.ID + "&#34;", "https://shop.example/cb"} {
 		if code := between(page.body, `class="snippets"`, "</div>"); !strings.Contains(code, want) {
 			t.Errorf("the code of the client has no %s: %s", want, code)
 		}
 	}
-	// An address that ends a script, as one could be registered earlier, does so in nobody's page.
+
+	// A redirect URI that ends a script, as it could be registered earlier, cannot do so in the
+	// code samples.
 	evil := c
 	evil.ID, evil.Type, evil.RedirectURIs = uuid.NewString(), idp.SPA,
 		[]string{"https://shop.example/?</script><svg/onload=evil()>"}
 	must(t, w.rows.CreateClient(ctx, evil))
+
 	code := html.UnescapeString(between(b.get(base+"/"+evil.ID).body, `class="snippets"`, "</div>"))
 	if !strings.Contains(code, `"https://shop.example/?\u003c/script>`) ||
 		strings.Contains(code, "?</script>") || strings.Contains(code, "<svg") {
 		t.Errorf("the code of a client with an address that ends a script is %s", code)
 	}
-	// Keys are taken by value, and kept as they are; private ones and what is none are refused.
+
+	// Keys are accepted by value and stored unchanged. Private keys and invalid ones are
+	// refused.
 	const public = `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k1","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`
 	signs := url.Values{"name": {"Signer"}, "type": {"service"}, "profile": {"default"},
 		"id_token_alg": {"RS256"}, "auth_method": {"private_key_jwt"}}
@@ -91,15 +103,19 @@ func TestClients(t *testing.T) {
 			t.Errorf("the keys %s: %s %s", bad, a.Status, between(a.body, `id="faults"`, "</div>"))
 		}
 	}
+
 	signs.Set("jwks", " "+public+"\r\n")
 	if a := b.post(base+"/new", base, signs); a.StatusCode != http.StatusOK {
 		t.Errorf("keys by value: %s %s", a.Status, between(a.body, `id="faults"`, "</div>"))
 	}
-	// A new secret is good beside the old one, until that is ended.
+
+	// A new secret is valid in addition to the old one until the overlap ends or the old one is
+	// revoked.
 	if a := b.post(one, one+"/rotate", url.Values{"overlap": {"for ever"}}); a.StatusCode < 400 ||
 		a.StatusCode > 499 {
 		t.Errorf("an overlap without end: %s", a.Status)
 	}
+
 	rotated := b.post(one, one+"/rotate", url.Values{"overlap": {"day"}}).find(
 		t, `id="secret"><span class="copy"><code>([^<]+)<`)
 	c, err = w.idp.Clients.Find(ctx, c.ID)
@@ -108,24 +124,30 @@ func TestClients(t *testing.T) {
 		c.HasSecret(secret, w.now().Add(25*time.Hour)) {
 		t.Errorf("after a rotation the client is %+v", c)
 	}
+
 	if page := b.get(one).body; !strings.Contains(page, "Valid until") ||
 		!strings.Contains(page, "not used since then") {
 		t.Error("the old secret is not listed")
 	}
+
 	b.post(one, one+"/old-secret", nil).leadsTo(t, one+"?done=clientended")
 	if a := b.post(one, one+"/old-secret", nil); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("ending it again: %s", a.Status)
 	}
+
 	c, err = w.idp.Clients.Find(ctx, c.ID)
 	if err != nil || c.HasSecret(secret, w.now()) || !c.HasSecret(rotated, w.now()) {
 		t.Errorf("after its end the client is %+v, %v", c, err)
 	}
+
+	// The form changes settings, and keeps the type and the secret.
 	secret = rotated
 	edit := url.Values{
 		"name": {"Shop"}, "redirect_uri": {"https://shop.example/cb"}, "profile": {"mobile-legacy"},
 		"id_token_alg": {"ES256"}, "scope": {"openid", "Voice"}, "grant": {idp.GrantCode},
 		"auth_method": {"client_secret_post"}, "pkce": {"optional"}, "acr": {"2"},
 	}
+
 	b.post(one+"/edit", one+"/edit", edit).leadsTo(t, one+"?done=changed")
 	after, err := w.idp.Clients.Find(ctx, c.ID)
 	if err != nil || after.Profile != idp.MobileLegacy || !after.PKCEOptional || after.RequireACR != "2" ||
@@ -133,6 +155,7 @@ func TestClients(t *testing.T) {
 		after.Type != idp.Web || !after.HasSecret(secret, time.Now()) || after.AccessToken != c.AccessToken {
 		t.Errorf("the change made it %+v, %v", after, err)
 	}
+
 	edit.Set("redirect_uri", "")
 	if a := b.post(one+"/edit", one+"/edit", edit); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "f-redirect_uri-fault") {

@@ -18,7 +18,7 @@ import (
 var firstCode = regexp.MustCompile(`<pre id="codes">([a-z2-7-]+)`)
 
 // app sets up an authenticator app for the signed-in operator. It returns a function that makes
-// codes.
+// codes, and a recovery code if the app is the first factor.
 func (b browser) app() (code func() string, recovery string) {
 	b.Helper()
 	const path = "/dashboard/account/app"
@@ -29,17 +29,19 @@ func (b browser) app() (code func() string, recovery string) {
 		return c
 	}
 	if m := firstCode.FindStringSubmatch(b.post(path, path, url.Values{"code": {code()}}).body); m != nil {
-		recovery = m[1] // where it is the first factor
+		recovery = m[1] // shown for the first factor
 	}
 	return code, recovery
 }
 
-// Sensitive actions require the second factor again, so a stolen session and the password are not
-// enough. Wrong codes are in the audit trail.
+// TestConfirmByFactor shows that sensitive actions require the second factor again, so a stolen
+// session and the password are not enough. Wrong codes are in the audit trail.
 func TestConfirmByFactor(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	code, recovery := b.app()
+
+	// A session that is not fresh must be confirmed.
 	w.pass(operator.Freshness)
 	keys := "/dashboard/projects/" + w.one.ID + "/keys/new"
 	page1 := "/dashboard/confirm?next=" + url.QueryEscape(keys)
@@ -48,10 +50,13 @@ func TestConfirmByFactor(t *testing.T) {
 		t.Helper()
 		return b.post(page1, "/dashboard/confirm", url.Values{"password": {secret}, "code": {code}, "next": {keys}})
 	}
+
 	b.post("/dashboard/account", "/dashboard/account/password",
 		url.Values{"current": {good}, "password": {good + "2"}}).leadsTo(
 		t, "/dashboard/confirm?next=%2Fdashboard%2Faccount")
 	b.get(keys).leadsTo(t, page1)
+
+	// Without the right password and code, nothing is confirmed.
 	used := code()
 	for _, tt := range []struct{ name, secret, code string }{
 		{"the password alone", good, ""}, {"a wrong code", good, "000000"},
@@ -63,19 +68,23 @@ func TestConfirmByFactor(t *testing.T) {
 		}
 		b.get(keys).leadsTo(t, page1)
 	}
+
+	// The code is still unused, since it came with a wrong password.
 	before := b.cookie()
-	confirm(good, used).leadsTo(t, keys) // a wrong password has used nothing up
+	confirm(good, used).leadsTo(t, keys)
 	if b.cookie() == before {
 		t.Error("the cookie stays the same")
 	}
 	if a := b.get(keys); a.StatusCode != http.StatusOK {
 		t.Errorf("after that: %s", a.Status)
 	}
+
 	if a := confirm(good, used); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("a code again: %s", a.Status)
 	}
 	w.pass(operator.Freshness)
 	confirm(good, recovery).leadsTo(t, keys)
+
 	reasons := map[string]int{}
 	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused},
 		page.Query{Size: 100})
@@ -90,11 +99,14 @@ func TestConfirmByFactor(t *testing.T) {
 	}
 }
 
-// Guesses at a second factor are limited, and the audit trail records this once a minute.
+// TestFactorGuesses shows that guesses at a second factor are limited, and that the audit trail
+// records this once a minute.
 func TestFactorGuesses(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	b.app()
+
+	// The thief has the password, and tries codes.
 	thief := w.browser()
 	thief.post("/dashboard/login", "/dashboard/login",
 		url.Values{"username": {"ann@example.com"}, "password": {good}}).leadsTo(t, "/dashboard/factor")
@@ -103,10 +115,12 @@ func TestFactorGuesses(t *testing.T) {
 		a := thief.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {"000000"}})
 		texts = append(texts, a.find(t, `(?s)id="faults"[^>]*>(.*?)</`))
 	}
+
 	if strings.Contains(texts[5], "Too many") || !strings.Contains(texts[6], "Too many") ||
 		!strings.Contains(texts[8], "Too many") {
 		t.Errorf("the answers to nine codes are %q, want six looked at", texts)
 	}
+
 	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused},
 		page.Query{Size: 100})
 	must(t, err)
@@ -117,6 +131,7 @@ func TestFactorGuesses(t *testing.T) {
 			t.Errorf("an event is of %v by %v", e.At, e.Actor)
 		}
 	}
+
 	if reasons["wrong_code"] != 6 || reasons["too many tries"] != 1 {
 		t.Errorf("the audit trail has %v, want six wrong codes, and once that there were too many", reasons)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// shown returns what a browser sends for a form that nobody edited.
+// shown returns the fields that a browser sends for a form that nobody edited.
 func (b browser) shown(page string) url.Values {
 	b.Helper()
 	return url.Values{"seen": {b.marks(page)}}
@@ -22,9 +22,9 @@ func (b browser) marks(page string) string {
 	return b.get(page).find(b, `name="seen" value="([^"]+)"`)
 }
 
-// Saving a form writes only what was changed in it, and overwrites nothing that somebody else
-// changed meanwhile. If both changed a field, the form reports the conflict and keeps what was
-// typed.
+// TestFormsDoNotOverwrite shows that saving a form writes only what was changed in it, and does
+// not overwrite what somebody else changed meanwhile. If both changed a field, the form reports
+// the conflict and keeps what was typed.
 func TestFormsDoNotOverwrite(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -32,6 +32,8 @@ func TestFormsDoNotOverwrite(t *testing.T) {
 		idp.Client{ProjectID: w.one.ID, Type: idp.Web, Name: "Shop",
 			RedirectURIs: []string{"https://shop.example/cb"}})
 	must(t, err)
+
+	// Open the form.
 	one := "/dashboard/projects/" + w.one.ID + "/clients/" + c.ID
 	edit := b.shown(one + "/edit")
 	for name, values := range map[string][]string{
@@ -42,9 +44,12 @@ func TestFormsDoNotOverwrite(t *testing.T) {
 	} {
 		edit[name] = values
 	}
+
+	// Somebody else changes other fields; both changes are kept.
 	must(t, w.idp.Clients.Change(t.Context(), c.ID, func(c *idp.Client) {
 		c.RedirectURIs, c.FirstParty, c.Scopes = []string{"https://new.example/cb"}, true, []string{"openid"}
 	}))
+
 	edit.Set("name", "Market")
 	b.post(one+"/edit", one+"/edit", edit).leadsTo(t, one+"?done=changed")
 	after, err := w.idp.Clients.Find(t.Context(), c.ID)
@@ -52,6 +57,8 @@ func TestFormsDoNotOverwrite(t *testing.T) {
 		!after.FirstParty || len(after.Scopes) != 1 {
 		t.Errorf("beside another's change it is %+v, %v", after, err)
 	}
+
+	// Now both have changed a field.
 	edit.Set("name", "Fair")
 	edit.Set("redirect_uri", "https://mine.example/cb")
 	a := b.post(one+"/edit", one+"/edit", edit)
@@ -63,14 +70,17 @@ func TestFormsDoNotOverwrite(t *testing.T) {
 				between(a.body, `id="faults"`, "</div>"))
 		}
 	}
+
 	if after, err = w.idp.Clients.Find(t.Context(), c.ID); err != nil || after.Name != "Market" {
 		t.Errorf("a form that was refused has changed the client: %+v, %v", after, err)
 	}
-	// Who has read it, and saves again, means it.
+
+	// The form shown with the conflict can be saved again, which overwrites the other change.
 	edit.Set("seen", a.find(t, `name="seen" value="([^"]+)"`))
 	if strings.Contains(a.body, `name="first_party" value="yes" checked`) {
 		edit.Set("first_party", "yes")
 	}
+
 	b.post(one+"/edit", one+"/edit", edit).leadsTo(t, one+"?done=changed")
 	if after, err = w.idp.Clients.Find(t.Context(), c.ID); err != nil || after.Name != "Fair" ||
 		after.RedirectURIs[0] != "https://mine.example/cb" || !after.FirstParty {
@@ -78,27 +88,34 @@ func TestFormsDoNotOverwrite(t *testing.T) {
 	}
 }
 
-// The same holds for the forms of subscribers and rules.
+// TestOtherFormsDoNotOverwrite shows the same for the forms of subscribers and rules.
 func TestOtherFormsDoNotOverwrite(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	mail, first, city, off := "ada@example.com", "Augusta", "DE", fabric.RegistrationOpen
 	s, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &mail})
 	must(t, err)
+
+	// Open both forms.
 	one, rules := "/dashboard/projects/"+w.one.ID+"/subscribers/"+s.ID, "/dashboard/projects/"+w.one.ID+"/rules"
 	edit, ruled := b.shown(one+"/edit"), b.shown(rules+"/edit")
 	edit.Set("email", mail)
+
+	// Somebody else changes the subscriber and the rules.
 	_, err = w.fabric.Subscribers.Update(t.Context(), w.one.ID, s.ID,
 		fabric.SubscriberInput{Profile: fabric.Profile{FirstName: &first, Country: &city}})
 	must(t, err)
 	_, err = w.fabric.Projects.Update(t.Context(), w.one.ID, fabric.ProjectChange{Registration: &off})
 	must(t, err)
+
+	// Saving the forms keeps those changes.
 	edit.Set("last_name", "King")
 	b.post(one+"/edit", one+"/edit", edit).leadsTo(t, one+"?done=changed")
 	s, err = w.fabric.Subscribers.Find(t.Context(), w.one.ID, s.ID)
 	if err != nil || s.FirstName != first || s.Country != city || s.LastName != "King" {
 		t.Errorf("beside another's change the subscriber is %+v, %v", s, err)
 	}
+
 	for name, value := range map[string]string{"registration": "off", "require_factor": "no",
 		"media_auth": "signed"} {
 		ruled.Set(name, value)

@@ -16,6 +16,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
+// leadsTo fails the test unless the answer redirects to path.
 func (a answer) leadsTo(t testing.TB, path string) {
 	t.Helper()
 	if a.StatusCode != http.StatusSeeOther || a.Header.Get("Location") != path {
@@ -24,6 +25,7 @@ func (a answer) leadsTo(t testing.TB, path string) {
 	}
 }
 
+// find returns the first group of an expression in the body of the answer.
 func (a answer) find(t testing.TB, expression string) string {
 	t.Helper()
 	m := regexp.MustCompile(expression).FindStringSubmatch(a.body)
@@ -33,8 +35,8 @@ func (a answer) find(t testing.TB, expression string) string {
 	return html.UnescapeString(m[1])
 }
 
-// The first operator joins with a link, which works once, and sets up a second factor if the
-// installation requires one.
+// TestFirstOperator shows that the first operator joins with a link, which works once, and sets
+// up a second factor if the installation requires one.
 func TestFirstOperator(t *testing.T) {
 	w := newWorldThat(t, operator.Roles()...)
 	_, token, err := w.operators.First(context.Background())
@@ -43,11 +45,12 @@ func TestFirstOperator(t *testing.T) {
 	form := func() url.Values {
 		return url.Values{"token": {token}, "username": {"ann@example.com"}, "name": {"Ann"}, "password": {good}}
 	}
-	for range 3 { // looking uses nothing up
+	for range 3 { // opening the link does not use it
 		if a := b.get(setup); a.StatusCode != http.StatusOK {
 			t.Fatalf("the link: %s", a.Status)
 		}
 	}
+
 	weak := form()
 	weak.Set("password", "short")
 	if a := b.post(setup, "/dashboard/setup", weak); a.StatusCode != http.StatusUnprocessableEntity ||
@@ -55,12 +58,16 @@ func TestFirstOperator(t *testing.T) {
 		t.Errorf("a short password: %s, and the e-mail is kept: %v", a.Status,
 			strings.Contains(a.body, "ann@example.com"))
 	}
+
+	// The link is used up, and nothing is open without a second factor.
 	b.post(setup, "/dashboard/setup", form()).leadsTo(t, "/dashboard/factor")
 	if a := w.browser().get(setup); a.StatusCode != http.StatusNotFound {
 		t.Errorf("the link again: %s, want 404", a.Status)
 	}
+
 	b.get("/dashboard").leadsTo(t, "/dashboard/login")
 	b.get("/dashboard/factor").leadsTo(t, "/dashboard/enrol")
+
 	before := b.cookie()
 	secret := b.get("/dashboard/enrol").find(t, `id="totp-secret">([A-Z2-7]+)<`)
 	if a := b.post("/dashboard/enrol", "/dashboard/enrol",
@@ -72,16 +79,18 @@ func TestFirstOperator(t *testing.T) {
 		must(t, err)
 		return c
 	}
+
 	done := b.post("/dashboard/enrol", "/dashboard/enrol", url.Values{"code": {code()}})
 	recovery := done.find(t, `<pre id="codes">([a-z2-7-]+)`)
 	if b.cookie() == before {
 		t.Error("the cookie of before the second factor is still in use")
 	}
+
 	b.get("/dashboard").leadsTo(t, "/dashboard/projects/"+w.one.ID)
 	b.post("/dashboard/account", "/dashboard/logout", url.Values{}).leadsTo(t, "/dashboard/login")
 	b.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")
 
-	// Signing in again: the password alone opens nothing, and cannot set up another app.
+	// Signing in again, the password alone opens nothing, and cannot set up another app.
 	in := url.Values{"username": {"ANN@example.com"}, "password": {good}, "next": {"/dashboard/account"}}
 	b.post("/dashboard/login", "/dashboard/login", in).leadsTo(t, "/dashboard/factor?next=%2Fdashboard%2Faccount")
 	b.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")
@@ -93,6 +102,8 @@ func TestFirstOperator(t *testing.T) {
 		!strings.Contains(a.body, "10 of 10 left") {
 		t.Errorf("my account: %s %s", a.Status, a.body)
 	}
+
+	// A recovery code works once.
 	other := w.browser()
 	other.post("/dashboard/login", "/dashboard/login", in)
 	other.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {recovery}}).leadsTo(t, "/dashboard")
@@ -104,9 +115,9 @@ func TestFirstOperator(t *testing.T) {
 	}
 }
 
-// cookie returns the session cookie.
+// cookie returns the session cookie, or "".
 func (b browser) cookie() string {
-	u, _ := url.Parse(b.url) // a server's
+	u, _ := url.Parse(b.url) // a valid URL, as it is a test server's
 	for _, c := range b.c.Jar.Cookies(u) {
 		if strings.HasSuffix(c.Name, "selvage-operator") {
 			return c.Value
@@ -115,29 +126,35 @@ func (b browser) cookie() string {
 	return ""
 }
 
-// An operator creates an API key, sees its secret once, rotates it and revokes it.
+// TestKeys shows that an operator creates an API key, sees its secret once, rotates it and
+// revokes it.
 func TestKeys(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	base := "/dashboard/projects/" + w.one.ID + "/keys"
+
 	if a := b.post(base+"/new", base, url.Values{"name": {"back"}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `value="back"`) {
 		t.Errorf("a key without scopes: %s", a.Status)
 	}
+
 	made := b.post(base+"/new", base, url.Values{"name": {"back"}, "scope": {"Voice", "Video"}, "expires": {"30d"}})
 	secret := made.find(t, `id="secret"><span class="copy"><code>(PT[0-9a-f]{64})<`)
 	k, err := w.fabric.APIKeys.Authenticate(context.Background(), w.one.ID, secret)
 	if err != nil || len(k.Scopes) != 2 || k.Expires.IsZero() {
 		t.Fatalf("the key is %+v, %v", k, err)
 	}
+
 	page := base + "/" + k.ID
 	if a := b.get(page); strings.Contains(a.body, secret) || !strings.Contains(a.body, secret[:8]) {
 		t.Error("the page of a key shows its secret again, or not how it begins")
 	}
+
 	next := b.post(page, page+"/rotate", url.Values{"overlap": {"now"}}).find(t, `<code>(PT[0-9a-f]{64})<`)
 	if _, err := w.fabric.APIKeys.Authenticate(context.Background(), w.one.ID, secret); err == nil {
 		t.Error("the old secret is good after a rotation without overlap")
 	}
+
 	if a := b.post(page, page+"/revoke",
 		url.Values{"confirm": {"other"}}); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("revoking by another name: %s", a.Status)
@@ -146,12 +163,14 @@ func TestKeys(t *testing.T) {
 	if _, err := w.fabric.APIKeys.Authenticate(context.Background(), w.one.ID, next); err == nil {
 		t.Error("a revoked key is good")
 	}
-	// What hurts most wants the password again.
+
+	// Changing, creating and revoking keys needs a recent confirmation.
 	w.pass(operator.Freshness)
 	name := "second"
 	k, _, err = w.fabric.APIKeys.Create(context.Background(), w.one.ID,
 		fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
+
 	page = base + "/" + k.ID
 	confirm := "/dashboard/confirm?next=" + url.QueryEscape(page)
 	b.post(page, page+"/rotate", url.Values{"overlap": {"now"}}).leadsTo(t, confirm)
@@ -163,6 +182,7 @@ func TestKeys(t *testing.T) {
 			t.Errorf("POST %s by an old session: %s %s", of, a.Status, a.Header.Get("Location"))
 		}
 	}
+
 	before := b.cookie()
 	if a := b.post(confirm, "/dashboard/confirm",
 		url.Values{"password": {"wrong"}}); a.StatusCode != http.StatusUnprocessableEntity {
@@ -175,47 +195,56 @@ func TestKeys(t *testing.T) {
 	b.post(page, page+"/rotate", url.Values{"overlap": {"day"}}).find(t, `<code>(PT[0-9a-f]{64})<`)
 }
 
-// The audit trail explains a failed login to operators of the project.
+// TestAudit shows that the audit trail explains a failed login to operators of the project.
 func TestAudit(t *testing.T) {
 	w := newWorld(t)
 	o, b := w.operator("ann@example.com", ofAll)
 	w.browser().post("/dashboard/login", "/dashboard/login",
 		url.Values{"username": {"ann@example.com"}, "password": {"wrong"}})
+
 	a := b.get("/dashboard/audit?action=login&outcome=refused")
 	if !strings.Contains(a.body, "Sign-in refused") ||
 		!strings.Contains(a.body, "wrong e-mail or password") || !strings.Contains(a.body, o.ID) ||
 		strings.Contains(a.body, "Done</span>") {
 		t.Errorf("the audit of refused logins: %s %s", a.Status, a.body)
 	}
+
 	base := "/dashboard/projects/" + w.one.ID
 	b.post(base+"/keys/new", base+"/keys", url.Values{"name": {"back"}, "scope": {"Voice"}})
 	if a := b.get(base + "/audit"); !strings.Contains(a.body,
 		`<a href="/dashboard/operators/`+o.ID+`" title="`+o.ID+`"><bdi>ann@example.com</bdi></a> <span class="quiet">Operator</span>`) {
 		t.Errorf("the audit of a project does not name the operator: %s", a.body)
 	}
+
 	if a := b.get(base + "/audit?after=soon"); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("a day that is none: %s", a.Status)
 	}
 }
 
-// Text from strangers is escaped wherever it is shown (threats D01, D05).
+// TestInert shows that text from strangers is escaped wherever it is shown (threats D01, D05).
 func TestInert(t *testing.T) {
 	w := newWorld(t)
+
+	// Put the text in every field that a stranger can write.
 	const evil = `"><img src=x onerror=alert(1)></title><script>alert(2)</script>{{7}}`
 	ctx, name, mail := context.Background(), evil, "ada@example.com"
 	_, err := w.fabric.Projects.Update(ctx, w.one.ID, fabric.ProjectChange{Name: &name})
 	must(t, err)
+
 	k, _, err := w.fabric.APIKeys.Create(ctx, w.one.ID,
 		fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
+
 	s, err := w.fabric.Subscribers.Create(
 		ctx, w.one.ID, fabric.SubscriberInput{Email: &mail, Profile: fabric.Profile{JobTitle: &name}})
 	must(t, err)
+
 	r := w.record(w.one.ID, evil)
 	secret := good
 	o, err := w.operators.Create(ctx, operator.Input{Email: &mail, Name: &name, Password: &secret,
 		Roles: []operator.Membership{ofAll}})
 	must(t, err)
+
 	b := w.browser()
 	b.signIn(mail)
 	base := "/dashboard/projects/" + w.one.ID
@@ -235,6 +264,7 @@ func TestInert(t *testing.T) {
 			strings.Contains(a.body, "javascript:") {
 			t.Errorf("%s has it as it was written", path)
 		}
+
 		policy := a.Header.Get("Content-Security-Policy")
 		for _, want := range []string{"default-src 'none'", "script-src 'self';", "frame-ancestors 'none'",
 			"base-uri 'none'"} {
@@ -250,7 +280,7 @@ func TestInert(t *testing.T) {
 	}
 }
 
-// No redirect leads from the dashboard to another site.
+// TestNext shows that no redirect leads from the dashboard to another site.
 func TestNext(t *testing.T) {
 	w := newWorld(t)
 	w.operator("ann@example.com", ofAll)
@@ -262,7 +292,8 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// The number of password tries from one place is limited. An unknown account gets the same response.
+// TestTries shows that the number of password tries from one place is limited, and that an
+// unknown account gets the same response.
 func TestTries(t *testing.T) {
 	w := newWorld(t)
 	w.operator("ann@example.com", ofAll)

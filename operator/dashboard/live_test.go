@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// A follower reads a stream.
+// A follower reads an event stream.
 type follower struct {
 	*http.Response
 	lines *bufio.Scanner
@@ -34,12 +34,13 @@ func (f follower) next() string {
 	return ""
 }
 
-// A list is notified of new rows until its operator signs out. The number of streams is limited,
-// and following does not extend the session.
+// TestFollow shows that a list is notified of new rows until its operator signs out, and that
+// the number of streams is limited.
 func TestFollow(t *testing.T) {
 	w := newWorld(t)
 	in := operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer}
 	_, b := w.operator("ann@example.com", in)
+
 	base := "/dashboard/projects/" + w.one.ID
 	first := w.record(w.one.ID, "a-call")
 	page := b.get(base + "/recordings?call=a-call")
@@ -47,20 +48,26 @@ func TestFollow(t *testing.T) {
 		!strings.Contains(page.Header.Get("Content-Security-Policy"), "connect-src 'self'") {
 		t.Errorf("the list does not follow itself: %s", page.Status)
 	}
+
+	// Only rows of the project are announced, and the first one ends the stream.
 	f := b.follow(base + "/recordings/live?last=" + first.Sid)
 	if f.StatusCode != http.StatusOK || f.Header.Get("Content-Type") != "text/event-stream" ||
 		f.Header.Get("Cache-Control") != "no-store" {
 		t.Fatalf("following: %s %v", f.Status, f.Header)
 	}
+
 	w.record(w.two.ID, "a-call")
 	w.record(w.one.ID, "other")
 	if got, after := f.next(), f.next(); got != "new" || after != "" {
 		t.Errorf("after a recording come %q and %q, want new and the end, from where on it is not counted",
 			got, after)
 	}
+
 	if again := b.follow(base + "/recordings/live?last=" + first.Sid); again.next() != "new" || again.next() != "" {
 		t.Error("what came before the stream began is not told")
 	}
+
+	// A session may have three streams.
 	newest := between(b.get(base+"/audit").body, "last=", `"`)
 	var all []follower
 	for range 3 {
@@ -70,14 +77,18 @@ func TestFollow(t *testing.T) {
 		}
 		all = append(all, f)
 	}
+
 	if fourth := b.follow(base + "/audit/live?last=" + newest); fourth.StatusCode != http.StatusTooManyRequests ||
 		fourth.Header.Get("Retry-After") == "" {
 		t.Errorf("a fourth stream of a session: %s", fourth.Status)
 	}
+
 	_, other := w.operator("bob@example.com", in)
 	if f := other.follow(base + "/audit/live?last=" + newest); f.StatusCode != http.StatusOK {
 		t.Errorf("another operator's: %s", f.Status)
 	}
+
+	// Signing out ends them.
 	b.post("/dashboard/account", "/dashboard/logout", nil)
 	for _, f := range all {
 		if got := f.next(); got != "end" {
@@ -86,10 +97,12 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// Following does not extend a session, and a server that shuts down ends all streams.
+// TestPeek shows that following does not extend a session, and that a server that shuts down
+// ends all streams.
 func TestPeek(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
+
 	s, _, err := w.operators.Peek(t.Context(), b.cookie())
 	must(t, err)
 	w.pass(40 * time.Minute)
@@ -99,10 +112,12 @@ func TestPeek(t *testing.T) {
 	if after, _, err := w.operators.Peek(t.Context(), b.cookie()); err != nil || !after.Seen.Equal(s.Seen) {
 		t.Errorf("looking at a session used it: %v, %v", after.Seen, err)
 	}
+
 	w.pass(40 * time.Minute)
 	if _, _, err := w.operators.Peek(t.Context(), b.cookie()); err == nil {
 		t.Error("a session that was only looked at is good after its time")
 	}
+
 	b.signIn("ann@example.com")
 	newest := between(b.get("/dashboard/audit").body, "last=", `"`)
 	f := b.follow("/dashboard/audit/live?last=" + newest)

@@ -9,12 +9,13 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
-// A notice names what was changed and what follows. A URL can only select one of the known
-// notices.
+// TestNoticesName shows that a notice names what was changed and what follows. A URL can only
+// select one of the known notices.
 func TestNoticesName(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	base := "/dashboard/projects/" + w.one.ID
+
 	says := func(what string, a answer, want ...string) string {
 		t.Helper()
 		at := a.Header.Get("Location")
@@ -27,53 +28,68 @@ func TestNoticesName(t *testing.T) {
 		}
 		return at
 	}
+
+	// Creating something.
 	rooms := base + "/kinds/conference_rooms"
 	room := says("a room", b.post(rooms, rooms, url.Values{"name": {"Team Standup"}}),
 		"“Team Standup” created", "reached at /public/team-standup")
 	room, _, _ = strings.Cut(room, "?")
+
 	says("a person without a password", b.post(base+"/subscribers/new", base+"/subscribers",
 		url.Values{"email": {"bob@example.com"}}), "“bob@example.com” is added", "Send an invitation")
 	ada := says("a person with one", b.post(base+"/subscribers/new", base+"/subscribers",
 		url.Values{"email": {"ada@example.com"}, "password": {good}}), "“ada@example.com” is added", "can sign in")
 	ada, _, _ = strings.Cut(ada, "?")
+
+	// Changing and deleting something. The name of a deleted row is shown once.
 	says("disabling", b.post(ada, ada+"/disable", nil), "“ada@example.com” is disabled")
 	list := says("deleting", b.post(room, room+"/delete", url.Values{"confirm": {"Team Standup"}}),
 		"Resource “Team Standup” deleted")
+
 	if again := b.get(list).body; !strings.Contains(again, "Resource deleted") ||
 		strings.Contains(again, "Team Standup") {
 		t.Error("the name of what was deleted is told twice")
 	}
+
 	says("deleting a person", b.post(ada, ada+"/delete", url.Values{"confirm": {"ada@example.com"}}),
 		"Subscriber “ada@example.com” deleted")
 	says("a project", b.post("/dashboard/projects", "/dashboard/projects", url.Values{"name": {"<b>Three"}}),
 		"Project “<b>Three” created", "first steps")
+
+	// Names cannot change the direction of the text around them, and a URL cannot add its own
+	// text.
 	turning := "\u2069\u202ekey\u2066"
 	k, _, err := w.fabric.APIKeys.Create(t.Context(), w.one.ID,
 		fabric.APIKeyInput{Name: &turning, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
+
 	list = b.post(base+"/keys/"+k.ID, base+"/keys/"+k.ID+"/revoke",
 		url.Values{"confirm": {turning}}).Header.Get("Location")
 	if said := b.get(list).find(t, `<p class="notice" role="status">(.*?)</p>`); !strings.HasPrefix(said,
 		"API key “\u2068key\u2069” revoked") {
 		t.Errorf("a name turns the way of what is said behind it: %+q", said)
 	}
+
 	if page := b.get(base + "/clients?done=" + url.QueryEscape("You were hacked")).body; strings.Contains(page,
 		"hacked") {
 		t.Error("an address has the page say what it likes")
 	}
 }
 
-// The form for something new says where it will be reached. An edit form says that the address
-// does not change.
+// TestAddressForeseen shows that the form for something new says where it will be reached. An
+// edit form says that the address does not change.
 func TestAddressForeseen(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	base := "/dashboard/projects/" + w.one.ID
+
 	rooms, people := base+"/kinds/conference_rooms", base+"/subscribers/new"
 	if page := b.get(rooms).body; !strings.Contains(page, "A video room") ||
 		!strings.Contains(page, "/public/team-standup") || !strings.Contains(page, `data-tells="`+rooms+`/address"`) {
 		t.Errorf("the form of a room does not tell of its address")
 	}
+
+	// The address is shown while a name is typed.
 	room := b.post(rooms, rooms, url.Values{"name": {"Lobby"}}).Header.Get("Location")
 	room, _, _ = strings.Cut(room, "?")
 	for name, want := range map[string]string{
@@ -85,6 +101,7 @@ func TestAddressForeseen(t *testing.T) {
 			t.Errorf("a room %q: %s %q, want %q", name, a.Status, a.body, want)
 		}
 	}
+
 	for mail, want := range map[string]string{"Ada@example.com": "reached at /private/ada,",
 		"_@example.com": "/private/subscriber-…", "no": ""} {
 		if a := b.post(people, base+"/subscribers/address", url.Values{"email": {mail}}); a.StatusCode != 200 ||
@@ -92,6 +109,8 @@ func TestAddressForeseen(t *testing.T) {
 			t.Errorf("a subscriber %q: %s %q, want %q", mail, a.Status, a.body, want)
 		}
 	}
+
+	// A renamed room keeps its address.
 	if page := b.get(room + "/edit").body; !strings.Contains(page, "Its address, /public/lobby, does not change.") {
 		t.Error("an edit form does not say that the address stays")
 	}
@@ -101,7 +120,8 @@ func TestAddressForeseen(t *testing.T) {
 	if page := b.get(room).body; !strings.Contains(page, "/public/lobby") || !strings.Contains(page, "Foyer") {
 		t.Error("a room that is renamed has another address")
 	}
-	// Each kind is found by either of its names, and subscribers are one.
+
+	// A kind is found by either of its names, and subscribers are a kind.
 	b.post(people, base+"/subscribers", url.Values{"email": {"bob@example.com"}})
 	if page := b.get(base + "/resources?kind=subscribers").body; !strings.Contains(page, "bob@example.com") ||
 		strings.Contains(page, "Foyer") || !strings.Contains(page, "Conference room (video room)") {

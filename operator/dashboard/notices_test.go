@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// told returns the mails that an operator received since the last call, oldest first. None
-// contains a link.
+// told returns the mails that an operator received since the last call, oldest first. It fails
+// the test if one contains a link.
 func (w *world) told(email string, seen map[string]bool) (kinds []mail.Kind, drafts []mail.Draft) {
 	w.Helper()
 	found, err := w.rows.ListLetters(w.Context(), "", firstPage)
@@ -32,7 +32,8 @@ func (w *world) told(email string, seen map[string]bool) (kinds []mail.Kind, dra
 	return kinds, drafts
 }
 
-// Operators receive mail about changes to the access to their accounts, and owners about new owners.
+// TestOperatorsAreTold shows that operators receive mail about changes to the access to their
+// accounts, and owners about new owners.
 func TestOperatorsAreTold(t *testing.T) {
 	w := newWorld(t)
 	seen := make(map[string]bool)
@@ -44,6 +45,8 @@ func TestOperatorsAreTold(t *testing.T) {
 		}
 		return drafts
 	}
+
+	// Signing in from a new place.
 	const anns, bobs = "ann@example.com", "bob@example.com"
 	ann, a := w.operator(anns, ofAll)
 	for _, d := range want("a first sign-in", anns, mail.OperatorDevice) {
@@ -53,6 +56,8 @@ func TestOperatorsAreTold(t *testing.T) {
 	}
 	w.browser().signIn(anns)
 	want("a sign-in from there again", anns)
+
+	// A new operator, and what the operator sets up.
 	bob, b := w.operator(bobs, operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
 	for _, d := range want("another operator", anns, mail.OperatorAdded) {
 		if d.Facts["new"] != bobs || d.Facts["role"] != "admin" {
@@ -62,6 +67,8 @@ func TestOperatorsAreTold(t *testing.T) {
 	want("his sign-in", bobs, mail.OperatorDevice)
 	b.passkey()
 	want("a passkey", bobs, mail.OperatorFactor)
+
+	// A link made by another operator, and a password set with it.
 	page := "/dashboard/operators/" + bob.ID
 	link := a.post(page, page+"/link", nil).find(t, `id="link"><span class="copy"><code>([^<]+)<`)
 	for _, d := range want("a link", bobs, mail.OperatorLink) {
@@ -75,14 +82,16 @@ func TestOperatorsAreTold(t *testing.T) {
 	w.browser().post("/dashboard/setup?token="+token, "/dashboard/setup",
 		url.Values{"token": {token}, "password": {good + " two"}}).leadsTo(t, "/dashboard/factor")
 	want("a password by it", bobs, mail.OperatorPassword)
+
 	a.post("/dashboard/account", "/dashboard/account/password",
 		url.Values{"current": {good}, "password": {good + " three"}}).leadsTo(t, "/dashboard/account?done=password")
 	want("a password of her own", anns, mail.OperatorPassword)
 	want("nothing", bobs)
 
-	// Who has the password and comes from elsewhere makes one mail an hour, and who is
-	// disabled gets none.
+	// Someone with the password who signs in from elsewhere causes one mail an hour. A disabled
+	// operator gets none.
 	off := true
+
 	for range 3 {
 		_, _, err := w.operators.SignIn(t.Context(), anns, good+" three",
 			operator.Visitor{Network: "203.0.113.9"}, func(operator.Operator) (bool, error) { return true, nil })

@@ -12,19 +12,22 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// An invitation is listed until its link is used. A new link ends the previous one, and a
-// withdrawn link no longer works.
+// TestInvitations shows that an invitation is listed until its link is used. A new link ends
+// the previous one, and a withdrawn link no longer works.
 func TestInvitations(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	const list, invite = "/dashboard/operators", "/dashboard/operators/invite"
+
 	if a := b.get(invite); !strings.Contains(a.body, `value="viewer" checked`) ||
 		strings.Contains(a.body, `value="" selected`) || !strings.Contains(a.body, "no mail is sent") {
 		t.Errorf("the form does not begin with the narrowest role in one project, or says not what happens: %s", a.body)
 	}
+
 	if a := b.get(list); strings.Contains(a.body, `id="invitations"`) {
 		t.Error("invitations are shown where there are none")
 	}
+
 	made := b.post(invite, invite, url.Values{"email": {"bob@example.com"}, "role": {"viewer"},
 		"project": {w.one.ID}})
 	const link = `id="link">[^?]*\?token=([a-z2-7]+)`
@@ -35,6 +38,8 @@ func TestInvitations(t *testing.T) {
 			t.Errorf("the list of invitations has no %q: %s", want, a.body)
 		}
 	}
+
+	// A new link ends the first.
 	id := a.find(t, `/operators/invitations/([0-9a-f-]+)/renew`)
 	good := func(token string) bool {
 		return w.browser().get("/dashboard/setup?token="+token).StatusCode == http.StatusOK
@@ -43,11 +48,14 @@ func TestInvitations(t *testing.T) {
 	if good(first) || !good(second) {
 		t.Errorf("after the link was made anew the first is good: %v, the second: %v", good(first), good(second))
 	}
+
+	// A withdrawn link is invalid, and its invitation is gone.
 	id = b.get(list).find(t, `/operators/invitations/([0-9a-f-]+)/withdraw`)
 	b.post(list, list+"/invitations/"+id+"/withdraw", nil).leadsTo(t, list+"?done=withdrawn")
 	if good(second) {
 		t.Error("an invitation that was withdrawn lets somebody in")
 	}
+
 	if a := b.get(list + "?done=withdrawn"); strings.Contains(a.body, "bob@example.com") ||
 		!strings.Contains(a.body, "Invitation withdrawn") {
 		t.Errorf("after it was withdrawn: %s", a.body)
@@ -55,6 +63,8 @@ func TestInvitations(t *testing.T) {
 	if a := b.post(list, list+"/invitations/"+id+"/withdraw", nil); a.StatusCode != http.StatusNotFound {
 		t.Errorf("withdrawing it again: %s, want 404", a.Status)
 	}
+
+	// Each step is in the audit trail, as done by the operator.
 	events, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "operator_link"}, firstPage)
 	must(t, err)
 	var said []string
@@ -64,9 +74,12 @@ func TestInvitations(t *testing.T) {
 			t.Errorf("%s was done by %+v, want the operator", e.Action, e.Actor)
 		}
 	}
+
 	if want := "operator_link.withdrawn bob@example.com, operator_link.created bob@example.com, operator_link.created bob@example.com"; strings.Join(said, ", ") != want {
 		t.Errorf("the trail has %v, want %v", said, want)
 	}
+
+	// Admins cannot withdraw invitations.
 	other := operator.Membership{Role: operator.Admin}
 	_, admin := w.operator("admin@example.com", other)
 	if a := admin.send(admin.request("POST", list+"/invitations/"+id+"/withdraw",
@@ -75,18 +88,21 @@ func TestInvitations(t *testing.T) {
 	}
 }
 
-// An invitation is listed and can be withdrawn, however many newer ones there are.
+// TestInvitationsAreAllListed shows that an invitation is listed, however many newer ones there
+// are.
 func TestInvitationsAreAllListed(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	hidden, _, err := w.operators.Invite(t.Context(), "hidden@example.com",
 		operator.Membership{Role: operator.Viewer, ProjectID: w.one.ID}, "")
 	must(t, err)
+
 	for i := range page.MaxSize {
 		_, _, err := w.operators.Invite(t.Context(), fmt.Sprintf("bob%d@example.com", i),
 			operator.Membership{Role: operator.Viewer, ProjectID: w.one.ID}, "")
 		must(t, err)
 	}
+
 	if a := b.get("/dashboard/operators"); !strings.Contains(a.body, hidden.ID+"/withdraw") {
 		t.Error("the list lacks an invitation that was made before many others")
 	}

@@ -26,29 +26,34 @@ const (
 	mostBytes = 120_000
 )
 
-// BenchmarkPages asks for pages of the dashboard in a project with a million subscribers and
-// a million recordings: the first, one in the middle, and what is looked for. cpu-us is all
-// that this process uses, its client included; bytes is the page, the sheet and the script as
-// they go over the wire. Making the rows takes minutes; SELVAGE_BENCH_ROWS makes fewer.
+// BenchmarkPages requests pages of the dashboard in a project with a million subscribers and a
+// million recordings: the first page, one in the middle, and searches. cpu-us is the time used
+// by this process, its client included. bytes is the size of the page, style sheet and script
+// as sent. Inserting the rows takes minutes; SELVAGE_BENCH_ROWS sets a smaller number.
 func BenchmarkPages(b *testing.B) {
 	w := newWorld(b)
 	_, who := w.operator("ann@example.com", ofAll)
+
 	person := func(mail, first, last string) fabric.Subscriber {
 		in := fabric.SubscriberInput{Email: &mail, Profile: fabric.Profile{FirstName: &first, LastName: &last}}
 		sub, err := w.fabric.Subscribers.Create(b.Context(), w.one.ID, in)
 		must(b, err)
 		return sub
 	}
+
 	person("countess@example.com", "Augusta", "King")
 	sub := person("ada@example.com", "Ada", "Lovelace")
 	rec := w.record(w.one.ID, "a-call")
 	w.multiply(b, 1_000_000, "subscribers", sub.ID, "email", "reference", "last_name")
 	w.multiply(b, 1_000_000, "recordings", rec.ID, "sid", "identity", "media_key", "created")
+
 	base := "/dashboard/projects/" + w.one.ID
 	files := 0
 	for _, path := range staticOf(who.get(base).body) {
 		files += weigh(b, w.url+path, who.c)
 	}
+
+	// middle returns the second page of a list, or "" if there is none.
 	middle := func(list string) string {
 		page := who.get(base + "/" + list).body
 		next := between(page, `rel="prev"`, "</nav>")
@@ -58,6 +63,7 @@ func BenchmarkPages(b *testing.B) {
 		}
 		return strings.ReplaceAll(next, "&amp;", "&")
 	}
+
 	for name, path := range map[string]string{
 		"home": base, "subscribers": base + "/subscribers", "subscribers, next": middle("subscribers"),
 		"subscriber":                                base + "/subscribers/" + sub.ID,
@@ -79,14 +85,17 @@ func BenchmarkPages(b *testing.B) {
 			if path == "" {
 				b.Skip("there is one page alone")
 			}
+
 			if a := who.get(path); a.StatusCode != http.StatusOK {
 				b.Fatalf("%s: %s", path, a.Status)
 			}
+
 			before := processorTime(b)
 			for b.Loop() {
 				who.get(path)
 			}
 			cpu := (processorTime(b) - before) / time.Duration(b.N)
+
 			size := weigh(b, w.url+path, who.c) + files
 			b.ReportMetric(float64(cpu.Microseconds()), "cpu-us/op")
 			b.ReportMetric(float64(size), "bytes")
@@ -98,7 +107,7 @@ func BenchmarkPages(b *testing.B) {
 	}
 }
 
-// processorTime returns what this process has used.
+// processorTime returns the processor time that this process has used.
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	must(b, syscall.Getrusage(syscall.RUSAGE_SELF, &u))
@@ -131,17 +140,21 @@ func weigh(b *testing.B, url string, c *http.Client) int {
 	return len(body) + 600
 }
 
-// multiply inserts n copies of the row with an id, which differ in the id and some columns.
+// multiply inserts n copies of the row with this id, which differ in the id and in some
+// columns.
 func (w *world) multiply(b *testing.B, n int, table, id string, differ ...string) {
 	b.Helper()
 	if fewer, err := strconv.Atoi(os.Getenv("SELVAGE_BENCH_ROWS")); err == nil {
 		n = fewer
 	}
+
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(w.dir, "selvage.db")+"?_pragma=busy_timeout(60000)")
 	must(b, err)
 	defer db.Close()
 	rows, err := db.Query(`SELECT name, type FROM pragma_table_info($1)`, table)
 	must(b, err)
+
+	// Select each column as it is, or changed by the number of the copy.
 	var names, values []string
 	for rows.Next() {
 		var name, kind string
@@ -160,12 +173,15 @@ func (w *world) multiply(b *testing.B, n int, table, id string, differ ...string
 	}
 	must(b, rows.Err())
 	must(b, rows.Close())
+
+	// Insert in batches, so that no transaction gets too large.
 	for at := 0; at < n; at += 10_000 {
 		_, err := db.Exec(fmt.Sprintf(`WITH RECURSIVE n (i) AS (SELECT CAST($1 AS INTEGER) UNION ALL SELECT i + 1 FROM n WHERE i < $2 - 1)
 			INSERT INTO %s (%s) SELECT %s FROM %s AS t, n WHERE t.id = $3`, table, strings.Join(names,
 			", "), strings.Join(values, ", "), table), at, min(at+10_000, n), id)
 		must(b, err)
 	}
+
 	_, err = db.Exec("ANALYZE")
 	must(b, err)
 }
