@@ -19,7 +19,7 @@ import (
 
 const corpus = "../testdata"
 
-// An expectation is the verdict on a file of the corpus, and its facts.
+// An expectation is the expected result and facts of a file in the corpus.
 type expectation struct {
 	Result     string  `json:"result"` // ok | repair | err
 	Absent     bool    `json:"may_accept_absent"`
@@ -55,7 +55,7 @@ func parse(b []byte, hints ...string) (wav.Facts, error) {
 	return Parse(bytes.NewReader(b), int64(len(b)), hints...)
 }
 
-// refused tells whether an error is one of those that Parse may give of a file.
+// refused reports whether an error is one that Parse returns for rejected files.
 func refused(err error) bool {
 	return errors.Is(err, ErrUnknown) || errors.Is(err, wav.ErrCodec) || errors.Is(err, wav.ErrBroken)
 }
@@ -103,8 +103,9 @@ func TestHints(t *testing.T) {
 		{[]string{"call", "audio/PCMA"}, "alaw"},
 		{[]string{"application/octet-stream", "call.sln16"}, "pcm_s16le"},
 		{[]string{"audio/L16;rate=8000;channels=2", "call.ulaw"}, "pcm_s16be"},
-		{[]string{"audio/L16", "call.ulaw"}, ""}, // it must say a rate
+		{[]string{"audio/L16", "call.ulaw"}, ""}, // the type must contain a rate
 	}
+
 	for _, tt := range tests {
 		if f, err := parse(speech, tt.hints...); f.Codec != tt.want || err != nil && !refused(err) {
 			t.Errorf("Parse with hints %q = %q, %v, want %q", tt.hints, f.Codec, err, tt.want)
@@ -124,7 +125,7 @@ func TestIsName(t *testing.T) {
 	}
 }
 
-// What the bytes say is worth more than a name.
+// TestBytesBeforeNames shows that the bytes of a file take precedence over its name.
 func TestBytesBeforeNames(t *testing.T) {
 	page := []byte("  <!DOCTYPE html>\n<title>502 Bad Gateway</title>\n" + strings.Repeat(
 		"<!-- padding -->\r\n", 100))
@@ -148,6 +149,7 @@ func TestBytesBeforeNames(t *testing.T) {
 		{"JSON in Greek", []byte(`[ {"σφάλμα": "` + strings.Repeat("ά", 1000) + `"}]`), "x.ulaw", ""},
 		{"not GSM", file(t, "speech.ulaw"), "x.gsm", ""},
 	}
+
 	for _, tt := range tests {
 		if f, err := parse(tt.file, tt.hint); f.Codec != tt.want || err != nil && !refused(err) {
 			t.Errorf("Parse of %s named %s = %q, %v, want %q", tt.name, tt.hint, f.Codec, err, tt.want)
@@ -166,10 +168,12 @@ func TestMP3(t *testing.T) {
 		}
 		return f.Frames
 	}
+
 	exact, walked := frames(cbr), frames(vbr)
-	if exact != 45235 { // what lame says that it encoded
+	if exact != 45235 { // the number that lame reports
 		t.Errorf("frames by the tag of LAME = %d, want 45235", exact)
 	}
+
 	claims := []byte(string(cbr))
 	copy(claims[bytes.Index(claims, []byte("Info"))+8:], "\xff\xff\xff\xff")
 	tests := []struct {
@@ -186,6 +190,7 @@ func TestMP3(t *testing.T) {
 		{"bytes lost in the middle", string(vbr[:5000]) + string(vbr[5100:]), walked - 576, 1},
 		{"an end that is none", string(vbr) + strings.Repeat("\x00", 1000), walked, 1},
 	}
+
 	for _, tt := range tests {
 		f, err := parse([]byte(tt.file))
 		if err != nil || math.Abs(float64(f.Frames-tt.want)) > 3*576 || len(f.Repairs) != tt.repairs {
@@ -193,6 +198,7 @@ func TestMP3(t *testing.T) {
 				tt.want, tt.repairs)
 		}
 	}
+
 	for name, b := range map[string]string{
 		"junk":              strings.Repeat("\xff\xfb\x90\x00", 5000),
 		"two frames of 900": string(vbr[:600]) + strings.Repeat("x", 5000),
@@ -211,6 +217,7 @@ func TestOgg(t *testing.T) {
 	if whole, _ := parse(ogg); err != nil || cut.Frames == 0 || cut.Frames >= whole.Frames {
 		t.Errorf("an Ogg that lacks a byte = %d frames, %v, want fewer than %d", cut.Frames, err, whole.Frames)
 	}
+
 	change := func(at int, b string) []byte { return append(append(bytes.Clone(ogg[:at]), b...), ogg[at+len(b):]...) }
 	for name, b := range map[string][]byte{
 		"another codec":         bytes.ReplaceAll(ogg, []byte("OpusHead"), []byte("Theora  ")),
@@ -235,7 +242,7 @@ func TestParseTellsOfReading(t *testing.T) {
 	}
 }
 
-// A counted reader counts what is read of a file.
+// A counted reader counts the bytes that are read of a file.
 type counted struct {
 	io.ReaderAt
 	bytes int
@@ -246,7 +253,7 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 	return c.ReaderAt.ReadAt(p, off)
 }
 
-// A same byte everywhere makes a file of any size.
+// A same is a file of any size in which all bytes are equal.
 type same byte
 
 func (s same) ReadAt(p []byte, _ int64) (int, error) {
@@ -256,7 +263,7 @@ func (s same) ReadAt(p []byte, _ int64) (int, error) {
 	return len(p), nil
 }
 
-// What is refused is refused at once, without memory of its size.
+// TestRefusalsAreCheap shows that files are rejected quickly, and without memory of their size.
 func TestRefusalsAreCheap(t *testing.T) {
 	const most = 256 << 10
 	try := func(name string, r io.ReaderAt, size int64) {
@@ -272,17 +279,19 @@ func TestRefusalsAreCheap(t *testing.T) {
 			t.Errorf("%s: %d bytes were allocated and %d read, want at most %d", name, used, counting.bytes, most)
 		}
 	}
+
 	for name, want := range expectations(t) {
 		if b := file(t, name); want.Result == "err" && !want.Absent {
 			try(name, bytes.NewReader(b), int64(len(b)))
 		}
 	}
+
 	for b := range 256 {
 		try(fmt.Sprintf("a terabyte of %#x", b), same(b), 1<<40)
 	}
 }
 
-// Frames at the start do not make an MP3 of a large file.
+// TestJunkEndsTheCounting shows that a large file is not an MP3 merely because frames are at its start.
 func TestJunkEndsTheCounting(t *testing.T) {
 	b := append(file(t, "speech_vbr_notag.mp3"), bytes.Repeat([]byte{0xFF}, 20<<20)...)
 	r := &counted{ReaderAt: bytes.NewReader(b)}
@@ -291,14 +300,15 @@ func TestJunkEndsTheCounting(t *testing.T) {
 	}
 }
 
-// FuzzParse looks for files that make Parse fail in another way than it says, or
-// read more than a file has by much.
+// FuzzParse looks for files for which Parse returns an undocumented error, or reads much more than they
+// have.
 func FuzzParse(f *testing.F) {
 	for name := range expectations(f) {
 		b := file(f, name)
 		f.Add(b[:min(len(b), 4096)], name)
 		f.Add(b[max(0, len(b)-4096):], name)
 	}
+
 	f.Fuzz(func(t *testing.T, b []byte, hint string) {
 		r := &counted{ReaderAt: bytes.NewReader(b)}
 		got, err := Parse(r, int64(len(b)), hint)

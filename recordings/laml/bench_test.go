@@ -18,6 +18,7 @@ func BenchmarkWAV(b *testing.B) {
 			s := newServer(b)
 			url := s.URL + s.path("/Recordings/"+s.upload(b, speech, "")+".wav")
 			b.ReportAllocs()
+
 			for b.Loop() {
 				r, err := http.NewRequestWithContext(b.Context(), bm.method, url, nil)
 				if err != nil {

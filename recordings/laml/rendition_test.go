@@ -293,8 +293,8 @@ func TestFirstFrameIsSentAtOnce(t *testing.T) {
 	}
 }
 
-// TestOffload shows that an answer that leaves the file to the reverse proxy has no body but all other
-// headers.
+// TestOffload shows that an answer that leaves the file to the reverse proxy has no body, but the
+// headers that describe the file.
 func TestOffload(t *testing.T) {
 	s := newServer(t)
 	mono, both := s.upload(t, speech, ""), s.upload(t, stereo, "")

@@ -15,12 +15,12 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// A sound is audio that a formula gives.
+// A sound is audio computed by a formula.
 type sound struct {
 	rate, channels int
 	seconds        float64
 	at             func(channel int, t float64) float64 // -1 to 1
-	piece          int                                  // frames that a read gives at most; 0 for all
+	piece          int                                  // most frames per read; 0 for no limit
 }
 
 func (s sound) Rate() int     { return s.rate }
@@ -58,7 +58,7 @@ func measure(t *testing.T, s levels.Source) (levels.Facts, levels.Outline) {
 	return f, o
 }
 
-// near tells whether a level is within some dB of what is expected; NaN expects none.
+// near reports whether a level is within some dB of the expected level. NaN means that none is expected.
 func near(got *float64, want, within float64) bool {
 	if got == nil || math.IsNaN(want) {
 		return got == nil && math.IsNaN(want)
@@ -73,7 +73,8 @@ func show(level *float64) string {
 	return fmt.Sprint(*level)
 }
 
-// The figures are those of ffmpeg 5.1.9: astats for peak and RMS, ebur128 for loudness.
+// TestCorpusAsFFmpegHasIt compares the levels with those of ffmpeg 5.1.9: astats for peak and RMS,
+// ebur128 for loudness.
 func TestCorpusAsFFmpegHasIt(t *testing.T) {
 	none := math.NaN()
 	tests := []struct {
@@ -90,6 +91,7 @@ func TestCorpusAsFFmpegHasIt(t *testing.T) {
 		{"silence.wav", none, none, none},
 		{"one_sample.wav", -66.23, -66.23, none},
 	}
+
 	for _, tt := range tests {
 		f, _ := measure(t, open(t, tt.file))
 		if !near(f.Peak, tt.peak, 0.006) || !near(f.RMS, tt.rms, 0.006) || !near(f.Loudness, tt.lufs, 0.1) {
@@ -121,31 +123,35 @@ func open(t testing.TB, file string) levels.Source {
 	return s
 }
 
-// A sine of 997 Hz at full scale has -3.01 LUFS in one channel (BS.1770-4, annex 1):
-// at every rate.
+// TestLoudnessAtEveryRate shows that a sine of 997 Hz at full scale in one channel has -3.01 LUFS at
+// every rate (BS.1770-4, annex 1).
 func TestLoudnessAtEveryRate(t *testing.T) {
 	for _, rate := range []int{4000, 6000, 8000, 11025, 16000, 22050, 32000, 44100, 48000, 96000, 192000} {
 		f, _ := measure(t, sound{rate: rate, channels: 1, seconds: 2, at: sine(0, 997)})
 		within := 0.1
-		if rate < 6000 { // whose end is near the shelf, and bends it
+		if rate < 6000 { // the shelf is distorted near the end of the band
 			within = 0.2
 		}
 		if !near(f.Loudness, -3.01, within) || !near(f.RMS, -3.01, 0.02) {
 			t.Errorf("%d Hz: loudness %s, RMS %s, want -3.01", rate, show(f.Loudness), show(f.RMS))
 		}
 	}
-	for _, rate := range []int{1000, 768_000} { // the bounds of what is taken at all: no matter what, it is a number
-		if f, _ := measure(t, sound{rate: rate, channels: 1, seconds: 1, at: sine(-6, 200)}); f.Loudness == nil || *f.Loudness > 0 || *f.Loudness < -30 {
+
+	for _, rate := range []int{1000, 768_000} { // the limits: the result must be a number, whatever it is
+		if f, _ := measure(
+			t, sound{rate: rate, channels: 1, seconds: 1, at: sine(-6, 200)},
+		); f.Loudness == nil || *f.Loudness > 0 || *f.Loudness < -30 {
 			t.Errorf("%d Hz: loudness %s of a sine of -6 dB", rate, show(f.Loudness))
 		}
 	}
 }
 
-// The cases of EBU Tech 3341 for integrated loudness: stereo sines, the gates.
+// TestLoudnessGates runs the cases of EBU Tech 3341 for integrated loudness: stereo sines and gates.
 func TestLoudnessGates(t *testing.T) {
 	steps := func(level func(t float64) float64) func(int, float64) float64 {
 		return func(c int, t float64) float64 { return sine(level(t), 1000)(c, t) }
 	}
+
 	between := func(out, in, from, to float64) func(float64) float64 {
 		return func(t float64) float64 {
 			if t >= from && t < to {
@@ -154,6 +160,7 @@ func TestLoudnessGates(t *testing.T) {
 			return out
 		}
 	}
+
 	tests := []struct {
 		name    string
 		seconds float64
@@ -171,6 +178,7 @@ func TestLoudnessGates(t *testing.T) {
 		}, -23},
 		{"5", 60.1, between(-26, -20, 20, 40.1), -23},
 	}
+
 	for _, tt := range tests {
 		f, _ := measure(t, sound{rate: 8000, channels: 2, seconds: tt.seconds, at: steps(tt.level)})
 		if !near(f.Loudness, tt.want, 0.1) {
@@ -179,7 +187,7 @@ func TestLoudnessGates(t *testing.T) {
 	}
 }
 
-// What is measured does not depend on the pieces in which it is read.
+// TestPieces shows that the result does not depend on the size of the reads.
 func TestPieces(t *testing.T) {
 	s := sound{rate: 11025, channels: 3, seconds: 1.37, at: func(c int, t float64) float64 {
 		return math.Sin(400*t*float64(c+1)) * math.Abs(math.Sin(3*t))
@@ -192,7 +200,7 @@ func TestPieces(t *testing.T) {
 	}
 }
 
-// Ten hours lose nothing: the same cycle again and again has the same facts.
+// TestLongAudio shows that ten hours of a repeated cycle have the same facts as one cycle.
 func TestLongAudio(t *testing.T) {
 	short, long := cycle(10), cycle(36000)
 	a, _ := measure(t, short)
@@ -201,13 +209,12 @@ func TestLongAudio(t *testing.T) {
 		a.SilenceRatio != b.SilenceRatio || b.Talk[0] != 3600*a.Talk[0] {
 		t.Errorf("ten seconds have %+v, ten hours of the same %+v", a, b)
 	}
-	if got := o.Length(); got != 36000*levels.PixelsPerSecond/4 { // more would be too many
+	if got := o.Length(); got != 36000*levels.PixelsPerSecond/4 { // coarser, since the outline would be too large
 		t.Errorf("the outline has %d pixels", got)
 	}
 }
 
-// A cycle of ten seconds, two of them loud, as often as it takes; 1 kHz, so that it
-// is quick.
+// A cycle is a repeated ten seconds of audio, two of them loud. Its rate is 1 kHz, for speed.
 type cycle float64
 
 func (c cycle) Rate() int     { return 1000 }
@@ -229,7 +236,9 @@ func (c cycle) ReadFrames(dst []int16, at int64) (n int, err error) {
 
 func TestFaultOfTheSource(t *testing.T) {
 	broken := errors.New("broken")
-	if _, _, err := levels.Measure(faulty{sound{rate: 8000, channels: 1, seconds: 9, at: sine(0, 300)}, broken}); !errors.Is(err, broken) {
+	if _, _, err := levels.Measure(
+		faulty{sound{rate: 8000, channels: 1, seconds: 9, at: sine(0, 300)}, broken},
+	); !errors.Is(err, broken) {
 		t.Errorf("Measure: %v, want the error of the source", err)
 	}
 	if f, o, err := levels.Measure(sound{rate: 8000, channels: 2}); err != nil || o.Length() != 0 ||
@@ -275,9 +284,10 @@ func TestFactsAsText(t *testing.T) {
 			t.Errorf("%s: ParseText(%q) = %+v, %v, want %+v", file, text, back, err, f)
 		}
 		for i := range text {
-			_, _ = levels.ParseText(text[:i]) // which must not panic
+			_, _ = levels.ParseText(text[:i]) // must not panic
 		}
 	}
+
 	for _, bad := range []string{"", "{}", "2 0 1 1 1 1 1 1 1 1 1", "1 256 1 1 1 1 1 1 1 1 1",
 		"1 0 1 1 1 1 1 1 1 1", "1 0 1 1 1 1 1 x 1 1 1 1"} {
 		if f, err := levels.ParseText(bad); err == nil {
@@ -286,7 +296,7 @@ func TestFactsAsText(t *testing.T) {
 	}
 }
 
-// The cost of ten minutes of speech.
+// BenchmarkMeasure measures ten minutes of speech.
 func BenchmarkMeasure(b *testing.B) {
 	var speech []int16
 	for s := open(b, "speech_s16_8k.wav"); len(speech) < 4_800_000; {
@@ -304,7 +314,7 @@ func BenchmarkMeasure(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(len(speech)), "ns/sample")
 }
 
-// A line is samples in memory, one channel of 8 kHz.
+// A line is audio in memory with one channel at 8 kHz.
 type line []int16
 
 func (l line) Rate() int     { return 8000 }

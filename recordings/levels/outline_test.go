@@ -10,8 +10,7 @@ import (
 	"github.com/selvage/selvage/recordings/levels"
 )
 
-// ramp goes from silence to full scale within ten seconds, the second leg alone
-// below zero.
+// ramp rises from silence to full scale within ten seconds. The second leg is below zero only.
 var ramp = sound{rate: 8000, channels: 2, seconds: 10, at: func(c int, t float64) float64 {
 	return t / 10 * float64(1-2*c)
 }}
@@ -21,6 +20,7 @@ func TestOutline(t *testing.T) {
 	if o.PerPixel != 400 || o.Length() != 200 {
 		t.Fatalf("%d pixels of %d frames, want 200 of 400", o.Length(), o.PerPixel)
 	}
+
 	for i := range o.Length() {
 		low, high := i*128/200, (i+1)*128/200
 		p := o.Data[4*i : 4*i+4]
@@ -28,6 +28,7 @@ func TestOutline(t *testing.T) {
 			t.Fatalf("pixel %d = %v, want the legs within %d and %d, and below zero", i, p, low, high)
 		}
 	}
+
 	back, err := levels.ParseOutline(o.Marshal())
 	if err != nil || !reflect.DeepEqual(back, o) {
 		t.Errorf("ParseOutline of Marshal: %v, %d pixels, want it as it was", err, back.Length())
@@ -46,7 +47,7 @@ func TestOutlineAsJSON(t *testing.T) {
 	}
 }
 
-// A coarser outline has in each pixel what the finer ones have that it covers.
+// TestScale shows that each pixel of a coarser outline includes all finer pixels that it overlaps.
 func TestScale(t *testing.T) {
 	_, o := measure(t, ramp)
 	for _, per := range []int{1, 400} {
@@ -54,6 +55,7 @@ func TestScale(t *testing.T) {
 			t.Errorf("Scale(%d) changes the outline", per)
 		}
 	}
+
 	for _, per := range []int{401, 453, 799, 800, 801, 1000, 79_999, 79_601, 80_000, 1_000_000} {
 		s := o.Scale(per, ramp.Frames())
 		if want := (80_000 + per - 1) / per; s.Length() != want || s.PerPixel != per {
@@ -66,7 +68,7 @@ func TestScale(t *testing.T) {
 	}
 }
 
-// Audio so long that its outline would be too large has a coarser one.
+// TestOutlineOfDays shows that very long audio gets a coarser outline.
 func TestOutlineOfDays(t *testing.T) {
 	_, o := measure(t, endless{1})
 	if o.PerPixel != 400*64 || cap(o.Data) > 600_000 {
@@ -92,8 +94,8 @@ func TestParseOutlineOfRubbish(t *testing.T) {
 	}
 }
 
-// However long audio is and however many channels it has, its outline is a small
-// document, since it is made anew for whoever asks.
+// TestOutlinesAreBounded shows that outlines are small for any length and any number of channels, since
+// every request formats one again.
 func TestOutlinesAreBounded(t *testing.T) {
 	for _, channels := range []int{1, 2, 32} {
 		_, o := measure(t, endless{channels})
@@ -107,7 +109,7 @@ func TestOutlinesAreBounded(t *testing.T) {
 	}
 }
 
-// endless says that it lasts 200 hours in some channels, and ends at once.
+// endless claims to last 200 hours, but ends at once.
 type endless struct{ channels int }
 
 func (endless) Rate() int                              { return 8000 }

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/recordings/levels"
 )
 
-// A call is legs of 8 kHz, made of speech and noise.
+// A call is a source of several legs at 8 kHz, made of speech and noise.
 type call [][]int16
 
 func (c call) Rate() int     { return 8000 }
@@ -29,20 +29,21 @@ func (c call) ReadFrames(dst []int16, at int64) (n int, err error) {
 	return n, err
 }
 
-// A part is speech in a call, in seconds.
+// A part is a section of speech in a call, in seconds.
 type part struct{ from, to float64 }
 
-// leg says speech at a level where the parts are, and has noise at a level, in dB,
-// throughout; -inf is none.
+// leg returns a leg with speech at a level during the parts, and noise at another level throughout. The
+// levels are in dB; -inf means none.
 func leg(t *testing.T, seconds, speechDB, noiseDB float64, parts ...part) []int16 {
 	t.Helper()
-	speech := make([]int16, 36_000) // speech of 4.5 s, without the quiet at both ends
+	speech := make([]int16, 36_000) // 4.5 s of speech, without the silence at both ends
 	if _, err := open(t, "speech_s16_8k.wav").ReadFrames(speech, 1000); err != nil {
 		t.Fatal(err)
 	}
-	const own = -18.9 // RMS of that file
+	const own = -18.9 // RMS of the file
 	random := rand.New(rand.NewPCG(1, 2))
 	gain, noise := math.Pow(10, (speechDB-own)/20), 32768*math.Pow(10, noiseDB/20)
+
 	l := make([]int16, int(seconds*8000))
 	for i := range l {
 		v := noise * random.NormFloat64()
@@ -53,6 +54,7 @@ func leg(t *testing.T, seconds, speechDB, noiseDB float64, parts ...part) []int1
 		}
 		l[i] = int16(max(-32768, min(32767, v)))
 	}
+
 	return l
 }
 
@@ -70,6 +72,7 @@ func TestTalkOfACall(t *testing.T) {
 		{"quiet talkers", -34, -60},
 		{"loud", -14, -50},
 	}
+
 	for _, tt := range tests {
 		f, _ := measure(t, call{leg(t, 50, tt.speech, tt.noise, caller...),
 			leg(t, 50, tt.speech, tt.noise, callee...)})
@@ -112,6 +115,7 @@ func TestFlags(t *testing.T) {
 		{"full scale, not cut off", call{leg(t, 9, -18.9+3.2, none, talk...)}, nil},
 		{"stuck at the rail", call{constant(1, 32767)}, []string{"clipped"}},
 	}
+
 	for _, tt := range tests {
 		f, _ := measure(t, tt.call)
 		if got := f.Flags.Names(); !slices.Equal(got, append([]string{}, tt.want...)) {
@@ -120,7 +124,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// click returns a leg with a click in each second.
+// click returns a leg with one click per second.
 func click(seconds int) []int16 {
 	l := make([]int16, seconds*8000)
 	for i := 0; i < len(l); i += 8000 {
@@ -131,11 +135,13 @@ func click(seconds int) []int16 {
 	return l
 }
 
-// Sine waves that just reach full scale are not taken for clipped.
+// TestSineIsNotClipped shows that sines that just reach full scale do not count as clipped.
 func TestSineIsNotClipped(t *testing.T) {
 	for _, hz := range []float64{50, 440, 997, 3000} {
 		for _, rate := range []int{8000, 48000} {
-			if f, _ := measure(t, sound{rate: rate, channels: 1, seconds: 1, at: sine(0, hz)}); f.Flags&levels.Clipped != 0 {
+			if f, _ := measure(
+				t, sound{rate: rate, channels: 1, seconds: 1, at: sine(0, hz)},
+			); f.Flags&levels.Clipped != 0 {
 				t.Errorf("a sine of %v Hz at %d Hz is clipped by %v", hz, rate, f.Clipped)
 			}
 		}

@@ -6,19 +6,20 @@ import (
 	"testing"
 )
 
-// TestPolyphase holds the fast filterbank against its definition (ISO 11172-3, C.1.3).
+// TestPolyphase compares the fast filterbank with its definition (ISO 11172-3, C.1.3).
 func TestPolyphase(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	var pcm [history + 576]float32
 	for i := range pcm {
 		pcm[i] = float32(random.IntN(65536) - 32768)
 	}
+
 	var got [32][18]float32
 	polyphase(&pcm, &got)
 	for slot := range 18 {
 		for sb := range 32 {
 			want := 0.0
-			for i := range 512 { // from the newest sample back
+			for i := range 512 { // from the newest sample to the oldest
 				d := float64(window[min(i, 512-i)]) / 65536 / 32
 				if i > 256 && i%64 != 0 {
 					d = -d
@@ -35,13 +36,14 @@ func TestPolyphase(t *testing.T) {
 	}
 }
 
-// TestMDCT holds the fast transforms against their definition.
+// TestMDCT compares the fast transforms with their definition.
 func TestMDCT(t *testing.T) {
 	random := rand.New(rand.NewPCG(2, 2))
 	var before, now, got [18]float32
 	for i := range 18 {
 		before[i], now[i] = random.Float32(), random.Float32()
 	}
+
 	z := append(append([]float32{}, before[:]...), now[:]...)
 	for _, kind := range []int{normal, start, stop} {
 		mdct36(&before, &now, &foldings[kind], &got)
@@ -56,6 +58,7 @@ func TestMDCT(t *testing.T) {
 			}
 		}
 	}
+
 	mdct12(&before, &now, &got)
 	for i := range 18 {
 		want := 0.0
@@ -69,17 +72,18 @@ func TestMDCT(t *testing.T) {
 	}
 }
 
-// TestWindowsFitTogether walks through all patterns of attacks: a window that ends with
-// a short slope is followed by one that begins with one.
+// TestWindowsFitTogether tries all patterns of attacks. A window that ends with a short slope must be
+// followed by one that begins with a short slope.
 func TestWindowsFitTogether(t *testing.T) {
 	for pattern := range 1 << 12 {
 		a := attacks{channels: 1, back: 3}
 		for n := range 14 {
 			a.tags[n&7] = 0
 		}
+
 		last := normal
 		for n := int64(2); n < 12; n++ {
-			for m := n - 2; m <= n+1; m++ { // one bit a granule, in its first third
+			for m := n - 2; m <= n+1; m++ { // one bit per granule, in its first third
 				a.tags[m&7] = m + 2
 				a.changes[m&7][0] = uint8(pattern >> m & 1)
 			}
@@ -95,7 +99,7 @@ func TestWindowsFitTogether(t *testing.T) {
 	}
 }
 
-// TestExact holds the constants against those of package math.
+// TestExact compares the constants with those of package math.
 func TestExact(t *testing.T) {
 	for d := 1; d < 130; d++ {
 		for n := -3 * d; n < 3*d; n++ {

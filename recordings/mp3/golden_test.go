@@ -17,8 +17,8 @@ var update = flag.Bool("update", false, "write the golden hashes anew")
 
 const golden = "testdata/golden.txt"
 
-// TestGolden holds the bytes of each format against hashes. Where they change on
-// purpose, Version does too, and -update writes them anew.
+// TestGolden compares the bytes of each format with hashes. If the bytes change on purpose, change
+// Version too, and run the test with -update.
 func TestGolden(t *testing.T) {
 	got := "version " + Version + "\n"
 	eachFormat(t, func(t *testing.T, rate, channels int) {
@@ -42,8 +42,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestGoldenARM64 runs TestGolden as a program for arm64, whose compiler fuses
-// products and sums wherever it may.
+// TestGoldenARM64 runs TestGolden as a program for arm64, whose compiler fuses products and sums
+// wherever it may.
 func TestGoldenARM64(t *testing.T) {
 	emulator := tool(t, "qemu-aarch64")
 	binary := filepath.Join(t.TempDir(), "mp3.test")
@@ -58,7 +58,7 @@ func TestGoldenARM64(t *testing.T) {
 	}
 }
 
-// tool finds a program that judges.
+// tool returns the path of a program that checks MP3s.
 func tool(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)

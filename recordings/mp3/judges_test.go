@@ -11,14 +11,14 @@ import (
 	"testing"
 )
 
-// TestJudges returns MP3s of each format and of awkward lengths to the programs that
-// people have: each decodes exactly the samples that went in, near what they were,
-// and mp3val finds nothing wrong.
+// TestJudges checks MP3s of every format, also of unusual lengths, with common programs. Each must
+// decode exactly as many samples as were encoded, close to the originals. mp3val must find no fault.
 func TestJudges(t *testing.T) {
 	ffmpeg, lame, mp3val, sox := tool(t, "ffmpeg"), tool(t, "lame"), tool(t, "mp3val"), tool(t, "sox")
 	dir := t.TempDir()
 	for _, f := range rates {
 		granules := 1 + f.version/3
+
 		for _, channels := range []int{1, 2} {
 			for _, frames := range []int{1, 5 * 576 * granules, 5*576*granules + 1, 2 * f.rate} {
 				name := filepath.Join(dir, fmt.Sprintf("%d-%d-%d.mp3", f.rate, channels, frames))
@@ -41,7 +41,7 @@ func TestJudges(t *testing.T) {
 	}
 }
 
-// complains tells whether mp3val found anything but that a file is short.
+// complains reports whether mp3val found any fault, other than that the file is short.
 func complains(out string) bool {
 	for line := range strings.Lines(out) {
 		if !strings.Contains(line, "Too few MPEG frames") &&
@@ -52,7 +52,7 @@ func complains(out string) bool {
 	return false
 }
 
-// command runs a program that must succeed and gives what it says.
+// command runs a program, which must succeed, and returns its output.
 func command(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	out, err := exec.Command(name, args...).CombinedOutput()
@@ -62,7 +62,7 @@ func command(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-// judge compares what a decoder made with what went in.
+// judge compares the output of a decoder with the source.
 func judge(t *testing.T, src *clip, decoded string, decoder string, args ...string) {
 	t.Helper()
 	command(t, decoder, args...)
@@ -75,14 +75,16 @@ func judge(t *testing.T, src *clip, decoded string, decoder string, args ...stri
 		t.Errorf("%v: %d bytes, want %d", args, got, want)
 		return
 	}
+
 	signal, noise := 1.0, 0.0
 	for i, want := range src.samples {
 		d := float64(want) - float64(int16(binary.LittleEndian.Uint16(data[2*i:])))
 		noise += d * d
 		signal += float64(want) * float64(want)
 	}
-	// White noise is most of the clip, at a bit or four a sample: 3 dB are little,
-	// but far from what anything misplaced would give.
+
+	// The clip is mostly white noise, coded with one to four bits per sample. 3 dB is little, but
+	// misplaced samples would have far less.
 	if snr := 10 * math.Log10(signal/noise); len(src.samples) > 5000 && snr < 3 {
 		t.Errorf("%v: %.1f dB from signal to noise", args, snr)
 	}

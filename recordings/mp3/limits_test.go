@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// A long source is silent, and notes which of its frames are read.
+// A long source is silent and records which of its frames are read.
 type long struct {
 	rate, channels int
 	frames         int64
@@ -33,8 +33,8 @@ func (l *long) ReadFrames(dst []int16, at int64) (int, error) {
 	return n, nil
 }
 
-// TestLongLengths has hours and years of audio: lengths are right, and reading at
-// the end asks for the end alone.
+// TestLongLengths encodes hours and years of audio. Lengths must be right, and reading the end must
+// read only the end of the source.
 func TestLongLengths(t *testing.T) {
 	for _, f := range rates {
 		for _, frames := range []int64{10 * 3600 * int64(f.rate), 1 << 40} {
@@ -60,8 +60,8 @@ func TestLongLengths(t *testing.T) {
 	}
 }
 
-// TestFirstRead reads into much room: what comes first is what needs no encoding and
-// one frame, and no more is encoded than is asked for.
+// TestFirstRead reads into a large buffer. The first Read must return the tag and one frame at most, and
+// must not encode more than was requested.
 func TestFirstRead(t *testing.T) {
 	src := &long{rate: 8000, channels: 1, frames: 1 << 20}
 	s := newStream(t, src)
@@ -94,7 +94,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFailingSource returns the source's own error, never less audio than was promised.
+// TestFailingSource shows that the error of a source is returned, and never less audio than promised.
 func TestFailingSource(t *testing.T) {
 	broken := errors.New("broken")
 	for _, rate := range []int{8000, 9000} {
@@ -104,10 +104,12 @@ func TestFailingSource(t *testing.T) {
 		if _, err := io.ReadAll(s); !errors.Is(err, broken) {
 			t.Errorf("a broken source at %d gives %v", rate, err)
 		}
+
 		src.err = io.EOF
 		if _, err := io.ReadAll(s); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Errorf("a source that ends early at %d gives %v", rate, err)
 		}
+
 		src.err = nil
 		if n, err := io.Copy(io.Discard, s); err != nil || n == 0 {
 			t.Errorf("a source that is well again at %d gives %d bytes, %v", rate, n, err)
@@ -130,8 +132,8 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// FuzzStream makes an MP3 of any samples: nothing panics, each frame fits, and a part
-// is that of the whole.
+// FuzzStream encodes arbitrary samples. Nothing may panic, each frame must fit, and any range must equal
+// that of the whole.
 func FuzzStream(f *testing.F) {
 	square := bytes.Repeat([]byte{0xff, 0x7f, 0xff, 0x7f, 0, 0x80, 0, 0x80}, 2000)
 	f.Add(0, 1, []byte{})
@@ -141,12 +143,14 @@ func FuzzStream(f *testing.F) {
 	f.Add(3, 1, append(make([]byte, 4001), square...))
 	f.Fuzz(func(t *testing.T, rate, channels int, data []byte) {
 		src := &clip{rates[uint(rate)%9].rate, 1 + int(uint(channels)%2), nil}
+
 		for len(data) >= 2*src.channels && len(src.samples) < 1<<15 {
 			for range src.channels {
 				src.samples = append(src.samples, int16(data[0])|int16(data[1])<<8)
 				data = data[2:]
 			}
 		}
+
 		whole := encode(t, src)
 		s := newStream(t, src)
 		if _, err := s.Seek(int64(len(whole)/2), io.SeekStart); err != nil {
@@ -158,7 +162,7 @@ func FuzzStream(f *testing.F) {
 	})
 }
 
-// BenchmarkRange reads 64 KiB in the middle of ten hours.
+// BenchmarkRange reads 64 KiB from the middle of ten hours.
 func BenchmarkRange(b *testing.B) {
 	src := &loop{*makeClip(8000, 1, 100003), 10 * 3600 * 8000}
 	for b.Loop() {
@@ -172,7 +176,7 @@ func BenchmarkRange(b *testing.B) {
 	}
 }
 
-// A loop repeats a clip of one channel.
+// A loop is a source that repeats a clip with one channel.
 type loop struct {
 	clip
 	frames int64

@@ -23,7 +23,7 @@ func (c *clip) ReadFrames(dst []int16, at int64) (int, error) {
 	return copy(dst[:len(dst)/c.channels*c.channels], c.samples[at*int64(c.channels):]) / c.channels, nil
 }
 
-// makeClip makes noise that comes and goes, beeps and silences.
+// makeClip returns a clip of intermittent noise, beeps and silence.
 func makeClip(rate, channels, frames int) *clip {
 	random := rand.New(rand.NewPCG(uint64(rate), uint64(channels)))
 	c := &clip{rate, channels, make([]int16, frames*channels)}
@@ -40,6 +40,7 @@ func makeClip(rate, channels, frames int) *clip {
 			c.samples[i*channels+ch] = int16(tone + random.IntN(level/4+1))
 		}
 	}
+
 	return c
 }
 
@@ -52,7 +53,7 @@ func newStream(t testing.TB, src Source) *Stream {
 	return s
 }
 
-// encode reads a whole stream.
+// encode returns the whole stream of a source.
 func encode(t testing.TB, src Source) []byte {
 	t.Helper()
 	s := newStream(t, src)

@@ -72,6 +72,7 @@ func newServer(t *testing.T) *server {
 	})
 	s.Server = httptest.NewServer(api.Handler())
 	t.Cleanup(s.Close)
+
 	return s
 }
 

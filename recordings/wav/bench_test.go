@@ -8,27 +8,31 @@ import (
 	"testing"
 )
 
-// audioFiles give ten seconds of noise in each codec, with their facts.
+// audioFiles returns ten seconds of noise in each codec, with their facts.
 func audioFiles(t testing.TB) map[string]struct {
 	file  []byte
 	facts Facts
 } {
 	t.Helper()
 	random := rand.New(rand.NewPCG(11, 12))
+
 	noise := make([]byte, 400_000)
 	for i := range noise {
 		noise[i] = byte(random.Uint32())
 	}
+
 	made := map[string]struct {
 		file  []byte
 		facts Facts
 	}{}
+
 	for codec, file := range longFiles(t, 10) {
 		made[codec] = struct {
 			file  []byte
 			facts Facts
 		}{file, factsOf(t, codec, file)}
 	}
+
 	le := binary.LittleEndian
 	for codec, format := range map[string]struct{ tag, align, bits uint16 }{
 		"pcm_u8": {tagPCM, 1, 8}, "pcm_s16le": {tagPCM, 2, 16}, "pcm_s24le": {tagPCM, 3, 24},
@@ -51,10 +55,11 @@ func audioFiles(t testing.TB) map[string]struct {
 			facts Facts
 		}{file, facts}
 	}
+
 	return made
 }
 
-// BenchmarkView reads views from start to end; MB/s are those of the view.
+// BenchmarkView reads views from start to end. Its MB/s count the bytes of the view.
 func BenchmarkView(b *testing.B) {
 	for codec, audio := range audioFiles(b) {
 		b.Run(codec, func(b *testing.B) {
@@ -80,7 +85,7 @@ func BenchmarkView(b *testing.B) {
 	}
 }
 
-// Reading allocates nothing, whatever the codec.
+// TestReadingAllocatesNothing shows that reading allocates nothing, for every codec.
 func TestReadingAllocatesNothing(t *testing.T) {
 	for codec, audio := range audioFiles(t) {
 		s, _ := mustOpen(t, audio.file, audio.facts, nil)
@@ -104,7 +109,7 @@ func TestReadingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Reading on from where one is decodes nothing twice.
+// TestReadingOnReadsOnce shows that sequential reads decode every block only once.
 func TestReadingOnReadsOnce(t *testing.T) {
 	for codec, audio := range audioFiles(t) {
 		s, read := mustOpen(t, audio.file, audio.facts, nil)
@@ -116,7 +121,7 @@ func TestReadingOnReadsOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// A frame that two reads share is read by both, if it stands for itself.
+		// A frame in two reads is read twice in codecs where every sample stands on its own.
 		if most := len(audio.file) + len(audio.file)/50 + windowBytes; read.bytes > most {
 			t.Errorf("%s: %d bytes were read of %d", codec, read.bytes, len(audio.file))
 		}

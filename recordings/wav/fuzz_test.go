@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// FuzzOpen reads whatever Parse takes, and a range of it again.
+// FuzzOpen reads every file that Parse accepts, and then a range of it again.
 func FuzzOpen(f *testing.F) {
 	for name := range expectations(f) {
 		file, err := os.ReadFile(filepath.Join(corpus, name))
@@ -18,6 +18,7 @@ func FuzzOpen(f *testing.F) {
 		}
 		f.Add(file[:min(len(file), 4096)], filepath.Ext(name), uint16(100), uint16(1000))
 	}
+
 	f.Fuzz(func(t *testing.T, file []byte, kind string, from, n uint16) {
 		facts, err := Parse(bytes.NewReader(file), int64(len(file)))
 		if err != nil {
@@ -51,14 +52,16 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// FuzzParseRaw looks for types and extensions that make senseless facts.
+// FuzzParseRaw looks for types and extensions with implausible facts.
 func FuzzParseRaw(f *testing.F) {
 	for kind := range raw {
 		f.Add("."+kind, int64(1000))
 	}
+
 	for kind := range rawTypes {
 		f.Add("audio/"+kind+"; rate=8000; channels=2", int64(1000))
 	}
+
 	f.Fuzz(func(t *testing.T, kind string, size int64) {
 		size = max(size, 0)
 		got, err := ParseRaw(kind, bytes.NewReader(make([]byte, 64)), size)

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// longFiles give audio of each codec with a state: noise, some minutes long.
+// longFiles returns some minutes of noise in each codec with a state.
 func longFiles(t testing.TB, seconds int) map[string][]byte {
 	t.Helper()
 	random := rand.New(rand.NewPCG(7, 8))
@@ -23,7 +23,7 @@ func longFiles(t testing.TB, seconds int) map[string][]byte {
 	return files
 }
 
-// factsOf returns the facts of one of them.
+// factsOf returns the facts of one of these files.
 func factsOf(t testing.TB, codec string, file []byte) Facts {
 	t.Helper()
 	if codec == "gsm_ms" {
@@ -39,7 +39,7 @@ func factsOf(t testing.TB, codec string, file []byte) Facts {
 	return f
 }
 
-// having returns an index that was read.
+// having returns a function that returns an index.
 func having(index []byte) func() ([]byte, error) {
 	return func() ([]byte, error) { return index, nil }
 }
@@ -54,8 +54,8 @@ func mustOpen(t testing.TB, file []byte, f Facts, index []byte) (*Samples, *coun
 	return s, r
 }
 
-// With its index, the middle of a recording is the same as without, and little is
-// read to get there.
+// TestIndex shows that with an index the middle of a recording has the same samples as without, and
+// that little is read to get there.
 func TestIndex(t *testing.T) {
 	for codec, file := range longFiles(t, 60) {
 		facts := factsOf(t, codec, file)
@@ -63,6 +63,7 @@ func TestIndex(t *testing.T) {
 		if got := s.Index(); got != nil {
 			t.Errorf("%s: an index of %d bytes before anything is read", codec, len(got))
 		}
+
 		whole := make([]int16, facts.Frames)
 		for at := 0; at < len(whole); at += 1000 {
 			n := min(1000, len(whole)-at)
@@ -70,11 +71,13 @@ func TestIndex(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		index := s.Index()
 		if len(index) == 0 {
 			t.Fatalf("%s: no index after reading all", codec)
 		}
 		random := rand.New(rand.NewPCG(9, 10))
+
 		for range 50 {
 			at := random.IntN(len(whole) - 100)
 			got := make([]int16, 100)
@@ -94,7 +97,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// An index that is not that of the file is as good as none.
+// TestIndexIsChecked shows that a wrong or damaged index is ignored.
 func TestIndexIsChecked(t *testing.T) {
 	files := longFiles(t, 10)
 	for codec, file := range files {
@@ -107,6 +110,7 @@ func TestIndexIsChecked(t *testing.T) {
 		readView(t, stranger)
 		damaged := map[string][]byte{"cut": index[:len(index)-1], "longer": append(slices.Clone(index), 0),
 			"tiny": index[:3], "another's": stranger.Index()}
+
 		for at := range index {
 			if at < indexHead && at%4 == 0 || at%101 == 0 {
 				b := slices.Clone(index)
@@ -114,6 +118,7 @@ func TestIndexIsChecked(t *testing.T) {
 				damaged[fmt.Sprint("byte ", at)] = b
 			}
 		}
+
 		for name, b := range damaged {
 			s, read := mustOpen(t, file, facts, b)
 			got := make([]int16, 10)
@@ -135,15 +140,17 @@ func bytesOf(samples []int16) (b []byte) {
 	return b
 }
 
-// An index is bounded, however long the recording.
+// TestIndexIsBounded shows that the size of an index is bounded for recordings of any length.
 func TestIndexIsBounded(t *testing.T) {
 	const hours = 10
 	for codec, perSecond := range map[string]int64{"g722": 50, "gsm": 50, "gsm_ms": 25} {
 		m := newBlocks(bytes.NewReader(nil), factsOf(t, codec, nil)).marks
 		m.blocks = hours * 3600 * perSecond
+
 		for n := range m.blocks {
 			m.passed(n)
 		}
+
 		index := m.index(Facts{})
 		if len(index) == 0 || len(index) > 600_000 {
 			t.Errorf("%s: the index of %d hours has %d bytes, want some, and at most 600,000", codec, hours,
@@ -155,16 +162,17 @@ func TestIndexIsBounded(t *testing.T) {
 	}
 }
 
-// Marks that were thinned out are still those of their places.
+// TestThinnedMarks shows that the remaining marks are still right after thinning.
 func TestThinnedMarks(t *testing.T) {
 	file := longFiles(t, 2*maxMarks/50+1)["gsm"]
 	facts := factsOf(t, "gsm", file)
 	s, _ := mustOpen(t, file, facts, nil)
-	s.blocks.marks.step = 1 // of which there are too many
+	s.blocks.marks.step = 1 // more marks than are kept
 	whole := readView(t, s)
 	if m := s.blocks.marks; m.step != 4 || m.count() != (m.blocks-1)/4 {
 		t.Errorf("%d marks, %d blocks apart, want %d, 4 apart", m.count(), m.step, (m.blocks-1)/4)
 	}
+
 	for n := range int64(maxMarks) {
 		var got [gsmFrame]int16
 		at := (2*n*997 + 1) % s.blocks.marks.blocks * gsmFrame
@@ -175,7 +183,7 @@ func TestThinnedMarks(t *testing.T) {
 	}
 }
 
-// FuzzIndex opens audio with what is no index, though its sum may be right.
+// FuzzIndex opens audio with arbitrary indexes, whose checksum may be right.
 func FuzzIndex(f *testing.F) {
 	files := longFiles(f, 12)
 	for codec, file := range files {
@@ -183,6 +191,7 @@ func FuzzIndex(f *testing.F) {
 		readView(f, s)
 		f.Add(codec, s.Index(), int64(80_000))
 	}
+
 	f.Fuzz(func(t *testing.T, codec string, index []byte, at int64) {
 		file := files[codec]
 		if file == nil {
@@ -190,7 +199,7 @@ func FuzzIndex(f *testing.F) {
 		}
 		facts := factsOf(t, codec, file)
 		s, _ := mustOpen(t, file, facts, nil)
-		if m := s.blocks.marks; len(index) >= indexHead { // nothing is believed of it but its sum
+		if m := s.blocks.marks; len(index) >= indexHead { // only the checksum is trusted
 			b := slices.Clone(index)
 			binary.LittleEndian.PutUint32(b[indexHead-4:], m.sum(facts, b[:indexHead-4], b[indexHead:]))
 			index = b

@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// run returns what a command writes, for tests that let others judge.
+// run returns the output of a command. Tests use it to compare results with those of other programs.
 func run(t testing.TB, command ...string) []byte {
 	t.Helper()
 	if _, err := exec.LookPath(command[0]); err != nil {
@@ -31,22 +31,22 @@ func run(t testing.TB, command ...string) []byte {
 	return out
 }
 
-// ffmpeg decodes a file to samples as they are, in 16 bits.
+// ffmpeg decodes a file to 16-bit samples with ffmpeg.
 func ffmpeg(t testing.TB, path string, raw ...string) []byte {
 	t.Helper()
 	args := append([]string{"ffmpeg", "-v", "error"}, raw...)
 	return run(t, append(args, "-i", path, "-f", "s16le", "-c:a", "pcm_s16le", "-")...)
 }
 
-// sox does the same.
+// sox decodes a file to 16-bit samples with sox.
 func sox(t testing.TB, path string, raw ...string) []byte {
 	t.Helper()
 	args := append([]string{"sox", "-D", "-V1"}, raw...)
 	return run(t, append(args, path, "-t", "raw", "-e", "signed", "-b", "16", "-L", "-")...)
 }
 
-// signal is what decoders are tried with: the loudest and the quietest, and what
-// changes quickly between them.
+// signal returns a test signal for decoders. It has the loudest and the quietest samples, and quick
+// changes between them.
 func signal(rate, channels int) []int16 {
 	random := rand.New(rand.NewPCG(3, 4))
 	var samples []int16
@@ -64,10 +64,11 @@ func signal(rate, channels int) []int16 {
 			samples = append(samples, roundFloat(shape(i)))
 		}
 	}
+
 	return samples
 }
 
-// pcmFile writes samples as a WAV file.
+// pcmFile writes samples to a WAV file and returns its path.
 func pcmFile(t testing.TB, samples []int16, rate, channels int) string {
 	t.Helper()
 	b := header(rate, channels, int64(len(samples)/channels))
@@ -107,26 +108,28 @@ func decoded(t testing.TB, path string) []byte {
 	return readView(t, s)[44:]
 }
 
-// same compares samples. The judge may give more, since it does not know the fact
-// chunk, but nothing else.
+// same compares samples. The reference may have more of them, since it ignores the fact chunk, but no
+// other difference.
 func same(t *testing.T, name string, got, want []byte) {
 	t.Helper()
 	if len(got) > len(want) || len(want)-len(got) > 4*640 {
 		t.Errorf("%s: %d samples, want %d", name, len(got)/2, len(want)/2)
 	}
 	for i := 0; i+1 < min(len(got), len(want)); i += 2 {
-		if got, want := int16(binary.LittleEndian.Uint16(got[i:])), int16(binary.LittleEndian.Uint16(want[i:])); got != want {
+		if got, want := int16(binary.LittleEndian.Uint16(got[i:])),
+			int16(binary.LittleEndian.Uint16(want[i:])); got != want {
 			t.Errorf("%s: sample %d is %d, want %d", name, i/2, got, want)
 			return
 		}
 	}
 }
 
-// Decoders give what others give, sample by sample. Where these differ among
-// themselves the one is asked that follows the specification: of GSM that is
-// libgsm, in sox, since ffmpeg's own does not saturate as ETS 300 961 wants; of IMA
-// ADPCM sox, which truncates each part of a step; of MS ADPCM ffmpeg, which
-// divides.
+// TestDecodersAgree compares the decoders with other programs, sample by sample. If these disagree, the
+// reference is the program that follows the specification:
+// //
+//   - GSM: libgsm in sox, since ffmpeg's decoder does not saturate as ETS 300 961 requires.
+//   - IMA ADPCM: sox, which truncates each part of a step.
+//   - MS ADPCM: ffmpeg, which divides.
 func TestDecodersAgree(t *testing.T) {
 	tests := []struct {
 		name, file     string
@@ -149,6 +152,7 @@ func TestDecodersAgree(t *testing.T) {
 		{"float", "x.wav", 8000, 1, ffmpeg, "sox IN -e float -b 32 OUT vol 0.7"},
 		{"float of 64 bits", "x.wav", 8000, 1, ffmpeg, "sox IN -e float -b 64 OUT vol 0.7"},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			in := pcmFile(t, signal(tt.rate, tt.channels), tt.rate, tt.channels)
@@ -159,7 +163,7 @@ func TestDecodersAgree(t *testing.T) {
 	}
 }
 
-// What no encoder writes is decoded as others do, too.
+// TestDecodersAgreeOnNoise compares the decoders with other programs on input that no encoder writes.
 func TestDecodersAgreeOnNoise(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	noise := make([]byte, 66_000)
@@ -175,7 +179,7 @@ func TestDecodersAgreeOnNoise(t *testing.T) {
 	same(t, "GSM", decoded(t, path), sox(t, path))
 }
 
-// The files of the corpus sound as others read them.
+// TestCorpusAgrees compares the samples of the corpus with those of other programs.
 func TestCorpusAgrees(t *testing.T) {
 	tests := []struct {
 		name  string
@@ -201,13 +205,14 @@ func TestCorpusAgrees(t *testing.T) {
 		{"four_channels.wav", ffmpeg, ""},
 		{"bext_before_fmt.wav", ffmpeg, ""},
 	}
+
 	for _, tt := range tests {
 		path := filepath.Join(corpus, tt.name)
 		same(t, tt.name, decoded(t, path), tt.judge(t, path, strings.Fields(tt.raw)...))
 	}
 }
 
-// Others read a view as what it is.
+// TestOthersReadViews shows that other programs read views correctly.
 func TestOthersReadViews(t *testing.T) {
 	for name := range expectations(t) {
 		s := open(t, name, nil)
@@ -218,6 +223,7 @@ func TestOthersReadViews(t *testing.T) {
 		path := writeFile(t, "view.wav", view)
 		same(t, name, view[44:], sox(t, path))
 		got := string(run(t, "soxi", path))
+
 		for _, field := range []string{
 			fmt.Sprintf("Channels       : %d\n", s.Channels()), fmt.Sprintf("Sample Rate    : %d\n", s.Rate()),
 			fmt.Sprintf("= %d samples", s.Frames()), "16-bit Signed Integer PCM",

@@ -12,6 +12,7 @@ func TestRounding(t *testing.T) {
 		math.MaxInt32: 32767, 0x7FFF_8000: 32767, 0x7FFF_7FFF: 32767, 0x7FFE_8000: 32767, 0x7FFE_7FFF: 32766,
 		math.MinInt32: -32768,
 	}
+
 	for v, want := range integers {
 		le, be := binary.LittleEndian.AppendUint32(nil, uint32(v)), binary.BigEndian.AppendUint32(nil, uint32(v))
 		for codec, b := range map[string][]byte{"pcm_s32le": le, "pcm_s32be": be} {
@@ -20,6 +21,7 @@ func TestRounding(t *testing.T) {
 			}
 		}
 	}
+
 	for v, want := range map[int32]int16{0x7F: 0, 0x80: 1, -0x80: 0, -0x81: -1, 0x7FFF80: 32767, -0x800000: -32768} {
 		b := binary.LittleEndian.AppendUint32(nil, uint32(v))
 		for codec, b := range map[string][]byte{"pcm_s24le": b[:3], "pcm_s24be": {b[2], b[1], b[0]}} {
@@ -37,6 +39,7 @@ func TestFloats(t *testing.T) {
 		math.Inf(1): 32767, math.Inf(-1): -32768, math.NaN(): 0, 32766.5 / 32768: 32766,
 		32767.5 / 32768: 32767, math.SmallestNonzeroFloat64: 0,
 	}
+
 	for v, want := range floats {
 		single, double := math.Float32bits(float32(v)), math.Float64bits(v)
 		for codec, b := range map[string][]byte{

@@ -42,6 +42,7 @@ func TestParseRaw(t *testing.T) {
 		{".", "", ErrNotWAV},
 		{"", "", ErrNotWAV},
 	}
+
 	for _, tt := range tests {
 		f, err := ParseRaw(tt.kind, strings.NewReader(strings.Repeat("\xd0", 990)), 990)
 		got := ""

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A list is a source of samples that are written down.
+// A list is a source of given samples.
 type list struct {
 	channels int
 	samples  []int16
@@ -41,6 +41,7 @@ func TestMixAndLeg(t *testing.T) {
 		{"only leg", Leg(list{1, []int16{5, 6}}, 1), []int16{5, 6}},
 		{"third leg", Leg(three, 3), []int16{2, -3, 32767}},
 	}
+
 	for _, tt := range tests {
 		got := make([]int16, len(tt.want)+3)
 		n, err := tt.got.ReadFrames(got, 0)

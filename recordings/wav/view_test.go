@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// open opens the audio of a file of the corpus; without convertible audio it
-// gives nil.
+// open opens the audio of a file of the corpus. It returns nil for audio that cannot be converted.
 func open(t testing.TB, name string, index []byte) *Samples {
 	t.Helper()
 	file, err := os.ReadFile(filepath.Join(corpus, name))
@@ -33,7 +32,7 @@ func open(t testing.TB, name string, index []byte) *Samples {
 	return s
 }
 
-// readView reads a view from its start to its end.
+// readView reads a view from start to end.
 func readView(t testing.TB, s Source) []byte {
 	t.Helper()
 	v := NewView(s)
@@ -44,7 +43,7 @@ func readView(t testing.TB, s Source) []byte {
 	return whole
 }
 
-// Whatever was read before, a range of a view is that range of the whole.
+// TestRangesOfViews shows that a range of a view equals that of the whole, whatever was read before.
 func TestRangesOfViews(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for name := range expectations(t) {
@@ -54,6 +53,7 @@ func TestRangesOfViews(t *testing.T) {
 		}
 		whole := readView(t, s)
 		v := NewView(s)
+
 		for range 200 {
 			from := random.Int64N(v.Size())
 			want := whole[from : from+random.Int64N(v.Size()-from)+1]
@@ -97,7 +97,7 @@ func (s silence) ReadFrames(dst []int16, _ int64) (int, error) {
 }
 
 func TestHeaderOfViews(t *testing.T) {
-	const most = (math.MaxUint32 - 36) / 4 // frames of two channels that RIFF can tell
+	const most = (math.MaxUint32 - 36) / 4 // most frames of two channels in a RIFF header
 	for _, tt := range []struct {
 		channels int
 		frames   int64
@@ -111,10 +111,12 @@ func TestHeaderOfViews(t *testing.T) {
 		if want := tt.header + tt.frames*2*int64(tt.channels); v.Size() != want {
 			t.Errorf("Size of %d frames = %d, want %d", tt.frames, v.Size(), want)
 		}
+
 		head := make([]byte, tt.header)
 		if _, err := io.ReadFull(v, head); err != nil || string(head[:4]) != tt.magic {
 			t.Errorf("%d frames: header %.4q, %v, want %s", tt.frames, head, err, tt.magic)
 		}
+
 		got, err := Parse(bytes.NewReader(head), v.Size())
 		if err != nil || got.Frames != tt.frames || got.Channels != tt.channels || got.SampleRate != 48_000 ||
 			len(got.Repairs) > 0 {
@@ -141,12 +143,13 @@ func TestSeekInViews(t *testing.T) {
 			t.Errorf("Seek(%d, %d) = %d, %v, want %d", tt.offset, tt.whence, got, err, tt.want)
 		}
 	}
+
 	if n, err := v.Read(make([]byte, 10)); n != 0 || err != io.EOF {
 		t.Errorf("Read behind the end = %d, %v, want EOF", n, err)
 	}
 }
 
-// Only a file that every player reads is plain.
+// TestPlain shows that only files that every player reads are plain.
 func TestPlain(t *testing.T) {
 	plain := map[string]bool{
 		"bext_before_fmt.wav": true, "canonical_44.wav": true, "chunk_odd_padded.wav": true,

@@ -13,19 +13,19 @@ import (
 	"testing/iotest"
 )
 
-// riff makes a file of chunks, with the right size in its header.
+// riff returns a file with these chunks and the right size in its header.
 func riff(chunks ...string) string {
 	body := "WAVE" + strings.Join(chunks, "")
 	return "RIFF" + string(binary.LittleEndian.AppendUint32(nil, uint32(len(body)))) + body
 }
 
-// piece makes a chunk, padded.
+// piece returns a padded chunk.
 func piece(id, body string) string {
 	return id + string(binary.LittleEndian.AppendUint32(nil,
 		uint32(len(body)))) + body + strings.Repeat("\x00", len(body)%2)
 }
 
-// pcm is a format: 8 kHz, 16 bits, one channel.
+// pcm is a format chunk: 8 kHz, 16 bits, one channel.
 var pcm = piece("fmt ", "\x01\x00\x01\x00\x40\x1f\x00\x00\x80\x3e\x00\x00\x02\x00\x10\x00")
 
 func TestParse(t *testing.T) {
@@ -50,6 +50,7 @@ func TestParse(t *testing.T) {
 		{"last pad missing", strings.TrimSuffix(riff(pcm, audio, piece("note", "odd")), "\x00"), 100, 44, 0},
 		{"fact is for blocks", riff(pcm, piece("fact", "\x05\x00\x00\x00"), audio), 100, 56, 0},
 	}
+
 	for _, tt := range tests {
 		got, err := Parse(strings.NewReader(tt.file), int64(len(tt.file)))
 		if err != nil || got.Frames != tt.frames || got.Offset != tt.offset || len(got.Repairs) != tt.repairs {
@@ -59,7 +60,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// extensible makes a format whose tag is in a GUID.
+// extensible returns a format chunk with its tag in a GUID.
 func extensible(tag, channels, align, bits uint16) string {
 	le := binary.LittleEndian
 	b := le.AppendUint16(le.AppendUint16(nil, tagExtensible), channels)
@@ -87,6 +88,7 @@ func TestExtensible(t *testing.T) {
 		{tagMSADPCM, 2, 256, 4, "adpcm_ms", 5*244 + 2 + 6},
 		{tagGSM610, 1, 65, 0, "gsm_ms", 20 * 320},
 	}
+
 	for _, tt := range tests {
 		file := riff(extensible(tt.tag, tt.channels, tt.align, tt.bits), piece("data", strings.Repeat("\x01", 1300)))
 		for _, file := range []string{file, "BW64\xff\xff\xff\xffWAVE" + piece("ds64",
@@ -127,6 +129,7 @@ func TestParseRefuses(t *testing.T) {
 				strings.Repeat("x", 22)), audio), ErrCodec},
 		{"an unknown tag", riff(strings.Replace(pcm, "\x01\x00\x01", "\x55\x00\x01", 1), audio), ErrCodec},
 	}
+
 	for _, tt := range tests {
 		if got, err := Parse(strings.NewReader(tt.file), int64(len(tt.file))); !errors.Is(err, tt.want) {
 			t.Errorf("%s: %+v, %v, want %v", tt.name, got, err, tt.want)
@@ -145,7 +148,7 @@ func TestParseTellsOfReading(t *testing.T) {
 	}
 }
 
-// A counted reader counts what is read of a file.
+// A counted reader counts the bytes that are read of a file.
 type counted struct {
 	io.ReaderAt
 	calls, bytes int
@@ -157,7 +160,7 @@ func (c *counted) ReadAt(p []byte, off int64) (int, error) {
 	return c.ReaderAt.ReadAt(p, off)
 }
 
-// FuzzParse looks for files that break what Parse promises of every file.
+// FuzzParse looks for files that break a promise of Parse.
 func FuzzParse(f *testing.F) {
 	for name := range expectations(f) {
 		file, err := os.ReadFile(filepath.Join(corpus, name))
@@ -166,9 +169,10 @@ func FuzzParse(f *testing.F) {
 		}
 		f.Add(file[:min(len(file), 4096)], int64(len(file)))
 	}
+
 	f.Fuzz(func(t *testing.T, file []byte, size int64) {
 		r := &counted{ReaderAt: bytes.NewReader(file)}
-		got, err := Parse(r, size) // whatever the size: the file may be shorter than it was said to be
+		got, err := Parse(r, size) // any size, since the file may be shorter than stated
 		if r.calls > 4*maxChunks || r.bytes > len(parser{}.head)*r.calls {
 			t.Errorf("%d reads of %d bytes", r.calls, r.bytes)
 		}
