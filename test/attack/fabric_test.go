@@ -303,8 +303,8 @@ func TestFabricAccessIsAskedFor(t *testing.T) {
 		b.SignIn(t, f.URL(), sub)
 		return b
 	}
-	// A consent to an ID token does not cover a fabric token.
 
+	// A consent to an ID token does not cover a fabric token.
 	both := p.NewClient(t, "spa", "--access-token", "fabric", "--response-type", "code,id_token")
 	b := signIn(both, both.NewFlow("openid").With("response_type", "id_token").With("nonce", "n").
 		Without("code_challenge", "code_challenge_method"))

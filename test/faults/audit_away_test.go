@@ -8,9 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestAuditAway takes the audit trail's table away from a running server. Whatever changes
-// something is refused and half of it is not done, nobody is signed in, and what is only read
-// goes on; it recovers by itself.
+// TestAuditAway removes the audit trail's table from a running server. Changes and logins are
+// refused, without doing half of them, and reads go on. The server recovers on its own.
 func TestAuditAway(t *testing.T) {
 	harness.Rows(t)
 	s := harness.Start(t)
@@ -21,6 +20,7 @@ func TestAuditAway(t *testing.T) {
 	c := p.NewClient(t, "web", "--first-party")
 	sub := p.NewSubscriber(t)
 	_, b := c.SignIn(t, sub, "openid offline_access")
+
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(s.Data, "selvage.db")+"?_pragma=busy_timeout(5000)")
 	if err != nil {
 		t.Fatal(err)
@@ -32,10 +32,12 @@ func TestAuditAway(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	do(`ALTER TABLE audit RENAME TO audit_away`)
 	created := map[string]any{"email": "late@example.com", "password": "fathom-lantern-late"}
 	p.Post(t, "/api/fabric/resources/subscribers", p.Basic(), harness.JSON(created)).Want(t, 503)
 	p.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+sub.ID, p.Basic()).Want(t, 503)
+
 	f := c.NewFlow("openid offline_access")
 	code, err := f.QuickCode(b.Cookies())
 	if err != nil {
@@ -44,6 +46,7 @@ func TestAuditAway(t *testing.T) {
 	if _, err := f.QuickRedeem(code); err == nil {
 		t.Error("a code was redeemed without an audit event")
 	}
+
 	for _, password := range []string{sub.Password, "wrong"} {
 		browser := c.Browser()
 		page := browser.Open(t, c.NewFlow("openid").URL())
@@ -53,7 +56,10 @@ func TestAuditAway(t *testing.T) {
 				page.Status, page.Left)
 		}
 	}
+
+	// Reads need no audit event.
 	p.Get(t, "/api/fabric/resources/subscribers/"+sub.ID, p.Basic()).Want(t, 200)
+
 	do(`ALTER TABLE audit_away RENAME TO audit`)
 	if _, err := f.QuickRedeem(code); err != nil {
 		t.Errorf("the code is not good once the trail is there again: %v", err)

@@ -6,7 +6,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A counter counts what many do, for one who waits for a number.
+// A counter counts the acknowledged operations of many workers, so that a test can wait for a
+// number.
 type counter struct {
 	mu   sync.Mutex
 	n    int
@@ -26,13 +27,14 @@ func (c *counter) add() {
 	c.more.Broadcast()
 }
 
-// isGone reports whether a server was killed. Before that it may refuse something, on a machine
-// that has much to do; who gave up then would be missed by who waits for a number.
+// isGone reports whether a server was killed. A busy server may refuse a request before that. If
+// workers gave up on such a refusal, the test would wait forever for their number.
 func isGone(p *harness.Project) bool {
 	_, err := p.Try("GET", "/robots.txt")
 	return err != nil
 }
 
+// await waits until the count is at least n.
 func (c *counter) await(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

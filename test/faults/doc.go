@@ -1,5 +1,5 @@
-// Package faults breaks a running server at bad moments, or asks it for the same
-// thing many times at once, and looks at what it promised.
+// Package faults breaks a running server at bad moments, or asks it for the same thing
+// many times at once, and checks that it keeps its promises.
 //
-// LONG=1 repeats the kills, and turns the keys, as often as a release asks for.
+// LONG=1 repeats the kills and key rotations as often as a release requires.
 package faults

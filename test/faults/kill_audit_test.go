@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestKillDuringAudit kills the server while people sign in and clients redeem codes. The
-// chains are whole, and every login and grant that was acknowledged is in them.
+// TestKillDuringAudit kills the server while people sign in and clients redeem codes. The audit
+// chains stay intact and contain every acknowledged login and grant.
 func TestKillDuringAudit(t *testing.T) {
 	harness.Rows(t)
 	const workers = 4
@@ -21,10 +21,12 @@ func TestKillDuringAudit(t *testing.T) {
 		"SELVAGE_LIMITS__LOGIN_PER_ACCOUNT=0"}})
 	p := s.NewProject(t)
 	c := p.NewClient(t, "web", "--first-party", "--id-token-alg", "ES256")
+
 	subs := make([]harness.Subscriber, workers)
 	for i := range subs {
 		subs[i] = p.NewSubscriber(t)
 	}
+
 	var acked []acknowledged
 	for round := range rounds() {
 		count := newCounter()
@@ -33,7 +35,8 @@ func TestKillDuringAudit(t *testing.T) {
 		for i := range workers {
 			wg.Go(func() { done[i] = signInUntilKilled(t, c, subs[i], count) })
 		}
-		count.await(5 + 3*round) // another moment each time
+
+		count.await(5 + 3*round) // a different moment in each round
 		s.Kill()
 		wg.Wait()
 		s.Restart(t)
@@ -45,6 +48,7 @@ func TestKillDuringAudit(t *testing.T) {
 			t.Fatalf("audit verify after the kill: %v", report)
 		}
 	}
+
 	written := eventsOf(t, s)
 	for _, a := range acked {
 		if !written["login "+a.session] {
@@ -57,11 +61,11 @@ func TestKillDuringAudit(t *testing.T) {
 	t.Logf("%d acknowledged logins, %d events", len(acked), len(written))
 }
 
-// An acknowledged login is one that a client has tokens of.
+// An acknowledged login is one whose client has received tokens.
 type acknowledged struct{ session, grant string }
 
-// signInUntilKilled signs in with the password, each time in another browser, until the
-// server is gone.
+// signInUntilKilled signs in with the password, in a new browser each time, until the server is
+// gone. It returns the acknowledged logins.
 func signInUntilKilled(t *testing.T, c *harness.Client, sub harness.Subscriber, acked *counter) (done []acknowledged) {
 	for {
 		f := c.NewFlow("openid offline_access")
@@ -72,36 +76,40 @@ func signInUntilKilled(t *testing.T, c *harness.Client, sub harness.Subscriber, 
 		} else if gone {
 			continue
 		}
+
 		tokens, err := f.QuickRedeem(code)
 		if err != nil && isGone(c.Project) {
 			return done
 		} else if err != nil {
 			continue
 		}
+
 		done = append(done, acknowledged{sidOf(t, tokens.IDToken), grantOf(t, tokens.RefreshToken)})
 		acked.add()
 	}
 }
 
-// sidOf reads the login of an ID token.
+// sidOf returns the session id of an ID token.
 func sidOf(t *testing.T, token string) string {
 	t.Helper()
 	var claims struct {
 		SessionID string `json:"sid"`
 	}
+
 	_, rest, _ := strings.Cut(token, ".")
 	payload, _, _ := strings.Cut(rest, ".")
 	raw, err := base64.RawURLEncoding.DecodeString(payload)
 	if err == nil {
 		err = json.Unmarshal(raw, &claims)
 	}
+
 	if err != nil || claims.SessionID == "" {
 		t.Errorf("an ID token without a sid: %v", err)
 	}
 	return claims.SessionID
 }
 
-// grantOf returns the grant of a refresh token, whose id is its first part.
+// grantOf returns the grant of a refresh token, whose id is the token's first part.
 func grantOf(t *testing.T, refresh string) string {
 	t.Helper()
 	head, _, _ := strings.Cut(refresh, ".")
@@ -113,8 +121,8 @@ func grantOf(t *testing.T, refresh string) string {
 	return uuid.UUID(raw).String()
 }
 
-// eventsOf returns what is in the audit trail: logins by their session, other events by their
-// target.
+// eventsOf returns the actions and targets in the audit trail. The target of a login is its
+// session.
 func eventsOf(t *testing.T, s *harness.Server) map[string]bool {
 	t.Helper()
 	written := make(map[string]bool)
@@ -128,6 +136,7 @@ func eventsOf(t *testing.T, s *harness.Server) map[string]bool {
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatalf("audit export printed %q: %v", line, err)
 		}
+
 		if e.Action == "login" && e.Outcome == "done" {
 			e.TargetID = e.Detail["session"]
 		}
@@ -136,14 +145,14 @@ func eventsOf(t *testing.T, s *harness.Server) map[string]bool {
 	return written
 }
 
-// A stopper is a test in which a failure ends one attempt alone.
+// A stopper is a test in which a failure ends only the current attempt.
 type stopper struct{ *testing.T }
 
 type stopped struct{}
 
 func (stopper) Fatalf(string, ...any) { panic(stopped{}) }
 
-// giveUp runs an attempt, and tells whether it failed.
+// giveUp runs an attempt and reports whether it failed.
 func giveUp(t *testing.T, do func(harness.T)) (failed bool) {
 	defer func() {
 		switch cause := recover(); cause {

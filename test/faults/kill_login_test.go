@@ -7,18 +7,17 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A login is one that a client was told of.
+// A login is one that was acknowledged to a client.
 type login struct {
 	flow    *harness.Flow
 	code    string
 	refresh string // the newest refresh token that was acknowledged
-	old     string // the one before, "" if none
-	unsure  bool   // a refresh was on its way when the server died
+	old     string // the refresh token before refresh, "" if none
+	unsure  bool   // a refresh was in progress when the server was killed
 }
 
-// TestKillDuringLogins kills the server while clients redeem codes and refresh
-// tokens. Nothing that was acknowledged is gone, and nothing that was used up is
-// there again.
+// TestKillDuringLogins kills the server while clients redeem codes and refresh tokens. Nothing
+// that was acknowledged is lost, and nothing that was used up is valid again.
 func TestKillDuringLogins(t *testing.T) {
 	const workers = 4
 	s := harness.Start(t)
@@ -26,6 +25,7 @@ func TestKillDuringLogins(t *testing.T) {
 	c := p.NewClient(t, "web", "--first-party", "--id-token-alg", "ES256")
 	sub := p.NewSubscriber(t)
 	_, b := c.SignIn(t, sub, "openid offline_access")
+
 	for round := range rounds() {
 		acked := newCounter()
 		logins := make([][]*login, workers)
@@ -33,23 +33,26 @@ func TestKillDuringLogins(t *testing.T) {
 		for i := range workers {
 			wg.Go(func() { logins[i] = logInUntilKilled(c, b.Cookies(), acked) })
 		}
-		acked.await(5 + 3*round) // another moment each time
+
+		acked.await(5 + 3*round) // a different moment in each round
 		s.Kill()
 		wg.Wait()
 		wantWhole(t, s)
 		s.Restart(t)
+
 		for _, each := range logins {
 			for _, l := range each {
 				l.check(t)
 			}
 		}
+
 		if _, err := c.NewFlow("openid").QuickCode(b.Cookies()); err != nil {
 			t.Errorf("the browser's session did not outlive the kill: %v", err)
 		}
 	}
 }
 
-// logInUntilKilled runs flows until the server is gone, and counts each answer.
+// logInUntilKilled runs flows until the server is gone, and counts each acknowledged answer.
 func logInUntilKilled(c *harness.Client, cookies harness.Option, acked *counter) (done []*login) {
 	for {
 		l := &login{flow: c.NewFlow("openid offline_access")}
@@ -59,15 +62,18 @@ func logInUntilKilled(c *harness.Client, cookies harness.Option, acked *counter)
 		} else if err != nil {
 			continue
 		}
+
 		tokens, err := l.flow.QuickRedeem(code)
 		if err != nil && isGone(c.Project) {
 			return done
 		} else if err != nil {
 			continue
 		}
+
 		l.code, l.refresh = code, tokens.RefreshToken
 		done = append(done, l)
 		acked.add()
+
 		tokens, err = c.QuickRefresh(l.refresh)
 		if l.unsure = err != nil; l.unsure && isGone(c.Project) {
 			return done
@@ -79,7 +85,7 @@ func logInUntilKilled(c *harness.Client, cookies harness.Option, acked *counter)
 	}
 }
 
-// check holds the server to what it said of a login before it was killed.
+// check checks that the server keeps what it acknowledged of a login before it was killed.
 func (l *login) check(t *testing.T) {
 	t.Helper()
 	c := l.flow.Client

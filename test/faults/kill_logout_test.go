@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestKillBeforeLogout kills the server while logins are ended. Of each end that was
-// acknowledged the client is told, and of none that goes on.
+// TestKillBeforeLogout kills the server while logins are ended. The client is notified of every
+// acknowledged end, and of no login that continues.
 func TestKillBeforeLogout(t *testing.T) {
 	t.Parallel()
 	const workers, each = 2, 12
@@ -21,6 +21,7 @@ func TestKillBeforeLogout(t *testing.T) {
 	c := p.NewClient(t, "web", "--first-party", "--id-token-alg", "ES256", "--access-token", "fabric",
 		"--backchannel-logout-uri", h.URL)
 	sub := p.NewSubscriber(t)
+
 	logins := make([][]*ended, workers)
 	for i := range logins {
 		for range each {
@@ -28,18 +29,22 @@ func TestKillBeforeLogout(t *testing.T) {
 			logins[i] = append(logins[i], &ended{sid: tokens.SessionOf(t), access: tokens.AccessToken})
 		}
 	}
+
 	for round := range min(rounds(), 2) {
 		acked := newCounter()
 		var wg sync.WaitGroup
 		for _, mine := range logins {
 			wg.Go(func() { endUntilKilled(p, sub, mine, acked) })
 		}
+
 		acked.await(2 + 3*round)
 		s.Kill()
 		wg.Wait()
 		wantWhole(t, s)
 		s.Restart(t)
 	}
+
+	// A login can have ended even if the server was killed before it acknowledged that.
 	var all, going []string
 	for _, l := range slices.Concat(logins...) {
 		if l.acked || p.Get(t, "/subscriber/info", harness.Bearer(l.access)).Status == http.StatusUnauthorized {
@@ -48,12 +53,14 @@ func TestKillBeforeLogout(t *testing.T) {
 			going = append(going, l.sid)
 		}
 	}
+
 	told := func() (sids []string) {
 		for _, l := range h.Told(t) {
 			sids = append(sids, l.SessionID)
 		}
 		return sids
 	}
+
 	harness.Eventually(t, tellDeadline, "all logouts that were acknowledged to be told", func() error {
 		for _, sid := range all {
 			if !slices.Contains(told(), sid) {
@@ -62,6 +69,7 @@ func TestKillBeforeLogout(t *testing.T) {
 		}
 		return nil
 	})
+
 	for _, sid := range going {
 		if slices.Contains(told(), sid) {
 			t.Errorf("the client is told of the login %s, which goes on", sid)
@@ -69,14 +77,14 @@ func TestKillBeforeLogout(t *testing.T) {
 	}
 }
 
-// An ended login is one that was to end, or did.
+// An ended login is one that has ended, or was about to.
 type ended struct {
 	sid, access string
 	acked       bool
 }
 
-// endUntilKilled ends one login after the other until the server is gone, and notes
-// which were acknowledged.
+// endUntilKilled ends one login after another until the server is gone, and notes which ends were
+// acknowledged.
 func endUntilKilled(p *harness.Project, sub harness.Subscriber, logins []*ended, acked *counter) {
 	for _, l := range logins {
 		if l.acked {

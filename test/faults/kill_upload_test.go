@@ -16,18 +16,18 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// sweepDeadline is how long bytes of no recording may stay after a start.
+// sweepDeadline is how long bytes without a recording may remain after a start.
 const sweepDeadline = 90 * time.Second
 
-// TestKillDuringUploads kills the server while recordings arrive. Each that was
-// acknowledged is there, whole; each that is listed can be fetched; and the bytes
-// of all others go.
+// TestKillDuringUploads kills the server while recordings are uploaded. Acknowledged recordings are
+// complete, listed ones can be fetched, and all other bytes are swept.
 func TestKillDuringUploads(t *testing.T) {
 	harness.Rows(t)
 	const workers = 4
 	s := harness.Start(t)
 	p := s.NewProject(t)
 	stored := map[string][]byte{}
+
 	for round := range rounds() {
 		acked := newCounter()
 		done := make([]map[string][]byte, workers)
@@ -35,6 +35,7 @@ func TestKillDuringUploads(t *testing.T) {
 		for i := range workers {
 			wg.Go(func() { done[i] = uploadUntilKilled(p, (round*workers+i)*1000, acked) })
 		}
+
 		cut := cutUpload(p)
 		acked.await(6 + 3*round)
 		s.Kill()
@@ -42,6 +43,7 @@ func TestKillDuringUploads(t *testing.T) {
 		cut()
 		wantWhole(t, s)
 		s.Restart(t)
+
 		for _, each := range done {
 			for sid, wav := range each {
 				stored[sid] = wav
@@ -49,14 +51,15 @@ func TestKillDuringUploads(t *testing.T) {
 		}
 		wantRecordings(t, p, stored)
 	}
+
 	listed := list(t, p)
 	harness.Eventually(t, sweepDeadline, "the sweep of bytes of no recording", func() error {
 		return sameKeys(filepath.Join(s.Data, "media"), len(listed))
 	})
 }
 
-// uploadUntilKilled stores one recording after the other, no two alike, until
-// the server is gone. It gives those that were acknowledged, by Sid.
+// uploadUntilKilled stores one recording after another, no two alike, until the server is gone. It
+// returns the acknowledged recordings by Sid.
 func uploadUntilKilled(p *harness.Project, seed int, acked *counter) map[string][]byte {
 	stored := map[string][]byte{}
 	for i := 1; ; i++ {
@@ -68,6 +71,7 @@ func uploadUntilKilled(p *harness.Project, seed int, acked *counter) map[string]
 		if err != nil || a.Status != http.StatusCreated {
 			return stored
 		}
+
 		var made struct{ Sid string }
 		if json.Unmarshal(a.Body, &made) != nil {
 			return stored
@@ -77,8 +81,8 @@ func uploadUntilKilled(p *harness.Project, seed int, acked *counter) map[string]
 	}
 }
 
-// cutUpload begins an upload that never ends by itself. The func it gives waits
-// for its failure.
+// cutUpload begins an upload that never ends on its own. The returned func cuts it off and
+// waits for its failure.
 func cutUpload(p *harness.Project) func() {
 	body, feed := io.Pipe()
 	ended := make(chan struct{})
@@ -91,19 +95,21 @@ func cutUpload(p *harness.Project) func() {
 		req.SetBasicAuth(p.ID, p.Key)
 		req.Header.Set("Content-Type", "audio/wav")
 		if resp, err := http.DefaultClient.Do(req); err == nil {
-			_ = resp.Body.Close() // the listing shows whether anything was made of it
+			_ = resp.Body.Close() // the listing shows whether a recording was created
 		}
 	}()
+
 	if _, err := feed.Write(harness.Tone(100_000, 8)[:150_000]); err != nil {
 		_ = feed.CloseWithError(err)
 	}
+
 	return func() {
 		_ = feed.CloseWithError(io.ErrUnexpectedEOF)
 		<-ended
 	}
 }
 
-// wantRecordings fetches all that was acknowledged and all that is listed.
+// wantRecordings fetches every acknowledged and every listed recording, and compares the former.
 func wantRecordings(t *testing.T, p *harness.Project, stored map[string][]byte) {
 	t.Helper()
 	listed := map[string]bool{}
@@ -120,7 +126,7 @@ func wantRecordings(t *testing.T, p *harness.Project, stored map[string][]byte) 
 	}
 }
 
-// list returns the Sids of all recordings of a project.
+// list returns the Sids of a project's recordings.
 func list(t *testing.T, p *harness.Project) (sids []string) {
 	t.Helper()
 	next := p.LaML("/Recordings?PageSize=200")
@@ -138,8 +144,8 @@ func list(t *testing.T, p *harness.Project) (sids []string) {
 	return sids
 }
 
-// sameKeys returns an error unless the files below dir are of so many keys. The
-// parts of a key are called after it.
+// sameKeys returns an error unless the files below dir belong to want keys. The files of a key
+// are named after it.
 func sameKeys(dir string, want int) error {
 	keys := map[string]bool{}
 	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {

@@ -12,12 +12,12 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// tellDeadline is how long what is to be told may take after a start: a node that was
-// killed holds a webhook for some seconds.
+// tellDeadline is how long deliveries may take after a start. A killed node keeps its lease of
+// a webhook for some seconds.
 const tellDeadline = 90 * time.Second
 
-// TestKillBeforeDelivery kills the server while subscribers are made. Each that was
-// acknowledged is told, and none that there is not.
+// TestKillBeforeDelivery kills the server while subscribers are created. Every acknowledged
+// subscriber is delivered to the webhook, and none that does not exist.
 func TestKillBeforeDelivery(t *testing.T) {
 	harness.Rows(t)
 	t.Parallel()
@@ -27,6 +27,7 @@ func TestKillBeforeDelivery(t *testing.T) {
 	r := harness.NewReceiver(t)
 	p.NewWebhook(t, r.URL, "subscriber.created")
 	var made []string
+
 	for round := range rounds() {
 		acked := newCounter()
 		done := make([][]string, workers)
@@ -34,6 +35,7 @@ func TestKillBeforeDelivery(t *testing.T) {
 		for i := range workers {
 			wg.Go(func() { done[i] = subscribeUntilKilled(p, fmt.Sprintf("r%dw%d", round, i), acked) })
 		}
+
 		acked.await(6 + 3*round)
 		s.Kill()
 		wg.Wait()
@@ -41,6 +43,7 @@ func TestKillBeforeDelivery(t *testing.T) {
 		s.Restart(t)
 		made = slices.Concat(append([][]string{made}, done...)...)
 	}
+
 	harness.Eventually(t, tellDeadline, "all that was acknowledged to be told", func() error {
 		var told []string
 		for _, e := range r.Told() {
@@ -53,13 +56,14 @@ func TestKillBeforeDelivery(t *testing.T) {
 		}
 		return nil
 	})
+
 	for _, e := range r.Told() {
 		p.Get(t, "/api/fabric/resources/subscribers/"+e.Data.ID, p.Basic()).Want(t, 200)
 	}
 }
 
-// subscribeUntilKilled makes one subscriber after the other until the server is gone,
-// and returns the ids of those that were acknowledged.
+// subscribeUntilKilled creates one subscriber after another until the server is gone, and
+// returns the acknowledged ids.
 func subscribeUntilKilled(p *harness.Project, name string, acked *counter) (ids []string) {
 	for i := 0; ; i++ {
 		a, err := p.Try("POST", "/api/fabric/resources/subscribers", p.Basic(),
@@ -70,6 +74,7 @@ func subscribeUntilKilled(p *harness.Project, name string, acked *counter) (ids 
 		if err != nil || a.Status != http.StatusCreated {
 			return ids
 		}
+
 		var made struct{ ID string }
 		if json.Unmarshal(a.Body, &made) != nil {
 			return ids

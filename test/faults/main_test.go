@@ -6,14 +6,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	_ "modernc.org/sqlite" // to look into the files of a server that was killed
+	_ "modernc.org/sqlite" // opens the files of a killed server
 
 	"github.com/selvage/selvage/test/harness"
 )
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// rounds is how often a server is killed.
+// rounds returns how often a server is killed.
 func rounds() int {
 	if os.Getenv("LONG") == "1" {
 		return 200
@@ -21,8 +21,8 @@ func rounds() int {
 	return 4
 }
 
-// wantWhole looks into the databases of a server that is not running. Those that
-// are no files were not killed.
+// wantWhole checks the integrity of a stopped server's databases. A database server was not
+// killed, so there is nothing to check.
 func wantWhole(t *testing.T, s *harness.Server) {
 	t.Helper()
 	if s.Database() != "" {

@@ -11,34 +11,37 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// The load under which keys turn: so many requests a second by so many clients.
+// The load under which keys change: the requests per second and the clients that send them.
 const (
 	verifications = 200
-	longRate      = 500 // with LONG=1
+	longRate      = 500 // if LONG=1
 	verifiers     = 10
-	turnEvery     = 8 * time.Second // twice what a next key takes to be known, and more
+	turnEvery     = 8 * time.Second // more than twice the time a next key takes to be known
 )
 
-// TestRotationUnderLoad lets all keys turn by command every few seconds while tokens
-// are verified, those of earlier keys too: none is refused. LONG=1 does it for two
-// minutes, at more than twice the rate.
+// TestRotationUnderLoad rotates all keys by command every few seconds while tokens are
+// verified, also those of earlier keys. None is refused. LONG=1 runs it for two minutes, at
+// more than twice the rate.
 func TestRotationUnderLoad(t *testing.T) {
 	harness.Rows(t)
 	harness.OneBackend(t)
 	t.Parallel()
 	publish := "SELVAGE_KEYS__PUBLISH=2s"
 	s := harness.StartConfig(t, harness.Config{Env: []string{publish}})
-	s.Backends = append(s.Backends, publish) // the command looks whether a key was published for so long
+	s.Backends = append(s.Backends, publish) // the command checks that a key was published for this long
 	l := newVerifications(t, s.NewProject(t))
+
 	turns, rate := 4, verifications
 	if os.Getenv("LONG") == "1" {
 		turns, rate = 15, longRate
 	}
+
 	ctx, stop := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	for range verifiers {
 		wg.Go(func() { l.run(ctx, rate) })
 	}
+
 	began, tick := time.Now(), time.NewTicker(turnEvery)
 	defer tick.Stop()
 	for range turns {
@@ -46,6 +49,7 @@ func TestRotationUnderLoad(t *testing.T) {
 		s.Command(t, "", "ring", "rotate")
 		l.mint()
 	}
+
 	stop()
 	wg.Wait()
 	took := time.Since(began)
@@ -56,7 +60,7 @@ func TestRotationUnderLoad(t *testing.T) {
 	}
 }
 
-// A load verifies tokens: signed ones at userinfo, sealed ones at the fabric.
+// A load verifies tokens: signed ones at userinfo, and sealed ones at the fabric.
 type load struct {
 	t       *testing.T
 	project *harness.Project
@@ -68,7 +72,7 @@ type load struct {
 	tokens []asked
 }
 
-// asked is a token, and where it is good.
+// An asked is a token and a path that accepts it.
 type asked struct{ path, token string }
 
 func newVerifications(t *testing.T, p *harness.Project) *load {
@@ -80,7 +84,7 @@ func newVerifications(t *testing.T, p *harness.Project) *load {
 	return l
 }
 
-// mint adds two tokens of the keys that are current.
+// mint adds two tokens signed and sealed by the current keys.
 func (l *load) mint() {
 	l.t.Helper()
 	f := l.client.NewFlow("openid")
@@ -93,13 +97,13 @@ func (l *load) mint() {
 		l.t.Fatal(err)
 	}
 	sat := l.project.NewSAT(l.t, "ada").Token
+
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tokens = append(l.tokens, asked{"/oauth/userinfo", tokens.AccessToken}, asked{"/subscriber/info", sat})
 }
 
-// run verifies one token after the other, at its share of the rate, until it is
-// stopped.
+// run verifies one token after another, at its share of the rate, until ctx is done.
 func (l *load) run(ctx context.Context, rate int) {
 	tick := time.NewTicker(verifiers * time.Second / time.Duration(rate))
 	defer tick.Stop()
@@ -109,10 +113,12 @@ func (l *load) run(ctx context.Context, rate int) {
 			return
 		case <-tick.C:
 		}
+
 		n := l.count.Add(1)
 		l.mu.Lock()
 		next := l.tokens[int(n)%len(l.tokens)]
 		l.mu.Unlock()
+
 		a, err := l.project.Try("GET", next.path, harness.Bearer(next.token))
 		if err == nil {
 			err = a.StatusIs(200)

@@ -105,11 +105,11 @@ func TestAssignedElsewhere(t *testing.T) {
 	here, there := n.Each[0], n.Each[1]
 	p := n.NewProject(t)
 
-	// Only one of two changes to the same version wins, whatever node it reaches.
 	flow := made(t, here, p, resources+"call_flows", `{"title":"Flow"}`)
 	versions := resources + "call_flow/" + flow + "/versions"
 	first := made(t, here, p, versions, `{"document_version":1}`)
 
+	// Of two changes to the same version the second is refused, whatever node it reaches.
 	there.Do(t, "PUT", resources+"call_flows/"+flow, p.Basic(),
 		harness.JSON(`{"flow_data":{"a":1},"document_version":2}`)).Want(t, 200)
 	here.Do(t, "PUT", resources+"call_flows/"+flow, p.Basic(),

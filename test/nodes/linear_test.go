@@ -127,9 +127,9 @@ func (h *history) check(what string) {
 	}
 }
 
-// merged returns at most two operations for all those with the same input and output, since
-// repeating the second one changes nothing. The first ends as soon as any of them has ended.
-// The last begins when all have begun. The others fit in between.
+// merged returns at most two operations for each input and output, since more of the same
+// change nothing. The first ends as soon as any of them has ended. The last begins when all
+// have begun. The others fit in between.
 func merged(all []porcupine.Operation) (few []porcupine.Operation) {
 	type same struct{ in, out any }
 	first, last := map[same]porcupine.Operation{}, map[same]porcupine.Operation{}

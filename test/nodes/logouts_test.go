@@ -10,8 +10,8 @@ import (
 )
 
 // TestLogoutToldOnce ends logins at two nodes in every way that commands and backends have. The
-// client is notified once of each. Logouts that end while the client fails and a node is killed
-// are delivered by the remaining node.
+// client is notified once of each. The remaining node notifies it of logins that end while the
+// client fails and a node is killed.
 func TestLogoutToldOnce(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)

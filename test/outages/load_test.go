@@ -14,15 +14,14 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// recovery is how long a server may take to be well after a fault has ended.
+// recovery bounds how long a server may take to recover after a fault.
 const recovery = time.Minute
 
-// often is how soon a client that was answered comes again: who asked without a break would take what processor there
-// is for as long as an outage lasts, and find no more.
+// often is the interval at which a client repeats its requests. Clients that asked without a
+// break would use the whole processor for as long as an outage lasts, and find nothing more.
 const often = 40 * time.Millisecond
 
-// A crowd of clients signs in, refreshes and asks, while something is broken, and
-// notes what it was told.
+// clients sign in, refresh and ask for codes while something is broken, and record the answers.
 type clients struct {
 	t       *testing.T
 	client  *harness.Client
@@ -33,19 +32,19 @@ type clients struct {
 
 	mu     sync.Mutex
 	chains []*chain
-	failed []string // answers that are no refusal that a client could understand
+	failed []string // answers that a client cannot understand
 }
 
-// A chain is a login and its refresh tokens, as far as they were acknowledged.
+// A chain is a login and its acknowledged refresh tokens.
 type chain struct {
 	flow      *harness.Flow
 	code      string
-	newest    string // the last refresh token that was given
-	used      string // the one before, which was exchanged for it; "" if none
-	uncertain bool   // the last exchange got no answer: it may have been made
+	newest    string // the last refresh token received
+	used      string // the refresh token exchanged for newest, "" if none
+	uncertain bool   // the last exchange got no answer and may have happened
 }
 
-// loadClients starts clients of a server, and waits until they are at work.
+// loadClients starts clients of a server and waits until they are at work.
 func loadClients(t *testing.T, s *harness.Server) *clients {
 	t.Helper()
 	p := s.NewProject(t)
@@ -83,27 +82,31 @@ type errMore int64
 
 func (e errMore) Error() string { return "some are still to come" }
 
-// logIn makes a chain: a code, its redemption, a few refreshes.
+// logIn makes a chain: a code, its redemption and a few refreshes.
 func (c *clients) logIn() {
 	f := c.client.NewFlow("openid offline_access")
 	a, ok := c.ask("GET", "/login/oauth/authorize?"+f.Query.Encode(), c.cookies)
 	if !ok {
 		return
 	}
+
 	to, err := url.Parse(a.Header.Get("Location"))
 	if err != nil || to.Query().Get("code") == "" {
-		return // sent to sign in again, or told that it is temporarily unavailable
+		return // sent to sign in again, or temporarily unavailable
 	}
 	c.done.Add(1)
+
 	l := &chain{flow: f, code: to.Query().Get("code")}
 	tokens, ok := c.token(f.Form(l.code))
 	if !ok {
-		return // whether it was redeemed is not known, or the login is to start again
+		return // the code may be redeemed, or the login must start again
 	}
+
 	l.newest = tokens.RefreshToken
 	c.mu.Lock()
 	c.chains = append(c.chains, l)
 	c.mu.Unlock()
+
 	for range 3 {
 		tokens, ok := c.token(url.Values{"grant_type": {"refresh_token"}, "refresh_token": {l.newest}})
 		if !ok {
@@ -123,15 +126,15 @@ func (c *clients) token(form url.Values) (tokens harness.Tokens, ok bool) {
 	return tokens, ok
 }
 
-// ask sends a request. An answer that is neither good nor a 503 to come back
-// after is a fault of the server's.
+// ask sends a request. Any answer other than success, a 503 with Retry-After or a lost code is
+// a fault of the server.
 func (c *clients) ask(method, path string, opts ...harness.Option) (harness.Answer, bool) {
 	a, err := c.client.Try(method, path, opts...)
 	if err != nil {
 		return a, false
 	}
 	switch {
-	case a.Status < 400: // which a redirect is, too, that says to come back later
+	case a.Status < 400: // includes redirects with an error to retry later
 		return a, true
 	case a.Status == http.StatusServiceUnavailable && a.Header.Get("Retry-After") != "":
 	case a.Status == http.StatusBadRequest &&
@@ -145,15 +148,16 @@ func (c *clients) ask(method, path string, opts ...harness.Option) (harness.Answ
 	return a, false
 }
 
-// codeGone is said of a code that the session store lost.
+// codeGone is the error for a code that the session store lost.
 const codeGone = "the code is not valid or has expired"
 
-// check ends the load and holds the server to what it said: nothing that it
-// acknowledged is lost, and nothing that was used up can be used again.
+// check ends the load and checks that the server kept its promises: nothing acknowledged is
+// lost, and nothing used up is valid again.
 func (c *clients) check(t *testing.T) {
 	t.Helper()
 	c.stop.Store(true)
 	c.wg.Wait()
+
 	for i, f := range c.failed {
 		if i < 5 {
 			t.Errorf("an answer that no client can understand: %s", f)
@@ -162,6 +166,7 @@ func (c *clients) check(t *testing.T) {
 	if len(c.failed) > 5 {
 		t.Errorf("and %d more of them", len(c.failed)-5)
 	}
+
 	rand.Shuffle(len(c.chains), func(i, j int) { c.chains[i], c.chains[j] = c.chains[j], c.chains[i] })
 	for _, l := range c.chains[:min(len(c.chains), checked())] {
 		if _, err := c.client.QuickRefresh(l.newest); err != nil && !l.uncertain {
@@ -172,6 +177,7 @@ func (c *clients) check(t *testing.T) {
 		}
 		harness.WantInvalidGrant(t, "a code that was redeemed")(l.flow.QuickRedeem(l.code))
 	}
+
 	if len(c.chains) == 0 {
 		t.Error("nothing was done")
 	}

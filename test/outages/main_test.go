@@ -1,8 +1,8 @@
 // Package outages takes PostgreSQL and Redis away from a server at work: killed,
-// hanging, full, locked, read-only, emptied. It looks at what clients were told
-// meanwhile, and at what was promised to them afterwards.
+// hanging, full, locked, read-only or emptied. It checks the answers that clients get meanwhile,
+// and that the server keeps its promises afterwards.
 //
-// LONG=1 looks at every login that was made, not at some.
+// LONG=1 checks every login rather than some.
 package outages
 
 import (
@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { harness.Main(m) }
 
-// checked is how many logins are looked at in the end, of a few thousand.
+// checked returns how many logins are checked in the end, of a few thousand.
 func checked() int {
 	if os.Getenv("LONG") == "1" {
 		return 1 << 30

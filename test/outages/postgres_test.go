@@ -8,8 +8,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// onPostgres starts a PostgreSQL of one's own, and a server that keeps everything
-// in it.
+// onPostgres starts a PostgreSQL for this test, and a server that stores everything in it.
 func onPostgres(t *testing.T, settings ...string) (*servers.PostgresServer, *harness.Server) {
 	t.Helper()
 	p := servers.OwnPostgres(t, settings...)
@@ -18,74 +17,86 @@ func onPostgres(t *testing.T, settings ...string) (*servers.PostgresServer, *har
 		"SELVAGE_SESSIONS=" + url}})
 }
 
-// PostgreSQL is killed, stopped and started again under load: whoever asks
-// meanwhile is told to come back.
+// TestPostgresRestarts stops, kills and restarts PostgreSQL under load. Requests meanwhile are
+// told to retry.
 func TestPostgresRestarts(t *testing.T) {
 	t.Parallel()
 	p, s := onPostgres(t)
 	c := loadClients(t, s)
+
 	p.Stop(t)
 	p.Start(t)
 	c.working(t)
+
 	p.Kill(t)
 	p.Start(t)
 	c.working(t)
+
 	c.check(t)
 }
 
-// PostgreSQL hangs: nobody waits for it for ever, and nothing is lost.
+// TestPostgresHangs pauses PostgreSQL. No request waits forever, and nothing is lost.
 func TestPostgresHangs(t *testing.T) {
 	t.Parallel()
 	p, s := onPostgres(t)
 	c := loadClients(t, s)
+
 	p.Pause(t)
 	harness.Eventually(t, recovery, "a refusal while the database hangs", func() error {
 		return s.Get(t, s.Ops+"/readyz").StatusIs(503)
 	})
+
 	p.Resume(t)
 	c.working(t)
 	c.check(t)
 }
 
-// All connections are taken by others: whoever asks is told to come back, and the
-// pool is whole afterwards.
+// TestPostgresIsFull takes all connections away. Requests are told to retry, and the pool recovers
+// afterwards.
 func TestPostgresIsFull(t *testing.T) {
 	t.Parallel()
 	p, s := onPostgres(t)
 	c := loadClients(t, s)
+
 	limit := func(n int) {
 		p.SQL(t, fmt.Sprintf(`DO $$ BEGIN EXECUTE (SELECT format('ALTER ROLE %%I CONNECTION LIMIT %d', rolname) FROM pg_roles WHERE rolname LIKE 'test\_%%'); END $$`, n))
 	}
+
 	limit(0)
 	p.SQL(t, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name LIKE 'selvage%'`)
 	harness.Eventually(t, recovery, "a refusal while nobody may connect", func() error {
 		return s.Get(t, s.Ops+"/readyz").StatusIs(503)
 	})
+
 	limit(-1)
 	c.working(t)
 	c.check(t)
 }
 
-// A table is locked for longer than anybody waits: that is 503, and it goes by.
+// TestPostgresLock locks a table for longer than any request waits. Requests get a 503
+// meanwhile, and no connection waits for the lock afterwards.
 func TestPostgresLock(t *testing.T) {
 	t.Parallel()
 	p, s := onPostgres(t)
 	c := loadClients(t, s)
+
 	url := ""
 	for _, e := range s.Backends {
 		url = e[len("SELVAGE_DATABASE="):]
 		break
 	}
+
 	servers.SQL(t, url, `BEGIN; LOCK TABLE grants IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(5); COMMIT`)
 	c.working(t)
 	c.check(t)
+
 	if n := p.SQL(t, `SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'selvage%' AND wait_event_type = 'Lock'`); n != "0" {
 		t.Errorf("%s connections still wait for a lock", n)
 	}
 }
 
-// The operator's default is that transactions are serializable: what fails for
-// that is tried again.
+// TestPostgresSerializable makes transactions serializable by default, as an operator might.
+// Transactions that fail for that are retried.
 func TestPostgresSerializable(t *testing.T) {
 	t.Parallel()
 	_, s := onPostgres(t, "default_transaction_isolation=serializable")

@@ -9,8 +9,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// onRedis starts a Redis of one's own, and a server that keeps its sessions in
-// it.
+// onRedis starts a Redis for this test, and a server that stores its sessions in it.
 func onRedis(t *testing.T, args ...string) (*servers.RedisServer, *harness.Server) {
 	t.Helper()
 	r := servers.OwnRedis(t, args...)
@@ -18,7 +17,7 @@ func onRedis(t *testing.T, args ...string) (*servers.RedisServer, *harness.Serve
 		servers.Postgres(t), "SELVAGE_SESSIONS=" + r.URL}})
 }
 
-// fallenBack waits until the server says that Redis is away, or is back.
+// fallenBack waits until the server reports that Redis is away, or is back.
 func fallenBack(t *testing.T, s *harness.Server, away bool) {
 	t.Helper()
 	harness.Eventually(t, recovery, "readyz to tell of Redis", func() error {
@@ -33,7 +32,7 @@ func fallenBack(t *testing.T, s *harness.Server, away bool) {
 	})
 }
 
-// Redis loses everything: logins in progress start again, and that is all.
+// TestRedisFlushed empties Redis. Logins in progress start again, and nothing else is lost.
 func TestRedisFlushed(t *testing.T) {
 	t.Parallel()
 	r, s := onRedis(t)
@@ -45,35 +44,41 @@ func TestRedisFlushed(t *testing.T) {
 	c.check(t)
 }
 
-// One of three masters is lost: logins go on, and go back once it returns.
+// TestClusterLosesAMaster kills one of three masters. Logins go on without the cluster, and use
+// it again once the master returns.
 func TestClusterLosesAMaster(t *testing.T) {
 	t.Parallel()
 	cluster := servers.OwnCluster(t, 0)
 	s := harness.StartConfig(t, harness.Config{Backends: []string{"SELVAGE_DATABASE=" + servers.Postgres(t),
 		"SELVAGE_SESSIONS=" + cluster.URL}})
 	c := loadClients(t, s)
+
 	cluster.Nodes[0].Kill(t)
 	fallenBack(t, s, true)
 	c.working(t)
+
 	cluster.Nodes[0].Start(t)
 	fallenBack(t, s, false)
 	c.working(t)
+
 	c.check(t)
 }
 
-// A server begins without Redis: it serves all the same, and takes Redis when it
-// is there.
+// TestStartWithoutRedis starts a server while Redis is away. It serves without Redis, and uses
+// Redis once it is available.
 func TestStartWithoutRedis(t *testing.T) {
 	t.Parallel()
 	r := servers.OwnRedis(t)
 	r.Stop(t)
 	backends := []string{"SELVAGE_DATABASE=" + servers.Postgres(t), "SELVAGE_SESSIONS=" + r.URL}
+
 	harness.Binary(t)
 	began := time.Now()
 	s := harness.StartConfig(t, harness.Config{Backends: backends})
 	if took := time.Since(began); took > recovery {
 		t.Errorf("a start without Redis took %v", took)
 	}
+
 	c := loadClients(t, s)
 	r.Start(t)
 	fallenBack(t, s, false)

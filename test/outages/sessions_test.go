@@ -11,14 +11,14 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// An outage is a fault that Redis has for a while. It gives the URL of one that is
-// to have it.
+// An outage is a temporary fault of Redis. open starts a Redis and returns its URL, and the
+// functions that begin and end the fault.
 type outage struct {
 	name string
 	open func(t *testing.T) (url string, begin, end func())
 }
 
-// single makes an outage of a single server.
+// single returns an outage of a single server.
 func single(name string, begin, end func(t *testing.T, r *servers.RedisServer)) outage {
 	return outage{name, func(t *testing.T) (string, func(), func()) {
 		r := servers.OwnRedis(t)
@@ -61,14 +61,14 @@ var outages = []outage{
 	}},
 }
 
-// How much an outage may be felt.
+// The effects an outage may have.
 const (
-	slowest  = 10 * time.Second // of a login while it lasts
-	recovers = time.Minute      // until Redis is used no more, or again
+	slowest  = 10 * time.Second // for a login during the outage
+	recovers = time.Minute      // until Redis is no longer used, or is used again
 )
 
-// TestRedisOutage takes Redis away under load: nobody is signed out, logins go on,
-// what is revoked meanwhile is so at once and stays so.
+// TestRedisOutage takes Redis away under load. Nobody is signed out and logins go on. A logout
+// during the outage takes effect within a second and stays in effect.
 func TestRedisOutage(t *testing.T) {
 	for _, o := range outages {
 		t.Run(o.name, func(t *testing.T) {
@@ -94,18 +94,23 @@ func survive(t *testing.T, c *harness.Client, begin, end func()) {
 	load := newLoad(c, stays.Cookies())
 	harness.Eventually(t, recovers, "the breaker to open", func() error { return fallback(t, c, "1") })
 	load.noticed()
+
 	signOut(t, c, leaves, before)
+
 	fresh, _ := c.SignIn(t, sub, scope)
 	flow := c.NewFlow(scope)
 	code, err := flow.QuickCode(stays.Cookies())
 	if err != nil {
 		t.Errorf("a code during the outage: %v", err)
 	}
+
 	refreshed, err := c.QuickRefresh(tokens.RefreshToken)
 	if err != nil {
 		t.Errorf("a refresh during the outage: %v", err)
 	}
+
 	load.last(t, 200)
+
 	end()
 	harness.Eventually(t, recovers, "the breaker to close", func() error { return fallback(t, c, "0") })
 	load.last(t, 50)
@@ -127,7 +132,7 @@ func survive(t *testing.T, c *harness.Client, begin, end func()) {
 	}
 }
 
-// fallback reports whether the server's metric has a value, as an error.
+// fallback returns an error unless the server's metric of its fallback has a value.
 func fallback(t *testing.T, c *harness.Client, want string) error {
 	t.Helper()
 	page := string(c.Get(t, c.Ops+"/metrics").Body)
@@ -137,7 +142,7 @@ func fallback(t *testing.T, c *harness.Client, want string) error {
 	return nil
 }
 
-// signOut ends a browser's login, and wants its token dead within a second.
+// signOut ends a browser's login, and checks that its token is invalid within a second.
 func signOut(t *testing.T, c *harness.Client, b *harness.Browser, tokens harness.Tokens) {
 	t.Helper()
 	b.Open(t, "/oauth/logout?id_token_hint="+tokens.IDToken+"&post_logout_redirect_uri="+goodbye).Callback(t)
@@ -149,16 +154,16 @@ func signOut(t *testing.T, c *harness.Client, b *harness.Browser, tokens harness
 	}
 }
 
-// A load signs the same browser in again and again.
+// A load signs the same browser in repeatedly.
 type load struct {
 	began time.Time
 	stop  chan struct{}
 	work  sync.WaitGroup
 
 	mu     sync.Mutex
-	from   time.Time // when the server had noticed: logins that begin earlier may have to begin again
+	from   time.Time // when the server noticed the outage; logins that began earlier may fail
 	done   int
-	failed []string // later
+	failed []string // failures of logins that began after from
 }
 
 func newLoad(c *harness.Client, cookies harness.Option) *load {
@@ -187,6 +192,7 @@ func (l *load) signIn(c *harness.Client, cookies harness.Option) {
 		_, err = f.QuickRedeem(code)
 	}
 	took := time.Since(began)
+
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.done++
@@ -199,14 +205,14 @@ func (l *load) signIn(c *harness.Client, cookies harness.Option) {
 	}
 }
 
-// noticed says that from now on nobody may notice the outage.
+// noticed records that the server has noticed the outage. From now on logins must not be affected.
 func (l *load) noticed() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.from = time.Now()
 }
 
-// last waits until so many more logins are done.
+// last waits until more logins are done, successful or not.
 func (l *load) last(t *testing.T, more int) {
 	t.Helper()
 	done := func() int {
@@ -214,6 +220,7 @@ func (l *load) last(t *testing.T, more int) {
 		defer l.mu.Unlock()
 		return l.done
 	}
+
 	until := done() + more
 	harness.Eventually(t, 2*time.Minute, "logins", func() error {
 		if n := done(); n < until {
@@ -233,7 +240,8 @@ func (l *load) end(t *testing.T) {
 	}
 }
 
-// TestF07RedisEvicting has Redis throw out entries at random.
+// TestF07RedisEvicting lets Redis evict entries at random. Nobody is signed out, and nobody who
+// signed out is signed in again.
 func TestF07RedisEvicting(t *testing.T) {
 	r := servers.OwnRedis(t, "--maxmemory", "2mb", "--maxmemory-policy", "allkeys-random")
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_SESSIONS=" + r.URL}})
@@ -243,8 +251,10 @@ func TestF07RedisEvicting(t *testing.T) {
 	tokens, leaves := c.SignIn(t, sub, "openid offline_access")
 	copied := leaves.Cookies()
 	signOut(t, c, leaves, tokens)
+
 	for i := range 30 {
 		r.CLI(t, "EVAL", "for i = 1, 100 do redis.call('SET', 'filler:'..ARGV[1]..':'..i, string.rep('x', 4096)) end", "0", fmt.Sprint(i))
+
 		if _, err := c.NewFlow("openid").QuickCode(stays.Cookies()); err != nil {
 			t.Errorf("who is signed in is not: %v", err)
 		}
@@ -252,6 +262,7 @@ func TestF07RedisEvicting(t *testing.T) {
 			t.Error("who signed out is signed in")
 		}
 	}
+
 	if n := r.CLI(t, "INFO", "stats"); !strings.Contains(n, "evicted_keys:") ||
 		strings.Contains(n, "evicted_keys:0\r") {
 		t.Error("nothing was evicted")
