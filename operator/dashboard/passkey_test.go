@@ -48,7 +48,7 @@ func (b browser) passkey() *factortest.Authenticator {
 	return key
 }
 
-// show presents a passkey to a page that asks for one.
+// show presents a passkey to a page that asks for one. more holds further form fields in pairs.
 func (b browser) show(key *factortest.Authenticator, page, path string, more ...string) answer {
 	b.Helper()
 	options, form := b.get(page).asked(b.TB)
@@ -66,16 +66,19 @@ func (a answer) wrongKey(t testing.TB, what string) {
 	}
 }
 
-// A passkey signs an operator in by itself, serves as a second factor after the password, and
-// confirms the identity.
+// TestPasskeyOfOperator shows that a passkey signs an operator in by itself, serves as a second
+// factor after the password, and confirms the identity.
 func TestPasskeyOfOperator(t *testing.T) {
 	w := newWorld(t)
 	o, b := w.operator("ann@example.com", ofAll)
 	key := b.passkey()
+
 	if a := b.get("/dashboard/account"); !strings.Contains(a.body, "Passkey Laptop") ||
 		!strings.Contains(a.body, "10 of 10 left") {
 		t.Errorf("my account: %s", a.body)
 	}
+
+	// The passkey signs in alone, with two factors.
 	alone := w.browser()
 	alone.show(key, doorway, "/dashboard/login/passkey", "next", "/dashboard/account").leadsTo(t,
 		"/dashboard/account")
@@ -85,6 +88,8 @@ func TestPasskeyOfOperator(t *testing.T) {
 		strings.Join(all[1].AMR, " ") != "pwd hwk user pop mfa" {
 		t.Errorf("the sessions are %+v", all)
 	}
+
+	// It is the second factor after the password, and the session gets a new cookie.
 	second := w.browser()
 	second.post(doorway, doorway, url.Values{"username": {"ann@example.com"}, "password": {good}}).leadsTo(t,
 		"/dashboard/factor")
@@ -94,6 +99,8 @@ func TestPasskeyOfOperator(t *testing.T) {
 	if second.cookie() == before {
 		t.Error("the cookie of before the second factor is still in use")
 	}
+
+	// It confirms the identity.
 	w.pass(operator.Freshness)
 	page1 := "/dashboard/confirm?next=" + url.QueryEscape(addPage)
 	second.get(addPage).leadsTo(t, page1)
@@ -101,7 +108,8 @@ func TestPasskeyOfOperator(t *testing.T) {
 	if a := second.get(addPage); a.StatusCode != http.StatusOK {
 		t.Errorf("after that: %s", a.Status)
 	}
-	// Beside an app either will do, and a code is taken as before.
+
+	// With an authenticator app as well, either can be used.
 	code, _ := second.app()
 	third := w.browser()
 	third.post(doorway, doorway, url.Values{"username": {"ann@example.com"}, "password": {good}})
@@ -109,26 +117,31 @@ func TestPasskeyOfOperator(t *testing.T) {
 		!strings.Contains(a.body, `id="code"`) {
 		t.Errorf("the second factor is asked for so: %s", a.body)
 	}
+
 	w.pass(time.Minute)
 	third.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {code()}}).leadsTo(t, "/dashboard")
-	// It is renamed and removed.
+
+	// The passkey can be renamed and removed.
 	id := third.get("/dashboard/account").find(
 		t, `passkeys/rename"><input type="hidden" name="form" value="[^"]+"><input type="hidden" name="factor" value="([^"]+)"`)
 	third.post("/dashboard/account", "/dashboard/account/passkeys/rename",
 		url.Values{"factor": {id}, "name": {"Desk"}}).leadsTo(t, "/dashboard/account?done=changed")
 	third.post("/dashboard/account", "/dashboard/account/factors/remove", url.Values{"factor": {id}}).leadsTo(
 		t, "/dashboard/account?done=factor")
+
 	w.browser().show(key, doorway, "/dashboard/login/passkey").wrongKey(t, "a passkey that was removed")
 }
 
-// The answer to a challenge is valid once, in the browser and on the page it was made for. It needs
-// the operator's own passkey, on a device that has verified its user.
+// TestPasskeyAttacks shows that the answer to a challenge is valid once, in the browser and on
+// the page it was made for. It needs the operator's own passkey, on a device that has verified
+// its user.
 func TestPasskeyAttacks(t *testing.T) {
 	w := newWorld(t)
 	ann, a := w.operator("ann@example.com", ofAll)
 	_, b := w.operator("bob@example.com", ofAll)
 	mine, bobs := a.passkey(), b.passkey()
 
+	// An answer is only valid in the browser of its challenge, and once.
 	first := w.browser()
 	options, form := first.get(doorway).asked(t)
 	used := mine.Get([]byte(options))
@@ -136,6 +149,7 @@ func TestPasskeyAttacks(t *testing.T) {
 	_, theirs := stranger.get(doorway).asked(t)
 	stranger.sendKey("/dashboard/login/passkey", url.Values{"form": theirs["form"], "prompt": form["prompt"]},
 		used).wrongKey(t, "an answer to another browser's challenge")
+
 	first.sendKey("/dashboard/login/passkey", form, used).leadsTo(t, "/dashboard")
 	again := w.browser()
 	again.c.Jar = first.c.Jar
@@ -144,6 +158,7 @@ func TestPasskeyAttacks(t *testing.T) {
 	again.sendKey("/dashboard/login/passkey", url.Values{"form": next["form"], "prompt": form["prompt"]},
 		used).wrongKey(t, "an answer again")
 
+	// A device must name the right origin and verify its user.
 	for _, tt := range []struct {
 		what string
 		key  factortest.Authenticator
@@ -156,7 +171,7 @@ func TestPasskeyAttacks(t *testing.T) {
 		w.browser().show(&lying, doorway, "/dashboard/login/passkey").wrongKey(t, tt.what)
 	}
 
-	// Somebody else's passkey is no second factor, and confirms nothing.
+	// Another operator's passkey is neither a second factor nor a confirmation.
 	half := w.browser()
 	half.post(doorway, doorway, url.Values{"username": {"ann@example.com"}, "password": {good}})
 	half.show(bobs, "/dashboard/factor", "/dashboard/factor").wrongKey(
@@ -164,13 +179,15 @@ func TestPasskeyAttacks(t *testing.T) {
 	half.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")
 	w.pass(operator.Freshness)
 	a.show(bobs, "/dashboard/confirm", "/dashboard/confirm").wrongKey(t, "another operator's passkey to confirm")
-	// Nor is an answer that signs in, which asks for anybody, one to the second factor.
+
+	// The answer for a sign-in, whose challenge is for any operator, is no second factor
+	// either.
 	options, form = w.browser().get(doorway).asked(t)
 	_, at := half.get("/dashboard/factor").asked(t)
 	half.sendKey("/dashboard/factor", url.Values{"form": at["form"], "prompt": form["prompt"]},
 		mine.Get([]byte(options))).wrongKey(t, "the answer to another page")
 
-	// A subscriber's passkey opens no dashboard.
+	// A subscriber's passkey does not open the dashboard.
 	email := "sub@example.com"
 	sub, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &email})
 	must(t, err)
@@ -181,6 +198,7 @@ func TestPasskeyAttacks(t *testing.T) {
 	must(t, err)
 	w.browser().show(subs, doorway, "/dashboard/login/passkey").wrongKey(t, "a subscriber's passkey")
 
+	// Nor does the passkey of a disabled operator.
 	off := true
 	_, err = w.operators.Update(t.Context(), ann.ID, operator.Input{Disabled: &off}, "")
 	must(t, err)
@@ -198,17 +216,21 @@ func TestPasskeyAttacks(t *testing.T) {
 	}
 }
 
-// Rejected passkeys and open prompts are limited, with or without the password. Valid passkeys do
-// not count.
+// TestPasskeyFlood shows that rejected passkeys and open prompts are limited, with or without
+// the password. Valid passkeys do not count.
 func TestPasskeyFlood(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	key := b.passkey()
 	w.limits.Set(limit.Rates{limit.LoginPerNetwork: limit.Of(3, 24*time.Hour),
 		limit.AuthorizePerNetwork: limit.Of(12, 24*time.Hour)})
+
+	// Valid passkeys do not count.
 	for range 4 {
 		b.show(key, "/dashboard/confirm", "/dashboard/confirm").leadsTo(t, "/dashboard")
 	}
+
+	// Rejected ones do, and the audit trail records only a few.
 	form := url.Values{"form": {b.token("/dashboard/confirm")}, "prompt": {"none"}}
 	for range 8 {
 		b.sendKey("/dashboard/confirm", form, []byte("{}")).wrongKey(t, "an answer to nothing")
@@ -216,9 +238,11 @@ func TestPasskeyFlood(t *testing.T) {
 	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused},
 		page.Query{Size: 100})
 	must(t, err)
-	if len(found.Items) < 4 || len(found.Items) > 5 { // three refused, and that there were too many
+	if len(found.Items) < 4 || len(found.Items) > 5 { // three refusals, and that there were too many
 		t.Errorf("the trail has %d refusals", len(found.Items))
 	}
+
+	// Beyond the limit of prompts, sign-in pages offer only the password.
 	offered := 0
 	for range 20 {
 		if a := w.browser().get(doorway); strings.Contains(a.body, "data-options") {
@@ -232,23 +256,28 @@ func TestPasskeyFlood(t *testing.T) {
 	}
 }
 
-// If each operator must have a second factor, a passkey counts as one.
+// TestEnrolByPasskey shows that a passkey counts as the second factor that each operator must
+// have.
 func TestEnrolByPasskey(t *testing.T) {
 	w := newWorldThat(t, operator.Roles()...)
 	_, b := w.operator("ann@example.com", ofAll)
 	b.get("/dashboard/factor").leadsTo(t, "/dashboard/enrol")
+
 	key := &factortest.Authenticator{Origin: w.named()}
 	options, form := b.get("/dashboard/enrol").asked(t)
 	wrong := *key
 	wrong.Origin = "https://evil.example"
 	b.sendKey("/dashboard/enrol", form, wrong.Create([]byte(options))).wrongKey(t, "a passkey of another site")
 	b.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")
+
 	options, form = b.get("/dashboard/enrol").asked(t)
 	recovery := b.sendKey("/dashboard/enrol", form, key.Create([]byte(options))).find(
 		t, `<pre id="codes">([a-z2-7-]+)`)
 	if a := b.get("/dashboard/account"); a.StatusCode != http.StatusOK {
 		t.Errorf("after that: %s", a.Status)
 	}
+
+	// The password alone cannot add a second passkey.
 	other := w.browser()
 	other.signIn("ann@example.com")
 	other.get("/dashboard/enrol").leadsTo(t, "/dashboard/factor")
@@ -259,8 +288,8 @@ func TestEnrolByPasskey(t *testing.T) {
 	other.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {recovery}}).leadsTo(t, "/dashboard")
 }
 
-// A session from before the second factor was set up must show the factor first, and the network
-// it signed in from is not a known place.
+// TestFirstFactor shows that a session from before the second factor was set up must show the
+// factor first, and that the network it signed in from is not a known place.
 func TestFirstFactor(t *testing.T) {
 	for name, add := range map[string]func(browser){"app": func(b browser) { b.app() },
 		"passkey": func(b browser) { b.passkey() }} {
@@ -272,12 +301,14 @@ func TestFirstFactor(t *testing.T) {
 			if a := thief.get("/dashboard/account/app"); a.StatusCode != http.StatusOK {
 				t.Fatalf("before: %s", a.Status)
 			}
+
 			from := operator.Visitor{Network: "203.0.113.9"}
 			_, _, err := w.operators.SignIn(t.Context(), o.Email, good, from, nil)
 			must(t, err)
 			if w.operators.ProvenPlace(t.Context(), o, from) {
 				t.Error("a password alone makes a place one of two factors")
 			}
+
 			add(b)
 			for _, path := range []string{"/dashboard/account", "/dashboard/account/app", addPage} {
 				thief.get(path).leadsTo(t, "/dashboard/login?next="+url.QueryEscape(path))
@@ -290,19 +321,23 @@ func TestFirstFactor(t *testing.T) {
 	}
 }
 
-// If owners and admins need a second factor, a viewer does not. Once the viewer becomes an admin,
-// its session must show one.
+// TestRequiredByRole shows that a viewer needs no second factor if only owners and admins do.
+// Once the viewer becomes an admin, its session must show one.
 func TestRequiredByRole(t *testing.T) {
 	w := newWorldThat(t, operator.Owner, operator.Admin)
 	role := operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer}
 	o, b := w.operator("vic@example.com", role)
+
 	if a := b.get("/dashboard/account"); a.StatusCode != http.StatusOK {
 		t.Fatalf("a viewer without a second factor: %s", a.Status)
 	}
+
 	role.Role = operator.Admin
 	_, err := w.operators.Update(t.Context(), o.ID, operator.Input{Roles: []operator.Membership{role}}, "")
 	must(t, err)
 	b.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")
+
+	// The session does not authenticate API requests either.
 	r := b.request("GET", "/dashboard", nil)
 	for _, c := range b.c.Jar.Cookies(r.URL) {
 		r.AddCookie(c)
@@ -310,12 +345,15 @@ func TestRequiredByRole(t *testing.T) {
 	if err := w.api.Caller(r, w.one.ID); !errors.Is(err, problem.Unauthenticated) {
 		t.Errorf("the session of an admin without a second factor gives an API %v", err)
 	}
+
+	// With a second factor the session continues; a new one must show the factor.
 	b.get("/dashboard/factor").leadsTo(t, "/dashboard/enrol")
 	secret := b.get("/dashboard/enrol").find(t, `id="totp-secret">([A-Z2-7]+)<`)
 	b.post("/dashboard/enrol", "/dashboard/enrol", url.Values{"code": {factortest.Code(secret, w.now())}})
 	if a := b.get("/dashboard/account"); a.StatusCode != http.StatusOK {
 		t.Errorf("with a second factor: %s", a.Status)
 	}
+
 	other := w.browser()
 	other.signIn("vic@example.com")
 	other.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")

@@ -41,15 +41,19 @@ func (b browser) multipart(path, kind string, body io.Reader) answer {
 	return b.send(r)
 }
 
-// A form uploads a recording. Its page draws each leg and plays from a given position.
+// TestUpload shows that a form uploads a recording, and that its page draws each leg and plays
+// from a given position.
 func TestUpload(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	_, viewer := w.operator("viewer@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})
 	base := "/dashboard/projects/" + w.one.ID + "/recordings"
+
 	raw, err := os.ReadFile("../../recordings/testdata/speech_stereo_8k.wav")
 	must(t, err)
 	token := b.token(base + "/upload")
+
+	// Uploads need a form token and the permission.
 	for name, a := range map[string]answer{
 		"without a token":    b.upload(base, string(raw), "CallSid", "x"),
 		"with another token": b.upload(base, string(raw), "form", "x"),
@@ -61,7 +65,8 @@ func TestUpload(t *testing.T) {
 			t.Errorf("an upload %s: %s", name, a.Status)
 		}
 	}
-	// Parts without a name or anything in them take room too, and so do fields.
+
+	// The number of parts is limited, including nameless and empty ones.
 	for name, body := range map[string]string{
 		"nameless": "--b\r\n\r\n\r\n", "named": "--b\r\nContent-Disposition: form-data; name=a\r\n\r\n\r\n",
 	} {
@@ -71,16 +76,20 @@ func TestUpload(t *testing.T) {
 			t.Errorf("300 %s parts: %s", name, a.Status)
 		}
 	}
+
 	stranger := w.browser()
 	if a := stranger.upload(base, string(raw)); !strings.HasPrefix(a.Header.Get("Location"), "/dashboard/login") {
 		t.Errorf("an upload by who is not signed in: %s %s", a.Status, a.Header.Get("Location"))
 	}
+
+	// Wrong files and times are reported, and what was typed is kept.
 	if a := b.upload(base, "<script>alert(1)</script>", "form", token, "CallSid", "kept-call", "Direction",
 		"inbound"); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `value="kept-call"`) || !strings.Contains(a.body, `id="faults"`) ||
 		strings.Contains(a.body, "<script>alert") {
 		t.Errorf("a file that is no audio: %s %s", a.Status, a.body)
 	}
+
 	if a := b.post(base+"/upload", base, url.Values{}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "Choose a file") {
 		t.Errorf("no file at all: %s", a.Status)
@@ -95,18 +104,23 @@ func TestUpload(t *testing.T) {
 		!strings.Contains(a.body, `value="1969-12-31T23:59"`) {
 		t.Errorf("a time before there was any: %s %s", a.Status, a.body)
 	}
+
+	// A valid upload is stored with its metadata.
 	a := b.upload(base, string(raw), "form", token, "CallSid", "a-call", "From", "/private/<b>ada", "To",
 		"+15551234567", "Direction", "inbound", "StartTime", "2026-01-31T15:04")
 	one, ok := strings.CutSuffix(a.Header.Get("Location"), "?done=stored")
 	if !ok {
 		t.Fatalf("an upload: %s %s", a.Status, a.body)
 	}
+
 	r, err := w.recordings.Find(context.Background(), recordings.Owner{ProjectID: w.one.ID},
 		one[strings.LastIndex(one, "/")+1:])
 	if err != nil || r.CallSid != "a-call" || r.Direction != "inbound" || r.Channels != 2 ||
 		!r.StartTime.Equal(time.Date(2026, 1, 31, 15, 4, 0, 0, time.UTC)) {
 		t.Errorf("it became %+v, %v", r, err)
 	}
+
+	// The list filters by direction, and shows the call and its time.
 	for direction, want := range map[string]bool{"inbound": true, "outbound": false, "' OR 1=1": true} {
 		if a := b.get(base + "?direction=" + url.QueryEscape(direction)); strings.Contains(a.body, one+`"`) != want {
 			t.Errorf("the list of direction %s: %s", direction, a.Status)
@@ -116,6 +130,8 @@ func TestUpload(t *testing.T) {
 		!strings.Contains(a.body, `?call=a-call" title="a-call">a-call<`) || !strings.Contains(a.body, "stored ") {
 		t.Errorf("the list has not the call and its time: %s", a.body)
 	}
+
+	// The page draws both legs and stays small.
 	page := b.get(one)
 	if n := strings.Count(page.body, "<svg "); n != 2 ||
 		!strings.Contains(page.body, `aria-label="waveform of Second leg"`) ||
@@ -125,12 +141,16 @@ func TestUpload(t *testing.T) {
 	if len(page.body) > 120_000 {
 		t.Errorf("its page has %d bytes", len(page.body))
 	}
+
+	// A link can start at a position in the recording.
 	for at, want := range map[string]string{"1.5": ".mp3#t=1.5\"", "0:02": ".mp3#t=2\"", "99": ".mp3\"",
 		"javascript:1": ".mp3\"", "NaN": ".mp3\"", "-1": ".mp3\""} {
 		if a := b.get(one + "?t=" + url.QueryEscape(at)); !strings.Contains(a.body, want) {
 			t.Errorf("a link at %q has not %s", at, want)
 		}
 	}
+
+	// The list is searched by call, party and more.
 	for query, want := range map[string]bool{"call=a-call": true, "call=other": false, "call=a-": true,
 		"call=-call": false, "call=" + r.Sid[:8]: true, "call=" + strings.ToUpper(r.Sid): true,
 		"call=" + r.Sid[:3]:       false,

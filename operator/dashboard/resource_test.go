@@ -16,29 +16,34 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// typed returns the example of a kind as an operator would type it into the form.
+// typed returns the example of a kind, as an operator would type it into the form and as
+// values.
 func typed(t *testing.T, k *kinds.Kind) (url.Values, kinds.Values) {
 	t.Helper()
 	example, posted := make(kinds.Values), make(url.Values)
 	must(t, json.Unmarshal(k.Examples[0], &example))
+
 	for alias, name := range k.Alias {
 		if raw, ok := example[alias]; ok {
 			delete(example, alias)
 			example[name] = raw
 		}
 	}
+
+	// Fields that the form does not have are left out of both.
 	for _, f := range k.Fields {
 		raw, ok := example[f.Name]
 		if !ok || f.ReadOnly || f.Name == "document_version" {
 			delete(example, f.Name)
 			continue
 		}
+
 		var text string
 		var list []string
 		switch {
 		case json.Unmarshal(raw, &text) == nil:
 			if f.Format == "date-time" {
-				text = strings.TrimSuffix(text, "Z") // as inputs of times write it
+				text = strings.TrimSuffix(text, "Z") // as browsers send times
 			}
 			posted.Set(f.Name, text)
 		case f.Items != nil && f.Items.Enum != nil && json.Unmarshal(raw, &list) == nil:
@@ -52,25 +57,29 @@ func typed(t *testing.T, k *kinds.Kind) (url.Values, kinds.Values) {
 	return posted, example
 }
 
-// Each kind has a form derived from its schema. Its example can be typed into the form, and saving
-// an unchanged edit form changes nothing.
+// TestResourceForms shows that each kind has a form derived from its schema. Its example can be
+// typed into the form, and saving an unchanged edit form changes nothing.
 func TestResourceForms(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	base := "/dashboard/projects/" + w.one.ID
+
 	for _, k := range kinds.Builtin().All() {
 		posted, want := typed(t, k)
 		at := base + "/kinds/" + k.Path
-		if posted.Has("calling_handler_resource_id") { // of the example, which is not there
+		if posted.Has("calling_handler_resource_id") { // the resource in the example does not exist
 			posted.Del("calling_handler_resource_id")
 			posted.Del("call_handler")
 		}
+
+		// The form creates the resource with these values.
 		a := b.post(at, at, posted)
 		where := a.Header.Get("Location")
 		if a.StatusCode != http.StatusSeeOther {
 			t.Errorf("making the example of %s: %s %s", k.Path, a.Status, a.body)
 			continue
 		}
+
 		all, err := w.fabric.Resources.List(context.Background(), w.one.ID, k, page.Query{Size: 10})
 		must(t, err)
 		made := all.Items[0]
@@ -83,11 +92,15 @@ func TestResourceForms(t *testing.T) {
 				t.Errorf("%s of %s is %s, want %s", name, k.Path, got, value)
 			}
 		}
+
+		// Its page shows it.
 		shown := b.get(strings.TrimSuffix(where, "?done=resourceadded"))
 		if !strings.Contains(shown.body, made.ID) ||
 			!strings.Contains(shown.body, "/api/fabric/resources/"+k.Path+"/"+made.ID) {
 			t.Errorf("the page of %s: %s", k.Path, shown.Status)
 		}
+
+		// Saving the edit form unchanged changes nothing.
 		edit := base + "/resources/" + made.ID + "/edit"
 		again := url.Values{}
 		for name, values := range posted {
@@ -96,6 +109,7 @@ func TestResourceForms(t *testing.T) {
 			}
 		}
 		b.post(edit, edit, again).leadsTo(t, base+"/resources/"+made.ID+"?done=changed")
+
 		after, err := w.fabric.Resources.Find(context.Background(), w.one.ID, k, made.ID)
 		must(t, err)
 		if !reflect.DeepEqual(after, made) {
@@ -118,12 +132,13 @@ func between(text, before, after string) string {
 	return text
 }
 
-// A form shows errors at their fields and keeps what was typed, except secrets. It does not
-// overwrite changes by others, and deleting requires the name.
+// TestResourceFaults shows that a form reports errors at their fields and keeps what was typed,
+// except secrets. It does not overwrite changes by others, and deleting requires the name.
 func TestResourceFaults(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	base := "/dashboard/projects/" + w.one.ID
+
 	at := base + "/kinds/freeswitch_connectors"
 	a := b.post(at, at, url.Values{"name": {"<b>PBX"}, "token": {"no uuid at all"}})
 	for _, want := range []string{`<a href="#f-token">Token must be a uuid.`, `value="&lt;b&gt;PBX"`,
@@ -132,9 +147,12 @@ func TestResourceFaults(t *testing.T) {
 			t.Errorf("a wrong connector: %s, want %s in it", a.Status, want)
 		}
 	}
+
 	if strings.Contains(a.body, "no uuid at all") {
 		t.Error("a secret that was typed comes back")
 	}
+
+	// Pages never show a stored secret.
 	const secret = "8a0a6f6e-3a3a-4d2e-9a51-5f8b4d3a2c10"
 	made := b.post(at, at, url.Values{"name": {"PBX"}, "token": {secret}})
 	one := strings.TrimSuffix(made.Header.Get("Location"), "?done=resourceadded")
@@ -143,23 +161,29 @@ func TestResourceFaults(t *testing.T) {
 			t.Errorf("%s shows the secret, or nothing: %s", page, a.Status)
 		}
 	}
+
+	// Invalid JSON is reported with its line.
 	agents := base + "/kinds/ai_agents"
 	a = b.post(agents, agents, url.Values{"name": {"Bo"}, "prompt": {"{\n\"text\": oops\n}"}})
 	if !strings.Contains(a.body, "Prompt is not valid JSON: line 2") || !strings.Contains(a.body, "oops") {
 		t.Errorf("a prompt that is no JSON: %s %s", a.Status, a.body)
 	}
-	// Somebody else is faster.
+
+	// Somebody else changes the resource while the form is open.
 	k := w.fabric.Resources.Kinds().ByPath("freeswitch_connectors")
 	seen := b.get(one+"/edit").find(t, `name="seen" value="([^"]+)"`)
 	id := one[strings.LastIndex(one, "/")+1:]
 	_, err := w.fabric.Resources.Update(context.Background(), w.one.ID, k, id, kinds.Values{"send_as": []byte(`"7"`)})
 	must(t, err)
+
 	if a := b.post(one+"/edit", one+"/edit",
 		url.Values{"seen": {seen}, "name": {"Mine"},
 			"send_as": {"8"}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "changed by somebody else") || !strings.Contains(a.body, `value="Mine"`) {
 		t.Errorf("writing over another's change: %s %s", a.Status, a.body)
 	}
+
+	// Deleting requires the name.
 	if a := b.post(one, one+"/delete", url.Values{"confirm": {"pbx"}}); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("deleting by another name: %s", a.Status)
 	}
@@ -169,8 +193,8 @@ func TestResourceFaults(t *testing.T) {
 	}
 }
 
-// A kind that an operator defines gets a form without any code. The members of an object become a
-// group of inputs, which shows errors at their inputs.
+// TestOwnKind shows that a kind defined by an operator gets a form without any code. The
+// members of an object become a group of inputs, which shows errors at their inputs.
 func TestOwnKind(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -179,14 +203,17 @@ func TestOwnKind(t *testing.T) {
 		!strings.Contains(a.body, `max="9"`) {
 		t.Fatalf("the form of a kind of one's own: %s %s", a.Status, a.body)
 	}
+
 	if a := b.post(at, at, url.Values{"name": {"Front"}, "lock.pin": {"12"}}); !strings.Contains(a.body,
 		`id="f-lock-pin-fault"`) || !strings.Contains(a.body, `value="12"`) {
 		t.Errorf("a pin that is too large: %s %s", a.Status, a.body)
 	}
+
 	a := b.post(at, at, url.Values{"name": {"Front"}, "lock.pin": {"7"}, "tags": {"a\r\n\r\n b "}})
 	if a.StatusCode != http.StatusSeeOther {
 		t.Fatalf("making a door: %s %s", a.Status, a.body)
 	}
+
 	all, err := w.fabric.Resources.List(context.Background(), w.one.ID, w.fabric.Resources.Kinds().ByPath("doors"),
 		page.Query{Size: 1})
 	must(t, err)
@@ -198,38 +225,52 @@ func TestOwnKind(t *testing.T) {
 	}
 }
 
-// A resource with versions is deployed from its page: the document that the page showed, or an
-// earlier version again. Viewers, and kinds without versions, are refused.
+// TestDeploy shows that a resource with versions is deployed from its page: the document that
+// the page showed, or an earlier version again. Viewers, and kinds without versions, are
+// refused.
 func TestDeploy(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	_, viewer := w.operator("vic@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})
+
 	flows := w.fabric.Resources.Kinds().ByPath("call_flows")
 	flow, err := w.fabric.Resources.Create(t.Context(), w.one.ID, flows,
 		map[string]json.RawMessage{"title": []byte(`"<b>Hours"`)})
 	must(t, err)
 	at := "/dashboard/projects/" + w.one.ID + "/resources/" + flow.ID
+
 	if page := b.get(at).body; !strings.Contains(page, "No version has been deployed") {
 		t.Error("the page of a new flow says nothing of versions")
 	}
+
+	// Only the document that the page showed can be deployed.
 	document := b.get(at).find(t, `name="document" value="([0-9]+)"`)
 	b.post(at, at+"/deploy", url.Values{"document": {document}}).leadsTo(t, at+"?done=deployed")
-	if a := b.post(at, at+"/deploy", url.Values{"document": {"99"}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "must be "+document) {
+	if a := b.post(at, at+"/deploy",
+		url.Values{"document": {"99"}}); a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, "must be "+document) {
 		t.Errorf("a document that is not there: %s", a.Status)
 	}
+
+	// An earlier version can be deployed again.
 	version := b.get(at).find(t, `name="version" value="([^"]+)"`)
 	b.post(at, at+"/deploy", url.Values{"version": {version}}).leadsTo(t, at+"?done=deployed")
-	if a := b.post(at, at+"/deploy", url.Values{"version": {"0199a000-0000-7000-8000-0000000000aa"}}); a.StatusCode != http.StatusUnprocessableEntity {
+	if a := b.post(at, at+"/deploy",
+		url.Values{"version": {"0199a000-0000-7000-8000-0000000000aa"}}); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("a version that there is not: %s", a.Status)
 	}
+
 	found, err := w.fabric.Resources.ListVersions(t.Context(), w.one.ID, flows, flow.ID, firstPage)
 	if err != nil || len(found.Items) != 2 {
 		t.Errorf("there are %d versions, want 2: %v", len(found.Items), err)
 	}
+
+	// Viewers and kinds without versions cannot deploy.
 	if page := viewer.get(at).body; strings.Contains(page, `id="deploy"`) ||
 		strings.Contains(page, "Deploy again") || !strings.Contains(page, "Versions") {
 		t.Error("a viewer is offered to deploy")
 	}
+
 	room, err := w.fabric.Resources.Create(t.Context(), w.one.ID, w.fabric.Resources.Kinds().ByPath("conference_rooms"),
 		map[string]json.RawMessage{"name": []byte(`"room"`)})
 	must(t, err)

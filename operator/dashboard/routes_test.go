@@ -23,7 +23,7 @@ var open = map[string]bool{
 var own = []string{"/dashboard", "/dashboard/confirm", "/dashboard/enrol", "/dashboard/factor",
 	"/dashboard/logout", "/dashboard/projects"}
 
-// things replaces the parameters of paths by ids of existing rows.
+// things replaces the parameters of paths with ids of existing rows.
 func (w *world) things(t *testing.T) *strings.Replacer {
 	ctx := context.Background()
 	name, mail := "key", "ada@example.com"
@@ -49,19 +49,23 @@ func (w *world) things(t *testing.T) *strings.Replacer {
 		"{kind}", "conference_rooms", "{what}", "guest")
 }
 
-// Each route is refused without a login, to viewers, to operators of other projects or without a
-// role, and with the cookie of another operator (threats D02, D04).
+// TestRoutesAreRefused shows that each route is refused without a login, to viewers, to
+// operators of other projects or without a role, and with the cookie of another operator
+// (threats D02, D04).
 func TestRoutesAreRefused(t *testing.T) {
 	w := newWorld(t)
 	ids := w.things(t)
+
 	in := func(p fabric.Project, r operator.Role) operator.Membership {
 		return operator.Membership{ProjectID: p.ID, Role: r}
 	}
+
 	w.operator("owner@example.com", ofAll)
 	_, viewer := w.operator("viewer@example.com", in(w.one, operator.Viewer))
 	_, other := w.operator("other@example.com", in(w.two, operator.Owner))
 	_, admin := w.operator("admin@example.com", operator.Membership{Role: operator.Admin})
 	nobody := w.browser()
+
 	routes := w.api.Routes()
 	for _, route := range routes {
 		method, pattern, _ := strings.Cut(route, " ")
@@ -69,10 +73,12 @@ func TestRoutesAreRefused(t *testing.T) {
 		if open[route] {
 			continue
 		}
+
 		isOwn, ofProject := strings.HasPrefix(pattern, "/dashboard/account"), strings.Contains(pattern, "{project}")
 		for _, p := range own {
 			isOwn = isOwn || p == pattern && route != "POST /dashboard/projects"
 		}
+
 		refused := func(who string, b browser, want int) {
 			form := url.Values{"form": {b.token(
 				map[bool]string{true: "/dashboard/login", false: "/dashboard/account"}[who == "nobody"])}}
@@ -87,14 +93,19 @@ func TestRoutesAreRefused(t *testing.T) {
 				t.Errorf("%s as %s leads to %s, want the page to sign in", route, who, a.Header.Get("Location"))
 			}
 		}
+
 		refused("nobody", nobody, http.StatusSeeOther)
 		if isOwn {
 			continue
 		}
+
+		// Routes that change something, or lead to a form that does, are refused to viewers as
+		// well.
 		changes := method == http.MethodPost || strings.HasSuffix(pattern, "/new") ||
 			strings.HasSuffix(pattern, "/edit") || strings.HasSuffix(pattern, "/{kind}") ||
 			strings.HasSuffix(pattern, "/upload") || strings.HasSuffix(pattern, "{id}/export") ||
 			strings.HasSuffix(pattern, "/{what}")
+
 		switch {
 		case ofProject:
 			refused("an owner of another project", other, http.StatusNotFound)
@@ -110,36 +121,42 @@ func TestRoutesAreRefused(t *testing.T) {
 			refused("an admin of all projects", admin, http.StatusForbidden)
 		}
 	}
+
 	if len(routes) < 40 {
 		t.Errorf("there are %d routes; were they walked?", len(routes))
 	}
 }
 
-// A GET changes nothing, nor does a form from another site or session.
+// TestForms shows that a GET changes nothing, nor does a form from another site or session.
 func TestForms(t *testing.T) {
 	w := newWorld(t)
 	ids := w.things(t)
 	_, b := w.operator("owner@example.com", ofAll)
 	_, another := w.operator("another@example.com", ofAll)
+
 	gets := make(map[string]bool)
 	for _, route := range w.api.Routes() {
 		if path, ok := strings.CutPrefix(route, "GET "); ok {
 			gets[path] = true
 		}
 	}
+
 	token, theirs := b.token("/dashboard/account"), another.token("/dashboard/account")
 	for _, route := range w.api.Routes() {
 		pattern, ok := strings.CutPrefix(route, "POST ")
 		if !ok {
 			continue
 		}
+
 		path := ids.Replace(pattern)
 		if !gets[pattern] {
-			// …/new and …/invite lie where an id could: what is not routed at all is no page.
+			// A GET is not allowed, or finds nothing if the path also matches a page with an id.
 			if a := b.get(path); a.StatusCode != http.StatusMethodNotAllowed && a.StatusCode != http.StatusNotFound {
 				t.Errorf("GET %s: %s, want 405", path, a.Status)
 			}
 		}
+
+		// Forms from other origins are refused.
 		for name, change := range map[string]func(r *http.Request){
 			"cross-site":       func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
 			"of a sister site": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") },
@@ -161,6 +178,8 @@ func TestForms(t *testing.T) {
 				t.Errorf("POST %s, %s: %s, want 403", path, name, a.Status)
 			}
 		}
+
+		// So are forms without the token of the session.
 		for name, value := range map[string]string{"without a token": "", "with another session's": theirs} {
 			if a := b.send(b.request("POST", path,
 				url.Values{"form": {value}, "confirm": {"One"}})); a.StatusCode != http.StatusForbidden {
@@ -168,6 +187,7 @@ func TestForms(t *testing.T) {
 			}
 		}
 	}
+
 	if a := b.get("/dashboard/projects/" + w.one.ID); a.StatusCode != http.StatusOK {
 		t.Errorf("after all that the project is %s", a.Status)
 	}

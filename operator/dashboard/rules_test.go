@@ -12,18 +12,21 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// Viewers see the rules of a project. Owners and admins who confirmed their identity change them;
-// each change is in the audit trail.
+// TestRules shows that viewers see the rules of a project. Owners and admins who confirmed
+// their identity change them, and each change is in the audit trail.
 func TestRules(t *testing.T) {
 	w := newWorld(t)
 	admin, b := w.operator("ann@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
 	_, viewer := w.operator("vic@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})
+
 	at := "/dashboard/projects/" + w.one.ID + "/rules"
 	edit := at + "/edit"
 	if a := viewer.get(at); a.StatusCode != http.StatusOK ||
 		!strings.Contains(a.body, "Invitation only") || strings.Contains(a.body, "rules-edit") {
 		t.Errorf("what a viewer sees: %s %s", a.Status, a.body)
 	}
+
+	// An admin changes the rules, and nothing else of the project.
 	b.post(edit, edit, url.Values{"registration": {"open"}, "require_factor": {"yes"},
 		"media_auth": {"basic"}}).leadsTo(t, at+"?done=changed")
 	now, err := w.fabric.Projects.Find(t.Context(), w.one.ID)
@@ -32,17 +35,23 @@ func TestRules(t *testing.T) {
 		now.Name != w.one.Name {
 		t.Errorf("the project is %+v", now)
 	}
+
 	if a := b.get(at); !strings.Contains(a.body, "Open registration") ||
 		!strings.Contains(a.body, "Required for everyone") || !strings.Contains(a.body, "rules-edit") {
 		t.Errorf("the rules after that: %s", a.body)
 	}
+
+	// Unknown values are refused.
 	if a := b.post(edit, edit, url.Values{"registration": {"sometimes"},
 		"media_auth": {"nobody"}}); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("rules that there are not: %s", a.Status)
 	}
-	if a := b.post(edit, edit, url.Values{"require_factor": {"perhaps"}}); a.StatusCode != http.StatusUnprocessableEntity {
+	if a := b.post(edit, edit,
+		url.Values{"require_factor": {"perhaps"}}); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("a rule that is none: %s", a.Status)
 	}
+
+	// A session that is not fresh must be confirmed first.
 	w.pass(operator.Freshness)
 	b.get(edit).leadsTo(t, "/dashboard/confirm?next="+url.QueryEscape(edit))
 	b.post(at, edit, url.Values{"form": {b.token("/dashboard/account")}, "require_factor": {"no"}}).leadsTo(
@@ -51,6 +60,7 @@ func TestRules(t *testing.T) {
 		now.Registration != fabric.RegistrationOpen {
 		t.Errorf("an old session has changed the rules: %+v, %v", now, err)
 	}
+
 	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "project.updated", ProjectID: w.one.ID},
 		page.Query{Size: 10})
 	must(t, err)

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 )
 
-// A chain of keys, each created with the one before, is found completely. Each event is visited
-// once.
+// TestMadeFromChain shows that a chain of keys, each created with the one before, is found
+// completely. Each event is visited once.
 func TestMadeFromChain(t *testing.T) {
 	const long = 100_000
 	var all []audit.Event
@@ -18,7 +18,7 @@ func TestMadeFromChain(t *testing.T) {
 		e.Actor.ID = strconv.Itoa(i)
 		all = append(all, e)
 	}
-	slices.Reverse(all) // as the trail has them, the newest first
+	slices.Reverse(all) // newest first, as in the audit trail
 	made := secretChain("0", all)
 	if len(made) != long || made[0].through != "" || made[long-1].Target.ID != strconv.Itoa(long) ||
 		made[long-1].through != "key "+strconv.Itoa(long-1) {

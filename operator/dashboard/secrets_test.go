@@ -14,14 +14,17 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// The page of an operator lists the secrets it knows. They remain valid unless they are revoked
-// with the operator, and secrets of others cannot be revoked there.
+// TestMadeByOperator shows that the page of an operator lists the secrets it knows. They remain
+// valid unless they are revoked with the operator, and secrets of others cannot be revoked
+// there.
 func TestMadeByOperator(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
 	_, ann := w.operator("ann@example.com", ofAll)
 	bob, b := w.operator("bob@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
 	base := "/dashboard/projects/" + w.one.ID
+
+	// key creates a key and reports whether it is still valid; so does token.
 	key := func(b browser, name string) (id string, good func() bool) {
 		t.Helper()
 		secret := b.post(base+"/keys/new", base+"/keys", url.Values{"name": {name}, "scope": {"Voice"}}).find(
@@ -36,6 +39,7 @@ func TestMadeByOperator(t *testing.T) {
 			return err == nil
 		}
 	}
+
 	token := func(b browser) (good func() bool) {
 		t.Helper()
 		at := base + "/tokens/make/subscriber"
@@ -53,10 +57,13 @@ func TestMadeByOperator(t *testing.T) {
 			return err == nil
 		}
 	}
+
+	// Both operators have seen secrets; the page of bob lists only his.
 	kept, keptGood := key(b, "kept")
 	ended, endedGood := key(b, "ended")
 	foreign, foreignGood := key(ann, "of ann")
 	bobs, anns := token(b), token(ann)
+
 	page := "/dashboard/operators/" + bob.ID
 	shown := ann.get(page)
 	for _, want := range []string{`value="api_key ` + kept, `value="api_key ` + ended, `value="tokens"`} {
@@ -64,20 +71,26 @@ func TestMadeByOperator(t *testing.T) {
 			t.Errorf("the page of the operator lacks %s", want)
 		}
 	}
+
 	if strings.Contains(shown.body, foreign) {
 		t.Error("the page shows what another has made")
 	}
+
+	// Revoking the selected secrets leaves the others valid.
 	choose := url.Values{"end": {"api_key " + ended, "api_key " + foreign}}
 	ann.post(page, page+"/revoke", choose).leadsTo(t, page+"?done=madeended")
 	if endedGood() || !keptGood() || !foreignGood() || !bobs() || !anns() {
 		t.Errorf("ended %v, kept %v, of another %v, tokens %v and %v", endedGood(), keptGood(), foreignGood(),
 			bobs(), anns())
 	}
+
+	// Deleting the operator needs the email, and revokes the selected secrets with it.
 	if a := ann.post(page, page+"/delete",
 		url.Values{"confirm": {"ann@example.com"},
 			"end": {"tokens"}}); a.StatusCode != http.StatusUnprocessableEntity || !bobs() {
 		t.Errorf("without its e-mail: %s", a.Status)
 	}
+
 	ann.post(page, page+"/delete", url.Values{"confirm": {"bob@example.com"}, "end": {"tokens"}}).leadsTo(
 		t, "/dashboard/operators?done=operatordeleted")
 	if bobs() || !anns() || !keptGood() {
@@ -85,7 +98,8 @@ func TestMadeByOperator(t *testing.T) {
 	}
 }
 
-// A key is listed on the page of its operator, however many newer secrets there are.
+// TestMadeIsWhole shows that a key is listed on the page of its operator, however many newer
+// secrets there are.
 func TestMadeIsWhole(t *testing.T) {
 	w := newWorld(t)
 	_, ann := w.operator("ann@example.com", ofAll)
@@ -95,22 +109,26 @@ func TestMadeIsWhole(t *testing.T) {
 		t, `<code>(PT[0-9a-f]{64})<`)
 	k, err := w.fabric.APIKeys.Authenticate(t.Context(), w.one.ID, secret)
 	must(t, err)
+
+	// Record newer keys that are gone by now.
 	asBob := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.Operator, ID: bob.ID}})
 	for range page.MaxSize + 1 {
 		must(t, w.rows.Record(asBob, audit.Of("api_key.created", w.one.ID, "api_key", "one-that-is-gone")))
 	}
+
 	at := "/dashboard/operators/" + bob.ID
 	if a := ann.get(at); !strings.Contains(a.body, `value="api_key `+k.ID) {
 		t.Error("the page lacks a key that was made before many others")
 	}
 	ann.post(at, at+"/revoke", url.Values{"end": {"api_key " + k.ID}}).leadsTo(t, at+"?done=madeended")
-	if _, err := w.fabric.APIKeys.Authenticate(t.Context(), w.one.ID, secret); !errors.Is(err, problem.Unauthenticated) {
+	if _, err := w.fabric.APIKeys.Authenticate(t.Context(), w.one.ID, secret); !errors.Is(err,
+		problem.Unauthenticated) {
 		t.Errorf("the key that was ended: %v", err)
 	}
 }
 
-// The page also lists secrets created with a key that the operator has seen, even if that key was
-// revoked meanwhile.
+// TestMadeThroughKey shows that the page also lists secrets created with a key that the
+// operator has seen, even if that key was revoked meanwhile.
 func TestMadeThroughKey(t *testing.T) {
 	w := newWorld(t)
 	_, ann := w.operator("ann@example.com", ofAll)
@@ -120,6 +138,8 @@ func TestMadeThroughKey(t *testing.T) {
 		url.Values{"name": {"keeper"}, "scope": {"Management"}}).find(t, `<code>(PT[0-9a-f]{64})<`)
 	keeper, err := w.fabric.APIKeys.Authenticate(t.Context(), w.one.ID, secret)
 	must(t, err)
+
+	// as creates a key with the key that has this id.
 	as := func(id, name string) fabric.APIKey {
 		t.Helper()
 		ctx := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.APIKey, ID: id}})
@@ -128,10 +148,12 @@ func TestMadeThroughKey(t *testing.T) {
 		must(t, err)
 		return k
 	}
+
 	child := as(keeper.ID, "child")
 	grandchild := as(child.ID, "grandchild")
 	other := as("a-key-of-somebody-else", "other")
 	must(t, w.fabric.APIKeys.Revoke(t.Context(), w.one.ID, keeper.ID))
+
 	at := "/dashboard/operators/" + bob.ID
 	shown := ann.get(at).body
 	for _, want := range []string{`value="api_key ` + child.ID, "Created with <bdi>keeper</bdi>,",
@@ -140,17 +162,19 @@ func TestMadeThroughKey(t *testing.T) {
 			t.Errorf("the page of the operator lacks %s", want)
 		}
 	}
+
 	if strings.Contains(shown, other.ID) || strings.Contains(shown, `value="api_key `+keeper.ID) {
 		t.Error("the page has a key that is not the operator's, or not good any more")
 	}
+
 	ann.post(at, at+"/revoke", url.Values{"end": {"api_key " + grandchild.ID}}).leadsTo(t, at+"?done=madeended")
 	if k, err := w.fabric.APIKeys.Find(t.Context(), w.one.ID, grandchild.ID); err != nil || k.Revoked.IsZero() {
 		t.Errorf("the key that was ended: %+v, %v", k, err)
 	}
 }
 
-// If the selected secrets cannot be revoked, the operator is disabled but not deleted, so that
-// they remain listed.
+// TestDeleteEndsFirst shows that if the selected secrets cannot be revoked, the operator is
+// disabled but not deleted, so that they remain listed.
 func TestDeleteEndsFirst(t *testing.T) {
 	w := newWorld(t)
 	_, ann := w.operator("ann@example.com", ofAll)
@@ -158,6 +182,7 @@ func TestDeleteEndsFirst(t *testing.T) {
 	at := "/dashboard/projects/" + w.one.ID + "/tokens/make/subscriber"
 	b.post(at, at, url.Values{"reference": {"sub-1"}, "new": {"sub-1"}}).find(
 		t, `id="made"><span class="copy"><code>([^<]+)<`)
+
 	at = "/dashboard/operators/" + bob.ID
 	chosen := url.Values{"confirm": {"bob@example.com"}, "end": {"tokens"}}
 	w.full.Store(true)
@@ -169,6 +194,7 @@ func TestDeleteEndsFirst(t *testing.T) {
 	if o, err := w.operators.Find(t.Context(), bob.ID); err != nil || !o.Disabled {
 		t.Errorf("after that the operator is %+v, %v; want it disabled", o, err)
 	}
+
 	w.full.Store(false)
 	ann.post(at, at+"/delete", chosen).leadsTo(t, "/dashboard/operators?done=operatordeleted")
 	if _, err := w.operators.Find(t.Context(), bob.ID); !errors.Is(err, problem.NotFound) {

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/operator/dashboard"
 )
 
-// installation returns an installation whose next ES256 key is too young to rotate, and whose mail
-// reaches only example.com.
+// installation returns an installation whose next ES256 key is too young to rotate, and whose
+// mail reaches only example.com. It records rotations and test mails in w.
 func (w *world) installation() dashboard.Installation {
 	return dashboard.Installation{
 		Policies: func() []dashboard.Policy {
@@ -23,6 +23,7 @@ func (w *world) installation() dashboard.Installation {
 				Default: "10", Means: "Passwords."},
 				{Group: "session", Key: "session.idle", Value: "12h0m0s", Default: "12h", Means: "Unused."}}
 		},
+
 		Keys: func(context.Context) ([]dashboard.RingKey, error) {
 			return []dashboard.RingKey{{Kid: "a-key", Use: "RS256", State: "current"},
 				{Kid: "b-key", Use: "ES256", State: "next"}}, nil
@@ -34,6 +35,7 @@ func (w *world) installation() dashboard.Installation {
 			w.rotated = append(w.rotated, use)
 			return nil
 		},
+
 		Mails: func(context.Context) (dashboard.MailState, error) {
 			return dashboard.MailState{Way: "by pigeon",
 				Dead: []dashboard.DeadMail{{Kind: "reset", To: "<b>x@example.com", Why: "550 no"}}}, nil
@@ -45,6 +47,7 @@ func (w *world) installation() dashboard.Installation {
 			w.mailed = append(w.mailed, to)
 			return nil
 		},
+
 		Examine: func(context.Context) []dashboard.Finding {
 			return []dashboard.Finding{{Group: "Data", Name: "space", Found: "1 MB free",
 				Remedy: "buy a disk", Status: "failed"}}
@@ -52,17 +55,21 @@ func (w *world) installation() dashboard.Installation {
 	}
 }
 
-// Owners who confirmed their identity see the settings, rotate keys and send a test mail. Nobody
-// else can.
+// TestSettings shows that owners who confirmed their identity see the settings, rotate keys and
+// send a test mail. Nobody else can.
 func TestSettings(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	_, owner := w.operator("bob@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Owner})
+
 	const at = "/dashboard/settings"
 	if a := owner.get(at); a.StatusCode != http.StatusForbidden ||
 		strings.Contains(owner.get("/dashboard/account").body, at) {
 		t.Errorf("the settings as an owner of a project: %s", a.Status)
 	}
+
+	// The page shows each part of the settings. Durations in another notation are not shown as
+	// changed.
 	a := b.get(at)
 	for _, want := range []string{"a-key", "limits.login_per_account", "by pigeon", "&lt;b&gt;x@example.com",
 		at + "/doctor"} {
@@ -73,26 +80,36 @@ func TestSettings(t *testing.T) {
 	if strings.Contains(a.body, "12h0m0s") || strings.Count(a.body, ">12h<") != 2 {
 		t.Errorf("what is as usual looks like another value: %s", a.body)
 	}
+
 	if a := b.get(at + "/doctor"); !strings.Contains(a.body, "buy a disk") ||
 		!strings.Contains(a.body, `status bad">Failed`) {
 		t.Errorf("the doctor: %s", a.Status)
 	}
+
+	// A key is rotated when the next one is old enough.
 	b.post(at, at+"/keys", url.Values{"use": {"RS256"}}).leadsTo(t, at+"?done=rotated")
 	if a := b.post(at, at+"/keys", url.Values{"use": {"ES256"}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "The next key is too young.") {
 		t.Errorf("a key that is too young: %s", a.Status)
 	}
+
+	// A test mail goes out, or the page shows why it did not.
 	b.post(at, at+"/mail", url.Values{"to": {"Ada@example.com"}}).leadsTo(t, at+"?done=mailed")
-	if a := b.post(at, at+"/mail", url.Values{"to": {"ada@example.org"}}); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "550 &lt;i&gt;no") || !strings.Contains(a.body, `value="ada@example.org"`) {
+	if a := b.post(at, at+"/mail",
+		url.Values{"to": {"ada@example.org"}}); a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, "550 &lt;i&gt;no") || !strings.Contains(a.body, `value="ada@example.org"`) {
 		t.Errorf("a mail that is not taken: %s", a.Status)
 	}
 	if a := b.post(at, at+"/mail", url.Values{"to": {"nobody"}}); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("a mail to nobody: %s", a.Status)
 	}
+
+	// A session that is not fresh must be confirmed first.
 	w.pass(operator.Freshness)
 	b.post(at, at+"/keys", url.Values{"use": {"RS256"}}).leadsTo(t, "/dashboard/confirm?next="+url.QueryEscape(at))
 	b.post(at, at+"/mail", url.Values{"to": {"ada@example.com"}}).leadsTo(
 		t, "/dashboard/confirm?next="+url.QueryEscape(at))
+
 	if !slices.Equal(w.rotated, []string{"RS256"}) || !slices.Equal(w.mailed, []string{"ada@example.com"}) {
 		t.Errorf("rotated are %v, mails went to %v", w.rotated, w.mailed)
 	}

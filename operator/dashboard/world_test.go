@@ -39,7 +39,7 @@ import (
 
 const good = "a loom of one's own"
 
-// A world is a dashboard over real rows, behind a real server, with two projects.
+// A world is a dashboard on a real database and server, with two projects.
 type world struct {
 	testing.TB
 	url        string
@@ -52,18 +52,18 @@ type world struct {
 	one, two   fabric.Project
 	dir        string
 	rows       *store.Store
-	rotated    []string        // uses whose next key took over
-	mailed     []string        // whom a test mail was sent to
-	requires   []operator.Role // that need a second factor
+	rotated    []string        // uses whose keys were rotated
+	mailed     []string        // recipients of test mails
+	requires   []operator.Role // roles that need a second factor
 	limits     *limit.Limiter
 
-	full atomic.Bool // nothing is revoked, since the disk is full
+	full atomic.Bool // if set, revocations fail because the disk is full
 
 	mu    sync.Mutex
 	ahead time.Duration
 }
 
-// A fullLog is a log of revocations that may fail.
+// A fullLog is a revocation log that may fail.
 type fullLog struct {
 	revocation.Log
 	full *atomic.Bool
@@ -100,10 +100,13 @@ func must(t testing.TB, err error) {
 
 func newWorld(t testing.TB) *world { return newWorldThat(t) }
 
+// newWorldThat returns a world in which these roles need a second factor.
 func newWorldThat(t testing.TB, requires ...operator.Role) *world {
 	t.Helper()
 	ctx, dir := context.Background(), storetest.Dir(t)
 	w := &world{TB: t, requires: requires, dir: dir}
+
+	// The database, the session store and the revocations.
 	rows := storetest.Open(t, dir, nil)
 	w.rows = rows
 	live, err := sessions.Open(ctx, sessions.Config{Dir: dir})
@@ -116,11 +119,16 @@ func newWorldThat(t testing.TB, requires ...operator.Role) *world {
 	var polls sync.WaitGroup
 	polls.Go(func() { revoked.Run(polling) })
 	t.Cleanup(func() { stop(); polls.Wait() })
+
+	// The server starts before its handler exists, since its address is part of the
+	// configuration.
 	var handler http.Handler
 	srv := httptest.NewServer(http.HandlerFunc(
 		func(rw http.ResponseWriter, r *http.Request) { handler.ServeHTTP(rw, r) }))
 	t.Cleanup(srv.Close)
 	w.url = srv.URL
+
+	// The packages that the dashboard uses.
 	pass := password.Weak(2)
 	catalog, err := kinds.Load("testdata/kinds")
 	must(t, err)
@@ -129,21 +137,25 @@ func newWorldThat(t testing.TB, requires ...operator.Role) *world {
 		Host: "puc.localhost:8443", Issuer: w.url + "/",
 		EndLogin: func(ctx context.Context, sid string) error { return w.idp.Logins.End(ctx, sid) },
 	})
+
 	w.limits = limit.New(live, limit.Rates{limit.LoginPerAccount: limit.Of(4, time.Hour),
 		limit.LoginPerDevice: limit.Of(4, time.Hour)})
 	w.idp = idp.New(idp.Config{
 		Store:       idp.Stores{Clients: rows, Logins: rows, Grants: rows, Consents: rows, Letters: rows},
 		Subscribers: rows, Sessions: live, Fabric: w.fabric,
 		Passwords: pass, Ring: ring, Revocations: revoked, Issuer: w.url + "/", Limits: w.limits})
+
 	media, err := blob.OpenDir(t.TempDir())
 	must(t, err)
 	t.Cleanup(func() { _ = media.Close() })
 	w.recordings = recordings.New(recordings.Config{Store: rows, Media: media, Links: ring})
+
 	w.factors, err = factor.New(factor.Config{Store: rows, Sessions: live, Ring: ring, AuthURL: w.named(),
 		Now: w.now})
 	must(t, err)
 	w.operators = operator.New(operator.Config{Store: rows, Passwords: pass, Limits: w.limits, Sessions: live,
 		Now: w.now})
+
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	w.api, err = dashboard.New(dashboard.Config{
 		Operators: w.operators, Fabric: w.fabric, Clients: w.idp, Recordings: w.recordings, PublicURL: w.url,
@@ -156,6 +168,7 @@ func newWorldThat(t testing.TB, requires ...operator.Role) *world {
 	})
 	must(t, err)
 	handler = web.Outer(w.api.Handler(), log, nil)
+
 	w.one, err = w.fabric.Projects.Create(ctx, "One")
 	must(t, err)
 	w.two, err = w.fabric.Projects.Create(ctx, "Two")
@@ -227,7 +240,7 @@ func (b browser) token(path string) string {
 	return html.UnescapeString(m[1])
 }
 
-// post sends the form of a page.
+// post sends a form of a page with its form token and, unless form has one, its digest.
 func (b browser) post(page, path string, form url.Values) answer {
 	b.Helper()
 	if form == nil {
