@@ -167,7 +167,7 @@ func TestR11ManyMP3(t *testing.T) {
 			}
 			res, err := http.DefaultClient.Do(r)
 			if err != nil {
-				return // it was cancelled first
+				return // it was canceled first
 			}
 			defer res.Body.Close()
 			_, _ = io.Copy(io.Discard, res.Body) // until it is canceled

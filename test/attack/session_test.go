@@ -59,7 +59,7 @@ func TestS02ForeignRequest(t *testing.T) {
 }
 
 // TestS02Tokens posts forms from the right origin, without the page's token or with the token of
-// another browser. All are refused and no session changes.
+// another browser. All are refused and no login ends.
 func TestS02Tokens(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
