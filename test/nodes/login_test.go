@@ -82,7 +82,6 @@ func TestDeviceElsewhere(t *testing.T) {
 	c := p.NewClient(t, "native", "--grant", "device_code,refresh_token")
 	sub, b := p.NewSubscriber(t), n.Browser()
 	for _, answer := range []string{"consent-allow", "consent-deny"} {
-
 		begun := c.Post(t, "/oauth/device_authorization",
 			c.Authenticated(url.Values{"scope": {loginScope}})...).Want(t, 200).Object(t)
 		poll := url.Values{"grant_type": {"urn:ietf:params:oauth:grant-type:device_code"},
