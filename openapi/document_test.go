@@ -48,6 +48,7 @@ func check(t *testing.T, c openapi.Config) *openapitest.Document {
 	return d
 }
 
+// TestValid shows that the document is valid and consistent.
 func TestValid(t *testing.T) { check(t, openapi.Config{}) }
 
 func BenchmarkBuild(b *testing.B) {

@@ -99,6 +99,7 @@ func serversOf(n *yaml.Node) (all []string) {
 	return all
 }
 
+// operation converts an operation of the document, with its references resolved.
 func (d *Document) operation(method, path string, servers []string, n *yaml.Node) Operation {
 	op := Operation{
 		ID: value(n, "operationId"), Method: method, Path: path, Server: servers[0], Servers: servers,

@@ -26,6 +26,7 @@ func build(t testing.TB, c Config) []byte {
 	return text
 }
 
+// TestCommitted shows that docs/openapi.yaml is up to date. With -update, it writes the file.
 func TestCommitted(t *testing.T) {
 	want := build(t, Config{})
 	if *update {

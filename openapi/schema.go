@@ -27,6 +27,8 @@ type Property struct {
 // deepest bounds the depth of schemas that refer to themselves.
 const deepest = 8
 
+// schema converts a schema, with its references resolved. For an array, Properties are those
+// of its items.
 func (d *Document) schema(n *yaml.Node, depth int) (s Schema) {
 	if n == nil || depth > deepest {
 		return s
@@ -131,6 +133,7 @@ func (d *Document) example(n *yaml.Node, depth int) *yaml.Node {
 	return d.exampleOfType(n, depth)
 }
 
+// exampleOfType returns an example value for the type of a schema.
 func (d *Document) exampleOfType(n *yaml.Node, depth int) *yaml.Node {
 	t := value(n, "type")
 	if types := words(get(n, "type")); len(types) > 0 {
@@ -174,6 +177,7 @@ func jsonText(n *yaml.Node) string {
 	return b.String()
 }
 
+// writeJSON appends a value as JSON.
 func writeJSON(b *strings.Builder, n *yaml.Node) {
 	open, close := "{", "}"
 	switch n.Kind {

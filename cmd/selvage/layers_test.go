@@ -180,6 +180,7 @@ type listed struct {
 	Imports    []string
 }
 
+// TestLayers shows that packages import only what layers and only allow.
 func TestLayers(t *testing.T) {
 	for _, p := range listPackages(t) {
 		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")

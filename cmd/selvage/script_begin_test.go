@@ -34,6 +34,7 @@ func newBeginning(t *testing.T) func(selvage string) (*beginning, error) {
 	}
 }
 
+// begin runs a command in dir and returns the files that it leaves, except SQLite's -shm files.
 func begin(selvage, dir string, backend []string) (*beginning, error) {
 	cmd := exec.Command(selvage, "ring", "list", "--data", dir)
 	cmd.Env = slices.Concat(os.Environ(), backend)

@@ -15,6 +15,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
+// cmdCertify creates a self-signed certificate for some hosts and its key: NAME HOST...
 func cmdCertify(ts *testscript.TestScript, _ bool, args []string) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	ts.Check(err)
@@ -34,6 +35,7 @@ func cmdCertify(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
+// cmdShows waits until a certificate names a host first: URL HOST.
 func cmdShows(ts *testscript.TestScript, _ bool, args []string) {
 	u, err := url.Parse(args[0])
 	ts.Check(err)

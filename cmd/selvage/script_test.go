@@ -51,6 +51,7 @@ type scriptRequest struct {
 	status                                            int
 }
 
+// parseRequest parses the arguments of http: flags, method, URL and the expected status.
 func parseRequest(args []string) (r scriptRequest, err error) {
 	f := flag.NewFlagSet("http", flag.ContinueOnError)
 	f.StringVar(&r.basic, "u", "", "name:password")
@@ -74,6 +75,7 @@ func parseRequest(args []string) (r scriptRequest, err error) {
 	return r, err
 }
 
+// make builds the HTTP request.
 func (r scriptRequest) make(ts *testscript.TestScript) (*http.Request, error) {
 	var body io.Reader
 	kind := ""
@@ -110,6 +112,7 @@ func (r scriptRequest) make(ts *testscript.TestScript) (*http.Request, error) {
 	return req, nil
 }
 
+// do sends the request and returns the response with its whole body.
 func (r scriptRequest) do(ts *testscript.TestScript) (*http.Response, []byte, error) {
 	req, err := r.make(ts)
 	if err != nil {
@@ -124,6 +127,7 @@ func (r scriptRequest) do(ts *testscript.TestScript) (*http.Response, []byte, er
 	return resp, body, err
 }
 
+// cmdHTTP sends a request, shows the response, and fails if it has another status.
 func cmdHTTP(ts *testscript.TestScript, _ bool, args []string) {
 	r, err := parseRequest(args)
 	ts.Check(err)
@@ -147,6 +151,7 @@ func (r scriptRequest) show(ts *testscript.TestScript, resp *http.Response, body
 	ts.Check(err)
 }
 
+// cmdUntil repeats a request until its status and body match, for at most patient.
 func cmdUntil(ts *testscript.TestScript, _ bool, args []string) {
 	r, err := parseRequest(args)
 	ts.Check(err)
@@ -168,6 +173,7 @@ func cmdUntil(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Fatalf("%s %s still answers %s, want %d %s", r.method, r.url, got, r.status, r.match)
 }
 
+// cmdAwait waits until a file matches: FILE REGEXP.
 func cmdAwait(ts *testscript.TestScript, _ bool, args []string) {
 	re, err := regexp.Compile(args[1])
 	ts.Check(err)
@@ -208,6 +214,7 @@ func tell(ts *testscript.TestScript, sig syscall.Signal) {
 	ts.Check(syscall.Kill(pid, sig))
 }
 
+// cmdLet sets a variable to the first group that matches in the output: NAME REGEXP.
 func cmdLet(ts *testscript.TestScript, _ bool, args []string) {
 	re, err := regexp.Compile(args[1])
 	ts.Check(err)
@@ -219,6 +226,7 @@ func cmdLet(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Setenv(args[0], strings.ReplaceAll(found[1], "&amp;", "&"))
 }
 
+// cmdPKCE sets VERIFIER and CHALLENGE for PKCE.
 func cmdPKCE(ts *testscript.TestScript, _ bool, _ []string) {
 	verifier := rand.Text() + rand.Text()
 	sum := sha256.Sum256([]byte(verifier))
@@ -242,6 +250,7 @@ func cmdDrain(ts *testscript.TestScript, _ bool, args []string) {
 		"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Basic %s\r\nContent-Type: audio/wav\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n",
 		u.Path, base64.StdEncoding.EncodeToString([]byte(basic)), len(wav))
 	ts.Check(err)
+
 	from := bufio.NewReader(conn)
 	// Wait for 100 Continue: a connection that the server has not looked at yet is closed
 	// together with its listener.

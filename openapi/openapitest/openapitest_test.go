@@ -6,6 +6,7 @@ import (
 	"testing"
 )
 
+// TestCheck shows which responses are accepted, and the errors of the others.
 func TestCheck(t *testing.T) {
 	const (
 		token     = "/api/fabric/embeds/tokens"

@@ -71,6 +71,8 @@ func (d *Document) find(target string) (path, bool) {
 	return path{}, false
 }
 
+// matches reports whether the segments of a URL match p. A parameter does not match a
+// segment with a known extension unless the path spells it out.
 func (p path) matches(steps []string) bool {
 	if len(steps) != len(p.steps) {
 		return false

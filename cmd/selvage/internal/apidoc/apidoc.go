@@ -52,6 +52,7 @@ func New(c Config) *API {
 		load: sync.OnceValues(func() (*loaded, error) { return load(c.Config) })}
 }
 
+// load builds the document and prepares its pages.
 func load(c openapi.Config) (*loaded, error) {
 	doc, err := openapi.Build(c)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/selvage/selvage/openapi/openapitest"
 )
 
+// get requests a path, with pairs of header names and values.
 func get(t *testing.T, a *apidoc.API, path string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest("GET", path, nil)
@@ -81,6 +82,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestFind shows which operations a search finds, and that the query is escaped.
 func TestFind(t *testing.T) {
 	a := apidoc.New(apidoc.Config{})
 	tests := []struct{ query, has, hasNot string }{

@@ -41,6 +41,8 @@ func slug(name string) string {
 	}, name), "-")
 }
 
+// viewOperation converts an operation for the templates. Path, query and header parameters
+// are in separate tables. Samples are the request and the successful JSON responses.
 func viewOperation(op openapi.Operation) templates.DocsOperation {
 	paths := pathsOf(op)
 	v := templates.DocsOperation{

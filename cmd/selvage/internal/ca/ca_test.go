@@ -30,6 +30,7 @@ func client(a *Authority, name string) *http.Client {
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: name}}}
 }
 
+// TestTLS shows which names clients accept, and that TLS 1.1 is refused.
 func TestTLS(t *testing.T) {
 	a := open(t, Config{Dir: t.TempDir(), Hosts: []string{"pbx.example.org", "192.168.1.7", "203.0.113.9"}})
 	l, err := tls.Listen("tcp", "127.0.0.1:0", a.TLS())
@@ -79,6 +80,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestFiles shows that a second start uses the same authority, and that files have safe modes.
 func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	a, b := open(t, Config{Dir: dir}), open(t, Config{Dir: dir})
@@ -93,6 +95,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// TestRenewal shows that the server's certificate is renewed in its last third.
 func TestRenewal(t *testing.T) {
 	began := time.Now()
 	now := began
@@ -115,6 +118,7 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
+// TestOpenRefuses shows that Open rejects files that do not fit or have expired.
 func TestOpenRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

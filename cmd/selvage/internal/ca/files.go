@@ -35,6 +35,8 @@ func readKey(file string) (*ecdsa.PrivateKey, error) {
 	return ec, nil
 }
 
+// makeKey creates a key and writes it to a file. If another process creates the file first,
+// it returns that process's key.
 func makeKey(file string) (*ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -83,6 +85,7 @@ func Read(dir string) (*x509.Certificate, error) {
 	return cert, nil
 }
 
+// readPEM returns the content of the first PEM block in a file, which must be of a kind.
 func readPEM(file, kind string) ([]byte, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {

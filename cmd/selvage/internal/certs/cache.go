@@ -28,6 +28,7 @@ var errCache = errors.New("certificates cannot be read or kept now")
 // longest is the maximum length of a name. The names of challenges come from requests.
 const longest = 400
 
+// Get implements autocert.Cache.
 func (c cache) Get(ctx context.Context, name string) ([]byte, error) {
 	if len(name) > longest {
 		return nil, autocert.ErrCacheMiss
@@ -48,6 +49,7 @@ func (c cache) Get(ctx context.Context, name string) ([]byte, error) {
 	return secret, nil
 }
 
+// Put implements autocert.Cache.
 func (c cache) Put(ctx context.Context, name string, secret []byte) error {
 	sealed, err := c.seal.SealSecret("certificate "+name, secret)
 	if err == nil {
@@ -59,6 +61,7 @@ func (c cache) Put(ctx context.Context, name string, secret []byte) error {
 	return nil
 }
 
+// Delete implements autocert.Cache.
 func (c cache) Delete(ctx context.Context, name string) error {
 	if err := c.rows.DeleteCertificate(ctx, name); err != nil {
 		return c.tell("deleting", name, err)

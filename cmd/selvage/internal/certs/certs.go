@@ -32,6 +32,7 @@ func check(leaf *x509.Certificate, what string, now time.Time, hosts []string) e
 	return nil
 }
 
+// names returns the names and addresses in a certificate, joined by commas.
 func names(leaf *x509.Certificate) string {
 	all := append([]string(nil), leaf.DNSNames...)
 	for _, ip := range leaf.IPAddresses {

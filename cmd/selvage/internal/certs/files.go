@@ -64,6 +64,8 @@ func (f *Files) Reload() error {
 	return nil
 }
 
+// read returns the certificate in the files, if others cannot read the key, the key belongs
+// to the certificate, and the certificate is valid now for all hosts.
 func (f *Files) read() (*tls.Certificate, error) {
 	chain, err := os.ReadFile(f.c.Cert)
 	if err != nil {

@@ -40,6 +40,7 @@ const (
 	maxReason = 400
 )
 
+// RoundTrip implements http.RoundTripper. The response still has its whole body.
 func (r *reasons) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := r.next.RoundTrip(req)
 	if err != nil || resp.StatusCode != http.StatusOK ||

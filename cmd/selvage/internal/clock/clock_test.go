@@ -10,6 +10,7 @@ import (
 	"time"
 )
 
+// TestClock shows from which difference on a clock is warned about, not ready, and refused.
 func TestClock(t *testing.T) {
 	tests := []struct {
 		ahead          time.Duration

@@ -78,6 +78,8 @@ func (h *lineHandler) WithGroup(name string) slog.Handler {
 	return &next
 }
 
+// format formats an attribute with a leading space. The members of a group are formatted
+// one by one, with the group before their names.
 func (h *lineHandler) format(a slog.Attr, groups string) string {
 	v := a.Value.Resolve()
 	if v.Kind() == slog.KindGroup {

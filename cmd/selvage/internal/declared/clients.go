@@ -16,6 +16,7 @@ type client struct {
 	PKCE string // "required" or "optional"
 }
 
+// clientFields maps the members of a client in files to its fields.
 func clientFields(c *client) []field {
 	return []field{
 		{"name", &c.Name}, {"type", &c.Type}, {"profile", &c.Profile}, {"auth_method", &c.AuthMethod},
@@ -33,6 +34,7 @@ func clientFields(c *client) []field {
 	}
 }
 
+// clients describes clients. Their type cannot be changed.
 func (d *Declarer) clients() noun[client] {
 	return noun[client]{
 		kind: "client", by: "name",
@@ -68,6 +70,7 @@ func (d *Declarer) clients() noun[client] {
 	}
 }
 
+// listClients returns the clients of a project.
 func (d *Declarer) listClients(ctx context.Context, projectID string) (all []client, err error) {
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[idp.Client], error) {
 		return d.c.IDP.Clients.List(ctx, projectID, q)

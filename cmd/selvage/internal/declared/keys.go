@@ -18,6 +18,7 @@ type key struct {
 	Expires  string // a day or a time; "" means never
 }
 
+// keys describes API keys. Prune revokes them.
 func (d *Declarer) keys() noun[key] {
 	return noun[key]{
 		kind: "key", by: "name",

@@ -29,6 +29,7 @@ func (p place) index(n *yaml.Node, i int) place {
 	return place{p.file, fmt.Sprintf("%s[%d]", p.path, i), n}
 }
 
+// String formats a place as file:line:column: path, as far as these are known.
 func (p place) String() string {
 	s := p.file
 	if p.node != nil && p.node.Line > 0 {

@@ -158,6 +158,7 @@ func (ts *things[T]) find(e entry, said T) (found *T, err error) {
 	return found, nil
 }
 
+// creation returns the step that creates and marks a thing.
 func (ts *things[T]) creation(e entry, said T) *Step {
 	fresh := ts.n.fresh()
 	return &Step{
@@ -173,6 +174,7 @@ func (ts *things[T]) creation(e entry, said T) *Step {
 	}
 }
 
+// removal returns the step that deletes a thing and its mark.
 func (ts *things[T]) removal(t T) Step {
 	return Step{
 		Action: Delete, Kind: ts.n.kind, Project: ts.p.name, Name: ts.n.name(t), ID: ts.n.id(t),

@@ -88,6 +88,7 @@ func readValue(at place, to any) error {
 	return nil
 }
 
+// readList stores a list of strings in v.
 func readList(at place, v reflect.Value) error {
 	if at.node.Kind != yaml.SequenceNode {
 		return at.errorf("needs a list, such as [one, two]")

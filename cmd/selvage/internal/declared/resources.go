@@ -136,6 +136,7 @@ func (d *Declarer) planResources(ctx context.Context, p *target, entries []entry
 	return steps, removals, nil
 }
 
+// listResources returns the resources of a project, without its subscribers.
 func (d *Declarer) listResources(ctx context.Context, projectID string) (all []fabric.Resource, err error) {
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Thing], error) {
 		return d.c.Fabric.Resources.ListThings(ctx, projectID, q)
@@ -180,6 +181,7 @@ func (r resource) find(there []fabric.Resource, taken map[string]place) (found *
 	return found, nil
 }
 
+// makeResource returns the step that creates and marks a resource.
 func (d *Declarer) makeResource(p *target, r resource) Step {
 	s := Step{Action: Create, Kind: r.kind.Type, Project: p.name, Name: r.name, place: r.place}
 	for _, f := range r.kind.Fields {
@@ -237,6 +239,7 @@ func (d *Declarer) changeResource(p *target, r resource, old fabric.Resource) (*
 	return s, nil
 }
 
+// removeResource returns the step that deletes a resource and its mark.
 func (d *Declarer) removeResource(p *target, r fabric.Resource) Step {
 	return Step{
 		Action: Delete, Kind: r.Type, Project: p.name, Name: r.DisplayName, ID: r.ID,

@@ -23,6 +23,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
+// certificateChecks returns the checks for the configured source of certificates.
 func (e *Examination) certificateChecks() []check {
 	if e.Config.TLSAddress() == config.Off {
 		return []check{{"Certificates", "HTTPS", func(context.Context) []Finding {

@@ -22,6 +22,8 @@ func (e *Examination) clocks(ctx context.Context) []Finding {
 	return append(all, e.overRows(ctx, func(s *store.Store) []Finding { return e.clocksOfRows(ctx, s) })...)
 }
 
+// clocksOfRows compares the clock with the database's, if that is on another machine, and
+// with the newest row.
 func (e *Examination) clocksOfRows(ctx context.Context, s *store.Store) (all []Finding) {
 	if e.Config.Database.Shared() {
 		all = append(all, besideTheirs(ctx, "the database's", clock.Source(s.Clock)).of("database"))

@@ -13,6 +13,8 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
+// dataChecks returns the checks of the data and media directories. The space and filesystem
+// of the media directory are checked only if it is on another device.
 func (e *Examination) dataChecks() []check {
 	data, media := folder{e, "the data directory", e.Config.Data},
 		folder{e, "the media directory", e.Config.MediaDir()}
@@ -39,6 +41,7 @@ type folder struct {
 	name, path string
 }
 
+// dataDirectory checks that the data directory exists and that others have no access to it.
 func (e *Examination) dataDirectory(context.Context) []Finding {
 	dir := e.Config.Data
 	info, err := os.Stat(dir)
@@ -80,6 +83,7 @@ func (e *Examination) noDirectory(dir string) Finding {
 		"there is no %s", absolute(dir))
 }
 
+// mediaDirectory checks that the media directory exists if it is needed.
 func (e *Examination) mediaDirectory(ctx context.Context) []Finding {
 	dir := e.Config.MediaDir()
 	info, err := os.Stat(dir)

@@ -40,6 +40,7 @@ func (f folder) space(context.Context) []Finding {
 	return findings
 }
 
+// inUnits formats a number of bytes, such as 1.5 GiB.
 func inUnits(n uint64) string {
 	const units = "KMGTPE"
 	if n < 1<<10 {

@@ -51,6 +51,7 @@ func TestExamine(t *testing.T) {
 	})
 }
 
+// TestMountOf shows that the mount point of /proc is found, where there is one.
 func TestMountOf(t *testing.T) {
 	if kind, mount := mountOf("/proc/self"); kind != "" && (kind != "proc" || mount != "/proc") {
 		t.Errorf("mountOf(/proc/self) = %q, %q", kind, mount)

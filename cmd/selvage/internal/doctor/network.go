@@ -52,6 +52,8 @@ func (e *Examination) listener(flag string, address config.HostPort, running str
 	}
 }
 
+// unlistenable returns the finding for an address that cannot be listened on. flag is the
+// one that sets the address.
 func unlistenable(address config.HostPort, flag string, err error) Finding {
 	another := "choose another address with " + flag
 	switch {

@@ -192,6 +192,8 @@ func (r *redirected) Error() string { return "redirected to " + r.to }
 // client returns an HTTP client with this machine's trust store.
 func (e *Examination) client() *http.Client { return plainClient() }
 
+// plainClient returns a client that does not follow redirects or reuse connections. It waits
+// two seconds for 100 Continue.
 func plainClient() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DisableKeepAlives = true

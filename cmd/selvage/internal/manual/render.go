@@ -86,6 +86,7 @@ func plain(n ast.Node, source []byte) string {
 // ids gives headings the same IDs as GitHub, so that links work in both places.
 type ids struct{ used map[string]int }
 
+// Generate implements parser.IDs. A repeated heading gets a number at the end of its ID.
 func (i *ids) Generate(value []byte, _ ast.NodeKind) []byte {
 	var b strings.Builder
 	for _, r := range strings.ToLower(string(value)) {
@@ -107,6 +108,7 @@ func (i *ids) Generate(value []byte, _ ast.NodeKind) []byte {
 	return []byte(id)
 }
 
+// Put implements parser.IDs.
 func (i *ids) Put([]byte) {}
 
 // links rewrites links between documents to where the documents are served.

@@ -8,6 +8,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
+// TestStrictTransport shows which hosts get the Strict-Transport-Security header.
 func TestStrictTransport(t *testing.T) {
 	for _, tt := range []struct {
 		public, auth config.BaseURL

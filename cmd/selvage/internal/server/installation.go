@@ -66,6 +66,8 @@ func (a *App) rotateUse(ctx context.Context, name string) error {
 	return err
 }
 
+// mailState returns how mails are sent, how many wait (at most a page), and up to ten that
+// were given up.
 func (a *App) mailState(ctx context.Context) (m dashboard.MailState, err error) {
 	sender := a.sender()
 	m.From, m.Way = strings.TrimSpace(sender.Name+" <"+sender.Address+">"), "by the server of mail.url"

@@ -133,6 +133,7 @@ func TestLongAnswer(t *testing.T) {
 	}
 }
 
+// TestBigHeader shows that a request with too large a header gets status 431.
 func TestBigHeader(t *testing.T) {
 	addr := serveTest(t, http.NotFoundHandler(), patience, patience)
 	req, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+addr.String(), nil)

@@ -2,6 +2,7 @@ package server
 
 import "testing"
 
+// TestMemoryLimit shows the limit for several amounts of memory in use.
 func TestMemoryLimit(t *testing.T) {
 	const mib = 1 << 20
 	tests := []struct{ inUse, want uint64 }{

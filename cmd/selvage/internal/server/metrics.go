@@ -34,6 +34,7 @@ type requestLabels struct {
 	status int
 }
 
+// newMetrics returns metrics with the counters and histograms that do not need an App.
 func newMetrics(version string) *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),

@@ -73,6 +73,7 @@ func (n *dependencies) check() (answers map[string]answer) {
 	return answers
 }
 
+// askAll asks all dependencies at the same time and waits answerIn for all answers together.
 func (n *dependencies) askAll() {
 	wait, cancel := context.WithTimeout(context.Background(), answerIn)
 	defer cancel()

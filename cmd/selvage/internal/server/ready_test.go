@@ -13,6 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
+// TestReadiness shows the answers of dependencies at first, and after lostAfter.
 func TestReadiness(t *testing.T) {
 	unavailable := fmt.Errorf("asking: %w: %w",
 		problem.New(problem.Unavailable, "x", "the database does not answer"), errors.New("dial tcp 10.0.0.1"))

@@ -32,6 +32,7 @@ func (a *App) recordingsCaller(r *http.Request) (recordings.Owner, error) {
 	return recordings.Owner{}, problem.NoCredentials()
 }
 
+// callerByKey authenticates an API key, and counts the request against its limits.
 func (a *App) callerByKey(r *http.Request, projectID, key string) (recordings.Owner, error) {
 	k, err := a.Fabric.APIKeys.Authenticate(r.Context(), projectID, key)
 	if err != nil {
@@ -44,6 +45,8 @@ func (a *App) callerByKey(r *http.Request, projectID, key string) (recordings.Ow
 	return recordings.Owner{ProjectID: k.ProjectID}, a.admit(r, k.ID)
 }
 
+// callerByToken authenticates a bearer token, and counts the request against the limits of
+// its caller.
 func (a *App) callerByToken(r *http.Request, raw string) (recordings.Owner, error) {
 	t, err := a.IDP.Tokens.Open(r.Context(), raw)
 	if err != nil {

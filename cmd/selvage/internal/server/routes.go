@@ -174,6 +174,7 @@ func notFound(w http.ResponseWriter, r *http.Request) { writeUnmatched(w, r, htt
 // apis are the prefixes of paths that programs use.
 var apis = []string{"/api/", "/2010-04-01/", "/oauth/", "/subscriber/", "/.well-known/", "/ingest/"}
 
+// writeUnmatched writes the response to an unknown path or method.
 func writeUnmatched(w http.ResponseWriter, r *http.Request, status int) {
 	if slices.ContainsFunc(apis, func(p string) bool { return strings.HasPrefix(r.URL.Path, p) }) {
 		_ = web.JSON(w, status, map[string]string{"error": http.StatusText(status)}) // a map of strings always encodes

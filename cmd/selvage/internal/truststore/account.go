@@ -46,6 +46,7 @@ func whoIs(getenv func(string) string) (account, error) {
 	return a, nil
 }
 
+// caller returns the account with these IDs, which called sudo.
 func caller(uid, gid string) (account, error) {
 	u, err := user.LookupId(uid)
 	if err != nil {

@@ -93,6 +93,7 @@ func cutLast(line string) (nickname, flags string, ok bool) {
 	return strings.TrimSpace(line[:i]), line[i+1:], true
 }
 
+// state implements store.
 func (d database) state(ctx context.Context) (State, error) {
 	all, err := d.list(ctx)
 	if err != nil {

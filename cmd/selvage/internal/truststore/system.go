@@ -76,6 +76,7 @@ func (s system) files() (map[string]*x509.Certificate, error) {
 	return found, nil
 }
 
+// state implements store. The certificate is trusted once it is in the bundle.
 func (s system) state(context.Context) (State, error) {
 	files, err := s.files()
 	if err != nil {
@@ -121,6 +122,7 @@ func (s system) add(ctx context.Context) error {
 	return s.update(ctx)
 }
 
+// remove implements store.
 func (s system) remove(ctx context.Context) error {
 	if os.Geteuid() != 0 {
 		return ErrNotRoot
@@ -131,6 +133,7 @@ func (s system) remove(ctx context.Context) error {
 	return s.update(ctx, "--fresh") // otherwise the links of removed certificates remain
 }
 
+// removeFiles deletes the stored certificates with the authority's name.
 func (s system) removeFiles() error {
 	files, err := s.files()
 	if err != nil {
