@@ -18,6 +18,7 @@ func TestAlgorithms(t *testing.T) {
 	r := openRing(t, openStore(t))
 	var set jose.JSONWebKeySet
 	check(t, json.Unmarshal(r.JWKS().Body, &set))
+
 	for _, alg := range []keys.Use{keys.RS256, keys.ES256, keys.PS256, keys.EdDSA} {
 		token, err := r.Sign(alg, "JWT", claims{"alice"})
 		check(t, err)
@@ -29,10 +30,12 @@ func TestAlgorithms(t *testing.T) {
 		if _, ok := r.VerifyJWS(token, "JWT"); !ok {
 			t.Errorf("the ring refuses its own %s", alg)
 		}
+
 		published := set.Key(jws.Signatures[0].Protected.KeyID)
 		if len(published) != 1 || published[0].Algorithm != string(alg) {
 			t.Errorf("%s is signed by %v", alg, published)
 		}
+
 		for _, other := range keys.Algorithms() { // one key, one algorithm
 			renamed := base64.RawURLEncoding.EncodeToString(
 				[]byte(`{"alg":"` + string(other) + `","kid":"` +
@@ -44,8 +47,8 @@ func TestAlgorithms(t *testing.T) {
 	}
 }
 
-// TestSalt verifies PS256 as strictly as RFC 7518, section 3.5, has it: the salt is
-// as long as the hash.
+// TestSalt verifies PS256 as strictly as RFC 7518, section 3.5 requires: the salt is as long as the
+// hash.
 func TestSalt(t *testing.T) {
 	r := openRing(t, openStore(t))
 	token, err := r.Sign(keys.PS256, "JWT", claims{"alice"})
@@ -56,13 +59,14 @@ func TestSalt(t *testing.T) {
 	check(t, json.Unmarshal(r.JWKS().Body, &set))
 	key := set.Key(jws.Signatures[0].Protected.KeyID)[0].Key.(*rsa.PublicKey)
 	sum := sha256.Sum256([]byte(token[:strings.LastIndex(token, ".")]))
-	if err := rsa.VerifyPSS(key, crypto.SHA256, sum[:], jws.Signatures[0].Signature, &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash}); err != nil {
+	if err := rsa.VerifyPSS(key, crypto.SHA256, sum[:], jws.Signatures[0].Signature,
+		&rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash}); err != nil {
 		t.Errorf("the salt of PS256: %v", err)
 	}
 }
 
-// TestSignUnique has the nonce of ES256 made of key and message alone for what is never
-// signed twice (RFC 6979), and mixed with randomness for all else.
+// TestSignUnique shows that SignUnique derives the nonce of ES256 from key and message (RFC 6979), and
+// that Sign uses randomness.
 func TestSignUnique(t *testing.T) {
 	r := openRing(t, openStore(t))
 	for _, tt := range []struct {
@@ -81,6 +85,7 @@ func TestSignUnique(t *testing.T) {
 			t.Errorf("%s of the same claims twice = %s and %s", tt.name, one, another)
 		}
 	}
+
 	for _, alg := range keys.Algorithms() {
 		token, err := r.SignUnique(alg, "JWT", claims{"alice"})
 		check(t, err)
@@ -90,7 +95,7 @@ func TestSignUnique(t *testing.T) {
 	}
 }
 
-// TestNewAlgorithms opens the ring of a version that had fewer of them.
+// TestNewAlgorithms shows that opening the ring of a version with fewer algorithms adds the missing keys.
 func TestNewAlgorithms(t *testing.T) {
 	newer, older := openStore(t), openStore(t)
 	openRing(t, newer)
@@ -103,12 +108,14 @@ func TestNewAlgorithms(t *testing.T) {
 			had[rec.Kid] = rec.Use
 		}
 	}
+
 	r := openRing(t, older)
 	for _, alg := range keys.Algorithms() {
 		if _, err := r.Sign(alg, "JWT", claims{"alice"}); err != nil {
 			t.Errorf("the ring has no key for %s: %v", alg, err)
 		}
 	}
+
 	records, err = older.RingKeys(t.Context())
 	check(t, err)
 	for _, rec := range records {
@@ -122,10 +129,10 @@ func TestNewAlgorithms(t *testing.T) {
 	}
 }
 
-// TestHalfHash takes at_hash by the hash of each algorithm (OpenID Connect Core,
-// section 3.1.3.6; Ed25519 hashes by SHA-512: RFC 8032, section 5.1).
+// TestHalfHash shows that at_hash uses the hash of each algorithm (OpenID Connect Core, section 3.1.3.6;
+// Ed25519 uses SHA-512: RFC 8032, section 5.1).
 func TestHalfHash(t *testing.T) {
-	const token = "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y" // of the OpenID Connect Core, appendix A.3
+	const token = "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y" // from OpenID Connect Core, appendix A.3
 	for alg, want := range map[keys.Use]string{
 		keys.RS256: "77QmUPtjPfzWtF2AnpK9RQ", keys.PS256: "77QmUPtjPfzWtF2AnpK9RQ",
 		keys.EdDSA: "q7nS86GgvvFaZkzALLWqJYaJIKw2wCDAVfCAsm5CrBM",

@@ -13,6 +13,7 @@ func TestCode(t *testing.T) {
 	code, err := r.Code("links of one", "message")
 	check(t, err)
 	kid, mac, _ := strings.Cut(code, ".")
+
 	tests := []struct {
 		name                   string
 		purpose, message, code string
@@ -32,6 +33,7 @@ func TestCode(t *testing.T) {
 		{"with a bit set that says nothing", "links of one", "message",
 			code[:len(code)-1] + string(code[len(code)-1]+1), false},
 	}
+
 	for _, tt := range tests {
 		for node, ring := range map[string]*keys.Ring{"the same node": r, "another node": other} {
 			if got := ring.VerifyCode(tt.purpose, tt.message, tt.code); got != tt.want {
@@ -42,7 +44,7 @@ func TestCode(t *testing.T) {
 	}
 }
 
-// TestCodeOutlivesItsKey rotates the key away, which verifies on, and revokes it.
+// TestCodeOutlivesItsKey shows that a code stays valid after its key is retired, until it is revoked.
 func TestCodeOutlivesItsKey(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	r, other := open(t, clock.node(rows)), open(t, clock.node(rows))
@@ -52,16 +54,19 @@ func TestCodeOutlivesItsKey(t *testing.T) {
 		_, err = r.Rotate(t.Context(), keys.Seal, true)
 		check(t, err)
 	}
+
 	fresh, err := r.Code("p", "m")
 	check(t, err)
 	if strings.HasPrefix(fresh, old[:36]) {
 		t.Errorf("Code after a rotation is by the same key as before")
 	}
+
 	for _, code := range []string{old, fresh} {
-		if !other.VerifyCode("p", "m", code) { // which has not heard of the new key
+		if !other.VerifyCode("p", "m", code) { // it has not seen the new key yet
 			t.Errorf("VerifyCode(%q) after a rotation is false", code)
 		}
 	}
+
 	check(t, r.Retire(t.Context(), old[:36]))
 	check(t, other.Sync(t.Context()))
 	for node, ring := range map[string]*keys.Ring{"the same node": r, "another node": other} {

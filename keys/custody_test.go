@@ -23,8 +23,8 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// A module keeps private keys to itself, as a hardware module does: all that
-// leaves it are names, public keys and signatures.
+// A module keeps private keys to itself, as a hardware module does: only names, public keys and
+// signatures leave it.
 type module struct {
 	mu   sync.Mutex
 	keys map[string]crypto.Signer
@@ -39,6 +39,7 @@ func (m *module) Make(_ context.Context, use keys.Use) ([]byte, error) {
 	if m.away {
 		return nil, errors.New("the module is away")
 	}
+
 	var key crypto.Signer
 	var err error
 	switch use {
@@ -49,6 +50,7 @@ func (m *module) Make(_ context.Context, use keys.Use) ([]byte, error) {
 	default:
 		key, err = rsa.GenerateKey(rand.Reader, 2048)
 	}
+
 	name := fmt.Sprintf("module/%d", len(m.keys))
 	m.keys[name] = key
 	return []byte(name), err
@@ -56,7 +58,7 @@ func (m *module) Make(_ context.Context, use keys.Use) ([]byte, error) {
 
 func (m *module) Open(ctx context.Context, use keys.Use, handle []byte) (crypto.Signer, error) {
 	if !strings.HasPrefix(string(handle), "module/") {
-		return keys.PKCS8{}.Open(ctx, use, handle) // of the time before the module
+		return keys.PKCS8{}.Open(ctx, use, handle) // made before the module was used
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -82,7 +84,7 @@ func (k inside) Sign(random io.Reader, digest []byte, opts crypto.SignerOpts) ([
 	return k.m.keys[k.name].Sign(random, digest, opts)
 }
 
-// TestCustody lets a ring whose keys are in memory go over to a module.
+// TestCustody moves a ring with keys in memory to a module.
 func TestCustody(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	plain := clock.node(rows)
@@ -93,12 +95,13 @@ func TestCustody(t *testing.T) {
 	m := &module{keys: make(map[string]crypto.Signer)}
 	with.Custody = m
 	r, other := open(t, with), open(t, with)
-	for range 2 { // what is next was made before the module
+	for range 2 { // the next keys were made before the module was used
 		for _, use := range keys.Algorithms() {
 			_, err := r.Rotate(t.Context(), use, true)
 			check(t, err)
 		}
 	}
+
 	check(t, other.Sync(t.Context()))
 	if got := len(m.keys); got != 2*len(keys.Algorithms()) {
 		t.Errorf("the module has %d keys, want one current and one next of each algorithm", got)
@@ -106,6 +109,7 @@ func TestCustody(t *testing.T) {
 	if _, ok := other.VerifyJWS(token, "JWT"); !ok {
 		t.Error("what was signed before the module is refused")
 	}
+
 	var set jose.JSONWebKeySet
 	check(t, json.Unmarshal(other.JWKS().Body, &set))
 	for _, use := range keys.Algorithms() {
@@ -120,12 +124,13 @@ func TestCustody(t *testing.T) {
 			t.Errorf("a verifier with the JWKS refuses %s of the module: %v", use, err)
 		}
 	}
+
 	if _, err := keys.Open(t.Context(), plain); err == nil {
 		t.Error("Open without the module, where the current keys are: no error")
 	}
 }
 
-// TestCustodyAway takes the module away from a running ring when keys are due.
+// TestCustodyAway shows that a running ring keeps its keys while the module is unavailable.
 func TestCustodyAway(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	m := &module{keys: make(map[string]crypto.Signer)}
@@ -143,18 +148,19 @@ func TestCustodyAway(t *testing.T) {
 		kid(t, rows, keys.ES256, keys.Current) != current {
 		t.Errorf("Sign with the key that is due: %v, want it to go on", err)
 	}
+
 	m.away = false
 	if err := r.Tend(t.Context()); err == nil || kid(t, rows, keys.ES256, keys.Current) != current {
 		t.Error("a step that failed is tried again at once")
 	}
+
 	clock.pass(10 * time.Second)
 	if err := r.Tend(t.Context()); err != nil || kid(t, rows, keys.ES256, keys.Current) == current {
 		t.Errorf("Tend, ten seconds after the module is back: %v, want another current key", err)
 	}
 }
 
-// TestCustodyBlind takes the module away from one node of two, while the other
-// turns the ring.
+// TestCustodyBlind shows what a node does that cannot reach the module while another rotates keys.
 func TestCustodyBlind(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	m := &module{keys: make(map[string]crypto.Signer)}
@@ -171,6 +177,7 @@ func TestCustodyBlind(t *testing.T) {
 			t.Errorf("the blind node signs with %s, want a good token by %s", head(t, token), want)
 		}
 	}
+
 	turn := func() string {
 		t.Helper()
 		rec, err := r.Rotate(t.Context(), keys.ES256, true)
@@ -179,15 +186,16 @@ func TestCustodyBlind(t *testing.T) {
 	}
 
 	second := turn()
-	signs(second) // which it had opened when it was the next one
+	signs(second) // opened when it was the next key
 	if err := blind.Status().Err; err == nil || !strings.Contains(err.Error(), kid(t, rows, keys.ES256, keys.Next)) {
 		t.Errorf("Status of the blind node: %v, want the next key to be named", err)
 	}
 	if _, err := blind.Rotate(t.Context(), keys.ES256, true); err == nil {
 		t.Error("Rotate to a key that cannot be opened: no error")
 	}
+
 	third := turn()
-	signs(second) // now retired, and the best it has
+	signs(second) // now retired, and the latest key that this node could open
 	m2.away = false
 	check(t, blind.Tend(t.Context()))
 	signs(third)
@@ -202,9 +210,11 @@ func TestCustodyBlind(t *testing.T) {
 	if _, err := blind.Rotate(t.Context(), keys.ES256, true); !errors.Is(err, problem.NotFound) {
 		t.Errorf("Rotate without a next key: %v, want not found", err)
 	}
+
 	if err := r.Retire(t.Context(), fourth); err == nil || kid(t, rows, keys.ES256, keys.Current) != fourth {
 		t.Errorf("Retire with nothing to put in its place: %v, want an error", err)
 	}
+
 	check(t, blind.Tend(t.Context()))
 	if got := kid(t, rows, keys.ES256, keys.Next); got == "" {
 		t.Error("Tend has made no next key")

@@ -47,6 +47,7 @@ func TestSealOpen(t *testing.T) {
 	if err := json.Unmarshal([]byte(head(t, token)), &header); err != nil {
 		t.Fatal(err)
 	}
+
 	for name, want := range map[string]string{"alg": "dir", "enc": "A256GCM", "typ": "SAT",
 		"ch": "puc.localhost:8443"} {
 		if header[name] != want {
@@ -54,8 +55,9 @@ func TestSealOpen(t *testing.T) {
 		}
 	}
 
-	second := openRing(t, rows) // another node, the same rows
+	second := openRing(t, rows) // another node with the same rows
 	other := openRing(t, openStore(t))
+
 	tests := []struct {
 		name   string
 		sealer *keys.Sealer
@@ -83,6 +85,7 @@ func TestSealOpen(t *testing.T) {
 		{"dots", sat, "....", false},
 		{"huge", sat, strings.Repeat("a", 1<<20), false},
 	}
+
 	for _, tt := range tests {
 		var got claims
 		if ok := tt.sealer.Open(tt.token, &got); ok != tt.ok || ok && got.Sub != "alice" {
@@ -128,6 +131,7 @@ func TestVerifyJWS(t *testing.T) {
 		}
 		parts := strings.Split(token, ".")
 		none := base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none","typ":"at+jwt"}`))
+
 		tests := []struct {
 			name, token, typ string
 			ring             *keys.Ring
@@ -143,6 +147,7 @@ func TestVerifyJWS(t *testing.T) {
 				ring, false},
 			{"not a token", "x", "at+jwt", ring, false},
 		}
+
 		for _, tt := range tests {
 			if _, ok := tt.ring.VerifyJWS(tt.token, tt.typ); ok != tt.ok {
 				t.Errorf("%s, %s: VerifyJWS = %v, want %v", alg, tt.name, ok, tt.ok)
@@ -168,7 +173,7 @@ func TestJWKS(t *testing.T) {
 	}
 }
 
-// Nodes that start at the same time agree on one ring.
+// TestOpenTogether shows that nodes that start at the same time agree on one ring.
 func TestOpenTogether(t *testing.T) {
 	rows := openStore(t)
 	rings := make([]*keys.Ring, 8)
@@ -204,12 +209,14 @@ func TestReadMaster(t *testing.T) {
 	for i := range got {
 		wg.Go(func() { got[i], _ = keys.ReadMaster(file) })
 	}
+
 	wg.Wait()
 	for _, key := range got {
 		if len(key) != 32 || string(key) != string(got[0]) {
 			t.Errorf("ReadMaster gave %x, another caller got %x", key, got[0])
 		}
 	}
+
 	info, err := os.Stat(file)
 	if err != nil {
 		t.Fatal(err)
@@ -220,6 +227,7 @@ func TestReadMaster(t *testing.T) {
 	if err := os.WriteFile(file, []byte("short"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+
 	if _, err := keys.ReadMaster(file); err == nil {
 		t.Error("ReadMaster of a short key: no error")
 	}

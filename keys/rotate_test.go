@@ -20,18 +20,18 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A hand is a clock that is moved by hand.
+// A hand is a clock that tests move.
 type hand struct{ ahead atomic.Int64 }
 
 func (h *hand) now() time.Time       { return began.Add(time.Duration(h.ahead.Load())) }
 func (h *hand) pass(d time.Duration) { h.ahead.Add(int64(d)) }
 
-// node is the configuration of a node whose clock, and that of its store, is h.
+// node returns the configuration of a node; its clock and its store's clock are h.
 func (h *hand) node(s keys.Store) keys.Config {
 	return keys.Config{Store: timed{s, h.now}, Master: make([]byte, 32), Now: h.now}
 }
 
-// A timed store has a clock of its own.
+// A timed store has its own clock.
 type timed struct {
 	keys.Store
 	now func() time.Time
@@ -53,7 +53,7 @@ func open(t testing.TB, c keys.Config) *keys.Ring {
 	return r
 }
 
-// kid returns the key of a use and state, "" if there is none.
+// kid returns the kid of the key with a use and state, or "" if there is none.
 func kid(t testing.TB, s *store.Store, use keys.Use, state keys.State) string {
 	t.Helper()
 	for _, rec := range records(t, s) {
@@ -115,7 +115,7 @@ func eachStore(t *testing.T, test func(t *testing.T, rows *store.Store)) {
 	})
 }
 
-// TestTend turns a ring through a life of its keys: next, current, retired, gone.
+// TestTend takes a ring through the life of its keys: next, current, retired, deleted.
 func TestTend(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	r, other := open(t, clock.node(rows)), open(t, clock.node(rows))
@@ -124,10 +124,11 @@ func TestTend(t *testing.T) {
 	check(t, err)
 
 	clock.pass(720*time.Hour - time.Second)
-	check(t, r.Tend(t.Context())) // which turns the sealing keys
+	check(t, r.Tend(t.Context())) // rotates only the sealing keys
 	if got := kid(t, rows, keys.ES256, keys.Current); got != first {
 		t.Errorf("a second before its time another key is current")
 	}
+
 	sealed, err := r.Sealer("sat", "SAT", "x").Seal(claims{"alice"})
 	check(t, err)
 	clock.pass(time.Second)
@@ -136,6 +137,7 @@ func TestTend(t *testing.T) {
 	if got := kid(t, rows, keys.ES256, keys.Current); got != next {
 		t.Errorf("the current key is %s, want the next one %s", got, next)
 	}
+
 	for _, use := range keys.Algorithms() {
 		if got := states(t, rows, use); got[keys.Current] != 1 || got[keys.Next] != 1 || got[keys.Retired] != 1 {
 			t.Errorf("%s has %v, want one key of each state", use, got)
@@ -145,6 +147,7 @@ func TestTend(t *testing.T) {
 		len(kids) != 3*len(keys.Algorithms()) {
 		t.Errorf("the JWKS has %v, want the next, current and retired key of each algorithm", kids)
 	}
+
 	if since := r.Status().Since[keys.ES256]; !since.Equal(clock.now()) {
 		t.Errorf("the key signs since %s, want %s", since, clock.now())
 	}
@@ -155,6 +158,7 @@ func TestTend(t *testing.T) {
 	if _, ok := other.VerifyJWS(token, "JWT"); !ok || !other.Sealer("sat", "SAT", "x").Open(sealed, &claims) {
 		t.Error("what a retired key made is refused before it is gone")
 	}
+
 	clock.pass(time.Second)
 	check(t, errors.Join(r.Tend(t.Context()), other.Tend(t.Context())))
 	for node, ring := range map[string]*keys.Ring{"this": r, "other": other} {
@@ -165,7 +169,7 @@ func TestTend(t *testing.T) {
 	}
 }
 
-// TestTendTogether lets fifty rings find at once that a key has had its time.
+// TestTendTogether shows that of fifty rings that find a key due at once, one rotates it.
 func TestTendTogether(t *testing.T) { eachStore(t, testTendTogether) }
 
 func testTendTogether(t *testing.T, rows *store.Store) {
@@ -174,6 +178,7 @@ func testTendTogether(t *testing.T, rows *store.Store) {
 	for i := range rings {
 		rings[i] = open(t, clock.node(rows))
 	}
+
 	next := kid(t, rows, keys.Seal, keys.Next)
 	clock.pass(24 * time.Hour)
 	var wg sync.WaitGroup
@@ -184,6 +189,7 @@ func testTendTogether(t *testing.T, rows *store.Store) {
 			}
 		})
 	}
+
 	wg.Wait()
 	if got := states(t, rows, keys.Seal); got[keys.Current] != 1 || got[keys.Next] != 1 || got[keys.Retired] != 1 {
 		t.Errorf("there are %v, want one of each", got)
@@ -191,6 +197,7 @@ func testTendTogether(t *testing.T, rows *store.Store) {
 	if got := kid(t, rows, keys.Seal, keys.Current); got != next {
 		t.Errorf("the current key is %s, want %s", got, next)
 	}
+
 	token, err := rings[0].Sealer("sat", "SAT", "x").Seal(claims{"alice"})
 	check(t, err)
 	for i, r := range rings {
@@ -209,12 +216,14 @@ func TestRotate(t *testing.T) {
 		!strings.Contains(err.Error(), "has been published since") {
 		t.Errorf("Rotate before the next key is published long enough: %v, want a conflict that says so", err)
 	}
+
 	clock.pass(time.Second)
 	next := kid(t, rows, keys.ES256, keys.Next)
 	rec, err := r.Rotate(t.Context(), keys.ES256, false)
 	if err != nil || rec.Kid != next || rec.State != keys.Current || !rec.Activated.Equal(clock.now()) {
 		t.Errorf("Rotate = %v, %v, want the key that was next", rec, err)
 	}
+
 	next = kid(t, rows, keys.ES256, keys.Next)
 	if rec, err := r.Rotate(t.Context(), keys.ES256, true); err != nil || rec.Kid != next {
 		t.Errorf("Rotate at once = %v, %v, want the key that was next", rec, err)
@@ -224,12 +233,13 @@ func TestRotate(t *testing.T) {
 	}
 }
 
-// TestClockApart returns one node a clock that is not the store's.
+// TestClockApart shows that a node whose clock differs from the store's rotates and deletes no keys by time.
 func TestClockApart(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	c := clock.node(rows)
 	r := open(t, c)
 	current := kid(t, rows, keys.ES256, keys.Current)
+
 	for _, ahead := range []time.Duration{-16 * time.Minute, 16 * time.Minute, 800 * time.Hour} {
 		clock.ahead.Store(int64(721 * time.Hour))
 		c.Store = timed{rows, func() time.Time { return clock.now().Add(-ahead) }}
@@ -241,6 +251,7 @@ func TestClockApart(t *testing.T) {
 			t.Errorf("a node whose clock is %s ahead has let a key take over", ahead)
 		}
 	}
+
 	c.Store = timed{rows, func() time.Time { return clock.now().Add(15 * time.Minute) }}
 	check(t, open(t, c).Tend(t.Context()))
 	check(t, r.Sync(t.Context()))
@@ -248,6 +259,7 @@ func TestClockApart(t *testing.T) {
 	if current = kid(t, rows, keys.ES256, keys.Current); current == first {
 		t.Error("a node whose clock is a quarter of the publish time off has let no key take over")
 	}
+
 	clock.pass(keys.Kept + time.Hour)
 	c.Store = timed{rows, func() time.Time { return clock.now().Add(-time.Hour) }}
 	if err := open(t, c).Tend(t.Context()); err == nil || states(t, rows, keys.ES256)[keys.Retired] != 1 {
@@ -258,8 +270,7 @@ func TestClockApart(t *testing.T) {
 	}
 }
 
-// TestRetire ends keys in each state, and sees that another node refuses what
-// they made.
+// TestRetire revokes keys in each state, and shows that every node then refuses what they made.
 func TestRetire(t *testing.T) {
 	for _, use := range []keys.Use{keys.ES256, keys.Seal} {
 		rows, clock := openStore(t), &hand{}
@@ -285,7 +296,8 @@ func TestRetire(t *testing.T) {
 		}
 		retire := func(kid string) {
 			t.Helper()
-			check(t, errors.Join(r.Retire(t.Context(), kid), r.Retire(t.Context(), kid))) // twice is no harm
+			// The second call has no effect.
+			check(t, errors.Join(r.Retire(t.Context(), kid), r.Retire(t.Context(), kid)))
 			check(t, other.Sync(t.Context()))
 			for _, ring := range []*keys.Ring{r, other} {
 				if slices.Contains(published(t, ring), kid) {
@@ -337,7 +349,7 @@ func TestRetire(t *testing.T) {
 	}
 }
 
-// TestRetireTogether lets fifty operators end one key.
+// TestRetireTogether shows that fifty operators may revoke a key at once.
 func TestRetireTogether(t *testing.T) { eachStore(t, testRetireTogether) }
 
 func testRetireTogether(t *testing.T, rows *store.Store) {
@@ -346,6 +358,7 @@ func testRetireTogether(t *testing.T, rows *store.Store) {
 	for i := range rings {
 		rings[i] = open(t, clock.node(rows))
 	}
+
 	bad := kid(t, rows, keys.Seal, keys.Current)
 	var wg sync.WaitGroup
 	for _, r := range rings {
@@ -355,6 +368,7 @@ func testRetireTogether(t *testing.T, rows *store.Store) {
 			}
 		})
 	}
+
 	wg.Wait()
 	if got := states(t, rows, keys.Seal); got[keys.Current] != 1 || got[keys.Next] != 1 {
 		t.Errorf("there are %v, want one current and one next", got)

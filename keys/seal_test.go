@@ -10,7 +10,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// TestSealIsJWE lets the library read our tokens, and us those of the library.
+// TestSealIsJWE shows that go-jose opens our tokens, and that we open those of go-jose.
 func TestSealIsJWE(t *testing.T) {
 	root := bytes.Repeat([]byte{7}, 32)
 	ring := &Ring{}
@@ -30,6 +30,7 @@ func TestSealIsJWE(t *testing.T) {
 	if err != nil {
 		t.Fatalf("ParseEncryptedCompact(%q): %v", ours, err)
 	}
+
 	payload, err := jwe.Decrypt(key)
 	if want := `{"sub":"alice"}`; err != nil || string(payload) != want {
 		t.Errorf("Decrypt(%q) = %q, %v, want %q", ours, payload, err, want)
@@ -45,6 +46,7 @@ func TestSealIsJWE(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	token, err := theirs.CompactSerialize()
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ func TestSecret(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for _, tt := range []struct {
 		what   string
 		ring   *keys.Ring
@@ -39,6 +40,7 @@ func TestSecret(t *testing.T) {
 			t.Errorf("%s: OpenSecret = %q, %v, want success %v", tt.what, got, err, tt.ok)
 		}
 	}
+
 	records, err := rows.RingKeys(context.Background())
 	if err != nil {
 		t.Fatal(err)

@@ -16,14 +16,14 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// A counted store counts what it is asked, and can be exchanged.
+// A counted store counts calls of RingVersion, and can be replaced by another.
 type counted struct {
 	asked atomic.Int64
 	mu    sync.Mutex
 	*store.Store
 }
 
-// RingVersion is what a ring asks first, and so learns of an exchange.
+// RingVersion is what a ring calls first, so it notices a replaced store.
 func (c *counted) RingVersion(ctx context.Context) (int64, error) {
 	c.asked.Add(1)
 	c.mu.Lock()
@@ -32,17 +32,19 @@ func (c *counted) RingVersion(ctx context.Context) (int64, error) {
 	return rows.RingVersion(ctx)
 }
 
-// TestUnknownKid lets a node meet tokens under keys that it has not heard of.
+// TestUnknownKid shows that a node accepts tokens of keys it has not seen, and reads the ring at most once
+// a second for unknown kids.
 func TestUnknownKid(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	count := &counted{Store: rows}
 	fast, slow := open(t, clock.node(rows)), open(t, clock.node(count))
-	for range 2 { // its next key is unknown too
+	for range 2 { // twice, so that its next key is unknown as well
 		for _, use := range keys.Uses() {
 			_, err := fast.Rotate(t.Context(), use, true)
 			check(t, err)
 		}
 	}
+
 	signed, err := fast.Sign(keys.ES256, "JWT", claims{"alice"})
 	check(t, err)
 	sealed, err := fast.Sealer("sat", "SAT", "x").Seal(claims{"alice"})
@@ -53,10 +55,12 @@ func TestUnknownKid(t *testing.T) {
 	if _, ok := slow.VerifyJWS(signed, "JWT"); !ok {
 		t.Error("a token by a key that is new here is refused")
 	}
+
 	var got claims
 	if !slow.Sealer("sat", "SAT", "x").Open(sealed, &got) {
 		t.Error("a token sealed by a key that is new here is refused")
 	}
+
 	flood := func() (asked int64) {
 		before := count.asked.Load()
 		var wg sync.WaitGroup
@@ -72,21 +76,24 @@ func TestUnknownKid(t *testing.T) {
 		wg.Wait()
 		return count.asked.Load() - before
 	}
+
 	clock.pass(time.Second)
 	if asked := flood(); asked != 1 {
 		t.Errorf("a thousand unknown kids within a second asked the store %d times, want 1", asked)
 	}
+
 	clock.pass(time.Second - 1)
 	if asked := flood(); asked != 0 {
 		t.Errorf("a second later but for a nanosecond they asked %d times, want 0", asked)
 	}
+
 	clock.pass(1)
 	if asked := flood(); asked != 1 {
 		t.Errorf("a second later they asked %d times, want 1", asked)
 	}
 }
 
-// A hanging store does not answer who comes with a clock, which goes on by as long as he waits.
+// A hanging store does not answer until the caller's context ends. Its clock then moves by a second.
 type hanging struct {
 	*store.Store
 	clock *hand
@@ -104,8 +111,8 @@ func (h *hanging) RingVersion(ctx context.Context) (int64, error) {
 	return h.Store.RingVersion(ctx)
 }
 
-// While the store hangs, who comes with an unknown kid waits for one attempt, and not
-// for that of everybody before.
+// TestUnknownKidsWhileStoreHangs shows that a token with an unknown kid waits for one read of a hanging
+// store, and not for those of earlier callers.
 func TestUnknownKidsWhileStoreHangs(t *testing.T) {
 	rows := &hanging{Store: openStore(t), clock: &hand{}}
 	r := open(t, rows.clock.node(rows))
@@ -122,7 +129,7 @@ func TestUnknownKidsWhileStoreHangs(t *testing.T) {
 	}
 }
 
-// TestStoreAway closes the store under a running ring, and gives it another later.
+// TestStoreAway shows that a ring works without its store, and recovers once there is one again.
 func TestStoreAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -131,6 +138,7 @@ func TestStoreAway(t *testing.T) {
 			check(t, err)
 			return rows
 		}
+
 		rows := &counted{Store: openRows()}
 		ctx, stop := context.WithCancel(t.Context())
 		r := open(t, keys.Config{Store: rows, Master: make([]byte, 32)})
@@ -149,6 +157,7 @@ func TestStoreAway(t *testing.T) {
 		if age := time.Since(r.Status().Synced); r.Status().Err == nil || age < 48*time.Hour {
 			t.Errorf("Status without a store: %v, %s old", r.Status().Err, age)
 		}
+
 		signed, err := r.Sign(keys.RS256, "JWT", claims{"alice"})
 		check(t, err)
 		sealed, err := r.Sealer("sat", "SAT", "x").Seal(claims{"alice"})
@@ -172,6 +181,7 @@ func TestStoreAway(t *testing.T) {
 		if since := time.Since(r.Status().Since[keys.Seal]); since > 2*time.Second {
 			t.Errorf("the sealing key is %s old, want it to be new", since)
 		}
+
 		stop()
 		work.Wait()
 		check(t, again.Close())
@@ -183,8 +193,8 @@ func TestStoreAway(t *testing.T) {
 	})
 }
 
-// TestOpenTogetherWithOtherMasters begins rings with two master keys at once: one
-// of the two has all the keys, and the others are told.
+// TestOpenTogetherWithOtherMasters opens rings with two master keys at once: one of the two makes all keys,
+// and rings with the other fail.
 func TestOpenTogetherWithOtherMasters(t *testing.T) { eachStore(t, testOtherMasters) }
 
 func testOtherMasters(t *testing.T, rows *store.Store) {
@@ -196,6 +206,7 @@ func testOtherMasters(t *testing.T, rows *store.Store) {
 				keys.Config{Store: rows, Master: bytes.Repeat([]byte{byte(i % 2)}, 32), Custody: spared{}})
 		})
 	}
+
 	wg.Wait()
 	won := 0
 	for i, err := range errs {
@@ -207,6 +218,7 @@ func testOtherMasters(t *testing.T, rows *store.Store) {
 			won++
 		}
 	}
+
 	if want := 2 * len(keys.Uses()); won != 4 || len(records(t, rows)) != want {
 		t.Errorf("%d rings of 8 opened and there are %d keys, want 4 and %d", won, len(records(t, rows)), want)
 	}

@@ -17,8 +17,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// A verifier checks tokens with the JWKS of some node, which it caches for as long
-// as it may.
+// A verifier checks tokens with the JWKS of a node, which it caches for as long as allowed.
 type verifier struct {
 	set   jose.JSONWebKeySet
 	until time.Time
@@ -42,10 +41,9 @@ func (v *verifier) verify(t *testing.T, node *keys.Ring, token string) bool {
 	return err == nil
 }
 
-// TestRotationUnderLoad turns the keys of three nodes as fast as they may be, whose
-// clocks are as far apart as they may be. Whatever node made a token and whatever
-// node is asked, it is good; and who verifies by a cached JWKS need not even ask
-// again for a kid that it does not know.
+// TestRotationUnderLoad rotates the keys of three nodes as fast, and with clocks as far apart, as allowed.
+// Every node accepts the tokens of every other. A verifier with a cached JWKS does not even have to fetch
+// it again for an unknown kid.
 func TestRotationUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const publish = 10 * time.Minute
@@ -61,8 +59,9 @@ func TestRotationUnderLoad(t *testing.T) {
 			})
 			sealers[i] = nodes[i].Sealer("sat", "SAT", "x")
 		}
+
 		verifiers := make([]verifier, 20)
-		busy := 0 // the node that rotates: another every few minutes, so that one makes a key and another lets it sign
+		busy := 0 // the node that rotates keys; changes, so that one makes a key and another makes it current
 		for second := 0; second < 2*60*60; second += 2 {
 			for i, r := range nodes {
 				check(t, r.Sync(t.Context()))
@@ -73,11 +72,13 @@ func TestRotationUnderLoad(t *testing.T) {
 			if rand.IntN(100) == 0 {
 				busy = rand.IntN(len(nodes))
 			}
+
 			time.Sleep(2 * time.Second)
 			alg := []keys.Use{keys.ES256, keys.EdDSA}[rand.IntN(2)]
 			if second%20 == 0 {
 				alg = []keys.Use{keys.RS256, keys.PS256}[rand.IntN(2)]
 			}
+
 			maker, opener, node := rand.IntN(len(nodes)), rand.IntN(len(nodes)), rand.IntN(len(nodes))
 			token, err := nodes[maker].Sign(alg, "JWT", claims{"alice"})
 			check(t, err)
@@ -87,6 +88,7 @@ func TestRotationUnderLoad(t *testing.T) {
 			if !verifiers[rand.IntN(len(verifiers))].verify(t, nodes[node], token) {
 				t.Fatalf("a verifier refuses what node %d signed", maker)
 			}
+
 			sealed, err := sealers[maker].Seal(claims{"alice"})
 			check(t, err)
 			var got claims
@@ -94,6 +96,7 @@ func TestRotationUnderLoad(t *testing.T) {
 				t.Fatalf("node %d does not open what %d sealed", opener, maker)
 			}
 		}
+
 		for _, use := range keys.Uses() {
 			if got := states(t, rows, use); got[keys.Retired] < 6 || got[keys.Current] != 1 || got[keys.Next] != 1 {
 				t.Errorf("%s: there are %v, want one current, one next and at least six retired", use, got)
@@ -102,7 +105,7 @@ func TestRotationUnderLoad(t *testing.T) {
 	})
 }
 
-// TestRunHearsOfRetire measures how long a node takes a key that another has ended.
+// TestRunHearsOfRetire shows how soon a node refuses a key that another has revoked.
 func TestRunHearsOfRetire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows, err := store.Open(t.Context(), store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
@@ -123,6 +126,7 @@ func TestRunHearsOfRetire(t *testing.T) {
 		for good := true; good; time.Sleep(time.Millisecond) {
 			_, good = there.VerifyJWS(token, "JWT")
 		}
+
 		if took := time.Since(asked); took > 1500*time.Millisecond {
 			t.Errorf("the other node took the token for %s", took)
 		}

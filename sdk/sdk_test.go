@@ -19,6 +19,7 @@ func TestHandler(t *testing.T) {
 		h.ServeHTTP(w, r)
 		return w.Result()
 	}
+
 	for _, tt := range []struct{ path, caching string }{
 		{"/sdk/selvage.js", "public, max-age=300"},
 		{"/sdk/selvage.mjs", "public, max-age=300"},
@@ -35,6 +36,7 @@ func TestHandler(t *testing.T) {
 			t.Errorf("GET %s by who has it = %d, want 304", tt.path, again.StatusCode)
 		}
 	}
+
 	if got := ask("/sdk/selvage.000000000000.js", ""); got.StatusCode != http.StatusNotFound {
 		t.Errorf("GET of another build = %d, want 404", got.StatusCode)
 	}

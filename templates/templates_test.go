@@ -72,6 +72,7 @@ func TestPages(t *testing.T) {
 		"loggedout": {`id="logged-out"`, "You are signed out"},
 		"error":     {`id="error-page"`, "redirect address is not registered"},
 	}
+
 	for name, page := range pages() {
 		rec := httptest.NewRecorder()
 		if err := templates.Write(rec, page, templates.Options{FormAction: []string{"https:"}}); err != nil {
@@ -83,6 +84,7 @@ func TestPages(t *testing.T) {
 				t.Errorf("page %s does not have %s", name, want)
 			}
 		}
+
 		for header, want := range map[string]string{"X-Frame-Options": "DENY", "Cache-Control": "no-store",
 			"Referrer-Policy": "same-origin", "X-Content-Type-Options": "nosniff"} {
 			if got := rec.Header().Get(header); got != want {
@@ -93,6 +95,7 @@ func TestPages(t *testing.T) {
 			!strings.Contains(csp, "frame-ancestors 'none'") || !strings.Contains(csp, "form-action 'self' https:") {
 			t.Errorf("page %s: Content-Security-Policy = %q", name, csp)
 		}
+
 		body = strings.Replace(body, `<script src="`+static.URL("return.js")+`"></script>`, "", 1)
 		body = strings.Replace(body, `<script src="`+static.URL("recovery.js")+`" defer></script>`, "", 1)
 		if strings.Contains(body, "<script") || strings.Contains(body, "style=") {
@@ -155,6 +158,7 @@ func TestStatic(t *testing.T) {
 		{http.MethodGet, "/static/pages.css", http.StatusNotFound},
 		{http.MethodGet, "/static/../static.go", http.StatusNotFound},
 	}
+
 	for _, tt := range tests {
 		rec := httptest.NewRecorder()
 		static.Handler().ServeHTTP(rec, httptest.NewRequest(tt.method, tt.path, nil))
@@ -176,10 +180,12 @@ func TestNoLiteralText(t *testing.T) {
 	if err != nil || len(files) < 25 {
 		t.Fatalf("%d pages, %v", len(files), err)
 	}
+
 	for _, path := range files {
 		if slices.Contains(inEnglish, filepath.Base(path)) {
 			continue
 		}
+
 		raw, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
@@ -188,6 +194,7 @@ func TestNoLiteralText(t *testing.T) {
 		for _, found := range spoken.FindAllString(text, -1) {
 			t.Errorf("%s says %s of its own", path, found)
 		}
+
 		for _, found := range word.FindAllString(tag.ReplaceAllString(text, ""), -1) {
 			if found != "selvage" {
 				t.Errorf("%s says %q of its own", path, found)

@@ -19,24 +19,29 @@ func TestQueue(t *testing.T) {
 		for range 1000 {
 			q.Do("key", func() { held++; <-release })
 		}
+
 		done := map[string]int{}
 		for i := range 300 {
 			name := fmt.Sprint(i % 100)
 			q.Do(name, func() { done[name]++ })
 		}
+
 		synctest.Wait()
 		if held != 1 || len(done) != 0 {
 			t.Errorf("while the first job runs: it ran %d times, and %d others ran", held, len(done))
 		}
+
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := q.Wait(ended); !errors.Is(err, context.Canceled) {
 			t.Errorf("Wait with a canceled context, while a job runs = %v, want Canceled", err)
 		}
+
 		close(release)
 		if err := q.Wait(t.Context()); err != nil || held != 1 || len(done) != 100 || done["7"] != 1 {
 			t.Errorf("Wait = %v: the first job ran %d times, want 1; %d of 100 others ran", err, held, len(done))
 		}
+
 		q.Do("key", func() { held++ })
 		if err := q.Wait(t.Context()); err != nil || held != 2 {
 			t.Errorf("queued again after it ended: Wait = %v, the job ran %d times, want 2", err, held)

@@ -30,6 +30,7 @@ func TestCache(t *testing.T) {
 				t.Errorf("%s: Load = %d, %v, want %d", what, got, err, value)
 			}
 		}
+
 		want("first", 1)
 		time.Sleep(cache.For - time.Nanosecond)
 		want("just before the end", 1)
@@ -42,6 +43,7 @@ func TestCache(t *testing.T) {
 		for i := range 25_000 {
 			_, _ = c.Load(string(rune(i)), (&source{}).read)
 		}
+
 		if got, err := c.Load(string(rune(24_999)), s.read); got != 1 || err != nil {
 			t.Errorf("Load of the newest of many = %d, %v, want 1", got, err)
 		}

@@ -64,12 +64,14 @@ func (w *world) node() *deliver.Deliverer {
 		Agent: "test", Log: slog.New(slog.DiscardHandler),
 		Writer: deliver.Signed(func(context.Context, string) (string, error) { return key, nil }),
 	})
+
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		d.Run(ctx)
 	}()
+
 	w.t.Cleanup(func() {
 		cancel()
 		<-done
@@ -177,10 +179,12 @@ func testDeliver(t *testing.T, c store.Config) {
 		if err := json.Unmarshal(body, &e); err != nil {
 			t.Errorf("body %s: %v", body, err)
 		}
+
 		one, two := hmac.New(sha1.New, []byte(key)), hmac.New(sha256.New, []byte(key))
 		for _, h := range []io.Writer{one, two} {
 			fmt.Fprintf(h, "%s%s", url, body)
 		}
+
 		for name, want := range map[string]string{
 			"X-SignalWire-Signature":        hex.EncodeToString(one.Sum(nil)),
 			"X-SignalWire-SHA256-Signature": hex.EncodeToString(two.Sum(nil)),
@@ -191,12 +195,15 @@ func testDeliver(t *testing.T, c store.Config) {
 				t.Errorf("header %s = %q, want %q", name, r.Header.Get(name), want)
 			}
 		}
+
 		if r.Method != http.MethodPost || r.URL.RequestURI() != "/hook?a=b%20c" {
 			t.Errorf("%s %s", r.Method, r.URL.RequestURI())
 		}
+
 		got.add(e.ID)
 		rw.WriteHeader(http.StatusAccepted)
 	})
+
 	url = hook.URL
 	w.happen(30)
 	w.node()
@@ -207,6 +214,7 @@ func testDeliver(t *testing.T, c store.Config) {
 	for _, d := range w.deliveries(hook) {
 		want[d.ID] = true
 	}
+
 	ids := got.all()
 	for _, id := range ids {
 		if !want[id] {
@@ -234,6 +242,7 @@ func TestOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	w.node()
 	w.await(hook, "all to be delivered", delivered)
 	if ids := got.all(); len(ids) != 21 || ids[0] != string(fabric.SubscriberCreated) {
@@ -252,6 +261,7 @@ func TestRetries(t *testing.T) {
 		tries.Add(1)
 		rw.WriteHeader(int(status.Load()))
 	})
+
 	w.happen(1)
 	w.node()
 	for n := 1; n < 9; n++ {
@@ -260,12 +270,14 @@ func TestRetries(t *testing.T) {
 		})
 		w.ahead.Add(int64(15 * time.Hour))
 	}
+
 	w.await(hook, "the last attempt", func(d fabric.Delivery) bool {
 		return d.State == fabric.Dead && d.Attempts == 9
 	})
 	if got := tries.Load(); got != 9 {
 		t.Errorf("tried %d times, want 9", got)
 	}
+
 	status.Store(204)
 	if n, err := w.rows.RedeliverDead(t.Context(), hook.ID, w.now()); n != 1 || err != nil {
 		t.Fatalf("RedeliverDead = %d, %v", n, err)
@@ -287,10 +299,12 @@ func TestAnswers(t *testing.T) {
 		}
 		http.Redirect(rw, r, "/elsewhere", http.StatusTemporaryRedirect)
 	})
+
 	busy := w.webhook(func(rw http.ResponseWriter, _ *http.Request) {
 		rw.Header().Set("Retry-After", "7200")
 		rw.WriteHeader(http.StatusServiceUnavailable)
 	})
+
 	endless := w.webhook(func(rw http.ResponseWriter, r *http.Request) {
 		for r.Context().Err() == nil {
 			if _, err := rw.Write(make([]byte, 1<<16)); err != nil {
@@ -298,17 +312,21 @@ func TestAnswers(t *testing.T) {
 			}
 		}
 	})
+
 	w.happen(1)
 	w.node()
 	w.await(gone, "it to be given up", func(d fabric.Delivery) bool {
 		return d.State == fabric.Dead && d.Status == 410 && d.Attempts == 1
 	})
+
 	w.await(away, "the redirect", func(d fabric.Delivery) bool {
 		return d.State == fabric.Pending && d.Status == 307
 	})
+
 	w.await(busy, "the wait that was asked for", func(d fabric.Delivery) bool {
 		return d.Status == 503 && d.Due.After(w.now().Add(time.Hour))
 	})
+
 	w.await(endless, "an answer without end", delivered)
 	if followed.Load() {
 		t.Error("the redirect was followed")
@@ -337,6 +355,7 @@ func TestShutdown(t *testing.T) {
 		began <- struct{}{}
 		<-answer
 	})
+
 	w.happen(20)
 	d := w.node()
 	<-began
@@ -346,11 +365,13 @@ func TestShutdown(t *testing.T) {
 	if n := w.delivered(hook); n != 0 {
 		t.Errorf("%d are delivered, and none was answered", n)
 	}
+
 	close(answer)
 	d.Shutdown(t.Context())
 	if n := w.delivered(hook); n == 0 || n > 4 {
 		t.Errorf("%d are delivered, want those that had begun", n)
 	}
+
 	w.node()
 	w.await(hook, "the rest", delivered)
 	for _, d := range w.deliveries(hook) {

@@ -19,6 +19,7 @@ func TestDelay(t *testing.T) {
 	if sum < 16*time.Hour || sum > 30*time.Hour {
 		t.Errorf("all delays are %v, want about a day", sum)
 	}
+
 	if d, again := delay(len(delays)+1, 0); again {
 		t.Errorf("delay after the last attempt = %v, want none", d)
 	}
@@ -28,6 +29,7 @@ func TestDelay(t *testing.T) {
 	if d, _ := delay(1, 1000*time.Hour); d != longestDelay {
 		t.Errorf("delay where 1000 h are asked for = %v, want %v", d, longestDelay)
 	}
+
 	if d, _ := delay(5, time.Second); d < 40*time.Minute {
 		t.Errorf("delay where less is asked for = %v, want an hour all the same", d)
 	}

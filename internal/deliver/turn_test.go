@@ -36,6 +36,7 @@ func TestTurnOfSlowReceiver(t *testing.T) {
 			time.Sleep(timeout - time.Second)
 			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(""))}, nil
 		})
+
 		var q counter
 		d := New(Config{Queue: &q, Client: &http.Client{Transport: slow}, Log: slog.New(slog.DiscardHandler)})
 		v := &visit{d: d, receiver: Receiver{ID: "r", URL: "http://slow.example/"}, began: time.Now()}
@@ -44,6 +45,7 @@ func TestTurnOfSlowReceiver(t *testing.T) {
 		for i := range jobs {
 			jobs[i] = Job{ID: fmt.Sprint(i), Subject: fmt.Sprint(i)}
 		}
+
 		began := time.Now()
 		if v.send(t.Context(), jobs) {
 			t.Error("send = true, want no more in this turn")

@@ -59,11 +59,13 @@ func newWorld(t *testing.T, change func(*factor.Config)) *world {
 	if change != nil {
 		change(&c)
 	}
+
 	w.Factors, err = factor.New(c)
 	must(t, err)
 	f := fabric.New(fabric.Config{Stores: rows.Fabric(), Ring: ring, Revocations: revocation.New(rows, w.now), Now: w.now})
 	p, err := f.Projects.Create(ctx, "Acme")
 	must(t, err)
+
 	for email, to := range map[string]*factor.Owner{"ada@example.com": &w.ada, "grace@example.com": &w.grace} {
 		s, err := f.Subscribers.Create(ctx, p.ID, fabric.SubscriberInput{Email: &email})
 		must(t, err)
@@ -94,6 +96,7 @@ func TestTOTP(t *testing.T) {
 		again.Secret != e.Secret {
 		t.Errorf("the page shown again has another secret: %v", err)
 	}
+
 	if err := w.ConfirmTOTP(ctx, w.grace, false, "flow", factortest.Code(e.Secret, w.now())); !errors.Is(err, factor.ErrPending) {
 		t.Errorf("somebody else's set-up is confirmed: %v", err)
 	}
@@ -103,6 +106,7 @@ func TestTOTP(t *testing.T) {
 	if set, err := w.Has(ctx, w.ada); err != nil || set.Any() {
 		t.Errorf("before it is confirmed: %+v, %v", set, err)
 	}
+
 	confirmed := factortest.Code(e.Secret, w.now())
 	must(t, w.ConfirmTOTP(ctx, w.ada, false, "flow", confirmed))
 	if set, err := w.Has(ctx, w.ada); err != nil || !set.TOTP || set.Passkeys {
@@ -111,6 +115,7 @@ func TestTOTP(t *testing.T) {
 	if err := w.CheckTOTP(ctx, w.ada, "", confirmed); !errors.Is(err, factor.ErrUsed) {
 		t.Errorf("the code of the set-up used again: %v, want ErrUsed", err)
 	}
+
 	w.pass(time.Minute)
 	for _, tt := range []struct {
 		name string
@@ -128,6 +133,7 @@ func TestTOTP(t *testing.T) {
 			t.Errorf("a code %s: %v, want %v", tt.name, err, tt.want)
 		}
 	}
+
 	if err := w.CheckTOTP(ctx, w.grace, "", factortest.Code(e.Secret, w.now().Add(30*time.Second))); !errors.Is(err, factor.ErrWrong) {
 		t.Errorf("a code of somebody else: %v", err)
 	}
@@ -184,6 +190,7 @@ func TestGuesses(t *testing.T) {
 		}
 		return nil
 	})
+
 	if wrong.Load() != 6 || limited.Load() != 44 {
 		t.Errorf("of 50 guesses %d were looked at and %d refused, want 6 and 44", wrong.Load(), limited.Load())
 	}
@@ -193,9 +200,11 @@ func TestGuesses(t *testing.T) {
 	if err := w.UseCode(t.Context(), w.ada, "", codes[0]); !errors.Is(err, problem.RateLimited) {
 		t.Errorf("a recovery code after them: %v", err)
 	}
+
 	if err := w.UseCode(t.Context(), w.grace, "", "aaaaa-aaaaa"); !errors.Is(err, factor.ErrWrong) {
 		t.Errorf("somebody else pays for them: %v", err)
 	}
+
 	// Where the owner has been before it has tries of its own, and no more of them.
 	var there atomic.Int64
 	race(func() error {
@@ -207,10 +216,12 @@ func TestGuesses(t *testing.T) {
 	if there.Load() != 6 {
 		t.Errorf("of 50 guesses at a known place %d were looked at, want 6", there.Load())
 	}
+
 	must(t, w.CheckTOTP(t.Context(), w.ada, "device a", factortest.Code(secret, w.now())))
 	if err := w.UseCode(t.Context(), w.ada, "", codes[0]); !errors.Is(err, problem.RateLimited) {
 		t.Errorf("strangers have tries again since the owner came in: %v", err)
 	}
+
 	w.pass(factor.GuessWindow + time.Second)
 	must(t, w.CheckTOTP(t.Context(), w.ada, "", factortest.Code(secret, w.now())))
 }
@@ -223,10 +234,12 @@ func TestRecoveryCodes(t *testing.T) {
 	if again, err := w.FirstCodes(ctx, w.ada); err != nil || again != nil {
 		t.Errorf("first codes once more: %v, %v", again, err)
 	}
+
 	slices.Sort(first)
 	if len(slices.Compact(slices.Clone(first))) != factor.CodeCount {
 		t.Errorf("codes %v: want ten that differ", first)
 	}
+
 	must(t, w.UseCode(ctx, w.ada, "", " "+strings.ToUpper(strings.ReplaceAll(first[0], "-", ""))))
 	for name, tt := range map[string]struct {
 		o    factor.Owner
@@ -237,9 +250,11 @@ func TestRecoveryCodes(t *testing.T) {
 			t.Errorf("a code %s: %v, want ErrWrong", name, err)
 		}
 	}
+
 	if left, err := w.RecoveryCodes(ctx, w.ada); err != nil || left.Left != 9 {
 		t.Errorf("left: %+v, %v", left, err)
 	}
+
 	_, err = w.NewCodes(ctx, w.ada)
 	must(t, err)
 	if err := w.UseCode(ctx, w.ada, "", first[1]); !errors.Is(err, factor.ErrWrong) {

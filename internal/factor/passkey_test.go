@@ -35,17 +35,20 @@ func TestPasskey(t *testing.T) {
 	if made.Name != "Laptop" || made.Synced || made.AMR()[0] != "hwk" {
 		t.Errorf("made %+v", made)
 	}
+
 	for _, o := range []*factor.Owner{nil, &w.ada} {
 		p, err := w.logIn(t, o, device)
 		if err != nil || p.Owner != w.ada || p.ID != made.ID {
 			t.Errorf("logging in (owner said: %v) = %+v, %v", o != nil, p, err)
 		}
 	}
+
 	all, err := w.rows.ListPasskeys(t.Context(), w.ada)
 	must(t, err)
 	if len(all) != 1 || all[0].Count != 2 || all[0].Used.IsZero() {
 		t.Errorf("kept: %+v", all)
 	}
+
 	synced := w.passkey(t, w.ada, &factortest.Authenticator{Origin: origin, Synced: true})
 	if !synced.BackedUp || synced.AMR()[0] != "swk" {
 		t.Errorf("a synced one: %+v", synced)
@@ -59,6 +62,7 @@ func TestPasskeyRefused(t *testing.T) {
 	w.passkey(t, w.grace, theirs)
 	unknown := &factortest.Authenticator{Origin: origin}
 	unknown.Create([]byte(`{"challenge":"","user":{"id":""}}`))
+
 	tests := []struct {
 		name   string
 		owner  *factor.Owner
@@ -85,6 +89,7 @@ func TestPasskeyRefused(t *testing.T) {
 		{"another owner's", &w.ada, theirs, nil, factor.ErrRefused},
 		{"become backed up", nil, mine, func(a *factortest.Authenticator) { a.Synced = true }, factor.ErrRefused},
 	}
+
 	for _, tt := range tests {
 		lying := *tt.device
 		if tt.lie != nil {
@@ -94,6 +99,7 @@ func TestPasskeyRefused(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %v", tt.name, p, err, tt.want)
 		}
 	}
+
 	// The counter: a copy that was used less is refused, and the true one goes on.
 	copied := *mine
 	if _, err := w.logIn(t, nil, mine); err != nil {
@@ -121,6 +127,7 @@ func TestPasskeyChallenges(t *testing.T) {
 	if _, err := w.CheckPasskey(ctx, "two", answer); !errors.Is(err, factor.ErrRefused) {
 		t.Errorf("the answer to another flow's challenge: %v", err)
 	}
+
 	if won := race(func() error { _, err := w.CheckPasskey(context.Background(), "one", answer); return err }); won != 1 {
 		t.Errorf("%d of 50 were let in by one answer", won)
 	}
@@ -135,6 +142,7 @@ func TestPasskeyChallenges(t *testing.T) {
 	if _, err := w.CreatePasskey(ctx, w.grace, false, "mine", "", answer); !errors.Is(err, factor.ErrStale) {
 		t.Errorf("a registration of another's flow: %v", err)
 	}
+
 	options, err = w.BeginPasskey(ctx, w.ada, "mine", "a", "A")
 	must(t, err)
 	other.Unverified = true
@@ -156,6 +164,7 @@ func TestListAndRemove(t *testing.T) {
 	if len(all) != 3 || all[0].Name != "Phone" || all[1].Type != factor.TypeTOTP || all[2].Left != factor.CodeCount {
 		t.Fatalf("listed %+v", all)
 	}
+
 	for _, f := range all[:2] {
 		if err := w.Remove(ctx, w.grace, f.ID); !errors.Is(err, problem.NotFound) {
 			t.Errorf("somebody else removes a %s: %v", f.Type, err)
@@ -164,6 +173,7 @@ func TestListAndRemove(t *testing.T) {
 	if err := w.Rename(ctx, w.grace, p.ID, "Mine"); !errors.Is(err, problem.NotFound) {
 		t.Errorf("somebody else renames a passkey: %v", err)
 	}
+
 	must(t, w.Remove(ctx, w.ada, all[0].ID))
 	must(t, w.Remove(ctx, w.ada, all[1].ID))
 	if left, err := w.List(ctx, w.ada); err != nil || len(left) != 0 {

@@ -55,6 +55,7 @@ func TestMake(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for name, want := range map[string]struct {
 		raw        []byte
 		wide, high int
@@ -84,6 +85,7 @@ func TestMake(t *testing.T) {
 			t.Errorf("%s: what is kept is no clean PNG: %v", name, err)
 		}
 	}
+
 	photo := encode(t, 800, 192, func(int, int) color.Color {
 		return color.NRGBA{R: uint8(noise.Uint32()), G: uint8(noise.Uint32()), B: uint8(noise.Uint32()), A: 255}
 	}, asPNG)
@@ -110,6 +112,7 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+
 	for _, name := range []string{"", "x", "../../etc/passwd", strings.Repeat("0", 32),
 		strings.Repeat("0", 32) + "-0x5", strings.Repeat("0", 32) + "-5x5x"} {
 		if _, ok := logo.Parse(name); ok {

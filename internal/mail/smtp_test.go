@@ -50,6 +50,7 @@ func TestSend(t *testing.T) {
 		{"TLS", "smtps", "", inbox.Config{Full: true, Auth: true}, true},
 		{"this machine", "smtp", "", inbox.Config{Auth: true}, false},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := inbox.Start(t, tt.server)
@@ -61,10 +62,12 @@ func TestSend(t *testing.T) {
 				got[0].From != "no-reply@acme.example" {
 				t.Fatalf("the server has %+v, want one mail of %s", got, inbox.User)
 			}
+
 			m := got[0]
 			if m.Subject != "Grüße" || m.Text != "text of it\n" || m.HTML != "<p>html of it</p>" {
 				t.Errorf("it says %q, %q, %q", m.Subject, m.Text, m.HTML)
 			}
+
 			for name, want := range map[string]string{"Auto-Submitted": "auto-generated",
 				"Message-Id": "<0190@acme.example>", "To": "<ada@example.com>"} {
 				if m.Header.Get(name) != want {
@@ -84,6 +87,7 @@ func TestSendsNothingReadable(t *testing.T) {
 			t.Errorf("Send = %v, with %d mails, want it refused", err, len(s.Mails()))
 		}
 	})
+
 	t.Run("unknown certificate", func(t *testing.T) {
 		s := inbox.Start(t, inbox.Config{TLS: true, Auth: true})
 		to := transport(t, s, "smtp", "localhost", "?tls=starttls")
@@ -93,6 +97,7 @@ func TestSendsNothingReadable(t *testing.T) {
 			t.Errorf("Send = %v, want the certificate refused", err)
 		}
 	})
+
 	t.Run("wrong password", func(t *testing.T) {
 		s := inbox.Start(t, inbox.Config{Auth: true})
 		to := transport(t, s, "smtp", "localhost", "")
@@ -115,10 +120,12 @@ func TestSendInjects(t *testing.T) {
 	if err := to.Send(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
+
 	got := s.Mails()
 	if len(got) != 1 || got[0].Header.Get("Bcc") != "" || got[0].To != "ada@example.com" || got[0].Text != m.Text {
 		t.Errorf("the server has %+v, want one mail to ada alone", got)
 	}
+
 	for _, address := range []string{"ada@example.com\r\nRCPT TO:<eve@example.com>",
 		"ada@example.com, eve@example.com", "<ada@example.com> <eve@example.com>", "ada", "@example.com", ""} {
 		m := message(address)
@@ -143,6 +150,7 @@ func TestSendInternational(t *testing.T) {
 	if err := send(old, "ada@bücher.example"); err != nil || len(old.To("ada@xn--bcher-kva.example")) != 1 {
 		t.Errorf("Send to a domain that is not ASCII = %v, %v", err, old.Mails())
 	}
+
 	if err := send(modern, "älice@example.com"); err != nil || len(modern.To("älice@example.com")) != 1 {
 		t.Errorf("Send to an SMTPUTF8 server = %v, %v", err, modern.Mails())
 	}
@@ -188,6 +196,7 @@ func TestParseURL(t *testing.T) {
 		{"mail.example:25", mail.Server{}, false},
 		{"", mail.Server{}, false},
 	}
+
 	for _, tt := range tests {
 		got, err := mail.ParseURL(tt.raw)
 		if (err == nil) != tt.ok || tt.ok && got != tt.want {

@@ -15,12 +15,14 @@ func TestTongues(t *testing.T) {
 		slices.Sort(all)
 		return slices.Compact(all)
 	}
+
 	same := func(what string, got, want []string) {
 		t.Helper()
 		if !slices.Equal(got, want) {
 			t.Errorf("%s has the facts %v, in English %v", what, got, want)
 		}
 	}
+
 	for kind, want := range inEnglish.words {
 		got, ok := german.words[kind]
 		if !ok || len(got.Text) != len(want.Text) || (got.Button == "") != (want.Button == "") ||
@@ -31,6 +33,7 @@ func TestTongues(t *testing.T) {
 		same(string(kind), facts(append(got.Text, got.Subject, got.Note)...),
 			facts(append(want.Text, want.Subject, want.Note)...))
 	}
+
 	for name, want := range inEnglish.changes {
 		if german.changes[name] == "" {
 			t.Errorf("the change %s is not said in German", name)
@@ -40,12 +43,14 @@ func TestTongues(t *testing.T) {
 	if len(german.words) != len(inEnglish.words) || len(german.changes) != len(inEnglish.changes) {
 		t.Error("something is said in German alone")
 	}
+
 	for tag, want := range map[string]string{"": "en", "de": "de", "de-AT": "de", "DE": "de", "fr": "en",
 		"den": "en"} {
 		if got := tongueOf(tag).tag; got != want {
 			t.Errorf("%q is written in %s, want %s", tag, got, want)
 		}
 	}
+
 	m, err := Draft{Kind: Reset, Language: "de", To: "ada@example.com", Brand: Brand{Name: "Acme"},
 		Link: "https://id.example/reset", Facts: map[string]string{"minutes": "30"}}.write(
 		"id", Sender{Address: "no-reply@example.com"})

@@ -22,10 +22,12 @@ func TestContrast(t *testing.T) {
 			}
 		}
 	}
+
 	blue, _ := Parse("2f4b9b")
 	if OnLight(blue) != blue {
 		t.Errorf("%s, which is read well on a light page, is %s there", blue, OnLight(blue))
 	}
+
 	for _, bad := range []string{"", "#2f4b9b", "2F4B9B", "2f4b9", "2f4b9bb", "red", "../../x"} {
 		if _, ok := Parse(bad); ok {
 			t.Errorf("%q is a colour", bad)

@@ -56,6 +56,7 @@ func (a *apartment) check(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	for password, want := range map[string]bool{"fathom lantern": true, "fathom lanterns": false} {
 		if got, err := a.Verify(t.Context(), hash, password); got != want || err != nil {
 			t.Errorf("Verify(%q) = %v, %v, want %v", password, got, err, want)
@@ -76,6 +77,7 @@ func TestApart(t *testing.T) {
 	for range 4 {
 		all.Go(func() { a.check(t) })
 	}
+
 	all.Wait()
 	if len(a.started) != 1 || len(a.broken) > 0 {
 		t.Fatalf("%d processes were started, %v", len(a.started), a.broken)
@@ -83,6 +85,7 @@ func TestApart(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells how nice a process is")
 	}
+
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(a.started[0].Process.Pid) + "/stat")
 	if err != nil {
 		t.Fatal(err)

@@ -21,6 +21,7 @@ func TestVerify(t *testing.T) {
 	if err != nil || other == hash || !strings.HasPrefix(hash, "$argon2id$v=19$m=19456,t=2,p=1$") {
 		t.Errorf("Hash = %q, then %q, %v", hash, other, err)
 	}
+
 	tests := []struct {
 		name, hash, password string
 		want                 bool
@@ -35,11 +36,13 @@ func TestVerify(t *testing.T) {
 		{"no hash and none", "", "", false},
 		{"huge", hash, strings.Repeat("\u0301", 100_000), false},
 	}
+
 	for _, tt := range tests {
 		if got, err := h.Verify(t.Context(), tt.hash, tt.password); got != tt.want || err != nil {
 			t.Errorf("%s: Verify = %v, %v, want %v", tt.name, got, err, tt.want)
 		}
 	}
+
 	for _, broken := range []string{"x", "$argon2id$v=19$m=19456,t=2,p=1$",
 		"$argon2id$v=19$m=99999999,t=2,p=1$AAAA$AAAA", strings.Replace(hash, "v=19", "v=18", 1)} {
 		if got, err := h.Verify(t.Context(), broken, nfc); got || err == nil {
@@ -61,6 +64,7 @@ func TestCheck(t *testing.T) {
 		{strings.Repeat("x", 100_000), false},
 		{"not \xff UTF-8", false},
 	}
+
 	for _, tt := range tests {
 		if err := Check("password", tt.password); (err == nil) != tt.ok {
 			t.Errorf("Check(%.20q) = %v, want ok %v", tt.password, err, tt.ok)
@@ -80,12 +84,14 @@ func TestQueue(t *testing.T) {
 			errs <- err
 		}()
 	}
+
 	for h.Waiting() < queue {
 		runtime.Gosched()
 	}
 	if _, err := h.Hash(t.Context(), "password"); !errors.Is(err, problem.Unavailable) {
 		t.Errorf("Hash behind a full queue = %v, want unavailable", err)
 	}
+
 	cancel()
 	for range queue {
 		if err := <-errs; !errors.Is(err, context.Canceled) {

@@ -17,6 +17,7 @@ import (
 func TestWeak(t *testing.T) {
 	p := Policy{MinLength: 10, MinScore: 2}
 	said := []string{"ada.lovelace@example.com", "Ada Lovelace", "Analytical Engines"}
+
 	tests := []struct{ password, want string }{
 		{"fathom-lantern", ""},
 		{"correct horse battery staple", ""},
@@ -31,6 +32,7 @@ func TestWeak(t *testing.T) {
 		{"abcdefghijkl", "sequence"},
 		{strings.Repeat("a", 60) + "Xk7#pQ92mz", "repeats itself"},
 	}
+
 	for _, tt := range tests {
 		err := p.Weak(t.Context(), "password", tt.password, said...)
 		if tt.want == "" && err != nil {
@@ -40,6 +42,7 @@ func TestWeak(t *testing.T) {
 			t.Errorf("Weak(%q) = %v, want %s", tt.password, err, tt.want)
 		}
 	}
+
 	if err := (Policy{}).Weak(t.Context(), "password", "password"); err != nil {
 		t.Errorf("a policy that asks for nothing = %v", err)
 	}
@@ -80,11 +83,13 @@ func TestWeakQueued(t *testing.T) {
 	if err := (Policy{MinScore: 2, Hasher: h}).Weak(ctx, "password", "fathom-lantern"); !errors.Is(err, context.Canceled) {
 		t.Errorf("Weak of a request that has ended = %v, want canceled", err)
 	}
+
 	<-h.sem
 	p := Policy{MinScore: 2, Hasher: newApartment(t, os.Args[0]).Hasher}
 	if err := p.Weak(t.Context(), "password", "fathom-lantern"); err != nil {
 		t.Errorf("Weak of a strong password = %v", err)
 	}
+
 	err := p.Weak(t.Context(), "password", "lovelace-ada", "ada.lovelace@example.com")
 	if err == nil || !strings.Contains(err.Error(), "your e-mail, your name") {
 		t.Errorf("Weak of a password that is the e-mail = %v", err)
@@ -172,6 +177,7 @@ func TestOpenBreachedRefuses(t *testing.T) {
 			t.Errorf("OpenBreached of a file that is %s = nil, want an error", name)
 		}
 	}
+
 	if _, err := OpenBreached(filepath.Join(t.TempDir(), "nowhere")); err == nil {
 		t.Error("OpenBreached of no file = nil, want an error")
 	}

@@ -22,15 +22,18 @@ func TestAsZxcvbn(t *testing.T) {
 		"smith", "jennifer", "7|1", "@dm!n", "caf\u00e9", "#k", " ", "-", "fathom", "lantern", "0",
 		"tr0ub4dor", "correct", "horse", "MNBVC", "7410",
 	}
+
 	for range 200 {
 		var b strings.Builder
 		for range 1 + r.IntN(4) {
 			b.WriteString(parts[r.IntN(len(parts))])
 		}
+
 		password := strings.ToValidUTF8(b.String()[:min(b.Len(), maxRated)], "")
 		if dated(password) {
 			continue
 		}
+
 		got, _ := estimate(password, said)
 		want := zxcvbn.PasswordStrength(password, words(said))
 		if got.Score != want.Score || math.Abs(got.Entropy-want.Entropy) > 0.001 {
@@ -63,6 +66,7 @@ func TestDates(t *testing.T) {
 		{"00.00.2000", ""},
 		{"fathom", ""},
 	}
+
 	for _, tt := range tests {
 		var tokens []string
 		for _, m := range dates(tt.password) {
@@ -75,6 +79,7 @@ func TestDates(t *testing.T) {
 			t.Errorf("dates(%q) = %s, want %q", tt.password, got, tt.token)
 		}
 	}
+
 	err := Policy{MinScore: 2}.Weak(t.Context(), "password", "10.12.1985")
 	if err == nil || !strings.Contains(err.Error(), "a date in it") {
 		t.Errorf("Weak of a date = %v", err)

@@ -20,6 +20,7 @@ func TestWeakIsForTests(t *testing.T) {
 		case !strings.HasSuffix(path, ".go"):
 			return nil
 		}
+
 		text, err := os.ReadFile(path)
 		if err != nil || !strings.Contains(string(text), "password"+".Weak") {
 			return err
@@ -31,6 +32,7 @@ func TestWeakIsForTests(t *testing.T) {
 		}
 		return nil
 	})
+
 	if err != nil || tests == 0 {
 		t.Errorf("%d tests of %d callers make weak hashes, %v", tests, callers, err)
 	}

@@ -28,6 +28,7 @@ func TestSpan(t *testing.T) {
 		{"5", 0, ""},
 		{"", 0, ""},
 	}
+
 	for _, tt := range tests {
 		s := Span{Least: time.Second, Most: 30 * Day}
 		err := s.Set(tt.text)

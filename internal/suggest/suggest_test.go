@@ -4,6 +4,7 @@ import "testing"
 
 func TestDidYouMean(t *testing.T) {
 	names := []string{"database", "data", "listen", "listen_tls", "log"}
+
 	tests := []struct{ name, want string }{
 		{"databse", "database"},
 		{"lsiten", "listen"},
@@ -13,6 +14,7 @@ func TestDidYouMean(t *testing.T) {
 		{"zebra", ""},
 		{"", ""},
 	}
+
 	for _, tt := range tests {
 		want := ""
 		if tt.want != "" {

@@ -36,19 +36,23 @@ func TestDecode(t *testing.T) {
 	if err != nil || in.Name != "a" || in.Count != 2 || len(in.Tags) != 1 || in.On == nil || *in.On {
 		t.Errorf("Decode = %+v, %v", in, err)
 	}
+
 	in, err = web.Decode[thing](post("application/json", `{"name":1,"count":"2","tags":{},"on":"yes"}`))
 	var params []string
 	for _, p := range problem.All(err) {
 		params = append(params, p.Param+": "+p.Message)
 	}
+
 	want := "name: name must be a string|count: count must be an integer|tags: tags must be an array, each of its elements a string|on: on must be true or false"
 	if got := strings.Join(params, "|"); got != want {
 		t.Errorf("Decode = %+v with faults %q, want %q", in, got, want)
 	}
+
 	form := url.Values{"name": {"a"}}.Encode()
 	if in, err := web.Decode[thing](post("application/x-www-form-urlencoded", form)); err != nil || in.Name != "a" {
 		t.Errorf("Decode of a form = %+v, %v", in, err)
 	}
+
 	var body bytes.Buffer
 	m := multipart.NewWriter(&body)
 	if err := errors.Join(m.WriteField("name", "a"), m.Close()); err != nil {
@@ -85,6 +89,7 @@ func TestDecodeRefuses(t *testing.T) {
 		{"JSON as a form", "application/x-www-form-urlencoded", `{"name":"a"}`, problem.Unsupported},
 		{"no boundary", "multipart/form-data", "x", problem.Malformed},
 	}
+
 	for _, tt := range tests {
 		if _, err := web.Decode[thing](post(tt.kind, tt.body)); !errors.Is(err, tt.want) {
 			t.Errorf("%s: Decode = %v, want %v", tt.name, err, tt.want)

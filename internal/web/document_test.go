@@ -11,6 +11,7 @@ import (
 func TestServeDocument(t *testing.T) {
 	body := []byte(`{"a":1}`)
 	etag := web.ETag(body)
+
 	tests := []struct {
 		name, method string
 		header       http.Header
@@ -25,6 +26,7 @@ func TestServeDocument(t *testing.T) {
 		{"after a change", "GET", http.Header{"If-None-Match": {`"other"`}}, 200, string(body)},
 		{"in part", "GET", http.Header{"Range": {"bytes=0-1"}}, 200, string(body)},
 	}
+
 	for _, tt := range tests {
 		r := httptest.NewRequest(tt.method, "/", nil)
 		r.Header = tt.header

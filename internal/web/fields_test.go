@@ -10,6 +10,7 @@ import (
 
 func TestFields(t *testing.T) {
 	const form = "application/x-www-form-urlencoded"
+
 	tests := []struct {
 		kind, body, want string
 		fault            problem.Kind
@@ -28,6 +29,7 @@ func TestFields(t *testing.T) {
 		{"text/plain", "a=1", "", problem.Unsupported},
 		{"", "a=1", "", problem.Unsupported},
 	}
+
 	for _, tt := range tests {
 		fields, err := web.Fields(post(tt.kind, tt.body))
 		if p := problem.First(err); tt.fault != "" && (p == nil || p.Kind != tt.fault) || tt.fault == "" &&

@@ -11,6 +11,7 @@ import (
 func TestProxies(t *testing.T) {
 	const proxy, stranger = "10.0.0.1:4000", "203.0.113.9:4000"
 	long := strings.Repeat("198.51.100.1, ", 10_000)
+
 	tests := []struct {
 		name, peer string
 		headers    map[string]string // lines of one header apart by |
@@ -50,6 +51,7 @@ func TestProxies(t *testing.T) {
 			"Forwarded": "for=10.0.0.1"}, "203.0.113.9"},
 		{"a listener that is no TCP", "@", map[string]string{"X-Forwarded-For": "198.51.100.1"}, ""},
 	}
+
 	var p Proxies
 	var got string
 	h := p.Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = Address(r) }))
@@ -62,9 +64,11 @@ func TestProxies(t *testing.T) {
 		h.ServeHTTP(httptest.NewRecorder(), r)
 		return got
 	}
+
 	if got := ask(proxy, map[string]string{"X-Forwarded-For": "198.51.100.1"}); got != "10.0.0.1" {
 		t.Errorf("with nobody trusted the client is %s, want the peer", got)
 	}
+
 	p.Set([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
 	for _, tt := range tests {
 		if got := ask(tt.peer, tt.headers); got != tt.want {
@@ -78,6 +82,7 @@ func FuzzProxies(f *testing.F) {
 	f.Add(",,", `for="`)
 	var p Proxies
 	p.Set([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
+
 	f.Fuzz(func(t *testing.T, told, forwarded string) {
 		for _, h := range []http.Header{{"X-Forwarded-For": {told}}, {"Forwarded": {forwarded}}} {
 			r := &http.Request{RemoteAddr: "10.0.0.1:1", Header: h}

@@ -20,6 +20,7 @@ func TestRetryAfter(t *testing.T) {
 		{problem.Error{Kind: problem.NotFound, RetryAfter: 5 * time.Second}, "5"},
 		{problem.Error{Kind: problem.NotFound}, ""},
 	}
+
 	for _, tt := range tests {
 		w := httptest.NewRecorder()
 		web.RetryAfter(w, &tt.p)

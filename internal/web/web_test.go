@@ -28,6 +28,7 @@ func TestBearer(t *testing.T) {
 		{[]string{"Bearer a", "Bearer b"}, ""},
 		{nil, ""},
 	}
+
 	for _, tt := range tests {
 		r := httptest.NewRequest(http.MethodGet, "/?access_token=abc", nil)
 		r.Header["Authorization"] = tt.headers
@@ -66,6 +67,7 @@ func TestOuter(t *testing.T) {
 			t.Error("no request id in the context")
 		}
 	}), quiet, func(_ string, status int, _ time.Duration) { seen = status })
+
 	tests := []struct {
 		method, path, encoding string
 		want                   int
@@ -75,6 +77,7 @@ func TestOuter(t *testing.T) {
 		{http.MethodTrace, "/", "", http.StatusMethodNotAllowed},
 		{http.MethodPost, "/", "gzip", http.StatusOK}, // the protocols refuse it, each in its shape
 	}
+
 	for _, tt := range tests {
 		r := httptest.NewRequest(tt.method, tt.path, nil)
 		if tt.encoding != "" {
@@ -95,6 +98,7 @@ func TestOuter(t *testing.T) {
 func TestFlowCookie(t *testing.T) {
 	const chromium = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36"
 	const safari = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Safari/605.1.15"
+
 	tests := []struct {
 		public, agent string
 		secure        bool
@@ -106,6 +110,7 @@ func TestFlowCookie(t *testing.T) {
 		{"http://localhost:8080", safari, false},
 		{"http://id.example", chromium, false},
 	}
+
 	for _, tt := range tests {
 		u, err := url.Parse(tt.public)
 		if err != nil {
@@ -121,15 +126,18 @@ func TestFlowCookie(t *testing.T) {
 			set.SameSite != http.SameSiteLaxMode || set.Path != "/" || set.Domain != "" {
 			t.Errorf("%s with %.20s: %v", tt.public, tt.agent, set)
 		}
+
 		r.AddCookie(&http.Cookie{Name: set.Name, Value: set.Value})
 		if got := c.FlowOf(r); got != mark {
 			t.Errorf("%s: FlowOf = %q, want %q", tt.public, got, mark)
 		}
+
 		r.AddCookie(&http.Cookie{Name: set.Name, Value: mark})
 		if got := c.FlowOf(r); got != "" {
 			t.Errorf("%s: FlowOf of two cookies = %q, want none", tt.public, got)
 		}
 	}
+
 	secure, err := url.Parse("https://id.example")
 	if err != nil {
 		t.Fatal(err)

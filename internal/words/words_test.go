@@ -25,6 +25,7 @@ func file(t *testing.T, tag string) map[string][]string {
 	if err := json.Unmarshal(raw, &messages); err != nil {
 		t.Fatal(err)
 	}
+
 	all := make(map[string][]string)
 	for key, message := range messages {
 		switch m := message.(type) {
@@ -56,6 +57,7 @@ func TestComplete(t *testing.T) {
 				t.Errorf("%s has no %s, or not its forms", w.Tag, key)
 				continue
 			}
+
 			for i := range got {
 				if strings.TrimSpace(got[i]) == "" {
 					t.Errorf("%s says nothing for %s", w.Tag, key)
@@ -70,6 +72,7 @@ func TestComplete(t *testing.T) {
 				}
 			}
 		}
+
 		for key := range messages {
 			if english[key] == nil {
 				t.Errorf("%s has %s, which English has not", w.Tag, key)
@@ -90,14 +93,17 @@ func sources(t *testing.T) (templates, programs string) {
 			}
 			return err
 		}
+
 		into := map[string]*strings.Builder{".html": &pages, ".go": &code}[filepath.Ext(path)]
 		if into == nil || strings.HasSuffix(path, "_test.go") {
 			return nil
 		}
+
 		raw, err := os.ReadFile(path)
 		into.Write(raw)
 		return err
 	})
+
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,6 +128,7 @@ func TestUsed(t *testing.T) {
 			t.Errorf("nobody says %s", key)
 		}
 	}
+
 	said := regexp.MustCompile(`(?:\{\{(?:[^}]*\()?(?:say|rich) |[^A-Za-z](?:Say|HTML)\()"([a-z][^" ]*)"`)
 	n := 0
 	for _, m := range said.FindAllStringSubmatch(pages+code, -1) {
@@ -145,6 +152,7 @@ func TestChoose(t *testing.T) {
 		{[]string{"x;;y", "de"}, "de"}, {[]string{"xx,de,en"}, "de"}, {[]string{"xx,yy;q=0.4", "de"}, "de"},
 		{[]string{strings.Repeat("fr,", 500), "de"}, "de"}, {[]string{"zh-Hant", "nl"}, "en"},
 	}
+
 	for _, tt := range tests {
 		if got := words.Choose(tt.wishes...).Tag; got != tt.want {
 			t.Errorf("Choose(%.40q) = %s, want %s", tt.wishes, got, tt.want)

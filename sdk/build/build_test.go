@@ -17,6 +17,7 @@ func TestCommitted(t *testing.T) {
 	if len(built) != len(forms) {
 		t.Fatalf("%d files were built, want %d", len(built), len(forms))
 	}
+
 	for name, want := range built {
 		got, err := os.ReadFile("../dist/" + name)
 		if err != nil {
@@ -26,6 +27,7 @@ func TestCommitted(t *testing.T) {
 			t.Errorf("dist/%s is not what the source gives: run `make sdk`", name)
 		}
 	}
+
 	for _, name := range documents {
 		text, err := os.ReadFile("../" + name)
 		if err != nil {
@@ -54,6 +56,7 @@ func TestBudget(t *testing.T) {
 		if _, err := w.Write(body); err != nil {
 			t.Fatal(err)
 		}
+
 		if err := w.Close(); err != nil {
 			t.Fatal(err)
 		}
