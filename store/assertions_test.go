@@ -13,7 +13,7 @@ import (
 
 func TestUseAssertion(t *testing.T) { EachDatabase(t, testUseAssertion) }
 
-// An assertion is used once, until it has expired and was swept.
+// testUseAssertion shows that an assertion is used once, until it has expired and was swept.
 func testUseAssertion(t *testing.T, c Config) {
 	s, _, ahead := grantRows(t, c)
 	var won atomic.Int64
@@ -50,7 +50,7 @@ func testUseAssertion(t *testing.T, c Config) {
 
 func TestMarkedSessions(t *testing.T) { EachDatabase(t, testMarkedSessions) }
 
-// The logins of a browser are found by its mark and ended together.
+// testMarkedSessions shows that the logins of a browser are found by its mark and ended together.
 func testMarkedSessions(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
 	marks := []string{"a", "a", "b", "", ""}

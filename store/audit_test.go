@@ -17,11 +17,11 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// trail is a store in which a few things were done.
+// trail returns a store with five audit events.
 func trail(t *testing.T, c Config) *Store {
 	t.Helper()
 	s := opened(t, c)
-	s.lanes = 1 // so that tests know where an event is
+	s.lanes = 1 // makes the position of each event known
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		at := time.Now()
 		if err := s.CreateProject(t.Context(), fabric.Project{ID: "p-" + name, Name: name, Created: at, Updated: at}); err != nil {
@@ -58,7 +58,7 @@ func tamper(t *testing.T, s *Store, sql string) {
 	}
 }
 
-// Whoever writes to the database without the master key is found out, whatever it is.
+// TestAuditTampering shows that any change to the audit trail without the master key is found.
 func TestAuditTampering(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := trail(t, c)
@@ -104,7 +104,7 @@ func TestAuditTampering(t *testing.T) {
 	})
 }
 
-// restored tampers, looks whether it is found, and puts back what was there.
+// restored tampers with the trail, checks that this is found, and restores the trail.
 func restored(t *testing.T, s *Store, sql string, at int64) {
 	tamper(t, s, `CREATE TABLE kept_events AS SELECT * FROM audit`)
 	tamper(t, s, `CREATE TABLE kept_heads AS SELECT * FROM audit_heads`)
@@ -128,7 +128,7 @@ func restored(t *testing.T, s *Store, sql string, at int64) {
 	}
 }
 
-// Many who write at once, through two stores as two nodes are, make whole chains.
+// TestAuditCrowd shows that many concurrent writers on two nodes write complete chains.
 func TestAuditCrowd(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		var nodes []*Store
@@ -137,7 +137,7 @@ func TestAuditCrowd(t *testing.T) {
 			nodes = append(nodes, s)
 		}
 		var wg sync.WaitGroup
-		errs := make([]error, 50) // who waits longest waits for them all, one after the other
+		errs := make([]error, 50) // few enough that the last writer does not wait too long
 		for i := range errs {
 			wg.Go(func() {
 				e := audit.Of("test.done", "", "test", "x")
@@ -161,8 +161,8 @@ func TestAuditCrowd(t *testing.T) {
 	})
 }
 
-// Processes that write in turns each find the end where the other has left it, and what one
-// does upon an end that has moved is done once.
+// TestAuditTurns shows that processes that write in turns each find the end of the chain where the other left
+// it, and that a change that finds the end moved is made once.
 func TestAuditTurns(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		var nodes [2]*Store
@@ -183,7 +183,7 @@ func TestAuditTurns(t *testing.T) {
 	})
 }
 
-// Where the event cannot be written, the change is not made.
+// TestAuditFailsClosed shows that a change is not made if its event cannot be written.
 func TestAuditFailsClosed(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		for _, tt := range []struct{ name, sql string }{
@@ -211,7 +211,7 @@ func TestAuditFailsClosed(t *testing.T) {
 					t.Errorf("ListProjects = %d, %v: reading must go on", len(p.Items), err)
 				}
 			})
-			if c.URL != "" { // one database for both
+			if c.URL != "" { // both cases would share one database
 				return
 			}
 			c.Dir = t.TempDir()
@@ -219,7 +219,7 @@ func TestAuditFailsClosed(t *testing.T) {
 	})
 }
 
-// A store without a key changes nothing, and says that it is not the caller's fault.
+// TestAuditWithoutKey shows that a store without a key changes nothing, and that its error is Unavailable.
 func TestAuditWithoutKey(t *testing.T) {
 	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
 	if err != nil {
@@ -234,7 +234,7 @@ func TestAuditWithoutKey(t *testing.T) {
 	}
 }
 
-// A trail that was written under one master key is not good under another.
+// TestAuditOfAnotherKey shows that a trail written with one master key does not verify with another.
 func TestAuditOfAnotherKey(t *testing.T) {
 	s := trail(t, Config{Dir: t.TempDir(), Audit: auditKey(t)})
 	other, err := audit.NewKey([]byte(strings.Repeat("k", 32)))
@@ -247,8 +247,8 @@ func TestAuditOfAnotherKey(t *testing.T) {
 	}
 }
 
-// What was done to the end of a lane is found after the server has gone on writing, too,
-// and after it was started again.
+// TestAuditTamperingStays shows that tampering with the end of a lane is still found after the server has
+// restarted and written more events.
 func TestAuditTamperingStays(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := trail(t, c)
@@ -267,7 +267,7 @@ func TestAuditTamperingStays(t *testing.T) {
 				}
 				tamper(t, s, `INSERT INTO ring (kid, use, state, sealed, created) VALUES ('k', 'seal', 'current', '', 0)`)
 				tamper(t, s, tt.sql)
-				again, err := Open(t.Context(), c) // which must not take it for a new installation
+				again, err := Open(t.Context(), c) // must not treat it as a new installation
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -292,7 +292,8 @@ func TestAuditTamperingStays(t *testing.T) {
 	})
 }
 
-// A trail of before empty lanes had a code of their end gets them, once, and stays whole.
+// TestAuditOfEarlier shows that a trail from a version without codes for empty lanes gets them once, and stays
+// intact.
 func TestAuditOfEarlier(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := trail(t, c)
@@ -317,7 +318,7 @@ func TestAuditOfEarlier(t *testing.T) {
 		if n, broken := verified(t, again); n != 11 || broken != nil {
 			t.Errorf("VerifyAudit = %d events, %v, want 11 and nothing broken", n, broken)
 		}
-		// A server of then may run beside it while versions change.
+		// During an upgrade, a server of the earlier version may still run.
 		tamper(t, s, `UPDATE audit_heads SET mac = '`+lastMac(t, again, key, "end 1")+`' WHERE lane = 0`)
 		if err := s.Record(t.Context(), audit.Of("login", "", "subscriber", "s")); err != nil {
 			t.Fatal(err)
@@ -328,7 +329,7 @@ func TestAuditOfEarlier(t *testing.T) {
 	})
 }
 
-// unbegun has the trail be as one that began before beginnings were written: its events are
+// unbegun turns the trail into one of a version that did not record how lanes begin: the first event is
 // chained to nothing.
 func unbegun(t *testing.T, s *Store, key *audit.Key) (last string, err error) {
 	t.Helper()

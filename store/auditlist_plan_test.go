@@ -11,11 +11,11 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// many is how many events manyEvents writes: more than two pages look at.
+// many is the number of events that manyEvents writes: more than two pages read.
 const many = 12_000
 
-// manyEvents fills the trail: every fortieth is an operator's, of whom one has made ten keys, each
-// by the one before it; every 4,000th is a project's, which was renamed.
+// manyEvents fills the trail. Every fortieth event is an operator's. One operator has made a key, which made
+// another, and so on up to ten keys. Every 4,000th event is a project's rename.
 func manyEvents(t *testing.T, c Config, s *Store) {
 	t.Helper()
 	filled(t, c, s,
@@ -30,8 +30,8 @@ func manyEvents(t *testing.T, c Config, s *Store) {
 	)
 }
 
-// No page of the audit trail reads all of it, whatever is asked for, and the pages together have
-// what fits, forward and back.
+// TestAuditPages shows that no page of the audit trail reads all of it, whatever the filter. It also shows that
+// the pages together have all matching events, forward and backward.
 func TestAuditPages(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)
@@ -40,7 +40,7 @@ func TestAuditPages(t *testing.T) {
 		spied := newStore(&core{now: s.now, db: watch})
 		for name, l := range map[string]struct {
 			filter      audit.Filter
-			want, pages int // how many, and on how many pages of a thousand
+			want, pages int // events, and pages of a thousand
 		}{
 			"all":            {audit.Filter{}, many, 12},
 			"of a project":   {audit.Filter{ProjectID: "p1"}, many / 2, 6},
@@ -102,7 +102,7 @@ func TestAuditPages(t *testing.T) {
 				}
 			}
 			for _, q := range watch.asked {
-				// PostgreSQL takes the half of a trail that is as small as this one as it lies.
+				// For half of so small a trail, PostgreSQL prefers to scan the table.
 				plan := explain(t, s, q, c.URL != "")
 				inOrder := strings.ReplaceAll(plan, "SCAN audit USING INDEX audit_id", "")
 				inOrder = strings.ReplaceAll(inOrder, "SCAN audit USING COVERING INDEX audit_id", "")
@@ -118,8 +118,8 @@ func TestAuditPages(t *testing.T) {
 	})
 }
 
-// Secrets that somebody was shown are found through all by which they were made, and nobody
-// else's, without reading the trail.
+// TestSecretsShown shows that the secrets a person saw are found through all keys in between, without those of
+// others, and without reading the whole trail.
 func TestSecretsShown(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)

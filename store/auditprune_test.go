@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 )
 
-// What is older than a moment goes from the beginning of each lane, and what is left
-// verifies from there; it does not with another beginning.
+// TestPruneAudit shows that events older than a given time are removed from the beginning of each lane. The
+// rest verifies from there, but not with a forged beginning.
 func TestPruneAudit(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		began := time.Now().Add(-24 * time.Hour).Truncate(time.Second)
@@ -71,7 +71,7 @@ func TestPruneAudit(t *testing.T) {
 	})
 }
 
-// Where the chain is broken nothing is pruned from there on: it stays to be seen.
+// TestPruneBrokenAudit shows that nothing is pruned from a break in the chain on, so that it stays visible.
 func TestPruneBrokenAudit(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := trail(t, c)

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// founded is a store with a trail and a key ring.
+// founded returns a store with a trail and a key ring.
 func founded(t *testing.T, c Config) *Store {
 	t.Helper()
 	s := trail(t, c)
@@ -33,8 +33,8 @@ func newRing(t *testing.T, s *Store, name string) {
 	}
 }
 
-// aside puts the ring aside, empties the trail and has another process, such as a command,
-// take the database for a new installation.
+// aside moves the ring away and empties the trail. It returns the store of another process, such as a command,
+// which then treats the database as a new installation.
 func aside(t *testing.T, c Config, s *Store) *Store {
 	t.Helper()
 	tamper(t, s, `CREATE TABLE kept_ring AS SELECT * FROM ring; DELETE FROM ring; DELETE FROM audit;
@@ -49,8 +49,8 @@ func aside(t *testing.T, c Config, s *Store) *Store {
 
 const restoredRing = `INSERT INTO ring SELECT * FROM kept_ring; DROP TABLE kept_ring`
 
-// Whoever puts the ring aside, has an emptied trail sealed as new, and puts the ring back, is
-// found, whether or not another ring was made meanwhile, and after keys have taken turns.
+// TestAuditBeginsWithRing shows that it is found if somebody moves the ring away, has an emptied trail sealed
+// as new, and restores the ring. It is found with or without another ring in between, and after key rotations.
 func TestAuditBeginsWithRing(t *testing.T) {
 	for name, meanwhile := range map[string]func(*testing.T, *Store){
 		"no other ring": func(*testing.T, *Store) {},
@@ -75,13 +75,13 @@ func TestAuditBeginsWithRing(t *testing.T) {
 				tamper(t, s, restoredRing)
 				wantRingBreak(t, again)
 				if err := s.Record(t.Context(),
-					audit.Of("login", "", "subscriber", "s")); err != nil { // it never stopped
+					audit.Of("login", "", "subscriber", "s")); err != nil { // this process never stopped
 					t.Fatal(err)
 				}
 				if err := s.ChangeRing(t.Context(), nil, []keys.Record{{Kid: "later", Use: keys.ES256, State: keys.Current, Created: time.Now()}}); err != nil {
 					t.Fatal(err)
 				}
-				tamper(t, s, `DELETE FROM ring WHERE kid <> 'later'`) // its time was over
+				tamper(t, s, `DELETE FROM ring WHERE kid <> 'later'`) // as if the key had expired
 				if _, broken := verified(t, again); len(broken) == 0 {
 					t.Error("VerifyAudit after keys have taken turns found nothing")
 				}
@@ -99,7 +99,7 @@ func wantRingBreak(t *testing.T, s *Store) {
 	}
 }
 
-// How a lane begins cannot be written by others, nor taken away.
+// TestAuditBeginning shows that the beginning of a lane can be neither forged nor removed.
 func TestAuditBeginning(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := founded(t, c)
@@ -122,7 +122,7 @@ func TestAuditBeginning(t *testing.T) {
 	})
 }
 
-// A trail that was emptied next to a key ring is not taken for a new one.
+// TestEmptiedAudit shows that an emptied trail with a key ring is not treated as a new one.
 func TestEmptiedAudit(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := founded(t, c)

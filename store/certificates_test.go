@@ -26,7 +26,7 @@ func testCertificates(t *testing.T, c store.Config) {
 			t.Errorf("FindCertificate = %q, %v, want %q", got, err, sealed)
 		}
 	}
-	for range 2 { // the second time there is none
+	for range 2 { // the second call has nothing to delete
 		if err := s.DeleteCertificate(ctx, "a.test"); err != nil {
 			t.Errorf("DeleteCertificate = %v", err)
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/recordings/levels"
 )
 
-// A part of a name that few have is looked for in so many addresses a page and in no more, in each
-// order, and pages lead to all who have it, and back.
+// TestAddressesStop shows that a search for a rare part of a name reads a bounded number of addresses per page,
+// in each order, and that the pages lead to all matches and back.
 func TestAddressesStop(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)
@@ -66,8 +66,8 @@ func TestAddressesStop(t *testing.T) {
 	})
 }
 
-// Recordings of calls that begin so, among which few are as they are asked for, are looked for in
-// so many a page, and pages lead to all of them.
+// TestRecordingsStop shows that a search among calls with a common prefix, of which few match the other
+// filters, reads a bounded number of recordings per page. The pages lead to all matches.
 func TestRecordingsStop(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)

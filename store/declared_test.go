@@ -12,7 +12,7 @@ import (
 
 func TestDeclared(t *testing.T) { EachDatabase(t, testDeclared) }
 
-// Marks are of a project, there once, and go with it.
+// testDeclared shows that marks belong to a project, are unique, and are deleted with it.
 func testDeclared(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	ctx := t.Context()

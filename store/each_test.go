@@ -15,9 +15,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// EachDatabase runs a test on every database there is. Each has its schema, since to
-// make that anew would take most of a test's time. A server may take its time, too: how long the
-// product waits for one is what package database tests.
+// EachDatabase runs a test on SQLite and on PostgreSQL. The databases already have the schema, because creating
+// it would take most of a test's time. The server gets a long timeout; package database tests the timeouts.
 func EachDatabase(t *testing.T, test func(t *testing.T, c Config)) {
 	t.Run("sqlite", func(t *testing.T) {
 		file, err := prepared()
@@ -32,7 +31,7 @@ func EachDatabase(t *testing.T, test func(t *testing.T, c Config)) {
 	})
 }
 
-// opened opens a store, and closes it with the test.
+// opened opens a store and closes it at the end of the test.
 func opened(t testing.TB, c Config) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), c)
@@ -43,8 +42,8 @@ func opened(t testing.TB, c Config) *Store {
 	return s
 }
 
-// filled runs statements that make many rows, or look at them. On a server they go beside
-// the store, whose connections give up what takes long, as it may on a machine that is busy.
+// filled runs statements that create or analyze many rows. On a server they bypass the store, whose connections
+// have timeouts that a busy machine may exceed.
 func filled(t testing.TB, c Config, s *Store, statements ...string) {
 	t.Helper()
 	if database.IsServer(c.URL) {
@@ -67,7 +66,7 @@ func auditKey(t testing.TB) *audit.Key {
 	return key
 }
 
-// prepared returns the file of a database without rows.
+// prepared returns the file of an SQLite database with the schema and without rows.
 var prepared = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "selvage-prepared-")
 	if err != nil {
@@ -109,7 +108,7 @@ var template struct {
 	url string
 }
 
-// A lasting T is that of the test which comes first; what it makes goes with the server.
+// lasting is a T without cleanup: what the first test creates with it stays until the server ends.
 type lasting struct{ *testing.T }
 
 func (lasting) Cleanup(func()) {}

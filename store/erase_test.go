@@ -21,7 +21,7 @@ import (
 
 func TestEraseSubscriber(t *testing.T) { EachDatabase(t, testEraseSubscriber) }
 
-// dump returns all that the database has, a line for each row, by table.
+// dump returns all rows of the database by table, one line per row.
 func dump(t *testing.T, s *Store, url string) map[string][]string {
 	t.Helper()
 	type column struct{ table, name string }
@@ -50,7 +50,7 @@ func dump(t *testing.T, s *Store, url string) map[string][]string {
 	return all
 }
 
-// canaries are what must be nowhere after an erasure.
+// canaries are the texts that must not exist anywhere after an erasure.
 var canaries = []string{"canary", "+15550199877"}
 
 func wantNoCanary(t *testing.T, s *Store, url string) {
@@ -66,7 +66,7 @@ func wantNoCanary(t *testing.T, s *Store, url string) {
 	}
 }
 
-// A canary is a subscriber of whom there is something in all that keeps any.
+// plantCanary creates a subscriber with data in every table that holds personal data.
 func plantCanary(t *testing.T, s *Store) fabric.Subscriber {
 	t.Helper()
 	ctx, now := context.Background(), time.Now()
@@ -148,7 +148,7 @@ func eraser(id string) fabric.Eraser {
 	}}
 }
 
-// Nothing in the rows says who an erased subscriber was, and others keep what is theirs.
+// testEraseSubscriber shows that no row identifies an erased subscriber, and that others keep their data.
 func testEraseSubscriber(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	sub := plantCanary(t, s)

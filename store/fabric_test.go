@@ -20,7 +20,7 @@ import (
 
 const crowd = 50
 
-// fabricRows is a store with one project.
+// fabricRows returns a store with one project.
 func fabricRows(t *testing.T, c store.Config) (*store.Store, fabric.Project) {
 	t.Helper()
 	c.Audit = storetest.Key()
@@ -54,8 +54,7 @@ func subscriber(p fabric.Project, email, reference, name string) (fabric.Subscri
 	}
 }
 
-// race calls do from many goroutines at once and gives how many had won, and
-// the errors of the others.
+// race calls do from many goroutines at once. It returns how many won, and the errors of the others.
 func race(do func(i int) (bool, error)) (won int, errs []error) {
 	var mu sync.Mutex
 	var ready, done sync.WaitGroup
@@ -133,7 +132,7 @@ func testUniqueWithinProject(t *testing.T, c store.Config) {
 			t.Errorf("CreateSubscriber in project %s: %v", project.ID, err)
 		}
 	}
-	for range 2 { // neither e-mail nor reference: NULLs never collide
+	for range 2 { // without e-mail and reference: NULLs never collide
 		s, a := subscriber(p, "", "", newID())
 		if err := rows.CreateSubscriber(context.Background(), s, a); err != nil {
 			t.Errorf("CreateSubscriber without e-mail and reference: %v", err)
@@ -173,7 +172,7 @@ func testRotateFamily(t *testing.T, c store.Config) {
 	if n := revoked(); n != 0 {
 		t.Fatalf("%d revocations after good uses, want 0", n)
 	}
-	for _, generation := range []int64{1, 3, 3, 0} { // used before; then the family is dead
+	for _, generation := range []int64{1, 3, 3, 0} { // reused, which ends the family
 		if used, err := rows.RotateFamily(ctx, use(generation)); used || err != nil {
 			t.Errorf("RotateFamily(%d) after a second use = %v, %v, want false", generation, used, err)
 		}
@@ -225,7 +224,7 @@ func testSweepFamilies(t *testing.T, c store.Config) {
 	if err := rows.SweepFamilies(ctx); err != nil {
 		t.Fatal(err)
 	}
-	// The first token of late lives on, and must not be good again.
+	// The first token of late has not expired, and must not become valid again.
 	if used, err := rows.RotateFamily(ctx, late); used || err != nil {
 		t.Errorf("RotateFamily of a family with living tokens = %v, %v, want false", used, err)
 	}
@@ -234,7 +233,7 @@ func testSweepFamilies(t *testing.T, c store.Config) {
 	}
 }
 
-// TestPages walks through each order of a list, forth and back.
+// TestPages walks through each order of a list, forward and back.
 func TestPages(t *testing.T) { store.EachDatabase(t, testPages) }
 
 func testPages(t *testing.T, c store.Config) {
@@ -252,7 +251,7 @@ func testPages(t *testing.T, c store.Config) {
 	}
 	tests := []struct {
 		filter fabric.AddressFilter
-		want   []string // names of each page of three
+		want   []string // the names on each page of three
 	}{
 		{fabric.AddressFilter{}, []string{"dag", "bfc", "e"}},
 		{fabric.AddressFilter{Descending: true}, []string{"ecf", "bga", "d"}},

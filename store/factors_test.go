@@ -15,10 +15,10 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// ada is the owner whom grantRows makes.
+// ada is the owner that grantRows creates.
 var ada = factor.Owner{Kind: factor.Subscriber, ID: "s"}
 
-// TestFactorsOnce has many take what one may have.
+// TestFactorsOnce shows that of many concurrent callers only one gets what may exist or be used once.
 func TestFactorsOnce(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)
@@ -102,8 +102,8 @@ func TestFactorsOnce(t *testing.T) {
 	})
 }
 
-// TestFactorsGo deletes owners: what they had goes with them, and nothing is made for
-// who is not there.
+// TestFactorsGo shows that the factors of deleted owners are deleted, and that none are created for unknown
+// owners.
 func TestFactorsGo(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)

@@ -38,8 +38,8 @@ func testFamiliesOfSubscriber(t *testing.T, c store.Config) {
 	use(first, s.ID, 0, now)
 	use(second, s.ID, 0, now)
 	use(first, s.ID, 1, now.Add(time.Minute))
-	use(newID(), "", 0, now)      // a guest's
-	use(newID(), newID(), 0, now) // another's
+	use(newID(), "", 0, now)      // of a guest
+	use(newID(), newID(), 0, now) // of another subscriber
 	list := func() []fabric.Family {
 		t.Helper()
 		found, err := rows.ListFamilies(ctx, p.ID, s.ID, page.Query{Size: 10})

@@ -10,7 +10,7 @@ import (
 
 func TestHeldSessions(t *testing.T) { EachDatabase(t, testHeldSessions) }
 
-// What a subscriber has is what is not over: a cookie, or a grant that outlives it.
+// testHeldSessions shows that a subscriber's live logins are those whose cookie or grant has not expired.
 func testHeldSessions(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
 	now := time.Now()

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestLinks sees what ends a link: its use, by one of many, and what it is bound to.
+// TestLinks shows what ends a link: its use, by one of many callers, and a change of what it is bound to.
 func TestLinks(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, ahead := grantRows(t, c)
@@ -85,7 +85,7 @@ func TestLinks(t *testing.T) {
 		}
 		wantGone("after another e-mail", "moved")
 
-		moving := link("moving", mail.ChangeAddress) // asked for before the password was another
+		moving := link("moving", mail.ChangeAddress) // requested before the password was changed
 		moving.Bound = email
 		if err := s.CreateLink(ctx, moving); !errors.Is(err, problem.NotFound) {
 			t.Errorf("a link to change the address, asked for under an old password = %v, want that it is not made", err)
@@ -107,8 +107,8 @@ func TestLinks(t *testing.T) {
 	})
 }
 
-// TestLetters takes letters as nodes do: each is one node's until its lease ends, and
-// what was settled stays so.
+// TestLetters shows that a letter belongs to one node until its lease ends, and that a settled letter stays
+// settled.
 func TestLetters(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)

@@ -16,7 +16,8 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// grantRows makes a store with a project, a client, a subscriber and a clock.
+// grantRows returns a store with a project, a client and a subscriber, an unsaved grant, and the offset of the
+// store's clock.
 func grantRows(t *testing.T, c Config) (s *Store, g idp.Grant, ahead *atomic.Int64) {
 	t.Helper()
 	ahead = new(atomic.Int64)
@@ -43,7 +44,7 @@ func grantRows(t *testing.T, c Config) (s *Store, g idp.Grant, ahead *atomic.Int
 	return s, g, ahead
 }
 
-// signIn makes the login of a grant.
+// signIn creates the login of a grant.
 func signIn(t *testing.T, s *Store, g idp.Grant) {
 	t.Helper()
 	if err := s.CreateLogin(t.Context(), login(g), "hash"); err != nil {
@@ -57,7 +58,7 @@ func login(g idp.Grant) idp.Login {
 
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// crowd runs do fifty times at once, and counts who won and who met a conflict.
+// crowd runs do fifty times concurrently. It returns how many calls succeeded and how many met a conflict.
 func crowd(t *testing.T, do func() error) (won, lost int64) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -153,7 +154,7 @@ func testEndSession(t *testing.T, c Config) {
 	}
 }
 
-// A login whose password was checked before it was changed does not begin.
+// TestCreateSessionTooLate shows that a login does not begin if the password was changed after it was checked.
 func TestCreateSessionTooLate(t *testing.T) { EachDatabase(t, testCreateSessionTooLate) }
 
 func testCreateSessionTooLate(t *testing.T, c Config) {
@@ -205,8 +206,7 @@ func testSweepLogins(t *testing.T, c Config) {
 	}
 }
 
-// TestRehashPassword shows that a hash is replaced once, and only where it is still the
-// one that was read.
+// TestRehashPassword shows that a hash is replaced once, and only if it is still the one that was read.
 func TestRehashPassword(t *testing.T) { EachDatabase(t, testRehashPassword) }
 
 func testRehashPassword(t *testing.T, c Config) {

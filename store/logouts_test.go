@@ -15,10 +15,10 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// listens is what a client has that is told of logouts.
+// listens is the metadata of a client with a back-channel logout URI.
 var listens = idp.Metadata{BackchannelLogoutURI: "https://rp.example/logout"}
 
-// logoutsOf returns what waits for a client or was told it.
+// logoutsOf returns the waiting and delivered logouts of a client.
 func logoutsOf(t *testing.T, s *Store, clientID string) []fabric.Logout {
 	t.Helper()
 	p, err := s.ListLogouts(t.Context(), clientID, "", page.Query{Size: 100})
@@ -35,7 +35,7 @@ func wantLogouts(t *testing.T, s *Store, clientID string, want int) {
 	}
 }
 
-// granted returns a client a grant of a login.
+// granted creates a grant of a login for a client.
 func granted(t *testing.T, s *Store, sid, clientID string) {
 	t.Helper()
 	g := idp.Grant{ID: newID(), ProjectID: "p", ClientID: clientID, SubscriberID: "s", SessionID: sid,
@@ -54,8 +54,8 @@ func newClient(t *testing.T, s *Store, m idp.Metadata) idp.Client {
 	return c
 }
 
-// Whatever ends a login tells the clients that had a grant of it, each once, and no
-// others; of a login that goes on nobody is told.
+// TestLogouts shows that the end of a login, for whatever reason, queues one logout for each client that had a
+// grant of it, and none for others. A login that continues causes none.
 func TestLogouts(t *testing.T) { EachDatabase(t, testLogouts) }
 
 func testLogouts(t *testing.T, c Config) {
@@ -72,7 +72,7 @@ func testLogouts(t *testing.T, c Config) {
 	for _, e := range []struct {
 		name   string
 		do     func(sid string) error
-		others int // logouts of another login of the subscriber
+		others int // expected logouts of the subscriber's other login
 	}{
 		{"EndSession", func(sid string) error {
 			return s.EndLogins(ctx, time.Now(), end(revocation.Session, sid))
@@ -109,7 +109,7 @@ func testLogouts(t *testing.T, c Config) {
 			}
 			granted(t, s, other, elsewhere.ID)
 			err := s.change(ctx, audit.None("a test"),
-				func(t tx) error { // what a client gives back itself leaves its own session as it was
+				func(t tx) error { // a client that revokes its own grant keeps its session
 					_, err := t.Exec(ctx, `UPDATE grants SET revoked = 1 WHERE client_id = $1`, revoked.ID)
 					return err
 				})
@@ -117,7 +117,7 @@ func testLogouts(t *testing.T, c Config) {
 				t.Fatal(err)
 			}
 			want := 1
-			if e.others < 0 { // nothing has ended
+			if e.others < 0 { // no login has ended
 				want, e.others = 0, 0
 			}
 			wantLogouts(t, s, twice.ID, want)
@@ -134,7 +134,8 @@ func testLogouts(t *testing.T, c Config) {
 	}
 }
 
-// What waits goes where the client wants to be told now, and nowhere once it does not.
+// TestLogoutReceivers shows that a waiting logout is sent to the client's current URI, and not at all once the
+// client has none.
 func TestLogoutReceivers(t *testing.T) { EachDatabase(t, testLogoutReceivers) }
 
 func testLogoutReceivers(t *testing.T, c Config) {
@@ -169,7 +170,7 @@ func testLogoutReceivers(t *testing.T, c Config) {
 	if err := q.ReleaseReceiver(ctx, client.ID, "a", now, 3, now.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	due() // it rests
+	due() // it waits after failures
 	client.Name = "the same URI"
 	if err := s.ReplaceClient(ctx, client, client.Updated); err != nil {
 		t.Fatal(err)

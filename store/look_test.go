@@ -24,7 +24,7 @@ func TestNewest(t *testing.T) {
 	}
 }
 
-// Looking makes no database, and reading one as it is changes nothing.
+// TestLook shows that Look creates no database, and that opening one read-only changes nothing.
 func TestLook(t *testing.T) {
 	c := store.Config{Dir: t.TempDir(), Audit: storetest.Key()}
 	if _, known, err := store.Look(t.Context(), c); !errors.Is(err, fs.ErrNotExist) || known == 0 {

@@ -19,7 +19,7 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// laterMigrations returns the migrations of this package and those of versions to come, up to a version.
+// laterMigrations returns the migrations of this package and invented later ones, up to a version.
 func laterMigrations(t testing.TB, version int) fs.FS {
 	t.Helper()
 	files, err := fs.Glob(migrations, "migrations/*.sql")
@@ -56,7 +56,7 @@ func testSchemaVersion(t *testing.T, c Config) {
 	}
 }
 
-// A schema of a later version is refused, and left alone.
+// TestNewerSchema shows that a schema of a later version is refused and not changed.
 func TestNewerSchema(t *testing.T) { EachDatabase(t, testNewerSchema) }
 
 func testNewerSchema(t *testing.T, c Config) {
@@ -75,8 +75,8 @@ func testNewerSchema(t *testing.T, c Config) {
 	}
 }
 
-// A schema of an earlier version is brought up to date with its rows, and is then refused by the
-// earlier version.
+// TestOlderSchema shows that a schema of an earlier version is updated and keeps its rows. The earlier version
+// then refuses it.
 func TestOlderSchema(t *testing.T) { EachDatabase(t, testOlderSchema) }
 
 func testOlderSchema(t *testing.T, c Config) {
@@ -99,8 +99,8 @@ func testOlderSchema(t *testing.T, c Config) {
 	}
 }
 
-// TestOpenAndDie is run by TestKilledMigrations. It kills itself after a random time, which waits for
-// no other process.
+// TestOpenAndDie is run by TestKilledMigrations. It kills itself after a random time, without waiting for other
+// processes.
 func TestOpenAndDie(t *testing.T) {
 	c := Config{URL: os.Getenv("SELVAGE_TEST_URL"), migrations: laterMigrations(t, killedAt)}
 	if c.URL == "" {
@@ -120,11 +120,11 @@ func TestOpenAndDie(t *testing.T) {
 	}
 }
 
-// killedAt is the version that killed migrations were on their way to: there are moments between
-// migrations, too.
+// killedAt is the version that killed migrations were migrating to. There are several migrations, so that a
+// process can also be killed between two.
 const killedAt = 20
 
-// A process that is killed while it makes the schema leaves what the next one can resume.
+// TestKilledMigrations shows that if a process is killed during a migration, the next one can resume.
 func TestKilledMigrations(t *testing.T) { EachDatabase(t, testKilledMigrations) }
 
 func testKilledMigrations(t *testing.T, c Config) {
@@ -188,7 +188,7 @@ func schemaOf(t *testing.T, c Config) (schema string) {
 	return schema
 }
 
-// All text in a server's database is compared by bytes.
+// TestCollation shows that all text in a server's database is compared by bytes.
 func TestCollation(t *testing.T) {
 	for line := range strings.SplitSeq(schemaOf(t, Config{URL: freshServer(t)}), "\n") {
 		if strings.Contains(line, " text ") && !strings.Contains(line, " text C ") {
@@ -197,7 +197,7 @@ func TestCollation(t *testing.T) {
 	}
 }
 
-// openAt opens the database with the migrations up to a version, and closes it.
+// openAt opens the database with the migrations up to a version, and closes it again.
 func openAt(t *testing.T, c Config, version int) {
 	t.Helper()
 	c.migrations = laterMigrations(t, version)
@@ -211,8 +211,8 @@ func openAt(t *testing.T, c Config, version int) {
 	}
 }
 
-// Before a schema changes, the file is copied, and the copy opens. A new database is not copied, and of
-// several copies the newest two are kept.
+// TestBefore shows that the file is copied before its schema changes, and that the copy can be opened. A new
+// database is not copied, and only the newest two copies are kept.
 func TestBefore(t *testing.T) {
 	c := Config{Dir: t.TempDir()}
 	file := filepath.Join(c.Dir, "selvage.db")
@@ -221,7 +221,7 @@ func TestBefore(t *testing.T) {
 		t.Errorf("a new database was copied to %s", Before(file))
 	}
 	copied := copyOf(file, 1)
-	// Somebody has gone back from schema 99: its copy has the highest number, but is not the newest.
+	// Simulate a downgrade from schema 99: its copy has the highest number, but is not the newest.
 	for age, version := range []int64{1, 10, 99, 2} {
 		at := time.Now().Add(time.Duration(-age-1) * time.Hour)
 		old := copyOf(file, version)
@@ -243,7 +243,7 @@ func TestBefore(t *testing.T) {
 	}
 }
 
-// If no copy can be made, nothing is changed.
+// TestNoCopy shows that nothing is changed if the file cannot be copied.
 func TestNoCopy(t *testing.T) {
 	c := Config{Dir: t.TempDir()}
 	openAt(t, c, 1)

@@ -16,8 +16,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// waiting returns what the letters that wait are about, the oldest first, with what became of
-// factors.
+// waiting returns the kinds of the pending letters, the oldest first. For changed factors it adds what happened
+// and how many recovery codes are left.
 func waiting(t *testing.T, s *Store) (all []string) {
 	t.Helper()
 	letters, err := s.ListLetters(t.Context(), mail.Pending, page.Query{Size: page.MaxSize})
@@ -34,8 +34,8 @@ func waiting(t *testing.T, s *Store) (all []string) {
 	return all
 }
 
-// TestNotices sees that who owns an account is told of what opens it, in the transaction
-// of that, and of what failed is not.
+// TestNotices shows that the owner of an account is notified of what opens it, in the same transaction, and not
+// of attempts that failed.
 func TestNotices(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, g, _ := grantRows(t, c)
@@ -107,8 +107,7 @@ func TestNotices(t *testing.T) {
 	})
 }
 
-// TestEpoch sees that a new password, and a link that sets one, begin another epoch, and
-// nothing else does.
+// TestEpoch shows that only a new password, or a link that sets one, begins another epoch.
 func TestEpoch(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)

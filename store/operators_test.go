@@ -84,7 +84,7 @@ func testOperators(t *testing.T, c store.Config) {
 
 func TestLastOwner(t *testing.T) { store.EachDatabase(t, testLastOwner) }
 
-// Of many owners who all go at once, one stays.
+// testLastOwner shows that of several owners who leave at once, one stays.
 func testLastOwner(t *testing.T, c store.Config) {
 	ctx := context.Background()
 	rows, _ := fabricRows(t, c)
@@ -238,8 +238,8 @@ func testOperatorLinks(t *testing.T, c store.Config) {
 
 func TestInvitations(t *testing.T) { store.EachDatabase(t, testInvitations) }
 
-// An invitation is listed until it is used, withdrawn or swept; who renews one ends the link
-// before it, and one link comes of many who renew at once.
+// testInvitations shows that an invitation is listed until it is used, withdrawn or swept. Renewing it ends the
+// earlier link, and concurrent renewals create one link.
 func testInvitations(t *testing.T, c store.Config) {
 	ctx := context.Background()
 	rows, p := fabricRows(t, c)
@@ -307,8 +307,8 @@ func testInvitations(t *testing.T, c store.Config) {
 
 func TestLinksOfOperators(t *testing.T) { store.EachDatabase(t, testLinksOfOperators) }
 
-// The links that an operator made end with its right to make them, and it can make no
-// other then.
+// testLinksOfOperators shows that the links an operator made end when it loses the right to make them, and that
+// it can then make no others.
 func testLinksOfOperators(t *testing.T, c store.Config) {
 	ctx := context.Background()
 	rows, p := fabricRows(t, c)

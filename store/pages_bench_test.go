@@ -10,14 +10,13 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// BenchmarkPages reads the second page and page 20,000 of lists of a million rows, 50 a
-// page: where a list has fewer, the one where those rows end. Both look for the
-// beginning of the page before them, as the first need not. cpu-us is what counts on a
-// machine that others use. Making the rows takes minutes.
+// BenchmarkPages reads the second page and page 20,000 of lists with a million rows, 50 per page. If a list has
+// fewer rows, it reads the last page instead. Both look for the beginning of the page before them, unlike the
+// first page. Compare cpu-us on a machine with other load. Creating the rows takes minutes.
 func BenchmarkPages(b *testing.B) {
 	c := Config{Dir: b.TempDir(), Audit: auditKey(b)}
 	s := opened(b, c)
-	fill(b, c, s, 1_350_000, 1) // of which a quarter is hidden
+	fill(b, c, s, 1_350_000, 1) // a quarter is hidden
 	for _, l := range lists() {
 		order := "id"
 		if strings.Contains(l.name, "by name") {
@@ -45,7 +44,7 @@ func BenchmarkPages(b *testing.B) {
 	}
 }
 
-// processorTime returns what this process has used.
+// processorTime returns the processor time that this process has used.
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

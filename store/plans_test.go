@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// A spy keeps the queries that read rows.
+// A spy records the queries that read rows.
 type spy struct {
 	database.DB
 	asked []query
@@ -36,17 +36,17 @@ func (t spyTx) Row(ctx context.Context, sql string, args ...any) database.Scanne
 	return t.Tx.Row(ctx, sql, args...)
 }
 
-// one is the project whose lists are read. The id of a row has its number at its end.
+// one is the project whose lists are read. The id of a row ends with its number.
 const one = "01900000-0000-7000-8000-000000000000"
 
-// mid is the number of a row of project one, not hidden.
+// mid is the number of a row of project one that is not hidden.
 const mid = 8_032
 
 func idAt(i int) string { return fmt.Sprintf("01900000-0000-7000-8000-%d", 100_000_000_000+i) }
 
-// fill makes n rows of each table. Project one has every so many of them, the first
-// among them, and another project the rest. Of one's, a quarter of the subscribers and
-// addresses is hidden, and a sixteenth are rooms and agents.
+// fill creates n rows in each table. Of each group of every rows, the first belongs to project one and the
+// others to another project. Of project one's subscribers and addresses a quarter is hidden; a sixteenth of its
+// rows are rooms and agents.
 func fill(t testing.TB, c Config, s *Store, n, every int) {
 	t.Helper()
 	const (
@@ -77,16 +77,16 @@ func fill(t testing.TB, c Config, s *Store, n, every int) {
 	)
 }
 
-// A lister gives one page of a list.
+// A lister reads one page of a list.
 type lister struct {
 	name string
 	list func(s *Store, q page.Query) (next string, err error)
-	// few says that those are given which have a part of a name, or that there are a few
-	// in all. Where PostgreSQL expects few, as it may of the former too, it sorts.
+	// few is set if the list is searched by a part of a name, or has few rows in total. PostgreSQL sorts if it
+	// expects few rows.
 	few bool
 }
 
-// lists are all that the fabric pages through.
+// lists returns all paged lists of the fabric.
 func lists() (all []lister) {
 	ctx := context.Background()
 	addresses := func(name string, f fabric.AddressFilter) {
@@ -167,8 +167,8 @@ func foundIn(s *Store, text, id string) string {
 	return ""
 }
 
-// Every page of every list begins at its row in an index and is read in its order: no
-// query scans a table or sorts what it found.
+// TestPlans shows that every page of every list begins at its row in an index and is read in index order. No
+// query scans a table or sorts its result.
 func TestPlans(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)
@@ -192,7 +192,7 @@ func TestPlans(t *testing.T) {
 	})
 }
 
-// A search looks at so many rows for a page and at no more, and goes on where it stopped.
+// TestSearchStops shows that a search reads a bounded number of rows per page, and continues where it stopped.
 func TestSearchStops(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)
@@ -225,7 +225,7 @@ func TestSearchStops(t *testing.T) {
 	})
 }
 
-// What is left of webhooks that are gone is found without reading all deliveries.
+// TestGoneWebhooksPlan shows that deliveries of deleted webhooks are found without reading all deliveries.
 func TestGoneWebhooksPlan(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)
@@ -249,7 +249,7 @@ func TestGoneWebhooksPlan(t *testing.T) {
 	})
 }
 
-// explain returns how the database would answer a query.
+// explain returns the database's plan for a query.
 func explain(t *testing.T, s *Store, q query, server bool) string {
 	t.Helper()
 	sql, scan := "EXPLAIN QUERY PLAN ", func(row scanner) (line string, err error) {
@@ -266,7 +266,6 @@ func explain(t *testing.T, s *Store, q query, server bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// costly are the steps of plans that take the longer the more rows there are: to read a
-// table or an index whole, to sort, and to gather rows before
-// they are given.
+// costly matches the steps of plans whose cost grows with the number of rows: reading a whole table or index,
+// sorting, and collecting all rows before the first is returned.
 var costly = regexp.MustCompile(`SCAN \w+( USING .*)?(\n|$)|USE TEMP B-TREE|Seq Scan|(^|-> +)(Incremental )?Sort|Bitmap|Hash`)

@@ -62,7 +62,7 @@ func testPresences(t *testing.T, c store.Config) {
 	if err := s.TellPresence(ctx, stranger, now, nil); !errors.Is(err, problem.NotFound) {
 		t.Errorf("TellPresence of a stranger = %v, want not found", err)
 	}
-	for _, want := range []int{1, 0} { // the first look puts off the next
+	for _, want := range []int{1, 0} { // the first call postpones the next check
 		if due, err := s.DuePresences(ctx, now, now.Add(time.Minute), 10); len(due) != want || err != nil {
 			t.Errorf("DuePresences = %+v, %v, want %d", due, err, want)
 		}

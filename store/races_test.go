@@ -16,10 +16,10 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// rounds is how often things are let run at once that must not slip past each other.
+// rounds is how often operations that must not slip past each other run concurrently.
 const rounds = 30
 
-// together begins all at once, and waits until all have ended.
+// together runs all funcs concurrently and waits until they have returned.
 func together(do ...func()) {
 	var begun, ended sync.WaitGroup
 	begun.Add(len(do))
@@ -33,7 +33,7 @@ func together(do ...func()) {
 	ended.Wait()
 }
 
-// expect reports an error that is none of the kinds.
+// expect reports an error that is not of the given kinds.
 func expect(t *testing.T, doing string, err error, kinds ...problem.Kind) {
 	t.Helper()
 	for _, kind := range kinds {
@@ -50,8 +50,8 @@ func end(kind, id string) revocation.Revocation {
 	return revocation.Revocation{Kind: kind, ID: id, Until: time.Now(), Expires: time.Now().Add(time.Hour)}
 }
 
-// Whoever ends the logins of a subscriber ends those that begin at the same time,
-// or keeps them from beginning.
+// TestLoginsAgainstEnds shows that ending the logins of a subscriber also ends, or prevents, logins that begin
+// at the same time.
 func TestLoginsAgainstEnds(t *testing.T) { EachDatabase(t, testLoginsAgainstEnds) }
 
 func testLoginsAgainstEnds(t *testing.T, c Config) {
@@ -96,8 +96,9 @@ func testLoginsAgainstEnds(t *testing.T, c Config) {
 	}
 }
 
-// A code that is redeemed while something of it ends gives a dead grant, or none. Where
-// its login ends, the client is told of it once if it got a grant, else not.
+// TestRedeemAgainstEnds shows what happens if a code is redeemed while its login, client, consent or subscriber
+// ends: it yields a revoked grant or none. If the login ends, the client gets one logout if it had a grant,
+// and none otherwise.
 func TestRedeemAgainstEnds(t *testing.T) { EachDatabase(t, testRedeemAgainstEnds) }
 
 func testRedeemAgainstEnds(t *testing.T, c Config) {
@@ -161,7 +162,7 @@ func testRedeemAgainstEnds(t *testing.T, c Config) {
 			switch e.name {
 			case "DeleteClient":
 			case "RevokeConsent":
-				wantLogouts(t, s, g.ClientID, 0) // the login goes on
+				wantLogouts(t, s, g.ClientID, 0) // the login continues
 			default:
 				wantLogouts(t, s, g.ClientID, min(len(given), 1))
 			}
@@ -169,7 +170,8 @@ func testRedeemAgainstEnds(t *testing.T, c Config) {
 	}
 }
 
-// All who upload one recording get the same one, while it is deleted, too.
+// TestAddRecordingAgainstDelete shows that all concurrent uploads of one recording return the same recording,
+// even while it is deleted.
 func TestAddRecordingAgainstDelete(t *testing.T) { EachDatabase(t, testAddRecordingAgainstDelete) }
 
 func testAddRecordingAgainstDelete(t *testing.T, c Config) {
@@ -204,7 +206,7 @@ func testAddRecordingAgainstDelete(t *testing.T, c Config) {
 	}
 }
 
-// Of the legs of a call that are uploaded at once, each completes one that waits.
+// TestLegsAtOnce shows that of the legs of a call that are uploaded at once, each completes one that waits.
 func TestLegsAtOnce(t *testing.T) { EachDatabase(t, testLegsAtOnce) }
 
 func testLegsAtOnce(t *testing.T, c Config) {
@@ -237,8 +239,8 @@ func testLegsAtOnce(t *testing.T, c Config) {
 	}
 }
 
-// Revocations appear in the order of their numbers: who reads those after the last
-// that it knows misses none.
+// TestRevocationsInOrder shows that revocations become visible in the order of their numbers, so that a reader
+// that continues after the last number it knows misses none.
 func TestRevocationsInOrder(t *testing.T) { EachDatabase(t, testRevocationsInOrder) }
 
 func testRevocationsInOrder(t *testing.T, c Config) {
@@ -277,8 +279,8 @@ func testRevocationsInOrder(t *testing.T, c Config) {
 	}
 }
 
-// What is deleted and what is changed at the same time do not block each other for
-// good, whichever comes first.
+// TestDeleteAgainstChanges shows that concurrent deletions and changes do not block each other forever, in
+// whichever order they run.
 func TestDeleteAgainstChanges(t *testing.T) { EachDatabase(t, testDeleteAgainstChanges) }
 
 func testDeleteAgainstChanges(t *testing.T, c Config) {
@@ -320,8 +322,8 @@ func testDeleteAgainstChanges(t *testing.T, c Config) {
 	)
 }
 
-// Calls are never led to what is deleted at the same time: either it is not deleted,
-// or they are not led there.
+// TestAssignAgainstDelete shows that a call is never routed to a deleted resource: if both run at once, either
+// the deletion or the assignment fails.
 func TestAssignAgainstDelete(t *testing.T) { EachDatabase(t, testAssignAgainstDelete) }
 
 func testAssignAgainstDelete(t *testing.T, c Config) {
@@ -366,7 +368,7 @@ func testAssignAgainstDelete(t *testing.T, c Config) {
 	}
 }
 
-// Of many who agree to something at once, nobody's is lost.
+// TestConsentsAtOnce shows that no consent is lost if several are given at once.
 func TestConsentsAtOnce(t *testing.T) { EachDatabase(t, testConsentsAtOnce) }
 
 func testConsentsAtOnce(t *testing.T, c Config) {

@@ -16,9 +16,9 @@ import (
 	"github.com/selvage/selvage/recordings/levels"
 )
 
-// manyRecordings fills a project with recordings, a second after each other: every
-// tenth is deleted, ten are of the call c and ten of the conference r, and a tenth is tied to the
-// subscriber s, the others to others. Ten are one-way, and every third has dead air.
+// manyRecordings fills a project with recordings, one second apart. Every tenth is deleted. Ten belong to the
+// call c and ten to the conference r. A tenth is tied to the subscriber s, the rest to others. Ten are one-way,
+// and every third has dead air.
 func manyRecordings(t testing.TB, c Config, s *Store, project string, n int) {
 	t.Helper()
 	filled(t, c, s,
@@ -35,7 +35,7 @@ func manyRecordings(t testing.TB, c Config, s *Store, project string, n int) {
 	)
 }
 
-// filters are those that a list of recordings can have.
+// filters returns the filters that a list of recordings can have.
 func filters(project string) map[string]recordings.Filter {
 	at := time.UnixMilli(0x019000000000)
 	owner := recordings.Owner{ProjectID: project}
@@ -70,8 +70,8 @@ func filters(project string) map[string]recordings.Filter {
 	}
 }
 
-// Every list of recordings is read in the order of an index: nothing is sorted, and
-// no table is read through.
+// TestRecordingPlans shows that every list of recordings is read in index order: nothing is sorted, and no table
+// is scanned.
 func TestRecordingPlans(t *testing.T) { EachDatabase(t, testRecordingPlans) }
 
 func testRecordingPlans(t *testing.T, c Config) {
@@ -96,7 +96,7 @@ func testRecordingPlans(t *testing.T, c Config) {
 					}
 				}
 				plan := strings.Join(explained(t, s, explain+q.sql, q.args), "\n")
-				// What was read on one of several ways is a page, which may be sorted.
+				// The rows that one of several branches has read are only a page, which may be sorted.
 				plan = pageOfWay.ReplaceAllString(plan, "")
 				for _, bad := range []string{"SCAN", "TEMP B-TREE", "Seq Scan", "Sort"} {
 					if strings.Contains(plan, bad) && !mayPick(c, name, plan) {
@@ -108,16 +108,16 @@ func testRecordingPlans(t *testing.T, c Config) {
 	}
 }
 
-// pageOfWay is what SQLite does with the page that one of several ways gave.
+// pageOfWay matches the steps of SQLite for the page that one of several branches returned.
 var pageOfWay = regexp.MustCompile(`SCAN way\d\n?(USE TEMP B-TREE FOR ORDER BY)?`)
 
-// mayPick is what PostgreSQL does where a filter leaves a handful: it sorts those.
+// mayPick reports whether a plan may sort, because the filter leaves so few rows that PostgreSQL prefers it.
 func mayPick(c Config, name, plan string) bool {
 	return c.URL != "" && (strings.Contains(name, "call") || strings.Contains(name, "party") ||
 		name == "nobody") && !strings.Contains(plan, "Seq Scan")
 }
 
-// explained returns the lines of a plan.
+// explained returns the lines of the plan for a query.
 func explained(t *testing.T, s *Store, sql string, args []any) []string {
 	t.Helper()
 	ctx := context.Background()
@@ -137,7 +137,8 @@ func explained(t *testing.T, s *Store, sql string, args []any) []string {
 	return lines
 }
 
-// Each page of a list has what the filter matches, in order, however it is found.
+// TestRecordingPages shows that each page of a list has the recordings that match the filter, in order, however
+// they are found.
 func TestRecordingPages(t *testing.T) { EachDatabase(t, testRecordingPages) }
 
 func testRecordingPages(t *testing.T, c Config) {
@@ -178,8 +179,7 @@ func testRecordingPages(t *testing.T, c Config) {
 	}
 }
 
-// BenchmarkListRecordings reads a page of fifty out of a million recordings, the
-// first and one in their middle.
+// BenchmarkListRecordings reads the first page of fifty of a million recordings, and one from the middle.
 func BenchmarkListRecordings(b *testing.B) {
 	c := Config{Dir: b.TempDir(), Audit: auditKey(b)}
 	s := opened(b, c)
@@ -203,7 +203,7 @@ func BenchmarkListRecordings(b *testing.B) {
 	}
 }
 
-// processor returns the time of the processor that this process has used.
+// processor returns the processor time that this process has used.
 func processor(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// TestChangeRing lets fifty nodes take the same step: one does, and the others
-// leave no trace of theirs.
+// TestChangeRing shows that of fifty nodes that take the same step at once, one succeeds and the others change
+// nothing.
 func TestChangeRing(t *testing.T) { store.EachDatabase(t, testChangeRing) }
 
 func testChangeRing(t *testing.T, c store.Config) {

@@ -12,7 +12,8 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// People are found by the beginnings of what they are called, and by no more than that.
+// TestSearchSubscribers shows that people are found by the beginnings of their names and identifiers, and by
+// nothing else.
 func TestSearchSubscribers(t *testing.T) { store.EachDatabase(t, testSearchSubscribers) }
 
 func testSearchSubscribers(t *testing.T, c store.Config) {
@@ -67,7 +68,8 @@ func testSearchSubscribers(t *testing.T, c store.Config) {
 	}
 }
 
-// Whoever is found in several ways is on one page alone, and pages lead to each other.
+// TestSearchPages shows that a person who matches in several ways is on only one page, and that the pages lead
+// to each other.
 func TestSearchPages(t *testing.T) { store.EachDatabase(t, testSearchPages) }
 
 func testSearchPages(t *testing.T, c store.Config) {

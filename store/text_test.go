@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// Text that one of the databases would refuse is refused by both.
+// TestMalformedText shows that text that one of the databases would refuse is refused by both.
 func TestMalformedText(t *testing.T) { store.EachDatabase(t, testMalformedText) }
 
 func testMalformedText(t *testing.T, c store.Config) {
@@ -42,7 +42,8 @@ func testMalformedText(t *testing.T, c store.Config) {
 	}
 }
 
-// Text is sorted and told apart by its bytes, and LIKE knows A to Z alone as large.
+// TestTextByBytes shows that text is sorted and compared by its bytes, and that LIKE ignores the case of A to Z
+// only.
 func TestTextByBytes(t *testing.T) { store.EachDatabase(t, testTextByBytes) }
 
 func testTextByBytes(t *testing.T, c store.Config) {

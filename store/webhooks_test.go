@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// newWebhook makes a webhook of a project for events.
+// newWebhook creates a webhook of a project for events.
 func newWebhook(t *testing.T, s *store.Store, projectID string, events ...fabric.EventName) fabric.Webhook {
 	t.Helper()
 	w := fabric.Webhook{ID: newID(), ProjectID: projectID, URL: "https://example.com/", Events: events,
@@ -56,7 +56,7 @@ func tell(name fabric.EventName) fabric.Teller {
 	return func(r fabric.Resource) (fabric.Event, error) { return event(name, r.ProjectID, r.ID), nil }
 }
 
-// change makes, changes and deletes a subscriber and a resource.
+// change creates, changes and deletes a subscriber and a resource.
 func change(t *testing.T, s *store.Store, p fabric.Project) {
 	t.Helper()
 	ctx := t.Context()
@@ -111,7 +111,7 @@ func testEvents(t *testing.T, c store.Config) {
 	}
 }
 
-// TestRefusedChange sees that what was not done is told to nobody.
+// TestRefusedChange shows that a change that failed sends no event.
 func TestRefusedChange(t *testing.T) { store.EachDatabase(t, testRefusedChange) }
 
 func testRefusedChange(t *testing.T, c store.Config) {
@@ -133,8 +133,7 @@ func testRefusedChange(t *testing.T, c store.Config) {
 	}
 }
 
-// TestHoldReceiver lets many nodes hold one webhook: one does, until it lets go or
-// falls silent.
+// TestHoldReceiver shows that of many nodes only one holds a webhook, until it releases it or its lease ends.
 func TestHoldReceiver(t *testing.T) { store.EachDatabase(t, testHoldReceiver) }
 
 func testHoldReceiver(t *testing.T, c store.Config) {
@@ -188,8 +187,8 @@ func testHoldReceiver(t *testing.T, c store.Config) {
 	}
 }
 
-// TestWoken sees that what is sent once more is sent now, even where the turn in which
-// it failed is just coming to its end.
+// TestWoken shows that a delivery that is sent again is due at once, even if the turn in which it failed has not
+// ended yet.
 func TestWoken(t *testing.T) { store.EachDatabase(t, testWoken) }
 
 func testWoken(t *testing.T, c store.Config) {
@@ -210,7 +209,7 @@ func testWoken(t *testing.T, c store.Config) {
 			t.Fatal(err)
 		}
 		during()
-		if _, err := q.HoldReceiver(ctx, w.ID, "a", now, now.Add(time.Minute)); err != nil { // renewed
+		if _, err := q.HoldReceiver(ctx, w.ID, "a", now, now.Add(time.Minute)); err != nil { // renews the lease
 			t.Fatal(err)
 		}
 		if err := q.ReleaseReceiver(ctx, w.ID, "a", now, 9, rests); err != nil {
@@ -231,11 +230,10 @@ func testWoken(t *testing.T, c store.Config) {
 	})
 	due(1)
 	turn(now.Add(time.Hour), func() {})
-	due(0) // it rests, since nobody has woken it again
+	due(0) // it rests, because nothing was sent again
 }
 
-// TestProjectsTakeTurns sees that a project whose webhooks are many, and always new,
-// comes no sooner than another.
+// TestProjectsTakeTurns shows that a project with many new webhooks is not served before another.
 func TestProjectsTakeTurns(t *testing.T) { store.EachDatabase(t, testProjectsTakeTurns) }
 
 func testProjectsTakeTurns(t *testing.T, c store.Config) {
@@ -255,7 +253,7 @@ func testProjectsTakeTurns(t *testing.T, c store.Config) {
 	}
 	held := newWebhook(t, s, crowded.ID, fabric.AnyEvent)
 	for range 20 {
-		newWebhook(t, s, crowded.ID, fabric.AnyEvent) // held by nobody yet
+		newWebhook(t, s, crowded.ID, fabric.AnyEvent) // not held yet
 	}
 	change(t, s, crowded)
 	change(t, s, quiet)
@@ -360,7 +358,7 @@ func delivery(t *testing.T, s *store.Store, w fabric.Webhook, id string, err err
 	return d
 }
 
-// TestWebhookGone sees that nothing of a deleted webhook or project stays.
+// TestWebhookGone shows that nothing of a deleted webhook or project stays.
 func TestWebhookGone(t *testing.T) { store.EachDatabase(t, testWebhookGone) }
 
 func testWebhookGone(t *testing.T, c store.Config) {
