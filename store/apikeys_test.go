@@ -44,6 +44,7 @@ func testUpdateAPIKey(t *testing.T, c store.Config) {
 			t.Errorf("UpdateAPIKey(%+v) = %+v, %v", in, got, err)
 		}
 	}
+
 	if got, err := rows.UpdateAPIKey(ctx, p.ID, k.ID, fabric.APIKeyInput{Expires: &never}, news(k)); err != nil || !got.Expires.IsZero() {
 		t.Errorf("UpdateAPIKey to never = %+v, %v", got, err)
 	}
@@ -53,6 +54,7 @@ func testUpdateAPIKey(t *testing.T, c store.Config) {
 	if !errors.Is(err, problem.Conflict) || !errors.Is(err2, problem.NotFound) {
 		t.Errorf("another project's key: UpdateAPIKey = %v, FindAPIKey = %v", err, err2)
 	}
+
 	if err := rows.RevokeAPIKey(ctx, p.ID, news(k), time.Now()); err != nil {
 		t.Fatal(err)
 	}
@@ -81,6 +83,7 @@ func testRotateAPIKey(t *testing.T, c store.Config) {
 	if won != 1 || len(errs) > 0 {
 		t.Errorf("RotateAPIKey: %d of %d won with errors %v, want 1", won, crowd, errs)
 	}
+
 	got, err := rows.FindAPIKeyByHash(ctx, "first")
 	if err != nil || got.ID != k.ID || got.OldHash != "first" || got.Hash == "first" ||
 		!slices.Equal(got.Scopes, k.Scopes) {
@@ -89,6 +92,7 @@ func testRotateAPIKey(t *testing.T, c store.Config) {
 	if same, err := rows.FindAPIKeyByHash(ctx, got.Hash); err != nil || same.ID != k.ID {
 		t.Errorf("FindAPIKeyByHash of the new secret = %+v, %v", same, err)
 	}
+
 	if _, err := rows.FindAPIKeyByHash(ctx, ""); !errors.Is(err, problem.NotFound) {
 		t.Errorf("FindAPIKeyByHash of nothing = %v, want not found", err)
 	}

@@ -27,20 +27,24 @@ func testUseAssertion(t *testing.T, c Config) {
 			}
 		})
 	}
+
 	all.Wait()
 	if won.Load() != 1 {
 		t.Errorf("%d of 50 used an assertion, want 1", won.Load())
 	}
+
 	sweep := func() {
 		t.Helper()
 		if err := s.SweepLogins(t.Context(), time.Now().Add(-time.Hour), time.Now().Add(-time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	sweep()
 	if err := s.UseAssertion(t.Context(), "h", time.Now().Add(time.Minute)); !errors.Is(err, problem.Conflict) {
 		t.Errorf("after a sweep that was too early: %v, want a conflict", err)
 	}
+
 	ahead.Store(int64(2 * time.Minute))
 	sweep()
 	if err := s.UseAssertion(t.Context(), "h", time.Now().Add(time.Hour)); err != nil {
@@ -65,6 +69,7 @@ func testMarkedSessions(t *testing.T, c Config) {
 			t.Fatal(err)
 		}
 	}
+
 	count := func(mark string) int {
 		t.Helper()
 		all, err := s.LoginsMadeIn(t.Context(), mark)
@@ -78,6 +83,7 @@ func testMarkedSessions(t *testing.T, c Config) {
 		}
 		return len(all)
 	}
+
 	if a, b, none := count("a"), count("b"), count(""); a != 2 || b != 1 || none != 0 {
 		t.Errorf("%d, %d and %d logins, want 2, 1 and 0", a, b, none)
 	}
@@ -89,6 +95,7 @@ func testMarkedSessions(t *testing.T, c Config) {
 	if err := s.EndLogins(t.Context(), time.Now(), all...); err != nil {
 		t.Fatal(err)
 	}
+
 	found, _, err := s.RevocationsSince(t.Context(), 0)
 	if err != nil || len(found) != 2 {
 		t.Errorf("%d revocations, %v, want those of the two logins that there were", len(found), err)

@@ -65,6 +65,7 @@ func TestAuditTampering(t *testing.T) {
 		if n, broken := verified(t, s); n != 5 || broken != nil {
 			t.Fatalf("VerifyAudit = %d events, %v, want 5 and nothing broken", n, broken)
 		}
+
 		columns := strings.Split(auditColumns, ", ")
 		for _, column := range columns {
 			value := "'x'"
@@ -75,6 +76,7 @@ func TestAuditTampering(t *testing.T) {
 				restored(t, s, "UPDATE audit SET "+column+" = "+value+" WHERE seq = 3", 3)
 			})
 		}
+
 		for _, tt := range []struct {
 			name, sql string
 			at        int64
@@ -116,6 +118,7 @@ func restored(t *testing.T, s *Store, sql string, at int64) {
 	} else if b.Seq != at && !strings.Contains(sql, "SET lane") && !strings.Contains(sql, "SET seq = seq") {
 		t.Errorf("after %s: %v, want it found at %d", sql, b, at)
 	}
+
 	for _, undo := range []string{
 		`DELETE FROM audit`, `INSERT INTO audit SELECT * FROM kept_events`, `DELETE FROM audit_heads`,
 		`INSERT INTO audit_heads SELECT * FROM kept_heads`,
@@ -136,6 +139,7 @@ func TestAuditCrowd(t *testing.T) {
 			s := opened(t, c)
 			nodes = append(nodes, s)
 		}
+
 		var wg sync.WaitGroup
 		errs := make([]error, 50) // few enough that the last writer does not wait too long
 		for i := range errs {
@@ -149,6 +153,7 @@ func TestAuditCrowd(t *testing.T) {
 				})
 			})
 		}
+
 		wg.Wait()
 		for i, err := range errs {
 			if (err == nil) == (i%5 == 0) {
@@ -171,6 +176,7 @@ func TestAuditTurns(t *testing.T) {
 			s.lanes = 1
 			nodes[i] = s
 		}
+
 		for i, node := range []int{0, 0, 1, 1, 0, 1, 0, 0} {
 			id := fmt.Sprint("p-", i)
 			if err := nodes[node].CreateProject(t.Context(), fabric.Project{ID: id, Name: id, Created: time.Now(), Updated: time.Now()}); err != nil {
@@ -198,6 +204,7 @@ func TestAuditFailsClosed(t *testing.T) {
 				if err == nil {
 					t.Errorf("CreateProject succeeded")
 				}
+
 				if _, err := s.FindProject(t.Context(), "p-f"); !errors.Is(err, problem.NotFound) {
 					t.Errorf("FindProject = %v, want NotFound", err)
 				}
@@ -207,6 +214,7 @@ func TestAuditFailsClosed(t *testing.T) {
 				if err := s.Record(t.Context(), audit.Of("login", "p-a", "subscriber", "s")); err == nil {
 					t.Errorf("Record succeeded")
 				}
+
 				if p, err := s.ListProjects(t.Context(), page.Query{Size: 50}); err != nil || len(p.Items) < 5 {
 					t.Errorf("ListProjects = %d, %v: reading must go on", len(p.Items), err)
 				}
@@ -214,6 +222,7 @@ func TestAuditFailsClosed(t *testing.T) {
 			if c.URL != "" { // both cases would share one database
 				return
 			}
+
 			c.Dir = t.TempDir()
 		}
 	})
@@ -265,18 +274,21 @@ func TestAuditTamperingStays(t *testing.T) {
 					`CREATE TABLE kept_heads AS SELECT * FROM audit_heads`} {
 					tamper(t, s, keep)
 				}
+
 				tamper(t, s, `INSERT INTO ring (kid, use, state, sealed, created) VALUES ('k', 'seal', 'current', '', 0)`)
 				tamper(t, s, tt.sql)
 				again, err := Open(t.Context(), c) // must not treat it as a new installation
 				if err != nil {
 					t.Fatal(err)
 				}
+
 				again.lanes = 1
 				for range 3 {
 					if err := again.Record(t.Context(), audit.Of("login", "", "subscriber", "s")); err != nil {
 						t.Fatal(err)
 					}
 				}
+
 				_, broken := verified(t, again)
 				var b *audit.Break
 				if len(broken) == 0 || !errors.As(broken[0], &b) || b.Seq != tt.at {
@@ -285,6 +297,7 @@ func TestAuditTamperingStays(t *testing.T) {
 				if err := again.Close(); err != nil {
 					t.Error(err)
 				}
+
 				tamper(t, s, `DELETE FROM audit; INSERT INTO audit SELECT * FROM kept_events; DELETE FROM audit_heads; INSERT INTO audit_heads SELECT * FROM kept_heads;
 					DROP TABLE kept_events; DROP TABLE kept_heads; DELETE FROM ring`)
 			})
@@ -301,10 +314,12 @@ func TestAuditOfEarlier(t *testing.T) {
 		if _, err := unbegun(t, s, key); err != nil {
 			t.Fatal(err)
 		}
+
 		heads, err := s.AuditHeads(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		earlier := `UPDATE audit_heads SET mac = ''; UPDATE audit_heads SET mac = '` + key.Mac(
 			"end 1", 0, heads[0].Seq, heads[0].Hash) + `' WHERE lane = 0`
 		tamper(t, s, earlier+`; INSERT INTO ring (kid, use, state, sealed, created) VALUES ('k', 'seal', 'current', '', 0)`)

@@ -81,6 +81,7 @@ func TestAuditPages(t *testing.T) {
 					}
 					ask.From = found.Next
 				}
+
 				for ask.From != "" {
 					found, err := list(l.filter, ask)
 					if err != nil {
@@ -96,11 +97,13 @@ func TestAuditPages(t *testing.T) {
 				if len(there) != l.want || pages != l.pages {
 					t.Errorf("%s, %s: %d on %d pages, want %d on %d", name, order, len(there), pages, l.want, l.pages)
 				}
+
 				slices.Reverse(there)
 				if back = slices.Compact(back); l.pages > 1 && !slices.Equal(back, there) {
 					t.Errorf("%s, %s: back there are %d, there %d", name, order, len(back), len(there))
 				}
 			}
+
 			for _, q := range watch.asked {
 				// For half of so small a trail, PostgreSQL prefers to scan the table.
 				plan := explain(t, s, q, c.URL != "")
@@ -113,6 +116,7 @@ func TestAuditPages(t *testing.T) {
 					t.Errorf("%s: its index is not in the plan of\n%s\n%s", name, q.sql, plan)
 				}
 			}
+
 			watch.asked = nil
 		}
 	})
@@ -132,6 +136,7 @@ func TestSecretsShown(t *testing.T) {
 				t.Errorf("%s was shown %d secrets, %v, want %d", who, len(found), err, want)
 			}
 		}
+
 		plan := explain(t, s, watch.asked[0], c.URL != "")
 		if strings.Count(plan, "audit_actor") != 4 || strings.Contains(plan, "AUTOMATIC") ||
 			strings.Contains(plan, "SCAN audit") || strings.Contains(plan, "Seq Scan on audit") {

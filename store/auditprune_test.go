@@ -23,6 +23,7 @@ func TestPruneAudit(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+
 		node := opened(t, c)
 		node.lanes = 1
 		clock = began.Add(2 * time.Hour)
@@ -38,18 +39,22 @@ func TestPruneAudit(t *testing.T) {
 			}
 			both.Wait()
 		}
+
 		prune(began)
 		if n, broken := verified(t, s); n != 8 || broken != nil {
 			t.Errorf("where nothing is old enough VerifyAudit = %d events, %v, want 8", n, broken)
 		}
+
 		prune(began.Add(time.Minute))
 		if n, broken := verified(t, s); n != 4 || broken != nil {
 			t.Errorf("after that VerifyAudit = %d events, %v, want the three of later and that of pruning", n, broken)
 		}
+
 		head, err := s.auditHead(t.Context(), 0)
 		if err != nil || head.PrunedSeq != 5 || head.Seq != 9 {
 			t.Errorf("the lane is %+v, %v, want it pruned until 5", head, err)
 		}
+
 		for _, sql := range []string{
 			`DELETE FROM audit WHERE seq = 6`,
 			`DELETE FROM audit WHERE seq = 6; UPDATE audit_heads SET pruned_seq = 6 WHERE lane = 0`,
@@ -64,6 +69,7 @@ func TestPruneAudit(t *testing.T) {
 			}
 			tamper(t, s, `DELETE FROM audit; INSERT INTO audit SELECT * FROM kept_events; DELETE FROM audit_heads; INSERT INTO audit_heads SELECT * FROM kept_heads; DROP TABLE kept_events; DROP TABLE kept_heads`)
 		}
+
 		prune(began.Add(90 * time.Minute))
 		if n, broken := verified(t, s); n != 2 || broken != nil {
 			t.Errorf("pruned again VerifyAudit = %d events, %v, want those of pruning", n, broken)

@@ -81,6 +81,7 @@ func TestAuditBeginsWithRing(t *testing.T) {
 				if err := s.ChangeRing(t.Context(), nil, []keys.Record{{Kid: "later", Use: keys.ES256, State: keys.Current, Created: time.Now()}}); err != nil {
 					t.Fatal(err)
 				}
+
 				tamper(t, s, `DELETE FROM ring WHERE kid <> 'later'`) // as if the key had expired
 				if _, broken := verified(t, again); len(broken) == 0 {
 					t.Error("VerifyAudit after keys have taken turns found nothing")

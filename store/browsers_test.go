@@ -21,6 +21,7 @@ func testBrowsers(t *testing.T, c Config) {
 	if err := s.CreateLogin(t.Context(), login, "hash"); err != nil {
 		t.Fatal(err)
 	}
+
 	holds := map[string]string{"p": login.ID}
 	want := func(doing, browser string, logins map[string]string, after time.Duration) {
 		t.Helper()
@@ -35,6 +36,7 @@ func testBrowsers(t *testing.T, c Config) {
 			t.Errorf("%s: FindBrowser(%s) = %v, %v, %v, want %v", doing, browser, got, seen.Sub(began), err, logins)
 		}
 	}
+
 	move := func(from, to string, logins map[string]string) {
 		t.Helper()
 		if err := s.MoveBrowser(t.Context(), from, to, logins); err != nil {
@@ -42,25 +44,30 @@ func testBrowsers(t *testing.T, c Config) {
 		}
 	}
 	want("a login of no browser", "", nil, 0)
+
 	move("", "a", map[string]string{"other": login.ID})
 	want("a login of another project", "a", nil, 0)
 	move("", "a", holds)
 	want("given", "a", holds, 0)
+
 	ahead.Store(int64(10 * time.Minute))
 	move("a", "b", holds)
 	want("moved from", "a", nil, 0)
 	want("moved to", "b", holds, 10*time.Minute)
+
 	ahead.Store(int64(20 * time.Minute))
 	if err := errors.Join(s.SeeBrowser(t.Context(), "b"), s.SeeBrowser(t.Context(), "a"), s.SeeBrowser(t.Context(), "")); err != nil {
 		t.Errorf("SeeBrowser = %v", err)
 	}
 	want("seen", "b", holds, 20*time.Minute)
+
 	ahead.Store(int64(time.Hour))
 	want("expired", "b", nil, 0)
 	ahead.Store(0)
 	move("b", "c", nil)
 	want("moved without its logins", "b", nil, 0)
 	want("moved without its logins", "c", nil, 0)
+
 	move("", "d", holds)
 	move("d", "", nil)
 	want("forgotten", "d", nil, 0)
@@ -78,6 +85,7 @@ func testBrowsers(t *testing.T, c Config) {
 			t.Fatal(err)
 		}
 	}
+
 	several := func(l ...string) map[string]string { return map[string]string{"p": idp.BrowserLogins(l).String()} }
 	move("", "f", several(ids[2], ids[0], ids[1]))
 	want("several, in their order", "f", several(ids[2], ids[0], ids[1]), 0)
@@ -87,6 +95,7 @@ func testBrowsers(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	want("the first has ended", "g", several("", ids[2]), 0)
+
 	move("g", "h", several("", ids[2]))
 	want("none is first", "h", several("", ids[2]), 0)
 }

@@ -18,6 +18,7 @@ func testCertificates(t *testing.T, c store.Config) {
 	if _, err := s.FindCertificate(ctx, "a.test"); !errors.Is(err, problem.NotFound) {
 		t.Errorf("FindCertificate of none = %v, want not found", err)
 	}
+
 	for _, sealed := range []string{"one", "two"} {
 		if err := s.PutCertificate(ctx, "a.test", sealed); err != nil {
 			t.Fatal(err)
@@ -26,6 +27,7 @@ func testCertificates(t *testing.T, c store.Config) {
 			t.Errorf("FindCertificate = %q, %v, want %q", got, err, sealed)
 		}
 	}
+
 	for range 2 { // the second call has nothing to delete
 		if err := s.DeleteCertificate(ctx, "a.test"); err != nil {
 			t.Errorf("DeleteCertificate = %v", err)
@@ -46,6 +48,7 @@ func testClaimCertificate(t *testing.T, c store.Config) {
 	if won != 1 {
 		t.Errorf("%d claims were granted, want 1", won)
 	}
+
 	for _, err := range errs {
 		if !errors.Is(err, problem.Conflict) {
 			t.Errorf("ClaimCertificate = %v, want a conflict", err)
@@ -57,6 +60,7 @@ func testClaimCertificate(t *testing.T, c store.Config) {
 	if err := s.ClaimCertificate(ctx, "a.test", until); !errors.Is(err, problem.Conflict) {
 		t.Errorf("ClaimCertificate after somebody else's release = %v, want a conflict", err)
 	}
+
 	if err := s.ReleaseCertificate(ctx, "a.test", until); err != nil {
 		t.Fatal(err)
 	}

@@ -38,6 +38,7 @@ func TestAddressesStop(t *testing.T) {
 				}
 				return found
 			}
+
 			var there, back []string
 			pages, q := 1, page.Query{Size: 50}
 			found := list(q)
@@ -50,6 +51,7 @@ func TestAddressesStop(t *testing.T) {
 				}
 				q.From, pages = found.Next, pages+1
 			}
+
 			for ; ; found = list(page.Query{Size: 50, From: found.Prev}) {
 				for _, a := range slices.Backward(found.Items) {
 					back = append(back, a.ID)
@@ -58,6 +60,7 @@ func TestAddressesStop(t *testing.T) {
 					break
 				}
 			}
+
 			slices.Reverse(back)
 			if len(there) != 3 || pages != 3 || !slices.Equal(slices.Compact(back), there) {
 				t.Errorf("%s: %v on %d pages, and back %v", name, there, pages, back)

@@ -20,6 +20,7 @@ func testDeclared(t *testing.T, c Config) {
 	if err != nil || len(projects.Items) == 0 {
 		t.Fatalf("ListProjects = %v, %v", projects, err)
 	}
+
 	p := projects.Items[0].ID
 	for _, id := range []string{"b", "a", "a", "c"} {
 		if err := s.MarkDeclared(ctx, p, id); err != nil {
@@ -29,6 +30,7 @@ func testDeclared(t *testing.T, c Config) {
 	if err := s.MarkDeclared(ctx, "none", "d"); !errors.Is(err, problem.NotFound) {
 		t.Errorf("MarkDeclared of no project = %v, want not found", err)
 	}
+
 	for range 2 {
 		if err := s.UnmarkDeclared(ctx, "c"); err != nil {
 			t.Fatal(err)
@@ -37,6 +39,7 @@ func testDeclared(t *testing.T, c Config) {
 	if got, err := s.ListDeclared(ctx, p); err != nil || !slices.Equal(got, []string{"a", "b"}) {
 		t.Errorf("ListDeclared = %v, %v, want a and b", got, err)
 	}
+
 	if err := s.DeleteProject(ctx, revocation.Revocation{Kind: revocation.Project, ID: p}); err != nil {
 		t.Fatal(err)
 	}

@@ -29,15 +29,18 @@ func dump(t *testing.T, s *Store, url string) map[string][]string {
 	if strings.HasPrefix(url, "postgres") {
 		catalog = `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = current_schema()`
 	}
+
 	columns, err := gather(t.Context(), s.read(), "reading the catalog",
 		func(row scanner) (c column, err error) { return c, row.Scan(&c.table, &c.name) }, catalog)
 	if err != nil || len(columns) < 100 {
 		t.Fatalf("%d columns, %v", len(columns), err)
 	}
+
 	texts := make(map[string][]string)
 	for _, c := range columns {
 		texts[c.table] = append(texts[c.table], `COALESCE(CAST("`+c.name+`" AS TEXT), '')`)
 	}
+
 	all := make(map[string][]string)
 	for table, of := range texts {
 		all[table], err = gather(t.Context(), s.read(), "dumping "+table,
@@ -75,6 +78,7 @@ func plantCanary(t *testing.T, s *Store) fabric.Subscriber {
 		FirstName: "Canary", LastName: "Bird", JobTitle: "canary",
 		Claims: fabric.StandardClaims{PhoneNumber: "+15550199877", Nickname: "canary"}, Created: now, Updated: now,
 	}
+
 	hook := fabric.Webhook{ID: newID(), ProjectID: "p", URL: "https://hook.example/",
 		Events: []fabric.EventName{"*"}, Enabled: true, Created: now, Updated: now}
 	name := "Canary's"
@@ -114,11 +118,13 @@ func plantCanary(t *testing.T, s *Store) fabric.Subscriber {
 			})
 		},
 	}
+
 	for i, step := range steps {
 		if err := step(); err != nil {
 			t.Fatalf("step %d: %v", i, err)
 		}
 	}
+
 	for _, r := range []struct {
 		from, to string
 		of       []string
@@ -167,10 +173,12 @@ func testEraseSubscriber(t *testing.T, c Config) {
 	if _, err := s.FindSubscriber(t.Context(), "p", sub.ID); err != nil {
 		t.Fatalf("another project has erased the subscriber: %v", err)
 	}
+
 	e, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	got, _ := json.Marshal(e.Deleted)
 	for what, want := range map[string]int64{"subscribers": 1, "addresses": 1, "sessions": 1, "grants": 1,
 		"consents": 1, "passkeys": 1, "devices": 1, "recordings": 1, "webhook_deliveries": 2} {
@@ -178,10 +186,12 @@ func testEraseSubscriber(t *testing.T, c Config) {
 			t.Errorf("%d %s are deleted, want %d: %s", e.Deleted[what], what, want, got)
 		}
 	}
+
 	if !e.Found || e.Anonymised["recordings"] != 3 || len(e.Sessions) != 1 || len(e.Media) != 1 {
 		t.Errorf("the erasure is %+v, want 3 recordings without its name, a session and a media", e)
 	}
 	wantNoCanary(t, s, c.URL)
+
 	left, err := s.ListRecordings(t.Context(), recordings.Filter{Owner: recordings.Owner{ProjectID: "p"}},
 		page.Query{Size: 10})
 	if err != nil || len(left.Items) != 4 {
@@ -193,6 +203,7 @@ func testEraseSubscriber(t *testing.T, c Config) {
 			t.Errorf("a recording is from and to %q", ends)
 		}
 	}
+
 	if again, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now()); !errors.Is(err, problem.NotFound) {
 		t.Errorf("erased again: %+v, %v, want not found: nothing is left but what webhooks are told of it",
 			again, err)

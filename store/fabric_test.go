@@ -73,6 +73,7 @@ func race(do func(i int) (bool, error)) (won int, errs []error) {
 			}
 		})
 	}
+
 	done.Wait()
 	return won, errs
 }
@@ -94,6 +95,7 @@ func testCreateSubscriberRace(t *testing.T, c store.Config) {
 			return subscriber(p, fmt.Sprintf("ada%d@example.com", i), "", "ada")
 		}},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			rows, p := fabricRows(t, c)
@@ -105,15 +107,18 @@ func testCreateSubscriberRace(t *testing.T, c store.Config) {
 			if won != 1 {
 				t.Errorf("CreateSubscriber: %d of %d won, want 1", won, crowd)
 			}
+
 			for _, err := range errs {
 				if !errors.Is(err, problem.Conflict) {
 					t.Errorf("CreateSubscriber: got %v, want a conflict", err)
 				}
 			}
+
 			all, err := rows.ListSubscribers(ctx, p.ID, page.Query{Size: crowd})
 			if err != nil || len(all.Items) != 1 {
 				t.Errorf("ListSubscribers = %d rows, %v, want 1: nothing half-written", len(all.Items), err)
 			}
+
 			addresses, err := rows.ListAddresses(ctx, p.ID, fabric.AddressFilter{}, page.Query{Size: crowd})
 			if err != nil || len(addresses.Items) != 1 {
 				t.Errorf("ListAddresses = %d rows, %v, want 1", len(addresses.Items), err)
@@ -132,12 +137,14 @@ func testUniqueWithinProject(t *testing.T, c store.Config) {
 			t.Errorf("CreateSubscriber in project %s: %v", project.ID, err)
 		}
 	}
+
 	for range 2 { // without e-mail and reference: NULLs never collide
 		s, a := subscriber(p, "", "", newID())
 		if err := rows.CreateSubscriber(context.Background(), s, a); err != nil {
 			t.Errorf("CreateSubscriber without e-mail and reference: %v", err)
 		}
 	}
+
 	s, a := subscriber(fabric.Project{ID: newID()}, "ada@example.com", "", "ada")
 	if err := rows.CreateSubscriber(context.Background(), s, a); !errors.Is(err, problem.NotFound) {
 		t.Errorf("CreateSubscriber in no project: got %v, want not found", err)
@@ -157,6 +164,7 @@ func testRotateFamily(t *testing.T, c store.Config) {
 				Expires: time.Now().Add(time.Hour)},
 		}
 	}
+
 	revoked := func() int {
 		found, _, err := rows.RevocationsSince(ctx, 0)
 		if err != nil {
@@ -164,6 +172,7 @@ func testRotateFamily(t *testing.T, c store.Config) {
 		}
 		return len(found)
 	}
+
 	for generation := range int64(3) {
 		if used, err := rows.RotateFamily(ctx, use(generation)); !used || err != nil {
 			t.Fatalf("RotateFamily(%d) = %v, %v, want true", generation, used, err)
@@ -172,6 +181,7 @@ func testRotateFamily(t *testing.T, c store.Config) {
 	if n := revoked(); n != 0 {
 		t.Fatalf("%d revocations after good uses, want 0", n)
 	}
+
 	for _, generation := range []int64{1, 3, 3, 0} { // reused, which ends the family
 		if used, err := rows.RotateFamily(ctx, use(generation)); used || err != nil {
 			t.Errorf("RotateFamily(%d) after a second use = %v, %v, want false", generation, used, err)
@@ -180,6 +190,7 @@ func testRotateFamily(t *testing.T, c store.Config) {
 	if n := revoked(); n != 1 {
 		t.Errorf("%d revocations after second uses, want 1", n)
 	}
+
 	family = newID()
 	if used, err := rows.RotateFamily(ctx, use(1)); used || err != nil {
 		t.Errorf("RotateFamily(1) of an unknown family = %v, %v, want false", used, err)
@@ -196,11 +207,13 @@ func testRotateFamilyRace(t *testing.T, c store.Config) {
 			Revocation: revocation.Revocation{Kind: revocation.Family, ID: "f", Until: time.Now(),
 				Expires: time.Now().Add(time.Hour)},
 		}
+
 		for ; u.Generation < generation; u.Generation++ {
 			if used, err := rows.RotateFamily(context.Background(), u); !used || err != nil {
 				t.Fatalf("RotateFamily = %v, %v", used, err)
 			}
 		}
+
 		won, errs := race(func(int) (bool, error) { return rows.RotateFamily(context.Background(), u) })
 		if won != 1 || len(errs) > 0 {
 			t.Errorf("RotateFamily(%d): %d of %d won with errors %v, want 1", generation, won, crowd, errs)
@@ -228,6 +241,7 @@ func testSweepFamilies(t *testing.T, c store.Config) {
 	if used, err := rows.RotateFamily(ctx, late); used || err != nil {
 		t.Errorf("RotateFamily of a family with living tokens = %v, %v, want false", used, err)
 	}
+
 	if used, err := rows.RotateFamily(ctx, early); !used || err != nil {
 		t.Errorf("RotateFamily of a family that was swept = %v, %v, want true", used, err)
 	}
@@ -249,6 +263,7 @@ func testPages(t *testing.T, c store.Config) {
 			}
 		}
 	}
+
 	tests := []struct {
 		filter fabric.AddressFilter
 		want   []string // the names on each page of three
@@ -263,6 +278,7 @@ func testPages(t *testing.T, c store.Config) {
 		{fabric.AddressFilter{DisplayName: "%"}, []string{""}},
 		{fabric.AddressFilter{IDs: []string{}}, []string{""}},
 	}
+
 	for _, tt := range tests {
 		list := func(from string) (page.Page[fabric.Address], string) {
 			t.Helper()
@@ -276,6 +292,7 @@ func testPages(t *testing.T, c store.Config) {
 			}
 			return found, text
 		}
+
 		var from []string
 		at := ""
 		for i, want := range tt.want {
@@ -283,6 +300,7 @@ func testPages(t *testing.T, c store.Config) {
 			if got != want {
 				t.Errorf("ListAddresses(%+v), page %d = %q, want %q", tt.filter, i, got, want)
 			}
+
 			if last := i == len(tt.want)-1; last != (found.Next == "") {
 				t.Errorf("ListAddresses(%+v), page %d: Next = %q", tt.filter, i, found.Next)
 			}
@@ -291,6 +309,7 @@ func testPages(t *testing.T, c store.Config) {
 					t.Errorf("ListAddresses(%+v), before page %d = %q, want %q", tt.filter, i, before, tt.want[i-1])
 				}
 			}
+
 			from = append(from, at)
 			at = found.Next
 		}
@@ -298,6 +317,7 @@ func testPages(t *testing.T, c store.Config) {
 			t.Errorf("ListAddresses(%+v): the first page has Prev = %q", tt.filter, found.Prev)
 		}
 	}
+
 	if _, err := rows.ListAddresses(ctx, p.ID, fabric.AddressFilter{ByName: true}, page.Query{Size: 3, From: newID()}); !errors.Is(err, problem.Invalid) {
 		t.Errorf("ListAddresses by name from a row that is gone: got %v, want invalid", err)
 	}

@@ -37,11 +37,13 @@ func TestFactorsOnce(t *testing.T) {
 					}
 				})
 			}
+
 			all.Wait()
 			if won.Load() != 1 {
 				t.Errorf("%s: %d of 50 won", what, won.Load())
 			}
 		}
+
 		first := factor.Owner{Kind: factor.Subscriber, ID: "u"}
 		err := s.change(ctx, audit.None("a test"), func(t tx) error {
 			_, err := t.Exec(ctx, `INSERT INTO subscribers (id, project_id, email, password_hash, created, updated) VALUES ('u', 'p', 'u@example.com', 'hash', 0, 0)`)
@@ -50,6 +52,7 @@ func TestFactorsOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		once("setting up the first factor", func(i int) error {
 			if i%2 == 0 {
 				return s.CreateTOTP(ctx, factor.TOTP{ID: fmt.Sprint("f", i), Owner: first}, true)
@@ -67,6 +70,7 @@ func TestFactorsOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		app.Step++
 		once("the code of a step", func(int) error { return s.UseTOTP(ctx, app) }, problem.Conflict)
 		once("a credential", func(i int) error {
@@ -77,6 +81,7 @@ func TestFactorsOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		p.Count = 4
 		once("a count", func(int) error { return s.UsePasskey(ctx, p, 3) }, problem.Conflict)
 		var all sync.WaitGroup
@@ -91,6 +96,7 @@ func TestFactorsOnce(t *testing.T) {
 				}
 			})
 		}
+
 		all.Wait()
 		if codes, err := s.FindRecoveryCodes(ctx, ada); err != nil || codes.Left != 10 || codes.Created.IsZero() {
 			t.Errorf("after twenty sets of codes: %+v, %v; want the ten of one", codes, err)
@@ -98,6 +104,7 @@ func TestFactorsOnce(t *testing.T) {
 		if err := s.ReplaceRecoveryCodes(ctx, ada, []string{"h"}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
+
 		once("a recovery code", func(int) error { return s.TakeRecoveryCode(ctx, ada, "h") }, problem.NotFound)
 	})
 }
@@ -114,6 +121,7 @@ func TestFactorsGo(t *testing.T) {
 					Record: []byte("{}")}, false),
 				s.ReplaceRecoveryCodes(ctx, o, []string{"h"}, time.Now()))
 		}
+
 		add := func(id string) factor.Owner {
 			err := s.change(ctx, audit.None("a test"), func(t tx) error {
 				_, err := t.Exec(ctx, `INSERT INTO subscribers (id, project_id, email, password_hash, created, updated) VALUES ($1, 'p', $1, '', 0, 0)`, id)
@@ -124,10 +132,12 @@ func TestFactorsGo(t *testing.T) {
 			}
 			return factor.Owner{Kind: factor.Subscriber, ID: id}
 		}
+
 		grace := add("g")
 		if err := errors.Join(own(ada), own(grace)); err != nil {
 			t.Fatal(err)
 		}
+
 		gone := func(o factor.Owner) {
 			t.Helper()
 			set, err := s.HasFactors(ctx, o)
@@ -139,6 +149,7 @@ func TestFactorsGo(t *testing.T) {
 				t.Errorf("factors for %s who is gone: %v", o, err)
 			}
 		}
+
 		if err := s.DeleteSubscriber(ctx, "p", revocation.Revocation{Kind: revocation.Subscriber, ID: "s"}); err != nil {
 			t.Fatal(err)
 		}
@@ -146,6 +157,7 @@ func TestFactorsGo(t *testing.T) {
 		if set, err := s.HasFactors(context.Background(), grace); err != nil || !set.Passkeys || !set.TOTP {
 			t.Errorf("the other's: %+v, %v", set, err)
 		}
+
 		if err := s.DeleteProject(ctx, revocation.Revocation{Kind: revocation.Project, ID: "p"}); err != nil {
 			t.Fatal(err)
 		}

@@ -23,6 +23,7 @@ func testFamiliesOfSubscriber(t *testing.T, c store.Config) {
 	if err := rows.CreateSubscriber(ctx, s, a); err != nil {
 		t.Fatal(err)
 	}
+
 	now := time.Now().Truncate(time.Microsecond).UTC()
 	first, second := newID(), newID()
 	use := func(id, subscriberID string, generation int64, used time.Time) {
@@ -35,6 +36,7 @@ func testFamiliesOfSubscriber(t *testing.T, c store.Config) {
 			t.Fatalf("RotateFamily(%+v) = %v, %v", u, ok, err)
 		}
 	}
+
 	use(first, s.ID, 0, now)
 	use(second, s.ID, 0, now)
 	use(first, s.ID, 1, now.Add(time.Minute))
@@ -48,6 +50,7 @@ func testFamiliesOfSubscriber(t *testing.T, c store.Config) {
 		}
 		return found.Items
 	}
+
 	want := fabric.Family{ID: first, ClientID: "app", Created: now, Used: now.Add(time.Minute), Refreshes: 2,
 		Expires: now.Add(time.Hour)}
 	if got := list(); len(got) != 2 || got[0].ID != second || got[1] != want {
@@ -56,6 +59,7 @@ func testFamiliesOfSubscriber(t *testing.T, c store.Config) {
 	if got, err := rows.ListFamilies(ctx, p.ID, "", page.Query{Size: 10}); err != nil || len(got.Items) != 0 {
 		t.Errorf("ListFamilies of nobody = %+v, %v", got, err)
 	}
+
 	end := func(id string) revocation.Revocation {
 		return revocation.Revocation{Kind: revocation.Family, ID: id, Until: now, Expires: now.Add(time.Hour)}
 	}
@@ -67,12 +71,14 @@ func testFamiliesOfSubscriber(t *testing.T, c store.Config) {
 			t.Errorf("RevokeFamily of others = %v, want not found", err)
 		}
 	}
+
 	if err := errors.Join(rows.RevokeFamily(ctx, p.ID, s.ID, end(first)), rows.RevokeFamily(ctx, p.ID, s.ID, end(first))); err != nil {
 		t.Errorf("RevokeFamily, twice = %v", err)
 	}
 	if got := list(); got[0].Revoked || !got[1].Revoked {
 		t.Errorf("after one was revoked: %+v", got)
 	}
+
 	all := revocation.Revocation{Kind: revocation.Subscriber, ID: s.ID, Until: now, Expires: now.Add(time.Hour)}
 	if _, err := rows.UpdateSubscriber(ctx, p.ID, s.ID, fabric.SubscriberChange{}, now, &all); err != nil {
 		t.Fatal(err)
@@ -92,6 +98,7 @@ func testListLogins(t *testing.T, c store.Config) {
 	if err := errors.Join(rows.CreateSubscriber(ctx, s, a), rows.CreateClient(ctx, app)); err != nil {
 		t.Fatal(err)
 	}
+
 	now := time.Now().Truncate(time.Microsecond).UTC()
 	var sids []string
 	for i := range 5 {
@@ -101,6 +108,7 @@ func testListLogins(t *testing.T, c store.Config) {
 		if err := rows.CreateLogin(ctx, l, ""); err != nil {
 			t.Fatal(err)
 		}
+
 		for range i {
 			g := idp.Grant{
 				ID: newID(), ProjectID: p.ID, ClientID: app.ID, SubscriberID: s.ID, SessionID: l.ID,
@@ -112,6 +120,7 @@ func testListLogins(t *testing.T, c store.Config) {
 			}
 		}
 	}
+
 	q := page.Query{Size: 2}
 	for i := 4; i >= 0; q.From = sids[max(i, 0)] {
 		found, err := rows.ListLogins(ctx, p.ID, s.ID, q)
@@ -133,6 +142,7 @@ func testListLogins(t *testing.T, c store.Config) {
 			i--
 		}
 	}
+
 	if found, err := rows.ListLogins(ctx, newID(), s.ID, page.Query{Size: 2}); err != nil || len(found.Items) != 0 {
 		t.Errorf("ListLogins of another project = %+v, %v", found, err)
 	}
@@ -154,6 +164,7 @@ func testConsentsOfSubscriber(t *testing.T, c store.Config) {
 		errs = append(errs, rows.CreateClient(ctx, app),
 			rows.AddConsent(ctx, ada.ID, app.ID, []string{"openid", "Voice"}, now))
 	}
+
 	errs = append(errs, rows.AddConsent(ctx, bob.ID, apps[0], []string{"openid"}, now))
 	l := idp.Login{ID: newID(), ProjectID: p.ID, SubscriberID: ada.ID, AuthTime: now, Expires: now.Add(time.Hour)}
 	errs = append(errs, rows.CreateLogin(ctx, l, ""))
@@ -169,6 +180,7 @@ func testConsentsOfSubscriber(t *testing.T, c store.Config) {
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
+
 	found, err := rows.ListConsents(ctx, p.ID, ada.ID, page.Query{Size: 2})
 	if err != nil || len(found.Items) != 2 || found.Next != apps[2] ||
 		found.Items[0].ClientName != "Dialer" || len(found.Items[1].Scope) != 2 || found.Items[1].Updated != now {
@@ -178,6 +190,7 @@ func testConsentsOfSubscriber(t *testing.T, c store.Config) {
 		len(found.Items) != 0 {
 		t.Errorf("ListConsents of another project = %+v, %v", found, err)
 	}
+
 	revoke := func(subscriberID, clientID string) error {
 		return rows.RevokeConsent(ctx, subscriberID, clientID, now, func(id string) revocation.Revocation {
 			return revocation.Revocation{Kind: revocation.Grant, ID: "of " + id, Until: now,
@@ -187,11 +200,13 @@ func testConsentsOfSubscriber(t *testing.T, c store.Config) {
 	if err := revoke(ada.ID, apps[0]); err != nil {
 		t.Fatal(err)
 	}
+
 	for i, id := range grants {
 		if g, err := rows.FindGrant(ctx, id); err != nil || g.Revoked.IsZero() != (i == 2) {
 			t.Errorf("grant %d after the first client's consent was taken back: %+v, %v", i, g, err)
 		}
 	}
+
 	revoked, _, err := rows.RevocationsSince(ctx, 0)
 	if err != nil || len(revoked) != 2 || revoked[0].ID != "of "+grants[0] || revoked[1].ID != "of "+grants[1] {
 		t.Errorf("revocations = %+v, %v, want one of each grant", revoked, err)
@@ -199,12 +214,14 @@ func testConsentsOfSubscriber(t *testing.T, c store.Config) {
 	if err := revoke(ada.ID, apps[0]); !errors.Is(err, problem.NotFound) {
 		t.Errorf("once more = %v, want not found", err)
 	}
+
 	if _, err := rows.FindConsent(ctx, bob.ID, apps[0]); err != nil {
 		t.Errorf("the consent of another: %v", err)
 	}
 	if err := errors.Join(revoke(ada.ID, apps[1]), revoke(ada.ID, apps[2])); err != nil {
 		t.Errorf("with a grant, and without one: %v", err)
 	}
+
 	g := idp.Grant{ID: newID(), ProjectID: p.ID, ClientID: apps[1], SubscriberID: ada.ID, SessionID: l.ID}
 	if err := rows.RedeemCode(ctx, idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: apps[1], Rights: []string{"openid"}}, g); !errors.Is(err, problem.NotFound) {
 		t.Errorf("a code from before = %v, want not found", err)
@@ -212,6 +229,7 @@ func testConsentsOfSubscriber(t *testing.T, c store.Config) {
 	if err := rows.AddConsent(ctx, ada.ID, apps[1], []string{"openid"}, now); err != nil {
 		t.Fatal(err)
 	}
+
 	wider := idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: apps[1], Rights: []string{"openid", "Voice"}}
 	if err := rows.RedeemCode(ctx, wider, g); !errors.Is(err, problem.NotFound) {
 		t.Errorf("a code from before, for more than is agreed to anew = %v, want not found", err)

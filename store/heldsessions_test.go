@@ -23,6 +23,7 @@ func testHeldSessions(t *testing.T, c Config) {
 		}
 		return l.ID
 	}
+
 	grant := func(sid string, lives time.Duration) {
 		t.Helper()
 		n := g
@@ -31,6 +32,7 @@ func testHeldSessions(t *testing.T, c Config) {
 			t.Fatal(err)
 		}
 	}
+
 	wantApps := func(when string, want int) {
 		t.Helper()
 		apps, err := s.ListApps(t.Context(), "p", "s", now)
@@ -39,6 +41,7 @@ func testHeldSessions(t *testing.T, c Config) {
 			t.Errorf("%s: the apps are %+v, %v, want %d", when, apps, err, want)
 		}
 	}
+
 	over := signIn(-time.Hour, "a")
 	grant(over, -time.Minute)
 	wantApps("before", 0)
@@ -47,6 +50,7 @@ func testHeldSessions(t *testing.T, c Config) {
 	if err := s.EndLogins(t.Context(), now, revocation.Revocation{Kind: revocation.Session, ID: ended, Until: now, Expires: now}); err != nil {
 		t.Fatal(err)
 	}
+
 	all, err := s.LiveLogins(t.Context(), "p", "s", now)
 	if err != nil || len(all) != 2 || all[0].ID != good || all[1].ID != kept || all[0].Mark != "b" ||
 		all[0].Seen.IsZero() {
@@ -56,6 +60,7 @@ func testHeldSessions(t *testing.T, c Config) {
 	if all, err := s.LiveLogins(t.Context(), "other", "s", now); err != nil || len(all) != 0 {
 		t.Errorf("HeldSessions of another project = %+v, %v", all, err)
 	}
+
 	if err := s.AddConsent(t.Context(), "s", "c", []string{"email"}, now); err != nil {
 		t.Fatal(err)
 	}

@@ -21,12 +21,14 @@ func TestLinks(t *testing.T) {
 				Email: "a@example.com", Bound: "a@example.com", Created: time.Now(),
 				Expires: time.Now().Add(time.Hour)}
 		}
+
 		create := func(l idp.Link) {
 			t.Helper()
 			if err := s.CreateLink(ctx, l); err != nil {
 				t.Fatal(err)
 			}
 		}
+
 		wantGone := func(when string, hashes ...string) {
 			t.Helper()
 			for _, hash := range hashes {
@@ -35,11 +37,13 @@ func TestLinks(t *testing.T) {
 				}
 			}
 		}
+
 		use := func(hash string, purpose mail.Kind, c fabric.SubscriberChange) error {
 			c.Proof = &fabric.Proof{Hash: hash, Purpose: string(purpose)}
 			_, err := s.UpdateSubscriber(ctx, "p", "s", c, time.Now(), nil)
 			return err
 		}
+
 		verified := true
 		create(link("once", mail.Verify))
 		if won, lost := crowd(t, func() error { return use("once", mail.Verify, fabric.SubscriberChange{Verified: &verified}) }); won != 1 || lost != 49 {
@@ -58,6 +62,7 @@ func TestLinks(t *testing.T) {
 				t.Errorf("%s = %v, want a conflict", what, err)
 			}
 		}
+
 		other := link("bound", mail.ChangeAddress)
 		other.Email, other.Bound = "b@example.com", "elsewhere@example.com"
 		if err := s.CreateLink(ctx, other); !errors.Is(err, problem.NotFound) {
@@ -73,11 +78,13 @@ func TestLinks(t *testing.T) {
 		if _, err := s.FindLink(ctx, "reset"); err != nil {
 			t.Errorf("another invitation ends a link of another purpose: %v", err)
 		}
+
 		hash := "another hash"
 		if _, err := s.UpdateSubscriber(ctx, "p", "s", fabric.SubscriberChange{PasswordHash: &hash}, time.Now(), nil); err != nil {
 			t.Fatal(err)
 		}
 		wantGone("after a new password", "second", "reset")
+
 		create(link("moved", mail.Verify))
 		email := "b@example.com"
 		if _, err := s.UpdateSubscriber(ctx, "p", "s", fabric.SubscriberChange{Email: &email}, time.Now(), nil); err != nil {
@@ -90,6 +97,7 @@ func TestLinks(t *testing.T) {
 		if err := s.CreateLink(ctx, moving); !errors.Is(err, problem.NotFound) {
 			t.Errorf("a link to change the address, asked for under an old password = %v, want that it is not made", err)
 		}
+
 		moving.Epoch = 1
 		create(moving)
 
@@ -100,6 +108,7 @@ func TestLinks(t *testing.T) {
 		if err := use("late", mail.Verify, fabric.SubscriberChange{Verified: &verified}); !errors.Is(err, problem.Conflict) {
 			t.Errorf("a link that has expired = %v, want a conflict", err)
 		}
+
 		if err := s.ForgetLetters(ctx, s.now(), s.now(), s.now()); err != nil {
 			t.Fatal(err)
 		}
@@ -118,6 +127,7 @@ func TestLetters(t *testing.T) {
 		if err := s.QueueLetter(ctx, letter); err != nil {
 			t.Fatal(err)
 		}
+
 		take := func(at time.Time) []mail.Letter {
 			t.Helper()
 			all, err := s.TakeLetters(ctx, at, at.Add(time.Minute), 10)
@@ -126,12 +136,14 @@ func TestLetters(t *testing.T) {
 			}
 			return all
 		}
+
 		taken := make(chan int, 50)
 		crowd(t, func() error {
 			all, err := s.TakeLetters(ctx, now, now.Add(time.Minute), 10)
 			taken <- len(all)
 			return err
 		})
+
 		close(taken)
 		total := 0
 		for n := range taken {
@@ -140,10 +152,12 @@ func TestLetters(t *testing.T) {
 		if total != 1 {
 			t.Errorf("fifty nodes took a letter %d times, want once", total)
 		}
+
 		if again := take(now.Add(time.Hour)); len(again) != 1 || again[0].Attempts != 2 ||
 			again[0].Facts["request"] != "r" {
 			t.Errorf("after the lease: %+v, want the letter, for the second time", again)
 		}
+
 		settle := func(r mail.Result) mail.Letter {
 			t.Helper()
 			r.ID = letter.ID
@@ -159,6 +173,7 @@ func TestLetters(t *testing.T) {
 		if l := settle(mail.Result{State: mail.Pending, Error: "away", Due: now.Add(24 * time.Hour)}); l.Error != "away" || len(take(now.Add(2*time.Hour))) != 0 {
 			t.Errorf("after a failure: %+v, want it to wait", l)
 		}
+
 		if l := settle(mail.Result{State: mail.Dead, Error: "refused", Ended: now}); l.State != mail.Dead ||
 			l.Facts["request"] != "r" {
 			t.Errorf("given up: %+v", l)
@@ -166,6 +181,7 @@ func TestLetters(t *testing.T) {
 		if n, err := s.RetryDeadLetters(ctx); n != 1 || err != nil {
 			t.Errorf("RetryDeadLetters = %d, %v, want 1", n, err)
 		}
+
 		if len(take(now)) != 1 {
 			t.Error("a letter that is to be tried again is not due")
 		}
@@ -175,6 +191,7 @@ func TestLetters(t *testing.T) {
 		if l := settle(mail.Result{State: mail.Dead, Ended: now}); l.State != mail.Sent {
 			t.Errorf("settled twice: %+v, want it sent", l)
 		}
+
 		if err := s.ForgetLetters(ctx, now.Add(time.Hour), now, now); err != nil {
 			t.Fatal(err)
 		}

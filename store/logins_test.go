@@ -75,6 +75,7 @@ func crowd(t *testing.T, do func() error) (won, lost int64) {
 			}
 		})
 	}
+
 	wg.Wait()
 	return w.Load(), l.Load()
 }
@@ -93,6 +94,7 @@ func testRedeemCodeOnce(t *testing.T, c Config) {
 	if won != 1 || lost != 49 {
 		t.Errorf("%d redemptions of one code won and %d lost, want 1 and 49", won, lost)
 	}
+
 	first, err := s.FindRedeemedCode(t.Context(), "h")
 	if err != nil {
 		t.Fatal(err)
@@ -111,14 +113,17 @@ func testRotateGrantOnce(t *testing.T, c Config) {
 	if err := s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c"}, g); err != nil {
 		t.Fatal(err)
 	}
+
 	next := func(hash string) idp.Grant {
 		return idp.Grant{ID: g.ID, RefreshHash: hash, Seed: "sealed " + hash,
 			Rotated: time.UnixMicro(5).UTC(), IdleUntil: time.UnixMicro(7).UTC()}
 	}
+
 	won, lost := crowd(t, func() error { return s.RotateGrant(context.Background(), next(newID()), "first") })
 	if won != 1 || lost != 49 {
 		t.Errorf("%d rotations of one token won and %d lost, want 1 and 49", won, lost)
 	}
+
 	got, err := s.FindGrant(t.Context(), g.ID)
 	if err != nil {
 		t.Fatal(err)
@@ -139,6 +144,7 @@ func testEndSession(t *testing.T, c Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	r := revocation.Revocation{Kind: revocation.Session, ID: g.SessionID, Expires: time.Now().Add(time.Hour)}
 	for range 2 {
 		if err := s.EndLogins(t.Context(), time.Now(), r); err != nil {
@@ -148,6 +154,7 @@ func testEndSession(t *testing.T, c Config) {
 	if got, err := s.FindGrant(t.Context(), g.ID); err != nil || got.Revoked.IsZero() {
 		t.Errorf("the grant of an ended login: %+v, %v, want it revoked", got, err)
 	}
+
 	revoked, _, err := s.RevocationsSince(t.Context(), 0)
 	if err != nil || len(revoked) != 1 || revoked[0].Kind != revocation.Session || revoked[0].ID != g.SessionID {
 		t.Errorf("revocations = %+v, %v, want one of the login", revoked, err)
@@ -176,6 +183,7 @@ func testSweepLogins(t *testing.T, c Config) {
 	if err := errors.Join(s.CreateLogin(t.Context(), login(g), "hash"), s.RedeemCode(t.Context(), code, g)); err != nil {
 		t.Fatal(err)
 	}
+
 	there := func() (n int) {
 		_, code := s.FindRedeemedCode(t.Context(), "h")
 		_, grant := s.FindGrant(t.Context(), g.ID)
@@ -187,6 +195,7 @@ func testSweepLogins(t *testing.T, c Config) {
 		}
 		return n
 	}
+
 	now := time.Now()
 	tests := []struct {
 		name           string
@@ -198,6 +207,7 @@ func testSweepLogins(t *testing.T, c Config) {
 		{"all that has expired, while the grant lives", 2 * time.Hour, now.Add(time.Minute), now, 2},
 		{"all", 2 * time.Hour, now.Add(time.Minute), now.Add(100 * time.Hour), 0},
 	}
+
 	for _, tt := range tests {
 		ahead.Store(int64(tt.ahead))
 		if err := s.SweepLogins(t.Context(), tt.began, tt.expired); err != nil || there() != tt.left {
@@ -215,12 +225,14 @@ func testRehashPassword(t *testing.T, c Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	rehash := func(project, old, new string) error {
 		return s.RehashPassword(t.Context(), project, sub.ID, old, new)
 	}
 	if err := rehash(sub.ProjectID, sub.PasswordHash, "one"); err != nil {
 		t.Errorf("RehashPassword = %v", err)
 	}
+
 	for _, err := range []error{rehash(sub.ProjectID, sub.PasswordHash, "two"), rehash(newID(), "one", "three")} {
 		if !errors.Is(err, problem.NotFound) {
 			t.Errorf("RehashPassword of another hash or project = %v, want not found", err)

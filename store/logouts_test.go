@@ -69,6 +69,7 @@ func testLogouts(t *testing.T, c Config) {
 			return err
 		}
 	}
+
 	for _, e := range []struct {
 		name   string
 		do     func(sid string) error
@@ -96,17 +97,20 @@ func testLogouts(t *testing.T, c Config) {
 			if _, err := s.UpdateSubscriber(ctx, "p", "s", fabric.SubscriberChange{Disabled: &on}, time.Now(), nil); err != nil {
 				t.Fatal(err)
 			}
+
 			sid, other := newID(), newID()
 			for _, id := range []string{sid, other} {
 				if err := s.CreateLogin(ctx, login(idp.Grant{SessionID: id}), hash); err != nil {
 					t.Fatal(err)
 				}
 			}
+
 			twice, revoked, elsewhere, silent, none := newClient(t, s, listens), newClient(t, s, listens),
 				newClient(t, s, listens), newClient(t, s, idp.Metadata{}), newClient(t, s, listens)
 			for _, id := range []string{twice.ID, twice.ID, revoked.ID, silent.ID} {
 				granted(t, s, sid, id)
 			}
+
 			granted(t, s, other, elsewhere.ID)
 			err := s.change(ctx, audit.None("a test"),
 				func(t tx) error { // a client that revokes its own grant keeps its session
@@ -116,6 +120,7 @@ func testLogouts(t *testing.T, c Config) {
 			if err := errors.Join(err, e.do(sid)); err != nil {
 				t.Fatal(err)
 			}
+
 			want := 1
 			if e.others < 0 { // no login has ended
 				want, e.others = 0, 0
@@ -125,6 +130,7 @@ func testLogouts(t *testing.T, c Config) {
 			wantLogouts(t, s, elsewhere.ID, e.others)
 			wantLogouts(t, s, silent.ID, 0)
 			wantLogouts(t, s, none.ID, 0)
+
 			for _, l := range logoutsOf(t, s, twice.ID) {
 				if l.LoginID != sid || l.SubscriberID != "s" || l.State != fabric.Pending || l.Created.IsZero() {
 					t.Errorf("the logout is %+v, want one of %s that waits", l, sid)
@@ -148,6 +154,7 @@ func testLogoutReceivers(t *testing.T, c Config) {
 	if err := s.EndLogins(ctx, time.Now(), end(revocation.Session, g.SessionID)); err != nil {
 		t.Fatal(err)
 	}
+
 	now := time.Now()
 	due := func(want ...string) {
 		t.Helper()
@@ -156,6 +163,7 @@ func testLogoutReceivers(t *testing.T, c Config) {
 		}
 	}
 	due(client.ID)
+
 	r, err := q.HoldReceiver(ctx, client.ID, "a", now, now.Add(time.Minute))
 	if err != nil || r.URL != listens.BackchannelLogoutURI || r.ProjectID != "p" {
 		t.Errorf("HoldReceiver = %+v, %v", r, err)
@@ -163,6 +171,7 @@ func testLogoutReceivers(t *testing.T, c Config) {
 	if _, err := q.HoldReceiver(ctx, client.ID, "b", now, now.Add(time.Minute)); !errors.Is(err, problem.Conflict) {
 		t.Errorf("HoldReceiver of one that is held = %v, want a conflict", err)
 	}
+
 	jobs, err := q.DueJobs(ctx, client.ID, now, 10)
 	if err != nil || len(jobs) != 1 || jobs[0].ID != g.SessionID || jobs[0].Subject != "s" {
 		t.Fatalf("DueJobs = %+v, %v, want the logout", jobs, err)
@@ -171,11 +180,13 @@ func testLogoutReceivers(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	due() // it waits after failures
+
 	client.Name = "the same URI"
 	if err := s.ReplaceClient(ctx, client, client.Updated); err != nil {
 		t.Fatal(err)
 	}
 	due()
+
 	client.BackchannelLogoutURI = "https://rp.example/elsewhere"
 	if err := s.ReplaceClient(ctx, client, client.Updated); err != nil {
 		t.Fatal(err)
@@ -185,6 +196,7 @@ func testLogoutReceivers(t *testing.T, c Config) {
 		r.URL != client.BackchannelLogoutURI || r.Failures != 0 {
 		t.Errorf("HoldReceiver after a change = %+v, %v", r, err)
 	}
+
 	client.BackchannelLogoutURI = ""
 	if err := s.ReplaceClient(ctx, client, client.Updated); err != nil {
 		t.Fatal(err)
@@ -214,6 +226,7 @@ func testLogoutsOver(t *testing.T, c Config) {
 			t.Fatal(err)
 		}
 	}
+
 	jobs := map[string]deliver.Job{}
 	due, err := q.DueJobs(ctx, client.ID, now, 10)
 	if err != nil {
@@ -222,6 +235,7 @@ func testLogoutsOver(t *testing.T, c Config) {
 	for _, j := range due {
 		jobs[j.ID] = j
 	}
+
 	for i, r := range []deliver.Result{
 		{State: deliver.Delivered, Status: 200, Ended: now.Add(-48 * time.Hour)},
 		{State: deliver.Dead, Status: 400, Ended: now, Attempts: 1},
@@ -235,6 +249,7 @@ func testLogoutsOver(t *testing.T, c Config) {
 	if n, oldest, err := q.Backlog(ctx); n != 1 || oldest.IsZero() || err != nil {
 		t.Errorf("Backlog = %d, %v, %v, want the one that waits", n, oldest, err)
 	}
+
 	if err := s.ForgetLogouts(ctx, now.Add(-24*time.Hour), now.Add(-30*24*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
@@ -243,6 +258,7 @@ func testLogoutsOver(t *testing.T, c Config) {
 		l.Attempts != 0 || l.Status != 0 {
 		t.Errorf("RedeliverLogout = %+v, %v, want it to wait", l, err)
 	}
+
 	if _, err := s.RedeliverLogout(ctx, client.ID, sids[0], now); !errors.Is(err, problem.NotFound) {
 		t.Errorf("RedeliverLogout of what was forgotten = %v, want not found", err)
 	}
@@ -252,6 +268,7 @@ func testLogoutsOver(t *testing.T, c Config) {
 	if p, err := s.ListLogouts(ctx, client.ID, fabric.Dead, page.Query{Size: 10}); len(p.Items) != 0 || err != nil {
 		t.Errorf("ListLogouts of the dead = %+v, %v, want none", p.Items, err)
 	}
+
 	if err := s.ExpireLogouts(ctx, now.Add(time.Hour), now); err != nil {
 		t.Fatal(err)
 	}

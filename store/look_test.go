@@ -30,10 +30,12 @@ func TestLook(t *testing.T) {
 	if _, known, err := store.Look(t.Context(), c); !errors.Is(err, fs.ErrNotExist) || known == 0 {
 		t.Errorf("Look before there is anything = schema %d, %v", known, err)
 	}
+
 	s, err := store.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	p := newProject(t, s)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
@@ -41,6 +43,7 @@ func TestLook(t *testing.T) {
 	if r, known, err := store.Look(t.Context(), c); err != nil || r.Schema != known {
 		t.Errorf("Look = %+v, %v, want schema %d", r, err, known)
 	}
+
 	c.ReadOnly = true
 	if s, err = store.Open(t.Context(), c); err != nil {
 		t.Fatal(err)
@@ -49,6 +52,7 @@ func TestLook(t *testing.T) {
 	if has, err := s.HasRecordings(t.Context()); err != nil || has {
 		t.Errorf("HasRecordings = %v, %v", has, err)
 	}
+
 	p.ID = newID()
 	if err := s.CreateProject(t.Context(), p); !errors.Is(err, database.ErrReadOnly) {
 		t.Errorf("a change = %v, want ErrReadOnly", err)

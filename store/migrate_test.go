@@ -26,6 +26,7 @@ func laterMigrations(t testing.TB, version int) fs.FS {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	all := fstest.MapFS{}
 	for _, file := range files {
 		text, err := fs.ReadFile(migrations, file)
@@ -34,6 +35,7 @@ func laterMigrations(t testing.TB, version int) fs.FS {
 		}
 		all[file] = &fstest.MapFile{Data: text}
 	}
+
 	for v := len(files) + 1; v <= version; v++ {
 		text := fmt.Sprintf("-- +goose Up\nCREATE TABLE later_%d (id TEXT PRIMARY KEY, at BIGINT NOT NULL);\n"+
 			"CREATE INDEX later_%d_at ON later_%d (at);\n", v, v, v)
@@ -68,6 +70,7 @@ func testNewerSchema(t *testing.T, c Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	_, err = Open(t.Context(), c)
 	var unfit *database.Unfit
 	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "the database has schema 99999") {
@@ -87,12 +90,14 @@ func testOlderSchema(t *testing.T, c Config) {
 	if current, known, err := again.SchemaVersion(t.Context()); current != 3 || known != 3 || err != nil {
 		t.Errorf("SchemaVersion = %d, %d, %v, want 3 twice", current, known, err)
 	}
+
 	if _, err := again.FindProject(t.Context(), project.ProjectID); err != nil {
 		t.Errorf("FindProject after the update = %v", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
+
 	var unfit *database.Unfit
 	if _, err := Open(t.Context(), c); !errors.As(err, &unfit) || !strings.Contains(err.Error(), "has schema 3") {
 		t.Errorf("Open by the earlier version = %v, want it refused", err)
@@ -106,6 +111,7 @@ func TestOpenAndDie(t *testing.T) {
 	if c.URL == "" {
 		t.Skip("run by TestKilledMigrations")
 	}
+
 	within, err := time.ParseDuration(os.Getenv("SELVAGE_TEST_WITHIN"))
 	if err != nil {
 		t.Fatal(err)
@@ -114,6 +120,7 @@ func TestOpenAndDie(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	time.AfterFunc(rand.N(within), func() { _ = self.Kill() })
 	if s, err := Open(t.Context(), c); err != nil || s.Close() != nil {
 		t.Fatal(err)
@@ -131,6 +138,7 @@ func testKilledMigrations(t *testing.T, c Config) {
 	if c.URL == "" {
 		c.URL = "sqlite:" + c.Dir + "/a.db"
 	}
+
 	c.migrations = laterMigrations(t, killedAt)
 	killed := 0
 	for most := 4 * time.Millisecond; ; most += most / 2 {
@@ -166,6 +174,7 @@ func schemaOf(t *testing.T, c Config) (schema string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	prepare := dbc.Prepare
 	dbc.Prepare = func(ctx context.Context, db *sql.DB, d database.Dialect) error {
 		if err := prepare(ctx, db, d); err != nil {
@@ -180,10 +189,12 @@ func schemaOf(t *testing.T, c Config) (schema string) {
 		}
 		return db.QueryRowContext(ctx, query).Scan(&schema)
 	}
+
 	d, err := database.Open(t.Context(), dbc)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	_ = d.Close()
 	return schema
 }
@@ -220,6 +231,7 @@ func TestBefore(t *testing.T) {
 	if Before(file) != "" {
 		t.Errorf("a new database was copied to %s", Before(file))
 	}
+
 	copied := copyOf(file, 1)
 	// Simulate a downgrade from schema 99: its copy has the highest number, but is not the newest.
 	for age, version := range []int64{1, 10, 99, 2} {
@@ -237,6 +249,7 @@ func TestBefore(t *testing.T) {
 	if info, err := os.Stat(copied); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the copy's mode is %v, %v", info.Mode(), err)
 	}
+
 	r, _, err := Look(t.Context(), Config{URL: "sqlite:" + copied})
 	if err != nil || r.Schema != 1 {
 		t.Errorf("the copy has schema %d, %v, want 1", r.Schema, err)
@@ -251,6 +264,7 @@ func TestNoCopy(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(part, "in the way"), 0o700); err != nil {
 		t.Fatal(err)
 	}
+
 	c.migrations = laterMigrations(t, 2)
 	_, err := Open(t.Context(), c)
 	var unfit *database.Unfit

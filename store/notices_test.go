@@ -47,10 +47,12 @@ func TestNotices(t *testing.T) {
 				t.Errorf("told of %q, want %q", got, kinds)
 			}
 		}
+
 		notice := func() mail.Letter {
 			return mail.Letter{ID: newID(), ProjectID: "p", SubscriberID: "s", Kind: mail.NewDevice,
 				To: "a@example.com", Created: time.Now()}
 		}
+
 		signIn(t, s, g)
 		l := login(g)
 		l.ID = newID()
@@ -58,6 +60,7 @@ func TestNotices(t *testing.T) {
 			t.Errorf("a login by another password = %v, want a conflict", err)
 		}
 		want()
+
 		for range 2 {
 			l.ID = newID()
 			if err := s.CreateLogin(ctx, l, "hash", notice()); err != nil {
@@ -96,10 +99,12 @@ func TestNotices(t *testing.T) {
 			letters.Items[0].Facts["address"] != "192.0.2.7" || letters.Items[0].Facts["by"] != "" {
 			t.Errorf("the last letter = %+v, %v", letters.Items, err)
 		}
+
 		others := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.APIKey}, Address: "192.0.2.9"})
 		if err := s.CreateTOTP(others, app, false); err != nil {
 			t.Fatal(err)
 		}
+
 		letters, err = s.ListLetters(ctx, mail.Pending, page.Query{Size: 1})
 		if err != nil || letters.Items[0].Facts["by"] == "" || letters.Items[0].Facts["address"] != "" {
 			t.Errorf("of what others did is told %+v, %v", letters.Items, err)
@@ -123,6 +128,7 @@ func TestEpoch(t *testing.T) {
 			}
 			return sub.Epoch
 		}
+
 		name, hash := "Ada", "another hash"
 		if got := change(fabric.SubscriberChange{Profile: fabric.Profile{FirstName: &name}}); got != 0 {
 			t.Errorf("after a change of the name: epoch %d, want 0", got)
@@ -130,6 +136,7 @@ func TestEpoch(t *testing.T) {
 		if got := change(fabric.SubscriberChange{PasswordHash: &hash}); got != 1 {
 			t.Errorf("after a new password: epoch %d, want 1", got)
 		}
+
 		link := idp.Link{Hash: "h", Purpose: mail.Reset, ProjectID: "p", SubscriberID: "s",
 			Email: "a@example.com", Bound: "a@example.com", Created: time.Now(), Expires: time.Now().Add(time.Hour)}
 		if err := s.CreateLink(t.Context(), link); err != nil {

@@ -43,11 +43,13 @@ func testOperators(t *testing.T, c store.Config) {
 			t.Errorf("found %+v, %v, want %+v", got, err, v)
 		}
 	}
+
 	again := o
 	again.ID = newID()
 	if err := rows.CreateOperator(ctx, again); !errors.Is(err, problem.Conflict) {
 		t.Errorf("CreateOperator with an e-mail in use = %v, want a conflict", err)
 	}
+
 	again.Email, again.Roles = "new@example.com", []operator.Membership{{ProjectID: newID(), Role: operator.Admin}}
 	if err := rows.CreateOperator(ctx, again); !errors.Is(err, problem.NotFound) {
 		t.Errorf("CreateOperator in no project = %v, want not found", err)
@@ -55,11 +57,13 @@ func testOperators(t *testing.T, c store.Config) {
 	if _, err := rows.FindOperator(ctx, again.ID); !errors.Is(err, problem.NotFound) {
 		t.Errorf("an operator that could not be made: FindOperator = %v, want not found", err)
 	}
+
 	all, err := rows.ListOperators(ctx, page.Query{Size: 1})
 	if err != nil || len(all.Items) != 1 || all.Items[0].ID != o.ID || len(all.Items[0].Roles) != 1 ||
 		all.Next != v.ID {
 		t.Errorf("ListOperators = %+v, %v", all, err)
 	}
+
 	name := "Other"
 	got, err := rows.UpdateOperator(ctx, v.ID,
 		operator.Change{Name: &name, Roles: []operator.Membership{{Role: operator.Admin},
@@ -67,6 +71,7 @@ func testOperators(t *testing.T, c store.Config) {
 	if err != nil || got.Name != name || len(got.Roles) != 2 || got.PasswordHash != "hash" {
 		t.Errorf("UpdateOperator = %+v, %v", got, err)
 	}
+
 	owner := factor.Owner{Kind: factor.Operator, ID: v.ID}
 	if err := rows.CreateTOTP(ctx, factor.TOTP{ID: newID(), Owner: owner}, false); err != nil {
 		t.Fatal(err)
@@ -74,6 +79,7 @@ func testOperators(t *testing.T, c store.Config) {
 	if err := rows.DeleteOperator(ctx, v.ID); err != nil {
 		t.Error(err)
 	}
+
 	if set, err := rows.HasFactors(ctx, owner); err != nil || set.Any() {
 		t.Errorf("an operator who was deleted has factors: %+v, %v", set, err)
 	}
@@ -92,6 +98,7 @@ func testLastOwner(t *testing.T, c store.Config) {
 	for i := range all {
 		all[i] = newOperator(t, rows, newID()+"@example.com", ownerOfAll)
 	}
+
 	yes := true
 	went, errs := race(func(i int) (bool, error) {
 		var err error
@@ -128,15 +135,18 @@ func testOperatorSessions(t *testing.T, c store.Config) {
 		}
 		return s
 	}
+
 	s, other := begin("one"), begin("two")
 	if err := rows.CreateOperatorSession(ctx, operator.Session{ID: newID(), OperatorID: o.ID, Browser: "three"}, "another hash"); !errors.Is(err, problem.Conflict) {
 		t.Errorf("CreateOperatorSession after a new password = %v, want a conflict", err)
 	}
+
 	got, who, err := rows.FindOperatorSession(ctx, "one")
 	if err != nil || got.ID != s.ID || !got.Expires.Equal(s.Expires) || !got.Proven || who.ID != o.ID ||
 		len(who.Roles) != 1 {
 		t.Errorf("FindOperatorSession = %+v, %+v, %v", got, who, err)
 	}
+
 	s.AMR, s.Fresh = []string{"pwd", "otp"}, now.Add(time.Minute)
 	won, errs := race(func(i int) (bool, error) {
 		next := s
@@ -150,6 +160,7 @@ func testOperatorSessions(t *testing.T, c store.Config) {
 	if won != 1 || len(errs) > 0 {
 		t.Errorf("RaiseOperatorSession: %d of %d won with errors %v, want 1", won, crowd, errs)
 	}
+
 	if _, _, err := rows.FindOperatorSession(ctx, "one"); !errors.Is(err, problem.NotFound) {
 		t.Errorf("the cookie of before: FindOperatorSession = %v, want not found", err)
 	}
@@ -160,12 +171,14 @@ func testOperatorSessions(t *testing.T, c store.Config) {
 		all[1].Seen.Equal(now) || len(all[1].AMR) != 2 {
 		t.Errorf("ListOperatorSessions = %+v, %v", all, err)
 	}
+
 	if err := rows.EndOperatorSession(ctx, o.ID, "", s.ID, now); err != nil {
 		t.Error(err)
 	}
 	if got, _, err := rows.FindOperatorSession(ctx, "two"); err != nil || got.Ended.IsZero() {
 		t.Errorf("ended with the others: FindOperatorSession = %+v, %v", got, err)
 	}
+
 	hash := "new"
 	if _, err := rows.UpdateOperator(ctx, o.ID, operator.Change{PasswordHash: &hash}, now, ""); err != nil {
 		t.Error(err)
@@ -173,6 +186,7 @@ func testOperatorSessions(t *testing.T, c store.Config) {
 	if all, err := rows.ListOperatorSessions(ctx, o.ID, now); err != nil || len(all) != 0 {
 		t.Errorf("ListOperatorSessions after a new password = %+v, %v, want none", all, err)
 	}
+
 	if err := rows.RaiseOperatorSession(ctx, other, "two"); !errors.Is(err, problem.Conflict) {
 		t.Errorf("RaiseOperatorSession of one that ended = %v, want a conflict", err)
 	}
@@ -187,6 +201,7 @@ func testOperatorLinks(t *testing.T, c store.Config) {
 	link := func() operator.Link {
 		return operator.Link{ID: newID(), Hash: newID(), Role: ownerOfAll, Created: now, Expires: now.Add(time.Hour)}
 	}
+
 	made, errs := race(func(int) (bool, error) {
 		err := rows.CreateOperatorLink(ctx, link(), true)
 		if errors.Is(err, problem.Conflict) {
@@ -197,14 +212,17 @@ func testOperatorLinks(t *testing.T, c store.Config) {
 	if made != 1 || len(errs) > 0 {
 		t.Errorf("links for the first operator: %d of %d were made, with errors %v; want 1", made, crowd, errs)
 	}
+
 	l := link()
 	if err := rows.CreateOperatorLink(ctx, l, false); err != nil {
 		t.Fatal(err)
 	}
+
 	newOne := func() operator.Operator {
 		return operator.Operator{ID: newID(), Email: newID() + "@example.com", PasswordHash: "hash",
 			Roles: []operator.Membership{l.Role}, Created: now, Updated: now}
 	}
+
 	taken := newOne()
 	taken.Email = newOperator(t, rows, "ann@example.com").Email
 	if _, err := rows.UseOperatorLink(ctx, l.Hash, taken, now); !errors.Is(err, problem.Conflict) {
@@ -213,6 +231,7 @@ func testOperatorLinks(t *testing.T, c store.Config) {
 	if _, err := rows.UseOperatorLink(ctx, l.Hash, newOne(), l.Expires); !errors.Is(err, problem.NotFound) {
 		t.Errorf("UseOperatorLink too late = %v, want not found", err)
 	}
+
 	used, errs := race(func(int) (bool, error) {
 		_, err := rows.UseOperatorLink(ctx, l.Hash, newOne(), now)
 		if errors.Is(err, problem.NotFound) {
@@ -225,6 +244,7 @@ func testOperatorLinks(t *testing.T, c store.Config) {
 		t.Errorf("UseOperatorLink: %d of %d won with errors %v, and there are %d operators, %v", used, crowd,
 			errs, len(all.Items), err)
 	}
+
 	if got, err := rows.FindOperatorLink(ctx, l.Hash); err != nil || got.Used.IsZero() || got.Role != l.Role {
 		t.Errorf("FindOperatorLink = %+v, %v", got, err)
 	}
@@ -254,6 +274,7 @@ func testInvitations(t *testing.T, c store.Config) {
 		}
 		return l
 	}
+
 	listed := func() (ids []string) {
 		all, err := page.Every(ctx, rows.ListInvitations)
 		if err != nil {
@@ -264,6 +285,7 @@ func testInvitations(t *testing.T, c store.Config) {
 		}
 		return ids
 	}
+
 	first, second := link("bob@example.com", ""), link("eve@example.com", "")
 	password := link(ann.Email, ann.ID)
 	if got := listed(); !slices.Equal(got, []string{second.ID, first.ID}) {
@@ -272,19 +294,23 @@ func testInvitations(t *testing.T, c store.Config) {
 	if _, err := rows.WithdrawInvitation(ctx, password.ID, now); !errors.Is(err, problem.NotFound) {
 		t.Errorf("WithdrawInvitation of a link for a password = %v, want not found", err)
 	}
+
 	if got, err := rows.WithdrawInvitation(ctx, second.ID, now); err != nil || got.Email != second.Email ||
 		got.Role != second.Role {
 		t.Errorf("WithdrawInvitation = %+v, %v", got, err)
 	}
+
 	newOne := operator.Operator{ID: newID(), Email: "eve@example.com", PasswordHash: "hash",
 		Roles: []operator.Membership{second.Role}, Created: now, Updated: now}
 	if _, err := rows.UseOperatorLink(ctx, second.Hash, newOne, now); !errors.Is(err, problem.NotFound) {
 		t.Errorf("UseOperatorLink of an invitation that was withdrawn = %v, want not found", err)
 	}
+
 	renew := func(old operator.Link) operator.Link {
 		return operator.Link{ID: newID(), Hash: newID(), Email: old.Email, Role: old.Role, MadeBy: ann.Email,
 			Created: now, Expires: now.Add(2 * time.Hour)}
 	}
+
 	renewed, errs := race(func(int) (bool, error) {
 		_, err := rows.RenewInvitation(ctx, first.ID, renew)
 		if errors.Is(err, problem.NotFound) {
@@ -295,6 +321,7 @@ func testInvitations(t *testing.T, c store.Config) {
 	if got := listed(); renewed != 1 || len(errs) > 0 || len(got) != 1 || got[0] == first.ID {
 		t.Errorf("RenewInvitation: %d of %d won with errors %v, and %v are listed", renewed, crowd, errs, got)
 	}
+
 	last := listed()[0]
 	by := func(l operator.Link) operator.Link { l = renew(l); l.MadeBy = "nobody@example.com"; return l }
 	if _, err := rows.RenewInvitation(ctx, last, by); !errors.Is(err, problem.NotFound) {
@@ -319,6 +346,7 @@ func testLinksOfOperators(t *testing.T, c store.Config) {
 		return operator.Link{ID: newID(), Hash: newID(), OperatorID: forWhom, Role: ownerOfAll, MadeBy: by,
 			Created: now, Expires: now.Add(time.Hour)}
 	}
+
 	good := func(l operator.Link) bool {
 		got, err := rows.FindOperatorLink(ctx, l.Hash)
 		if err != nil {
@@ -326,6 +354,7 @@ func testLinksOfOperators(t *testing.T, c store.Config) {
 		}
 		return got.Used.IsZero()
 	}
+
 	update := func(c operator.Change) func(string) error {
 		return func(id string) error { _, err := rows.UpdateOperator(ctx, id, c, now, ""); return err }
 	}
@@ -355,11 +384,13 @@ func testLinksOfOperators(t *testing.T, c store.Config) {
 			if err := tt.do(by.ID); err != nil {
 				t.Fatal(err)
 			}
+
 			for _, l := range made {
 				if good(l) != tt.stays {
 					t.Errorf("a link of an operator who was %s is good: %v, want %v", tt.what, !tt.stays, tt.stays)
 				}
 			}
+
 			for _, l := range others {
 				if !good(l) {
 					t.Errorf("a link that another made (%q) ended", l.MadeBy)

@@ -22,6 +22,7 @@ func BenchmarkPages(b *testing.B) {
 		if strings.Contains(l.name, "by name") {
 			order = "name"
 		}
+
 		for _, at := range []struct {
 			page string
 			rows int
@@ -31,6 +32,7 @@ func BenchmarkPages(b *testing.B) {
 			if err := s.read().Row(b.Context(), sql, at.rows).Scan(&from); err != nil {
 				b.Fatal(err)
 			}
+
 			b.Run(fmt.Sprintf("%s/%s", l.name, at.page), func(b *testing.B) {
 				before := processorTime(b)
 				for b.Loop() {

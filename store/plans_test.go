@@ -103,6 +103,7 @@ func lists() (all []lister) {
 				}, f.DisplayName != ""})
 		}
 	}
+
 	addresses("", fabric.AddressFilter{})
 	addresses(" of a type", fabric.AddressFilter{Type: fabric.TypeSubscriber})
 	addresses(" of a rare type", fabric.AddressFilter{Type: fabric.TypeRoom})
@@ -182,6 +183,7 @@ func TestPlans(t *testing.T) {
 			if _, err := l.list(spied, page.Query{Size: 50, From: idAt(mid)}); err != nil {
 				t.Fatalf("%s: %v", l.name, err)
 			}
+
 			for _, q := range watch.asked {
 				plan := explain(t, s, q, c.URL != "")
 				if step := costly.FindString(plan); step != "" && !(l.few && c.URL != "") {
@@ -218,6 +220,7 @@ func TestSearchStops(t *testing.T) {
 					break
 				}
 			}
+
 			if least := max(want, 5000) / 1000; n != want || pages < least || pages > 60 {
 				t.Errorf("%q: %d on %d pages, want %d", text, n, pages, want)
 			}
@@ -239,6 +242,7 @@ func TestGoneWebhooksPlan(t *testing.T) {
 		if err := newStore(&core{now: s.now, db: watch}).ForgetDeliveries(t.Context(), time.Time{}, time.Time{}); err != nil {
 			t.Fatal(err)
 		}
+
 		plan := explain(t, s, watch.asked[0], c.URL != "")
 		if step := regexp.MustCompile(`SCAN webhook_deliveries|Seq Scan on webhook_deliveries`).FindString(plan); step != "" {
 			t.Errorf("%s in the plan of\n%s\n%s", step, watch.asked[0].sql, plan)

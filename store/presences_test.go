@@ -20,18 +20,22 @@ func testPresences(t *testing.T, c store.Config) {
 	if wants, err := s.WantsPresence(ctx, p.ID); wants || err != nil {
 		t.Errorf("WantsPresence without a webhook = %v, %v", wants, err)
 	}
+
 	newWebhook(t, s, p.ID, fabric.SubscriberCreated)
 	if wants, err := s.WantsPresence(ctx, p.ID); wants || err != nil {
 		t.Errorf("WantsPresence of a webhook for other events = %v, %v", wants, err)
 	}
+
 	w := newWebhook(t, s, p.ID, fabric.SubscriberOffline, fabric.SubscriberOnline)
 	if wants, err := s.WantsPresence(ctx, p.ID); !wants || err != nil {
 		t.Errorf("WantsPresence = %v, %v", wants, err)
 	}
+
 	ada, a := subscriber(p, "ada@example.com", "", "ada")
 	if err := s.CreateSubscriber(ctx, ada, a); err != nil {
 		t.Fatal(err)
 	}
+
 	now := time.Now()
 	online := event(fabric.SubscriberOnline, p.ID, ada.ID)
 	told := fabric.Told{SubscriberID: ada.ID, ProjectID: p.ID, Online: true, Version: 1}
@@ -44,6 +48,7 @@ func testPresences(t *testing.T, c store.Config) {
 	if won != 1 {
 		t.Errorf("TellPresence: %d of %d won, want 1", won, crowd)
 	}
+
 	for _, err := range errs {
 		if !errors.Is(err, problem.Conflict) {
 			t.Errorf("TellPresence = %v, want a conflict", err)
@@ -52,16 +57,19 @@ func testPresences(t *testing.T, c store.Config) {
 	if d, err := s.ListDeliveries(ctx, w.ID, "", page.Query{Size: 10}); err != nil || len(d.Items) != 1 {
 		t.Errorf("%d deliveries, %v, want the one that won", len(d.Items), err)
 	}
+
 	if got, err := s.FindTold(ctx, ada.ID); got != told || err != nil {
 		t.Errorf("FindTold = %+v, %v, want %+v", got, err, told)
 	}
 	if got, err := s.FindTold(ctx, newID()); got != (fabric.Told{}) || err != nil {
 		t.Errorf("FindTold of a stranger = %+v, %v, want nothing", got, err)
 	}
+
 	stranger := fabric.Told{SubscriberID: newID(), ProjectID: p.ID, Version: 1}
 	if err := s.TellPresence(ctx, stranger, now, nil); !errors.Is(err, problem.NotFound) {
 		t.Errorf("TellPresence of a stranger = %v, want not found", err)
 	}
+
 	for _, want := range []int{1, 0} { // the first call postpones the next check
 		if due, err := s.DuePresences(ctx, now, now.Add(time.Minute), 10); len(due) != want || err != nil {
 			t.Errorf("DuePresences = %+v, %v, want %d", due, err, want)
@@ -70,6 +78,7 @@ func testPresences(t *testing.T, c store.Config) {
 	if err := s.TellPresence(ctx, fabric.Told{SubscriberID: ada.ID, ProjectID: p.ID, Version: 2}, now, nil); err != nil {
 		t.Error(err)
 	}
+
 	if due, err := s.DuePresences(ctx, now.Add(time.Hour), now, 10); len(due) != 0 || err != nil {
 		t.Errorf("DuePresences of who is offline = %+v, %v", due, err)
 	}

@@ -64,6 +64,7 @@ func testLoginsAgainstEnds(t *testing.T, c Config) {
 		if round%2 == 1 {
 			change = fabric.SubscriberChange{Disabled: &off}
 		}
+
 		var begun []idp.Login
 		var mu sync.Mutex
 		logIn := func() {
@@ -76,6 +77,7 @@ func testLoginsAgainstEnds(t *testing.T, c Config) {
 				expect(t, "CreateSession", err, problem.Conflict)
 			}
 		}
+
 		together(logIn, logIn, logIn, logIn, func() {
 			r := end(revocation.Subscriber, "s")
 			_, err := s.UpdateSubscriber(ctx, "p", "s", change, time.Now(), &r)
@@ -86,6 +88,7 @@ func testLoginsAgainstEnds(t *testing.T, c Config) {
 				t.Errorf("round %d: a login that began while all were ended: %+v, %v, want it ended", round, got, err)
 			}
 		}
+
 		on := false
 		if _, err := s.UpdateSubscriber(ctx, "p", "s", fabric.SubscriberChange{Disabled: &on}, time.Now(), nil); err != nil {
 			t.Fatal(err)
@@ -127,17 +130,20 @@ func testRedeemAgainstEnds(t *testing.T, c Config) {
 			return s.DeleteSubscriber(ctx, "p", end(revocation.Subscriber, "s"))
 		}},
 	}
+
 	for i, e := range ends {
 		for round := range rounds {
 			if e.name == "DeleteSubscriber" && round > 0 {
 				break
 			}
+
 			g.SessionID, g.ClientID = newID(), newID()
 			signIn(t, s, g)
 			client := idp.Client{ID: g.ClientID, ProjectID: "p", Created: time.Now(), Metadata: listens}
 			if err := errors.Join(s.CreateClient(ctx, client), s.AddConsent(ctx, "s", g.ClientID, []string{"openid"}, time.Now())); err != nil {
 				t.Fatal(err)
 			}
+
 			var mu sync.Mutex
 			var given []string
 			redeem := func() {
@@ -151,6 +157,7 @@ func testRedeemAgainstEnds(t *testing.T, c Config) {
 					expect(t, "RedeemCode against "+e.name, err, problem.NotFound)
 				}
 			}
+
 			together(redeem, redeem, redeem, func() { expect(t, ends[i].name, e.do(g)) }, redeem, redeem, redeem)
 			for _, id := range given {
 				if got, err := s.FindGrant(ctx, id); err == nil && got.Revoked.IsZero() {
@@ -159,6 +166,7 @@ func testRedeemAgainstEnds(t *testing.T, c Config) {
 					expect(t, "FindGrant", err, problem.NotFound)
 				}
 			}
+
 			switch e.name {
 			case "DeleteClient":
 			case "RevokeConsent":
@@ -197,6 +205,7 @@ func testAddRecordingAgainstDelete(t *testing.T, c Config) {
 				}
 			})
 		}
+
 		together(all...)
 		for id, n := range kept {
 			if n != 1 {
@@ -223,6 +232,7 @@ func testLegsAtOnce(t *testing.T, c Config) {
 			if _, _, err := s.AddRecording(ctx, leg, recordings.Arrival{Identity: leg.ID}); err != nil {
 				t.Fatal(err)
 			}
+
 			waiting.Store(leg.Sid, track)
 			uploads = append(uploads, func() {
 				r := recordings.Recording{ID: newID(), Sid: newID(), ProjectID: "p",
@@ -235,6 +245,7 @@ func testLegsAtOnce(t *testing.T, c Config) {
 				}
 			})
 		}
+
 		together(uploads...)
 	}
 }
@@ -255,6 +266,7 @@ func testRevocationsInOrder(t *testing.T, c Config) {
 			}
 		})
 	}
+
 	done := make(chan struct{})
 	go func() { writing.Wait(); close(done) }()
 	seen := map[string]bool{}
@@ -265,6 +277,7 @@ func testRevocationsInOrder(t *testing.T, c Config) {
 			last = true
 		default:
 		}
+
 		rows, at, err := s.RevocationsSince(ctx, seq)
 		if err != nil {
 			t.Fatal(err)
@@ -272,6 +285,7 @@ func testRevocationsInOrder(t *testing.T, c Config) {
 		for _, r := range rows {
 			seen[r.ID] = true
 		}
+
 		seq = at
 	}
 	if len(seen) != writers*each || seq != writers*each {
@@ -291,6 +305,7 @@ func testDeleteAgainstChanges(t *testing.T, c Config) {
 	if err := s.RedeemCode(ctx, idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c"}, g); err != nil {
 		t.Fatal(err)
 	}
+
 	gone := []problem.Kind{problem.NotFound, problem.Conflict}
 	name := "new"
 	together(
@@ -334,11 +349,13 @@ func testAssignAgainstDelete(t *testing.T, c Config) {
 		return r, s.CreateResource(ctx, r,
 			fabric.Address{ID: newID(), ProjectID: "p", ResourceID: r.ID, Name: r.ID}, nil)
 	}
+
 	for round := range rounds {
 		target, err := create(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		sip := fabric.SIPAddress{ID: newID(), ProjectID: "p", ResourceID: target.ID,
 			Fields: kinds.Values{"name": []byte(fmt.Sprintf("%q", newID()))}}
 		assign := []struct {
@@ -381,6 +398,7 @@ func testConsentsAtOnce(t *testing.T, c Config) {
 				ctx, g.SubscriberID, g.ClientID, []string{"openid", fmt.Sprint("scope", i)}, time.Now()))
 		})
 	}
+
 	together(all...)
 	if agreed, err := s.FindConsent(ctx, g.SubscriberID, g.ClientID); err != nil || len(agreed) != 11 {
 		t.Errorf("agreed = %v, %v, want 11 scopes", agreed, err)

@@ -81,6 +81,7 @@ func testRecordingPlans(t *testing.T, c Config) {
 	if c.URL != "" {
 		explain = "EXPLAIN "
 	}
+
 	filled(t, c, s, `ANALYZE`)
 	for name, f := range filters("p") {
 		for _, from := range []string{"", "01900000-0000-7000-8000-100000005001"} {
@@ -88,6 +89,7 @@ func testRecordingPlans(t *testing.T, c Config) {
 				if from == "" && backward {
 					continue
 				}
+
 				q := recordingListing(f, from).query(51, backward)
 				for _, bound := range []string{`[ (]id\)? <`, `[ (]id\)? >`, `call_sid <`, `call_sid >`} {
 					if n := len(regexp.MustCompile(bound).FindAllString(q.sql, -1)); n > max(1, len(recordingListing(f, from).ways)) {
@@ -95,6 +97,7 @@ func testRecordingPlans(t *testing.T, c Config) {
 							name, from, n, q.sql)
 					}
 				}
+
 				plan := strings.Join(explained(t, s, explain+q.sql, q.args), "\n")
 				// The rows that one of several branches has read are only a page, which may be sorted.
 				plan = pageOfWay.ReplaceAllString(plan, "")
@@ -151,6 +154,7 @@ func testRecordingPages(t *testing.T, c Config) {
 		"calls": 1790, "calls of few": 8, "calls, dated": 1780, "calls, tied": 200, "calls, party": 1780,
 		"calls, nobody": 0, "party": 1800, "party, called": 1800, "party, flag": 10, "party, tied": 200, "nobody": 0,
 	}
+
 	for name, f := range filters("p") {
 		var ids []string
 		for q := (page.Query{Size: 300}); ; {
@@ -161,6 +165,7 @@ func testRecordingPages(t *testing.T, c Config) {
 			if n := len(ids); n > 0 && p.Prev != ids[n-300] {
 				t.Errorf("%s: the page before that of %s begins with %q, want %s", name, q.From, p.Prev, ids[n-300])
 			}
+
 			for _, r := range p.Items {
 				ids = append(ids, r.ID)
 			}
@@ -168,6 +173,7 @@ func testRecordingPages(t *testing.T, c Config) {
 				break
 			}
 		}
+
 		for i := 1; i < len(ids); i++ {
 			if f.CallBegins == "" && ids[i] >= ids[i-1] || slices.Contains(ids[:i], ids[i]) {
 				t.Fatalf("%s: %s comes after %s", name, ids[i], ids[i-1])
@@ -186,6 +192,7 @@ func BenchmarkListRecordings(b *testing.B) {
 	if err := s.CreateProject(b.Context(), fabric.Project{ID: "p", MediaAuth: "public"}); err != nil {
 		b.Fatal(err)
 	}
+
 	manyRecordings(b, c, s, "p", 1_000_000)
 	for name, f := range filters("p") {
 		for where, from := range map[string]string{"first": "", "middle": "01900000-0000-7000-8000-100000500001"} {

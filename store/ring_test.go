@@ -27,10 +27,12 @@ func testChangeRing(t *testing.T, c store.Config) {
 	if err := s.ChangeRing(t.Context(), nil, []keys.Record{key("a", keys.Current), key("b", keys.Next)}); err != nil {
 		t.Fatal(err)
 	}
+
 	version, err := s.RingVersion(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	down, up := key("a", keys.Retired), key("b", keys.Current)
 	down.Retired, up.Activated = now, now
 	var won atomic.Int64
@@ -47,6 +49,7 @@ func testChangeRing(t *testing.T, c store.Config) {
 			}
 		})
 	}
+
 	wg.Wait()
 	all, err := s.RingKeys(t.Context())
 	if err != nil || won.Load() != 1 || len(all) != 3 || all[0] != down || all[1] != up || all[2].State != keys.Next {
@@ -56,6 +59,7 @@ func testChangeRing(t *testing.T, c store.Config) {
 	if got, err := s.RingVersion(t.Context()); err != nil || got != version+1 {
 		t.Errorf("RingVersion = %d, %v, want %d: what did not happen does not count", got, err, version+1)
 	}
+
 	if err := s.ChangeRing(t.Context(), nil, []keys.Record{key("d", keys.Current)}); !errors.Is(err, problem.Conflict) {
 		t.Errorf("ChangeRing to a second current key = %v, want a conflict", err)
 	}
@@ -65,6 +69,7 @@ func testChangeRing(t *testing.T, c store.Config) {
 	if all, err := s.RingKeys(t.Context()); err != nil || len(all) != 3 {
 		t.Errorf("SweepRing before the key was retired leaves %v, %v, want three", all, err)
 	}
+
 	if err := s.SweepRing(t.Context(), now.Add(time.Microsecond)); err != nil {
 		t.Fatal(err)
 	}

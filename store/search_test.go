@@ -36,6 +36,7 @@ func testSearchSubscribers(t *testing.T, c store.Config) {
 			t.Fatal(err)
 		}
 	}
+
 	for text, want := range map[string]int{
 		"ADA": 2, "ada@": 1, "ada@example.com": 1, "example.com": 0, "b": 1, "r_": 1, "r%": 1, "R%2": 1,
 		"%": 0, "_": 0, "countess": 1, "nobody": 0, "": 4,
@@ -50,6 +51,7 @@ func testSearchSubscribers(t *testing.T, c store.Config) {
 			t.Errorf("SearchSubscribers(%q) = %d rows, %v, want %d", text, len(found.Items), err, want)
 		}
 	}
+
 	for _, long := range []string{strings.Repeat("_", 30_000), strings.Repeat("é", 30_000),
 		strings.Repeat("é", 255)} {
 		if found, err := s.SearchSubscribers(ctx, one.ID, long, page.Query{Size: crowd}); err != nil ||
@@ -60,6 +62,7 @@ func testSearchSubscribers(t *testing.T, c store.Config) {
 			t.Errorf("addresses with a text of %d bytes: %d rows, %v", len(long), len(found.Items), err)
 		}
 	}
+
 	for _, from := range []string{"x", newID() + ".0", newID() + ".99", newID(), ".1", "." + newID()} {
 		found, err := s.SearchSubscribers(ctx, one.ID, "ada", page.Query{Size: crowd, From: from})
 		if err != nil || len(found.Items) != 2 || found.Prev != "" {
@@ -87,11 +90,13 @@ func testSearchPages(t *testing.T, c store.Config) {
 			t.Fatal(err)
 		}
 	}
+
 	for _, text := range []string{"ada", "a", "ada ada", "adams", "b", "ada bob"} {
 		whole, err := s.SearchSubscribers(ctx, p.ID, text, page.Query{Size: 100})
 		if err != nil || whole.Next != "" || len(whole.Items) == 0 {
 			t.Fatalf("%q: %+v, %v", text, whole, err)
 		}
+
 		ids := make(map[string]bool)
 		for _, sub := range whole.Items {
 			ids[sub.ID] = true
@@ -99,6 +104,7 @@ func testSearchPages(t *testing.T, c store.Config) {
 		if len(ids) != len(whole.Items) {
 			t.Errorf("%q: %d of %d rows are others", text, len(ids), len(whole.Items))
 		}
+
 		var there []string
 		for q := (page.Query{Size: 3}); ; {
 			found, err := s.SearchSubscribers(ctx, p.ID, text, q)
@@ -117,6 +123,7 @@ func testSearchPages(t *testing.T, c store.Config) {
 					t.Errorf("%q: the page before %s is %+v, %v", text, q.From, back, err)
 				}
 			}
+
 			for _, sub := range found.Items {
 				there = append(there, sub.ID)
 			}
@@ -124,6 +131,7 @@ func testSearchPages(t *testing.T, c store.Config) {
 				break
 			}
 		}
+
 		if len(there) != len(whole.Items) || slices.Contains(there, "") {
 			t.Errorf("%q: %d rows on pages, %d at once", text, len(there), len(whole.Items))
 		}

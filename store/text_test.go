@@ -32,6 +32,7 @@ func testMalformedText(t *testing.T, c store.Config) {
 			}
 		}
 	}
+
 	for _, text := range []string{"", "ä\u0301", "\U0010ffff", "\ufeff", "\x01\x7f"} {
 		if _, err := s.UpdateProject(ctx, p.ID, fabric.ProjectChange{Name: &text}, time.Now()); err != nil {
 			t.Errorf("UpdateProject(%q) = %v", text, err)
@@ -56,6 +57,7 @@ func testTextByBytes(t *testing.T, c store.Config) {
 			t.Fatalf("CreateSubscriber(%q) = %v", name, err)
 		}
 	}
+
 	list := func(f fabric.AddressFilter) (found []string) {
 		at := ""
 		for {
@@ -71,10 +73,12 @@ func testTextByBytes(t *testing.T, c store.Config) {
 			}
 		}
 	}
+
 	slices.Sort(names) // by bytes
 	if got := list(fabric.AddressFilter{ByName: true}); !slices.Equal(got, names) {
 		t.Errorf("sorted by name:\n%q, want\n%q", got, names)
 	}
+
 	for part, want := range map[string]string{"A": "A a a-c ab a\u0301", "ä": "ä", "Ä": "Ä", "S": "ss",
 		"_": "_", "%": "%", "É": "", "Z": "Z", `\`: ""} {
 		got := list(fabric.AddressFilter{ByName: true, DisplayName: part})

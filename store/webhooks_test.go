@@ -94,6 +94,7 @@ func testEvents(t *testing.T, c store.Config) {
 	if err := s.UpdateWebhook(t.Context(), off, off.Updated); err != nil {
 		t.Fatal(err)
 	}
+
 	change(t, s, p)
 	for _, tt := range []struct {
 		name    string
@@ -121,6 +122,7 @@ func testRefusedChange(t *testing.T, c store.Config) {
 	if err := s.CreateSubscriber(t.Context(), sub, a); err != nil {
 		t.Fatal(err)
 	}
+
 	again, a := subscriber(p, "ada@example.com", "", "ada2")
 	if err := s.CreateSubscriber(t.Context(), again, a); !errors.Is(err, problem.Conflict) {
 		t.Errorf("CreateSubscriber of an e-mail in use = %v", err)
@@ -128,6 +130,7 @@ func testRefusedChange(t *testing.T, c store.Config) {
 	if err := s.DeleteSubscriber(t.Context(), newProject(t, s).ID, revocation.Revocation{ID: sub.ID}); !errors.Is(err, problem.NotFound) {
 		t.Errorf("DeleteSubscriber of another project = %v", err)
 	}
+
 	if got := told(t, s, w); len(got) != 1 {
 		t.Errorf("told %v, want the one creation", got)
 	}
@@ -149,11 +152,13 @@ func testHoldReceiver(t *testing.T, c store.Config) {
 	if won != 1 {
 		t.Errorf("HoldReceiver: %d of %d hold it, want 1", won, crowd)
 	}
+
 	for _, err := range errs {
 		if !errors.Is(err, problem.Conflict) {
 			t.Errorf("HoldReceiver = %v, want a conflict", err)
 		}
 	}
+
 	due := func(at time.Time) int {
 		t.Helper()
 		ids, err := s.Webhooks.Queue().DueReceivers(ctx, at, 10)
@@ -165,10 +170,12 @@ func testHoldReceiver(t *testing.T, c store.Config) {
 	if n := due(now); n != 0 {
 		t.Errorf("DueReceivers while one is held = %d, want 0", n)
 	}
+
 	later := now.Add(2 * time.Minute)
 	if n := due(later); n != 1 {
 		t.Errorf("DueReceivers once the holder fell silent = %d, want 1", n)
 	}
+
 	r, err := s.Webhooks.Queue().HoldReceiver(ctx, w.ID, "b", later, later.Add(time.Minute))
 	if err != nil || r.URL != w.URL || r.ProjectID != p.ID {
 		t.Errorf("HoldReceiver = %+v, %v", r, err)
@@ -176,6 +183,7 @@ func testHoldReceiver(t *testing.T, c store.Config) {
 	if err := s.Webhooks.Queue().ReleaseReceiver(ctx, w.ID, "a stranger", later, 9, time.Time{}); err != nil {
 		t.Error(err)
 	}
+
 	if n := due(later); n != 0 {
 		t.Errorf("DueReceivers after a stranger let go = %d, want 0", n)
 	}
@@ -203,6 +211,7 @@ func testWoken(t *testing.T, c store.Config) {
 			t.Errorf("DueReceivers = %d, %v, want %d", len(ids), err, want)
 		}
 	}
+
 	turn := func(rests time.Time, during func()) {
 		t.Helper()
 		if _, err := q.HoldReceiver(ctx, w.ID, "a", now, now.Add(time.Minute)); err != nil {
@@ -216,10 +225,12 @@ func testWoken(t *testing.T, c store.Config) {
 			t.Fatal(err)
 		}
 	}
+
 	jobs, err := q.DueJobs(ctx, w.ID, now, 10)
 	if err != nil || len(jobs) == 0 {
 		t.Fatalf("DueJobs = %d, %v, want some", len(jobs), err)
 	}
+
 	turn(now.Add(time.Hour), func() {
 		if err := q.Settle(ctx, deliver.Result{ReceiverID: w.ID, JobID: jobs[0].ID, Queued: jobs[0].Queued, State: deliver.Dead, Attempts: 9, Ended: now}); err != nil {
 			t.Fatal(err)
@@ -229,6 +240,7 @@ func testWoken(t *testing.T, c store.Config) {
 		}
 	})
 	due(1)
+
 	turn(now.Add(time.Hour), func() {})
 	due(0) // it rests, because nothing was sent again
 }
@@ -243,6 +255,7 @@ func testProjectsTakeTurns(t *testing.T, c store.Config) {
 	if err := s.CreateProject(ctx, quiet); err != nil {
 		t.Fatal(err)
 	}
+
 	now := time.Now()
 	served := newWebhook(t, s, quiet.ID, fabric.AnyEvent)
 	if _, err := s.Webhooks.Queue().HoldReceiver(ctx, served.ID, "a", now.Add(-time.Minute), now); err != nil {
@@ -251,10 +264,12 @@ func testProjectsTakeTurns(t *testing.T, c store.Config) {
 	if err := s.Webhooks.Queue().ReleaseReceiver(ctx, served.ID, "a", now, 0, time.Time{}); err != nil {
 		t.Fatal(err)
 	}
+
 	held := newWebhook(t, s, crowded.ID, fabric.AnyEvent)
 	for range 20 {
 		newWebhook(t, s, crowded.ID, fabric.AnyEvent) // not held yet
 	}
+
 	change(t, s, crowded)
 	change(t, s, quiet)
 	first := func(most int) []string {
@@ -268,6 +283,7 @@ func testProjectsTakeTurns(t *testing.T, c store.Config) {
 	if ids := first(2); !slices.Contains(ids, served.ID) {
 		t.Errorf("DueReceivers = %v, want one of each project first", ids)
 	}
+
 	if _, err := s.Webhooks.Queue().HoldReceiver(ctx, held.ID, "a", now, now.Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
@@ -292,6 +308,7 @@ func testSettle(t *testing.T, c store.Config) {
 		jobs[5].Event != string(fabric.ResourceDeleted) {
 		t.Fatalf("DueJobs = %+v, %v, want six in their order", jobs, err)
 	}
+
 	for i, r := range []deliver.Result{
 		{State: deliver.Delivered, Status: 204, Ended: now.Add(-48 * time.Hour)},
 		{State: deliver.Delivered, Status: 200, Ended: now},
@@ -307,10 +324,12 @@ func testSettle(t *testing.T, c store.Config) {
 	if n, oldest, err := s.Webhooks.Queue().Backlog(ctx); n != 2 || oldest.IsZero() || err != nil {
 		t.Errorf("Backlog = %d, %v, %v, want 2", n, oldest, err)
 	}
+
 	if left, err := s.Webhooks.Queue().DueJobs(ctx, w.ID, now, 100); err != nil || len(left) != 1 ||
 		left[0].ID != jobs[5].ID {
 		t.Errorf("DueJobs = %+v, %v, want the one that was not settled", left, err)
 	}
+
 	late := deliver.Result{ReceiverID: w.ID, JobID: jobs[1].ID, Queued: jobs[1].Queued, State: deliver.Dead,
 		Ended: now}
 	if d := delivery(t, s, w, jobs[1].ID, s.Webhooks.Queue().Settle(ctx, late)); d.State != fabric.Delivered ||
@@ -320,6 +339,7 @@ func testSettle(t *testing.T, c store.Config) {
 	if d := delivery(t, s, w, jobs[2].ID, nil); d.State != fabric.Pending || d.Error != "no" || !d.Due.After(now) {
 		t.Errorf("failed: %+v", d)
 	}
+
 	if err := s.ForgetDeliveries(ctx, now.Add(-24*time.Hour), now.Add(-30*24*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
@@ -328,6 +348,7 @@ func testSettle(t *testing.T, c store.Config) {
 			t.Errorf("after ForgetDeliveries FindDelivery %d = %v, want it: %v", i, err, want)
 		}
 	}
+
 	if n, err := s.RedeliverDead(ctx, w.ID, now); n != 1 || err != nil {
 		t.Errorf("RedeliverDead = %d, %v, want 1", n, err)
 	}
@@ -335,6 +356,7 @@ func testSettle(t *testing.T, c store.Config) {
 		d.Status != 0 || !d.Ended.IsZero() {
 		t.Errorf("queued anew: %+v", d)
 	}
+
 	sent := deliver.Result{ReceiverID: w.ID, JobID: jobs[4].ID, Queued: jobs[4].Queued,
 		State: deliver.Delivered, Status: 200, Attempts: 1, Ended: now}
 	if d := delivery(t, s, w, jobs[4].ID, s.Webhooks.Queue().Settle(ctx, sent)); d.State != fabric.Pending ||
@@ -372,6 +394,7 @@ func testWebhookGone(t *testing.T, c store.Config) {
 	if n, _, err := s.Webhooks.Queue().Backlog(ctx); n != 6 || err != nil {
 		t.Errorf("Backlog = %d, %v, want the six of the other webhook", n, err)
 	}
+
 	if _, err := s.Webhooks.Queue().HoldReceiver(ctx, w.ID, "a", time.Now(), time.Now()); !errors.Is(err, problem.Conflict) {
 		t.Errorf("HoldReceiver of one that is gone = %v, want a conflict", err)
 	}
@@ -398,6 +421,7 @@ func testSigningKeyRace(t *testing.T, c store.Config) {
 	if won != 1 {
 		t.Errorf("CreateSigningKey: %d of %d won, want 1", won, crowd)
 	}
+
 	next := fabric.SigningKey{ID: newID(), ProjectID: p.ID, Sealed: "y", Starts: time.Now()}
 	if err := s.RotateSigningKey(t.Context(), next, time.Time{}, false); err != nil {
 		t.Fatal(err)
@@ -405,6 +429,7 @@ func testSigningKeyRace(t *testing.T, c store.Config) {
 	if all, err := s.ListSigningKeys(t.Context(), p.ID); err != nil || len(all) != 2 || all[1].ID != next.ID {
 		t.Errorf("ListSigningKeys = %+v, %v, want the old one and the next", all, err)
 	}
+
 	alone := fabric.SigningKey{ID: newID(), ProjectID: p.ID, Sealed: "z", Starts: time.Now()}
 	if err := s.RotateSigningKey(t.Context(), alone, time.Time{}, true); err != nil {
 		t.Fatal(err)
