@@ -9,19 +9,21 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// byTurns measures two binaries by turns, the other one first: what else the machine
-// does meets both. It prints the medians, and the median and the ends of the ratios of
-// the pairs, ours by the other's.
+// byTurns measures two binaries alternately, the other one first, so that other load on the machine
+// affects both. It prints the medians, and for the ratios of the pairs (ours to theirs) the median,
+// the minimum and the maximum.
 func byTurns(p *harness.Program, s settings, pinned bool, out io.Writer) {
 	other, ours := newWorld(p, pinned, s.beside), newWorld(p, pinned, "")
 	theirs, mine := other.operations(p), ours.operations(p)
 	t := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "operation\tc\tCPU ms before\tafter\tratio\tfrom\tto\t")
+
 	for i, op := range mine {
 		if !s.only.MatchString(op.name) {
 			continue
 		}
 		p.Logf("%s", op.title())
+
 		var before, after []sample
 		var ratios []float64
 		for range s.repeat {
@@ -29,12 +31,14 @@ func byTurns(p *harness.Program, s settings, pinned bool, out io.Writer) {
 			a := measure(p, op, ours.PID(), s.length, nil)
 			before, after, ratios = append(before, b), append(after, a), append(ratios, a.cpu/b.cpu)
 		}
+
 		ours.profile(p, s, op)
 		slices.Sort(ratios)
 		fmt.Fprintf(t, "%s\t%d\t%.4f\t%.4f\t%.2f\t%.2f\t%.2f\t\n", op.name, op.connections,
 			median(before).cpu, median(after).cpu,
 			ratios[len(ratios)/2], ratios[0], ratios[len(ratios)-1])
 	}
-	_ = t.Flush() // to a terminal
+
+	_ = t.Flush() // a failed write to the terminal is ignored
 	harness.Sweep()
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// serveFloor serves the least that net/http can do, and prints where.
+// serveFloor runs the cheapest server that net/http allows, and prints its address.
 func serveFloor() {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -25,7 +25,7 @@ func serveFloor() {
 	fmt.Fprintln(os.Stderr, "bench:", srv.Serve(l))
 }
 
-// A bareServer is a running floor.
+// A bareServer is a running floor server.
 type bareServer struct {
 	cmd     *exec.Cmd
 	address string
@@ -39,6 +39,7 @@ func startFloor(p *harness.Program, prefix []string) bareServer {
 	args := append(append([]string{}, prefix...), self, "-floor")
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env = append(os.Environ(), procs)
+
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		p.Fatalf("%v", err)
@@ -46,8 +47,10 @@ func startFloor(p *harness.Program, prefix []string) bareServer {
 	if err := cmd.Start(); err != nil {
 		p.Fatalf("starting the floor: %v", err)
 	}
+
 	s := bareServer{cmd: cmd}
 	p.Cleanup(s.stop)
+
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		p.Fatalf("starting the floor: %v", err)
@@ -58,7 +61,7 @@ func startFloor(p *harness.Program, prefix []string) bareServer {
 
 func (s bareServer) stop() {
 	_ = s.cmd.Process.Kill()
-	_ = s.cmd.Wait() // it was killed
+	_ = s.cmd.Wait() // fails, since the process was killed
 }
 
 func (s bareServer) operation(name, path string, connections int) operation {

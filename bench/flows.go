@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// codeFlow returns the task of a whole flow for a browser that is signed in: a code,
-// then the tokens. Two requests.
+// codeFlow returns the task of a whole authorization flow in a signed-in browser: first for a code,
+// then for the tokens. It takes two requests.
 func (w *world) codeFlow() task {
 	return func(c *wire) error {
 		f := w.login.NewFlow(loginScope)
@@ -48,8 +48,8 @@ func (w *world) redeem(c *wire, f *harness.Flow, code string) error {
 	return a.want(200, `"access_token"`, `"id_token":"ey`, `"refresh_token"`)
 }
 
-// refreshChain returns the task of using a refresh token, and then that which it
-// brought. Its first one comes from a flow of its own.
+// refreshChain returns a task that uses a refresh token, and then each time the token that it was
+// rotated to. The first one comes from a flow of its own.
 func (w *world) refreshChain(p *harness.Program) task {
 	f := w.login.NewFlow(loginScope)
 	code, err := f.QuickCode(harness.Header("Cookie", w.cookies))
@@ -60,6 +60,7 @@ func (w *world) refreshChain(p *harness.Program) task {
 	if err != nil {
 		p.Fatalf("%v", err)
 	}
+
 	return func(c *wire) error {
 		a, err := c.do(w.post("/oauth/token", form,
 			url.Values{"grant_type": {"refresh_token"}, "refresh_token": {tokens.RefreshToken},
@@ -70,6 +71,7 @@ func (w *world) refreshChain(p *harness.Program) task {
 		if err := a.want(200, `"id_token":"ey`); err != nil {
 			return err
 		}
+
 		used := tokens.RefreshToken
 		if err := json.Unmarshal(a.body, &tokens); err != nil {
 			return err
@@ -81,8 +83,8 @@ func (w *world) refreshChain(p *harness.Program) task {
 	}
 }
 
-// passwordLogin returns the task of a login by a browser without cookies: to the
-// login page, the page itself, the password. Three requests.
+// passwordLogin returns the task of a login in a browser without cookies. It takes three requests:
+// the redirect to the login page, the page, and the password.
 func (w *world) passwordLogin() task {
 	origin := "Origin: " + strings.TrimSuffix(w.Issuer(), "/")
 	return func(c *wire) error {
@@ -91,19 +93,24 @@ func (w *world) passwordLogin() task {
 		if err != nil {
 			return err
 		}
+
 		page, cookie := a.header("Location"), cookiesOf(a)
 		to, err := url.Parse(page)
 		if err != nil || to.Path != "/login" {
 			return fmt.Errorf("authorize answered %d to %q, want the login page", a.status, page)
 		}
+
 		if a, err = c.do(w.get(page, cookie)); err != nil {
 			return err
 		}
 		if err := a.want(200, `id="login-submit"`); err != nil {
 			return err
 		}
+
 		fields := url.Values{"id": {to.Query().Get("id")}, "username": {w.sub.Email}, "password": {w.sub.Password}}
-		if a, err = c.do(w.post("/login", form, fields.Encode(), cookie, origin, "Sec-Fetch-Site: same-origin")); err != nil {
+		if a, err = c.do(
+			w.post("/login", form, fields.Encode(), cookie, origin, "Sec-Fetch-Site: same-origin"),
+		); err != nil {
 			return err
 		}
 		_, err = codeOf(a, f)
@@ -111,7 +118,7 @@ func (w *world) passwordLogin() task {
 	}
 }
 
-// cookiesOf returns the header that sends back the cookies of an answer.
+// cookiesOf returns the Cookie header that sends back the cookies of an answer.
 func cookiesOf(a answer) string {
 	var pairs []string
 	for _, line := range strings.Split(string(a.head), "\r\n") {

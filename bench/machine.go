@@ -14,34 +14,34 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A work is how much of each kind of work an operation cannot do without.
+// A work counts the expensive steps that an operation cannot avoid.
 type work struct {
 	signatures, verifications, hashes float64
 }
 
-// A machine is what these cost, in CPU milliseconds of one core.
+// A machine holds the cost of these steps, in CPU milliseconds of one core.
 type machine struct {
-	Floor        float64 `json:"floor_ms"`                  // a request to net/http that is answered "hello"
+	Floor        float64 `json:"floor_ms"`                  // a net/http request answered with "hello"
 	Signature    float64 `json:"signature_ms,omitempty"`    // ES256
 	Verification float64 `json:"verification_ms,omitempty"` // ES256
 	Hash         float64 `json:"hash_ms,omitempty"`         // argon2id, 19 MiB, two passes
 }
 
-// reference is the machine that the goals were set on.
+// reference is the machine on which the goals were set.
 var reference = machine{Floor: 0.012, Signature: 0.022, Verification: 0.047, Hash: 17.7}
 
-// of returns what the work takes.
+// of returns the cost of the work.
 func (m machine) of(n work) float64 {
 	return n.signatures*m.Signature + n.verifications*m.Verification + n.hashes*m.Hash
 }
 
-// there carries a figure over to the machine of reference: what is signed and hashed
-// takes what that takes there, and all else as many floors as here.
+// there converts a measurement to the reference machine. Signatures and hashes are replaced by
+// their cost there. All other costs are scaled by the ratio of the floors.
 func (m machine) there(ms float64, n work) float64 {
 	return reference.of(n) + (ms-m.of(n))/m.Floor*reference.Floor
 }
 
-// The paths at which the bare server does the work as well.
+// The paths at which the bare server also does this work.
 const (
 	pathHello  = "/"
 	pathSign   = "/sign"
@@ -49,21 +49,23 @@ const (
 	pathHash   = "/hash"
 )
 
-// bareHandler says hello, after the work that the path asks for.
+// bareHandler answers "hello", after the work that belongs to the path.
 func bareHandler() http.Handler {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		panic(err) // without randomness nothing is measured
+		panic(err) // nothing can be measured without randomness
 	}
 	digest := sha256.Sum256([]byte("hello"))
-	signature, _ := ecdsa.SignASN1(rand.Reader, key, digest[:]) // else /verify fails, and with it the run
+	signature, _ := ecdsa.SignASN1(rand.Reader, key, digest[:]) // on failure /verify fails, which ends the run
+
 	doing := func(do func() bool) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			if do() {
-				_, _ = io.WriteString(w, "hello\n") // the load has gone: the end is near
+				_, _ = io.WriteString(w, "hello\n") // fails only if the load has ended
 			}
 		}
 	}
+
 	mux := http.NewServeMux()
 	mux.Handle(pathHello, doing(func() bool { return true }))
 	mux.Handle(pathSign, doing(func() bool {
@@ -77,7 +79,7 @@ func bareHandler() http.Handler {
 	return mux
 }
 
-// addMachine measures the floor by itself, and what else the operations cannot do without.
+// addMachine measures the floor alone and with each of the expensive steps.
 func (r *report) addMachine(p *harness.Program, s settings) {
 	m := reference
 	for _, row := range []struct {
@@ -94,8 +96,8 @@ func (r *report) addMachine(p *harness.Program, s settings) {
 	}
 }
 
-// measureMachine measures what a machine that others use as well does right now: its
-// floor, and of the rest what the work consists of.
+// measureMachine measures the current speed of the machine, which other processes use too. It
+// measures the floor, and only those steps that the work contains.
 func (s bareServer) measureMachine(p *harness.Program, length time.Duration, n work) (m machine) {
 	costs := func(path string, connections int) float64 {
 		return measure(p, s.operation(path, path, connections), s.cmd.Process.Pid,

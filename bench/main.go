@@ -1,10 +1,10 @@
-// Command bench measures what each thing that selvage does costs: the processor
-// time of the server per operation, which survives noise and other machines as a
-// ratio, the rate, and the time until the answer.
-//
-// It builds the binary, pins the server to one core and itself to another, checks
-// every answer, and repeats each measurement, by turns with a bare net/http server:
-// the floor, against which the figures are to be read.
+// Command bench measures the cost of every operation of selvage: the processor time of the server
+// per operation, the rate, and the latency. As a ratio, processor time is insensitive to noise and
+// comparable between machines.
+// //
+// It builds the binary, pins the server to one core and itself to another, checks every answer, and
+// repeats each measurement. Measurements alternate with those of a bare net/http server, the floor,
+// with which the figures are to be compared.
 package main
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// The cores of the server and of the load. GOMAXPROCS is 2 for both, so that a
-// write to disk that blocks does not stand in everyone's way.
+// The cores of the server and of the load. GOMAXPROCS is 2 for both, so that a blocking write to
+// disk does not delay everything else.
 const (
 	serverCore = "0"
 	loadCore   = "1"
@@ -29,17 +29,15 @@ const (
 	pinnedMark = "SELVAGE_BENCH_PINNED"
 )
 
-// settings are the flags.
+// settings holds the values of the flags.
 type settings struct {
 	length time.Duration
 	repeat int
 	only   *regexp.Regexp
 	json   string
-	// profiles is a directory for a processor profile of each operation; "" means
-	// none.
+	// profiles is a directory for a CPU profile of each operation, or "" for none.
 	profiles string
-	// beside is another binary, which each operation is measured on by turns; "" means
-	// none.
+	// beside is another binary, on which each operation is measured alternately, or "" for none.
 	beside string
 }
 
@@ -50,17 +48,20 @@ func main() {
 	only := flag.String("only", "", "measure only operations whose name matches this pattern")
 	json := flag.String("json", "bin/bench.json", "file for the figures")
 	profiles := flag.String("profiles", "", "directory for a processor profile of each operation")
-	beside := flag.String("beside", "", "another binary, to compare with by turns: prints ratios, and nothing else is measured")
+	beside := flag.String("beside", "",
+		"another binary, to compare with by turns: prints ratios, and nothing else is measured")
 	flag.Parse()
 	if *floor {
 		serveFloor()
 		return
 	}
+
 	pattern, err := regexp.Compile(*only)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench: reading -only:", err)
 		os.Exit(2)
 	}
+
 	pinned := pin()
 	p := &harness.Program{Name: "bench"}
 	defer p.End()
@@ -69,6 +70,7 @@ func main() {
 		byTurns(p, s, pinned, os.Stdout)
 		return
 	}
+
 	r := run(p, s, pinned)
 	r.print(os.Stdout)
 	if err := r.write(*json); err != nil {
@@ -76,16 +78,19 @@ func main() {
 	}
 }
 
-// pin replaces this process by itself on a core of its own, where that can be.
+// pin restarts this process on a core of its own, if the machine permits. It reports whether the
+// process is pinned.
 func pin() bool {
 	if os.Getenv(pinnedMark) != "" {
 		return true
 	}
+
 	taskset, err := exec.LookPath("taskset")
 	if err != nil || runtime.NumCPU() < 2 {
 		fmt.Fprintln(os.Stderr, "bench: no taskset or one core only: nothing is pinned, and the figures are rough")
 		return false
 	}
+
 	self, err := os.Executable()
 	if err == nil {
 		args := append([]string{"taskset", "-c", loadCore, self}, os.Args[1:]...)
@@ -95,7 +100,7 @@ func pin() bool {
 	return false
 }
 
-// serverPrefix is the command that the servers run under.
+// serverPrefix returns the command prefix under which servers run.
 func serverPrefix(pinned bool) []string {
 	if !pinned {
 		return nil
@@ -103,7 +108,7 @@ func serverPrefix(pinned bool) []string {
 	return []string{"taskset", "-c", serverCore}
 }
 
-// run measures everything that was asked for.
+// run measures all selected operations.
 func run(p *harness.Program, s settings, pinned bool) report {
 	r := newReport(pinned, startFloor(p, serverPrefix(pinned)))
 	r.BinaryMB = binarySize(p)
@@ -112,6 +117,7 @@ func run(p *harness.Program, s settings, pinned bool) report {
 	w := newWorld(p, pinned, "")
 	r.Start = w.startTime(p, s.repeat)
 	r.IdleMiB = residentMiB(p, w.PID())
+
 	nginx := w.startNginx(p, s, serverPrefix(pinned))
 	for _, op := range w.operations(p) {
 		if s.only.MatchString(op.name) {
@@ -122,12 +128,14 @@ func run(p *harness.Program, s settings, pinned bool) report {
 			r.add(p, s, theirs, nginx.pid)
 		}
 	}
+
 	if s.only.MatchString(mp3Whole) {
 		for _, op := range w.soundOperations(p) {
 			r.add(p, s, op, w.PID())
 			w.profile(p, s, op)
 		}
 	}
+
 	w.addLame(p, s, &r, serverPrefix(pinned))
 	r.compare()
 	r.BusyMiB = residentMiB(p, w.PID())

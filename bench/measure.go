@@ -10,21 +10,21 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A task does an operation once on a wire, and checks the answers.
+// A task performs an operation once on a wire and checks the answers.
 type task func(w *wire) error
 
-// An operation is something to measure.
+// An operation is a unit of measurement.
 type operation struct {
 	name        string
 	address     string
 	connections int
-	goal        float64 // CPU milliseconds to stay below on the machine of reference; 0 for none
-	work        work    // what of the goal is signing and hashing
-	pace        int     // operations a second for the latencies; 0: as fast as they come
+	goal        float64 // most CPU milliseconds on the reference machine; 0 for none
+	work        work    // signing and hashing included in the goal
+	pace        int     // operations per second while measuring latencies; 0 for no limit
 	task        func(worker int) task
 }
 
-// once returns the task of a single request.
+// once returns a task with a single request.
 func once(request []byte, status int, parts ...string) task {
 	return func(w *wire) error {
 		a, err := w.do(request)
@@ -37,15 +37,16 @@ func once(request []byte, status int, parts ...string) task {
 
 // A sample is one measurement.
 type sample struct {
-	rate     float64 // operations a second
-	cpu      float64 // milliseconds an operation
-	p50, p99 float64 // milliseconds
+	rate     float64 // operations per second
+	cpu      float64 // milliseconds per operation
+	p50, p99 float64 // in milliseconds
 }
 
-// warmUp comes before each measurement.
+// warmUp is the load before each measurement.
 const warmUp = 300 * time.Millisecond
 
-// measure runs an operation for a while. gate, if not nil, is asked before each.
+// measure runs an operation for a while. If gate is not nil, it is called before each repetition,
+// and false ends the run.
 func measure(p *harness.Program, op operation, pid int, length time.Duration, gate func() bool) sample {
 	var (
 		tasks = make([]task, op.connections)
@@ -59,17 +60,21 @@ func measure(p *harness.Program, op operation, pid int, length time.Duration, ga
 		}
 		defer wires[i].conn.Close()
 	}
+
 	if gate == nil {
 		load(p, op, tasks, wires, warmUp, nil)
 	}
+
 	before, began := cpu(p, pid), time.Now()
 	took := load(p, op, tasks, wires, length, gate)
 	elapsed, used := time.Since(began), cpu(p, pid)-before
+
 	slices.Sort(took)
 	n := len(took)
 	if n == 0 {
 		p.Fatalf("%s: nothing was done in %v", op.name, length)
 	}
+
 	return sample{
 		rate: float64(n) / elapsed.Seconds(), cpu: milliseconds(used) / float64(n),
 		p50: milliseconds(took[n/2]), p99: milliseconds(took[n*99/100]),
@@ -78,17 +83,21 @@ func measure(p *harness.Program, op operation, pid int, length time.Duration, ga
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// load runs the tasks, each on its own wire, and gives how long each operation
-// took. One wrong answer ends the benchmark.
-func load(p *harness.Program, op operation, tasks []task, wires []*wire, length time.Duration, gate func() bool) []time.Duration {
+// load runs the tasks, each on its own wire, and returns how long each repetition took. One wrong
+// answer ends the benchmark.
+func load(
+	p *harness.Program, op operation, tasks []task, wires []*wire, length time.Duration, gate func() bool,
+) []time.Duration {
 	var (
 		over  atomic.Bool
 		took  = make([][]time.Duration, len(tasks))
 		fault atomic.Pointer[error]
 		wg    sync.WaitGroup
 	)
+
 	timer := time.AfterFunc(length, func() { over.Store(true) })
 	defer timer.Stop()
+
 	for i := range tasks {
 		wg.Go(func() {
 			for !over.Load() && (gate == nil || gate()) {
@@ -102,6 +111,7 @@ func load(p *harness.Program, op operation, tasks []task, wires []*wire, length 
 			}
 		})
 	}
+
 	wg.Wait()
 	if err := fault.Load(); err != nil {
 		p.Fatalf("%s: %v", op.name, *err)
@@ -109,10 +119,11 @@ func load(p *harness.Program, op operation, tasks []task, wires []*wire, length 
 	return slices.Concat(took...)
 }
 
-// measurePaced takes latencies at a fixed rate, as of an open loop: a slow answer
-// does not slow the requests that follow it.
+// measurePaced measures latencies at a fixed rate, like an open loop: a slow answer does not delay
+// the requests after it.
 func measurePaced(p *harness.Program, op operation, pid int, length time.Duration) sample {
-	due := make(chan struct{}, op.pace) // a second's worth may wait
+	due := make(chan struct{}, op.pace) // up to one second of requests may wait
+
 	stop := make(chan struct{})
 	go func() {
 		defer close(due)
@@ -128,14 +139,16 @@ func measurePaced(p *harness.Program, op operation, pid int, length time.Duratio
 			for want := int(time.Since(began).Seconds() * float64(op.pace)); sent < want; sent++ {
 				select {
 				case due <- struct{}{}:
-				default: // hopelessly behind; the rate will show it
+				default: // too far behind, which the rate will show
 				}
 			}
 		}
 	}()
+
 	time.AfterFunc(length, func() { close(stop) })
 	op.connections = 64
 	s := measure(p, op, pid, length, func() bool { _, ok := <-due; return ok })
+
 	if s.rate < 0.9*float64(op.pace) {
 		p.Logf("%s: reached %.0f of %d a second", op.name, s.rate, op.pace)
 	}
@@ -161,5 +174,5 @@ func middle[T any](all []T, value func(T) float64) float64 {
 	return values[len(values)/2]
 }
 
-// title returns the operation's name with its number of connections.
+// title returns the name of the operation with its number of connections.
 func (op operation) title() string { return fmt.Sprintf("%s, c=%d", op.name, op.connections) }

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// nginxConfig serves one directory from one process. nopush is off, which is
-// faster for ranges on loopback.
+// nginxConfig serves one directory with one process. tcp_nopush is off, which is faster for ranges
+// on loopback.
 const nginxConfig = `
 daemon off;
 master_process off;
@@ -30,19 +30,20 @@ http {
 }
 `
 
-// rivals are what another does of our operations, by the names of ours.
+// rivals holds the operations of another server, under the names of ours.
 type rivals struct {
 	operations map[string]operation
 	pid        int
 }
 
-// startNginx has nginx serve the same recording, where it is installed.
+// startNginx starts nginx with the same recording, if nginx is installed.
 func (w *world) startNginx(p *harness.Program, s settings, prefix []string) (r rivals) {
 	nginx, err := exec.LookPath("nginx")
 	if err != nil || !s.only.MatchString("nginx") {
 		p.Logf("nginx is not measured")
 		return r
 	}
+
 	dir, address := p.TempDir(), freeAddress(p)
 	config := filepath.Join(dir, "nginx.conf")
 	for file, text := range map[string][]byte{config: fmt.Appendf(nil, nginxConfig, address),
@@ -51,6 +52,7 @@ func (w *world) startNginx(p *harness.Program, s settings, prefix []string) (r r
 			p.Fatalf("%v", err)
 		}
 	}
+
 	args := append(append([]string{}, prefix...), nginx, "-p", dir, "-c", config)
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Stderr = os.Stderr
@@ -60,9 +62,10 @@ func (w *world) startNginx(p *harness.Program, s settings, prefix []string) (r r
 	if err := cmd.Start(); err != nil {
 		p.Fatalf("starting nginx: %v", err)
 	}
+
 	p.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // it was killed
+		_ = cmd.Wait() // fails, since the process was killed
 	})
 	harness.Eventually(p, 10*time.Second, "nginx to listen", func() error {
 		c, err := net.Dial("tcp", address)
@@ -71,6 +74,7 @@ func (w *world) startNginx(p *harness.Program, s settings, prefix []string) (r r
 		}
 		return err
 	})
+
 	r.pid, r.operations = cmd.Process.Pid, make(map[string]operation)
 	ours := w.mediaOperations("", w.media, recording)
 	for i, op := range w.mediaOperations(address, "/speech.wav", "nginx") {

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// operations lists what is measured. The goals are CPU milliseconds on the machine of
-// reference.
+// operations returns the operations to measure. Goals are in CPU milliseconds on the reference
+// machine.
 func (w *world) operations(p *harness.Program) []operation {
 	at := strings.TrimPrefix(w.HTTP, "http://")
 	bearer := "Authorization: Bearer " + w.sat.Token
@@ -26,6 +26,7 @@ func (w *world) operations(p *harness.Program) []operation {
 			return once(request, status, parts...)
 		}}
 	}
+
 	service := url.Values{"grant_type": {"client_credentials"}}
 	ops := []operation{
 		one("SAT issue, known subscriber", 0.035, w.post("/api/fabric/subscribers/tokens", object,
@@ -55,6 +56,7 @@ func (w *world) operations(p *harness.Program) []operation {
 		{name: "password login (3 requests)", address: at, connections: 8, goal: 20, work: work{hashes: 1},
 			task: func(int) task { return w.passwordLogin() }},
 	}
+
 	for i := range ops {
 		switch ops[i].name {
 		case "client_credentials, sealed":
@@ -68,10 +70,10 @@ func (w *world) operations(p *harness.Program) []operation {
 	return append(ops, w.mediaOperations(at, w.media, recording)...)
 }
 
-// recording is who serves, in the names of our operations.
+// recording is the name of our server in the names of operations.
 const recording = "recording"
 
-// mediaOperations are those on a recording of ten minutes, at any server.
+// mediaOperations returns the operations on a recording of ten minutes, for any server.
 func (w *world) mediaOperations(address, path, who string) []operation {
 	part := func(from, length int) func(int) task {
 		request := w.get(path, fmt.Sprintf("Range: bytes=%d-%d", from, from+length-1))
@@ -88,7 +90,7 @@ func (w *world) mediaOperations(address, path, who string) []operation {
 	}
 }
 
-// The types of bodies.
+// The content types of request bodies.
 const (
 	form   = "application/x-www-form-urlencoded"
 	object = "application/json"
@@ -103,7 +105,7 @@ func (w *world) post(path, kind, body string, headers ...string) []byte {
 		append(headers, "Content-Type: "+kind, fmt.Sprintf("Content-Length: %d", len(body)))...)
 }
 
-// request returns a request as it goes over the wire.
+// request returns the bytes of a request.
 func (w *world) request(method, path, body string, headers ...string) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %s HTTP/1.1\r\nHost: %s\r\n", method, path, hostOf(w.PublicURL))
@@ -126,7 +128,7 @@ func basic(id, secret string) string {
 	return "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(id+":"+secret))
 }
 
-// bytesOf returns the task of fetching these bytes.
+// bytesOf returns a task that fetches these bytes.
 func bytesOf(request []byte, status int, want []byte) task {
 	return func(c *wire) error {
 		a, err := c.do(request)

@@ -12,19 +12,18 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// clockTick is the unit of times in /proc (USER_HZ, which is 100 everywhere).
+// clockTick is the unit of times in /proc. It is USER_HZ, which is 100 everywhere.
 const clockTick = 10 * time.Millisecond
 
-// cpu returns the processor time that a process and those it has started have used, of
-// which some may have ended.
+// cpu returns the processor time of a process and its descendants, including some that have ended.
 func cpu(p *harness.Program, pid int) time.Duration {
 	var ticks int64
 	for _, one := range harness.Family(pid) {
 		fields := harness.Stat(one)
-		const utime, count = 11, 4 // user, system, and the same of children that were waited for
+		const utime, count = 11, 4 // user and system time, then those of reaped children
 		if len(fields) < utime+count {
 			if one != pid {
-				continue // it has ended since
+				continue // the descendant has ended
 			}
 			p.Fatalf("reading processor time: process %d is gone", pid)
 		}
@@ -39,7 +38,7 @@ func cpu(p *harness.Program, pid int) time.Duration {
 	return time.Duration(ticks) * clockTick
 }
 
-// residentMiB returns the memory that a process occupies.
+// residentMiB returns the resident memory of a process.
 func residentMiB(p *harness.Program, pid int) float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -62,6 +61,7 @@ func binarySize(p *harness.Program) float64 {
 	if out, err := build.CombinedOutput(); err != nil {
 		p.Fatalf("building the stripped binary: %v\n%s", err, out)
 	}
+
 	info, err := os.Stat(path)
 	if err != nil {
 		p.Fatalf("%v", err)

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// profile measures an operation once more, with the profiler on, where the
-// settings ask for it. Its figures are not kept.
+// profile measures an operation once more with the CPU profiler on, if the settings ask for it. The
+// measurement is discarded.
 func (w *world) profile(p *harness.Program, s settings, op operation) {
 	if s.profiles == "" {
 		return
@@ -19,6 +19,7 @@ func (w *world) profile(p *harness.Program, s settings, op operation) {
 	if err := os.MkdirAll(s.profiles, 0o755); err != nil {
 		p.Fatalf("%v", err)
 	}
+
 	seconds := max(1, int(s.length.Seconds()))
 	got := make(chan harness.Answer)
 	go func() {
@@ -28,7 +29,9 @@ func (w *world) profile(p *harness.Program, s settings, op operation) {
 		}
 		got <- a
 	}()
+
 	measure(p, op, w.PID(), s.length, nil)
+
 	name := strings.Map(func(r rune) rune {
 		if strings.ContainsRune(" ,()/", r) {
 			return '-'

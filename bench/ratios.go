@@ -6,18 +6,18 @@ import (
 	"text/tabwriter"
 )
 
-// A ratio sets what was measured against another's figure of the same run.
+// A ratio compares a measurement with one of another program in the same run.
 type ratio struct {
 	Name   string  `json:"name"`
 	Value  float64 `json:"value"`
 	Goal   float64 `json:"goal"`
-	AtMost bool    `json:"at_most"` // the goal is a bound from above
+	AtMost bool    `json:"at_most"` // the goal is an upper bound
 }
 
-// met tells whether the goal is reached.
+// met reports whether the goal is met.
 func (r ratio) met() bool { return r.AtMost == (r.Value <= r.Goal) || r.Value == r.Goal }
 
-// A rivalry is what is compared: a figure of ours, and of another's.
+// A rivalry is a comparison of one figure of ours with one of another program.
 type rivalry struct {
 	name, ours, theirs string
 	of                 func(row) float64
@@ -28,7 +28,7 @@ type rivalry struct {
 func throughput(f row) float64 { return f.Rate }
 func processor(f row) float64  { return f.CPU }
 
-// The goals of recordings, as ratios in one run.
+// The goals for recordings, as ratios within one run.
 var rivalries = []rivalry{
 	{"whole WAV, throughput beside nginx", "recording, whole (9.6 MB)", "nginx, whole (9.6 MB)", throughput,
 		0.9, false},
@@ -41,7 +41,7 @@ var rivalries = []rivalry{
 	{"MP3, CPU beside lame -b 32 -q 7", mp3Whole, "lame -b 32 -q 7", processor, 1, true},
 }
 
-// compare returns the ratios of what was measured.
+// compare adds the ratios of the measured operations to the report.
 func (r *report) compare() {
 	figure := func(name string) (f row, ok bool) {
 		for _, f := range r.Figures {
@@ -60,12 +60,13 @@ func (r *report) compare() {
 	}
 }
 
-// printRatios writes the table of ratios.
+// printRatios prints the table of ratios.
 func (r *report) printRatios(w io.Writer) {
 	if len(r.Ratios) == 0 {
 		return
 	}
 	fmt.Fprintln(w)
+
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "beside others\tratio\tgoal\t\t")
 	for _, f := range r.Ratios {
@@ -78,5 +79,5 @@ func (r *report) printRatios(w io.Writer) {
 		}
 		fmt.Fprintf(t, "%s\t%.2f\t%s %.2f\t%s\t\n", f.Name, f.Value, sign, f.Goal, verdict)
 	}
-	_ = t.Flush() // to a terminal
+	_ = t.Flush() // a failed write to the terminal is ignored
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// floorName is the operation that the others are set against.
+// floorName is the operation that the others are compared with.
 const floorName = "net/http hello (the floor)"
 
-// A report is what a run found.
+// A report holds the results of a run.
 type report struct {
 	Go       string  `json:"go"`
 	Pinned   bool    `json:"pinned"`
@@ -29,26 +29,26 @@ type report struct {
 	Crowd    *crowd  `json:"crowd,omitempty"`
 }
 
-// A row is the figures of an operation.
+// A row holds the figures of one operation.
 type row struct {
 	Name        string  `json:"name"`
 	Connections int     `json:"connections"`
 	CPU         float64 `json:"cpu_ms"`
-	Machine     machine `json:"machine"`           // at the time
-	Floors      float64 `json:"floors"`            // CPU in units of the floor's
-	There       float64 `json:"there_ms"`          // CPU on the machine of reference
-	Goal        float64 `json:"goal_ms,omitempty"` // on that machine
+	Machine     machine `json:"machine"`           // during the measurement
+	Floors      float64 `json:"floors"`            // CPU as a multiple of the floor
+	There       float64 `json:"there_ms"`          // CPU on the reference machine
+	Goal        float64 `json:"goal_ms,omitempty"` // on the reference machine
 	Rate        float64 `json:"per_second"`
 	P50         float64 `json:"p50_ms"`
 	P99         float64 `json:"p99_ms"`
-	Pace        int     `json:"pace,omitempty"` // the latencies are those at this rate
+	Pace        int     `json:"pace,omitempty"` // rate at which latencies were measured
 }
 
 func newReport(pinned bool, bare bareServer) report {
 	return report{Go: runtime.Version(), Pinned: pinned, bare: bare}
 }
 
-// add measures an operation by turns with the machine, and notes its figures.
+// add measures an operation, alternately with the machine, and records its figures.
 func (r *report) add(p *harness.Program, s settings, op operation, pid int) {
 	p.Logf("%s", op.title())
 	var samples []sample
@@ -57,19 +57,24 @@ func (r *report) add(p *harness.Program, s settings, op operation, pid int) {
 		samples = append(samples, measure(p, op, pid, s.length, nil))
 		machines = append(machines, r.bare.measureMachine(p, s.length, op.work))
 	}
+
 	m, here := median(samples), medianMachine(machines)
 	if op.pace > 0 {
 		paced := measurePaced(p, op, pid, s.length)
 		m.p50, m.p99 = paced.p50, paced.p99
 	}
+
 	r.Figures = append(r.Figures, row{op.name, op.connections, m.cpu, here, m.cpu / here.Floor,
 		here.there(m.cpu, op.work), op.goal, m.rate, m.p50, m.p99, op.pace})
 }
 
-// print writes the table.
+// print prints the tables of the report.
 func (r *report) print(w io.Writer) {
 	fmt.Fprintf(w, "%s, server and load each on a core of its own: %v\n", r.Go, r.Pinned)
-	fmt.Fprintf(w, "start to first answer %.0f ms, resident %.0f MiB idle and %.0f MiB at the end, binary %.1f MB\n\n", r.Start, r.IdleMiB, r.BusyMiB, r.BinaryMB)
+	fmt.Fprintf(w,
+		"start to first answer %.0f ms, resident %.0f MiB idle and %.0f MiB at the end, binary %.1f MB\n\n",
+		r.Start, r.IdleMiB, r.BusyMiB, r.BinaryMB)
+
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "operation\tc\tCPU ms\tfloors\tthere, ms\tgoal\t\ta second\tp50 ms\tp99 ms\t")
 	for _, f := range r.Figures {
@@ -86,7 +91,8 @@ func (r *report) print(w io.Writer) {
 		fmt.Fprintf(t, "%s\t%d\t%.3f\t%.1f\t%.3f\t%s\t%s\t%.0f\t%.2f\t%.2f%s\t\n", f.Name, f.Connections,
 			f.CPU, f.Floors, f.There, goal, verdict, f.Rate, f.P50, f.P99, pace)
 	}
-	_ = t.Flush() // to a terminal
+	_ = t.Flush() // a failed write to the terminal is ignored
+
 	r.printRatios(w)
 	if c := r.Crowd; c != nil {
 		fmt.Fprintf(w, "\n%d idle sockets: %.0f MiB, %.3f CPU ms to open one, %.1f %% of a core for all\n",
@@ -94,7 +100,7 @@ func (r *report) print(w io.Writer) {
 	}
 }
 
-// write keeps the figures as JSON.
+// write writes the report to a file as JSON.
 func (r *report) write(file string) error {
 	text, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {

@@ -9,18 +9,18 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A crowd is what many idle sockets cost.
+// A crowd holds the cost of many idle sockets.
 type crowd struct {
 	Sockets int     `json:"sockets"`
-	MiB     float64 `json:"mib"`         // of the whole process
-	Connect float64 `json:"connect_ms"`  // CPU milliseconds to open one and authenticate
-	Idle    float64 `json:"idle_of_cpu"` // share of a core, for being there
+	MiB     float64 `json:"mib"`         // memory of the whole process
+	Connect float64 `json:"connect_ms"`  // CPU milliseconds to open and authenticate one
+	Idle    float64 `json:"idle_of_cpu"` // share of a core while idle
 }
 
-// manySockets are as many as a node shall be able to hold.
+// manySockets is the number of sockets that a node should be able to hold.
 const manySockets = 10_000
 
-// sockets opens many sockets at a server of their own, and leaves them idle.
+// sockets opens many sockets at a separate server and leaves them idle.
 func sockets(p *harness.Program, s settings, prefix []string) *crowd {
 	const name = "idle sockets"
 	var files syscall.Rlimit
@@ -31,26 +31,30 @@ func sockets(p *harness.Program, s settings, prefix []string) *crowd {
 	if !s.only.MatchString(name) {
 		return nil
 	}
+
 	p.Logf("%s, %d", name, manySockets)
 	server := harness.StartConfig(p, harness.Config{Prefix: prefix, Env: []string{
 		procs, "SELVAGE_LIMITS__RELAY_SOCKETS=0", "SELVAGE_LIMITS__RELAY_UNAUTHENTICATED=0",
 	}})
 	sat := server.NewProject(p).NewSAT(p, "crowd")
+
 	before := cpu(p, server.PID())
 	var lost atomic.Int64
 	openSockets(p, server, sat.Token, &lost)
 	c := &crowd{Sockets: manySockets, Connect: milliseconds(cpu(p, server.PID())-before) / manySockets}
+
 	before, began := cpu(p, server.PID()), time.Now()
-	time.Sleep(10 * s.length) // each socket is pinged every ten seconds
+	time.Sleep(10 * s.length) // the server pings each socket every ten seconds
 	c.Idle = float64(cpu(p, server.PID())-before) / float64(time.Since(began))
 	c.MiB = residentMiB(p, server.PID())
+
 	if n := lost.Load(); n > 0 {
 		p.Fatalf("%s: %d were closed meanwhile", name, n)
 	}
 	return c
 }
 
-// openSockets opens many sockets, some at a time, and keeps each.
+// openSockets opens many sockets, several at a time, and keeps all of them open.
 func openSockets(p *harness.Program, server *harness.Server, token string, lost *atomic.Int64) {
 	const workers = 25
 	var work sync.WaitGroup
@@ -67,7 +71,7 @@ func openSockets(p *harness.Program, server *harness.Server, token string, lost 
 					p.Fatalf("signalwire.connect: %+v, %v", r.Error, err)
 				}
 				go func() {
-					socket.Closed() // answers pings until then
+					socket.Closed() // answers pings until the socket is closed
 					lost.Add(1)
 				}()
 			}

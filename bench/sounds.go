@@ -12,10 +12,10 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// speechFile is real speech: 8 kHz, 16 bits, one channel, a header of 44 bytes.
+// speechFile is recorded speech: 8 kHz, 16 bits, one channel, a header of 44 bytes.
 const speechFile = "recordings/testdata/speech_s16_8k.wav"
 
-// speechOf returns a recording of so many seconds: that speech again and again.
+// speechOf returns a recording of this many seconds, which repeats that speech.
 func speechOf(p *harness.Program, seconds int) []byte {
 	file, err := os.ReadFile(speechFile)
 	if err != nil {
@@ -27,25 +27,29 @@ func speechOf(p *harness.Program, seconds int) []byte {
 	for len(b) < 44+size {
 		b = append(b, file[44:]...)
 	}
+
 	b = b[:44+size]
 	binary.LittleEndian.PutUint32(b[4:], uint32(36+size))
 	binary.LittleEndian.PutUint32(b[40:], uint32(size))
 	return b
 }
 
-// soundOperations are those in which the server computes: the MP3 of ten minutes,
-// a piece from the middle of ten hours, an outline, an upload.
+// soundOperations returns the operations in which the server computes: the MP3 of ten minutes, a
+// piece from the middle of ten hours, an outline and an upload.
 func (w *world) soundOperations(p *harness.Program) []operation {
 	at := strings.TrimPrefix(w.HTTP, "http://")
 	base := strings.TrimSuffix(w.media, ".wav")
 	whole := w.Get(p, base+".mp3").Want(p, 200).Body
+
 	long := w.LaML("/Recordings/" + w.Upload(p, speechOf(p, 10*3600)) + ".mp3")
 	const from, piece = 72_000_000, 64 << 10
 	middle := w.Get(p, long, harness.Header("Range", fmt.Sprintf("bytes=%d-%d", from, from+piece-1))).Want(p,
 		206).Body
 	part := w.get(long, fmt.Sprintf("Range: bytes=%d-%d", from, from+piece-1))
+
 	upload := w.post(w.LaML("/Recordings"), "audio/wav", string(w.speech), basic(w.ID, w.Key))
 	peaks := w.get(base + ".peaks.json?pixels=800")
+
 	return []operation{
 		{name: mp3Whole, address: at, connections: 1, task: func(int) task {
 			return bytesOf(w.get(base+".mp3"), 200, whole)
@@ -63,18 +67,20 @@ func (w *world) soundOperations(p *harness.Program) []operation {
 
 const mp3Whole = "MP3 of ten minutes"
 
-// addLame measures what lame takes for the same MP3, where it is installed: user
-// time alone, as that of a program which does nothing else.
+// addLame measures lame with the same MP3, if lame is installed. Only user time counts, as for a
+// program that does nothing else.
 func (w *world) addLame(p *harness.Program, s settings, r *report, prefix []string) {
 	lame, err := exec.LookPath("lame")
 	if err != nil || !s.only.MatchString("lame") {
 		p.Logf("lame is not measured")
 		return
 	}
+
 	file := filepath.Join(p.TempDir(), "speech.wav")
 	if err := os.WriteFile(file, w.speech, 0o600); err != nil {
 		p.Fatalf("%v", err)
 	}
+
 	for _, flags := range [][]string{{"-b", "32"}, {"-b", "32", "-q", "7"}} {
 		var took []float64
 		for range max(3, s.repeat) {
@@ -86,6 +92,7 @@ func (w *world) addLame(p *harness.Program, s settings, r *report, prefix []stri
 			}
 			took = append(took, milliseconds(cmd.ProcessState.UserTime()))
 		}
+
 		slices.Sort(took)
 		cpu := took[len(took)/2]
 		here := r.bare.measureMachine(p, s.length, work{})

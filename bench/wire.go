@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// A wire is one HTTP/1.1 connection which costs the load as little as can be: it
-// sends requests that are ready bytes, and reads just enough of the answers.
+// A wire is an HTTP/1.1 connection that costs the load little: it sends prepared bytes and reads
+// only the necessary parts of the answers.
 type wire struct {
 	conn net.Conn
 	in   *bufio.Reader
@@ -20,7 +20,7 @@ type wire struct {
 	body bytes.Buffer
 }
 
-// answerDeadline bounds one request.
+// answerDeadline is the time limit of a request.
 const answerDeadline = 30 * time.Second
 
 func dial(address string) (*wire, error) {
@@ -35,23 +35,24 @@ func dial(address string) (*wire, error) {
 type answer struct {
 	status int
 	head   []byte
-	body   []byte // its first maxKept bytes
+	body   []byte // the first maxKept bytes
 	length int64
 }
 
-// maxKept bounds what is kept of a body: copying more would cost the load more
-// than the server.
+// maxKept is the most bytes kept of a body. Copying more would cost the load more than the server.
 const maxKept = 64 << 10
 
-// do sends a request and reads its answer.
+// do sends a request and reads the answer.
 func (w *wire) do(request []byte) (answer, error) {
 	if _, err := w.conn.Write(request); err != nil {
 		return answer{}, err
 	}
+
 	status, err := w.readHead()
 	if err != nil {
 		return answer{}, err
 	}
+
 	a := answer{status: status, head: w.head}
 	w.body.Reset()
 	switch length := a.header("Content-Length"); {
@@ -73,6 +74,7 @@ func (w *wire) do(request []byte) (answer, error) {
 	default:
 		return a, fmt.Errorf("an answer without a length: %q", w.head)
 	}
+
 	a.body = w.body.Bytes()
 	return a, nil
 }
@@ -108,7 +110,7 @@ func (w *wire) readHead() (status int, err error) {
 	return strconv.Atoi(string(w.head[9:12]))
 }
 
-// header returns the value of a field, in the spelling of Go's servers.
+// header returns the value of a field. The name must be spelled as by Go's servers.
 func (a answer) header(name string) string {
 	_, after, found := bytes.Cut(a.head, []byte("\r\n"+name+": "))
 	if !found {
@@ -118,8 +120,7 @@ func (a answer) header(name string) string {
 	return string(value)
 }
 
-// want returns an error unless the answer has the status and its body contains
-// each part.
+// want returns an error unless the answer has this status and its body contains each of the parts.
 func (a answer) want(status int, parts ...string) error {
 	if a.status != status {
 		return fmt.Errorf("answer %d %.300s, want %d", a.status, a.body, status)

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A world is a server with what the operations need in it.
+// A world is a server with the data that the operations need.
 type world struct {
 	*harness.Project
 	sub     harness.Subscriber
@@ -17,19 +17,19 @@ type world struct {
 	sealed  *harness.Client // service, sealed access tokens
 	signed  *harness.Client // service, JWT access tokens (ES256)
 	web     *harness.Client // confidential, for introspection
-	cookies string          // of a browser that is signed in
-	tokens  harness.Tokens  // of the client web
+	cookies string          // of a signed-in browser
+	tokens  harness.Tokens  // of the client in web
 	jwt     harness.Tokens  // of a client whose access tokens are JWTs (ES256)
 	sat     harness.SAT
 	address string
 	speech  []byte // a recording of ten minutes
-	media   string // its path
+	media   string // path of the recording
 }
 
-// loginScope is what the flows ask for.
+// loginScope is the scope that the flows request.
 const loginScope = "openid offline_access"
 
-// newWorld starts a server, of binary where that is not "", on data that it begins itself.
+// newWorld starts a server with new data. It runs the given binary, or the one under test for "".
 func newWorld(p *harness.Program, pinned bool, binary string) *world {
 	c := harness.Config{Prefix: serverPrefix(pinned), Env: []string{procs}, Binary: binary}
 	if binary != "" {
@@ -55,7 +55,7 @@ func newWorld(p *harness.Program, pinned bool, binary string) *world {
 	return w
 }
 
-// cookieHeader returns what a browser sends to the server.
+// cookieHeader returns the Cookie header that a browser sends to the server.
 func cookieHeader(p *harness.Program, b *harness.Browser, origin string) string {
 	req, err := http.NewRequest(http.MethodGet, origin, nil)
 	if err != nil {
@@ -65,8 +65,8 @@ func cookieHeader(p *harness.Program, b *harness.Browser, origin string) string 
 	return req.Header.Get("Cookie")
 }
 
-// startTime restarts the server on its data and gives the median milliseconds to
-// its first good answer.
+// startTime restarts the server on its data. It returns the median time until the first correct
+// answer, in milliseconds.
 func (w *world) startTime(p *harness.Program, repeat int) float64 {
 	var took []float64
 	for range repeat {

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/recordings/mp3"
 )
 
-// A clip is audio in memory, of one channel or two.
+// A clip is audio in memory with one or two channels.
 type clip struct {
 	rate, channels int
 	samples        []int16
@@ -27,7 +27,7 @@ func (c *clip) ReadFrames(dst []int16, at int64) (int, error) {
 	return copy(dst[:len(dst)/c.channels*c.channels], c.samples[at*int64(c.channels):]) / c.channels, nil
 }
 
-// fromFloats makes a clip of samples between -1 and 1.
+// fromFloats returns a clip of samples between -1 and 1.
 func fromFloats(rate int, x []float64) *clip {
 	c := &clip{rate, 1, make([]int16, len(x))}
 	for i, v := range x {
@@ -43,6 +43,7 @@ func (c *clip) writeWAV(name string) error {
 		return err
 	}
 	defer f.Close()
+
 	w := bufio.NewWriter(f)
 	le, size := binary.LittleEndian, uint32(2*len(c.samples))
 	h := le.AppendUint32([]byte("RIFF"), 36+size)
@@ -51,13 +52,14 @@ func (c *clip) writeWAV(name string) error {
 	h = le.AppendUint32(le.AppendUint32(h, uint32(c.rate)), uint32(2*c.channels*c.rate))
 	h = le.AppendUint16(le.AppendUint16(h, uint16(2*c.channels)), 16)
 	w.Write(le.AppendUint32(append(h, "data"...), size))
+
 	if err := binary.Write(w, le, c.samples); err != nil {
 		return err
 	}
 	return w.Flush()
 }
 
-// A wavFile is a plain WAV file that is read where it is asked for.
+// A wavFile is a plain WAV file that is read on demand.
 type wavFile struct {
 	file           *os.File
 	rate, channels int

@@ -1,12 +1,13 @@
-// Command mp3 compares the MP3s of recordings/mp3 with those of lame at the same
-// bit rate: how near they are to what was encoded, and what they cost.
-//
-// It needs lame and ffmpeg; speech is that of Debian's asterisk-core-sounds-en-wav
-// and of the flite in ffmpeg, the rest is synthesised. PESQ is shown where python3 (or what
-// PYTHON names) has the package of that name.
+// Command mp3 compares the MP3s of recordings/mp3 with those of lame at the same bit rate: how
+// close they are to the original, and what they cost.
+// //
+// It needs lame and ffmpeg. Speech comes from Debian's asterisk-core-sounds-en-wav and from flite
+// in ffmpeg; the rest is synthesized. PESQ is shown if python3 (or the program in PYTHON) has the
+// package pesq.
+// //
 //
 //	go run ./bench/mp3            both tables
-//	go run ./bench/mp3 -quality   the first of them
+//	go run ./bench/mp3 -quality   only the first table
 package main
 
 import (

@@ -15,7 +15,7 @@ var allRates = []int{8000, 11025, 12000, 16000, 22050, 24000, 32000, 44100, 4800
 
 const sounds = "/usr/share/asterisk/sounds/en_US_f_Allison"
 
-// A material is a sound at some rate.
+// A material is a sound that can be made at any rate.
 type material struct {
 	name string
 	make func(rate int) (*clip, error)
@@ -28,8 +28,8 @@ var materials = []material{
 	{"music", func(rate int) (*clip, error) { return fromFloats(rate, music(rate)), nil }},
 }
 
-// speech is a voice that was recorded at a telephone's rate, and synthetic where
-// more of the spectrum is needed.
+// speech returns recorded speech at a telephone's rate, and synthetic speech where more of the
+// spectrum is needed.
 func speech(rate int) (*clip, error) {
 	if rate == 8000 {
 		return prompts(20)
@@ -38,7 +38,7 @@ func speech(rate int) (*clip, error) {
 		"She sells sea shells by the sea shore. Please press seven or six or five, or stay on the line to be connected with an operator. Thank you for calling.'")
 }
 
-// prompts joins the longest of the recorded prompts, until there are so many seconds.
+// prompts joins the longest of the recorded prompts until they last this many seconds.
 func prompts(seconds int) (*clip, error) {
 	files, _ := filepath.Glob(sounds + "/*.wav")
 	all := &clip{rate: 8000, channels: 1}
@@ -56,7 +56,7 @@ func prompts(seconds int) (*clip, error) {
 	return all, nil
 }
 
-// ffmpeg decodes or makes a clip.
+// ffmpeg returns a clip that ffmpeg decodes or synthesizes.
 func ffmpeg(rate, channels int, input ...string) (*clip, error) {
 	args := slices.Concat([]string{"-v", "error"}, input,
 		[]string{"-f", "s16le", "-ac", fmt.Sprint(channels), "-ar", fmt.Sprint(rate), "-"})
@@ -86,7 +86,7 @@ func addTone(x []float64, rate int, at, seconds, frequency, level, decay float64
 	}
 }
 
-// background is a quiet noise, as there is on every line.
+// background returns quiet noise, as on every telephone line.
 func background(rate, seconds int, random *rand.Rand) []float64 {
 	x := make([]float64, rate*seconds)
 	for i := range x {
@@ -95,7 +95,7 @@ func background(rate, seconds int, random *rand.Rand) []float64 {
 	return x
 }
 
-// dtmf is keys being pressed, with pauses.
+// dtmf returns key presses with pauses.
 func dtmf(rate int) []float64 {
 	random := newRandom(rate)
 	x := background(rate, 10, random)
@@ -106,7 +106,7 @@ func dtmf(rate int) []float64 {
 	return x
 }
 
-// clicks are as of castanets: attacks with nothing before them.
+// clicks returns attacks after silence, like those of castanets.
 func clicks(rate int) []float64 {
 	random := newRandom(rate)
 	x := background(rate, 10, random)
@@ -120,7 +120,7 @@ func clicks(rate int) []float64 {
 	return x
 }
 
-// music is plucked strings over a chord, with a little percussion.
+// music returns plucked strings over a chord, with some percussion.
 func music(rate int) []float64 {
 	random := newRandom(rate)
 	x := background(rate, 15, random)
@@ -142,7 +142,7 @@ func music(rate int) []float64 {
 	return x
 }
 
-// pluck adds a string (Karplus and Strong).
+// pluck adds a plucked string, after Karplus and Strong.
 func pluck(x []float64, rate int, at, frequency, level float64, random *rand.Rand) {
 	ring := make([]float64, int(float64(rate)/frequency))
 	for i := range ring {

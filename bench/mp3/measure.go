@@ -5,11 +5,11 @@ import (
 	"math/cmplx"
 )
 
-// A figure tells how near a decoded clip is to the original.
+// A figure says how close a decoded clip is to the original.
 type figure struct {
-	segmental float64 // signal to noise in dB, the mean over segments of 20 ms, each between -10 and 35
+	segmental float64 // mean signal to noise of 20 ms segments in dB, each limited to -10 to 35
 	overall   float64 // signal to noise in dB
-	spectral  float64 // log-spectral distance in dB, the mean over windows of 32 ms
+	spectral  float64 // mean log-spectral distance of 32 ms windows in dB
 }
 
 func measure(original, decoded *clip) figure {
@@ -35,7 +35,8 @@ func ratio(x, y []float64) float64 {
 	return 10 * math.Log10(signal/noise)
 }
 
-// segmental leaves out what nobody hears: segments below -60 dB of full scale.
+// segmental returns the segmental signal-to-noise ratio. It skips inaudible segments, below -60 dB
+// of full scale.
 func segmental(x, y []float64, length int) float64 {
 	sum, n := 0.0, 0
 	for i := 0; i+length <= len(x); i += length {
@@ -52,7 +53,7 @@ func segmental(x, y []float64, length int) float64 {
 	return sum / float64(max(n, 1))
 }
 
-// distance compares logarithmic spectra, of which nothing below the noise of 16 bits counts.
+// distance returns the log-spectral distance. Differences below the noise of 16 bits do not count.
 func distance(x, y []float64, rate int) float64 {
 	size := 256
 	for size*1000 < 32*rate {
@@ -72,7 +73,7 @@ func distance(x, y []float64, rate int) float64 {
 	return sum / float64(max(n, 1))
 }
 
-// spectrum returns the powers of a windowed segment.
+// spectrum returns the power spectrum of a windowed segment.
 func spectrum(x []float64) []float64 {
 	z := make([]complex128, len(x))
 	for i, v := range x {

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/recordings/mp3"
 )
 
-// compareQuality prints a row for each material and rate: ours, and lame's beside it.
+// compareQuality prints a row for each material and rate, with our figures next to lame's.
 func compareQuality(dir, only, options string) error {
 	fmt.Println("| material | rate | kbit/s | segmental SNR dB, lame | log-spectral distance dB, lame | PESQ, lame |")
 	fmt.Println("|---|--:|--:|--:|--:|--:|")
@@ -37,12 +37,14 @@ func compareOne(dir string, m material, rate int, options string) error {
 	if err := original.writeWAV(wav); err != nil {
 		return err
 	}
+
 	s, err := mp3.New(original)
 	if err != nil {
 		return err
 	}
 	kbits := int(s.Size() * 8 * int64(rate) / original.Frames() / 1000)
 	kbits = nearest(kbits)
+
 	ours, err := encodeOurs(dir, wav)
 	if err != nil {
 		return err
@@ -51,6 +53,7 @@ func compareOne(dir string, m material, rate int, options string) error {
 	if err != nil {
 		return err
 	}
+
 	a, b := measure(original, ours), measure(original, theirs)
 	fmt.Printf("| %s | %d | %d | %.1f, %.1f | %.2f, %.2f | %s, %s |\n", m.name, rate, kbits, a.segmental,
 		b.segmental, a.spectral, b.spectral,
@@ -58,7 +61,7 @@ func compareOne(dir string, m material, rate int, options string) error {
 	return nil
 }
 
-// nearest is the bit rate of Layer III that a measured one is about.
+// nearest returns the bit rate of Layer III that is closest to a measured one.
 func nearest(kbits int) int {
 	best := 0
 	for _, k := range []int{32, 40, 48, 64, 96, 128} {
@@ -94,8 +97,7 @@ func encodeLame(dir, wav string, rate, kbits int, options string) (*clip, error)
 	return decode(name)
 }
 
-// decode has ffmpeg decode an MP3, which leaves out what the encoder's delay and
-// padding have put around the samples.
+// decode decodes an MP3 with ffmpeg, which removes the delay and padding that the encoder added.
 func decode(name string) (*clip, error) {
 	out, err := exec.Command("ffprobe", "-v", "error", "-show_entries", "stream=sample_rate", "-of",
 		"csv=p=0", name).Output()
@@ -109,8 +111,8 @@ func decode(name string) (*clip, error) {
 	return ffmpeg(rate, 1, "-i", name)
 }
 
-// pesq judges speech as a listener would, by the Python package of that name; "–"
-// where there is none, or what it says nothing of.
+// pesq rates speech with the Python package pesq, which models a listener. It returns "–" if the
+// package is missing or the speech cannot be rated.
 func pesq(dir string, original, decoded *clip, material string) string {
 	python := os.Getenv("PYTHON")
 	if python == "" {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// compareSpeed prints how much processor time 600 s of recorded speech cost, in
-// pairs of runs: the machine may be busy, but it is for both.
+// compareSpeed prints the processor time for 600 s of recorded speech. Runs are paired, so that
+// other load on the machine affects both encoders.
 func compareSpeed(dir string, repeat int) error {
 	speech, err := prompts(600)
 	if err != nil {
@@ -20,6 +20,7 @@ func compareSpeed(dir string, repeat int) error {
 	if err := speech.writeWAV(wav); err != nil {
 		return err
 	}
+
 	ours := []string{os.Args[0], "-encode", wav}
 	fmt.Println("\n| 600 s of speech at 8 kHz, 32 kbit/s | user CPU s, ours | lame's | ratio, median of pairs |")
 	fmt.Println("|---|--:|--:|--:|")
@@ -34,6 +35,7 @@ func compareSpeed(dir string, repeat int) error {
 			if err != nil {
 				return err
 			}
+
 			a, b, ratios = append(a, x.Seconds()), append(b, y.Seconds()), append(ratios, float64(x)/float64(y))
 		}
 		fmt.Printf("| lame -b 32 %v | %.2f | %.2f | %.2f |\n", options, median(a), median(b), median(ratios))
@@ -41,7 +43,7 @@ func compareSpeed(dir string, repeat int) error {
 	return nil
 }
 
-// userTime runs a command whose output goes nowhere.
+// userTime runs a command, discards its output, and returns its user time.
 func userTime(command []string) (time.Duration, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0)

@@ -15,9 +15,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// logins has browsers sign in, as many at once as there are processors and twice, and
-// compares the processor time of the server with that of the hashes alone: what is left
-// is how many logins a machine gives of those that its hashes would allow.
+// logins signs in many browsers at once, two per processor. It compares the processor time of the
+// server with that of the hashes alone. The ratio is the share of logins achieved, of those that
+// the hashes would allow.
 func (w *world) logins(length time.Duration) {
 	const wanted = 0.85
 	hash := hashTime(length / 2)
@@ -28,8 +28,10 @@ func (w *world) logins(length time.Duration) {
 		fresh.try(w.sub.Email, w.sub.Password)
 		done.Add(1)
 	})
+
 	cpu := (w.cpu() - used) / time.Duration(max(1, done.Load()))
-	fmt.Printf("        argon2id alone %v of processor time; a login of three requests %v; %.0f logins a second with their clients on the machine\n",
+	fmt.Printf(
+		"        argon2id alone %v of processor time; a login of three requests %v; %.0f logins a second with their clients on the machine\n",
 		hash.Round(10*time.Microsecond), cpu.Round(10*time.Microsecond),
 		float64(done.Load())/time.Since(took).Seconds())
 	w.check(float64(hash) >= wanted*float64(cpu),
@@ -37,11 +39,12 @@ func (w *world) logins(length time.Duration) {
 		100*wanted)
 }
 
-// spraying asks for the subscriber of a token, a hundred times a second, without and
-// with strangers who guess passwords as fast as they can.
+// spraying requests the subscriber of a token a hundred times per second. It does so first alone,
+// and then while strangers guess passwords as fast as they can.
 func (w *world) spraying(length time.Duration) {
 	const more = 10 * time.Millisecond
 	quiet := w.verifications(length)
+
 	var sprayed []time.Duration
 	var measured sync.WaitGroup
 	stop := make(chan struct{})
@@ -49,6 +52,7 @@ func (w *world) spraying(length time.Duration) {
 		sprayed = w.verifications(length)
 		close(stop)
 	})
+
 	var crowd sync.WaitGroup
 	var guesses atomic.Int64
 	for i := range 16 {
@@ -65,15 +69,17 @@ func (w *world) spraying(length time.Duration) {
 			}
 		})
 	}
+
 	measured.Wait()
 	crowd.Wait()
+
 	a, b := quantile(quiet, 0.99), quantile(sprayed, 0.99)
 	fmt.Printf("        a token is verified in %v (p99) alone, in %v beside %.0f guesses a second\n", a, b,
 		float64(guesses.Load())/length.Seconds())
 	w.check(b-a <= more, "spraying costs others %v (p99), at most %v", b-a, more)
 }
 
-// verifications returns the times of requests that a token authenticates, in order.
+// verifications returns the latencies of requests authenticated by a token, sorted.
 func (w *world) verifications(length time.Duration) []time.Duration {
 	var took []time.Duration
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -86,7 +92,7 @@ func (w *world) verifications(length time.Duration) []time.Duration {
 	return slices.Sorted(slices.Values(took))
 }
 
-// crowd does something in so many at once, for so long.
+// crowd calls do repeatedly in n goroutines for this long.
 func (w *world) crowd(n int, length time.Duration, do func()) {
 	var all sync.WaitGroup
 	end := time.Now().Add(length)
@@ -100,8 +106,8 @@ func (w *world) crowd(n int, length time.Duration, do func()) {
 	all.Wait()
 }
 
-// hashTime returns the processor time of one hash, as the server makes them, on all
-// processors.
+// hashTime returns the processor time of one hash, with the server's parameters, while all
+// processors are busy hashing.
 func hashTime(length time.Duration) time.Duration {
 	var done atomic.Int64
 	var all sync.WaitGroup
@@ -120,7 +126,7 @@ func hashTime(length time.Duration) time.Duration {
 
 func ownCPU() time.Duration { return cpuOf(os.Getpid()) }
 
-// cpu returns the processor time of the server, and of the process that makes its hashes.
+// cpu returns the processor time of the server and of the process that computes its hashes.
 func (w *world) cpu() (sum time.Duration) {
 	for _, pid := range harness.Family(w.PID()) {
 		sum += cpuOf(pid)
@@ -128,7 +134,7 @@ func (w *world) cpu() (sum time.Duration) {
 	return sum
 }
 
-// cpuOf returns the processor time of a process: utime and stime, in hundredths of a second.
+// cpuOf returns the user and system time of a process, which /proc has in hundredths of a second.
 func cpuOf(pid int) time.Duration {
 	fields := harness.Stat(pid)
 	if len(fields) < 13 {

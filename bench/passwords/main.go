@@ -1,13 +1,19 @@
-// Command passwords measures what signing in by password gives away, and what it costs
-// others, against the built binary:
+// Command passwords measures what a password login reveals, and what it costs other requests, with
+// the built binary:
+// //
 //
-//	go run ./bench/passwords            all of it, about a minute
+//	go run ./bench/passwords            everything, about a minute
 //	go run ./bench/passwords -n 100     shorter
 //
-// It tries an unknown e-mail and a wrong password by turns and compares the times
-// (Mann-Whitney); has many sign in at once, and compares the work of that with argon2id
-// alone; and asks for what a token gives while strangers guess passwords. It ends
-// with 1 where a figure is missed.
+// //
+// It has three parts:
+// //
+//   - It alternates an unknown e-mail with a wrong password, and compares the times (Mann-Whitney).
+//   - It signs in many browsers at once, and compares the cost with that of argon2id alone.
+//   - It uses a token while strangers guess passwords.
+//
+// //
+// It exits with 1 if any figure misses its goal.
 package main
 
 import (
@@ -34,14 +40,14 @@ func main() {
 	}
 }
 
-// A world is a server with who signs in.
+// A world is a server with the accounts that sign in.
 type world struct {
 	*harness.Project
 	p      *harness.Program
 	client *harness.Client
 	sub    harness.Subscriber
 	sat    harness.SAT
-	missed bool // a figure, at least
+	missed bool // at least one figure missed its goal
 }
 
 func newWorld(p *harness.Program) *world {
@@ -52,7 +58,7 @@ func newWorld(p *harness.Program) *world {
 	return w
 }
 
-// A guesser is a browser before the login page.
+// A guesser is a browser at the login page.
 type guesser struct {
 	w    *world
 	b    *harness.Browser
@@ -64,7 +70,7 @@ func (w *world) guesser() *guesser {
 	return &guesser{w, b, b.Open(w.p, w.client.NewFlow("openid").URL())}
 }
 
-// try posts the form, and gives how long the answer took.
+// try submits the form and returns how long the answer took.
 func (g *guesser) try(email, password string) time.Duration {
 	began := time.Now()
 	page := g.b.Submit(g.w.p, g.page, "login-submit", map[string]string{"username": email, "password": password})
@@ -75,7 +81,7 @@ func (g *guesser) try(email, password string) time.Duration {
 	return took
 }
 
-// check prints a figure and whether it is met.
+// check prints a figure, and whether it meets its goal.
 func (w *world) check(ok bool, format string, args ...any) {
 	verdict := "ok    "
 	if !ok {
@@ -84,17 +90,18 @@ func (w *world) check(ok bool, format string, args ...any) {
 	fmt.Printf("%s  %s\n", verdict, fmt.Sprintf(format, args...))
 }
 
-// timing compares an e-mail that nobody has with the wrong password of one that
-// somebody has: 5 % of each sample, the slowest, are left out.
+// timing compares an unknown e-mail with the wrong password of a known one. The slowest 5 % of each
+// sample are left out.
 func (w *world) timing(n int) {
 	const kept, mostApart, least = 0.95, 2 * time.Millisecond, 0.01
 	g := w.guesser()
 	for range 10 {
 		g.try(w.sub.Email, "wrong")
 	}
+
 	var unknown, wrong []time.Duration
 	for i := range n {
-		// By turns, and each of them first as often.
+		// They alternate, and each comes first equally often.
 		known := func() { wrong = append(wrong, g.try(w.sub.Email, "wrong")) }
 		other := func() { unknown = append(unknown, g.try(fmt.Sprintf("nobody%d@example.com", i), "wrong")) }
 		if i%2 == 0 {
@@ -105,8 +112,10 @@ func (w *world) timing(n int) {
 			known()
 		}
 	}
+
 	unknown, wrong = fastest(unknown, kept), fastest(wrong, kept)
 	a, b := quantile(unknown, 0.5), quantile(wrong, 0.5)
+
 	p := mannWhitney(unknown, wrong)
 	fmt.Printf("        unknown e-mail: median %v of %d; wrong password: median %v of %d\n", a, len(unknown),
 		b, len(wrong))

@@ -8,12 +8,13 @@ import (
 )
 
 // mannWhitney returns the two-sided p of the hypothesis that two samples come from one
-// distribution: by the normal approximation of U, with ties and continuity corrected.
+// distribution. It uses the normal approximation of U, corrected for ties and continuity.
 func mannWhitney(a, b []time.Duration) float64 {
 	type one struct {
 		took  time.Duration
 		first bool
 	}
+
 	all := make([]one, 0, len(a)+len(b))
 	for _, d := range a {
 		all = append(all, one{d, true})
@@ -21,8 +22,9 @@ func mannWhitney(a, b []time.Duration) float64 {
 	for _, d := range b {
 		all = append(all, one{d, false})
 	}
+
 	slices.SortFunc(all, func(x, y one) int { return cmp.Compare(x.took, y.took) })
-	var ranks, ties float64 // the sum of the ranks of a
+	var ranks, ties float64 // ranks is the sum of the ranks of a
 	for i := 0; i < len(all); {
 		j := i
 		for j < len(all) && all[j].took == all[i].took {
@@ -38,6 +40,7 @@ func mannWhitney(a, b []time.Duration) float64 {
 		ties += n*n*n - n
 		i = j
 	}
+
 	n, m := float64(len(a)), float64(len(b))
 	u := ranks - n*(n+1)/2
 	spread := math.Sqrt(n * m / 12 * (n + m + 1 - ties/((n+m)*(n+m-1))))
@@ -48,13 +51,13 @@ func mannWhitney(a, b []time.Duration) float64 {
 	return math.Erfc(z / math.Sqrt2)
 }
 
-// fastest returns a sample in order, without the slowest share of it.
+// fastest returns the fastest share of a sample, sorted.
 func fastest(all []time.Duration, share float64) []time.Duration {
 	all = slices.Sorted(slices.Values(all))
 	return all[:int(math.Ceil(float64(len(all))*share))]
 }
 
-// quantile returns the one of a sample in order that a share of it lies below.
+// quantile returns the value of a sorted sample below which the given share lies.
 func quantile(sorted []time.Duration, share float64) time.Duration {
 	return sorted[min(len(sorted)-1, int(float64(len(sorted))*share))]
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Of 500 that are apart by ten of 500 places, U is 4,950 from its mean, and one sigma of it
-// is 4,567: z = 1.084.
+// TestMannWhitney compares p with known values. For two samples of 500 that differ by ten places of
+// 500, U differs from its mean by 4,950. Sigma is 4,567, so z = 1.084.
 func TestMannWhitney(t *testing.T) {
 	ramp := func(n, from, step int) (all []time.Duration) {
 		for i := range n {
@@ -15,6 +15,7 @@ func TestMannWhitney(t *testing.T) {
 		}
 		return all
 	}
+
 	tests := []struct {
 		name string
 		a, b []time.Duration
@@ -26,6 +27,7 @@ func TestMannWhitney(t *testing.T) {
 		{"a little apart", ramp(500, 0, 10), ramp(500, 100, 10), 0.2784},
 		{"more apart", ramp(500, 0, 10), ramp(500, 500, 10), 0},
 	}
+
 	for _, tt := range tests {
 		if got := mannWhitney(tt.a, tt.b); math.Abs(got-tt.want) > 0.002 {
 			t.Errorf("%s: p = %.4f, want %.4f", tt.name, got, tt.want)

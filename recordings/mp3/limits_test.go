@@ -60,8 +60,8 @@ func TestLongLengths(t *testing.T) {
 	}
 }
 
-// TestFirstRead reads into a large buffer. The first Read must return the tag and one frame at most, and
-// must not encode more than was requested.
+// TestFirstRead reads into a large buffer. The first Read must return at most the ID3 tag and one
+// frame, which need no samples. Later Reads must not encode more than was requested.
 func TestFirstRead(t *testing.T) {
 	src := &long{rate: 8000, channels: 1, frames: 1 << 20}
 	s := newStream(t, src)
