@@ -59,7 +59,8 @@ func (a *API) listAddresses(w http.ResponseWriter, r *http.Request, t fabric.Tok
 	return web.AnswerPage(w, r, asked, p, showAddress, filters...)
 }
 
-// readFilter reads what to list, and in which order.
+// readFilter reads the filter and the order of an address list from the query. It reports
+// every invalid parameter, not only the first.
 func readFilter(q url.Values) (fabric.AddressFilter, error) {
 	f := fabric.AddressFilter{Type: q.Get("type"), Name: q.Get("name"), DisplayName: q.Get("display_name")}
 	errs := []error{f.Check()}
@@ -70,6 +71,7 @@ func readFilter(q url.Values) (fabric.AddressFilter, error) {
 	default:
 		errs = append(errs, problem.BadParam("sort_by", "sort_by must be name or created_at"))
 	}
+
 	order := q.Get("sort_order")
 	switch order {
 	case "", "asc":
@@ -78,12 +80,14 @@ func readFilter(q url.Values) (fabric.AddressFilter, error) {
 	default:
 		errs = append(errs, problem.BadParam("sort_order", "sort_order must be asc or desc"))
 	}
+
 	if order != "" && q.Get("sort_by") == "" {
 		errs = append(errs, &problem.Error{
 			Kind: problem.Invalid, Code: "sort_order_validations", Param: "sort_order",
 			Message: "sort_order needs sort_by",
 		})
 	}
+
 	return f, errors.Join(errs...)
 }
 

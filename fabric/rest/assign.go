@@ -24,14 +24,17 @@ func (a *API) assign(w http.ResponseWriter, r *http.Request, by fabric.Issuer) e
 	if _, err := a.fabric.Resources.FindThing(ctx, by.ProjectID, id); err != nil {
 		return err
 	}
+
 	what := r.PathValue("what")
 	if what != "phone_routes" && what != "domain_applications" && what != "sip_endpoints" {
 		return problem.NoSuch("path")
 	}
+
 	in, err := web.Decode[assignRequest](r)
 	if err != nil {
 		return err
 	}
+
 	switch what {
 	case "phone_routes":
 		found, err := a.fabric.Routes.AssignPhone(ctx, by.ProjectID, id, in.PhoneRouteID, in.Handler)
@@ -40,11 +43,12 @@ func (a *API) assign(w http.ResponseWriter, r *http.Request, by fabric.Issuer) e
 		found, err := a.fabric.Routes.AssignSIPAddress(ctx, by.ProjectID, id, in.ApplicationID)
 		return answer(w, a.showApplication(found), err)
 	}
+
 	found, err := a.fabric.Routes.AssignSIPEndpoint(ctx, by.ProjectID, id, in.EndpointID)
 	return answer(w, showAddress(found), err)
 }
 
-// answer answers with a document, unless there is an error.
+// answer sends document as JSON, or returns err if it is not nil.
 func answer(w http.ResponseWriter, document any, err error) error {
 	if err != nil {
 		return err
@@ -52,8 +56,8 @@ func answer(w http.ResponseWriter, document any, err error) error {
 	return web.JSON(w, http.StatusOK, document)
 }
 
-// showApplication writes a SIP address as the domain application that clients
-// know it by. What is set elsewhere at the vendor is null here.
+// showApplication formats a SIP address as the domain application that clients know.
+// Members that the original API sets elsewhere are null here.
 func (a *API) showApplication(s fabric.SIPAddress) json.RawMessage {
 	null := json.RawMessage("null")
 	member := func(name string) kinds.Member { return kinds.Member{Name: name, Value: s.Fields[name]} }
@@ -63,6 +67,7 @@ func (a *API) showApplication(s fabric.SIPAddress) json.RawMessage {
 		text("user", s.User()), member("ip_auth_enabled"), member("ip_auth"), text("call_handler", "resource"),
 		text("calling_handler_resource_id", s.ResourceID), member("encryption"), member("codecs"), member("ciphers"),
 	}
+
 	for _, name := range []string{
 		"call_relay_topic", "call_relay_topic_status_callback_url", "call_relay_context",
 		"call_relay_context_status_callback_url",
@@ -72,5 +77,6 @@ func (a *API) showApplication(s fabric.SIPAddress) json.RawMessage {
 	} {
 		all = append(all, kinds.Member{Name: name, Value: null})
 	}
+
 	return kinds.Object(all)
 }

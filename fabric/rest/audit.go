@@ -46,10 +46,12 @@ func (a *API) listAudit(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 		ProjectID: by.ProjectID, Action: query.Get("action"), Outcome: audit.Outcome(query.Get("outcome")),
 		Actor: query.Get("actor_id"), Target: query.Get("target_id"),
 	}
+
 	var errs []error
 	if f.Outcome != "" && f.Outcome != audit.Done && f.Outcome != audit.Refused {
 		errs = append(errs, problem.BadParam("outcome", "outcome must be done or refused"))
 	}
+
 	for name, at := range map[string]*time.Time{"since": &f.Since, "until": &f.Until} {
 		text := query.Get(name)
 		if text == "" {
@@ -63,6 +65,7 @@ func (a *API) listAudit(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
+
 	return paged(w, r, func(q page.Query) (page.Page[audit.Event], error) {
 		return a.fabric.Audit.List(r.Context(), f, q)
 	}, showEvent)

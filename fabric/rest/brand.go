@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// projectRoutes lists the routes of the project itself, which are for who manages it.
+// projectRoutes lists the routes of the project itself. They need the Management scope.
 func (a *API) projectRoutes() []route {
 	return []route{
 		{"GET", "/api/project", a.keeper(a.getProject)},
@@ -21,17 +21,19 @@ func (a *API) projectRoutes() []route {
 	}
 }
 
-// A brandRequest is how something is shown to people; members that are not sent stay.
+// A brandRequest is how a project or a client appears to people. Members that are not sent
+// are left unchanged.
 type brandRequest struct {
 	Name       *string         `json:"name"`
 	Color      *string         `json:"color"`
 	BrandColor *string         `json:"brand_color"`
 	TermsURI   *string         `json:"tos_uri"`
 	PolicyURI  *string         `json:"policy_uri"`
-	Logo       json.RawMessage `json:"logo"` // a picture in base64, or null for none
+	Logo       json.RawMessage `json:"logo"` // a picture in base64; null removes the logo
 }
 
-// logo makes the logo; given is whether anything is said of one.
+// logo decodes the picture of the request. given reports whether the request sets or
+// removes the logo.
 func (in brandRequest) logo() (l logo.Logo, given bool, err error) {
 	var text *string
 	var raw []byte
@@ -45,14 +47,16 @@ func (in brandRequest) logo() (l logo.Logo, given bool, err error) {
 	default:
 		raw, err = base64.StdEncoding.DecodeString(*text)
 	}
+
 	if err != nil {
 		return l, false, problem.BadParam("logo", "logo must be a picture in base64, or null")
 	}
+
 	l, err = logo.Make("logo", raw)
 	return l, err == nil, err
 }
 
-// logoURL returns where a picture is had.
+// logoURL returns the URL of the picture called name, or nil if there is none.
 func (a *API) logoURL(name string) *string {
 	if name == "" {
 		return nil
@@ -110,6 +114,7 @@ func (a *API) brandClient(w http.ResponseWriter, r *http.Request, by fabric.Issu
 	if err != nil {
 		return err
 	}
+
 	sent, err := web.Decode[brandRequest](r)
 	made, given, wrong := sent.logo()
 	rebrand := func(c *idp.Client) {
@@ -120,6 +125,7 @@ func (a *API) brandClient(w http.ResponseWriter, r *http.Request, by fabric.Issu
 			}
 		}
 	}
+
 	rebrand(&c)
 	if err := faults(err, a.clients.Clients.Check(r.Context(), c, false), wrong); err != nil {
 		return err
@@ -136,5 +142,6 @@ func (a *API) brandClient(w http.ResponseWriter, r *http.Request, by fabric.Issu
 	if err != nil {
 		return err
 	}
+
 	return web.JSON(w, http.StatusOK, a.showClient(c))
 }

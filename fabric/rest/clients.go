@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// clientRoutes lists the routes of OAuth clients, which are for who manages a project.
+// clientRoutes lists the routes of OAuth clients. They need the Management scope.
 func (a *API) clientRoutes() []route {
 	const clients = "/api/fabric/clients"
 	return []route{
@@ -30,7 +30,7 @@ type clientResponse struct {
 	Grants       []string   `json:"grants"`
 	Scopes       []string   `json:"scopes"`
 	RedirectURIs []string   `json:"redirect_uris"`
-	ClientSecret string     `json:"client_secret,omitempty"` // where it was just made
+	ClientSecret string     `json:"client_secret,omitempty"` // only in the response that creates it
 	BrandColor   string     `json:"brand_color"`
 	LogoURL      *string    `json:"logo_url"`
 	TermsURI     string     `json:"tos_uri"`
@@ -55,7 +55,7 @@ func (a *API) showClient(c idp.Client) clientResponse {
 	return body
 }
 
-// client finds the client of the path, if it is one of the project.
+// client returns the client named in the path, if it belongs to the project.
 func (a *API) client(r *http.Request, by fabric.Issuer) (idp.Client, error) {
 	c, err := a.clients.Clients.Find(r.Context(), r.PathValue("id"))
 	if err == nil && c.ProjectID != by.ProjectID {
@@ -80,21 +80,24 @@ func (a *API) getClient(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 	return web.JSON(w, http.StatusOK, a.showClient(c))
 }
 
-// rotateClientSecret serves POST /api/fabric/clients/{id}/secret/rotate. Its body may be
-// left out.
+// rotateClientSecret serves POST /api/fabric/clients/{id}/secret/rotate. The body is
+// optional.
 func (a *API) rotateClientSecret(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	c, err := a.client(r, by)
 	if err != nil {
 		return err
 	}
+
 	overlap, err := readOverlap(r)
 	if err != nil {
 		return err
 	}
+
 	c, secret, err := a.clients.Clients.RotateSecret(r.Context(), c.ID, overlap, by.Rights)
 	if err != nil {
 		return err
 	}
+
 	body := a.showClient(c)
 	body.ClientSecret = secret
 	return web.JSON(w, http.StatusOK, body)

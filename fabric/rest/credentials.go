@@ -12,26 +12,26 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A projectHandler serves a backend that acts for its project.
+// A projectHandler serves a backend that acts on behalf of its project.
 type projectHandler func(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error
 
 // A tokenHandler serves the holder of a fabric token.
 type tokenHandler func(w http.ResponseWriter, r *http.Request, t fabric.Token) error
 
-// The challenges of a 401 (RFC 9110, section 11.6.1).
+// These are the challenges of a 401 response (RFC 9110, section 11.6.1).
 const (
 	basicChallenge  = `Basic realm="selvage"`
 	bearerChallenge = `Bearer`
 )
 
-// A key or a service's token needs one of these scopes, but to keep API keys and webhooks.
+// anyScope lists the scopes of which an API key or a service token needs at least one.
+// Routes wrapped by keeper need Management instead.
 var anyScope = []fabric.Scope{fabric.Voice, fabric.Messaging, fabric.Fax, fabric.Video}
 
-// project asks for an API key by HTTP Basic, or a service's token.
+// project requires an API key by HTTP Basic or a service token, with one of anyScope.
 func (a *API) project(h projectHandler) web.Handler { return a.scoped(h, anyScope...) }
 
-// keeper asks as project does, for the one scope that keeps API keys and
-// webhooks.
+// keeper requires the same credentials as project, but with the Management scope.
 func (a *API) keeper(h projectHandler) web.Handler { return a.scoped(h, fabric.Management) }
 
 func (a *API) scoped(h projectHandler, scopes ...fabric.Scope) web.Handler {
@@ -47,8 +47,8 @@ func (a *API) scoped(h projectHandler, scopes ...fabric.Scope) web.Handler {
 	})
 }
 
-// challenging adds the challenge to every 401, also where the credentials are
-// good and whom they belong to is gone.
+// challenging adds the challenge to every 401 response. That includes valid credentials
+// whose owner no longer exists.
 func challenging(challenge string, h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		err := h(w, r)
@@ -68,22 +68,25 @@ func (a *API) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Issuer, err
 		}
 		return fabric.Issuer{ProjectID: k.ProjectID, KeyID: k.ID, Rights: k.Rights(key)}, err
 	}
+
 	raw, ok := web.Bearer(r)
 	if !ok {
 		return fabric.Issuer{}, problem.NoCredentials()
 	}
+
+	// A service token is either sealed or a JWT; access opens both.
 	t, err := a.access(r.Context(), raw)
 	if err == nil {
 		audit.As(r.Context(), audit.Client, t.ClientID)
 		err = a.allowed(r, t.ProjectID, cmp.Or(t.ClientID, t.SubscriberID), t.Kind == fabric.Service &&
 			t.Has(scopes...), scopes)
 	}
+
 	return fabric.Issuer{ProjectID: t.ProjectID, ClientID: t.ClientID, Rights: t.Rights()}, err
 }
 
-// allowed refuses credentials that are good, but not for this. They are counted like those
-// that are, and then it is noted that somebody tries to change with them what only
-// Management may.
+// allowed returns problem.NoCredentials unless ok is true. A refused attempt to change
+// something that needs Management is counted by admit and recorded in the audit log.
 func (a *API) allowed(r *http.Request, projectID, who string, ok bool, scopes []fabric.Scope) error {
 	if ok {
 		return nil
@@ -99,8 +102,8 @@ func (a *API) allowed(r *http.Request, projectID, who string, ok bool, scopes []
 	return problem.NoCredentials()
 }
 
-// refused counts and notes an err by which the fabric refused a change that only
-// Management may make.
+// refused handles an error of the fabric. If err refuses a change that needs Management,
+// the attempt is counted and recorded, see allowed.
 func (a *API) refused(r *http.Request, by fabric.Issuer, err error) error {
 	if !errors.Is(err, problem.Unauthenticated) {
 		return err
@@ -108,7 +111,7 @@ func (a *API) refused(r *http.Request, by fabric.Issuer, err error) error {
 	return a.allowed(r, by.ProjectID, cmp.Or(by.KeyID, by.ClientID), false, []fabric.Scope{fabric.Management})
 }
 
-// projectOrSAT asks for what project does, or a SAT.
+// projectOrSAT accepts a SAT in addition to the credentials that project accepts.
 func (a *API) projectOrSAT(h projectHandler) web.Handler {
 	forProject := a.project(h)
 	return func(w http.ResponseWriter, r *http.Request) error {
@@ -126,7 +129,7 @@ func (a *API) projectOrSAT(h projectHandler) web.Handler {
 	}
 }
 
-// bearer asks for a fabric token of one of the kinds.
+// bearer requires a fabric token of one of the given kinds.
 func (a *API) bearer(h tokenHandler, kinds ...fabric.TokenKind) web.Handler {
 	return challenging(bearerChallenge, func(w http.ResponseWriter, r *http.Request) error {
 		raw, ok := web.Bearer(r)
@@ -145,8 +148,8 @@ func (a *API) bearer(h tokenHandler, kinds ...fabric.TokenKind) web.Handler {
 	})
 }
 
-// unknown serves every path that is none of ours: it is not found, but only for
-// who has credentials.
+// unknown serves all unknown paths. The response is 404 for callers with valid credentials
+// and 401 for all others.
 func (a *API) unknown(w http.ResponseWriter, r *http.Request) error {
 	noSuch := problem.NoSuch("path")
 	if raw, ok := web.Bearer(r); ok {

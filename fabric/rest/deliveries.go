@@ -15,7 +15,7 @@ type deliveryResponse struct {
 	Event      fabric.EventName `json:"event"`
 	ResourceID string           `json:"resource_id"`
 	progressResponse
-	Body json.RawMessage `json:"body,omitempty"` // where it is asked for alone
+	Body json.RawMessage `json:"body,omitempty"` // only when a single delivery is requested
 }
 
 func showDelivery(d fabric.Delivery) deliveryResponse {
@@ -23,7 +23,7 @@ func showDelivery(d fabric.Delivery) deliveryResponse {
 		progressResponse: showProgress(d.Progress)}
 }
 
-// progressResponse is how far it has come with a delivery, or a logout.
+// progressResponse is the progress of a delivery or of a logout.
 type progressResponse struct {
 	State     fabric.DeliveryState `json:"state"`
 	Attempts  int                  `json:"attempts"`
@@ -46,7 +46,7 @@ func showProgress(p fabric.Progress) progressResponse {
 	return body
 }
 
-// listDeliveries serves GET /api/fabric/webhooks/{id}/deliveries: the newest first.
+// listDeliveries serves GET /api/fabric/webhooks/{id}/deliveries, newest first.
 func (a *API) listDeliveries(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	state, err := fabric.ParseDeliveryState(r.URL.Query().Get("state"))
 	if err != nil {
@@ -86,8 +86,8 @@ func (a *API) redeliver(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 	return web.JSON(w, http.StatusAccepted, showDelivery(d))
 }
 
-// redeliverDead serves POST /api/fabric/webhooks/{id}/deliveries/redeliver: all dead
-// letters.
+// redeliverDead serves POST /api/fabric/webhooks/{id}/deliveries/redeliver. It queues every
+// dead letter of the webhook again.
 func (a *API) redeliverDead(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	n, err := a.fabric.Deliveries.RedeliverDead(r.Context(), by.ProjectID, r.PathValue("id"))
 	if err != nil {

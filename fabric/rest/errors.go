@@ -11,10 +11,10 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// moreInfo is where every error of validation points to.
+// moreInfo is the URL in every validation error.
 const moreInfo = "https://signalwire.com/docs/apis/error-codes"
 
-// A plainError is the body of every error but those of validation.
+// A plainError is the body of every error except validation errors.
 type plainError struct {
 	Error string `json:"error"`
 }
@@ -27,11 +27,11 @@ type validationError struct {
 	Type      string  `json:"type"`
 	Code      string  `json:"code"`
 	Message   string  `json:"message"`
-	Attribute *string `json:"attribute"` // null where no parameter is at fault
+	Attribute *string `json:"attribute"` // null if the error concerns no parameter
 	URL       string  `json:"url"`
 }
 
-// statuses of the kinds that are answered by their name alone.
+// statuses maps the kinds of problems whose response is only the name of their status.
 var statuses = map[problem.Kind]int{
 	problem.Malformed:       http.StatusBadRequest,
 	problem.Unauthenticated: http.StatusUnauthorized,
@@ -44,10 +44,10 @@ var statuses = map[problem.Kind]int{
 	problem.Unavailable:     http.StatusServiceUnavailable,
 }
 
-// names are the texts that differ from http.StatusText.
+// names are the status texts that differ from http.StatusText.
 var names = map[int]string{http.StatusRequestEntityTooLarge: "Payload Too Large"}
 
-// fail answers a request with an error.
+// fail writes the response for err. It logs unexpected errors and unavailable backends.
 func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	first := problem.First(err)
 	if first == nil || first.Kind == problem.Unavailable {
@@ -84,7 +84,7 @@ func validation(all []*problem.Error) (body validationErrors) {
 	return body
 }
 
-// notAllowed serves the methods that a path has not.
+// notAllowed serves the methods that a path does not support.
 func notAllowed(allow string) web.Handler {
 	return func(w http.ResponseWriter, _ *http.Request) error {
 		w.Header().Set("Allow", allow)
@@ -93,8 +93,8 @@ func notAllowed(allow string) web.Handler {
 	}
 }
 
-// also adds to the faults of reading a body what is wrong with the members that
-// could be read, so that a client learns everything at once.
+// also adds errors of the members that could be read to the errors of reading the body, so
+// that the client sees all of them at once. A member already in reading is not repeated.
 func also(reading, values error) error {
 	if !errors.Is(reading, problem.Invalid) {
 		return reading
@@ -111,8 +111,8 @@ func also(reading, values error) error {
 	return reading
 }
 
-// respelled returns the errors with a parameter's name as this body spells it. What
-// is about no parameter stays as it is, with its cause.
+// respelled returns err with the parameter from renamed to to, the spelling of this body.
+// An error that does not concern from is returned unchanged, with its cause.
 func respelled(err error, from, to string) error {
 	if !slices.ContainsFunc(problem.All(err), func(p *problem.Error) bool { return p.Param == from }) {
 		return err
@@ -129,5 +129,5 @@ func respelled(err error, from, to string) error {
 	return errors.Join(all...)
 }
 
-// iso writes a time as the API does.
+// iso formats t as every time of the API: RFC 3339, in UTC.
 func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }

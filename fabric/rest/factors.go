@@ -31,5 +31,6 @@ func (a *API) listFactors(w http.ResponseWriter, r *http.Request, by fabric.Issu
 
 // removeFactor serves DELETE /api/fabric/resources/subscribers/{id}/factors/{factor}.
 func (a *API) removeFactor(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	return gone(w, a.fabric.Subscribers.RemoveFactor(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id")))
+	return gone(w, a.fabric.Subscribers.RemoveFactor(
+		r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id")))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// heldRoutes lists the routes of what a subscriber holds, or anybody who was given a
-// token.
+// heldRoutes lists the routes for what a subscriber holds: logins, consents, devices,
+// factors and tokens. It also has the route that revokes any token by its value.
 func (a *API) heldRoutes() []route {
 	const of = "/api/fabric/resources/subscribers/{subscriber}"
 	return []route{
@@ -78,7 +78,7 @@ func (a *API) endLogin(w http.ResponseWriter, r *http.Request, by fabric.Issuer)
 	return gone(w, a.fabric.Logins.End(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id")))
 }
 
-// gone answers a DELETE.
+// gone answers a DELETE request: 204 if err is nil.
 func gone(w http.ResponseWriter, err error) error {
 	if err == nil {
 		w.WriteHeader(http.StatusNoContent)
@@ -106,7 +106,8 @@ func (a *API) listConsents(w http.ResponseWriter, r *http.Request, by fabric.Iss
 
 // revokeConsent serves DELETE /api/fabric/resources/subscribers/{id}/consents/{client}.
 func (a *API) revokeConsent(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	return gone(w, a.fabric.Logins.RevokeConsent(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id")))
+	return gone(w, a.fabric.Logins.RevokeConsent(
+		r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id")))
 }
 
 type familyResponse struct {
@@ -141,7 +142,8 @@ func (a *API) listFamilies(w http.ResponseWriter, r *http.Request, by fabric.Iss
 
 // revokeFamily serves DELETE /api/fabric/resources/subscribers/{id}/tokens/{token}.
 func (a *API) revokeFamily(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	return gone(w, a.fabric.Tokens.RevokeFamily(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id")))
+	return gone(w, a.fabric.Tokens.RevokeFamily(
+		r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id")))
 }
 
 // revokeSubscriber serves DELETE /api/fabric/resources/subscribers/{id}/tokens.
@@ -169,8 +171,8 @@ type heldDevice struct {
 
 func showDevice(d fabric.Device) heldDevice { return heldDevice{d.ID, d.Type, d.Name, iso(d.Created)} }
 
-// listDevices serves GET /api/fabric/resources/subscribers/{id}/devices. Tokens of
-// push services and keys are their device's own.
+// listDevices serves GET /api/fabric/resources/subscribers/{id}/devices. It leaves out the
+// push tokens and keys, which belong to the devices alone.
 func (a *API) listDevices(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	return paged(w, r, func(q page.Query) (page.Page[fabric.Device], error) {
 		return a.fabric.Devices.List(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)

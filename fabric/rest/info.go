@@ -58,14 +58,17 @@ func showInfo(info fabric.Info, sat fabric.Token) infoResponse {
 		FabricAddresses: make([]addressResponse, len(info.Addresses)),
 		SATClaims:       satClaims{Scope: append([]string{}, sat.Scope...), ExpiresAt: sat.ExpiresAt.Unix()},
 	}
+
 	for i, address := range info.Addresses {
 		body.FabricAddresses[i] = showAddress(address)
 	}
+
 	if sat.Fingerprint != "" {
 		body.SATClaims.Cnf = &confirmation{sat.Fingerprint}
 	}
 	if app := info.Application; app != nil {
 		body.AppSettings = &appSettings{DisplayName: app.Name, Scopes: append([]string{}, app.Scopes...)}
 	}
+
 	return body
 }

@@ -20,7 +20,7 @@ type keyRequest struct {
 	SubprojectID string          `json:"subproject_id"`
 }
 
-// input returns what a request says of a key, and what is wrong with it.
+// input converts the request to an APIKeyInput. err joins all invalid members.
 func (in keyRequest) input(projectID string) (out fabric.APIKeyInput, err error) {
 	var errs []error
 	if out.Name = in.Name; in.Name != nil && strings.TrimSpace(*in.Name) == "" {
@@ -29,6 +29,7 @@ func (in keyRequest) input(projectID string) (out fabric.APIKeyInput, err error)
 	if in.Permissions != nil {
 		out.Scopes = []fabric.Scope{}
 	}
+
 	for _, name := range in.Permissions {
 		s, ok := fabric.ParseScope(name)
 		if !ok {
@@ -44,11 +45,12 @@ func (in keyRequest) input(projectID string) (out fabric.APIKeyInput, err error)
 	if in.SubprojectID != "" && !strings.EqualFold(in.SubprojectID, projectID) {
 		errs = append(errs, problem.BadParam("subproject_id", "subproject_id must be left out: there are none"))
 	}
+
 	return out, errors.Join(errs...)
 }
 
-// readInstant reads a time as this API writes it, or in unix seconds. It is nil
-// where nothing is said, and zero where null is.
+// readInstant reads a time in this API's format or in unix seconds. It returns nil if the
+// member was not sent, and the zero time if it is null or empty.
 func readInstant(param string, raw json.RawMessage) (*time.Time, error) {
 	var at time.Time
 	var unix seconds
@@ -60,11 +62,13 @@ func readInstant(param string, raw json.RawMessage) (*time.Time, error) {
 	case unix.UnmarshalJSON(raw) == nil:
 		at = time.Unix(int64(unix), 0).UTC()
 	default:
-		_ = json.Unmarshal(raw, &at) // what is no time stays none
+		_ = json.Unmarshal(raw, &at) // an invalid time stays zero and is rejected below
 	}
+
 	if at.Year() < 1970 || at.Year() > 9999 {
 		return nil, problem.BadParam(param, "%s must be a time such as 2030-01-31T12:00:00Z, or null", param)
 	}
+
 	return &at, nil
 }
 
@@ -80,7 +84,7 @@ type keyResponse struct {
 	ID          string     `json:"id"`
 	Name        string     `json:"name"`
 	Permissions []string   `json:"permissions"`
-	Token       string     `json:"token,omitempty"` // where it was just made
+	Token       string     `json:"token,omitempty"` // only in the response that creates it
 	Prefix      string     `json:"prefix"`
 	CreatedAt   string     `json:"created_at"`
 	ExpiresAt   *string    `json:"expires_at"`
@@ -90,7 +94,7 @@ type keyResponse struct {
 	Previous    *oldSecret `json:"previous"`
 }
 
-// An oldSecret is the one before, while it may still be used.
+// An oldSecret describes the previous secret while it is still accepted.
 type oldSecret struct {
 	ExpiresAt  string  `json:"expires_at"`
 	LastUsedAt *string `json:"last_used_at"`
@@ -116,7 +120,7 @@ func isoOrNull(t time.Time) *string {
 	return &text
 }
 
-// keyFault names what is at fault as this API does.
+// keyFault renames the scopes parameter to permissions, as this API calls it.
 func keyFault(err error) error { return respelled(err, "scopes", "permissions") }
 
 // listKeys serves GET /api/project/tokens.
@@ -136,16 +140,18 @@ func (a *API) createKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 	if err := faults(err, wrong, keyFault(a.fabric.APIKeys.Check(in, true))); err != nil {
 		return err
 	}
+
 	k, secret, err := a.fabric.APIKeys.Create(r.Context(), by.ProjectID, in, by.Rights)
 	if err != nil {
 		return keyFault(err)
 	}
+
 	body := showKey(k)
 	body.Token = secret
 	return web.JSON(w, http.StatusOK, body)
 }
 
-// faults gathers what is wrong with a body, of each member what was found first.
+// faults joins the errors of a body. Of each member it keeps only the error found first.
 func faults(found ...error) (all error) {
 	for _, err := range found {
 		if all == nil {
@@ -166,8 +172,8 @@ func (a *API) getKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer) e
 	return web.JSON(w, http.StatusOK, showKey(k))
 }
 
-// updateKey serves PATCH and PUT /api/project/tokens/{id}: members that are not sent
-// stay.
+// updateKey serves PATCH and PUT /api/project/tokens/{id}. Members that are not sent are
+// left unchanged.
 func (a *API) updateKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	if _, err := a.fabric.APIKeys.Find(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
 		return err
@@ -193,7 +199,7 @@ func (a *API) revokeKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 	return nil
 }
 
-// rotateKey serves POST /api/project/tokens/{id}/rotate. Its body may be left out.
+// rotateKey serves POST /api/project/tokens/{id}/rotate. The body is optional.
 func (a *API) rotateKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	if _, err := a.fabric.APIKeys.Find(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
 		return err
@@ -211,8 +217,8 @@ func (a *API) rotateKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 	return web.JSON(w, http.StatusOK, body)
 }
 
-// readOverlap reads for how long the old secret stays good beside the new one. The body
-// may be left out.
+// readOverlap reads how long the old secret is accepted after a rotation. The body is
+// optional.
 func readOverlap(r *http.Request) (time.Duration, error) {
 	if r.ContentLength == 0 {
 		return fabric.UsualOverlap, nil
@@ -223,6 +229,6 @@ func readOverlap(r *http.Request) (time.Duration, error) {
 	if err != nil || in.Overlap == nil {
 		return fabric.UsualOverlap, err
 	}
-	// What lies outside is refused by the rule; bounded, it cannot overflow.
+	// The fabric rejects values out of range. Clamping only prevents an overflow here.
 	return time.Duration(max(-1, min(*in.Overlap, seconds(fabric.MaxOverlap.Seconds())+1))) * time.Second, nil
 }

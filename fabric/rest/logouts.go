@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// logoutRoutes lists the routes of the logouts that OAuth clients are told of, which
-// are for who manages a project.
+// logoutRoutes lists the routes of the logout notifications sent to OAuth clients. They
+// need the Management scope.
 func (a *API) logoutRoutes() []route {
 	const logouts = "/api/fabric/clients/{id}/logouts"
 	return []route{
@@ -51,8 +51,8 @@ func (a *API) redeliverLogout(w http.ResponseWriter, r *http.Request, by fabric.
 	return web.JSON(w, http.StatusAccepted, showLogout(l))
 }
 
-// redeliverDeadLogouts serves POST /api/fabric/clients/{id}/logouts/redeliver: all that
-// were given up.
+// redeliverDeadLogouts serves POST /api/fabric/clients/{id}/logouts/redeliver. It queues all
+// notifications again that were given up.
 func (a *API) redeliverDeadLogouts(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	n, err := a.fabric.Deliveries.RedeliverDeadLogouts(r.Context(), by.ProjectID, r.PathValue("id"))
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A mailedResponse says to whom a mail is on its way.
+// A mailedResponse names the recipient of a mail that was queued.
 type mailedResponse struct {
 	SubscriberID string `json:"subscriber_id"`
 	Email        string `json:"email"`
@@ -24,8 +24,8 @@ type invitationRequest struct {
 	Inviter string `json:"inviter"`
 }
 
-// inviteSubscriber serves POST /api/fabric/resources/subscribers/{id}/invitation. It
-// needs no body.
+// inviteSubscriber serves POST /api/fabric/resources/subscribers/{id}/invitation. The body
+// is optional.
 func (a *API) inviteSubscriber(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	var in invitationRequest
 	if r.ContentLength != 0 {

@@ -7,11 +7,11 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// filters are the parameters that belong to a list, whatever its page.
+// filters are the query parameters that select a list. Links to other pages keep them.
 var filters = []string{"type", "display_name", "name", "sort_by", "sort_order", "state", "action", "outcome",
 	"actor_id", "target_id", "since", "until"}
 
-// paged answers with the page that a request asks for.
+// paged answers with the requested page of a list.
 func paged[T, U any](
 	w http.ResponseWriter, r *http.Request, list func(page.Query) (page.Page[T], error), show func(T) U,
 ) error {

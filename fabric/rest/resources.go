@@ -30,6 +30,7 @@ func (a *API) kindRoutes(k *kinds.Kind) []route {
 		{"PUT", base + "/{id}", a.project(c.update)},
 		{"GET", base + "/{id}/addresses", a.project(c.listAddresses)},
 	}
+
 	if k.Create == "" {
 		all = append(all, route{"POST", base, a.project(c.create)})
 	}
@@ -39,6 +40,7 @@ func (a *API) kindRoutes(k *kinds.Kind) []route {
 	if k.Under() != k.Path {
 		all = append(all, route{"GET", resources + k.Under() + "/{id}/addresses", a.project(c.listAddresses)})
 	}
+
 	return all
 }
 
@@ -71,8 +73,8 @@ func (c kindAPI) get(w http.ResponseWriter, r *http.Request, by fabric.Issuer) e
 	return web.JSON(w, http.StatusOK, c.show(found))
 }
 
-// update serves PUT and PATCH /api/fabric/resources/{kind}/{id}: members that
-// are not sent stay.
+// update serves PUT and PATCH /api/fabric/resources/{kind}/{id}. Members that are not sent
+// are left unchanged.
 func (c kindAPI) update(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	if _, err := c.fabric.Resources.Find(r.Context(), by.ProjectID, c.kind, r.PathValue("id")); err != nil {
 		return err
@@ -105,7 +107,7 @@ func (c kindAPI) listAddresses(w http.ResponseWriter, r *http.Request, by fabric
 	return c.answerAddresses(w, r, by)
 }
 
-// show writes a resource as it is asked for by its kind.
+// show returns the document of a resource in the form that its kind uses, flat or nested.
 func (c kindAPI) show(r fabric.Resource) json.RawMessage {
 	if c.kind.Flat {
 		return fabric.FlatDocument(c.kind, r)
@@ -113,7 +115,7 @@ func (c kindAPI) show(r fabric.Resource) json.RawMessage {
 	return fabric.Document(c.kind, r)
 }
 
-// showThing writes a resource of any kind, or a subscriber.
+// showThing returns the document of a subscriber or of a resource of any kind.
 func (a *API) showThing(t fabric.Thing) any {
 	if t.Subscriber != nil {
 		return fabric.DocumentOf(*t.Subscriber)
@@ -146,8 +148,8 @@ func (a *API) deleteThing(w http.ResponseWriter, r *http.Request, by fabric.Issu
 	return nil
 }
 
-// getOfThing serves GET /api/fabric/resources/{id}/addresses. The last segment is
-// a wildcard, since the routes of kinds have an id in its place.
+// getOfThing serves GET /api/fabric/resources/{id}/addresses. The last segment is a
+// wildcard because the routes of kinds have an id in its place.
 func (a *API) getOfThing(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	if r.PathValue("what") != "addresses" {
 		return problem.NoSuch("path")
@@ -155,7 +157,7 @@ func (a *API) getOfThing(w http.ResponseWriter, r *http.Request, by fabric.Issue
 	return a.answerAddresses(w, r, by)
 }
 
-// answerAddresses answers with the addresses of the resource of the path.
+// answerAddresses answers with the addresses of the resource named in the path.
 func (a *API) answerAddresses(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	return paged(w, r, func(q page.Query) (page.Page[fabric.Address], error) {
 		return a.fabric.Resources.ListAddresses(r.Context(), by.ProjectID, r.PathValue("id"), q)

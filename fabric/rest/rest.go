@@ -1,10 +1,8 @@
-// Package rest is the JSON API of the fabric, under /api/fabric, that of the
-// project's API keys, under /api/project, and what subscribers ask of themselves,
-// under /subscriber.
+// Package rest serves three JSON APIs: the fabric's under /api/fabric, the project's API
+// keys under /api/project, and the subscribers' own under /subscriber.
 //
-// It speaks what clients of the Call Fabric API expect to the letter: paths,
-// statuses, member names, pages, errors. What is allowed and what happens is
-// decided by package fabric.
+// Paths, statuses, member names, pages and errors match the Call Fabric API exactly, so
+// that its clients work unchanged. Package fabric decides what is allowed and what happens.
 package rest
 
 import (
@@ -19,17 +17,17 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// Config says what an API works with.
+// Config holds the dependencies of an API.
 type Config struct {
 	Fabric  *fabric.Fabric
 	Clients *idp.Provider // the OAuth clients
 
-	// Access opens any access token of the issuer, sealed or JWT, and gives
-	// problem.Unauthenticated for all else. Nil opens the sealed ones.
+	// Access opens any access token of the issuer, sealed or JWT. It returns
+	// problem.Unauthenticated for everything else. Nil opens sealed tokens only.
 	Access func(ctx context.Context, raw string) (fabric.Token, error)
 
-	// Admit counts a request of who has valid credentials, by a name of theirs, and
-	// gives problem.RateLimited where there are too many. Nil admits all.
+	// Admit counts a request of an authenticated caller under the name who. It returns
+	// problem.RateLimited if there are too many. Nil admits all requests.
 	Admit func(r *http.Request, who string) error
 
 	Log *slog.Logger // nil means slog.Default()
@@ -44,7 +42,7 @@ type API struct {
 	log     *slog.Logger
 }
 
-// New makes an API.
+// New returns an API with the dependencies in c.
 func New(c Config) *API {
 	a := &API{fabric: c.Fabric, clients: c.Clients, access: c.Access, admit: c.Admit, log: c.Log}
 	if a.admit == nil {
@@ -104,6 +102,7 @@ func (a *API) routes() []route {
 		{"DELETE", "/subscriber/devices/{id}", a.bearer(a.deleteDevice, fabric.SAT)},
 		{"GET", "/subscriber/info", a.bearer(a.getInfo, fabric.SAT)},
 	}
+
 	all = append(all, a.sipRoutes()...)
 	all = append(all, a.heldRoutes()...)
 	all = append(all, a.webhookRoutes()...)
@@ -113,10 +112,11 @@ func (a *API) routes() []route {
 	for _, k := range a.fabric.Resources.Kinds().All() {
 		all = append(all, a.kindRoutes(k)...)
 	}
+
 	return all
 }
 
-// Routes lists the patterns that are served.
+// Routes returns the patterns that are served, as "METHOD /path".
 func (a *API) Routes() (all []string) {
 	for _, rt := range a.routes() {
 		all = append(all, rt.method+" "+rt.path)
@@ -124,7 +124,7 @@ func (a *API) Routes() (all []string) {
 	return all
 }
 
-// Handler serves the API. Every other path is not found, for who has credentials.
+// Handler returns the handler of the API. Authenticated callers get 404 for unknown paths.
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	allowed := make(map[string][]string)
@@ -132,26 +132,29 @@ func (a *API) Handler() http.Handler {
 		mux.Handle(rt.method+" "+rt.path, a.handle(rt.handler))
 		allowed[rt.path] = append(allowed[rt.path], rt.method)
 	}
+
+	// Other methods of a known path get 405 and an Allow header.
 	for path, methods := range allowed {
 		if slices.Contains(methods, http.MethodGet) {
 			methods = append(methods, http.MethodHead)
 		}
-		// Method by method: a path for all of them would stand against the wildcards.
+		// Register each method alone: a pattern for all methods would conflict with wildcards.
 		for _, method := range allMethods {
 			if !slices.Contains(methods, method) {
 				mux.Handle(method+" "+path, a.handle(notAllowed(strings.Join(methods, ", "))))
 			}
 		}
 	}
+
 	mux.Handle("/", a.handle(a.unknown))
 	return web.AnyOrigin(mux, allMethods...)
 }
 
-// allMethods are those that some path has.
+// allMethods are the methods used by at least one path.
 var allMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch,
 	http.MethodDelete}
 
-// handle makes an http.Handler; nothing that it answers is for a cache.
+// handle wraps h as an http.Handler whose responses are never cached.
 func (a *API) handle(h web.Handler) http.Handler {
 	return web.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		web.NoStore(w)

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// exportSubscriber serves GET /api/fabric/resources/subscribers/{id}/export. The Sids of
-// recordings are cut for credentials without Voice, which opens the recordings.
+// exportSubscriber serves GET /api/fabric/resources/subscribers/{id}/export. Credentials
+// without Voice cannot open recordings, so their export shows shortened recording Sids.
 func (a *API) exportSubscriber(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	e, err := a.fabric.ExportSubscriber(r.Context(), by.ProjectID, r.PathValue("subscriber"))
 	if err != nil {
@@ -22,8 +22,8 @@ func (a *API) exportSubscriber(w http.ResponseWriter, r *http.Request, by fabric
 	return web.JSON(w, http.StatusOK, e)
 }
 
-// eraseSubscriber serves POST /api/fabric/resources/subscribers/{id}/erase. It deletes
-// recordings, too, so that it needs Voice in addition to Management.
+// eraseSubscriber serves POST /api/fabric/resources/subscribers/{id}/erase. It also deletes
+// recordings, so it needs Voice in addition to Management.
 func (a *API) eraseSubscriber(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	if !by.Rights.Has(fabric.Voice) {
 		return problem.NoCredentials()

@@ -14,7 +14,7 @@ type signingKeyResponse struct {
 	Next      *nextSigningKey `json:"next"`
 }
 
-// A nextSigningKey is one that signs from a moment on.
+// A nextSigningKey is a key that starts signing at a later time.
 type nextSigningKey struct {
 	ID       string `json:"id"`
 	Key      string `json:"key"`
@@ -38,8 +38,8 @@ func (a *API) getSigningKey(w http.ResponseWriter, r *http.Request, by fabric.Is
 	return web.JSON(w, http.StatusOK, showSigningKeys(k))
 }
 
-// rotateSigningKey serves POST /api/fabric/webhooks/signing_key/rotate. Its body may be
-// left out.
+// rotateSigningKey serves POST /api/fabric/webhooks/signing_key/rotate. The body is
+// optional.
 func (a *API) rotateSigningKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	overlap, err := readOverlap(r)
 	if err != nil {

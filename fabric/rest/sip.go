@@ -12,7 +12,8 @@ import (
 
 // sipRoutes lists the routes of SIP addresses and of subscribers' credentials.
 func (a *API) sipRoutes() []route {
-	const addresses, credentials = "/api/fabric/sip_addresses", "/api/fabric/resources/subscribers/{subscriber}/sip_endpoints"
+	const addresses, credentials = "/api/fabric/sip_addresses",
+		"/api/fabric/resources/subscribers/{subscriber}/sip_endpoints"
 	return []route{
 		{"GET", credentials, a.project(a.listCredentials)},
 		{"POST", credentials, a.project(a.createCredential)},
@@ -76,7 +77,9 @@ func (a *API) getCredential(w http.ResponseWriter, r *http.Request, by fabric.Is
 
 // updateCredential serves PATCH …/sip_endpoints/{id}.
 func (a *API) updateCredential(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if _, err := a.fabric.SIP.FindCredential(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id")); err != nil {
+	if _, err := a.fabric.SIP.FindCredential(
+		r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"),
+	); err != nil {
 		return err
 	}
 	sent, err := web.Members(r)
@@ -93,7 +96,9 @@ func (a *API) updateCredential(w http.ResponseWriter, r *http.Request, by fabric
 
 // deleteCredential serves DELETE …/sip_endpoints/{id}.
 func (a *API) deleteCredential(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if err := a.fabric.SIP.DeleteCredential(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id")); err != nil {
+	if err := a.fabric.SIP.DeleteCredential(
+		r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"),
+	); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)

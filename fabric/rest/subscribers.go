@@ -59,8 +59,8 @@ func (a *API) getSubscriber(w http.ResponseWriter, r *http.Request, by fabric.Is
 	return web.JSON(w, http.StatusOK, fabric.DocumentOf(s))
 }
 
-// updateSubscriber serves PUT and PATCH /api/fabric/resources/subscribers/{id}:
-// members that are not sent stay. A new password or e-mail needs Management.
+// updateSubscriber serves PUT and PATCH /api/fabric/resources/subscribers/{id}. Members that
+// are not sent are left unchanged. A new password or e-mail needs Management.
 func (a *API) updateSubscriber(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	if _, err := a.fabric.Subscribers.Find(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
 		return err

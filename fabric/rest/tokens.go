@@ -40,7 +40,7 @@ func (in subscriberTokenRequest) input() fabric.SubscriberTokenInput {
 	}
 }
 
-// seconds is a unix time, as a number or, as forms have it, in digits.
+// seconds is a unix time, sent as a number or, as forms do, as a string of digits.
 type seconds int64
 
 // UnmarshalJSON reads 1700000000 or "1700000000".
@@ -54,7 +54,7 @@ func (s *seconds) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// words are an array of strings, or one string of words.
+// words is a list of words, sent as an array of strings or as one string with spaces.
 type words []string
 
 // UnmarshalJSON reads "a b" or ["a", "b"].
@@ -78,8 +78,8 @@ type tokenResponse struct {
 	RefreshToken string `json:"refresh_token,omitempty"`
 }
 
-// createSubscriberToken serves POST /api/fabric/subscribers/tokens. A password other than
-// the one that a subscriber has needs Management.
+// createSubscriberToken serves POST /api/fabric/subscribers/tokens. Changing the password of
+// an existing subscriber needs Management.
 func (a *API) createSubscriberToken(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	in, err := web.Decode[subscriberTokenRequest](r)
 	if err != nil {
@@ -154,8 +154,8 @@ func (a *API) createInvite(w http.ResponseWriter, r *http.Request, sat fabric.To
 	return web.JSON(w, http.StatusCreated, tokenResponse{Token: token})
 }
 
-// createEmbedToken serves POST /api/fabric/embeds/tokens, which needs no
-// credentials but the key in its body.
+// createEmbedToken serves POST /api/fabric/embeds/tokens. The key in the body is the only
+// credential it needs.
 func (a *API) createEmbedToken(w http.ResponseWriter, r *http.Request) error {
 	in, err := web.Decode[struct {
 		Token string `json:"token"`

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// versionRoutes lists the routes of a kind that has versions.
+// versionRoutes lists the version routes of a kind that has versions.
 func (c kindAPI) versionRoutes() []route {
 	path := resources + c.kind.Under() + "/{id}/versions"
 	return []route{
@@ -34,6 +34,7 @@ func (c kindAPI) deploy(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 	if _, err := c.fabric.Resources.Find(r.Context(), by.ProjectID, c.kind, r.PathValue("id")); err != nil {
 		return err
 	}
+
 	in, err := web.Decode[struct {
 		DocumentVersion *int64 `json:"document_version"`
 		VersionID       string `json:"call_flow_version_id"`
@@ -41,16 +42,18 @@ func (c kindAPI) deploy(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 	if err != nil {
 		return err
 	}
+
 	v, err := c.fabric.Resources.Deploy(r.Context(), by.ProjectID, c.kind, r.PathValue("id"), fabric.DeployInput(in))
 	if err != nil {
 		return err
 	}
+
 	return web.JSON(w, http.StatusCreated, showVersion(v, kinds.Member{
 		Name: "document_version", Value: json.RawMessage(strconv.FormatInt(v.DocumentVersion, 10)),
 	}))
 }
 
-// showVersion writes a version: what was deployed, and one member more.
+// showVersion returns the document of a version: its deployed fields and the member more.
 func showVersion(v fabric.Version, more kinds.Member) json.RawMessage {
 	all := []kinds.Member{text("id", v.ID), more, text("created_at", iso(v.Created)),
 		text("updated_at", iso(v.Created))}
@@ -62,7 +65,7 @@ func showVersion(v fabric.Version, more kinds.Member) json.RawMessage {
 	return kinds.Object(all)
 }
 
-// text returns a member whose value is a string.
+// text returns a member with a string value.
 func text(name, value string) kinds.Member {
 	raw, _ := json.Marshal(value) // a string always encodes
 	return kinds.Member{Name: name, Value: raw}

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// webhookRoutes lists the routes of webhooks, which are for who manages a project.
+// webhookRoutes lists the routes of webhooks. They need the Management scope.
 func (a *API) webhookRoutes() []route {
 	const webhooks, deliveries = "/api/fabric/webhooks", "/api/fabric/webhooks/{id}/deliveries"
 	return []route{
@@ -88,8 +88,8 @@ func (a *API) getWebhook(w http.ResponseWriter, r *http.Request, by fabric.Issue
 	return web.JSON(w, http.StatusOK, showWebhook(found))
 }
 
-// updateWebhook serves PUT and PATCH /api/fabric/webhooks/{id}: members that are not
-// sent stay.
+// updateWebhook serves PUT and PATCH /api/fabric/webhooks/{id}. Members that are not sent
+// are left unchanged.
 func (a *API) updateWebhook(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	if _, err := a.fabric.Webhooks.Find(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
 		return err
