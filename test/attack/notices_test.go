@@ -43,7 +43,7 @@ func TestMailNewDevice(t *testing.T) {
 	// A new password makes all devices unknown again.
 	m.Command(t, "another-quilted-heron\n", "subscriber", "update", sub.ID, "--password-stdin")
 	sub.Password = "another-quilted-heron"
-	if mail := m.about(t, sub.Email, "password"); !strings.Contains(mail.Text, "By: those who run") ||
+	if mail := m.about(t, sub.Email, "password"); !strings.Contains(mail.Text, "By: the operators of") ||
 		strings.Contains(mail.Text, "Network address") {
 		t.Errorf("of a password that others set is told:\n%s", mail.Text)
 	}
@@ -79,7 +79,7 @@ func TestMailToOperators(t *testing.T) {
 
 	viewer := newOperator(t, m.Project, "viewer@"+m.ID)
 	if told := m.about(t, owner, viewer); !strings.Contains(told.Text, "with the role viewer") ||
-		!strings.Contains(told.Text, "By: those who run") || told.Link() != "" {
+		!strings.Contains(told.Text, "By: the operators of") || told.Link() != "" {
 		t.Errorf("of another operator is told:\n%s", told.Text)
 	}
 }
