@@ -47,10 +47,12 @@ func (as *Accounts) ChangePassword(ctx context.Context, s Login, current, fresh 
 			return Login{}, err
 		}
 	}
+
 	sub, err = as.Fabric.Subscribers.Update(ctx, sub.ProjectID, sub.ID, fabric.SubscriberInput{Password: &fresh})
 	if err != nil {
 		return Login{}, err
 	}
+
 	from.known = true // the current password has shown it
 	next, err := as.logins.create(ctx, sub, as.Now(), s.AMR, from)
 	if errors.Is(err, problem.Conflict) { // changed again, or disabled

@@ -62,6 +62,7 @@ func (a *AuthRequest) wantClaim(acr *claimRequest) error {
 	if !ok {
 		return nil
 	}
+
 	before := a.Want
 	a.wantACR(values)
 	if !acr.Essential {
@@ -70,6 +71,7 @@ func (a *AuthRequest) wantClaim(acr *claimRequest) error {
 		}
 		return nil
 	}
+
 	one, two := slices.Contains(values, acrOne), slices.Contains(values, acrTwo)
 	switch {
 	case !one && !two:

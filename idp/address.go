@@ -28,10 +28,12 @@ func (as *Accounts) AskAddress(ctx context.Context, sub fabric.Subscriber, email
 	if err := as.Limits.TakeNetwork(ctx, limit.MailPerNetwork, network); err != nil {
 		return err
 	}
+
 	email = fabric.NormalizeEmail(email)
 	if err := as.Limits.Take(ctx, limit.MailPerAddress, sub.ProjectID+" "+email); err != nil {
 		return err
 	}
+
 	l, err := as.newLetter(mail.ChangeAddress, sub.ProjectID, email,
 		map[string]string{"old": sub.Email, "epoch": strconv.FormatInt(sub.Epoch, 10)})
 	if err != nil {
@@ -52,6 +54,7 @@ func (ls *Letters) writeAddress(ctx context.Context, l mail.Letter, d mail.Draft
 		s.Email == l.To {
 		return d, problem.NoSuch("recipient")
 	}
+
 	_, err = ls.Subscribers.FindSubscriberByEmail(ctx, l.ProjectID, l.To)
 	if err == nil {
 		d.Kind = mail.AddressTaken
@@ -60,6 +63,7 @@ func (ls *Letters) writeAddress(ctx context.Context, l mail.Letter, d mail.Draft
 	if !errors.Is(err, problem.NotFound) {
 		return d, err
 	}
+
 	d.Facts = ls.addLifetimes(l.Facts)
 	link.Bound, link.Epoch = s.Email, s.Epoch
 	d.Link, err = ls.newLink(ctx, link, d.Language)

@@ -55,6 +55,7 @@ func (as *Assertions) Verify(ctx context.Context, a Assertion) (Client, error) {
 	if len(a.JWT) > maxAssertion {
 		return Client{}, refuseAssertion("it is longer than %d bytes", maxAssertion)
 	}
+
 	token, err := jwt.ParseSigned(a.JWT, assertionAlgorithms)
 	if err != nil || len(token.Headers) != 1 {
 		return Client{}, refuseAssertion(
@@ -64,6 +65,8 @@ func (as *Assertions) Verify(ctx context.Context, a Assertion) (Client, error) {
 	if err := token.UnsafeClaimsWithoutVerification(&claims); err != nil {
 		return Client{}, refuseAssertion("its claims cannot be read")
 	}
+
+	// The claims are only trusted once the client they name is found to have signed them.
 	c, err := as.findClient(ctx, a, claims)
 	if err != nil {
 		return c, err
@@ -102,6 +105,7 @@ func (as *Assertions) checkSignature(ctx context.Context, c Client, token *jwt.J
 	if !slices.Contains([]string{"", "jwt", "client-authentication+jwt"}, typ) {
 		return refuseAssertion("its typ %q belongs to a different kind of JWT", head.ExtraHeaders[jose.HeaderType])
 	}
+
 	candidates, err := as.keysOf(ctx, c, head.KeyID, jose.SignatureAlgorithm(head.Algorithm))
 	if err != nil {
 		return err
@@ -111,6 +115,7 @@ func (as *Assertions) checkSignature(ctx context.Context, c Client, token *jwt.J
 			return nil
 		}
 	}
+
 	if len(candidates) == 0 {
 		return refuseAssertion("the client's key set has no key for alg %s and kid %q", head.Algorithm, head.KeyID)
 	}
@@ -134,6 +139,7 @@ func checkAssertion(c jwt.Claims, audiences []string, now time.Time) error {
 	case c.ID == "":
 		return refuseAssertion("its jti is missing")
 	}
+
 	return nil
 }
 

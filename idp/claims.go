@@ -50,7 +50,8 @@ type Person struct {
 	fabric.StandardClaims
 }
 
-// PersonOf returns the named claims of a subscriber; names of others say nothing.
+// PersonOf returns the named claims of a subscriber. Names that are not about a subscriber are
+// ignored.
 func PersonOf(s fabric.Subscriber, names []string) (p Person) {
 	for _, name := range names {
 		switch name {
@@ -123,14 +124,14 @@ func (c Client) onlyClaims(names []string) []string {
 	})
 }
 
-// FabricAccess is the right to act as a subscriber in the fabric, which comes with a
-// fabric token whatever its scopes are. It is agreed to as scopes are, and is none: a
+// FabricAccess is the right to act as a subscriber in the fabric. Every fabric token has it,
+// whatever its scopes are. People agree to it as they do to scopes, but it is not a scope: a
 // client gets it by the format of its access tokens.
 const FabricAccess = "fabric"
 
-// Rights are what a request of the client needs an agreement to: the scopes that it asks
-// for, those which the claims that it names belong to, the resources, which are URIs and
-// so are no scopes, and [FabricAccess] where it gets a fabric token.
+// Rights returns what people must agree to before a request of the client is answered: the
+// requested scopes, the scopes of the requested claims, the resources, and [FabricAccess] if
+// the client gets a fabric token. Resources are URIs, so they cannot be mistaken for scopes.
 func (c Client) Rights(a AuthRequest) []string {
 	rights := slices.Clone(a.Scope)
 	for _, name := range slices.Concat(a.Claims.Userinfo, a.Claims.IDToken) {
@@ -174,6 +175,7 @@ func (rs *Requests) parseClaims(c Client, a *AuthRequest, raw string) error {
 	if raw == "" {
 		return nil
 	}
+
 	var asked struct {
 		Userinfo map[string]*claimRequest `json:"userinfo"`
 		IDToken  map[string]*claimRequest `json:"id_token"`
@@ -181,6 +183,7 @@ func (rs *Requests) parseClaims(c Client, a *AuthRequest, raw string) error {
 	if err := json.Unmarshal([]byte(raw), &asked); err != nil {
 		return oauth("invalid_request", "claims is not a JSON object of OpenID Connect Core, section 5.5")
 	}
+
 	for _, of := range []struct {
 		asked map[string]*claimRequest
 		names *[]string
@@ -194,6 +197,7 @@ func (rs *Requests) parseClaims(c Client, a *AuthRequest, raw string) error {
 			a.meanOneOf(rs.subjects, c, subs)
 		}
 	}
+
 	return a.wantClaim(asked.IDToken["acr"])
 }
 

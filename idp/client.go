@@ -85,7 +85,7 @@ type Client struct {
 	RedirectURIs  []string
 	LogoutURIs    []string // where a logout may redirect to
 	Grants        []string
-	Scopes        []string // which it may ask for
+	Scopes        []string // those it may ask for
 	AccessToken   TokenFormat
 	IDTokenAlg    keys.Use
 	Metadata
@@ -139,11 +139,13 @@ func withoutLoopbackPort(uri string) (string, bool) {
 	if !ok || strings.ContainsAny(uri, "@#\\") {
 		return "", false
 	}
+
 	end := strings.IndexAny(rest, "/?")
 	if end < 0 {
 		end = len(rest)
 	}
 	authority, tail := rest[:end], rest[end:]
+
 	for _, host := range []string{"127.0.0.1", "[::1]"} {
 		port, ok := strings.CutPrefix(authority, host)
 		if ok && (port == "" || isPort(port)) {

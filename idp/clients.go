@@ -117,16 +117,16 @@ func (cs *Clients) List(ctx context.Context, projectID string, q page.Query) (pa
 	return cs.store.ListClients(ctx, projectID, q)
 }
 
-// Update changes the settings of a client in which now differs from was, which somebody
-// has read before. The project and the secret stay, and so do settings that somebody else
-// has changed since.
+// Update changes those settings of a client in which now differs from was, the settings that
+// the caller has read before. The project and the secret stay the same, and so do settings that
+// somebody else has changed since.
 func (cs *Clients) Update(ctx context.Context, was, now Client) error {
 	return cs.Change(ctx, was.ID, func(c *Client) { c.adopt(was, now) })
 }
 
-// Change changes settings of a client as they are now, not as they were within the last
-// 300 ms, so that nothing that somebody else removes meanwhile comes back. change may be
-// called more than once.
+// Change applies change to the current settings of a client, not to those cached for up to 300
+// ms, so that it restores nothing that somebody else removes meanwhile. change may be called
+// more than once.
 func (cs *Clients) Change(ctx context.Context, id string, change func(*Client)) error {
 	defer cs.recent.Drop(id)
 	for tries := 1; ; tries++ {
@@ -134,11 +134,13 @@ func (cs *Clients) Change(ctx context.Context, id string, change func(*Client)) 
 		if err != nil {
 			return err
 		}
+
 		before := c.Updated
 		change(&c)
 		if err := cs.checkSettings(ctx, &c); err != nil {
 			return err
 		}
+
 		if c.Updated = cs.Now(); !c.Updated.After(before) {
 			c.Updated = before.Add(time.Microsecond)
 		}

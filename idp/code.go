@@ -128,9 +128,11 @@ func (cs *Codes) find(ctx context.Context, c Client, r Redemption) (code Code, h
 			err = problem.NoSuch("code")
 		}
 	}
+
 	if errors.Is(err, problem.NotFound) {
 		return code, hash, cs.revokeReplayed(ctx, c, hash)
 	}
+
 	if err == nil && code.Request.ClientID != c.ID {
 		err = invalidGrant("the code is not valid")
 	}
@@ -167,6 +169,7 @@ func (cs *Codes) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet, 
 	if err != nil {
 		return TokenSet{}, err
 	}
+
 	audience, err := cs.grantedAudience(c, code.Request.Resources, r.Resources)
 	if bad := checkRedemption(c, code, r); bad != nil {
 		err = bad
@@ -174,6 +177,7 @@ func (cs *Codes) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet, 
 	if err != nil {
 		return TokenSet{}, cs.refuse(ctx, c, hash, err)
 	}
+
 	set, err := cs.exchange(ctx, c, code, audience,
 		RedeemedCode{Hash: hash, Expires: cs.Now().Add(cs.Lifetimes().Code + remembered)})
 	if err == nil {
@@ -191,10 +195,13 @@ func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience str
 	if err != nil {
 		return TokenSet{}, err
 	}
+
 	sub, err := cs.grants.findHolder(ctx, g)
 	if err != nil {
 		return TokenSet{}, err
 	}
+
+	// Writing the row fails if the code was redeemed before or what it stands for has ended.
 	redeemed.GrantID, redeemed.ClientID, redeemed.Rights = g.ID, c.ID, c.needed(code.Request)
 	if err := cs.store.RedeemCode(ctx, redeemed, g); errors.Is(err, problem.Conflict) {
 		return TokenSet{}, cs.revokeReplayed(ctx, c, redeemed.Hash)
@@ -203,6 +210,7 @@ func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience str
 	} else if err != nil {
 		return TokenSet{}, err
 	}
+
 	return cs.tokens.mint(c, g, sub, minting{scope: g.Scope, audience: audience, nonce: code.Request.Nonce,
 		refresh: refresh, idToken: true})
 }
@@ -217,6 +225,7 @@ func checkRedemption(c Client, code Code, r Redemption) error {
 	if r.RedirectURI != "" && r.RedirectURI != a.RedirectURI {
 		return invalidGrant("redirect_uri is not the one of the authorization request")
 	}
+
 	switch {
 	case a.Challenge == "" && r.Verifier != "":
 		return invalidGrant("a code_verifier was sent, but the authorization request had no code_challenge")

@@ -35,7 +35,7 @@ type App struct {
 	ClientID, Name string
 	FirstParty     bool
 	Scopes         []string  // agreed to, or granted if no consent is needed
-	Since          time.Time // when
+	Since          time.Time // when they were agreed to or granted
 }
 
 // Consents are what people have agreed that apps may have.

@@ -49,6 +49,7 @@ func (l *Lifetimes) fill() {
 			*d = v
 		}
 	}
+
 	def(&l.Request, 30*time.Minute)
 	def(&l.Device, 10*time.Minute)
 	def(&l.Code, time.Minute)

@@ -136,17 +136,18 @@ func ReadUserCode(typed string) (code string, ok bool) {
 	return letters[:userLength/2] + "-" + letters[userLength/2:], true
 }
 
-// EnterUserCode begins the request of the device that shows a code, for whoever typed
-// the code at a place. A code that no device waits with is problem.NotFound; too many
-// from one place are problem.RateLimited (RFC 8628, section 5.1).
+// EnterUserCode begins the request of the device that shows a code. The code was typed at a
+// place. A code that no waiting device shows is problem.NotFound; too many from one place are
+// problem.RateLimited (RFC 8628, section 5.1).
 func (ds *Devices) EnterUserCode(ctx context.Context, typed, place string) (a AuthRequest, c Client, err error) {
 	code, ok := ReadUserCode(typed)
 	if !ok {
-		return a, c, problem.NoSuch("device") // a slip, no guess
+		return a, c, problem.NoSuch("device") // a typing error, not a guess
 	}
 	if err := ds.countGuess(ctx, place); err != nil {
 		return a, c, err
 	}
+
 	id, err := ds.Sessions.Get(ctx, userCodeKey(code))
 	var d Device
 	if err == nil {
@@ -158,8 +159,9 @@ func (ds *Devices) EnterUserCode(ctx context.Context, typed, place string) (a Au
 	if err != nil {
 		return a, c, err
 	}
-	// Consent, so that it is asked for each device: who typed the code need not be who
-	// has it (RFC 8628, section 5.4).
+
+	// The prompt asks for consent for each device: the person who typed the code may not be the
+	// one who has the device (RFC 8628, section 5.4).
 	return AuthRequest{ID: randomToken(), ClientID: d.ClientID, Device: string(id), Scope: d.Scope,
 		Prompt: []string{"consent"}, Created: ds.Now()}, c, nil
 }
@@ -223,16 +225,19 @@ func (ds *Devices) change(ctx context.Context, id string, change func(*Device) e
 		if old, err = ds.Sessions.Get(ctx, deviceKey(id)); err != nil {
 			return err
 		}
+
 		var d Device
 		if err := json.Unmarshal(old, &d); err != nil {
 			return fmt.Errorf("reading device: %w", err)
 		}
+
 		if err := change(&d); err != nil {
 			return err
 		}
 		if value, err = json.Marshal(d); err != nil {
 			return fmt.Errorf("writing device: %w", err)
 		}
+
 		left := d.Expires.Add(deviceKept).Sub(ds.Now())
 		if err = ds.Sessions.CompareAndSwap(ctx, deviceKey(id), old, value, left); !errors.Is(err, problem.Conflict) {
 			return err
@@ -258,6 +263,7 @@ func (ds *Devices) Redeem(ctx context.Context, c Client, code string, resources 
 	if len(code) > 128 {
 		return TokenSet{}, invalidGrant("the device code is not valid")
 	}
+
 	id := session.Digest(code)
 	granted, err := ds.poll(ctx, c, id)
 	switch {
@@ -268,6 +274,7 @@ func (ds *Devices) Redeem(ctx context.Context, c Client, code string, resources 
 	case err != nil:
 		return TokenSet{}, err
 	}
+
 	set, err := ds.codes.exchange(ctx, c, granted, ds.Issuer,
 		RedeemedCode{Hash: id, Expires: ds.Now().Add(ds.Lifetimes().Device + deviceKept + remembered)})
 	if err == nil {
@@ -299,6 +306,7 @@ func (ds *Devices) poll(ctx context.Context, c Client, id string) (granted Code,
 		d.Polled = now
 		return nil
 	})
+
 	if err == nil {
 		err = answer
 	}

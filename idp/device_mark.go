@@ -39,10 +39,12 @@ func (ms *DeviceMarks) Mark(mark string, sub fabric.Subscriber, factors bool) (s
 	if !ok {
 		id = rand.Text()
 	}
+
 	earned := oneFactor
 	if factors || ms.findProven(mark, sub) != "" {
 		earned = twoFactors
 	}
+
 	until := strconv.FormatInt(ms.Now().Add(knownFor).Unix(), 10)
 	fresh := []string{until + "-" + ms.code(id, sub, until, earned)}
 	for _, code := range codes {

@@ -86,6 +86,7 @@ func (ls *Logins) Finish(ctx context.Context, projectID string, proof Proof, amr
 	if proof.Raises != "" {
 		return ls.Raise(ctx, proof.Raises, proof.SubscriberID, amr)
 	}
+
 	sub, err := ls.Subscribers.FindSubscriber(ctx, projectID, proof.SubscriberID)
 	if errors.Is(err, problem.NotFound) {
 		return Login{}, problem.NoCredentials()
@@ -93,6 +94,7 @@ func (ls *Logins) Finish(ctx context.Context, projectID string, proof Proof, amr
 	if err != nil {
 		return Login{}, fmt.Errorf("finding subscriber: %w", err)
 	}
+
 	if sub.Disabled || session.Digest(sub.PasswordHash) != proof.Password {
 		return Login{}, problem.NoCredentials()
 	}
@@ -109,6 +111,7 @@ func (ls *Logins) Raise(ctx context.Context, sid, subscriberID string, amr []str
 	if s.SubscriberID != subscriberID {
 		return Login{}, problem.NoCredentials()
 	}
+
 	s.AMR = together(s.AMR, amr)
 	err = ls.store.RaiseLogin(ctx, s)
 	if errors.Is(err, problem.NotFound) {
@@ -117,6 +120,7 @@ func (ls *Logins) Raise(ctx context.Context, sid, subscriberID string, amr []str
 	if err != nil {
 		return Login{}, err
 	}
+
 	ls.recent.Drop(s.ID)
 	return s, ls.cache(ctx, s, ls.Sessions.Put)
 }
@@ -135,6 +139,7 @@ func (ls *Logins) LogInByPasskey(ctx context.Context, projectID string, key fact
 	if key.Owner.Kind != factor.Subscriber {
 		return Login{}, factor.ErrUnknown
 	}
+
 	sub, err := ls.Subscribers.FindSubscriber(ctx, projectID, key.Owner.ID)
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return Login{}, fmt.Errorf("finding subscriber: %w", err)
@@ -142,6 +147,7 @@ func (ls *Logins) LogInByPasskey(ctx context.Context, projectID string, key fact
 	if err != nil || sub.Disabled {
 		return Login{}, factor.ErrUnknown
 	}
+
 	s, err := ls.enter(ctx, sub, ls.Now(), key.AMR(), from)
 	if errors.Is(err, problem.Unauthenticated) {
 		err = factor.ErrUnknown
@@ -175,6 +181,7 @@ func (at *Attempts) RefuseFactor(ctx context.Context, projectID, subscriberID st
 	if subscriberID != "" {
 		target = audit.Target{Kind: "subscriber", ID: subscriberID}
 	}
+
 	e := audit.Of("login", projectID, target.Kind, target.ID).Refuse(why.Code)
 	if why.Kind == problem.RateLimited {
 		said, err := at.recordedRecently(ctx, "second factor "+subscriberID)
@@ -183,6 +190,7 @@ func (at *Attempts) RefuseFactor(ctx context.Context, projectID, subscriberID st
 		}
 		e = audit.Of("login", projectID, target.Kind, target.ID).Refuse(refusedTooMany).With("limit", why.Code)
 	}
+
 	if err := at.store.Record(ctx, e); err != nil {
 		return fmt.Errorf("recording a refused login: %w", err)
 	}

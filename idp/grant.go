@@ -72,6 +72,7 @@ func (gs *Grants) create(c Client, code Code) (g Grant, refresh string, err erro
 	if err != nil {
 		return g, "", fmt.Errorf("making grant id: %w", err)
 	}
+
 	now, l := gs.Now(), gs.Lifetimes()
 	g = Grant{
 		ID: id.String(), ProjectID: code.ProjectID, ClientID: c.ID, SubscriberID: code.SubjectID,
@@ -80,6 +81,7 @@ func (gs *Grants) create(c Client, code Code) (g Grant, refresh string, err erro
 		AuthTime: code.AuthTime, AMR: code.AMR, Created: now,
 		IdleUntil: now.Add(l.RefreshIdle), Expires: now.Add(l.RefreshAbsolute),
 	}
+
 	if c.mayKeepGoing(g.Scope) {
 		refresh, g.RefreshHash = newRefreshToken(id)
 	}
@@ -160,8 +162,9 @@ func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string,
 	return gs.tokens.mint(c, g, sub, minting{scope: scope, audience: audience, refresh: next, idToken: true})
 }
 
-// checkFabricAccess reports a client that would get a fabric token by a grant to which
-// nobody agreed as one: such as a client whose access tokens were JWTs before.
+// checkFabricAccess returns an error if a client would get a fabric token from a grant whose
+// subscriber never agreed to [FabricAccess]. This happens if the client's access tokens were
+// JWTs before.
 func (gs *Grants) checkFabricAccess(ctx context.Context, c Client, g Grant) error {
 	if c.FirstParty || c.AccessToken != FabricToken {
 		return nil
@@ -192,7 +195,7 @@ func (gs *Grants) rotate(ctx context.Context, g Grant, token string) (next strin
 // retry answers a refresh token that is not the current one: within the grace with its
 // successor, after it by revoking the grant.
 func (gs *Grants) retry(ctx context.Context, c Client, id, token string) (next string, err error) {
-	g, err := gs.findRefreshable(ctx, c, id) // as it is now
+	g, err := gs.findRefreshable(ctx, c, id) // reads the grant again, since it has changed
 	if err != nil {
 		return "", err
 	}
@@ -237,6 +240,7 @@ func (gs *Grants) findRefreshable(ctx context.Context, c Client, id string) (Gra
 	if err != nil {
 		return g, fmt.Errorf("reading grant: %w", err)
 	}
+
 	now := gs.Now()
 	switch {
 	case g.ClientID != c.ID || g.RefreshHash == "":
@@ -265,6 +269,7 @@ func narrowed(granted []string, raw string) ([]string, error) {
 	if len(asked) > maxScopes {
 		return nil, oauth("invalid_scope", "more than %d scopes", maxScopes)
 	}
+
 	known, unknown := canonicalScopes(asked)
 	for _, s := range known {
 		if !slices.Contains(granted, s) {
@@ -339,6 +344,8 @@ func (gs *Grants) RevokeToken(ctx context.Context, c Client, token string) error
 		}
 		return gs.Revoke(ctx, g.ID)
 	}
+
+	// Any other token is an access token, or none.
 	t, _, err := gs.tokens.Inspect(ctx, token)
 	if errors.Is(err, problem.Unauthenticated) {
 		return nil

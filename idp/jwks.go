@@ -156,6 +156,7 @@ func (c *Client) checkKeys(bad func(param, format string, args ...any)) {
 	if c.JWKSURI != "" {
 		checkFetched(bad, "jwks_uri", c.JWKSURI)
 	}
+
 	has := len(c.JWKS) > 0
 	switch {
 	case c.AuthMethod != AuthPrivateKeyJWT && (has || c.JWKSURI != ""):

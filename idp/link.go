@@ -107,6 +107,7 @@ func (as *Accounts) useLink(ctx context.Context, purpose mail.Kind, token, done 
 	if err != nil {
 		return l, err
 	}
+
 	in, verified := change(l), true
 	in.Verified, in.Proof = &verified, &fabric.Proof{Hash: l.Hash, Purpose: string(purpose), Ends: in.Password != nil}
 	_, err = as.Fabric.Subscribers.Update(ctx, l.ProjectID, s.ID, in)

@@ -160,12 +160,14 @@ func (ls *Logins) create(ctx context.Context, sub fabric.Subscriber, began time.
 	if err != nil {
 		return Login{}, fmt.Errorf("making session id: %w", err)
 	}
+
 	s := Login{
 		ID: id.String(), ProjectID: sub.ProjectID, SubscriberID: sub.ID, AuthTime: began, AMR: amr,
 		UserAgent: cut(from.UserAgent, 256), Address: cut(from.Address, 64),
 		Expires: began.Add(ls.Lifetimes().BrowserAbsolute),
 		Mark:    from.Mark,
 	}
+
 	notices, err := ls.newDeviceLetters(sub, s, from)
 	if err == nil {
 		err = ls.store.CreateLogin(ctx, s, sub.PasswordHash, notices...)
@@ -263,7 +265,8 @@ func (ls *Logins) End(ctx context.Context, sids ...string) error {
 	if len(sids) == 0 {
 		return nil
 	}
-	ctx = context.WithoutCancel(ctx) // who asked for it may be gone; it is done all the same
+	ctx = context.WithoutCancel(ctx) // finish even if the caller is gone
+
 	all := make([]revocation.Revocation, len(sids))
 	for i, sid := range sids {
 		all[i] = ls.revocationOf(revocation.Session, sid)
@@ -271,8 +274,9 @@ func (ls *Logins) End(ctx context.Context, sids ...string) error {
 	if err := ls.store.EndLogins(ctx, ls.Now(), all...); err != nil {
 		return fmt.Errorf("ending session: %w", err)
 	}
-	// The session store only makes it known faster: the revocation, written with
-	// the row, holds without it.
+
+	// The session store only makes it known faster. The revocation, written with the row, holds
+	// without it.
 	errs := []error{ls.Revocations.Sync(ctx)}
 	for _, sid := range sids {
 		ls.recent.Drop(sid)

@@ -48,10 +48,12 @@ func (ls *Letters) AskIn(ctx context.Context, language string, kind mail.Kind, p
 	if err := ls.Limits.TakeNetwork(ctx, limit.MailPerNetwork, network); err != nil {
 		return err
 	}
+
 	email = fabric.NormalizeEmail(email)
 	if fabric.CheckEmail("email", email) != nil {
 		return nil
 	}
+
 	err := ls.Limits.Take(ctx, limit.MailPerAddress, projectID+" "+email)
 	if errors.Is(err, problem.RateLimited) {
 		return nil
@@ -59,6 +61,7 @@ func (ls *Letters) AskIn(ctx context.Context, language string, kind mail.Kind, p
 	if err != nil {
 		return err
 	}
+
 	l, err := ls.newLetter(kind, projectID, email, map[string]string{"request": requestID, "language": language})
 	if err != nil {
 		return err

@@ -45,6 +45,7 @@ func (at *Attempts) count(ctx context.Context, projectID, email string, sub fabr
 		t.counts = append([]limit.Count{{Name: limit.LoginPerAccount, Who: accountOf(projectID, email)}},
 			networkCounts(from)...)
 	}
+
 	over, err := at.Limits.TakeAll(ctx, t.counts)
 	if errors.Is(err, problem.RateLimited) {
 		at.Observe("login_throttled")
@@ -85,12 +86,13 @@ const (
 	refusedTooMany  = "too many tries"
 )
 
-// refuse records a failed login with its reason and returns the answer for whoever tried.
-// If it cannot be recorded, it returns that error instead: no decision goes unrecorded.
+// refuse records a failed login with its reason and returns the answer for the person who
+// tried. If the failure cannot be recorded, it returns that error instead: no decision goes
+// unrecorded.
 //
-// A subscriber is named by id. An unknown email may be a typing error or even a password
-// in the wrong field, so only a digest of it is recorded, by which the same one can be
-// found again. Recording takes as long for accounts that exist as for those that do not.
+// A subscriber is named by id. An unknown email may be a typing error or even a password in the
+// wrong field, so only a digest of it is recorded, by which the same one can be found again.
+// Recording takes as long for accounts that exist as for those that do not.
 func (at *Attempts) refuse(ctx context.Context, projectID, email string, sub fabric.Subscriber, reason string) error {
 	if err := at.record(ctx, projectID, email, sub, reason); err != nil {
 		return err

@@ -42,6 +42,7 @@ func (as *Accounts) Register(ctx context.Context, c Client, req AuthRequest, in 
 	if err := as.Limits.TakeNetwork(ctx, limit.RegisterPerNetwork, network); err != nil {
 		return err
 	}
+
 	made, err := as.Fabric.Subscribers.Draft(ctx, c.ProjectID, in.input())
 	if err != nil {
 		return err
@@ -50,6 +51,8 @@ func (as *Accounts) Register(ctx context.Context, c Client, req AuthRequest, in 
 	if err != nil {
 		return fmt.Errorf("sealing password: %w", err)
 	}
+
+	// The password waits in the request, so that only this browser can use it.
 	req.Pending = &Pending{Email: made.Email, Password: sealed, FirstName: made.FirstName, LastName: made.LastName}
 	req.LoginHint = made.Email
 	if err := as.requests.Suspend(ctx, req); err != nil {
@@ -79,6 +82,7 @@ func (as *Accounts) CompleteRegistration(ctx context.Context, token string, req 
 	if err := as.checkRegistrationOpen(ctx, l.ProjectID); err != nil {
 		return l, fabric.Subscriber{}, err
 	}
+
 	verified := true
 	in := fabric.SubscriberInput{Email: &l.Email, Verified: &verified, Password: &password,
 		Proof: &fabric.Proof{Hash: l.Hash, Purpose: string(mail.Registration)}}
@@ -91,6 +95,7 @@ func (as *Accounts) CompleteRegistration(ctx context.Context, token string, req 
 		in.Password, in.PasswordHash = nil, &text
 		in.Profile = fabric.Profile{FirstName: &req.Pending.FirstName, LastName: &req.Pending.LastName}
 	}
+
 	s, err := as.Fabric.Subscribers.Create(ctx, l.ProjectID, in)
 	if err = used(err); err == nil {
 		as.Observe("registered")
@@ -110,6 +115,7 @@ func (ls *Letters) writeRegistration(ctx context.Context, l mail.Letter, d mail.
 	if err := ls.checkRegistrationOpen(ctx, l.ProjectID); err != nil {
 		return d, err
 	}
+
 	s, err := ls.Subscribers.FindSubscriberByEmail(ctx, l.ProjectID, l.To)
 	switch {
 	case err == nil && s.Disabled:
@@ -120,6 +126,7 @@ func (ls *Letters) writeRegistration(ctx context.Context, l mail.Letter, d mail.
 	case !errors.Is(err, problem.NotFound):
 		return d, err
 	}
+
 	d.Facts = ls.addLifetimes(l.Facts)
 	d.Link, err = ls.newLink(ctx, link, d.Language)
 	return d, err

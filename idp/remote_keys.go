@@ -57,6 +57,8 @@ func (as *Assertions) remoteKeys(ctx context.Context, uri, kid string,
 	if found := s.fresh(as.Now(), kid, alg); len(found) > 0 {
 		return found, nil
 	}
+
+	// One caller at a time reads the set; the others make do with the old one if possible.
 	if !s.reading.TryLock() {
 		if found := s.since(as.Now(), keysStale, kid, alg); len(found) > 0 {
 			return found, nil // better than waiting for an address that may hang
@@ -64,6 +66,7 @@ func (as *Assertions) remoteKeys(ctx context.Context, uri, kid string,
 		s.reading.Lock()
 	}
 	defer s.reading.Unlock()
+
 	now := as.Now()
 	if found := s.fresh(now, kid, alg); len(found) > 0 {
 		return found, nil // another caller has read it meanwhile
@@ -71,8 +74,9 @@ func (as *Assertions) remoteKeys(ctx context.Context, uri, kid string,
 	if now.Sub(s.tried) >= keysRetry {
 		set, err := as.fetchKeys(context.WithoutCancel(ctx), uri) // the next caller needs it, too
 		s.took(set, err, now)
-		s.tried = as.Now() // who waited for it does not try again
+		s.tried = as.Now() // callers that waited do not try again
 	}
+
 	if s.read.IsZero() || s.err != nil && now.Sub(s.read) >= keysStale {
 		return nil, refuseAssertion("the client's key set at its jwks_uri cannot be read: %v", s.err)
 	}

@@ -88,6 +88,7 @@ func (rs *Requests) Resume(ctx context.Context, id, browser string) (a AuthReque
 	if len(id) > 64 || browser == "" {
 		return a, c, problem.NoSuch("authorization request")
 	}
+
 	value, err := rs.Sessions.Get(ctx, requestKey(id))
 	if err != nil {
 		return a, c, err
@@ -95,17 +96,19 @@ func (rs *Requests) Resume(ctx context.Context, id, browser string) (a AuthReque
 	if err := json.Unmarshal(value, &a); err != nil {
 		return a, c, fmt.Errorf("reading authorization request: %w", err)
 	}
+
 	if subtle.ConstantTimeCompare([]byte(a.Browser), []byte(session.Digest(browser))) != 1 {
 		return AuthRequest{}, c, problem.New(
 			problem.Forbidden, "another_browser", "the authorization request was begun in another browser")
 	}
+
 	if a.Account != "" {
 		return a, ownClient(a.Account), nil
 	}
 	if c, err = rs.clients.Find(ctx, a.ClientID); err != nil {
 		return a, c, err
 	}
-	if !c.mayEnd(a) { // not any more
+	if !c.mayEnd(a) { // its registration has changed
 		return AuthRequest{}, c, problem.NoSuch("authorization request")
 	}
 	return a, c, nil

@@ -34,6 +34,7 @@ func heedObject(v url.Values) url.Values {
 	if len(parts) != 3 {
 		return v
 	}
+
 	var object struct {
 		State string `json:"state"`
 		Mode  string `json:"response_mode"`
@@ -42,6 +43,7 @@ func heedObject(v url.Values) url.Values {
 	if err != nil || json.Unmarshal(payload, &object) != nil || len(object.State) > maxState {
 		return v
 	}
+
 	heeded := maps.Clone(v)
 	if object.State != "" && !v.Has("state") {
 		heeded.Set("state", object.State)
@@ -64,6 +66,7 @@ func parseResponseMode(v url.Values) (ResponseMode, error) {
 	if slices.Contains(kinds, "id_token") || slices.Contains(kinds, "token") {
 		own = Fragment
 	}
+
 	switch mode := ResponseMode(asked); {
 	case asked == "" || mode == own || mode == Fragment:
 		return cmp.Or(mode, own), nil

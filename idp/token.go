@@ -60,10 +60,12 @@ func (ts *Tokens) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (Tok
 	if c.AccessToken == JWTToken {
 		t.Kind = fabric.Access
 	}
+
 	access, err := ts.access(c, &t, m.audience, g.AuthTime, g.AMR)
 	if err != nil {
 		return TokenSet{}, err
 	}
+
 	set := TokenSet{AccessToken: access, ExpiresIn: t.ExpiresAt.Sub(t.IssuedAt), RefreshToken: m.refresh,
 		Scope: m.scope}
 	if m.idToken && slices.Contains(m.scope, "openid") {
@@ -80,6 +82,7 @@ func (ts *Tokens) ClientCredentials(_ context.Context, c Client, rawScope string
 	if err != nil {
 		return TokenSet{}, err
 	}
+
 	scope := slices.DeleteFunc(slices.Clone(c.Scopes), func(s string) bool { return slices.Contains(loginScopes, s) })
 	if strings.TrimSpace(rawScope) != "" {
 		if scope, err = c.allowedScopes(strings.Fields(rawScope)); err != nil {
@@ -90,6 +93,7 @@ func (ts *Tokens) ClientCredentials(_ context.Context, c Client, rawScope string
 				"client_credentials involves no login: scopes such as openid and profile have no meaning")
 		}
 	}
+
 	t := fabric.Token{Kind: fabric.Service, ProjectID: c.ProjectID, ClientID: c.ID, Scope: scope}
 	access, err := ts.access(c, &t, audience, time.Time{}, nil)
 	if err != nil {
@@ -102,10 +106,12 @@ func (ts *Tokens) ClientCredentials(_ context.Context, c Client, rawScope string
 // access seals or signs an access token, and fills in its id and times.
 func (ts *Tokens) access(c Client, t *fabric.Token, audience string, authTime time.Time, amr []string) (string, error) {
 	t.ID, t.Issuer, t.IssuedAt = uuid.NewString(), ts.Issuer, ts.Now()
+
 	if c.AccessToken == FabricToken {
 		t.ExpiresAt = t.IssuedAt.Add(ts.Lifetimes().AccessFabric)
 		return ts.Fabric.Tokens.Seal(*t)
 	}
+
 	t.ExpiresAt = t.IssuedAt.Add(ts.Lifetimes().AccessJWT)
 	claims := accessClaims{
 		Issuer: t.Issuer, Subject: ts.subjects.SubjectFor(c, t.SubscriberID), Audience: audience, ClientID: c.ID,
@@ -114,9 +120,11 @@ func (ts *Tokens) access(c Client, t *fabric.Token, audience string, authTime ti
 		ProjectID: t.ProjectID, AuthTime: seconds(authTime), ACR: acrOf(amr), AMR: amr,
 		Claims: t.Claims,
 	}
+
 	if t.SubscriberID == "" {
 		claims.Subject = c.ID // without a subscriber the client is the subject (RFC 9068, section 2.2)
 	}
+
 	return ts.Ring.SignUnique(keys.ES256, typAccess, claims) // by its jti
 }
 
@@ -219,6 +227,7 @@ func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audi
 		t, err = ts.Fabric.Tokens.Open(ctx, raw, fabric.SAT, fabric.Service)
 		return t, ts.Issuer, err
 	}
+
 	payload, ok := ts.Ring.VerifyJWS(raw, typAccess)
 	var c accessClaims
 	if !ok || json.Unmarshal(payload, &c) != nil {
@@ -227,6 +236,7 @@ func (ts *Tokens) Inspect(ctx context.Context, raw string) (t fabric.Token, audi
 	if t, err = ts.readAccess(ctx, c); err != nil || c.Audience == ts.Issuer {
 		return t, c.Audience, err
 	}
+
 	client, err := ts.Client(ctx, t)
 	if err == nil && !slices.Contains(client.Resources, c.Audience) {
 		err = problem.NoCredentials()

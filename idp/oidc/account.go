@@ -171,6 +171,7 @@ func (ac *account) form(serve accountHandler) func(http.ResponseWriter, *http.Re
 		if err != nil {
 			return err
 		}
+
 		v, err := ac.visitOf(r, form.Get("project"))
 		if errors.Is(err, problem.Unauthenticated) {
 			return ac.logIn(w, r, form.Get("project"), nil)
@@ -178,6 +179,7 @@ func (ac *account) form(serve accountHandler) func(http.ResponseWriter, *http.Re
 		if err != nil {
 			return err
 		}
+
 		if !sameToken(form, ac.formToken(v.Login)) {
 			return errForm
 		}

@@ -11,6 +11,7 @@ func TestAccountTheme(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()
 	page := b.account()
+
 	for _, tt := range []struct{ theme, want string }{
 		{"dark", `<html lang="en" data-theme="dark">`}, {"light", `<html lang="en" data-theme="light">`},
 		{"", `<html lang="en">`}, {`"><script>`, `<html lang="en">`},

@@ -61,11 +61,13 @@ func (ac *account) addPasskey(w http.ResponseWriter, r *http.Request, v visit, f
 	if ac.Factors == nil {
 		return errForm
 	}
+
 	key, err := ac.Factors.CreatePasskey(r.Context(), idp.OwnerOf(v.SubscriberID), !v.TwoFactors(),
 		accountFlow(v), form.Get("name"), []byte(form.Get("credential")))
 	if errors.Is(err, factor.ErrNotFirst) {
 		return ac.logIn(w, r, v.ProjectID, &v)
 	}
+
 	if fault, status := ac.formFault(w, r, err); fault != "" {
 		page := templates.AccountPage{Factors: templates.FactorSection{Passkey: templates.Passkey{Error: fault}}}
 		return ac.page(w, r, v, page, status)
@@ -111,6 +113,7 @@ func (ac *account) confirmApp(w http.ResponseWriter, r *http.Request, v visit, f
 	if ac.Factors == nil {
 		return errForm
 	}
+
 	err := ac.Factors.ConfirmTOTP(r.Context(), idp.OwnerOf(v.SubscriberID), !v.TwoFactors(),
 		enrolFlow(v.Login), form.Get("code"))
 	if errors.Is(err, factor.ErrNotFirst) {
@@ -119,6 +122,7 @@ func (ac *account) confirmApp(w http.ResponseWriter, r *http.Request, v visit, f
 	if errors.Is(err, factor.ErrEnrolled) {
 		return backToAccount(w, v, "totp")
 	}
+
 	if fault, status := ac.formFault(w, r, err); fault != "" {
 		return ac.appPage(w, r, v, fault, status)
 	}
@@ -128,8 +132,8 @@ func (ac *account) confirmApp(w http.ResponseWriter, r *http.Request, v visit, f
 	return ac.afterFactor(w, r, v, "totp", []string{"otp"})
 }
 
-// afterFactor raises the login of a subscriber that has set a factor up, by that, and shows
-// the first recovery codes.
+// afterFactor raises a login by the factor that its subscriber has just set up, and shows the
+// first recovery codes.
 func (ac *account) afterFactor(w http.ResponseWriter, r *http.Request, v visit, done string, amr []string) error {
 	s, err := ac.Logins.Raise(r.Context(), v.ID, v.SubscriberID, amr)
 	if err != nil {
@@ -138,11 +142,13 @@ func (ac *account) afterFactor(w http.ResponseWriter, r *http.Request, v visit, 
 	if err := ac.logins.use(w, r, s); err != nil {
 		return err
 	}
+
 	v.Login = s
 	codes, err := ac.Factors.FirstCodes(r.Context(), idp.OwnerOf(v.SubscriberID))
 	if err != nil {
 		return err
 	}
+
 	if codes == nil {
 		return backToAccount(w, v, done)
 	}
@@ -154,8 +160,8 @@ func (ac *account) codesPage(w http.ResponseWriter, r *http.Request, v visit, co
 	return ac.write(w, r, page, templates.Options{Scripts: true})
 }
 
-// newCodes serves POST /account/codes. A login that owes a factor which was set up this
-// moment gets none.
+// newCodes serves POST /account/codes. A login that has not shown two factors gets no codes,
+// even if the factor was set up a moment ago.
 func (ac *account) newCodes(w http.ResponseWriter, r *http.Request, v visit, _ url.Values) error {
 	set, err := ac.Logins.FactorsOf(r.Context(), v.SubscriberID)
 	if err != nil {

@@ -34,6 +34,7 @@ func showSessions(ac *account, r *http.Request, v visit, page *templates.Account
 	if err != nil {
 		return err
 	}
+
 	now := ac.Now()
 	for _, of := range browsersOf(all) {
 		seen := slices.MaxFunc(of, func(a, b idp.Login) int { return a.Seen.Compare(b.Seen) }).Seen
@@ -61,6 +62,7 @@ func (ac *account) endLogin(w http.ResponseWriter, r *http.Request, v visit, for
 		if session.Digest(of[0].ID) != form.Get("session") {
 			continue
 		}
+
 		var ids []string
 		for _, h := range of {
 			ids = append(ids, h.ID)
@@ -68,10 +70,12 @@ func (ac *account) endLogin(w http.ResponseWriter, r *http.Request, v visit, for
 		if err := ac.Logins.End(r.Context(), ids...); err != nil {
 			return err
 		}
+
 		if sameBrowser(of[0], v.Login) {
 			return ac.logout.finish(w, r, logoutRequest{})
 		}
 	}
+
 	return backToAccount(w, v, "session") // also if it had ended before
 }
 
@@ -105,7 +109,7 @@ func showApps(ac *account, r *http.Request, v visit, page *templates.AccountPage
 // revokeApp serves POST /account/apps/revoke.
 func (ac *account) revokeApp(w http.ResponseWriter, r *http.Request, v visit, form url.Values) error {
 	err := ac.Consents.Revoke(r.Context(), v.SubscriberID, form.Get("client"))
-	if err != nil && !errors.Is(err, problem.NotFound) { // not found: it had no access any longer
+	if err != nil && !errors.Is(err, problem.NotFound) { // not found: it no longer had access
 		return err
 	}
 	return backToAccount(w, v, "app")

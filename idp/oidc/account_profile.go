@@ -24,10 +24,12 @@ func (ac *account) changeProfile(w http.ResponseWriter, r *http.Request, v visit
 		text := strings.TrimSpace(form.Get(name))
 		return &text
 	}
+
 	in := fabric.Profile{FirstName: said("first_name"), LastName: said("last_name"),
 		DisplayName: said("display_name")}
 	_, err := ac.Fabric.Subscribers.Update(r.Context(), v.ProjectID, v.SubscriberID,
 		fabric.SubscriberInput{Profile: in})
+
 	if p := problem.First(err); p != nil && p.Kind == problem.Invalid {
 		page := templates.AccountPage{Profile: templates.ProfileSection{
 			Error: ac.fault(r, p), FirstName: *in.FirstName, LastName: *in.LastName, DisplayName: *in.DisplayName,

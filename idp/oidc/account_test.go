@@ -34,6 +34,7 @@ func (b *browser) onPage(page reply, path string, pairs ...string) reply {
 	return b.post(path, with(form, pairs...))
 }
 
+// TestAccountProfile shows that people change their own profile, and that names are escaped.
 func TestAccountProfile(t *testing.T) {
 	w := newWorld(t)
 	b := w.browser()
@@ -43,11 +44,13 @@ func TestAccountProfile(t *testing.T) {
 		!strings.Contains(got.body, "Augusta &lt;script&gt;King") {
 		t.Errorf("saving the profile: %d %s", got.status, got.body)
 	}
+
 	sub, err := w.fabric.Subscribers.Find(context.Background(), w.project.ID, w.ada.ID)
 	must(t, err)
 	if sub.FirstName != "Augusta" {
 		t.Errorf("first name = %q", sub.FirstName)
 	}
+
 	if got := b.get("/account"); !strings.Contains(got.body, `id="account-page"`) {
 		t.Errorf("/account without a project, signed in: %d %s", got.status, got.body)
 	}

@@ -73,6 +73,7 @@ func (f *flow) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
 	if web.Encoded(r) {
 		return pageError(http.StatusUnsupportedMediaType, "error.unreadable", "error.compressed")
 	}
+
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxQuery+1))
 	if err != nil || len(body) > maxQuery {
 		return pageError(http.StatusRequestEntityTooLarge, "error.long", "error.long-text")
@@ -81,6 +82,7 @@ func (f *flow) authorizeByPost(w http.ResponseWriter, r *http.Request) error {
 	if err != nil || r.URL.RawQuery != "" {
 		return badRequest("error.parameters")
 	}
+
 	seeOther(w, r.URL.Path+"?"+v.Encode())
 	return nil
 }
@@ -110,6 +112,7 @@ func (f *flow) findClient(r *http.Request, v url.Values) (idp.Client, error) {
 			return idp.Client{}, notProven(fmt.Sprintf("%s was sent %d times, not once", name, n))
 		}
 	}
+
 	c, err := f.Clients.Find(r.Context(), v.Get("client_id"))
 	if errors.Is(err, problem.NotFound) {
 		return c, notProven(noClient)
@@ -117,6 +120,7 @@ func (f *flow) findClient(r *http.Request, v url.Values) (idp.Client, error) {
 	if err != nil {
 		return c, err
 	}
+
 	if !c.AllowsRedirect(v.Get("redirect_uri")) {
 		return c, notProven("redirect_uri is not one of those registered for client " + c.ID + known(c.RedirectURIs))
 	}

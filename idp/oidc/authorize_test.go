@@ -226,11 +226,13 @@ func TestAuthorizeErrors(t *testing.T) {
 	}
 }
 
+// TestAuthorizeStateIsExact shows that a state of up to 4096 bytes is returned unchanged.
 func TestAuthorizeStateIsExact(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	b := w.browser()
 	b.code(c)
+
 	for _, state := range []string{`"><script>`, "a\r\nX-Evil: 1", "\x00", "\u202e\u2066", "a b+c%20&=",
 		strings.Repeat("s", 4096)} {
 		got := b.authorize(request(c, "state", state))
@@ -238,6 +240,7 @@ func TestAuthorizeStateIsExact(t *testing.T) {
 			t.Errorf("state %.20q comes back as %.20q", state, got.param("state"))
 		}
 	}
+
 	if got := b.authorize(request(c, "state", strings.Repeat("s", 4097))); got.param("error") != "invalid_request" {
 		t.Errorf("a state of 4097 bytes: %v", got.location)
 	}

@@ -344,6 +344,7 @@ func TestLogoutTokenAlone(t *testing.T) {
 	id := r.signIn(b, email)
 	token, err := w.idp.Tokens.LogoutToken(t.Context(), r.client.ID, w.ada.ID, text(payload(t, w, id)["sid"]))
 	must(t, err)
+
 	if got := b.get("/oauth/logout?" +
 		url.Values{"id_token_hint": {token}}.Encode()); got.status != http.StatusBadRequest {
 		t.Errorf("as a hint: %d, want 400", got.status)
@@ -351,6 +352,7 @@ func TestLogoutTokenAlone(t *testing.T) {
 	if got := w.userinfo(token); got.status != http.StatusUnauthorized {
 		t.Errorf("as an access token: %d, want 401", got.status)
 	}
+
 	form := url.Values{"token": {token}, "client_id": {r.client.ID}, "client_secret": {r.secret}}
 	if got := b.post("/oauth/introspect", form).json(t); got["active"] != false {
 		t.Errorf("introspection: %v", got)

@@ -65,12 +65,14 @@ func (pg *pages) brand(r *http.Request) (b templates.Brand) {
 	if c.ProjectID == "" {
 		return b
 	}
+
 	own, err := pg.Clients.Brand(r.Context(), c)
 	if err != nil { // a page without its color is better than none
 		web.LogInternal(r, pg.log, err)
 	}
 	b.Color, b.Terms, b.Privacy = own.Color, own.Terms, own.Privacy
 	b.Name = c.Name
+
 	if shown, ok := logo.Parse(own.Logo); ok {
 		b.Logo = templates.Picture{URL: "/brand/logo/" + shown.Name + ".png", Wide: shown.Wide,
 			High: shown.High, Plate: shown.Plate}

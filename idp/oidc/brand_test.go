@@ -180,6 +180,7 @@ func TestBrandRefused(t *testing.T) {
 			c.TermsURI = "https://a:b@acme.example/"
 		},
 	} {
+
 		n := idp.Client{ProjectID: w.project.ID, Name: "App", Type: idp.SPA, RedirectURIs: []string{callback}}
 		change(&n)
 		if _, _, err := w.idp.Clients.Create(context.Background(), n); err == nil {

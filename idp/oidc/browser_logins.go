@@ -30,6 +30,7 @@ func (bl *browserLogins) live(r *http.Request, projectID string) (l logins, err 
 	if err != nil {
 		return l, err
 	}
+
 	for i, sid := range idp.ParseBrowserLogins(b.Value(projectID)) {
 		s, err := bl.Logins.FindInBrowser(r.Context(), sid, projectID)
 		if errors.Is(err, problem.Unauthenticated) {
@@ -41,6 +42,7 @@ func (bl *browserLogins) live(r *http.Request, projectID string) (l logins, err 
 		l.all = append(l.all, s)
 		l.inUse = l.inUse || i == 0
 	}
+
 	if l.inUse {
 		audit.As(r.Context(), audit.Subscriber, l.all[0].SubscriberID)
 	}
@@ -144,6 +146,7 @@ func (bl *browserLogins) all(r *http.Request) (all []idp.Login, err error) {
 	if all, err = bl.Logins.MadeIn(r.Context(), bl.browserMark(r)); err != nil {
 		return nil, err
 	}
+
 	b, err := bl.browsers.Open(r)
 	if err != nil {
 		return nil, err
@@ -153,6 +156,7 @@ func (bl *browserLogins) all(r *http.Request) (all []idp.Login, err error) {
 			if sid == "" || slices.ContainsFunc(all, func(s idp.Login) bool { return s.ID == sid }) {
 				continue
 			}
+
 			s, err := bl.Logins.Find(r.Context(), sid)
 			if errors.Is(err, problem.Unauthenticated) {
 				continue
@@ -206,10 +210,12 @@ func (si *signIn) showAccounts(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	l, err := si.logins.live(r, c.ProjectID)
 	if err != nil {
 		return err
 	}
+
 	page := templates.Accounts{ID: req.ID, App: si.appName(r, c, req), Host: req.Host()}
 	for _, s := range l.all {
 		sub, err := si.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)
@@ -219,6 +225,7 @@ func (si *signIn) showAccounts(w http.ResponseWriter, r *http.Request) error {
 		page.Accounts = append(page.Accounts,
 			templates.Account{Login: session.Digest(s.ID), Name: sub.FullName(), Email: sub.Email})
 	}
+
 	if len(page.Accounts) == 0 { // all have ended meanwhile
 		seeOther(w, "/login?id="+url.QueryEscape(req.ID))
 		return nil

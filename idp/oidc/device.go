@@ -50,6 +50,7 @@ func (dp *devicePages) enterUserCode(w http.ResponseWriter, r *http.Request) err
 	if err != nil {
 		return err
 	}
+
 	typed := form.Get("user_code")
 	req, c, err := dp.Devices.EnterUserCode(r.Context(), typed, web.Network(r))
 	switch {
@@ -65,6 +66,7 @@ func (dp *devicePages) enterUserCode(w http.ResponseWriter, r *http.Request) err
 	case err != nil:
 		return err
 	}
+
 	return dp.flow.proceed(w, r, c, req)
 }
 

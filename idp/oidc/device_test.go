@@ -368,6 +368,7 @@ func TestDeviceAnsweredAgain(t *testing.T) {
 	w := newWorld(t)
 	store := &moody{Store: w.idp.Sessions}
 	w.idp.Sessions = store
+
 	for answer, want := range map[string]string{"allow": "", "deny": "access_denied"} {
 		d, b := w.device(w.tv()), w.browser()
 		page := b.confirmation(d)
@@ -375,6 +376,7 @@ func TestDeviceAnsweredAgain(t *testing.T) {
 		if got := b.consent(page, answer); got.status != http.StatusServiceUnavailable {
 			t.Errorf("%s while the store is away: %d %s, want 503", answer, got.status, got.body)
 		}
+
 		store.down = false
 		if got := b.consent(page, answer); got.status != http.StatusOK || !strings.Contains(got.body, `id="device-`) {
 			t.Errorf("%s again: %d %s", answer, got.status, got.body)

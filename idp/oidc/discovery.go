@@ -18,8 +18,8 @@ import (
 // cacheFor is how long clients may cache the discovery document.
 const cacheFor = 5 * time.Minute
 
-// metadata is the discovery document (OpenID Connect Discovery, section 3; RFC
-// 8414, section 2) as bytes ready to serve. It names what is there, nothing else.
+// metadata is the discovery document (OpenID Connect Discovery, section 3; RFC 8414, section 2)
+// as bytes ready to serve. It names what is supported and nothing else.
 type metadata keys.Document
 
 // discovery serves the documents that describe the provider.
@@ -103,8 +103,8 @@ func algorithms() (names []string) {
 	return names
 }
 
-// serveMetadata serves the discovery document: with prompt=create where some project
-// lets people register.
+// serveMetadata serves the discovery document. It lists prompt=create if people may create
+// their own accounts in any project.
 func (d *discovery) serveMetadata(w http.ResponseWriter, r *http.Request) {
 	m := d.metadata[0]
 	if open, err := d.MayRegisterSomewhere(r.Context()); err == nil && open {
@@ -124,7 +124,7 @@ func serveDocument(w http.ResponseWriter, r *http.Request, d keys.Document, kind
 	web.ServeDocument(w, r, kind, d.ETag, d.Body)
 }
 
-// document makes a handler of a document, for GET and HEAD alone.
+// document returns a handler that serves a document for GET and HEAD only.
 func (d *discovery) document(serve http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {

@@ -20,9 +20,9 @@ type enrolment struct {
 	sub fabric.Subscriber
 }
 
-// enrolmentOf returns the enrolment of a request. over reports that the login must start
-// over: it has ended, or it is too old, and whoever uses the browser now must not become
-// part of the account.
+// enrolmentOf returns the enrolment of a request. over reports that the login must start over:
+// it has ended, or it is so old that another person may be using the browser and must not get
+// hold of the account.
 func (fp *factorPages) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.Client) (e enrolment,
 	over bool, err error) {
 	e.req, e.c = req, c
@@ -30,11 +30,13 @@ func (fp *factorPages) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.C
 	if err != nil {
 		return e, false, err
 	}
+
 	s, ok := l.answering(e.req)
 	if !ok || !e.req.Satisfied(s, fp.Now()) || !fp.isRecent(s) || fp.Factors == nil {
 		return e, true, nil
 	}
 	e.s = s
+
 	page, err := fp.flow.factorPageFor(r, e.c, e.req, s)
 	if err != nil {
 		return e, false, err
@@ -42,6 +44,7 @@ func (fp *factorPages) enrolmentOf(r *http.Request, req idp.AuthRequest, c idp.C
 	if page != enrolPage {
 		return e, false, errStale // there is a factor by now, or none is needed
 	}
+
 	e.sub, err = fp.Subscribers.FindSubscriber(r.Context(), s.ProjectID, s.SubscriberID)
 	presentationOf(r).account = e.sub.Claims.Locale
 	return e, false, err
@@ -75,6 +78,7 @@ func (fp *factorPages) enrolPage(w http.ResponseWriter, r *http.Request, e enrol
 	if page.Authenticator, err = fp.appForm(r, e.s, e.sub, page.Authenticator.Error); err != nil {
 		return err
 	}
+
 	if fp.Factors.Passkeys() {
 		options, err := fp.Factors.BeginPasskey(r.Context(), idp.OwnerOf(e.s.SubscriberID), e.flow(),
 			nameOf(e.sub), e.sub.Title())
@@ -85,6 +89,7 @@ func (fp *factorPages) enrolPage(w http.ResponseWriter, r *http.Request, e enrol
 		page.Passkey = fp.passkeyForm(options)
 		page.Passkey.Error = fault
 	}
+
 	return fp.write(w, r, page, templates.Options{Status: status, FormAction: formAction(e.req.RedirectURI),
 		Scripts: true})
 }

@@ -72,10 +72,13 @@ func (fp *factorPages) stepOf(r *http.Request, req idp.AuthRequest, c idp.Client
 	if !fp.Logins.Pending(st.req.Proof) {
 		return st, true, nil
 	}
+
 	if st.has, err = fp.Logins.FactorsOf(r.Context(), st.req.Proof.SubscriberID); err != nil || !st.has.Any() {
 		return st, err == nil, err
 	}
 	st.has.Passkeys = st.has.Passkeys && fp.Factors.Passkeys()
+
+	// Without a usable choice the best factor is asked for.
 	ways := []string{factor.TypeTOTP, factor.TypePasskey, factor.TypeRecovery}
 	if !slices.Contains(ways, st.with) || st.with == factor.TypeTOTP && !st.has.TOTP ||
 		st.with == factor.TypePasskey && !st.has.Passkeys {
@@ -142,6 +145,7 @@ func (fp *factorPages) proveFactor(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
+
 	st, over, err := fp.stepOf(r, req, c, form.Get("with"))
 	if err != nil {
 		return err
@@ -149,6 +153,7 @@ func (fp *factorPages) proveFactor(w http.ResponseWriter, r *http.Request) error
 	if over {
 		return backToLogin(w, st.req)
 	}
+
 	amr, err := fp.checkFactor(r, st, form)
 	if fault, status := fp.formFault(w, r, err); fault != "" {
 		subscriberID := st.req.Proof.SubscriberID
@@ -161,6 +166,7 @@ func (fp *factorPages) proveFactor(w http.ResponseWriter, r *http.Request) error
 	if err != nil {
 		return err
 	}
+
 	return fp.finishLogin(w, r, st.c, st.req, amr)
 }
 
@@ -187,6 +193,7 @@ func (fp *factorPages) checkFactor(r *http.Request, st step, form url.Values) (a
 	if err != nil {
 		return nil, err
 	}
+
 	switch st.with {
 	case factor.TypePasskey:
 		key, err := fp.Factors.CheckPasskey(r.Context(), factorFlow(st.req), []byte(form.Get("credential")))
@@ -214,6 +221,7 @@ func (fp *factorPages) finishLogin(w http.ResponseWriter, r *http.Request, c idp
 			return backToLogin(w, req)
 		}
 	}
+
 	s, err := fp.Logins.Finish(r.Context(), c.ProjectID, *req.Proof, amr, fp.visitor(r))
 	if errors.Is(err, problem.Unauthenticated) { // changed meanwhile
 		return backToLogin(w, req)

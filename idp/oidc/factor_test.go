@@ -211,12 +211,14 @@ func TestOneCodeTwoLogins(t *testing.T) {
 	}
 }
 
+// TestLoginWithRecoveryCode shows that a recovery code is a second factor, once.
 func TestLoginWithRecoveryCode(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	w.app()
 	codes, err := w.idp.Factors.NewCodes(t.Context(), idp.OwnerOf(w.ada.ID))
 	must(t, err)
+
 	for i, want := range []bool{true, false} {
 		b := w.browser()
 		page := b.logIn(b.authorize(request(c)), email, secret)

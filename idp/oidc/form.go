@@ -66,6 +66,7 @@ func (pg *pages) requestForm(w http.ResponseWriter, r *http.Request) (url.Values
 	if form.Get("id") == "" || pg.cookies.FlowOf(r) == "" {
 		return nil, idp.AuthRequest{}, idp.Client{}, errForm
 	}
+
 	req, c, err := pg.Requests.Resume(r.Context(), form.Get("id"), pg.cookies.FlowOf(r))
 	if errors.Is(err, problem.Forbidden) {
 		err = errForm

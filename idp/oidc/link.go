@@ -35,6 +35,7 @@ func (lp *linkPages) askReset(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	req, c, err := lp.resume(r, form.Get("id"))
 	if err != nil {
 		return err
@@ -42,6 +43,7 @@ func (lp *linkPages) askReset(w http.ResponseWriter, r *http.Request) error {
 	if err := lp.askMail(r, mail.Reset, c, req, form.Get("username")); err != nil {
 		return err
 	}
+
 	return lp.write(w, r, templates.Notice{
 		ID: "mail-sent", Title: lp.words(r).Say("forgot.sent"), Mailbox: lp.mailbox,
 		Text: []string{
@@ -162,6 +164,7 @@ func (lp *linkPages) wayBack(r *http.Request, l idp.Link) (*templates.Link, erro
 	if l.Request == "" {
 		return nil, nil
 	}
+
 	req, c, err := lp.Requests.Resume(r.Context(), l.Request, lp.cookies.FlowOf(r))
 	if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Forbidden) { // forbidden: another browser began it
 		return nil, nil
@@ -169,6 +172,7 @@ func (lp *linkPages) wayBack(r *http.Request, l idp.Link) (*templates.Link, erro
 	if err != nil {
 		return nil, err
 	}
+
 	req.LoginHint = l.Email
 	if err := lp.Requests.Suspend(r.Context(), req); err != nil {
 		return nil, err

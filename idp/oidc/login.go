@@ -97,11 +97,13 @@ func (f *flow) afterLogin(w http.ResponseWriter, r *http.Request, c idp.Client, 
 		}
 		return f.respondError(w, r, c, req, errOther)
 	}
+
 	if page, err := f.factorPageFor(r, c, req, s); err != nil {
 		return err
 	} else if page != "" {
 		return f.askFactor(w, r, c, req, s, page)
 	}
+
 	agreed, err := f.Consents.Covers(r.Context(), c, s.SubscriberID, c.Rights(req))
 	if err != nil {
 		return err

@@ -64,10 +64,12 @@ func (lo *logout) endSession(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	all, err := lo.logins.all(r)
 	if err != nil {
 		return err
 	}
+
 	ends, sure := req.ends(all)
 	if !sure {
 		return lo.confirmPage(w, r, req)
@@ -175,15 +177,18 @@ func (lo *logout) logOut(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	form.Del("token")
 	form.Del("id_token_hint") // the person has answered, so the hint no longer matters
 	req, err := lo.parse(r, form)
 	if err != nil {
 		return err
 	}
+
 	if all, err := lo.logins.all(r); err == nil && len(all) > 0 && req.again == "" {
 		req.again = "/account?project=" + url.QueryEscape(all[0].ProjectID)
 	}
+
 	if err := lo.logins.end(r, req.reaches); err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ import (
 type Config struct {
 	Provider *idp.Provider
 	Sessions session.Store   // where browsers' sessions are kept
-	Browsers web.BrowserRows // and what remains of them when that is emptied
+	Browsers web.BrowserRows // keeps the rest of a session when Sessions is emptied
 	Mailbox  bool            // mails are kept at /dev/mail instead of sent, and pages say so
 	AuthURL  string          // {auth_url}, without the slash: where browsers find us
 	Log      *slog.Logger    // nil means slog.Default()

@@ -104,16 +104,19 @@ func (pg *pages) writePage(w http.ResponseWriter, r *http.Request, err error) {
 	if pg.restart(w, r, err) {
 		return
 	}
+
 	var s *shown
 	if !errors.As(err, &s) {
 		s = pg.errorPage(w, r, err)
 	}
+
 	page, said := s.page, pg.words(r)
 	page.Title, page.Text, page.Advice = said.Say(page.Title), said.Say(page.Text), said.Say(page.Advice)
 	page.RequestID = web.RequestID(r.Context())
 	if pg.mailbox && web.IsLocal(r) {
 		page.Cause = s.cause
 	}
+
 	web.LogPage(r, pg.log, s.status, words.English().Say(s.page.Title), s.cause)
 	if err := pg.write(w, r, page, templates.Options{Status: s.status}); err != nil {
 		web.LogInternal(r, pg.log, err)

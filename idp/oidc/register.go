@@ -105,16 +105,19 @@ func (rp *registrationPages) welcomePage(w http.ResponseWriter, r *http.Request,
 	if err != nil {
 		return err
 	}
+
 	project, err := rp.Letters.LinkProject(r.Context(), l)
 	if err != nil {
 		return over(l.Purpose, err)
 	}
+
 	o := templates.Options{Status: status, FormAction: formAction(req.RedirectURI)}
 	if req.Waits(l) {
 		page := welcomeHere(rp.words(r), l.Email, project.Name, token)
 		page.Action = formAt(r, page.Action)
 		return rp.write(w, r, page, o)
 	}
+
 	page := welcomeElsewhere(rp.words(r), l.Email, project.Name, token)
 	page.Action, page.Rule, page.Error = formAt(r, page.Action), rp.passwordRule(r), wrong
 	return rp.write(w, r, page, o)

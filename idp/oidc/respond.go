@@ -21,6 +21,7 @@ func (f *flow) grant(w http.ResponseWriter, r *http.Request, c idp.Client, req i
 		seeOther(w, accountURL(s.ProjectID))
 		return nil
 	}
+
 	var value string
 	var err error
 	kind := cmp.Or(req.ResponseType, idp.ResponseCode)
@@ -32,7 +33,8 @@ func (f *flow) grant(w http.ResponseWriter, r *http.Request, c idp.Client, req i
 	if err != nil {
 		return f.respondError(w, r, c, req, err)
 	}
-	return f.respond(w, r, c, req, url.Values{kind: {value}}) // the parameter has the name of the type
+	// The parameter has the name of the type.
+	return f.respond(w, r, c, req, url.Values{kind: {value}})
 }
 
 // respond sends an authorization response to the proven redirect URI of a request, in the
@@ -42,6 +44,7 @@ func (f *flow) respond(w http.ResponseWriter, r *http.Request, c idp.Client, req
 		v.Set("state", req.State)
 	}
 	v.Set("iss", f.Issuer)
+
 	switch req.Mode {
 	case idp.FormPost:
 		return f.postBack(w, r, c, req, v)
@@ -81,10 +84,12 @@ func (f *flow) respondError(w http.ResponseWriter, r *http.Request, c idp.Client
 	if req.Device != "" || req.Account != "" {
 		return err
 	}
+
 	p := problem.First(err)
 	if p == nil || p.Kind == problem.Unavailable {
 		web.LogInternal(r, f.log, err)
 	}
+
 	if p == nil {
 		p = &problem.Error{Code: "server_error",
 			Message: "something went wrong here; request " + web.RequestID(r.Context())}

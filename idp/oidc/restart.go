@@ -73,6 +73,7 @@ func (pg *pages) restart(w http.ResponseWriter, r *http.Request, err error) bool
 	if !errors.Is(err, errRequestGone) {
 		return false
 	}
+
 	id := r.URL.Query().Get("id")
 	if r.Method == http.MethodPost {
 		id = r.PostForm.Get("id")
@@ -81,12 +82,14 @@ func (pg *pages) restart(w http.ResponseWriter, r *http.Request, err error) bool
 	if err != nil || u.Path == "" {
 		return false
 	}
+
 	q := u.Query()
 	if typed := shortened(r.PostForm.Get("username")); typed != "" && u.Path == authorizePath {
 		q.Set("login_hint", typed)
 	}
 	q.Set(restartParam, "1")
 	u.RawQuery = q.Encode()
+
 	pg.forgetStart(w, r)
 	seeOther(w, u.String())
 	return true

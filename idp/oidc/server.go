@@ -44,6 +44,7 @@ func (s *server) verifyClient(ctx context.Context, h http.Header, cc *op.ClientC
 		return s.Assertions.Verify(ctx, idp.Assertion{JWT: cc.ClientAssertion, ClientID: cc.ClientID,
 			Audiences: s.audiences()})
 	}
+
 	c, err := s.Clients.Find(ctx, cc.ClientID)
 	if errors.Is(err, problem.NotFound) {
 		return c, errClient
@@ -51,6 +52,7 @@ func (s *server) verifyClient(ctx context.Context, h http.Header, cc *op.ClientC
 	if err != nil {
 		return c, err
 	}
+
 	used := idp.AuthNone
 	switch {
 	case len(h.Values("Authorization")) > 0:
@@ -58,6 +60,7 @@ func (s *server) verifyClient(ctx context.Context, h http.Header, cc *op.ClientC
 	case cc.ClientSecret != "":
 		used = idp.AuthPost
 	}
+
 	if used != c.AuthMethod || used != idp.AuthNone && !s.Clients.VerifySecret(ctx, c, cc.ClientSecret) {
 		return c, errClient
 	}
@@ -104,6 +107,7 @@ func (s *server) status(ctx context.Context, err error) error {
 	case p.Kind == problem.Unauthenticated:
 		return op.NewStatusError(oauthError("invalid_client", p.Message), http.StatusUnauthorized)
 	}
+
 	return op.NewStatusError(oauthError(p.Code, p.Message), http.StatusBadRequest)
 }
 

@@ -39,6 +39,7 @@ func (s *server) token(library http.Handler) clientHandler {
 			library.ServeHTTP(w, r)
 			return
 		}
+
 		set, err := s.granted(r, cc, grant)
 		if err != nil {
 			op.WriteError(w, r, s.status(r.Context(), err), nil)

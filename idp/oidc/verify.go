@@ -26,11 +26,13 @@ func (lp *linkPages) verify(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+
 	l, err := lp.Accounts.VerifyAddress(r.Context(), form.Get("token"))
 	if err != nil {
 		return over(mail.Verify, err)
 	}
 	followed(r, l)
+
 	page := templates.Notice{ID: "address-verified", Title: lp.words(r).Say("verify.done"),
 		Text: []string{lp.words(r).Say("verify.done-text", "Email", l.Email)}}
 	if page.Button, err = lp.wayBack(r, l); err != nil {
@@ -39,5 +41,6 @@ func (lp *linkPages) verify(w http.ResponseWriter, r *http.Request) error {
 	if page.Button == nil {
 		page.Account = accountLink(lp.words(r), l.ProjectID)
 	}
+
 	return lp.write(w, r, page, templates.Options{})
 }

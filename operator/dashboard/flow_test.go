@@ -297,6 +297,7 @@ func TestNext(t *testing.T) {
 func TestTries(t *testing.T) {
 	w := newWorld(t)
 	w.operator("ann@example.com", ofAll)
+
 	for _, email := range []string{"ann@example.com", "nobody@example.com"} {
 		b := w.browser()
 		var got []int
@@ -304,6 +305,7 @@ func TestTries(t *testing.T) {
 			got = append(got, b.post("/dashboard/login", "/dashboard/login",
 				url.Values{"username": {strings.ToUpper(email)}, "password": {"wrong"}}).StatusCode)
 		}
+
 		want := []int{422, 422, 422, 422, 429, 429}
 		for i := range want {
 			if got[i] != want[i] {

@@ -17,6 +17,7 @@ func (w *world) told(email string, seen map[string]bool) (kinds []mail.Kind, dra
 	found, err := w.rows.ListLetters(w.Context(), "", firstPage)
 	must(w, err)
 	slices.Reverse(found.Items)
+
 	for _, l := range found.Items {
 		if seen[l.ID] || l.To != email {
 			continue
@@ -24,6 +25,7 @@ func (w *world) told(email string, seen map[string]bool) (kinds []mail.Kind, dra
 		seen[l.ID] = true
 		d, err := w.idp.Letters.Write(w.Context(), l)
 		must(w, err)
+
 		if d.Link != "" || !strings.HasPrefix(d.Brand.Name, "selvage at ") {
 			w.Errorf("the mail %s has the link %q and is of %q", l.Kind, d.Link, d.Brand.Name)
 		}

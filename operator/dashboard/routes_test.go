@@ -30,19 +30,23 @@ func (w *world) things(t *testing.T) *strings.Replacer {
 	k, _, err := w.fabric.APIKeys.Create(ctx, w.one.ID,
 		fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	must(t, err)
+
 	s, err := w.fabric.Subscribers.Create(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail})
 	must(t, err)
 	c, _, err := w.idp.Clients.Create(ctx,
 		idp.Client{ProjectID: w.one.ID, Name: "app", Type: idp.Service, Scopes: []string{"Voice"}})
 	must(t, err)
+
 	victim := "victim@example.com"
 	o, err := w.operators.Create(ctx, operator.Input{Email: &victim,
 		Roles: []operator.Membership{{Role: operator.Viewer}}})
 	must(t, err)
+
 	r := w.record(w.one.ID, "a-call")
 	room, err := w.fabric.Resources.Create(ctx, w.one.ID, w.fabric.Resources.Kinds().ByPath("conference_rooms"),
 		map[string]json.RawMessage{"name": []byte(`"of ada@example.com"`)})
 	must(t, err)
+
 	return strings.NewReplacer("{project}", w.one.ID, "/keys/{id}", "/keys/"+k.ID, "/subscribers/{id}",
 		"/subscribers/"+s.ID, "/clients/{id}", "/clients/"+c.ID,
 		"/operators/{id}", "/operators/"+o.ID, "{sid}", r.Sid, "/resources/{id}", "/resources/"+room.ID,

@@ -19,6 +19,7 @@ func TestMadeFromChain(t *testing.T) {
 		all = append(all, e)
 	}
 	slices.Reverse(all) // newest first, as in the audit trail
+
 	made := secretChain("0", all)
 	if len(made) != long || made[0].through != "" || made[long-1].Target.ID != strconv.Itoa(long) ||
 		made[long-1].through != "key "+strconv.Itoa(long-1) {
