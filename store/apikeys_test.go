@@ -45,7 +45,8 @@ func testUpdateAPIKey(t *testing.T, c store.Config) {
 		}
 	}
 
-	if got, err := rows.UpdateAPIKey(ctx, p.ID, k.ID, fabric.APIKeyInput{Expires: &never}, news(k)); err != nil || !got.Expires.IsZero() {
+	if got, err := rows.UpdateAPIKey(ctx, p.ID, k.ID,
+		fabric.APIKeyInput{Expires: &never}, news(k)); err != nil || !got.Expires.IsZero() {
 		t.Errorf("UpdateAPIKey to never = %+v, %v", got, err)
 	}
 	other := newProject(t, rows)
@@ -58,7 +59,8 @@ func testUpdateAPIKey(t *testing.T, c store.Config) {
 	if err := rows.RevokeAPIKey(ctx, p.ID, news(k), time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := rows.UpdateAPIKey(ctx, p.ID, k.ID, fabric.APIKeyInput{Name: &name}, news(k)); !errors.Is(err, problem.Conflict) {
+	if _, err := rows.UpdateAPIKey(ctx, p.ID, k.ID,
+		fabric.APIKeyInput{Name: &name}, news(k)); !errors.Is(err, problem.Conflict) {
 		t.Errorf("UpdateAPIKey of a revoked key = %v, want a conflict", err)
 	}
 }

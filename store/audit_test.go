@@ -24,7 +24,8 @@ func trail(t *testing.T, c Config) *Store {
 	s.lanes = 1 // makes the position of each event known
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		at := time.Now()
-		if err := s.CreateProject(t.Context(), fabric.Project{ID: "p-" + name, Name: name, Created: at, Updated: at}); err != nil {
+		if err := s.CreateProject(t.Context(),
+			fabric.Project{ID: "p-" + name, Name: name, Created: at, Updated: at}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -179,7 +180,8 @@ func TestAuditTurns(t *testing.T) {
 
 		for i, node := range []int{0, 0, 1, 1, 0, 1, 0, 0} {
 			id := fmt.Sprint("p-", i)
-			if err := nodes[node].CreateProject(t.Context(), fabric.Project{ID: id, Name: id, Created: time.Now(), Updated: time.Now()}); err != nil {
+			if err := nodes[node].CreateProject(t.Context(),
+				fabric.Project{ID: id, Name: id, Created: time.Now(), Updated: time.Now()}); err != nil {
 				t.Fatalf("%s: %v", id, err)
 			}
 			if n, broken := verified(t, nodes[1-node]); n != int64(i)+1 || broken != nil {

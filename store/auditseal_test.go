@@ -78,7 +78,8 @@ func TestAuditBeginsWithRing(t *testing.T) {
 					audit.Of("login", "", "subscriber", "s")); err != nil { // this process never stopped
 					t.Fatal(err)
 				}
-				if err := s.ChangeRing(t.Context(), nil, []keys.Record{{Kid: "later", Use: keys.ES256, State: keys.Current, Created: time.Now()}}); err != nil {
+				if err := s.ChangeRing(t.Context(), nil, []keys.Record{{Kid: "later", Use: keys.ES256,
+					State: keys.Current, Created: time.Now()}}); err != nil {
 					t.Fatal(err)
 				}
 

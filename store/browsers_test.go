@@ -56,7 +56,8 @@ func testBrowsers(t *testing.T, c Config) {
 	want("moved to", "b", holds, 10*time.Minute)
 
 	ahead.Store(int64(20 * time.Minute))
-	if err := errors.Join(s.SeeBrowser(t.Context(), "b"), s.SeeBrowser(t.Context(), "a"), s.SeeBrowser(t.Context(), "")); err != nil {
+	if err := errors.Join(s.SeeBrowser(t.Context(), "b"), s.SeeBrowser(t.Context(), "a"),
+		s.SeeBrowser(t.Context(), "")); err != nil {
 		t.Errorf("SeeBrowser = %v", err)
 	}
 	want("seen", "b", holds, 20*time.Minute)
@@ -72,7 +73,8 @@ func testBrowsers(t *testing.T, c Config) {
 	move("d", "", nil)
 	want("forgotten", "d", nil, 0)
 	move("", "e", holds)
-	if err := s.EndLogins(t.Context(), time.Now(), revocation.Revocation{Kind: revocation.Session, ID: login.ID}); err != nil {
+	if err := s.EndLogins(t.Context(), time.Now(),
+		revocation.Revocation{Kind: revocation.Session, ID: login.ID}); err != nil {
 		t.Fatal(err)
 	}
 	want("ended", "e", nil, 0)
@@ -91,7 +93,8 @@ func testBrowsers(t *testing.T, c Config) {
 	want("several, in their order", "f", several(ids[2], ids[0], ids[1]), 0)
 	move("f", "g", several(ids[1], ids[2]))
 	want("another first, one left out", "g", several(ids[1], ids[2]), 0)
-	if err := s.EndLogins(t.Context(), time.Now(), revocation.Revocation{Kind: revocation.Session, ID: ids[1]}); err != nil {
+	if err := s.EndLogins(t.Context(), time.Now(),
+		revocation.Revocation{Kind: revocation.Session, ID: ids[1]}); err != nil {
 		t.Fatal(err)
 	}
 	want("the first has ended", "g", several("", ids[2]), 0)

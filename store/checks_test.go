@@ -76,6 +76,7 @@ func TestRecordingsStop(t *testing.T) {
 		s, _, _ := grantRows(t, c)
 		manyRecordings(t, c, s, "p", 12_000)
 		owner := recordings.Owner{ProjectID: "p"}
+
 		for name, l := range map[string]struct {
 			filter      recordings.Filter
 			want, pages int
@@ -89,6 +90,7 @@ func TestRecordingsStop(t *testing.T) {
 				CallBegins: "call-"}, 0, 3},
 			"both": {recordings.Filter{Owner: owner, Direction: "inbound", Flag: levels.OneWay}, 10, 3},
 		} {
+
 			n, pages := 0, 0
 			for q := (page.Query{Size: 50}); pages == 0 || q.From != ""; pages++ {
 				found, err := s.ListRecordings(t.Context(), l.filter, q)
@@ -97,6 +99,7 @@ func TestRecordingsStop(t *testing.T) {
 				}
 				n, q.From = n+len(found.Items), found.Next
 			}
+
 			if n != l.want || pages != l.pages {
 				t.Errorf("%s: %d on %d pages, want %d on %d", name, n, pages, l.want, l.pages)
 			}

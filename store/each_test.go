@@ -51,7 +51,8 @@ func filled(t testing.TB, c Config, s *Store, statements ...string) {
 		return
 	}
 	for _, sql := range statements {
-		if err := s.once(t.Context(), audit.None("a test"), func(tx tx) error { _, err := tx.Exec(t.Context(), sql); return err }); err != nil {
+		if err := s.once(t.Context(), audit.None("a test"),
+			func(tx tx) error { _, err := tx.Exec(t.Context(), sql); return err }); err != nil {
 			t.Fatalf("%v of %s", err, sql)
 		}
 	}

@@ -136,7 +136,8 @@ func plantCanary(t *testing.T, s *Store) fabric.Subscriber {
 	} {
 		rec := recordings.Recording{ID: newID(), Sid: newID(), ProjectID: "p", Bytes: 10,
 			Metadata: recordings.Metadata{From: r.from, To: r.to}, Created: now}
-		if _, _, err := s.AddRecording(ctx, rec, recordings.Arrival{Identity: rec.ID, SubscriberIDs: r.of}); err != nil {
+		if _, _, err := s.AddRecording(ctx, rec,
+			recordings.Arrival{Identity: rec.ID, SubscriberIDs: r.of}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -167,7 +168,8 @@ func testEraseSubscriber(t *testing.T, c Config) {
 	if planted < 6 {
 		t.Fatalf("the canary is in %d tables: the test looks at too little", planted)
 	}
-	if _, err := s.EraseSubscriber(t.Context(), "other", eraser(sub.ID), time.Now()); !errors.Is(err, problem.NotFound) {
+	if _, err := s.EraseSubscriber(t.Context(), "other",
+		eraser(sub.ID), time.Now()); !errors.Is(err, problem.NotFound) {
 		t.Fatalf("another project erases the subscriber: %v, want not found", err)
 	}
 	if _, err := s.FindSubscriber(t.Context(), "p", sub.ID); err != nil {
@@ -204,7 +206,8 @@ func testEraseSubscriber(t *testing.T, c Config) {
 		}
 	}
 
-	if again, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now()); !errors.Is(err, problem.NotFound) {
+	if again, err := s.EraseSubscriber(t.Context(), "p",
+		eraser(sub.ID), time.Now()); !errors.Is(err, problem.NotFound) {
 		t.Errorf("erased again: %+v, %v, want not found: nothing is left but what webhooks are told of it",
 			again, err)
 	}

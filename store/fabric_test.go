@@ -318,7 +318,8 @@ func testPages(t *testing.T, c store.Config) {
 		}
 	}
 
-	if _, err := rows.ListAddresses(ctx, p.ID, fabric.AddressFilter{ByName: true}, page.Query{Size: 3, From: newID()}); !errors.Is(err, problem.Invalid) {
+	if _, err := rows.ListAddresses(ctx, p.ID, fabric.AddressFilter{ByName: true},
+		page.Query{Size: 3, From: newID()}); !errors.Is(err, problem.Invalid) {
 		t.Errorf("ListAddresses by name from a row that is gone: got %v, want invalid", err)
 	}
 }
@@ -333,7 +334,8 @@ func testDeleteProjectTakesAll(t *testing.T, c store.Config) {
 		Created: time.Now()}
 	end := revocation.Revocation{Kind: revocation.Project, ID: p.ID, Until: time.Now(),
 		Expires: time.Now().Add(time.Hour)}
-	if err := errors.Join(rows.CreateSubscriber(ctx, s, a), rows.CreateAPIKey(ctx, key), rows.DeleteProject(ctx, end)); err != nil {
+	if err := errors.Join(rows.CreateSubscriber(ctx, s, a), rows.CreateAPIKey(ctx, key),
+		rows.DeleteProject(ctx, end)); err != nil {
 		t.Fatal(err)
 	}
 	_, err := rows.FindSubscriber(ctx, p.ID, s.ID)

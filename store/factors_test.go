@@ -150,7 +150,8 @@ func TestFactorsGo(t *testing.T) {
 			}
 		}
 
-		if err := s.DeleteSubscriber(ctx, "p", revocation.Revocation{Kind: revocation.Subscriber, ID: "s"}); err != nil {
+		if err := s.DeleteSubscriber(ctx, "p",
+			revocation.Revocation{Kind: revocation.Subscriber, ID: "s"}); err != nil {
 			t.Fatal(err)
 		}
 		gone(ada)

@@ -72,7 +72,8 @@ func testFamiliesOfSubscriber(t *testing.T, c store.Config) {
 		}
 	}
 
-	if err := errors.Join(rows.RevokeFamily(ctx, p.ID, s.ID, end(first)), rows.RevokeFamily(ctx, p.ID, s.ID, end(first))); err != nil {
+	if err := errors.Join(rows.RevokeFamily(ctx, p.ID, s.ID, end(first)),
+		rows.RevokeFamily(ctx, p.ID, s.ID, end(first))); err != nil {
 		t.Errorf("RevokeFamily, twice = %v", err)
 	}
 	if got := list(); got[0].Revoked || !got[1].Revoked {
@@ -115,7 +116,8 @@ func testListLogins(t *testing.T, c store.Config) {
 				Scope:   []string{"openid", "Voice"},
 				Created: now, IdleUntil: now.Add(time.Minute), Expires: now.Add(time.Hour),
 			}
-			if err := rows.RedeemCode(ctx, idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: app.ID, Expires: now}, g); err != nil {
+			if err := rows.RedeemCode(ctx,
+				idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: app.ID, Expires: now}, g); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -132,7 +134,8 @@ func testListLogins(t *testing.T, c store.Config) {
 				!l.Ended.IsZero() {
 				t.Errorf("login %d is %+v", i, l)
 			}
-			if want := (fabric.Grant{ClientID: app.ID, ClientName: "Dialer", Created: now, Expires: now.Add(time.Minute)}); i > 0 {
+			if want := (fabric.Grant{ClientID: app.ID, ClientName: "Dialer", Created: now,
+				Expires: now.Add(time.Minute)}); i > 0 {
 				got := l.Grants[0]
 				if len(got.Scope) != 2 || got.ClientID != want.ClientID ||
 					got.ClientName != want.ClientName || got.Expires != want.Expires || !got.Revoked.IsZero() {
@@ -223,7 +226,8 @@ func testConsentsOfSubscriber(t *testing.T, c store.Config) {
 	}
 
 	g := idp.Grant{ID: newID(), ProjectID: p.ID, ClientID: apps[1], SubscriberID: ada.ID, SessionID: l.ID}
-	if err := rows.RedeemCode(ctx, idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: apps[1], Rights: []string{"openid"}}, g); !errors.Is(err, problem.NotFound) {
+	if err := rows.RedeemCode(ctx, idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: apps[1],
+		Rights: []string{"openid"}}, g); !errors.Is(err, problem.NotFound) {
 		t.Errorf("a code from before = %v, want not found", err)
 	}
 	if err := rows.AddConsent(ctx, ada.ID, apps[1], []string{"openid"}, now); err != nil {

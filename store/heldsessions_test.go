@@ -28,7 +28,8 @@ func testHeldSessions(t *testing.T, c Config) {
 		t.Helper()
 		n := g
 		n.ID, n.SessionID, n.Scope, n.Created, n.IdleUntil, n.Expires = newID(), sid, []string{"openid"}, now, now.Add(lives), now.Add(lives)
-		if err := s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: n.ID, GrantID: n.ID, ClientID: "c", Expires: now}, n); err != nil {
+		if err := s.RedeemCode(t.Context(),
+			idp.RedeemedCode{Hash: n.ID, GrantID: n.ID, ClientID: "c", Expires: now}, n); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -47,7 +48,8 @@ func testHeldSessions(t *testing.T, c Config) {
 	wantApps("before", 0)
 	kept, good, ended := signIn(-time.Hour, "a"), signIn(time.Hour, "b"), signIn(time.Hour, "c")
 	grant(kept, time.Hour)
-	if err := s.EndLogins(t.Context(), now, revocation.Revocation{Kind: revocation.Session, ID: ended, Until: now, Expires: now}); err != nil {
+	if err := s.EndLogins(t.Context(), now,
+		revocation.Revocation{Kind: revocation.Session, ID: ended, Until: now, Expires: now}); err != nil {
 		t.Fatal(err)
 	}
 

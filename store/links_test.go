@@ -46,7 +46,9 @@ func TestLinks(t *testing.T) {
 
 		verified := true
 		create(link("once", mail.Verify))
-		if won, lost := crowd(t, func() error { return use("once", mail.Verify, fabric.SubscriberChange{Verified: &verified}) }); won != 1 || lost != 49 {
+		if won, lost := crowd(t, func() error {
+			return use("once", mail.Verify, fabric.SubscriberChange{Verified: &verified})
+		}); won != 1 || lost != 49 {
 			t.Errorf("%d used a link and %d did not, want 1 and 49", won, lost)
 		}
 		if sub, err := s.FindSubscriber(ctx, "p", "s"); err != nil || !sub.Verified {
@@ -80,14 +82,16 @@ func TestLinks(t *testing.T) {
 		}
 
 		hash := "another hash"
-		if _, err := s.UpdateSubscriber(ctx, "p", "s", fabric.SubscriberChange{PasswordHash: &hash}, time.Now(), nil); err != nil {
+		if _, err := s.UpdateSubscriber(ctx, "p", "s",
+			fabric.SubscriberChange{PasswordHash: &hash}, time.Now(), nil); err != nil {
 			t.Fatal(err)
 		}
 		wantGone("after a new password", "second", "reset")
 
 		create(link("moved", mail.Verify))
 		email := "b@example.com"
-		if _, err := s.UpdateSubscriber(ctx, "p", "s", fabric.SubscriberChange{Email: &email}, time.Now(), nil); err != nil {
+		if _, err := s.UpdateSubscriber(ctx, "p", "s",
+			fabric.SubscriberChange{Email: &email}, time.Now(), nil); err != nil {
 			t.Fatal(err)
 		}
 		wantGone("after another e-mail", "moved")
@@ -105,7 +109,8 @@ func TestLinks(t *testing.T) {
 		late.Bound = email
 		create(late)
 		ahead.Add(int64(2 * time.Hour))
-		if err := use("late", mail.Verify, fabric.SubscriberChange{Verified: &verified}); !errors.Is(err, problem.Conflict) {
+		if err := use("late", mail.Verify,
+			fabric.SubscriberChange{Verified: &verified}); !errors.Is(err, problem.Conflict) {
 			t.Errorf("a link that has expired = %v, want a conflict", err)
 		}
 
@@ -170,7 +175,8 @@ func TestLetters(t *testing.T) {
 			}
 			return l
 		}
-		if l := settle(mail.Result{State: mail.Pending, Error: "away", Due: now.Add(24 * time.Hour)}); l.Error != "away" || len(take(now.Add(2*time.Hour))) != 0 {
+		if l := settle(mail.Result{State: mail.Pending, Error: "away",
+			Due: now.Add(24 * time.Hour)}); l.Error != "away" || len(take(now.Add(2*time.Hour))) != 0 {
 			t.Errorf("after a failure: %+v, want it to wait", l)
 		}
 

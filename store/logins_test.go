@@ -180,7 +180,8 @@ func testSweepLogins(t *testing.T, c Config) {
 	s, g, ahead := grantRows(t, c)
 	g.ID = newID()
 	code := idp.RedeemedCode{Hash: "h", GrantID: g.ID, ClientID: "c", Expires: time.Now().Add(time.Hour)}
-	if err := errors.Join(s.CreateLogin(t.Context(), login(g), "hash"), s.RedeemCode(t.Context(), code, g)); err != nil {
+	if err := errors.Join(s.CreateLogin(t.Context(), login(g), "hash"),
+		s.RedeemCode(t.Context(), code, g)); err != nil {
 		t.Fatal(err)
 	}
 

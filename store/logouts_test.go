@@ -40,7 +40,8 @@ func granted(t *testing.T, s *Store, sid, clientID string) {
 	t.Helper()
 	g := idp.Grant{ID: newID(), ProjectID: "p", ClientID: clientID, SubscriberID: "s", SessionID: sid,
 		Expires: time.Now().Add(time.Hour)}
-	if err := s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: clientID}, g); err != nil {
+	if err := s.RedeemCode(t.Context(), idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: clientID},
+		g); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -94,7 +95,8 @@ func testLogouts(t *testing.T, c Config) {
 		{"deleted", func(string) error { return s.DeleteSubscriber(ctx, "p", end(revocation.Subscriber, "s")) }, 1},
 	} {
 		t.Run(e.name, func(t *testing.T) {
-			if _, err := s.UpdateSubscriber(ctx, "p", "s", fabric.SubscriberChange{Disabled: &on}, time.Now(), nil); err != nil {
+			if _, err := s.UpdateSubscriber(ctx, "p", "s",
+				fabric.SubscriberChange{Disabled: &on}, time.Now(), nil); err != nil {
 				t.Fatal(err)
 			}
 

@@ -237,7 +237,8 @@ func TestBefore(t *testing.T) {
 	for age, version := range []int64{1, 10, 99, 2} {
 		at := time.Now().Add(time.Duration(-age-1) * time.Hour)
 		old := copyOf(file, version)
-		if err := errors.Join(os.WriteFile(old, []byte("of an earlier change"), 0o600), os.Chtimes(old, at, at)); err != nil {
+		if err := errors.Join(os.WriteFile(old, []byte("of an earlier change"), 0o600),
+			os.Chtimes(old, at, at)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -142,7 +142,8 @@ func TestEpoch(t *testing.T) {
 		if err := s.CreateLink(t.Context(), link); err != nil {
 			t.Fatal(err)
 		}
-		if got := change(fabric.SubscriberChange{Proof: &fabric.Proof{Hash: "h", Purpose: string(mail.Reset), Ends: true}}); got != 2 {
+		if got := change(fabric.SubscriberChange{Proof: &fabric.Proof{Hash: "h", Purpose: string(mail.Reset),
+			Ends: true}}); got != 2 {
 			t.Errorf("after a link that sets the same password: epoch %d, want 2", got)
 		}
 	})

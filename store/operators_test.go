@@ -137,7 +137,8 @@ func testOperatorSessions(t *testing.T, c store.Config) {
 	}
 
 	s, other := begin("one"), begin("two")
-	if err := rows.CreateOperatorSession(ctx, operator.Session{ID: newID(), OperatorID: o.ID, Browser: "three"}, "another hash"); !errors.Is(err, problem.Conflict) {
+	if err := rows.CreateOperatorSession(ctx, operator.Session{ID: newID(), OperatorID: o.ID, Browser: "three"},
+		"another hash"); !errors.Is(err, problem.Conflict) {
 		t.Errorf("CreateOperatorSession after a new password = %v, want a conflict", err)
 	}
 

@@ -54,8 +54,10 @@ func fill(t testing.TB, c Config, s *Store, n, every int) {
 		owner  = `'01900000-0000-7000-8000-' || CAST(100000000000 + i / 100 AS TEXT)`
 		hidden = `CASE WHEN k % 4 = 0 THEN 1 ELSE 0 END`
 	)
+
 	rows := fmt.Sprintf(`WITH RECURSIVE n (i, k) AS (SELECT CAST(0 AS BIGINT), CAST(0 AS BIGINT) UNION ALL SELECT i + 1, (i + 1) / %d FROM n WHERE i < %d) `, every, n-1)
 	project := fmt.Sprintf(`'01900000-0000-7000-8000-00000000000' || CASE WHEN i = k * %d THEN '0' ELSE '1' END`, every)
+
 	filled(t, c, s,
 		rows+`INSERT INTO projects (id, name, record_rate, created, updated)
 			SELECT '01900000-0000-7000-8000-00000000000' || CAST(i AS TEXT), 'p', 1, 1, 1 FROM n WHERE i < 2`,
@@ -239,7 +241,8 @@ func TestGoneWebhooksPlan(t *testing.T) {
 			`ANALYZE`,
 		)
 		watch := &spy{DB: s.db}
-		if err := newStore(&core{now: s.now, db: watch}).ForgetDeliveries(t.Context(), time.Time{}, time.Time{}); err != nil {
+		if err := newStore(&core{now: s.now, db: watch}).ForgetDeliveries(t.Context(), time.Time{},
+			time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 

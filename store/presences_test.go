@@ -75,7 +75,8 @@ func testPresences(t *testing.T, c store.Config) {
 			t.Errorf("DuePresences = %+v, %v, want %d", due, err, want)
 		}
 	}
-	if err := s.TellPresence(ctx, fabric.Told{SubscriberID: ada.ID, ProjectID: p.ID, Version: 2}, now, nil); err != nil {
+	if err := s.TellPresence(ctx, fabric.Told{SubscriberID: ada.ID, ProjectID: p.ID, Version: 2},
+		now, nil); err != nil {
 		t.Error(err)
 	}
 

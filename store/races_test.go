@@ -90,7 +90,8 @@ func testLoginsAgainstEnds(t *testing.T, c Config) {
 		}
 
 		on := false
-		if _, err := s.UpdateSubscriber(ctx, "p", "s", fabric.SubscriberChange{Disabled: &on}, time.Now(), nil); err != nil {
+		if _, err := s.UpdateSubscriber(ctx, "p", "s",
+			fabric.SubscriberChange{Disabled: &on}, time.Now(), nil); err != nil {
 			t.Fatal(err)
 		}
 		if round%2 == 0 {
@@ -140,7 +141,8 @@ func testRedeemAgainstEnds(t *testing.T, c Config) {
 			g.SessionID, g.ClientID = newID(), newID()
 			signIn(t, s, g)
 			client := idp.Client{ID: g.ClientID, ProjectID: "p", Created: time.Now(), Metadata: listens}
-			if err := errors.Join(s.CreateClient(ctx, client), s.AddConsent(ctx, "s", g.ClientID, []string{"openid"}, time.Now())); err != nil {
+			if err := errors.Join(s.CreateClient(ctx, client),
+				s.AddConsent(ctx, "s", g.ClientID, []string{"openid"}, time.Now())); err != nil {
 				t.Fatal(err)
 			}
 
@@ -149,7 +151,8 @@ func testRedeemAgainstEnds(t *testing.T, c Config) {
 			redeem := func() {
 				g := g
 				g.ID = newID()
-				if err := s.RedeemCode(ctx, idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: g.ClientID, Rights: []string{"openid"}}, g); err == nil {
+				if err := s.RedeemCode(ctx, idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: g.ClientID,
+					Rights: []string{"openid"}}, g); err == nil {
 					mu.Lock()
 					defer mu.Unlock()
 					given = append(given, g.ID)

@@ -92,7 +92,8 @@ func testRecordingPlans(t *testing.T, c Config) {
 
 				q := recordingListing(f, from).query(51, backward)
 				for _, bound := range []string{`[ (]id\)? <`, `[ (]id\)? >`, `call_sid <`, `call_sid >`} {
-					if n := len(regexp.MustCompile(bound).FindAllString(q.sql, -1)); n > max(1, len(recordingListing(f, from).ways)) {
+					if n := len(regexp.MustCompile(bound).FindAllString(q.sql, -1)); n >
+						max(1, len(recordingListing(f, from).ways)) {
 						t.Errorf("%s, from %q: an index takes one bound on each side, and there are %d in %s",
 							name, from, n, q.sql)
 					}

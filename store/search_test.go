@@ -58,7 +58,8 @@ func testSearchSubscribers(t *testing.T, c store.Config) {
 			len(found.Items) != 0 {
 			t.Errorf("subscribers with a text of %d bytes: %d rows, %v", len(long), len(found.Items), err)
 		}
-		if found, err := s.ListAddresses(ctx, one.ID, fabric.AddressFilter{DisplayName: long}, page.Query{Size: crowd}); err != nil || len(found.Items) != 0 {
+		if found, err := s.ListAddresses(ctx, one.ID, fabric.AddressFilter{DisplayName: long},
+			page.Query{Size: crowd}); err != nil || len(found.Items) != 0 {
 			t.Errorf("addresses with a text of %d bytes: %d rows, %v", len(long), len(found.Items), err)
 		}
 	}

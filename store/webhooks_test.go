@@ -127,7 +127,8 @@ func testRefusedChange(t *testing.T, c store.Config) {
 	if err := s.CreateSubscriber(t.Context(), again, a); !errors.Is(err, problem.Conflict) {
 		t.Errorf("CreateSubscriber of an e-mail in use = %v", err)
 	}
-	if err := s.DeleteSubscriber(t.Context(), newProject(t, s).ID, revocation.Revocation{ID: sub.ID}); !errors.Is(err, problem.NotFound) {
+	if err := s.DeleteSubscriber(t.Context(), newProject(t, s).ID,
+		revocation.Revocation{ID: sub.ID}); !errors.Is(err, problem.NotFound) {
 		t.Errorf("DeleteSubscriber of another project = %v", err)
 	}
 
@@ -232,7 +233,8 @@ func testWoken(t *testing.T, c store.Config) {
 	}
 
 	turn(now.Add(time.Hour), func() {
-		if err := q.Settle(ctx, deliver.Result{ReceiverID: w.ID, JobID: jobs[0].ID, Queued: jobs[0].Queued, State: deliver.Dead, Attempts: 9, Ended: now}); err != nil {
+		if err := q.Settle(ctx, deliver.Result{ReceiverID: w.ID, JobID: jobs[0].ID, Queued: jobs[0].Queued,
+			State: deliver.Dead, Attempts: 9, Ended: now}); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := s.RedeliverDead(ctx, w.ID, now); n != 1 || err != nil {
@@ -395,7 +397,8 @@ func testWebhookGone(t *testing.T, c store.Config) {
 		t.Errorf("Backlog = %d, %v, want the six of the other webhook", n, err)
 	}
 
-	if _, err := s.Webhooks.Queue().HoldReceiver(ctx, w.ID, "a", time.Now(), time.Now()); !errors.Is(err, problem.Conflict) {
+	if _, err := s.Webhooks.Queue().HoldReceiver(ctx, w.ID,
+		"a", time.Now(), time.Now()); !errors.Is(err, problem.Conflict) {
 		t.Errorf("HoldReceiver of one that is gone = %v, want a conflict", err)
 	}
 	if err := s.DeleteProject(ctx, revocation.Revocation{ID: p.ID}); err != nil {
