@@ -1,7 +1,7 @@
 // Command bench measures the cost of every operation of selvage: the processor time of the server
 // per operation, the rate, and the latency. As a ratio, processor time is insensitive to noise and
 // comparable between machines.
-// //
+//
 // It builds the binary, pins the server to one core and itself to another, checks every answer, and
 // repeats each measurement. Measurements alternate with those of a bare net/http server, the floor,
 // with which the figures are to be compared.

@@ -1,16 +1,16 @@
 // Package recordings keeps recorded calls. It defines the noun [Recording] and the rules for
 // uploads, ownership, retention and price.
-// //
+//
 // [Recordings.Ingest] hashes, parses, stores and measures an upload. When it returns, bytes and
 // row are on disk, because senders then delete their copy. The bytes are kept as they came. If
 // the header is wrong, the facts in the row are right and list the repairs. Conversion to WAV
 // or MP3 happens while the media is read.
-// //
+//
 // Sids are random. Unless the project says otherwise, everyone who knows a Sid may fetch the
 // media, so nothing else ever reveals one.
-// //
+//
 // A recording can exist before its media: it is announced, and then waits.
-// //
+//
 // A [Store] keeps the rows and a [Media] the bytes. Packages laml and rest, below this one,
 // speak HTTP.
 package recordings

@@ -78,8 +78,8 @@ func TestRenditionReadsTheIndex(t *testing.T) {
 	}
 }
 
-// TestRenditionEndsWithItsRequest shows that conversion stops when its client disconnects. Without an
-// index, the end of a recording needs all that precedes it.
+// TestRenditionEndsWithItsRequest shows that conversion stops when its client disconnects. Without
+// an index, the end of a recording needs all that precedes it.
 func TestRenditionEndsWithItsRequest(t *testing.T) {
 	for _, format := range []recordings.Format{recordings.WAV, recordings.MP3} {
 		w := newWorld(t)

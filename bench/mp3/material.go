@@ -38,7 +38,7 @@ func speech(rate int) (*clip, error) {
 		"She sells sea shells by the sea shore. Please press seven or six or five, or stay on the line to be connected with an operator. Thank you for calling.'")
 }
 
-// prompts joins the longest of the recorded prompts until they last this many seconds.
+// prompts joins recorded prompts until they last this many seconds.
 func prompts(seconds int) (*clip, error) {
 	files, _ := filepath.Glob(sounds + "/*.wav")
 	all := &clip{rate: 8000, channels: 1}

@@ -1,18 +1,15 @@
 // Command passwords measures what a password login reveals, and what it costs other requests, with
 // the built binary:
-// //
 //
 //	go run ./bench/passwords            everything, about a minute
 //	go run ./bench/passwords -n 100     shorter
 //
-// //
 // It has three parts:
-// //
+//
 //   - It alternates an unknown e-mail with a wrong password, and compares the times (Mann-Whitney).
 //   - It signs in many browsers at once, and compares the cost with that of argon2id alone.
 //   - It uses a token while strangers guess passwords.
 //
-// //
 // It exits with 1 if any figure misses its goal.
 package main
 

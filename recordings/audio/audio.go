@@ -1,10 +1,10 @@
 // Package audio recognizes audio files. It is the only package that knows all formats in which
 // recordings arrive.
-// //
+//
 // The first bytes of a file decide, whatever its name. Package wav reads WAV; this package reads
 // the facts of MP3 and Ogg, which are stored but never decoded. The name or Content-Type of a file
 // matters only if its bytes show no format, as with bare mu-law.
-// //
+//
 // Only a small part of a file is in memory at a time, and no more is read than the file has.
 package audio
 
@@ -25,9 +25,9 @@ import (
 // ErrUnknown is the error for a file that is not audio, or audio in an unknown format.
 var ErrUnknown = errors.New("not WAV, MP3 or Ogg, nor audio whose name or Content-Type tells its codec")
 
-// Parse returns the facts of a file of the given size. Hints are the sender's names for it, the best
-// first: each a name, a path or a Content-Type. The error for a rejected file is an [ErrUnknown], a
-// [wav.ErrCodec] or a [wav.ErrBroken].
+// Parse returns the facts of a file of the given size. Hints are the sender's names for it, the
+// best first: each a name, a path or a Content-Type. The error for a rejected file is an
+// [ErrUnknown], a [wav.ErrCodec] or a [wav.ErrBroken].
 func Parse(r io.ReaderAt, size int64, hints ...string) (wav.Facts, error) {
 	f, err := wav.Parse(r, size)
 	if !errors.Is(err, wav.ErrNotWAV) {
@@ -108,8 +108,8 @@ func looksLike(r io.ReaderAt) (string, error) {
 	return "", nil
 }
 
-// opening matches the beginning of an HTML page or a JSON message. Quiet mu-law may begin with one of
-// these characters, but does not continue like this.
+// opening matches the beginning of an HTML page or a JSON message. Quiet mu-law may begin with one
+// of these characters, but does not continue like this.
 var opening = regexp.MustCompile(`^\s*(<[!?a-zA-Z]|\{\s*["}]|\[\s*["{\]])`)
 
 // isText reports whether the bytes are a page or a message, such as a proxy's, and not audio.

@@ -291,7 +291,8 @@ func TestRefusalsAreCheap(t *testing.T) {
 	}
 }
 
-// TestJunkEndsTheCounting shows that a large file is not an MP3 merely because frames are at its start.
+// TestJunkEndsTheCounting shows that a large file is not an MP3 merely because frames are at its
+// start.
 func TestJunkEndsTheCounting(t *testing.T) {
 	b := append(file(t, "speech_vbr_notag.mp3"), bytes.Repeat([]byte{0xFF}, 20<<20)...)
 	r := &counted{ReaderAt: bytes.NewReader(b)}
@@ -300,8 +301,8 @@ func TestJunkEndsTheCounting(t *testing.T) {
 	}
 }
 
-// FuzzParse looks for files for which Parse returns an undocumented error, or reads much more than they
-// have.
+// FuzzParse looks for files for which Parse returns an undocumented error, or reads much more than
+// they have.
 func FuzzParse(f *testing.F) {
 	for name := range expectations(f) {
 		b := file(f, name)

@@ -132,8 +132,8 @@ func (m *mp3) findFrame(start int64, search bool) (mp3Frame, int64) {
 	return mp3Frame{}, 0
 }
 
-// chains reports whether a frame begins a chain of n frames like it. If the file ends after the last
-// of them, two are enough.
+// chains reports whether a frame begins a chain of n frames like it. If the file ends after the
+// last of them, two are enough.
 func (m *mp3) chains(f mp3Frame, at int64, n int) bool {
 	next := f
 	for i := 1; i < n; i++ {

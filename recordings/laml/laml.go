@@ -1,6 +1,6 @@
 // Package laml serves the recordings API of LaML (2010-04-01) to the vendor's compatibility
 // clients.
-// //
+//
 // Media is public unless its project says otherwise: everyone who knows the Sid may fetch it.
 // All other requests need credentials. A function of the [Config] checks them, so that this
 // package knows neither API keys nor tokens. A recording that is unknown, that is deleted or that

@@ -317,8 +317,8 @@ func TestWaitingEnds(t *testing.T) {
 	}
 }
 
-// TestLiveAtOnce shows that concurrent announcements, starts and uploads of the same recording yield
-// one recording.
+// TestLiveAtOnce shows that concurrent announcements, starts and uploads of the same recording
+// yield one recording.
 func TestLiveAtOnce(t *testing.T) {
 	s := newServer(t)
 	wav := corpusFile(t, speech)

@@ -212,8 +212,8 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// A readerFrom is a ResponseWriter that can take a file, like that of a plain connection. It records
-// whether ReadFrom was called.
+// A readerFrom is a ResponseWriter that can take a file, like that of a plain connection. It
+// records whether ReadFrom was called.
 type readerFrom struct {
 	*httptest.ResponseRecorder
 	asked bool
@@ -224,8 +224,8 @@ func (w *readerFrom) ReadFrom(src io.Reader) (int64, error) {
 	return io.Copy(w.ResponseRecorder, src)
 }
 
-// TestMediaReachesReadFrom shows that every writer on the way forwards ReadFrom. Otherwise the kernel
-// could not send the file itself (sendfile).
+// TestMediaReachesReadFrom shows that every writer on the way forwards ReadFrom. Otherwise the
+// kernel could not send the file itself (sendfile).
 func TestMediaReachesReadFrom(t *testing.T) {
 	s := newServer(t)
 	path := s.path("/Recordings/" + s.upload(t, speech, "") + ".wav")

@@ -179,8 +179,8 @@ func TestMP3(t *testing.T) {
 	}
 }
 
-// TestKeptAsTheyCame shows that files that cannot be converted are served unchanged, and that requests
-// for other forms are refused with a reason.
+// TestKeptAsTheyCame shows that files that cannot be converted are served unchanged, and that
+// requests for other forms are refused with a reason.
 func TestKeptAsTheyCame(t *testing.T) {
 	s := newServer(t)
 	tests := []struct {
@@ -250,8 +250,8 @@ func (w *dropped) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// TestMP3EndsWithItsClient shows that encoding for a disconnected client ends after the current piece,
-// and that its turn becomes free.
+// TestMP3EndsWithItsClient shows that encoding for a disconnected client ends after the current
+// piece, and that its turn becomes free.
 func TestMP3EndsWithItsClient(t *testing.T) {
 	var api *laml.API
 	s := newServer(t)

@@ -104,8 +104,8 @@ func TestUploadForms(t *testing.T) {
 	}
 }
 
-// TestUploadsOfOtherFormats shows that audio without a header is recognized by its type or its name,
-// and that formats other than WAV are kept too.
+// TestUploadsOfOtherFormats shows that audio without a header is recognized by its type or its
+// name, and that formats other than WAV are kept too.
 func TestUploadsOfOtherFormats(t *testing.T) {
 	s := newServer(t)
 	file := func(name string) []byte { return corpusFile(t, name) }

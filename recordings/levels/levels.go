@@ -1,10 +1,10 @@
 // Package levels measures audio in one pass: how loud it is, who talks and when, which faults it
 // has, and the outline that a player draws.
-// //
+//
 // Talk is decided for each leg by energy alone: music and tones count as talk, steady noise does
 // not. Levels are in dB below full scale. A square wave of the largest samples has 0 dB, a sine
 // -3.01 dB. Loudness is that of ITU-R BS.1770-4.
-// //
+//
 // The package imports nothing else of selvage. Its memory is small, and the same for audio of any
 // length.
 package levels

@@ -58,7 +58,8 @@ func measure(t *testing.T, s levels.Source) (levels.Facts, levels.Outline) {
 	return f, o
 }
 
-// near reports whether a level is within some dB of the expected level. NaN means that none is expected.
+// near reports whether a level is within some dB of the expected level. NaN means that none is
+// expected.
 func near(got *float64, want, within float64) bool {
 	if got == nil || math.IsNaN(want) {
 		return got == nil && math.IsNaN(want)
@@ -123,8 +124,8 @@ func open(t testing.TB, file string) levels.Source {
 	return s
 }
 
-// TestLoudnessAtEveryRate shows that a sine of 997 Hz at full scale in one channel has -3.01 LUFS at
-// every rate (BS.1770-4, annex 1).
+// TestLoudnessAtEveryRate shows that a sine of 997 Hz at full scale in one channel has -3.01 LUFS
+// at every rate (BS.1770-4, annex 1).
 func TestLoudnessAtEveryRate(t *testing.T) {
 	for _, rate := range []int{4000, 6000, 8000, 11025, 16000, 22050, 32000, 44100, 48000, 96000, 192000} {
 		f, _ := measure(t, sound{rate: rate, channels: 1, seconds: 2, at: sine(0, 997)})
@@ -146,7 +147,8 @@ func TestLoudnessAtEveryRate(t *testing.T) {
 	}
 }
 
-// TestLoudnessGates runs the cases of EBU Tech 3341 for integrated loudness: stereo sines and gates.
+// TestLoudnessGates runs the cases of EBU Tech 3341 for integrated loudness: stereo sines and
+// gates.
 func TestLoudnessGates(t *testing.T) {
 	steps := func(level func(t float64) float64) func(int, float64) float64 {
 		return func(c int, t float64) float64 { return sine(level(t), 1000)(c, t) }

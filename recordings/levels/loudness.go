@@ -39,8 +39,8 @@ func newWeighting(rate int) weighting {
 	return w
 }
 
-// audible sets the state of a decaying filter to 0 once it is far below any sample. Denormal numbers
-// would make the processor slow.
+// audible sets the state of a decaying filter to 0 once it is far below any sample. Denormal
+// numbers would make the processor slow.
 func audible(state float64) float64 {
 	if math.Abs(state) < 1e-9 {
 		return 0

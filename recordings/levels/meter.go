@@ -14,8 +14,8 @@ type meter struct {
 	loudness loudness
 }
 
-// A slot is the 20 ms for which talk is decided. If 50 does not divide the rate, the lengths of slots
-// differ by one frame, so that slots never drift.
+// A slot is the 20 ms for which talk is decided. If 50 does not divide the rate, the lengths of
+// slots differ by one frame, so that slots never drift.
 type slot struct {
 	number int64
 	began  int64 // frame

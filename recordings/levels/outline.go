@@ -71,8 +71,8 @@ func (o Outline) Scale(perPixel int, frames int64) Outline {
 	return to
 }
 
-// extremes returns the lowest and the highest sample of a channel in pixels, or silence if there are
-// none.
+// extremes returns the lowest and the highest sample of a channel in pixels, or silence if there
+// are none.
 func extremes(pixels []int8, channel, channels int) (least, most int8) {
 	for at := 2 * channel; at < len(pixels); at += 2 * channels {
 		if at == 2*channel {

@@ -94,8 +94,8 @@ func TestParseOutlineOfRubbish(t *testing.T) {
 	}
 }
 
-// TestOutlinesAreBounded shows that outlines are small for any length and any number of channels, since
-// every request formats one again.
+// TestOutlinesAreBounded shows that outlines are small for any length and any number of channels,
+// since every request formats one again.
 func TestOutlinesAreBounded(t *testing.T) {
 	for _, channels := range []int{1, 2, 32} {
 		_, o := measure(t, endless{channels})

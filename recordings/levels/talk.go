@@ -2,9 +2,9 @@ package levels
 
 import "math"
 
-// The rules that separate talk from noise, in dB and in slots of 20 ms. A leg begins to talk when it
-// is well above its noise for three slots. It continues while it is a little above. Pauses shorter
-// than 300 ms count as talk.
+// The rules that separate talk from noise, in dB and in slots of 20 ms. A leg begins to talk when
+// it is well above its noise for three slots. It continues while it is a little above. Pauses
+// shorter than 300 ms count as talk.
 const (
 	onAbove, offAbove   = 9.0, 5.0 // above the noise
 	onFrom, offFrom     = -50.0, -55.0
@@ -139,8 +139,8 @@ func (t *talk) end() {
 	}
 }
 
-// facts stores the results for audio of this many seconds. The part after the last whole slot counts
-// like that slot.
+// facts stores the results for audio of this many seconds. The part after the last whole slot
+// counts like that slot.
 func (t *talk) facts(f *Facts, seconds float64) {
 	const slot = 1.0 / slotsPerSecond
 	f.Talk = make([]float64, len(t.legs))

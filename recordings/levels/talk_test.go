@@ -32,8 +32,8 @@ func (c call) ReadFrames(dst []int16, at int64) (n int, err error) {
 // A part is a section of speech in a call, in seconds.
 type part struct{ from, to float64 }
 
-// leg returns a leg with speech at a level during the parts, and noise at another level throughout. The
-// levels are in dB; -inf means none.
+// leg returns a leg with speech at a level during the parts, and noise at another level throughout.
+// The levels are in dB; -inf means none.
 func leg(t *testing.T, seconds, speechDB, noiseDB float64, parts ...part) []int16 {
 	t.Helper()
 	speech := make([]int16, 36_000) // 4.5 s of speech, without the silence at both ends

@@ -2,7 +2,7 @@ package mp3
 
 // attacks finds attacks: sudden rises or falls of energy. In a long block, its noise would be heard
 // before a rise and after a fall, so such a granule has three short blocks.
-// //
+//
 // Attacks depend on the samples alone. They are found from the energies of parts of 64 samples,
 // which are kept for a few granules.
 type attacks struct {

@@ -99,8 +99,8 @@ func allChoices() *[7]choice {
 	return &all
 }
 
-// quadLens holds the code lengths of four values of at most 1, with signs, in both tables. The upper
-// half of the word is for the second table.
+// quadLens holds the code lengths of four values of at most 1, with signs, in both tables. The
+// upper half of the word is for the second table.
 var quadLens = allQuadLens()
 
 func allQuadLens() (lens [16]uint32) {

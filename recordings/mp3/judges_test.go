@@ -12,7 +12,8 @@ import (
 )
 
 // TestJudges checks MP3s of every format, also of unusual lengths, with common programs. Each must
-// decode exactly as many samples as were encoded, close to the originals. mp3val must find no fault.
+// decode exactly as many samples as were encoded, close to the originals. mp3val must find no
+// fault.
 func TestJudges(t *testing.T) {
 	ffmpeg, lame, mp3val, sox := tool(t, "ffmpeg"), tool(t, "lame"), tool(t, "mp3val"), tool(t, "sox")
 	dir := t.TempDir()

@@ -94,7 +94,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFailingSource shows that the error of a source is returned, and never less audio than promised.
+// TestFailingSource shows that the error of a source is returned, and never less audio than
+// promised.
 func TestFailingSource(t *testing.T) {
 	broken := errors.New("broken")
 	for _, rate := range []int{8000, 9000} {
@@ -132,8 +133,8 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// FuzzStream encodes arbitrary samples. Nothing may panic, each frame must fit, and any range must equal
-// that of the whole.
+// FuzzStream encodes arbitrary samples. Nothing may panic, each frame must fit, and any range must
+// equal that of the whole.
 func FuzzStream(f *testing.F) {
 	square := bytes.Repeat([]byte{0xff, 0x7f, 0xff, 0x7f, 0, 0x80, 0, 0x80}, 2000)
 	f.Add(0, 1, []byte{})

@@ -1,15 +1,15 @@
 // Package mp3 encodes audio as MPEG Layer III. The bytes of the result never depend on the order in
 // which they are requested.
-// //
+//
 // A [Stream] is a whole MP3 file that is never stored. Its length is known before anything is
 // encoded. Any range of it can be computed on its own, with the same bytes on every machine and
 // architecture.
-// //
+//
 // Three rules make this possible. Frames have a constant bit rate. They borrow no bits from each
 // other (main_data_begin is 0). Each frame is a pure function of the samples near it. In
 // floating-point code, each product is converted explicitly, which by the language specification
 // rounds it, so that no compiler may fuse a product with a sum.
-// //
+//
 // The encoder is written from ISO/IEC 11172-3 and 13818-3, whose clauses the comments name. For 8
 // to 12 kHz it uses MPEG-2.5, an extension of these standards that all players support.
 package mp3
@@ -50,8 +50,8 @@ type format struct {
 	rest     int64 // remainder of the division by rate, made up for by padding
 }
 
-// rates lists the rates of Layer III with their bit rates: those that telephone audio needs to sound
-// unchanged, and that players and vendors expect.
+// rates lists the rates of Layer III with their bit rates: those that telephone audio needs to
+// sound unchanged, and that players and vendors expect.
 var rates = []struct{ rate, mono, stereo, version, bits int }{
 	{8000, 32, 64, 0, 2},
 	{11025, 40, 64, 0, 0},

@@ -87,8 +87,8 @@ func secants[T [16]float32 | [8]float32 | [4]float32 | [2]float32](n int) (t T) 
 	return t
 }
 
-// dct32 returns s[i] = Σ v[k]·cos((2i+1)kπ/64) with Lee's algorithm: the even inputs are a transform
-// of half the size, and so are the sums of neighboring odd inputs.
+// dct32 returns s[i] = Σ v[k]·cos((2i+1)kπ/64) with Lee's algorithm: the even inputs are a
+// transform of half the size, and so are the sums of neighboring odd inputs.
 func dct32(v, s *[32]float32) {
 	var even, odd, e, o [16]float32
 	last := float32(0)

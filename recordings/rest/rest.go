@@ -1,6 +1,6 @@
 // Package rest serves recordings under /api/relay/rest in the form of the vendor's native API: a
 // list, a single recording, and its deletion.
-// //
+//
 // The rules are those of package recordings, and the permissions are the same as in LaML. Only the
 // form differs.
 package rest

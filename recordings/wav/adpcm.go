@@ -31,7 +31,8 @@ func (d ima) block(dst []int16, src []byte) {
 			for i := range 8 {
 				code := word[i/2] >> (4 * (i % 2)) & 15
 				step := imaSteps[at]
-				// Each of the lower bits adds its part of the step or not; the highest bit is the sign.
+				// Each of the lower bits adds its part of the step or not; the highest bit is the
+				// sign.
 				bit := int32(code)
 				change := step>>3 + step&-(bit>>2&1) + step>>1&-(bit>>1&1) + step>>2&-(bit&1)
 				sign := -(bit >> 3)

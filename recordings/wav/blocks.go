@@ -7,7 +7,8 @@ type decoder interface {
 	block(dst []int16, src []byte)
 }
 
-// blocks reads audio that is coded in blocks. It decodes one block at a time and keeps the last one.
+// blocks reads audio that is coded in blocks. It decodes one block at a time and keeps the last
+// one.
 type blocks struct {
 	decoder decoder
 	marks   *marks // nil if every block is independent
@@ -82,8 +83,8 @@ func (b *blocks) readFrames(dst []int16, at int64) error {
 	return nil
 }
 
-// decode decodes block n into out, which has room for a whole block. It first decodes earlier blocks
-// if the decoder depends on them.
+// decode decodes block n into out, which has room for a whole block. It first decodes earlier
+// blocks if the decoder depends on them.
 func (b *blocks) decode(out []int16, n int64) error {
 	from := n
 	if b.marks != nil {

@@ -38,7 +38,8 @@ const (
 // subformat is the rest of the GUID of an EXTENSIBLE format, after the tag.
 const subformat = "\x00\x00\x00\x00\x10\x00\x80\x00\x00\xaa\x00\x38\x9b\x71"
 
-// parseFormat parses the body of "fmt ", which has at least 16 bytes. It reports repairs to repaired.
+// parseFormat parses the body of "fmt ", which has at least 16 bytes. It reports repairs to
+// repaired.
 func parseFormat(body []byte, order binary.ByteOrder, repaired func(format string, args ...any)) (Format, error) {
 	tag := order.Uint16(body[0:])
 	byteRate := int64(order.Uint32(body[8:]))
@@ -172,7 +173,8 @@ func (f *Format) adpcm() error {
 	return nil
 }
 
-// inBlock returns the frames in an ADPCM block of this many bytes. The first frames are in the head.
+// inBlock returns the frames in an ADPCM block of this many bytes. The first frames are in the
+// head.
 func (f *Format) inBlock(bytes int) int {
 	switch n := f.Channels; {
 	case f.Codec == "adpcm_ms" && bytes >= 7*n:

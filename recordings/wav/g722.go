@@ -25,8 +25,8 @@ var (
 // g722Block is the number of bytes decoded at once: 20 ms.
 const g722Block = 160
 
-// A g722 decodes ITU-T G.722 at 64 kbit/s. It has two bands, the lower with six bits, the upper with
-// two. Each is predicted from its past.
+// A g722 decodes ITU-T G.722 at 64 kbit/s. It has two bands, the lower with six bits, the upper
+// with two. Each is predicted from its past.
 type g722 struct {
 	low, high g722Band
 	// The sums and differences of the bands: first those of the last block that the filter

@@ -11,8 +11,8 @@ var (
 	gsmFAC  = [8]int32{18431, 20479, 22527, 24575, 26623, 28671, 30719, 32767}
 )
 
-// The bits of the parameters of a GSM frame: of the eight log area ratios, then for each of the four
-// sub-frames of lag, gain, grid and block maximum. Thirteen pulses follow each sub-frame's.
+// The bits of the parameters of a GSM frame: of the eight log area ratios, then for each of the
+// four sub-frames of lag, gain, grid and block maximum. Thirteen pulses follow each sub-frame's.
 var (
 	gsmLARBits = [8]uint{6, 6, 5, 5, 4, 4, 3, 3}
 	gsmSubBits = [4]uint{7, 2, 2, 6}

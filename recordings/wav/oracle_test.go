@@ -15,7 +15,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// run returns the output of a command. Tests use it to compare results with those of other programs.
+// run returns the output of a command. Tests use it to compare results with those of other
+// programs.
 func run(t testing.TB, command ...string) []byte {
 	t.Helper()
 	if _, err := exec.LookPath(command[0]); err != nil {
@@ -108,8 +109,8 @@ func decoded(t testing.TB, path string) []byte {
 	return readView(t, s)[44:]
 }
 
-// same compares samples. The reference may have more of them, since it ignores the fact chunk, but no
-// other difference.
+// same compares samples. The reference may have more of them, since it ignores the fact chunk, but
+// no other difference.
 func same(t *testing.T, name string, got, want []byte) {
 	t.Helper()
 	if len(got) > len(want) || len(want)-len(got) > 4*640 {
@@ -124,9 +125,9 @@ func same(t *testing.T, name string, got, want []byte) {
 	}
 }
 
-// TestDecodersAgree compares the decoders with other programs, sample by sample. If these disagree, the
-// reference is the program that follows the specification:
-// //
+// TestDecodersAgree compares the decoders with other programs, sample by sample. If these disagree,
+// the reference is the program that follows the specification:
+//
 //   - GSM: libgsm in sox, since ffmpeg's decoder does not saturate as ETS 300 961 requires.
 //   - IMA ADPCM: sox, which truncates each part of a step.
 //   - MS ADPCM: ffmpeg, which divides.
@@ -163,7 +164,8 @@ func TestDecodersAgree(t *testing.T) {
 	}
 }
 
-// TestDecodersAgreeOnNoise compares the decoders with other programs on input that no encoder writes.
+// TestDecodersAgreeOnNoise compares the decoders with other programs on input that no encoder
+// writes.
 func TestDecodersAgreeOnNoise(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	noise := make([]byte, 66_000)

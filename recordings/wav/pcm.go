@@ -7,7 +7,7 @@ import (
 
 // direct returns the decoder of a codec in which every sample is coded on its own, or nil for other
 // codecs.
-// //
+//
 // Samples of more than 16 bits are rounded to the nearest value, integers with halves up and floats
 // with halves to even, and clipped. There is no dither, so the same file always returns the same
 // bytes.

@@ -88,8 +88,8 @@ func rawKind(kind string) (codec string, rate, channels int, err error) {
 	return found.codec, rate, channels, nil
 }
 
-// Headerless returns the facts of a file of size bytes that contains only audio, as [ParseRaw] does.
-// For a codec that needs a header, the error is an [ErrCodec].
+// Headerless returns the facts of a file of size bytes that contains only audio, as [ParseRaw]
+// does. For a codec that needs a header, the error is an [ErrCodec].
 func Headerless(codec string, rate, channels int, size int64) (Facts, error) {
 	f := Facts{Format: Format{Codec: codec, SampleRate: rate, Channels: channels}, Length: size}
 	if err := f.Check(); err != nil {

@@ -18,7 +18,7 @@ type Samples struct {
 
 // Open returns the audio of a file with known facts. Audio that cannot be converted is an
 // [ErrCodec].
-// //
+//
 // index returns the result of [Samples.Index] for the same file. Open calls it only for codecs that
 // benefit, and keeps the result, which must not be changed. Without an index, or with a damaged or
 // wrong one, reading from the middle may have to decode everything before it.

@@ -97,7 +97,8 @@ func (v *View) position() (frame int64, skip int) {
 	return audio / v.frame, int(audio % v.frame)
 }
 
-// put writes samples to p, beginning with byte skip, as many as fit. It returns the number of bytes.
+// put writes samples to p, beginning with byte skip, as many as fit. It returns the number of
+// bytes.
 func put(p []byte, samples []int16, skip int) int {
 	n := min(len(p), 2*len(samples)-skip)
 	if n <= 0 {

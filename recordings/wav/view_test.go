@@ -43,7 +43,8 @@ func readView(t testing.TB, s Source) []byte {
 	return whole
 }
 
-// TestRangesOfViews shows that a range of a view equals that of the whole, whatever was read before.
+// TestRangesOfViews shows that a range of a view equals that of the whole, whatever was read
+// before.
 func TestRangesOfViews(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for name := range expectations(t) {

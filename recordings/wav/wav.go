@@ -1,16 +1,16 @@
 // Package wav reads RIFF/WAVE files and audio without a header. It finds the facts of a file, such
 // as its codec, where the audio is and how long it lasts, and converts the audio to 16-bit PCM.
-// //
+//
 // It supports what telephone systems write: PCM, float, G.711, GSM 6.10, IMA and MS ADPCM in RIFF,
 // RIFX, RF64 and BW64, and bare G.711, G.722, GSM and PCM. Chunks may come in any order. Headers
 // may be unfinished because the writer streamed or died. A fault with only one possible meaning is
 // repaired, and [Facts] lists the repair; other faulty files are rejected. The bytes themselves
 // are never changed.
-// //
+//
 // A [Source] is the audio of any codec: its length is known, and it can be read from any position.
 // A [View] turns a Source into a file that every player reads. Reading any range of a view returns
 // the same bytes as reading the whole.
-// //
+//
 // No input can cause large allocations or endless loops. Headers are read into a fixed buffer, the
 // number of chunks is bounded, and audio is decoded one block at a time. The package makes no
 // policy decisions and imports nothing else of selvage.
