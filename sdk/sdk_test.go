@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/sdk"
 )
 
-// TestHandler fetches each form of the SDK, as pages of other origins do.
+// TestHandler fetches each format of the SDK as pages of other origins do.
 func TestHandler(t *testing.T) {
 	h := sdk.Handler()
 	ask := func(path, etag string) *http.Response {

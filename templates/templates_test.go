@@ -54,7 +54,7 @@ func pages() map[string]templates.Page {
 	}
 }
 
-// With SELVAGE_PAGES set to a folder the pages are written there, to be looked at.
+// TestPages renders every page. If SELVAGE_PAGES names a directory, it writes the pages there for inspection.
 func TestPages(t *testing.T) {
 	ids := map[string][]string{
 		"login":        {`id="username"`, `id="password"`, `id="login-submit"`, "Sign in"},
@@ -168,10 +168,10 @@ func TestStatic(t *testing.T) {
 	}
 }
 
-// inEnglish are pages that are for developers alone.
+// inEnglish are pages for developers only, which are not translated.
 var inEnglish = []string{"demo.html", "docs.html", "home.html", "mailbox.html", "mailshown.html"}
 
-// Whatever people read in a page is a message, so that it is there in every language.
+// TestNoLiteralText shows that all text of a page is a message, so that every language has it.
 func TestNoLiteralText(t *testing.T) {
 	action, tag, word := regexp.MustCompile(`(?s)\{\{.*?\}\}`), regexp.MustCompile(`(?s)<[^>]*>`),
 		regexp.MustCompile(`[A-Za-z]{2,}`)

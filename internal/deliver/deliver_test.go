@@ -57,7 +57,7 @@ func newWorld(t *testing.T, c store.Config) *world {
 
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
 
-// node runs a deliverer, and ends it with the test.
+// node runs a deliverer until the test ends.
 func (w *world) node() *deliver.Deliverer {
 	d := deliver.New(deliver.Config{
 		Queue: w.rows.Webhooks.Queue(), Client: egress.Policy{Allow: []string{"127.0.0.1"}}.Client(), Now: w.now,
@@ -79,7 +79,7 @@ func (w *world) node() *deliver.Deliverer {
 	return d
 }
 
-// webhook makes one that is told by a handler.
+// webhook creates a webhook whose receiver is h.
 func (w *world) webhook(h http.HandlerFunc) fabric.Webhook {
 	w.t.Helper()
 	s := httptest.NewServer(h)
@@ -95,7 +95,7 @@ func (w *world) webhook(h http.HandlerFunc) fabric.Webhook {
 	return hook
 }
 
-// happen makes subscribers, each of which is told.
+// happen creates n subscribers, each of which causes an event.
 func (w *world) happen(n int) {
 	w.t.Helper()
 	for range n {
@@ -108,7 +108,7 @@ func (w *world) happen(n int) {
 	}
 }
 
-// deliveries returns those of a webhook, the oldest first.
+// deliveries returns the deliveries of a webhook, the oldest first.
 func (w *world) deliveries(hook fabric.Webhook) []fabric.Delivery {
 	w.t.Helper()
 	p, err := w.rows.ListDeliveries(w.t.Context(), hook.ID, "", page.Query{Size: page.MaxSize})
@@ -119,7 +119,7 @@ func (w *world) deliveries(hook fabric.Webhook) []fabric.Delivery {
 	return p.Items
 }
 
-// await waits until all deliveries of a webhook are so.
+// await waits until every delivery of a webhook satisfies is.
 func (w *world) await(hook fabric.Webhook, what string, is func(fabric.Delivery) bool) {
 	w.t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -135,7 +135,7 @@ func (w *world) await(hook fabric.Webhook, what string, is func(fabric.Delivery)
 	}
 }
 
-// delivered counts what a webhook has taken.
+// delivered returns how many deliveries a webhook has accepted.
 func (w *world) delivered(hook fabric.Webhook) int {
 	w.t.Helper()
 	return len(slices.DeleteFunc(w.deliveries(hook), func(d fabric.Delivery) bool { return !delivered(d) }))
@@ -143,7 +143,7 @@ func (w *world) delivered(hook fabric.Webhook) int {
 
 func delivered(d fabric.Delivery) bool { return d.State == fabric.Delivered }
 
-// A log notes what was received.
+// A log records what was received.
 type log struct {
 	mu  sync.Mutex
 	ids []string
@@ -161,7 +161,7 @@ func (l *log) all() []string {
 	return slices.Clone(l.ids)
 }
 
-// TestDeliver has two nodes tell one webhook of many events: each once, signed.
+// TestDeliver shows that two nodes send many events to a webhook: each once, and signed.
 func TestDeliver(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { testDeliver(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()}) })
 	t.Run("postgres", func(t *testing.T) {
@@ -227,7 +227,7 @@ func testDeliver(t *testing.T, c store.Config) {
 	}
 }
 
-// TestOrder sees that of one subject the older event is told first.
+// TestOrder shows that events about the same subject are sent in their order.
 func TestOrder(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	var got log
@@ -250,8 +250,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestRetries lets a receiver fail until there are no attempts left, and then dig up
-// what has died.
+// TestRetries shows that a failing receiver gets all attempts, and that dead deliveries can be requested
+// again.
 func TestRetries(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	var status atomic.Int64
@@ -287,8 +287,8 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// TestAnswers sees that a receiver which says Gone is not asked again, and that one which
-// redirects is not followed.
+// TestAnswers shows that a receiver that answers 410 Gone is not tried again, and that redirects are not
+// followed.
 func TestAnswers(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	var followed atomic.Bool
@@ -333,8 +333,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestOneHangs has one receiver that never answers, with a lot to be told, and another
-// that does.
+// TestOneHangs shows that a receiver that never answers does not delay another.
 func TestOneHangs(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	hang := make(chan struct{})
@@ -346,8 +345,7 @@ func TestOneHangs(t *testing.T) {
 	w.await(good, "the one that answers", delivered)
 }
 
-// TestShutdown stops a node in the middle of an attempt, which comes to its end; the
-// next node does the rest.
+// TestShutdown stops a node during an attempt. The attempt completes, and the next node does the rest.
 func TestShutdown(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	began, answer := make(chan struct{}, 100), make(chan struct{})
@@ -361,7 +359,7 @@ func TestShutdown(t *testing.T) {
 	<-began
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	d.Shutdown(over) // which does not wait
+	d.Shutdown(over) // already ended, so Shutdown does not wait
 	if n := w.delivered(hook); n != 0 {
 		t.Errorf("%d are delivered, and none was answered", n)
 	}

@@ -77,8 +77,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestReason sees that what is told of a failure tells nothing of the network, nor
-// what may be in a URL.
+// TestReason shows that the reason of a failure reveals neither the network nor the contents of a URL.
 func TestReason(t *testing.T) {
 	client := &http.Client{}
 	for url, want := range map[string]string{

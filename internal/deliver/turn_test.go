@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A counter is as much of a Queue as a turn needs.
+// A counter implements as much of a Queue as a turn needs.
 type counter struct {
 	Queue
 	settled atomic.Int64
@@ -28,8 +28,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestTurnOfSlowReceiver sees that a receiver which takes all bodies, each at the last
-// moment, does not keep its turn from the others.
+// TestTurnOfSlowReceiver shows that a receiver that accepts each body at the last moment does not extend its
+// turn.
 func TestTurnOfSlowReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := roundTrip(func(*http.Request) (*http.Response, error) {

@@ -24,8 +24,8 @@ import (
 
 const origin = "https://id.example"
 
-// A world is two subscribers' factors, on real rows, and a clock that only tests move: a code of an app
-// is of half a minute.
+// A world has two subscribers and their factors in a real database. Its clock is moved only by tests, because
+// a code of an app is valid for half a minute.
 type world struct {
 	began time.Time
 	*factor.Factors
@@ -36,7 +36,7 @@ type world struct {
 
 func (w *world) now() time.Time { return w.began.Add(time.Duration(w.ahead.Load())) }
 
-// pass lets time go by.
+// pass moves the clock.
 func (w *world) pass(d time.Duration) { w.ahead.Add(int64(d)) }
 
 func must(t *testing.T, err error) {
@@ -74,7 +74,7 @@ func newWorld(t *testing.T, change func(*factor.Config)) *world {
 	return w
 }
 
-// app sets an authenticator app up and gives its secret.
+// app sets up an authenticator app and returns its secret.
 func (w *world) app(t *testing.T, o factor.Owner) string {
 	t.Helper()
 	e, err := w.BeginTOTP(t.Context(), o, "flow", "Acme", "ada@example.com")
@@ -141,7 +141,7 @@ func TestTOTP(t *testing.T) {
 
 func space(code string) string { return code[:3] + " " + code[3:] }
 
-// Of many who give the same code at once, one is let in.
+// TestTOTPOnce shows that of many callers with the same code, one succeeds.
 func TestTOTPOnce(t *testing.T) {
 	w := newWorld(t, func(c *factor.Config) { c.Guesses = 1000 })
 	secret := w.app(t, w.ada)
@@ -157,7 +157,7 @@ func TestTOTPOnce(t *testing.T) {
 	}
 }
 
-// race runs fifty at once and gives how many had no error.
+// race calls try fifty times at once and returns how many calls succeeded.
 func race(try func() error) (won int64) {
 	var all sync.WaitGroup
 	var n atomic.Int64
@@ -172,8 +172,8 @@ func race(try func() error) (won int64) {
 	return n.Load()
 }
 
-// However many guess at once, no more than the limit are looked at: also the right code
-// is refused then.
+// TestGuesses shows that no more codes than the limit are checked, however many are tried at once. After that,
+// even the right code is refused.
 func TestGuesses(t *testing.T) {
 	w := newWorld(t, nil)
 	secret := w.app(t, w.ada)
@@ -205,7 +205,7 @@ func TestGuesses(t *testing.T) {
 		t.Errorf("somebody else pays for them: %v", err)
 	}
 
-	// Where the owner has been before it has tries of its own, and no more of them.
+	// A place that is known to be the owner's has its own count, with the same limit.
 	var there atomic.Int64
 	race(func() error {
 		if errors.Is(w.CheckTOTP(context.Background(), w.ada, "device b", "000000"), factor.ErrWrong) {

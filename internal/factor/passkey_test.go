@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// passkey makes a passkey of an owner.
+// passkey creates a passkey for an owner.
 func (w *world) passkey(t *testing.T, o factor.Owner, a *factortest.Authenticator) factor.Passkey {
 	t.Helper()
 	options, err := w.BeginPasskey(t.Context(), o, "flow", "ada@example.com", "Ada")
@@ -20,7 +20,7 @@ func (w *world) passkey(t *testing.T, o factor.Owner, a *factortest.Authenticato
 	return p
 }
 
-// logIn uses a passkey of whom it is.
+// logIn uses a passkey, of o or of any owner.
 func (w *world) logIn(t *testing.T, o *factor.Owner, a *factortest.Authenticator) (factor.Passkey, error) {
 	t.Helper()
 	options, err := w.BeginLogin(t.Context(), "login", o)
@@ -100,7 +100,7 @@ func TestPasskeyRefused(t *testing.T) {
 		}
 	}
 
-	// The counter: a copy that was used less is refused, and the true one goes on.
+	// The counter: a copy that was used less often is refused, and the original still works.
 	copied := *mine
 	if _, err := w.logIn(t, nil, mine); err != nil {
 		t.Fatalf("the true one: %v", err)
@@ -113,7 +113,7 @@ func TestPasskeyRefused(t *testing.T) {
 	}
 }
 
-// A challenge is of one flow, and good once.
+// TestPasskeyChallenges shows that a challenge belongs to one flow and works once.
 func TestPasskeyChallenges(t *testing.T) {
 	w := newWorld(t, nil)
 	ctx := t.Context()

@@ -45,10 +45,10 @@ func half(c color.Color) func(x, y int) color.Color {
 	}
 }
 
-// webp is one red pixel, in WebP.
+// webp is one red pixel in WebP.
 const webp = "UklGRiQAAABXRUJQVlA4IBgAAAAwAQCdASoBAAEAAwA0JaQAA3AA/vuUAAA="
 
-// What is taken is drawn anew, small, and says by its name how it is shown.
+// TestMake shows that a picture is redrawn, small, and that its name describes how to show it.
 func TestMake(t *testing.T) {
 	noise := rand.New(rand.NewPCG(1, 2))
 	raw, err := base64.StdEncoding.DecodeString(webp)
@@ -94,11 +94,11 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// What is no picture of the three, or could be too large, is refused before it is unfolded.
+// TestRefused shows that files in other formats, and pictures that are too large, are refused before decoding.
 func TestRefused(t *testing.T) {
 	fine := encode(t, 600, 400, all(color.Black), asPNG)
 	bomb := bytes.Clone(fine)
-	copy(bomb[16:], []byte{0, 0, 0x10, 0, 0, 0, 0x10, 0}) // 4096 by 4096, says the header
+	copy(bomb[16:], []byte{0, 0, 0x10, 0, 0, 0, 0x10, 0}) // the header claims 4096 by 4096
 	for name, raw := range map[string][]byte{
 		"nothing": nil, "text": []byte("<script>alert(1)</script>"),
 		"SVG": []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`),
@@ -121,7 +121,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// FuzzMake: whatever comes is refused in words, or kept small.
+// FuzzMake shows that any input is either refused with a problem or made small.
 func FuzzMake(f *testing.F) {
 	f.Add([]byte("\x89PNG\r\n\x1a\n"))
 	f.Add([]byte("RIFF\x24\x00\x00\x00WEBPVP8 "))
@@ -134,20 +134,20 @@ func FuzzMake(f *testing.F) {
 	})
 }
 
-// scans is a grey JPEG of 2048 by 2048 pixels that goes over all its blocks again with each
-// of n scans, which cost 18 bytes each.
+// scans returns a gray JPEG of 2048 by 2048 pixels with n scans. Each scan passes over all blocks and costs 18
+// bytes.
 func scans(n int) []byte {
 	var b bytes.Buffer
-	b.WriteString("\xff\xd8\xff\xdb\x00\x43\x00" + strings.Repeat("\x01", 64)) // a table of quantities
+	b.WriteString("\xff\xd8\xff\xdb\x00\x43\x00" + strings.Repeat("\x01", 64)) // a quantization table
 	b.WriteString("\xff\xc2\x00\x0b\x08\x08\x00\x08\x00\x01\x01\x11\x00")      // the frame: progressive
 	b.WriteString("\xff\xc4\x00\x14\x10\x01" +
-		strings.Repeat("\x00", 15) + "\xe0") // one code: thousands of blocks have no more
+		strings.Repeat("\x00", 15) + "\xe0") // one code: end of band for thousands of blocks
 	b.WriteString(strings.Repeat("\xff\xda\x00\x08\x01\x01\x00\x01\x3f\x00"+strings.Repeat("\x00", 8),
 		n) + "\xff\xd9")
 	return b.Bytes()
 }
 
-// A small file that keeps a processor busy for minutes is refused, too.
+// TestScans shows that a small file that would keep a processor busy for minutes is refused.
 func TestScans(t *testing.T) {
 	if _, err := logo.Make("logo", scans(10)); err != nil {
 		t.Errorf("a JPEG of ten scans: %v", err)

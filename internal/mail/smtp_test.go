@@ -19,7 +19,7 @@ func message(to string) mail.Message {
 	}
 }
 
-// transport returns what sends to a server, as a URL of it says.
+// transport returns a transport to the server, configured by a URL.
 func transport(t *testing.T, s *inbox.Server, scheme, host, behind string) mail.SMTP {
 	t.Helper()
 	to, err := mail.ParseURL(scheme + "://" + strings.ReplaceAll(inbox.User, "@", "%40") + "@" + host + ":" +
@@ -39,7 +39,7 @@ func transport(t *testing.T, s *inbox.Server, scheme, host, behind string) mail.
 	return mail.SMTP{Server: to}
 }
 
-// Mails go to a real server, over TLS where there is any, with the password.
+// TestSend sends mails to a real server with the password, over TLS if available.
 func TestSend(t *testing.T) {
 	tests := []struct {
 		name, scheme, behind string
@@ -78,7 +78,7 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// A password goes over TLS alone, to whom a certificate vouches for.
+// TestSendsNothingReadable shows that a password is sent only over TLS, to a server with a trusted certificate.
 func TestSendsNothingReadable(t *testing.T) {
 	t.Run("no STARTTLS", func(t *testing.T) {
 		s := inbox.Start(t, inbox.Config{Auth: true})
@@ -109,7 +109,7 @@ func TestSendsNothingReadable(t *testing.T) {
 	})
 }
 
-// What others chose is no line of a header.
+// TestSendInjects shows that text that others chose cannot add a header line.
 func TestSendInjects(t *testing.T) {
 	s := inbox.Start(t, inbox.Config{})
 	to := transport(t, s, "smtp", "localhost", "")
@@ -138,8 +138,8 @@ func TestSendInjects(t *testing.T) {
 	}
 }
 
-// Domains are written as DNS has them; what is not ASCII before them needs a server
-// that knows it.
+// TestSendInternational shows that domains are converted to ASCII, and that a local part that is not ASCII needs
+// a server with SMTPUTF8.
 func TestSendInternational(t *testing.T) {
 	old, modern := inbox.Start(t, inbox.Config{}), inbox.Start(t, inbox.Config{UTF8: true})
 	send := func(s *inbox.Server, to string) error {
@@ -160,7 +160,7 @@ func TestSendInternational(t *testing.T) {
 	}
 }
 
-// Who is refused by a server for good is not tried again.
+// TestSendRefused shows that a letter that the server refuses permanently is not retried.
 func TestSendRefused(t *testing.T) {
 	s := inbox.Start(t, inbox.Config{})
 	to := transport(t, s, "smtp", "localhost", "")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Whatever colour is chosen, text in it and on it is read in both themes.
+// TestContrast shows that for any color, text in it and on it is readable in both themes.
 func TestContrast(t *testing.T) {
 	for rgb := 0; rgb < 1<<24; rgb += 0x10f07 {
 		c, ok := Parse(fmt.Sprintf("%06x", rgb))

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// asHashes has this program be the process that makes hashes.
+// asHashes is the environment variable that makes this program the process that makes hashes.
 const asHashes = "SELVAGE_TEST_HASHES"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// An apartment is a Hasher whose hashes are made by another process; nobody waits for a turn.
+// An apartment is a Hasher whose hashes are made by another process. Callers never wait for a turn.
 type apartment struct {
 	*Hasher
 	started []*exec.Cmd
@@ -70,7 +70,7 @@ func (a *apartment) check(t *testing.T) {
 	}
 }
 
-// TestApart makes hashes in one other process, which is nicer than this one.
+// TestApart shows that one other process, with a lower priority, makes the hashes.
 func TestApart(t *testing.T) {
 	a := newApartment(t, os.Args[0])
 	var all sync.WaitGroup
@@ -96,7 +96,7 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// TestApartDies kills the process: the next hash is made by another.
+// TestApartDies kills the process and shows that another one makes the next hash.
 func TestApartDies(t *testing.T) {
 	a := newApartment(t, os.Args[0])
 	a.check(t)
@@ -109,7 +109,7 @@ func TestApartDies(t *testing.T) {
 	}
 }
 
-// TestApartStopped stops the process, which stays and answers nobody: hashes are made here.
+// TestApartStopped stops the process without ending it, and shows that hashes are then made in this process.
 func TestApartStopped(t *testing.T) {
 	a := newApartment(t, os.Args[0])
 	a.check(t)
@@ -123,8 +123,8 @@ func TestApartStopped(t *testing.T) {
 	}
 }
 
-// TestApartNot has no process that makes hashes, and one that ends at once: they are made
-// here, and somebody is told.
+// TestApartNot shows that hashes are made in this process if the other one cannot start or ends at once, and
+// that the failure is reported.
 func TestApartNot(t *testing.T) {
 	for _, path := range []string{"/nonexistent", "/bin/true"} {
 		a := newApartment(t, path)
@@ -135,7 +135,7 @@ func TestApartNot(t *testing.T) {
 	}
 }
 
-// TestApartIdle ends the process while it has nothing to do, and begins it anew.
+// TestApartIdle shows that the idle process ends, and is started again when needed.
 func TestApartIdle(t *testing.T) {
 	a := newApartment(t, os.Args[0])
 	a.check(t)

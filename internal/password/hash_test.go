@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestForeign checks passwords against hashes that other programs have made: of PHP,
-// passlib, Django and Werkzeug, or computed in their forms by Python's hashlib and libxcrypt.
+// TestForeign checks passwords against hashes made by other programs: PHP, passlib, Django and Werkzeug, or
+// Python's hashlib and libxcrypt in their forms.
 func TestForeign(t *testing.T) {
 	h := Weak(1)
 	const ours = "fathom lantern"
@@ -40,7 +40,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestBcryptLong shows that what bcrypt does not look at is no password.
+// TestBcryptLong shows that a password with bytes that bcrypt would ignore does not match.
 func TestBcryptLong(t *testing.T) {
 	const of72 = "$2b$04$abcdefghijklmnopqrstuubzadhGtS2zEF.gu0yd0opP6cVzb.e0i"
 	h := Weak(1)
@@ -51,8 +51,7 @@ func TestBcryptLong(t *testing.T) {
 	}
 }
 
-// TestCheckHashRefuses shows that nobody is let in whose hash would stop the others,
-// and that what is no hash is none.
+// TestCheckHashRefuses shows that hashes that are malformed, or too expensive to check, are refused.
 func TestCheckHashRefuses(t *testing.T) {
 	const salt, key = "AAECAwQFBgcICQoLDA0ODw", "3vB4whHS7NUXU6GM+M8u137IcGWy4Ua3FouuuyUplew"
 	for _, hostile := range []string{

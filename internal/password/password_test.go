@@ -72,10 +72,11 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Who would wait in vain is refused at once, and who goes away stops waiting.
+// TestQueue shows that callers that would wait in vain are refused at once, and that a caller whose context ends
+// stops waiting.
 func TestQueue(t *testing.T) {
 	h := New(1)
-	h.sem <- struct{}{} // a hash that does not end
+	h.sem <- struct{}{} // a hash that never ends
 	ctx, cancel := context.WithCancel(t.Context())
 	errs := make(chan error)
 	for range queue {

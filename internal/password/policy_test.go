@@ -48,10 +48,10 @@ func TestWeak(t *testing.T) {
 	}
 }
 
-// hostile are passwords that cost much: of signs that stand for letters, which the
-// dictionaries have most words for, and of patterns that overlap.
+// hostile are passwords that are expensive to rate. Some consist of signs that stand for the letters of the
+// most words. Others have overlapping patterns.
 var hostile = []string{
-	"4@8({[<369&#!1/|0$5+7%24@8({[<36", // minutes, when each reading was listed
+	"4@8({[<369&#!1/|0$5+7%24@8({[<36", // took minutes when every reading was listed
 	strings.Repeat("a4@8{(<", 11), strings.Repeat("1", 72), strings.Repeat("1|7", 24), strings.Repeat("7|1$", 18),
 	strings.Repeat("1!|75", 14), strings.Repeat("pA5$", 18), strings.Repeat("12.10.1985 ", 7),
 	strings.Repeat("1.", 36), strings.Repeat("qweDSAzxc", 8), strings.Repeat("qw!aQ", 14),
@@ -59,8 +59,7 @@ var hostile = []string{
 	"\x00\x00\x00\x00\x00\x00\x00\x00", "\xff\xfe\xff\xfe\xff\xfe\xff\xfe",
 }
 
-// TestWeakBounded rates what costs most: no more than the beginning of a password is
-// looked at, in a bounded number of steps.
+// TestWeakBounded shows that only the beginning of an expensive password is rated, in a limited number of steps.
 func TestWeakBounded(t *testing.T) {
 	for _, password := range hostile {
 		guess, steps := estimate(password, []string{password, strings.Repeat("abc ", 5000)})
@@ -73,11 +72,11 @@ func TestWeakBounded(t *testing.T) {
 	}
 }
 
-// TestWeakQueued rates passwords in the queue of the hashes, where a request that has
-// ended no longer waits.
+// TestWeakQueued shows that passwords are rated in the queue of the hashes, and that a request that has ended no
+// longer waits.
 func TestWeakQueued(t *testing.T) {
 	h := New(1)
-	h.sem <- struct{}{} // a hash that does not end
+	h.sem <- struct{}{} // a hash that never ends
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := (Policy{MinScore: 2, Hasher: h}).Weak(ctx, "password", "fathom-lantern"); !errors.Is(err, context.Canceled) {
@@ -96,7 +95,7 @@ func TestWeakQueued(t *testing.T) {
 	}
 }
 
-// TestWeakReplaced finds words whose letters are replaced by signs, in several ways at once.
+// TestWeakReplaced shows that words are found whose letters are replaced by signs, in several ways at once.
 func TestWeakReplaced(t *testing.T) {
 	for _, password := range []string{"p@s5w0rd", "P4$sw0rD", "caf\u00e9p4ssw0rd", "l0v31ace-4da"} {
 		err := Policy{MinScore: 2}.Weak(t.Context(), "password", password, "Ada Lovelace")
@@ -118,7 +117,7 @@ func FuzzWeak(f *testing.F) {
 	})
 }
 
-// breachedFile writes hashes as they are given out.
+// breachedFile writes hashes in the format in which they are published.
 func breachedFile(t *testing.T, end string, passwords ...string) string {
 	t.Helper()
 	var lines []string

@@ -11,8 +11,9 @@ import (
 	zxcvbn "github.com/ccojocar/zxcvbn-go"
 )
 
-// TestAsZxcvbn holds what is estimated against the library's own matchers: words, changed words, walks, sequences and noise, put together at random. Left out is where they are wrong: with dates, and with
-// characters of several bytes that repeat.
+// TestAsZxcvbn compares estimates with those of the library's own matchers. The passwords combine words, changed
+// words, walks, sequences and noise at random. Cases in which the library is wrong are left out: dates, and
+// repeated characters of several bytes.
 func TestAsZxcvbn(t *testing.T) {
 	said := []string{"ada.lovelace@example.com", "Ada Lovelace"}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -43,7 +44,7 @@ func TestAsZxcvbn(t *testing.T) {
 	}
 }
 
-// dated reports whether a password may have a date in it.
+// dated reports whether a password may contain a date.
 func dated(password string) bool {
 	digits := 0
 	for _, c := range password {

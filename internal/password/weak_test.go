@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Weak hashes are for tests alone.
+// TestWeakIsForTests shows that only tests make weak hashes.
 func TestWeakIsForTests(t *testing.T) {
 	var callers, tests int
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {

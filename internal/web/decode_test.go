@@ -97,7 +97,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 }
 
-// members returns so many members of an object, one after the other.
+// members returns n members of an object, separated by commas.
 func members(n int) string {
 	var all []string
 	for i := range n {

@@ -14,7 +14,7 @@ func TestProxies(t *testing.T) {
 
 	tests := []struct {
 		name, peer string
-		headers    map[string]string // lines of one header apart by |
+		headers    map[string]string // lines of one header are separated by |
 		want       string
 	}{
 		{"nobody in between", stranger, nil, "203.0.113.9"},

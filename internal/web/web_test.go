@@ -50,7 +50,7 @@ func TestBasic(t *testing.T) {
 	}
 }
 
-// Behind the middleware a file still goes to the kernel: ReadFrom is there.
+// TestOuter shows that a file can still be handed to the kernel behind the middleware: ReadFrom is available.
 func TestOuter(t *testing.T) {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	var seen int
@@ -75,7 +75,7 @@ func TestOuter(t *testing.T) {
 		{http.MethodGet, "/sendfile", "", http.StatusOK},
 		{http.MethodGet, "/panic", "", http.StatusInternalServerError},
 		{http.MethodTrace, "/", "", http.StatusMethodNotAllowed},
-		{http.MethodPost, "/", "gzip", http.StatusOK}, // the protocols refuse it, each in its shape
+		{http.MethodPost, "/", "gzip", http.StatusOK}, // each protocol refuses it in its own format
 	}
 
 	for _, tt := range tests {
@@ -94,7 +94,7 @@ func TestOuter(t *testing.T) {
 	}
 }
 
-// Cookies are Secure and __Host- wherever the browser takes them.
+// TestFlowCookie shows that cookies are Secure and named __Host- wherever the browser accepts that.
 func TestFlowCookie(t *testing.T) {
 	const chromium = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36"
 	const safari = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Safari/605.1.15"

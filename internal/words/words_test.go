@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/internal/words"
 )
 
-// file reads the messages of a language: each has one form, or several.
+// file reads the messages of a language. Each message has one form or several.
 func file(t *testing.T, tag string) map[string][]string {
 	t.Helper()
 	raw, err := os.ReadFile(tag + ".json")
@@ -46,7 +46,7 @@ var (
 	element = regexp.MustCompile(`<[^>]+>`)
 )
 
-// Each message is in each language, with the same values and elements in it.
+// TestComplete shows that every language has each message, with the same values and elements.
 func TestComplete(t *testing.T) {
 	english := file(t, "en")
 	for _, w := range words.All() {
@@ -81,7 +81,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// sources returns what pages are made of: the templates, and the programs' text.
+// sources returns the sources that use messages: the templates and the programs.
 func sources(t *testing.T) (templates, programs string) {
 	t.Helper()
 	var pages, code strings.Builder
@@ -110,10 +110,10 @@ func sources(t *testing.T) (templates, programs string) {
 	return pages.String(), code.String()
 }
 
-// prefixes are of keys that are put together; what follows is a word of a program.
+// prefixes are those of keys that programs put together; they are followed by a word from a program.
 var prefixes = []string{"fault.", "scope.", "passkey.cancelled-"}
 
-// Each message is said somewhere, and each that is said is there.
+// TestUsed shows that each message is used, and that each message used exists.
 func TestUsed(t *testing.T) {
 	english := file(t, "en")
 	pages, code := sources(t)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestCommitted holds what is committed against what the source gives.
+// TestCommitted shows that the committed files are up to date with the source.
 func TestCommitted(t *testing.T) {
 	built, err := build("..")
 	if err != nil {
@@ -42,7 +42,7 @@ func TestCommitted(t *testing.T) {
 	}
 }
 
-// budget is how large the SDK may be, compressed.
+// budget is the largest compressed size of the SDK, in bytes.
 const budget = 10_000
 
 func TestBudget(t *testing.T) {
