@@ -124,9 +124,9 @@ func (cs *Clients) Update(ctx context.Context, was, now Client) error {
 	return cs.Change(ctx, was.ID, func(c *Client) { c.adopt(was, now) })
 }
 
-// Change applies change to the current settings of a client, not to those cached for up to 300
-// ms, so that it restores nothing that somebody else removes meanwhile. change may be called
-// more than once.
+// Change applies change to the current settings of a client, not to the cached ones, which may
+// be 300 ms old. So it restores nothing that somebody else removes meanwhile. change may be
+// called more than once.
 func (cs *Clients) Change(ctx context.Context, id string, change func(*Client)) error {
 	defer cs.recent.Drop(id)
 	for tries := 1; ; tries++ {

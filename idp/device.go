@@ -89,8 +89,7 @@ func (ds *Devices) Begin(ctx context.Context, c Client, rawScope string, resourc
 
 func userCodeOf(device string) string { return "user code of " + device }
 
-// userLetters are those of user codes (RFC 8628, section 6.1): no vowels, so that
-// they spell nothing.
+// userLetters and userLength define user codes: 20⁸ of them.
 const (
 	// userLetters are the letters of user codes (RFC 8628, section 6.1): no vowels, so
 	// that codes spell no words.

@@ -100,8 +100,8 @@ func (ls *Logins) newDeviceLetters(sub fabric.Subscriber, s Login, from Visitor)
 	return []mail.Letter{l}, err
 }
 
-// verify reports whether an entry of a device's mark is valid, names the subscriber, and
-// was earned by by.
+// verify reports whether an entry of a device's mark is valid, names the subscriber, and was
+// earned in the given way.
 func (ms *DeviceMarks) verify(id, code string, sub fabric.Subscriber, by earning) bool {
 	until, mac, _ := strings.Cut(code, "-")
 	at, err := strconv.ParseInt(until, 10, 64)

@@ -195,7 +195,7 @@ func (gs *Grants) rotate(ctx context.Context, g Grant, token string) (next strin
 // retry answers a refresh token that is not the current one: within the grace with its
 // successor, after it by revoking the grant.
 func (gs *Grants) retry(ctx context.Context, c Client, id, token string) (next string, err error) {
-	g, err := gs.findRefreshable(ctx, c, id) // reads the grant again, since it has changed
+	g, err := gs.findRefreshable(ctx, c, id) // the current row
 	if err != nil {
 		return "", err
 	}

@@ -102,7 +102,8 @@ var errWrong = problem.New(problem.Unauthenticated, "wrong_credentials", "Email 
 // right; too many wrong ones are problem.RateLimited, whether or not the email is known.
 // If the subscriber has a second factor, LogIn returns [Unfinished].
 func (ls *Logins) LogIn(ctx context.Context, projectID, email, password string, from Visitor) (Login, error) {
-	began := ls.Now() // whatever ends the subscriber's logins meanwhile concerns this one too
+	// Revocations from now on, while the password is being checked, must also end this login.
+	began := ls.Now()
 	sub, err := ls.Subscribers.FindSubscriberByEmail(ctx, projectID, fabric.NormalizeEmail(email))
 	if err != nil && !errors.Is(err, problem.NotFound) {
 		return Login{}, fmt.Errorf("finding subscriber: %w", err)
@@ -234,7 +235,8 @@ func (ls *Logins) read(ctx context.Context, sid string) (s Login, err error) {
 	if err == nil && json.Unmarshal(value, &s) == nil && s.ID == sid {
 		return s, nil
 	}
-	// Absent, or the store is away: the row decides.
+
+	// The entry is missing or the session store is unavailable, so the row decides.
 	s, err = ls.store.FindLogin(ctx, sid)
 	if errors.Is(err, problem.NotFound) {
 		return Login{}, problem.NoCredentials()
@@ -242,7 +244,8 @@ func (ls *Logins) read(ctx context.Context, sid string) (s Login, err error) {
 	if err != nil {
 		return Login{}, fmt.Errorf("reading session: %w", err)
 	}
-	_ = ls.cache(ctx, s, ls.Sessions.Add) // only saves the next reader the row
+
+	_ = ls.cache(ctx, s, ls.Sessions.Add) // saves the next reader from reading the row
 	return s, nil
 }
 

@@ -194,9 +194,9 @@ func (ac *account) mayChange(r *http.Request, v visit) (bool, error) {
 	return ac.isRecent(v.Login) && !owes, err
 }
 
-// owesFactor reports whether a login has shown no second factor although there is one by
-// now. Somebody who knew the password before and is still signed in with it has no more
-// than the password.
+// owesFactor reports whether a login has shown no second factor although the subscriber has one
+// by now. The login may belong to somebody who knew the password before, and must not be worth
+// more than the password.
 func (ac *account) owesFactor(r *http.Request, v visit) (bool, error) {
 	if v.TwoFactors() {
 		return false, nil

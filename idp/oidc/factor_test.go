@@ -244,8 +244,8 @@ func TestPasswordChangesBetween(t *testing.T) {
 	fresh := "violet ferry kitchen 9"
 	_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, w.ada.ID, fabric.SubscriberInput{Password: &fresh})
 	must(t, err)
-	if got := b.form(page, "/login/factor", "code", factortest.Code(key, w.now())); !strings.Contains(got.body,
-		`id="password"`) {
+	if got := b.form(page, "/login/factor", "code",
+		factortest.Code(key, w.now())); !strings.Contains(got.body, `id="password"`) {
 		t.Errorf("with the old password and a code: %d %v", got.status, got.told())
 	}
 }

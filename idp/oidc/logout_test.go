@@ -390,8 +390,8 @@ func TestPageHeaders(t *testing.T) {
 	c, _ := w.client(nil)
 	for _, got := range []reply{w.browser().authorize(request(c)), w.browser().get("/login?id=x"),
 		w.browser().get("/logout"), w.browser().get("/login/oauth/authorize")} {
-		if csp := got.header.Get("Content-Security-Policy"); !strings.Contains(csp,
-			"frame-ancestors 'none'") || got.header.Get("Cache-Control") != "no-store" ||
+		if csp := got.header.Get("Content-Security-Policy"); !strings.Contains(csp, "frame-ancestors 'none'") ||
+			got.header.Get("Cache-Control") != "no-store" ||
 			got.header.Get("Access-Control-Allow-Origin") != "" {
 			t.Errorf("page headers: %v", got.header)
 		}

@@ -93,14 +93,15 @@ func TestLanguageOfLinks(t *testing.T) {
 	}
 
 	if done := b.post("/reset?ui_locales=de",
-		url.Values{"token": {token}, "password": {"granite-otter-nine"}}); !strings.Contains(done.body,
-		inGerman) || !strings.Contains(done.body, `id="password-set"`) {
+		url.Values{"token": {token}, "password": {"granite-otter-nine"}}); !strings.Contains(done.body, inGerman) ||
+		!strings.Contains(done.body, `id="password-set"`) {
 		t.Errorf("what it did is said as %s", done.body)
 	}
 
 	_, at = link()
-	if page := b.post("/language", url.Values{"language": {"en"}, "back": {at}}); !strings.Contains(page.body,
-		inEnglish) || !strings.Contains(page.body, `id="password-submit"`) {
+	if page := b.post("/language",
+		url.Values{"language": {"en"}, "back": {at}}); !strings.Contains(page.body, inEnglish) ||
+		!strings.Contains(page.body, `id="password-submit"`) {
 		t.Errorf("after English was chosen at a German link: %s", page.body)
 	}
 }
@@ -118,8 +119,9 @@ func TestLanguageSwitch(t *testing.T) {
 		t.Fatalf("a login in German: %d %s", page.status, page.body)
 	}
 
-	if got := b.post("/language", url.Values{"language": {"en"}, "back": {back}}); !strings.Contains(got.body,
-		inEnglish) || !strings.Contains(got.body, "login-submit") {
+	if got := b.post("/language",
+		url.Values{"language": {"en"}, "back": {back}}); !strings.Contains(got.body, inEnglish) ||
+		!strings.Contains(got.body, "login-submit") {
 		t.Errorf("after the switch: %d %s", got.status, got.body)
 	}
 
