@@ -27,6 +27,7 @@ func cpu(p *harness.Program, pid int) time.Duration {
 			}
 			p.Fatalf("reading processor time: process %d is gone", pid)
 		}
+
 		for _, f := range fields[utime : utime+count] {
 			n, err := strconv.ParseInt(f, 10, 64)
 			if err != nil {

@@ -65,11 +65,13 @@ func openSockets(p *harness.Program, server *harness.Server, token string, lost 
 				if err != nil || socket == nil {
 					p.Fatalf("opening a socket: %d, %v", status, err)
 				}
+
 				r, err := socket.TryCall(
 					"signalwire.connect", map[string]any{"authentication": map[string]string{"jwt_token": token}})
 				if err != nil || r.Error != nil {
 					p.Fatalf("signalwire.connect: %+v, %v", r.Error, err)
 				}
+
 				go func() {
 					socket.Closed() // answers pings until the socket is closed
 					lost.Add(1)

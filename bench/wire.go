@@ -93,6 +93,7 @@ func (w *wire) readHead() (status int, err error) {
 	if err := w.conn.SetReadDeadline(time.Now().Add(answerDeadline)); err != nil {
 		return 0, err
 	}
+
 	w.head = w.head[:0]
 	for {
 		line, err := w.in.ReadSlice('\n')
@@ -104,6 +105,7 @@ func (w *wire) readHead() (status int, err error) {
 			break
 		}
 	}
+
 	if len(w.head) < 12 {
 		return 0, fmt.Errorf("an answer that begins with %q", w.head)
 	}

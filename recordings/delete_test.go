@@ -181,12 +181,14 @@ func TestPriceIsFrozen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	rate := int64(9000)
 	if _, err := w.store.UpdateProject(
 		t.Context(), w.project, fabric.ProjectChange{RecordRate: &rate}, w.now,
 	); err != nil {
 		t.Fatal(err)
 	}
+
 	again, err := w.Find(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid)
 	if err != nil || again.Price != 2500 {
 		t.Errorf("price after the rate has changed = %d, %v, want 2500", again.Price, err)

@@ -91,6 +91,7 @@ func TestIngestFacts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	got := fmt.Sprintf("%s %d Hz %d channels %d bits, %d s, %d, %s %s, ends %s", found.Codec,
 		found.SampleRate, found.Channels, found.Bits,
 		found.Seconds(), found.Price, found.Source, found.Track, found.EndTime().Sub(began))
@@ -98,6 +99,7 @@ func TestIngestFacts(t *testing.T) {
 	if got != want {
 		t.Errorf("the recording is %s\nwant %s", got, want)
 	}
+
 	if rec.Sid == rec.ID || rec.Sid[14] != '4' {
 		t.Errorf("Sid = %s, want a random UUID", rec.Sid)
 	}

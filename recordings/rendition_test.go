@@ -87,6 +87,7 @@ func TestRenditionEndsWithItsRequest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		ctx, cancel := context.WithCancel(t.Context())
 		media, err := w.Render(ctx, recordings.Owner{ProjectID: w.project}, rec.Sid,
 			recordings.Wanted{Format: format})
@@ -94,6 +95,7 @@ func TestRenditionEndsWithItsRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = media.Close() })
+
 		cancel()
 		if _, err := media.Content.Seek(-1, io.SeekEnd); err != nil {
 			t.Fatal(err)

@@ -38,11 +38,13 @@ func TestStartRevivesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	busy.before = func() {
 		if _, err := w.Move(t.Context(), rec, recordings.Stopped, ""); err != nil {
 			t.Error(err)
 		}
 	}
+
 	if got, err := w.Start(t.Context(), w.project, "c", recordings.Start{}); !errors.Is(err, problem.Invalid) {
 		t.Errorf("Start of what was stopped = %s, %v, want %v", got.Status, err, problem.Invalid)
 	}

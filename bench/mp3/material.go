@@ -125,6 +125,7 @@ func music(rate int) []float64 {
 	random := newRandom(rate)
 	x := background(rate, 15, random)
 	notes := []float64{110, 138.6, 164.8, 220, 277.2, 329.6, 440, 554.4, 659.3}
+
 	for t := 0.1; t < 12.4; t += 0.1 + 0.25*random.Float64() {
 		for range 1 + random.IntN(3) {
 			pluck(x, rate, t, notes[random.IntN(len(notes))], 0.1+0.15*random.Float64(), random)
@@ -136,6 +137,7 @@ func music(rate int) []float64 {
 			}
 		}
 	}
+
 	for _, f := range []float64{220, 277.2, 329.6} {
 		addTone(x, rate, 0, 15, f, 0.03, 0)
 	}

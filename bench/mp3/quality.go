@@ -121,6 +121,7 @@ func pesq(dir string, original, decoded *clip, material string) string {
 	if material != "speech" || (original.rate != 8000 && original.rate != 16000) {
 		return "–"
 	}
+
 	a, b := filepath.Join(dir, "a.wav"), filepath.Join(dir, "b.wav")
 	if original.writeWAV(a) != nil || decoded.writeWAV(b) != nil {
 		return "–"

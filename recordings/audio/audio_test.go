@@ -63,6 +63,7 @@ func refused(err error) bool {
 func TestCorpus(t *testing.T) {
 	for name, want := range expectations(t) {
 		got, err := parse(file(t, name), name)
+
 		switch {
 		case want.Result == "err" && !want.Absent:
 			if !refused(err) {

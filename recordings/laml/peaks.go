@@ -99,6 +99,7 @@ func pixelSize(pixels, perPixel string, rec recordings.Recording, o levels.Outli
 			return 0, problem.BadParam(pixelsParam, "%s must be an integer from 1", pixelsParam)
 		}
 		return int(min((rec.Frames+n-1)/n, math.MaxInt32)), nil
+
 	case perPixel != "":
 		n, err := strconv.ParseInt(perPixel, 10, 32)
 		if err != nil || int(n) < o.PerPixel {

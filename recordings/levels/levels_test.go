@@ -113,6 +113,7 @@ func open(t testing.TB, file string) levels.Source {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	facts, err := wav.Parse(f, info.Size())
 	if err != nil {
 		t.Fatal(err)

@@ -147,6 +147,7 @@ func (t *talk) facts(f *Facts, seconds float64) {
 	for i, v := range t.legs {
 		f.Talk[i] = round(float64(v.talked)*slot, 2)
 	}
+
 	f.SilenceRatio = 1
 	if t.slots > 0 {
 		f.SilenceRatio = round(float64(t.silence)/float64(t.slots), 4)
@@ -155,6 +156,7 @@ func (t *talk) facts(f *Facts, seconds float64) {
 	if t.silence == t.slots {
 		f.LongestSilence = round(seconds, 2)
 	}
+
 	if len(t.legs) > 1 {
 		overlap := round(float64(t.overlap)*slot, 2)
 		f.Overlap = &overlap

@@ -25,11 +25,13 @@ func TestGolden(t *testing.T) {
 		data := encode(t, makeClip(rate, channels, rate))
 		got += fmt.Sprintf("%d %d %x\n", rate, channels, sha256.Sum256(data))
 	})
+
 	if *update {
 		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	want, err := os.ReadFile(golden)
 	if err != nil {
 		t.Fatal(err)

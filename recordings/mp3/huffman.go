@@ -83,6 +83,7 @@ func allChoices() *[7]choice {
 	for i, tables := range [][]int{{1}, {2, 3}, {5, 6}, {7, 8, 9}, {10, 11, 12}, {13, 15}, {16, 24}} {
 		c := &all[i]
 		c.count = copy(c.tables[:], tables)
+
 		for pair := range c.lens {
 			for t, n := range tables {
 				length := uint64(books[n].codes[pair].len)

@@ -44,12 +44,14 @@ func TestLongLengths(t *testing.T) {
 			if got, want := float64(s.Size()), seconds*float64(f.stereo)*125; math.Abs(got-want) > 0.001*want {
 				t.Errorf("%d frames of %d a second are %.0f bytes, want about %.0f", frames, f.rate, got, want)
 			}
+
 			if _, err := s.Seek(-100, io.SeekEnd); err != nil {
 				t.Fatal(err)
 			}
 			if src.last != 0 {
 				t.Errorf("New and Seek read samples")
 			}
+
 			if tail, err := io.ReadAll(s); err != nil || len(tail) != 100 {
 				t.Errorf("the last 100 bytes are %d, %v", len(tail), err)
 			}

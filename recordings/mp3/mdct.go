@@ -140,6 +140,7 @@ func mdct12(before, now *[18]float32, out *[18]float32) {
 			u[n] = -float32(x[8-n]*shortFold[8-n]) - float32(x[9+n]*shortFold[9+n])
 			u[n+3] = float32(x[n]*shortFold[n]) - float32(x[5-n]*shortFold[5-n])
 		}
+
 		for k := range 6 {
 			m := &shortDCT[k]
 			a := float32(u[0]*m[0]) + float32(u[1]*m[1])

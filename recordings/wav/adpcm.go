@@ -27,6 +27,7 @@ func (d ima) block(dst []int16, src []byte) {
 		at := min(int32(src[4*c+2]), int32(len(imaSteps)-1))
 		dst[c] = int16(sample)
 		out := dst[d.channels+c:]
+
 		for word := src[4*(d.channels+c):]; len(out) > 0; word = word[min(4*d.channels, len(word)):] {
 			for i := range 8 {
 				code := word[i/2] >> (4 * (i % 2)) & 15
@@ -79,6 +80,7 @@ func (d ms) block(dst []int16, src []byte) {
 		d.channels[c] = msChannel{msCoefficients[predictor], head(0, c), head(1, c), head(2, c)}
 		dst[c], dst[n+c] = int16(head(2, c)), int16(head(1, c))
 	}
+
 	src = src[7*n:]
 	for i := range dst[2*n:] {
 		code := src[i/2] >> (4 - 4*(i%2)) & 15

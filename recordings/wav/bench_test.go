@@ -68,6 +68,7 @@ func BenchmarkView(b *testing.B) {
 			buf := make([]byte, 32<<10)
 			b.SetBytes(v.Size())
 			b.ReportAllocs()
+
 			for b.Loop() {
 				if _, err := v.Seek(0, io.SeekStart); err != nil {
 					b.Fatal(err)
@@ -102,6 +103,7 @@ func TestReadingAllocatesNothing(t *testing.T) {
 					t.Fatal(err)
 				}
 			})
+
 			if allocated != 0 {
 				t.Errorf("%s: %v allocations for a range", codec, allocated)
 			}
@@ -109,7 +111,7 @@ func TestReadingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestReadingOnReadsOnce shows that sequential reads decode every block only once.
+// TestReadingOnReadsOnce shows that sequential reads of a view read the file only once.
 func TestReadingOnReadsOnce(t *testing.T) {
 	for codec, audio := range audioFiles(t) {
 		s, read := mustOpen(t, audio.file, audio.facts, nil)

@@ -180,9 +180,11 @@ func (p *parser) visit(c chunk) (err error) {
 		if err != nil || len(b) < 16 {
 			return errors.Join(err, ErrBroken)
 		}
+
 		p.common = p.common && p.order.Uint16(b) != tagExtensible
 		p.facts.Format, err = parseFormat(b, p.order, p.facts.repaired)
 		return err
+
 	case c.id == "fact" && c.size >= 4:
 		b, err := p.read(c.offset, 4)
 		if err != nil || len(b) < 4 {

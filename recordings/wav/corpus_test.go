@@ -52,6 +52,7 @@ func TestParseCorpus(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+
 			got, err := Parse(bytes.NewReader(file), int64(len(file)))
 			switch {
 			case want.Result == "err" && want.Absent:
