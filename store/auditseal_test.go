@@ -106,6 +106,7 @@ func TestAuditBeginning(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := founded(t, c)
 		n, _ := verified(t, s)
+
 		for _, sql := range []string{
 			`UPDATE audit_heads SET pruned_hash = 'x' WHERE lane = 0`,
 			`UPDATE audit_heads SET pruned_hash = '', pruned_mac = '' WHERE lane = 0`,
@@ -118,6 +119,7 @@ func TestAuditBeginning(t *testing.T) {
 			tamper(t, s, `DELETE FROM audit; INSERT INTO audit SELECT * FROM kept_events; DELETE FROM audit_heads; INSERT INTO audit_heads SELECT * FROM kept_heads;
 				DROP TABLE kept_events; DROP TABLE kept_heads`)
 		}
+
 		if now, broken := verified(t, s); now != n || broken != nil {
 			t.Errorf("VerifyAudit of what was put back = %d, %v", now, broken)
 		}

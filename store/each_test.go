@@ -98,6 +98,7 @@ func preparedServer(t *testing.T) string {
 		}
 		template.url = url
 	})
+
 	if template.url == "" {
 		t.Skip("there is no PostgreSQL, as the first test of it said")
 	}

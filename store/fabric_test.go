@@ -334,10 +334,12 @@ func testDeleteProjectTakesAll(t *testing.T, c store.Config) {
 		Created: time.Now()}
 	end := revocation.Revocation{Kind: revocation.Project, ID: p.ID, Until: time.Now(),
 		Expires: time.Now().Add(time.Hour)}
+
 	if err := errors.Join(rows.CreateSubscriber(ctx, s, a), rows.CreateAPIKey(ctx, key),
 		rows.DeleteProject(ctx, end)); err != nil {
 		t.Fatal(err)
 	}
+
 	_, err := rows.FindSubscriber(ctx, p.ID, s.ID)
 	_, err2 := rows.FindAddress(ctx, p.ID, a.ID)
 	_, err3 := rows.FindAPIKeyByHash(ctx, "hash")

@@ -23,8 +23,10 @@ func grantRows(t *testing.T, c Config) (s *Store, g idp.Grant, ahead *atomic.Int
 	ahead = new(atomic.Int64)
 	c.Now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	s = opened(t, c)
+
 	g = idp.Grant{ProjectID: "p", ClientID: "c", SubscriberID: "s", SessionID: newID(), RefreshHash: "first",
 		Expires: time.Now().Add(time.Hour), IdleUntil: time.Now().Add(time.Hour)}
+
 	err := s.change(t.Context(), audit.None("a test"), func(tx tx) error {
 		for _, query := range []string{
 			`INSERT INTO projects (id, name, record_rate, created, updated) VALUES ('p', 'P', 0, 0, 0)`,

@@ -40,6 +40,7 @@ func filters(project string) map[string]recordings.Filter {
 	at := time.UnixMilli(0x019000000000)
 	owner := recordings.Owner{ProjectID: project}
 	tied := recordings.Owner{ProjectID: project, SubscriberID: "s"}
+
 	return map[string]recordings.Filter{
 		"all":            {Owner: owner},
 		"and deleted":    {Owner: owner, IncludeDeleted: true},
@@ -135,6 +136,7 @@ func explained(t *testing.T, s *Store, sql string, args []any) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	if len(lines) == 0 {
 		t.Fatal("there is no plan")
 	}

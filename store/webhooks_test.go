@@ -60,6 +60,7 @@ func tell(name fabric.EventName) fabric.Teller {
 func change(t *testing.T, s *store.Store, p fabric.Project) {
 	t.Helper()
 	ctx := t.Context()
+
 	sub, a := subscriber(p, newID()+"@example.com", "", newID())
 	name := "Ada"
 	made := s.CreateSubscriber(ctx, sub, a)
@@ -67,12 +68,14 @@ func change(t *testing.T, s *store.Store, p fabric.Project) {
 		fabric.SubscriberChange{Profile: fabric.Profile{FirstName: &name}}, time.Now(), nil)
 	end := revocation.Revocation{Kind: revocation.Subscriber, ID: sub.ID, Until: time.Now(),
 		Expires: time.Now().Add(time.Hour)}
+
 	r := fabric.Resource{ID: newID(), ProjectID: p.ID, Type: "swml_script", Fields: kinds.Values{},
 		Created: time.Now(), Updated: time.UnixMicro(time.Now().UnixMicro())}
 	old := r.Updated
 	err = errors.Join(made, err, s.DeleteSubscriber(ctx, p.ID, end),
 		s.CreateResource(ctx, r, fabric.Address{ID: newID(), ProjectID: p.ID, ResourceID: r.ID,
 			Name: newID()}, tell(fabric.ResourceCreated)))
+
 	r.Updated = old.Add(time.Second)
 	err = errors.Join(err, s.UpdateResource(ctx, r, old, tell(fabric.ResourceUpdated)),
 		s.DeleteResource(ctx, p.ID, r.Type, r.ID, tell(fabric.ResourceDeleted)))

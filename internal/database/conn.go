@@ -23,7 +23,7 @@ import (
 type conn struct {
 	*pgx.Conn
 	socket *socket
-	until  time.Time // when it is to be replaced
+	until  time.Time // when the pool replaces it
 	bad    bool
 }
 
@@ -87,6 +87,7 @@ func verify(c Config) pgconn.ValidateConnectFunc {
 	if c.Sync == Full {
 		durable = `SELECT CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', false) END`
 	}
+
 	return func(ctx context.Context, pg *pgconn.PgConn) error {
 		result := pg.ExecParams(ctx,
 			`SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on', (`+durable+`)`,

@@ -100,6 +100,7 @@ func checkText(args []any) error {
 				text = v.String()
 			}
 		}
+
 		if strings.IndexByte(text, 0) >= 0 || !utf8.ValidString(text) {
 			return problem.New(problem.Malformed, "malformed_text", "text is not UTF-8, or has a NUL")
 		}

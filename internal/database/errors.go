@@ -80,11 +80,11 @@ func isServerOutage(code string) bool {
 		return true
 	}
 	switch class := code[:min(2, len(code))]; class {
-	case "08", // the connection
+	case "08", // the connection failed
 		"28", // authorization was withdrawn
 		"53", // no memory, no disk, no connections
-		"57", // it is shut down, or starting
-		"58": // its machine
+		"57", // it is shutting down or starting
+		"58": // a system error, such as a failing disk
 		return true
 	}
 	return false

@@ -10,7 +10,7 @@ import (
 
 const (
 	restFor  = 100 * time.Millisecond // after a failure to connect, no other attempt for this long
-	lifetime = 30 * time.Minute       // so that servers added behind a host name are used, too
+	lifetime = 30 * time.Minute       // short enough to reach servers added behind a host name
 )
 
 // A pool keeps at most max connections. It opens them when they are needed and keeps them for reuse; the

@@ -122,7 +122,7 @@ func tries(err error) int {
 	switch e.Code {
 	case serializationFailure, deadlockDetected:
 		return 5
-	case lockNotAvailable: // which has already taken as long as the lock's timeout
+	case lockNotAvailable: // it has already waited for the lock's timeout
 		return 2
 	}
 	return 1

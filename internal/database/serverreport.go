@@ -17,23 +17,23 @@ type ServerReport struct {
 	Version int    // 150018 is 15.18
 	Release string // the same, for display
 
-	Connections int // maximum for roles without privileges together
+	Connections int // maximum for all roles without privileges together
 	InUse       int // connections in use
 
-	SynchronousCommit string // as used for rows, whatever the role's default
-	Fsync, FullPages  bool   // without these a power cut damages the database
-	Checksums         bool   // damage of the disk is noticed
+	SynchronousCommit string // as package store uses it, whatever the role's default
+	Fsync, FullPages  bool   // without these, a power cut damages the database
+	Checksums         bool   // damaged pages are detected
 	Autovacuum        bool
 	Standby           bool // it accepts no writes
 	Superuser         bool // the role is a superuser
 	Creates           bool // the role may create tables
 	Refused           []string
-	Encrypted, Local  bool // the connection: by TLS; on this machine
+	Encrypted, Local  bool // the connection uses TLS; the server is on this machine
 }
 
 // lookServer is Look for PostgreSQL.
 func lookServer(ctx context.Context, c Config) (r Report, err error) {
-	c.ReadOnly, c.Sync = true, Full // as for rows
+	c.ReadOnly, c.Sync = true, Full // package store uses Full
 	config, err := c.server()
 	if err != nil {
 		return r, err

@@ -120,7 +120,7 @@ func (t *serverTx) commit() error {
 	if t.before == nil {
 		t.before = new(pgx.Batch)
 	} else if t.before.Len() == 1 && t.conn.PgConn().TxStatus() == 'I' {
-		return nil // begin alone
+		return nil // only begin is queued
 	}
 
 	batch, err := t.send("commit", nil)
@@ -189,10 +189,10 @@ func (r serverRead) Later(context.Context, string, ...any) error {
 type serverRows struct {
 	rows   pgx.Rows
 	conn   *conn
-	batch  pgx.BatchResults // to close with them
-	pool   *pool            // to put the connection back to
+	batch  pgx.BatchResults // closed along with rows; may be nil
+	pool   *pool            // where Close puts conn back; nil in a change
 	closed bool
-	err    error // once they are closed
+	err    error // the result, once closed
 }
 
 func (r *serverRows) Next() bool             { return r.rows.Next() }

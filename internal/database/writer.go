@@ -23,7 +23,7 @@ type writer struct {
 	quit   chan struct{}
 	done   chan struct{}
 	once   sync.Once
-	closed error // the error of closing
+	closed error // the result of closing
 	memory memory
 
 	changes, commits atomic.Int64
@@ -78,11 +78,13 @@ func (w *writer) do(ctx context.Context, c change) error {
 
 func (w *writer) run() {
 	defer close(w.done)
+
 	for {
 		select {
 		case c := <-w.queue:
 			w.commit(w.gather(c))
 		case <-w.quit:
+			// Commit the changes that are still waiting.
 			for {
 				select {
 				case c := <-w.queue:

@@ -137,6 +137,7 @@ func outage(t *testing.T, w *world, r *servers.RedisServer, f fault) {
 func TestSlow(t *testing.T) {
 	r := servers.OwnRedis(t)
 	w := newWorld(t, r.URL, 0)
+
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
@@ -152,6 +153,7 @@ func TestSlow(t *testing.T) {
 			}
 		})
 	}
+
 	all.Wait()
 }
 

@@ -102,11 +102,13 @@ func TestInfo(t *testing.T) {
 	}{
 		{servers.Redis(t), Single, 1}, {servers.Sentinel(t), Sentinel, 1}, {servers.Cluster(t), Cluster, 3},
 	}
+
 	for _, tt := range tests {
 		info, err := open(t, Config{URL: tt.url, Patience: patient}).Info(t.Context())
 		if err != nil || info.Mode != tt.mode || len(info.Servers) != tt.masters {
 			t.Fatalf("Info = %+v, %v, want %s with %d masters", info, err, tt.mode, tt.masters)
 		}
+
 		for _, s := range info.Servers {
 			if s.Version == "" || s.Clock.IsZero() || s.Policy != "noeviction" || !s.AOF || s.Save != "" ||
 				s.Used == 0 {

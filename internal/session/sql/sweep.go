@@ -40,6 +40,7 @@ func (s *Store) sweep(ctx context.Context) error {
 			}
 			return err
 		})
+
 		if err != nil {
 			return fmt.Errorf("sweeping sessions: %w", err)
 		}
