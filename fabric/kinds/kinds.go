@@ -1,10 +1,9 @@
-// Package kinds says what kinds of resources there are: one JSON Schema a kind,
-// from which routes, validation, documents and forms are made.
+// Package kinds defines the kinds of resources. Each kind is one JSON Schema, from which
+// routes, validation, documents and forms are derived.
 //
-// A file of this folder is a schema of the members that a caller sends and
-// reads, in the order in which they are shown (JSON Schema 2020-12). What is ours
-// in it stands under x-kind, see [Kind]. An operator's own kinds are files of the
-// same form in a directory.
+// Each file in this folder is a JSON Schema (2020-12) of the members that a caller sends and
+// reads, in the order in which they are shown. Our additions to the schema are under x-kind,
+// see [Meta]. Operators define their own kinds as files of the same form in a directory.
 package kinds
 
 import (
@@ -30,68 +29,66 @@ var builtin embed.FS
 type Kind struct {
 	Title       string  `json:"title"`
 	Description string  `json:"description"`
-	Fields      []Field `json:"-"` // the members of its own, in order
+	Fields      []Field `json:"-"` // the kind's own members, in order
 
-	// Examples are a whole one as it is sent, and a change of it.
+	// Examples are a complete resource as it is sent, and a change of it.
 	Examples []json.RawMessage `json:"examples,omitempty"`
 
 	Meta `json:"x-kind"`
 
-	// schemas returns what checks each field, by its name. Compiling takes longer than
-	// all else at the start, and most runs need none or one.
+	// schemas returns the compiled schema of each field, by name. It compiles them on first
+	// use, because compiling would dominate the startup time and most runs need one kind at most.
 	schemas func() (map[string]*jsonschema.Schema, error)
 }
 
-// A Meta is what a schema cannot say.
+// Meta holds what JSON Schema cannot express about a kind.
 type Meta struct {
-	Type     string            `json:"type"`               // in documents: "video_room"
-	Path     string            `json:"path"`               // below /resources/: "conference_rooms"
-	Key      string            `json:"key"`                // the member that holds its own members: "conference_room"
-	Update   string            `json:"update"`             // the method that clients change it by, PUT or PATCH; both are taken
-	Name     []string          `json:"name"`               // the members to take its display name of; the first that is set
-	Alias    map[string]string `json:"alias,omitempty"`    // other names under which a member is taken
+	Type     string            `json:"type"`               // in documents, such as "video_room"
+	Path     string            `json:"path"`               // below /resources/, such as "conference_rooms"
+	Key      string            `json:"key"`                // holds the kind's own members: "conference_room"
+	Update   string            `json:"update"`             // what clients update with, PUT or PATCH; both work
+	Name     []string          `json:"name"`               // hold the display name; the first that is set wins
+	Alias    map[string]string `json:"alias,omitempty"`    // accepted alternative names of members
 	Address  string            `json:"address"`            // the type of its addresses: app, room or call
-	Channels []string          `json:"channels"`           // of its addresses: audio, messaging, video
-	Context  string            `json:"context,omitempty"`  // of its first address; "" means public
-	Create   string            `json:"create,omitempty"`   // "command": it is made by the operator, not over HTTP
-	Versions bool              `json:"versions,omitempty"` // it has versions, which are deployed
+	Channels []string          `json:"channels"`           // channels of its addresses: audio, messaging, video
+	Context  string            `json:"context,omitempty"`  // context of its first address; "" means public
+	Create   string            `json:"create,omitempty"`   // "command" if only the operator creates it
+	Versions bool              `json:"versions,omitempty"` // has versions that are deployed
 
-	// AddressName is the member that its first address is named by; "" means the name
-	// to show.
+	// AddressName is the member that names its first address; "" means the display name.
 	AddressName string `json:"addressName,omitempty"`
-	// AddressesUnder is the segment that stands for Path where clients ask for its
-	// addresses and versions; "" means Path.
+	// AddressesUnder replaces Path in the routes of its addresses and versions; "" means Path.
 	AddressesUnder string `json:"addressesUnder,omitempty"`
-	// Flat documents have its own members at the top, where it is asked for by Path.
+	// Flat puts the kind's own members at the top level of documents requested by Path.
 	Flat bool `json:"flat,omitempty"`
-	// EnvelopeName documents have a name beside their display_name.
+	// EnvelopeName adds a name to documents, in addition to their display_name.
 	EnvelopeName bool `json:"envelopeName,omitempty"`
 }
 
-// A Field is a member of a resource's own.
+// A Field is one of the kind's own members.
 type Field struct {
 	Name        string
 	Description string
 	Type        string          // string, integer, boolean, object or array
 	Format      string          // uri, uuid, date-time, or ""
-	Enum        []string        // the values it may have; nil means any
-	Default     json.RawMessage // of a member that was not sent; nil means none
-	Required    bool            // of who creates one
-	Nullable    bool            // null stands for no value
-	ReadOnly    bool            // ours to set
-	WriteOnly   bool            // a secret: taken, never shown
-	Schema      json.RawMessage // as it stands in the file
+	Enum        []string        // the allowed values; nil means any
+	Default     json.RawMessage // the value if the member is not sent; nil means none
+	Required    bool            // must be sent to create a resource
+	Nullable    bool            // null means no value
+	ReadOnly    bool            // set by the server only
+	WriteOnly   bool            // a secret: accepted, never shown
+	Schema      json.RawMessage // as written in the file
 
-	// What a form makes of it. The schema checks; these only help who fills it in.
-	Mixed            bool    // it may be of several types beside null
-	Minimum, Maximum string  // of an integer; "" means none
-	MaxLength        int     // of a string; 0 means none
-	Members          []Field // of an object that names them, in order
-	Items            *Field  // of an array that says what is in it
+	// These describe the form input. They help to fill it in; only the schema validates.
+	Mixed            bool    // allows several types besides null
+	Minimum, Maximum string  // bounds of an integer; "" means none
+	MaxLength        int     // maximum length of a string; 0 means none
+	Members          []Field // the members of an object, in order, if the schema lists them
+	Items            *Field  // the items of an array, if the schema describes them
 }
 
-// A Catalog is a set of kinds. Make one with [Load]; it may be read at once from
-// any number of goroutines.
+// A Catalog is a set of kinds. Create one with [Load]. A Catalog is safe for concurrent
+// use.
 type Catalog struct {
 	all    []*Kind
 	byPath map[string]*Kind
@@ -99,22 +96,23 @@ type Catalog struct {
 	parts  map[string]*Kind // by type
 }
 
-// Builtin returns the kinds of selvage.
+// Builtin returns the kinds built into selvage.
 var Builtin = sync.OnceValue(func() *Catalog {
 	c, err := Load("")
 	if err != nil {
-		panic(err) // they are in the binary, and tested
+		panic(err) // the built-in kinds are embedded and tested
 	}
 	return c
 })
 
-// Load returns the kinds of selvage and those of the *.json files in a directory;
-// "" is no directory, and one that is not there has none.
+// Load returns the built-in kinds and those of the *.json files in dir. An empty dir or a
+// directory that does not exist adds none.
 func Load(dir string) (*Catalog, error) {
 	c := &Catalog{byPath: make(map[string]*Kind), byType: make(map[string]*Kind), parts: make(map[string]*Kind)}
 	if err := errors.Join(c.read(builtin, false), c.readParts()); err != nil {
 		return nil, err
 	}
+
 	if dir == "" {
 		return c, nil
 	}
@@ -124,15 +122,18 @@ func Load(dir string) (*Catalog, error) {
 	if err := c.read(os.DirFS(dir), true); err != nil {
 		return nil, fmt.Errorf("in %s: %w", dir, err)
 	}
+
 	return c, nil
 }
 
-// read takes the kinds of a folder. Those that are not ours are tried at once.
+// read adds the kinds of a folder. If try is set, it compiles each schema and checks its
+// defaults immediately. The kinds of an operator need that, the built-in ones are tested.
 func (c *Catalog) read(files fs.FS, try bool) error {
 	names, err := fs.Glob(files, "*.json")
 	if err != nil {
 		return fmt.Errorf("listing kinds: %w", err)
 	}
+
 	for _, name := range names {
 		text, err := fs.ReadFile(files, name)
 		if err != nil {
@@ -148,14 +149,16 @@ func (c *Catalog) read(files fs.FS, try bool) error {
 		if c.byPath[k.Path] != nil || c.byType[k.Type] != nil || taken[k.Path] {
 			return fmt.Errorf("reading kind %s: there is a kind %s already", name, k.Type)
 		}
+
 		c.byPath[k.Path], c.byType[k.Type] = k, k
 		c.all = append(c.all, k)
 	}
+
 	slices.SortFunc(c.all, func(a, b *Kind) int { return strings.Compare(a.Path, b.Path) })
 	return nil
 }
 
-// readParts takes the schemas of what belongs to resources and is none itself.
+// readParts reads the schemas of things that belong to resources but are not resources.
 func (c *Catalog) readParts() error {
 	names, err := fs.Glob(builtin, "parts/*.json")
 	for _, name := range names {
@@ -172,26 +175,26 @@ func (c *Catalog) readParts() error {
 	return err
 }
 
-// Part returns the schema of what belongs to resources and is none itself:
+// Part returns the schema of something that belongs to resources but is not a resource:
 // "sip_address" or "sip_credential".
 func (c *Catalog) Part(typ string) *Kind { return c.parts[typ] }
 
-// taken are paths below /resources/ that are no kind's of this package.
+// taken are the paths below /resources/ that other routes use.
 var taken = map[string]bool{"subscribers": true, "addresses": true, "call_flow": true, "conference_room": true}
 
-// All lists the kinds by their paths.
+// All returns the kinds, sorted by path.
 func (c *Catalog) All() []*Kind { return c.all }
 
-// ByPath returns the kind of a path such as "ai_agents", or nil.
+// ByPath returns the kind with a path such as "ai_agents", or nil.
 func (c *Catalog) ByPath(path string) *Kind { return c.byPath[path] }
 
-// ByType returns the kind of a type such as "ai_agent", or nil.
+// ByType returns the kind with a type such as "ai_agent", or nil.
 func (c *Catalog) ByType(typ string) *Kind { return c.byType[typ] }
 
-// word is what types, paths and keys are.
+// word matches valid types, paths and keys.
 var word = regexp.MustCompile(`^[a-z][a-z0-9_]{0,49}$`)
 
-// check reports what is wrong with the part of a kind that is ours.
+// check validates the x-kind part of the schema. The error joins everything that is wrong.
 func (k *Kind) check() error {
 	var errs []error
 	need := func(ok bool, format string, args ...any) {
@@ -199,32 +202,39 @@ func (k *Kind) check() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
+
 	for name, v := range map[string]string{"type": k.Type, "path": k.Path, "key": k.Key} {
 		need(word.MatchString(v), "x-kind.%s must be lower-case letters, digits and _; it is %q", name, v)
 	}
+
 	need(k.Update == "PUT" || k.Update == "PATCH", "x-kind.update must be PUT or PATCH")
 	need(slices.Contains([]string{"app", "room", "call"}, k.Address), "x-kind.address must be app, room or call")
 	need(k.Context == "" || k.Context == "public" || k.Context == "private",
 		"x-kind.context must be public or private")
 	need(k.Create == "" || k.Create == "command", "x-kind.create must be command, or not be there")
+
 	for _, ch := range k.Channels {
 		need(slices.Contains([]string{"audio", "messaging", "video"}, ch),
 			"x-kind.channels must be of audio, messaging and video; one is %q", ch)
 	}
+
+	// Members that x-kind names must be properties of the schema.
 	need(len(k.Name) > 0, "x-kind.name must say which member is the name to show")
 	for _, name := range k.Name {
 		need(k.Field(name) != nil, "x-kind.name has %q, which is no property", name)
 	}
+
 	need(k.AddressName == "" || k.Field(k.AddressName) != nil,
 		"x-kind.addressName is %q, which is no property", k.AddressName)
 	for alias, name := range k.Alias {
 		need(k.Field(alias) == nil && k.Field(name) != nil,
 			"x-kind.alias %q must be another name of a property", alias)
 	}
+
 	return errors.Join(errs...)
 }
 
-// Field returns a member, or nil.
+// Field returns the kind's own member with this name, or nil.
 func (k *Kind) Field(name string) *Field {
 	for i := range k.Fields {
 		if k.Fields[i].Name == name {
@@ -234,7 +244,7 @@ func (k *Kind) Field(name string) *Field {
 	return nil
 }
 
-// Under returns the segment under which the addresses and versions are asked for.
+// Under returns the path segment for requests of addresses and versions.
 func (k *Kind) Under() string {
 	if k.AddressesUnder != "" {
 		return k.AddressesUnder
@@ -242,5 +252,5 @@ func (k *Kind) Under() string {
 	return k.Path
 }
 
-// url names a kind's schema to the compiler.
+// url returns the URL by which the compiler knows the kind's schema.
 func (k *Kind) url() string { return "kind:" + path.Clean("/"+k.Path) }

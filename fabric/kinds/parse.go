@@ -13,7 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// parse reads the file of a kind.
+// parse parses and checks the file of a kind.
 func parse(text []byte) (*Kind, error) {
 	k := &Kind{}
 	if err := json.Unmarshal(text, k); err != nil {
@@ -30,12 +30,13 @@ func parse(text []byte) (*Kind, error) {
 	return k, nil
 }
 
-// compile makes what checks the values of each field.
+// compile returns the compiled schema of each field, by name.
 func (k *Kind) compile(text []byte) (map[string]*jsonschema.Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		return nil, err
 	}
+
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
 	c.UseLoader(nowhere{})
@@ -44,14 +45,16 @@ func (k *Kind) compile(text []byte) (map[string]*jsonschema.Schema, error) {
 	if err := c.AddResource(k.url(), doc); err != nil {
 		return nil, err
 	}
+
 	whole, err := c.Compile(k.url())
 	if err != nil {
 		return nil, err
 	}
+
 	return whole.Properties, nil
 }
 
-// try compiles the schema and looks at the defaults.
+// try compiles the schema and validates the defaults.
 func (k *Kind) try() error {
 	if _, err := k.schemas(); err != nil {
 		return err
@@ -67,15 +70,14 @@ func (k *Kind) try() error {
 	return nil
 }
 
-// nowhere refuses schemas that refer to others: nothing is fetched.
+// nowhere is a schema loader that refuses all references, so nothing is fetched.
 type nowhere struct{}
 
 func (nowhere) Load(url string) (any, error) {
 	return nil, fmt.Errorf("a kind cannot refer to %s", url)
 }
 
-// webURL refuses what telephony could not ask: URLs that are not http or https,
-// or carry credentials.
+// webURL validates a URL that telephony can request: http or https, without credentials.
 func webURL(v any) error {
 	text, ok := v.(string)
 	if !ok {
@@ -88,7 +90,7 @@ func webURL(v any) error {
 	return nil
 }
 
-// A property is what we read of one.
+// A property holds the keywords of a property's schema that this package uses.
 type property struct {
 	Type        types           `json:"type"`
 	Description string          `json:"description"`
@@ -104,7 +106,7 @@ type property struct {
 	Properties  json.RawMessage `json:"properties"`
 }
 
-// types is one type, or several.
+// types is the type keyword: one type or several.
 type types []string
 
 func (t *types) UnmarshalJSON(text []byte) error {
@@ -116,24 +118,29 @@ func (t *types) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*[]string)(t))
 }
 
-// fields reads the properties of a schema in their order.
+// fields parses the properties of a schema, in their order in the file.
 func fields(text []byte) (all []Field, err error) {
 	var doc struct {
 		Required   []string        `json:"required"`
 		Properties json.RawMessage `json:"properties"`
 	}
+
 	if err := json.Unmarshal(text, &doc); err != nil {
 		return nil, err
 	}
+
+	// Decode token by token: a map would lose the order of the properties.
 	dec := json.NewDecoder(bytes.NewReader(doc.Properties))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return nil, errors.New("there are no properties")
 	}
+
 	for dec.More() {
 		t, err := dec.Token()
 		if err != nil {
 			return nil, err
 		}
+
 		var raw json.RawMessage
 		if err := dec.Decode(&raw); err != nil {
 			return nil, err
@@ -142,19 +149,23 @@ func fields(text []byte) (all []Field, err error) {
 		if err := json.Unmarshal(raw, &p); err != nil {
 			return nil, err
 		}
+
 		f, err := p.field(fmt.Sprint(t))
 		if err != nil {
 			return nil, err
 		}
+
 		f.Required, f.Schema = slices.Contains(doc.Required, f.Name), raw
 		f.inside(p, raw)
 		all = append(all, f)
 	}
+
 	for _, name := range doc.Required {
 		if !slices.ContainsFunc(all, func(f Field) bool { return f.Name == name }) {
 			return nil, fmt.Errorf("%s is required and no property", name)
 		}
 	}
+
 	return all, nil
 }
 
@@ -164,26 +175,30 @@ func (p property) field(name string) (Field, error) {
 		WriteOnly: p.WriteOnly,
 		Nullable:  slices.Contains(p.Type, "null"),
 	}
+
 	for _, t := range p.Type {
 		if t != "null" {
 			f.Type = t
 		}
 	}
+
 	if !slices.Contains([]string{"string", "integer", "boolean", "object", "array"}, f.Type) {
 		return f, fmt.Errorf("%s is of no type we know: %s", name, strings.Join(p.Type, ", "))
 	}
+
 	for _, v := range p.Enum {
 		if v != nil {
 			f.Enum = append(f.Enum, fmt.Sprint(v))
 		}
 	}
+
 	f.Minimum, f.Maximum, f.MaxLength = string(p.Minimum), string(p.Maximum), p.MaxLength
 	f.Mixed = len(p.Type) > 2 || len(p.Type) == 2 && !f.Nullable
 	return f, nil
 }
 
-// inside fills in what an object or an array of a form is made of. What is of no type
-// we know is left out: it is written as JSON then.
+// inside sets the members of an object or the items of an array, for forms. If their schema
+// has an unsupported type, they stay unset, and a form edits the value as JSON.
 func (f *Field) inside(p property, raw json.RawMessage) {
 	if p.Properties != nil {
 		f.Members, _ = fields(raw)

@@ -18,11 +18,11 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Values are the members of one resource, as JSON by name.
+// Values holds the members of one resource as JSON, by name.
 type Values map[string]json.RawMessage
 
-// Text returns the value of a member that is a string, without the space around it,
-// else "".
+// Text returns the member as a string without surrounding space, or "" if it is not a
+// string.
 func (v Values) Text(name string) string {
 	var text string
 	if json.Unmarshal(v[name], &text) != nil {
@@ -31,10 +31,9 @@ func (v Values) Text(name string) string {
 	return strings.TrimSpace(text)
 }
 
-// New returns the values of a new resource: what was sent, and the defaults of
-// what was not. Members that there are not and those that are ours to set are
-// ignored. Everything that is wrong is gathered: problem.Invalid, the member in
-// Param.
+// New returns the values of a new resource: the members sent, and the defaults of members
+// not sent. Unknown and read-only members are ignored. The error joins everything that is
+// wrong, each a problem.Invalid with the member in Param.
 func (k *Kind) New(sent map[string]json.RawMessage) (Values, error) {
 	v, errs := k.taken(sent)
 	for _, f := range k.Fields {
@@ -50,8 +49,8 @@ func (k *Kind) New(sent map[string]json.RawMessage) (Values, error) {
 	return v, errors.Join(errs...)
 }
 
-// Change returns the values with what was sent in the place of what was there.
-// Members that were not sent stay.
+// Change returns the old values, replaced by the members sent. Members that were not sent
+// are left unchanged.
 func (k *Kind) Change(old Values, sent map[string]json.RawMessage) (Values, error) {
 	changed, errs := k.taken(sent)
 	for name, value := range old {
@@ -62,7 +61,7 @@ func (k *Kind) Change(old Values, sent map[string]json.RawMessage) (Values, erro
 	return changed, errors.Join(errs...)
 }
 
-// taken returns what was sent and can be taken, and what is wrong with it.
+// taken returns the members of sent that may be set, and the errors of their values.
 func (k *Kind) taken(sent map[string]json.RawMessage) (v Values, errs []error) {
 	v = make(Values)
 	for _, f := range k.Fields {
@@ -80,7 +79,7 @@ func (k *Kind) taken(sent map[string]json.RawMessage) (v Values, errs []error) {
 	return v, errs
 }
 
-// sent finds a member by its name or another that stands for it.
+// sent returns the member of all with this name or an alias of it.
 func (k *Kind) sent(name string, all map[string]json.RawMessage) (json.RawMessage, bool) {
 	if raw, ok := all[name]; ok {
 		return raw, true
@@ -93,13 +92,13 @@ func (k *Kind) sent(name string, all map[string]json.RawMessage) (json.RawMessag
 	return nil, false
 }
 
-// isBlank reports whether a value is null, or a text of nothing but space.
+// isBlank reports whether a value is null or a string of nothing but space.
 func isBlank(raw json.RawMessage) bool {
 	var text string
 	return string(raw) == "null" || json.Unmarshal(raw, &text) == nil && strings.TrimSpace(text) == ""
 }
 
-// checkField reports what is wrong with the value of a field.
+// checkField validates the value of a field.
 func (k *Kind) checkField(f Field, raw json.RawMessage) error {
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(raw))
 	if err != nil {
@@ -108,23 +107,27 @@ func (k *Kind) checkField(f Field, raw json.RawMessage) error {
 	if !isBounded(value) {
 		return problem.BadParam(f.Name, "%s must not hold a number that long or large", f.Name)
 	}
+
 	schemas, err := k.schemas()
 	if err != nil {
 		return fmt.Errorf("compiling kind %s: %w", k.Type, err)
 	}
+
 	var bad *jsonschema.ValidationError
 	if errors.As(schemas[f.Name].Validate(value), &bad) {
 		return explain(f, leaf(bad))
 	}
+
 	if text, ok := value.(string); ok && strings.ContainsFunc(text, isControl) {
 		return problem.BadParam(f.Name, "%s must not contain control characters", f.Name)
 	}
+
 	return nil
 }
 
-// isBounded reports whether the numbers in a value are such as a double can hold
-// (RFC 8259, section 6). A schema compares them as fractions: the million digits of
-// 1e999999 take it a tenth of a second, each time.
+// isBounded reports whether all numbers in a value roughly fit a double (RFC 8259, section
+// 6). The schema library compares numbers as fractions: for 1e999999 with its million
+// digits, that takes a tenth of a second each time.
 func isBounded(value any) bool {
 	switch v := value.(type) {
 	case json.Number:
@@ -140,13 +143,14 @@ func isBounded(value any) bool {
 			}
 		}
 	}
+
 	return true
 }
 
-// isControl leaves out what texts of several lines have.
+// isControl reports whether r is a control character other than a line break or a tab.
 func isControl(r rune) bool { return unicode.IsControl(r) && r != '\n' && r != '\r' && r != '\t' }
 
-// leaf returns the first cause that has no other.
+// leaf follows the first cause of e down to one that has no cause itself.
 func leaf(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 	for len(e.Causes) > 0 {
 		e = e.Causes[0]
@@ -156,12 +160,13 @@ func leaf(e *jsonschema.ValidationError) *jsonschema.ValidationError {
 
 var english = message.NewPrinter(language.English)
 
-// explain tells a fault of a value in our words.
+// explain converts a validation error to a problem with a message in our words.
 func explain(f Field, e *jsonschema.ValidationError) error {
 	at := f.Name
 	for _, step := range e.InstanceLocation {
 		at += "." + step
 	}
+
 	switch k := e.ErrorKind.(type) {
 	case *schemakind.Type:
 		return problem.BadParam(f.Name, "%s must be %s", at, oneOf(k.Want))
@@ -178,10 +183,11 @@ func explain(f Field, e *jsonschema.ValidationError) error {
 		}
 		return problem.BadParam(f.Name, "%s must be a %s", at, k.Want)
 	}
+
 	return problem.BadParam(f.Name, "%s: %s", at, e.ErrorKind.LocalizedString(english))
 }
 
-// listed returns values for a sentence.
+// listed formats values as a list for a message.
 func listed(values []any) string {
 	var all []string
 	for _, v := range values {
@@ -190,7 +196,7 @@ func listed(values []any) string {
 	return strings.Join(all, ", ")
 }
 
-// oneOf names JSON types.
+// oneOf formats JSON type names for a message.
 func oneOf(types []string) string {
 	words := map[string]string{"string": "a string", "integer": "an integer", "boolean": "true or false",
 		"object": "an object", "array": "an array"}
@@ -205,10 +211,10 @@ func oneOf(types []string) string {
 	return strings.Join(named, " or ")
 }
 
-// DisplayName returns the name to show of a resource, or "".
+// DisplayName returns the display name of a resource, or "".
 func (k *Kind) DisplayName(v Values) string { return v.Text(k.NamedBy(v)) }
 
-// NamedBy returns the member that a resource has its name to show of, or "".
+// NamedBy returns the member that holds the display name of a resource, or "".
 func (k *Kind) NamedBy(v Values) string {
 	for _, name := range k.Name {
 		if v.Text(name) != "" {
@@ -218,9 +224,9 @@ func (k *Kind) NamedBy(v Values) string {
 	return ""
 }
 
-// Document writes the members to show, in the order of the schema, after those
-// that every resource has. Secrets are left out; what has no value is null, where
-// null may stand there.
+// Document returns the JSON of a resource: the members before, then its own in the order of
+// the schema. Secrets are left out. A nullable member without a value is null, any other is
+// left out.
 func (k *Kind) Document(before []Member, v Values) json.RawMessage {
 	all := append([]Member(nil), before...)
 	for _, f := range k.Fields {
@@ -236,20 +242,20 @@ func (k *Kind) Document(before []Member, v Values) json.RawMessage {
 	return Object(all)
 }
 
-// A Member is a name and its JSON.
+// A Member is a named JSON value.
 type Member struct {
 	Name  string
 	Value json.RawMessage
 }
 
-// Object writes members as a JSON object, in their order.
+// Object encodes members as a JSON object, in the order given.
 func Object(all []Member) json.RawMessage {
 	b := []byte{'{'}
 	for i, m := range all {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(strconv.AppendQuote(b, m.Name), ':') // names are words
+		b = append(strconv.AppendQuote(b, m.Name), ':') // names need no JSON escaping
 		b = append(b, m.Value...)
 	}
 	return append(b, '}')
