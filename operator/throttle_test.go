@@ -20,7 +20,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// A guarded world limits tries to sign in, and has a real session store.
+// A guarded world counts tries to sign in, in a real session store.
 type guarded struct {
 	world
 	rows  *store.Store

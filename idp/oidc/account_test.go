@@ -101,6 +101,8 @@ func TestAccountForms(t *testing.T) {
 	}
 }
 
+// TestAccountPassword shows that changing the password needs the current one, and signs out all
+// other browsers.
 func TestAccountPassword(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

@@ -120,6 +120,8 @@ func wantInvalidClient(t *testing.T, name string, got reply) {
 	}
 }
 
+// TestAssertion shows that an assertion authenticates a client at each endpoint, with each
+// algorithm.
 func TestAssertion(t *testing.T) {
 	w := newWorld(t)
 	for _, alg := range []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES256, jose.EdDSA} {

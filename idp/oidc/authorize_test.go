@@ -10,6 +10,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
+// TestLogin shows that the right password ends in a code, and that the browser stays signed in.
 func TestLogin(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -83,6 +84,8 @@ func mask(r reply, email string) string {
 	return r.body
 }
 
+// TestLoginOfAnotherBrowser shows that a login page only works in the browser that requested
+// it.
 func TestLoginOfAnotherBrowser(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -92,6 +95,7 @@ func TestLoginOfAnotherBrowser(t *testing.T) {
 	}
 }
 
+// TestLoginFromAnotherSite shows that a login form sent by another site is refused.
 func TestLoginFromAnotherSite(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -250,6 +254,7 @@ func TestAuthorizeStateIsExact(t *testing.T) {
 	}
 }
 
+// TestAuthorizeByPost shows that an authorization request may be sent by POST.
 func TestAuthorizeByPost(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -294,6 +299,8 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
+// TestBrowserSessionEnds shows that a browser session ends after 12 idle hours, and after seven
+// days.
 func TestBrowserSessionEnds(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)

@@ -323,6 +323,7 @@ func TestBackchannelRefused(t *testing.T) {
 	wantLogoutToken(t, w, r.client, r.told(2)[1], id)
 }
 
+// TestLogoutVerdict shows which responses end the retries of a logout.
 func TestLogoutVerdict(t *testing.T) {
 	for status, want := range map[int]deliver.State{
 		200: deliver.Delivered, 204: deliver.Delivered, 400: deliver.Dead, 410: deliver.Dead,

@@ -62,6 +62,7 @@ func BenchmarkCodeFlow(b *testing.B) {
 	})
 }
 
+// BenchmarkUserinfo measures a request to the userinfo endpoint.
 func BenchmarkUserinfo(b *testing.B) {
 	w := newWorld(b)
 	c, _ := w.client(nil)
@@ -77,6 +78,7 @@ func BenchmarkUserinfo(b *testing.B) {
 	})
 }
 
+// BenchmarkIntrospect measures the introspection of a service's own token.
 func BenchmarkIntrospect(b *testing.B) {
 	w := newWorld(b)
 	c, secret := w.client(func(n *idp.Client) {

@@ -385,6 +385,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
+// TestPageHeaders shows that pages may not be framed, cached or read by other origins.
 func TestPageHeaders(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
