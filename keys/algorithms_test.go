@@ -65,8 +65,8 @@ func TestSalt(t *testing.T) {
 	}
 }
 
-// TestSignUnique shows that SignUnique derives the nonce of ES256 from key and message (RFC 6979), and
-// that Sign uses randomness.
+// TestSignUnique shows that SignUnique derives the nonce of ES256 from key and message (RFC 6979),
+// and that Sign uses randomness.
 func TestSignUnique(t *testing.T) {
 	r := openRing(t, openStore(t))
 	for _, tt := range []struct {
@@ -95,7 +95,8 @@ func TestSignUnique(t *testing.T) {
 	}
 }
 
-// TestNewAlgorithms shows that opening the ring of a version with fewer algorithms adds the missing keys.
+// TestNewAlgorithms shows that opening the ring of a version with fewer algorithms adds the missing
+// keys.
 func TestNewAlgorithms(t *testing.T) {
 	newer, older := openStore(t), openStore(t)
 	openRing(t, newer)
@@ -129,8 +130,8 @@ func TestNewAlgorithms(t *testing.T) {
 	}
 }
 
-// TestHalfHash shows that at_hash uses the hash of each algorithm (OpenID Connect Core, section 3.1.3.6;
-// Ed25519 uses SHA-512: RFC 8032, section 5.1).
+// TestHalfHash shows that at_hash uses the hash of each algorithm (OpenID Connect Core, section
+// 3.1.3.6; Ed25519 uses SHA-512: RFC 8032, section 5.1).
 func TestHalfHash(t *testing.T) {
 	const token = "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y" // from OpenID Connect Core, appendix A.3
 	for alg, want := range map[keys.Use]string{

@@ -44,7 +44,8 @@ func TestCode(t *testing.T) {
 	}
 }
 
-// TestCodeOutlivesItsKey shows that a code stays valid after its key is retired, until it is revoked.
+// TestCodeOutlivesItsKey shows that a code stays valid after its key is retired, until it is
+// revoked.
 func TestCodeOutlivesItsKey(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	r, other := open(t, clock.node(rows)), open(t, clock.node(rows))

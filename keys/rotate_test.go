@@ -233,7 +233,8 @@ func TestRotate(t *testing.T) {
 	}
 }
 
-// TestClockApart shows that a node whose clock differs from the store's rotates and deletes no keys by time.
+// TestClockApart shows that a node whose clock differs from the store's rotates and deletes no keys
+// by time.
 func TestClockApart(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	c := clock.node(rows)

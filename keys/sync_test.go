@@ -32,8 +32,8 @@ func (c *counted) RingVersion(ctx context.Context) (int64, error) {
 	return rows.RingVersion(ctx)
 }
 
-// TestUnknownKid shows that a node accepts tokens of keys it has not seen, and reads the ring at most once
-// a second for unknown kids.
+// TestUnknownKid shows that a node accepts tokens of keys it has not seen, and reads the ring at
+// most once a second for unknown kids.
 func TestUnknownKid(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	count := &counted{Store: rows}
@@ -93,7 +93,8 @@ func TestUnknownKid(t *testing.T) {
 	}
 }
 
-// A hanging store does not answer until the caller's context ends. Its clock then moves by a second.
+// A hanging store does not answer until the caller's context ends. Its clock then moves by a
+// second.
 type hanging struct {
 	*store.Store
 	clock *hand
@@ -111,8 +112,8 @@ func (h *hanging) RingVersion(ctx context.Context) (int64, error) {
 	return h.Store.RingVersion(ctx)
 }
 
-// TestUnknownKidsWhileStoreHangs shows that a token with an unknown kid waits for one read of a hanging
-// store, and not for those of earlier callers.
+// TestUnknownKidsWhileStoreHangs shows that a token with an unknown kid waits for one read of a
+// hanging store, and not for those of earlier callers.
 func TestUnknownKidsWhileStoreHangs(t *testing.T) {
 	rows := &hanging{Store: openStore(t), clock: &hand{}}
 	r := open(t, rows.clock.node(rows))
@@ -193,8 +194,8 @@ func TestStoreAway(t *testing.T) {
 	})
 }
 
-// TestOpenTogetherWithOtherMasters opens rings with two master keys at once: one of the two makes all keys,
-// and rings with the other fail.
+// TestOpenTogetherWithOtherMasters opens rings with two master keys at once: one of the two makes
+// all keys, and rings with the other fail.
 func TestOpenTogetherWithOtherMasters(t *testing.T) { eachStore(t, testOtherMasters) }
 
 func testOtherMasters(t *testing.T, rows *store.Store) {

@@ -41,9 +41,9 @@ func (v *verifier) verify(t *testing.T, node *keys.Ring, token string) bool {
 	return err == nil
 }
 
-// TestRotationUnderLoad rotates the keys of three nodes as fast, and with clocks as far apart, as allowed.
-// Every node accepts the tokens of every other. A verifier with a cached JWKS does not even have to fetch
-// it again for an unknown kid.
+// TestRotationUnderLoad rotates the keys of three nodes as fast, and with clocks as far apart, as
+// allowed. Every node accepts the tokens of every other. A verifier with a cached JWKS does not
+// even have to fetch it again for an unknown kid.
 func TestRotationUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const publish = 10 * time.Minute

@@ -1,5 +1,5 @@
-// Package sdk serves the browser SDK as a script to include and as a module. The files are built from
-// src/ (see build/) and committed, so that building the server only needs Go.
+// Package sdk serves the browser SDK as a script to include and as a module. The files are built
+// from src/ (see build/) and committed, so that building the server only needs Go.
 package sdk
 
 //go:generate go run ./build
@@ -62,8 +62,8 @@ func Describe(name string, body []byte) Script {
 	}
 }
 
-// Find returns the SDK as a script to include ("selvage.js") or as a module ("selvage.mjs"). It panics
-// for any other name.
+// Find returns the SDK as a script to include ("selvage.js") or as a module ("selvage.mjs"). It
+// panics for any other name.
 func Find(name string) Script {
 	s, ok := scripts()[name]
 	if !ok {

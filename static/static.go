@@ -1,5 +1,5 @@
-// Package static holds the embedded files that pages need. Each is served under a name with the hash
-// of its content, so that caches may keep it forever.
+// Package static holds the embedded files that pages need. Each is served under a name with the
+// hash of its content, so that caches may keep it forever.
 package static
 
 import (

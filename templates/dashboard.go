@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/static"
 )
 
-// A Dashboard is a page of the dashboard: the frame that all pages share, the name of the page's file
-// under pages/dashboard, and the data for that file.
+// A Dashboard is a page of the dashboard: the frame that all pages share, the name of the page's
+// file under pages/dashboard, and the data for that file.
 type Dashboard struct {
 	Frame
 	Page string
@@ -41,8 +41,8 @@ type FrameLink struct {
 	Apart      bool // it starts a new group
 }
 
-// dashboard returns the templates of the dashboard. They are separate from the others, so that their
-// blocks may have any name.
+// dashboard returns the templates of the dashboard. They are separate from the others, so that
+// their blocks may have any name.
 var dashboard = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"passkeywords": func(kind, origin string) (string, error) {

@@ -178,8 +178,8 @@ type Options struct {
 	View     View   // how it is shown
 }
 
-// Write writes a page. It is never cached, only framed by o.Framer, runs only our scripts and only if
-// o.Scripts is set, and loads nothing from other origins.
+// Write writes a page. It is never cached, only framed by o.Framer, runs only our scripts and only
+// if o.Scripts is set, and loads nothing from other origins.
 func Write(w http.ResponseWriter, p Page, o Options) error {
 	var body bytes.Buffer
 	if err := render(&body, p, o.View); err != nil {

@@ -54,7 +54,8 @@ func pages() map[string]templates.Page {
 	}
 }
 
-// TestPages renders every page. If SELVAGE_PAGES names a directory, it writes the pages there for inspection.
+// TestPages renders every page. If SELVAGE_PAGES names a directory, it writes the pages there for
+// inspection.
 func TestPages(t *testing.T) {
 	ids := map[string][]string{
 		"login":        {`id="username"`, `id="password"`, `id="login-submit"`, "Sign in"},

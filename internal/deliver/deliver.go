@@ -73,7 +73,7 @@ type Queue interface {
 	// held by no node. Receivers of the projects with the fewest holds come first, so that
 	// no project takes all workers. Among these, those held longest ago come first.
 	DueReceivers(ctx context.Context, now time.Time, most int) ([]string, error)
-	// HoldReceiver gives holder the exclusive right to send to a receiver until a time. It
+	// HoldReceiver reserves a receiver for holder until a time: no other may send to it. It
 	// returns problem.Conflict if another holder has the receiver, or if the receiver is
 	// deleted or disabled. A holder that already has it extends its hold.
 	HoldReceiver(ctx context.Context, id, holder string, now, until time.Time) (Receiver, error)

@@ -233,12 +233,15 @@ func TestOrder(t *testing.T) {
 	var got log
 	hook := w.webhook(func(_ http.ResponseWriter, r *http.Request) { got.add(r.Header.Get("X-Selvage-Event")) })
 	s := fabric.Subscriber{ID: newID(), ProjectID: w.project.ID, Created: time.Now(), Updated: time.Now()}
-	if err := w.rows.CreateSubscriber(t.Context(), s, fabric.Address{ID: newID(), ProjectID: w.project.ID, ResourceID: s.ID, Name: s.ID}); err != nil {
+	if err := w.rows.CreateSubscriber(t.Context(), s, fabric.Address{
+		ID: newID(), ProjectID: w.project.ID, ResourceID: s.ID, Name: s.ID,
+	}); err != nil {
 		t.Fatal(err)
 	}
 	for i := range 20 {
 		name := fmt.Sprint(i)
-		if _, err := w.rows.UpdateSubscriber(t.Context(), w.project.ID, s.ID, fabric.SubscriberChange{Profile: fabric.Profile{FirstName: &name}}, time.Now(), nil); err != nil {
+		if _, err := w.rows.UpdateSubscriber(t.Context(), w.project.ID, s.ID,
+			fabric.SubscriberChange{Profile: fabric.Profile{FirstName: &name}}, time.Now(), nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -250,8 +253,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestRetries shows that a failing receiver gets all attempts, and that dead deliveries can be requested
-// again.
+// TestRetries shows that a failing receiver gets all attempts, and that dead deliveries can be
+// requested again.
 func TestRetries(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	var status atomic.Int64
@@ -287,8 +290,8 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// TestAnswers shows that a receiver that answers 410 Gone is not tried again, and that redirects are not
-// followed.
+// TestAnswers shows that a receiver that answers 410 Gone is not tried again, and that redirects
+// are not followed.
 func TestAnswers(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	var followed atomic.Bool
@@ -345,7 +348,8 @@ func TestOneHangs(t *testing.T) {
 	w.await(good, "the one that answers", delivered)
 }
 
-// TestShutdown stops a node during an attempt. The attempt completes, and the next node does the rest.
+// TestShutdown stops a node during an attempt. The attempt completes, and the next node does the
+// rest.
 func TestShutdown(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	began, answer := make(chan struct{}, 100), make(chan struct{})

@@ -24,8 +24,8 @@ import (
 
 const origin = "https://id.example"
 
-// A world has two subscribers and their factors in a real database. Its clock is moved only by tests, because
-// a code of an app is valid for half a minute.
+// A world has two subscribers and their factors in a real database. Its clock is moved only by
+// tests, because a code of an app is valid for half a minute.
 type world struct {
 	began time.Time
 	*factor.Factors
@@ -62,7 +62,8 @@ func newWorld(t *testing.T, change func(*factor.Config)) *world {
 
 	w.Factors, err = factor.New(c)
 	must(t, err)
-	f := fabric.New(fabric.Config{Stores: rows.Fabric(), Ring: ring, Revocations: revocation.New(rows, w.now), Now: w.now})
+	f := fabric.New(fabric.Config{Stores: rows.Fabric(), Ring: ring,
+		Revocations: revocation.New(rows, w.now), Now: w.now})
 	p, err := f.Projects.Create(ctx, "Acme")
 	must(t, err)
 
@@ -97,7 +98,8 @@ func TestTOTP(t *testing.T) {
 		t.Errorf("the page shown again has another secret: %v", err)
 	}
 
-	if err := w.ConfirmTOTP(ctx, w.grace, false, "flow", factortest.Code(e.Secret, w.now())); !errors.Is(err, factor.ErrPending) {
+	if err := w.ConfirmTOTP(ctx, w.grace, false, "flow",
+		factortest.Code(e.Secret, w.now())); !errors.Is(err, factor.ErrPending) {
 		t.Errorf("somebody else's set-up is confirmed: %v", err)
 	}
 	if err := w.ConfirmTOTP(ctx, w.ada, false, "flow", "000000"); !errors.Is(err, factor.ErrWrong) {
@@ -134,7 +136,8 @@ func TestTOTP(t *testing.T) {
 		}
 	}
 
-	if err := w.CheckTOTP(ctx, w.grace, "", factortest.Code(e.Secret, w.now().Add(30*time.Second))); !errors.Is(err, factor.ErrWrong) {
+	if err := w.CheckTOTP(ctx, w.grace, "",
+		factortest.Code(e.Secret, w.now().Add(30*time.Second))); !errors.Is(err, factor.ErrWrong) {
 		t.Errorf("a code of somebody else: %v", err)
 	}
 }
@@ -172,8 +175,8 @@ func race(try func() error) (won int64) {
 	return n.Load()
 }
 
-// TestGuesses shows that no more codes than the limit are checked, however many are tried at once. After that,
-// even the right code is refused.
+// TestGuesses shows that no more codes than the limit are checked, however many are tried at once.
+// After that, even the right code is refused.
 func TestGuesses(t *testing.T) {
 	w := newWorld(t, nil)
 	secret := w.app(t, w.ada)
@@ -194,7 +197,8 @@ func TestGuesses(t *testing.T) {
 	if wrong.Load() != 6 || limited.Load() != 44 {
 		t.Errorf("of 50 guesses %d were looked at and %d refused, want 6 and 44", wrong.Load(), limited.Load())
 	}
-	if err := w.CheckTOTP(t.Context(), w.ada, "", factortest.Code(secret, w.now())); !errors.Is(err, problem.RateLimited) {
+	if err := w.CheckTOTP(t.Context(), w.ada, "",
+		factortest.Code(secret, w.now())); !errors.Is(err, problem.RateLimited) {
 		t.Errorf("the right code after them: %v", err)
 	}
 	if err := w.UseCode(t.Context(), w.ada, "", codes[0]); !errors.Is(err, problem.RateLimited) {

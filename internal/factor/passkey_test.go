@@ -128,7 +128,8 @@ func TestPasskeyChallenges(t *testing.T) {
 		t.Errorf("the answer to another flow's challenge: %v", err)
 	}
 
-	if won := race(func() error { _, err := w.CheckPasskey(context.Background(), "one", answer); return err }); won != 1 {
+	if won := race(
+		func() error { _, err := w.CheckPasskey(context.Background(), "one", answer); return err }); won != 1 {
 		t.Errorf("%d of 50 were let in by one answer", won)
 	}
 	if _, err := w.CheckPasskey(ctx, "one", answer); !errors.Is(err, factor.ErrStale) {
@@ -146,7 +147,8 @@ func TestPasskeyChallenges(t *testing.T) {
 	options, err = w.BeginPasskey(ctx, w.ada, "mine", "a", "A")
 	must(t, err)
 	other.Unverified = true
-	if _, err := w.CreatePasskey(ctx, w.ada, false, "mine", "", other.Create(options)); !errors.Is(err, factor.ErrRefused) {
+	if _, err := w.CreatePasskey(ctx, w.ada, false, "mine", "",
+		other.Create(options)); !errors.Is(err, factor.ErrRefused) {
 		t.Errorf("a registration without user verification: %v", err)
 	}
 }

@@ -15,7 +15,9 @@ import (
 	"github.com/selvage/selvage/internal/logo"
 )
 
-func encode(t *testing.T, wide, high int, at func(x, y int) color.Color, as func(*bytes.Buffer, image.Image) error) []byte {
+func encode(
+	t *testing.T, wide, high int, at func(x, y int) color.Color, as func(*bytes.Buffer, image.Image) error,
+) []byte {
 	t.Helper()
 	p := image.NewNRGBA(image.Rect(0, 0, wide, high))
 	for y := range high {
@@ -94,7 +96,8 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// TestRefused shows that files in other formats, and pictures that are too large, are refused before decoding.
+// TestRefused shows that files in other formats, and pictures that are too large, are refused
+// before decoding.
 func TestRefused(t *testing.T) {
 	fine := encode(t, 600, 400, all(color.Black), asPNG)
 	bomb := bytes.Clone(fine)
@@ -134,8 +137,8 @@ func FuzzMake(f *testing.F) {
 	})
 }
 
-// scans returns a gray JPEG of 2048 by 2048 pixels with n scans. Each scan passes over all blocks and costs 18
-// bytes.
+// scans returns a gray JPEG of 2048 by 2048 pixels with n scans. Each scan passes over all blocks
+// and costs 18 bytes.
 func scans(n int) []byte {
 	var b bytes.Buffer
 	b.WriteString("\xff\xd8\xff\xdb\x00\x43\x00" + strings.Repeat("\x01", 64)) // a quantization table

@@ -86,7 +86,8 @@ func New(c Config) *Post {
 // Backlog returns the backlog, which is at most 15 seconds old.
 func (p *Post) Backlog() Backlog { return *p.backlog.Load() }
 
-// Run sends letters until Shutdown is called or ctx ends. When ctx ends, running attempts are aborted.
+// Run sends letters until Shutdown is called or ctx ends. When ctx ends, running attempts are
+// aborted.
 func (p *Post) Run(ctx context.Context) {
 	defer close(p.idle)
 	var work sync.WaitGroup

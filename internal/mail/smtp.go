@@ -163,8 +163,8 @@ func (m Message) build() (*gomail.Msg, error) {
 	return msg, nil
 }
 
-// asciiDomain converts the domain of an address to ASCII (RFC 5891). It leaves the local part alone:
-// if that is not ASCII, a server without SMTPUTF8 (RFC 6531) refuses it.
+// asciiDomain converts the domain of an address to ASCII (RFC 5891). It leaves the local part
+// alone: if that is not ASCII, a server without SMTPUTF8 (RFC 6531) refuses it.
 func asciiDomain(address string) (string, error) {
 	at := strings.LastIndexByte(address, '@')
 	if at < 1 || !utf8.ValidString(address) || oneLine(address) != address {

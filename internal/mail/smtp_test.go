@@ -54,7 +54,8 @@ func TestSend(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			s := inbox.Start(t, tt.server)
-			if err := transport(t, s, tt.scheme, "localhost", tt.behind).Send(t.Context(), message("ada@example.com")); err != nil {
+			if err := transport(t, s, tt.scheme, "localhost", tt.behind).
+				Send(t.Context(), message("ada@example.com")); err != nil {
 				t.Fatal(err)
 			}
 			got := s.To("ada@example.com")
@@ -78,7 +79,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestSendsNothingReadable shows that a password is sent only over TLS, to a server with a trusted certificate.
+// TestSendsNothingReadable shows that a password is sent only over TLS, to a server with a trusted
+// certificate.
 func TestSendsNothingReadable(t *testing.T) {
 	t.Run("no STARTTLS", func(t *testing.T) {
 		s := inbox.Start(t, inbox.Config{Auth: true})
@@ -138,8 +140,8 @@ func TestSendInjects(t *testing.T) {
 	}
 }
 
-// TestSendInternational shows that domains are converted to ASCII, and that a local part that is not ASCII needs
-// a server with SMTPUTF8.
+// TestSendInternational shows that domains are converted to ASCII, and that a local part that is
+// not ASCII needs a server with SMTPUTF8.
 func TestSendInternational(t *testing.T) {
 	old, modern := inbox.Start(t, inbox.Config{}), inbox.Start(t, inbox.Config{UTF8: true})
 	send := func(s *inbox.Server, to string) error {

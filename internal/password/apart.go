@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Hashes are made in a separate process with a lower priority. It runs when other processes do
-// not need the processor, so that verifying a token does not wait for the hashes of people who guess
+// Hashes are made in a separate process with a lower priority. It runs when other processes do not
+// need the processor, so that verifying a token does not wait for the hashes of people who guess
 // passwords. Threads with a lower priority in this process would delay everybody: the garbage
 // collector waits for all threads, and each hash allocates 19 MiB.
 

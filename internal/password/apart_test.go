@@ -109,7 +109,8 @@ func TestApartDies(t *testing.T) {
 	}
 }
 
-// TestApartStopped stops the process without ending it, and shows that hashes are then made in this process.
+// TestApartStopped stops the process without ending it, and shows that hashes are then made in this
+// process.
 func TestApartStopped(t *testing.T) {
 	a := newApartment(t, os.Args[0])
 	a.check(t)
@@ -123,8 +124,8 @@ func TestApartStopped(t *testing.T) {
 	}
 }
 
-// TestApartNot shows that hashes are made in this process if the other one cannot start or ends at once, and
-// that the failure is reported.
+// TestApartNot shows that hashes are made in this process if the other one cannot start or ends at
+// once, and that the failure is reported.
 func TestApartNot(t *testing.T) {
 	for _, path := range []string{"/nonexistent", "/bin/true"} {
 		a := newApartment(t, path)

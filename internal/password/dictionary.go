@@ -27,8 +27,8 @@ type entry struct {
 	rank int
 }
 
-// newDictionary returns a dictionary of lists, each ordered by how soon a guesser tries its words. A
-// word on several lists keeps its best rank.
+// newDictionary returns a dictionary of lists, each ordered by how soon a guesser tries its words.
+// A word on several lists keeps its best rank.
 func newDictionary(lists map[string][]string) dictionary {
 	var all dictionary
 	for list, words := range lists {

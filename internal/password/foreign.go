@@ -23,8 +23,8 @@ const (
 	maxPBKDF2 = 1_500_000
 )
 
-// readBcrypt reads the modular form of bcrypt. bcrypt ignores everything after 72 bytes, so a longer
-// password never matches.
+// readBcrypt reads the modular form of bcrypt. bcrypt ignores everything after 72 bytes, so a
+// longer password never matches.
 func readBcrypt(text string) (hash, error) {
 	cost, err := bcrypt.Cost([]byte(text))
 	if err != nil || len(text) != 60 {
@@ -117,8 +117,8 @@ func newScrypt(n, r, p int, salt, want []byte, err error) (hash, error) {
 	}), want, params{}}, nil
 }
 
-// readPBKDF2Modular reads two forms. One is $pbkdf2-sha256$29000$salt$key, as passlib writes it, with
-// "." for "+", and with sha1 if no digest is named. The other is
+// readPBKDF2Modular reads two forms. One is $pbkdf2-sha256$29000$salt$key, as passlib writes it,
+// with "." for "+", and with sha1 if no digest is named. The other is
 // $pbkdf2-sha256$i=29000,l=32$salt$key.
 func readPBKDF2Modular(text string) (hash, error) {
 	parts := strings.Split(text, "$")

@@ -42,8 +42,8 @@ const (
 
 var errForm = errors.New("it is none that is known here: bcrypt, scrypt, PBKDF2 or argon2id")
 
-// CheckHash returns an error if a password hash cannot be imported: its form is unknown, or it costs
-// too much to check. The error is a problem on param.
+// CheckHash returns an error if a password hash cannot be imported: its form is unknown, or it
+// costs too much to check. The error is a problem on param.
 func CheckHash(param, text string) error {
 	if _, err := read(text); err != nil {
 		return problem.BadParam(param, "%s cannot be used: %v", param, err)
@@ -99,7 +99,8 @@ func readArgon(text string) (hash, error) {
 		want, cost}, nil
 }
 
-// parameters parses NAME=NUMBER pairs separated by commas, in the order of names. Others may follow.
+// parameters parses NAME=NUMBER pairs separated by commas, in the order of names. Others may
+// follow.
 func parameters(text string, names ...string) ([]int, error) {
 	parts := strings.Split(text, ",")
 	all := make([]int, len(names))

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestForeign checks passwords against hashes made by other programs: PHP, passlib, Django and Werkzeug, or
-// Python's hashlib and libxcrypt in their forms.
+// TestForeign checks passwords against hashes made by other programs: PHP, passlib, Django and
+// Werkzeug, or Python's hashlib and libxcrypt in their forms.
 func TestForeign(t *testing.T) {
 	h := Weak(1)
 	const ours = "fathom lantern"
@@ -34,6 +34,7 @@ func TestForeign(t *testing.T) {
 				t.Errorf("%s: Verify(%q) = %v, %v, want %v", tt.name, password, got, err, want)
 			}
 		}
+
 		if !h.Stale(tt.hash) {
 			t.Errorf("%s is not to be made anew", tt.name)
 		}
@@ -51,9 +52,11 @@ func TestBcryptLong(t *testing.T) {
 	}
 }
 
-// TestCheckHashRefuses shows that hashes that are malformed, or too expensive to check, are refused.
+// TestCheckHashRefuses shows that hashes that are malformed, or too expensive to check, are
+// refused.
 func TestCheckHashRefuses(t *testing.T) {
 	const salt, key = "AAECAwQFBgcICQoLDA0ODw", "3vB4whHS7NUXU6GM+M8u137IcGWy4Ua3FouuuyUplew"
+
 	for _, hostile := range []string{
 		"$argon2id$v=19$m=4194304,t=1,p=1$" + salt + "$" + key,
 		"$argon2id$v=19$m=19456,t=4000000,p=1$" + salt + "$" + key,

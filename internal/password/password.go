@@ -1,5 +1,5 @@
-// Package password hashes passwords with argon2id and checks them. The hash includes its parameters.
-// The number of concurrent hashes is limited, because each takes 19 MiB.
+// Package password hashes passwords with argon2id and checks them. The hash includes its
+// parameters. The number of concurrent hashes is limited, because each takes 19 MiB.
 package password
 
 import (
@@ -119,16 +119,16 @@ func (h *Hasher) nobody() hash {
 	}}
 }
 
-// Stale reports whether to hash the password again once it is known, because the hash was imported or
-// made with other parameters.
+// Stale reports whether to hash the password again once it is known, because the hash was imported
+// or made with other parameters.
 func (h *Hasher) Stale(text string) bool {
 	of, err := read(text)
 	return err == nil && (of.cost != h.cost || len(of.want) != keyLen)
 }
 
-// Verify reports whether password matches a hash, which may have been imported (see [CheckHash]). An
-// empty hash, of a subscriber without a password or of an unknown one, takes the same time as one of
-// ours and never matches.
+// Verify reports whether password matches a hash, which may have been imported (see [CheckHash]).
+// An empty hash, of a subscriber without a password or of an unknown one, takes the same time as
+// one of ours and never matches.
 func (h *Hasher) Verify(ctx context.Context, text, password string) (bool, error) {
 	_, unread := read(text)
 
@@ -147,8 +147,8 @@ func (h *Hasher) Verify(ctx context.Context, text, password string) (bool, error
 	return r.OK && err == nil, err
 }
 
-// rate rates a password in its turn, because any client can cause that work. A nil Hasher rates it at
-// once.
+// rate rates a password in its turn, because any client can cause that work. A nil Hasher rates it
+// at once.
 func (h *Hasher) rate(ctx context.Context, password string, known []string) (Rating, error) {
 	if h == nil {
 		return rate(password, known), nil

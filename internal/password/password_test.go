@@ -72,8 +72,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestQueue shows that callers that would wait in vain are refused at once, and that a caller whose context ends
-// stops waiting.
+// TestQueue shows that callers that would wait in vain are refused at once, and that a caller whose
+// context ends stops waiting.
 func TestQueue(t *testing.T) {
 	h := New(1)
 	h.sem <- struct{}{} // a hash that never ends

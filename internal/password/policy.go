@@ -23,9 +23,9 @@ type Policy struct {
 	Hasher    *Hasher   // rates passwords in its queue; nil rates them at once
 }
 
-// Weak returns an error if a password that Check accepts is too easy to guess, as a problem on param.
-// known is what a guesser knows about the person: the e-mail, names, the project. No external service
-// is asked.
+// Weak returns an error if a password that Check accepts is too easy to guess, as a problem on
+// param. known is what a guesser knows about the person: the e-mail, names, the project. No
+// external service is asked.
 func (p Policy) Weak(ctx context.Context, param, password string, known ...string) error {
 	password = norm.NFC.String(password)
 	if n := utf8.RuneCountInString(password); n < p.MinLength {
@@ -60,8 +60,8 @@ func weak(param, why string) error {
 		Message: param + " is too easily guessed: " + why}
 }
 
-// The limits of what is rated. The work grows at least with the square of the length. A password with
-// a strong beginning is strong, whatever follows.
+// The limits of what is rated. The work grows at least with the square of the length. A password
+// with a strong beginning is strong, whatever follows.
 const (
 	maxRated    = 32  // bytes of a password
 	maxKnown    = 64  // words that a guesser knows
@@ -81,8 +81,8 @@ func rate(password string, known []string) Rating {
 	return Rating{guess.Score, advice(guess), steps}
 }
 
-// estimate returns the cheapest way to guess the beginning of a password, and how many steps it took to
-// find it.
+// estimate returns the cheapest way to guess the beginning of a password, and how many steps it
+// took to find it.
 func estimate(password string, known []string) (scoring.MinEntropyMatch, int) {
 	password = strings.ToValidUTF8(password[:min(len(password), maxRated)], "")
 	found, steps := recognise(password, words(known))

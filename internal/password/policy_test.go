@@ -48,8 +48,8 @@ func TestWeak(t *testing.T) {
 	}
 }
 
-// hostile are passwords that are expensive to rate. Some consist of signs that stand for the letters of the
-// most words. Others have overlapping patterns.
+// hostile are passwords that are expensive to rate. Some consist of signs that stand for the
+// letters of the most words. Others have overlapping patterns.
 var hostile = []string{
 	"4@8({[<369&#!1/|0$5+7%24@8({[<36", // took minutes when every reading was listed
 	strings.Repeat("a4@8{(<", 11), strings.Repeat("1", 72), strings.Repeat("1|7", 24), strings.Repeat("7|1$", 18),
@@ -59,7 +59,8 @@ var hostile = []string{
 	"\x00\x00\x00\x00\x00\x00\x00\x00", "\xff\xfe\xff\xfe\xff\xfe\xff\xfe",
 }
 
-// TestWeakBounded shows that only the beginning of an expensive password is rated, in a limited number of steps.
+// TestWeakBounded shows that only the beginning of an expensive password is rated, in a limited
+// number of steps.
 func TestWeakBounded(t *testing.T) {
 	for _, password := range hostile {
 		guess, steps := estimate(password, []string{password, strings.Repeat("abc ", 5000)})
@@ -72,14 +73,15 @@ func TestWeakBounded(t *testing.T) {
 	}
 }
 
-// TestWeakQueued shows that passwords are rated in the queue of the hashes, and that a request that has ended no
-// longer waits.
+// TestWeakQueued shows that passwords are rated in the queue of the hashes, and that a request that
+// has ended no longer waits.
 func TestWeakQueued(t *testing.T) {
 	h := New(1)
 	h.sem <- struct{}{} // a hash that never ends
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := (Policy{MinScore: 2, Hasher: h}).Weak(ctx, "password", "fathom-lantern"); !errors.Is(err, context.Canceled) {
+	if err := (Policy{MinScore: 2, Hasher: h}).
+		Weak(ctx, "password", "fathom-lantern"); !errors.Is(err, context.Canceled) {
 		t.Errorf("Weak of a request that has ended = %v, want canceled", err)
 	}
 
@@ -95,7 +97,8 @@ func TestWeakQueued(t *testing.T) {
 	}
 }
 
-// TestWeakReplaced shows that words are found whose letters are replaced by signs, in several ways at once.
+// TestWeakReplaced shows that words are found whose letters are replaced by signs, in several ways
+// at once.
 func TestWeakReplaced(t *testing.T) {
 	for _, password := range []string{"p@s5w0rd", "P4$sw0rD", "caf\u00e9p4ssw0rd", "l0v31ace-4da"} {
 		err := Policy{MinScore: 2}.Weak(t.Context(), "password", password, "Ada Lovelace")
@@ -140,15 +143,18 @@ func TestBreached(t *testing.T) {
 			for i := range n {
 				all = append(all, fmt.Sprint("breached-", i))
 			}
+
 			b, err := OpenBreached(breachedFile(t, end, all...))
 			if err != nil {
 				t.Fatalf("OpenBreached of %d = %v", n, err)
 			}
+
 			for i := range n + 200 {
 				if got, err := b.Has(fmt.Sprint("breached-", i)); got != (i < n) || err != nil {
 					t.Errorf("Has(breached-%d) of %d = %v, %v", i, n, got, err)
 				}
 			}
+
 			p := Policy{Breached: b}
 			if err := p.Weak(t.Context(), "password", "breached-0"); !errors.Is(err, problem.Invalid) ||
 				!strings.Contains(err.Error(), "breach") {

@@ -13,13 +13,13 @@ import (
 	zxcvbnmath "github.com/ccojocar/zxcvbn-go/utils/math"
 )
 
-// recognise returns the parts of a password that a guesser tries first. It works like zxcvbn, with the
-// library's lists and formulas. The library's own matchers are not used: they read their lists at
-// startup, which takes a tenth of a second, and have no limit. A password of look-alike signs keeps
-// them busy for minutes.
+// recognise returns the parts of a password that a guesser tries first. It works like zxcvbn, with
+// the library's lists and formulas. The library's own matchers are not used: they read their lists
+// at startup, which takes a tenth of a second, and have no limit. A password of look-alike signs
+// keeps them busy for minutes.
 //
-// known is what a guesser knows about the person. steps is the work done in the dictionaries. The rest
-// is linear in the password, of which only the first bytes are rated.
+// known is what a guesser knows about the person. steps is the work done in the dictionaries. The
+// rest is linear in the password, of which only the first bytes are rated.
 func recognise(password string, known []string) (found []match.Match, steps int) {
 	for _, d := range []dictionary{newDictionary(map[string][]string{"user_inputs": known}), common()} {
 		words, n := d.find(password)
@@ -59,8 +59,8 @@ var boards = sync.OnceValue(func() (all []board) {
 	return all
 })
 
-// entropy returns the bits of a walk. They count the walks with at most its length and turns, and the
-// ways to hold shift for this many of its keys.
+// entropy returns the bits of a walk. They count the walks with at most its length and turns, and
+// the ways to hold shift for this many of its keys.
 func (b board) entropy(length, turns, shifted int) float64 {
 	walks := 0.0
 	for i := 2; i <= length+1; i++ {
@@ -162,8 +162,8 @@ func sequences(password string) (found []match.Match) {
 	return found
 }
 
-// stride returns the distance in all from the first character of text to the second, or 0 if either is
-// missing.
+// stride returns the distance in all from the first character of text to the second, or 0 if either
+// is missing.
 func stride(all, text string) int {
 	if len(text) < 2 {
 		return 0

@@ -137,8 +137,8 @@ func (s *slow) RevocationsSince(ctx context.Context, _ int64) ([]revocation.Revo
 	}
 }
 
-// TestStoodStill shows that a node whose process was suspended for long reads the log again before it
-// refuses. If the log does not answer, it refuses after a second.
+// TestStoodStill shows that a node whose process was suspended for long reads the log again before
+// it refuses. If the log does not answer, it refuses after a second.
 func TestStoodStill(t *testing.T) {
 	for name, tt := range map[string]struct {
 		stands time.Duration
@@ -183,8 +183,8 @@ func (m *moving) RevocationsSince(ctx context.Context, seq int64) ([]revocation.
 	return m.Store.RevocationsSince(ctx, seq)
 }
 
-// TestSetBack shows what happens when a database is restored from a backup: the revocations that this node
-// knows stay in force, and later ones are not missed.
+// TestSetBack shows what happens when a database is restored from a backup: the revocations that
+// this node knows stay in force, and later ones are not missed.
 func TestSetBack(t *testing.T) {
 	revoke := func(s *store.Store, ids ...string) *store.Store {
 		for _, id := range ids {

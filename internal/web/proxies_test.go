@@ -39,7 +39,9 @@ func TestProxies(t *testing.T) {
 			map[string]string{"X-Forwarded-For": "192.0.2.66, unknown, 10.0.0.2"}, "10.0.0.2"},
 		{"an empty hop", proxy, map[string]string{"X-Forwarded-For": "192.0.2.66,"}, "10.0.0.1"},
 		{"a long way", proxy, map[string]string{"X-Forwarded-For": long + "198.51.100.7"}, "198.51.100.7"},
-		{"Forwarded", proxy, map[string]string{"Forwarded": `for=192.0.2.66, For="[2001:db8::1]:80";proto=https;by=10.0.0.2`}, "2001:db8::1"},
+		{"Forwarded", proxy, map[string]string{
+			"Forwarded": `for=192.0.2.66, For="[2001:db8::1]:80";proto=https;by=10.0.0.2`,
+		}, "2001:db8::1"},
 		{"Forwarded of two proxies", proxy,
 			map[string]string{"Forwarded": `proto=http;for=198.51.100.1, for=10.0.0.2`}, "198.51.100.1"},
 		{"Forwarded that hides", proxy, map[string]string{"Forwarded": "for=_hidden"}, "10.0.0.1"},

@@ -50,7 +50,8 @@ func TestBasic(t *testing.T) {
 	}
 }
 
-// TestOuter shows that a file can still be handed to the kernel behind the middleware: ReadFrom is available.
+// TestOuter shows that a file can still be handed to the kernel behind the middleware: ReadFrom is
+// available.
 func TestOuter(t *testing.T) {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	var seen int

@@ -110,7 +110,8 @@ func sources(t *testing.T) (templates, programs string) {
 	return pages.String(), code.String()
 }
 
-// prefixes are those of keys that programs put together; they are followed by a word from a program.
+// prefixes are those of keys that programs put together; they are followed by a word from a
+// program.
 var prefixes = []string{"fault.", "scope.", "passkey.cancelled-"}
 
 // TestUsed shows that each message is used, and that each message used exists.

@@ -1,6 +1,6 @@
-// Command build builds dist/ from src/: the browser SDK as a script to include, as an ES module and as a
-// CommonJS module. It also updates the script's URL and hash in the documents that show how to include
-// it.
+// Command build builds dist/ from src/: the browser SDK as a script to include, as an ES module and
+// as a CommonJS module. It also updates the script's URL and hash in the documents that show how to
+// include it.
 //
 // It runs in the directory sdk, by `make sdk`. Type declarations are made by tsc (npm run types).
 package main
