@@ -140,6 +140,7 @@ func TestPagesEscape(t *testing.T) {
 		if err := templates.Write(rec, page, templates.Options{}); err != nil {
 			t.Fatal(err)
 		}
+
 		body := strings.Replace(rec.Body.String(), `<script src="`+static.URL("return.js")+`"></script>`, "", 1)
 		if strings.Contains(body, "<script") || strings.Contains(body, `"javascript:`) ||
 			strings.Contains(body, `="">`) {

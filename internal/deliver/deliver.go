@@ -156,6 +156,7 @@ func New(c Config) *Deliverer {
 	if c.What == "" {
 		c.What = "webhook"
 	}
+
 	return &Deliverer{
 		c: c, holder: rand.Text(), busy: make(map[string]bool),
 		more: make(chan struct{}, 1), quit: make(chan struct{}), idle: make(chan struct{}),

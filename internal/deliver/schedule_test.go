@@ -59,6 +59,7 @@ func TestRetryAfter(t *testing.T) {
 func TestSettled(t *testing.T) {
 	now := time.Now()
 	v := &visit{d: New(Config{}), receiver: Receiver{ID: "r"}}
+
 	for _, tt := range []struct {
 		answer   answer
 		attempts int
@@ -90,6 +91,7 @@ func TestReason(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+
 		resp, err := client.Do(req)
 		if err == nil {
 			resp.Body.Close()

@@ -27,6 +27,7 @@ func transport(t *testing.T, s *inbox.Server, scheme, host, behind string) mail.
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	to.Password = inbox.Password
 	if s.CAFile != "" {
 		pem, err := os.ReadFile(s.CAFile)

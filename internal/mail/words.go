@@ -94,7 +94,9 @@ var english = map[Kind]words{
 	},
 	AddressChanged: {
 		Subject: "Your email address at {brand} has changed", Title: "Your email address has changed",
-		Text: []string{"Your account at {brand} used the address {to}. It now uses {new}, and mails about it go there.", facts},
+		Text: []string{
+			"Your account at {brand} used the address {to}. It now uses {new}, and mails about it go there.",
+			facts},
 		Note: "If this was not you, contact the operators of {brand} at once.",
 	},
 	Registration: {
@@ -115,12 +117,16 @@ var english = map[Kind]words{
 	},
 	PasswordChanged: {
 		Subject: "Your password at {brand} has changed", Title: "Your password has changed",
-		Text: []string{"The password of your account {to} at {brand} has changed, and every login that used it has ended.", facts},
+		Text: []string{
+			"The password of your account {to} at {brand} has changed, and every login that used it has ended.",
+			facts},
 		Note: notYou,
 	},
 	PasswordSet: {
 		Subject: "Your account at {brand} now has a password", Title: "Your account now has a password",
-		Text: []string{"A password was set for your account {to} at {brand}, which had none before. Every login has ended.", facts},
+		Text: []string{
+			"A password was set for your account {to} at {brand}, which had none before. Every login has ended.",
+			facts},
 		Note: notYou,
 	},
 	FactorChanged: {
@@ -131,12 +137,16 @@ var english = map[Kind]words{
 	},
 	NewDevice: {
 		Subject: "A new sign-in to {brand}", Title: "New sign-in from an unknown device",
-		Text: []string{"Someone signed in to your account {to} at {brand} on a device or browser that has not used it before.", facts},
+		Text: []string{
+			"Someone signed in to your account {to} at {brand} on a device or browser that has not used it before.",
+			facts},
 		Note: "If this was you, there is nothing to do. " + notYou,
 	},
 	OperatorDevice: {
 		Subject: "A new sign-in to the dashboard of {brand}", Title: "New sign-in from an unknown network",
-		Text: []string{"Someone signed in to your operator account {to} at {brand} from a network that has not used it before.", opFacts},
+		Text: []string{
+			"Someone signed in to your operator account {to} at {brand} from a network that has not used it before.",
+			opFacts},
 		Note: "If this was you, there is nothing to do. " + askOwner,
 	},
 	OperatorFactor: {
@@ -145,7 +155,9 @@ var english = map[Kind]words{
 	},
 	OperatorPassword: {
 		Subject: "Your operator password at {brand} has changed", Title: "Your password has changed",
-		Text: []string{"The password of your operator account {to} at {brand} has changed, and every other login has ended.", opFacts},
+		Text: []string{
+			"The password of your operator account {to} at {brand} has changed, and every other login has ended.",
+			opFacts},
 		Note: askOwner,
 	},
 	OperatorLink: {
@@ -161,7 +173,8 @@ var english = map[Kind]words{
 	},
 	Test: {
 		Subject: "A test mail from {brand}", Title: "Mail works",
-		Text: []string{"This mail was sent by `selvage mail test`. If you can read it, mail from this installation arrives."},
+		Text: []string{
+			"This mail was sent by `selvage mail test`. If you can read it, mail from this installation arrives."},
 		Note: "Check its headers as well: SPF, DKIM and DMARC should pass.",
 	},
 }

@@ -89,8 +89,8 @@ func Sheet(c Color) string {
 // Of converts a picture's color.
 func Of(c color.NRGBA) Color { return Color{float64(c.R), float64(c.G), float64(c.B)} }
 
-// ReadOnLight returns the contrast of a colour on a light page.
+// ReadOnLight returns the contrast of a color on a light page.
 func ReadOnLight(c Color) float64 { return Contrast(c, lightGround) }
 
-// ReadOnDark returns the contrast of a colour on a dark page.
+// ReadOnDark returns the contrast of a color on a dark page.
 func ReadOnDark(c Color) float64 { return Contrast(c, darkGround) }

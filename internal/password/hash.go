@@ -56,6 +56,7 @@ func read(text string) (hash, error) {
 	if len(text) > maxHash {
 		return hash{}, errForm
 	}
+
 	for _, form := range []struct {
 		prefix string
 		read   func(string) (hash, error)

@@ -126,6 +126,7 @@ func repeats(password string) (found []match.Match) {
 		for j < len(runes) && strings.EqualFold(string(runes[j]), string(runes[j-1])) {
 			j++
 		}
+
 		if j-i > 2 {
 			first := len(string(runes[:i]))
 			m := match.Match{Pattern: "repeat", DictionaryName: string(runes[j-1]), Token: string(runes[i:j]),
@@ -148,6 +149,7 @@ func sequences(password string) (found []match.Match) {
 			if step != 1 && step != -1 {
 				continue
 			}
+
 			for j < len(password) && stride(all, password[j-1:]) == step {
 				j++
 			}

@@ -203,6 +203,7 @@ func (l *List) Check(issued time.Time, subjects ...Subject) error {
 		return &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable",
 			Message: "the list of revocations is not available", RetryAfter: time.Second}
 	}
+
 	if len(l.dead) == 0 {
 		return nil
 	}

@@ -32,7 +32,7 @@ func (p *Proxies) Handler(next http.Handler) http.Handler {
 
 // client returns the client behind trusted proxies: the last address on the request's path
 // that is not a trusted proxy. The addresses before that one may be made up. ok is false
-// if the peer itself is the client.
+// if that is the peer itself, or no proxy is trusted.
 func (p *Proxies) client(r *http.Request) (client netip.Addr, ok bool) {
 	if trusted := p.trusted.Load(); trusted == nil || len(*trusted) == 0 {
 		return client, false
