@@ -20,12 +20,12 @@ func onRedis(t *testing.T, args ...string) (*servers.RedisServer, *harness.Serve
 // fallenBack waits until the server reports that Redis is away, or is back.
 func fallenBack(t *testing.T, s *harness.Server, away bool) {
 	t.Helper()
-	harness.Eventually(t, recovery, "readyz to tell of Redis", func() error {
+	harness.Eventually(t, recovery, "readyz to report on Redis", func() error {
 		a := s.Get(t, s.Ops+"/readyz")
 		if err := a.StatusIs(200); err != nil {
 			return err
 		}
-		if told := strings.Contains(string(a.Body), "away"); told != away {
+		if reported := strings.Contains(string(a.Body), "Redis is unavailable"); reported != away {
 			return errMore(1)
 		}
 		return nil
