@@ -167,8 +167,8 @@ func TestAuditCrowd(t *testing.T) {
 	})
 }
 
-// TestAuditTurns shows that processes that write in turns each find the end of the chain where the other left
-// it, and that a change that finds the end moved is made once.
+// TestAuditTurns shows that processes that write in turns find the end of the chain where the other left it. A
+// change that finds the end moved is made once.
 func TestAuditTurns(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		var nodes [2]*Store

@@ -12,7 +12,7 @@ import (
 )
 
 // TestAddressesStop shows that a search for a rare part of a name reads a bounded number of addresses per page,
-// in each order, and that the pages lead to all matches and back.
+// in each order. The pages lead to all matches and back.
 func TestAddressesStop(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)

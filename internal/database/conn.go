@@ -65,8 +65,8 @@ type lostError struct{ error }
 
 func (e lostError) Unwrap() error { return e.error }
 
-// check wraps an error of the connection in a lostError, and marks a connection as bad whose server no
-// longer accepts writes.
+// check wraps an error of the connection in a lostError. It marks the connection as bad if its server no longer
+// accepts writes.
 func (c *conn) check(err error) error {
 	var e *pgconn.PgError
 	switch {

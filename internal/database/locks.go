@@ -72,8 +72,9 @@ func withSchemaLock(ctx context.Context, file string, do func() error) error {
 	}
 }
 
-// writerOf returns a process that holds the write lock of an SQLite file for the half second that this
-// takes. It returns 0 if there is none, and on systems without /proc/locks. It opens nothing: see opened.
+// writerOf returns the process that holds the write lock of an SQLite file, if it holds the lock for the whole
+// half second of the check. It returns 0 if there is no such process, or no /proc/locks. It does not open the
+// file: see opened.
 func writerOf(ctx context.Context, name string) (pid int) {
 	for i := range 5 {
 		holder := lockedBy(name+"-shm", writeByte)

@@ -58,9 +58,8 @@ func (c Config) server() (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-// isCutPassword reports whether a URL looks like one whose password has a character that
-// is not encoded, so that part of the password was read as the host or the database. Errors
-// about those would show it.
+// isCutPassword reports whether part of the password of a URL was probably read as the host or the database,
+// because a character in it is not encoded. Errors about the host or the database would show that part.
 func isCutPassword(u *url.URL) bool {
 	return strings.Contains(u.EscapedPath(), "@") || strings.Contains(u.Fragment, "@") ||
 		u.Path == "" && strings.Contains(u.RawQuery, "@")

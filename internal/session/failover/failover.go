@@ -22,8 +22,8 @@
 // still hold entries from an outage: as long as the longest lifetime given to one of them. While it
 // lingers, it is asked first, because its copy is newer than the primary's. A Put to the primary removes
 // the copy. A swap changes the copy, which then ends with the lingering at the latest. An entry deleted or
-// taken during an outage leaves a mark in the fallback, because the primary may still have the entry, or
-// get it later from a command that was given up and still run.
+// taken during an outage leaves a mark in the fallback. The primary may still have the entry, or get it
+// later from a command that was given up but still runs.
 //
 // To one process, therefore, the two are one store: whichever of them has an entry, it is taken once, added
 // once, and gone once it is deleted. This requires that entries of one kind have one lifetime, so that an
