@@ -56,7 +56,8 @@ func bareHandler() http.Handler {
 		panic(err) // nothing can be measured without randomness
 	}
 	digest := sha256.Sum256([]byte("hello"))
-	signature, _ := ecdsa.SignASN1(rand.Reader, key, digest[:]) // on failure /verify fails, which ends the run
+	// If signing fails, /verify fails too, which ends the run.
+	signature, _ := ecdsa.SignASN1(rand.Reader, key, digest[:])
 
 	doing := func(do func() bool) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {

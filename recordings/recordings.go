@@ -65,7 +65,7 @@ type Recordings struct {
 	now          func() time.Time
 	log          *slog.Logger
 	measuring    chan struct{}           // holds one token per upload being measured
-	lately       *cache.Cache[Recording] // by owner and Sid; players request one media in many ranges
+	lately       *cache.Cache[Recording] // by owner and Sid; players request many ranges of one media
 	facts        *cache.Cache[wav.Facts] // by MediaKey
 	auth         *cache.Cache[MediaAuth] // by project
 }

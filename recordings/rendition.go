@@ -35,7 +35,7 @@ type Rendition struct {
 	Encoded bool   // reading Content uses a processor
 	Type    string // media type of Content
 	Ext     string // file name extension, dot included
-	Tag     string // equal for equal bytes only
+	Tag     string // entity tag: equal exactly when the bytes are equal
 	media   io.Closer
 }
 

@@ -194,7 +194,7 @@ func TestStartForms(t *testing.T) {
 		t.Errorf("start after a stop = %+v, want another recording", second)
 	}
 
-	for i, want := range []string{begun.Sid, second.Sid} { // in the order of their announcements
+	for i, want := range []string{begun.Sid, second.Sid} { // the oldest first
 		wav := corpusFile(t, []string{"canonical_44.wav", speech}[i])
 		if got := read[live](
 			t, s.do(t, "POST", s.path("/Recordings?CallSid=c"), s.basic, body("audio/wav", wav)),

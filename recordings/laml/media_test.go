@@ -164,7 +164,7 @@ func TestUnknownIsOneAnswer(t *testing.T) {
 		{"GET", s.path("/Recordings/" + sid)},          // of another project, under the own account
 		{"GET", s.path("/Recordings/" + sid + ".wav")}, //
 		{"GET", s.path("/Recordings/" + sid + ".json")},
-		{"GET", foreign + ".json"}, // another's
+		{"GET", foreign + ".json"}, // of another project
 		{"DELETE", foreign},
 		{"DELETE", s.path("/Recordings/" + sid)},
 		{"GET", "/api/laml/2010-04-01/Accounts/" + home + "/Recordings/" + deleted + ".wav"},

@@ -105,7 +105,7 @@ func TestPeaksOfWhatHasNone(t *testing.T) {
 }
 
 // TestPeaksByLink shows that a link to the media of a recording also permits its outline, but not
-// that of another recording.
+// the outline of another recording.
 func TestPeaksByLink(t *testing.T) {
 	s := newServer(t, signing(t))
 	s.setMediaAuth(t, recordings.Signed)

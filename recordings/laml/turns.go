@@ -11,7 +11,8 @@ import (
 // only a fixed number of pieces are encoded at once. A disconnected client gets no more turns.
 func (a *API) inTurn(w http.ResponseWriter, r *http.Request, content io.ReadSeeker) io.ReadSeeker {
 	t := &inTurn{ReadSeeker: content, turn: func() (func(), error) { return a.turn(r.Context()) }}
-	if !strings.Contains(r.Header.Get("Range"), ",") { // with several ranges, another goroutine reads than writes
+	// With several ranges, http.ServeContent reads in a goroutine of its own, which must not flush.
+	if !strings.Contains(r.Header.Get("Range"), ",") {
 		t.flush = http.NewResponseController(w).Flush
 	}
 	return t

@@ -65,8 +65,8 @@ const (
 	idle        = 8     // largest sample of a silent line: the smallest of A-law
 	clippedFrom = 0.001 // share of samples
 	deadAirFrom = 10.0  // seconds
-	oneWayTalk  = 2.0   // seconds that one leg talks at least
-	oneWayMute  = 0.2   // seconds that another leg talks at most
+	oneWayTalk  = 2.0   // least seconds of talk in one leg
+	oneWayMute  = 0.2   // most seconds of talk in the other leg
 )
 
 // flags returns the flags that follow from the measurements.

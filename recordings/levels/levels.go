@@ -34,7 +34,7 @@ type Facts struct {
 	DCOffset float64  `json:"dc_offset"`
 
 	Talk           []float64 `json:"talk_s"`            // seconds per leg
-	Overlap        *float64  `json:"overlap_s"`         // seconds in which at least two legs talk; nil for one leg
+	Overlap        *float64  `json:"overlap_s"`         // seconds of two or more legs talking; nil for one leg
 	SilenceRatio   float64   `json:"silence_ratio"`     // share of time without talk, 0 to 1
 	LongestSilence float64   `json:"longest_silence_s"` // seconds
 	FirstSpeech    *float64  `json:"first_speech_s"`    // seconds from the start; nil without talk

@@ -212,7 +212,8 @@ func TestLongAudio(t *testing.T) {
 		a.SilenceRatio != b.SilenceRatio || b.Talk[0] != 3600*a.Talk[0] {
 		t.Errorf("ten seconds have %+v, ten hours of the same %+v", a, b)
 	}
-	if got := o.Length(); got != 36000*levels.PixelsPerSecond/4 { // coarser, since the outline would be too large
+	// The outline is coarser than usual, since it would be too large otherwise.
+	if got := o.Length(); got != 36000*levels.PixelsPerSecond/4 {
 		t.Errorf("the outline has %d pixels", got)
 	}
 }

@@ -7,7 +7,7 @@ type meter struct {
 	rate     int
 	channels int
 	legs     []leg
-	frames   int64 // so far
+	frames   int64 // added so far
 	slot     slot
 	outline  outliner
 	talk     talk
@@ -18,7 +18,7 @@ type meter struct {
 // slots differ by one frame, so that slots never drift.
 type slot struct {
 	number int64
-	began  int64 // frame
+	began  int64 // first frame
 	ends   int64
 }
 

@@ -12,7 +12,7 @@ import (
 type Outline struct {
 	Rate     int
 	Channels int
-	PerPixel int    // frames
+	PerPixel int    // frames per pixel
 	Data     []int8 // for each pixel and channel: lowest, highest
 }
 

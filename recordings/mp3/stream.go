@@ -52,7 +52,7 @@ func New(src Source) (*Stream, error) {
 // Size returns the length of the whole file in bytes.
 func (s *Stream) Size() int64 { return s.size }
 
-// Seek sets where the next Read begins.
+// Seek sets where the next Read begins. It implements [io.Seeker].
 func (s *Stream) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekStart:
