@@ -77,7 +77,6 @@ func (f *Factors) BeginPasskey(ctx context.Context, o Owner, flow, name, shown s
 	if len(u.credentials) >= maxPasskeys {
 		return nil, ErrTooMany
 	}
-
 	u.name, u.shown = name, shown
 
 	// The passkey must be discoverable and verify its user, so that it can replace a password.
@@ -89,7 +88,6 @@ func (f *Factors) BeginPasskey(ctx context.Context, o Owner, flow, name, shown s
 			RequireResidentKey: &must, ResidentKey: protocol.ResidentKeyRequirementRequired,
 			UserVerification: protocol.VerificationRequired,
 		}))
-
 	if err != nil {
 		return nil, fmt.Errorf("beginning registration: %w", err)
 	}

@@ -32,7 +32,6 @@ func TestWeakIsForTests(t *testing.T) {
 		}
 		return nil
 	})
-
 	if err != nil || tests == 0 {
 		t.Errorf("%d tests of %d callers make weak hashes, %v", tests, callers, err)
 	}

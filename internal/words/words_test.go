@@ -103,7 +103,6 @@ func sources(t *testing.T) (templates, programs string) {
 		into.Write(raw)
 		return err
 	})
-
 	if err != nil {
 		t.Fatal(err)
 	}
