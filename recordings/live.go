@@ -122,6 +122,7 @@ func (c *Callback) check() error {
 		return slices.Index(CallbackEvents, a) - slices.Index(CallbackEvents, b)
 	})
 	c.Events = slices.Compact(c.Events)
+
 	if c.URL != "" {
 		errs = append(errs, checkText("RecordingStatusCallback", c.URL, maxURL))
 		u, err := url.Parse(c.URL)
