@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// An authentication is by whose token a client acts.
+// An authentication holds the token that a client acts with.
 type authentication struct {
 	Authentication struct {
 		Project string `json:"project"`
@@ -24,7 +24,7 @@ type authentication struct {
 
 type connectParams struct {
 	authentication
-	Protocol string          `json:"protocol"` // of a socket before this one
+	Protocol string          `json:"protocol"` // the protocol of the client's previous socket
 	State    json.RawMessage `json:"authorization_state"`
 }
 
@@ -50,8 +50,7 @@ type fabricSubscriber struct {
 	ExpiresAt     int64  `json:"expires_at"` // unix seconds
 }
 
-// connect serves signalwire.connect: the socket acts for the holder of a token
-// from now on.
+// connect serves signalwire.connect: from now on, the socket acts for the holder of a token.
 func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	var in connectParams
 	if err := params(raw, &in); err != nil {
@@ -60,15 +59,19 @@ func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	if _, already := s.authenticated(); already {
 		return nil, &fault{invalidRequest, "this socket is connected; signalwire.reauthenticate changes its token"}
 	}
+
+	// Read this before the token is checked, so that the watch notices any later revocation.
 	heard := s.relay.fabric.Tokens.Heard()
 	token, err := s.open(ctx, in.authentication)
 	if err != nil {
 		return nil, s.orLater(err)
 	}
+
 	lost, ours := socketOf(in.Protocol)
-	if !ours || isSaid(in.State) { // we give out no such states
+	if !ours || isSaid(in.State) { // we never issue authorization states
 		return nil, notValid()
 	}
+
 	caller := token.Caller()
 	if !s.relay.enter(caller, "") {
 		return nil, tooMany()
@@ -77,6 +80,8 @@ func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 		s.relay.leave(caller)
 		return nil, err
 	}
+
+	// A client that lost its socket takes over the presence of the old one.
 	id, resumed := uuid.NewString(), false
 	if lost != "" {
 		if resumed, err = s.relay.fabric.Presence.Resume(ctx, token, lost, id); err != nil {
@@ -84,14 +89,16 @@ func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 			return nil, s.orLater(err)
 		}
 	}
+
 	s.begin(caller, id, token, heard)
 	if resumed {
 		s.setOnline(true)
 	}
+
 	return showConnection(id, token), nil
 }
 
-// begin makes a stranger's socket one that has authenticated.
+// begin marks the socket as authenticated.
 func (s *socket) begin(caller, id string, token fabric.Token, heard int64) {
 	s.relay.release(s.from)
 	s.relay.connected.Add(1)
@@ -103,34 +110,38 @@ func (s *socket) begin(caller, id string, token fabric.Token, heard int64) {
 
 func tooMany() error { return &fault{refused, "too many sockets are open with this token"} }
 
-// reauthenticate serves signalwire.reauthenticate: a newer token of the same
-// holder. Any other leaves things as they are.
+// reauthenticate serves signalwire.reauthenticate: it replaces the token by a newer one of
+// the same holder. Any other token is refused and changes nothing.
 func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	var in authentication
 	if err := params(raw, &in); err != nil {
 		return nil, err
 	}
+
 	heard := s.relay.fabric.Tokens.Heard()
 	token, err := s.open(ctx, in)
 	if err != nil {
 		return nil, err
 	}
+
 	old, _ := s.authenticated()
 	if token.Kind != old.Kind || token.ProjectID != old.ProjectID || token.SubscriberID != old.SubscriberID {
 		return nil, notValid()
 	}
+
 	caller := token.Caller()
 	if !s.relay.enter(caller, s.caller) {
 		return nil, tooMany()
 	}
+
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.caller, s.token, s.heard = caller, token, heard
-	s.onlineAt = time.Time{} // say at once that it is, for as long as this token lives
+	s.onlineAt = time.Time{} // renew presence at once, for the new token's lifetime
 	return showConnection(s.id, token), nil
 }
 
-// open returns what the token of an authentication says.
+// open validates the token of an authentication and returns its content.
 func (s *socket) open(ctx context.Context, in authentication) (fabric.Token, error) {
 	if in.Authentication.Token == "" {
 		return fabric.Token{}, badParams("params.authentication.jwt_token is required")
@@ -142,9 +153,9 @@ func (s *socket) open(ctx context.Context, in authentication) (fabric.Token, err
 	return token, err
 }
 
-// orLater returns the error of a connect whose token is wrong. Whatever else went
-// wrong closes the socket, so that clients come again by themselves: an error
-// would be the end of them.
+// orLater returns err if the token or the request is at fault. For any other error it
+// returns a farewell, which closes the socket: SDKs then reconnect by themselves, while they
+// would give up after an error.
 func (s *socket) orLater(err error) error {
 	if errors.Is(err, problem.Unauthenticated) {
 		return err
@@ -156,12 +167,12 @@ func (s *socket) orLater(err error) error {
 	return &farewell{code: websocket.StatusTryAgainLater, reason: "try again later"}
 }
 
-// protocolOf names a socket as SDKs remember it: they compare the second part
-// with the token's id, and say the whole when they connect again.
+// protocolOf returns the name of a socket that SDKs remember. They compare its second part
+// with the token's id, and send all of it when they reconnect.
 func protocolOf(t fabric.Token, id string) string { return "signalwire_" + t.ID + "_" + id }
 
-// socketOf returns the socket that a protocol names, "" if it names none, and
-// whether it is one of ours.
+// socketOf returns the id of the socket that a protocol names, or "" for an empty protocol.
+// ours reports whether the protocol is empty or has the form of protocolOf.
 func socketOf(protocol string) (id string, ours bool) {
 	if protocol == "" {
 		return "", true
@@ -174,7 +185,7 @@ func socketOf(protocol string) (id string, ours bool) {
 	return u.String(), err == nil
 }
 
-// isSaid reports whether a member is there and neither null nor "".
+// isSaid reports whether a member was sent and is neither null nor "".
 func isSaid(raw json.RawMessage) bool {
 	return len(raw) > 0 && string(raw) != "null" && string(raw) != `""`
 }

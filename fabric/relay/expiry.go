@@ -14,36 +14,36 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The rhythm of the watch, with that of the revocations, keeps a revocation well
-// within a second. refreshers say who is still online, refreshing may wait for it.
+// The watch period and that of the revocations together keep a revocation well within a
+// second. refreshers goroutines renew presence; refreshing sockets may wait for them.
 const (
 	watchEvery = 250 * time.Millisecond
 	refreshers = 4
 	refreshing = 4096
 )
 
-// How long a client may take to answer signalwire.disconnect before its socket is
-// closed.
+// These bound how long a client may take to answer signalwire.disconnect before its socket
+// is closed.
 const (
-	deadAnswers = 250 * time.Millisecond // its token is dead
-	stopAnswers = 2 * time.Second        // the server stops
-	stopCloses  = time.Second            // and then to close its end
+	deadAnswers = 250 * time.Millisecond // after its token expired or was revoked
+	stopAnswers = 2 * time.Second        // while the server stops
+	stopCloses  = time.Second            // after stopAnswers, to close its end
 )
 
-// The codes of our own with which sockets are closed (RFC 6455, section 7.4.2):
-// the HTTP status and 4000.
+// These are our own close codes (RFC 6455, section 7.4.2): 4000 plus the HTTP status.
 const (
 	tokenDead websocket.StatusCode = 4401
 	tooSlow   websocket.StatusCode = 4408
 )
 
-// Run watches the sockets until ctx ends.
+// Run watches the sockets and renews their presence until ctx ends.
 func (r *Relay) Run(ctx context.Context) {
 	var work sync.WaitGroup
 	defer work.Wait()
 	for range refreshers {
 		work.Go(func() { r.stayOnline(ctx) })
 	}
+
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	var all []*socket
@@ -58,11 +58,11 @@ func (r *Relay) Run(ctx context.Context) {
 		for _, s := range all {
 			s.watch(now, heard)
 		}
-		clear(all) // they are not to be kept alive
+		clear(all) // do not keep closed sockets alive
 	}
 }
 
-// all appends the open sockets.
+// all appends the open sockets to to.
 func (r *Relay) all(to []*socket) []*socket {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -73,9 +73,8 @@ func (r *Relay) all(to []*socket) []*socket {
 	return to
 }
 
-// watch does what is due: it closes a socket whose time is over, and asks the
-// client of another whether it is there. heard is what this node has heard of
-// revocations by now.
+// watch closes the socket if its time is over. Otherwise it pings the client and renews its
+// presence when due. heard is the current result of Tokens.Heard.
 func (s *socket) watch(now time.Time, heard int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -99,8 +98,8 @@ func (s *socket) watch(now time.Time, heard int64) {
 	}
 }
 
-// isRevoked checks the token after something was revoked. A node that hears
-// nothing does not know, and asks again.
+// isRevoked checks the token after something was revoked. If the node cannot tell because it
+// receives no revocations, isRevoked returns false and is called again at the next tick.
 func (s *socket) isRevoked(heard int64) bool {
 	err := s.relay.fabric.Tokens.Revoked(s.token)
 	if errors.Is(err, problem.Unauthenticated) {
@@ -112,7 +111,7 @@ func (s *socket) isRevoked(heard int64) bool {
 	return false
 }
 
-// keep asks the client for a sign of life, and says that it is still online.
+// keep pings the client and schedules the renewal of its presence, each when due.
 func (s *socket) keep(now time.Time) {
 	if !now.Before(s.pingAt) {
 		s.pingAt = now.Add(s.relay.limits.Ping)
@@ -122,13 +121,13 @@ func (s *socket) keep(now time.Time) {
 		select {
 		case s.relay.refresh <- s:
 			s.onlineAt = now.Add(fabric.StayOnline)
-		default: // at the next tick
+		default: // the queue is full; try again at the next tick
 		}
 	}
 }
 
-// leave tells the client to go, and why; s.mu is held. A client that is to do
-// without closes at once.
+// leave sends the client away, for the reason f. s.mu is held. A socket that has not
+// authenticated is only closed, at f.by.
 func (s *socket) leave(f farewell) {
 	f.id = uuid.NewString()
 	s.leaving = &f
@@ -137,7 +136,7 @@ func (s *socket) leave(f farewell) {
 	}
 }
 
-// stayOnline says for sockets that they are still online.
+// stayOnline renews the presence of the queued sockets until ctx ends.
 func (r *Relay) stayOnline(ctx context.Context) {
 	for {
 		select {
@@ -156,7 +155,7 @@ func (s *socket) stay(ctx context.Context) {
 	defer s.presence.Unlock()
 	token, online := s.attendance()
 	if !online {
-		return // it has just gone offline
+		return // it went offline in the meantime
 	}
 	if err := s.relay.fabric.Presence.Online(ctx, token, s.id); err != nil && ctx.Err() == nil {
 		s.relay.log.Warn("saying that a socket is still online", "request_id", s.name, "error", err)

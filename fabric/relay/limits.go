@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// Limits bound what sockets may cost. 0 is the default, less than 0 no limit.
+// Limits bound the cost of sockets. 0 means the default, a negative value no limit.
 type Limits struct {
-	PerCaller  int // sockets of a subscriber, or with the same guest or invite token, on this node; 100
-	PerNetwork int // sockets of an IPv4 address or IPv6 /64 that have not authenticated; 200
+	PerCaller  int // sockets per subscriber, guest token or invite token on this node; 100
+	PerNetwork int // unauthenticated sockets per IPv4 address or IPv6 /64; 200
 
-	Authenticate time.Duration // how long a socket may be open without having authenticated; 10 s
-	Ping         time.Duration // how often a client is asked whether it is there; 10 s, as SDKs give up after 15
-	Silence      time.Duration // how long a client may say nothing; 45 s
+	Authenticate time.Duration // how long a socket may stay unauthenticated; 10 s
+	Ping         time.Duration // how often clients are pinged; 10 s, since SDKs give up after 15
+	Silence      time.Duration // how long a client may send nothing; 45 s
 }
 
-// never is longer than a socket lives.
+// never is longer than any socket lives.
 const never = 10 * 365 * 24 * time.Hour
 
 func (l Limits) orDefaults() Limits {
@@ -31,6 +31,7 @@ func (l Limits) orDefaults() Limits {
 			*n.limit = many
 		}
 	}
+
 	for _, d := range []struct {
 		limit    *time.Duration
 		standard time.Duration
@@ -42,29 +43,30 @@ func (l Limits) orDefaults() Limits {
 			*d.limit = never
 		}
 	}
+
 	return l
 }
 
-// The size of a message from a client: a description of media (SDP) in an offer
-// is the longest. Who has not authenticated has a token to say.
+// These bound the size of a client's message. The longest is an offer with a description of
+// media (SDP). Before authentication, a client only has to send its token.
 const (
 	maxMessage = 64 << 10
 	maxConnect = 8 << 10
 )
 
-// The rate of messages from a client. Who is faster is read later.
+// These bound the rate of a client's messages. Messages above it are read later.
 const (
 	messageRate  = 20.0 // a second
 	messageBurst = 100.0
 )
 
-// A bucket holds the messages that a client may send now.
+// A bucket is the token bucket of a client's messages.
 type bucket struct {
 	tokens float64
 	filled time.Time
 }
 
-// take takes a message out, and tells how long to wait until it was there.
+// take removes one message and returns how long to wait before it may be handled.
 func (b *bucket) take(now time.Time) time.Duration {
 	if b.filled.IsZero() {
 		b.tokens = messageBurst
@@ -79,7 +81,8 @@ func (b *bucket) take(now time.Time) time.Duration {
 	return time.Duration(-b.tokens / messageRate * float64(time.Second))
 }
 
-// admit counts a socket to be, and gives the status of a refusal.
+// admit counts a new unauthenticated socket. It returns http.StatusOK or the status to
+// refuse it with.
 func (r *Relay) admit(from string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -93,16 +96,15 @@ func (r *Relay) admit(from string) int {
 	return http.StatusOK
 }
 
-// release counts a socket no more that was admitted: it has authenticated, or is
-// gone.
+// release undoes admit, for a socket that has authenticated or is closed.
 func (r *Relay) release(from string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	less(r.strangers, from)
 }
 
-// enter counts a socket for a caller, unless it has too many. It leaves the one
-// before, which may be "".
+// enter counts a socket for caller and no longer for before, which may be "". It reports
+// false and changes nothing if caller has too many sockets.
 func (r *Relay) enter(caller, before string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,14 +116,14 @@ func (r *Relay) enter(caller, before string) bool {
 	return true
 }
 
-// leave counts a socket of a caller no more.
+// leave undoes enter, for a socket that is closed.
 func (r *Relay) leave(caller string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	less(r.callers, caller)
 }
 
-// less counts one less, and forgets a counter that is 0.
+// less decrements a counter and deletes it at zero.
 func less(counters map[string]int, key string) {
 	if counters[key]--; counters[key] <= 0 {
 		delete(counters, key)

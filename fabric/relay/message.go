@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A message is a request or an answer (JSON-RPC 2.0, sections 4 and 5). An
-// answer has no method.
+// A message is a request or a response (JSON-RPC 2.0, sections 4 and 5). A response has no
+// method.
 type message struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id"`
@@ -19,7 +19,7 @@ type message struct {
 	Params  json.RawMessage `json:"params"`
 }
 
-// The codes of errors. Those below -32099 are JSON-RPC's own; SDKs know
+// These are the error codes. Those below -32099 are defined by JSON-RPC. SDKs know
 // authenticationFailed and validationFailed.
 const (
 	parseError           = -32700
@@ -29,10 +29,10 @@ const (
 	internalError        = -32603
 	validationFailed     = -32003
 	authenticationFailed = -32002
-	refused              = -32000 // for now: a limit, or a dependency that is away
+	refused              = -32000 // temporary: a limit, or an unavailable dependency
 )
 
-// A fault is an error as a client gets it.
+// A fault is an error as it is sent to a client.
 type fault struct {
 	Code    int    `json:"code"`
 	Message string `json:"message"`
@@ -40,24 +40,25 @@ type fault struct {
 
 func (f *fault) Error() string { return f.Message }
 
-// notValid makes SDKs forget what they remember of former sockets and connect
-// anew, by its very words.
+// notValid returns the error that makes SDKs forget their former sockets and connect again.
+// They recognize its exact message.
 func notValid() error { return &fault{validationFailed, "Requester validation failed"} }
 
 func badParams(format string, args ...any) error {
 	return &fault{invalidParams, fmt.Sprintf(format, args...)}
 }
 
-// faultOf returns what a client may learn of an error; ok is false for an internal
-// one.
+// faultOf returns the part of err that a client may see. ok is false for an internal error.
 func faultOf(err error) (f *fault, ok bool) {
 	if errors.As(err, &f) {
 		return f, true
 	}
+
 	p := problem.First(err)
 	if p == nil {
 		return &fault{internalError, "internal error"}, false
 	}
+
 	switch p.Kind {
 	case problem.Unauthenticated:
 		return &fault{authenticationFailed,
@@ -65,13 +66,14 @@ func faultOf(err error) (f *fault, ok bool) {
 	case problem.Malformed, problem.Invalid:
 		return &fault{invalidParams, p.Message}, true
 	}
+
 	return &fault{refused, p.Message}, true
 }
 
-// label returns the result for an Observe.
+// label returns the code as the result passed to Observe.
 func (f *fault) label() string { return strconv.Itoa(f.Code) }
 
-// parse reads a message. What is no message is a fault.
+// parse parses a message. Any error is a fault.
 func parse(text []byte) (m message, err error) {
 	if err := json.Unmarshal(text, &m); err != nil {
 		var syntax *json.SyntaxError
@@ -86,12 +88,12 @@ func parse(text []byte) (m message, err error) {
 	return m, nil
 }
 
-// isID reports whether an id may be one: a string, a number, null or absent.
+// isID reports whether id is a valid request id: a string, a number, null or absent.
 func isID(id json.RawMessage) bool {
 	return len(id) == 0 || string(id) == "null" || id[0] == '"' || id[0] == '-' || '0' <= id[0] && id[0] <= '9'
 }
 
-// params reads the parameters of a request into v.
+// params decodes the parameters of a request into v.
 func params(raw json.RawMessage, v any) error {
 	if len(raw) == 0 {
 		raw = json.RawMessage("{}")
@@ -106,7 +108,7 @@ func params(raw json.RawMessage, v any) error {
 	return nil
 }
 
-// request encodes a request of ours.
+// request encodes a request to the client.
 func request(id, method string, params any) []byte {
 	return encode(struct {
 		Version string `json:"jsonrpc"`
@@ -116,7 +118,7 @@ func request(id, method string, params any) []byte {
 	}{"2.0", id, method, params})
 }
 
-// response encodes an answer: a result, or the fault if there is one.
+// response encodes a response: the fault if there is one, otherwise the result.
 func response(id json.RawMessage, result any, f *fault) []byte {
 	if len(id) == 0 {
 		id = json.RawMessage("null")
@@ -137,7 +139,7 @@ func encode(v any) []byte {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		panic(err) // our own types always encode
+		panic(err) // our types always encode
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// patience is how long a request may take.
+// patience is the most time a request may take.
 const patience = 5 * time.Second
 
-// A method answers one kind of request. An error that is a farewell closes the
-// socket instead of being told.
+// A method answers one kind of request. If its error is a farewell, the socket is closed and
+// the client gets no response.
 type method func(ctx context.Context, s *socket, raw json.RawMessage) (result any, err error)
 
-// served lists the methods.
+// served returns the methods by name.
 func served() map[string]method {
 	return map[string]method{
 		"signalwire.connect":        connect,
@@ -27,7 +27,7 @@ func served() map[string]method {
 	}
 }
 
-// checked serves sockets that have authenticated and whose token is still good.
+// checked wraps m for sockets that have authenticated and whose token is still valid.
 func checked(m method) method {
 	return func(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 		token, ok := s.authenticated()
@@ -41,12 +41,11 @@ func checked(m method) method {
 	}
 }
 
-// unknown stands for methods that are not served, where they are counted.
+// unknown is the name under which requests for unserved methods are observed.
 const unknown = "unknown"
 
-// receive answers a message. It does so in a goroutine of its own, so that the
-// one that reads keeps the small stack which it waits with. It reports whether
-// that came to its end.
+// receive answers a message. It does so in a separate goroutine, so that the reading
+// goroutine keeps its small stack while it waits. It reports false after a panic.
 func (s *socket) receive(text []byte) (whole bool) {
 	done := make(chan struct{})
 	go func() {
@@ -71,18 +70,20 @@ func (s *socket) handle(text []byte) {
 		s.out.send(s.conn, response(nil, nil, f))
 		return
 	}
+
 	leaving := s.heardOf()
 	switch {
-	case m.Method == "": // an answer of the client's
+	case m.Method == "": // a response from the client
 		if leaving != nil && string(m.ID) == `"`+leaving.id+`"` {
 			s.out.close(s.conn, *leaving)
 		}
-	case leaving == nil: // else it is to ask elsewhere
+	case leaving == nil: // a client told to go gets no more answers
 		s.answer(m)
 	}
 }
 
-// heardOf notes that the client lives, and tells whether it was told to go.
+// heardOf records a sign of life. It returns the farewell if the client was told to go, or
+// nil.
 func (s *socket) heardOf() (leaving *farewell) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,27 +99,31 @@ func (s *socket) answer(m message) {
 	if !ok {
 		name, serve = unknown, noSuchMethod
 	}
+
 	result, err := serve(ctx, s, m.Params)
 	if err == nil {
 		s.relay.observe(name, "ok")
 		s.reply(m, response(m.ID, result, nil))
 		return
 	}
+
 	f, known := faultOf(err)
 	s.relay.observe(name, f.label())
 	if !known {
 		s.relay.log.Error("internal error", "request_id", s.name, "method", name, "error", err)
 	}
+
+	// A farewell closes the socket; the SDK then reconnects by itself.
 	var bye *farewell
 	if errors.As(err, &bye) {
 		s.out.close(s.conn, *bye)
 		return
 	}
+
 	s.reply(m, response(m.ID, nil, f))
 }
 
-// reply sends an answer, unless the request was a notification (JSON-RPC 2.0,
-// section 4.1).
+// reply sends a response, unless the request was a notification (JSON-RPC 2.0, section 4.1).
 func (s *socket) reply(m message, text []byte) {
 	if len(m.ID) > 0 {
 		s.out.send(s.conn, text)
@@ -129,13 +134,14 @@ func noSuchMethod(context.Context, *socket, json.RawMessage) (any, error) {
 	return nil, &fault{methodNotFound, "there is no such method"}
 }
 
-// done is the result of what has none.
+// done is the result of methods that have nothing to return.
 var done = struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 }{"200", "OK"}
 
-// ping serves signalwire.ping: the client asks whether the server is there.
+// ping serves signalwire.ping, by which a client asks whether the server is alive. It echoes
+// the client's timestamp, if there is one.
 func ping(_ context.Context, _ *socket, raw json.RawMessage) (any, error) {
 	var in struct {
 		Timestamp json.RawMessage `json:"timestamp"`
@@ -149,21 +155,20 @@ func ping(_ context.Context, _ *socket, raw json.RawMessage) (any, error) {
 	return in, nil
 }
 
-// A beat is what pings carry: seconds since 1970.
+// A beat is the content of a ping: a unix time in seconds.
 type beat struct {
 	Timestamp float64 `json:"timestamp"`
 }
 
 func now() float64 { return float64(time.Now().UnixMilli()) / 1000 }
 
-// online serves subscriber.online: calls of the subscriber shall reach this
-// socket.
+// online serves subscriber.online: calls to the subscriber are to reach this socket.
 func online(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
 	s.presence.Lock()
 	defer s.presence.Unlock()
 	token, online := s.attendance()
 	if online {
-		return done, nil // the watch says so again
+		return done, nil // Run renews it
 	}
 	if err := s.relay.fabric.Presence.Online(ctx, token, s.id); err != nil {
 		return nil, err
@@ -172,7 +177,7 @@ func online(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
 	return done, nil
 }
 
-// offline serves subscriber.offline.
+// offline serves subscriber.offline: calls to the subscriber no longer reach this socket.
 func offline(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
 	s.presence.Lock()
 	defer s.presence.Unlock()
@@ -187,7 +192,7 @@ func offline(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
 	return done, nil
 }
 
-// verto answers webrtc.verto, by which clients dial and answer.
+// verto answers webrtc.verto, by which clients dial and answer calls.
 func verto(context.Context, *socket, json.RawMessage) (any, error) {
 	return nil, &fault{methodNotFound, "webrtc.verto: this server does not carry calls"}
 }

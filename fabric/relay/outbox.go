@@ -8,25 +8,25 @@ import (
 	"github.com/coder/websocket"
 )
 
-// What may wait for a client to read it, and how long one message may.
+// These bound what may wait for a client to read it, and how long one message may take.
 const (
 	maxWaiting      = 64
 	maxWaitingBytes = 256 << 10
 	writeTimeout    = 10 * time.Second
 )
 
-// An outbox is what a socket has to send. A goroutine sends it, which there is
-// only while something waits.
+// An outbox holds the messages that a socket has to send. Its goroutine runs only while
+// something waits.
 type outbox struct {
 	mu      sync.Mutex
 	waiting [][]byte
 	bytes   int
 	sending bool
-	last    *farewell // to be said once nothing waits
+	last    *farewell // how to close once nothing waits
 }
 
-// send puts a message behind those that wait. A client that has not read all
-// those is given up.
+// send appends a message to the queue. If too much waits because the client does not read,
+// the socket is closed.
 func (o *outbox) send(conn *websocket.Conn, text []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -36,7 +36,7 @@ func (o *outbox) send(conn *websocket.Conn, text []byte) {
 	case len(o.waiting) >= maxWaiting || o.bytes+len(text) > maxWaitingBytes:
 		o.last = &farewell{code: websocket.StatusPolicyViolation}
 		o.waiting = nil
-		go func() { _ = conn.CloseNow() }() // a farewell would wait, too
+		go func() { _ = conn.CloseNow() }() // a close frame would have to wait too
 		return
 	}
 	o.waiting = append(o.waiting, text)
@@ -44,7 +44,7 @@ func (o *outbox) send(conn *websocket.Conn, text []byte) {
 	o.start(conn)
 }
 
-// close closes the socket once nothing waits. Nothing is sent after it.
+// close closes the socket once the queue is empty. Later messages are dropped.
 func (o *outbox) close(conn *websocket.Conn, f farewell) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -65,7 +65,7 @@ func (o *outbox) run(conn *websocket.Conn) {
 	for {
 		text, last := o.next()
 		if last != nil {
-			_ = conn.Close(last.code, last.reason) // waits for the client's own, for five seconds
+			_ = conn.Close(last.code, last.reason) // waits up to 5 s for the client's close frame
 			return
 		}
 		if text == nil {
@@ -75,13 +75,14 @@ func (o *outbox) run(conn *websocket.Conn) {
 		err := conn.Write(ctx, websocket.MessageText, text)
 		cancel()
 		if err != nil {
-			_ = conn.CloseNow() // which ends the reading
+			_ = conn.CloseNow() // ends the reading goroutine
 			return
 		}
 	}
 }
 
-// next takes the first message out; without one, the farewell that is due.
+// next removes and returns the first message. If the queue is empty, it returns the farewell
+// that is due, or nil.
 func (o *outbox) next() (text []byte, last *farewell) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

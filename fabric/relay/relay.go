@@ -1,15 +1,15 @@
-// Package relay is the WebSocket that browser SDKs open before they do anything
-// else: JSON-RPC 2.0, a message a text.
+// Package relay serves the WebSocket that browser SDKs open before they do anything else.
+// It speaks JSON-RPC 2.0, with one message per text frame.
 //
-// A socket names its fabric token in its first request, signalwire.connect, and
-// lives no longer than the token: when that expires or is revoked, on whatever
-// node, the socket is told to go (signalwire.disconnect) and closed. Nothing
-// hangs: each request is answered, a socket that does not authenticate is closed,
-// and so is one that falls silent or does not read.
+// A socket presents its fabric token in its first request, signalwire.connect, and lives no
+// longer than the token. When the token expires or is revoked on any node, the client is
+// told to go (signalwire.disconnect) and the socket is closed. Nothing hangs: each request
+// is answered, and a socket is closed if it does not authenticate, falls silent or does not
+// read.
 //
-// An idle socket costs one goroutine and small buffers. What a socket is allowed
-// is decided by package fabric, which also keeps who is online. The package does
-// not carry calls yet: their methods are answered with an error.
+// An idle socket costs one goroutine and small buffers. Package fabric decides what a socket
+// may do and records who is online. The package does not carry calls yet: their methods
+// return an error.
 package relay
 
 import (
@@ -27,28 +27,27 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// Config says what a Relay works with.
+// Config holds the dependencies of a Relay.
 type Config struct {
 	Fabric *fabric.Fabric
 	Limits Limits
 
-	// Observe is told of each request of a client once it is answered: the method,
-	// "unknown" for those that are not served, and "ok" or the code of the error.
-	// Nil tells nobody.
+	// Observe is called after each answered request. method is "unknown" if it is not served;
+	// result is "ok" or the code of the error. Nil means no observer.
 	Observe func(method, result string)
 
 	Log *slog.Logger // nil means slog.Default()
 }
 
-// A Relay serves sockets. Make one with [New], then Run it, and end it with
-// Shutdown. Its methods may be called at once from any number of goroutines.
+// A Relay serves sockets. Create one with [New], start it with Run, and stop it with
+// Shutdown. A Relay is safe for concurrent use.
 type Relay struct {
 	fabric  *fabric.Fabric
 	limits  Limits
 	observe func(method, result string)
 	log     *slog.Logger
 	methods map[string]method
-	refresh chan *socket // those that have to say again that they are online
+	refresh chan *socket // sockets due to renew their presence
 
 	connected, online atomic.Int64
 
@@ -56,10 +55,10 @@ type Relay struct {
 	stopping  bool
 	sockets   map[*socket]struct{}
 	strangers map[string]int // sockets that have not authenticated, by network
-	callers   map[string]int // those that have, by whose token it is
+	callers   map[string]int // sockets that have authenticated, by the token's holder
 }
 
-// New makes a Relay.
+// New returns a Relay with the dependencies in c.
 func New(c Config) *Relay {
 	r := &Relay{
 		fabric: c.Fabric, limits: c.Limits.orDefaults(), observe: c.Observe, log: c.Log,
@@ -76,14 +75,14 @@ func New(c Config) *Relay {
 	return r
 }
 
-// Stats are how many sockets there are.
+// Stats holds the numbers of sockets.
 type Stats struct {
-	Sockets   int // all that are open
-	Connected int // those that have authenticated
-	Online    int // those whose subscriber is online through them
+	Sockets   int // all open sockets
+	Connected int // open sockets that have authenticated
+	Online    int // open sockets whose subscriber is online through them
 }
 
-// Stats counts the sockets.
+// Stats returns the current numbers of sockets.
 func (r *Relay) Stats() Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,8 +97,8 @@ func Wanted(r *http.Request) bool {
 		})
 }
 
-// ServeHTTP opens a socket. Pages of any origin may: no cookie is read, and who
-// does not hold a token has come for nothing.
+// ServeHTTP opens a socket. It accepts pages of any origin: no cookie is read, and without a
+// token a socket can do nothing.
 func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	from := web.Network(req)
 	if status := r.admit(from); status != http.StatusOK {
@@ -107,6 +106,7 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, http.StatusText(status), status)
 		return
 	}
+
 	s := newSocket(r, from, web.RequestID(req.Context()))
 	var err error
 	s.conn, err = websocket.Accept(slim{w}, req, &websocket.AcceptOptions{
@@ -119,11 +119,13 @@ func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		r.log.DebugContext(req.Context(), "refusing socket", "request_id", s.name, "error", err)
 		return // Accept has answered
 	}
+
 	s.conn.SetReadLimit(maxConnect)
 	if !r.add(s) {
-		_ = s.conn.CloseNow() // the server stops at this moment
+		_ = s.conn.CloseNow() // Shutdown began in the meantime
 		r.release(from)
 		return
 	}
+
 	go s.serve()
 }

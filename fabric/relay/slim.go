@@ -7,15 +7,14 @@ import (
 	"net/http"
 )
 
-// The buffers of a socket: a message that is longer goes past them. Those of
-// net/http have 4 KiB each, which ten thousand idle sockets would hold for
-// nothing.
+// These are the buffer sizes of a socket; longer messages bypass the buffers. The buffers of
+// net/http have 4 KiB each, which is too much for ten thousand idle sockets.
 const (
 	readBuffer  = 256
 	writeBuffer = 512
 )
 
-// slim returns a connection that is taken over (hijacked) small buffers.
+// slim makes a hijacked connection use small buffers.
 type slim struct{ http.ResponseWriter }
 
 func (w slim) Hijack() (net.Conn, *bufio.ReadWriter, error) {
@@ -23,11 +22,11 @@ func (w slim) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	early := large.Reader.Buffered() // what came with the request is not to be lost
+	early := large.Reader.Buffered() // keep the bytes that arrived with the request
 	reader := bufio.NewReaderSize(io.MultiReader(io.LimitReader(large.Reader, int64(early)), conn),
 		max(readBuffer, early))
 	if _, err := reader.Peek(early); err != nil {
-		_ = conn.Close() // nobody has it yet
+		_ = conn.Close() // no one else owns it yet
 		return nil, nil, err
 	}
 	return conn, bufio.NewReadWriter(reader, bufio.NewWriterSize(conn, writeBuffer)), nil

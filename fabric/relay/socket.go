@@ -12,41 +12,41 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// A socket is one WebSocket. Its goroutine reads and answers one message after
-// the other; the watch of the relay looks at it meanwhile.
+// A socket is one WebSocket. Its goroutine reads and answers one message after the other;
+// meanwhile Run watches it.
 type socket struct {
 	relay  *Relay
 	conn   *websocket.Conn
-	from   string // the network, while it is a stranger's
-	name   string // the request that opened it, in logs
+	from   string // the client's network, counted until it authenticates
+	name   string // the id of the request that opened it, for logs
 	opened time.Time
 	rate   bucket
 	out    outbox
 
-	presence sync.Mutex // held while the session store is told about it
+	presence sync.Mutex // held while presence is read or changed
 
 	mu       sync.Mutex
-	caller   string       // whose token it has, "" before it has authenticated
-	id       string       // among the sockets of its subscriber
-	token    fabric.Token // valid once there is a caller
-	heard    int64        // what this node had heard of revocations when the token was checked
+	caller   string       // the token's holder; "" before authentication
+	id       string       // identifies it among its subscriber's sockets
+	token    fabric.Token // set once there is a caller
+	heard    int64        // Tokens.Heard when the token was last checked
 	online   bool
-	spoke    time.Time // when the client did last
+	spoke    time.Time // the client's last sign of life
 	pingAt   time.Time
-	onlineAt time.Time // when to say again that it is online
-	leaving  *farewell // once it was told to go
+	onlineAt time.Time // when to renew presence
+	leaving  *farewell // set once the client was told to go
 	over     bool
 }
 
-// A farewell is why a socket is closed, and when at the latest.
+// A farewell is the reason for closing a socket, and the time by which it is closed.
 type farewell struct {
 	code   websocket.StatusCode
 	reason string
-	id     string // of the request that told it
+	id     string // the id of the signalwire.disconnect request
 	by     time.Time
 }
 
-// Error makes a farewell an error.
+// Error returns the reason.
 func (f *farewell) Error() string { return f.reason }
 
 func newSocket(r *Relay, from, name string) *socket {
@@ -54,7 +54,7 @@ func newSocket(r *Relay, from, name string) *socket {
 	return &socket{relay: r, from: from, name: name, opened: now, spoke: now, pingAt: now.Add(r.limits.Ping)}
 }
 
-// add makes a socket known, unless the relay stops.
+// add registers a socket. It reports false if the relay is shutting down.
 func (r *Relay) add(s *socket) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -65,17 +65,17 @@ func (r *Relay) add(s *socket) bool {
 	return true
 }
 
-// serve answers messages until the socket is closed, by whomever.
+// serve answers messages until either side closes the socket.
 func (s *socket) serve() {
 	err := s.read()
-	_ = s.conn.CloseNow() // it mostly is already
+	_ = s.conn.CloseNow() // usually closed already
 	s.end(err)
 	s.relay.mu.Lock()
 	defer s.relay.mu.Unlock()
 	delete(s.relay.sockets, s)
 }
 
-// read answers messages. The error says how the socket was closed.
+// read answers messages until the socket is closed. The error holds the close code.
 func (s *socket) read() error {
 	for {
 		kind, text, err := s.conn.Read(context.Background())
@@ -95,35 +95,39 @@ func (s *socket) read() error {
 	}
 }
 
-// control takes a ping or pong of WebSocket itself: a sign of life, too.
+// control handles WebSocket ping and pong frames, which are signs of life too.
 func (s *socket) control(context.Context, []byte) bool {
 	s.pace()
 	s.heardOf()
 	return true
 }
 
-// pace holds up a client that sends too much, which it feels by its own sending.
+// pace slows down a client that sends too much, by delaying the next read.
 func (s *socket) pace() { time.Sleep(s.rate.take(time.Now())) }
 
-// end counts out a socket that is closed. Who has said goodbye is online no more;
-// who was lost may come back and take its own place.
+// end removes a closed socket from the counts. If the client said goodbye, its presence ends.
+// If the connection was lost, presence stays, so that the client can resume it.
 func (s *socket) end(err error) {
 	s.mu.Lock()
 	caller, token, id, leaving := s.caller, s.token, s.id, s.leaving
 	s.over = true
 	s.mu.Unlock()
+
 	code := websocket.CloseStatus(err)
 	if leaving != nil {
 		code = leaving.code
 	}
+
 	if s.relay.log.Enabled(context.Background(), slog.LevelDebug) {
 		s.relay.log.Debug("socket closed", "request_id", s.name, "code", int(code), "connected", caller != "",
 			"open", time.Since(s.opened).Round(time.Millisecond))
 	}
+
 	if caller == "" {
 		s.relay.release(s.from)
 		return
 	}
+
 	s.relay.leave(caller)
 	s.relay.connected.Add(-1)
 	s.presence.Lock()
@@ -131,6 +135,7 @@ func (s *socket) end(err error) {
 	if !s.setOnline(false) || !isGoodbye(code) {
 		return
 	}
+
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := s.relay.fabric.Presence.Offline(ctx, token, id); err != nil {
@@ -138,8 +143,8 @@ func (s *socket) end(err error) {
 	}
 }
 
-// isGoodbye reports whether a code says that no other socket will follow: the
-// client closed it, or its token is dead.
+// isGoodbye reports whether the client will not resume the socket: it closed the socket
+// itself, or its token is no longer valid.
 func isGoodbye(code websocket.StatusCode) bool {
 	switch code {
 	case websocket.StatusNormalClosure, websocket.StatusGoingAway, websocket.StatusNoStatusRcvd, tokenDead:
@@ -148,22 +153,22 @@ func isGoodbye(code websocket.StatusCode) bool {
 	return false
 }
 
-// authenticated returns the token of the socket; ok is false before it has one.
+// authenticated returns the token of the socket. ok is false before authentication.
 func (s *socket) authenticated() (token fabric.Token, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.token, s.caller != ""
 }
 
-// attendance returns the token of the socket, and whether its subscriber is online
-// through it; s.presence is held.
+// attendance returns the token of the socket and whether its subscriber is online through
+// it. s.presence is held.
 func (s *socket) attendance() (token fabric.Token, online bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.token, s.online
 }
 
-// setOnline notes whether the socket is online, and gives whether it was.
+// setOnline records whether the socket is online and returns whether it was before.
 func (s *socket) setOnline(online bool) (was bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
