@@ -72,10 +72,10 @@ func (a Address) Path() string { return "/" + a.Context + "/" + a.Name }
 type AddressFilter struct {
 	Type        string
 	Name        string
-	DisplayName string   // a part of it, without regard to case
-	ResourceID  string   // those of one resource
-	IDs         []string // nil means all; an empty list none
-	ByName      bool     // sort by name, not by creation
+	DisplayName string   // substring, ignoring case
+	ResourceID  string   // only this resource's addresses
+	IDs         []string // nil means all, an empty list none
+	ByName      bool     // sort by name instead of by creation
 	Descending  bool
 }
 
@@ -154,6 +154,7 @@ func (as *Addresses) SubscriberOf(ctx context.Context, projectID, from, to strin
 			return a.ResourceID, nil
 		}
 	}
+
 	return "", nil
 }
 
@@ -167,7 +168,8 @@ func (as *Addresses) Preview(
 		return "", false, nil
 	}
 	a := firstAddress(k, Resource{ID: newID(), ProjectID: projectID, Fields: named, DisplayName: titleOf(k, named)})
-	if slug(named.Text(k.AddressName)) == "" && slug(k.DisplayName(named)) == "" { // it will have the end of its id
+	if slug(named.Text(k.AddressName)) == "" && slug(k.DisplayName(named)) == "" {
+		// Create will name the address by the end of the resource's id.
 		a.Name = slug(k.Type) + "-…"
 	}
 	return as.preview(ctx, a)
@@ -205,10 +207,12 @@ func privateAddress(s Subscriber) Address {
 	if name == "" {
 		name = "subscriber-" + strings.ToLower(rand.Text()[:8])
 	}
+
 	shown := s.FullName()
 	if shown == "" {
 		shown = name
 	}
+
 	return Address{
 		ID: newID(), ProjectID: s.ProjectID, ResourceID: s.ID, Type: TypeSubscriber,
 		Context: Private, Name: name, DisplayName: shown, Channels: allChannels, Created: s.Created,
@@ -241,10 +245,12 @@ func slug(text string) string {
 			b.WriteString(latin[r])
 		}
 	}
+
 	name := b.String()
 	for strings.Contains(name, "--") {
 		name = strings.ReplaceAll(name, "--", "-")
 	}
+
 	return strings.Trim(name[:min(len(name), 50)], "._-")
 }
 

@@ -23,7 +23,7 @@ type APIKeys struct {
 	*core
 	store APIKeyStore
 	keys  keyCache
-	uses  background.Queue // of keys, waiting to be written
+	uses  background.Queue // uses of keys, waiting to be written
 }
 
 // An APIKeyStore keeps API keys; see [Stores].
@@ -56,12 +56,12 @@ type APIKey struct {
 	Hash      string // SHA-256; the secret itself is not stored
 	Scopes    []Scope
 	Created   time.Time
-	Expires   time.Time // zero for never; the tokens made with it live as long as they would
-	Revoked   time.Time // zero while it is valid
-	LastUsed  time.Time // to the hour; zero if it never was
-	Rotated   time.Time // when it got its present secret; zero if that is its first
+	Expires   time.Time // zero for never; tokens issued with it may outlive it
+	Revoked   time.Time // zero while the key is valid
+	LastUsed  time.Time // to the hour; zero if never
+	Rotated   time.Time // when it got its current secret; zero if never rotated
 
-	OldHash  string    // of the previous secret; "" if that is no longer valid
+	OldHash  string    // hash of the previous secret; "" once that is invalid
 	OldUntil time.Time // when the previous secret expires
 	OldUsed  time.Time // when the previous secret was last used, to the hour
 }
@@ -71,7 +71,7 @@ func (k APIKey) opens(hash string, now time.Time) bool {
 	switch {
 	case !k.Revoked.IsZero(), !k.Expires.IsZero() && !now.Before(k.Expires):
 		return false
-	case hash == k.Hash: // both are digests, and found by one
+	case hash == k.Hash: // both are digests, and the key was found by one
 		return true
 	}
 	return hash == k.OldHash && now.Before(k.OldUntil)
@@ -131,7 +131,7 @@ func (ks *APIKeys) Create(
 	return k, secret, nil
 }
 
-// renew gives the key a new secret and returns it.
+// renew replaces the secret of the key and returns the new one.
 func (k *APIKey) renew() string {
 	var random [32]byte
 	rand.Read(random[:])
@@ -205,6 +205,7 @@ func (ks *APIKeys) findKey(ctx context.Context, hash string, now time.Time) (API
 	if k, ok := ks.remembered(hash, now); ok {
 		return k, nil
 	}
+
 	k, err := ks.store.FindAPIKeyByHash(ctx, hash)
 	if err != nil || !k.opens(hash, now) {
 		return k, err
@@ -215,6 +216,7 @@ func (ks *APIKeys) findKey(ctx context.Context, hash string, now time.Time) (API
 		ks.uses.Do(hash, func() { _ = ks.store.TouchAPIKey(context.WithoutCancel(ctx), id, hash, now) })
 		k.LastUsed = now
 	}
+
 	ks.keys.put(hash, k, now)
 	return k, nil
 }
@@ -243,6 +245,7 @@ func (ks *APIKeys) Adopt(ctx context.Context, projectID string, in APIKeyInput, 
 	if _, err := ks.store.FindAPIKeyByHash(ctx, hashKey(secret)); !errors.Is(err, problem.NotFound) {
 		return err
 	}
+
 	k := APIKey{ID: newID(), ProjectID: projectID, Created: ks.now(), Scopes: distinct(in.Scopes),
 		Prefix: secret[:8], Hash: hashKey(secret)}
 	if in.Name != nil {
@@ -251,6 +254,7 @@ func (ks *APIKeys) Adopt(ctx context.Context, projectID string, in APIKeyInput, 
 	if err := ks.store.CreateAPIKey(ctx, k); err != nil {
 		return fmt.Errorf("creating API key: %w", err)
 	}
+
 	return nil
 }
 
@@ -269,7 +273,7 @@ type keyCache struct {
 
 type rememberedKey struct {
 	key  APIKey
-	read time.Time // before it was read
+	read time.Time // when the read began
 }
 
 func (c *keyCache) put(hash string, k APIKey, read time.Time) {

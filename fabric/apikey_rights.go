@@ -62,6 +62,7 @@ func (r *Rights) permit(scopes []Scope, expires time.Time) error {
 	if r == nil {
 		return nil
 	}
+
 	var errs []error
 	var beyond []string
 	for _, s := range scopes {
@@ -69,6 +70,7 @@ func (r *Rights) permit(scopes []Scope, expires time.Time) error {
 			beyond = append(beyond, string(s))
 		}
 	}
+
 	if beyond != nil {
 		errs = append(errs, problem.BadParam(
 			"scopes", "scopes must be among those of the key that asks, which lacks %s", strings.Join(beyond, ", ")))
@@ -78,6 +80,7 @@ func (r *Rights) permit(scopes []Scope, expires time.Time) error {
 			"expires_at", "expires_at must be at most %s, when the key that asks expires",
 			r.Expires.Format(time.RFC3339)))
 	}
+
 	return errors.Join(errs...)
 }
 
@@ -129,10 +132,10 @@ const (
 	MaxOverlap   = 30 * 24 * time.Hour
 )
 
-// Rotate gives a key a new secret, which is valid at once, and returns it. The previous
-// secret stays valid until the overlap ends; one from before that ends now. Of any number
-// of concurrent rotations of a key one succeeds. Since the caller gets the secret, by
-// must have all rights of the key. Tokens made with the key stay valid.
+// Rotate replaces the secret of a key and returns the new one, which is valid at once. The
+// previous secret stays valid until the overlap ends; one from before that ends now. Of any
+// number of concurrent rotations of a key one succeeds. Since the caller gets the secret, by
+// must have all rights of the key. Tokens issued with the key stay valid.
 func (ks *APIKeys) Rotate(
 	ctx context.Context, projectID, id string, overlap time.Duration, by *Rights,
 ) (APIKey, string, error) {

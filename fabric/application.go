@@ -31,7 +31,7 @@ type Application struct {
 type Info struct {
 	Subscriber  Subscriber
 	Addresses   []Address
-	Application *Application // nil if the SAT was made for none
+	Application *Application // nil if the SAT was issued for none
 }
 
 // Info returns what the subscriber of a SAT may read. A deleted or disabled subscriber
@@ -44,14 +44,17 @@ func (ss *Subscribers) Info(ctx context.Context, sat Token) (Info, error) {
 	if err != nil {
 		return Info{}, fmt.Errorf("finding subscriber: %w", err)
 	}
+
 	info := Info{Subscriber: s.Subscriber, Addresses: s.addresses}
 	if sat.ClientID == "" {
 		return info, nil
 	}
+
 	app, err := ss.applications.recent(ctx, sat.ProjectID, sat.ClientID)
 	if errors.Is(err, problem.NotFound) {
 		return info, nil
 	}
+
 	info.Application = &app
 	return info, err
 }

@@ -60,7 +60,9 @@ func (as *Audit) RefuseManagement(ctx context.Context, projectID, credentials, w
 func (as *Audit) NoteToken(
 	ctx context.Context, projectID string, kind TokenKind, targetKind, targetID string,
 ) error {
-	if err := as.store.Record(ctx, audit.Of("token.issued", projectID, targetKind, targetID).With("kind", string(kind))); err != nil {
+	if err := as.store.Record(
+		ctx, audit.Of("token.issued", projectID, targetKind, targetID).With("kind", string(kind)),
+	); err != nil {
 		return fmt.Errorf("recording a token: %w", err)
 	}
 	return nil

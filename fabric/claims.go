@@ -18,12 +18,12 @@ type StandardClaims struct {
 	MiddleName          string  `json:"middle_name,omitempty"`
 	Nickname            string  `json:"nickname,omitempty"`
 	PreferredUsername   string  `json:"preferred_username,omitempty"`
-	ProfilePage         string  `json:"profile,omitempty"` // a URL, as the next two
+	ProfilePage         string  `json:"profile,omitempty"` // a URL, like the next two
 	Picture             string  `json:"picture,omitempty"`
 	Website             string  `json:"website,omitempty"`
 	Gender              string  `json:"gender,omitempty"`
 	Birthdate           string  `json:"birthdate,omitempty"` // 2006-01-02, 0000-01-02 or 2006
-	Locale              string  `json:"locale,omitempty"`    // a tag of BCP 47
+	Locale              string  `json:"locale,omitempty"`    // a BCP 47 tag
 	PhoneNumber         string  `json:"phone_number,omitempty"`
 	PhoneNumberVerified *bool   `json:"phone_number_verified,omitempty"`
 	Address             *Postal `json:"address,omitempty"`
@@ -31,7 +31,7 @@ type StandardClaims struct {
 
 // A Postal is a postal address (OpenID Connect Core, section 5.1.1).
 type Postal struct {
-	Formatted     string `json:"formatted,omitempty"` // with line breaks
+	Formatted     string `json:"formatted,omitempty"` // may contain line breaks
 	StreetAddress string `json:"street_address,omitempty"`
 	Locality      string `json:"locality,omitempty"`
 	Region        string `json:"region,omitempty"`
@@ -52,12 +52,14 @@ func (c StandardClaims) check() error {
 	} {
 		errs = append(errs, checkText(f.param, f.said), checkShown(f.param, f.said))
 	}
+
 	for _, f := range []struct{ param, said string }{{"profile", c.ProfilePage}, {"picture", c.Picture},
 		{"website", c.Website}} {
 		if !isWebPage(f.said) {
 			bad(f.param, "an address with http or https")
 		}
 	}
+
 	if !isBirthdate(c.Birthdate) {
 		bad("birthdate", "a date such as 1990-12-31, 0000-12-31 or 1990")
 	}
@@ -70,6 +72,7 @@ func (c StandardClaims) check() error {
 	if c.PhoneNumberVerified != nil && c.PhoneNumber == "" {
 		bad("phone_number_verified", "left out without phone_number")
 	}
+
 	return errors.Join(append(errs, c.Address.check())...)
 }
 
@@ -81,7 +84,7 @@ func isWebPage(said string) bool {
 
 func isBirthdate(said string) bool {
 	if len(said) == len("0000-01-02") && said[:5] == "0000-" {
-		said = "2000" + said[4:] // a leap year, so that every day is one
+		said = "2000" + said[4:] // 2000 is a leap year, so February 29 is valid
 	}
 	_, day := time.Parse(time.DateOnly, said)
 	_, year := time.Parse("2006", said)

@@ -60,24 +60,24 @@ const (
 
 // A Delivery is an event on its way to a webhook.
 type Delivery struct {
-	ID        string // of the event
+	ID        string // id of the event
 	WebhookID string
 	Event     EventName
 	Subject   string
 	Body      []byte
-	Queued    time.Time // when it began to wait, last
+	Queued    time.Time // when it was last queued
 	Progress
 }
 
 // Progress is how far a delivery or logout has come.
 type Progress struct {
 	State    DeliveryState
-	Created  time.Time // when it happened
-	Due      time.Time // of the next attempt, at the earliest; zero is at once
-	Attempts int       // since it was queued
-	Status   int       // of the last answer; 0 if there was no answer
+	Created  time.Time // when the event happened
+	Due      time.Time // earliest time of the next attempt; zero for at once
+	Attempts int       // attempts since it was last queued
+	Status   int       // status of the last response; 0 if there was none
 	Error    string    // why the last attempt failed
-	Ended    time.Time // zero while it is pending
+	Ended    time.Time // zero while pending
 }
 
 // ParseDeliveryState parses the name of a state; "" is any.
@@ -154,7 +154,7 @@ func (ds *Deliveries) RedeliverDead(ctx context.Context, projectID, webhookID st
 const (
 	keepDelivered = 24 * time.Hour
 	keepDead      = 30 * 24 * time.Hour
-	waitAtMost    = 48 * time.Hour // for a receiver that is down so often that few attempts are made
+	waitAtMost    = 48 * time.Hour // for a receiver whose long rests leave few attempts
 )
 
 // Sweep turns deliveries that waited too long into dead letters. It deletes old

@@ -36,9 +36,9 @@ type Device struct {
 	ProjectID    string
 	SubscriberID string
 	Type         string // iOS, Android or Desktop
-	Token        string // of the push service
+	Token        string // token of the push service
 	Name         string
-	PushKey      string // what pushes to it are sealed with: base64 of 32 bytes
+	PushKey      string // key that seals push messages: base64 of 32 bytes
 	Created      time.Time
 }
 
@@ -65,6 +65,7 @@ func (in DeviceInput) Check() error {
 	default:
 		errs = append(errs, problem.BadParam("device_type", "device_type must be iOS, Android or Desktop"))
 	}
+
 	switch {
 	case in.Token == "":
 		errs = append(errs, problem.Missing("device_token"))
@@ -74,6 +75,7 @@ func (in DeviceInput) Check() error {
 	case !isVisible(in.Token):
 		errs = append(errs, problem.BadParam("device_token", "device_token must be visible ASCII characters"))
 	}
+
 	return errors.Join(errs...)
 }
 
@@ -93,6 +95,7 @@ func (ds *Devices) Register(ctx context.Context, sat Token, in DeviceInput) (Dev
 	if err := in.Check(); err != nil {
 		return Device{}, err
 	}
+
 	var key [32]byte
 	rand.Read(key[:])
 	d := Device{
@@ -100,6 +103,7 @@ func (ds *Devices) Register(ctx context.Context, sat Token, in DeviceInput) (Dev
 		Name:    in.Name,
 		PushKey: base64.StdEncoding.EncodeToString(key[:]), Created: ds.now(),
 	}
+
 	d, err := ds.store.PutDevice(ctx, d, maxDevices)
 	if errors.Is(err, problem.NotFound) {
 		return Device{}, problem.NoCredentials()
@@ -107,6 +111,7 @@ func (ds *Devices) Register(ctx context.Context, sat Token, in DeviceInput) (Dev
 	if err != nil {
 		return Device{}, fmt.Errorf("registering device: %w", err)
 	}
+
 	return d, nil
 }
 

@@ -40,10 +40,10 @@ type EmbedKey struct {
 	ProjectID string
 	AddressID string
 	Name      string
-	Prefix    string // its first characters, to be told apart by
+	Prefix    string // its first characters, to recognize it by
 	Hash      string // SHA-256
 	Created   time.Time
-	Revoked   time.Time // zero while it is good
+	Revoked   time.Time // zero while the key is valid
 }
 
 // embedPrefix begins every embed key; clients recognize embed keys by it.
@@ -119,8 +119,8 @@ func (es *EmbedKeys) Revoke(ctx context.Context, k EmbedKey) error {
 // EmbedLimits bound what anyone who reads an embed key in a page can do with it, on all
 // nodes together. 0 is no limit.
 type EmbedLimits struct {
-	Tokens  int // guest tokens, a minute and key
-	Sockets int // sockets opened with them, a minute and key
+	Tokens  int // guest tokens per key and minute
+	Sockets int // sockets opened with these tokens, per key and minute
 }
 
 // embedWindow is the interval in which uses are counted together.

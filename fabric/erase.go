@@ -13,14 +13,14 @@ import (
 // An Erasure reports what happened to everything that was kept about a subscriber.
 type Erasure struct {
 	SubscriberID string           `json:"subscriber_id"`
-	Found        bool             `json:"found"` // false where it had been deleted before; what was left of it is gone now
+	Found        bool             `json:"found"` // false if deleted before; the rest is now deleted
 	ErasedAt     time.Time        `json:"erased_at"`
-	Deleted      map[string]int64 `json:"deleted"` // rows, by what they were
+	Deleted      map[string]int64 `json:"deleted"` // deleted rows, by kind
 	Anonymised   map[string]int64 `json:"anonymised"`
 	Kept         []Kept           `json:"kept"`
 
-	Sessions []string `json:"-"` // ids of the logins that were
-	Media    []string `json:"-"` // keys of the media whose recordings were deleted
+	Sessions []string `json:"-"` // ids of the deleted logins
+	Media    []string `json:"-"` // keys of the deleted recordings' media
 }
 
 // A Kept is data that an erasure keeps, and the reason.
@@ -58,18 +58,21 @@ func (ss *Subscribers) Erase(ctx context.Context, projectID, id string) (Erasure
 	if !ok {
 		return Erasure{}, problem.NoSuch("subscriber")
 	}
-	ctx = context.WithoutCancel(ctx) // who asked for it may be gone; it is done all the same
+
+	ctx = context.WithoutCancel(ctx) // finish even if the caller has disconnected
 	defer ss.caches.forget()
 	now := ss.now()
 	e, err := ss.store.EraseSubscriber(ctx, projectID, Eraser{gone(revocation.Subscriber, id, now), namesOf}, now)
 	if err != nil {
 		return Erasure{}, err
 	}
+
 	e.SubscriberID, e.ErasedAt, e.Kept = id, now.UTC(), kept
 	err = ss.c.Revocations.Sync(ctx)
 	if ss.c.Erased != nil {
 		err = errors.Join(err, ss.c.Erased(ctx, e))
 	}
+
 	return e, err
 }
 

@@ -44,9 +44,9 @@ type Event struct {
 	ID        string
 	ProjectID string
 	Name      EventName
-	Subject   string // the id of the subscriber or resource
+	Subject   string // id of the subscriber or resource
 	Created   time.Time
-	Body      []byte // JSON, as it is sent and signed
+	Body      []byte // JSON as sent and signed
 }
 
 // A Teller makes the event of a resource.
@@ -91,6 +91,7 @@ func checkEvents(names []string) (events []EventName, err error) {
 	if len(names) == 0 {
 		return []EventName{AnyEvent}, nil
 	}
+
 	for _, name := range names {
 		e := EventName(name)
 		if e != AnyEvent && !slices.Contains(EventNames(), e) {
@@ -101,9 +102,11 @@ func checkEvents(names []string) (events []EventName, err error) {
 			events = append(events, e)
 		}
 	}
+
 	if slices.Contains(events, AnyEvent) {
 		events = []EventName{AnyEvent}
 	}
+
 	return events, nil
 }
 

@@ -14,9 +14,9 @@ type Export struct {
 	ExportedAt     time.Time               `json:"exported_at"`
 	Subscriber     ExportedSubscriber      `json:"subscriber"`
 	Addresses      []ExportedAddress       `json:"addresses"`
-	Sessions       []ExportedLogin         `json:"sessions"` // those that have ended included
+	Sessions       []ExportedLogin         `json:"sessions"` // including ended logins
 	Consents       []ExportedConsent       `json:"consents"`
-	RefreshTokens  []ExportedFamily        `json:"refresh_tokens"` // of backends, that were used
+	RefreshTokens  []ExportedFamily        `json:"refresh_tokens"` // families whose refresh token was used
 	Devices        []ExportedDevice        `json:"devices"`
 	SIPCredentials []ExportedSIPCredential `json:"sip_credentials"`
 	Passkeys       []ExportedPasskey       `json:"passkeys"`
@@ -138,31 +138,36 @@ func (f *Fabric) ExportSubscriber(ctx context.Context, projectID, id string) (e 
 	if err != nil {
 		return e, err
 	}
+
 	online, err := f.Presence.Find(ctx, s.ProjectID, s.ID)
 	if err != nil {
 		return e, err
 	}
+
 	e.ExportedAt = f.core.now().UTC()
 	e.Subscriber = ExportedSubscriber{
 		s.ID, s.ProjectID, s.Email, s.Verified, s.Reference, s.FirstName, s.LastName, s.DisplayName,
 		s.JobTitle, s.TimeZone, s.Country, s.CompanyName, s.Region,
 		s.Claims, s.PasswordHash != "", s.Disabled, online.Online(), s.Created, s.Updated,
 	}
+
 	for _, part := range []func(context.Context, Subscriber, *Export) error{f.exportAddresses, f.exportLogins,
 		f.exportConsents, f.exportFamilies, f.exportDevices, f.exportPhones} {
 		if err := part(ctx, s, &e); err != nil {
 			return e, err
 		}
 	}
+
 	e.Passkeys, e.Recordings = []ExportedPasskey{}, []ExportedRecording{}
 	if f.core.c.Export != nil {
 		err = f.core.c.Export(ctx, &e)
 	}
+
 	return e, err
 }
 
-// HideSids cuts the Sids of the recordings to their beginnings, for a reader who may not
-// fetch them: whoever knows a whole Sid gets the media where they are public.
+// HideSids cuts the Sids of the recordings to their beginnings, for readers who may not
+// fetch them. Where media are public, a complete Sid is enough to fetch them.
 func (e *Export) HideSids() {
 	for i, r := range e.Recordings {
 		e.Recordings[i].Sid = r.Sid[:min(len(r.Sid), 8)] + "..."
@@ -175,7 +180,8 @@ func (e Export) JSON() ([]byte, error) { return json.MarshalIndent(e, "", "  ") 
 // exported returns all items of a list, as an export shows them. It never returns nil,
 // which JSON would write as null.
 func exported[T, E any](
-	ctx context.Context, s Subscriber, list func(context.Context, string, string, page.Query) (page.Page[T], error), show func(T) E,
+	ctx context.Context, s Subscriber,
+	list func(context.Context, string, string, page.Query) (page.Page[T], error), show func(T) E,
 ) ([]E, error) {
 	found, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[T], error) {
 		return list(ctx, s.ProjectID, s.ID, q)
@@ -191,7 +197,8 @@ func exported[T, E any](
 }
 
 func (f *Fabric) exportAddresses(ctx context.Context, s Subscriber, e *Export) (err error) {
-	_, all, err := f.Subscribers.store.SubscriberWithAddresses(ctx, s.ProjectID, s.ID) // also those of one who is disabled
+	// Unlike a list, this includes the addresses of a disabled subscriber.
+	_, all, err := f.Subscribers.store.SubscriberWithAddresses(ctx, s.ProjectID, s.ID)
 	e.Addresses = make([]ExportedAddress, len(all))
 	for i, a := range all {
 		e.Addresses[i] = ExportedAddress{a.ID, a.Path(), a.DisplayName, a.Channels, a.Created}

@@ -1,6 +1,6 @@
 // Package fabric keeps what calls are made of: projects and their API keys,
 // subscribers and other resources, the addresses where they are reached, the tokens
-// by which people and pages act, and the webhooks that are told of it all.
+// by which people and pages act, and the webhooks that receive events of all of these.
 //
 // Tokens are sealed, not stored: issuing one for a known subscriber writes
 // nothing, and opening one asks the key ring and the list of revocations in
@@ -29,14 +29,14 @@ import (
 type Config struct {
 	Stores      Stores
 	Ring        *keys.Ring
-	Kinds       *kinds.Catalog   // of resources; nil means those of package kinds
-	Passwords   *password.Hasher // nil means one of its own
+	Kinds       *kinds.Catalog   // kinds of resources; nil means kinds.Builtin
+	Passwords   *password.Hasher // nil means a new one
 	Revocations *revocation.List
-	Sessions    session.Store    // who is online; nil where nobody goes online
-	Host        string           // "ch" of every token, e.g. puc.localhost:8443
-	Issuer      string           // in every token; those of another issuer do not open
+	Sessions    session.Store    // holds presence; nil disables presence
+	Host        string           // the "ch" of every token, such as puc.localhost:8443
+	Issuer      string           // in every token; tokens of other issuers are rejected
 	Now         func() time.Time // nil means time.Now
-	EmbedLimits EmbedLimits      // counted in Sessions
+	EmbedLimits EmbedLimits      // counts are kept in Sessions
 
 	// Live returns problem.Unauthenticated once the login with this sid has ended. If
 	// Live is nil, every login counts as live.
@@ -117,6 +117,7 @@ func New(c Config) *Fabric {
 	if c.CheckURL == nil {
 		c.CheckURL = func(string, string) error { return nil }
 	}
+
 	return wire(&core{c, newCaches(c.Now)})
 }
 

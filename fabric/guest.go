@@ -40,6 +40,7 @@ func allowed(given []string) ([]string, error) {
 			Message: fmt.Sprintf("%s has %d addresses (maximum is %d)", param, len(given), MaxAllowed),
 		}
 	}
+
 	ids := make([]string, 0, len(given))
 	for _, text := range given {
 		id, ok := canonical(text)
@@ -51,6 +52,7 @@ func allowed(given []string) ([]string, error) {
 		}
 		ids = append(ids, id)
 	}
+
 	return ids, nil
 }
 
@@ -60,11 +62,13 @@ func (ts *Tokens) IssueGuest(ctx context.Context, by Issuer, in GuestTokenInput)
 	if err := ts.CheckGuest(in); err != nil {
 		return TokenPair{}, err
 	}
+
 	began := ts.now()
 	ids, err := allowed(in.AllowedAddresses)
 	if err != nil {
 		return TokenPair{}, err
 	}
+
 	n, err := ts.addresses.recentCount(ctx, by.ProjectID, ids)
 	if err != nil {
 		return TokenPair{}, fmt.Errorf("counting addresses: %w", err)
@@ -75,6 +79,7 @@ func (ts *Tokens) IssueGuest(ctx context.Context, by Issuer, in GuestTokenInput)
 			Message: "allowed_addresses must belong to the project",
 		}
 	}
+
 	t := by.token(Guest)
 	t.FamilyID, t.AddressIDs = newID(), ids
 	t.IssuedAt, t.ExpiresAt = began, ts.expiry(in.ExpireAt)
@@ -106,6 +111,7 @@ func (ts *Tokens) IssueInvite(ctx context.Context, sat Token, in InviteInput) (s
 	if err := ts.CheckInvite(in); err != nil {
 		return "", err
 	}
+
 	id, _ := canonical(in.AddressID)
 	a, err := ts.addresses.store.FindAddress(ctx, sat.ProjectID, id)
 	if err != nil && !errors.Is(err, problem.NotFound) {
@@ -114,6 +120,7 @@ func (ts *Tokens) IssueInvite(ctx context.Context, sat Token, in InviteInput) (s
 	if err != nil || a.ResourceID != sat.SubscriberID {
 		return "", badAddress()
 	}
+
 	t := Issuer{ProjectID: sat.ProjectID, SAT: &sat}.token(Invite)
 	t.FamilyID, t.AddressIDs = sat.FamilyID, []string{a.ID}
 	t.IssuedAt, t.ExpiresAt = ts.now(), ts.expiry(in.ExpiresAt)
@@ -125,15 +132,18 @@ func (ts *Tokens) IssueEmbed(ctx context.Context, secret string) (string, error)
 	if strings.TrimSpace(secret) == "" {
 		return "", problem.Missing("token")
 	}
+
 	began := ts.now()
 	k, err := ts.embedKeys.Find(ctx, secret)
 	if err != nil {
 		return "", err
 	}
+
 	n, err := ts.addresses.recentCount(ctx, k.ProjectID, []string{k.AddressID})
 	if err != nil {
 		return "", err
 	}
+
 	t := Issuer{ProjectID: k.ProjectID, KeyID: k.ID}.token(Guest)
 	t.FamilyID, t.AddressIDs = newID(), []string{k.AddressID}
 	t.IssuedAt, t.ExpiresAt = began, began.Add(embedLifetime)
@@ -144,5 +154,6 @@ func (ts *Tokens) IssueEmbed(ctx context.Context, secret string) (string, error)
 	if err := ts.embedKeys.count(ctx, "embed-token", k.ID, ts.c.EmbedLimits.Tokens); err != nil {
 		return "", err
 	}
+
 	return ts.Seal(t)
 }

@@ -16,8 +16,8 @@ const (
 	RefreshLifetime = TokenLifetime + refreshMargin
 	MaxLifetime     = 30 * 24 * time.Hour
 
-	refreshMargin   = 5 * time.Minute // how much longer a refresh token lives than what came with it
-	unboundLifetime = time.Minute     // of a refreshing SAT which is bound to no key
+	refreshMargin   = 5 * time.Minute // how much longer a refresh token lives than its access token
+	unboundLifetime = time.Minute     // lifetime of a SAT with RefreshingScope and no bound key
 )
 
 // RefreshingScope is the scope of a SAT which its holder may exchange for
@@ -28,10 +28,10 @@ const RefreshingScope = "sat:refresh"
 // a subscriber by its SAT. The tokens end when their issuer does.
 type Issuer struct {
 	ProjectID string
-	KeyID     string // of an API key, or of the operator who makes tokens manually
+	KeyID     string // id of the API key, or of the operator who issues manually
 	ClientID  string
 	SAT       *Token
-	Rights    *Rights // what it may pass on to API keys; nil is everything
+	Rights    *Rights // rights it may pass on to API keys; nil means all
 }
 
 // token returns a token that ends when its issuer does.
@@ -54,10 +54,10 @@ type TokenPair struct {
 
 // A SubscriberTokenInput asks for the tokens of a subscriber.
 type SubscriberTokenInput struct {
-	Reference     string // finds the subscriber, or creates it
+	Reference     string // identifies the subscriber; an unknown one is created
 	ExpireAt      *int64 // unix seconds
 	ApplicationID string // an OAuth client of the project
-	Password      string // set, unless it is ""
+	Password      string // the new password; "" leaves it unchanged
 	Fingerprint   string
 	Scope         []string
 	Ch            string
@@ -71,6 +71,7 @@ func (ts *Tokens) CheckSubscriber(in SubscriberTokenInput) error {
 		checkRequired("reference", in.Reference), in.Profile.check(),
 		ts.checkExpiry("expire_at", in.ExpireAt), ts.checkPlace(in.Ch, in.Region),
 	}
+
 	if _, ok := canonical(in.ApplicationID); !ok && in.ApplicationID != "" {
 		errs = append(errs, problem.BadParam("application_id", "application_id must be a UUID"))
 	}
@@ -84,6 +85,7 @@ func (ts *Tokens) CheckSubscriber(in SubscriberTokenInput) error {
 	if slices.ContainsFunc(in.Scope, func(s string) bool { return s != RefreshingScope }) {
 		errs = append(errs, problem.BadParam("scope", "scope must be %s", RefreshingScope))
 	}
+
 	return errors.Join(errs...)
 }
 
@@ -192,17 +194,21 @@ func (ts *Tokens) issue(t Token) (TokenPair, error) {
 	r := t
 	r.Kind, t.Generation = Refresh, 0
 	r.ExpiresAt = t.ExpiresAt.Add(refreshMargin)
+
 	if unbound := t.IssuedAt.Add(unboundLifetime); slices.Contains(t.Scope, RefreshingScope) &&
 		t.Fingerprint == "" && t.ExpiresAt.After(unbound) {
 		t.ExpiresAt = unbound
 	}
+
 	access, err := ts.Seal(t)
 	if err != nil {
 		return TokenPair{}, err
 	}
+
 	refresh, err := ts.Seal(r)
 	if err != nil {
 		return TokenPair{}, err
 	}
+
 	return TokenPair{SubscriberID: t.SubscriberID, Access: access, Refresh: refresh}, nil
 }

@@ -59,6 +59,7 @@ func (ss *Subscribers) Verify(ctx context.Context, projectID, id string) (Subscr
 	if err != nil {
 		return s, err
 	}
+
 	switch {
 	case s.Email == "":
 		return s, problem.BadParam("email", "email is missing: there is nowhere to send the link")
@@ -67,6 +68,7 @@ func (ss *Subscribers) Verify(ctx context.Context, projectID, id string) (Subscr
 	case s.Disabled:
 		return s, problem.BadParam("disabled", "disabled: who is locked out is sent no link")
 	}
+
 	return s, ss.store.QueueLetter(ctx, mail.Letter{
 		ID: newID(), ProjectID: s.ProjectID, SubscriberID: s.ID, Kind: mail.Verify, To: s.Email,
 		Facts: map[string]string{}, Created: ss.now(),
@@ -84,6 +86,7 @@ func (ss *Subscribers) Invite(ctx context.Context, projectID, id, inviter string
 	if err := CheckPersonName("inviter", inviter); err != nil {
 		return s, err
 	}
+
 	switch {
 	case s.Email == "":
 		return s, problem.BadParam("email", "email is missing: there is nowhere to send the invitation")
@@ -92,10 +95,12 @@ func (ss *Subscribers) Invite(ctx context.Context, projectID, id, inviter string
 	case s.Disabled:
 		return s, problem.BadParam("disabled", "disabled: who is locked out is not invited")
 	}
+
 	facts := map[string]string{}
 	if inviter != "" {
 		facts["inviter"] = inviter
 	}
+
 	return s, ss.store.QueueLetter(ctx, mail.Letter{
 		ID: newID(), ProjectID: s.ProjectID, SubscriberID: s.ID, Kind: mail.Invitation, To: s.Email,
 		Facts: facts, Created: ss.now(),

@@ -26,13 +26,13 @@ type LoginStore interface {
 
 // A Login is a sign-in of a subscriber, as its project sees it.
 type Login struct {
-	ID        string // the sid of its tokens
+	ID        string // the sid in its tokens
 	Began     time.Time
-	AMR       []string // how it was proven (RFC 8176): "pwd"
+	AMR       []string // how the subscriber authenticated (RFC 8176), such as "pwd"
 	UserAgent string
-	Address   string    // where it came from
-	Expires   time.Time // of the browser's cookie; tokens may live on
-	Ended     time.Time // zero while it has not been ended
+	Address   string    // network address of the browser
+	Expires   time.Time // when the cookie expires; tokens may live longer
+	Ended     time.Time // zero while the login is active
 	Grants    []Grant   // oldest first
 }
 
@@ -42,8 +42,8 @@ type Grant struct {
 	ClientName string
 	Scope      []string
 	Created    time.Time
-	Expires    time.Time // when its refresh token dies, if it is not used
-	Revoked    time.Time // zero while it is valid
+	Expires    time.Time // when its refresh token expires, unless used
+	Revoked    time.Time // zero while the grant is valid
 }
 
 // A Consent is what a subscriber has agreed to for an OAuth client.
@@ -51,7 +51,7 @@ type Consent struct {
 	ClientID   string
 	ClientName string
 	Scope      []string
-	Updated    time.Time // when it agreed to something new
+	Updated    time.Time // when the consent last grew
 }
 
 // List returns a page of a subscriber's logins, newest first, including those that have
@@ -87,10 +87,12 @@ func (ls *Logins) End(ctx context.Context, projectID, subscriberID, sid string) 
 	if err != nil {
 		return err
 	}
+
 	sid, ok := canonical(sid)
 	if !ok || ls.c.EndLogin == nil {
 		return noSuch
 	}
+
 	p, err := ls.store.ListLogins(ctx, s.ProjectID, s.ID, page.Query{Size: 1, From: sid})
 	if err != nil {
 		return fmt.Errorf("finding login: %w", err)
@@ -98,6 +100,7 @@ func (ls *Logins) End(ctx context.Context, projectID, subscriberID, sid string) 
 	if len(p.Items) == 0 || p.Items[0].ID != sid {
 		return noSuch
 	}
+
 	return ls.c.EndLogin(ctx, sid)
 }
 

@@ -23,10 +23,12 @@ func checkName(param, name string) error {
 	if err := checkShown(param, name); err != nil {
 		return err
 	}
+
 	segments := strings.FieldsFunc(name, isSlash)
 	for i, s := range segments {
 		segments[i] = strings.Trim(s, " ")
 	}
+
 	if strings.IndexFunc(name, isSlash) == 0 || slices.Contains(segments, ".") || slices.Contains(segments, "..") {
 		return problem.BadParam(param, "%s must not be a path", param)
 	}
@@ -34,6 +36,7 @@ func checkName(param, name string) error {
 		return problem.BadParam(param, "%s must not contain percent escapes such as %s", param,
 			escape.FindString(name))
 	}
+
 	return nil
 }
 
@@ -50,7 +53,8 @@ func isSlash(r rune) bool { return strings.ContainsRune(`/\／＼⁄∕⧵⧸`, 
 func checkShown(param, text string) error {
 	text = norm.NFC.String(text)
 	if !isShown([]rune(text)) {
-		return problem.BadParam(param, "%s must not contain characters that do not show, or that change the direction of others", param)
+		return problem.BadParam(param,
+			"%s must not contain characters that do not show, or that change the direction of others", param)
 	}
 	for _, word := range strings.FieldsFunc(text,
 		func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.Nd) }) {
@@ -89,10 +93,10 @@ func isShown(text []rune) bool {
 
 const (
 	zwnj, zwj           = 0x200c, 0x200d   // zero-width (non-)joiner
-	asText, asEmoji     = 0xfe0e, 0xfe0f   // selectors of a form
-	brailleBlank        = 0x2800           // a symbol that is nothing
-	firstSkin, lastSkin = 0x1f3fb, 0x1f3ff // of an emoji's person
-	virama              = 9                // the combining class of what kills a vowel
+	asText, asEmoji     = 0xfe0e, 0xfe0f   // variation selectors: text and emoji
+	brailleBlank        = 0x2800           // a symbol that looks blank
+	firstSkin, lastSkin = 0x1f3fb, 0x1f3ff // skin tones of emoji
+	virama              = 9                // combining class of signs that suppress a vowel
 )
 
 // joins reports whether a hidden character is in a valid place: a joiner where RFC 5892,
@@ -102,10 +106,12 @@ func joins(text []rune, i int) bool {
 	if i == 0 {
 		return false
 	}
+
 	before, after := text[i-1], rune(0)
 	if i+1 < len(text) {
 		after = text[i+1]
 	}
+
 	switch text[i] {
 	case asText, asEmoji:
 		return isEmoji(before) || strings.ContainsRune("0123456789#*", before)
@@ -118,6 +124,7 @@ func joins(text []rune, i int) bool {
 		}
 		return (isEmoji(before) || before == asEmoji) && isEmoji(after)
 	}
+
 	return false
 }
 
@@ -160,14 +167,17 @@ func isPlain(word string) bool {
 			scripts = append(scripts, name)
 		}
 	}
+
 	if len(scripts) <= 1 {
 		return true
 	}
+
 	for _, set := range together {
 		if fits(scripts, set) {
 			return true
 		}
 	}
+
 	return false
 }
 

@@ -19,8 +19,8 @@ type Presences struct {
 	subscribers *Subscribers
 }
 
-// A PresenceStore keeps what webhooks were told about presence; see [Stores]. Who is
-// online lies in the session store.
+// A PresenceStore keeps what webhooks were told about presence; see [Stores]. The session
+// store keeps who is online.
 type PresenceStore interface {
 	// WantsPresence reports whether a webhook of the project wants presence events.
 	WantsPresence(ctx context.Context, projectID string) (bool, error)
@@ -43,17 +43,17 @@ type PresenceStore interface {
 const StayOnline = onlineFor / 3
 
 const (
-	onlineFor    = time.Minute // how long a socket is online that says nothing more: its node may be dead
-	resumableFor = time.Hour   // and how long the socket that follows it may take its place: a laptop sleeps
-	maxOnline    = 100         // sockets of a subscriber
+	onlineFor    = time.Minute // how long an unrenewed socket stays online: its node may be down
+	resumableFor = time.Hour   // how long it can be resumed: a laptop may sleep
+	maxOnline    = 100         // most sockets per subscriber
 
-	maxTries = 2 * maxOnline // of a change, each of which another one has won
+	maxTries = 2 * maxOnline // tries of a change; each lost a race to another change
 )
 
 // A Presence is whether a subscriber can be reached now. Its zero value cannot.
 type Presence struct {
-	Sockets int       // through how many sockets, on all nodes
-	Since   time.Time // when the first of them went online
+	Sockets int       // number of its online sockets, on all nodes
+	Since   time.Time // when its first socket went online
 }
 
 // Online reports whether the subscriber can be reached.
@@ -64,7 +64,7 @@ func (p Presence) Online() bool { return p.Sockets > 0 }
 type attendance struct {
 	ProjectID string     `json:"p"`
 	Sockets   []attendee `json:"s"`
-	Told      bool       `json:"t,omitempty"` // webhooks know that it is online
+	Told      bool       `json:"t,omitempty"` // webhooks were told that it is online
 }
 
 // online returns how many sockets are online at a time.
@@ -81,7 +81,7 @@ func (a attendance) online(now time.Time) (n int) {
 // another socket can resume it.
 type attendee struct {
 	ID    string `json:"id"`
-	Since int64  `json:"since"` // microseconds, as Until
+	Since int64  `json:"since"` // microseconds, like Until
 	Until int64  `json:"until"`
 }
 
@@ -90,10 +90,12 @@ func (ps *Presences) Find(ctx context.Context, projectID, subscriberID string) (
 	if ps.c.Sessions == nil {
 		return Presence{}, nil
 	}
+
 	a, _, err := ps.attendance(ctx, subscriberID)
 	if err != nil || a.ProjectID != projectID {
 		return Presence{}, err
 	}
+
 	var p Presence
 	now := ps.now()
 	for _, s := range a.Sockets {
@@ -103,6 +105,7 @@ func (ps *Presences) Find(ctx context.Context, projectID, subscriberID string) (
 			}
 		}
 	}
+
 	return p, nil
 }
 
@@ -113,6 +116,7 @@ func (ps *Presences) Online(ctx context.Context, t Token, socket string) error {
 		return problem.New(problem.Forbidden, "not_a_subscriber",
 			"only a subscriber can be online, not the holder of a guest or invite token")
 	}
+
 	return ps.attend(ctx, t, func(a *attendance, now time.Time) error {
 		i := slices.IndexFunc(a.Sockets, func(s attendee) bool { return s.ID == socket })
 		if i < 0 {
@@ -132,16 +136,19 @@ func (a *attendance) makeRoom(now time.Time) error {
 	if len(a.Sockets) < maxOnline {
 		return nil
 	}
+
 	oldest := 0
 	for i, s := range a.Sockets {
 		if s.Until < a.Sockets[oldest].Until {
 			oldest = i
 		}
 	}
+
 	if a.Sockets[oldest].Until > now.UnixMicro() {
 		return problem.New(problem.RateLimited, "too_many_sockets",
 			"the subscriber is online %d times already", maxOnline)
 	}
+
 	a.Sockets = slices.Delete(a.Sockets, oldest, oldest+1)
 	return nil
 }
@@ -202,6 +209,8 @@ func (ps *Presences) tryAttend(
 	if err != nil {
 		return false, err
 	}
+
+	// Forget sockets that can no longer be resumed, then apply the change.
 	now := ps.now()
 	was := a.online(now)
 	a.ProjectID = t.ProjectID
@@ -210,11 +219,14 @@ func (ps *Presences) tryAttend(
 	if err := change(&a, now); err != nil {
 		return false, err
 	}
+
 	is := a.online(now)
 	a.Told = a.Told && was > 0 && is > 0
 	if old == nil && len(a.Sockets) == 0 {
 		return false, nil
 	}
+
+	// Write only if nothing has changed since the read; otherwise attend tries again.
 	value, err := json.Marshal(a)
 	if err != nil {
 		return false, fmt.Errorf("writing presence: %w", err)
@@ -231,6 +243,7 @@ func (ps *Presences) tryAttend(
 	if err != nil {
 		return false, fmt.Errorf("writing presence: %w", err)
 	}
+
 	return (was > 0) != (is > 0) || is > 0 && !a.Told, nil
 }
 
@@ -247,7 +260,7 @@ func (ps *Presences) attendance(
 		return a, nil, fmt.Errorf("reading presence: %w", err)
 	}
 	if json.Unmarshal(value, &a) != nil {
-		a = attendance{} // written by another version: start over
+		a = attendance{} // written by another version of selvage: start over
 	}
 	return a, value, nil
 }

@@ -13,7 +13,7 @@ type Told struct {
 	SubscriberID string
 	ProjectID    string
 	Online       bool
-	Version      int64 // it grows with each look that may have changed it; 0 where nothing was told
+	Version      int64 // grows with each check; 0 if nothing was told yet
 }
 
 // How often is looked whether those who were told to be online still are: their
@@ -35,10 +35,12 @@ func (ps *Presences) announce(ctx context.Context, t Token) error {
 	if err != nil || !wants {
 		return err
 	}
+
 	online, err := ps.tell(ctx, t.ProjectID, t.SubscriberID)
 	if err != nil || !online {
 		return err
 	}
+
 	_, err = ps.tryAttend(ctx, t, func(a *attendance, now time.Time) error {
 		a.Told = a.online(now) > 0
 		return nil
@@ -46,6 +48,7 @@ func (ps *Presences) announce(ctx context.Context, t Token) error {
 	if errors.Is(err, problem.Conflict) || errors.Is(err, problem.NotFound) {
 		return nil // the next renewal sends it
 	}
+
 	return err
 }
 
@@ -79,6 +82,7 @@ func (ps *Presences) tell(ctx context.Context, projectID, subscriberID string) (
 			return p.Online(), gonePresence(err)
 		}
 	}
+
 	return false, &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable",
 		Message: "presence changes too often", RetryAfter: time.Second}
 }

@@ -106,6 +106,7 @@ func (p Profile) check() error {
 			errs = append(errs, checkShown(f.param, *f.said))
 		}
 	}
+
 	return errors.Join(errs...)
 }
 

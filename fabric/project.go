@@ -46,14 +46,14 @@ const DefaultRecordRate = 2500
 type Project struct {
 	ID         string
 	Name       string
-	RecordRate int64  // price of a recorded minute, in millionths of a dollar
-	MediaAuth  string // policy for the media of its recordings: one of MediaAuths
+	RecordRate int64  // price per recorded minute, in millionths of a dollar
+	MediaAuth  string // media policy of its recordings: one of MediaAuths
 	// RequireFactor requires two factors for every login of a subscriber.
 	RequireFactor bool
-	Color         string // of buttons on its pages and in its mails, "#rrggbb"; "" for ours
-	Logo          string // name of its picture there; "" for none
+	Color         string // buttons on its pages and in its mails, "#rrggbb"; "" for ours
+	Logo          string // name of its logo; "" for none
 	Terms         string // address of its terms, shown where people sign in; "" for none
-	Privacy       string // of its privacy policy, likewise
+	Privacy       string // address of its privacy policy, likewise
 
 	Registration Registration // whether people can register on its pages
 
@@ -106,10 +106,12 @@ func (c ProjectChange) Check() error {
 		errs = append(errs, problem.BadParam(
 			"color", "color must be # and six hexadecimal digits in small letters, such as #2f4b9b"))
 	}
+
 	errs = append(errs, checkLink("tos_uri", c.Terms), checkLink("policy_uri", c.Privacy))
 	if r := c.Registration; r != nil && *r != RegistrationOff && *r != RegistrationOpen {
 		errs = append(errs, problem.BadParam("registration", "registration must be one of off, open"))
 	}
+
 	return errors.Join(errs...)
 }
 

@@ -14,7 +14,7 @@ func (ss *Subscribers) findOrCreate(
 ) (Subscriber, error) {
 	projectID := by.ProjectID
 	s, err := ss.recentReference(ctx, projectID, in.Reference)
-	if err == nil && (in.Password != "" || in.Profile.differs(s)) { // it is changed as it is now
+	if err == nil && (in.Password != "" || in.Profile.differs(s)) { // re-read and change the current row
 		s, err = ss.findByReference(ctx, projectID, in.Reference)
 	}
 	if errors.Is(err, problem.NotFound) {

@@ -42,6 +42,7 @@ func (ts *Tokens) Refresh(ctx context.Context, by Issuer, raw string) (TokenPair
 	if err := ts.checkHolder(ctx, old); err != nil {
 		return TokenPair{}, err
 	}
+
 	t := old.successor(by)
 	t.IssuedAt, t.ExpiresAt = began, began.Add(TokenLifetime)
 	used, err := ts.store.RotateFamily(ctx, FamilyUse{
@@ -58,6 +59,7 @@ func (ts *Tokens) Refresh(ctx context.Context, by Issuer, raw string) (TokenPair
 		err := badRefresh("token_invalid", "was used before")
 		return TokenPair{}, errors.Join(err, ts.c.Revocations.Sync(ctx))
 	}
+
 	return ts.issue(t)
 }
 
@@ -79,6 +81,7 @@ func (ts *Tokens) openRefresh(ctx context.Context, projectID, raw string) (Token
 	if raw == "" {
 		return Token{}, problem.Missing("refresh_token")
 	}
+
 	t, ok := ts.Inspect(raw, Refresh)
 	if !ok {
 		return Token{}, ts.whyNoRefresh(raw)
@@ -89,10 +92,12 @@ func (ts *Tokens) openRefresh(ctx context.Context, projectID, raw string) (Token
 	if ts.expired(t) {
 		return Token{}, badRefresh("token_expired", "has expired")
 	}
+
 	err := ts.Check(ctx, t)
 	if errors.Is(err, problem.Unauthenticated) {
 		return Token{}, badRefresh("token_invalid", "was revoked")
 	}
+
 	return t, err
 }
 
@@ -126,10 +131,10 @@ func (ts *Tokens) checkHolder(ctx context.Context, t Token) error {
 type Family struct {
 	ID        string
 	ClientID  string    // the OAuth client or application; "" for none
-	Created   time.Time // when its first token was made; zero if that is not known any more
-	Used      time.Time // when it was refreshed last
+	Created   time.Time // when its first token was issued; zero if unknown
+	Used      time.Time // when it was last refreshed
 	Refreshes int64
-	Expires   time.Time // when the last of its tokens has expired
+	Expires   time.Time // when the last of its tokens expires
 	Revoked   bool
 }
 

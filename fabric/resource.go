@@ -50,11 +50,11 @@ type ResourceStore interface {
 type Resource struct {
 	ID          string
 	ProjectID   string
-	Type        string // of its kind
+	Type        string // type of its kind
 	DisplayName string
-	NameDigest  string // of the name that it was given, see [nameDigest]; no two of a kind have the same but ""
+	NameDigest  string // see [nameDigest]; unique per kind, except ""
 	Fields      kinds.Values
-	Secrets     string // the members that are never shown, sealed
+	Secrets     string // sealed members that are never shown
 	Created     time.Time
 	Updated     time.Time
 }
@@ -160,6 +160,7 @@ func firstAddress(k *kinds.Kind, r Resource) Address {
 		Name: slug(r.Fields.Text(k.AddressName)), DisplayName: r.DisplayName, Channels: k.Channels,
 		Created: r.Created,
 	}
+
 	if k.Context != "" {
 		a.Context = k.Context
 	}
@@ -169,6 +170,7 @@ func firstAddress(k *kinds.Kind, r Resource) Address {
 	if a.Name == "" {
 		a.Name = slug(k.Type + "-" + r.ID[len(r.ID)-8:])
 	}
+
 	return a
 }
 
@@ -213,7 +215,9 @@ func (rs *Resources) Update(
 		}
 		old, fields := r.Updated, r.Fields
 		r.Fields, err = change(k, r.Fields, sent)
-		if err := errors.Join(err, checkNames(k, r.Fields, fields), rs.checkMembers(ctx, projectID, r.Fields)); err != nil {
+		if err := errors.Join(
+			err, checkNames(k, r.Fields, fields), rs.checkMembers(ctx, projectID, r.Fields),
+		); err != nil {
 			return err
 		}
 		if name := k.DisplayName(r.Fields); name != k.DisplayName(fields) {
@@ -262,6 +266,7 @@ func change(k *kinds.Kind, old kinds.Values, sent map[string]json.RawMessage) (k
 	if err != nil || !k.Versions {
 		return values, err
 	}
+
 	var was, is int64
 	if err := json.Unmarshal(old[versionField], &was); err != nil {
 		return nil, fmt.Errorf("reading version: %w", err)
@@ -275,6 +280,7 @@ func change(k *kinds.Kind, old kinds.Values, sent map[string]json.RawMessage) (k
 			Message: fmt.Sprintf("%s must be %d, the one after that which is there", versionField, was+1),
 		}
 	}
+
 	return values, nil
 }
 

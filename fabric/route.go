@@ -55,6 +55,7 @@ func (rs *Routes) AssignPhone(ctx context.Context, projectID, id, routeID, handl
 	if err != nil {
 		return Address{}, err
 	}
+
 	route, ok := canonical(routeID)
 	var errs []error
 	switch {
@@ -63,6 +64,7 @@ func (rs *Routes) AssignPhone(ctx context.Context, projectID, id, routeID, handl
 	case !ok:
 		errs = append(errs, problem.BadParam("phone_route_id", "phone_route_id must be a UUID"))
 	}
+
 	switch handler {
 	case "calling", "messaging":
 	case "":
@@ -70,13 +72,16 @@ func (rs *Routes) AssignPhone(ctx context.Context, projectID, id, routeID, handl
 	default:
 		errs = append(errs, problem.BadParam("handler", "handler must be calling or messaging"))
 	}
+
 	if err := errors.Join(errs...); err != nil {
 		return Address{}, err
 	}
+
 	r := PhoneRoute{ID: route, ProjectID: projectID, Handler: handler, ResourceID: t.ID(), Assigned: rs.now()}
 	if err := rs.store.PutPhoneRoute(ctx, r); err != nil {
 		return Address{}, err
 	}
+
 	return rs.addresses.first(ctx, projectID, t.ID())
 }
 

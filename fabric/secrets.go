@@ -17,9 +17,11 @@ func (c *core) sealSecrets(k *kinds.Kind, v kinds.Values, id, sealed string) (st
 			delete(v, field.Name)
 		}
 	}
+
 	if len(sent) == 0 {
 		return sealed, nil
 	}
+
 	all := make(kinds.Values)
 	if sealed != "" {
 		raw, err := c.c.Ring.OpenSecret(secretName(id), sealed)
@@ -30,13 +32,16 @@ func (c *core) sealSecrets(k *kinds.Kind, v kinds.Values, id, sealed string) (st
 			return "", fmt.Errorf("reading secrets: %w", err)
 		}
 	}
+
 	for name, raw := range sent {
 		all[name] = raw
 	}
+
 	raw, err := json.Marshal(all)
 	if err != nil {
 		return "", fmt.Errorf("writing secrets: %w", err)
 	}
+
 	return c.c.Ring.SealSecret(secretName(id), raw)
 }
 

@@ -18,13 +18,13 @@ type SigningKey struct {
 	ProjectID string
 	Sealed    string
 	Created   time.Time
-	Starts    time.Time // when it signs; zero for a project's first
+	Starts    time.Time // when it starts signing; zero for a project's first key
 }
 
 // SigningKeys are the keys that a receiver must know: the one that signs and, after a
 // rotation, the one that follows.
 type SigningKeys struct {
-	Current, Next             *SigningKey // Next is nil where none follows
+	Current, Next             *SigningKey // Next is nil if no rotation is pending
 	CurrentSecret, NextSecret string
 }
 
@@ -78,12 +78,14 @@ func (ws *Webhooks) openSigningKeys(all []SigningKey) (s SigningKeys, err error)
 		}
 		s.Current = &all[i]
 	}
+
 	if s.Current == nil {
 		return s, errors.New("no signing key has begun")
 	}
 	if s.CurrentSecret, err = ws.openSigningKey(*s.Current); err == nil && s.Next != nil {
 		s.NextSecret, err = ws.openSigningKey(*s.Next)
 	}
+
 	return s, err
 }
 

@@ -46,9 +46,9 @@ type SIPStore interface {
 type SIPAddress struct {
 	ID         string
 	ProjectID  string
-	ResourceID string // what takes the calls
+	ResourceID string // resource that receives the calls
 	Fields     kinds.Values
-	Secrets    string // sealed; "" where no password is asked for
+	Secrets    string // sealed; "" if no password is required
 	Created    time.Time
 	Updated    time.Time
 }
@@ -112,7 +112,7 @@ func (sip *SIP) CreateAddress(
 func checkNetworks(v kinds.Values) error {
 	var all []string
 	if json.Unmarshal(v["ip_auth"], &all) != nil {
-		return nil // told by the schema
+		return nil // the schema reports it
 	}
 	for _, text := range all {
 		_, err := netip.ParsePrefix(text)

@@ -75,9 +75,9 @@ type Subscriber struct {
 	CompanyName  string
 	Region       string
 	Claims       StandardClaims
-	Verified     bool  // the e-mail was shown to be the subscriber's
+	Verified     bool  // the e-mail was proven to be the subscriber's
 	Disabled     bool  // cannot sign in, is not listed, has no valid token
-	Epoch        int64 // grows with each new password, which invalidates what devices were given before
+	Epoch        int64 // grows with each new password; invalidates known devices
 	Created      time.Time
 	Updated      time.Time
 }
@@ -117,15 +117,15 @@ type Profile struct {
 // left unchanged.
 type SubscriberInput struct {
 	Email    *string
-	Verified *bool // see [Subscriber]; another e-mail is not verified unless this says so
+	Verified *bool // see [Subscriber]; a new e-mail is unverified unless set
 	Password *string
 	// PasswordHash imports the password of a new subscriber; see
 	// [password.CheckHash]. It is replaced when the subscriber signs in.
 	PasswordHash *string
 	Disabled     *bool
-	Claims       *StandardClaims // in place of all that were
-	Proof        *Proof          // by which it is changed, or made
-	Rights       *Rights         // of the credentials that ask; nil is everything
+	Claims       *StandardClaims // replaces all claims
+	Proof        *Proof          // proof that permits the change or creation
+	Rights       *Rights         // rights of the caller's credentials; nil means all
 	Profile
 }
 
@@ -134,7 +134,7 @@ type SubscriberInput struct {
 type Proof struct {
 	Hash    string
 	Purpose string
-	Ends    bool // all logins and tokens end, whatever is changed
+	Ends    bool // end all logins and tokens, whatever else changes
 }
 
 // Check returns everything that is wrong with the input of an update or, if isNew, of a
@@ -147,12 +147,14 @@ func (in SubscriberInput) Check(isNew bool) error {
 	case isNew:
 		errs = append(errs, problem.Missing("email"))
 	}
+
 	if in.Claims != nil {
 		errs = append(errs, in.Claims.check())
 	}
 	if in.PasswordHash != nil {
 		errs = append(errs, password.CheckHash("password_hash", *in.PasswordHash))
 	}
+
 	switch {
 	case in.PasswordHash != nil && (in.Password != nil || !isNew):
 		errs = append(errs, problem.BadParam(
@@ -163,6 +165,7 @@ func (in SubscriberInput) Check(isNew bool) error {
 	default:
 		errs = append(errs, password.Check("password", *in.Password))
 	}
+
 	return errors.Join(errs...)
 }
 
@@ -193,6 +196,7 @@ func (ss *Subscribers) newSubscriber(
 ) (Subscriber, error) {
 	s := Subscriber{ID: newID(), ProjectID: projectID}
 	in.Profile.apply(&s)
+
 	if in.Email != nil {
 		s.Email = NormalizeEmail(*in.Email)
 	}
@@ -205,6 +209,8 @@ func (ss *Subscribers) newSubscriber(
 	if in.Claims != nil {
 		s.Claims = *in.Claims
 	}
+
+	// The password is checked last, since it must not resemble the other fields.
 	if in.Password != nil && *in.Password != "" {
 		hash, err := ss.hashPassword(ctx, s, *in.Password)
 		if err != nil {
@@ -215,6 +221,7 @@ func (ss *Subscribers) newSubscriber(
 	if in.PasswordHash != nil {
 		s.PasswordHash = *in.PasswordHash
 	}
+
 	s.Created = ss.now()
 	s.Updated = s.Created
 	return s, nil

@@ -20,7 +20,7 @@ type SubscriberChange struct {
 	PasswordHash *string
 	Disabled     *bool
 	Proof        *Proof
-	Letters      []mail.Letter // to send, and queued along with the change
+	Letters      []mail.Letter // letters queued together with the change
 	Profile
 }
 
@@ -46,6 +46,7 @@ func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberIn
 	if err != nil {
 		return Subscriber{}, err
 	}
+
 	c := SubscriberChange{Email: in.Email, PasswordHash: hash, Disabled: in.Disabled, Verified: in.Verified,
 		Claims: in.Claims, Proof: in.Proof, Profile: in.Profile}
 	if in.Email != nil {
@@ -53,7 +54,7 @@ func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberIn
 		c.Email = &email
 	}
 	if in.Disabled != nil && !*in.Disabled && !s.Disabled {
-		c.Disabled = nil // it is enabled: that is no change, and undoes nobody's who disables it meanwhile
+		c.Disabled = nil // already enabled: do not undo a concurrent disable
 	}
 	if !c.differs(s) {
 		return s, nil
@@ -61,10 +62,12 @@ func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberIn
 	if c.takesOver(s) && !in.Rights.Has(Management) {
 		return Subscriber{}, problem.NoCredentials()
 	}
+
 	entered, err := ss.canEnter(ctx, s, c)
 	if err != nil {
 		return Subscriber{}, err
 	}
+
 	now := ss.now()
 	c.Letters = c.notices(s, now, entered, audit.From(ctx))
 	end := c.ends(s, now, entered)
@@ -72,6 +75,7 @@ func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberIn
 	if s, err = ss.store.UpdateSubscriber(ctx, s.ProjectID, s.ID, c, now, end); err != nil || end == nil {
 		return s, err
 	}
+
 	return s, ss.c.Revocations.Sync(ctx)
 }
 
@@ -135,7 +139,7 @@ func (ss *Subscribers) Revoke(ctx context.Context, projectID, id string) error {
 	}
 	now := ss.now()
 	end := ended(revocation.Subscriber, s.ID, now)
-	defer ss.caches.forget() // tokens are made after the row's last change
+	defer ss.caches.forget() // tokens issued next must see the change
 	if _, err := ss.store.UpdateSubscriber(ctx, s.ProjectID, s.ID, SubscriberChange{}, now, &end); err != nil {
 		return fmt.Errorf("revoking subscriber: %w", err)
 	}

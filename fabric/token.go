@@ -43,11 +43,11 @@ type TokenKind string
 
 // The kinds.
 const (
-	SAT     TokenKind = "sat"     // a subscriber acts
-	Guest   TokenKind = "guest"   // someone may reach a few addresses
-	Invite  TokenKind = "invite"  // someone may reach one address of the inviting subscriber
-	Refresh TokenKind = "refresh" // gives its successor and a new SAT or guest token, once
-	Service TokenKind = "service" // an OAuth client acts for its project (client_credentials)
+	SAT     TokenKind = "sat"     // acts as a subscriber
+	Guest   TokenKind = "guest"   // reaches a few addresses
+	Invite  TokenKind = "invite"  // reaches one address of the inviting subscriber
+	Refresh TokenKind = "refresh" // exchanged once for its successor and a new SAT or guest token
+	Service TokenKind = "service" // an OAuth client acting for its project (client_credentials)
 	Access  TokenKind = "access"  // a subscriber's JWT access token of the issuer; never sealed
 )
 
@@ -59,23 +59,23 @@ type Token struct {
 	ProjectID    string
 	SubscriberID string
 	ClientID     string // the OAuth client or application it was made for
-	SessionID    string // sid: the login it came of
+	SessionID    string // sid: the login it came from
 	GrantID      string // the OAuth grant
-	FamilyID     string // the refresh token and all that came from it
-	KeyID        string // the API key it was made with, or the operator who made it manually
-	IssuerID     string // the OAuth client it was made by, where that is not ClientID
-	ParentID     string // the family of the SAT it was made with
-	Generation   int64  // of a refresh token: how often its family was refreshed before
+	FamilyID     string // a refresh token and everything issued from it
+	KeyID        string // the API key, or the operator, that issued it
+	IssuerID     string // the OAuth client that issued it, if not ClientID
+	ParentID     string // the family of the SAT that issued it
+	Generation   int64  // refresh tokens: earlier refreshes of the family
 	Scope        []string
-	Claims       []string // of its subscriber, that userinfo returns in addition to those of the scope
-	AddressIDs   []string // what a guest or invite token may reach
+	Claims       []string // claims userinfo returns in addition to those of the scope
+	AddressIDs   []string // addresses a guest or invite token may reach
 	Fingerprint  string   // cnf.jkt: the thumbprint of the holder's key (RFC 7638)
-	Embedded     bool     // KeyID is that of an embed key, which anyone may read
+	Embedded     bool     // KeyID is an embed key's id; embed keys are public
 	IssuedAt     time.Time
-	RootedAt     time.Time // when the token was issued that it came from in the end; zero where it came from none
+	RootedAt     time.Time // when its first ancestor was issued; zero if none
 	ExpiresAt    time.Time
 
-	sealedBy string // the key of the ring; "" if it was not sealed
+	sealedBy string // key of the ring; "" if not sealed
 }
 
 // Caller returns who holds a token, for counting: a subscriber, a client, or everyone
@@ -157,6 +157,7 @@ func (ts *Tokens) Inspect(raw string, kinds ...TokenKind) (Token, bool) {
 		t.sealedBy, t.Scope, t.Claims, t.AddressIDs = kid, slices.Clip(t.Scope), slices.Clip(t.Claims), slices.Clip(t.AddressIDs)
 		return t, true
 	}
+
 	return Token{}, false
 }
 
@@ -197,6 +198,7 @@ func (ts *Tokens) Revoked(t Token) error {
 	if t.sealedBy != "" && !ts.c.Ring.Trusts(t.sealedBy) {
 		return problem.NoCredentials()
 	}
+
 	return ts.c.Revocations.Check(t.root(),
 		revocation.Subject{Kind: revocation.Token, ID: t.ID},
 		revocation.Subject{Kind: revocation.Family, ID: t.FamilyID},

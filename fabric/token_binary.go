@@ -39,13 +39,16 @@ func (c *claims) MarshalBinary() ([]byte, error) {
 	for _, text := range c.texts() {
 		b = appendText(b, *text)
 	}
+
 	for _, list := range [][]string{c.Scope, c.AddressIDs} {
 		b = appendList(b, list)
 	}
+
 	// Microseconds, so that a revocation can tell tokens of one second apart.
 	for _, n := range []int64{c.Generation, toMicros(c.IssuedAt), toMicros(c.RootedAt), toMicros(c.ExpiresAt)} {
 		b = binary.AppendVarint(b, n)
 	}
+
 	var flags byte
 	if c.Embedded {
 		flags |= flagEmbedded
@@ -53,6 +56,7 @@ func (c *claims) MarshalBinary() ([]byte, error) {
 	if len(c.Claims) == 0 {
 		return append(b, flags), nil
 	}
+
 	return appendList(append(b, flags|flagClaims), c.Claims), nil
 }
 
@@ -61,11 +65,13 @@ func (c *claims) UnmarshalBinary(b []byte) error {
 	if len(b) == 0 || b[0] != claimsVersion {
 		return errClaims
 	}
+
 	r := claimsReader{rest: b[1:]}
 	c.Kind = TokenKind(r.text())
 	for _, text := range c.texts() {
 		*text = r.text()
 	}
+
 	c.Scope, c.AddressIDs = r.list(), r.list()
 	c.Generation = r.number()
 	c.IssuedAt, c.RootedAt, c.ExpiresAt = fromMicros(r.number()), fromMicros(r.number()), fromMicros(r.number())
@@ -74,10 +80,12 @@ func (c *claims) UnmarshalBinary(b []byte) error {
 	if flags&flagClaims != 0 {
 		c.Claims = r.list()
 	}
+
 	r.bad = r.bad || flags >= flagClaims<<1
 	if r.bad || len(r.rest) > 0 {
 		return errClaims
 	}
+
 	return nil
 }
 

@@ -17,7 +17,7 @@ type Version struct {
 	ID              string
 	ProjectID       string
 	ResourceID      string
-	Number          int64 // 1, 2, 3 of the resource
+	Number          int64 // counts from 1 per resource
 	DocumentVersion int64
 	Fields          kinds.Values
 	Created         time.Time

@@ -44,14 +44,14 @@ type Webhook struct {
 	ID        string
 	ProjectID string
 	URL       string
-	Name      string // "" where nobody gave it one
+	Name      string // "" if unnamed
 	Events    []EventName
-	Enabled   bool // else nothing is queued for it, and nothing sent to it
+	Enabled   bool // if false, nothing is queued or sent
 	Created   time.Time
 	Updated   time.Time
 
-	Failures int       // attempts in a row that failed
-	Rests    time.Time // nothing is sent before, since they did
+	Failures int       // consecutive failed attempts
+	Rests    time.Time // nothing is sent before this time
 }
 
 // A WebhookInput holds the fields of a webhook to create or update; nil fields are left
@@ -59,7 +59,7 @@ type Webhook struct {
 type WebhookInput struct {
 	URL     *string
 	Name    *string
-	Events  *[]string // names; none, or *, are all
+	Events  *[]string // event names; none or "*" means all
 	Enabled *bool
 }
 
@@ -84,6 +84,7 @@ func (ws *Webhooks) Check(in WebhookInput, isNew bool) error {
 	default:
 		errs = append(errs, ws.c.CheckURL("url", *in.URL))
 	}
+
 	if in.Name != nil {
 		errs = append(errs, checkText("name", *in.Name))
 	}
@@ -91,6 +92,7 @@ func (ws *Webhooks) Check(in WebhookInput, isNew bool) error {
 		_, err := checkEvents(*in.Events)
 		errs = append(errs, err)
 	}
+
 	return errors.Join(errs...)
 }
 
