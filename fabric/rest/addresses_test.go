@@ -28,10 +28,12 @@ func TestAddressNames(t *testing.T) {
 			t.Errorf("address of %q: got %+v, want the name %q", tt.reference, got, tt.name)
 		}
 	}
+
 	taken := w.address(w.tokens(`{"reference":"ada.lovelace@example.org"}`).Token)
 	if !strings.HasPrefix(taken.Name, "ada.lovelace--") || len(taken.Name) != len("ada.lovelace--")+6 {
 		t.Errorf("a name that is taken became %q", taken.Name)
 	}
+
 	none := w.address(w.tokens(`{"reference":"Ада"}`).Token)
 	if !strings.HasPrefix(none.Name, "subscriber-") {
 		t.Errorf("a reference without a letter of a-z became %q", none.Name)
@@ -52,9 +54,11 @@ func TestAddress(t *testing.T) {
 			"video": "/private/ada?channel=video",
 		},
 	}
+
 	if diff := cmp.Diff(want, object); r.status != http.StatusOK || diff != "" {
 		t.Errorf("GET %s/{id}: got %d (-want +got):\n%s", addresses, r.status, diff)
 	}
+
 	eve := as[tokens](t, w.call(w.stranger(), "POST", issue, `{"reference":"eve"}`))
 	for _, id := range []string{id, "nonsense", "%00", "00000000-0000-0000-0000-000000000000"} {
 		if r := w.call(bearer(eve.Token), "GET", addresses+"/"+id, ""); r.status != http.StatusNotFound {
@@ -69,6 +73,7 @@ func TestListAddresses(t *testing.T) {
 	for _, name := range []string{"carl", "ada", "bob"} {
 		sat = w.tokens(`{"reference":"` + name + `","display_name":"Dr ` + name + `"}`).Token
 	}
+
 	w.call(w.stranger(), "POST", issue, `{"reference":"eve"}`)
 	for _, tt := range []struct{ query, want string }{
 		{"", "carl ada bob"},
@@ -92,6 +97,7 @@ func TestListAddresses(t *testing.T) {
 			t.Errorf("GET %s%s: got %v, want %s", addresses, tt.query, names, tt.want)
 		}
 	}
+
 	next := addresses + "?page_size=1&sort_by=name&type=subscriber"
 	var names []string
 	for next != "" {
@@ -101,9 +107,11 @@ func TestListAddresses(t *testing.T) {
 			t.Errorf("the next link lost the filter: %s", next)
 		}
 	}
+
 	if strings.Join(names, " ") != "ada bob carl" {
 		t.Errorf("walking the pages by name: got %v", names)
 	}
+
 	for _, tt := range []struct{ query, want string }{
 		{"sort_order=desc", "sort_order:sort_order_validations"},
 		{"sort_by=color", "sort_by:invalid_parameter"},
@@ -156,13 +164,14 @@ func TestInfo(t *testing.T) {
 			t.Errorf("GET %s: app_settings without an application", path)
 		}
 	}
+
 	if texts[0] != texts[1] || sat.DisplayName != "Countess" {
 		t.Errorf("the two paths differ:\n%s\n%s", texts[0], texts[1])
 	}
 }
 
-// The application and the key that a SAT was made for stay through refreshes, and
-// are shown.
+// TestInfoOfApplication shows that a SAT keeps its application and its key through refreshes,
+// and that subscriber info shows both.
 func TestInfoOfApplication(t *testing.T) {
 	w := newWorld(t)
 	app, jkt := w.application(w.project.ID), strings.Repeat("k", 43)
@@ -190,6 +199,7 @@ func TestInfoOfApplication(t *testing.T) {
 		}
 		got = w.refresh(got.RefreshToken)
 	}
+
 	plain := as[map[string]json.RawMessage](
 		t, w.call(bearer(w.tokens(`{"reference":"bob"}`).Token), "GET", "/subscriber/info", ""))
 	if claims := string(plain["sat_claims"]); !strings.Contains(claims, `"scope":[]`) ||

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// bench serves the same request over and over, and checks each answer.
+// bench serves the same request repeatedly and checks each response.
 func bench(b *testing.B, w *world, auth authorization, method, path, body string, want int) {
 	b.Helper()
 	b.ReportAllocs()

@@ -28,6 +28,7 @@ func TestStandardClaims(t *testing.T) {
 			t.Errorf("%s %s: got %d %s, want %s", tt.method, tt.body, r.status, r.text, tt.want)
 		}
 	}
+
 	for _, email := range []string{"Grace@example.com", "hopper@example.com"} {
 		w.call(w.administrator(), "PUT", subscribers+"/"+grace, `{"email":"`+email+`"}`)
 		got := w.call(w.basic(), "GET", path, "").text
@@ -36,6 +37,7 @@ func TestStandardClaims(t *testing.T) {
 			t.Errorf("with the e-mail %s the claims are %s", email, got)
 		}
 	}
+
 	if r := w.call(w.stranger(), "GET", path, ""); r.status != http.StatusNotFound {
 		t.Errorf("claims of a subscriber of another project: got %d, want 404", r.status)
 	}
@@ -60,12 +62,14 @@ func TestStandardClaimsRefused(t *testing.T) {
 		{`{"address":"1 Way"}`, "address:invalid_parameter"},
 		{`{"nickname":"a\u202eb"}`, "nickname:invalid_parameter"},
 	}
+
 	for _, tt := range tests {
 		r := w.call(w.basic(), "PUT", path, tt.body)
 		if got := r.faults(t); r.status != http.StatusUnprocessableEntity || got != tt.want {
 			t.Errorf("PUT %.90s: got %d %s, want %s", tt.body, r.status, got, tt.want)
 		}
 	}
+
 	if r := w.call(w.basic(), "GET", path, ""); strings.TrimSpace(r.text) != `{"email_verified":false}` {
 		t.Errorf("after refusals the claims are %s", r.text)
 	}

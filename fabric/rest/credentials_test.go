@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// operations has one request for each route, by who may make it.
+// operations holds one request for each route, by the credentials that may make it.
 var operations = map[string][][2]string{
 	"project": {
 		{"POST", guests},
@@ -75,6 +75,7 @@ func TestUnauthorized(t *testing.T) {
 		},
 		"a token in the query": func(r *http.Request) { r.URL.RawQuery = "access_token=" + ada.Token },
 	}
+
 	for name, auth := range nowhere {
 		for _, ops := range operations {
 			for _, op := range ops {
@@ -84,6 +85,7 @@ func TestUnauthorized(t *testing.T) {
 		wantUnauthorized(t, name, [2]string{"GET", "/api/fabric/nothing"},
 			w.call(auth, "GET", "/api/fabric/nothing", ""))
 	}
+
 	for _, op := range operations["project"] {
 		for name, token := range map[string]string{"a SAT": ada.Token, "a guest token": guest.Token,
 			"an invite": invite} {
@@ -92,6 +94,7 @@ func TestUnauthorized(t *testing.T) {
 			}
 		}
 	}
+
 	for _, op := range operations["sat"] {
 		wantUnauthorized(t, "an API key", op, w.call(w.basic(), op[0], op[1], "{}"))
 		if !strings.HasPrefix(op[1], addresses) {
@@ -136,10 +139,11 @@ func TestEndsOfTokens(t *testing.T) {
 		}},
 		{"its login ends", func(w *world, t fabric.Token) error { w.ended[t.SessionID] = true; return nil }},
 	}
+
 	for _, tt := range tests {
 		w := newWorld(t)
 		sat := w.open(w.tokens(`{"reference":"ada"}`).Token, fabric.SAT)
-		sat.SessionID, sat.ID = "login", "" // as one that was born of a login
+		sat.SessionID, sat.ID = "login", "" // like a SAT issued by a login
 		token := must[string](t)(w.fabric.Tokens.Seal(sat))
 		sat = w.open(token, fabric.SAT)
 		id := w.address(token).ID
@@ -164,6 +168,7 @@ func TestRevokedKey(t *testing.T) {
 	if r := w.call(w.basic(), "GET", subscribers, ""); r.status != http.StatusOK {
 		t.Fatalf("before: got %d", r.status)
 	}
+
 	// Foreign and unknown keys cannot be revoked.
 	for _, id := range []string{"nonsense", w.project.ID} {
 		if err := w.fabric.APIKeys.Revoke(context.Background(), w.project.ID, id); err == nil {
@@ -176,13 +181,14 @@ func TestRevokedKey(t *testing.T) {
 	if err := w.fabric.APIKeys.Revoke(context.Background(), w.project.ID, w.keyID); err != nil {
 		t.Fatal(err)
 	}
+
 	wantUnauthorized(t, "a revoked key", [2]string{"GET", subscribers}, w.call(w.basic(), "GET", subscribers, ""))
-	w.pass(2 * time.Minute) // and once it is forgotten, by its row
+	w.pass(2 * time.Minute) // once it is no longer cached, its row decides
 	wantUnauthorized(t, "a revoked key", [2]string{"GET", subscribers}, w.call(w.basic(), "GET", subscribers, ""))
 }
 
-// TestStaleRevocations has a node which cannot hear of revocations: it must not
-// trust, but a key can still be asked of its row.
+// TestStaleRevocations shows that a node which receives no revocations trusts no token. An
+// API key can still be checked against its row.
 func TestStaleRevocations(t *testing.T) {
 	w := newWorld(t)
 	sat := w.tokens(`{"reference":"ada"}`).Token
@@ -216,6 +222,7 @@ func TestMethodsAndPaths(t *testing.T) {
 				r.header.Get("Allow"), tt.allow)
 		}
 	}
+
 	sat := w.tokens(`{"reference":"ada"}`).Token
 	for _, path := range []string{"/api/fabric", "/api/fabric/", "/api/fabric/nothing",
 		"/api/fabric/addresses/", "/subscriber/nothing"} {

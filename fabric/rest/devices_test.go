@@ -27,11 +27,13 @@ func TestDevices(t *testing.T) {
 		first.Registered == "" || first.PushKey == "" {
 		t.Errorf("POST = %d %s, want 201 with all members", r.status, r.text)
 	}
+
 	again := as[device](t, w.call(ada, "POST", devices,
 		`{"device_type":"iOS","device_token":"apns-1","device_name":"Ada's"}`))
 	if again.ID != first.ID || again.PushKey != first.PushKey || again.Name != "Ada's" {
 		t.Errorf("the same device again = %+v, want the id and key of %+v", again, first)
 	}
+
 	other := as[device](t, w.call(grace, "POST", devices, `{"device_type":"iOS","device_token":"apns-1"}`))
 	if other.ID == first.ID || other.PushKey == first.PushKey {
 		t.Error("another subscriber's device has the same id or key")
@@ -63,9 +65,11 @@ func TestDeviceFaults(t *testing.T) {
 			t.Errorf("POST %.80s = %s, want %s", body, got, want)
 		}
 	}
+
 	for i := range 50 {
 		w.call(ada, "POST", devices, fmt.Sprintf(`{"device_type":"iOS","device_token":"%d"}`, i))
 	}
+
 	if got := w.call(ada, "POST", devices, `{"device_type":"iOS","device_token":"one more"}`).faults(t); got != "device_token:invalid_parameter" {
 		t.Errorf("a token with a space = %s", got)
 	}

@@ -12,8 +12,8 @@ import (
 
 const embeds = "/api/fabric/embeds/tokens"
 
-// An embed key gives tokens to its address and no other, until it is revoked;
-// then its tokens are dead too.
+// TestEmbeds shows that an embed key issues tokens for its address only, until it is revoked.
+// Revoking the key also revokes its tokens.
 func TestEmbeds(t *testing.T) {
 	w := newWorld(t)
 	sat := w.tokens(`{"reference":"ada"}`).Token
@@ -23,11 +23,13 @@ func TestEmbeds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	body := `{"token":"` + secret + `","subscriber_id":"x","ttl":1}`
 	r := w.call(nobody, "POST", embeds, body)
 	if r.status != http.StatusCreated || !strings.HasPrefix(secret, "c2c_") {
 		t.Fatalf("POST with %.8s… = %d %s, want 201", secret, r.status, r.text)
 	}
+
 	guest := bearer(as[tokens](t, r).Token)
 	list := as[struct{ Data []address }](t, w.call(guest, "GET", "/api/fabric/addresses", ""))
 	if len(list.Data) != 1 || list.Data[0].ID != a.ID {
@@ -64,12 +66,14 @@ func TestEmbedFaults(t *testing.T) {
 			t.Errorf("POST %s = %s, want %s", body, got, want)
 		}
 	}
+
 	for _, secret := range []string{"c2c_0", "c2c_" + strings.Repeat("0", 48), sat.Token, w.key,
 		"c2c_\\u0000", "c2c_" + strings.Repeat("x", 5000)} {
 		if r := w.call(nobody, "POST", embeds, `{"token":"`+secret+`"}`); r.status != http.StatusForbidden {
 			t.Errorf("POST with %.12s… = %d %s, want 403", secret, r.status, r.text)
 		}
 	}
+
 	for _, id := range []string{"", "x", w.project.ID} {
 		if _, _, err := w.fabric.EmbedKeys.Create(t.Context(), w.project.ID, id, ""); err == nil {
 			t.Errorf("CreateEmbedKey of the address %q is no error", id)
@@ -78,11 +82,13 @@ func TestEmbedFaults(t *testing.T) {
 	if _, _, err := w.fabric.EmbedKeys.Create(t.Context(), w.other.ID, a.ID, ""); err == nil {
 		t.Error("CreateEmbedKey of another project's address is no error")
 	}
-	// A disabled subscriber is reached by nobody.
+
+	// A disabled subscriber cannot be reached.
 	_, secret, err := w.fabric.EmbedKeys.Create(t.Context(), w.project.ID, a.ID, "")
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	yes := true
 	if _, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, sat.SubscriberID, fabric.SubscriberInput{Disabled: &yes}); err != nil {
 		t.Fatal(err)
@@ -92,12 +98,12 @@ func TestEmbedFaults(t *testing.T) {
 	}
 }
 
-// What an embed key gives a minute is limited for the key, not for its neighbour,
-// and counted anew afterwards.
+// TestEmbedLimit shows that the limit per minute applies to each embed key alone and starts
+// again with the next minute.
 func TestEmbedLimit(t *testing.T) {
 	w := newWorld(t)
 	a := w.address(w.tokens(`{"reference":"ada"}`).Token)
-	w.pass(w.now().Truncate(time.Minute).Add(time.Minute + time.Second).Sub(w.now())) // a minute of its own
+	w.pass(w.now().Truncate(time.Minute).Add(time.Minute + time.Second).Sub(w.now())) // start a new minute
 	var bodies [2]string
 	for i := range bodies {
 		_, secret, err := w.fabric.EmbedKeys.Create(t.Context(), w.project.ID, a.ID, "shop")
@@ -106,11 +112,13 @@ func TestEmbedLimit(t *testing.T) {
 		}
 		bodies[i] = `{"token":"` + secret + `"}`
 	}
+
 	for i := range embedLimit {
 		if r := w.call(nobody, "POST", embeds, bodies[0]); r.status != http.StatusCreated {
 			t.Fatalf("token %d: got %d %s, want 201", i, r.status, r.text)
 		}
 	}
+
 	r := w.call(nobody, "POST", embeds, bodies[0])
 	after, err := strconv.Atoi(r.header.Get("Retry-After"))
 	if r.status != http.StatusTooManyRequests ||
@@ -120,6 +128,7 @@ func TestEmbedLimit(t *testing.T) {
 	if r := w.call(nobody, "POST", embeds, bodies[1]); r.status != http.StatusCreated {
 		t.Errorf("another key: got %d, want 201", r.status)
 	}
+
 	w.pass(time.Duration(after) * time.Second)
 	if r := w.call(nobody, "POST", embeds, bodies[0]); r.status != http.StatusCreated {
 		t.Errorf("after Retry-After: got %d, want 201", r.status)

@@ -13,8 +13,8 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// factorsOf returns a subscriber a passkey, an authenticator app and recovery codes, and what
-// of them must never be told.
+// factorsOf adds a passkey, an authenticator app and recovery codes to a subscriber. It returns
+// the secrets of these that no response may contain.
 func (w *world) factorsOf(id string) (secrets []string) {
 	w.t.Helper()
 	ctx, o := w.t.Context(), factor.Owner{Kind: factor.Subscriber, ID: id}
@@ -30,8 +30,8 @@ func (w *world) factorsOf(id string) (secrets []string) {
 	return append(codes, e.Secret, p.Credential, "publicKey", "sealed", "hash")
 }
 
-// What a subscriber has beside a password is listed without what proves it, and taken away
-// by who may manage the project.
+// TestFactors shows that second factors are listed without their secrets, and that managers
+// of the project can remove them.
 func TestFactors(t *testing.T) {
 	w := newWorld(t)
 	made := w.tokens(`{"reference":"ada@example.com"}`)
@@ -41,11 +41,13 @@ func TestFactors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	manager := func(r *http.Request) { r.SetBasicAuth(w.project.ID, managing) }
 	reader := func(r *http.Request) { r.SetBasicAuth(w.project.ID, w.key) }
 	if got := w.call(reader, "GET", of, ""); got.status != http.StatusOK || !strings.Contains(got.text, `"data":[]`) {
 		t.Errorf("the factors of who has none: %d %s", got.status, got.text)
 	}
+
 	secrets := w.factorsOf(made.SubscriberID)
 	ids := map[string]string{}
 	list := func(want ...string) reply {
@@ -67,16 +69,19 @@ func TestFactors(t *testing.T) {
 		}
 		return got
 	}
+
 	got := list("passkey", "totp", "recovery_codes")
 	if !strings.Contains(got.text, `"name":"Ada's laptop"`) || !strings.Contains(got.text, `"left":10`) ||
 		!strings.Contains(got.text, `"backed_up":false`) {
 		t.Errorf("the list says %s", got.text)
 	}
+
 	for _, secret := range secrets {
 		if strings.Contains(got.text, secret) {
 			t.Errorf("the list has %q", secret)
 		}
 	}
+
 	for name, auth := range map[string]authorization{"another project": w.stranger(),
 		"a key without Management": reader} {
 		for _, id := range ids {
@@ -86,9 +91,11 @@ func TestFactors(t *testing.T) {
 			}
 		}
 	}
+
 	if got := w.call(w.stranger(), "GET", of, ""); got.status != http.StatusNotFound {
 		t.Errorf("another project lists them: %d %s", got.status, got.text)
 	}
+
 	other := w.tokens(`{"reference":"bob@example.com"}`)
 	remove := func(path string, want int) {
 		t.Helper()
@@ -96,6 +103,7 @@ func TestFactors(t *testing.T) {
 			t.Errorf("DELETE %s: %d %s, want %d", path, got.status, got.text, want)
 		}
 	}
+
 	remove(subscribers+"/"+other.SubscriberID+"/factors/"+ids["passkey"], http.StatusNotFound)
 	remove(of+"/nothing", http.StatusNotFound)
 	remove(of+"/"+made.SubscriberID, http.StatusNotFound)

@@ -2,9 +2,8 @@ package rest_test
 
 import "testing"
 
-// FuzzBodies sends any body to every route that reads one: whatever it is, the
-// answer is no 5xx, and credentials of the one project change nothing in the
-// other.
+// FuzzBodies sends arbitrary bodies to every route that reads one. No response may be a 5xx,
+// and credentials of one project must change nothing in the other.
 func FuzzBodies(f *testing.F) {
 	for _, seed := range []string{
 		`{"reference":"ada","scope":["sat:refresh"],"expire_at":1,"password":""}`,
@@ -20,6 +19,7 @@ func FuzzBodies(f *testing.F) {
 			f.Add(kind, seed)
 		}
 	}
+
 	w := newWorld(f)
 	go w.revoked.Run(f.Context())
 	ada := w.tokens(`{"reference":"ada"}`)

@@ -77,6 +77,7 @@ func TestGuestRefusals(t *testing.T) {
 	for i := range eleven {
 		eleven[i] = uuid.NewString()
 	}
+
 	tests := []struct{ body, want string }{
 		{`{}`, "allowed_addresses:missing_required_parameter"},
 		{`{"allowed_addresses":[]}`, "allowed_addresses:missing_required_parameter"},
@@ -94,6 +95,7 @@ func TestGuestRefusals(t *testing.T) {
 		{`{"allowed_addresses":{},"expire_at":"x"}`,
 			"allowed_addresses:invalid_parameter expire_at:invalid_parameter"},
 	}
+
 	for _, tt := range tests {
 		if got := w.call(w.basic(), "POST", guests, tt.body).faults(t); got != tt.want {
 			t.Errorf("POST %.90s: got %s, want %s", tt.body, got, tt.want)
@@ -110,11 +112,13 @@ func TestInvite(t *testing.T) {
 	if r.status != http.StatusCreated || strings.Contains(r.text, "refresh_token") {
 		t.Errorf("POST %s: got %d %s, want 201 and no refresh token", invites, r.status, r.text)
 	}
+
 	invite := as[tokens](t, r).Token
 	all := as[listed[address]](t, w.call(bearer(invite), "GET", "/api/fabric/addresses", ""))
 	if len(all.Data) != 1 || all.Data[0].ID != a.ID {
 		t.Errorf("an invite sees %+v, want only %s", all.Data, a.ID)
 	}
+
 	eve := as[tokens](t, w.call(w.stranger(), "POST", issue, `{"reference":"eve"}`))
 	for _, tt := range []struct{ body, want string }{
 		{`{}`, "address_id:missing_required_parameter"},
@@ -130,6 +134,7 @@ func TestInvite(t *testing.T) {
 			t.Errorf("POST %s: got %s, want %s", tt.body, got, tt.want)
 		}
 	}
+
 	if r := w.call(w.basic(), "DELETE", subscribers+"/"+ada.SubscriberID, ""); r.status != http.StatusNoContent {
 		t.Fatalf("DELETE: got %d", r.status)
 	}
@@ -138,8 +143,8 @@ func TestInvite(t *testing.T) {
 	}
 }
 
-// A subscriber asks for guests of what it can reach itself; who is no subscriber for
-// none.
+// TestGuestBySubscriber shows that a subscriber can issue guest tokens for addresses it can
+// reach itself. Other fabric tokens can issue none.
 func TestGuestBySubscriber(t *testing.T) {
 	w := newWorld(t)
 	ada, bob := w.tokens(`{"reference":"ada"}`), w.tokens(`{"reference":"bob"}`)
@@ -155,6 +160,7 @@ func TestGuestBySubscriber(t *testing.T) {
 			t.Errorf("POST %s by a SAT: got %s, want %s", tt.body, got, tt.want)
 		}
 	}
+
 	guest := as[tokens](t, w.call(bearer(ada.Token), "POST", guests, allowing(mine, theirs)))
 	yes := true
 	if _, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, bob.SubscriberID, fabric.SubscriberInput{Disabled: &yes}); err != nil {
@@ -166,6 +172,7 @@ func TestGuestBySubscriber(t *testing.T) {
 	if all := as[listed[address]](t, w.call(bearer(guest.Token), "GET", "/api/fabric/addresses", "")); len(all.Data) != 1 || all.Data[0].ID != mine {
 		t.Errorf("its guest sees %+v, want %s alone", all.Data, mine)
 	}
+
 	for name, token := range map[string]string{"a guest": guest.Token, "an invite": w.invite(ada.Token, mine),
 		"a refresh token": ada.RefreshToken} {
 		wantUnauthorized(t, name, [2]string{"POST", guests}, w.call(bearer(token), "POST", guests, allowing(mine)))

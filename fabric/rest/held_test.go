@@ -35,7 +35,7 @@ func (w *world) families(id string) []family {
 	return as[listed[family]](w.t, w.call(w.basic(), "GET", subscribers+"/"+id+"/tokens", "")).Data
 }
 
-// wantRevoked asks of each token whether it is dead.
+// wantRevoked checks for each token whether it is revoked.
 func (w *world) wantRevoked(dead bool, all ...tokens) {
 	w.t.Helper()
 	for i, got := range all {
@@ -60,26 +60,31 @@ func TestRefreshTokensOfSubscriber(t *testing.T) {
 	if all := w.families(one.SubscriberID); len(all) != 0 {
 		t.Errorf("before any was used: got %+v, want none", all)
 	}
+
 	one.RefreshToken = w.refresh(w.refresh(one.RefreshToken).RefreshToken).RefreshToken
 	all := w.families(one.SubscriberID)
 	if len(all) != 1 || all[0].Refreshes != 2 || all[0].RefreshedAt == nil || all[0].Revoked ||
 		all[0].ClientID == nil || *all[0].ClientID != app.ID {
 		t.Fatalf("one that was used twice: got %+v", all)
 	}
+
 	path := subscribers + "/" + one.SubscriberID + "/tokens/" + all[0].ID
 	for _, id := range []string{"nonsense", w.project.ID, all[0].ID} {
 		if r := w.call(w.stranger(), "DELETE", strings.Replace(path, all[0].ID, id, 1), ""); r.status != http.StatusNotFound {
 			t.Errorf("DELETE of %s by another project: got %d, want 404", id, r.status)
 		}
 	}
+
 	bobs := subscribers + "/" + w.open(bob.Token, fabric.SAT).SubscriberID
 	if r := w.call(w.basic(), "DELETE", bobs+"/tokens/"+all[0].ID, ""); r.status != http.StatusNotFound {
 		t.Errorf("DELETE of another subscriber's: got %d, want 404", r.status)
 	}
+
 	w.wantRevoked(false, one)
 	if r := w.call(w.basic(), "DELETE", path, ""); r.status != http.StatusNoContent {
 		t.Fatalf("DELETE %s: got %d %s", path, r.status, r.text)
 	}
+
 	w.wantRevoked(true, one)
 	w.wantRevoked(false, other, bob)
 	if all := w.families(one.SubscriberID); len(all) != 1 || !all[0].Revoked {
@@ -87,7 +92,7 @@ func TestRefreshTokensOfSubscriber(t *testing.T) {
 	}
 }
 
-// Revoking a subscriber ends what nobody can list, too.
+// TestRevokeSubscriber shows that revoking a subscriber also ends tokens that no list shows.
 func TestRevokeSubscriber(t *testing.T) {
 	w := newWorld(t)
 	one, two, bob := w.tokens(`{"reference":"ada"}`), w.tokens(`{"reference":"ada"}`), w.tokens(`{"reference":"bob"}`)
@@ -95,7 +100,7 @@ func TestRevokeSubscriber(t *testing.T) {
 	id := w.address(one.Token).ID
 	invite := w.invite(one.Token, id)
 	guest := as[tokens](t, w.call(bearer(one.Token), "POST", guests, allowing(id)))
-	free := w.guest(id) // the backend's own
+	free := w.guest(id) // issued by the backend
 	all := subscribers + "/" + one.SubscriberID + "/tokens"
 	for _, auth := range []authorization{w.stranger(), bearer(one.Token)} {
 		if r := w.call(auth, "DELETE", all, ""); r.status != http.StatusNotFound &&
@@ -103,10 +108,12 @@ func TestRevokeSubscriber(t *testing.T) {
 			t.Errorf("DELETE %s by others: got %d", all, r.status)
 		}
 	}
+
 	w.wantInfo(one.Token, http.StatusOK)
 	if r := w.call(w.basic(), "DELETE", all, ""); r.status != http.StatusNoContent {
 		t.Fatalf("DELETE %s: got %d %s", all, r.status, r.text)
 	}
+
 	w.wantRevoked(true, one, two)
 	w.wantRevoked(false, bob)
 	for token, want := range map[string]int{invite: http.StatusUnauthorized,
@@ -115,13 +122,15 @@ func TestRevokeSubscriber(t *testing.T) {
 			t.Errorf("a guest of it: got %d, want %d", r.status, want)
 		}
 	}
+
 	if f := w.refused(w.basic(), guest.RefreshToken); f != "refresh_token:token_invalid" {
 		t.Errorf("refreshing a guest of it: got %s", f)
 	}
 	if families := w.families(one.SubscriberID); len(families) != 1 || !families[0].Revoked {
 		t.Errorf("its refresh tokens: got %+v", families)
 	}
-	w.wantInfo(w.tokens(`{"reference":"ada"}`).Token, http.StatusOK) // at once, it may have new ones
+
+	w.wantInfo(w.tokens(`{"reference":"ada"}`).Token, http.StatusOK) // new tokens are valid immediately
 	if r := w.call(w.basic(), "DELETE", subscribers+"/"+w.project.ID+"/tokens", ""); r.status != http.StatusNotFound {
 		t.Errorf("revoking an unknown subscriber: got %d, want 404", r.status)
 	}
@@ -148,6 +157,7 @@ func TestLoginsOfSubscriber(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	const first, second, bobs = "0199a000-0000-7000-8000-000000000001", "0199a000-0000-7000-8000-000000000002", "0199a000-0000-7000-8000-000000000003"
 	signIn(ada.SubscriberID, first)
 	signIn(ada.SubscriberID, second)
@@ -157,6 +167,7 @@ func TestLoginsOfSubscriber(t *testing.T) {
 		t.Helper()
 		return as[listed[loginBody]](t, w.call(w.basic(), "GET", path, "")).Data
 	}
+
 	got := list()
 	if len(got) != 2 || got[0].ID != second || got[1].ID != first || got[0].EndedAt != nil ||
 		got[0].IPAddress != "192.0.2.1" ||
@@ -166,11 +177,13 @@ func TestLoginsOfSubscriber(t *testing.T) {
 	if r := w.call(w.stranger(), "GET", path, ""); r.status != http.StatusNotFound {
 		t.Errorf("logins by another project: got %d, want 404", r.status)
 	}
+
 	for _, sid := range []string{bobs, "nonsense", "0199a000-0000-7000-8000-000000000009"} {
 		if r := w.call(w.basic(), "DELETE", path+"/"+sid, ""); r.status != http.StatusNotFound {
 			t.Errorf("DELETE of the login %s: got %d, want 404", sid, r.status)
 		}
 	}
+
 	if r := w.call(w.stranger(), "DELETE", path+"/"+first, ""); r.status != http.StatusNotFound || len(w.ended) != 0 {
 		t.Errorf("DELETE of a login by another project: got %d, ended %v", r.status, w.ended)
 	}
@@ -181,6 +194,7 @@ func TestLoginsOfSubscriber(t *testing.T) {
 	if r := w.call(w.basic(), "DELETE", subscribers+"/"+ada.SubscriberID+"/tokens", ""); r.status != http.StatusNoContent {
 		t.Fatalf("revoking all: got %d %s", r.status, r.text)
 	}
+
 	for _, l := range list() {
 		if l.EndedAt == nil || l.Grants[0].RevokedAt == nil {
 			t.Errorf("after all was revoked: got %+v", l)
@@ -200,11 +214,13 @@ func TestDevicesAndPresenceOfSubscriber(t *testing.T) {
 		strings.Contains(r.text, "push-secret") || strings.Contains(r.text, "key") {
 		t.Errorf("devices: got %d %s, want them without tokens and keys", r.status, r.text)
 	}
+
 	for _, op := range [][2]string{{"GET", "/devices"}, {"DELETE", "/devices/" + made.ID}, {"GET", "/presence"}} {
 		if r := w.call(w.stranger(), op[0], path+op[1], ""); r.status != http.StatusNotFound {
 			t.Errorf("%s %s by another project: got %d, want 404", op[0], op[1], r.status)
 		}
 	}
+
 	if r := w.call(w.basic(), "DELETE", path+"/devices/"+made.ID, ""); r.status != http.StatusNoContent {
 		t.Errorf("DELETE of a device: got %d", r.status)
 	}
@@ -216,7 +232,7 @@ func TestDevicesAndPresenceOfSubscriber(t *testing.T) {
 	}
 }
 
-// A backend takes back a token that it has at hand, of its project alone.
+// TestRevokeToken shows that a backend can revoke any token it holds, if it is of its project.
 func TestRevokeToken(t *testing.T) {
 	w := newWorld(t)
 	const path = "/api/fabric/tokens/revoke"
@@ -227,6 +243,7 @@ func TestRevokeToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	all := map[string]string{"a SAT": one.Token, "a refresh token": two.RefreshToken,
 		"a guest token": guest.Token, "an invite": invite, "an embed key": embed}
 	for name, token := range all {
@@ -234,6 +251,7 @@ func TestRevokeToken(t *testing.T) {
 			t.Errorf("revoking %s of another project: got %s", name, got)
 		}
 	}
+
 	service := must[string](t)(w.fabric.Tokens.Seal(
 		fabric.Token{Kind: fabric.Service, ProjectID: w.project.ID, Scope: []string{"Voice"},
 			ExpiresAt: w.now().Add(time.Hour)}))
@@ -246,6 +264,7 @@ func TestRevokeToken(t *testing.T) {
 			t.Errorf("POST %.40s: got %s, want %s", body, got, want)
 		}
 	}
+
 	alive := func() (n int) {
 		for _, token := range []string{one.Token, guest.Token, invite} {
 			if r := w.call(bearer(token), "GET", addresses, ""); r.status == http.StatusOK {
@@ -253,7 +272,7 @@ func TestRevokeToken(t *testing.T) {
 			}
 		}
 		if r := w.call(bearer(two.Token), "GET", "/subscriber/info",
-			""); r.status == http.StatusOK { // it came with the refresh token
+			""); r.status == http.StatusOK { // issued together with the refresh token
 			n++
 		}
 		if r := w.call(nobody, "POST", embeds, `{"token":"`+embed+`"}`); r.status == http.StatusCreated {
@@ -261,25 +280,27 @@ func TestRevokeToken(t *testing.T) {
 		}
 		return n
 	}
+
 	want := len(all)
 	for name, token := range all {
 		if n := alive(); n != want {
 			t.Fatalf("before revoking %s, %d are alive, want %d", name, n, want)
 		}
-		for range 2 { // again, it is no fault
+		for range 2 { // revoking twice is no error
 			if r := w.call(w.basic(), "POST", path, `{"token":"`+token+`"}`); r.status != http.StatusNoContent {
 				t.Errorf("revoking %s: got %d %s, want 204", name, r.status, r.text)
 			}
 		}
 		want--
 	}
+
 	if n := alive(); n != 0 {
 		t.Errorf("%d are alive at the end", n)
 	}
 }
 
-// A node that has not heard of a revocation yet still makes tokens of dead ones:
-// these are born dead.
+// TestTokensOfDeadTokens shows that tokens issued from a revoked token are revoked as well,
+// even if the issuing node has not read the revocation yet.
 func TestTokensOfDeadTokens(t *testing.T) {
 	ctx := context.Background()
 	password := "another horse"
@@ -326,6 +347,7 @@ func TestConsentsOfSubscriber(t *testing.T) {
 	if err := w.rows.AddConsent(context.Background(), ada.SubscriberID, app.ID, []string{"openid", "Voice"}, w.now()); err != nil {
 		t.Fatal(err)
 	}
+
 	path := func(id string) string { return subscribers + "/" + id + "/consents" }
 	type consent struct {
 		ClientID   string    `json:"client_id"`
@@ -333,6 +355,7 @@ func TestConsentsOfSubscriber(t *testing.T) {
 		Scope      []string  `json:"scope"`
 		UpdatedAt  time.Time `json:"updated_at"`
 	}
+
 	list := func(id string) []consent { return as[listed[consent]](t, w.call(w.basic(), "GET", path(id), "")).Data }
 	if got := list(ada.SubscriberID); len(got) != 1 || got[0].ClientID != app.ID ||
 		got[0].ClientName != "Dialer" || len(got[0].Scope) != 2 || got[0].UpdatedAt.IsZero() {
@@ -341,6 +364,7 @@ func TestConsentsOfSubscriber(t *testing.T) {
 	if got := list(bob.SubscriberID); len(got) != 0 {
 		t.Errorf("who has agreed to nothing: got %+v", got)
 	}
+
 	for _, tt := range []struct {
 		by         authorization
 		id, client string
@@ -354,6 +378,7 @@ func TestConsentsOfSubscriber(t *testing.T) {
 			t.Errorf("DELETE %s/%s: got %d, want 404", path(tt.id), tt.client, r.status)
 		}
 	}
+
 	if r := w.call(w.stranger(), "GET", path(ada.SubscriberID), ""); r.status != http.StatusNotFound {
 		t.Errorf("consents by another project: got %d, want 404", r.status)
 	}

@@ -28,7 +28,7 @@ type keyBody struct {
 	} `json:"previous"`
 }
 
-// newKey makes a key of the world's first project.
+// newKey creates a key of the world's first project.
 func (w *world) newKey(expires time.Time, scopes ...fabric.Scope) (fabric.APIKey, authorization) {
 	w.t.Helper()
 	k, secret, err := w.fabric.APIKeys.Create(context.Background(), w.project.ID,
@@ -43,7 +43,7 @@ func (w *world) withKey(secret string) authorization {
 	return func(r *http.Request) { r.SetBasicAuth(w.project.ID, secret) }
 }
 
-// wants asks whether a secret is taken.
+// wants checks the status that a request with the credentials gets.
 func (w *world) wants(auth authorization, status int, when string) {
 	w.t.Helper()
 	if r := w.call(auth, "GET", subscribers, ""); r.status != status {
@@ -61,10 +61,12 @@ func TestKeys(t *testing.T) {
 		len(made.Token) != 66 || made.RevokedAt != nil || made.ID == "x" {
 		t.Fatalf("POST %s: got %d %s", keyPath, r.status, r.text)
 	}
+
 	w.wants(w.withKey(made.Token), http.StatusOK, "a new key")
-	if err := w.fabric.APIKeys.Settle(t.Context()); err != nil { // its use is noted beside the request
+	if err := w.fabric.APIKeys.Settle(t.Context()); err != nil { // its use is recorded in the background
 		t.Fatal(err)
 	}
+
 	for _, path := range []string{keyPath, keyPath + "/" + made.ID} {
 		r := w.call(boss, "GET", path, "")
 		if r.status != http.StatusOK || !strings.Contains(r.text, made.ID) ||
@@ -73,11 +75,13 @@ func TestKeys(t *testing.T) {
 			t.Errorf("GET %s: got %d %s, want the key without its secret", path, r.status, r.text)
 		}
 	}
+
 	r = w.call(boss, "PATCH", keyPath+"/"+made.ID, `{"name":"other"}`)
 	if got := as[keyBody](t, r); r.status != http.StatusOK || got.Name != "other" ||
 		!slices.Equal(got.Permissions, made.Permissions) || got.Token != "" {
 		t.Errorf("PATCH of the name: got %d %s", r.status, r.text)
 	}
+
 	r = w.call(boss, "PATCH", keyPath+"/"+made.ID, `{"permissions":["fax"],"name":null}`)
 	if got := as[keyBody](t, r); r.status != http.StatusOK || got.Name != "other" ||
 		!slices.Equal(got.Permissions, []string{"fax"}) {
@@ -86,11 +90,13 @@ func TestKeys(t *testing.T) {
 	if r := w.call(boss, "DELETE", keyPath+"/"+made.ID, ""); r.status != http.StatusNoContent {
 		t.Errorf("DELETE: got %d %s", r.status, r.text)
 	}
+
 	w.wants(w.withKey(made.Token), http.StatusUnauthorized, "a revoked key")
 	if got := as[keyBody](t, w.call(boss, "GET", keyPath+"/"+made.ID, "")); got.RevokedAt == nil ||
 		got.LastUsedAt == nil {
 		t.Errorf("a revoked key is %+v, want when it was revoked and used", got)
 	}
+
 	for _, what := range []string{"PATCH", "POST"} {
 		path := keyPath + "/" + made.ID
 		if what == "POST" {
@@ -123,8 +129,9 @@ func TestKeyRefusals(t *testing.T) {
 		{`{"name":"x","permissions":["calling"],"subproject_id":"` + w.other.ID + `"}`,
 			"subproject_id:invalid_parameter"},
 		{`{"name":"x","permissions":["calling","video","fax"]}`,
-			"permissions:invalid_parameter"}, // more than who asks has
+			"permissions:invalid_parameter"}, // more than the caller has
 	}
+
 	for _, tt := range tests {
 		if got := w.call(boss, "POST", keyPath, tt.body).faults(t); got != tt.want {
 			t.Errorf("POST %.90s: got %s, want %s", tt.body, got, tt.want)
@@ -133,18 +140,20 @@ func TestKeyRefusals(t *testing.T) {
 			w.call(boss, "PATCH", keyPath+"/"+k.ID, tt.body).faults(t)
 		}
 	}
+
 	for _, body := range []string{`{"overlap":-1}`, `{"overlap":2592001}`, `{"overlap":99999999999999999}`} {
 		if got := w.call(boss, "POST", keyPath+"/"+k.ID+"/rotate", body).faults(t); got != "overlap:invalid_parameter" {
 			t.Errorf("rotate %s: got %s", body, got)
 		}
 	}
+
 	if all := as[listed[keyBody]](t, w.call(boss, "GET", keyPath, "")); len(all.Data) != 2 {
 		t.Errorf("refusals left %d keys, want 2", len(all.Data))
 	}
 }
 
-// A key gives no more than it has: not its scopes, not its end, and not the secret
-// of a key that has more.
+// TestKeysGiveNoMoreThanTheyHave shows that a key cannot pass on more than it has: no further
+// scopes, no later expiry, and not the secret of a key with more rights.
 func TestKeysGiveNoMoreThanTheyHave(t *testing.T) {
 	w := newWorld(t)
 	soon := w.now().Add(time.Hour).Truncate(time.Second)
@@ -168,12 +177,14 @@ func TestKeysGiveNoMoreThanTheyHave(t *testing.T) {
 			t.Errorf("%s %s %s: got %s, want %s", tt.method, tt.path, tt.body, got, tt.want)
 		}
 	}
+
 	for _, k := range []fabric.APIKey{more, longer} {
 		r := w.call(boss, "POST", keyPath+"/"+k.ID+"/rotate", "")
 		if r.status != http.StatusForbidden || strings.TrimSpace(r.text) != `{"error":"Forbidden"}` {
 			t.Errorf("rotating a key that has more: got %d %s, want 403", r.status, r.text)
 		}
 	}
+
 	made := as[keyBody](t, w.call(boss, "POST", keyPath, `{"name":"x","permissions":["fax"]}`))
 	if made.ExpiresAt == nil || *made.ExpiresAt != soon.UTC().Format(time.RFC3339) {
 		t.Errorf("a key of one that expires: got %+v, want it to expire with it", made)
@@ -181,6 +192,7 @@ func TestKeysGiveNoMoreThanTheyHave(t *testing.T) {
 	if r := w.call(boss, "PATCH", keyPath+"/"+more.ID, `{"name":"renamed","permissions":["calling"]}`); r.status != http.StatusOK {
 		t.Errorf("what a key has already may stay: got %d %s", r.status, r.text)
 	}
+
 	w.wants(lessAuth, http.StatusOK, "a key that was not changed")
 	r := w.call(boss, "POST", keyPath+"/"+self.ID+"/rotate", `{"overlap":0}`)
 	if got := as[keyBody](t, r); r.status != http.StatusOK || got.Token == "" || got.Previous != nil {
@@ -191,8 +203,8 @@ func TestKeysGiveNoMoreThanTheyHave(t *testing.T) {
 	}
 }
 
-// Who may not keep keys keeps none, its own included, and other projects' keys are
-// like unknown ones.
+// TestKeysOfOthers shows that keys without Management cannot manage any key, even themselves.
+// Keys of other projects look unknown.
 func TestKeysOfOthers(t *testing.T) {
 	w := newWorld(t)
 	k, boss := w.newKey(time.Time{}, fabric.Management)
@@ -202,6 +214,7 @@ func TestKeysOfOthers(t *testing.T) {
 			rest = append(rest, s)
 		}
 	}
+
 	self, plain := w.newKey(time.Time{}, rest...)
 	service := must[string](t)(w.fabric.Tokens.Seal(
 		fabric.Token{Kind: fabric.Service, ProjectID: w.project.ID, Scope: []string{"Voice", "Fax"},
@@ -218,6 +231,7 @@ func TestKeysOfOthers(t *testing.T) {
 			wantUnauthorized(t, name, [2]string{op[0], op[1]}, w.call(auth, op[0], op[1], op[2]))
 		}
 	}
+
 	p, secret, _ := w.newProject("three", fabric.Management, fabric.Voice)
 	third := func(r *http.Request) { r.SetBasicAuth(p.ID, secret) }
 	for _, id := range []string{k.ID, "0199a000-0000-7000-8000-000000000000", "nonsense", strings.Repeat("x", 5000)} {
@@ -229,9 +243,11 @@ func TestKeysOfOthers(t *testing.T) {
 			}
 		}
 	}
+
 	if r := w.call(boss, "GET", keyPath, ""); r.status != http.StatusOK {
 		t.Errorf("the key after all that: got %d, want 200", r.status)
 	}
+
 	with := must[string](t)(w.fabric.Tokens.Seal(
 		fabric.Token{Kind: fabric.Service, ProjectID: w.project.ID, Scope: []string{"management"},
 			ExpiresAt: w.now().Add(time.Hour)}))
@@ -249,14 +265,15 @@ func TestKeyExpires(t *testing.T) {
 	k, auth := w.newKey(at, fabric.Voice)
 	sat := as[tokens](t, w.call(auth, "POST", issue, `{"reference":"ada"}`)).Token
 	w.pass(59*time.Minute + 50*time.Second)
-	w.wants(auth, http.StatusOK, "before its end") // and now it is remembered
+	w.wants(auth, http.StatusOK, "before its end") // now it is cached
 	w.pass(10 * time.Second)
 	w.wants(auth, http.StatusUnauthorized, "after its end")
-	w.wantInfo(sat, http.StatusOK) // the tokens made with it live as long as they would
+	w.wantInfo(sat, http.StatusOK) // tokens issued with it keep their own lifetime
 	_, boss := w.newKey(time.Time{}, fabric.Management)
 	if r := w.call(boss, "PATCH", keyPath+"/"+k.ID, `{"expires_at":`+itoa(w.now().Add(time.Hour).Unix())+`}`); r.status != http.StatusOK {
 		t.Errorf("moving the end: got %d %s", r.status, r.text)
 	}
+
 	w.wants(auth, http.StatusOK, "once its end was moved")
 	r := w.call(boss, "PATCH", keyPath+"/"+k.ID, `{"expires_at":null}`)
 	if got := as[keyBody](t, r); got.ExpiresAt != nil {
@@ -265,7 +282,8 @@ func TestKeyExpires(t *testing.T) {
 	if err := w.fabric.APIKeys.Revoke(context.Background(), w.project.ID, k.ID); err != nil {
 		t.Fatal(err)
 	}
-	w.wantInfo(sat, http.StatusUnauthorized) // revoking ends them
+
+	w.wantInfo(sat, http.StatusUnauthorized) // revoking the key ends its tokens
 }
 
 func TestRotation(t *testing.T) {
@@ -282,15 +300,17 @@ func TestRotation(t *testing.T) {
 		}
 		return got, w.withKey(got.Token)
 	}
+
 	got, second := rotate("")
 	if day := w.now().Add(24 * time.Hour).UTC(); got.Previous == nil ||
 		got.Previous.ExpiresAt > day.Format(time.RFC3339) ||
 		got.Previous.ExpiresAt < day.Add(-time.Minute).Format(time.RFC3339) {
 		t.Errorf("rotating gave %+v, want the old secret good for a day", got)
 	}
+
 	w.wants(w.basic(), http.StatusOK, "the old secret in the overlap")
 	w.wants(second, http.StatusOK, "the new secret in the overlap")
-	w.wantInfo(sat, http.StatusOK) // tokens live on
+	w.wantInfo(sat, http.StatusOK) // tokens stay valid
 	w.pass(24*time.Hour + time.Minute)
 	w.wants(w.basic(), http.StatusUnauthorized, "the old secret after the overlap")
 	w.wants(second, http.StatusOK, "the new secret after the overlap")
@@ -306,7 +326,8 @@ func TestRotation(t *testing.T) {
 	w.wants(fifth, http.StatusOK, "the fifth secret")
 }
 
-// The old secret makes nothing that outlives it: no key, and no other secret.
+// TestOldSecretEnds shows that a previous secret cannot create a key or a secret that would
+// outlive it.
 func TestOldSecretEnds(t *testing.T) {
 	w := newWorld(t)
 	k, old := w.newKey(time.Time{}, fabric.Management, fabric.Voice)
@@ -316,6 +337,7 @@ func TestOldSecretEnds(t *testing.T) {
 	if made.ExpiresAt == nil || *made.ExpiresAt != end {
 		t.Errorf("a key by the old secret: got %+v, want it to end at %s", made, end)
 	}
+
 	for _, op := range [][4]string{
 		{"POST", "", `{"name":"x","permissions":["calling"],"expires_at":null}`, "expires_at:invalid_parameter"},
 		{"PATCH", "/" + made.ID, `{"expires_at":null}`, "expires_at:invalid_parameter"},
@@ -324,32 +346,37 @@ func TestOldSecretEnds(t *testing.T) {
 			t.Errorf("%s %s by the old secret: got %s, want %s", op[0], op[2], got, op[3])
 		}
 	}
+
 	if r := w.call(old, "POST", keyPath+"/"+k.ID+"/rotate", ""); r.status != http.StatusForbidden {
 		t.Errorf("another secret by the old one: got %d %s, want 403", r.status, r.text)
 	}
+
 	w.wants(present, http.StatusOK, "the present secret")
 	if made := as[keyBody](t, w.call(present, "POST", keyPath, `{"name":"y","permissions":["calling"]}`)); made.ExpiresAt != nil {
 		t.Errorf("a key by the present secret: got %+v, want one without an end", made)
 	}
+
 	w.pass(time.Hour)
 	w.wants(w.withKey(made.Token), http.StatusUnauthorized, "what the old secret made, after it")
 }
 
-// Using the old secret shows, so that whoever rotates knows when it is not needed
-// any more.
+// TestOldSecretUsed shows that use of the previous secret is visible, so that operators know
+// when it is no longer needed.
 func TestOldSecretUsed(t *testing.T) {
 	w := newWorld(t)
-	settle := func() { // uses are noted beside requests, and one of a key at a time
+	settle := func() { // uses are recorded in the background, one per key at a time
 		t.Helper()
 		if err := w.fabric.APIKeys.Settle(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
+
 	w.wants(w.basic(), http.StatusOK, "before")
 	settle()
 	if _, _, err := w.fabric.APIKeys.Rotate(context.Background(), w.project.ID, w.keyID, 24*time.Hour, nil); err != nil {
 		t.Fatal(err)
 	}
+
 	w.pass(2 * time.Hour)
 	w.wants(w.basic(), http.StatusOK, "the old secret")
 	want := w.now().Add(-time.Minute)

@@ -14,14 +14,15 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
-// spoofs are names that read as something which they are not.
+// spoofs are names that look like other names.
 var spoofs = []string{
 	"../x", `..\\x`, "/private/x", "x/../../y", "%2e%2e", "%2E%2e%2f", "ad\u200da", "ad\u200ba", "ada\ufeff",
 	"\u202eevil", "ada\u2066x",
 	"Supp\u043ert", "\u0391dmin", "ada\u3164", strings.Repeat("long ", 2048),
 }
 
-// A name that deceives is refused wherever one is taken, and named.
+// TestSpoofedNames shows that deceptive names are refused wherever a name is accepted, and
+// that the error names the parameter.
 func TestSpoofedNames(t *testing.T) {
 	w := newWorld(t)
 	subscriber := w.tokens(`{"reference":"ada"}`).SubscriberID
@@ -50,18 +51,20 @@ func TestSpoofedNames(t *testing.T) {
 			}
 		}
 	}
+
 	for _, email := range []string{"ad\u200da@example.com", "\u0430da@example.com", "ada@ex\u00adample.com"} {
 		if got := w.call(w.basic(), "POST", resources+"/subscribers", `{"email":"`+email+`"}`).faults(t); got != "email:invalid_parameter" {
 			t.Errorf("e-mail %s: %s", email, got)
 		}
 	}
+
 	if r := w.call(w.basic(), "GET", resources+"/conference_rooms", ""); strings.Count(r.text, `"type":"video_room"`) != 1 {
 		t.Errorf("there are other rooms than one: %s", r.text)
 	}
 }
 
-// Two resources of a kind have not the same name to who reads it; what belongs to
-// other projects and kinds does not count.
+// TestEqualNames shows that two resources of a kind cannot have names that look the same. Other
+// projects and kinds do not matter.
 func TestEqualNames(t *testing.T) {
 	w := newWorld(t)
 	rooms := resources + "/conference_rooms"
@@ -69,6 +72,7 @@ func TestEqualNames(t *testing.T) {
 		return w.call(auth, "POST", path,
 			`{"title":"`+name+`","name":"`+name+`","primary_request_url":"https://a.example"}`)
 	}
+
 	made := post(w.basic(), rooms, "Caf\u00e9 Zwei")
 	for _, name := range []string{"Caf\u00e9 Zwei", "Cafe\u0301 Zwei", "CAF\u00c9 ZWEI",
 		" caf\u00e9\u00a0zwei ", "Ｃafé Zwei"} {
@@ -76,6 +80,7 @@ func TestEqualNames(t *testing.T) {
 			t.Errorf("POST of %s, which is taken: %s", name, got)
 		}
 	}
+
 	names := make(map[string]bool)
 	for i, r := range []reply{
 		made, post(w.basic(), rooms, "Cafe Zwei"), post(w.basic(), resources+"/call_flows", "Caf\u00e9 Zwei"),
@@ -95,14 +100,15 @@ func TestEqualNames(t *testing.T) {
 		}
 		names[name] = true
 	}
-	for range 2 { // those without a name are not of one name
+
+	for range 2 { // resources without a name do not conflict
 		if r := w.call(w.basic(), "POST", resources+"/swml_webhooks", `{"primary_request_url":"https://a.example"}`); r.status != http.StatusCreated {
 			t.Errorf("POST without a name = %d %s", r.status, r.text)
 		}
 	}
 }
 
-// A change may give a resource a name that is free, or its own, and no other.
+// TestRename shows that an update may use a free name or the resource's own, but no other.
 func TestRename(t *testing.T) {
 	w := newWorld(t)
 	k := w.fabric.Resources.Kinds().ByPath("ai_agents")
@@ -122,7 +128,7 @@ func TestRename(t *testing.T) {
 	}
 }
 
-// What was named before there were these rules stays, and can be changed.
+// TestOldNames shows that resources named before these rules existed stay and can be updated.
 func TestOldNames(t *testing.T) {
 	w := newWorld(t)
 	k := w.fabric.Resources.Kinds().ByPath("ai_agents")
@@ -137,7 +143,7 @@ func TestOldNames(t *testing.T) {
 	}
 }
 
-// resource writes the row of a resource, whatever its name.
+// resource writes the row of a resource without checking its name.
 func (w *world) resource(k *kinds.Kind, v kinds.Values, address string) (id string) {
 	w.t.Helper()
 	now := w.now()
@@ -153,7 +159,7 @@ func (w *world) resource(k *kinds.Kind, v kinds.Values, address string) (id stri
 
 func newID(t testing.TB) string { return must[uuid.UUID](t)(uuid.NewV7()).String() }
 
-// Of many who give a name at once one gets it.
+// TestNameRace shows that of many concurrent requests for a name, one succeeds.
 func TestNameRace(t *testing.T) {
 	w := newWorld(t)
 	var won atomic.Int64
@@ -170,6 +176,7 @@ func TestNameRace(t *testing.T) {
 			}
 		})
 	}
+
 	all.Wait()
 	if won.Load() != 1 {
 		t.Errorf("%d rooms of one name were made, want 1", won.Load())

@@ -23,7 +23,7 @@ func (w *world) refresh(token string) tokens {
 	return as[tokens](w.t, r)
 }
 
-// refused returns the fault of refreshing a token.
+// refused returns the error code of a refused refresh.
 func (w *world) refused(auth authorization, token string) string {
 	w.t.Helper()
 	return w.call(auth, "POST", refreshPath, `{"refresh_token":"`+token+`"}`).faults(w.t)
@@ -44,19 +44,23 @@ func TestRefresh(t *testing.T) {
 	for _, sat := range []string{one.Token, two.Token, three.Token} {
 		w.wantInfo(sat, http.StatusOK)
 	}
+
 	if life := w.open(three.RefreshToken, fabric.Refresh); life.ExpiresAt.Sub(life.IssuedAt) != 7500*time.Second {
 		t.Errorf("a refreshed refresh token lives %v", life.ExpiresAt.Sub(life.IssuedAt))
 	}
 	if got := w.refused(w.basic(), one.RefreshToken); got != "refresh_token:token_invalid" {
 		t.Errorf("a used refresh token: got %s", got)
 	}
+
 	for _, sat := range []string{one.Token, two.Token, three.Token} {
-		w.wantInfo(sat, http.StatusUnauthorized) // the whole family is dead
+		w.wantInfo(sat, http.StatusUnauthorized) // the whole family is revoked
 	}
+
 	if got := w.refused(w.basic(), three.RefreshToken); got != "refresh_token:token_invalid" {
 		t.Errorf("the last refresh token of a dead family: got %s", got)
 	}
-	w.wantInfo(w.tokens(`{"reference":"ada"}`).Token, http.StatusOK) // but not the subscriber
+
+	w.wantInfo(w.tokens(`{"reference":"ada"}`).Token, http.StatusOK) // the subscriber is not
 }
 
 func TestRefreshRefusals(t *testing.T) {
@@ -80,27 +84,31 @@ func TestRefreshRefusals(t *testing.T) {
 		{"changed", changed, "token_invalid"},
 		{"cut off", got.RefreshToken[:len(got.RefreshToken)-10], "token_invalid"},
 	}
+
 	for _, tt := range tests {
 		if fault := w.refused(w.basic(), tt.token); fault != "refresh_token:"+tt.want {
 			t.Errorf("%s: got %s, want %s", tt.name, fault, tt.want)
 		}
 	}
+
 	for _, body := range []string{`{"refresh_token":null}`, `{}`} {
 		if fault := w.call(w.basic(), "POST", refreshPath, body).faults(t); fault != "refresh_token:missing_required_parameter" {
 			t.Errorf("%s: got %s", body, fault)
 		}
 	}
+
 	if fault := w.call(w.basic(), "POST", refreshPath, `{"refresh_token":[1]}`).faults(t); fault != "refresh_token:invalid_parameter" {
 		t.Errorf("an array: got %s", fault)
 	}
+
 	w.pass(7500 * time.Second)
 	if fault := w.refused(w.basic(), got.RefreshToken); fault != "refresh_token:token_expired" {
 		t.Errorf("an expired one: got %s", fault)
 	}
 }
 
-// TestUsedTokenStaysUsed returns the first token a long life: it must not be good
-// again when its short-lived successors have expired.
+// TestUsedTokenStaysUsed shows that a used refresh token with a long life stays used after its
+// short-lived successors have expired.
 func TestUsedTokenStaysUsed(t *testing.T) {
 	w := newWorld(t)
 	body := `{"reference":"ada","expire_at":` + itoa(time.Now().Add(20*24*time.Hour).Unix()) + `}`
@@ -131,6 +139,7 @@ func TestRefreshAtOnce(t *testing.T) {
 			}
 		})
 	}
+
 	wait.Wait()
 	if n := won.Load(); n != 1 {
 		t.Errorf("one refresh token gave %d successors, want 1", n)
@@ -159,6 +168,7 @@ func TestDisabledSubscriber(t *testing.T) {
 	if _, err := w.fabric.Subscribers.Update(ctx, w.project.ID, got.SubscriberID, fabric.SubscriberInput{Disabled: &yes}); err != nil {
 		t.Fatal(err)
 	}
+
 	w.wantInfo(got.Token, http.StatusUnauthorized)
 	if fault := w.refused(w.basic(), got.RefreshToken); fault != "refresh_token:token_invalid" {
 		t.Errorf("refresh: got %s", fault)
@@ -178,7 +188,8 @@ func TestDisabledSubscriber(t *testing.T) {
 	if _, err := w.fabric.Subscribers.Update(ctx, w.project.ID, got.SubscriberID, fabric.SubscriberInput{Disabled: &no}); err != nil {
 		t.Fatal(err)
 	}
-	w.wantInfo(got.Token, http.StatusUnauthorized) // what was ended stays ended
+
+	w.wantInfo(got.Token, http.StatusUnauthorized) // a revocation is final
 	w.pass(time.Minute)
 	w.wantInfo(w.tokens(`{"reference":"ada"}`).Token, http.StatusOK)
 }

@@ -14,7 +14,7 @@ import (
 
 const resources = "/api/fabric/resources"
 
-// document returns a whole document of a kind, named.
+// document returns a complete document of a kind with the given name.
 func document(t *testing.T, k *kinds.Kind, name string) map[string]json.RawMessage {
 	t.Helper()
 	doc := make(map[string]json.RawMessage)
@@ -23,7 +23,7 @@ func document(t *testing.T, k *kinds.Kind, name string) map[string]json.RawMessa
 		switch {
 		case f.ReadOnly:
 			continue
-		case f.Name == "calling_handler_resource_id": // of something that is there, or null
+		case f.Name == "calling_handler_resource_id": // must exist, or be null
 		case f.Name == k.Name[0]:
 			v = name
 		case f.Default != nil:
@@ -44,6 +44,7 @@ func document(t *testing.T, k *kinds.Kind, name string) map[string]json.RawMessa
 		}
 		doc[f.Name] = raw
 	}
+
 	return doc
 }
 
@@ -56,8 +57,8 @@ func encode(t *testing.T, v any) string {
 	return string(raw)
 }
 
-// make makes a resource and gives its id: over HTTP, or as the operator's command
-// does.
+// make creates a resource and returns its id. It uses HTTP, or what the operator's command
+// does for kinds that only the operator creates.
 func (w *world) make(t *testing.T, k *kinds.Kind, name string) string {
 	t.Helper()
 	doc := document(t, k, name)
@@ -75,10 +76,11 @@ func (w *world) make(t *testing.T, k *kinds.Kind, name string) string {
 	if r.status != http.StatusCreated {
 		t.Fatalf("POST %s = %d %s, want 201", k.Path, r.status, r.text)
 	}
+
 	return as[struct{ ID string }](t, r).ID
 }
 
-// own returns the members of its own in a document.
+// own returns the kind's own members of a document.
 func own(t *testing.T, k *kinds.Kind, r reply) map[string]json.RawMessage {
 	t.Helper()
 	doc := as[map[string]json.RawMessage](t, r)
@@ -92,7 +94,7 @@ func own(t *testing.T, k *kinds.Kind, r reply) map[string]json.RawMessage {
 	return inner
 }
 
-// wantOwn compares what is shown with what was sent, but for secrets.
+// wantOwn compares the members shown with those sent, ignoring secrets.
 func wantOwn(t *testing.T, what string, k *kinds.Kind, got, want map[string]json.RawMessage) {
 	t.Helper()
 	for _, f := range k.Fields {
@@ -106,8 +108,8 @@ func wantOwn(t *testing.T, what string, k *kinds.Kind, got, want map[string]json
 	}
 }
 
-// Of each kind a whole document round-trips, a change of one member keeps the
-// rest, and what is deleted is gone with its address.
+// TestKinds shows for each kind that a complete document round-trips, that an update of one
+// member keeps the others, and that a deleted resource is gone with its address.
 func TestKinds(t *testing.T) {
 	w := newWorld(t)
 	for _, k := range w.fabric.Resources.Kinds().All() {
@@ -153,12 +155,13 @@ func TestKinds(t *testing.T) {
 			t.Errorf("GET %s after DELETE = %d, want 404", k.Path, r.status)
 		}
 	}
+
 	if r := w.call(bearer(w.tokens(`{"reference":"ada"}`).Token), "GET", "/api/fabric/addresses?type=app", ""); strings.Contains(r.text, "back-office") {
 		t.Errorf("addresses of deleted resources are there: %s", r.text)
 	}
 }
 
-// wantAddress looks at a resource's address by each path that leads there.
+// wantAddress checks a resource's address on each path that shows it.
 func (w *world) wantAddress(t *testing.T, k *kinds.Kind, id string) {
 	t.Helper()
 	var first []address
@@ -176,13 +179,14 @@ func (w *world) wantAddress(t *testing.T, k *kinds.Kind, id string) {
 	}
 }
 
-// The list of all resources has those of each kind and the subscribers, in pages.
+// TestThings shows that the list of all resources has each kind and the subscribers, in pages.
 func TestThings(t *testing.T) {
 	w := newWorld(t)
 	want := map[string]string{w.tokens(`{"reference":"ada"}`).SubscriberID: "subscriber"}
 	for _, k := range w.fabric.Resources.Kinds().All() {
 		want[w.make(t, k, k.Type)] = k.Type
 	}
+
 	got := make(map[string]string)
 	var envelopes []map[string]json.RawMessage
 	for next := resources + "?page_size=5"; next != ""; {
@@ -192,6 +196,7 @@ func TestThings(t *testing.T) {
 		}](t, w.call(w.basic(), "GET", next, ""))
 		envelopes, next = append(envelopes, page.Data...), page.Links.Next
 	}
+
 	for _, e := range envelopes {
 		var id, typ string
 		_, _ = json.Unmarshal(e["id"], &id), json.Unmarshal(e["type"], &typ)
@@ -204,20 +209,24 @@ func TestThings(t *testing.T) {
 			t.Errorf("GET of a %s by another project = %d, want 404", typ, r.status)
 		}
 	}
+
 	if diff := cmp.Diff(want, got); diff != "" || len(envelopes) != len(want) {
 		t.Errorf("%d resources are listed: %s", len(envelopes), diff)
 	}
+
 	for id := range want {
 		if r := w.call(w.basic(), "DELETE", resources+"/"+id, ""); r.status != http.StatusNoContent {
 			t.Errorf("DELETE of a resource by its id = %d %s, want 204", r.status, r.text)
 		}
 	}
+
 	if r := w.call(w.basic(), "GET", resources, ""); !strings.Contains(r.text, `"data":[]`) {
 		t.Errorf("resources after all were deleted: %s", r.text)
 	}
 }
 
-// A flow's change names the next version, and of many at once one is made.
+// TestVersions shows that an update of a flow names the next version. Of many concurrent
+// updates, one succeeds.
 func TestVersions(t *testing.T) {
 	w := newWorld(t)
 	k := w.fabric.Resources.Kinds().ByType("call_flow")
@@ -232,6 +241,7 @@ func TestVersions(t *testing.T) {
 			t.Errorf("PUT %s = %s, want %s", body, got, want)
 		}
 	}
+
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	statuses := make(map[int]int)
@@ -243,19 +253,21 @@ func TestVersions(t *testing.T) {
 			statuses[r.status]++
 		})
 	}
+
 	wg.Wait()
 	if statuses[200] != 1 || statuses[422] != 19 {
 		t.Errorf("20 changes to one version = %v, want one 200", statuses)
 	}
 }
 
-// Changes of different members at the same time are all kept.
+// TestParallelChanges shows that concurrent updates of different members are all kept.
 func TestParallelChanges(t *testing.T) {
 	w := newWorld(t)
 	k := w.fabric.Resources.Kinds().ByType("conference_room")
 	if k == nil {
 		k = w.fabric.Resources.Kinds().ByType("video_room")
 	}
+
 	at := resources + "/conference_rooms/" + w.make(t, k, "Room")
 	changes := []string{`{"description":"new"}`, `{"max_members":7}`, `{"layout":"10x10"}`,
 		`{"record_on_start":true}`, `{"meta":{"b":2}}`}
@@ -267,6 +279,7 @@ func TestParallelChanges(t *testing.T) {
 			}
 		})
 	}
+
 	wg.Wait()
 	got := w.call(w.basic(), "GET", at, "").text
 	for _, body := range changes {
@@ -276,7 +289,7 @@ func TestParallelChanges(t *testing.T) {
 	}
 }
 
-// What is deployed stays as it was; it can be deployed again.
+// TestDeploy shows that a deployed version does not change and can be deployed again.
 func TestDeploy(t *testing.T) {
 	w := newWorld(t)
 	id := w.make(t, w.fabric.Resources.Kinds().ByType("call_flow"), "Support")
@@ -287,9 +300,11 @@ func TestDeploy(t *testing.T) {
 		DocumentVersion int             `json:"document_version"`
 		FlowData        json.RawMessage `json:"flow_data"`
 	}](t, r)
+
 	if r.status != http.StatusCreated || first.DocumentVersion != 1 || string(first.FlowData) != `{"a":1}` {
 		t.Errorf("POST = %d %s, want version 1", r.status, r.text)
 	}
+
 	w.call(w.basic(), "PUT", resources+"/call_flows/"+id, `{"flow_data":{"b":2},"document_version":2}`)
 	for body, want := range map[string]string{
 		`{}`:                                    "document_version:missing_required_parameter",
@@ -302,6 +317,7 @@ func TestDeploy(t *testing.T) {
 			t.Errorf("POST %s = %s, want %s", body, got, want)
 		}
 	}
+
 	w.call(w.basic(), "POST", versions, `{"document_version":2}`)
 	w.call(w.basic(), "POST", versions, `{"call_flow_version_id":"`+first.ID+`"}`)
 	list := as[struct {
@@ -310,10 +326,12 @@ func TestDeploy(t *testing.T) {
 			FlowData json.RawMessage `json:"flow_data"`
 		}
 	}](t, w.call(w.basic(), "GET", versions, ""))
+
 	got := ""
 	for _, v := range list.Data {
 		got += v.Version + string(v.FlowData)
 	}
+
 	if want := `1{"a":1}2{"b":2}3{"a":1}`; got != want {
 		t.Errorf("versions = %s, want %s", got, want)
 	}

@@ -9,8 +9,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// A subscriber's data are given out and erased for who may manage the project, and for
-// nobody else.
+// TestRights shows that only managers of the project can export and erase a subscriber's data.
 func TestRights(t *testing.T) {
 	w := newWorld(t)
 	made := w.tokens(`{"reference":"canary@example.com","password":"correct horse battery","first_name":"Canary"}`)
@@ -20,16 +19,19 @@ func TestRights(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	_, managing, err := w.fabric.APIKeys.Create(t.Context(), w.project.ID,
 		fabric.APIKeyInput{Scopes: []fabric.Scope{fabric.Management, fabric.Voice}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	manager := func(r *http.Request) { r.SetBasicAuth(w.project.ID, managing) }
 	_, management := w.newKey(time.Time{}, fabric.Management)
 	if got := w.call(management, "POST", of+"/erase", ""); got.status != http.StatusUnauthorized {
 		t.Errorf("erased by a key without Voice: %d %s, want 401", got.status, got.text)
 	}
+
 	weak := func(r *http.Request) { r.SetBasicAuth(w.project.ID, secret) }
 	for name, auth := range map[string]authorization{"another project": w.stranger(),
 		"a key without Management": weak} {
@@ -40,6 +42,7 @@ func TestRights(t *testing.T) {
 			}
 		}
 	}
+
 	got := w.call(manager, "GET", of+"/export", "")
 	for _, want := range []string{`"email":"canary@example.com"`, `"reference":"canary@example.com"`,
 		`"first_name":"Canary"`, `"address":"/private/canary"`, `"has_password":true`, `"recordings":[]`} {
@@ -47,19 +50,23 @@ func TestRights(t *testing.T) {
 			t.Errorf("the export does not have %s: %d %s", want, got.status, got.text)
 		}
 	}
+
 	if strings.Contains(got.text, "argon2") {
 		t.Errorf("the export has the hash of the password: %s", got.text)
 	}
+
 	got = w.call(manager, "POST", of+"/erase", "")
 	if got.status != http.StatusOK || !strings.Contains(got.text, `"found":true`) ||
 		!strings.Contains(got.text, `"addresses":1`) || !strings.Contains(got.text, `"why":`) ||
 		strings.Contains(got.text, "canary") {
 		t.Errorf("the erasure: %d %s", got.status, got.text)
 	}
+
 	w.wantRevoked(true, made)
 	if got := w.call(manager, "POST", of+"/erase", ""); got.status != http.StatusNotFound {
 		t.Errorf("erased again: %d %s, want 404: nothing is left", got.status, got.text)
 	}
+
 	for _, path := range []string{of + "/export", subscribers + "/nobody/export"} {
 		if got := w.call(manager, "GET", path, ""); got.status != http.StatusNotFound {
 			t.Errorf("GET %s: %d, want 404", path, got.status)

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// TestScopes asks every route that there is, by keys and by services of one scope
-// each: only those of the documents open it, and all others get the same 401.
+// TestScopes calls every route with API keys and services of one scope each. Only the
+// documented scopes open a route; all others get the same 401.
 func TestScopes(t *testing.T) {
 	w := newWorld(t)
 	by := make(map[fabric.Scope][]authorization)
@@ -22,10 +22,12 @@ func TestScopes(t *testing.T) {
 				Scope: []string{strings.ToUpper(string(s))}, ExpiresAt: w.now().Add(time.Hour)}))
 		by[s] = []authorization{key, bearer(service)}
 	}
+
 	routes := w.api.Routes()
 	if len(routes) < 80 {
 		t.Fatalf("there are %d routes, want all of them", len(routes))
 	}
+
 	for _, rt := range routes {
 		method, path, _ := strings.Cut(rt, " ")
 		path = strings.NewReplacer("{id}", "x", "{subscriber}", "x", "{what}", "x").Replace(path)
@@ -53,13 +55,14 @@ func scopesOf(method, path string) []fabric.Scope {
 		strings.HasSuffix(path, "/invitation"), strings.HasSuffix(path, "/verification"),
 		method == "DELETE" && strings.Contains(path, "/factors/"):
 		return []fabric.Scope{fabric.Management}
-	case strings.HasSuffix(path, "/erase"): // takes Management and Voice together
+	case strings.HasSuffix(path, "/erase"): // needs both Management and Voice
 		return nil
-	case path == embeds: // asks for no credentials
+	case path == embeds: // needs no credentials
 		return fabric.Scopes()
 	case strings.HasPrefix(path, addresses), strings.HasPrefix(path, "/subscriber/"),
 		strings.HasPrefix(path, "/api/fabric/subscriber/"):
-		return nil // of tokens
+		return nil // needs a fabric token
 	}
+
 	return []fabric.Scope{fabric.Voice, fabric.Messaging, fabric.Fax, fabric.Video}
 }

@@ -22,12 +22,14 @@ func TestSIPAddresses(t *testing.T) {
 		Handler                               string   `json:"calling_handler_resource_id"`
 		IPAuth                                []string `json:"ip_auth"`
 	}](t, r)
+
 	if r.status != http.StatusCreated || made.URI != "sip:*@front-desk.localhost" ||
 		made.Type != "sip_address" || made.User != "*" ||
 		made.Encryption != "optional" || made.ResourceID != room || made.Handler != room ||
 		len(made.IPAuth) != 2 || strings.Contains(r.text, "hush") {
 		t.Errorf("POST = %d %s", r.status, r.text)
 	}
+
 	at := sipAddresses + "/" + made.ID
 	if got := w.call(w.basic(), "GET", at, "").text; got != r.text {
 		t.Errorf("GET = %s, want %s", got, r.text)
@@ -37,6 +39,7 @@ func TestSIPAddresses(t *testing.T) {
 		!strings.Contains(r.text, `"ip_auth":["192.0.2.1"`) {
 		t.Errorf("PATCH = %d %s", r.status, r.text)
 	}
+
 	for body, want := range map[string]string{
 		`{}`: "name:missing_required_parameter calling_handler_resource_id:missing_required_parameter",
 		`{"name":"front-desk","user":"ada","calling_handler_resource_id":"` +
@@ -50,10 +53,12 @@ func TestSIPAddresses(t *testing.T) {
 			t.Errorf("POST %s = %s, want %s", body, got, want)
 		}
 	}
+
 	if got := w.call(w.basic(), "DELETE", resources+"/"+room, "").faults(t); got != ":resource_assigned_as_handler" {
 		t.Errorf("DELETE of what takes calls = %s", got)
 	}
-	// Assigned to another, the first is free to go.
+
+	// Once the address is assigned to another resource, the first can be deleted.
 	r = w.call(w.basic(), "POST", resources+"/"+other+"/domain_applications",
 		`{"domain_application_id":"`+made.ID+`"}`)
 	if r.status != http.StatusOK || !strings.Contains(r.text, `"calling_handler_resource_id":"`+other+`"`) ||
@@ -63,11 +68,13 @@ func TestSIPAddresses(t *testing.T) {
 	if r := w.call(w.basic(), "DELETE", resources+"/"+room, ""); r.status != http.StatusNoContent {
 		t.Errorf("DELETE of what takes calls no more = %d %s", r.status, r.text)
 	}
+
 	for _, method := range []string{"GET", "PATCH", "DELETE"} {
 		if r := w.call(w.stranger(), method, at, "{}"); r.status != http.StatusNotFound {
 			t.Errorf("%s by another project = %d, want 404", method, r.status)
 		}
 	}
+
 	if r := w.call(w.basic(), "DELETE", at, ""); r.status != http.StatusNoContent {
 		t.Errorf("DELETE = %d %s", r.status, r.text)
 	}
@@ -87,10 +94,12 @@ func TestSIPCredentials(t *testing.T) {
 		strings.Contains(r.text, "hush") {
 		t.Errorf("POST = %d %s", r.status, r.text)
 	}
+
 	at := of(ada) + "/" + made.ID
 	if r := w.call(w.basic(), "PATCH", at, `{"caller_id":"Ada","password":"new-secret"}`); r.status != http.StatusOK || !strings.Contains(r.text, `"caller_id":"Ada"`) {
 		t.Errorf("PATCH = %d %s", r.status, r.text)
 	}
+
 	for body, want := range map[string]string{
 		`{}`:                                     "username:missing_required_parameter password:missing_required_parameter",
 		`{"username":"ada-desk","password":"x"}`: "username:value_not_unique",
@@ -100,11 +109,13 @@ func TestSIPCredentials(t *testing.T) {
 			t.Errorf("POST %s = %s, want %s", body, got, want)
 		}
 	}
+
 	for _, path := range []string{of(grace) + "/" + made.ID, of(ada) + "/x", of("x"), of(w.project.ID)} {
 		if r := w.call(w.basic(), "GET", path, ""); r.status != http.StatusNotFound {
 			t.Errorf("GET %s = %d, want 404", path, r.status)
 		}
 	}
+
 	if r := w.call(w.basic(), "GET", of(ada), ""); !strings.Contains(r.text, made.ID) {
 		t.Errorf("the list = %s", r.text)
 	}
@@ -126,6 +137,7 @@ func TestAssign(t *testing.T) {
 	if got := as[address](t, r); r.status != http.StatusOK || got.Type != "app" || got.ResourceID != script {
 		t.Errorf("phone_routes = %d %s", r.status, r.text)
 	}
+
 	r = w.call(w.basic(), "POST", resources+"/"+script+"/sip_endpoints", `{"sip_endpoint_id":"`+endpoint+`"}`)
 	if got := as[address](t, r); r.status != http.StatusOK || got.Type != "call" || got.ResourceID != endpoint {
 		t.Errorf("sip_endpoints = %d %s", r.status, r.text)
@@ -133,6 +145,7 @@ func TestAssign(t *testing.T) {
 	if r := w.call(w.basic(), "GET", resources+"/sip_endpoints/"+endpoint, ""); !strings.Contains(r.text, `"calling_handler_resource_id":"`+script+`"`) {
 		t.Errorf("the endpoint = %s, want %s to take its calls", r.text, script)
 	}
+
 	for path, want := range map[string]string{
 		"phone_routes":        "phone_route_id:missing_required_parameter handler:missing_required_parameter",
 		"domain_applications": "domain_application_id:missing_required_parameter",
@@ -145,6 +158,7 @@ func TestAssign(t *testing.T) {
 			t.Errorf("%s by another project = %d, want 404", path, r.status)
 		}
 	}
+
 	if got := w.call(w.basic(), "POST", resources+"/"+script+"/sip_endpoints", `{"sip_endpoint_id":"`+script+`"}`).faults(t); got != "sip_endpoint_id:does_not_exist" {
 		t.Errorf("an endpoint that is none = %s", got)
 	}
@@ -156,7 +170,7 @@ func TestAssign(t *testing.T) {
 	}
 }
 
-// An id means the same however it is written.
+// TestHandlerInCapitals shows that ids are accepted in upper and lower case.
 func TestHandlerInCapitals(t *testing.T) {
 	w := newWorld(t)
 	script := w.make(t, w.fabric.Resources.Kinds().ByType("swml_script"), "menu")
@@ -171,7 +185,7 @@ func TestHandlerInCapitals(t *testing.T) {
 	}
 }
 
-// What is never shown is not in the files either, but sealed.
+// TestSecretsAreSealed shows that secrets are stored sealed, not in plain text.
 func TestSecretsAreSealed(t *testing.T) {
 	w := newWorld(t)
 	ada := w.tokens(`{"reference":"ada"}`).SubscriberID
@@ -183,10 +197,12 @@ func TestSecretsAreSealed(t *testing.T) {
 	if r := w.call(w.basic(), "PUT", resources+"/freeswitch_connectors/"+id, `{"name":"other"}`); r.status != http.StatusOK || strings.Contains(r.text, token) {
 		t.Errorf("PUT = %d %s", r.status, r.text)
 	}
+
 	files, err := filepath.Glob(filepath.Join(w.dir, "selvage.db*"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no files: %v", err)
 	}
+
 	seen := false
 	for _, name := range files {
 		text, err := os.ReadFile(name)
@@ -198,6 +214,7 @@ func TestSecretsAreSealed(t *testing.T) {
 			t.Errorf("a secret is in %s", filepath.Base(name))
 		}
 	}
+
 	if !seen {
 		t.Error("the rows are not in the files that were looked at")
 	}

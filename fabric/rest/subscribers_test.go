@@ -76,11 +76,13 @@ func TestSubscriberLife(t *testing.T) {
 				change.member, change.want)
 		}
 	}
+
 	got := as[envelope](t, w.call(w.basic(), "GET", one, ""))
 	if got.DisplayName != "The Countess" || got.Subscriber["last_name"] != "Lovelace" ||
 		got.Subscriber["timezone"] != "PST" {
 		t.Errorf("after changes: got %+v, want what was not sent to stay", got)
 	}
+
 	addresses := as[listed[address]](t, w.call(w.basic(), "GET", one+"/addresses", "")).Data
 	if len(addresses) != 1 || addresses[0].DisplayName != "The Countess" || addresses[0].Name != "ada" {
 		t.Errorf("addresses: got %+v, want one, renamed with the subscriber", addresses)
@@ -89,6 +91,7 @@ func TestSubscriberLife(t *testing.T) {
 	if r := w.call(w.basic(), "DELETE", one, ""); r.status != http.StatusNoContent || r.text != "" {
 		t.Errorf("DELETE: got %d %q, want 204", r.status, r.text)
 	}
+
 	for _, path := range []string{one, one + "/addresses"} {
 		if r := w.call(w.basic(), "GET", path, ""); r.status != http.StatusNotFound {
 			t.Errorf("GET %s after DELETE: got %d, want 404", path, r.status)
@@ -122,6 +125,7 @@ func TestSubscriberRefusals(t *testing.T) {
 			"first_name:invalid_parameter timezone:invalid_parameter last_name:invalid_parameter email:missing_required_parameter password:invalid_parameter",
 		},
 	}
+
 	for _, tt := range tests {
 		r := w.call(w.basic(), "POST", subscribers, tt.body)
 		got, want := strings.Fields(r.faults(t)), strings.Fields(tt.want)
@@ -131,6 +135,7 @@ func TestSubscriberRefusals(t *testing.T) {
 			t.Errorf("POST %.80s: got %v, want %v", tt.body, got, want)
 		}
 	}
+
 	if all := as[listed[envelope]](t, w.call(w.basic(), "GET", subscribers, "")); len(all.Data) != 1 {
 		t.Errorf("after refusals there are %d subscribers, want 1", len(all.Data))
 	}
@@ -146,6 +151,7 @@ func TestSubscriberRefusals(t *testing.T) {
 			t.Errorf("PUT %s: got %s, want %s", tt.body, got, tt.want)
 		}
 	}
+
 	if got := as[envelope](t, w.call(w.basic(), "GET", one, "")); got.Subscriber["email"] != "ada@example.com" {
 		t.Errorf("after refusals the e-mail is %q", got.Subscriber["email"])
 	}
@@ -170,6 +176,7 @@ func TestBodies(t *testing.T) {
 		{"application/json; charset=utf-16", `{"email":"a@b.c"}`, http.StatusUnsupportedMediaType},
 		{"application/x-www-form-urlencoded", `email=form@example.com&first_name=F`, http.StatusCreated},
 	}
+
 	for _, tt := range tests {
 		r := w.callAs(w.basic(), "POST", subscribers, tt.kind, tt.body)
 		if r.status != tt.want {
@@ -198,10 +205,12 @@ func TestForeignSubscriber(t *testing.T) {
 			t.Errorf("addresses of %s by a stranger: got %d, want 404", id, r.status)
 		}
 	}
+
 	if got := as[envelope](t, w.call(w.basic(), "GET", subscribers+"/"+ada.ID, "")); got.Subscriber["first_name"] != "" {
 		t.Errorf("a stranger changed %+v", got)
 	}
-	// The same e-mail may live in both projects.
+
+	// Both projects may have a subscriber with the same e-mail.
 	if r := w.call(w.stranger(), "POST", subscribers, `{"email":"ada@example.com"}`); r.status != http.StatusCreated {
 		t.Errorf("the same e-mail in another project: got %d %s, want 201", r.status, r.text)
 	}
@@ -212,6 +221,7 @@ func TestSubscriberPages(t *testing.T) {
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		w.create(`{"email":"` + name + `@example.com"}`)
 	}
+
 	next := subscribers + "?page_size=2"
 	var seen []string
 	var pages []listed[envelope]
@@ -226,9 +236,11 @@ func TestSubscriberPages(t *testing.T) {
 		}
 		pages, next = append(pages, got), got.Links["next"]
 	}
+
 	if got := strings.Join(seen, ""); got != "abcde" || len(pages) != 3 {
 		t.Errorf("walking the pages: got %s in %d pages, want abcde in 3", got, len(pages))
 	}
+
 	for i, p := range pages {
 		if !strings.HasPrefix(p.Links["self"], subscribers+"?page_number=") ||
 			!strings.HasPrefix(p.Links["first"], subscribers+"?page_number=0&page_size=2") {
@@ -238,12 +250,14 @@ func TestSubscriberPages(t *testing.T) {
 			t.Errorf("page %d: prev in %v", i, p.Links)
 		}
 	}
+
 	for i := 2; i > 0; i-- {
 		before := as[listed[envelope]](t, w.call(w.basic(), "GET", pages[i].Links["prev"], ""))
 		if diff := cmp.Diff(pages[i-1].Data, before.Data); diff != "" {
 			t.Errorf("the page before %d (-want +got):\n%s", i, diff)
 		}
 	}
+
 	empty := w.call(w.stranger(), "GET", subscribers, "")
 	if !strings.HasPrefix(empty.text, `{"data":[],`) {
 		t.Errorf("an empty list: got %s", empty.text)
@@ -265,12 +279,14 @@ func TestPageRefusals(t *testing.T) {
 		{"page_token=%00", "page_token:page_token_is_invalid"},
 		{"page_size=0&page_number=2", "page_size:invalid_parameter page_token:page_token_required"},
 	}
+
 	for _, tt := range tests {
 		path := subscribers + "?" + strings.ReplaceAll(tt.query, " ", "%20")
 		if got := w.call(w.basic(), "GET", path, "").faults(t); got != tt.want {
 			t.Errorf("GET %s: got %s, want %s", path, got, tt.want)
 		}
 	}
+
 	if r := w.call(w.basic(), "GET", subscribers+"?page_size=1000&page_number=0", ""); r.status != http.StatusOK {
 		t.Errorf("the largest page: got %d, want 200", r.status)
 	}

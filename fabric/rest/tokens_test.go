@@ -19,7 +19,7 @@ import (
 
 const issue = "/api/fabric/subscribers/tokens"
 
-// header reads what a token shows to everybody.
+// header decodes the public header of a token.
 func header(t *testing.T, token string) map[string]string {
 	t.Helper()
 	head, _, _ := strings.Cut(token, ".")
@@ -63,11 +63,13 @@ func TestSubscriberTokens(t *testing.T) {
 	if r.status != http.StatusOK || r.header.Get("Cache-Control") != "no-store" {
 		t.Errorf("POST %s: got %d, Cache-Control %q", issue, r.status, r.header.Get("Cache-Control"))
 	}
+
 	for token, typ := range map[string]string{got.Token: "SAT", got.RefreshToken: "Refresh"} {
 		if h := header(t, token); h["typ"] != typ || h["ch"] != host || h["alg"] != "dir" || h["enc"] != "A256GCM" {
 			t.Errorf("header of a %s: got %v", typ, h)
 		}
 	}
+
 	sat, refresh := w.open(got.Token, fabric.SAT), w.open(got.RefreshToken, fabric.Refresh)
 	if life := sat.ExpiresAt.Sub(sat.IssuedAt).Round(time.Second); life != 7200*time.Second {
 		t.Errorf("a SAT lives %v, want 2 h", life)
@@ -75,16 +77,19 @@ func TestSubscriberTokens(t *testing.T) {
 	if life := refresh.ExpiresAt.Sub(refresh.IssuedAt).Round(time.Second); life != 7500*time.Second {
 		t.Errorf("a refresh token lives %v, want 2 h 5 min", life)
 	}
+
 	s := as[envelope](t, w.call(w.basic(), "GET", subscribers+"/"+got.SubscriberID, ""))
 	if s.Subscriber["email"] != "ada@example.com" || s.Subscriber["first_name"] != "Ada" ||
 		s.Subscriber["timezone"] != "CET" {
 		t.Errorf("the subscriber that was made: got %+v", s)
 	}
+
 	for _, reference := range []string{"ada@example.com", "ADA@Example.com"} {
 		if again := w.tokens(`{"reference":"` + reference + `"}`); again.SubscriberID != got.SubscriberID {
 			t.Errorf("reference %s: got another subscriber", reference)
 		}
 	}
+
 	made := w.create(`{"email":"bob@example.com"}`)
 	if bob := w.tokens(`{"reference":"bob@example.com","last_name":"B"}`); bob.SubscriberID != made.ID {
 		t.Errorf("a reference that is an e-mail: got another subscriber")
@@ -163,11 +168,13 @@ func TestTokenRefusals(t *testing.T) {
 			"country:invalid_parameter reference:missing_required_parameter expire_at:invalid_parameter password:invalid_parameter",
 		},
 	}
+
 	for _, tt := range tests {
 		if got := w.call(w.basic(), "POST", issue, tt.body).faults(t); got != tt.want {
 			t.Errorf("POST %.80s: got %s, want %s", tt.body, got, tt.want)
 		}
 	}
+
 	if all := as[listed[envelope]](t, w.call(w.basic(), "GET", subscribers, "")); len(all.Data) != 0 {
 		t.Errorf("refusals made %d subscribers", len(all.Data))
 	}
@@ -186,6 +193,7 @@ func TestRefreshingScope(t *testing.T) {
 		{`"scope":""`, 2 * time.Hour},
 		{`"fingerprint":null,"scope":null`, 2 * time.Hour},
 	}
+
 	for _, tt := range tests {
 		got := w.tokens(`{"reference":"ada",` + tt.members + `}`)
 		sat := w.open(got.Token, fabric.SAT)
@@ -220,8 +228,8 @@ func TestApplicationToken(t *testing.T) {
 	}
 }
 
-// Without Management, a key sets neither the password nor the e-mail of a subscriber that
-// exists, not even the first password; it may say what the subscriber has.
+// TestTakeover shows that a key without Management cannot set the password or the e-mail of an
+// existing subscriber, not even a first password. Sending the current values is allowed.
 func TestTakeover(t *testing.T) {
 	w := newWorld(t)
 	w.tokens(`{"reference":"ada@example.com","password":"correct horse"}`)
@@ -238,6 +246,7 @@ func TestTakeover(t *testing.T) {
 		{"POST", issue, `{"reference":"ada@example.com","password":"correct horse"}`, false},
 		{"PUT", ada, `{"email":"Ada@example.com","first_name":"Ada","password":"correct horse"}`, false},
 	}
+
 	for _, scope := range []fabric.Scope{fabric.Voice, fabric.Messaging, fabric.Fax, fabric.Video} {
 		_, auth := w.newKey(time.Time{}, scope)
 		for _, tt := range tests {
@@ -249,6 +258,7 @@ func TestTakeover(t *testing.T) {
 			}
 		}
 	}
+
 	noted, err := w.fabric.Audit.List(t.Context(), audit.Filter{ProjectID: w.project.ID}, page.Query{Size: 50})
 	if err != nil || !strings.Contains(fmt.Sprint(noted.Items), "lack the scope Management") {
 		t.Errorf("the refusals are noted as %v, %v", noted.Items, err)
@@ -263,6 +273,7 @@ func TestPasswordByToken(t *testing.T) {
 	for _, sat := range []string{first.Token, same.Token, blank.Token} {
 		w.address(sat)
 	}
+
 	r := w.call(w.administrator(), "POST", issue, `{"reference":"ada","password":"battery staple"}`)
 	changed := as[tokens](t, r)
 	w.address(changed.Token)
@@ -271,6 +282,7 @@ func TestPasswordByToken(t *testing.T) {
 			t.Errorf("a SAT from before the password changed: got %d, want 401", r.status)
 		}
 	}
+
 	if got := w.call(w.basic(), "POST", issue+"/refresh", `{"refresh_token":"`+first.RefreshToken+`"}`).faults(t); got != "refresh_token:token_invalid" {
 		t.Errorf("a refresh token from before the password changed: got %s", got)
 	}
@@ -288,6 +300,7 @@ func TestOneReferenceAtOnce(t *testing.T) {
 			}
 		})
 	}
+
 	wait.Wait()
 	for _, id := range ids {
 		if id == "" || id != ids[0] {
@@ -303,5 +316,5 @@ func TestOneReferenceInTwoProjects(t *testing.T) {
 	if one.SubscriberID == two.SubscriberID {
 		t.Fatal("two projects share a subscriber")
 	}
-	w.address(one.Token) // the other password changed nothing here
+	w.address(one.Token) // the refused password changed nothing
 }

@@ -35,7 +35,7 @@ type deliveryBody struct {
 	}
 }
 
-// manager returns a key that may keep webhooks, and nothing else.
+// manager returns credentials with the Management scope only.
 func (w *world) manager() authorization {
 	w.t.Helper()
 	_, auth := w.newKey(time.Time{}, fabric.Management)
@@ -60,11 +60,13 @@ func TestWebhooks(t *testing.T) {
 		strings.Join(made.Events, " ") != "*" || !made.Enabled || made.Name != "" {
 		t.Errorf("made %+v, want all events, enabled", made)
 	}
+
 	r := w.call(boss, "PATCH", path, `{"events":["subscriber.created","subscriber.created","resource.deleted"],"name":"CRM"}`)
 	if got := as[webhook](t, r); r.status != http.StatusOK || got.URL != made.URL || got.Name != "CRM" ||
 		strings.Join(got.Events, " ") != "subscriber.created resource.deleted" {
 		t.Errorf("PATCH: got %d %s", r.status, r.text)
 	}
+
 	r = w.call(boss, "PUT", path, `{"enabled":false}`)
 	if got := as[webhook](t, r); r.status != http.StatusOK || got.Enabled || got.Name != "CRM" ||
 		len(got.Events) != 2 {
@@ -104,6 +106,7 @@ func TestWebhookFaults(t *testing.T) {
 			t.Errorf("POST %.80s: got %s, want %s", body, got, want)
 		}
 	}
+
 	for body, want := range map[string]string{
 		`{"url":""}`: "url:missing_required_parameter", `{"url":"http://[::1]/"}`: "url:url_is_unsafe",
 		`{"events":["x"]}`: "events:invalid_parameter",
@@ -112,18 +115,21 @@ func TestWebhookFaults(t *testing.T) {
 			t.Errorf("PATCH %s: got %s, want %s", body, got, want)
 		}
 	}
+
 	if got := w.call(boss, "GET", webhookPath+"/"+made.ID+"/deliveries?state=lost", "").faults(t); got != "state:invalid_parameter" {
 		t.Errorf("a state that there is not: got %s", got)
 	}
+
 	for range 49 {
 		w.webhook(boss, `{"url":"https://example.com/"}`)
 	}
+
 	if got := w.call(boss, "POST", webhookPath, `{"url":"https://example.com/"}`).faults(t); got != "url:invalid_parameter" {
 		t.Errorf("one webhook too many: got %s", got)
 	}
 }
 
-// TestWebhookCredentials asks for webhooks with what must not have them.
+// TestWebhookCredentials shows that other credentials cannot use webhooks.
 func TestWebhookCredentials(t *testing.T) {
 	w := newWorld(t)
 	boss := w.manager()
@@ -153,12 +159,13 @@ func TestWebhookCredentials(t *testing.T) {
 			t.Errorf("%s %s by another project: got %d %s, want 404", route.method, route.path, r.status, r.text)
 		}
 	}
+
 	if r := w.call(boss, "GET", path, ""); r.status != http.StatusOK || !strings.Contains(r.text, `"name":""`) {
 		t.Errorf("the webhook afterwards: %d %s, want it as it was", r.status, r.text)
 	}
 }
 
-// TestDeliveries sees what is told: what the API shows, and no secrets.
+// TestDeliveries shows that deliveries contain what the API shows, without secrets.
 func TestDeliveries(t *testing.T) {
 	w := newWorld(t)
 	boss := w.manager()
@@ -171,10 +178,12 @@ func TestDeliveries(t *testing.T) {
 	if sub.status != http.StatusCreated || sip.status != http.StatusCreated {
 		t.Fatal(sub, sip)
 	}
+
 	list := as[struct {
 		Data  []deliveryBody
 		Links struct{ Next string }
 	}](t, w.call(boss, "GET", path+"?page_size=1&state=pending", ""))
+
 	if len(list.Data) != 1 || list.Data[0].Event != "resource.created" || list.Data[0].State != "pending" ||
 		list.Data[0].Status != nil || list.Data[0].Error != nil {
 		t.Fatalf("deliveries %+v, want the newest, which waits", list)
@@ -182,6 +191,7 @@ func TestDeliveries(t *testing.T) {
 	if next, err := url.Parse(list.Links.Next); err != nil || next.Query().Get("state") != "pending" {
 		t.Errorf("the next page is %q, want it of the same state", list.Links.Next)
 	}
+
 	older := as[struct{ Data []deliveryBody }](t, w.call(boss, "GET", list.Links.Next, "")).Data[0]
 	for _, tt := range []struct {
 		id, want string
@@ -207,17 +217,20 @@ func TestDeliveries(t *testing.T) {
 			}
 		}
 	}
+
 	w.dies(w.rows.Webhooks.Queue(), hook.ID, older.ID, 9, 500)
 	dead := as[struct{ Data []deliveryBody }](t, w.call(boss, "GET", path+"?state=dead", ""))
 	if len(dead.Data) != 1 || dead.Data[0].ID != older.ID || *dead.Data[0].Status != 500 ||
 		dead.Data[0].Attempts != 9 {
 		t.Errorf("dead letters %+v", dead)
 	}
+
 	r := w.call(boss, "POST", webhookPath+"/"+hook.ID+"/test", "")
 	if got := as[deliveryBody](t, r); r.status != http.StatusAccepted || got.Event != "webhook.test" ||
 		got.State != "pending" || got.ResourceID != hook.ID {
 		t.Errorf("test: got %d %s", r.status, r.text)
 	}
+
 	r = w.call(boss, "POST", path+"/"+older.ID+"/redeliver", "")
 	if got := as[deliveryBody](t, r); r.status != http.StatusAccepted || got.State != "pending" ||
 		got.Attempts != 0 || got.Status != nil {
@@ -249,16 +262,19 @@ func TestSigningKey(t *testing.T) {
 		}
 		return as[signing](t, r)
 	}
+
 	first := get()
 	if first != get() || len(first.Key) != 67 || first.Next != nil {
 		t.Fatalf("the first key is %+v, and then %+v", first, get())
 	}
+
 	for body, want := range map[string]string{`{"overlap":-1}`: "overlap:invalid_parameter",
 		`{"overlap":99999999999}`: "overlap:invalid_parameter", `{"overlap":"x"}`: "overlap:invalid_parameter"} {
 		if got := w.call(boss, "POST", path+"/rotate", body).faults(t); got != want {
 			t.Errorf("rotate with %s: got %s, want %s", body, got, want)
 		}
 	}
+
 	rotated := as[signing](t, w.call(boss, "POST", path+"/rotate", `{"overlap":3600}`))
 	if rotated.Key != first.Key || rotated.Next == nil || rotated.Next.Key == first.Key {
 		t.Fatalf("rotated: %+v, want the old key and the next", rotated)
@@ -269,6 +285,7 @@ func TestSigningKey(t *testing.T) {
 	if key, err := w.fabric.Webhooks.SigningKey(context.Background(), w.project.ID); err != nil || key != first.Key {
 		t.Errorf("signed with %s, %v, want the old key", key, err)
 	}
+
 	w.pass(time.Hour)
 	if now := get(); now.Key != rotated.Next.Key || now.Next != nil {
 		t.Errorf("after the overlap: %+v, want the next key alone", now)
@@ -276,6 +293,7 @@ func TestSigningKey(t *testing.T) {
 	if key, err := w.fabric.Webhooks.SigningKey(context.Background(), w.project.ID); err != nil || key != rotated.Next.Key {
 		t.Errorf("signed with %s, %v, want the new key", key, err)
 	}
+
 	at := as[signing](t, w.call(boss, "POST", path+"/rotate", `{"overlap":0}`))
 	if at.Key == rotated.Next.Key || at.Next != nil {
 		t.Errorf("rotated at once: %+v", at)
@@ -285,7 +303,7 @@ func TestSigningKey(t *testing.T) {
 	}
 }
 
-// sealedKeys returns what the rows keep of the signing keys.
+// sealedKeys returns the signing keys as their rows store them.
 func sealedKeys(w *world) (text string, err error) {
 	all, err := w.rows.ListSigningKeys(context.Background(), w.project.ID)
 	for _, k := range all {

@@ -31,8 +31,8 @@ import (
 
 const host = "puc.localhost:8443"
 
-// A world is the API over real rows, with two projects, a key for each, and a
-// clock that tests set.
+// A world is the API on real storage, with two projects, a key for each, and a clock that
+// tests set.
 type world struct {
 	factors *factor.Factors
 	t       testing.TB
@@ -41,7 +41,7 @@ type world struct {
 	ring    *keys.Ring
 	fabric  *fabric.Fabric
 	revoked *revocation.List
-	deafen  func() // has revoked hear of nothing more
+	deafen  func() // stops poll from reading revocations
 	api     *rest.API
 	handler http.Handler
 	project fabric.Project
@@ -55,7 +55,7 @@ type world struct {
 	ended map[string]bool // sids of logins that have ended
 }
 
-// embedLimit is how many tokens an embed key gives a minute here.
+// embedLimit is the number of tokens an embed key issues per minute here.
 const embedLimit = 5
 
 func must[T any](t testing.TB) func(T, error) T {
@@ -73,7 +73,7 @@ func newWorld(t testing.TB) *world {
 	return openWorld(t, storetest.Dir(t))
 }
 
-// openWorld makes a world in a directory: with keys of its own where that is empty.
+// openWorld opens a world in a directory. It creates new keys if the directory is empty.
 func openWorld(t testing.TB, dir string) *world {
 	t.Helper()
 	ctx := context.Background()
@@ -94,6 +94,7 @@ func openWorld(t testing.TB, dir string) *world {
 		RevokeConsent: w.revokeConsent,
 		Sessions:      sessions, EmbedLimits: fabric.EmbedLimits{Tokens: embedLimit}, CheckURL: egress.Policy{}.Check,
 	})
+
 	clients := idp.New(idp.Config{Store: idp.Stores{Clients: w.rows}, Now: w.now})
 	w.api = rest.New(rest.Config{Fabric: w.fabric, Clients: clients,
 		Log: slog.New(slog.DiscardHandler)})
@@ -103,7 +104,7 @@ func openWorld(t testing.TB, dir string) *world {
 	return w
 }
 
-// deafNode is another node, which hears of no revocation.
+// deafNode returns another node that receives no revocations.
 func (w *world) deafNode() *fabric.Fabric {
 	w.t.Helper()
 	revoked := revocation.New(deafLog{w.rows}, w.now)
@@ -114,7 +115,7 @@ func (w *world) deafNode() *fabric.Fabric {
 		Revocations: revoked, Host: host, Issuer: "http://localhost:8080/", Now: w.now})
 }
 
-// A deafLog has no revocations to tell of.
+// A deafLog is a revocation log that returns no revocations.
 type deafLog struct{ revocation.Log }
 
 func (deafLog) RevocationsSince(context.Context, int64) ([]revocation.Revocation, int64, error) {
@@ -137,7 +138,7 @@ func (w *world) now() time.Time {
 	return time.Now().Add(w.ahead)
 }
 
-// pass lets time go by.
+// pass advances the clock.
 func (w *world) pass(d time.Duration) {
 	w.mu.Lock()
 	w.ahead += d
@@ -145,7 +146,7 @@ func (w *world) pass(d time.Duration) {
 	w.sync()
 }
 
-// dies settles a delivery that waits as one that was given up.
+// dies marks a pending delivery as given up.
 func (w *world) dies(q deliver.Queue, receiver, id string, attempts, status int) {
 	w.t.Helper()
 	ctx := context.Background()
@@ -161,8 +162,8 @@ func (w *world) dies(q deliver.Queue, receiver, id string, attempts, status int)
 	}
 }
 
-// poll hears of revocations as a server does, until deafen is called: a slow machine
-// takes longer for a test than they may be old.
+// poll reads revocations as a server does, until deafen is called. On a slow machine, a test
+// can take longer than the age at which revocations become stale.
 func (w *world) poll() {
 	ctx, stop := context.WithCancel(context.Background())
 	var polls sync.WaitGroup
@@ -204,14 +205,14 @@ func (w *world) revokeConsent(_ context.Context, subscriberID, clientID string) 
 	return nil
 }
 
-// A reply is an answer of the API.
+// A reply is a response of the API.
 type reply struct {
 	status int
 	header http.Header
 	text   string
 }
 
-// as reads the reply's JSON.
+// as decodes the JSON of a reply.
 func as[T any](t testing.TB, r reply) (v T) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(r.text), &v); err != nil {
@@ -220,15 +221,17 @@ func as[T any](t testing.TB, r reply) (v T) {
 	return v
 }
 
-// faults returns the codes of a 422 as "attribute:code", in order.
+// faults returns the errors of a 422 as "attribute:code", in order.
 func (r reply) faults(t testing.TB) string {
 	t.Helper()
 	if r.status != http.StatusUnprocessableEntity {
 		t.Fatalf("got %d %s, want 422", r.status, r.text)
 	}
+
 	body := as[struct {
 		Errors []struct{ Type, Code, Message, Attribute, URL string }
 	}](t, r)
+
 	var all []string
 	for _, e := range body.Errors {
 		if e.Type != "validation_error" || e.Message == "" ||
@@ -237,10 +240,11 @@ func (r reply) faults(t testing.TB) string {
 		}
 		all = append(all, e.Attribute+":"+e.Code)
 	}
+
 	return strings.Join(all, " ")
 }
 
-// An authorization changes a request so that it carries credentials.
+// An authorization adds credentials to a request.
 type authorization func(*http.Request)
 
 func nobody(*http.Request) {}
@@ -254,7 +258,7 @@ func (w *world) basic() authorization {
 	return func(r *http.Request) { r.SetBasicAuth(w.project.ID, w.key) }
 }
 
-// administrator returns credentials that may use the fabric and also manage the project.
+// administrator returns credentials that may use the fabric and manage the project.
 func (w *world) administrator() authorization {
 	w.t.Helper()
 	_, auth := w.newKey(time.Time{}, fabric.Voice, fabric.Management)
@@ -265,7 +269,7 @@ func (w *world) stranger() authorization {
 	return func(r *http.Request) { r.SetBasicAuth(w.other.ID, w.foreign) }
 }
 
-// call sends a request, with a body as JSON if there is one.
+// call sends a request with a JSON body, if there is one.
 func (w *world) call(auth authorization, method, path, body string) reply {
 	w.t.Helper()
 	return w.callAs(auth, method, path, "application/json", body)
@@ -280,7 +284,7 @@ func (w *world) callAs(auth authorization, method, path, kind, body string) repl
 	return got
 }
 
-// do sends a request which may even fail.
+// do sends a request with a body of any content type, and checks it against the API's schema.
 func (w *world) do(auth authorization, method, path, kind, body string) reply {
 	r := httptest.NewRequest(method, path, bytes.NewBufferString(body))
 	if body != "" {
@@ -301,7 +305,7 @@ type tokens struct {
 	RefreshToken string `json:"refresh_token"`
 }
 
-// tokens asks for a subscriber's tokens.
+// tokens requests a subscriber's tokens.
 func (w *world) tokens(body string) tokens {
 	w.t.Helper()
 	r := w.call(w.basic(), "POST", "/api/fabric/subscribers/tokens", body)
@@ -325,7 +329,7 @@ type info struct {
 	FabricAddresses []address `json:"fabric_addresses"`
 }
 
-// address returns the private address of the subscriber who holds a SAT.
+// address returns the private address of the subscriber holding a SAT.
 func (w *world) address(sat string) address {
 	w.t.Helper()
 	r := w.call(bearer(sat), "GET", "/api/fabric/subscriber/info", "")
