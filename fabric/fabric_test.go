@@ -15,8 +15,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// newFabric returns a fabric over real rows, and one of another issuer over the
-// same.
+// newFabric returns a fabric on real storage, and one of another issuer on the same storage.
 func newFabric(t *testing.T) (ours, theirs *fabric.Fabric) {
 	t.Helper()
 	dir := storetest.Dir(t)
@@ -64,19 +63,21 @@ func TestParseScope(t *testing.T) {
 			t.Errorf("ParseScope of %s in capitals = %q, %v", s, got, ok)
 		}
 	}
+
 	if got, ok := fabric.ParseScope("Calling"); !ok || got != fabric.Voice {
 		t.Errorf("ParseScope(Calling) = %q, %v, want Voice", got, ok)
 	}
 	if got, ok := fabric.ParseScope("openid"); ok {
 		t.Errorf("ParseScope(openid) = %q, want none", got)
 	}
+
 	token := fabric.Token{Scope: []string{"openid", "calling"}}
 	if !token.Has(fabric.Fax, fabric.Voice) || token.Has(fabric.Fax) || token.Has() {
 		t.Errorf("Has of %v is wrong", token.Scope)
 	}
 }
 
-// TestTokenKinds opens each kind of token as each other.
+// TestTokenKinds opens tokens of each kind as each other kind.
 func TestTokenKinds(t *testing.T) {
 	ctx := context.Background()
 	ours, theirs := newFabric(t)
@@ -106,6 +107,7 @@ func TestTokenKinds(t *testing.T) {
 			t.Errorf("Open of a %s of another issuer: got %v", kind, err)
 		}
 	}
+
 	for _, kind := range []fabric.TokenKind{fabric.Access, ""} {
 		if _, err := ours.Tokens.Seal(fabric.Token{Kind: kind}); err == nil {
 			t.Errorf("Seal(%q): got nil, want an error", kind)
@@ -127,6 +129,7 @@ func TestTokenTimes(t *testing.T) {
 		{"of the future", now.Add(2 * time.Minute), now.Add(time.Hour), false},
 		{"without an end", now, time.Time{}, false},
 	}
+
 	for _, tt := range tests {
 		raw, err := ours.Tokens.Seal(fabric.Token{Kind: fabric.SAT, IssuedAt: tt.issued, ExpiresAt: tt.expires})
 		if err != nil {
@@ -146,14 +149,17 @@ func TestProjectRules(t *testing.T) {
 			t.Errorf("CreateProject(%.10q): got %v, want invalid", name, err)
 		}
 	}
+
 	p, err := f.Projects.Create(ctx, "one")
 	if err != nil || p.RecordRate != fabric.DefaultRecordRate {
 		t.Fatalf("CreateProject = %+v, %v", p, err)
 	}
+
 	rate, negative, name := int64(5000), int64(-1), "uno"
 	if _, err := f.Projects.Update(ctx, p.ID, fabric.ProjectChange{RecordRate: &negative}); !errors.Is(err, problem.Invalid) {
 		t.Errorf("UpdateProject(rate -1): got %v, want invalid", err)
 	}
+
 	for _, c := range []fabric.ProjectChange{{RecordRate: &rate}, {Name: &name}, {}} {
 		if p, err = f.Projects.Update(ctx, p.ID, c); err != nil {
 			t.Fatal(err)
@@ -169,6 +175,7 @@ func TestProjectRules(t *testing.T) {
 	if err := f.Projects.Delete(ctx, p.ID); err != nil {
 		t.Fatal(err)
 	}
+
 	_, err = f.Projects.Update(ctx, p.ID, fabric.ProjectChange{Name: &name})
 	_, err2 := f.Projects.Find(ctx, "nonsense")
 	_, _, err3 := f.APIKeys.Create(ctx, p.ID, fabric.APIKeyInput{Scopes: []fabric.Scope{fabric.Voice}}, nil)
@@ -189,6 +196,7 @@ func TestAPIKeys(t *testing.T) {
 	if _, _, err := f.APIKeys.Create(ctx, p.ID, fabric.APIKeyInput{}, nil); !errors.Is(err, problem.Invalid) {
 		t.Errorf("CreateAPIKey without scopes: got %v, want invalid", err)
 	}
+
 	name := "backend"
 	k, secret, err := f.APIKeys.Create(ctx, p.ID,
 		fabric.APIKeyInput{Name: &name, Scopes: []fabric.Scope{fabric.Voice, fabric.Fax}}, nil)
@@ -199,7 +207,8 @@ func TestAPIKeys(t *testing.T) {
 		strings.Contains(k.Hash, secret[2:]) {
 		t.Errorf("CreateAPIKey gave %q with %+v", secret, k)
 	}
-	for range 2 { // by its row, and remembered
+
+	for range 2 { // first from its row, then from the cache
 		got, err := f.APIKeys.Authenticate(ctx, p.ID, secret)
 		if err != nil || got.ID != k.ID || !got.Has(fabric.Fax) || got.Has(fabric.Video) || got.LastUsed.IsZero() {
 			t.Errorf("Authenticate = %+v, %v", got, err)
@@ -211,9 +220,11 @@ func TestAPIKeys(t *testing.T) {
 			}
 		}
 	}
-	if err := f.APIKeys.Settle(ctx); err != nil { // it is noted beside the request
+
+	if err := f.APIKeys.Settle(ctx); err != nil { // the use is recorded in the background
 		t.Fatal(err)
 	}
+
 	all, err := f.APIKeys.List(ctx, p.ID, page.Query{Size: 10})
 	if err != nil || len(all.Items) != 1 || all.Items[0].LastUsed.IsZero() {
 		t.Errorf("ListAPIKeys = %+v, %v; it does not show that the key was used", all, err)
@@ -227,11 +238,13 @@ func TestSubscriberOf(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	email := "ada@example.com"
 	ada, err := f.Subscribers.Create(ctx, p.ID, fabric.SubscriberInput{Email: &email})
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	tests := []struct{ from, to, want string }{
 		{"/private/ada", "", ada.ID},
 		{"+15550100", "/private/ada?channel=audio", ada.ID},
@@ -240,6 +253,7 @@ func TestSubscriberOf(t *testing.T) {
 		{"", "", ""},
 		{"/private/\x00", "/", ""},
 	}
+
 	for _, tt := range tests {
 		if got, err := f.Addresses.SubscriberOf(ctx, p.ID, tt.from, tt.to); err != nil || got != tt.want {
 			t.Errorf("SubscriberOf(%q, %q) = %q, %v, want %q", tt.from, tt.to, got, err, tt.want)

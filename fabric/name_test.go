@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// What may be a name: 0 nowhere, 1 of a person, 2 anywhere.
+// TestNames shows which names are allowed: 0 nowhere, 1 for people, 2 anywhere.
 func TestNames(t *testing.T) {
 	const nowhere, shown, anywhere = 0, 1, 2
 	tests := []struct {
@@ -29,7 +29,7 @@ func TestNames(t *testing.T) {
 		{"／private／x", shown},
 		{"%2e%2e", shown},
 		{"a%2Fb", shown},
-		// What does not show.
+		// Invisible characters.
 		{"ad\u200da", nowhere},
 		{"ad\u200ca", nowhere},
 		{"ad\u200ba", nowhere},
@@ -47,7 +47,7 @@ func TestNames(t *testing.T) {
 		{"ada\u2028", nowhere},
 		{"ada\nb", nowhere},
 		{"e" + strings.Repeat("\u0301\u0302\u0303", 2), nowhere},
-		// What other scripts and emoji need.
+		// Sequences that other scripts and emoji need.
 		{"می\u200cخواهم", anywhere},
 		{"क्\u200dष", anywhere},
 		{"👩\u200d💻 Hotline ☎\ufe0f", anywhere},
@@ -56,7 +56,7 @@ func TestNames(t *testing.T) {
 		{"قسم الدعم", anywhere},
 		{"תמיכה", anywhere},
 		{"Việt", anywhere},
-		// Letters of several scripts.
+		// Mixed scripts.
 		{"Suppоrt", nowhere}, // with a Cyrillic о
 		{"pаypаl", nowhere},
 		{"Αdmin", nowhere},   // with a Greek Α
@@ -68,6 +68,7 @@ func TestNames(t *testing.T) {
 		{"서울大學", anywhere},
 		{"東京서울タ", nowhere},
 	}
+
 	for _, tt := range tests {
 		got := anywhere
 		if checkName("name", tt.name) != nil {
@@ -86,7 +87,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// Names that are the same to who reads them.
+// TestNameDigest shows that names which look the same have the same digest.
 func TestNameDigest(t *testing.T) {
 	same := [][]string{
 		{"Café", "Cafe\u0301", "CAFÉ", " café "},
@@ -97,6 +98,7 @@ func TestNameDigest(t *testing.T) {
 		{"Ὀδυσσεύς", "ὈΔΥΣΣΕΎΣ"},
 		{"Cafe"}, {"Поддержка"}, {"东京"}, {"24/7"}, {"24-7"},
 	}
+
 	seen := make(map[string]int)
 	for i, names := range same {
 		for _, name := range names {
@@ -109,6 +111,7 @@ func TestNameDigest(t *testing.T) {
 			seen[d] = i
 		}
 	}
+
 	if d := nameDigest(" \u200d "); d != "" {
 		t.Errorf("nameDigest of nothing = %q", d)
 	}
@@ -129,6 +132,7 @@ func TestSlug(t *testing.T) {
 		{"a -- b", "a-b"},
 		{strings.Repeat("x", 49) + "-y", strings.Repeat("x", 49)},
 	}
+
 	for _, tt := range tests {
 		if got := slug(tt.text); got != tt.want {
 			t.Errorf("slug(%q) = %q, want %q", tt.text, got, tt.want)
@@ -136,7 +140,7 @@ func TestSlug(t *testing.T) {
 	}
 }
 
-// A slug is one of itself, so that an address's name is what its name is made of.
+// FuzzNames shows that the slug of a slug is the slug itself.
 func FuzzNames(f *testing.F) {
 	for _, seed := range []string{"Front desk", "../x", "\xff", "e\u0301", "ﷺ", "ad\u200da", "--a--"} {
 		f.Add(seed)

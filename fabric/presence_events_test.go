@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// A pair is two nodes with a project whose webhook wants to know who is online.
+// A pair is two nodes with a project whose webhook receives presence events.
 type pair struct {
 	t        *testing.T
 	one, two *fabric.Fabric
@@ -36,6 +36,7 @@ func newPair(t *testing.T) *pair {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	t.Cleanup(func() { _ = sessions.Close() })
 	c := fabric.Config{Stores: rows.Fabric(), Ring: storetest.Ring(t, dir, rows, nil), Passwords: password.Weak(1),
 		Revocations: revocation.New(rows, now), Sessions: sessions, Now: now}
@@ -44,24 +45,27 @@ func newPair(t *testing.T) *pair {
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	url, email := "https://example.com/", "ada@example.com"
 	events := []string{"subscriber.online", "subscriber.offline"}
 	s, serr := p.one.Subscribers.Create(ctx, project.ID, fabric.SubscriberInput{Email: &email})
 	if p.webhook, err = p.one.Webhooks.Create(ctx, project.ID, fabric.WebhookInput{URL: &url, Events: &events}); err != nil || serr != nil {
 		t.Fatal(err, serr)
 	}
+
 	p.token = fabric.Token{Kind: fabric.SAT, ProjectID: project.ID, SubscriberID: s.ID,
 		ExpiresAt: now().Add(24 * time.Hour)}
 	return p
 }
 
-// want reports anything else that was told, the oldest first.
+// want fails unless exactly these events were sent, oldest first.
 func (p *pair) want(when string, events ...string) {
 	p.t.Helper()
 	all, err := p.one.Deliveries.List(p.t.Context(), p.token.ProjectID, p.webhook.ID, "", page.Query{Size: 100})
 	if err != nil {
 		p.t.Fatal(err)
 	}
+
 	var got []string
 	for _, d := range slices.Backward(all.Items) {
 		got = append(got, strings.TrimPrefix(string(d.Event), "subscriber."))
@@ -69,6 +73,7 @@ func (p *pair) want(when string, events ...string) {
 			p.t.Errorf("told %s, which is not about the subscriber", d.Body)
 		}
 	}
+
 	if !slices.Equal(got, events) {
 		p.t.Errorf("%s: told %v, want %v", when, got, events)
 	}
@@ -81,8 +86,8 @@ func (p *pair) do(errs ...error) {
 	}
 }
 
-// TestAnnounce sees that the first socket is told, and the last one's end, on whatever
-// node.
+// TestAnnounce shows that the first socket and the end of the last one are announced, on
+// whichever node.
 func TestAnnounce(t *testing.T) {
 	p := newPair(t)
 	ctx := t.Context()
@@ -99,11 +104,12 @@ func TestAnnounce(t *testing.T) {
 	if resumed, err := p.one.Presence.Resume(ctx, p.token, "c", "d"); err != nil || !resumed {
 		t.Fatalf("Resume = %v, %v", resumed, err)
 	}
+
 	p.do(p.two.Presence.CheckStale(ctx))
 	p.want("on another node", "online", "offline", "online")
 }
 
-// TestAnnounceLost loses a socket whose node says nothing more; the other node looks.
+// TestAnnounceLost shows that another node announces the end of a socket whose node is down.
 func TestAnnounceLost(t *testing.T) {
 	p := newPair(t)
 	ctx := t.Context()
@@ -120,11 +126,12 @@ func TestAnnounceLost(t *testing.T) {
 	if resumed, err := p.two.Presence.Resume(ctx, p.token, "a", "b"); err != nil || !resumed {
 		t.Fatalf("Resume = %v, %v", resumed, err)
 	}
+
 	p.want("found again", "online", "offline", "online")
 }
 
-// TestAnnounceLater makes a webhook while a subscriber is online: the next sign of life
-// tells of it.
+// TestAnnounceLater creates a webhook while a subscriber is online. The next renewal announces
+// the subscriber.
 func TestAnnounceLater(t *testing.T) {
 	p := newPair(t)
 	ctx, off, on := t.Context(), false, true
@@ -134,6 +141,7 @@ func TestAnnounceLater(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	update(&off)
 	p.do(p.one.Presence.Online(ctx, p.token, "a"))
 	p.want("nobody asks")
@@ -144,8 +152,8 @@ func TestAnnounceLater(t *testing.T) {
 	p.want("it was told", "online")
 }
 
-// TestAnnounceRace has many sockets come and go on both nodes at once: what is told
-// alternates, and ends with what is so.
+// TestAnnounceRace opens and closes many sockets on both nodes concurrently. The events must
+// alternate and end with the final state.
 func TestAnnounceRace(t *testing.T) {
 	p := newPair(t)
 	ctx := t.Context()
@@ -161,11 +169,13 @@ func TestAnnounceRace(t *testing.T) {
 			}
 		})
 	}
+
 	work.Wait()
 	all, err := p.one.Deliveries.List(ctx, p.token.ProjectID, p.webhook.ID, "", page.Query{Size: 1000})
 	if err != nil || len(all.Items) == 0 {
 		t.Fatalf("told %d, %v", len(all.Items), err)
 	}
+
 	for i, d := range slices.Backward(all.Items) {
 		want := fabric.SubscriberOnline
 		if (len(all.Items)-1-i)%2 == 1 {
@@ -175,6 +185,7 @@ func TestAnnounceRace(t *testing.T) {
 			t.Errorf("event %d of %d is %s, want %s", len(all.Items)-i, len(all.Items), d.Event, want)
 		}
 	}
+
 	if last := all.Items[0].Event; last != fabric.SubscriberOffline {
 		t.Errorf("told last that it is %s, and it is offline", last)
 	}

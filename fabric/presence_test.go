@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// nodes returns two nodes on the same stores and on a clock, which pass moves on.
+// nodes returns two nodes on the same stores, and pass, which advances their clock.
 func nodes(t *testing.T) (one, two *fabric.Fabric, pass func(time.Duration)) {
 	t.Helper()
 	dir := storetest.Dir(t)
@@ -37,8 +37,7 @@ func sat(subscriber string) fabric.Token {
 		ExpiresAt: time.Now().Add(24 * time.Hour)}
 }
 
-// wantSockets reports any other number of sockets than want through which a
-// subscriber is online.
+// wantSockets fails unless a subscriber is online through this many sockets.
 func wantSockets(t *testing.T, f *fabric.Fabric, when, subscriber string, want int) fabric.Presence {
 	t.Helper()
 	got, err := f.Presence.Find(t.Context(), "p", subscriber)
@@ -57,6 +56,7 @@ func TestPresence(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+
 	wantSockets(t, one, "at first", "ada", 0)
 	do(one.Presence.Offline(ctx, ada, "a"))
 	do(one.Presence.Online(ctx, ada, "a"))
@@ -65,25 +65,27 @@ func TestPresence(t *testing.T) {
 	if p, err := two.Presence.Find(ctx, "q", "ada"); err != nil || p.Online() {
 		t.Errorf("Presence asked by another project = %+v, %v, want none", p, err)
 	}
+
 	pass(40 * time.Second)
 	do(two.Presence.Online(ctx, ada, "b"))
 	if got := wantSockets(t, one, "two sockets", "ada", 2); !got.Since.Equal(since) {
 		t.Errorf("online since %v, want %v, when the first went online", got.Since, since)
 	}
+
 	pass(30 * time.Second)
 	if got := wantSockets(t, one, "the first said nothing for more than a minute", "ada", 1); !got.Since.After(since) {
 		t.Errorf("online since %v, want a time after %v", got.Since, since)
 	}
+
 	do(one.Presence.Online(ctx, ada, "a"))
 	wantSockets(t, two, "the first is back", "ada", 2)
-	do(one.Presence.Offline(ctx, ada, "b")) // whichever node it is
+	do(one.Presence.Offline(ctx, ada, "b")) // on either node
 	do(one.Presence.Offline(ctx, ada, "b"))
 	do(two.Presence.Offline(ctx, ada, "a"))
 	wantSockets(t, two, "at the end", "ada", 0)
 }
 
-// TestPresenceRefused goes online with tokens that do not allow it, or not for
-// long.
+// TestPresenceRefused goes online with tokens that do not allow it or expire soon.
 func TestPresenceRefused(t *testing.T) {
 	one, _, pass := nodes(t)
 	for _, kind := range []fabric.TokenKind{fabric.Guest, fabric.Invite, fabric.Service} {
@@ -96,11 +98,13 @@ func TestPresenceRefused(t *testing.T) {
 			t.Errorf("Resume with a %s = %v, %v, want false", kind, online, err)
 		}
 	}
+
 	short := sat("ada")
 	short.ExpiresAt = time.Now().Add(10 * time.Second)
 	if err := one.Presence.Online(t.Context(), short, "a"); err != nil {
 		t.Fatal(err)
 	}
+
 	wantSockets(t, one, "before the token expires", "ada", 1)
 	pass(11 * time.Second)
 	wantSockets(t, one, "after the token has expired", "ada", 0)
@@ -112,12 +116,14 @@ func TestResume(t *testing.T) {
 	if err := one.Presence.Online(ctx, ada, "a"); err != nil {
 		t.Fatal(err)
 	}
+
 	resume := func(f *fabric.Fabric, token fabric.Token, lost, socket string, want bool) {
 		t.Helper()
 		if got, err := f.Presence.Resume(ctx, token, lost, socket); got != want || err != nil {
 			t.Errorf("Resume of %s as %s = %v, %v, want %v", lost, socket, got, err, want)
 		}
 	}
+
 	resume(two, sat("bob"), "a", "x", false)
 	resume(two, ada, "z", "x", false)
 	wantSockets(t, two, "nothing resumed", "ada", 1)
@@ -133,7 +139,7 @@ func TestResume(t *testing.T) {
 	wantSockets(t, two, "lost for too long", "ada", 0)
 }
 
-// TestPresenceRace has 50 sockets go online and offline at once, on two nodes.
+// TestPresenceRace has 50 sockets go online and offline concurrently, on two nodes.
 func TestPresenceRace(t *testing.T) {
 	one, two, _ := nodes(t)
 	ada := sat("ada")
@@ -149,13 +155,14 @@ func TestPresenceRace(t *testing.T) {
 		}
 		work.Wait()
 	}
+
 	each(func(f *fabric.Fabric, socket string) error { return f.Presence.Online(t.Context(), ada, socket) })
 	wantSockets(t, one, "after all went online", "ada", 50)
 	each(func(f *fabric.Fabric, socket string) error { return f.Presence.Offline(t.Context(), ada, socket) })
 	wantSockets(t, one, "after all went offline", "ada", 0)
 }
 
-// TestTooManySockets fills the list of a subscriber.
+// TestTooManySockets fills a subscriber's list of sockets.
 func TestTooManySockets(t *testing.T) {
 	one, _, pass := nodes(t)
 	ada := sat("ada")
@@ -170,9 +177,11 @@ func TestTooManySockets(t *testing.T) {
 	if err := one.Presence.Online(t.Context(), ada, "7"); err != nil {
 		t.Errorf("one that is online says so again: %v", err)
 	}
+
 	pass(2 * time.Minute)
 	if err := one.Presence.Online(t.Context(), ada, "one more"); err != nil {
 		t.Errorf("one more, once the others are away: %v", err)
 	}
+
 	wantSockets(t, one, "at the end", "ada", 1)
 }

@@ -2,8 +2,8 @@ package fabric
 
 import "testing"
 
-// The host of an e-mail is written in one way. Look-alikes that browsers and mail servers
-// read as plain letters and dots are no e-mail of their own.
+// TestEmailHosts shows that the host of an e-mail has one spelling. Look-alikes that browsers
+// and mail servers read as plain letters and dots are not accepted as separate e-mails.
 func TestEmailHosts(t *testing.T) {
 	tests := []struct {
 		email string
@@ -25,6 +25,7 @@ func TestEmailHosts(t *testing.T) {
 		{"ada@ex\ufb03n.example", false},             // a ligature
 		{"ada@\u2460.example", false},                // a digit in a circle
 	}
+
 	for _, tt := range tests {
 		if err := CheckEmail("email", tt.email); (err == nil) != tt.ok {
 			t.Errorf("CheckEmail(%q) = %v, want ok %v", tt.email, err, tt.ok)

@@ -71,8 +71,8 @@ const (
 	RegistrationOpen Registration = "open"
 )
 
-// MediaAuths are the media policies, the default first. Media can be fetched by anyone
-// who knows the URL, with credentials, or with credentials or a link signed by them.
+// MediaAuths are the media policies, the default first. Media can be fetched with the URL
+// alone, with credentials, or with credentials or a link signed by them.
 var MediaAuths = []string{"public", "basic", "signed"}
 
 // A ProjectChange holds the fields of a project to update; nil fields are left unchanged.

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// whole is a token that has every member.
+// whole returns a token with every member set.
 func whole(t *testing.T) Token {
 	t.Helper()
 	var token Token
@@ -32,11 +32,12 @@ func whole(t *testing.T) Token {
 			t.Fatalf("no value for the member %s", v.Type().Field(i).Name)
 		}
 	}
+
 	return token
 }
 
-// Every member of a token comes through the seal as it was, and nothing that was cut or
-// lengthened is taken.
+// TestClaims shows that sealing keeps every member of a token, and that truncated or extended
+// data is rejected.
 func TestClaims(t *testing.T) {
 	ids := Token{ID: newID(), ProjectID: strings.ToUpper(newID()), FamilyID: "{" + newID()[:34] + "}",
 		KeyID: strings.Repeat("k", 300)}

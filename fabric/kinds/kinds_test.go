@@ -23,7 +23,7 @@ func load(t *testing.T, dir string) *Catalog {
 	return c
 }
 
-// good returns a value that a field takes.
+// good returns a valid value for a field.
 func good(t *testing.T, f Field) json.RawMessage {
 	t.Helper()
 	var v any
@@ -42,10 +42,12 @@ func good(t *testing.T, f Field) json.RawMessage {
 		v = map[string]any{"string": "text", "integer": 1, "boolean": true, "object": map[string]any{"a": 1},
 			"array": []any{}}[f.Type]
 	}
+
 	raw, err := json.Marshal(v)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	return raw
 }
 
@@ -60,7 +62,7 @@ func whole(t *testing.T, k *Kind) Values {
 	return v
 }
 
-// Ours are not tried at the start, but here.
+// TestBuiltin compiles the built-in kinds and checks their defaults, which Load skips.
 func TestBuiltin(t *testing.T) {
 	all := load(t, "").All()
 	if len(all) != 13 {
@@ -74,7 +76,7 @@ func TestBuiltin(t *testing.T) {
 	}
 }
 
-// Every kind takes a whole document, and gives back what it took.
+// TestNew shows that every kind accepts a complete document and returns it unchanged.
 func TestNew(t *testing.T) {
 	for _, k := range load(t, "").All() {
 		sent := whole(t, k)
@@ -97,7 +99,7 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// A wrong type in each field is named, all of them at once.
+// TestWrongTypes shows that every field with a wrong type is reported, all at once.
 func TestWrongTypes(t *testing.T) {
 	for _, k := range load(t, "").All() {
 		sent, want := make(Values), []string(nil)
@@ -122,7 +124,7 @@ func TestWrongTypes(t *testing.T) {
 	}
 }
 
-// A change of one field keeps the rest.
+// TestChange shows that a change of one field keeps the others.
 func TestChange(t *testing.T) {
 	for _, k := range load(t, "").All() {
 		old := whole(t, k)
@@ -166,6 +168,7 @@ func TestFaults(t *testing.T) {
 		{"sip_gateways", `{"name":"a","uri":"b","encryption":"default","ciphers":["x"],"codecs":[]}`,
 			"ciphers", "invalid_parameter", "ciphers.0"},
 	}
+
 	for _, tt := range tests {
 		var sent map[string]json.RawMessage
 		if err := json.Unmarshal([]byte(tt.sent), &sent); err != nil {
@@ -179,7 +182,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A number that is short to write and long to compare is none.
+// TestNumbers shows that numbers which are short to write but slow to compare are rejected.
 func TestNumbers(t *testing.T) {
 	for _, k := range load(t, "").All() {
 		for _, f := range k.Fields {
@@ -194,6 +197,7 @@ func TestNumbers(t *testing.T) {
 			}
 		}
 	}
+
 	flow := load(t, "").ByType("call_flow")
 	if err := flow.checkField(*flow.Field("flow_data"), json.RawMessage(`{"a":[-1.5e300,2.5E-7,12345678901234567890]}`)); err != nil {
 		t.Errorf("numbers of every day: %v", err)
@@ -212,7 +216,8 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// An operator's kind is a file; one that is wrong is refused with its reason.
+// TestLoad shows that operators add kinds as files, and that a wrong file is refused with the
+// reason.
 func TestLoad(t *testing.T) {
 	const fax = `{"title":"Fax","x-kind":{"type":"fax_line","path":"fax_lines","key":"fax_line","update":"PUT","name":["name"],"address":"app","channels":["audio"]},
 		"type":"object","required":["name"],"properties":{"name":{"type":"string","default":"fax"}}}`
@@ -229,6 +234,7 @@ func TestLoad(t *testing.T) {
 		{"elsewhere", strings.Replace(fax, `"type":"string",`, `"type":"string","$ref":"file:///etc/passwd",`,
 			1), "cannot refer"},
 	}
+
 	for _, tt := range tests {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "fax.json"), []byte(tt.text), 0o600); err != nil {
@@ -253,6 +259,7 @@ func FuzzNew(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+
 	f.Add(`{"name":"a","topic":"b"}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		var sent map[string]json.RawMessage

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// The codes that clients get.
+// These are the error codes that clients get.
 const (
 	parseError           = -32700
 	invalidRequest       = -32600
@@ -48,8 +48,8 @@ func TestConnect(t *testing.T) {
 	}
 }
 
-// TestConnectRefused connects with what is not good for it; the socket may try
-// again, and then succeeds.
+// TestConnectRefused connects with invalid parameters and tokens. The socket may try again, and
+// then succeeds.
 func TestConnectRefused(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	good := n.seal(nil)
@@ -57,6 +57,7 @@ func TestConnectRefused(t *testing.T) {
 	if err := n.fabric.Tokens.Revoke(t.Context(), ended); err != nil {
 		t.Fatal(err)
 	}
+
 	with := func(token string) string { return authentication(token) + "}" }
 	kind := func(k fabric.TokenKind) string { return with(n.seal(func(t *fabric.Token) { t.Kind = k })) }
 	tests := []struct {
@@ -85,6 +86,7 @@ func TestConnectRefused(t *testing.T) {
 		{"a state of another server", authentication(good) + `,"authorization_state":"abc"}`,
 			validationFailed, "Requester validation failed"},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := n.dial()
@@ -103,13 +105,13 @@ func TestConnectRefused(t *testing.T) {
 	}
 }
 
-// TestConnectLater connects to a node that cannot know what was revoked: clients
-// that got an error would never come back.
+// TestConnectLater connects to a node that receives no revocations. The node closes the socket,
+// because clients would never reconnect after an error.
 func TestConnectLater(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	good := n.seal(nil)
 	before, _ := n.connect(good)
-	n.ahead.Store(int64(time.Minute)) // the poll of the revocations has not come yet
+	n.ahead.Store(int64(time.Minute)) // the revocations have not been polled yet
 	n.ends()
 	eventually(t, "the node to hear nothing", func() bool { return n.fabric.Tokens.Revoked(n.token(nil)) != nil })
 	c := n.dial()
@@ -160,18 +162,19 @@ func TestReauthenticate(t *testing.T) {
 		c.call("signalwire.reauthenticate",
 			fmt.Sprintf(`{"authentication":{"project":%q,"jwt_token":%q}}`, first.Authorization.ProjectID,
 				token)).into(t, &second)
-		longer := second.Authorization.Subscriber.ExpiresAt - first.Authorization.Subscriber.ExpiresAt // by the second
+		longer := second.Authorization.Subscriber.ExpiresAt - first.Authorization.Subscriber.ExpiresAt // in seconds
 		if second.Authorization.JTI == first.Authorization.JTI || second.Identity != first.Identity ||
 			longer < 3600 || longer > 3660 || strings.Split(second.Protocol, "_")[1] != second.Authorization.JTI {
 			t.Errorf("%s: a new token gives %+v after %+v", kind, second, first)
 		}
 	}
+
 	if got := n.dial().call("signalwire.reauthenticate", fmt.Sprintf(`{"authentication":{"jwt_token":%q}}`, n.seal(nil))); got.code() != authenticationFailed {
 		t.Errorf("reauthenticating before connecting gives %+v %s", got.Error, got.Result)
 	}
 }
 
-// TestOldTokenRevoked revokes the token that a socket no longer has.
+// TestOldTokenRevoked shows that a socket stays open if its former token is revoked.
 func TestOldTokenRevoked(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	old := n.token(func(t *fabric.Token) { t.ID = uuidOf("a") })
@@ -192,6 +195,7 @@ func TestOldTokenRevoked(t *testing.T) {
 			}
 		}
 	}
+
 	if code, reason := c.closed(); code != 4401 {
 		t.Errorf("after its own token was revoked the socket is closed with %d %q", code, reason)
 	}

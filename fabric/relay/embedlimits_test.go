@@ -9,22 +9,24 @@ import (
 	"github.com/selvage/selvage/fabric/relay"
 )
 
-// Sockets that are opened by the tokens of an embed key are counted for the key, on
-// all nodes together; those of others are not.
+// TestEmbedSockets shows that sockets opened with tokens of an embed key are counted for the
+// key, across all nodes. Other sockets are not.
 func TestEmbedSockets(t *testing.T) {
 	w := newWorld(t)
-	w.ahead.Store(int64(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)))) // a minute of its own
+	w.ahead.Store(int64(time.Until(time.Now().Truncate(time.Minute).Add(time.Minute)))) // start a new minute
 	nodes := []*node{w.node(relay.Limits{}), w.node(relay.Limits{})}
 	embedded := func(key string, i int) func(*fabric.Token) {
 		return func(t *fabric.Token) {
 			t.ID, t.Kind, t.SubscriberID, t.KeyID, t.Embedded = fmt.Sprint(key, i), fabric.Guest, "", key, true
 		}
 	}
+
 	key, other := uuidOf("e"), uuidOf("f")
 	for i := range embedLimit {
 		n := nodes[i%len(nodes)]
 		n.connect(n.seal(embedded(key, i)))
 	}
+
 	for i, n := range nodes {
 		got := n.dial().call("signalwire.connect", authentication(n.seal(embedded(key, embedLimit+i)))+"}")
 		if got.code() != refused {

@@ -18,6 +18,7 @@ func TestRevoked(t *testing.T) {
 	token := func(t *fabric.Token) {
 		t.SessionID, t.GrantID, t.FamilyID, t.KeyID, t.IssuerID, t.ParentID = "sid", "grant", "family", "key", "issuer", "parent"
 	}
+
 	for kind, id := range map[string]string{
 		revocation.Token: uuidOf("7"), revocation.Session: "sid", revocation.Grant: "grant",
 		revocation.Family:     "parent",
@@ -46,7 +47,7 @@ func TestRevoked(t *testing.T) {
 	}
 }
 
-// TestKeyEnded ends the key that a token was sealed by, and not another's.
+// TestKeyEnded shows that the end of a sealing key closes the sockets of its tokens only.
 func TestKeyEnded(t *testing.T) {
 	w := newWorld(t)
 	n := w.node(relay.Limits{})
@@ -60,14 +61,16 @@ func TestKeyEnded(t *testing.T) {
 	if _, err := w.ring.Rotate(t.Context(), keys.Seal, true); err != nil {
 		t.Fatal(err)
 	}
+
 	other, _ := n.connect(n.seal(nil))
-	c.must("subscriber.online") // a retired key's token is good
+	c.must("subscriber.online") // tokens of a retired key stay valid
 	if err := w.ring.Retire(t.Context(), ended); err != nil {
 		t.Fatal(err)
 	}
 	if code, reason := c.closed(); code != 4401 || !strings.Contains(reason, "revoked") {
 		t.Errorf("the socket is closed with %d %q, want 4401", code, reason)
 	}
+
 	other.must("subscriber.online")
 }
 
@@ -78,7 +81,7 @@ func TestExpired(t *testing.T) {
 	c.must("subscriber.online")
 	deaf, _ := n.connect(n.seal(soon))
 	deaf.deaf = true
-	for _, c := range []*client{c, deaf} { // who answers has done so before the time for it is over
+	for _, c := range []*client{c, deaf} { // the client that answers has done so by now
 		n.relay.WatchAt(time.Now().Add(2 * time.Hour))
 		if c.deaf {
 			n.relay.WatchAt(time.Now().Add(3 * time.Hour))
@@ -88,10 +91,11 @@ func TestExpired(t *testing.T) {
 			t.Errorf("the socket of a client (deaf: %v) is told %+v and closed with %d %q, want signalwire.disconnect and 4401", c.deaf, c.told, code, reason)
 		}
 	}
+
 	eventually(t, "the subscriber to be offline", func() bool { return n.online() == 0 })
 }
 
-// TestSilence has clients that say nothing, before and after they connect.
+// TestSilence shows that silent clients are closed, before and after they connect.
 func TestSilence(t *testing.T) {
 	w := newWorld(t)
 	nobody := w.node(relay.Limits{Authenticate: 100 * time.Millisecond}).dial()
@@ -99,6 +103,7 @@ func TestSilence(t *testing.T) {
 		t.Errorf("a socket that does not connect is told %+v and closed with %d %q, want 4408", nobody.told,
 			code, reason)
 	}
+
 	n := w.node(relay.Limits{Ping: 100 * time.Millisecond, Silence: 10 * time.Second})
 	lively, _ := n.connect(n.seal(nil))
 	deaf, _ := n.connect(n.seal(nil))
@@ -110,6 +115,7 @@ func TestSilence(t *testing.T) {
 			t.Errorf("a client that answers nothing is closed with %d %q, want 4408", code, reason)
 		}
 	}()
+
 	pings := 0
 	lively.until("the deaf one to be gone", func(f frame) bool {
 		if f.Method == "signalwire.ping" {
@@ -122,6 +128,7 @@ func TestSilence(t *testing.T) {
 			return false
 		}
 	})
+
 	lively.must("subscriber.online")
 	if pings < 2 {
 		t.Errorf("a client that answers was pinged %d times", pings)

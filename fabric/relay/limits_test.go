@@ -13,9 +13,11 @@ func TestBucket(t *testing.T) {
 			t.Fatalf("message %d of a burst waits %v", i, got)
 		}
 	}
+
 	if got, want := b.take(now), time.Second/messageRate; got != want {
 		t.Errorf("the first message after a burst waits %v, want %v", got, want)
 	}
+
 	now = now.Add(time.Second / messageRate)
 	if got, want := b.take(now), time.Second/messageRate; got.Round(time.Microsecond) != want {
 		t.Errorf("the next message, after that wait, waits %v, want %v", got, want)

@@ -22,18 +22,20 @@ func pair(t *testing.T) (server, client *websocket.Conn) {
 			accepted <- c
 		}
 	}))
+
 	t.Cleanup(srv.Close)
 	client, _, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(srv.URL, "http"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
+
 	client.SetReadLimit(1 << 20)
 	server = <-accepted
 	t.Cleanup(func() { _, _ = client.CloseNow(), server.CloseNow() })
 	return server, client
 }
 
-// TestOutbox sends messages, which arrive in order, and a farewell behind them.
+// TestOutbox shows that messages arrive in order, followed by the farewell.
 func TestOutbox(t *testing.T) {
 	server, client := pair(t)
 	var o outbox
@@ -41,6 +43,7 @@ func TestOutbox(t *testing.T) {
 	for i := range n {
 		o.send(server, bytes.Repeat([]byte{byte('0' + i%10)}, 1+i*50))
 	}
+
 	o.close(server, farewell{code: 4401, reason: "enough"})
 	o.send(server, []byte("too late"))
 	go func() { _, _, _ = server.Read(t.Context()) }() // as a socket's goroutine does
@@ -50,14 +53,15 @@ func TestOutbox(t *testing.T) {
 			t.Fatalf("message %d is %.20q, %v", i, text, err)
 		}
 	}
+
 	_, text, err := client.Read(t.Context())
 	if websocket.CloseStatus(err) != 4401 {
 		t.Errorf("at the end there is %q, %v, want a farewell", text, err)
 	}
 }
 
-// TestOutboxFull sends to a client that does not read: it is given up, and what
-// it costs until then is bounded.
+// TestOutboxFull shows that a client that does not read is disconnected, and that the memory it
+// uses until then is bounded.
 func TestOutboxFull(t *testing.T) {
 	server, _ := pair(t)
 	var o outbox
@@ -66,6 +70,7 @@ func TestOutboxFull(t *testing.T) {
 		defer close(gone)
 		_, _, _ = server.Read(context.Background())
 	}()
+
 	large := bytes.Repeat([]byte("x"), 60<<10)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -84,16 +89,18 @@ func TestOutboxFull(t *testing.T) {
 			t.Fatal("a client that does not read is still sent to")
 		}
 	}
+
 	<-gone
 }
 
-// FuzzParse reads messages: whatever comes, there is a message or a fault, and
-// the answer to it is JSON.
+// FuzzParse shows that parse returns a message or a fault for any input, and that the response
+// to it is JSON.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{`{"jsonrpc":"2.0","id":"1","method":"signalwire.ping","params":{}}`,
 		`{"jsonrpc":"2.0","id":-0,"result":{}}`, `[]`, `{"id":"\ud800"}`, "\x00"} {
 		f.Add(seed)
 	}
+
 	f.Fuzz(func(t *testing.T, text string) {
 		m, err := parse([]byte(text))
 		var answer []byte

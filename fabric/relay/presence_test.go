@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// online reports through how many sockets the subscriber of the tests is, as
+// online returns the number of sockets through which the tests' subscriber is online, as
 // another node sees it.
 func (n *node) online() int {
 	n.t.Helper()
@@ -33,6 +33,7 @@ func TestOnline(t *testing.T) {
 		t.Helper()
 		eventually(t, when, func() bool { return here.online() == sockets && there.online() == sockets })
 	}
+
 	a, _ := here.connect(here.seal(nil))
 	b, _ := there.connect(there.seal(nil))
 	want("nobody to be online", 0)
@@ -44,17 +45,20 @@ func TestOnline(t *testing.T) {
 	if got := here.relay.Stats(); got != (relay.Stats{Sockets: 1, Connected: 1, Online: 1}) {
 		t.Errorf("Stats = %+v", got)
 	}
+
 	b.must("subscriber.offline")
 	b.must("subscriber.offline")
 	want("one to be offline", 1)
 	b.must("subscriber.online")
-	if err := b.conn.Close(websocket.StatusGoingAway, ""); err != nil { // a page that is left
+	if err := b.conn.Close(websocket.StatusGoingAway, ""); err != nil { // as when the user leaves the page
 		t.Fatal(err)
 	}
+
 	want("the one that left to be offline", 1)
 	if err := a.conn.Close(websocket.StatusNoStatusRcvd, ""); err != nil { // as SDKs disconnect
 		t.Fatal(err)
 	}
+
 	want("nobody to be online any more", 0)
 	eventually(t, "the sockets to be counted out", func() bool { return here.relay.Stats() == relay.Stats{} })
 
@@ -64,8 +68,8 @@ func TestOnline(t *testing.T) {
 	}
 }
 
-// TestReconnect loses a socket and comes back on another node: who was online
-// still is, and nobody else becomes so.
+// TestReconnect loses a socket and reconnects on another node. A subscriber that was online
+// stays online, and no other becomes online.
 func TestReconnect(t *testing.T) {
 	w := newWorld(t)
 	here, there := w.node(relay.Limits{}), w.node(relay.Limits{})
@@ -82,15 +86,18 @@ func TestReconnect(t *testing.T) {
 	if got := there.relay.Stats(); got.Online != 0 {
 		t.Fatalf("another subscriber took the place of a socket: %+v", got)
 	}
+
 	again, second := there.connect(there.seal(func(t *fabric.Token) { t.ID = uuidOf("b") }),
 		`,"protocol":"`+first.Protocol+`"`)
 	if got := there.relay.Stats(); got.Online != 1 || there.online() != 1 {
 		t.Errorf("back on another node: %+v, online %d times, want once", got, there.online())
 	}
+
 	again.must("subscriber.offline")
 	if got := here.online(); got != 0 {
 		t.Errorf("offline after coming back, it is online %d times", got)
 	}
+
 	_ = again.conn.CloseNow()
 	there.connect(there.seal(nil), `,"protocol":"`+second.Protocol+`"`)
 	if got := here.online(); got != 0 {
@@ -98,8 +105,8 @@ func TestReconnect(t *testing.T) {
 	}
 }
 
-// TestStaysOnline lets the time pass for which the session store believes that a
-// socket is online.
+// TestStaysOnline advances the clock past the time for which the session store keeps a socket
+// online without renewal.
 func TestStaysOnline(t *testing.T) {
 	w := newWorld(t)
 	n := w.node(relay.Limits{})
@@ -115,6 +122,7 @@ func TestStaysOnline(t *testing.T) {
 	if err := w.sessions.Delete(t.Context(), session.Key{Kind: "presence", ID: uuidOf("5")}); err != nil {
 		t.Fatal(err)
 	}
+
 	n.relay.WatchAt(time.Now().Add(2 * fabric.StayOnline))
 	eventually(t, "the socket to say so after the store was emptied", func() bool { return n.online() == 1 })
 	w.ahead.Store(int64(3 * time.Minute))

@@ -12,8 +12,7 @@ import (
 	"github.com/selvage/selvage/fabric/relay"
 )
 
-// TestMessages sends what is and what is not JSON-RPC; after each the socket
-// still answers.
+// TestMessages sends valid and invalid JSON-RPC. After each message the socket still answers.
 func TestMessages(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	c, _ := n.connect(n.seal(nil))
@@ -40,6 +39,7 @@ func TestMessages(t *testing.T) {
 		{`{"jsonrpc":"2.0","id":1,"method":"webrtc.verto","params":{"message":{"method":"verto.invite"}}}`,
 			`1`, methodNotFound},
 	}
+
 	for _, tt := range tests {
 		c.send(tt.text)
 		got, err := c.read()
@@ -51,6 +51,7 @@ func TestMessages(t *testing.T) {
 				got.ID, got.Error, tt.id, tt.code)
 		}
 	}
+
 	c.send(`{"jsonrpc":"2.0","method":"signalwire.ping"}`) // a notification
 	c.send(`{"jsonrpc":"2.0","id":"nobody asked","result":{}}`)
 	c.send(`{"jsonrpc":"2.0","id":"nobody asked","error":{"code":1}}`)
@@ -66,12 +67,13 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestFrames sends what ends a socket.
+// TestFrames sends frames that close a socket.
 func TestFrames(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	ping := func(size int) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","id":"%s","method":"signalwire.ping"}`, strings.Repeat("x", size))
 	}
+
 	tests := []struct {
 		name      string
 		connected bool
@@ -84,12 +86,13 @@ func TestFrames(t *testing.T) {
 		{"long before it is connected", false, websocket.MessageText, ping(9 << 10), 1009},
 		{"too long", true, websocket.MessageText, ping(65 << 10), 1009},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := n.dial()
 			if tt.connected {
 				c.connect(n.seal(nil))
-				c.send(ping(60 << 10)) // is not too long
+				c.send(ping(60 << 10)) // within the limit
 			}
 			if err := c.conn.Write(t.Context(), tt.kind, []byte(tt.text)); err != nil {
 				t.Fatal(err)
@@ -99,10 +102,11 @@ func TestFrames(t *testing.T) {
 			}
 		})
 	}
+
 	eventually(t, "all sockets to be forgotten", func() bool { return n.relay.Stats() == relay.Stats{} })
 }
 
-// TestHandshake asks for sockets in ways that are none.
+// TestHandshake opens sockets with invalid handshakes.
 func TestHandshake(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	tests := []struct {
@@ -121,6 +125,7 @@ func TestHandshake(t *testing.T) {
 		{name: "no key", header: http.Header{"Upgrade": {"h2c, websocket"}, "Connection": {"Upgrade"},
 			"Sec-Websocket-Version": {"13"}}, wanted: true, status: http.StatusBadRequest},
 	}
+
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			req := must[*http.Request](t)(
@@ -136,6 +141,7 @@ func TestHandshake(t *testing.T) {
 			}
 		})
 	}
+
 	ctx, cancel := context.WithTimeout(t.Context(), deadline)
 	defer cancel()
 	conn, resp, err := websocket.Dial(ctx, n.url,
@@ -147,6 +153,7 @@ func TestHandshake(t *testing.T) {
 	if got := resp.Header.Get("Sec-WebSocket-Extensions"); got != "" {
 		t.Errorf("compression is offered: %q", got)
 	}
+
 	eventually(t, "the handshakes that failed to be forgotten", func() bool {
 		return n.relay.Stats() == relay.Stats{Sockets: 1}
 	})

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/fabric/relay"
 )
 
-// TestTooMany opens more sockets than one may.
+// TestTooMany opens more sockets than the limits allow.
 func TestTooMany(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{PerCaller: 2, PerNetwork: 3})
 	good := n.seal(nil)
@@ -20,13 +20,16 @@ func TestTooMany(t *testing.T) {
 	if got := third.call("signalwire.connect", authentication(good)+"}"); got.code() != refused {
 		t.Errorf("a third socket of a subscriber gives %+v %s", got.Error, got.Result)
 	}
+
 	guest := func(id string) string {
 		return n.seal(func(t *fabric.Token) { t.Kind, t.ID, t.SubscriberID = fabric.Guest, uuidOf(id), "" })
 	}
+
 	for range 2 {
 		n.connect(guest("1"))
 		n.connect(guest("2"))
 	}
+
 	_ = first.conn.CloseNow()
 	eventually(t, "there to be room", func() bool {
 		return third.call("signalwire.connect", authentication(good)+"}").Error == nil
@@ -37,12 +40,13 @@ func TestTooMany(t *testing.T) {
 			t.Fatalf("stranger %d gets %d", i, status)
 		}
 	}
+
 	if c, status := n.tryDial(); c != nil || status != http.StatusTooManyRequests {
 		t.Errorf("one stranger too many gets %d, want 429", status)
 	}
 }
 
-// TestPanic has a method panic: its socket ends, and the others do not notice.
+// TestPanic shows that a panic in a method closes its socket only.
 func TestPanic(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	n.relay.Panic("webrtc.verto")
@@ -59,7 +63,7 @@ func TestPanic(t *testing.T) {
 	})
 }
 
-// TestShutdown stops a node under sockets of all kinds.
+// TestShutdown stops a node with open sockets of all kinds.
 func TestShutdown(t *testing.T) {
 	n := newWorld(t).node(relay.Limits{})
 	stranger := n.dial()
@@ -75,15 +79,18 @@ func TestShutdown(t *testing.T) {
 		defer cancel()
 		n.relay.Shutdown(ctx)
 	}()
+
 	for name, c := range map[string]*client{"a stranger": stranger, "a client": lively,
 		"a client that does not answer": deaf} {
 		if code, reason := c.closed(); code != 1012 {
 			t.Errorf("the socket of %s is closed with %d %q, want 1012", name, code, reason)
 		}
 	}
+
 	if !lively.wasTold("signalwire.disconnect") {
 		t.Errorf("the client is told %+v, want signalwire.disconnect", lively.told)
 	}
+
 	<-stopped
 	if c, status := n.tryDial(); c != nil || status != http.StatusServiceUnavailable {
 		t.Errorf("a socket of a node that stops: %d, want 503", status)

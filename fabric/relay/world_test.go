@@ -29,7 +29,7 @@ import (
 // deadline bounds every wait of these tests.
 const deadline = time.Minute
 
-// A world is stores on which nodes stand, and a clock that tests set.
+// A world is the stores that nodes share, and a clock that tests set.
 type world struct {
 	t        *testing.T
 	rows     *store.Store
@@ -39,14 +39,14 @@ type world struct {
 	ahead    atomic.Int64
 }
 
-// A node is a relay and what it stands on.
+// A node is a relay and its dependencies.
 type node struct {
 	*world
 	fabric  *fabric.Fabric
 	revoked *revocation.List
 	relay   *relay.Relay
 	url     string
-	ends    context.CancelFunc // of what runs in the background
+	ends    context.CancelFunc // stops the background work
 }
 
 func must[T any](t testing.TB) func(T, error) T {
@@ -59,7 +59,7 @@ func must[T any](t testing.TB) func(T, error) T {
 	}
 }
 
-// embedLimit is how many sockets may be opened a minute by an embed key here.
+// embedLimit is how many sockets per minute an embed key may open here.
 const embedLimit = 3
 
 func newWorld(t *testing.T) *world {
@@ -75,7 +75,8 @@ func newWorld(t *testing.T) *world {
 
 func (w *world) now() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) }
 
-// node starts a node, which ends with the test. Where its limits do not say so, nobody is too slow for it.
+// node starts a node that ends with the test. Time limits that are not set are longer than any
+// test waits.
 func (w *world) node(limits relay.Limits) *node {
 	w.t.Helper()
 	limits.Authenticate, limits.Silence = cmp.Or(limits.Authenticate, deadline), cmp.Or(limits.Silence, 2*deadline)
@@ -83,14 +84,17 @@ func (w *world) node(limits relay.Limits) *node {
 	if err := n.revoked.Sync(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
+
 	n.fabric = fabric.New(fabric.Config{
 		Stores: w.rows.Fabric(), Ring: w.ring, Revocations: n.revoked, Sessions: w.sessions, Host: "puc.localhost",
 		Issuer: "http://localhost/", Now: w.now,
 		EmbedLimits: fabric.EmbedLimits{Sockets: embedLimit},
 	})
+
 	if w.project.ID == "" {
 		w.project = must[fabric.Project](w.t)(n.fabric.Projects.Create(w.t.Context(), "one"))
 	}
+
 	n.relay = relay.New(relay.Config{Fabric: n.fabric, Limits: limits, Log: slog.New(slog.DiscardHandler)})
 	srv := httptest.NewServer(web.Outer(n.relay, slog.New(slog.DiscardHandler), nil))
 	n.url = "ws" + strings.TrimPrefix(srv.URL, "http")
@@ -102,6 +106,7 @@ func (w *world) node(limits relay.Limits) *node {
 		defer close(stopped)
 		n.relay.Run(ctx)
 	}()
+
 	w.t.Cleanup(func() {
 		soon, done := context.WithTimeout(context.Background(), time.Second)
 		defer done()
@@ -110,10 +115,11 @@ func (w *world) node(limits relay.Limits) *node {
 		<-stopped
 		srv.Close()
 	})
+
 	return n
 }
 
-// token returns a subscriber's SAT, or what change makes of it.
+// token returns a subscriber's SAT after change has modified it.
 func (w *world) token(change func(*fabric.Token)) fabric.Token {
 	t := fabric.Token{
 		Kind: fabric.SAT, ID: uuidOf("7"), ProjectID: w.project.ID, SubscriberID: uuidOf("5"), ClientID: uuidOf("c"),
@@ -125,7 +131,7 @@ func (w *world) token(change func(*fabric.Token)) fabric.Token {
 	return t
 }
 
-// uuidOf returns a UUID of one digit.
+// uuidOf returns a UUID made of one digit.
 func uuidOf(digit string) string {
 	return strings.Join([]string{strings.Repeat(digit, 8), strings.Repeat(digit, 4), strings.Repeat(digit, 4),
 		strings.Repeat(digit, 4), strings.Repeat(digit, 12)}, "-")
@@ -142,10 +148,10 @@ type client struct {
 	conn *websocket.Conn
 	deaf bool
 	next int
-	told []frame // requests of the server
+	told []frame // requests from the server
 }
 
-// A frame is a message, whichever way.
+// A frame is a message in either direction.
 type frame struct {
 	Version string          `json:"jsonrpc"`
 	ID      json.RawMessage `json:"id,omitempty"`
@@ -158,7 +164,7 @@ type frame struct {
 	} `json:"error,omitempty"`
 }
 
-// dial opens a socket as a page of some other site does.
+// dial opens a socket as a page of another site would.
 func (n *node) dial() *client {
 	n.t.Helper()
 	c, status := n.tryDial()
@@ -192,7 +198,7 @@ func (n *node) connect(token string, more ...string) (*client, connected) {
 	return c, c.connect(token, more...)
 }
 
-// connected is what signalwire.connect and reauthenticate give.
+// connected is the result of signalwire.connect and signalwire.reauthenticate.
 type connected struct {
 	Identity      string `json:"identity"`
 	Protocol      string `json:"protocol"`
@@ -231,7 +237,7 @@ func (f frame) into(t *testing.T, v any) {
 	}
 }
 
-// code returns the code of an error, 0 for a result.
+// code returns the code of an error, or 0 for a result.
 func (f frame) code() int {
 	if f.Error == nil {
 		return 0
@@ -239,7 +245,7 @@ func (f frame) code() int {
 	return f.Error.Code
 }
 
-// call sends a request and gives the answer.
+// call sends a request and returns the response.
 func (c *client) call(method, params string) frame {
 	c.t.Helper()
 	c.next++
@@ -257,7 +263,7 @@ func (c *client) send(text string) {
 	}
 }
 
-// until reads messages until one is as wanted.
+// until reads messages until wanted returns true for one.
 func (c *client) until(what string, wanted func(frame) bool) frame {
 	c.t.Helper()
 	for {
@@ -284,12 +290,13 @@ func (c *client) read() (f frame, err error) {
 	if f.Method == "" || c.deaf {
 		return f, nil
 	}
+
 	c.told = append(c.told, f)
 	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, f.ID))
 	return f, nil
 }
 
-// closed reads until the server closes the socket, and gives the code and reason.
+// closed reads until the server closes the socket, and returns the code and the reason.
 func (c *client) closed() (code int, reason string) {
 	c.t.Helper()
 	for {
@@ -315,7 +322,7 @@ func (c *client) wasTold(method string) bool {
 	return false
 }
 
-// eventually waits until ready.
+// eventually waits until ready returns true.
 func eventually(t *testing.T, what string, ready func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
