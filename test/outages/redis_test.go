@@ -1,6 +1,7 @@
 package outages
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +27,7 @@ func fallenBack(t *testing.T, s *harness.Server, away bool) {
 			return err
 		}
 		if reported := strings.Contains(string(a.Body), "Redis is unavailable"); reported != away {
-			return errMore(1)
+			return fmt.Errorf("readyz reports Redis unavailable = %v, want %v: %s", reported, away, a.Body)
 		}
 		return nil
 	})
