@@ -34,10 +34,11 @@ type Media interface {
 	// its page. It replaces all transports; links, mutes and the recording stay.
 	Renew(offer string) (answer string, err error)
 
-	// Link sends what this leg's client says and shows to the client of another leg. Nil
-	// sends it to nobody; a leg linked to itself is an echo. Two calls of Link make a
-	// conversation.
-	Link(to Media)
+	// Link sends what this leg's client sends of a kind to the client of another leg. Nil
+	// sends it to nobody; a leg linked to itself is an echo. Two legs linked to each other
+	// in both kinds are a conversation. Several legs may not be linked to one in the same
+	// kind: the last one wins.
+	Link(kind Kind, to Media)
 
 	// Mute drops what the client sends of a kind.
 	Mute(kind Kind, muted bool)
