@@ -18,7 +18,7 @@ TESTS := SELVAGE_BINARY=$(CURDIR)/$(BINARY) SELVAGE_TEST_ALL=1
 SCREENSHOTS ?= build/screenshots
 
 .DEFAULT_GOAL := build
-.PHONY: run build sdk check test race screenshots lint bench release firstrun
+.PHONY: run build sdk check test race screenshots lint fuzz bench release firstrun
 
 run: build ## build and serve on embedded defaults; ARGS holds more flags
 	$(BINARY) serve $(ARGS)
@@ -56,6 +56,9 @@ lint: ## vet, staticcheck, and the style of code and prose
 	go vet ./...
 	go run $(STATICCHECK) ./...
 	go run ./test/style -pending
+
+fuzz: ## every fuzz target in turn, FUZZTIME each; FUZZ is a regular expression of their names
+	@go run ./test/fuzz -time $(or $(FUZZTIME),60s) -targets '$(FUZZ)'
 
 release: ## binaries, packages, image, bill of materials and checksums, in dist/; TWICE=-twice compares two builds
 	rm -rf dist

@@ -106,6 +106,7 @@ var layers = map[string][]string{
 	"internal/palette":                nil,
 	"internal/logo":                   {"internal/palette", "internal/problem"},
 	"cmd/selvage/internal/certs":      {"internal/problem"},
+	"internal/fuzzcost":               nil,
 	"internal/limit":                  {"internal/problem", "internal/session"},
 	"cmd/selvage/internal/heap":       nil,
 	"internal/page":                   nil,
@@ -141,6 +142,7 @@ var layers = map[string][]string{
 	// checks of the sources
 	"test/style": nil,
 	"test/all":   nil,
+	"test/fuzz":  nil,
 }
 
 // only lists the packages of this module that may import a package of others.
