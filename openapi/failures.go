@@ -21,17 +21,17 @@ type failure struct{ status, name, about string }
 
 var failures = []failure{
 	{"400", "BadRequest", "The request cannot be read."},
-	{"401", "Unauthorized", "There are no credentials, or they are wrong, expired, revoked, or without the scope."},
-	{"403", "Forbidden", "It is not allowed to who asks."},
-	{"404", "NotFound", "There is no such thing in the project."},
-	{"406", "NotAcceptable", "It cannot be given in this format; the answer says why."},
-	{"409", "Conflict", "It stands against what is there already."},
+	{"401", "Unauthorized", "The credentials are missing, wrong, expired or revoked, or lack the scope."},
+	{"403", "Forbidden", "The credentials do not permit this operation."},
+	{"404", "NotFound", "The project has no such object."},
+	{"406", "NotAcceptable", "The object is not available in this format. The error states why."},
+	{"409", "Conflict", "The request conflicts with the current state."},
 	{"413", "TooLarge", "The body is too large."},
-	{"415", "Unsupported", "The body is of a type that is not read, or compressed."},
-	{"422", "Invalid", "Something is wrong with the values; the answer tells all of it."},
-	{"429", "Busy", "Too much at a time; come back."},
-	{"500", "Internal", "A fault of the server, which is in its log."},
-	{"503", "Unavailable", "Something behind the server is away; come back."},
+	{"415", "Unsupported", "The body has an unsupported media type, or is compressed."},
+	{"422", "Invalid", "Some values are invalid. The response lists all of them."},
+	{"429", "Busy", "Too many requests. Retry after the given time."},
+	{"500", "Internal", "An internal error. The server logs its cause."},
+	{"503", "Unavailable", "A service that the server depends on is unavailable. Retry after the given time."},
 }
 
 // A shape is the format of a protocol's errors: a prefix for their names, and their schema.

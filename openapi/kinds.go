@@ -53,13 +53,13 @@ func (b *builder) addKinds(all *kinds.Catalog) error {
 
 	each = append(each, ref("schemas", "Subscriber"))
 	schemas := get(get(b.root, "components"), "schemas")
-	put(schemas, "Resource", mapping("description", "A resource of any kind, told apart by its type.",
+	put(schemas, "Resource", mapping("description", "A resource of any kind; `type` names the kind.",
 		"oneOf", &yaml.Node{Kind: yaml.SequenceNode, Content: each}))
 	b.addPart(all.Part("sip_address"), "SipAddress", []*yaml.Node{
 		described("id", "string", "uuid", "The id of the SIP address."), described("type", "", "", "sip_address"),
-		described("resource_id", "string", "uuid", "The resource that takes the calls."),
-		described("display_name", "string", "", "The name to show."),
-		described("context", "", "", "public"), described("uri", "string", "", "What to dial."),
+		described("resource_id", "string", "uuid", "The resource that handles the calls."),
+		described("display_name", "string", "", "The display name."),
+		described("context", "", "", "public"), described("uri", "string", "", "The SIP URI to dial."),
 		described("created_at", "string", "date-time", ""), described("updated_at", "string", "date-time", ""),
 	})
 
@@ -123,7 +123,7 @@ func (b *builder) addKind(k *kinds.Kind) (name string, err error) {
 	}
 
 	envelope := []*yaml.Node{id, described("project_id", "string", "uuid", "The id of its project."),
-		described("display_name", "string", "", "The name to show.")}
+		described("display_name", "string", "", "The display name.")}
 	if k.EnvelopeName {
 		envelope = append(envelope, described("name", "string", "", "The same name."))
 	}
@@ -272,12 +272,12 @@ func view(k *kinds.Kind) kindView {
 	v.Many, v.Plural, v.A = v.One+"s", k.Title+"s", article(v.One)
 	v.Name = camel(k.Type)
 	if !v.Creatable {
-		v.About += " They are made by the operator: `selvage resource create " + k.Path + " FILE.json`."
+		v.About += " The operator creates them with `selvage resource create " + k.Path + " FILE.json`."
 	}
 
 	kept := "Omitted members stay unchanged."
 	if k.Versions {
-		kept += " A change names the next `document_version`, so that nobody overwrites what another changed meanwhile."
+		kept += " A change must name the next `document_version`, so that concurrent changes are not overwritten."
 	}
 
 	other := map[string]string{"PUT": "PATCH", "PATCH": "PUT"}[k.Update]

@@ -28,7 +28,7 @@ func (w *world) subject(t *testing.T, op operation) string {
 	switch op.Tags[0] {
 	case "SIP credentials":
 		return w.credentialsOf(t, op)
-	case "What subscribers hold":
+	case "Subscriber access":
 		return w.held(t, op)
 	case "Logouts":
 		c := w.NewClient(t, "web", "--first-party", "--backchannel-logout-uri", "https://hooks.invalid/logout")
@@ -45,7 +45,7 @@ func (w *world) subject(t *testing.T, op operation) string {
 		return fill("{id}", c.ID)
 	case "Addresses":
 		return fill("{id}", w.Address(t, w.NewSAT(t, "ada").SubscriberID))
-	case "The subscriber itself":
+	case "Current subscriber":
 		a := w.Post(t, "/subscriber/devices", w.who["sat"],
 			harness.JSON(map[string]string{"device_type": "iOS", "device_token": unique("token")}))
 		return fill("{id}", id(t, a.Want(t, 201)))
