@@ -19,28 +19,22 @@ func (rs *Resources) KindOf(r Resource) *kinds.Kind {
 // Document formats a resource for lists of several kinds: the common members, and its own
 // members under the key of its kind.
 func Document(k *kinds.Kind, r Resource) json.RawMessage {
-	own := []kinds.Member{text("id", r.ID)}
+	own := []kinds.Member{kinds.Text("id", r.ID)}
 	if k.Flat {
-		own = []kinds.Member{text("type", r.Type), text("id", r.ID)}
+		own = []kinds.Member{kinds.Text("type", r.Type), kinds.Text("id", r.ID)}
 	}
-	all := []kinds.Member{text("id", r.ID), text("project_id", r.ProjectID), text("display_name", r.DisplayName)}
+	all := []kinds.Member{kinds.Text("id", r.ID), kinds.Text("project_id", r.ProjectID), kinds.Text("display_name", r.DisplayName)}
 	if k.EnvelopeName {
-		all = append(all, text("name", r.DisplayName))
+		all = append(all, kinds.Text("name", r.DisplayName))
 	}
-	return kinds.Object(append(all, text("type", r.Type), text("created_at", moment(r.Created)),
-		text("updated_at", moment(r.Updated)),
+	return kinds.Object(append(all, kinds.Text("type", r.Type), kinds.Text("created_at", moment(r.Created)),
+		kinds.Text("updated_at", moment(r.Updated)),
 		kinds.Member{Name: k.Key, Value: k.Document(own, r.Fields)}))
 }
 
 // FlatDocument formats a resource with its own members at the top level.
 func FlatDocument(k *kinds.Kind, r Resource) json.RawMessage {
-	return k.Document([]kinds.Member{text("type", r.Type), text("id", r.ID)}, r.Fields)
-}
-
-// text returns a member whose value is a string.
-func text(name, value string) kinds.Member {
-	raw, _ := json.Marshal(value) // a string always encodes
-	return kinds.Member{Name: name, Value: raw}
+	return k.Document([]kinds.Member{kinds.Text("type", r.Type), kinds.Text("id", r.ID)}, r.Fields)
 }
 
 // moment formats a time as the API does (RFC 3339, seconds, UTC).

@@ -248,6 +248,12 @@ type Member struct {
 	Value json.RawMessage
 }
 
+// Text returns a member whose value is a string.
+func Text(name, value string) Member {
+	raw, _ := json.Marshal(value) // a string always encodes
+	return Member{Name: name, Value: raw}
+}
+
 // Object encodes members as a JSON object, in the order given.
 func Object(all []Member) json.RawMessage {
 	b := []byte{'{'}

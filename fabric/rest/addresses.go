@@ -44,15 +44,26 @@ func showAddress(a fabric.Address) addressResponse {
 	}
 }
 
-// listAddresses serves GET /api/fabric/addresses.
-func (a *API) listAddresses(w http.ResponseWriter, r *http.Request, t fabric.Token) error {
+// addressAPI serves the addresses that the holder of a token may see.
+type addressAPI struct{ addresses *fabric.Addresses }
+
+func (a addressAPI) routes(by *credentials) []route {
+	const base = "/api/fabric/addresses"
+	return []route{
+		{"GET", base, by.bearer(a.list, fabric.SAT, fabric.Guest, fabric.Invite)},
+		{"GET", base + "/{id}", by.bearer(ok(a.find, showAddress), fabric.SAT, fabric.Guest, fabric.Invite)},
+	}
+}
+
+// list serves GET /api/fabric/addresses.
+func (a addressAPI) list(w http.ResponseWriter, r *http.Request, t fabric.Token) error {
 	q := r.URL.Query()
 	asked, err := web.ReadPage(q)
 	filter, ferr := readFilter(q)
 	if err := errors.Join(err, ferr); err != nil {
 		return err
 	}
-	p, err := a.fabric.Addresses.List(r.Context(), t, filter, asked.Query)
+	p, err := a.addresses.List(r.Context(), t, filter, asked.Query)
 	if err != nil {
 		return err
 	}
@@ -91,11 +102,7 @@ func readFilter(q url.Values) (fabric.AddressFilter, error) {
 	return f, errors.Join(errs...)
 }
 
-// getAddress serves GET /api/fabric/addresses/{id}.
-func (a *API) getAddress(w http.ResponseWriter, r *http.Request, t fabric.Token) error {
-	found, err := a.fabric.Addresses.Find(r.Context(), t, r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	return web.JSON(w, http.StatusOK, showAddress(found))
+// find serves GET /api/fabric/addresses/{id}.
+func (a addressAPI) find(r *http.Request, t fabric.Token) (fabric.Address, error) {
+	return a.addresses.Find(r.Context(), t, r.PathValue("id"))
 }

@@ -39,8 +39,15 @@ func showEvent(e audit.Event) auditResponse {
 	return body
 }
 
-// listAudit serves GET /api/fabric/audit.
-func (a *API) listAudit(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+// auditAPI serves the audit log of a project.
+type auditAPI struct{ audit *fabric.Audit }
+
+func (a auditAPI) routes(by *credentials) []route {
+	return []route{{"GET", "/api/fabric/audit", by.manager(a.list)}}
+}
+
+// list serves GET /api/fabric/audit.
+func (a auditAPI) list(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	query := r.URL.Query()
 	f := audit.Filter{
 		ProjectID: by.ProjectID, Action: query.Get("action"), Outcome: audit.Outcome(query.Get("outcome")),
@@ -67,6 +74,6 @@ func (a *API) listAudit(w http.ResponseWriter, r *http.Request, by fabric.Issuer
 	}
 
 	return paged(w, r, func(q page.Query) (page.Page[audit.Event], error) {
-		return a.fabric.Audit.List(r.Context(), f, q)
+		return a.audit.List(r.Context(), f, q)
 	}, showEvent)
 }

@@ -10,15 +10,25 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// clientRoutes lists the routes of OAuth clients. They need the Management scope.
-func (a *API) clientRoutes() []route {
+// clientAPI serves OAuth clients, and the logout notifications sent to them. Its routes need
+// the Management scope.
+type clientAPI struct {
+	provider   *idp.Provider
+	deliveries *fabric.Deliveries
+}
+
+func (a clientAPI) routes(by *credentials) []route {
 	const clients = "/api/fabric/clients"
+	const logouts = clients + "/{id}/logouts"
 	return []route{
-		{"GET", clients, a.keeper(a.listClients)},
-		{"GET", clients + "/{id}", a.keeper(a.getClient)},
-		{"PATCH", clients + "/{id}", a.keeper(a.brandClient)},
-		{"POST", clients + "/{id}/secret/rotate", a.keeper(a.rotateClientSecret)},
-		{"DELETE", clients + "/{id}/secret/previous", a.keeper(a.endOldSecret)},
+		{"GET", clients, by.manager(list(a.list, a.show))},
+		{"GET", clients + "/{id}", by.manager(ok(a.find, a.show))},
+		{"PATCH", clients + "/{id}", by.manager(ok(a.brand, a.show))},
+		{"POST", clients + "/{id}/secret/rotate", by.manager(ok(a.rotateSecret, same))},
+		{"DELETE", clients + "/{id}/secret/previous", by.manager(noContent(a.endOldSecret))},
+		{"GET", logouts, by.manager(a.listLogouts)},
+		{"POST", logouts + "/redeliver", by.manager(accepted(a.redeliverDeadLogouts, showRedelivered))},
+		{"POST", logouts + "/{session}/redeliver", by.manager(accepted(a.redeliverLogout, showLogout))},
 	}
 }
 
@@ -41,77 +51,124 @@ type clientResponse struct {
 	Previous     *oldSecret `json:"previous"`
 }
 
-func (a *API) showClient(c idp.Client) clientResponse {
+func (a clientAPI) show(c idp.Client) clientResponse {
 	body := clientResponse{
 		ID: c.ID, Name: c.Name, Type: string(c.Type), AuthMethod: string(c.AuthMethod),
 		Grants: append([]string{}, c.Grants...), Scopes: append([]string{}, c.Scopes...),
 		RedirectURIs: append([]string{}, c.RedirectURIs...), BrandColor: c.BrandColor,
-		LogoURL: a.logoURL(c.Logo), TermsURI: c.TermsURI, PolicyURI: c.PolicyURI,
+		LogoURL: logoURL(a.provider.Issuer, c.Logo), TermsURI: c.TermsURI, PolicyURI: c.PolicyURI,
 		CreatedAt: iso(c.Created), UpdatedAt: iso(c.Updated), RotatedAt: isoOrNull(c.SecretMade),
 	}
-	if old := c.OldAt(a.clients.Now()); old.Hash != "" {
+	if old := c.OldAt(a.provider.Now()); old.Hash != "" {
 		body.Previous = &oldSecret{ExpiresAt: iso(old.Until), LastUsedAt: isoOrNull(old.Used)}
 	}
 	return body
 }
 
-// client returns the client named in the path, if it belongs to the project.
-func (a *API) client(r *http.Request, by fabric.Issuer) (idp.Client, error) {
-	c, err := a.clients.Clients.Find(r.Context(), r.PathValue("id"))
+// find serves GET /api/fabric/clients/{id}. Clients of other projects are not found.
+func (a clientAPI) find(r *http.Request, by fabric.Issuer) (idp.Client, error) {
+	c, err := a.provider.Clients.Find(r.Context(), r.PathValue("id"))
 	if err == nil && c.ProjectID != by.ProjectID {
 		err = problem.NoSuch("client")
 	}
 	return c, err
 }
 
-// listClients serves GET /api/fabric/clients.
-func (a *API) listClients(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	return paged(w, r, func(q page.Query) (page.Page[idp.Client], error) {
-		return a.clients.Clients.List(r.Context(), by.ProjectID, q)
-	}, a.showClient)
+// list serves GET /api/fabric/clients.
+func (a clientAPI) list(r *http.Request, by fabric.Issuer, q page.Query) (page.Page[idp.Client], error) {
+	return a.provider.Clients.List(r.Context(), by.ProjectID, q)
 }
 
-// getClient serves GET /api/fabric/clients/{id}.
-func (a *API) getClient(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	c, err := a.client(r, by)
+// brand serves PATCH /api/fabric/clients/{id}.
+func (a clientAPI) brand(r *http.Request, by fabric.Issuer) (idp.Client, error) {
+	c, err := a.find(r, by)
 	if err != nil {
-		return err
+		return c, err
 	}
-	return web.JSON(w, http.StatusOK, a.showClient(c))
+
+	sent, err := web.Decode[brandRequest](r)
+	made, given, wrong := sent.logo()
+	rebrand := func(c *idp.Client) {
+		for to, said := range map[*string]*string{&c.Name: sent.Name, &c.BrandColor: sent.BrandColor,
+			&c.TermsURI: sent.TermsURI, &c.PolicyURI: sent.PolicyURI} {
+			if said != nil {
+				*to = *said
+			}
+		}
+	}
+
+	rebrand(&c)
+	if err := faults(err, a.provider.Clients.Check(r.Context(), c, false), wrong); err != nil {
+		return c, err
+	}
+	if err := a.provider.Clients.Change(r.Context(), c.ID, rebrand); err != nil {
+		return c, err
+	}
+	if given {
+		if _, err := a.provider.Clients.SetLogo(r.Context(), c.ID, made); err != nil {
+			return c, err
+		}
+	}
+	return a.provider.Clients.Find(r.Context(), c.ID)
 }
 
-// rotateClientSecret serves POST /api/fabric/clients/{id}/secret/rotate. The body is
-// optional.
-func (a *API) rotateClientSecret(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	c, err := a.client(r, by)
+// rotateSecret serves POST /api/fabric/clients/{id}/secret/rotate. The body is optional.
+func (a clientAPI) rotateSecret(r *http.Request, by fabric.Issuer) (body clientResponse, err error) {
+	c, err := a.find(r, by)
 	if err != nil {
-		return err
+		return body, err
 	}
-
 	overlap, err := readOverlap(r)
 	if err != nil {
-		return err
+		return body, err
 	}
 
-	c, secret, err := a.clients.Clients.RotateSecret(r.Context(), c.ID, overlap, by.Rights)
-	if err != nil {
-		return err
-	}
-
-	body := a.showClient(c)
+	c, secret, err := a.provider.Clients.RotateSecret(r.Context(), c.ID, overlap, by.Rights)
+	body = a.show(c)
 	body.ClientSecret = secret
-	return web.JSON(w, http.StatusOK, body)
+	return body, err
 }
 
 // endOldSecret serves DELETE /api/fabric/clients/{id}/secret/previous.
-func (a *API) endOldSecret(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	c, err := a.client(r, by)
+func (a clientAPI) endOldSecret(r *http.Request, by fabric.Issuer) error {
+	c, err := a.find(r, by)
 	if err != nil {
 		return err
 	}
-	if _, err := a.clients.Clients.EndOldSecret(r.Context(), c.ID); err != nil {
+	_, err = a.provider.Clients.EndOldSecret(r.Context(), c.ID)
+	return err
+}
+
+type logoutResponse struct {
+	SessionID    string `json:"session_id"`
+	ClientID     string `json:"client_id"`
+	SubscriberID string `json:"subscriber_id"`
+	progressResponse
+}
+
+func showLogout(l fabric.Logout) logoutResponse {
+	return logoutResponse{SessionID: l.LoginID, ClientID: l.ClientID, SubscriberID: l.SubscriberID,
+		progressResponse: showProgress(l.Progress)}
+}
+
+// listLogouts serves GET /api/fabric/clients/{id}/logouts.
+func (a clientAPI) listLogouts(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	state, err := fabric.ParseDeliveryState(r.URL.Query().Get("state"))
+	if err != nil {
 		return err
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return paged(w, r, func(q page.Query) (page.Page[fabric.Logout], error) {
+		return a.deliveries.ListLogouts(r.Context(), by.ProjectID, r.PathValue("id"), state, q)
+	}, showLogout)
+}
+
+// redeliverLogout serves POST /api/fabric/clients/{id}/logouts/{session}/redeliver.
+func (a clientAPI) redeliverLogout(r *http.Request, by fabric.Issuer) (fabric.Logout, error) {
+	return a.deliveries.RedeliverLogout(r.Context(), by.ProjectID, r.PathValue("id"), r.PathValue("session"))
+}
+
+// redeliverDeadLogouts serves POST /api/fabric/clients/{id}/logouts/redeliver. It queues all
+// notifications again that were given up.
+func (a clientAPI) redeliverDeadLogouts(r *http.Request, by fabric.Issuer) (int, error) {
+	return a.deliveries.RedeliverDeadLogouts(r.Context(), by.ProjectID, r.PathValue("id"))
 }

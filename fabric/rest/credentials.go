@@ -2,6 +2,7 @@ package rest
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -12,11 +13,12 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A projectHandler serves a backend that acts on behalf of its project.
-type projectHandler func(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error
-
-// A tokenHandler serves the holder of a fabric token.
-type tokenHandler func(w http.ResponseWriter, r *http.Request, t fabric.Token) error
+// credentials authenticates requests, before their handlers run.
+type credentials struct {
+	fabric *fabric.Fabric
+	access func(ctx context.Context, raw string) (fabric.Token, error) // see Config
+	admit  func(r *http.Request, who string) error                     // see Config
+}
 
 // These are the challenges of a 401 response (RFC 9110, section 11.6.1).
 const (
@@ -25,20 +27,22 @@ const (
 )
 
 // anyScope lists the scopes of which an API key or a service token needs at least one.
-// Routes wrapped by keeper need Management instead.
+// Routes wrapped by manager need Management instead.
 var anyScope = []fabric.Scope{fabric.Voice, fabric.Messaging, fabric.Fax, fabric.Video}
 
 // project requires an API key by HTTP Basic or a service token, with one of anyScope.
-func (a *API) project(h projectHandler) web.Handler { return a.scoped(h, anyScope...) }
+func (c *credentials) project(h handler[fabric.Issuer]) web.Handler { return c.scoped(h, anyScope...) }
 
-// keeper requires the same credentials as project, but with the Management scope.
-func (a *API) keeper(h projectHandler) web.Handler { return a.scoped(h, fabric.Management) }
+// manager requires the same credentials as project, but with the Management scope.
+func (c *credentials) manager(h handler[fabric.Issuer]) web.Handler {
+	return c.scoped(h, fabric.Management)
+}
 
-func (a *API) scoped(h projectHandler, scopes ...fabric.Scope) web.Handler {
+func (c *credentials) scoped(h handler[fabric.Issuer], scopes ...fabric.Scope) web.Handler {
 	return challenging(basicChallenge, func(w http.ResponseWriter, r *http.Request) error {
-		by, err := a.issuer(r, scopes)
+		by, err := c.issuer(r, scopes)
 		if err == nil {
-			err = a.admit(r, cmp.Or(by.KeyID, by.ClientID))
+			err = c.admit(r, cmp.Or(by.KeyID, by.ClientID))
 		}
 		if err != nil {
 			return err
@@ -59,12 +63,12 @@ func challenging(challenge string, h web.Handler) web.Handler {
 	}
 }
 
-func (a *API) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Issuer, error) {
+func (c *credentials) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Issuer, error) {
 	if projectID, key, ok := web.Basic(r); ok {
-		k, err := a.fabric.APIKeys.Authenticate(r.Context(), projectID, key)
+		k, err := c.fabric.APIKeys.Authenticate(r.Context(), projectID, key)
 		if err == nil {
 			audit.As(r.Context(), audit.APIKey, k.ID)
-			err = a.allowed(r, k.ProjectID, k.ID, k.Has(scopes...), scopes)
+			err = c.allowed(r, k.ProjectID, k.ID, k.Has(scopes...), scopes)
 		}
 		return fabric.Issuer{ProjectID: k.ProjectID, KeyID: k.ID, Rights: k.Rights(key)}, err
 	}
@@ -75,10 +79,10 @@ func (a *API) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Issuer, err
 	}
 
 	// A service token is either sealed or a JWT; access opens both.
-	t, err := a.access(r.Context(), raw)
+	t, err := c.access(r.Context(), raw)
 	if err == nil {
 		audit.As(r.Context(), audit.Client, t.ClientID)
-		err = a.allowed(r, t.ProjectID, cmp.Or(t.ClientID, t.SubscriberID), t.Kind == fabric.Service &&
+		err = c.allowed(r, t.ProjectID, cmp.Or(t.ClientID, t.SubscriberID), t.Kind == fabric.Service &&
 			t.Has(scopes...), scopes)
 	}
 
@@ -87,15 +91,15 @@ func (a *API) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Issuer, err
 
 // allowed returns problem.NoCredentials unless ok is true. A refused attempt to change
 // something that needs Management is counted by admit and recorded in the audit log.
-func (a *API) allowed(r *http.Request, projectID, who string, ok bool, scopes []fabric.Scope) error {
+func (c *credentials) allowed(r *http.Request, projectID, who string, ok bool, scopes []fabric.Scope) error {
 	if ok {
 		return nil
 	}
 	if slices.Contains(scopes, fabric.Management) && r.Method != http.MethodGet && r.Method != http.MethodHead {
-		if err := a.admit(r, who); err != nil {
+		if err := c.admit(r, who); err != nil {
 			return err
 		}
-		if err := a.fabric.Audit.RefuseManagement(r.Context(), projectID, who, r.Pattern); err != nil {
+		if err := c.fabric.Audit.RefuseManagement(r.Context(), projectID, who, r.Pattern); err != nil {
 			return err
 		}
 	}
@@ -104,22 +108,22 @@ func (a *API) allowed(r *http.Request, projectID, who string, ok bool, scopes []
 
 // refused handles an error of the fabric. If err refuses a change that needs Management,
 // the attempt is counted and recorded, see allowed.
-func (a *API) refused(r *http.Request, by fabric.Issuer, err error) error {
+func (c *credentials) refused(r *http.Request, by fabric.Issuer, err error) error {
 	if !errors.Is(err, problem.Unauthenticated) {
 		return err
 	}
-	return a.allowed(r, by.ProjectID, cmp.Or(by.KeyID, by.ClientID), false, []fabric.Scope{fabric.Management})
+	return c.allowed(r, by.ProjectID, cmp.Or(by.KeyID, by.ClientID), false, []fabric.Scope{fabric.Management})
 }
 
 // projectOrSAT accepts a SAT in addition to the credentials that project accepts.
-func (a *API) projectOrSAT(h projectHandler) web.Handler {
-	forProject := a.project(h)
+func (c *credentials) projectOrSAT(h handler[fabric.Issuer]) web.Handler {
+	forProject := c.project(h)
 	return func(w http.ResponseWriter, r *http.Request) error {
 		if raw, ok := web.Bearer(r); ok {
-			t, err := a.fabric.Tokens.Open(r.Context(), raw, fabric.SAT)
+			t, err := c.fabric.Tokens.Open(r.Context(), raw, fabric.SAT)
 			if err == nil {
 				audit.As(r.Context(), audit.Subscriber, t.SubscriberID)
-				if err := a.admit(r, t.Caller()); err != nil {
+				if err := c.admit(r, t.Caller()); err != nil {
 					return err
 				}
 				return h(w, r, fabric.Issuer{ProjectID: t.ProjectID, SAT: &t})
@@ -130,15 +134,15 @@ func (a *API) projectOrSAT(h projectHandler) web.Handler {
 }
 
 // bearer requires a fabric token of one of the given kinds.
-func (a *API) bearer(h tokenHandler, kinds ...fabric.TokenKind) web.Handler {
+func (c *credentials) bearer(h handler[fabric.Token], kinds ...fabric.TokenKind) web.Handler {
 	return challenging(bearerChallenge, func(w http.ResponseWriter, r *http.Request) error {
 		raw, ok := web.Bearer(r)
 		if !ok {
 			return problem.NoCredentials()
 		}
-		t, err := a.fabric.Tokens.Open(r.Context(), raw, kinds...)
+		t, err := c.fabric.Tokens.Open(r.Context(), raw, kinds...)
 		if err == nil {
-			err = a.admit(r, t.Caller())
+			err = c.admit(r, t.Caller())
 		}
 		if err != nil {
 			return err
@@ -150,12 +154,12 @@ func (a *API) bearer(h tokenHandler, kinds ...fabric.TokenKind) web.Handler {
 
 // unknown serves all unknown paths. The response is 404 for callers with valid credentials
 // and 401 for all others.
-func (a *API) unknown(w http.ResponseWriter, r *http.Request) error {
+func (c *credentials) unknown(w http.ResponseWriter, r *http.Request) error {
 	noSuch := problem.NoSuch("path")
 	if raw, ok := web.Bearer(r); ok {
-		if _, err := a.fabric.Tokens.Open(r.Context(), raw, fabric.SAT, fabric.Guest, fabric.Invite); err == nil {
+		if _, err := c.fabric.Tokens.Open(r.Context(), raw, fabric.SAT, fabric.Guest, fabric.Invite); err == nil {
 			return noSuch
 		}
 	}
-	return a.project(func(http.ResponseWriter, *http.Request, fabric.Issuer) error { return noSuch })(w, r)
+	return c.project(func(http.ResponseWriter, *http.Request, fabric.Issuer) error { return noSuch })(w, r)
 }

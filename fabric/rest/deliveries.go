@@ -6,7 +6,6 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
-	"github.com/selvage/selvage/internal/web"
 )
 
 type deliveryResponse struct {
@@ -22,6 +21,15 @@ func showDelivery(d fabric.Delivery) deliveryResponse {
 	return deliveryResponse{ID: d.ID, WebhookID: d.WebhookID, Event: d.Event, ResourceID: d.Subject,
 		progressResponse: showProgress(d.Progress)}
 }
+
+// showDeliveryBody is showDelivery with the body that was sent.
+func showDeliveryBody(d fabric.Delivery) deliveryResponse {
+	shown := showDelivery(d)
+	shown.Body = d.Body
+	return shown
+}
+
+func showRedelivered(n int) map[string]int { return map[string]int{"redelivered": n} }
 
 // progressResponse is the progress of a delivery or of a logout.
 type progressResponse struct {
@@ -47,51 +55,28 @@ func showProgress(p fabric.Progress) progressResponse {
 }
 
 // listDeliveries serves GET /api/fabric/webhooks/{id}/deliveries, newest first.
-func (a *API) listDeliveries(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+func (a webhookAPI) listDeliveries(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	state, err := fabric.ParseDeliveryState(r.URL.Query().Get("state"))
 	if err != nil {
 		return err
 	}
 	return paged(w, r, func(q page.Query) (page.Page[fabric.Delivery], error) {
-		return a.fabric.Deliveries.List(r.Context(), by.ProjectID, r.PathValue("id"), state, q)
+		return a.deliveries.List(r.Context(), by.ProjectID, r.PathValue("id"), state, q)
 	}, showDelivery)
 }
 
-// getDelivery serves GET /api/fabric/webhooks/{id}/deliveries/{delivery}.
-func (a *API) getDelivery(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	d, err := a.fabric.Deliveries.Find(r.Context(), by.ProjectID, r.PathValue("id"), r.PathValue("delivery"))
-	if err != nil {
-		return err
-	}
-	shown := showDelivery(d)
-	shown.Body = d.Body
-	return web.JSON(w, http.StatusOK, shown)
-}
-
-// testWebhook serves POST /api/fabric/webhooks/{id}/test.
-func (a *API) testWebhook(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	d, err := a.fabric.Webhooks.Test(r.Context(), by.ProjectID, r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	return web.JSON(w, http.StatusAccepted, showDelivery(d))
+// findDelivery serves GET /api/fabric/webhooks/{id}/deliveries/{delivery}.
+func (a webhookAPI) findDelivery(r *http.Request, by fabric.Issuer) (fabric.Delivery, error) {
+	return a.deliveries.Find(r.Context(), by.ProjectID, r.PathValue("id"), r.PathValue("delivery"))
 }
 
 // redeliver serves POST /api/fabric/webhooks/{id}/deliveries/{delivery}/redeliver.
-func (a *API) redeliver(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	d, err := a.fabric.Deliveries.Redeliver(r.Context(), by.ProjectID, r.PathValue("id"), r.PathValue("delivery"))
-	if err != nil {
-		return err
-	}
-	return web.JSON(w, http.StatusAccepted, showDelivery(d))
+func (a webhookAPI) redeliver(r *http.Request, by fabric.Issuer) (fabric.Delivery, error) {
+	return a.deliveries.Redeliver(r.Context(), by.ProjectID, r.PathValue("id"), r.PathValue("delivery"))
 }
 
 // redeliverDead serves POST /api/fabric/webhooks/{id}/deliveries/redeliver. It queues every
 // dead letter of the webhook again.
-func (a *API) redeliverDead(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	n, err := a.fabric.Deliveries.RedeliverDead(r.Context(), by.ProjectID, r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	return web.JSON(w, http.StatusAccepted, map[string]int{"redelivered": n})
+func (a webhookAPI) redeliverDead(r *http.Request, by fabric.Issuer) (int, error) {
+	return a.deliveries.RedeliverDead(r.Context(), by.ProjectID, r.PathValue("id"))
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/web"
 )
 
@@ -22,24 +23,55 @@ type deviceResponse struct {
 	PushKey    string `json:"push_notification_key"`
 }
 
-// registerDevice serves POST /subscriber/devices.
-func (a *API) registerDevice(w http.ResponseWriter, r *http.Request, sat fabric.Token) error {
-	in, err := web.Decode[deviceRequest](r)
-	if err != nil {
-		return also(err, fabric.DeviceInput(in).Check())
-	}
-	d, err := a.fabric.Devices.Register(r.Context(), sat, fabric.DeviceInput(in))
-	if err != nil {
-		return err
-	}
-	return web.JSON(w, http.StatusCreated, deviceResponse{d.ID, d.Type, d.Token, d.Name, iso(d.Created), d.PushKey})
+// A deviceSummary is a device as its project sees it. It leaves out the push token and key,
+// which belong to the device alone.
+type deviceSummary struct {
+	ID         string `json:"id"`
+	Type       string `json:"device_type"`
+	Name       string `json:"device_name"`
+	Registered string `json:"date_registered"`
 }
 
-// deleteDevice serves DELETE /subscriber/devices/{id}.
-func (a *API) deleteDevice(w http.ResponseWriter, r *http.Request, sat fabric.Token) error {
-	if err := a.fabric.Devices.Delete(r.Context(), sat, r.PathValue("id")); err != nil {
-		return err
+func showDevice(d fabric.Device) deviceResponse {
+	return deviceResponse{d.ID, d.Type, d.Token, d.Name, iso(d.Created), d.PushKey}
+}
+
+func summarizeDevice(d fabric.Device) deviceSummary {
+	return deviceSummary{d.ID, d.Type, d.Name, iso(d.Created)}
+}
+
+// deviceAPI serves the devices of subscribers, to themselves and to their project.
+type deviceAPI struct{ devices *fabric.Devices }
+
+func (a deviceAPI) routes(by *credentials) []route {
+	return []route{
+		{"POST", "/subscriber/devices", by.bearer(created(a.register, showDevice), fabric.SAT)},
+		{"DELETE", "/subscriber/devices/{id}", by.bearer(noContent(a.delete), fabric.SAT)},
+		{"GET", ofSubscriber + "/devices", by.project(list(a.listOf, summarizeDevice))},
+		{"DELETE", ofSubscriber + "/devices/{id}", by.project(noContent(a.deleteOf))},
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+}
+
+// register serves POST /subscriber/devices.
+func (a deviceAPI) register(r *http.Request, sat fabric.Token) (d fabric.Device, err error) {
+	in, err := web.Decode[deviceRequest](r)
+	if err != nil {
+		return d, also(err, fabric.DeviceInput(in).Check())
+	}
+	return a.devices.Register(r.Context(), sat, fabric.DeviceInput(in))
+}
+
+// delete serves DELETE /subscriber/devices/{id}.
+func (a deviceAPI) delete(r *http.Request, sat fabric.Token) error {
+	return a.devices.Delete(r.Context(), sat, r.PathValue("id"))
+}
+
+// listOf serves GET /api/fabric/resources/subscribers/{id}/devices.
+func (a deviceAPI) listOf(r *http.Request, by fabric.Issuer, q page.Query) (page.Page[fabric.Device], error) {
+	return a.devices.List(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
+}
+
+// deleteOf serves DELETE /api/fabric/resources/subscribers/{id}/devices/{device}.
+func (a deviceAPI) deleteOf(r *http.Request, by fabric.Issuer) error {
+	return a.devices.DeleteOf(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"))
 }

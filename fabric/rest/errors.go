@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
@@ -129,5 +128,14 @@ func respelled(err error, from, to string) error {
 	return errors.Join(all...)
 }
 
-// iso formats t as every time of the API: RFC 3339, in UTC.
-func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+// faults joins the errors of a body. Of each member it keeps only the error found first.
+func faults(found ...error) (all error) {
+	for _, err := range found {
+		if all == nil {
+			all = err
+		} else {
+			all = also(all, err)
+		}
+	}
+	return all
+}

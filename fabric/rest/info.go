@@ -4,7 +4,6 @@ import (
 	"net/http"
 
 	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/web"
 )
 
 type infoResponse struct {
@@ -40,13 +39,13 @@ type confirmation struct {
 	JKT string `json:"jkt"`
 }
 
-// getInfo serves GET /api/fabric/subscriber/info and /subscriber/info.
-func (a *API) getInfo(w http.ResponseWriter, r *http.Request, sat fabric.Token) error {
-	info, err := a.fabric.Subscribers.Info(r.Context(), sat)
+// info serves GET /api/fabric/subscriber/info and /subscriber/info.
+func (a subscriberAPI) info(r *http.Request, sat fabric.Token) (body infoResponse, err error) {
+	info, err := a.subscribers.Info(r.Context(), sat)
 	if err != nil {
-		return err
+		return body, err
 	}
-	return web.JSON(w, http.StatusOK, showInfo(info, sat))
+	return showInfo(info, sat), nil
 }
 
 func showInfo(info fabric.Info, sat fabric.Token) infoResponse {

@@ -112,109 +112,86 @@ func showKey(k fabric.APIKey) keyResponse {
 	return body
 }
 
-func isoOrNull(t time.Time) *string {
-	if t.IsZero() {
-		return nil
-	}
-	text := iso(t)
-	return &text
-}
-
 // keyFault renames the scopes parameter to permissions, as this API calls it.
 func keyFault(err error) error { return respelled(err, "scopes", "permissions") }
 
-// listKeys serves GET /api/project/tokens.
-func (a *API) listKeys(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	return paged(w, r, func(q page.Query) (page.Page[fabric.APIKey], error) {
-		return a.fabric.APIKeys.List(r.Context(), by.ProjectID, q)
-	}, showKey)
+// keyAPI serves the API keys of a project. Its routes need the Management scope.
+type keyAPI struct{ keys *fabric.APIKeys }
+
+func (a keyAPI) routes(by *credentials) []route {
+	const keys = "/api/project/tokens"
+	return []route{
+		{"GET", keys, by.manager(list(a.list, showKey))},
+		{"POST", keys, by.manager(ok(a.create, same))},
+		{"DELETE", keys + "/{id}", by.manager(noContent(a.revoke))},
+		{"GET", keys + "/{id}", by.manager(ok(a.find, showKey))},
+		{"PATCH", keys + "/{id}", by.manager(ok(a.update, showKey))},
+		{"PUT", keys + "/{id}", by.manager(ok(a.update, showKey))},
+		{"POST", keys + "/{id}/rotate", by.manager(ok(a.rotate, same))},
+	}
 }
 
-// createKey serves POST /api/project/tokens.
-func (a *API) createKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+// list serves GET /api/project/tokens.
+func (a keyAPI) list(r *http.Request, by fabric.Issuer, q page.Query) (page.Page[fabric.APIKey], error) {
+	return a.keys.List(r.Context(), by.ProjectID, q)
+}
+
+// create serves POST /api/project/tokens.
+func (a keyAPI) create(r *http.Request, by fabric.Issuer) (body keyResponse, err error) {
 	sent, err := web.Decode[keyRequest](r)
 	in, wrong := sent.input(by.ProjectID)
 	if sent.Name == nil {
 		wrong = errors.Join(problem.Missing("name"), wrong)
 	}
-	if err := faults(err, wrong, keyFault(a.fabric.APIKeys.Check(in, true))); err != nil {
-		return err
+	if err := faults(err, wrong, keyFault(a.keys.Check(in, true))); err != nil {
+		return body, err
 	}
 
-	k, secret, err := a.fabric.APIKeys.Create(r.Context(), by.ProjectID, in, by.Rights)
-	if err != nil {
-		return keyFault(err)
-	}
-
-	body := showKey(k)
+	k, secret, err := a.keys.Create(r.Context(), by.ProjectID, in, by.Rights)
+	body = showKey(k)
 	body.Token = secret
-	return web.JSON(w, http.StatusOK, body)
+	return body, keyFault(err)
 }
 
-// faults joins the errors of a body. Of each member it keeps only the error found first.
-func faults(found ...error) (all error) {
-	for _, err := range found {
-		if all == nil {
-			all = err
-		} else {
-			all = also(all, err)
-		}
-	}
-	return all
+// find serves GET /api/project/tokens/{id}.
+func (a keyAPI) find(r *http.Request, by fabric.Issuer) (fabric.APIKey, error) {
+	return a.keys.Find(r.Context(), by.ProjectID, r.PathValue("id"))
 }
 
-// getKey serves GET /api/project/tokens/{id}.
-func (a *API) getKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	k, err := a.fabric.APIKeys.Find(r.Context(), by.ProjectID, r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	return web.JSON(w, http.StatusOK, showKey(k))
-}
-
-// updateKey serves PATCH and PUT /api/project/tokens/{id}. Members that are not sent are
-// left unchanged.
-func (a *API) updateKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if _, err := a.fabric.APIKeys.Find(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
-		return err
+// update serves PATCH and PUT /api/project/tokens/{id}. Members that are not sent are left
+// unchanged.
+func (a keyAPI) update(r *http.Request, by fabric.Issuer) (fabric.APIKey, error) {
+	if k, err := a.find(r, by); err != nil {
+		return k, err
 	}
 	sent, err := web.Decode[keyRequest](r)
 	in, wrong := sent.input(by.ProjectID)
-	if err := faults(err, wrong, keyFault(a.fabric.APIKeys.Check(in, false))); err != nil {
-		return err
+	if err := faults(err, wrong, keyFault(a.keys.Check(in, false))); err != nil {
+		return fabric.APIKey{}, err
 	}
-	k, err := a.fabric.APIKeys.Update(r.Context(), by.ProjectID, r.PathValue("id"), in, by.Rights)
-	if err != nil {
-		return keyFault(err)
-	}
-	return web.JSON(w, http.StatusOK, showKey(k))
+	k, err := a.keys.Update(r.Context(), by.ProjectID, r.PathValue("id"), in, by.Rights)
+	return k, keyFault(err)
 }
 
-// revokeKey serves DELETE /api/project/tokens/{id}.
-func (a *API) revokeKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if err := a.fabric.APIKeys.Revoke(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+// revoke serves DELETE /api/project/tokens/{id}.
+func (a keyAPI) revoke(r *http.Request, by fabric.Issuer) error {
+	return a.keys.Revoke(r.Context(), by.ProjectID, r.PathValue("id"))
 }
 
-// rotateKey serves POST /api/project/tokens/{id}/rotate. The body is optional.
-func (a *API) rotateKey(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if _, err := a.fabric.APIKeys.Find(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
-		return err
+// rotate serves POST /api/project/tokens/{id}/rotate. The body is optional.
+func (a keyAPI) rotate(r *http.Request, by fabric.Issuer) (body keyResponse, err error) {
+	if _, err := a.find(r, by); err != nil {
+		return body, err
 	}
 	overlap, err := readOverlap(r)
 	if err != nil {
-		return err
+		return body, err
 	}
-	k, secret, err := a.fabric.APIKeys.Rotate(r.Context(), by.ProjectID, r.PathValue("id"), overlap, by.Rights)
-	if err != nil {
-		return err
-	}
-	body := showKey(k)
+
+	k, secret, err := a.keys.Rotate(r.Context(), by.ProjectID, r.PathValue("id"), overlap, by.Rights)
+	body = showKey(k)
 	body.Token = secret
-	return web.JSON(w, http.StatusOK, body)
+	return body, err
 }
 
 // readOverlap reads how long the old secret is accepted after a rotation. The body is

@@ -3,6 +3,7 @@ package rest
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/kinds"
@@ -13,153 +14,221 @@ import (
 
 const resources = "/api/fabric/resources/"
 
-// A kindAPI serves the resources of one kind.
-type kindAPI struct {
-	*API
-	kind *kinds.Kind
+// resourceAPI serves subscribers and resources of all kinds in one list.
+type resourceAPI struct{ fabric *fabric.Fabric }
+
+func (a resourceAPI) routes(by *credentials) []route {
+	const one = resources + "{id}"
+	return []route{
+		{"GET", "/api/fabric/resources", by.project(list(a.list, a.show))},
+		{"DELETE", one, by.project(noContent(a.delete))},
+		{"GET", one, by.project(ok(a.find, a.show))},
+		{"GET", one + "/{what}", by.project(a.listPart)},
+		{"POST", one + "/{what}", by.project(ok(a.assign, same))},
+	}
 }
 
-// kindRoutes lists the routes of a kind.
-func (a *API) kindRoutes(k *kinds.Kind) []route {
-	c, base := kindAPI{a, k}, resources+k.Path
-	all := []route{
-		{"GET", base, a.project(c.list)},
-		{"DELETE", base + "/{id}", a.project(c.delete)},
-		{"GET", base + "/{id}", a.project(c.get)},
-		{"PATCH", base + "/{id}", a.project(c.update)},
-		{"PUT", base + "/{id}", a.project(c.update)},
-		{"GET", base + "/{id}/addresses", a.project(c.listAddresses)},
-	}
-
-	if k.Create == "" {
-		all = append(all, route{"POST", base, a.project(c.create)})
-	}
-	if k.Versions {
-		all = append(all, c.versionRoutes()...)
-	}
-	if k.Under() != k.Path {
-		all = append(all, route{"GET", resources + k.Under() + "/{id}/addresses", a.project(c.listAddresses)})
-	}
-
-	return all
-}
-
-// create serves POST /api/fabric/resources/{kind}.
-func (c kindAPI) create(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	sent, err := web.Members(r)
-	if err != nil {
-		return err
-	}
-	made, err := c.fabric.Resources.Create(r.Context(), by.ProjectID, c.kind, sent)
-	if err != nil {
-		return err
-	}
-	return web.JSON(w, http.StatusCreated, c.show(made))
-}
-
-// list serves GET /api/fabric/resources/{kind}.
-func (c kindAPI) list(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	return paged(w, r, func(q page.Query) (page.Page[fabric.Resource], error) {
-		return c.fabric.Resources.List(r.Context(), by.ProjectID, c.kind, q)
-	}, c.show)
-}
-
-// get serves GET /api/fabric/resources/{kind}/{id}.
-func (c kindAPI) get(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	found, err := c.fabric.Resources.Find(r.Context(), by.ProjectID, c.kind, r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	return web.JSON(w, http.StatusOK, c.show(found))
-}
-
-// update serves PUT and PATCH /api/fabric/resources/{kind}/{id}. Members that are not sent
-// are left unchanged.
-func (c kindAPI) update(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if _, err := c.fabric.Resources.Find(r.Context(), by.ProjectID, c.kind, r.PathValue("id")); err != nil {
-		return err
-	}
-	sent, err := web.Members(r)
-	if err != nil {
-		return err
-	}
-	changed, err := c.fabric.Resources.Update(r.Context(), by.ProjectID, c.kind, r.PathValue("id"), sent)
-	if err != nil {
-		return err
-	}
-	return web.JSON(w, http.StatusOK, c.show(changed))
-}
-
-// delete serves DELETE /api/fabric/resources/{kind}/{id}.
-func (c kindAPI) delete(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if err := c.fabric.Resources.Delete(r.Context(), by.ProjectID, c.kind, r.PathValue("id")); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
-}
-
-// listAddresses serves GET /api/fabric/resources/{kind}/{id}/addresses.
-func (c kindAPI) listAddresses(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if _, err := c.fabric.Resources.Find(r.Context(), by.ProjectID, c.kind, r.PathValue("id")); err != nil {
-		return err
-	}
-	return c.answerAddresses(w, r, by)
-}
-
-// show returns the document of a resource in the form that its kind uses, flat or nested.
-func (c kindAPI) show(r fabric.Resource) json.RawMessage {
-	if c.kind.Flat {
-		return fabric.FlatDocument(c.kind, r)
-	}
-	return fabric.Document(c.kind, r)
-}
-
-// showThing returns the document of a subscriber or of a resource of any kind.
-func (a *API) showThing(t fabric.Thing) any {
+// show returns the document of a subscriber or of a resource of any kind.
+func (a resourceAPI) show(t fabric.Thing) any {
 	if t.Subscriber != nil {
 		return fabric.DocumentOf(*t.Subscriber)
 	}
 	return fabric.Document(a.fabric.Resources.KindOf(*t.Resource), *t.Resource)
 }
 
-// listThings serves GET /api/fabric/resources.
-func (a *API) listThings(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	return paged(w, r, func(q page.Query) (page.Page[fabric.Thing], error) {
-		return a.fabric.Resources.ListThings(r.Context(), by.ProjectID, q)
-	}, a.showThing)
+// list serves GET /api/fabric/resources.
+func (a resourceAPI) list(r *http.Request, by fabric.Issuer, q page.Query) (page.Page[fabric.Thing], error) {
+	return a.fabric.Resources.ListThings(r.Context(), by.ProjectID, q)
 }
 
-// getThing serves GET /api/fabric/resources/{id}.
-func (a *API) getThing(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	t, err := a.fabric.Resources.FindThing(r.Context(), by.ProjectID, r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	return web.JSON(w, http.StatusOK, a.showThing(t))
+// find serves GET /api/fabric/resources/{id}.
+func (a resourceAPI) find(r *http.Request, by fabric.Issuer) (fabric.Thing, error) {
+	return a.fabric.Resources.FindThing(r.Context(), by.ProjectID, r.PathValue("id"))
 }
 
-// deleteThing serves DELETE /api/fabric/resources/{id}.
-func (a *API) deleteThing(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if err := a.fabric.Resources.DeleteThing(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+// delete serves DELETE /api/fabric/resources/{id}.
+func (a resourceAPI) delete(r *http.Request, by fabric.Issuer) error {
+	return a.fabric.Resources.DeleteThing(r.Context(), by.ProjectID, r.PathValue("id"))
 }
 
-// getOfThing serves GET /api/fabric/resources/{id}/addresses. The last segment is a
-// wildcard because the routes of kinds have an id in its place.
-func (a *API) getOfThing(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+// listPart serves GET /api/fabric/resources/{id}/addresses. The last segment is a wildcard
+// because the routes of kinds have an id in its place.
+func (a resourceAPI) listPart(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
 	if r.PathValue("what") != "addresses" {
 		return problem.NoSuch("path")
 	}
-	return a.answerAddresses(w, r, by)
+	return list(a.listAddresses, showAddress)(w, r, by)
 }
 
-// answerAddresses answers with the addresses of the resource named in the path.
-func (a *API) answerAddresses(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	return paged(w, r, func(q page.Query) (page.Page[fabric.Address], error) {
-		return a.fabric.Resources.ListAddresses(r.Context(), by.ProjectID, r.PathValue("id"), q)
-	}, showAddress)
+// listAddresses returns the addresses of the resource named in the path.
+func (a resourceAPI) listAddresses(
+	r *http.Request, by fabric.Issuer, q page.Query,
+) (page.Page[fabric.Address], error) {
+	return a.fabric.Resources.ListAddresses(r.Context(), by.ProjectID, r.PathValue("id"), q)
+}
+
+type assignRequest struct {
+	PhoneRouteID  string `json:"phone_route_id"`
+	Handler       string `json:"handler"`
+	ApplicationID string `json:"domain_application_id"`
+	EndpointID    string `json:"sip_endpoint_id"`
+}
+
+// assign serves POST /api/fabric/resources/{id}/phone_routes,
+// …/domain_applications and …/sip_endpoints.
+func (a resourceAPI) assign(r *http.Request, by fabric.Issuer) (any, error) {
+	ctx, id := r.Context(), r.PathValue("id")
+	if _, err := a.find(r, by); err != nil {
+		return nil, err
+	}
+
+	what := r.PathValue("what")
+	if what != "phone_routes" && what != "domain_applications" && what != "sip_endpoints" {
+		return nil, problem.NoSuch("path")
+	}
+
+	in, err := web.Decode[assignRequest](r)
+	if err != nil {
+		return nil, err
+	}
+
+	switch what {
+	case "phone_routes":
+		found, err := a.fabric.Routes.AssignPhone(ctx, by.ProjectID, id, in.PhoneRouteID, in.Handler)
+		return showAddress(found), err
+	case "domain_applications":
+		found, err := a.fabric.Routes.AssignSIPAddress(ctx, by.ProjectID, id, in.ApplicationID)
+		return showApplication(found), err
+	}
+
+	found, err := a.fabric.Routes.AssignSIPEndpoint(ctx, by.ProjectID, id, in.EndpointID)
+	return showAddress(found), err
+}
+
+// A kindAPI serves the resources of one kind.
+type kindAPI struct {
+	resourceAPI
+	kind *kinds.Kind
+}
+
+func (a kindAPI) routes(by *credentials) []route {
+	k, base := a.kind, resources+a.kind.Path
+	all := []route{
+		{"GET", base, by.project(list(a.list, a.show))},
+		{"DELETE", base + "/{id}", by.project(noContent(a.delete))},
+		{"GET", base + "/{id}", by.project(ok(a.find, a.show))},
+		{"PATCH", base + "/{id}", by.project(ok(a.update, a.show))},
+		{"PUT", base + "/{id}", by.project(ok(a.update, a.show))},
+		{"GET", base + "/{id}/addresses", by.project(a.listPart)},
+	}
+
+	if k.Create == "" {
+		all = append(all, route{"POST", base, by.project(created(a.create, a.show))})
+	}
+	if k.Versions {
+		versions := resources + k.Under() + "/{id}/versions"
+		all = append(all, route{"GET", versions, by.project(list(a.listVersions, showListedVersion))},
+			route{"POST", versions, by.project(created(a.deploy, showDeployedVersion))})
+	}
+	if k.Under() != k.Path {
+		all = append(all, route{"GET", resources + k.Under() + "/{id}/addresses", by.project(a.listPart)})
+	}
+
+	return all
+}
+
+// show returns the document of a resource in the form that its kind uses, flat or nested.
+func (a kindAPI) show(r fabric.Resource) json.RawMessage {
+	if a.kind.Flat {
+		return fabric.FlatDocument(a.kind, r)
+	}
+	return fabric.Document(a.kind, r)
+}
+
+// create serves POST /api/fabric/resources/{kind}.
+func (a kindAPI) create(r *http.Request, by fabric.Issuer) (fabric.Resource, error) {
+	sent, err := web.Members(r)
+	if err != nil {
+		return fabric.Resource{}, err
+	}
+	return a.fabric.Resources.Create(r.Context(), by.ProjectID, a.kind, sent)
+}
+
+// list serves GET /api/fabric/resources/{kind}.
+func (a kindAPI) list(r *http.Request, by fabric.Issuer, q page.Query) (page.Page[fabric.Resource], error) {
+	return a.fabric.Resources.List(r.Context(), by.ProjectID, a.kind, q)
+}
+
+// find serves GET /api/fabric/resources/{kind}/{id}.
+func (a kindAPI) find(r *http.Request, by fabric.Issuer) (fabric.Resource, error) {
+	return a.fabric.Resources.Find(r.Context(), by.ProjectID, a.kind, r.PathValue("id"))
+}
+
+// update serves PUT and PATCH /api/fabric/resources/{kind}/{id}. Members that are not sent
+// are left unchanged.
+func (a kindAPI) update(r *http.Request, by fabric.Issuer) (fabric.Resource, error) {
+	if found, err := a.find(r, by); err != nil {
+		return found, err
+	}
+	sent, err := web.Members(r)
+	if err != nil {
+		return fabric.Resource{}, err
+	}
+	return a.fabric.Resources.Update(r.Context(), by.ProjectID, a.kind, r.PathValue("id"), sent)
+}
+
+// delete serves DELETE /api/fabric/resources/{kind}/{id}.
+func (a kindAPI) delete(r *http.Request, by fabric.Issuer) error {
+	return a.fabric.Resources.Delete(r.Context(), by.ProjectID, a.kind, r.PathValue("id"))
+}
+
+// listPart serves GET /api/fabric/resources/{kind}/{id}/addresses.
+func (a kindAPI) listPart(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+	if _, err := a.find(r, by); err != nil {
+		return err
+	}
+	return list(a.listAddresses, showAddress)(w, r, by)
+}
+
+// listVersions serves GET /api/fabric/resources/call_flow/{id}/versions.
+func (a kindAPI) listVersions(
+	r *http.Request, by fabric.Issuer, q page.Query,
+) (page.Page[fabric.Version], error) {
+	return a.fabric.Resources.ListVersions(r.Context(), by.ProjectID, a.kind, r.PathValue("id"), q)
+}
+
+// deploy serves POST /api/fabric/resources/call_flow/{id}/versions.
+func (a kindAPI) deploy(r *http.Request, by fabric.Issuer) (v fabric.Version, err error) {
+	if _, err := a.find(r, by); err != nil {
+		return v, err
+	}
+	in, err := web.Decode[struct {
+		DocumentVersion *int64 `json:"document_version"`
+		VersionID       string `json:"call_flow_version_id"`
+	}](r)
+	if err != nil {
+		return v, err
+	}
+	return a.fabric.Resources.Deploy(r.Context(), by.ProjectID, a.kind, r.PathValue("id"), fabric.DeployInput(in))
+}
+
+func showListedVersion(v fabric.Version) json.RawMessage {
+	return showVersion(v, kinds.Text("version", strconv.FormatInt(v.Number, 10)))
+}
+
+func showDeployedVersion(v fabric.Version) json.RawMessage {
+	number := json.RawMessage(strconv.FormatInt(v.DocumentVersion, 10))
+	return showVersion(v, kinds.Member{Name: "document_version", Value: number})
+}
+
+// showVersion returns the document of a version: its deployed fields and the member more.
+func showVersion(v fabric.Version, more kinds.Member) json.RawMessage {
+	all := []kinds.Member{kinds.Text("id", v.ID), more, kinds.Text("created_at", iso(v.Created)),
+		kinds.Text("updated_at", iso(v.Created))}
+	for _, name := range []string{"flow_data", "relayml"} {
+		if raw, ok := v.Fields[name]; ok {
+			all = append(all, kinds.Member{Name: name, Value: raw})
+		}
+	}
+	return kinds.Object(all)
 }

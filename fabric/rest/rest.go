@@ -35,28 +35,27 @@ type Config struct {
 
 // An API serves the fabric. Make one with [New].
 type API struct {
-	fabric  *fabric.Fabric
-	clients *idp.Provider
-	access  func(ctx context.Context, raw string) (fabric.Token, error)
-	admit   func(r *http.Request, who string) error
-	log     *slog.Logger
+	credentials *credentials
+	routes      []route
+	log         *slog.Logger
 }
 
 // New returns an API with the dependencies in c.
 func New(c Config) *API {
-	a := &API{fabric: c.Fabric, clients: c.Clients, access: c.Access, admit: c.Admit, log: c.Log}
-	if a.admit == nil {
-		a.admit = func(*http.Request, string) error { return nil }
+	if c.Admit == nil {
+		c.Admit = func(*http.Request, string) error { return nil }
 	}
-	if a.access == nil {
-		a.access = func(ctx context.Context, raw string) (fabric.Token, error) {
-			return a.fabric.Tokens.Open(ctx, raw, fabric.SAT, fabric.Service)
+	if c.Access == nil {
+		c.Access = func(ctx context.Context, raw string) (fabric.Token, error) {
+			return c.Fabric.Tokens.Open(ctx, raw, fabric.SAT, fabric.Service)
 		}
 	}
-	if a.log == nil {
-		a.log = slog.Default()
+	if c.Log == nil {
+		c.Log = slog.Default()
 	}
-	return a
+
+	by := &credentials{c.Fabric, c.Access, c.Admit}
+	return &API{by, routes(c, by), c.Log}
 }
 
 type route struct {
@@ -64,61 +63,33 @@ type route struct {
 	handler      web.Handler
 }
 
-// routes lists every route of the API.
-func (a *API) routes() []route {
-	all := []route{
-		{"GET", "/api/fabric/addresses", a.bearer(a.listAddresses, fabric.SAT, fabric.Guest, fabric.Invite)},
-		{"GET", "/api/fabric/addresses/{id}", a.bearer(a.getAddress, fabric.SAT, fabric.Guest, fabric.Invite)},
-		{"GET", "/api/fabric/audit", a.keeper(a.listAudit)},
-		{"POST", "/api/fabric/embeds/tokens", a.createEmbedToken},
-		{"POST", "/api/fabric/guests/tokens", a.projectOrSAT(a.createGuestToken)},
-		{"GET", "/api/fabric/resources", a.project(a.listThings)},
-		{"DELETE", "/api/fabric/resources/{id}", a.project(a.deleteThing)},
-		{"GET", "/api/fabric/resources/{id}", a.project(a.getThing)},
-		{"GET", "/api/fabric/resources/{id}/{what}", a.project(a.getOfThing)},
-		{"POST", "/api/fabric/resources/{id}/{what}", a.project(a.assign)},
-		{"GET", "/api/fabric/resources/subscribers", a.project(a.listSubscribers)},
-		{"POST", "/api/fabric/resources/subscribers", a.project(a.createSubscriber)},
-		{"DELETE", "/api/fabric/resources/subscribers/{id}", a.project(a.deleteSubscriber)},
-		{"GET", "/api/fabric/resources/subscribers/{id}", a.project(a.getSubscriber)},
-		{"PATCH", "/api/fabric/resources/subscribers/{id}", a.project(a.updateSubscriber)},
-		{"PUT", "/api/fabric/resources/subscribers/{id}", a.project(a.updateSubscriber)},
-		{"GET", "/api/fabric/resources/subscribers/{id}/addresses", a.project(a.listSubscriberAddresses)},
-		{"GET", "/api/fabric/subscriber/info", a.bearer(a.getInfo, fabric.SAT)},
-		{"POST", "/api/fabric/subscriber/invites", a.bearer(a.createInvite, fabric.SAT)},
-		{"GET", "/api/fabric/resources/subscribers/{id}/claims", a.project(a.getClaims)},
-		{"PUT", "/api/fabric/resources/subscribers/{id}/claims", a.project(a.putClaims)},
-		{"POST", "/api/fabric/subscribers", a.project(a.createSubscriber)},
-		{"POST", "/api/fabric/subscribers/tokens", a.project(a.createSubscriberToken)},
-		{"POST", "/api/fabric/subscribers/tokens/refresh", a.project(a.refreshToken)},
-		{"GET", "/api/project/tokens", a.keeper(a.listKeys)},
-		{"POST", "/api/project/tokens", a.keeper(a.createKey)},
-		{"DELETE", "/api/project/tokens/{id}", a.keeper(a.revokeKey)},
-		{"GET", "/api/project/tokens/{id}", a.keeper(a.getKey)},
-		{"PATCH", "/api/project/tokens/{id}", a.keeper(a.updateKey)},
-		{"PUT", "/api/project/tokens/{id}", a.keeper(a.updateKey)},
-		{"POST", "/api/project/tokens/{id}/rotate", a.keeper(a.rotateKey)},
-		{"POST", "/subscriber/devices", a.bearer(a.registerDevice, fabric.SAT)},
-		{"DELETE", "/subscriber/devices/{id}", a.bearer(a.deleteDevice, fabric.SAT)},
-		{"GET", "/subscriber/info", a.bearer(a.getInfo, fabric.SAT)},
+// routes returns every route of the API. Each noun lists its own.
+func routes(c Config, by *credentials) []route {
+	f := c.Fabric
+	resources := resourceAPI{f}
+	all := slices.Concat(
+		addressAPI{f.Addresses}.routes(by),
+		auditAPI{f.Audit}.routes(by),
+		clientAPI{c.Clients, f.Deliveries}.routes(by),
+		deviceAPI{f.Devices}.routes(by),
+		keyAPI{f.APIKeys}.routes(by),
+		loginAPI{f.Logins}.routes(by),
+		projectAPI{f.Projects, c.Clients.Issuer}.routes(by),
+		resources.routes(by),
+		sipAPI{f}.routes(by),
+		subscriberAPI{f, f.Subscribers, by}.routes(),
+		tokenAPI{f.Tokens, by}.routes(),
+		webhookAPI{f.Webhooks, f.Deliveries}.routes(by),
+	)
+	for _, k := range f.Resources.Kinds().All() {
+		all = append(all, kindAPI{resources, k}.routes(by)...)
 	}
-
-	all = append(all, a.sipRoutes()...)
-	all = append(all, a.heldRoutes()...)
-	all = append(all, a.webhookRoutes()...)
-	all = append(all, a.projectRoutes()...)
-	all = append(all, a.clientRoutes()...)
-	all = append(all, a.logoutRoutes()...)
-	for _, k := range a.fabric.Resources.Kinds().All() {
-		all = append(all, a.kindRoutes(k)...)
-	}
-
 	return all
 }
 
 // Routes returns the patterns that are served, as "METHOD /path".
 func (a *API) Routes() (all []string) {
-	for _, rt := range a.routes() {
+	for _, rt := range a.routes {
 		all = append(all, rt.method+" "+rt.path)
 	}
 	return all
@@ -128,7 +99,7 @@ func (a *API) Routes() (all []string) {
 func (a *API) Handler() http.Handler {
 	mux := http.NewServeMux()
 	allowed := make(map[string][]string)
-	for _, rt := range a.routes() {
+	for _, rt := range a.routes {
 		mux.Handle(rt.method+" "+rt.path, a.handle(rt.handler))
 		allowed[rt.path] = append(allowed[rt.path], rt.method)
 	}
@@ -146,7 +117,7 @@ func (a *API) Handler() http.Handler {
 		}
 	}
 
-	mux.Handle("/", a.handle(a.unknown))
+	mux.Handle("/", a.handle(a.credentials.unknown))
 	return web.AnyOrigin(mux, allMethods...)
 }
 

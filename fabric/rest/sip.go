@@ -10,151 +10,143 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// sipRoutes lists the routes of SIP addresses and of subscribers' credentials.
-func (a *API) sipRoutes() []route {
-	const addresses, credentials = "/api/fabric/sip_addresses",
-		"/api/fabric/resources/subscribers/{subscriber}/sip_endpoints"
+// sipAPI serves SIP addresses, and the SIP credentials of subscribers.
+type sipAPI struct{ fabric *fabric.Fabric }
+
+func (a sipAPI) routes(by *credentials) []route {
+	const addresses, credentials = "/api/fabric/sip_addresses", ofSubscriber + "/sip_endpoints"
 	return []route{
-		{"GET", credentials, a.project(a.listCredentials)},
-		{"POST", credentials, a.project(a.createCredential)},
-		{"DELETE", credentials + "/{id}", a.project(a.deleteCredential)},
-		{"GET", credentials + "/{id}", a.project(a.getCredential)},
-		{"PATCH", credentials + "/{id}", a.project(a.updateCredential)},
-		{"PUT", credentials + "/{id}", a.project(a.updateCredential)},
-		{"GET", addresses, a.project(a.listSIPAddresses)},
-		{"POST", addresses, a.project(a.createSIPAddress)},
-		{"DELETE", addresses + "/{id}", a.project(a.deleteSIPAddress)},
-		{"GET", addresses + "/{id}", a.project(a.getSIPAddress)},
-		{"PATCH", addresses + "/{id}", a.project(a.updateSIPAddress)},
-		{"PUT", addresses + "/{id}", a.project(a.updateSIPAddress)},
+		{"GET", credentials, by.project(list(a.listCredentials, a.showCredential))},
+		{"POST", credentials, by.project(created(a.createCredential, a.showCredential))},
+		{"DELETE", credentials + "/{id}", by.project(noContent(a.deleteCredential))},
+		{"GET", credentials + "/{id}", by.project(ok(a.findCredential, a.showCredential))},
+		{"PATCH", credentials + "/{id}", by.project(ok(a.updateCredential, a.showCredential))},
+		{"PUT", credentials + "/{id}", by.project(ok(a.updateCredential, a.showCredential))},
+		{"GET", addresses, by.project(list(a.listAddresses, a.showAddress))},
+		{"POST", addresses, by.project(created(a.createAddress, a.showAddress))},
+		{"DELETE", addresses + "/{id}", by.project(noContent(a.deleteAddress))},
+		{"GET", addresses + "/{id}", by.project(ok(a.findAddress, a.showAddress))},
+		{"PATCH", addresses + "/{id}", by.project(ok(a.updateAddress, a.showAddress))},
+		{"PUT", addresses + "/{id}", by.project(ok(a.updateAddress, a.showAddress))},
 	}
 }
 
-func (a *API) showCredential(c fabric.SIPCredential) json.RawMessage {
-	return a.fabric.Resources.Kinds().Part("sip_credential").Document([]kinds.Member{text("id", c.ID)}, c.Fields)
+func (a sipAPI) showCredential(c fabric.SIPCredential) json.RawMessage {
+	part := a.fabric.Resources.Kinds().Part("sip_credential")
+	return part.Document([]kinds.Member{kinds.Text("id", c.ID)}, c.Fields)
 }
 
-func (a *API) showSIPAddress(s fabric.SIPAddress) json.RawMessage {
+func (a sipAPI) showAddress(s fabric.SIPAddress) json.RawMessage {
 	k := a.fabric.Resources.Kinds().Part("sip_address")
 	return k.Document([]kinds.Member{
-		text("id", s.ID), text("type", k.Type), text("resource_id", s.ResourceID),
-		text("display_name", s.Name()), text("context", fabric.Public),
-		text("uri", a.fabric.SIP.URI(s)), text("created_at", iso(s.Created)), text("updated_at", iso(s.Updated)),
+		kinds.Text("id", s.ID), kinds.Text("type", k.Type), kinds.Text("resource_id", s.ResourceID),
+		kinds.Text("display_name", s.Name()), kinds.Text("context", fabric.Public),
+		kinds.Text("uri", a.fabric.SIP.URI(s)), kinds.Text("created_at", iso(s.Created)),
+		kinds.Text("updated_at", iso(s.Updated)),
 	}, s.Fields)
 }
 
+// showApplication formats a SIP address as the domain application that clients know.
+// Members that the original API sets elsewhere are null here.
+func showApplication(s fabric.SIPAddress) json.RawMessage {
+	null := json.RawMessage("null")
+	member := func(name string) kinds.Member { return kinds.Member{Name: name, Value: s.Fields[name]} }
+	all := []kinds.Member{
+		kinds.Text("id", s.ID), kinds.Text("type", "domain_application"), kinds.Text("domain", s.Name()),
+		kinds.Text("name", s.Name()), kinds.Text("identifier", s.Name()),
+		kinds.Text("user", s.User()), member("ip_auth_enabled"), member("ip_auth"), kinds.Text("call_handler", "resource"),
+		kinds.Text("calling_handler_resource_id", s.ResourceID), member("encryption"), member("codecs"), member("ciphers"),
+	}
+
+	for _, name := range []string{
+		"call_relay_topic", "call_relay_topic_status_callback_url", "call_relay_context",
+		"call_relay_context_status_callback_url",
+		"call_request_url", "call_request_method", "call_fallback_url", "call_fallback_method",
+		"call_status_callback_url",
+		"call_status_callback_method", "call_laml_application_id", "call_video_room_id", "call_relay_script_url",
+	} {
+		all = append(all, kinds.Member{Name: name, Value: null})
+	}
+
+	return kinds.Object(all)
+}
+
 // listCredentials serves GET /api/fabric/resources/subscribers/{id}/sip_endpoints.
-func (a *API) listCredentials(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	return paged(w, r, func(q page.Query) (page.Page[fabric.SIPCredential], error) {
-		return a.fabric.SIP.ListCredentials(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
-	}, a.showCredential)
+func (a sipAPI) listCredentials(
+	r *http.Request, by fabric.Issuer, q page.Query,
+) (page.Page[fabric.SIPCredential], error) {
+	return a.fabric.SIP.ListCredentials(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
 }
 
 // createCredential serves POST /api/fabric/resources/subscribers/{id}/sip_endpoints.
-func (a *API) createCredential(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+func (a sipAPI) createCredential(r *http.Request, by fabric.Issuer) (c fabric.SIPCredential, err error) {
 	if _, err := a.fabric.Subscribers.Find(r.Context(), by.ProjectID, r.PathValue("subscriber")); err != nil {
-		return err
+		return c, err
 	}
 	sent, err := web.Members(r)
 	if err != nil {
-		return err
+		return c, err
 	}
-	c, err := a.fabric.SIP.CreateCredential(r.Context(), by.ProjectID, r.PathValue("subscriber"), sent)
-	if err != nil {
-		return err
-	}
-	return web.JSON(w, http.StatusCreated, a.showCredential(c))
+	return a.fabric.SIP.CreateCredential(r.Context(), by.ProjectID, r.PathValue("subscriber"), sent)
 }
 
-// getCredential serves GET …/sip_endpoints/{id}.
-func (a *API) getCredential(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	c, err := a.fabric.SIP.FindCredential(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	return web.JSON(w, http.StatusOK, a.showCredential(c))
+// findCredential serves GET …/sip_endpoints/{id}.
+func (a sipAPI) findCredential(r *http.Request, by fabric.Issuer) (fabric.SIPCredential, error) {
+	return a.fabric.SIP.FindCredential(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"))
 }
 
-// updateCredential serves PATCH …/sip_endpoints/{id}.
-func (a *API) updateCredential(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if _, err := a.fabric.SIP.FindCredential(
-		r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"),
-	); err != nil {
-		return err
+// updateCredential serves PUT and PATCH …/sip_endpoints/{id}.
+func (a sipAPI) updateCredential(r *http.Request, by fabric.Issuer) (fabric.SIPCredential, error) {
+	if c, err := a.findCredential(r, by); err != nil {
+		return c, err
 	}
 	sent, err := web.Members(r)
 	if err != nil {
-		return err
+		return fabric.SIPCredential{}, err
 	}
-	c, err := a.fabric.SIP.UpdateCredential(r.Context(), by.ProjectID, r.PathValue("subscriber"),
-		r.PathValue("id"), sent)
-	if err != nil {
-		return err
-	}
-	return web.JSON(w, http.StatusOK, a.showCredential(c))
+	return a.fabric.SIP.UpdateCredential(
+		r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"), sent)
 }
 
 // deleteCredential serves DELETE …/sip_endpoints/{id}.
-func (a *API) deleteCredential(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if err := a.fabric.SIP.DeleteCredential(
-		r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"),
-	); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+func (a sipAPI) deleteCredential(r *http.Request, by fabric.Issuer) error {
+	return a.fabric.SIP.DeleteCredential(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"))
 }
 
-// listSIPAddresses serves GET /api/fabric/sip_addresses.
-func (a *API) listSIPAddresses(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	return paged(w, r, func(q page.Query) (page.Page[fabric.SIPAddress], error) {
-		return a.fabric.SIP.ListAddresses(r.Context(), by.ProjectID, q)
-	}, a.showSIPAddress)
+// listAddresses serves GET /api/fabric/sip_addresses.
+func (a sipAPI) listAddresses(
+	r *http.Request, by fabric.Issuer, q page.Query,
+) (page.Page[fabric.SIPAddress], error) {
+	return a.fabric.SIP.ListAddresses(r.Context(), by.ProjectID, q)
 }
 
-// createSIPAddress serves POST /api/fabric/sip_addresses.
-func (a *API) createSIPAddress(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+// createAddress serves POST /api/fabric/sip_addresses.
+func (a sipAPI) createAddress(r *http.Request, by fabric.Issuer) (fabric.SIPAddress, error) {
 	sent, err := web.Members(r)
 	if err != nil {
-		return err
+		return fabric.SIPAddress{}, err
 	}
-	s, err := a.fabric.SIP.CreateAddress(r.Context(), by.ProjectID, sent)
-	if err != nil {
-		return err
-	}
-	return web.JSON(w, http.StatusCreated, a.showSIPAddress(s))
+	return a.fabric.SIP.CreateAddress(r.Context(), by.ProjectID, sent)
 }
 
-// getSIPAddress serves GET /api/fabric/sip_addresses/{id}.
-func (a *API) getSIPAddress(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	s, err := a.fabric.SIP.FindAddress(r.Context(), by.ProjectID, r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	return web.JSON(w, http.StatusOK, a.showSIPAddress(s))
+// findAddress serves GET /api/fabric/sip_addresses/{id}.
+func (a sipAPI) findAddress(r *http.Request, by fabric.Issuer) (fabric.SIPAddress, error) {
+	return a.fabric.SIP.FindAddress(r.Context(), by.ProjectID, r.PathValue("id"))
 }
 
-// updateSIPAddress serves PATCH /api/fabric/sip_addresses/{id}.
-func (a *API) updateSIPAddress(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if _, err := a.fabric.SIP.FindAddress(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
-		return err
+// updateAddress serves PUT and PATCH /api/fabric/sip_addresses/{id}.
+func (a sipAPI) updateAddress(r *http.Request, by fabric.Issuer) (fabric.SIPAddress, error) {
+	if s, err := a.findAddress(r, by); err != nil {
+		return s, err
 	}
 	sent, err := web.Members(r)
 	if err != nil {
-		return err
+		return fabric.SIPAddress{}, err
 	}
-	s, err := a.fabric.SIP.UpdateAddress(r.Context(), by.ProjectID, r.PathValue("id"), sent)
-	if err != nil {
-		return err
-	}
-	return web.JSON(w, http.StatusOK, a.showSIPAddress(s))
+	return a.fabric.SIP.UpdateAddress(r.Context(), by.ProjectID, r.PathValue("id"), sent)
 }
 
-// deleteSIPAddress serves DELETE /api/fabric/sip_addresses/{id}.
-func (a *API) deleteSIPAddress(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if err := a.fabric.SIP.DeleteAddress(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
-		return err
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+// deleteAddress serves DELETE /api/fabric/sip_addresses/{id}.
+func (a sipAPI) deleteAddress(r *http.Request, by fabric.Issuer) error {
+	return a.fabric.SIP.DeleteAddress(r.Context(), by.ProjectID, r.PathValue("id"))
 }

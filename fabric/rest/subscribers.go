@@ -1,12 +1,54 @@
 package rest
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 )
+
+const (
+	subscribers   = "/api/fabric/resources/subscribers"
+	oneSubscriber = subscribers + "/{id}"
+	ofSubscriber  = subscribers + "/{subscriber}" // what belongs to a subscriber
+)
+
+// subscriberAPI serves subscribers to their project.
+type subscriberAPI struct {
+	fabric      *fabric.Fabric
+	subscribers *fabric.Subscribers
+	by          *credentials
+}
+
+func (a subscriberAPI) routes() []route {
+	by := a.by
+	return []route{
+		{"GET", subscribers, by.project(list(a.list, fabric.DocumentOf))},
+		{"POST", subscribers, by.project(created(a.create, fabric.DocumentOf))},
+		{"POST", "/api/fabric/subscribers", by.project(created(a.create, fabric.DocumentOf))},
+		{"DELETE", oneSubscriber, by.project(noContent(a.delete))},
+		{"GET", oneSubscriber, by.project(ok(a.find, fabric.DocumentOf))},
+		{"PATCH", oneSubscriber, by.project(ok(a.update, fabric.DocumentOf))},
+		{"PUT", oneSubscriber, by.project(ok(a.update, fabric.DocumentOf))},
+		{"GET", oneSubscriber + "/addresses", by.project(list(a.listAddresses, showAddress))},
+		{"GET", oneSubscriber + "/claims", by.project(ok(a.find, showClaims))},
+		{"PUT", oneSubscriber + "/claims", by.project(ok(a.putClaims, showClaims))},
+		{"POST", ofSubscriber + "/erase", by.manager(ok(a.erase, same))},
+		{"GET", ofSubscriber + "/export", by.manager(ok(a.export, same))},
+		{"GET", ofSubscriber + "/factors", by.project(list(a.listFactors, showFactor))},
+		{"DELETE", ofSubscriber + "/factors/{id}", by.manager(noContent(a.removeFactor))},
+		{"POST", ofSubscriber + "/invitation", by.manager(accepted(a.invite, showRecipient))},
+		{"GET", ofSubscriber + "/presence", by.project(ok(a.presence, showPresence))},
+		{"DELETE", ofSubscriber + "/tokens", by.project(noContent(a.revoke))},
+		{"POST", ofSubscriber + "/verification", by.manager(accepted(a.verify, showRecipient))},
+		{"GET", "/api/fabric/subscriber/info", by.bearer(ok(a.info, same), fabric.SAT)},
+		{"GET", "/subscriber/info", by.bearer(ok(a.info, same), fabric.SAT)},
+	}
+}
 
 type subscriberRequest struct {
 	Email       *string `json:"email"`
@@ -27,69 +69,179 @@ func (in subscriberRequest) input() fabric.SubscriberInput {
 	}}
 }
 
-// createSubscriber serves POST /api/fabric/subscribers and
-// /api/fabric/resources/subscribers.
-func (a *API) createSubscriber(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	in, err := web.Decode[subscriberRequest](r)
-	if err != nil {
-		return subscriberFault(also(err, in.input().Check(true)))
-	}
-	s, err := a.fabric.Subscribers.Create(r.Context(), by.ProjectID, in.input())
-	if err != nil {
-		return subscriberFault(err)
-	}
-	return web.JSON(w, http.StatusCreated, fabric.DocumentOf(s))
-}
-
 func subscriberFault(err error) error { return respelled(err, "time_zone", "timezone") }
 
-// listSubscribers serves GET /api/fabric/resources/subscribers.
-func (a *API) listSubscribers(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	return paged(w, r, func(q page.Query) (page.Page[fabric.Subscriber], error) {
-		return a.fabric.Subscribers.List(r.Context(), by.ProjectID, q)
-	}, fabric.DocumentOf)
-}
-
-// getSubscriber serves GET /api/fabric/resources/subscribers/{id}.
-func (a *API) getSubscriber(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	s, err := a.fabric.Subscribers.Find(r.Context(), by.ProjectID, r.PathValue("id"))
+// create serves POST /api/fabric/subscribers and /api/fabric/resources/subscribers.
+func (a subscriberAPI) create(r *http.Request, by fabric.Issuer) (s fabric.Subscriber, err error) {
+	in, err := web.Decode[subscriberRequest](r)
 	if err != nil {
-		return err
+		return s, subscriberFault(also(err, in.input().Check(true)))
 	}
-	return web.JSON(w, http.StatusOK, fabric.DocumentOf(s))
+	s, err = a.subscribers.Create(r.Context(), by.ProjectID, in.input())
+	return s, subscriberFault(err)
 }
 
-// updateSubscriber serves PUT and PATCH /api/fabric/resources/subscribers/{id}. Members that
-// are not sent are left unchanged. A new password or e-mail needs Management.
-func (a *API) updateSubscriber(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if _, err := a.fabric.Subscribers.Find(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
-		return err
+// list serves GET /api/fabric/resources/subscribers.
+func (a subscriberAPI) list(r *http.Request, by fabric.Issuer, q page.Query) (page.Page[fabric.Subscriber], error) {
+	return a.subscribers.List(r.Context(), by.ProjectID, q)
+}
+
+// find serves GET /api/fabric/resources/subscribers/{id}.
+func (a subscriberAPI) find(r *http.Request, by fabric.Issuer) (fabric.Subscriber, error) {
+	return a.subscribers.Find(r.Context(), by.ProjectID, r.PathValue("id"))
+}
+
+// update serves PUT and PATCH /api/fabric/resources/subscribers/{id}. Members that are not
+// sent are left unchanged. A new password or e-mail needs Management.
+func (a subscriberAPI) update(r *http.Request, by fabric.Issuer) (s fabric.Subscriber, err error) {
+	if s, err = a.find(r, by); err != nil {
+		return s, err
 	}
 	in, err := web.Decode[subscriberRequest](r)
 	if err != nil {
-		return subscriberFault(also(err, in.input().Check(false)))
+		return s, subscriberFault(also(err, in.input().Check(false)))
 	}
+
 	change := in.input()
 	change.Rights = by.Rights
-	s, err := a.fabric.Subscribers.Update(r.Context(), by.ProjectID, r.PathValue("id"), change)
+	s, err = a.subscribers.Update(r.Context(), by.ProjectID, r.PathValue("id"), change)
+	return s, subscriberFault(a.by.refused(r, by, err))
+}
+
+// delete serves DELETE /api/fabric/resources/subscribers/{id}.
+func (a subscriberAPI) delete(r *http.Request, by fabric.Issuer) error {
+	return a.subscribers.Delete(r.Context(), by.ProjectID, r.PathValue("id"))
+}
+
+// listAddresses serves GET /api/fabric/resources/subscribers/{id}/addresses.
+func (a subscriberAPI) listAddresses(
+	r *http.Request, by fabric.Issuer, q page.Query,
+) (page.Page[fabric.Address], error) {
+	return a.subscribers.ListAddresses(r.Context(), by.ProjectID, r.PathValue("id"), q)
+}
+
+// claimsResponse holds the claims that logins carry in addition to a subscriber's profile.
+type claimsResponse struct {
+	EmailVerified bool `json:"email_verified"`
+	fabric.StandardClaims
+}
+
+// showClaims also serves GET /api/fabric/resources/subscribers/{id}/claims, with find.
+func showClaims(s fabric.Subscriber) claimsResponse { return claimsResponse{s.Verified, s.Claims} }
+
+// putClaims serves PUT /api/fabric/resources/subscribers/{id}/claims. It replaces all claims.
+// Only email_verified is left unchanged if it is not sent.
+func (a subscriberAPI) putClaims(r *http.Request, by fabric.Issuer) (s fabric.Subscriber, err error) {
+	members, err := web.Members(r)
 	if err != nil {
-		return subscriberFault(a.refused(r, by, err))
+		return s, err
 	}
-	return web.JSON(w, http.StatusOK, fabric.DocumentOf(s))
+
+	claims, err := web.FromMembers[fabric.StandardClaims](members)
+	account, bad := web.FromMembers[struct {
+		EmailVerified *bool `json:"email_verified"`
+	}](members)
+
+	in := fabric.SubscriberInput{Claims: &claims, Verified: account.EmailVerified}
+	if err := errors.Join(err, bad); err != nil {
+		return s, also(err, in.Check(false))
+	}
+	return a.subscribers.Update(r.Context(), by.ProjectID, r.PathValue("id"), in)
 }
 
-// deleteSubscriber serves DELETE /api/fabric/resources/subscribers/{id}.
-func (a *API) deleteSubscriber(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if err := a.fabric.Subscribers.Delete(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
-		return err
+// export serves GET /api/fabric/resources/subscribers/{id}/export. Credentials without Voice
+// cannot open recordings, so their export shows shortened recording Sids.
+func (a subscriberAPI) export(r *http.Request, by fabric.Issuer) (fabric.Export, error) {
+	e, err := a.fabric.ExportSubscriber(r.Context(), by.ProjectID, r.PathValue("subscriber"))
+	if err == nil && !by.Rights.Has(fabric.Voice) {
+		e.HideSids()
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return e, err
 }
 
-// listSubscriberAddresses serves GET /api/fabric/resources/subscribers/{id}/addresses.
-func (a *API) listSubscriberAddresses(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	return paged(w, r, func(q page.Query) (page.Page[fabric.Address], error) {
-		return a.fabric.Subscribers.ListAddresses(r.Context(), by.ProjectID, r.PathValue("id"), q)
-	}, showAddress)
+// erase serves POST /api/fabric/resources/subscribers/{id}/erase. It also deletes recordings,
+// so it needs Voice in addition to Management.
+func (a subscriberAPI) erase(r *http.Request, by fabric.Issuer) (fabric.Erasure, error) {
+	if !by.Rights.Has(fabric.Voice) {
+		return fabric.Erasure{}, problem.NoCredentials()
+	}
+	return a.subscribers.Erase(r.Context(), by.ProjectID, r.PathValue("subscriber"))
+}
+
+// revoke serves DELETE /api/fabric/resources/subscribers/{id}/tokens.
+func (a subscriberAPI) revoke(r *http.Request, by fabric.Issuer) error {
+	return a.subscribers.Revoke(r.Context(), by.ProjectID, r.PathValue("subscriber"))
+}
+
+type factorResponse struct {
+	ID        string  `json:"id"`
+	Type      string  `json:"type"`
+	Name      string  `json:"name"`
+	BackedUp  bool    `json:"backed_up"`
+	Left      int     `json:"left"`
+	CreatedAt string  `json:"created_at"`
+	UsedAt    *string `json:"used_at"`
+}
+
+func showFactor(f factor.Factor) factorResponse {
+	return factorResponse{f.ID, f.Type, f.Name, f.BackedUp, f.Left, iso(f.Created), isoOrNull(f.Used)}
+}
+
+// listFactors serves GET /api/fabric/resources/subscribers/{id}/factors.
+func (a subscriberAPI) listFactors(
+	r *http.Request, by fabric.Issuer, q page.Query,
+) (page.Page[factor.Factor], error) {
+	return a.subscribers.ListFactors(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
+}
+
+// removeFactor serves DELETE /api/fabric/resources/subscribers/{id}/factors/{factor}.
+func (a subscriberAPI) removeFactor(r *http.Request, by fabric.Issuer) error {
+	return a.subscribers.RemoveFactor(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"))
+}
+
+// A recipientResponse names the recipient of a mail that was queued.
+type recipientResponse struct {
+	SubscriberID string `json:"subscriber_id"`
+	Email        string `json:"email"`
+}
+
+func showRecipient(s fabric.Subscriber) recipientResponse { return recipientResponse{s.ID, s.Email} }
+
+type invitationRequest struct {
+	Inviter string `json:"inviter"`
+}
+
+// invite serves POST /api/fabric/resources/subscribers/{id}/invitation. The body is optional.
+func (a subscriberAPI) invite(r *http.Request, by fabric.Issuer) (s fabric.Subscriber, err error) {
+	var in invitationRequest
+	if r.ContentLength != 0 {
+		if in, err = web.Decode[invitationRequest](r); err != nil {
+			return s, err
+		}
+	}
+	return a.subscribers.Invite(r.Context(), by.ProjectID, r.PathValue("subscriber"), in.Inviter)
+}
+
+// verify serves POST /api/fabric/resources/subscribers/{id}/verification.
+func (a subscriberAPI) verify(r *http.Request, by fabric.Issuer) (fabric.Subscriber, error) {
+	return a.subscribers.Verify(r.Context(), by.ProjectID, r.PathValue("subscriber"))
+}
+
+type presenceResponse struct {
+	Online  bool    `json:"online"`
+	Since   *string `json:"since"`
+	Sockets int     `json:"sockets"`
+}
+
+func showPresence(p fabric.Presence) presenceResponse {
+	return presenceResponse{p.Online(), isoOrNull(p.Since), p.Sockets}
+}
+
+// presence serves GET /api/fabric/resources/subscribers/{id}/presence.
+func (a subscriberAPI) presence(r *http.Request, by fabric.Issuer) (fabric.Presence, error) {
+	s, err := a.subscribers.Find(r.Context(), by.ProjectID, r.PathValue("subscriber"))
+	if err != nil {
+		return fabric.Presence{}, err
+	}
+	return a.fabric.Presence.Find(r.Context(), s.ProjectID, s.ID)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/web"
 )
 
@@ -78,33 +79,57 @@ type tokenResponse struct {
 	RefreshToken string `json:"refresh_token,omitempty"`
 }
 
-// createSubscriberToken serves POST /api/fabric/subscribers/tokens. Changing the password of
-// an existing subscriber needs Management.
-func (a *API) createSubscriberToken(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	in, err := web.Decode[subscriberTokenRequest](r)
-	if err != nil {
-		return also(err, a.fabric.Tokens.CheckSubscriber(in.input()))
-	}
-	tokens, err := a.fabric.Tokens.IssueSubscriber(r.Context(), by, in.input())
-	if err != nil {
-		return a.refused(r, by, err)
-	}
-	return web.JSON(w, http.StatusOK, subscriberTokenResponse{tokens.SubscriberID, tokens.Access, tokens.Refresh})
+func showTokens(t fabric.TokenPair) tokenResponse { return tokenResponse{t.Access, t.Refresh} }
+
+func showToken(access string) tokenResponse { return tokenResponse{Token: access} }
+
+// A tokenRequest names a token by its value.
+type tokenRequest struct {
+	Token string `json:"token"`
 }
 
-// refreshToken serves POST /api/fabric/subscribers/tokens/refresh.
-func (a *API) refreshToken(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+// tokenAPI issues, refreshes and revokes tokens.
+type tokenAPI struct {
+	tokens *fabric.Tokens
+	by     *credentials
+}
+
+func (a tokenAPI) routes() []route {
+	return []route{
+		{"POST", "/api/fabric/embeds/tokens", a.createForEmbed},
+		{"POST", "/api/fabric/guests/tokens", a.by.projectOrSAT(created(a.createForGuest, showTokens))},
+		{"POST", "/api/fabric/subscriber/invites", a.by.bearer(created(a.createInvite, showToken), fabric.SAT)},
+		{"POST", "/api/fabric/subscribers/tokens", a.by.project(ok(a.createForSubscriber, same))},
+		{"POST", "/api/fabric/subscribers/tokens/refresh", a.by.project(created(a.refresh, showTokens))},
+		{"POST", "/api/fabric/tokens/revoke", a.by.project(noContent(a.revoke))},
+		{"GET", ofSubscriber + "/tokens", a.by.project(list(a.listFamilies, showFamily))},
+		{"DELETE", ofSubscriber + "/tokens/{id}", a.by.project(noContent(a.revokeFamily))},
+	}
+}
+
+// createForSubscriber serves POST /api/fabric/subscribers/tokens. Changing the password of an
+// existing subscriber needs Management.
+func (a tokenAPI) createForSubscriber(r *http.Request, by fabric.Issuer) (body subscriberTokenResponse, err error) {
+	in, err := web.Decode[subscriberTokenRequest](r)
+	if err != nil {
+		return body, also(err, a.tokens.CheckSubscriber(in.input()))
+	}
+	tokens, err := a.tokens.IssueSubscriber(r.Context(), by, in.input())
+	if err != nil {
+		return body, a.by.refused(r, by, err)
+	}
+	return subscriberTokenResponse{tokens.SubscriberID, tokens.Access, tokens.Refresh}, nil
+}
+
+// refresh serves POST /api/fabric/subscribers/tokens/refresh.
+func (a tokenAPI) refresh(r *http.Request, by fabric.Issuer) (tokens fabric.TokenPair, err error) {
 	in, err := web.Decode[struct {
 		RefreshToken string `json:"refresh_token"`
 	}](r)
 	if err != nil {
-		return err
+		return tokens, err
 	}
-	tokens, err := a.fabric.Tokens.Refresh(r.Context(), by, in.RefreshToken)
-	if err != nil {
-		return err
-	}
-	return web.JSON(w, http.StatusCreated, tokenResponse{tokens.Access, tokens.Refresh})
+	return a.tokens.Refresh(r.Context(), by, in.RefreshToken)
 }
 
 type guestTokenRequest struct {
@@ -119,17 +144,13 @@ func (in guestTokenRequest) input() fabric.GuestTokenInput {
 		Ch: in.Ch, Region: in.Region}
 }
 
-// createGuestToken serves POST /api/fabric/guests/tokens.
-func (a *API) createGuestToken(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+// createForGuest serves POST /api/fabric/guests/tokens.
+func (a tokenAPI) createForGuest(r *http.Request, by fabric.Issuer) (tokens fabric.TokenPair, err error) {
 	in, err := web.Decode[guestTokenRequest](r)
 	if err != nil {
-		return also(err, a.fabric.Tokens.CheckGuest(in.input()))
+		return tokens, also(err, a.tokens.CheckGuest(in.input()))
 	}
-	tokens, err := a.fabric.Tokens.IssueGuest(r.Context(), by, in.input())
-	if err != nil {
-		return err
-	}
-	return web.JSON(w, http.StatusCreated, tokenResponse{tokens.Access, tokens.Refresh})
+	return a.tokens.IssueGuest(r.Context(), by, in.input())
 }
 
 type inviteRequest struct {
@@ -142,30 +163,66 @@ func (in inviteRequest) input() fabric.InviteInput {
 }
 
 // createInvite serves POST /api/fabric/subscriber/invites.
-func (a *API) createInvite(w http.ResponseWriter, r *http.Request, sat fabric.Token) error {
+func (a tokenAPI) createInvite(r *http.Request, sat fabric.Token) (token string, err error) {
 	in, err := web.Decode[inviteRequest](r)
 	if err != nil {
-		return also(err, a.fabric.Tokens.CheckInvite(in.input()))
+		return "", also(err, a.tokens.CheckInvite(in.input()))
 	}
-	token, err := a.fabric.Tokens.IssueInvite(r.Context(), sat, in.input())
-	if err != nil {
-		return err
-	}
-	return web.JSON(w, http.StatusCreated, tokenResponse{Token: token})
+	return a.tokens.IssueInvite(r.Context(), sat, in.input())
 }
 
-// createEmbedToken serves POST /api/fabric/embeds/tokens. The key in the body is the only
+// createForEmbed serves POST /api/fabric/embeds/tokens. The key in the body is the only
 // credential it needs.
-func (a *API) createEmbedToken(w http.ResponseWriter, r *http.Request) error {
-	in, err := web.Decode[struct {
-		Token string `json:"token"`
-	}](r)
+func (a tokenAPI) createForEmbed(w http.ResponseWriter, r *http.Request) error {
+	in, err := web.Decode[tokenRequest](r)
 	if err != nil {
 		return err
 	}
-	token, err := a.fabric.Tokens.IssueEmbed(r.Context(), in.Token)
+	token, err := a.tokens.IssueEmbed(r.Context(), in.Token)
 	if err != nil {
 		return err
 	}
-	return web.JSON(w, http.StatusCreated, tokenResponse{Token: token})
+	return web.JSON(w, http.StatusCreated, showToken(token))
+}
+
+// revoke serves POST /api/fabric/tokens/revoke.
+func (a tokenAPI) revoke(r *http.Request, by fabric.Issuer) error {
+	in, err := web.Decode[tokenRequest](r)
+	if err != nil {
+		return err
+	}
+	return a.tokens.RevokeRaw(r.Context(), by.ProjectID, in.Token)
+}
+
+type familyResponse struct {
+	ID          string  `json:"id"`
+	Type        string  `json:"type"`
+	ClientID    *string `json:"client_id"`
+	CreatedAt   *string `json:"created_at"`
+	RefreshedAt *string `json:"refreshed_at"`
+	Refreshes   int64   `json:"refreshes"`
+	ExpiresAt   string  `json:"expires_at"`
+	Revoked     bool    `json:"revoked"`
+}
+
+func showFamily(f fabric.Family) familyResponse {
+	body := familyResponse{
+		ID: f.ID, Type: "refresh", CreatedAt: isoOrNull(f.Created), RefreshedAt: isoOrNull(f.Used),
+		Refreshes: f.Refreshes,
+		ExpiresAt: iso(f.Expires), Revoked: f.Revoked,
+	}
+	if f.ClientID != "" {
+		body.ClientID = &f.ClientID
+	}
+	return body
+}
+
+// listFamilies serves GET /api/fabric/resources/subscribers/{id}/tokens.
+func (a tokenAPI) listFamilies(r *http.Request, by fabric.Issuer, q page.Query) (page.Page[fabric.Family], error) {
+	return a.tokens.ListFamilies(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
+}
+
+// revokeFamily serves DELETE /api/fabric/resources/subscribers/{id}/tokens/{token}.
+func (a tokenAPI) revokeFamily(r *http.Request, by fabric.Issuer) error {
+	return a.tokens.RevokeFamily(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"))
 }

@@ -8,23 +8,29 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// webhookRoutes lists the routes of webhooks. They need the Management scope.
-func (a *API) webhookRoutes() []route {
+// webhookAPI serves webhooks, their signing keys and their deliveries. Its routes need the
+// Management scope.
+type webhookAPI struct {
+	webhooks   *fabric.Webhooks
+	deliveries *fabric.Deliveries
+}
+
+func (a webhookAPI) routes(by *credentials) []route {
 	const webhooks, deliveries = "/api/fabric/webhooks", "/api/fabric/webhooks/{id}/deliveries"
 	return []route{
-		{"GET", webhooks, a.keeper(a.listWebhooks)},
-		{"POST", webhooks, a.keeper(a.createWebhook)},
-		{"DELETE", webhooks + "/{id}", a.keeper(a.deleteWebhook)},
-		{"GET", webhooks + "/{id}", a.keeper(a.getWebhook)},
-		{"PATCH", webhooks + "/{id}", a.keeper(a.updateWebhook)},
-		{"PUT", webhooks + "/{id}", a.keeper(a.updateWebhook)},
-		{"POST", webhooks + "/{id}/test", a.keeper(a.testWebhook)},
-		{"GET", deliveries, a.keeper(a.listDeliveries)},
-		{"GET", deliveries + "/{delivery}", a.keeper(a.getDelivery)},
-		{"POST", deliveries + "/{delivery}/redeliver", a.keeper(a.redeliver)},
-		{"POST", deliveries + "/redeliver", a.keeper(a.redeliverDead)},
-		{"GET", webhooks + "/signing_key", a.keeper(a.getSigningKey)},
-		{"POST", webhooks + "/signing_key/rotate", a.keeper(a.rotateSigningKey)},
+		{"GET", webhooks, by.manager(list(a.list, showWebhook))},
+		{"POST", webhooks, by.manager(created(a.create, showWebhook))},
+		{"DELETE", webhooks + "/{id}", by.manager(noContent(a.delete))},
+		{"GET", webhooks + "/{id}", by.manager(ok(a.find, showWebhook))},
+		{"PATCH", webhooks + "/{id}", by.manager(ok(a.update, showWebhook))},
+		{"PUT", webhooks + "/{id}", by.manager(ok(a.update, showWebhook))},
+		{"POST", webhooks + "/{id}/test", by.manager(accepted(a.test, showDelivery))},
+		{"GET", deliveries, by.manager(a.listDeliveries)},
+		{"GET", deliveries + "/{delivery}", by.manager(ok(a.findDelivery, showDeliveryBody))},
+		{"POST", deliveries + "/{delivery}/redeliver", by.manager(accepted(a.redeliver, showDelivery))},
+		{"POST", deliveries + "/redeliver", by.manager(accepted(a.redeliverDead, showRedelivered))},
+		{"GET", webhooks + "/signing_key", by.manager(ok(a.signingKeys, showSigningKeys))},
+		{"POST", webhooks + "/signing_key/rotate", by.manager(ok(a.rotateSigningKey, showSigningKeys))},
 	}
 }
 
@@ -59,57 +65,80 @@ func showWebhook(w fabric.Webhook) webhookResponse {
 	}
 }
 
-// listWebhooks serves GET /api/fabric/webhooks.
-func (a *API) listWebhooks(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	return paged(w, r, func(q page.Query) (page.Page[fabric.Webhook], error) {
-		return a.fabric.Webhooks.List(r.Context(), by.ProjectID, q)
-	}, showWebhook)
+// list serves GET /api/fabric/webhooks.
+func (a webhookAPI) list(r *http.Request, by fabric.Issuer, q page.Query) (page.Page[fabric.Webhook], error) {
+	return a.webhooks.List(r.Context(), by.ProjectID, q)
 }
 
-// createWebhook serves POST /api/fabric/webhooks.
-func (a *API) createWebhook(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
+// create serves POST /api/fabric/webhooks.
+func (a webhookAPI) create(r *http.Request, by fabric.Issuer) (fabric.Webhook, error) {
 	in, err := web.Decode[webhookRequest](r)
 	if err != nil {
-		return also(err, a.fabric.Webhooks.Check(in.input(), true))
+		return fabric.Webhook{}, also(err, a.webhooks.Check(in.input(), true))
 	}
-	made, err := a.fabric.Webhooks.Create(r.Context(), by.ProjectID, in.input())
-	if err != nil {
-		return err
-	}
-	return web.JSON(w, http.StatusCreated, showWebhook(made))
+	return a.webhooks.Create(r.Context(), by.ProjectID, in.input())
 }
 
-// getWebhook serves GET /api/fabric/webhooks/{id}.
-func (a *API) getWebhook(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	found, err := a.fabric.Webhooks.Find(r.Context(), by.ProjectID, r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	return web.JSON(w, http.StatusOK, showWebhook(found))
+// find serves GET /api/fabric/webhooks/{id}.
+func (a webhookAPI) find(r *http.Request, by fabric.Issuer) (fabric.Webhook, error) {
+	return a.webhooks.Find(r.Context(), by.ProjectID, r.PathValue("id"))
 }
 
-// updateWebhook serves PUT and PATCH /api/fabric/webhooks/{id}. Members that are not sent
-// are left unchanged.
-func (a *API) updateWebhook(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if _, err := a.fabric.Webhooks.Find(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
-		return err
+// update serves PUT and PATCH /api/fabric/webhooks/{id}. Members that are not sent are left
+// unchanged.
+func (a webhookAPI) update(r *http.Request, by fabric.Issuer) (fabric.Webhook, error) {
+	if found, err := a.find(r, by); err != nil {
+		return found, err
 	}
 	in, err := web.Decode[webhookRequest](r)
 	if err != nil {
-		return also(err, a.fabric.Webhooks.Check(in.input(), false))
+		return fabric.Webhook{}, also(err, a.webhooks.Check(in.input(), false))
 	}
-	changed, err := a.fabric.Webhooks.Update(r.Context(), by.ProjectID, r.PathValue("id"), in.input())
-	if err != nil {
-		return err
-	}
-	return web.JSON(w, http.StatusOK, showWebhook(changed))
+	return a.webhooks.Update(r.Context(), by.ProjectID, r.PathValue("id"), in.input())
 }
 
-// deleteWebhook serves DELETE /api/fabric/webhooks/{id}.
-func (a *API) deleteWebhook(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	if err := a.fabric.Webhooks.Delete(r.Context(), by.ProjectID, r.PathValue("id")); err != nil {
-		return err
+// delete serves DELETE /api/fabric/webhooks/{id}.
+func (a webhookAPI) delete(r *http.Request, by fabric.Issuer) error {
+	return a.webhooks.Delete(r.Context(), by.ProjectID, r.PathValue("id"))
+}
+
+// test serves POST /api/fabric/webhooks/{id}/test.
+func (a webhookAPI) test(r *http.Request, by fabric.Issuer) (fabric.Delivery, error) {
+	return a.webhooks.Test(r.Context(), by.ProjectID, r.PathValue("id"))
+}
+
+type signingKeyResponse struct {
+	ID        string          `json:"id"`
+	Key       string          `json:"key"`
+	CreatedAt string          `json:"created_at"`
+	Next      *nextSigningKey `json:"next"`
+}
+
+// A nextSigningKey is a key that starts signing at a later time.
+type nextSigningKey struct {
+	ID       string `json:"id"`
+	Key      string `json:"key"`
+	StartsAt string `json:"starts_at"`
+}
+
+func showSigningKeys(k fabric.SigningKeys) signingKeyResponse {
+	body := signingKeyResponse{ID: k.Current.ID, Key: k.CurrentSecret, CreatedAt: iso(k.Current.Created)}
+	if k.Next != nil {
+		body.Next = &nextSigningKey{k.Next.ID, k.NextSecret, iso(k.Next.Starts)}
 	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+	return body
+}
+
+// signingKeys serves GET /api/fabric/webhooks/signing_key.
+func (a webhookAPI) signingKeys(r *http.Request, by fabric.Issuer) (fabric.SigningKeys, error) {
+	return a.webhooks.SigningKeys(r.Context(), by.ProjectID)
+}
+
+// rotateSigningKey serves POST /api/fabric/webhooks/signing_key/rotate. The body is optional.
+func (a webhookAPI) rotateSigningKey(r *http.Request, by fabric.Issuer) (fabric.SigningKeys, error) {
+	overlap, err := readOverlap(r)
+	if err != nil {
+		return fabric.SigningKeys{}, err
+	}
+	return a.webhooks.RotateSigningKey(r.Context(), by.ProjectID, overlap)
 }

@@ -1,0 +1,92 @@
+package rest
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/web"
+)
+
+// A handler serves an authenticated request. C is what its credentials prove: a
+// fabric.Issuer for a backend that acts on behalf of its project, a fabric.Token for the
+// holder of a fabric token.
+type handler[C any] func(w http.ResponseWriter, r *http.Request, by C) error
+
+// ok returns a handler that answers with what do returns, in the form of show.
+func ok[C, T, U any](do func(*http.Request, C) (T, error), show func(T) U) handler[C] {
+	return answer(http.StatusOK, do, show)
+}
+
+// created is like ok, with status 201.
+func created[C, T, U any](do func(*http.Request, C) (T, error), show func(T) U) handler[C] {
+	return answer(http.StatusCreated, do, show)
+}
+
+// accepted is like ok, with status 202: the work is queued.
+func accepted[C, T, U any](do func(*http.Request, C) (T, error), show func(T) U) handler[C] {
+	return answer(http.StatusAccepted, do, show)
+}
+
+func answer[C, T, U any](status int, do func(*http.Request, C) (T, error), show func(T) U) handler[C] {
+	return func(w http.ResponseWriter, r *http.Request, by C) error {
+		v, err := do(r, by)
+		if err != nil {
+			return err
+		}
+		return web.JSON(w, status, show(v))
+	}
+}
+
+// same is the show of a value that is a document already.
+func same[T any](v T) T { return v }
+
+// noContent returns a handler that answers 204 if do succeeds.
+func noContent[C any](do func(*http.Request, C) error) handler[C] {
+	return func(w http.ResponseWriter, r *http.Request, by C) error {
+		if err := do(r, by); err != nil {
+			return err
+		}
+		w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+}
+
+// list returns a handler that answers with the requested page of what find returns.
+func list[C, T, U any](
+	find func(*http.Request, C, page.Query) (page.Page[T], error), show func(T) U,
+) handler[C] {
+	return func(w http.ResponseWriter, r *http.Request, by C) error {
+		return paged(w, r, func(q page.Query) (page.Page[T], error) { return find(r, by, q) }, show)
+	}
+}
+
+// filters are the query parameters that select a list. Links to other pages keep them.
+var filters = []string{"type", "display_name", "name", "sort_by", "sort_order", "state", "action", "outcome",
+	"actor_id", "target_id", "since", "until"}
+
+// paged answers with the requested page of a list.
+func paged[T, U any](
+	w http.ResponseWriter, r *http.Request, list func(page.Query) (page.Page[T], error), show func(T) U,
+) error {
+	asked, err := web.ReadPage(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	p, err := list(asked.Query)
+	if err != nil {
+		return err
+	}
+	return web.AnswerPage(w, r, asked, p, show, filters...)
+}
+
+// iso formats t as every time of the API: RFC 3339, in UTC.
+func iso(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+func isoOrNull(t time.Time) *string {
+	if t.IsZero() {
+		return nil
+	}
+	text := iso(t)
+	return &text
+}

@@ -1,0 +1,86 @@
+package rest
+
+import (
+	"net/http"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+)
+
+type loginResponse struct {
+	ID        string          `json:"id"`
+	CreatedAt string          `json:"created_at"`
+	ExpiresAt string          `json:"expires_at"`
+	EndedAt   *string         `json:"ended_at"`
+	AMR       []string        `json:"amr"`
+	IPAddress string          `json:"ip_address"`
+	UserAgent string          `json:"user_agent"`
+	Grants    []grantResponse `json:"grants"`
+}
+
+type grantResponse struct {
+	ClientID   string   `json:"client_id"`
+	ClientName string   `json:"client_name"`
+	Scope      []string `json:"scope"`
+	CreatedAt  string   `json:"created_at"`
+	ExpiresAt  string   `json:"expires_at"`
+	RevokedAt  *string  `json:"revoked_at"`
+}
+
+func showLogin(l fabric.Login) loginResponse {
+	body := loginResponse{
+		ID: l.ID, CreatedAt: iso(l.Began), ExpiresAt: iso(l.Expires), EndedAt: isoOrNull(l.Ended),
+		AMR:       append([]string{}, l.AMR...),
+		IPAddress: l.Address, UserAgent: l.UserAgent, Grants: make([]grantResponse, len(l.Grants)),
+	}
+	for i, g := range l.Grants {
+		body.Grants[i] = grantResponse{g.ClientID, g.ClientName, append([]string{}, g.Scope...),
+			iso(g.Created), iso(g.Expires), isoOrNull(g.Revoked)}
+	}
+	return body
+}
+
+type consentResponse struct {
+	ClientID   string   `json:"client_id"`
+	ClientName string   `json:"client_name"`
+	Scope      []string `json:"scope"`
+	UpdatedAt  string   `json:"updated_at"`
+}
+
+func showConsent(c fabric.Consent) consentResponse {
+	return consentResponse{c.ClientID, c.ClientName, append([]string{}, c.Scope...), iso(c.Updated)}
+}
+
+// loginAPI serves the logins of a subscriber, and its consents for clients.
+type loginAPI struct{ logins *fabric.Logins }
+
+func (a loginAPI) routes(by *credentials) []route {
+	return []route{
+		{"GET", ofSubscriber + "/consents", by.project(list(a.listConsents, showConsent))},
+		{"DELETE", ofSubscriber + "/consents/{id}", by.project(noContent(a.revokeConsent))},
+		{"GET", ofSubscriber + "/sessions", by.project(list(a.list, showLogin))},
+		{"DELETE", ofSubscriber + "/sessions/{id}", by.project(noContent(a.end))},
+	}
+}
+
+// list serves GET /api/fabric/resources/subscribers/{id}/sessions.
+func (a loginAPI) list(r *http.Request, by fabric.Issuer, q page.Query) (page.Page[fabric.Login], error) {
+	return a.logins.List(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
+}
+
+// end serves DELETE /api/fabric/resources/subscribers/{id}/sessions/{sid}.
+func (a loginAPI) end(r *http.Request, by fabric.Issuer) error {
+	return a.logins.End(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"))
+}
+
+// listConsents serves GET /api/fabric/resources/subscribers/{id}/consents.
+func (a loginAPI) listConsents(
+	r *http.Request, by fabric.Issuer, q page.Query,
+) (page.Page[fabric.Consent], error) {
+	return a.logins.ListConsents(r.Context(), by.ProjectID, r.PathValue("subscriber"), q)
+}
+
+// revokeConsent serves DELETE /api/fabric/resources/subscribers/{id}/consents/{client}.
+func (a loginAPI) revokeConsent(r *http.Request, by fabric.Issuer) error {
+	return a.logins.RevokeConsent(r.Context(), by.ProjectID, r.PathValue("subscriber"), r.PathValue("id"))
+}

@@ -1,0 +1,107 @@
+package rest
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/logo"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+)
+
+// projectAPI serves the project itself. Its routes need the Management scope.
+type projectAPI struct {
+	projects *fabric.Projects
+	issuer   string
+}
+
+func (p projectAPI) routes(by *credentials) []route {
+	return []route{
+		{"GET", "/api/project", by.manager(ok(p.find, p.show))},
+		{"PATCH", "/api/project", by.manager(ok(p.brand, p.show))},
+	}
+}
+
+// A brandRequest is how a project or a client appears to people. Members that are not sent
+// are left unchanged.
+type brandRequest struct {
+	Name       *string         `json:"name"`
+	Color      *string         `json:"color"`
+	BrandColor *string         `json:"brand_color"`
+	TermsURI   *string         `json:"tos_uri"`
+	PolicyURI  *string         `json:"policy_uri"`
+	Logo       json.RawMessage `json:"logo"` // a picture in base64; null removes the logo
+}
+
+// logo decodes the picture of the request. given reports whether the request sets or
+// removes the logo.
+func (in brandRequest) logo() (l logo.Logo, given bool, err error) {
+	var text *string
+	var raw []byte
+	switch {
+	case in.Logo == nil:
+		return l, false, nil
+	case json.Unmarshal(in.Logo, &text) != nil:
+		err = errors.New("no string")
+	case text == nil || *text == "":
+		return l, true, nil
+	default:
+		raw, err = base64.StdEncoding.DecodeString(*text)
+	}
+
+	if err != nil {
+		return l, false, problem.BadParam("logo", "logo must be a picture in base64, or null")
+	}
+
+	l, err = logo.Make("logo", raw)
+	return l, err == nil, err
+}
+
+// logoURL returns the URL of the picture called name at the issuer, or nil if there is none.
+func logoURL(issuer, name string) *string {
+	if name == "" {
+		return nil
+	}
+	url := issuer + "brand/logo/" + name + ".png"
+	return &url
+}
+
+type projectResponse struct {
+	ID        string  `json:"id"`
+	Name      string  `json:"name"`
+	Color     string  `json:"color"`
+	LogoURL   *string `json:"logo_url"`
+	TermsURI  string  `json:"tos_uri"`
+	PolicyURI string  `json:"policy_uri"`
+	CreatedAt string  `json:"created_at"`
+	UpdatedAt string  `json:"updated_at"`
+}
+
+func (p projectAPI) show(of fabric.Project) projectResponse {
+	return projectResponse{of.ID, of.Name, of.Color, logoURL(p.issuer, of.Logo), of.Terms, of.Privacy,
+		iso(of.Created), iso(of.Updated)}
+}
+
+// find serves GET /api/project.
+func (p projectAPI) find(r *http.Request, by fabric.Issuer) (fabric.Project, error) {
+	return p.projects.Find(r.Context(), by.ProjectID)
+}
+
+// brand serves PATCH /api/project.
+func (p projectAPI) brand(r *http.Request, by fabric.Issuer) (fabric.Project, error) {
+	sent, err := web.Decode[brandRequest](r)
+	made, given, wrong := sent.logo()
+	change := fabric.ProjectChange{Name: sent.Name, Color: sent.Color, Terms: sent.TermsURI, Privacy: sent.PolicyURI}
+	if err := faults(err, change.Check(), wrong); err != nil {
+		return fabric.Project{}, err
+	}
+
+	changed, err := p.projects.Update(r.Context(), by.ProjectID, change)
+	if err != nil || !given {
+		return changed, err
+	}
+	return p.projects.SetLogo(r.Context(), changed.ID, made)
+}
