@@ -68,7 +68,7 @@ func (r *report) printRatios(w io.Writer) {
 	fmt.Fprintln(w)
 
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "beside others\tratio\tgoal\t\t")
+	fmt.Fprintln(t, "compared with others\tratio\tgoal\t\t")
 	for _, f := range r.Ratios {
 		sign, verdict := "≥", "missed"
 		if f.AtMost {

@@ -156,7 +156,8 @@ func TestProjectRules(t *testing.T) {
 	}
 
 	rate, negative, name := int64(5000), int64(-1), "uno"
-	if _, err := f.Projects.Update(ctx, p.ID, fabric.ProjectChange{RecordRate: &negative}); !errors.Is(err, problem.Invalid) {
+	_, err = f.Projects.Update(ctx, p.ID, fabric.ProjectChange{RecordRate: &negative})
+	if !errors.Is(err, problem.Invalid) {
 		t.Errorf("UpdateProject(rate -1): got %v, want invalid", err)
 	}
 

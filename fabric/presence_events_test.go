@@ -49,7 +49,8 @@ func newPair(t *testing.T) *pair {
 	url, email := "https://example.com/", "ada@example.com"
 	events := []string{"subscriber.online", "subscriber.offline"}
 	s, serr := p.one.Subscribers.Create(ctx, project.ID, fabric.SubscriberInput{Email: &email})
-	if p.webhook, err = p.one.Webhooks.Create(ctx, project.ID, fabric.WebhookInput{URL: &url, Events: &events}); err != nil || serr != nil {
+	p.webhook, err = p.one.Webhooks.Create(ctx, project.ID, fabric.WebhookInput{URL: &url, Events: &events})
+	if err != nil || serr != nil {
 		t.Fatal(err, serr)
 	}
 
@@ -137,7 +138,8 @@ func TestAnnounceLater(t *testing.T) {
 	ctx, off, on := t.Context(), false, true
 	update := func(enabled *bool) {
 		t.Helper()
-		if _, err := p.one.Webhooks.Update(ctx, p.token.ProjectID, p.webhook.ID, fabric.WebhookInput{Enabled: enabled}); err != nil {
+		_, err := p.one.Webhooks.Update(ctx, p.token.ProjectID, p.webhook.ID, fabric.WebhookInput{Enabled: enabled})
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,7 +165,8 @@ func TestAnnounceRace(t *testing.T) {
 		work.Go(func() {
 			id := string(rune('a' + i))
 			for range 4 {
-				if err := errors.Join(f.Presence.Online(ctx, p.token, id), f.Presence.Offline(ctx, p.token, id)); err != nil {
+				err := errors.Join(f.Presence.Online(ctx, p.token, id), f.Presence.Offline(ctx, p.token, id))
+				if err != nil {
 					t.Error(err)
 				}
 			}

@@ -62,8 +62,10 @@ func BenchmarkBuild(b *testing.B) {
 // TestTakenNames shows that operators may name their kinds like existing schemas, like later
 // areas and like one another.
 func TestTakenNames(t *testing.T) {
-	const kind = `{"title":%q,"type":"object","required":["name"],"properties":{"name":{"type":"string","description":"of %[2]s"}},
-		"x-kind":{"type":%[2]q,"path":"own_%[2]s","key":%[2]q,"update":"PUT","name":["name"],"address":"app","channels":["audio"],"versions":true,"flat":true}}`
+	const kind = `{"title":%q,"type":"object","required":["name"],
+		"properties":{"name":{"type":"string","description":"of %[2]s"}},
+		"x-kind":{"type":%[2]q,"path":"own_%[2]s","key":%[2]q,"update":"PUT","name":["name"],"address":"app",
+			"channels":["audio"],"versions":true,"flat":true}}`
 	tests := []struct{ title, typ string }{
 		{"Webhook", "webhook"}, {"Delivery", "delivery"}, {"API key", "key"}, {"Key", "api_key"},
 		{"Recording", "recording"}, {"Recording", "call_recording"},

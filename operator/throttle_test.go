@@ -93,12 +93,12 @@ func TestGuesses(t *testing.T) {
 		}
 		wg.Wait()
 		if looked.Load() != 4 {
-			t.Errorf("%d guesses at %s were looked at, want 4", looked.Load(), email)
+			t.Errorf("%d guesses at %s were checked, want 4", looked.Load(), email)
 		}
 	}
 
 	if got := w.refusals(t); got["wrong e-mail or password "] != 8 || got["too many tries login_per_account"] != 2 {
-		t.Errorf("the audit trail has %v, want 8 guesses, and once for each account that there were too many", got)
+		t.Errorf("the audit trail has %v, want 8 guesses and one refusal per account for too many tries", got)
 	}
 
 	// The account is locked, except for the known network.
@@ -186,6 +186,6 @@ func TestRefusedFactors(t *testing.T) {
 	}
 
 	if got := w.refusals(t); got["wrong_code "] != 3 || got["too many tries too_many_codes"] != 1 {
-		t.Errorf("the audit trail has %v, want 3 wrong codes and once that there were too many", got)
+		t.Errorf("the audit trail has %v, want 3 wrong codes and one refusal for too many tries", got)
 	}
 }

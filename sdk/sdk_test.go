@@ -33,7 +33,7 @@ func TestHandler(t *testing.T) {
 			t.Errorf("GET %s = %d %v", tt.path, got.StatusCode, got.Header)
 		}
 		if again := ask(tt.path, got.Header.Get("ETag")); again.StatusCode != http.StatusNotModified {
-			t.Errorf("GET %s by who has it = %d, want 304", tt.path, again.StatusCode)
+			t.Errorf("GET %s with its ETag = %d, want 304", tt.path, again.StatusCode)
 		}
 	}
 

@@ -74,8 +74,8 @@ func testRotateAPIKey(t *testing.T, c store.Config) {
 	apiKey(t, rows, p, "another")
 	won, errs := race(func(i int) (bool, error) {
 		next := k
-		next.Hash, next.OldHash, next.OldUntil, next.Rotated = fmt.Sprint("next",
-			i), k.Hash, time.Now().Add(time.Hour), time.Now()
+		next.Hash, next.Rotated = fmt.Sprint("next", i), time.Now()
+		next.OldHash, next.OldUntil = k.Hash, time.Now().Add(time.Hour)
 		err := rows.RotateAPIKey(ctx, next, "first", news(k))
 		if errors.Is(err, problem.Conflict) {
 			return false, nil

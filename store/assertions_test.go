@@ -98,7 +98,7 @@ func testMarkedSessions(t *testing.T, c Config) {
 
 	found, _, err := s.RevocationsSince(t.Context(), 0)
 	if err != nil || len(found) != 2 {
-		t.Errorf("%d revocations, %v, want those of the two logins that there were", len(found), err)
+		t.Errorf("%d revocations, %v, want those of the two logins", len(found), err)
 	}
 	if a, b := count("a"), count("b"); a != 0 || b != 1 {
 		t.Errorf("%d and %d logins after it, want 0 and 1", a, b)

@@ -59,6 +59,23 @@ func tamper(t *testing.T, s *Store, sql string) {
 	}
 }
 
+// keepTrail copies the audit trail, so that restoreTrail can undo a test's tampering.
+func keepTrail(t *testing.T, s *Store) {
+	t.Helper()
+	tamper(t, s, `CREATE TABLE kept_events AS SELECT * FROM audit;
+		CREATE TABLE kept_heads AS SELECT * FROM audit_heads`)
+}
+
+func restoreTrail(t *testing.T, s *Store) {
+	t.Helper()
+	tamper(t, s, `DELETE FROM audit; INSERT INTO audit SELECT * FROM kept_events;
+		DELETE FROM audit_heads; INSERT INTO audit_heads SELECT * FROM kept_heads;
+		DROP TABLE kept_events; DROP TABLE kept_heads`)
+}
+
+// insertRing adds a key to the ring, as a new installation does at its first start.
+const insertRing = `INSERT INTO ring (kid, use, state, sealed, created) VALUES ('k', 'seal', 'current', '', 0)`
+
 // TestAuditTampering shows that any change to the audit trail without the master key is found.
 func TestAuditTampering(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
@@ -89,17 +106,22 @@ func TestAuditTampering(t *testing.T) {
 			{"the last three deleted", `DELETE FROM audit WHERE seq > 2`, 3},
 			{"all deleted", `DELETE FROM audit`, 1},
 			{"one twice", `INSERT INTO audit SELECT * FROM audit WHERE seq = 3`, 3},
-			{"one invented", `INSERT INTO audit SELECT lane, 6, 'x', at, project_id, action, outcome, actor_kind, actor_id, target_kind, target_id, address, request_id, detail, hash FROM audit WHERE seq = 5`, 6},
+			{"one invented", `INSERT INTO audit SELECT lane, 6, 'x', at, project_id, action, outcome, actor_kind,
+				actor_id, target_kind, target_id, address, request_id, detail, hash FROM audit WHERE seq = 5`, 6},
 			{"two exchanged", `UPDATE audit SET seq = 7 - seq WHERE seq IN (3, 4)`, 3},
-			{"renumbered over a gap", `UPDATE audit SET seq = CASE WHEN seq = 5 THEN 4 ELSE 9 END WHERE seq IN (4, 5)`, 4},
+			{"renumbered over a gap",
+				`UPDATE audit SET seq = CASE WHEN seq = 5 THEN 4 ELSE 9 END WHERE seq IN (4, 5)`, 4},
 			{"another lane", `UPDATE audit SET lane = 1 WHERE seq = 5`, 5},
-			{"cut, with an end to fit", `UPDATE audit_heads SET seq = 4, hash = (SELECT hash FROM audit WHERE seq = 4) WHERE lane = 0`, 4},
-			{"begun anew", `UPDATE audit_heads SET seq = 0, hash = '', mac = '' WHERE lane = 0`, 1},
-			{"said to be pruned", `UPDATE audit_heads SET pruned_seq = 3, pruned_hash = (SELECT hash FROM audit WHERE seq = 3) WHERE lane = 0`, 3},
+			{"cut, with a matching end", `UPDATE audit_heads SET seq = 4,
+				hash = (SELECT hash FROM audit WHERE seq = 4) WHERE lane = 0`, 4},
+			{"started again", `UPDATE audit_heads SET seq = 0, hash = '', mac = '' WHERE lane = 0`, 1},
+			{"marked as pruned", `UPDATE audit_heads SET pruned_seq = 3,
+				pruned_hash = (SELECT hash FROM audit WHERE seq = 3) WHERE lane = 0`, 3},
 			{"emptied, as if nothing was ever written",
 				`UPDATE audit_heads SET seq = 0, hash = '', mac = ''; DELETE FROM audit`, 1},
 			{"emptied, with the end of an empty lane",
-				`UPDATE audit_heads SET seq = 0, hash = '', mac = (SELECT mac FROM audit_heads WHERE lane = 1) WHERE lane = 0; DELETE FROM audit`, 1},
+				`UPDATE audit_heads SET seq = 0, hash = '', mac = (SELECT mac FROM audit_heads WHERE lane = 1)
+				WHERE lane = 0; DELETE FROM audit`, 1},
 			{"no end", `DELETE FROM audit_heads WHERE lane = 0`, 0},
 		} {
 			t.Run(tt.name, func(t *testing.T) { restored(t, s, tt.sql, tt.at) })
@@ -109,8 +131,8 @@ func TestAuditTampering(t *testing.T) {
 
 // restored tampers with the trail, checks that this is found, and restores the trail.
 func restored(t *testing.T, s *Store, sql string, at int64) {
-	tamper(t, s, `CREATE TABLE kept_events AS SELECT * FROM audit`)
-	tamper(t, s, `CREATE TABLE kept_heads AS SELECT * FROM audit_heads`)
+	t.Helper()
+	keepTrail(t, s)
 	tamper(t, s, sql)
 	_, broken := verified(t, s)
 	var b *audit.Break
@@ -120,15 +142,9 @@ func restored(t *testing.T, s *Store, sql string, at int64) {
 		t.Errorf("after %s: %v, want it found at %d", sql, b, at)
 	}
 
-	for _, undo := range []string{
-		`DELETE FROM audit`, `INSERT INTO audit SELECT * FROM kept_events`, `DELETE FROM audit_heads`,
-		`INSERT INTO audit_heads SELECT * FROM kept_heads`,
-		`DROP TABLE kept_events`, `DROP TABLE kept_heads`,
-	} {
-		tamper(t, s, undo)
-	}
+	restoreTrail(t, s)
 	if n, broken := verified(t, s); n != 5 || broken != nil {
-		t.Fatalf("VerifyAudit of what was put back = %d events, %v", n, broken)
+		t.Fatalf("VerifyAudit of the restored trail = %d events, %v, want 5", n, broken)
 	}
 }
 
@@ -267,17 +283,15 @@ func TestAuditTamperingStays(t *testing.T) {
 			name, sql string
 			at        int64
 		}{
-			{"the last ones cut off", `DELETE FROM audit WHERE seq > 3; UPDATE audit_heads SET seq = 3, hash = (SELECT hash FROM audit WHERE seq = 3) WHERE lane = 0`, 4},
-			{"one lane emptied", `DELETE FROM audit WHERE lane = 0; UPDATE audit_heads SET seq = 0, hash = '', mac = '' WHERE lane = 0`, 1},
-			{"all of it emptied", `DELETE FROM audit; UPDATE audit_heads SET seq = 0, hash = '', mac = ''`, 1},
+			{"the last ones cut off", `DELETE FROM audit WHERE seq > 3; UPDATE audit_heads SET seq = 3,
+				hash = (SELECT hash FROM audit WHERE seq = 3) WHERE lane = 0`, 4},
+			{"one lane emptied", `DELETE FROM audit WHERE lane = 0;
+				UPDATE audit_heads SET seq = 0, hash = '', mac = '' WHERE lane = 0`, 1},
+			{"all lanes emptied", `DELETE FROM audit; UPDATE audit_heads SET seq = 0, hash = '', mac = ''`, 1},
 		} {
 			t.Run(tt.name, func(t *testing.T) {
-				for _, keep := range []string{`CREATE TABLE kept_events AS SELECT * FROM audit`,
-					`CREATE TABLE kept_heads AS SELECT * FROM audit_heads`} {
-					tamper(t, s, keep)
-				}
-
-				tamper(t, s, `INSERT INTO ring (kid, use, state, sealed, created) VALUES ('k', 'seal', 'current', '', 0)`)
+				keepTrail(t, s)
+				tamper(t, s, insertRing)
 				tamper(t, s, tt.sql)
 				again, err := Open(t.Context(), c) // must not treat it as a new installation
 				if err != nil {
@@ -300,8 +314,8 @@ func TestAuditTamperingStays(t *testing.T) {
 					t.Error(err)
 				}
 
-				tamper(t, s, `DELETE FROM audit; INSERT INTO audit SELECT * FROM kept_events; DELETE FROM audit_heads; INSERT INTO audit_heads SELECT * FROM kept_heads;
-					DROP TABLE kept_events; DROP TABLE kept_heads; DELETE FROM ring`)
+				restoreTrail(t, s)
+				tamper(t, s, `DELETE FROM ring`)
 			})
 		}
 	})
@@ -324,7 +338,7 @@ func TestAuditOfEarlier(t *testing.T) {
 
 		earlier := `UPDATE audit_heads SET mac = ''; UPDATE audit_heads SET mac = '` + key.Mac(
 			"end 1", 0, heads[0].Seq, heads[0].Hash) + `' WHERE lane = 0`
-		tamper(t, s, earlier+`; INSERT INTO ring (kid, use, state, sealed, created) VALUES ('k', 'seal', 'current', '', 0)`)
+		tamper(t, s, earlier+`; `+insertRing)
 		again := opened(t, c)
 		again.lanes = 3
 		for range 6 {
@@ -358,7 +372,8 @@ func unbegun(t *testing.T, s *Store, key *audit.Key) (last string, err error) {
 		last = key.Hash(e, e.DetailText(), last)
 		tamper(t, s, fmt.Sprintf(`UPDATE audit SET hash = '%s' WHERE lane = 0 AND seq = %d`, last, e.Seq))
 	}
-	tamper(t, s, `UPDATE audit_heads SET hash = '', pruned_hash = '', pruned_mac = ''; UPDATE audit_heads SET hash = '`+last+`' WHERE lane = 0`)
+	tamper(t, s, `UPDATE audit_heads SET hash = '', pruned_hash = '', pruned_mac = '';
+		UPDATE audit_heads SET hash = '`+last+`' WHERE lane = 0`)
 	return last, nil
 }
 

@@ -20,11 +20,14 @@ func manyEvents(t *testing.T, c Config, s *Store) {
 	t.Helper()
 	filled(t, c, s,
 		fmt.Sprintf(`WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
-			INSERT INTO audit (lane, seq, id, at, project_id, action, outcome, actor_kind, actor_id, target_kind, target_id, address, request_id, detail, hash)
+			INSERT INTO audit (lane, seq, id, at, project_id, action, outcome, actor_kind, actor_id,
+				target_kind, target_id, address, request_id, detail, hash)
 			SELECT 0, i, '01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), i, 'p' || CAST(i %% 2 AS TEXT),
-				CASE WHEN i %% 4000 = 2 THEN 'project.updated' WHEN i BETWEEN 3 AND 12 THEN 'api_key.created' ELSE 'token.issued' END, 'done',
+				CASE WHEN i %% 4000 = 2 THEN 'project.updated' WHEN i BETWEEN 3 AND 12 THEN 'api_key.created'
+					ELSE 'token.issued' END, 'done',
 				CASE WHEN i %% 40 = 3 THEN 'operator' WHEN i < 13 THEN 'api_key' ELSE 'subscriber' END,
-				CASE WHEN i = 3 THEN 'ann' WHEN i BETWEEN 4 AND 12 THEN 'key' || CAST(i - 1 AS TEXT) WHEN i %% 40 = 3 THEN 'bob' ELSE 'sub' || CAST(i AS TEXT) END,
+				CASE WHEN i = 3 THEN 'ann' WHEN i BETWEEN 4 AND 12 THEN 'key' || CAST(i - 1 AS TEXT)
+					WHEN i %% 40 = 3 THEN 'bob' ELSE 'sub' || CAST(i AS TEXT) END,
 				'api_key', 'key' || CAST(i AS TEXT), '', '', '', '' FROM n`, many-1),
 		`ANALYZE`,
 	)

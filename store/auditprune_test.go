@@ -58,21 +58,22 @@ func TestPruneAudit(t *testing.T) {
 		for _, sql := range []string{
 			`DELETE FROM audit WHERE seq = 6`,
 			`DELETE FROM audit WHERE seq = 6; UPDATE audit_heads SET pruned_seq = 6 WHERE lane = 0`,
-			`DELETE FROM audit WHERE seq = 6; UPDATE audit_heads SET pruned_seq = 6, pruned_hash = 'x', pruned_mac = mac WHERE lane = 0`,
+			`DELETE FROM audit WHERE seq = 6;
+				UPDATE audit_heads SET pruned_seq = 6, pruned_hash = 'x', pruned_mac = mac WHERE lane = 0`,
 			`UPDATE audit_heads SET pruned_hash = 'x' WHERE lane = 0`,
 			`UPDATE audit_heads SET pruned_seq = 0, pruned_hash = '', pruned_mac = '' WHERE lane = 0`,
 		} {
-			tamper(t, s, `CREATE TABLE kept_events AS SELECT * FROM audit; CREATE TABLE kept_heads AS SELECT * FROM audit_heads`)
+			keepTrail(t, s)
 			tamper(t, s, sql)
 			if _, broken := verified(t, s); broken == nil {
 				t.Errorf("after %s: VerifyAudit found nothing", sql)
 			}
-			tamper(t, s, `DELETE FROM audit; INSERT INTO audit SELECT * FROM kept_events; DELETE FROM audit_heads; INSERT INTO audit_heads SELECT * FROM kept_heads; DROP TABLE kept_events; DROP TABLE kept_heads`)
+			restoreTrail(t, s)
 		}
 
 		prune(began.Add(90 * time.Minute))
 		if n, broken := verified(t, s); n != 2 || broken != nil {
-			t.Errorf("pruned again VerifyAudit = %d events, %v, want those of pruning", n, broken)
+			t.Errorf("after a second pruning VerifyAudit = %d events, %v, want the 2 of the prunings", n, broken)
 		}
 	})
 }

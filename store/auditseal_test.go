@@ -64,7 +64,8 @@ func TestAuditBeginsWithRing(t *testing.T) {
 		},
 		"another ring, and its codes": func(t *testing.T, s *Store) {
 			newRing(t, s, "new")
-			tamper(t, s, `UPDATE kept_ring SET bound = (SELECT bound FROM ring WHERE ring.use = kept_ring.use); DELETE FROM ring`)
+			tamper(t, s, `UPDATE kept_ring SET bound = (SELECT bound FROM ring WHERE ring.use = kept_ring.use);
+				DELETE FROM ring`)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -112,16 +113,16 @@ func TestAuditBeginning(t *testing.T) {
 			`UPDATE audit_heads SET pruned_hash = '', pruned_mac = '' WHERE lane = 0`,
 			`UPDATE audit_heads SET seq = 0, hash = pruned_hash, mac = pruned_mac WHERE lane = 0; DELETE FROM audit`,
 		} {
-			tamper(t, s, `CREATE TABLE kept_events AS SELECT * FROM audit; CREATE TABLE kept_heads AS SELECT * FROM audit_heads; `+sql)
+			keepTrail(t, s)
+			tamper(t, s, sql)
 			if _, broken := verified(t, s); len(broken) == 0 {
 				t.Errorf("after %s VerifyAudit found nothing", sql)
 			}
-			tamper(t, s, `DELETE FROM audit; INSERT INTO audit SELECT * FROM kept_events; DELETE FROM audit_heads; INSERT INTO audit_heads SELECT * FROM kept_heads;
-				DROP TABLE kept_events; DROP TABLE kept_heads`)
+			restoreTrail(t, s)
 		}
 
 		if now, broken := verified(t, s); now != n || broken != nil {
-			t.Errorf("VerifyAudit of what was put back = %d, %v", now, broken)
+			t.Errorf("VerifyAudit of the restored trail = %d, %v", now, broken)
 		}
 	})
 }

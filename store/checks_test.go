@@ -22,7 +22,8 @@ func TestAddressesStop(t *testing.T) {
 				INSERT INTO addresses (id, project_id, resource_id, type, context, name, display_name, created)
 				SELECT '01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), '`+
 				one+`', 'r' || CAST(i AS TEXT), 'room', 'private',
-					'a' || CAST((i * 7919) % 800011 AS TEXT), CASE WHEN i % 5500 = 5 THEN 'Big Lobby' ELSE 'Room' END, 0 FROM n`,
+					'a' || CAST((i * 7919) % 800011 AS TEXT),
+					CASE WHEN i % 5500 = 5 THEN 'Big Lobby' ELSE 'Room' END, 0 FROM n`,
 		)
 		for name, f := range map[string]fabric.AddressFilter{
 			"by age": {DisplayName: "lobb"}, "newest first": {DisplayName: "lobb", Descending: true},

@@ -114,7 +114,9 @@ func plantCanary(t *testing.T, s *Store) fabric.Subscriber {
 		},
 		func() error {
 			return s.change(ctx, audit.None("a mail of a test"), func(t tx) error {
-				return t.Later(ctx, `INSERT INTO mails (id, project_id, subscriber_id, kind, recipient, facts, state, created, due) VALUES ('m', 'p', '', 'reset', 'Canary@example.com', '{}', 'sent', 1, 0)`)
+				return t.Later(ctx, `INSERT INTO mails
+					(id, project_id, subscriber_id, kind, recipient, facts, state, created, due)
+					VALUES ('m', 'p', '', 'reset', 'Canary@example.com', '{}', 'sent', 1, 0)`)
 			})
 		},
 	}
@@ -208,7 +210,7 @@ func testEraseSubscriber(t *testing.T, c Config) {
 
 	if again, err := s.EraseSubscriber(t.Context(), "p",
 		eraser(sub.ID), time.Now()); !errors.Is(err, problem.NotFound) {
-		t.Errorf("erased again: %+v, %v, want not found: nothing is left but what webhooks are told of it",
+		t.Errorf("EraseSubscriber again = %+v, %v, want not found: only deliveries to webhooks remain",
 			again, err)
 	}
 	if _, err := s.FindSubscriber(t.Context(), "p", "s"); err != nil {

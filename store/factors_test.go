@@ -46,7 +46,9 @@ func TestFactorsOnce(t *testing.T) {
 
 		first := factor.Owner{Kind: factor.Subscriber, ID: "u"}
 		err := s.change(ctx, audit.None("a test"), func(t tx) error {
-			_, err := t.Exec(ctx, `INSERT INTO subscribers (id, project_id, email, password_hash, created, updated) VALUES ('u', 'p', 'u@example.com', 'hash', 0, 0)`)
+			_, err := t.Exec(ctx, `INSERT INTO subscribers
+				(id, project_id, email, password_hash, created, updated)
+				VALUES ('u', 'p', 'u@example.com', 'hash', 0, 0)`)
 			return err
 		})
 		if err != nil {
@@ -124,7 +126,9 @@ func TestFactorsGo(t *testing.T) {
 
 		add := func(id string) factor.Owner {
 			err := s.change(ctx, audit.None("a test"), func(t tx) error {
-				_, err := t.Exec(ctx, `INSERT INTO subscribers (id, project_id, email, password_hash, created, updated) VALUES ($1, 'p', $1, '', 0, 0)`, id)
+				_, err := t.Exec(ctx, `INSERT INTO subscribers
+					(id, project_id, email, password_hash, created, updated)
+					VALUES ($1, 'p', $1, '', 0, 0)`, id)
 				return err
 			})
 			if err != nil {

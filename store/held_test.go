@@ -236,6 +236,6 @@ func testConsentsOfSubscriber(t *testing.T, c store.Config) {
 
 	wider := idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: apps[1], Rights: []string{"openid", "Voice"}}
 	if err := rows.RedeemCode(ctx, wider, g); !errors.Is(err, problem.NotFound) {
-		t.Errorf("a code from before, for more than is agreed to anew = %v, want not found", err)
+		t.Errorf("an earlier code with more rights than the new consent = %v, want not found", err)
 	}
 }

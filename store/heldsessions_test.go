@@ -17,7 +17,8 @@ func testHeldSessions(t *testing.T, c Config) {
 	signIn := func(expires time.Duration, mark string) string {
 		t.Helper()
 		l := login(g)
-		l.ID, l.Mark, l.AuthTime, l.Expires = newID(), mark, now, now.Add(expires)
+		l.ID, l.Mark = newID(), mark
+		l.AuthTime, l.Expires = now, now.Add(expires)
 		if err := s.CreateLogin(t.Context(), l, "hash"); err != nil {
 			t.Fatal(err)
 		}
@@ -27,7 +28,8 @@ func testHeldSessions(t *testing.T, c Config) {
 	grant := func(sid string, lives time.Duration) {
 		t.Helper()
 		n := g
-		n.ID, n.SessionID, n.Scope, n.Created, n.IdleUntil, n.Expires = newID(), sid, []string{"openid"}, now, now.Add(lives), now.Add(lives)
+		n.ID, n.SessionID, n.Scope = newID(), sid, []string{"openid"}
+		n.Created, n.IdleUntil, n.Expires = now, now.Add(lives), now.Add(lives)
 		if err := s.RedeemCode(t.Context(),
 			idp.RedeemedCode{Hash: n.ID, GrantID: n.ID, ClientID: "c", Expires: now}, n); err != nil {
 			t.Fatal(err)

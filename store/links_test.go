@@ -99,7 +99,7 @@ func TestLinks(t *testing.T) {
 		moving := link("moving", mail.ChangeAddress) // requested before the password was changed
 		moving.Bound = email
 		if err := s.CreateLink(ctx, moving); !errors.Is(err, problem.NotFound) {
-			t.Errorf("a link to change the address, asked for under an old password = %v, want that it is not made", err)
+			t.Errorf("CreateLink to change the address under an old password = %v, want not found", err)
 		}
 
 		moving.Epoch = 1

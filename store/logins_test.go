@@ -30,8 +30,10 @@ func grantRows(t *testing.T, c Config) (s *Store, g idp.Grant, ahead *atomic.Int
 	err := s.change(t.Context(), audit.None("a test"), func(tx tx) error {
 		for _, query := range []string{
 			`INSERT INTO projects (id, name, record_rate, created, updated) VALUES ('p', 'P', 0, 0, 0)`,
-			`INSERT INTO subscribers (id, project_id, email, password_hash, created, updated) VALUES ('s', 'p', 'a@example.com', 'hash', 0, 0)`,
-			`INSERT INTO clients (id, project_id, name, type, profile, auth_method, grants, scopes, access_token, id_token_alg, created, updated)
+			`INSERT INTO subscribers (id, project_id, email, password_hash, created, updated)
+				VALUES ('s', 'p', 'a@example.com', 'hash', 0, 0)`,
+			`INSERT INTO clients (id, project_id, name, type, profile, auth_method, grants, scopes,
+				access_token, id_token_alg, created, updated)
 				VALUES ('c', 'p', '', 'spa', 'default', 'none', '', '', 'fabric', 'RS256', 0, 0)`,
 		} {
 			if _, err := tx.Exec(t.Context(), query); err != nil {

@@ -31,7 +31,7 @@ func logoutsOf(t *testing.T, s *Store, clientID string) []fabric.Logout {
 func wantLogouts(t *testing.T, s *Store, clientID string, want int) {
 	t.Helper()
 	if got := logoutsOf(t, s, clientID); len(got) != want {
-		t.Errorf("client %s is told of %+v, want %d logouts", clientID, got, want)
+		t.Errorf("client %s receives %+v, want %d logouts", clientID, got, want)
 	}
 }
 
@@ -107,18 +107,19 @@ func testLogouts(t *testing.T, c Config) {
 				}
 			}
 
-			twice, revoked, elsewhere, silent, none := newClient(t, s, listens), newClient(t, s, listens),
-				newClient(t, s, listens), newClient(t, s, idp.Metadata{}), newClient(t, s, listens)
+			twice, revoked := newClient(t, s, listens), newClient(t, s, listens)
+			elsewhere, none := newClient(t, s, listens), newClient(t, s, listens)
+			silent := newClient(t, s, idp.Metadata{})
 			for _, id := range []string{twice.ID, twice.ID, revoked.ID, silent.ID} {
 				granted(t, s, sid, id)
 			}
 
 			granted(t, s, other, elsewhere.ID)
-			err := s.change(ctx, audit.None("a test"),
-				func(t tx) error { // a client that revokes its own grant keeps its session
-					_, err := t.Exec(ctx, `UPDATE grants SET revoked = 1 WHERE client_id = $1`, revoked.ID)
-					return err
-				})
+			// A client that revokes its own grant keeps its session.
+			err := s.change(ctx, audit.None("a test"), func(t tx) error {
+				_, err := t.Exec(ctx, `UPDATE grants SET revoked = 1 WHERE client_id = $1`, revoked.ID)
+				return err
+			})
 			if err := errors.Join(err, e.do(sid)); err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +136,7 @@ func testLogouts(t *testing.T, c Config) {
 
 			for _, l := range logoutsOf(t, s, twice.ID) {
 				if l.LoginID != sid || l.SubscriberID != "s" || l.State != fabric.Pending || l.Created.IsZero() {
-					t.Errorf("the logout is %+v, want one of %s that waits", l, sid)
+					t.Errorf("the logout is %+v, want a pending one of %s", l, sid)
 				}
 			}
 		})

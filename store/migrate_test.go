@@ -181,7 +181,8 @@ func schemaOf(t *testing.T, c Config) (schema string) {
 			return err
 		}
 		query := `SELECT string_agg(line, E'\n' ORDER BY line) FROM (
-			SELECT concat_ws(' ', table_name, column_name, data_type, collation_name, is_nullable, column_default) AS line
+			SELECT concat_ws(' ', table_name, column_name, data_type, collation_name, is_nullable,
+				column_default) AS line
 				FROM information_schema.columns WHERE table_schema = current_schema()
 			UNION ALL SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema()) AS lines`
 		if d == database.SQLite {

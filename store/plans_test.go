@@ -55,20 +55,26 @@ func fill(t testing.TB, c Config, s *Store, n, every int) {
 		hidden = `CASE WHEN k % 4 = 0 THEN 1 ELSE 0 END`
 	)
 
-	rows := fmt.Sprintf(`WITH RECURSIVE n (i, k) AS (SELECT CAST(0 AS BIGINT), CAST(0 AS BIGINT) UNION ALL SELECT i + 1, (i + 1) / %d FROM n WHERE i < %d) `, every, n-1)
+	rows := fmt.Sprintf(`WITH RECURSIVE n (i, k) AS (
+		SELECT CAST(0 AS BIGINT), CAST(0 AS BIGINT)
+		UNION ALL SELECT i + 1, (i + 1) / %d FROM n WHERE i < %d) `, every, n-1)
 	project := fmt.Sprintf(`'01900000-0000-7000-8000-00000000000' || CASE WHEN i = k * %d THEN '0' ELSE '1' END`, every)
 
 	filled(t, c, s,
 		rows+`INSERT INTO projects (id, name, record_rate, created, updated)
 			SELECT '01900000-0000-7000-8000-00000000000' || CAST(i AS TEXT), 'p', 1, 1, 1 FROM n WHERE i < 2`,
-		rows+`INSERT INTO subscribers (id, project_id, email, reference, first_name, last_name, display_name, disabled, created, updated)
-			SELECT `+id+`, `+project+`, 's' || CAST(i AS TEXT), 'ref-' || CAST(i AS TEXT), CASE WHEN k % 8 = 0 THEN 'Ada' ELSE 'F' || CAST(i AS TEXT) END,
+		rows+`INSERT INTO subscribers
+				(id, project_id, email, reference, first_name, last_name, display_name, disabled, created, updated)
+			SELECT `+id+`, `+project+`, 's' || CAST(i AS TEXT), 'ref-' || CAST(i AS TEXT),
+				CASE WHEN k % 8 = 0 THEN 'Ada' ELSE 'F' || CAST(i AS TEXT) END,
 				'Love' || CAST(i AS TEXT), 'Countess ' || CAST(i AS TEXT), `+hidden+`, i, i FROM n`,
 		rows+`INSERT INTO resources (id, project_id, type, display_name, fields, created, updated)
-			SELECT `+id+`, `+project+`, CASE WHEN k % 16 = 1 THEN 'ai_agent' ELSE 'call_flow' END, 'r', '{}', i, i FROM n`,
+			SELECT `+id+`, `+project+`, CASE WHEN k % 16 = 1 THEN 'ai_agent' ELSE 'call_flow' END,
+				'r', '{}', i, i FROM n`,
 		rows+`INSERT INTO addresses (id, project_id, resource_id, type, context, name, display_name, created, hidden)
 			SELECT `+id+`, `+project+`, `+id+`, CASE WHEN k % 16 = 1 THEN 'room' ELSE 'subscriber' END, 'private',
-				'a' || CAST(100000 + (i * 7919) % 800011 AS TEXT) || '-' || CAST(i AS TEXT), 'Ada ' || CAST(i AS TEXT), i, `+hidden+` FROM n`,
+				'a' || CAST(100000 + (i * 7919) % 800011 AS TEXT) || '-' || CAST(i AS TEXT),
+				'Ada ' || CAST(i AS TEXT), i, `+hidden+` FROM n`,
 		rows+`INSERT INTO sip_addresses (id, project_id, resource_id, name, "user", fields, created, updated)
 			SELECT `+id+`, `+project+`, `+id+`, 's' || CAST(i AS TEXT), '*', '{}', i, i FROM n`,
 		rows+`INSERT INTO sip_credentials (id, project_id, subscriber_id, username, fields, secrets, created, updated)
@@ -247,11 +253,12 @@ func TestGoneWebhooksPlan(t *testing.T) {
 		}
 
 		plan := explain(t, s, watch.asked[0], c.URL != "")
-		if step := regexp.MustCompile(`SCAN webhook_deliveries|Seq Scan on webhook_deliveries`).FindString(plan); step != "" {
+		scan := regexp.MustCompile(`SCAN webhook_deliveries|Seq Scan on webhook_deliveries`)
+		if step := scan.FindString(plan); step != "" {
 			t.Errorf("%s in the plan of\n%s\n%s", step, watch.asked[0].sql, plan)
 		}
 		if n, _, err := s.Webhooks.Queue().Backlog(t.Context()); n != 0 || err != nil {
-			t.Errorf("Backlog = %d, %v, want nothing of webhooks that are gone", n, err)
+			t.Errorf("Backlog = %d, %v, want nothing of deleted webhooks", n, err)
 		}
 	})
 }
@@ -273,6 +280,7 @@ func explain(t *testing.T, s *Store, q query, server bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// costly matches the steps of plans whose cost grows with the number of rows: reading a whole table or index,
-// sorting, and collecting all rows before the first is returned.
-var costly = regexp.MustCompile(`SCAN \w+( USING .*)?(\n|$)|USE TEMP B-TREE|Seq Scan|(^|-> +)(Incremental )?Sort|Bitmap|Hash`)
+// costly matches the steps of plans whose cost grows with the number of rows: reading a whole
+// table or index, sorting, and collecting all rows before the first is returned.
+var costly = regexp.MustCompile(
+	`SCAN \w+( USING .*)?(\n|$)|USE TEMP B-TREE|Seq Scan|(^|-> +)(Incremental )?Sort|Bitmap|Hash`)

@@ -81,7 +81,7 @@ func testPresences(t *testing.T, c store.Config) {
 	}
 
 	if due, err := s.DuePresences(ctx, now.Add(time.Hour), now, 10); len(due) != 0 || err != nil {
-		t.Errorf("DuePresences of who is offline = %+v, %v", due, err)
+		t.Errorf("DuePresences of an offline subscriber = %+v, %v", due, err)
 	}
 	if err := s.ForgetPresences(ctx, p.ID); err != nil {
 		t.Error(err)

@@ -23,13 +23,17 @@ func manyRecordings(t testing.TB, c Config, s *Store, project string, n int) {
 	t.Helper()
 	filled(t, c, s,
 		fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < %[1]d)
-		INSERT INTO recordings (id, sid, project_id, call_sid, conference_sid, from_address, to_address, direction, source, track, start_time, status,
-			error_code, codec, sample_rate, channels, bits, frames, bytes, sha256, repairs, price, levels, flags, created, updated, deleted)
+		INSERT INTO recordings (id, sid, project_id, call_sid, conference_sid, from_address, to_address,
+			direction, source, track, start_time, status, error_code, codec, sample_rate, channels, bits, frames,
+			bytes, sha256, repairs, price, levels, flags, created, updated, deleted)
 		SELECT '01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), 'sid-' || CAST(i AS TEXT), '%[2]s',
-			CASE WHEN i %% %[3]d = 1 THEN 'c' WHEN i %% %[3]d <> 2 THEN 'call-' || CAST(i AS TEXT) END, CASE WHEN i %% %[3]d = 2 THEN 'r' END,
-			'+15551234', '/private/alice', 'inbound', 'DialVerb', 'both', 0, 'completed', '', 'pcm_s16le', 8000, 1, 16, 8000, 16044, 'sha', '', 2500,
-			'1 0 -3.23 -18.87 -19.03 0.92 0.1 0 0 0.0461 0.16 5.38 0.92', CASE WHEN i %% %[3]d = 3 THEN 2 WHEN i %% 3 = 0 THEN 8 ELSE 0 END,
-			CAST(i AS BIGINT) * 1000000, CAST(i AS BIGINT) * 1000000, CASE WHEN i %% 10 = 5 THEN 1 ELSE 0 END FROM n`, n-1, project, n/10),
+			CASE WHEN i %% %[3]d = 1 THEN 'c' WHEN i %% %[3]d <> 2 THEN 'call-' || CAST(i AS TEXT) END,
+			CASE WHEN i %% %[3]d = 2 THEN 'r' END, '+15551234', '/private/alice',
+			'inbound', 'DialVerb', 'both', 0, 'completed', '', 'pcm_s16le', 8000, 1, 16, 8000,
+			16044, 'sha', '', 2500, '1 0 -3.23 -18.87 -19.03 0.92 0.1 0 0 0.0461 0.16 5.38 0.92',
+			CASE WHEN i %% %[3]d = 3 THEN 2 WHEN i %% 3 = 0 THEN 8 ELSE 0 END,
+			CAST(i AS BIGINT) * 1000000, CAST(i AS BIGINT) * 1000000,
+			CASE WHEN i %% 10 = 5 THEN 1 ELSE 0 END FROM n`, n-1, project, n/10),
 		`INSERT INTO recording_subscribers (subscriber_id, recording_id)
 		SELECT CASE WHEN sid LIKE '%3' THEN 's' ELSE sid END, id FROM recordings`,
 	)

@@ -104,7 +104,8 @@ func testEvents(t *testing.T, c store.Config) {
 		webhook fabric.Webhook
 		want    string
 	}{
-		{"all", all, "subscriber.created subscriber.updated subscriber.deleted resource.created resource.updated resource.deleted"},
+		{"all", all, "subscriber.created subscriber.updated subscriber.deleted " +
+			"resource.created resource.updated resource.deleted"},
 		{"some", some, "subscriber.deleted resource.created"},
 		{"of another project", foreign, ""},
 		{"off", off, ""},
@@ -321,7 +322,8 @@ func testSettle(t *testing.T, c store.Config) {
 		{State: deliver.Dead, Status: 410, Ended: now.Add(-31 * 24 * time.Hour)},
 		{State: deliver.Dead, Status: 500, Ended: now},
 	} {
-		r.ReceiverID, r.JobID, r.Queued, r.Attempts = w.ID, jobs[i].ID, jobs[i].Queued, 1
+		r.ReceiverID, r.JobID = w.ID, jobs[i].ID
+		r.Queued, r.Attempts = jobs[i].Queued, 1
 		if err := s.Webhooks.Queue().Settle(ctx, r); err != nil {
 			t.Fatal(err)
 		}
@@ -359,14 +361,14 @@ func testSettle(t *testing.T, c store.Config) {
 	}
 	if d := delivery(t, s, w, jobs[4].ID, nil); d.State != fabric.Pending || d.Attempts != 0 ||
 		d.Status != 0 || !d.Ended.IsZero() {
-		t.Errorf("queued anew: %+v", d)
+		t.Errorf("a dead delivery that was queued again: %+v", d)
 	}
 
 	sent := deliver.Result{ReceiverID: w.ID, JobID: jobs[4].ID, Queued: jobs[4].Queued,
 		State: deliver.Delivered, Status: 200, Attempts: 1, Ended: now}
 	if d := delivery(t, s, w, jobs[4].ID, s.Webhooks.Queue().Settle(ctx, sent)); d.State != fabric.Pending ||
 		d.Attempts != 0 {
-		t.Errorf("queued anew while it was sent: %+v, want that it waits on", d)
+		t.Errorf("a delivery queued again while it was sent: %+v, want it to stay pending", d)
 	}
 	if err := s.ExpireDeliveries(ctx, now.Add(time.Hour), now); err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 
 const hostile = `"><script>alert(1)</script>{{7*7}}`
 
+// pages returns an example of each page, by name.
 func pages() map[string]templates.Page {
 	return map[string]templates.Page{
 		"login": templates.Login{ID: "abc", App: "Acme Dialer", Host: "dialer.acme.example", EmailFocus: true},
@@ -30,6 +31,7 @@ func pages() map[string]templates.Page {
 			Accounts: []templates.Account{
 				{Login: "1", Name: "Ada Lovelace", Email: "ada@acme.example"},
 				{Login: "2", Email: "grace.hopper.of.the.navy@a-rather-long-host-name.acme.example"}}},
+
 		"device": templates.Device{Token: "t"},
 		"device-wrong": templates.Device{Code: "WDJB-MJHT",
 			Error: "No device is showing this code. Check it, or get a new code on the device."},
@@ -40,14 +42,17 @@ func pages() map[string]templates.Page {
 					{Title: "Stay signed in", Why: "Even while you are not using it, until you sign out."}}}},
 		"device-done":   templates.DeviceDone{App: "Acme TV"},
 		"device-denied": templates.DeviceDone{App: "Acme TV", Denied: true},
+
 		"return": templates.Return{App: "Acme Dialer", Host: "dialer.acme.example",
 			URL: "https://dialer.acme.example/cb", Fields: map[string]string{"code": "abc", "state": "s"}},
 		"logout": templates.Logout{App: "Acme Dialer",
 			Fields: map[string]string{"client_id": "1", "state": "s"}},
 		"loggedout": templates.LoggedOut{App: "Acme Dialer"},
 		"error": templates.Error{Title: "The app cannot sign you in here",
-			Text:   "The app is unknown, or its redirect address is not registered.",
-			Advice: "If you are the developer of this app: send client_id and redirect_uri exactly once each. redirect_uri must match one of the client's registered addresses, character for character.", RequestID: "7KQX2MZJ4W"},
+			Text: "The app is unknown, or its redirect address is not registered.",
+			Advice: "If you are the developer of this app: send client_id and redirect_uri exactly once each. " +
+				"redirect_uri must match one of the client's registered addresses, character for character.",
+			RequestID: "7KQX2MZJ4W"},
 		"home": templates.Home{Version: "0.1.0",
 			Links: []templates.Link{{Title: "Issuer",
 				URL: "http://localhost:8080/.well-known/openid-configuration", Text: "the discovery document"}}},

@@ -34,8 +34,10 @@ func speech(rate int) (*clip, error) {
 	if rate == 8000 {
 		return prompts(20)
 	}
-	return ffmpeg(rate, 1, "-f", "lavfi", "-i", "flite=voice=slt:text='The quick brown fox jumps over the lazy dog. "+
-		"She sells sea shells by the sea shore. Please press seven or six or five, or stay on the line to be connected with an operator. Thank you for calling.'")
+	return ffmpeg(rate, 1, "-f", "lavfi", "-i", "flite=voice=slt:text='"+
+		"The quick brown fox jumps over the lazy dog. She sells sea shells by the sea shore. "+
+		"Please press seven or six or five, or stay on the line to be connected with an operator. "+
+		"Thank you for calling.'")
 }
 
 // prompts joins recorded prompts until they last this many seconds.

@@ -127,8 +127,11 @@ func pesq(dir string, original, decoded *clip, material string) string {
 		return "–"
 	}
 	mode := map[int]string{8000: "nb", 16000: "wb"}[original.rate]
-	script := `import sys, pesq; from scipy.io import wavfile; (r, a), (_, b) = wavfile.read(sys.argv[1]), wavfile.read(sys.argv[2])
-n = min(len(a), len(b)); print("%.3f" % pesq.pesq(r, a[:n], b[:n], sys.argv[3]))`
+	script := `import sys, pesq
+from scipy.io import wavfile
+(r, a), (_, b) = wavfile.read(sys.argv[1]), wavfile.read(sys.argv[2])
+n = min(len(a), len(b))
+print("%.3f" % pesq.pesq(r, a[:n], b[:n], sys.argv[3]))`
 	out, err := exec.Command(python, "-c", script, a, b, mode).Output()
 	if err != nil {
 		return "–"

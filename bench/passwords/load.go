@@ -31,7 +31,8 @@ func (w *world) logins(length time.Duration) {
 
 	cpu := (w.cpu() - used) / time.Duration(max(1, done.Load()))
 	fmt.Printf(
-		"        argon2id alone %v of processor time; a login of three requests %v; %.0f logins a second with their clients on the machine\n",
+		"        argon2id alone %v of processor time; a login of three requests %v; "+
+			"%.0f logins a second with their clients on the machine\n",
 		hash.Round(10*time.Microsecond), cpu.Round(10*time.Microsecond),
 		float64(done.Load())/time.Since(took).Seconds())
 	w.check(float64(hash) >= wanted*float64(cpu),

@@ -247,7 +247,8 @@ func cmdDrain(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(conn.SetDeadline(time.Now().Add(patient)))
 	half := len(wav) / 2
 	_, err = fmt.Fprintf(conn,
-		"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Basic %s\r\nContent-Type: audio/wav\r\nContent-Length: %d\r\nExpect: 100-continue\r\n\r\n",
+		"POST %s HTTP/1.1\r\nHost: x\r\nAuthorization: Basic %s\r\nContent-Type: audio/wav\r\n"+
+			"Content-Length: %d\r\nExpect: 100-continue\r\n\r\n",
 		u.Path, base64.StdEncoding.EncodeToString([]byte(basic)), len(wav))
 	ts.Check(err)
 

@@ -66,7 +66,7 @@ func whole(t *testing.T, k *Kind) Values {
 func TestBuiltin(t *testing.T) {
 	all := load(t, "").All()
 	if len(all) != 13 {
-		t.Errorf("there are %d kinds, want 13 beside the subscribers", len(all))
+		t.Errorf("there are %d kinds, want 13 in addition to subscribers", len(all))
 	}
 	c := load(t, "")
 	for _, k := range append(all, c.Part("sip_address"), c.Part("sip_credential")) {
@@ -119,7 +119,7 @@ func TestWrongTypes(t *testing.T) {
 			}
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("%s: wrong types of %v are told of %v", k.Type, want, got)
+			t.Errorf("%s: wrong types are reported for %v, want %v", k.Type, got, want)
 		}
 	}
 }
@@ -199,8 +199,9 @@ func TestNumbers(t *testing.T) {
 	}
 
 	flow := load(t, "").ByType("call_flow")
-	if err := flow.checkField(*flow.Field("flow_data"), json.RawMessage(`{"a":[-1.5e300,2.5E-7,12345678901234567890]}`)); err != nil {
-		t.Errorf("numbers of every day: %v", err)
+	numbers := json.RawMessage(`{"a":[-1.5e300,2.5E-7,12345678901234567890]}`)
+	if err := flow.checkField(*flow.Field("flow_data"), numbers); err != nil {
+		t.Errorf("checkField(%s) = %v, want no error", numbers, err)
 	}
 }
 
@@ -219,7 +220,9 @@ func TestDocument(t *testing.T) {
 // TestLoad shows that operators add kinds as files, and that a wrong file is refused with the
 // reason.
 func TestLoad(t *testing.T) {
-	const fax = `{"title":"Fax","x-kind":{"type":"fax_line","path":"fax_lines","key":"fax_line","update":"PUT","name":["name"],"address":"app","channels":["audio"]},
+	const fax = `{"title":"Fax",
+		"x-kind":{"type":"fax_line","path":"fax_lines","key":"fax_line","update":"PUT",
+			"name":["name"],"address":"app","channels":["audio"]},
 		"type":"object","required":["name"],"properties":{"name":{"type":"string","default":"fax"}}}`
 	tests := []struct{ name, text, want string }{
 		{"good", fax, ""},

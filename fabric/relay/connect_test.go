@@ -37,11 +37,11 @@ func TestConnect(t *testing.T) {
 				a.Subscriber.ProjectID != token.ProjectID || a.Subscriber.SubscriberID != token.SubscriberID ||
 				a.Subscriber.ApplicationID != token.ClientID ||
 				a.Subscriber.ExpiresAt != token.ExpiresAt.Unix() || a.Subscriber.Version != 1 {
-				t.Errorf("connecting with %+v gives %+v", token, a)
+				t.Errorf("connecting with %+v returned %+v", token, a)
 			}
 			if parts := strings.Split(got.Protocol, "_"); len(parts) != 3 || parts[1] != token.ID ||
 				got.Identity == "" || got.ICEServers == nil {
-				t.Errorf("connecting gives the protocol %q, the identity %q, the ICE servers %v",
+				t.Errorf("connecting returned the protocol %q, the identity %q, the ICE servers %v",
 					got.Protocol, got.Identity, got.ICEServers)
 			}
 		})
@@ -153,7 +153,8 @@ func TestReauthenticate(t *testing.T) {
 			"another project":       {make(func(t *fabric.Token) { t.ProjectID = uuidOf("6") }), validationFailed},
 			"another kind of token": {make(func(t *fabric.Token) { t.Kind = other }), validationFailed},
 		} {
-			if got := c.call("signalwire.reauthenticate", fmt.Sprintf(`{"authentication":{"jwt_token":%q}}`, tt.token)); got.code() != tt.code {
+			body := fmt.Sprintf(`{"authentication":{"jwt_token":%q}}`, tt.token)
+			if got := c.call("signalwire.reauthenticate", body); got.code() != tt.code {
 				t.Errorf("%s, %s: got %+v %s, want the code %d", kind, name, got.Error, got.Result, tt.code)
 			}
 		}
@@ -165,12 +166,13 @@ func TestReauthenticate(t *testing.T) {
 		longer := second.Authorization.Subscriber.ExpiresAt - first.Authorization.Subscriber.ExpiresAt // in seconds
 		if second.Authorization.JTI == first.Authorization.JTI || second.Identity != first.Identity ||
 			longer < 3600 || longer > 3660 || strings.Split(second.Protocol, "_")[1] != second.Authorization.JTI {
-			t.Errorf("%s: a new token gives %+v after %+v", kind, second, first)
+			t.Errorf("%s: a new token returned %+v after %+v", kind, second, first)
 		}
 	}
 
-	if got := n.dial().call("signalwire.reauthenticate", fmt.Sprintf(`{"authentication":{"jwt_token":%q}}`, n.seal(nil))); got.code() != authenticationFailed {
-		t.Errorf("reauthenticating before connecting gives %+v %s", got.Error, got.Result)
+	body := fmt.Sprintf(`{"authentication":{"jwt_token":%q}}`, n.seal(nil))
+	if got := n.dial().call("signalwire.reauthenticate", body); got.code() != authenticationFailed {
+		t.Errorf("reauthenticating before connecting returned %+v %s", got.Error, got.Result)
 	}
 }
 

@@ -17,7 +17,8 @@ func TestEmbedSockets(t *testing.T) {
 	nodes := []*node{w.node(relay.Limits{}), w.node(relay.Limits{})}
 	embedded := func(key string, i int) func(*fabric.Token) {
 		return func(t *fabric.Token) {
-			t.ID, t.Kind, t.SubscriberID, t.KeyID, t.Embedded = fmt.Sprint(key, i), fabric.Guest, "", key, true
+			t.ID, t.Kind, t.SubscriberID = fmt.Sprint(key, i), fabric.Guest, ""
+			t.KeyID, t.Embedded = key, true
 		}
 	}
 

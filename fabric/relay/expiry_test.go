@@ -16,7 +16,8 @@ func TestRevoked(t *testing.T) {
 	w := newWorld(t)
 	here, there := w.node(relay.Limits{}), w.node(relay.Limits{})
 	token := func(t *fabric.Token) {
-		t.SessionID, t.GrantID, t.FamilyID, t.KeyID, t.IssuerID, t.ParentID = "sid", "grant", "family", "key", "issuer", "parent"
+		t.SessionID, t.GrantID, t.FamilyID = "sid", "grant", "family"
+		t.KeyID, t.IssuerID, t.ParentID = "key", "issuer", "parent"
 	}
 
 	for kind, id := range map[string]string{
@@ -29,7 +30,8 @@ func TestRevoked(t *testing.T) {
 			c, _ := here.connect(here.seal(token))
 			c.must("subscriber.online")
 			other, _ := here.connect(here.seal(func(t *fabric.Token) {
-				t.ID, t.SubscriberID, t.ClientID, t.ProjectID = uuidOf("1"), uuidOf("2"), uuidOf("3"), uuidOf("4")
+				t.ID, t.SubscriberID = uuidOf("1"), uuidOf("2")
+				t.ClientID, t.ProjectID = uuidOf("3"), uuidOf("4")
 			}))
 			now := w.now()
 			r := revocation.Revocation{Kind: kind, ID: id, Until: now, Expires: now.Add(time.Hour)}
@@ -88,7 +90,8 @@ func TestExpired(t *testing.T) {
 		}
 		code, reason := c.closed()
 		if code != 4401 || !strings.Contains(reason, "expired") || !c.deaf && !c.wasTold("signalwire.disconnect") {
-			t.Errorf("the socket of a client (deaf: %v) is told %+v and closed with %d %q, want signalwire.disconnect and 4401", c.deaf, c.told, code, reason)
+			t.Errorf("deaf %v: the client received %+v, then a close with %d %q, want signalwire.disconnect and 4401",
+				c.deaf, c.told, code, reason)
 		}
 	}
 

@@ -31,11 +31,14 @@ func TestBucket(t *testing.T) {
 }
 
 func TestLimitsOrDefaults(t *testing.T) {
-	if got, want := (Limits{}).orDefaults(), (Limits{100, 200, 10 * time.Second, 10 * time.Second, 45 * time.Second}); got != want {
+	want := Limits{100, 200, 10 * time.Second, 10 * time.Second, 45 * time.Second}
+	if got := (Limits{}).orDefaults(); got != want {
 		t.Errorf("the defaults are %+v, want %+v", got, want)
 	}
-	if got, want := (Limits{PerCaller: 7, Ping: time.Second}).orDefaults(), (Limits{7, 200, 10 * time.Second, time.Second, 45 * time.Second}); got != want {
-		t.Errorf("with two set they are %+v, want %+v", got, want)
+
+	want.PerCaller, want.Ping = 7, time.Second
+	if got := (Limits{PerCaller: 7, Ping: time.Second}).orDefaults(); got != want {
+		t.Errorf("with two limits set, orDefaults() = %+v, want %+v", got, want)
 	}
 	if got := (Limits{-1, -1, -1, -1, -1}).orDefaults(); got.PerCaller < 1e6 || got.PerNetwork < 1e6 ||
 		got.Silence < 1e6*time.Second {

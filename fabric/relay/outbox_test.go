@@ -107,7 +107,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			fault, known := faultOf(err)
 			if !known {
-				t.Fatalf("%q gives the internal error %v", text, err)
+				t.Fatalf("parse(%q) returned the internal error %v", text, err)
 			}
 			answer = response(nil, nil, fault)
 		} else {

@@ -101,7 +101,7 @@ func TestReconnect(t *testing.T) {
 	_ = again.conn.CloseNow()
 	there.connect(there.seal(nil), `,"protocol":"`+second.Protocol+`"`)
 	if got := here.online(); got != 0 {
-		t.Errorf("who was offline is online %d times after coming back", got)
+		t.Errorf("after coming back, an offline subscriber is online %d times, want 0", got)
 	}
 }
 

@@ -217,8 +217,11 @@ type connected struct {
 	ICEServers []any `json:"ice_servers"`
 }
 
+// authentication returns the parameters of signalwire.connect without the closing brace, so
+// that a test can append more.
 func authentication(token string) string {
-	return fmt.Sprintf(`{"version":{"major":4,"minor":0,"revision":0},"event_acks":true,"agent":"@signalwire/js/browser/3.30.0","authentication":{"jwt_token":%q}`, token)
+	return fmt.Sprintf(`{"version":{"major":4,"minor":0,"revision":0},"event_acks":true,`+
+		`"agent":"@signalwire/js/browser/3.30.0","authentication":{"jwt_token":%q}`, token)
 }
 
 func (c *client) connect(token string, more ...string) (r connected) {

@@ -131,8 +131,9 @@ func TestListAddresses(t *testing.T) {
 func TestInfo(t *testing.T) {
 	w := newWorld(t)
 	jkt := strings.Repeat("k", 43)
-	got := w.tokens(`{"reference":"ada@example.com","first_name":"Ada","last_name":"Lovelace","display_name":"Countess","job_title":"Analyst",
-		"time_zone":"GMT","country":"UK","region":"us-central","company_name":"Engines","scope":"sat:refresh","fingerprint":"` + jkt + `"}`)
+	got := w.tokens(`{"reference":"ada@example.com","first_name":"Ada","last_name":"Lovelace",
+		"display_name":"Countess","job_title":"Analyst","time_zone":"GMT","country":"UK","region":"us-central",
+		"company_name":"Engines","scope":"sat:refresh","fingerprint":"` + jkt + `"}`)
 	sat := w.address(got.Token)
 	var texts []string
 	for _, path := range []string{"/api/fabric/subscriber/info", "/subscriber/info"} {

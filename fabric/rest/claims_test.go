@@ -6,9 +6,13 @@ import (
 	"testing"
 )
 
-const whole = `{"email_verified":true,"middle_name":"Brewster","nickname":"Amazing Grace","preferred_username":"grace","profile":"https://example.com/grace",` +
-	`"picture":"https://example.com/grace.png","website":"http://example.com","gender":"female","birthdate":"1906-12-09","locale":"en-US","phone_number":"+14155550100;ext=7",` +
-	`"phone_number_verified":false,"address":{"formatted":"1 Way\nArlington","street_address":"1 Way","locality":"Arlington","region":"VA","postal_code":"22201","country":"US"}}`
+// whole is a set of all standard claims, as the API prints it.
+const whole = `{"email_verified":true,"middle_name":"Brewster","nickname":"Amazing Grace",` +
+	`"preferred_username":"grace","profile":"https://example.com/grace",` +
+	`"picture":"https://example.com/grace.png","website":"http://example.com","gender":"female",` +
+	`"birthdate":"1906-12-09","locale":"en-US","phone_number":"+14155550100;ext=7",` +
+	`"phone_number_verified":false,"address":{"formatted":"1 Way\nArlington","street_address":"1 Way",` +
+	`"locality":"Arlington","region":"VA","postal_code":"22201","country":"US"}}`
 
 func TestStandardClaims(t *testing.T) {
 	w := newWorld(t)

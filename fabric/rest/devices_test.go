@@ -47,7 +47,8 @@ func TestDevices(t *testing.T) {
 	if r := w.call(ada, "DELETE", devices+"/"+first.ID, ""); r.status != http.StatusNotFound {
 		t.Errorf("DELETE again = %d, want 404", r.status)
 	}
-	if r := w.call(w.basic(), "POST", devices, `{"device_type":"iOS","device_token":"x"}`); r.status != http.StatusUnauthorized {
+	r = w.call(w.basic(), "POST", devices, `{"device_type":"iOS","device_token":"x"}`)
+	if r.status != http.StatusUnauthorized {
 		t.Errorf("POST by a backend = %d, want 401", r.status)
 	}
 }
@@ -57,8 +58,10 @@ func TestDeviceFaults(t *testing.T) {
 	ada := bearer(w.tokens(`{"reference":"ada"}`).Token)
 	for body, want := range map[string]string{
 		`{}`: "device_type:missing_required_parameter device_token:missing_required_parameter",
-		`{"device_type":"Toaster","device_token":"a b"}`:                           "device_type:invalid_parameter device_token:invalid_parameter",
-		`{"device_type":1,"device_token":"x","device_name":"\u0000"}`:              "device_type:invalid_parameter device_name:invalid_parameter",
+		`{"device_type":"Toaster","device_token":"a b"}`: "device_type:invalid_parameter " +
+			"device_token:invalid_parameter",
+		`{"device_type":1,"device_token":"x","device_name":"\u0000"}`: "device_type:invalid_parameter " +
+			"device_name:invalid_parameter",
 		`{"device_type":"iOS","device_token":"` + strings.Repeat("x", 5000) + `"}`: "device_token:invalid_parameter",
 	} {
 		if got := w.call(ada, "POST", devices, body).faults(t); got != want {
@@ -70,13 +73,15 @@ func TestDeviceFaults(t *testing.T) {
 		w.call(ada, "POST", devices, fmt.Sprintf(`{"device_type":"iOS","device_token":"%d"}`, i))
 	}
 
-	if got := w.call(ada, "POST", devices, `{"device_type":"iOS","device_token":"one more"}`).faults(t); got != "device_token:invalid_parameter" {
-		t.Errorf("a token with a space = %s", got)
+	got := w.call(ada, "POST", devices, `{"device_type":"iOS","device_token":"one more"}`).faults(t)
+	if got != "device_token:invalid_parameter" {
+		t.Errorf("POST of a token with a space = %s, want it refused", got)
 	}
-	if got := w.call(ada, "POST", devices, `{"device_type":"iOS","device_token":"more"}`).faults(t); got != "device_token:invalid_parameter" {
-		t.Errorf("the 51st device = %s, want it refused", got)
+	got = w.call(ada, "POST", devices, `{"device_type":"iOS","device_token":"more"}`).faults(t)
+	if got != "device_token:invalid_parameter" {
+		t.Errorf("POST of a 51st device = %s, want it refused", got)
 	}
 	if r := w.call(ada, "POST", devices, `{"device_type":"iOS","device_token":"49"}`); r.status != http.StatusCreated {
-		t.Errorf("one of the 50 again = %d %s, want 201", r.status, r.text)
+		t.Errorf("POST of one of the 50 again = %d %s, want 201", r.status, r.text)
 	}
 }

@@ -89,8 +89,10 @@ func TestEmbedFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	yes := true
-	if _, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, sat.SubscriberID, fabric.SubscriberInput{Disabled: &yes}); err != nil {
+	disabled := true
+	_, err = w.fabric.Subscribers.Update(t.Context(), w.project.ID, sat.SubscriberID,
+		fabric.SubscriberInput{Disabled: &disabled})
+	if err != nil {
 		t.Fatal(err)
 	}
 	if r := w.call(nobody, "POST", embeds, `{"token":"`+secret+`"}`); r.status != http.StatusForbidden {

@@ -45,7 +45,7 @@ func TestFactors(t *testing.T) {
 	manager := func(r *http.Request) { r.SetBasicAuth(w.project.ID, managing) }
 	reader := func(r *http.Request) { r.SetBasicAuth(w.project.ID, w.key) }
 	if got := w.call(reader, "GET", of, ""); got.status != http.StatusOK || !strings.Contains(got.text, `"data":[]`) {
-		t.Errorf("the factors of who has none: %d %s", got.status, got.text)
+		t.Errorf("the factors of a subscriber without any: %d %s, want an empty list", got.status, got.text)
 	}
 
 	secrets := w.factorsOf(made.SubscriberID)
@@ -116,7 +116,8 @@ func TestFactors(t *testing.T) {
 	w.factorsOf(other.SubscriberID)
 	remove(of+"/"+ids["totp"], http.StatusNoContent)
 	list()
-	if left, err := w.fabric.Subscribers.ListFactors(t.Context(), w.project.ID, other.SubscriberID, page.Query{}); err != nil || len(left.Items) != 3 {
+	left, err := w.fabric.Subscribers.ListFactors(t.Context(), w.project.ID, other.SubscriberID, page.Query{})
+	if err != nil || len(left.Items) != 3 {
 		t.Errorf("another subscriber has %v, %v, want its three factors", left.Items, err)
 	}
 }

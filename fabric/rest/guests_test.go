@@ -91,7 +91,8 @@ func TestGuestRefusals(t *testing.T) {
 		{allowing(eleven[:10]...), "allowed_addresses:must_belong_to_project"},
 		{allowing(id, foreign), "allowed_addresses:must_belong_to_project"},
 		{`{"expire_at":1,"ch":"evil.example","region":"moon"}`,
-			"allowed_addresses:missing_required_parameter expire_at:invalid_parameter ch:invalid_parameter region:invalid_parameter"},
+			"allowed_addresses:missing_required_parameter expire_at:invalid_parameter " +
+				"ch:invalid_parameter region:invalid_parameter"},
 		{`{"allowed_addresses":{},"expire_at":"x"}`,
 			"allowed_addresses:invalid_parameter expire_at:invalid_parameter"},
 	}
@@ -162,15 +163,19 @@ func TestGuestBySubscriber(t *testing.T) {
 	}
 
 	guest := as[tokens](t, w.call(bearer(ada.Token), "POST", guests, allowing(mine, theirs)))
-	yes := true
-	if _, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, bob.SubscriberID, fabric.SubscriberInput{Disabled: &yes}); err != nil {
+	disabled := true
+	_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, bob.SubscriberID,
+		fabric.SubscriberInput{Disabled: &disabled})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if got := w.call(bearer(ada.Token), "POST", guests, allowing(theirs)).faults(t); got != "allowed_addresses:must_belong_to_project" {
-		t.Errorf("an address that the SAT reaches no more: got %s", got)
+	got := w.call(bearer(ada.Token), "POST", guests, allowing(theirs)).faults(t)
+	if got != "allowed_addresses:must_belong_to_project" {
+		t.Errorf("POST of an address that the SAT no longer reaches: got %s", got)
 	}
-	if all := as[listed[address]](t, w.call(bearer(guest.Token), "GET", "/api/fabric/addresses", "")); len(all.Data) != 1 || all.Data[0].ID != mine {
-		t.Errorf("its guest sees %+v, want %s alone", all.Data, mine)
+	all := as[listed[address]](t, w.call(bearer(guest.Token), "GET", "/api/fabric/addresses", ""))
+	if len(all.Data) != 1 || all.Data[0].ID != mine {
+		t.Errorf("the guest sees %+v, want %s alone", all.Data, mine)
 	}
 
 	for name, token := range map[string]string{"a guest": guest.Token, "an invite": w.invite(ada.Token, mine),

@@ -54,7 +54,8 @@ func (w *world) wants(auth authorization, status int, when string) {
 func TestKeys(t *testing.T) {
 	w := newWorld(t)
 	_, boss := w.newKey(time.Time{}, fabric.Management, fabric.Voice, fabric.Fax)
-	r := w.call(boss, "POST", keyPath, `{"name":"backend","permissions":["calling","FAX","Voice"],"id":"x","project_id":"y","revoked_at":"2020-01-01T00:00:00Z","hash":"z"}`)
+	r := w.call(boss, "POST", keyPath, `{"name":"backend","permissions":["calling","FAX","Voice"],
+		"id":"x","project_id":"y","revoked_at":"2020-01-01T00:00:00Z","hash":"z"}`)
 	made := as[keyBody](t, r)
 	if r.status != http.StatusOK || made.Name != "backend" ||
 		!slices.Equal(made.Permissions, []string{"calling", "fax"}) || !strings.HasPrefix(made.Token, made.Prefix) ||
@@ -187,14 +188,15 @@ func TestKeysGiveNoMoreThanTheyHave(t *testing.T) {
 
 	made := as[keyBody](t, w.call(boss, "POST", keyPath, `{"name":"x","permissions":["fax"]}`))
 	if made.ExpiresAt == nil || *made.ExpiresAt != soon.UTC().Format(time.RFC3339) {
-		t.Errorf("a key of one that expires: got %+v, want it to expire with it", made)
+		t.Errorf("a key made by an expiring key: got %+v, want it to expire at the same time", made)
 	}
-	if r := w.call(boss, "PATCH", keyPath+"/"+more.ID, `{"name":"renamed","permissions":["calling"]}`); r.status != http.StatusOK {
-		t.Errorf("what a key has already may stay: got %d %s", r.status, r.text)
+	r := w.call(boss, "PATCH", keyPath+"/"+more.ID, `{"name":"renamed","permissions":["calling"]}`)
+	if r.status != http.StatusOK {
+		t.Errorf("an update that keeps a key's permissions: got %d %s", r.status, r.text)
 	}
 
 	w.wants(lessAuth, http.StatusOK, "a key that was not changed")
-	r := w.call(boss, "POST", keyPath+"/"+self.ID+"/rotate", `{"overlap":0}`)
+	r = w.call(boss, "POST", keyPath+"/"+self.ID+"/rotate", `{"overlap":0}`)
 	if got := as[keyBody](t, r); r.status != http.StatusOK || got.Token == "" || got.Previous != nil {
 		t.Errorf("a key may rotate itself: got %d %s", r.status, r.text)
 	}
@@ -251,11 +253,13 @@ func TestKeysOfOthers(t *testing.T) {
 	with := must[string](t)(w.fabric.Tokens.Seal(
 		fabric.Token{Kind: fabric.Service, ProjectID: w.project.ID, Scope: []string{"management"},
 			ExpiresAt: w.now().Add(time.Hour)}))
-	if r := w.call(bearer(with), "POST", keyPath, `{"name":"x","permissions":["management"]}`); r.status != http.StatusOK {
-		t.Errorf("a key by a service: got %d %s, want 200", r.status, r.text)
+	r := w.call(bearer(with), "POST", keyPath, `{"name":"x","permissions":["management"]}`)
+	if r.status != http.StatusOK {
+		t.Errorf("a key made by a service: got %d %s, want 200", r.status, r.text)
 	}
-	if got := w.call(bearer(with), "POST", keyPath, `{"name":"x","permissions":["calling"]}`).faults(t); got != "permissions:invalid_parameter" {
-		t.Errorf("more than the service has: got %s", got)
+	r = w.call(bearer(with), "POST", keyPath, `{"name":"x","permissions":["calling"]}`)
+	if got := r.faults(t); got != "permissions:invalid_parameter" {
+		t.Errorf("a key with more permissions than the service: got %s", got)
 	}
 }
 
@@ -270,8 +274,9 @@ func TestKeyExpires(t *testing.T) {
 	w.wants(auth, http.StatusUnauthorized, "after its end")
 	w.wantInfo(sat, http.StatusOK) // tokens issued with it keep their own lifetime
 	_, boss := w.newKey(time.Time{}, fabric.Management)
-	if r := w.call(boss, "PATCH", keyPath+"/"+k.ID, `{"expires_at":`+itoa(w.now().Add(time.Hour).Unix())+`}`); r.status != http.StatusOK {
-		t.Errorf("moving the end: got %d %s", r.status, r.text)
+	end := itoa(w.now().Add(time.Hour).Unix())
+	if r := w.call(boss, "PATCH", keyPath+"/"+k.ID, `{"expires_at":`+end+`}`); r.status != http.StatusOK {
+		t.Errorf("moving the expiry: got %d %s", r.status, r.text)
 	}
 
 	w.wants(auth, http.StatusOK, "once its end was moved")
@@ -352,8 +357,9 @@ func TestOldSecretEnds(t *testing.T) {
 	}
 
 	w.wants(present, http.StatusOK, "the present secret")
-	if made := as[keyBody](t, w.call(present, "POST", keyPath, `{"name":"y","permissions":["calling"]}`)); made.ExpiresAt != nil {
-		t.Errorf("a key by the present secret: got %+v, want one without an end", made)
+	made = as[keyBody](t, w.call(present, "POST", keyPath, `{"name":"y","permissions":["calling"]}`))
+	if made.ExpiresAt != nil {
+		t.Errorf("a key made with the present secret: got %+v, want one that does not expire", made)
 	}
 
 	w.pass(time.Hour)
@@ -373,7 +379,8 @@ func TestOldSecretUsed(t *testing.T) {
 
 	w.wants(w.basic(), http.StatusOK, "before")
 	settle()
-	if _, _, err := w.fabric.APIKeys.Rotate(context.Background(), w.project.ID, w.keyID, 24*time.Hour, nil); err != nil {
+	_, _, err := w.fabric.APIKeys.Rotate(context.Background(), w.project.ID, w.keyID, 24*time.Hour, nil)
+	if err != nil {
 		t.Fatal(err)
 	}
 

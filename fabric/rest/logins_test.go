@@ -70,7 +70,8 @@ func TestRefreshTokensOfSubscriber(t *testing.T) {
 
 	path := subscribers + "/" + one.SubscriberID + "/tokens/" + all[0].ID
 	for _, id := range []string{"nonsense", w.project.ID, all[0].ID} {
-		if r := w.call(w.stranger(), "DELETE", strings.Replace(path, all[0].ID, id, 1), ""); r.status != http.StatusNotFound {
+		foreign := strings.Replace(path, all[0].ID, id, 1)
+		if r := w.call(w.stranger(), "DELETE", foreign, ""); r.status != http.StatusNotFound {
 			t.Errorf("DELETE of %s by another project: got %d, want 404", id, r.status)
 		}
 	}
@@ -153,12 +154,17 @@ func TestLoginsOfSubscriber(t *testing.T) {
 		if err := w.rows.CreateLogin(ctx, s, hash); err != nil {
 			t.Fatal(err)
 		}
-		if err := w.rows.RedeemCode(ctx, idp.RedeemedCode{Hash: sid, GrantID: sid, ClientID: app.ID, Expires: w.now().Add(time.Hour)}, g); err != nil {
+		code := idp.RedeemedCode{Hash: sid, GrantID: sid, ClientID: app.ID, Expires: w.now().Add(time.Hour)}
+		if err := w.rows.RedeemCode(ctx, code, g); err != nil {
 			t.Fatal(err)
 		}
 	}
 
-	const first, second, bobs = "0199a000-0000-7000-8000-000000000001", "0199a000-0000-7000-8000-000000000002", "0199a000-0000-7000-8000-000000000003"
+	const (
+		first  = "0199a000-0000-7000-8000-000000000001"
+		second = "0199a000-0000-7000-8000-000000000002"
+		bobs   = "0199a000-0000-7000-8000-000000000003"
+	)
 	signIn(ada.SubscriberID, first)
 	signIn(ada.SubscriberID, second)
 	signIn(bob.SubscriberID, bobs)
@@ -191,7 +197,8 @@ func TestLoginsOfSubscriber(t *testing.T) {
 		!w.ended[first] || len(w.ended) != 1 {
 		t.Errorf("DELETE of a login: got %d %s, ended %v", r.status, r.text, w.ended)
 	}
-	if r := w.call(w.basic(), "DELETE", subscribers+"/"+ada.SubscriberID+"/tokens", ""); r.status != http.StatusNoContent {
+	r := w.call(w.basic(), "DELETE", subscribers+"/"+ada.SubscriberID+"/tokens", "")
+	if r.status != http.StatusNoContent {
 		t.Fatalf("revoking all: got %d %s", r.status, r.text)
 	}
 
@@ -227,7 +234,8 @@ func TestDevicesAndPresenceOfSubscriber(t *testing.T) {
 	if r := w.call(w.basic(), "DELETE", path+"/devices/"+made.ID, ""); r.status != http.StatusNotFound {
 		t.Errorf("DELETE of a device that is gone: got %d", r.status)
 	}
-	if r := w.call(w.basic(), "GET", path+"/presence", ""); strings.TrimSpace(r.text) != `{"online":false,"since":null,"sockets":0}` {
+	r = w.call(w.basic(), "GET", path+"/presence", "")
+	if strings.TrimSpace(r.text) != `{"online":false,"since":null,"sockets":0}` {
 		t.Errorf("presence: got %d %s", r.status, r.text)
 	}
 }
@@ -299,13 +307,15 @@ func TestRevokeToken(t *testing.T) {
 	}
 }
 
-// TestTokensOfDeadTokens shows that tokens issued from a revoked token are revoked as well,
-// even if the issuing node has not read the revocation yet.
+// TestTokensOfDeadTokens shows that tokens issued from a revoked token are refused as well,
+// even if the issuing node had not read the revocation yet.
 func TestTokensOfDeadTokens(t *testing.T) {
 	ctx := context.Background()
 	password := "another horse"
 	for name, end := range map[string]func(w *world, id string) error{
-		"all is revoked": func(w *world, id string) error { return w.fabric.Subscribers.Revoke(ctx, w.project.ID, id) },
+		"all tokens are revoked": func(w *world, id string) error {
+			return w.fabric.Subscribers.Revoke(ctx, w.project.ID, id)
+		},
 		"the password is changed": func(w *world, id string) error {
 			_, err := w.fabric.Subscribers.Update(ctx, w.project.ID, id, fabric.SubscriberInput{Password: &password})
 			return err
@@ -318,22 +328,25 @@ func TestTokensOfDeadTokens(t *testing.T) {
 		if err := end(w, got.SubscriberID); err != nil {
 			t.Fatal(err)
 		}
+
 		deaf := w.deafNode()
 		by := fabric.Issuer{ProjectID: w.project.ID, SAT: &sat}
 		guest := must[fabric.TokenPair](t)(
 			deaf.Tokens.IssueGuest(ctx, by, fabric.GuestTokenInput{AllowedAddresses: []string{a.ID}}))
 		invite := must[string](t)(deaf.Tokens.IssueInvite(ctx, sat, fabric.InviteInput{AddressID: a.ID}))
-		next := must[fabric.TokenPair](t)(deaf.Tokens.Refresh(ctx, fabric.Issuer{ProjectID: w.project.ID}, got.RefreshToken))
+		by = fabric.Issuer{ProjectID: w.project.ID}
+		next := must[fabric.TokenPair](t)(deaf.Tokens.Refresh(ctx, by, got.RefreshToken))
+
 		w.sync()
 		for what, token := range map[string]string{"a guest token": guest.Access, "an invite": invite,
 			"a SAT": next.Access} {
 			if r := w.call(bearer(token), "GET", addresses, ""); r.status != http.StatusUnauthorized {
-				t.Errorf("when %s, %s made later of what is dead: got %d, want 401", name, what, r.status)
+				t.Errorf("after %s, %s issued from a dead token: got %d, want 401", name, what, r.status)
 			}
 		}
 		for what, token := range map[string]string{"a guest's": guest.Refresh, "a subscriber's": next.Refresh} {
 			if f := w.refused(w.basic(), token); f != "refresh_token:token_invalid" {
-				t.Errorf("when %s, %s refresh token made later of what is dead: got %s", name, what, f)
+				t.Errorf("after %s, %s refresh token issued from a dead token: got %s", name, what, f)
 			}
 		}
 		w.wantInfo(w.tokens(`{"reference":"ada"}`).Token, http.StatusOK)
@@ -344,7 +357,8 @@ func TestConsentsOfSubscriber(t *testing.T) {
 	w := newWorld(t)
 	app := w.application(w.project.ID)
 	ada, bob := w.tokens(`{"reference":"ada"}`), w.tokens(`{"reference":"bob"}`)
-	if err := w.rows.AddConsent(context.Background(), ada.SubscriberID, app.ID, []string{"openid", "Voice"}, w.now()); err != nil {
+	scope := []string{"openid", "Voice"}
+	if err := w.rows.AddConsent(context.Background(), ada.SubscriberID, app.ID, scope, w.now()); err != nil {
 		t.Fatal(err)
 	}
 
@@ -362,7 +376,7 @@ func TestConsentsOfSubscriber(t *testing.T) {
 		t.Errorf("GET %s: got %+v", path(ada.SubscriberID), got)
 	}
 	if got := list(bob.SubscriberID); len(got) != 0 {
-		t.Errorf("who has agreed to nothing: got %+v", got)
+		t.Errorf("a subscriber without consents: got %+v", got)
 	}
 
 	for _, tt := range []struct {
@@ -382,7 +396,8 @@ func TestConsentsOfSubscriber(t *testing.T) {
 	if r := w.call(w.stranger(), "GET", path(ada.SubscriberID), ""); r.status != http.StatusNotFound {
 		t.Errorf("consents by another project: got %d, want 404", r.status)
 	}
-	if r := w.call(w.basic(), "DELETE", path(ada.SubscriberID)+"/"+strings.ToUpper(app.ID), ""); r.status != http.StatusNoContent || !w.ended[app.ID] {
+	r := w.call(w.basic(), "DELETE", path(ada.SubscriberID)+"/"+strings.ToUpper(app.ID), "")
+	if r.status != http.StatusNoContent || !w.ended[app.ID] {
 		t.Errorf("DELETE of a consent: got %d %s", r.status, r.text)
 	}
 }

@@ -42,7 +42,8 @@ func TestLogouts(t *testing.T) {
 		}
 		g := idp.Grant{ID: sid, ProjectID: w.project.ID, ClientID: app.ID, SubscriberID: ada, SessionID: sid,
 			Expires: w.now().Add(time.Hour)}
-		if err := w.rows.RedeemCode(ctx, idp.RedeemedCode{Hash: sid, GrantID: sid, ClientID: app.ID, Expires: w.now().Add(time.Hour)}, g); err != nil {
+		code := idp.RedeemedCode{Hash: sid, GrantID: sid, ClientID: app.ID, Expires: w.now().Add(time.Hour)}
+		if err := w.rows.RedeemCode(ctx, code, g); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -86,7 +87,7 @@ func TestLogouts(t *testing.T) {
 		t.Errorf("redeliver all: got %d %s", r.status, r.text)
 	}
 	if r := w.call(boss, "GET", path+"?state=lost", ""); r.status != http.StatusUnprocessableEntity {
-		t.Errorf("GET of a state that there is not: got %d, want 422", r.status)
+		t.Errorf("GET of an unknown state: got %d, want 422", r.status)
 	}
 
 	foreign := strings.Replace(path, app.ID, w.application(w.other.ID).ID, 1)

@@ -53,13 +53,15 @@ func TestSpoofedNames(t *testing.T) {
 	}
 
 	for _, email := range []string{"ad\u200da@example.com", "\u0430da@example.com", "ada@ex\u00adample.com"} {
-		if got := w.call(w.basic(), "POST", resources+"/subscribers", `{"email":"`+email+`"}`).faults(t); got != "email:invalid_parameter" {
-			t.Errorf("e-mail %s: %s", email, got)
+		got := w.call(w.basic(), "POST", resources+"/subscribers", `{"email":"`+email+`"}`).faults(t)
+		if got != "email:invalid_parameter" {
+			t.Errorf("POST with the e-mail %q: got %s", email, got)
 		}
 	}
 
-	if r := w.call(w.basic(), "GET", resources+"/conference_rooms", ""); strings.Count(r.text, `"type":"video_room"`) != 1 {
-		t.Errorf("there are other rooms than one: %s", r.text)
+	r := w.call(w.basic(), "GET", resources+"/conference_rooms", "")
+	if strings.Count(r.text, `"type":"video_room"`) != 1 {
+		t.Errorf("GET of the rooms: got %s, want one room", r.text)
 	}
 }
 
@@ -102,7 +104,8 @@ func TestEqualNames(t *testing.T) {
 	}
 
 	for range 2 { // resources without a name do not conflict
-		if r := w.call(w.basic(), "POST", resources+"/swml_webhooks", `{"primary_request_url":"https://a.example"}`); r.status != http.StatusCreated {
+		r := w.call(w.basic(), "POST", resources+"/swml_webhooks", `{"primary_request_url":"https://a.example"}`)
+		if r.status != http.StatusCreated {
 			t.Errorf("POST without a name = %d %s", r.status, r.text)
 		}
 	}
@@ -136,7 +139,8 @@ func TestOldNames(t *testing.T) {
 		old := w.resource(k, kinds.Values{"name": []byte(`"../old"`), "prompt": []byte(`{"text":"x"}`)},
 			fmt.Sprintf("old-%d", i))
 		for _, body := range []string{`{"prompt":{"text":"y"}}`, `{"name":"../old","prompt":{"text":"z"}}`} {
-			if r := w.call(w.basic(), "PATCH", resources+"/ai_agents/"+old, body); r.status != http.StatusOK || !strings.Contains(r.text, "../old") {
+			r := w.call(w.basic(), "PATCH", resources+"/ai_agents/"+old, body)
+			if r.status != http.StatusOK || !strings.Contains(r.text, "../old") {
 				t.Errorf("PATCH %s = %d %s, want 200", body, r.status, r.text)
 			}
 		}

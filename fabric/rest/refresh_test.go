@@ -92,12 +92,14 @@ func TestRefreshRefusals(t *testing.T) {
 	}
 
 	for _, body := range []string{`{"refresh_token":null}`, `{}`} {
-		if fault := w.call(w.basic(), "POST", refreshPath, body).faults(t); fault != "refresh_token:missing_required_parameter" {
+		fault := w.call(w.basic(), "POST", refreshPath, body).faults(t)
+		if fault != "refresh_token:missing_required_parameter" {
 			t.Errorf("%s: got %s", body, fault)
 		}
 	}
 
-	if fault := w.call(w.basic(), "POST", refreshPath, `{"refresh_token":[1]}`).faults(t); fault != "refresh_token:invalid_parameter" {
+	fault := w.call(w.basic(), "POST", refreshPath, `{"refresh_token":[1]}`).faults(t)
+	if fault != "refresh_token:invalid_parameter" {
 		t.Errorf("an array: got %s", fault)
 	}
 
@@ -164,31 +166,37 @@ func TestDisabledSubscriber(t *testing.T) {
 	got := w.tokens(`{"reference":"ada"}`)
 	bob := w.tokens(`{"reference":"bob"}`)
 	where := w.address(got.Token)
-	yes, no := true, false
-	if _, err := w.fabric.Subscribers.Update(ctx, w.project.ID, got.SubscriberID, fabric.SubscriberInput{Disabled: &yes}); err != nil {
-		t.Fatal(err)
+	setDisabled := func(disabled bool) {
+		t.Helper()
+		_, err := w.fabric.Subscribers.Update(ctx, w.project.ID, got.SubscriberID,
+			fabric.SubscriberInput{Disabled: &disabled})
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 
+	setDisabled(true)
 	w.wantInfo(got.Token, http.StatusUnauthorized)
 	if fault := w.refused(w.basic(), got.RefreshToken); fault != "refresh_token:token_invalid" {
 		t.Errorf("refresh: got %s", fault)
 	}
-	if fault := w.call(w.basic(), "POST", issue, `{"reference":"ada"}`).faults(t); fault != "reference:invalid_parameter" {
+	fault := w.call(w.basic(), "POST", issue, `{"reference":"ada"}`).faults(t)
+	if fault != "reference:invalid_parameter" {
 		t.Errorf("new tokens: got %s", fault)
 	}
 	if r := w.call(bearer(bob.Token), "GET", "/api/fabric/addresses/"+where.ID, ""); r.status != http.StatusNotFound {
-		t.Errorf("its address: got %d, want 404", r.status)
+		t.Errorf("the subscriber's address: got %d, want 404", r.status)
 	}
-	if all := as[listed[address]](t, w.call(bearer(bob.Token), "GET", "/api/fabric/addresses", "")); len(all.Data) != 1 {
+	all := as[listed[address]](t, w.call(bearer(bob.Token), "GET", "/api/fabric/addresses", ""))
+	if len(all.Data) != 1 {
 		t.Errorf("addresses seen by others: got %+v, want only bob's", all.Data)
 	}
-	if fault := w.call(w.basic(), "POST", guests, `{"allowed_addresses":["`+where.ID+`"]}`).faults(t); fault != "allowed_addresses:must_belong_to_project" {
-		t.Errorf("a guest token for it: got %s", fault)
-	}
-	if _, err := w.fabric.Subscribers.Update(ctx, w.project.ID, got.SubscriberID, fabric.SubscriberInput{Disabled: &no}); err != nil {
-		t.Fatal(err)
+	fault = w.call(w.basic(), "POST", guests, `{"allowed_addresses":["`+where.ID+`"]}`).faults(t)
+	if fault != "allowed_addresses:must_belong_to_project" {
+		t.Errorf("a guest token for the subscriber's address: got %s", fault)
 	}
 
+	setDisabled(false)
 	w.wantInfo(got.Token, http.StatusUnauthorized) // a revocation is final
 	w.pass(time.Minute)
 	w.wantInfo(w.tokens(`{"reference":"ada"}`).Token, http.StatusOK)

@@ -156,8 +156,10 @@ func TestKinds(t *testing.T) {
 		}
 	}
 
-	if r := w.call(bearer(w.tokens(`{"reference":"ada"}`).Token), "GET", "/api/fabric/addresses?type=app", ""); strings.Contains(r.text, "back-office") {
-		t.Errorf("addresses of deleted resources are there: %s", r.text)
+	ada := bearer(w.tokens(`{"reference":"ada"}`).Token)
+	r := w.call(ada, "GET", "/api/fabric/addresses?type=app", "")
+	if strings.Contains(r.text, "back-office") {
+		t.Errorf("addresses of deleted resources are listed: %s", r.text)
 	}
 }
 

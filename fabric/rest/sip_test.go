@@ -96,14 +96,17 @@ func TestSIPCredentials(t *testing.T) {
 	}
 
 	at := of(ada) + "/" + made.ID
-	if r := w.call(w.basic(), "PATCH", at, `{"caller_id":"Ada","password":"new-secret"}`); r.status != http.StatusOK || !strings.Contains(r.text, `"caller_id":"Ada"`) {
+	r = w.call(w.basic(), "PATCH", at, `{"caller_id":"Ada","password":"new-secret"}`)
+	if r.status != http.StatusOK || !strings.Contains(r.text, `"caller_id":"Ada"`) {
 		t.Errorf("PATCH = %d %s", r.status, r.text)
 	}
 
 	for body, want := range map[string]string{
-		`{}`:                                     "username:missing_required_parameter password:missing_required_parameter",
+		`{}`: "username:missing_required_parameter " +
+			"password:missing_required_parameter",
 		`{"username":"ada-desk","password":"x"}`: "username:value_not_unique",
-		`{"username":"a b","password":7,"codecs":["shout"]}`: "username:invalid_parameter password:invalid_parameter codecs:invalid_parameter",
+		`{"username":"a b","password":7,"codecs":["shout"]}`: "username:invalid_parameter " +
+			"password:invalid_parameter codecs:invalid_parameter",
 	} {
 		if got := w.call(w.basic(), "POST", of(grace), body).faults(t); got != want {
 			t.Errorf("POST %s = %s, want %s", body, got, want)
@@ -142,7 +145,8 @@ func TestAssign(t *testing.T) {
 	if got := as[address](t, r); r.status != http.StatusOK || got.Type != "call" || got.ResourceID != endpoint {
 		t.Errorf("sip_endpoints = %d %s", r.status, r.text)
 	}
-	if r := w.call(w.basic(), "GET", resources+"/sip_endpoints/"+endpoint, ""); !strings.Contains(r.text, `"calling_handler_resource_id":"`+script+`"`) {
+	r = w.call(w.basic(), "GET", resources+"/sip_endpoints/"+endpoint, "")
+	if !strings.Contains(r.text, `"calling_handler_resource_id":"`+script+`"`) {
 		t.Errorf("the endpoint = %s, want %s to take its calls", r.text, script)
 	}
 
@@ -159,14 +163,16 @@ func TestAssign(t *testing.T) {
 		}
 	}
 
-	if got := w.call(w.basic(), "POST", resources+"/"+script+"/sip_endpoints", `{"sip_endpoint_id":"`+script+`"}`).faults(t); got != "sip_endpoint_id:does_not_exist" {
-		t.Errorf("an endpoint that is none = %s", got)
+	r = w.call(w.basic(), "POST", resources+"/"+script+"/sip_endpoints", `{"sip_endpoint_id":"`+script+`"}`)
+	if got := r.faults(t); got != "sip_endpoint_id:does_not_exist" {
+		t.Errorf("a script's id as sip_endpoint_id = %s", got)
 	}
-	if got := w.call(w.basic(), "DELETE", resources+"/swml_scripts/"+script, "").faults(t); got != ":resource_assigned_as_handler" {
-		t.Errorf("DELETE of what takes calls = %s", got)
+	r = w.call(w.basic(), "DELETE", resources+"/swml_scripts/"+script, "")
+	if got := r.faults(t); got != ":resource_assigned_as_handler" {
+		t.Errorf("DELETE of a script that handles calls = %s", got)
 	}
 	if r := w.call(w.basic(), "POST", resources+"/"+script+"/nothing", `{}`); r.status != http.StatusNotFound {
-		t.Errorf("POST of nothing known = %d, want 404", r.status)
+		t.Errorf("POST to an unknown path = %d, want 404", r.status)
 	}
 }
 
@@ -178,10 +184,11 @@ func TestHandlerInCapitals(t *testing.T) {
 	r := w.call(w.basic(), "PUT", resources+"/sip_endpoints/"+endpoint,
 		`{"call_handler":"resource","calling_handler_resource_id":"`+strings.ToUpper(script)+`"}`)
 	if r.status != http.StatusOK || !strings.Contains(r.text, `"calling_handler_resource_id":"`+script+`"`) {
-		t.Errorf("PUT = %d %s, want the handler's id as it is", r.status, r.text)
+		t.Errorf("PUT = %d %s, want the handler's id in its stored form", r.status, r.text)
 	}
-	if got := w.call(w.basic(), "DELETE", resources+"/swml_scripts/"+script, "").faults(t); got != ":resource_assigned_as_handler" {
-		t.Errorf("DELETE of what takes calls = %s", got)
+	r = w.call(w.basic(), "DELETE", resources+"/swml_scripts/"+script, "")
+	if got := r.faults(t); got != ":resource_assigned_as_handler" {
+		t.Errorf("DELETE of a script that handles calls = %s", got)
 	}
 }
 
@@ -194,7 +201,8 @@ func TestSecretsAreSealed(t *testing.T) {
 		`{"username":"ada-desk","password":"hush-hush-hush"}`)
 	r := w.call(w.basic(), "POST", resources+"/freeswitch_connectors", `{"name":"pbx","token":"`+token+`"}`)
 	id := as[struct{ ID string }](t, r).ID
-	if r := w.call(w.basic(), "PUT", resources+"/freeswitch_connectors/"+id, `{"name":"other"}`); r.status != http.StatusOK || strings.Contains(r.text, token) {
+	r = w.call(w.basic(), "PUT", resources+"/freeswitch_connectors/"+id, `{"name":"other"}`)
+	if r.status != http.StatusOK || strings.Contains(r.text, token) {
 		t.Errorf("PUT = %d %s", r.status, r.text)
 	}
 

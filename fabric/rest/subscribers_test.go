@@ -122,7 +122,8 @@ func TestSubscriberRefusals(t *testing.T) {
 		{`{"email":"a@example.com","country":"a\nb"}`, "country:invalid_parameter"},
 		{
 			`{"first_name":7,"password":"x","last_name":"` + long + `","timezone":[]}`,
-			"first_name:invalid_parameter timezone:invalid_parameter last_name:invalid_parameter email:missing_required_parameter password:invalid_parameter",
+			"first_name:invalid_parameter timezone:invalid_parameter last_name:invalid_parameter " +
+				"email:missing_required_parameter password:invalid_parameter",
 		},
 	}
 
@@ -182,7 +183,8 @@ func TestBodies(t *testing.T) {
 		if r.status != tt.want {
 			t.Errorf("POST %s %.40q: got %d %.100s, want %d", tt.kind, tt.body, r.status, r.text, tt.want)
 		}
-		if text := map[int]string{400: "Bad Request", 413: "Payload Too Large", 415: "Unsupported Media Type"}[tt.want]; text != "" {
+		texts := map[int]string{400: "Bad Request", 413: "Payload Too Large", 415: "Unsupported Media Type"}
+		if text := texts[tt.want]; text != "" {
 			if got := as[map[string]string](t, r); len(got) != 1 || got["error"] != text {
 				t.Errorf("POST %s %.40q: got %s, want the error %q", tt.kind, tt.body, r.text, text)
 			}
@@ -206,7 +208,8 @@ func TestForeignSubscriber(t *testing.T) {
 		}
 	}
 
-	if got := as[envelope](t, w.call(w.basic(), "GET", subscribers+"/"+ada.ID, "")); got.Subscriber["first_name"] != "" {
+	got := as[envelope](t, w.call(w.basic(), "GET", subscribers+"/"+ada.ID, ""))
+	if got.Subscriber["first_name"] != "" {
 		t.Errorf("a stranger changed %+v", got)
 	}
 

@@ -165,7 +165,8 @@ func TestTokenRefusals(t *testing.T) {
 		{`{"reference":"ada","time_zone":"` + strings.Repeat("z", 300) + `"}`, "time_zone:invalid_parameter"},
 		{
 			`{"expire_at":0,"password":"x","country":5}`,
-			"country:invalid_parameter reference:missing_required_parameter expire_at:invalid_parameter password:invalid_parameter",
+			"country:invalid_parameter reference:missing_required_parameter " +
+				"expire_at:invalid_parameter password:invalid_parameter",
 		},
 	}
 
@@ -283,7 +284,8 @@ func TestPasswordByToken(t *testing.T) {
 		}
 	}
 
-	if got := w.call(w.basic(), "POST", issue+"/refresh", `{"refresh_token":"`+first.RefreshToken+`"}`).faults(t); got != "refresh_token:token_invalid" {
+	got := w.call(w.basic(), "POST", issue+"/refresh", `{"refresh_token":"`+first.RefreshToken+`"}`).faults(t)
+	if got != "refresh_token:token_invalid" {
 		t.Errorf("a refresh token from before the password changed: got %s", got)
 	}
 }

@@ -54,14 +54,16 @@ func (w *world) webhook(auth authorization, body string) webhook {
 func TestWebhooks(t *testing.T) {
 	w := newWorld(t)
 	boss := w.manager()
-	made := w.webhook(boss, `{"url":"https://example.com/a?b=c","id":"x","project_id":"y","failures":7,"created_at":"2020-01-01T00:00:00Z"}`)
+	made := w.webhook(boss, `{"url":"https://example.com/a?b=c","id":"x","project_id":"y","failures":7,
+		"created_at":"2020-01-01T00:00:00Z"}`)
 	path := webhookPath + "/" + made.ID
 	if made.URL != "https://example.com/a?b=c" || made.ProjectID != w.project.ID ||
 		strings.Join(made.Events, " ") != "*" || !made.Enabled || made.Name != "" {
 		t.Errorf("made %+v, want all events, enabled", made)
 	}
 
-	r := w.call(boss, "PATCH", path, `{"events":["subscriber.created","subscriber.created","resource.deleted"],"name":"CRM"}`)
+	r := w.call(boss, "PATCH", path,
+		`{"events":["subscriber.created","subscriber.created","resource.deleted"],"name":"CRM"}`)
 	if got := as[webhook](t, r); r.status != http.StatusOK || got.URL != made.URL || got.Name != "CRM" ||
 		strings.Join(got.Events, " ") != "subscriber.created resource.deleted" {
 		t.Errorf("PATCH: got %d %s", r.status, r.text)
@@ -94,9 +96,10 @@ func TestWebhookFaults(t *testing.T) {
 		`{"url":7,"name":7}`:              "url:invalid_parameter name:invalid_parameter",
 		`{"url":"gopher://example.com/"}`: "url:not_an_http_url",
 		`{"url":"http://10.0.0.1/"}`:      "url:url_is_unsafe",
-		`{"url":"http://10.0.0.1/","name":"a\u0000b","events":["subscriber.made"]}`: "url:url_is_unsafe name:invalid_parameter events:invalid_parameter",
-		`{"url":"https://example.com/","events":"*"}`:                               "events:invalid_parameter",
-		`{"url":"https://example.com/","enabled":"yes"}`:                            "enabled:invalid_parameter",
+		`{"url":"http://10.0.0.1/","name":"a\u0000b","events":["subscriber.made"]}`: "url:url_is_unsafe " +
+			"name:invalid_parameter events:invalid_parameter",
+		`{"url":"https://example.com/","events":"*"}`:    "events:invalid_parameter",
+		`{"url":"https://example.com/","enabled":"yes"}`: "enabled:invalid_parameter",
 		`{"url":"https://example.com/` +
 			strings.Repeat("a", 2048) + `"}`: "url:invalid_parameter",
 		`{"url":"https://example.com/","name":"` +
@@ -116,15 +119,17 @@ func TestWebhookFaults(t *testing.T) {
 		}
 	}
 
-	if got := w.call(boss, "GET", webhookPath+"/"+made.ID+"/deliveries?state=lost", "").faults(t); got != "state:invalid_parameter" {
-		t.Errorf("a state that there is not: got %s", got)
+	got := w.call(boss, "GET", webhookPath+"/"+made.ID+"/deliveries?state=lost", "").faults(t)
+	if got != "state:invalid_parameter" {
+		t.Errorf("GET of an unknown state: got %s", got)
 	}
 
 	for range 49 {
 		w.webhook(boss, `{"url":"https://example.com/"}`)
 	}
 
-	if got := w.call(boss, "POST", webhookPath, `{"url":"https://example.com/"}`).faults(t); got != "url:invalid_parameter" {
+	got = w.call(boss, "POST", webhookPath, `{"url":"https://example.com/"}`).faults(t)
+	if got != "url:invalid_parameter" {
 		t.Errorf("one webhook too many: got %s", got)
 	}
 }
@@ -290,7 +295,8 @@ func TestSigningKey(t *testing.T) {
 	if now := get(); now.Key != rotated.Next.Key || now.Next != nil {
 		t.Errorf("after the overlap: %+v, want the next key alone", now)
 	}
-	if key, err := w.fabric.Webhooks.SigningKey(context.Background(), w.project.ID); err != nil || key != rotated.Next.Key {
+	key, err := w.fabric.Webhooks.SigningKey(context.Background(), w.project.ID)
+	if err != nil || key != rotated.Next.Key {
 		t.Errorf("signed with %s, %v, want the new key", key, err)
 	}
 

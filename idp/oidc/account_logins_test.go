@@ -30,7 +30,8 @@ func (n named) RoundTrip(r *http.Request) (*http.Response, error) {
 
 const (
 	firefox = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
-	iphone  = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1"
+	iphone  = "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 " +
+		"(KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1"
 )
 
 var sessionField = regexp.MustCompile(`(?s)<span class="name">([^<]*)</span>(.*?)name="session" value="([^"]+)"`)
@@ -72,10 +73,9 @@ func TestAccountSessions(t *testing.T) {
 		!strings.Contains(page.body, "signed in 3 hours ago") || !strings.Contains(page.body, "127.0.0.1") {
 		t.Fatalf("the sessions are %v, this one %q: %s", ids, here, page.body)
 	}
-	form := formOf(t, page, "/account/sessions/end")
-	if got := desk.post("/account/sessions/end",
-		with(form, "session", "nobody's")); !strings.Contains(got.body, `id="account-notice"`) {
-		t.Errorf("a session that is none: %d %s", got.status, got.body)
+	form := with(formOf(t, page, "/account/sessions/end"), "session", "unknown")
+	if got := desk.post("/account/sessions/end", form); !strings.Contains(got.body, `id="account-notice"`) {
+		t.Errorf("ending an unknown session: %d %s", got.status, got.body)
 	}
 
 	// Sessions of another subscriber cannot be ended.

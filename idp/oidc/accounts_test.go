@@ -63,7 +63,7 @@ func TestAccounts(t *testing.T) {
 			pairs []string
 			want  string
 		}{
-			{"whoever is in use", nil, bob.ID},
+			{"the account in use", nil, bob.ID},
 			{"ada by a hint", []string{"id_token_hint", hint}, w.ada.ID},
 			{"ada by the claim sub", []string{"claims", `{"id_token":{"sub":{"value":"` + w.ada.ID + `"}}}`},
 				w.ada.ID},
@@ -241,6 +241,6 @@ func TestAccountsInUse(t *testing.T) {
 	must(t, err)
 	if page := b.authorize(request(c, "prompt", "select_account")); strings.Contains(page.body, "2@example.com") ||
 		!strings.Contains(page.body, "4@example.com") {
-		t.Errorf("who is disabled is offered: %s", page.body)
+		t.Errorf("a disabled subscriber is offered as an account: %s", page.body)
 	}
 }

@@ -64,7 +64,8 @@ func (w *world) party(t *testing.T, alg jose.SignatureAlgorithm) party {
 	t.Helper()
 	p := party{w: w, kid: "k1", alg: alg, key: newKey(t, alg)}
 	p.c, _ = w.client(func(n *idp.Client) {
-		n.Type, n.AuthMethod, n.RedirectURIs, n.Scopes = idp.Service, idp.AuthPrivateKeyJWT, nil, []string{"Voice"}
+		n.Type, n.AuthMethod = idp.Service, idp.AuthPrivateKeyJWT
+		n.RedirectURIs, n.Scopes = nil, []string{"Voice"}
 		n.JWKS = keySet(t, "", map[string]crypto.Signer{p.kid: p.key})
 	})
 	return p
@@ -288,20 +289,20 @@ func TestAssertionRequests(t *testing.T) {
 	secretive, secret := w.client(func(n *idp.Client) { n.Type, n.AuthMethod = idp.Web, idp.AuthPost })
 
 	// The client is named or authenticated wrongly.
-	wantInvalidClient(t, "another client_id beside it", p.ask(p.assertion(t), "client_id", other.c.ID))
+	wantInvalidClient(t, "another client's client_id", p.ask(p.assertion(t), "client_id", other.c.ID))
 	wantInvalidClient(t, "another type",
 		p.ask(p.assertion(t), "client_assertion_type", "urn:ietf:params:oauth:client-assertion-type:saml2-bearer"))
 	wantInvalidClient(t, "no type", p.ask(p.assertion(t), "client_assertion_type", ""))
 	wantInvalidClient(t, "the type alone", p.ask("", "client_id", p.c.ID))
 	wantInvalidClient(t, "neither", w.token("grant_type", "client_credentials", "client_id", p.c.ID))
-	wantInvalidClient(t, "a secret, which it has not",
+	wantInvalidClient(t, "a secret of a client without one",
 		w.token("grant_type", "client_credentials", "client_id", p.c.ID, "client_secret", "x"))
 
 	// Two ways of authentication at once are rejected (RFC 6749, section 2.3).
 	for name, got := range map[string]reply{
-		"a secret beside it":         p.ask(p.assertion(t), "client_id", p.c.ID, "client_secret", "x"),
-		"another's secret beside it": p.ask(p.assertion(t), "client_id", secretive.ID, "client_secret", secret),
-		"an empty secret beside it": w.browser().post("/oauth/token", url.Values{
+		"a secret as well":         p.ask(p.assertion(t), "client_id", p.c.ID, "client_secret", "x"),
+		"another's secret as well": p.ask(p.assertion(t), "client_id", secretive.ID, "client_secret", secret),
+		"an empty secret as well": w.browser().post("/oauth/token", url.Values{
 			"grant_type": {"client_credentials"}, "client_assertion": {p.assertion(t)},
 			"client_assertion_type": {idp.AssertionType}, "client_secret": {""},
 		}),
@@ -314,7 +315,7 @@ func TestAssertionRequests(t *testing.T) {
 	// An assertion is valid once, and the error for a replay does not repeat it.
 	good := p.assertion(t)
 	if got := p.ask(good, "client_id", p.c.ID); got.status != http.StatusOK {
-		t.Errorf("its own client_id beside it: %d %s", got.status, got.body)
+		t.Errorf("an assertion with its own client_id: %d %s", got.status, got.body)
 	}
 	if got := p.ask(good); !strings.Contains(got.body, "jti") || strings.Contains(got.body, good) {
 		t.Errorf("a replay: %s, want a sentence about the jti and no assertion", got.body)
@@ -412,7 +413,7 @@ func TestKeySets(t *testing.T) {
 		t.Errorf("a good set: %v", err)
 	}
 	if err := register(good, idp.AuthPost); problem.First(err) == nil {
-		t.Error("keys beside a secret: no error")
+		t.Error("registering keys and a secret: no error")
 	}
 
 	// Keys of unknown types are ignored, since a client may publish newer ones.

@@ -89,7 +89,7 @@ func (r *rp) told(want int) []string {
 			return tokens
 		}
 	}
-	r.w.t.Fatalf("client %s is told of %+v, want it told %d times", r.client.ID, r.logouts(), want)
+	r.w.t.Fatalf("client %s receives %+v, want %d logout tokens", r.client.ID, r.logouts(), want)
 	return nil
 }
 
@@ -256,7 +256,7 @@ func TestBackchannelLogout(t *testing.T) {
 	}
 
 	if got := bystander.logouts(); len(got) != 0 {
-		t.Errorf("a client without a grant is told of %+v", got)
+		t.Errorf("a client without a grant receives %+v", got)
 	}
 }
 

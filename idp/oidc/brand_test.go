@@ -135,14 +135,14 @@ func TestLogo(t *testing.T) {
 	}
 
 	if etag := got.header.Get("ETag"); etag == "" || !strings.Contains(got.header.Get("Cache-Control"), "immutable") {
-		t.Errorf("the logo has the headers %v, want an ETag, and that it never changes", got.header)
+		t.Errorf("the logo has the headers %v, want an ETag and Cache-Control: immutable", got.header)
 	} else if again := w.answer("GET", "/brand/logo/"+c.Logo+".png", nil, "If-None-Match",
 		etag); again.Code != 304 || again.Body.Len() != 0 {
-		t.Errorf("the logo, asked for by who has it: %d, %d bytes, want 304", again.Code, again.Body.Len())
+		t.Errorf("the logo, requested with its ETag: %d, %d bytes, want 304", again.Code, again.Body.Len())
 	}
 
 	if _, err := logo.Make("logo", []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`)); err == nil {
-		t.Error("an SVG is taken")
+		t.Error("an SVG is accepted")
 	}
 
 	// Mails contain the logo.

@@ -71,7 +71,8 @@ func (b *browser) copy() *browser {
 func TestEmptied(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
-	stays, leaves, ends, locked := w.browser(), w.browser(), w.browser(), w.browser()
+	stays, leaves := w.browser(), w.browser()
+	ends, locked := w.browser(), w.browser()
 
 	// One browser stays signed in; the others are signed out in three ways.
 	stays.code(c)
@@ -94,9 +95,12 @@ func TestEmptied(t *testing.T) {
 			b    *browser
 			want bool
 		}{
-			"who stays": {stays, true}, "who signed out": {leaves, false}, "a cookie from before that": {left, false},
-			"who was signed out": {ends, false}, "who was disabled": {locked, false},
-			"who never was": {w.browser(), false},
+			"a browser that stays":         {stays, true},
+			"a browser that signed out":    {leaves, false},
+			"its cookie from before that":  {left, false},
+			"a browser that is signed out": {ends, false},
+			"a disabled subscriber":        {locked, false},
+			"a new browser":                {w.browser(), false},
 		} {
 			if got := tt.b.signedIn(c); got != tt.want {
 				t.Errorf("%s is signed in: %v, want %v", name, got, tt.want)
@@ -127,12 +131,12 @@ func TestEmptiedAndTime(t *testing.T) {
 			}
 
 			if idle.signedIn(c) {
-				t.Error("who was away for longer than the idle limit is signed in")
+				t.Error("a browser that was away for longer than the idle limit is still signed in")
 			}
 			w.pass(8 * time.Hour) // a week since the login
 			lose(w)
 			if visits.signedIn(c) {
-				t.Error("who signed in a week ago is signed in")
+				t.Error("a browser that signed in a week ago is still signed in")
 			}
 		})
 	}

@@ -18,7 +18,8 @@ func TestClaimsParameter(t *testing.T) {
 	for _, kind := range []idp.TokenFormat{idp.FabricToken, idp.JWTToken} {
 		c, _ := w.client(func(n *idp.Client) { n.AccessToken = kind })
 		got := w.tokens(c, "scope", "openid offline_access", "claims",
-			`{"userinfo":{"given_name":{"essential":true},"phone_number":null},"id_token":{"email":null,"auth_time":{"essential":true},"nonsense":{"value":7}}}`)
+			`{"userinfo":{"given_name":{"essential":true},"phone_number":null},"id_token":`+
+				`{"email":null,"auth_time":{"essential":true},"nonsense":{"value":7}}}`)
 		for _, when := range []string{"first", "refreshed"} {
 			info := w.userinfo(text(got["access_token"])).json(t)
 			if len(info) != 2 || info["given_name"] != "Ada" || info["sub"] != w.ada.ID {
@@ -187,9 +188,10 @@ func TestScopesAreClaims(t *testing.T) {
 
 	c, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "profile", "email", "address", "phone"} })
 	for scope, want := range map[string]string{
-		"openid":         "sub",
-		"openid profile": "birthdate family_name gender given_name locale middle_name name nickname picture preferred_username profile sub updated_at website zoneinfo",
-		"openid email":   "email email_verified sub", "openid address": "address sub",
+		"openid": "sub",
+		"openid profile": "birthdate family_name gender given_name locale middle_name name nickname " +
+			"picture preferred_username profile sub updated_at website zoneinfo",
+		"openid email": "email email_verified sub", "openid address": "address sub",
 		"openid phone": "phone_number phone_number_verified sub",
 	} {
 		info := w.userinfo(text(w.tokens(c, "scope", scope)["access_token"])).json(t)

@@ -34,7 +34,8 @@ type device struct {
 func (w *world) tv() idp.Client {
 	w.t.Helper()
 	c, _ := w.client(func(n *idp.Client) {
-		n.Name, n.Type, n.RedirectURIs, n.Grants = "TV", idp.Native, nil, []string{idp.GrantDevice, idp.GrantRefresh}
+		n.Name, n.Type = "TV", idp.Native
+		n.RedirectURIs, n.Grants = nil, []string{idp.GrantDevice, idp.GrantRefresh}
 	})
 	return c
 }

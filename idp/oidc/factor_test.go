@@ -187,7 +187,7 @@ func TestFactorGuesses(t *testing.T) {
 		reasons[e.Detail["reason"]]++
 	}
 	if reasons["wrong_code"] != 6 || reasons["too many tries"] != 1 {
-		t.Errorf("the audit trail has %v, want six wrong codes and once that there were too many", reasons)
+		t.Errorf("the audit trail has the reasons %v, want six wrong codes and one refusal for too many tries", reasons)
 	}
 }
 

@@ -55,7 +55,8 @@ func (w *world) remoteParty(t *testing.T, uri string) party {
 	t.Helper()
 	p := party{w: w, kid: "k1", alg: jose.ES256, key: newKey(t, jose.ES256)}
 	p.c, _ = w.client(func(n *idp.Client) {
-		n.Type, n.AuthMethod, n.RedirectURIs, n.JWKSURI = idp.Service, idp.AuthPrivateKeyJWT, nil, uri
+		n.Type, n.AuthMethod = idp.Service, idp.AuthPrivateKeyJWT
+		n.RedirectURIs, n.JWKSURI = nil, uri
 	})
 	return p
 }

@@ -15,8 +15,8 @@ func TestResource(t *testing.T) {
 	w := newWorld(t)
 	const billing = "https://billing.example/"
 	c, secret := w.client(func(n *idp.Client) {
-		n.Type, n.AuthMethod, n.RedirectURIs, n.Scopes, n.Resources = idp.Service, idp.AuthPost, nil,
-			[]string{"Voice"}, []string{billing}
+		n.Type, n.AuthMethod, n.RedirectURIs = idp.Service, idp.AuthPost, nil
+		n.Scopes, n.Resources = []string{"Voice"}, []string{billing}
 	})
 
 	ask := func(resources ...string) reply {
@@ -143,11 +143,11 @@ func TestResourceIsARight(t *testing.T) {
 	b.consent(b.logIn(b.authorize(request(c)), email, secret), "allow")
 	page := b.authorize(request(c, "resource", "https://billing.example/"))
 	if !strings.Contains(page.body, "Act on your behalf at https://billing.example/") {
-		t.Errorf("nobody is asked about a resource: %d %v %s", page.status, page.location, page.body)
+		t.Errorf("no consent to the resource is requested: %d %v %s", page.status, page.location, page.body)
 	}
 
 	if b.consent(page, "allow").param("code") == "" ||
 		b.authorize(request(c, "resource", "https://billing.example/")).param("code") == "" {
-		t.Error("who has agreed to the resource is not let through")
+		t.Error("a user who agreed to the resource gets no code")
 	}
 }

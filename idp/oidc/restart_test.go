@@ -15,7 +15,7 @@ func TestBeginAgain(t *testing.T) {
 
 	page := b.authorize(request(c))
 	if strings.Contains(page.body, "login-again") {
-		t.Error("a first sign-in says that it has begun anew")
+		t.Error("a first login says that it has started again")
 	}
 
 	stolen := hiddenID.FindStringSubmatch(page.body)[1]
@@ -36,17 +36,17 @@ func TestBeginAgain(t *testing.T) {
 	again := b.logIn(page, "grace@example.com", "typed")
 	if again.status != 200 || !strings.Contains(again.body, `id="login-again"`) ||
 		!strings.Contains(again.body, `value="grace@example.com"`) || strings.Contains(again.body, "typed") {
-		t.Fatalf("it does not begin anew: %d %s", again.status, again.body)
+		t.Fatalf("the login does not start again: %d %s", again.status, again.body)
 	}
 
 	// The new request is answered once.
 	done := b.logIn(again, email, secret)
 	if done.param("code") == "" || done.param("state") != "s" {
-		t.Fatalf("the sign-in that began anew: %d %v", done.status, done.location)
+		t.Fatalf("the login that started again: %d %v", done.status, done.location)
 	}
 	w.pass(time.Minute)
 	if got := b.logIn(again, email, secret); got.status != 400 || got.location != nil {
-		t.Errorf("a request that was answered is answered again: %d %v", got.status, got.location)
+		t.Errorf("an answered request is answered again: %d %v", got.status, got.location)
 	}
 }
 

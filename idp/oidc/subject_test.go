@@ -20,8 +20,8 @@ func TestPairwise(t *testing.T) {
 	w := newWorld(t)
 	pairwise := func(redirect string) idp.Client {
 		c, _ := w.client(func(n *idp.Client) {
-			n.SubjectType, n.AccessToken, n.RedirectURIs, n.LogoutURIs = idp.Pairwise, idp.JWTToken,
-				[]string{redirect}, []string{redirect}
+			n.SubjectType, n.AccessToken = idp.Pairwise, idp.JWTToken
+			n.RedirectURIs, n.LogoutURIs = []string{redirect}, []string{redirect}
 		})
 		return c
 	}

@@ -411,10 +411,10 @@ func TestEndedUnheard(t *testing.T) {
 			Expires: w.now().Add(time.Hour)}))
 
 		if got := w.refresh(c, refresh); got.json(t)["error"] != "invalid_grant" {
-			t.Errorf("a refresh of who was just %s: %d %s", name, got.status, got.body)
+			t.Errorf("a refresh token of a subscriber just %s: %d %s", name, got.status, got.body)
 		}
 		if got := w.redeem(c, code); got.json(t)["error"] != "invalid_grant" {
-			t.Errorf("a code of who was just %s: %d %s", name, got.status, got.body)
+			t.Errorf("a code of a subscriber just %s: %d %s", name, got.status, got.body)
 		}
 	}
 }
@@ -470,7 +470,8 @@ func TestClientAuthentication(t *testing.T) {
 	w := newWorld(t)
 	service := func(m idp.AuthMethod) (idp.Client, string) {
 		return w.client(func(n *idp.Client) {
-			n.Type, n.AuthMethod, n.RedirectURIs, n.Scopes = idp.Service, m, nil, []string{"voice"}
+			n.Type, n.AuthMethod = idp.Service, m
+			n.RedirectURIs, n.Scopes = nil, []string{"voice"}
 		})
 	}
 
@@ -617,8 +618,8 @@ func TestTokenRequestShape(t *testing.T) {
 func TestMobileLegacy(t *testing.T) {
 	w := newWorld(t)
 	c, secret1 := w.client(func(n *idp.Client) {
-		n.Type, n.Profile, n.AuthMethod, n.RedirectURIs = idp.Native, idp.MobileLegacy, idp.AuthPost,
-			[]string{"com.dialer.app://oauth-callback"}
+		n.Type, n.Profile, n.AuthMethod = idp.Native, idp.MobileLegacy, idp.AuthPost
+		n.RedirectURIs = []string{"com.dialer.app://oauth-callback"}
 	})
 
 	b := w.browser()

@@ -44,10 +44,10 @@ func TestLanguage(t *testing.T) {
 		}
 	}
 
-	want("a browser that likes nothing that there is", w.said("fr, nl;q=0.5").get("/device"), inEnglish)
+	want("a browser that accepts no supported language", w.said("fr, nl;q=0.5").get("/device"), inEnglish)
 	c, _ := w.client(nil)
 	b := w.said("de-AT, en;q=0.5")
-	want("a browser that likes German", b.get("/device"), inGerman)
+	want("a browser that prefers German", b.get("/device"), inGerman)
 	want("an error", b.get("/login?id=over"), inGerman)
 	page := b.get("/account?project=" + w.project.ID)
 	want("its login", page, inGerman)

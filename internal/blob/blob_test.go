@@ -95,7 +95,7 @@ func TestPutAndOpen(t *testing.T) {
 	defer f.Close()
 
 	if _, ok := f.(*os.File); !ok {
-		t.Errorf("Open gives a %T, want an *os.File, which sendfile needs", f)
+		t.Errorf("Open returns a %T, want an *os.File, which sendfile needs", f)
 	}
 	if got, err := io.ReadAll(f); string(got) != "hello" || err != nil {
 		t.Errorf("reading %s = %q, %v, want hello", key, got, err)
@@ -317,6 +317,6 @@ func TestSweepBesideManyPuts(t *testing.T) {
 	stop()
 	sweeper.Wait()
 	if got := len(files(t, path)); got != 100 {
-		t.Errorf("%d files after 50 puts of a part each beside a sweeper, want 100", got)
+		t.Errorf("%d files after 50 puts of two files each while a sweeper ran, want 100", got)
 	}
 }

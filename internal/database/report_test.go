@@ -197,7 +197,7 @@ func TestLook(t *testing.T) {
 		t.Fatal(err)
 	}
 	if r, err := Look(t.Context(), config(file)); err != nil || r.Log == 0 {
-		t.Errorf("Look beside a writer = %+v, %v", r, err)
+		t.Errorf("Look during a write = %+v, %v", r, err)
 	}
 	if err := d.Change(t.Context(), insert("still later")); err != nil {
 		t.Errorf("a change after a look = %v", err)

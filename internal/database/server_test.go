@@ -135,7 +135,8 @@ func TestServerEndsIdle(t *testing.T) {
 	for range 3 {
 		// With a timeout, pg_terminate_backend returns once the other backends have ended.
 		do(t, other,
-			`SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()`)
+			`SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
+			WHERE pid <> pg_backend_pid() AND datname = current_database()`)
 		if n := count(t, s); n != 1 {
 			t.Errorf("%d rows, want 1", n)
 		}
@@ -260,7 +261,8 @@ func TestServerSettings(t *testing.T) {
 		{"remote_apply", Full, "remote_apply"}, {"on", Normal, "off"},
 	} {
 		servers.SQL(t, url, fmt.Sprintf(
-			"ALTER ROLE CURRENT_USER SET synchronous_commit = %s;\nALTER ROLE CURRENT_USER SET default_transaction_isolation = 'serializable';",
+			"ALTER ROLE CURRENT_USER SET synchronous_commit = %s;\n"+
+				"ALTER ROLE CURRENT_USER SET default_transaction_isolation = 'serializable';",
 			tt.role))
 
 		c := at(url)
@@ -317,7 +319,7 @@ func TestServerRefused(t *testing.T) {
 			"PostgreSQL at nowhere.invalid:5432 cannot be reached: "},
 		{"no TLS", with(t, good, func(u *url.URL) { u.RawQuery = "sslmode=require" }),
 			"cannot be reached: server refused TLS connection"},
-		{"a setting that there is not", with(t, good, func(u *url.URL) { u.RawQuery = "wrong=1" }),
+		{"an unknown setting", with(t, good, func(u *url.URL) { u.RawQuery = "wrong=1" }),
 			`unrecognized configuration parameter "wrong"`},
 	}
 
@@ -327,13 +329,16 @@ func TestServerRefused(t *testing.T) {
 
 	for _, tt := range []struct{ name, prepare, want string }{
 		{"another program's",
-			`CREATE TABLE users (id INT); CREATE TABLE goose_db_version (id INT, version_id BIGINT, is_applied BOOLEAN)`,
+			`CREATE TABLE users (id INT);
+			CREATE TABLE goose_db_version (id INT, version_id BIGINT, is_applied BOOLEAN)`,
 			"it is another program's, with tables goose_db_version, users"},
 		{"another program's with a table of a name of ours",
 			`CREATE TABLE ring (id INT); CREATE TABLE goose_db_version (id INT)`,
 			"it is another program's, with tables goose_db_version, ring"},
 		{"one that only reads",
-			`DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database()); END $$`,
+			`DO $$ BEGIN
+				EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database());
+			END $$`,
 			"is a standby, or lets this role only read"},
 		{"no schema", `ALTER ROLE CURRENT_USER SET search_path = nowhere`, "no schema in the search_path"},
 	} {

@@ -63,10 +63,10 @@ func (a *apartment) check(t *testing.T) {
 		}
 	}
 	if got, err := a.Verify(t.Context(), "", "fathom lantern"); got || err != nil {
-		t.Errorf("nobody's password: %v, %v", got, err)
+		t.Errorf("Verify against an empty hash = %v, %v, want false", got, err)
 	}
 	if _, err := a.Verify(t.Context(), "$argon2id$nonsense", "fathom lantern"); err == nil {
-		t.Error("a hash that cannot be read is no error")
+		t.Error("Verify against an unreadable hash: no error")
 	}
 }
 
@@ -80,10 +80,10 @@ func TestApart(t *testing.T) {
 
 	all.Wait()
 	if len(a.started) != 1 || len(a.broken) > 0 {
-		t.Fatalf("%d processes were started, %v", len(a.started), a.broken)
+		t.Fatalf("%d processes were started, want 1; broken: %v", len(a.started), a.broken)
 	}
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells how nice a process is")
+		t.Skip("the priority of a process can be read on Linux only")
 	}
 
 	stat, err := os.ReadFile("/proc/" + strconv.Itoa(a.started[0].Process.Pid) + "/stat")

@@ -13,17 +13,28 @@ func TestForeign(t *testing.T) {
 	const ours = "fathom lantern"
 	for _, tt := range []struct{ name, hash, password string }{
 		{"bcrypt of PHP", "$2y$05$abcdefghijklmnopqrstuuQK5DHw8D1SIn9Sz2V9ppg8cVg9O7VlS", ours},
-		{"scrypt of passlib", "$scrypt$ln=16,r=8,p=1$aM15713r3Xsvxbi31lqr1Q$nFNh2CVHVjNldFVKDHDlm4CbdRSCdEBsjjJxD+iCs5E", "password"},
-		{"PHC scrypt", "$scrypt$ln=10,r=8,p=1$AAECAwQFBgcICQoLDA0ODw$3vB4whHS7NUXU6GM+M8u137IcGWy4Ua3FouuuyUplew", ours},
-		{"scrypt of Werkzeug", "scrypt:1024:8:1$Ff3s9x$74609ce1e13066a6f9f9fa1ef3f0427366b02dc457c34ab18862779d929a06d4c05ad8d159e03fb480c709ce3d6fd23f9c33e34026d42585b6b75fc37d2f4286", ours},
-		{"scrypt of Django", "scrypt$seasalt2$1024$8$1$1YiXhit6GohGc/C3G5eD+CJuKK9kQrgOFHUZM3oCkE7D4E7u3S2dWO16wm9ndg9UcQvKjiAd+uLiZPHzCCtztA==", ours},
-		{"PBKDF2 of passlib", "$pbkdf2-sha256$1000$AAECAwQFBgcICQoLDA0ODw$.D/INRTtr0yqbH81.dPgJpSVD0iVM15ju0jot8/s1Xc", ours},
-		{"PBKDF2 of passlib, SHA-512", "$pbkdf2-sha512$1000$AAECAwQFBgcICQoLDA0ODw$CuAMmRTjvXSelU3wb7PUhIO4ft3Z0o3WH/BgKjWMpK3ZpMpRaMrvJeBZ9hjMGoL/Q/Cnu/PrHFoOLfTMa9lXhA", ours},
+		{"scrypt of passlib",
+			"$scrypt$ln=16,r=8,p=1$aM15713r3Xsvxbi31lqr1Q$nFNh2CVHVjNldFVKDHDlm4CbdRSCdEBsjjJxD+iCs5E", "password"},
+		{"PHC scrypt",
+			"$scrypt$ln=10,r=8,p=1$AAECAwQFBgcICQoLDA0ODw$3vB4whHS7NUXU6GM+M8u137IcGWy4Ua3FouuuyUplew", ours},
+		{"scrypt of Werkzeug",
+			"scrypt:1024:8:1$Ff3s9x$74609ce1e13066a6f9f9fa1ef3f0427366b02dc457c34ab18862779d929a06d4" +
+				"c05ad8d159e03fb480c709ce3d6fd23f9c33e34026d42585b6b75fc37d2f4286", ours},
+		{"scrypt of Django",
+			"scrypt$seasalt2$1024$8$1$1YiXhit6GohGc/C3G5eD+CJuKK9kQrgOFHUZM3oCkE7D4E7u3S2dWO16wm9ndg9U" +
+				"cQvKjiAd+uLiZPHzCCtztA==", ours},
+		{"PBKDF2 of passlib",
+			"$pbkdf2-sha256$1000$AAECAwQFBgcICQoLDA0ODw$.D/INRTtr0yqbH81.dPgJpSVD0iVM15ju0jot8/s1Xc", ours},
+		{"PBKDF2 of passlib, SHA-512",
+			"$pbkdf2-sha512$1000$AAECAwQFBgcICQoLDA0ODw$" +
+				"CuAMmRTjvXSelU3wb7PUhIO4ft3Z0o3WH/BgKjWMpK3ZpMpRaMrvJeBZ9hjMGoL/Q/Cnu/PrHFoOLfTMa9lXhA", ours},
 		{"PBKDF2 of passlib, SHA-1", "$pbkdf2$1000$AAECAwQFBgcICQoLDA0ODw$FHh1apxfwB7pHVam9gzdbYW598I", ours},
-		{"PHC PBKDF2", "$pbkdf2-sha256$i=1000,l=32$AAECAwQFBgcICQoLDA0ODw$+D/INRTtr0yqbH81+dPgJpSVD0iVM15ju0jot8/s1Xc", ours},
+		{"PHC PBKDF2",
+			"$pbkdf2-sha256$i=1000,l=32$AAECAwQFBgcICQoLDA0ODw$+D/INRTtr0yqbH81+dPgJpSVD0iVM15ju0jot8/s1Xc", ours},
 		{"PBKDF2 of Django", "pbkdf2_sha256$1000$seasalt2$H7g0RwoD7RDtwUcGO0xSri+Xz8XqNWjcsB2MyzpwgLU=", ours},
 		{"PBKDF2 of Django, SHA-1", "pbkdf2_sha1$1000$seasalt2$gGdGj5gX/A1sqTogbtuEq05MBcI=", ours},
-		{"PBKDF2 of Werkzeug", "pbkdf2:sha256:1000$Ff3s9x$4b7bb7102836aab5018674569079d324cbb91dcfb46d3ca46de8f16108c69127", ours},
+		{"PBKDF2 of Werkzeug",
+			"pbkdf2:sha256:1000$Ff3s9x$4b7bb7102836aab5018674569079d324cbb91dcfb46d3ca46de8f16108c69127", ours},
 	} {
 		if err := CheckHash("hash", tt.hash); err != nil {
 			t.Errorf("%s: CheckHash = %v", tt.name, err)
@@ -36,7 +47,7 @@ func TestForeign(t *testing.T) {
 		}
 
 		if !h.Stale(tt.hash) {
-			t.Errorf("%s is not to be made anew", tt.name)
+			t.Errorf("%s: Stale = false, want true: a foreign hash is to be replaced", tt.name)
 		}
 	}
 }

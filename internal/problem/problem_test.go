@@ -22,7 +22,7 @@ func TestAll(t *testing.T) {
 		{"wrapped", fmt.Errorf("reading: %w", missing), []*problem.Error{missing}},
 		{"joined, in order", errors.Join(missing, nil, fmt.Errorf("writing: %w", taken)),
 			[]*problem.Error{missing, taken}},
-		{"beside an internal one", fmt.Errorf("%w: %w", taken, io.EOF), []*problem.Error{taken}},
+		{"wrapped with an internal one", fmt.Errorf("%w: %w", taken, io.EOF), []*problem.Error{taken}},
 	}
 
 	for _, tt := range tests {

@@ -43,7 +43,8 @@ func TestDecode(t *testing.T) {
 		params = append(params, p.Param+": "+p.Message)
 	}
 
-	want := "name: name must be a string|count: count must be an integer|tags: tags must be an array, each of its elements a string|on: on must be true or false"
+	want := "name: name must be a string|count: count must be an integer|" +
+		"tags: tags must be an array, each of its elements a string|on: on must be true or false"
 	if got := strings.Join(params, "|"); got != want {
 		t.Errorf("Decode = %+v with faults %q, want %q", in, got, want)
 	}

@@ -97,8 +97,12 @@ func TestOuter(t *testing.T) {
 
 // TestFlowCookie shows that cookies are Secure and named __Host- wherever the browser accepts that.
 func TestFlowCookie(t *testing.T) {
-	const chromium = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36"
-	const safari = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Safari/605.1.15"
+	const (
+		chromium = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) " +
+			"Chrome/140.0.0.0 Safari/537.36"
+		safari = "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) " +
+			"Version/18.0 Safari/605.1.15"
+	)
 
 	tests := []struct {
 		public, agent string

@@ -49,10 +49,10 @@ func TestAuditExplains(t *testing.T) {
 	// The known subscriber is a link, the unknown email is explained.
 	a := b.get(base)
 	if !strings.Contains(a.body, "/subscribers/"+s.ID+`" title="`+s.ID+`"><bdi>ada@example.com</bdi></a>`) {
-		t.Error("the subscriber is no link with its name")
+		t.Error("the subscriber is not linked by name")
 	}
 	if !strings.Contains(a.body, ">An unknown address<") {
-		t.Errorf("an address that is nobody's is not explained: %s", a.body)
+		t.Errorf("an unknown address is not explained: %s", a.body)
 	}
 }
 
@@ -64,7 +64,8 @@ func TestAuditNames(t *testing.T) {
 	_, viewer := w.operator("viewer@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})
 
 	ctx, base := context.Background(), "/dashboard/projects/"+w.one.ID
-	mail, secret, gone, name := "ada@example.com", good, "gone@example.com", "billing"
+	mail, secret := "ada@example.com", good
+	gone, name := "gone@example.com", "billing"
 	s, err := w.fabric.Subscribers.Create(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail, Password: &secret})
 	must(t, err)
 	k, _, err := w.fabric.APIKeys.Create(ctx, w.one.ID,
@@ -97,7 +98,7 @@ func TestAuditNames(t *testing.T) {
 	must(t, err)
 	if last, err := w.rows.ListAudit(ctx, audit.Filter{ProjectID: w.one.ID}, firstPage); err != nil ||
 		last.Items[0].Action != "subscriber.updated" || last.Items[0].Detail["changed"] != "email" {
-		t.Errorf("an e-mail that was changed, and nothing enabled, is told as %+v, %v", last.Items[0], err)
+		t.Errorf("an update of the e-mail alone is recorded as %+v, %v", last.Items[0], err)
 	}
 
 	// The page of the project names them all.
@@ -114,13 +115,13 @@ func TestAuditNames(t *testing.T) {
 	}
 
 	if strings.Contains(a.body, gone) {
-		t.Error("what is of another project, or was deleted, is named")
+		t.Error("a target that was deleted or belongs to another project is named")
 	}
 
 	// Viewers see who did something, but no links to operators.
 	if a := viewer.get(base + "/audit"); !strings.Contains(a.body,
 		`<bdi title="`+ann.ID+`">ann@example.com</bdi> <span class="quiet">Operator</span>`) {
-		t.Errorf("who may see no operators is not told who did it: %s", a.body)
+		t.Errorf("a viewer does not see who acted: %s", a.body)
 	}
 
 	// The page of the installation finds operators by their email, and names the projects.
@@ -129,10 +130,10 @@ func TestAuditNames(t *testing.T) {
 		t.Errorf("the audit of an operator's e-mail: %s", a.body)
 	}
 	if a := b.get("/dashboard/audit?account=nobody@example.com"); !strings.Contains(a.body, "No events found") {
-		t.Errorf("the audit of nobody's e-mail: %s", a.body)
+		t.Errorf("the audit of an unknown e-mail: %s", a.body)
 	}
 	if a := b.get("/dashboard/audit?action=subscriber"); !strings.Contains(a.body, "in <bdi>One</bdi>") {
-		t.Errorf("the audit of everything does not say of which project: %s", a.body)
+		t.Errorf("the audit of the installation does not name the projects: %s", a.body)
 	}
 }
 

@@ -109,7 +109,7 @@ func TestBranding(t *testing.T) {
 	}
 	if a := b.get("/dashboard/projects/" + w.one.ID + "/branding/preview?color=%7D"); a.StatusCode != http.StatusOK ||
 		strings.Contains(a.body, "/brand/") {
-		t.Errorf("colours of what is none: %s", a.Status)
+		t.Errorf("a preview of a value that is not a color: %s", a.Status)
 	}
 
 	// Saving a form that is out of date writes only the fields changed in it.

@@ -92,7 +92,8 @@ func TestClients(t *testing.T) {
 
 	// Keys are accepted by value and stored unchanged. Private keys and invalid ones are
 	// refused.
-	const public = `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k1","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`
+	const public = `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k1",` +
+		`"x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`
 	signs := url.Values{"name": {"Signer"}, "type": {"service"}, "profile": {"default"},
 		"id_token_alg": {"RS256"}, "auth_method": {"private_key_jwt"}}
 	for _, bad := range []string{"{", `"x"`, `{"keys":[]}`,

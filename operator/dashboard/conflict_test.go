@@ -92,7 +92,8 @@ func TestFormsDoNotOverwrite(t *testing.T) {
 func TestOtherFormsDoNotOverwrite(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
-	mail, first, city, off := "ada@example.com", "Augusta", "DE", fabric.RegistrationOpen
+	mail, first := "ada@example.com", "Augusta"
+	city, off := "DE", fabric.RegistrationOpen
 	s, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &mail})
 	must(t, err)
 
@@ -113,7 +114,7 @@ func TestOtherFormsDoNotOverwrite(t *testing.T) {
 	b.post(one+"/edit", one+"/edit", edit).leadsTo(t, one+"?done=changed")
 	s, err = w.fabric.Subscribers.Find(t.Context(), w.one.ID, s.ID)
 	if err != nil || s.FirstName != first || s.Country != city || s.LastName != "King" {
-		t.Errorf("beside another's change the subscriber is %+v, %v", s, err)
+		t.Errorf("after both changes the subscriber is %+v, %v", s, err)
 	}
 
 	for name, value := range map[string]string{"registration": "off", "require_factor": "no",
@@ -123,6 +124,6 @@ func TestOtherFormsDoNotOverwrite(t *testing.T) {
 	b.post(rules+"/edit", rules+"/edit", ruled).leadsTo(t, rules+"?done=changed")
 	now, err := w.fabric.Projects.Find(t.Context(), w.one.ID)
 	if err != nil || now.Registration != fabric.RegistrationOpen || now.MediaAuth != "signed" {
-		t.Errorf("beside another's change the rules are %+v, %v", now, err)
+		t.Errorf("after both changes the rules are %+v, %v", now, err)
 	}
 }

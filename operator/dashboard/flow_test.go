@@ -211,13 +211,14 @@ func TestAudit(t *testing.T) {
 
 	base := "/dashboard/projects/" + w.one.ID
 	b.post(base+"/keys/new", base+"/keys", url.Values{"name": {"back"}, "scope": {"Voice"}})
-	if a := b.get(base + "/audit"); !strings.Contains(a.body,
-		`<a href="/dashboard/operators/`+o.ID+`" title="`+o.ID+`"><bdi>ann@example.com</bdi></a> <span class="quiet">Operator</span>`) {
+	named := `<a href="/dashboard/operators/` + o.ID + `" title="` + o.ID + `"><bdi>ann@example.com</bdi></a> ` +
+		`<span class="quiet">Operator</span>`
+	if a := b.get(base + "/audit"); !strings.Contains(a.body, named) {
 		t.Errorf("the audit of a project does not name the operator: %s", a.body)
 	}
 
 	if a := b.get(base + "/audit?after=soon"); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("a day that is none: %s", a.Status)
+		t.Errorf("a filter by an invalid day: %s", a.Status)
 	}
 }
 

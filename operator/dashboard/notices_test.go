@@ -104,5 +104,5 @@ func TestOperatorsAreTold(t *testing.T) {
 	must(t, err)
 	_, _, err = w.operators.Recover(t.Context(), bob.ID, ann.Email)
 	must(t, err)
-	want("a link for who is disabled", bobs)
+	want("a recovery link for a disabled operator", bobs)
 }

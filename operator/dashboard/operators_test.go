@@ -46,7 +46,8 @@ func TestInvitations(t *testing.T) {
 	}
 	second := b.post(list, list+"/invitations/"+id+"/renew", nil).find(t, link)
 	if good(first) || !good(second) {
-		t.Errorf("after the link was made anew the first is good: %v, the second: %v", good(first), good(second))
+		t.Errorf("after a renewal the first link is good: %v, the second: %v, want the second alone",
+			good(first), good(second))
 	}
 
 	// A withdrawn link is invalid, and its invitation is gone.
@@ -75,7 +76,9 @@ func TestInvitations(t *testing.T) {
 		}
 	}
 
-	if want := "operator_link.withdrawn bob@example.com, operator_link.created bob@example.com, operator_link.created bob@example.com"; strings.Join(said, ", ") != want {
+	want := "operator_link.withdrawn bob@example.com, operator_link.created bob@example.com, " +
+		"operator_link.created bob@example.com"
+	if strings.Join(said, ", ") != want {
 		t.Errorf("the trail has %v, want %v", said, want)
 	}
 

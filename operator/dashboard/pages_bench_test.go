@@ -175,10 +175,12 @@ func (w *world) multiply(b *testing.B, n int, table, id string, differ ...string
 	must(b, rows.Close())
 
 	// Insert in batches, so that no transaction gets too large.
+	insert := fmt.Sprintf(`WITH RECURSIVE n (i) AS (
+			SELECT CAST($1 AS INTEGER) UNION ALL SELECT i + 1 FROM n WHERE i < $2 - 1)
+		INSERT INTO %s (%s) SELECT %s FROM %s AS t, n WHERE t.id = $3`,
+		table, strings.Join(names, ", "), strings.Join(values, ", "), table)
 	for at := 0; at < n; at += 10_000 {
-		_, err := db.Exec(fmt.Sprintf(`WITH RECURSIVE n (i) AS (SELECT CAST($1 AS INTEGER) UNION ALL SELECT i + 1 FROM n WHERE i < $2 - 1)
-			INSERT INTO %s (%s) SELECT %s FROM %s AS t, n WHERE t.id = $3`, table, strings.Join(names,
-			", "), strings.Join(values, ", "), table), at, min(at+10_000, n), id)
+		_, err := db.Exec(insert, at, min(at+10_000, n), id)
 		must(b, err)
 	}
 

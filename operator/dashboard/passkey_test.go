@@ -122,8 +122,8 @@ func TestPasskeyOfOperator(t *testing.T) {
 	third.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {code()}}).leadsTo(t, "/dashboard")
 
 	// The passkey can be renamed and removed.
-	id := third.get("/dashboard/account").find(
-		t, `passkeys/rename"><input type="hidden" name="form" value="[^"]+"><input type="hidden" name="factor" value="([^"]+)"`)
+	id := third.get("/dashboard/account").find(t, `passkeys/rename"><input type="hidden" name="form" `+
+		`value="[^"]+"><input type="hidden" name="factor" value="([^"]+)"`)
 	third.post("/dashboard/account", "/dashboard/account/passkeys/rename",
 		url.Values{"factor": {id}, "name": {"Desk"}}).leadsTo(t, "/dashboard/account?done=changed")
 	third.post("/dashboard/account", "/dashboard/account/factors/remove", url.Values{"factor": {id}}).leadsTo(
@@ -202,7 +202,7 @@ func TestPasskeyAttacks(t *testing.T) {
 	off := true
 	_, err = w.operators.Update(t.Context(), ann.ID, operator.Input{Disabled: &off}, "")
 	must(t, err)
-	w.browser().show(mine, doorway, "/dashboard/login/passkey").wrongKey(t, "the passkey of who is disabled")
+	w.browser().show(mine, doorway, "/dashboard/login/passkey").wrongKey(t, "the passkey of a disabled operator")
 
 	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused},
 		page.Query{Size: 100})
@@ -238,8 +238,8 @@ func TestPasskeyFlood(t *testing.T) {
 	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused},
 		page.Query{Size: 100})
 	must(t, err)
-	if len(found.Items) < 4 || len(found.Items) > 5 { // three refusals, and that there were too many
-		t.Errorf("the trail has %d refusals", len(found.Items))
+	if len(found.Items) < 4 || len(found.Items) > 5 { // three refusals, and one for too many tries
+		t.Errorf("the trail has %d refusals, want 4 or 5", len(found.Items))
 	}
 
 	// Beyond the limit of prompts, sign-in pages offer only the password.
@@ -343,7 +343,7 @@ func TestRequiredByRole(t *testing.T) {
 		r.AddCookie(c)
 	}
 	if err := w.api.Caller(r, w.one.ID); !errors.Is(err, problem.Unauthenticated) {
-		t.Errorf("the session of an admin without a second factor gives an API %v", err)
+		t.Errorf("Caller for the session of an admin without a second factor = %v", err)
 	}
 
 	// With a second factor the session continues; a new one must show the factor.

@@ -79,7 +79,7 @@ func TestUpload(t *testing.T) {
 
 	stranger := w.browser()
 	if a := stranger.upload(base, string(raw)); !strings.HasPrefix(a.Header.Get("Location"), "/dashboard/login") {
-		t.Errorf("an upload by who is not signed in: %s %s", a.Status, a.Header.Get("Location"))
+		t.Errorf("an upload without a login: %s %s", a.Status, a.Header.Get("Location"))
 	}
 
 	// Wrong files and times are reported, and what was typed is kept.

@@ -255,9 +255,9 @@ func TestDeploy(t *testing.T) {
 	// An earlier version can be deployed again.
 	version := b.get(at).find(t, `name="version" value="([^"]+)"`)
 	b.post(at, at+"/deploy", url.Values{"version": {version}}).leadsTo(t, at+"?done=deployed")
-	if a := b.post(at, at+"/deploy",
-		url.Values{"version": {"0199a000-0000-7000-8000-0000000000aa"}}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("a version that there is not: %s", a.Status)
+	unknown := url.Values{"version": {"0199a000-0000-7000-8000-0000000000aa"}}
+	if a := b.post(at, at+"/deploy", unknown); a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("deploying an unknown version: %s", a.Status)
 	}
 
 	found, err := w.fabric.Resources.ListVersions(t.Context(), w.one.ID, flows, flow.ID, firstPage)

@@ -44,11 +44,11 @@ func TestRules(t *testing.T) {
 	// Unknown values are refused.
 	if a := b.post(edit, edit, url.Values{"registration": {"sometimes"},
 		"media_auth": {"nobody"}}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("rules that there are not: %s", a.Status)
+		t.Errorf("unknown rules for registration and media: %s", a.Status)
 	}
 	if a := b.post(edit, edit,
 		url.Values{"require_factor": {"perhaps"}}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("a rule that is none: %s", a.Status)
+		t.Errorf("an unknown rule for second factors: %s", a.Status)
 	}
 
 	// A session that is not fresh must be confirmed first.

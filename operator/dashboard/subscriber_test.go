@@ -62,12 +62,12 @@ func TestSubscribers(t *testing.T) {
 	if a := b.post(one+"/edit", one+"/edit",
 		url.Values{"email": {mail}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `id="f-email-fault"`) {
-		t.Errorf("another's e-mail: %s", a.Status)
+		t.Errorf("an e-mail that is taken: %s", a.Status)
 	}
 
 	if a := b.post(one, one+"/invite", nil); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "who has one is not invited") {
-		t.Errorf("inviting who has a password: %s", a.Status)
+		t.Errorf("inviting a subscriber with a password: %s", a.Status)
 	}
 
 	// Wrong passwords lock the account until an operator unlocks it.
@@ -111,6 +111,6 @@ func TestSubscribers(t *testing.T) {
 	b.post(one, one+"/erase", url.Values{"confirm": {"ada@example.com"}}).leadsTo(t, base+"?done=erased")
 
 	if a := b.get(one); a.StatusCode != http.StatusNotFound {
-		t.Errorf("who was erased: %s", a.Status)
+		t.Errorf("the page of an erased subscriber: %s", a.Status)
 	}
 }

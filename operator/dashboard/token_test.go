@@ -89,7 +89,7 @@ func TestTokens(t *testing.T) {
 	if found := b.post(base+"/make/subscriber", "/dashboard/projects/"+w.one.ID+"/subscribers/find",
 		url.Values{"text": {"ADA"}}); found.body != "[[\"ada@example.com\",\"\"]]\n" &&
 		found.body != `[["ada@example.com",""]]` {
-		t.Errorf("who is found: %s %q", found.Status, found.body)
+		t.Errorf("searching for ADA found %s %q", found.Status, found.body)
 	}
 
 	if page := b.get(base + "/make/invite").body; !strings.Contains(page, `<option value="/private/ada">`) {
@@ -133,7 +133,7 @@ func TestTokens(t *testing.T) {
 	if a := mint("guest",
 		url.Values{"allowed_addresses": {"/private/nobody"}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "/private/nobody is not an address of this project") {
-		t.Errorf("an address that there is not: %s", a.Status)
+		t.Errorf("an unknown address: %s", a.Status)
 	}
 	many := strings.Repeat("/private/ada\n",
 		fabric.MaxAllowed) + "/private/nobody" // only as many as allowed are looked up

@@ -18,7 +18,8 @@ func TestDocuments(t *testing.T) {
 	s := newServer(t)
 	tests := []struct{ name, file, query string }{
 		{"call.json", "speech_stereo_8k.wav",
-			"CallSid=c-1&From=/private/alice&To=%2B15551234&Direction=outbound&StartTime=1795251600&Track=both&Source=DialVerb"},
+			"CallSid=c-1&From=/private/alice&To=%2B15551234&Direction=outbound&StartTime=1795251600" +
+				"&Track=both&Source=DialVerb"},
 		{"conference.json", speech, "ConferenceSid=room%201"},
 		{"repaired.json", "truncated_mid_data.wav", ""},
 		{"absent.json", "header_only_44.wav", ""},

@@ -63,17 +63,20 @@ func TestLiveRecording(t *testing.T) {
 	}
 	for _, end := range []string{"", ".wav", ".mp3"} {
 		a := s.do(t, "GET", s.path("/Recordings/"+begun.Sid+end))
-		wantError(t, "the media of it", a, 404, 20404)
+
+		wantError(t, "the media of a live recording", a, 404, 20404)
 		if retry := a.Header.Get("Retry-After"); retry != "5" {
-			t.Errorf("the media of it: Retry-After = %q, want 5", retry)
+			t.Errorf("the media of a live recording: Retry-After = %q, want 5", retry)
 		}
 	}
+
 	started := s.post(t, "/Calls/c/Recordings.json",
 		"RecordingChannels=dual&Trim=trim-silence&RecordingStatusCallback=https://example.com/cb"+
-			"&RecordingStatusCallbackEvent=completed&RecordingStatusCallbackEvent=absent&RecordingStatusCallbackMethod=get")
+			"&RecordingStatusCallbackEvent=completed&RecordingStatusCallbackEvent=absent"+
+			"&RecordingStatusCallbackMethod=get")
 	if got := read[live](t, started); started.StatusCode != 201 || got.Sid != begun.Sid ||
 		got.Channels != "2" || got.Trim != "trim-silence" {
-		t.Errorf("start = %d %+v, want 201 and the recording that runs, as was said", started.StatusCode, got)
+		t.Errorf("start = %d %+v, want 201 and the live recording with these settings", started.StatusCode, got)
 	}
 	kept, err := s.rules.Find(t.Context(), recordings.Owner{ProjectID: s.project}, begun.Sid)
 	if want := (recordings.Callback{
@@ -157,7 +160,8 @@ func TestStartForms(t *testing.T) {
 	begun := s.announce(t, "CallSid=c")
 	path := s.path("/Calls/c/Recordings")
 	json := body("application/json", []byte(
-		`{"RecordingStatusCallbackEvent":["in-progress","absent"],"RecordingStatusCallback":"http://x.example/","RecordingChannels":"mono","TrackX":1}`))
+		`{"RecordingStatusCallbackEvent":["in-progress","absent"],"RecordingStatusCallback":"http://x.example/",
+			"RecordingChannels":"mono","TrackX":1}`))
 
 	for name, o := range map[string]option{
 		"nothing": func(*http.Request) {},
@@ -368,8 +372,9 @@ func TestTranscriptions(t *testing.T) {
 	sid := s.upload(t, speech, "")
 	for _, end := range []string{"", ".json"} {
 		a := s.do(t, "GET", s.path("/Recordings/"+sid+"/Transcriptions"+end), s.basic)
-		want := fmt.Sprintf(`{"uri":"%[1]s?Page=0&PageSize=50","first_page_uri":"%[1]s?Page=0&PageSize=50","next_page_uri":null,"previous_page_uri":null,"page":0,"page_size":50,"transcriptions":[]}`+"\n",
-			s.path("/Recordings/"+sid+"/Transcriptions"))
+		list := s.path("/Recordings/" + sid + "/Transcriptions")
+		want := `{"uri":"` + list + `?Page=0&PageSize=50","first_page_uri":"` + list + `?Page=0&PageSize=50",` +
+			`"next_page_uri":null,"previous_page_uri":null,"page":0,"page_size":50,"transcriptions":[]}` + "\n"
 		if a.StatusCode != 200 || string(a.body) != want {
 			t.Errorf("transcriptions%s = %d %s, want %s", end, a.StatusCode, a.body, want)
 		}

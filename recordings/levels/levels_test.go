@@ -266,7 +266,8 @@ func (f faulty) ReadFrames(dst []int16, at int64) (int, error) {
 func TestFactsAsJSON(t *testing.T) {
 	f, _ := measure(t, open(t, "silence.wav"))
 	b, err := json.Marshal(f)
-	want := `{"peak_db":null,"rms_db":null,"lufs":null,"clipped":0,"dc_offset":0,"talk_s":[0],"overlap_s":null,"silence_ratio":1,"longest_silence_s":3,"first_speech_s":null,"flags":["silent"]}`
+	want := `{"peak_db":null,"rms_db":null,"lufs":null,"clipped":0,"dc_offset":0,"talk_s":[0],"overlap_s":null,` +
+		`"silence_ratio":1,"longest_silence_s":3,"first_speech_s":null,"flags":["silent"]}`
 	if err != nil || string(b) != want {
 		t.Errorf("facts of silence = %s, %v\nwant %s", b, err, want)
 	}

@@ -41,7 +41,8 @@ func TestOutline(t *testing.T) {
 func TestOutlineAsJSON(t *testing.T) {
 	o := levels.Outline{Rate: 8000, Channels: 1, PerPixel: 400, Data: []int8{-128, 127, -1, 0}}
 	b, err := json.Marshal(o)
-	want := `{"version":2,"channels":1,"sample_rate":8000,"samples_per_pixel":400,"bits":8,"length":2,"data":[-128,127,-1,0]}`
+	want := `{"version":2,"channels":1,"sample_rate":8000,"samples_per_pixel":400,"bits":8,"length":2,` +
+		`"data":[-128,127,-1,0]}`
 	if err != nil || string(b) != want {
 		t.Errorf("JSON = %s, %v, want %s", b, err, want)
 	}

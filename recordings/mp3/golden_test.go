@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-var update = flag.Bool("update", false, "write the golden hashes anew")
+var update = flag.Bool("update", false, "rewrite the golden hashes")
 
 const golden = "testdata/golden.txt"
 

@@ -15,7 +15,8 @@ import (
 // decode exactly as many samples as were encoded, close to the originals. mp3val must find no
 // fault.
 func TestJudges(t *testing.T) {
-	ffmpeg, lame, mp3val, sox := tool(t, "ffmpeg"), tool(t, "lame"), tool(t, "mp3val"), tool(t, "sox")
+	ffmpeg, lame := tool(t, "ffmpeg"), tool(t, "lame")
+	mp3val, sox := tool(t, "mp3val"), tool(t, "sox")
 	dir := t.TempDir()
 	for _, f := range rates {
 		granules := 1 + f.version/3

@@ -140,11 +140,16 @@ func TestDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+
+	const common = `{"id":"%s","project_id":"%s","created_at":"2026-11-21T10:00:01Z",` +
+		`"updated_at":"2026-11-21T10:00:01Z",`
 	tests := []struct{ sid, want string }{
-		{call.Sid, fmt.Sprintf(`{"id":"%s","project_id":"%s","created_at":"2026-11-21T10:00:01Z","updated_at":"2026-11-21T10:00:01Z","duration_in_seconds":%d,"price":-0.0025,`+
-			`"price_unit":"USD","status":"completed","url":"https://example.com/%[1]s","stereo":true,"byte_size":%[4]d,"track":"both","relay_sip_leg_id":"c"}`, call.Sid, s.project, call.Seconds(), call.Bytes)},
-		{live.Sid, fmt.Sprintf(`{"id":"%s","project_id":"%s","created_at":"2026-11-21T10:00:01Z","updated_at":"2026-11-21T10:00:01Z","duration_in_seconds":0,"price":0,`+
-			`"price_unit":"USD","status":"in-progress","url":null,"stereo":false,"track":"both","relay_conference_id":"room"}`, live.Sid, s.project)},
+		{call.Sid, fmt.Sprintf(common+`"duration_in_seconds":%d,"price":-0.0025,"price_unit":"USD",`+
+			`"status":"completed","url":"https://example.com/%[1]s","stereo":true,"byte_size":%[4]d,`+
+			`"track":"both","relay_sip_leg_id":"c"}`, call.Sid, s.project, call.Seconds(), call.Bytes)},
+		{live.Sid, fmt.Sprintf(common+`"duration_in_seconds":0,"price":0,"price_unit":"USD",`+
+			`"status":"in-progress","url":null,"stereo":false,"track":"both","relay_conference_id":"room"}`,
+			live.Sid, s.project)},
 	}
 
 	for _, tt := range tests {

@@ -86,10 +86,11 @@ type part struct {
 
 // parts returns all parts on the given backends, longest first.
 func parts(backends string, lint bool) []part {
+	raced := append([]string{"go", "build"}, raceFlags()...)
+	raced = append(raced, "-ldflags=-s -w", "-o", built("selvage-raced"), "./cmd/selvage")
+
 	all := []part{
-		{name: "raced", seconds: 280, steps: [][]string{
-			append(append([]string{"go", "build"}, raceFlags()...), "-ldflags=-s -w", "-o", built("selvage-raced"), "./cmd/selvage"),
-		}, env: withCgo},
+		{name: "raced", seconds: 280, env: withCgo, steps: [][]string{raced}},
 		{name: "packages", seconds: 250, after: "raced", env: withCgo, steps: [][]string{
 			goTest(append(raceFlags(), "-skip", scripts+"|"+filling), packages()),
 		}},
@@ -99,10 +100,12 @@ func parts(backends string, lint bool) []part {
 		}},
 	}
 	all = append(all, part{
-		name: "race", seconds: 1000, onRequest: true, env: append(withCgo, "SELVAGE_TEST_BACKEND=redis"), steps: [][]string{
+		name: "race", seconds: 1000, onRequest: true, env: append(withCgo, "SELVAGE_TEST_BACKEND=redis"),
+		steps: [][]string{
 			goTest(append(raceFlags(), "-parallel", "4", "-run", scripts), []string{"./cmd/selvage"}),
 		},
 	})
+
 	if lint {
 		all = append(all, part{name: "lint", seconds: 200, steps: [][]string{{"make", "--no-print-directory", "lint"}}})
 	}
@@ -134,7 +137,8 @@ func (p placement) part(backends string) part {
 	args := []string{built(filepath.Base(source) + ".test"), "-test.timeout", "30m", "-test.parallel", "4"}
 	made := part{
 		name: p.suite + "-on-" + p.backend, seconds: p.seconds, dir: source,
-		env: []string{"SELVAGE_TEST_BACKEND=" + p.backend, "SELVAGE_TEST_BACKENDS=" + strings.ReplaceAll(backends, ",", " ")},
+		env: []string{"SELVAGE_TEST_BACKEND=" + p.backend,
+			"SELVAGE_TEST_BACKENDS=" + strings.ReplaceAll(backends, ",", " ")},
 	}
 	only := p.only
 	if p.suite == "scripts" {

@@ -63,10 +63,10 @@ func TestMailVerification(t *testing.T) {
 	}
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 410)
 	if page = b.Open(t, "/account?project="+m.ID); page.Has("address-verify") {
-		t.Error("a confirmed address may be confirmed again")
+		t.Error("a confirmed address can be confirmed again")
 	}
 	if _, err := m.TryCommand("subscriber", "verify", sub.ID); err == nil {
-		t.Error("who has shown it is sent another link")
+		t.Error("a subscriber with a confirmed address gets another link")
 	}
 
 	// A second request replaces the link of the first.
@@ -112,10 +112,10 @@ func TestMailChangeAddress(t *testing.T) {
 	ask("not an address").Want(t, 422)
 	free, used := ask(strings.ToUpper(fresh)), ask(taken.Email)
 	if free.Status != 200 || plain(free.Answer) != plain(used.Answer) {
-		t.Errorf("an address that is taken is answered %d, another %d", used.Status, free.Status)
+		t.Errorf("the answer for an address that is taken is %d, for a free one %d", used.Status, free.Status)
 	}
 	if got := m.about(t, taken.Email, "was entered"); got.Link() != "" {
-		t.Errorf("who has the address is sent the link %s", got.Link())
+		t.Errorf("the owner of the address gets the link %s", got.Link())
 	}
 
 	link := m.link(t, fresh, 1)

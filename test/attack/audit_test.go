@@ -221,7 +221,7 @@ func TestP06AuditedBeside(t *testing.T) {
 
 	wg.Wait()
 	if events, text := eventsOf(t, p, "--action", "subscriber.created"); len(events) != 6*each {
-		t.Errorf("%d subscribers are told of, want %d: %s", len(events), 6*each, text)
+		t.Errorf("the trail has %d new subscribers, want %d: %s", len(events), 6*each, text)
 	}
 	if out, err := p.TryCommand("audit", "verify"); err != nil {
 		t.Errorf("the chain is broken: %s", out)

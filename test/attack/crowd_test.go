@@ -84,17 +84,17 @@ func TestP09ParallelLogins(t *testing.T) {
 	slices.Sort(took)
 	// On a busy machine everything takes longer, so the bound grows with the logins.
 	if p99, most := took[len(took)*99/100], max(time.Second, queue/4); p99 > most {
-		t.Errorf("beside them, who took %v, a token was verified in %v (p99 of %d), want %v at most", queue,
-			p99, len(took), most)
+		t.Errorf("during logins, which took %v, a token was verified in %v (p99 of %d), want %v at most",
+			queue, p99, len(took), most)
 	}
-	t.Logf("%d of %d were let in; %d verifications beside them", in, crowd, len(took))
+	t.Logf("%d of %d logins succeeded; %d verifications during them", in, crowd, len(took))
 }
 
 // peakOf returns the peak memory of a process, in KiB (proc(5), VmHWM).
 func peakOf(t *testing.T, pid int) int {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/status"); err != nil {
-		t.Skip("only Linux tells it")
+		t.Skip("peak memory can be read on Linux only")
 	}
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -79,10 +79,12 @@ func TestI02Headers(t *testing.T) {
 // refused, and the connection ends before the second.
 func TestI02Smuggling(t *testing.T) {
 	s := harness.Shared(t)
-	request := "POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /oauth/jwks HTTP/1.1\r\nHost: x\r\n\r\n"
+	request := "POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n" +
+		"0\r\n\r\n" +
+		"GET /oauth/jwks HTTP/1.1\r\nHost: x\r\n\r\n"
 	status, closed := raw(t, s, strings.NewReader(request))
 	if status < 400 || status >= 500 || !closed {
-		t.Errorf("%d, connection closed: %v; want a refusal and its end", status, closed)
+		t.Errorf("%d, connection closed: %v, want a refusal and a closed connection", status, closed)
 	}
 }
 
@@ -91,9 +93,10 @@ func TestI02Smuggling(t *testing.T) {
 func TestI02Continue(t *testing.T) {
 	p := project(t)
 	began := time.Now()
-	head := "POST /api/fabric/subscribers/tokens HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 10485760\r\nContent-Type: application/json\r\n\r\n"
+	head := "POST /api/fabric/subscribers/tokens HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\n" +
+		"Content-Length: 10485760\r\nContent-Type: application/json\r\n\r\n"
 	if status, _ := raw(t, p.Server, strings.NewReader(head)); status != 401 {
-		t.Errorf("a body that is only promised: %d, want 401", status)
+		t.Errorf("a request without the body it promised: %d, want 401", status)
 	}
 	if took := time.Since(began); took > time.Minute/2 {
 		t.Errorf("the refusal took %v", took)
@@ -184,18 +187,17 @@ func TestErrorPageCause(t *testing.T) {
 	s := harness.Start(t)
 	p := s.NewProject(t)
 	spa := p.NewClient(t, "spa")
-	wrong :=
-		"/login/oauth/authorize?response_type=code&scope=openid&redirect_uri=https%3A%2F%2Fevil.example%2F&client_id=" +
-			spa.ID
+
+	const foreign = "redirect_uri=https%3A%2F%2Fevil.example%2F"
+	wrong := "/login/oauth/authorize?response_type=code&scope=openid&" + foreign + "&client_id=" + spa.ID
 	causes := map[string]string{
-		"/login/oauth/authorize?client_id=nobody&redirect_uri=https%3A%2F%2Fevil.example%2F": "no client has this client_id",
-		"/login/oauth/authorize?client_id=" +
-			spa.ID: "redirect_uri was sent 0 times",
-		wrong: "redirect_uri is not one of those registered for client " +
-			spa.ID + ": " + spa.Redirect,
+		"/login/oauth/authorize?client_id=nobody&" + foreign: "no client has this client_id",
+		"/login/oauth/authorize?client_id=" + spa.ID:         "redirect_uri was sent 0 times",
+		wrong: "redirect_uri is not one of those registered for client " + spa.ID + ": " + spa.Redirect,
+
 		"/oauth/logout?client_id=nobody": "no client has this client_id",
-		"/oauth/logout?post_logout_redirect_uri=https%3A%2F%2Fevil.example%2F&client_id=" +
-			spa.ID: "post_logout_redirect_uri is not one of those registered for client " + spa.ID,
+		"/oauth/logout?post_logout_" + foreign + "&client_id=" + spa.ID: "post_logout_redirect_uri is not one of " +
+			"those registered for client " + spa.ID,
 		"/oauth/logout?id_token_hint=forged": "id_token_hint is not an ID token signed here",
 	}
 
@@ -215,10 +217,10 @@ func TestErrorPageCause(t *testing.T) {
 
 	page := s.Get(t, wrong, harness.Header("X-Forwarded-For", "192.0.2.1")).Want(t, 400)
 	if strings.Contains(string(page.Body), spa.Redirect) || strings.Contains(string(page.Body), "error-cause") {
-		t.Errorf("somebody elsewhere is told what is registered: %s", page.Body)
+		t.Errorf("a remote client gets the registered address: %s", page.Body)
 	}
 	if strings.Contains(s.Log(), "evil.example") {
-		t.Error("what was asked for is in the log")
+		t.Error("the requested address is in the log")
 	}
 }
 

@@ -261,7 +261,7 @@ func TestF11SameReference(t *testing.T) {
 		tokens, _ := c.SignIn(t, subs[i], loginScope)
 		info := p.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).Want(t, 200).Object(t)
 		if info["id"] != subs[i].ID {
-			t.Errorf("signing in at project %d gives the subscriber %v, want %s", i, info["id"], subs[i].ID)
+			t.Errorf("a login at project %d returns the subscriber %v, want %s", i, info["id"], subs[i].ID)
 		}
 
 		b := c.Browser()

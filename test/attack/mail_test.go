@@ -253,12 +253,12 @@ func TestMailUnknownAddress(t *testing.T) {
 	m.next(t, known.Email, 1)
 	harness.Eventually(t, time.Minute, "the queue to be empty", func() error {
 		if pending := m.Command(t, "", "mail", "list", "--state", "pending", "-o", "id"); pending != "" {
-			return errors.New("there is " + pending)
+			return errors.New("pending mails: " + pending)
 		}
 		return nil
 	})
 	if all := m.inbox.Mails(); len(all) != 1 {
-		t.Errorf("there are %d mails, want the one to who has an account: %v", len(all), all)
+		t.Errorf("there are %d mails, want one, to the existing account: %v", len(all), all)
 	}
 }
 
@@ -329,11 +329,11 @@ func TestMailInvitation(t *testing.T) {
 
 	m.spa.SignIn(t, harness.Subscriber{Email: "grace@example.com", Password: "granite-otter-nine"}, loginScope)
 	if _, err := m.TryCommand("subscriber", "invite", "--project", m.ID, "--email", "grace@example.com"); err == nil {
-		t.Error("who has a password is invited")
+		t.Error("a subscriber with a password is invited")
 	}
 	if _, err := m.TryCommand("subscriber", "invite", "--project", m.ID, "--email", "eve@example.com",
 		"--inviter", "Ada\r\nBcc: eve@example.com"); err == nil {
-		t.Error("an inviter is two lines")
+		t.Error("an inviter of two lines is accepted")
 	}
 }
 

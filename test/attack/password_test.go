@@ -180,12 +180,12 @@ func TestP03Guessing(t *testing.T) {
 	}
 
 	if throttled[0] != throttled[1] {
-		t.Errorf("an account that there is is throttled with other words than none:\n%s\n%s", throttled[0],
-			throttled[1])
+		t.Errorf("the throttling of a known account reads differently from that of an unknown one:\n%s\n%s",
+			throttled[0], throttled[1])
 	}
 
 	if page := login(home, sub.Email, sub.Password, 200); page.Left == nil {
-		t.Errorf("the owner's own device = %d, want to be signed in", page.Status)
+		t.Errorf("the owner's own device = %d, want a login", page.Status)
 	}
 	p.Command(t, "", "subscriber", "unlock", sub.ID)
 	if page := login(c.Browser(), sub.Email, sub.Password, 200); page.Left == nil {

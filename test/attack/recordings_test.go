@@ -109,7 +109,8 @@ func TestR05Conditions(t *testing.T) {
 		t.Errorf("a thousand ranges = %d with %d bytes of a file of %d", many.Status, len(many.Body), len(wav))
 	}
 
-	if head := p.Do(t, "HEAD", p.LaML("/Recordings/"+"01900000-0000-7000-8000-000000000000.mp3")); head.Status != 404 || len(head.Body) != 0 {
+	head := p.Do(t, "HEAD", p.LaML("/Recordings/01900000-0000-7000-8000-000000000000.mp3"))
+	if head.Status != 404 || len(head.Body) != 0 {
 		t.Errorf("HEAD of an absent .mp3 = %d", head.Status)
 	}
 }

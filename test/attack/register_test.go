@@ -115,11 +115,11 @@ func TestRegisterKnown(t *testing.T) {
 	}
 
 	if mail := m.about(t, known.Email, "already have"); mail.Link() != "" {
-		t.Errorf("who has an account is sent the link %s", mail.Link())
+		t.Errorf("the owner of an existing account gets the link %s", mail.Link())
 	}
 	m.link(t, "nobody@example.com", 1)
 	if got := m.subjects(t, disabled.Email); len(got) != 0 {
-		t.Errorf("who is disabled is sent %q", got)
+		t.Errorf("a disabled subscriber gets %q", got)
 	}
 	m.spa.SignIn(t, known, loginScope)
 

@@ -220,7 +220,7 @@ func TestT10RefreshBinding(t *testing.T) {
 	ask(loginScope+" Voice").WantError(t, 400, "invalid_scope")
 	ask("openid").Want(t, 200)
 	if tokens.Scope != "" && tokens.Scope != "openid" {
-		t.Errorf("a narrowed refresh gives the scope %q, want openid", tokens.Scope)
+		t.Errorf("a narrowed refresh returns the scope %q, want openid", tokens.Scope)
 	}
 	p.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)).Want(t, 200)
 	ask(loginScope).Want(t, 200) // a later refresh may use all that was granted
@@ -291,11 +291,11 @@ func TestT15Headers(t *testing.T) {
 			t.Errorf("%d has the headers %v, want no-store, JSON, nosniff", a.Status, h)
 		}
 		if h.Get("Access-Control-Allow-Credentials") != "" {
-			t.Errorf("%d allows scripts of other origins credentials", a.Status)
+			t.Errorf("%d allows credentials to scripts of other origins", a.Status)
 		}
 		if strings.Contains(string(a.Body), wrong) || strings.Contains(string(a.Body), c.Secret) ||
 			strings.Contains(string(a.Body), "<b>") {
-			t.Errorf("%d tells what was sent: %s", a.Status, a.Body)
+			t.Errorf("%d repeats the values that were sent: %s", a.Status, a.Body)
 		}
 	}
 }

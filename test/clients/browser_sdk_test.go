@@ -107,17 +107,17 @@ func TestBrowserSDK(t *testing.T) {
 	b.do(chromedp.Reload())
 	b.ready(page)
 	if o := b.outcome("app.loginSilently()"); string(o.Value) != "true" || eval[string](b, "app.user.sub") != sub.ID {
-		t.Errorf("a silent login after a reload gives %+v", o)
+		t.Errorf("a silent login after a reload returned %+v", o)
 	}
 
 	// Concurrent requests for a token share one request to the server.
 	before := eval[int](b, "tokenRequests()")
-	tokens := eval[[]string](b,
-		"app.getAccessToken().then(async (old) => [old, ...await Promise.all([1, 2, 3].map(() => app.getAccessToken({ fresh: true })))])")
+	tokens := eval[[]string](b, `app.getAccessToken().then(async (old) => [old, ...await Promise.all(
+		[1, 2, 3].map(() => app.getAccessToken({ fresh: true })))])`)
 	if tokens[0] == tokens[1] || tokens[1] != tokens[2] || tokens[1] != tokens[3] ||
 		eval[int](b, "tokenRequests()") != before+1 {
-		t.Errorf("three that wait got %d tokens by %d requests, want one new one by one", len(tokens),
-			eval[int](b, "tokenRequests()")-before)
+		t.Errorf("four calls returned %d tokens in %d requests, want an old one and one new one in one request",
+			len(tokens), eval[int](b, "tokenRequests()")-before)
 	}
 	p.Get(t, "/subscriber/info", harness.Bearer(tokens[1])).Want(t, 200)
 
@@ -293,7 +293,8 @@ func TestBrowserSDKErrors(t *testing.T) {
 	if o := b.wantCode("app.guestToken([])", "invalid"); o.Status != 422 {
 		t.Errorf("a guest without addresses: status %d, want 422", o.Status)
 	}
-	b.wantCode("Selvage.createClient({ issuer: settings.issuer, clientId: 'x', redirectUri: location.href }).loginSilently()",
+	b.wantCode("Selvage.createClient("+
+		"{ issuer: settings.issuer, clientId: 'x', redirectUri: location.href }).loginSilently()",
 		"callback_failed")
 	b.wantCode("Selvage.createClient({ issuer: location.origin, clientId: 'x' }).login()", "not_found")
 
@@ -335,12 +336,13 @@ func TestBrowserSDKFabric(t *testing.T) {
 		const me = await fabric.getSubscriberInfo()
 		const invite = await fabric.inviteToken(me.fabric_addresses[0].id)
 		const options = await app.signalwireOptions()
-		return [fabric.base, me.email, typeof invite.token, String(options.host === host && options.token === token), String(await options.onRefreshToken() !== token)]
+		return [fabric.base, me.email, typeof invite.token,
+			String(options.host === host && options.token === token), String(await options.onRefreshToken() !== token)]
 	})()`)
 	if want := []string{
 		overHTTPS(t, s, "fabric.localhost"), sub.Email, "string", "true", "true"}; got[0]+"/" != want[0] ||
 		!slices.Equal(got[1:], want[1:]) {
-		t.Errorf("the fabric at its host gives %v, want %v", got, want)
+		t.Errorf("the fabric at its host returned %v, want %v", got, want)
 	}
 
 	heard := eval[[]float64](b, `(async () => {
@@ -348,7 +350,10 @@ func TestBrowserSDKFabric(t *testing.T) {
 		const blob = await app.recordings.get(r.id).blob('wav')
 		const loaded = await app.recordings.get(r.id).load()
 		const audio = new Audio(app.recordings.get(r.id).url('mp3'))
-		await new Promise((ok, no) => { audio.onloadedmetadata = ok; audio.onerror = () => no(new Error(audio.error.message)) })
+		await new Promise((ok, no) => {
+			audio.onloadedmetadata = ok
+			audio.onerror = () => no(new Error(audio.error.message))
+		})
 		return [blob.size, loaded.info.duration_in_seconds, audio.duration]
 	})()`)
 	file, err := os.Stat(speech)

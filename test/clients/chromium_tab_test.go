@@ -15,8 +15,10 @@ func TestTab(t *testing.T) {
 	harness.OneBackend(t)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		_, _ = fmt.Fprintf(w, `<p id=says>by %q</p><form><input type=hidden name=by value=form><button id=form>go</button></form><a id=link href="?by=link">go</a>
-			<a id=part href="#says">stay</a><form onsubmit="return false"><button id=kept>stay</button></form>`, r.FormValue("by"))
+		_, _ = fmt.Fprintf(w, `<p id=says>by %q</p>
+			<form><input type=hidden name=by value=form><button id=form>go</button></form>
+			<a id=link href="?by=link">go</a> <a id=part href="#says">stay</a>
+			<form onsubmit="return false"><button id=kept>stay</button></form>`, r.FormValue("by"))
 	}))
 	t.Cleanup(s.Close)
 

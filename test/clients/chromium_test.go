@@ -37,7 +37,8 @@ type tab struct {
 //   - pages that were left are kept for going back.
 //
 // The first two names are chromedp's own defaults.
-const lean = "Translate,BlinkGenPropertyTrees,InitialWebUI,WebUIReloadButton,PreloadTopChromeWebUI,SpareRendererForSitePerProcess,BackForwardCache"
+const lean = "Translate,BlinkGenPropertyTrees,InitialWebUI,WebUIReloadButton,PreloadTopChromeWebUI," +
+	"SpareRendererForSitePerProcess,BackForwardCache"
 
 // chromiumDir creates a directory for everything that a Chromium keeps: its profile, and its
 // sockets, which it would otherwise leave behind elsewhere. Socket names must be short.

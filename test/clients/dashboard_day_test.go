@@ -47,7 +47,8 @@ func TestDashboardDay(t *testing.T) {
 	b.do(goTo(s.PublicURL + home + "/audit"))
 	b.do(write("#account", sub.Email), chromedp.KeyEvent("\r"))
 	b.until("the reason",
-		"location.search.includes('account=') && document.querySelector('.why')?.textContent.includes('The password was wrong')")
+		"location.search.includes('account=') && "+
+			"document.querySelector('.why')?.textContent.includes('The password was wrong')")
 	b.do(goTo(s.AuthURL + "/account?project=" + p.ID))
 	b.fill("login-submit", "username", sub.Email, "password", sub.Password)
 	b.arrive("/account")

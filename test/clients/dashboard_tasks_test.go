@@ -17,7 +17,8 @@ import (
 func (b tab) follow(says string) {
 	b.Helper()
 	found := fmt.Sprintf(
-		`[...document.querySelectorAll("main a, main button, main summary, nav.rail a")].find((e) => e.offsetParent && e.textContent.trim() === %q)`, says)
+		`[...document.querySelectorAll("main a, main button, main summary, nav.rail a")].find(
+			(e) => e.offsetParent && e.textContent.trim() === %q)`, says)
 	b.until("the link "+says, found)
 	b.leave(found + ".click()")
 }
@@ -45,7 +46,8 @@ func TestDashboardTasks(t *testing.T) {
 	b.do(chromedp.Evaluate[chromedp.Void](fmt.Sprintf("document.getElementById('after').value = %q; void 0", today)))
 	b.follow("Find")
 	b.until("one recording",
-		"location.search.includes('call-of-t') && document.body.innerText.includes('call-of-today') && document.querySelectorAll('.table tbody tr').length === 1")
+		"location.search.includes('call-of-t') && document.body.innerText.includes('call-of-today') && "+
+			"document.querySelectorAll('.table tbody tr').length === 1")
 	b.do(chromedp.Click(chromedp.CSS(".table td a")))
 	b.until("the player", "document.querySelector('#sound')")
 
@@ -77,15 +79,17 @@ func TestDashboardTasks(t *testing.T) {
 	b.follow("Branding")
 	b.typeInto("f-color", "#ffe000")
 	b.until("the preview",
-		"document.querySelector('#preview')?.textContent.includes('shown darker') && document.querySelector('input[type=color]').value === '#ffe000'")
-	b.until("the page of sign-in in it",
-		"document.querySelector('#preview iframe.dark')?.contentDocument?.querySelector('#login-submit')?.textContent.includes('your account')")
-	b.until("its colour",
-		"getComputedStyle(document.querySelector('#preview iframe.dark').contentDocument.querySelector('#login-submit')).backgroundColor === 'rgb(255, 224, 0)'")
+		"document.querySelector('#preview')?.textContent.includes('shown darker') && "+
+			"document.querySelector('input[type=color]').value === '#ffe000'")
+	b.until("the dark login page in the preview", "document.querySelector('#preview iframe.dark')?."+
+		"contentDocument?.querySelector('#login-submit')?.textContent.includes('your account')")
+	b.until("the login page's color", "getComputedStyle(document.querySelector('#preview iframe.dark')."+
+		"contentDocument.querySelector('#login-submit')).backgroundColor === 'rgb(255, 224, 0)'")
 	b.do(chromedp.SetUploadFiles(chromedp.CSS("#f-logo"), []string{logoFile(t)}))
 	b.follow("Save changes")
 	b.until("the logo",
-		"document.querySelector('.notice') && document.querySelector('#preview iframe.light')?.contentDocument?.querySelector('#brand-logo')?.naturalWidth > 0")
+		"document.querySelector('.notice') && document.querySelector('#preview iframe.light')?."+
+			"contentDocument?.querySelector('#brand-logo')?.naturalWidth > 0")
 
 	// Another operator is invited and the invitation withdrawn.
 	b.follow("Operators")
@@ -99,8 +103,9 @@ func TestDashboardTasks(t *testing.T) {
 	b.until("the invitation",
 		"document.querySelector('#invitations') && document.body.innerText.includes('bob@example.com')")
 	b.follow("Withdraw")
-	b.until("its end",
-		"document.querySelector('.notice')?.textContent.includes('Invitation withdrawn') && !document.body.innerText.includes('bob@example.com')")
+	b.until("the withdrawal",
+		"document.querySelector('.notice')?.textContent.includes('Invitation withdrawn') && "+
+			"!document.body.innerText.includes('bob@example.com')")
 	s.Get(t, setup).Want(t, 404)
 
 	// A subscriber is signed out everywhere.

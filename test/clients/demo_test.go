@@ -106,7 +106,8 @@ func TestDemo(t *testing.T) {
 
 	b.leave("document.querySelector('#source summary').click()")
 	b.until("the source",
-		"document.querySelector('#source pre')?.offsetHeight > 0 && document.querySelector('#source pre').textContent.includes('Selvage.createClient(')")
+		"document.querySelector('#source pre')?.offsetHeight > 0 && "+
+			"document.querySelector('#source pre').textContent.includes('Selvage.createClient(')")
 	b.stock()
 
 	b.do(goTo("about:blank"), goTo(guest))

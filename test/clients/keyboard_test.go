@@ -15,7 +15,9 @@ import (
 const stops = `(() => {
 	const all = [...document.querySelectorAll("a[href], button, input:not([type=hidden]), select, textarea, summary")]
 		.filter((e) => e.checkVisibility() && !e.disabled && e.getClientRects().length);
-	return all.filter((e) => e.type !== "radio" || e.checked || !document.querySelector('input[name="' + e.name + '"]:checked') && all.find((o) => o.name === e.name) === e);
+	const checked = (e) => document.querySelector('input[name="' + e.name + '"]:checked');
+	const first = (e) => all.find((o) => o.name === e.name) === e;
+	return all.filter((e) => e.type !== "radio" || e.checked || !checked(e) && first(e));
 })()`
 
 // byKeys goes through the page with the Tab key. It checks that every control gets the focus, in
@@ -47,8 +49,9 @@ func (b tab) byKeys(page string) {
 		}
 
 		got = append(got, at)
-		if !eval[bool](b,
-			"((s) => s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 2)(getComputedStyle(document.activeElement))") {
+		outlined := eval[bool](b, "((s) => s.outlineStyle !== 'none' && parseFloat(s.outlineWidth) >= 2)"+
+			"(getComputedStyle(document.activeElement))")
+		if !outlined {
 			b.Errorf("%s: nothing shows that %s has the focus", page, want[at])
 		}
 	}

@@ -83,7 +83,8 @@ func (b tab) signIn(origin, email, secret string) {
 	b.do(chromedp.Clear(chromedp.CSS("#username")), write("#username", email), write("#password", secret),
 		chromedp.Click(chromedp.CSS("#login-submit")))
 	b.until("an answer to the login", fmt.Sprintf(
-		"location.origin === %q || document.querySelector('#consent-allow') || document.querySelector('#password')?.value === ''",
+		"location.origin === %q || document.querySelector('#consent-allow') || "+
+			"document.querySelector('#password')?.value === ''",
 		origin))
 	if eval[bool](b, "Boolean(document.querySelector('#consent-allow'))") {
 		b.do(chromedp.Click(chromedp.CSS("#consent-allow")))

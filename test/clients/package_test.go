@@ -79,7 +79,8 @@ func TestPackage(t *testing.T) {
 
 	const want = "Client Fabric FabricClient Recording Recordings SelvageError createClient version"
 	for kind, script := range map[string]string{
-		"module":   `import * as sdk from "@selvage/browser"; console.log(Object.keys(sdk).filter((n) => n !== "default").sort().join(" "))`,
+		"module": `import * as sdk from "@selvage/browser"
+			console.log(Object.keys(sdk).filter((n) => n !== "default").sort().join(" "))`,
 		"commonjs": `console.log(Object.keys(require("@selvage/browser")).sort().join(" "))`,
 	} {
 		if got := strings.TrimSpace(run(t, app, "node", "--input-type="+kind, "-e", script)); got != want {
@@ -124,7 +125,10 @@ func TestTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Join the examples to one program. The names they leave out are declared first.
-	program := "import { SignalWire } from \"./stock\"\ndeclare const button: HTMLButtonElement, audio: HTMLAudioElement, id: string, token: string, pushToken: string, address: { id: string }\n"
+	program := `import { SignalWire } from "./stock"
+declare const button: HTMLButtonElement, audio: HTMLAudioElement
+declare const id: string, token: string, pushToken: string, address: { id: string }
+`
 	for _, m := range regexp.MustCompile("(?s)```ts\n(.*?)```").FindAllSubmatch(readme, -1) {
 		program += strings.ReplaceAll(strings.ReplaceAll(string(m[1]),
 			`import { SignalWire } from "@signalwire/js"`, ""), "…)", "{})")
@@ -134,8 +138,10 @@ func TestTypes(t *testing.T) {
 	dir := t.TempDir()
 	files := map[string]string{
 		"readme.ts": program,
-		"stock.ts":  "export declare function SignalWire(o: { host: string; token: string }): Promise<{ updateToken(token: string): Promise<void> }>\n",
-		"tsconfig.json": `{"compilerOptions":{"target":"es2022","module":"esnext","moduleResolution":"bundler","lib":["es2022","dom","dom.iterable"],"types":[],"strict":true,"noEmit":true,
+		"stock.ts": "export declare function SignalWire(o: { host: string; token: string }): " +
+			"Promise<{ updateToken(token: string): Promise<void> }>\n",
+		"tsconfig.json": `{"compilerOptions":{"target":"es2022","module":"esnext","moduleResolution":"bundler",
+			"lib":["es2022","dom","dom.iterable"],"types":[],"strict":true,"noEmit":true,
 			"paths":{"@selvage/browser":["` + filepath.ToSlash(
 			filepath.Join(filepath.Dir(tsc), "../../dist/types/index.d.ts")) + `"]}}}`,
 	}

@@ -47,7 +47,9 @@ func TestScreensOfMails(t *testing.T) {
 	facts := map[string]string{
 		"minutes": "30", "hours": "24", "days": "7", "inviter": "Grace Hopper", "old": "ada@example.com",
 		"new":  "ada@example.org",
-		"when": "2026-11-22T12:30:00Z", "agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/148.0.0.0 Safari/537.36",
+		"when": "2026-11-22T12:30:00Z",
+		"agent": "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) " +
+			"Chrome/148.0.0.0 Safari/537.36",
 		"address": "203.0.113.9", "role": "admin", "what": "passkey_added", "name": "Phone",
 	}
 

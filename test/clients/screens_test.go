@@ -90,7 +90,8 @@ func (s *screens) audit(name, look, options string) {
 	}
 	found := eval[[]string](s.tab, `axe.run(document, `+
 		options+`).then((r) => r.violations.filter((v) => ["serious", "critical"].includes(v.impact))
-		.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.html.slice(0, 200) + " " + n.any.map((a) => a.message).join("; "))))`)
+		.flatMap((v) => v.nodes.map((n) => v.id + ": " + n.html.slice(0, 200) + " " +
+			n.any.map((a) => a.message).join("; "))))`)
 	for _, fault := range found {
 		s.Errorf("%s (%s): %s", name, look, fault)
 	}
@@ -123,7 +124,10 @@ func (s *screens) index() {
 
 	slices.Sort(all)
 	var b strings.Builder
-	b.WriteString("<!doctype html><html lang=en><meta charset=utf-8><title>Screenshots</title><style>body{font:15px system-ui;margin:24px;background:#888}img{vertical-align:top;margin:0 12px 24px 0;max-height:640px}h2{margin:24px 0 8px}</style>\n")
+	b.WriteString("<!doctype html><html lang=en><meta charset=utf-8><title>Screenshots</title><style>" +
+		"body{font:15px system-ui;margin:24px;background:#888}" +
+		"img{vertical-align:top;margin:0 12px 24px 0;max-height:640px}" +
+		"h2{margin:24px 0 8px}</style>\n")
 
 	for _, path := range all {
 		name := strings.TrimSuffix(filepath.Base(path), ".light.jpg")

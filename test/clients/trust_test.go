@@ -248,17 +248,22 @@ mount --bind "$STORE/passwd" /etc/passwd
 mount --bind "$OWNER" /mnt
 cp "$SELVAGE" /mnt/selvage
 chmod 755 /mnt/selvage
-if HOME=/mnt setpriv --reuid=54321 --regid=54321 --clear-groups /mnt/selvage ca install --data /mnt/data >"$STORE/out" 2>&1; then
-	echo "it was well without root"
+if HOME=/mnt setpriv --reuid=54321 --regid=54321 --clear-groups \
+	/mnt/selvage ca install --data /mnt/data >"$STORE/out" 2>&1; then
+	echo "without root, ca install succeeded"
 	exit 1
 fi
 cat "$STORE/out"
-grep -q '^selvage: system: only root may change it; run .sudo /mnt/selvage ca install --store system --data /mnt/data.$' "$STORE/out"
+advice='selvage: system: only root may change it; run .sudo /mnt/selvage ca install --store system --data /mnt/data.'
+grep -q "^$advice\$" "$STORE/out"
 grep -q '^chromium  trusted' "$STORE/out"
 grep -q '^firefox   trusted' "$STORE/out"
 rm /mnt/selvage
 export SUDO_UID=54321 SUDO_GID=54321
-if "$SELVAGE" ca install --store chromium --data "$STORE/none" 2>/dev/null; then echo "root made an authority for somebody else"; exit 1; fi
+if "$SELVAGE" ca install --store chromium --data "$STORE/none" 2>/dev/null; then
+	echo "root made an authority for another account"
+	exit 1
+fi
 "$SELVAGE" ca install --store chromium,firefox --data "$DATA"
 `
 

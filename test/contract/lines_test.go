@@ -17,7 +17,8 @@ import (
 
 var (
 	areaLink = regexp.MustCompile(`href="(/docs/[a-z0-9-]+)"`)
-	shown    = regexp.MustCompile(`(?s)<section class="operation" id="([^"]+)".*?<figcaption>Request</figcaption><pre[^>]*><code>(.*?)</code>`)
+	shown    = regexp.MustCompile(`(?s)<section class="operation" id="([^"]+)".*?` +
+		`<figcaption>Request</figcaption><pre[^>]*><code>(.*?)</code>`)
 )
 
 // lines returns the shell commands that the pages of /docs show, by operation.

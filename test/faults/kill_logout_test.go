@@ -72,7 +72,7 @@ func TestKillBeforeLogout(t *testing.T) {
 
 	for _, sid := range going {
 		if slices.Contains(told(), sid) {
-			t.Errorf("the client is told of the login %s, which goes on", sid)
+			t.Errorf("the client is notified of the login %s, which has not ended", sid)
 		}
 	}
 }

@@ -1,7 +1,7 @@
 #!/bin/bash
-# The five minutes of docs/start.md, as somebody has them who was never here: a fresh
-# clone, empty caches of modules and builds. Its lines are pasted in their order. The
-# server gets free ports, so that it is in nobody's way. Prints the seconds.
+# Measures "five minutes" of docs/start.md as a newcomer has them: a fresh clone, empty
+# caches of modules and builds. The lines of the page are pasted in their order. The server
+# gets free ports, so that it meets no other. Prints the seconds.
 set -euo pipefail
 here=$(cd "$(dirname "$0")/../.." && pwd)
 dir=$(mktemp -d)

@@ -100,8 +100,8 @@ func (s *Server) Up() {
 	s.Address = l.Addr().String()
 
 	srv := smtp.NewServer(smtp.BackendFunc(s.begin))
-	srv.Domain, srv.TLSConfig, srv.AllowInsecureAuth, srv.EnableSMTPUTF8 =
-		"localhost", s.tls, !s.config.TLS, s.config.UTF8
+	srv.Domain, srv.TLSConfig = "localhost", s.tls
+	srv.AllowInsecureAuth, srv.EnableSMTPUTF8 = !s.config.TLS, s.config.UTF8
 	srv.ErrorLog = log.New(io.Discard, "", 0)
 	if s.config.Full {
 		srv.TLSConfig = nil

@@ -59,7 +59,10 @@ func TestPostgresIsFull(t *testing.T) {
 	c := loadClients(t, s)
 
 	limit := func(n int) {
-		p.SQL(t, fmt.Sprintf(`DO $$ BEGIN EXECUTE (SELECT format('ALTER ROLE %%I CONNECTION LIMIT %d', rolname) FROM pg_roles WHERE rolname LIKE 'test\_%%'); END $$`, n))
+		p.SQL(t, fmt.Sprintf(`DO $$ BEGIN
+			EXECUTE (SELECT format('ALTER ROLE %%I CONNECTION LIMIT %d', rolname)
+				FROM pg_roles WHERE rolname LIKE 'test\_%%');
+			END $$`, n))
 	}
 
 	limit(0)
@@ -90,8 +93,10 @@ func TestPostgresLock(t *testing.T) {
 	c.working(t)
 	c.check(t)
 
-	if n := p.SQL(t, `SELECT count(*) FROM pg_stat_activity WHERE application_name LIKE 'selvage%' AND wait_event_type = 'Lock'`); n != "0" {
-		t.Errorf("%s connections still wait for a lock", n)
+	waiting := p.SQL(t, `SELECT count(*) FROM pg_stat_activity
+		WHERE application_name LIKE 'selvage%' AND wait_event_type = 'Lock'`)
+	if waiting != "0" {
+		t.Errorf("%s connections still wait for a lock", waiting)
 	}
 }
 

@@ -253,13 +253,14 @@ func TestF07RedisEvicting(t *testing.T) {
 	signOut(t, c, leaves, tokens)
 
 	for i := range 30 {
-		r.CLI(t, "EVAL", "for i = 1, 100 do redis.call('SET', 'filler:'..ARGV[1]..':'..i, string.rep('x', 4096)) end", "0", fmt.Sprint(i))
+		r.CLI(t, "EVAL", "for i = 1, 100 do "+
+			"redis.call('SET', 'filler:'..ARGV[1]..':'..i, string.rep('x', 4096)) end", "0", fmt.Sprint(i))
 
 		if _, err := c.NewFlow("openid").QuickCode(stays.Cookies()); err != nil {
-			t.Errorf("who is signed in is not: %v", err)
+			t.Errorf("a signed-in browser needs a login: %v", err)
 		}
 		if _, err := c.NewFlow("openid").QuickCode(copied); err == nil {
-			t.Error("who signed out is signed in")
+			t.Error("a signed-out browser is signed in")
 		}
 	}
 

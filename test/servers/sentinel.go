@@ -98,7 +98,8 @@ func newSentinel(master int) (*RedisServer, error) {
 
 	// Sentinel records what it learns in its configuration file.
 	file := filepath.Join(dir, "sentinel.conf")
-	config := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\nsentinel monitor %[3]s 127.0.0.1 %d 1\nsentinel down-after-milliseconds %[3]s 4000\nsentinel failover-timeout %[3]s 3000\n",
+	config := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\nsentinel monitor %[3]s 127.0.0.1 %d 1\n"+
+		"sentinel down-after-milliseconds %[3]s 4000\nsentinel failover-timeout %[3]s 3000\n",
 		port, dir, sentinelMaster, master)
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return nil, fmt.Errorf("writing configuration: %w", err)

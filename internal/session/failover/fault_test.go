@@ -59,8 +59,8 @@ func TestFaults(t *testing.T) {
 }
 
 func outage(t *testing.T, w *world, r *servers.RedisServer, f fault) {
-	stays, changed, deleted, taken := w.put(t, "stays", "old"), w.put(t, "changed", "old"),
-		w.put(t, "deleted", "old"), w.put(t, "taken", "old")
+	stays, changed := w.put(t, "stays", "old"), w.put(t, "changed", "old")
+	deleted, taken := w.put(t, "deleted", "old"), w.put(t, "taken", "old")
 	jti, tries := session.Key{Kind: "jti", ID: "1"}, session.Key{Kind: "tries", ID: "1"}
 	f.begin(t, r)
 

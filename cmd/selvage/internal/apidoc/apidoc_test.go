@@ -110,8 +110,10 @@ func TestFind(t *testing.T) {
 // hostile is a kind whose texts contain markup and whose names are already taken.
 const hostile = `{"title":"<b>Recording</b>","description":"<script>alert(1)</script> ` + "`<i>`" +
 	`","type":"object","required":["name"],
-	"x-kind":{"type":"recording","path":"recordings_","key":"recording","update":"PUT","name":["name"],"address":"app","channels":["audio"]},
-	"properties":{"name":{"type":"string","description":"{{.}} <u>'\"","enum":["<a>","b"]},"price":{"type":["integer","null"]}}}`
+	"x-kind":{"type":"recording","path":"recordings_","key":"recording","update":"PUT","name":["name"],
+		"address":"app","channels":["audio"]},
+	"properties":{"name":{"type":"string","description":"{{.}} <u>'\"","enum":["<a>","b"]},
+		"price":{"type":["integer","null"]}}}`
 
 // TestOperatorsKinds shows that an operator's kind is in the document, with its texts escaped.
 func TestOperatorsKinds(t *testing.T) {

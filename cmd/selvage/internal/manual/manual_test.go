@@ -81,8 +81,9 @@ func follow(from, link string) string {
 // TestRender shows that headings get GitHub's IDs, links lead to where documents are served,
 // and scripts are omitted.
 func TestRender(t *testing.T) {
-	r, err := render([]byte(
-		"# A\n\n## What `x` is, now\n\n[b](security.md#now) <script>alert(1)</script> [x](javascript:alert(1))\n\n## What x is now\n\n| a |\n|---|\n| b |\n"))
+	r, err := render([]byte("# A\n\n## What `x` is, now\n\n" +
+		"[b](security.md#now) <script>alert(1)</script> [x](javascript:alert(1))\n\n" +
+		"## What x is now\n\n| a |\n|---|\n| b |\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
