@@ -212,3 +212,37 @@ func (ts *Tokens) issue(t Token) (TokenPair, error) {
 
 	return TokenPair{SubscriberID: t.SubscriberID, Access: access, Refresh: refresh}, nil
 }
+
+// applications finds OAuth clients for the other parts.
+type applications struct {
+	*core
+	store ApplicationStore
+}
+
+// An ApplicationStore finds OAuth clients; see [Stores].
+type ApplicationStore interface {
+	// FindApplication returns an OAuth client of the project.
+	FindApplication(ctx context.Context, projectID, id string) (Application, error)
+}
+
+// An Application is what the fabric knows of an OAuth client.
+type Application struct {
+	ID     string
+	Name   string
+	Scopes []string
+}
+
+func (as *applications) find(ctx context.Context, projectID, id string) (Application, error) {
+	id, ok := canonical(id)
+	if !ok {
+		return Application{}, problem.NoSuch("client")
+	}
+	return as.store.FindApplication(ctx, projectID, id)
+}
+
+// recent returns an OAuth client of a project.
+func (as *applications) recent(ctx context.Context, projectID, id string) (Application, error) {
+	return as.caches.applications.Load(projectID+id, func() (Application, error) {
+		return as.store.FindApplication(ctx, projectID, id)
+	})
+}

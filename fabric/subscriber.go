@@ -3,6 +3,7 @@ package fabric
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -266,4 +267,36 @@ func (ss *Subscribers) Search(
 		}
 	}
 	return ss.store.SearchSubscribers(ctx, projectID, norm.NFC.String(strings.Join(strings.Fields(text), " ")), q)
+}
+
+// An Info is what subscribers may read about themselves.
+type Info struct {
+	Subscriber  Subscriber
+	Addresses   []Address
+	Application *Application // nil if the SAT was issued for none
+}
+
+// Info returns what the subscriber of a SAT may read. A deleted or disabled subscriber
+// gets problem.Unauthenticated.
+func (ss *Subscribers) Info(ctx context.Context, sat Token) (Info, error) {
+	s, err := ss.reachable(ctx, sat.ProjectID, sat.SubscriberID)
+	if errors.Is(err, problem.NotFound) || err == nil && s.Disabled {
+		return Info{}, problem.NoCredentials()
+	}
+	if err != nil {
+		return Info{}, fmt.Errorf("finding subscriber: %w", err)
+	}
+
+	info := Info{Subscriber: s.Subscriber, Addresses: s.addresses}
+	if sat.ClientID == "" {
+		return info, nil
+	}
+
+	app, err := ss.applications.recent(ctx, sat.ProjectID, sat.ClientID)
+	if errors.Is(err, problem.NotFound) {
+		return info, nil
+	}
+
+	info.Application = &app
+	return info, err
 }

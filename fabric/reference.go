@@ -66,3 +66,22 @@ func (ss *Subscribers) recentReference(ctx context.Context, projectID, reference
 		return ss.findByReference(ctx, projectID, reference)
 	})
 }
+
+// reachable is a subscriber with its addresses.
+type reachable struct {
+	Subscriber
+	addresses []Address
+}
+
+// Recent returns a subscriber of a project as it was within the last 300 ms.
+func (ss *Subscribers) Recent(ctx context.Context, projectID, id string) (Subscriber, error) {
+	s, err := ss.reachable(ctx, projectID, id)
+	return s.Subscriber, err
+}
+
+func (ss *Subscribers) reachable(ctx context.Context, projectID, id string) (reachable, error) {
+	return ss.caches.subscribers.Load(projectID+id, func() (s reachable, err error) {
+		s.Subscriber, s.addresses, err = ss.store.SubscriberWithAddresses(ctx, projectID, id)
+		return s, err
+	})
+}
