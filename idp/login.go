@@ -115,13 +115,27 @@ func (ls *Logins) LogIn(ctx context.Context, projectID, email, password string, 
 		return Login{}, err
 	}
 
-	ok, err := ls.Passwords.Verify(ctx, sub.PasswordHash, password) // takes as long for an unknown email
+	attempt, err := ls.Passwords.Try(ctx, sub.PasswordHash, password) // takes as long for an unknown email
 	if err != nil {
 		tried.back(ctx)
 		return Login{}, fmt.Errorf("checking password: %w", err)
 	}
-	if ok && !sub.Disabled {
+	if attempt.OK && !sub.Disabled {
 		tried.back(ctx)
+	}
+
+	s, err := ls.decide(ctx, projectID, email, password, sub, attempt.OK, began, from)
+	if errors.Is(err, problem.Unauthenticated) {
+		attempt.Wait(ctx) // the time of a refusal does not depend on the kind of hash
+	}
+	return s, err
+}
+
+// decide makes the login of a subscriber whose password was checked, or refuses it.
+func (ls *Logins) decide(ctx context.Context, projectID, email, password string, sub fabric.Subscriber, ok bool,
+	began time.Time, from Visitor) (Login, error) {
+	var err error
+	if ok && !sub.Disabled {
 		if sub, ok, err = ls.rehash(ctx, sub, password); err != nil {
 			return Login{}, err
 		}

@@ -82,19 +82,23 @@ func (a *Operators) checkPasswordOf(ctx context.Context, email, secret string, f
 		return o, err
 	}
 
-	ok, err := a.c.Passwords.Verify(ctx, o.PasswordHash, secret) // an empty hash takes the same time
-	if ok || err != nil {
+	attempt, err := a.c.Passwords.Try(ctx, o.PasswordHash, secret) // an empty hash takes the same time
+	if attempt.OK || err != nil {
 		a.c.Limits.ReturnAll(ctx, counts)
 	}
+
 	switch {
 	case err != nil:
 		return o, fmt.Errorf("checking password: %w", err)
-	case !ok:
-		return o, errors.Join(errWrong, a.refused(ctx, o, "wrong e-mail or password"))
+	case !attempt.OK:
+		err = a.refused(ctx, o, "wrong e-mail or password")
 	case o.Disabled:
-		return o, errors.Join(errWrong, a.refused(ctx, o, "disabled"))
+		err = a.refused(ctx, o, "disabled")
+	default:
+		return o, nil
 	}
-	return o, nil
+	attempt.Wait(ctx)
+	return o, errors.Join(errWrong, err)
 }
 
 func (a *Operators) byEmail(ctx context.Context, email string) (Operator, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/database"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/password"
 )
 
 // A spy records the queries that read rows.
@@ -284,3 +285,37 @@ func explain(t *testing.T, s *Store, q query, server bool) string {
 // table or index, sorting, and collecting all rows before the first is returned.
 var costly = regexp.MustCompile(
 	`SCAN \w+( USING .*)?(\n|$)|USE TEMP B-TREE|Seq Scan|(^|-> +)(Incremental )?Sort|Bitmap|Hash`)
+
+// TestImportedHashes shows that kinds of imported password hashes are found in an index, in byte order,
+// and that those of this version are none.
+func TestImportedHashes(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		s := opened(t, c)
+		own, err := password.New(1).Hash(t.Context(), "fathom lantern")
+		if err != nil {
+			t.Fatal(err)
+		}
+		fill(t, c, s, 2*mid, 32)
+		hashes := []string{own, "", "$2b$12$a", "$2b$12$b", "$argon2id$v=19$m=19456,t=2,p=16$a", "scrypt$a"}
+		for i, hash := range hashes {
+			filled(t, c, s, fmt.Sprintf(`UPDATE subscribers SET password_hash = '%s' WHERE id = '%s'`, hash, idAt(i)))
+		}
+
+		watch := &spy{DB: s.db}
+		spied := newStore(&core{now: s.now, db: watch})
+		after := ""
+		for _, want := range append(hashes[2:], "") {
+			got, err := spied.NextImported(t.Context(), after)
+			if got != want || err != nil {
+				t.Errorf("NextImported after %q = %q, %v, want %q", after, got, err, want)
+			}
+			after = want
+		}
+		for _, q := range watch.asked {
+			plan := explain(t, s, q, c.URL != "")
+			if step := costly.FindString(plan); step != "" || !strings.Contains(plan, "subscribers_imported") {
+				t.Errorf("%s in the plan of\n%s\n%s", step, q.sql, plan)
+			}
+		}
+	})
+}

@@ -102,6 +102,16 @@ func (s *Subscribers) RehashPassword(ctx context.Context, projectID, subscriberI
 	})
 }
 
+// NextImported returns the first password hash after a text, in byte order, that was imported or made
+// with other parameters than today's, or "". Its condition is that of the index subscribers_imported.
+func (s *Subscribers) NextImported(ctx context.Context, after string) (hash string, err error) {
+	_, err = s.read().maybe(ctx, "subscriber", `SELECT password_hash FROM subscribers
+		WHERE password_hash <> '' AND SUBSTR(password_hash, 1, 31) <> '$argon2id$v=19$m=19456,t=2,p=1$'
+			AND password_hash > $1
+		ORDER BY password_hash LIMIT 1`, []any{after}, &hash)
+	return hash, err
+}
+
 // UpdateSubscriber writes the fields that are not nil, updates the subscriber's addresses, queues its
 // letters and event, and if r is not nil ends all logins. The change counts from when it got its
 // lock, so that it ends the logins that began while it waited, too.

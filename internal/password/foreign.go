@@ -24,7 +24,7 @@ const (
 )
 
 // readBcrypt reads the modular form of bcrypt. bcrypt ignores everything after 72 bytes, so a
-// longer password never matches.
+// longer password never matches. It takes as long as others.
 func readBcrypt(text string) (hash, error) {
 	cost, err := bcrypt.Cost([]byte(text))
 	if err != nil || len(text) != 60 {
@@ -35,11 +35,12 @@ func readBcrypt(text string) (hash, error) {
 	}
 	right := []byte{1}
 	return hash{func(password []byte) ([]byte, error) {
-		if len(password) > 72 || bcrypt.CompareHashAndPassword([]byte(text), password) != nil {
+		wrong := bcrypt.CompareHashAndPassword([]byte(text), password)
+		if len(password) > 72 || wrong != nil {
 			return []byte{0}, nil
 		}
 		return right, nil
-	}, right, params{}}, nil
+	}, right, params{}, work{"bcrypt", 1 << cost}}, nil
 }
 
 // readScryptPHC reads $scrypt$ln=15,r=8,p=1$salt$key, as PHC and passlib write it.
@@ -114,7 +115,7 @@ func newScrypt(n, r, p int, salt, want []byte, err error) (hash, error) {
 	}
 	return hash{padded(func(password []byte) ([]byte, error) {
 		return scrypt.Key(password, salt, n, r, p, len(want))
-	}), want, params{}}, nil
+	}), want, params{}, work{"scrypt", n * r * p}}, nil
 }
 
 // readPBKDF2Modular reads two forms. One is $pbkdf2-sha256$29000$salt$key, as passlib writes it,
@@ -195,8 +196,11 @@ func newPBKDF2(digest string, n int, salt, want []byte, err error) (hash, error)
 	}
 	return hash{padded(func(password []byte) ([]byte, error) {
 		return pbkdf2.Key(of, string(password), salt, n, len(want))
-	}), want, params{}}, nil
+	}), want, params{}, work{"pbkdf2-" + digest, n * blocks(len(want), of().Size())}}, nil
 }
+
+// blocks returns how many blocks of a digest a key consists of. PBKDF2 runs all rounds for each.
+func blocks(key, digest int) int { return (key + digest - 1) / digest }
 
 // padded makes passwords that end in NUL match no hash. HMAC, on which scrypt and PBKDF2 are built,
 // pads its key with NULs, so a password with NULs appended has the same hash.

@@ -19,6 +19,7 @@ type hash struct {
 	derive func(password []byte) ([]byte, error)
 	want   []byte
 	cost   params // of argon2id; zero for other kinds
+	work   work
 }
 
 // is reports whether the hash is that of password.
@@ -96,8 +97,8 @@ func readArgon(text string) (hash, error) {
 		return hash{}, err
 	}
 	cost := params{uint32(memory), uint32(passes), uint8(lanes)}
-	return hash{func(password []byte) ([]byte, error) { return cost.derive(password, salt, len(want)), nil },
-		want, cost}, nil
+	derive := func(password []byte) ([]byte, error) { return cost.derive(password, salt, len(want)), nil }
+	return hash{derive, want, cost, cost.work()}, nil
 }
 
 // parameters parses NAME=NUMBER pairs separated by commas, in the order of names. Others may

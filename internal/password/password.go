@@ -46,6 +46,13 @@ type Hasher struct {
 	sem     chan struct{}
 	waiting atomic.Int64
 	apart   *process // makes the hashes; nil to make them in this process
+
+	// NextImported returns the first hash after a text, in byte order, that accounts have and this
+	// package did not make, or "". It sets the time of refused logins, see [Attempt.Wait]. nil means
+	// that no account has one.
+	NextImported func(ctx context.Context, after string) (string, error)
+
+	pace *pace
 }
 
 // New returns a Hasher that runs at most parallel hashes at a time; 0 means GOMAXPROCS.
@@ -53,7 +60,7 @@ func New(parallel int) *Hasher {
 	if parallel <= 0 {
 		parallel = runtime.GOMAXPROCS(0)
 	}
-	return &Hasher{cost: params{memoryKiB, passes, lanes}, sem: make(chan struct{}, parallel)}
+	return &Hasher{cost: params{memoryKiB, passes, lanes}, sem: make(chan struct{}, parallel), pace: newPace()}
 }
 
 // Weak returns a Hasher for tests that are not about passwords. Its hashes cost nothing and protect
@@ -88,7 +95,7 @@ func Check(param, password string) error {
 
 // Hash returns the PHC string of a password, $argon2id$v=19$m=…,t=…,p=…$salt$key.
 func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
-	r, err := h.run(ctx, Task{Password: norm.NFC.String(password), Make: true})
+	r, _, err := h.run(ctx, Task{Password: norm.NFC.String(password), Make: true})
 	return r.Hash, err
 }
 
@@ -112,11 +119,16 @@ func (p params) derive(password, salt []byte, size int) []byte {
 	return argon2.IDKey(password, salt, p.time, p.memory, p.threads, uint32(size))
 }
 
+// work returns the work of a hash. Lanes run at once, so their number makes another algorithm of it.
+func (p params) work() work {
+	return work{fmt.Sprintf("argon2id of %d lanes", p.threads), int(p.memory) * int(p.time)}
+}
+
 // nobody stands in for a missing hash. It costs the same, and no password matches it.
 func (h *Hasher) nobody() hash {
 	return hash{derive: func(password []byte) ([]byte, error) {
 		return h.cost.derive(password, make([]byte, saltLen), keyLen), nil
-	}}
+	}, work: h.cost.work()}
 }
 
 // Stale reports whether to hash the password again once it is known, because the hash was imported
@@ -128,23 +140,10 @@ func (h *Hasher) Stale(text string) bool {
 
 // Verify reports whether password matches a hash, which may have been imported (see [CheckHash]).
 // An empty hash, of a subscriber without a password or of an unknown one, takes the same time as
-// one of ours and never matches.
+// one of ours and never matches. Logins use [Hasher.Try] instead.
 func (h *Hasher) Verify(ctx context.Context, text, password string) (bool, error) {
-	_, unread := read(text)
-
-	task := Task{Hash: text}
-	if len(password) > 16*MaxLength {
-		task.Hash = ""
-	} else {
-		task.Password = norm.NFC.String(password)
-	}
-
-	r, err := h.run(ctx, task)
-
-	if err == nil && text != "" && unread != nil {
-		err = fmt.Errorf("reading password hash: %w", unread)
-	}
-	return r.OK && err == nil, err
+	a, err := h.Try(ctx, text, password)
+	return a.OK, err
 }
 
 // rate rates a password in its turn, because any client can cause that work. A nil Hasher rates it
@@ -153,23 +152,26 @@ func (h *Hasher) rate(ctx context.Context, password string, known []string) (Rat
 	if h == nil {
 		return rate(password, known), nil
 	}
-	r, err := h.run(ctx, Task{Password: password, Rate: true, Known: words(known)})
+	r, _, err := h.run(ctx, Task{Password: password, Rate: true, Known: words(known)})
 	return r.Rating, err
 }
 
-// run performs a task in its turn, in the separate process if possible.
-func (h *Hasher) run(ctx context.Context, t Task) (Result, error) {
+// run performs a task in its turn, in the separate process if possible. It returns when the turn
+// began.
+func (h *Hasher) run(ctx context.Context, t Task) (Result, time.Time, error) {
 	if err := h.turn(ctx); err != nil {
-		return Result{}, err
+		return Result{}, time.Time{}, err
 	}
 	defer func() { <-h.sem }()
 
+	began := time.Now()
 	if h.apart != nil {
 		if r, ok, err := h.apart.do(t); ok {
-			return r, err
+			return r, began, err
 		}
 	}
-	return h.do(t)
+	r, err := h.do(t)
+	return r, began, err
 }
 
 // do performs a task in this process, without waiting.

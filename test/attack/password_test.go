@@ -3,11 +3,15 @@ package attack
 import (
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/crypto/bcrypt"
 
 	"github.com/selvage/selvage/test/harness"
 )
@@ -22,6 +26,53 @@ func TestP01Timing(t *testing.T) {
 	wantAlike(t, "a wrong password", "an unknown e-mail", func() (wrong, unknown time.Duration) {
 		return failedLogins(t, b, page, sub)
 	})
+}
+
+// TestP12ImportedHashes shows that failed logins take the same time whatever kind of hash an account
+// has: none, ours, a costly imported one, or a cheap one. Right passwords of disabled accounts do, too.
+func TestP12ImportedHashes(t *testing.T) {
+	p := limited(t, "LOGIN_PER_ACCOUNT=0", "LOGIN_PER_NETWORK=0", "LOGIN_PER_RANGE=0")
+	c := p.NewClient(t, "spa", "--first-party")
+	const password = "fathom lantern"
+	imported := func(name string, cost int, disabled bool) harness.Subscriber {
+		hash, err := bcrypt.GenerateFromPassword([]byte(password), cost)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := harness.Subscriber{Email: name + "@example.com", Password: password}
+		file := filepath.Join(t.TempDir(), "people.csv")
+		rows := fmt.Sprintf("email,password_hash,disabled\n%s,%s,%v\n", s.Email, hash, disabled)
+		if err := os.WriteFile(file, []byte(rows), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p.Command(t, "", "subscriber", "import", "--project", p.ID, file)
+		return s
+	}
+
+	costly, other := imported("costly", 12, false), imported("other", 12, false)
+	cheap, disabled := imported("cheap", 4, false), imported("disabled", 4, true)
+	costly.Password, cheap.Password = "wrong", "wrong"
+	ours := p.NewSubscriber(t)
+	ours.Password = "wrong"
+
+	b := c.Browser()
+	page := b.Open(t, c.NewFlow("openid").URL())
+	fail := func(s harness.Subscriber) time.Duration {
+		least := time.Hour
+		for range 3 {
+			began := time.Now()
+			page = b.Submit(t, page, "login-submit", map[string]string{"username": s.Email, "password": s.Password})
+			least = min(least, time.Since(began))
+		}
+		return least
+	}
+	for _, s := range []harness.Subscriber{ours, costly, cheap, disabled} {
+		wantAlike(t, s.Email, "an unknown e-mail", func() (known, unknown time.Duration) {
+			return fail(s), fail(harness.Subscriber{Email: "nobody@example.com", Password: "wrong"})
+		})
+	}
+
+	c.SignIn(t, other, loginScope)
 }
 
 // wantAlike compares the least times that two actions take over all measurements. A real difference

@@ -139,6 +139,7 @@ func (a *App) newFactors(url string) (*factor.Factors, error) {
 // a login is alive, and the identity provider asks the fabric for subscribers and tokens.
 func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 	a.passwords = password.New(a.Config.Password.Parallel)
+	a.passwords.NextImported = a.Store.NextImported
 	a.policy.Hasher = a.passwords
 	a.limits = limit.New(a.sessions, rates(a.Config))
 	a.proxies.Set(a.Config.TrustedProxies.Prefixes())
