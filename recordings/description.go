@@ -32,6 +32,13 @@ type Description struct {
 	SubscriberID string // ties the recording to a subscriber of the project
 	Sid          string // the waiting recording to complete; "" finds it by call or conference
 
+	// The following are for recorders in this process, which senders cannot set.
+
+	Subscribers []string // ties the recording to these subscribers as well
+	Channels    int      // how many the media will have; 0 means 1
+	ErrorCode   string   // of the recording if there is something to hear, such as Incomplete
+	Late        bool     // Sid may also be that of a recording whose wait for media has ended
+
 	// Two uploads are the same if they agree in the first of these that is given: the
 	// IdempotencyKey; the Path and the bytes; the CallSid and the bytes.
 	IdempotencyKey string

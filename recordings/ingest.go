@@ -61,10 +61,12 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 
 	// The price follows from the duration, so the recording is completed only after write.
 	commit := func() (_ bool, err error) {
-		rec.Status, rec.ErrorCode = heard(rec)
+		if rec.Status, rec.ErrorCode = heard(rec); rec.Status == Completed {
+			rec.ErrorCode = about.ErrorCode
+		}
 		rec.Metadata, rec.Price = about.Metadata.withDefaults(), price(rec.Seconds(), rate)
 		kept, added, err = r.store.AddRecording(
-			ctx, rec, Arrival{about.identity(rec.SHA256), subscribers, about.Metadata, about.Sid})
+			ctx, rec, Arrival{about.identity(rec.SHA256), subscribers, about.Metadata, about.Sid, about.Late})
 		return added, err
 	}
 
@@ -131,8 +133,8 @@ func heard(rec Recording) (status Status, errorCode string) {
 	return Completed, ""
 }
 
-// subscribers returns the subscribers a recording is tied to: the one in the description, or
-// else those whose addresses are the call's From and To.
+// subscribers returns the subscribers a recording is tied to: those in the description, or else
+// those whose addresses are the call's From and To.
 func (r *Recordings) subscribers(ctx context.Context, projectID string, d Description) ([]string, error) {
 	if d.SubscriberID != "" {
 		known, err := r.store.HasSubscriber(ctx, projectID, d.SubscriberID)
@@ -140,6 +142,9 @@ func (r *Recordings) subscribers(ctx context.Context, projectID string, d Descri
 			err = problem.BadParam("SubscriberId", "the project has no subscriber with this SubscriberId")
 		}
 		return []string{d.SubscriberID}, err
+	}
+	if len(d.Subscribers) > 0 {
+		return r.existing(ctx, projectID, d.Subscribers)
 	}
 
 	var found []string
@@ -156,6 +161,21 @@ func (r *Recordings) subscribers(ctx context.Context, projectID string, d Descri
 		}
 	}
 	return found, nil
+}
+
+// existing returns those subscribers that the project has. A recorder names them when a call
+// begins, and they may be deleted while it runs.
+func (r *Recordings) existing(ctx context.Context, projectID string, ids []string) (known []string, err error) {
+	for _, id := range ids {
+		has, err := r.store.HasSubscriber(ctx, projectID, id)
+		if err != nil {
+			return nil, err
+		}
+		if has && !slices.Contains(known, id) {
+			known = append(known, id)
+		}
+	}
+	return known, nil
 }
 
 // A source is the body of an upload, up to a limit. Its errors blame the sender, so that they

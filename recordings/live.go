@@ -66,7 +66,7 @@ func (r *Recordings) Announce(
 	if err != nil {
 		return Recording{}, false, err
 	}
-	rec.Metadata, rec.Channels = d.Metadata.withDefaults(), 1
+	rec.Metadata, rec.Channels = d.Metadata.withDefaults(), max(1, d.Channels)
 	return r.addLive(ctx, rec, subscribers)
 }
 
@@ -157,18 +157,21 @@ func notInCall() error {
 		"the call is not in progress, as far as is known here; a recording that was announced makes it known")
 }
 
-// Start begins to record a call. The call is known because a recording of it waits for its
-// media. If that track is already being recorded, Start applies its parameters to that
-// recording and returns it.
+// Start begins to record a call: one of this deployment, or one that is known because a recording
+// of it waits for its media. If that track is already being recorded, Start applies its parameters
+// to that recording and returns it.
 func (r *Recordings) Start(ctx context.Context, projectID, callSid string, s Start) (Recording, error) {
 	if err := s.check(); err != nil {
 		return Recording{}, err
 	}
-	call := Metadata{CallSid: callSid, Track: s.Track, Source: Sources[0]}
-	known, err := r.store.AwaitsMedia(ctx, projectID, call)
-	if err == nil && !known {
-		err = notInCall()
+	call, carried, err := r.findCall(ctx, projectID, callSid, s.Track)
+	if err != nil {
+		return Recording{}, err
 	}
+	if carried && s.Channels == "" {
+		s.Channels = "dual" // both sides are there anyway, and one channel can still be asked for
+	}
+	subscribers, err := r.subscribers(ctx, projectID, call)
 	if err != nil {
 		return Recording{}, err
 	}
@@ -177,15 +180,20 @@ func (r *Recordings) Start(ctx context.Context, projectID, callSid string, s Sta
 	if err != nil {
 		return Recording{}, err
 	}
-	rec.Metadata = call.withDefaults()
+	rec.Metadata = call.Metadata.withDefaults()
 	s.apply(&rec)
 
-	kept, added, err := r.addLive(ctx, rec, nil)
-	if err != nil || added {
-		return kept, err
+	kept, added, err := r.addLive(ctx, rec, subscribers)
+	switch {
+	case err != nil:
+		return Recording{}, err
+	case added && carried:
+		return kept, r.mustFollow(ctx, kept)
+	case added:
+		return kept, nil
 	}
 
-	return r.change(ctx, kept, func(rec *Recording) error {
+	kept, err = r.change(ctx, kept, func(rec *Recording) error {
 		if rec.Waits.IsZero() || rec.Status == Stopped { // it ended in the meantime
 			return notInCall()
 		}
@@ -193,6 +201,10 @@ func (r *Recordings) Start(ctx context.Context, projectID, callSid string, s Sta
 		s.apply(rec)
 		return nil
 	})
+	if err != nil {
+		return Recording{}, err
+	}
+	return kept, r.follow(ctx, kept)
 }
 
 func (s Start) apply(rec *Recording) {
@@ -219,7 +231,7 @@ func (r *Recordings) Move(ctx context.Context, rec Recording, to Status, pauseBe
 		return Recording{}, err
 	}
 
-	return r.change(ctx, rec, func(rec *Recording) error {
+	rec, err := r.change(ctx, rec, func(rec *Recording) error {
 		if rec.Waits.IsZero() || rec.Status == Stopped && to != Stopped {
 			return problem.New(problem.Invalid, CodeNotInCall,
 				"the recording is %s, and can not be %s any more", rec.Status, to)
@@ -232,6 +244,10 @@ func (r *Recordings) Move(ctx context.Context, rec Recording, to Status, pauseBe
 		}
 		return nil
 	})
+	if err != nil {
+		return Recording{}, err
+	}
+	return rec, r.follow(ctx, rec)
 }
 
 // change applies a change to a waiting recording. If a concurrent change was faster, it

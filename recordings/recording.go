@@ -20,7 +20,7 @@ type Recording struct {
 	ProjectID string
 	Metadata
 	Status    Status
-	ErrorCode string // why there is no audio; "" if there is
+	ErrorCode string // why audio is missing, in whole or in part; "" if none is
 
 	Codec      string // ffmpeg's name, such as pcm_s16le
 	SampleRate int
@@ -56,6 +56,10 @@ const (
 // NoAudio is the ErrorCode of a recording without audio: its upload held only a header or
 // only silence, or the media it waited for never came.
 const NoAudio = "16102"
+
+// Incomplete is the ErrorCode of a completed recording that lacks a part of the call: the
+// recorder was interrupted, or its disk was full or slow.
+const Incomplete = "16103"
 
 // Metadata describes the call of a recording. At most one of CallSid and ConferenceSid is set.
 type Metadata struct {

@@ -47,6 +47,9 @@ type Config struct {
 	// if there is none. If it is nil, no recording is tied to an address.
 	SubscriberOf func(ctx context.Context, projectID, address string) (subscriberID string, err error)
 
+	// Calls are the calls that this deployment itself carries; nil means none.
+	Calls Calls
+
 	MaxUpload int64            // bytes per upload; 0 means DefaultMaxUpload
 	Wait      time.Duration    // how long a recording waits for its media; 0 means DefaultWait
 	Links     Links            // signs links to media; nil disables them
@@ -59,6 +62,7 @@ type Recordings struct {
 	store        Store
 	media        Media
 	subscriberOf func(ctx context.Context, projectID, address string) (string, error)
+	calls        Calls
 	maxUpload    int64
 	wait         time.Duration
 	links        Links
@@ -75,6 +79,9 @@ func New(c Config) *Recordings {
 	if c.SubscriberOf == nil {
 		c.SubscriberOf = func(context.Context, string, string) (string, error) { return "", nil }
 	}
+	if c.Calls == nil {
+		c.Calls = noCalls{}
+	}
 	if c.MaxUpload == 0 {
 		c.MaxUpload = DefaultMaxUpload
 	}
@@ -89,8 +96,8 @@ func New(c Config) *Recordings {
 	}
 
 	return &Recordings{
-		store: c.Store, media: c.Media, subscriberOf: c.SubscriberOf, maxUpload: c.MaxUpload, wait: c.Wait,
-		links: c.Links, now: c.Now,
+		store: c.Store, media: c.Media, subscriberOf: c.SubscriberOf, calls: c.Calls,
+		maxUpload: c.MaxUpload, wait: c.Wait, links: c.Links, now: c.Now,
 		log: c.Log, measuring: make(chan struct{},
 			max(1, runtime.GOMAXPROCS(0)/2)), // the other processors are left to requests
 		lately: cache.New[Recording](c.Now), facts: cache.New[wav.Facts](c.Now), auth: cache.New[MediaAuth](c.Now),
@@ -105,7 +112,8 @@ type Store interface {
 	// AddRecording inserts a recording, or completes the one that waits for it. If a live
 	// recording of the project has the same identity, nothing changes and that recording is
 	// returned, with added false; of many concurrent callers, one adds. If the arrival names
-	// a Sid that is not waiting, the error is a problem.Invalid.
+	// a Sid that is not waiting, the error is a problem.Invalid, unless the arrival is Late
+	// and no media came while it waited.
 	AddRecording(ctx context.Context, r Recording, a Arrival) (kept Recording, added bool, err error)
 	// UpdateRecording writes the status and the other live fields of a waiting recording. If
 	// the recording was last changed at another time than old, the error is a
@@ -153,6 +161,8 @@ type Arrival struct {
 	// Sid is that of the waiting recording. If it is "", the upload goes to the one that
 	// waits longest for this track of the call or conference.
 	Sid string
+	// Late lets Sid name a recording whose wait for media has ended.
+	Late bool
 }
 
 // Media keeps immutable bytes under a key, the MediaKey of their recording. Its methods are

@@ -147,7 +147,12 @@ func (t tx) lockWaiting(ctx context.Context, projectID string, a recordings.Arri
 // waitsFor adds the conditions of recordings that wait for an arrival.
 func (w *where) waitsFor(projectID string, a recordings.Arrival) {
 	w.and(`project_id = $%d`, projectID)
-	w.always(`waits <> 0 AND deleted = 0`)
+	if a.Late && a.Sid != "" {
+		w.and(`(waits <> 0 OR status = $%d AND bytes = 0)`, recordings.Absent)
+	} else {
+		w.always(`waits <> 0`)
+	}
+	w.always(`deleted = 0`)
 	if a.Sid != "" {
 		w.and(`sid = $%d`, a.Sid)
 	}

@@ -1,0 +1,134 @@
+package recordings_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
+)
+
+// A switchboard carries one call. It keeps the statuses that its recorder was to follow.
+type switchboard struct {
+	call     recordings.Description
+	statuses []recordings.Status
+	fault    error
+}
+
+func (s *switchboard) FindCall(_ context.Context, _, callSid string) (recordings.Description, error) {
+	if callSid != s.call.CallSid {
+		return recordings.Description{}, problem.NoSuch("call")
+	}
+	return s.call, nil
+}
+
+func (s *switchboard) Record(_ context.Context, rec recordings.Recording) error {
+	if rec.CallSid != s.call.CallSid {
+		return problem.NoSuch("call")
+	}
+	s.statuses = append(s.statuses, rec.Status)
+	return s.fault
+}
+
+// TestCarriedCall shows that a call of this deployment can be recorded at once, and that its
+// recorder follows each change.
+func TestCarriedCall(t *testing.T) {
+	s := &switchboard{}
+	w := newWorld(t, func(c *recordings.Config) { c.Calls = s })
+	alice := w.addSubscriber(t, "alice")
+	s.call = recordings.Description{Metadata: recordings.Metadata{CallSid: "c", From: "/private/alice",
+		To: "/private/bob", Direction: "inbound"}, Subscribers: []string{alice, "deleted"}}
+
+	rec, err := w.Start(t.Context(), w.project, "c", recordings.Start{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rec.Status != recordings.InProgress || rec.Channels != 2 || rec.From != "/private/alice" {
+		t.Errorf("started: %s with %d channels from %q, want in-progress with 2 from /private/alice",
+			rec.Status, rec.Channels, rec.From)
+	}
+	owner := recordings.Owner{ProjectID: w.project, SubscriberID: alice}
+	if _, err := w.Find(t.Context(), owner, rec.Sid); err != nil {
+		t.Errorf("the recording of a call of alice's is not hers: %v", err)
+	}
+
+	for _, to := range []recordings.Status{recordings.Paused, recordings.InProgress} {
+		if rec, err = w.Move(t.Context(), rec, to, "skip"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if rec, err = w.Start(t.Context(), w.project, "c", recordings.Start{Channels: "mono"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err = w.Move(t.Context(), rec, recordings.Stopped, ""); err != nil {
+		t.Fatal(err)
+	}
+	want := []recordings.Status{recordings.InProgress, recordings.Paused, recordings.InProgress,
+		recordings.InProgress, recordings.Stopped}
+	if !slices.Equal(s.statuses, want) || rec.Channels != 1 {
+		t.Errorf("the recorder followed %q with %d channels, want %q with 1", s.statuses, rec.Channels, want)
+	}
+}
+
+// TestCarriedCallEnds shows that no recording stays of a call that ends before it begins.
+func TestCarriedCallEnds(t *testing.T) {
+	for _, fault := range []error{problem.NoSuch("call"), errors.New("node lost")} {
+		s := &switchboard{call: recordings.Description{Metadata: recordings.Metadata{CallSid: "c"}}, fault: fault}
+		w := newWorld(t, func(c *recordings.Config) { c.Calls = s })
+		rec, err := w.Start(t.Context(), w.project, "c", recordings.Start{})
+		if err == nil || errors.Is(err, problem.NotFound) {
+			t.Errorf("Start after %v: %v, want an error of another kind than NotFound", fault, err)
+		}
+		_, err = w.Find(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid)
+		if !errors.Is(err, problem.NotFound) {
+			t.Errorf("finding it after %v: %v, want %v", fault, err, problem.NotFound)
+		}
+	}
+}
+
+// TestLateMedia shows that media completes the recording that it names after the wait for it
+// has ended, once and only if it says that it is late.
+func TestLateMedia(t *testing.T) {
+	w := newWorld(t)
+	call := recordings.Metadata{CallSid: "c"}
+	rec, _, err := w.Announce(t.Context(), w.project, recordings.Description{Metadata: call, Channels: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.now = w.now.Add(recordings.DefaultWait + time.Hour)
+	if err := w.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	d := recordings.Description{Sid: rec.Sid, IdempotencyKey: "spool:" + rec.Sid, ErrorCode: recordings.Incomplete}
+	if _, _, err := w.ingest(t, "speech_stereo_8k.wav", d); !errors.Is(err, problem.Invalid) {
+		t.Errorf("media after the wait: %v, want %v", err, problem.Invalid)
+	}
+
+	d.Late = true
+	for i, wantAdded := range []bool{true, false} {
+		got, added, err := w.ingest(t, "speech_stereo_8k.wav", d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if added != wantAdded || got.Sid != rec.Sid || got.Status != recordings.Completed ||
+			got.ErrorCode != recordings.Incomplete || got.CallSid != "c" {
+			t.Errorf("late media, time %d: added %v, %s %s %q of %q, want %v, %s %s %q of c", i+1, added, got.Sid,
+				got.Status, got.ErrorCode, got.CallSid, wantAdded, rec.Sid, recordings.Completed, recordings.Incomplete)
+		}
+	}
+	if err := w.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if keys := w.keys(t); len(keys) != 1 {
+		t.Errorf("there are %d media, want 1", len(keys))
+	}
+
+	d.IdempotencyKey = ""
+	if _, _, err := w.ingest(t, "speech_s16_8k.wav", d); !errors.Is(err, problem.Invalid) {
+		t.Errorf("other media of a completed recording: %v, want %v", err, problem.Invalid)
+	}
+}
