@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
@@ -232,8 +233,10 @@ func (a Address) renamed() Address {
 
 // slug turns text into the name of an address: at most 50 characters of [a-z0-9._-] that
 // begin and end with a letter or digit, or "" if nothing is left. Other letters are
-// excluded so that no two names look the same and every name can be dialed.
+// excluded so that no two names look the same and every name can be dialed. Only as much
+// text is read as a caller may store.
 func slug(text string) string {
+	text = text[:min(len(text), utf8.UTFMax*maxText)]
 	var b strings.Builder
 	for _, r := range norm.NFKD.String(cases.Fold().String(norm.NFKC.String(text))) {
 		switch {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/fuzzcost"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/password"
 	"github.com/selvage/selvage/internal/problem"
@@ -46,14 +47,20 @@ func TestNormalizeEmail(t *testing.T) {
 }
 
 func FuzzNormalizeEmail(f *testing.F) {
-	for _, seed := range []string{"Ada@Example.com", "İ@x", "ΑΣ@x", "\xff", "e\u0301"} {
+	for _, seed := range []string{"Ada@Example.com", "İ@x", "ΑΣ@x", "\xff", "e\u0301", strings.Repeat("a\u0301", 1<<12),
+		"a" + strings.Repeat("\u0301\u0316", 1<<12), strings.Repeat("\ufdfa", 1<<12) + "@" + strings.Repeat(".", 1<<12),
+		"a@" + strings.Repeat("xn--a.", 1<<10), "a@" + strings.Repeat("\u00fc.", 1<<12)} {
 		f.Add(seed)
 	}
+
+	bound := fuzzcost.Bound{CPU: 2 * time.Millisecond, Heap: 256 << 10} // of any length
 	f.Fuzz(func(t *testing.T, email string) {
-		once := fabric.NormalizeEmail(email)
-		if twice := fabric.NormalizeEmail(once); twice != once {
-			t.Errorf("NormalizeEmail(%q) = %q, and of that %q", email, once, twice)
-		}
+		bound.Check(t, len(email), func() {
+			once := fabric.NormalizeEmail(email)
+			if twice := fabric.NormalizeEmail(once); twice != once {
+				t.Errorf("NormalizeEmail(%q) = %q, and of that %q", email, once, twice)
+			}
+		})
 	})
 }
 

@@ -3,10 +3,12 @@ package fabric
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
@@ -40,6 +42,14 @@ func checkName(param, name string) error {
 	return nil
 }
 
+// joinName adds the error of an invalid name to err, unless err has one on param already.
+func joinName(err error, param, name string) error {
+	if slices.ContainsFunc(problem.All(err), func(p *problem.Error) bool { return p.Param == param }) {
+		return err
+	}
+	return errors.Join(err, checkName(param, name))
+}
+
 // isSlash also matches characters that look like a slash: fullwidth slashes, and those of
 // fractions and division.
 func isSlash(r rune) bool { return strings.ContainsRune(`/\／＼⁄∕⧵⧸`, r) }
@@ -50,7 +60,12 @@ func isSlash(r rune) bool { return strings.ContainsRune(`/\／＼⁄∕⧵⧸`, 
 //
 // The last rule is the level "highly restrictive" of UTS 39, section 5.2, applied to each
 // word: a word has one script, except for scripts that are written together.
+//
+// Its work is bounded by that on a text of maxText characters.
 func checkShown(param, text string) error {
+	if len(text) > utf8.UTFMax*maxText {
+		return tooLong(param)
+	}
 	text = norm.NFC.String(text)
 	if !isShown([]rune(text)) {
 		return problem.BadParam(param,

@@ -3,7 +3,9 @@ package fabric
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/selvage/selvage/internal/fuzzcost"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -141,18 +143,29 @@ func TestSlug(t *testing.T) {
 }
 
 // FuzzNames shows that the slug of a slug is the slug itself.
+// FuzzNames checks names and makes addresses of them. A name of any length costs 10 ms at most.
 func FuzzNames(f *testing.F) {
-	for _, seed := range []string{"Front desk", "../x", "\xff", "e\u0301", "ﷺ", "ad\u200da", "--a--"} {
+	for _, seed := range []string{"Front desk", "../x", "\xff", "e\u0301", "ﷺ", "ad\u200da", "--a--",
+		strings.Repeat("a\u0301", 1<<12), "a" + strings.Repeat("\u0301\u0316", 1<<12), strings.Repeat("\ufdfa", 1<<12),
+		strings.Repeat("-", 1<<15), strings.Repeat("\u0430a\u05d0", 1<<12), strings.Repeat("../", 1<<13)} {
 		f.Add(seed)
 	}
+
+	// Only the length that a name may have is examined: 255 characters.
+	bound := fuzzcost.Bound{CPU: 10 * time.Millisecond, Heap: 1 << 20}
 	f.Fuzz(func(t *testing.T, text string) {
-		name := slug(text)
-		if slug(name) != name || len(name) > 50 || checkName("name", name) != nil {
-			t.Errorf("slug(%q) = %q, of which it makes %q", text, name, slug(name))
-		}
-		_ = checkName("name", text)
-		if d := nameDigest(text); len(d) != 0 && len(d) != 64 {
-			t.Errorf("nameDigest(%q) = %q", text, d)
-		}
+		bound.Check(t, len(text), func() {
+			name := slug(text)
+			if slug(name) != name || len(name) > 50 || checkName("name", name) != nil {
+				t.Errorf("slug(%q) = %q, of which it makes %q", text, name, slug(name))
+			}
+			_ = checkName("name", text)
+			if len(text) > 4*maxText {
+				return // too long for a name, of which a digest is made
+			}
+			if d := nameDigest(text); len(d) != 0 && len(d) != 64 {
+				t.Errorf("nameDigest(%q) = %q", text, d)
+			}
+		})
 	})
 }

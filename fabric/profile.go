@@ -26,11 +26,15 @@ func checkText(param, text string) error {
 	case !utf8.ValidString(text):
 		return problem.BadParam(param, "%s is not valid UTF-8", param)
 	case len(text) > maxText && utf8.RuneCountInString(text) > maxText:
-		return problem.BadParam(param, "%s is too long (maximum is %d characters)", param, maxText)
+		return tooLong(param)
 	case strings.ContainsFunc(text, unicode.IsControl):
 		return problem.BadParam(param, "%s must not contain control characters", param)
 	}
 	return nil
+}
+
+func tooLong(param string) error {
+	return problem.BadParam(param, "%s is too long (maximum is %d characters)", param, maxText)
 }
 
 // checkRequired returns an error for a text that is blank or cannot be stored.
@@ -58,18 +62,28 @@ func checkEmail(param, email string) error {
 // DNS has it: browsers and mail servers read full-width letters and dots as plain ones
 // (UTS 46), so that two spellings would be two accounts of one mailbox.
 func isEmail(text string) bool {
+	if len(text) > maxEmail {
+		return false
+	}
+
 	parsed, err := mail.ParseAddress(text)
 	host := text[strings.LastIndexByte(text, '@')+1:]
 	if norm.NFKC.String(host) != host || strings.ContainsRune(host, '\u3002') {
 		return false
 	}
-	return err == nil && parsed.Address == text && len(text) <= 254 &&
+	return err == nil && parsed.Address == text &&
 		!strings.ContainsAny(text, " \"[]<>,;:\\") && checkShown("email", text) == nil
 }
 
+// maxEmail is the length in bytes of the longest e-mail address (RFC 5321, section 4.5.3.1.3).
+const maxEmail = 254
+
 // NormalizeEmail returns the form in which e-mails are stored and compared: NFC and lower
-// case.
+// case. A text that is far too long to be an address is returned unchanged.
 func NormalizeEmail(email string) string {
+	if len(email) > 4*maxEmail {
+		return email
+	}
 	return norm.NFC.String(strings.ToLower(norm.NFC.String(strings.TrimSpace(email))))
 }
 
@@ -139,7 +153,10 @@ func CheckEmail(param, email string) error { return checkEmail(param, email) }
 // CheckPersonName returns an error for a person's name that cannot be stored or could be
 // mistaken for another one.
 func CheckPersonName(param, name string) error {
-	return errors.Join(checkText(param, name), checkShown(param, name))
+	if err := checkText(param, name); err != nil {
+		return err
+	}
+	return checkShown(param, name)
 }
 
 // StandardClaims are the claims of OpenID Connect Core, section 5.1, that belong neither
@@ -180,7 +197,7 @@ func (c StandardClaims) check() error {
 		{"middle_name", c.MiddleName}, {"nickname", c.Nickname}, {"preferred_username", c.PreferredUsername},
 		{"gender", c.Gender},
 	} {
-		errs = append(errs, checkText(f.param, f.said), checkShown(f.param, f.said))
+		errs = append(errs, CheckPersonName(f.param, f.said))
 	}
 
 	for _, f := range []struct{ param, said string }{{"profile", c.ProfilePage}, {"picture", c.Picture},

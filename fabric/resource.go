@@ -82,7 +82,7 @@ func (rs *Resources) Create(
 	ctx context.Context, projectID string, k *kinds.Kind, sent map[string]json.RawMessage,
 ) (Resource, error) {
 	values, err := k.New(sent)
-	if err := errors.Join(err, checkNames(k, values, nil), rs.checkMembers(ctx, projectID, values)); err != nil {
+	if err := errors.Join(joinNames(err, k, values, nil), rs.checkMembers(ctx, projectID, values)); err != nil {
 		return Resource{}, err
 	}
 	r := Resource{ID: newID(), ProjectID: projectID, Type: k.Type, Fields: values, Created: rs.now()}
@@ -96,16 +96,15 @@ func (rs *Resources) Create(
 	})
 }
 
-// checkNames returns an error for invalid names among the values, except for unchanged
-// ones.
-func checkNames(k *kinds.Kind, values, old kinds.Values) error {
-	var errs []error
+// joinNames adds the errors of invalid names among the values to err, except for unchanged
+// names.
+func joinNames(err error, k *kinds.Kind, values, old kinds.Values) error {
 	for _, member := range k.Name {
 		if name := values.Text(member); name != old.Text(member) {
-			errs = append(errs, checkName(member, name))
+			err = joinName(err, member, name)
 		}
 	}
-	return errors.Join(errs...)
+	return err
 }
 
 // nameTaken turns the conflict of a name into an error on the member that the name was
@@ -216,7 +215,7 @@ func (rs *Resources) Update(
 		old, fields := r.Updated, r.Fields
 		r.Fields, err = change(k, r.Fields, sent)
 		if err := errors.Join(
-			err, checkNames(k, r.Fields, fields), rs.checkMembers(ctx, projectID, r.Fields),
+			joinNames(err, k, r.Fields, fields), rs.checkMembers(ctx, projectID, r.Fields),
 		); err != nil {
 			return err
 		}

@@ -95,7 +95,7 @@ func (sip *SIP) CreateAddress(
 	a = SIPAddress{ID: newID(), ProjectID: projectID, Created: sip.now()}
 	a.Updated = a.Created
 	a.Fields, err = sip.c.Kinds.Part("sip_address").New(sent)
-	if err := errors.Join(err, checkName("user", a.User()), checkNetworks(a.Fields)); err != nil {
+	if err := errors.Join(joinName(err, "user", a.User()), checkNetworks(a.Fields)); err != nil {
 		return a, err
 	}
 	if err := sip.checkHandler(ctx, projectID, &a); err != nil {
@@ -168,7 +168,7 @@ func (sip *SIP) UpdateAddress(
 		old, user := a.Updated, a.User()
 		a.Fields, err = sip.c.Kinds.Part("sip_address").Change(a.Fields, sent)
 		if a.User() != user {
-			err = errors.Join(err, checkName("user", a.User()))
+			err = joinName(err, "user", a.User())
 		}
 		if err := errors.Join(err, checkNetworks(a.Fields)); err != nil {
 			return err
@@ -205,7 +205,7 @@ func (sip *SIP) CreateCredential(
 	c = SIPCredential{ID: newID(), ProjectID: projectID, SubscriberID: s.ID, Created: sip.now()}
 	c.Updated = c.Created
 	c.Fields, err = sip.c.Kinds.Part("sip_credential").New(sent)
-	if err := errors.Join(err, checkName("username", c.Username())); err != nil {
+	if err := joinName(err, "username", c.Username()); err != nil {
 		return c, err
 	}
 	if c.Secrets, err = sip.sealSecrets(sip.c.Kinds.Part("sip_credential"), c.Fields, c.ID, ""); err != nil {
@@ -248,7 +248,7 @@ func (sip *SIP) UpdateCredential(
 		old, username := c.Updated, c.Username()
 		c.Fields, err = sip.c.Kinds.Part("sip_credential").Change(c.Fields, sent)
 		if c.Username() != username {
-			err = errors.Join(err, checkName("username", c.Username()))
+			err = joinName(err, "username", c.Username())
 		}
 		if err != nil {
 			return err

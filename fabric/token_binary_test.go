@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
 	"strings"
@@ -8,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
 // whole returns a token with every member set.
@@ -65,11 +68,18 @@ func FuzzClaims(f *testing.F) {
 	raw, _ := (&claims{Token{Kind: SAT, ID: newID(), Scope: []string{"a"}}}).MarshalBinary()
 	f.Add(raw)
 	f.Add([]byte{claimsVersion, 1, 1, 0xff, 0xff, 0xff, 0xff, 0xff})
+	f.Add(bytes.Repeat([]byte{claimsVersion, 1, 1, 0xff}, 1<<12))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		var c, again claims
-		if c.UnmarshalBinary(raw) != nil {
+		var err error
+		fuzzcost.Parser.Check(t, len(raw), func() {
+			c = claims{}
+			err = c.UnmarshalBinary(raw)
+		})
+		if err != nil {
 			return
 		}
+
 		written, err := c.MarshalBinary()
 		if err != nil || again.UnmarshalBinary(written) != nil ||
 			!cmp.Equal(c.Token, again.Token, cmp.AllowUnexported(Token{})) {
