@@ -112,12 +112,17 @@ func signs(k jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
 // parseKeySet parses a JWKS (RFC 7517, section 5) and leaves out keys that cannot verify
 // anything here. A key with a secret part is an error, since we must not have it.
 func parseKeySet(raw []byte) (set []jose.JSONWebKey, err error) {
+	tooLarge := fmt.Errorf("a key set has at most %d keys in %d KiB", maxKeys, maxKeySet>>10)
+	if len(raw) > maxKeySet {
+		return nil, tooLarge
+	}
+
 	var doc struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
 	switch err := json.Unmarshal(raw, &doc); {
-	case len(raw) > maxKeySet || len(doc.Keys) > maxKeys:
-		return nil, fmt.Errorf("a key set has at most %d keys in %d KiB", maxKeys, maxKeySet>>10)
+	case len(doc.Keys) > maxKeys:
+		return nil, tooLarge
 	case err != nil || doc.Keys == nil:
 		return nil, fmt.Errorf(`it is not a JWKS: {"keys": [...]}, see RFC 7517`)
 	}

@@ -8,9 +8,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/selvage/selvage/internal/fuzzcost"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -264,20 +266,29 @@ func FuzzNew(f *testing.F) {
 	}
 
 	f.Add(`{"name":"a","topic":"b"}`)
+	f.Add(`{"name":"` + strings.Repeat("a", 1<<16) + `"}`)
+	f.Add(`{"name":` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + `}`)
+	f.Add(`{"members":[` + strings.Repeat(`"a",`, 1<<13) + `"a"]}`)
+
+	// Each of the kinds, of which there are about twenty, checks the values.
+	bound := fuzzcost.Bound{CPU: 20 * time.Millisecond, CPUPerByte: 10 * time.Microsecond,
+		Heap: 1 << 20, PerByte: 4 << 10}
 	f.Fuzz(func(t *testing.T, text string) {
 		var sent map[string]json.RawMessage
 		if json.Unmarshal([]byte(text), &sent) != nil {
 			return
 		}
-		for _, k := range c.All() {
-			v, err := k.New(sent)
-			if err != nil && !errors.Is(err, problem.Invalid) {
-				t.Errorf("%s: New = %v", k.Type, err)
+		bound.Check(t, len(text), func() {
+			for _, k := range c.All() {
+				v, err := k.New(sent)
+				if err != nil && !errors.Is(err, problem.Invalid) {
+					t.Errorf("%s: New = %v", k.Type, err)
+				}
+				if err == nil && !json.Valid(k.Document(nil, v)) {
+					t.Errorf("%s: Document of %s is not JSON", k.Type, text)
+				}
 			}
-			if err == nil && !json.Valid(k.Document(nil, v)) {
-				t.Errorf("%s: Document of %s is not JSON", k.Type, text)
-			}
-		}
+		})
 	})
 }
 

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
+
+	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
 // pair returns the two ends of a WebSocket.
@@ -97,24 +99,28 @@ func TestOutboxFull(t *testing.T) {
 // to it is JSON.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{`{"jsonrpc":"2.0","id":"1","method":"signalwire.ping","params":{}}`,
-		`{"jsonrpc":"2.0","id":-0,"result":{}}`, `[]`, `{"id":"\ud800"}`, "\x00"} {
+		`{"jsonrpc":"2.0","id":-0,"result":{}}`, `[]`, `{"id":"\ud800"}`, "\x00",
+		`{"params":` + strings.Repeat("[", 9_000), `{"jsonrpc":"2.0","id":"` + strings.Repeat(`\u0000`, 1<<13) + `"}`,
+		"{" + strings.Repeat(`"id":1,`, 1<<13) + `"id":1}`} {
 		f.Add(seed)
 	}
 
 	f.Fuzz(func(t *testing.T, text string) {
-		m, err := parse([]byte(text))
-		var answer []byte
-		if err != nil {
-			fault, known := faultOf(err)
-			if !known {
-				t.Fatalf("parse(%q) returned the internal error %v", text, err)
+		fuzzcost.Parser.Check(t, len(text), func() {
+			m, err := parse([]byte(text))
+			var answer []byte
+			if err != nil {
+				fault, known := faultOf(err)
+				if !known {
+					t.Fatalf("parse(%q) returned the internal error %v", text, err)
+				}
+				answer = response(nil, nil, fault)
+			} else {
+				answer = response(m.ID, done, nil)
 			}
-			answer = response(nil, nil, fault)
-		} else {
-			answer = response(m.ID, done, nil)
-		}
-		if !json.Valid(answer) {
-			t.Errorf("%q is answered with %s", text, answer)
-		}
+			if !json.Valid(answer) {
+				t.Errorf("%q is answered with %s", text, answer)
+			}
+		})
 	})
 }

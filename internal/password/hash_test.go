@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
 // TestForeign checks passwords against hashes made by other programs: PHP, passlib, Django and
@@ -112,10 +114,16 @@ func FuzzHash(f *testing.F) {
 		"scrypt:2:1:1$", "scrypt$s$2$1$1$", "$pbkdf2-sha256$1$", "pbkdf2:sha1:1$", "pbkdf2_sha512$1$"} {
 		f.Add(prefix + "AAECAwQFBgcICQoLDA0ODw$3vB4whHS7NUXU6GM+M8u137IcGWy4Ua3FouuuyUplew")
 	}
+	f.Add("$argon2id$" + strings.Repeat("$", 1<<15))
+	f.Add("$argon2id$v=19$m=8,t=1,p=1$" + strings.Repeat("A", 200) + "$" + strings.Repeat("A", 200))
+	f.Add("$2b$12$" + strings.Repeat("A", 1<<15))
+
 	f.Fuzz(func(t *testing.T, text string) {
-		of, err := read(text)
-		if err == nil && (len(of.want) == 0 || of.derive == nil) {
-			t.Errorf("%q is read as %s", text, fmt.Sprint(of.want))
-		}
+		fuzzcost.Parser.Check(t, len(text), func() {
+			of, err := read(text)
+			if err == nil && (len(of.want) == 0 || of.derive == nil) {
+				t.Errorf("%q is read as %s", text, fmt.Sprint(of.want))
+			}
+		})
 	})
 }

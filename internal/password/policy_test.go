@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/selvage/selvage/internal/fuzzcost"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -108,15 +110,19 @@ func TestWeakReplaced(t *testing.T) {
 	}
 }
 
+// FuzzWeak rates passwords. None of any length or alphabet may cost more than 20 ms.
 func FuzzWeak(f *testing.F) {
 	for _, password := range hostile {
 		f.Add(password, "ada.lovelace@example.com")
 	}
 	f.Fuzz(func(t *testing.T, password, known string) {
-		guess, steps := estimate(password, []string{known})
-		if len(guess.Password) > maxRated || steps >= maxSteps || guess.Score < 0 || guess.Score > 4 {
-			t.Errorf("estimate(%q) = %d, of %d bytes in %d steps", password, guess.Score, len(guess.Password), steps)
-		}
+		fuzzcost.Bound{CPU: 20 * time.Millisecond, Heap: 4 << 20}.Check(t, len(password), func() {
+			guess, steps := estimate(password, []string{known})
+			if len(guess.Password) > maxRated || steps >= maxSteps || guess.Score < 0 || guess.Score > 4 {
+				t.Errorf("estimate(%q) = %d, of %d bytes in %d steps",
+					password, guess.Score, len(guess.Password), steps)
+			}
+		})
 	})
 }
 

@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"mime/multipart"
 	"net/http"
@@ -10,7 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/selvage/selvage/internal/fuzzcost"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 )
@@ -114,12 +117,88 @@ func TestDecodeTakesManyMembers(t *testing.T) {
 	}
 }
 
+// FuzzDecode decodes bodies of every type. A body costs little more than its length: it is read
+// before the client is authenticated.
 func FuzzDecode(f *testing.F) {
-	f.Add("application/json", `{"name":"a","count":2}`)
-	f.Add("application/x-www-form-urlencoded", "name=a")
+	const form, parts = "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"
+	for _, seed := range [][2]string{
+		{"application/json", `{"name":"a","count":2}`}, {form, "name=a"},
+		{"application/json", `{"name":` + strings.Repeat("[", 9_000)},
+		{"application/json", `{"name":"` + strings.Repeat(`\ud800`, 1<<13) + `"}`},
+		{"application/json", `{"tags":[` + strings.Repeat("1,", 1<<15) + `1]}`},
+		{"application/json", "{" + strings.Repeat(`"a":1,`, 1<<13) + `"b":1}`},
+		{"application/json", `{"count":1` + strings.Repeat("0", 1<<16) + "}"},
+		{form, strings.Repeat("&", 1<<16)}, {form, strings.Repeat("a=&", 1<<13)}, {form, strings.Repeat("%41", 1<<14)},
+		{parts, strings.Repeat("--x\r\n\r\n\r\n", 1<<12) + "--x--"},
+		{parts, "--x\r\n" + strings.Repeat("A: b\r\n", 1<<12) + "\r\n\r\n--x--"},
+		{"multipart/form-data; boundary=" + strings.Repeat("-", 1<<12), strings.Repeat("-", 1<<16)},
+		{"application/json" + strings.Repeat(";a=b", 1<<12), "{}"},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+
+	bound := fuzzcost.Bound{CPU: 5 * time.Millisecond, CPUPerByte: time.Microsecond, Heap: 256 << 10, PerByte: 256}
 	f.Fuzz(func(t *testing.T, kind, body string) {
-		if _, err := web.Decode[thing](post(kind, body)); err != nil && problem.First(err) == nil {
-			t.Errorf("Decode(%q, %q) = %v, which is no problem", kind, body, err)
-		}
+		bound.Check(t, len(kind)+min(len(body), 1<<20), func() {
+			if _, err := web.Decode[thing](post(kind, body)); err != nil && problem.First(err) == nil {
+				t.Errorf("Decode(%q, %q) = %v, which is no problem", kind, body, err)
+			}
+		})
+	})
+}
+
+// FuzzBasic reads Authorization headers.
+func FuzzBasic(f *testing.F) {
+	for _, header := range []string{
+		"Basic YTpi", "basic YTpi", "Basic YTo6Og==", "Basic ====", "Bearer a", "Bearer a b", "Bearer \t", "Basic",
+		"Basic " + strings.Repeat("YTpi", 1<<13), "Bearer " + strings.Repeat(",", 1<<15), strings.Repeat(" ", 1<<15),
+	} {
+		f.Add(header)
+	}
+
+	f.Fuzz(func(t *testing.T, header string) {
+		fuzzcost.Parser.Check(t, len(header), func() {
+			r := &http.Request{Header: http.Header{"Authorization": {header}}}
+			_, _, basic := web.Basic(r)
+			token, bearer := web.Bearer(r)
+			if basic && bearer || bearer && strings.ContainsAny(token, " ,\t") {
+				t.Errorf("%q is read as Basic: %v, and as the token %q", header, basic, token)
+			}
+
+			r.Header["Authorization"] = []string{header, header}
+			if _, _, ok := web.Basic(r); ok {
+				t.Errorf("two headers %q are accepted", header)
+			}
+			if _, ok := web.Bearer(r); ok {
+				t.Errorf("two headers %q are accepted", header)
+			}
+		})
+	})
+}
+
+// FuzzCookies reads cookies. A cookie that is sent twice counts as missing.
+func FuzzCookies(f *testing.F) {
+	for _, header := range []string{
+		"selvage-flow=a", "__Host-selvage-flow=a; selvage-flow=b", `selvage-device="a b"`,
+		"selvage-device=a; selvage-device=b",
+		strings.Repeat("a=b; ", 1<<12), "selvage-device=" + strings.Repeat("a", 1<<15), strings.Repeat(";", 1<<15),
+		strings.Repeat("selvage-device=a;", 1<<11),
+	} {
+		f.Add(header)
+	}
+
+	c := web.Cookies{PublicURL: &url.URL{Scheme: "https", Host: "id.example"}}
+	f.Fuzz(func(t *testing.T, header string) {
+		bound := fuzzcost.Parser
+		bound.PerByte *= 4 // a request's cookies are parsed again for each that is read
+		bound.Check(t, len(header), func() {
+			r := &http.Request{Header: http.Header{"Cookie": {header}}}
+			if value := c.Device(r); value != "" && strings.Count(header, "__Host-selvage-device=") == 0 {
+				t.Errorf("%q has the device %q", header, value)
+			}
+			if mark := c.FlowOf(r); mark != "" && len(mark) != len(rand.Text()) {
+				t.Errorf("%q has the mark %q", header, mark)
+			}
+		})
 	})
 }

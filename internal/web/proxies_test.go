@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
 func TestProxies(t *testing.T) {
@@ -82,19 +84,24 @@ func TestProxies(t *testing.T) {
 func FuzzProxies(f *testing.F) {
 	f.Add("198.51.100.1, 10.0.0.2", `for="[2001:db8::1]:80";proto=https`)
 	f.Add(",,", `for="`)
+	f.Add(strings.Repeat(",", 1<<15), strings.Repeat(`",`, 1<<14))
+	f.Add(strings.Repeat("10.0.0.1,", 1<<12), strings.Repeat("for=10.0.0.1;", 1<<11))
+	f.Add("["+strings.Repeat(":", 1<<15)+"]", strings.Repeat(";", 1<<15))
 	var p Proxies
 	p.Set([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
 
 	f.Fuzz(func(t *testing.T, told, forwarded string) {
 		for _, h := range []http.Header{{"X-Forwarded-For": {told}}, {"Forwarded": {forwarded}}} {
-			r := &http.Request{RemoteAddr: "10.0.0.1:1", Header: h}
-			if client, ok := p.client(r); ok && !client.IsValid() {
-				t.Errorf("the client of %v is %v", h, client)
-			}
-			r.RemoteAddr = "203.0.113.9:1"
-			if client, ok := p.client(r); ok {
-				t.Errorf("a stranger's word of %v counts", client)
-			}
+			fuzzcost.Parser.Check(t, len(told)+len(forwarded), func() {
+				r := &http.Request{RemoteAddr: "10.0.0.1:1", Header: h}
+				if client, ok := p.client(r); ok && !client.IsValid() {
+					t.Errorf("the client of %v is %v", h, client)
+				}
+				r.RemoteAddr = "203.0.113.9:1"
+				if client, ok := p.client(r); ok {
+					t.Errorf("a stranger's word of %v counts", client)
+				}
+			})
 		}
 	})
 }

@@ -1,0 +1,174 @@
+package idp
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/fuzzcost"
+)
+
+// FuzzRedirectURI shows that only addresses that may be registered match, and that a loopback
+// address matches whatever its port, and nothing else of it.
+func FuzzRedirectURI(f *testing.F) {
+	for _, uri := range []string{
+		"https://app.example/cb", "http://127.0.0.1:8080/cb?x=1", "http://[::1]:1/cb", "com.example.app:/cb",
+		"http://[[127.0.0.1]]/cb", "http://]127.0.0.1[/cb", "http://127.0.0.1:0/cb", "http://127.0.0.1:080/cb",
+		"https://app.example@evil.example/cb", "https://app.example\\@evil.example/cb", "javascript:alert(1)",
+		"http://127.0.0.1:" + strings.Repeat("9", 2000) + "/", "https://" + strings.Repeat("[", 2000),
+		"https://a/" + strings.Repeat("%25", 2000), strings.Repeat(":", 10_000),
+	} {
+		f.Add(uri, "/cb")
+	}
+
+	f.Fuzz(func(t *testing.T, uri, path string) {
+		fuzzcost.Parser.Check(t, len(uri)+len(path), func() {
+			c := Client{Type: Native, RedirectURIs: []string{"https://app.example/cb", "http://127.0.0.1/cb"}}
+			faults := 0
+			c.checkURI(func(string, string, ...any) { faults++ }, "redirect_uri", uri)
+			if !c.AllowsRedirect(uri) {
+				return
+			}
+
+			u, err := url.Parse(uri)
+			if faults > 0 || err != nil || u.Path != "/cb" || u.RawQuery != "" ||
+				u.Hostname() != "127.0.0.1" && uri != "https://app.example/cb" {
+				t.Errorf("%q is allowed, and is registered neither as it is nor with another port", uri)
+			}
+		})
+	})
+}
+
+// FuzzKeySet parses the key sets that clients publish. A key set may cost 3 ms for each of its 32
+// keys, since the curve is checked for each.
+func FuzzKeySet(f *testing.F) {
+	const point = `{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",` +
+		`"y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`
+	for _, key := range []string{
+		point, `{"kty":"oct","k":"AAAA"}`, `{"kty":"OKP","crv":"Ed25519","x":"AA"}`,
+		`{"kty":"RSA","n":"` + strings.Repeat("A", 1<<15) + `","e":"AQAB"}`,
+		`{"kty":"RSA","n":"AQAB","e":"` + strings.Repeat("_", 1<<15) + `"}`,
+		`{"kty":"RSA","n":"AQ","e":"AQ","x5c":["` + strings.Repeat(`","`, 5000) + `"]}`,
+	} {
+		f.Add([]byte(`{"keys":[` + key + `]}`))
+	}
+	f.Add([]byte(`{"keys":[` + strings.Repeat(point+",", 31) + point + `]}`))
+	f.Add([]byte(`{"keys":[` + strings.Repeat("{},", 30_000) + `{}]}`))
+	f.Add([]byte(`{"keys":` + strings.Repeat("[", 9_000)))
+
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		bound := fuzzcost.Bound{CPU: 100 * time.Millisecond, CPUPerByte: time.Microsecond, Heap: 1 << 20, PerByte: 64}
+		bound.Check(t, min(len(raw), maxKeySet), func() {
+			set, err := parseKeySet(raw)
+			if err == nil && (len(set) > maxKeys || len(raw) > maxKeySet) {
+				t.Errorf("%d keys in %d bytes are accepted", len(set), len(raw))
+			}
+			for _, k := range set {
+				if !k.IsPublic() {
+					t.Errorf("%s is accepted, which is not a public key", k.KeyID)
+				}
+			}
+		})
+	})
+}
+
+// FuzzClaims parses the claims parameter of an authorization request.
+func FuzzClaims(f *testing.F) {
+	for _, raw := range []string{
+		`{"userinfo":{"email":null},"id_token":{"acr":{"essential":true,"values":["2"]},"sub":{"value":"x"}}}`,
+		`{"id_token":{"sub":{"values":[` + strings.Repeat(`"a",`, 4000) + `""]}}}`,
+		`{"userinfo":{` + strings.Repeat(`"email":{},`, 1400) + `"a":{}}}`,
+		`{"userinfo":` + strings.Repeat("[", 16_000),
+	} {
+		f.Add(raw)
+	}
+
+	rs := &Requests{core: &core{}}
+	f.Fuzz(func(t *testing.T, raw string) {
+		var asked struct {
+			Userinfo map[string]any `json:"userinfo"`
+			IDToken  map[string]any `json:"id_token"`
+		}
+		if json.Unmarshal([]byte(raw), &asked) == nil {
+			if _, has := asked.Userinfo["sub"]; has {
+				return // needs the key ring
+			}
+			if _, has := asked.IDToken["sub"]; has {
+				return
+			}
+		}
+
+		fuzzcost.Bound{CPU: time.Millisecond, CPUPerByte: time.Microsecond, Heap: 128 << 10, PerByte: 256}.Check(
+			t, len(raw), func() {
+				a := AuthRequest{}
+				c := Client{Scopes: Scopes()}
+				if err := rs.parseClaims(c, &a, raw); err != nil {
+					return
+				}
+				if n := len(a.Claims.Userinfo) + len(a.Claims.IDToken); n > 2*len(claimScopes) {
+					t.Errorf("%d claims are requested of %q", n, raw)
+				}
+			})
+	})
+}
+
+// FuzzDeviceCookie parses the marks of devices and the list of a browser's logins, which browsers
+// keep.
+func FuzzDeviceCookie(f *testing.F) {
+	const id = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	for _, text := range []string{
+		"", "-", "- a b", id + ".1-a", id + ".." + id, id + strings.Repeat(".1", 500), strings.Repeat(".", 1<<16),
+		strings.Repeat(" a", 1<<15), strings.Repeat("\u2003", 1<<12),
+	} {
+		f.Add(text)
+	}
+
+	f.Fuzz(func(t *testing.T, text string) {
+		fuzzcost.Parser.Check(t, len(text), func() {
+			if _, codes, ok := parseDevice(text); ok && (len(codes) > deviceAccounts || len(text) > maxDeviceMark) {
+				t.Errorf("a mark of %d bytes has %d entries", len(text), len(codes))
+			}
+			l := ParseBrowserLogins(text)
+			if again := ParseBrowserLogins(l.String()); again.String() != l.String() {
+				t.Errorf("%q is read as %q, which is read as %q", text, l, again)
+			}
+		})
+	})
+}
+
+// FuzzUserCode reads the codes of devices as people type them.
+func FuzzUserCode(f *testing.F) {
+	for _, typed := range []string{"bcdf-ghjk", "BCDFGHJK", " b c d f g h j k ", strings.Repeat("-", 1<<16),
+		strings.Repeat("\u0130", 1<<12), "ﬀﬀﬀﬀ", "\xff\xfe"} {
+		f.Add(typed)
+	}
+
+	f.Fuzz(func(t *testing.T, typed string) {
+		fuzzcost.Parser.Check(t, len(typed), func() {
+			code, ok := ReadUserCode(typed)
+			if again, same := ReadUserCode(code); ok && (!same || again != code || len(code) != userLength+1) {
+				t.Errorf("%q is read as %q, which is read as %q", typed, code, again)
+			}
+		})
+	})
+}
+
+// FuzzScope parses the scope parameter of an authorization request.
+func FuzzScope(f *testing.F) {
+	for _, raw := range []string{"openid profile", "OPENID", "openid openid calling Voice", strings.Repeat("a ", 8000),
+		strings.Repeat("openid ", 2300), strings.Repeat("\u0130 ", 5000)} {
+		f.Add(raw)
+	}
+
+	c := Client{Scopes: Scopes()}
+	f.Fuzz(func(t *testing.T, raw string) {
+		fuzzcost.Parser.Check(t, len(raw), func() {
+			scope, err := c.parseScope(raw)
+			if err == nil && (len(scope) == 0 || len(scope) > len(Scopes())) {
+				t.Errorf("the scopes of %q are %q", raw, scope)
+			}
+		})
+	})
+}

@@ -1,0 +1,29 @@
+package page
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/internal/fuzzcost"
+)
+
+// FuzzToken parses page tokens. Each parsed token names a row by a canonical UUID.
+func FuzzToken(f *testing.F) {
+	for _, token := range []string{
+		"", "PA", "PA0199a000-0000-7000-8000-000000000000", "PA0199A000-0000-7000-8000-000000000000",
+		"PA{199a000-0000-7000-8000-00000000000}", "PAurn:uuid:0199a000-0000-7000-8000-0000", "PA' OR 1=1--",
+		"PA" + strings.Repeat("0", 1<<16),
+	} {
+		f.Add(token)
+	}
+
+	f.Fuzz(func(t *testing.T, token string) {
+		fuzzcost.Parser.Check(t, len(token), func() {
+			id, ok := ParseToken(token)
+			again, same := ParseToken(Token(id))
+			if ok && (!same || again != id || strings.Trim(id, "0123456789abcdef-") != "") {
+				t.Errorf("%q is read as %q, which is read as %q", token, id, again)
+			}
+		})
+	})
+}
