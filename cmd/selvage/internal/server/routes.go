@@ -9,11 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/selvage/selvage/cmd/selvage/internal/apidoc"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/cmd/selvage/internal/console"
 	"github.com/selvage/selvage/cmd/selvage/internal/demo"
-	"github.com/selvage/selvage/cmd/selvage/internal/manual"
+	"github.com/selvage/selvage/cmd/selvage/internal/docsite"
 	"github.com/selvage/selvage/fabric/relay"
 	"github.com/selvage/selvage/fabric/rest"
 	"github.com/selvage/selvage/idp/oidc"
@@ -40,10 +39,9 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 	mount(http.HandlerFunc(notFound), "/")
 	mount(static.Handler(), static.Prefix)
 	mount(orNotFound(soon(sdk.Handler)), sdk.Prefix)
-	docs := apidoc.New(apidoc.Config{Config: openapi.Config{Kinds: a.Fabric.Resources.Kinds(),
-		PublicURL: a.Where.Public, AuthURL: a.Where.Auth}, Log: log, Guides: manual.Nav("")})
-	mount(orNotFound(docs.Handler()), "/docs", apidoc.Prefix)
-	mount(orNotFound(manual.Handler(log)), manual.Prefix)
+	docs := docsite.New(docsite.Config{Config: openapi.Config{Kinds: a.Fabric.Resources.Kinds(),
+		PublicURL: a.Where.Public, AuthURL: a.Where.Auth}, Log: log})
+	mount(orNotFound(docs.Handler()), "/docs", docsite.Prefix)
 
 	if a.serves(config.IDP) {
 		api, err := oidc.New(oidc.Config{Provider: a.IDP, Sessions: a.sessions, Browsers: a.Store,

@@ -1,8 +1,7 @@
-package manual
+package docsite
 
 import (
 	"io/fs"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -13,9 +12,9 @@ import (
 	"github.com/selvage/selvage/docs"
 )
 
-// TestPages shows that every document is served, that every served document exists, and that
+// TestGuides shows that every document is served, that every served document exists, and that
 // each link between them leads to a page and a heading on it.
-func TestPages(t *testing.T) {
+func TestGuides(t *testing.T) {
 	var names []string
 	for _, g := range contents {
 		for _, d := range g.documents {
@@ -35,7 +34,7 @@ func TestPages(t *testing.T) {
 	}
 
 	for _, name := range names {
-		p, err := load[name]()
+		p, err := guides[name]()
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -59,11 +58,11 @@ func follow(from, link string) string {
 	case u.Path == "/docs/openapi.yaml" || u.Path == "/docs":
 		return ""
 	case u.Path == "":
-		u.Path = Prefix + from
+		u.Path = guidePrefix + from
 	}
 
-	find, ok := load[strings.TrimPrefix(u.Path, Prefix)]
-	if !ok || !strings.HasPrefix(u.Path, Prefix) {
+	find, ok := guides[strings.TrimPrefix(u.Path, guidePrefix)]
+	if !ok || !strings.HasPrefix(u.Path, guidePrefix) {
 		return "which is no page"
 	}
 
@@ -107,16 +106,16 @@ func TestRender(t *testing.T) {
 	}
 }
 
-// TestHandler shows that pages run only our scripts and load nothing from other hosts.
-func TestHandler(t *testing.T) {
-	h := Handler(slog.New(slog.DiscardHandler))
+// TestGuidePages shows that pages run only our scripts and load nothing from other hosts.
+func TestGuidePages(t *testing.T) {
+	h := New(Config{}).Handler()
 	get := func(path string) *httptest.ResponseRecorder {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
 		return w
 	}
 
-	w := get(Prefix + "https")
+	w := get(guidePrefix + "https")
 	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `aria-current="page"`) ||
 		!strings.Contains(w.Body.String(), `<a href="#acme">`) {
 		t.Errorf("GET https = %d", w.Code)
@@ -127,7 +126,7 @@ func TestHandler(t *testing.T) {
 		t.Errorf("Content-Security-Policy is %s", csp)
 	}
 
-	if w := get(Prefix + "nothing"); w.Code != http.StatusNotFound ||
+	if w := get(guidePrefix + "nothing"); w.Code != http.StatusNotFound ||
 		!strings.Contains(w.Body.String(), `href="/docs"`) {
 		t.Errorf("GET nothing = %d, want 404 with a way to what there is:\n%s", w.Code, w.Body)
 	}

@@ -1,4 +1,4 @@
-package apidoc_test
+package docsite_test
 
 import (
 	"net/http/httptest"
@@ -8,21 +8,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/selvage/selvage/cmd/selvage/internal/apidoc"
+	"github.com/selvage/selvage/cmd/selvage/internal/docsite"
 	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/openapi"
 	"github.com/selvage/selvage/openapi/openapitest"
 )
 
 // get requests a path, with pairs of header names and values.
-func get(t *testing.T, a *apidoc.API, path string, header ...string) *httptest.ResponseRecorder {
+func get(t *testing.T, s *docsite.Site, path string, header ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	r := httptest.NewRequest("GET", path, nil)
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
 	rec := httptest.NewRecorder()
-	a.Handler().ServeHTTP(rec, r)
+	s.Handler().ServeHTTP(rec, r)
 	return rec
 }
 
@@ -35,8 +35,8 @@ var (
 // TestPages shows that every operation of the document is on a page, and that pages fetch
 // nothing from other hosts.
 func TestPages(t *testing.T) {
-	a := apidoc.New(apidoc.Config{Config: openapi.Config{PublicURL: "https://calls.example.org"}})
-	index := get(t, a, "/docs")
+	s := docsite.New(docsite.Config{Config: openapi.Config{PublicURL: "https://calls.example.org"}})
+	index := get(t, s, "/docs")
 	if index.Code != 200 {
 		t.Fatalf("GET /docs = %d %s", index.Code, index.Body)
 	}
@@ -48,7 +48,7 @@ func TestPages(t *testing.T) {
 	}
 
 	for path := range pages {
-		page := get(t, a, path)
+		page := get(t, s, path)
 		body := page.Body.String()
 		csp := page.Header().Get("Content-Security-Policy")
 		if page.Code != 200 || strings.Contains(csp, "unsafe") ||
@@ -84,7 +84,7 @@ func TestPages(t *testing.T) {
 
 // TestFind shows which operations a search finds, and that the query is escaped.
 func TestFind(t *testing.T) {
-	a := apidoc.New(apidoc.Config{})
+	s := docsite.New(docsite.Config{})
 	tests := []struct{ query, has, hasNot string }{
 		{"guest+POST", "#createGuestToken", "#createInvite"},
 		{"sip_addresses", "#createSipAddress", "#createGuestToken"},
@@ -95,14 +95,14 @@ func TestFind(t *testing.T) {
 	}
 
 	for _, tt := range tests {
-		body := get(t, a, "/docs?q="+strings.NewReplacer(
+		body := get(t, s, "/docs?q="+strings.NewReplacer(
 			`"`, "%22", ">", "%3E", "<", "%3C").Replace(tt.query)).Body.String()
 		if !strings.Contains(body, tt.has) || strings.Contains(body, tt.hasNot) {
 			t.Errorf("q=%s: the page has not %q, or has %q", tt.query, tt.has, tt.hasNot)
 		}
 	}
 
-	if got := get(t, a, "/docs/no-such-area"); got.Code != 404 {
+	if got := get(t, s, "/docs/no-such-area"); got.Code != 404 {
 		t.Errorf("GET /docs/no-such-area = %d, want 404", got.Code)
 	}
 }
@@ -127,9 +127,9 @@ func TestOperatorsKinds(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	a := apidoc.New(apidoc.Config{Config: openapi.Config{Kinds: all, PublicURL: "https://calls.example.org",
+	s := docsite.New(docsite.Config{Config: openapi.Config{Kinds: all, PublicURL: "https://calls.example.org",
 		AuthURL: "https://id.example.org"}})
-	text := get(t, a, "/docs/openapi.yaml")
+	text := get(t, s, "/docs/openapi.yaml")
 	doc, err := openapitest.Load(text.Body.Bytes())
 	if err == nil {
 		err = doc.Valid()
@@ -150,14 +150,14 @@ func TestOperatorsKinds(t *testing.T) {
 		t.Error("the document speaks of localhost")
 	}
 
-	if again := get(t, a, "/docs/openapi.yaml", "If-None-Match",
+	if again := get(t, s, "/docs/openapi.yaml", "If-None-Match",
 		text.Header().Get("ETag")); again.Code != 304 || again.Body.Len() != 0 {
 		t.Errorf("the same again = %d", again.Code)
 	}
 
 	body := ""
-	for _, m := range areaLink.FindAllStringSubmatch(get(t, a, "/docs").Body.String(), -1) {
-		body += get(t, a, m[1]).Body.String()
+	for _, m := range areaLink.FindAllStringSubmatch(get(t, s, "/docs").Body.String(), -1) {
+		body += get(t, s, m[1]).Body.String()
 	}
 
 	for _, bad := range []string{"<b>Rec", "<script>alert", "<i>", "<u>", "<a>"} {

@@ -1,4 +1,4 @@
-package manual
+package docsite
 
 import (
 	"bytes"
@@ -134,9 +134,9 @@ func served(link string) string {
 	case name == "openapi.yaml":
 		u.Path = "/docs/openapi.yaml"
 	case u.Path == "../sdk/README.md":
-		u.Path = Prefix + "sdk"
+		u.Path = guidePrefix + "sdk"
 	case path.Ext(name) == ".md":
-		u.Path = Prefix + strings.TrimSuffix(name, ".md")
+		u.Path = guidePrefix + strings.TrimSuffix(name, ".md")
 	}
 	return u.String()
 }

@@ -1,23 +1,17 @@
-// Package manual serves the documentation as pages: the Markdown files of docs/ in the
-// repository. Everything that a page loads is served here; nothing is fetched from other
-// hosts.
-package manual
+package docsite
 
 import (
-	"errors"
-	"log/slog"
 	"net/http"
 	"sync"
 
 	"github.com/selvage/selvage/docs"
 	"github.com/selvage/selvage/internal/problem"
-	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/sdk"
 	"github.com/selvage/selvage/templates"
 )
 
-// Prefix is the path prefix of the pages.
-const Prefix = "/docs/guides/"
+// guidePrefix is the path prefix of the guides.
+const guidePrefix = "/docs/guides/"
 
 // A group is a heading of the navigation and its documents, in reading order.
 type group struct {
@@ -64,38 +58,38 @@ func source(name string) ([]byte, error) {
 	return docs.Files.ReadFile(name + ".md")
 }
 
-// A page is a rendered document.
-type page struct {
+// A guide is a rendered document.
+type guide struct {
 	document
 	rendered
 }
 
-// load maps names to functions that render the document on the first call.
-var load = func() map[string]func() (page, error) {
-	all := make(map[string]func() (page, error))
+// guides maps names to functions that render the document on the first call.
+var guides = func() map[string]func() (guide, error) {
+	all := make(map[string]func() (guide, error))
 	for _, g := range contents {
 		for _, d := range g.documents {
-			all[d.name] = sync.OnceValues(func() (page, error) {
+			all[d.name] = sync.OnceValues(func() (guide, error) {
 				text, err := source(d.name)
 				if err != nil {
-					return page{}, err
+					return guide{}, err
 				}
 				r, err := render(text)
-				return page{d, r}, err
+				return guide{d, r}, err
 			})
 		}
 	}
 	return all
 }()
 
-// Nav returns the navigation. here is the name of the current document, or "".
-func Nav(here string) (groups []templates.DocsGroup) {
+// guideNav returns the navigation. here is the name of the current document, or "".
+func guideNav(here string) (groups []templates.DocsGroup) {
 	for _, g := range contents {
 		one := templates.DocsGroup{Name: g.name}
 		for _, d := range g.documents {
-			area := templates.DocsArea{Name: d.title, URL: Prefix + d.name, Here: d.name == here}
+			area := templates.DocsArea{Name: d.title, URL: guidePrefix + d.name, Here: d.name == here}
 			if area.Here { // only the current document shows its headings
-				if p, err := load[d.name](); err == nil {
+				if p, err := guides[d.name](); err == nil {
 					area.Operations = p.headings
 				}
 			}
@@ -106,27 +100,9 @@ func Nav(here string) (groups []templates.DocsGroup) {
 	return groups
 }
 
-// Handler serves:
-//
-//	GET /docs/guides/{name}
-func Handler(log *slog.Logger) http.Handler {
-	fail := func(w http.ResponseWriter, r *http.Request, err error) {
-		page, status := templates.NoGuide(), http.StatusNotFound
-		if !errors.Is(err, problem.NotFound) {
-			log.ErrorContext(r.Context(), "showing documentation", "error", err)
-			page, status = templates.Error{Title: "Something went wrong",
-				Text: "The page cannot be shown; the server's log says why."}, http.StatusInternalServerError
-		}
-		_ = templates.Write(w, page, templates.Options{Status: status}) // the template was parsed at startup
-	}
-	mux := http.NewServeMux()
-	mux.Handle("GET "+Prefix+"{name}", web.Handle(show, fail))
-	return mux
-}
-
-// show serves GET /docs/guides/{name}.
-func show(w http.ResponseWriter, r *http.Request) error {
-	find, ok := load[r.PathValue("name")]
+// showGuide serves GET /docs/guides/{name}.
+func showGuide(w http.ResponseWriter, r *http.Request) error {
+	find, ok := guides[r.PathValue("name")]
 	if !ok {
 		return problem.NoSuch("page")
 	}
@@ -134,6 +110,6 @@ func show(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return templates.Write(w, templates.Guide{Title: p.title + " · selvage", Nav: Nav(p.name), Text: p.html},
+	return templates.Write(w, templates.Guide{Title: p.title + " · selvage", Nav: guideNav(p.name), Text: p.html},
 		templates.Options{Scripts: true})
 }

@@ -1,4 +1,4 @@
-package apidoc
+package docsite
 
 import (
 	"bytes"
@@ -6,11 +6,117 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/openapi"
 	"github.com/selvage/selvage/templates"
 )
+
+// A reference is an OpenAPI document that is ready to be served.
+type reference struct {
+	yaml   []byte
+	etag   string
+	intro  template.HTML
+	setup  string
+	groups []templates.DocsGroup
+}
+
+// loadReference builds the document and prepares its pages.
+func loadReference(c openapi.Config) (*reference, error) {
+	doc, err := openapi.Build(c)
+	if err != nil {
+		return nil, err
+	}
+	text, err := doc.YAML()
+	if err != nil {
+		return nil, err
+	}
+	return &reference{
+		yaml: text, etag: web.ETag(text),
+		intro: rich(doc.Description()), setup: setUp(c.PublicURL), groups: view(doc),
+	}, nil
+}
+
+// showContents serves GET /docs: the introduction, and all operations or those that match
+// the search query q.
+func (s *Site) showContents(w http.ResponseWriter, r *http.Request) error {
+	doc, err := s.load()
+	if err != nil {
+		return err
+	}
+	query, guides := strings.TrimSpace(r.URL.Query().Get("q")), guideNav("")
+	return templates.Write(w, templates.Docs{
+		Title: "Documentation of selvage", Nav: slices.Concat(guides, doc.groups), Guides: guides,
+		Query: query, Intro: doc.intro, Setup: doc.setup, Contents: find(doc.groups, query),
+	}, templates.Options{Scripts: true})
+}
+
+// find returns the operations that contain every word of a query, in their text or in the
+// name of their area.
+func find(groups []templates.DocsGroup, query string) (found []templates.DocsGroup) {
+	words := strings.Fields(strings.ToLower(query))
+	for _, g := range groups {
+		kept := templates.DocsGroup{Name: g.Name}
+		for _, area := range g.Tags {
+			all := area.Operations
+			area.Operations = nil
+			for _, op := range all {
+				text := strings.ToLower(area.Name + " " + op.Method + " " + op.Path + " " + op.Summary)
+				if !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) }) {
+					area.Operations = append(area.Operations, op)
+				}
+			}
+			if len(area.Operations) > 0 {
+				kept.Tags = append(kept.Tags, area)
+			}
+		}
+
+		if len(kept.Tags) > 0 {
+			found = append(found, kept)
+		}
+	}
+
+	return found
+}
+
+// showArea serves GET /docs/{area}.
+func (s *Site) showArea(w http.ResponseWriter, r *http.Request) error {
+	doc, err := s.load()
+	if err != nil {
+		return err
+	}
+
+	page := templates.DocsPage{}
+	for _, g := range doc.groups {
+		shown := templates.DocsGroup{Name: g.Name}
+		for _, area := range g.Tags {
+			if area.URL == r.URL.Path {
+				area.Here, page.Area, page.Title = true, area, area.Name+" – API of selvage"
+			}
+			shown.Tags = append(shown.Tags, area)
+		}
+		page.Nav = append(page.Nav, shown)
+	}
+
+	if page.Title == "" {
+		return problem.NoSuch("page")
+	}
+	return templates.Write(w, page, templates.Options{Scripts: true})
+}
+
+// serveYAML serves GET /docs/openapi.yaml (RFC 9512).
+func (s *Site) serveYAML(w http.ResponseWriter, r *http.Request) error {
+	doc, err := s.load()
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Cache-Control", "no-cache")
+	web.ServeDocument(w, r, "application/yaml", doc.etag, doc.yaml)
+	return nil
+}
 
 // view converts a document for the templates.
 func view(doc *openapi.Document) (groups []templates.DocsGroup) {
