@@ -33,7 +33,7 @@ func TestAlgorithms(t *testing.T) {
 
 		published := set.Key(jws.Signatures[0].Protected.KeyID)
 		if len(published) != 1 || published[0].Algorithm != string(alg) {
-			t.Errorf("%s is signed by %v", alg, published)
+			t.Errorf("%s is signed with %v", alg, published)
 		}
 
 		for _, other := range keys.Algorithms() { // one key, one algorithm
@@ -41,14 +41,14 @@ func TestAlgorithms(t *testing.T) {
 				[]byte(`{"alg":"` + string(other) + `","kid":"` +
 					jws.Signatures[0].Protected.KeyID + `","typ":"JWT"}`))
 			if _, ok := r.VerifyJWS(renamed+token[strings.Index(token, "."):], "JWT"); ok && other != alg {
-				t.Errorf("a signature by %s passes as %s", alg, other)
+				t.Errorf("a signature with %s verifies as %s", alg, other)
 			}
 		}
 	}
 }
 
-// TestSalt verifies PS256 as strictly as RFC 7518, section 3.5 requires: the salt is as long as the
-// hash.
+// TestSalt checks the salt of PS256 as strictly as RFC 7518, section 3.5 requires: it is as long
+// as the hash.
 func TestSalt(t *testing.T) {
 	r := openRing(t, openStore(t))
 	token, err := r.Sign(keys.PS256, "JWT", claims{"alice"})
@@ -125,7 +125,7 @@ func TestNewAlgorithms(t *testing.T) {
 		}
 	}
 	if len(had) > 0 || len(records) != 2*len(keys.Uses()) {
-		t.Errorf("%v are gone, %d keys are there, want all that were, and each use's current and next", had,
+		t.Errorf("%v are missing, %d keys exist, want all earlier ones, and each use's current and next", had,
 			len(records))
 	}
 }

@@ -19,18 +19,18 @@ func TestCode(t *testing.T) {
 		purpose, message, code string
 		want                   bool
 	}{
-		{"as it was made", "links of one", "message", code, true},
+		{"unchanged", "links of one", "message", code, true},
 		{"another purpose", "links of two", "message", code, false},
 		{"another message", "links of one", "massage", code, false},
 		{"none", "links of one", "message", "", false},
-		{"a kid alone", "links of one", "message", kid, false},
+		{"the kid alone", "links of one", "message", kid, false},
 		{"no code", "links of one", "message", kid + ".", false},
 		{"an unknown key", "links of one", "message", "nobody." + mac, false},
 		{"no key", "links of one", "message", "." + mac, false},
 		{"longer", "links of one", "message", code + "AA", false},
 		{"shorter", "links of one", "message", code[:len(code)-2], false},
 		{"padded", "links of one", "message", code + "=", false},
-		{"with a bit set that says nothing", "links of one", "message",
+		{"an unused bit set", "links of one", "message",
 			code[:len(code)-1] + string(code[len(code)-1]+1), false},
 	}
 
@@ -44,8 +44,8 @@ func TestCode(t *testing.T) {
 	}
 }
 
-// TestCodeOutlivesItsKey shows that a code stays valid after its key is retired, until it is
-// revoked.
+// TestCodeOutlivesItsKey shows that a code stays valid after its key is retired, until the key
+// is revoked.
 func TestCodeOutlivesItsKey(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	r, other := open(t, clock.node(rows)), open(t, clock.node(rows))
@@ -59,11 +59,11 @@ func TestCodeOutlivesItsKey(t *testing.T) {
 	fresh, err := r.Code("p", "m")
 	check(t, err)
 	if strings.HasPrefix(fresh, old[:36]) {
-		t.Errorf("Code after a rotation is by the same key as before")
+		t.Errorf("Code after a rotation uses the old key")
 	}
 
 	for _, code := range []string{old, fresh} {
-		if !other.VerifyCode("p", "m", code) { // it has not seen the new key yet
+		if !other.VerifyCode("p", "m", code) { // this node has not seen the new key yet
 			t.Errorf("VerifyCode(%q) after a rotation is false", code)
 		}
 	}
@@ -72,7 +72,7 @@ func TestCodeOutlivesItsKey(t *testing.T) {
 	check(t, other.Sync(t.Context()))
 	for node, ring := range map[string]*keys.Ring{"the same node": r, "another node": other} {
 		if ring.VerifyCode("p", "m", old) {
-			t.Errorf("a code of a revoked key holds on %s", node)
+			t.Errorf("a code of a revoked key is still valid on %s", node)
 		}
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// A module keeps private keys to itself, as a hardware module does: only names, public keys and
+// A module keeps private keys to itself, as a hardware module does. Only names, public keys and
 // signatures leave it.
 type module struct {
 	mu   sync.Mutex
@@ -37,7 +37,7 @@ func (m *module) Make(_ context.Context, use keys.Use) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.away {
-		return nil, errors.New("the module is away")
+		return nil, errors.New("the module is unavailable")
 	}
 
 	var key crypto.Signer
@@ -58,7 +58,7 @@ func (m *module) Make(_ context.Context, use keys.Use) ([]byte, error) {
 
 func (m *module) Open(ctx context.Context, use keys.Use, handle []byte) (crypto.Signer, error) {
 	if !strings.HasPrefix(string(handle), "module/") {
-		return keys.PKCS8{}.Open(ctx, use, handle) // made before the module was used
+		return keys.PKCS8{}.Open(ctx, use, handle) // created before the module was used
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -95,7 +95,7 @@ func TestCustody(t *testing.T) {
 	m := &module{keys: make(map[string]crypto.Signer)}
 	with.Custody = m
 	r, other := open(t, with), open(t, with)
-	for range 2 { // the next keys were made before the module was used
+	for range 2 { // the next keys were created before the module was used
 		for _, use := range keys.Algorithms() {
 			_, err := r.Rotate(t.Context(), use, true)
 			check(t, err)
@@ -107,7 +107,7 @@ func TestCustody(t *testing.T) {
 		t.Errorf("the module has %d keys, want one current and one next of each algorithm", got)
 	}
 	if _, ok := other.VerifyJWS(token, "JWT"); !ok {
-		t.Error("what was signed before the module is refused")
+		t.Error("a signature from before the module is refused")
 	}
 
 	var set jose.JSONWebKeySet
@@ -126,7 +126,7 @@ func TestCustody(t *testing.T) {
 	}
 
 	if _, err := keys.Open(t.Context(), plain); err == nil {
-		t.Error("Open without the module, where the current keys are: no error")
+		t.Error("Open without the module that holds the current keys: no error")
 	}
 }
 
@@ -146,21 +146,22 @@ func TestCustodyAway(t *testing.T) {
 	}
 	if _, err := r.Sign(keys.ES256, "JWT", claims{"alice"}); err != nil ||
 		kid(t, rows, keys.ES256, keys.Current) != current {
-		t.Errorf("Sign with the key that is due: %v, want it to go on", err)
+		t.Errorf("Sign with the overdue key: %v, want success", err)
 	}
 
 	m.away = false
 	if err := r.Tend(t.Context()); err == nil || kid(t, rows, keys.ES256, keys.Current) != current {
-		t.Error("a step that failed is tried again at once")
+		t.Error("a failed step is tried again too early")
 	}
 
 	clock.pass(10 * time.Second)
 	if err := r.Tend(t.Context()); err != nil || kid(t, rows, keys.ES256, keys.Current) == current {
-		t.Errorf("Tend, ten seconds after the module is back: %v, want another current key", err)
+		t.Errorf("Tend ten seconds after the module's return: %v, want another current key", err)
 	}
 }
 
-// TestCustodyBlind shows what a node does that cannot reach the module while another rotates keys.
+// TestCustodyBlind shows what a node does that cannot reach the module while another node
+// rotates keys.
 func TestCustodyBlind(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	m := &module{keys: make(map[string]crypto.Signer)}
@@ -174,7 +175,7 @@ func TestCustodyBlind(t *testing.T) {
 		token, err := blind.Sign(keys.ES256, "JWT", claims{"alice"})
 		check(t, err)
 		if _, ok := r.VerifyJWS(token, "JWT"); !ok || !strings.Contains(head(t, token), want) {
-			t.Errorf("the blind node signs with %s, want a good token by %s", head(t, token), want)
+			t.Errorf("the blind node signs with %s, want a valid token by %s", head(t, token), want)
 		}
 	}
 
@@ -188,7 +189,7 @@ func TestCustodyBlind(t *testing.T) {
 	second := turn()
 	signs(second) // opened when it was the next key
 	if err := blind.Status().Err; err == nil || !strings.Contains(err.Error(), kid(t, rows, keys.ES256, keys.Next)) {
-		t.Errorf("Status of the blind node: %v, want the next key to be named", err)
+		t.Errorf("Status of the blind node: %v, want an error that names the next key", err)
 	}
 	if _, err := blind.Rotate(t.Context(), keys.ES256, true); err == nil {
 		t.Error("Rotate to a key that cannot be opened: no error")
@@ -205,18 +206,18 @@ func TestCustodyBlind(t *testing.T) {
 	fourth := kid(t, rows, keys.ES256, keys.Current)
 	signs(fourth)
 	if got := kid(t, rows, keys.ES256, keys.Next); got != "" {
-		t.Errorf("without the module the next key %s was made", got)
+		t.Errorf("without the module the next key %s was created", got)
 	}
 	if _, err := blind.Rotate(t.Context(), keys.ES256, true); !errors.Is(err, problem.NotFound) {
 		t.Errorf("Rotate without a next key: %v, want not found", err)
 	}
 
 	if err := r.Retire(t.Context(), fourth); err == nil || kid(t, rows, keys.ES256, keys.Current) != fourth {
-		t.Errorf("Retire with nothing to put in its place: %v, want an error", err)
+		t.Errorf("Retire without a replacement: %v, want an error", err)
 	}
 
 	check(t, blind.Tend(t.Context()))
 	if got := kid(t, rows, keys.ES256, keys.Next); got == "" {
-		t.Error("Tend has made no next key")
+		t.Error("Tend has created no next key")
 	}
 }

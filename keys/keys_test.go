@@ -64,7 +64,7 @@ func TestSealOpen(t *testing.T) {
 		token  string
 		ok     bool
 	}{
-		{"the same", sat, token, true},
+		{"unchanged", sat, token, true},
 		{"another node", second.Sealer("sat", "SAT", "elsewhere:1"), token, true},
 		{"another purpose", ring.Sealer("guest", "SAT", "puc.localhost:8443"), token, false},
 		{"another typ", ring.Sealer("sat", "Refresh", "puc.localhost:8443"), token, false},
@@ -137,7 +137,7 @@ func TestVerifyJWS(t *testing.T) {
 			ring             *keys.Ring
 			ok               bool
 		}{
-			{"the same", token, "at+jwt", ring, true},
+			{"unchanged", token, "at+jwt", ring, true},
 			{"another typ", token, "JWT", ring, false},
 			{"another ring", token, "at+jwt", other, false},
 			{"no signature", parts[0] + "." + parts[1] + ".", "at+jwt", ring, false},
@@ -167,7 +167,7 @@ func TestJWKS(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, k := range set.Keys {
 		if !k.IsPublic() || seen[k.KeyID] || k.Use != "sig" {
-			t.Errorf("key %s: public %v, repeated %v, use %q", k.KeyID, k.IsPublic(), seen[k.KeyID], k.Use)
+			t.Errorf("key %s: public %v, duplicate %v, use %q", k.KeyID, k.IsPublic(), seen[k.KeyID], k.Use)
 		}
 		seen[k.KeyID] = true
 	}
@@ -213,7 +213,7 @@ func TestReadMaster(t *testing.T) {
 	wg.Wait()
 	for _, key := range got {
 		if len(key) != 32 || string(key) != string(got[0]) {
-			t.Errorf("ReadMaster gave %x, another caller got %x", key, got[0])
+			t.Errorf("ReadMaster returned %x, another caller got %x", key, got[0])
 		}
 	}
 

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// TestRemembered shows that a token's content is remembered while its key is valid, and only if the
+// TestRemembered shows that a token's content is cached while its key is valid, and only if the
 // token is valid.
 func TestRemembered(t *testing.T) {
 	now := time.Now()
 	ring := &Ring{c: Config{Now: func() time.Time { return now }},
-		asked: now} // prevents reading the store
+		asked: now} // prevents reads of the store
 	key := func(b byte) []byte { return bytes.Repeat([]byte{b}, 32) }
 	is := func(maker string, roots map[string][]byte) {
 		ring.latest.Store(&snapshot{roots: roots, makers: map[Use]Record{Seal: {Kid: maker}}})
@@ -42,16 +42,16 @@ func TestRemembered(t *testing.T) {
 	want("the first time", token, `"alice"`, 1)
 	want("again", token, `"alice"`, 1)
 	changed := token[:len(token)-2] + "AA"
-	want("a changed one", changed, "", 1)
-	want("a changed one again", changed, "", 1)
+	want("a changed token", changed, "", 1)
+	want("a changed token again", changed, "", 1)
 	if _, _, ok := sealer.Remembered(token+".", func([]byte) (any, error) {
 		return nil, errors.New("unreadable")
 	}); ok {
-		t.Error("a token with a part too many is good")
+		t.Error("a token with an additional part is accepted")
 	}
 
 	is("k2", map[string][]byte{"k1": key(1), "k2": key(2)})
-	want("after the keys have turned", token, `"alice"`, 2)
+	want("after a rotation", token, `"alice"`, 2)
 	is("k2", map[string][]byte{"k2": key(2)})
 	want("after its key was revoked", token, "", 2)
 	is("k2", map[string][]byte{"k1": key(3), "k2": key(2)})
@@ -63,11 +63,11 @@ func TestRemembered(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, _, ok := sealer.Remembered(other, read); !ok {
-			t.Fatalf("token %d is not good", i)
+			t.Fatalf("token %d is refused", i)
 		}
 	}
 
 	if n := len(sealer.ends().opened.m); n > maxOpened {
-		t.Errorf("%d tokens are remembered, want at most %d", n, maxOpened)
+		t.Errorf("%d tokens are cached, want at most %d", n, maxOpened)
 	}
 }

@@ -126,7 +126,7 @@ func TestTend(t *testing.T) {
 	clock.pass(720*time.Hour - time.Second)
 	check(t, r.Tend(t.Context())) // rotates only the sealing keys
 	if got := kid(t, rows, keys.ES256, keys.Current); got != first {
-		t.Errorf("a second before its time another key is current")
+		t.Errorf("another key is current a second too early")
 	}
 
 	sealed, err := r.Sealer("sat", "SAT", "x").Seal(claims{"alice"})
@@ -156,7 +156,7 @@ func TestTend(t *testing.T) {
 	check(t, errors.Join(r.Tend(t.Context()), other.Tend(t.Context())))
 	var claims claims
 	if _, ok := other.VerifyJWS(token, "JWT"); !ok || !other.Sealer("sat", "SAT", "x").Open(sealed, &claims) {
-		t.Error("what a retired key made is refused before it is gone")
+		t.Error("a token of a retired key is refused before the key is deleted")
 	}
 
 	clock.pass(time.Second)
@@ -164,12 +164,12 @@ func TestTend(t *testing.T) {
 	for node, ring := range map[string]*keys.Ring{"this": r, "other": other} {
 		if _, ok := ring.VerifyJWS(token, "JWT"); ok ||
 			ring.Sealer("sat", "SAT", "x").Open(sealed, &claims) || slices.Contains(published(t, ring), first) {
-			t.Errorf("%s node: a key that is gone verifies, opens or is published", node)
+			t.Errorf("%s node: a deleted key verifies, opens or is published", node)
 		}
 	}
 }
 
-// TestTendTogether shows that of fifty rings that find a key due at once, one rotates it.
+// TestTendTogether shows that of fifty rings that find a key due concurrently, one rotates it.
 func TestTendTogether(t *testing.T) { eachStore(t, testTendTogether) }
 
 func testTendTogether(t *testing.T, rows *store.Store) {
@@ -192,7 +192,7 @@ func testTendTogether(t *testing.T, rows *store.Store) {
 
 	wg.Wait()
 	if got := states(t, rows, keys.Seal); got[keys.Current] != 1 || got[keys.Next] != 1 || got[keys.Retired] != 1 {
-		t.Errorf("there are %v, want one of each", got)
+		t.Errorf("the keys are %v, want one of each state", got)
 	}
 	if got := kid(t, rows, keys.Seal, keys.Current); got != next {
 		t.Errorf("the current key is %s, want %s", got, next)
@@ -214,19 +214,19 @@ func TestRotate(t *testing.T) {
 	clock.pass(time.Hour - time.Second)
 	if _, err := r.Rotate(t.Context(), keys.ES256, false); !errors.Is(err, problem.Conflict) ||
 		!strings.Contains(err.Error(), "has been published since") {
-		t.Errorf("Rotate before the next key is published long enough: %v, want a conflict that says so", err)
+		t.Errorf("Rotate before the next key is published for long enough: %v, want a conflict that says so", err)
 	}
 
 	clock.pass(time.Second)
 	next := kid(t, rows, keys.ES256, keys.Next)
 	rec, err := r.Rotate(t.Context(), keys.ES256, false)
 	if err != nil || rec.Kid != next || rec.State != keys.Current || !rec.Activated.Equal(clock.now()) {
-		t.Errorf("Rotate = %v, %v, want the key that was next", rec, err)
+		t.Errorf("Rotate = %v, %v, want the former next key", rec, err)
 	}
 
 	next = kid(t, rows, keys.ES256, keys.Next)
 	if rec, err := r.Rotate(t.Context(), keys.ES256, true); err != nil || rec.Kid != next {
-		t.Errorf("Rotate at once = %v, %v, want the key that was next", rec, err)
+		t.Errorf("Rotate immediately again = %v, %v, want the former next key", rec, err)
 	}
 	if _, err := r.Rotate(t.Context(), "HS256", true); !errors.Is(err, problem.NotFound) {
 		t.Errorf("Rotate of an unknown use: %v, want not found", err)
@@ -249,7 +249,7 @@ func TestClockApart(t *testing.T) {
 			t.Errorf("Tend with a clock that is %s ahead: %v, want an error that says so", ahead, err)
 		}
 		if got := kid(t, rows, keys.ES256, keys.Current); got != current {
-			t.Errorf("a node whose clock is %s ahead has let a key take over", ahead)
+			t.Errorf("a node whose clock is %s ahead has rotated a key", ahead)
 		}
 	}
 
@@ -258,20 +258,20 @@ func TestClockApart(t *testing.T) {
 	check(t, r.Sync(t.Context()))
 	first := current
 	if current = kid(t, rows, keys.ES256, keys.Current); current == first {
-		t.Error("a node whose clock is a quarter of the publish time off has let no key take over")
+		t.Error("a node whose clock is off by a quarter of the publish time has rotated no key")
 	}
 
 	clock.pass(keys.Kept + time.Hour)
 	c.Store = timed{rows, func() time.Time { return clock.now().Add(-time.Hour) }}
 	if err := open(t, c).Tend(t.Context()); err == nil || states(t, rows, keys.ES256)[keys.Retired] != 1 {
-		t.Errorf("Tend an hour ahead, when a key is to go: %v, want an error and the key to stay", err)
+		t.Errorf("Tend an hour ahead, when a key is due for deletion: %v, want an error and the key to stay", err)
 	}
 	if err := r.Retire(t.Context(), current); err != nil {
-		t.Errorf("Retire: %v, whatever the clock says", err)
+		t.Errorf("Retire with a clock that is off: %v", err)
 	}
 }
 
-// TestRetire revokes keys in each state, and shows that every node then refuses what they made.
+// TestRetire revokes keys in each state, and shows that every node then refuses their tokens.
 func TestRetire(t *testing.T) {
 	for _, use := range []keys.Use{keys.ES256, keys.Seal} {
 		rows, clock := openStore(t), &hand{}
@@ -302,7 +302,7 @@ func TestRetire(t *testing.T) {
 			check(t, other.Sync(t.Context()))
 			for _, ring := range []*keys.Ring{r, other} {
 				if slices.Contains(published(t, ring), kid) {
-					t.Errorf("%s: the JWKS has a revoked key", use)
+					t.Errorf("%s: the JWKS contains a revoked key", use)
 				}
 			}
 			i := slices.IndexFunc(records(t, rows), func(rec keys.Record) bool { return rec.Kid == kid })
@@ -319,25 +319,25 @@ func TestRetire(t *testing.T) {
 		check(t, other.Sync(t.Context()))
 		young := token()
 		if !good(r, old) || !good(other, old) || !good(other, young) {
-			t.Errorf("%s: a good token is refused", use)
+			t.Errorf("%s: a valid token is refused", use)
 		}
 		clock.pass(time.Minute)
 		retire(oldKid)
 		if good(r, old) || good(other, old) || !good(r, young) || !good(other, young) {
-			t.Errorf("%s: after the retired key was revoked, its tokens are good, or those of another are not", use)
+			t.Errorf("%s: after the retired key was revoked, its tokens are accepted, or those of another are not", use)
 		}
 
 		next := kid(t, rows, use, keys.Next)
 		retire(kid(t, rows, use, keys.Current))
 		if good(r, young) || good(other, young) {
-			t.Errorf("%s: after the current key was revoked, its tokens are good", use)
+			t.Errorf("%s: after the current key was revoked, its tokens are accepted", use)
 		}
 		if got := kid(t, rows, use, keys.Current); got != next || !good(other, token()) {
 			t.Errorf("%s: the current key is %s, want the next one %s", use, got, next)
 		}
 		retire(kid(t, rows, use, keys.Next))
 		if got := states(t, rows, use); got[keys.Current] != 1 || got[keys.Next] != 1 || got[keys.Revoked] != 3 {
-			t.Errorf("%s: there are %v, want one current, one next and three revoked", use, got)
+			t.Errorf("%s: the keys are %v, want one current, one next and three revoked", use, got)
 		}
 		if err := r.Retire(t.Context(), "none"); !errors.Is(err, problem.NotFound) {
 			t.Errorf("Retire of an unknown key: %v, want not found", err)
@@ -345,12 +345,12 @@ func TestRetire(t *testing.T) {
 		clock.pass(2 * keys.Kept)
 		check(t, r.Tend(t.Context()))
 		if got := states(t, rows, use); got[keys.Revoked] != 3 {
-			t.Errorf("%s: there are %v, want the revoked keys to stay in the list", use, got)
+			t.Errorf("%s: the keys are %v, want the revoked ones to stay in the list", use, got)
 		}
 	}
 }
 
-// TestRetireTogether shows that fifty operators may revoke a key at once.
+// TestRetireTogether shows that fifty operators may revoke a key concurrently.
 func TestRetireTogether(t *testing.T) { eachStore(t, testRetireTogether) }
 
 func testRetireTogether(t *testing.T, rows *store.Store) {
@@ -372,9 +372,9 @@ func testRetireTogether(t *testing.T, rows *store.Store) {
 
 	wg.Wait()
 	if got := states(t, rows, keys.Seal); got[keys.Current] != 1 || got[keys.Next] != 1 {
-		t.Errorf("there are %v, want one current and one next", got)
+		t.Errorf("the keys are %v, want one current and one next", got)
 	}
 	if got := states(t, rows, keys.Seal); got[keys.Revoked] != 1 || kid(t, rows, keys.Seal, keys.Revoked) != bad {
-		t.Errorf("there are %v, want one revoked: the one that was to be", got)
+		t.Errorf("the keys are %v, want only the requested one revoked", got)
 	}
 }

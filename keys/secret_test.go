@@ -28,7 +28,7 @@ func TestSecret(t *testing.T) {
 		sealed string
 		ok     bool
 	}{
-		{"the same", ring, "certificate a.test", sealed, true},
+		{"unchanged", ring, "certificate a.test", sealed, true},
 		{"another node", node, "certificate a.test", sealed, true},
 		{"another name", ring, "certificate b.test", sealed, false},
 		{"another master key", other, "certificate a.test", sealed, false},
@@ -46,6 +46,6 @@ func TestSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := ring.OpenSecret(records[0].Kid, records[0].Sealed); err == nil {
-		t.Error("a key of the ring opens as a secret")
+		t.Error("a key of the ring can be opened as a secret")
 	}
 }

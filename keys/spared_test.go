@@ -7,9 +7,9 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// spared is PKCS8 that reuses a few RSA keys, because making them would take most of the tests'
-// time. A key is reused only after all others, so a ring's current and next key differ. Rings tell
-// keys apart by their kids.
+// spared is PKCS8 that reuses a few RSA keys, because creating them would take most of the
+// tests' time. A key is reused only after all others, so a ring's current and next key differ.
+// Rings distinguish keys by their kids.
 type spared struct{ keys.PKCS8 }
 
 const spare = 12

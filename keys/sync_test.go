@@ -53,12 +53,12 @@ func TestUnknownKid(t *testing.T) {
 	check(t, err)
 
 	if _, ok := slow.VerifyJWS(signed, "JWT"); !ok {
-		t.Error("a token by a key that is new here is refused")
+		t.Error("a token by an unknown key is refused")
 	}
 
 	var got claims
 	if !slow.Sealer("sat", "SAT", "x").Open(sealed, &got) {
-		t.Error("a token sealed by a key that is new here is refused")
+		t.Error("a token sealed by an unknown key is refused")
 	}
 
 	flood := func() (asked int64) {
@@ -68,7 +68,7 @@ func TestUnknownKid(t *testing.T) {
 			wg.Go(func() {
 				for range 20 {
 					if _, ok := slow.VerifyJWS(foreign, "JWT"); ok {
-						t.Error("a token of another ring is good")
+						t.Error("a token of another ring is accepted")
 					}
 				}
 			})
@@ -79,17 +79,17 @@ func TestUnknownKid(t *testing.T) {
 
 	clock.pass(time.Second)
 	if asked := flood(); asked != 1 {
-		t.Errorf("a thousand unknown kids within a second asked the store %d times, want 1", asked)
+		t.Errorf("a thousand unknown kids within a second caused %d calls, want 1", asked)
 	}
 
 	clock.pass(time.Second - 1)
 	if asked := flood(); asked != 0 {
-		t.Errorf("a second later but for a nanosecond they asked %d times, want 0", asked)
+		t.Errorf("just under a second later they caused %d calls, want 0", asked)
 	}
 
 	clock.pass(1)
 	if asked := flood(); asked != 1 {
-		t.Errorf("a second later they asked %d times, want 1", asked)
+		t.Errorf("a second later they caused %d calls, want 1", asked)
 	}
 }
 
@@ -126,11 +126,11 @@ func TestUnknownKidsWhileStoreHangs(t *testing.T) {
 	}
 	wg.Wait()
 	if asked := rows.asked.Load(); asked != 1 {
-		t.Errorf("ten tokens had the store asked %d times, want 1", asked)
+		t.Errorf("ten tokens caused %d calls, want 1", asked)
 	}
 }
 
-// TestStoreAway shows that a ring works without its store, and recovers once there is one again.
+// TestStoreAway shows that a ring works without its store, and recovers when the store is back.
 func TestStoreAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -150,7 +150,7 @@ func TestStoreAway(t *testing.T) {
 		settle(time.Hour + 500*time.Millisecond)
 		check(t, r.Status().Err)
 		if age := time.Since(r.Status().Synced); age != 500*time.Millisecond {
-			t.Errorf("the ring is %s old, want that it was read half a second ago", age)
+			t.Errorf("the ring is %s old, want half a second", age)
 		}
 
 		check(t, rows.Close())
@@ -165,7 +165,7 @@ func TestStoreAway(t *testing.T) {
 		check(t, err)
 		var got claims
 		if _, ok := r.VerifyJWS(signed, "JWT"); !ok || !r.Sealer("sat", "SAT", "x").Open(sealed, &got) {
-			t.Error("without a store, what the ring makes is refused")
+			t.Error("without a store, a token of the ring is refused")
 		}
 		if _, err := r.Rotate(t.Context(), keys.ES256, true); err == nil {
 			t.Error("Rotate without a store: no error")
@@ -177,10 +177,10 @@ func TestStoreAway(t *testing.T) {
 		rows.mu.Unlock()
 		settle(2 * time.Second)
 		if age := time.Since(r.Status().Synced); r.Status().Err != nil || age > time.Second {
-			t.Errorf("Status with a store again: %v, %s old", r.Status().Err, age)
+			t.Errorf("Status when the store is back: %v, %s old", r.Status().Err, age)
 		}
 		if since := time.Since(r.Status().Since[keys.Seal]); since > 2*time.Second {
-			t.Errorf("the sealing key is %s old, want it to be new", since)
+			t.Errorf("the sealing key is %s old, want a new one", since)
 		}
 
 		stop()
@@ -194,8 +194,8 @@ func TestStoreAway(t *testing.T) {
 	})
 }
 
-// TestOpenTogetherWithOtherMasters opens rings with two master keys at once: one of the two makes
-// all keys, and rings with the other fail.
+// TestOpenTogetherWithOtherMasters opens rings with two master keys concurrently. One of the two
+// creates all keys, and rings with the other fail.
 func TestOpenTogetherWithOtherMasters(t *testing.T) { eachStore(t, testOtherMasters) }
 
 func testOtherMasters(t *testing.T, rows *store.Store) {

@@ -41,9 +41,9 @@ func (v *verifier) verify(t *testing.T, node *keys.Ring, token string) bool {
 	return err == nil
 }
 
-// TestRotationUnderLoad rotates the keys of three nodes as fast, and with clocks as far apart, as
-// allowed. Every node accepts the tokens of every other. A verifier with a cached JWKS does not
-// even have to fetch it again for an unknown kid.
+// TestRotationUnderLoad rotates the keys of three nodes as fast, and with clocks as far apart,
+// as allowed. Every node accepts the tokens of every other. A verifier with a cached JWKS does
+// not even have to fetch it again for an unknown kid.
 func TestRotationUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const publish = 10 * time.Minute
@@ -61,7 +61,7 @@ func TestRotationUnderLoad(t *testing.T) {
 		}
 
 		verifiers := make([]verifier, 20)
-		busy := 0 // the node that rotates keys; changes, so that one makes a key and another makes it current
+		busy := 0 // the node that rotates keys; it changes, so that one creates a key and another makes it current
 		for second := 0; second < 2*60*60; second += 2 {
 			for i, r := range nodes {
 				check(t, r.Sync(t.Context()))
@@ -99,13 +99,13 @@ func TestRotationUnderLoad(t *testing.T) {
 
 		for _, use := range keys.Uses() {
 			if got := states(t, rows, use); got[keys.Retired] < 6 || got[keys.Current] != 1 || got[keys.Next] != 1 {
-				t.Errorf("%s: there are %v, want one current, one next and at least six retired", use, got)
+				t.Errorf("%s: the keys are %v, want one current, one next and at least six retired", use, got)
 			}
 		}
 	})
 }
 
-// TestRunHearsOfRetire shows how soon a node refuses a key that another has revoked.
+// TestRunHearsOfRetire shows how soon a node refuses a key that another node has revoked.
 func TestRunHearsOfRetire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows, err := store.Open(t.Context(), store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
@@ -128,7 +128,7 @@ func TestRunHearsOfRetire(t *testing.T) {
 		}
 
 		if took := time.Since(asked); took > 1500*time.Millisecond {
-			t.Errorf("the other node took the token for %s", took)
+			t.Errorf("the other node accepted the token for %s", took)
 		}
 	})
 }

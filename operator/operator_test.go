@@ -104,7 +104,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestSessions follows sessions from the sign-in until they end.
+// TestSessions follows sessions from the login to their end.
 func TestSessions(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
 	o := w.create(t, "ann@example.com", owner)
@@ -135,21 +135,21 @@ func TestSessions(t *testing.T) {
 	s, cookie := signIn()
 	_, used := signIn()
 	if !opens(cookie) || opens(cookie[1:]+"A") || opens("") {
-		t.Error("a session opens by another cookie than its own, or not by that")
+		t.Error("a session opens with another cookie, or not with its own")
 	}
 
-	// An unused session ends after an hour, a used one does not.
+	// A session ends after an hour without use.
 	w.now = w.now.Add(40 * time.Minute)
 	if !opens(used) {
-		t.Error("a session has ended that was used")
+		t.Error("a used session has ended")
 	}
 	w.now = w.now.Add(40 * time.Minute)
 	if opens(cookie) || !opens(used) {
-		t.Error("a session of an hour that was not used opens, or one that was does not")
+		t.Error("a session that was unused for an hour opens, or a used one does not")
 	}
 
 	if w.IsFresh(s) {
-		t.Error("a session of an hour is fresh")
+		t.Error("a session of an hour counts as fresh")
 	}
 
 	// Raise adds a factor, and replaces the cookie.
@@ -157,7 +157,7 @@ func TestSessions(t *testing.T) {
 	raised, next, err := w.Raise(ctx, o, s, operator.Visitor{}, "otp")
 	if err != nil || opens(cookie) || !opens(next) || !w.IsFresh(raised) ||
 		strings.Join(raised.AMR, " ") != "pwd otp" {
-		t.Errorf("Raise = %+v, %v; the cookie before opens: %v", raised, err, opens(cookie))
+		t.Errorf("Raise = %+v, %v; the previous cookie opens: %v", raised, err, opens(cookie))
 	}
 
 	if err := w.EndSession(ctx, o.ID, raised.ID); err != nil || opens(next) {
@@ -186,12 +186,12 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// TestLinks shows what the links of the first operator, of invitations and of recovery may be
-// used for.
+// TestLinks shows what the links of the first operator, of invitations and of recovery are valid
+// for.
 func TestLinks(t *testing.T) {
 	ctx, w := context.Background(), newWorld(t)
 
-	// The link of the first operator makes an owner, whatever role is asked for. It works once.
+	// The link of the first operator makes an owner, whatever role is requested. It works once.
 	_, token, err := w.First(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -245,7 +245,7 @@ func TestLinks(t *testing.T) {
 		t.Errorf("Use for a new password = %+v, %v", got, err)
 	}
 	if _, _, err := w.Open(ctx, cookie); !errors.Is(err, problem.Unauthenticated) {
-		t.Errorf("a session of before the new password: Open = %v, want unauthenticated", err)
+		t.Errorf("a session from before the new password: Open = %v, want unauthenticated", err)
 	}
 
 	// A renewed link replaces the previous one, and a withdrawn link is invalid.
@@ -260,7 +260,7 @@ func TestLinks(t *testing.T) {
 	}
 
 	if _, err := w.FindLink(ctx, before); !errors.Is(err, problem.NotFound) {
-		t.Errorf("FindLink of what was renewed = %v, want not found", err)
+		t.Errorf("FindLink of a renewed link = %v, want not found", err)
 	}
 	if _, err := w.FindLink(ctx, after); err != nil {
 		t.Errorf("FindLink of the new link = %v", err)
@@ -270,7 +270,7 @@ func TestLinks(t *testing.T) {
 		t.Errorf("Withdraw = %v", err)
 	}
 	if _, err := w.FindLink(ctx, after); !errors.Is(err, problem.NotFound) {
-		t.Errorf("FindLink of what was withdrawn = %v, want not found", err)
+		t.Errorf("FindLink of a withdrawn link = %v, want not found", err)
 	}
 
 	// Links expire.
@@ -278,6 +278,6 @@ func TestLinks(t *testing.T) {
 	w.now = w.now.Add(operator.LinkLife)
 	if _, err2 := w.Use(ctx, late, operator.Input{Email: &other, Password: &secret}); err != nil ||
 		!errors.Is(err2, problem.NotFound) {
-		t.Errorf("Use of a link of yesterday = %v, %v, want not found", err, err2)
+		t.Errorf("Use of yesterday's link = %v, %v, want not found", err, err2)
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// A guarded world counts tries to sign in, in a real session store.
+// A guarded world counts login attempts in a real session store.
 type guarded struct {
 	world
 	rows  *store.Store
@@ -78,7 +78,7 @@ func TestGuesses(t *testing.T) {
 		limit.LoginPerDevice: limit.Of(4, time.Hour)})
 
 	o := w.create(t, "ann@example.com", owner)
-	is(t, "the first sign-in", w.signIn(o.Email, good, "192.0.2.1"), nil)
+	is(t, "the first login", w.signIn(o.Email, good, "192.0.2.1"), nil)
 
 	// Guess concurrently, from many networks, at a known and an unknown account.
 	for _, email := range []string{o.Email, "nobody@example.com"} {
@@ -103,19 +103,19 @@ func TestGuesses(t *testing.T) {
 
 	// The account is locked, except for the known network.
 	is(t, "the right password from elsewhere", w.signIn(o.Email, good, "203.0.113.9"), problem.RateLimited)
-	is(t, "the right password from where it was typed before", w.signIn(o.Email, good, "192.0.2.1"), nil)
+	is(t, "the right password from the known network", w.signIn(o.Email, good, "192.0.2.1"), nil)
 
 	w.ahead.Add(int64(2 * time.Minute))
-	is(t, "another try", w.signIn(o.Email, good, "203.0.113.9"), problem.RateLimited)
+	is(t, "another attempt", w.signIn(o.Email, good, "203.0.113.9"), problem.RateLimited)
 	if got := w.refusals(t)["too many tries login_per_account"]; got != 3 {
 		t.Errorf("two minutes later the audit trail has it %d times, want 3", got)
 	}
 
 	// The known network has its own limit.
 	for range 4 {
-		is(t, "a wrong password at the known place", w.signIn(o.Email, "wrong", "192.0.2.1"), problem.Unauthenticated)
+		is(t, "a wrong password from there", w.signIn(o.Email, "wrong", "192.0.2.1"), problem.Unauthenticated)
 	}
-	is(t, "one too many there", w.signIn(o.Email, good, "192.0.2.1"), problem.RateLimited)
+	is(t, "one more from the known network", w.signIn(o.Email, good, "192.0.2.1"), problem.RateLimited)
 
 	w.ahead.Add(int64(15 * time.Minute))
 	is(t, "a quarter of an hour later", w.signIn(o.Email, good, "192.0.2.1"), nil)
@@ -133,7 +133,7 @@ func TestHalfwayPlace(t *testing.T) {
 	})
 	is(t, "SignIn", err, nil)
 	if w.KnowsPlace(t.Context(), o, from) {
-		t.Error("a password alone makes a place known")
+		t.Error("a password alone makes a network known")
 	}
 
 	_, _, err = w.Raise(t.Context(), o, s, from, "otp")
@@ -141,12 +141,12 @@ func TestHalfwayPlace(t *testing.T) {
 	if !w.KnowsPlace(t.Context(), o, from) ||
 		w.KnowsPlace(t.Context(), o, operator.Visitor{Network: "192.0.2.2"}) ||
 		w.KnowsPlace(t.Context(), o, operator.Visitor{}) {
-		t.Error("the place of a sign-in is not known, or another is")
+		t.Error("the network of a login is not known, or another is")
 	}
 }
 
-// TestSprayingFromRange shows that a whole IPv6 /48 or IPv4 /24 does not get the tries of each
-// network in it.
+// TestSprayingFromRange shows that a whole IPv6 /48 or IPv4 /24 has fewer attempts than its
+// networks have together.
 func TestSprayingFromRange(t *testing.T) {
 	w := newGuarded(t, limit.Rates{limit.LoginPerNetwork: limit.Of(3, time.Hour),
 		limit.LoginPerRange: limit.Of(10, time.Hour)})
@@ -162,14 +162,14 @@ func TestSprayingFromRange(t *testing.T) {
 		}
 
 		if looked != 10 {
-			t.Errorf("%d passwords were looked at from networks like %s, want 10", looked, tt.pattern)
+			t.Errorf("%d passwords from networks like %s were checked, want 10", looked, tt.pattern)
 		}
 		is(t, "a guess from another range", w.signIn("ann@example.com", "wrong", tt.elsewhere),
 			problem.Unauthenticated)
 	}
 
 	if got := w.refusals(t); got["too many tries login_per_range"] != 2 {
-		t.Errorf("the audit trail has %v, want once for each range", got)
+		t.Errorf("the audit trail has %v, want one event for each range", got)
 	}
 }
 

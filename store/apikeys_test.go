@@ -47,7 +47,7 @@ func testUpdateAPIKey(t *testing.T, c store.Config) {
 
 	if got, err := rows.UpdateAPIKey(ctx, p.ID, k.ID,
 		fabric.APIKeyInput{Expires: &never}, news(k)); err != nil || !got.Expires.IsZero() {
-		t.Errorf("UpdateAPIKey to never = %+v, %v", got, err)
+		t.Errorf("UpdateAPIKey without an expiry = %+v, %v", got, err)
 	}
 	other := newProject(t, rows)
 	_, err := rows.UpdateAPIKey(ctx, other.ID, k.ID, fabric.APIKeyInput{Name: &name}, news(k))
@@ -96,7 +96,7 @@ func testRotateAPIKey(t *testing.T, c store.Config) {
 	}
 
 	if _, err := rows.FindAPIKeyByHash(ctx, ""); !errors.Is(err, problem.NotFound) {
-		t.Errorf("FindAPIKeyByHash of nothing = %v, want not found", err)
+		t.Errorf("FindAPIKeyByHash of an unknown secret = %v, want not found", err)
 	}
 	at := time.Now().Add(time.Minute).Truncate(time.Microsecond).UTC()
 	for _, use := range []struct {

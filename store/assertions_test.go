@@ -13,7 +13,7 @@ import (
 
 func TestUseAssertion(t *testing.T) { EachDatabase(t, testUseAssertion) }
 
-// testUseAssertion shows that an assertion is used once, until it has expired and was swept.
+// testUseAssertion shows that an assertion can be used once, until it has expired and was swept.
 func testUseAssertion(t *testing.T, c Config) {
 	s, _, ahead := grantRows(t, c)
 	var won atomic.Int64
@@ -30,7 +30,7 @@ func testUseAssertion(t *testing.T, c Config) {
 
 	all.Wait()
 	if won.Load() != 1 {
-		t.Errorf("%d of 50 used an assertion, want 1", won.Load())
+		t.Errorf("%d of 50 callers used an assertion, want 1", won.Load())
 	}
 
 	sweep := func() {
@@ -42,13 +42,13 @@ func testUseAssertion(t *testing.T, c Config) {
 
 	sweep()
 	if err := s.UseAssertion(t.Context(), "h", time.Now().Add(time.Minute)); !errors.Is(err, problem.Conflict) {
-		t.Errorf("after a sweep that was too early: %v, want a conflict", err)
+		t.Errorf("after an early sweep: %v, want a conflict", err)
 	}
 
 	ahead.Store(int64(2 * time.Minute))
 	sweep()
 	if err := s.UseAssertion(t.Context(), "h", time.Now().Add(time.Hour)); err != nil {
-		t.Errorf("after it was swept: %v", err)
+		t.Errorf("after a sweep of the expired assertion: %v", err)
 	}
 }
 
@@ -101,6 +101,6 @@ func testMarkedSessions(t *testing.T, c Config) {
 		t.Errorf("%d revocations, %v, want those of the two logins", len(found), err)
 	}
 	if a, b := count("a"), count("b"); a != 0 || b != 1 {
-		t.Errorf("%d and %d logins after it, want 0 and 1", a, b)
+		t.Errorf("%d and %d logins after the end, want 0 and 1", a, b)
 	}
 }

@@ -21,7 +21,7 @@ import (
 func trail(t *testing.T, c Config) *Store {
 	t.Helper()
 	s := opened(t, c)
-	s.lanes = 1 // makes the position of each event known
+	s.lanes = 1 // makes the position of each event predictable
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
 		at := time.Now()
 		if err := s.CreateProject(t.Context(),
@@ -183,8 +183,8 @@ func TestAuditCrowd(t *testing.T) {
 	})
 }
 
-// TestAuditTurns shows that processes that write in turns find the end of the chain where the other left it. A
-// change that finds the end moved is made once.
+// TestAuditTurns shows that processes that write in turns find the end of the chain where the
+// other left it. A change that finds a moved end is made once.
 func TestAuditTurns(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		var nodes [2]*Store
@@ -234,7 +234,7 @@ func TestAuditFailsClosed(t *testing.T) {
 				}
 
 				if p, err := s.ListProjects(t.Context(), page.Query{Size: 50}); err != nil || len(p.Items) < 5 {
-					t.Errorf("ListProjects = %d, %v: reading must go on", len(p.Items), err)
+					t.Errorf("ListProjects = %d, %v, want reads to succeed", len(p.Items), err)
 				}
 			})
 			if c.URL != "" { // both cases would share one database
@@ -355,13 +355,13 @@ func TestAuditOfEarlier(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n, broken := verified(t, again); n != 12 || broken != nil {
-			t.Errorf("VerifyAudit after a server of then = %d events, %v, want 12 and nothing broken", n, broken)
+			t.Errorf("VerifyAudit after an earlier server = %d events, %v, want 12 and nothing broken", n, broken)
 		}
 	})
 }
 
-// unbegun turns the trail into one of a version that did not record how lanes begin: the first event is
-// chained to nothing.
+// unbegun turns the trail into one of a version that did not record the beginning of lanes: the
+// first event is chained to nothing.
 func unbegun(t *testing.T, s *Store, key *audit.Key) (last string, err error) {
 	t.Helper()
 	events, err := s.ReadLane(t.Context(), 0, 0, 100)

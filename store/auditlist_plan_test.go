@@ -11,11 +11,13 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// many is the number of events that manyEvents writes: more than two pages read.
+// many is the number of events that manyEvents writes, which is more than the query for two
+// pages reads.
 const many = 12_000
 
-// manyEvents fills the trail. Every fortieth event is an operator's. One operator has made a key, which made
-// another, and so on up to ten keys. Every 4,000th event is a project's rename.
+// manyEvents fills the trail. Every fortieth event is an operator's. One operator has created a
+// key, which created another, and so on up to ten keys. Every 4,000th event is a project's
+// rename.
 func manyEvents(t *testing.T, c Config, s *Store) {
 	t.Helper()
 	filled(t, c, s,
@@ -33,8 +35,8 @@ func manyEvents(t *testing.T, c Config, s *Store) {
 	)
 }
 
-// TestAuditPages shows that no page of the audit trail reads all of it, whatever the filter. It also shows that
-// the pages together have all matching events, forward and backward.
+// TestAuditPages shows that no page of the audit trail reads all of it, whatever the filter. The
+// pages together contain all matching events, forward and backward.
 func TestAuditPages(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)
@@ -45,16 +47,16 @@ func TestAuditPages(t *testing.T) {
 			filter      audit.Filter
 			want, pages int // events, and pages of a thousand
 		}{
-			"all":            {audit.Filter{}, many, 12},
-			"of a project":   {audit.Filter{ProjectID: "p1"}, many / 2, 6},
-			"rare":           {audit.Filter{Action: "project"}, 3, 3},
-			"whole action":   {audit.Filter{Action: "project.updated"}, 3, 3},
-			"no action":      {audit.Filter{Action: "project.up"}, 0, 3},
-			"of nobody":      {audit.Filter{Actor: "nobody"}, 0, 3},
-			"of an operator": {audit.Filter{Actor: "bob", ActorKind: audit.Operator}, 299, 1},
-			"of no operator": {audit.Filter{Actor: "sub50", ActorKind: audit.Operator}, 0, 1},
-			"on one":         {audit.Filter{Target: "key7000"}, 1, 3},
-			"refused":        {audit.Filter{ProjectID: "p0", Outcome: audit.Refused}, 0, 2},
+			"all":                 {audit.Filter{}, many, 12},
+			"of a project":        {audit.Filter{ProjectID: "p1"}, many / 2, 6},
+			"rare":                {audit.Filter{Action: "project"}, 3, 3},
+			"whole action":        {audit.Filter{Action: "project.updated"}, 3, 3},
+			"unknown action":      {audit.Filter{Action: "project.up"}, 0, 3},
+			"of an unknown actor": {audit.Filter{Actor: "nobody"}, 0, 3},
+			"of an operator":      {audit.Filter{Actor: "bob", ActorKind: audit.Operator}, 299, 1},
+			"of no operator":      {audit.Filter{Actor: "sub50", ActorKind: audit.Operator}, 0, 1},
+			"on one":              {audit.Filter{Target: "key7000"}, 1, 3},
+			"refused":             {audit.Filter{ProjectID: "p0", Outcome: audit.Refused}, 0, 2},
 			"of a time": {audit.Filter{Since: time.UnixMilli(0x019000000000),
 				Until: time.UnixMilli(0x019000000001)}, many, 12},
 			"rare in a time": {audit.Filter{Action: "project", Since: time.UnixMilli(0x019000000000),
@@ -103,12 +105,12 @@ func TestAuditPages(t *testing.T) {
 
 				slices.Reverse(there)
 				if back = slices.Compact(back); l.pages > 1 && !slices.Equal(back, there) {
-					t.Errorf("%s, %s: back there are %d, there %d", name, order, len(back), len(there))
+					t.Errorf("%s, %s: %d events backward, %d forward", name, order, len(back), len(there))
 				}
 			}
 
 			for _, q := range watch.asked {
-				// For half of so small a trail, PostgreSQL prefers to scan the table.
+				// PostgreSQL prefers a table scan for half of a small trail.
 				plan := explain(t, s, q, c.URL != "")
 				inOrder := strings.ReplaceAll(plan, "SCAN audit USING INDEX audit_id", "")
 				inOrder = strings.ReplaceAll(inOrder, "SCAN audit USING COVERING INDEX audit_id", "")
@@ -116,7 +118,7 @@ func TestAuditPages(t *testing.T) {
 					t.Errorf("%s: %s in the plan of\n%s\n%s", name, step, q.sql, plan)
 				}
 				if strings.Contains(q.sql, byActor) && !strings.Contains(plan, "audit_actor") {
-					t.Errorf("%s: its index is not in the plan of\n%s\n%s", name, q.sql, plan)
+					t.Errorf("%s: the index is missing in the plan of\n%s\n%s", name, q.sql, plan)
 				}
 			}
 
@@ -125,8 +127,8 @@ func TestAuditPages(t *testing.T) {
 	})
 }
 
-// TestSecretsShown shows that the secrets a person saw are found through all keys in between, without those of
-// others, and without reading the whole trail.
+// TestSecretsShown shows that the secrets a person saw are found through all keys in between.
+// Secrets of others are not found, and the trail is not read as a whole.
 func TestSecretsShown(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)
@@ -136,7 +138,7 @@ func TestSecretsShown(t *testing.T) {
 		for who, want := range map[string]int{"ann": 10, "key5": 7, "bob": 0, "nobody": 0} {
 			found, err := spied.SecretsShown(t.Context(), who)
 			if err != nil || len(found) != want || want > 0 && found[0].Target.ID != "key12" {
-				t.Errorf("%s was shown %d secrets, %v, want %d", who, len(found), err, want)
+				t.Errorf("%s saw %d secrets, %v, want %d", who, len(found), err, want)
 			}
 		}
 

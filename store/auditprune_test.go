@@ -42,17 +42,17 @@ func TestPruneAudit(t *testing.T) {
 
 		prune(began)
 		if n, broken := verified(t, s); n != 8 || broken != nil {
-			t.Errorf("where nothing is old enough VerifyAudit = %d events, %v, want 8", n, broken)
+			t.Errorf("without old events VerifyAudit = %d events, %v, want 8", n, broken)
 		}
 
 		prune(began.Add(time.Minute))
 		if n, broken := verified(t, s); n != 4 || broken != nil {
-			t.Errorf("after that VerifyAudit = %d events, %v, want the three of later and that of pruning", n, broken)
+			t.Errorf("after pruning VerifyAudit = %d events, %v, want the three later and the pruning", n, broken)
 		}
 
 		head, err := s.auditHead(t.Context(), 0)
 		if err != nil || head.PrunedSeq != 5 || head.Seq != 9 {
-			t.Errorf("the lane is %+v, %v, want it pruned until 5", head, err)
+			t.Errorf("the lane is %+v, %v, want it pruned up to 5", head, err)
 		}
 
 		for _, sql := range []string{
@@ -78,7 +78,8 @@ func TestPruneAudit(t *testing.T) {
 	})
 }
 
-// TestPruneBrokenAudit shows that nothing is pruned from a break in the chain on, so that it stays visible.
+// TestPruneBrokenAudit shows that nothing after a break in the chain is pruned, so that the
+// break stays visible.
 func TestPruneBrokenAudit(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := trail(t, c)

@@ -16,7 +16,7 @@ func founded(t *testing.T, c Config) *Store {
 	s := trail(t, c)
 	newRing(t, s, "old")
 	if _, broken := verified(t, s); broken != nil {
-		t.Fatalf("before anything was done VerifyAudit finds %v", broken)
+		t.Fatalf("at first VerifyAudit finds %v", broken)
 	}
 	return s
 }
@@ -33,32 +33,33 @@ func newRing(t *testing.T, s *Store, name string) {
 	}
 }
 
-// aside moves the ring away and empties the trail. It returns the store of another process, such as a command,
-// which then treats the database as a new installation.
-func aside(t *testing.T, c Config, s *Store) *Store {
+// moveRing moves the ring away and empties the trail. It returns the store of another process,
+// such as a command, which then treats the database as a new installation.
+func moveRing(t *testing.T, c Config, s *Store) *Store {
 	t.Helper()
 	tamper(t, s, `CREATE TABLE kept_ring AS SELECT * FROM ring; DELETE FROM ring; DELETE FROM audit;
 		UPDATE audit_heads SET seq = 0, hash = '', mac = '', pruned_seq = 0, pruned_hash = '', pruned_mac = ''`)
 	again := opened(t, c)
 	again.lanes = 1
 	if _, broken := verified(t, again); broken != nil {
-		t.Fatalf("of a trail without a ring VerifyAudit finds %v", broken)
+		t.Fatalf("VerifyAudit of a trail without a ring finds %v", broken)
 	}
 	return again
 }
 
 const restoredRing = `INSERT INTO ring SELECT * FROM kept_ring; DROP TABLE kept_ring`
 
-// TestAuditBeginsWithRing shows that it is found if somebody moves the ring away, has an emptied trail sealed
-// as new, and restores the ring. It is found with or without another ring in between, and after key rotations.
+// TestAuditBeginsWithRing shows that an attacker with database access cannot move the ring away,
+// have an emptied trail sealed as new, and restore the ring. That is found with or without
+// another ring in between, and after key rotations.
 func TestAuditBeginsWithRing(t *testing.T) {
 	for name, meanwhile := range map[string]func(*testing.T, *Store){
 		"no other ring": func(*testing.T, *Store) {},
-		"another ring, taken away": func(t *testing.T, s *Store) {
+		"another ring, removed": func(t *testing.T, s *Store) {
 			newRing(t, s, "new")
 			tamper(t, s, `DELETE FROM ring`)
 		},
-		"another ring, half stays": func(t *testing.T, s *Store) {
+		"another ring, half of it stays": func(t *testing.T, s *Store) {
 			newRing(t, s, "new")
 			tamper(t, s, `DELETE FROM ring WHERE use <> 'seal'; DELETE FROM kept_ring WHERE use = 'seal'`)
 		},
@@ -71,12 +72,12 @@ func TestAuditBeginsWithRing(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			EachDatabase(t, func(t *testing.T, c Config) {
 				s := founded(t, c)
-				again := aside(t, c, s)
+				again := moveRing(t, c, s)
 				meanwhile(t, again)
 				tamper(t, s, restoredRing)
 				wantRingBreak(t, again)
 				if err := s.Record(t.Context(),
-					audit.Of("login", "", "subscriber", "s")); err != nil { // this process never stopped
+					audit.Of("login", "", "subscriber", "s")); err != nil { // this process was never stopped
 					t.Fatal(err)
 				}
 				if err := s.ChangeRing(t.Context(), nil, []keys.Record{{Kid: "later", Use: keys.ES256,
@@ -86,7 +87,7 @@ func TestAuditBeginsWithRing(t *testing.T) {
 
 				tamper(t, s, `DELETE FROM ring WHERE kid <> 'later'`) // as if the key had expired
 				if _, broken := verified(t, again); len(broken) == 0 {
-					t.Error("VerifyAudit after keys have taken turns found nothing")
+					t.Error("VerifyAudit after key rotations found nothing")
 				}
 			})
 		})
@@ -98,7 +99,7 @@ func wantRingBreak(t *testing.T, s *Store) {
 	_, broken := verified(t, s)
 	var b *audit.Break
 	if len(broken) == 0 || !errors.As(broken[len(broken)-1], &b) || !strings.Contains(b.What, "of the ring") {
-		t.Errorf("VerifyAudit = %v, want that the ring is not that of the trail", broken)
+		t.Errorf("VerifyAudit = %v, want a ring that does not belong to the trail", broken)
 	}
 }
 
@@ -135,10 +136,10 @@ func TestEmptiedAudit(t *testing.T) {
 			UPDATE audit_heads SET seq = 0, hash = '', mac = '', pruned_seq = 0, pruned_hash = '', pruned_mac = ''`)
 		again := opened(t, c)
 		if _, broken := verified(t, again); len(broken) == 0 {
-			t.Error("VerifyAudit of an emptied trail finds nothing broken")
+			t.Error("VerifyAudit of an emptied trail found nothing")
 		}
 		if heads, err := again.AuditHeads(t.Context()); err != nil || !heads[0].Bare() {
-			t.Errorf("the end of the lane is %+v, %v, want it without a code", heads[0], err)
+			t.Errorf("the end of the lane is %+v, %v, want no code", heads[0], err)
 		}
 	})
 }

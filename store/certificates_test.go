@@ -16,7 +16,7 @@ func testCertificates(t *testing.T, c store.Config) {
 	ctx := context.Background()
 	s, _ := fabricRows(t, c)
 	if _, err := s.FindCertificate(ctx, "a.test"); !errors.Is(err, problem.NotFound) {
-		t.Errorf("FindCertificate of none = %v, want not found", err)
+		t.Errorf("FindCertificate of an unknown name = %v, want not found", err)
 	}
 
 	for _, sealed := range []string{"one", "two"} {
@@ -58,7 +58,7 @@ func testClaimCertificate(t *testing.T, c store.Config) {
 		t.Fatal(err)
 	}
 	if err := s.ClaimCertificate(ctx, "a.test", until); !errors.Is(err, problem.Conflict) {
-		t.Errorf("ClaimCertificate after somebody else's release = %v, want a conflict", err)
+		t.Errorf("ClaimCertificate after another node's release = %v, want a conflict", err)
 	}
 
 	if err := s.ReleaseCertificate(ctx, "a.test", until); err != nil {
@@ -68,6 +68,6 @@ func testClaimCertificate(t *testing.T, c store.Config) {
 		t.Errorf("ClaimCertificate after the release = %v", err)
 	}
 	if err := s.ClaimCertificate(ctx, "a.test", until); err != nil {
-		t.Errorf("ClaimCertificate of one that ran out = %v", err)
+		t.Errorf("ClaimCertificate of an expired claim = %v", err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/recordings/levels"
 )
 
-// TestAddressesStop shows that a search for a rare part of a name reads a bounded number of addresses per page,
-// in each order. The pages lead to all matches and back.
+// TestAddressesStop shows that a search for a rare part of a name reads a bounded number of
+// addresses per page, in each order. The pages contain all matches, forward and backward.
 func TestAddressesStop(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)
@@ -64,14 +64,15 @@ func TestAddressesStop(t *testing.T) {
 
 			slices.Reverse(back)
 			if len(there) != 3 || pages != 3 || !slices.Equal(slices.Compact(back), there) {
-				t.Errorf("%s: %v on %d pages, and back %v", name, there, pages, back)
+				t.Errorf("%s: %v on %d pages, backward %v", name, there, pages, back)
 			}
 		}
 	})
 }
 
-// TestRecordingsStop shows that a search among calls with a common prefix, of which few match the other
-// filters, reads a bounded number of recordings per page. The pages lead to all matches.
+// TestRecordingsStop shows that a search among calls with a common prefix, of which few match
+// the other filters, reads a bounded number of recordings per page. The pages contain all
+// matches.
 func TestRecordingsStop(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)

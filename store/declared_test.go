@@ -28,7 +28,7 @@ func testDeclared(t *testing.T, c Config) {
 		}
 	}
 	if err := s.MarkDeclared(ctx, "none", "d"); !errors.Is(err, problem.NotFound) {
-		t.Errorf("MarkDeclared of no project = %v, want not found", err)
+		t.Errorf("MarkDeclared of an unknown project = %v, want not found", err)
 	}
 
 	for range 2 {

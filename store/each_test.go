@@ -42,8 +42,8 @@ func opened(t testing.TB, c Config) *Store {
 	return s
 }
 
-// filled runs statements that create or analyze many rows. On a server they bypass the store, whose connections
-// have timeouts that a busy machine may exceed.
+// filled runs statements that create or analyze many rows. On a server they bypass the store,
+// whose timeouts they may exceed on a busy machine.
 func filled(t testing.TB, c Config, s *Store, statements ...string) {
 	t.Helper()
 	if database.IsServer(c.URL) {
@@ -100,7 +100,7 @@ func preparedServer(t *testing.T) string {
 	})
 
 	if template.url == "" {
-		t.Skip("there is no PostgreSQL, as the first test of it said")
+		t.Skip("PostgreSQL is not available, as the first test that needed it reported")
 	}
 	return servers.PostgresLike(t, template.url)
 }
@@ -110,7 +110,8 @@ var template struct {
 	url string
 }
 
-// lasting is a T without cleanup: what the first test creates with it stays until the server ends.
+// lasting is a T without cleanup: what the first test creates with it exists until the server
+// ends.
 type lasting struct{ *testing.T }
 
 func (lasting) Cleanup(func()) {}

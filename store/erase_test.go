@@ -62,7 +62,7 @@ func wantNoCanary(t *testing.T, s *Store, url string) {
 		for _, line := range lines {
 			for _, canary := range canaries {
 				if strings.Contains(strings.ToLower(line), canary) {
-					t.Errorf("%s has %q: %s", table, canary, line)
+					t.Errorf("%s contains %q: %s", table, canary, line)
 				}
 			}
 		}
@@ -168,14 +168,14 @@ func testEraseSubscriber(t *testing.T, c Config) {
 		}
 	}
 	if planted < 6 {
-		t.Fatalf("the canary is in %d tables: the test looks at too little", planted)
+		t.Fatalf("the canary is in %d tables, too few for this test", planted)
 	}
 	if _, err := s.EraseSubscriber(t.Context(), "other",
 		eraser(sub.ID), time.Now()); !errors.Is(err, problem.NotFound) {
-		t.Fatalf("another project erases the subscriber: %v, want not found", err)
+		t.Fatalf("erasing the subscriber of another project: %v, want not found", err)
 	}
 	if _, err := s.FindSubscriber(t.Context(), "p", sub.ID); err != nil {
-		t.Fatalf("another project has erased the subscriber: %v", err)
+		t.Fatalf("the subscriber was erased by another project: %v", err)
 	}
 
 	e, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now())
@@ -199,12 +199,12 @@ func testEraseSubscriber(t *testing.T, c Config) {
 	left, err := s.ListRecordings(t.Context(), recordings.Filter{Owner: recordings.Owner{ProjectID: "p"}},
 		page.Query{Size: 10})
 	if err != nil || len(left.Items) != 4 {
-		t.Fatalf("%d recordings are left, %v, want 4", len(left.Items), err)
+		t.Fatalf("%d recordings remain, %v, want 4", len(left.Items), err)
 	}
 	for _, r := range left.Items {
 		if ends := fmt.Sprint(r.From, " ", r.To); ends != "/private/bob /private/bob" &&
 			ends != " /private/bob" && ends != " " {
-			t.Errorf("a recording is from and to %q", ends)
+			t.Errorf("a recording still has the address %q", ends)
 		}
 	}
 

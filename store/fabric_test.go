@@ -54,7 +54,8 @@ func subscriber(p fabric.Project, email, reference, name string) (fabric.Subscri
 	}
 }
 
-// race calls do from many goroutines at once. It returns how many won, and the errors of the others.
+// race calls do from many goroutines concurrently. It returns how many won, and the errors of
+// the others.
 func race(do func(i int) (bool, error)) (won int, errs []error) {
 	var mu sync.Mutex
 	var ready, done sync.WaitGroup
@@ -116,7 +117,7 @@ func testCreateSubscriberRace(t *testing.T, c store.Config) {
 
 			all, err := rows.ListSubscribers(ctx, p.ID, page.Query{Size: crowd})
 			if err != nil || len(all.Items) != 1 {
-				t.Errorf("ListSubscribers = %d rows, %v, want 1: nothing half-written", len(all.Items), err)
+				t.Errorf("ListSubscribers = %d rows, %v, want 1 and nothing half-written", len(all.Items), err)
 			}
 
 			addresses, err := rows.ListAddresses(ctx, p.ID, fabric.AddressFilter{}, page.Query{Size: crowd})
@@ -147,7 +148,7 @@ func testUniqueWithinProject(t *testing.T, c store.Config) {
 
 	s, a := subscriber(fabric.Project{ID: newID()}, "ada@example.com", "", "ada")
 	if err := rows.CreateSubscriber(context.Background(), s, a); !errors.Is(err, problem.NotFound) {
-		t.Errorf("CreateSubscriber in no project: got %v, want not found", err)
+		t.Errorf("CreateSubscriber in an unknown project: got %v, want not found", err)
 	}
 }
 
@@ -179,10 +180,10 @@ func testRotateFamily(t *testing.T, c store.Config) {
 		}
 	}
 	if n := revoked(); n != 0 {
-		t.Fatalf("%d revocations after good uses, want 0", n)
+		t.Fatalf("%d revocations after valid uses, want 0", n)
 	}
 
-	for _, generation := range []int64{1, 3, 3, 0} { // reused, which ends the family
+	for _, generation := range []int64{1, 3, 3, 0} { // used again, which ends the family
 		if used, err := rows.RotateFamily(ctx, use(generation)); used || err != nil {
 			t.Errorf("RotateFamily(%d) after a second use = %v, %v, want false", generation, used, err)
 		}
@@ -237,13 +238,13 @@ func testSweepFamilies(t *testing.T, c store.Config) {
 	if err := rows.SweepFamilies(ctx); err != nil {
 		t.Fatal(err)
 	}
-	// The first token of late has not expired, and must not become valid again.
+	// The first token of this family has not expired, and must not become valid again.
 	if used, err := rows.RotateFamily(ctx, late); used || err != nil {
-		t.Errorf("RotateFamily of a family with living tokens = %v, %v, want false", used, err)
+		t.Errorf("RotateFamily of a family with valid tokens = %v, %v, want false", used, err)
 	}
 
 	if used, err := rows.RotateFamily(ctx, early); !used || err != nil {
-		t.Errorf("RotateFamily of a family that was swept = %v, %v, want true", used, err)
+		t.Errorf("RotateFamily of a swept family = %v, %v, want true", used, err)
 	}
 }
 
@@ -320,7 +321,7 @@ func testPages(t *testing.T, c store.Config) {
 
 	if _, err := rows.ListAddresses(ctx, p.ID, fabric.AddressFilter{ByName: true},
 		page.Query{Size: 3, From: newID()}); !errors.Is(err, problem.Invalid) {
-		t.Errorf("ListAddresses by name from a row that is gone: got %v, want invalid", err)
+		t.Errorf("ListAddresses by name from a deleted row: got %v, want invalid", err)
 	}
 }
 

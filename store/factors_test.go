@@ -18,7 +18,8 @@ import (
 // ada is the owner that grantRows creates.
 var ada = factor.Owner{Kind: factor.Subscriber, ID: "s"}
 
-// TestFactorsOnce shows that of many concurrent callers only one gets what may exist or be used once.
+// TestFactorsOnce shows that of many concurrent callers only one succeeds at what may exist or
+// be used once.
 func TestFactorsOnce(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)
@@ -63,7 +64,7 @@ func TestFactorsOnce(t *testing.T) {
 				Credential: fmt.Sprint("f", i), Record: []byte("{}")}, true)
 		}, problem.Forbidden)
 		app := factor.TOTP{Owner: ada, Sealed: "x", Step: 7}
-		once("setting an app up", func(i int) error {
+		once("setting up an app", func(i int) error {
 			app := app
 			app.ID = fmt.Sprint(i)
 			return s.CreateTOTP(ctx, app, false)
@@ -74,7 +75,7 @@ func TestFactorsOnce(t *testing.T) {
 		}
 
 		app.Step++
-		once("the code of a step", func(int) error { return s.UseTOTP(ctx, app) }, problem.Conflict)
+		once("using the code of a step", func(int) error { return s.UseTOTP(ctx, app) }, problem.Conflict)
 		once("a credential", func(i int) error {
 			return s.CreatePasskey(ctx, factor.Passkey{ID: fmt.Sprint(i), Owner: ada, Credential: "c",
 				Record: []byte("{}"), Count: 3}, false)
@@ -101,19 +102,19 @@ func TestFactorsOnce(t *testing.T) {
 
 		all.Wait()
 		if codes, err := s.FindRecoveryCodes(ctx, ada); err != nil || codes.Left != 10 || codes.Created.IsZero() {
-			t.Errorf("after twenty sets of codes: %+v, %v; want the ten of one", codes, err)
+			t.Errorf("after twenty sets of codes: %+v, %v, want the ten of one set", codes, err)
 		}
 		if err := s.ReplaceRecoveryCodes(ctx, ada, []string{"h"}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 
-		once("a recovery code", func(int) error { return s.TakeRecoveryCode(ctx, ada, "h") }, problem.NotFound)
+		once("using a recovery code", func(int) error { return s.TakeRecoveryCode(ctx, ada, "h") }, problem.NotFound)
 	})
 }
 
-// TestFactorsGo shows that the factors of deleted owners are deleted, and that none are created for unknown
-// owners.
-func TestFactorsGo(t *testing.T) {
+// TestFactorsOfDeletedOwners shows that the factors of deleted owners are deleted, and that none
+// are created for unknown owners.
+func TestFactorsOfDeletedOwners(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)
 		ctx := t.Context()
@@ -150,7 +151,7 @@ func TestFactorsGo(t *testing.T) {
 				t.Errorf("%s has %+v and %d codes (%v), want nothing", o, set, codes.Left, err)
 			}
 			if err := own(o); !errors.Is(err, problem.NotFound) {
-				t.Errorf("factors for %s who is gone: %v", o, err)
+				t.Errorf("creating factors for a deleted %s: %v", o, err)
 			}
 		}
 
@@ -160,7 +161,7 @@ func TestFactorsGo(t *testing.T) {
 		}
 		gone(ada)
 		if set, err := s.HasFactors(context.Background(), grace); err != nil || !set.Passkeys || !set.TOTP {
-			t.Errorf("the other's: %+v, %v", set, err)
+			t.Errorf("the other owner's factors: %+v, %v", set, err)
 		}
 
 		if err := s.DeleteProject(ctx, revocation.Revocation{Kind: revocation.Project, ID: "p"}); err != nil {

@@ -40,8 +40,8 @@ func testFamiliesOfSubscriber(t *testing.T, c store.Config) {
 	use(first, s.ID, 0, now)
 	use(second, s.ID, 0, now)
 	use(first, s.ID, 1, now.Add(time.Minute))
-	use(newID(), "", 0, now)      // of a guest
-	use(newID(), newID(), 0, now) // of another subscriber
+	use(newID(), "", 0, now)      // a guest's
+	use(newID(), newID(), 0, now) // another subscriber's
 	list := func() []fabric.Family {
 		t.Helper()
 		found, err := rows.ListFamilies(ctx, p.ID, s.ID, page.Query{Size: 10})
@@ -57,7 +57,7 @@ func testFamiliesOfSubscriber(t *testing.T, c store.Config) {
 		t.Errorf("ListFamilies = %+v, want %s and %+v", got, second, want)
 	}
 	if got, err := rows.ListFamilies(ctx, p.ID, "", page.Query{Size: 10}); err != nil || len(got.Items) != 0 {
-		t.Errorf("ListFamilies of nobody = %+v, %v", got, err)
+		t.Errorf("ListFamilies of an unknown subscriber = %+v, %v", got, err)
 	}
 
 	end := func(id string) revocation.Revocation {
@@ -68,16 +68,16 @@ func testFamiliesOfSubscriber(t *testing.T, c store.Config) {
 		rows.RevokeFamily(ctx, p.ID, s.ID, end(newID())),
 	} {
 		if !errors.Is(err, problem.NotFound) {
-			t.Errorf("RevokeFamily of others = %v, want not found", err)
+			t.Errorf("RevokeFamily of another subscriber = %v, want not found", err)
 		}
 	}
 
 	if err := errors.Join(rows.RevokeFamily(ctx, p.ID, s.ID, end(first)),
 		rows.RevokeFamily(ctx, p.ID, s.ID, end(first))); err != nil {
-		t.Errorf("RevokeFamily, twice = %v", err)
+		t.Errorf("RevokeFamily, the second time = %v", err)
 	}
 	if got := list(); got[0].Revoked || !got[1].Revoked {
-		t.Errorf("after one was revoked: %+v", got)
+		t.Errorf("after one family was revoked: %+v", got)
 	}
 
 	all := revocation.Revocation{Kind: revocation.Subscriber, ID: s.ID, Until: now, Expires: now.Add(time.Hour)}
@@ -85,7 +85,7 @@ func testFamiliesOfSubscriber(t *testing.T, c store.Config) {
 		t.Fatal(err)
 	}
 	if got := list(); !got[0].Revoked || !got[1].Revoked {
-		t.Errorf("after all were revoked: %+v", got)
+		t.Errorf("after all families were revoked: %+v", got)
 	}
 }
 
@@ -206,29 +206,29 @@ func testConsentsOfSubscriber(t *testing.T, c store.Config) {
 
 	for i, id := range grants {
 		if g, err := rows.FindGrant(ctx, id); err != nil || g.Revoked.IsZero() != (i == 2) {
-			t.Errorf("grant %d after the first client's consent was taken back: %+v, %v", i, g, err)
+			t.Errorf("grant %d after the first client's consent was revoked: %+v, %v", i, g, err)
 		}
 	}
 
 	revoked, _, err := rows.RevocationsSince(ctx, 0)
 	if err != nil || len(revoked) != 2 || revoked[0].ID != "of "+grants[0] || revoked[1].ID != "of "+grants[1] {
-		t.Errorf("revocations = %+v, %v, want one of each grant", revoked, err)
+		t.Errorf("revocations = %+v, %v, want one for each grant", revoked, err)
 	}
 	if err := revoke(ada.ID, apps[0]); !errors.Is(err, problem.NotFound) {
-		t.Errorf("once more = %v, want not found", err)
+		t.Errorf("revoking again = %v, want not found", err)
 	}
 
 	if _, err := rows.FindConsent(ctx, bob.ID, apps[0]); err != nil {
-		t.Errorf("the consent of another: %v", err)
+		t.Errorf("the other client's consent: %v", err)
 	}
 	if err := errors.Join(revoke(ada.ID, apps[1]), revoke(ada.ID, apps[2])); err != nil {
-		t.Errorf("with a grant, and without one: %v", err)
+		t.Errorf("revoking with a grant, and without one: %v", err)
 	}
 
 	g := idp.Grant{ID: newID(), ProjectID: p.ID, ClientID: apps[1], SubscriberID: ada.ID, SessionID: l.ID}
 	if err := rows.RedeemCode(ctx, idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: apps[1],
 		Rights: []string{"openid"}}, g); !errors.Is(err, problem.NotFound) {
-		t.Errorf("a code from before = %v, want not found", err)
+		t.Errorf("a code from before the revocation = %v, want not found", err)
 	}
 	if err := rows.AddConsent(ctx, ada.ID, apps[1], []string{"openid"}, now); err != nil {
 		t.Fatal(err)

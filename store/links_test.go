@@ -11,7 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestLinks shows what ends a link: its use, by one of many callers, and a change of what it is bound to.
+// TestLinks shows what ends a link: its use, by one of many callers, and a change of what the
+// link is bound to.
 func TestLinks(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, ahead := grantRows(t, c)
@@ -33,7 +34,7 @@ func TestLinks(t *testing.T) {
 			t.Helper()
 			for _, hash := range hashes {
 				if _, err := s.FindLink(ctx, hash); !errors.Is(err, problem.NotFound) {
-					t.Errorf("%s: the link %s = %v, want it gone", when, hash, err)
+					t.Errorf("%s: the link %s = %v, want not found", when, hash, err)
 				}
 			}
 		}
@@ -49,16 +50,16 @@ func TestLinks(t *testing.T) {
 		if won, lost := crowd(t, func() error {
 			return use("once", mail.Verify, fabric.SubscriberChange{Verified: &verified})
 		}); won != 1 || lost != 49 {
-			t.Errorf("%d used a link and %d did not, want 1 and 49", won, lost)
+			t.Errorf("%d callers used a link and %d did not, want 1 and 49", won, lost)
 		}
 		if sub, err := s.FindSubscriber(ctx, "p", "s"); err != nil || !sub.Verified {
-			t.Errorf("after a link of verification: %+v, %v", sub, err)
+			t.Errorf("after a verification link was used: %+v, %v", sub, err)
 		}
 
 		create(link("reset", mail.Reset))
 		for what, err := range map[string]error{
 			"another purpose": use("reset", mail.Invitation, fabric.SubscriberChange{Verified: &verified}),
-			"no link":         use("none", mail.Reset, fabric.SubscriberChange{Verified: &verified}),
+			"an unknown link": use("none", mail.Reset, fabric.SubscriberChange{Verified: &verified}),
 		} {
 			if !errors.Is(err, problem.Conflict) {
 				t.Errorf("%s = %v, want a conflict", what, err)
@@ -76,9 +77,9 @@ func TestLinks(t *testing.T) {
 		create(alone)
 		alone.Hash = "second"
 		create(alone)
-		wantGone("once there is another invitation", "first")
+		wantGone("after another invitation", "first")
 		if _, err := s.FindLink(ctx, "reset"); err != nil {
-			t.Errorf("another invitation ends a link of another purpose: %v", err)
+			t.Errorf("another invitation ended a link of another purpose: %v", err)
 		}
 
 		hash := "another hash"
@@ -94,7 +95,7 @@ func TestLinks(t *testing.T) {
 			fabric.SubscriberChange{Email: &email}, time.Now(), nil); err != nil {
 			t.Fatal(err)
 		}
-		wantGone("after another e-mail", "moved")
+		wantGone("after a change of e-mail", "moved")
 
 		moving := link("moving", mail.ChangeAddress) // requested before the password was changed
 		moving.Bound = email
@@ -111,18 +112,18 @@ func TestLinks(t *testing.T) {
 		ahead.Add(int64(2 * time.Hour))
 		if err := use("late", mail.Verify,
 			fabric.SubscriberChange{Verified: &verified}); !errors.Is(err, problem.Conflict) {
-			t.Errorf("a link that has expired = %v, want a conflict", err)
+			t.Errorf("an expired link = %v, want a conflict", err)
 		}
 
 		if err := s.ForgetLetters(ctx, s.now(), s.now(), s.now()); err != nil {
 			t.Fatal(err)
 		}
-		wantGone("once it is swept", "late")
+		wantGone("after the sweep", "late")
 	})
 }
 
-// TestLetters shows that a letter belongs to one node until its lease ends, and that a settled letter stays
-// settled.
+// TestLetters shows that a letter belongs to one node until its lease ends, and that a letter is
+// settled only once.
 func TestLetters(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)
@@ -160,7 +161,7 @@ func TestLetters(t *testing.T) {
 
 		if again := take(now.Add(time.Hour)); len(again) != 1 || again[0].Attempts != 2 ||
 			again[0].Facts["request"] != "r" {
-			t.Errorf("after the lease: %+v, want the letter, for the second time", again)
+			t.Errorf("after the lease ended: %+v, want the letter at its second attempt", again)
 		}
 
 		settle := func(r mail.Result) mail.Letter {
@@ -177,32 +178,32 @@ func TestLetters(t *testing.T) {
 		}
 		if l := settle(mail.Result{State: mail.Pending, Error: "away",
 			Due: now.Add(24 * time.Hour)}); l.Error != "away" || len(take(now.Add(2*time.Hour))) != 0 {
-			t.Errorf("after a failure: %+v, want it to wait", l)
+			t.Errorf("after a failure: %+v, want a pending letter", l)
 		}
 
 		if l := settle(mail.Result{State: mail.Dead, Error: "refused", Ended: now}); l.State != mail.Dead ||
 			l.Facts["request"] != "r" {
-			t.Errorf("given up: %+v", l)
+			t.Errorf("after giving up: %+v", l)
 		}
 		if n, err := s.RetryDeadLetters(ctx); n != 1 || err != nil {
 			t.Errorf("RetryDeadLetters = %d, %v, want 1", n, err)
 		}
 
 		if len(take(now)) != 1 {
-			t.Error("a letter that is to be tried again is not due")
+			t.Error("a letter to be retried is not due")
 		}
 		if l := settle(mail.Result{State: mail.Sent, Ended: now}); l.State != mail.Sent || len(l.Facts) != 0 {
-			t.Errorf("sent: %+v, want it without facts", l)
+			t.Errorf("sent: %+v, want no facts", l)
 		}
 		if l := settle(mail.Result{State: mail.Dead, Ended: now}); l.State != mail.Sent {
-			t.Errorf("settled twice: %+v, want it sent", l)
+			t.Errorf("settled twice: %+v, want a sent letter", l)
 		}
 
 		if err := s.ForgetLetters(ctx, now.Add(time.Hour), now, now); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.FindLetter(ctx, letter.ID); !errors.Is(err, problem.NotFound) {
-			t.Errorf("a letter that is over = %v, want not found", err)
+			t.Errorf("an expired letter = %v, want not found", err)
 		}
 	})
 }

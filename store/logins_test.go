@@ -104,7 +104,7 @@ func testRedeemCodeOnce(t *testing.T, c Config) {
 		t.Fatal(err)
 	}
 	if _, err := s.FindGrant(t.Context(), first.GrantID); err != nil {
-		t.Errorf("the grant of the winner: %v", err)
+		t.Errorf("the winner's grant: %v", err)
 	}
 }
 
@@ -134,7 +134,7 @@ func testRotateGrantOnce(t *testing.T, c Config) {
 	}
 	if want := next(got.RefreshHash); got.RefreshHash == "first" || got.Seed != want.Seed ||
 		got.Rotated != want.Rotated || got.IdleUntil != want.IdleUntil {
-		t.Errorf("FindGrant after a rotation = %+v, want one of those that were written, whole", got)
+		t.Errorf("FindGrant after a rotation = %+v, want one complete rotation", got)
 	}
 }
 
@@ -165,12 +165,13 @@ func testEndSession(t *testing.T, c Config) {
 	}
 }
 
-// TestCreateSessionTooLate shows that a login does not begin if the password was changed after it was checked.
+// TestCreateSessionTooLate shows that no login is created if the password changed after it was
+// checked.
 func TestCreateSessionTooLate(t *testing.T) { EachDatabase(t, testCreateSessionTooLate) }
 
 func testCreateSessionTooLate(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
-	if err := s.CreateLogin(t.Context(), login(g), "the hash before"); !errors.Is(err, problem.Conflict) {
+	if err := s.CreateLogin(t.Context(), login(g), "an old hash"); !errors.Is(err, problem.Conflict) {
 		t.Errorf("CreateSession with another hash = %v, want a conflict", err)
 	}
 	if _, err := s.FindLogin(t.Context(), g.SessionID); !errors.Is(err, problem.NotFound) {
@@ -208,15 +209,15 @@ func testSweepLogins(t *testing.T, c Config) {
 		began, expired time.Time
 		left           int
 	}{
-		{"what is older than a minute", 0, now.Add(-time.Minute), now.Add(100 * time.Hour), 3},
-		{"all that has expired, while the grant lives", 2 * time.Hour, now.Add(time.Minute), now, 2},
+		{"older than a minute", 0, now.Add(-time.Minute), now.Add(100 * time.Hour), 3},
+		{"expired, while the grant is alive", 2 * time.Hour, now.Add(time.Minute), now, 2},
 		{"all", 2 * time.Hour, now.Add(time.Minute), now.Add(100 * time.Hour), 0},
 	}
 
 	for _, tt := range tests {
 		ahead.Store(int64(tt.ahead))
 		if err := s.SweepLogins(t.Context(), tt.began, tt.expired); err != nil || there() != tt.left {
-			t.Errorf("a sweep of %s leaves %d rows, want %d; %v", tt.name, there(), tt.left, err)
+			t.Errorf("%s: a sweep leaves %d rows, want %d; %v", tt.name, there(), tt.left, err)
 		}
 	}
 }
@@ -245,6 +246,6 @@ func testRehashPassword(t *testing.T, c Config) {
 	}
 	if got, err := s.FindSubscriber(t.Context(), g.ProjectID, g.SubscriberID); got.PasswordHash != "one" ||
 		err != nil {
-		t.Errorf("the hash is %q, %v, want one", got.PasswordHash, err)
+		t.Errorf("the hash is %q, %v, want one of the new ones", got.PasswordHash, err)
 	}
 }

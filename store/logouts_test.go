@@ -18,7 +18,7 @@ import (
 // listens is the metadata of a client with a back-channel logout URI.
 var listens = idp.Metadata{BackchannelLogoutURI: "https://rp.example/logout"}
 
-// logoutsOf returns the waiting and delivered logouts of a client.
+// logoutsOf returns the pending and delivered logouts of a client.
 func logoutsOf(t *testing.T, s *Store, clientID string) []fabric.Logout {
 	t.Helper()
 	p, err := s.ListLogouts(t.Context(), clientID, "", page.Query{Size: 100})
@@ -55,8 +55,8 @@ func newClient(t *testing.T, s *Store, m idp.Metadata) idp.Client {
 	return c
 }
 
-// TestLogouts shows that the end of a login, for whatever reason, queues one logout for each client that had a
-// grant of it, and none for others. A login that continues causes none.
+// TestLogouts shows that the end of a login, for whatever reason, queues one logout for each
+// client with a grant of it, and none for others. A login that continues causes none.
 func TestLogouts(t *testing.T) { EachDatabase(t, testLogouts) }
 
 func testLogouts(t *testing.T, c Config) {
@@ -79,13 +79,13 @@ func testLogouts(t *testing.T, c Config) {
 		{"EndSession", func(sid string) error {
 			return s.EndLogins(ctx, time.Now(), end(revocation.Session, sid))
 		}, 0},
-		{"EndSession once more", func(sid string) error {
+		{"EndSession again", func(sid string) error {
 			return errors.Join(s.EndLogins(ctx, time.Now(), end(revocation.Session, sid)),
 				s.EndLogins(ctx, time.Now(), end(revocation.Session, sid)))
 		}, 0},
 		{"a new password", change(fabric.SubscriberChange{PasswordHash: &hash}), 1},
 		{"disabled", change(fabric.SubscriberChange{Disabled: &off}), 1},
-		{"enabled again, and all revoked", change(fabric.SubscriberChange{Disabled: &on}), 1},
+		{"enabled, then all revoked", change(fabric.SubscriberChange{Disabled: &on}), 1},
 		{"deleted by another project", func(string) error {
 			if err := s.DeleteSubscriber(ctx, "q", end(revocation.Subscriber, "s")); !errors.Is(err, problem.NotFound) {
 				t.Errorf("DeleteSubscriber of another project = %v, want not found", err)
@@ -143,8 +143,8 @@ func testLogouts(t *testing.T, c Config) {
 	}
 }
 
-// TestLogoutReceivers shows that a waiting logout is sent to the client's current URI, and not at all once the
-// client has none.
+// TestLogoutReceivers shows that a pending logout is sent to the client's current URI, and not
+// at all once the client has none.
 func TestLogoutReceivers(t *testing.T) { EachDatabase(t, testLogoutReceivers) }
 
 func testLogoutReceivers(t *testing.T, c Config) {
@@ -172,7 +172,7 @@ func testLogoutReceivers(t *testing.T, c Config) {
 		t.Errorf("HoldReceiver = %+v, %v", r, err)
 	}
 	if _, err := q.HoldReceiver(ctx, client.ID, "b", now, now.Add(time.Minute)); !errors.Is(err, problem.Conflict) {
-		t.Errorf("HoldReceiver of one that is held = %v, want a conflict", err)
+		t.Errorf("HoldReceiver of a held receiver = %v, want a conflict", err)
 	}
 
 	jobs, err := q.DueJobs(ctx, client.ID, now, 10)
@@ -182,7 +182,7 @@ func testLogoutReceivers(t *testing.T, c Config) {
 	if err := q.ReleaseReceiver(ctx, client.ID, "a", now, 3, now.Add(time.Hour)); err != nil {
 		t.Fatal(err)
 	}
-	due() // it waits after failures
+	due() // the receiver rests after failures
 
 	client.Name = "the same URI"
 	if err := s.ReplaceClient(ctx, client, client.Updated); err != nil {
@@ -250,7 +250,7 @@ func testLogoutsOver(t *testing.T, c Config) {
 		}
 	}
 	if n, oldest, err := q.Backlog(ctx); n != 1 || oldest.IsZero() || err != nil {
-		t.Errorf("Backlog = %d, %v, %v, want the one that waits", n, oldest, err)
+		t.Errorf("Backlog = %d, %v, %v, want the pending one", n, oldest, err)
 	}
 
 	if err := s.ForgetLogouts(ctx, now.Add(-24*time.Hour), now.Add(-30*24*time.Hour)); err != nil {
@@ -259,17 +259,17 @@ func testLogoutsOver(t *testing.T, c Config) {
 	wantLogouts(t, s, client.ID, 3)
 	if l, err := s.RedeliverLogout(ctx, client.ID, sids[1], now); err != nil || l.State != fabric.Pending ||
 		l.Attempts != 0 || l.Status != 0 {
-		t.Errorf("RedeliverLogout = %+v, %v, want it to wait", l, err)
+		t.Errorf("RedeliverLogout = %+v, %v, want it pending", l, err)
 	}
 
 	if _, err := s.RedeliverLogout(ctx, client.ID, sids[0], now); !errors.Is(err, problem.NotFound) {
-		t.Errorf("RedeliverLogout of what was forgotten = %v, want not found", err)
+		t.Errorf("RedeliverLogout of a deleted logout = %v, want not found", err)
 	}
 	if n, err := s.RedeliverDeadLogouts(ctx, client.ID, now); n != 1 || err != nil {
 		t.Errorf("RedeliverDeadLogouts = %d, %v, want 1", n, err)
 	}
 	if p, err := s.ListLogouts(ctx, client.ID, fabric.Dead, page.Query{Size: 10}); len(p.Items) != 0 || err != nil {
-		t.Errorf("ListLogouts of the dead = %+v, %v, want none", p.Items, err)
+		t.Errorf("ListLogouts of dead logouts = %+v, %v, want none", p.Items, err)
 	}
 
 	if err := s.ExpireLogouts(ctx, now.Add(time.Hour), now); err != nil {

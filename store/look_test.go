@@ -28,7 +28,7 @@ func TestNewest(t *testing.T) {
 func TestLook(t *testing.T) {
 	c := store.Config{Dir: t.TempDir(), Audit: storetest.Key()}
 	if _, known, err := store.Look(t.Context(), c); !errors.Is(err, fs.ErrNotExist) || known == 0 {
-		t.Errorf("Look before there is anything = schema %d, %v", known, err)
+		t.Errorf("Look without a database = schema %d, %v", known, err)
 	}
 
 	s, err := store.Open(t.Context(), c)

@@ -19,7 +19,8 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// laterMigrations returns the migrations of this package and invented later ones, up to a version.
+// laterMigrations returns the migrations of this package and invented later ones, up to a
+// version.
 func laterMigrations(t testing.TB, version int) fs.FS {
 	t.Helper()
 	files, err := fs.Glob(migrations, "migrations/*.sql")
@@ -54,7 +55,7 @@ func testSchemaVersion(t *testing.T, c Config) {
 	}
 	if now, err := s.Clock(t.Context()); err != nil || now.Before(time.Now().Add(-time.Minute)) ||
 		now.After(time.Now().Add(time.Minute)) {
-		t.Errorf("Clock = %v, %v, want about now", now, err)
+		t.Errorf("Clock = %v, %v, want the current time", now, err)
 	}
 }
 
@@ -74,7 +75,7 @@ func testNewerSchema(t *testing.T, c Config) {
 	_, err = Open(t.Context(), c)
 	var unfit *database.Unfit
 	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "the database has schema 99999") {
-		t.Errorf("Open = %v, want it refused", err)
+		t.Errorf("Open = %v, want an error", err)
 	}
 }
 
@@ -100,7 +101,7 @@ func testOlderSchema(t *testing.T, c Config) {
 
 	var unfit *database.Unfit
 	if _, err := Open(t.Context(), c); !errors.As(err, &unfit) || !strings.Contains(err.Error(), "has schema 3") {
-		t.Errorf("Open by the earlier version = %v, want it refused", err)
+		t.Errorf("Open by the earlier version = %v, want an error", err)
 	}
 }
 
@@ -127,8 +128,8 @@ func TestOpenAndDie(t *testing.T) {
 	}
 }
 
-// killedAt is the version that killed migrations were migrating to. There are several migrations, so that a
-// process can also be killed between two.
+// killedAt is the version that killed migrations were migrating to. There are several
+// migrations, so that a process can also be killed between two of them.
 const killedAt = 20
 
 // TestKilledMigrations shows that if a process is killed during a migration, the next one can resume.
@@ -271,9 +272,9 @@ func TestNoCopy(t *testing.T) {
 	_, err := Open(t.Context(), c)
 	var unfit *database.Unfit
 	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "it could not be copied") {
-		t.Errorf("Open = %v, want it refused", err)
+		t.Errorf("Open = %v, want an error", err)
 	}
 	if r, _, err := Look(t.Context(), c); err != nil || r.Schema != 1 {
-		t.Errorf("the schema is %d, %v, want it left at 1", r.Schema, err)
+		t.Errorf("the schema is %d, %v, want 1, unchanged", r.Schema, err)
 	}
 }

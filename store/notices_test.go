@@ -16,8 +16,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// waiting returns the kinds of the pending letters, the oldest first. For changed factors it adds what happened
-// and how many recovery codes are left.
+// waiting returns the kinds of the pending letters, the oldest first. For changed factors it
+// adds the change and the number of recovery codes that are left.
 func waiting(t *testing.T, s *Store) (all []string) {
 	t.Helper()
 	letters, err := s.ListLetters(t.Context(), mail.Pending, page.Query{Size: page.MaxSize})
@@ -34,8 +34,8 @@ func waiting(t *testing.T, s *Store) (all []string) {
 	return all
 }
 
-// TestNotices shows that the owner of an account is notified of what opens it, in the same transaction, and not
-// of attempts that failed.
+// TestNotices shows that the owner of an account is notified of successful changes to what opens
+// it, in the same transaction, and not of failed ones.
 func TestNotices(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, g, _ := grantRows(t, c)
@@ -44,7 +44,7 @@ func TestNotices(t *testing.T) {
 		want := func(kinds ...string) {
 			t.Helper()
 			if got := waiting(t, s); !slices.Equal(got, kinds) {
-				t.Errorf("told of %q, want %q", got, kinds)
+				t.Errorf("the owner is notified of %q, want %q", got, kinds)
 			}
 		}
 
@@ -57,7 +57,7 @@ func TestNotices(t *testing.T) {
 		l := login(g)
 		l.ID = newID()
 		if err := s.CreateLogin(ctx, l, "another hash", notice()); !errors.Is(err, problem.Conflict) {
-			t.Errorf("a login by another password = %v, want a conflict", err)
+			t.Errorf("a login with another password = %v, want a conflict", err)
 		}
 		want()
 
@@ -82,9 +82,9 @@ func TestNotices(t *testing.T) {
 			t.Fatal(err)
 		}
 		for what, err := range map[string]error{
-			"a code that was used":   s.TakeRecoveryCode(ctx, ada, "1"),
-			"an app that is gone":    s.DeleteTOTP(ctx, ada, app.ID),
-			"a passkey that is gone": s.DeletePasskey(ctx, ada, key.ID),
+			"a used code":       s.TakeRecoveryCode(ctx, ada, "1"),
+			"a removed app":     s.DeleteTOTP(ctx, ada, app.ID),
+			"a removed passkey": s.DeletePasskey(ctx, ada, key.ID),
 		} {
 			if !errors.Is(err, problem.NotFound) {
 				t.Errorf("%s = %v, want not found", what, err)
@@ -107,12 +107,12 @@ func TestNotices(t *testing.T) {
 
 		letters, err = s.ListLetters(ctx, mail.Pending, page.Query{Size: 1})
 		if err != nil || letters.Items[0].Facts["by"] == "" || letters.Items[0].Facts["address"] != "" {
-			t.Errorf("of what others did is told %+v, %v", letters.Items, err)
+			t.Errorf("changes by others cause %+v, %v", letters.Items, err)
 		}
 	})
 }
 
-// TestEpoch shows that only a new password, or a link that sets one, begins another epoch.
+// TestEpoch shows that only a new password, or a link that sets one, starts a new epoch.
 func TestEpoch(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)
@@ -124,7 +124,7 @@ func TestEpoch(t *testing.T) {
 			}
 			again, err := s.FindSubscriber(t.Context(), "p", "s")
 			if err != nil || again.Epoch != sub.Epoch {
-				t.Errorf("read again the epoch is %d, %v, want %d", again.Epoch, err, sub.Epoch)
+				t.Errorf("after reading again the epoch is %d, %v, want %d", again.Epoch, err, sub.Epoch)
 			}
 			return sub.Epoch
 		}

@@ -52,10 +52,10 @@ func testOperators(t *testing.T, c store.Config) {
 
 	again.Email, again.Roles = "new@example.com", []operator.Membership{{ProjectID: newID(), Role: operator.Admin}}
 	if err := rows.CreateOperator(ctx, again); !errors.Is(err, problem.NotFound) {
-		t.Errorf("CreateOperator in no project = %v, want not found", err)
+		t.Errorf("CreateOperator in an unknown project = %v, want not found", err)
 	}
 	if _, err := rows.FindOperator(ctx, again.ID); !errors.Is(err, problem.NotFound) {
-		t.Errorf("an operator that could not be made: FindOperator = %v, want not found", err)
+		t.Errorf("an operator that was not created: FindOperator = %v, want not found", err)
 	}
 
 	all, err := rows.ListOperators(ctx, page.Query{Size: 1})
@@ -81,7 +81,7 @@ func testOperators(t *testing.T, c store.Config) {
 	}
 
 	if set, err := rows.HasFactors(ctx, owner); err != nil || set.Any() {
-		t.Errorf("an operator who was deleted has factors: %+v, %v", set, err)
+		t.Errorf("a deleted operator has factors: %+v, %v", set, err)
 	}
 	if err := rows.DeleteOperator(ctx, v.ID); !errors.Is(err, problem.NotFound) {
 		t.Errorf("DeleteOperator again = %v, want not found", err)
@@ -90,7 +90,7 @@ func testOperators(t *testing.T, c store.Config) {
 
 func TestLastOwner(t *testing.T) { store.EachDatabase(t, testLastOwner) }
 
-// testLastOwner shows that of several owners who leave at once, one stays.
+// testLastOwner shows that of several owners who are removed concurrently, one stays.
 func testLastOwner(t *testing.T, c store.Config) {
 	ctx := context.Background()
 	rows, _ := fabricRows(t, c)
@@ -117,7 +117,7 @@ func testLastOwner(t *testing.T, c store.Config) {
 		return err == nil, err
 	})
 	if went != crowd-1 || len(errs) > 0 {
-		t.Errorf("%d of %d owners went, with errors %v; want all but one", went, crowd, errs)
+		t.Errorf("%d of %d owners were removed, with errors %v, want all but one", went, crowd, errs)
 	}
 }
 
@@ -163,7 +163,7 @@ func testOperatorSessions(t *testing.T, c store.Config) {
 	}
 
 	if _, _, err := rows.FindOperatorSession(ctx, "one"); !errors.Is(err, problem.NotFound) {
-		t.Errorf("the cookie of before: FindOperatorSession = %v, want not found", err)
+		t.Errorf("the previous cookie: FindOperatorSession = %v, want not found", err)
 	}
 	if err := rows.SeeOperatorSession(ctx, s.ID, now.Add(time.Minute)); err != nil {
 		t.Error(err)
@@ -177,7 +177,7 @@ func testOperatorSessions(t *testing.T, c store.Config) {
 		t.Error(err)
 	}
 	if got, _, err := rows.FindOperatorSession(ctx, "two"); err != nil || got.Ended.IsZero() {
-		t.Errorf("ended with the others: FindOperatorSession = %+v, %v", got, err)
+		t.Errorf("a session ended with the others: FindOperatorSession = %+v, %v", got, err)
 	}
 
 	hash := "new"
@@ -189,7 +189,7 @@ func testOperatorSessions(t *testing.T, c store.Config) {
 	}
 
 	if err := rows.RaiseOperatorSession(ctx, other, "two"); !errors.Is(err, problem.Conflict) {
-		t.Errorf("RaiseOperatorSession of one that ended = %v, want a conflict", err)
+		t.Errorf("RaiseOperatorSession of an ended session = %v, want a conflict", err)
 	}
 }
 
@@ -211,7 +211,7 @@ func testOperatorLinks(t *testing.T, c store.Config) {
 		return err == nil, err
 	})
 	if made != 1 || len(errs) > 0 {
-		t.Errorf("links for the first operator: %d of %d were made, with errors %v; want 1", made, crowd, errs)
+		t.Errorf("links for the first operator: %d of %d were created, with errors %v, want 1", made, crowd, errs)
 	}
 
 	l := link()
@@ -230,7 +230,7 @@ func testOperatorLinks(t *testing.T, c store.Config) {
 		t.Errorf("UseOperatorLink with an e-mail in use = %v, want a conflict", err)
 	}
 	if _, err := rows.UseOperatorLink(ctx, l.Hash, newOne(), l.Expires); !errors.Is(err, problem.NotFound) {
-		t.Errorf("UseOperatorLink too late = %v, want not found", err)
+		t.Errorf("UseOperatorLink of an expired link = %v, want not found", err)
 	}
 
 	used, errs := race(func(int) (bool, error) {
@@ -253,14 +253,14 @@ func testOperatorLinks(t *testing.T, c store.Config) {
 		t.Error(err)
 	}
 	if _, err := rows.FindOperatorLink(ctx, l.Hash); !errors.Is(err, problem.NotFound) {
-		t.Errorf("a link that was swept: FindOperatorLink = %v, want not found", err)
+		t.Errorf("a swept link: FindOperatorLink = %v, want not found", err)
 	}
 }
 
 func TestInvitations(t *testing.T) { store.EachDatabase(t, testInvitations) }
 
-// testInvitations shows that an invitation is listed until it is used, withdrawn or swept. Renewing it ends the
-// earlier link, and concurrent renewals create one link.
+// testInvitations shows that an invitation is listed until it is used, withdrawn or swept.
+// Renewing it ends the earlier link, and concurrent renewals create one link.
 func testInvitations(t *testing.T, c store.Config) {
 	ctx := context.Background()
 	rows, p := fabricRows(t, c)
@@ -304,7 +304,7 @@ func testInvitations(t *testing.T, c store.Config) {
 	newOne := operator.Operator{ID: newID(), Email: "eve@example.com", PasswordHash: "hash",
 		Roles: []operator.Membership{second.Role}, Created: now, Updated: now}
 	if _, err := rows.UseOperatorLink(ctx, second.Hash, newOne, now); !errors.Is(err, problem.NotFound) {
-		t.Errorf("UseOperatorLink of an invitation that was withdrawn = %v, want not found", err)
+		t.Errorf("UseOperatorLink of a withdrawn invitation = %v, want not found", err)
 	}
 
 	renew := func(old operator.Link) operator.Link {
@@ -326,17 +326,17 @@ func testInvitations(t *testing.T, c store.Config) {
 	last := listed()[0]
 	by := func(l operator.Link) operator.Link { l = renew(l); l.MadeBy = "nobody@example.com"; return l }
 	if _, err := rows.RenewInvitation(ctx, last, by); !errors.Is(err, problem.NotFound) {
-		t.Errorf("RenewInvitation by nobody = %v, want not found", err)
+		t.Errorf("RenewInvitation by an unknown operator = %v, want not found", err)
 	}
 	if got := listed(); !slices.Equal(got, []string{last}) {
-		t.Errorf("after a renewal that was refused %v are listed, want %v", got, last)
+		t.Errorf("after a refused renewal %v are listed, want %v", got, last)
 	}
 }
 
 func TestLinksOfOperators(t *testing.T) { store.EachDatabase(t, testLinksOfOperators) }
 
-// testLinksOfOperators shows that the links an operator made end when it loses the right to make them, and that
-// it can then make no others.
+// testLinksOfOperators shows that the links an operator created end when the operator may no
+// longer create them, and that no others can be created then.
 func testLinksOfOperators(t *testing.T, c store.Config) {
 	ctx := context.Background()
 	rows, p := fabricRows(t, c)
@@ -388,13 +388,13 @@ func testLinksOfOperators(t *testing.T, c store.Config) {
 
 			for _, l := range made {
 				if good(l) != tt.stays {
-					t.Errorf("a link of an operator who was %s is good: %v, want %v", tt.what, !tt.stays, tt.stays)
+					t.Errorf("a link of an operator who was %s is valid: %v, want %v", tt.what, !tt.stays, tt.stays)
 				}
 			}
 
 			for _, l := range others {
 				if !good(l) {
-					t.Errorf("a link that another made (%q) ended", l.MadeBy)
+					t.Errorf("a link of another operator (%q) ended", l.MadeBy)
 				}
 			}
 			if err := rows.CreateOperatorLink(ctx, link(by.Email, ""), false); (err == nil) != tt.stays {

@@ -10,9 +10,10 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// BenchmarkPages reads the second page and page 20,000 of lists with a million rows, 50 per page. If a list has
-// fewer rows, it reads the last page instead. Both look for the beginning of the page before them, unlike the
-// first page. Compare cpu-us on a machine with other load. Creating the rows takes minutes.
+// BenchmarkPages reads the second page and page 20,000 of lists with a million rows, 50 per
+// page. If a list has fewer rows, it reads the last page instead. Unlike the first page, both
+// look for the beginning of the page before them. Compare cpu-us on a machine with other load.
+// Creating the rows takes minutes.
 func BenchmarkPages(b *testing.B) {
 	c := Config{Dir: b.TempDir(), Audit: auditKey(b)}
 	s := opened(b, c)

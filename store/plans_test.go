@@ -45,9 +45,9 @@ const mid = 8_032
 
 func idAt(i int) string { return fmt.Sprintf("01900000-0000-7000-8000-%d", 100_000_000_000+i) }
 
-// fill creates n rows in each table. Of each group of every rows, the first belongs to project one and the
-// others to another project. Of project one's subscribers and addresses a quarter is hidden; a sixteenth of its
-// rows are rooms and agents.
+// fill creates n rows in each table. In each group of every rows, the first belongs to project
+// one and the others to another project. A quarter of project one's subscribers and addresses is
+// hidden. A sixteenth of its rows are rooms and agents.
 func fill(t testing.TB, c Config, s *Store, n, every int) {
 	t.Helper()
 	const (
@@ -90,8 +90,8 @@ func fill(t testing.TB, c Config, s *Store, n, every int) {
 type lister struct {
 	name string
 	list func(s *Store, q page.Query) (next string, err error)
-	// few is set if the list is searched by a part of a name, or has few rows in total. PostgreSQL sorts if it
-	// expects few rows.
+	// few is set if the list is searched by a part of a name, or has few rows in total.
+	// PostgreSQL sorts if it expects few rows.
 	few bool
 }
 
@@ -222,7 +222,7 @@ func TestSearchStops(t *testing.T) {
 					t.Fatal(err)
 				}
 				if pages > 0 && found.Prev == "" {
-					t.Errorf("%q: nothing leads back from %s", text, q.From)
+					t.Errorf("%q: no link back from %s", text, q.From)
 				}
 				n, pages = n+len(found.Items), pages+1
 				if q.From = found.Next; q.From == "" {

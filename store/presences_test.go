@@ -55,19 +55,19 @@ func testPresences(t *testing.T, c store.Config) {
 		}
 	}
 	if d, err := s.ListDeliveries(ctx, w.ID, "", page.Query{Size: 10}); err != nil || len(d.Items) != 1 {
-		t.Errorf("%d deliveries, %v, want the one that won", len(d.Items), err)
+		t.Errorf("%d deliveries, %v, want the winner's", len(d.Items), err)
 	}
 
 	if got, err := s.FindTold(ctx, ada.ID); got != told || err != nil {
 		t.Errorf("FindTold = %+v, %v, want %+v", got, err, told)
 	}
 	if got, err := s.FindTold(ctx, newID()); got != (fabric.Told{}) || err != nil {
-		t.Errorf("FindTold of a stranger = %+v, %v, want nothing", got, err)
+		t.Errorf("FindTold of an unknown subscriber = %+v, %v, want nothing", got, err)
 	}
 
 	stranger := fabric.Told{SubscriberID: newID(), ProjectID: p.ID, Version: 1}
 	if err := s.TellPresence(ctx, stranger, now, nil); !errors.Is(err, problem.NotFound) {
-		t.Errorf("TellPresence of a stranger = %v, want not found", err)
+		t.Errorf("TellPresence of an unknown subscriber = %v, want not found", err)
 	}
 
 	for _, want := range []int{1, 0} { // the first call postpones the next check

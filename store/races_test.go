@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// rounds is how often operations that must not slip past each other run concurrently.
+// rounds is how often operations that exclude each other run concurrently.
 const rounds = 30
 
 // together runs all funcs concurrently and waits until they have returned.
@@ -42,7 +42,7 @@ func expect(t *testing.T, doing string, err error, kinds ...problem.Kind) {
 		}
 	}
 	if err != nil {
-		t.Errorf("%s = %v, want none, or one of %v", doing, err, kinds)
+		t.Errorf("%s = %v, want nil or one of %v", doing, err, kinds)
 	}
 }
 
@@ -50,8 +50,8 @@ func end(kind, id string) revocation.Revocation {
 	return revocation.Revocation{Kind: kind, ID: id, Until: time.Now(), Expires: time.Now().Add(time.Hour)}
 }
 
-// TestLoginsAgainstEnds shows that ending the logins of a subscriber also ends, or prevents, logins that begin
-// at the same time.
+// TestLoginsAgainstEnds shows that ending the logins of a subscriber also ends, or prevents,
+// logins that start at the same time.
 func TestLoginsAgainstEnds(t *testing.T) { EachDatabase(t, testLoginsAgainstEnds) }
 
 func testLoginsAgainstEnds(t *testing.T, c Config) {
@@ -85,7 +85,7 @@ func testLoginsAgainstEnds(t *testing.T, c Config) {
 		}, logIn, logIn, logIn, logIn)
 		for _, l := range begun {
 			if got, err := s.FindLogin(ctx, l.ID); err != nil || got.Ended.IsZero() {
-				t.Errorf("round %d: a login that began while all were ended: %+v, %v, want it ended", round, got, err)
+				t.Errorf("round %d: a login that started while all were ended: %+v, %v, want it ended", round, got, err)
 			}
 		}
 
@@ -100,9 +100,9 @@ func testLoginsAgainstEnds(t *testing.T, c Config) {
 	}
 }
 
-// TestRedeemAgainstEnds shows what happens if a code is redeemed while its login, client, consent or subscriber
-// ends: it yields a revoked grant or none. If the login ends, the client gets one logout if it had a grant,
-// and none otherwise.
+// TestRedeemAgainstEnds redeems a code while its login, client, consent or subscriber ends. The
+// code yields a revoked grant or none. If the login ends, the client gets one logout if it had a
+// grant, and none otherwise.
 func TestRedeemAgainstEnds(t *testing.T) { EachDatabase(t, testRedeemAgainstEnds) }
 
 func testRedeemAgainstEnds(t *testing.T, c Config) {
@@ -164,7 +164,7 @@ func testRedeemAgainstEnds(t *testing.T, c Config) {
 			together(redeem, redeem, redeem, func() { expect(t, ends[i].name, e.do(g)) }, redeem, redeem, redeem)
 			for _, id := range given {
 				if got, err := s.FindGrant(ctx, id); err == nil && got.Revoked.IsZero() {
-					t.Errorf("a grant made during %s is alive: %+v", e.name, got)
+					t.Errorf("a grant redeemed during %s is still valid: %+v", e.name, got)
 				} else {
 					expect(t, "FindGrant", err, problem.NotFound)
 				}
@@ -218,7 +218,8 @@ func testAddRecordingAgainstDelete(t *testing.T, c Config) {
 	}
 }
 
-// TestLegsAtOnce shows that of the legs of a call that are uploaded at once, each completes one that waits.
+// TestLegsAtOnce shows that of the legs of a call that are uploaded at once, each completes one
+// waiting recording.
 func TestLegsAtOnce(t *testing.T) { EachDatabase(t, testLegsAtOnce) }
 
 func testLegsAtOnce(t *testing.T, c Config) {
@@ -244,7 +245,7 @@ func testLegsAtOnce(t *testing.T, c Config) {
 				got, _, err := s.AddRecording(ctx, r, recordings.Arrival{Identity: r.ID, Given: r.Metadata})
 				expect(t, "AddRecording", err)
 				if _, waited := waiting.LoadAndDelete(got.Sid); !waited {
-					t.Errorf("an upload made a recording of its own, or completed one that another had")
+					t.Errorf("an upload created its own recording, or completed one that another upload had completed")
 				}
 			})
 		}
@@ -253,8 +254,8 @@ func testLegsAtOnce(t *testing.T, c Config) {
 	}
 }
 
-// TestRevocationsInOrder shows that revocations become visible in the order of their numbers, so that a reader
-// that continues after the last number it knows misses none.
+// TestRevocationsInOrder shows that revocations become visible in the order of their numbers. A
+// reader that continues after the last number it knows misses none.
 func TestRevocationsInOrder(t *testing.T) { EachDatabase(t, testRevocationsInOrder) }
 
 func testRevocationsInOrder(t *testing.T, c Config) {
@@ -296,7 +297,7 @@ func testRevocationsInOrder(t *testing.T, c Config) {
 	}
 }
 
-// TestDeleteAgainstChanges shows that concurrent deletions and changes do not block each other forever, in
+// TestDeleteAgainstChanges shows that concurrent deletions and changes do not deadlock, in
 // whichever order they run.
 func TestDeleteAgainstChanges(t *testing.T) { EachDatabase(t, testDeleteAgainstChanges) }
 
@@ -382,13 +383,13 @@ func testAssignAgainstDelete(t *testing.T, c Config) {
 		expect(t, assign.name, assigned, problem.NotFound)
 		expect(t, "DeleteResource", deleted, problem.Conflict)
 		if (assigned == nil) == (deleted == nil) {
-			t.Errorf("round %d: %s = %v and DeleteResource = %v, want one of them done", round, assign.name,
+			t.Errorf("round %d: %s = %v and DeleteResource = %v, want exactly one to succeed", round, assign.name,
 				assigned, deleted)
 		}
 	}
 }
 
-// TestConsentsAtOnce shows that no consent is lost if several are given at once.
+// TestConsentsAtOnce shows that no consent is lost if several are given concurrently.
 func TestConsentsAtOnce(t *testing.T) { EachDatabase(t, testConsentsAtOnce) }
 
 func testConsentsAtOnce(t *testing.T, c Config) {

@@ -99,17 +99,17 @@ func testRecordingPlans(t *testing.T, c Config) {
 				for _, bound := range []string{`[ (]id\)? <`, `[ (]id\)? >`, `call_sid <`, `call_sid >`} {
 					if n := len(regexp.MustCompile(bound).FindAllString(q.sql, -1)); n >
 						max(1, len(recordingListing(f, from).ways)) {
-						t.Errorf("%s, from %q: an index takes one bound on each side, and there are %d in %s",
+						t.Errorf("%s, from %q: an index can use one bound on each side, and there are %d in %s",
 							name, from, n, q.sql)
 					}
 				}
 
 				plan := strings.Join(explained(t, s, explain+q.sql, q.args), "\n")
-				// The rows that one of several branches has read are only a page, which may be sorted.
+				// One of several branches reads only a page of rows, which may be sorted.
 				plan = pageOfWay.ReplaceAllString(plan, "")
 				for _, bad := range []string{"SCAN", "TEMP B-TREE", "Seq Scan", "Sort"} {
 					if strings.Contains(plan, bad) && !mayPick(c, name, plan) {
-						t.Errorf("%s, from %q: the plan has %q:\n%s", name, from, bad, plan)
+						t.Errorf("%s, from %q: the plan contains %q:\n%s", name, from, bad, plan)
 					}
 				}
 			}
@@ -147,8 +147,8 @@ func explained(t *testing.T, s *Store, sql string, args []any) []string {
 	return lines
 }
 
-// TestRecordingPages shows that each page of a list has the recordings that match the filter, in order, however
-// they are found.
+// TestRecordingPages shows that each page of a list has the recordings that match the filter, in
+// order, whichever query finds them.
 func TestRecordingPages(t *testing.T) { EachDatabase(t, testRecordingPages) }
 
 func testRecordingPages(t *testing.T, c Config) {
@@ -170,7 +170,7 @@ func testRecordingPages(t *testing.T, c Config) {
 				t.Fatal(err)
 			}
 			if n := len(ids); n > 0 && p.Prev != ids[n-300] {
-				t.Errorf("%s: the page before that of %s begins with %q, want %s", name, q.From, p.Prev, ids[n-300])
+				t.Errorf("%s: the page before %s starts with %q, want %s", name, q.From, p.Prev, ids[n-300])
 			}
 
 			for _, r := range p.Items {

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// TestChangeRing shows that of fifty nodes that take the same step at once, one succeeds and the others change
-// nothing.
+// TestChangeRing shows that of fifty nodes that take the same step concurrently, one succeeds
+// and the others change nothing.
 func TestChangeRing(t *testing.T) { store.EachDatabase(t, testChangeRing) }
 
 func testChangeRing(t *testing.T, c store.Config) {
@@ -57,7 +57,7 @@ func testChangeRing(t *testing.T, c store.Config) {
 			all, err, down, up)
 	}
 	if got, err := s.RingVersion(t.Context()); err != nil || got != version+1 {
-		t.Errorf("RingVersion = %d, %v, want %d: what did not happen does not count", got, err, version+1)
+		t.Errorf("RingVersion = %d, %v, want %d: failed changes do not count", got, err, version+1)
 	}
 
 	if err := s.ChangeRing(t.Context(), nil, []keys.Record{key("d", keys.Current)}); !errors.Is(err, problem.Conflict) {
@@ -74,7 +74,7 @@ func testChangeRing(t *testing.T, c store.Config) {
 		t.Fatal(err)
 	}
 	if all, err := s.RingKeys(t.Context()); err != nil || len(all) != 2 || all[0] != up {
-		t.Errorf("SweepRing after it leaves %v, %v, want two", all, err)
+		t.Errorf("SweepRing after it was retired leaves %v, %v, want two", all, err)
 	}
 	if got, err := s.RingVersion(t.Context()); err != nil || got <= version+1 {
 		t.Errorf("RingVersion = %d, %v, want more than %d", got, err, version+1)

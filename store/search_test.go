@@ -72,8 +72,8 @@ func testSearchSubscribers(t *testing.T, c store.Config) {
 	}
 }
 
-// TestSearchPages shows that a person who matches in several ways is on only one page, and that the pages lead
-// to each other.
+// TestSearchPages shows that a person who matches in several ways is on only one page, and that
+// the pages link to each other.
 func TestSearchPages(t *testing.T) { store.EachDatabase(t, testSearchPages) }
 
 func testSearchPages(t *testing.T, c store.Config) {
@@ -103,7 +103,7 @@ func testSearchPages(t *testing.T, c store.Config) {
 			ids[sub.ID] = true
 		}
 		if len(ids) != len(whole.Items) {
-			t.Errorf("%q: %d of %d rows are others", text, len(ids), len(whole.Items))
+			t.Errorf("%q: %d of %d rows do not match", text, len(ids), len(whole.Items))
 		}
 
 		var there []string
@@ -114,7 +114,7 @@ func testSearchPages(t *testing.T, c store.Config) {
 			}
 			for i, sub := range found.Items {
 				if want := whole.Items[len(there)+i].ID; sub.ID != want {
-					t.Fatalf("%q: %s is number %d, want %s", text, sub.ID, len(there)+i, want)
+					t.Fatalf("%q: %s is at position %d, want %s", text, sub.ID, len(there)+i, want)
 				}
 			}
 			if q.From != "" {
@@ -134,7 +134,7 @@ func testSearchPages(t *testing.T, c store.Config) {
 		}
 
 		if len(there) != len(whole.Items) || slices.Contains(there, "") {
-			t.Errorf("%q: %d rows on pages, %d at once", text, len(there), len(whole.Items))
+			t.Errorf("%q: %d rows on pages, %d in one query", text, len(there), len(whole.Items))
 		}
 	}
 }

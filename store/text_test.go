@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// TestMalformedText shows that text that one of the databases would refuse is refused by both.
+// TestMalformedText shows that text that one of the databases would refuse is refused on both.
 func TestMalformedText(t *testing.T) { store.EachDatabase(t, testMalformedText) }
 
 func testMalformedText(t *testing.T, c store.Config) {
@@ -28,7 +28,7 @@ func testMalformedText(t *testing.T, c store.Config) {
 		for _, err := range []error{find, update, s.CreateSubscriber(ctx, sub, a), list,
 			s.AddConsent(ctx, text, "c", nil, time.Now())} {
 			if !errors.Is(err, problem.Malformed) {
-				t.Errorf("%q: got %v, want it malformed", text, err)
+				t.Errorf("%q: got %v, want malformed", text, err)
 			}
 		}
 	}
@@ -43,8 +43,8 @@ func testMalformedText(t *testing.T, c store.Config) {
 	}
 }
 
-// TestTextByBytes shows that text is sorted and compared by its bytes, and that LIKE ignores the case of A to Z
-// only.
+// TestTextByBytes shows that text is sorted and compared by its bytes, and that LIKE ignores the
+// case of A to Z only.
 func TestTextByBytes(t *testing.T) { store.EachDatabase(t, testTextByBytes) }
 
 func testTextByBytes(t *testing.T, c store.Config) {

@@ -29,7 +29,7 @@ func newWebhook(t *testing.T, s *store.Store, projectID string, events ...fabric
 	return w
 }
 
-// told returns the events that wait for a webhook, the oldest first.
+// told returns the events that are pending for a webhook, the oldest first.
 func told(t *testing.T, s *store.Store, w fabric.Webhook) (names []string) {
 	t.Helper()
 	p, err := s.ListDeliveries(t.Context(), w.ID, "", page.Query{Size: 100})
@@ -40,7 +40,7 @@ func told(t *testing.T, s *store.Store, w fabric.Webhook) (names []string) {
 		names = append(names, string(d.Event))
 		if d.State != fabric.Pending || !strings.Contains(string(d.Body), `"id":"`+d.ID+`"`) ||
 			!strings.Contains(string(d.Body), d.Subject) {
-			t.Errorf("delivery %+v with body %s: want one that waits, of its own id and subject", d, d.Body)
+			t.Errorf("delivery %+v with body %s, want a pending one with its own id and subject", d, d.Body)
 		}
 	}
 	return names
@@ -111,12 +111,12 @@ func testEvents(t *testing.T, c store.Config) {
 		{"off", off, ""},
 	} {
 		if got := strings.Join(told(t, s, tt.webhook), " "); got != tt.want {
-			t.Errorf("%s: told %q, want %q", tt.name, got, tt.want)
+			t.Errorf("%s: pending events %q, want %q", tt.name, got, tt.want)
 		}
 	}
 }
 
-// TestRefusedChange shows that a change that failed sends no event.
+// TestRefusedChange shows that a failed change sends no event.
 func TestRefusedChange(t *testing.T) { store.EachDatabase(t, testRefusedChange) }
 
 func testRefusedChange(t *testing.T, c store.Config) {
@@ -137,7 +137,7 @@ func testRefusedChange(t *testing.T, c store.Config) {
 	}
 
 	if got := told(t, s, w); len(got) != 1 {
-		t.Errorf("told %v, want the one creation", got)
+		t.Errorf("pending events %v, want the one creation", got)
 	}
 }
 
@@ -178,7 +178,7 @@ func testHoldReceiver(t *testing.T, c store.Config) {
 
 	later := now.Add(2 * time.Minute)
 	if n := due(later); n != 1 {
-		t.Errorf("DueReceivers once the holder fell silent = %d, want 1", n)
+		t.Errorf("DueReceivers after the holder's lease ended = %d, want 1", n)
 	}
 
 	r, err := s.Webhooks.Queue().HoldReceiver(ctx, w.ID, "b", later, later.Add(time.Minute))
@@ -190,18 +190,18 @@ func testHoldReceiver(t *testing.T, c store.Config) {
 	}
 
 	if n := due(later); n != 0 {
-		t.Errorf("DueReceivers after a stranger let go = %d, want 0", n)
+		t.Errorf("DueReceivers after a release by another node = %d, want 0", n)
 	}
 	if err := s.Webhooks.Queue().ReleaseReceiver(ctx, w.ID, "b", later, 3, later.Add(time.Minute)); err != nil {
 		t.Error(err)
 	}
 	if n, m := due(later), due(later.Add(2*time.Minute)); n != 0 || m != 1 {
-		t.Errorf("DueReceivers of one that rests = %d, and after = %d, want 0 and 1", n, m)
+		t.Errorf("DueReceivers of a resting webhook = %d, and after the rest = %d, want 0 and 1", n, m)
 	}
 }
 
-// TestWoken shows that a delivery that is sent again is due at once, even if the turn in which it failed has not
-// ended yet.
+// TestWoken shows that a redelivered delivery is due immediately, even if the turn in which it
+// failed has not ended yet.
 func TestWoken(t *testing.T) { store.EachDatabase(t, testWoken) }
 
 func testWoken(t *testing.T, c store.Config) {
@@ -248,7 +248,7 @@ func testWoken(t *testing.T, c store.Config) {
 	due(1)
 
 	turn(now.Add(time.Hour), func() {})
-	due(0) // it rests, because nothing was sent again
+	due(0) // the webhook rests, because nothing was redelivered
 }
 
 // TestProjectsTakeTurns shows that a project with many new webhooks is not served before another.
@@ -294,10 +294,10 @@ func testProjectsTakeTurns(t *testing.T, c store.Config) {
 		t.Fatal(err)
 	}
 	if ids := first(1); !slices.Contains(ids, served.ID) {
-		t.Errorf("DueReceivers = %v, want that of the project of which none is held", ids)
+		t.Errorf("DueReceivers = %v, want that of the project without a held webhook", ids)
 	}
 	if ids := first(50); len(ids) != 21 {
-		t.Errorf("DueReceivers gave %d, want all 21", len(ids))
+		t.Errorf("DueReceivers returned %d, want all 21", len(ids))
 	}
 }
 
@@ -312,7 +312,7 @@ func testSettle(t *testing.T, c store.Config) {
 	jobs, err := s.Webhooks.Queue().DueJobs(ctx, w.ID, now, 100)
 	if err != nil || len(jobs) != 6 || jobs[0].Event != string(fabric.SubscriberCreated) ||
 		jobs[5].Event != string(fabric.ResourceDeleted) {
-		t.Fatalf("DueJobs = %+v, %v, want six in their order", jobs, err)
+		t.Fatalf("DueJobs = %+v, %v, want six in order", jobs, err)
 	}
 
 	for i, r := range []deliver.Result{
@@ -334,17 +334,17 @@ func testSettle(t *testing.T, c store.Config) {
 
 	if left, err := s.Webhooks.Queue().DueJobs(ctx, w.ID, now, 100); err != nil || len(left) != 1 ||
 		left[0].ID != jobs[5].ID {
-		t.Errorf("DueJobs = %+v, %v, want the one that was not settled", left, err)
+		t.Errorf("DueJobs = %+v, %v, want the unsettled one", left, err)
 	}
 
 	late := deliver.Result{ReceiverID: w.ID, JobID: jobs[1].ID, Queued: jobs[1].Queued, State: deliver.Dead,
 		Ended: now}
 	if d := delivery(t, s, w, jobs[1].ID, s.Webhooks.Queue().Settle(ctx, late)); d.State != fabric.Delivered ||
 		d.Status != 200 || d.Attempts != 1 {
-		t.Errorf("settled twice: %+v, want it as it was", d)
+		t.Errorf("settled twice: %+v, want no change", d)
 	}
 	if d := delivery(t, s, w, jobs[2].ID, nil); d.State != fabric.Pending || d.Error != "no" || !d.Due.After(now) {
-		t.Errorf("failed: %+v", d)
+		t.Errorf("after a failure: %+v", d)
 	}
 
 	if err := s.ForgetDeliveries(ctx, now.Add(-24*time.Hour), now.Add(-30*24*time.Hour)); err != nil {
@@ -352,7 +352,7 @@ func testSettle(t *testing.T, c store.Config) {
 	}
 	for i, want := range []bool{false, true, true, false, true, true} {
 		if _, err := s.FindDelivery(ctx, w.ID, jobs[i].ID); (err == nil) != want {
-			t.Errorf("after ForgetDeliveries FindDelivery %d = %v, want it: %v", i, err, want)
+			t.Errorf("after ForgetDeliveries FindDelivery %d = %v, want success %v", i, err, want)
 		}
 	}
 
@@ -374,7 +374,7 @@ func testSettle(t *testing.T, c store.Config) {
 		t.Fatal(err)
 	}
 	if d := delivery(t, s, w, jobs[5].ID, nil); d.State != fabric.Dead || d.Error == "" || d.Ended.IsZero() {
-		t.Errorf("expired: %+v", d)
+		t.Errorf("after ExpireDeliveries: %+v", d)
 	}
 }
 
@@ -387,7 +387,7 @@ func delivery(t *testing.T, s *store.Store, w fabric.Webhook, id string, err err
 	return d
 }
 
-// TestWebhookGone shows that nothing of a deleted webhook or project stays.
+// TestWebhookGone shows that a deleted webhook or project leaves nothing.
 func TestWebhookGone(t *testing.T) { store.EachDatabase(t, testWebhookGone) }
 
 func testWebhookGone(t *testing.T, c store.Config) {
@@ -404,7 +404,7 @@ func testWebhookGone(t *testing.T, c store.Config) {
 
 	if _, err := s.Webhooks.Queue().HoldReceiver(ctx, w.ID,
 		"a", time.Now(), time.Now()); !errors.Is(err, problem.Conflict) {
-		t.Errorf("HoldReceiver of one that is gone = %v, want a conflict", err)
+		t.Errorf("HoldReceiver of a deleted webhook = %v, want a conflict", err)
 	}
 	if err := s.DeleteProject(ctx, revocation.Revocation{ID: p.ID}); err != nil {
 		t.Fatal(err)
@@ -435,7 +435,7 @@ func testSigningKeyRace(t *testing.T, c store.Config) {
 		t.Fatal(err)
 	}
 	if all, err := s.ListSigningKeys(t.Context(), p.ID); err != nil || len(all) != 2 || all[1].ID != next.ID {
-		t.Errorf("ListSigningKeys = %+v, %v, want the old one and the next", all, err)
+		t.Errorf("ListSigningKeys = %+v, %v, want the old key and the next", all, err)
 	}
 
 	alone := fabric.SigningKey{ID: newID(), ProjectID: p.ID, Sealed: "z", Starts: time.Now()}
@@ -443,6 +443,6 @@ func testSigningKeyRace(t *testing.T, c store.Config) {
 		t.Fatal(err)
 	}
 	if all, err := s.ListSigningKeys(t.Context(), p.ID); err != nil || len(all) != 1 || all[0].ID != alone.ID {
-		t.Errorf("ListSigningKeys = %+v, %v, want the new one alone", all, err)
+		t.Errorf("ListSigningKeys = %+v, %v, want the new key alone", all, err)
 	}
 }

@@ -36,7 +36,7 @@ func TestAddressNames(t *testing.T) {
 
 	none := w.address(w.tokens(`{"reference":"Ада"}`).Token)
 	if !strings.HasPrefix(none.Name, "subscriber-") {
-		t.Errorf("a reference without a letter of a-z became %q", none.Name)
+		t.Errorf("a reference without ASCII letters became %q", none.Name)
 	}
 }
 
@@ -104,12 +104,12 @@ func TestListAddresses(t *testing.T) {
 		got := as[listed[address]](t, w.call(bearer(sat), "GET", next, ""))
 		names = append(names, got.Data[0].Name)
 		if next = got.Links["next"]; next != "" && !strings.Contains(next, "sort_by=name&type=subscriber") {
-			t.Errorf("the next link lost the filter: %s", next)
+			t.Errorf("the next link omits the filter: %s", next)
 		}
 	}
 
 	if strings.Join(names, " ") != "ada bob carl" {
-		t.Errorf("walking the pages by name: got %v", names)
+		t.Errorf("all pages by name: got %v", names)
 	}
 
 	for _, tt := range []struct{ query, want string }{
@@ -205,6 +205,6 @@ func TestInfoOfApplication(t *testing.T) {
 		t, w.call(bearer(w.tokens(`{"reference":"bob"}`).Token), "GET", "/subscriber/info", ""))
 	if claims := string(plain["sat_claims"]); !strings.Contains(claims, `"scope":[]`) ||
 		strings.Contains(claims, "cnf") {
-		t.Errorf("sat_claims of a SAT that is bound to nothing: got %s", claims)
+		t.Errorf("sat_claims of an unbound SAT: got %s", claims)
 	}
 }

@@ -143,7 +143,7 @@ func TestEndsOfTokens(t *testing.T) {
 	for _, tt := range tests {
 		w := newWorld(t)
 		sat := w.open(w.tokens(`{"reference":"ada"}`).Token, fabric.SAT)
-		sat.SessionID, sat.ID = "login", "" // like a SAT issued by a login
+		sat.SessionID, sat.ID = "login", "" // as if issued by a login
 		token := must[string](t)(w.fabric.Tokens.Seal(sat))
 		sat = w.open(token, fabric.SAT)
 		id := w.address(token).ID
@@ -166,17 +166,17 @@ func TestEndsOfTokens(t *testing.T) {
 func TestRevokedKey(t *testing.T) {
 	w := newWorld(t)
 	if r := w.call(w.basic(), "GET", subscribers, ""); r.status != http.StatusOK {
-		t.Fatalf("before: got %d", r.status)
+		t.Fatalf("before the revocation: got %d", r.status)
 	}
 
 	// Foreign and unknown keys cannot be revoked.
 	for _, id := range []string{"nonsense", w.project.ID} {
 		if err := w.fabric.APIKeys.Revoke(context.Background(), w.project.ID, id); err == nil {
-			t.Errorf("RevokeAPIKey(%s): got nil", id)
+			t.Errorf("RevokeAPIKey(%s): no error", id)
 		}
 	}
 	if err := w.fabric.APIKeys.Revoke(context.Background(), w.other.ID, w.keyID); err == nil {
-		t.Error("RevokeAPIKey by another project: got nil")
+		t.Error("RevokeAPIKey by another project: no error")
 	}
 	if err := w.fabric.APIKeys.Revoke(context.Background(), w.project.ID, w.keyID); err != nil {
 		t.Fatal(err)
@@ -187,8 +187,8 @@ func TestRevokedKey(t *testing.T) {
 	wantUnauthorized(t, "a revoked key", [2]string{"GET", subscribers}, w.call(w.basic(), "GET", subscribers, ""))
 }
 
-// TestStaleRevocations shows that a node which receives no revocations trusts no token. An
-// API key can still be checked against its row.
+// TestStaleRevocations shows that a node that receives no revocations accepts no token. An API
+// key can still be checked against its row.
 func TestStaleRevocations(t *testing.T) {
 	w := newWorld(t)
 	sat := w.tokens(`{"reference":"ada"}`).Token
@@ -252,7 +252,7 @@ func TestCORS(t *testing.T) {
 		}
 		r = w.call(func(r *http.Request) { r.Header.Set("Origin", "https://app.example") }, "GET", path, "")
 		if r.header.Get("Access-Control-Allow-Origin") != "*" {
-			t.Errorf("GET %s: Access-Control-Allow-Origin %q, even an error must be readable", path,
+			t.Errorf("GET %s: Access-Control-Allow-Origin %q, want even errors to be readable", path,
 				r.header.Get("Access-Control-Allow-Origin"))
 		}
 	}

@@ -49,7 +49,7 @@ func TestEmbeds(t *testing.T) {
 		t.Errorf("POST after revocation = %d %s, want 403", r.status, r.text)
 	}
 	if r := w.call(guest, "GET", "/api/fabric/addresses", ""); r.status != http.StatusUnauthorized {
-		t.Errorf("the guest of a revoked key = %d, want 401", r.status)
+		t.Errorf("a guest token of a revoked key = %d, want 401", r.status)
 	}
 }
 
@@ -76,11 +76,11 @@ func TestEmbedFaults(t *testing.T) {
 
 	for _, id := range []string{"", "x", w.project.ID} {
 		if _, _, err := w.fabric.EmbedKeys.Create(t.Context(), w.project.ID, id, ""); err == nil {
-			t.Errorf("CreateEmbedKey of the address %q is no error", id)
+			t.Errorf("CreateEmbedKey of the address %q: no error", id)
 		}
 	}
 	if _, _, err := w.fabric.EmbedKeys.Create(t.Context(), w.other.ID, a.ID, ""); err == nil {
-		t.Error("CreateEmbedKey of another project's address is no error")
+		t.Error("CreateEmbedKey of another project's address: no error")
 	}
 
 	// A disabled subscriber cannot be reached.
@@ -100,7 +100,7 @@ func TestEmbedFaults(t *testing.T) {
 	}
 }
 
-// TestEmbedLimit shows that the limit per minute applies to each embed key alone and starts
+// TestEmbedLimit shows that the limit per minute applies to each embed key alone, and starts
 // again with the next minute.
 func TestEmbedLimit(t *testing.T) {
 	w := newWorld(t)
@@ -125,7 +125,7 @@ func TestEmbedLimit(t *testing.T) {
 	after, err := strconv.Atoi(r.header.Get("Retry-After"))
 	if r.status != http.StatusTooManyRequests ||
 		strings.TrimSpace(r.text) != `{"error":"Too Many Requests"}` || err != nil || after < 1 || after > 60 {
-		t.Errorf("one too many: got %d %s, Retry-After %q, want 429", r.status, r.text, r.header.Get("Retry-After"))
+		t.Errorf("over the limit: got %d %s, Retry-After %q, want 429", r.status, r.text, r.header.Get("Retry-After"))
 	}
 	if r := w.call(nobody, "POST", embeds, bodies[1]); r.status != http.StatusCreated {
 		t.Errorf("another key: got %d, want 201", r.status)

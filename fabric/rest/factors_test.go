@@ -14,7 +14,7 @@ import (
 )
 
 // factorsOf adds a passkey, an authenticator app and recovery codes to a subscriber. It returns
-// the secrets of these that no response may contain.
+// the secrets that no response may contain.
 func (w *world) factorsOf(id string) (secrets []string) {
 	w.t.Helper()
 	ctx, o := w.t.Context(), factor.Owner{Kind: factor.Subscriber, ID: id}
@@ -63,7 +63,7 @@ func TestFactors(t *testing.T) {
 			}
 			if at, err := time.Parse(time.RFC3339, fmt.Sprint(f["created_at"])); err != nil ||
 				time.Since(at).Abs() > time.Hour || f["used_at"] != nil && f["type"] == "passkey" {
-				t.Errorf("factor %d was made at %v and used at %v", i, f["created_at"], f["used_at"])
+				t.Errorf("factor %d was created at %v and used at %v", i, f["created_at"], f["used_at"])
 			}
 			ids[want[i]] = fmt.Sprint(f["id"])
 		}
@@ -73,12 +73,12 @@ func TestFactors(t *testing.T) {
 	got := list("passkey", "totp", "recovery_codes")
 	if !strings.Contains(got.text, `"name":"Ada's laptop"`) || !strings.Contains(got.text, `"left":10`) ||
 		!strings.Contains(got.text, `"backed_up":false`) {
-		t.Errorf("the list says %s", got.text)
+		t.Errorf("the list is %s", got.text)
 	}
 
 	for _, secret := range secrets {
 		if strings.Contains(got.text, secret) {
-			t.Errorf("the list has %q", secret)
+			t.Errorf("the list contains %q", secret)
 		}
 	}
 
@@ -93,7 +93,7 @@ func TestFactors(t *testing.T) {
 	}
 
 	if got := w.call(w.stranger(), "GET", of, ""); got.status != http.StatusNotFound {
-		t.Errorf("another project lists them: %d %s", got.status, got.text)
+		t.Errorf("listing by another project: %d %s", got.status, got.text)
 	}
 
 	other := w.tokens(`{"reference":"bob@example.com"}`)

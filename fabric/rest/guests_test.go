@@ -27,7 +27,7 @@ func (w *world) guest(ids ...string) tokens {
 	w.t.Helper()
 	r := w.call(w.basic(), "POST", guests, allowing(ids...))
 	if r.status != http.StatusCreated {
-		w.t.Fatalf("asking a guest token: got %d %s, want 201", r.status, r.text)
+		w.t.Fatalf("requesting a guest token: got %d %s, want 201", r.status, r.text)
 	}
 	return as[tokens](w.t, r)
 }
@@ -36,7 +36,7 @@ func (w *world) invite(sat, addressID string) string {
 	w.t.Helper()
 	r := w.call(bearer(sat), "POST", invites, `{"address_id":"`+addressID+`"}`)
 	if r.status != http.StatusCreated {
-		w.t.Fatalf("asking an invite: got %d %s, want 201", r.status, r.text)
+		w.t.Fatalf("requesting an invite: got %d %s, want 201", r.status, r.text)
 	}
 	return as[tokens](w.t, r).Token
 }
@@ -53,7 +53,7 @@ func TestGuestToken(t *testing.T) {
 		}
 		guest := w.open(got.Token, fabric.Guest)
 		if life := guest.ExpiresAt.Sub(guest.IssuedAt).Round(time.Second); life != 7200*time.Second {
-			t.Errorf("a guest token lives %v", life)
+			t.Errorf("a guest token lives for %v", life)
 		}
 		all := as[listed[address]](t, w.call(bearer(got.Token), "GET", "/api/fabric/addresses", ""))
 		if len(all.Data) != 1 || all.Data[0].ID != b.ID {
@@ -140,7 +140,7 @@ func TestInvite(t *testing.T) {
 		t.Fatalf("DELETE: got %d", r.status)
 	}
 	if r := w.call(bearer(invite), "GET", "/api/fabric/addresses", ""); r.status != http.StatusUnauthorized {
-		t.Errorf("an invite of a subscriber who is gone: got %d, want 401", r.status)
+		t.Errorf("an invite of a deleted subscriber: got %d, want 401", r.status)
 	}
 }
 

@@ -64,7 +64,7 @@ func TestKeys(t *testing.T) {
 	}
 
 	w.wants(w.withKey(made.Token), http.StatusOK, "a new key")
-	if err := w.fabric.APIKeys.Settle(t.Context()); err != nil { // its use is recorded in the background
+	if err := w.fabric.APIKeys.Settle(t.Context()); err != nil { // uses are recorded in the background
 		t.Fatal(err)
 	}
 
@@ -95,7 +95,7 @@ func TestKeys(t *testing.T) {
 	w.wants(w.withKey(made.Token), http.StatusUnauthorized, "a revoked key")
 	if got := as[keyBody](t, w.call(boss, "GET", keyPath+"/"+made.ID, "")); got.RevokedAt == nil ||
 		got.LastUsedAt == nil {
-		t.Errorf("a revoked key is %+v, want when it was revoked and used", got)
+		t.Errorf("a revoked key is %+v, want the times of revocation and last use", got)
 	}
 
 	for _, what := range []string{"PATCH", "POST"} {
@@ -153,7 +153,7 @@ func TestKeyRefusals(t *testing.T) {
 	}
 }
 
-// TestKeysGiveNoMoreThanTheyHave shows that a key cannot pass on more than it has: no further
+// TestKeysGiveNoMoreThanTheyHave shows that a key cannot pass on more than it has: no other
 // scopes, no later expiry, and not the secret of a key with more rights.
 func TestKeysGiveNoMoreThanTheyHave(t *testing.T) {
 	w := newWorld(t)
@@ -182,7 +182,7 @@ func TestKeysGiveNoMoreThanTheyHave(t *testing.T) {
 	for _, k := range []fabric.APIKey{more, longer} {
 		r := w.call(boss, "POST", keyPath+"/"+k.ID+"/rotate", "")
 		if r.status != http.StatusForbidden || strings.TrimSpace(r.text) != `{"error":"Forbidden"}` {
-			t.Errorf("rotating a key that has more: got %d %s, want 403", r.status, r.text)
+			t.Errorf("rotating a key with more rights: got %d %s, want 403", r.status, r.text)
 		}
 	}
 
@@ -198,15 +198,15 @@ func TestKeysGiveNoMoreThanTheyHave(t *testing.T) {
 	w.wants(lessAuth, http.StatusOK, "a key that was not changed")
 	r = w.call(boss, "POST", keyPath+"/"+self.ID+"/rotate", `{"overlap":0}`)
 	if got := as[keyBody](t, r); r.status != http.StatusOK || got.Token == "" || got.Previous != nil {
-		t.Errorf("a key may rotate itself: got %d %s", r.status, r.text)
+		t.Errorf("a key that rotates itself: got %d %s", r.status, r.text)
 	}
 	if r := w.call(boss, "GET", keyPath, ""); r.status != http.StatusUnauthorized {
-		t.Errorf("the secret before, without overlap: got %d, want 401", r.status)
+		t.Errorf("the previous secret, without overlap: got %d, want 401", r.status)
 	}
 }
 
-// TestKeysOfOthers shows that keys without Management cannot manage any key, even themselves.
-// Keys of other projects look unknown.
+// TestKeysOfOthers shows that keys without Management cannot manage any key, not even
+// themselves. Keys of other projects are reported as unknown.
 func TestKeysOfOthers(t *testing.T) {
 	w := newWorld(t)
 	k, boss := w.newKey(time.Time{}, fabric.Management)
@@ -247,7 +247,7 @@ func TestKeysOfOthers(t *testing.T) {
 	}
 
 	if r := w.call(boss, "GET", keyPath, ""); r.status != http.StatusOK {
-		t.Errorf("the key after all that: got %d, want 200", r.status)
+		t.Errorf("the key after all requests: got %d, want 200", r.status)
 	}
 
 	with := must[string](t)(w.fabric.Tokens.Seal(
@@ -269,9 +269,9 @@ func TestKeyExpires(t *testing.T) {
 	k, auth := w.newKey(at, fabric.Voice)
 	sat := as[tokens](t, w.call(auth, "POST", issue, `{"reference":"ada"}`)).Token
 	w.pass(59*time.Minute + 50*time.Second)
-	w.wants(auth, http.StatusOK, "before its end") // now it is cached
+	w.wants(auth, http.StatusOK, "before it expires") // now it is cached
 	w.pass(10 * time.Second)
-	w.wants(auth, http.StatusUnauthorized, "after its end")
+	w.wants(auth, http.StatusUnauthorized, "after it expired")
 	w.wantInfo(sat, http.StatusOK) // tokens issued with it keep their own lifetime
 	_, boss := w.newKey(time.Time{}, fabric.Management)
 	end := itoa(w.now().Add(time.Hour).Unix())
@@ -279,10 +279,10 @@ func TestKeyExpires(t *testing.T) {
 		t.Errorf("moving the expiry: got %d %s", r.status, r.text)
 	}
 
-	w.wants(auth, http.StatusOK, "once its end was moved")
+	w.wants(auth, http.StatusOK, "after its expiry was moved")
 	r := w.call(boss, "PATCH", keyPath+"/"+k.ID, `{"expires_at":null}`)
 	if got := as[keyBody](t, r); got.ExpiresAt != nil {
-		t.Errorf("taking the end away: got %d %s", r.status, r.text)
+		t.Errorf("removing the expiry: got %d %s", r.status, r.text)
 	}
 	if err := w.fabric.APIKeys.Revoke(context.Background(), w.project.ID, k.ID); err != nil {
 		t.Fatal(err)
@@ -310,7 +310,7 @@ func TestRotation(t *testing.T) {
 	if day := w.now().Add(24 * time.Hour).UTC(); got.Previous == nil ||
 		got.Previous.ExpiresAt > day.Format(time.RFC3339) ||
 		got.Previous.ExpiresAt < day.Add(-time.Minute).Format(time.RFC3339) {
-		t.Errorf("rotating gave %+v, want the old secret good for a day", got)
+		t.Errorf("rotating returned %+v, want the old secret valid for a day", got)
 	}
 
 	w.wants(w.basic(), http.StatusOK, "the old secret in the overlap")
@@ -323,7 +323,7 @@ func TestRotation(t *testing.T) {
 	_, third := rotate(`{"overlap":3600}`)
 	w.wants(second, http.StatusOK, "the second secret in its overlap")
 	_, fourth := rotate(`{"overlap":"60"}`)
-	w.wants(second, http.StatusUnauthorized, "the second secret, once there is a fourth")
+	w.wants(second, http.StatusUnauthorized, "the second secret, when there is a fourth")
 	w.wants(third, http.StatusOK, "the third secret in its overlap")
 	_, fifth := rotate(`{"overlap":0}`)
 	w.wants(third, http.StatusUnauthorized, "the third secret")
@@ -340,7 +340,7 @@ func TestOldSecretEnds(t *testing.T) {
 	end, present := rotated.Previous.ExpiresAt, w.withKey(rotated.Token)
 	made := as[keyBody](t, w.call(old, "POST", keyPath, `{"name":"x","permissions":["calling"]}`))
 	if made.ExpiresAt == nil || *made.ExpiresAt != end {
-		t.Errorf("a key by the old secret: got %+v, want it to end at %s", made, end)
+		t.Errorf("a key created with the old secret: got %+v, want it to expire at %s", made, end)
 	}
 
 	for _, op := range [][4]string{
@@ -348,12 +348,12 @@ func TestOldSecretEnds(t *testing.T) {
 		{"PATCH", "/" + made.ID, `{"expires_at":null}`, "expires_at:invalid_parameter"},
 	} {
 		if got := w.call(old, op[0], keyPath+op[1], op[2]).faults(t); got != op[3] {
-			t.Errorf("%s %s by the old secret: got %s, want %s", op[0], op[2], got, op[3])
+			t.Errorf("%s %s with the old secret: got %s, want %s", op[0], op[2], got, op[3])
 		}
 	}
 
 	if r := w.call(old, "POST", keyPath+"/"+k.ID+"/rotate", ""); r.status != http.StatusForbidden {
-		t.Errorf("another secret by the old one: got %d %s, want 403", r.status, r.text)
+		t.Errorf("rotating with the old secret: got %d %s, want 403", r.status, r.text)
 	}
 
 	w.wants(present, http.StatusOK, "the present secret")
@@ -363,10 +363,10 @@ func TestOldSecretEnds(t *testing.T) {
 	}
 
 	w.pass(time.Hour)
-	w.wants(w.withKey(made.Token), http.StatusUnauthorized, "what the old secret made, after it")
+	w.wants(w.withKey(made.Token), http.StatusUnauthorized, "a key created with the old secret, after the overlap")
 }
 
-// TestOldSecretUsed shows that use of the previous secret is visible, so that operators know
+// TestOldSecretUsed shows that uses of the previous secret are visible, so that operators know
 // when it is no longer needed.
 func TestOldSecretUsed(t *testing.T) {
 	w := newWorld(t)
@@ -390,6 +390,6 @@ func TestOldSecretUsed(t *testing.T) {
 	settle()
 	k := must[fabric.APIKey](t)(w.fabric.APIKeys.Find(context.Background(), w.project.ID, w.keyID))
 	if !k.OldUsed.After(want) || !k.LastUsed.After(want) {
-		t.Errorf("the use of the old secret was not noted: %+v", k)
+		t.Errorf("the use of the old secret was not recorded: %+v", k)
 	}
 }

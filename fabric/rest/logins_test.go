@@ -58,14 +58,14 @@ func TestRefreshTokensOfSubscriber(t *testing.T) {
 	one, other := w.tokens(`{"reference":"ada","application_id":"`+app.ID+`"}`), w.tokens(`{"reference":"ada"}`)
 	bob := w.refresh(w.tokens(`{"reference":"bob"}`).RefreshToken)
 	if all := w.families(one.SubscriberID); len(all) != 0 {
-		t.Errorf("before any was used: got %+v, want none", all)
+		t.Errorf("before any refresh: got %+v, want none", all)
 	}
 
 	one.RefreshToken = w.refresh(w.refresh(one.RefreshToken).RefreshToken).RefreshToken
 	all := w.families(one.SubscriberID)
 	if len(all) != 1 || all[0].Refreshes != 2 || all[0].RefreshedAt == nil || all[0].Revoked ||
 		all[0].ClientID == nil || *all[0].ClientID != app.ID {
-		t.Fatalf("one that was used twice: got %+v", all)
+		t.Fatalf("after two refreshes: got %+v", all)
 	}
 
 	path := subscribers + "/" + one.SubscriberID + "/tokens/" + all[0].ID
@@ -89,7 +89,7 @@ func TestRefreshTokensOfSubscriber(t *testing.T) {
 	w.wantRevoked(true, one)
 	w.wantRevoked(false, other, bob)
 	if all := w.families(one.SubscriberID); len(all) != 1 || !all[0].Revoked {
-		t.Errorf("after it was revoked: got %+v", all)
+		t.Errorf("after the revocation: got %+v", all)
 	}
 }
 
@@ -120,15 +120,15 @@ func TestRevokeSubscriber(t *testing.T) {
 	for token, want := range map[string]int{invite: http.StatusUnauthorized,
 		guest.Token: http.StatusUnauthorized, free.Token: http.StatusOK} {
 		if r := w.call(bearer(token), "GET", addresses, ""); r.status != want {
-			t.Errorf("a guest of it: got %d, want %d", r.status, want)
+			t.Errorf("the subscriber's guest token: got %d, want %d", r.status, want)
 		}
 	}
 
 	if f := w.refused(w.basic(), guest.RefreshToken); f != "refresh_token:token_invalid" {
-		t.Errorf("refreshing a guest of it: got %s", f)
+		t.Errorf("refreshing the subscriber's guest token: got %s", f)
 	}
 	if families := w.families(one.SubscriberID); len(families) != 1 || !families[0].Revoked {
-		t.Errorf("its refresh tokens: got %+v", families)
+		t.Errorf("the subscriber's refresh tokens: got %+v", families)
 	}
 
 	w.wantInfo(w.tokens(`{"reference":"ada"}`).Token, http.StatusOK) // new tokens are valid immediately
@@ -204,7 +204,7 @@ func TestLoginsOfSubscriber(t *testing.T) {
 
 	for _, l := range list() {
 		if l.EndedAt == nil || l.Grants[0].RevokedAt == nil {
-			t.Errorf("after all was revoked: got %+v", l)
+			t.Errorf("after all were revoked: got %+v", l)
 		}
 	}
 }
@@ -232,7 +232,7 @@ func TestDevicesAndPresenceOfSubscriber(t *testing.T) {
 		t.Errorf("DELETE of a device: got %d", r.status)
 	}
 	if r := w.call(w.basic(), "DELETE", path+"/devices/"+made.ID, ""); r.status != http.StatusNotFound {
-		t.Errorf("DELETE of a device that is gone: got %d", r.status)
+		t.Errorf("DELETE of a deleted device: got %d", r.status)
 	}
 	r = w.call(w.basic(), "GET", path+"/presence", "")
 	if strings.TrimSpace(r.text) != `{"online":false,"since":null,"sockets":0}` {
@@ -240,7 +240,8 @@ func TestDevicesAndPresenceOfSubscriber(t *testing.T) {
 	}
 }
 
-// TestRevokeToken shows that a backend can revoke any token it holds, if it is of its project.
+// TestRevokeToken shows that a backend can revoke any token it holds, if the token belongs to
+// its project.
 func TestRevokeToken(t *testing.T) {
 	w := newWorld(t)
 	const path = "/api/fabric/tokens/revoke"
@@ -292,7 +293,7 @@ func TestRevokeToken(t *testing.T) {
 	want := len(all)
 	for name, token := range all {
 		if n := alive(); n != want {
-			t.Fatalf("before revoking %s, %d are alive, want %d", name, n, want)
+			t.Fatalf("before revoking %s, %d tokens are valid, want %d", name, n, want)
 		}
 		for range 2 { // revoking twice is no error
 			if r := w.call(w.basic(), "POST", path, `{"token":"`+token+`"}`); r.status != http.StatusNoContent {
@@ -303,7 +304,7 @@ func TestRevokeToken(t *testing.T) {
 	}
 
 	if n := alive(); n != 0 {
-		t.Errorf("%d are alive at the end", n)
+		t.Errorf("%d tokens are valid at the end", n)
 	}
 }
 

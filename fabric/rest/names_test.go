@@ -131,7 +131,7 @@ func TestRename(t *testing.T) {
 	}
 }
 
-// TestOldNames shows that resources named before these rules existed stay and can be updated.
+// TestOldNames shows that resources named before these rules existed remain and can be updated.
 func TestOldNames(t *testing.T) {
 	w := newWorld(t)
 	k := w.fabric.Resources.Kinds().ByPath("ai_agents")
@@ -183,6 +183,6 @@ func TestNameRace(t *testing.T) {
 
 	all.Wait()
 	if won.Load() != 1 {
-		t.Errorf("%d rooms of one name were made, want 1", won.Load())
+		t.Errorf("%d rooms with one name were created, want 1", won.Load())
 	}
 }

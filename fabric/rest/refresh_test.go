@@ -46,7 +46,7 @@ func TestRefresh(t *testing.T) {
 	}
 
 	if life := w.open(three.RefreshToken, fabric.Refresh); life.ExpiresAt.Sub(life.IssuedAt) != 7500*time.Second {
-		t.Errorf("a refreshed refresh token lives %v", life.ExpiresAt.Sub(life.IssuedAt))
+		t.Errorf("a new refresh token lives for %v", life.ExpiresAt.Sub(life.IssuedAt))
 	}
 	if got := w.refused(w.basic(), one.RefreshToken); got != "refresh_token:token_invalid" {
 		t.Errorf("a used refresh token: got %s", got)
@@ -57,7 +57,7 @@ func TestRefresh(t *testing.T) {
 	}
 
 	if got := w.refused(w.basic(), three.RefreshToken); got != "refresh_token:token_invalid" {
-		t.Errorf("the last refresh token of a dead family: got %s", got)
+		t.Errorf("the last refresh token of a revoked family: got %s", got)
 	}
 
 	w.wantInfo(w.tokens(`{"reference":"ada"}`).Token, http.StatusOK) // the subscriber is not
@@ -105,7 +105,7 @@ func TestRefreshRefusals(t *testing.T) {
 
 	w.pass(7500 * time.Second)
 	if fault := w.refused(w.basic(), got.RefreshToken); fault != "refresh_token:token_expired" {
-		t.Errorf("an expired one: got %s", fault)
+		t.Errorf("an expired token: got %s", fault)
 	}
 }
 
@@ -137,14 +137,14 @@ func TestRefreshAtOnce(t *testing.T) {
 				won.Add(1)
 			case http.StatusUnprocessableEntity:
 			default:
-				t.Errorf("refreshing at once: got %d %s", r.status, r.text)
+				t.Errorf("a concurrent refresh: got %d %s", r.status, r.text)
 			}
 		})
 	}
 
 	wait.Wait()
 	if n := won.Load(); n != 1 {
-		t.Errorf("one refresh token gave %d successors, want 1", n)
+		t.Errorf("one refresh token returned %d successors, want 1", n)
 	}
 }
 
@@ -156,7 +156,7 @@ func TestRefreshOfGuest(t *testing.T) {
 		t.Errorf("a refreshed guest token reaches %v, want %s", got.AddressIDs, id)
 	}
 	if next.SubscriberID != "" {
-		t.Errorf("refreshing a guest token told the subscriber %s", next.SubscriberID)
+		t.Errorf("refreshing a guest token revealed the subscriber %s", next.SubscriberID)
 	}
 }
 

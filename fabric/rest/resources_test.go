@@ -57,8 +57,8 @@ func encode(t *testing.T, v any) string {
 	return string(raw)
 }
 
-// make creates a resource and returns its id. It uses HTTP, or what the operator's command
-// does for kinds that only the operator creates.
+// make creates a resource and returns its id. It uses HTTP, or for kinds that only the operator
+// creates, what the operator's command uses.
 func (w *world) make(t *testing.T, k *kinds.Kind, name string) string {
 	t.Helper()
 	doc := document(t, k, name)
@@ -108,8 +108,8 @@ func wantOwn(t *testing.T, what string, k *kinds.Kind, got, want map[string]json
 	}
 }
 
-// TestKinds shows for each kind that a complete document round-trips, that an update of one
-// member keeps the others, and that a deleted resource is gone with its address.
+// TestKinds shows for each kind that a complete document is returned as sent, that an update of
+// one member keeps the others, and that a deleted resource is removed with its address.
 func TestKinds(t *testing.T) {
 	w := newWorld(t)
 	for _, k := range w.fabric.Resources.Kinds().All() {
@@ -181,7 +181,8 @@ func (w *world) wantAddress(t *testing.T, k *kinds.Kind, id string) {
 	}
 }
 
-// TestThings shows that the list of all resources has each kind and the subscribers, in pages.
+// TestThings shows that the list of all resources contains each kind and the subscribers, in
+// pages.
 func TestThings(t *testing.T) {
 	w := newWorld(t)
 	want := map[string]string{w.tokens(`{"reference":"ada"}`).SubscriberID: "subscriber"}
@@ -205,7 +206,7 @@ func TestThings(t *testing.T) {
 		got[id] = typ
 		one := as[map[string]json.RawMessage](t, w.call(w.basic(), "GET", resources+"/"+id, ""))
 		if diff := cmp.Diff(e, one); diff != "" {
-			t.Errorf("%s is another by itself: %s", typ, diff)
+			t.Errorf("%s differs when requested by id: %s", typ, diff)
 		}
 		if r := w.call(w.stranger(), "GET", resources+"/"+id, ""); r.status != http.StatusNotFound {
 			t.Errorf("GET of a %s by another project = %d, want 404", typ, r.status)
@@ -258,7 +259,7 @@ func TestVersions(t *testing.T) {
 
 	wg.Wait()
 	if statuses[200] != 1 || statuses[422] != 19 {
-		t.Errorf("20 changes to one version = %v, want one 200", statuses)
+		t.Errorf("20 concurrent changes of one version = %v, want one 200", statuses)
 	}
 }
 

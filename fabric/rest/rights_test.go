@@ -29,7 +29,7 @@ func TestRights(t *testing.T) {
 	manager := func(r *http.Request) { r.SetBasicAuth(w.project.ID, managing) }
 	_, management := w.newKey(time.Time{}, fabric.Management)
 	if got := w.call(management, "POST", of+"/erase", ""); got.status != http.StatusUnauthorized {
-		t.Errorf("erased by a key without Voice: %d %s, want 401", got.status, got.text)
+		t.Errorf("erasing with a key without Voice: %d %s, want 401", got.status, got.text)
 	}
 
 	weak := func(r *http.Request) { r.SetBasicAuth(w.project.ID, secret) }
@@ -47,12 +47,12 @@ func TestRights(t *testing.T) {
 	for _, want := range []string{`"email":"canary@example.com"`, `"reference":"canary@example.com"`,
 		`"first_name":"Canary"`, `"address":"/private/canary"`, `"has_password":true`, `"recordings":[]`} {
 		if got.status != http.StatusOK || !strings.Contains(got.text, want) {
-			t.Errorf("the export does not have %s: %d %s", want, got.status, got.text)
+			t.Errorf("the export does not contain %s: %d %s", want, got.status, got.text)
 		}
 	}
 
 	if strings.Contains(got.text, "argon2") {
-		t.Errorf("the export has the hash of the password: %s", got.text)
+		t.Errorf("the export contains the password hash: %s", got.text)
 	}
 
 	got = w.call(manager, "POST", of+"/erase", "")
@@ -64,7 +64,7 @@ func TestRights(t *testing.T) {
 
 	w.wantRevoked(true, made)
 	if got := w.call(manager, "POST", of+"/erase", ""); got.status != http.StatusNotFound {
-		t.Errorf("erased again: %d %s, want 404: nothing is left", got.status, got.text)
+		t.Errorf("erasing again: %d %s, want 404", got.status, got.text)
 	}
 
 	for _, path := range []string{of + "/export", subscribers + "/nobody/export"} {

@@ -36,7 +36,7 @@ func TestScopes(t *testing.T) {
 			for i, auth := range auths {
 				r := w.call(auth, method, path, "{}")
 				if open := slices.Contains(wanted, s); open == (r.status == http.StatusUnauthorized) {
-					t.Errorf("%s with %s (%s): got %d, want it open: %v", rt, s,
+					t.Errorf("%s with %s (%s): got %d, want success %v", rt, s,
 						[]string{"Basic", "service"}[i], r.status, open)
 				} else if !open {
 					wantUnauthorized(t, string(s), [2]string{method, path}, r)

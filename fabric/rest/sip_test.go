@@ -55,7 +55,7 @@ func TestSIPAddresses(t *testing.T) {
 	}
 
 	if got := w.call(w.basic(), "DELETE", resources+"/"+room, "").faults(t); got != ":resource_assigned_as_handler" {
-		t.Errorf("DELETE of what takes calls = %s", got)
+		t.Errorf("DELETE of a resource that handles calls = %s", got)
 	}
 
 	// Once the address is assigned to another resource, the first can be deleted.
@@ -66,7 +66,7 @@ func TestSIPAddresses(t *testing.T) {
 		t.Errorf("assigning = %d %s", r.status, r.text)
 	}
 	if r := w.call(w.basic(), "DELETE", resources+"/"+room, ""); r.status != http.StatusNoContent {
-		t.Errorf("DELETE of what takes calls no more = %d %s", r.status, r.text)
+		t.Errorf("DELETE of a resource that no longer handles calls = %d %s", r.status, r.text)
 	}
 
 	for _, method := range []string{"GET", "PATCH", "DELETE"} {
@@ -147,7 +147,7 @@ func TestAssign(t *testing.T) {
 	}
 	r = w.call(w.basic(), "GET", resources+"/sip_endpoints/"+endpoint, "")
 	if !strings.Contains(r.text, `"calling_handler_resource_id":"`+script+`"`) {
-		t.Errorf("the endpoint = %s, want %s to take its calls", r.text, script)
+		t.Errorf("the endpoint = %s, want %s as its handler", r.text, script)
 	}
 
 	for path, want := range map[string]string{
@@ -156,7 +156,7 @@ func TestAssign(t *testing.T) {
 		"sip_endpoints":       "sip_endpoint_id:missing_required_parameter",
 	} {
 		if got := w.call(w.basic(), "POST", resources+"/"+script+"/"+path, `{}`).faults(t); got != want {
-			t.Errorf("%s of nothing = %s, want %s", path, got, want)
+			t.Errorf("%s with an empty body = %s, want %s", path, got, want)
 		}
 		if r := w.call(w.stranger(), "POST", resources+"/"+script+"/"+path, `{}`); r.status != http.StatusNotFound {
 			t.Errorf("%s by another project = %d, want 404", path, r.status)
@@ -219,11 +219,11 @@ func TestSecretsAreSealed(t *testing.T) {
 		}
 		seen = seen || strings.Contains(string(text), "ada-desk")
 		if strings.Contains(string(text), "hush-hush-hush") || strings.Contains(string(text), token) {
-			t.Errorf("a secret is in %s", filepath.Base(name))
+			t.Errorf("a secret is readable in %s", filepath.Base(name))
 		}
 	}
 
 	if !seen {
-		t.Error("the rows are not in the files that were looked at")
+		t.Error("the rows are not in these files")
 	}
 }

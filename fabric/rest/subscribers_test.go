@@ -80,7 +80,7 @@ func TestSubscriberLife(t *testing.T) {
 	got := as[envelope](t, w.call(w.basic(), "GET", one, ""))
 	if got.DisplayName != "The Countess" || got.Subscriber["last_name"] != "Lovelace" ||
 		got.Subscriber["timezone"] != "PST" {
-		t.Errorf("after changes: got %+v, want what was not sent to stay", got)
+		t.Errorf("after the changes: got %+v, want omitted members to stay", got)
 	}
 
 	addresses := as[listed[address]](t, w.call(w.basic(), "GET", one+"/addresses", "")).Data
@@ -241,7 +241,7 @@ func TestSubscriberPages(t *testing.T) {
 	}
 
 	if got := strings.Join(seen, ""); got != "abcde" || len(pages) != 3 {
-		t.Errorf("walking the pages: got %s in %d pages, want abcde in 3", got, len(pages))
+		t.Errorf("all pages: got %s in %d pages, want abcde in 3", got, len(pages))
 	}
 
 	for i, p := range pages {

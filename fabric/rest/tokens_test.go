@@ -72,16 +72,16 @@ func TestSubscriberTokens(t *testing.T) {
 
 	sat, refresh := w.open(got.Token, fabric.SAT), w.open(got.RefreshToken, fabric.Refresh)
 	if life := sat.ExpiresAt.Sub(sat.IssuedAt).Round(time.Second); life != 7200*time.Second {
-		t.Errorf("a SAT lives %v, want 2 h", life)
+		t.Errorf("a SAT lives for %v, want 2 h", life)
 	}
 	if life := refresh.ExpiresAt.Sub(refresh.IssuedAt).Round(time.Second); life != 7500*time.Second {
-		t.Errorf("a refresh token lives %v, want 2 h 5 min", life)
+		t.Errorf("a refresh token lives for %v, want 2 h 5 min", life)
 	}
 
 	s := as[envelope](t, w.call(w.basic(), "GET", subscribers+"/"+got.SubscriberID, ""))
 	if s.Subscriber["email"] != "ada@example.com" || s.Subscriber["first_name"] != "Ada" ||
 		s.Subscriber["timezone"] != "CET" {
-		t.Errorf("the subscriber that was made: got %+v", s)
+		t.Errorf("the new subscriber: got %+v", s)
 	}
 
 	for _, reference := range []string{"ada@example.com", "ADA@Example.com"} {
@@ -177,7 +177,7 @@ func TestTokenRefusals(t *testing.T) {
 	}
 
 	if all := as[listed[envelope]](t, w.call(w.basic(), "GET", subscribers, "")); len(all.Data) != 0 {
-		t.Errorf("refusals made %d subscribers", len(all.Data))
+		t.Errorf("refused requests created %d subscribers", len(all.Data))
 	}
 }
 
@@ -199,13 +199,13 @@ func TestRefreshingScope(t *testing.T) {
 		got := w.tokens(`{"reference":"ada",` + tt.members + `}`)
 		sat := w.open(got.Token, fabric.SAT)
 		if life := sat.ExpiresAt.Sub(sat.IssuedAt).Round(time.Second); life != tt.lifetime {
-			t.Errorf("%s: the SAT lives %v, want %v", tt.members, life, tt.lifetime)
+			t.Errorf("%s: the SAT lives for %v, want %v", tt.members, life, tt.lifetime)
 		}
 		next := w.refresh(got.RefreshToken)
 		again := w.open(next.Token, fabric.SAT)
 		if life := again.ExpiresAt.Sub(again.IssuedAt).Round(time.Second); life != tt.lifetime ||
 			again.Fingerprint != sat.Fingerprint {
-			t.Errorf("%s, refreshed: the SAT lives %v with key %q, want %v, %q", tt.members, life,
+			t.Errorf("%s, refreshed: the SAT lives for %v with key %q, want %v, %q", tt.members, life,
 				again.Fingerprint, tt.lifetime, sat.Fingerprint)
 		}
 	}
@@ -262,7 +262,7 @@ func TestTakeover(t *testing.T) {
 
 	noted, err := w.fabric.Audit.List(t.Context(), audit.Filter{ProjectID: w.project.ID}, page.Query{Size: 50})
 	if err != nil || !strings.Contains(fmt.Sprint(noted.Items), "lack the scope Management") {
-		t.Errorf("the refusals are noted as %v, %v", noted.Items, err)
+		t.Errorf("the refusals are recorded as %v, %v", noted.Items, err)
 	}
 }
 

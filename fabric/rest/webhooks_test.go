@@ -59,7 +59,7 @@ func TestWebhooks(t *testing.T) {
 	path := webhookPath + "/" + made.ID
 	if made.URL != "https://example.com/a?b=c" || made.ProjectID != w.project.ID ||
 		strings.Join(made.Events, " ") != "*" || !made.Enabled || made.Name != "" {
-		t.Errorf("made %+v, want all events, enabled", made)
+		t.Errorf("created %+v, want all events, enabled", made)
 	}
 
 	r := w.call(boss, "PATCH", path,
@@ -130,7 +130,7 @@ func TestWebhookFaults(t *testing.T) {
 
 	got = w.call(boss, "POST", webhookPath, `{"url":"https://example.com/"}`).faults(t)
 	if got != "url:invalid_parameter" {
-		t.Errorf("one webhook too many: got %s", got)
+		t.Errorf("a webhook beyond the limit: got %s", got)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestWebhookCredentials(t *testing.T) {
 	}
 
 	if r := w.call(boss, "GET", path, ""); r.status != http.StatusOK || !strings.Contains(r.text, `"name":""`) {
-		t.Errorf("the webhook afterwards: %d %s, want it as it was", r.status, r.text)
+		t.Errorf("the webhook afterwards: %d %s, want no change", r.status, r.text)
 	}
 }
 
@@ -191,10 +191,10 @@ func TestDeliveries(t *testing.T) {
 
 	if len(list.Data) != 1 || list.Data[0].Event != "resource.created" || list.Data[0].State != "pending" ||
 		list.Data[0].Status != nil || list.Data[0].Error != nil {
-		t.Fatalf("deliveries %+v, want the newest, which waits", list)
+		t.Fatalf("deliveries %+v, want the newest, which is pending", list)
 	}
 	if next, err := url.Parse(list.Links.Next); err != nil || next.Query().Get("state") != "pending" {
-		t.Errorf("the next page is %q, want it of the same state", list.Links.Next)
+		t.Errorf("the next page is %q, want one with the same state", list.Links.Next)
 	}
 
 	older := as[struct{ Data []deliveryBody }](t, w.call(boss, "GET", list.Links.Next, "")).Data[0]
@@ -211,14 +211,14 @@ func TestDeliveries(t *testing.T) {
 		if d.ResourceID != tt.want || d.Body.ID != tt.id || d.Body.Event != d.Event ||
 			d.Body.ProjectID != w.project.ID || data.ID != tt.want ||
 			strings.TrimSpace(shown.text) != string(d.Body.Data) {
-			t.Errorf("told %s, want what the API shows: %s", r.text, shown.text)
+			t.Errorf("delivered %s, want what the API shows: %s", r.text, shown.text)
 		}
 		if _, err := time.Parse(time.RFC3339, d.Body.CreatedAt); err != nil {
 			t.Error(err)
 		}
 		for _, secret := range []string{"fathom", "not to be told", "argon2", "password"} {
 			if strings.Contains(r.text, secret) {
-				t.Errorf("told %s, which has %q", r.text, secret)
+				t.Errorf("delivered %s, which contains %q", r.text, secret)
 			}
 		}
 	}
@@ -302,10 +302,10 @@ func TestSigningKey(t *testing.T) {
 
 	at := as[signing](t, w.call(boss, "POST", path+"/rotate", `{"overlap":0}`))
 	if at.Key == rotated.Next.Key || at.Next != nil {
-		t.Errorf("rotated at once: %+v", at)
+		t.Errorf("rotated without overlap: %+v", at)
 	}
 	if text := must[string](t)(sealedKeys(w)); strings.Contains(text, at.Key) {
-		t.Error("the key lies open in the database")
+		t.Error("the key is stored unsealed")
 	}
 }
 

@@ -104,7 +104,7 @@ func openWorld(t testing.TB, dir string) *world {
 	return w
 }
 
-// deafNode returns another node that receives no revocations.
+// deafNode returns another node, which receives no revocations.
 func (w *world) deafNode() *fabric.Fabric {
 	w.t.Helper()
 	revoked := revocation.New(deafLog{w.rows}, w.now)
@@ -153,7 +153,7 @@ func (w *world) dies(q deliver.Queue, receiver, id string, attempts, status int)
 	jobs := must[[]deliver.Job](w.t)(q.DueJobs(ctx, receiver, w.now(), 100))
 	i := slices.IndexFunc(jobs, func(j deliver.Job) bool { return j.ID == id })
 	if i < 0 {
-		w.t.Fatalf("no delivery %s waits for %s", id, receiver)
+		w.t.Fatalf("no delivery %s is pending for %s", id, receiver)
 	}
 	r := deliver.Result{ReceiverID: receiver, JobID: id, Queued: jobs[i].Queued, State: deliver.Dead,
 		Attempts: attempts, Status: status, Ended: w.now()}
@@ -162,8 +162,8 @@ func (w *world) dies(q deliver.Queue, receiver, id string, attempts, status int)
 	}
 }
 
-// poll reads revocations as a server does, until deafen is called. On a slow machine, a test
-// can take longer than the age at which revocations become stale.
+// poll reads revocations as a server does, until deafen is called. On a slow machine, a test can
+// take longer than the age at which revocations become stale.
 func (w *world) poll() {
 	ctx, stop := context.WithCancel(context.Background())
 	var polls sync.WaitGroup
@@ -310,7 +310,7 @@ func (w *world) tokens(body string) tokens {
 	w.t.Helper()
 	r := w.call(w.basic(), "POST", "/api/fabric/subscribers/tokens", body)
 	if r.status != http.StatusOK {
-		w.t.Fatalf("asking tokens for %s: got %d %s, want 200", body, r.status, r.text)
+		w.t.Fatalf("requesting tokens for %s: got %d %s, want 200", body, r.status, r.text)
 	}
 	return as[tokens](w.t, r)
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestAccountTheme shows that the browser keeps the theme, so that pages before a sign-in use
+// TestAccountTheme shows that the browser remembers the theme, so that pages before a login use
 // it too.
 func TestAccountTheme(t *testing.T) {
 	w := newWorld(t)
@@ -19,10 +19,10 @@ func TestAccountTheme(t *testing.T) {
 		got := b.onPage(page, "/account/display", "theme", tt.theme)
 		if !strings.Contains(got.body, tt.want) ||
 			!strings.Contains(got.body, "Your display settings are saved.") {
-			t.Errorf("the theme %q: %d without %s", tt.theme, got.status, tt.want)
+			t.Errorf("the theme %q: %d, page without %s", tt.theme, got.status, tt.want)
 		}
 		if got := b.get("/device"); !strings.Contains(got.body, tt.want) {
-			t.Errorf("after the theme %q another page is without %s", tt.theme, tt.want)
+			t.Errorf("after choosing the theme %q, another page is without %s", tt.theme, tt.want)
 		}
 	}
 }

@@ -71,7 +71,7 @@ func TestAccountSessions(t *testing.T) {
 	ids, here := sessionsOf(page)
 	if len(ids) != 2 || here != "Firefox on Linux" || ids["Safari on iPhone"] == "" ||
 		!strings.Contains(page.body, "signed in 3 hours ago") || !strings.Contains(page.body, "127.0.0.1") {
-		t.Fatalf("the sessions are %v, this one %q: %s", ids, here, page.body)
+		t.Fatalf("the sessions are %v, and this browser is %q: %s", ids, here, page.body)
 	}
 	form := with(formOf(t, page, "/account/sessions/end"), "session", "unknown")
 	if got := desk.post("/account/sessions/end", form); !strings.Contains(got.body, `id="account-notice"`) {
@@ -87,29 +87,29 @@ func TestAccountSessions(t *testing.T) {
 
 	// Ending a session of another browser leaves this one signed in.
 	desk.post("/account/sessions/end", with(form, "session", ids["Safari on iPhone"]))
-	w.lives("the phone's", false, onPhone)
-	w.lives("the others", true, atDesk, again, bob)
+	w.lives("after ending the phone's session, the phone's", false, onPhone)
+	w.lives("after ending the phone's session, the others", true, atDesk, again, bob)
 	if phone.signedIn(c) || !desk.signedIn(c) {
-		t.Error("the wrong browser is signed out")
+		t.Error("ending the phone's session did not sign out the phone alone")
 	}
 
-	// Ending the own session also ends the older login that it replaced.
+	// Ending this browser's session also ends the older login that it replaced.
 	if got := desk.post("/account/sessions/end",
 		with(form, "session", ids["Firefox on Linux"])); !strings.Contains(got.body, `id="logged-out"`) {
-		t.Errorf("its own session: %d %s", got.status, got.body)
+		t.Errorf("ending this browser's session: %d %s", got.status, got.body)
 	}
-	w.lives("the desk's, the older one too", false, atDesk, again)
+	w.lives("after ending the desk's session, its two logins", false, atDesk, again)
 
 	all := []map[string]any{w.redeem(c, desk.code(c)).json(t), w.redeem(c, phone.code(c)).json(t)}
 	page = phone.account()
 	if got := phone.post("/account/sessions/end-all",
 		formOf(t, page, "/account/sessions/end-all")); !strings.Contains(got.body, `id="logged-out"`) {
-		t.Errorf("everywhere: %d %s", got.status, got.body)
+		t.Errorf("ending all sessions: %d %s", got.status, got.body)
 	}
 	w.lives("everywhere", false, all...)
 	w.lives("bob's", true, bob)
 	if phone.signedIn(c) || desk.signedIn(c) || !stranger.signedIn(c) {
-		t.Error("a browser is still signed in, or another's is not")
+		t.Error("a browser is still signed in, or another subscriber's is not")
 	}
 }
 
@@ -121,7 +121,7 @@ func TestAccountApps(t *testing.T) {
 	b := w.browser()
 	page := b.account()
 	if !strings.Contains(page.body, `id="apps-none"`) {
-		t.Errorf("apps before there are any: %s", page.body)
+		t.Errorf("apps before any has access: %s", page.body)
 	}
 
 	ours := w.redeem(own, b.code(own)).json(t)
@@ -139,23 +139,23 @@ func TestAccountApps(t *testing.T) {
 	form := formOf(t, page, "/account/apps/revoke")
 	got := b.post("/account/apps/revoke", with(form, "client", third.ID))
 	if strings.Contains(got.body, ">Third<") || !strings.Contains(got.body, `id="account-notice"`) {
-		t.Errorf("after it was taken back: %d %s", got.status, got.body)
+		t.Errorf("after access was revoked: %d %s", got.status, got.body)
 	}
-	w.lives("the app's", false, theirs)
-	w.lives("the other's", true, ours)
+	w.lives("the revoked app's", false, theirs)
+	w.lives("the other app's", true, ours)
 	if got := b.authorize(request(third, "prompt", "none")); got.param("error") != "consent_required" {
-		t.Errorf("the app asks again: %v", got.told())
+		t.Errorf("the app that asks again gets: %v", got.told())
 	}
 
-	// An unknown client is no error.
+	// Revoking an unknown client's access is not an error.
 	for _, client := range []string{third.ID, "nobody", ""} {
 		if got := b.post("/account/apps/revoke", with(form, "client", client)); got.status != http.StatusOK {
-			t.Errorf("taken back of %q: %d", client, got.status)
+			t.Errorf("revoking access of %q: %d", client, got.status)
 		}
 	}
 
 	b.post("/account/apps/revoke", with(form, "client", own.ID))
-	w.lives("the own app's", false, ours)
+	w.lives("the revoked app's", false, ours)
 }
 
 // TestBrowserLimits shows that a browser's session ends 12 hours after its last visit, and 7
@@ -170,7 +170,7 @@ func TestBrowserLimits(t *testing.T) {
 	for range 3 {
 		w.pass(11 * time.Hour)
 		if !b.signedIn(c) {
-			t.Fatal("a browser that comes every 11 hours is signed out")
+			t.Fatal("a browser that visits every 11 hours is signed out")
 		}
 		w.empty()
 	}
@@ -178,7 +178,7 @@ func TestBrowserLimits(t *testing.T) {
 	// A longer absence ends it.
 	w.pass(12*time.Hour + time.Minute)
 	if b.signedIn(c) {
-		t.Error("a browser that was away for 12 hours is signed in")
+		t.Error("a browser that was away for 12 hours is still signed in")
 	}
 
 	// After seven days it ends in spite of frequent visits.
@@ -191,6 +191,6 @@ func TestBrowserLimits(t *testing.T) {
 		}
 	}
 	if days != 7 {
-		t.Errorf("a browser that comes every 8 hours is signed in for %d days, want 7", days)
+		t.Errorf("a browser that visits every 8 hours is signed in for %d days, want 7", days)
 	}
 }

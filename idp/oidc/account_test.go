@@ -19,7 +19,7 @@ func (b *browser) account() reply {
 		page = b.logIn(page, email, secret)
 	}
 	if !strings.Contains(page.body, `id="account-page"`) {
-		b.w.t.Fatalf("no account: %d %s", page.status, page.body)
+		b.w.t.Fatalf("no account page: %d %s", page.status, page.body)
 	}
 	return page
 }
@@ -52,15 +52,15 @@ func TestAccountProfile(t *testing.T) {
 	}
 
 	if got := b.get("/account"); !strings.Contains(got.body, `id="account-page"`) {
-		t.Errorf("/account without a project, signed in: %d %s", got.status, got.body)
+		t.Errorf("/account without a project, when signed in: %d %s", got.status, got.body)
 	}
 	if got := w.browser().get("/account?project=" + w.ada.ID); got.status != http.StatusNotFound {
-		t.Errorf("/account of no project: %d", got.status)
+		t.Errorf("/account of an unknown project: %d", got.status)
 	}
 }
 
-// TestAccountForms shows that a form of the page is only accepted from the login that the page
-// was shown to.
+// TestAccountForms shows that a form of the account page is accepted only from the login that
+// the page was shown to.
 func TestAccountForms(t *testing.T) {
 	w := newWorld(t)
 	grace := w.subscriber("grace@example.com")
@@ -77,7 +77,7 @@ func TestAccountForms(t *testing.T) {
 	}
 
 	for name, value := range map[string]string{"of another login": token.Get("token"), "missing": "",
-		"made up": "AAAA"} {
+		"made-up": "AAAA"} {
 		if got := mine.onPage(page, "/account/profile", "token", value,
 			"first_name", "Eve"); got.status != http.StatusForbidden {
 			t.Errorf("a form whose token is %s: %d, want 403", name, got.status)
@@ -97,7 +97,7 @@ func TestAccountForms(t *testing.T) {
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Origin", "https://evil.example")
 	if got := theirs.do(req); got.status != http.StatusForbidden {
-		t.Errorf("a form of another site: %d, want 403", got.status)
+		t.Errorf("a form sent by another site: %d, want 403", got.status)
 	}
 }
 
@@ -132,6 +132,6 @@ func TestAccountPassword(t *testing.T) {
 
 	if got := w.browser(); got.logIn(got.authorize(request(c)), email, secret).status !=
 		http.StatusUnprocessableEntity {
-		t.Error("the old password still opens it")
+		t.Error("the old password is still accepted")
 	}
 }

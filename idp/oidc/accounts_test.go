@@ -20,12 +20,12 @@ func (b *browser) choose(page reply, email string) reply {
 			regexp.QuoteMeta(email) + `<`).FindStringSubmatch(page.body)
 	id := hiddenID.FindStringSubmatch(page.body)
 	if account == nil || id == nil {
-		b.w.t.Fatalf("no page of accounts with %s: %d %v %s", email, page.status, page.location, page.body)
+		b.w.t.Fatalf("the account chooser does not show %s: %d %v %s", email, page.status, page.location, page.body)
 	}
 	return b.post("/accounts", url.Values{"id": {id[1]}, "account": {account[1]}})
 }
 
-// who returns the subject of the tokens that the code in an answer is redeemed for.
+// who returns the subject of the tokens that the code in an answer yields.
 func (w *world) who(c idp.Client, got reply) string {
 	w.t.Helper()
 	if got.param("code") == "" {
@@ -36,8 +36,8 @@ func (w *world) who(c idp.Client, got reply) string {
 
 const bobs = "bob@example.com"
 
-// TestAccounts shows that a browser holds several logins of a project. A person chooses one of
-// them, and an app gets the one that it asks for.
+// TestAccounts shows that a browser can hold several logins of a project. A person chooses one
+// of them, and an app gets the one that it asks for.
 func TestAccounts(t *testing.T) {
 	w := newWorld(t)
 	bob := w.subscriber(bobs)
@@ -47,12 +47,12 @@ func TestAccounts(t *testing.T) {
 
 	if page := b.authorize(request(c, "prompt", "select_account")); !strings.Contains(page.body, `id="account-0"`) ||
 		strings.Contains(page.body, `id="account-1"`) {
-		t.Errorf("the only account is not offered alone: %s", page.body)
+		t.Errorf("the account chooser does not show the only account alone: %s", page.body)
 	}
 
 	w.pass(time.Minute)
 	if got := w.who(c, b.logIn(b.authorize(request(c, "prompt", "select_account")), bobs, secret)); got != bob.ID {
-		t.Fatalf("bob signs in and the tokens are of %s", got)
+		t.Fatalf("bob signs in, but the tokens are of %s", got)
 	}
 
 	// Requests are answered by the login in use, or by the one they name. The second round
@@ -72,21 +72,21 @@ func TestAccounts(t *testing.T) {
 				t.Errorf("%s: the tokens are of %s, want %s", tt.name, got, tt.want)
 			}
 		}
-		w.empty() // the rows hold the same logins
+		w.empty() // the rows contain the same logins
 	}
 
 	// A chosen login is in use from then on.
 	if got := w.who(c, b.choose(b.authorize(request(c, "prompt", "select_account")), email)); got != w.ada.ID {
-		t.Errorf("ada is chosen and the tokens are of %s", got)
+		t.Errorf("ada was chosen, but the tokens are of %s", got)
 	}
 	if got := w.who(c, b.authorize(request(c, "prompt", "none"))); got != w.ada.ID {
-		t.Errorf("after ada was chosen %s is in use", got)
+		t.Errorf("after ada was chosen, %s is in use", got)
 	}
 
 	// A choice cannot override the hint of a request.
 	page := b.authorize(request(c, "prompt", "select_account", "id_token_hint", hint))
 	if got := b.choose(page, bobs); got.param("error") != "login_required" {
-		t.Errorf("bob is chosen where ada was meant: %d %v", got.status, got.told())
+		t.Errorf("bob was chosen for a request with ada's hint: %d %v", got.status, got.told())
 	}
 }
 
@@ -137,13 +137,13 @@ func TestAccountsAfterLogout(t *testing.T) {
 		w.empty()
 	}
 	if got := w.who(c, b.choose(b.authorize(request(c)), email)); got != w.ada.ID {
-		t.Errorf("ada is chosen and the tokens are of %s", got)
+		t.Errorf("ada was chosen, but the tokens are of %s", got)
 	}
 
 	// After a logout of all logins there is nothing to choose from.
 	b.submit(b.get("/logout"))
 	if page := b.authorize(request(c)); !strings.Contains(page.body, `id="login-submit"`) {
-		t.Errorf("after a logout of all: %d %s", page.status, page.body)
+		t.Errorf("after a logout of all accounts: %d %s", page.status, page.body)
 	}
 }
 
@@ -185,7 +185,7 @@ func TestAccountsOfOthers(t *testing.T) {
 
 	// So are answers from another browser and from another site.
 	if got := stranger.post("/accounts", url.Values{"id": {id}, "account": {own}}); got.status != http.StatusForbidden {
-		t.Errorf("a page of another browser: %d, want 403", got.status)
+		t.Errorf("a page shown to another browser: %d, want 403", got.status)
 	}
 	req, err := http.NewRequest(http.MethodPost, w.url+"/accounts",
 		strings.NewReader(url.Values{"id": {id}, "account": {own}}.Encode()))
@@ -196,7 +196,7 @@ func TestAccountsOfOthers(t *testing.T) {
 		t.Errorf("a choice from another site: %d, want 403", got.status)
 	}
 	if got := b.post("/accounts", url.Values{"id": {id}, "account": {own}}); got.param("code") == "" {
-		t.Errorf("the choice itself: %d %v", got.status, got.told())
+		t.Errorf("the permitted choice: %d %v", got.status, got.told())
 	}
 }
 
@@ -218,20 +218,20 @@ func TestAccountsInUse(t *testing.T) {
 	page := b.authorize(request(third, "prompt", "select_account"))
 	if n := strings.Count(page.body, `name="account"`); n != idp.MaxLogins ||
 		strings.Contains(page.body, "1@example.com") {
-		t.Errorf("%d accounts are offered, or the first of %d: %s", n, idp.MaxLogins+1, page.body)
+		t.Errorf("%d accounts are offered, want %d without the first: %s", n, idp.MaxLogins, page.body)
 	}
 	if hint := b.authorize(request(c, "prompt", "none",
 		"claims", `{"id_token":{"sub":{"value":"`+first.ID+`"}}}`)); hint.param("error") != "login_required" {
-		t.Errorf("the login that was left out: %v", hint.told())
+		t.Errorf("the login that was dropped: %v", hint.told())
 	}
 
 	// The chosen account sees the consent page.
 	consent := b.choose(page, "3@example.com")
 	if !strings.Contains(consent.body, "3@example.com") || !strings.Contains(consent.body, `id="consent-allow"`) {
-		t.Fatalf("no consent page of the chosen: %d %s", consent.status, consent.body)
+		t.Fatalf("no consent page for the chosen account: %d %s", consent.status, consent.body)
 	}
 	if got := b.consent(consent, "allow"); got.param("code") == "" {
-		t.Errorf("allow: %d %v", got.status, got.told())
+		t.Errorf("allowing: %d %v", got.status, got.told())
 	}
 
 	// A subscriber that was disabled meanwhile is not offered.

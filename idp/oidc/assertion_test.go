@@ -145,7 +145,7 @@ func TestAssertion(t *testing.T) {
 			t.Errorf("%s: revocation %d %s", alg, out.status, out.body)
 		}
 		if in := w.browser().post("/oauth/introspect", with(url.Values{}, form()...)); in.json(t)["active"] != false {
-			t.Errorf("%s: introspection of what was revoked: %s", alg, in.body)
+			t.Errorf("%s: introspection of a revoked token: %s", alg, in.body)
 		}
 	}
 }
@@ -163,11 +163,11 @@ func TestAssertionClaims(t *testing.T) {
 		"the token endpoint for an audience": {"aud", w.url + "/oauth/token"},
 		"several audiences": {"aud",
 			[]string{"https://elsewhere.example", w.url + "/", w.url + "/oauth/token"}},
-		"a clock that is ahead":    {"iat", at(8 * time.Second), "nbf", at(8 * time.Second)},
-		"no iat":                   {"iat", nil},
-		"an exp with a fraction":   {"exp", float64(at(time.Minute)) + .5},
-		"an exp ten minutes ahead": {"exp", at(10 * time.Minute)},
-		"what nobody asked for":    {"other", map[string]int{"a": 1}},
+		"a client clock that is ahead": {"iat", at(8 * time.Second), "nbf", at(8 * time.Second)},
+		"no iat":                       {"iat", nil},
+		"an exp with a fraction":       {"exp", float64(at(time.Minute)) + .5},
+		"an exp ten minutes ahead":     {"exp", at(10 * time.Minute)},
+		"an unknown claim":             {"other", map[string]int{"a": 1}},
 	}
 	for name, pairs := range good {
 		if got := p.ask(p.assertion(t, pairs...)); got.status != http.StatusOK {
@@ -176,26 +176,26 @@ func TestAssertionClaims(t *testing.T) {
 	}
 
 	bad := map[string][]any{
-		"another audience":             {"aud", "https://elsewhere.example/"},
-		"the issuer without its slash": {"aud", w.url},
-		"no audience":                  {"aud", nil},
-		"an audience that is no text":  {"aud", 1},
-		"another issuer":               {"iss", other.c.ID},
-		"no issuer":                    {"iss", nil},
-		"another subject":              {"sub", other.c.ID},
-		"another client altogether":    {"iss", other.c.ID, "sub", other.c.ID},
-		"a client that is not known":   {"iss", "x", "sub", "x"},
-		"expired":                      {"exp", at(-time.Second)},
-		"expired long ago":             {"exp", at(-5 * time.Minute)},
-		"no exp":                       {"exp", nil},
-		"an exp that is text":          {"exp", "9999999999"},
-		"an exp beyond all":            {"exp", 1e300},
-		"a negative exp":               {"exp", -1},
-		"an exp too far ahead":         {"exp", at(time.Hour)},
-		"an nbf a minute ahead":        {"nbf", at(time.Minute)},
-		"an iat a minute ahead":        {"iat", at(time.Minute), "exp", at(2 * time.Minute)},
-		"no jti":                       {"jti", nil},
-		"a jti that is no text":        {"jti", 7},
+		"another audience":                      {"aud", "https://elsewhere.example/"},
+		"the issuer without its slash":          {"aud", w.url},
+		"no audience":                           {"aud", nil},
+		"an audience that is not text":          {"aud", 1},
+		"another issuer":                        {"iss", other.c.ID},
+		"no issuer":                             {"iss", nil},
+		"another subject":                       {"sub", other.c.ID},
+		"another client for issuer and subject": {"iss", other.c.ID, "sub", other.c.ID},
+		"an unknown client":                     {"iss", "x", "sub", "x"},
+		"expired":                               {"exp", at(-time.Second)},
+		"expired long ago":                      {"exp", at(-5 * time.Minute)},
+		"no exp":                                {"exp", nil},
+		"an exp that is text":                   {"exp", "9999999999"},
+		"an exp beyond any date":                {"exp", 1e300},
+		"a negative exp":                        {"exp", -1},
+		"an exp too far ahead":                  {"exp", at(time.Hour)},
+		"an nbf a minute ahead":                 {"nbf", at(time.Minute)},
+		"an iat a minute ahead":                 {"iat", at(time.Minute), "exp", at(2 * time.Minute)},
+		"no jti":                                {"jti", nil},
+		"a jti that is not text":                {"jti", 7},
 	}
 	for name, pairs := range bad {
 		wantInvalidClient(t, name, p.ask(p.assertion(t, pairs...)))
@@ -241,29 +241,29 @@ func TestAssertionForgeries(t *testing.T) {
 	parts := strings.Split(p.assertion(t), ".")
 
 	forged := map[string]string{
-		"another key":               stranger.assertion(t),
-		"another client's key":      byOther.assertion(t),
-		"a kid that is not there":   renamed.assertion(t),
-		"its own key in the header": embedded,
-		"an address of keys":        stranger.sign(t, p.claims(), "jku", "http://127.0.0.1:1/jwks"),
-		"HS256 by the public key":   symmetric(public),
-		"HS256 by the key set":      symmetric(append([]byte{}, p.c.JWKS...)),
+		"another key":                         stranger.assertion(t),
+		"another client's key":                byOther.assertion(t),
+		"an unknown kid":                      renamed.assertion(t),
+		"a key in the header":                 embedded,
+		"a key set's address in the header":   stranger.sign(t, p.claims(), "jku", "http://127.0.0.1:1/jwks"),
+		"HS256 with the public key as secret": symmetric(public),
+		"HS256 with the key set as secret":    symmetric(append([]byte{}, p.c.JWKS...)),
 		"alg none": part(map[string]any{"alg": "none", "kid": p.kid}) + "." +
 			part(p.claims()) + ".",
 		"alg None with a signature": part(map[string]any{"alg": "None", "kid": p.kid}) + "." +
 			part(p.claims()) + "." + parts[2],
-		"no signature": parts[0] + "." + parts[1] + ".",
-		"other claims": parts[0] + "." + part(p.claims()) + "." + parts[2],
-		"an algorithm that is not there": part(map[string]any{"alg": "RS384", "kid": p.kid}) + "." +
+		"no signature":   parts[0] + "." + parts[1] + ".",
+		"changed claims": parts[0] + "." + part(p.claims()) + "." + parts[2],
+		"an unknown algorithm": part(map[string]any{"alg": "RS384", "kid": p.kid}) + "." +
 			parts[1] + "." + parts[2],
-		"an algorithm of other keys": part(map[string]any{"alg": "ES256", "kid": p.kid}) + "." +
+		"an algorithm for other keys": part(map[string]any{"alg": "ES256", "kid": p.kid}) + "." +
 			parts[1] + "." + parts[2],
-		"another kind of JWT":         p.sign(t, p.claims(), "typ", "dpop+jwt"),
-		"a header nobody understands": p.sign(t, p.claims(), "crit", []string{"x"}, "x", 1),
+		"another kind of JWT":        p.sign(t, p.claims(), "typ", "dpop+jwt"),
+		"an unknown critical header": p.sign(t, p.claims(), "crit", []string{"x"}, "x", 1),
 		"JSON": `{"payload":"` + parts[1] + `","protected":"` +
 			parts[0] + `","signature":"` + parts[2] + `"}`,
-		"no JWT":   "x",
-		"too much": strings.Repeat("x", 9<<10),
+		"no JWT":                     "x",
+		"more than the allowed size": strings.Repeat("x", 9<<10),
 	}
 
 	for name, assertion := range forged {
@@ -272,13 +272,13 @@ func TestAssertionForgeries(t *testing.T) {
 
 	// The right type of JWT is accepted, and so is a missing kid if there is only one key.
 	if got := p.ask(p.sign(t, p.claims(), "typ", "client-authentication+jwt")); got.status != http.StatusOK {
-		t.Errorf("its own kind of JWT: %d %s", got.status, got.body)
+		t.Errorf("the right type of JWT: %d %s", got.status, got.body)
 	}
 
 	anonymous := p
 	anonymous.kid = ""
 	if got := p.ask(anonymous.assertion(t)); got.status != http.StatusOK {
-		t.Errorf("no kid, of a set of one key: %d %s", got.status, got.body)
+		t.Errorf("no kid, with a set of one key: %d %s", got.status, got.body)
 	}
 }
 
@@ -346,7 +346,7 @@ func TestAssertionOnce(t *testing.T) {
 		}
 	}
 	if won != 1 {
-		t.Errorf("%d of %d had a token of one assertion, want 1", won, len(errs))
+		t.Errorf("%d of %d requests got a token for one assertion, want 1", won, len(errs))
 	}
 
 	// The use is also remembered when the session store fails over and forgets it.
@@ -361,7 +361,7 @@ func TestAssertionOnce(t *testing.T) {
 	again.JWT = p.assertion(t)
 	w.pass(9 * time.Minute)
 	if _, err := nodes[1].Assertions.Verify(t.Context(), again); err == nil {
-		t.Error("an assertion nine minutes after: no error")
+		t.Error("an assertion nine minutes after its exp: no error")
 	}
 }
 
@@ -388,7 +388,7 @@ func TestKeySets(t *testing.T) {
 			ProjectID: w.project.ID, Type: idp.Service, AuthMethod: method, Metadata: idp.Metadata{JWKS: set},
 		})
 		if secret != "" {
-			t.Errorf("a client with keys gets a secret")
+			t.Errorf("a client with keys has a secret")
 		}
 		return err
 	}
@@ -410,7 +410,7 @@ func TestKeySets(t *testing.T) {
 	}
 
 	if err := register(good, idp.AuthPrivateKeyJWT); err != nil {
-		t.Errorf("a good set: %v", err)
+		t.Errorf("registering a good set: %v", err)
 	}
 	if err := register(good, idp.AuthPost); problem.First(err) == nil {
 		t.Error("registering keys and a secret: no error")
@@ -419,7 +419,7 @@ func TestKeySets(t *testing.T) {
 	// Keys of unknown types are ignored, since a client may publish newer ones.
 	mixed := json.RawMessage(strings.Replace(string(good), `[`, `[{"kty":"AKP","alg":"ML-DSA-44","pub":"AAAA"},`, 1))
 	if err := register(mixed, idp.AuthPrivateKeyJWT); err != nil {
-		t.Errorf("a key of a type to come beside one of today: %v", err)
+		t.Errorf("a key of an unknown type next to a known one: %v", err)
 	}
 }
 
@@ -431,18 +431,18 @@ func TestKeyAlgorithm(t *testing.T) {
 	p.c.JWKS = keySet(t, "PS256", map[string]crypto.Signer{p.kid: p.key})
 	must(t, w.rewrite(p.c))
 
-	wantInvalidClient(t, "RS256 by a key for PS256", p.ask(p.assertion(t)))
+	wantInvalidClient(t, "RS256 by a key registered for PS256", p.ask(p.assertion(t)))
 	p.alg = jose.PS256
 	if got := p.ask(p.assertion(t)); got.status != http.StatusOK {
-		t.Errorf("PS256 by a key for it: %d %s", got.status, got.body)
+		t.Errorf("PS256 by a key registered for it: %d %s", got.status, got.body)
 	}
 
 	fresh := newKey(t, jose.RS256)
 	p.c.JWKS = keySet(t, "", map[string]crypto.Signer{"k2": fresh})
 	must(t, w.rewrite(p.c))
-	wantInvalidClient(t, "a key that was taken away", p.ask(p.assertion(t)))
+	wantInvalidClient(t, "a key that was removed", p.ask(p.assertion(t)))
 	p.kid, p.key = "k2", fresh
 	if got := p.ask(p.assertion(t)); got.status != http.StatusOK {
-		t.Errorf("the key in its place: %d %s", got.status, got.body)
+		t.Errorf("the key that replaced it: %d %s", got.status, got.body)
 	}
 }

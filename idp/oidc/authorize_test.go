@@ -46,9 +46,9 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// TestLoginTellsNothing shows that a failed login looks the same for all accounts, existing or
+// TestLoginRevealsNothing shows that a failed login looks the same for all accounts, existing or
 // not.
-func TestLoginTellsNothing(t *testing.T) {
+func TestLoginRevealsNothing(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	disabled := true
@@ -73,7 +73,7 @@ func TestLoginTellsNothing(t *testing.T) {
 	}
 }
 
-// mask removes what differs between answers by design: the email and the challenge.
+// mask replaces what differs between answers by design: the email and the challenge.
 func mask(r reply, email string) string {
 	r.body = noChallenge(r.body)
 	i, j := strings.Index(r.body, `value="`+escaped(email)), 0
@@ -113,8 +113,8 @@ func TestLoginFromAnotherSite(t *testing.T) {
 	}
 }
 
-// TestAuthorizeUnproven shows that errors are shown on a page and not redirected until the
-// client and its redirect URI are proven.
+// TestAuthorizeUnproven shows that errors are shown on a page and not sent by redirect until the
+// client and its redirect URI are verified.
 func TestAuthorizeUnproven(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -172,7 +172,7 @@ func TestAuthorizeUnproven(t *testing.T) {
 	}
 }
 
-// TestAuthorizeErrors shows that errors are sent to a proven client, with state and iss.
+// TestAuthorizeErrors shows that errors are sent to a verified client, with state and iss.
 func TestAuthorizeErrors(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -204,11 +204,11 @@ func TestAuthorizeErrors(t *testing.T) {
 		{"scope not registered", request(c, "scope", "openid Voice"), "invalid_scope"},
 		{"many scopes", request(c, "scope", strings.Repeat("x ", 1000)), "invalid_scope"},
 		{"unknown prompt", request(c, "prompt", "dance"), "invalid_request"},
-		{"none and login", request(c, "prompt", "none login"), "invalid_request"},
-		{"nobody signed in", request(c, "prompt", "none"), "login_required"},
+		{"prompt none and login", request(c, "prompt", "none login"), "invalid_request"},
+		{"prompt none without a login", request(c, "prompt", "none"), "login_required"},
 		{"max_age negative", request(c, "max_age", "-1"), "invalid_request"},
 		{"max_age huge", request(c, "max_age", "1000000000"), "invalid_request"},
-		{"max_age a word", request(c, "max_age", "abc"), "invalid_request"},
+		{"max_age not a number", request(c, "max_age", "abc"), "invalid_request"},
 		{"request object", request(c, "request", "x.y.z"), "request_not_supported"},
 		{"request_uri", request(c, "request_uri", "http://169.254.169.254/"), "request_uri_not_supported"},
 		{"response_mode", request(c, "response_mode", "web_message"), "invalid_request"},
@@ -241,7 +241,7 @@ func TestAuthorizeStateIsExact(t *testing.T) {
 		strings.Repeat("s", 4096)} {
 		got := b.authorize(request(c, "state", state))
 		if got.param("state") != state || got.header.Get("X-Evil") != "" {
-			t.Errorf("state %.20q comes back as %.20q", state, got.param("state"))
+			t.Errorf("state %.20q is returned as %.20q", state, got.param("state"))
 		}
 	}
 
@@ -285,7 +285,7 @@ func TestPrompts(t *testing.T) {
 		}
 		w.pass(10 * time.Second)
 		if got := b.logIn(page, email, secret); got.param("code") == "" {
-			t.Errorf("%v: login gives %v", pair, got.location)
+			t.Errorf("%v: login returns %v", pair, got.location)
 		}
 		w.pass(10 * time.Second)
 	}
@@ -389,7 +389,7 @@ func TestIDTokenHint(t *testing.T) {
 		t.Errorf("prompt=none with ada's hint in bob's browser: %v", got.location)
 	}
 	if got := b.authorize(request(c, "prompt", "none", "id_token_hint", "garbage")); got.param("code") == "" {
-		t.Errorf("prompt=none with a hint that is none: %v", got.location)
+		t.Errorf("prompt=none with an invalid hint: %v", got.location)
 	}
 	if got := b.authorize(request(other, "prompt", "none", "id_token_hint", ada)); got.param("code") == "" {
 		t.Errorf("prompt=none with another client's hint: %v", got.location)
@@ -398,7 +398,7 @@ func TestIDTokenHint(t *testing.T) {
 	// A login as another subscriber fails.
 	page := b.authorize(request(c, "id_token_hint", ada))
 	if got := b.logIn(page, "bob@example.com", secret); got.param("error") != "login_required" {
-		t.Errorf("bob signs in where ada was meant: %v", got.location)
+		t.Errorf("bob signs in for a request with ada's hint: %v", got.location)
 	}
 	page = b.authorize(request(c, "id_token_hint", ada))
 	if got := b.logIn(page, email, secret); got.param("code") == "" {

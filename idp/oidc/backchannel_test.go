@@ -59,7 +59,7 @@ func (r *rp) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		len(form) != 1 || len(form["logout_token"]) != 1 ||
 		req.Header.Get("Content-Type") != "application/x-www-form-urlencoded" ||
 		req.Header.Get("Cookie")+req.Header.Get("Authorization") != "" {
-		r.w.t.Errorf("the client is told %s %s %v %s, want a form with the logout token alone", req.Method,
+		r.w.t.Errorf("the client receives %s %s %v %s, want a form with the logout token alone", req.Method,
 			req.RequestURI, req.Header, body)
 	}
 	r.mu.Lock()
@@ -147,7 +147,7 @@ func wantLogoutToken(t *testing.T, w *world, c idp.Client, token, idToken string
 	}
 
 	if _, ok := w.idp.Ring.VerifyJWS(token, "logout+jwt"); !ok {
-		t.Error("the signature is not good")
+		t.Error("the signature is invalid")
 	}
 
 	// The token names the subject and session that the client knows.
@@ -158,10 +158,10 @@ func wantLogoutToken(t *testing.T, w *world, c idp.Client, token, idToken string
 		}
 	}
 
-	// It is fresh and short-lived.
+	// The token is fresh and short-lived.
 	iat, exp, now := got["iat"].(float64), got["exp"].(float64), float64(w.now().Unix())
 	if iat > now || iat < now-60 || exp <= now || exp-iat > 120 {
-		t.Errorf("iat = %v, exp = %v at %v, want it signed now, for two minutes at most", iat, exp, now)
+		t.Errorf("iat = %v, exp = %v at %v, want a token issued now that lives two minutes at most", iat, exp, now)
 	}
 
 	events, _ := json.Marshal(got["events"])
@@ -185,35 +185,37 @@ func TestBackchannelLogout(t *testing.T) {
 		alg  keys.Use
 		end  func(b *browser, c idp.Client, s fabric.Subscriber, idToken string) error
 	}{
-		{"the app signs it out", keys.RS256,
+		{"the app signs the browser out", keys.RS256,
 			func(b *browser, _ idp.Client, _ fabric.Subscriber, idToken string) error {
 				b.get("/oauth/logout?" + url.Values{"id_token_hint": {idToken},
 					"post_logout_redirect_uri": {goodbye}}.Encode())
 				return nil
 			}},
-		{"it signs out by the page", keys.ES256, func(b *browser, _ idp.Client, _ fabric.Subscriber, _ string) error {
-			b.signOut()
-			return nil
-		}},
+		{"the person signs out on the page", keys.ES256,
+			func(b *browser, _ idp.Client, _ fabric.Subscriber, _ string) error {
+				b.signOut()
+				return nil
+			}},
 		{"the login is ended by its id", keys.PS256,
 			func(_ *browser, _ idp.Client, _ fabric.Subscriber, idToken string) error {
 				return w.idp.Logins.End(t.Context(), text(payload(t, w, idToken)["sid"]))
 			}},
-		{"it is disabled", keys.EdDSA, func(_ *browser, _ idp.Client, s fabric.Subscriber, _ string) error {
+		{"the subscriber is disabled", keys.EdDSA, func(_ *browser, _ idp.Client, s fabric.Subscriber, _ string) error {
 			_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, s.ID, fabricChange(true))
 			return err
 		}},
-		{"it has a new password", keys.RS256, func(_ *browser, _ idp.Client, s fabric.Subscriber, _ string) error {
-			next := "another password"
-			_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, s.ID,
-				fabric.SubscriberInput{Password: &next})
-			return err
-		}},
-		{"all that it holds is revoked", keys.RS256,
+		{"the subscriber has a new password", keys.RS256,
+			func(_ *browser, _ idp.Client, s fabric.Subscriber, _ string) error {
+				next := "another password"
+				_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, s.ID,
+					fabric.SubscriberInput{Password: &next})
+				return err
+			}},
+		{"all tokens of the subscriber are revoked", keys.RS256,
 			func(_ *browser, _ idp.Client, s fabric.Subscriber, _ string) error {
 				return w.fabric.Subscribers.Revoke(t.Context(), w.project.ID, s.ID)
 			}},
-		{"it is deleted", keys.RS256, func(_ *browser, _ idp.Client, s fabric.Subscriber, _ string) error {
+		{"the subscriber is deleted", keys.RS256, func(_ *browser, _ idp.Client, s fabric.Subscriber, _ string) error {
 			return w.fabric.Subscribers.Delete(t.Context(), w.project.ID, s.ID)
 		}},
 	}
@@ -241,16 +243,16 @@ func TestBackchannelLogout(t *testing.T) {
 			}{{one, id}, {two, idOfTwo}} {
 				tokens := each.told(1)
 				if len(tokens) != 1 {
-					t.Fatalf("told %d times, want once", len(tokens))
+					t.Fatalf("notified %d times, want once", len(tokens))
 				}
 				wantLogoutToken(t, w, each.client, tokens[0], each.id)
 			}
 
 			if a, b := payload(t, w, id)["sub"], payload(t, w, idOfTwo)["sub"]; a == b {
-				t.Errorf("both clients know it as %v, want the pairwise one to have its own sub", a)
+				t.Errorf("both clients know the subscriber as %v, want another sub for the pairwise client", a)
 			}
 			if in := b.signedIn(one.client); in {
-				t.Error("the browser is signed in")
+				t.Error("the browser is still signed in")
 			}
 		})
 	}
@@ -290,12 +292,12 @@ func TestBackchannelRetry(t *testing.T) {
 		seen[text(payload(t, w, token)["jti"])] = true
 	}
 	if len(seen) != 3 {
-		t.Errorf("three tokens have %d ids", len(seen))
+		t.Errorf("three tokens have %d ids, want 3", len(seen))
 	}
 
 	if got := r.logouts(); len(got) != 1 || got[0].State != fabric.Delivered || got[0].Attempts != 3 ||
 		got[0].Status != 204 {
-		t.Errorf("logouts %+v, want one that was delivered at the third attempt", got)
+		t.Errorf("logouts %+v, want one delivered at the third attempt", got)
 	}
 }
 
@@ -348,7 +350,7 @@ func TestLogoutTokenAlone(t *testing.T) {
 
 	if got := b.get("/oauth/logout?" +
 		url.Values{"id_token_hint": {token}}.Encode()); got.status != http.StatusBadRequest {
-		t.Errorf("as a hint: %d, want 400", got.status)
+		t.Errorf("as an id_token_hint: %d, want 400", got.status)
 	}
 	if got := w.userinfo(token); got.status != http.StatusUnauthorized {
 		t.Errorf("as an access token: %d, want 401", got.status)
@@ -356,7 +358,7 @@ func TestLogoutTokenAlone(t *testing.T) {
 
 	form := url.Values{"token": {token}, "client_id": {r.client.ID}, "client_secret": {r.secret}}
 	if got := b.post("/oauth/introspect", form).json(t); got["active"] != false {
-		t.Errorf("introspection: %v", got)
+		t.Errorf("introspection of it: %v", got)
 	}
 }
 
@@ -384,7 +386,7 @@ func TestRegisterBackchannel(t *testing.T) {
 		{"https://[::ffff:169.254.169.254]/", idp.AuthBasic, false},
 		{"https://rp.example:22/logout", idp.AuthBasic, false},
 		{"https://rp.example/" + strings.Repeat("x", 2000), idp.AuthBasic, false},
-		{"", idp.AuthBasic, false}, // a sid needs a URI to be sent to
+		{"", idp.AuthBasic, false}, // a sid needs a logout URI
 	}
 
 	for _, tt := range tests {
@@ -392,13 +394,13 @@ func TestRegisterBackchannel(t *testing.T) {
 			RedirectURIs: []string{callback}}
 		c.BackchannelLogoutURI, c.BackchannelLogoutSession = tt.uri, true
 		if _, _, err := w.idp.Clients.Create(t.Context(), c); (err == nil) != tt.ok {
-			t.Errorf("registering %q with %s: %v, want it good: %v", tt.uri, tt.method, err, tt.ok)
+			t.Errorf("registering %q with %s: %v, want success %v", tt.uri, tt.method, err, tt.ok)
 		}
 	}
 
 	c, _ := w.client(nil)
 	c.BackchannelLogoutURI = "https://127.0.0.1/"
 	if err := w.rewrite(c); err == nil {
-		t.Error("a client can be changed to be told at 127.0.0.1")
+		t.Error("a client can be updated to receive logouts at 127.0.0.1")
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// TestBrand shows that sign-in pages have the color and links of the client, otherwise those of
+// TestBrand shows that login pages have the color and links of the client, otherwise those of
 // its project.
 func TestBrand(t *testing.T) {
 	w := newWorld(t)
@@ -37,28 +37,28 @@ func TestBrand(t *testing.T) {
 	for _, want := range []string{`href="/brand/a03060.css"`, `href="https://acme.example/terms"`,
 		`href="https://acme.example/privacy"`} {
 		if !strings.Contains(page.body, want) {
-			t.Errorf("the sign-in of a client with a brand has no %s:\n%s", want, page.body)
+			t.Errorf("the login page of a client with a brand has no %s:\n%s", want, page.body)
 		}
 	}
 
 	if again := b.logIn(page, email, "wrong"); !strings.Contains(again.body, `href="/brand/a03060.css"`) {
-		t.Error("after a wrong password the colour is gone")
+		t.Error("after a wrong password the color is missing")
 	}
 
-	// Without a brand of its own the client gets that of the project, if there is one.
+	// A client without a brand has the brand of its project, if there is one.
 	if page := b.authorize(request(plain)); strings.Contains(page.body, "/brand/") {
-		t.Error("a client without a brand, of a project without one, has a colour")
+		t.Error("a client without a brand, in a project without one, has a color")
 	}
 	color := "#106040"
 	_, err := w.fabric.Projects.Update(context.Background(), w.project.ID, fabric.ProjectChange{Color: &color})
 	must(t, err)
 	for name, page := range map[string]reply{"sign-in": b.authorize(request(plain)), "account": b.account()} {
 		if !strings.Contains(page.body, `href="/brand/106040.css"`) {
-			t.Errorf("the %s has not the colour of the project", name)
+			t.Errorf("the %s page does not have the project's color", name)
 		}
 	}
 
-	// A page reached by the link of a mail is branded, too.
+	// A page opened from a link in a mail is branded, too.
 	token := strings.Repeat("a", 52)
 	must(t, w.rows.CreateLink(t.Context(), idp.Link{
 		Hash: session.Digest(token), Purpose: mail.Reset, ProjectID: w.project.ID, SubscriberID: w.ada.ID,
@@ -69,7 +69,7 @@ func TestBrand(t *testing.T) {
 	for _, want := range []string{`id="password-set"`, `href="/brand/106040.css"`,
 		`id="notice-account" href="/account?project=` + w.project.ID + `"`} {
 		if !strings.Contains(set.body, want) {
-			t.Errorf("what says that a link was used has no %s:\n%s", want, set.body)
+			t.Errorf("the page of a used link has no %s:\n%s", want, set.body)
 		}
 	}
 
@@ -78,7 +78,7 @@ func TestBrand(t *testing.T) {
 	if sheet.status != 200 || !strings.Contains(sheet.body, "--thread: light-dark(#") ||
 		strings.Contains(sheet.body, "--thread: light-dark(#ffffff") ||
 		sheet.header.Get("Content-Type") != "text/css; charset=utf-8" {
-		t.Errorf("white, which nobody reads on a light page: %d %s", sheet.status, sheet.body)
+		t.Errorf("white, which is unreadable on a light page: %d %s", sheet.status, sheet.body)
 	}
 
 	for _, bad := range []string{"/brand/red.css", "/brand/106040", "/brand/10604G.css", "/brand/106040;}.css"} {
@@ -88,8 +88,7 @@ func TestBrand(t *testing.T) {
 	}
 }
 
-// picture returns a logo with a point of a color. The file it is made from also contains a
-// script.
+// picture returns a logo that contains a color. The file it is made from also contains a script.
 func picture(t *testing.T, c color.Color) logo.Logo {
 	t.Helper()
 	p := image.NewNRGBA(image.Rect(0, 0, 60, 20))
@@ -115,14 +114,14 @@ func TestLogo(t *testing.T) {
 	b := w.browser()
 	if page := b.authorize(request(own)); !strings.Contains(page.body, `src="/brand/logo/`+of.Logo+`.png"`) ||
 		strings.Contains(page.body, "<script>alert") {
-		t.Errorf("the sign-in has not the logo of the project:\n%s", page.body)
+		t.Errorf("the login page does not have the project's logo:\n%s", page.body)
 	}
 
 	c, err := w.idp.Clients.SetLogo(ctx, own.ID, draw(color.White))
 	must(t, err)
 	if page := b.authorize(request(own)); !strings.Contains(page.body, c.Logo) ||
 		strings.Contains(page.body, of.Logo) {
-		t.Error("the sign-in has not the logo of the client")
+		t.Error("the login page does not have the client's logo")
 	}
 
 	// The image is served with headers that make it harmless and cacheable.
@@ -148,14 +147,14 @@ func TestLogo(t *testing.T) {
 	// Mails contain the logo.
 	draft, err := w.idp.Letters.Write(ctx, mail.Letter{Kind: mail.Reset, ProjectID: w.project.ID, To: email})
 	if err != nil || len(draft.Brand.Logo.PNG) == 0 {
-		t.Errorf("a mail has no logo: %v", err)
+		t.Errorf("a mail does not have the logo: %v", err)
 	}
 
 	// Without its own logo the client falls back to that of the project.
 	_, err = w.idp.Clients.SetLogo(ctx, own.ID, logo.Logo{})
 	must(t, err)
 	if page := b.authorize(request(own)); !strings.Contains(page.body, of.Logo) {
-		t.Error("a client whose logo was taken away has not that of the project")
+		t.Error("a client whose logo was removed does not have its project's")
 	}
 
 	for _, bad := range []string{"/brand/logo/" + c.Logo + ".png", "/brand/logo/" + of.Logo,
@@ -170,9 +169,9 @@ func TestLogo(t *testing.T) {
 func TestBrandRefused(t *testing.T) {
 	w := newWorld(t)
 	for what, change := range map[string]func(*idp.Client){
-		"a colour with more in it": func(c *idp.Client) {
+		"a color with a second property": func(c *idp.Client) {
 			c.BrandColor = "#a03060; background: red"
-		}, "a name of a colour": func(c *idp.Client) { c.BrandColor = "red" },
+		}, "the name of a color": func(c *idp.Client) { c.BrandColor = "red" },
 		"a script": func(c *idp.Client) { c.TermsURI = "javascript:alert(1)" }, "data": func(c *idp.Client) {
 			c.PolicyURI = "data:text/html,x"
 		},
@@ -184,7 +183,7 @@ func TestBrandRefused(t *testing.T) {
 		n := idp.Client{ProjectID: w.project.ID, Name: "App", Type: idp.SPA, RedirectURIs: []string{callback}}
 		change(&n)
 		if _, _, err := w.idp.Clients.Create(context.Background(), n); err == nil {
-			t.Errorf("%s is taken", what)
+			t.Errorf("branding with %s is accepted", what)
 		}
 	}
 }
@@ -213,7 +212,7 @@ func TestBrandLeavesTheRest(t *testing.T) {
 	now, err := w.rows.FindClient(t.Context(), c.ID)
 	must(t, err)
 	if now.BrandColor != "#a03060" || len(now.RedirectURIs) != 1 {
-		t.Errorf("the client has the colour %q and leads to %q", now.BrandColor, now.RedirectURIs)
+		t.Errorf("the client has the color %q and redirects to %q", now.BrandColor, now.RedirectURIs)
 	}
 }
 

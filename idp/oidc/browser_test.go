@@ -44,7 +44,7 @@ func (w *world) entries() (values []string) {
 	return values
 }
 
-// empty removes everything from the session store, like one that was flushed or restarted.
+// empty removes everything from the session store, as a flush or a restart does.
 func (w *world) empty() { w.forget("") }
 
 // signedIn reports whether a browser gets a code without a password.
@@ -67,8 +67,8 @@ func (b *browser) copy() *browser {
 	return other
 }
 
-// TestEmptied shows that emptying the session store signs nobody out or in.
-func TestEmptied(t *testing.T) {
+// TestSessionStoreEmptied shows that emptying the session store signs nobody out or in.
+func TestSessionStoreEmptied(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
 	stays, leaves := w.browser(), w.browser()
@@ -110,9 +110,9 @@ func TestEmptied(t *testing.T) {
 	}
 }
 
-// TestEmptiedAndTime shows that a browser stays signed in equally long whether or not its
-// session entry is lost.
-func TestEmptiedAndTime(t *testing.T) {
+// TestEmptiedStoreKeepsLimits shows that a browser stays signed in equally long whether or not
+// its session entry is lost.
+func TestEmptiedStoreKeepsLimits(t *testing.T) {
 	for name, lose := range map[string]func(*world){"kept": func(*world) {}, "emptied": (*world).empty} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -125,9 +125,9 @@ func TestEmptiedAndTime(t *testing.T) {
 				w.pass(10 * time.Hour)
 				lose(w)
 				if !visits.signedIn(c) {
-					t.Fatal("who visits within the idle limit was signed out")
+					t.Fatal("a browser that visits within the idle limit was signed out")
 				}
-				w.pass(time.Minute) // too soon to be recorded
+				w.pass(time.Minute) // too early for the visit to be recorded
 			}
 
 			if idle.signedIn(c) {
@@ -142,8 +142,8 @@ func TestEmptiedAndTime(t *testing.T) {
 	}
 }
 
-// TestEmptiedAndRenewed shows that a browser id from before a login stays invalid.
-func TestEmptiedAndRenewed(t *testing.T) {
+// TestEmptiedStoreAndOldID shows that a browser id from before a login stays invalid.
+func TestEmptiedStoreAndOldID(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	b := w.browser()
@@ -153,14 +153,14 @@ func TestEmptiedAndRenewed(t *testing.T) {
 	for _, lose := range []func(){func() {}, w.empty} {
 		lose()
 		if planted.signedIn(c) || !b.signedIn(c) {
-			t.Error("the id from before the login is good, or the one after it is not")
+			t.Error("the id from before the login is accepted, or the one after it is not")
 		}
 	}
 }
 
-// TestEmptiedWithTwoLogins shows that a browser may hold a login in each project, and can lose
+// TestEmptiedStoreAndTwoLogins shows that a browser may hold a login in each project, and can lose
 // one and keep the other.
-func TestEmptiedWithTwoLogins(t *testing.T) {
+func TestEmptiedStoreAndTwoLogins(t *testing.T) {
 	w := newWorld(t)
 	here, _ := w.client(withLogout)
 	other, err := w.fabric.Projects.Create(t.Context(), "Other")
@@ -180,11 +180,11 @@ func TestEmptiedWithTwoLogins(t *testing.T) {
 	b.submit(b.get("/oauth/logout?client_id=" + here.ID))
 	w.empty()
 	if b.signedIn(here) || !b.signedIn(there) {
-		t.Error("not the one login was ended")
+		t.Error("the logout did not end one login alone")
 	}
 }
 
-// slowRows runs meanwhile between reading a browser and returning it.
+// slowRows calls meanwhile between reading a browser and returning it.
 type slowRows struct {
 	*store.Store
 	meanwhile func()
@@ -196,9 +196,9 @@ func (r slowRows) FindBrowser(ctx context.Context, browser string) (map[string]s
 	return logins, seen, err
 }
 
-// TestEmptiedDuringRenewal shows that a request which reads an old browser id from the rows
+// TestEmptiedStoreDuringRenewal shows that a request which reads an old browser id from the rows
 // does not restore it when the id is renewed meanwhile.
-func TestEmptiedDuringRenewal(t *testing.T) {
+func TestEmptiedStoreDuringRenewal(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	b := w.browser()
@@ -218,14 +218,14 @@ func TestEmptiedDuringRenewal(t *testing.T) {
 	must(t, err)
 	must(t, res.Body.Close())
 	if old.signedIn(c) || !b.signedIn(c) {
-		t.Error("the id from before the login is good, or the one after it is not")
+		t.Error("the id from before the login is accepted, or the one after it is not")
 	}
 }
 
-// TestRetiredStays shows that the mark of a retired browser id outlives the entry that the id
-// stood for. A session store that was unreachable when the mark was written may still hold that
-// entry.
-func TestRetiredStays(t *testing.T) {
+// TestRetiredIDs shows that the mark of a retired browser id outlives the entry that the id
+// stood for. The session store may still contain that entry if it was unreachable when the mark
+// was written.
+func TestRetiredIDs(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
 	b := w.browser()
@@ -242,7 +242,7 @@ func TestRetiredStays(t *testing.T) {
 	must(t, db.QueryRow(`SELECT count(*), min(expires) FROM selvage_sessions WHERE kind = 'browser'`).
 		Scan(&all, &first))
 	if left := time.UnixMicro(first).Sub(w.now()); all != 2 || left < w.idp.Lifetimes().BrowserIdle-time.Minute {
-		t.Errorf("%d ids are worthless, the first for %v; want 2, for as long as a browser may be idle", all, left)
+		t.Errorf("%d ids are retired, the first for %v, want 2, for as long as a browser may be idle", all, left)
 	}
 }
 
@@ -261,7 +261,7 @@ func (b *browser) pageToken(path string) string {
 	b.w.t.Helper()
 	m := regexp.MustCompile(`name="token" value="([^"]+)"`).FindStringSubmatch(b.get(path).body)
 	if m == nil {
-		b.w.t.Fatalf("the page %s has no token", path)
+		b.w.t.Fatalf("the page %s has no form token", path)
 	}
 	return m[1]
 }

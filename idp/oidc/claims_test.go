@@ -35,13 +35,13 @@ func TestClaimsParameter(t *testing.T) {
 
 		plain := w.tokens(c, "scope", "openid")
 		if info := w.userinfo(text(plain["access_token"])).json(t); len(info) != 1 {
-			t.Errorf("%s: userinfo %v of a login without claims", kind, info)
+			t.Errorf("%s: userinfo %v of a login that requested no claims", kind, info)
 		}
 	}
 }
 
-// TestClaimsAreRights shows that a client never gets a claim whose scope it may not ask for,
-// and that people are asked for consent before it gets any.
+// TestClaimsAreRights shows that a client never gets a claim whose scope is not registered for
+// it, and that people are asked for consent before it gets any.
 func TestClaimsAreRights(t *testing.T) {
 	w := newWorld(t)
 	const both = `{"userinfo":{"given_name":null,"email":null},"id_token":{"email":null}}`
@@ -50,25 +50,25 @@ func TestClaimsAreRights(t *testing.T) {
 	got := w.tokens(narrow, "claims", both)
 	info, id := w.userinfo(text(got["access_token"])).json(t), payload(t, w, text(got["id_token"]))
 	if info["email"] != nil || id["email"] != nil || info["given_name"] != "Ada" {
-		t.Errorf("a client without the scope email gets %v and %v", info, id)
+		t.Errorf("a client without the scope email got %v and %v", info, id)
 	}
 
-	// A client that needs consent must ask for the claims, too.
+	// A client that needs consent needs it for claims, too.
 	c, _ := w.client(func(n *idp.Client) { n.FirstParty = false })
 	b := w.browser()
 	if got := b.consent(b.logIn(b.authorize(request(c)), email, secret), "allow"); got.param("code") == "" {
-		t.Fatalf("allow: %d %v", got.status, got.told())
+		t.Fatalf("allowing: %d %v", got.status, got.told())
 	}
 	if got := b.authorize(request(c, "claims", both, "prompt", "none")); got.param("error") != "consent_required" {
-		t.Errorf("claims nobody agreed to: %d %v", got.status, got.told())
+		t.Errorf("claims without consent: %d %v", got.status, got.told())
 	}
 
 	page := b.authorize(request(c, "claims", both))
 	if !strings.Contains(page.body, "See your email address") || !strings.Contains(page.body, "See your profile") {
-		t.Fatalf("no page asks for the claims: %d %s", page.status, page.body)
+		t.Fatalf("no consent page lists the claims: %d %s", page.status, page.body)
 	}
 	if got := b.consent(page, "allow"); got.param("code") == "" {
-		t.Errorf("allow: %d %v", got.status, got.told())
+		t.Errorf("allowing: %d %v", got.status, got.told())
 	}
 }
 
@@ -96,20 +96,20 @@ func TestClaimsSub(t *testing.T) {
 			sub(c, w.ada.ID) + `}},"userinfo":{"sub":{"value":` + sub(c, bob.ID) + `}}}`, false},
 		{"a number", c, `{"id_token":{"sub":{"value":7}}}`, false},
 		{"nobody", c, `{"id_token":{"sub":{"values":[]}}}`, false},
-		{"whoever it is", c, `{"id_token":{"sub":{"essential":true}}}`, true},
-		{"ada, of a sector", pairwise, `{"id_token":{"sub":{"value":` + sub(pairwise, w.ada.ID) + `}}}`, true},
-		{"ada, of no sector", pairwise, `{"id_token":{"sub":{"value":` + sub(c, w.ada.ID) + `}}}`, false},
+		{"no value", c, `{"id_token":{"sub":{"essential":true}}}`, true},
+		{"ada's pairwise sub", pairwise, `{"id_token":{"sub":{"value":` + sub(pairwise, w.ada.ID) + `}}}`, true},
+		{"ada's sub of another sector", pairwise, `{"id_token":{"sub":{"value":` + sub(c, w.ada.ID) + `}}}`, false},
 	} {
 		got := b.authorize(request(tt.c, "prompt", "none", "claims", tt.claims))
 		if (got.param("code") != "") != tt.want || (got.param("error") == "login_required") == tt.want {
-			t.Errorf("%s: %v, want a code: %v", tt.name, got.told(), tt.want)
+			t.Errorf("%s: %v, want success %v", tt.name, got.told(), tt.want)
 		}
 	}
 
 	hint := text(w.tokens(c)["id_token"])
 	if got := b.authorize(request(c, "prompt", "none", "id_token_hint", hint,
 		"claims", `{"id_token":{"sub":{"value":`+sub(c, bob.ID)+`}}}`)); got.param("error") != "login_required" {
-		t.Errorf("a hint at ada and the sub of bob: %v", got.told())
+		t.Errorf("ada's hint and bob's sub: %v", got.told())
 	}
 }
 
@@ -150,13 +150,13 @@ func TestACR(t *testing.T) {
 		got = w.redeem(c, b.logIn(got, email, secret).param("code"))
 		id := payload(t, w, text(got.json(t)["id_token"]))
 		if amr, _ := id["amr"].([]any); id["acr"] != "1" || len(amr) != 1 || amr[0] != "pwd" {
-			t.Errorf("%v: the ID token has acr %v, amr %v", tt.pair, id["acr"], id["amr"])
+			t.Errorf("%v: the ID token has the acr %v and the amr %v", tt.pair, id["acr"], id["amr"])
 		}
 	}
 }
 
-// TestWishes shows that preferences for how a page looks do not fail a request.
-func TestWishes(t *testing.T) {
+// TestDisplayHints shows that preferences for how a page looks do not fail a request.
+func TestDisplayHints(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	for _, pair := range [][2]string{
@@ -199,7 +199,7 @@ func TestScopesAreClaims(t *testing.T) {
 			t.Errorf("%s: userinfo has %s, want %s", scope, got, want)
 		}
 		if info["email_verified"] == true || info["phone_number_verified"] == true {
-			t.Errorf("%s: %v is verified", scope, info)
+			t.Errorf("%s: %v is marked as verified", scope, info)
 		}
 	}
 }

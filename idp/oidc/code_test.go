@@ -15,12 +15,12 @@ func TestSealedCode(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	br := w.browser()
-	br.code(c) // sign in
+	br.code(c) // signs the browser in
 	before := len(w.entries())
 
 	code := br.code(c)
 	if got := len(w.entries()); got != before {
-		t.Errorf("a code is %d entries of the session store", got-before)
+		t.Errorf("a code takes %d entries of the session store", got-before)
 	}
 
 	w.empty()
@@ -29,7 +29,7 @@ func TestSealedCode(t *testing.T) {
 	}
 }
 
-// TestRewrittenCode shows that other spellings of a redeemed code count as the same code.
+// TestRewrittenCode shows that other encodings of a redeemed code count as the same code.
 func TestRewrittenCode(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -38,12 +38,12 @@ func TestRewrittenCode(t *testing.T) {
 
 	middle := len(code) - 30
 	for name, again := range map[string]string{
-		"a line end at its end": code + "\n",
-		"line ends in it":       code[:middle] + "\r\n" + code[middle:],
-		"padded":                code + "==",
-		"another last letter":   code[:len(code)-1] + string(code[len(code)-1]+1),
-		"a part too many":       code + ".",
-		"another header":        "e30" + code[strings.Index(code, ".."):],
+		"a line break at the end": code + "\n",
+		"line breaks inside":      code[:middle] + "\r\n" + code[middle:],
+		"padded":                  code + "==",
+		"another last letter":     code[:len(code)-1] + string(code[len(code)-1]+1),
+		"an additional part":      code + ".",
+		"another header":          "e30" + code[strings.Index(code, ".."):],
 	} {
 		if got := w.redeem(c, again); got.json(t)["error"] != "invalid_grant" {
 			t.Errorf("%s: %d %s, want invalid_grant", name, got.status, got.body)
@@ -51,7 +51,7 @@ func TestRewrittenCode(t *testing.T) {
 	}
 
 	if got := w.userinfo(text(first["access_token"])); got.status != http.StatusUnauthorized {
-		t.Errorf("the access token after the code came again: %d, want 401", got.status)
+		t.Errorf("the access token after the code was replayed: %d, want 401", got.status)
 	}
 }
 
@@ -66,7 +66,7 @@ func TestReplayMisused(t *testing.T) {
 		"another redirect_uri": func(c idp.Client, code string) reply {
 			return w.redeem(c, code, "redirect_uri", "https://app.example/other")
 		},
-		"too late": func(c idp.Client, code string) reply {
+		"after a minute": func(c idp.Client, code string) reply {
 			w.pass(2 * time.Minute)
 			return w.redeem(c, code)
 		},
@@ -79,7 +79,7 @@ func TestReplayMisused(t *testing.T) {
 			t.Errorf("%s: %d %s, want invalid_grant", name, got.status, got.body)
 		}
 		if got := w.userinfo(text(first["access_token"])); got.status != http.StatusUnauthorized {
-			t.Errorf("%s: the access token: %d, want 401", name, got.status)
+			t.Errorf("%s: the access token after the replay: %d, want 401", name, got.status)
 		}
 	}
 }
@@ -100,10 +100,10 @@ func TestLongCode(t *testing.T) {
 	// It is redeemed once, and a replay revokes the tokens.
 	got := w.redeem(c, code)
 	if claims := payload(t, w, text(got.json(t)["id_token"])); claims["nonce"] != nonce {
-		t.Errorf("the nonce is %v", claims["nonce"])
+		t.Errorf("the nonce of the ID token is %v", claims["nonce"])
 	}
 	if got := w.redeem(c, code); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("redeemed again: %d %s", got.status, got.body)
+		t.Errorf("redeeming again: %d %s", got.status, got.body)
 	}
 	if got := w.userinfo(text(got.json(t)["access_token"])); got.status != http.StatusUnauthorized {
 		t.Errorf("the access token after the replay: %d, want 401", got.status)

@@ -37,26 +37,26 @@ func TestConsentRevoked(t *testing.T) {
 		// Tokens, refresh tokens and codes of the client have ended.
 		must(t, w.idp.Consents.Revoke(t.Context(), w.ada.ID, c.ID))
 		if r := w.userinfo(text(got["access_token"])); r.status != http.StatusUnauthorized {
-			t.Errorf("%s: userinfo after the consent was taken back: %d", kind, r.status)
+			t.Errorf("%s: userinfo after the consent was revoked: %d", kind, r.status)
 		}
 		if r := w.refresh(c, text(got["refresh_token"])); r.status != http.StatusBadRequest ||
 			r.json(t)["error"] != "invalid_grant" {
-			t.Errorf("%s: a refresh after the consent was taken back: %d %s", kind, r.status, r.body)
+			t.Errorf("%s: a refresh after the consent was revoked: %d %s", kind, r.status, r.body)
 		}
 
 		if r := w.redeem(c, code); r.status != http.StatusBadRequest || r.json(t)["error"] != "invalid_grant" {
-			t.Errorf("%s: a code from before the consent was taken back: %d %s", kind, r.status, r.body)
+			t.Errorf("%s: a code from before the consent was revoked: %d %s", kind, r.status, r.body)
 		}
 
-		// It must ask for consent again, for ID tokens too.
+		// The client must ask for consent again, for ID tokens too.
 		if r := b.authorize(request(c, "prompt", "none")); r.param("error") != "consent_required" {
-			t.Errorf("%s: prompt=none after the consent was taken back: %v", kind, r.told())
+			t.Errorf("%s: prompt=none after the consent was revoked: %v", kind, r.told())
 		}
 		if r := b.authorize(implicit(c, "prompt", "none")); r.param("error") != "consent_required" {
-			t.Errorf("%s: an ID token after the consent was taken back: %v", kind, r.told())
+			t.Errorf("%s: an ID token after the consent was revoked: %v", kind, r.told())
 		}
 
-		// The other client goes on.
+		// The other client is not affected.
 		if r := w.userinfo(text(others["access_token"])); r.status != http.StatusOK {
 			t.Errorf("%s: another client's token: %d", kind, r.status)
 		}
@@ -66,10 +66,10 @@ func TestConsentRevoked(t *testing.T) {
 
 		// The consent is gone until it is given again.
 		if err := w.idp.Consents.Revoke(t.Context(), w.ada.ID, c.ID); !errors.Is(err, problem.NotFound) {
-			t.Errorf("%s: once more: %v, want not found", kind, err)
+			t.Errorf("%s: revoking again: %v, want not found", kind, err)
 		}
 		if again := allow(c); w.userinfo(text(again["access_token"])).status != http.StatusOK {
-			t.Errorf("%s: a token of a new consent does not work", kind)
+			t.Errorf("%s: a token of the new consent is not accepted", kind)
 		}
 	}
 }
@@ -82,7 +82,7 @@ func TestConsentOfFirstParty(t *testing.T) {
 	got := w.tokens(c, "scope", "openid offline_access")
 	must(t, w.idp.Consents.Revoke(t.Context(), w.ada.ID, c.ID))
 	if r := w.refresh(c, text(got["refresh_token"])); r.json(t)["error"] != "invalid_grant" {
-		t.Errorf("a refresh of what was taken back: %d %s", r.status, r.body)
+		t.Errorf("a refresh of a revoked grant: %d %s", r.status, r.body)
 	}
 	w.tokens(c)
 }

@@ -59,15 +59,15 @@ func (d device) poll(pairs ...string) reply {
 		d.code}, pairs...)...)
 }
 
-// wants polls, and reports an answer other than this error code, or other than success if code
-// is "".
+// wants polls, and reports an answer other than the error code, or other than success if code is
+// "".
 func (d device) wants(when, code string) map[string]any {
 	d.w.t.Helper()
 	got := d.poll()
 	v := got.json(d.w.t)
 	if (got.status == http.StatusOK) != (code == "") || got.status != http.StatusOK &&
 		got.status != http.StatusBadRequest || code != "" && v["error"] != code {
-		d.w.t.Errorf("a device that polls %s: %d %s, want %q", when, got.status, got.body, code)
+		d.w.t.Errorf("polling %s: %d %s, want %q", when, got.status, got.body, code)
 	}
 	return v
 }
@@ -100,19 +100,19 @@ func TestDevice(t *testing.T) {
 
 	if !regexp.MustCompile(`^[BCDFGHJKLMNPQRSTVWXZ]{4}-[BCDFGHJKLMNPQRSTVWXZ]{4}$`).MatchString(d.user) ||
 		len(d.code) < 43 {
-		t.Fatalf("codes %q and %q", d.user, d.code)
+		t.Fatalf("the codes are %q and %q", d.user, d.code)
 	}
 
 	// The link fills in the code, and may also be typed in another form.
-	d.wants("at once", "authorization_pending")
+	d.wants("before the code is entered", "authorization_pending")
 	linked := b.get(d.complete)
 	if linked.status != http.StatusOK || !strings.Contains(linked.body, `value="`+d.user+`"`) {
-		t.Errorf("the link that is shown as a picture: %d %s", linked.status, linked.body)
+		t.Errorf("the link of the QR code: %d %s", linked.status, linked.body)
 	}
 
 	page := b.enter(strings.ToLower(strings.ReplaceAll(d.user, "-", " ")))
 	if !strings.Contains(page.body, "to continue to <strong>TV</strong>") {
-		t.Fatalf("no login page after the code: %d %s", page.status, page.body)
+		t.Fatalf("no login page after the code was entered: %d %s", page.status, page.body)
 	}
 
 	// The confirmation page shows the app, the account and the code.
@@ -125,13 +125,13 @@ func TestDevice(t *testing.T) {
 
 	// The device gets its tokens once the person has agreed.
 	w.pass(5 * time.Second)
-	d.wants("while the page is shown", "authorization_pending")
+	d.wants("while the page is open", "authorization_pending")
 	if done := b.consent(page, "allow"); done.status != http.StatusOK ||
 		!strings.Contains(done.body, `id="device-done"`) {
-		t.Fatalf("allowed: %d %s", done.status, done.body)
+		t.Fatalf("allowing: %d %s", done.status, done.body)
 	}
 
-	set := d.wants("after it was signed in", "")
+	set := d.wants("after the tokens were issued", "")
 	if set["scope"] != "openid email offline_access" || set["refresh_token"] == nil {
 		t.Errorf("tokens of a device: %v", set)
 	}
@@ -146,17 +146,18 @@ func TestDevice(t *testing.T) {
 		t.Errorf("refresh: %d %s", got.status, got.body)
 	}
 
-	// Each device is asked for, even if the browser is signed in and has agreed before.
+	// Each device needs a confirmation, even if the browser is signed in and has confirmed
+	// before.
 	second := w.device(c)
 	if got := b.consent(b.confirmation(second), "allow"); got.status != http.StatusOK {
 		t.Errorf("a second device: %d %s", got.status, got.body)
 	}
-	second.wants("as the second one", "")
+	second.wants("for the second device", "")
 
-	// A replayed device code revokes its tokens.
-	d.wants("after its code was redeemed", "invalid_grant")
+	// A replayed device code revokes the device's tokens.
+	d.wants("after the device code was redeemed", "invalid_grant")
 	if got := w.userinfo(text(set["access_token"])); got.status != http.StatusUnauthorized {
-		t.Errorf("userinfo after the device code was used again: %d, want 401", got.status)
+		t.Errorf("userinfo after the device code was replayed: %d, want 401", got.status)
 	}
 }
 
@@ -176,15 +177,15 @@ func TestDeviceAuthorizationRefuses(t *testing.T) {
 	}{
 		"a client without the grant": {url.Values{"client_id": {spa.ID}, "scope": {"openid"}}, 400,
 			"unauthorized_client"},
-		"no client": {url.Values{"scope": {"openid"}}, 401, "invalid_client"},
+		"no client_id": {url.Values{"scope": {"openid"}}, 401, "invalid_client"},
 		"an unknown client": {url.Values{"client_id": {"x"}, "scope": {"openid"}}, 401,
 			"invalid_client"},
 		"a client without its secret": {url.Values{"client_id": {web.ID}, "scope": {"openid"}}, 401,
 			"invalid_client"},
 		"no scope": {url.Values{"client_id": {tv.ID}}, 400, "invalid_scope"},
-		"a scope that it may not have": {url.Values{"client_id": {tv.ID}, "scope": {"Voice"}}, 400,
+		"a scope that is not registered": {url.Values{"client_id": {tv.ID}, "scope": {"Voice"}}, 400,
 			"invalid_scope"},
-		"a parameter that is there twice": {url.Values{"client_id": {tv.ID}, "scope": {"openid", "openid"}},
+		"a duplicate parameter": {url.Values{"client_id": {tv.ID}, "scope": {"openid", "openid"}},
 			400, "invalid_request"},
 	} {
 		if got := w.post("/oauth/device_authorization", tt.form); got.status != tt.status ||
@@ -210,28 +211,28 @@ func TestDevicePolls(t *testing.T) {
 
 	d := w.device(w.tv())
 	d.wants("first", "authorization_pending")
-	d.wants("again at once", "slow_down")
+	d.wants("again, too early", "slow_down")
 	w.pass(6 * time.Second)
-	d.wants("after 6 seconds, once slowed down", "slow_down")
+	d.wants("after 6 seconds, slowed down once", "slow_down")
 	w.pass(15 * time.Second)
-	d.wants("after 15 seconds, twice slowed down", "authorization_pending")
+	d.wants("after 15 seconds, slowed down twice", "authorization_pending")
 
 	if got := d.poll("client_id", other.ID); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("another client polls: %d %s", got.status, got.body)
+		t.Errorf("polling by another client: %d %s", got.status, got.body)
 	}
 	for _, code := range []string{"x", strings.Repeat("x", 10_000)} {
 		if got := d.poll("device_code", code); got.json(t)["error"] != "invalid_grant" {
-			t.Errorf("device code %.5q: %d %s", code, got.status, got.body)
+			t.Errorf("polling with the device code %.5q: %d %s", code, got.status, got.body)
 		}
 	}
 	if got := d.poll("device_code", ""); got.json(t)["error"] != "invalid_request" {
-		t.Errorf("no device code: %d %s", got.status, got.body)
+		t.Errorf("polling without a device code: %d %s", got.status, got.body)
 	}
 
 	w.pass(10 * time.Minute)
-	d.wants("after its time", "expired_token")
+	d.wants("after the code expired", "expired_token")
 	w.pass(10 * time.Minute)
-	d.wants("long after its time", "invalid_grant")
+	d.wants("long after the code expired", "invalid_grant")
 }
 
 // TestDeviceDenied shows that a denial is final.
@@ -243,20 +244,20 @@ func TestDeviceDenied(t *testing.T) {
 	page := b.confirmation(d)
 	if got := b.consent(page, "deny"); got.status != http.StatusOK ||
 		!strings.Contains(got.body, `id="device-denied"`) {
-		t.Errorf("denied: %d %s", got.status, got.body)
+		t.Errorf("denying: %d %s", got.status, got.body)
 	}
 
 	for range 2 {
-		d.wants("after it was denied", "access_denied")
+		d.wants("after the denial", "access_denied")
 	}
 
 	if got := b.consent(page, "allow"); got.status != http.StatusBadRequest {
-		t.Errorf("the page is answered again: %d, want 400", got.status)
+		t.Errorf("answering the page again: %d, want 400", got.status)
 	}
 	if got := b.enter(d.user); got.status != http.StatusUnprocessableEntity {
-		t.Errorf("the code is typed again: %d, want 422", got.status)
+		t.Errorf("entering the code again: %d, want 422", got.status)
 	}
-	d.wants("after it was denied, and allowed", "access_denied")
+	d.wants("after the denial and a late approval", "access_denied")
 }
 
 // TestUserCodeWrong shows that unknown, used and expired codes are refused alike.
@@ -273,7 +274,7 @@ func TestUserCodeWrong(t *testing.T) {
 	for name, code := range map[string]string{
 		"none": "", "short": "BCDF", "long": used.user + "B", "vowels": "AEIO-UAEI",
 		"no letters": "1234-5678", "unknown": "BBBB-BBBB", "huge": strings.Repeat("B", 5000),
-		"used": used.user, "expired": old.user, "markup": `"><script>`, "of other capitals": strings.Repeat("ǰ", 8),
+		"used": used.user, "expired": old.user, "markup": `"><script>`, "not in the alphabet": strings.Repeat("ǰ", 8),
 	} {
 		got := b.enter(code)
 		if got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, `id="device-error"`) ||
@@ -283,17 +284,17 @@ func TestUserCodeWrong(t *testing.T) {
 	}
 
 	if got := b.consent(page, "allow"); got.status != http.StatusBadRequest {
-		t.Errorf("the page of a device that has expired: %d, want 400", got.status)
+		t.Errorf("the page of an expired device: %d, want 400", got.status)
 	}
-	old.wants("after its time", "expired_token")
+	old.wants("after the code expired", "expired_token")
 
 	if got := b.get("/device?user_code=" + url.QueryEscape(`"><script>`)); got.status != http.StatusOK ||
 		!strings.Contains(got.body, `value=""`) {
-		t.Errorf("a link with no code: %d %s", got.status, got.body)
+		t.Errorf("a link with an unknown code: %d %s", got.status, got.body)
 	}
 }
 
-// TestUserCodeGuessed shows that guessing user codes is limited for some time.
+// TestUserCodeGuessed shows that guesses at user codes are limited for a while.
 func TestUserCodeGuessed(t *testing.T) {
 	w := newWorld(t)
 	w.idp.DeviceGuesses = 5
@@ -306,7 +307,7 @@ func TestUserCodeGuessed(t *testing.T) {
 		}
 	}
 
-	// Right codes are refused like wrong ones.
+	// The right codes are refused like wrong ones.
 	for _, code := range []string{d.user, "BBBB-BBBH"} {
 		got := w.browser().enter(code)
 		if got.status != http.StatusTooManyRequests || got.header.Get("Retry-After") == "" ||
@@ -319,7 +320,7 @@ func TestUserCodeGuessed(t *testing.T) {
 	b := w.browser()
 	d = w.device(d.c)
 	b.consent(b.confirmation(d), "allow")
-	d.wants("after the guesses were forgotten", "")
+	d.wants("after the limit expired", "")
 }
 
 // TestUserCodesGuessedAtOnce shows that of concurrent guesses no more than the limit are looked
@@ -343,15 +344,15 @@ func TestUserCodesGuessedAtOnce(t *testing.T) {
 
 	all.Wait()
 	if looked.Load() != 5 {
-		t.Errorf("%d of 50 guesses at once were looked up, want 5", looked.Load())
+		t.Errorf("%d of 50 concurrent guesses were looked up, want 5", looked.Load())
 	}
 	if _, _, err := w.idp.Devices.EnterUserCode(t.Context(), "BBBB-BBBB", "192.0.2.2"); !errors.Is(err,
 		problem.NotFound) {
-		t.Errorf("a guess at another place: %v", err)
+		t.Errorf("a guess from another network: %v", err)
 	}
 }
 
-// A moody store fails to write while it is down.
+// A moodyStore fails all writes while it is down.
 type moody struct {
 	session.Store
 	down bool
@@ -359,12 +360,12 @@ type moody struct {
 
 func (m *moody) CompareAndSwap(ctx context.Context, key session.Key, old, new []byte, ttl time.Duration) error {
 	if m.down {
-		return problem.New(problem.Unavailable, "unavailable", "the store is away")
+		return problem.New(problem.Unavailable, "unavailable", "the store is down")
 	}
 	return m.Store.CompareAndSwap(ctx, key, old, new, ttl)
 }
 
-// TestDeviceAnsweredAgain shows that an answer can be repeated if the store failed.
+// TestDeviceAnsweredAgain shows that an answer can be repeated after the store failed.
 func TestDeviceAnsweredAgain(t *testing.T) {
 	w := newWorld(t)
 	store := &moody{Store: w.idp.Sessions}
@@ -375,7 +376,7 @@ func TestDeviceAnsweredAgain(t *testing.T) {
 		page := b.confirmation(d)
 		store.down = true
 		if got := b.consent(page, answer); got.status != http.StatusServiceUnavailable {
-			t.Errorf("%s while the store is away: %d %s, want 503", answer, got.status, got.body)
+			t.Errorf("%s while the store is down: %d %s, want 503", answer, got.status, got.body)
 		}
 
 		store.down = false
@@ -400,8 +401,8 @@ func TestDeviceConfirmation(t *testing.T) {
 	b := w.browser()
 	page := b.confirmation(d)
 
-	// Another browser cannot answer the page, even if it is signed in and has a page of its
-	// own.
+	// Another browser cannot answer the page, even if it is signed in and has a confirmation
+	// page of its own.
 	other := w.browser()
 	other.confirmation(w.device(c))
 	if got := other.consent(page, "allow"); got.status != http.StatusForbidden {
@@ -428,10 +429,10 @@ func TestDeviceConfirmation(t *testing.T) {
 		}
 	}
 
-	// Another login in the same browser makes the page stale.
+	// A new login in the same browser makes the page stale.
 	if got := b.get("/accounts?id=" + form.Get("id")); got.status != http.StatusOK ||
 		!strings.Contains(got.body, `href="/login?id=`+form.Get("id")) {
-		t.Errorf("the way to another account: %d %s", got.status, got.body)
+		t.Errorf("switching to another account: %d %s", got.status, got.body)
 	}
 
 	b.logIn(b.get("/login?id="+form.Get("id")), "bob@example.com", secret)
@@ -439,26 +440,26 @@ func TestDeviceConfirmation(t *testing.T) {
 		t.Errorf("ada's page answered by bob's login: %d, want 400", got.status)
 	}
 	if got := b.consent(page, "maybe"); got.status != http.StatusBadRequest {
-		t.Errorf("another answer: %d, want 400", got.status)
+		t.Errorf("a second answer: %d, want 400", got.status)
 	}
 
-	d.wants("after pages that were not its own", "authorization_pending")
+	d.wants("after refused answers", "authorization_pending")
 	if got := b.consent(b.get("/consent?id="+form.Get("id")), "allow"); got.status != http.StatusOK {
 		t.Fatalf("bob's page: %d %s", got.status, got.body)
 	}
-	if id := payload(t, w, text(d.wants("for bob", "")["id_token"])); id["sub"] == w.ada.ID {
-		t.Error("bob's device is signed in as ada")
+	if id := payload(t, w, text(d.wants("for bob's answer", "")["id_token"])); id["sub"] == w.ada.ID {
+		t.Error("bob's device got tokens of ada")
 	}
 }
 
-// TestDeviceMeanwhile shows that a device gets no tokens once its subscriber, client or codes
-// are gone.
+// TestDeviceMeanwhile shows that a device gets no tokens if its subscriber, client or codes are
+// removed during the flow.
 func TestDeviceMeanwhile(t *testing.T) {
 	tests := []struct {
 		name string
 		end  func(w *world, d device)
-		// What the device hears if this happens before the confirmation page is answered, and
-		// after.
+		// The errors that the device gets if this happens before the confirmation page is
+		// answered, and after.
 		answered, polled string
 	}{
 		{"the subscriber is disabled", func(w *world, _ device) {
@@ -468,7 +469,7 @@ func TestDeviceMeanwhile(t *testing.T) {
 		{"the client is deleted", func(w *world, d device) {
 			must(t, w.idp.Clients.Delete(t.Context(), d.c.ID))
 		}, "invalid_client", "invalid_client"},
-		{"the client may not any more", func(w *world, d device) {
+		{"the client loses the grant", func(w *world, d device) {
 			d.c.Grants = []string{idp.GrantRefresh}
 			must(t, w.rewrite(d.c))
 		}, "unauthorized_client", "unauthorized_client"},
@@ -487,13 +488,13 @@ func TestDeviceMeanwhile(t *testing.T) {
 			tt.end(w, before)
 			w.pass(time.Second)
 			if got := b.consent(page, "allow"); got.status != http.StatusBadRequest {
-				t.Errorf("the confirmation page: %d, want 400", got.status)
+				t.Errorf("answering the confirmation page: %d, want 400", got.status)
 			}
 			if got := before.poll().json(t)["error"]; got != tt.answered {
-				t.Errorf("a device whose page was open: %v, want %s", got, tt.answered)
+				t.Errorf("a device whose page was open gets %v, want %s", got, tt.answered)
 			}
 			if got := after.poll().json(t)["error"]; got != tt.polled {
-				t.Errorf("a device that was signed in: %v, want %s", got, tt.polled)
+				t.Errorf("a confirmed device gets %v, want %s", got, tt.polled)
 			}
 		})
 	}
@@ -509,15 +510,15 @@ func TestDeviceConsent(t *testing.T) {
 	d := w.device(c)
 	b := w.browser()
 	b.consent(b.confirmation(d), "allow")
-	d.wants("of somebody else's app", "")
+	d.wants("by a third-party app", "")
 	if agreed, err := w.idp.Consents.Covers(t.Context(), c, w.ada.ID,
 		[]string{"openid", "email", "offline_access"}); !agreed || err != nil {
-		t.Errorf("Consented = %v, %v, want what the device asked", agreed, err)
+		t.Errorf("Consented = %v, %v, want the scopes that the device requested", agreed, err)
 	}
 }
 
-// TestDeviceAtNodes shows that each step may reach another node. Of two concurrent answers one
-// counts, of fifty concurrent polls one gets tokens, and the session store contains no codes.
+// TestDeviceAtNodes shows that each step may reach another node. One of two concurrent answers
+// counts, and one of fifty concurrent polls gets tokens. The session store never contains codes.
 func TestDeviceAtNodes(t *testing.T) {
 	w := newWorld(t)
 	other := w.second()
@@ -526,7 +527,7 @@ func TestDeviceAtNodes(t *testing.T) {
 	second := httptest.NewServer(api.Handler())
 	t.Cleanup(second.Close)
 
-	// Each step goes to the other node.
+	// Each step is sent to the other node.
 	first := w.url
 	c := w.tv()
 	d := w.device(c)
@@ -540,13 +541,13 @@ func TestDeviceAtNodes(t *testing.T) {
 	for _, entry := range w.entries() {
 		for _, code := range []string{d.code, d.user, strings.ReplaceAll(d.user, "-", "")} {
 			if strings.Contains(entry, code) {
-				t.Errorf("the session store has %s: %s", code, entry)
+				t.Errorf("the session store contains %s: %s", code, entry)
 			}
 		}
 	}
 
 	if got := b.consent(page, "allow"); got.status != http.StatusOK {
-		t.Fatalf("allowed at another node: %d %s", got.status, got.body)
+		t.Fatalf("allowing at another node: %d %s", got.status, got.body)
 	}
 	w.url = first
 	d.wantsOneOfMany(other)
@@ -579,7 +580,7 @@ func (d device) wantsOneOfMany(other *idp.Provider) {
 
 	wg.Wait()
 	if told["<nil>"] != 1 || told["invalid_grant"]+told["slow_down"] != 49 {
-		d.w.t.Errorf("fifty polls at once are told %v, want one that gets tokens", told)
+		d.w.t.Errorf("fifty concurrent polls get %v, want one with tokens", told)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// lives checks whether the access tokens of logins are still accepted.
+// lives checks whether the access tokens of logins are accepted.
 func (w *world) lives(when string, want bool, sets ...map[string]any) {
 	w.t.Helper()
 	status := http.StatusUnauthorized
@@ -29,10 +29,10 @@ func (w *world) lives(when string, want bool, sets ...map[string]any) {
 // same subscriber replaces it in a browser. They end when the subscriber signs out there.
 func TestDisplacedLogins(t *testing.T) {
 	for name, out := range map[string]func(b *browser, newest string){
-		"by an ID token": func(b *browser, newest string) {
+		"with an ID token": func(b *browser, newest string) {
 			b.get("/oauth/logout?" + url.Values{"id_token_hint": {newest}}.Encode())
 		},
-		"by the page": func(b *browser, _ string) { b.submit(b.get("/logout")) },
+		"on the page": func(b *browser, _ string) { b.submit(b.get("/logout")) },
 	} {
 
 		w := newWorld(t)
@@ -76,17 +76,16 @@ func TestOneLoginTooMany(t *testing.T) {
 	for i := range idp.MaxLogins + 1 {
 		who := fmt.Sprintf("%d@example.com", i)
 		w.subscriber(who)
-		w.lives("before the last", true, sets...)
+		w.lives("before the last login", true, sets...)
 		sets = append(sets, w.redeem(c, b.logIn(
 			b.authorize(request(c, "prompt", "login")), who, secret).param("code")).json(t))
 	}
-	w.lives("the first", false, sets[0])
-	w.lives("the others", true, sets[1:]...)
+	w.lives("the oldest login", false, sets[0])
+	w.lives("the other logins", true, sets[1:]...)
 }
 
-// TestHintOfAnotherBrowser shows that an ID token is no credential. In a browser where its
-// login was not made, it ends nothing, and a signed-in person is asked before their own login
-// ends.
+// TestHintOfAnotherBrowser shows that an ID token is no credential. In a browser other than that
+// of its login it ends nothing, and a signed-in person must confirm before their own login ends.
 func TestHintOfAnotherBrowser(t *testing.T) {
 	w := newWorld(t)
 	w.subscriber(bobs)
@@ -97,29 +96,29 @@ func TestHintOfAnotherBrowser(t *testing.T) {
 		"post_logout_redirect_uri": {goodbye}}.Encode()
 
 	if got := w.browser().get(out); got.location == nil || got.location.String() != goodbye {
-		t.Errorf("where nobody is signed in: %d %v, want to be led back", got.status, got.location)
+		t.Errorf("without a login: %d %v, want a redirect to the client", got.status, got.location)
 	}
-	w.lives("after a stranger's logout", true, ada)
+	w.lives("after a logout in another browser", true, ada)
 
 	for _, who := range []string{email, bobs} {
 		other := w.browser()
 		theirs := w.redeem(c, other.logIn(other.authorize(request(c)), who, secret).param("code")).json(t)
 		page := other.get(out)
 		if page.location != nil || !strings.Contains(page.body, `id="logout-confirm"`) {
-			t.Errorf("in a browser of %s: %d %v, want the question", who, page.status, page.location)
+			t.Errorf("in a browser of %s: %d %v, want the confirmation page", who, page.status, page.location)
 		}
-		w.lives("asked in a browser of "+who, true, ada, theirs)
+		w.lives("before the confirmation in a browser of "+who, true, ada, theirs)
 		if got := other.submit(page); got.location == nil || got.location.String() != goodbye {
-			t.Errorf("answered in a browser of %s: %d %v", who, got.status, got.location)
+			t.Errorf("after the confirmation in a browser of %s: %d %v", who, got.status, got.location)
 		}
 		w.lives("the login of that browser", false, theirs)
-		w.lives("answered in a browser of "+who, true, ada)
+		w.lives("after the confirmation in a browser of "+who, true, ada)
 	}
 
 	w.pass(13 * time.Hour) // the cookie has expired, but the app still knows its login
 	ada = w.refresh(c, text(ada["refresh_token"])).json(t)
 	if got := b.get(out); got.location == nil {
-		t.Errorf("in its own browser, after the cookie: %d %s", got.status, got.body)
+		t.Errorf("in its own browser, without the cookie: %d %s", got.status, got.body)
 	}
 	w.lives("after its own logout", false, ada)
 }
@@ -139,7 +138,7 @@ func TestConfirmedLogoutEndsAll(t *testing.T) {
 
 	page := b.get("/oauth/logout?" + url.Values{"client_id": {c.ID}}.Encode())
 	if got := b.submit(page); !strings.Contains(got.body, `id="logged-out"`) {
-		t.Errorf("confirmed: %d %s", got.status, got.body)
+		t.Errorf("confirming: %d %s", got.status, got.body)
 	}
-	w.lives("after it", false, ada, bob)
+	w.lives("after the confirmation", false, ada, bob)
 }

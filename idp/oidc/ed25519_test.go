@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// signEd signs an assertion with Ed25519 under any header.
+// signEd signs an assertion with Ed25519, with any header.
 func (p party) signEd(t *testing.T, head map[string]any, claims map[string]any) string {
 	t.Helper()
 	part := func(v any) string {
@@ -46,7 +46,7 @@ func TestAssertionEd25519(t *testing.T) {
 		if got := p.ask(good); got.status != http.StatusOK {
 			t.Errorf("a key whose alg is %q: %d %s", alg, got.status, got.body)
 		}
-		wantInvalidClient(t, "its replay", p.ask(good))
+		wantInvalidClient(t, "a replay", p.ask(good))
 	}
 
 	// Forgeries are rejected.
@@ -55,17 +55,17 @@ func TestAssertionEd25519(t *testing.T) {
 	ec := w.party(t, jose.ES256)
 	for name, assertion := range map[string]string{
 		"another's key":               strange.signEd(t, head(), p.claims()),
-		"a header nobody understands": p.signEd(t, head("crit", []string{"x"}, "x", 1), p.claims()),
+		"an unknown critical header":  p.signEd(t, head("crit", []string{"x"}, "x", 1), p.claims()),
 		"another kind of JWT":         p.signEd(t, head("typ", "dpop+jwt"), p.claims()),
-		"a name in lower case":        p.signEd(t, head("alg", "ed25519"), p.claims()),
-		"a curve that is not there":   p.signEd(t, head("alg", "Ed448"), p.claims()),
+		"the algorithm in lower case": p.signEd(t, head("alg", "ed25519"), p.claims()),
+		"an unknown curve":            p.signEd(t, head("alg", "Ed448"), p.claims()),
 		"a client with another key":   p.signEd(t, head(), ec.claims()),
-		"other claims than signed":    p.signEd(t, head(), p.claims())[:40] + "x",
+		"changed claims":              p.signEd(t, head(), p.claims())[:40] + "x",
 	} {
 		wantInvalidClient(t, name, p.ask(assertion))
 	}
 
-	// The new name is published.
+	// The new name is published in the discovery document.
 	doc := w.browser().get("/.well-known/openid-configuration").json(t)
 	for _, name := range []string{"token_endpoint_auth_signing_alg_values_supported",
 		"introspection_endpoint_auth_signing_alg_values_supported"} {

@@ -54,7 +54,7 @@ func (r reply) options(t testing.TB) []byte {
 	t.Helper()
 	m := optionsOfPage.FindStringSubmatch(r.body)
 	if m == nil {
-		t.Fatalf("no passkey is asked for: %d %s", r.status, r.body)
+		t.Fatalf("the page asks for no passkey: %d %s", r.status, r.body)
 	}
 	return []byte(html.UnescapeString(m[1]))
 }
@@ -64,7 +64,7 @@ func (b *browser) form(page reply, path string, pairs ...string) reply {
 	b.w.t.Helper()
 	id := hiddenID.FindStringSubmatch(page.body)
 	if id == nil {
-		b.w.t.Fatalf("no form: %d %s", page.status, page.body)
+		b.w.t.Fatalf("no login form: %d %s", page.status, page.body)
 	}
 	return b.post(path, with(url.Values{"id": {id[1]}}, pairs...))
 }
@@ -103,7 +103,7 @@ func TestLoginWithTOTP(t *testing.T) {
 	}
 
 	if got := b.authorize(request(c, "prompt", "none")); got.param("error") != "login_required" {
-		t.Errorf("the password alone has signed in: %v", got.told())
+		t.Errorf("the password alone is enough: %v", got.told())
 	}
 	if got := b.form(page, "/login/factor", "code", "000000"); got.status != http.StatusUnprocessableEntity ||
 		!strings.Contains(got.body, "The code is wrong.") {
@@ -125,7 +125,7 @@ func TestLoginWithTOTP(t *testing.T) {
 	page = other.logIn(other.authorize(request(c)), email, secret)
 	if got := other.form(page, "/login/factor", "code", code); got.status != http.StatusUnprocessableEntity ||
 		!strings.Contains(got.body, "already used") {
-		t.Errorf("the code again: %d %s", got.status, got.body)
+		t.Errorf("the same code again: %d %s", got.status, got.body)
 	}
 
 	w.pass(11 * time.Minute)
@@ -164,21 +164,21 @@ func TestFactorGuesses(t *testing.T) {
 		}
 	}
 	if looked != 6 {
-		t.Errorf("%d codes of five browsers were looked at, want 6", looked)
+		t.Errorf("%d codes from five browsers were checked, want 6", looked)
 	}
 
-	// An unknown browser is now refused, the owner's is not.
+	// An unknown browser is refused now, the owner's is not.
 	stranger := w.browser()
 	page = stranger.logIn(stranger.authorize(request(c)), email, secret)
 	if got := stranger.form(page, "/login/factor", "code",
 		factortest.Code(key, w.now())); got.status != http.StatusTooManyRequests {
-		t.Errorf("the right code in a browser that is not known = %d, want 429", got.status)
+		t.Errorf("the right code in an unknown browser = %d, want 429", got.status)
 	}
 
 	page = home.logIn(home.authorize(request(c, "prompt", "login")), email, secret)
 	w.proven(c, home.form(page, "/login/factor", "code", factortest.Code(key, w.now())))
 
-	// The audit trail records the guesses, and the throttling once.
+	// The audit trail records each guess, and the throttling once.
 	events, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused},
 		pages.Query{Size: 100})
 	must(t, err)
@@ -207,7 +207,7 @@ func TestOneCodeTwoLogins(t *testing.T) {
 	}
 	all.Wait()
 	if one, two := got[0].param("code") != "", got[1].param("code") != ""; one == two {
-		t.Errorf("let in: %v and %v, want one of them", one, two)
+		t.Errorf("concurrent logins with one code: %v and %v, want one success", one, two)
 	}
 }
 
@@ -306,7 +306,7 @@ func TestPasskeyRefusedAtLogin(t *testing.T) {
 	page = b.logIn(b.authorize(request(c)), email, secret)
 	if got := b.form(page, "/login/factor",
 		append(credential(hers, page), "with", "passkey")...); got.status != http.StatusUnprocessableEntity {
-		t.Errorf("somebody else's passkey as the second factor: %d %v", got.status, got.told())
+		t.Errorf("another subscriber's passkey as the second factor: %d %v", got.status, got.told())
 	}
 
 	disabled := true
@@ -337,34 +337,34 @@ func TestStepUp(t *testing.T) {
 
 		// The request cannot be answered silently, while one factor is enough for others.
 		if got := b.authorize(request(c, append(pair, "prompt", "none")...)); got.param("error") != "login_required" {
-			t.Errorf("%v in silence: %v", pair, got.told())
+			t.Errorf("%v with prompt=none: %v", pair, got.told())
 		}
 		if got := b.authorize(request(c, "acr_values", "1")); got.param("code") == "" {
-			t.Errorf("one factor is not enough for one: %v", got.told())
+			t.Errorf("a request without requirements, with prompt=none: %v", got.told())
 		}
 
-		// The person is asked for the second factor alone, and cannot skip the page.
+		// The person is asked for the second factor alone, and cannot skip it.
 		page := b.authorize(request(c, pair...))
 		if strings.Contains(page.body, `id="password"`) || !strings.Contains(page.body, "one-time-code") {
-			t.Fatalf("%v asks for: %s", pair, page.body)
+			t.Fatalf("%v shows: %s", pair, page.body)
 		}
 		if got := b.get("/consent?id=" +
 			hiddenID.FindStringSubmatch(page.body)[1]); got.status != http.StatusBadRequest {
-			t.Errorf("past the page: %d %s", got.status, got.body)
+			t.Errorf("skipping the page: %d %s", got.status, got.body)
 		}
 
 		// The login stays the same, under a new cookie.
 		got := b.form(page, "/login/factor", "code", factortest.Code(key, w.now()))
 		high := payload(t, w, text(w.redeem(c, got.param("code")).json(t)["id_token"]))
 		if high["acr"] != "2" || high["sid"] != low["sid"] || high["auth_time"] != low["auth_time"] {
-			t.Errorf("%v: before %v, then %v: want the same login with acr 2", pair, low, high)
+			t.Errorf("%v: first %v, then %v, want the same login with acr 2", pair, low, high)
 		}
 		if after := b.cookie(); after == "" || after == before {
-			t.Errorf("the cookie stays %q", after)
+			t.Errorf("the cookie is still %q", after)
 		}
 
 		if got := b.authorize(request(c, append(pair, "prompt", "none")...)); got.param("code") == "" {
-			t.Errorf("%v once more: %v", pair, got.told())
+			t.Errorf("%v again: %v", pair, got.told())
 		}
 	}
 }
@@ -395,19 +395,19 @@ func (b *browser) cookie() string {
 
 var secretOfPage = regexp.MustCompile(`id="totp-secret">([A-Z2-7 ]+)<`)
 
-// TestEnrolOnTheWay shows that subscribers without a required second factor set one up during
+// TestEnrolDuringLogin shows that subscribers without a required second factor set one up during
 // the login.
-func TestEnrolOnTheWay(t *testing.T) {
+func TestEnrolDuringLogin(t *testing.T) {
 	for name, need := range map[string]func(*world, *idp.Client) []string{
-		"of the project": func(w *world, _ *idp.Client) []string {
+		"required by the project": func(w *world, _ *idp.Client) []string {
 			yes := true
 			_, err := w.fabric.Projects.Update(context.Background(), w.project.ID,
 				fabric.ProjectChange{RequireFactor: &yes})
 			must(w.t, err)
 			return nil
 		},
-		"of the client":  func(_ *world, c *idp.Client) []string { c.RequireACR = "2"; return nil },
-		"of the request": func(*world, *idp.Client) []string { return []string{"acr_values", "2"} },
+		"required by the client":  func(_ *world, c *idp.Client) []string { c.RequireACR = "2"; return nil },
+		"required by the request": func(*world, *idp.Client) []string { return []string{"acr_values", "2"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -416,10 +416,10 @@ func TestEnrolOnTheWay(t *testing.T) {
 			b := w.browser()
 			page := b.logIn(b.authorize(request(c, pairs...)), email, secret)
 
-			// The login leads to the set-up.
+			// The login continues with the set-up.
 			m := secretOfPage.FindStringSubmatch(page.body)
 			if m == nil || !strings.Contains(page.body, "Set up a second factor") {
-				t.Fatalf("no set-up: %d %s", page.status, page.body)
+				t.Fatalf("no set-up page: %d %s", page.status, page.body)
 			}
 
 			// The set-up cannot be skipped.
@@ -427,7 +427,7 @@ func TestEnrolOnTheWay(t *testing.T) {
 			for _, past := range []reply{b.post("/login/continue", url.Values{"id": {id}}),
 				b.post("/consent", url.Values{"id": {id}, "answer": {"allow"}})} {
 				if past.param("code") != "" {
-					t.Errorf("past the set-up: %d %v", past.status, past.told())
+					t.Errorf("skipping the set-up: %d %v", past.status, past.told())
 				}
 			}
 
@@ -459,24 +459,24 @@ func TestAccountFactors(t *testing.T) {
 	}
 	if page = b.account(); !strings.Contains(page.body, "Phone &lt;b&gt;") ||
 		!strings.Contains(page.body, "synced across devices") || !strings.Contains(page.body, "10 codes are left") {
-		t.Errorf("the account does not show it: %s", page.body)
+		t.Errorf("the account page does not show the passkey: %s", page.body)
 	}
 
 	app := b.onPage(page, "/account/app")
 	m := secretOfPage.FindStringSubmatch(app.body)
 	if m == nil {
-		t.Fatalf("no app to set up: %d %s", app.status, app.body)
+		t.Fatalf("the page offers no app to set up: %d %s", app.status, app.body)
 	}
 	got = b.onPage(app, "/account/app/confirm", "code", factortest.Code(strings.ReplaceAll(m[1], " ", ""), w.now()))
 	if !strings.Contains(got.body, "Your authenticator app is set up.") {
-		t.Errorf("setting an app up: %d %s", got.status, got.body)
+		t.Errorf("setting up an app: %d %s", got.status, got.body)
 	}
 
 	if got := b.onPage(page, "/account/codes"); !strings.Contains(got.body, `id="recovery-codes"`) {
 		t.Errorf("new codes: %d %s", got.status, got.body)
 	}
 
-	// A person at a browser left open must sign in before changing any of this.
+	// An old login must be repeated before it may change any of this.
 	w.pass(11 * time.Minute)
 	page = b.get("/account")
 	for _, path := range []string{"/account/app", "/account/codes", "/account/passkeys",
@@ -486,7 +486,7 @@ func TestAccountFactors(t *testing.T) {
 		}
 	}
 	if w.appID() == "" {
-		t.Error("an old login has removed the app")
+		t.Error("an old login removed the app")
 	}
 }
 
@@ -500,7 +500,7 @@ func TestFactorGuardsFactors(t *testing.T) {
 	page := own.account()
 	d := &factortest.Authenticator{Origin: strings.Replace(w.url, "127.0.0.1", "localhost", 1)}
 	theirs := &factortest.Authenticator{Origin: d.Origin}
-	answer := theirs.Create(stale.options(t)) // begun before there was a factor
+	answer := theirs.Create(stale.options(t)) // started before there was a factor
 	own.onPage(page, "/account/passkeys", "credential", string(d.Create(page.options(t))), "name", "Phone")
 
 	all, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(w.ada.ID))
@@ -512,22 +512,22 @@ func TestFactorGuardsFactors(t *testing.T) {
 		{"/account/email", "email", "mallory@example.com"},
 	} {
 		if got := old.onPage(stale, pairs[0], pairs[1:]...); !strings.Contains(got.body, `id="login-submit"`) {
-			t.Errorf("%s by a login of before: %d %s, want that it signs in again", pairs[0], got.status, got.body)
+			t.Errorf("%s by an earlier login: %d %s, want the login page", pairs[0], got.status, got.body)
 		}
 	}
 
-	// The old login is offered nothing, and has changed nothing.
+	// The old login is offered nothing and changed nothing.
 	if got := old.get("/account?project=" + w.project.ID); strings.Contains(got.body, "data-options") {
-		t.Error("a login of before is offered to add a passkey")
+		t.Error("an earlier login is offered to add a passkey")
 	}
 	after, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(w.ada.ID))
 	must(t, err)
 	if len(after) != len(all) || after[0].ID != all[0].ID {
-		t.Errorf("the factors were %v, and are %v", all, after)
+		t.Errorf("the factors were %v and are now %v", all, after)
 	}
 
 	if got := own.onPage(own.account(), "/account/codes"); !strings.Contains(got.body, `id="recovery-codes"`) {
-		t.Errorf("who set it up: %d %s", got.status, got.body)
+		t.Errorf("the login that set up the factor: %d %s", got.status, got.body)
 	}
 }
 
@@ -543,7 +543,7 @@ func TestPasskeysAreCounted(t *testing.T) {
 	for i, want := range []int{http.StatusUnprocessableEntity, http.StatusUnprocessableEntity,
 		http.StatusTooManyRequests} {
 		if got := b.form(page, "/login/passkey", "credential", "{}"); got.status != want {
-			t.Errorf("try %d: %d %s, want %d", i+1, got.status, got.told(), want)
+			t.Errorf("attempt %d: %d %s, want %d", i+1, got.status, got.told(), want)
 		}
 	}
 }
@@ -561,22 +561,22 @@ func TestOnlyPasskeyStays(t *testing.T) {
 	page := b.get("/account?project=" + w.project.ID)
 	page = b.form(page, "/login/passkey", "credential", string(d.Get(page.options(t))))
 	if !strings.Contains(page.body, `id="account-page"`) {
-		t.Fatalf("signing in without a password: %d %s", page.status, page.body)
+		t.Fatalf("a login without a password: %d %s", page.status, page.body)
 	}
 
 	all, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(grace.ID))
 	must(t, err)
 	if got := b.onPage(page, "/account/factors/remove", "factor",
 		all[0].ID); got.status != http.StatusUnprocessableEntity || !strings.Contains(got.body, "the only way") {
-		t.Errorf("removing it: %d %s", got.status, got.body)
+		t.Errorf("removing the only passkey: %d %s", got.status, got.body)
 	}
 	if left, err := w.idp.Factors.List(t.Context(), idp.OwnerOf(grace.ID)); err != nil || len(left) != 1 {
-		t.Errorf("left: %v, %v", left, err)
+		t.Errorf("remaining factors: %v, %v", left, err)
 	}
 }
 
-// TestFactorTriesDoNotMultiply shows that six guesses is the limit for all browsers together.
-// It includes logins and devices from before there was a factor, and passwords set by links.
+// TestFactorTriesDoNotMultiply shows that all browsers together have six guesses. That includes
+// logins and devices from before there was a factor, and passwords set by links.
 func TestFactorTriesDoNotMultiply(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -603,11 +603,11 @@ func TestFactorTriesDoNotMultiply(t *testing.T) {
 
 	// Try from logins and devices that are older than the factor.
 	for _, b := range before {
-		try(b, b.authorize(request(c, "acr_values", "2"))) // the old login must prove more
+		try(b, b.authorize(request(c, "acr_values", "2"))) // the old login must show the factor
 		try(b, b.logIn(b.authorize(request(c, "prompt", "login")), email, secret))
 	}
 	if looked != 6 {
-		t.Errorf("%d codes were looked at from logins and devices of before there was a factor, want 6", looked)
+		t.Errorf("%d codes from earlier logins and devices were checked, want 6", looked)
 	}
 
 	// Try after setting a password by a link, each time in another browser.
@@ -628,6 +628,6 @@ func TestFactorTriesDoNotMultiply(t *testing.T) {
 		try(b, b.logIn(page, email, fresh))
 	}
 	if looked != 6 {
-		t.Errorf("%d codes were looked at after new passwords by links, want no more than 6", looked)
+		t.Errorf("%d codes were checked after new passwords by links, want no more than 6", looked)
 	}
 }

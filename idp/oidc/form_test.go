@@ -15,7 +15,7 @@ func formOf(t *testing.T, page reply, action string) url.Values {
 	t.Helper()
 	_, rest, found := strings.Cut(page.body, `action="`+action+`"`)
 	if !found {
-		t.Fatalf("no form to %s: %d %s", action, page.status, page.body)
+		t.Fatalf("no form that posts to %s: %d %s", action, page.status, page.body)
 	}
 	rest, _, _ = strings.Cut(rest, "</form>")
 	form := url.Values{}
@@ -58,7 +58,7 @@ func TestFormTokens(t *testing.T) {
 			"with an empty one's neighbour": "x", "with another browser's": theirs} {
 			form := with(formOf(t, b.get(tt.page), tt.action), append(tt.more, tt.field, token)...)
 			if token == "x" && tt.field == "id" {
-				continue // looks like an expired request, which is no attack
+				continue // the answer resembles an expired request, which is no attack
 			}
 			got := b.post(tt.action, form)
 			if got.status != http.StatusForbidden || len(got.header["Set-Cookie"]) != 0 {
@@ -66,7 +66,7 @@ func TestFormTokens(t *testing.T) {
 			}
 		}
 
-		stranger := w.browser() // with no cookies at all
+		stranger := w.browser() // without any cookies
 		if got := stranger.post(tt.action,
 			with(formOf(t, b.get(tt.page), tt.action), tt.more...)); got.status != http.StatusForbidden &&
 			!strings.HasPrefix(tt.action, "/account/") {
@@ -74,7 +74,7 @@ func TestFormTokens(t *testing.T) {
 		}
 
 		if !b.signedIn(c) || !other.signedIn(c) {
-			t.Fatalf("%s ended a login", tt.action)
+			t.Fatalf("%s: a login was ended", tt.action)
 		}
 	}
 
@@ -83,5 +83,5 @@ func TestFormTokens(t *testing.T) {
 		sub.FirstName != w.ada.FirstName {
 		t.Errorf("the subscriber is %+v, %v", sub, err)
 	}
-	d.wants("after all that", "authorization_pending")
+	d.wants("after all forms", "authorization_pending")
 }

@@ -11,15 +11,15 @@ import (
 
 func withIDToken(n *idp.Client) { n.ResponseTypes = []string{"id_token"} }
 
-// implicit returns the parameters of a valid request for an ID token alone.
+// implicit returns the parameters of a valid request for an ID token without a code.
 func implicit(c idp.Client, pairs ...string) url.Values {
 	v := request(c, "response_type", "id_token", "nonce", "n", "code_challenge", "", "code_challenge_method",
 		"", "scope", "openid profile")
 	return with(v, pairs...)
 }
 
-// TestImplicit shows that a client registered for it gets an ID token without a code. The token
-// has the claims of its scopes, and is sent in a fragment or a form.
+// TestImplicit shows that a client registered for the implicit flow gets an ID token without a
+// code. The token contains the claims of its scopes, and is sent in a fragment or a form.
 func TestImplicit(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withIDToken)
@@ -40,7 +40,7 @@ func TestImplicit(t *testing.T) {
 
 		if again := b.authorize(implicit(c, "prompt", "none", "scope", "openid")); payload(t, w,
 			again.param("id_token"))["given_name"] != nil {
-			t.Errorf("%q: a claim of a scope that was not asked for: %v", mode, again.told())
+			t.Errorf("%q: a claim of a scope that was not requested: %v", mode, again.told())
 		}
 	}
 }
@@ -58,14 +58,14 @@ func TestImplicitErrors(t *testing.T) {
 		want string
 	}{
 		{"no nonce", implicit(c, "nonce", ""), "invalid_request"},
-		{"in the query", implicit(c, "response_mode", "query"), "invalid_request"},
+		{"response_mode query", implicit(c, "response_mode", "query"), "invalid_request"},
 		{"without openid", implicit(c, "scope", "profile"), "invalid_scope"},
 		{"a code, not registered", request(c), "unauthorized_client"},
 		{"with an access token", implicit(c, "response_type", "id_token token"), "unsupported_response_type"},
 		{"an access token", implicit(c, "response_type", "token"), "unsupported_response_type"},
-		{"nobody signed in", implicit(c, "prompt", "none", "max_age", "0"), "login_required"},
+		{"prompt none without a login", implicit(c, "prompt", "none", "max_age", "0"), "login_required"},
 	} {
-		if tt.name == "nobody signed in" {
+		if tt.name == "prompt none without a login" {
 			b = w.browser()
 		}
 
@@ -75,13 +75,13 @@ func TestImplicitErrors(t *testing.T) {
 			t.Errorf("%s: %d to %v, want %s", tt.name, got.status, got.location, tt.want)
 		}
 		if want := tt.v.Get("response_type") != "code"; (got.location.Fragment != "") != want {
-			t.Errorf("%s: told to %v, in the fragment: %v", tt.name, got.location, want)
+			t.Errorf("%s: sent to %v, in the fragment: %v", tt.name, got.location, want)
 		}
 	}
 
 	both, _ := w.client(func(n *idp.Client) { n.ResponseTypes = []string{"code", "id_token"} })
 	if w.browser().code(both) == "" {
-		t.Error("a client of both types gets no code")
+		t.Error("a client of both flows gets no code")
 	}
 }
 

@@ -110,29 +110,29 @@ func TestLogoutAsks(t *testing.T) {
 	page = b.get("/oauth/logout?" + url.Values{"client_id": {c.ID}, "post_logout_redirect_uri": {goodbye},
 		"state": {`"><script>`}}.Encode())
 	if page.location != nil || strings.Contains(page.body, "<script") {
-		t.Fatalf("logout without a hint, with a URI: %d %v %s", page.status, page.location, page.body)
+		t.Fatalf("logout without a hint, with a redirect URI: %d %v %s", page.status, page.location, page.body)
 	}
 
 	if got := b.authorize(request(c)); got.param("code") == "" {
-		t.Fatalf("asked, but not answered: %d %v", got.status, got.location)
+		t.Fatalf("before the confirmation: %d %v", got.status, got.location)
 	}
 
 	got := b.submit(b.get("/oauth/logout?" +
 		url.Values{"client_id": {c.ID}, "post_logout_redirect_uri": {goodbye}, "state": {"x"}}.Encode()))
 	if got.location == nil || got.location.String() != goodbye+"?state=x" {
-		t.Errorf("confirmed: %d %v", got.status, got.location)
+		t.Errorf("confirming: %d %v", got.status, got.location)
 	}
 
 	if got := b.authorize(request(c)); got.status != http.StatusOK {
 		t.Errorf("after the confirmation: %d %v, want the login page", got.status, got.location)
 	}
 	if got := b.submit(b.get("/logout")); !strings.Contains(got.body, "You are signed out") {
-		t.Errorf("confirmed without a login: %d %s", got.status, got.body)
+		t.Errorf("confirming without a login: %d %s", got.status, got.body)
 	}
 }
 
 // TestLogoutOfSomebodyElse shows that a hint for another subscriber does not sign a person out
-// unasked.
+// without asking.
 func TestLogoutOfSomebodyElse(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
@@ -143,7 +143,7 @@ func TestLogoutOfSomebodyElse(t *testing.T) {
 	got := b.get("/oauth/logout?" + url.Values{"id_token_hint": {hint},
 		"post_logout_redirect_uri": {goodbye}}.Encode())
 	if got.location != nil || !strings.Contains(got.body, `id="logout-confirm"`) {
-		t.Errorf("ada's hint in bob's browser: %d %v, want the question", got.status, got.location)
+		t.Errorf("ada's hint in bob's browser: %d %v, want the confirmation page", got.status, got.location)
 	}
 }
 
@@ -160,14 +160,14 @@ func TestLogoutRefuses(t *testing.T) {
 		name string
 		v    url.Values
 	}{
-		{"URI not registered", url.Values{"id_token_hint": {hint},
+		{"unregistered URI", url.Values{"id_token_hint": {hint},
 			"post_logout_redirect_uri": {"https://evil.example/"}}},
 		{"URI with a query added", url.Values{"id_token_hint": {hint},
 			"post_logout_redirect_uri": {goodbye + "?x=1"}}},
 		{"URI a prefix", url.Values{"id_token_hint": {hint}, "post_logout_redirect_uri": {goodbye[:len(goodbye)-1]}}},
 		{"URI encoded", url.Values{"id_token_hint": {hint},
 			"post_logout_redirect_uri": {"https://app.example/%62ye"}}},
-		{"URI of nobody", url.Values{"post_logout_redirect_uri": {goodbye}}},
+		{"URI without a client", url.Values{"post_logout_redirect_uri": {goodbye}}},
 		{"another client", url.Values{"id_token_hint": {hint}, "client_id": {other.ID}}},
 		{"unknown client", url.Values{"client_id": {"unknown"}}},
 		{"unsigned hint", url.Values{"id_token_hint": {parts[0] + "." + parts[1] + "."}}},
@@ -201,7 +201,7 @@ func TestRevokeAndIntrospect(t *testing.T) {
 				basic(id, secret)).json(t)
 		}
 
-		// Only the client of a token learns about it.
+		// Only the client of a token gets its facts.
 		if in := introspect(c.ID, s, access); in["active"] != true || in["sub"] != w.ada.ID ||
 			in["client_id"] != c.ID || in["sid"] == nil {
 			t.Errorf("%s: introspection %v", format, in)
@@ -223,7 +223,7 @@ func TestRevokeAndIntrospect(t *testing.T) {
 			}
 		}
 
-		// Other clients cannot revoke it, and are not told so.
+		// Other clients cannot revoke the token, and the answer does not reveal that.
 		revoke(other.ID, otherSecret, access)
 		revoke(other.ID, otherSecret, refresh)
 		revoke(c.ID, s, "garbage")
@@ -245,7 +245,7 @@ func TestRevokeAndIntrospect(t *testing.T) {
 	}
 }
 
-// TestRevokeWithoutStore shows that a revocation which cannot be written is not acknowledged.
+// TestRevokeWithoutStore shows that a revocation that cannot be written is not acknowledged.
 func TestRevokeWithoutStore(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -315,7 +315,7 @@ func TestUserinfoRefuses(t *testing.T) {
 	}{
 		{"the access token", text(set["access_token"]), 200},
 		{"the ID token", text(set["id_token"]), 401},
-		{"the refresh token", text(set["refresh_token"]), 401},
+		{"a refresh token", text(set["refresh_token"]), 401},
 		{"without openid", text(plain["access_token"]), 403},
 		{"truncated", text(set["access_token"])[:100], 401},
 		{"garbage", "x", 401},
@@ -331,7 +331,7 @@ func TestUserinfoRefuses(t *testing.T) {
 		}
 	}
 
-	// A token must be in the header or a form.
+	// A token must be in the header or in a form.
 	for name, got := range map[string]reply{
 		"nothing": w.browser().get("/oauth/userinfo"),
 		"a query": w.browser().get("/oauth/userinfo?access_token=" + text(set["access_token"])),
@@ -370,7 +370,7 @@ func TestDocuments(t *testing.T) {
 		if got := w.browser().do(req); got.status != http.StatusNotModified ||
 			got.header.Get("Access-Control-Allow-Origin") != "*" ||
 			got.header.Get("Access-Control-Allow-Credentials") != "" {
-			t.Errorf("GET %s again: %d %v", path, got.status, got.header)
+			t.Errorf("GET %s with its ETag: %d %v", path, got.status, got.header)
 		}
 
 		if got := w.browser().post(path, nil); got.status != http.StatusMethodNotAllowed {
@@ -405,7 +405,7 @@ func fabricChange(disabled bool) fabric.SubscriberInput {
 
 func escaped(s string) string { return template.HTMLEscapeString(s) }
 
-// TestLogoutByPost shows that a logout by POST, which carries no cookies, is repeated as a GET
+// TestLogoutByPost shows that a logout by POST, which carries no cookies, is redirected to a GET
 // unless it has a hint.
 func TestLogoutByPost(t *testing.T) {
 	w := newWorld(t)
@@ -417,10 +417,10 @@ func TestLogoutByPost(t *testing.T) {
 	got := b.post("/oauth/logout", url.Values{"state": {"x"}})
 	if got.status != http.StatusSeeOther || got.location.Path != "/oauth/logout" ||
 		len(got.header["Set-Cookie"]) != 0 {
-		t.Errorf("POST without a hint: %d %v %v, want to be sent round", got.status, got.location, got.header)
+		t.Errorf("POST without a hint: %d %v %v, want a redirect", got.status, got.location, got.header)
 	}
 	if got := w.userinfo(text(set["access_token"])); got.status != http.StatusOK {
-		t.Errorf("the login after it: %d, want 200", got.status)
+		t.Errorf("the browser's login after it: %d, want 200", got.status)
 	}
 
 	again := w.browser().post("/oauth/logout",
@@ -430,8 +430,8 @@ func TestLogoutByPost(t *testing.T) {
 	}
 }
 
-// TestLogoutOfOneWhoHangsUp shows that a logout is completed even if the caller hangs up.
-func TestLogoutOfOneWhoHangsUp(t *testing.T) {
+// TestLogoutAfterHangUp shows that a logout is completed even if the caller hangs up.
+func TestLogoutAfterHangUp(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	set := w.tokens(c)
@@ -439,8 +439,8 @@ func TestLogoutOfOneWhoHangsUp(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	must(t, w.idp.Logins.End(ctx, sid))
-	w.pass(13 * time.Hour) // longer than a login is remembered as ended
+	w.pass(13 * time.Hour) // longer than the end of a login is remembered
 	if err := w.idp.Logins.Live(t.Context(), sid); err == nil {
-		t.Error("an ended login is alive again")
+		t.Error("an ended login is valid again")
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// guesses enters wrong passwords for an account until one is refused unchecked, and returns
-// that answer.
+// guesses enters wrong passwords for an account until one is refused without being checked, and
+// returns that answer.
 func (b *browser) guesses(c idp.Client, email string, allowed int) reply {
 	b.w.t.Helper()
 	page := b.authorize(request(c))
@@ -45,7 +45,7 @@ func TestThrottled(t *testing.T) {
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 3, Every: 4 * time.Minute}})
 	c, _ := w.client(nil)
 
-	// Start right after a full minute, so that the shown time is known.
+	// Start right after a full minute, so that the displayed time is known.
 	w.pass(w.now().Truncate(time.Minute).Add(time.Minute + time.Second).Sub(w.now()))
 	at := w.now()
 	b := w.browser()
@@ -53,7 +53,7 @@ func TestThrottled(t *testing.T) {
 	until := at.Add(5 * time.Minute).UTC().Truncate(time.Minute).Format("15:04")
 	want := `>Too many attempts. Wait until ` + until + ` UTC (4 minutes), or reset your password.<`
 	if !strings.Contains(known.body, want) || !strings.Contains(known.body, `value="`+email+`"`) {
-		t.Errorf("the page is %s, want %s and the e-mail", known.body, want)
+		t.Errorf("the page is %s, want %s and the email", known.body, want)
 	}
 
 	// An unknown account is throttled in the same words.
@@ -63,7 +63,7 @@ func TestThrottled(t *testing.T) {
 	if strings.NewReplacer(email, "X", id(known),
 		"ID").Replace(known.body) != strings.NewReplacer("nobody@example.com", "X", id(unknown),
 		"ID").Replace(unknown.body) {
-		t.Error("an unknown account is throttled with other words")
+		t.Error("the answer for an unknown account differs")
 	}
 
 	// Other spellings of the email do not help.
@@ -79,7 +79,7 @@ func TestThrottled(t *testing.T) {
 	w.pass(4 * time.Minute)
 	for range 5 {
 		if got := w.browser().code(c); got == "" {
-			t.Error("the right password after the wait opened nothing")
+			t.Error("the right password after the wait is refused")
 		}
 	}
 
@@ -88,8 +88,8 @@ func TestThrottled(t *testing.T) {
 	w.browser().guesses(c, email, 3)
 }
 
-// TestKnownDevice shows that guesses by strangers do not lock out a device that signed in
-// before, and that a device cannot forge its mark.
+// TestKnownDevice shows that strangers' guesses do not lock out a device that signed in before,
+// and that a device cannot forge its mark.
 func TestKnownDevice(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{
@@ -111,13 +111,13 @@ func TestKnownDevice(t *testing.T) {
 	again := func(b *browser) reply { return b.authorize(request(c, "prompt", "login")) }
 
 	if got := login(home, again(home)); got != http.StatusSeeOther {
-		t.Errorf("the device that signed in before = %d, want 303", got)
+		t.Errorf("a device that signed in before = %d, want 303", got)
 	}
 	if got := login(theirs, again(theirs)); got != http.StatusTooManyRequests {
 		t.Errorf("a device that signed in to another account = %d, want 429", got)
 	}
 
-	// Altered marks and those of other accounts are worth nothing.
+	// Altered marks and those of other accounts do not count.
 	mark, _ := w.idp.DeviceMarks.Mark("", other, false)
 	good, _ := w.idp.DeviceMarks.Mark("", w.ada, false)
 	id, codes, _ := strings.Cut(good, ".")
@@ -131,15 +131,15 @@ func TestKnownDevice(t *testing.T) {
 	} {
 		from := idp.Visitor{Network: "192.0.2.1", Device: made}
 		if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, secret, from); err == nil {
-			t.Errorf("the mark %q lets its bearer in", made)
+			t.Errorf("the mark %q is accepted", made)
 		}
 	}
 
 	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, secret, idp.Visitor{Device: good}); err != nil {
-		t.Errorf("a good mark: %v", err)
+		t.Errorf("a valid mark: %v", err)
 	}
 
-	// A known device has as few guesses as others, and is not locked for long.
+	// A known device has as many guesses as others, but is not locked for long.
 	page := again(home)
 	for range 3 {
 		page = home.logIn(page, email, "wrong-guess")
@@ -161,7 +161,7 @@ func TestKnownDevice(t *testing.T) {
 	w.pass(181 * 24 * time.Hour)
 	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, edsger.Email, secret,
 		idp.Visitor{Device: mark}); err == nil {
-		t.Error("a mark is good for ever")
+		t.Error("a mark never expires")
 	}
 }
 
@@ -208,12 +208,12 @@ func TestParallelGuesses(t *testing.T) {
 	}
 	all.Wait()
 	if answers["Email or password is wrong."] != 10 || len(answers) != 2 {
-		t.Errorf("of 64 guesses at once the answers were %v, want 10 looked at", answers)
+		t.Errorf("the answers to 64 concurrent guesses were %v, want 10 checked", answers)
 	}
 }
 
-// TestThrottledCurrent shows that someone who has taken over a browser cannot guess the current
-// password that a change of password asks for.
+// TestThrottledCurrent shows that the current password, which a change of password asks for,
+// cannot be guessed in a browser that is signed in.
 func TestThrottledCurrent(t *testing.T) {
 	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerDevice: session.Rate{Burst: 2, Every: time.Hour}})
@@ -236,7 +236,7 @@ func TestThrottledCurrent(t *testing.T) {
 }
 
 // TestPasswordAsEmail shows that an unknown email, which may be a password typed into the wrong
-// field, is not stored in the audit trail. Repeats of it are still recognizable.
+// field, is not stored in the audit trail. Repeated attempts with it are still recognizable.
 func TestPasswordAsEmail(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -266,11 +266,11 @@ func TestPasswordAsEmail(t *testing.T) {
 	}
 
 	if known.Target.ID != w.ada.ID || !strings.HasSuffix(known.Detail["account"], "@example.com") {
-		t.Errorf("the event of an account that exists is %+v", known)
+		t.Errorf("the event of an existing account is %+v", known)
 	}
 }
 
-// TestSprayingFromRange shows that a range of networks has fewer guesses than its networks
+// TestSprayingFromRange shows that a range of networks has fewer guesses than its networks have
 // together.
 func TestSprayingFromRange(t *testing.T) {
 	w := newWorld(t)
@@ -290,17 +290,17 @@ func TestSprayingFromRange(t *testing.T) {
 		}
 	}
 	if looked != 7 {
-		t.Errorf("%d passwords were looked at from twenty networks of a range, want 7", looked)
+		t.Errorf("%d passwords from twenty networks of a range were checked, want 7", looked)
 	}
 
 	if err := spray("person@example.com", "2001:db8:2::/64"); !errors.Is(err, problem.Unauthenticated) {
-		t.Errorf("a guess from another range = %v, want it looked at", err)
+		t.Errorf("a guess from another range = %v, want it checked", err)
 	}
-	// The right password does not count against the limits of that range, either.
+	// The right password does not count against the limits of the range.
 	for range 9 {
 		if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, secret,
 			idp.Visitor{Network: "2001:db8:2::/64"}); err != nil {
-			t.Errorf("the right password from there = %v", err)
+			t.Errorf("the right password from the range = %v", err)
 		}
 	}
 }
@@ -320,12 +320,12 @@ func TestDeviceOfAnotherPassword(t *testing.T) {
 	w.browser().guesses(first(w.client(nil)), email, 1)
 	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, fresh,
 		idp.Visitor{Device: mark}); !errors.Is(err, problem.RateLimited) {
-		t.Errorf("a device from before the password: %v, want it kept out as strangers are", err)
+		t.Errorf("a device with a mark of the old password: %v, want it throttled", err)
 	}
 
 	mark, _ = w.idp.DeviceMarks.Mark(mark, changed, false)
 	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, fresh, idp.Visitor{Device: mark}); err != nil {
-		t.Errorf("a device from after it: %v", err)
+		t.Errorf("a device with a mark of the new password: %v", err)
 	}
 }
 

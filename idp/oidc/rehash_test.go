@@ -31,11 +31,11 @@ func TestRehash(t *testing.T) {
 		// A wrong password is refused, and does not replace the hash.
 		if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, "fathom  lantern",
 			idp.Visitor{}); err == nil {
-			t.Errorf("a wrong password opens %s", hash)
+			t.Errorf("a wrong password is accepted for %s", hash)
 		}
 		if got, err := w.fabric.Subscribers.Find(t.Context(), w.project.ID, s.ID); err != nil ||
 			got.PasswordHash != hash {
-			t.Errorf("a wrong password made of %s %s", hash, got.PasswordHash)
+			t.Errorf("a wrong password replaced %s by %s", hash, got.PasswordHash)
 		}
 
 		var all sync.WaitGroup
@@ -52,7 +52,7 @@ func TestRehash(t *testing.T) {
 		after, err := w.fabric.Subscribers.Find(t.Context(), w.project.ID, s.ID)
 		must(t, err)
 		if !strings.HasPrefix(after.PasswordHash, "$argon2id$") || w.idp.Passwords.Stale(after.PasswordHash) {
-			t.Errorf("after logins %s is %s, want a hash of ours", hash, after.PasswordHash)
+			t.Errorf("after logins %s is %s, want one of our hashes", hash, after.PasswordHash)
 		}
 		_, err = w.idp.Logins.LogIn(t.Context(), w.project.ID, email, "fathom lantern", idp.Visitor{})
 		must(t, err)

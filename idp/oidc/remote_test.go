@@ -65,7 +65,7 @@ func (p party) set(t *testing.T) json.RawMessage {
 	return keySet(t, "", map[string]crypto.Signer{p.kid: p.key})
 }
 
-// A standing is a provider whose clock only moves when the test moves it.
+// A standing is a provider whose clock moves only when the test moves it.
 type standing struct {
 	*idp.Provider
 	at time.Time
@@ -96,37 +96,37 @@ func TestRemoteKeys(t *testing.T) {
 	want := func(name string, ok bool, hits int64) {
 		t.Helper()
 		if err := node.verify(t, p); (err == nil) != ok || at.hits.Load() != hits {
-			t.Errorf("%s: %v after %d requests for keys, want it good %v after %d", name, err, at.hits.Load(),
+			t.Errorf("%s: %v after %d requests for keys, want success %v after %d", name, err, at.hits.Load(),
 				ok, hits)
 		}
 	}
-	want("the first", true, 1)
-	want("the next", true, 1)
+	want("the first key", true, 1)
+	want("the next key", true, 1)
 
 	old := p
 	p.kid, p.key = "k2", newKey(t, jose.ES256)
 	at.publish(http.StatusOK, p.set(t))
-	want("a new key, right after the set was read", false, 1)
+	want("a new key right after the set was read", false, 1)
 	node.at = node.at.Add(6 * time.Second)
 	want("a new key", true, 2)
 	if node.verify(t, old) == nil {
-		t.Error("a key that was taken out, once that is known: no error")
+		t.Error("a removed key, after the set was read again: no error")
 	}
 
 	at.publish(http.StatusOK, keySet(t, "", map[string]crypto.Signer{}))
 	node.at = node.at.Add(4 * time.Minute)
-	want("a key that was taken out a short while ago", true, 2)
+	want("a key removed a short while ago", true, 2)
 	node.at = node.at.Add(2 * time.Minute)
-	want("a key that was taken out", false, 3)
+	want("a removed key", false, 3)
 
 	at.publish(http.StatusOK, p.set(t))
 	node.at = node.at.Add(6 * time.Second)
-	want("it is back", true, 4)
+	want("the key is published again", true, 4)
 	at.publish(http.StatusInternalServerError, nil)
 	node.at = node.at.Add(30 * time.Minute)
-	want("its address is away", true, 5)
+	want("the address is unreachable", true, 5)
 	node.at = node.at.Add(31 * time.Minute)
-	want("its address is away for an hour", false, 6)
+	want("the address is unreachable for an hour", false, 6)
 }
 
 // TestUnknownKids shows that made-up kids do not cause a flood of requests to the client's
@@ -156,7 +156,7 @@ func TestUnknownKids(t *testing.T) {
 	}
 	all.Wait()
 	if hits := at.hits.Load(); hits != 2 {
-		t.Errorf("the key set was read %d times, want once, and once for the made-up kids", hits)
+		t.Errorf("the key set was read %d times, want once at first and once for the made-up kids", hits)
 	}
 }
 
@@ -176,7 +176,7 @@ func TestBadKeySets(t *testing.T) {
 		"too large":     {http.StatusOK, huge, "larger than 65536 bytes"},
 		"no JSON":       {http.StatusOK, []byte("<html>"), "it is not a JWKS"},
 		"a redirect":    {http.StatusFound, nil, "the server answered with status 302"},
-		"nothing there": {http.StatusNotFound, nil, "the server answered with status 404"},
+		"missing":       {http.StatusNotFound, nil, "the server answered with status 404"},
 		"a private key": {http.StatusOK, private, "private"},
 	} {
 

@@ -40,13 +40,13 @@ func TestResource(t *testing.T) {
 			continue
 		}
 
-		// The audience is the requested resource, and we accept only our own tokens.
+		// The audience is the requested resource, and the issuer accepts only tokens for itself.
 		token := text(got.json(t)["access_token"])
 		if aud := payload(t, w, token)["aud"]; aud != tt.audience {
 			t.Errorf("resource %v: the token is for %v, want %s", tt.asked, aud, tt.audience)
 		}
 		if _, err := w.idp.Tokens.Open(t.Context(), token); (err == nil) != tt.ours {
-			t.Errorf("resource %v: we take the token: %v, want %v", tt.asked, err, tt.ours)
+			t.Errorf("resource %v: the issuer accepts the token: %v, want %v", tt.asked, err, tt.ours)
 		}
 
 		if in := about("/oauth/introspect", token).json(t); in["active"] != true || in["aud"] != tt.audience {
@@ -54,7 +54,7 @@ func TestResource(t *testing.T) {
 		}
 		if out := about("/oauth/revoke", token); out.status != http.StatusOK ||
 			about("/oauth/introspect", token).json(t)["active"] != false {
-			t.Errorf("resource %v: the token is still active after %d", tt.asked, out.status)
+			t.Errorf("resource %v: the token is still active after revocation: %d", tt.asked, out.status)
 		}
 	}
 
@@ -91,7 +91,7 @@ func TestResourceOfGrant(t *testing.T) {
 	}
 	form := func(resources ...string) url.Values { return url.Values{"resource": resources} }
 
-	// Each case redeems a code of its own.
+	// Each case redeems its own code.
 	for _, tt := range []struct {
 		granted, asked []string
 		want           string
@@ -105,7 +105,7 @@ func TestResourceOfGrant(t *testing.T) {
 	} {
 		code := grant(tt.granted...)
 		if got := audience(w.redeemWith(c, code, form(tt.asked...))); got != tt.want {
-			t.Errorf("granted %v, asked %v: the token is for %v, want %s", tt.granted, tt.asked, got, tt.want)
+			t.Errorf("granted %v, requested %v: the token is for %v, want %s", tt.granted, tt.asked, got, tt.want)
 		}
 	}
 
@@ -128,11 +128,11 @@ func TestResourceOfGrant(t *testing.T) {
 
 	if got := b.authorize(with(request(c), "resource",
 		"https://other.example/")); got.param("error") != "invalid_target" {
-		t.Errorf("a resource that is not registered: %d %v", got.status, got.told())
+		t.Errorf("an unregistered resource: %d %v", got.status, got.told())
 	}
 }
 
-// TestResourceIsARight shows that consent to scopes is no consent to a resource.
+// TestResourceIsARight shows that consent to scopes does not include consent to a resource.
 func TestResourceIsARight(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) {

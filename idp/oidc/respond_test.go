@@ -45,10 +45,10 @@ func TestResponseModes(t *testing.T) {
 	}
 }
 
-// TestRequestObjectIsRefusedItsWay shows that a request object is rejected in the response mode
-// and with the state that it contains. Parameters of the request itself win, and invalid values
-// are ignored.
-func TestRequestObjectIsRefusedItsWay(t *testing.T) {
+// TestRequestObjectRefused shows that a request object is rejected in the response mode and with
+// the state that it contains. Parameters of the request itself take precedence, and invalid
+// values are ignored.
+func TestRequestObjectRefused(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 
@@ -92,13 +92,13 @@ func TestResponseModeOfDenial(t *testing.T) {
 		page := b.logIn(b.authorize(request(c, "response_mode", mode)), email, secret)
 		got := b.consent(page, "deny")
 		if got.status != want || got.param("error") != "access_denied" || got.param("state") != "s" {
-			t.Errorf("%s: denied with %d %v", mode, got.status, got.told())
+			t.Errorf("%s: the denial is sent with %d %v", mode, got.status, got.told())
 		}
 	}
 }
 
-// TestFormPostCarriesWhatItCan shows that values which a form would alter are not sent in one.
-func TestFormPostCarriesWhatItCan(t *testing.T) {
+// TestFormPostLimits shows that values that a form would alter are not sent in one.
+func TestFormPostLimits(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
 	native, _ := w.client(func(n *idp.Client) {
@@ -113,7 +113,7 @@ func TestFormPostCarriesWhatItCan(t *testing.T) {
 		strings.Repeat("s", 4096)} {
 		if got := b.authorize(request(c, "response_mode", "form_post", "state",
 			state)); got.param("state") != state || strings.Contains(got.body, "<script>") {
-			t.Errorf("state %.20q comes back as %.20q in %s", state, got.param("state"), got.body)
+			t.Errorf("state %.20q is returned as %.20q in %s", state, got.param("state"), got.body)
 		}
 	}
 
@@ -135,8 +135,8 @@ func TestFormPostCarriesWhatItCan(t *testing.T) {
 	}
 }
 
-// TestFraming shows that only the page that ends a silent request may be framed, and only by
-// the app.
+// TestFraming shows that only the page that ends a prompt=none request may be framed, and only
+// by the app.
 func TestFraming(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -160,14 +160,14 @@ func TestFraming(t *testing.T) {
 		b.code(c)
 	}
 
-	// A silent request with an error may be framed, an error page may not.
+	// The page of a failed prompt=none request may be framed, an error page may not.
 	bad := b.authorize(request(c, "response_mode", "form_post", "prompt", "none", "scope", "bogus"))
 	if bad.param("error") != "invalid_scope" || bad.header.Get("X-Frame-Options") != "" {
-		t.Errorf("a silent request that is wrong: %v %v", bad.told(), bad.header)
+		t.Errorf("a failed prompt=none request: %v %v", bad.told(), bad.header)
 	}
 	unproven := b.authorize(request(c, "redirect_uri", "https://evil.example/cb", "prompt", "none"))
 	if unproven.header.Get("X-Frame-Options") != "DENY" ||
 		!strings.Contains(unproven.header.Get("Content-Security-Policy"), "frame-ancestors 'none'") {
-		t.Errorf("an error page of a redirect URI that is not proven: %v", unproven.header)
+		t.Errorf("the error page of an unverified redirect URI: %v", unproven.header)
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestBeginAgain shows that a sign-in whose request is gone starts over with the email that was
-// typed. It does so only in the browser that began it, and only until it is answered.
+// TestBeginAgain shows that a login whose request has expired starts over with the email that
+// was typed. It does so only in the browser that began it, and only until it is answered.
 func TestBeginAgain(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -21,16 +21,16 @@ func TestBeginAgain(t *testing.T) {
 	stolen := hiddenID.FindStringSubmatch(page.body)[1]
 	w.empty()
 	if got := b.logIn(page, "grace@example.com", "typed"); got.status != 400 {
-		t.Errorf("a request that is gone at once: %d, want 400, or it goes round and round", got.status)
+		t.Errorf("a request that expires immediately: %d, want 400 instead of a redirect loop", got.status)
 	}
 
 	// Another browser or another request does not start over.
 	w.pass(time.Minute)
 	if got := other.get("/login?id=" + stolen); got.status != 400 || strings.Contains(got.body, "login-submit") {
-		t.Errorf("in another browser: %d, want 400", got.status)
+		t.Errorf("the page in another browser: %d, want 400", got.status)
 	}
 	if got := b.get("/login?id=another"); got.status != 400 {
-		t.Errorf("another request: %d, want 400", got.status)
+		t.Errorf("another request in the same browser: %d, want 400", got.status)
 	}
 
 	again := b.logIn(page, "grace@example.com", "typed")

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// forged returns a JWT with the same header and claims, signed with somebody else's key.
+// forged returns a JWT with the same header and claims, signed with another key.
 func forged(t *testing.T, token string) string {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -32,8 +32,8 @@ func TestRPInitiatedLogout(t *testing.T) {
 
 	tests := []struct {
 		module string
-		change func(v url.Values) // of a request with a hint, a URI and a state
-		want   string             // where the browser is redirected, or the id on the page it is shown
+		change func(v url.Values) // whether the request has a hint, a URI and a state
+		want   string             // where the browser is redirected, or the id on the page that it shows
 	}{
 		{"oidcc-rp-initiated-logout", func(url.Values) {}, goodbye + "?state=a+state+of+0123"},
 		{"oidcc-rp-initiated-logout-no-state", func(v url.Values) { v.Del("state") }, goodbye},
@@ -66,7 +66,7 @@ func TestRPInitiatedLogout(t *testing.T) {
 			v := url.Values{"id_token_hint": {text(w.redeem(c, b.code(c)).json(t)["id_token"])},
 				"post_logout_redirect_uri": {goodbye}, "state": {state}}
 
-			// The browser is redirected or shown a page.
+			// The browser is redirected or shows a page.
 			tt.change(v)
 			got := b.get("/oauth/logout?" + v.Encode())
 			if strings.HasPrefix(tt.want, "https:") {
@@ -79,7 +79,7 @@ func TestRPInitiatedLogout(t *testing.T) {
 
 			if tt.want == "logout-confirm" {
 				if got = b.submit(got); got.location != nil || !strings.Contains(got.body, `id="logged-out"`) {
-					t.Errorf("confirmed: %d to %v, want the page that says so", got.status, got.location)
+					t.Errorf("confirming: %d to %v, want the page that reports the logout", got.status, got.location)
 				}
 			}
 
@@ -114,6 +114,6 @@ func TestLogoutOfAnOlderLogin(t *testing.T) {
 		}
 	}
 	if b.signedIn(c) {
-		t.Error("the browser is signed in")
+		t.Error("the browser is still signed in")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A slowNote is a store that blocks when the use of an old secret is recorded.
+// A slowNote is a store that blocks while the use of an old secret is recorded.
 type slowNote struct {
 	idp.ClientStore
 	release chan struct{}
@@ -26,8 +26,8 @@ func (s *slowNote) TouchOldSecret(ctx context.Context, id, hash string, now time
 	return s.ClientStore.TouchOldSecret(ctx, id, hash, now)
 }
 
-// TestOldSecretNotedOnce shows that uses of an old secret are recorded once while the record is
-// being written, and before a server stops.
+// TestOldSecretNotedOnce shows that concurrent uses of an old secret are recorded once, and that
+// the record is complete before a server stops.
 func TestOldSecretNotedOnce(t *testing.T) {
 	w := newWorld(t)
 	c, secret := w.client(func(c *idp.Client) { c.Type = idp.Web })
@@ -43,7 +43,7 @@ func TestOldSecretNotedOnce(t *testing.T) {
 	must(t, err)
 	for range 50 {
 		if !p.Clients.VerifySecret(t.Context(), c, secret) {
-			t.Fatal("the old secret is not good")
+			t.Fatal("the old secret is refused")
 		}
 	}
 
@@ -52,7 +52,7 @@ func TestOldSecretNotedOnce(t *testing.T) {
 	c, err = w.rows.FindClient(t.Context(), c.ID)
 	must(t, err)
 	if n := slow.notes.Load(); n != 1 || c.Old.Used.IsZero() {
-		t.Errorf("50 uses of an old secret were noted %d times, the last one at %v", n, c.Old.Used)
+		t.Errorf("50 uses of an old secret were recorded %d times, the last one at %v", n, c.Old.Used)
 	}
 }
 
@@ -79,7 +79,7 @@ func TestRotateSecret(t *testing.T) {
 		after, secret, err := w.idp.Clients.RotateSecret(t.Context(), c.ID, overlap, nil)
 		must(t, err)
 		if (after.Old.Hash != "") != (overlap > 0) {
-			t.Errorf("an overlap of %s leaves the old secret %+v", overlap, after.Old)
+			t.Errorf("after an overlap of %s the old secret is %+v", overlap, after.Old)
 		}
 		must(t, w.rewrite(c))
 		return secret
@@ -91,16 +91,16 @@ func TestRotateSecret(t *testing.T) {
 	try("the second", second, 200)
 	w.pass(time.Hour)
 	try("the first after its overlap", first, 401)
-	try("the second then", second, 200)
+	try("the second after the overlap of the first", second, 200)
 
 	// Only one old secret is kept, and it can be ended.
 	third := rotate(time.Hour)
 	fourth := rotate(time.Hour)
-	try("the second, which is older than the one before", second, 401)
+	try("the second, after the third replaced it without overlap", second, 401)
 	try("the third in its overlap", third, 200)
 	_, err := w.idp.Clients.EndOldSecret(t.Context(), c.ID)
 	must(t, err)
-	try("the third, ended", third, 401)
+	try("the third, after it was ended", third, 401)
 	if _, err := w.idp.Clients.EndOldSecret(t.Context(), c.ID); !errors.Is(err, problem.Conflict) {
 		t.Errorf("ending it again: %v", err)
 	}
@@ -110,11 +110,11 @@ func TestRotateSecret(t *testing.T) {
 	try("the fourth without overlap", fourth, 401)
 	try("the fifth", fifth, 200)
 
-	// Excessive overlaps, and callers with fewer or shorter rights than the client, are
-	// refused.
+	// Excessive overlaps are refused, and so are callers with fewer or shorter rights than the
+	// client.
 	if _, _, err := w.idp.Clients.RotateSecret(t.Context(), c.ID, fabric.MaxOverlap+1, nil); !errors.Is(err,
 		problem.Invalid) {
-		t.Errorf("too long an overlap: %v", err)
+		t.Errorf("an overlap that is too long: %v", err)
 	}
 	if _, _, err := w.idp.Clients.RotateSecret(t.Context(), c.ID, 0,
 		&fabric.Rights{Scopes: []fabric.Scope{fabric.Management}}); !errors.Is(err, problem.Forbidden) {
@@ -126,5 +126,5 @@ func TestRotateSecret(t *testing.T) {
 		t.Errorf("by a key that expires: %v", err)
 	}
 
-	try("the fifth after what was refused", fifth, 200)
+	try("the fifth after the refused rotations", fifth, 200)
 }

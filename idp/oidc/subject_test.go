@@ -15,7 +15,7 @@ import (
 )
 
 // TestPairwise shows that clients of one sector know a subscriber and a login by the same
-// names, and other sectors by different ones.
+// identifiers, and other sectors by different ones.
 func TestPairwise(t *testing.T) {
 	w := newWorld(t)
 	pairwise := func(redirect string) idp.Client {
@@ -31,7 +31,7 @@ func TestPairwise(t *testing.T) {
 	b := w.browser()
 	seen := make(map[string]string) // sub by client
 	sids := make(map[string]string) // sid by client
-	// The id by which we know the login.
+	// the id that the provider uses for the login
 	var login string
 	for _, c := range []idp.Client{app, sister, other} {
 		got := w.redeem(c, b.code(c)).json(t)
@@ -41,7 +41,7 @@ func TestPairwise(t *testing.T) {
 		// The sub is pairwise, and the same everywhere.
 		if raw, err := base64.RawURLEncoding.DecodeString(sub); err != nil || len(raw) != 16 ||
 			uuid.UUID(raw).String() == w.ada.ID {
-			t.Fatalf("the sub %q is not a pairwise one", sub)
+			t.Fatalf("the sub %q is not pairwise", sub)
 		}
 		info := w.userinfo(text(got["access_token"]))
 		if info.status != http.StatusOK || info.json(t)["sub"] != sub || access["sub"] != sub {
@@ -49,22 +49,22 @@ func TestPairwise(t *testing.T) {
 				info.status, info.body)
 		}
 
-		// We still know who is meant.
+		// The provider still knows the subscriber.
 		opened, err := w.idp.Tokens.Open(t.Context(), text(got["access_token"]))
 		if err != nil || opened.SubscriberID != w.ada.ID {
 			t.Errorf("the access token opened is of %q, %v, want %q", opened.SubscriberID, err, w.ada.ID)
 		}
 		if silent := b.authorize(request(c, "prompt", "none", "id_token_hint",
 			text(got["id_token"]))); silent.param("code") == "" {
-			t.Errorf("its own ID token as a hint: %v", silent.location)
+			t.Errorf("the client's own ID token as a hint: %v", silent.location)
 		}
 
-		// So is the sid.
+		// The sid is pairwise as well.
 		seen[c.ID] = sub
 		sid := text(id["sid"])
 		if sids[c.ID] = sid; access["sid"] != sid || w.idp.Subjects.SessionOf(c, sid) != opened.SessionID ||
 			login != "" && login != opened.SessionID {
-			t.Errorf("the ID token has the sid %q, the access token %v; opened it is %q", sid, access["sid"],
+			t.Errorf("the ID token has the sid %q, the access token %v; decoded it is %q", sid, access["sid"],
 				opened.SessionID)
 		}
 
@@ -77,18 +77,18 @@ func TestPairwise(t *testing.T) {
 		}
 	}
 
-	// Names are shared within a sector only.
+	// Identifiers are shared within a sector only.
 	if sids[app.ID] != sids[sister.ID] || sids[app.ID] == sids[other.ID] || sids[app.ID] == login {
-		t.Errorf("sids %v of the login %s: want the same within a sector, and no other", sids, login)
+		t.Errorf("sids %v of the login %s, want one for each sector", sids, login)
 	}
 	if seen[app.ID] != seen[sister.ID] || seen[app.ID] == seen[other.ID] {
-		t.Errorf("subs %v: want the same within a sector, and no other", seen)
+		t.Errorf("subs %v, want one for each sector", seen)
 	}
 
 	bob := w.subscriber("bob@example.com")
 	if w.idp.Subjects.SubjectFor(app, bob.ID) == seen[app.ID] ||
 		w.idp.Subjects.SubscriberOf(other, seen[app.ID]) == w.ada.ID {
-		t.Error("a sub is that of two subscribers, or means the same in another sector")
+		t.Error("two subscribers share a sub, or a sub is valid in another sector")
 	}
 
 	// A logout with a pairwise hint ends the login.
@@ -96,7 +96,7 @@ func TestPairwise(t *testing.T) {
 	out := b.get("/oauth/logout?" + url.Values{"id_token_hint": {hint},
 		"post_logout_redirect_uri": {callback}}.Encode())
 	if _, err := w.idp.Logins.Find(t.Context(), login); err == nil {
-		t.Error("the login lives on after a logout with a pairwise hint")
+		t.Error("the login is still valid after a logout with a pairwise hint")
 	}
 	if out.location == nil || out.location.Scheme+"://"+out.location.Host+out.location.Path != callback {
 		t.Errorf("logout with a pairwise hint: %d %s", out.status, out.body)
@@ -140,11 +140,11 @@ func TestSectors(t *testing.T) {
 		"a sector on a private address": {"sector_identifier_uri", func(n *idp.Client) {
 			n.SectorURI = "https://10.0.0.1/sector"
 		}},
-		"a sector of a client with no need": {"sector_identifier_uri", func(n *idp.Client) {
+		"a sector for a client with public subjects": {"sector_identifier_uri", func(n *idp.Client) {
 			n.SubjectType = idp.Public
 		}},
-		"a type that is not there": {"subject_type", func(n *idp.Client) { n.SubjectType = "ephemeral" }},
-		"tokens that tell who the person is": {"subject_type", func(n *idp.Client) {
+		"an unknown subject type": {"subject_type", func(n *idp.Client) { n.SubjectType = "ephemeral" }},
+		"tokens that reveal the subscriber": {"subject_type", func(n *idp.Client) {
 			n.AccessToken = idp.FabricToken
 		}},
 	} {
@@ -166,7 +166,7 @@ func TestSectors(t *testing.T) {
 }
 
 // TestSignedUserinfo shows that userinfo can be signed with each algorithm, and is not accepted
-// as any token.
+// as a token.
 func TestSignedUserinfo(t *testing.T) {
 	w := newWorld(t)
 	var hint string
@@ -195,9 +195,9 @@ func TestSignedUserinfo(t *testing.T) {
 	}
 
 	if _, ok := w.idp.Tokens.OpenIDHint(hint); ok {
-		t.Error("userinfo passes for an ID token")
+		t.Error("signed userinfo is accepted as an ID token")
 	}
 	if _, err := w.idp.Tokens.Open(t.Context(), hint); err == nil {
-		t.Error("userinfo passes for an access token")
+		t.Error("signed userinfo is accepted as an access token")
 	}
 }

@@ -73,8 +73,8 @@ func payload(t testing.TB, w *world, token string) map[string]any {
 	return reply{body: string(raw)}.json(t)
 }
 
-// TestRedeemRefuses shows that a wrong redemption is refused without using up the code, and
-// which parameters may be left out.
+// TestRedeemRefuses shows that an invalid redemption is refused without using up the code, and
+// which parameters may be omitted.
 func TestRedeemRefuses(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -111,7 +111,7 @@ func TestRedeemRefuses(t *testing.T) {
 			continue
 		}
 		if got := w.redeem(c, code); got.status != http.StatusOK {
-			t.Errorf("%s: the code is burnt for its owner: %d %s", tt.name, got.status, got.body)
+			t.Errorf("%s: the owner can no longer redeem the code: %d %s", tt.name, got.status, got.body)
 		}
 	}
 
@@ -126,12 +126,12 @@ func TestRedeemRefuses(t *testing.T) {
 	}
 
 	if got := w.redeem(confidential, code, "client_secret", secret1, "code_verifier", ""); got.status != http.StatusOK {
-		t.Errorf("PKCE left out where it is optional: %d %s", got.status, got.body)
+		t.Errorf("PKCE omitted where it is optional: %d %s", got.status, got.body)
 	}
 
 	code = w.browser().code(c)
 	if got := w.redeem(c, code, "redirect_uri", ""); got.status != http.StatusOK {
-		t.Errorf("redirect_uri left out with PKCE: %d %s", got.status, got.body)
+		t.Errorf("redirect_uri omitted with PKCE: %d %s", got.status, got.body)
 	}
 
 	// A code is valid for a minute.
@@ -198,7 +198,7 @@ func TestParallel(t *testing.T) {
 }
 
 // TestRefreshParallel shows that of concurrent uses of one refresh token, at any node, one
-// rotates it. All callers get the refresh token that this one made.
+// rotates it. All callers get the refresh token of that rotation.
 func TestRefreshParallel(t *testing.T) {
 	w := newWorld(t)
 	other := w.second()
@@ -218,7 +218,7 @@ func TestRefreshParallel(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				t.Errorf("a refresh among many: %v", err)
+				t.Errorf("a concurrent refresh: %v", err)
 			}
 			given[set.RefreshToken]++
 		})
@@ -226,19 +226,19 @@ func TestRefreshParallel(t *testing.T) {
 
 	wg.Wait()
 	if len(given) != 1 {
-		t.Fatalf("50 uses of one refresh token gave %d others, want one: %v", len(given), given)
+		t.Fatalf("50 uses of one refresh token returned %d new tokens, want one: %v", len(given), given)
 	}
 
 	// The new token works.
 	for next := range given {
 		if next == first || w.refresh(c, next).status != http.StatusOK {
-			t.Error("what they gave is what they were given, or does not refresh")
+			t.Error("the new refresh token is the old one, or is refused")
 		}
 	}
 }
 
-// TestRefreshGrace shows that a used refresh token returns its successor again, for ten seconds
-// and while the successor is the newest. Later uses end the grant.
+// TestRefreshGrace shows that a used refresh token returns its successor again for ten seconds,
+// as long as the successor is the newest. Later uses end the grant.
 func TestRefreshGrace(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -246,16 +246,16 @@ func TestRefreshGrace(t *testing.T) {
 
 	tests := []struct {
 		name string
-		// Uses the old token again. Whether the grant survives is checked after it.
+		// Each case uses the old token again, then checks whether the grant survives.
 		again func(p *idp.Provider, used, next string) error
 		lives bool
 	}{
-		{"at once", func(p *idp.Provider, used, next string) error { return w.gives(p, c, used, next) }, true},
+		{"immediately", func(p *idp.Provider, used, next string) error { return w.gives(p, c, used, next) }, true},
 		{"after 5 seconds", func(p *idp.Provider, used, next string) error {
 			w.pass(5 * time.Second)
 			return w.gives(p, c, used, next)
 		}, true},
-		{"after 5 seconds and 5 more, since a use does not prolong it",
+		{"after 5 seconds and 5 more, since a use does not extend the period",
 			func(p *idp.Provider, used, next string) error {
 				w.pass(5 * time.Second)
 				err := w.gives(p, c, used, next)
@@ -271,7 +271,7 @@ func TestRefreshGrace(t *testing.T) {
 		}, true},
 		{"for more than was granted", func(p *idp.Provider, used, _ string) error {
 			if _, err := p.Grants.Refresh(t.Context(), c, used, "openid email", nil); err == nil {
-				return errors.New("a wider scope is given")
+				return errors.New("a wider scope is granted")
 			}
 			return nil
 		}, true},
@@ -281,7 +281,7 @@ func TestRefreshGrace(t *testing.T) {
 		{"to revoke it", func(p *idp.Provider, used, _ string) error {
 			return p.Grants.RevokeToken(t.Context(), c, used)
 		}, false},
-		{"to revoke it, too late", func(p *idp.Provider, used, _ string) error {
+		{"to revoke it after the period", func(p *idp.Provider, used, _ string) error {
 			w.pass(10 * time.Second)
 			return p.Grants.RevokeToken(t.Context(), c, used)
 		}, false},
@@ -293,7 +293,7 @@ func TestRefreshGrace(t *testing.T) {
 		}, true},
 	}
 
-	for node, p := range map[string]*idp.Provider{"the node": w.idp, "another node": w.second()} {
+	for node, p := range map[string]*idp.Provider{"the same node": w.idp, "another node": w.second()} {
 		for _, tt := range tests {
 			used := text(w.tokens(c)["refresh_token"])
 			next := text(w.refresh(c, used).json(t)["refresh_token"])
@@ -318,7 +318,7 @@ func TestRefreshGraceRevoked(t *testing.T) {
 	next := text(w.refresh(c, used).json(t)["refresh_token"])
 	must(t, w.idp.Grants.RevokeToken(t.Context(), c, next))
 	if got := w.refresh(c, used); got.json(t)["error"] != "invalid_grant" {
-		t.Errorf("the token before one that was revoked: %d %s", got.status, got.body)
+		t.Errorf("the predecessor of a revoked token: %d %s", got.status, got.body)
 	}
 }
 
@@ -327,7 +327,7 @@ func TestRefreshGraceRevoked(t *testing.T) {
 func (w *world) gives(p *idp.Provider, c idp.Client, token, want string) error {
 	set, err := p.Grants.Refresh(context.Background(), c, token, "", nil)
 	if set.RefreshToken != want || (err == nil) != (want != "") {
-		return fmt.Errorf("it gives %q, %v, want %q", set.RefreshToken, err, want)
+		return fmt.Errorf("the refresh returned %q, %v, want %q", set.RefreshToken, err, want)
 	}
 	return nil
 }
@@ -350,8 +350,8 @@ func TestRefresh(t *testing.T) {
 		t.Errorf("a wider scope: %d %s", got.status, got.body)
 	}
 
-	// The scope may be narrowed, and the ID token keeps its login (OpenID Connect Core, section
-	// 12.2).
+	// The scope may be narrowed, and the ID token still describes the same login (OpenID Connect
+	// Core, section 12.2).
 	second := refresh(old, "scope", "openid").json(t)
 	if second["scope"] != "openid" || second["refresh_token"] == old || second["refresh_token"] == nil {
 		t.Fatalf("refresh: %v", second)
@@ -387,8 +387,8 @@ func TestRefresh(t *testing.T) {
 	}
 }
 
-// TestEndedUnheard shows that grants and codes end with their subscriber even at a node that
-// has not received the revocation.
+// TestEndedUnheard shows that grants and codes end with their subscriber even at a node that has
+// not received the revocation yet.
 func TestEndedUnheard(t *testing.T) {
 	for name, end := range map[string]func(w *world, r revocation.Revocation) error{
 		"disabled": func(w *world, r revocation.Revocation) error {
@@ -503,7 +503,7 @@ func TestClientAuthentication(t *testing.T) {
 		{"no client", cc(), nil, 401, "invalid_client"},
 		{"a public client with a secret", cc("client_id", spa.ID, "client_secret", "x"), nil, 401, "invalid_client"},
 		{"a public client", cc("client_id", spa.ID), nil, 400, "unauthorized_client"},
-		{"the other way without a value", cc("client_secret", ""),
+		{"the other method without a value", cc("client_secret", ""),
 			[]string{"Authorization", basic(b.ID, bSecret)}, 200, ""},
 		{"two ways", cc("client_secret", bSecret), []string{"Authorization", basic(b.ID, bSecret)}, 400,
 			"invalid_request"},
@@ -556,7 +556,7 @@ func TestClientAuthentication(t *testing.T) {
 	access, err := w.idp.Tokens.Open(t.Context(), text(set["access_token"]))
 	if err != nil || access.ClientID != b.ID || access.SubscriberID != "" || set["scope"] != "Voice" ||
 		set["refresh_token"] != nil {
-		t.Errorf("client_credentials gives %v: %+v, %v", set, access, err)
+		t.Errorf("client_credentials returns %v: %+v, %v", set, access, err)
 	}
 }
 
@@ -588,7 +588,7 @@ func TestTokenRequestShape(t *testing.T) {
 		{"JSON", http.MethodPost, "/oauth/token", "application/json", `{"grant_type":"client_credentials"}`, 415},
 		{"multipart", http.MethodPost, "/oauth/token", "multipart/form-data; boundary=x", "", 415},
 		{"UTF-16", http.MethodPost, "/oauth/token", form + "; charset=utf-16", "", 415},
-		{"no type", http.MethodPost, "/oauth/token", "", "grant_type=client_credentials", 415},
+		{"no content type", http.MethodPost, "/oauth/token", "", "grant_type=client_credentials", 415},
 		{"many parameters", http.MethodPost, "/oauth/token", form, strings.Repeat("a=1&", 5000), 400},
 		{"large", http.MethodPost, "/oauth/token", form, "a=" + strings.Repeat("x", 1<<20), 413},
 		{"NUL", http.MethodPost, "/oauth/token", form, "grant_type=refresh_token&client_id=%00", 400},
@@ -596,10 +596,10 @@ func TestTokenRequestShape(t *testing.T) {
 		{"bad escape", http.MethodPost, "/oauth/token", form, "grant_type=%zz", 400},
 		{"introspect GET", http.MethodGet, "/oauth/introspect?token=x", "", "", 405},
 		{"introspect without authentication", http.MethodPost, "/oauth/introspect", form, "token=x", 401},
-		{"introspect by a name alone", http.MethodPost, "/oauth/introspect", form, "token=x&client_id=y", 401},
-		{"introspect with a secret of nothing", http.MethodPost, "/oauth/introspect", form,
+		{"introspect with a client_id alone", http.MethodPost, "/oauth/introspect", form, "token=x&client_id=y", 401},
+		{"introspect with an empty secret", http.MethodPost, "/oauth/introspect", form,
 			"token=x&client_secret=&client_id=" + spa.ID, 401},
-		{"introspect nothing", http.MethodPost, "/oauth/introspect", form,
+		{"introspect without a token", http.MethodPost, "/oauth/introspect", form,
 			"client_secret=" + serviceSecret + "&client_id=" + service.ID, 400},
 		{"introspect", http.MethodPost, "/oauth/introspect", form,
 			"token=x&client_secret=" + serviceSecret + "&client_id=" + service.ID, 200},
@@ -644,8 +644,8 @@ func TestMobileLegacy(t *testing.T) {
 	}
 }
 
-// TestInventedRefreshToken shows that a JWT access token does not help to end its grant with an
-// invented refresh token, since it does not contain the grant's id.
+// TestInventedRefreshToken shows that nobody can end a grant with an invented refresh token made
+// from its JWT access token, which does not contain the grant's id.
 func TestInventedRefreshToken(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.AccessToken = idp.JWTToken })
@@ -666,12 +666,12 @@ func TestInventedRefreshToken(t *testing.T) {
 
 	if got := w.token("grant_type", "refresh_token", "client_id", c.ID, "refresh_token",
 		text(set["refresh_token"])); got.status != http.StatusOK {
-		t.Errorf("the true one afterwards: %d %s", got.status, got.body)
+		t.Errorf("the valid refresh token afterwards: %d %s", got.status, got.body)
 	}
 }
 
-// TestNarrowedClient shows that existing grants and requests lose what their client may no
-// longer have.
+// TestNarrowedClient shows that existing grants and requests lose the rights that their client
+// loses.
 func TestNarrowedClient(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(func(n *idp.Client) { n.Scopes = []string{"openid", "email", "Voice"} })
@@ -688,11 +688,11 @@ func TestNarrowedClient(t *testing.T) {
 		t.Errorf("a refresh after the client was narrowed: %d %s", got.status, got.body)
 	}
 	if got := b.logIn(page, email, secret); got.status != http.StatusBadRequest || got.location != nil {
-		t.Errorf("a login for a redirect URI that was taken away: %d %v, want 400", got.status, got.location)
+		t.Errorf("a login for a redirect URI that was removed: %d %v, want 400", got.status, got.location)
 	}
 }
 
-// TestParameterNames shows that a parameter name in capitals is not the parameter.
+// TestParameterNames shows that parameter names are case-sensitive.
 func TestParameterNames(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(nil)
@@ -701,7 +701,7 @@ func TestParameterNames(t *testing.T) {
 		"CLIENT_ID": {c.ID}, "REFRESH_TOKEN": {text(set["refresh_token"])}}
 	for range 20 {
 		if got := w.post("/oauth/token", form); got.json(t)["error"] != "invalid_client" {
-			t.Fatalf("names in two spellings: %d %s", got.status, got.body)
+			t.Fatalf("parameters with names in two spellings: %d %s", got.status, got.body)
 		}
 	}
 }

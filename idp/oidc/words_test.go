@@ -33,8 +33,9 @@ const (
 	inEnglish = `<html lang="en">`
 )
 
-// TestLanguage shows which language pages are in: what the app asks for, otherwise that of the
-// account, otherwise what was chosen in the browser, otherwise what the browser prefers.
+// TestLanguage shows the language of pages: the one that the app asks for, otherwise the
+// account's, otherwise the one chosen in the browser, otherwise the one that the browser
+// prefers.
 func TestLanguage(t *testing.T) {
 	w := newWorld(t)
 	want := func(what string, got reply, language string) {
@@ -48,30 +49,30 @@ func TestLanguage(t *testing.T) {
 	c, _ := w.client(nil)
 	b := w.said("de-AT, en;q=0.5")
 	want("a browser that prefers German", b.get("/device"), inGerman)
-	want("an error", b.get("/login?id=over"), inGerman)
+	want("an error page", b.get("/login?id=over"), inGerman)
 	page := b.get("/account?project=" + w.project.ID)
-	want("its login", page, inGerman)
+	want("its login page", page, inGerman)
 	want("a wrong password", b.logIn(page, email, "wrong"), "E-Mail oder Passwort ist falsch.")
 
 	b.post("/language", url.Values{"language": {"en"}, "back": {"/device"}})
-	want("after English was chosen", b.get("/device"), inEnglish)
-	want("a request for German, whatever was chosen", b.authorize(request(c, "ui_locales", "xx de en")), inGerman)
+	want("after choosing English", b.get("/device"), inEnglish)
+	want("a request for German after choosing English", b.authorize(request(c, "ui_locales", "xx de en")), inGerman)
 
 	locale := "de"
 	_, err := w.fabric.Subscribers.Update(context.Background(), w.project.ID, w.ada.ID,
 		fabric.SubscriberInput{Claims: &fabric.StandardClaims{Locale: locale}})
 	must(t, err)
-	want("an account in German, whatever was chosen", b.account(), inGerman)
+	want("an account in German after choosing English", b.account(), inGerman)
 	got := b.onPage(b.account(), "/account/display", "language", "en")
-	want("the account after it has chosen English", got, inEnglish)
+	want("the account after choosing English there", got, inEnglish)
 	sub, err := w.fabric.Subscribers.Find(context.Background(), w.project.ID, w.ada.ID)
 	must(t, err)
 	if sub.Claims.Locale != "en" {
-		t.Errorf("the account keeps %q, want en", sub.Claims.Locale)
+		t.Errorf("the account's language is %q, want en", sub.Claims.Locale)
 	}
 }
 
-// TestLanguageOfLinks shows that a link in a German mail leads to German pages until another
+// TestLanguageOfLinks shows that a link in a German mail opens German pages until another
 // language is chosen there.
 func TestLanguageOfLinks(t *testing.T) {
 	w := newWorld(t)
@@ -89,24 +90,24 @@ func TestLanguageOfLinks(t *testing.T) {
 	b := w.browser()
 	page := b.get(at)
 	if !strings.Contains(page.body, inGerman) || !strings.Contains(page.body, `action="/reset?ui_locales=de"`) {
-		t.Fatalf("a link in German leads to %s", page.body)
+		t.Fatalf("a link in a German mail opens %s", page.body)
 	}
 
 	if done := b.post("/reset?ui_locales=de",
 		url.Values{"token": {token}, "password": {"granite-otter-nine"}}); !strings.Contains(done.body, inGerman) ||
 		!strings.Contains(done.body, `id="password-set"`) {
-		t.Errorf("what it did is said as %s", done.body)
+		t.Errorf("the page after it is %s", done.body)
 	}
 
 	_, at = link()
 	if page := b.post("/language",
 		url.Values{"language": {"en"}, "back": {at}}); !strings.Contains(page.body, inEnglish) ||
 		!strings.Contains(page.body, `id="password-submit"`) {
-		t.Errorf("after English was chosen at a German link: %s", page.body)
+		t.Errorf("after choosing English on the page of a German link: %s", page.body)
 	}
 }
 
-// TestLanguageSwitch shows that a language chosen on a sign-in page overrides what the app
+// TestLanguageSwitch shows that a language chosen on a login page overrides the one that the app
 // asked for, and that the switch cannot redirect elsewhere.
 func TestLanguageSwitch(t *testing.T) {
 	w := newWorld(t)
@@ -116,7 +117,7 @@ func TestLanguageSwitch(t *testing.T) {
 	page := b.authorize(request(c, "ui_locales", "de"))
 	back := "/login?id=" + hiddenID.FindStringSubmatch(page.body)[1]
 	if !strings.Contains(page.body, inGerman) || !strings.Contains(page.body, `name="back" value="`+back+`"`) {
-		t.Fatalf("a login in German: %d %s", page.status, page.body)
+		t.Fatalf("a login page in German: %d %s", page.status, page.body)
 	}
 
 	if got := b.post("/language",
@@ -130,7 +131,7 @@ func TestLanguageSwitch(t *testing.T) {
 		b.http.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 		got := b.post("/language", url.Values{"language": {"de"}, "back": {to}})
 		if at := got.header.Get("Location"); got.status != http.StatusSeeOther || at != "/" {
-			t.Errorf("back to %q leads to %q with %d, want /", to, at, got.status)
+			t.Errorf("the switch back to %q redirects to %q with %d, want /", to, at, got.status)
 		}
 	}
 }

@@ -59,7 +59,7 @@ type world struct {
 	rows    *store.Store
 	fabric  *fabric.Fabric
 	idp     *idp.Provider
-	limits  *limit.Limiter // without limits until a test sets them
+	limits  *limit.Limiter // no limits until a test sets them
 	project fabric.Project
 	ada     fabric.Subscriber
 
@@ -111,7 +111,7 @@ func newWorld(t testing.TB) *world {
 	must(t, revoked.Sync(ctx))
 	polling, stop := context.WithCancel(ctx)
 	var polls sync.WaitGroup
-	// On a slow machine a test takes longer than the revocations may be old.
+	// On a slow machine a test can take longer than the default age of revocations allows.
 	polls.Go(func() { revoked.Run(polling) })
 	t.Cleanup(func() { stop(); polls.Wait() })
 
@@ -170,7 +170,7 @@ func (w *world) client(change func(*idp.Client)) (idp.Client, string) {
 	return c, secret
 }
 
-// rewrite replaces the settings of a client with c.
+// rewrite replaces the settings of a client by c.
 func (w *world) rewrite(c idp.Client) error {
 	return w.idp.Clients.Change(context.Background(), c.ID, func(to *idp.Client) { *to = c })
 }

@@ -42,7 +42,7 @@ func TestAuditExplains(t *testing.T) {
 		}
 		if n := strings.Count(a.body, `class="why"`); want[0] != 'T' && n > 1 ||
 			strings.Contains(a.body, s.ID) != (want[0] == 'T') {
-			t.Errorf("the audit of %q has %d others' refusals", account, n)
+			t.Errorf("the audit of %q has %d refusals of others", account, n)
 		}
 	}
 
@@ -101,7 +101,7 @@ func TestAuditNames(t *testing.T) {
 		t.Errorf("an update of the e-mail alone is recorded as %+v, %v", last.Items[0], err)
 	}
 
-	// The page of the project names them all.
+	// The project's page names them all.
 	a := b.get(base + "/audit")
 	for _, want := range []string{
 		"Subscriber disabled <", "Subscriber enabled <", "Signed out everywhere <",

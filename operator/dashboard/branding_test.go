@@ -48,21 +48,21 @@ func TestBranding(t *testing.T) {
 			url.Values{"name": {`"><img onerror=x>`}, "color": {"#FFE000"}, "tos_uri": {"javascript:alert(1)"}})
 		if seen.StatusCode != http.StatusOK || !strings.Contains(seen.body, "shown darker") ||
 			strings.Contains(seen.body, "<img onerror") || !strings.Contains(seen.body, `value="#FFE000"`) {
-			t.Errorf("%s: a preview: %s", name, between(seen.body, `id="preview"`, "</section>"))
+			t.Errorf("%s: the preview: %s", name, between(seen.body, `id="preview"`, "</section>"))
 		}
 
 		frame := seen.find(t, `<iframe class="dark"[^>]* src="([^"]+)" sandbox="allow-same-origin"`)
 		if strings.Contains(frame, "form=") || strings.Contains(frame, token) {
-			t.Errorf("%s: the preview has the form's token in its address: %s", name, frame)
+			t.Errorf("%s: the address of the preview contains the form's token: %s", name, frame)
 		}
 
-		// The page in the preview is a sign-in page that can do nothing.
+		// The page in the preview is a login page that can do nothing.
 		shown := b.get(frame)
 		for _, want := range []string{`href="/brand/ffe000.css"`, `data-theme="dark"`,
 			words.English().Say("login.forgot"), `id="login-submit"`,
 			map[string]string{"project": "your account", "client": "&#34;&gt;&lt;img onerror=x&gt;"}[name]} {
 			if !strings.Contains(shown.body, want) {
-				t.Errorf("%s: what is previewed has no %s: %s", name, want, shown.body)
+				t.Errorf("%s: the previewed page has no %s: %s", name, want, shown.body)
 			}
 		}
 
@@ -70,15 +70,15 @@ func TestBranding(t *testing.T) {
 			strings.Contains(shown.body, "<img") ||
 			!strings.Contains(policy, "frame-ancestors 'self'; form-action 'none'") || len(shown.Cookies()) > 0 ||
 			strings.Contains(policy, "script-src") {
-			t.Errorf("%s: what is previewed may do more: %s %s", name, policy, shown.body)
+			t.Errorf("%s: the previewed page may do more: %s %s", name, policy, shown.body)
 		}
 
 		// Wrong values are reported, and everything else that was typed is kept.
 		for what, fields := range map[string][]string{
-			"a file that is none": {"<svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"alert(1)\"/>",
+			"a file that is not a picture": {"<svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"alert(1)\"/>",
 				"name", "Kept & shown", "color", "#a03060"},
-			"a colour that is none": {picture(t, color.Black), "name", "Kept & shown", "color", "red;}"},
-			"a link that would run": {picture(t, color.Black), "name", "Kept & shown", "tos_uri",
+			"a value that is not a color": {picture(t, color.Black), "name", "Kept & shown", "color", "red;}"},
+			"a link with a script": {picture(t, color.Black), "name", "Kept & shown", "tos_uri",
 				"javascript:alert(1)"},
 			"a policy without host": {picture(t, color.Black), "name", "Kept & shown", "policy_uri", "https:///x"},
 		} {
@@ -96,7 +96,7 @@ func TestBranding(t *testing.T) {
 			"https://acme.example/terms").leadsTo(t, at+"?done=changed")
 		if page := b.get(at).body; !strings.Contains(page, `src="data:image/png;base64,`) ||
 			!strings.Contains(page, `value="#a03060"`) || !strings.Contains(page, "Remove the logo") {
-			t.Errorf("%s: what was saved is not shown", name)
+			t.Errorf("%s: the saved values are not shown", name)
 		}
 
 		b.upload(at, "", "form", token, "seen", b.marks(at), "name", "Shop", "remove", "yes").leadsTo(t,
@@ -120,11 +120,11 @@ func TestBranding(t *testing.T) {
 
 	b.upload(at, "", "form", token, "seen", marks, "name", "Market").leadsTo(t, at+"?done=changed")
 	if p, err = w.fabric.Projects.Find(ctx, w.one.ID); err != nil || p.Name != "Market" || p.Color != color {
-		t.Errorf("beside another's change the project is %+v, %v", p, err)
+		t.Errorf("after another's change the project is %+v, %v", p, err)
 	}
 
 	if a := b.upload(at, "", "form", token, "seen", marks, "name", "Market", "color",
 		"#a03060"); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "to “#106040”") {
-		t.Errorf("over another's change: %s %s", a.Status, between(a.body, `id="faults"`, "</div>"))
+		t.Errorf("a form against another's change: %s %s", a.Status, between(a.body, `id="faults"`, "</div>"))
 	}
 }

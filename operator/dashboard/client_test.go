@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// TestClients shows that a form registers and changes clients. It shows errors at their fields
-// and keeps what was typed.
+// TestClients shows that clients are registered and changed by a form. It shows errors at their
+// fields and keeps what was typed.
 func TestClients(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -27,19 +27,19 @@ func TestClients(t *testing.T) {
 	}{
 		"without a redirect URI": {url.Values{"type": {"spa"}, "profile": {"default"},
 			"id_token_alg": {"RS256"}}, "f-redirect_uri-fault"},
-		"that a browser runs": {url.Values{"type": {"spa"}, "profile": {"default"},
+		"with a script as redirect URI": {url.Values{"type": {"spa"}, "profile": {"default"},
 			"id_token_alg": {"RS256"}, "redirect_uri": {"javascript:alert(1)"}}, "f-redirect_uri-fault"},
-		"with a fragment": {url.Values{"type": {"web"}, "profile": {"default"},
+		"with a fragment in it": {url.Values{"type": {"web"}, "profile": {"default"},
 			"id_token_alg": {"RS256"}, "redirect_uri": {"https://a.example/#x"}}, "f-redirect_uri-fault"},
-		"that leads out anywhere": {url.Values{"type": {"web"}, "profile": {"default"},
+		"with a wildcard in it": {url.Values{"type": {"web"}, "profile": {"default"},
 			"id_token_alg": {"RS256"}, "redirect_uri": {"https://a.example/"},
 			"post_logout_redirect_uri": {"http://b.example/"}},
 			"f-post_logout_redirect_uri-fault"},
-		"of another profile": {url.Values{"type": {"spa"}, "profile": {"lax"}, "id_token_alg": {"RS256"},
+		"of an unknown profile": {url.Values{"type": {"spa"}, "profile": {"lax"}, "id_token_alg": {"RS256"},
 			"redirect_uri": {"https://a.example/"}}, "f-profile-fault"},
-		"that leaves PKCE out": {url.Values{"type": {"spa"}, "profile": {"default"},
+		"that omits PKCE": {url.Values{"type": {"spa"}, "profile": {"default"},
 			"id_token_alg": {"RS256"}, "redirect_uri": {"https://a.example/"}, "pkce": {"optional"}}, "f-pkce-fault"},
-		"without signed ID token": {url.Values{"type": {"spa"}, "profile": {"default"},
+		"without a signed ID token": {url.Values{"type": {"spa"}, "profile": {"default"},
 			"id_token_alg": {"none"}, "redirect_uri": {"https://a.example/"}}, "f-id_token_alg-fault"},
 	} {
 		wrong.form.Set("name", "Kept & shown")
@@ -67,18 +67,18 @@ func TestClients(t *testing.T) {
 	one := base + "/" + c.ID
 	page := b.get(one)
 	if strings.Contains(page.body, secret) || !strings.Contains(page.body, "/login/oauth/authorize?client_id="+c.ID) {
-		t.Errorf("its page: %s", page.Status)
+		t.Errorf("the client's page: %s", page.Status)
 	}
 
 	for _, want := range []string{"openid-client", "client.ClientSecretBasic(SECRET)",
 		"&#34;" + c.ID + "&#34;", "https://shop.example/cb"} {
 		if code := between(page.body, `class="snippets"`, "</div>"); !strings.Contains(code, want) {
-			t.Errorf("the code of the client has no %s: %s", want, code)
+			t.Errorf("the code samples have no %s: %s", want, code)
 		}
 	}
 
-	// A redirect URI that ends a script, as it could be registered earlier, cannot do so in the
-	// code samples.
+	// A redirect URI that ends a script could be registered by earlier versions. It does not end
+	// the script of the code samples.
 	evil := c
 	evil.ID, evil.Type, evil.RedirectURIs = uuid.NewString(), idp.SPA,
 		[]string{"https://shop.example/?</script><svg/onload=evil()>"}
@@ -87,7 +87,7 @@ func TestClients(t *testing.T) {
 	code := html.UnescapeString(between(b.get(base+"/"+evil.ID).body, `class="snippets"`, "</div>"))
 	if !strings.Contains(code, `"https://shop.example/?\u003c/script>`) ||
 		strings.Contains(code, "?</script>") || strings.Contains(code, "<svg") {
-		t.Errorf("the code of a client with an address that ends a script is %s", code)
+		t.Errorf("the code samples with a redirect URI that ends a script are %s", code)
 	}
 
 	// Keys are accepted by value and stored unchanged. Private keys and invalid ones are
@@ -114,7 +114,7 @@ func TestClients(t *testing.T) {
 	// revoked.
 	if a := b.post(one, one+"/rotate", url.Values{"overlap": {"for ever"}}); a.StatusCode < 400 ||
 		a.StatusCode > 499 {
-		t.Errorf("an overlap without end: %s", a.Status)
+		t.Errorf("an excessive overlap: %s", a.Status)
 	}
 
 	rotated := b.post(one, one+"/rotate", url.Values{"overlap": {"day"}}).find(
@@ -133,12 +133,12 @@ func TestClients(t *testing.T) {
 
 	b.post(one, one+"/old-secret", nil).leadsTo(t, one+"?done=clientended")
 	if a := b.post(one, one+"/old-secret", nil); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("ending it again: %s", a.Status)
+		t.Errorf("ending the old secret again: %s", a.Status)
 	}
 
 	c, err = w.idp.Clients.Find(ctx, c.ID)
 	if err != nil || c.HasSecret(secret, w.now()) || !c.HasSecret(rotated, w.now()) {
-		t.Errorf("after its end the client is %+v, %v", c, err)
+		t.Errorf("after the old secret ended the client is %+v, %v", c, err)
 	}
 
 	// The form changes settings, and keeps the type and the secret.
@@ -154,12 +154,12 @@ func TestClients(t *testing.T) {
 	if err != nil || after.Profile != idp.MobileLegacy || !after.PKCEOptional || after.RequireACR != "2" ||
 		len(after.Scopes) != 2 || len(after.Grants) != 1 || after.AuthMethod != idp.AuthPost ||
 		after.Type != idp.Web || !after.HasSecret(secret, time.Now()) || after.AccessToken != c.AccessToken {
-		t.Errorf("the change made it %+v, %v", after, err)
+		t.Errorf("after the change the client is %+v, %v", after, err)
 	}
 
 	edit.Set("redirect_uri", "")
 	if a := b.post(one+"/edit", one+"/edit", edit); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "f-redirect_uri-fault") {
-		t.Errorf("taking its redirect URIs away: %s", a.Status)
+		t.Errorf("removing all redirect URIs: %s", a.Status)
 	}
 }

@@ -17,8 +17,8 @@ import (
 
 var firstCode = regexp.MustCompile(`<pre id="codes">([a-z2-7-]+)`)
 
-// app sets up an authenticator app for the signed-in operator. It returns a function that makes
-// codes, and a recovery code if the app is the first factor.
+// app sets up an authenticator app for the signed-in operator. It returns a function that
+// generates codes, and a recovery code if the app is the first factor.
 func (b browser) app() (code func() string, recovery string) {
 	b.Helper()
 	const path = "/dashboard/account/app"
@@ -73,14 +73,14 @@ func TestConfirmByFactor(t *testing.T) {
 	before := b.cookie()
 	confirm(good, used).leadsTo(t, keys)
 	if b.cookie() == before {
-		t.Error("the cookie stays the same")
+		t.Error("the confirmation does not change the cookie")
 	}
 	if a := b.get(keys); a.StatusCode != http.StatusOK {
-		t.Errorf("after that: %s", a.Status)
+		t.Errorf("after the confirmation: %s", a.Status)
 	}
 
 	if a := confirm(good, used); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("a code again: %s", a.Status)
+		t.Errorf("the same code again: %s", a.Status)
 	}
 	w.pass(operator.Freshness)
 	confirm(good, recovery).leadsTo(t, keys)
@@ -95,7 +95,7 @@ func TestConfirmByFactor(t *testing.T) {
 		}
 	}
 	if reasons["wrong_code"] != 3 || reasons["wrong password"] != 1 || reasons["code_used"] != 1 {
-		t.Errorf("the audit trail has %v, want three wrong codes, one that was used and a wrong password", reasons)
+		t.Errorf("the audit trail has %v, want three wrong codes, a used one and a wrong password", reasons)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestFactorGuesses(t *testing.T) {
 
 	if strings.Contains(texts[5], "Too many") || !strings.Contains(texts[6], "Too many") ||
 		!strings.Contains(texts[8], "Too many") {
-		t.Errorf("the answers to nine codes are %q, want six looked at", texts)
+		t.Errorf("the answers to nine codes are %q, want six checked", texts)
 	}
 
 	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused},
@@ -128,7 +128,7 @@ func TestFactorGuesses(t *testing.T) {
 	for _, e := range found.Items {
 		reasons[e.Detail["reason"]]++
 		if e.At.IsZero() || time.Since(e.At) > time.Hour || e.Actor.Kind != audit.Operator {
-			t.Errorf("an event is of %v by %v", e.At, e.Actor)
+			t.Errorf("an event is at %v by %v", e.At, e.Actor)
 		}
 	}
 

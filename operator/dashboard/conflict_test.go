@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// shown returns the fields that a browser sends for a form that nobody edited.
+// shown returns the fields that a browser sends for an unedited form.
 func (b browser) shown(page string) url.Values {
 	b.Helper()
 	return url.Values{"seen": {b.marks(page)}}
@@ -55,7 +55,7 @@ func TestFormsDoNotOverwrite(t *testing.T) {
 	after, err := w.idp.Clients.Find(t.Context(), c.ID)
 	if err != nil || after.Name != "Market" || after.RedirectURIs[0] != "https://new.example/cb" ||
 		!after.FirstParty || len(after.Scopes) != 1 {
-		t.Errorf("beside another's change it is %+v, %v", after, err)
+		t.Errorf("after both changes it is %+v, %v", after, err)
 	}
 
 	// Now both have changed a field.
@@ -66,13 +66,13 @@ func TestFormsDoNotOverwrite(t *testing.T) {
 		"changed by somebody else since you opened this form, to “https://new.example/cb”", "https://mine.example/cb",
 		`id="f-name-fault"`, "to “Market”"} {
 		if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, want) {
-			t.Errorf("over another's change: %s, want %s in it: %s", a.Status, want,
+			t.Errorf("a form that conflicts with another's change: %s, want %s in it: %s", a.Status, want,
 				between(a.body, `id="faults"`, "</div>"))
 		}
 	}
 
 	if after, err = w.idp.Clients.Find(t.Context(), c.ID); err != nil || after.Name != "Market" {
-		t.Errorf("a form that was refused has changed the client: %+v, %v", after, err)
+		t.Errorf("a refused form changed the client: %+v, %v", after, err)
 	}
 
 	// The form shown with the conflict can be saved again, which overwrites the other change.

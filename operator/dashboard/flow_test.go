@@ -59,7 +59,7 @@ func TestFirstOperator(t *testing.T) {
 			strings.Contains(a.body, "ann@example.com"))
 	}
 
-	// The link is used up, and nothing is open without a second factor.
+	// The link is used up, and nothing is accessible without a second factor.
 	b.post(setup, "/dashboard/setup", form()).leadsTo(t, "/dashboard/factor")
 	if a := w.browser().get(setup); a.StatusCode != http.StatusNotFound {
 		t.Errorf("the link again: %s, want 404", a.Status)
@@ -83,14 +83,14 @@ func TestFirstOperator(t *testing.T) {
 	done := b.post("/dashboard/enrol", "/dashboard/enrol", url.Values{"code": {code()}})
 	recovery := done.find(t, `<pre id="codes">([a-z2-7-]+)`)
 	if b.cookie() == before {
-		t.Error("the cookie of before the second factor is still in use")
+		t.Error("the cookie from before the second factor is still valid")
 	}
 
 	b.get("/dashboard").leadsTo(t, "/dashboard/projects/"+w.one.ID)
 	b.post("/dashboard/account", "/dashboard/logout", url.Values{}).leadsTo(t, "/dashboard/login")
 	b.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")
 
-	// Signing in again, the password alone opens nothing, and cannot set up another app.
+	// After signing in again, the password alone opens nothing, and cannot set up another app.
 	in := url.Values{"username": {"ANN@example.com"}, "password": {good}, "next": {"/dashboard/account"}}
 	b.post("/dashboard/login", "/dashboard/login", in).leadsTo(t, "/dashboard/factor?next=%2Fdashboard%2Faccount")
 	b.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")
@@ -100,7 +100,7 @@ func TestFirstOperator(t *testing.T) {
 		url.Values{"code": {code()}, "next": {"/dashboard/account"}}).leadsTo(t, "/dashboard/account")
 	if a := b.get("/dashboard/account"); !strings.Contains(a.body, "Authenticator app") ||
 		!strings.Contains(a.body, "10 of 10 left") {
-		t.Errorf("my account: %s %s", a.Status, a.body)
+		t.Errorf("the account page: %s %s", a.Status, a.body)
 	}
 
 	// A recovery code works once.
@@ -111,13 +111,13 @@ func TestFirstOperator(t *testing.T) {
 	third.post("/dashboard/login", "/dashboard/login", in)
 	if a := third.post("/dashboard/factor", "/dashboard/factor",
 		url.Values{"code": {recovery}}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("a recovery code again: %s", a.Status)
+		t.Errorf("the recovery code again: %s", a.Status)
 	}
 }
 
 // cookie returns the session cookie, or "".
 func (b browser) cookie() string {
-	u, _ := url.Parse(b.url) // a valid URL, as it is a test server's
+	u, _ := url.Parse(b.url) // a valid URL, since it is a test server's
 	for _, c := range b.c.Jar.Cookies(u) {
 		if strings.HasSuffix(c.Name, "selvage-operator") {
 			return c.Value
@@ -147,21 +147,21 @@ func TestKeys(t *testing.T) {
 
 	page := base + "/" + k.ID
 	if a := b.get(page); strings.Contains(a.body, secret) || !strings.Contains(a.body, secret[:8]) {
-		t.Error("the page of a key shows its secret again, or not how it begins")
+		t.Error("the key's page shows the secret again, or does not show its prefix")
 	}
 
 	next := b.post(page, page+"/rotate", url.Values{"overlap": {"now"}}).find(t, `<code>(PT[0-9a-f]{64})<`)
 	if _, err := w.fabric.APIKeys.Authenticate(context.Background(), w.one.ID, secret); err == nil {
-		t.Error("the old secret is good after a rotation without overlap")
+		t.Error("the old secret is accepted after a rotation without overlap")
 	}
 
 	if a := b.post(page, page+"/revoke",
 		url.Values{"confirm": {"other"}}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("revoking by another name: %s", a.Status)
+		t.Errorf("revoking with a wrong name: %s", a.Status)
 	}
 	b.post(page, page+"/revoke", url.Values{"confirm": {"back"}}).leadsTo(t, base+"?done=revoked")
 	if _, err := w.fabric.APIKeys.Authenticate(context.Background(), w.one.ID, next); err == nil {
-		t.Error("a revoked key is good")
+		t.Error("a revoked key is accepted")
 	}
 
 	// Changing, creating and revoking keys needs a recent confirmation.
@@ -190,7 +190,7 @@ func TestKeys(t *testing.T) {
 	}
 	b.post(confirm, "/dashboard/confirm", url.Values{"password": {good}, "next": {page}}).leadsTo(t, page)
 	if b.cookie() == before {
-		t.Error("the cookie is the one of before the password")
+		t.Error("confirming the password does not change the cookie")
 	}
 	b.post(page, page+"/rotate", url.Values{"overlap": {"day"}}).find(t, `<code>(PT[0-9a-f]{64})<`)
 }
@@ -263,7 +263,7 @@ func TestInert(t *testing.T) {
 		a := b.get(path)
 		if strings.Contains(a.body, "<img src=x") || strings.Contains(a.body, "<script>alert") ||
 			strings.Contains(a.body, "javascript:") {
-			t.Errorf("%s has it as it was written", path)
+			t.Errorf("%s contains the text unescaped", path)
 		}
 
 		policy := a.Header.Get("Content-Security-Policy")
@@ -293,7 +293,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestTries shows that the number of password tries from one place is limited, and that an
+// TestTries shows that the number of password attempts from one network is limited, and that an
 // unknown account gets the same response.
 func TestTries(t *testing.T) {
 	w := newWorld(t)
@@ -310,7 +310,7 @@ func TestTries(t *testing.T) {
 		want := []int{422, 422, 422, 422, 429, 429}
 		for i := range want {
 			if got[i] != want[i] {
-				t.Errorf("tries as %s: %v, want %v", email, got, want)
+				t.Errorf("attempts as %s: %v, want %v", email, got, want)
 				break
 			}
 		}

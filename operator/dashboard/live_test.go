@@ -46,7 +46,7 @@ func TestFollow(t *testing.T) {
 	page := b.get(base + "/recordings?call=a-call")
 	if !strings.Contains(page.body, base+"/recordings/live?call=a-call&amp;last="+first.Sid) ||
 		!strings.Contains(page.Header.Get("Content-Security-Policy"), "connect-src 'self'") {
-		t.Errorf("the list does not follow itself: %s", page.Status)
+		t.Errorf("the page does not follow its list: %s", page.Status)
 	}
 
 	// Only rows of the project are announced, and the first one ends the stream.
@@ -59,12 +59,12 @@ func TestFollow(t *testing.T) {
 	w.record(w.two.ID, "a-call")
 	w.record(w.one.ID, "other")
 	if got, after := f.next(), f.next(); got != "new" || after != "" {
-		t.Errorf("after a recording come %q and %q, want new and the end, from where on it is not counted",
+		t.Errorf("after a recording the events are %q and %q, want new and the end",
 			got, after)
 	}
 
 	if again := b.follow(base + "/recordings/live?last=" + first.Sid); again.next() != "new" || again.next() != "" {
-		t.Error("what came before the stream began is not told")
+		t.Error("a change from before the stream began is announced")
 	}
 
 	// A session may have three streams.
@@ -73,7 +73,7 @@ func TestFollow(t *testing.T) {
 	for range 3 {
 		f := b.follow(base + "/audit/live?last=" + newest)
 		if f.StatusCode != http.StatusOK {
-			t.Errorf("a stream of three: %s", f.Status)
+			t.Errorf("one of three streams: %s", f.Status)
 		}
 		all = append(all, f)
 	}
@@ -85,14 +85,14 @@ func TestFollow(t *testing.T) {
 
 	_, other := w.operator("bob@example.com", in)
 	if f := other.follow(base + "/audit/live?last=" + newest); f.StatusCode != http.StatusOK {
-		t.Errorf("another operator's: %s", f.Status)
+		t.Errorf("a stream of another operator: %s", f.Status)
 	}
 
 	// Signing out ends them.
 	b.post("/dashboard/account", "/dashboard/logout", nil)
 	for _, f := range all {
 		if got := f.next(); got != "end" {
-			t.Errorf("after signing out comes %q, want end", got)
+			t.Errorf("after signing out the event is %q, want end", got)
 		}
 	}
 }
@@ -110,12 +110,12 @@ func TestPeek(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after, _, err := w.operators.Peek(t.Context(), b.cookie()); err != nil || !after.Seen.Equal(s.Seen) {
-		t.Errorf("looking at a session used it: %v, %v", after.Seen, err)
+		t.Errorf("following counts as a use of the session: %v, %v", after.Seen, err)
 	}
 
 	w.pass(40 * time.Minute)
 	if _, _, err := w.operators.Peek(t.Context(), b.cookie()); err == nil {
-		t.Error("a session that was only looked at is good after its time")
+		t.Error("a session that was only used to follow is valid after its time")
 	}
 
 	b.signIn("ann@example.com")
@@ -123,6 +123,6 @@ func TestPeek(t *testing.T) {
 	f := b.follow("/dashboard/audit/live?last=" + newest)
 	w.api.Shutdown()
 	if got := f.next(); got != "" {
-		t.Errorf("a server that ends says %q", got)
+		t.Errorf("when the server shuts down the event is %q", got)
 	}
 }

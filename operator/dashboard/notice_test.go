@@ -37,7 +37,7 @@ func TestNoticesName(t *testing.T) {
 
 	says("a person without a password", b.post(base+"/subscribers/new", base+"/subscribers",
 		url.Values{"email": {"bob@example.com"}}), "“bob@example.com” is added", "Send an invitation")
-	ada := says("a person with one", b.post(base+"/subscribers/new", base+"/subscribers",
+	ada := says("a person with a password", b.post(base+"/subscribers/new", base+"/subscribers",
 		url.Values{"email": {"ada@example.com"}, "password": {good}}), "“ada@example.com” is added", "can sign in")
 	ada, _, _ = strings.Cut(ada, "?")
 
@@ -48,7 +48,7 @@ func TestNoticesName(t *testing.T) {
 
 	if again := b.get(list).body; !strings.Contains(again, "Resource deleted") ||
 		strings.Contains(again, "Team Standup") {
-		t.Error("the name of what was deleted is told twice")
+		t.Error("the name of a deleted row is shown twice")
 	}
 
 	says("deleting a person", b.post(ada, ada+"/delete", url.Values{"confirm": {"ada@example.com"}}),
@@ -67,17 +67,17 @@ func TestNoticesName(t *testing.T) {
 		url.Values{"confirm": {turning}}).Header.Get("Location")
 	if said := b.get(list).find(t, `<p class="notice" role="status">(.*?)</p>`); !strings.HasPrefix(said,
 		"API key “\u2068key\u2069” revoked") {
-		t.Errorf("a name turns the way of what is said behind it: %+q", said)
+		t.Errorf("a name changes the direction of the text after it: %+q", said)
 	}
 
 	if page := b.get(base + "/clients?done=" + url.QueryEscape("You were hacked")).body; strings.Contains(page,
 		"hacked") {
-		t.Error("an address has the page say what it likes")
+		t.Error("a URL can choose the text of a notice")
 	}
 }
 
-// TestAddressForeseen shows that the form for something new says where it will be reached. An
-// edit form says that the address does not change.
+// TestAddressForeseen shows that the form for a new resource shows its future address. An edit
+// form says that the address does not change.
 func TestAddressForeseen(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -86,7 +86,7 @@ func TestAddressForeseen(t *testing.T) {
 	rooms, people := base+"/kinds/conference_rooms", base+"/subscribers/new"
 	if page := b.get(rooms).body; !strings.Contains(page, "A video room") ||
 		!strings.Contains(page, "/public/team-standup") || !strings.Contains(page, `data-tells="`+rooms+`/address"`) {
-		t.Errorf("the form of a room does not tell of its address")
+		t.Errorf("the form of a room does not show its address")
 	}
 
 	// The address is shown while a name is typed.
@@ -98,7 +98,7 @@ func TestAddressForeseen(t *testing.T) {
 	} {
 		if a := b.post(rooms, rooms+"/address", url.Values{"name": {name}}); a.StatusCode != 200 ||
 			!strings.Contains(a.body, want) || want == "" && a.body != "" {
-			t.Errorf("a room %q: %s %q, want %q", name, a.Status, a.body, want)
+			t.Errorf("a room named %q: %s %q, want %q", name, a.Status, a.body, want)
 		}
 	}
 
@@ -106,7 +106,7 @@ func TestAddressForeseen(t *testing.T) {
 		"_@example.com": "/private/subscriber-…", "no": ""} {
 		if a := b.post(people, base+"/subscribers/address", url.Values{"email": {mail}}); a.StatusCode != 200 ||
 			!strings.Contains(a.body, want) || want == "" && a.body != "" {
-			t.Errorf("a subscriber %q: %s %q, want %q", mail, a.Status, a.body, want)
+			t.Errorf("a subscriber named %q: %s %q, want %q", mail, a.Status, a.body, want)
 		}
 	}
 
@@ -118,7 +118,7 @@ func TestAddressForeseen(t *testing.T) {
 		room[strings.LastIndex(room, "/")+1:], kinds.Values{"name": []byte(`"Foyer"`)})
 	must(t, err)
 	if page := b.get(room).body; !strings.Contains(page, "/public/lobby") || !strings.Contains(page, "Foyer") {
-		t.Error("a room that is renamed has another address")
+		t.Error("a renamed room has another address")
 	}
 
 	// A kind is found by either of its names, and subscribers are a kind.

@@ -27,28 +27,28 @@ func (w *world) told(email string, seen map[string]bool) (kinds []mail.Kind, dra
 		must(w, err)
 
 		if d.Link != "" || !strings.HasPrefix(d.Brand.Name, "selvage at ") {
-			w.Errorf("the mail %s has the link %q and is of %q", l.Kind, d.Link, d.Brand.Name)
+			w.Errorf("the mail %s has the link %q and is from %q", l.Kind, d.Link, d.Brand.Name)
 		}
 		kinds, drafts = append(kinds, l.Kind), append(drafts, d)
 	}
 	return kinds, drafts
 }
 
-// TestOperatorsAreTold shows that operators receive mail about changes to the access to their
-// accounts, and owners about new owners.
-func TestOperatorsAreTold(t *testing.T) {
+// TestOperatorsAreNotified shows that operators receive mail about changes to the access to
+// their accounts, and owners about new owners.
+func TestOperatorsAreNotified(t *testing.T) {
 	w := newWorld(t)
 	seen := make(map[string]bool)
 	want := func(what, email string, kinds ...mail.Kind) []mail.Draft {
 		t.Helper()
 		got, drafts := w.told(email, seen)
 		if !slices.Equal(got, kinds) {
-			t.Errorf("%s: %s is told %v, want %v", what, email, got, kinds)
+			t.Errorf("%s: %s receives %v, want %v", what, email, got, kinds)
 		}
 		return drafts
 	}
 
-	// Signing in from a new place.
+	// Signing in from a new place sends a mail.
 	const anns, bobs = "ann@example.com", "bob@example.com"
 	ann, a := w.operator(anns, ofAll)
 	for _, d := range want("a first sign-in", anns, mail.OperatorDevice) {
@@ -57,20 +57,20 @@ func TestOperatorsAreTold(t *testing.T) {
 		}
 	}
 	w.browser().signIn(anns)
-	want("a sign-in from there again", anns)
+	want("another sign-in from there", anns)
 
-	// A new operator, and what the operator sets up.
+	// A new operator is announced, and so is what the operator sets up.
 	bob, b := w.operator(bobs, operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
-	for _, d := range want("another operator", anns, mail.OperatorAdded) {
+	for _, d := range want("a new operator", anns, mail.OperatorAdded) {
 		if d.Facts["new"] != bobs || d.Facts["role"] != "admin" {
 			t.Errorf("the facts are %v", d.Facts)
 		}
 	}
-	want("his sign-in", bobs, mail.OperatorDevice)
+	want("the new operator's first sign-in", bobs, mail.OperatorDevice)
 	b.passkey()
 	want("a passkey", bobs, mail.OperatorFactor)
 
-	// A link made by another operator, and a password set with it.
+	// So are a link made by another operator, and a password set with it.
 	page := "/dashboard/operators/" + bob.ID
 	link := a.post(page, page+"/link", nil).find(t, `id="link"><span class="copy"><code>([^<]+)<`)
 	for _, d := range want("a link", bobs, mail.OperatorLink) {
@@ -83,14 +83,14 @@ func TestOperatorsAreTold(t *testing.T) {
 	token := at.Query().Get("token")
 	w.browser().post("/dashboard/setup?token="+token, "/dashboard/setup",
 		url.Values{"token": {token}, "password": {good + " two"}}).leadsTo(t, "/dashboard/factor")
-	want("a password by it", bobs, mail.OperatorPassword)
+	want("a password set with the link", bobs, mail.OperatorPassword)
 
 	a.post("/dashboard/account", "/dashboard/account/password",
 		url.Values{"current": {good}, "password": {good + " three"}}).leadsTo(t, "/dashboard/account?done=password")
-	want("a password of her own", anns, mail.OperatorPassword)
+	want("a password that the operator changed", anns, mail.OperatorPassword)
 	want("nothing", bobs)
 
-	// Someone with the password who signs in from elsewhere causes one mail an hour. A disabled
+	// Sign-ins from elsewhere by someone with the password send one mail an hour. A disabled
 	// operator gets none.
 	off := true
 

@@ -21,11 +21,11 @@ func TestInvitations(t *testing.T) {
 
 	if a := b.get(invite); !strings.Contains(a.body, `value="viewer" checked`) ||
 		strings.Contains(a.body, `value="" selected`) || !strings.Contains(a.body, "no mail is sent") {
-		t.Errorf("the form does not begin with the narrowest role in one project, or says not what happens: %s", a.body)
+		t.Errorf("the form does not start with the narrowest role in one project, or does not explain it: %s", a.body)
 	}
 
 	if a := b.get(list); strings.Contains(a.body, `id="invitations"`) {
-		t.Error("invitations are shown where there are none")
+		t.Error("invitations are shown without any")
 	}
 
 	made := b.post(invite, invite, url.Values{"email": {"bob@example.com"}, "role": {"viewer"},
@@ -54,15 +54,15 @@ func TestInvitations(t *testing.T) {
 	id = b.get(list).find(t, `/operators/invitations/([0-9a-f-]+)/withdraw`)
 	b.post(list, list+"/invitations/"+id+"/withdraw", nil).leadsTo(t, list+"?done=withdrawn")
 	if good(second) {
-		t.Error("an invitation that was withdrawn lets somebody in")
+		t.Error("a withdrawn invitation is accepted")
 	}
 
 	if a := b.get(list + "?done=withdrawn"); strings.Contains(a.body, "bob@example.com") ||
 		!strings.Contains(a.body, "Invitation withdrawn") {
-		t.Errorf("after it was withdrawn: %s", a.body)
+		t.Errorf("after the withdrawal: %s", a.body)
 	}
 	if a := b.post(list, list+"/invitations/"+id+"/withdraw", nil); a.StatusCode != http.StatusNotFound {
-		t.Errorf("withdrawing it again: %s, want 404", a.Status)
+		t.Errorf("withdrawing again: %s, want 404", a.Status)
 	}
 
 	// Each step is in the audit trail, as done by the operator.
@@ -87,12 +87,11 @@ func TestInvitations(t *testing.T) {
 	_, admin := w.operator("admin@example.com", other)
 	if a := admin.send(admin.request("POST", list+"/invitations/"+id+"/withdraw",
 		url.Values{"form": {admin.token("/dashboard/account")}})); a.StatusCode != http.StatusForbidden {
-		t.Errorf("an admin withdraws an invitation: %s, want 403", a.Status)
+		t.Errorf("withdrawing by an admin: %s, want 403", a.Status)
 	}
 }
 
-// TestInvitationsAreAllListed shows that an invitation is listed, however many newer ones there
-// are.
+// TestInvitationsAreAllListed shows that an invitation is listed, however many newer ones exist.
 func TestInvitationsAreAllListed(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -107,6 +106,6 @@ func TestInvitationsAreAllListed(t *testing.T) {
 	}
 
 	if a := b.get("/dashboard/operators"); !strings.Contains(a.body, hidden.ID+"/withdraw") {
-		t.Error("the list lacks an invitation that was made before many others")
+		t.Error("the list lacks an invitation that is older than many others")
 	}
 }

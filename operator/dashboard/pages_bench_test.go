@@ -27,9 +27,9 @@ const (
 )
 
 // BenchmarkPages requests pages of the dashboard in a project with a million subscribers and a
-// million recordings: the first page, one in the middle, and searches. cpu-us is the time used
-// by this process, its client included. bytes is the size of the page, style sheet and script
-// as sent. Inserting the rows takes minutes; SELVAGE_BENCH_ROWS sets a smaller number.
+// million recordings: the first page, one in the middle, and searches. cpu-us is the processor
+// time of this process, including its client. bytes is the size of the page, style sheet and
+// script as sent. Inserting the rows takes minutes. SELVAGE_BENCH_ROWS sets a smaller number.
 func BenchmarkPages(b *testing.B) {
 	w := newWorld(b)
 	_, who := w.operator("ann@example.com", ofAll)
@@ -83,7 +83,7 @@ func BenchmarkPages(b *testing.B) {
 	} {
 		b.Run(name, func(b *testing.B) {
 			if path == "" {
-				b.Skip("there is one page alone")
+				b.Skip("there is only one page")
 			}
 
 			if a := who.get(path); a.StatusCode != http.StatusOK {
@@ -100,7 +100,7 @@ func BenchmarkPages(b *testing.B) {
 			b.ReportMetric(float64(cpu.Microseconds()), "cpu-us/op")
 			b.ReportMetric(float64(size), "bytes")
 			if cpu > mostCPU || size > mostBytes {
-				b.Errorf("%s takes %s of processor and %d bytes, at most %s and %d", name, cpu, size, mostCPU,
+				b.Errorf("%s takes %s of processor time and %d bytes, want at most %s and %d", name, cpu, size, mostCPU,
 					mostBytes)
 			}
 		})
@@ -140,8 +140,7 @@ func weigh(b *testing.B, url string, c *http.Client) int {
 	return len(body) + 600
 }
 
-// multiply inserts n copies of the row with this id, which differ in the id and in some
-// columns.
+// multiply inserts n copies of the row with this id. They differ in the id and in some columns.
 func (w *world) multiply(b *testing.B, n int, table, id string, differ ...string) {
 	b.Helper()
 	if fewer, err := strconv.Atoi(os.Getenv("SELVAGE_BENCH_ROWS")); err == nil {
@@ -154,7 +153,7 @@ func (w *world) multiply(b *testing.B, n int, table, id string, differ ...string
 	rows, err := db.Query(`SELECT name, type FROM pragma_table_info($1)`, table)
 	must(b, err)
 
-	// Select each column as it is, or changed by the number of the copy.
+	// Select each column unchanged, or changed by the number of the copy.
 	var names, values []string
 	for rows.Next() {
 		var name, kind string

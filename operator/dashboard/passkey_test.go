@@ -62,7 +62,7 @@ func (b browser) show(key *factortest.Authenticator, page, path string, more ...
 func (a answer) wrongKey(t testing.TB, what string) {
 	t.Helper()
 	if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, `id="passkey-error"`) {
-		t.Errorf("%s: %s, want that it is refused", what, a.Status)
+		t.Errorf("%s: %s, want a refusal", what, a.Status)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestPasskeyOfOperator(t *testing.T) {
 
 	if a := b.get("/dashboard/account"); !strings.Contains(a.body, "Passkey Laptop") ||
 		!strings.Contains(a.body, "10 of 10 left") {
-		t.Errorf("my account: %s", a.body)
+		t.Errorf("the account page: %s", a.body)
 	}
 
 	// The passkey signs in alone, with two factors.
@@ -97,7 +97,7 @@ func TestPasskeyOfOperator(t *testing.T) {
 	before := second.cookie()
 	second.show(key, "/dashboard/factor", "/dashboard/factor").leadsTo(t, "/dashboard")
 	if second.cookie() == before {
-		t.Error("the cookie of before the second factor is still in use")
+		t.Error("the cookie from before the second factor is still valid")
 	}
 
 	// It confirms the identity.
@@ -106,7 +106,7 @@ func TestPasskeyOfOperator(t *testing.T) {
 	second.get(addPage).leadsTo(t, page1)
 	second.show(key, page1, "/dashboard/confirm", "next", addPage).leadsTo(t, addPage)
 	if a := second.get(addPage); a.StatusCode != http.StatusOK {
-		t.Errorf("after that: %s", a.Status)
+		t.Errorf("after the confirmation: %s", a.Status)
 	}
 
 	// With an authenticator app as well, either can be used.
@@ -115,7 +115,7 @@ func TestPasskeyOfOperator(t *testing.T) {
 	third.post(doorway, doorway, url.Values{"username": {"ann@example.com"}, "password": {good}})
 	if a := third.get("/dashboard/factor"); !strings.Contains(a.body, "or use a passkey") ||
 		!strings.Contains(a.body, `id="code"`) {
-		t.Errorf("the second factor is asked for so: %s", a.body)
+		t.Errorf("the page for the second factor: %s", a.body)
 	}
 
 	w.pass(time.Minute)
@@ -129,19 +129,19 @@ func TestPasskeyOfOperator(t *testing.T) {
 	third.post("/dashboard/account", "/dashboard/account/factors/remove", url.Values{"factor": {id}}).leadsTo(
 		t, "/dashboard/account?done=factor")
 
-	w.browser().show(key, doorway, "/dashboard/login/passkey").wrongKey(t, "a passkey that was removed")
+	w.browser().show(key, doorway, "/dashboard/login/passkey").wrongKey(t, "a removed passkey")
 }
 
 // TestPasskeyAttacks shows that the answer to a challenge is valid once, in the browser and on
-// the page it was made for. It needs the operator's own passkey, on a device that has verified
-// its user.
+// the page it was made for. The passkey must be the operator's own, on a device that has
+// verified its user.
 func TestPasskeyAttacks(t *testing.T) {
 	w := newWorld(t)
 	ann, a := w.operator("ann@example.com", ofAll)
 	_, b := w.operator("bob@example.com", ofAll)
 	mine, bobs := a.passkey(), b.passkey()
 
-	// An answer is only valid in the browser of its challenge, and once.
+	// An answer is valid only in the browser of its challenge, and only once.
 	first := w.browser()
 	options, form := first.get(doorway).asked(t)
 	used := mine.Get([]byte(options))
@@ -156,7 +156,7 @@ func TestPasskeyAttacks(t *testing.T) {
 	again.post("/dashboard/account", "/dashboard/logout", nil)
 	_, next := again.get(doorway).asked(t)
 	again.sendKey("/dashboard/login/passkey", url.Values{"form": next["form"], "prompt": form["prompt"]},
-		used).wrongKey(t, "an answer again")
+		used).wrongKey(t, "the same answer again")
 
 	// A device must name the right origin and verify its user.
 	for _, tt := range []struct {
@@ -164,7 +164,7 @@ func TestPasskeyAttacks(t *testing.T) {
 		key  factortest.Authenticator
 	}{
 		{"another origin", factortest.Authenticator{Origin: "https://evil.example"}},
-		{"nobody verified", factortest.Authenticator{Origin: w.named(), Unverified: true}},
+		{"without user verification", factortest.Authenticator{Origin: w.named(), Unverified: true}},
 	} {
 		lying := *mine
 		lying.Origin, lying.Unverified = tt.key.Origin, tt.key.Unverified
@@ -180,7 +180,7 @@ func TestPasskeyAttacks(t *testing.T) {
 	w.pass(operator.Freshness)
 	a.show(bobs, "/dashboard/confirm", "/dashboard/confirm").wrongKey(t, "another operator's passkey to confirm")
 
-	// The answer for a sign-in, whose challenge is for any operator, is no second factor
+	// The answer for a sign-in, whose challenge is for any operator, is not a second factor
 	// either.
 	options, form = w.browser().get(doorway).asked(t)
 	_, at := half.get("/dashboard/factor").asked(t)
@@ -233,7 +233,7 @@ func TestPasskeyFlood(t *testing.T) {
 	// Rejected ones do, and the audit trail records only a few.
 	form := url.Values{"form": {b.token("/dashboard/confirm")}, "prompt": {"none"}}
 	for range 8 {
-		b.sendKey("/dashboard/confirm", form, []byte("{}")).wrongKey(t, "an answer to nothing")
+		b.sendKey("/dashboard/confirm", form, []byte("{}")).wrongKey(t, "an answer without a challenge")
 	}
 	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "login", Outcome: audit.Refused},
 		page.Query{Size: 100})
@@ -242,7 +242,7 @@ func TestPasskeyFlood(t *testing.T) {
 		t.Errorf("the trail has %d refusals, want 4 or 5", len(found.Items))
 	}
 
-	// Beyond the limit of prompts, sign-in pages offer only the password.
+	// Beyond the limit of prompts, login pages offer only the password.
 	offered := 0
 	for range 20 {
 		if a := w.browser().get(doorway); strings.Contains(a.body, "data-options") {
@@ -274,7 +274,7 @@ func TestEnrolByPasskey(t *testing.T) {
 	recovery := b.sendKey("/dashboard/enrol", form, key.Create([]byte(options))).find(
 		t, `<pre id="codes">([a-z2-7-]+)`)
 	if a := b.get("/dashboard/account"); a.StatusCode != http.StatusOK {
-		t.Errorf("after that: %s", a.Status)
+		t.Errorf("after the set-up: %s", a.Status)
 	}
 
 	// The password alone cannot add a second passkey.
@@ -283,7 +283,7 @@ func TestEnrolByPasskey(t *testing.T) {
 	other.get("/dashboard/enrol").leadsTo(t, "/dashboard/factor")
 	if a := other.sendKey("/dashboard/enrol", url.Values{"form": {other.token("/dashboard/factor")}},
 		key.Create([]byte(options))); a.Header.Get("Location") != "/dashboard/factor" {
-		t.Errorf("a second passkey by the password alone: %s to %q", a.Status, a.Header.Get("Location"))
+		t.Errorf("a second passkey with the password alone: %s to %q", a.Status, a.Header.Get("Location"))
 	}
 	other.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {recovery}}).leadsTo(t, "/dashboard")
 }
@@ -299,14 +299,14 @@ func TestFirstFactor(t *testing.T) {
 			thief := w.browser()
 			thief.signIn("ann@example.com")
 			if a := thief.get("/dashboard/account/app"); a.StatusCode != http.StatusOK {
-				t.Fatalf("before: %s", a.Status)
+				t.Fatalf("before the set-up: %s", a.Status)
 			}
 
 			from := operator.Visitor{Network: "203.0.113.9"}
 			_, _, err := w.operators.SignIn(t.Context(), o.Email, good, from, nil)
 			must(t, err)
 			if w.operators.ProvenPlace(t.Context(), o, from) {
-				t.Error("a password alone makes a place one of two factors")
+				t.Error("a sign-in with a password alone makes its network known for two factors")
 			}
 
 			add(b)
@@ -315,7 +315,7 @@ func TestFirstFactor(t *testing.T) {
 			}
 			thief.get("/dashboard/enrol").leadsTo(t, "/dashboard/factor")
 			if a := b.get("/dashboard/account"); a.StatusCode != http.StatusOK {
-				t.Errorf("who set it up: %s", a.Status)
+				t.Errorf("the session that set up the factor: %s", a.Status)
 			}
 		})
 	}
@@ -346,7 +346,7 @@ func TestRequiredByRole(t *testing.T) {
 		t.Errorf("Caller for the session of an admin without a second factor = %v", err)
 	}
 
-	// With a second factor the session continues; a new one must show the factor.
+	// With a second factor the session continues. A new session must show the factor.
 	b.get("/dashboard/factor").leadsTo(t, "/dashboard/enrol")
 	secret := b.get("/dashboard/enrol").find(t, `id="totp-secret">([A-Z2-7]+)<`)
 	b.post("/dashboard/enrol", "/dashboard/enrol", url.Values{"code": {factortest.Code(secret, w.now())}})

@@ -55,11 +55,11 @@ func TestUpload(t *testing.T) {
 
 	// Uploads need a form token and the permission.
 	for name, a := range map[string]answer{
-		"without a token":    b.upload(base, string(raw), "CallSid", "x"),
-		"with another token": b.upload(base, string(raw), "form", "x"),
+		"without a token":       b.upload(base, string(raw), "CallSid", "x"),
+		"with an invalid token": b.upload(base, string(raw), "form", "x"),
 		"by a viewer": viewer.upload(base, string(raw), "form",
 			viewer.token("/dashboard/account")),
-		"with a token of another's session": viewer.upload(base, string(raw), "form", token),
+		"with the token of another session": viewer.upload(base, string(raw), "form", token),
 	} {
 		if a.StatusCode != http.StatusForbidden {
 			t.Errorf("an upload %s: %s", name, a.Status)
@@ -87,22 +87,22 @@ func TestUpload(t *testing.T) {
 		"inbound"); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `value="kept-call"`) || !strings.Contains(a.body, `id="faults"`) ||
 		strings.Contains(a.body, "<script>alert") {
-		t.Errorf("a file that is no audio: %s %s", a.Status, a.body)
+		t.Errorf("a file that is not audio: %s %s", a.Status, a.body)
 	}
 
 	if a := b.post(base+"/upload", base, url.Values{}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "Choose a file") {
-		t.Errorf("no file at all: %s", a.Status)
+		t.Errorf("an upload without a file: %s", a.Status)
 	}
 	if a := b.upload(base, string(raw), "form", token, "StartTime",
 		"yesterday"); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `id="f-StartTime-fault"`) {
-		t.Errorf("a time that is none: %s %s", a.Status, a.body)
+		t.Errorf("an invalid time: %s %s", a.Status, a.body)
 	}
 	if a := b.upload(base, string(raw), "form", token, "StartTime",
 		"1969-12-31T23:59"); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `value="1969-12-31T23:59"`) {
-		t.Errorf("a time before there was any: %s %s", a.Status, a.body)
+		t.Errorf("a time before 1970: %s %s", a.Status, a.body)
 	}
 
 	// A valid upload is stored with its metadata.
@@ -110,14 +110,14 @@ func TestUpload(t *testing.T) {
 		"+15551234567", "Direction", "inbound", "StartTime", "2026-01-31T15:04")
 	one, ok := strings.CutSuffix(a.Header.Get("Location"), "?done=stored")
 	if !ok {
-		t.Fatalf("an upload: %s %s", a.Status, a.body)
+		t.Fatalf("a valid upload: %s %s", a.Status, a.body)
 	}
 
 	r, err := w.recordings.Find(context.Background(), recordings.Owner{ProjectID: w.one.ID},
 		one[strings.LastIndex(one, "/")+1:])
 	if err != nil || r.CallSid != "a-call" || r.Direction != "inbound" || r.Channels != 2 ||
 		!r.StartTime.Equal(time.Date(2026, 1, 31, 15, 4, 0, 0, time.UTC)) {
-		t.Errorf("it became %+v, %v", r, err)
+		t.Errorf("the recording is %+v, %v", r, err)
 	}
 
 	// The list filters by direction, and shows the call and its time.
@@ -128,7 +128,7 @@ func TestUpload(t *testing.T) {
 	}
 	if a := b.get(base); !strings.Contains(a.body, `title="2026-01-31T15:04:00Z">31 Jan 2026, 15:04:00<`) ||
 		!strings.Contains(a.body, `?call=a-call" title="a-call">a-call<`) || !strings.Contains(a.body, "stored ") {
-		t.Errorf("the list has not the call and its time: %s", a.body)
+		t.Errorf("the list does not show the call and its time: %s", a.body)
 	}
 
 	// The page draws both legs and stays small.
@@ -136,17 +136,17 @@ func TestUpload(t *testing.T) {
 	if n := strings.Count(page.body, "<svg "); n != 2 ||
 		!strings.Contains(page.body, `aria-label="waveform of Second leg"`) ||
 		!strings.Contains(page.body, `preload="none" src="/api/laml`) {
-		t.Errorf("its page has %d outlines of two legs", n)
+		t.Errorf("the page has %d outlines, want two", n)
 	}
 	if len(page.body) > 120_000 {
-		t.Errorf("its page has %d bytes", len(page.body))
+		t.Errorf("the page has %d bytes", len(page.body))
 	}
 
 	// A link can start at a position in the recording.
 	for at, want := range map[string]string{"1.5": ".mp3#t=1.5\"", "0:02": ".mp3#t=2\"", "99": ".mp3\"",
 		"javascript:1": ".mp3\"", "NaN": ".mp3\"", "-1": ".mp3\""} {
 		if a := b.get(one + "?t=" + url.QueryEscape(at)); !strings.Contains(a.body, want) {
-			t.Errorf("a link at %q has not %s", at, want)
+			t.Errorf("a link at %q does not contain %s", at, want)
 		}
 	}
 

@@ -16,8 +16,7 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// typed returns the example of a kind, as an operator would type it into the form and as
-// values.
+// typed returns the example of a kind, as an operator would type it into the form and as values.
 func typed(t *testing.T, k *kinds.Kind) (url.Values, kinds.Values) {
 	t.Helper()
 	example, posted := make(kinds.Values), make(url.Values)
@@ -30,7 +29,7 @@ func typed(t *testing.T, k *kinds.Kind) (url.Values, kinds.Values) {
 		}
 	}
 
-	// Fields that the form does not have are left out of both.
+	// Fields that the form does not have are omitted from both.
 	for _, f := range k.Fields {
 		raw, ok := example[f.Name]
 		if !ok || f.ReadOnly || f.Name == "document_version" {
@@ -76,7 +75,7 @@ func TestResourceForms(t *testing.T) {
 		a := b.post(at, at, posted)
 		where := a.Header.Get("Location")
 		if a.StatusCode != http.StatusSeeOther {
-			t.Errorf("making the example of %s: %s %s", k.Path, a.Status, a.body)
+			t.Errorf("creating the example of %s: %s %s", k.Path, a.Status, a.body)
 			continue
 		}
 
@@ -93,7 +92,7 @@ func TestResourceForms(t *testing.T) {
 			}
 		}
 
-		// Its page shows it.
+		// The resource's page shows it.
 		shown := b.get(strings.TrimSuffix(where, "?done=resourceadded"))
 		if !strings.Contains(shown.body, made.ID) ||
 			!strings.Contains(shown.body, "/api/fabric/resources/"+k.Path+"/"+made.ID) {
@@ -113,7 +112,7 @@ func TestResourceForms(t *testing.T) {
 		after, err := w.fabric.Resources.Find(context.Background(), w.one.ID, k, made.ID)
 		must(t, err)
 		if !reflect.DeepEqual(after, made) {
-			t.Errorf("saving %s as it is made it %+v of %+v", k.Path, after, made)
+			t.Errorf("saving %s unchanged made it %+v of %+v", k.Path, after, made)
 		}
 	}
 }
@@ -149,7 +148,7 @@ func TestResourceFaults(t *testing.T) {
 	}
 
 	if strings.Contains(a.body, "no uuid at all") {
-		t.Error("a secret that was typed comes back")
+		t.Error("a secret that was typed is shown again")
 	}
 
 	// Pages never show a stored secret.
@@ -166,7 +165,7 @@ func TestResourceFaults(t *testing.T) {
 	agents := base + "/kinds/ai_agents"
 	a = b.post(agents, agents, url.Values{"name": {"Bo"}, "prompt": {"{\n\"text\": oops\n}"}})
 	if !strings.Contains(a.body, "Prompt is not valid JSON: line 2") || !strings.Contains(a.body, "oops") {
-		t.Errorf("a prompt that is no JSON: %s %s", a.Status, a.body)
+		t.Errorf("a prompt that is not JSON: %s %s", a.Status, a.body)
 	}
 
 	// Somebody else changes the resource while the form is open.
@@ -180,28 +179,28 @@ func TestResourceFaults(t *testing.T) {
 		url.Values{"seen": {seen}, "name": {"Mine"},
 			"send_as": {"8"}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "changed by somebody else") || !strings.Contains(a.body, `value="Mine"`) {
-		t.Errorf("writing over another's change: %s %s", a.Status, a.body)
+		t.Errorf("a form that conflicts with another's change: %s %s", a.Status, a.body)
 	}
 
 	// Deleting requires the name.
 	if a := b.post(one, one+"/delete", url.Values{"confirm": {"pbx"}}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("deleting by another name: %s", a.Status)
+		t.Errorf("deleting with a wrong name: %s", a.Status)
 	}
 	b.post(one, one+"/delete", url.Values{"confirm": {"PBX"}}).leadsTo(t, base+"/resources?done=resourcedeleted")
 	if a := b.get(one); a.StatusCode != http.StatusNotFound {
-		t.Errorf("a deleted resource: %s", a.Status)
+		t.Errorf("the page of a deleted resource: %s", a.Status)
 	}
 }
 
-// TestOwnKind shows that a kind defined by an operator gets a form without any code. The
-// members of an object become a group of inputs, which shows errors at their inputs.
+// TestOwnKind shows that a kind defined by an operator gets a form without any code. The members
+// of an object become a group of inputs with their own errors.
 func TestOwnKind(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	at := "/dashboard/projects/" + w.one.ID + "/kinds/doors"
 	if a := b.get(at); !strings.Contains(a.body, `name="lock.pin"`) || !strings.Contains(a.body, `min="1"`) ||
 		!strings.Contains(a.body, `max="9"`) {
-		t.Fatalf("the form of a kind of one's own: %s %s", a.Status, a.body)
+		t.Fatalf("the form of a custom kind: %s %s", a.Status, a.body)
 	}
 
 	if a := b.post(at, at, url.Values{"name": {"Front"}, "lock.pin": {"12"}}); !strings.Contains(a.body,
@@ -211,7 +210,7 @@ func TestOwnKind(t *testing.T) {
 
 	a := b.post(at, at, url.Values{"name": {"Front"}, "lock.pin": {"7"}, "tags": {"a\r\n\r\n b "}})
 	if a.StatusCode != http.StatusSeeOther {
-		t.Fatalf("making a door: %s %s", a.Status, a.body)
+		t.Fatalf("creating a door: %s %s", a.Status, a.body)
 	}
 
 	all, err := w.fabric.Resources.List(context.Background(), w.one.ID, w.fabric.Resources.Kinds().ByPath("doors"),
@@ -226,8 +225,8 @@ func TestOwnKind(t *testing.T) {
 }
 
 // TestDeploy shows that a resource with versions is deployed from its page: the document that
-// the page showed, or an earlier version again. Viewers, and kinds without versions, are
-// refused.
+// the page showed, or an earlier version again. Viewers cannot deploy, nor can kinds without
+// versions be deployed.
 func TestDeploy(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
@@ -240,7 +239,7 @@ func TestDeploy(t *testing.T) {
 	at := "/dashboard/projects/" + w.one.ID + "/resources/" + flow.ID
 
 	if page := b.get(at).body; !strings.Contains(page, "No version has been deployed") {
-		t.Error("the page of a new flow says nothing of versions")
+		t.Error("the page of a new flow does not mention versions")
 	}
 
 	// Only the document that the page showed can be deployed.
@@ -249,7 +248,7 @@ func TestDeploy(t *testing.T) {
 	if a := b.post(at, at+"/deploy",
 		url.Values{"document": {"99"}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "must be "+document) {
-		t.Errorf("a document that is not there: %s", a.Status)
+		t.Errorf("deploying a document that is not current: %s", a.Status)
 	}
 
 	// An earlier version can be deployed again.
@@ -276,6 +275,6 @@ func TestDeploy(t *testing.T) {
 	must(t, err)
 	other := "/dashboard/projects/" + w.one.ID + "/resources/" + room.ID
 	if a := b.post(other, other+"/deploy", url.Values{"document": {"1"}}); a.StatusCode != http.StatusNotFound {
-		t.Errorf("a room is deployed: %s", a.Status)
+		t.Errorf("deploying a room: %s", a.Status)
 	}
 }

@@ -94,7 +94,7 @@ func TestRoutesAreRefused(t *testing.T) {
 				t.Errorf("%s as %s: %s, want %d", route, who, a.Status, want)
 			} else if want == http.StatusSeeOther &&
 				!strings.HasPrefix(a.Header.Get("Location"), "/dashboard/login") {
-				t.Errorf("%s as %s leads to %s, want the page to sign in", route, who, a.Header.Get("Location"))
+				t.Errorf("%s as %s leads to %s, want the login page", route, who, a.Header.Get("Location"))
 			}
 		}
 
@@ -103,8 +103,8 @@ func TestRoutesAreRefused(t *testing.T) {
 			continue
 		}
 
-		// Routes that change something, or lead to a form that does, are refused to viewers as
-		// well.
+		// Routes that change something, or lead to a form that does, are also refused to
+		// viewers.
 		changes := method == http.MethodPost || strings.HasSuffix(pattern, "/new") ||
 			strings.HasSuffix(pattern, "/edit") || strings.HasSuffix(pattern, "/{kind}") ||
 			strings.HasSuffix(pattern, "/upload") || strings.HasSuffix(pattern, "{id}/export") ||
@@ -127,7 +127,7 @@ func TestRoutesAreRefused(t *testing.T) {
 	}
 
 	if len(routes) < 40 {
-		t.Errorf("there are %d routes; were they walked?", len(routes))
+		t.Errorf("there are only %d routes", len(routes))
 	}
 }
 
@@ -162,17 +162,17 @@ func TestForms(t *testing.T) {
 
 		// Forms from other origins are refused.
 		for name, change := range map[string]func(r *http.Request){
-			"cross-site":       func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
-			"of a sister site": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") },
-			"of an Origin": func(r *http.Request) {
+			"cross-site":         func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
+			"from a sister site": func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "same-site") },
+			"from another Origin": func(r *http.Request) {
 				r.Header.Del("Sec-Fetch-Site")
 				r.Header.Set("Origin", "https://evil.example")
 			},
-			"of Origin null": func(r *http.Request) {
+			"from Origin null": func(r *http.Request) {
 				r.Header.Del("Sec-Fetch-Site")
 				r.Header.Set("Origin", "null")
 			},
-			"of http for https": func(r *http.Request) {
+			"from http instead of https": func(r *http.Request) {
 				r.Header.Set("Origin", strings.Replace(w.url, "http:", "https:", 1))
 			},
 		} {
@@ -183,7 +183,7 @@ func TestForms(t *testing.T) {
 			}
 		}
 
-		// So are forms without the token of the session.
+		// Forms without the token of the session are refused as well.
 		for name, value := range map[string]string{"without a token": "", "with another session's": theirs} {
 			if a := b.send(b.request("POST", path,
 				url.Values{"form": {value}, "confirm": {"One"}})); a.StatusCode != http.StatusForbidden {
@@ -193,6 +193,6 @@ func TestForms(t *testing.T) {
 	}
 
 	if a := b.get("/dashboard/projects/" + w.one.ID); a.StatusCode != http.StatusOK {
-		t.Errorf("after all that the project is %s", a.Status)
+		t.Errorf("after all requests the project is %s", a.Status)
 	}
 }

@@ -38,7 +38,7 @@ func TestRules(t *testing.T) {
 
 	if a := b.get(at); !strings.Contains(a.body, "Open registration") ||
 		!strings.Contains(a.body, "Required for everyone") || !strings.Contains(a.body, "rules-edit") {
-		t.Errorf("the rules after that: %s", a.body)
+		t.Errorf("the rules after the change: %s", a.body)
 	}
 
 	// Unknown values are refused.
@@ -58,7 +58,7 @@ func TestRules(t *testing.T) {
 		t, "/dashboard/confirm?next="+url.QueryEscape(at))
 	if now, err = w.fabric.Projects.Find(t.Context(), w.one.ID); err != nil || !now.RequireFactor ||
 		now.Registration != fabric.RegistrationOpen {
-		t.Errorf("an old session has changed the rules: %+v, %v", now, err)
+		t.Errorf("an old session changed the rules: %+v, %v", now, err)
 	}
 
 	found, err := w.rows.ListAudit(t.Context(), audit.Filter{Action: "project.updated", ProjectID: w.one.ID},

@@ -26,6 +26,6 @@ func TestMadeFromChain(t *testing.T) {
 		t.Errorf("of a chain of %d keys %d were found", long, len(made))
 	}
 	if made := secretChain("nobody", all); len(made) != 0 {
-		t.Errorf("somebody else has made %d", len(made))
+		t.Errorf("another operator has created %d", len(made))
 	}
 }

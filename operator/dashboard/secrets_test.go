@@ -14,9 +14,9 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// TestMadeByOperator shows that the page of an operator lists the secrets it knows. They remain
-// valid unless they are revoked with the operator, and secrets of others cannot be revoked
-// there.
+// TestMadeByOperator shows that an operator's page lists the secrets that the operator has seen.
+// They stay valid unless they are revoked with the operator, and secrets of others cannot be
+// revoked there.
 func TestMadeByOperator(t *testing.T) {
 	w := newWorld(t)
 	ctx := t.Context()
@@ -47,7 +47,7 @@ func TestMadeByOperator(t *testing.T) {
 			t, `id="made"><span class="copy"><code>([^<]+)<`)
 		if a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {raw}}); !strings.Contains(a.body,
 			"Created manually by") {
-			t.Errorf("what a token is: %s", a.body)
+			t.Errorf("the token's facts: %s", a.body)
 		}
 		return func() bool {
 			_, err := w.fabric.Tokens.Open(ctx, raw, fabric.SAT)
@@ -68,19 +68,19 @@ func TestMadeByOperator(t *testing.T) {
 	shown := ann.get(page)
 	for _, want := range []string{`value="api_key ` + kept, `value="api_key ` + ended, `value="tokens"`} {
 		if !strings.Contains(shown.body, want) {
-			t.Errorf("the page of the operator lacks %s", want)
+			t.Errorf("the operator's page lacks %s", want)
 		}
 	}
 
 	if strings.Contains(shown.body, foreign) {
-		t.Error("the page shows what another has made")
+		t.Error("the page shows another operator's secrets")
 	}
 
 	// Revoking the selected secrets leaves the others valid.
 	choose := url.Values{"end": {"api_key " + ended, "api_key " + foreign}}
 	ann.post(page, page+"/revoke", choose).leadsTo(t, page+"?done=madeended")
 	if endedGood() || !keptGood() || !foreignGood() || !bobs() || !anns() {
-		t.Errorf("ended %v, kept %v, of another %v, tokens %v and %v", endedGood(), keptGood(), foreignGood(),
+		t.Errorf("revoked %v, kept %v, another's %v, tokens %v and %v", endedGood(), keptGood(), foreignGood(),
 			bobs(), anns())
 	}
 
@@ -88,19 +88,19 @@ func TestMadeByOperator(t *testing.T) {
 	if a := ann.post(page, page+"/delete",
 		url.Values{"confirm": {"ann@example.com"},
 			"end": {"tokens"}}); a.StatusCode != http.StatusUnprocessableEntity || !bobs() {
-		t.Errorf("without its e-mail: %s", a.Status)
+		t.Errorf("without the e-mail: %s", a.Status)
 	}
 
 	ann.post(page, page+"/delete", url.Values{"confirm": {"bob@example.com"}, "end": {"tokens"}}).leadsTo(
 		t, "/dashboard/operators?done=operatordeleted")
 	if bobs() || !anns() || !keptGood() {
-		t.Errorf("after it went: its token %v, another's %v, its key %v", bobs(), anns(), keptGood())
+		t.Errorf("after the deletion: its token %v, another's %v, its key %v", bobs(), anns(), keptGood())
 	}
 }
 
-// TestMadeIsWhole shows that a key is listed on the page of its operator, however many newer
-// secrets there are.
-func TestMadeIsWhole(t *testing.T) {
+// TestMadeIsComplete shows that a key is listed on the page of its operator, however many newer
+// secrets exist.
+func TestMadeIsComplete(t *testing.T) {
 	w := newWorld(t)
 	_, ann := w.operator("ann@example.com", ofAll)
 	bob, b := w.operator("bob@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
@@ -110,7 +110,7 @@ func TestMadeIsWhole(t *testing.T) {
 	k, err := w.fabric.APIKeys.Authenticate(t.Context(), w.one.ID, secret)
 	must(t, err)
 
-	// Record newer keys that are gone by now.
+	// Record newer keys that were deleted.
 	asBob := audit.With(t.Context(), &audit.Origin{Actor: audit.Actor{Kind: audit.Operator, ID: bob.ID}})
 	for range page.MaxSize + 1 {
 		must(t, w.rows.Record(asBob, audit.Of("api_key.created", w.one.ID, "api_key", "one-that-is-gone")))
@@ -118,12 +118,12 @@ func TestMadeIsWhole(t *testing.T) {
 
 	at := "/dashboard/operators/" + bob.ID
 	if a := ann.get(at); !strings.Contains(a.body, `value="api_key `+k.ID) {
-		t.Error("the page lacks a key that was made before many others")
+		t.Error("the page lacks a key that is older than many others")
 	}
 	ann.post(at, at+"/revoke", url.Values{"end": {"api_key " + k.ID}}).leadsTo(t, at+"?done=madeended")
 	if _, err := w.fabric.APIKeys.Authenticate(t.Context(), w.one.ID, secret); !errors.Is(err,
 		problem.Unauthenticated) {
-		t.Errorf("the key that was ended: %v", err)
+		t.Errorf("the revoked key: %v", err)
 	}
 }
 
@@ -159,17 +159,17 @@ func TestMadeThroughKey(t *testing.T) {
 	for _, want := range []string{`value="api_key ` + child.ID, "Created with <bdi>keeper</bdi>,",
 		`value="api_key ` + grandchild.ID, "Created with <bdi>child</bdi>,"} {
 		if !strings.Contains(shown, want) {
-			t.Errorf("the page of the operator lacks %s", want)
+			t.Errorf("the operator's page lacks %s", want)
 		}
 	}
 
 	if strings.Contains(shown, other.ID) || strings.Contains(shown, `value="api_key `+keeper.ID) {
-		t.Error("the page has a key that is not the operator's, or not good any more")
+		t.Error("the page lists a key that is another operator's, or no longer valid")
 	}
 
 	ann.post(at, at+"/revoke", url.Values{"end": {"api_key " + grandchild.ID}}).leadsTo(t, at+"?done=madeended")
 	if k, err := w.fabric.APIKeys.Find(t.Context(), w.one.ID, grandchild.ID); err != nil || k.Revoked.IsZero() {
-		t.Errorf("the key that was ended: %+v, %v", k, err)
+		t.Errorf("the revoked key: %+v, %v", k, err)
 	}
 }
 
@@ -189,15 +189,15 @@ func TestDeleteEndsFirst(t *testing.T) {
 	if a := ann.post(at, at+"/delete", chosen); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "but not deleted: the selected secrets could not all be revoked") ||
 		!strings.Contains(a.body, `value="tokens"`) {
-		t.Errorf("the operator is deleted while nothing can be ended: %s %s", a.Status, a.body)
+		t.Errorf("the operator is deleted although nothing can be revoked: %s %s", a.Status, a.body)
 	}
 	if o, err := w.operators.Find(t.Context(), bob.ID); err != nil || !o.Disabled {
-		t.Errorf("after that the operator is %+v, %v; want it disabled", o, err)
+		t.Errorf("after that the operator is %+v, %v, want it disabled", o, err)
 	}
 
 	w.full.Store(false)
 	ann.post(at, at+"/delete", chosen).leadsTo(t, "/dashboard/operators?done=operatordeleted")
 	if _, err := w.operators.Find(t.Context(), bob.ID); !errors.Is(err, problem.NotFound) {
-		t.Errorf("the operator after it was deleted: %v", err)
+		t.Errorf("the operator after the deletion: %v", err)
 	}
 }

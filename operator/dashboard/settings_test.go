@@ -65,7 +65,7 @@ func TestSettings(t *testing.T) {
 	const at = "/dashboard/settings"
 	if a := owner.get(at); a.StatusCode != http.StatusForbidden ||
 		strings.Contains(owner.get("/dashboard/account").body, at) {
-		t.Errorf("the settings as an owner of a project: %s", a.Status)
+		t.Errorf("the settings page for an owner of a project: %s", a.Status)
 	}
 
 	// The page shows each part of the settings. Durations in another notation are not shown as
@@ -78,30 +78,30 @@ func TestSettings(t *testing.T) {
 		}
 	}
 	if strings.Contains(a.body, "12h0m0s") || strings.Count(a.body, ">12h<") != 2 {
-		t.Errorf("what is as usual looks like another value: %s", a.body)
+		t.Errorf("a default value is shown as changed: %s", a.body)
 	}
 
 	if a := b.get(at + "/doctor"); !strings.Contains(a.body, "buy a disk") ||
 		!strings.Contains(a.body, `status bad">Failed`) {
-		t.Errorf("the doctor: %s", a.Status)
+		t.Errorf("the doctor's findings: %s", a.Status)
 	}
 
 	// A key is rotated when the next one is old enough.
 	b.post(at, at+"/keys", url.Values{"use": {"RS256"}}).leadsTo(t, at+"?done=rotated")
 	if a := b.post(at, at+"/keys", url.Values{"use": {"ES256"}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "The next key is too young.") {
-		t.Errorf("a key that is too young: %s", a.Status)
+		t.Errorf("rotating to a key that is too young: %s", a.Status)
 	}
 
-	// A test mail goes out, or the page shows why it did not.
+	// A test mail is sent, or the page shows why it was not.
 	b.post(at, at+"/mail", url.Values{"to": {"Ada@example.com"}}).leadsTo(t, at+"?done=mailed")
 	if a := b.post(at, at+"/mail",
 		url.Values{"to": {"ada@example.org"}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "550 &lt;i&gt;no") || !strings.Contains(a.body, `value="ada@example.org"`) {
-		t.Errorf("a mail that is not taken: %s", a.Status)
+		t.Errorf("a mail that is refused: %s", a.Status)
 	}
 	if a := b.post(at, at+"/mail", url.Values{"to": {"nobody"}}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("a mail to nobody: %s", a.Status)
+		t.Errorf("a mail without a recipient: %s", a.Status)
 	}
 
 	// A session that is not fresh must be confirmed first.
@@ -111,6 +111,6 @@ func TestSettings(t *testing.T) {
 		t, "/dashboard/confirm?next="+url.QueryEscape(at))
 
 	if !slices.Equal(w.rotated, []string{"RS256"}) || !slices.Equal(w.mailed, []string{"ada@example.com"}) {
-		t.Errorf("rotated are %v, mails went to %v", w.rotated, w.mailed)
+		t.Errorf("rotated keys: %v, mails sent to: %v", w.rotated, w.mailed)
 	}
 }

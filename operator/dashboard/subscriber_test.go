@@ -27,14 +27,14 @@ func TestSubscribers(t *testing.T) {
 		!strings.Contains(a.body, `id="f-email-fault"`) ||
 		!strings.Contains(a.body, `id="f-password-fault"`) || !strings.Contains(a.body, `value="Ada"`) ||
 		strings.Contains(a.body, "short\"") {
-		t.Errorf("a wrong subscriber: %s %s", a.Status, between(a.body, "<form id", "</form>"))
+		t.Errorf("an invalid subscriber: %s %s", a.Status, between(a.body, "<form id", "</form>"))
 	}
 
 	made := b.post(base+"/new", base, url.Values{"email": {"Ada@Example.com"}, "first_name": {"Ada"},
 		"password": {good}})
 	one, ok := strings.CutSuffix(made.Header.Get("Location"), "?done=subscriberadded")
 	if !ok {
-		t.Fatalf("a subscriber: %s %s", made.Status, made.body)
+		t.Fatalf("creating a subscriber: %s %s", made.Status, made.body)
 	}
 	id := one[strings.LastIndex(one, "/")+1:]
 
@@ -42,7 +42,7 @@ func TestSubscribers(t *testing.T) {
 		"last_name": {"Lovelace"}, "country": {"GB"}}).leadsTo(t, one+"?done=changed")
 	s, err := w.fabric.Subscribers.Find(ctx, w.one.ID, id)
 	if err != nil || s.LastName != "Lovelace" || s.Country != "GB" || s.FirstName != "Ada" || s.PasswordHash == "" {
-		t.Errorf("the change made it %+v, %v", s, err)
+		t.Errorf("after the change the subscriber is %+v, %v", s, err)
 	}
 
 	// A reference with quotes is escaped in the commands to copy.
@@ -52,7 +52,7 @@ func TestSubscribers(t *testing.T) {
 	if a := b.get(base + "/" + tokens.SubscriberID); !strings.Contains(
 		a.body, template.HTMLEscapeString(`--reference='x'\''; id #'`)) ||
 		!strings.Contains(a.body, template.HTMLEscapeString(`-d '{"reference":"x'\''; id #"}'`)) {
-		t.Errorf("what is copied from its page runs more than it says: %s", a.body)
+		t.Errorf("a command to copy runs more than it shows: %s", a.body)
 	}
 
 	// An email must be unique, and a subscriber with a password is not invited.
@@ -73,7 +73,7 @@ func TestSubscribers(t *testing.T) {
 	// Wrong passwords lock the account until an operator unlocks it.
 	for range 6 {
 		if _, err = w.idp.Logins.LogIn(ctx, w.one.ID, s.Email, "wrong", idp.Visitor{}); err == nil {
-			t.Fatal("a wrong password is right")
+			t.Fatal("a wrong password is accepted")
 		}
 	}
 	if _, err = w.idp.Logins.LogIn(ctx, w.one.ID, s.Email, good, idp.Visitor{}); !errors.Is(err, problem.RateLimited) {
@@ -83,25 +83,25 @@ func TestSubscribers(t *testing.T) {
 	b.post(one, one+"/unlock", nil).leadsTo(t, one+"?done=unlocked")
 	if _, err = w.idp.Logins.LogIn(ctx, w.one.ID, s.Email, good,
 		idp.Visitor{UserAgent: "Firefox/1 Linux"}); err != nil {
-		t.Errorf("after it was unlocked: %v", err)
+		t.Errorf("after unlocking: %v", err)
 	}
 
 	// The page shows its logins and factors, and everything is exported.
 	if a := b.get(one); !strings.Contains(a.body, "Firefox on Linux") ||
 		!strings.Contains(a.body, "/tokens/make/subscriber?reference=ada%40example.com") ||
 		!strings.Contains(a.body, "None. They sign in with their password alone") {
-		t.Errorf("its page: %s", a.Status)
+		t.Errorf("the subscriber's page: %s", a.Status)
 	}
 
 	if a := b.get(one + "/export"); a.StatusCode != http.StatusOK || !strings.Contains(a.body, "Lovelace") ||
 		!strings.HasPrefix(a.Header.Get("Content-Disposition"), "attachment") ||
 		a.Header.Get("Cache-Control") != "no-store" {
-		t.Errorf("its export: %s %v", a.Status, a.Header)
+		t.Errorf("the export: %s %v", a.Status, a.Header)
 	}
 
 	// Erasing needs the email and a recent confirmation.
 	if a := b.post(one, one+"/erase", url.Values{"confirm": {"ada"}}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("erasing by another name: %s", a.Status)
+		t.Errorf("erasing with a wrong name: %s", a.Status)
 	}
 
 	w.pass(operator.Freshness)

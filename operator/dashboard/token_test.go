@@ -43,7 +43,7 @@ func TestTokens(t *testing.T) {
 	} {
 		if a := mint(what, wrong); a.StatusCode != http.StatusUnprocessableEntity ||
 			!strings.Contains(a.body, `aria-invalid="true"`) || strings.Contains(a.body, `id="made"`) {
-			t.Errorf("a wrong %s token: %s", what, a.Status)
+			t.Errorf("an invalid %s token: %s", what, a.Status)
 		}
 	}
 
@@ -61,7 +61,7 @@ func TestTokens(t *testing.T) {
 
 		seen := b.post(base, base+"/inspect", url.Values{"token": {"Bearer " + secret}})
 		if !strings.Contains(seen.body, `status good">Active`) || !strings.Contains(seen.body, `id="found-revoke"`) {
-			t.Errorf("a %s token looks like %s %s", what, seen.Status, between(seen.body, `id="found"`, "</form>"))
+			t.Errorf("an inspected %s token: %s %s", what, seen.Status, between(seen.body, `id="found"`, "</form>"))
 		}
 
 		if other := b.post("/dashboard/projects/"+w.two.ID+"/tokens",
@@ -102,7 +102,7 @@ func TestTokens(t *testing.T) {
 	if asked.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(asked.body, "adda@example.com</bdi></strong> yet, so a new one will be created") ||
 		strings.Contains(asked.body, `id="made"`) {
-		t.Errorf("a slip of the pen: %s", asked.Status)
+		t.Errorf("a mistyped reference: %s", asked.Status)
 	}
 
 	if found, err := w.fabric.Subscribers.List(ctx, w.one.ID, firstPage); err != nil || len(found.Items) != 1 {
@@ -111,14 +111,14 @@ func TestTokens(t *testing.T) {
 	// The answer must be for the reference that is typed now.
 	slip.Set("new", "another@example.com")
 	if a := mint("subscriber", slip); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("another slip of the pen: %s", a.Status)
+		t.Errorf("another mistyped reference: %s", a.Status)
 	}
 
 	slip.Set("new", "adda@example.com")
 	fresh := mint("subscriber", slip)
 	look := b.post(base, base+"/inspect", url.Values{"token": {fresh.find(t, `name="token" value="([^"]+)"`)}}).body
 	if !strings.Contains(look, "<bdi>adda@example.com</bdi>") || !strings.Contains(look, "ann@example.com") {
-		t.Errorf("what was made looks like %s", between(look, `id="found"`, "</dl>"))
+		t.Errorf("the new token: %s", between(look, `id="found"`, "</dl>"))
 	}
 
 	// A guest token takes a limited number of addresses, which must exist.
@@ -127,7 +127,7 @@ func TestTokens(t *testing.T) {
 		url.Values{"token": {guest.find(t,
 			`id="made"><span class="copy"><code>([^<]+)<`)}}).body; !strings.Contains(look,
 		"<bdi>/private/adda</bdi>") {
-		t.Errorf("a guest's token looks like %s", between(look, `id="found"`, "</dl>"))
+		t.Errorf("a guest token: %s", between(look, `id="found"`, "</dl>"))
 	}
 
 	if a := mint("guest",
@@ -139,7 +139,7 @@ func TestTokens(t *testing.T) {
 		fabric.MaxAllowed) + "/private/nobody" // only as many as allowed are looked up
 	if a := mint("guest", url.Values{"allowed_addresses": {many}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, "maximum is 10") || strings.Contains(a.body, "is not an address") {
-		t.Errorf("more addresses than there may be: %s", a.Status)
+		t.Errorf("too many addresses: %s", a.Status)
 	}
 
 	trail := b.get("/dashboard/projects/" + w.one.ID + "/audit?action=token.issued")
@@ -151,7 +151,7 @@ func TestTokens(t *testing.T) {
 
 	embed := "01a20292-11ce-79c1-8010-9ab89446cd8f"
 	if a := b.post(base, base+"/revoke", url.Values{"embed": {embed}}); a.StatusCode != http.StatusNotFound {
-		t.Errorf("revoking an embed key that is not there: %s", a.Status)
+		t.Errorf("revoking an unknown embed key: %s", a.Status)
 	}
 }
 
@@ -172,13 +172,13 @@ func TestLeakedKey(t *testing.T) {
 	a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {` "` + secret + `" `}})
 	if !strings.Contains(a.body, "This is an API key") || !strings.Contains(a.body, base+"/keys/"+k.ID) ||
 		strings.Contains(a.body, secret) || !strings.Contains(a.body, "never") {
-		t.Errorf("a leaked key: %s %s", a.Status, between(a.body, `id="found"`, "</div>"))
+		t.Errorf("inspecting a leaked key: %s %s", a.Status, between(a.body, `id="found"`, "</div>"))
 	}
 
 	if a := b.post(base+"/tokens", base+"/tokens/inspect",
 		url.Values{"token": {theirs}}); a.StatusCode != http.StatusUnprocessableEntity ||
 		strings.Contains(a.body, "This is an API key") {
-		t.Errorf("another project's key: %s", a.Status)
+		t.Errorf("inspecting another project's key: %s", a.Status)
 	}
 
 	// After the key is revoked, the page says so.
@@ -186,16 +186,16 @@ func TestLeakedKey(t *testing.T) {
 	b.post(page, page+"/revoke", url.Values{"confirm": {name}}).leadsTo(t, base+"/keys?done=revoked")
 	if a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {secret}}); !strings.Contains(a.body,
 		`status bad">Revoked`) {
-		t.Errorf("a revoked key: %s", a.Status)
+		t.Errorf("inspecting a revoked key: %s", a.Status)
 	}
 
 	if list := b.get(base + "/keys").body; !strings.Contains(list, `Revoked</span> <time class="quiet"`) ||
 		!strings.Contains(list, base+"/tokens#look") {
-		t.Error("the list of keys does not say when one was revoked, or where another is looked at")
+		t.Error("the list of keys does not show when one was revoked, or does not link to the other's page")
 	}
 
 	again, err := w.fabric.APIKeys.Find(ctx, w.one.ID, k.ID)
 	if err != nil || !again.LastUsed.IsZero() {
-		t.Errorf("looking at a key was a use of it: %v, %v", again.LastUsed, err)
+		t.Errorf("inspecting a key counts as a use: %v, %v", again.LastUsed, err)
 	}
 }

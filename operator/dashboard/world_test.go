@@ -106,7 +106,7 @@ func newWorldThat(t testing.TB, requires ...operator.Role) *world {
 	ctx, dir := context.Background(), storetest.Dir(t)
 	w := &world{TB: t, requires: requires, dir: dir}
 
-	// The database, the session store and the revocations.
+	// Open the database, the session store and the revocations.
 	rows := storetest.Open(t, dir, nil)
 	w.rows = rows
 	live, err := sessions.Open(ctx, sessions.Config{Dir: dir})
@@ -128,7 +128,7 @@ func newWorldThat(t testing.TB, requires ...operator.Role) *world {
 	t.Cleanup(srv.Close)
 	w.url = srv.URL
 
-	// The packages that the dashboard uses.
+	// Create the packages that the dashboard uses.
 	pass := password.Weak(2)
 	catalog, err := kinds.Load("testdata/kinds")
 	must(t, err)

@@ -15,7 +15,7 @@ func (m mailed) account(t *testing.T, sub harness.Subscriber) (*harness.Browser,
 	login := b.Open(t, "/account?project="+m.ID)
 	page := b.Submit(t, login, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
 	if page.Want(t, 200); !page.Has("account-page") {
-		t.Fatalf("after signing in comes %s", page.Body)
+		t.Fatalf("the login leads to %s", page.Body)
 	}
 	return b, page
 }
@@ -39,14 +39,14 @@ func (m mailed) says(t *testing.T, sub harness.Subscriber) (email string, verifi
 	return claims.Email, claims.Verified
 }
 
-// TestMailVerification shows that an address is verified once the form behind the mailed
-// link is posted, and not before.
+// TestMailVerification shows that an address is verified once the form of the mailed link is
+// posted, and not before.
 func TestMailVerification(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)
 	b, page := m.account(t, sub)
 	if page = b.Submit(t, page, "address-verify", nil); !page.Has("account-notice") {
-		t.Fatalf("asking for a link = %d %s", page.Status, page.Body)
+		t.Fatalf("requesting a link = %d %s", page.Status, page.Body)
 	}
 
 	// A mail scanner opens links too: opening one must not verify anything.
@@ -82,10 +82,10 @@ func TestMailVerification(t *testing.T) {
 		}
 	}
 	if links != 1 || m.Browser().Open(t, second).Status == 0 {
-		t.Errorf("%d links of verification are good, want the last", links)
+		t.Errorf("%d verification links are valid, want the last", links)
 	}
 
-	// Disabling the subscriber suspends the link. Enabling the subscriber makes it valid again.
+	// The link is suspended while the subscriber is disabled, and valid again afterwards.
 	form = m.Browser().Open(t, second)
 	m.Command(t, "", "subscriber", "update", other.ID, "--disabled")
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 410)
@@ -94,8 +94,8 @@ func TestMailVerification(t *testing.T) {
 }
 
 // TestMailChangeAddress shows that an account gets a new e-mail address only once the link
-// mailed to that address is used. The previous address gets a notice, and nobody learns
-// which addresses have an account.
+// mailed to that address is used. The previous address gets a notice, and nobody learns which
+// addresses have an account.
 func TestMailChangeAddress(t *testing.T) {
 	m := newMailed(t)
 	sub, taken := m.NewSubscriber(t), m.NewSubscriber(t)
@@ -123,7 +123,7 @@ func TestMailChangeAddress(t *testing.T) {
 		t.Errorf("before the link was used the address is %q", email)
 	}
 
-	// The token is valid for nothing but its own purpose, and only once.
+	// The token is valid only for its own purpose, and only once.
 	form := m.Browser().Open(t, link)
 	_, token, _ := strings.Cut(link, "?token=")
 	for _, other := range []string{"/verify", "/reset", "/invite"} {
@@ -133,7 +133,7 @@ func TestMailChangeAddress(t *testing.T) {
 	m.Browser().Submit(t, form, "confirm-submit", nil).Want(t, 410)
 
 	if notice := m.about(t, sub.Email, "address"); !strings.Contains(notice.Text, fresh) || notice.Link() != "" {
-		t.Errorf("the address of before is told:\n%s", notice.Text)
+		t.Errorf("the previous address gets:\n%s", notice.Text)
 	}
 
 	old := sub
@@ -148,8 +148,8 @@ func TestMailChangeAddress(t *testing.T) {
 	wrong.Submit(t, login, "login-submit",
 		map[string]string{"username": old.Email, "password": old.Password}).Want(t, 422)
 
-	// A link is invalid if somebody else was given the address, or if the password changed
-	// after it was requested.
+	// A link is invalid if another account has taken the address, or if the password changed
+	// after the request.
 	ask("again-"+fresh).Want(t, 200)
 	link = m.link(t, "again-"+fresh, 1)
 	m.Command(t, "", "subscriber", "create", "--project", m.ID, "--email", "again-"+fresh)
@@ -176,7 +176,7 @@ func TestMailInvitationAgain(t *testing.T) {
 	b.Submit(t, b.Open(t, second), "password-submit",
 		map[string]string{"new-password": "granite-otter-nine"}).Want(t, 200)
 
-	// An invitation is for people without a password, by a key with Management in the same project.
+	// Only people without a password are invited, by a key with Management in the same project.
 	m.Post(t, invite, keeper).Want(t, 422)
 	m.Post(t, invite, m.Basic()).Want(t, 401)
 	other := mailed{Project: m.NewProject(t)}

@@ -99,14 +99,16 @@ func TestT7523Assertions(t *testing.T) {
 		return func(claims map[string]any) { claims[name] = value }
 	}
 
+	late, past := time.Now().Add(time.Hour), time.Now().Add(-time.Minute)
 	for name, assertion := range map[string]string{
-		"another audience":        p.assertion(t, jose.ES256, p.key, set("aud", "https://elsewhere.example/")),
-		"alg none":                none(),
-		"HS256 by the public key": p.assertion(t, jose.HS256, public, nil),
-		"HS256 by the key set":    p.assertion(t, jose.HS256, p.set, nil),
-		"another client's key":    p.assertion(t, jose.ES256, other.key, nil),
-		"an exp too far ahead":    p.assertion(t, jose.ES256, p.key, set("exp", time.Now().Add(time.Hour).Unix())),
-		"an exp that is over":     p.assertion(t, jose.ES256, p.key, set("exp", time.Now().Add(-time.Minute).Unix())),
+		"another audience":          p.assertion(t, jose.ES256, p.key, set("aud", "https://elsewhere.example/")),
+		"alg none":                  none(),
+		"HS256 with the public key": p.assertion(t, jose.HS256, public, nil),
+		"HS256 with the key set":    p.assertion(t, jose.HS256, p.set, nil),
+		"another client's key":      p.assertion(t, jose.ES256, other.key, nil),
+
+		"an exp too far ahead": p.assertion(t, jose.ES256, p.key, set("exp", late.Unix())),
+		"an expired exp":       p.assertion(t, jose.ES256, p.key, set("exp", past.Unix())),
 		"no exp": p.assertion(
 			t, jose.ES256, p.key, func(claims map[string]any) { delete(claims, "exp") }),
 		"no jti": p.assertion(
@@ -138,7 +140,7 @@ func TestT7523Replay(t *testing.T) {
 		}
 	}
 	if won != 1 {
-		t.Errorf("%d of %d had a token of one assertion, want 1", won, len(answers))
+		t.Errorf("%d of %d requests got a token for one assertion, want 1", won, len(answers))
 	}
 	p.ask(t, assertion).WantError(t, 401, "invalid_client")
 }

@@ -48,7 +48,7 @@ func TestK05Audited(t *testing.T) {
 
 	events, text := eventsOf(t, p, "--action", "management")
 	if len(events) != 1 {
-		t.Fatalf("there are %d events of it, want 1: %s", len(events), text)
+		t.Fatalf("there are %d events of the refusal, want 1: %s", len(events), text)
 	}
 	e := events[0]
 	if e.Outcome != "refused" || e.ActorKind != "api_key" || e.ActorID == "" || e.Address != "127.0.0.1" ||
@@ -75,12 +75,12 @@ func TestK05Flood(t *testing.T) {
 	}
 	if events, text := eventsOf(t, p, "--action", "management"); len(events) < 2 ||
 		len(events) > 4 { // more if a minute has passed
-		t.Errorf("there are %d events of twelve tries by two keys, want one of each: %s", len(events), text)
+		t.Errorf("there are %d events of twelve attempts by two keys, want one for each key: %s", len(events), text)
 	}
 }
 
-// TestP06AuditedAddress shows that the audit trail records the address of the socket, whatever
-// address an untrusted client claims.
+// TestP06AuditedAddress shows that the audit trail records the address of the connection,
+// whatever address an untrusted client claims.
 func TestP06AuditedAddress(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
@@ -100,11 +100,11 @@ func TestP06AuditedAddress(t *testing.T) {
 	}
 	for _, e := range events {
 		if e.Address != "127.0.0.1" || e.TargetID != sub.ID {
-			t.Errorf("a login is of %s from %q, want %s from 127.0.0.1", e.TargetID, e.Address, sub.ID)
+			t.Errorf("a login is recorded for %s from %q, want %s from 127.0.0.1", e.TargetID, e.Address, sub.ID)
 		}
 	}
 	if got := events[0].Detail["reason"]; got != "wrong password" {
-		t.Errorf("it was refused because of %q", got)
+		t.Errorf("the recorded reason is %q", got)
 	}
 }
 
@@ -130,7 +130,7 @@ func TestI08AuditCanaries(t *testing.T) {
 	key := p.NewKey(t, "Voice", "Management")
 	secrets := map[string]string{
 		"a password": sub.Password, "a wrong password": "canary-wrong-password",
-		"what was typed as an e-mail": typed, "an e-mail": sub.Email,
+		"the unknown e-mail": typed, "an e-mail": sub.Email,
 		"a client secret": c.Secret, "an API key": p.Key, "another API key": key,
 		"an access token": tokens.AccessToken, "an ID token": tokens.IDToken,
 		"a refresh token": tokens.RefreshToken, "a SAT": sat.Token, "a fabric refresh token": sat.RefreshToken,
@@ -144,7 +144,7 @@ func TestI08AuditCanaries(t *testing.T) {
 
 	events, text := eventsOf(t, p)
 	if len(events) < 8 {
-		t.Errorf("there are %d events, want those of what was done: %s", len(events), text)
+		t.Errorf("there are %d events, want one for each action: %s", len(events), text)
 	}
 
 	for what, secret := range secrets {
@@ -189,9 +189,9 @@ func TestI07AuditLines(t *testing.T) {
 	}
 }
 
-// TestP06AuditedBeside shows that no event is lost and the chain stays intact while commands
-// and the server write at once.
-func TestP06AuditedBeside(t *testing.T) {
+// TestP06AuditedConcurrently shows that no event is lost and the chain stays intact while
+// commands and the server write at the same time.
+func TestP06AuditedConcurrently(t *testing.T) {
 	p := harness.Start(t).NewProject(t)
 	const each = 8
 

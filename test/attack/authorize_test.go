@@ -19,8 +19,7 @@ func wantNoRedirectTo(t *testing.T, c *harness.Client, uris ...string) {
 	}
 }
 
-// TestA01RedirectVariants shows that the registered redirect URI must not have anything added or
-// removed.
+// TestA01RedirectVariants shows that a redirect URI with anything added or removed is refused.
 func TestA01RedirectVariants(t *testing.T) {
 	c := project(t).NewClient(t, "spa")
 	wantNoRedirectTo(t, c,
@@ -58,19 +57,19 @@ func TestA08UnknownClients(t *testing.T) {
 	c, gone := p.NewClient(t, "spa"), p.NewClient(t, "spa")
 	p.Command(t, "", "client", "delete", gone.ID)
 	tests := map[string]*harness.Flow{
-		"unknown client":   c.NewFlow("openid").With("client_id", "01900000-0000-7000-8000-000000000000"),
-		"no client":        c.NewFlow("openid").Without("client_id"),
-		"odd client":       c.NewFlow("openid").With("client_id", "' OR 1=1--"),
-		"deleted client":   gone.NewFlow("openid"),
-		"no redirect_uri":  c.NewFlow("openid").Without("redirect_uri"),
-		"empty":            c.NewFlow("openid").With("redirect_uri", ""),
-		"not its redirect": c.NewFlow("openid").With("redirect_uri", "https://evil.example/"),
+		"unknown client":               c.NewFlow("openid").With("client_id", "01900000-0000-7000-8000-000000000000"),
+		"no client":                    c.NewFlow("openid").Without("client_id"),
+		"odd client":                   c.NewFlow("openid").With("client_id", "' OR 1=1--"),
+		"deleted client":               gone.NewFlow("openid"),
+		"no redirect_uri":              c.NewFlow("openid").Without("redirect_uri"),
+		"empty":                        c.NewFlow("openid").With("redirect_uri", ""),
+		"an unregistered redirect_uri": c.NewFlow("openid").With("redirect_uri", "https://evil.example/"),
 	}
 
 	want := ""
 	for name, f := range tests {
 		page := c.Browser().Open(t, f.URL(),
-			harness.Header("X-Forwarded-For", "192.0.2.1")) // requests from this machine are shown the cause
+			harness.Header("X-Forwarded-For", "192.0.2.1")) // pages show the cause to requests from this machine
 		page.WantErrorPage(t, 400)
 		got := plain(page.Answer)
 		if want == "" {
@@ -88,12 +87,12 @@ func TestA10Challenge(t *testing.T) {
 	clients := map[string]*harness.Client{"public": p.NewClient(t, "spa"), "confidential": p.NewClient(t, "web")}
 	for kind, c := range clients {
 		tests := map[string]*harness.Flow{
-			"no challenge": c.NewFlow("openid").Without("code_challenge", "code_challenge_method"),
-			"plain":        c.NewFlow("openid").With("code_challenge_method", "plain"),
-			"no method":    c.NewFlow("openid").Without("code_challenge_method"),
-			"lower case":   c.NewFlow("openid").With("code_challenge_method", "s256"),
-			"unknown":      c.NewFlow("openid").With("code_challenge_method", "S999"),
-			"method alone": c.NewFlow("openid").Without("code_challenge"),
+			"no challenge":               c.NewFlow("openid").Without("code_challenge", "code_challenge_method"),
+			"plain":                      c.NewFlow("openid").With("code_challenge_method", "plain"),
+			"no method":                  c.NewFlow("openid").Without("code_challenge_method"),
+			"lower case":                 c.NewFlow("openid").With("code_challenge_method", "s256"),
+			"unknown":                    c.NewFlow("openid").With("code_challenge_method", "S999"),
+			"method without a challenge": c.NewFlow("openid").Without("code_challenge"),
 		}
 		for name, f := range tests {
 			t.Run(kind+", "+name, func(t *testing.T) {
@@ -125,7 +124,7 @@ func TestA10OptionalChallenge(t *testing.T) {
 	b := c.Browser()
 
 	without := c.NewFlow(loginScope).Without("code_challenge", "code_challenge_method")
-	without.Redeem(t, without.Code(t, b, sub)).WantError(t, 400, "invalid_grant") // it sends a verifier regardless
+	without.Redeem(t, without.Code(t, b, sub)).WantError(t, 400, "invalid_grant") // sends a verifier regardless
 	form := without.Form(without.Code(t, b, sub))
 	form.Del("code_verifier")
 	c.Token(t, form).Want(t, 200)
@@ -203,7 +202,7 @@ func TestA17CodeBinding(t *testing.T) {
 		if a := other.Token(t, f.Form(code)); a.Status != 400 || a.Object(t)["error"] != "invalid_grant" {
 			t.Errorf("a code redeemed by another client of %s = %d %s, want invalid_grant", name, a.Status, a.Body)
 		}
-		f.Redeem(t, code).Want(t, 200) // the other client's attempt did not spoil it
+		f.Redeem(t, code).Want(t, 200) // the other client's attempt did not invalidate it
 	}
 
 	for _, code := range []string{"", "x", strings.Repeat("A", 10_000), "' OR 1=1--", "\x00"} {
@@ -225,7 +224,7 @@ func TestA18Issuer(t *testing.T) {
 	}
 
 	for _, name := range []string{"openid-configuration", "oauth-authorization-server"} {
-		for _, folder := range []string{"/.well-known/", "//.well-known/"} { // naive clients build the second
+		for _, folder := range []string{"/.well-known/", "//.well-known/"} { // naive clients build the second form
 			doc := p.Get(t, p.HTTP+folder+name).Want(t, 200).Object(t)
 			if told := doc["authorization_response_iss_parameter_supported"]; doc["issuer"] != p.Issuer() ||
 				told != true {

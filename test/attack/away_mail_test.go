@@ -22,7 +22,7 @@ func TestMailServerAway(t *testing.T) {
 		t.Fatalf("forgot = %d %s", page.Status, page.Body)
 	}
 
-	harness.Eventually(t, time.Minute, "an attempt that fails", func() error {
+	harness.Eventually(t, time.Minute, "a failed attempt", func() error {
 		var waiting []struct {
 			Attempts int
 			Error    string
@@ -32,7 +32,7 @@ func TestMailServerAway(t *testing.T) {
 			return err
 		}
 		if len(waiting) != 1 || waiting[0].Attempts == 0 || waiting[0].Error == "" {
-			return fmt.Errorf("there waits %s", strings.TrimSpace(text))
+			return fmt.Errorf("the queue is %s", strings.TrimSpace(text))
 		}
 		return nil
 	})

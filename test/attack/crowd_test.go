@@ -14,9 +14,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestP09ParallelLogins signs in 300 times at once. Each password hash takes 19 MiB, which would be
-// 5.7 GB together. The logins take turns or are told to retry. The server stays below 512 MiB and
-// verifies tokens meanwhile, without waiting for the logins.
+// TestP09ParallelLogins signs in 300 times at once. Each password hash takes 19 MiB, which would
+// be 5.7 GB together. Logins wait for one another or are told to retry. The server stays below
+// 512 MiB and verifies tokens meanwhile, without waiting for the logins.
 func TestP09ParallelLogins(t *testing.T) {
 	harness.OneBackend(t)
 	const crowd, most = 300, 512 << 10 // most in KiB
@@ -64,12 +64,12 @@ func TestP09ParallelLogins(t *testing.T) {
 			in++
 		case a.Status != http.StatusTooManyRequests && a.Status != http.StatusServiceUnavailable ||
 			a.Header.Get("Retry-After") == "":
-			t.Errorf("login %d = %d, Retry-After %q, want it done, or 429 or 503 with a time", i, a.Status,
+			t.Errorf("login %d = %d, Retry-After %q, want success, or 429 or 503 with a time", i, a.Status,
 				a.Header.Get("Retry-After"))
 		}
 	}
 	if in == 0 {
-		t.Error("of 300 logins none was done")
+		t.Error("none of 300 logins succeeded")
 	}
 
 	peak := 0
@@ -77,7 +77,7 @@ func TestP09ParallelLogins(t *testing.T) {
 		peak += peakOf(t, pid)
 	}
 	if peak > most {
-		t.Errorf("the server, with the process that makes its hashes, had %d KiB at its peak, want %d at most",
+		t.Errorf("the server and its hashing process used %d KiB at their peak, want %d at most",
 			peak, most)
 	}
 
@@ -110,6 +110,6 @@ func peakOf(t *testing.T, pid int) int {
 			return n
 		}
 	}
-	t.Fatal("the kernel does not tell the peak")
+	t.Fatal("the kernel does not report the peak")
 	return 0
 }

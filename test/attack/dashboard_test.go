@@ -53,7 +53,7 @@ func TestS02DashboardAcrossSites(t *testing.T) {
 		b := p.Browser()
 		b.Submit(t, b.Open(t, "/dashboard/login"), "login-submit", fields, opts...).Want(t, 403)
 		if b.Open(t, "/dashboard").Has("sign-out") {
-			t.Errorf("%s somebody was signed in", name)
+			t.Errorf("%s the login succeeded", name)
 		}
 	}
 
@@ -62,12 +62,12 @@ func TestS02DashboardAcrossSites(t *testing.T) {
 	victim.Open(t, "/dashboard/login")
 	victim.Submit(t, attacker.Open(t, "/dashboard/login"), "login-submit", fields).Want(t, 403)
 	if victim.Open(t, "/dashboard").Has("sign-out") {
-		t.Error("a form of another browser signs somebody in")
+		t.Error("a form shown to another browser signs the victim in")
 	}
 }
 
-// TestS07DashboardSignOut shows that cookies of a session that was signed out, and cookies
-// from before the login, do not open the dashboard.
+// TestS07DashboardSignOut shows that cookies from before the login, and cookies of a session
+// that was signed out, do not open the dashboard.
 func TestS07DashboardSignOut(t *testing.T) {
 	p := project(t)
 	email := newOperator(t, p, "admin@"+p.ID)
@@ -78,12 +78,12 @@ func TestS07DashboardSignOut(t *testing.T) {
 	home := b.Submit(t, door, "login-submit", map[string]string{"username": email, "password": operatorPassword})
 	thief := copyCookies(t, p, b)
 	if before.Open(t, "/dashboard").Has("sign-out") || !thief.Open(t, "/dashboard").Has("sign-out") {
-		t.Error("a cookie of before the login opens the dashboard, or one of after it does not")
+		t.Error("a cookie from before the login opens the dashboard, or one from after it does not")
 	}
 
 	b.Submit(t, home, "sign-out", nil)
 	if b.Open(t, "/dashboard").Has("sign-out") || thief.Open(t, "/dashboard").Has("sign-out") {
-		t.Error("a session opens the dashboard that was signed out of")
+		t.Error("a session still opens the dashboard after signing out")
 	}
 }
 
@@ -115,7 +115,7 @@ func TestD04Dashboard(t *testing.T) {
 
 		if page := subscriber.Open(t, path); page.URL.Path != "/dashboard/login" ||
 			strings.Contains(string(page.Body), sub.Email) {
-			t.Errorf("a subscriber's session at %s comes to %s", path, page.URL)
+			t.Errorf("a subscriber's session at %s reaches %s", path, page.URL)
 		}
 
 		if a := p.Get(t, path, harness.Bearer(tokens.AccessToken)); a.Status != http.StatusSeeOther {
@@ -141,7 +141,7 @@ func TestD04Dashboard(t *testing.T) {
 	stranger.Open(t, laml+".json").Want(t, 401, 403, 404)
 	subscriber.Open(t, laml+".json").Want(t, 401)
 
-	// A viewer may not delete, and no session may without a same-origin request.
+	// A viewer may not delete. No session may delete without a same-origin request.
 	ours := harness.Header("Sec-Fetch-Site", "same-origin")
 	p.Do(t, "DELETE", laml+"/"+sid, viewer.Cookies(), ours).Want(t, 401, 403)
 	admin := operator(t, p, "admin@"+p.ID)
@@ -153,7 +153,7 @@ func TestD04Dashboard(t *testing.T) {
 	p.Do(t, "DELETE", laml+"/"+sid, admin.Cookies(), ours).Want(t, 204)
 }
 
-// TestD05Echo shows that the dashboard escapes markup of a request in its answers.
+// TestD05Echo shows that the dashboard escapes markup from requests in its answers.
 func TestD05Echo(t *testing.T) {
 	p := project(t)
 	admin := operator(t, p, "admin@"+p.ID)
@@ -170,7 +170,7 @@ func TestD05Echo(t *testing.T) {
 			page := b.Open(t, u)
 			if strings.Contains(string(page.Body), "<script>alert") ||
 				strings.Contains(string(page.Body), "goroutine") {
-				t.Errorf("%s at %s finds it as it was sent", who, path)
+				t.Errorf("%s at %s contains the markup unescaped", who, path)
 			}
 		}
 	}

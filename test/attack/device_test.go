@@ -57,15 +57,15 @@ func TestD8628Guesses(t *testing.T) {
 	}
 
 	if refused != 3 {
-		t.Errorf("%d of 8 guesses are refused, want those beyond 5", refused)
+		t.Errorf("%d of 8 guesses are refused, want all beyond 5", refused)
 	}
 
 	b := p.Browser()
 	b.Submit(t, b.Open(t, "/device"), "device-submit", map[string]string{"user-code": d.User}).Want(t, 429)
 }
 
-// TestD8628OtherProject shows that a subscriber of another project cannot sign a device in, by a
-// password or by a login that exists.
+// TestD8628OtherProject shows that a subscriber of another project cannot sign a device in,
+// neither with a password nor with an existing login.
 func TestD8628OtherProject(t *testing.T) {
 	p, other := project(t), project(t)
 	c, stranger := tv(t, p), other.NewSubscriber(t)
@@ -83,12 +83,12 @@ func TestD8628OtherProject(t *testing.T) {
 	_, signedIn := other.NewClient(t, "spa", "--first-party").SignIn(t, stranger, loginScope)
 	page := signedIn.Submit(t, signedIn.Open(t, "/device"), "device-submit", map[string]string{"user-code": d.User})
 	if page.Has("consent-allow") || !page.Has("login-submit") {
-		t.Errorf("a login of another project may answer the device: %d %s", page.Status, page.URL.Path)
+		t.Errorf("a login of another project can confirm the device: %d %s", page.Status, page.URL.Path)
 	}
 }
 
-// TestD8628Polls polls faster than permitted. Every early poll gets slow_down, however often
-// the client was told to wait. Altered device codes are invalid.
+// TestD8628Polls polls faster than permitted. Every early poll gets slow_down, however often the
+// client was told to wait. Altered device codes are invalid.
 func TestD8628Polls(t *testing.T) {
 	c := tv(t, project(t))
 	d := beginDevice(t, c)
@@ -99,9 +99,9 @@ func TestD8628Polls(t *testing.T) {
 	}
 
 	for name, code := range map[string]string{"the user code": d.User, "cut off": d.Device[:20],
-		"with more behind": d.Device + "A", "another case": strings.ToLower(d.Device)} {
+		"with a suffix": d.Device + "A", "another case": strings.ToLower(d.Device)} {
 		if a := pollDevice(t, c, code); a.Status != 400 || !strings.Contains(string(a.Body), "invalid_grant") {
-			t.Errorf("%s for a device code: %d %s", name, a.Status, a.Body)
+			t.Errorf("%s as device code: %d %s", name, a.Status, a.Body)
 		}
 	}
 }

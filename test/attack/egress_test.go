@@ -20,8 +20,8 @@ func manager(t *testing.T, p *harness.Project) harness.Option {
 	return harness.Basic(p.ID, p.NewKey(t, "Management"))
 }
 
-// TestI12URLs shows that a webhook cannot point at what only the server can reach, however
-// the address is written.
+// TestI12URLs shows that a webhook cannot be sent to an address that only the server can reach,
+// however the address is written.
 func TestI12URLs(t *testing.T) {
 	p := project(t)
 	boss := manager(t, p)
@@ -60,7 +60,7 @@ func TestI12URLs(t *testing.T) {
 		if a.Status != http.StatusUnprocessableEntity ||
 			!strings.Contains(string(a.Body), `"code":"`+code+`"`) ||
 			!strings.Contains(string(a.Body), `"attribute":"url"`) {
-			t.Errorf("a webhook to %q gives %d %s, want 422 %s", url, a.Status, a.Body, code)
+			t.Errorf("a webhook to %q = %d %s, want 422 %s", url, a.Status, a.Body, code)
 		}
 	}
 	trap.wantNoCalls(t)
@@ -82,8 +82,8 @@ func deliveries(t *testing.T, p *harness.Project, boss harness.Option, path stri
 	return list.Data
 }
 
-// privateName returns a host name from /etc/hosts that resolves to a private address. The
-// name itself does not show that.
+// privateName returns a host name from /etc/hosts that resolves to a private address. The name
+// itself does not reveal that.
 func privateName(t *testing.T) string {
 	t.Helper()
 	hosts, err := os.Open("/etc/hosts")
@@ -104,7 +104,7 @@ func privateName(t *testing.T) string {
 			}
 		}
 	}
-	t.Fatal("no name in /etc/hosts leads to a private address: add a line such as 127.0.0.1 inside.example")
+	t.Fatal("no name in /etc/hosts resolves to a private address: add a line such as 127.0.0.1 inside.example")
 	return ""
 }
 
@@ -125,7 +125,7 @@ func listenAnywhere(t *testing.T) (port int, hit chan struct{}) {
 }
 
 // TestI12Dial shows that a webhook is not sent to a name that resolves to a private address,
-// which only shows when it is dialed.
+// which is only known when it is dialed.
 func TestI12Dial(t *testing.T) {
 	p := project(t)
 	boss := manager(t, p)
@@ -152,7 +152,7 @@ func TestI12Dial(t *testing.T) {
 		t.Errorf("%s was reached", url)
 	}
 	if strings.Contains(harness.Shared(t).Log(), "token=secret") {
-		t.Error("the log has the query of a webhook's URL")
+		t.Error("the log contains the query of a webhook's URL")
 	}
 }
 
@@ -180,12 +180,12 @@ func TestI12Logout(t *testing.T) {
 		t.Error("the client was reached")
 	}
 	if strings.Contains(harness.Shared(t).Log(), "token=secret") {
-		t.Error("the log has the query of a client's URI")
+		t.Error("the log contains the query of a client's URI")
 	}
 }
 
-// TestI12Redirect shows that the server does not follow a redirect of an allowed receiver to a
-// forbidden address, and ignores proxies of its environment.
+// TestI12Redirect shows that the server does not follow a redirect from an allowed receiver to a
+// forbidden address, and ignores proxies in its environment.
 func TestI12Redirect(t *testing.T) {
 	t.Parallel()
 	s := harness.StartConfig(t, harness.Config{Env: []string{harness.AllowLocal,

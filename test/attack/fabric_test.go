@@ -21,18 +21,18 @@ func faults(t *testing.T, a harness.Answer) map[string]string {
 	found := map[string]string{}
 	for _, e := range body.Errors {
 		if e.Type != "validation_error" || e.Code == "" || e.Message == "" || e.URL == "" {
-			t.Errorf("422 has the entry %+v, want all members", e)
+			t.Errorf("a 422 has the entry %+v, want all members", e)
 		}
 		found[e.Attribute] = e.Code
 	}
 	if len(found) == 0 {
-		t.Errorf("422 without errors: %s", a.Body)
+		t.Errorf("a 422 without errors: %s", a.Body)
 	}
 	return found
 }
 
 // TestF05Bodies shows that bodies that are malformed, too large or not a JSON object are refused
-// in the fabric's error shape, and leave nothing behind.
+// with the fabric API's error format, and leave nothing behind.
 func TestF05Bodies(t *testing.T) {
 	p := project(t)
 	huge := append(append([]byte(`{"reference":"`), bytes.Repeat([]byte("x"), 10<<20)...), `"}`...)
@@ -63,9 +63,9 @@ func TestF05Bodies(t *testing.T) {
 		"a number":        {"application/json", []byte(`{"reference":1}`), []int{422}},
 		"an object":       {"application/json", []byte(`{"reference":{}}`), []int{422}},
 		"NUL":             {"application/json", []byte(`{"reference":"eve\u0000"}`), []int{422}},
-		"64 KiB of a name": {"application/json",
+		"a name of 64 KiB": {"application/json",
 			[]byte(`{"reference":"` + strings.Repeat("e", 64<<10) + `"}`), []int{422}},
-		"form, a member twice": {"application/x-www-form-urlencoded", []byte("reference=eve&reference=eve2"),
+		"a form with a duplicate member": {"application/x-www-form-urlencoded", []byte("reference=eve&reference=eve2"),
 			[]int{400}},
 	}
 
@@ -78,7 +78,7 @@ func TestF05Bodies(t *testing.T) {
 				t.Errorf("the refusal took %v", took)
 			}
 			if o := a.Object(t); o["error"] == nil && o["errors"] == nil {
-				t.Errorf("the refusal is %s, want the fabric's shape", a.Body)
+				t.Errorf("the refusal is %s, want the fabric API's format", a.Body)
 			}
 		})
 	}
@@ -127,7 +127,7 @@ func TestF07AllowedAddresses(t *testing.T) {
 			got, ok := faults(t, p.Post(
 				t, "/api/fabric/guests/tokens", p.Basic(), harness.JSON(tt.body)))["allowed_addresses"]
 			if !ok || tt.code != "" && got != tt.code {
-				t.Errorf("422 has the code %q for allowed_addresses, want %q", got, tt.code)
+				t.Errorf("the 422 has the code %q for allowed_addresses, want %q", got, tt.code)
 			}
 		})
 	}
@@ -139,7 +139,7 @@ func TestF07AllowedAddresses(t *testing.T) {
 	both := faults(t, p.Post(t, "/api/fabric/guests/tokens", p.Basic(),
 		harness.JSON(map[string]any{"expire_at": "soon"})))
 	if both["allowed_addresses"] == "" || both["expire_at"] == "" {
-		t.Errorf("two faults give %v, want both", both)
+		t.Errorf("two faults are reported as %v, want both", both)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestF08Invites(t *testing.T) {
 		"absent": {}, "null": {"address_id": nil}, "an array": {"address_id": []string{mine}},
 	} {
 		if _, ok := faults(t, invite(body))["address_id"]; !ok {
-			t.Errorf("an invite to an address that is %s names no address_id", name)
+			t.Errorf("an invite to an address that is %s: the error does not name address_id", name)
 		}
 	}
 
@@ -169,7 +169,7 @@ func TestF08Invites(t *testing.T) {
 	for _, at := range []any{0, -1, now.Unix() - 1, now.AddDate(0, 0, 31).Unix(), 1e300, "soon", 1.5,
 		[]int{1}, "99999999999999999999"} {
 		if _, ok := faults(t, invite(map[string]any{"address_id": mine, "expires_at": at}))["expires_at"]; !ok {
-			t.Errorf("expires_at %v is not refused by name", at)
+			t.Errorf("an invite with expires_at %v: the error does not name it", at)
 		}
 	}
 
@@ -178,7 +178,7 @@ func TestF08Invites(t *testing.T) {
 	p.Get(t, "/api/fabric/addresses/"+theirs, harness.Bearer(token)).Want(t, 404)
 
 	p.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+ada.SubscriberID, p.Basic()).Want(t, 204)
-	harness.WithinASecond(t, "an invite to an address that is gone", func() error {
+	harness.WithinASecond(t, "an invite to a deleted address", func() error {
 		if a := p.Get(t, "/api/fabric/addresses/"+mine, harness.Bearer(token)); a.Status != 401 && a.Status != 404 {
 			return a.StatusIs(404)
 		}
@@ -202,13 +202,13 @@ func TestF10Refresh(t *testing.T) {
 	refresh(p, first.RefreshToken).Want(t, 201).Read(t, &second)
 	p.Get(t, "/subscriber/info", harness.Bearer(second.Token)).Want(t, 200)
 	if got := faults(t, refresh(p, first.RefreshToken)); got["refresh_token"] == "" {
-		t.Errorf("a used refresh token gives %v, want refresh_token", got)
+		t.Errorf("a used refresh token: the error names %v, want refresh_token", got)
 	}
 	faults(t, refresh(p, second.RefreshToken)) // the family has ended
 
 	for _, bad := range []any{first.Token, "x", "", nil, 1, []string{"x"}, strings.Repeat("x", 32<<10)} {
 		if got := faults(t, refresh(p, bad)); got["refresh_token"] == "" {
-			t.Errorf("refresh_token %.20v gives %v, want refresh_token", bad, got)
+			t.Errorf("refresh_token %.20v: the error names %v, want refresh_token", bad, got)
 		}
 	}
 
@@ -220,12 +220,12 @@ func TestF10Refresh(t *testing.T) {
 	for _, bad := range []any{strings.Repeat("a", 42), strings.Repeat("a", 44), strings.Repeat("a", 42) + "+", 1} {
 		if got := faults(t, issue(map[string]any{"scope": "sat:refresh",
 			"fingerprint": bad})); got["fingerprint"] == "" {
-			t.Errorf("fingerprint %v gives %v, want fingerprint", bad, got)
+			t.Errorf("fingerprint %v: the error names %v, want fingerprint", bad, got)
 		}
 	}
 	issue(map[string]any{"scope": []string{"sat:refresh"}, "fingerprint": strings.Repeat("a", 43)}).Want(t, 200)
 	if got := faults(t, issue(map[string]any{"scope": "everything"})); got["scope"] == "" {
-		t.Errorf("an unknown scope gives %v, want scope", got)
+		t.Errorf("an unknown scope: the error names %v, want scope", got)
 	}
 }
 
@@ -240,7 +240,7 @@ func TestF10ShortLife(t *testing.T) {
 	said := p.CLI(t, sat.Token, "token", "inspect")
 	ends, err := time.Parse(time.RFC3339, fmt.Sprint(said["expires_at"]))
 	if err != nil {
-		t.Fatalf("token inspect says %v: %v", said, err)
+		t.Fatalf("token inspect printed %v: %v", said, err)
 	}
 	if left := time.Until(ends); left > time.Minute {
 		t.Errorf("the token lives for another %v, want at most a minute", left)
@@ -260,17 +260,17 @@ func TestF13Hosts(t *testing.T) {
 			} {
 				body[field] = value
 				if got := faults(t, p.Post(t, path, p.Basic(), harness.JSON(body))); got[field] == "" {
-					t.Errorf("%s with %s %v gives %v, want %s", path, field, value, got, field)
+					t.Errorf("%s with %s %v returned %v, want %s", path, field, value, got, field)
 				}
 			}
 		}
 	}
 }
 
-// TestConsentTellsOfFabricTokens shows that the consent page names fabric access. A fabric token
-// reveals more than the scope openid says, so people must know before they agree. A client
-// with JWT access tokens learns no more than the scope.
-func TestConsentTellsOfFabricTokens(t *testing.T) {
+// TestConsentNamesFabricAccess shows that the consent page names fabric access. A fabric token
+// reveals more than the scope openid alone, so people must know before they agree. A client
+// with JWT access tokens learns no more than the scope allows.
+func TestConsentNamesFabricAccess(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
 	for format, told := range map[string]bool{"fabric": true, "jwt": false} {
@@ -279,7 +279,7 @@ func TestConsentTellsOfFabricTokens(t *testing.T) {
 		page := b.Submit(t, b.Open(t, f.URL()), "login-submit",
 			map[string]string{"username": sub.Email, "password": sub.Password})
 		if got := strings.Contains(string(page.Body), "Call as you"); got != told || !page.Has("consent-allow") {
-			t.Errorf("with %s tokens the page says that the app can call as one: %v, want %v\n%s", format,
+			t.Errorf("with %s tokens the page says that the app can call as the subscriber: %v, want %v\n%s", format,
 				got, told, page.Body)
 		}
 
@@ -292,10 +292,10 @@ func TestConsentTellsOfFabricTokens(t *testing.T) {
 	}
 }
 
-// TestFabricAccessIsAskedFor shows that a fabric token needs a consent that names the right to
-// act as the subscriber. Two clients try to reuse a consent without it: one that asked for an
-// ID token first, and one whose tokens used to be JWTs.
-func TestFabricAccessIsAskedFor(t *testing.T) {
+// TestFabricAccessNeedsConsent shows that a fabric token needs a consent that names the right to
+// act as the subscriber. Two clients try to reuse a consent without it: one that requested an
+// ID token first, and one that used to have JWT access tokens.
+func TestFabricAccessNeedsConsent(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
 	signIn := func(c *harness.Client, f *harness.Flow) *harness.Browser {
@@ -317,24 +317,24 @@ func TestFabricAccessIsAskedFor(t *testing.T) {
 	c.Refresh(t, tokens.RefreshToken).Want(t, 200).Read(t, &tokens)
 
 	p.Command(t, "", "client", "update", c.ID, "--access-token", "fabric")
-	harness.WithinASecond(t, "a code without another consent", func() error {
+	harness.WithinASecond(t, "a code without a new consent", func() error {
 		got := b.Open(t, c.NewFlow(loginScope).With("prompt", "none").URL()).Callback(t)
 		if got.Get("error") != "consent_required" {
-			return fmt.Errorf("the client is told %v", got)
+			return fmt.Errorf("the client gets %v", got)
 		}
 		return nil
 	})
 	c.Refresh(t, tokens.RefreshToken).WantError(t, 400, "invalid_grant")
 
-	// Once people agreed, the account page shows it. Revoking the consent asks again.
+	// After consent the account page shows the access. Revoking it makes the app ask again.
 	page := b.Open(t, c.NewFlow(loginScope).URL())
 	if !strings.Contains(string(page.Body), "Call as you") {
-		t.Fatalf("the page does not ask whether the app may call as one: %s", page.Body)
+		t.Fatalf("the page does not ask whether the app may call as the subscriber: %s", page.Body)
 	}
 	b.Submit(t, page, "consent-allow", nil).Callback(t)
 	b.Open(t, c.NewFlow(loginScope).With("prompt", "none").URL()).Callback(t)
 	if apps := string(b.Open(t, p.AuthURL+"/account").Body); !strings.Contains(apps, "Call as you") {
-		t.Error("the account does not show that an app may call as one")
+		t.Error("the account page does not show that an app may call as the subscriber")
 	}
 	p.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+sub.ID+"/consents/"+c.ID, p.Basic()).Want(t, 204)
 	b.Open(t, c.NewFlow(loginScope).With("prompt", "none").URL()).WantCallbackError(t, "consent_required")

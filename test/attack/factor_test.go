@@ -10,8 +10,8 @@ import (
 )
 
 // TestS09FirstFactor has many people who know only the password set up the first second factor
-// of an account at once. One succeeds. The others must then show that factor, and are sent to
-// sign in.
+// of an account at once. One of them succeeds. The others must sign in again and show that
+// factor.
 func TestS09FirstFactor(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
@@ -48,11 +48,11 @@ func TestS09FirstFactor(t *testing.T) {
 		case a.Has("recovery-codes"):
 			won++
 		case !a.Has("login-submit"):
-			t.Errorf("browser %d is shown neither recovery codes nor where to sign in: %d %s", i, a.Status, a.Body)
+			t.Errorf("browser %d gets neither recovery codes nor a login page: %d %s", i, a.Status, a.Body)
 		}
 	}
 	if won != 1 {
-		t.Errorf("%d of %d have set up the first factor of one account, want one", won, crowd)
+		t.Errorf("%d of %d browsers set up the first factor of one account, want one", won, crowd)
 	}
 
 	var factors struct{ Data []struct{ Type string } }

@@ -58,7 +58,7 @@ func TestI02Headers(t *testing.T) {
 		"two lengths": {
 			"POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", []int{400}},
 		"a negative length": {"POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n", []int{400}},
-		"a coding not known": {"POST /oauth/token HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: x\r\n\r\n",
+		"an unknown coding": {"POST /oauth/token HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: x\r\n\r\n",
 			[]int{400, 501}},
 	}
 
@@ -70,13 +70,13 @@ func TestI02Headers(t *testing.T) {
 					return
 				}
 			}
-			t.Errorf("%d, want %v", status, tt.status)
+			t.Errorf("status %d, want %v", status, tt.status)
 		})
 	}
 }
 
-// TestI02Smuggling sends a request with both kinds of lengths, and another behind it. The first is
-// refused, and the connection ends before the second.
+// TestI02Smuggling sends a request with two contradicting lengths, followed by another request.
+// The first is refused, and the connection is closed before the second.
 func TestI02Smuggling(t *testing.T) {
 	s := harness.Shared(t)
 	request := "POST /oauth/token HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n" +
@@ -88,7 +88,7 @@ func TestI02Smuggling(t *testing.T) {
 	}
 }
 
-// TestI02Continue shows that a request which promises a body and never sends it is refused
+// TestI02Continue shows that a request that promises a body and never sends it is refused
 // immediately.
 func TestI02Continue(t *testing.T) {
 	p := project(t)
@@ -103,8 +103,8 @@ func TestI02Continue(t *testing.T) {
 	}
 }
 
-// TestI04Compressed shows that compressed bodies are refused, as a small one can expand to a large
-// one.
+// TestI04Compressed shows that compressed bodies are refused, since a small one can expand to a
+// large one.
 func TestI04Compressed(t *testing.T) {
 	p := project(t)
 	var small bytes.Buffer
@@ -130,8 +130,8 @@ func TestI04Compressed(t *testing.T) {
 	}
 }
 
-// TestI10PublicPort shows that the public port serves nothing that belongs to the ops listener
-// or the data directory, and that the ops listener serves no public endpoint.
+// TestI10PublicPort shows that the public port serves nothing of the ops listener or the data
+// directory, and that the ops listener serves no public endpoint.
 func TestI10PublicPort(t *testing.T) {
 	s := harness.Shared(t)
 	for _, path := range []string{
@@ -158,8 +158,8 @@ func TestI10PublicPort(t *testing.T) {
 	s.Get(t, s.Ops+"/oauth/jwks").Want(t, 404)
 }
 
-// TestErrorPageLog shows that the request id on an error page finds its cause in a log of level
-// info, without parameters of the request.
+// TestErrorPageLog shows that the request id on an error page leads to its cause in a log of
+// level info, which has no parameters of the request.
 func TestErrorPageLog(t *testing.T) {
 	s := harness.Start(t)
 	page := s.Browser().Open(t,
@@ -169,7 +169,7 @@ func TestErrorPageLog(t *testing.T) {
 	if id == nil {
 		t.Fatalf("the page has no request id: %s", page.Body)
 	}
-	harness.Eventually(t, time.Minute, "the page in the log", func() error {
+	harness.Eventually(t, time.Minute, "the page to be logged", func() error {
 		if !regexp.MustCompile(`error page.*` + string(id[1]) + `.*The app cannot sign you in here`).MatchString(
 			s.Log()) {
 			return errors.New(s.Log())
@@ -177,12 +177,12 @@ func TestErrorPageLog(t *testing.T) {
 		return nil
 	})
 	if strings.Contains(s.Log(), "hush") || strings.Contains(s.Log(), "evil.example") {
-		t.Error("what was asked for is in the log")
+		t.Error("parameters of the request are in the log")
 	}
 }
 
-// TestErrorPageCause shows that an error page names its cause to a developer on this machine,
-// and to nobody else. The log names it in either case.
+// TestErrorPageCause shows that an error page names its cause to developers on this machine, and
+// to nobody else. The log names it in either case.
 func TestErrorPageCause(t *testing.T) {
 	s := harness.Start(t)
 	p := s.NewProject(t)
@@ -207,7 +207,7 @@ func TestErrorPageCause(t *testing.T) {
 		if !page.Has("error-cause") || !strings.Contains(string(page.Body), want) {
 			t.Errorf("%s says %s, want %q", path, page.Body, want)
 		}
-		harness.Eventually(t, time.Minute, "the cause in the log", func() error {
+		harness.Eventually(t, time.Minute, "the cause to be logged", func() error {
 			if !strings.Contains(s.Log(), want) {
 				return errors.New(s.Log())
 			}
@@ -224,8 +224,8 @@ func TestErrorPageCause(t *testing.T) {
 	}
 }
 
-// TestI10OpsOfOtherSites shows that the ops listener refuses requests that a page of another site
-// makes in an operator's browser.
+// TestI10OpsOfOtherSites shows that the ops listener refuses requests that a page of another
+// site makes in an operator's browser.
 func TestI10OpsOfOtherSites(t *testing.T) {
 	s := harness.Shared(t)
 	for _, path := range []string{"/debug/pprof/cmdline", "/debug/pprof/heap", "/metrics"} {
@@ -237,7 +237,7 @@ func TestI10OpsOfOtherSites(t *testing.T) {
 			}
 		}
 		if a, err := s.TryURL("GET", s.Ops+path); err != nil || a.Status != 200 {
-			t.Errorf("GET %s of a program = %d, %v, want 200", path, a.Status, err)
+			t.Errorf("GET %s by a program = %d, %v, want 200", path, a.Status, err)
 		}
 	}
 }
@@ -260,12 +260,12 @@ func TestI15CipherSuites(t *testing.T) {
 
 		taken++
 		if !strings.Contains(suite.Name, "_ECDHE_") || !strings.Contains(suite.Name, "_GCM_") {
-			t.Errorf("the listener takes %s", suite.Name)
+			t.Errorf("the listener accepts %s", suite.Name)
 		}
 		c.Close()
 	}
 
 	if taken == 0 {
-		t.Error("the listener takes no suite of TLS 1.2")
+		t.Error("the listener accepts no suite of TLS 1.2")
 	}
 }

@@ -91,7 +91,7 @@ func with(claims map[string]any, name string, value any) map[string]any {
 	return c
 }
 
-// An attacker signs with a key of its own.
+// An attacker signs with its own key.
 type attacker struct{ key *ecdsa.PrivateKey }
 
 func newAttacker(t *testing.T) attacker {

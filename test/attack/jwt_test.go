@@ -32,15 +32,15 @@ func newVictim(t *testing.T) victim {
 	return v
 }
 
-// wantTaken checks that the endpoints accept a valid token, so that refusals of others mean
-// something.
+// wantTaken checks that the endpoints accept a valid token, so that refusals of others are
+// meaningful.
 func (v victim) wantTaken(t *testing.T, token string) {
 	t.Helper()
 	for _, path := range []string{"/oauth/userinfo", v.LaML("/Recordings")} {
 		v.Get(t, path, harness.Bearer(token)).Want(t, 200)
 	}
 	if o := v.Introspect(t, token).Want(t, 200).Object(t); o["active"] != true {
-		t.Fatalf("introspection of a good token says %v", o)
+		t.Fatalf("introspection of a valid token returns %v", o)
 	}
 }
 
@@ -58,7 +58,7 @@ func (v victim) wantRefused(t *testing.T, what, token string) {
 	}
 	v.Post(t, "/oauth/userinfo", harness.Bearer(token)).Want(t, 401)
 	if o := v.Introspect(t, token).Want(t, 200).Object(t); o["active"] != false {
-		t.Errorf("%s: introspection says %v", what, o)
+		t.Errorf("%s: introspection returns %v", what, o)
 	}
 }
 
@@ -74,7 +74,7 @@ func TestJ01NoSignature(t *testing.T) {
 		}
 	}
 	v.wantRefused(t, "a cut signature", parts[0]+"."+parts[1]+"."+parts[2][:20])
-	v.wantRefused(t, "other claims", parts[0]+"."+part(with(v.claims, "sub", "x"))+"."+parts[2])
+	v.wantRefused(t, "changed claims", parts[0]+"."+part(with(v.claims, "sub", "x"))+"."+parts[2])
 }
 
 // TestJ03KeyIDs shows that no key id makes a foreign signature valid.
@@ -88,7 +88,8 @@ func TestJ03KeyIDs(t *testing.T) {
 		v.wantRefused(t, fmt.Sprintf("kid %.20v", kid), part(head)+"."+rest)
 	}
 	v.wantRefused(t, "no kid", evil.sign(t, nil, v.claims))
-	v.wantRefused(t, "our kid", evil.sign(t, map[jose.HeaderKey]any{"kid": kidOf(t, v.tokens.AccessToken)}, v.claims))
+	known := map[jose.HeaderKey]any{"kid": kidOf(t, v.tokens.AccessToken)}
+	v.wantRefused(t, "a known kid", evil.sign(t, known, v.claims))
 }
 
 func kidOf(t *testing.T, token string) string {
@@ -108,13 +109,13 @@ func TestJ04ForeignKeys(t *testing.T) {
 	for name, value := range map[jose.HeaderKey]any{"jku": tr.URL + "/jwks", "x5u": tr.URL + "/cert",
 		"x5c": []string{"AAAA"}, "jwk": jwk} {
 		v.wantRefused(t, string(name), evil.sign(t, map[jose.HeaderKey]any{name: value, "kid": "evil"}, v.claims))
-		v.wantRefused(t, string(name)+" with our kid",
+		v.wantRefused(t, string(name)+" with the server's kid",
 			evil.sign(t, map[jose.HeaderKey]any{name: value, "kid": kidOf(t, v.tokens.AccessToken)}, v.claims))
 	}
 	tr.wantNoCalls(t)
 }
 
-// TestJ08Claims shows that claims are checked even if the server's own key signed them.
+// TestJ08Claims shows that claims are checked even if they are signed with the server's own key.
 func TestJ08Claims(t *testing.T) {
 	v := newVictim(t)
 	r := ring(t, v.Server)
@@ -247,8 +248,8 @@ func TestJ15Forms(t *testing.T) {
 	v.wantRefused(t, "16 KiB of dots", strings.Repeat(".", 16<<10))
 }
 
-// TestJ18JWKS shows that the key set holds public signature keys alone, one of each algorithm and
-// every key in use, and that caches keep it for five minutes at most.
+// TestJ18JWKS shows that the key set contains only public signature keys, with one of each
+// algorithm and every key in use, and that caches keep it for five minutes at most.
 func TestJ18JWKS(t *testing.T) {
 	v := newVictim(t)
 	a := v.Get(t, "/oauth/jwks").Want(t, 200)
@@ -259,24 +260,24 @@ func TestJ18JWKS(t *testing.T) {
 	for _, k := range set.Keys {
 		for _, private := range []string{"d", "p", "q", "dp", "dq", "qi", "k"} {
 			if _, ok := k[private]; ok {
-				t.Errorf("the key %v has the private part %q", k["kid"], private)
+				t.Errorf("the key %v contains the private part %q", k["kid"], private)
 			}
 		}
 		if k["kty"] == "oct" || k["use"] != "sig" || kids[k["kid"]] || k["kid"] == "" {
-			t.Errorf("the key %v is symmetric, not for signatures, or there twice", k)
+			t.Errorf("the key %v is symmetric, not for signatures, or a duplicate", k)
 		}
 		kids[k["kid"]], algs[k["alg"]] = true, true
 	}
 
 	for _, use := range keys.Algorithms() {
 		if !algs[string(use)] {
-			t.Errorf("the algorithms are %v, without %s", algs, use)
+			t.Errorf("the algorithms are %v, want %s as well", algs, use)
 		}
 	}
 
 	for _, token := range []string{v.tokens.AccessToken, v.tokens.IDToken} {
 		if !kids[kidOf(t, token)] {
-			t.Errorf("a token was signed by %s, which is not published", kidOf(t, token))
+			t.Errorf("a token was signed with the key %s, which is not published", kidOf(t, token))
 		}
 	}
 

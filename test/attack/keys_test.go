@@ -76,12 +76,12 @@ func TestK05KeysWithoutManagement(t *testing.T) {
 	}
 
 	if after := keysOf(t, p, boss); !sameKeys(before, after) {
-		t.Errorf("refused calls made of the keys %v these: %v", before, after)
+		t.Errorf("refused calls changed the keys %v to %v", before, after)
 	}
 }
 
-// TestK05Escalation shows that a key with Management alone cannot create, change or rotate a key to
-// gain other permissions.
+// TestK05Escalation shows that a key that has only Management cannot create, change or rotate a
+// key to gain other permissions.
 func TestK05Escalation(t *testing.T) {
 	p := project(t)
 	boss := harness.Basic(p.ID, p.NewKey(t, "Management"))
@@ -99,7 +99,7 @@ func TestK05Escalation(t *testing.T) {
 	}
 
 	if after := keysOf(t, p, boss); !sameKeys(before, after) {
-		t.Errorf("refused calls made of the keys %v these: %v", before, after)
+		t.Errorf("refused calls changed the keys %v to %v", before, after)
 	}
 	p.Get(t, "/api/fabric/resources/subscribers", p.Basic()).Want(t, 200)
 	p.Get(t, p.LaML("/Recordings"), boss).Want(t, 401)
@@ -110,7 +110,7 @@ func TestK05Escalation(t *testing.T) {
 func TestK08KeyTiming(t *testing.T) {
 	p := project(t)
 	first, last := "XX"+p.Key[2:], p.Key[:len(p.Key)-1]+"x"
-	wantAlike(t, "a key that is wrong at once", "one that is wrong in the end", func() (a, b time.Duration) {
+	wantAlike(t, "a wrong first byte", "a wrong last byte", func() (a, b time.Duration) {
 		const tries = 101
 		var took [2][]time.Duration
 		for i := range 2 * tries {
@@ -151,7 +151,7 @@ func TestF04MassAssignment(t *testing.T) {
 			"type": "admin",
 		} {
 			if o[member] == bad {
-				t.Errorf("%s has taken %s from the body", what, member)
+				t.Errorf("%s took %s from the body", what, member)
 			}
 		}
 	}
@@ -171,7 +171,7 @@ func TestF04MassAssignment(t *testing.T) {
 	p.Post(t, "/api/fabric/subscribers/tokens", p.Basic(),
 		with(map[string]any{"reference": "ada@example.com"})).Want(t, 200).Read(t, &sat)
 	if sat.SubscriberID != sub["id"] {
-		t.Errorf("a token for %v was made for %v", sub["id"], sat.SubscriberID)
+		t.Errorf("a token for %v was issued for %v", sub["id"], sat.SubscriberID)
 	}
 	p.Get(t, "/subscriber/info", harness.Bearer(sat.Token)).Want(t, 200) // the subscriber is not disabled
 
@@ -181,7 +181,7 @@ func TestF04MassAssignment(t *testing.T) {
 	wantOwn("a changed key", p.Do(t, "PATCH", keysPath+"/"+key["id"].(string), boss,
 		with(map[string]any{"name": "other"})).Want(t, 200).Object(t))
 	if got := keysOf(t, p, boss)[key["id"].(string)].Permissions; !slices.Equal(got, []string{"fax"}) {
-		t.Errorf("a key of fax has the permissions %v", got)
+		t.Errorf("a key with the permission fax has %v", got)
 	}
 
 	theirs := stranger.Get(t, "/api/fabric/resources/subscribers/"+eve.ID, stranger.Basic()).Want(t, 200).Object(t)
@@ -190,8 +190,8 @@ func TestF04MassAssignment(t *testing.T) {
 	}
 }
 
-// TestF05BodiesEverywhere shows that every operation with a body refuses one that is too large, too
-// deep, not UTF-8 or of another type.
+// TestF05BodiesEverywhere shows that every operation with a body refuses one that is too large,
+// too deep, not UTF-8 or of another type.
 func TestF05BodiesEverywhere(t *testing.T) {
 	p := project(t)
 	boss := harness.Basic(p.ID, p.NewKey(t, append(harness.APIScopes, "Management")...))
@@ -225,7 +225,7 @@ func TestF05BodiesEverywhere(t *testing.T) {
 				"closed brackets": closed, "not UTF-8": []byte("{\"name\":\"\xff\xfe\"}")} {
 				a := p.Do(t, op.method, op.path, op.by, harness.Body("application/json", body)).Want(t, 400, 413)
 				if want := map[bool]int{true: 413, false: 400}[name == "10 MiB"]; a.Status != want {
-					t.Errorf("%s gives %d, want %d", name, a.Status, want)
+					t.Errorf("%s = %d, want %d", name, a.Status, want)
 				}
 			}
 			p.Do(t, op.method, op.path, op.by, harness.Body("text/plain", []byte(`{"name":"x"}`))).Want(t, 415)
@@ -234,7 +234,7 @@ func TestF05BodiesEverywhere(t *testing.T) {
 	}
 
 	if got := keysOf(t, p, boss)[key.ID]; got.Name != "key" || got.RevokedAt != nil {
-		t.Errorf("refused bodies left the key %+v", got)
+		t.Errorf("refused bodies changed the key to %+v", got)
 	}
 	p.Get(t, me, p.Basic()).Want(t, 200)
 }
@@ -253,7 +253,7 @@ func TestF11SameReference(t *testing.T) {
 		subs[i].ID = sat.SubscriberID
 	}
 	if subs[0].ID == subs[1].ID {
-		t.Fatal("two projects have one subscriber")
+		t.Fatal("two projects share one subscriber")
 	}
 
 	for i, p := range projects {
@@ -269,7 +269,7 @@ func TestF11SameReference(t *testing.T) {
 		page = b.Submit(t, page, "login-submit",
 			map[string]string{"username": subs[i].Email, "password": subs[1-i].Password})
 		if !strings.Contains(string(page.Body), "Email or password is wrong") {
-			t.Errorf("the password of project %d opens the subscriber of the other", 1-i)
+			t.Errorf("the password of project %d is accepted in the other", 1-i)
 		}
 
 		p.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+subs[1-i].ID, p.Basic()).Want(t, 404)

@@ -28,13 +28,13 @@ func wantLater(t *testing.T, a harness.Answer, body string) {
 	t.Helper()
 	after, err := strconv.Atoi(a.Header.Get("Retry-After"))
 	if a.Status != http.StatusTooManyRequests || err != nil || after < 1 || !strings.Contains(string(a.Body), body) {
-		t.Errorf("one too many = %d %s, Retry-After %q, want 429 with %s", a.Status, a.Body,
+		t.Errorf("a request beyond the limit = %d %s, Retry-After %q, want 429 with %s", a.Status, a.Body,
 			a.Header.Get("Retry-After"), body)
 	}
 }
 
-// tooOften checks that a used-up limit refuses the next request. A limit returns one event in each
-// period since began, so that many requests may succeed first.
+// tooOften checks that a used-up limit refuses the next request. A limit allows one more event
+// in each period since began, so several requests may succeed first.
 func tooOften(t *testing.T, began time.Time, each time.Duration, body string, ask func() harness.Answer) {
 	t.Helper()
 	for through := 0; ; through++ {
@@ -46,8 +46,8 @@ func tooOften(t *testing.T, began time.Time, each time.Duration, body string, as
 	}
 }
 
-// TestLimitsOfKeys shows that a key that exceeds its limit is refused in the shape of each API,
-// that reads go on when writes are used up, and that other keys are not affected.
+// TestLimitsOfKeys shows that a key that exceeds its limit is refused in the format of each API,
+// that reads succeed when writes are used up, and that other keys are not affected.
 func TestLimitsOfKeys(t *testing.T) {
 	p := limited(t, "API_REQUESTS=6", "API_WRITES=2")
 	other := p.Server.NewProject(t)
@@ -112,14 +112,14 @@ func TestLimitsOfNetworks(t *testing.T) {
 					return ask("192.0.2.66, 2001:db8::ffff")
 				})
 				if got := ask("2001:db8:0:1::1").Status != http.StatusTooManyRequests; got != tt.elsewhere {
-					t.Errorf("%s from another network: let through %v, want %v", name, got, tt.elsewhere)
+					t.Errorf("%s from another network: succeeded %v, want %v", name, got, tt.elsewhere)
 				}
 			}
 
 			// While misses are limited, guesses do not reveal which Sids exist.
 			wantLater(t, p.Get(t, found, harness.Header("X-Forwarded-For", "2001:db8::1")), `"status":429`)
 			if tt.elsewhere {
-				for range 5 { // existing recordings do not count
+				for range 5 { // requests for existing recordings do not count
 					p.Get(t, found, harness.Header("X-Forwarded-For", "203.0.113.1")).Want(t, 200)
 				}
 			}
@@ -127,8 +127,8 @@ func TestLimitsOfNetworks(t *testing.T) {
 	}
 }
 
-// TestLimitOfAccountPages shows that opening the account page without signing in counts as a
-// sign-in request of a client does, since each is stored.
+// TestLimitOfAccountPages shows that opening the account page without a login counts like a
+// client's authorization request, since each is stored.
 func TestLimitOfAccountPages(t *testing.T) {
 	p := limited(t, "AUTHORIZE_PER_NETWORK=2")
 	for range 2 {

@@ -40,15 +40,15 @@ func (m mailed) next(t *testing.T, to string, n int) inbox.Mail {
 	t.Helper()
 	harness.Eventually(t, time.Minute, fmt.Sprintf("mail %d to %s", n, to), func() error {
 		if got := len(m.inbox.To(to)); got < n {
-			return fmt.Errorf("there are %d; the log: %s", got, m.Log())
+			return fmt.Errorf("there are %d mails; the log: %s", got, m.Log())
 		}
 		return nil
 	})
 	return m.inbox.To(to)[n-1]
 }
 
-// link waits for the n-th mail to an address that has a link, and returns the link. Notices have
-// none and do not count.
+// link waits for the n-th mail to an address that contains a link, and returns the link. Notices
+// contain none and do not count.
 func (m mailed) link(t *testing.T, to string, n int) string {
 	t.Helper()
 	var links []string
@@ -60,7 +60,7 @@ func (m mailed) link(t *testing.T, to string, n int) string {
 			}
 		}
 		if len(links) < n {
-			return fmt.Errorf("there are %d; the log: %s", len(links), m.Log())
+			return fmt.Errorf("there are %d links; the log: %s", len(links), m.Log())
 		}
 		return nil
 	})
@@ -78,7 +78,7 @@ func (m mailed) about(t *testing.T, to, words string) (found inbox.Mail) {
 			}
 			there = append(there, found.Subject)
 		}
-		return fmt.Errorf("there are %q; the log: %s", there, m.Log())
+		return fmt.Errorf("there are mails about %q; the log: %s", there, m.Log())
 	})
 	return found
 }
@@ -88,7 +88,7 @@ func (m mailed) subjects(t *testing.T, to string) (all []string) {
 	t.Helper()
 	harness.Eventually(t, time.Minute, "the queue to be empty", func() error {
 		if pending := m.Command(t, "", "mail", "list", "--state", "pending", "-o", "id"); pending != "" {
-			return errors.New("there is " + pending)
+			return errors.New("pending mails: " + pending)
 		}
 		return nil
 	})
@@ -122,9 +122,9 @@ func TestMailReset(t *testing.T) {
 
 	link := m.link(t, sub.Email, 1)
 	if !strings.HasPrefix(link, m.Issuer()+"reset?token=") {
-		t.Fatalf("the link of the mail is %q", link)
+		t.Fatalf("the link in the mail is %q", link)
 	}
-	for range 3 { // a scanner, without cookies
+	for range 3 { // a mail scanner, without cookies
 		m.Browser().Open(t, link).Want(t, 200)
 	}
 	m.Browser().Submit(t, m.Browser().Open(t, link), "password-submit",
@@ -153,16 +153,16 @@ func TestMailReset(t *testing.T) {
 	all.Wait()
 
 	if won.Load() != 1 {
-		t.Fatalf("%d posts of a link won, want 1", won.Load())
+		t.Fatalf("%d posts of one link succeeded, want 1", won.Load())
 	}
 
 	m.Browser().Open(t, link).WantErrorPage(t, 410)
 
-	// Everything from before the reset has ended, the old password included.
+	// Everything from before the reset has ended, including the old password.
 	harness.WithinASecond(t, "the tokens from before", func() error {
 		a := m.spa.Refresh(t, old.RefreshToken)
 		if a.Status == 200 {
-			return errors.New("the refresh token is good")
+			return errors.New("the refresh token is still valid")
 		}
 		return nil
 	})
@@ -182,7 +182,7 @@ func TestMailReset(t *testing.T) {
 	// The owner gets a notice, without a link.
 	if notice := m.about(t, sub.Email, "has changed"); !strings.Contains(notice.Subject, "password") ||
 		notice.Link() != "" || !strings.Contains(notice.Text, "Network address: 127.0.0.1") {
-		t.Errorf("after it came %q with the link %q, want a notice without one:\n%s", notice.Subject,
+		t.Errorf("the owner gets %q with the link %q, want a notice without a link:\n%s", notice.Subject,
 			notice.Link(), notice.Text)
 	}
 	if log := m.Log(); strings.Contains(log, token) {
@@ -190,7 +190,8 @@ func TestMailReset(t *testing.T) {
 	}
 }
 
-// TestMailResetGoesOn shows that a reset leads back to the sign-in during which it was requested.
+// TestMailResetGoesOn shows that after a reset the login during which it was requested
+// continues.
 func TestMailResetGoesOn(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)
@@ -204,22 +205,22 @@ func TestMailResetGoesOn(t *testing.T) {
 	told := b.Submit(t, login, "login-submit",
 		map[string]string{"username": sub.Email, "password": "granite-otter-nine"}).Callback(t)
 	if told.Get("code") == "" {
-		t.Errorf("the app is told %v, want a code", told)
+		t.Errorf("the app gets %v, want a code", told)
 	}
 
-	// In another browser the link leads to no sign-in: the request belongs to the first one.
+	// In another browser no login continues: the request belongs to the first one.
 	m.forgot(t, m.Browser(), sub.Email)
 	link = m.link(t, sub.Email, 2)
 	elsewhere := m.Browser()
 	done = elsewhere.Submit(t, elsewhere.Open(t, link), "password-submit",
 		map[string]string{"new-password": "granite-otter-ten"})
 	if done.Want(t, 200); done.Has("notice-go") {
-		t.Error("a request goes on in another browser than its own")
+		t.Error("a login continues in another browser")
 	}
 }
 
-// TestMailUnknownAddress shows that asking for a reset gets the same answer for every address, and
-// that only an enabled account with a password gets a mail.
+// TestMailUnknownAddress shows that requesting a reset gets the same answer for every address,
+// and that only an enabled account with a password gets a mail.
 func TestMailUnknownAddress(t *testing.T) {
 	m := newMailed(t)
 	known := m.NewSubscriber(t)
@@ -262,8 +263,8 @@ func TestMailUnknownAddress(t *testing.T) {
 	}
 }
 
-// TestMailLinkBound shows that a link is valid for its own page alone, and that a new password or a
-// new e-mail address ends it.
+// TestMailLinkBound shows that a link is valid only for its own page, and that a new password or
+// a new e-mail address ends it.
 func TestMailLinkBound(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)
@@ -310,12 +311,12 @@ func TestMailInvitation(t *testing.T) {
 	b := m.Browser()
 	form := b.Open(t, mail.Link())
 	if strings.Contains(string(form.Body), "<b>Ada") {
-		t.Error("a name is markup on the page")
+		t.Error("the inviter's name is markup on the page")
 	}
 
 	done := b.Submit(t, form, "password-submit", map[string]string{"new-password": "granite-otter-nine"})
 	if account := b.Open(t, done.Attribute(t, "notice-account", "href")); !account.Has("login-submit") {
-		t.Errorf("after an invitation the way on leads to %s", account.Body)
+		t.Errorf("after an invitation the page links to %s", account.Body)
 	}
 
 	over := b.Submit(t, form, "password-submit", map[string]string{"new-password": "granite-otter-ten"})
@@ -323,7 +324,7 @@ func TestMailInvitation(t *testing.T) {
 	for _, page := range []harness.Page{over, b.Open(t, mail.Link())} {
 		if !strings.Contains(string(page.Body), "ask the person who invited you for a new one") ||
 			strings.Contains(string(page.Body), "Go back to the app") {
-			t.Errorf("an invitation that was accepted: %s", page.Body)
+			t.Errorf("the page of an accepted invitation: %s", page.Body)
 		}
 	}
 
@@ -349,11 +350,11 @@ func TestMailHost(t *testing.T) {
 		harness.Header("Forwarded", "host=evil.example")).Want(t, 200)
 	if mail := m.next(t, sub.Email, 1); !strings.HasPrefix(mail.Link(), m.Issuer()) ||
 		strings.Contains(mail.Raw, "evil.example") {
-		t.Errorf("the mail leads to %q", mail.Link())
+		t.Errorf("the link in the mail is %q", mail.Link())
 	}
 }
 
-// TestMailFlood shows that mails are limited by address, in any spelling, and by network.
+// TestMailFlood shows that mails are limited per address, in any spelling, and per network.
 func TestMailFlood(t *testing.T) {
 	m := newMailed(t, "SELVAGE_LIMITS__MAIL_PER_ADDRESS=2", "SELVAGE_LIMITS__MAIL_PER_NETWORK=8")
 	sub := m.NewSubscriber(t)
@@ -372,7 +373,7 @@ func TestMailFlood(t *testing.T) {
 	}
 }
 
-// TestMailbox shows that the mailbox for development only opens on this machine, under its own
+// TestMailbox shows that the mailbox for development opens only on this machine, under its own
 // name, without a proxy, and on a server without a mail server.
 func TestMailbox(t *testing.T) {
 	s := harness.Start(t)
@@ -393,7 +394,7 @@ func TestMailbox(t *testing.T) {
 		}).Want(t, 404)
 	}
 
-	// A trusted proxy does not help: a forwarded request is never local.
+	// A trusted proxy does not help, since a forwarded request is never local.
 	behind := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_TRUSTED_PROXIES=127.0.0.1,203.0.113.9"}})
 	behind.Get(t, "/dev/mail").Want(t, 200)
 	for _, way := range []string{"127.0.0.1", "203.0.113.9", "198.51.100.1", "unknown", "198.51.100.1, 127.0.0.1"} {
@@ -402,7 +403,7 @@ func TestMailbox(t *testing.T) {
 
 	html := s.Get(t, "/dev/mail/"+key+"/html").Want(t, 200)
 	if csp := html.Header.Get("Content-Security-Policy"); !strings.HasPrefix(csp, "sandbox; default-src 'none'") {
-		t.Errorf("the mail itself has the policy %q", csp)
+		t.Errorf("the mail's own page has the policy %q", csp)
 	}
 
 	for _, bad := range []string{"index", "..%2findex", strings.Repeat("A", 43), key[1:]} {
@@ -413,11 +414,11 @@ func TestMailbox(t *testing.T) {
 	harness.Start(t, "--listen-tls=off", "--public-url", "https://id.example.org").Get(t, "/dev/mail").Want(t, 404)
 }
 
-// TestMailKept shows that without a mail server mails are kept, and cannot be retried.
+// TestMailKept shows that without a mail server mails are stored, and cannot be retried.
 func TestMailKept(t *testing.T) {
 	p := harness.Start(t).NewProject(t)
 	p.Command(t, "", "subscriber", "invite", "--project", p.ID, "--email", "grace@example.com")
-	harness.Eventually(t, time.Minute, "the mail to be kept", func() error {
+	harness.Eventually(t, time.Minute, "the mail to be stored", func() error {
 		if all := p.Command(t, "", "mail", "list", "--state", "kept", "-o", "json"); !strings.Contains(
 			all, `"to":"grace@example.com","state":"kept"`) {
 			return errors.New(all)
@@ -426,7 +427,7 @@ func TestMailKept(t *testing.T) {
 	})
 	if id := strings.TrimSpace(p.Command(t, "", "mail", "list", "-o", "id")); id != "" {
 		if _, err := p.TryCommand("mail", "retry", id); err == nil {
-			t.Error("a mail whose facts are gone is sent again")
+			t.Error("a mail whose facts were deleted is sent again")
 		}
 	}
 }

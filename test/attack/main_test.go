@@ -34,7 +34,7 @@ func newTrap(t *testing.T) *trap {
 	t.Helper()
 	tr := &trap{}
 	srv := httptest.NewUnstartedServer(http.NotFoundHandler())
-	// Count connections rather than requests: reaching the trap at all is a failure.
+	// Count connections rather than requests, since reaching the trap at all is a failure.
 	srv.Config.ConnState = func(_ net.Conn, state http.ConnState) {
 		if state == http.StateNew {
 			tr.calls.Add(1)
@@ -50,7 +50,7 @@ func newTrap(t *testing.T) *trap {
 func (tr *trap) wantNoCalls(t *testing.T) {
 	t.Helper()
 	if n := tr.calls.Load(); n != 0 {
-		t.Errorf("the server made %d connections to where an attacker pointed it", n)
+		t.Errorf("the server opened %d connections to the trap", n)
 	}
 }
 

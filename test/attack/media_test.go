@@ -42,7 +42,7 @@ func TestR01Guessing(t *testing.T) {
 
 	for n, ones := range bits {
 		if ones == 0 || ones == len(sids) {
-			t.Errorf("bit %d of every Sid is the same", n)
+			t.Errorf("bit %d is the same in every Sid", n)
 		}
 	}
 
@@ -56,13 +56,13 @@ func TestR01Guessing(t *testing.T) {
 
 	for sid := range sids {
 		if strings.Contains(p.Log(), sid) {
-			t.Errorf("the log has the Sid %s in it", sid)
+			t.Errorf("the log contains the Sid %s", sid)
 		}
 	}
 }
 
-// TestR05MP3Conditions requests an MP3 with validators and ranges: the parts are those of the whole
-// file, and conditions hold as for any file.
+// TestR05MP3Conditions requests an MP3 with validators and ranges. The parts match the whole
+// file, and conditions are evaluated as for any file.
 func TestR05MP3Conditions(t *testing.T) {
 	p := project(t)
 	path := p.LaML("/Recordings/" + p.Upload(t, harness.Tone(80_000, 8)) + ".mp3")
@@ -97,7 +97,7 @@ func TestR05MP3Conditions(t *testing.T) {
 
 	if head := p.Do(t, "HEAD", path); head.Header.Get("Content-Length") != fmt.Sprint(len(whole.Body)) ||
 		head.Header.Get("ETag") != etag {
-		t.Errorf("HEAD says %s bytes, ETag %s; want %d, %s", head.Header.Get("Content-Length"),
+		t.Errorf("HEAD returned %s bytes, ETag %s, want %d, %s", head.Header.Get("Content-Length"),
 			head.Header.Get("ETag"), len(whole.Body), etag)
 	}
 }
@@ -128,15 +128,15 @@ func TestR08Deleted(t *testing.T) {
 	}
 
 	if n, err := io.Copy(io.Discard, res.Body); err != nil || n != int64(len(wav)-1000) {
-		t.Errorf("the download goes on for %d bytes, %v; want %d", n, err, len(wav)-1000)
+		t.Errorf("the download continues for %d bytes, %v, want %d", n, err, len(wav)-1000)
 	}
-	harness.Eventually(t, time.Minute, "the bytes to be gone", func() error {
+	harness.Eventually(t, time.Minute, "the bytes to be deleted", func() error {
 		return filepath.WalkDir(filepath.Join(p.Data, "media"), func(path string, e os.DirEntry, err error) error {
 			if err != nil || e.IsDir() {
 				return err
 			}
 			if info, err := e.Info(); err == nil && info.Size() == int64(len(wav)) {
-				return fmt.Errorf("%s has as many bytes", path)
+				return fmt.Errorf("%s still has this many bytes", path)
 			}
 			return nil
 		})
@@ -144,11 +144,11 @@ func TestR08Deleted(t *testing.T) {
 
 	stub := p.Get(t, p.LaML("/Recordings?IncludeSoftDeleted=true"), p.Basic()).Want(t, 200)
 	if !bytes.Contains(stub.Body, []byte(sid)) {
-		t.Errorf("the list with deleted ones has no stub: %s", stub.Body)
+		t.Errorf("the list of deleted recordings has no entry: %s", stub.Body)
 	}
 }
 
-// TestR11ManyMP3 requests many long MP3s at once and abandons them. Others are served
+// TestR11ManyMP3 requests many long MP3s at once and abandons them. Other requests are served
 // meanwhile, and the encoders stop.
 func TestR11ManyMP3(t *testing.T) {
 	harness.OneBackend(t)
@@ -170,11 +170,12 @@ func TestR11ManyMP3(t *testing.T) {
 				return // it was canceled first
 			}
 			defer res.Body.Close()
-			_, _ = io.Copy(io.Discard, res.Body) // until it is canceled
+			_, _ = io.Copy(io.Discard, res.Body) // until the request is canceled
 		})
 	}
 
-	// No time is asserted: it is enough that these are answered while the encoders are busy.
+	// No time is asserted: it is enough that these requests are answered while the encoders are
+	// busy.
 	for range 10 {
 		p.Get(t, short+".wav").Want(t, 200)
 		p.Get(t, short+".mp3").Want(t, 200)
@@ -186,13 +187,13 @@ func TestR11ManyMP3(t *testing.T) {
 	p.Get(t, short+".mp3").Want(t, 200)
 }
 
-// TestSignedMedia shows that signed media opens for a valid link or credentials only, and that a
+// TestSignedMedia shows that signed media opens only for a valid link or credentials, and that a
 // link is bound to its recording, format and expiry.
 func TestSignedMedia(t *testing.T) {
 	p := project(t)
 	sid, other := p.Upload(t, harness.Tone(8000, 8)), p.Upload(t, harness.Tone(9000, 8))
 	p.CLI(t, "", "project", "update", p.ID, "--media-auth", "signed")
-	harness.Eventually(t, time.Minute, "the media to be closed", func() error {
+	harness.Eventually(t, time.Minute, "the media to require a link", func() error {
 		return p.Get(t, p.LaML("/Recordings/"+sid+".wav")).StatusIs(401)
 	})
 
@@ -220,6 +221,6 @@ func TestSignedMedia(t *testing.T) {
 	wantLaML(t, p.Get(t, p.LaML("/Recordings/"+sid+".wav"), harness.Bearer(sat.Token)), 401, 20003)
 
 	if strings.Contains(p.Log(), "sig=") {
-		t.Error("the log has a signature in it")
+		t.Error("the log contains a signature")
 	}
 }

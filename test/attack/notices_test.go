@@ -7,8 +7,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestMailNewDevice shows that a login from a new browser sends one notice to the owner. The first
-// login of an account sends none, and neither does a known browser.
+// TestMailNewDevice shows that a login from a new browser sends one notice to the owner. The
+// first login of an account sends none, and neither does a login from a known browser.
 func TestMailNewDevice(t *testing.T) {
 	m := newMailed(t)
 	sub := m.NewSubscriber(t)
@@ -17,27 +17,27 @@ func TestMailNewDevice(t *testing.T) {
 		login := b.Open(t, m.spa.NewFlow(loginScope).With("prompt", "login").URL())
 		if told := b.Submit(t, login, "login-submit",
 			map[string]string{"username": sub.Email, "password": sub.Password}).Callback(t); told.Get("code") == "" {
-			t.Fatalf("the app is told %v, want a code", told)
+			t.Fatalf("the app gets %v, want a code", told)
 		}
 	}
 
 	first, other := m.Browser(), m.Browser()
 	signIn(first)
 	if got := m.subjects(t, sub.Email); len(got) != 0 {
-		t.Errorf("of the first login is told %q", got)
+		t.Errorf("the first login sends %q", got)
 	}
 
 	signIn(first)
 	signIn(other)
 	signIn(other)
 	if got := m.subjects(t, sub.Email); len(got) != 1 || !strings.HasPrefix(got[0], "A new sign-in to ") {
-		t.Errorf("of another browser is told %q, want one mail", got)
+		t.Errorf("a login from another browser sends %q, want one mail", got)
 	}
 
 	mail := m.about(t, sub.Email, "new sign-in")
 	if !strings.Contains(mail.Text, "When: ") || !strings.Contains(mail.Text, "Device: ") ||
 		!strings.Contains(mail.Text, "Network address: 127.0.0.1") || mail.Link() != "" {
-		t.Errorf("it says:\n%s", mail.Text)
+		t.Errorf("the mail says:\n%s", mail.Text)
 	}
 
 	// A new password makes all devices unknown again.
@@ -45,17 +45,17 @@ func TestMailNewDevice(t *testing.T) {
 	sub.Password = "another-quilted-heron"
 	if mail := m.about(t, sub.Email, "password"); !strings.Contains(mail.Text, "By: the operators of") ||
 		strings.Contains(mail.Text, "Network address") {
-		t.Errorf("of a password that others set is told:\n%s", mail.Text)
+		t.Errorf("a password set by others sends:\n%s", mail.Text)
 	}
 
 	signIn(first)
 	if got := m.subjects(t, sub.Email); len(got) != 3 {
-		t.Errorf("after a new password a device of before is known: %q", got)
+		t.Errorf("after a new password an earlier device is still known: %q", got)
 	}
 }
 
-// TestMailToOperators shows that an operator who signs in by password alone gets one notice without
-// a link, and that owners get one for each new operator.
+// TestMailToOperators shows that an operator who signs in by password alone gets one notice
+// without a link, and that owners get one for each new operator.
 func TestMailToOperators(t *testing.T) {
 	m := newMailed(t)
 	owner := newOperator(t, m.Project, "owner")
@@ -70,16 +70,16 @@ func TestMailToOperators(t *testing.T) {
 
 	if got := m.subjects(t, owner); len(got) != 1 ||
 		!strings.HasPrefix(got[0], "A new sign-in to the dashboard of selvage at ") {
-		t.Errorf("of two sign-ins is told %q, want one mail", got)
+		t.Errorf("two logins send %q, want one mail", got)
 	}
 	if told := m.about(t, owner, "new sign-in"); !strings.Contains(told.Text, "Network address: 127.0.0.1") ||
 		told.Link() != "" {
-		t.Errorf("it says:\n%s", told.Text)
+		t.Errorf("the mail says:\n%s", told.Text)
 	}
 
 	viewer := newOperator(t, m.Project, "viewer@"+m.ID)
 	if told := m.about(t, owner, viewer); !strings.Contains(told.Text, "with the role viewer") ||
 		!strings.Contains(told.Text, "By: the operators of") || told.Link() != "" {
-		t.Errorf("of another operator is told:\n%s", told.Text)
+		t.Errorf("a new operator sends:\n%s", told.Text)
 	}
 }

@@ -75,8 +75,8 @@ func TestP12ImportedHashes(t *testing.T) {
 	c.SignIn(t, other, loginScope)
 }
 
-// wantAlike compares the least times that two actions take over all measurements. A real difference
-// persists, and the noise of a busy machine does not. A quarter of the time may differ.
+// wantAlike compares the least times that two actions take over all measurements. A real
+// difference persists, unlike the noise of a busy machine. A quarter of the time may differ.
 func wantAlike(t *testing.T, one, other string, measure func() (a, b time.Duration)) {
 	t.Helper()
 	var differences []string
@@ -155,7 +155,7 @@ func requestOf(p harness.Page) string {
 	_, after, found := strings.Cut(string(p.Body), `name="id" value="`)
 	id, _, _ := strings.Cut(after, `"`)
 	if !found || id == "" {
-		return "no such field"
+		return "no hidden field id"
 	}
 	return id
 }
@@ -198,8 +198,8 @@ func TestP10NoPassword(t *testing.T) {
 }
 
 // TestP03Guessing shows that guesses lock an account from every address, even for the right
-// password. Unknown accounts appear to lock the same way. The owner's known device still signs
-// in, and unlocking opens the account again.
+// password. Unknown accounts appear to lock the same way. A device that the owner used before
+// still signs in, and unlocking opens the account again.
 func TestP03Guessing(t *testing.T) {
 	p := limited(t, "SELVAGE_TRUSTED_PROXIES=127.0.0.1", "LOGIN_PER_ACCOUNT=10", "LOGIN_PER_NETWORK=80")
 	c := p.NewClient(t, "spa", "--first-party")
@@ -220,8 +220,8 @@ func TestP03Guessing(t *testing.T) {
 				checked++
 			}
 		}
-		if checked < 10 || checked > 11 { // on a very slow machine one more is permitted after four minutes
-			t.Errorf("%d guesses at %s were looked at, want 10", checked, email)
+		if checked < 10 || checked > 11 { // a very slow machine permits one more after four minutes
+			t.Errorf("%d guesses at %s were checked, want 10", checked, email)
 		}
 		page := login(c.Browser(), email, sub.Password, 200)
 		wantLater(t, page.Answer, "Too many attempts. Wait until ")
@@ -240,15 +240,15 @@ func TestP03Guessing(t *testing.T) {
 	}
 	p.Command(t, "", "subscriber", "unlock", sub.ID)
 	if page := login(c.Browser(), sub.Email, sub.Password, 200); page.Left == nil {
-		t.Errorf("the right password after the account was unlocked = %d, want to be signed in", page.Status)
+		t.Errorf("the right password after unlocking = %d, want a login", page.Status)
 	}
 }
 
-// clock matches when, and in how many minutes, a page says to try again.
+// clock matches the time and the minutes after which a page says to try again.
 var clock = regexp.MustCompile(`[0-9]{2}:[0-9]{2} UTC \([0-9]+ minutes?\)`)
 
 // TestP06Spraying shows that one network cannot try a password at many accounts. A forwarded
-// address from an untrusted client changes nothing.
+// address from an untrusted client has no effect.
 func TestP06Spraying(t *testing.T) {
 	p := limited(t, "LOGIN_PER_NETWORK=20", "LOGIN_PER_ACCOUNT=10")
 	c := p.NewClient(t, "spa")
@@ -262,15 +262,15 @@ func TestP06Spraying(t *testing.T) {
 		if page.Status == http.StatusTooManyRequests {
 			wantLater(t, page.Answer, "Too many attempts. Wait until ")
 			if i < 20 {
-				t.Errorf("guess %d was refused, want 20 of them looked at", i)
+				t.Errorf("guess %d was refused, want 20 of them checked", i)
 			}
 			return
 		}
 	}
-	t.Error("100 accounts were tried from one network")
+	t.Error("100 accounts were tried from one network without a refusal")
 }
 
-// TestP11CostlyPasswords sets passwords whose rating is costly: characters that each stand for
+// TestP11CostlyPasswords sets passwords that are costly to rate: characters that each stand for
 // several letters, and overlapping patterns. None may take long.
 func TestP11CostlyPasswords(t *testing.T) {
 	p := project(t)
@@ -307,7 +307,7 @@ func TestP07Unicode(t *testing.T) {
 	}{
 		{"composed", nfc, true}, {"decomposed", nfd, true},
 		{"without the accent", "cafe lantern \U0001f3ee fathom", false},
-		{"cut off at a NUL", nfc + "\x00", false}, {"with a NUL and more", nfc + "\x00x", false},
+		{"cut off at a NUL", nfc + "\x00", false}, {"with a NUL and a suffix", nfc + "\x00x", false},
 		{"8 KiB of marks", strings.Repeat("e\u0301", 4<<10), false},
 		{"marks without end on one letter", "e" + strings.Repeat("\u0301", 6<<10), false},
 	} {
@@ -317,7 +317,7 @@ func TestP07Unicode(t *testing.T) {
 		page := b.Submit(t, b.Open(t, c.NewFlow("openid").URL()), "login-submit",
 			map[string]string{"username": sub.Email, "password": tt.password})
 		if opened := page.Left != nil; opened != tt.opens || page.Status >= 500 || time.Since(began) > time.Minute/2 {
-			t.Errorf("%s = %d after %v, opened %v, want %v", tt.name, page.Status, time.Since(began), opened,
+			t.Errorf("%s = %d after %v, signed in %v, want %v", tt.name, page.Status, time.Since(began), opened,
 				tt.opens)
 		}
 	}

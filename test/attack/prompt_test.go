@@ -28,7 +28,7 @@ func TestA19PromptNone(t *testing.T) {
 		"id_token_hint", theirs.IDToken)).WantCallbackError(t, "login_required")
 	silent := ask(b, c.NewFlow("openid").With("prompt", "none").With("id_token_hint", mine.IDToken)).Callback(t)
 	if silent.Get("code") == "" {
-		t.Errorf("prompt=none with the subscriber's own hint gives %v, want a code", silent)
+		t.Errorf("prompt=none with the subscriber's own hint returned %v, want a code", silent)
 	}
 
 	foreign := project(t).NewClient(t, "spa", "--first-party")
@@ -45,11 +45,11 @@ func TestA20Reauthentication(t *testing.T) {
 	first := authTime(t, tokens)
 
 	if !b.Open(t, c.NewFlow("openid").With("prompt", "login").URL()).Has("password") {
-		t.Errorf("prompt=login asks for no password")
+		t.Errorf("prompt=login does not ask for a password")
 	}
 	harness.Eventually(t, time.Minute, "a login to be older than max_age=1", func() error {
 		if !b.Open(t, c.NewFlow("openid").With("max_age", "1").URL()).Has("password") {
-			return fmt.Errorf("no password was asked for")
+			return fmt.Errorf("the server does not ask for a password")
 		}
 		return nil
 	})
@@ -75,7 +75,7 @@ func authTime(t *testing.T, tokens harness.Tokens) int64 {
 	t.Helper()
 	parts := strings.Split(tokens.IDToken, ".")
 	if len(parts) != 3 {
-		t.Fatalf("%q is no ID token", tokens.IDToken)
+		t.Fatalf("%q is not an ID token", tokens.IDToken)
 	}
 
 	raw, err := base64.RawURLEncoding.DecodeString(parts[1])
@@ -136,7 +136,7 @@ func TestA22Repeated(t *testing.T) {
 	b.Open(t, c.NewFlow("openid").URL()+"&client_id=x").WantErrorPage(t, 400)
 }
 
-// TestA23State sends a state full of markup and control characters. It returns to the client
+// TestA23State sends a state full of markup and control characters. It is returned to the client
 // unchanged and appears on no page.
 func TestA23State(t *testing.T) {
 	p := project(t)
@@ -153,7 +153,7 @@ func TestA23State(t *testing.T) {
 		for _, fields := range []map[string]string{{"username": sub.Email, "password": "wrong"},
 			{"username": sub.Email, "password": sub.Password}} {
 			if strings.Contains(string(page.Body), state[:26]) {
-				t.Errorf("the state %q is in the page %s", evil, page.URL)
+				t.Errorf("the state %q is on the page %s", evil, page.URL)
 			}
 			page = b.Submit(t, page, "login-submit", fields)
 		}
@@ -168,8 +168,8 @@ func TestA23State(t *testing.T) {
 	}
 }
 
-// TestA25RequestObjects shows that the server neither fetches nor believes request objects, nor
-// unsigned or altered hints.
+// TestA25RequestObjects shows that the server neither fetches nor trusts request objects, and
+// trusts no unsigned or altered hints.
 func TestA25RequestObjects(t *testing.T) {
 	tr := newTrap(t)
 	p := project(t)

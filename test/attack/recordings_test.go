@@ -12,17 +12,17 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// wantLaML checks that an answer is an error in the shape of the compatibility API.
+// wantLaML checks that an answer is an error in the format of the compatibility API.
 func wantLaML(t *testing.T, a harness.Answer, status, code int) {
 	t.Helper()
 	o := a.Want(t, status).Object(t)
 	if o["status"] != float64(status) || o["code"] != float64(code) || o["message"] == "" ||
 		o["more_info"] == "" || len(o) != 4 {
-		t.Errorf("%d %s, want code %d in the compatibility API's shape", a.Status, a.Body, code)
+		t.Errorf("%d %s, want code %d in the compatibility API's format", a.Status, a.Body, code)
 	}
 }
 
-// TestR02Sids shows that no name of a recording leads outside the media directory.
+// TestR02Sids shows that no Sid leads outside the media directory.
 func TestR02Sids(t *testing.T) {
 	p := project(t)
 	sid := p.Upload(t, harness.Tone(8000, 8))
@@ -139,7 +139,7 @@ func TestR07OtherAccounts(t *testing.T) {
 	wantLaML(t, mine.Post(t, theirs.LaML("/Recordings"), mine.Basic(), harness.Body("audio/wav", wav)), 404, 20404)
 
 	if got := theirs.Get(t, theirs.LaML("/Recordings/"+sid+".wav")).Want(t, 200).Body; !bytes.Equal(got, wav) {
-		t.Errorf("the recording is not what it was")
+		t.Errorf("the recording was changed")
 	}
 	if got := mine.Get(t, mine.LaML("/Recordings"), mine.Basic()).Want(
 		t, 200).Object(t)["recordings"]; len(got.([]any)) != 0 {
@@ -147,7 +147,7 @@ func TestR07OtherAccounts(t *testing.T) {
 	}
 }
 
-// TestR09Uploads uploads pages as recordings. They are refused, or served like all media: with
+// TestR09Uploads uploads pages as recordings. They are refused, or served like all media with
 // headers that keep browsers from running them.
 func TestR09Uploads(t *testing.T) {
 	p := project(t)
@@ -185,7 +185,7 @@ func wantMediaHeaders(t *testing.T, a harness.Answer) {
 		"Content-Security-Policy": "default-src 'none'; sandbox", "X-Robots-Tag": "noindex",
 	} {
 		if got := a.Header.Get(field); !strings.HasPrefix(got, want) {
-			t.Errorf("media comes with %s: %q, want %q", field, got, want)
+			t.Errorf("media has the header %s: %q, want %q", field, got, want)
 		}
 	}
 }

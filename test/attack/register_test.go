@@ -19,7 +19,7 @@ func newOpen(t *testing.T, env ...string) mailed {
 	return m
 }
 
-// register asks for an account in the middle of a sign-in.
+// register requests an account in the middle of a login.
 func (m mailed) register(t *testing.T, b *harness.Browser, email, password string) harness.Page {
 	t.Helper()
 	page := b.Open(t, m.spa.NewFlow(loginScope).With("prompt", "create").URL())
@@ -29,8 +29,8 @@ func (m mailed) register(t *testing.T, b *harness.Browser, email, password strin
 
 const chosen = "granite-otter-nine"
 
-// TestRegister shows that an account exists once the form behind the mailed link is posted, and
-// not before. The app then gets its code in the browser that began.
+// TestRegister shows that an account is created once the form of the mailed link is posted, and
+// not before. The app then gets its code in the browser that started the registration.
 func TestRegister(t *testing.T) {
 	m := newOpen(t)
 	b := m.Browser()
@@ -42,7 +42,7 @@ func TestRegister(t *testing.T) {
 	b.Submit(t, b.Open(t, "/register?id="+url.QueryEscape(login.URL.Query().Get("id"))), "register-submit",
 		map[string]string{"username": "grace@example.com", "new-password": "password"}).Want(t, 422)
 	if page := m.register(t, b, "Grace@Example.com", chosen); !page.Has("mail-sent") {
-		t.Fatalf("asking for an account = %d %s", page.Status, page.Body)
+		t.Fatalf("requesting an account = %d %s", page.Status, page.Body)
 	}
 
 	link := m.link(t, "grace@example.com", 1)
@@ -52,10 +52,10 @@ func TestRegister(t *testing.T) {
 	early.Submit(t, page, "login-submit",
 		map[string]string{"username": "grace@example.com", "password": chosen}).Want(t, 422)
 
-	// The browser that asked goes on to the app, and the link works once.
+	// The requesting browser continues to the app, and the link works once.
 	told := b.Submit(t, form, "confirm-submit", nil).Callback(t)
 	if told.Get("code") == "" {
-		t.Fatalf("the app is told %v, want a code", told)
+		t.Fatalf("the app gets %v, want a code", told)
 	}
 	b.Submit(t, form, "confirm-submit", nil).Want(t, 410)
 
@@ -65,9 +65,9 @@ func TestRegister(t *testing.T) {
 	}
 }
 
-// TestRegisterElsewhere opens the link in a browser that did not ask for the account. It must
-// choose another password, so that nobody can prepare an account for somebody else and keep
-// its password.
+// TestRegisterElsewhere opens the link in a browser that did not request the account. It must
+// choose another password, so that nobody can prepare an account for somebody else and keep the
+// password.
 func TestRegisterElsewhere(t *testing.T) {
 	m := newOpen(t)
 	stranger := m.Browser()
@@ -77,7 +77,7 @@ func TestRegisterElsewhere(t *testing.T) {
 	b := m.Browser()
 	form := b.Open(t, link)
 	if form.Has("confirm-submit") || !form.Has("password-submit") {
-		t.Fatalf("elsewhere the link shows %s", form.Body)
+		t.Fatalf("in another browser the link shows %s", form.Body)
 	}
 
 	_, token, _ := strings.Cut(link, "?token=")
@@ -97,8 +97,8 @@ func TestRegisterElsewhere(t *testing.T) {
 // requestIn matches the id of a request in a page.
 var requestIn = regexp.MustCompile(`id=[A-Z0-9]+`)
 
-// TestRegisterKnown shows that asking for an account gets the same answer whether the address has
-// one or not. Only a mail to its owner tells.
+// TestRegisterKnown shows that requesting an account gets the same answer whether or not the
+// address has one. Only a mail to its owner reveals the difference.
 func TestRegisterKnown(t *testing.T) {
 	m := newOpen(t)
 	known, disabled := m.NewSubscriber(t), m.NewSubscriber(t)
@@ -123,8 +123,8 @@ func TestRegisterKnown(t *testing.T) {
 	}
 	m.spa.SignIn(t, known, loginScope)
 
-	// Two links for one address were sent: the first creates the account, the second finds it
-	// taken.
+	// Two links were sent to one address. The first creates the account, and the second is
+	// refused.
 	m.register(t, m.Browser(), "twice@example.com", chosen)
 	m.register(t, m.Browser(), "twice@example.com", chosen)
 	first, second := m.link(t, "twice@example.com", 1), m.link(t, "twice@example.com", 2)
@@ -148,21 +148,21 @@ func TestRegisterClosed(t *testing.T) {
 	b := m.Browser()
 	login := b.Open(t, m.spa.NewFlow(loginScope).URL())
 	if login.Has("login-register") || slices.Contains(prompts(), "create") {
-		t.Error("registration is off, and offered")
+		t.Error("registration is off, but offered")
 	}
 
 	id := login.URL.Query().Get("id")
 	b.Open(t, "/register?id="+url.QueryEscape(id)).WantErrorPage(t, 404)
 	if told := b.Open(t, m.spa.NewFlow(loginScope).With("prompt", "create").URL()).Callback(
 		t); told.Get("error") != "invalid_request" {
-		t.Errorf("prompt=create is answered %v, want invalid_request", told)
+		t.Errorf("prompt=create returned %v, want invalid_request", told)
 	}
 
 	// Open registration, and close it again before the link is used.
 	m.Command(t, "", "project", "update", m.ID, "--registration", "open")
 	harness.WithinASecond(t, "prompt=create in discovery", func() error {
 		if !slices.Contains(prompts(), "create") {
-			return fmt.Errorf("it has %q", prompts())
+			return fmt.Errorf("discovery has %q", prompts())
 		}
 		return nil
 	})
@@ -171,15 +171,16 @@ func TestRegisterClosed(t *testing.T) {
 	link := m.link(t, "grace@example.com", 1)
 	form := b.Open(t, link)
 	m.Command(t, "", "project", "update", m.ID, "--registration", "off")
-	harness.WithinASecond(t, "the link to be over", func() error {
+	harness.WithinASecond(t, "the link to expire", func() error {
 		if page := b.Submit(t, form, "confirm-submit", nil); page.Status != 410 {
-			return fmt.Errorf("it is answered %d", page.Status)
+			return fmt.Errorf("the link is answered with %d", page.Status)
 		}
 		return nil
 	})
 }
 
-// TestRegisterFlood shows that registrations are limited by network, and their mails by address.
+// TestRegisterFlood shows that registrations are limited per network, and their mails per
+// address.
 func TestRegisterFlood(t *testing.T) {
 	m := newOpen(t, "SELVAGE_LIMITS__REGISTER_PER_NETWORK=5", "SELVAGE_LIMITS__MAIL_PER_ADDRESS=2")
 	for range 4 {
@@ -187,7 +188,7 @@ func TestRegisterFlood(t *testing.T) {
 	}
 
 	if got := m.subjects(t, "grace@example.com"); len(got) != 2 {
-		t.Errorf("one address is sent %q, want two mails", got)
+		t.Errorf("one address gets %q, want two mails", got)
 	}
 
 	m.register(t, m.Browser(), "edsger@example.com", chosen).Want(t, 200)

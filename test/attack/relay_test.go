@@ -18,7 +18,7 @@ func connectWith(t *testing.T, s *harness.Server, params any) int {
 	t.Helper()
 	socket, status := s.Dial(t)
 	if socket == nil {
-		t.Fatalf("opening a socket gives %d", status)
+		t.Fatalf("opening a socket returned %d", status)
 	}
 	defer socket.Abandon()
 	if r := socket.Call(t, "signalwire.connect", params); r.Error != nil {
@@ -37,7 +37,7 @@ func TestJ11RelayTokens(t *testing.T) {
 	p := project(t)
 	sat := p.NewSAT(t, "ada")
 	if got := connectWith(t, p.Server, withToken(sat.Token)); got != 0 {
-		t.Fatalf("a SAT gives %d", got)
+		t.Fatalf("a SAT returned %d", got)
 	}
 
 	service, _ := p.NewClient(t, "service", "--scope", "Voice", "--access-token", "fabric").Token(t,
@@ -52,7 +52,7 @@ func TestJ11RelayTokens(t *testing.T) {
 		"long":       sat.Token + strings.Repeat("A", 4000),
 	} {
 		if got := connectWith(t, p.Server, withToken(token)); got != -32002 && got != -32602 {
-			t.Errorf("%s gives %d, want -32002 or -32602", name, got)
+			t.Errorf("%s returned %d, want -32002 or -32602", name, got)
 		}
 	}
 
@@ -63,20 +63,20 @@ func TestJ11RelayTokens(t *testing.T) {
 			"jwt_token": sat.Token}},
 	} {
 		if got := connectWith(t, p.Server, params); got != -32002 && got != -32602 {
-			t.Errorf("%s gives %d, want -32002 or -32602", name, got)
+			t.Errorf("%s returned %d, want -32002 or -32602", name, got)
 		}
 	}
 }
 
-// TestF11RelayForeign shows that a socket cannot act for another subscriber: neither by the
-// protocol of that subscriber's socket, nor by that subscriber's token, nor before it
-// has authenticated.
+// TestF11RelayForeign shows that a socket cannot act for another subscriber: neither with the
+// protocol of that subscriber's socket, nor with that subscriber's token, nor before it has
+// authenticated.
 func TestF11RelayForeign(t *testing.T) {
 	p := project(t)
 	ada, bob := p.NewSAT(t, "ada"), p.NewSAT(t, "bob")
 	online := func(id string) any { return p.CLI(t, "", "subscriber", "show", "--project", p.ID, id)["online"] }
 
-	// Resuming ada's protocol with bob's token changes neither's presence.
+	// Resuming ada's protocol with bob's token changes the presence of neither.
 	s, protocol := p.Connect(t, ada.Token, "")
 	s.Call(t, "subscriber.online", nil)
 	s.Abandon()
@@ -90,10 +90,10 @@ func TestF11RelayForeign(t *testing.T) {
 	guest := p.NewGuest(t, p.Address(t, ada.SubscriberID))
 	invite := p.NewInvite(t, ada.Token, p.Address(t, ada.SubscriberID))
 	for name, token := range map[string]string{"another's SAT": ada.Token, "a guest token": guest.Token,
-		"an invite of another": invite} {
+		"another subscriber's invite": invite} {
 		if r := thief.Call(t, "signalwire.reauthenticate", withToken(token)); r.Error == nil ||
 			r.Error.Code != -32003 {
-			t.Errorf("a socket becomes that of %s: %+v %s", name, r.Error, r.Result)
+			t.Errorf("a socket takes %s: %+v %s", name, r.Error, r.Result)
 		}
 	}
 
@@ -101,7 +101,7 @@ func TestF11RelayForeign(t *testing.T) {
 	for _, method := range []string{"subscriber.online", "subscriber.offline", "signalwire.reauthenticate",
 		"webrtc.verto"} {
 		if r := stranger.Call(t, method, withToken(ada.Token)); r.Error == nil || r.Error.Code != -32002 {
-			t.Errorf("%s of nobody gives %+v %s", method, r.Error, r.Result)
+			t.Errorf("%s before authentication returned %+v %s", method, r.Error, r.Result)
 		}
 	}
 }
@@ -115,8 +115,8 @@ func TestI01Sockets(t *testing.T) {
 	p := s.NewProject(t)
 	sat := p.NewSAT(t, "ada")
 
-	// Count the sockets that were certainly open with each one: they opened before it was dialed,
-	// and were too young to be closed when it opened.
+	// Count the sockets that were certainly open together with each one: they opened before it
+	// was dialed, and were too young to be closed when it opened.
 	began := time.Now()
 	silent := dialUntilRefused(t, s)
 	for _, last := range silent {
@@ -127,12 +127,12 @@ func TestI01Sockets(t *testing.T) {
 			}
 		}
 		if open > strangers {
-			t.Fatalf("%d sockets say nothing at once, want %d at most", open, strangers)
+			t.Fatalf("%d silent sockets are open at once, want %d at most", open, strangers)
 		}
 	}
 
 	if len(silent) < strangers {
-		t.Errorf("of sockets that say nothing %d are open, and the next is refused, want %d", len(silent), strangers)
+		t.Errorf("%d silent sockets are open when the next is refused, want %d", len(silent), strangers)
 	}
 
 	p.Get(t, "/subscriber/info", harness.Bearer(sat.Token)).Want(t, 200)
@@ -143,7 +143,7 @@ func TestI01Sockets(t *testing.T) {
 	}
 
 	if took := time.Since(began); took > time.Minute {
-		t.Errorf("sockets that say nothing are closed after %v, want %v", took, authenticates)
+		t.Errorf("silent sockets are closed after %v, want %v", took, authenticates)
 	}
 	p.Connect(t, sat.Token, "")
 }
@@ -223,7 +223,7 @@ func TestI08RelayLog(t *testing.T) {
 
 	log := s.Log()
 	if !strings.Contains(log, `"socket closed"`) {
-		t.Errorf("the log does not tell of sockets:\n%s", log)
+		t.Errorf("the log does not mention sockets:\n%s", log)
 	}
 
 	for name, secret := range map[string]string{"SAT": sat.Token, "refresh token": sat.RefreshToken, "key": p.Key} {
@@ -258,13 +258,13 @@ func TestF05Messages(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if r := s.Call(t, "signalwire.ping", nil); r.Error != nil {
-			t.Errorf("%s: a ping after it gives %+v", name, r.Error)
+			t.Errorf("%s: a ping after it returned %+v", name, r.Error)
 		}
 	}
 
 	large, _ := p.Connect(t, sat.Token, "")
 	if err := large.Send(`"` + strings.Repeat("a", 1<<20) + `"`); err == nil && large.Closed() == 0 {
-		t.Error("a message of a MiB is taken")
+		t.Error("a message of a MiB is accepted")
 	}
 	p.Get(t, "/subscriber/info", harness.Bearer(sat.Token)).Want(t, 200)
 }

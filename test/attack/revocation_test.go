@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestT16Revoke shows that a client revokes its own tokens and nobody else's, and that revoking a
-// refresh token ends its grant.
+// TestT16Revoke shows that a client can revoke only its own tokens, and that revoking a refresh
+// token ends its grant.
 func TestT16Revoke(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
@@ -33,7 +33,7 @@ func TestT16Revoke(t *testing.T) {
 				harness.Basic(c.ID, "wrong")).Want(t, 401)
 			asks().Want(t, 200)
 
-			// Revoking an access token leaves the grant.
+			// Revoking an access token does not end the grant.
 			c.Revoke(t, tokens.AccessToken).Want(t, 200)
 			harness.WithinASecond(t, "a revoked access token", func() error { return asks().StatusIs(401) })
 			c.Refresh(t, tokens.RefreshToken).Want(t, 200).Read(t, &tokens) // a new access token of the same grant
@@ -73,7 +73,7 @@ func TestT17Introspect(t *testing.T) {
 	sub := p.NewSubscriber(t)
 	inactive := func(a harness.Answer) error {
 		if o := a.Object(t); len(o) != 1 || o["active"] != false {
-			return fmt.Errorf("introspection says %v, want {active: false}", o)
+			return fmt.Errorf("introspection returned %v, want {active: false}", o)
 		}
 		return nil
 	}
@@ -84,7 +84,7 @@ func TestT17Introspect(t *testing.T) {
 			tokens, _ := c.SignIn(t, sub, loginScope)
 			if o := c.Introspect(t, tokens.AccessToken).Want(t, 200).Object(t); o["active"] != true ||
 				o["sub"] != sub.ID {
-				t.Errorf("introspection of a good token says %v", o)
+				t.Errorf("introspection of a valid token returned %v", o)
 			}
 
 			p.Post(t, "/oauth/introspect", harness.Form(url.Values{"token": {tokens.AccessToken}})).Want(t, 400, 401)
@@ -107,7 +107,7 @@ func TestT17Introspect(t *testing.T) {
 				}
 			}
 			if err := inactive(c.Introspect(t, tokens.IDToken).Want(t, 200)); err != nil {
-				t.Errorf("of an ID token: %v", err)
+				t.Errorf("introspection of an ID token returned %v", err)
 			}
 		})
 	}

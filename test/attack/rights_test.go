@@ -148,8 +148,8 @@ func TestK02MissingScope(t *testing.T) {
 }
 
 // TestK06Export exports and erases a subscriber with a key that may manage the project but not
-// fetch recordings. The export has no whole Sid, which would open public media, and the erasure
-// is refused.
+// fetch recordings. The export contains no complete Sid, which would open public media, and the
+// erasure is refused.
 func TestK06Export(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
@@ -164,12 +164,12 @@ func TestK06Export(t *testing.T) {
 	both := harness.Basic(p.ID, p.NewKey(t, "Management", "Voice"))
 	body := string(p.Get(t, path+"/export", manager).Want(t, 200).Body)
 	if strings.Contains(body, sid) || !strings.Contains(body, sid[:8]) {
-		t.Errorf("the export of a key without Voice has the whole Sid %s, or none: %s", sid, body)
+		t.Errorf("the export of a key without Voice has the complete Sid %s, or none: %s", sid, body)
 	}
 	p.Post(t, path+"/erase", manager).WantUnauthorized(t)
 	p.Get(t, p.LaML("/Recordings/"+sid+".json"), p.Basic()).Want(t, 200)
 
-	// A key with Voice sees the Sid, but never a push token.
+	// A key with Voice gets the Sid, but never a push token.
 	body = string(p.Get(t, path+"/export", both).Want(t, 200).Body)
 	if !strings.Contains(body, sid) || strings.Contains(body, pushToken) {
 		t.Errorf("the export of a key with Voice lacks the Sid %s, or has a push token: %s", sid, body)

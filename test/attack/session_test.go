@@ -22,7 +22,7 @@ func TestS02LoginAcrossSites(t *testing.T) {
 			harness.Header("Sec-Fetch-Site", "")},
 		"our host with another scheme": {harness.Header(
 			"Origin", "https://"+strings.TrimPrefix(p.PublicURL, "http://")), harness.Header("Sec-Fetch-Site", "")},
-		"our host with something in front": {harness.Header(
+		"our host with a prefix": {harness.Header(
 			"Origin", "http://x."+strings.TrimPrefix(p.PublicURL, "http://")), harness.Header("Sec-Fetch-Site", "")},
 	}
 
@@ -36,7 +36,7 @@ func TestS02LoginAcrossSites(t *testing.T) {
 	}
 }
 
-// TestS02ForeignRequest shows that a browser cannot complete a login that another one began.
+// TestS02ForeignRequest shows that a browser cannot complete a login that another browser began.
 func TestS02ForeignRequest(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
@@ -45,7 +45,7 @@ func TestS02ForeignRequest(t *testing.T) {
 	attacker, victim := c.Browser(), c.Browser()
 	page := attacker.Open(t, c.NewFlow("openid").URL())
 	victim.Open(t, c.NewFlow("openid").URL()) // gets cookies of its own
-	for name, b := range map[string]*harness.Browser{"a browser with no cookies": c.Browser(),
+	for name, b := range map[string]*harness.Browser{"a browser without cookies": c.Browser(),
 		"another browser": victim} {
 		got := b.Submit(t, page, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
 		if got.Left != nil || got.Status < 400 {
@@ -95,8 +95,8 @@ func TestS02Tokens(t *testing.T) {
 	theirs.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).Callback(t)
 }
 
-// TestS04Cookies shows that altered, swapped, duplicated, oversized or numerous cookies sign nobody
-// in.
+// TestS04Cookies shows that altered, swapped, duplicated, oversized or numerous cookies sign
+// nobody in.
 func TestS04Cookies(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
@@ -140,10 +140,10 @@ func TestS04Cookies(t *testing.T) {
 		ask("twice", name+"="+good[name]+"; "+name+"="+good[name], 303)
 		ask("huge", name+"="+strings.Repeat("A", 16<<10), 303, 431)
 	}
-	ask("200 of them", strings.Repeat("__Host-selvage=A; ", 200), 303, 431)
+	ask("200 copies", strings.Repeat("__Host-selvage=A; ", 200), 303, 431)
 }
 
-// TestS02Fixation shows that cookies from before a login do not carry it.
+// TestS02Fixation shows that cookies from before a login are not valid for it.
 func TestS02Fixation(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party")
@@ -195,7 +195,7 @@ func TestS06LogoutRedirect(t *testing.T) {
 	forged := unsigned(map[string]any{"iss": p.Issuer(), "aud": c.ID, "sub": sub.ID})
 	for _, hint := range []string{forged, tokens.IDToken[:len(tokens.IDToken)-4] + "AAAA", "x", tokens.AccessToken} {
 		if page := out(b, hint, home, "s"); page.Left != nil {
-			t.Errorf("a hint that proves nothing sends the browser to %s", page.Left)
+			t.Errorf("a hint without a valid signature sends the browser to %s", page.Left)
 		}
 	}
 
@@ -210,7 +210,7 @@ func TestS06LogoutRedirect(t *testing.T) {
 	page := out(b, tokens.IDToken, home, state)
 	if page.Left == nil || page.Left.Query().Get("state") != state || page.Header.Get("X-Evil") != "" ||
 		!strings.HasPrefix(page.Left.String(), home+"?") {
-		t.Errorf("the logout leads to %v, want %s with the state as it was", page.Left, home)
+		t.Errorf("the logout leads to %v, want %s with the same state", page.Left, home)
 	}
 }
 
@@ -251,7 +251,7 @@ func TestS07Replay(t *testing.T) {
 
 			thief.Open(t, c.NewFlow("openid").With("prompt", "none").URL()).WantCallbackError(t, "login_required")
 			for _, path := range []string{"/oauth/userinfo", "/subscriber/info", "/api/fabric/addresses"} {
-				harness.WithinASecond(t, path+" with a token of a login that was ended", func() error {
+				harness.WithinASecond(t, path+" with a token of an ended login", func() error {
 					return p.Get(t, path, harness.Bearer(tokens.AccessToken)).StatusIs(401)
 				})
 			}
@@ -260,7 +260,7 @@ func TestS07Replay(t *testing.T) {
 	}
 }
 
-// TestS07NewPassword shows that a new password ends every token and login from before.
+// TestS07NewPassword shows that a new password ends every earlier token and login.
 func TestS07NewPassword(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "spa", "--first-party", "--access-token", "fabric")
@@ -326,14 +326,14 @@ func TestS08Headers(t *testing.T) {
 	}
 
 	if got := account.Header.Get("Cross-Origin-Opener-Policy"); got != "same-origin" {
-		t.Errorf("/account has Cross-Origin-Opener-Policy %q: nobody opens it who should reach into it", got)
+		t.Errorf("/account has Cross-Origin-Opener-Policy %q, want same-origin", got)
 	}
 
-	// The page that ends a silent request is the only one that may be framed, and only by its app.
+	// Only the page that ends a prompt=none request may be framed, and only by its app.
 	csp := back.Header.Get("Content-Security-Policy")
 	if !back.Has("return-submit") || !strings.Contains(csp, "frame-ancestors https://rp.example;") ||
 		strings.Contains(csp, "unsafe") || !strings.Contains(csp, "default-src 'none'") {
-		t.Errorf("form_post of a silent request: %d with Content-Security-Policy %q", back.Status, csp)
+		t.Errorf("form_post of a prompt=none request: %d with Content-Security-Policy %q", back.Status, csp)
 	}
 
 	for _, page := range []harness.Page{login, again, consent, accounts} {

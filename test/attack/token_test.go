@@ -40,7 +40,7 @@ func TestT04BasicForms(t *testing.T) {
 		header string
 		status int
 	}{
-		"as it should be":  {"Basic " + encode(c.ID+":"+c.Secret), 200},
+		"as documented":    {"Basic " + encode(c.ID+":"+c.Secret), 200},
 		"lower-case":       {"basic " + encode(c.ID+":"+c.Secret), 200},
 		"escaped letters":  {"Basic " + encode(escapeAll(c.ID)+":"+escapeAll(c.Secret)), 200},
 		"bad escape":       {"Basic " + encode("%zz:"+c.Secret), 401},
@@ -108,7 +108,7 @@ func TestT05WrongClient(t *testing.T) {
 		"nobody":                      {harness.Form(clientCredentials())},
 		"secret hash (SHA-256) as secret": {harness.Form(clientCredentials()),
 			harness.Basic(basic.ID, harness.Challenge(basic.Secret))},
-		"secret with something after it": {harness.Form(clientCredentials()),
+		"secret with a suffix": {harness.Form(clientCredentials()),
 			harness.Basic(basic.ID, basic.Secret+"x")},
 		"secret without its last letter": {harness.Form(clientCredentials()),
 			harness.Basic(basic.ID, basic.Secret[:len(basic.Secret)-1])},
@@ -157,9 +157,9 @@ func TestT07Grants(t *testing.T) {
 	service.Refresh(t, "x").WantError(t, 400, "unauthorized_client")
 }
 
-// TestT08RefreshReuse uses a refresh token again, which ends its family. The token before the
-// current one still returns the current one during a grace period, and ends the family after
-// it. The token before that ends the family at once.
+// TestT08RefreshReuse uses a refresh token again, which ends its family. The predecessor of the
+// current token returns the current one during a grace period, and ends the family afterwards.
+// An older token ends the family immediately.
 func TestT08RefreshReuse(t *testing.T) {
 	p := project(t)
 	sub := p.NewSubscriber(t)
@@ -176,10 +176,10 @@ func TestT08RefreshReuse(t *testing.T) {
 
 				p.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)).Want(t, 200)
 				if back == 1 {
-					harness.Eventually(t, time.Minute, "the end of the grace", func() error {
+					harness.Eventually(t, time.Minute, "the end of the grace period", func() error {
 						again := c.Refresh(t, used)
 						if again.Status == 200 && again.Object(t)["refresh_token"] != tokens.RefreshToken {
-							t.Errorf("a used refresh token gives another successor: %s", again.Body)
+							t.Errorf("a used refresh token returned another successor: %s", again.Body)
 						}
 						return again.StatusIs(400)
 					})
@@ -187,7 +187,7 @@ func TestT08RefreshReuse(t *testing.T) {
 
 				c.Refresh(t, used).WantError(t, 400, "invalid_grant")
 				c.Refresh(t, tokens.RefreshToken).WantError(t, 400, "invalid_grant")
-				harness.WithinASecond(t, "an access token of a family that was ended", func() error {
+				harness.WithinASecond(t, "an access token of an ended family", func() error {
 					return p.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)).StatusIs(401)
 				})
 			})
@@ -195,8 +195,8 @@ func TestT08RefreshReuse(t *testing.T) {
 	}
 }
 
-// TestT10RefreshBinding shows that a refresh token is bound to its client and its scopes. A refresh
-// may narrow the scopes, but not exceed what was granted.
+// TestT10RefreshBinding shows that a refresh token is bound to its client and its scopes. A
+// refresh may request fewer scopes, but not more than were granted.
 func TestT10RefreshBinding(t *testing.T) {
 	p := project(t)
 	c := p.NewClient(t, "web")
@@ -223,7 +223,7 @@ func TestT10RefreshBinding(t *testing.T) {
 		t.Errorf("a narrowed refresh returns the scope %q, want openid", tokens.Scope)
 	}
 	p.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)).Want(t, 200)
-	ask(loginScope).Want(t, 200) // a later refresh may use all that was granted
+	ask(loginScope).Want(t, 200) // a later refresh may request all that was granted
 	ask("openid Voice").WantError(t, 400, "invalid_scope")
 }
 
@@ -270,8 +270,8 @@ func TestT14Bodies(t *testing.T) {
 	}
 }
 
-// TestT15Headers checks the headers of answers that hold tokens or refuse them: they are not
-// cached, not open to scripts of other origins, and repeat nothing that was sent.
+// TestT15Headers checks the headers of answers that contain or refuse tokens. They are not
+// cached, not readable by scripts of other origins, and repeat nothing that was sent.
 func TestT15Headers(t *testing.T) {
 	c := project(t).NewClient(t, "service")
 	wrong := "wrong-secret-of-mine"
