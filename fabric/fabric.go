@@ -34,6 +34,7 @@ type Config struct {
 	Passwords   *password.Hasher // nil means a new one
 	Revocations *revocation.List
 	Sessions    session.Store    // holds presence; nil disables presence
+	Node        string           // the name of this node, for sockets; "" if it holds no calls
 	Host        string           // the "ch" of every token, such as puc.localhost:8443
 	Issuer      string           // in every token; tokens of other issuers are rejected
 	Now         func() time.Time // nil means time.Now

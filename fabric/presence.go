@@ -1,6 +1,7 @@
 package fabric
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -81,7 +82,8 @@ func (a attendance) online(now time.Time) (n int) {
 // another socket can resume it.
 type attendee struct {
 	ID    string `json:"id"`
-	Since int64  `json:"since"` // microseconds, like Until
+	Node  string `json:"n,omitempty"` // the node it is connected to
+	Since int64  `json:"since"`       // microseconds, like Until
 	Until int64  `json:"until"`
 }
 
@@ -109,6 +111,33 @@ func (ps *Presences) Find(ctx context.Context, projectID, subscriberID string) (
 	return p, nil
 }
 
+// A SocketPresence is an online socket.
+type SocketPresence struct {
+	ID   string
+	Node string // see [Config]; "" if its node has no name
+}
+
+// Sockets returns the online sockets of a project's subscriber, on all nodes, newest first.
+func (ps *Presences) Sockets(ctx context.Context, projectID, subscriberID string) ([]SocketPresence, error) {
+	if ps.c.Sessions == nil {
+		return nil, nil
+	}
+	a, _, err := ps.attendance(ctx, subscriberID)
+	if err != nil || a.ProjectID != projectID {
+		return nil, err
+	}
+
+	var sockets []SocketPresence
+	now := ps.now().UnixMicro()
+	slices.SortFunc(a.Sockets, func(x, y attendee) int { return cmp.Compare(y.Since, x.Since) })
+	for _, s := range a.Sockets {
+		if now < s.Until {
+			sockets = append(sockets, SocketPresence{ID: s.ID, Node: s.Node})
+		}
+	}
+	return sockets, nil
+}
+
 // Online makes a socket of a SAT's subscriber online for a minute, or for another one:
 // see [StayOnline]. Holders of other tokens cannot be reached and get problem.Forbidden.
 func (ps *Presences) Online(ctx context.Context, t Token, socket string) error {
@@ -124,7 +153,7 @@ func (ps *Presences) Online(ctx context.Context, t Token, socket string) error {
 				return err
 			}
 			i = len(a.Sockets)
-			a.Sockets = append(a.Sockets, attendee{ID: socket, Since: now.UnixMicro()})
+			a.Sockets = append(a.Sockets, attendee{ID: socket, Node: ps.c.Node, Since: now.UnixMicro()})
 		}
 		a.Sockets[i].Until = onlineUntil(t, now)
 		return nil
@@ -170,7 +199,7 @@ func (ps *Presences) Resume(ctx context.Context, t Token, lost, socket string) (
 	err = ps.attend(ctx, t, func(a *attendance, now time.Time) error {
 		i := slices.IndexFunc(a.Sockets, func(s attendee) bool { return s.ID == lost })
 		if online = i >= 0; online {
-			a.Sockets[i].ID, a.Sockets[i].Until = socket, onlineUntil(t, now)
+			a.Sockets[i].ID, a.Sockets[i].Node, a.Sockets[i].Until = socket, ps.c.Node, onlineUntil(t, now)
 		}
 		return nil
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/coder/websocket"
 	"github.com/google/uuid"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -94,6 +95,9 @@ func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 	if resumed {
 		s.setOnline(true)
 	}
+	if lost != "" && s.relay.calls != nil {
+		s.relay.calls.Moved(calls.Socket{Node: s.relay.node, ID: lost}, s.client())
+	}
 
 	return showConnection(id, token), nil
 }
@@ -104,8 +108,11 @@ func (s *socket) begin(caller, id string, token fabric.Token, heard int64) {
 	s.relay.connected.Add(1)
 	s.conn.SetReadLimit(maxMessage)
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.caller, s.id, s.token, s.heard = caller, id, token, heard
+	s.mu.Unlock()
+	s.relay.mu.Lock()
+	defer s.relay.mu.Unlock()
+	s.relay.named[id] = s
 }
 
 func tooMany() error { return &fault{refused, "too many sockets are open with this token"} }
@@ -138,6 +145,10 @@ func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, e
 	defer s.mu.Unlock()
 	s.caller, s.token, s.heard = caller, token, heard
 	s.onlineAt = time.Time{} // renew presence at once, for the new token's lifetime
+	if s.relay.calls != nil {
+		at := calls.Socket{Node: s.relay.node, ID: s.id}
+		s.relay.calls.Moved(at, calls.Client{Token: token, Socket: at})
+	}
 	return showConnection(s.id, token), nil
 }
 

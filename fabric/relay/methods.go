@@ -17,7 +17,7 @@ type method func(ctx context.Context, s *socket, raw json.RawMessage) (result an
 
 // served returns the methods by name.
 func served() map[string]method {
-	return map[string]method{
+	all := map[string]method{
 		"signalwire.connect":        connect,
 		"signalwire.ping":           ping,
 		"signalwire.reauthenticate": checked(reauthenticate),
@@ -25,6 +25,10 @@ func served() map[string]method {
 		"subscriber.online":         checked(online),
 		"webrtc.verto":              checked(verto),
 	}
+	for name, op := range memberMethods {
+		all[name] = checked(memberMethod(op))
+	}
+	return all
 }
 
 // checked wraps m for sockets that have authenticated and whose token is still valid.
@@ -99,6 +103,10 @@ func (s *socket) answer(m message) {
 	if !ok {
 		name, serve = unknown, noSuchMethod
 	}
+
+	// Events that the request causes follow its answer.
+	s.events.hold()
+	defer s.releaseEvents()
 
 	result, err := serve(ctx, s, m.Params)
 	if err == nil {
@@ -190,9 +198,4 @@ func offline(ctx context.Context, s *socket, _ json.RawMessage) (any, error) {
 	}
 	s.setOnline(false)
 	return done, nil
-}
-
-// verto answers webrtc.verto, by which clients dial and answer calls.
-func verto(context.Context, *socket, json.RawMessage) (any, error) {
-	return nil, &fault{methodNotFound, "webrtc.verto: this server does not carry calls"}
 }

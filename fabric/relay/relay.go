@@ -8,8 +8,7 @@
 // read.
 //
 // An idle socket costs one goroutine and small buffers. Package fabric decides what a socket
-// may do and records who is online. The package does not carry calls yet: their methods
-// return an error.
+// may do and records who is online; package calls connects their callers.
 package relay
 
 import (
@@ -23,6 +22,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/web"
 )
@@ -31,6 +31,7 @@ import (
 type Config struct {
 	Fabric *fabric.Fabric
 	Limits Limits
+	Node   string // the name of this node, in events and in sockets' presence
 
 	// Observe is called after each answered request. method is "unknown" if it is not served;
 	// result is "ok" or the code of the error. Nil means no observer.
@@ -47,6 +48,8 @@ type Relay struct {
 	observe func(method, result string)
 	log     *slog.Logger
 	methods map[string]method
+	node    string
+	calls   *calls.Calls // nil if the server carries none; set before the first socket
 	refresh chan *socket // sockets due to renew their presence
 
 	connected, online atomic.Int64
@@ -54,16 +57,17 @@ type Relay struct {
 	mu        sync.Mutex
 	stopping  bool
 	sockets   map[*socket]struct{}
-	strangers map[string]int // sockets that have not authenticated, by network
-	callers   map[string]int // sockets that have authenticated, by the token's holder
+	named     map[string]*socket // those that have authenticated, by id
+	strangers map[string]int     // sockets that have not authenticated, by network
+	callers   map[string]int     // sockets that have authenticated, by the token's holder
 }
 
 // New returns a Relay with the dependencies in c.
 func New(c Config) *Relay {
 	r := &Relay{
-		fabric: c.Fabric, limits: c.Limits.orDefaults(), observe: c.Observe, log: c.Log,
+		fabric: c.Fabric, node: c.Node, limits: c.Limits.orDefaults(), observe: c.Observe, log: c.Log,
 		refresh: make(chan *socket, refreshing),
-		sockets: make(map[*socket]struct{}), strangers: make(map[string]int), callers: make(map[string]int),
+		sockets: make(map[*socket]struct{}), named: make(map[string]*socket), strangers: make(map[string]int), callers: make(map[string]int),
 	}
 	if r.observe == nil {
 		r.observe = func(string, string) {}
@@ -74,6 +78,9 @@ func New(c Config) *Relay {
 	r.methods = served()
 	return r
 }
+
+// Carry makes the relay carry calls. It is called before the first socket opens.
+func (r *Relay) Carry(c *calls.Calls) { r.calls = c }
 
 // Stats holds the numbers of sockets.
 type Stats struct {

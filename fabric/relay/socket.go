@@ -9,6 +9,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
 )
 
@@ -22,6 +23,7 @@ type socket struct {
 	opened time.Time
 	rate   bucket
 	out    outbox
+	events held // what waits until a request is answered
 
 	presence sync.Mutex // held while presence is read or changed
 
@@ -130,6 +132,7 @@ func (s *socket) end(err error) {
 
 	s.relay.leave(caller)
 	s.relay.connected.Add(-1)
+	s.relay.forget(s, id)
 	s.presence.Lock()
 	defer s.presence.Unlock()
 	if !s.setOnline(false) || !isGoodbye(code) {
@@ -158,6 +161,13 @@ func (s *socket) authenticated() (token fabric.Token, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.token, s.caller != ""
+}
+
+// client returns the socket as package calls knows it.
+func (s *socket) client() calls.Client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return calls.Client{Token: s.token, Socket: calls.Socket{Node: s.relay.node, ID: s.id}}
 }
 
 // attendance returns the token of the socket and whether its subscriber is online through

@@ -1,0 +1,186 @@
+package calls
+
+import (
+	"context"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// A call is a caller and those whom it reaches. Only its mailbox reads and changes it,
+// except for the fixed members and visible.
+type call struct {
+	mailbox
+	calls   *Calls
+	id      string // fixed: the caller leg's id
+	project string // fixed
+	session string // fixed: this meeting
+	roomID  string // fixed
+	echo    bool   // fixed: the caller hears itself
+	state   State
+	record  Record
+	legs    []*leg
+	ring    *time.Timer
+	longest *time.Timer
+
+	visible atomic.Value // state, for statistics
+}
+
+// do runs f in the call's mailbox and returns its result. If ctx ends first, f still runs.
+func (k *call) do(ctx context.Context, f func() (Reply, error)) (Reply, error) {
+	var r Reply
+	var err error
+	done := make(chan struct{})
+	k.post(func() {
+		defer close(done)
+		r, err = f()
+	})
+	select {
+	case <-done:
+		return r, err
+	case <-ctx.Done():
+		return Reply{}, ctx.Err()
+	}
+}
+
+// caller returns the leg that dialed.
+func (k *call) caller() *leg { return k.legs[0] }
+
+// needs reports whether the call ends with a leg: it is the caller's or the callee's, or the
+// last one that rings.
+func (k *call) needs(l *leg) bool {
+	if l.member.Type != Person {
+		return false
+	}
+	if l == k.caller() || l.active {
+		return true
+	}
+	return !slices.ContainsFunc(k.legs, func(o *leg) bool { return o != l && o != k.caller() && !o.over })
+}
+
+// setState changes the state and writes the record.
+func (k *call) setState(s State) {
+	k.state, k.record.State = s, s
+	k.visible.Store(s)
+	switch s {
+	case InCall:
+		k.record.Answered = time.Now().UTC()
+	case Completed:
+		k.record.Ended = time.Now().UTC()
+	}
+	k.save()
+}
+
+// saveTimeout bounds how long a record may take to write. A call does not wait for longer.
+const saveTimeout = 5 * time.Second
+
+func (k *call) save() {
+	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
+	defer cancel()
+	if err := k.calls.store.SaveCall(ctx, k.record); err != nil {
+		k.calls.log.Error("writing the record of a call", "call_id", k.id, "state", string(k.state), "error", err)
+	}
+}
+
+// end ends the call for everybody. by is the leg that hung up, which needs to be told
+// nothing; it may be nil.
+func (k *call) end(c Cause, by *leg) {
+	if k.state == Completed {
+		return
+	}
+	k.ring.Stop()
+	k.longest.Stop()
+	caller := k.caller()
+	if caller.media != nil {
+		k.record.Quality = caller.media.Quality()
+	}
+	k.record.Cause = c
+	answered := k.state == InCall
+	k.setState(Completed)
+
+	for _, l := range slices.Clone(k.legs) {
+		l.leave(k.causeFor(l, by, c, answered), l != by)
+	}
+	k.calls.remove(k)
+}
+
+// causeFor returns the cause that a leg is told of a call that ended for the cause c.
+func (k *call) causeFor(l, by *leg, c Cause, answered bool) Cause {
+	if !answered && l.inbound && (by == k.caller() || c == NoAnswer) {
+		return OriginatorCancel
+	}
+	return c
+}
+
+// tellMembers sends an event to the clients of all members.
+func (k *call) tellMembers(e Event) { k.tellOthers(nil, e) }
+
+// tellOthers sends an event to the clients of all members but one.
+func (k *call) tellOthers(but *leg, e Event) {
+	for _, l := range k.legs {
+		if l != but && l.active && !l.over {
+			l.tell(e)
+		}
+	}
+}
+
+// room returns what members see of the call.
+func (k *call) room() *Room {
+	r := &Room{ID: k.roomID, Session: k.session, Name: k.record.To.Address, DisplayName: k.record.To.Name,
+		Recording: k.record.RecordingID != ""}
+	for _, l := range k.legs {
+		if l.active && !l.over {
+			r.Members = append(r.Members, l.member)
+		}
+	}
+	return r
+}
+
+// add registers a leg. It reports false if the id is in use.
+func (k *call) add(l *leg) bool {
+	c := k.calls
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.legs[l.id] != nil {
+		return false
+	}
+	c.legs[l.id] = l
+	h := c.holderOf(l.holder)
+	h.legs++
+	if l.inbound {
+		h.ringing++
+	}
+	c.projects[k.project]++
+	k.legs = append(k.legs, l)
+	return true
+}
+
+// forget undoes add, except that the leg stays in k.legs while the call exists.
+func (k *call) forget(l *leg) {
+	c := k.calls
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.legs, l.id)
+	h := c.holderOf(l.holder)
+	h.legs--
+	if l.inbound && !l.active {
+		h.ringing--
+	}
+	if c.projects[k.project]--; c.projects[k.project] == 0 {
+		delete(c.projects, k.project)
+	}
+}
+
+// stopRinging notes that a leg was answered.
+func (k *call) stopRinging(l *leg) {
+	c := k.calls
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.holderOf(l.holder).ringing--
+}
+
+func (c *Calls) remove(k *call) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.calls, k.id)
+}

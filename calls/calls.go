@@ -1,0 +1,217 @@
+package calls
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// Config holds the dependencies of Calls.
+type Config struct {
+	Fabric  *fabric.Fabric
+	Engine  Engine
+	Clients Clients
+	Store   Store
+	Node    string       // the name of this node
+	Log     *slog.Logger // nil means slog.Default()
+	Limits  Limits
+}
+
+// Clients tells clients of events. Events of one leg reach its client in order.
+type Clients interface {
+	// Tell sends an event to a client. It does not block. An event for a socket that is
+	// closed is dropped.
+	Tell(to Socket, e Event)
+}
+
+// Calls holds the calls whose callers are connected to this node. It is safe for concurrent
+// use.
+type Calls struct {
+	fabric  *fabric.Fabric
+	engine  Engine
+	clients Clients
+	store   Store
+	node    string
+	log     *slog.Logger
+	limits  Limits
+
+	mu       sync.Mutex
+	draining bool
+	calls    map[string]*call
+	legs     map[string]*leg
+	holders  map[string]*holder // by Token.Caller
+	projects map[string]int     // legs by project
+}
+
+// New returns Calls without a call.
+func New(c Config) *Calls {
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return &Calls{
+		fabric: c.Fabric, engine: c.Engine, clients: c.Clients, store: c.Store, node: c.Node, log: c.Log,
+		limits: c.Limits.orDefaults(),
+		calls:  make(map[string]*call), legs: make(map[string]*leg),
+		holders: make(map[string]*holder), projects: make(map[string]int),
+	}
+}
+
+// Stats holds the numbers of calls.
+type Stats struct {
+	Calls, Legs int
+	ByState     map[State]int
+}
+
+// Stats returns the current numbers of calls.
+func (c *Calls) Stats() Stats {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := Stats{Calls: len(c.calls), Legs: len(c.legs), ByState: make(map[State]int)}
+	for _, k := range c.calls {
+		s.ByState[k.visible.Load().(State)]++
+	}
+	return s
+}
+
+// Do executes a client's command. A command for a leg that the client does not hold, or no
+// longer holds, has no effect; the client is then told that its leg has ended. SDKs would
+// repeat a command that returns an error.
+//
+// Invite returns an error if the call cannot begin: problem.Invalid for an offer that
+// cannot be answered, problem.RateLimited above a limit.
+func (c *Calls) Do(ctx context.Context, client Client, cmd Command) (Reply, error) {
+	l := c.legOf(client, cmd.Leg)
+	switch {
+	case cmd.Op == Invite && l == nil && !cmd.Attach:
+		return Reply{}, c.invite(ctx, client, cmd)
+	case l == nil:
+		c.tellGone(client, cmd)
+		return Reply{}, nil
+	}
+	return l.call.do(ctx, func() (Reply, error) {
+		l.rebind(client)
+		return l.execute(cmd)
+	})
+}
+
+// legOf returns the leg with this id if the client holds it, or nil.
+func (c *Calls) legOf(client Client, id string) *leg {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.legs[id]
+	if l == nil || l.holder != client.Token.Caller() || l.call.project != client.Token.ProjectID {
+		return nil
+	}
+	return l
+}
+
+// tellGone tells a client that a leg it thinks it has is over.
+func (c *Calls) tellGone(client Client, cmd Command) {
+	if cmd.Op == Hangup || cmd.Leg == "" {
+		return
+	}
+	c.clients.Tell(client.Socket, Event{Kind: HungUp, Project: client.Token.ProjectID, Leg: cmd.Leg,
+		Node: c.node, At: time.Now(), Cause: NormalClearing})
+}
+
+// Moved tells that a client has a new socket, or a new token on the same socket: its legs
+// follow.
+func (c *Calls) Moved(from Socket, to Client) {
+	for _, l := range c.legsAt(from) {
+		if l.holder == to.Token.Caller() {
+			l.call.post(func() { l.rebind(to) })
+		}
+	}
+}
+
+// Closed tells that a socket is closed. Its legs wait for their client to come back.
+func (c *Calls) Closed(s Socket) {
+	for _, l := range c.legsAt(s) {
+		l.call.post(func() {
+			if l.client.Socket == s {
+				l.socketLost = time.Now()
+			}
+		})
+	}
+}
+
+// legsAt returns the legs of a socket.
+func (c *Calls) legsAt(s Socket) (all []*leg) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, l := range c.legs {
+		if l.at.Load().(Socket) == s {
+			all = append(all, l)
+		}
+	}
+	return all
+}
+
+// HangUp ends a project's call for everybody, as a backend or an operator asks for. It
+// returns problem.NotFound for a call that this node does not hold.
+func (c *Calls) HangUp(ctx context.Context, projectID, id string) error {
+	c.mu.Lock()
+	k := c.calls[id]
+	c.mu.Unlock()
+	if k == nil || k.project != projectID {
+		return problem.NoSuch("call")
+	}
+	_, err := k.do(ctx, func() (Reply, error) {
+		k.end(managerRequest, nil)
+		return Reply{}, nil
+	})
+	return err
+}
+
+// watchEvery is how often Run looks for ended tokens and lost clients. Together with the
+// period of the revocations it keeps a revocation well within a second.
+const watchEvery = 250 * time.Millisecond
+
+// Run ends the legs of ended tokens and of clients that do not come back, until ctx ends.
+func (c *Calls) Run(ctx context.Context) {
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		heard := c.fabric.Tokens.Heard()
+		for _, l := range c.allLegs() {
+			l.call.post(func() { l.watch(time.Now(), heard) })
+		}
+	}
+}
+
+func (c *Calls) allLegs() []*leg {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := make([]*leg, 0, len(c.legs))
+	for _, l := range c.legs {
+		all = append(all, l)
+	}
+	return all
+}
+
+// Shutdown refuses new calls and ends those that still run, with [NodeLost].
+func (c *Calls) Shutdown(ctx context.Context) {
+	c.mu.Lock()
+	c.draining = true
+	all := make([]*call, 0, len(c.calls))
+	for _, k := range c.calls {
+		all = append(all, k)
+	}
+	c.mu.Unlock()
+
+	for _, k := range all {
+		_, _ = k.do(ctx, func() (Reply, error) {
+			k.end(NodeLost, nil)
+			return Reply{}, nil
+		})
+	}
+}

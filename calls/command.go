@@ -1,0 +1,59 @@
+package calls
+
+import "github.com/selvage/selvage/fabric"
+
+// A Client acts: the holder of a token, behind a socket.
+type Client struct {
+	Token  fabric.Token
+	Socket Socket
+}
+
+// An Op is what a client wants to do.
+type Op string
+
+// The operations. Each names the members of Command that it reads besides Leg.
+const (
+	Invite    Op = "invite"     // To, From, SDP, Attach, Parent, Type
+	Answer    Op = "answer"     // SDP
+	Hangup    Op = "hangup"     // Cause
+	Hold      Op = "hold"       //
+	Unhold    Op = "unhold"     //
+	Update    Op = "update"     // SDP; the reply has the answer
+	Digits    Op = "digits"     // Digits
+	Mute      Op = "mute"       // Target, Media
+	Unmute    Op = "unmute"     // Target, Media
+	Deaf      Op = "deaf"       // Target
+	Undeaf    Op = "undeaf"     // Target
+	RaiseHand Op = "raise_hand" // Target
+	LowerHand Op = "lower_hand" // Target
+	List      Op = "list"       // the reply has the room
+	End       Op = "end"        // for everybody
+	Subscribe Op = "subscribe"  // the client has taken the call's invitation from elsewhere
+)
+
+// A Command is what a client asks for.
+type Command struct {
+	Op     Op
+	Leg    string // the call's id as the client knows it
+	Node   string // the call's owner, as events named it; may be ""
+	To     string `json:",omitempty"` // the address as it was dialed
+	SDP    string `json:",omitempty"`
+	Attach bool   `json:",omitempty"` // the leg exists, and its client has come back
+
+	From string `json:",omitempty"` // the id of the address that the caller wants to be seen as
+
+	Parent string     `json:",omitempty"` // the member that a screen or device belongs to
+	Type   MemberType `json:",omitempty"`
+
+	Cause  string `json:",omitempty"`
+	Digits string `json:",omitempty"`
+	Target string `json:",omitempty"` // the id of a member, or "all"; "" means the client's own
+	Media  []Kind `json:",omitempty"`
+}
+
+// A Reply is the result of a command.
+type Reply struct {
+	SDP  string `json:",omitempty"`
+	Held bool   `json:",omitempty"`
+	Room *Room  `json:",omitempty"`
+}

@@ -1,0 +1,251 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// EchoAddress is an address of each project, at which callers hear and see themselves.
+const EchoAddress = "/public/echo"
+
+// invite begins a call. In this order, it
+//
+//   - checks the limits,
+//   - finds the address and decides whether the client may call it,
+//   - opens the caller's media, so that SDKs have an answer at once,
+//   - rings whom the address leads to, or answers by itself.
+//
+// A call that may not be, for whatever reason but the client's own offer, begins and ends at
+// once with a cause. SDKs show a cause to their apps, while they repeat some errors.
+func (c *Calls) invite(ctx context.Context, client Client, cmd Command) error {
+	if _, err := uuid.Parse(cmd.Leg); err != nil {
+		return problem.BadParam("callID", "callID must be a UUID")
+	}
+	if err := c.admitCall(client); err != nil {
+		return err
+	}
+	if cmd.Type == Screen || cmd.Type == Device {
+		return c.addSource(ctx, client, cmd)
+	}
+
+	from, err := c.partyOf(ctx, client.Token, cmd.From)
+	if err != nil {
+		return err
+	}
+	to, cause, err := c.destination(ctx, client.Token, cmd.To)
+	if err != nil {
+		return err
+	}
+
+	k := c.newCall(client, cmd, from, to)
+	_, err = k.do(ctx, func() (Reply, error) { return Reply{}, k.begin(client, cmd, cause) })
+	return err
+}
+
+// newCall returns a call without legs.
+func (c *Calls) newCall(client Client, cmd Command, from, to Party) *call {
+	now := time.Now().UTC()
+	k := &call{
+		calls: c, id: cmd.Leg, project: client.Token.ProjectID, session: newID(), roomID: to.AddressID,
+		echo: to.Address == EchoAddress,
+		record: Record{
+			ID: cmd.Leg, ProjectID: client.Token.ProjectID, From: from, To: to, Dialed: cmd.To,
+			Node: c.node, Created: now,
+		},
+	}
+	if k.roomID == "" {
+		k.roomID = newID()
+	}
+	k.visible.Store(Created)
+	k.ring = time.AfterFunc(c.limits.Ring, func() { k.post(k.giveUp) })
+	k.longest = time.AfterFunc(c.limits.Most, func() { k.post(func() { k.end(NormalClearing, nil) }) })
+	return k
+}
+
+// begin opens the caller's media and goes where the call leads. If cause is set, the call
+// ends with it.
+func (k *call) begin(client Client, cmd Command, cause Cause) error {
+	c := k.calls
+	l := k.newLeg(cmd.Leg, client, k.record.From, false)
+	if !k.add(l) {
+		k.ring.Stop()
+		k.longest.Stop()
+		return problem.Taken("callID", "a call with this callID exists")
+	}
+	c.mu.Lock()
+	c.calls[k.id] = k
+	c.mu.Unlock()
+	l.active = true
+
+	media, answer, err := c.engine.Answer(watcher{l}, cmd.SDP)
+	if err != nil {
+		k.abandon(l)
+		return err
+	}
+	l.media = media
+	k.record.Video = slices.Contains(media.Kinds(), Video)
+	k.setState(Created)
+	l.tellState(Created)
+	l.tell(Event{Kind: EarlyMedia, SDP: answer})
+
+	switch {
+	case cause != Cause{}:
+		k.end(cause, nil)
+	case k.echo:
+		k.answerEcho()
+	default:
+		k.ringSubscriber()
+	}
+	return nil
+}
+
+// abandon removes a call that never began.
+func (k *call) abandon(l *leg) {
+	k.ring.Stop()
+	k.longest.Stop()
+	k.state, l.over = Completed, true
+	k.forget(l)
+	k.calls.remove(k)
+}
+
+// answerEcho connects the caller with itself.
+func (k *call) answerEcho() {
+	l := k.caller()
+	for _, kind := range []Kind{Audio, Video} {
+		l.media.Link(kind, l.media)
+	}
+	k.ring.Stop()
+	k.setState(InCall)
+	l.tell(Event{Kind: Answered})
+	l.join()
+	l.tellState(InCall)
+}
+
+// lookUp bounds how long a call in progress waits for who is online.
+const lookUp = 5 * time.Second
+
+// ringSubscriber rings the callee's online sockets.
+func (k *call) ringSubscriber() {
+	ctx, cancel := context.WithTimeout(context.Background(), lookUp)
+	defer cancel()
+	callee := k.record.To.SubscriberID
+	sockets, err := k.calls.fabric.Presence.Sockets(ctx, k.project, callee)
+	if err != nil {
+		k.calls.log.Error("finding whom to ring", "call_id", k.id, "error", err)
+		k.end(Congestion, nil)
+		return
+	}
+	sockets = sockets[:min(len(sockets), mostRung)]
+	switch {
+	case len(sockets) == 0:
+		k.end(UserNotRegistered, nil)
+		return
+	case k.calls.isRungOut(callee, len(sockets)):
+		k.end(UserBusy, nil)
+		return
+	}
+
+	for _, s := range sockets {
+		k.ringSocket(s)
+	}
+	if !slices.ContainsFunc(k.legs, func(l *leg) bool { return l.inbound }) {
+		k.end(Congestion, nil)
+		return
+	}
+	k.setState(Ringing)
+	k.caller().tellState(Ringing)
+}
+
+// mostRung is the most sockets of a subscriber that ring: the newest.
+const mostRung = 10
+
+// isRungOut reports whether enough calls ring a subscriber already.
+func (c *Calls) isRungOut(subscriberID string, sockets int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h := c.holders[subscriberID]
+	return h != nil && h.ringing >= c.limits.Ringing*sockets
+}
+
+// ringSocket rings one socket of the callee.
+func (k *call) ringSocket(s fabric.SocketPresence) {
+	token := fabric.Token{Kind: fabric.SAT, ProjectID: k.project, SubscriberID: k.record.To.SubscriberID}
+	l := k.newLeg(newID(), Client{Token: token, Socket: Socket{Node: s.Node, ID: s.ID}}, k.record.To, true)
+	media, offer, err := k.calls.engine.Offer(watcher{l}, k.caller().media)
+	if err != nil {
+		k.calls.log.Error("opening media to ring a subscriber", "call_id", k.id, "error", err)
+		return
+	}
+	l.media = media
+	k.add(l)
+	l.tell(Event{Kind: Invited, SDP: offer, From: k.record.From, To: k.record.To})
+}
+
+// giveUp ends a call that nobody answered in time.
+func (k *call) giveUp() {
+	if k.state != InCall {
+		k.end(NoAnswer, nil)
+	}
+}
+
+// destination returns what an address leads to. cause is set if the call cannot be made; the
+// party then has only what is known.
+func (c *Calls) destination(ctx context.Context, t fabric.Token, dialed string) (to Party, cause Cause, err error) {
+	path, _, _ := strings.Cut(dialed, "?")
+	to = Party{Address: path, Name: path}
+	if path == EchoAddress && t.Kind == fabric.SAT {
+		to.Name = "Echo"
+		return to, Cause{}, nil
+	}
+
+	a, err := c.fabric.Addresses.FindAt(ctx, t.ProjectID, path)
+	switch {
+	case errors.Is(err, problem.NotFound) && t.Kind == fabric.SAT:
+		return to, UnallocatedNumber, nil
+	case errors.Is(err, problem.NotFound):
+		return to, CallRejected, nil // a guest learns nothing about addresses that it may not reach
+	case err != nil:
+		return to, Cause{}, err
+	}
+	if _, err := c.fabric.Addresses.Find(ctx, t, a.ID); err != nil {
+		return to, CallRejected, nil
+	}
+
+	to = Party{Name: a.DisplayName, Address: a.Path(), AddressID: a.ID}
+	if a.Type != fabric.TypeSubscriber {
+		return to, NotImplemented, nil
+	}
+	to.SubscriberID = a.ResourceID
+	return to, Cause{}, nil
+}
+
+// partyOf returns the holder of a token as others see it. wish is the id of the address
+// that the client wants to be seen as; any but its own are ignored.
+func (c *Calls) partyOf(ctx context.Context, t fabric.Token, wish string) (Party, error) {
+	if t.Kind != fabric.SAT {
+		return Party{Name: "Guest"}, nil
+	}
+	s, err := c.fabric.Subscribers.Find(ctx, t.ProjectID, t.SubscriberID)
+	if err != nil {
+		return Party{}, err
+	}
+	p := Party{Name: s.Title(), SubscriberID: s.ID}
+	all, err := c.fabric.Subscribers.ListAddresses(ctx, t.ProjectID, s.ID, firstAddresses)
+	if err != nil {
+		return Party{}, err
+	}
+	for i, a := range all.Items {
+		if i == 0 || a.ID == wish {
+			p.Address, p.AddressID = a.Path(), a.ID
+		}
+	}
+	return p, nil
+}

@@ -1,0 +1,89 @@
+package calls
+
+import "time"
+
+// A Socket is where a client is told of events: a connection to one of the nodes.
+type Socket struct {
+	Node string `json:"n"`
+	ID   string `json:"id"`
+}
+
+// An EventKind is what happened.
+type EventKind string
+
+// The kinds of events. Each names the members of Event that it has besides Leg and Room.
+const (
+	Invited       EventKind = "invited"        // Leg rings: SDP, From, To
+	EarlyMedia    EventKind = "early_media"    // media may flow before the answer: SDP
+	Answered      EventKind = "answered"       // Leg is connected
+	StateChanged  EventKind = "state_changed"  // State, From, To
+	Joined        EventKind = "joined"         // Leg is a member now: Room, Capabilities
+	MemberJoined  EventKind = "member_joined"  // Member
+	MemberUpdated EventKind = "member_updated" // Member, Updated
+	MemberTalking EventKind = "member_talking" // Member
+	MemberLeft    EventKind = "member_left"    // Member, Cause
+	RoomUpdated   EventKind = "room_updated"   // Room
+	Left          EventKind = "left"           // Leg is no member any more: Cause
+	HungUp        EventKind = "hung_up"        // Leg has ended: Cause
+)
+
+// An Event is told to the client of a leg.
+type Event struct {
+	Kind         EventKind
+	Project      string
+	Leg          string // the call's id as the client knows it
+	MemberID     string // of the client itself
+	RoomSession  string
+	RoomID       string
+	Node         string // the call's owner, to be sent back with each command
+	At           time.Time
+	SDP          string    `json:",omitempty"`
+	State        State     `json:",omitempty"`
+	From, To     Party     `json:",omitzero"`
+	Member       *Member   `json:",omitempty"`
+	Updated      []string  `json:",omitempty"` // names of the members of Member that changed
+	Room         *Room     `json:",omitempty"`
+	Capabilities []string  `json:",omitempty"`
+	Cause        Cause     `json:",omitzero"`
+	Inbound      bool      `json:",omitempty"` // the client is the callee
+	Created      time.Time `json:",omitzero"`
+}
+
+// A Party is one side of a call, as the server knows it. What clients say about themselves
+// is not believed.
+type Party struct {
+	Name         string // to be shown
+	Address      string // /<context>/<name>; "" for guests
+	AddressID    string
+	SubscriberID string // "" for guests and for addresses of other things
+}
+
+// A Room is what the members of a call see of it. A call between two is a room as well.
+type Room struct {
+	ID, Name, DisplayName string
+	Session               string
+	Locked                bool
+	Recording             bool
+	Members               []Member
+}
+
+// A MemberType says what a member is.
+type MemberType string
+
+// The types of members.
+const (
+	Person MemberType = "member"
+	Screen MemberType = "screen" // what a member shares, with media of its own
+	Device MemberType = "device" // a further microphone or camera of a member
+)
+
+// A Member is a leg as the other members see it.
+type Member struct {
+	ID, Leg                      string
+	Type                         MemberType
+	Parent                       string // the member that a screen or device belongs to
+	Name                         string
+	SubscriberID, AddressID      string
+	AudioMuted, VideoMuted, Deaf bool
+	HandRaised, Talking          bool
+}

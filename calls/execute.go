@@ -1,0 +1,188 @@
+package calls
+
+import (
+	"slices"
+	"time"
+
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// firstAddresses are those of its addresses that a caller can be seen as.
+var firstAddresses = page.Query{Size: 20}
+
+// capabilities are what members of a call between two may do to it, in the SDK's language.
+// Nobody mutes another, and volumes would need the audio to be decoded.
+var capabilities = []string{
+	"self.mute.audio", "self.mute.video", "self.deaf", "self.raisehand", "digit", "device", "screenshare", "end",
+}
+
+// execute carries out a command of the leg's client.
+func (l *leg) execute(cmd Command) (Reply, error) {
+	switch {
+	case l.over:
+		l.call.calls.tellGone(l.client, cmd)
+		return Reply{}, nil
+	case cmd.Op == Invite:
+		return Reply{}, l.comeBack(cmd.SDP)
+	case cmd.Op == Answer:
+		return Reply{}, l.answer(cmd.SDP)
+	case cmd.Op == Hangup:
+		l.hungUp(causeOf(cmd.Cause))
+		return Reply{}, nil
+	case !l.active:
+		return Reply{}, nil // it rings: nothing else can be done
+	}
+	return l.act(cmd)
+}
+
+// act carries out a command of a member.
+func (l *leg) act(cmd Command) (Reply, error) {
+	switch cmd.Op {
+	case Update:
+		answer, err := l.media.Update(cmd.SDP)
+		return Reply{SDP: answer, Held: l.held}, err
+	case Hold, Unhold:
+		l.hold(cmd.Op == Hold)
+		return Reply{Held: l.held}, nil
+	case Digits:
+		return Reply{}, l.dial(cmd.Digits)
+	case List:
+		return Reply{Room: l.call.room()}, nil
+	case End:
+		l.call.end(NormalClearing, nil)
+		return Reply{}, nil
+	case Mute, Unmute, Deaf, Undeaf, RaiseHand, LowerHand:
+		return Reply{}, l.change(cmd)
+	}
+	return Reply{}, nil
+}
+
+// answer connects a leg that rings, unless another one was faster.
+func (l *leg) answer(sdp string) error {
+	k := l.call
+	if l.active {
+		return nil // SDK 3.27.0 answers twice if it connected twice
+	}
+	if err := l.media.Accept(sdp); err != nil {
+		l.hangUp(NormalClearing)
+		return err
+	}
+
+	k.ring.Stop()
+	k.stopRinging(l)
+	l.active = true
+	l.mediaLost = time.Now()
+	for _, other := range slices.Clone(k.legs) {
+		if other != l && other.inbound && !other.active {
+			other.leave(LoseRace, true)
+		}
+	}
+	k.link()
+	k.setState(InCall)
+
+	// The callee's SDK needs an Answered of its own: without, mute does not stop its microphone.
+	for _, m := range []*leg{k.caller(), l} {
+		m.tell(Event{Kind: Answered})
+		m.join()
+		m.tellState(InCall)
+	}
+	return nil
+}
+
+// join tells the client that it is a member.
+func (l *leg) join() {
+	l.tell(Event{Kind: Joined, Room: l.call.room(), Capabilities: capabilities})
+}
+
+// comeBack takes the offer of a client that has lost its page or its media.
+func (l *leg) comeBack(sdp string) error {
+	if !l.active {
+		return problem.Taken("callID", "a call with this callID exists")
+	}
+	answer, err := l.media.Renew(sdp)
+	if err != nil {
+		return err
+	}
+	l.mediaLost = time.Now()
+	l.tellState(Created)
+	l.tell(Event{Kind: EarlyMedia, SDP: answer})
+	if l.call.state != InCall {
+		l.tellState(l.call.state)
+		return nil
+	}
+	l.tell(Event{Kind: Answered})
+	l.join()
+	l.tellState(InCall)
+	return nil
+}
+
+// hungUp ends the leg because its client hung up. A callee that rejects a call does so for
+// all its devices.
+func (l *leg) hungUp(c Cause) {
+	if l.member.Type != Person {
+		l.leave(c, false)
+		l.call.link()
+		return
+	}
+	l.call.end(c, l)
+}
+
+// hold stops media between the leg and the others, or starts it again.
+func (l *leg) hold(held bool) {
+	l.held = held
+	l.call.link()
+}
+
+// maxDigits bounds the digits of one command.
+const maxDigits = 64
+
+// dial sends digits to the other side.
+func (l *leg) dial(digits string) error {
+	if len(digits) > maxDigits {
+		return problem.BadParam("dtmf", "dtmf must have at most %d digits", maxDigits)
+	}
+	for _, d := range digits {
+		if !slices.Contains([]rune("0123456789*#ABCDabcd"), d) {
+			return problem.BadParam("dtmf", "dtmf must consist of 0-9, *, # and A-D")
+		}
+	}
+	l.media.Dial(digits)
+	return nil
+}
+
+// change changes how the client itself takes part, and tells all members.
+func (l *leg) change(cmd Command) error {
+	if cmd.Target != "" && cmd.Target != l.member.ID && cmd.Target != "all" {
+		target := l.call.child(l, cmd.Target)
+		if target == nil {
+			return problem.New(problem.Forbidden, "not_permitted", "only your own microphone and camera are yours to change")
+		}
+		cmd.Target = ""
+		return target.change(cmd)
+	}
+	m, names := &l.member, []string{}
+	set := func(name string, field *bool, value bool) {
+		*field = value
+		names = append(names, name)
+	}
+	switch cmd.Op {
+	case Mute, Unmute:
+		for _, kind := range cmd.Media {
+			l.media.Mute(kind, cmd.Op == Mute)
+			if kind == Audio {
+				set("audio_muted", &m.AudioMuted, cmd.Op == Mute)
+			} else {
+				set("video_muted", &m.VideoMuted, cmd.Op == Mute)
+			}
+		}
+	case Deaf, Undeaf:
+		l.media.Deafen(cmd.Op == Deaf)
+		set("deaf", &m.Deaf, cmd.Op == Deaf)
+	case RaiseHand, LowerHand:
+		set("handraised", &m.HandRaised, cmd.Op == RaiseHand)
+	}
+	member := *m
+	l.call.tellMembers(Event{Kind: MemberUpdated, Member: &member, Updated: names})
+	return nil
+}

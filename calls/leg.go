@@ -1,0 +1,158 @@
+package calls
+
+import (
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A leg is one client's part in a call. Only its call's mailbox reads and changes it, except
+// for the members that say otherwise.
+type leg struct {
+	call    *call
+	id      string // fixed
+	holder  string // fixed: Token.Caller of its client
+	inbound bool   // fixed: the client was rung
+	at      atomic.Value
+	member  Member
+	party   Party
+	media   Media
+
+	client     Client
+	heard      int64     // Tokens.Heard when the token was last checked
+	socketLost time.Time // zero while it has a socket
+	mediaLost  time.Time // zero while packets arrive
+
+	active bool // it is a member: it dialed, or it answered
+	held   bool
+	over   bool
+}
+
+// newLeg returns a leg without media.
+func (k *call) newLeg(id string, client Client, party Party, inbound bool) *leg {
+	l := &leg{
+		call: k, id: id, holder: client.Token.Caller(), client: client, party: party, inbound: inbound,
+		heard: k.calls.fabric.Tokens.Heard(),
+		member: Member{ID: id, Leg: id, Type: Person, Name: party.Name, SubscriberID: party.SubscriberID,
+			AddressID: party.AddressID},
+		mediaLost: time.Now(),
+	}
+	l.at.Store(client.Socket)
+	return l
+}
+
+// rebind makes events go to another socket of the client, or notes its new token.
+func (l *leg) rebind(to Client) {
+	l.client, l.socketLost = to, time.Time{}
+	l.heard = l.call.calls.fabric.Tokens.Heard() - 1 // check the token at the next tick
+	l.at.Store(to.Socket)
+}
+
+// tell sends an event to the leg's client.
+func (l *leg) tell(e Event) {
+	k := l.call
+	e.Project, e.Leg, e.MemberID, e.Node, e.At = k.project, l.id, l.member.ID, k.calls.node, time.Now()
+	e.RoomSession, e.RoomID, e.Inbound, e.Created = k.session, k.roomID, l.inbound, k.record.Created
+	k.calls.clients.Tell(l.client.Socket, e)
+}
+
+// tellState tells the client the state of the call.
+func (l *leg) tellState(s State) {
+	l.tell(Event{Kind: StateChanged, State: s, From: l.call.record.From, To: l.call.record.To})
+}
+
+// watch ends the leg if its token or its client is gone. heard is the present result of
+// Tokens.Heard.
+func (l *leg) watch(now time.Time, heard int64) {
+	if l.over {
+		return
+	}
+	noSocket, silent := !l.socketLost.IsZero(), !l.mediaLost.IsZero()
+	switch {
+	case l.isRevoked(heard):
+		l.hangUp(TokenRevoked)
+	case noSocket && now.Sub(l.socketLost) > comeBack:
+		l.hangUp(RecoveryTimeout)
+	case noSocket && silent && now.Sub(l.socketLost) > goneAfter && now.Sub(l.mediaLost) > goneAfter:
+		l.hangUp(RecoveryTimeout)
+	case l.active && silent && l.call.state == InCall && now.Sub(l.mediaLost) > noMedia:
+		l.hangUp(MediaTimeout)
+	}
+}
+
+// isRevoked checks the token after something was revoked. If the node cannot tell because it
+// receives no revocations, isRevoked returns false and is called again at the next tick.
+func (l *leg) isRevoked(heard int64) bool {
+	if l.heard == heard {
+		return false
+	}
+	err := l.call.calls.fabric.Tokens.Revoked(l.client.Token)
+	if err == nil {
+		l.heard = heard
+	}
+	return errors.Is(err, problem.Unauthenticated)
+}
+
+// hangUp ends the leg, and with it the call if the others cannot go on alone.
+func (l *leg) hangUp(c Cause) {
+	if l.call.needs(l) {
+		l.call.end(c, nil)
+		return
+	}
+	l.leave(c, true)
+}
+
+// leave ends the leg alone. told is false if the client hung up by itself and needs no
+// event.
+func (l *leg) leave(c Cause, told bool) {
+	if l.over {
+		return
+	}
+	l.over = true
+	if l.media != nil {
+		l.media.Close()
+	}
+	l.call.forget(l)
+
+	// SDKs forget the call at HungUp, so everything else comes first.
+	if told {
+		l.tellState(Completed)
+		if l.active {
+			l.tell(Event{Kind: Left, Cause: c})
+		}
+		l.tell(Event{Kind: HungUp, Cause: c})
+	}
+	if l.active {
+		gone := l.member
+		l.call.tellOthers(l, Event{Kind: MemberLeft, Member: &gone, Cause: c})
+	}
+}
+
+// A watcher passes what the engine sees on to the call's mailbox.
+type watcher struct{ leg *leg }
+
+func (w watcher) Connected(Path) {
+	w.leg.call.post(func() { w.leg.mediaLost = time.Time{} })
+}
+
+func (w watcher) Lost() {
+	w.leg.call.post(func() { w.leg.mediaLost = time.Now() })
+}
+
+func (w watcher) Talking(talking bool) {
+	w.leg.call.post(func() {
+		l := w.leg
+		if l.over || !l.active || l.member.Talking == talking {
+			return
+		}
+		l.member.Talking = talking
+		m := l.member
+		l.call.tellMembers(Event{Kind: MemberTalking, Member: &m})
+	})
+}
+
+func newID() string { return uuid.NewString() }

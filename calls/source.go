@@ -1,0 +1,101 @@
+package calls
+
+import (
+	"context"
+	"slices"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// link connects the media of the members as the call now is: each of two hears and sees the
+// other, a shared screen takes the place of its owner's camera, and held legs are apart.
+func (k *call) link() {
+	people := slices.DeleteFunc(slices.Clone(k.legs), func(l *leg) bool {
+		return l.over || !l.active || l.member.Type != Person
+	})
+	for _, l := range people {
+		var other *leg
+		for _, o := range people {
+			if o != l || k.echo {
+				other = o
+			}
+		}
+		k.linkTo(l, other)
+	}
+}
+
+// linkTo sends the media of l, its screens and devices to other, which may be nil.
+func (k *call) linkTo(l, other *leg) {
+	apart := other == nil || l.held || other.held
+	to := func(from *leg, kind Kind, on bool) {
+		if on && !apart {
+			from.media.Link(kind, other.media)
+		} else {
+			from.media.Link(kind, nil)
+		}
+	}
+
+	// The last source of a kind is the one that is seen.
+	video := l
+	for _, s := range k.legs {
+		if s.member.Parent == l.member.ID && !s.over && slices.Contains(s.media.Kinds(), Video) {
+			video = s
+		}
+	}
+	to(l, Audio, true)
+	to(l, Video, video == l)
+	for _, s := range k.legs {
+		if s.member.Parent == l.member.ID && !s.over {
+			to(s, Audio, false)
+			to(s, Video, video == s)
+		}
+	}
+}
+
+// child returns the screen or device of l with this member id, or nil.
+func (k *call) child(l *leg, memberID string) *leg {
+	for _, s := range k.legs {
+		if s.member.ID == memberID && s.member.Parent == l.member.ID && !s.over {
+			return s
+		}
+	}
+	return nil
+}
+
+// addSource adds a screen or a further device of a member to its call.
+func (c *Calls) addSource(ctx context.Context, client Client, cmd Command) error {
+	parent := c.legOf(client, cmd.Parent) // a member's id is its leg's
+	if parent == nil {
+		return problem.New(problem.Invalid, "no_such_member", "memberId must name a member of a call of yours")
+	}
+	_, err := parent.call.do(ctx, func() (Reply, error) { return Reply{}, parent.addSource(client, cmd) })
+	return err
+}
+
+func (l *leg) addSource(client Client, cmd Command) error {
+	k := l.call
+	if l.over || !l.active || k.state != InCall {
+		return problem.New(problem.Invalid, "no_such_member", "the call has not been answered, or it is over")
+	}
+	s := k.newLeg(cmd.Leg, client, l.party, false)
+	s.member.Type, s.member.Parent = cmd.Type, l.member.ID
+	media, answer, err := k.calls.engine.Answer(watcher{s}, cmd.SDP)
+	if err != nil {
+		return err
+	}
+	s.media = media
+	if !k.add(s) {
+		media.Close()
+		return problem.Taken("callID", "a call with this callID exists")
+	}
+	s.active = true
+	k.link()
+	s.tellState(Created)
+	s.tell(Event{Kind: EarlyMedia, SDP: answer})
+	s.tell(Event{Kind: Answered})
+	s.join()
+	s.tellState(InCall)
+	m := s.member
+	k.tellOthers(s, Event{Kind: MemberJoined, Member: &m}) // startScreenShare waits for this
+	return nil
+}

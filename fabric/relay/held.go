@@ -1,0 +1,54 @@
+package relay
+
+import (
+	"sync"
+
+	"github.com/selvage/selvage/calls"
+)
+
+// held keeps the events of calls back while a request of the same socket is being answered. A
+// client knows its call by the answer; events that came first would find no call.
+type held struct {
+	mu      sync.Mutex
+	on      bool
+	waiting [][]byte
+}
+
+func (h *held) hold() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.on = true
+}
+
+// tell sends an event, or keeps it until the request is answered.
+func (s *socket) tell(text []byte) {
+	s.events.mu.Lock()
+	defer s.events.mu.Unlock()
+	if s.events.on && len(s.events.waiting) < maxWaiting {
+		s.events.waiting = append(s.events.waiting, text)
+		return
+	}
+	s.out.send(s.conn, text)
+}
+
+// releaseEvents sends what was kept back.
+func (s *socket) releaseEvents() {
+	s.events.mu.Lock()
+	defer s.events.mu.Unlock()
+	for _, text := range s.events.waiting {
+		s.out.send(s.conn, text)
+	}
+	s.events.on, s.events.waiting = false, nil
+}
+
+// forget makes events for a closed socket go nowhere, and its calls wait for their client.
+func (r *Relay) forget(s *socket, id string) {
+	r.mu.Lock()
+	if r.named[id] == s {
+		delete(r.named, id)
+	}
+	r.mu.Unlock()
+	if r.calls != nil {
+		r.calls.Closed(calls.Socket{Node: r.node, ID: id})
+	}
+}

@@ -1,0 +1,62 @@
+package relay
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/selvage/selvage/calls"
+)
+
+// memberParams are the parameters of the call.* methods: who asks, and whom it is about.
+type memberParams struct {
+	Channels []calls.Kind `json:"channels"`
+	MemberID string       `json:"member_id"` // instead of target, in older SDKs
+	Self     memberRef    `json:"self"`
+	Target   memberRef    `json:"target"`
+}
+
+type memberRef struct {
+	MemberID string `json:"member_id"`
+	CallID   string `json:"call_id"`
+	NodeID   string `json:"node_id"`
+}
+
+// memberMethods are the call.* methods by what they do. Others that SDKs know would need
+// audio to be decoded or video to be composed; the capabilities of a call say so, and SDKs
+// then do not send them.
+var memberMethods = map[string]calls.Op{
+	"call.mute": calls.Mute, "call.unmute": calls.Unmute, "call.deaf": calls.Deaf, "call.undeaf": calls.Undeaf,
+	"call.raisehand": calls.RaiseHand, "call.lowerhand": calls.LowerHand,
+	"call.member.list": calls.List, "call.end": calls.End,
+}
+
+// memberMethod serves a call.* method.
+func memberMethod(op calls.Op) method {
+	return func(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
+		if s.relay.calls == nil {
+			return nil, &fault{methodNotFound, "this server does not carry calls"}
+		}
+		var in memberParams
+		if err := params(raw, &in); err != nil {
+			return nil, err
+		}
+		if in.Self.CallID == "" {
+			in.Self = in.Target
+		}
+		if in.Target.MemberID == "" {
+			in.Target.MemberID = in.MemberID
+		}
+
+		reply, err := s.relay.calls.Do(ctx, s.client(), calls.Command{
+			Op: op, Leg: in.Self.CallID, Node: in.Self.NodeID, Target: in.Target.MemberID, Media: in.Channels,
+		})
+		if err != nil || reply.Room == nil {
+			return done, err
+		}
+		return struct {
+			Code    string        `json:"code"`
+			Message string        `json:"message"`
+			Members []*memberJSON `json:"members"`
+		}{"200", "OK", showMembers(reply.Room.Members, roomRef{reply.Room.ID, reply.Room.Session}, s.relay.node)}, nil
+	}
+}

@@ -1,0 +1,161 @@
+package relay
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// vertoParams are the parameters of webrtc.verto: an envelope around a message of the verto
+// protocol. The message is a request, or the client's response to one of ours.
+type vertoParams struct {
+	CallID  string       `json:"callID"`
+	NodeID  string       `json:"node_id"`
+	Message vertoMessage `json:"message"`
+}
+
+type vertoMessage struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"` // "" for a response
+	Params struct {
+		Dialog dialogParams `json:"dialogParams"`
+		SDP    string       `json:"sdp"`
+		Action string       `json:"action"` // of verto.modify
+		DTMF   string       `json:"dtmf"`
+		Cause  string       `json:"cause"`
+	} `json:"params"`
+}
+
+// dialogParams describe the call. What they say about the caller is not believed.
+type dialogParams struct {
+	CallID       string `json:"callID"`
+	To           string `json:"destination_number"`
+	Attach       bool   `json:"attach"`
+	Reattaching  bool   `json:"reattaching"`
+	ScreenShare  bool   `json:"screenShare"`
+	Device       bool   `json:"additionalDevice"`
+	FromAddress  string `json:"from_fabric_address_id"`
+	UserVariable struct {
+		MemberID string `json:"memberId"` // whose screen or device it is
+	} `json:"userVariables"`
+}
+
+// A vertoResult answers webrtc.verto. Result is the answer to the message in it.
+type vertoResult struct {
+	Code    string       `json:"code"`
+	Message string       `json:"message"`
+	NodeID  string       `json:"node_id"`
+	Result  *vertoAnswer `json:"result,omitempty"`
+}
+
+type vertoAnswer struct {
+	Version string          `json:"jsonrpc"`
+	ID      json.RawMessage `json:"id,omitempty"`
+	Result  vertoOutcome    `json:"result"`
+}
+
+type vertoOutcome struct {
+	CallID    string `json:"callID"`
+	Message   string `json:"message"`
+	Action    string `json:"action,omitempty"`
+	HoldState string `json:"holdState,omitempty"` // held or active
+	SDP       string `json:"sdp,omitempty"`
+}
+
+// verto serves webrtc.verto, by which clients dial, answer and hang up.
+//
+// Only errors of verto.invite are told as such. SDKs repeat any other request ten times that
+// returns an error, so a call that is unknown is told by an event.
+func verto(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
+	if s.relay.calls == nil {
+		return nil, &fault{methodNotFound, "webrtc.verto: this server does not carry calls"}
+	}
+	var in vertoParams
+	if err := params(raw, &in); err != nil {
+		return nil, err
+	}
+	if in.CallID == "" {
+		in.CallID = in.Message.Params.Dialog.CallID
+	}
+
+	cmd, outcome, ok := in.command()
+	if !ok { // a response, a pong, or what later SDKs may send
+		return s.vertoResult(in, vertoOutcome{CallID: in.CallID, Message: "OK"}), nil
+	}
+	reply, err := s.relay.calls.Do(ctx, s.client(), cmd)
+	if p := problem.First(err); p != nil && cmd.Op == calls.Invite {
+		return vertoResult{Code: refusalCode(p), Message: p.Message, NodeID: s.relay.node}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+
+	outcome.CallID = in.CallID
+	if cmd.Op == calls.Update || cmd.Op == calls.Hold || cmd.Op == calls.Unhold {
+		outcome.Action, outcome.SDP, outcome.HoldState = in.Message.Params.Action, reply.SDP, "active"
+		if reply.Held {
+			outcome.HoldState = "held"
+		}
+	}
+	return s.vertoResult(in, outcome), nil
+}
+
+func (s *socket) vertoResult(in vertoParams, o vertoOutcome) vertoResult {
+	return vertoResult{"200", "OK", s.relay.node, &vertoAnswer{"2.0", in.Message.ID, o}}
+}
+
+// refusalCode returns the code by which an SDK's start() is rejected.
+func refusalCode(p *problem.Error) string {
+	switch p.Kind {
+	case problem.RateLimited:
+		return "429"
+	case problem.Unavailable:
+		return "503"
+	case problem.Conflict:
+		return "409"
+	}
+	return "400"
+}
+
+// command returns what the message asks for, and the beginning of its outcome. ok is false
+// if it asks for nothing.
+func (v vertoParams) command() (cmd calls.Command, o vertoOutcome, ok bool) {
+	p := v.Message.Params
+	cmd = calls.Command{Leg: v.CallID, Node: v.NodeID, SDP: p.SDP}
+	switch v.Message.Method {
+	case "verto.invite":
+		cmd.Op, cmd.To, cmd.From = calls.Invite, p.Dialog.To, p.Dialog.FromAddress
+		cmd.Attach = p.Dialog.Attach || p.Dialog.Reattaching
+		cmd.Parent = p.Dialog.UserVariable.MemberID
+		switch {
+		case p.Dialog.ScreenShare:
+			cmd.Type = calls.Screen
+		case p.Dialog.Device:
+			cmd.Type = calls.Device
+		}
+		return cmd, vertoOutcome{Message: "CALL CREATED"}, true
+	case "verto.answer":
+		cmd.Op = calls.Answer
+		return cmd, vertoOutcome{Message: "CALL ANSWERED"}, true
+	case "verto.bye":
+		cmd.Op, cmd.Cause = calls.Hangup, p.Cause
+		return cmd, vertoOutcome{Message: "CALL ENDED"}, true
+	case "verto.info":
+		cmd.Op, cmd.Digits = calls.Digits, p.DTMF
+		return cmd, vertoOutcome{Message: "SENT"}, true
+	case "verto.subscribe":
+		cmd.Op = calls.Subscribe
+		return cmd, vertoOutcome{Message: "OK"}, true
+	case "verto.modify":
+		cmd.Op, ok = modifications[p.Action]
+		return cmd, vertoOutcome{Message: "OK"}, ok
+	}
+	return cmd, o, false
+}
+
+// modifications are the actions of verto.modify.
+var modifications = map[string]calls.Op{
+	"hold": calls.Hold, "unhold": calls.Unhold, "updateMedia": calls.Update,
+}
