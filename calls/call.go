@@ -58,8 +58,14 @@ func (k *call) needs(l *leg) bool {
 	return !slices.ContainsFunc(k.legs, func(o *leg) bool { return o != l && o != k.caller() && !o.over })
 }
 
-// setState changes the state and writes the record.
+// setState changes the state and writes the record. A call goes on if it cannot be written.
 func (k *call) setState(s State) {
+	if err := k.trySetState(s); err != nil {
+		k.calls.log.Error("writing the record of a call", "call_id", k.id, "state", string(s), "error", err)
+	}
+}
+
+func (k *call) trySetState(s State) error {
 	k.state, k.record.State = s, s
 	k.visible.Store(s)
 	switch s {
@@ -68,18 +74,26 @@ func (k *call) setState(s State) {
 	case Completed:
 		k.record.Ended = time.Now().UTC()
 	}
-	k.save()
+	return k.save()
+}
+
+// measure notes what was measured of the caller's media.
+func (k *call) measure() {
+	if k.caller().media == nil {
+		return
+	}
+	q := k.caller().media.Quality()
+	k.record.Received, k.record.Lost = int64(q.Received), int64(q.Lost)
+	k.record.Jitter, k.record.RoundTrip, k.record.Transport = q.Jitter, q.RoundTrip, q.Path.Transport
 }
 
 // saveTimeout bounds how long a record may take to write. A call does not wait for longer.
 const saveTimeout = 5 * time.Second
 
-func (k *call) save() {
+func (k *call) save() error {
 	ctx, cancel := context.WithTimeout(context.Background(), saveTimeout)
 	defer cancel()
-	if err := k.calls.store.SaveCall(ctx, k.record); err != nil {
-		k.calls.log.Error("writing the record of a call", "call_id", k.id, "state", string(k.state), "error", err)
-	}
+	return k.calls.store.SaveCall(ctx, k.record)
 }
 
 // end ends the call for everybody. by is the leg that hung up, which needs to be told
@@ -90,10 +104,7 @@ func (k *call) end(c Cause, by *leg) {
 	}
 	k.ring.Stop()
 	k.longest.Stop()
-	caller := k.caller()
-	if caller.media != nil {
-		k.record.Quality = caller.media.Quality()
-	}
+	k.measure()
 	k.record.Cause = c
 	answered := k.state == InCall
 	k.setState(Completed)
@@ -127,7 +138,7 @@ func (k *call) tellOthers(but *leg, e Event) {
 // room returns what members see of the call.
 func (k *call) room() *Room {
 	r := &Room{ID: k.roomID, Session: k.session, Name: k.record.To.Address, DisplayName: k.record.To.Name,
-		Recording: k.record.RecordingID != ""}
+		Recording: k.record.RecordingSid != ""}
 	for _, l := range k.legs {
 		if l.active && !l.over {
 			r.Members = append(r.Members, l.member)

@@ -8,17 +8,19 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
 )
 
 // Config holds the dependencies of Calls.
 type Config struct {
-	Fabric  *fabric.Fabric
-	Engine  Engine
-	Clients Clients
-	Store   Store
-	Node    string       // the name of this node
-	Log     *slog.Logger // nil means slog.Default()
-	Limits  Limits
+	Fabric   *fabric.Fabric
+	Engine   Engine
+	Clients  Clients
+	Store    Store
+	Sessions session.Store
+	Node     string       // the name of this node
+	Log      *slog.Logger // nil means slog.Default()
+	Limits   Limits
 }
 
 // Clients tells clients of events. Events of one leg reach its client in order.
@@ -31,13 +33,14 @@ type Clients interface {
 // Calls holds the calls whose callers are connected to this node. It is safe for concurrent
 // use.
 type Calls struct {
-	fabric  *fabric.Fabric
-	engine  Engine
-	clients Clients
-	store   Store
-	node    string
-	log     *slog.Logger
-	limits  Limits
+	fabric   *fabric.Fabric
+	engine   Engine
+	clients  Clients
+	store    Store
+	sessions session.Store
+	node     string
+	log      *slog.Logger
+	limits   Limits
 
 	mu       sync.Mutex
 	draining bool
@@ -53,9 +56,9 @@ func New(c Config) *Calls {
 		c.Log = slog.Default()
 	}
 	return &Calls{
-		fabric: c.Fabric, engine: c.Engine, clients: c.Clients, store: c.Store, node: c.Node, log: c.Log,
-		limits: c.Limits.orDefaults(),
-		calls:  make(map[string]*call), legs: make(map[string]*leg),
+		fabric: c.Fabric, engine: c.Engine, clients: c.Clients, store: c.Store, sessions: c.Sessions,
+		node: c.Node, log: c.Log, limits: c.Limits.orDefaults(),
+		calls: make(map[string]*call), legs: make(map[string]*leg),
 		holders: make(map[string]*holder), projects: make(map[string]int),
 	}
 }

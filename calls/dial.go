@@ -57,7 +57,7 @@ func (c *Calls) newCall(client Client, cmd Command, from, to Party) *call {
 		calls: c, id: cmd.Leg, project: client.Token.ProjectID, session: newID(), roomID: to.AddressID,
 		echo: to.Address == EchoAddress,
 		record: Record{
-			ID: cmd.Leg, ProjectID: client.Token.ProjectID, From: from, To: to, Dialed: cmd.To,
+			Key: uuid.Must(uuid.NewV7()).String(), ID: cmd.Leg, ProjectID: client.Token.ProjectID, From: from, To: to, Dialed: cmd.To,
 			Node: c.node, Created: now,
 		},
 	}
@@ -92,7 +92,11 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 	}
 	l.media = media
 	k.record.Video = slices.Contains(media.Kinds(), Video)
-	k.setState(Created)
+	if err := k.trySetState(Created); err != nil {
+		media.Close()
+		k.abandon(l)
+		return err
+	}
 	l.tellState(Created)
 	l.tell(Event{Kind: EarlyMedia, SDP: answer})
 

@@ -3,6 +3,9 @@ package calls
 import (
 	"context"
 	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
 )
 
 // A State is how far a call has come.
@@ -18,7 +21,8 @@ const (
 
 // A Record is what is kept of a call.
 type Record struct {
-	ID        string // the caller leg's id
+	Key       string // sorts by Created
+	ID        string // the caller leg's id, which the caller's client chose
 	ProjectID string
 	From, To  Party
 	Dialed    string // the address as it was dialed
@@ -29,9 +33,13 @@ type Record struct {
 	Answered  time.Time // zero if nobody answered
 	Ended     time.Time // zero while the call runs
 
-	RecordingID string // "" if it was not recorded
-	Video       bool
-	Quality     Quality // of the caller's media
+	RecordingSid string // "" if it was not recorded
+	Video        bool
+
+	// What was measured of the caller's media.
+	Received, Lost    int64 // packets
+	Jitter, RoundTrip time.Duration
+	Transport         string // udp or tcp; "" if no media came
 }
 
 // Duration returns how long the parties were connected until now.
@@ -45,9 +53,124 @@ func (r Record) Duration(now time.Time) time.Duration {
 	return r.Ended.Sub(r.Answered)
 }
 
+// A Document is a call as webhooks, the command line and the API show it.
+type Document struct {
+	ID           string  `json:"id"`
+	ProjectID    string  `json:"project_id"`
+	State        State   `json:"state"`
+	Cause        string  `json:"cause,omitempty"`
+	From         string  `json:"from"`
+	FromName     string  `json:"from_name"`
+	FromID       string  `json:"from_subscriber_id,omitempty"`
+	To           string  `json:"to"`
+	ToName       string  `json:"to_name"`
+	ToID         string  `json:"to_subscriber_id,omitempty"`
+	Video        bool    `json:"video"`
+	RecordingSid string  `json:"recording_sid,omitempty"`
+	CreatedAt    string  `json:"created_at"`
+	AnsweredAt   *string `json:"answered_at"`
+	EndedAt      *string `json:"ended_at"`
+	Duration     int     `json:"duration"` // seconds between answer and end
+	Quality      *Report `json:"quality,omitempty"`
+}
+
+// A Report is the quality of the caller's media, once the call has ended.
+type Report struct {
+	Transport   string  `json:"transport"`
+	Packets     int64   `json:"packets"`
+	Lost        int64   `json:"lost"`
+	JitterMs    float64 `json:"jitter_ms"`
+	RoundTripMs float64 `json:"round_trip_ms"`
+	MOS         float64 `json:"mos"` // estimated mean opinion score, 1 to 4.5
+}
+
+// Document returns the call as it is shown.
+func (r Record) Document() Document {
+	d := Document{
+		ID: r.ID, ProjectID: r.ProjectID, State: r.State, Cause: r.Cause.Text,
+		From: r.From.Address, FromName: r.From.Name, FromID: r.From.SubscriberID,
+		To: r.To.Address, ToName: r.To.Name, ToID: r.To.SubscriberID,
+		Video: r.Video, RecordingSid: r.RecordingSid, CreatedAt: instant(r.Created),
+		Duration: int(r.Duration(time.Now()).Round(time.Second).Seconds()),
+	}
+	for _, at := range []struct {
+		to   **string
+		when time.Time
+	}{{&d.AnsweredAt, r.Answered}, {&d.EndedAt, r.Ended}} {
+		if !at.when.IsZero() {
+			text := instant(at.when)
+			*at.to = &text
+		}
+	}
+	if r.State == Completed && r.Received > 0 {
+		d.Quality = &Report{
+			Transport: r.Transport, Packets: r.Received, Lost: r.Lost,
+			JitterMs: milliseconds(r.Jitter), RoundTripMs: milliseconds(r.RoundTrip), MOS: r.mos(),
+		}
+	}
+	return d
+}
+
+func instant(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// mos estimates the mean opinion score by the E-model (ITU-T G.107) for Opus, from delay and
+// loss alone.
+func (r Record) mos() float64 {
+	delay := milliseconds(r.RoundTrip)/2 + 2*milliseconds(r.Jitter) + 20
+	loss := 100 * float64(r.Lost) / float64(r.Received+r.Lost)
+	rating := 93.2 - delay/40
+	if delay > 160 {
+		rating = 93.2 - (delay-120)/10
+	}
+	rating = min(max(rating-2.5*loss, 0), 100)
+	score := 1 + 0.035*rating + rating*(rating-60)*(100-rating)*7e-6
+	return float64(int(score*100+0.5)) / 100
+}
+
+// EventOf returns the webhook event of a state.
+func EventOf(s State) fabric.EventName { return fabric.EventName("call." + string(s)) }
+
+// Event returns what webhooks are told of the call's present state.
+func (r Record) Event() (fabric.Event, error) {
+	at := r.Created
+	switch r.State {
+	case InCall:
+		at = r.Answered
+	case Completed:
+		at = r.Ended
+	}
+	return fabric.NewEvent(EventOf(r.State), r.ProjectID, r.ID, at, r.Document())
+}
+
+// A Filter selects calls. Empty fields select all.
+type Filter struct {
+	SubscriberID string // who called or was called
+	State        State
+}
+
 // A Store keeps the records of calls.
 type Store interface {
-	// SaveCall writes a record over the previous one of the same call, together with the
-	// events that webhooks want: one for each state.
+	// SaveCall writes a record over the previous one of the same call, unless that one says
+	// that it has ended, together with the event that webhooks want. A new record whose call id the project
+	// has already is problem.Conflict.
 	SaveCall(ctx context.Context, r Record) error
+	FindCall(ctx context.Context, projectID, id string) (Record, error)
+	// ListCalls is newest first.
+	ListCalls(ctx context.Context, projectID string, f Filter, q page.Query) (page.Page[Record], error)
+	// RunningCalls returns some calls of a node that have not ended, oldest first.
+	RunningCalls(ctx context.Context, node string, most int) ([]Record, error)
+	// RunningNodes returns the nodes that have calls which have not ended.
+	RunningNodes(ctx context.Context) ([]string, error)
+}
+
+// Find returns a call of a project.
+func (c *Calls) Find(ctx context.Context, projectID, id string) (Record, error) {
+	return c.store.FindCall(ctx, projectID, id)
+}
+
+// List returns a page of a project's calls, newest first.
+func (c *Calls) List(ctx context.Context, projectID string, f Filter, q page.Query) (page.Page[Record], error) {
+	return c.store.ListCalls(ctx, projectID, f, q)
 }

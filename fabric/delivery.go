@@ -125,7 +125,7 @@ func (ws *Webhooks) Test(ctx context.Context, projectID, id string) (Delivery, e
 		Type string `json:"type"`
 		URL  string `json:"url"`
 	}{w.ID, "webhook", w.URL}
-	e, err := newEvent(WebhookTest, w.ProjectID, w.ID, ws.now(), data)
+	e, err := NewEvent(WebhookTest, w.ProjectID, w.ID, ws.now(), data)
 	if err != nil {
 		return Delivery{}, err
 	}

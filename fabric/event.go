@@ -23,6 +23,12 @@ const (
 	ResourceUpdated   EventName = "resource.updated"
 	ResourceDeleted   EventName = "resource.deleted"
 
+	CallCreated            EventName = "call.created"
+	CallRinging            EventName = "call.ringing"
+	CallAnswered           EventName = "call.answered"
+	CallEnded              EventName = "call.ended"
+	CallRecordingCompleted EventName = "call.recording.completed"
+
 	// WebhookTest is the event of [Webhooks.Test].
 	WebhookTest EventName = "webhook.test"
 
@@ -35,16 +41,17 @@ func EventNames() []EventName {
 	return []EventName{
 		SubscriberCreated, SubscriberUpdated, SubscriberDeleted, SubscriberOnline, SubscriberOffline,
 		ResourceCreated, ResourceUpdated, ResourceDeleted,
+		CallCreated, CallRinging, CallAnswered, CallEnded, CallRecordingCompleted,
 	}
 }
 
-// An Event is a change of a subscriber or resource, as it is sent to webhooks. It is
+// An Event is a change of a subscriber, resource or call, as it is sent to webhooks. It is
 // written in the same transaction as the change.
 type Event struct {
 	ID        string
 	ProjectID string
 	Name      EventName
-	Subject   string // id of the subscriber or resource
+	Subject   string // id of the subscriber, resource or call
 	Created   time.Time
 	Body      []byte // JSON as sent and signed
 }
@@ -55,18 +62,18 @@ type Teller func(Resource) (Event, error)
 // SubscriberEvent returns the event of a subscriber as it is after a change, or was
 // before it was deleted.
 func SubscriberEvent(name EventName, s Subscriber, at time.Time) (Event, error) {
-	return newEvent(name, s.ProjectID, s.ID, at, DocumentOf(s))
+	return NewEvent(name, s.ProjectID, s.ID, at, DocumentOf(s))
 }
 
 // event returns the Teller of a change.
 func (rs *Resources) event(name EventName, at time.Time) Teller {
 	return func(r Resource) (Event, error) {
-		return newEvent(name, r.ProjectID, r.ID, at, Document(rs.KindOf(r), r))
+		return NewEvent(name, r.ProjectID, r.ID, at, Document(rs.KindOf(r), r))
 	}
 }
 
-// newEvent returns an event whose data is the document that the API returns.
-func newEvent(name EventName, projectID, subject string, at time.Time, data any) (Event, error) {
+// NewEvent returns an event whose data is the document that the API returns.
+func NewEvent(name EventName, projectID, subject string, at time.Time, data any) (Event, error) {
 	e := Event{ID: newID(), ProjectID: projectID, Name: name, Subject: subject, Created: at}
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)

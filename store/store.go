@@ -45,6 +45,7 @@ type Store struct {
 	known int64 // the schema that this binary makes
 
 	*Audit
+	*Calls
 	*Certificates
 	*Clients
 	*Factors
@@ -71,6 +72,7 @@ func newStore(c *core) *Store {
 	return &Store{
 		core:         c,
 		Audit:        &Audit{c},
+		Calls:        &Calls{c},
 		Certificates: &Certificates{c},
 		Clients:      &Clients{c},
 		Factors:      &Factors{c},

@@ -21,6 +21,7 @@ var sentences = map[string]struct{ done, refused string }{
 	"consent.revoked":             {"App disconnected", ""},
 	"deliveries.redelivered":      {"Lost deliveries sent again", ""},
 	"device.deleted":              {"Device forgotten", ""},
+	"call.ended":                  {"Call ended", ""},
 	"device.registered":           {"Device registered", ""},
 	"embed_key.created":           {"Embed key made", ""},
 	"embed_key.revoked":           {"Embed key revoked", ""},

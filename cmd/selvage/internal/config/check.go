@@ -30,6 +30,7 @@ func (c Config) checkListeners(from Origins) error {
 	reject("listen", c.Listen, "", Off, Auto)
 	reject("listen_tls", c.ListenTLS, "")
 	reject("listen_ops", c.ListenOps, "", Auto)
+	reject("listen_media", c.ListenMedia, "")
 	reject("fabric_host", c.FabricHost, Off, Auto)
 
 	for _, pair := range []struct {
@@ -39,6 +40,9 @@ func (c Config) checkListeners(from Origins) error {
 		{"listen_tls", "listen", c.TLSAddress(), c.Listen},
 		{"listen_ops", "listen", c.ListenOps, c.Listen},
 		{"listen_ops", "listen_tls", c.ListenOps, c.TLSAddress()},
+		{"listen_media", "listen", c.MediaListener(), c.Listen},
+		{"listen_media", "listen_tls", c.MediaListener(), c.TLSAddress()},
+		{"listen_media", "listen_ops", c.MediaListener(), c.ListenOps},
 	} {
 		if pair.a.collides(pair.b) {
 			errs = append(errs, from.errorf(pair.path,

@@ -25,6 +25,13 @@ type Config struct {
 	// Address for /healthz, /readyz, /metrics and pprof, or off.
 	ListenOps HostPort `key:"listen_ops" default:"127.0.0.1:9090"`
 
+	// Address for the media of calls, UDP and TCP on one port number, or off. With auto, it is
+	// 127.0.0.1:8444 if HTTP is on loopback, else :8444.
+	ListenMedia HostPort `key:"listen_media" default:"auto"`
+	// Addresses at which browsers reach the media port, separated by commas (default: those of
+	// the public URL's host that this machine has).
+	MediaAddress mediaAddresses `key:"media_address"`
+
 	// URL at which clients reach this server; all links start with it (default:
 	// http://localhost and the port of HTTP).
 	PublicURL BaseURL `key:"public_url"`

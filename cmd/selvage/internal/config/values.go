@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,7 +23,9 @@ type (
 	masterKey string // base64 of 32 bytes, or empty
 	fileName  string
 	texts     []string
-	Services  []string
+
+	mediaAddresses []netip.Addr
+	Services       []string
 
 	connections    int
 	limit          int // 0 for no limit
@@ -89,6 +92,27 @@ func split(text string) []string {
 		}
 	}
 	return parts
+}
+
+func (m *mediaAddresses) UnmarshalText(text []byte) error {
+	*m = nil
+	for _, part := range split(string(text)) {
+		ip, err := netip.ParseAddr(part)
+		if err != nil || ip.IsUnspecified() || ip.IsMulticast() || ip.Zone() != "" {
+			return fmt.Errorf("needs IP addresses, such as 203.0.113.7; it has %q", part)
+		}
+		*m = append(*m, ip.Unmap())
+	}
+	return nil
+}
+
+// MarshalText returns the addresses, separated by commas.
+func (m mediaAddresses) MarshalText() ([]byte, error) {
+	var texts []string
+	for _, ip := range m {
+		texts = append(texts, ip.String())
+	}
+	return []byte(strings.Join(texts, ",")), nil
 }
 
 func (s *Services) UnmarshalText(text []byte) error {

@@ -110,6 +110,17 @@ func (c Config) TLSAddress() HostPort {
 	return Off
 }
 
+// MediaListener returns the address for the media of calls, or Off.
+func (c Config) MediaListener() HostPort {
+	switch {
+	case c.ListenMedia != Auto:
+		return c.ListenMedia
+	case c.Listen.Loopback():
+		return "127.0.0.1:8444"
+	}
+	return ":8444"
+}
+
 // CertifiedHosts lists the names and addresses that the local certificate needs in addition
 // to localhost.
 func (c Config) CertifiedHosts() []string {

@@ -22,6 +22,7 @@ type Running struct {
 	HTTP      string `json:"http,omitempty"`
 	HTTPS     string `json:"https,omitempty"`
 	Ops       string `json:"ops,omitempty"`
+	Media     string `json:"media,omitempty"` // host:port of calls, UDP and TCP
 	PublicURL string `json:"public_url"`
 	AuthURL   string `json:"auth_url"`
 }
