@@ -62,6 +62,9 @@ var layers = map[string][]string{
 		"internal/problem", "internal/session"},
 	"recordings": {"internal/page", "internal/problem", "internal/cache", "recordings/audio",
 		"recordings/levels", "recordings/mp3", "recordings/wav"},
+	"calls":       nil,
+	"calls/sdp":   {"internal/problem"},
+	"calls/media": {"calls", "calls/sdp", "internal/problem"},
 	// plumbing
 	"cmd/selvage/internal/config": {"fabric", "idp", "internal/database", "cmd/selvage/internal/datadir",
 		"internal/mail", "internal/password", "internal/problem", "internal/session/redis", "internal/span",
@@ -168,6 +171,7 @@ var only = map[string][]string{
 	"github.com/prometheus/client_golang": {"cmd/selvage/internal/server"},
 	"github.com/wneessen/go-mail":         {"internal/mail"},
 	"github.com/emersion/go-smtp":         {"test/inbox"},
+	"github.com/pion":                     {"calls/media"},
 	"database/sql":                        {"internal/database", "internal/session/sql", "store"},
 	"net/http": {"bench", "operator/dashboard", "fabric/relay", "fabric/rest",
 		"idp/oidc", "cmd/selvage/internal/docsite",

@@ -1,0 +1,267 @@
+package media_test
+
+import (
+	"fmt"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pion/interceptor"
+	"github.com/pion/logging"
+	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
+	"github.com/pion/webrtc/v4"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/media"
+)
+
+// deadline is how long a test waits for the network.
+const deadline = 10 * time.Second
+
+// A client is a browser made of pion: one PeerConnection per media section, because pion
+// cannot keep sections of one connection apart.
+type client struct {
+	t     *testing.T
+	api   *webrtc.API
+	parts []*part
+	leg   calls.Media
+	watch *watcher
+}
+
+// A part is one media section of a client.
+type part struct {
+	kind   string
+	mid    string
+	pc     *webrtc.PeerConnection
+	track  *webrtc.TrackLocalStaticRTP
+	sender *webrtc.RTPSender
+	up     chan struct{} // closed when connected
+
+	mu  sync.Mutex
+	seq uint16
+	ts  uint32
+
+	packets chan *rtp.Packet   // received
+	reports chan []rtcp.Packet // about what is sent
+	remote  chan *webrtc.TrackRemote
+}
+
+// A setup changes how a client behaves.
+type setup struct {
+	codecs  []webrtc.RTPCodecParameters // of audio; nil is Opus with telephone events
+	network webrtc.NetworkType          // 0 is UDP over IPv4
+}
+
+var (
+	opus = webrtc.RTPCodecParameters{PayloadType: 111, RTPCodecCapability: webrtc.RTPCodecCapability{
+		MimeType: webrtc.MimeTypeOpus, ClockRate: 48000, Channels: 2}}
+	events = webrtc.RTPCodecParameters{PayloadType: 110, RTPCodecCapability: webrtc.RTPCodecCapability{
+		MimeType: "audio/telephone-event", ClockRate: 48000}}
+	pcmu = webrtc.RTPCodecParameters{PayloadType: 0, RTPCodecCapability: webrtc.RTPCodecCapability{
+		MimeType: webrtc.MimeTypePCMU, ClockRate: 8000}}
+	vp8 = webrtc.RTPCodecParameters{PayloadType: 96, RTPCodecCapability: webrtc.RTPCodecCapability{
+		MimeType: webrtc.MimeTypeVP8, ClockRate: 90000, RTCPFeedback: []webrtc.RTCPFeedback{
+			{Type: "goog-remb"}, {Type: "nack"}, {Type: "nack", Parameter: "pli"}, {Type: "ccm", Parameter: "fir"}}}}
+)
+
+// newEngine returns an engine on loopback that ends with the test.
+func newEngine(t *testing.T, change ...func(*media.Config)) *media.Engine {
+	t.Helper()
+	cfg := media.Config{Listen: "127.0.0.1:0"}
+	for _, f := range change {
+		f(&cfg)
+	}
+	e, err := media.New(cfg)
+	if err != nil {
+		t.Fatalf("New: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return e
+}
+
+// newClient returns a client that sends and receives the kinds.
+func newClient(t *testing.T, s setup, kinds ...string) *client {
+	t.Helper()
+	m, i := &webrtc.MediaEngine{}, &interceptor.Registry{}
+	if s.codecs == nil {
+		s.codecs = []webrtc.RTPCodecParameters{opus, events}
+	}
+	for _, c := range s.codecs {
+		must(t, m.RegisterCodec(c, webrtc.RTPCodecTypeAudio))
+	}
+	must(t, m.RegisterCodec(vp8, webrtc.RTPCodecTypeVideo))
+	must(t, m.RegisterHeaderExtension(webrtc.RTPHeaderExtensionCapability{
+		URI: "urn:ietf:params:rtp-hdrext:ssrc-audio-level"}, webrtc.RTPCodecTypeAudio))
+	if s.network == 0 {
+		s.network = webrtc.NetworkTypeUDP4
+	}
+
+	settings := webrtc.SettingEngine{LoggerFactory: quiet{}}
+	settings.SetIncludeLoopbackCandidate(true)
+	must(t, settings.SetAnsweringDTLSRole(webrtc.DTLSRoleClient)) // as browsers do
+	settings.SetNetworkTypes([]webrtc.NetworkType{s.network})
+	settings.SetIPFilter(func(ip net.IP) bool { return ip.IsLoopback() })
+	c := &client{t: t, watch: newWatcher(),
+		api: webrtc.NewAPI(webrtc.WithMediaEngine(m), webrtc.WithInterceptorRegistry(i),
+			webrtc.WithSettingEngine(settings))}
+	for _, kind := range kinds {
+		c.add(kind, true)
+	}
+	t.Cleanup(c.close)
+	return c
+}
+
+// quiet discards the logs of pion.
+type quiet struct{}
+
+func (quiet) NewLogger(string) logging.LeveledLogger {
+	return logging.NewDefaultLeveledLoggerForScope("", logging.LogLevelDisabled, nil)
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *client) close() {
+	for _, p := range c.parts {
+		_ = p.pc.Close()
+	}
+}
+
+// add adds a section that the client opens itself, or that it answers.
+func (c *client) add(kind string, opens bool) *part {
+	c.t.Helper()
+	pc, err := c.api.NewPeerConnection(webrtc.Configuration{})
+	must(c.t, err)
+	p := &part{kind: kind, mid: fmt.Sprint(len(c.parts)), pc: pc, up: make(chan struct{}),
+		packets: make(chan *rtp.Packet, 4096), reports: make(chan []rtcp.Packet, 256),
+		remote: make(chan *webrtc.TrackRemote, 4)}
+
+	var once sync.Once
+	pc.OnConnectionStateChange(func(s webrtc.PeerConnectionState) {
+		if s == webrtc.PeerConnectionStateConnected {
+			once.Do(func() { close(p.up) })
+		}
+	})
+	pc.OnTrack(func(t *webrtc.TrackRemote, r *webrtc.RTPReceiver) {
+		p.remote <- t
+		go p.readReports(func() ([]rtcp.Packet, error) { ps, _, err := r.ReadRTCP(); return ps, err })
+		for {
+			packet, _, err := t.ReadRTP()
+			if err != nil {
+				return
+			}
+			select {
+			case p.packets <- packet:
+			default:
+			}
+		}
+	})
+
+	c.parts = append(c.parts, p)
+	if opens {
+		p.send(c.t, c.codec(kind))
+	}
+	return p
+}
+
+// codec returns the codec of a kind that tracks of the client have.
+func (c *client) codec(kind string) webrtc.RTPCodecCapability {
+	if kind == "video" {
+		return vp8.RTPCodecCapability
+	}
+	return opus.RTPCodecCapability
+}
+
+// send adds a track.
+func (p *part) send(t *testing.T, codec webrtc.RTPCodecCapability) {
+	t.Helper()
+	var err error
+	p.track, err = webrtc.NewTrackLocalStaticRTP(codec, p.kind, "client")
+	must(t, err)
+	p.sender, err = p.pc.AddTrack(p.track)
+	must(t, err)
+	go p.readReports(func() ([]rtcp.Packet, error) { ps, _, err := p.sender.ReadRTCP(); return ps, err })
+}
+
+func (p *part) readReports(read func() ([]rtcp.Packet, error)) {
+	for {
+		packets, err := read()
+		if err != nil {
+			return
+		}
+		select {
+		case p.reports <- packets:
+		default:
+		}
+	}
+}
+
+// connected waits until all parts are connected.
+func (c *client) connected() {
+	c.t.Helper()
+	for _, p := range c.parts {
+		select {
+		case <-p.up:
+		case <-time.After(deadline):
+			c.t.Fatalf("%s is %v, want connected", p.kind, p.pc.ConnectionState())
+		}
+	}
+}
+
+// say sends a packet whose payload can be recognized.
+func (p *part) say(t *testing.T, payload string) {
+	t.Helper()
+	p.mu.Lock()
+	p.seq++
+	p.ts += 960
+	packet := &rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: p.seq, Timestamp: p.ts, Marker: true},
+		Payload: []byte(payload)}
+	p.mu.Unlock()
+	must(t, p.track.WriteRTP(packet))
+}
+
+// hear sends a payload from one part until the other has received it, and returns the
+// packet. A first packet may be lost while the other side gets its keys.
+func hear(t *testing.T, from, to *part, payload string) *rtp.Packet {
+	t.Helper()
+	end := time.After(deadline)
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case p := <-to.packets:
+			if string(p.Payload) == payload {
+				return p
+			}
+		case <-ticker.C:
+			from.say(t, payload)
+		case <-end:
+			t.Fatalf("%q of the %s did not arrive", payload, from.kind)
+		}
+	}
+}
+
+// A watcher records events.
+type watcher struct {
+	connected chan calls.Path
+	lost      chan struct{}
+	talking   chan bool
+}
+
+func newWatcher() *watcher {
+	return &watcher{make(chan calls.Path, 16), make(chan struct{}, 16), make(chan bool, 64)}
+}
+
+func (w *watcher) Connected(p calls.Path) { w.connected <- p }
+func (w *watcher) Lost()                  { w.lost <- struct{}{} }
+func (w *watcher) Talking(talking bool)   { w.talking <- talking }

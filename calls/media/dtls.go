@@ -1,0 +1,189 @@
+package media
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	_ "crypto/sha512" // fingerprints of clients
+	"crypto/subtle"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/big"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/pion/dtls/v3"
+	"github.com/pion/srtp/v3"
+
+	"github.com/selvage/selvage/calls/sdp"
+)
+
+const (
+	rotation         = 24 * time.Hour   // of the engine's certificate
+	handshakeTimeout = 20 * time.Second // of one handshake
+	maxHandshakes    = 3                // tries of one transport
+)
+
+// An identity is a certificate of the engine and its fingerprint.
+type identity struct {
+	certificate tls.Certificate
+	fingerprint sdp.Fingerprint
+	made        time.Time
+}
+
+// rotate makes a new certificate for transports that begin from now on.
+func (e *Engine) rotate(now time.Time) error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return fmt.Errorf("making the media certificate: %w", err)
+	}
+	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
+	if err != nil {
+		return fmt.Errorf("making the media certificate: %w", err)
+	}
+
+	template := &x509.Certificate{
+		SerialNumber: serial, Subject: pkix.Name{CommonName: "selvage"},
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(30 * rotation),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return fmt.Errorf("making the media certificate: %w", err)
+	}
+	e.identity.Store(&identity{
+		certificate: tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
+		fingerprint: sdp.Fingerprint{Hash: "sha-256", Value: digest(crypto.SHA256, der)},
+		made:        now,
+	})
+	return nil
+}
+
+// digest returns a fingerprint as descriptions write it (RFC 8122, section 5).
+func digest(h crypto.Hash, certificate []byte) string {
+	sum := h.New()
+	sum.Write(certificate)
+	pairs := make([]string, 0, h.Size())
+	for _, b := range sum.Sum(nil) {
+		pairs = append(pairs, strings.ToUpper(hex.EncodeToString([]byte{b})))
+	}
+	return strings.Join(pairs, ":")
+}
+
+// hashes are those of fingerprints that clients may use.
+var hashes = map[string]crypto.Hash{"sha-256": crypto.SHA256, "sha-384": crypto.SHA384, "sha-512": crypto.SHA512}
+
+// verify reports whether the client's certificate is the one that its description names.
+func (t *transport) verify(certificates [][]byte, _ [][]*x509.Certificate) error {
+	f := t.fingerprint()
+	h, ok := hashes[f.Hash]
+	if !ok || len(certificates) == 0 {
+		return errors.New("no usable fingerprint")
+	}
+	if subtle.ConstantTimeCompare([]byte(digest(h, certificates[0])), []byte(f.Value)) != 1 {
+		return errors.New("the certificate does not match the fingerprint")
+	}
+	return nil
+}
+
+// receiveDTLS queues a DTLS packet for the handshake, which begins with the first one.
+func (t *transport) receiveDTLS(b []byte, now time.Time) {
+	if !t.pipe.push(b, now) {
+		t.engine.counters.dropped.Add(1)
+		return
+	}
+	t.shake()
+}
+
+// shake starts a handshake if none is under way, the client has sent something and its
+// fingerprint is known.
+func (t *transport) shake() {
+	if t.shaking.Load() || t.pipe.empty() || t.fingerprint().Hash == "" || t.ctx.Err() != nil {
+		return
+	}
+	if !t.shaking.CompareAndSwap(false, true) {
+		return
+	}
+	if t.attempts.Add(1) > maxHandshakes {
+		return // shaking stays set: no further try
+	}
+	t.engine.group.Go(t.handshake)
+}
+
+// handshake makes the keys of the transport and then keeps the DTLS association, which
+// repeats its last flight if the client missed it, until the transport is closed.
+func (t *transport) handshake() {
+	conn, err := dtls.ServerWithOptions(t.pipe, &net.UDPAddr{},
+		dtls.WithCertificates(t.identity.certificate),
+		dtls.WithClientAuth(dtls.RequireAnyClientCert),
+		dtls.WithVerifyPeerCertificate(t.verify),
+		dtls.WithExtendedMasterSecret(dtls.RequireExtendedMasterSecret),
+		dtls.WithInsecureSkipVerifyHello(true), // ICE has proven the address
+		dtls.WithSRTPProtectionProfiles(dtls.SRTP_AEAD_AES_128_GCM, dtls.SRTP_AES128_CM_HMAC_SHA1_80),
+		dtls.WithMTU(1200),
+		dtls.WithFlightInterval(200*time.Millisecond),
+	)
+	if err == nil {
+		ctx, cancel := context.WithTimeout(t.ctx, handshakeTimeout)
+		err = conn.HandshakeContext(ctx)
+		cancel()
+	}
+	if err == nil {
+		err = t.derive(conn)
+	}
+
+	if err != nil {
+		if t.ctx.Err() == nil {
+			t.engine.counters.handshakeFailures.Add(1)
+			t.engine.log.Debug("media handshake failed", "error", err)
+		}
+		if conn != nil {
+			_ = conn.Close()
+		}
+		t.pipe.reset()
+		t.shaking.Store(false)
+		return
+	}
+	t.section.connected(t)
+	<-t.ctx.Done()
+	_ = conn.Close()
+}
+
+// derive takes the SRTP keys from the handshake (RFC 5764, section 4.2).
+func (t *transport) derive(conn *dtls.Conn) error {
+	profile, ok := conn.SelectedSRTPProtectionProfile()
+	if !ok {
+		return errors.New("the client supports no SRTP profile of ours")
+	}
+	state, ok := conn.ConnectionState()
+	if !ok {
+		return errors.New("no state of the handshake")
+	}
+	c := srtp.Config{Profile: srtp.ProtectionProfile(profile)}
+	if err := c.ExtractSessionKeysFromDTLS(&state, false); err != nil {
+		return fmt.Errorf("extracting keys: %w", err)
+	}
+
+	in, err := srtp.CreateContext(c.Keys.RemoteMasterKey, c.Keys.RemoteMasterSalt, c.Profile,
+		srtp.SRTPReplayProtection(512), srtp.SRTCPReplayProtection(64))
+	if err != nil {
+		return fmt.Errorf("making the receiving keys: %w", err)
+	}
+	out, err := srtp.CreateContext(c.Keys.LocalMasterKey, c.Keys.LocalMasterSalt, c.Profile)
+	if err != nil {
+		return fmt.Errorf("making the sending keys: %w", err)
+	}
+
+	t.in.mu.Lock()
+	t.in.ctx = in
+	t.in.mu.Unlock()
+	t.section.out.key(t, out)
+	t.up.Store(true)
+	return nil
+}

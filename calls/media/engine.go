@@ -1,0 +1,175 @@
+// Package media is the built-in engine of calls: it carries sound and pictures between
+// browsers without another server.
+//
+// Every media section of a leg has a transport of its own: ICE as a lite agent (RFC 8445),
+// DTLS-SRTP (RFC 5764) and one RTP stream each way. All transports share one UDP port and,
+// for networks that block UDP, the TCP port of the same number (RFC 6544). A packet of a
+// client is decrypted, rewritten to continue the stream that the linked client receives,
+// encrypted and sent by the goroutine that read it, without waiting and without allocating
+// memory. Package media never decodes a payload.
+//
+// The engine sends only to addresses from which a client proved by STUN that it knows the
+// password of its section. Candidates in descriptions are ignored, so that nobody can aim
+// the engine at a third party (calls.md, section 5.8).
+package media
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/sdp"
+)
+
+// Config configures an Engine. The zero value listens on a free port of all addresses.
+type Config struct {
+	// Listen is the address of the UDP and the TCP port, such as ":8444". Port 0 is a port
+	// that is free for both.
+	Listen string
+
+	// Advertise lists the addresses that clients are told, the best first. Port 0 is the
+	// port listened on. Empty means the address listened on or, if that is unspecified,
+	// the addresses of this machine.
+	Advertise []netip.AddrPort
+
+	NoUDP, NoTCP bool
+
+	// Log receives failures of the network. Nil discards them.
+	Log *slog.Logger
+}
+
+// An Engine implements calls.Engine.
+type Engine struct {
+	log       *slog.Logger
+	advertise []netip.AddrPort
+	udp       *net.UDPConn     // nil if switched off
+	tcp       *net.TCPListener // nil if switched off
+	port      int
+
+	table    table
+	identity atomic.Pointer[identity]
+	counters counters
+	unproven atomic.Int64 // TCP connections that belong to no section yet
+
+	streamsMu sync.Mutex
+	streams   map[*stream]struct{} // all TCP connections; nil once the engine closes
+
+	// mu guards the legs, their sections and their links: all that changes rarely. Packets
+	// are forwarded without it.
+	mu     sync.Mutex
+	legs   map[*leg]struct{}
+	closed bool
+
+	done  chan struct{}
+	group sync.WaitGroup // all goroutines of the engine
+}
+
+var _ calls.Engine = (*Engine)(nil)
+
+// errClosed is the error of an engine that is shutting down.
+var errClosed = errors.New("the media engine is closed")
+
+// New opens the ports and starts an engine.
+func New(cfg Config) (*Engine, error) {
+	e := &Engine{log: cfg.Log, legs: map[*leg]struct{}{}, streams: map[*stream]struct{}{}, done: make(chan struct{})}
+	if e.log == nil {
+		e.log = slog.New(slog.DiscardHandler)
+	}
+	e.table.init()
+	if err := e.rotate(time.Now()); err != nil {
+		return nil, err
+	}
+	if err := e.listen(cfg); err != nil {
+		return nil, err
+	}
+
+	if e.udp != nil {
+		e.group.Go(e.readUDP)
+	}
+	if e.tcp != nil {
+		e.group.Go(e.acceptTCP)
+	}
+	e.group.Go(e.keep)
+	return e, nil
+}
+
+// Answer implements calls.Engine.
+func (e *Engine) Answer(w calls.Watcher, offer string) (calls.Media, string, error) {
+	d, err := sdp.Parse(offer)
+	if err != nil {
+		return nil, "", err
+	}
+
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, "", errClosed
+	}
+
+	l := e.newLeg(w)
+	p, err := l.plan(d)
+	if err != nil {
+		return nil, "", err
+	}
+	l.apply(p)
+	e.legs[l] = struct{}{}
+	return l, l.describe(), nil
+}
+
+// Offer implements calls.Engine.
+func (e *Engine) Offer(w calls.Watcher, other calls.Media) (calls.Media, string, error) {
+	from, ok := other.(*leg)
+	if !ok || from.engine != e {
+		return nil, "", errors.New("offering to a leg: the other leg is not of this engine")
+	}
+
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return nil, "", errClosed
+	}
+
+	l := e.newLeg(w)
+	for _, s := range from.sections {
+		if s.live() {
+			l.offer(s)
+		}
+	}
+	if len(l.sections) == 0 {
+		return nil, "", errors.New("offering to a leg: the other leg has no media")
+	}
+	e.legs[l] = struct{}{}
+	return l, l.describe(), nil
+}
+
+// Close implements calls.Engine. It returns once all goroutines have ended.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return nil
+	}
+	e.closed = true
+	all := make([]*leg, 0, len(e.legs))
+	for l := range e.legs {
+		all = append(all, l)
+	}
+	e.mu.Unlock()
+
+	for _, l := range all {
+		l.Close()
+	}
+	close(e.done)
+	err := e.closePorts()
+	e.closeStreams()
+	e.group.Wait()
+	return err
+}
+
+// Port returns the number of the UDP and TCP port.
+func (e *Engine) Port() int { return e.port }

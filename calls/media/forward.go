@@ -1,0 +1,93 @@
+package media
+
+import (
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"github.com/selvage/selvage/calls"
+)
+
+// receiveRTP handles an SRTP packet of a proven client: it decrypts the packet, shows it to
+// the recording and forwards it to the linked leg.
+func (w *worker) receiveRTP(t *transport, b []byte, now time.Time) {
+	s := t.section
+	t.in.mu.Lock()
+	loudness, ok := w.forward(t, b, now)
+	t.in.mu.Unlock()
+
+	if !ok {
+		w.engine.counters.dropped.Add(1)
+		return
+	}
+	t.heard.Store(now.UnixNano())
+	w.engine.counters.received.Add(1)
+	w.engine.counters.receivedBytes.Add(uint64(len(b)))
+	if s.kind == calls.Audio {
+		s.leg.watch.hear(loudness, now)
+	}
+}
+
+// open decrypts an RTP packet. The caller holds in.mu.
+func (w *worker) open(t *transport, b []byte, now time.Time) ([]byte, bool) {
+	ssrc := binary.BigEndian.Uint32(b[8:])
+	known := slices.Contains(t.in.sources, ssrc)
+	if t.in.ctx == nil || !known && len(t.in.sources) == maxSources {
+		return nil, false
+	}
+	if !t.in.rtp.take(cost(t.section.kind, len(b)), now) {
+		w.engine.counters.limited.Add(1)
+		return nil, false
+	}
+
+	plain, err := t.in.ctx.DecryptRTP(w.plain[:0], b, &w.header)
+	if err != nil {
+		return nil, false
+	}
+	if !known {
+		t.in.sources = append(t.in.sources, ssrc)
+	}
+	return plain, true
+}
+
+// forward handles an SRTP packet. It returns the audio level that the client reports. The
+// caller holds in.mu.
+func (w *worker) forward(t *transport, b []byte, now time.Time) (loudness uint8, ok bool) {
+	plain, ok := w.open(t, b, now)
+	if !ok {
+		return silence, false
+	}
+	p, ok := parse(plain)
+	s := t.section
+	f := s.formats.Load()
+	if !ok || f.names[p.kind] == "" || !f.accepts {
+		return silence, false
+	}
+
+	s.source.Store(p.ssrc)
+	s.receiver.measure(p, f.clock, now)
+	s.highest.Store(uint32(s.receiver.highest))
+	if s.leg.muted(s.kind).Load() {
+		return silence, true
+	}
+	if tap := s.leg.tap.Load(); tap != nil && p.end > p.offset {
+		(*tap).Packet(calls.Packet{Kind: s.kind, Codec: f.names[p.kind], SSRC: p.ssrc, Seq: p.seq,
+			Time: p.time, Arrived: now, Payload: plain[p.offset:p.end]})
+	}
+
+	r := s.route.Load()
+	if r == nil {
+		return translate(plain, p, &nowhere, f.level), true
+	}
+	loudness = translate(plain, p, &r.extensions, f.level)
+	if kind := r.types[p.kind]; kind >= 0 {
+		plain[1] = plain[1]&0x80 | uint8(kind)
+		if r.to.out.forward(w, s, plain, p, f.names[p.kind], now) {
+			s.askKeyframe(now)
+		}
+	}
+	return loudness, true
+}
+
+// nowhere maps all header extensions to padding.
+var nowhere [16]uint8

@@ -1,0 +1,112 @@
+package media
+
+import (
+	"time"
+
+	"github.com/pion/rtcp"
+
+	"github.com/selvage/selvage/calls/sdp"
+)
+
+const (
+	keyframePatience = 3 * time.Second        // after it, video passes without a key frame
+	keyframeInterval = 300 * time.Millisecond // between two requests
+)
+
+// A keyframe holds video back until it begins with a picture that can be decoded alone.
+type keyframe struct {
+	wanted       bool
+	since, asked time.Time
+}
+
+// want holds back what follows until the next key frame.
+func (k *keyframe) want(now time.Time) { k.wanted, k.since = true, now }
+
+// passes reports whether a packet may be sent.
+func (k *keyframe) passes(codec string, payload []byte, now time.Time) bool {
+	if k.wanted && !startsKeyframe(codec, payload) && now.Sub(k.since) < keyframePatience {
+		return false
+	}
+	k.wanted = false
+	return true
+}
+
+// due reports whether it is time for another request.
+func (k *keyframe) due(now time.Time) bool {
+	if now.Sub(k.asked) < keyframeInterval {
+		return false
+	}
+	k.asked = now
+	return true
+}
+
+// startsKeyframe reports whether a payload is the beginning of a key frame.
+func startsKeyframe(codec string, b []byte) bool {
+	switch codec {
+	case sdp.VP8:
+		return startsVP8(b)
+	case sdp.H264:
+		return startsH264(b)
+	}
+	return true
+}
+
+// startsVP8 reads the payload descriptor of RFC 7741, section 4.2, and the P bit that
+// follows it.
+func startsVP8(b []byte) bool {
+	if len(b) < 2 || b[0]&0x17 != 0x10 { // S=1, PID=0
+		return false
+	}
+	i := 1
+	if b[0]&0x80 != 0 {
+		flags := b[1]
+		i++
+		if flags&0x80 != 0 && len(b) > i { // picture id of 7 or 15 bits
+			i += 1 + int(b[i]>>7)
+		}
+		if flags&0x40 != 0 {
+			i++
+		}
+		if flags&0x30 != 0 {
+			i++
+		}
+	}
+	return len(b) > i && b[i]&1 == 0
+}
+
+// startsH264 looks for a parameter set or the start of an IDR slice (RFC 6184, section 5).
+func startsH264(b []byte) bool {
+	if len(b) < 2 {
+		return false
+	}
+	const idr, parameters, aggregate, fragment = 5, 7, 24, 28
+	switch b[0] & 0x1f {
+	case idr, parameters:
+		return true
+	case fragment:
+		return b[1]&0x80 != 0 && b[1]&0x1f == idr
+	case aggregate:
+		for rest := b[1:]; len(rest) > 2; {
+			size := int(rest[0])<<8 | int(rest[1])
+			if kind := rest[2] & 0x1f; kind == idr || kind == parameters {
+				return true
+			}
+			rest = rest[min(len(rest), 2+max(1, size)):]
+		}
+	}
+	return false
+}
+
+// askKeyframe asks the client for a key frame of what it sends (RFC 4585, section 6.3.1).
+// Requests follow each other by keyframeInterval at least.
+func (s *section) askKeyframe(now time.Time) {
+	source := s.source.Load()
+	if source == 0 {
+		return
+	}
+	last := s.asked.Load()
+	if now.UnixNano()-last < int64(keyframeInterval) || !s.asked.CompareAndSwap(last, now.UnixNano()) {
+		return
+	}
+	s.out.sendRTCP(s.leg.engine, &rtcp.PictureLossIndication{SenderSSRC: s.out.ssrc, MediaSSRC: source})
+}

@@ -1,0 +1,212 @@
+package media
+
+import (
+	"crypto/rand"
+	mrand "math/rand/v2"
+	"slices"
+	"sync/atomic"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/sdp"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A leg implements calls.Media.
+type leg struct {
+	engine *Engine
+	name   string // CNAME of our streams
+	stream string
+
+	// Guarded by the engine's mu.
+	session  uint64
+	version  uint64
+	sections []*section          // in the order of our description
+	to       map[calls.Kind]*leg // who receives what the client sends
+	from     map[calls.Kind]*leg // whose clients this client receives from
+
+	closed    atomic.Bool
+	muteAudio atomic.Bool
+	muteVideo atomic.Bool
+	deaf      atomic.Bool
+	tap       atomic.Pointer[calls.Tap]
+	watch     watch
+	digits    dialer
+	past      totals // of sections that are gone; guarded by the engine's mu
+}
+
+var _ calls.Media = (*leg)(nil)
+
+// newLeg returns a leg without sections.
+func (e *Engine) newLeg(w calls.Watcher) *leg {
+	l := &leg{engine: e, name: rand.Text()[:16], stream: rand.Text()[:16],
+		to: map[calls.Kind]*leg{}, from: map[calls.Kind]*leg{}}
+	l.session = mrand.Uint64() >> 2 // RFC 8829, section 5.2.1: at most 62 bits
+	l.watch.watcher = w
+	return l
+}
+
+// A step is what an offer does to one section.
+type step struct {
+	offer   *sdp.Section
+	answer  sdp.Section
+	old     *section // nil for a new one
+	replace bool     // the client has another DTLS association
+	restart bool     // of ICE
+}
+
+// plan decides what an offer does, without doing it. The caller holds the engine's mu.
+func (l *leg) plan(d *sdp.Description) ([]step, error) {
+	var steps []step
+	accepted := 0
+	for i := range d.Sections {
+		o := &d.Sections[i]
+		s := step{offer: o, old: l.find(o.Mid)}
+		s.answer = o.Answer(l.codecs(s.old, o.Kind)...)
+		if s.answer.Rejected {
+			steps = append(steps, s)
+			continue
+		}
+		if err := usable(o, "active"); err != nil {
+			return nil, err
+		}
+
+		accepted++
+		if s.old != nil && (!s.old.live() || string(s.old.kind) != o.Kind) {
+			s.old = nil
+		}
+		if s.old != nil {
+			s.replace = s.old.transport.fingerprint() != o.Fingerprint
+			s.restart = s.old.ufrag != o.Ufrag
+		}
+		steps = append(steps, s)
+	}
+	if accepted == 0 {
+		return nil, problem.New(problem.Invalid, "no_media",
+			"the offer has no section that can be used: Opus, G.722, PCMU or PCMA for audio, VP8 or H.264 for video")
+	}
+	return steps, nil
+}
+
+// usable reports whether a client's section has what a transport needs.
+func usable(s *sdp.Section, setup string) error {
+	_, hash := hashes[s.Fingerprint.Hash]
+	switch {
+	case s.Ufrag == "" || s.Password == "":
+		return problem.New(problem.Invalid, "invalid_sdp", "section %s has no ICE credentials", s.Mid)
+	case !hash:
+		return problem.New(problem.Invalid, "invalid_sdp", "section %s has no fingerprint that can be used", s.Mid)
+	case s.Setup != setup && s.Setup != "actpass":
+		return problem.New(problem.Invalid, "invalid_sdp", "section %s does not begin the DTLS handshake", s.Mid)
+	}
+	return nil
+}
+
+// codecs returns the codecs that an answer should prefer: those in use, or those of the leg
+// at the other end. The caller holds the engine's mu.
+func (l *leg) codecs(old *section, kind string) (names []string) {
+	if to := l.to[calls.Kind(kind)]; old == nil && to != nil {
+		old = to.nth(calls.Kind(kind), 0)
+	}
+	if old == nil || !old.live() {
+		return nil
+	}
+	for _, c := range old.agreed.Codecs {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// apply makes the sections those of a plan. The caller holds the engine's mu.
+func (l *leg) apply(steps []step) {
+	before := l.sections
+	l.sections = nil
+	for _, s := range steps {
+		l.sections = append(l.sections, l.applyStep(s))
+	}
+	for _, s := range before {
+		if !slices.Contains(l.sections, s) {
+			l.drop(s)
+		}
+	}
+	l.version++
+	slices.SortStableFunc(l.sections, func(a, b *section) int { return rank(a) - rank(b) })
+	l.rerouteAll()
+}
+
+// rank puts audio first.
+func rank(s *section) int {
+	if s.kind == calls.Audio {
+		return 0
+	}
+	return 1
+}
+
+// applyStep returns the section that a step leads to.
+func (l *leg) applyStep(s step) *section {
+	if s.answer.Rejected {
+		return &section{leg: l, kind: calls.Kind(s.answer.Kind), mid: s.answer.Mid, agreed: s.answer}
+	}
+
+	result := s.old
+	if result == nil || s.replace {
+		result = l.newSection(s.answer)
+	} else {
+		result.agree(s.answer)
+		if s.restart {
+			result.transport.restart()
+		}
+	}
+	result.ufrag, result.offered = s.offer.Ufrag, false
+	result.transport.expect(s.offer.Fingerprint)
+	return result
+}
+
+// offer adds a section that offers what a section of another leg carries.
+func (l *leg) offer(s *section) {
+	o := s.agreed.Offer(itoa(len(l.sections)))
+	n := l.newSection(o)
+	n.offered = true
+	l.sections = append(l.sections, n)
+}
+
+// drop closes a section and keeps its totals.
+func (l *leg) drop(s *section) {
+	if s.live() {
+		r := s.measured()
+		l.past.count(s, &r)
+	}
+	s.close()
+}
+
+// find returns the section with a mid, or nil.
+func (l *leg) find(mid string) *section {
+	for _, s := range l.sections {
+		if s.mid == mid {
+			return s
+		}
+	}
+	return nil
+}
+
+// nth returns the live section of a kind with an index, or nil.
+func (l *leg) nth(kind calls.Kind, n int) *section {
+	for _, s := range l.sections {
+		if s.kind != kind || !s.live() {
+			continue
+		}
+		if n == 0 {
+			return s
+		}
+		n--
+	}
+	return nil
+}
+
+// describe returns our description. The caller holds the engine's mu.
+func (l *leg) describe() string {
+	d := sdp.Description{Session: l.session, Version: l.version, Lite: true}
+	for _, s := range l.sections {
+		d.Sections = append(d.Sections, s.describe())
+	}
+	return d.String()
+}

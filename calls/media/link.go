@@ -1,0 +1,71 @@
+package media
+
+import (
+	"time"
+
+	"github.com/selvage/selvage/calls"
+)
+
+// Link implements calls.Media.
+func (l *leg) Link(kind calls.Kind, to calls.Media) {
+	target, _ := to.(*leg) // nil, or a leg of another engine, which cannot be reached
+
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	if l.closed.Load() || target != nil && (target.closed.Load() || target.engine != l.engine) {
+		return
+	}
+	l.link(kind, target)
+}
+
+// link sets who receives what the client sends of a kind. The caller holds the engine's mu.
+func (l *leg) link(kind calls.Kind, to *leg) {
+	if old := l.to[kind]; old != nil {
+		delete(old.from, kind)
+	}
+	delete(l.to, kind)
+	if to != nil {
+		if other := to.from[kind]; other != nil {
+			other.link(kind, nil)
+		}
+		l.to[kind], to.from[kind] = to, l
+	}
+	l.reroute()
+}
+
+// rerouteAll computes the routes from and to the leg. The caller holds the engine's mu.
+func (l *leg) rerouteAll() {
+	l.reroute()
+	for _, f := range l.from {
+		f.reroute()
+	}
+}
+
+// reroute computes where the packets of each section go: to the section of the linked leg
+// with the same kind and position. The caller holds the engine's mu.
+func (l *leg) reroute() {
+	counts := map[calls.Kind]int{}
+	for _, s := range l.sections {
+		if !s.live() {
+			s.setRoute(nil)
+			continue
+		}
+		var to *section
+		if linked := l.to[s.kind]; linked != nil {
+			to = linked.nth(s.kind, counts[s.kind])
+		}
+		counts[s.kind]++
+		s.setRoute(s.routeTo(to))
+	}
+}
+
+// setRoute changes where the packets of a section go.
+func (s *section) setRoute(r *route) {
+	old := s.route.Swap(r)
+	if old != nil && (r == nil || r.to != old.to) {
+		old.to.out.leave(s)
+	}
+	if r != nil && (old == nil || r.to != old.to) && s.kind == calls.Video {
+		s.askKeyframe(time.Now())
+	}
+}

@@ -1,0 +1,193 @@
+package media
+
+import (
+	"strconv"
+	"sync/atomic"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/sdp"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// kinds are the kinds of media that the engine carries.
+var kinds = []calls.Kind{calls.Audio, calls.Video}
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// Accept implements calls.Media.
+func (l *leg) Accept(answer string) error {
+	d, err := sdp.Parse(answer)
+	if err != nil {
+		return err
+	}
+
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	if l.closed.Load() {
+		return nil
+	}
+	answers := map[string]*sdp.Section{}
+	accepted := 0
+	for i := range d.Sections {
+		a := &d.Sections[i]
+		answers[a.Mid] = a
+		if a.Rejected {
+			continue
+		}
+		if s := l.find(a.Mid); s == nil || string(s.kind) != a.Kind {
+			return problem.New(problem.Invalid, "invalid_sdp", "section %s was not offered", a.Mid)
+		}
+		if err := usable(a, "active"); err != nil {
+			return err
+		}
+		accepted++
+	}
+	if accepted == 0 {
+		return problem.New(problem.Invalid, "no_media", "the answer has no section that can be used")
+	}
+
+	for _, s := range l.sections {
+		l.accept(s, answers[s.mid])
+	}
+	l.rerouteAll()
+	return nil
+}
+
+// accept applies a section of an answer to one that we offered. The caller holds the
+// engine's mu.
+func (l *leg) accept(s *section, a *sdp.Section) {
+	if !s.offered || !s.live() {
+		return
+	}
+	if a == nil || a.Rejected {
+		l.drop(s)
+		return
+	}
+
+	agreed := s.agreed.Accept(a)
+	if len(agreed.Codecs) == 0 {
+		l.drop(s)
+		return
+	}
+	s.offered, s.ufrag = false, a.Ufrag
+	s.agree(agreed)
+	s.transport.expect(a.Fingerprint)
+}
+
+// Update implements calls.Media.
+func (l *leg) Update(offer string) (string, error) { return l.change(offer, false) }
+
+// Renew implements calls.Media.
+func (l *leg) Renew(offer string) (string, error) { return l.change(offer, true) }
+
+// change takes a later offer. renew replaces all sections.
+func (l *leg) change(offer string, renew bool) (string, error) {
+	d, err := sdp.Parse(offer)
+	if err != nil {
+		return "", err
+	}
+
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	if l.closed.Load() {
+		return "", errClosed
+	}
+	before := l.sections
+	if renew {
+		l.sections = nil
+	}
+	steps, err := l.plan(d)
+	l.sections = before
+	if err != nil {
+		return "", err
+	}
+
+	if renew {
+		for i := range steps {
+			steps[i].old = nil
+		}
+		l.watch.renew()
+	}
+	l.apply(steps)
+	return l.describe(), nil
+}
+
+// Mute implements calls.Media.
+func (l *leg) Mute(kind calls.Kind, muted bool) {
+	if l.muted(kind).Swap(muted) && !muted {
+		l.resume(kind)
+	}
+}
+
+// muted returns the switch of a kind.
+func (l *leg) muted(kind calls.Kind) *atomic.Bool {
+	if kind == calls.Video {
+		return &l.muteVideo
+	}
+	return &l.muteAudio
+}
+
+// resume makes the streams of those who receive from this leg begin again without a gap.
+func (l *leg) resume(kind calls.Kind) {
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	for _, s := range l.sections {
+		if r := s.route.Load(); r != nil && s.kind == kind {
+			r.to.out.leave(s)
+		}
+	}
+}
+
+// Deafen implements calls.Media.
+func (l *leg) Deafen(deaf bool) {
+	if !l.deaf.Swap(deaf) || deaf {
+		return
+	}
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	for _, s := range l.sections {
+		s.out.leave(nil)
+	}
+}
+
+// Record implements calls.Media.
+func (l *leg) Record(t calls.Tap) {
+	if t == nil || l.closed.Load() {
+		l.tap.Store(nil)
+		return
+	}
+	l.tap.Store(&t)
+}
+
+// Kinds implements calls.Media.
+func (l *leg) Kinds() (live []calls.Kind) {
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	for _, kind := range kinds {
+		if l.nth(kind, 0) != nil {
+			live = append(live, kind)
+		}
+	}
+	return live
+}
+
+// Close implements calls.Media.
+func (l *leg) Close() {
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	if l.closed.Swap(true) {
+		return
+	}
+
+	delete(l.engine.legs, l)
+	for _, kind := range kinds {
+		l.link(kind, nil)
+		if from := l.from[kind]; from != nil {
+			from.link(kind, nil)
+		}
+	}
+	for _, s := range l.sections {
+		l.drop(s)
+	}
+	l.tap.Store(nil)
+}

@@ -1,0 +1,72 @@
+package media_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/pion/webrtc/v4"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/media"
+)
+
+// key is a payload that looks like the start of a VP8 key frame.
+const key = "\x10\x00\x00\x00picture"
+
+func TestEcho(t *testing.T) {
+	e := newEngine(t)
+	c := newClient(t, setup{}, "audio", "video")
+	c.call(e)
+	link(c, c)
+	c.connected()
+
+	hear(t, c.parts[0], c.parts[0], "hello")
+	hear(t, c.parts[1], c.parts[1], key)
+	select {
+	case p := <-c.watch.connected:
+		if p.Transport != "udp" || p.Remote == "" {
+			t.Errorf("Connected(%+v), want a path over UDP", p)
+		}
+	case <-time.After(deadline):
+		t.Error("Connected was not called")
+	}
+}
+
+// link sends all that one client sends to another.
+func link(from, to *client) {
+	from.leg.Link(calls.Audio, to.leg)
+	from.leg.Link(calls.Video, to.leg)
+}
+
+// talk returns two clients that hear each other.
+func talk(t *testing.T, e *media.Engine, kinds ...string) (alice, bob *client) {
+	t.Helper()
+	alice, bob = newClient(t, setup{}, kinds...), newClient(t, setup{})
+	alice.call(e)
+	bob.ring(e, alice)
+	link(alice, bob)
+	link(bob, alice)
+	alice.connected()
+	bob.connected()
+	return alice, bob
+}
+
+func TestTwoLegs(t *testing.T) {
+	alice, bob := talk(t, newEngine(t), "audio", "video")
+	hear(t, alice.parts[0], bob.parts[0], "hello bob")
+	hear(t, bob.parts[0], alice.parts[0], "hello alice")
+	hear(t, alice.parts[1], bob.parts[1], key+"alice")
+	hear(t, bob.parts[1], alice.parts[1], key+"bob")
+}
+
+func TestTCP(t *testing.T) {
+	e := newEngine(t, func(c *media.Config) { c.NoUDP = true })
+	c := newClient(t, setup{network: webrtc.NetworkTypeTCP4}, "audio")
+	c.call(e)
+	link(c, c)
+	c.connected()
+	hear(t, c.parts[0], c.parts[0], "hello")
+	if p := <-c.watch.connected; p.Transport != "tcp" {
+		t.Errorf("Connected(%+v), want a path over TCP", p)
+	}
+}

@@ -1,0 +1,242 @@
+package media
+
+import (
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"github.com/pion/rtcp"
+
+	"github.com/selvage/selvage/calls"
+)
+
+const (
+	maxSourcesRTCP = 8   // senders of RTCP in one section; each costs memory
+	maxRepeated    = 128 // packets repeated for one RTCP packet
+)
+
+// receiveRTCP handles an SRTCP packet of a proven client. Reports and requests about what
+// the client receives go to the source of it, with the source's numbers; reports of what
+// the client sends go to those who receive it. Nothing is invented: a leg without a link
+// gets no reports.
+func (w *worker) receiveRTCP(t *transport, b []byte, now time.Time) {
+	packets, ok := w.openRTCP(t, b, now)
+	if !ok {
+		w.engine.counters.dropped.Add(1)
+		return
+	}
+	t.heard.Store(now.UnixNano())
+
+	s := t.section
+	var back []rtcp.Packet
+	for _, p := range packets {
+		switch p := p.(type) {
+		case *rtcp.SenderReport:
+			s.passReport(p, now)
+			back = append(back, s.feedback(w.engine, p.Reports, now)...)
+		case *rtcp.ReceiverReport:
+			back = append(back, s.feedback(w.engine, p.Reports, now)...)
+		case *rtcp.TransportLayerNack:
+			back = append(back, s.repeat(w.engine, p)...)
+		case *rtcp.PictureLossIndication, *rtcp.FullIntraRequest:
+			if from := s.out.current(); from != nil {
+				from.askKeyframe(now)
+			}
+		case *rtcp.ReceiverEstimatedMaximumBitrate:
+			back = append(back, p)
+		}
+	}
+	if from := s.out.current(); from != nil && len(back) > 0 {
+		from.out.sendRTCP(w.engine, toSource(back, from)...)
+	}
+}
+
+// openRTCP decrypts an RTCP packet.
+func (w *worker) openRTCP(t *transport, b []byte, now time.Time) ([]rtcp.Packet, bool) {
+	t.in.mu.Lock()
+	defer t.in.mu.Unlock()
+	ssrc := binary.BigEndian.Uint32(b[4:])
+	known := slices.Contains(t.in.reporters, ssrc)
+	if t.in.ctx == nil || !known && len(t.in.reporters) == maxSourcesRTCP || !t.in.rtcp.take(1, now) {
+		return nil, false
+	}
+	plain, err := t.in.ctx.DecryptRTCP(w.plain[:0], b, nil)
+	if err != nil {
+		return nil, false
+	}
+	if !known {
+		t.in.reporters = append(t.in.reporters, ssrc)
+	}
+	packets, err := rtcp.Unmarshal(plain)
+	return packets, err == nil
+}
+
+// toSource fills in the SSRCs of reports and requests as the source knows them.
+func toSource(back []rtcp.Packet, from *section) []rtcp.Packet {
+	source := from.source.Load()
+	for _, p := range back {
+		switch p := p.(type) {
+		case *rtcp.ReceiverReport:
+			p.SSRC = from.out.ssrc
+			for i := range p.Reports {
+				p.Reports[i].SSRC = source
+			}
+		case *rtcp.TransportLayerNack:
+			p.SenderSSRC, p.MediaSSRC = from.out.ssrc, source
+		case *rtcp.ReceiverEstimatedMaximumBitrate:
+			p.SenderSSRC, p.SSRCs = from.out.ssrc, []uint32{source}
+			p.Bitrate = min(p.Bitrate, maxBitrate)
+		}
+	}
+	return back
+}
+
+// passReport passes a sender report to the linked leg with our numbers, and to the
+// recording as it is.
+func (s *section) passReport(p *rtcp.SenderReport, now time.Time) {
+	if p.SSRC != s.source.Load() {
+		return
+	}
+	if tap := s.leg.tap.Load(); tap != nil && !s.leg.muted(s.kind).Load() {
+		(*tap).Clock(s.kind, p.RTPTime, wall(p.NTPTime))
+	}
+	if r := s.route.Load(); r != nil {
+		r.to.out.report(s, p, now)
+	}
+}
+
+// wall returns the time of an NTP timestamp (RFC 3550, section 4).
+func wall(ntp uint64) time.Time {
+	const since1900 = 2_208_988_800 // seconds from 1900 to 1970
+	seconds := int64(ntp>>32) - since1900
+	return time.Unix(seconds, int64(ntp&0xffffffff*1e9>>32))
+}
+
+// report sends a source's sender report to the client.
+func (o *sender) report(from *section, p *rtcp.SenderReport, now time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.from != from || o.fromSSRC != p.SSRC || !o.started {
+		return
+	}
+	o.reports.sent(uint32(p.NTPTime>>16), now)
+	o.sendRTCPLocked(from.leg.engine, &rtcp.SenderReport{
+		SSRC: o.ssrc, NTPTime: p.NTPTime, RTPTime: p.RTPTime + o.timeOffset,
+		PacketCount: uint32(o.sent), OctetCount: o.octets,
+	})
+}
+
+// feedback measures by the client's report how our stream arrives, and returns the report
+// in the numbers of the source.
+func (s *section) feedback(e *Engine, blocks []rtcp.ReceptionReport, now time.Time) (back []rtcp.Packet) {
+	o := &s.out
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, b := range blocks {
+		if b.SSRC != o.ssrc {
+			continue
+		}
+		o.reports.received(b, now)
+		seq, ok := o.sourceSeq(uint16(b.LastSequenceNumber))
+		if !ok {
+			continue
+		}
+		b.LastSequenceNumber = o.from.extended(seq)
+		back = append(back, &rtcp.ReceiverReport{Reports: []rtcp.ReceptionReport{b}})
+	}
+	return back
+}
+
+// extended returns a number of the client's with its roll-overs, as far as they are known.
+func (s *section) extended(seq uint16) uint32 {
+	high := s.highest.Load()
+	return high + uint32(int32(int16(seq-uint16(high))))
+}
+
+// repeat sends packets again that the client missed. It returns a request for those that
+// never came, to be sent to their source (RFC 4585, section 6.2.1).
+func (s *section) repeat(e *Engine, p *rtcp.TransportLayerNack) []rtcp.Packet {
+	o := &s.out
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if p.MediaSSRC != o.ssrc || o.history == nil || o.transport == nil {
+		return nil
+	}
+
+	var missing []uint16
+	budget := maxRepeated
+	for _, pair := range p.Nacks {
+		pair.Range(func(seq uint16) bool {
+			budget--
+			if sealed := o.history.find(seq); sealed != nil {
+				o.write(e, sealed)
+			} else if source, ok := o.sourceSeq(seq); ok {
+				missing = append(missing, source)
+			}
+			return budget > 0
+		})
+		if budget <= 0 {
+			break
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return []rtcp.Packet{&rtcp.TransportLayerNack{Nacks: rtcp.NackPairsFromSequenceNumbers(missing)}}
+}
+
+// sendRTCP sends packets about the client's stream to it.
+func (o *sender) sendRTCP(e *Engine, packets ...rtcp.Packet) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.sendRTCPLocked(e, packets...)
+}
+
+// sendRTCPLocked sends a compound packet, which begins with a report (RFC 3550,
+// section 6.1). The caller holds mu.
+func (o *sender) sendRTCPLocked(e *Engine, packets ...rtcp.Packet) {
+	if o.ctx == nil {
+		return
+	}
+	switch packets[0].(type) {
+	case *rtcp.SenderReport, *rtcp.ReceiverReport:
+	default:
+		packets = slices.Insert(packets, 0, rtcp.Packet(&rtcp.ReceiverReport{SSRC: o.ssrc}))
+	}
+	packets = append(packets, rtcp.NewCNAMESourceDescription(o.ssrc, o.section.leg.name))
+
+	plain, err := rtcp.Marshal(packets)
+	if err != nil {
+		return
+	}
+	sealed, err := o.ctx.EncryptRTCP(nil, plain, nil)
+	if err == nil {
+		o.write(e, sealed)
+	}
+}
+
+// reports are what a client reports of our stream.
+type reports struct {
+	lastReport uint32 // middle bits of the NTP time of our last sender report
+	lastAt     time.Time
+	roundTrip  time.Duration
+	lost       float64
+}
+
+// sent remembers a sender report.
+func (r *reports) sent(middle uint32, now time.Time) { r.lastReport, r.lastAt = middle, now }
+
+// received takes a report block (RFC 3550, section 6.4.1).
+func (r *reports) received(b rtcp.ReceptionReport, now time.Time) {
+	r.lost = float64(b.FractionLost) / 256
+	if b.LastSenderReport == 0 || b.LastSenderReport != r.lastReport {
+		return
+	}
+	delay := time.Duration(b.Delay) * time.Second / 65536
+	r.roundTrip = max(0, now.Sub(r.lastAt)-delay)
+}
+
+// quality is the part of calls.Quality that reports contain.
+func (r *reports) quality(q *calls.Quality) {
+	q.RoundTrip, q.LostThere = r.roundTrip, r.lost
+}

@@ -1,0 +1,151 @@
+package media
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/sdp"
+)
+
+// A section is one media section of a leg: a transport, what the client sends in it and
+// what it receives.
+type section struct {
+	leg  *leg
+	kind calls.Kind
+	mid  string
+
+	// Guarded by the engine's mu.
+	agreed    sdp.Section // as in our last description, without the transport
+	ufrag     string      // the client's; another one restarts ICE
+	offered   bool        // we offered, and the client has not answered yet
+	transport *transport  // nil if the section was rejected or closed
+
+	formats atomic.Pointer[formats] // what the client sends
+	route   atomic.Pointer[route]   // where it goes; nil is nowhere
+	source  atomic.Uint32           // SSRC of the client's stream, 0 before its first packet
+	asked   atomic.Int64            // when the client was last asked for a key frame, in ns since 1970
+	highest atomic.Uint32           // extended sequence number of its newest packet
+
+	receiver receiver // guarded by the transport's in.mu
+	out      sender
+}
+
+// live reports whether the section carries media. The caller holds the engine's mu.
+func (s *section) live() bool { return s.transport != nil }
+
+// A formats describes what a client sends. It does not change.
+type formats struct {
+	names   [128]string // of codecs by payload type; empty for those that are not agreed on
+	clock   uint32
+	level   uint8 // id of the audio level extension, 0 if there is none
+	accepts bool  // the client may send
+}
+
+// A route leads from one section to the section of another leg. It does not change.
+type route struct {
+	to         *section
+	types      [128]int8 // payload types there; -1 for codecs that it has not
+	extensions [16]uint8 // ids there; 0 for extensions that it has not
+}
+
+// newSection returns a section with a transport.
+func (l *leg) newSection(agreed sdp.Section) *section {
+	s := &section{leg: l, kind: calls.Kind(agreed.Kind), mid: agreed.Mid}
+	s.out.init(s)
+	s.agree(agreed)
+	s.transport = l.engine.newTransport(s)
+	return s
+}
+
+// agree sets what the section carries. The caller holds the engine's mu.
+func (s *section) agree(agreed sdp.Section) {
+	s.agreed = agreed
+	f := &formats{level: agreed.Extension(sdp.AudioLevel), accepts: agreed.Direction.Receives()}
+	for i, c := range agreed.Codecs {
+		f.names[c.Type] = c.Name
+		if i == 0 {
+			f.clock = uint32(c.Clock)
+		}
+	}
+	s.formats.Store(f)
+	s.out.setFormat(agreed)
+}
+
+// routeTo returns the route to a section of another leg, or nil if nothing can pass.
+func (s *section) routeTo(to *section) *route {
+	if to == nil || !to.live() || !to.agreed.Direction.Sends() || !s.agreed.Direction.Receives() {
+		return nil
+	}
+
+	r := &route{to: to}
+	for i := range r.types {
+		r.types[i] = -1
+	}
+	for _, c := range s.agreed.Codecs {
+		for _, d := range to.agreed.Codecs {
+			if c.Name == d.Name {
+				r.types[c.Type] = int8(d.Type)
+			}
+		}
+	}
+	for _, e := range s.agreed.Extensions {
+		r.extensions[e.ID] = to.agreed.Extension(e.URI)
+	}
+	return r
+}
+
+// describe returns the section as our description has it. The caller holds the engine's mu.
+func (s *section) describe() sdp.Section {
+	d := s.agreed
+	if !s.live() {
+		d.Rejected = true
+		return d
+	}
+
+	t := s.transport
+	t.mu.Lock()
+	d.Ufrag, d.Password = t.ours.ufrag, t.ours.password
+	t.mu.Unlock()
+	d.Fingerprint = t.identity.fingerprint
+	d.Candidates = s.leg.engine.candidates()
+	d.SSRC, d.Name = s.out.ssrc, s.leg.name
+	d.Stream, d.Track = s.leg.stream, s.out.track
+	if s.kind == calls.Video {
+		d.Bandwidth = maxBitrate / 1000
+	}
+	return d
+}
+
+// connected is called when the keys of the section's transport are there.
+func (s *section) connected(t *transport) {
+	p := t.path.Load()
+	if p != nil && p.tcp != nil {
+		s.leg.engine.counters.connectedTCP.Add(1)
+	} else {
+		s.leg.engine.counters.connectedUDP.Add(1)
+	}
+	s.leg.connected(p)
+	now := time.Now()
+	if r := s.route.Load(); r != nil {
+		s.askKeyframe(now)
+	}
+	if from := s.out.current(); from != nil {
+		from.askKeyframe(now)
+	}
+}
+
+// close ends the section. The caller holds the engine's mu.
+func (s *section) close() {
+	if !s.live() {
+		return
+	}
+	t := s.transport
+	s.transport = nil
+	t.close()
+	s.out.close()
+}
+
+// randomSSRC returns an SSRC that is not 0.
+func randomSSRC() uint32 { return rand.Uint32() | 1 }

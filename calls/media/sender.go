@@ -1,0 +1,201 @@
+package media
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	mrand "math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/pion/srtp/v3"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/sdp"
+)
+
+// A sender is the stream that a client receives in one section. Its SSRC never changes, and
+// its sequence numbers and timestamps go on without a gap when the source changes, so that
+// the client sees one stream all the time.
+//
+// Each time between two changes of source is an epoch. Within an epoch, numbers are those of
+// the source plus an offset; packets older than the epoch are dropped. So no number is used
+// twice, which would break the encryption (RFC 3711, section 9.1).
+type sender struct {
+	section *section
+	ssrc    uint32
+	track   string
+
+	mu        sync.Mutex
+	ctx       *srtp.Context
+	transport *transport
+	clock     uint32
+	format    sdp.Section // guarded by mu: codecs for telephone events and feedback
+
+	// The epoch. Packets of the source are counted from 0, its first one.
+	from       *section // nil between epochs
+	fromSSRC   uint32
+	highest    int64  // count of the newest packet; -1 before the first
+	highestSeq uint16 // its sequence number in the source's numbers
+	base       uint16 // our sequence number of count 0
+	timeOffset uint32
+
+	started  bool
+	lastSeq  uint16 // highest that was sent
+	lastTime uint32 // timestamp of that packet
+	lastAt   time.Time
+
+	dialing  bool // telephone events replace audio
+	keyframe keyframe
+	sent     uint64
+	octets   uint32
+	history  *history // of video, to repeat lost packets
+	reports  reports
+}
+
+func (o *sender) init(s *section) {
+	o.section = s
+	o.ssrc, o.track = randomSSRC(), rand.Text()[:16]
+
+	// RFC 3711, section 3.3.1: beginning below 2^15 makes the roll-over counter certain.
+	o.lastSeq = uint16(mrand.Uint32()) >> 1
+	o.lastTime = mrand.Uint32()
+	if s.kind == calls.Video {
+		o.history = &history{}
+	}
+}
+
+// setFormat sets what the client can receive.
+func (o *sender) setFormat(agreed sdp.Section) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.format = agreed
+	if len(agreed.Codecs) > 0 {
+		o.clock = uint32(agreed.Codecs[0].Clock)
+	}
+}
+
+// key sets the transport and its keys.
+func (o *sender) key(t *transport, ctx *srtp.Context) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.transport, o.ctx = t, ctx
+}
+
+// close ends the stream.
+func (o *sender) close() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ctx, o.transport = nil, nil
+	o.from, o.history = nil, nil
+}
+
+// leave ends the epoch of a source, or of any if it is nil.
+func (o *sender) leave(source *section) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if source == nil || o.from == source {
+		o.from = nil
+	}
+}
+
+// current returns the source of the epoch, or nil.
+func (o *sender) current() *section {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.from
+}
+
+// forward sends a decrypted packet of a source, which it changes in place. It reports
+// whether the source should be asked for a key frame.
+func (o *sender) forward(w *worker, from *section, b []byte, p packet, codec string, now time.Time) (ask bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ctx == nil || o.dialing || o.section.kind == calls.Audio && o.section.leg.deaf.Load() {
+		return false
+	}
+	if o.from != from || o.fromSSRC != p.ssrc {
+		o.begin(from, p, now)
+	}
+	count := o.highest + int64(int16(p.seq-o.highestSeq))
+	if count < 0 {
+		return false // older than the epoch
+	}
+	if o.section.kind == calls.Video && !o.keyframe.passes(codec, b[p.offset:p.end], now) {
+		o.skip(p, count)
+		return o.keyframe.due(now)
+	}
+
+	if count > o.highest {
+		o.highest, o.highestSeq = count, p.seq
+	}
+	binary.BigEndian.PutUint16(b[2:], o.base+uint16(count))
+	binary.BigEndian.PutUint32(b[4:], p.time+o.timeOffset)
+	o.send(w, b, now)
+	return false
+}
+
+// begin starts an epoch with a packet of a source: it gets the next sequence number, and
+// the timestamp goes on by the time that has passed.
+func (o *sender) begin(from *section, p packet, now time.Time) {
+	o.from, o.fromSSRC = from, p.ssrc
+	o.highest, o.highestSeq = -1, p.seq-1
+	o.base = o.lastSeq + 1
+	o.timeOffset = o.nextTime(now) - p.time
+	if o.section.kind == calls.Video {
+		o.keyframe.want(now)
+	}
+}
+
+// skip moves the beginning of an epoch of which nothing was sent yet past a packet.
+func (o *sender) skip(p packet, count int64) {
+	if count > o.highest {
+		o.highest, o.highestSeq = -1, p.seq
+	}
+}
+
+// sourceSeq returns the source's number of a packet that was sent in this epoch.
+func (o *sender) sourceSeq(seq uint16) (uint16, bool) {
+	count := o.highest + int64(int16(seq-(o.base+uint16(o.highest))))
+	return o.highestSeq - uint16(o.highest-count), o.from != nil && count >= 0 && count <= o.highest
+}
+
+// nextTime returns the timestamp of a packet sent now.
+func (o *sender) nextTime(now time.Time) uint32 {
+	if !o.started {
+		return o.lastTime
+	}
+	elapsed := now.Sub(o.lastAt).Seconds() * float64(o.clock)
+	return o.lastTime + max(1, uint32(int64(max(0, elapsed))))
+}
+
+// send encrypts a packet whose number and time are set and writes it on the current path.
+// The caller holds mu.
+func (o *sender) send(w *worker, b []byte, now time.Time) {
+	binary.BigEndian.PutUint32(b[8:], o.ssrc)
+	seq := binary.BigEndian.Uint16(b[2:])
+	sealed, err := o.ctx.EncryptRTP(w.sealed[:0], b, &w.header)
+	if err != nil {
+		return
+	}
+
+	if !o.started || int16(seq-o.lastSeq) > 0 {
+		o.started, o.lastSeq, o.lastAt = true, seq, now
+		o.lastTime = binary.BigEndian.Uint32(b[4:])
+	}
+	o.sent++
+	o.octets += uint32(len(b) - 12)
+	if o.history != nil {
+		o.history.add(seq, sealed)
+	}
+	o.write(w.engine, sealed)
+}
+
+// write sends an encrypted packet and counts it. The caller holds mu.
+func (o *sender) write(e *Engine, sealed []byte) {
+	if !o.transport.send(sealed) {
+		e.counters.unsent.Add(1)
+		return
+	}
+	e.counters.sent.Add(1)
+	e.counters.sentBytes.Add(uint64(len(sealed)))
+}

@@ -1,0 +1,110 @@
+package media
+
+import (
+	"sync/atomic"
+
+	"github.com/selvage/selvage/calls"
+)
+
+// counters count what the engine has done since it began.
+type counters struct {
+	received, receivedBytes    atomic.Uint64
+	sent, sentBytes            atomic.Uint64
+	dropped, limited, unsent   atomic.Uint64
+	unknown, badSTUN           atomic.Uint64
+	connectedUDP, connectedTCP atomic.Uint64
+	handshakeFailures          atomic.Uint64
+	refusedTCP                 atomic.Uint64
+}
+
+// Stats are the figures of an engine for metrics. All but Legs and Sections only grow.
+type Stats struct {
+	Legs     int // open now
+	Sections int // open now
+
+	Received, ReceivedBytes uint64 // RTP packets of clients
+	Sent, SentBytes         uint64 // RTP and RTCP packets to clients
+	Dropped                 uint64 // packets of clients that were not accepted: broken, replayed, too many
+	Limited                 uint64 // those of them that were too many
+	Unsent                  uint64 // packets that a full queue or a dead path did not take
+	Unknown                 uint64 // packets from addresses that belong to no leg
+	BadSTUN                 uint64 // STUN with a wrong password
+
+	ConnectedUDP, ConnectedTCP uint64 // sections by the transport on which they connected
+	HandshakeFailures          uint64
+	RefusedTCP                 uint64 // TCP connections that did not prove themselves
+}
+
+// Stats returns the figures of the engine.
+func (e *Engine) Stats() Stats {
+	c := &e.counters
+	s := Stats{
+		Received: c.received.Load(), ReceivedBytes: c.receivedBytes.Load(),
+		Sent: c.sent.Load(), SentBytes: c.sentBytes.Load(),
+		Dropped: c.dropped.Load(), Limited: c.limited.Load(), Unsent: c.unsent.Load(),
+		Unknown: c.unknown.Load(), BadSTUN: c.badSTUN.Load(),
+		ConnectedUDP: c.connectedUDP.Load(), ConnectedTCP: c.connectedTCP.Load(),
+		HandshakeFailures: c.handshakeFailures.Load(), RefusedTCP: c.refusedTCP.Load(),
+	}
+
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s.Legs = len(e.legs)
+	for l := range e.legs {
+		for _, section := range l.sections {
+			if section.live() {
+				s.Sections++
+			}
+		}
+	}
+	return s
+}
+
+// totals are the counts of sections that are gone.
+type totals struct {
+	received, expected, sent uint64
+}
+
+// count adds the counts of a section.
+func (t *totals) count(s *section, r *receiver) {
+	t.received += r.total()
+	t.expected += r.expected()
+	s.out.mu.Lock()
+	t.sent += s.out.sent
+	s.out.mu.Unlock()
+}
+
+// measured returns what the client sent in the section. The caller holds the engine's mu.
+func (s *section) measured() receiver {
+	s.transport.in.mu.Lock()
+	defer s.transport.in.mu.Unlock()
+	return s.receiver
+}
+
+// Quality implements calls.Media.
+func (l *leg) Quality() calls.Quality {
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+
+	var q calls.Quality
+	all := l.past
+	for _, s := range l.sections {
+		if !s.live() {
+			continue
+		}
+		r := s.measured()
+		all.count(s, &r)
+		if p := s.transport.path.Load(); p != nil && q.Path.Transport == "" {
+			q.Path = p.describe()
+		}
+		if s.kind == calls.Audio {
+			q.Jitter = r.duration()
+			s.out.mu.Lock()
+			s.out.reports.quality(&q)
+			s.out.mu.Unlock()
+		}
+	}
+	q.Received, q.Sent = all.received, all.sent
+	q.Lost = all.expected - min(all.expected, all.received)
+	return q
+}

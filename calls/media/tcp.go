@@ -1,0 +1,240 @@
+package media
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+const (
+	proofTimeout = 5 * time.Second  // for a new connection to prove whom it belongs to
+	idleTimeout  = 30 * time.Second // between two STUN checks of a connection
+	writeTimeout = 5 * time.Second
+	maxUnproven  = 256 // connections that have not proved themselves
+	maxStreams   = 4   // connections of one transport; the oldest is closed
+	streamQueue  = 128 // packets that wait for a slow connection
+)
+
+// A stream is a TCP connection of a client (RFC 6544): each packet follows its length in
+// two bytes (RFC 4571).
+type stream struct {
+	conn  *net.TCPConn
+	queue chan frame
+	done  chan struct{}
+	once  sync.Once
+}
+
+// A frame is a packet with its length in front.
+type frame struct {
+	buffer *[maxPacket + 2]byte
+	size   int
+}
+
+// frames keeps buffers that are not in use.
+var frames = sync.Pool{New: func() any { return new([maxPacket + 2]byte) }}
+
+// acceptTCP takes connections until the listener is closed.
+func (e *Engine) acceptTCP() {
+	l := e.tcp
+	for {
+		conn, err := l.AcceptTCP()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // out of file descriptors, say: others may end soon
+			select {
+			case <-e.done:
+				return
+			case <-time.After(100 * time.Millisecond):
+			}
+			continue
+		}
+
+		if e.unproven.Add(1) > maxUnproven {
+			e.unproven.Add(-1)
+			e.counters.refusedTCP.Add(1)
+			_ = conn.Close()
+			continue
+		}
+		s := &stream{conn: conn, queue: make(chan frame, streamQueue), done: make(chan struct{})}
+		e.group.Go(func() { e.serveTCP(s) })
+	}
+}
+
+// serveTCP reads from a connection until it ends.
+func (e *Engine) serveTCP(s *stream) {
+	proven := false
+	defer func() {
+		s.finish()
+		if !proven {
+			e.unproven.Add(-1)
+			e.counters.refusedTCP.Add(1)
+		}
+	}()
+	stop := e.endWith(s)
+	defer stop()
+	w := e.newWorker()
+	w.from = path{tcp: s, remote: addressOf(s.conn.RemoteAddr()), local: addressOf(s.conn.LocalAddr())}
+	in := bufio.NewReaderSize(s.conn, maxPacket+2)
+	_ = s.conn.SetReadDeadline(time.Now().Add(proofTimeout))
+
+	b, err := w.frame(in)
+	if err != nil || !isSTUN(b) {
+		return
+	}
+	e.group.Go(s.write) // the answer to the check goes out while it is handled
+	t := w.check(b, &w.from, time.Now())
+	if t == nil || !t.addStream(s) {
+		return
+	}
+	defer t.removeStream(s)
+	proven = true
+	e.unproven.Add(-1)
+	w.serve(t, s, in)
+}
+
+// serve handles the packets of a proven connection.
+func (w *worker) serve(t *transport, s *stream, in *bufio.Reader) {
+	_ = s.conn.SetReadDeadline(time.Now().Add(idleTimeout))
+	for {
+		b, err := w.frame(in)
+		if err != nil {
+			return
+		}
+		now := time.Now()
+		if !isSTUN(b) {
+			w.dispatch(t, b, now)
+			continue
+		}
+		if w.check(b, &w.from, now) != t {
+			return
+		}
+		_ = s.conn.SetReadDeadline(now.Add(idleTimeout))
+	}
+}
+
+// frame reads a packet.
+func (w *worker) frame(in *bufio.Reader) ([]byte, error) {
+	var length [2]byte
+	if _, err := io.ReadFull(in, length[:]); err != nil {
+		return nil, err
+	}
+	n := int(binary.BigEndian.Uint16(length[:]))
+	if n > len(w.raw) {
+		return nil, errors.New("a packet is too long")
+	}
+	_, err := io.ReadFull(in, w.raw[:n])
+	return w.raw[:n], err
+}
+
+// endWith ends a connection when the engine closes. The returned function ends the watch.
+func (e *Engine) endWith(s *stream) (stop func()) {
+	e.streamsMu.Lock()
+	defer e.streamsMu.Unlock()
+	if e.streams == nil {
+		s.finish()
+		return func() {}
+	}
+	e.streams[s] = struct{}{}
+	return func() {
+		e.streamsMu.Lock()
+		defer e.streamsMu.Unlock()
+		delete(e.streams, s)
+	}
+}
+
+// closeStreams ends all connections, and those that come later.
+func (e *Engine) closeStreams() {
+	e.streamsMu.Lock()
+	defer e.streamsMu.Unlock()
+	for s := range e.streams {
+		s.finish()
+	}
+	e.streams = nil
+}
+
+// addStream makes a connection belong to the transport. It reports false if the transport
+// is closed.
+func (t *transport) addStream(s *stream) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.ctx.Err() != nil {
+		return false
+	}
+	if len(t.streams) == maxStreams {
+		t.streams[0].finish()
+		t.streams = t.streams[1:]
+	}
+	t.streams = append(t.streams, s)
+	return true
+}
+
+// removeStream forgets a connection that has ended.
+func (t *transport) removeStream(s *stream) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i, other := range t.streams {
+		if other == s {
+			t.streams = append(t.streams[:i:i], t.streams[i+1:]...)
+			return
+		}
+	}
+}
+
+// send queues a packet. It reports false if the connection is too slow or has ended.
+func (s *stream) send(packet []byte) bool {
+	if len(packet) > maxPacket {
+		return false
+	}
+	f := frame{frames.Get().(*[maxPacket + 2]byte), 2 + len(packet)}
+	binary.BigEndian.PutUint16(f.buffer[:], uint16(len(packet)))
+	copy(f.buffer[2:], packet)
+	select {
+	case <-s.done:
+	case s.queue <- f:
+		return true
+	default:
+	}
+	frames.Put(f.buffer)
+	return false
+}
+
+// write sends what is queued until the connection ends.
+func (s *stream) write() {
+	for {
+		select {
+		case <-s.done:
+			return
+		case f := <-s.queue:
+			_ = s.conn.SetWriteDeadline(time.Now().Add(writeTimeout))
+			_, err := s.conn.Write(f.buffer[:f.size])
+			frames.Put(f.buffer)
+			if err != nil {
+				s.finish()
+				return
+			}
+		}
+	}
+}
+
+// finish ends the connection.
+func (s *stream) finish() {
+	s.once.Do(func() {
+		close(s.done)
+		_ = s.conn.Close()
+	})
+}
+
+// addressOf returns an address of the net package as a value.
+func addressOf(a net.Addr) netip.AddrPort {
+	p, err := netip.ParseAddrPort(a.String())
+	if err != nil {
+		return netip.AddrPort{}
+	}
+	return netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
+}

@@ -1,0 +1,83 @@
+package media
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"time"
+
+	"github.com/pion/rtp"
+	"github.com/pion/stun/v4"
+)
+
+// maxPacket is the largest packet that is read. Browsers send at most 1,200 bytes of RTP.
+const maxPacket = 2048
+
+// A worker is what one goroutine needs to handle packets without allocating memory.
+type worker struct {
+	engine   *Engine
+	raw      [maxPacket]byte
+	plain    [maxPacket]byte
+	sealed   [maxPacket]byte
+	header   rtp.Header
+	request  stun.Message
+	response stun.Message
+	from     path // of the packet in work
+}
+
+func (e *Engine) newWorker() *worker { return &worker{engine: e} }
+
+// readUDP handles the packets of the UDP socket until it is closed.
+func (e *Engine) readUDP() {
+	w, udp := e.newWorker(), e.udp
+	w.from.udp = udp
+	for {
+		n, remote, err := udp.ReadFromUDPAddrPort(w.raw[:])
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil || n == len(w.raw) {
+			continue // an ICMP error of an earlier packet, or a packet that was cut off
+		}
+		remote = netip.AddrPortFrom(remote.Addr().Unmap(), remote.Port())
+		w.datagram(w.raw[:n], remote, time.Now())
+	}
+}
+
+// datagram handles one UDP packet.
+func (w *worker) datagram(b []byte, remote netip.AddrPort, now time.Time) {
+	if isSTUN(b) {
+		w.from.remote, w.from.local = remote, w.engine.local(remote)
+		w.check(b, &w.from, now)
+		return
+	}
+	if t := w.engine.table.address(remote); t != nil {
+		w.dispatch(t, b, now)
+		return
+	}
+	w.engine.counters.unknown.Add(1)
+}
+
+// dispatch handles a packet of a proven client by its first byte (RFC 7983, section 7).
+func (w *worker) dispatch(t *transport, b []byte, now time.Time) {
+	switch {
+	case len(b) < 12:
+	case b[0] >= 20 && b[0] <= 63:
+		t.receiveDTLS(b, now)
+	case b[0] < 128 || b[0] > 191:
+	case b[1] >= 192 && b[1] <= 223: // RFC 5761, section 4
+		w.receiveRTCP(t, b, now)
+	default:
+		w.receiveRTP(t, b, now)
+	}
+}
+
+// local returns the advertised address that fits a remote one.
+func (e *Engine) local(remote netip.AddrPort) netip.AddrPort {
+	for _, a := range e.advertise {
+		if a.Addr().Is4() == remote.Addr().Is4() {
+			return a
+		}
+	}
+	return e.advertise[0]
+}

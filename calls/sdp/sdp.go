@@ -1,0 +1,164 @@
+// Package sdp reads and writes the session descriptions (RFC 8866, RFC 8829) of calls, in
+// the form that browsers and the stock SDK need: every media section has a transport of
+// its own, and audio comes first.
+//
+// [Parse] reads a client's description within fixed limits, [Section.Answer] chooses what a
+// section can carry, and [Description.String] writes a description. The functions are pure:
+// credentials, addresses and keys come from the caller. Candidates of clients are not read,
+// because the engine sends only to addresses that proved themselves by STUN.
+package sdp
+
+import (
+	"slices"
+	"strings"
+)
+
+// Limits of a client's description. Browsers stay far below all of them.
+const (
+	MaxSize       = 64 << 10
+	MaxSections   = 4
+	MaxCodecs     = 64 // of a section
+	MaxCandidates = 64 // of all sections
+	maxAttributes = 1024
+	maxToken      = 64  // mids, credentials and other names
+	maxParameters = 512 // parameters of a codec
+)
+
+// The kinds of sections that carry calls. Sections of other kinds are rejected.
+const (
+	Audio = "audio"
+	Video = "video"
+)
+
+// A Description is an offer or an answer.
+type Description struct {
+	Session  uint64 // identifies the session (RFC 8866, section 5.2)
+	Version  uint64 // counts the descriptions of the session
+	Lite     bool   // the sender is an ICE-lite agent (RFC 8839, section 5.3)
+	Sections []Section
+}
+
+// A Section is one media section with the attributes that selvage uses. Attributes that
+// stand for all sections of a description are copied into each.
+type Section struct {
+	Kind     string // audio, video or another one
+	Protocol string // such as UDP/TLS/RTP/SAVPF
+	Formats  string // payload types as in the m= line
+	Mid      string
+	Rejected bool // port 0
+
+	Direction  Direction
+	Codecs     []Codec // in the order of preference
+	Extensions []Extension
+	Reduced    bool // reduced-size RTCP (RFC 5506)
+	Bandwidth  int  // kbit/s that the author receives at most; 0 is unlimited
+
+	Ufrag, Password string
+	Fingerprint     Fingerprint
+	Setup           string // active, passive or actpass (RFC 8842)
+
+	// What the sender of the description sends in this section.
+	SSRC   uint32
+	Name   string // CNAME of the source
+	Stream string // groups the tracks that are played together
+	Track  string
+
+	Candidates []Candidate // never filled by Parse
+}
+
+// A Direction is who sends in a section, as the author of the description sees it.
+type Direction string
+
+// The directions (RFC 8866, section 6.7).
+const (
+	SendReceive Direction = "sendrecv"
+	SendOnly    Direction = "sendonly"
+	ReceiveOnly Direction = "recvonly"
+	Inactive    Direction = "inactive"
+)
+
+// Sends reports whether the author of the description sends.
+func (d Direction) Sends() bool { return d == SendReceive || d == SendOnly }
+
+// Receives reports whether the author of the description receives.
+func (d Direction) Receives() bool { return d == SendReceive || d == ReceiveOnly }
+
+// Reverse returns the direction as the other side sees it.
+func (d Direction) Reverse() Direction {
+	switch d {
+	case SendOnly:
+		return ReceiveOnly
+	case ReceiveOnly:
+		return SendOnly
+	}
+	return d
+}
+
+// A Codec is a payload format and the payload type that stands for it in one section.
+type Codec struct {
+	Type       uint8  // RTP payload type
+	Name       string // as registered: opus, G722, PCMU, PCMA, telephone-event, VP8, H264
+	Clock      int    // RTP clock rate
+	Channels   int    // 0 if not stated
+	Parameters string // a=fmtp
+	Feedback   []string
+}
+
+// An Extension is an RTP header extension (RFC 8285).
+type Extension struct {
+	ID  uint8
+	URI string
+}
+
+// A Fingerprint identifies a certificate (RFC 8122), such as sha-256 and 4A:AD:….
+type Fingerprint struct {
+	Hash, Value string
+}
+
+// A Candidate is an address at which the author of the description can be reached.
+type Candidate struct {
+	Foundation string
+	Transport  string // udp or tcp
+	Priority   uint32
+	Address    string
+	Port       int
+}
+
+// Find returns the codec of a payload type.
+func (s *Section) Find(payloadType uint8) (Codec, bool) {
+	for _, c := range s.Codecs {
+		if c.Type == payloadType {
+			return c, true
+		}
+	}
+	return Codec{}, false
+}
+
+// Extension returns the id of a header extension, or 0 if the section does not use it.
+func (s *Section) Extension(uri string) uint8 {
+	for _, e := range s.Extensions {
+		if e.URI == uri {
+			return e.ID
+		}
+	}
+	return 0
+}
+
+// Sort puts audio first. The stock SDK swaps the sections of an offer that begins with
+// video and expects the answer in that order.
+func (d *Description) Sort() {
+	slices.SortStableFunc(d.Sections, func(a, b Section) int {
+		switch {
+		case a.Kind == b.Kind:
+			return 0
+		case a.Kind == Audio:
+			return -1
+		case b.Kind == Audio:
+			return 1
+		}
+		return 0
+	})
+}
+
+// is reports whether two names of codecs are the same; case does not matter.
+func (c Codec) is(name string) bool { return strings.EqualFold(c.Name, name) }
