@@ -70,7 +70,7 @@ const (
 	Video Kind = "video"
 )
 
-// A Watcher is told what happens to the media of a leg. Its methods are called from the
+// A Watcher is notified of what happens to the media of a leg. Its methods are called from the
 // engine's goroutines and must not block.
 type Watcher interface {
 	// Connected: the first packets of the client were authenticated. It is called again

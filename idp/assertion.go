@@ -33,6 +33,10 @@ func refuseAssertion(format string, args ...any) error {
 	return problem.New(problem.Unauthenticated, "invalid_client", "client_assertion: "+format, args...)
 }
 
+func errNotAssertion() error {
+	return refuseAssertion("it is not a compact JWT signed by one of %s", strings.Join(AssertionAlgorithms(), ", "))
+}
+
 // Assertions verify the signed assertions by which clients authenticate.
 type Assertions struct {
 	*core
@@ -57,13 +61,15 @@ func (as *Assertions) Verify(ctx context.Context, a Assertion) (Client, error) {
 	}
 
 	token, err := jwt.ParseSigned(a.JWT, assertionAlgorithms)
-	if err != nil || len(token.Headers) != 1 {
-		return Client{}, refuseAssertion(
-			"it is not a compact JWT signed by one of %s", strings.Join(AssertionAlgorithms(), ", "))
+	if err != nil {
+		return Client{}, fmt.Errorf("%w: %w", errNotAssertion(), err)
+	}
+	if len(token.Headers) != 1 {
+		return Client{}, errNotAssertion()
 	}
 	var claims jwt.Claims
 	if err := token.UnsafeClaimsWithoutVerification(&claims); err != nil {
-		return Client{}, refuseAssertion("its claims cannot be read")
+		return Client{}, fmt.Errorf("%w: %w", refuseAssertion("its claims are invalid"), err)
 	}
 
 	// The claims are only trusted once the client they name is found to have signed them.

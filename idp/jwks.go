@@ -66,7 +66,7 @@ func (as *Assertions) keysOf(ctx context.Context, c Client, kid string,
 	}
 	set, err := parseKeySet(c.JWKS)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading the client's key set: %w", err)
 	}
 	return fitting(set, kid, alg), nil
 }
@@ -120,11 +120,14 @@ func parseKeySet(raw []byte) (set []jose.JSONWebKey, err error) {
 	var doc struct {
 		Keys []json.RawMessage `json:"keys"`
 	}
+	const format = `it is not a JWKS: {"keys": [...]}, see RFC 7517`
 	switch err := json.Unmarshal(raw, &doc); {
 	case len(doc.Keys) > maxKeys:
 		return nil, tooLarge
-	case err != nil || doc.Keys == nil:
-		return nil, fmt.Errorf(`it is not a JWKS: {"keys": [...]}, see RFC 7517`)
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", format, err)
+	case doc.Keys == nil:
+		return nil, errors.New(format)
 	}
 
 	for _, text := range doc.Keys {
@@ -134,7 +137,7 @@ func parseKeySet(raw []byte) (set []jose.JSONWebKey, err error) {
 		}
 
 		if !k.IsPublic() {
-			return nil, fmt.Errorf("the key %q is a private or symmetric one; only public keys belong here", k.KeyID)
+			return nil, fmt.Errorf("the key %q is private or symmetric; only public keys are allowed", k.KeyID)
 		}
 		for _, alg := range assertionAlgorithms {
 			if signs(k, alg) {
