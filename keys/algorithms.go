@@ -80,11 +80,11 @@ var signatures = func() (all []jose.SignatureAlgorithm) {
 func generate(use Use) (crypto.Signer, error) {
 	a, ok := find(use)
 	if !ok {
-		return nil, fmt.Errorf("making key: no algorithm %q", use)
+		return nil, fmt.Errorf("creating key: unknown algorithm %q", use)
 	}
 	key, err := a.make()
 	if err != nil {
-		return nil, fmt.Errorf("making %s key: %w", use, err)
+		return nil, fmt.Errorf("creating %s key: %w", use, err)
 	}
 	return key, nil
 }

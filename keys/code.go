@@ -42,7 +42,7 @@ func (r *Ring) VerifyCode(purpose, message, code string) bool {
 func (s *snapshot) mac(kid, purpose, message string) ([]byte, error) {
 	root := s.roots[kid]
 	if root == nil {
-		return nil, fmt.Errorf("making code: no key %s", kid)
+		return nil, fmt.Errorf("creating code: unknown key %s", kid)
 	}
 	key, err := hkdf.Key(sha256.New, root, nil, "selvage code "+purpose, sha256.Size)
 	if err != nil {

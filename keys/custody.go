@@ -54,7 +54,7 @@ func (PKCS8) Make(_ context.Context, use Use) ([]byte, error) {
 	}
 	handle, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return nil, fmt.Errorf("making %s key: %w", use, err)
+		return nil, fmt.Errorf("creating %s key: %w", use, err)
 	}
 	return handle, nil
 }

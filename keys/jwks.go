@@ -43,7 +43,7 @@ func (s *snapshot) document(publish time.Duration) (Document, error) {
 	}
 	body, err := json.Marshal(set)
 	if err != nil {
-		return Document{}, fmt.Errorf("writing JWKS: %w", err)
+		return Document{}, fmt.Errorf("encoding JWKS: %w", err)
 	}
 	sum := sha256.Sum256(body)
 	return Document{Body: body, ETag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`,

@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// ErrMaster means that a key of the ring was sealed with another master key.
-var ErrMaster = errors.New("the master key is not the one that sealed it")
+// ErrMaster means that a key of the ring is encrypted with another master key.
+var ErrMaster = errors.New("it is encrypted with another master key")
 
 // A vault seals ring keys under the master key, bound to their kid.
 type vault struct{ aead cipher.AEAD }
@@ -48,7 +48,7 @@ func (v *vault) seal(secret []byte, kid string) (string, error) {
 func (v *vault) open(sealed, kid string) ([]byte, error) {
 	raw, err := base64.RawStdEncoding.DecodeString(sealed)
 	if err != nil {
-		return nil, fmt.Errorf("reading sealed key: %w", err)
+		return nil, fmt.Errorf("reading encrypted key: %w", err)
 	}
 	return v.aead.Open(nil, nil, raw, []byte(kid))
 }
@@ -66,13 +66,14 @@ func ReadMaster(file string) ([]byte, error) {
 
 	if info, err := os.Stat(file); err == nil && info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf(
-			"reading master key: others may read %s (mode %o); chmod 600 it, and make a new one if they have",
+			"reading master key: others can read %s (mode %o); chmod 600 it, and replace the key if "+
+				"others have read it",
 			file, info.Mode().Perm())
 	}
 
 	key, err := ParseMaster(string(text))
 	if err != nil {
-		return nil, fmt.Errorf("%w, in %s; put it back from where it is kept", err, file)
+		return nil, fmt.Errorf("%w, in %s; restore it from your copy", err, file)
 	}
 	return key, nil
 }
@@ -81,7 +82,7 @@ func ReadMaster(file string) ([]byte, error) {
 func ParseMaster(text string) ([]byte, error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
 	if err != nil || len(key) != 32 {
-		return nil, errors.New("reading master key: it is not the base64 of 32 bytes")
+		return nil, errors.New("reading master key: not the base64 of 32 bytes")
 	}
 	return key, nil
 }
@@ -94,13 +95,13 @@ func makeMaster(file string) ([]byte, error) {
 
 	tmp, err := os.CreateTemp(filepath.Dir(file), ".master-*")
 	if err != nil {
-		return nil, fmt.Errorf("making master key: %w", err)
+		return nil, fmt.Errorf("creating master key: %w", err)
 	}
 	defer func() { _ = os.Remove(tmp.Name()) }() // the link, once made, remains
 
 	_, err = fmt.Fprintln(tmp, base64.StdEncoding.EncodeToString(key))
 	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
-		return nil, fmt.Errorf("making master key: %w", err)
+		return nil, fmt.Errorf("creating master key: %w", err)
 	}
 
 	err = os.Link(tmp.Name(), file)
@@ -108,7 +109,7 @@ func makeMaster(file string) ([]byte, error) {
 		return ReadMaster(file) // another process was faster
 	}
 	if err != nil {
-		return nil, fmt.Errorf("making master key: %w", err)
+		return nil, fmt.Errorf("creating master key: %w", err)
 	}
 	return key, syncDir(filepath.Dir(file))
 }
@@ -117,10 +118,10 @@ func makeMaster(file string) ([]byte, error) {
 func syncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {
-		return fmt.Errorf("making master key: %w", err)
+		return fmt.Errorf("creating master key: %w", err)
 	}
 	if err := errors.Join(dir.Sync(), dir.Close()); err != nil {
-		return fmt.Errorf("making master key: %w", err)
+		return fmt.Errorf("creating master key: %w", err)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ func (r *Ring) Rotate(ctx context.Context, use Use, atOnce bool) (Record, error)
 	current, _ := s.find(use, Current)
 	next, ok := s.find(use, Next)
 	if !ok {
-		return Record{}, problem.New(problem.NotFound, "not_found", "there is no next %s key", use)
+		return Record{}, problem.New(problem.NotFound, "not_found", "no next %s key", use)
 	}
 
 	if err := s.closed[next.Kid]; err != nil {
@@ -35,7 +35,7 @@ func (r *Ring) Rotate(ctx context.Context, use Use, atOnce bool) (Record, error)
 	}
 
 	if !atOnce {
-		if err := r.ripe(ctx, next); err != nil {
+		if err := r.checkPublished(ctx, next); err != nil {
 			return Record{}, err
 		}
 	}
@@ -48,25 +48,25 @@ func (r *Ring) Rotate(ctx context.Context, use Use, atOnce bool) (Record, error)
 	return rise.To, r.change(ctx, []Move{r.ended(current, Retired), rise}, after)
 }
 
-// ripe returns an error if a next key has not been published for long enough.
-func (r *Ring) ripe(ctx context.Context, next Record) error {
+// checkPublished returns an error if a next key has not been published for long enough.
+func (r *Ring) checkPublished(ctx context.Context, next Record) error {
 	if from := next.Created.Add(r.c.Publish); r.c.Now().Before(from) {
 		return problem.New(problem.Conflict, "not_published",
-			"the next %s key has been published since %s and may not be known to every verifier before %s",
-			next.Use, clock(next.Created), clock(from))
+			"the next %s key was published at %s; verifiers may not know it until %s",
+			next.Use, formatTime(next.Created), formatTime(from))
 	}
-	return r.inTime(ctx)
+	return r.checkClock(ctx)
 }
 
-// inTime returns an error if this machine's clock is too far from the store's. Such a
+// checkClock returns an error if this machine's clock is too far from the store's. Such a
 // machine promotes no keys and deletes none.
-func (r *Ring) inTime(ctx context.Context) error {
+func (r *Ring) checkClock(ctx context.Context) error {
 	theirs, err := r.c.Store.Clock(ctx)
 	if err != nil {
-		return fmt.Errorf("asking for the time: %w", err)
+		return fmt.Errorf("reading the database's clock: %w", err)
 	}
 	if apart := r.c.Now().Sub(theirs).Abs(); apart > max(r.c.Publish/4, time.Second) {
-		return fmt.Errorf("this machine's clock and the database's are %s apart: no key takes over by it",
+		return fmt.Errorf("this machine's clock and the database's are %s apart: keys are not rotated",
 			apart.Round(time.Second))
 	}
 	return nil
@@ -169,7 +169,7 @@ func (r *Ring) secret(ctx context.Context, use Use) ([]byte, error) {
 func (r *Ring) record(use Use, state State, secret []byte) (rec Record, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return rec, fmt.Errorf("making key id: %w", err)
+		return rec, fmt.Errorf("creating key id: %w", err)
 	}
 	rec = Record{Kid: id.String(), Use: use, State: state,
 		Created: r.c.Now()} // taken after the slow part: the key is not published before
@@ -221,5 +221,5 @@ func (r *Ring) complete(ctx context.Context) error {
 	return r.change(ctx, nil, added...)
 }
 
-// clock formats a time for people.
-func clock(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }
+// formatTime formats a time for people.
+func formatTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }

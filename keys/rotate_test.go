@@ -213,7 +213,7 @@ func TestRotate(t *testing.T) {
 	r := open(t, clock.node(rows))
 	clock.pass(time.Hour - time.Second)
 	if _, err := r.Rotate(t.Context(), keys.ES256, false); !errors.Is(err, problem.Conflict) ||
-		!strings.Contains(err.Error(), "has been published since") {
+		!strings.Contains(err.Error(), "was published at") {
 		t.Errorf("Rotate before the next key is published for long enough: %v, want a conflict that says so", err)
 	}
 

@@ -65,7 +65,7 @@ func (s *Sealer) Seal(claims any) (string, error) {
 	}
 	payload, err := marshal()
 	if err != nil {
-		return "", fmt.Errorf("writing claims: %w", err)
+		return "", fmt.Errorf("encoding claims: %w", err)
 	}
 
 	now := s.ends()
@@ -216,7 +216,7 @@ func (s *Sealer) end(now *ends, kid string) (*end, error) {
 
 	root := now.from.roots[kid]
 	if root == nil {
-		return nil, fmt.Errorf("sealing: no key %s", kid)
+		return nil, fmt.Errorf("encrypting token: unknown key %s", kid)
 	}
 
 	key, err := hkdf.Key(sha256.New, root, nil, "selvage token "+s.purpose, 32)
@@ -226,16 +226,16 @@ func (s *Sealer) end(now *ends, kid string) (*end, error) {
 
 	block, err := aes.NewCipher(key)
 	if err != nil {
-		return nil, fmt.Errorf("preparing sealer: %w", err)
+		return nil, fmt.Errorf("preparing cipher: %w", err)
 	}
 	aead, err := cipher.NewGCMWithRandomNonce(block)
 	if err != nil {
-		return nil, fmt.Errorf("preparing sealer: %w", err)
+		return nil, fmt.Errorf("preparing cipher: %w", err)
 	}
 
 	head, err := json.Marshal(header{Alg: "dir", Enc: "A256GCM", Kid: kid, Typ: s.typ, Ch: s.ch})
 	if err != nil {
-		return nil, fmt.Errorf("writing header: %w", err)
+		return nil, fmt.Errorf("encoding header: %w", err)
 	}
 	e := &end{kid, base64.RawURLEncoding.EncodeToString(head), aead}
 	now.byKid.Store(kid, e)

@@ -26,7 +26,7 @@ func (r *Ring) SealSecret(name string, secret []byte) (string, error) {
 func (r *Ring) OpenSecret(name, sealed string) ([]byte, error) {
 	secret, err := r.shared.open(sealed, name)
 	if err != nil {
-		return nil, fmt.Errorf("opening %s: %w", name, err)
+		return nil, fmt.Errorf("decrypting %s: %w", name, err)
 	}
 	return secret, nil
 }

@@ -62,7 +62,7 @@ func (s *signer) head(typ string) (string, error) {
 	}
 	raw, err := json.Marshal(header{Alg: string(s.alg), Kid: s.kid, Typ: typ})
 	if err != nil {
-		return "", fmt.Errorf("writing header: %w", err)
+		return "", fmt.Errorf("encoding header: %w", err)
 	}
 	head := base64.RawURLEncoding.EncodeToString(raw)
 	s.heads.Store(typ, head)
@@ -98,7 +98,7 @@ func (r *Ring) SignUnique(alg Use, typ string, claims any) (string, error) {
 func (r *Ring) sign(alg Use, typ string, claims any, by func(*signer) jose.OpaqueSigner) (string, error) {
 	payload, err := json.Marshal(claims)
 	if err != nil {
-		return "", fmt.Errorf("writing claims: %w", err)
+		return "", fmt.Errorf("encoding claims: %w", err)
 	}
 	now := r.latest.Load()
 	s := now.signers[now.makers[alg].Kid]

@@ -83,7 +83,7 @@ func (r *Ring) open(ctx context.Context, old *snapshot, rec Record) unsealed {
 
 	secret, err := r.master.open(rec.Sealed, rec.Kid)
 	if err != nil {
-		return unsealed{err: fmt.Errorf("opening key %s: %w", rec.Kid, ErrMaster)}
+		return unsealed{err: fmt.Errorf("decrypting key %s: %w", rec.Kid, ErrMaster)}
 	}
 	if rec.Use == Seal {
 		return unsealed{root: secret}
@@ -93,7 +93,7 @@ func (r *Ring) open(ctx context.Context, old *snapshot, rec Record) unsealed {
 	defer cancel()
 	key, err := r.c.Custody.Open(ctx, rec.Use, secret)
 	if err != nil {
-		return unsealed{err: fmt.Errorf("opening key %s: %w", rec.Kid, err)}
+		return unsealed{err: fmt.Errorf("decrypting key %s: %w", rec.Kid, err)}
 	}
 	return unsealed{signer: newSigner(rec, key)}
 }

@@ -3,6 +3,7 @@ package keys_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -186,7 +187,7 @@ func TestStoreAway(t *testing.T) {
 		stop()
 		work.Wait()
 		check(t, again.Close())
-		for what, want := range map[string]int{"level=ERROR": 1, "is well again": 1, "a new key is in use": 1} {
+		for what, want := range map[string]int{"level=ERROR": 1, "works again": 1, "a new key is in use": 1} {
 			if got := strings.Count(log.String(), what); got != want {
 				t.Errorf("the log has %q %d times, want %d:\n%s", what, got, want, log.String())
 			}
@@ -212,7 +213,7 @@ func testOtherMasters(t *testing.T, rows *store.Store) {
 	won := 0
 	for i, err := range errs {
 		if (err == nil) != (errs[i%2] == nil) || err != nil &&
-			!strings.Contains(err.Error(), "the master key is not the one") {
+			!errors.Is(err, keys.ErrMaster) {
 			t.Errorf("Open %d: %v; the first with that master key: %v", i, err, errs[i%2])
 		}
 		if err == nil {

@@ -51,9 +51,9 @@ func tell(log *slog.Logger, before string, err error) (now string) {
 	switch {
 	case now == before:
 	case err != nil:
-		log.Error("tending the key ring; the keys that are there go on", "error", err)
+		log.Error("maintaining the key ring; existing keys stay in use", "error", err)
 	default:
-		log.Info("the key ring is well again")
+		log.Info("maintaining the key ring works again")
 	}
 	return now
 }
@@ -97,7 +97,7 @@ func (r *Ring) step(ctx context.Context, now time.Time) error {
 	}
 
 	if before := now.Add(-Kept); r.latest.Load().over(before) {
-		err := r.inTime(ctx)
+		err := r.checkClock(ctx)
 		if err == nil {
 			err = errors.Join(r.c.Store.SweepRing(ctx, before), r.Sync(ctx))
 		}
