@@ -93,7 +93,7 @@ func verify(c Config) pgconn.ValidateConnectFunc {
 			`SELECT pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on', (`+durable+`)`,
 			nil, nil, nil, nil).Read()
 		if result.Err != nil {
-			return fmt.Errorf("asking the server what it is: %w", result.Err)
+			return fmt.Errorf("identifying the server: %w", result.Err)
 		}
 		if string(result.Rows[0][0]) == "t" && !c.ReadOnly {
 			return errStandby
@@ -102,7 +102,7 @@ func verify(c Config) pgconn.ValidateConnectFunc {
 	}
 }
 
-var errStandby = errors.New("the server takes no writes")
+var errStandby = errors.New("the server is read-only")
 
 // int8Codec also reads a BIGINT into a bool, as database/sql does.
 type int8Codec struct{ pgtype.Int8Codec }

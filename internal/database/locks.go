@@ -62,7 +62,7 @@ func withSchemaLock(ctx context.Context, file string, do func() error) error {
 			return do()
 		}
 		if !errors.Is(err, syscall.EWOULDBLOCK) || time.Now().After(deadline) {
-			return fmt.Errorf("locking schema: another selvage has been changing it for %s: %w", patience, err)
+			return fmt.Errorf("locking schema: another selvage process has been changing it for %s: %w", patience, err)
 		}
 		select {
 		case <-ctx.Done():

@@ -119,9 +119,9 @@ func (p *pool) wait(ctx context.Context, turn chan given) (*conn, error) {
 // busy explains why no connection became free in time.
 func (p *pool) busy() error {
 	if p.failure != nil && time.Since(p.failed) < p.patience {
-		return fmt.Errorf("no connection became free in %s: %w", p.patience, p.failure)
+		return fmt.Errorf("no connection became free within %s: %w", p.patience, p.failure)
 	}
-	return fmt.Errorf("none of %d connections became free in %s", p.open, p.patience)
+	return fmt.Errorf("none of %d connections became free within %s", p.open, p.patience)
 }
 
 func (p *pool) note(waited time.Duration) {

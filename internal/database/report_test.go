@@ -85,23 +85,23 @@ func TestRefused(t *testing.T) {
 			file := closed(t)
 			scribble(t, file)
 			return file
-		}, "it is damaged ("},
+		}, "the database is damaged ("},
 		{"cut off", func(t *testing.T) string {
 			file := closed(t)
 			if err := os.Truncate(file, 3*4096); err != nil {
 				t.Fatal(err)
 			}
 			return file
-		}, "it is damaged ("},
+		}, "the database is damaged ("},
 		{"no database", func(t *testing.T) string {
 			file := filepath.Join(t.TempDir(), "a.db")
 			if err := os.WriteFile(file, []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			return file
-		}, "it is no SQLite database"},
+		}, "not, or no longer, an SQLite database"},
 		{"another program's", foreign,
-			"it is another program's, with tables goose_db_version, users and none of selvage's; name another"},
+			"the database belongs to another program: it has tables goose_db_version, users, but none of selvage's; use another file"},
 	}
 
 	for _, tt := range tests {
@@ -153,7 +153,7 @@ func TestLarge(t *testing.T) {
 	update.Schema++
 	update.Prepare = func(context.Context, *sql.DB, Dialect) error { prepared = true; return nil }
 	if _, err := openFile(t.Context(), update); err == nil ||
-		!strings.Contains(err.Error(), "it is damaged") || prepared {
+		!strings.Contains(err.Error(), "the database is damaged") || prepared {
 		t.Errorf("a damaged file with an earlier schema is opened: %v, and changed: %v", err, prepared)
 	}
 
@@ -164,11 +164,11 @@ func TestLarge(t *testing.T) {
 	t.Cleanup(func() { _ = d.Close() })
 	d.checking.Wait()
 	if err := d.Ping(t.Context()); !errors.Is(err, problem.Unavailable) ||
-		!strings.Contains(err.Error(), "it is damaged") {
+		!strings.Contains(err.Error(), "the database is damaged") {
 		t.Errorf("Ping of a damaged file = %v, want unavailable", err)
 	}
 
-	if _, err := Look(t.Context(), c); err == nil || !strings.Contains(err.Error(), "it is damaged") {
+	if _, err := Look(t.Context(), c); err == nil || !strings.Contains(err.Error(), "the database is damaged") {
 		t.Errorf("Look at a damaged file = %v", err)
 	}
 }
@@ -246,7 +246,7 @@ func TestDamageMet(t *testing.T) {
 
 	scribble(t, file)
 	if n, err := all(t.Context(), d); !errors.Is(err, problem.Unavailable) ||
-		!strings.Contains(err.Error(), "it is damaged") {
+		!strings.Contains(err.Error(), "the database is damaged") {
 		t.Errorf("reading every row = %d, %v, want unavailable", n, err)
 	}
 

@@ -298,7 +298,7 @@ func TestServerRefused(t *testing.T) {
 	tests := []struct {
 		name, url, want string
 	}{
-		{"no URL", "postgres://a:" + hush + "@[", "the URL of PostgreSQL cannot be read; write it as postgres://"},
+		{"no URL", "postgres://a:" + hush + "@[", "the PostgreSQL URL is invalid; write it as postgres://"},
 		{"a password that looks like a port", "postgres://a:hush/hush@h/db", "cannot be"},
 		{"a parameter that is wrong", with(t, good, func(u *url.URL) { u.RawQuery = "sslmode=perhaps" }),
 			"sslmode is invalid"},
@@ -307,12 +307,12 @@ func TestServerRefused(t *testing.T) {
 		}), "/nowhere"},
 		{"the wrong password", with(t, good, func(u *url.URL) {
 			u.User = url.UserPassword(user(u), "hush/hush")
-		}), "refuses the password of role test_"},
+		}), "rejects the password of role test_"},
 		{"an unknown role", with(t, good, func(u *url.URL) {
 			u.User = url.UserPassword("nobody", "hush/hush")
-		}), "refuses the password of role nobody"},
+		}), "rejects the password of role nobody"},
 		{"an unknown database", with(t, good, func(u *url.URL) { u.Path = "/nothing" }),
-			"has no database nothing; make it: CREATE DATABASE nothing OWNER test_"},
+			"has no database nothing; create it: CREATE DATABASE nothing OWNER test_"},
 		{"no server", with(t, good, func(u *url.URL) { u.Host = "127.0.0.1:1" }),
 			"PostgreSQL at 127.0.0.1:1 cannot be reached: connection refused; start it"},
 		{"no host", with(t, good, func(u *url.URL) { u.Host = "nowhere.invalid" }),
@@ -331,16 +331,16 @@ func TestServerRefused(t *testing.T) {
 		{"another program's",
 			`CREATE TABLE users (id INT);
 			CREATE TABLE goose_db_version (id INT, version_id BIGINT, is_applied BOOLEAN)`,
-			"it is another program's, with tables goose_db_version, users"},
+			"the database belongs to another program: it has tables goose_db_version, users"},
 		{"another program's with a table of a name of ours",
 			`CREATE TABLE ring (id INT); CREATE TABLE goose_db_version (id INT)`,
-			"it is another program's, with tables goose_db_version, ring"},
+			"the database belongs to another program: it has tables goose_db_version, ring"},
 		{"one that only reads",
 			`DO $$ BEGIN
 				EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database());
 			END $$`,
-			"is a standby, or lets this role only read"},
-		{"no schema", `ALTER ROLE CURRENT_USER SET search_path = nowhere`, "no schema in the search_path"},
+			"is a standby, or this role is read-only"},
+		{"no schema", `ALTER ROLE CURRENT_USER SET search_path = nowhere`, "can use no schema in its search_path"},
 	} {
 		url := servers.Postgres(t)
 		servers.SQL(t, url, tt.prepare)
@@ -402,7 +402,7 @@ func TestServerWithoutRights(t *testing.T) {
 		}
 		return makeTable(ctx, db, d)
 	}
-	refused(t, "no right to make tables", plain, "does not let role guest make what it needs in database test_")
+	refused(t, "no right to make tables", plain, "does not let role guest create tables in database test_")
 
 	openAt(t, owner, 1)
 	servers.SQL(t, owner, `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO guest`)
@@ -418,7 +418,7 @@ func TestServerWithoutRights(t *testing.T) {
 
 	own.SQL(t, `CREATE DATABASE latin TEMPLATE template0 ENCODING 'LATIN1' LOCALE_PROVIDER libc LOCALE 'C'`)
 	refused(t, "another encoding", at(with(t, own.URL, func(u *url.URL) { u.Path = "/latin" })),
-		"its encoding is LATIN1; make one with: CREATE DATABASE latin")
+		"the database's encoding is LATIN1, not UTF8; create one with: CREATE DATABASE latin")
 }
 
 // TestOpenServerTogether shows that processes that start together create a server's schema once.

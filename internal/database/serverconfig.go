@@ -74,8 +74,8 @@ func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(),
 func parseServer(raw string) (*pgx.ConnConfig, error) {
 	u, err := url.Parse(raw)
 	if err != nil || isCutPassword(u) {
-		return nil, &Unfit{"the URL of PostgreSQL cannot be read",
-			"write it as postgres://USER:PASSWORD@HOST:PORT/NAME, special characters in the parts as %XX"}
+		return nil, &Unfit{"the PostgreSQL URL is invalid",
+			"write it as postgres://USER:PASSWORD@HOST:PORT/NAME, with special characters as %XX"}
 	}
 	config, err := pgx.ParseConfig(raw)
 	if err == nil {
@@ -90,7 +90,7 @@ func parseServer(raw string) (*pgx.ConnConfig, error) {
 	if password, ok := u.User.Password(); ok && password != "" {
 		reason = strings.ReplaceAll(reason, password, "…")
 	}
-	return nil, &Unfit{"the URL of PostgreSQL cannot be used: " + reason,
+	return nil, &Unfit{"the PostgreSQL URL cannot be used: " + reason,
 		"write it as postgres://USER:PASSWORD@HOST:PORT/NAME"}
 }
 
@@ -118,36 +118,37 @@ func refusal(config *pgx.ConnConfig, err error) *Unfit {
 	var e *pgconn.PgError
 	if !errors.As(err, &e) {
 		if errors.Is(err, errStandby) {
-			return &Unfit{at + " is a standby, or lets this role only read",
-				"name the primary; of several hosts in the URL the one that takes writes is used"}
+			return &Unfit{at + " is a standby, or this role is read-only",
+				"use the primary; if the URL has several hosts, the writable one is used"}
 		}
-		return &Unfit{at + " cannot be reached: " + reason(err), "start it, or set another in the URL"}
+		return &Unfit{at + " cannot be reached: " + reason(err), "start it, or set another host in the URL"}
 	}
 
 	switch {
 	case e.Code == "28P01":
-		return &Unfit{fmt.Sprintf("%s refuses the password of role %s", at, config.User),
-			"set the right one in the URL, or in the file that PGPASSFILE names"}
+		return &Unfit{fmt.Sprintf("%s rejects the password of role %s", at, config.User),
+			"set the correct password in the URL, or in the file named by PGPASSFILE"}
 	case strings.HasPrefix(e.Code, "28"):
-		return &Unfit{fmt.Sprintf("%s refuses role %s: %s", at, config.User, e.Message),
-			"make the role, and let it in with a line in pg_hba.conf"}
+		return &Unfit{fmt.Sprintf("%s rejects role %s: %s", at, config.User, e.Message),
+			"create the role, and admit it with a line in pg_hba.conf"}
 	case e.Code == "3D000":
 		return &Unfit{fmt.Sprintf("%s has no database %s", at, config.Database),
-			fmt.Sprintf("make it: CREATE DATABASE %s OWNER %s", config.Database, config.User)}
+			fmt.Sprintf("create it: CREATE DATABASE %s OWNER %s", config.Database, config.User)}
 	case e.Code == "42501":
-		return &Unfit{fmt.Sprintf("%s does not let role %s make what it needs in database %s: %s", at,
+		return &Unfit{fmt.Sprintf("%s does not let role %s create tables in database %s: %s", at,
 			config.User, config.Database, e.Message),
-			fmt.Sprintf("make the role its owner: ALTER DATABASE %s OWNER TO %s; or GRANT CREATE, USAGE ON SCHEMA public TO %s", config.Database, config.User, config.User)}
+			fmt.Sprintf("make the role its owner: ALTER DATABASE %s OWNER TO %s; or GRANT CREATE, USAGE "+
+				"ON SCHEMA public TO %s", config.Database, config.User, config.User)}
 	case e.Code == "42P07":
-		return &Unfit{fmt.Sprintf("%s has something else in database %s: %s", at, config.Database, e.Message),
-			"use a database that nothing else uses, or a schema: ?search_path=SCHEMA"}
+		return &Unfit{fmt.Sprintf("%s has other content in database %s: %s", at, config.Database, e.Message),
+			"use a database of its own, or a schema of its own with ?search_path=SCHEMA"}
 	case e.Code == "53300":
-		return &Unfit{at + " has no connection left: " + e.Message,
+		return &Unfit{at + " has no free connections: " + e.Message,
 			"raise its max_connections, or lower the pool of each node"}
 	case e.Code == "57P03":
 		return &Unfit{at + " is not ready: " + e.Message, "wait until it is"}
 	}
-	return &Unfit{fmt.Sprintf("%s answers: %s (%s)", at, e.Message, e.Code), "look into its log"}
+	return &Unfit{fmt.Sprintf("%s returned an error: %s (%s)", at, e.Message, e.Code), "check its log"}
 }
 
 // reason returns the root causes of an error of connecting: one for each address that was tried, without
@@ -162,7 +163,7 @@ func reason(err error) string {
 	return strings.Join(all, ", ")
 }
 
-const noAnswer = "no answer in time"
+const noAnswer = "no response in time"
 
 // rootCauses returns the innermost errors of a tree.
 func rootCauses(err error) []string {

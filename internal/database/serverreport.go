@@ -67,7 +67,7 @@ func (r *ServerReport) read(ctx context.Context, db *sql.DB, ours []string) erro
 		&r.Version, &r.Release, &r.Connections, &r.InUse, &r.SynchronousCommit, &r.Fsync, &r.FullPages,
 		&r.Checksums, &r.Autovacuum, &r.Standby, &r.Superuser, &r.Creates, &r.Encrypted, &r.Local)
 	if err != nil {
-		return fmt.Errorf("looking at the server: %w", err)
+		return fmt.Errorf("inspecting the server: %w", err)
 	}
 	return r.readRefused(ctx, db, ours)
 }
@@ -81,7 +81,7 @@ func (r *ServerReport) readRefused(ctx context.Context, db *sql.DB, ours []strin
 				AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE'))
 			FROM pg_class c WHERE c.oid = to_regclass(quote_ident($1))`, name).Scan(&may)
 		if err != nil {
-			return fmt.Errorf("looking at privileges: %w", err)
+			return fmt.Errorf("inspecting privileges: %w", err)
 		}
 		if may.Valid && !may.Bool {
 			r.Refused = append(r.Refused, name)

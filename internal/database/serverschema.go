@@ -57,7 +57,7 @@ type once struct {
 
 func (o *once) Connect(ctx context.Context) (driver.Conn, error) {
 	if o.done.Swap(true) {
-		return nil, errors.New("the connection to PostgreSQL was lost while the schema was made")
+		return nil, errors.New("the connection to PostgreSQL was lost while the schema was created")
 	}
 	return o.Connector.Connect(ctx)
 }
@@ -74,7 +74,7 @@ func lockSchema(ctx context.Context, db *sql.DB) error {
 		}
 
 		if time.Now().After(deadline) {
-			return fmt.Errorf("locking schema: another selvage has been changing it for %s", patience)
+			return fmt.Errorf("locking schema: another selvage process has been changing it for %s", patience)
 		}
 		select {
 		case <-ctx.Done():
@@ -91,21 +91,21 @@ func inspect(ctx context.Context, db *sql.DB, config *pgx.ConnConfig, c Config, 
 	err := db.QueryRowContext(ctx,
 		`SELECT current_schema(), current_setting('server_encoding')`).Scan(&schema, &encoding)
 	if err != nil {
-		return fmt.Errorf("looking at the database: %w", err)
+		return fmt.Errorf("inspecting the database: %w", err)
 	}
 
 	switch {
 	case encoding != "UTF8":
-		return &Unfit{fmt.Sprintf("its encoding is %s", encoding),
-			fmt.Sprintf("make one with: CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8'", config.Database)}
+		return &Unfit{fmt.Sprintf("the database's encoding is %s, not UTF8", encoding),
+			fmt.Sprintf("create one with: CREATE DATABASE %s TEMPLATE template0 ENCODING 'UTF8'", config.Database)}
 	case !schema.Valid:
-		return &Unfit{fmt.Sprintf("no schema in the search_path of role %s exists, or it may use none",
+		return &Unfit{fmt.Sprintf("role %s can use no schema in its search_path",
 			config.User), fmt.Sprintf("GRANT CREATE, USAGE ON SCHEMA public TO %s", config.User)}
 	}
 
 	r := Report{}
 	if err := r.readServer(ctx, db); err != nil {
-		return fmt.Errorf("looking at the database: %w", err)
+		return fmt.Errorf("inspecting the database: %w", err)
 	}
 	if len(r.Tables) > 0 && !c.Ours(r.Tables) {
 		return foreign(r.Tables)

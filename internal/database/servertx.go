@@ -133,7 +133,7 @@ func (t *serverTx) commit() error {
 		err = closed
 	}
 	if err == nil && tag.String() != "COMMIT" {
-		err = errors.New("the server has undone the transaction")
+		err = errors.New("the server rolled back the transaction")
 	}
 
 	if err != nil {
@@ -178,11 +178,11 @@ func (r serverRead) Row(ctx context.Context, query string, args ...any) Scanner 
 }
 
 func (r serverRead) Exec(ctx context.Context, query string, args ...any) (res sql.Result, err error) {
-	return nil, errors.New("a read-only query changes rows")
+	return nil, errors.New("a read-only query changed rows")
 }
 
 func (r serverRead) Later(context.Context, string, ...any) error {
-	return errors.New("a read-only query changes rows")
+	return errors.New("a read-only query changed rows")
 }
 
 // serverRows are the rows of a query.

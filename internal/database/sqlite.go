@@ -20,7 +20,7 @@ import (
 func path(raw, dir string) (string, error) {
 	file, ok := strings.CutPrefix(raw, "sqlite:")
 	if !ok || file == "" {
-		return "", errors.New("the URL of a database is sqlite:FILE or postgres://USER:PASSWORD@HOST:PORT/NAME")
+		return "", errors.New("a database URL is sqlite:FILE or postgres://USER:PASSWORD@HOST:PORT/NAME")
 	}
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(dir, file)

@@ -27,8 +27,9 @@ func foreign(tables []string) *Unfit {
 		tables = append(slices.Clone(tables[:3]), "…")
 	}
 	return &Unfit{
-		fmt.Sprintf("it is another program's, with tables %s and none of selvage's", strings.Join(tables, ", ")),
-		"name another, or one that is empty",
+		fmt.Sprintf("the database belongs to another program: it has tables %s, but none of "+
+			"selvage's", strings.Join(tables, ", ")),
+		"use another file, or an empty one",
 	}
 }
 
@@ -36,8 +37,9 @@ func foreign(tables []string) *Unfit {
 func lost(name string, whole, were uint32) *Unfit {
 	name = filepath.Base(name)
 	return &Unfit{
-		fmt.Sprintf("its newest changes are gone: of %d pages in %s-wal, %d are left", were, name, whole),
-		fmt.Sprintf("put %s-wal back as it was, or a backup of %s in its place, without -wal and -shm; to go on without what is lost, delete %s-shm",
+		fmt.Sprintf("the newest changes are missing: of %d pages in %s-wal, %d are left", were, name, whole),
+		fmt.Sprintf("restore %s-wal, or replace %s with a backup and delete -wal and -shm; to continue "+
+			"without the missing changes, delete %s-shm",
 			name, name, name),
 	}
 }
@@ -47,7 +49,7 @@ func lost(name string, whole, were uint32) *Unfit {
 func explainDamage(name string, sync Sync, err error) error {
 	switch code, text := codeOf(err); code {
 	case sqlite3.SQLITE_NOTADB:
-		return &Unfit{"it is no SQLite database, or not any more", "name another, or put a backup of it in its place"}
+		return &Unfit{"the file is not, or no longer, an SQLite database", "use another file, or restore a backup"}
 	case sqlite3.SQLITE_CORRUPT:
 		return damaged(name, sync, text)
 	}
@@ -56,14 +58,14 @@ func explainDamage(name string, sync Sync, err error) error {
 
 func damaged(name string, sync Sync, how string) *Unfit {
 	name = filepath.Base(name)
-	remedy := fmt.Sprintf("copy %s, %s-wal and %s-shm aside, and put a backup of %s in their place", name,
+	remedy := fmt.Sprintf("keep copies of %s, %s-wal and %s-shm, and replace them with a backup of %s", name,
 		name, name, name)
 	if sync == Normal { // sessions, which can be lost
 		remedy = fmt.Sprintf(
-			"move %s, %s-wal and %s-shm away; a new one is made, and only logins in progress are lost",
+			"move %s, %s-wal and %s-shm away; a new file is created, and only logins in progress are lost",
 			name, name, name)
 	}
-	return &Unfit{fmt.Sprintf("it is damaged (%s)", how), remedy}
+	return &Unfit{fmt.Sprintf("the database is damaged (%s)", how), remedy}
 }
 
 // diagnose turns an error of opening a file into an Unfit if it knows the cause. It returns other errors
@@ -71,17 +73,18 @@ func damaged(name string, sync Sync, how string) *Unfit {
 func diagnose(name string, sync Sync, err error) error {
 	switch code, text := codeOf(err); code {
 	case sqlite3.SQLITE_FULL:
-		return &Unfit{"there is no space left where it lies", "free some, and start again; nothing is lost"}
+		return &Unfit{"no space is left on its disk", "free some space and start again; nothing is lost"}
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
-		return &Unfit{"another program has locked it", fmt.Sprintf("end that; `fuser -v %s` names it", name)}
+		return &Unfit{"another program has locked the database", fmt.Sprintf("stop that program; `fuser "+
+			"-v %s` shows which", name)}
 	case sqlite3.SQLITE_READONLY:
-		return &Unfit{"it cannot be written to",
+		return &Unfit{"the database is not writable",
 			fmt.Sprintf(
-				"look at `ls -l %s*` and at `mount`: the file, its directory and the filesystem must be writable",
+				"check `ls -l %s*` and `mount`: the file, its directory and the filesystem must be writable",
 				name)}
 	case sqlite3.SQLITE_IOERR:
 		return &Unfit{fmt.Sprintf("the disk reports errors (%s)", text),
-			"look into `dmesg`, and at the space that is left (`df`)"}
+			"check `dmesg`, and the free space with `df`"}
 	}
 	return explainDamage(name, sync, err)
 }
@@ -106,7 +109,7 @@ func checkAccess(name string, write bool) error {
 
 	switch err := access(filepath.Dir(name), dir); {
 	case errors.Is(err, fs.ErrNotExist) && write:
-		return &Unfit{"there is no directory " + filepath.Dir(name), "make it, or name another file"}
+		return &Unfit{filepath.Dir(name) + " does not exist", "create the directory, or use another file"}
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
@@ -125,8 +128,8 @@ func access(path string, mode uint32) error {
 	err := syscall.Access(path, mode)
 	switch {
 	case errors.Is(err, syscall.EROFS):
-		return &Unfit{path + " is on a filesystem that is read-only",
-			"remount it writable, and look into `dmesg` for why it is not"}
+		return &Unfit{path + " is on a read-only filesystem",
+			"remount it writable, and check `dmesg` for the reason"}
 	case !errors.Is(err, syscall.EACCES):
 		return err
 	}
@@ -144,7 +147,7 @@ func access(path string, mode uint32) error {
 	}
 
 	return &Unfit{
-		fmt.Sprintf("%s belongs to %s, and this is %s: permission denied", path, who, me),
-		fmt.Sprintf("run this as the other account, or give it away (chown %s %s)", me, path),
+		fmt.Sprintf("%s belongs to %s, but this account is %s: permission denied", path, who, me),
+		fmt.Sprintf("run this as that account, or change the owner (chown %s %s)", me, path),
 	}
 }

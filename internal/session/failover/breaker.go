@@ -105,7 +105,7 @@ func (s *Store) open(err error) {
 	}
 
 	s.era.Add(1)
-	s.log.Warn("the session store is away, and its fallback is used", "cause", b.cause)
+	s.log.Warn("the session store is unavailable; using the fallback", "cause", b.cause)
 }
 
 // probed records the result of a probe that began in era.
@@ -132,7 +132,7 @@ func (s *Store) probed(era uint64, err error) {
 		}
 		b.closed = time.Now()
 		s.era.Add(1)
-		s.log.Info("the session store is back", "away", b.closed.Sub(b.opened).Round(time.Millisecond).String())
+		s.log.Info("the session store is available again", "away", b.closed.Sub(b.opened).Round(time.Millisecond).String())
 	}
 }
 

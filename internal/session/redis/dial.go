@@ -21,7 +21,7 @@ func tlsConfig(ca, cert, key string) (*tls.Config, error) {
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("the ca of the Redis URL, %s, has no certificate in PEM", ca)
+			return nil, fmt.Errorf("reading the ca of the Redis URL: %s has no PEM certificate", ca)
 		}
 	}
 

@@ -29,31 +29,31 @@ func (l location) wrong(err error) error {
 	case err == nil:
 		return nil
 	case says("wrongpass"), says("invalid username-password pair"):
-		return errors.New("it refuses the user and password of the URL")
+		return errors.New("it rejects the URL's user and password")
 	case says("noauth"):
-		return errors.New("it asks for a password, and the URL has none for it" + sentinelHint(l))
+		return errors.New("it requires a password, and the URL has none" + sentinelHint(l))
 	case says("auth") && says("without any password"):
-		return errors.New("the URL has a password, but it asks for none")
+		return errors.New("the URL has a password, but the server does not use one")
 	case says("noperm"):
-		return fmt.Errorf("the account may not do all that is needed (docs/redis.md lists it): %w", plain(err))
+		return fmt.Errorf("the account lacks a permission (docs/redis.md lists them): %w", plain(err))
 	case says("db index is out of range"), says("invalid db index"):
 		return fmt.Errorf("it has no database %d", l.database)
 	case says("moved ") && l.mode != Cluster:
-		return errors.New("it is a node of a Cluster: write redis-cluster:// in place of " + l.scheme + "://")
+		return errors.New("it is a Cluster node: write redis-cluster:// instead of " + l.scheme + "://")
 	case says("cluster support disabled"):
-		return errors.New("it is no Cluster: write redis:// in place of " + l.scheme + "://")
+		return errors.New("it is not a Cluster: write redis:// instead of " + l.scheme + "://")
 	case says("unknown command 'sentinel'"):
-		return errors.New("it is no Sentinel: write redis:// in place of " + l.scheme + "://")
+		return errors.New("it is not a Sentinel: write redis:// instead of " + l.scheme + "://")
 	case says("unknown command"):
-		return fmt.Errorf("it does not know a command that is needed; if it is a Sentinel, write redis-sentinel://: %w",
+		return fmt.Errorf("it lacks a required command; if it is a Sentinel, write redis-sentinel://: %w",
 			plain(err))
 	case l.mode == Sentinel && errors.Is(err, redis.Nil):
-		return fmt.Errorf("the Sentinels know no master by the name %q", l.master)
+		return fmt.Errorf("the Sentinels do not know a master named %q", l.master)
 	case errors.As(err, &certificate):
-		return fmt.Errorf("its certificate is not trusted (the parameter ca names a file of who vouches for it): %w",
+		return fmt.Errorf("its certificate is not trusted (set the parameter ca to the file of its authority): %w",
 			certificate.Err)
 	case errors.As(err, &notTLS):
-		return errors.New("it speaks no TLS there: write redis in place of rediss, or name another port")
+		return errors.New("this port does not use TLS: write redis instead of rediss, or use another port")
 	}
 	return nil
 }

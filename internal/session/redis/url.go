@@ -51,7 +51,7 @@ func (l location) String() string {
 }
 
 // encode is appended to errors about URLs, since most wrong URLs have a password that is not encoded.
-const encode = "; in a password / ? # @ : % are written %2F %3F %23 %40 %3A %25"
+const encode = "; in a password, write / ? # @ : % as %2F %3F %23 %40 %3A %25"
 
 // Check returns what is wrong with a URL, or with the files it names, without connecting.
 func Check(raw string) error {
@@ -72,7 +72,7 @@ func parse(raw string) (l location, err error) {
 	}
 
 	if l.mode, known = modes[plain]; !ok || !known {
-		return l, errors.New("a Redis URL begins with redis://, redis-cluster:// or redis-sentinel://, with rediss in place of redis for TLS")
+		return l, errors.New("a Redis URL begins with redis://, redis-cluster:// or redis-sentinel://, with rediss instead of redis for TLS")
 	}
 
 	l.scheme = scheme
@@ -98,7 +98,7 @@ func (l *location) parseCredentials(raw string) (err error) {
 			}
 		}
 		if l.master, err = url.PathUnescape(name); err != nil || l.master == "" {
-			return fmt.Errorf("the Redis URL lacks the name by which the Sentinels know the master: %s://MASTER@HOST:26379%s", l.scheme, encode)
+			return fmt.Errorf("the Redis URL lacks the master's name in the Sentinels: %s://MASTER@HOST:26379%s", l.scheme, encode)
 		}
 	}
 
@@ -111,7 +111,7 @@ func (l *location) parseCredentials(raw string) (err error) {
 	l.user, err1 = url.PathUnescape(user)
 	l.password, err2 = url.PathUnescape(password)
 	if err1 != nil || err2 != nil || l.user != "" && l.password == "" {
-		return errors.New("the user and password in the Redis URL cannot be read" + encode)
+		return errors.New("the user and password in the Redis URL are invalid" + encode)
 	}
 	return nil
 }
@@ -124,13 +124,13 @@ func (l *location) parseHosts(raw string) error {
 		name, port, err := net.SplitHostPort(host)
 		n, notNumber := strconv.Atoi(port)
 		if err != nil || notNumber != nil || n < 1 || n > 65535 || name == "" || strings.ContainsAny(name, " \t#") {
-			return fmt.Errorf("the Redis URL needs a host, and a port from 1 to 65535 where it is another than the usual one: %s://HOST:6379%s", l.scheme, encode)
+			return fmt.Errorf("the Redis URL needs a host, and a port from 1 to 65535 unless it is the default: %s://HOST:6379%s", l.scheme, encode)
 		}
 		l.hosts = append(l.hosts, net.JoinHostPort(name, port))
 	}
 
 	if l.mode == Single && len(l.hosts) > 1 {
-		return errors.New("the Redis URL names several hosts: write redis-cluster:// if they are a Cluster, redis-sentinel:// if they are Sentinels")
+		return errors.New("the Redis URL has several hosts: write redis-cluster:// if they are a Cluster, redis-sentinel:// if they are Sentinels")
 	}
 	return nil
 }
@@ -142,9 +142,9 @@ func (l *location) parseDatabase(path string) error {
 	n, err := strconv.ParseUint(path, 10, 16)
 	switch {
 	case err != nil:
-		return errors.New("the Redis URL ends in something that is not the number of a database, such as /0" + encode)
+		return errors.New("the Redis URL must end in a database number, such as /0" + encode)
 	case n > 0 && l.mode == Cluster:
-		return errors.New("the Redis URL names a database; a Cluster has the one alone")
+		return errors.New("the Redis URL has a database number, but a Cluster has only one database")
 	}
 	l.database = int(n)
 	return nil
@@ -153,7 +153,7 @@ func (l *location) parseDatabase(path string) error {
 func (l *location) parseParameters(query string, secure bool) error {
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return errors.New("the parameters of the Redis URL cannot be read" + encode)
+		return errors.New("the parameters of the Redis URL are invalid" + encode)
 	}
 
 	known := []string{"ca", "cert", "key", "sentinel_user", "sentinel_password", "prefix"}
@@ -161,20 +161,20 @@ func (l *location) parseParameters(query string, secure bool) error {
 		switch {
 		case !slices.Contains(known, name):
 			// The name is not shown, because it is probably the rest of a password that contains a question mark.
-			return fmt.Errorf("the Redis URL has an unknown parameter; there are %s%s",
+			return fmt.Errorf("the Redis URL has an unknown parameter; known are %s%s",
 				strings.Join(known, ", "), encode)
 		case len(v) > 1 || v[0] == "":
-			return fmt.Errorf("the parameter %s of the Redis URL needs one value", name)
+			return fmt.Errorf("the parameter %s of the Redis URL needs exactly one value", name)
 		case name == "prefix":
 			// Braces would form a hash tag and put all keys into one slot of a Cluster.
 			if len(v[0]) > 32 || strings.Trim(v[0], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
-				return errors.New("the prefix in the Redis URL is one to 32 letters, digits, - and _")
+				return errors.New("the prefix in the Redis URL must be 1 to 32 letters, digits, - and _")
 			}
 			l.prefix = v[0] + ":"
 		case strings.HasPrefix(name, "sentinel") && l.mode != Sentinel:
 			return fmt.Errorf("the parameter %s of the Redis URL belongs to redis-sentinel://", name)
 		case !strings.HasPrefix(name, "sentinel") && !secure:
-			return fmt.Errorf("the parameter %s of the Redis URL is for TLS: write rediss in place of redis, or leave it out", name)
+			return fmt.Errorf("the parameter %s of the Redis URL is for TLS: write rediss instead of redis, or remove it", name)
 		}
 	}
 

@@ -92,7 +92,7 @@ func prepare(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
 
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
-		return fmt.Errorf("making table: %w", err)
+		return fmt.Errorf("creating table: %w", err)
 	}
 	defer tx.Rollback()
 
@@ -101,7 +101,7 @@ func prepare(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
 		err = tx.Commit()
 	}
 	if err != nil {
-		return fmt.Errorf("making table: %w", err)
+		return fmt.Errorf("creating table: %w", err)
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ func prepare(ctx context.Context, db *sql.DB, dialect database.Dialect) error {
 // Ping checks that the database answers.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.db.Ping(ctx); err != nil {
-		return fmt.Errorf("asking the session database: %w", err)
+		return fmt.Errorf("querying the session database: %w", err)
 	}
 	return nil
 }
