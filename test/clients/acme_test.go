@@ -105,7 +105,7 @@ func TestACMEFails(t *testing.T) {
 
 	harness.Eventually(t, patience, "the reason", func() error {
 		log := s.Log()
-		for _, want := range []string{"asking for a certificate", "tls-alpn-01: ", "http-01: ",
+		for _, want := range []string{"requesting a certificate", "tls-alpn-01: ", "http-01: ",
 			"connection refused", "again_in"} {
 			if !strings.Contains(log, want) {
 				return fmt.Errorf("the log has no %q", want)

@@ -254,7 +254,7 @@ if HOME=/mnt setpriv --reuid=54321 --regid=54321 --clear-groups \
 	exit 1
 fi
 cat "$STORE/out"
-advice='selvage: system: only root may change it; run .sudo /mnt/selvage ca install --store system --data /mnt/data.'
+advice='selvage: system: only root can change it; run .sudo /mnt/selvage ca install --store system --data /mnt/data.'
 grep -q "^$advice\$" "$STORE/out"
 grep -q '^chromium  trusted' "$STORE/out"
 grep -q '^firefox   trusted' "$STORE/out"

@@ -91,16 +91,16 @@ func (a *Authority) check(file string) error {
 	switch public, ok := a.cert.PublicKey.(*ecdsa.PublicKey); {
 	case !ok || !public.Equal(&a.key.PublicKey):
 		return fmt.Errorf(
-			"%s and %s do not belong together: put back the one that was exchanged, or delete both to have new ones made",
+			"%s and %s do not match: restore the file that was replaced, or delete both to create new ones",
 			file, KeyFile)
 	case a.now().After(a.cert.NotAfter):
-		return fmt.Errorf("%s expired on %s: delete it to have a new one made, and install that", file,
+		return fmt.Errorf("%s expired on %s: delete it to create a new one, and install that", file,
 			a.cert.NotAfter.Format(time.DateOnly))
 	}
 
 	for _, h := range a.hosts {
 		if !permits(a.cert, h) {
-			return fmt.Errorf("%s was not made for %s: delete it to have a new one made, and install that", file, h)
+			return fmt.Errorf("%s is not valid for %s: delete it to create a new one, and install that", file, h)
 		}
 	}
 	return nil

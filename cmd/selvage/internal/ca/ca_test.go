@@ -130,19 +130,19 @@ func TestOpenRefuses(t *testing.T) {
 				t.Fatal(err)
 			}
 			return Config{}
-		}, "do not belong together"},
+		}, "do not match"},
 		{"not PEM", func(t *testing.T, dir string) Config {
 			if err := os.WriteFile(filepath.Join(dir, CertFile), []byte("nothing"), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			return Config{}
-		}, "no CERTIFICATE in it"},
+		}, "has no CERTIFICATE"},
 		{"expired", func(*testing.T, string) Config {
 			return Config{Now: func() time.Time { return time.Now().Add(lifetime + time.Hour) }}
 		}, "expired on"},
 		{"a host it was not made for", func(*testing.T, string) Config {
 			return Config{Hosts: []string{"pbx.example.org"}}
-		}, "was not made for pbx.example.org"},
+		}, "is not valid for pbx.example.org"},
 	} {
 		dir := t.TempDir()
 		open(t, Config{Dir: dir})

@@ -30,7 +30,7 @@ func readKey(file string) (*ecdsa.PrivateKey, error) {
 
 	ec, ok := key.(*ecdsa.PrivateKey)
 	if !ok {
-		return nil, fmt.Errorf("reading %s: it is a %T, not an ECDSA key", file, key)
+		return nil, fmt.Errorf("reading %s: the key is a %T, not an ECDSA key", file, key)
 	}
 	return ec, nil
 }
@@ -40,11 +40,11 @@ func readKey(file string) (*ecdsa.PrivateKey, error) {
 func makeKey(file string) (*ecdsa.PrivateKey, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("making key: %w", err)
+		return nil, fmt.Errorf("creating key: %w", err)
 	}
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return nil, fmt.Errorf("making key: %w", err)
+		return nil, fmt.Errorf("creating key: %w", err)
 	}
 	err = writePEM(file, "PRIVATE KEY", der, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -94,7 +94,7 @@ func readPEM(file, kind string) ([]byte, error) {
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != kind {
 		return nil, fmt.Errorf(
-			"reading %s: there is no %s in it; put it back as it was, or delete %s and %s to have new ones made",
+			"reading %s: the file has no %s; restore it, or delete %s and %s to create new ones",
 			file, kind, CertFile, KeyFile)
 	}
 	return block.Bytes, nil

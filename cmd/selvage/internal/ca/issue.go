@@ -50,7 +50,7 @@ func (a *Authority) authority() ([]byte, error) {
 	for _, cidr := range localRanges {
 		_, n, err := net.ParseCIDR(cidr)
 		if err != nil {
-			return nil, fmt.Errorf("limiting certificate: %w", err)
+			return nil, fmt.Errorf("constraining certificate: %w", err)
 		}
 		t.PermittedIPRanges = append(t.PermittedIPRanges, n)
 	}
@@ -65,7 +65,7 @@ func (a *Authority) authority() ([]byte, error) {
 
 	der, err := x509.CreateCertificate(rand.Reader, t, t, &a.key.PublicKey, a.key)
 	if err != nil {
-		return nil, fmt.Errorf("making certificate authority: %w", err)
+		return nil, fmt.Errorf("creating certificate authority: %w", err)
 	}
 	return der, nil
 }
@@ -74,7 +74,7 @@ func (a *Authority) authority() ([]byte, error) {
 func (a *Authority) issue() (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, fmt.Errorf("making key: %w", err)
+		return nil, fmt.Errorf("creating key: %w", err)
 	}
 
 	t := &x509.Certificate{
@@ -96,12 +96,12 @@ func (a *Authority) issue() (*tls.Certificate, error) {
 
 	der, err := x509.CreateCertificate(rand.Reader, t, a.cert, &key.PublicKey, a.key)
 	if err != nil {
-		return nil, fmt.Errorf("making certificate: %w", err)
+		return nil, fmt.Errorf("creating certificate: %w", err)
 	}
 
 	leaf, err := x509.ParseCertificate(der)
 	if err != nil {
-		return nil, fmt.Errorf("making certificate: %w", err)
+		return nil, fmt.Errorf("creating certificate: %w", err)
 	}
 	return &tls.Certificate{Certificate: [][]byte{der, a.cert.Raw}, PrivateKey: key, Leaf: leaf}, nil
 }

@@ -109,7 +109,7 @@ func transportOf(file string) (http.RoundTripper, error) {
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("reading tls.acme.ca: there is no certificate in %s, which is to be PEM", file)
+		return nil, fmt.Errorf("reading tls.acme.ca: %s has no PEM certificate", file)
 	}
 	t.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	return t, nil
@@ -121,7 +121,7 @@ func (a *ACME) allow(host string) error {
 		host = name
 	}
 	if !slices.Contains(a.c.Hosts, host) {
-		return errors.New("this server has no such name")
+		return errors.New("this server does not serve this name")
 	}
 	return nil
 }
@@ -172,7 +172,7 @@ func (a *ACME) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error)
 	}
 
 	if !a.has(host) {
-		return nil, fmt.Errorf("there is no certificate for %s yet", host)
+		return nil, fmt.Errorf("no certificate for %s yet", host)
 	}
 	return a.get(host)
 }

@@ -23,7 +23,7 @@ type cache struct {
 var _ autocert.Cache = cache{}
 
 // errCache is the error that clients see in a handshake or challenge. The cause is logged.
-var errCache = errors.New("certificates cannot be read or kept now")
+var errCache = errors.New("certificates cannot be read or stored now")
 
 // longest is the maximum length of a name. The names of challenges come from requests.
 const longest = 400
@@ -70,7 +70,7 @@ func (c cache) Delete(ctx context.Context, name string) error {
 }
 
 func (c cache) tell(did, name string, err error) error {
-	c.log.Error(did+" what ACME keeps", "name", name, "error", err)
+	c.log.Error(did+" ACME data", "name", name, "error", err)
 	return errCache
 }
 

@@ -20,12 +20,12 @@ func check(leaf *x509.Certificate, what string, now time.Time, hosts []string) e
 	case now.After(leaf.NotAfter):
 		return fmt.Errorf("%s expired on %s: renew it", what, leaf.NotAfter.Format(time.DateOnly))
 	case now.Before(leaf.NotBefore):
-		return fmt.Errorf("%s holds from %s on only, and this machine's clock says %s", what,
+		return fmt.Errorf("%s is not valid before %s, and this machine's clock is at %s", what,
 			leaf.NotBefore.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339))
 	}
 	for _, h := range hosts {
 		if leaf.VerifyHostname(h) != nil {
-			return fmt.Errorf("%s does not name %s, where clients reach this server; it names %s", what, h,
+			return fmt.Errorf("%s is not valid for %s, where clients reach this server; it is valid for %s", what, h,
 				names(leaf))
 		}
 	}

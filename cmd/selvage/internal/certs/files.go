@@ -79,7 +79,7 @@ func (f *Files) read() (*tls.Certificate, error) {
 
 	if mode := info.Mode().Perm(); mode&0o077 != 0 {
 		return nil, fmt.Errorf(
-			"reading tls.key: others may read %s (mode %o); chmod 600 it, and have a new one certified if they have",
+			"reading tls.key: others can read %s (mode %o); chmod 600 it, and replace the key if others have read it",
 			f.c.Key, mode)
 	}
 
@@ -124,11 +124,11 @@ func (f *Files) Run(ctx context.Context) {
 		}
 
 		if err := f.Reload(); err != nil {
-			f.c.Log.Error("reading the changed certificate; the one before stays in use", "error", err)
+			f.c.Log.Error("reading the changed certificate; the old one stays in use", "error", err)
 			continue
 		}
 
-		f.c.Log.Info("read the changed certificate", "file", f.c.Cert, "ends",
+		f.c.Log.Info("loaded the changed certificate", "file", f.c.Cert, "ends",
 			f.inUse.Load().Leaf.NotAfter.Format(time.RFC3339))
 	}
 }
@@ -164,12 +164,12 @@ func (f *Files) stamp() (s stamp) {
 func (f *Files) explain(err error, chain, key []byte) error {
 	switch {
 	case !hasBlock(chain, "CERTIFICATE"):
-		return fmt.Errorf("reading tls.cert: there is no certificate in %s, which is to be PEM", f.c.Cert)
+		return fmt.Errorf("reading tls.cert: %s has no PEM certificate", f.c.Cert)
 	case !hasBlock(key, "PRIVATE KEY", "EC PRIVATE KEY", "RSA PRIVATE KEY"):
-		return fmt.Errorf("reading tls.key: there is no key in %s, which is to be PEM without a password", f.c.Key)
+		return fmt.Errorf("reading tls.key: %s has no PEM key without a password", f.c.Key)
 	}
 	return fmt.Errorf(
-		"%s and %s do not belong together (%w): give the key of the certificate that comes first in its file",
+		"%s and %s do not match (%w): use the key of the first certificate in the file",
 		f.c.Cert, f.c.Key, err)
 }
 

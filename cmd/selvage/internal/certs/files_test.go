@@ -72,18 +72,18 @@ func TestOpenFiles(t *testing.T) {
 	}{
 		{"good", chain, key, 0o600, []string{"pbx.example.org"}, ""},
 		{"good, for the owner to read alone", chain, key, 0o400, nil, ""},
-		{"others may read the key", chain, key, 0o644, nil, "others may read DIR/key.pem (mode 644); chmod 600 it"},
-		{"a group may read the key", chain, key, 0o640, nil, "others may read"},
-		{"another certificate's key", other, key, 0o600, nil, "DIR/cert.pem and DIR/key.pem do not belong together"},
+		{"others may read the key", chain, key, 0o644, nil, "others can read DIR/key.pem (mode 644); chmod 600 it"},
+		{"a group may read the key", chain, key, 0o640, nil, "others can read"},
+		{"another certificate's key", other, key, 0o600, nil, "DIR/cert.pem and DIR/key.pem do not match"},
 		{"the chain the wrong way round", append(bytes.Clone(other), chain...), key, 0o600, nil,
-			"of the certificate that comes first"},
+			"of the first certificate"},
 		{"expired", past, pastKey, 0o600, nil, "the certificate in DIR/cert.pem expired on"},
-		{"not valid yet", future, futureKey, 0o600, nil, "and this machine's clock says"},
+		{"not valid yet", future, futureKey, 0o600, nil, "and this machine's clock is at"},
 		{"another host", chain, key, 0o600, []string{"id.example.org"},
-			"does not name id.example.org, where clients reach this server; it names pbx.example.org"},
-		{"no certificate", key, key, 0o600, nil, "there is no certificate in DIR/cert.pem"},
-		{"no key", chain, chain, 0o600, nil, "there is no key in DIR/key.pem"},
-		{"empty", nil, nil, 0o600, nil, "there is no certificate"},
+			"is not valid for id.example.org, where clients reach this server; it is valid for pbx.example.org"},
+		{"no certificate", key, key, 0o600, nil, "DIR/cert.pem has no PEM certificate"},
+		{"no key", chain, chain, 0o600, nil, "DIR/key.pem has no PEM key"},
+		{"empty", nil, nil, 0o600, nil, "has no PEM certificate"},
 	} {
 		dir := t.TempDir()
 		c := FilesConfig{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem"), Hosts: tt.hosts}
@@ -158,12 +158,12 @@ func TestRun(t *testing.T) {
 			log   string
 		}{
 			{"nothing changed", func() {}, "a.test", ""},
-			{"renewed", func() { put("a.test", "b.test") }, "a.test b.test", "read the changed certificate"},
-			{"half of it", func() { write(t, c.Cert, nil, 0o644) }, "a.test b.test", "no certificate in"},
+			{"renewed", func() { put("a.test", "b.test") }, "a.test b.test", "loaded the changed certificate"},
+			{"half of it", func() { write(t, c.Cert, nil, 0o644) }, "a.test b.test", "has no PEM certificate"},
 			{"still half of it", func() {}, "a.test b.test", ""},
-			{"the names are not ours", func() { put("c.test") }, "a.test b.test", "does not name a.test"},
+			{"the names are not ours", func() { put("c.test") }, "a.test b.test", "is not valid for a.test"},
 			{"gone", func() { _ = os.Remove(c.Key) }, "a.test b.test", "no such file"},
-			{"good again", func() { put("a.test", "d.test") }, "a.test d.test", "read the changed certificate"},
+			{"good again", func() { put("a.test", "d.test") }, "a.test d.test", "loaded the changed certificate"},
 			{"not renewed", func() { time.Sleep(25 * time.Minute) }, "a.test d.test", "was not renewed in time"},
 		} {
 			log.take()

@@ -53,7 +53,7 @@ func (a *ACME) obtain(ctx context.Context, host string) bool {
 		case ctx.Err() != nil:
 			return false
 		case err == nil:
-			a.c.Log.Info("there is a certificate", "host", host, "ends", pair.Leaf.NotAfter.Format(time.RFC3339))
+			a.c.Log.Info("obtained a certificate", "host", host, "ends", pair.Leaf.NotAfter.Format(time.RFC3339))
 			a.mu.Lock()
 			a.ready[host] = true
 			a.mu.Unlock()
@@ -66,7 +66,7 @@ func (a *ACME) obtain(ctx context.Context, host string) bool {
 		}
 
 		pause := pauses[min(failed, len(pauses)-1)]
-		a.c.Log.Error("asking for a certificate", "host", host, "error", a.reasons.of(host, err), "again_in",
+		a.c.Log.Error("requesting a certificate", "host", host, "error", a.reasons.of(host, err), "again_in",
 			pause.String())
 		a.mu.RLock()
 		again := a.again
@@ -104,7 +104,7 @@ func (a *ACME) order(ctx context.Context, host string) (*tls.Certificate, error)
 		pair, err := a.get(host)
 		if err := a.c.Store.ReleaseCertificate(context.WithoutCancel(ctx), name, until); err != nil &&
 			ctx.Err() == nil {
-			a.c.Log.Warn("releasing a claim, which runs out by itself", "host", host, "error", err)
+			a.c.Log.Warn("releasing a claim, which expires by itself", "host", host, "error", err)
 		}
 		done <- result{pair, err}
 	}()
@@ -139,7 +139,7 @@ func (a *ACME) mind(ctx context.Context, host string) {
 		}
 		a.c.Log.Warn("the certificate was not renewed in time", "host", host, "ends",
 			pair.Leaf.NotAfter.Format(time.RFC3339),
-			"error", a.reasons.of(host, fmt.Errorf("no reason is known")))
+			"error", a.reasons.of(host, fmt.Errorf("unknown reason")))
 		warned = now
 	}
 }

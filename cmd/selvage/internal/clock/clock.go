@@ -38,19 +38,19 @@ func (c Source) Check(ctx context.Context, log *slog.Logger) error {
 		return err
 	case ahead.Abs() > refused:
 		return fmt.Errorf(
-			"the clock of this machine is %s the database's: set both by NTP, or tokens would live too long or not at all",
+			"this machine's clock is %s the database's: set both by NTP, or tokens would expire too late or at once",
 			Apart(ahead))
 	case ahead.Abs() > Tolerated:
-		log.Warn("the clock of this machine is " + Apart(ahead) + " the database's; set both by NTP")
+		log.Warn("this machine's clock is " + Apart(ahead) + " the database's; set both by NTP")
 	}
 	return nil
 }
 
-// InTime returns an error if the clocks differ by more than Tolerated.
-func (c Source) InTime(ctx context.Context) error {
+// CheckTolerance returns an error if the clocks differ by more than Tolerated.
+func (c Source) CheckTolerance(ctx context.Context) error {
 	ahead, err := c.Ahead(ctx)
 	if err == nil && ahead.Abs() > Tolerated {
-		err = fmt.Errorf("this machine's is %s the database's", Apart(ahead))
+		err = fmt.Errorf("this machine's clock is %s the database's", Apart(ahead))
 	}
 	return err
 }

@@ -35,9 +35,9 @@ func TestClock(t *testing.T) {
 				(log.Len() > 0) != (tt.warns != "") {
 				t.Errorf("check of a clock %s ahead = %v, log %q", tt.ahead, err, log.String())
 			}
-			err = c.InTime(t.Context())
+			err = c.CheckTolerance(t.Context())
 			if (err != nil) != (tt.unready != "") || err != nil && !strings.Contains(err.Error(), tt.unready) {
-				t.Errorf("inTime with a clock %s ahead = %v, want %q", tt.ahead, err, tt.unready)
+				t.Errorf("CheckTolerance with a clock %s ahead = %v, want %q", tt.ahead, err, tt.unready)
 			}
 		}
 	})

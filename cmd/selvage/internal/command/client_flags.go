@@ -125,7 +125,7 @@ func setPKCE(cmd *cobra.Command, c *idp.Client) error {
 		return nil
 	}
 	if *rule != "required" && *rule != "optional" {
-		return cli.Usagef("--pkce: %q is not required or optional", *rule)
+		return cli.Usagef("--pkce: %q is neither required nor optional", *rule)
 	}
 	c.PKCEOptional = *rule == "optional"
 	return nil

@@ -138,7 +138,7 @@ func (f *file) value(at string, n *yaml.Node) {
 	case n.Kind == yaml.ScalarNode:
 		f.values[at] = value{f.at(n), n.Value}
 	case n.Kind == yaml.SequenceNode && !isList(at):
-		f.fail(n, "%s needs one value, not a list", at)
+		f.fail(n, "%s needs a single value, not a list", at)
 	case n.Kind == yaml.SequenceNode && !slices.ContainsFunc(n.Content, isNotScalar):
 		var items []string
 		for _, e := range n.Content {

@@ -16,14 +16,14 @@ import (
 // Make creates a data directory if it does not exist, and checks it.
 func Make(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("making data directory: %w%s", err, nameAnother)
+		return fmt.Errorf("creating data directory: %w%s", err, nameAnother)
 	}
 	return Check(dir)
 }
 
 // Endings of errors about the data directory.
 const (
-	another     = "name one that can be written with --data"
+	another     = "set --data to a writable directory"
 	nameAnother = "; " + another
 	orAnother   = ", or " + another
 )
@@ -43,7 +43,7 @@ func Check(dir string) error {
 
 	if errors.Is(err, syscall.EACCES) && UID(info) != os.Geteuid() {
 		return fmt.Errorf(
-			"opening data directory %s: %w: it belongs to %s, and this is %s; run it as that account%s",
+			"opening data directory %s: %w: it belongs to %s, but this account is %s; run the command as its owner%s",
 			dir, err, Owner(info), Account(os.Geteuid()), orAnother)
 	}
 

@@ -78,7 +78,7 @@ func Lock(dir string) (*os.File, error) {
 			who = fmt.Sprintf("process %d", r.PID)
 		}
 		return nil, errors.Join(fmt.Errorf(
-			"%s serves %s already: stop it first, or name another directory with --data", who, dir), f.Close())
+			"%s already serves %s: stop it first, or choose another directory with --data", who, dir), f.Close())
 	}
 
 	if err != nil {

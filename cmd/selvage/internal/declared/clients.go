@@ -61,7 +61,7 @@ func (d *Declarer) clients() noun[client] {
 		update: func(ctx context.Context, _ string, old, c client) error {
 			if c.Type != old.Type {
 				return problem.BadParam(
-					"type", "the type of a client cannot be changed from %s; give another name, for another client", old.Type)
+					"type", "a client's type %s cannot be changed; use another name to create a new client", old.Type)
 			}
 			return d.c.IDP.Clients.Update(ctx, old.Client, c.Client)
 		},
@@ -88,7 +88,7 @@ func (d *Declarer) listClients(ctx context.Context, projectID string) (all []cli
 // settle normalizes PKCE, grants and scopes as they are stored.
 func (c *client) settle() error {
 	if c.PKCE != "required" && c.PKCE != "optional" {
-		return problem.BadParam("pkce", "%q is not required or optional", c.PKCE)
+		return problem.BadParam("pkce", "%q is neither required nor optional", c.PKCE)
 	}
 	c.PKCEOptional = c.PKCE == "optional"
 	c.Grants, c.Scopes = slices.Clone(c.Grants), slices.Clone(c.Scopes)

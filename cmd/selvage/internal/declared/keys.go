@@ -80,7 +80,7 @@ func (k *key) settle() error {
 	for i, name := range k.Scopes {
 		s, ok := fabric.ParseScope(name)
 		if !ok {
-			return problem.BadParam("scopes", "there is no scope %q; there are %s", name, list(fabric.Scopes()))
+			return problem.BadParam("scopes", "unknown scope %q; known are %s", name, list(fabric.Scopes()))
 		}
 		k.Scopes[i] = string(s)
 	}

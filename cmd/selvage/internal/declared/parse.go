@@ -52,12 +52,12 @@ func (d *Declarer) Parse(name string, text []byte) (*File, error) {
 	err := dec.Decode(&doc)
 	// A second document would be ignored silently, so it is an error.
 	if err == nil && dec.Decode(&more) == nil {
-		return nil, fmt.Errorf("%s:%d:%d: a second document begins; all projects go into the first", name,
+		return nil, fmt.Errorf("%s:%d:%d: a second document begins; list all projects in the first", name,
 			more.Line, more.Column)
 	}
 
 	if errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: there is nothing in it; it needs projects:, and a list below", name)
+		return nil, fmt.Errorf("%s: the file is empty; it needs projects: with a list below it", name)
 	}
 
 	if err != nil {
@@ -71,14 +71,14 @@ func (d *Declarer) Parse(name string, text []byte) (*File, error) {
 	root := p.mapping(place{file: name, node: doc.Content[0]})
 	for _, m := range root.members {
 		if m.key.Value != "projects" {
-			p.fail(root.at(m.key, ""), "there is no member %q; the file has projects alone", m.key.Value)
+			p.fail(root.at(m.key, ""), "unknown member %q; the only one is projects", m.key.Value)
 		}
 	}
 
 	f := &File{suggest: d.c.Suggest}
 	list := root.member("projects")
 	if list == nil && p.errs == nil {
-		p.fail(root.place, "it needs projects:, and a list below")
+		p.fail(root.place, "the file needs projects: with a list below it")
 	}
 
 	for _, e := range p.list(root.at(list, "projects")) {
@@ -117,7 +117,7 @@ func (p *parser) list(at place) (all []entry) {
 		return nil
 	}
 	if at.node.Kind != yaml.SequenceNode {
-		p.fail(at, "needs a list, each item with a - before it")
+		p.fail(at, "needs a list, each item after a -")
 		return nil
 	}
 	for i, n := range at.node.Content {
@@ -130,22 +130,22 @@ func (p *parser) list(at place) (all []entry) {
 func (p *parser) mapping(at place) entry {
 	e := entry{place: at}
 	if at.node.Kind != yaml.MappingNode {
-		p.fail(at, "needs members, a name and a value each")
+		p.fail(at, "needs members, each with a name and a value")
 		return e
 	}
 
 	for i := 0; i+1 < len(at.node.Content); i += 2 {
 		key, value := at.node.Content[i], at.node.Content[i+1]
 		if e.member(key.Value) != nil {
-			p.fail(at.at(key, key.Value), "is there twice")
+			p.fail(at.at(key, key.Value), "is set twice")
 			continue
 		}
 		if bad := aliased(value); bad != nil {
-			p.fail(at.at(bad, key.Value), "refers to another place of the file; write it out")
+			p.fail(at.at(bad, key.Value), "is an alias; write the value out")
 			continue
 		}
 		if value.Tag == "!!null" && value.Value == "" {
-			p.fail(at.at(key, key.Value), `has no value; leave it out, or write "" or []`)
+			p.fail(at.at(key, key.Value), `has no value; remove it, or write "" or []`)
 			continue
 		}
 		e.members = append(e.members, pair{key, value})

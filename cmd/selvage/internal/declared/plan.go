@@ -128,7 +128,7 @@ func (ts *things[T]) find(e entry, said T) (found *T, err error) {
 	name := ts.n.name(said)
 	id := e.member("id")
 	if name == "" && id == nil {
-		return nil, e.errorf("%s is required: it is known by that", ts.n.by)
+		return nil, e.errorf("%s is required, because it identifies the entry", ts.n.by)
 	}
 
 	// Two entries must not describe the same thing.
@@ -137,7 +137,7 @@ func (ts *things[T]) find(e entry, said T) (found *T, err error) {
 		key = "id " + id.Value
 	}
 	if other, twice := ts.taken[key]; twice {
-		return nil, e.errorf("there is another %s %q in this project, in line %d", ts.n.kind, name, other.node.Line)
+		return nil, e.errorf("duplicate %s %q; the other one is in line %d", ts.n.kind, name, other.node.Line)
 	}
 
 	ts.taken[key] = e.place
@@ -146,14 +146,14 @@ func (ts *things[T]) find(e entry, said T) (found *T, err error) {
 			continue
 		}
 		if found != nil {
-			return nil, e.errorf("there are several of the %s %s; say which by its id", ts.n.by, name)
+			return nil, e.errorf("several have the %s %s; set id to choose one", ts.n.by, name)
 		}
 		found = &t
 		ts.matched[ts.n.id(t)] = true
 	}
 
 	if found == nil && id != nil {
-		return nil, e.at(id, "id").errorf("there is no %s of this id in the project", ts.n.kind)
+		return nil, e.at(id, "id").errorf("the project has no %s with this id", ts.n.kind)
 	}
 	return found, nil
 }

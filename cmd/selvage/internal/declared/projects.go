@@ -87,7 +87,7 @@ func (d *Declarer) planProject(ctx context.Context, p project, all []fabric.Proj
 func findProject(p project, all []fabric.Project, taken map[string]place) (found *fabric.Project, err error) {
 	id, name := p.member("id"), p.member("name")
 	if id == nil && name == nil {
-		return nil, p.errorf("name is required: it is known by that")
+		return nil, p.errorf("name is required, because it identifies the entry")
 	}
 
 	// Two entries must not describe the same project.
@@ -96,7 +96,7 @@ func findProject(p project, all []fabric.Project, taken map[string]place) (found
 		by, value = "id", id
 	}
 	if other, twice := taken[by+value.Value]; twice {
-		return nil, p.errorf("the project of this %s is there twice; the other is in line %d", by, other.node.Line)
+		return nil, p.errorf("another entry in line %d has the same %s", other.node.Line, by)
 	}
 
 	taken[by+value.Value] = p.place
@@ -105,13 +105,13 @@ func findProject(p project, all []fabric.Project, taken map[string]place) (found
 			continue
 		}
 		if found != nil {
-			return nil, p.errorf("there are several projects of this name; say which by its id")
+			return nil, p.errorf("several projects have this name; set id to choose one")
 		}
 		found = &one
 	}
 
 	if found == nil && id != nil {
-		return nil, p.at(id, "id").errorf("there is no project of this id")
+		return nil, p.at(id, "id").errorf("no project has this id")
 	}
 	return found, nil
 }
@@ -154,7 +154,7 @@ func (d *Declarer) projectStep(p project, t *target, old *fabric.Project, now fa
 			}
 		}
 		if _, err := d.c.Fabric.Projects.Update(ctx, t.id, changeOf(base, now)); err != nil {
-			return m, fmt.Errorf("changing project: %w", err)
+			return m, fmt.Errorf("updating project: %w", err)
 		}
 		return m, nil
 	}

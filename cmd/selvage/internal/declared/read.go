@@ -36,9 +36,9 @@ func (e entry) read(fields []field, suggest func(string, []string) string, skip 
 			}
 			near := suggest(m.key.Value, names)
 			if near == "" {
-				near = "; there are " + strings.Join(names, ", ")
+				near = "; known are " + strings.Join(names, ", ")
 			}
-			errs = append(errs, e.at(m.key, m.key.Value).errorf("there is no such member%s", near))
+			errs = append(errs, e.at(m.key, m.key.Value).errorf("unknown member%s", near))
 			continue
 		}
 
@@ -65,7 +65,7 @@ func readValue(at place, to any) error {
 		return readList(at, v)
 	}
 	if n.Kind != yaml.ScalarNode {
-		return at.errorf("needs one value")
+		return at.errorf("needs a single value")
 	}
 
 	switch v.Kind() {
@@ -96,7 +96,7 @@ func readList(at place, v reflect.Value) error {
 	list := reflect.MakeSlice(v.Type(), 0, len(at.node.Content))
 	for i, n := range at.node.Content {
 		if n.Kind != yaml.ScalarNode {
-			return at.index(n, i).errorf("needs one value")
+			return at.index(n, i).errorf("needs a single value")
 		}
 		item := reflect.New(v.Type().Elem()).Elem()
 		item.SetString(n.Value)
@@ -115,7 +115,7 @@ func toJSON(at place) (json.RawMessage, error) {
 		for i := 0; i+1 < len(n.Content); i += 2 {
 			key := n.Content[i]
 			if key.Kind != yaml.ScalarNode {
-				return nil, at.at(key, "").errorf("has a name that is no text")
+				return nil, at.at(key, "").errorf("has a name that is not text")
 			}
 			name, _ := json.Marshal(key.Value) // a string always encodes
 			value, err := toJSON(at.at(n.Content[i+1], key.Value))
@@ -154,7 +154,7 @@ func toJSON(at place) (json.RawMessage, error) {
 
 	raw, err := json.Marshal(value)
 	if err != nil {
-		return nil, at.errorf("JSON has no such value: %s", n.Value)
+		return nil, at.errorf("JSON cannot express the value %s", n.Value)
 	}
 	return raw, nil
 }

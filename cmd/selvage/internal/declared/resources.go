@@ -41,9 +41,9 @@ func (d *Declarer) readResource(e entry) (r resource, err error) {
 	if r.kind = d.c.Fabric.Resources.Kinds().ByType(k.Value); r.kind == nil {
 		near := d.c.Suggest(k.Value, types)
 		if near == "" {
-			near = "; there are " + list(types)
+			near = "; known are " + list(types)
 		}
-		return r, e.at(k, "kind").errorf("there is no kind %q%s", k.Value, near)
+		return r, e.at(k, "kind").errorf("unknown kind %q%s", k.Value, near)
 	}
 
 	for _, f := range r.kind.Fields {
@@ -63,9 +63,9 @@ func (d *Declarer) readResource(e entry) (r resource, err error) {
 		case name == "kind" || name == "id":
 		case f == nil:
 			errs = append(errs, e.at(m.key, m.key.Value).errorf(
-				"a %s has no such member%s", r.kind.Type, d.c.Suggest(name, names)))
+				"unknown member of %s%s", r.kind.Type, d.c.Suggest(name, names)))
 		case f.ReadOnly || name == version && r.kind.Versions:
-			errs = append(errs, at.errorf("is not yours to set"))
+			errs = append(errs, at.errorf("is read-only"))
 		default:
 			raw, err := toJSON(at)
 			errs = append(errs, err)
@@ -153,13 +153,13 @@ func (d *Declarer) listResources(ctx context.Context, projectID string) (all []f
 func (r resource) find(there []fabric.Resource, taken map[string]place) (found *fabric.Resource, err error) {
 	id := r.member("id")
 	if r.name == "" && id == nil {
-		return nil, r.errorf("%s is required: it is known by that", r.kind.Name[0])
+		return nil, r.errorf("%s is required, because it identifies the entry", r.kind.Name[0])
 	}
 
 	// Two entries must not describe the same resource.
 	key := r.kind.Type + " " + r.name
 	if other, twice := taken[key]; twice {
-		return nil, r.errorf("there is another %s %q in this project, in line %d", r.kind.Type, r.name,
+		return nil, r.errorf("duplicate %s %q; the other one is in line %d", r.kind.Type, r.name,
 			other.node.Line)
 	}
 
@@ -170,13 +170,13 @@ func (r resource) find(there []fabric.Resource, taken map[string]place) (found *
 			continue
 		}
 		if found != nil {
-			return nil, r.errorf("there are several of this name; say which by its id")
+			return nil, r.errorf("several have this name; set id to choose one")
 		}
 		found = &one
 	}
 
 	if found == nil && id != nil {
-		return nil, r.at(id, "id").errorf("there is no %s of this id in the project", r.kind.Type)
+		return nil, r.at(id, "id").errorf("the project has no %s with this id", r.kind.Type)
 	}
 	return found, nil
 }
@@ -227,7 +227,7 @@ func (d *Declarer) changeResource(p *target, r resource, old fabric.Resource) (*
 	if r.kind.Versions {
 		var n int64
 		if err := json.Unmarshal(old.Fields[version], &n); err != nil {
-			return nil, r.errorf("its version cannot be read: %v", err)
+			return nil, r.errorf("invalid document_version: %v", err)
 		}
 		sent[version] = strconv.AppendInt(nil, n+1, 10)
 	}

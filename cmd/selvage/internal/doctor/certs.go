@@ -27,7 +27,7 @@ import (
 func (e *Examination) certificateChecks() []check {
 	if e.Config.TLSAddress() == config.Off {
 		return []check{{"Certificates", "HTTPS", func(context.Context) []Finding {
-			return []Finding{skippedf("switched off; what is in front of this server has its own")}
+			return []Finding{skippedf("off; the proxy in front of this server has its own certificate")}
 		}}}
 	}
 	served := check{"Certificates", "served", e.servedCertificate}
@@ -48,12 +48,12 @@ func (e *Examination) localAuthority(context.Context) []Finding {
 	_, keyErr := os.Stat(filepath.Join(dir, ca.KeyFile))
 	switch missing := func(err error) bool { return errors.Is(err, fs.ErrNotExist) }; {
 	case missing(certErr) && missing(keyErr):
-		return []Finding{skippedf("there is none yet; a start makes it")}
+		return []Finding{skippedf("missing; the first start creates it")}
 	case missing(certErr) || missing(keyErr):
 		return []Finding{brokenf(fmt.Sprintf(
-			"put back what is missing, or delete both to have new ones made (cd %s && rm %s %s)", dir,
+			"restore the missing file, or delete both to create new ones (cd %s && rm %s %s)", dir,
 			ca.CertFile, ca.KeyFile),
-			"of %s and %s one is missing", ca.CertFile, ca.KeyFile)}
+			"%s or %s is missing", ca.CertFile, ca.KeyFile)}
 	}
 
 	// Both files exist, so this only reads them. Its errors end with a remedy.
@@ -67,10 +67,10 @@ func (e *Examination) localAuthority(context.Context) []Finding {
 	if time.Until(end) < 60*24*time.Hour {
 		return []Finding{warnedf(fmt.Sprintf(
 			"delete %s and %s, restart the server, then `selvage ca install`", ca.CertFile, ca.KeyFile),
-			"it ends on %s", end.Format(time.DateOnly))}
+			"expires on %s", end.Format(time.DateOnly))}
 	}
 
-	return []Finding{finef("until %s, for %s", end.Format(time.DateOnly), strings.Join(a.Names(), " "))}
+	return []Finding{finef("valid until %s, for %s", end.Format(time.DateOnly), strings.Join(a.Names(), " "))}
 }
 
 // trust reports which certificate stores of this machine trust the local authority.
@@ -98,14 +98,14 @@ func (e *Examination) trust(ctx context.Context) []Finding {
 
 	switch {
 	case len(places) == 0:
-		return []Finding{skippedf("there is no store on this machine")}
+		return []Finding{skippedf("no certificate store found on this machine")}
 	case not != nil:
 		return []Finding{warnedf(
-			"`selvage ca install`, where browsers or programs of this machine are to use HTTPS; it says what needs root",
+			"run `selvage ca install` if browsers or programs on this machine use HTTPS; it reports what needs root",
 			"not trusted by %s", strings.Join(not, ", "))}
 	}
 
-	return []Finding{finef("trusted by %s of this machine", plural(len(places), "store"))}
+	return []Finding{finef("trusted by %s on this machine", plural(len(places), "store"))}
 }
 
 // certificateFiles reads the certificate files as a start does, and checks that this
@@ -121,7 +121,7 @@ func (e *Examination) certificateFiles(context.Context) []Finding {
 
 	pair, err := f.TLS().GetCertificate(nil)
 	if err != nil {
-		return []Finding{brokenf("look at the files", "%v", err)}
+		return []Finding{brokenf("check the files", "%v", err)}
 	}
 
 	all := []Finding{ending(pair.Leaf, string(c.TLS.Cert))}
@@ -135,8 +135,9 @@ func (e *Examination) certificateFiles(context.Context) []Finding {
 
 	if _, err := pair.Leaf.Verify(x509.VerifyOptions{Intermediates: chain}); err != nil {
 		all = append(all, warnedf(
-			"have tls.cert name the file with the whole chain (certbot: fullchain.pem); where the authority is your own, clients must know it",
-			"this machine does not trust it: %v", err).of("chain"))
+			"set tls.cert to the file with the whole chain (certbot: fullchain.pem); for a private "+
+				"authority, install it on all clients",
+			"not trusted by this machine: %v", err).of("chain"))
 	}
 	return all
 }
@@ -145,12 +146,12 @@ func (e *Examination) certificateFiles(context.Context) []Finding {
 // certificate's life, when it should have been renewed.
 func ending(leaf *x509.Certificate, what string) Finding {
 	left, life := time.Until(leaf.NotAfter), leaf.NotAfter.Sub(leaf.NotBefore)
-	told := fmt.Sprintf("%s, until %s", what, stamp(leaf.NotAfter))
+	told := fmt.Sprintf("%s, valid until %s", what, stamp(leaf.NotAfter))
 	switch {
 	case left < 0:
-		return brokenf("renew it; the server reads it by itself", "%s: expired", told)
+		return brokenf("renew it; the server reloads it automatically", "%s: expired", told)
 	case left < life/5:
-		return warnedf("find out why it was not renewed", "%s, in %s", told, left.Round(time.Hour))
+		return warnedf("find out why it was not renewed", "%s, expires in %s", told, left.Round(time.Hour))
 	}
 	return finef("%s", told)
 }
@@ -159,14 +160,15 @@ func ending(leaf *x509.Certificate, what string) Finding {
 func (e *Examination) acme(ctx context.Context) (all []Finding) {
 	for _, host := range e.Config.TLS.ACME.Hosts {
 		if _, err := net.DefaultResolver.LookupHost(ctx, host); err != nil {
-			all = append(all, brokenf("give it an A or AAAA record that leads here", "%s: %v", host, err).of("DNS"))
+			all = append(all, brokenf("add an A or AAAA record that points to this "+
+				"server", "%s: %v", host, err).of("DNS"))
 		}
 	}
 
 	return append(all, e.overRows(ctx, func(s *store.Store) []Finding {
 		master, _ := e.master(true)
 		if master == nil {
-			return []Finding{skippedf("it is sealed, and the master key cannot be used")}
+			return []Finding{skippedf("encrypted, and the master key cannot be used")}
 		}
 
 		// Stored certificates are encrypted with the ring.
@@ -181,9 +183,10 @@ func (e *Examination) acme(ctx context.Context) (all []Finding) {
 			switch {
 			case errors.Is(err, problem.NotFound):
 				given = append(given, warnedf(
-					"see the server's log for \"asking for a certificate\"; the authority must reach this server on port 80 or 443", "%s: there is none yet", host))
+					"see the server's log for \"requesting a certificate\"; the authority must reach "+
+						"this server on port 80 or 443", "%s: no certificate yet", host))
 			case err != nil:
-				given = append(given, brokenf("see what is found of the keys", "%s: %s", host, plainly(err)))
+				given = append(given, brokenf("see the findings about the keys", "%s: %s", host, plainly(err)))
 			default:
 				given = append(given, ending(leaf, host))
 			}
@@ -210,14 +213,14 @@ func (e *Examination) servedCertificate(ctx context.Context) []Finding {
 	dialer := tls.Dialer{Config: &tls.Config{ServerName: name, InsecureSkipVerify: true}}
 	conn, err := dialer.DialContext(ctx, "tcp", u.Host)
 	if err != nil {
-		return []Finding{brokenf("see the server's log for why it has no certificate", "%s, asked for %s: %s",
+		return []Finding{brokenf("see the server's log for the reason", "%s, requested for %s: %s",
 			u.Host, name, netCause(err))}
 	}
 	defer conn.Close()
 
 	leaf := conn.(*tls.Conn).ConnectionState().PeerCertificates[0]
 	if err := leaf.VerifyHostname(name); err != nil {
-		return []Finding{brokenf("have one made that names it", "%s: %v", u.Host, err)}
+		return []Finding{brokenf("use a certificate that includes this name", "%s: %v", u.Host, err)}
 	}
 	return []Finding{ending(leaf, name)}
 }

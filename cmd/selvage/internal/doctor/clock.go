@@ -8,16 +8,17 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-const setClocks = "have NTP set the clocks of all machines (apt install chrony; `chronyc tracking` or `timedatectl` tells how it goes)"
+const setClocks = "set the clocks of all machines by NTP (apt install chrony; check with `chronyc " +
+	"tracking` or `timedatectl`)"
 
 // clocks checks that NTP is active, and compares this machine's clock with the
 // database's and with the newest row.
 func (e *Examination) clocks(ctx context.Context) []Finding {
 	var all []Finding
 	if set, known := clockIsSet(); known && !set {
-		all = append(all, warnedf(setClocks, "nothing keeps this machine's clock right").of("NTP"))
+		all = append(all, warnedf(setClocks, "this machine's clock is not synchronized").of("NTP"))
 	} else if known {
-		all = append(all, finef("NTP keeps this machine's clock right").of("NTP"))
+		all = append(all, finef("this machine's clock is synchronized by NTP").of("NTP"))
 	}
 	return append(all, e.overRows(ctx, func(s *store.Store) []Finding { return e.clocksOfRows(ctx, s) })...)
 }
@@ -26,7 +27,7 @@ func (e *Examination) clocks(ctx context.Context) []Finding {
 // with the newest row.
 func (e *Examination) clocksOfRows(ctx context.Context, s *store.Store) (all []Finding) {
 	if e.Config.Database.Shared() {
-		all = append(all, besideTheirs(ctx, "the database's", clock.Source(s.Clock)).of("database"))
+		all = append(all, compareClock(ctx, "the database's", clock.Source(s.Clock)).of("database"))
 	}
 
 	newest, err := s.Newest(ctx)
@@ -34,28 +35,28 @@ func (e *Examination) clocksOfRows(ctx context.Context, s *store.Store) (all []F
 	case err != nil:
 		all = append(all, skippedf("%s", plainly(err)).of("rows"))
 	case newest.IsZero():
-		all = append(all, skippedf("there are none").of("rows"))
+		all = append(all, skippedf("the database is empty").of("rows"))
 	case ahead > clock.Tolerated:
 		all = append(all, brokenf(setClocks,
-			"the newest was made at %s, which is %s ahead of now: this clock was set back, or was ahead",
+			"the newest row is from %s, which is %s in the future: this clock was set back, or was ahead",
 			stamp(newest), ahead.Round(time.Second)).of("rows"))
 	default:
-		all = append(all, finef("the newest was made at %s", stamp(newest)).of("rows"))
+		all = append(all, finef("the newest row is from %s", stamp(newest)).of("rows"))
 	}
 
 	return all
 }
 
-// besideTheirs compares this machine's clock with another machine's.
-func besideTheirs(ctx context.Context, whose string, c clock.Source) Finding {
+// compareClock compares this machine's clock with another machine's.
+func compareClock(ctx context.Context, whose string, c clock.Source) Finding {
 	ahead, err := c.Ahead(ctx)
 	switch {
 	case err != nil:
 		return skippedf("%s", plainly(err))
 	case ahead.Abs() > clock.Tolerated:
-		return brokenf(setClocks, "this machine's is %s %s", clock.Apart(ahead), whose)
+		return brokenf(setClocks, "this machine's clock is %s %s", clock.Apart(ahead), whose)
 	case ahead.Abs() > time.Second:
-		return finef("this machine's is %s %s", clock.Apart(ahead), whose)
+		return finef("this machine's clock is %s %s", clock.Apart(ahead), whose)
 	}
-	return finef("this machine's is %s, to the second", whose)
+	return finef("this machine's clock matches %s to the second", whose)
 }

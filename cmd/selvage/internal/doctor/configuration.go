@@ -18,7 +18,8 @@ func Unreadable(err error) (all []Finding) {
 	for _, line := range strings.Split(err.Error(), "\n") {
 		all = append(all, configured(brokenf("", "%s", line)))
 	}
-	all[len(all)-1].Remedy = "mend this first, nothing else can be looked at; `selvage config sample` prints every key"
+	all[len(all)-1].Remedy = "fix this first, because nothing else can be checked; `selvage config " +
+		"sample` prints every key"
 	return all
 }
 
@@ -26,9 +27,9 @@ func Unreadable(err error) (all []Finding) {
 // files that everybody may read.
 func (e *Examination) Configuration() []Finding {
 	sources := sourcesOf(e.From)
-	told := "the defaults alone"
+	told := "defaults only"
 	if len(sources) > 0 {
-		told = strings.Join(sources, ", ") + "; `selvage config show` tells what each sets"
+		told = strings.Join(sources, ", ") + "; `selvage config show` prints what each sets"
 	}
 	all := []Finding{configured(finef("%s", told))}
 	for _, warning := range e.Config.Warnings() {
@@ -77,7 +78,7 @@ func readableSecrets(c config.Config, getenv func(string) string, from config.Or
 			continue
 		}
 
-		f := warnedf("chmod o-r "+file, "everybody on this machine may read %s, which sets %s", file, s.Path)
+		f := warnedf("chmod o-r "+file, "every user of this machine can read %s, which sets %s", file, s.Path)
 		f.Group, f.Name = "Configuration", "secrets"
 		all = append(all, f)
 	}

@@ -39,8 +39,8 @@ func TestReadableSecrets(t *testing.T) {
 		}
 		found := readableSecrets(tt.config, getenv, tt.from)
 		if got := len(found) == 1; got != (tt.want != "") || got &&
-			!strings.HasSuffix(found[0].Found, "may read "+file+", which sets "+tt.want) {
-			t.Errorf("%v, mode %o: %+v, want it told that it sets %q", tt.from, tt.mode, found, tt.want)
+			!strings.HasSuffix(found[0].Found, "can read "+file+", which sets "+tt.want) {
+			t.Errorf("%v, mode %o: %+v, want a finding that it sets %q", tt.from, tt.mode, found, tt.want)
 		}
 	}
 }

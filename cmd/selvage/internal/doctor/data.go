@@ -51,18 +51,18 @@ func (e *Examination) dataDirectory(context.Context) []Finding {
 	case err != nil:
 		return []Finding{brokenf(e.asServer(dir), "%s", cause(err))}
 	case !info.IsDir():
-		return []Finding{brokenf("name a directory with --data", "%s is no directory", absolute(dir))}
+		return []Finding{brokenf("set --data to a directory", "%s is not a directory", absolute(dir))}
 	}
 
 	mode := info.Mode().Perm()
 	switch {
 	case mode&0o002 != 0 && info.Mode()&fs.ModeSticky == 0:
-		return []Finding{brokenf("chmod 700 "+dir, "everybody may write in %s (mode %o)", absolute(dir), mode)}
+		return []Finding{brokenf("chmod 700 "+dir, "every user can write to %s (mode %o)", absolute(dir), mode)}
 	case mode&0o007 != 0:
-		return []Finding{warnedf("chmod 700 "+dir, "everybody may look into %s (mode %o)", absolute(dir), mode)}
+		return []Finding{warnedf("chmod 700 "+dir, "every user can read %s (mode %o)", absolute(dir), mode)}
 	}
 
-	return []Finding{finef("%s, of %s, mode %o", absolute(dir), datadir.Owner(info), mode)}
+	return []Finding{finef("%s, owner %s, mode %o", absolute(dir), datadir.Owner(info), mode)}
 }
 
 // noDirectory reports whether a start could create the missing data directory.
@@ -75,12 +75,12 @@ func (e *Examination) noDirectory(dir string) Finding {
 		}
 	}
 	if err := syscall.Access(above, writable); err != nil {
-		return brokenf("name one with --data, or make it for the server's account",
-			"there is no %s, and it cannot be made: %s: %v", absolute(dir), above, err)
+		return brokenf("set --data, or create the directory for the server's account",
+			"%s does not exist and cannot be created: %s: %v", absolute(dir), above, err)
 	}
 	return warnedf(
-		"name the server's with --data or SELVAGE_DATA, or begin with `selvage serve`, which makes it",
-		"there is no %s", absolute(dir))
+		"set --data or SELVAGE_DATA to the server's directory, or run `selvage serve` to create it",
+		"%s does not exist", absolute(dir))
 }
 
 // mediaDirectory checks that the media directory exists if it is needed.
@@ -93,19 +93,19 @@ func (e *Examination) mediaDirectory(ctx context.Context) []Finding {
 	case err != nil:
 		return []Finding{brokenf(e.asServer(dir), "%s", cause(err))}
 	case !info.IsDir():
-		return []Finding{brokenf("name a directory with --media", "%s is no directory", absolute(dir))}
+		return []Finding{brokenf("set --media to a directory", "%s is not a directory", absolute(dir))}
 	}
-	return []Finding{finef("%s, of %s, mode %o", absolute(dir), datadir.Owner(info), info.Mode().Perm())}
+	return []Finding{finef("%s, owner %s, mode %o", absolute(dir), datadir.Owner(info), info.Mode().Perm())}
 }
 
 // noMedia returns the finding for a missing media directory. It is an error only if
 // recordings are stored in it.
 func (e *Examination) noMedia(ctx context.Context, dir string) Finding {
-	missing := skippedf("there is no %s yet; a start makes it", absolute(dir))
+	missing := skippedf("%s does not exist; the first start creates it", absolute(dir))
 	e.overRows(ctx, func(s *store.Store) []Finding {
 		if has, err := s.HasRecordings(ctx); err == nil && has {
-			missing = brokenf("put it back, mount it, or name where it is with --media",
-				"there is no %s, and there are recordings that lie in it", absolute(dir))
+			missing = brokenf("restore it, mount it, or set --media to its location",
+				"%s does not exist, but recordings are stored in it", absolute(dir))
 		}
 		return nil
 	})
@@ -125,21 +125,22 @@ func (f folder) writing(context.Context) []Finding {
 	switch {
 	case errors.Is(err, syscall.EROFS):
 		return []Finding{brokenf(
-			"remount it writable (mount -o remount,rw), and look into `dmesg` for why it is not: a disk that fails is made read-only",
-			"%s is on a filesystem that is read-only", f.name)}
+			"remount it writable (mount -o remount,rw), and check `dmesg` for the reason: failing disks "+
+				"become read-only",
+			"%s is on a read-only filesystem", f.name)}
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return []Finding{brokenf("free some space, or raise the quota; the server goes on by itself",
-			"there is no space left in %s", f.name)}
+		return []Finding{brokenf("free some space or raise the quota; the server recovers automatically",
+			"no space is left in %s", f.name)}
 	case errors.Is(err, fs.ErrPermission):
-		return []Finding{brokenf(f.asServer(f.path), "%s cannot be written in", f.name)}
+		return []Finding{brokenf(f.asServer(f.path), "%s is not writable", f.name)}
 	case err != nil:
-		return []Finding{brokenf("look into `dmesg`: the disk may be failing", "%s", cause(err))}
+		return []Finding{brokenf("check `dmesg`: the disk may be failing", "%s", cause(err))}
 	case took > 250*time.Millisecond:
-		return []Finding{warnedf("use a faster disk: each change waits for this",
-			"a file is on the disk after %s, which is slow", took)}
+		return []Finding{warnedf("use a faster disk: every change waits for this",
+			"writing a file to disk takes %s, which is slow", took)}
 	}
 
-	return []Finding{finef("a file is on the disk after %s", max(took, time.Millisecond))}
+	return []Finding{finef("writing a file to disk takes %s", max(took, time.Millisecond))}
 }
 
 // probe is the prefix of the files that tryWriting creates.

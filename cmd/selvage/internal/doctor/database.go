@@ -46,13 +46,13 @@ func (e *Examination) rows(ctx context.Context) []Finding {
 	all := e.database(r, string(e.Config.Database), e.connections(), true)
 	switch {
 	case r.Schema == 0:
-		all = append(all, finef("none yet; a start makes it").of("schema"))
+		all = append(all, finef("none yet; the first start creates it").of("schema"))
 	case r.Schema < known:
 		all = append(all, finef(
-			"%d; the next start makes %d of it, after a copy where it is a file; of a server make one by pg_dump",
+			"%d; the next start upgrades it to %d. A file is backed up first; back up a server with pg_dump",
 			r.Schema, known).of("schema"))
 	default:
-		all = append(all, finef("%d, which this version knows", r.Schema).of("schema"))
+		all = append(all, finef("%d, current", r.Schema).of("schema"))
 	}
 
 	return all
@@ -79,10 +79,10 @@ func (e *Examination) overRows(ctx context.Context, look func(*store.Store) []Fi
 func (e *Examination) noDatabase() Finding {
 	entries, err := os.ReadDir(e.Config.Data)
 	if err != nil || len(entries) == 0 {
-		return skippedf("there is none before the first start")
+		return skippedf("missing; the first start creates it")
 	}
-	return brokenf("put it back, or name it with --database; a start makes an empty one",
-		"%s is not there, and %s is not empty", fileOf(string(e.Config.Database)), e.Config.Data)
+	return brokenf("restore it, or set --database; a start would create an empty one",
+		"%s is missing, but %s is not empty", fileOf(string(e.Config.Database)), e.Config.Data)
 }
 
 // entries checks the store of short-lived state: Redis, PostgreSQL or a file.
@@ -91,14 +91,14 @@ func (e *Examination) entries(ctx context.Context) []Finding {
 		return append(e.inRedis(ctx), e.fallback(ctx)...)
 	}
 	if e.Config.Sessions.Shared() && string(e.Config.Sessions) == string(e.Config.Database) {
-		return []Finding{finef("in the database of the rows")}
+		return []Finding{finef("in the main database")}
 	}
 
 	r, err := sessionsql.Look(ctx, sessionsql.Config{URL: string(e.Config.Sessions), Dir: e.Config.Data,
 		Check: patienceOfCheck})
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return []Finding{skippedf("there are none yet; a start makes the file")}
+		return []Finding{skippedf("missing; the first start creates the file")}
 	case err != nil:
 		return []Finding{unfit(string(e.Config.Sessions), err)}
 	}
@@ -150,7 +150,7 @@ func unfit(url string, err error) Finding {
 		}
 		return brokenf(u.Remedy, "%s: %s", fileOf(url), u.Found)
 	}
-	return brokenf("see what is found of the data directory, and look into the log of the server", "%s", plainly(err))
+	return brokenf("see the findings about the data directory, and check the server's log", "%s", plainly(err))
 }
 
 // largeLog is the size of an SQLite write-ahead log at which something keeps it from
@@ -161,20 +161,21 @@ const largeLog = 256 << 20
 func (e *Examination) file(r database.Report, url string) []Finding {
 	name := fileOf(url)
 	size := inUnits(uint64(r.Size + r.Log))
-	told := fmt.Sprintf("%s, %s, looked through and whole", name, size)
+	told := fmt.Sprintf("%s, %s, intact", name, size)
 	if !r.Checked {
-		told = fmt.Sprintf("%s, %s; too large to be looked through in %s", name, size, patienceOfCheck)
+		told = fmt.Sprintf("%s, %s; too large to verify within %s", name, size, patienceOfCheck)
 	}
 
 	all := []Finding{finef("%s", told)}
 	if r.Log > largeLog {
 		all = append(all, warnedf(
-			"restart the server; if it grows again, find what reads for so long (a backup, an sqlite3 shell)",
+			"restart the server; if the file grows again, look for a long-running reader, such as a "+
+				"backup or an sqlite3 shell",
 			"%s-wal has grown to %s", name, inUnits(uint64(r.Log))).of("log"))
 	}
 
 	if r.Writer != 0 && r.Writer != e.running.PID {
-		all = append(all, brokenf("end it; until then changes wait, and are answered 503 after 5 seconds",
+		all = append(all, brokenf("stop that process; until then changes wait, and return 503 after 5 seconds",
 			"process %d has locked %s for writing", r.Writer, name).of("lock"))
 	}
 	return all
@@ -190,13 +191,13 @@ const stale = time.Hour
 func (e *Examination) webhooks(ctx context.Context) []Finding {
 	queue := func(s *store.Store) deliver.Queue { return s.Webhooks.Queue() }
 	return e.waiting(ctx, queue, "deliveries",
-		"`selvage webhook list` shows which receivers fail, `selvage webhook deliveries ID` how")
+		"`selvage webhook list` shows which receivers fail, and `selvage webhook deliveries ID` shows why")
 }
 
 // logouts checks the queue of back-channel logouts.
 func (e *Examination) logouts(ctx context.Context) []Finding {
 	queue := func(s *store.Store) deliver.Queue { return s.Logouts.Queue() }
-	return e.waiting(ctx, queue, "logouts", "`selvage client logouts ID` shows how a client fails")
+	return e.waiting(ctx, queue, "logouts", "`selvage client logouts ID` shows why a client fails")
 }
 
 // waiting reports how many deliveries of a queue wait, and warns with advice if the
@@ -208,10 +209,10 @@ func (e *Examination) waiting(ctx context.Context, of func(*store.Store) deliver
 		case err != nil:
 			return []Finding{skippedf("%s", plainly(err))}
 		case n == 0:
-			return []Finding{finef("nothing waits to be told")}
+			return []Finding{finef("nothing is pending")}
 		case waits > stale:
-			return []Finding{warnedf(advice, "%d %s wait, the oldest for %s", n, what, waits.Round(time.Minute))}
+			return []Finding{warnedf(advice, "%d %s are pending, the oldest for %s", n, what, waits.Round(time.Minute))}
 		}
-		return []Finding{finef("%d %s wait, none for long", n, what)}
+		return []Finding{finef("%d %s are pending, none for long", n, what)}
 	})
 }

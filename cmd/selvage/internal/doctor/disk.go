@@ -18,12 +18,13 @@ func (f folder) space(context.Context) []Finding {
 		return nil
 	}
 	if err := syscall.Statfs(f.path, &s); err != nil {
-		return []Finding{skippedf("the filesystem does not tell: %v", err)}
+		return []Finding{skippedf("the filesystem does not report its free space: %v", err)}
 	}
 
 	free, all := uint64(s.Bavail)*uint64(s.Bsize), uint64(s.Blocks)*uint64(s.Bsize)
 	inodes, most := uint64(s.Ffree), uint64(s.Files)
-	const remedy = "free some, or move it to a larger disk; when it is full the server only reads, and answers 503 to what writes"
+	const remedy = "free some space, or move it to a larger disk; when the disk is full, the server " +
+		"only reads and answers writes with 503"
 	told := inUnits(free) + " of " + inUnits(all) + " free"
 	findings := []Finding{finef("%s", told)}
 	switch {
@@ -34,8 +35,8 @@ func (f folder) space(context.Context) []Finding {
 	}
 
 	if most > 0 && inodes < most/100 {
-		findings = append(findings, warnedf("remove small files nobody needs, or move it",
-			"%d of %d files can still be made", inodes, most).of("inodes"))
+		findings = append(findings, warnedf("remove unneeded files, or move it to another filesystem",
+			"%d of %d inodes are free", inodes, most).of("inodes"))
 	}
 	return findings
 }
@@ -79,16 +80,17 @@ func (f folder) filesystem(context.Context) []Finding {
 	kind, mount := mountOf(f.path)
 	switch {
 	case kind == "":
-		return []Finding{skippedf("this system does not tell")}
+		return []Finding{skippedf("not supported on this system")}
 	case slices.Contains(networkKinds, kind):
 		return []Finding{warnedf(
-			"use a disk of this machine: locks and syncs of SQLite cannot be relied on over a network",
-			"%s, mounted at %s, is reached over a network", kind, mount)}
+			"use a local disk: SQLite's locks and syncs are not reliable over a network",
+			"%s, mounted at %s, is a network filesystem", kind, mount)}
 	case slices.Contains(memoryKinds, kind):
-		return []Finding{warnedf("use a disk", "%s, mounted at %s, is gone when the machine restarts", kind, mount)}
+		return []Finding{warnedf("use a filesystem on disk", "%s, mounted at %s, is lost when the "+
+			"machine restarts", kind, mount)}
 	case kind == "overlay":
 		return []Finding{warnedf("mount a volume at "+absolute(f.path),
-			"it lies in a container's own layer, and goes with the container")}
+			"it is in the container's own layer and is lost with the container")}
 	}
 
 	return []Finding{finef("%s, mounted at %s", kind, mount)}

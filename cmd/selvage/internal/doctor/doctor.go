@@ -110,8 +110,8 @@ func (e *Examination) Examine(ctx context.Context) []Finding {
 
 func hangs(patience time.Duration) Finding {
 	return brokenf(
-		"look for what hangs: `dmesg`, `mount`, `df`; a network filesystem whose server is away does",
-		"no answer in %s", patience)
+		"find what hangs with `dmesg`, `mount` and `df`; a network filesystem hangs if its server is unreachable",
+		"no response within %s", patience)
 }
 
 // patience is the time limit of a check.
@@ -173,7 +173,7 @@ func (e *Examination) checks() []check {
 // plainly formats err as one line, without the wrapping context.
 func plainly(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Sprintf("no answer in %s", patience)
+		return fmt.Sprintf("no response within %s", patience)
 	}
 	return database.Plainly(err)
 }

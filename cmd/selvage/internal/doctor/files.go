@@ -24,7 +24,8 @@ func (e *Examination) asServer(path string) string {
 		return "chmod u+rwX " + path
 	}
 	return fmt.Sprintf(
-		"run this as the server's account (sudo -u %s selvage doctor), or give it to this one (chown -R %s %s)",
+		"run this as the server's account (sudo -u %s selvage doctor), or change the owner to this "+
+			"account (chown -R %s %s)",
 		datadir.Account(theirs), datadir.Account(me), e.Config.Data)
 }
 
@@ -68,16 +69,16 @@ func (e *Examination) files(dir string) (all []Finding) {
 
 	if strange != nil {
 		all = append(all, brokenf(fmt.Sprintf("chown -R %s %s", datadir.Account(who), dir),
-			"not of %s, the server's account: %s", datadir.Account(who), few(strange)))
+			"not owned by %s, the server's account: %s", datadir.Account(who), few(strange)))
 	}
 
 	if open != nil {
 		all = append(all, warnedf(fmt.Sprintf("cd %s && chmod 600 %s", dir, strings.Join(open, " ")),
-			"everybody may read %s", few(open)))
+			"every user can read %s", few(open)))
 	}
 
 	if all == nil {
-		all = []Finding{finef("%s, all of %s", plural(len(entries), "file"), datadir.Account(who))}
+		all = []Finding{finef("%s, all owned by %s", plural(len(entries), "file"), datadir.Account(who))}
 	}
 	return all
 }
@@ -89,9 +90,9 @@ func (e *Examination) ownKinds(context.Context) []Finding {
 		return nil
 	}
 	if _, err := kinds.Load(dir); err != nil {
-		return []Finding{brokenf("mend the file, or take it away: the server does not start with it", "%v", err)}
+		return []Finding{brokenf("fix or remove the file: the server does not start with it", "%v", err)}
 	}
-	return []Finding{finef("those in %s can be read", absolute(dir))}
+	return []Finding{finef("all kinds in %s are valid", absolute(dir))}
 }
 
 // few joins the names of all; if there are more than four, it names three and counts the rest.

@@ -28,7 +28,7 @@ func holderOf(address config.HostPort) string {
 			}
 		}
 	}
-	return "a program of another account (as root, `ss -ltnp` names it)"
+	return "a program of another account (`ss -ltnp` as root shows which)"
 }
 
 // listeningOn returns the inodes of the sockets that listen on a port (proc(5),

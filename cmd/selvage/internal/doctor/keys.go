@@ -42,7 +42,7 @@ func (e *Examination) master(needed bool) ([]byte, Finding) {
 	if e.Config.MasterKey != "" {
 		key, err := keys.ParseMaster(string(e.Config.MasterKey))
 		if err != nil {
-			return nil, brokenf("set the right one", "%v", err)
+			return nil, brokenf("set the correct key", "%v", err)
 		}
 		return key, finef("from %s", place.ReplaceAllString(e.From["master_key"], ""))
 	}
@@ -51,10 +51,10 @@ func (e *Examination) master(needed bool) ([]byte, Finding) {
 	switch _, err := os.Stat(file); {
 	case errors.Is(err, fs.ErrNotExist) && needed:
 		return nil, brokenf(
-			e.Config.MasterKeyAdvice()+", or set SELVAGE_MASTER_KEY_FILE to a file that holds it",
-			"there is no %s, which the key ring was sealed by", file)
+			e.Config.MasterKeyAdvice()+", or set SELVAGE_MASTER_KEY_FILE to a file that contains it",
+			"%s is missing; the key ring is encrypted with it", file)
 	case err != nil:
-		return nil, skippedf("there is none yet; a start makes it")
+		return nil, skippedf("missing; the first start creates it")
 	}
 
 	key, err := keys.ReadMaster(file)
@@ -70,12 +70,12 @@ func (e *Examination) master(needed bool) ([]byte, Finding) {
 func (e *Examination) ringKeys(status keys.Status, records []keys.Record) (all []Finding) {
 	if errors.Is(status.Err, keys.ErrMaster) {
 		return []Finding{brokenf(
-			e.Config.MasterKeyAdvice()+", or set SELVAGE_MASTER_KEY_FILE to a file that holds the right one",
-			"the ring was sealed by another master key than this")}
+			e.Config.MasterKeyAdvice()+", or set SELVAGE_MASTER_KEY_FILE to a file that contains the correct key",
+			"the key ring is encrypted with another master key")}
 	}
 
 	if status.Err != nil {
-		all = append(all, brokenf("see where those keys are kept", "%v", status.Err))
+		all = append(all, brokenf("check where these keys are stored", "%v", status.Err))
 	}
 
 	var missing, overdue []string
@@ -95,16 +95,16 @@ func (e *Examination) ringKeys(status keys.Status, records []keys.Record) (all [
 		}
 	}
 
-	const start = "start the server, which does it"
-	remedy := map[bool]string{false: start, true: "look into the server's log for \"tending the key ring\""}[e.alive]
+	const start = "start the server, which does this"
+	remedy := map[bool]string{false: start, true: "check the server's log for \"maintaining the key ring\""}[e.alive]
 	if missing != nil && len(records) > 0 {
-		all = append(all, warnedf(remedy, "there is no key that is %s", strings.Join(missing, ", ")).of("missing"))
+		all = append(all, warnedf(remedy, "missing keys: %s", strings.Join(missing, ", ")).of("missing"))
 	}
 	if overdue != nil {
 		all = append(all, warnedf(remedy, "overdue: %s", strings.Join(overdue, ", ")).of("rotation"))
 	}
 	if all == nil {
-		all = append(all, finef("%s, opened by the master key", plural(len(records), "key")))
+		all = append(all, finef("%s, decrypted with the master key", plural(len(records), "key")))
 	}
 
 	return all

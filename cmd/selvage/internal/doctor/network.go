@@ -33,11 +33,11 @@ func (e *Examination) listener(flag string, address config.HostPort, running str
 	return func(ctx context.Context) []Finding {
 		switch {
 		case address == config.Off:
-			return []Finding{skippedf("switched off")}
+			return []Finding{skippedf("off")}
 		case e.alive && running != "":
-			return []Finding{finef("%s, of the running server", running)}
+			return []Finding{finef("%s, used by the running server", running)}
 		case e.alive:
-			return []Finding{skippedf("%s will be opened at the next start", address)}
+			return []Finding{skippedf("%s is opened at the next start", address)}
 		}
 
 		l, err := new(net.ListenConfig).Listen(ctx, "tcp", string(address))
@@ -45,7 +45,7 @@ func (e *Examination) listener(flag string, address config.HostPort, running str
 			return []Finding{unlistenable(address, flag, err)}
 		}
 		if err := l.Close(); err != nil {
-			return []Finding{warnedf("look again", "closing %s: %v", address, err)}
+			return []Finding{warnedf("run this command again", "closing %s: %v", address, err)}
 		}
 
 		return []Finding{finef("%s is free", address)}
@@ -58,13 +58,13 @@ func unlistenable(address config.HostPort, flag string, err error) Finding {
 	another := "choose another address with " + flag
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return brokenf("stop it, or "+another, "%s is held by %s", address, holderOf(address))
+		return brokenf("stop it, or "+another, "%s is used by %s", address, holderOf(address))
 	case errors.Is(err, syscall.EACCES):
-		return brokenf("choose a port from 1024 on with "+flag+", or give the binary CAP_NET_BIND_SERVICE",
-			"%s is for privileged accounts", address)
+		return brokenf("choose a port of 1024 or above with "+flag+", or give the binary CAP_NET_BIND_SERVICE",
+			"%s needs privileges", address)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return brokenf(another+"; `ip address` lists those of this machine",
-			"%s is no address of this machine", address)
+		return brokenf(another+"; `ip address` lists this machine's addresses",
+			"%s is not an address of this machine", address)
 	}
 	return brokenf(another, "%v", err)
 }
@@ -88,23 +88,24 @@ func (e *Examination) runningServer(ctx context.Context) []Finding {
 	switch {
 	case !e.alive && e.running.PID != 0:
 		return []Finding{warnedf(
-			"find out why: `journalctl -u selvage`, `dmesg | grep -i oom`; the next start goes on where it ended",
-			"there is none, and the last, process %d, was killed", e.running.PID)}
+			"find out why with `journalctl -u selvage` and `dmesg | grep -i oom`; the next start "+
+				"continues where it stopped",
+			"no server runs; the last one, process %d, was killed", e.running.PID)}
 	case !e.alive:
-		return []Finding{skippedf("there is none in %s", e.Config.Data)}
+		return []Finding{skippedf("no server runs in %s", e.Config.Data)}
 	case e.running.PID == 0:
-		return []Finding{warnedf("wait, and look again", "there is one, which is starting or stopping")}
+		return []Finding{warnedf("wait and run this command again", "the server is starting or stopping")}
 	}
 
 	all := []Finding{finef("process %d at %s", e.running.PID, e.running.PublicURL)}
 	if given := e.where; e.running.AuthURL != given.Auth || e.running.PublicURL != given.Public {
-		all = append(all, warnedf("give this command the server's own --config and variables, or restart the server",
-			"the server runs as %s with issuer %s/, the configuration here says %s and %s",
+		all = append(all, warnedf("run this command with the server's --config and variables, or restart the server",
+			"the server runs as %s with issuer %s/, but this configuration has %s and %s",
 			e.running.PublicURL, e.running.AuthURL, given.Public, given.Issuer()).of("configuration"))
 	}
 
 	if e.running.Ops == "" {
-		return append(all, skippedf("the listener for operators is off").of("readiness"))
+		return append(all, skippedf("the operators' listener is off").of("readiness"))
 	}
 	return append(all, e.ask(ctx)...)
 }
@@ -121,20 +122,20 @@ func (e *Examination) ask(ctx context.Context) []Finding {
 	var answer readiness
 	status, err := getJSON(ctx, plainClient(), e.running.Ops+"/readyz", &answer)
 	if err != nil {
-		return []Finding{brokenf("look into its log; if it hangs, restart it",
+		return []Finding{brokenf("check the server's log; if the server hangs, restart it",
 			"%s/readyz does not answer: %s", e.running.Ops, netCause(err)).of("readiness")}
 	}
 
 	all := []Finding{finef("%s: %s", answer.Status,
 		strings.Join(slices.Sorted(maps.Keys(answer.Checks)), ", ")).of("readiness")}
 	if status != http.StatusOK {
-		all[0] = brokenf("see what is found of each of these; it serves again by itself", "%s: %s",
+		all[0] = brokenf("see the findings about each of these; the server recovers automatically", "%s: %s",
 			answer.Status, answer.unwell()).of("readiness")
 	}
 
 	if answer.Version != e.Version {
-		all = append(all, warnedf("restart the server, or use the binary that it runs",
-			"the server is %s, this is %s", answer.Version, e.Version).of("version"))
+		all = append(all, warnedf("restart the server, or use its own binary",
+			"the server is version %s, this command is %s", answer.Version, e.Version).of("version"))
 	}
 	return all
 }

@@ -30,8 +30,9 @@ func (e *Examination) account(context.Context) []Finding {
 		return []Finding{finef("%s", datadir.Account(uid))}
 	}
 	return []Finding{warnedf(
-		"make an account for it (useradd --system selvage), give it the data directory (chown -R), and run it as that",
-		"the server is root, which it needs for nothing")}
+		"create an account (useradd --system selvage), make it the owner of the data directory (chown "+
+			"-R), and run the server as that account",
+		"the server runs as root, which it does not need")}
 }
 
 func procOf(pid int) string { return "/proc/" + strconv.Itoa(pid) }
@@ -44,8 +45,8 @@ func isDir(path string) bool {
 // openFiles checks the limit of open files: the running server's, or the one that a server
 // started by this account would get.
 func (e *Examination) openFiles(context.Context) []Finding {
-	const remedy = "LimitNOFILE=65536 in the unit, or `ulimit -n 65536` before the start"
-	most, whose := uint64(0), "a server started from here"
+	const remedy = "set LimitNOFILE=65536 in the unit, or run `ulimit -n 65536` before the start"
+	most, whose := uint64(0), "a server started by this account"
 	if most = limitOf(e.running.PID); e.alive && most > 0 {
 		whose = "the running server"
 	} else {
@@ -57,9 +58,9 @@ func (e *Examination) openFiles(context.Context) []Finding {
 	}
 
 	if most < fewFiles {
-		return []Finding{warnedf(remedy, "%s may have %d open, and each connection is one", whose, most)}
+		return []Finding{warnedf(remedy, "%s can open %d files, and each connection counts as one", whose, most)}
 	}
-	return []Finding{finef("%s may have %d", whose, most)}
+	return []Finding{finef("%s can open %d files", whose, most)}
 }
 
 // limitOf returns how many files a process may open, or 0 if that is unknown (proc(5),

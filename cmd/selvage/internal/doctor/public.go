@@ -23,8 +23,8 @@ func (e *Examination) publicURL(ctx context.Context) []Finding {
 	var all []Finding
 	for _, at := range slices.Compact([]string{e.where.Public, e.where.Auth}) {
 		if strings.HasPrefix(at, "http:") && !(config.Where{Public: at, Auth: at}).Local() {
-			all = append(all, warnedf("put TLS in front of it, and set --public-url to https://…",
-				"%s is not https: passwords and tokens can be read on the way", at).of("encryption"))
+			all = append(all, warnedf("put TLS in front of the server, and set --public-url to https://…",
+				"%s is not https: passwords and tokens cross the network unencrypted", at).of("encryption"))
 		}
 	}
 
@@ -56,22 +56,23 @@ func (e *Examination) discovery(ctx context.Context) []Finding {
 		return []Finding{brokenf(e.unreached(err, "--public-url"), "%s does not answer: %s", at, netCause(err))}
 	case status == http.StatusBadGateway || status == http.StatusServiceUnavailable ||
 		status == http.StatusGatewayTimeout:
-		return []Finding{brokenf("have the proxy pass requests on to this server; for nginx:\n"+e.nginx(),
-			"%s answers %d: a proxy answers, but does not reach the server", at, status)}
+		return []Finding{brokenf("configure the proxy to forward requests to this server; for nginx:\n"+e.nginx(),
+			"%s returns %d: a proxy answers, but does not reach the server", at, status)}
 	case err != nil || status != http.StatusOK:
-		return []Finding{brokenf("have the proxy pass every path on as it is; for nginx:\n"+e.nginx(),
-			"%s answers %d, and not with our document", at, status)}
+		return []Finding{brokenf("configure the proxy to forward every path unchanged; for nginx:\n"+e.nginx(),
+			"%s returns %d, and not selvage's document", at, status)}
 	case doc.Issuer != e.where.Issuer():
 		return []Finding{brokenf(
-			"set --public-url (or --auth-url) to where clients reach this server, or have that address lead here",
-			"%s says that the issuer is %q; ours is %q, and clients compare them byte for byte", at,
+			"set --public-url (or --auth-url) to the URL at which clients reach this server, or point "+
+				"that address to this server",
+			"%s has issuer %q, but this server has %q; clients compare them byte for byte", at,
 			doc.Issuer, e.where.Issuer())}
 	}
 
 	// The issuer may be right and yet another installation may answer.
 	if !e.sameKeys(ctx, doc.JWKS) {
-		return []Finding{brokenf("have that address lead to this server, or to one with the same database",
-			"%s is answered by another server, with other keys", e.where.Auth)}
+		return []Finding{brokenf("point that address to this server, or to one with the same database",
+			"%s leads to another server with other keys", e.where.Auth)}
 	}
 	return []Finding{finef("%s answers, the issuer is %s", e.where.Auth, doc.Issuer)}
 }
@@ -129,8 +130,8 @@ func (e *Examination) uploads(ctx context.Context) []Finding {
 		return nil
 	}
 
-	return []Finding{warnedf("raise what the proxy lets through; for nginx:\n"+e.nginx(),
-		"an upload of %s, which recordings.max_upload allows, is refused at %s",
+	return []Finding{warnedf("raise the proxy's limit; for nginx:\n"+e.nginx(),
+		"uploads of %s, which recordings.max_upload allows, are rejected at %s",
 		e.Config.Recordings.MaxUpload, e.where.Public).of("uploads")}
 }
 
@@ -157,9 +158,9 @@ location / {
 func (e *Examination) unmoved(to string) string {
 	u, err := url.Parse(to)
 	if err == nil && strings.HasPrefix(u.Path, "/.well-known/") {
-		return "clients do not follow that: set --public-url " + u.Scheme + "://" + u.Host
+		return "clients do not follow this redirect: set --public-url " + u.Scheme + "://" + u.Host
 	}
-	return "have the proxy pass every path on as it is; for nginx:\n" + e.nginx()
+	return "configure the proxy to forward every path unchanged; for nginx:\n" + e.nginx()
 }
 
 // unreached returns the remedy for a host that does not answer. flag is the one that sets
@@ -170,17 +171,19 @@ func (e *Examination) unreached(err error, flag string) string {
 	var name x509.HostnameError
 	switch {
 	case errors.As(err, &dns):
-		return "give that name an address in DNS, or set " + flag + " to one that has"
+		return "add a DNS record for that name, or set " + flag + " to a name that has one"
 	case errors.As(err, &unknown):
-		return "`selvage ca install` where it is the local authority; else complete the chain of the certificate in front"
+		return "for the local authority, run `selvage ca install`; otherwise complete the certificate " +
+			"chain of the proxy"
 	case errors.As(err, &name):
-		return "have the certificate in front name that host, or set " + flag + " to one that it names"
+		return "use a certificate for that host in the proxy, or set " + flag + " to a host that the certificate has"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "start what listens there, or set " + flag + " to where clients reach this server"
+		return "start the server or proxy at that address, or set " +
+			"" + flag + " to the address at which clients reach this server"
 	}
 
 	return "set " + flag +
-		" to where clients reach this server; if that is right, look at firewalls and proxies on the way"
+		" to the address at which clients reach this server; if it is correct, check firewalls and proxies in between"
 }
 
 // A redirected error is a redirect response, which clients do not follow for a discovery
@@ -230,7 +233,7 @@ func netCause(err error) string {
 	}
 	var e net.Error
 	if errors.As(err, &e) && e.Timeout() || errors.Is(err, context.DeadlineExceeded) {
-		return "it takes too long"
+		return "timed out"
 	}
 	return err.Error()
 }

@@ -14,7 +14,8 @@ func (e *Examination) inRedis(ctx context.Context) []Finding {
 	s, err := redis.Open(ctx, redis.Config{URL: string(e.Config.Sessions), Pool: 1})
 	if err != nil {
 		return []Finding{brokenf(
-			"set --sessions as `selvage config sample` shows, with the password in SELVAGE_SESSIONS or the file of SELVAGE_SESSIONS_FILE",
+			"set --sessions as `selvage config sample` shows; put the password in SELVAGE_SESSIONS or "+
+				"in the file named by SELVAGE_SESSIONS_FILE",
 			"%v", err)}
 	}
 	defer s.Close()
@@ -27,7 +28,8 @@ func (e *Examination) inRedis(ctx context.Context) []Finding {
 
 	if err != nil {
 		return []Finding{brokenf(
-			"start it, or look into its log; until then sessions are kept in the database, and logins in progress begin again",
+			"start Redis or check its log; until then sessions are kept in the database, and logins in "+
+				"progress have to start over",
 			"%v", err)}
 	}
 
@@ -36,7 +38,7 @@ func (e *Examination) inRedis(ctx context.Context) []Finding {
 		masters = fmt.Sprintf("%d masters", len(info.Servers))
 	}
 
-	all := []Finding{finef("Redis %s, %s, %s, takes writes", info.Servers[0].Version, info.Mode, masters)}
+	all := []Finding{finef("Redis %s, %s, %s, accepts writes", info.Servers[0].Version, info.Mode, masters)}
 	for _, server := range info.Servers {
 		all = append(all, redisServer(server, before)...)
 	}
@@ -56,28 +58,29 @@ func redisServer(s redis.Server, asked time.Time) (all []Finding) {
 	switch {
 	case s.Policy != "noeviction" && s.Max > 0:
 		add("memory", brokenf("CONFIG SET maxmemory-policy noeviction, and the same in redis.conf",
-			"%s: when it is full it drops entries (maxmemory-policy %s): logins in progress, and counts of wrong passwords", s.Address, s.Policy))
+			"%s: evicts entries when memory is full (maxmemory-policy %s), such as logins in progress "+
+				"and counts of wrong passwords", s.Address, s.Policy))
 	case s.Max > 0 && s.Used > s.Max/100*95:
-		add("memory", brokenf(grow, "%s: %s is in use; soon it takes no writes", s.Address, used))
+		add("memory", brokenf(grow, "%s: %s in use; writes will soon fail", s.Address, used))
 	case s.Max > 0 && s.Used > s.Max/100*80:
-		add("memory", warnedf(grow, "%s: %s is in use", s.Address, used))
+		add("memory", warnedf(grow, "%s: %s in use", s.Address, used))
 	default:
 		add("memory", finef("%s: %s", s.Address, used))
 	}
 
 	switch {
 	case s.AOF:
-		add("persistence", finef("%s: each change is written down (appendonly)", s.Address))
+		add("persistence", finef("%s: every change is stored on disk (appendonly)", s.Address))
 	case s.Save == "":
 		add("persistence", warnedf("CONFIG SET appendonly yes, and the same in redis.conf",
-			"%s: nothing is written down: a restart ends logins in progress", s.Address))
+			"%s: nothing is stored on disk: a restart ends logins in progress", s.Address))
 	default:
-		add("persistence", finef("%s: all is written down now and then", s.Address))
+		add("persistence", finef("%s: snapshots are stored on disk periodically", s.Address))
 	}
 
 	ahead := asked.Sub(s.Clock)
 	if ahead.Abs() > clock.Tolerated {
-		add("clock", brokenf(setClocks, "%s: this machine's is %s its", s.Address, clock.Apart(ahead)))
+		add("clock", brokenf(setClocks, "%s: this machine's clock is %s its clock", s.Address, clock.Apart(ahead)))
 	}
 	return all
 }

@@ -25,12 +25,12 @@ func (e *Examination) fabricHost(ctx context.Context) []Finding {
 	case !e.Config.Services.Has(config.Relay):
 		return []Finding{skippedf("%s: this server does not serve %s", e.where.Fabric, config.Relay)}
 	case e.Config.FabricHost == "" && e.running.HTTPS == "":
-		return []Finding{skippedf("there is none without HTTPS; set --fabric-host where that ends in front")}
+		return []Finding{skippedf("needs HTTPS; if a proxy terminates TLS, set --fabric-host")}
 	}
 	all := []Finding{e.webSocket(ctx)}
 	host, port, _ := net.SplitHostPort(e.where.Fabric)
 	if _, domain, ok := strings.Cut(host, "."); ok && net.ParseIP(host) == nil && all[0].Status == Fine {
-		all = append(all, e.besideFabric(ctx, net.JoinHostPort("fabric."+domain, port)))
+		all = append(all, e.fabricAPI(ctx, net.JoinHostPort("fabric."+domain, port)))
 	}
 	return all
 }
@@ -50,23 +50,23 @@ func (e *Examination) webSocket(ctx context.Context) Finding {
 	defer resp.Body.Close()
 
 	if resp.StatusCode != http.StatusSwitchingProtocols {
-		return brokenf("have the proxy pass the upgrade on; for nginx:\n"+e.nginx(),
-			"wss://%s answers %d, and opens no WebSocket", e.where.Fabric, resp.StatusCode)
+		return brokenf("configure the proxy to forward the upgrade; for nginx:\n"+e.nginx(),
+			"wss://%s returns %d and opens no WebSocket", e.where.Fabric, resp.StatusCode)
 	}
 	return finef("wss://%s opens WebSockets", e.where.Fabric)
 }
 
-// besideFabric checks the API at the host that SDKs derive from the fabric host.
-func (e *Examination) besideFabric(ctx context.Context, host string) Finding {
+// fabricAPI checks the API at the host that SDKs derive from the fabric host.
+func (e *Examination) fabricAPI(ctx context.Context, host string) Finding {
 	resp, err := e.askFabric(ctx, host, "/subscriber/info", http.Header{})
 	if err != nil {
-		return brokenf("browser SDKs make that name of --fabric-host: "+e.unreached(err, "--fabric-host"),
+		return brokenf("browser SDKs derive that name from --fabric-host: "+e.unreached(err, "--fabric-host"),
 			"https://%s does not answer: %s", host, netCause(err)).of("fabric API")
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusUnauthorized && e.Config.Services.Has(config.Fabric) {
-		return brokenf("have the proxy pass that host on, too; for nginx:\n"+e.nginx(),
-			"https://%s answers %d where a token is missing", host, resp.StatusCode).of("fabric API")
+		return brokenf("configure the proxy to forward that host, too; for nginx:\n"+e.nginx(),
+			"https://%s returns %d for a request without a token", host, resp.StatusCode).of("fabric API")
 	}
 	return finef("https://%s answers", host).of("fabric API")
 }

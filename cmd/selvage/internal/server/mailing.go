@@ -58,7 +58,7 @@ func rootsIn(file string) (*x509.CertPool, error) {
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("reading mail.ca: %s contains no certificate in PEM", file)
+		return nil, fmt.Errorf("reading mail.ca: %s has no PEM certificate", file)
 	}
 	return roots, nil
 }

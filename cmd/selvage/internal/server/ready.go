@@ -156,7 +156,7 @@ func (a *App) needs() []*dependency {
 	all := []*dependency{
 		{name: "store", ask: without(a.Store.Ping)},
 		{name: "sessions", ask: a.checkSessions},
-		{name: "clock", ask: without(clock.Source(a.Store.Clock).InTime)},
+		{name: "clock", ask: without(clock.Source(a.Store.Clock).CheckTolerance)},
 		{name: "keys", ask: func(context.Context) (string, error) { return a.ringNote(), nil }},
 		{name: "revocations", ask: without(func(context.Context) error { return a.revocations.Check(time.Now()) })},
 	}

@@ -135,7 +135,7 @@ func (d database) add(ctx context.Context) error {
 
 	if strings.Contains(err.Error(), "SEC_ERROR_BAD_PASSWORD") {
 		err = errors.New(
-			"it has a password of its own: import ca.pem in the browser's settings, where it asks for that")
+			"it is protected by a password: import ca.pem in the browser's settings, which ask for it")
 	}
 	return errors.Join(err, d.remove(ctx)) // it may have been added without trust
 }
@@ -156,5 +156,5 @@ func (d database) remove(ctx context.Context) error {
 			return err
 		}
 	}
-	return fmt.Errorf("certificates named %q come back as they are deleted", d.c.Name)
+	return fmt.Errorf("certificates named %q reappear when they are deleted", d.c.Name)
 }

@@ -41,7 +41,7 @@ const (
 )
 
 // ErrNotRoot is the error of a change to the system's store without root privileges.
-var ErrNotRoot = errors.New("only root may change it")
+var ErrNotRoot = errors.New("only root can change it")
 
 // A Place is a store and its state.
 type Place struct {
@@ -128,12 +128,12 @@ func (s *Stores) Install(ctx context.Context) []Place {
 	if slices.Contains(s.c.Kinds, Firefox) &&
 		!slices.ContainsFunc(places, func(p Place) bool { return p.Kind == Firefox }) {
 		places = append(places, Place{Firefox, "", Absent,
-			errors.New("this account has no profile of Firefox: start Firefox once, and try again")})
+			errors.New("this account has no Firefox profile: start Firefox once, and try again")})
 	}
 
 	if len(places) == 0 {
 		places = append(places, Place{"", "", Absent,
-			errors.New("there is no store here: neither the system's, as Debian has it, nor a browser's")})
+			errors.New("no certificate store found, neither a Debian-style system store nor a browser's")})
 	}
 	return places
 }
@@ -163,7 +163,7 @@ func (s *Stores) each(ctx context.Context, wanted State, do func(store) error) [
 		case err != nil:
 			p.Err = err
 		case wanted != "" && p.State != wanted:
-			p.Err = fmt.Errorf("the state of the certificate is %q all the same", p.State)
+			p.Err = fmt.Errorf("the certificate is still %q", p.State)
 		}
 		places = append(places, p)
 	}
@@ -195,5 +195,5 @@ func (c Config) stateOf(held []*x509.Certificate, trusted func(*x509.Certificate
 
 // missing returns the error for a missing program, which names the package that provides it.
 func missing(program, pkg string) error {
-	return fmt.Errorf("the program %s is missing: install the package %s, and try again", program, pkg)
+	return fmt.Errorf("%s is missing: install the package %s and try again", program, pkg)
 }
