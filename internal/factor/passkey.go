@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/go-webauthn/webauthn/protocol"
 	"github.com/go-webauthn/webauthn/webauthn"
@@ -133,9 +132,13 @@ func PasskeyName(name string) string {
 	if name == "" {
 		return "Passkey"
 	}
-	for utf8.RuneCountInString(name) > 60 {
-		_, last := utf8.DecodeLastRuneInString(name)
-		name = name[:len(name)-last]
+
+	const most = 60
+	n := 0
+	for i := range name {
+		if n++; n > most {
+			return name[:i]
+		}
 	}
 	return name
 }

@@ -78,14 +78,16 @@ func Make(param string, raw []byte) (Logo, error) {
 	}
 
 	scale := min(1, float64(wide)/float64(from.Bounds().Dx()), float64(high)/float64(from.Bounds().Dy()))
-	for {
-		drawn := redraw(from, scale)
+	first := redraw(from, scale)
+	drawn := first
+	for shrunk := 1.0; ; {
 		var out bytes.Buffer
 		if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, drawn); err != nil {
 			return Logo{}, fmt.Errorf("writing logo: %w", err)
 		}
 		if out.Len() > maxKept {
-			scale *= 0.85 // a photograph: shrink it until it fits
+			shrunk *= 0.85 // a photograph: shrink it until it fits
+			drawn = redraw(first, shrunk)
 			continue
 		}
 

@@ -11,7 +11,9 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/selvage/selvage/internal/fuzzcost"
 	"github.com/selvage/selvage/internal/logo"
 )
 
@@ -125,15 +127,22 @@ func TestRefused(t *testing.T) {
 }
 
 // FuzzMake shows that any input is either refused with a problem or made small.
+// FuzzMake redraws pictures. A picture of any size costs a second at most: it has four million
+// pixels at most, and one is drawn at a time.
 func FuzzMake(f *testing.F) {
 	f.Add([]byte("\x89PNG\r\n\x1a\n"))
 	f.Add([]byte("RIFF\x24\x00\x00\x00WEBPVP8 "))
 	f.Add([]byte("\xff\xd8\xff\xe0"))
+	f.Add(scans(100))
+
+	bound := fuzzcost.Bound{CPU: time.Second, Heap: 128 << 20}
 	f.Fuzz(func(t *testing.T, raw []byte) {
-		made, err := logo.Make("logo", raw)
-		if _, ok := logo.Parse(made.Name); err == nil && (!ok || len(made.PNG) > 12<<10) {
-			t.Errorf("kept as %q with %d bytes", made.Name, len(made.PNG))
-		}
+		bound.Check(t, len(raw), func() {
+			made, err := logo.Make("logo", raw)
+			if _, ok := logo.Parse(made.Name); err == nil && (!ok || len(made.PNG) > 12<<10) {
+				t.Errorf("kept as %q with %d bytes", made.Name, len(made.PNG))
+			}
+		})
 	})
 }
 
