@@ -1,6 +1,12 @@
 package rest_test
 
-import "testing"
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/fuzzcost"
+)
 
 // FuzzBodies sends arbitrary bodies to every route that reads one. No response may be a 5xx,
 // and credentials of one project must change nothing in the other.
@@ -13,6 +19,12 @@ func FuzzBodies(f *testing.F) {
 		`{"refresh_token":"a..b.c.d"}`,
 		`{"a":{"b":[[[]]]},"email":"\ud800@\u0000"}`,
 		"reference=ada&expire_at=9", "\xef\xbb\xbf{}", "null", "{}{}",
+		`{"name":"` + strings.Repeat("\ufdfa", 1<<16) + `"}`,
+		`{"reference":"` + strings.Repeat("a\u0301", 1<<16) + `"}`,
+		`{"email":"` + strings.Repeat("(", 1<<17) + `@x"}`,
+		`{"display_name":"` + strings.Repeat("\u0430a", 1<<15) + `"}`,
+		`{"password":"` + strings.Repeat("4@8({[<36", 1<<13) + `","email":"ada@example.com"}`,
+		`{"allowed_addresses":[` + strings.Repeat(`"",`, 1<<15) + `""]}`, `{"scope":` + strings.Repeat("[", 9_000),
 	} {
 		for _, kind := range []string{"application/json", "application/x-www-form-urlencoded",
 			"multipart/form-data; boundary=x"} {
@@ -20,6 +32,8 @@ func FuzzBodies(f *testing.F) {
 		}
 	}
 
+	// A hostile request costs 50 ms and 5 MiB at most; checking the answer takes some of it.
+	bound := fuzzcost.Bound{CPU: 50 * time.Millisecond, CPUPerByte: 100 * time.Nanosecond, Heap: 5 << 20, PerByte: 16}
 	w := newWorld(f)
 	go w.revoked.Run(f.Context())
 	ada := w.tokens(`{"reference":"ada"}`)
@@ -35,9 +49,11 @@ func FuzzBodies(f *testing.F) {
 			{w.basic(), "POST", guests},
 			{bearer(ada.Token), "POST", invites},
 		} {
-			if r := w.do(op.auth, op.method, op.path, kind, body); r.status >= 500 {
-				t.Errorf("%s %s with %q: got %d %s", op.method, op.path, body, r.status, r.text)
-			}
+			bound.Check(t, len(body), func() {
+				if r := w.do(op.auth, op.method, op.path, kind, body); r.status >= 500 {
+					t.Errorf("%s %s with %q: got %d %s", op.method, op.path, body, r.status, r.text)
+				}
+			})
 		}
 		if r := w.do(w.stranger(), "GET", subscribers, "", ""); r.status != 200 || r.text[:11] != `{"data":[],` {
 			t.Errorf("after %q the other project lists %d %s", body, r.status, r.text)

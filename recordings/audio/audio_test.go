@@ -13,7 +13,9 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
+	"github.com/selvage/selvage/internal/fuzzcost"
 	"github.com/selvage/selvage/recordings/wav"
 )
 
@@ -311,9 +313,21 @@ func FuzzParse(f *testing.F) {
 		f.Add(b[max(0, len(b)-4096):], name)
 	}
 
+	f.Add(bytes.Repeat([]byte{0xff, 0xfb, 0x90, 0x00}, 1<<14), "a.mp3") // a frame may begin at every fourth byte
+	f.Add(bytes.Repeat([]byte{0xff}, 1<<16), "a.mp3")
+	f.Add(append([]byte("ID3\x04\x00\x00\x7f\x7f\x7f\x7f"), make([]byte, 1<<16)...), "audio/mpeg")
+	f.Add(bytes.Repeat([]byte("OggS\x00"), 1<<14), "a.ogg")
+
+	// Of an Ogg file, the last 128 KiB are read.
+	bound := fuzzcost.Bound{CPU: 5 * time.Millisecond, CPUPerByte: 200 * time.Nanosecond, Heap: 1 << 20, PerByte: 16}
 	f.Fuzz(func(t *testing.T, b []byte, hint string) {
-		r := &counted{ReaderAt: bytes.NewReader(b)}
-		got, err := Parse(r, int64(len(b)), hint)
+		var r *counted
+		var got wav.Facts
+		var err error
+		bound.Check(t, len(b), func() {
+			r = &counted{ReaderAt: bytes.NewReader(b)}
+			got, err = Parse(r, int64(len(b)), hint)
+		})
 		if r.bytes > 10*len(b)+1<<20 {
 			t.Errorf("%d bytes were read of %d", r.bytes, len(b))
 		}

@@ -6,6 +6,9 @@ import (
 	"io"
 	"math"
 	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
 // A long source is silent and records which of its frames are read.
@@ -144,6 +147,9 @@ func FuzzStream(f *testing.F) {
 	f.Add(8, 2, square)
 	f.Add(6, 2, bytes.Repeat([]byte{0, 0x80}, 5000))
 	f.Add(3, 1, append(make([]byte, 4001), square...))
+
+	// Encoding a second of 8 kHz takes about 10 ms, and half as long again for the second half.
+	bound := fuzzcost.Bound{CPU: 30 * time.Millisecond, CPUPerByte: 10 * time.Microsecond, Heap: 8 << 20, PerByte: 64}
 	f.Fuzz(func(t *testing.T, rate, channels int, data []byte) {
 		src := &clip{rates[uint(rate)%9].rate, 1 + int(uint(channels)%2), nil}
 
@@ -154,14 +160,16 @@ func FuzzStream(f *testing.F) {
 			}
 		}
 
-		whole := encode(t, src)
-		s := newStream(t, src)
-		if _, err := s.Seek(int64(len(whole)/2), io.SeekStart); err != nil {
-			t.Fatal(err)
-		}
-		if half, err := io.ReadAll(s); err != nil || !bytes.Equal(half, whole[len(whole)/2:]) {
-			t.Errorf("the second half differs: %v", err)
-		}
+		bound.Check(t, 2*src.channels*len(src.samples), func() {
+			whole := encode(t, src)
+			s := newStream(t, src)
+			if _, err := s.Seek(int64(len(whole)/2), io.SeekStart); err != nil {
+				t.Fatal(err)
+			}
+			if half, err := io.ReadAll(s); err != nil || !bytes.Equal(half, whole[len(whole)/2:]) {
+				t.Errorf("the second half differs: %v", err)
+			}
+		})
 	})
 }
 

@@ -7,6 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
 // FuzzOpen reads every file that Parse accepts, and then a range of it again.
@@ -19,37 +22,48 @@ func FuzzOpen(f *testing.F) {
 		f.Add(file[:min(len(file), 4096)], filepath.Ext(name), uint16(100), uint16(1000))
 	}
 
+	// Each byte may hold eight frames of two channels, which are read in several ways.
+	bound := fuzzcost.Bound{CPU: 20 * time.Millisecond, CPUPerByte: 10 * time.Microsecond,
+		Heap: 4 << 20, PerByte: 16 << 10}
 	f.Fuzz(func(t *testing.T, file []byte, kind string, from, n uint16) {
-		facts, err := Parse(bytes.NewReader(file), int64(len(file)))
-		if err != nil {
-			facts, err = ParseRaw(kind, bytes.NewReader(file), int64(len(file)))
-		}
-		if err != nil {
-			return
-		}
-		s, err := Open(bytes.NewReader(file), facts, nil)
-		if err != nil {
-			t.Fatalf("what was parsed as %s is not opened: %v", facts.Codec, err)
-		}
-		whole := readView(t, s)
-		if most := 44 + 1024*len(file); len(whole) > most {
-			t.Errorf("%d bytes became %d", len(file), len(whole))
-		}
-		s, err = Open(bytes.NewReader(file), facts, having(s.Index()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		v := NewView(s)
-		want := whole[min(int(from), len(whole)):]
-		want = want[:min(int(n), len(want))]
-		got := make([]byte, len(want))
-		if _, err := v.Seek(int64(from), io.SeekStart); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.ReadFull(v, got); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("%d bytes from %d are not those of the whole, %v", n, from, err)
-		}
+		bound.Check(t, len(file), func() { openAll(t, file, kind, from, n) })
 	})
+}
+
+// openAll decodes a whole file, and a part of it in another way, and compares.
+func openAll(t *testing.T, file []byte, kind string, from, n uint16) {
+	facts, err := Parse(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		facts, err = ParseRaw(kind, bytes.NewReader(file), int64(len(file)))
+	}
+	if err != nil {
+		return
+	}
+
+	s, err := Open(bytes.NewReader(file), facts, nil)
+	if err != nil {
+		t.Fatalf("what was parsed as %s is not opened: %v", facts.Codec, err)
+	}
+	whole := readView(t, s)
+	if most := 44 + 1024*len(file); len(whole) > most {
+		t.Errorf("%d bytes became %d", len(file), len(whole))
+	}
+
+	s, err = Open(bytes.NewReader(file), facts, having(s.Index()))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	v := NewView(s)
+	want := whole[min(int(from), len(whole)):]
+	want = want[:min(int(n), len(want))]
+	got := make([]byte, len(want))
+	if _, err := v.Seek(int64(from), io.SeekStart); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(v, got); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes from %d are not those of the whole, %v", n, from, err)
+	}
 }
 
 // FuzzParseRaw looks for types and extensions with implausible facts.
@@ -64,7 +78,11 @@ func FuzzParseRaw(f *testing.F) {
 
 	f.Fuzz(func(t *testing.T, kind string, size int64) {
 		size = max(size, 0)
-		got, err := ParseRaw(kind, bytes.NewReader(make([]byte, 64)), size)
+		var got Facts
+		var err error
+		fuzzcost.Parser.Check(t, len(kind), func() {
+			got, err = ParseRaw(kind, bytes.NewReader(make([]byte, 64)), size)
+		})
 		if err != nil {
 			if !errors.Is(err, ErrNotWAV) && !errors.Is(err, ErrBroken) && !errors.Is(err, io.ErrUnexpectedEOF) {
 				t.Errorf("an error of another kind: %v", err)

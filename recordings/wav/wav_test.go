@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
+
+	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
 // riff returns a file with these chunks and the right size in its header.
@@ -170,9 +173,20 @@ func FuzzParse(f *testing.F) {
 		f.Add(file[:min(len(file), 4096)], int64(len(file)))
 	}
 
+	// A header of many small chunks is the longest work: maxChunks are read.
+	bound := fuzzcost.Bound{CPU: 2 * time.Millisecond, CPUPerByte: 100 * time.Nanosecond, Heap: 256 << 10, PerByte: 16}
+	f.Add(append([]byte("RIFF\xff\xff\xff\xffWAVE"),
+		bytes.Repeat([]byte("JUNK\x00\x00\x00\x00"), 1<<14)...), int64(1<<17))
+	f.Add(append([]byte("RF64\xff\xff\xff\xffWAVEds64\xff\xff\xff\xff"), make([]byte, 1<<12)...), int64(1<<40))
+
 	f.Fuzz(func(t *testing.T, file []byte, size int64) {
-		r := &counted{ReaderAt: bytes.NewReader(file)}
-		got, err := Parse(r, size) // any size, since the file may be shorter than stated
+		var r *counted
+		var got Facts
+		var err error
+		bound.Check(t, len(file), func() {
+			r = &counted{ReaderAt: bytes.NewReader(file)}
+			got, err = Parse(r, size) // any size, since the file may be shorter than stated
+		})
 		if r.calls > 4*maxChunks || r.bytes > len(parser{}.head)*r.calls {
 			t.Errorf("%d reads of %d bytes", r.calls, r.bytes)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/selvage/selvage/internal/fuzzcost"
 	"github.com/selvage/selvage/internal/span"
 )
 
@@ -125,14 +126,26 @@ func TestSettings(t *testing.T) {
 func FuzzParseFile(f *testing.F) {
 	f.Add("listen: :80\nlog: {level: info}\n")
 	f.Add("a: [b, {c: d}]\n? x\n: &y *y")
+	f.Add("a: &a [" + strings.Repeat("x,", 100) + "]\n" +
+		strings.Repeat("b: [*a,*a,*a,*a]\n", 100)) // a bomb of aliases
+	f.Add(strings.Repeat("[", 5_000))
+	f.Add(strings.Repeat("a: {", 1_000))
+	f.Add(strings.Repeat("- ", 5_000))
+	f.Add(strings.Repeat("lisen: 1\n", 1_000)) // a key is suggested for each
+
+	// An unknown key is compared with all keys, to suggest one.
+	bound := fuzzcost.Bound{CPU: 20 * time.Millisecond, CPUPerByte: 200 * time.Microsecond,
+		Heap: 4 << 20, PerByte: 32 << 10}
 	f.Fuzz(func(t *testing.T, text string) {
-		if l, err := parseFile("selvage.yaml", []byte(text)); err == nil {
-			for path := range l {
-				if !slices.Contains(paths(), path) {
-					t.Errorf("parseFile(%q) sets %q, which is not a key", text, path)
+		bound.Check(t, len(text), func() {
+			if l, err := parseFile("selvage.yaml", []byte(text)); err == nil {
+				for path := range l {
+					if !slices.Contains(paths(), path) {
+						t.Errorf("parseFile(%q) sets %q, which is not a key", text, path)
+					}
 				}
 			}
-		}
+		})
 	})
 }
 

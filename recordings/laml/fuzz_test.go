@@ -1,0 +1,159 @@
+package laml
+
+import (
+	"fmt"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/fuzzcost"
+	"github.com/selvage/selvage/internal/page"
+)
+
+// FuzzRange serves ranges of a file. Each answer to a range is possible: it lies within the file.
+func FuzzRange(f *testing.F) {
+	for _, header := range []string{
+		"bytes=0-0", "bytes=-0", "bytes=-1", "bytes=5-", "bytes=99-", "bytes=0-0,2-3", "bytes=9-1", "Bytes=0-1",
+		"bytes= - 0 ", "bytes=-00", "bytes=-+0",
+		"bytes=9223372036854775807-", "bytes=-9223372036854775808", "none=0-1",
+		"bytes=" + strings.Repeat("0-,", 1<<14), "bytes=" + strings.Repeat("9", 1<<15) + "-",
+		strings.Repeat(",", 1<<15),
+	} {
+		f.Add(header)
+	}
+
+	const size = 64
+	f.Fuzz(func(t *testing.T, header string) {
+		fuzzcost.Parser.Check(t, len(header), func() {
+			r := httptest.NewRequest("GET", "/", nil)
+			r.Header["Range"] = []string{header}
+			cleanRange(r.Header)
+			w := httptest.NewRecorder()
+			http.ServeContent(w, r, "a.wav", time.Time{}, strings.NewReader(strings.Repeat("x", size)))
+
+			var first, last, of int
+			answered := w.Header().Get("Content-Range")
+			switch w.Code {
+			case 200:
+			case 206:
+				_, err := fmt.Sscanf(answered, "bytes %d-%d/%d", &first, &last, &of)
+				if answered != "" && (err != nil || first > last || last >= size || of != size) {
+					t.Errorf("Range %q is answered with Content-Range %q", header, answered)
+				}
+			case 416:
+				if answered != fmt.Sprintf("bytes */%d", size) && answered != "" {
+					t.Errorf("Range %q is refused with Content-Range %q", header, answered)
+				}
+			default:
+				t.Errorf("Range %q is answered with %d", header, w.Code)
+			}
+			if w.Body.Len() > maxRanges*(size+512) {
+				t.Errorf("Range %q is answered with %d bytes", header, w.Body.Len())
+			}
+		})
+	})
+}
+
+// FuzzSid splits the last element of a path into a Sid and an extension.
+func FuzzSid(f *testing.F) {
+	for _, file := range []string{"a.wav", "a", ".mp3", "a.b.json", "..", strings.Repeat(".", 1<<15),
+		strings.Repeat("../", 1<<13), "\x00.wav", "%2e%2e.wav"} {
+		f.Add(file)
+	}
+
+	f.Fuzz(func(t *testing.T, file string) {
+		fuzzcost.Parser.Check(t, len(file), func() {
+			if sid, ext := parseFile(file); sid+ext != file || strings.Count(ext, ".") > 1 {
+				t.Errorf("parseFile(%q) = %q, %q", file, sid, ext)
+			}
+		})
+	})
+}
+
+// FuzzListQuery parses the query of a list. The links to its pages have the same meaning.
+func FuzzListQuery(f *testing.F) {
+	for _, query := range []string{
+		"PageSize=5&Page=1&PageToken=PA0199a000-0000-7000-8000-000000000000", "DateCreated%3C=2026-11-20&Flag=clipped",
+		"DateCreated=" + strings.Repeat("(", 1<<13),
+		"DateCreated=Fri,%2020%20Nov%202026%20" + strings.Repeat("()", 1<<12),
+		"PageSize=" + strings.Repeat("9", 1<<14), strings.Repeat("CallSid=&", 1<<11), strings.Repeat("%25", 1<<13),
+		"CallSid=" + strings.Repeat("a", 1<<14), strings.Repeat("&", 1<<15),
+	} {
+		f.Add(query)
+	}
+
+	bound := fuzzcost.Parser
+	bound.PerByte = 256 // a parameter of three bytes is an entry of a map, and is repeated in links
+	f.Fuzz(func(t *testing.T, query string) {
+		bound.Check(t, len(query), func() {
+			q, err := parseListQuery(&http.Request{URL: &url.URL{Path: "/", RawQuery: query}})
+			if err != nil {
+				return
+			}
+			if q.query.Size < 1 || q.query.Size > page.MaxSize || q.page < 0 {
+				t.Errorf("%q asks for page %d of %d items", query, q.page, q.query.Size)
+			}
+			link, err := url.Parse(q.uri(q.page, q.query.From))
+			if err != nil {
+				t.Fatalf("%q has the link %q", query, q.uri(q.page, q.query.From))
+			}
+			if again, err := parseListQuery(&http.Request{URL: link}); err != nil || again.query != q.query {
+				t.Errorf("%q is read as %+v, and the link to the same page as %+v, %v",
+					query, q.query, again.query, err)
+			}
+		})
+	})
+}
+
+// FuzzUpload reads forms in which recordings are uploaded.
+func FuzzUpload(f *testing.F) {
+	const begin, end = "--x\r\nContent-Disposition: form-data; name=a", "\r\n--x--\r\n"
+	for _, form := range []string{
+		begin + "\r\n\r\n1" + end, begin + "; filename=b.wav\r\n\r\nRIFF" + end,
+		strings.Repeat(begin+"\r\n\r\n1\r\n", 100) + begin + "; filename=b.wav\r\n\r\nRIFF" + end,
+		begin + "; filename=b.wav\r\n\r\nRIFF\r\n" + strings.Repeat(begin+"\r\n\r\n1\r\n", 100) + end,
+		begin + strings.Repeat("; a=b", 1<<12) + "\r\n\r\n" + end, strings.Repeat("--x\r\n\r\n", 1<<12) + end,
+		begin + "\r\n\r\n" + strings.Repeat("\r\n--", 1<<13) + end,
+		"--x\r\n" + strings.Repeat("A: b\r\n", 1<<12) + "\r\n" + end,
+		begin + "\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n" + strings.Repeat("=\r\n", 1<<12) + end,
+	} {
+		f.Add(form)
+	}
+
+	bound := fuzzcost.Bound{CPU: 5 * time.Millisecond, CPUPerByte: time.Microsecond, Heap: 256 << 10, PerByte: 128}
+	f.Fuzz(func(t *testing.T, text string) {
+		bound.Check(t, len(text), func() {
+			parts := &form{reader: multipart.NewReader(strings.NewReader(text), "x"), fields: make(url.Values)}
+			if parts.findFile() != nil {
+				return
+			}
+			_, err := io.Copy(io.Discard, parts)
+			if err == nil && (parts.bytes > maxFields || parts.parts > maxParts) {
+				t.Errorf("%d bytes in %d fields are accepted", parts.bytes, parts.parts)
+			}
+		})
+	})
+}
+
+// FuzzAccept reads what a client accepts.
+func FuzzAccept(f *testing.F) {
+	for _, header := range []string{"application/json", "*/*", "text/html, Application/JSON;q=0.1",
+		strings.Repeat(",", 1<<15),
+		strings.Repeat("a;b,", 1<<13)} {
+		f.Add(header)
+	}
+
+	f.Fuzz(func(t *testing.T, header string) {
+		fuzzcost.Parser.Check(t, len(header), func() {
+			r := &http.Request{Header: http.Header{"Accept": {header}}}
+			if wantsJSON(r) && !strings.Contains(strings.ToLower(header), "application/json") {
+				t.Errorf("%q is read as a wish for JSON", header)
+			}
+		})
+	})
+}
