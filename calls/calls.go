@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 )
 
@@ -154,20 +153,10 @@ func (c *Calls) legsAt(s Socket) (all []*leg) {
 	return all
 }
 
-// HangUp ends a project's call for everybody, as a backend or an operator asks for. It
-// returns problem.NotFound for a call that this node does not hold.
+// HangUp ends a project's call for everybody, on whichever node it is, within a second. It
+// returns problem.NotFound if the call is unknown or has ended.
 func (c *Calls) HangUp(ctx context.Context, projectID, id string) error {
-	c.mu.Lock()
-	k := c.calls[id]
-	c.mu.Unlock()
-	if k == nil || k.project != projectID {
-		return problem.NoSuch("call")
-	}
-	_, err := k.do(ctx, func() (Reply, error) {
-		k.end(managerRequest, nil)
-		return Reply{}, nil
-	})
-	return err
+	return c.store.AskHangUp(ctx, projectID, id)
 }
 
 // watchEvery is how often Run looks for ended tokens and lost clients. Together with the
@@ -184,9 +173,28 @@ func (c *Calls) Run(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		heard := c.fabric.Tokens.Heard()
-		for _, l := range c.allLegs() {
+		legs, heard := c.allLegs(), c.fabric.Tokens.Heard()
+		for _, l := range legs {
 			l.call.post(func() { l.watch(time.Now(), heard) })
+		}
+		if len(legs) > 0 {
+			c.hangUpAsked(ctx)
+		}
+	}
+}
+
+// hangUpAsked ends the calls that a backend or an operator wants to end.
+func (c *Calls) hangUpAsked(ctx context.Context) {
+	ids, err := c.store.HangUps(ctx, c.node)
+	if err != nil && ctx.Err() == nil {
+		c.log.Error("looking for calls to end", "error", err)
+	}
+	for _, id := range ids {
+		c.mu.Lock()
+		k := c.calls[id]
+		c.mu.Unlock()
+		if k != nil {
+			k.post(func() { k.end(managerRequest, nil) })
 		}
 	}
 }

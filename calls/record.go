@@ -163,6 +163,10 @@ type Store interface {
 	RunningCalls(ctx context.Context, node string, most int) ([]Record, error)
 	// RunningNodes returns the nodes that have calls which have not ended.
 	RunningNodes(ctx context.Context) ([]string, error)
+	// AskHangUp notes that a running call is to end. It returns problem.NotFound if the project
+	// has no such call, or it has ended. HangUps returns the calls of a node that are to end.
+	AskHangUp(ctx context.Context, projectID, id string) error
+	HangUps(ctx context.Context, node string) ([]string, error)
 }
 
 // Find returns a call of a project.

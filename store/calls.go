@@ -117,3 +117,19 @@ func (s *Calls) RunningCalls(ctx context.Context, node string, most int) ([]call
 func (s *Calls) RunningNodes(ctx context.Context) ([]string, error) {
 	return gather(ctx, s.read(), "listing nodes", scanID, `SELECT DISTINCT node FROM calls WHERE ended = 0`)
 }
+
+// AskHangUp notes that a running call is to end, for the node that carries it.
+func (s *Calls) AskHangUp(ctx context.Context, projectID, id string) error {
+	e := audit.Of("call.hung_up", projectID, "call", id)
+	return s.once(ctx, e, func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE calls SET hang_up = 1 WHERE project_id = $1 AND call_id = $2 AND ended = 0`,
+			projectID, id)
+		return oneRow(res, err, "call")
+	})
+}
+
+// HangUps returns the ids of a node's calls that are to end.
+func (s *Calls) HangUps(ctx context.Context, node string) ([]string, error) {
+	return gather(ctx, s.read(), "listing calls to end", scanID,
+		`SELECT call_id FROM calls WHERE node = $1 AND hang_up <> 0 AND ended = 0`, node)
+}
