@@ -27,9 +27,12 @@ type APIKeys struct {
 }
 
 // An APIKeyStore keeps API keys; see [Stores].
+//
+// by are the rights of the caller. Each method that takes them returns problem.Unauthenticated
+// if, in its transaction, the caller no longer has them.
 type APIKeyStore interface {
 	// CreateAPIKey returns problem.NotFound if the project is unknown.
-	CreateAPIKey(ctx context.Context, k APIKey) error
+	CreateAPIKey(ctx context.Context, k APIKey, by *Rights) error
 	FindAPIKey(ctx context.Context, projectID, id string) (APIKey, error)
 	// FindAPIKeyByHash finds the key whose current or previous secret has this hash.
 	FindAPIKeyByHash(ctx context.Context, hash string) (APIKey, error)
@@ -38,10 +41,11 @@ type APIKeyStore interface {
 	RevokeAPIKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error
 	// UpdateAPIKey writes the fields that are not nil and returns the new row. It returns
 	// problem.Conflict if the key is revoked.
-	UpdateAPIKey(ctx context.Context, projectID, id string, c APIKeyInput, r revocation.Revocation) (APIKey, error)
+	UpdateAPIKey(ctx context.Context, projectID, id string, c APIKeyInput, by *Rights,
+		r revocation.Revocation) (APIKey, error)
 	// RotateAPIKey writes the secrets of a key whose hash is still old. It returns
 	// problem.Conflict if the hash is another one or the key is revoked.
-	RotateAPIKey(ctx context.Context, k APIKey, old string, r revocation.Revocation) error
+	RotateAPIKey(ctx context.Context, k APIKey, old string, by *Rights, r revocation.Revocation) error
 	// TouchAPIKey records that a key was used, by the secret with this hash.
 	TouchAPIKey(ctx context.Context, id, hash string, at time.Time) error
 }
@@ -125,7 +129,7 @@ func (ks *APIKeys) Create(
 		return APIKey{}, "", err
 	}
 	secret = k.renew()
-	if err := ks.store.CreateAPIKey(ctx, k); err != nil {
+	if err := ks.store.CreateAPIKey(ctx, k, by); err != nil {
 		return APIKey{}, "", fmt.Errorf("creating API key: %w", err)
 	}
 	return k, secret, nil
@@ -251,7 +255,7 @@ func (ks *APIKeys) Adopt(ctx context.Context, projectID string, in APIKeyInput, 
 	if in.Name != nil {
 		k.Name = *in.Name
 	}
-	if err := ks.store.CreateAPIKey(ctx, k); err != nil {
+	if err := ks.store.CreateAPIKey(ctx, k, nil); err != nil {
 		return fmt.Errorf("creating API key: %w", err)
 	}
 

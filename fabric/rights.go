@@ -14,27 +14,52 @@ import (
 
 // Rights are what a caller that manages API keys may pass on to a key at most: its own
 // scopes and its own end. Otherwise a key that may only manage keys could make itself one
-// for everything, and an expiring key one that never expires. A nil *Rights is the
-// operator, who has all rights.
+// for everything, and an expiring key one that never expires. A nil *Rights stands for the
+// operator, with all rights.
 type Rights struct {
 	Scopes  []Scope
 	Expires time.Time // zero for never
+
+	// The credentials that they were read from. A change that passes rights on checks in its
+	// transaction that they are still valid, see [Rights.HeldBy] and [Rights.EndedBy].
+	KeyID      string // the API key, or "" for a service token
+	secretHash string
+	Since      int64 // the last revocation that was known when the service token was checked
+	token      Token
 }
 
 // Rights returns the rights of a caller that presents this secret of the key. The
 // previous secret has an end of its own, and cannot outlive it in the keys it makes.
 func (k APIKey) Rights(secret string) *Rights {
-	r := &Rights{k.Scopes, k.Expires}
-	if hashKey(secret) == k.OldHash && isLater(r.Expires, k.OldUntil) {
+	r := &Rights{Scopes: k.Scopes, Expires: k.Expires, KeyID: k.ID, secretHash: hashKey(secret)}
+	if r.secretHash == k.OldHash && isLater(r.Expires, k.OldUntil) {
 		r.Expires = k.OldUntil
 	}
 	return r
 }
 
-// Rights returns the rights of a service's token. The token's own end is no bound, since
-// its client can get another token.
-func (t Token) Rights() *Rights {
-	r := &Rights{}
+// HeldBy reports whether the row of the API key still has the rights that were read from it.
+func (r *Rights) HeldBy(k APIKey, now time.Time) bool {
+	if !k.opens(r.secretHash, now) {
+		return false
+	}
+	left := &Rights{Scopes: k.Scopes, Expires: k.Expires}
+	if r.secretHash == k.OldHash && isLater(left.Expires, k.OldUntil) {
+		left.Expires = k.OldUntil
+	}
+	return left.permit(r.Scopes, r.Expires) == nil
+}
+
+// EndedBy reports whether a revocation ends the service token that the rights were read from.
+func (r *Rights) EndedBy(rev revocation.Revocation) bool {
+	return !r.token.root().After(rev.Until) &&
+		slices.Contains(r.token.subjects(), revocation.Subject{Kind: rev.Kind, ID: rev.ID})
+}
+
+// Rights returns the rights of a service's token, which was checked when since was the last
+// revocation known. The token's own end is no bound, since its client can get another token.
+func (t Token) Rights(since int64) *Rights {
+	r := &Rights{token: t, Since: since}
 	for _, name := range t.Scope {
 		if s, ok := ParseScope(name); ok {
 			r.Scopes = append(r.Scopes, s)
@@ -105,7 +130,7 @@ func (ks *APIKeys) Update(
 	if err := errors.Join(ks.Check(in, false), by.permitChange(k, in)); err != nil {
 		return APIKey{}, err
 	}
-	if k, err = ks.store.UpdateAPIKey(ctx, k.ProjectID, k.ID, in, changed(k.ID, now)); err != nil {
+	if k, err = ks.store.UpdateAPIKey(ctx, k.ProjectID, k.ID, in, by, changed(k.ID, now)); err != nil {
 		return APIKey{}, err
 	}
 	return k, ks.c.Revocations.Sync(ctx)
@@ -157,7 +182,7 @@ func (ks *APIKeys) Rotate(
 		k.OldHash, k.OldUntil, k.OldUsed = "", time.Time{}, time.Time{}
 	}
 	secret := k.renew()
-	if err := ks.store.RotateAPIKey(ctx, k, old, changed(k.ID, now)); err != nil {
+	if err := ks.store.RotateAPIKey(ctx, k, old, by, changed(k.ID, now)); err != nil {
 		return APIKey{}, "", fmt.Errorf("rotating API key: %w", err)
 	}
 	return k, secret, ks.c.Revocations.Sync(ctx)

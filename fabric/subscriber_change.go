@@ -21,6 +21,7 @@ type SubscriberChange struct {
 	Disabled     *bool
 	Proof        *Proof
 	Letters      []mail.Letter // letters queued together with the change
+	By           *Rights       // rights that the change needs; nil if it needs none, or all were given
 	Profile
 }
 
@@ -59,8 +60,11 @@ func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberIn
 	if !c.differs(s) {
 		return s, nil
 	}
-	if c.takesOver(s) && !in.Rights.Has(Management) {
-		return Subscriber{}, problem.NoCredentials()
+	if c.takesOver(s) {
+		if !in.Rights.Has(Management) {
+			return Subscriber{}, problem.NoCredentials()
+		}
+		c.By = in.Rights
 	}
 
 	entered, err := ss.canEnter(ctx, s, c)

@@ -200,19 +200,27 @@ func (ts *Tokens) Revoked(t Token) error {
 		return problem.NoCredentials()
 	}
 
-	return ts.c.Revocations.Check(t.root(),
-		revocation.Subject{Kind: revocation.Token, ID: t.ID},
-		revocation.Subject{Kind: revocation.Family, ID: t.FamilyID},
-		revocation.Subject{Kind: revocation.Grant, ID: t.GrantID},
-		revocation.Subject{Kind: revocation.Session, ID: t.SessionID},
-		revocation.Subject{Kind: revocation.Subscriber, ID: t.SubscriberID},
-		revocation.Subject{Kind: revocation.Client, ID: t.ClientID},
-		revocation.Subject{Kind: revocation.Client, ID: t.IssuerID},
-		revocation.Subject{Kind: revocation.Family, ID: t.ParentID},
-		revocation.Subject{Kind: revocation.Key, ID: t.KeyID},
-		revocation.Subject{Kind: revocation.Project, ID: t.ProjectID},
-	)
+	return ts.c.Revocations.Check(t.root(), t.subjects()...)
 }
+
+// subjects returns everything whose revocation ends the token. Some ids may be empty.
+func (t Token) subjects() []revocation.Subject {
+	return []revocation.Subject{
+		{Kind: revocation.Token, ID: t.ID},
+		{Kind: revocation.Family, ID: t.FamilyID},
+		{Kind: revocation.Grant, ID: t.GrantID},
+		{Kind: revocation.Session, ID: t.SessionID},
+		{Kind: revocation.Subscriber, ID: t.SubscriberID},
+		{Kind: revocation.Client, ID: t.ClientID},
+		{Kind: revocation.Client, ID: t.IssuerID},
+		{Kind: revocation.Family, ID: t.ParentID},
+		{Kind: revocation.Key, ID: t.KeyID},
+		{Kind: revocation.Project, ID: t.ProjectID},
+	}
+}
+
+// Known returns the number of the last revocation that this node knows.
+func (ts *Tokens) Known() int64 { return ts.c.Revocations.Known() }
 
 // root returns the time by which revocations judge the token: that of the token it
 // originally came from. A node may have made it from a token whose revocation it had not

@@ -49,8 +49,9 @@ type ClientStore interface {
 	// changed since the given moment, it returns problem.Conflict.
 	ReplaceClient(ctx context.Context, c Client, since time.Time) error
 	// SetClientSecret writes the secrets of a client if its hash is still old; otherwise
-	// it returns problem.Conflict.
-	SetClientSecret(ctx context.Context, c Client, old string) error
+	// it returns problem.Conflict. If the caller has lost the rights, it returns
+	// problem.Unauthenticated.
+	SetClientSecret(ctx context.Context, c Client, old string, by *fabric.Rights) error
 	// EndOldSecret deletes the previous secret of a client. If none is valid at the given
 	// moment, it returns problem.Conflict.
 	EndOldSecret(ctx context.Context, id string, now time.Time) error

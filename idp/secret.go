@@ -103,7 +103,7 @@ func (cs *Clients) RotateSecret(ctx context.Context, id string, overlap time.Dur
 	c.SecretMade, c.Updated = now, now
 
 	defer cs.recent.Drop(c.ID)
-	if err := cs.store.SetClientSecret(ctx, c, before); err != nil {
+	if err := cs.store.SetClientSecret(ctx, c, before, by); err != nil {
 		return c, "", fmt.Errorf("rotating secret: %w", err)
 	}
 	return c, secret, nil

@@ -18,7 +18,7 @@ func apiKey(t *testing.T, rows *store.Store, p fabric.Project, hash string) fabr
 	t.Helper()
 	k := fabric.APIKey{ID: newID(), ProjectID: p.ID, Name: "key", Hash: hash,
 		Scopes: []fabric.Scope{fabric.Voice}, Created: time.Now().Truncate(time.Microsecond)}
-	if err := rows.CreateAPIKey(context.Background(), k); err != nil {
+	if err := rows.CreateAPIKey(context.Background(), k, nil); err != nil {
 		t.Fatal(err)
 	}
 	return k
@@ -38,7 +38,7 @@ func testUpdateAPIKey(t *testing.T, c store.Config) {
 	name, at, never := "other", time.Now().Add(time.Hour).Truncate(time.Microsecond).UTC(), time.Time{}
 	for i, in := range []fabric.APIKeyInput{{}, {Name: &name},
 		{Scopes: []fabric.Scope{fabric.Fax, fabric.Video}}, {Expires: &at}} {
-		got, err := rows.UpdateAPIKey(ctx, p.ID, k.ID, in, news(k))
+		got, err := rows.UpdateAPIKey(ctx, p.ID, k.ID, in, nil, news(k))
 		if err != nil || got.Hash != "hash" || (got.Name == name) != (i > 0) ||
 			(len(got.Scopes) == 2) != (i > 1) || (got.Expires == at) != (i > 2) {
 			t.Errorf("UpdateAPIKey(%+v) = %+v, %v", in, got, err)
@@ -46,11 +46,11 @@ func testUpdateAPIKey(t *testing.T, c store.Config) {
 	}
 
 	if got, err := rows.UpdateAPIKey(ctx, p.ID, k.ID,
-		fabric.APIKeyInput{Expires: &never}, news(k)); err != nil || !got.Expires.IsZero() {
+		fabric.APIKeyInput{Expires: &never}, nil, news(k)); err != nil || !got.Expires.IsZero() {
 		t.Errorf("UpdateAPIKey without an expiry = %+v, %v", got, err)
 	}
 	other := newProject(t, rows)
-	_, err := rows.UpdateAPIKey(ctx, other.ID, k.ID, fabric.APIKeyInput{Name: &name}, news(k))
+	_, err := rows.UpdateAPIKey(ctx, other.ID, k.ID, fabric.APIKeyInput{Name: &name}, nil, news(k))
 	_, err2 := rows.FindAPIKey(ctx, other.ID, k.ID)
 	if !errors.Is(err, problem.Conflict) || !errors.Is(err2, problem.NotFound) {
 		t.Errorf("another project's key: UpdateAPIKey = %v, FindAPIKey = %v", err, err2)
@@ -60,7 +60,7 @@ func testUpdateAPIKey(t *testing.T, c store.Config) {
 		t.Fatal(err)
 	}
 	if _, err := rows.UpdateAPIKey(ctx, p.ID, k.ID,
-		fabric.APIKeyInput{Name: &name}, news(k)); !errors.Is(err, problem.Conflict) {
+		fabric.APIKeyInput{Name: &name}, nil, news(k)); !errors.Is(err, problem.Conflict) {
 		t.Errorf("UpdateAPIKey of a revoked key = %v, want a conflict", err)
 	}
 }
@@ -76,7 +76,7 @@ func testRotateAPIKey(t *testing.T, c store.Config) {
 		next := k
 		next.Hash, next.Rotated = fmt.Sprint("next", i), time.Now()
 		next.OldHash, next.OldUntil = k.Hash, time.Now().Add(time.Hour)
-		err := rows.RotateAPIKey(ctx, next, "first", news(k))
+		err := rows.RotateAPIKey(ctx, next, "first", nil, news(k))
 		if errors.Is(err, problem.Conflict) {
 			return false, nil
 		}

@@ -101,11 +101,15 @@ func (s *Clients) ReplaceClient(ctx context.Context, c idp.Client, since time.Ti
 	})
 }
 
-// SetClientSecret replaces the secret of a client if it is still old.
-func (s *Clients) SetClientSecret(ctx context.Context, c idp.Client, old string) error {
+// SetClientSecret replaces the secret of a client if it is still old and the rights of the caller still
+// hold.
+func (s *Clients) SetClientSecret(ctx context.Context, c idp.Client, old string, by *fabric.Rights) error {
 	e := audit.Of("client.secret_rotated", c.ProjectID, "client", c.ID).With(
 		"name", c.Name, "old_until", date(c.Old.Until))
-	return s.once(ctx, e, func(t tx) error {
+	return s.change(ctx, e, func(t tx) error {
+		if err := t.requireRights(ctx, by, s.now()); err != nil {
+			return err
+		}
 		res, err := t.Exec(ctx, `UPDATE clients SET secret_hash = $3, secret_made = $4, old_secret_hash = $5,
 				old_secret_until = $6, old_secret_used = 0, updated = $4
 			WHERE id = $1 AND secret_hash = $2`,

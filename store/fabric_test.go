@@ -336,7 +336,7 @@ func testDeleteProjectTakesAll(t *testing.T, c store.Config) {
 	end := revocation.Revocation{Kind: revocation.Project, ID: p.ID, Until: time.Now(),
 		Expires: time.Now().Add(time.Hour)}
 
-	if err := errors.Join(rows.CreateSubscriber(ctx, s, a), rows.CreateAPIKey(ctx, key),
+	if err := errors.Join(rows.CreateSubscriber(ctx, s, a), rows.CreateAPIKey(ctx, key, nil),
 		rows.DeleteProject(ctx, end)); err != nil {
 		t.Fatal(err)
 	}

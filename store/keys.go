@@ -2,7 +2,9 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
@@ -24,10 +26,42 @@ var apiKeyTable = table[fabric.APIKey]{
 	},
 }
 
-// CreateAPIKey inserts a key.
-func (s *Keys) CreateAPIKey(ctx context.Context, k fabric.APIKey) error {
+// CreateAPIKey inserts a key, if the rights of its maker still hold.
+func (s *Keys) CreateAPIKey(ctx context.Context, k fabric.APIKey, by *fabric.Rights) error {
 	e := audit.Of("api_key.created", k.ProjectID, "api_key", k.ID).With("name", k.Name, "scopes", join(k.Scopes))
-	return s.once(ctx, e, func(t tx) error { return apiKeyTable.insert(ctx, t, &k, "project") })
+	return s.change(ctx, e, func(t tx) error {
+		if err := t.requireRights(ctx, by, s.now()); err != nil {
+			return err
+		}
+		return apiKeyTable.insert(ctx, t, &k, "project")
+	})
+}
+
+// requireRights returns problem.Unauthenticated unless the credentials that rights were read from still
+// have them. It locks what every change of these credentials writes: the row of an API key, or the
+// number of revocations. So of two concurrent changes the later one sees the earlier.
+func (t tx) requireRights(ctx context.Context, by *fabric.Rights, now time.Time) error {
+	if by == nil {
+		return nil
+	}
+
+	if by.KeyID != "" {
+		k, err := apiKeyTable.scan(t.Row(ctx, `UPDATE api_keys SET name = name WHERE id = $1
+			RETURNING `+apiKeyTable.columns, by.KeyID))
+		if err == nil && !by.HeldBy(k, now) || errors.Is(err, problem.NotFound) {
+			return problem.NoCredentials()
+		}
+		return err
+	}
+
+	if _, err := t.Exec(ctx, `UPDATE sequences SET value = value WHERE name = 'revocations'`); err != nil {
+		return fmt.Errorf("locking revocations: %w", err)
+	}
+	ended, _, err := t.revocationsSince(ctx, by.Since, now)
+	if err == nil && slices.ContainsFunc(ended, by.EndedBy) {
+		return problem.NoCredentials()
+	}
+	return err
 }
 
 // FindAPIKey finds a key by its id, whether revoked or not.
@@ -63,9 +97,9 @@ func (s *Keys) RevokeAPIKey(ctx context.Context, projectID string, r revocation.
 var errKeyChanged = problem.New(problem.Conflict, "token_changed",
 	"the key was revoked, or given another secret meanwhile")
 
-// UpdateAPIKey writes the fields that are not nil.
+// UpdateAPIKey writes the fields that are not nil, if the rights of the caller still hold.
 func (s *Keys) UpdateAPIKey(
-	ctx context.Context, projectID, id string, c fabric.APIKeyInput, r revocation.Revocation,
+	ctx context.Context, projectID, id string, c fabric.APIKeyInput, by *fabric.Rights, r revocation.Revocation,
 ) (k fabric.APIKey, err error) {
 	var scopes *string
 	var expires *int64
@@ -79,6 +113,9 @@ func (s *Keys) UpdateAPIKey(
 	}
 
 	err = s.change(ctx, audit.Of("api_key.updated", projectID, "api_key", id), func(t tx) error {
+		if err := t.requireRights(ctx, by, s.now()); err != nil {
+			return err
+		}
 		k, err = apiKeyTable.scan(t.Row(ctx, `UPDATE api_keys SET name = COALESCE($3, name),
 				scopes = COALESCE($4, scopes), expires = COALESCE($5, expires)
 			WHERE id = $2 AND project_id = $1 AND revoked = 0 RETURNING `+apiKeyTable.columns,
@@ -92,10 +129,15 @@ func (s *Keys) UpdateAPIKey(
 	return k, err
 }
 
-// RotateAPIKey replaces the secret of a key if it is still old.
-func (s *Keys) RotateAPIKey(ctx context.Context, k fabric.APIKey, old string, r revocation.Revocation) error {
+// RotateAPIKey replaces the secret of a key if it is still old and the rights of the caller still hold.
+func (s *Keys) RotateAPIKey(
+	ctx context.Context, k fabric.APIKey, old string, by *fabric.Rights, r revocation.Revocation,
+) error {
 	e := audit.Of("api_key.rotated", k.ProjectID, "api_key", k.ID).With("old_until", date(k.OldUntil))
 	return s.change(ctx, e, func(t tx) error {
+		if err := t.requireRights(ctx, by, s.now()); err != nil {
+			return err
+		}
 		res, err := t.Exec(ctx, `UPDATE api_keys
 			SET prefix = $4, hash = $5, rotated = $6, old_hash = $7, old_until = $8, old_used = $9
 			WHERE id = $2 AND project_id = $1 AND hash = $3 AND revoked = 0`,

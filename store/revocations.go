@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/revocation"
@@ -46,9 +47,9 @@ func (c *core) ending(r revocation.Revocation) revocation.Revocation {
 func (s *Revocations) RevocationsSince(
 	ctx context.Context, seq int64,
 ) (found []revocation.Revocation, last int64, err error) {
-	found, last, err = s.revocationsSince(ctx, seq)
+	found, last, err = s.watch().revocationsSince(ctx, seq, s.now())
 	if err == nil && last < seq {
-		found, last, err = s.revocationsSince(ctx, 0)
+		found, last, err = s.watch().revocationsSince(ctx, 0, s.now())
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("reading revocations: %w", err)
@@ -57,8 +58,8 @@ func (s *Revocations) RevocationsSince(
 }
 
 // revocationsSince reads the number and the rows in one query, so that they match.
-func (s *Revocations) revocationsSince(
-	ctx context.Context, seq int64,
+func (t tx) revocationsSince(
+	ctx context.Context, seq int64, now time.Time,
 ) (found []revocation.Revocation, last int64, err error) {
 	type numbered struct {
 		revocation.Revocation
@@ -67,10 +68,10 @@ func (s *Revocations) revocationsSince(
 	scan := func(row scanner) (r numbered, err error) {
 		return r, row.Scan(&last, &r.seq, &r.Kind, &r.ID, target(&r.Until), target(&r.Expires))
 	}
-	rows, err := gather(ctx, s.watch(), "looking", scan, `SELECT s.value, COALESCE(r.seq, 0), COALESCE(r.kind, ''),
+	rows, err := gather(ctx, t, "looking", scan, `SELECT s.value, COALESCE(r.seq, 0), COALESCE(r.kind, ''),
 			COALESCE(r.id, ''), COALESCE(r.until, 0), COALESCE(r.expires, 0)
 		FROM sequences s LEFT JOIN revocations r ON r.seq > $1 AND r.expires > $2
-		WHERE s.name = 'revocations' ORDER BY r.seq`, seq, micros(s.now()))
+		WHERE s.name = 'revocations' ORDER BY r.seq`, seq, micros(now))
 	if err != nil {
 		return nil, 0, err
 	}

@@ -119,6 +119,9 @@ func (s *Subscribers) UpdateSubscriber(
 	ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time, r *revocation.Revocation,
 ) (sub fabric.Subscriber, err error) {
 	err = s.change(ctx, subscriberEvent(projectID, id, c, r != nil), func(t tx) error {
+		if err := t.requireRights(ctx, c.By, s.now()); err != nil {
+			return err
+		}
 		if err := t.beginUpdate(ctx, projectID, id, c, r != nil, s.now); err != nil {
 			return err
 		}

@@ -79,6 +79,7 @@ func (c *credentials) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Iss
 	}
 
 	// A service token is either sealed or a JWT; access opens both.
+	since := c.fabric.Tokens.Known()
 	t, err := c.access(r.Context(), raw)
 	if err == nil {
 		audit.As(r.Context(), audit.Client, t.ClientID)
@@ -86,7 +87,7 @@ func (c *credentials) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Iss
 			t.Has(scopes...), scopes)
 	}
 
-	return fabric.Issuer{ProjectID: t.ProjectID, ClientID: t.ClientID, Rights: t.Rights()}, err
+	return fabric.Issuer{ProjectID: t.ProjectID, ClientID: t.ClientID, Rights: t.Rights(since)}, err
 }
 
 // allowed returns problem.NoCredentials unless ok is true. A refused attempt to change

@@ -357,9 +357,9 @@ func TestOldSecretEnds(t *testing.T) {
 	}
 
 	w.wants(present, http.StatusOK, "the present secret")
-	made = as[keyBody](t, w.call(present, "POST", keyPath, `{"name":"y","permissions":["calling"]}`))
-	if made.ExpiresAt != nil {
-		t.Errorf("a key made with the present secret: got %+v, want one that does not expire", made)
+	lasting := as[keyBody](t, w.call(present, "POST", keyPath, `{"name":"y","permissions":["calling"]}`))
+	if lasting.ExpiresAt != nil {
+		t.Errorf("a key made with the present secret: got %+v, want one that does not expire", lasting)
 	}
 
 	w.pass(time.Hour)

@@ -126,5 +126,15 @@ func TestRotateSecret(t *testing.T) {
 		t.Errorf("by a key that expires: %v", err)
 	}
 
+	// So is a key that is revoked between its check and the rotation.
+	made, secret, err := w.fabric.APIKeys.Create(t.Context(), c.ProjectID,
+		fabric.APIKeyInput{Scopes: fabric.Scopes()}, nil)
+	must(t, err)
+	by := made.Rights(secret)
+	must(t, w.fabric.APIKeys.Revoke(t.Context(), made.ProjectID, made.ID))
+	if _, _, err := w.idp.Clients.RotateSecret(t.Context(), c.ID, 0, by); !errors.Is(err, problem.Unauthenticated) {
+		t.Errorf("by a key that was revoked meanwhile: %v", err)
+	}
+
 	try("the fifth after the refused rotations", fifth, 200)
 }

@@ -184,6 +184,13 @@ func (l *List) Heard() int64 {
 	return l.heard
 }
 
+// Known returns the number of the last revocation that this node has read.
+func (l *List) Known() int64 {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.seq
+}
+
 // A Subject is one thing that a token depends on.
 type Subject struct{ Kind, ID string }
 
