@@ -43,7 +43,7 @@ type Media interface {
 	// Mute drops what the client sends of a kind.
 	Mute(kind Kind, muted bool)
 
-	// Deafen drops what others send to the client.
+	// Deafen drops the sound that others send to the client; pictures pass.
 	Deafen(deaf bool)
 
 	// Dial sends digits (0-9, *, #, A-D) to the linked leg as telephone events (RFC 4733).
@@ -73,8 +73,8 @@ const (
 // A Watcher is notified of what happens to the media of a leg. Its methods are called from the
 // engine's goroutines and must not block.
 type Watcher interface {
-	// Connected: the first packets of the client were authenticated. It is called again
-	// after each Renew.
+	// Connected: a section of the client has its keys, so media can pass. It is called again
+	// after each Renew, and when the client comes back after Lost.
 	Connected(p Path)
 	// Lost: nothing has come from the client for [LostAfter]. Connected follows if it comes
 	// back.

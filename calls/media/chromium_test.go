@@ -181,6 +181,56 @@ func TestChromium(t *testing.T) {
 	})
 }
 
+// TestChromiumUpdate changes a call with Chromium: video is added, directions change, and the
+// page comes back.
+func TestChromiumUpdate(t *testing.T) {
+	b := newBrowser(t)
+	e := newEngine(t)
+	var offer string
+	b.run(&offer, "offer", "one", map[string]bool{"audio": true})
+	m, answer, err := e.Answer(newWatcher(), offer)
+	must(t, err)
+	m.Link(calls.Audio, m)
+	m.Link(calls.Video, m)
+	b.run(nil, "accept", "one", answer)
+	b.until("one", "sound comes back", func(all map[string]inbound) bool { return all["audio"].Energy > 0 })
+
+	update := func(what, name string, arguments ...any) {
+		t.Helper()
+		b.run(&offer, name, arguments...)
+		if answer, err = m.Update(offer); err != nil {
+			t.Fatalf("Update for %s: %v", what, err)
+		}
+		b.run(nil, "accept", "one", answer)
+	}
+	update("video", "addVideo", "one")
+	seen := b.until("one", "pictures come back", plays)["video"].Frames
+
+	update("sending alone", "direct", "one", "video", "sendonly")
+	update("both ways", "direct", "one", "video", "sendrecv")
+	b.until("one", "pictures come back again", func(all map[string]inbound) bool {
+		return all["video"].Frames > seen+10
+	})
+
+	b.run(&offer, "offer", "again", map[string]bool{"audio": true, "video": true})
+	if answer, err = m.Renew(offer); err != nil {
+		t.Fatalf("Renew: %v", err)
+	}
+	b.run(nil, "accept", "again", answer)
+	b.until("again", "sound and pictures come back after Renew", plays)
+}
+
+// TestChromiumTCP calls with Chromium where UDP is blocked.
+func TestChromiumTCP(t *testing.T) {
+	b := newBrowser(t)
+	e := newEngine(t, func(c *media.Config) { c.NoUDP = true })
+	alice, bob := b.pair(e, map[string]bool{"audio": true, "video": true})
+	defer alice.Close()
+	defer bob.Close()
+	b.until("alice", "bob is heard and seen over TCP", plays)
+	b.until("bob", "alice is heard and seen over TCP", plays)
+}
+
 // pair returns the legs of two linked peers, alice and bob.
 func (b *browser) pair(e *media.Engine, kinds map[string]bool) (alice, bob calls.Media) {
 	b.t.Helper()

@@ -28,6 +28,7 @@ type client struct {
 	parts []*part
 	leg   calls.Media
 	watch *watcher
+	audio []webrtc.RTPCodecParameters
 }
 
 // A part is one media section of a client.
@@ -43,10 +44,15 @@ type part struct {
 	seq uint16
 	ts  uint32
 
+	level []byte // audio level extension of what is said, if any
+
 	packets chan *rtp.Packet   // received
 	reports chan []rtcp.Packet // about what is sent
 	remote  chan *webrtc.TrackRemote
 }
+
+// levelID is the id of the audio level extension, the only one that clients have.
+const levelID = 1
 
 // A setup changes how a client behaves.
 type setup struct {
@@ -107,7 +113,7 @@ func newClient(t *testing.T, s setup, kinds ...string) *client {
 	must(t, settings.SetAnsweringDTLSRole(webrtc.DTLSRoleClient)) // as browsers do
 	settings.SetNetworkTypes([]webrtc.NetworkType{s.network})
 	settings.SetIPFilter(func(ip net.IP) bool { return ip.IsLoopback() })
-	c := &client{t: t, watch: newWatcher(),
+	c := &client{t: t, watch: newWatcher(), audio: s.codecs,
 		api: webrtc.NewAPI(webrtc.WithMediaEngine(m), webrtc.WithInterceptorRegistry(i),
 			webrtc.WithSettingEngine(settings))}
 	for _, kind := range kinds {
@@ -179,7 +185,7 @@ func (c *client) codec(kind string) webrtc.RTPCodecCapability {
 	if kind == "video" {
 		return vp8.RTPCodecCapability
 	}
-	return opus.RTPCodecCapability
+	return c.audio[0].RTPCodecCapability
 }
 
 // send adds a track.
@@ -226,6 +232,9 @@ func (p *part) say(t *testing.T, payload string) {
 	p.ts += 960
 	packet := &rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: p.seq, Timestamp: p.ts, Marker: true},
 		Payload: []byte(payload)}
+	if p.level != nil {
+		must(t, packet.SetExtension(levelID, p.level))
+	}
 	p.mu.Unlock()
 	must(t, p.track.WriteRTP(packet))
 }

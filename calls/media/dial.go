@@ -1,7 +1,165 @@
 package media
 
+import (
+	"encoding/binary"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/sdp"
+)
+
+const (
+	maxDigits   = 64 // that wait to be sent
+	digitStep   = 20 * time.Millisecond
+	digitSteps  = 5 // a digit lasts 100 ms
+	digitEnds   = 3 // the end is sent this often (RFC 4733, section 2.5.1.4)
+	digitPause  = 80 * time.Millisecond
+	digitVolume = 10 // -10 dBm0
+)
+
+// keys are the digits in the order of their events (RFC 4733, section 3.2).
+const keys = "0123456789*#ABCD"
+
 // A dialer sends digits to the linked leg, one after the other.
-type dialer struct{}
+type dialer struct {
+	mu      sync.Mutex
+	waiting []byte // events
+	running bool
+}
 
 // Dial implements calls.Media.
-func (l *leg) Dial(digits string) {}
+func (l *leg) Dial(digits string) {
+	d := &l.digits
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, digit := range strings.ToUpper(digits) {
+		event := strings.IndexRune(keys, digit)
+		if event >= 0 && len(d.waiting) < maxDigits {
+			d.waiting = append(d.waiting, byte(event))
+		}
+	}
+	if d.running || len(d.waiting) == 0 {
+		return
+	}
+
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	if !l.closed.Load() {
+		d.running = true
+		l.engine.group.Go(l.dial)
+	}
+}
+
+// next removes and returns the next event. It ends the dialer if there is none.
+func (d *dialer) next() (event byte, ok bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.waiting) == 0 {
+		d.running = false
+		return 0, false
+	}
+	event = d.waiting[0]
+	d.waiting = d.waiting[1:]
+	return event, true
+}
+
+// dial sends the digits that wait.
+func (l *leg) dial() {
+	w := l.engine.newWorker()
+	for {
+		event, ok := l.digits.next()
+		if !ok {
+			return
+		}
+		if to := l.listener(); to != nil {
+			to.out.hold(true)
+			ok = l.press(w, &to.out, event)
+			to.out.hold(false)
+		}
+		if !ok {
+			return // the leg was closed
+		}
+	}
+}
+
+// listener returns the section that receives the client's audio, or nil.
+func (l *leg) listener() *section {
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	if s := l.nth(calls.Audio, 0); s != nil {
+		if r := s.route.Load(); r != nil {
+			return r.to
+		}
+	}
+	return nil
+}
+
+// press sends one digit and the pause after it. It reports false if the leg was closed.
+func (l *leg) press(w *worker, o *sender, event byte) bool {
+	start := time.Now()
+	at := o.now(start)
+	ticker := time.NewTicker(digitStep)
+	defer ticker.Stop()
+	for step := 1; step <= digitSteps+int(digitPause/digitStep); step++ {
+		select {
+		case <-l.done:
+			return false
+		case <-ticker.C:
+		}
+		switch {
+		case step < digitSteps:
+			o.event(w, event, start, at, step, false)
+		case step == digitSteps:
+			for range digitEnds {
+				o.event(w, event, start, at, step, true)
+			}
+		}
+	}
+	return true
+}
+
+// hold makes the stream leave out its source while digits are sent. Afterwards the source
+// begins a new epoch.
+func (o *sender) hold(held bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.dialing = held
+	o.from = nil
+}
+
+// now returns the timestamp of the stream.
+func (o *sender) now(at time.Time) uint32 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.nextTime(at)
+}
+
+// event sends a packet of a telephone event that began at start (RFC 4733, section 2.3).
+func (o *sender) event(w *worker, event byte, start time.Time, at uint32, step int, end bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	codec, ok := o.format.Named(sdp.Events)
+	if o.ctx == nil || !ok {
+		return
+	}
+
+	b := w.plain[:16]
+	clear(b)
+	b[0], b[1] = 0x80, codec.Type
+	if step == 1 {
+		b[1] |= 0x80 // the marker begins an event
+	}
+	binary.BigEndian.PutUint16(b[2:], o.lastSeq+1)
+	binary.BigEndian.PutUint32(b[4:], at)
+	b[12], b[13] = event, digitVolume
+	if end {
+		b[13] |= 0x80
+	}
+	duration := time.Duration(step) * digitStep
+	binary.BigEndian.PutUint16(b[14:], uint16(duration.Seconds()*float64(codec.Clock)))
+
+	// The stream goes on from the beginning of the event, at which its timestamp stands.
+	o.send(w, b, start)
+}

@@ -22,9 +22,14 @@ type keyframe struct {
 // want holds back what follows until the next key frame.
 func (k *keyframe) want(now time.Time) { k.wanted, k.since = true, now }
 
-// passes reports whether a packet may be sent.
-func (k *keyframe) passes(codec string, payload []byte, now time.Time) bool {
-	if k.wanted && !startsKeyframe(codec, payload) && now.Sub(k.since) < keyframePatience {
+// passes reports whether a packet of a source may be sent.
+func (k *keyframe) passes(from *section, codec string, payload []byte, now time.Time) bool {
+	if !k.wanted {
+		return true
+	}
+	if startsKeyframe(codec, payload) {
+		from.asked.Store(0) // this answers the last request; another one is a new need
+	} else if now.Sub(k.since) < keyframePatience {
 		return false
 	}
 	k.wanted = false

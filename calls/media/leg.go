@@ -25,6 +25,7 @@ type leg struct {
 	from     map[calls.Kind]*leg // whose clients this client receives from
 
 	closed    atomic.Bool
+	done      chan struct{} // closed with the leg
 	muteAudio atomic.Bool
 	muteVideo atomic.Bool
 	deaf      atomic.Bool
@@ -39,7 +40,7 @@ var _ calls.Media = (*leg)(nil)
 // newLeg returns a leg without sections.
 func (e *Engine) newLeg(w calls.Watcher) *leg {
 	l := &leg{engine: e, name: rand.Text()[:16], stream: rand.Text()[:16],
-		to: map[calls.Kind]*leg{}, from: map[calls.Kind]*leg{}}
+		done: make(chan struct{}), to: map[calls.Kind]*leg{}, from: map[calls.Kind]*leg{}}
 	l.session = mrand.Uint64() >> 2 // RFC 8829, section 5.2.1: at most 62 bits
 	l.watch.watcher = w
 	return l

@@ -179,6 +179,7 @@ func (l *leg) Close() {
 		return
 	}
 
+	close(l.done)
 	delete(l.engine.legs, l)
 	for _, kind := range kinds {
 		l.link(kind, nil)

@@ -120,7 +120,7 @@ func (o *sender) forward(w *worker, from *section, b []byte, p packet, codec str
 	if count < 0 {
 		return false // older than the epoch
 	}
-	if o.section.kind == calls.Video && !o.keyframe.passes(codec, b[p.offset:p.end], now) {
+	if o.section.kind == calls.Video && !o.keyframe.passes(from, codec, b[p.offset:p.end], now) {
 		o.skip(p, count)
 		return o.keyframe.due(now)
 	}

@@ -134,6 +134,16 @@ func (s *Section) Find(payloadType uint8) (Codec, bool) {
 	return Codec{}, false
 }
 
+// Named returns the codec with a name.
+func (s *Section) Named(name string) (Codec, bool) {
+	for _, c := range s.Codecs {
+		if c.is(name) {
+			return c, true
+		}
+	}
+	return Codec{}, false
+}
+
 // Extension returns the id of a header extension, or 0 if the section does not use it.
 func (s *Section) Extension(uri string) uint8 {
 	for _, e := range s.Extensions {

@@ -1,0 +1,181 @@
+package media_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/pion/rtcp"
+	"github.com/pion/rtp"
+
+	"github.com/selvage/selvage/calls"
+)
+
+// A tap keeps what was recorded.
+type tap struct {
+	packets chan calls.Packet
+	clocks  chan time.Time
+}
+
+func newTap() *tap { return &tap{make(chan calls.Packet, 1024), make(chan time.Time, 64)} }
+
+func (r *tap) Packet(p calls.Packet) {
+	p.Payload = slices.Clone(p.Payload)
+	select {
+	case r.packets <- p:
+	default:
+	}
+}
+
+func (r *tap) Clock(_ calls.Kind, _ uint32, wall time.Time) { r.clocks <- wall }
+
+func TestRecord(t *testing.T) {
+	e := newEngine(t)
+	c := newClient(t, setup{}, "audio")
+	c.call(e)
+	c.connected()
+	r := newTap()
+	c.leg.Record(r)
+
+	// A leg that is linked to nobody is recorded, too.
+	p := await(t, c.parts[0], "recorded", r.packets)
+	if p.Kind != calls.Audio || p.Codec != "opus" || string(p.Payload) != "recorded" || p.SSRC == 0 || p.Time == 0 {
+		t.Errorf("recorded %+v", p)
+	}
+
+	wall := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
+	const ntp = 4_004_413_200 << 32 // the same in seconds since 1900
+	must(t, c.parts[0].pc.WriteRTCP([]rtcp.Packet{&rtcp.SenderReport{SSRC: p.SSRC, NTPTime: ntp, RTPTime: p.Time}}))
+	select {
+	case got := <-r.clocks:
+		if !got.Equal(wall) {
+			t.Errorf("Clock(%v), want %v", got, wall)
+		}
+	case <-time.After(deadline):
+		t.Error("Clock was not called")
+	}
+
+	c.leg.Mute(calls.Audio, true)
+	link(c, c)
+	c.hears(c.parts[0], "muted")
+	c.leg.Record(nil)
+	for len(r.packets) > 0 {
+		if p := <-r.packets; string(p.Payload) == "muted" {
+			t.Fatal("what a muted client says was recorded")
+		}
+	}
+}
+
+// await sends a payload until something has come of it.
+func await[T any](t *testing.T, p *part, payload string, results <-chan T) T {
+	t.Helper()
+	end := time.After(deadline)
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case r := <-results:
+			return r
+		case <-ticker.C:
+			p.say(t, payload)
+		case <-end:
+			t.Fatalf("nothing came of %q", payload)
+		}
+	}
+}
+
+func TestTalking(t *testing.T) {
+	e := newEngine(t)
+	c := newClient(t, setup{}, "audio")
+	c.call(e)
+	c.connected()
+	p := c.parts[0]
+
+	// A whisper is no speech; a loud voice is, until it is quiet again.
+	for _, level := range []byte{100, 20, 110} {
+		p.mu.Lock()
+		p.level = []byte{0x80 | level}
+		p.mu.Unlock()
+		if level == 100 {
+			c.hears(p, "whisper")
+			if len(c.watch.talking) > 0 {
+				t.Fatal("Talking was called for a whisper")
+			}
+			continue
+		}
+		if got, want := await(t, p, "hello", c.watch.talking), level == 20; got != want {
+			t.Errorf("Talking(%v) at level %d, want %v", got, level, want)
+		}
+	}
+}
+
+func TestDial(t *testing.T) {
+	alice, bob := talk(t, newEngine(t), "audio")
+	before := hear(t, alice.parts[0], bob.parts[0], "hello")
+	alice.leg.Dial("7#")
+
+	var digits []byte
+	var last *rtp.Packet
+	for end := time.After(deadline); len(digits) < 2; {
+		select {
+		case p := <-bob.parts[0].packets:
+			if p.PayloadType != uint8(events.PayloadType) {
+				continue
+			}
+			if p.Marker {
+				digits = append(digits, p.Payload[0])
+			}
+			last = p
+		case <-end:
+			t.Fatalf("heard the digits %v, want two", digits)
+		}
+	}
+	if !slices.Equal(digits, []byte{7, 11}) {
+		t.Errorf("heard the digits %v, want 7 and 11", digits)
+	}
+	if last.SSRC != before.SSRC || last.SequenceNumber == before.SequenceNumber {
+		t.Errorf("events come as %d of source %d, want the next of %d", last.SequenceNumber, last.SSRC, before.SSRC)
+	}
+
+	// Afterwards, speech goes on.
+	if p := hear(t, alice.parts[0], bob.parts[0], "goodbye"); p.SSRC != before.SSRC {
+		t.Errorf("the source is %d, want %d", p.SSRC, before.SSRC)
+	}
+}
+
+func TestPressedDigit(t *testing.T) {
+	e := newEngine(t)
+	alice, bob := newClient(t, setup{}), newClient(t, setup{})
+	alice.add("audio", false).send(t, events.RTPCodecCapability)
+	alice.call(e)
+	bob.ring(e, alice)
+	link(alice, bob)
+	alice.connected()
+	bob.connected()
+
+	digit := "\x05\x8a\x12\xc0" // 5, end, -10 dBm0, 4800
+	if p := hear(t, alice.parts[0], bob.parts[0], digit); p.PayloadType != uint8(events.PayloadType) {
+		t.Errorf("the payload type is %d, want %d", p.PayloadType, events.PayloadType)
+	}
+}
+
+func TestLost(t *testing.T) {
+	e := newEngine(t)
+	c := newClient(t, setup{}, "audio")
+	c.call(e)
+	c.connected()
+	<-c.watch.connected
+
+	e.Keep(time.Now().Add(calls.LostAfter + time.Minute))
+	select {
+	case <-c.watch.lost:
+	case <-time.After(deadline):
+		t.Fatal("Lost was not called")
+	}
+	e.Keep(time.Now())
+	select {
+	case <-c.watch.connected:
+	case <-time.After(deadline):
+		t.Error("Connected was not called when the client came back")
+	}
+}
