@@ -9,6 +9,7 @@ export GOGC := 400
 # The race detector would make each process wait a second before it exits.
 export GORACE := atexit_sleep_ms=0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
 VERSION_FLAGS = -X main.build=$$(git describe --tags --always --dirty 2>/dev/null) \
 	-X main.buildCommit=$$(git rev-parse HEAD 2>/dev/null) \
 	-X main.buildDate=$$(git show --no-patch --format=%cI HEAD 2>/dev/null)
@@ -16,9 +17,10 @@ VERSION_FLAGS = -X main.build=$$(git describe --tags --always --dirty 2>/dev/nul
 TESTS := SELVAGE_BINARY=$(CURDIR)/$(BINARY) SELVAGE_TEST_ALL=1
 # Where `make screenshots` puts its pictures.
 SCREENSHOTS ?= build/screenshots
+SBOM ?= build/selvage.cdx.json
 
 .DEFAULT_GOAL := build
-.PHONY: run build sdk check test race screenshots lint fuzz bench release firstrun
+.PHONY: run build sdk check test race screenshots lint fuzz sbom vuln bench release firstrun
 
 run: build ## build and serve on embedded defaults; ARGS holds more flags
 	$(BINARY) serve $(ARGS)
@@ -59,6 +61,18 @@ lint: ## vet, staticcheck, and the style of code and prose
 
 fuzz: ## every fuzz target in turn, FUZZTIME each; FUZZ is a regular expression of their names
 	@go run ./test/fuzz -time $(or $(FUZZTIME),60s) -targets '$(FUZZ)'
+
+sbom: ## the bill of materials of the binary, in CycloneDX: SBOM names the file
+	go -C release run . -root $(CURDIR) -sbom $(abspath $(SBOM))
+
+vuln: export GOGC := 100
+vuln: ## known vulnerabilities in the code that is reached; VULNDB=file:///PATH is a copy of the database
+	@if test -z "$(VULNDB)"; then \
+		echo "make vuln: no vulnerability database is given, so nothing was checked." >&2; \
+		echo "Set VULNDB to a copy of https://vuln.go.dev (file:///PATH), or to that URL." >&2; \
+		exit 1; \
+	fi
+	go run $(GOVULNCHECK) -db "$(VULNDB)" ./...
 
 release: ## binaries, packages, image, bill of materials and checksums, in dist/; TWICE=-twice compares two builds
 	rm -rf dist

@@ -32,7 +32,7 @@ func (r release) bill() error {
 	}
 	bom.Components = &components
 	bom.Dependencies = &[]cyclonedx.Dependency{{Ref: self.BOMRef, Dependencies: &refs}}
-	f, err := os.Create(filepath.Join(r.out, "selvage_"+r.version+".cdx.json"))
+	f, err := os.Create(r.billFile())
 	if err != nil {
 		return err
 	}
@@ -41,6 +41,10 @@ func (r release) bill() error {
 		return err
 	}
 	return f.Close()
+}
+
+func (r release) billFile() string {
+	return filepath.Join(r.out, "selvage_"+r.version+".cdx.json")
 }
 
 func component(path, version string, ids []string) cyclonedx.Component {

@@ -19,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -41,12 +42,17 @@ func main() {
 	flag.StringVar(&r.out, "out", "../dist", "the directory to put it into; it must not be there, or be empty")
 	flag.StringVar(&r.version, "version", "", "the version; by default what `git describe` says")
 	twice := flag.Bool("twice", false, "make it again elsewhere, and compare")
+	sbom := flag.String("sbom", "", "make nothing but the bill of materials, and write it to this `file`")
 	flag.Func("arch", "the architectures to make it for (default amd64,arm64)", func(list string) error {
 		architectures = strings.Split(list, ",")
 		return nil
 	})
 	flag.Parse()
-	if err := run(r, *twice); err != nil {
+	do := func() error { return run(r, *twice) }
+	if *sbom != "" {
+		do = func() error { return runBill(r, *sbom) }
+	}
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
@@ -69,6 +75,34 @@ func run(r release, twice bool) (err error) {
 		return r.again()
 	}
 	return nil
+}
+
+// runBill writes the bill of materials of a binary for this machine to a file.
+func runBill(r release, file string) (err error) {
+	if r.root, err = filepath.Abs(r.root); err != nil {
+		return err
+	}
+	if err := r.describe(); err != nil {
+		return err
+	}
+
+	if r.out, err = os.MkdirTemp("", "selvage-sbom-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(r.out)
+	architectures = []string{runtime.GOARCH}
+	if err := errors.Join(r.binaries(), r.bill()); err != nil {
+		return err
+	}
+
+	text, err := os.ReadFile(r.billFile())
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o644)
 }
 
 // describe asks git what is released.
