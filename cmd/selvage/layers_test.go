@@ -62,7 +62,6 @@ var layers = map[string][]string{
 		"internal/problem", "internal/session"},
 	"recordings": {"internal/page", "internal/problem", "internal/cache", "recordings/audio",
 		"recordings/levels", "recordings/mp3", "recordings/wav"},
-	"calls":       nil,
 	"calls/sdp":   {"internal/problem"},
 	"calls/media": {"calls", "calls/sdp", "internal/problem"},
 	// plumbing
