@@ -175,8 +175,8 @@ func TestBadKeySets(t *testing.T) {
 	}{
 		"too large":     {http.StatusOK, huge, "larger than 65536 bytes"},
 		"no JSON":       {http.StatusOK, []byte("<html>"), "it is not a JWKS"},
-		"a redirect":    {http.StatusFound, nil, "the server answered with status 302"},
-		"missing":       {http.StatusNotFound, nil, "the server answered with status 404"},
+		"a redirect":    {http.StatusFound, nil, "the server returned status 302"},
+		"missing":       {http.StatusNotFound, nil, "the server returned status 404"},
 		"a private key": {http.StatusOK, private, "private"},
 	} {
 

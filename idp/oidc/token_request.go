@@ -108,11 +108,11 @@ func invalidRequest(text string) *refusal {
 // readForm reads the form in a body, or the JSON that mobile-legacy clients send.
 func (s *server) readForm(r *http.Request) (url.Values, *refusal) {
 	if web.Encoded(r) {
-		return nil, &refusal{http.StatusUnsupportedMediaType, "invalid_request", "a compressed body is not read"}
+		return nil, &refusal{http.StatusUnsupportedMediaType, "invalid_request", "compressed bodies are not supported"}
 	}
 	body, err := readBody(r)
 	if err != nil {
-		return nil, invalidRequest("the body could not be read to its end")
+		return nil, invalidRequest("the body is incomplete")
 	}
 	if len(body) > maxTokenBody {
 		return nil, &refusal{http.StatusRequestEntityTooLarge, "invalid_request", "the body is too large"}
@@ -133,7 +133,7 @@ func (s *server) readForm(r *http.Request) (url.Values, *refusal) {
 	case formType:
 		form, err := parseForm(string(body))
 		if err != nil {
-			return nil, invalidRequest("the form cannot be read")
+			return nil, invalidRequest("the form is invalid")
 		}
 		return form, nil
 	case "application/json":
@@ -237,7 +237,7 @@ func readCredentials(r *http.Request, form url.Values) (*op.ClientCredentials, *
 	}
 	if !ok || err != nil || name == "" {
 		return nil, &refusal{http.StatusUnauthorized, "invalid_client",
-			"the Authorization header is not readable as Basic credentials"}
+			"the Authorization header has no valid Basic credentials"}
 	}
 
 	if cc.ClientSecret != "" {

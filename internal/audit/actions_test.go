@@ -137,7 +137,7 @@ func TestSay(t *testing.T) {
 	}{
 		{"login", audit.Done, "Signed in"}, {"login", audit.Refused, "Sign-in refused"},
 		{"api_key.revoked", audit.Done, "API key revoked"},
-		{"client.created", audit.Refused, "OAuth client made, refused"},
+		{"client.created", audit.Refused, "OAuth client created, refused"},
 		{"thing.of_before", audit.Done, "thing.of_before"},
 	} {
 		if got := audit.Say(tt.action, tt.outcome); got != tt.want {

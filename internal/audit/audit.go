@@ -137,7 +137,7 @@ func (e Event) Unwritten() bool { return e.none != "" || e.dropped }
 // Check returns an error if e is neither an event nor None.
 func (e Event) Check() error {
 	if e.none == "" && e.Action == "" {
-		return fmt.Errorf("a change without its audit event")
+		return fmt.Errorf("a change lacks its audit event")
 	}
 	return nil
 }

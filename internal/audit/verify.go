@@ -38,11 +38,11 @@ func (b *Break) Error() string {
 func (k *Key) Verify(head Head) (*Verifier, error) {
 	v := &Verifier{key: k, head: head, seq: head.PrunedSeq, hash: head.PrunedHash}
 	if head.Begun() && !same(head.PrunedMac, k.Mac(PrunedUntil, head.Lane, 0, head.PrunedHash)) {
-		return v, v.broken(1, "", "how the lane begins was not written by this server, or with another master key")
+		return v, v.broken(1, "", "the beginning of the lane was not written by this server, or was written with another master key")
 	}
 	if head.PrunedSeq != 0 && !same(head.PrunedMac, k.Mac(PrunedUntil, head.Lane, head.PrunedSeq, head.PrunedHash)) {
 		return v, v.broken(head.PrunedSeq, "",
-			"what is said of the events that were pruned was not written by this server")
+			"the record of pruned events was not written by this server")
 	}
 	return v, v.checkEnd(head)
 }
@@ -52,10 +52,10 @@ func (v *Verifier) checkEnd(head Head) error {
 	case v.key.Ends(head):
 		return nil
 	case head.Seq == 0:
-		return v.broken(1, "", "the event and all after it are missing: this server "+
-			"did not write that the lane is empty, or used another master key")
+		return v.broken(1, "", "the event and all later ones are missing: the lane was not left empty by "+
+			"this server, or was written with another master key")
 	}
-	return v.broken(head.Seq, "", "this server did not write the end of the lane, or used another master key")
+	return v.broken(head.Seq, "", "the end of the lane was not written by this server, or was written with another master key")
 }
 
 // Next checks the next event, in order. Events after the end given to Verify were written
@@ -68,10 +68,10 @@ func (v *Verifier) Next(e Event) error {
 	case e.Seq <= v.seq:
 		return v.broken(e.Seq, e.ID, "another event has this position")
 	case same(e.Hash, v.key.Hash(e, detail, v.key.Behind(Head{Lane: v.head.Lane, Seq: -1, Hash: v.hash}))):
-		return v.broken(e.Seq, e.ID, "when it was written, the end of the lane was not "+
-			"what this server had written: events before it may be missing")
+		return v.broken(e.Seq, e.ID, "when the event was written, the end of the lane was not "+
+			"the one this server had written: earlier events may be missing")
 	case !same(e.Hash, v.key.Hash(e, detail, v.hash)):
-		return v.broken(e.Seq, e.ID, "the event, or the one before it, is not what was written")
+		return v.broken(e.Seq, e.ID, "the event or the one before it was changed")
 	}
 
 	v.seq, v.hash, v.Last = e.Seq, e.Hash, e.At
@@ -94,16 +94,16 @@ func (v *Verifier) End(now Head) error {
 		return v.broken(v.seq+1, "", gap(v.seq+1, v.head.Seq))
 	}
 	if v.seq > now.Seq {
-		return v.broken(now.Seq+1, "", "it is behind the end of the lane")
+		return v.broken(now.Seq+1, "", "the event is after the end of the lane")
 	}
 	return v.checkEnd(now)
 }
 
 func gap(from, to int64) string {
 	if from == to {
-		return "it is missing"
+		return "the event is missing"
 	}
-	return fmt.Sprintf("it and those up to %d are missing", to)
+	return fmt.Sprintf("the events from here to %d are missing", to)
 }
 
 func (v *Verifier) broken(seq int64, id, what string) error {

@@ -47,14 +47,14 @@ type Dir struct {
 // OpenDir opens a directory, and creates it if it does not exist.
 func OpenDir(dir string) (*Dir, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("making media directory: %w", err)
+		return nil, fmt.Errorf("creating media directory: %w", err)
 	}
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fmt.Errorf("opening media directory: %w", err)
 	}
 	if err := root.MkdirAll(incoming, 0o700); err != nil {
-		return nil, errors.Join(fmt.Errorf("making media directory: %w", err), root.Close())
+		return nil, errors.Join(fmt.Errorf("creating media directory: %w", err), root.Close())
 	}
 	return &Dir{root: root}, nil
 }

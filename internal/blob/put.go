@@ -152,7 +152,7 @@ func (d *Dir) mkdir(folder string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("making folder: %w", err)
+		return fmt.Errorf("creating folder: %w", err)
 	}
 	return d.sync(".")
 }

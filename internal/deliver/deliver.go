@@ -266,7 +266,7 @@ func (d *Deliverer) start(ctx context.Context, work *sync.WaitGroup) {
 	if err != nil {
 		if ctx.Err() == nil {
 			// /readyz reports that the database is unavailable.
-			d.c.Log.Debug("looking for what is to be delivered", "error", err)
+			d.c.Log.Debug("finding due deliveries", "error", err)
 		}
 		return
 	}
@@ -307,7 +307,7 @@ func (d *Deliverer) hold(ctx context.Context, id string) (r Receiver, ok bool) {
 	now := d.now()
 	r, err := d.c.Queue.HoldReceiver(ctx, id, d.holder, now, now.Add(holdFor))
 	if err != nil && !errors.Is(err, problem.Conflict) && ctx.Err() == nil {
-		d.c.Log.Error("holding a receiver", d.c.What, id, "error", err)
+		d.c.Log.Error("claiming a receiver", d.c.What, id, "error", err)
 	}
 	return r, err == nil
 }

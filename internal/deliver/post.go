@@ -40,13 +40,13 @@ func (v *visit) post(ctx context.Context, j Job) answer {
 
 	body, header, err := v.write(ctx, j)
 	if err != nil {
-		v.d.c.Log.Error("writing what is to be sent", v.d.c.What, v.receiver.ID, "delivery", j.ID, "error", err)
-		return answer{err: "it could not be written"}
+		v.d.c.Log.Error("writing a delivery", v.d.c.What, v.receiver.ID, "delivery", j.ID, "error", err)
+		return answer{err: "the request could not be created"}
 	}
 
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, v.receiver.URL, bytes.NewReader(body))
 	if err != nil {
-		return answer{err: "the URL is not usable"}
+		return answer{err: "the URL is invalid"}
 	}
 	req.Header = header
 	req.Header.Set("User-Agent", v.d.c.Agent)
@@ -75,7 +75,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 // reason explains why there is no response.
 func reason(err error) string {
 	if problem.First(err) == nil && egress.IsTimeout(err) {
-		return "no answer in " + timeout.String()
+		return "no response within " + timeout.String()
 	}
 	return egress.Reason(err)
 }

@@ -83,8 +83,8 @@ func TestSettled(t *testing.T) {
 func TestReason(t *testing.T) {
 	client := &http.Client{}
 	for url, want := range map[string]string{
-		"http://127.0.0.1:1/?token=secret": "it cannot be connected to",
-		"http://no.such.invalid/":          "the name of the host leads nowhere",
+		"http://127.0.0.1:1/?token=secret": "connecting to the server failed",
+		"http://no.such.invalid/":          "the host name cannot be resolved",
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, nil)

@@ -43,7 +43,7 @@ func (d *Deliverer) serve(ctx context.Context, id string) {
 
 	var err error
 	if v.write, err = d.c.Writer(ctx, r); err != nil {
-		d.c.Log.Error("reading what signs", "project", r.ProjectID, "error", err)
+		d.c.Log.Error("reading the signing keys", "project", r.ProjectID, "error", err)
 		v.rests = d.now().Add(rest(restAfter))
 		return
 	}
@@ -82,7 +82,7 @@ func (v *visit) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, holdFor)
 	defer cancel()
 	if err := v.d.c.Queue.ReleaseReceiver(ctx, v.receiver.ID, v.d.holder, v.d.now(), v.failures, v.rests); err != nil {
-		v.d.c.Log.Warn("a receiver is held for some seconds more", v.d.c.What, v.receiver.ID, "error", err)
+		v.d.c.Log.Warn("releasing a receiver; its claim expires in a few seconds", v.d.c.What, v.receiver.ID, "error", err)
 	}
 }
 
@@ -135,7 +135,7 @@ func (v *visit) attempt(ctx context.Context, j Job) bool {
 	r := v.settled(j, a, now)
 	// The outcome is stored even if the node stops meanwhile.
 	if err := v.d.c.Queue.Settle(context.WithoutCancel(ctx), r); err != nil {
-		v.d.c.Log.Error("noting a delivery; it is sent again", v.d.c.What, v.receiver.ID, "delivery", j.ID,
+		v.d.c.Log.Error("storing the result of a delivery; it is sent again", v.d.c.What, v.receiver.ID, "delivery", j.ID,
 			"error", err)
 		return false
 	}
@@ -151,11 +151,11 @@ func (v *visit) tell(r Result) {
 		v.d.c.Observe("delivered")
 	case Dead:
 		v.d.c.Observe("dead")
-		v.d.c.Log.Warn("a delivery was given up", v.d.c.What, r.ReceiverID, "delivery", r.JobID, "attempts",
+		v.d.c.Log.Warn("delivery gave up", v.d.c.What, r.ReceiverID, "delivery", r.JobID, "attempts",
 			r.Attempts, "status", r.Status, "error", r.Error)
 	default:
 		v.d.c.Observe("failed")
-		v.d.c.Log.Debug("a delivery failed", v.d.c.What, r.ReceiverID, "delivery", r.JobID, "attempts",
+		v.d.c.Log.Debug("delivery failed", v.d.c.What, r.ReceiverID, "delivery", r.JobID, "attempts",
 			r.Attempts, "status", r.Status, "error", r.Error)
 	}
 }

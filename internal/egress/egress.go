@@ -47,7 +47,7 @@ func bare(host string) string {
 // what a name resolves to on this network.
 func errUnsafe() error {
 	return problem.New(problem.Forbidden, "url_is_unsafe",
-		"the host resolves to an address that requests may not be sent to")
+		"requests to the host's address are not allowed")
 }
 
 // dialTimeout is the most time a connection may take to be established.

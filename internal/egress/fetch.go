@@ -34,7 +34,7 @@ func fetch(ctx context.Context, client *http.Client, url string, limit int64) ([
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return nil, errors.New("the URL is not usable")
+		return nil, errors.New("the URL is invalid")
 	}
 	req.Header = http.Header{"Accept": {"application/json"}, "User-Agent": {"selvage"}}
 	resp, err := client.Do(req)
@@ -43,7 +43,7 @@ func fetch(ctx context.Context, client *http.Client, url string, limit int64) ([
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the server answered with status %d", resp.StatusCode)
+		return nil, fmt.Errorf("the server returned status %d", resp.StatusCode)
 	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, limit+1))
 	if err != nil {
@@ -69,17 +69,17 @@ func Reason(err error) string {
 	}
 	switch {
 	case IsTimeout(err):
-		return "no answer in time"
+		return "no response in time"
 	case errors.As(err, &dns):
-		return "the name of the host leads nowhere"
+		return "the host name cannot be resolved"
 	case errors.As(err, &tlsErr), errors.As(err, &unknown):
 		return "its certificate is not trusted"
 	case errors.As(err, &record), errors.As(err, &alert):
-		return "it does not speak HTTPS"
+		return "the server does not use HTTPS"
 	case errors.As(err, &op) && op.Op == "dial":
-		return "it cannot be connected to"
+		return "connecting to the server failed"
 	}
-	return "the connection broke"
+	return "the connection was lost"
 }
 
 // IsTimeout reports whether err means that time ran out.

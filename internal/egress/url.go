@@ -20,7 +20,7 @@ func (p Policy) Check(param, text string) error {
 			Message: param + " must be an http or https URL with a host"}
 	}
 	if u.User != nil {
-		return unsafe(param, "must not have a name or password in it")
+		return unsafe(param, "must not have a user name or password")
 	}
 	if u.Fragment != "" || strings.HasSuffix(text, "#") {
 		return unsafe(param, "must not have a fragment")
@@ -46,8 +46,8 @@ func (p Policy) checkHost(param string, u *url.URL) error {
 	switch {
 	case err == nil && isPublic(ip):
 	case err == nil, isLocal(host), isNumber(host):
-		return unsafe(param, "leads to an address that requests may not be sent to; "+
-			"egress.allow in the configuration permits hosts")
+		return unsafe(param, "has an address to which requests are not allowed; "+
+			"egress.allow in the configuration can permit it")
 	}
 	return checkPort(param, u, false)
 }
@@ -73,7 +73,7 @@ func checkPort(param string, u *url.URL, any bool) error {
 	}
 	n, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || n == 0 || !any && !isPlainPort(uint16(n)) {
-		return unsafe(param, "must have the port 80, 443, or one from 1024 on")
+		return unsafe(param, "must have port 80, 443, or 1024 and above")
 	}
 	return nil
 }

@@ -143,7 +143,7 @@ func (f *Factors) now() time.Time { return f.c.Now().UTC().Truncate(time.Microse
 func (f *Factors) Has(ctx context.Context, o Owner) (Set, error) {
 	s, err := f.c.Store.HasFactors(ctx, o)
 	if err != nil {
-		return s, fmt.Errorf("looking for factors: %w", err)
+		return s, fmt.Errorf("finding factors: %w", err)
 	}
 	return s, nil
 }
@@ -166,7 +166,7 @@ var (
 		"You already have 20 passkeys. Remove one first.")
 	ErrPending  = problem.New(problem.Invalid, "enrolment_over", "Setting up took too long. Scan the new code.")
 	ErrNotFirst = problem.New(problem.Forbidden, "factor_owed",
-		"There is a second factor by now. Sign in with it first.")
+		"The account now has a second factor. Sign in with it first.")
 	ErrEnrolled = problem.New(problem.Invalid, "enrolled", "You already have an authenticator app. Remove it first.")
 )
 

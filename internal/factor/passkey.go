@@ -88,7 +88,7 @@ func (f *Factors) BeginPasskey(ctx context.Context, o Owner, flow, name, shown s
 			UserVerification: protocol.VerificationRequired,
 		}))
 	if err != nil {
-		return nil, fmt.Errorf("beginning registration: %w", err)
+		return nil, fmt.Errorf("starting registration: %w", err)
 	}
 	return f.keep(ctx, registrationKey(flow), data, options.Response)
 }
@@ -155,7 +155,7 @@ func (f *Factors) BeginLogin(ctx context.Context, flow string, o *Owner) ([]byte
 	if o == nil {
 		options, data, err := f.web.BeginDiscoverableLogin(verified)
 		if err != nil {
-			return nil, fmt.Errorf("beginning login: %w", err)
+			return nil, fmt.Errorf("starting login: %w", err)
 		}
 		return f.keep(ctx, loginKey(flow), data, options.Response)
 	}
@@ -167,7 +167,7 @@ func (f *Factors) BeginLogin(ctx context.Context, flow string, o *Owner) ([]byte
 
 	options, data, err := f.web.BeginLogin(u, verified)
 	if err != nil {
-		return nil, fmt.Errorf("beginning login: %w", err)
+		return nil, fmt.Errorf("starting login: %w", err)
 	}
 	return f.keep(ctx, loginKey(flow), data, options.Response)
 }
@@ -234,7 +234,7 @@ func (p *Passkey) record(c webauthn.Credential) (err error) {
 	p.Credential, p.Count = base64.RawURLEncoding.EncodeToString(c.ID), c.Authenticator.SignCount
 	p.Synced, p.BackedUp = c.Flags.BackupEligible, c.Flags.BackupState
 	if p.Record, err = json.Marshal(c); err != nil {
-		return fmt.Errorf("writing credential: %w", err)
+		return fmt.Errorf("encoding credential: %w", err)
 	}
 	return nil
 }
@@ -269,12 +269,12 @@ func (f *Factors) keep(ctx context.Context, key session.Key, data *webauthn.Sess
 		err = f.c.Sessions.Put(ctx, key, value, ceremony)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("keeping challenge: %w", err)
+		return nil, fmt.Errorf("storing challenge: %w", err)
 	}
 
 	text, err := json.Marshal(options)
 	if err != nil {
-		return nil, fmt.Errorf("writing options: %w", err)
+		return nil, fmt.Errorf("encoding options: %w", err)
 	}
 	return text, nil
 }

@@ -75,7 +75,7 @@ func (f *Factors) BeginTOTP(ctx context.Context, o Owner, flow, issuer, account 
 	key, err := totp.Generate(totp.GenerateOpts{Issuer: strings.ReplaceAll(issuer, ":", " "),
 		AccountName: account, Period: period, Secret: secret})
 	if err != nil {
-		return Enrolment{}, fmt.Errorf("making otpauth URL: %w", err)
+		return Enrolment{}, fmt.Errorf("creating otpauth URL: %w", err)
 	}
 
 	picture, err := key.Image(280, 280)
@@ -85,7 +85,7 @@ func (f *Factors) BeginTOTP(ctx context.Context, o Owner, flow, issuer, account 
 
 	var body bytes.Buffer
 	if err := png.Encode(&body, picture); err != nil {
-		return Enrolment{}, fmt.Errorf("writing QR code: %w", err)
+		return Enrolment{}, fmt.Errorf("encoding QR code: %w", err)
 	}
 	return Enrolment{Secret: key.Secret(), URL: key.URL(), PNG: body.Bytes()}, nil
 }
@@ -106,7 +106,7 @@ func (f *Factors) newTOTP(ctx context.Context, o Owner, flow string) (p pending,
 	rand.Read(secret[:])
 	p.Owner = o
 	if p.Sealed, err = f.c.Ring.SealSecret(totpName(o), secret[:]); err != nil {
-		return p, fmt.Errorf("sealing secret: %w", err)
+		return p, fmt.Errorf("encrypting secret: %w", err)
 	}
 
 	value, err := json.Marshal(p)
@@ -114,7 +114,7 @@ func (f *Factors) newTOTP(ctx context.Context, o Owner, flow string) (p pending,
 		err = f.c.Sessions.Put(ctx, totpKey(flow), value, enrolFor)
 	}
 	if err != nil {
-		return p, fmt.Errorf("keeping enrolment: %w", err)
+		return p, fmt.Errorf("storing enrollment: %w", err)
 	}
 	return p, nil
 }
@@ -125,7 +125,7 @@ func (f *Factors) pendingTOTP(ctx context.Context, o Owner, flow string) (p pend
 		return p, err
 	}
 	if err := json.Unmarshal(value, &p); err != nil {
-		return p, fmt.Errorf("reading enrolment: %w", err)
+		return p, fmt.Errorf("reading enrollment: %w", err)
 	}
 	if p.Owner != o {
 		return p, problem.NoSuch("enrolment")

@@ -60,7 +60,7 @@ func Make(param string, raw []byte) (Logo, error) {
 	defer one.Unlock()
 	config, format, err := image.DecodeConfig(bytes.NewReader(raw))
 	if err != nil || !slices.Contains([]string{"png", "jpeg", "webp"}, format) {
-		return bad("%s must be a PNG, JPEG or WebP picture", param)
+		return bad("%s must be a PNG, JPEG or WebP image", param)
 	}
 	if config.Width < 1 || config.Height < 1 || config.Width > maxSide || config.Height > maxSide ||
 		config.Width*config.Height > maxPixels {
@@ -74,7 +74,7 @@ func Make(param string, raw []byte) (Logo, error) {
 
 	from, _, err := image.Decode(bytes.NewReader(raw))
 	if err != nil {
-		return bad("%s is damaged, or is cut off", param)
+		return bad("%s is damaged or incomplete", param)
 	}
 
 	scale := min(1, float64(wide)/float64(from.Bounds().Dx()), float64(high)/float64(from.Bounds().Dy()))
@@ -83,7 +83,7 @@ func Make(param string, raw []byte) (Logo, error) {
 	for shrunk := 1.0; ; {
 		var out bytes.Buffer
 		if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, drawn); err != nil {
-			return Logo{}, fmt.Errorf("writing logo: %w", err)
+			return Logo{}, fmt.Errorf("encoding logo: %w", err)
 		}
 		if out.Len() > maxKept {
 			shrunk *= 0.85 // a photograph: shrink it until it fits

@@ -61,7 +61,7 @@ func (b *Box) Send(ctx context.Context, m Message) error {
 	}
 
 	if b.Log != nil {
-		b.Log.Info("a mail is kept at /dev/mail, since mail.url is log:", "mail", m.ID, "kind", string(m.Kind))
+		b.Log.Info("stored a mail at /dev/mail, because mail.url is log:", "mail", m.ID, "kind", string(m.Kind))
 	}
 	return nil
 }
@@ -72,7 +72,7 @@ func (b *Box) put(ctx context.Context, key session.Key, v any) error {
 		err = b.Sessions.Put(ctx, key, sealed, boxFor)
 	}
 	if err != nil {
-		return fmt.Errorf("keeping mail: %w", err)
+		return fmt.Errorf("storing mail: %w", err)
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func (b *Box) list(ctx context.Context, item Item) error {
 			return err
 		}
 	}
-	return errors.New("keeping mail: others were faster each time")
+	return errors.New("storing mail: every try lost to a concurrent change")
 }
 
 // List returns the messages kept, the newest first.

@@ -64,7 +64,7 @@ func (d Draft) write(id string, from Sender) (Message, error) {
 	in := tongueOf(d.Language)
 	w, ok := in.words[d.Kind]
 	if !ok {
-		return Message{}, fmt.Errorf("writing letter: no words for %q", d.Kind)
+		return Message{}, fmt.Errorf("writing mail: no text for %q", d.Kind)
 	}
 
 	values := d.values(in)
@@ -86,12 +86,12 @@ func (d Draft) write(id string, from Sender) (Message, error) {
 
 	var out bytes.Buffer
 	if err := parsedText.Execute(&out, s); err != nil {
-		return m, fmt.Errorf("writing letter: %w", err)
+		return m, fmt.Errorf("writing mail: %w", err)
 	}
 	m.Text = out.String()
 	out.Reset()
 	if err := parsedHTML.Execute(&out, s); err != nil {
-		return m, fmt.Errorf("writing letter: %w", err)
+		return m, fmt.Errorf("writing mail: %w", err)
 	}
 	m.HTML = out.String()
 	return m, nil

@@ -138,7 +138,7 @@ func (p *Post) start(ctx context.Context, work *sync.WaitGroup, busy chan struct
 	letters, err := p.c.Queue.TakeLetters(ctx, now, now.Add(leaseFor), n)
 	if err != nil {
 		if ctx.Err() == nil {
-			p.c.Log.Debug("looking for mails to send", "error", err)
+			p.c.Log.Debug("finding due mails", "error", err)
 		}
 		return
 	}
@@ -166,7 +166,7 @@ func (p *Post) attempt(ctx context.Context, l Letter) {
 	r := p.settled(l, err)
 	// The outcome is stored even if the node stops meanwhile.
 	if err := p.c.Queue.SettleLetter(context.WithoutCancel(ctx), r); err != nil {
-		p.c.Log.Error("noting a mail; it is sent again", "mail", l.ID, "error", err)
+		p.c.Log.Error("storing the result of a mail; it is sent again", "mail", l.ID, "error", err)
 		return
 	}
 	p.tell(l, r)
@@ -213,14 +213,14 @@ func (p *Post) tell(l Letter, r Result) {
 		p.c.Observe("dropped")
 	case r.State == Sent, r.State == Kept:
 		p.c.Observe(string(r.State))
-		p.c.Log.Debug("a mail was "+string(r.State), "mail", l.ID, "kind", string(l.Kind), "attempts", l.Attempts)
+		p.c.Log.Debug("mail "+string(r.State), "mail", l.ID, "kind", string(l.Kind), "attempts", l.Attempts)
 	case r.State == Dead:
 		p.c.Observe("dead")
-		p.c.Log.Warn("a mail was given up; `selvage mail retry` tries it again", "mail", l.ID, "kind",
+		p.c.Log.Warn("gave up sending a mail; `selvage mail retry` tries again", "mail", l.ID, "kind",
 			string(l.Kind), "attempts", l.Attempts, "error", r.Error)
 	default:
 		p.c.Observe("failed")
-		p.c.Log.Warn("a mail was not taken; it is tried again", "mail", l.ID, "kind", string(l.Kind),
+		p.c.Log.Warn("sending a mail failed; it is retried", "mail", l.ID, "kind", string(l.Kind),
 			"attempts", l.Attempts, "next", r.Due, "error", r.Error)
 	}
 }

@@ -68,7 +68,7 @@ func (s SMTP) give(ctx context.Context, c *gomail.Client, msg *gomail.Msg) (err 
 
 	if known, _ := conn.Extension("SMTPUTF8"); !known && !isASCII(to[0]) {
 		return &refused{fmt.Errorf(
-			"the server knows ASCII addresses alone (it has no SMTPUTF8, RFC 6531), and %q is none", to[0])}
+			"the server accepts only ASCII addresses (it lacks SMTPUTF8, RFC 6531), which %q is not", to[0])}
 	}
 	return c.SendWithSMTPClient(conn, msg)
 }
@@ -131,16 +131,16 @@ func (m Message) build() (*gomail.Msg, error) {
 
 	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	if err := msg.FromFormat(oneLine(m.From.Name), m.From.Address); err != nil {
-		return nil, fmt.Errorf("mail.from is no address: %w", err)
+		return nil, fmt.Errorf("mail.from is not an e-mail address: %w", err)
 	}
 
 	if err := msg.To(to); err != nil {
-		return nil, &refused{fmt.Errorf("%q cannot be written to: %w", m.To, err)}
+		return nil, &refused{fmt.Errorf("%q is not a valid address: %w", m.To, err)}
 	}
 
 	if m.ReplyTo != "" {
 		if err := msg.ReplyTo(m.ReplyTo); err != nil {
-			return nil, fmt.Errorf("mail.reply_to is no address: %w", err)
+			return nil, fmt.Errorf("mail.reply_to is not an e-mail address: %w", err)
 		}
 	}
 
@@ -168,11 +168,11 @@ func (m Message) build() (*gomail.Msg, error) {
 func asciiDomain(address string) (string, error) {
 	at := strings.LastIndexByte(address, '@')
 	if at < 1 || !utf8.ValidString(address) || oneLine(address) != address {
-		return "", fmt.Errorf("%q is no address", address)
+		return "", fmt.Errorf("%q is not an e-mail address", address)
 	}
 	host, err := idna.Lookup.ToASCII(address[at+1:])
 	if err != nil {
-		return "", fmt.Errorf("the domain of %q cannot be written to: %w", address, err)
+		return "", fmt.Errorf("the domain of %q is invalid: %w", address, err)
 	}
 	return address[:at+1] + host, nil
 }

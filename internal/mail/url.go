@@ -21,7 +21,7 @@ type Server struct {
 }
 
 // ErrBox means that a URL selects the [Box] instead of a server.
-var ErrBox = errors.New("mails stay here")
+var ErrBox = errors.New("mails are stored on this server")
 
 // ParseURL parses the URL of a mail server:
 //   - log: selects the Box (the error is ErrBox),
@@ -40,7 +40,7 @@ func ParseURL(raw string) (Server, error) {
 	}
 
 	if _, set := u.User.Password(); set {
-		return Server{}, errors.New("has a password in it; it goes into mail.password")
+		return Server{}, errors.New("contains a password; set mail.password instead")
 	}
 
 	s := Server{Host: u.Hostname(), User: u.User.Username(), Implicit: u.Scheme == "smtps", Port: 587}
@@ -59,13 +59,13 @@ func ParseURL(raw string) (Server, error) {
 	for name, values := range u.Query() {
 		switch {
 		case name != "tls" || len(values) != 1 || s.Implicit:
-			return s, fmt.Errorf("knows no %q behind it; there is tls=none, tls=starttls, for smtp", name)
+			return s, fmt.Errorf("has the unknown parameter %q; known are tls=none and tls=starttls, for smtp", name)
 		case values[0] == "none":
 			s.Plain = true
 		case values[0] == "starttls":
 			s.Plain = false
 		default:
-			return s, errors.New("needs tls=none or tls=starttls behind it, if anything")
+			return s, errors.New("has an invalid tls parameter: needs tls=none or tls=starttls")
 		}
 	}
 	return s, nil

@@ -144,7 +144,7 @@ func (p *process) leave(dead *worker, why error) {
 		_ = dead.Close()
 		_ = dead.Kill() // it may hang and ignore the end of its input
 		p.worker = nil
-		p.broken(fmt.Errorf("the process that makes hashes has ended: %w", why))
+		p.broken(fmt.Errorf("the hashing process has ended: %w", why))
 	}
 
 	if p.tasks--; p.tasks == 0 {
@@ -175,7 +175,7 @@ type worker struct {
 	*os.Process
 }
 
-var errNoAnswer = errors.New("it did not answer in time")
+var errNoAnswer = errors.New("it did not respond in time")
 
 // do performs a task within the given time.
 func (w *worker) do(t Task, within time.Duration) (Result, error) {
@@ -217,7 +217,7 @@ func start(cmd *exec.Cmd) (*worker, error) {
 		started <- cmd.Start()
 	}()
 	if err := <-started; err != nil {
-		return nil, fmt.Errorf("starting the process that makes hashes: %w", err)
+		return nil, fmt.Errorf("starting the hashing process: %w", err)
 	}
 
 	client := rpc.NewClient(pipes{out, in})

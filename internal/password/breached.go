@@ -121,7 +121,7 @@ func (b *Breached) line(at int64) (hash []byte, next int64, err error) {
 	if at > 0 { // skip the rest of the line that began earlier
 		end := bytes.IndexByte(text, '\n')
 		if end < 0 && n == len(buffer) {
-			return nil, 0, errors.New("it has no lines of a hash each")
+			return nil, 0, errors.New("it does not have one hash per line")
 		}
 		if end < 0 {
 			return nil, 0, io.EOF
@@ -136,11 +136,11 @@ func (b *Breached) line(at int64) (hash []byte, next int64, err error) {
 	const digits = 2 * sha1.Size
 	hash = make([]byte, sha1.Size)
 	if len(text) < digits || len(text) > digits && !bytes.ContainsAny(text[digits:digits+1], ":\r\n") {
-		return nil, 0, errors.New("it has no lines of a hash each, as pwned-passwords-sha1-ordered-by-hash does")
+		return nil, 0, errors.New("it does not have one hash per line, as pwned-passwords-sha1-ordered-by-hash does")
 	}
 
 	if _, err := hex.Decode(hash, text[:digits]); err != nil {
-		return nil, 0, errors.New("it has lines that are no SHA-1 in hexadecimal")
+		return nil, 0, errors.New("it has lines that are not SHA-1 in hexadecimal")
 	}
 	return hash, from + 1, nil
 }

@@ -28,10 +28,10 @@ const (
 func readBcrypt(text string) (hash, error) {
 	cost, err := bcrypt.Cost([]byte(text))
 	if err != nil || len(text) != 60 {
-		return hash{}, errors.New("it is not readable as bcrypt")
+		return hash{}, errors.New("it is not a valid bcrypt hash")
 	}
 	if cost > maxBcrypt {
-		return hash{}, fmt.Errorf("it costs too much to check: bcrypt has a cost of %d, at most %d", cost, maxBcrypt)
+		return hash{}, fmt.Errorf("it is too expensive to check: its bcrypt cost is %d, and at most %d is allowed", cost, maxBcrypt)
 	}
 	right := []byte{1}
 	return hash{func(password []byte) ([]byte, error) {
@@ -47,7 +47,7 @@ func readBcrypt(text string) (hash, error) {
 func readScryptPHC(text string) (hash, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 5 {
-		return hash{}, errors.New("it is not readable as scrypt")
+		return hash{}, errors.New("it is not a valid scrypt hash")
 	}
 
 	p, err := parameters(parts[2], "ln", "r", "p")
@@ -69,7 +69,7 @@ func readScryptWerkzeug(text string) (hash, error) {
 	saltText, keyText, _ := strings.Cut(rest, "$")
 	parts := strings.Split(method, ":")
 	if len(parts) != 4 {
-		return hash{}, errors.New("it is not readable as scrypt")
+		return hash{}, errors.New("it is not a valid scrypt hash")
 	}
 
 	p, err := numbers(parts[1:])
@@ -85,11 +85,11 @@ func readScryptWerkzeug(text string) (hash, error) {
 func readScryptDjango(text string) (hash, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 6 {
-		return hash{}, errors.New("it is not readable as scrypt")
+		return hash{}, errors.New("it is not a valid scrypt hash")
 	}
 	salt := []byte(parts[1])
 	if len(parts[2]) == 0 {
-		return hash{}, errors.New("it is not readable as scrypt")
+		return hash{}, errors.New("it is not a valid scrypt hash")
 	}
 
 	p, err := numbers(parts[2:5])
@@ -101,7 +101,7 @@ func readScryptDjango(text string) (hash, error) {
 	return newScrypt(p[0], p[1], p[2], salt, key, sized(salt, key, err))
 }
 
-var errScrypt = errors.New("it costs too much to check: scrypt takes at most 64 MiB, once over")
+var errScrypt = errors.New("it is too expensive to check: scrypt may use at most 64 MiB, with one pass")
 
 func newScrypt(n, r, p int, salt, want []byte, err error) (hash, error) {
 	if err != nil {
@@ -111,7 +111,7 @@ func newScrypt(n, r, p int, salt, want []byte, err error) (hash, error) {
 		return hash{}, errScrypt
 	}
 	if n < 2 || n&(n-1) != 0 {
-		return hash{}, errors.New("its N is no power of two")
+		return hash{}, errors.New("its N is not a power of two")
 	}
 	return hash{padded(func(password []byte) ([]byte, error) {
 		return scrypt.Key(password, salt, n, r, p, len(want))
@@ -124,7 +124,7 @@ func newScrypt(n, r, p int, salt, want []byte, err error) (hash, error) {
 func readPBKDF2Modular(text string) (hash, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 5 {
-		return hash{}, errors.New("it is not readable as PBKDF2")
+		return hash{}, errors.New("it is not a valid PBKDF2 hash")
 	}
 
 	digest, named := strings.CutPrefix(parts[1], "pbkdf2-")
@@ -137,7 +137,7 @@ func readPBKDF2Modular(text string) (hash, error) {
 		n, err = p[0], nil
 	}
 	if err != nil {
-		return hash{}, errors.New("its parameters cannot be read")
+		return hash{}, errors.New("its parameters are invalid")
 	}
 
 	plain := strings.NewReplacer(".", "+", "=", "")
@@ -152,12 +152,12 @@ func readPBKDF2Werkzeug(text string) (hash, error) {
 	saltText, keyText, _ := strings.Cut(rest, "$")
 	parts := strings.Split(method, ":")
 	if len(parts) != 3 {
-		return hash{}, errors.New("it is not readable as PBKDF2")
+		return hash{}, errors.New("it is not a valid PBKDF2 hash")
 	}
 
 	n, err := number(parts[2])
 	if err != nil {
-		return hash{}, errors.New("its parameters cannot be read")
+		return hash{}, errors.New("its parameters are invalid")
 	}
 
 	key, err := hexadecimal{}.DecodeString(keyText)
@@ -169,12 +169,12 @@ func readPBKDF2Werkzeug(text string) (hash, error) {
 func readPBKDF2Django(text string) (hash, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 4 {
-		return hash{}, errors.New("it is not readable as PBKDF2")
+		return hash{}, errors.New("it is not a valid PBKDF2 hash")
 	}
 
 	n, err := number(parts[1])
 	if err != nil {
-		return hash{}, errors.New("its parameters cannot be read")
+		return hash{}, errors.New("its parameters are invalid")
 	}
 
 	salt := []byte(parts[2])
@@ -189,10 +189,10 @@ func newPBKDF2(digest string, n int, salt, want []byte, err error) (hash, error)
 	digests := map[string]func() stdhash.Hash{"sha1": sha1.New, "sha256": sha256.New, "sha512": sha512.New}
 	of := digests[digest]
 	if of == nil {
-		return hash{}, errors.New("it is of PBKDF2 with another digest than SHA-1, SHA-256 or SHA-512")
+		return hash{}, errors.New("it is PBKDF2 with a digest other than SHA-1, SHA-256 or SHA-512")
 	}
 	if n > maxPBKDF2 {
-		return hash{}, fmt.Errorf("it costs too much to check: PBKDF2 has %d rounds, at most %d", n, maxPBKDF2)
+		return hash{}, fmt.Errorf("it is too expensive to check: it has %d PBKDF2 rounds, and at most %d are allowed", n, maxPBKDF2)
 	}
 	return hash{padded(func(password []byte) ([]byte, error) {
 		return pbkdf2.Key(of, string(password), salt, n, len(want))
@@ -219,7 +219,7 @@ func numbers(texts []string) ([]int, error) {
 	for i, text := range texts {
 		n, err := number(text)
 		if err != nil {
-			return nil, errors.New("its parameters cannot be read")
+			return nil, errors.New("its parameters are invalid")
 		}
 		all[i] = n
 	}

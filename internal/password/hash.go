@@ -41,7 +41,7 @@ const (
 	maxSalt   = 64
 )
 
-var errForm = errors.New("it is none that is known here: bcrypt, scrypt, PBKDF2 or argon2id")
+var errForm = errors.New("its format is unknown; known are bcrypt, scrypt, PBKDF2 and argon2id")
 
 // CheckHash returns an error if a password hash cannot be imported: its form is unknown, or it
 // costs too much to check. The error is a problem on param.
@@ -77,7 +77,7 @@ func read(text string) (hash, error) {
 func readArgon(text string) (hash, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 6 || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
-		return hash{}, errors.New("it is not of argon2id, version 19")
+		return hash{}, errors.New("it is not argon2id version 19")
 	}
 
 	p, err := parameters(parts[3], "m", "t", "p")
@@ -89,7 +89,7 @@ func readArgon(text string) (hash, error) {
 	if memory*1024 > maxMemory || passes > 16 || lanes > 16 || memory < 8*lanes ||
 		memory*passes > 4*maxMemory/1024 {
 		return hash{}, errors.New(
-			"it costs too much to check: at most 64 MiB of memory and 16 passes, four of them over all of that")
+			"it is too expensive to check: at most 64 MiB of memory and 16 passes are allowed, four with all memory")
 	}
 
 	salt, want, err := saltAndKey(base64.RawStdEncoding, parts[4], parts[5])
@@ -113,7 +113,7 @@ func parameters(text string, names ...string) ([]int, error) {
 		value, ok := strings.CutPrefix(parts[i], name+"=")
 		n, err := number(value)
 		if !ok || err != nil {
-			return nil, errors.New("its parameters cannot be read")
+			return nil, errors.New("its parameters are invalid")
 		}
 		all[i] = n
 	}
@@ -141,7 +141,7 @@ func saltAndKey(of interface {
 
 func sized(salt, key []byte, err error) error {
 	if err != nil || len(salt) == 0 || len(salt) > maxSalt || len(key) < minKey || len(key) > maxKey {
-		return errors.New("its salt or its key cannot be read")
+		return errors.New("its salt or key is invalid")
 	}
 	return nil
 }

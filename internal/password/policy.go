@@ -34,11 +34,11 @@ func (p Policy) Weak(ctx context.Context, param, password string, known ...strin
 
 	breached, err := p.Breached.Has(password)
 	if err != nil {
-		return fmt.Errorf("looking among breached passwords: %w", err)
+		return fmt.Errorf("searching breached passwords: %w", err)
 	}
 
 	if breached {
-		return weak(param, "it was found in a breach of another site: choose one that is used nowhere else")
+		return weak(param, "it appeared in a data breach; choose one that you use nowhere else")
 	}
 
 	if p.MinScore <= 0 {
@@ -57,7 +57,7 @@ func (p Policy) Weak(ctx context.Context, param, password string, known ...strin
 
 func weak(param, why string) error {
 	return &problem.Error{Kind: problem.Invalid, Code: "weak_password", Param: param,
-		Message: param + " is too easily guessed: " + why}
+		Message: param + " is too easy to guess: " + why}
 }
 
 // The limits of what is rated. The work grows at least with the square of the length. A password
@@ -112,24 +112,24 @@ func advice(guess scoring.MinEntropyMatch) string {
 			longest = m
 		}
 	}
-	const more = "; three or four words that have nothing to do with each other are better"
+	const more = "; three or four unrelated words are better"
 
 	switch longest.Pattern {
 	case "dictionary":
-		return cmp.Or(dictionaries[longest.DictionaryName], "it is a common word or name, changed a little") + more
+		return cmp.Or(dictionaries[longest.DictionaryName], "it is a common word or name with small changes") + more
 	case "spatial":
-		return "its keys are side by side" + more
+		return "it is a row of neighboring keys" + more
 	case "repeat":
 		return "it repeats itself" + more
 	case "sequence":
 		return "it follows a sequence such as abcd or 1234" + more
 	case "date":
-		return "it has a date in it" + more
+		return "it contains a date" + more
 	}
 	return "it is short" + more
 }
 
 var dictionaries = map[string]string{
-	"user_inputs": "it has your e-mail, your name or the project's in it",
-	"Passwords":   "it is like one of the most common passwords",
+	"user_inputs": "it contains your e-mail address, your name or the project's name",
+	"Passwords":   "it is similar to a very common password",
 }

@@ -82,7 +82,7 @@ func TestDates(t *testing.T) {
 	}
 
 	err := Policy{MinScore: 2}.Weak(t.Context(), "password", "10.12.1985")
-	if err == nil || !strings.Contains(err.Error(), "a date in it") {
+	if err == nil || !strings.Contains(err.Error(), "contains a date") {
 		t.Errorf("Weak of a date = %v", err)
 	}
 }

@@ -87,7 +87,7 @@ func kindOf(t reflect.Type) string {
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		return "an integer"
 	case reflect.Slice:
-		return "an array, each of its elements " + kindOf(t.Elem())
+		return "an array whose elements are each " + kindOf(t.Elem())
 	}
 	return "an object"
 }
@@ -115,7 +115,7 @@ func Members(r *http.Request) (map[string]json.RawMessage, error) {
 // charsets other than UTF-8.
 func contentType(r *http.Request) (kind string, err error) {
 	if Encoded(r) {
-		return "", problem.New(problem.Unsupported, "unsupported_media_type", "a compressed body is not read")
+		return "", problem.New(problem.Unsupported, "unsupported_media_type", "compressed bodies are not supported")
 	}
 	if r.Header.Get("Content-Type") == "application/json" { // the usual case, without parsing
 		return "application/json", nil
@@ -123,7 +123,7 @@ func contentType(r *http.Request) (kind string, err error) {
 
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil && r.Header.Get("Content-Type") != "" {
-		return "", problem.New(problem.Unsupported, "unsupported_media_type", "the Content-Type is not readable")
+		return "", problem.New(problem.Unsupported, "unsupported_media_type", "the Content-Type is invalid")
 	}
 
 	if cs := params["charset"]; cs != "" && !strings.EqualFold(cs, "utf-8") {
@@ -143,7 +143,7 @@ func readBody(r *http.Request) ([]byte, error) {
 	case errors.As(err, &max), len(body) > maxBody:
 		return nil, tooLarge()
 	case err != nil:
-		return nil, problem.New(problem.Malformed, "bad_request", "the body could not be read to its end")
+		return nil, problem.New(problem.Malformed, "bad_request", "the body is incomplete")
 	case !utf8.Valid(body):
 		return nil, problem.New(problem.Malformed, "bad_request", "the body is not UTF-8")
 	}
@@ -191,7 +191,7 @@ func jsonMembers(body []byte) (map[string]json.RawMessage, error) {
 		return nil, badJSON(err)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return nil, problem.New(problem.Malformed, "bad_request", "there is something after the JSON object")
+		return nil, problem.New(problem.Malformed, "bad_request", "the body has data after the JSON object")
 	}
 	return members, nil
 }
@@ -243,7 +243,7 @@ func form(r *http.Request, kind string) (url.Values, error) {
 		if errors.As(err, &max) {
 			return nil, tooLarge()
 		}
-		return nil, problem.New(problem.Malformed, "bad_request", "the form is not readable")
+		return nil, problem.New(problem.Malformed, "bad_request", "the form is invalid")
 	}
 
 	if r.MultipartForm != nil {

@@ -47,7 +47,7 @@ func TestDecode(t *testing.T) {
 	}
 
 	want := "name: name must be a string|count: count must be an integer|" +
-		"tags: tags must be an array, each of its elements a string|on: on must be true or false"
+		"tags: tags must be an array whose elements are each a string|on: on must be true or false"
 	if got := strings.Join(params, "|"); got != want {
 		t.Errorf("Decode = %+v with faults %q, want %q", in, got, want)
 	}

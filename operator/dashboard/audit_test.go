@@ -105,7 +105,7 @@ func TestAuditNames(t *testing.T) {
 	a := b.get(base + "/audit")
 	for _, want := range []string{
 		"Subscriber disabled <", "Subscriber enabled <", "Signed out everywhere <",
-		"Subscriber’s password changed <", ">session.ended_all<",
+		"Subscriber password changed <", ">session.ended_all<",
 		`/keys/` + k.ID + `" title="` + k.ID + `"><bdi>billing</bdi></a> <span class="quiet">API key</span>`,
 		">thing.of_before<", ">Thing of before<", `<span title="` + left.ID + `">Subscriber</span>`,
 	} {

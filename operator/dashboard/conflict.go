@@ -84,7 +84,7 @@ func normalize(text string) string {
 func (v *visit) merge(inputs ...[]input) error {
 	seen, err := url.ParseQuery(v.form.Get("seen"))
 	if err != nil {
-		return problem.New(problem.Malformed, "bad_request", "the form cannot be read")
+		return problem.New(problem.Malformed, "bad_request", "the form is invalid")
 	}
 
 	var wrong []error

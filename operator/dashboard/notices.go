@@ -66,7 +66,7 @@ var notices = map[string]string{
 		"account until you enable it below.",
 	"enabled":          "{this} is enabled again and can sign in.",
 	"ended":            "Session ended.",
-	"erased":           "Person erased. Nothing that is kept names them.",
+	"erased":           "Subscriber erased. The remaining data does not identify them.",
 	"factor":           "Second factor removed.",
 	"invited":          "An invitation to {this} is on its way by mail. Its link lets them choose a password.",
 	"madeended":        "The selected secrets are revoked everywhere within a second.",

@@ -138,7 +138,7 @@ func (a *site) readForm(v *visit) error {
 		return problem.New(problem.Unsupported, "unsupported_media_type", "compressed forms are not supported")
 	}
 	if err := a.parseForm(v); err != nil {
-		return problem.New(problem.Malformed, "bad_request", "the form cannot be read")
+		return problem.New(problem.Malformed, "bad_request", "the form is invalid")
 	}
 	for _, values := range v.r.PostForm {
 		for _, text := range values {

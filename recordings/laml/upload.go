@@ -144,7 +144,7 @@ func (f *form) next() (file *multipart.Part, err error) {
 			return nil, nil
 		}
 		if err != nil {
-			return nil, problem.New(problem.Malformed, "bad_request", "the form is not readable to its end")
+			return nil, problem.New(problem.Malformed, "bad_request", "the form is incomplete")
 		}
 
 		if part.FileName() != "" || strings.HasPrefix(part.Header.Get("Content-Type"), "audio/") {
@@ -152,7 +152,7 @@ func (f *form) next() (file *multipart.Part, err error) {
 		}
 		value, err := io.ReadAll(io.LimitReader(part, maxFields))
 		if err != nil {
-			return nil, problem.New(problem.Malformed, "bad_request", "the form is not readable to its end")
+			return nil, problem.New(problem.Malformed, "bad_request", "the form is incomplete")
 		}
 
 		f.fields.Add(part.FormName(), string(value))

@@ -140,7 +140,7 @@ func TestI12Dial(t *testing.T) {
 
 	harness.Eventually(t, time.Minute, "an attempt", func() error {
 		for _, d := range deliveries(t, p, boss, path) {
-			if d.Error == "the host resolves to an address that requests may not be sent to" && d.Status == 0 &&
+			if d.Error == "requests to the host's address are not allowed" && d.Status == 0 &&
 				d.State == "pending" {
 				return nil
 			}
@@ -170,7 +170,7 @@ func TestI12Logout(t *testing.T) {
 	harness.Eventually(t, time.Minute, "an attempt", func() error {
 		out := p.Command(t, "", "client", "logouts", c.ID, "-o", "json")
 		if strings.Contains(out, `"attempts":0`) ||
-			!strings.Contains(out, `"error":"the host resolves to an address that requests may not be sent to"`) {
+			!strings.Contains(out, `"error":"requests to the host's address are not allowed"`) {
 			return fmt.Errorf("%s", out)
 		}
 		return nil
