@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/selvage/selvage/internal/logo"
+	"github.com/selvage/selvage/internal/brand"
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
@@ -31,7 +31,7 @@ type ProjectStore interface {
 	AnyRegistration(ctx context.Context) (bool, error)
 	UpdateProject(ctx context.Context, id string, c ProjectChange, at time.Time) (Project, error)
 	// SetProjectLogo replaces the logo of a project; the zero value removes it.
-	SetProjectLogo(ctx context.Context, id string, l logo.Logo, at time.Time) (Project, error)
+	SetProjectLogo(ctx context.Context, id string, l brand.Logo, at time.Time) (Project, error)
 	// FindLogo returns the PNG with this name, whether it belongs to a project or a client.
 	FindLogo(ctx context.Context, name string) ([]byte, error)
 	// DeleteProject also deletes everything that belongs to the project.
@@ -193,9 +193,9 @@ func checkLink(param string, link *string) error {
 	return CheckLink(param, *link)
 }
 
-// SetLogo sets the logo of a project as [logo.Make] returns it; the zero value removes
+// SetLogo sets the logo of a project as [brand.MakeLogo] returns it; the zero value removes
 // it.
-func (ps *Projects) SetLogo(ctx context.Context, id string, l logo.Logo) (Project, error) {
+func (ps *Projects) SetLogo(ctx context.Context, id string, l brand.Logo) (Project, error) {
 	id, ok := canonical(id)
 	if !ok {
 		return Project{}, problem.NoSuch("project")
@@ -210,7 +210,7 @@ func (ps *Projects) ForgetLogos() { ps.caches.logos.Clear() }
 // FindLogo returns the PNG of a logo's name if a project or client used it within the
 // last 300 ms.
 func (ps *Projects) FindLogo(ctx context.Context, name string) ([]byte, error) {
-	if _, ok := logo.Parse(name); !ok {
+	if _, ok := brand.ParseLogo(name); !ok {
 		return nil, problem.NoSuch("logo")
 	}
 	return ps.caches.logos.Load(name, func() ([]byte, error) { return ps.store.FindLogo(ctx, name) })

@@ -6,7 +6,7 @@ import (
 	"errors"
 
 	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/logo"
+	"github.com/selvage/selvage/internal/brand"
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -23,9 +23,9 @@ func (c Client) checkBrand() error {
 	return errors.Join(errs...)
 }
 
-// SetLogo sets a client's logo, made by [logo.Make]. The zero value removes it, so that
+// SetLogo sets a client's logo, made by [brand.MakeLogo]. The zero value removes it, so that
 // the project's logo is shown.
-func (cs *Clients) SetLogo(ctx context.Context, id string, l logo.Logo) (Client, error) {
+func (cs *Clients) SetLogo(ctx context.Context, id string, l brand.Logo) (Client, error) {
 	defer cs.recent.Drop(id)
 	defer cs.Fabric.Projects.ForgetLogos()
 	if err := cs.store.SetClientLogo(ctx, id, l, cs.Now()); err != nil {

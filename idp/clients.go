@@ -14,8 +14,8 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/background"
+	"github.com/selvage/selvage/internal/brand"
 	"github.com/selvage/selvage/internal/cache"
-	"github.com/selvage/selvage/internal/logo"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
@@ -58,7 +58,7 @@ type ClientStore interface {
 	// TouchOldSecret records that the old secret with a hash was used.
 	TouchOldSecret(ctx context.Context, id, hash string, now time.Time) error
 	// SetClientLogo replaces the logo of a client; the zero value removes it.
-	SetClientLogo(ctx context.Context, id string, l logo.Logo, at time.Time) error
+	SetClientLogo(ctx context.Context, id string, l brand.Logo, at time.Time) error
 	// DeleteClient deletes a client and its grants, and revokes its tokens.
 	DeleteClient(ctx context.Context, r revocation.Revocation) error
 

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/brand"
 	"github.com/selvage/selvage/internal/limit"
-	"github.com/selvage/selvage/internal/logo"
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -125,7 +125,7 @@ func (ls *Letters) Write(ctx context.Context, l mail.Letter) (mail.Draft, error)
 // picture returns the logo of a project for mails. A mail without a logo is better than
 // none.
 func (ls *Letters) picture(ctx context.Context, project fabric.Project) mail.Picture {
-	shown, ok := logo.Parse(project.Logo)
+	shown, ok := brand.ParseLogo(project.Logo)
 	if !ok {
 		return mail.Picture{}
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/audit"
-	"github.com/selvage/selvage/internal/logo"
+	"github.com/selvage/selvage/internal/brand"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
@@ -148,7 +148,7 @@ func (s *Clients) TouchOldSecret(ctx context.Context, id, hash string, at time.T
 }
 
 // SetClientLogo replaces the logo of a client; the zero value removes it.
-func (s *Clients) SetClientLogo(ctx context.Context, id string, l logo.Logo, at time.Time) error {
+func (s *Clients) SetClientLogo(ctx context.Context, id string, l brand.Logo, at time.Time) error {
 	return s.change(ctx, audit.Of("client.updated", "", "client", id).With("logo", l.Name), func(t tx) error {
 		var name string
 		err := t.Row(ctx, `UPDATE clients SET logo = $2, updated = $3 WHERE id = $1 RETURNING project_id, name`,

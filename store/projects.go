@@ -9,8 +9,8 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/brand"
 	"github.com/selvage/selvage/internal/factor"
-	"github.com/selvage/selvage/internal/logo"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
@@ -95,7 +95,7 @@ func (s *Projects) AnyRegistration(ctx context.Context) (any bool, err error) {
 
 // SetProjectLogo replaces the logo of a project; the zero value removes it.
 func (s *Projects) SetProjectLogo(
-	ctx context.Context, id string, l logo.Logo, at time.Time,
+	ctx context.Context, id string, l brand.Logo, at time.Time,
 ) (p fabric.Project, err error) {
 	err = s.change(ctx, audit.Of("project.updated", id, "project", id).With("logo", l.Name), func(t tx) (err error) {
 		p, err = projectTable.scan(t.Row(ctx, `UPDATE projects SET logo = $2, updated = $3 WHERE id = $1
@@ -112,7 +112,7 @@ func (s *Projects) SetProjectLogo(
 }
 
 // addLogo inserts a logo of a client or, if clientID is nil, of its project.
-func (t tx) addLogo(ctx context.Context, projectID string, clientID *string, l logo.Logo) error {
+func (t tx) addLogo(ctx context.Context, projectID string, clientID *string, l brand.Logo) error {
 	if l.Name == "" {
 		return nil
 	}

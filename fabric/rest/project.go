@@ -7,7 +7,7 @@ import (
 	"net/http"
 
 	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/logo"
+	"github.com/selvage/selvage/internal/brand"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 )
@@ -38,7 +38,7 @@ type brandRequest struct {
 
 // logo decodes the picture of the request. given reports whether the request sets or
 // removes the logo.
-func (in brandRequest) logo() (l logo.Logo, given bool, err error) {
+func (in brandRequest) logo() (l brand.Logo, given bool, err error) {
 	var text *string
 	var raw []byte
 	switch {
@@ -56,7 +56,7 @@ func (in brandRequest) logo() (l logo.Logo, given bool, err error) {
 		return l, false, problem.BadParam("logo", "logo must be a picture in base64, or null")
 	}
 
-	l, err = logo.Make("logo", raw)
+	l, err = brand.MakeLogo("logo", raw)
 	return l, err == nil, err
 }
 

@@ -5,8 +5,7 @@ import (
 	"strings"
 
 	"github.com/selvage/selvage/idp"
-	"github.com/selvage/selvage/internal/logo"
-	"github.com/selvage/selvage/internal/palette"
+	"github.com/selvage/selvage/internal/brand"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/templates"
@@ -16,14 +15,14 @@ import (
 // alone, so it may be cached forever and reveals nothing.
 func (pg *pages) showColor(w http.ResponseWriter, r *http.Request) error {
 	digits, isSheet := strings.CutSuffix(r.PathValue("file"), ".css")
-	c, ok := palette.Parse(digits)
+	c, ok := brand.ParseColor(digits)
 	if !isSheet || !ok {
 		return problem.NoSuch("color")
 	}
 	w.Header().Set("Content-Type", "text/css; charset=utf-8")
 	w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	_, _ = w.Write([]byte(palette.Sheet(c))) // the browser may have gone
+	_, _ = w.Write([]byte(brand.Sheet(c))) // the browser may have gone
 	return nil
 }
 
@@ -73,7 +72,7 @@ func (pg *pages) brand(r *http.Request) (b templates.Brand) {
 	b.Color, b.Terms, b.Privacy = own.Color, own.Terms, own.Privacy
 	b.Name = c.Name
 
-	if shown, ok := logo.Parse(own.Logo); ok {
+	if shown, ok := brand.ParseLogo(own.Logo); ok {
 		b.Logo = templates.Picture{URL: "/brand/logo/" + shown.Name + ".png", Wide: shown.Wide,
 			High: shown.High, Plate: shown.Plate}
 	}

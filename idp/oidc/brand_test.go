@@ -15,8 +15,8 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/brand"
 	"github.com/selvage/selvage/internal/cache"
-	"github.com/selvage/selvage/internal/logo"
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
@@ -89,13 +89,13 @@ func TestBrand(t *testing.T) {
 }
 
 // picture returns a logo that contains a color. The file it is made from also contains a script.
-func picture(t *testing.T, c color.Color) logo.Logo {
+func picture(t *testing.T, c color.Color) brand.Logo {
 	t.Helper()
 	p := image.NewNRGBA(image.Rect(0, 0, 60, 20))
 	p.Set(3, 3, c)
 	var out bytes.Buffer
 	must(t, png.Encode(&out, p))
-	l, err := logo.Make("logo", append(out.Bytes(), "<script>alert(1)</script>"...))
+	l, err := brand.MakeLogo("logo", append(out.Bytes(), "<script>alert(1)</script>"...))
 	must(t, err)
 	return l
 }
@@ -106,7 +106,7 @@ func TestLogo(t *testing.T) {
 	w := newWorld(t)
 	own, _ := w.client(func(c *idp.Client) { c.Name = `"><script>alert(1)</script>` })
 	ctx := context.Background()
-	draw := func(c color.Color) logo.Logo { return picture(t, c) }
+	draw := func(c color.Color) brand.Logo { return picture(t, c) }
 
 	// The logo of the project is shown until the client has its own.
 	of, err := w.fabric.Projects.SetLogo(ctx, w.project.ID, draw(color.Black))
@@ -140,7 +140,7 @@ func TestLogo(t *testing.T) {
 		t.Errorf("the logo, requested with its ETag: %d, %d bytes, want 304", again.Code, again.Body.Len())
 	}
 
-	if _, err := logo.Make("logo", []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`)); err == nil {
+	if _, err := brand.MakeLogo("logo", []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`)); err == nil {
 		t.Error("an SVG is accepted")
 	}
 
@@ -151,7 +151,7 @@ func TestLogo(t *testing.T) {
 	}
 
 	// Without its own logo the client falls back to that of the project.
-	_, err = w.idp.Clients.SetLogo(ctx, own.ID, logo.Logo{})
+	_, err = w.idp.Clients.SetLogo(ctx, own.ID, brand.Logo{})
 	must(t, err)
 	if page := b.authorize(request(own)); !strings.Contains(page.body, of.Logo) {
 		t.Error("a client whose logo was removed does not have its project's")
@@ -249,7 +249,7 @@ func TestLogoIsRemembered(t *testing.T) {
 		t.Errorf("500 requests of a logo within %v read it %d times, want %d at most", w.now().Sub(began), n, most)
 	}
 
-	_, err = w.fabric.Projects.SetLogo(t.Context(), w.project.ID, logo.Logo{})
+	_, err = w.fabric.Projects.SetLogo(t.Context(), w.project.ID, brand.Logo{})
 	must(t, err)
 	w.pass(time.Second)
 	if _, err := node.Projects.FindLogo(t.Context(), p.Logo); !errors.Is(err, problem.NotFound) {

@@ -12,8 +12,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
-	"github.com/selvage/selvage/internal/logo"
-	"github.com/selvage/selvage/internal/palette"
+	"github.com/selvage/selvage/internal/brand"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/templates"
@@ -38,13 +37,13 @@ type brandPage struct {
 
 // A logoView is a logo on a page, as a data URL: its public URL may be on another host.
 type logoView struct {
-	logo.Shown
+	brand.ShownLogo
 	URL template.URL
 }
 
 // logoOf returns the logo with the given name, or nil if it does not exist.
 func (a *brandPages) logoOf(v *visit, name string) (*logoView, error) {
-	shown, ok := logo.Parse(name)
+	shown, ok := brand.ParseLogo(name)
 	if !ok {
 		return nil, nil
 	}
@@ -130,7 +129,7 @@ func (a *brandPages) brandPage(v *visit, code int, c *idp.Client, wrong error) e
 		look.Set(in.Name, strings.TrimSpace(in.Value))
 	}
 	p.Preview.Page = p.Action + "/preview?" + look.Encode()
-	if chosen, ok := palette.Parse(strings.TrimPrefix(cmp.Or(colorOf(look), fallback), "#")); ok {
+	if chosen, ok := brand.ParseColor(strings.TrimPrefix(cmp.Or(colorOf(look), fallback), "#")); ok {
 		p.Preview.Verdicts = readingsOf(chosen)
 	}
 	return a.pageWith(v, templates.Options{Status: code, Connect: []string{"'self'"},
@@ -226,19 +225,19 @@ func (a *brandPages) saveClientBranding(v *visit) error {
 
 // maxLogoForm is the most bytes of a form's file that are read: more than a logo may have, so
 // that the answer to a larger picture is the form.
-const maxLogoForm = 4 * logo.MaxUpload
+const maxLogoForm = 4 * brand.MaxUpload
 
 // typedLogo returns the logo of the form's file, and whether the form changes the logo. An
 // unreadable picture is reported before anything is changed.
-func (v *visit) typedLogo() (l logo.Logo, isGiven bool, err error) {
+func (v *visit) typedLogo() (l brand.Logo, isGiven bool, err error) {
 	if v.file != nil && v.file.FileName() != "" {
-		raw, err := io.ReadAll(io.LimitReader(v.file, logo.MaxUpload+1))
+		raw, err := io.ReadAll(io.LimitReader(v.file, brand.MaxUpload+1))
 		if err != nil {
 			return l, false, problem.New(problem.Malformed, "file", "the file did not arrive completely")
 		}
 		_, _ = io.Copy(io.Discard, v.file) // browsers show no response before the upload ends
 		if len(raw) > 0 {
-			l, err = logo.Make("logo", raw)
+			l, err = brand.MakeLogo("logo", raw)
 			return l, err == nil, err
 		}
 	}

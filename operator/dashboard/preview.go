@@ -8,8 +8,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
-	"github.com/selvage/selvage/internal/logo"
-	"github.com/selvage/selvage/internal/palette"
+	"github.com/selvage/selvage/internal/brand"
 	messages "github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/templates"
 )
@@ -25,8 +24,8 @@ type preview struct {
 type reading struct{ Ground, Text, Kind string }
 
 // readingsOf describes how well a color is readable on light and on dark pages.
-func readingsOf(c palette.Color) []reading {
-	describe := func(ground string, contrast float64, shown palette.Color, change string) reading {
+func readingsOf(c brand.Color) []reading {
+	describe := func(ground string, contrast float64, shown brand.Color, change string) reading {
 		if shown == c {
 			return reading{ground, fmt.Sprintf("Contrast %.1f to 1: readable, shown unchanged.", contrast), "good"}
 		}
@@ -35,8 +34,8 @@ func readingsOf(c palette.Color) []reading {
 		return reading{ground, text, "warn"}
 	}
 	return []reading{
-		describe("On light pages", palette.ReadOnLight(c), palette.OnLight(c), "darker"),
-		describe("On dark pages", palette.ReadOnDark(c), palette.OnDark(c), "lighter"),
+		describe("On light pages", brand.ReadOnLight(c), brand.OnLight(c), "darker"),
+		describe("On dark pages", brand.ReadOnDark(c), brand.OnDark(c), "lighter"),
 	}
 }
 
@@ -94,11 +93,11 @@ func (a *brandPages) signInPage(v *visit, c *idp.Client) error {
 		Privacy: cmp.Or(strings.TrimSpace(q.Get("policy_uri")), b.Privacy),
 	}}
 	if digits := strings.TrimPrefix(cmp.Or(colorOf(q), b.Color), "#"); digits != "" {
-		if _, ok := palette.Parse(digits); ok {
+		if _, ok := brand.ParseColor(digits); ok {
 			view.Brand.Color = digits
 		}
 	}
-	if shown, ok := logo.Parse(b.Logo); ok {
+	if shown, ok := brand.ParseLogo(b.Logo); ok {
 		view.Brand.Logo = templates.Picture{URL: "/brand/logo/" + shown.Name + ".png", Wide: shown.Wide,
 			High: shown.High, Plate: shown.Plate}
 	}

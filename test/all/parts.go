@@ -57,7 +57,7 @@ var placements = []placement{
 // the race detector would only make them slow.
 var computing = []string{
 	"./recordings/wav", "./recordings/mp3", "./recordings/levels", "./recordings/audio", "./openapi/...",
-	"./cmd/selvage/internal/docsite", "./internal/logo", "./internal/words", "./internal/palette",
+	"./cmd/selvage/internal/docsite", "./internal/brand", "./internal/words",
 }
 
 // filling are tests that fill a database with rows to ask how each is found, and one that

@@ -13,7 +13,7 @@ import (
 
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/idp"
-	"github.com/selvage/selvage/internal/logo"
+	"github.com/selvage/selvage/internal/brand"
 	"github.com/selvage/selvage/keys"
 )
 
@@ -150,7 +150,7 @@ func replaceAll(items []string, old, replacement string) []string {
 
 // flagLogo returns the logo in the file of --logo, and whether the flag is given. An empty flag
 // removes the logo. A file that is not a picture is an error before anything is changed.
-func flagLogo(cmd *cobra.Command) (l logo.Logo, given bool, err error) {
+func flagLogo(cmd *cobra.Command) (l brand.Logo, given bool, err error) {
 	name := cli.Text(cmd, "logo")
 	if name == nil || *name == "" {
 		return l, name != nil, nil
@@ -159,7 +159,7 @@ func flagLogo(cmd *cobra.Command) (l logo.Logo, given bool, err error) {
 	if err != nil {
 		return l, false, cli.Usagef("--logo: %v", err)
 	}
-	l, err = logo.Make("logo", raw)
+	l, err = brand.MakeLogo("logo", raw)
 	return l, true, err
 }
 

@@ -1,6 +1,10 @@
-// Package logo turns an uploaded picture into one that pages and mails show: a small PNG, drawn
-// again, so that only the pixels of the uploaded file survive.
-package logo
+// Package brand prepares what pages and mails show of a project or client: its logo and its
+// color.
+//
+// An uploaded picture becomes a small PNG, drawn again, so that only the pixels of the uploaded
+// file survive. A chosen color is adjusted so that text in it, and on it, is readable in both
+// themes (WCAG 2.2, contrast minimum).
+package brand
 
 import (
 	"bytes"
@@ -8,9 +12,9 @@ import (
 	"encoding/hex"
 	"fmt"
 	"image"
-	"image/color"
 	_ "image/jpeg" // read
 	"image/png"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -19,7 +23,6 @@ import (
 	"golang.org/x/image/draw"
 	_ "golang.org/x/image/webp" // read
 
-	"github.com/selvage/selvage/internal/palette"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -46,8 +49,8 @@ type Logo struct {
 // one limits memory: only one picture is decoded at a time.
 var one sync.Mutex
 
-// Make redraws an uploaded picture. It refuses SVG, a document that may contain scripts.
-func Make(param string, raw []byte) (Logo, error) {
+// MakeLogo redraws an uploaded picture. It refuses SVG, a document that may contain scripts.
+func MakeLogo(param string, raw []byte) (Logo, error) {
 	bad := func(format string, args ...any) (Logo, error) {
 		return Logo{}, problem.BadParam(param, format, args...)
 	}
@@ -120,35 +123,38 @@ func plate(p *image.NRGBA) string {
 	var r, g, b, all float64
 	for i := 0; i < len(p.Pix); i += 4 {
 		a := float64(p.Pix[i+3])
-		r, g, b, all = r+a*float64(p.Pix[i]), g+a*float64(p.Pix[i+1]), b+a*float64(p.Pix[i+2]), all+a
+		r += a * float64(p.Pix[i])
+		g += a * float64(p.Pix[i+1])
+		b += a * float64(p.Pix[i+2])
+		all += a
 	}
 
 	if all == 0 {
 		return ""
 	}
 
-	mean := palette.Of(color.NRGBA{R: uint8(r / all), G: uint8(g / all), B: uint8(b / all)})
+	mean := Color{math.Floor(r / all), math.Floor(g / all), math.Floor(b / all)}
 	switch {
-	case palette.ReadOnDark(mean) < readable:
+	case ReadOnDark(mean) < readable:
 		return "d"
-	case palette.ReadOnLight(mean) < readable:
+	case ReadOnLight(mean) < readable:
 		return "l"
 	}
 	return ""
 }
 
-// A Shown describes how pages show a logo.
-type Shown struct {
+// A ShownLogo describes how pages show a logo.
+type ShownLogo struct {
 	Name       string
 	Wide, High int    // in CSS pixels
 	Plate      string // "l", "d" or "": where it needs a background
 }
 
-var syntax = regexp.MustCompile(`^[0-9a-f]{32}-([0-9]{1,3})x([0-9]{1,3})([ld]?)$`)
+var logoSyntax = regexp.MustCompile(`^[0-9a-f]{32}-([0-9]{1,3})x([0-9]{1,3})([ld]?)$`)
 
-// Parse parses the name of a logo. ok is false for anything else.
-func Parse(name string) (s Shown, ok bool) {
-	m := syntax.FindStringSubmatch(name)
+// ParseLogo parses the name of a logo. ok is false for anything else.
+func ParseLogo(name string) (s ShownLogo, ok bool) {
+	m := logoSyntax.FindStringSubmatch(name)
 	if m == nil {
 		return s, false
 	}
@@ -158,5 +164,5 @@ func Parse(name string) (s Shown, ok bool) {
 		return s, false
 	}
 	scale := min(1, wide/2/float64(w), high/2/float64(h))
-	return Shown{name, max(1, int(float64(w)*scale)), max(1, int(float64(h)*scale)), m[3]}, true
+	return ShownLogo{name, max(1, int(float64(w)*scale)), max(1, int(float64(h)*scale)), m[3]}, true
 }

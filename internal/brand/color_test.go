@@ -1,4 +1,4 @@
-package palette
+package brand
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 // TestContrast shows that for any color, text in it and on it is readable in both themes.
 func TestContrast(t *testing.T) {
 	for rgb := 0; rgb < 1<<24; rgb += 0x10f07 {
-		c, ok := Parse(fmt.Sprintf("%06x", rgb))
+		c, ok := ParseColor(fmt.Sprintf("%06x", rgb))
 		if !ok {
 			t.Fatalf("%06x is not read", rgb)
 		}
@@ -23,13 +23,13 @@ func TestContrast(t *testing.T) {
 		}
 	}
 
-	blue, _ := Parse("2f4b9b")
+	blue, _ := ParseColor("2f4b9b")
 	if OnLight(blue) != blue {
 		t.Errorf("%s, which is read well on a light page, is %s there", blue, OnLight(blue))
 	}
 
 	for _, bad := range []string{"", "#2f4b9b", "2F4B9B", "2f4b9", "2f4b9bb", "red", "../../x"} {
-		if _, ok := Parse(bad); ok {
+		if _, ok := ParseColor(bad); ok {
 			t.Errorf("%q is a colour", bad)
 		}
 	}

@@ -1,4 +1,4 @@
-package logo_test
+package brand_test
 
 import (
 	"bytes"
@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/internal/brand"
 	"github.com/selvage/selvage/internal/fuzzcost"
-	"github.com/selvage/selvage/internal/logo"
 )
 
 func encode(
@@ -52,8 +52,8 @@ func half(c color.Color) func(x, y int) color.Color {
 // webp is one red pixel in WebP.
 const webp = "UklGRiQAAABXRUJQVlA4IBgAAAAwAQCdASoBAAEAAwA0JaQAA3AA/vuUAAA="
 
-// TestMake shows that a picture is redrawn, small, and that its name describes how to show it.
-func TestMake(t *testing.T) {
+// TestMakeLogo shows that a picture is redrawn, small, and that its name describes how to show it.
+func TestMakeLogo(t *testing.T) {
 	noise := rand.New(rand.NewPCG(1, 2))
 	raw, err := base64.StdEncoding.DecodeString(webp)
 	if err != nil {
@@ -76,12 +76,12 @@ func TestMake(t *testing.T) {
 		"a script after it all": {append(
 			encode(t, 60, 40, all(color.Black), asPNG), "<script>alert(1)</script>"...), 60, 40, ""},
 	} {
-		made, err := logo.Make("logo", want.raw)
+		made, err := brand.MakeLogo("logo", want.raw)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		shown, ok := logo.Parse(made.Name)
+		shown, ok := brand.ParseLogo(made.Name)
 		if !ok || shown.Wide != want.wide || shown.High != want.high || shown.Plate != want.plate {
 			t.Errorf("%s: %s is shown as %+v, want %dx%d%s", name, made.Name, shown, want.wide, want.high, want.plate)
 		}
@@ -93,7 +93,7 @@ func TestMake(t *testing.T) {
 	photo := encode(t, 800, 192, func(int, int) color.Color {
 		return color.NRGBA{R: uint8(noise.Uint32()), G: uint8(noise.Uint32()), B: uint8(noise.Uint32()), A: 255}
 	}, asPNG)
-	if made, err := logo.Make("logo", photo); err != nil || len(made.PNG) > 12<<10 {
+	if made, err := brand.MakeLogo("logo", photo); err != nil || len(made.PNG) > 12<<10 {
 		t.Errorf("a photograph is kept with %d bytes: %v", len(made.PNG), err)
 	}
 }
@@ -108,10 +108,10 @@ func TestRefused(t *testing.T) {
 		"nothing": nil, "text": []byte("<script>alert(1)</script>"),
 		"SVG": []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`),
 		"GIF": encode(t, 9, 9, all(color.Black), asGIF), "half of it": fine[:len(fine)/2], "a bomb": bomb,
-		"a large file": make([]byte, logo.MaxUpload+1),
+		"a large file": make([]byte, brand.MaxUpload+1),
 		"too wide":     encode(t, 4097, 1, all(color.Black), asPNG),
 	} {
-		if made, err := logo.Make("logo", raw); err == nil {
+		if made, err := brand.MakeLogo("logo", raw); err == nil {
 			t.Errorf("%s is kept as %s", name, made.Name)
 		} else if !strings.Contains(err.Error(), "logo") {
 			t.Errorf("%s: %v", name, err)
@@ -120,7 +120,7 @@ func TestRefused(t *testing.T) {
 
 	for _, name := range []string{"", "x", "../../etc/passwd", strings.Repeat("0", 32),
 		strings.Repeat("0", 32) + "-0x5", strings.Repeat("0", 32) + "-5x5x"} {
-		if _, ok := logo.Parse(name); ok {
+		if _, ok := brand.ParseLogo(name); ok {
 			t.Errorf("%q is the name of a logo", name)
 		}
 	}
@@ -138,8 +138,8 @@ func FuzzMake(f *testing.F) {
 	bound := fuzzcost.Bound{CPU: time.Second, Heap: 128 << 20}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		bound.Check(t, len(raw), func() {
-			made, err := logo.Make("logo", raw)
-			if _, ok := logo.Parse(made.Name); err == nil && (!ok || len(made.PNG) > 12<<10) {
+			made, err := brand.MakeLogo("logo", raw)
+			if _, ok := brand.ParseLogo(made.Name); err == nil && (!ok || len(made.PNG) > 12<<10) {
 				t.Errorf("kept as %q with %d bytes", made.Name, len(made.PNG))
 			}
 		})
@@ -161,10 +161,10 @@ func scans(n int) []byte {
 
 // TestScans shows that a small file that would keep a processor busy for minutes is refused.
 func TestScans(t *testing.T) {
-	if _, err := logo.Make("logo", scans(10)); err != nil {
+	if _, err := brand.MakeLogo("logo", scans(10)); err != nil {
 		t.Errorf("a JPEG of ten scans: %v", err)
 	}
-	if made, err := logo.Make("logo", scans(500)); err == nil || !strings.Contains(err.Error(), "scans") {
+	if made, err := brand.MakeLogo("logo", scans(500)); err == nil || !strings.Contains(err.Error(), "scans") {
 		t.Errorf("a JPEG of 500 scans is kept as %s: %v", made.Name, err)
 	}
 }

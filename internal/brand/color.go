@@ -1,10 +1,7 @@
-// Package palette adjusts a chosen color so that text in it, and on it, is readable in both themes
-// (WCAG 2.2, contrast minimum).
-package palette
+package brand
 
 import (
 	"fmt"
-	"image/color"
 	"math"
 	"regexp"
 	"strconv"
@@ -22,11 +19,11 @@ var (
 // enough is the minimum contrast of text.
 const enough = 4.5
 
-var syntax = regexp.MustCompile(`^[0-9a-f]{6}$`)
+var colorSyntax = regexp.MustCompile(`^[0-9a-f]{6}$`)
 
-// Parse parses six lowercase hexadecimal digits.
-func Parse(digits string) (c Color, ok bool) {
-	if !syntax.MatchString(digits) {
+// ParseColor parses six lowercase hexadecimal digits.
+func ParseColor(digits string) (c Color, ok bool) {
+	if !colorSyntax.MatchString(digits) {
 		return c, false
 	}
 	rgb, err := strconv.ParseUint(digits, 16, 32)
@@ -85,9 +82,6 @@ func Sheet(c Color) string {
 	return fmt.Sprintf(":root { --thread: light-dark(%s, %s); --thread-ink: light-dark(%s, %s); }\n", light,
 		dark, On(light), On(dark))
 }
-
-// Of converts a picture's color.
-func Of(c color.NRGBA) Color { return Color{float64(c.R), float64(c.G), float64(c.B)} }
 
 // ReadOnLight returns the contrast of a color on a light page.
 func ReadOnLight(c Color) float64 { return Contrast(c, lightGround) }
