@@ -136,6 +136,12 @@ func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, e
 		return nil, notValid()
 	}
 
+	// A token of another embed key counts as a new socket of that key.
+	if token.KeyID != old.KeyID {
+		if err := s.relay.fabric.EmbedKeys.AdmitSocket(ctx, token); err != nil {
+			return nil, err
+		}
+	}
 	caller := token.Caller()
 	if !s.relay.enter(caller, s.caller) {
 		return nil, tooMany()

@@ -34,6 +34,13 @@ func TestEmbedSockets(t *testing.T) {
 			t.Errorf("one socket too many at node %d: got code %d, want %d", i, got.code(), refused)
 		}
 		n.connect(n.seal(embedded(other, i)))
+
+		// A socket of another key cannot move to the key by a new token.
+		c, _ := n.connect(n.seal(func(t *fabric.Token) { t.Kind, t.SubscriberID = fabric.Guest, "" }))
+		if got := c.call("signalwire.reauthenticate", authentication(n.seal(embedded(key, 10+i)))+"}"); got.code() !=
+			refused {
+			t.Errorf("a token of the key for another socket: got code %d, want %d", got.code(), refused)
+		}
 		n.connect(n.seal(func(t *fabric.Token) { t.Kind, t.SubscriberID, t.KeyID = fabric.Guest, "", key }))
 	}
 }
