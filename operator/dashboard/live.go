@@ -123,7 +123,7 @@ func openStream(v *visit) (send func(text string) bool) {
 // count as a use of it.
 func (a *site) isStillAllowed(v *visit) bool {
 	s, o, err := a.Operators.Peek(v.r.Context(), v.cookie)
-	return err == nil && s.Proven && o.Check(v.route.may, v.project.ID) == nil
+	return err == nil && a.isComplete(s, o) && o.Check(v.route.may, v.project.ID) == nil
 }
 
 // followRecordings serves GET /dashboard/projects/{project}/recordings/live.

@@ -97,6 +97,31 @@ func TestFollow(t *testing.T) {
 	}
 }
 
+// TestFollowNeedsFactor shows that a stream ends once its operator has a role that requires a second
+// factor, which its session has not shown.
+func TestFollowNeedsFactor(t *testing.T) {
+	w := newWorldThat(t, operator.Owner)
+	in := operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer}
+	o, b := w.operator("ann@example.com", in)
+
+	base := "/dashboard/projects/" + w.one.ID
+	newest := between(b.get(base+"/audit").body, "last=", `"`)
+	f := b.follow(base + "/audit/live?last=" + newest)
+	if f.StatusCode != http.StatusOK {
+		t.Fatalf("following: %s", f.Status)
+	}
+
+	owner := operator.Membership{ProjectID: w.one.ID, Role: operator.Owner}
+	_, err := w.operators.Update(t.Context(), o.ID, operator.Input{Roles: []operator.Membership{owner}}, "")
+	must(t, err)
+	if got := f.next(); got != "end" {
+		t.Errorf("after a role that requires a second factor the event is %q, want end", got)
+	}
+	if again := b.follow(base + "/audit/live?last=" + newest); again.StatusCode == http.StatusOK {
+		t.Error("a session without a second factor follows a list that requires one")
+	}
+}
+
 // TestPeek shows that following does not extend a session, and that a server that shuts down
 // ends all streams.
 func TestPeek(t *testing.T) {

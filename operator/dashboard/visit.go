@@ -118,11 +118,16 @@ func (a *site) readSession(v *visit) error {
 
 	v.session, v.account = s, o
 	audit.As(v.r.Context(), audit.Operator, o.ID)
-	// The operator may have received a role that requires a second factor since it signed in.
-	if s.Proven && (s.TwoFactors() || !a.requiresFactor(o)) {
+	if a.isComplete(s, o) {
 		v.operator = o
 	}
 	return nil
+}
+
+// isComplete reports whether a session has shown the factors that its operator needs. The operator may
+// have received a role that requires a second factor since it signed in.
+func (a *site) isComplete(s operator.Session, o operator.Operator) bool {
+	return s.Proven && (s.TwoFactors() || !a.requiresFactor(o))
 }
 
 // Most bytes of a form, and of one that may hold a document.
