@@ -138,11 +138,11 @@ func (ss *Subscribers) Verify(ctx context.Context, projectID, id string) (Subscr
 
 	switch {
 	case s.Email == "":
-		return s, problem.BadParam("email", "email is missing: there is nowhere to send the link")
+		return s, problem.BadParam("email", "email is missing; the link needs an address")
 	case s.Verified:
-		return s, problem.BadParam("email_verified", "email_verified is true already")
+		return s, problem.BadParam("email_verified", "email_verified is already true")
 	case s.Disabled:
-		return s, problem.BadParam("disabled", "disabled: who is locked out is sent no link")
+		return s, problem.BadParam("disabled", "disabled subscribers are sent no links")
 	}
 
 	return s, ss.store.QueueLetter(ctx, mail.Letter{
@@ -165,11 +165,11 @@ func (ss *Subscribers) Invite(ctx context.Context, projectID, id, inviter string
 
 	switch {
 	case s.Email == "":
-		return s, problem.BadParam("email", "email is missing: there is nowhere to send the invitation")
+		return s, problem.BadParam("email", "email is missing; the invitation needs an address")
 	case s.PasswordHash != "":
-		return s, problem.BadParam("password", "password is set: who has one is not invited")
+		return s, problem.BadParam("password", "subscribers with a password are not invited")
 	case s.Disabled:
-		return s, problem.BadParam("disabled", "disabled: who is locked out is not invited")
+		return s, problem.BadParam("disabled", "disabled subscribers are not invited")
 	}
 
 	facts := map[string]string{}

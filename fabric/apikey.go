@@ -235,7 +235,7 @@ var keySecret = regexp.MustCompile(`^PT[0-9a-f]{64}$`)
 // secret brought along must be generated like ours.
 func CheckSecret(param, secret string) error {
 	if !keySecret.MatchString(secret) {
-		return problem.BadParam(param, "%s must be PT and 64 hexadecimal digits in small letters", param)
+		return problem.BadParam(param, "%s must be PT and 64 lower-case hexadecimal digits", param)
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func (es *EmbedKeys) List(ctx context.Context, projectID string, q page.Query) (
 // Find returns the key of a secret, revoked or not, or problem.Forbidden if it is
 // unknown.
 func (es *EmbedKeys) Find(ctx context.Context, secret string) (EmbedKey, error) {
-	refused := problem.New(problem.Forbidden, "forbidden", "the embed key is unknown or was revoked")
+	refused := problem.New(problem.Forbidden, "forbidden", "the embed key is unknown or revoked")
 	if !strings.HasPrefix(secret, embedPrefix) || len(secret) > 255 {
 		return EmbedKey{}, refused
 	}

@@ -31,14 +31,14 @@ type Kept struct {
 
 // kept is what every erasure keeps.
 var kept = []Kept{
-	{"its id, in the audit log (with the network addresses and browsers that it came from), in revocations, in logouts that apps are still told of and in refresh tokens that were used", "they prove what was done, and keep tokens dead that were given out; an id alone names nobody any more, and the log is pruned when its time is over"},
-	{"recordings that are tied to another subscriber, too",
-		"they are the other's as well; the addresses of this one are taken out of them"},
-	{"stubs of the recordings that were deleted, for 40 days: ids, times, lengths, no addresses",
-		"so that lists and bills which were made before still agree"},
-	{"requests to sign in that nobody has ended, for 30 minutes: an e-mail that an app has sent as login_hint", "they lie in the session store under what only their browser knows, and expire by themselves"},
-	{"what was told to webhooks, apps and operators before, and backups",
-		"they are out of reach here; let backups expire, and erase again after one was restored"},
+	{"the subscriber's id in the audit log (with network addresses and browsers), revocations, pending logout notifications and used refresh tokens", "they prove past actions and keep issued tokens revoked; the id alone no longer identifies a person, and the log is pruned after its retention time"},
+	{"recordings that also belong to another subscriber",
+		"they are the other subscriber's as well; this subscriber's addresses are removed from them"},
+	{"records of the deleted recordings, for 40 days: ids, times and durations, but no addresses",
+		"they keep earlier lists and bills consistent"},
+	{"unfinished sign-in requests, for 30 minutes: an e-mail address that an app sent as login_hint", "they are in the session store under a key that only the browser knows, and expire by themselves"},
+	{"data that webhooks, apps and operators received before, and backups",
+		"they cannot be erased from here; let backups expire, and erase again after restoring one"},
 }
 
 // An Eraser says what of a subscriber a store must look for, beside what refers to its id.

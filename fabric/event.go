@@ -102,7 +102,7 @@ func checkEvents(names []string) (events []EventName, err error) {
 	for _, name := range names {
 		e := EventName(name)
 		if e != AnyEvent && !slices.Contains(EventNames(), e) {
-			return nil, problem.BadParam("events", "events has no event %q; there are %s, and * for all",
+			return nil, problem.BadParam("events", "events has the unknown event %q; known are %s, and * for all",
 				name, listed(EventNames()))
 		}
 		if !slices.Contains(events, e) {

@@ -45,10 +45,10 @@ func allowed(given []string) ([]string, error) {
 	for _, text := range given {
 		id, ok := canonical(text)
 		if !ok {
-			return nil, problem.BadParam(param, "%s must hold UUIDs", param)
+			return nil, problem.BadParam(param, "%s must contain UUIDs", param)
 		}
 		if slices.Contains(ids, id) {
-			return nil, problem.BadParam(param, "%s must not hold an address twice", param)
+			return nil, problem.BadParam(param, "%s must not contain an address twice", param)
 		}
 		ids = append(ids, id)
 	}
@@ -149,7 +149,7 @@ func (ts *Tokens) IssueEmbed(ctx context.Context, secret string) (string, error)
 	t.IssuedAt, t.ExpiresAt = began, began.Add(embedLifetime)
 	t.Embedded = true
 	if n == 0 || !k.Revoked.IsZero() || ts.Check(ctx, t) != nil {
-		return "", problem.New(problem.Forbidden, "forbidden", "the embed key is unknown or was revoked")
+		return "", problem.New(problem.Forbidden, "forbidden", "the embed key is unknown or revoked")
 	}
 	if err := ts.embedKeys.count(ctx, "embed-token", k.ID, ts.c.EmbedLimits.Tokens); err != nil {
 		return "", err

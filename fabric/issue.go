@@ -98,7 +98,7 @@ func (ts *Tokens) checkExpiry(param string, at *int64) error {
 	case *at <= now.Unix():
 		return problem.BadParam(param, "%s must be greater than %d", param, now.Unix())
 	case *at > now.Add(MaxLifetime).Unix():
-		return problem.BadParam(param, "%s must be at most %d, 30 days ahead", param, now.Add(MaxLifetime).Unix())
+		return problem.BadParam(param, "%s must be at most %d, which is 30 days ahead", param, now.Add(MaxLifetime).Unix())
 	}
 	return nil
 }

@@ -69,12 +69,12 @@ func checkShown(param, text string) error {
 	text = norm.NFC.String(text)
 	if !isShown([]rune(text)) {
 		return problem.BadParam(param,
-			"%s must not contain characters that do not show, or that change the direction of others", param)
+			"%s must not contain invisible characters or characters that change the text direction", param)
 	}
 	for _, word := range strings.FieldsFunc(text,
 		func(r rune) bool { return !unicode.In(r, unicode.L, unicode.M, unicode.Nd) }) {
 		if !isPlain(word) {
-			return problem.BadParam(param, "%s must not mix letters of different scripts in a word: %s",
+			return problem.BadParam(param, "%s must not mix letters of different scripts in one word: %s",
 				param, strings.ToValidUTF8(word, ""))
 		}
 	}

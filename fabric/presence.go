@@ -143,7 +143,7 @@ func (ps *Presences) Sockets(ctx context.Context, projectID, subscriberID string
 func (ps *Presences) Online(ctx context.Context, t Token, socket string) error {
 	if t.Kind != SAT {
 		return problem.New(problem.Forbidden, "not_a_subscriber",
-			"only a subscriber can be online, not the holder of a guest or invite token")
+			"only a subscriber can be online, not the holder of a guest token or invite")
 	}
 
 	return ps.attend(ctx, t, func(a *attendance, now time.Time) error {
@@ -214,7 +214,7 @@ func onlineUntil(t Token, now time.Time) int64 {
 // node was faster, so change must set values, not add to them.
 func (ps *Presences) attend(ctx context.Context, t Token, change func(*attendance, time.Time) error) error {
 	if ps.c.Sessions == nil {
-		return errors.New("changing presence: there is no session store")
+		return errors.New("changing presence: no session store is configured")
 	}
 	for range maxTries {
 		news, err := ps.tryAttend(ctx, t, change)

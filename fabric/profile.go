@@ -203,7 +203,7 @@ func (c StandardClaims) check() error {
 	for _, f := range []struct{ param, said string }{{"profile", c.ProfilePage}, {"picture", c.Picture},
 		{"website", c.Website}} {
 		if !isWebPage(f.said) {
-			bad(f.param, "an address with http or https")
+			bad(f.param, "an http or https URL")
 		}
 	}
 
@@ -214,10 +214,10 @@ func (c StandardClaims) check() error {
 		bad("locale", "a language tag such as en-GB")
 	}
 	if c.PhoneNumber != "" && !phoneSyntax.MatchString(c.PhoneNumber) {
-		bad("phone_number", "in the form of E.164, such as +14155550100")
+		bad("phone_number", "an E.164 number, such as +14155550100")
 	}
 	if c.PhoneNumberVerified != nil && c.PhoneNumber == "" {
-		bad("phone_number_verified", "left out without phone_number")
+		bad("phone_number_verified", "omitted without phone_number")
 	}
 
 	return errors.Join(append(errs, c.Address.check())...)

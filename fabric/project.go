@@ -104,7 +104,7 @@ func (c ProjectChange) Check() error {
 	}
 	if c.Color != nil && *c.Color != "" && !mail.IsColor(*c.Color) {
 		errs = append(errs, problem.BadParam(
-			"color", "color must be # and six hexadecimal digits in small letters, such as #2f4b9b"))
+			"color", "color must be # and six lower-case hexadecimal digits, such as #2f4b9b"))
 	}
 
 	errs = append(errs, checkLink("tos_uri", c.Terms), checkLink("policy_uri", c.Privacy))
@@ -181,7 +181,7 @@ func CheckLink(param, link string) error {
 	u, err := url.Parse(link)
 	if link != "" && (err != nil || len(link) > maxLink || u.Scheme != "https" && u.Scheme != "http" ||
 		u.Host == "" || u.User != nil) {
-		return problem.BadParam(param, "%s must be an address with https or http", param)
+		return problem.BadParam(param, "%s must be an http or https URL", param)
 	}
 	return nil
 }

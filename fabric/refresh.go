@@ -103,10 +103,10 @@ func (ts *Tokens) openRefresh(ctx context.Context, projectID, raw string) (Token
 
 func (ts *Tokens) whyNoRefresh(raw string) error {
 	if _, ok := ts.Inspect(raw, SAT, Guest, Invite, Service); ok {
-		return badRefresh("not_a_refresh_token", "is another kind of token")
+		return badRefresh("not_a_refresh_token", "is a different kind of token")
 	}
 	if strings.Count(raw, ".") != 4 {
-		return badRefresh("invalid_token_format", "is no token")
+		return badRefresh("invalid_token_format", "is not a token")
 	}
 	return badRefresh("token_invalid", "is invalid")
 }

@@ -244,7 +244,7 @@ func again(change func() error) error {
 	}
 	return &problem.Error{
 		Kind: problem.Unavailable, Code: "temporarily_unavailable",
-		Message: "it is being changed by many at once", RetryAfter: time.Second,
+		Message: "the resource is changed by too many requests at once", RetryAfter: time.Second,
 	}
 }
 
@@ -276,7 +276,7 @@ func change(k *kinds.Kind, old kinds.Values, sent map[string]json.RawMessage) (k
 	if err := json.Unmarshal(values[versionField], &is); err != nil || is != was+1 {
 		return nil, &problem.Error{
 			Kind: problem.Invalid, Code: "document_version_mismatch", Param: versionField,
-			Message: fmt.Sprintf("%s must be %d, the one after that which is there", versionField, was+1),
+			Message: fmt.Sprintf("%s must be %d, the next after the current one", versionField, was+1),
 		}
 	}
 

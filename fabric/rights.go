@@ -98,11 +98,11 @@ func (r *Rights) permit(scopes []Scope, expires time.Time) error {
 
 	if beyond != nil {
 		errs = append(errs, problem.BadParam(
-			"scopes", "scopes must be among those of the key that asks, which lacks %s", strings.Join(beyond, ", ")))
+			"scopes", "scopes must be among those of the calling key, which lacks %s", strings.Join(beyond, ", ")))
 	}
 	if !r.Expires.IsZero() && (expires.IsZero() || expires.After(r.Expires)) {
 		errs = append(errs, problem.BadParam(
-			"expires_at", "expires_at must be at most %s, when the key that asks expires",
+			"expires_at", "expires_at must be at most %s, when the calling key expires",
 			r.Expires.Format(time.RFC3339)))
 	}
 
@@ -169,7 +169,7 @@ func (ks *APIKeys) Rotate(
 		return APIKey{}, "", err
 	}
 	if by.permit(k.Scopes, k.Expires) != nil {
-		return APIKey{}, "", problem.New(problem.Forbidden, "forbidden", "the key has more than the one that asks")
+		return APIKey{}, "", problem.New(problem.Forbidden, "forbidden", "the key has more permissions than the calling key")
 	}
 	if overlap < 0 || overlap > MaxOverlap {
 		return APIKey{}, "", problem.BadParam(

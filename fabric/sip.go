@@ -118,7 +118,7 @@ func checkNetworks(v kinds.Values) error {
 		_, err := netip.ParsePrefix(text)
 		if _, aerr := netip.ParseAddr(text); err != nil && aerr != nil {
 			return problem.BadParam("ip_auth",
-				"ip_auth must hold addresses and networks, such as 192.0.2.1 and 192.0.2.0/24")
+				"ip_auth must contain IP addresses and networks, such as 192.0.2.1 and 192.0.2.0/24")
 		}
 	}
 	return nil

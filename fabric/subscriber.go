@@ -159,7 +159,7 @@ func (in SubscriberInput) Check(isNew bool) error {
 	switch {
 	case in.PasswordHash != nil && (in.Password != nil || !isNew):
 		errs = append(errs, problem.BadParam(
-			"password_hash", "password_hash is for new subscribers, in place of a password"))
+			"password_hash", "password_hash is only for new subscribers, instead of a password"))
 	case in.Password == nil:
 	case *in.Password == "":
 		errs = append(errs, problem.Missing("password"))

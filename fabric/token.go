@@ -109,7 +109,7 @@ func newSealers(ring *keys.Ring, host string) map[TokenKind]*keys.Sealer {
 func (ts *Tokens) Seal(t Token) (string, error) {
 	sealer := ts.sealers[t.Kind]
 	if sealer == nil {
-		return "", fmt.Errorf("sealing token: no kind %q", t.Kind)
+		return "", fmt.Errorf("encrypting token: unknown kind %q", t.Kind)
 	}
 	if t.ID == "" {
 		t.ID = newID()
@@ -269,7 +269,7 @@ func (ts *Tokens) RevokeRaw(ctx context.Context, projectID, raw string) error {
 	t, ok := ts.Inspect(raw, SAT, Guest, Invite, Refresh)
 	if !ok || t.ProjectID != projectID || t.Issuer != ts.c.Issuer {
 		return &problem.Error{Kind: problem.Invalid, Code: "token_invalid", Param: "token",
-			Message: "token is none of the project's"}
+			Message: "the project has no such token"}
 	}
 	return ts.Revoke(ctx, t)
 }

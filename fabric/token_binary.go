@@ -22,7 +22,7 @@ const (
 	flagClaims
 )
 
-var errClaims = errors.New("reading claims: they are of another form")
+var errClaims = errors.New("reading claims: unknown format")
 
 // texts returns the members that are text, in order.
 func (c *claims) texts() [12]*string {

@@ -62,7 +62,7 @@ func deployCurrent(r Resource, meant int64, v *Version) error {
 	if meant != is {
 		return &problem.Error{
 			Kind: problem.Invalid, Code: "document_version_mismatch", Param: versionField,
-			Message: fmt.Sprintf("%s must be %d, the one that is there", versionField, is),
+			Message: fmt.Sprintf("%s must be %d, the current one", versionField, is),
 		}
 	}
 	v.DocumentVersion, v.Fields = is, r.Fields
@@ -79,7 +79,7 @@ func (rs *Resources) deployAgain(ctx context.Context, id string, v *Version) err
 	old, err := rs.store.FindVersion(ctx, v.ResourceID, id)
 	if errors.Is(err, problem.NotFound) {
 		return &problem.Error{Kind: problem.Invalid, Code: "does_not_exist", Param: param,
-			Message: param + " is of no version of this resource"}
+			Message: param + " is not a version of this resource"}
 	}
 	v.DocumentVersion, v.Fields = old.DocumentVersion, old.Fields
 	return err

@@ -246,7 +246,7 @@ func (ws *Webhooks) openSigningKeys(all []SigningKey) (s SigningKeys, err error)
 	}
 
 	if s.Current == nil {
-		return s, errors.New("no signing key has begun")
+		return s, errors.New("no signing key is active yet")
 	}
 	if s.CurrentSecret, err = ws.openSigningKey(*s.Current); err == nil && s.Next != nil {
 		s.NextSecret, err = ws.openSigningKey(*s.Next)
@@ -276,7 +276,7 @@ func (ws *Webhooks) RotateSigningKey(
 	}
 	if old.Next != nil && overlap > 0 {
 		return old, problem.BadParam("overlap",
-			"a new key takes over at %s; overlap must be 0 to make another now", moment(old.Next.Starts))
+			"a new key takes over at %s; set overlap to 0 to create another one now", moment(old.Next.Starts))
 	}
 	now := ws.now()
 	k, err := ws.newSigningKey(old.Current.ProjectID, now.Add(overlap))

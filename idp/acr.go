@@ -76,7 +76,7 @@ func (a *AuthRequest) wantClaim(acr *claimRequest) error {
 	switch {
 	case !one && !two:
 		return oauth("unmet_authentication_requirements",
-			"nobody can log in here in the way that the claim acr demands")
+			"the authentication that the claim acr requires is not available")
 	case !two:
 		a.Claims.ACR = acrOne // two factors prove what one does
 	}

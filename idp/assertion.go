@@ -154,7 +154,7 @@ func checkAssertion(c jwt.Claims, audiences []string, now time.Time) error {
 func (as *Assertions) use(ctx context.Context, c Client, claims jwt.Claims) error {
 	err := as.store.UseAssertion(ctx, session.Digest(c.ID+" "+claims.ID), claims.Expiry.Time().Add(usedFor))
 	if errors.Is(err, problem.Conflict) {
-		return refuseAssertion("it was used before; each has a jti of its own")
+		return refuseAssertion("it was used before; each assertion needs a unique jti")
 	}
 	if err != nil {
 		return fmt.Errorf("remembering assertion: %w", err)

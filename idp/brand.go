@@ -17,7 +17,7 @@ func (c Client) checkBrand() error {
 	var errs []error
 	if c.BrandColor != "" && !mail.IsColor(c.BrandColor) {
 		errs = append(errs, problem.BadParam(
-			"brand_color", "brand_color must be # and six hexadecimal digits in small letters, such as #2f4b9b"))
+			"brand_color", "brand_color must be # and six lower-case hexadecimal digits, such as #2f4b9b"))
 	}
 	errs = append(errs, fabric.CheckLink("tos_uri", c.TermsURI), fabric.CheckLink("policy_uri", c.PolicyURI))
 	return errors.Join(errs...)

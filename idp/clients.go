@@ -81,7 +81,7 @@ type Clients struct {
 func (cs *Clients) Create(ctx context.Context, c Client) (made Client, secret string, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return Client{}, "", fmt.Errorf("making client id: %w", err)
+		return Client{}, "", fmt.Errorf("creating client id: %w", err)
 	}
 	c.ID, c.SecretHash, c.Created = id.String(), "", cs.Now()
 	c.Updated = c.Created
@@ -219,7 +219,7 @@ func (c *Client) check() error {
 	}
 
 	if utf8.RuneCountInString(c.Name) > 100 || !utf8.ValidString(c.Name) || strings.ContainsFunc(c.Name, isControl) {
-		bad("name", "a name has at most 100 characters and no control characters")
+		bad("name", "a name must have at most 100 characters and no control characters")
 	}
 	for _, t := range c.ResponseTypes {
 		oneOf(bad, "response_type", t, ResponseTypes()...)
@@ -251,7 +251,7 @@ func (c *Client) check() error {
 
 	scopes, unknown := canonicalScopes(c.Scopes)
 	for _, s := range unknown {
-		bad("scope", "%q is not a scope; there are %s", s, strings.Join(Scopes(), ", "))
+		bad("scope", "%q is not a scope; known are %s", s, strings.Join(Scopes(), ", "))
 	}
 	c.Scopes = scopes
 	return errors.Join(errs...)
@@ -278,7 +278,7 @@ func (c *Client) checkURI(bad func(param, format string, args ...any), param, ur
 		u.User != nil || !isASCII(uri):
 		bad(param, "%q is not an absolute address without fragment, wildcard, user or spaces", uri)
 	case strings.ContainsAny(uri, "\"<>^`{|}"):
-		bad(param, "%q has characters that a URI has only as %%XX, such as %%22 for a quote (RFC 3986, section 2)", uri)
+		bad(param, "%q has characters that a URI must escape as %%XX, such as %%22 for a quote (RFC 3986, section 2)", uri)
 	case u.Scheme == "https" && u.Host != "", u.Scheme == "http" && isLocal(u.Hostname()):
 	case u.Scheme == "http":
 		bad(param, "%q must be https; http is only for localhost, 127.0.0.1 and [::1]", uri)

@@ -145,7 +145,7 @@ func (co *core) checkRegistrationOpen(ctx context.Context, projectID string) err
 func (co *core) newLetter(kind mail.Kind, projectID, to string, facts map[string]string) (mail.Letter, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return mail.Letter{}, fmt.Errorf("making mail id: %w", err)
+		return mail.Letter{}, fmt.Errorf("creating mail id: %w", err)
 	}
 	return mail.Letter{ID: id.String(), ProjectID: projectID, Kind: kind, To: to, Facts: facts,
 		Created: co.Now()}, nil

@@ -247,8 +247,8 @@ func (ds *Devices) change(ctx context.Context, id string, change func(*Device) e
 
 // The answers to a device that polls (RFC 8628, section 3.5).
 var (
-	errPending      = oauth("authorization_pending", "nobody has answered yet; poll again")
-	errSlowDown     = oauth("slow_down", "poll less often: wait five seconds longer from now on")
+	errPending      = oauth("authorization_pending", "the request is not answered yet; poll again")
+	errSlowDown     = oauth("slow_down", "poll less often: wait five more seconds between requests")
 	errExpired      = oauth("expired_token", "the device code has expired; start over")
 	errDeviceDenied = oauth("access_denied", "the subscriber denied the access")
 )
@@ -339,5 +339,5 @@ func (ds *Devices) countGuessAt(ctx context.Context, place string, most int) err
 		return err
 	}
 	return &problem.Error{Kind: problem.RateLimited, Code: "rate_limit_exceeded",
-		Message: "too many codes of devices", RetryAfter: guessWindow}
+		Message: "too many device codes", RetryAfter: guessWindow}
 }

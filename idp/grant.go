@@ -70,7 +70,7 @@ type Grants struct {
 func (gs *Grants) create(c Client, code Code) (g Grant, refresh string, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return g, "", fmt.Errorf("making grant id: %w", err)
+		return g, "", fmt.Errorf("creating grant id: %w", err)
 	}
 
 	now, l := gs.Now(), gs.Lifetimes()
@@ -174,7 +174,7 @@ func (gs *Grants) checkFabricAccess(ctx context.Context, c Client, g Grant) erro
 		return fmt.Errorf("finding consent: %w", err)
 	}
 	if !slices.Contains(agreed, FabricAccess) {
-		return invalidGrant("the subscriber has not agreed to fabric tokens of this client")
+		return invalidGrant("the subscriber has not consented to fabric tokens for this client")
 	}
 	return nil
 }

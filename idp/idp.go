@@ -93,7 +93,7 @@ func (c *Config) fill() {
 	}
 	if c.Fetch == nil {
 		c.Fetch = func(context.Context, string, int64) ([]byte, error) {
-			return nil, errors.New("nothing is fetched here")
+			return nil, errors.New("fetching is not configured")
 		}
 	}
 }

@@ -33,10 +33,10 @@ func (c Client) Answers(responseType string) bool {
 // are dropped.
 func (a *AuthRequest) checkImplicit() error {
 	if a.Nonce == "" {
-		return oauth("invalid_request", "nonce is missing; response_type id_token needs one")
+		return oauth("invalid_request", "nonce is missing; response_type id_token requires one")
 	}
 	if !slices.Contains(a.Scope, "openid") {
-		return oauth("invalid_scope", "response_type id_token needs the scope openid")
+		return oauth("invalid_scope", "response_type id_token requires the scope openid")
 	}
 	a.Scope = slices.DeleteFunc(slices.Clone(a.Scope), func(s string) bool {
 		return s != "openid" && len(ClaimsOf(s)) == 0
@@ -48,7 +48,7 @@ func (a *AuthRequest) checkImplicit() error {
 // claims of the requested scopes, since there is no access token for userinfo (OpenID
 // Connect Core, section 5.4). Like a code, it makes a grant of the login.
 func (gs *Grants) IssueIDToken(ctx context.Context, c Client, a AuthRequest, s Login) (string, error) {
-	gone := oauth("login_required", "the login was ended or the consent revoked meanwhile")
+	gone := oauth("login_required", "the login ended or the consent was revoked in the meantime")
 	sub, err := gs.findSubscriber(ctx, s.ProjectID, s.SubscriberID, s.ID)
 	if errors.Is(err, errDead) {
 		return "", gone

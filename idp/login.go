@@ -173,7 +173,7 @@ func (ls *Logins) create(ctx context.Context, sub fabric.Subscriber, began time.
 	from Visitor) (Login, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
-		return Login{}, fmt.Errorf("making session id: %w", err)
+		return Login{}, fmt.Errorf("creating session id: %w", err)
 	}
 
 	s := Login{

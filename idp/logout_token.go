@@ -64,7 +64,7 @@ func (cs *Clients) checkBackchannel(c Client) error {
 	case uri == "":
 		return nil
 	case len(uri) > maxURI:
-		return problem.BadParam(param, "%s has at most %d characters", param, maxURI)
+		return problem.BadParam(param, "%s must have at most %d characters", param, maxURI)
 	case c.AuthMethod == AuthNone && !strings.HasPrefix(uri, "https:"):
 		return problem.BadParam(param, "%q must be https; http is only for clients with a secret", uri)
 	}

@@ -49,7 +49,7 @@ func (as *Accounts) Register(ctx context.Context, c Client, req AuthRequest, in 
 	}
 	sealed, err := as.Ring.SealSecret(pendingName(req.ID), []byte(made.PasswordHash))
 	if err != nil {
-		return fmt.Errorf("sealing password: %w", err)
+		return fmt.Errorf("encrypting password: %w", err)
 	}
 
 	// The password waits in the request, so that only this browser can use it.
@@ -89,7 +89,7 @@ func (as *Accounts) CompleteRegistration(ctx context.Context, token string, req 
 	if req.Waits(l) {
 		hash, err := as.Ring.OpenSecret(pendingName(req.ID), req.Pending.Password)
 		if err != nil {
-			return l, fabric.Subscriber{}, fmt.Errorf("opening password: %w", err)
+			return l, fabric.Subscriber{}, fmt.Errorf("decrypting password: %w", err)
 		}
 		text := string(hash)
 		in.Password, in.PasswordHash = nil, &text

@@ -99,7 +99,7 @@ func (rs *Requests) Resume(ctx context.Context, id, browser string) (a AuthReque
 
 	if subtle.ConstantTimeCompare([]byte(a.Browser), []byte(session.Digest(browser))) != 1 {
 		return AuthRequest{}, c, problem.New(
-			problem.Forbidden, "another_browser", "the authorization request was begun in another browser")
+			problem.Forbidden, "another_browser", "the authorization request was started in another browser")
 	}
 
 	if a.Account != "" {

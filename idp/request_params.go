@@ -120,7 +120,7 @@ func parseResponseType(c Client, v url.Values) (string, error) {
 	case t == "" && c.Profile == MobileLegacy:
 		t = ResponseCode
 	case t == "":
-		return "", oauth("invalid_request", "response_type is missing; it may be %s",
+		return "", oauth("invalid_request", "response_type is missing; it must be %s",
 			strings.Join(ResponseTypes(), " or "))
 	case !slices.Contains(ResponseTypes(), t):
 		return "", oauth("unsupported_response_type", "response_type must be %s",
@@ -174,7 +174,7 @@ func (c Client) allowedScopes(asked []string) ([]string, error) {
 	}
 	for _, s := range known {
 		if !slices.Contains(c.Scopes, s) {
-			return nil, oauth("invalid_scope", "this client may not ask for the scope %s", s)
+			return nil, oauth("invalid_scope", "this client may not request the scope %s", s)
 		}
 	}
 	return known, nil

@@ -14,7 +14,7 @@ func (co *core) audience(c Client, asked []string) (string, error) {
 	case len(asked) == 0:
 		return co.Issuer, nil
 	case len(asked) > 1:
-		return "", oauth("invalid_target", "a token is for one resource; ask for one at a time")
+		return "", oauth("invalid_target", "a token is for one resource; request one at a time")
 	case asked[0] != co.Issuer && !slices.Contains(c.Resources, asked[0]):
 		return "", oauth("invalid_target", "this client is not registered for the resource")
 	}

@@ -136,7 +136,7 @@ func (c *Client) checkSubjects(bad func(param, format string, args ...any)) {
 func (cs *Clients) checkSector(ctx context.Context, c Client) error {
 	raw, err := cs.Fetch(ctx, c.SectorURI, maxSector)
 	if err != nil {
-		return problem.BadParam(sectorParam, "the sector document cannot be read: %v", err)
+		return problem.BadParam(sectorParam, "reading the sector document: %v", err)
 	}
 	var listed []string
 	if json.Unmarshal(raw, &listed) != nil {

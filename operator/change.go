@@ -41,7 +41,7 @@ func CheckPassword(secret, email string) error {
 	folded := strings.ToLower(secret)
 	local, _, _ := strings.Cut(strings.ToLower(email), "@")
 	if len(local) > 3 && strings.Contains(folded, local) || strings.Count(folded, folded[:1]) == len(folded) {
-		return problem.BadParam("password", "password is too easily guessed")
+		return problem.BadParam("password", "password is too easy to guess")
 	}
 	return nil
 }

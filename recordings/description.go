@@ -61,10 +61,10 @@ func (r *Recordings) Check(d Description) error {
 
 	if d.CallSid != "" && d.ConferenceSid != "" {
 		errs = append(errs, problem.BadParam(
-			"ConferenceSid", "a recording is of a call or of a conference: give CallSid or ConferenceSid"))
+			"ConferenceSid", "a recording belongs to a call or a conference: set CallSid or ConferenceSid"))
 	}
 	if !d.StartTime.IsZero() && (d.StartTime.Year() < 1970 || d.StartTime.After(r.now().Add(24*time.Hour))) {
-		errs = append(errs, problem.BadParam("StartTime", "StartTime must lie between 1970 and now"))
+		errs = append(errs, problem.BadParam("StartTime", "StartTime must be between 1970 and now"))
 	}
 	return errors.Join(errs...)
 }

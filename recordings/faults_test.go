@@ -33,7 +33,7 @@ func TestMeasuringNeverFails(t *testing.T) {
 				t.Errorf("%s: parts %v, levels %v, want none", name, parts, rec.Levels)
 			}
 		}
-		if got := strings.Count(log.String(), "was not measured"); got != 10 {
+		if got := strings.Count(log.String(), "measuring a recording"); got != 10 {
 			t.Errorf("%s: the log tells %d times of 10:\n%s", name, got, log.String())
 		}
 	}

@@ -64,7 +64,7 @@ func (r *Recordings) withMedia(ctx context.Context, o Owner, sid string) (Record
 		return Recording{}, &problem.Error{Kind: problem.NotFound, Code: "not_found",
 			Message: "the recording is not complete yet", RetryAfter: unfinished}
 	case rec.Bytes == 0:
-		return Recording{}, problem.New(problem.NotFound, "not_found", "the recording has no media: none ever came")
+		return Recording{}, problem.New(problem.NotFound, "not_found", "the recording has no media: none was uploaded")
 	}
 	return rec, nil
 }

@@ -76,7 +76,7 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 
 	if !added && kept.SHA256 != rec.SHA256 {
 		return Recording{}, false, problem.New(problem.Conflict, "conflict",
-			"Idempotency-Key was used before for other bytes: then SHA-256 %s, now %s", kept.SHA256, rec.SHA256)
+			"Idempotency-Key was used before for a different file: SHA-256 was %s, now %s", kept.SHA256, rec.SHA256)
 	}
 	return kept, added, nil
 }
@@ -89,7 +89,7 @@ func (r *Recordings) begin(projectID string) (Recording, error) {
 	}
 	sid, err := uuid.NewRandom()
 	if err != nil {
-		return Recording{}, fmt.Errorf("making a sid: %w", err)
+		return Recording{}, fmt.Errorf("creating a sid: %w", err)
 	}
 	return Recording{ID: id, MediaKey: id, Sid: sid.String(), ProjectID: projectID, Created: now,
 		Updated: now, Live: Live{Trim: Trims[0]}}, nil
@@ -188,12 +188,12 @@ type source struct {
 func (s *source) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	if s.left -= int64(n); s.left < 0 {
-		return 0, problem.New(problem.TooLarge, "request_too_large", "the upload is larger than this server takes")
+		return 0, problem.New(problem.TooLarge, "request_too_large", "the upload is larger than this server accepts")
 	}
 	if err == nil || errors.Is(err, io.EOF) || problem.First(err) != nil {
 		return n, err
 	}
-	return n, problem.New(problem.Malformed, "bad_request", "the upload broke off")
+	return n, problem.New(problem.Malformed, "bad_request", "the upload is incomplete")
 }
 
 // refuse converts the reason a file is rejected into a problem.
@@ -206,7 +206,7 @@ func refuse(err error, size int64) error {
 	case errors.Is(err, wav.ErrCodec):
 		return problem.New(problem.Unsupported, "unsupported_media_type", "the upload cannot be served: %v", err)
 	case errors.Is(err, wav.ErrBroken):
-		return problem.New(problem.Invalid, "invalid_parameter", "the upload cannot be read: %v", err)
+		return problem.New(problem.Invalid, "invalid_parameter", "reading the upload failed: %v", err)
 	}
 	return fmt.Errorf("parsing upload: %w", err)
 }

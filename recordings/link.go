@@ -55,7 +55,7 @@ func (r *Recordings) MediaAuth(ctx context.Context, projectID string) (MediaAuth
 // Sign creates a link to a recording in a format. The link is valid for the given time.
 func (r *Recordings) Sign(rec Recording, f Format, lasts time.Duration) (Link, error) {
 	if r.links == nil {
-		return Link{}, errors.New("signing link: there are no keys")
+		return Link{}, errors.New("signing link: no key is configured")
 	}
 	expires := r.now().Add(lasts).Truncate(time.Second)
 	code, err := r.links.Code(purpose(rec.ProjectID), message(rec.Sid, f, expires.Unix()))

@@ -113,7 +113,7 @@ func (c *Callback) check() error {
 	for _, event := range c.Events {
 		if !slices.Contains(CallbackEvents, event) {
 			errs = append(errs, withCode(CodeBadEvent, problem.BadParam("RecordingStatusCallbackEvent",
-				"RecordingStatusCallbackEvent must be of %s", strings.Join(CallbackEvents, ", "))))
+				"RecordingStatusCallbackEvent must be from %s", strings.Join(CallbackEvents, ", "))))
 			break
 		}
 	}
@@ -154,7 +154,7 @@ func withCode(code string, err error) error {
 // notInCall returns the error for a call or conference that is not in progress.
 func notInCall() error {
 	return problem.New(problem.Invalid, CodeNotInCall,
-		"the call is not in progress, as far as is known here; a recording that was announced makes it known")
+		"the call is not known to be in progress; announce a recording of it first")
 }
 
 // Start begins to record a call: one of this deployment, or one that is known because a recording
@@ -234,7 +234,7 @@ func (r *Recordings) Move(ctx context.Context, rec Recording, to Status, pauseBe
 	rec, err := r.change(ctx, rec, func(rec *Recording) error {
 		if rec.Waits.IsZero() || rec.Status == Stopped && to != Stopped {
 			return problem.New(problem.Invalid, CodeNotInCall,
-				"the recording is %s, and can not be %s any more", rec.Status, to)
+				"the recording is %s and can no longer be %s", rec.Status, to)
 		}
 		if rec.Status = to; to == Paused {
 			rec.PauseBehavior = pauseBehavior

@@ -25,7 +25,7 @@ func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (pa
 	defer func() {
 		<-r.measuring
 		if fault := recover(); fault != nil {
-			r.log.Error("a recording was not measured", "sha256", rec.SHA256, "panic", fmt.Sprint(fault),
+			r.log.Error("measuring a recording", "sha256", rec.SHA256, "panic", fmt.Sprint(fault),
 				"stack", string(debug.Stack()))
 			rec.Levels, parts = nil, nil
 		}
@@ -41,7 +41,7 @@ func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (pa
 		found, outline, err = levels.Measure(samples)
 	}
 	if err != nil {
-		r.log.Error("a recording was not measured", "sha256", rec.SHA256, "error", err)
+		r.log.Error("measuring a recording", "sha256", rec.SHA256, "error", err)
 		return nil
 	}
 
@@ -63,7 +63,7 @@ func (r *Recordings) Outline(ctx context.Context, o Owner, sid string) (Recordin
 	}
 	if rec.Levels == nil {
 		return rec, levels.Outline{}, problem.New(problem.NotAcceptable, "not_acceptable",
-			"the recording has no outline: its codec, %s, is kept as it came", rec.Codec)
+			"the recording has no waveform: its codec, %s, cannot be decoded", rec.Codec)
 	}
 
 	part, err := r.media.ReadPart(rec.MediaKey, peaksPart)

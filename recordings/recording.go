@@ -115,7 +115,7 @@ func (o Owner) MayChange() error {
 	if o.SubscriberID == "" {
 		return nil
 	}
-	return problem.New(problem.Forbidden, "forbidden", "a subscriber may read its recordings and change nothing")
+	return problem.New(problem.Forbidden, "forbidden", "subscribers may read their recordings but not change them")
 }
 
 // A Filter selects the recordings to list.
@@ -138,7 +138,7 @@ type Filter struct {
 func newID(now time.Time) (string, error) {
 	u, err := uuid.NewRandom()
 	if err != nil {
-		return "", fmt.Errorf("making an id: %w", err)
+		return "", fmt.Errorf("creating an id: %w", err)
 	}
 	stamp(&u, now)
 	fraction := now.Nanosecond() % int(time.Millisecond) >> 8

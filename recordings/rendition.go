@@ -81,9 +81,9 @@ func (w Wanted) check(rec Recording) error {
 	}
 	switch {
 	case w.Leg > rec.Channels:
-		return missing(fmt.Sprintf("there is no channel %d", w.Leg))
+		return missing(fmt.Sprintf("channel %d does not exist", w.Leg))
 	case w.Channels > 1 && w.Channels != rec.Channels:
-		return missing(fmt.Sprintf("it cannot be given with %d", w.Channels))
+		return missing(fmt.Sprintf("it cannot be converted to %d", w.Channels))
 	}
 	return nil
 }
@@ -181,7 +181,7 @@ func notConverted(rec Recording, f Format, err error) error {
 	if errors.Is(err, wav.ErrCodec) || errors.Is(err, mp3.ErrSource) {
 		_, ext := container(rec.Codec)
 		return problem.New(problem.NotAcceptable, "not_acceptable",
-			"the recording is kept as it came, as %s, which is not converted to %s; ask for it with .wav?Original=true%s",
+			"the recording is stored as %s, which cannot be converted to %s; request it with .wav?Original=true%s",
 			rec.Codec, f, orSame(ext))
 	}
 	return fmt.Errorf("converting media of %s: %w", rec.ID, err)

@@ -32,7 +32,7 @@ func (s *Recordings) AddRecording(
 }
 
 // errOvertaken is returned if another change has deleted or inserted the recording in question.
-var errOvertaken = problem.New(problem.Conflict, "conflict", "the recording is being changed by others")
+var errOvertaken = problem.New(problem.Conflict, "conflict", "the recording is being changed by other requests")
 
 // errNotWaiting is returned if an upload names a recording that does not wait for its media.
 var errNotWaiting = problem.BadParam("RecordingSid", "no recording with this RecordingSid waits for its media")

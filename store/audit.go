@@ -141,7 +141,7 @@ func (e *laneEnd) write(ctx context.Context, d database.Tx) error {
 		return unaudited(err)
 	}
 	if n, err := res.RowsAffected(); err != nil || n != 1 {
-		return unaudited(errors.Join(errors.New("the end of its lane has moved"), err))
+		return unaudited(errors.Join(errors.New("another event was written to its lane"), err))
 	}
 	e.row = e.place
 	return nil
@@ -164,10 +164,10 @@ func unaudited(err error) error {
 		return err
 	}
 	if errors.Is(err, sql.ErrNoRows) {
-		err = errors.New("the end of its lane is gone")
+		err = errors.New("the end of its lane is missing")
 	}
 	return fmt.Errorf("%w: writing audit event: %w", &problem.Error{
 		Kind: problem.Unavailable, Code: "temporarily_unavailable",
-		Message: "the audit trail cannot be written, and nothing is changed without it", RetryAfter: time.Second,
+		Message: "the audit trail cannot be written, so nothing was changed", RetryAfter: time.Second,
 	}, err)
 }

@@ -137,8 +137,8 @@ func (s *Audit) verifyRing(ctx context.Context, key *audit.Key, heads []audit.He
 			continue
 		}
 		if kid := unbound(key, ring, h.PrunedHash); kid != "" {
-			return &audit.Break{Lane: h.Lane, Seq: 1, What: "the lane was begun without the key " +
-				kid + " of the ring, which was put next to it: all before it may be gone"}, nil
+			return &audit.Break{Lane: h.Lane, Seq: 1, What: "the lane was started without the key " +
+				kid + " of the ring that is stored next to it: all earlier events may be missing"}, nil
 		}
 	}
 	return nil, nil

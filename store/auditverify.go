@@ -62,7 +62,7 @@ func (s *Audit) VerifyAudit(ctx context.Context) (r AuditReport, err error) {
 	}
 	for lane := range serverLanes {
 		if lane >= len(heads) || heads[lane].Lane != lane {
-			r.Broken = append(r.Broken, &audit.Break{Lane: lane, What: "its end is gone"})
+			r.Broken = append(r.Broken, &audit.Break{Lane: lane, What: "its end is missing"})
 			return r, nil
 		}
 	}

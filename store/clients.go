@@ -93,7 +93,7 @@ func (s *Clients) ReplaceClient(ctx context.Context, c idp.Client, since time.Ti
 			c.ID, c.Name, c.Profile, c.AuthMethod, flag(c.FirstParty), flag(c.PKCEOptional), redirects, logouts,
 			strings.Join(c.Grants, " "), strings.Join(c.Scopes, " "), c.AccessToken, c.IDTokenAlg, metadata,
 			micros(c.Updated), micros(since))
-		conflict := problem.New(problem.Conflict, "client_changed", "the client was changed or deleted meanwhile")
+		conflict := problem.New(problem.Conflict, "client_changed", "the client was changed or deleted in the meantime")
 		if err := oneRowOr(conflict, res, err, "client"); err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (s *Clients) SetClientSecret(ctx context.Context, c idp.Client, old string,
 			WHERE id = $1 AND secret_hash = $2`,
 			c.ID, old, c.SecretHash, micros(c.SecretMade), c.Old.Hash, micros(c.Old.Until))
 		return oneRowOr(problem.New(problem.Conflict, "secret_changed",
-			"the client was deleted, or given another secret meanwhile"), res, err, "client")
+			"the client was deleted or its secret was rotated in the meantime"), res, err, "client")
 	})
 }
 
@@ -128,7 +128,7 @@ func (s *Clients) EndOldSecret(ctx context.Context, id string, now time.Time) er
 			WHERE id = $1 AND old_secret_hash <> '' AND old_secret_until > $2
 			RETURNING project_id, name`, id, micros(now)).Scan(&t.event.ProjectID, &name)
 		if errors.Is(err, sql.ErrNoRows) {
-			return problem.New(problem.Conflict, "no_old_secret", "the client has no old secret that is still good")
+			return problem.New(problem.Conflict, "no_old_secret", "the client has no old secret that is still valid")
 		}
 		t.event.Add("name", name)
 		return found(err, "client")

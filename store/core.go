@@ -44,7 +44,7 @@ func (c *core) watch() tx { return tx{Tx: c.db.Watch()} }
 func (c *core) clock(ctx context.Context) (time.Time, error) {
 	now, err := c.db.Clock(ctx)
 	if err != nil {
-		return now, fmt.Errorf("asking the database for the time: %w", err)
+		return now, fmt.Errorf("reading the database's clock: %w", err)
 	}
 	return now, nil
 }
@@ -129,11 +129,11 @@ func found(err error, thing string) error {
 // changed returns the number of rows that a statement changed.
 func changed(res sql.Result, err error, thing string) (int64, error) {
 	if err != nil {
-		return 0, fmt.Errorf("changing %s: %w", thing, err)
+		return 0, fmt.Errorf("updating %s: %w", thing, err)
 	}
 	n, err := res.RowsAffected()
 	if err != nil {
-		return 0, fmt.Errorf("changing %s: %w", thing, err)
+		return 0, fmt.Errorf("updating %s: %w", thing, err)
 	}
 	return n, nil
 }
@@ -166,7 +166,7 @@ func unchanged(res sql.Result, err error, thing string) error {
 }
 
 func changedMeanwhile(thing string) error {
-	return problem.New(problem.Conflict, "conflict", "the %s was changed meanwhile", thing)
+	return problem.New(problem.Conflict, "conflict", "the %s was changed in the meantime", thing)
 }
 
 // inserted returns conflict if an INSERT … ON CONFLICT DO NOTHING inserted nothing.

@@ -41,7 +41,7 @@ func (s *Subscribers) PutDevice(ctx context.Context, d fabric.Device, most int) 
 		}
 		t.event.Add("device", kept.ID)
 		if n > most {
-			return problem.BadParam("device_token", "there are %d devices already; delete one", most)
+			return problem.BadParam("device_token", "the limit of %d devices is reached; delete one", most)
 		}
 		return nil
 	})

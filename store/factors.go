@@ -87,7 +87,7 @@ func (s *Factors) CreatePasskey(ctx context.Context, p factor.Passkey, first boo
 			return err
 		}
 		err := passkeyTable.insertNew(ctx, t, &p, "owner",
-			problem.New(problem.Conflict, "conflict", "there is such a passkey"))
+			problem.New(problem.Conflict, "conflict", "the passkey already exists"))
 		if err != nil {
 			return err
 		}
@@ -123,7 +123,7 @@ func (s *Factors) RenamePasskey(ctx context.Context, o factor.Owner, id, name st
 
 // usedMeanwhile returns the conflict of a factor that was used since it was read.
 func usedMeanwhile(thing string) error {
-	return problem.New(problem.Conflict, "conflict", "the %s was used meanwhile", thing)
+	return problem.New(problem.Conflict, "conflict", "the %s was used in the meantime", thing)
 }
 
 // UsePasskey records a use, if the passkey was not used since it was read.
@@ -172,7 +172,7 @@ func (s *Factors) CreateTOTP(ctx context.Context, a factor.TOTP, first bool) err
 			return err
 		}
 		err := totpTable.insertNew(ctx, t, &a, "owner",
-			problem.New(problem.Conflict, "conflict", "there is an authenticator app"))
+			problem.New(problem.Conflict, "conflict", "an authenticator app already exists"))
 		if err != nil {
 			return err
 		}

@@ -95,7 +95,7 @@ func (s *Keys) RevokeAPIKey(ctx context.Context, projectID string, r revocation.
 
 // errKeyChanged is returned if a key that was just found can no longer be changed.
 var errKeyChanged = problem.New(problem.Conflict, "token_changed",
-	"the key was revoked, or given another secret meanwhile")
+	"the key was revoked or rotated in the meantime")
 
 // UpdateAPIKey writes the fields that are not nil, if the rights of the caller still hold.
 func (s *Keys) UpdateAPIKey(
@@ -214,7 +214,7 @@ func (s *Keys) CreateSigningKey(ctx context.Context, k fabric.SigningKey) error 
 
 func (t tx) insertSigningKey(ctx context.Context, k fabric.SigningKey) error {
 	return signingKeyTable.insertNew(ctx, t, &k, "project",
-		problem.New(problem.Conflict, "conflict", "the project has such a signing key"))
+		problem.New(problem.Conflict, "conflict", "the project already has this signing key"))
 }
 
 // ListSigningKeys returns a project's keys in the order in which they start.

@@ -51,7 +51,7 @@ func (t tx) queueLetters(ctx context.Context, letters ...mail.Letter) error {
 // TakeLetters leases due letters. If several nodes ask for the same ones, the second finds them leased
 // when it checks again.
 func (s *Letters) TakeLetters(ctx context.Context, now, lease time.Time, most int) (all []mail.Letter, err error) {
-	due, err := gather(ctx, s.read(), "looking for mails", scanID,
+	due, err := gather(ctx, s.read(), "finding mails", scanID,
 		`SELECT id FROM mails WHERE state = 'pending' AND due <= $1 ORDER BY due, id LIMIT $2`, micros(now), most)
 	if err != nil || len(due) == 0 {
 		return nil, err
@@ -59,7 +59,7 @@ func (s *Letters) TakeLetters(ctx context.Context, now, lease time.Time, most in
 	w := where{args: []any{micros(now), micros(lease)}}
 	w.in(`id`, due)
 	err = s.change(ctx, audit.None("a lease"), func(t tx) error {
-		all, err = gather(ctx, t, "taking mails", letterTable.scan, `UPDATE mails SET due = $2, attempts = attempts + 1
+		all, err = gather(ctx, t, "claiming mails", letterTable.scan, `UPDATE mails SET due = $2, attempts = attempts + 1
 			WHERE state = 'pending' AND due <= $1 AND `+w.String()+` RETURNING `+letterTable.columns, w.args...)
 		return err
 	})
@@ -145,10 +145,10 @@ func (s *Letters) ForgetLetters(ctx context.Context, sent, dead, expired time.Ti
 				WHERE state IN ('sent', 'kept') AND ended < $1 OR state = 'dead' AND ended < $2`,
 			micros(sent), micros(dead))
 		if err != nil {
-			return fmt.Errorf("forgetting mails: %w", err)
+			return fmt.Errorf("deleting mails: %w", err)
 		}
 		if _, err := t.Exec(ctx, `DELETE FROM mail_links WHERE expires < $1`, micros(expired)); err != nil {
-			return fmt.Errorf("forgetting links: %w", err)
+			return fmt.Errorf("deleting links: %w", err)
 		}
 		return nil
 	})

@@ -68,7 +68,7 @@ func (t tx) useLink(ctx context.Context, subscriberID string, p fabric.Proof, no
 	err := t.Row(ctx, `DELETE FROM mail_links WHERE hash = $1 AND purpose = $2
 			AND COALESCE(subscriber_id, '') = $3 AND expires > $4 RETURNING hash`,
 		p.Hash, p.Purpose, subscriberID, micros(now)).Scan(&hash)
-	return or(problem.New(problem.Conflict, "link_over", "the link was used before, or is over"), found(err, "link"))
+	return or(problem.New(problem.Conflict, "link_over", "the link was used before or has expired"), found(err, "link"))
 }
 
 // endLinks deletes the links of a subscriber whose password or e-mail has changed.

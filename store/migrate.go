@@ -64,9 +64,9 @@ func migrate(ctx context.Context, db *sql.DB, dialect database.Dialect, all fs.F
 // newer refuses a schema that was made by a newer version.
 func newer(current, known int64) *database.Unfit {
 	return &database.Unfit{
-		Found: fmt.Sprintf("the database has schema %d and this selvage knows %d: it was used by a newer version",
+		Found: fmt.Sprintf("the database has schema %d, but this version supports up to %d: a newer version has used it",
 			current, known),
-		Remedy: "run that one",
+		Remedy: "run the newer version",
 	}
 }
 
@@ -140,12 +140,12 @@ func copyBefore(ctx context.Context, db *sql.DB, dialect database.Dialect, versi
 	var file string
 	err := db.QueryRowContext(ctx, `SELECT file FROM pragma_database_list WHERE name = 'main'`).Scan(&file)
 	if err != nil {
-		return fmt.Errorf("asking for the file of the database: %w", err)
+		return fmt.Errorf("finding the database file: %w", err)
 	}
 	if err := copyTo(ctx, db, copyOf(file, version)); err != nil {
 		return &database.Unfit{
-			Found:  fmt.Sprintf("it could not be copied before its schema is changed: %v", err),
-			Remedy: "free as much space as it takes in " + filepath.Dir(file) + "; the database is unchanged",
+			Found:  fmt.Sprintf("backing up the database before the schema upgrade failed: %v", err),
+			Remedy: "free as much space as the database takes in " + filepath.Dir(file) + "; the database is unchanged",
 		}
 	}
 

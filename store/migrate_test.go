@@ -271,7 +271,7 @@ func TestNoCopy(t *testing.T) {
 	c.migrations = laterMigrations(t, 2)
 	_, err := Open(t.Context(), c)
 	var unfit *database.Unfit
-	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "it could not be copied") {
+	if !errors.As(err, &unfit) || !strings.Contains(err.Error(), "backing up the database") {
 		t.Errorf("Open = %v, want an error", err)
 	}
 	if r, _, err := Look(t.Context(), c); err != nil || r.Schema != 1 {

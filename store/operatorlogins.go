@@ -77,7 +77,7 @@ func (s *Operators) RaiseOperatorSession(ctx context.Context, l operator.Session
 				WHERE id = $1 AND browser = $2 AND ended = 0`,
 			l.ID, old, l.Browser, flag(l.Proven), strings.Join(l.AMR, " "), micros(l.Fresh), micros(l.Seen))
 		return oneRowOr(problem.New(problem.Conflict, "session_changed",
-			"the session has ended or was raised meanwhile"), res, err, "session")
+			"the session ended or was confirmed in the meantime"), res, err, "session")
 	})
 }
 

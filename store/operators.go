@@ -139,7 +139,7 @@ func (s *Operators) keepOwner(ctx context.Context, e audit.Event, do func(tx) er
 		}
 		if before > 0 && after == 0 {
 			return problem.New(problem.Conflict, "last_owner",
-				"this is the last owner of the installation: make another one first")
+				"this is the last owner of the installation: create another owner first")
 		}
 		return nil
 	})

@@ -27,7 +27,7 @@ func (s *Presence) WantsPresence(ctx context.Context, projectID string) (wants b
 			AND (events = ' * ' OR events LIKE '% subscriber.online %' OR events LIKE '% subscriber.offline %')`,
 		projectID).Scan(&n)
 	if err != nil {
-		return false, fmt.Errorf("looking for webhooks: %w", err)
+		return false, fmt.Errorf("finding webhooks: %w", err)
 	}
 	return n > 0, nil
 }
@@ -70,12 +70,12 @@ func (s *Presence) DuePresences(ctx context.Context, now, next time.Time, most i
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("looking for presences: %w", err)
+		return nil, fmt.Errorf("finding presences: %w", err)
 	}
 
 	err = s.change(ctx, audit.None("a lease"), func(t tx) error {
 		if err := t.Later(ctx, `UPDATE sequences SET value = value WHERE name = 'presences'`); err != nil {
-			return fmt.Errorf("taking turns: %w", err)
+			return fmt.Errorf("claiming presences: %w", err)
 		}
 		due, err = gather(ctx, t, "reading presences", presenceTable.scan, `UPDATE presences SET due = $2
 				WHERE subscriber_id IN (
@@ -90,7 +90,7 @@ func (s *Presence) DuePresences(ctx context.Context, now, next time.Time, most i
 func (s *Presence) ForgetPresences(ctx context.Context, projectID string) error {
 	return s.once(ctx, audit.None("the presence of subscribers"), func(t tx) error {
 		if _, err := t.Exec(ctx, `DELETE FROM presences WHERE project_id = $1`, projectID); err != nil {
-			return fmt.Errorf("forgetting presences: %w", err)
+			return fmt.Errorf("deleting presences: %w", err)
 		}
 		return nil
 	})

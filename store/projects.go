@@ -88,7 +88,7 @@ func (s *Projects) AnyRegistration(ctx context.Context) (any bool, err error) {
 	err = s.read().Row(ctx, `SELECT EXISTS (SELECT 1 FROM projects WHERE registration = $1)`,
 		string(fabric.RegistrationOpen)).Scan(&any)
 	if err != nil {
-		return false, fmt.Errorf("looking for registration: %w", err)
+		return false, fmt.Errorf("finding registration: %w", err)
 	}
 	return any, nil
 }

@@ -27,7 +27,7 @@ var _ deliver.Queue = queue{}
 // receiver, however many deliveries wait. Projects take turns: a receiver waits for the receivers of
 // other projects if its own project has others that are held or come first.
 func (q queue) DueReceivers(ctx context.Context, now time.Time, most int) ([]string, error) {
-	return gather(ctx, q.read(), "looking for due receivers", scanID, q.names.Replace(`SELECT id FROM {receivers} r
+	return gather(ctx, q.read(), "finding due receivers", scanID, q.names.Replace(`SELECT id FROM {receivers} r
 		WHERE {on} AND lease <= $1 AND rests <= $1
 			AND EXISTS (SELECT 1 FROM {deliveries} d WHERE d.{receiver} = r.id AND d.state = 'pending' AND d.due <= $1)
 		ORDER BY (SELECT count(*) FROM {receivers} h WHERE h.project_id = r.project_id AND h.lease > $1)
@@ -45,7 +45,7 @@ func (q queue) HoldReceiver(
 			WHERE id = $1 AND {on} AND (lease <= $3 OR holder = $2)
 			RETURNING id, project_id, url, failures`), id, holder, micros(now), micros(until)).Scan(
 			&r.ID, &r.ProjectID, &r.URL, &r.Failures)
-		return or(problem.New(problem.Conflict, "conflict", "the receiver is held by another"), found(err, "receiver"))
+		return or(problem.New(problem.Conflict, "conflict", "another node has claimed the receiver"), found(err, "receiver"))
 	})
 	return r, err
 }
@@ -173,7 +173,7 @@ func (q queue) forget(ctx context.Context, delivered, dead time.Time) error {
 	err := q.forgetWhere(ctx, `state = 'delivered' AND ended < $1 OR state = 'dead' AND ended < $2`,
 		micros(delivered), micros(dead))
 	if err != nil {
-		return fmt.Errorf("forgetting deliveries: %w", err)
+		return fmt.Errorf("deleting deliveries: %w", err)
 	}
 
 	// Deleting a receiver leaves its deliveries, because there may be many.
@@ -183,7 +183,7 @@ func (q queue) forget(ctx context.Context, delivered, dead time.Time) error {
 		errs = append(errs, q.forgetWhere(ctx, `{receiver} = $1`, id))
 	}
 	if err = errors.Join(append(errs, err)...); err != nil {
-		return fmt.Errorf("forgetting deliveries to nobody: %w", err)
+		return fmt.Errorf("deleting deliveries without a receiver: %w", err)
 	}
 	return nil
 }

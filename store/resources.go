@@ -94,7 +94,7 @@ func (s *Resources) UpdateResource(
 		case errors.Is(err, sql.ErrNoRows):
 			return changedMeanwhile("resource")
 		case err != nil:
-			return fmt.Errorf("changing resource: %w", err)
+			return fmt.Errorf("updating resource: %w", err)
 		}
 
 		if err := t.lockHandler(ctx, r); err != nil {
@@ -155,7 +155,7 @@ func (s *Resources) DeleteResource(
 			return fmt.Errorf("counting assignments: %w", err)
 		}
 		if n > 0 {
-			return problem.New(problem.Conflict, "conflict", "the resource takes calls")
+			return problem.New(problem.Conflict, "conflict", "the resource handles calls")
 		}
 		if err := t.Later(ctx, `DELETE FROM addresses WHERE resource_id = $1`, id); err != nil {
 			return fmt.Errorf("deleting addresses: %w", err)
@@ -247,7 +247,7 @@ func (s *Resources) CreateVersion(ctx context.Context, v fabric.Version) (fabric
 				WHERE resource_id = $3 RETURNING number`,
 			v.ID, v.ProjectID, v.ResourceID, v.DocumentVersion, fields, micros(v.Created)).Scan(&v.Number)
 		if isUnique(err) {
-			return problem.New(problem.Conflict, "conflict", "the resource is being deployed by another")
+			return problem.New(problem.Conflict, "conflict", "the resource is being deployed by another request")
 		}
 		if err != nil {
 			return fmt.Errorf("inserting version: %w", err)

@@ -76,7 +76,7 @@ func (t tx) revocationsSince(
 		return nil, 0, err
 	}
 	if len(rows) == 0 {
-		return nil, 0, errors.New("their sequence is gone")
+		return nil, 0, errors.New("their sequence is missing")
 	}
 	for _, r := range rows {
 		if r.seq > 0 { // otherwise there is only the last number

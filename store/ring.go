@@ -62,13 +62,13 @@ func (s *Ring) ChangeRing(ctx context.Context, moves []keys.Move, added []keys.R
 
 func (t tx) countRing(ctx context.Context) error {
 	if err := t.Later(ctx, `UPDATE sequences SET value = value + 1 WHERE name = 'ring'`); err != nil {
-		return fmt.Errorf("counting change of ring: %w", err)
+		return fmt.Errorf("incrementing version of ring: %w", err)
 	}
 	return nil
 }
 
 var errRingChanged = problem.New(problem.Conflict, "ring_changed",
-	"another node has just changed the key ring; look again")
+	"another node has just changed the key ring; retry")
 
 func (t tx) moveRingKey(ctx context.Context, m keys.Move) error {
 	to := m.To

@@ -152,7 +152,7 @@ func (c Config) database() (d database.Config, err error) {
 // Ping reports whether the database answers.
 func (s *Store) Ping(ctx context.Context) error {
 	if err := s.db.Ping(ctx); err != nil {
-		return fmt.Errorf("asking the database: %w", err)
+		return fmt.Errorf("querying the database: %w", err)
 	}
 	return nil
 }
@@ -220,7 +220,7 @@ func (s *Store) HasRecordings(ctx context.Context) (has bool, err error) {
 	err = s.read().Row(ctx, `SELECT COUNT(*) FROM (
 		SELECT 1 FROM recordings WHERE deleted = 0 LIMIT 1) AS found`).Scan(&n)
 	if err != nil {
-		return false, fmt.Errorf("looking for recordings: %w", err)
+		return false, fmt.Errorf("finding recordings: %w", err)
 	}
 	return n > 0, nil
 }

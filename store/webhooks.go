@@ -66,7 +66,7 @@ func (s *Webhooks) CreateWebhook(ctx context.Context, w fabric.Webhook, most int
 			return fmt.Errorf("counting webhooks: %w", err)
 		}
 		if n >= most {
-			return problem.BadParam("url", "there are %d webhooks already; delete one", most)
+			return problem.BadParam("url", "the limit of %d webhooks is reached; delete one", most)
 		}
 		return webhookTable.insertLater(ctx, t, &w)
 	})
@@ -153,7 +153,7 @@ func queueEventOf[T any](ctx context.Context, t tx, webhooks int, v T, event fun
 	}
 	e, err := event(v)
 	if err != nil {
-		return fmt.Errorf("writing event: %w", err)
+		return fmt.Errorf("encoding event: %w", err)
 	}
 	return t.queueEvent(ctx, e)
 }

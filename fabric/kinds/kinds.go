@@ -147,7 +147,7 @@ func (c *Catalog) read(files fs.FS, try bool) error {
 			return fmt.Errorf("reading kind %s: %w", name, err)
 		}
 		if c.byPath[k.Path] != nil || c.byType[k.Type] != nil || taken[k.Path] {
-			return fmt.Errorf("reading kind %s: there is a kind %s already", name, k.Type)
+			return fmt.Errorf("reading kind %s: the kind %s already exists", name, k.Type)
 		}
 
 		c.byPath[k.Path], c.byType[k.Type] = k, k
@@ -211,24 +211,24 @@ func (k *Kind) check() error {
 	need(slices.Contains([]string{"app", "room", "call"}, k.Address), "x-kind.address must be app, room or call")
 	need(k.Context == "" || k.Context == "public" || k.Context == "private",
 		"x-kind.context must be public or private")
-	need(k.Create == "" || k.Create == "command", "x-kind.create must be command, or not be there")
+	need(k.Create == "" || k.Create == "command", "x-kind.create must be command, or be omitted")
 
 	for _, ch := range k.Channels {
 		need(slices.Contains([]string{"audio", "messaging", "video"}, ch),
-			"x-kind.channels must be of audio, messaging and video; one is %q", ch)
+			"x-kind.channels must be from audio, messaging and video; one is %q", ch)
 	}
 
 	// Members that x-kind names must be properties of the schema.
-	need(len(k.Name) > 0, "x-kind.name must say which member is the name to show")
+	need(len(k.Name) > 0, "x-kind.name must name the member for the display name")
 	for _, name := range k.Name {
-		need(k.Field(name) != nil, "x-kind.name has %q, which is no property", name)
+		need(k.Field(name) != nil, "x-kind.name has %q, which is not a property", name)
 	}
 
 	need(k.AddressName == "" || k.Field(k.AddressName) != nil,
-		"x-kind.addressName is %q, which is no property", k.AddressName)
+		"x-kind.addressName is %q, which is not a property", k.AddressName)
 	for alias, name := range k.Alias {
 		need(k.Field(alias) == nil && k.Field(name) != nil,
-			"x-kind.alias %q must be another name of a property", alias)
+			"x-kind.alias %q must be an alias of a property", alias)
 	}
 
 	return errors.Join(errs...)

@@ -234,8 +234,8 @@ func TestLoad(t *testing.T) {
 		{"path", strings.Replace(fax, `"fax_lines"`, `"../x"`, 1), "x-kind.path"},
 		{"method", strings.Replace(fax, `"PUT"`, `"POST"`, 1), "x-kind.update"},
 		{"default", strings.Replace(fax, `"default":"fax"`, `"default":7`, 1), "the default of name"},
-		{"type", strings.Replace(fax, `"string"`, `"number"`, 1), "no type we know"},
-		{"required", strings.Replace(fax, `["name"],"properties"`, `["nome"],"properties"`, 1), "no property"},
+		{"type", strings.Replace(fax, `"string"`, `"number"`, 1), "unknown type"},
+		{"required", strings.Replace(fax, `["name"],"properties"`, `["nome"],"properties"`, 1), "not a property"},
 		{"elsewhere", strings.Replace(fax, `"type":"string",`, `"type":"string","$ref":"file:///etc/passwd",`,
 			1), "cannot refer"},
 	}

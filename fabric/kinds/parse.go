@@ -85,7 +85,7 @@ func webURL(v any) error {
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil {
-		return errors.New("is no http or https URL")
+		return errors.New("is not an http or https URL")
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func fields(text []byte) (all []Field, err error) {
 	// Decode token by token: a map would lose the order of the properties.
 	dec := json.NewDecoder(bytes.NewReader(doc.Properties))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return nil, errors.New("there are no properties")
+		return nil, errors.New("the kind has no properties")
 	}
 
 	for dec.More() {
@@ -162,7 +162,7 @@ func fields(text []byte) (all []Field, err error) {
 
 	for _, name := range doc.Required {
 		if !slices.ContainsFunc(all, func(f Field) bool { return f.Name == name }) {
-			return nil, fmt.Errorf("%s is required and no property", name)
+			return nil, fmt.Errorf("%s is required but not a property", name)
 		}
 	}
 
@@ -183,7 +183,7 @@ func (p property) field(name string) (Field, error) {
 	}
 
 	if !slices.Contains([]string{"string", "integer", "boolean", "object", "array"}, f.Type) {
-		return f, fmt.Errorf("%s is of no type we know: %s", name, strings.Join(p.Type, ", "))
+		return f, fmt.Errorf("%s has an unknown type: %s", name, strings.Join(p.Type, ", "))
 	}
 
 	for _, v := range p.Enum {

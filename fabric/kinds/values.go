@@ -105,7 +105,7 @@ func (k *Kind) checkField(f Field, raw json.RawMessage) error {
 		return problem.BadParam(f.Name, "%s is not JSON", f.Name)
 	}
 	if !isBounded(value) {
-		return problem.BadParam(f.Name, "%s must not hold a number that long or large", f.Name)
+		return problem.BadParam(f.Name, "%s must not contain a number that long or large", f.Name)
 	}
 
 	schemas, err := k.schemas()

@@ -58,7 +58,7 @@ func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 		return nil, err
 	}
 	if _, already := s.authenticated(); already {
-		return nil, &fault{invalidRequest, "this socket is connected; signalwire.reauthenticate changes its token"}
+		return nil, &fault{invalidRequest, "this socket is already connected; use signalwire.reauthenticate to change its token"}
 	}
 
 	// Read this before the token is checked, so that the watch notices any later revocation.
@@ -180,7 +180,7 @@ func (s *socket) orLater(err error) error {
 	if _, asked := faultOf(err); asked && !errors.Is(err, problem.Unavailable) {
 		return err
 	}
-	s.relay.log.Warn("a socket has to come again later", "request_id", s.name, "error", err)
+	s.relay.log.Warn("a socket must retry later", "request_id", s.name, "error", err)
 	return &farewell{code: websocket.StatusTryAgainLater, reason: "try again later"}
 }
 

@@ -92,7 +92,7 @@ func (s *socket) watch(now time.Time, heard int64) {
 	case s.caller != "" && s.heard != heard && s.isRevoked(heard):
 		s.leave(farewell{code: tokenDead, reason: "the token was revoked", by: now.Add(deadAnswers)})
 	case now.Sub(s.spoke) > limits.Silence:
-		s.leave(farewell{code: tooSlow, reason: "the client fell silent", by: now})
+		s.leave(farewell{code: tooSlow, reason: "the client stopped responding", by: now})
 	case s.caller != "":
 		s.keep(now)
 	}
@@ -158,6 +158,6 @@ func (s *socket) stay(ctx context.Context) {
 		return // it went offline in the meantime
 	}
 	if err := s.relay.fabric.Presence.Online(ctx, token, s.id); err != nil && ctx.Err() == nil {
-		s.relay.log.Warn("saying that a socket is still online", "request_id", s.name, "error", err)
+		s.relay.log.Warn("refreshing a socket's presence", "request_id", s.name, "error", err)
 	}
 }

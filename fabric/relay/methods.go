@@ -139,7 +139,7 @@ func (s *socket) reply(m message, text []byte) {
 }
 
 func noSuchMethod(context.Context, *socket, json.RawMessage) (any, error) {
-	return nil, &fault{methodNotFound, "there is no such method"}
+	return nil, &fault{methodNotFound, "unknown method"}
 }
 
 // done is the result of methods that have nothing to return.

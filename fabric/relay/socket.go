@@ -85,9 +85,9 @@ func (s *socket) read() error {
 		case err != nil:
 			return err
 		case kind != websocket.MessageText:
-			s.out.close(s.conn, farewell{code: websocket.StatusUnsupportedData, reason: "messages are text"})
+			s.out.close(s.conn, farewell{code: websocket.StatusUnsupportedData, reason: "messages must be text"})
 		case !utf8.Valid(text):
-			s.out.close(s.conn, farewell{code: websocket.StatusInvalidFramePayloadData, reason: "messages are UTF-8"})
+			s.out.close(s.conn, farewell{code: websocket.StatusInvalidFramePayloadData, reason: "messages must be UTF-8"})
 		default:
 			s.pace()
 			if !s.receive(text) {
@@ -142,7 +142,7 @@ func (s *socket) end(err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := s.relay.fabric.Presence.Offline(ctx, token, id); err != nil {
-		s.relay.log.Warn("a socket that has gone stays online for up to a minute", "request_id", s.name, "error", err)
+		s.relay.log.Warn("a closed socket stays online for up to a minute", "request_id", s.name, "error", err)
 	}
 }
 

@@ -50,7 +50,7 @@ func (r *Relay) Shutdown(ctx context.Context) {
 }
 
 // stopped is the farewell of sockets when the server stops.
-var stopped = farewell{code: websocket.StatusServiceRestart, reason: "the server stops; connect again"}
+var stopped = farewell{code: websocket.StatusServiceRestart, reason: "the server is stopping; connect again"}
 
 // goAway asks the client to leave by the time by, because the server stops.
 func (s *socket) goAway(by time.Time) {

@@ -95,7 +95,7 @@ func readFilter(q url.Values) (fabric.AddressFilter, error) {
 	if order != "" && q.Get("sort_by") == "" {
 		errs = append(errs, &problem.Error{
 			Kind: problem.Invalid, Code: "sort_order_validations", Param: "sort_order",
-			Message: "sort_order needs sort_by",
+			Message: "sort_order requires sort_by",
 		})
 	}
 

@@ -45,7 +45,7 @@ func (in brandRequest) logo() (l brand.Logo, given bool, err error) {
 	case in.Logo == nil:
 		return l, false, nil
 	case json.Unmarshal(in.Logo, &text) != nil:
-		err = errors.New("no string")
+		err = errors.New("not a string")
 	case text == nil || *text == "":
 		return l, true, nil
 	default:
@@ -53,7 +53,7 @@ func (in brandRequest) logo() (l brand.Logo, given bool, err error) {
 	}
 
 	if err != nil {
-		return l, false, problem.BadParam("logo", "logo must be a picture in base64, or null")
+		return l, false, problem.BadParam("logo", "logo must be an image in base64, or null")
 	}
 
 	l, err = brand.MakeLogo("logo", raw)

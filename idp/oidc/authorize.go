@@ -185,9 +185,9 @@ var (
 	errSelectionRequired = &problem.Error{Kind: problem.Invalid, Code: "account_selection_required",
 		Message: "several accounts are signed in, and none was chosen"}
 	errLoginRequired = &problem.Error{Kind: problem.Invalid, Code: "login_required",
-		Message: "nobody is signed in, or not recently enough, or not by the factors that are needed"}
+		Message: "nobody is signed in, or the login is too old or lacks a required factor"}
 	errConsentRequired = &problem.Error{Kind: problem.Invalid, Code: "consent_required",
-		Message: "the subscriber has not agreed to these scopes"}
+		Message: "the subscriber has not consented to these scopes"}
 )
 
 // suspend keeps the request, bound to this browser, and redirects to one of our pages.

@@ -84,7 +84,7 @@ func (si *signIn) logIn(w http.ResponseWriter, r *http.Request) error {
 }
 
 var errOther = &problem.Error{Kind: problem.Invalid, Code: "login_required",
-	Message: "another person signed in than the request means"}
+	Message: "a different person signed in than the request requires"}
 
 // afterLogin asks for consent if needed, otherwise answers the client. If another person
 // signed in than the client meant, the client gets an error and nothing else (OpenID

@@ -115,11 +115,11 @@ func (lo *logout) parse(r *http.Request, v url.Values) (req logoutRequest, err e
 	if raw := v.Get("id_token_hint"); raw != "" {
 		hint, ok := lo.Tokens.OpenIDHint(raw)
 		if !ok {
-			return req, badLogout("id_token_hint is not an ID token signed here")
+			return req, badLogout("id_token_hint is not an ID token of this server")
 		}
 
 		if clientID != "" && clientID != hint.ClientID {
-			return req, badLogout("client_id is not that of id_token_hint, which is " + hint.ClientID)
+			return req, badLogout("client_id differs from that of id_token_hint, which is " + hint.ClientID)
 		}
 		req.hint, clientID = hint, hint.ClientID
 	}

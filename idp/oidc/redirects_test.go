@@ -26,10 +26,10 @@ func TestRegisterRedirects(t *testing.T) {
 		"https://u:p@rp.example/cb":                 "user",
 		"/cb":                                       "is not an absolute address",
 		"https://rp.example/ü":                      "is not an absolute address",
-		"https://rp.example/\"onload=x":             "characters that a URI has only as %XX",
-		"https://rp.example/<b>":                    "characters that a URI has only as %XX",
-		"https://rp.example/cb?{tenant}":            "characters that a URI has only as %XX",
-		"https://rp.example/a|b^c`":                 "characters that a URI has only as %XX",
+		"https://rp.example/\"onload=x":             "characters that a URI must escape as %XX",
+		"https://rp.example/<b>":                    "characters that a URI must escape as %XX",
+		"https://rp.example/cb?{tenant}":            "characters that a URI must escape as %XX",
+		"https://rp.example/a|b^c`":                 "characters that a URI must escape as %XX",
 	} {
 
 		// Each URI is registered by itself.

@@ -203,7 +203,7 @@ func TestPrivateKeySets(t *testing.T) {
 	closed.CheckURL, closed.Fetch = egress.Policy{}.Check, egress.Policy{}.Fetcher()
 	node := idp.New(closed)
 	_, err := node.Assertions.Verify(t.Context(), idp.Assertion{JWT: p.assertion(t), Audiences: []string{w.url + "/"}})
-	if err == nil || !strings.Contains(err.Error(), "an address that requests may not be sent to") ||
+	if err == nil || !strings.Contains(err.Error(), "an address to which requests are not allowed") ||
 		at.hits.Load() != 0 {
 		t.Errorf("a key set on loopback: %v after %d requests, want none", err, at.hits.Load())
 	}

@@ -92,7 +92,7 @@ func (f *flow) respondError(w http.ResponseWriter, r *http.Request, c idp.Client
 
 	if p == nil {
 		p = &problem.Error{Code: "server_error",
-			Message: "something went wrong here; request " + web.RequestID(r.Context())}
+			Message: "internal error; request " + web.RequestID(r.Context())}
 	}
 	if p.Kind == problem.Unavailable {
 		p = &problem.Error{Code: "temporarily_unavailable", Message: p.Message}

@@ -79,7 +79,7 @@ func (s *server) audiences() []string {
 func (s *server) Revocation(ctx context.Context, r *op.ClientRequest[oidc.RevocationRequest]) (*op.Response, error) {
 	err := s.Grants.RevokeToken(ctx, registered(r.Client), r.Data.Token)
 	if err != nil && problem.First(err) == nil {
-		s.log.ErrorContext(ctx, "revocation not written", "request_id", web.RequestID(ctx), "error", err)
+		s.log.ErrorContext(ctx, "writing revocation", "request_id", web.RequestID(ctx), "error", err)
 		err = &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable",
 			Message: "the revocation could not be written; try again"}
 	}
@@ -95,7 +95,7 @@ func (s *server) status(ctx context.Context, err error) error {
 	switch {
 	case p == nil:
 		s.log.ErrorContext(ctx, "internal error", "request_id", web.RequestID(ctx), "error", err)
-		return op.NewStatusError(oauthError("server_error", "something went wrong here"),
+		return op.NewStatusError(oauthError("server_error", "internal error"),
 			http.StatusInternalServerError)
 	case p.Kind == problem.Unavailable:
 		if error(p) != err { // otherwise there is no more to log

@@ -198,7 +198,7 @@ func checkForm(r *http.Request, form url.Values) (*op.ClientCredentials, *refusa
 	case r.URL.RawQuery != "":
 		return nil, invalidRequest("parameters belong in the body, not in the query")
 	case len(form) > maxTokenFields:
-		return nil, invalidRequest("there are too many parameters")
+		return nil, invalidRequest("too many parameters")
 	}
 	if err := checkParams(form); err != nil {
 		return nil, invalidRequest(err.Error())

@@ -107,7 +107,7 @@ type userClaims struct {
 // 3).
 func (u *userinfo) writeError(w http.ResponseWriter, r *http.Request, err error) {
 	p := problem.First(err)
-	body, status := oidc.ErrServerError().WithDescription("something went wrong here"), http.StatusInternalServerError
+	body, status := oidc.ErrServerError().WithDescription("internal error"), http.StatusInternalServerError
 
 	switch {
 	case p == nil:

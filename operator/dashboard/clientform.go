@@ -106,7 +106,7 @@ func clientSettings(c idp.Client) []input {
 	for _, s := range idp.Scopes() {
 		scopes = append(scopes, choice{Value: s, Title: s})
 	}
-	scopeHint, grantHint := "What it may ask for.", "How it gets tokens."
+	scopeHint, grantHint := "The scopes that it may request.", "How it gets tokens."
 	if c.ID == "" {
 		scopeHint += " Select none for the default of its type."
 		grantHint += " Select none for the default of its type."

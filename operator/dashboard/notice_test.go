@@ -84,7 +84,7 @@ func TestAddressForeseen(t *testing.T) {
 	base := "/dashboard/projects/" + w.one.ID
 
 	rooms, people := base+"/kinds/conference_rooms", base+"/subscribers/new"
-	if page := b.get(rooms).body; !strings.Contains(page, "A video room") ||
+	if page := b.get(rooms).body; !strings.Contains(page, "A room for video calls") ||
 		!strings.Contains(page, "/public/team-standup") || !strings.Contains(page, `data-tells="`+rooms+`/address"`) {
 		t.Errorf("the form of a room does not show its address")
 	}

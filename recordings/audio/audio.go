@@ -23,7 +23,7 @@ import (
 )
 
 // ErrUnknown is the error for a file that is not audio, or audio in an unknown format.
-var ErrUnknown = errors.New("not WAV, MP3 or Ogg, nor audio whose name or Content-Type tells its codec")
+var ErrUnknown = errors.New("not WAV, MP3 or Ogg, and neither the name nor the Content-Type identifies the codec")
 
 // Parse returns the facts of a file of the given size. Hints are the sender's names for it, the
 // best first: each a name, a path or a Content-Type. The error for a rejected file is an

@@ -55,7 +55,7 @@ func parseMP3(r io.ReaderAt, size int64, search bool) (f wav.Facts, ok bool, err
 			return wav.Facts{}, false, m.err
 		}
 		if junk > 0 {
-			f.Repairs = append(f.Repairs, fmt.Sprintf("there are %d bytes of something else among the frames", junk))
+			f.Repairs = append(f.Repairs, fmt.Sprintf("%d bytes between the frames are not MP3", junk))
 		}
 		if tag.there {
 			frames--

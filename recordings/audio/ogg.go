@@ -43,7 +43,7 @@ func parseOgg(r io.ReaderAt, size int64) (f wav.Facts, ok bool, err error) {
 	f.Frames, f.Length = max(0, end-skip), size
 	switch {
 	case end < 0:
-		return f, true, fmt.Errorf("%w: it has no last page", wav.ErrBroken)
+		return f, true, fmt.Errorf("%w: the last page is missing", wav.ErrBroken)
 	case f.Frames/int64(f.SampleRate) > size:
 		return f, true, fmt.Errorf("%w: it claims %d frames in %d bytes", wav.ErrBroken, f.Frames, size)
 	}

@@ -98,7 +98,7 @@ func (p parameter) value(headers http.Header, fields []url.Values) (string, erro
 func setStartTime(d *recordings.Description, value string) error {
 	if seconds, err := strconv.ParseFloat(value, 64); err == nil {
 		if !(seconds >= 0 && seconds < 1<<40) {
-			return problem.BadParam("StartTime", "StartTime must lie between 1970 and now")
+			return problem.BadParam("StartTime", "StartTime must be between 1970 and now")
 		}
 		whole, fraction := math.Modf(seconds)
 		d.StartTime = time.Unix(int64(whole), int64(fraction*1e9)).UTC()

@@ -141,7 +141,7 @@ func (a *API) mayFetch(
 	switch {
 	case unauthenticated(err) && linked && r.Header.Get("Authorization") == "":
 		// Not 401: a page that embeds the link must not make the browser ask for a password.
-		err = problem.New(problem.Forbidden, "forbidden", "the link has expired, or is not one that was given")
+		err = problem.New(problem.Forbidden, "forbidden", "the link has expired or is invalid")
 	case err == nil && caller.ProjectID != o.ProjectID:
 		err = problem.NoSuch("recording")
 	}

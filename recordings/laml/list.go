@@ -101,7 +101,7 @@ var filters = []string{"CallSid", "ConferenceSid", createdOn, createdBefore, cre
 func parseListQuery(r *http.Request) (listQuery, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return listQuery{}, problem.New(problem.Malformed, "bad_request", "the query is not readable")
+		return listQuery{}, problem.New(problem.Malformed, "bad_request", "the query is invalid")
 	}
 
 	q := listQuery{path: prefix + "/Accounts/" + r.PathValue("AccountSid"), kept: make(url.Values)}
@@ -150,9 +150,9 @@ func (q *listQuery) paging(values url.Values) (err error) {
 	}
 	switch {
 	case !ok:
-		return problem.BadParam("PageToken", "PageToken is not one that this list gave")
+		return problem.BadParam("PageToken", "PageToken is not from this list")
 	case q.page > 0 && token == "":
-		return problem.BadParam("PageToken", "PageToken is required for every page but the first")
+		return problem.BadParam("PageToken", "PageToken is required for every page after the first")
 	case q.page > 0:
 		q.query.From = token
 	}

@@ -16,11 +16,11 @@ func (a *API) announceRecording(
 	w http.ResponseWriter, r *http.Request, o recordings.Owner, urls mediaURLs, query url.Values,
 ) error {
 	if status := query["Status"]; len(status) != 1 || recordings.Status(status[0]) != recordings.InProgress {
-		return problem.BadParam("Status", "Status can be in-progress, for a recording that has begun, or is left out")
+		return problem.BadParam("Status", "Status must be in-progress, for a recording that has started, or be omitted")
 	}
 	if r.ContentLength != 0 {
 		return problem.BadParam("Status",
-			"a recording that is in progress has no file yet: send no body, or no Status")
+			"a recording in progress has no file yet: send no body, or no Status")
 	}
 
 	d, err := describe(r.Header, query)

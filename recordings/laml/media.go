@@ -83,7 +83,7 @@ func parseWanted(r *http.Request, f recordings.Format) (w recordings.Wanted, dow
 
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return w, false, problem.New(problem.Malformed, "bad_request", "the query is not readable")
+		return w, false, problem.New(problem.Malformed, "bad_request", "the query is invalid")
 	}
 	var asIs bool
 	if err := errors.Join(flag(query, "Download", &download), flag(query, original, &asIs),
@@ -93,11 +93,11 @@ func parseWanted(r *http.Request, f recordings.Format) (w recordings.Wanted, dow
 
 	switch {
 	case w.Channels > 0 && w.Leg > 0:
-		err = problem.BadParam("Channel", "give Channel, for one of them, or RequestedChannels")
+		err = problem.BadParam("Channel", "set either Channel or RequestedChannels")
 	case asIs && w.Channels+w.Leg > 0:
-		err = problem.BadParam(original, "the original has the channels that it has")
+		err = problem.BadParam(original, "the original cannot be converted to other channels")
 	case asIs && f == recordings.MP3:
-		err = problem.BadParam(original, "ask for the original with .wav, whatever it is")
+		err = problem.BadParam(original, "request the original with .wav, whatever its format")
 	case asIs:
 		w.Format = recordings.Original
 	}

@@ -92,7 +92,7 @@ func drawn(r *http.Request, rec recordings.Recording, o levels.Outline) ([]byte,
 func pixelSize(pixels, perPixel string, rec recordings.Recording, o levels.Outline) (int, error) {
 	switch {
 	case pixels != "" && perPixel != "":
-		return 0, problem.BadParam(pixelsParam, "give %s or %s", pixelsParam, perPixelParam)
+		return 0, problem.BadParam(pixelsParam, "set either %s or %s", pixelsParam, perPixelParam)
 	case pixels != "":
 		n, err := strconv.ParseInt(pixels, 10, 32)
 		if err != nil || n < 1 {
@@ -104,7 +104,7 @@ func pixelSize(pixels, perPixel string, rec recordings.Recording, o levels.Outli
 		n, err := strconv.ParseInt(perPixel, 10, 32)
 		if err != nil || int(n) < o.PerPixel {
 			return 0, problem.BadParam(perPixelParam,
-				"%s must be an integer from %d: nothing finer was measured", perPixelParam, o.PerPixel)
+				"%s must be an integer from %d, the measured resolution", perPixelParam, o.PerPixel)
 		}
 		return int(n), nil
 	}

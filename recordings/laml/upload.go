@@ -22,7 +22,7 @@ func (a *API) createRecording(w http.ResponseWriter, r *http.Request, o recordin
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return problem.New(problem.Malformed, "bad_request", "the query is not readable")
+		return problem.New(problem.Malformed, "bad_request", "the query is invalid")
 	}
 	if query.Has("Status") {
 		return a.announceRecording(w, r, o, urls, query)
@@ -52,7 +52,7 @@ func (a *API) upload(w http.ResponseWriter, r *http.Request, query url.Values) (
 			a.recordings.MaxUpload())
 	}
 	if web.Encoded(r) {
-		return u, problem.New(problem.Unsupported, "unsupported_media_type", "a compressed upload is not read")
+		return u, problem.New(problem.Unsupported, "unsupported_media_type", "compressed uploads are not supported")
 	}
 
 	content := r.Header.Get("Content-Type")
@@ -113,7 +113,7 @@ type form struct {
 func (f *form) findFile() error {
 	file, err := f.next()
 	if err == nil && file == nil {
-		return problem.New(problem.Invalid, "missing_required_parameter", "the form has no file in it")
+		return problem.New(problem.Invalid, "missing_required_parameter", "the form contains no file")
 	}
 	f.file = file
 	return err
@@ -128,7 +128,7 @@ func (f *form) Read(p []byte) (int, error) {
 
 	second, err := f.next()
 	if err == nil && second != nil {
-		err = problem.New(problem.Invalid, "invalid_parameter", "the form has more than one file in it")
+		err = problem.New(problem.Invalid, "invalid_parameter", "the form contains more than one file")
 	}
 	if err == nil {
 		err = io.EOF

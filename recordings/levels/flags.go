@@ -53,7 +53,7 @@ func (f *Flags) UnmarshalJSON(b []byte) error {
 	for _, name := range set {
 		flag, ok := FlagOf(name)
 		if !ok {
-			return fmt.Errorf("reading flags: %q is none", name)
+			return fmt.Errorf("reading flags: %q is not a flag", name)
 		}
 		*f |= flag
 	}

@@ -105,7 +105,7 @@ func (o Outline) Marshal() []byte {
 // ParseOutline parses the result of Marshal.
 func ParseOutline(b []byte) (o Outline, err error) {
 	if len(b) < headerSize {
-		return o, errors.New("reading outline: it is cut short")
+		return o, errors.New("reading outline: truncated")
 	}
 
 	var head [headerSize / 4]int
@@ -115,7 +115,7 @@ func ParseOutline(b []byte) (o Outline, err error) {
 	o = Outline{Rate: head[2], PerPixel: head[3], Channels: head[5]}
 	if head[0] != version || head[1] != eightBits || o.Rate < 1 || o.PerPixel < 1 || o.Channels < 1 ||
 		2*head[4]*o.Channels != len(b)-headerSize {
-		return Outline{}, errors.New("reading outline: its header is wrong")
+		return Outline{}, errors.New("reading outline: invalid header")
 	}
 
 	o.Data = make([]int8, len(b)-headerSize)

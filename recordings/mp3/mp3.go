@@ -35,7 +35,7 @@ type Source interface {
 }
 
 // ErrSource is the error of New for audio that cannot be encoded.
-var ErrSource = errors.New("no MP3 can be made of this audio")
+var ErrSource = errors.New("this audio cannot be encoded as MP3")
 
 // A format holds the properties that all frames of a stream share.
 type format struct {

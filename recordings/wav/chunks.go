@@ -244,7 +244,7 @@ func (p *parser) afterData() error {
 	c, ok, err := p.after(audio)
 	for ; ok && err == nil && c.end() <= p.size; c, ok, err = p.after(c) {
 		if c.id == "data" {
-			p.facts.repaired("there is a second data chunk, which is not used")
+			p.facts.repaired("a second data chunk is not used")
 		}
 		last = c
 	}
@@ -253,7 +253,7 @@ func (p *parser) afterData() error {
 	case err != nil:
 		return err
 	case end < p.size:
-		p.facts.repaired("there are %d bytes of something else after the last chunk", p.size-end)
+		p.facts.repaired("%d bytes after the last chunk are not a chunk", p.size-end)
 	case p.riffSize != last.end() && p.riffSize != end:
 		p.facts.repaired("the size in the RIFF header is %d, not %d", p.riffSize-8, end-8)
 	}

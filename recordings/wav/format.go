@@ -87,7 +87,7 @@ func (f *Format) extensible(body []byte, order binary.ByteOrder) (tag uint16, er
 	case order != binary.LittleEndian:
 		return 0, fmt.Errorf("%w: EXTENSIBLE in RIFX", ErrCodec)
 	case len(body) < 40 || order.Uint16(body[16:]) < 22:
-		return 0, broken("its EXTENSIBLE format is cut short")
+		return 0, broken("its EXTENSIBLE format is truncated")
 	case string(body[26:40]) != subformat:
 		return 0, fmt.Errorf("%w: subformat %x", ErrCodec, body[24:40])
 	}

@@ -72,7 +72,7 @@ func rawKind(kind string) (codec string, rate, channels int, err error) {
 	subtype, audio := strings.CutPrefix(whole, "audio/")
 	found, known := rawTypes[subtype]
 	if err != nil || !audio || !known {
-		return "", 0, 0, fmt.Errorf("%w, and %q names no codec", ErrNotWAV, kind)
+		return "", 0, 0, fmt.Errorf("%w, and %q does not name a codec", ErrNotWAV, kind)
 	}
 
 	rate, channels = found.rate, 1
@@ -82,7 +82,7 @@ func rawKind(kind string) (codec string, rate, channels int, err error) {
 			continue
 		}
 		if *value, err = strconv.Atoi(said); err != nil {
-			return "", 0, 0, broken("%s=%s in its type is no number", param, said)
+			return "", 0, 0, broken("%s=%s in its type is not a number", param, said)
 		}
 	}
 	return found.codec, rate, channels, nil

@@ -25,7 +25,7 @@ type Samples struct {
 func Open(r io.ReaderAt, f Facts, index func() ([]byte, error)) (*Samples, error) {
 	s := &Samples{facts: f, plain: newPlain(r, f), blocks: newBlocks(r, f)}
 	if s.plain == nil && s.blocks == nil {
-		return nil, fmt.Errorf("%w: %s is kept as it came and cannot be converted", ErrCodec, f.Codec)
+		return nil, fmt.Errorf("%w: %s cannot be decoded or converted", ErrCodec, f.Codec)
 	}
 
 	if s.blocks != nil && s.blocks.marks != nil && index != nil {

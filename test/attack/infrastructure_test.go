@@ -198,7 +198,7 @@ func TestErrorPageCause(t *testing.T) {
 		"/oauth/logout?client_id=nobody": "no client has this client_id",
 		"/oauth/logout?post_logout_" + foreign + "&client_id=" + spa.ID: "post_logout_redirect_uri is not one of " +
 			"those registered for client " + spa.ID,
-		"/oauth/logout?id_token_hint=forged": "id_token_hint is not an ID token signed here",
+		"/oauth/logout?id_token_hint=forged": "id_token_hint is not an ID token of this server",
 	}
 
 	for path, want := range causes {

@@ -320,7 +320,7 @@ func TestFirefoxPassword(t *testing.T) {
 	cmd.Env = plain(home)
 	out, err := cmd.CombinedOutput()
 	if err == nil || !strings.Contains(
-		string(out), "it has a password of its own: import ca.pem in the browser's settings") {
+		string(out), "it is protected by a password: import ca.pem in the browser's settings") {
 		t.Errorf("ca install = %v\n%s", err, out)
 	}
 	if table := certutil(t, profile, "-L"); strings.Contains(table, subject(t, s)) {
