@@ -89,10 +89,12 @@ func New(cfg Config) (*Engine, error) {
 	}
 
 	if e.udp != nil {
-		e.group.Go(e.readUDP)
+		udp := e.udp
+		e.group.Go(func() { e.readUDP(udp) })
 	}
 	if e.tcp != nil {
-		e.group.Go(e.acceptTCP)
+		tcp := e.tcp
+		e.group.Go(func() { e.acceptTCP(tcp) })
 	}
 	e.group.Go(e.keep)
 	return e, nil

@@ -1,6 +1,20 @@
 package media
 
-import "time"
+import (
+	"net"
+	"strconv"
+	"time"
+)
 
 // Keep does the engine's housekeeping as of a time.
 func (e *Engine) Keep(now time.Time) { e.keepOnce(now) }
+
+// TCP returns the TCP address of an engine on loopback.
+func (e *Engine) TCP() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(e.port)) }
+
+// Known returns how many names and addresses the engine knows.
+func (e *Engine) Known() (names, addresses int) {
+	e.table.mu.Lock()
+	defer e.table.mu.Unlock()
+	return len(e.table.byName), len(e.table.byAddress)
+}

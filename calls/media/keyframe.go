@@ -5,6 +5,7 @@ import (
 
 	"github.com/pion/rtcp"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/calls/sdp"
 )
 
@@ -106,7 +107,7 @@ func startsH264(b []byte) bool {
 // Requests follow each other by keyframeInterval at least.
 func (s *section) askKeyframe(now time.Time) {
 	source := s.source.Load()
-	if source == 0 {
+	if source == 0 || s.kind != calls.Video {
 		return
 	}
 	last := s.asked.Load()

@@ -127,12 +127,16 @@ func (s *section) connected(t *transport) {
 		s.leg.engine.counters.connectedUDP.Add(1)
 	}
 	s.leg.connected(p)
-	now := time.Now()
-	if r := s.route.Load(); r != nil {
-		s.askKeyframe(now)
-	}
-	if from := s.out.current(); from != nil {
-		from.askKeyframe(now)
+
+	// The client has missed what its source sent until now.
+	s.leg.engine.mu.Lock()
+	defer s.leg.engine.mu.Unlock()
+	if from := s.leg.from[s.kind]; from != nil {
+		for _, source := range from.sections {
+			if r := source.route.Load(); r != nil && r.to == s {
+				source.askKeyframe(time.Now())
+			}
+		}
 	}
 }
 

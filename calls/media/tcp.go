@@ -39,8 +39,7 @@ type frame struct {
 var frames = sync.Pool{New: func() any { return new([maxPacket + 2]byte) }}
 
 // acceptTCP takes connections until the listener is closed.
-func (e *Engine) acceptTCP() {
-	l := e.tcp
+func (e *Engine) acceptTCP(l *net.TCPListener) {
 	for {
 		conn, err := l.AcceptTCP()
 		if errors.Is(err, net.ErrClosed) {

@@ -27,9 +27,9 @@ type worker struct {
 
 func (e *Engine) newWorker() *worker { return &worker{engine: e} }
 
-// readUDP handles the packets of the UDP socket until it is closed.
-func (e *Engine) readUDP() {
-	w, udp := e.newWorker(), e.udp
+// readUDP handles the packets of a UDP socket until it is closed.
+func (e *Engine) readUDP(udp *net.UDPConn) {
+	w := e.newWorker()
 	w.from.udp = udp
 	for {
 		n, remote, err := udp.ReadFromUDPAddrPort(w.raw[:])

@@ -56,7 +56,7 @@ func (s *Section) write(b *strings.Builder) {
 
 // writeTransport writes the attributes of ICE and DTLS.
 func (s *Section) writeTransport(b *strings.Builder) {
-	if s.Ufrag != "" {
+	if s.Ufrag != "" && s.Password != "" {
 		fmt.Fprintf(b, "a=ice-ufrag:%s\r\na=ice-pwd:%s\r\n", s.Ufrag, s.Password)
 	}
 	if s.Fingerprint.Hash != "" {

@@ -1,0 +1,228 @@
+package media_test
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pion/stun/v4"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/media"
+)
+
+// echo returns a connected light client that hears itself.
+func echo(t *testing.T, e *media.Engine) *light {
+	t.Helper()
+	c := newLight(t, e, lightOffer(""))
+	t.Cleanup(c.close)
+	c.leg.Link(calls.Audio, c.leg)
+	if err := c.connect(); err != nil {
+		t.Fatalf("connecting: %v", err)
+	}
+	waitFor(t, "the leg to be connected", func() bool { return e.Stats().ConnectedUDP > 0 })
+	return c
+}
+
+// waitFor polls until a condition holds.
+func waitFor(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(deadline); !holds(); {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-t.Context().Done():
+		}
+	}
+}
+
+// stranger returns a socket that has proved nothing.
+func stranger(t *testing.T, e *media.Engine) *net.UDPConn {
+	t.Helper()
+	conn, err := net.DialUDP("udp", nil, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: e.Port()})
+	must(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+func TestSpoofedAndReplayed(t *testing.T) {
+	e := newEngine(t)
+	c := echo(t, e)
+	c.write(c.packet("one"))
+	if got := c.hear(); got != "one" {
+		t.Fatalf("heard %q, want one", got)
+	}
+
+	// A stranger sends a packet of the client before the client does.
+	two, other := c.packet("two"), stranger(t, e)
+	_, err := other.Write(two)
+	must(t, err)
+	waitFor(t, "the stranger's packet", func() bool { return e.Stats().Unknown == 1 })
+	c.write(two)
+	if got := c.hear(); got != "two" {
+		t.Fatalf("heard %q, want two", got)
+	}
+
+	// The client's packet comes again, changed and unchanged.
+	changed := append([]byte(nil), c.packet("three")...)
+	changed[len(changed)-1] ^= 1
+	c.write(two)
+	c.write(changed)
+	waitFor(t, "the packets to be dropped", func() bool { return e.Stats().Dropped == 2 })
+	c.write(c.packet("four"))
+	if got := c.hear(); got != "four" {
+		t.Fatalf("heard %q, want four", got)
+	}
+}
+
+func TestGarbageSTUN(t *testing.T) {
+	e := newEngine(t)
+	c := newLight(t, e, lightOffer(""))
+	t.Cleanup(c.close)
+	long := c.request(c.ufrag, c.password)
+	binary.BigEndian.PutUint16(long[2:], 0xffff)
+	for name, b := range map[string][]byte{
+		"an unknown user":       c.request("unknown", c.password),
+		"a wrong password":      c.request(c.ufrag, "wrong"),
+		"a wrong length":        long,
+		"a header alone":        long[:20],
+		"a response":            stun.MustBuild(stun.BindingSuccess, stun.TransactionID).Raw,
+		"no credentials":        stun.MustBuild(stun.BindingRequest, stun.TransactionID).Raw,
+		"a name without an end": stun.MustBuild(stun.BindingRequest, stun.TransactionID, stun.NewUsername(c.ufrag)).Raw,
+	} {
+		c.write(b)
+		if p := e.Stats(); len(c.stun) > 0 || p.Sent > 0 {
+			t.Errorf("%s was answered", name)
+		}
+	}
+
+	// The first packet that is answered is the good one, which came last.
+	c.prove()
+	if got := e.Stats().BadSTUN; got != 2 {
+		t.Errorf("BadSTUN = %d, want 2", got)
+	}
+	if len(c.stun) > 0 {
+		t.Error("garbage was answered")
+	}
+}
+
+func TestRoleConflict(t *testing.T) {
+	e := newEngine(t)
+	c := newLight(t, e, lightOffer(""))
+	t.Cleanup(c.close)
+	c.write(c.request(c.ufrag, c.password, attr{stun.AttrICEControlled, make([]byte, 8)}))
+	m := c.response()
+	var code stun.ErrorCodeAttribute
+	if err := code.GetFrom(m); err != nil || code.Code != stun.CodeRoleConflict {
+		t.Errorf("the answer to a controlled client is %v, want 487", m)
+	}
+}
+
+func TestWrongFingerprint(t *testing.T) {
+	e := newEngine(t)
+	c := newLight(t, e, lightOffer(strings.TrimSuffix(strings.Repeat("AB:", 32), ":")))
+	t.Cleanup(c.close)
+	if err := c.connect(); err == nil {
+		t.Error("a client with another certificate was connected")
+	}
+	waitFor(t, "the handshake to fail", func() bool { return e.Stats().HandshakeFailures > 0 })
+	if s := e.Stats(); s.ConnectedUDP != 0 {
+		t.Errorf("Stats() = %+v, want nothing connected", s)
+	}
+}
+
+func TestFloods(t *testing.T) {
+	e := newEngine(t)
+	c := echo(t, e)
+	other := stranger(t, e)
+	junk := make([]byte, 1200)
+	for i := range 2000 {
+		_, err := rand.Read(junk[:40])
+		must(t, err)
+		junk[0] = []byte{22, 0x80, 0x90, 0, 255}[i%5] // DTLS, RTP, RTP, STUN, anything
+		_, err = other.Write(junk[:40+i%1000])
+		must(t, err)
+		if i%4 == 0 {
+			c.write(junk[:40+i%1000])
+		}
+		if i%200 == 0 { // let the engine keep up: loopback drops what it cannot queue
+			c.prove()
+		}
+	}
+
+	c.write(c.packet("still here"))
+	if got := c.hear(); got != "still here" {
+		t.Errorf("heard %q, want still here", got)
+	}
+	if s := e.Stats(); s.Unknown < 500 || s.Dropped < 100 || s.Legs != 1 {
+		t.Errorf("Stats() = %+v, want many unknown and dropped packets", s)
+	}
+}
+
+func TestTooManyPackets(t *testing.T) {
+	e := newEngine(t)
+	c := echo(t, e)
+	for i := range 600 {
+		c.write(c.packet("much"))
+		if i%100 == 0 {
+			c.prove()
+		}
+	}
+	waitFor(t, "the limit", func() bool { s := e.Stats(); return s.Received+s.Dropped == 600 })
+	if s := e.Stats(); s.Limited < 100 || s.Received < 400 {
+		t.Errorf("Stats() = %+v, want 400 packets and not many more", s)
+	}
+}
+
+func TestTooManySources(t *testing.T) {
+	e := newEngine(t)
+	c := echo(t, e)
+	for i := range 20 {
+		c.ssrc++
+		c.write(c.packet("another source"))
+		waitFor(t, "the packet", func() bool { s := e.Stats(); return s.Received+s.Dropped == uint64(i+1) })
+	}
+	if s := e.Stats(); s.Received != 8 {
+		t.Errorf("packets of %d sources were received, want 8", s.Received)
+	}
+}
+
+func TestUnprovenTCP(t *testing.T) {
+	e := newEngine(t)
+	for name, b := range map[string][]byte{
+		"a web request": []byte("GET / HTTP/1.1\r\n\r\n"),
+		"an empty one":  {0, 0},
+		"DTLS":          append([]byte{0, 13, 22}, make([]byte, 12)...),
+	} {
+		conn, err := net.Dial("tcp", e.TCP())
+		must(t, err)
+		_, err = conn.Write(b)
+		must(t, err)
+		must(t, conn.SetReadDeadline(time.Now().Add(deadline)))
+		if n, err := conn.Read(make([]byte, 1)); n > 0 || err == nil || strings.Contains(err.Error(), "timeout") {
+			t.Errorf("%s: Read = %d, %v, want the end", name, n, err)
+		}
+		_ = conn.Close()
+	}
+	waitFor(t, "the connections to end", func() bool { return e.Stats().RefusedTCP == 3 })
+}
+
+func TestManyUnprovenTCP(t *testing.T) {
+	e := newEngine(t)
+	var all []net.Conn
+	for range 300 {
+		conn, err := net.Dial("tcp", e.TCP())
+		must(t, err)
+		all = append(all, conn)
+	}
+	waitFor(t, "the connections over the limit to be refused", func() bool { return e.Stats().RefusedTCP >= 300-256 })
+	for _, conn := range all {
+		_ = conn.Close()
+	}
+	waitFor(t, "the others to end", func() bool { return e.Stats().RefusedTCP == 300 })
+}

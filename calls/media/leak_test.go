@@ -1,0 +1,87 @@
+package media_test
+
+import (
+	"os"
+	"runtime"
+	"testing"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/media"
+)
+
+// TestNothingLeft shows that legs leave nothing behind, however they end.
+func TestNothingLeft(t *testing.T) {
+	const legs = 1000
+	e := newEngine(t)
+	warm := newLight(t, e, lightOffer(""))
+	must(t, warm.connect())
+	warm.close()
+	waitFor(t, "the first leg to end", func() bool { return e.Stats().Legs == 0 })
+	settle := func() int { runtime.GC(); return runtime.NumGoroutine() }
+	goroutines, files := settle(), openFiles(t)
+
+	for i := range legs {
+		c := newLight(t, e, lightOffer(""))
+		switch i % 8 {
+		case 0: // a whole call
+			c.leg.Link(calls.Audio, c.leg)
+			must(t, c.connect())
+			c.write(c.packet("hello"))
+			c.leg.Dial("1")
+		case 1: // a client that begins a handshake and goes
+			c.prove()
+			c.write(append([]byte{22, 0xfe, 0xfd}, make([]byte, 40)...))
+		case 2: // a client that is reached by ICE alone
+			c.prove()
+		case 3: // a callee that never answers
+			m, _, err := e.Offer(newWatcher(), c.leg)
+			must(t, err)
+			c.leg.Link(calls.Audio, m)
+			m.Close()
+		}
+		c.close()
+	}
+
+	waitFor(t, "all goroutines to end", func() bool { return settle() <= goroutines })
+	if now := openFiles(t); now > files {
+		t.Errorf("%d files are open, want %d as before", now, files)
+	}
+	if names, addresses := e.Known(); names != 0 || addresses != 0 {
+		t.Errorf("the engine knows %d names and %d addresses, want none", names, addresses)
+	}
+	if s := e.Stats(); s.Legs != 0 || s.Sections != 0 {
+		t.Errorf("Stats() = %+v, want no leg", s)
+	}
+}
+
+// TestClose shows that an engine that closes with open legs leaves nothing behind.
+func TestClose(t *testing.T) {
+	goroutines := runtime.NumGoroutine()
+	e, err := media.New(media.Config{Listen: "127.0.0.1:0"})
+	must(t, err)
+	var all []*light
+	for range 10 {
+		c := newLight(t, e, lightOffer(""))
+		must(t, c.connect())
+		all = append(all, c)
+	}
+	must(t, e.Close())
+	must(t, e.Close())
+	if _, _, err := e.Answer(newWatcher(), lightOffer("")); err == nil {
+		t.Error("a closed engine answers")
+	}
+	for _, c := range all {
+		c.close()
+	}
+	waitFor(t, "all goroutines to end", func() bool { return runtime.NumGoroutine() <= goroutines })
+}
+
+// openFiles returns how many files and sockets the process has open.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("needs /proc")
+	}
+	return len(entries)
+}

@@ -1,0 +1,254 @@
+package media_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"math/big"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pion/dtls/v3"
+	"github.com/pion/rtp"
+	"github.com/pion/srtp/v3"
+	"github.com/pion/stun/v4"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/media"
+)
+
+// A light is a client that is made of a socket and keys alone: it is quick, and can do what
+// browsers never do.
+type light struct {
+	t               testing.TB
+	leg             calls.Media
+	conn            *net.UDPConn
+	ufrag, password string // the engine's
+	dtls            *dtls.Conn
+	in, out         *srtp.Context
+	ssrc            uint32
+	seq             uint16
+
+	stun, srtp chan []byte
+	handshake  *queue
+}
+
+// A queue is a net.PacketConn that reads what was pushed and writes to a socket.
+type queue struct {
+	*net.UDPConn
+	packets chan []byte
+	closed  chan struct{}
+	once    sync.Once
+}
+
+func (q *queue) ReadFrom(b []byte) (int, net.Addr, error) {
+	select {
+	case p := <-q.packets:
+		return copy(b, p), q.RemoteAddr(), nil
+	case <-q.closed:
+		return 0, nil, net.ErrClosed
+	}
+}
+
+func (q *queue) WriteTo(b []byte, _ net.Addr) (int, error) { return q.Write(b) }
+func (q *queue) SetReadDeadline(t time.Time) error         { return nil }
+func (q *queue) Close() error                              { q.once.Do(func() { close(q.closed) }); return nil }
+
+// lightCertificate is the certificate of all light clients.
+var lightCertificate = sync.OnceValue(func() tls.Certificate {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		panic(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "light"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		panic(err)
+	}
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+})
+
+// lightOffer returns an offer of an audio section.
+func lightOffer(fingerprint string) string {
+	if fingerprint == "" {
+		sum := sha256.Sum256(lightCertificate().Certificate[0])
+		fingerprint = strings.ReplaceAll(fmt.Sprintf("% X", sum[:]), " ", ":")
+	}
+	return "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\n" +
+		"a=mid:0\r\na=ice-ufrag:abcd\r\na=ice-pwd:abcdefghijklmnopqrstuv\r\na=setup:active\r\na=rtcp-mux\r\n" +
+		"a=fingerprint:sha-256 " + fingerprint + "\r\na=rtpmap:111 opus/48000/2\r\n"
+}
+
+// newLight opens a leg and a socket.
+func newLight(t testing.TB, e *media.Engine, offer string) *light {
+	t.Helper()
+	leg, answer, err := e.Answer(newWatcher(), offer)
+	if err != nil {
+		t.Fatalf("Answer: %v", err)
+	}
+	conn, err := net.DialUDP("udp", nil, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: e.Port()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &light{t: t, leg: leg, conn: conn, ssrc: 0x1234, ufrag: attribute(answer, "ice-ufrag"),
+		password: attribute(answer, "ice-pwd"), stun: make(chan []byte, 64), srtp: make(chan []byte, 1024)}
+	c.handshake = &queue{UDPConn: conn, packets: make(chan []byte, 64), closed: make(chan struct{})}
+	go c.read()
+	return c
+}
+
+// read sorts the packets that come.
+func (c *light) read() {
+	buffer := make([]byte, 2048)
+	for {
+		n, err := c.conn.Read(buffer)
+		if err != nil {
+			return
+		}
+		to := c.srtp
+		switch b := buffer[0]; {
+		case b < 4:
+			to = c.stun
+		case b < 64:
+			to = c.handshake.packets
+		}
+		select {
+		case to <- append([]byte(nil), buffer[:n]...):
+		default:
+		}
+	}
+}
+
+// close ends the client and its leg.
+func (c *light) close() {
+	if c.dtls != nil {
+		_ = c.dtls.Close()
+	}
+	_ = c.handshake.Close()
+	_ = c.conn.Close()
+	c.leg.Close()
+}
+
+// request returns a binding request.
+func (c *light) request(ufrag, password string, more ...stun.Setter) []byte {
+	setters := []stun.Setter{stun.BindingRequest, stun.TransactionID, stun.NewUsername(ufrag + ":abcd")}
+	setters = append(setters, more...)
+	m, err := stun.Build(append(setters, stun.NewShortTermIntegrity(password), stun.Fingerprint)...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return m.Raw
+}
+
+// attr is a STUN attribute.
+type attr struct {
+	kind  stun.AttrType
+	value []byte
+}
+
+func (a attr) AddTo(m *stun.Message) error { m.Add(a.kind, a.value); return nil }
+
+// prove shows the engine that the client knows the password, and takes its answer.
+func (c *light) prove() {
+	c.t.Helper()
+	c.write(c.request(c.ufrag, c.password,
+		attr{stun.AttrUseCandidate, nil}, attr{stun.AttrPriority, []byte{1, 2, 3, 4}}))
+	if m := c.response(); m == nil || m.Type != stun.BindingSuccess {
+		c.t.Fatalf("the answer to a binding request is %v, want success", m)
+	}
+}
+
+func (c *light) write(b []byte) {
+	c.t.Helper()
+	if _, err := c.conn.Write(b); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// response waits for a STUN packet.
+func (c *light) response() *stun.Message {
+	c.t.Helper()
+	select {
+	case b := <-c.stun:
+		m := &stun.Message{Raw: b}
+		if err := m.Decode(); err != nil {
+			c.t.Fatal(err)
+		}
+		return m
+	case <-time.After(deadline):
+		c.t.Fatal("no STUN packet came")
+		return nil
+	}
+}
+
+// connect makes the keys.
+func (c *light) connect() error {
+	c.prove()
+	conn, err := dtls.ClientWithOptions(c.handshake, c.conn.RemoteAddr(),
+		dtls.WithCertificates(lightCertificate()), dtls.WithInsecureSkipVerify(true),
+		dtls.WithSRTPProtectionProfiles(dtls.SRTP_AEAD_AES_128_GCM), dtls.WithLoggerFactory(quiet{}))
+	if err != nil {
+		return err
+	}
+	c.dtls = conn
+	ctx, cancel := context.WithTimeout(context.Background(), deadline)
+	defer cancel()
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return err
+	}
+
+	state, _ := conn.ConnectionState()
+	cfg := srtp.Config{Profile: srtp.ProtectionProfileAeadAes128Gcm}
+	if err := cfg.ExtractSessionKeysFromDTLS(&state, true); err != nil {
+		return err
+	}
+	if c.out, err = srtp.CreateContext(cfg.Keys.LocalMasterKey, cfg.Keys.LocalMasterSalt, cfg.Profile); err != nil {
+		return err
+	}
+	c.in, err = srtp.CreateContext(cfg.Keys.RemoteMasterKey, cfg.Keys.RemoteMasterSalt, cfg.Profile)
+	return err
+}
+
+// packet returns the next encrypted RTP packet.
+func (c *light) packet(payload string) []byte {
+	c.t.Helper()
+	c.seq++
+	p := rtp.Packet{Header: rtp.Header{Version: 2, PayloadType: 111, SequenceNumber: c.seq,
+		Timestamp: uint32(c.seq) * 960, SSRC: c.ssrc}, Payload: []byte(payload)}
+	plain, err := p.Marshal()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	sealed, err := c.out.EncryptRTP(nil, plain, nil)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return sealed
+}
+
+// hear returns the next payload that comes.
+func (c *light) hear() string {
+	c.t.Helper()
+	select {
+	case b := <-c.srtp:
+		var h rtp.Header
+		plain, err := c.in.DecryptRTP(nil, b, &h)
+		if err != nil {
+			c.t.Fatalf("decrypting: %v", err)
+		}
+		return string(plain[h.MarshalSize():])
+	case <-time.After(deadline):
+		c.t.Fatal("no packet came")
+		return ""
+	}
+}
