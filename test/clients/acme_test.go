@@ -40,7 +40,7 @@ func TestACMEOverTLS(t *testing.T) {
 
 	for _, host := range []string{"other.selvage.test", "selvage.test", "x.pbx.selvage.test", "localhost"} {
 		if got, err := acme.Shake(s, host, roots); err == nil {
-			t.Errorf("a stranger, %s, is shown a certificate of %v", host, got.DNSNames)
+			t.Errorf("an unknown client, %s, gets a certificate of %v", host, got.DNSNames)
 		}
 	}
 
@@ -65,7 +65,7 @@ func TestACMEOverTLS(t *testing.T) {
 		}
 		for _, secret := range []string{"PRIVATE KEY", "BEGIN CERTIFICATE"} {
 			if bytes.Contains(text, []byte(secret)) {
-				t.Errorf("%s has a %s in it that is not sealed", name, secret)
+				t.Errorf("%s contains an unsealed %s", name, secret)
 			}
 		}
 	}
@@ -73,7 +73,7 @@ func TestACMEOverTLS(t *testing.T) {
 	s.Restart(t)
 	for host, before := range map[string]*x509.Certificate{"pbx.selvage.test": pbx, "id.selvage.test": id} {
 		if after := acme.Await(t, s, host, roots); !after.Equal(before) {
-			t.Errorf("after a restart %s has another certificate: it was asked for again", host)
+			t.Errorf("after a restart %s has another certificate, so it was ordered again", host)
 		}
 	}
 }
@@ -103,23 +103,23 @@ func TestACMEFails(t *testing.T) {
 	p := acme.Start(t, acme.Config{HTTP: harness.FreePort(t), TLS: harness.FreePort(t), Lifetime: time.Hour})
 	s := certified(t, p, httpPort, tlsPort, "pbx.selvage.test")
 
-	harness.Eventually(t, patience, "the reason", func() error {
+	harness.Eventually(t, patience, "the reason to be logged", func() error {
 		log := s.Log()
 		for _, want := range []string{"requesting a certificate", "tls-alpn-01: ", "http-01: ",
 			"connection refused", "again_in"} {
 			if !strings.Contains(log, want) {
-				return fmt.Errorf("the log has no %q", want)
+				return fmt.Errorf("the log does not contain %q", want)
 			}
 		}
 		return nil
 	})
 
 	if got, err := acme.Shake(s, "pbx.selvage.test", p.Roots(t)); err == nil {
-		t.Errorf("a certificate of %v is shown", got.DNSNames)
+		t.Errorf("a certificate of %v is presented", got.DNSNames)
 	}
 	s.Get(t, "/.well-known/openid-configuration").Want(t, 200)
 	if got := string(s.Get(t, s.Ops+"/metrics").Body); !strings.Contains(
 		got, "\nselvage_certificate_end_timestamp_seconds 0\n") {
-		t.Errorf("the metrics do not tell that a certificate is missing:\n%s", got)
+		t.Errorf("the metrics do not report the missing certificate:\n%s", got)
 	}
 }

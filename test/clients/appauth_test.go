@@ -60,7 +60,7 @@ func TestAppAuthRedirect(t *testing.T) {
 	page := b.Open(t, c.NewFlow("openid").URL())
 	page = b.Submit(t, page, "login-submit", map[string]string{"username": sub.Email, "password": sub.Password})
 	if got := page.Header.Get("Location"); !strings.HasPrefix(got, mobileRedirect+"?") {
-		t.Errorf("the app is called at %q, want %s?…", got, mobileRedirect)
+		t.Errorf("the app is opened with %q, want %s?…", got, mobileRedirect)
 	}
 }
 

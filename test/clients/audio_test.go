@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// The recording that is played: ten hours of silence in mu-law, with a tone of half a minute.
+// The recording: ten hours of silence in mu-law, with a tone of half a minute.
 const (
 	hours    = 10
 	rate     = 8000
@@ -142,7 +142,7 @@ func TestChromiumSeeksInTenHours(t *testing.T) {
 
 	b.do(goTo(page.URL))
 	if length := eval[float64](b, fmt.Sprintf(player, url)); math.Abs(length-hours*3600) > 0.3 {
-		t.Errorf("Chromium takes it for %v s long, want %d", length, hours*3600)
+		t.Errorf("Chromium reports a length of %v s, want %d", length, hours*3600)
 	}
 
 	for _, seek := range []struct {

@@ -56,7 +56,7 @@ func (b tab) outcome(promise string) came {
 // ready waits until the app has started and handled the page's address.
 func (b tab) ready(page string) {
 	b.Helper()
-	b.until("the app", fmt.Sprintf("location.href.startsWith(%q) && window.finished", page))
+	b.until("the app to start", fmt.Sprintf("location.href.startsWith(%q) && window.finished", page))
 }
 
 // logIn signs in by redirect and checks the state of the app.
@@ -68,7 +68,7 @@ func (b tab) logIn(page string, s harness.Subscriber) {
 	b.ready(page)
 	if got := eval[bool](b,
 		"finished.value === true && app.isSignedIn && app.appState.at === 7 && location.search === ''"); !got {
-		b.Fatalf("the login came to nothing: %+v", eval[came](b, "finished"))
+		b.Fatalf("the login failed: %+v", eval[came](b, "finished"))
 	}
 }
 
@@ -84,12 +84,12 @@ func TestBrowserSDK(t *testing.T) {
 	b.do(goTo(page))
 	b.ready(page)
 	if eval[bool](b, "app.isSignedIn || finished.value") {
-		t.Fatal("someone is signed in before anyone did")
+		t.Fatal("the app reports a user before any login")
 	}
 
 	b.wantCode("app.getAccessToken()", "not_signed_in")
 	if o := b.outcome("app.loginSilently()"); string(o.Value) != "false" {
-		t.Errorf("a silent login before any gives %+v, want false", o)
+		t.Errorf("a silent login before any other returned %+v, want false", o)
 	}
 
 	b.logIn(page, sub)
@@ -99,7 +99,7 @@ func TestBrowserSDK(t *testing.T) {
 	if got := eval[[]string](b,
 		"Promise.all([app.me(), app.userInfo()]).then((all) => all.map((i) => i.email))"); !slices.Equal(
 		got, []string{sub.Email, sub.Email}) {
-		t.Errorf("me and userInfo say %v, want %s", got, sub.Email)
+		t.Errorf("me and userInfo return %v, want %s", got, sub.Email)
 	}
 	b.wantAddresses(p)
 
@@ -123,15 +123,15 @@ func TestBrowserSDK(t *testing.T) {
 
 	b.leave("window.old = true, app.logout()") // the app signs out before it leaves the page
 	b.until("the app, signed out", "!window.old && window.finished && !app.isSignedIn")
-	harness.WithinASecond(t, "the token of a login that was ended", func() error {
+	harness.WithinASecond(t, "the token of an ended login", func() error {
 		return p.Get(t, "/subscriber/info", harness.Bearer(tokens[1])).StatusIs(401)
 	})
 	if o := b.outcome("app.loginSilently()"); string(o.Value) != "false" {
-		t.Errorf("a silent login after the logout gives %+v, want false", o)
+		t.Errorf("a silent login after the logout returned %+v, want false", o)
 	}
 
-	// Two people are signed in and one signs out. The app must not silently use the other account,
-	// which nobody has chosen.
+	// Two people are signed in and one signs out. The app must not silently use the other
+	// account, which nobody has chosen.
 	b.logIn(page, sub)
 	other := p.NewSubscriber(t)
 	b.leave("app.login({ prompt: 'login' })")
@@ -141,7 +141,7 @@ func TestBrowserSDK(t *testing.T) {
 	b.leave("window.old = true, app.logout()")
 	b.until("the app, signed out", "!window.old && window.finished && !app.isSignedIn")
 	if o := b.outcome("app.loginSilently()"); string(o.Value) != "false" {
-		t.Errorf("a silent login where an account is to be chosen gives %+v, want false", o)
+		t.Errorf("a silent login that needs a choice of account returned %+v, want false", o)
 	}
 }
 
@@ -157,7 +157,7 @@ func (b tab) wantAddresses(p *harness.Project) {
 		return [...names, pages.join()]
 	})()`)
 	if len(names) != 4 || names[3] != "2,1" || !slices.IsSorted(names[:3]) {
-		b.Errorf("addresses come as %v, want three by name, and pages of 2 and 1", names)
+		b.Errorf("the addresses are %v, want three by name, and pages of 2 and 1", names)
 	}
 
 	guest := eval[string](b, "app.me().then((me) => app.guestToken([me.fabric_addresses[0].id])).then((g) => g.token)")
@@ -189,14 +189,14 @@ func TestBrowserSDKPopup(t *testing.T) {
 	b := newTab(t, chromedp.Flag("disable-popup-blocking", false))
 	b.do(goTo(page))
 	b.ready(page)
-	b.wantCode("app.login({ popup: true })", "popup_blocked") // not from a click
+	b.wantCode("not from a click", "popup_blocked") // not from a click
 
 	windows := chromedp.WaitNewTarget(b.ctx, func(*target.Info) bool { return true })
 	b.do(chromedp.Click(chromedp.CSS("#popup")))
 	<-windows
 	b.leave("popup.close()")
 	if o := eval[came](b, "login"); o.Code != "popup_closed" {
-		t.Errorf("a window that was closed gives %+v, want popup_closed", o)
+		t.Errorf("a closed window returned %+v, want popup_closed", o)
 	}
 
 	windows = chromedp.WaitNewTarget(b.ctx, func(*target.Info) bool { return true })
@@ -207,16 +207,16 @@ func TestBrowserSDKPopup(t *testing.T) {
 	// A click through the DevTools protocol would not finish before the window is gone.
 	in.leave("document.querySelector('#login-submit').click()")
 	if o := eval[came](b, "login"); o.Code != "" || eval[string](b, "app.user?.sub ?? ''") != sub.ID {
-		t.Errorf("the login in a window gives %+v", o)
+		t.Errorf("the login in a window returned %+v", o)
 	}
-	b.until("the window to be gone", "popup.closed")
+	b.until("the window to be closed", "popup.closed")
 	if got := eval[string](b, "app.me().then((me) => me.email)"); got != sub.Email {
-		t.Errorf("me says %s, want %s", got, sub.Email)
+		t.Errorf("me returns %s, want %s", got, sub.Email)
 	}
 }
 
-// TestBrowserSDKTabs shows that two tabs with the same refresh token, as after duplicating a tab,
-// renew it with one request. Both stay signed in.
+// TestBrowserSDKTabs shows that two tabs with the same refresh token, as after duplicating a
+// tab, renew the token with one request. Both stay signed in.
 func TestBrowserSDKTabs(t *testing.T) {
 	harness.NotStorage(t)
 	for _, how := range []string{"", "&nolocks"} {
@@ -254,11 +254,11 @@ func TestBrowserSDKTabs(t *testing.T) {
 			}
 			for _, b := range both {
 				if got := eval[string](b, "app.me().then((me) => me.email)"); got != sub.Email {
-					t.Errorf("after all that me says %s, want %s", got, sub.Email)
+					t.Errorf("after all rounds me returns %s, want %s", got, sub.Email)
 				}
 			}
 			one.leave("app.logout()")
-			two.until("the other tab to hear of the logout", "!app.isSignedIn && events.includes('signedout')")
+			two.until("the other tab to notice the logout", "!app.isSignedIn && events.includes('signedout')")
 		})
 	}
 }
@@ -275,7 +275,7 @@ func TestBrowserSDKErrors(t *testing.T) {
 	b.ready(page)
 
 	if o := eval[came](b, "finished"); o.Code != "callback_failed" || eval[string](b, "location.search") != "" {
-		t.Errorf("an answer that nobody asked for gives %+v, want callback_failed", o)
+		t.Errorf("an unexpected response returned %+v, want callback_failed", o)
 	}
 
 	b.logIn(page, sub)
@@ -301,12 +301,12 @@ func TestBrowserSDKErrors(t *testing.T) {
 	p.Command(t, "", "subscriber", "revoke", sub.ID)
 	b.wantCode("app.getAccessToken({ fresh: true })", "session_ended")
 	if eval[bool](b, "app.isSignedIn || !events.includes('signedout')") {
-		t.Error("the app does not know that the login is over")
+		t.Error("the app does not know that the login has ended")
 	}
 }
 
-// TestBrowserSDKFabric shows that our SDK reaches the fabric at its own host, over HTTPS that the
-// browser trusts, and the subscriber's recordings.
+// TestBrowserSDKFabric shows that our SDK reaches the fabric at its own host, over HTTPS that
+// the browser trusts, and the subscriber's recordings.
 func TestBrowserSDKFabric(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Shared(t)

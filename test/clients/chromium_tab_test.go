@@ -27,7 +27,7 @@ func TestTab(t *testing.T) {
 		b.do(goTo(s.URL))
 		if got := eval[bool](b,
 			"document.getElementById("+quoted(id)+").click(), Boolean(window.leaving)"); got != goes {
-			t.Errorf("after a click on #%s the page is about to go: %v, want %v", id, got, goes)
+			t.Errorf("after a click on #%s the page is about to be left: %v, want %v", id, got, goes)
 		}
 
 		want := `by ""`
@@ -35,7 +35,7 @@ func TestTab(t *testing.T) {
 			want = `by "` + id + `"`
 		}
 		if got := b.text("#says"); got != want {
-			t.Errorf("after a click on #%s the page says %s, want %s", id, got, want)
+			t.Errorf("after a click on #%s the page shows %s, want %s", id, got, want)
 		}
 	}
 }

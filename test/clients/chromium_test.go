@@ -96,9 +96,9 @@ func (b tab) beside(opts ...chromedp.ContextOption) tab {
 	return other
 }
 
-// leaving runs first in every page. It notes that the page is about to go: a form was sent or a
-// link leads elsewhere, and the next page has not arrived yet. From then on, the page must not be
-// read or used.
+// leaving runs first in every page. It notes that the page is about to be left: a form was sent
+// or a link leads elsewhere, and the next page has not arrived yet. From then on, the page must
+// not be read or used.
 const leaving = `
 addEventListener("submit", (e) => {
 	const target = e.submitter?.formTarget || e.target.target || "_self"
@@ -131,8 +131,8 @@ func (b tab) show() {
 	}
 }
 
-// do runs each step on a page that is complete and about to stay. A step is repeated if the next
-// page arrives during it: nothing has been clicked or typed by then.
+// do runs each step on a page that is complete and not about to be left. A step is repeated if
+// the next page arrives during it, since nothing has been clicked or typed by then.
 func (b tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	b.Helper()
 	for _, step := range steps {
@@ -219,14 +219,14 @@ func write(field, text string) chromedp.Action[chromedp.Void] {
 		}))
 }
 
-// leave evaluates an expression that makes the page go elsewhere. Its promise may never settle.
+// leave evaluates an expression that makes the tab leave the page. Its promise may never settle.
 func (b tab) leave(expression string) {
 	b.Helper()
 	b.do(chromedp.Evaluate[chromedp.Void]("void (" + expression + ")"))
 }
 
-// until waits until an expression is true, across navigations. It only looks at pages that are
-// complete, so their scripts have run, and that are not about to go.
+// until waits until an expression is true, across navigations. It evaluates only on pages that
+// are complete, so that their scripts have run, and not about to be left.
 func (b tab) until(what, expression string) {
 	b.Helper()
 	harness.Eventually(b, patience, what, func() error {
@@ -235,6 +235,6 @@ func (b tab) until(what, expression string) {
 		if err != nil || ok {
 			return err
 		}
-		return fmt.Errorf("%s is false, or its page is about to go", expression)
+		return fmt.Errorf("%s is false, or its page is about to be left", expression)
 	})
 }

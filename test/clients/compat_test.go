@@ -12,7 +12,7 @@ import (
 )
 
 // TestRecordingsClients shows that unmodified clients of the recordings API can fetch, list,
-// filter, page through and delete recordings, also those of a call, and control a live one.
+// filter, page through and delete recordings, including those of a call, and control a live one.
 func TestRecordingsClients(t *testing.T) {
 	s := harness.Shared(t)
 	ca := "NODE_EXTRA_CA_CERTS=" + filepath.Join(s.Data, "ca.pem")

@@ -10,8 +10,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestDashboardDay shows an operator's first day: set up by the link, create a key, an app and a
-// room, explain a failed login, upload and play a recording, revoke a leaked key.
+// TestDashboardDay shows an operator's first day. The operator sets up the account by the link,
+// creates a key, an app and a room, explains a failed login, uploads and plays a recording, and
+// revokes a leaked key.
 func TestDashboardDay(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Start(t)
@@ -67,15 +68,15 @@ func TestDashboardDay(t *testing.T) {
 	b.until("the played part", "Number(document.querySelector('clipPath rect').getAttribute('width')) > 1")
 	link := eval[string](b, "location.pathname")
 	b.do(goTo(s.PublicURL + link + "?t=3"))
-	b.until("the moment of the link", "document.getElementById('sound')?.currentTime >= 3")
+	b.until("the link to a moment", "document.getElementById('sound')?.currentTime >= 3")
 
 	// A key found in a log is recognized and revoked.
 	b.do(goTo(s.PublicURL + home + "/tokens"))
 	b.fill("inspect", "f-token", "Authorization: Bearer "+key)
-	b.until("what it is", "document.querySelector('#found')")
+	b.until("the recognized key", "document.querySelector('#found')")
 	if found := b.text("#found"); !strings.Contains(found, "an API key") ||
 		!strings.Contains(found, "billing backend") {
-		t.Errorf("a leaked key is %q", found)
+		t.Errorf("a leaked key is shown as %q", found)
 	}
 	b.click("found-more")
 	b.fill("revoke", "confirm", "billing backend")

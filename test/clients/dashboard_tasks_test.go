@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// follow clicks the visible link or button with this text, like an operator who knows no address
-// and no id.
+// follow clicks the visible link or button with this text, like an operator who does not know
+// any address or id.
 func (b tab) follow(says string) {
 	b.Helper()
 	found := fmt.Sprintf(
@@ -61,18 +61,18 @@ func TestDashboardTasks(t *testing.T) {
 	b.follow("Rotate secret")
 	next := b.text("#secret code")
 	if a, c := try(app.Secret), try(next); a != 200 || c != 200 {
-		t.Errorf("after a rotation the old secret gives %d, the new one %d", a, c)
+		t.Errorf("after a rotation the old secret returns %d, the new one %d", a, c)
 	}
 	b.follow("Revoke the old secret now")
-	b.until("its end", "document.querySelector('.notice')")
+	b.until("the revocation", "document.querySelector('.notice')")
 	harness.Eventually(t, patience, "the end of the old secret", func() error {
 		if got := try(app.Secret); got != 401 {
-			return fmt.Errorf("it gives %d", got)
+			return fmt.Errorf("it returns %d", got)
 		}
 		return nil
 	})
 	if got := try(next); got != 200 {
-		t.Errorf("the new secret gives %d", got)
+		t.Errorf("the new secret returns %d", got)
 	}
 
 	// The color is changed. The preview warns in advance that it is hard to read.
@@ -112,10 +112,10 @@ func TestDashboardTasks(t *testing.T) {
 	b.follow("Subscribers")
 	b.follow(sub.Email)
 	b.follow("Sign out everywhere")
-	b.until("its end", "document.querySelector('.notice')")
+	b.until("the confirmation", "document.querySelector('.notice')")
 	harness.Eventually(t, patience, "the end of its tokens", func() error {
 		if got := s.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).Status; got != 401 {
-			return fmt.Errorf("the token gives %d", got)
+			return fmt.Errorf("the token returns %d", got)
 		}
 		return nil
 	})
@@ -127,7 +127,7 @@ func TestDashboardTasks(t *testing.T) {
 	b.typeInto("f-reference", sub.Email[:len(sub.Email)-4])
 	b.until("an offer",
 		fmt.Sprintf("[...document.getElementById('f-reference').list.options].some((o) => o.value === %q)", sub.Email))
-	b.click("make") // no subscriber has the reference typed so far
+	b.click("make") // no subscriber has the incomplete reference
 	b.until("a question",
 		"document.querySelector('#new-subscriber')?.textContent.includes('a new one will be created')")
 	b.typeInto("f-reference", sub.Email)
@@ -136,7 +136,7 @@ func TestDashboardTasks(t *testing.T) {
 	b.click("made-look")
 	b.until("what it is", "document.querySelector('#found')")
 	if found := b.text("#found"); !strings.Contains(found, "subscriber") || !strings.Contains(found, sub.Email) {
-		t.Errorf("a subscriber token is %q", found)
+		t.Errorf("a subscriber token is shown as %q", found)
 	}
 
 	// A room and its address are created, and the address is listed.
@@ -145,7 +145,7 @@ func TestDashboardTasks(t *testing.T) {
 	b.follow("Conference room")
 	b.until("the form", "document.getElementById('f-name')")
 	b.typeInto("f-name", "Team Standup")
-	b.until("its address, before it is made",
+	b.until("the address before the room is created",
 		"document.getElementById('f-name-tells').textContent.includes('reached at /public/team-standup,')")
 	b.click("resource-submit")
 	b.until("the room", "document.querySelector('.notice')?.textContent.includes('/public/team-standup')")

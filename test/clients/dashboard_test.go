@@ -101,7 +101,7 @@ func (b tab) pictures(p *harness.Project) {
 	b.picture("recording")
 }
 
-// fill types into fields, given as pairs of id and text, and sends the form by the button.
+// fill types into fields, given as pairs of id and text, and clicks the submit button.
 func (b tab) fill(button string, fields ...string) {
 	b.Helper()
 	for i := 0; i < len(fields); i += 2 {

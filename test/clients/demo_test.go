@@ -60,7 +60,7 @@ func (b tab) wantSaid(id, what string) {
 	}
 }
 
-// TestDemo shows that the demo's seven steps and those of the stock SDK work in a fresh browser.
+// TestDemo shows that the demo's seven steps and those of the stock SDK work in a new browser.
 // The stock SDK's certificate step fails until `selvage ca install` has installed the local CA.
 func TestDemo(t *testing.T) {
 	harness.NotStorage(t)
@@ -122,7 +122,7 @@ func TestDemo(t *testing.T) {
 	b.leave("(window.before = true, document.querySelector('#signout-run').click())")
 	b.until("the page to be back", "!window.before && document.querySelector('#step-signout')?.matches('.done')")
 	if eval[bool](b, "app.isSignedIn || document.querySelector('#step-signin').matches('.done')") {
-		t.Error("somebody is signed in after signing out")
+		t.Error("someone is signed in after signing out")
 	}
 }
 
@@ -144,8 +144,8 @@ func (b tab) stock() {
 	b.picture("demo-stock")
 }
 
-// TestDemoMoves shows that the demo still signs in after the server moves to another address, and
-// that a server without demo data has no demo page.
+// TestDemoMoves shows that the demo still signs in after the server moves to another address,
+// and that a server without demo data has no demo page.
 func TestDemoMoves(t *testing.T) {
 	harness.NotStorage(t)
 	first := harness.Start(t, "--no-demo=false")
@@ -185,6 +185,6 @@ func TestStockBundle(t *testing.T) {
 		t.Fatal(err)
 	}
 	if rest, ok := bytes.CutPrefix(published, ours); !ok || !bytes.HasPrefix(rest, []byte("//# sourceMappingURL=")) {
-		t.Errorf("static/files/signalwire-3.30.0.js is not what the package has; what follows there is %q", rest)
+		t.Errorf("static/files/signalwire-3.30.0.js differs from the package, starting with %q", rest)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestDevice shows that openid-client can sign a device in (RFC 8628): a person enters the code
-// elsewhere and allows or denies it.
+// TestDevice shows that openid-client can sign a device in (RFC 8628). A person enters the code
+// in another browser, and allows or denies it.
 func TestDevice(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 
@@ -51,14 +51,14 @@ func TestDevice(t *testing.T) {
 		}
 
 		if page = b.Submit(t, page, answer, nil); !page.Has(done) {
-			t.Errorf("the person is shown %d %s, want #%s", page.Status, page.URL, done)
+			t.Errorf("the page shows %d %s, want #%s", page.Status, page.URL, done)
 		}
 		return where
 	})
 }
 
 // TestPrivateKeyJWT shows that openid-client can authenticate with its key (RFC 7523): as a
-// service with each algorithm, and once in a whole login.
+// service with each algorithm, and in a complete login.
 func TestPrivateKeyJWT(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	for _, alg := range []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES256, jose.EdDSA} {

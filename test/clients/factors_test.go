@@ -104,7 +104,7 @@ func TestFactorsInChromium(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.click("codes-copy")
-	b.until("that the codes are copied", "document.getElementById('codes-copy').innerText === 'Copied'")
+	b.until("the codes to be copied", "document.getElementById('codes-copy').innerText === 'Copied'")
 	if copied := strings.Fields(eval[string](b, "navigator.clipboard.readText()")); !slices.Equal(copied, codes) {
 		t.Errorf("copied: %q, want %q", copied, codes)
 	}
@@ -115,7 +115,7 @@ func TestFactorsInChromium(t *testing.T) {
 	// The browser offers the passkey in the e-mail field and the authenticator accepts at once.
 	signOut()
 	b.do(goTo(account))
-	b.until("a login by the passkey alone", "document.getElementById('account-page')")
+	b.until("a login with the passkey alone", "document.getElementById('account-page')")
 	b.picture("account")
 
 	b.click("app-begin")
@@ -135,7 +135,7 @@ func TestFactorsInChromium(t *testing.T) {
 	code := factortest.Code(secret, time.Now().Add(30*time.Second)) // the current code was used already
 	b.typeInto("code", code)
 	b.click("factor-submit")
-	b.until("a login by the app", "document.getElementById('account-page')")
+	b.until("a login with the app", "document.getElementById('account-page')")
 
 	signOut()
 	b.do(goTo(account))
@@ -149,12 +149,12 @@ func TestFactorsInChromium(t *testing.T) {
 	b.picture("recovery")
 	b.typeInto("code", codes[0])
 	b.click("factor-submit")
-	b.until("a login by a recovery code", "document.getElementById('account-page')")
+	b.until("a login with a recovery code", "document.getElementById('account-page')")
 	says("9 codes are left.")
 }
 
-// TestPasskeyButtonInChromium shows that a person who needs a second factor can add a passkey on
-// the way to an app, and later use it with the button.
+// TestPasskeyButtonInChromium shows that a person who needs a second factor can add a passkey
+// during a login, and later use it with the button.
 func TestPasskeyButtonInChromium(t *testing.T) {
 	harness.NotStorage(t)
 	n := harness.StartNodes(t, nil, harness.Config{})
@@ -176,7 +176,7 @@ func TestPasskeyButtonInChromium(t *testing.T) {
 				t.Errorf("the ID token has acr %v, amr %v", claims["acr"], claims["amr"])
 			}
 		case <-time.After(patience):
-			t.Fatal("nothing was posted to the app")
+			t.Fatal("the app received no form")
 		}
 	}
 

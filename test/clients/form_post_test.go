@@ -16,8 +16,8 @@ type post struct {
 	origin string
 }
 
-// postee serves an app that receives responses at /cb. At / it shows a URL, given in the query, in
-// a frame.
+// postee serves an app that receives responses at /cb. At / it frames a URL that is given in the
+// query.
 func postee(t *testing.T, p *harness.Project) (origin string, posts chan post) {
 	t.Helper()
 	posts = make(chan post, 8)
@@ -41,8 +41,8 @@ document.documentElement.append(frame);
 	return serveBeside(t, p.Issuer(), mux), posts
 }
 
-// TestFormPostInChromium shows that a form_post response is submitted by itself where scripts run.
-// The app can renew its login in a frame; other sites get nothing in one.
+// TestFormPostInChromium shows that a form_post response is submitted automatically where
+// scripts run. The app can renew its login in a frame; other sites get nothing in one.
 func TestFormPostInChromium(t *testing.T) {
 	harness.NotStorage(t)
 	p := harness.Shared(t).NewProject(t)
@@ -57,11 +57,11 @@ func TestFormPostInChromium(t *testing.T) {
 		select {
 		case got := <-posts:
 			if got.origin+"/" != p.Issuer() || got.form.Get("state") != f.Query.Get("state") {
-				t.Errorf("the app was posted %v by %q, want the state %s", got.form, got.origin, f.Query.Get("state"))
+				t.Errorf("the app received %v from %q, want the state %s", got.form, got.origin, f.Query.Get("state"))
 			}
 			f.Redeem(t, got.form.Get("code")).Want(t, 200)
 		case <-time.After(patience):
-			t.Fatal("nothing was posted to the app")
+			t.Fatal("the app received no form")
 		}
 	}
 
@@ -81,6 +81,6 @@ func TestFormPostInChromium(t *testing.T) {
 	frame(origin)
 	took(silent)
 	if len(posts) > 0 {
-		t.Errorf("the app was posted something by the frame of another, too: %v", <-posts)
+		t.Errorf("the app also received a form from another site's frame: %v", <-posts)
 	}
 }

@@ -30,7 +30,7 @@ func (b tab) byKeys(page string) {
 		"document.activeElement.blur(), window.stops = " + stops + ", void getSelection().removeAllRanges()"))
 	want := eval[[]string](b, "stops.map((e) => e.outerHTML.slice(0, 90))")
 	if len(want) == 0 {
-		b.Fatalf("%s: nothing can be used", page)
+		b.Fatalf("%s: there are no controls", page)
 	}
 
 	var got []int
@@ -64,11 +64,11 @@ func (b tab) byKeys(page string) {
 	round := append(slices.Clone(got[first:]), got[:first]...)
 	for i, what := range want {
 		if !slices.Contains(got, i) {
-			b.Errorf("%s: Tab does not come by %s", page, what)
+			b.Errorf("%s: Tab skips %s", page, what)
 		}
 	}
 	if !slices.IsSorted(round) {
-		b.Errorf("%s: Tab goes %s", page, fmt.Sprint(round))
+		b.Errorf("%s: Tab visits the controls in the order %s", page, fmt.Sprint(round))
 	}
 }
 

@@ -23,16 +23,16 @@ func letter(t *testing.T, in *inbox.Server, to string, n int) string {
 			}
 		}
 		if len(links) < n {
-			return errors.New("it is not there")
+			return errors.New("the mail has not arrived")
 		}
 		return nil
 	})
 	return links[n-1]
 }
 
-// TestMailsInChromium shows that people can follow the links of mails sent over TLS with a
-// password. A person who forgot a password sets another one, an invited person sets the first one,
-// and a new person confirms the address of the account.
+// TestMailsInChromium shows that people can follow the links of mails, which are sent over TLS
+// with a password. A person who forgot a password sets another one, an invited person sets the
+// first one, and a new person confirms the address of the account.
 func TestMailsInChromium(t *testing.T) {
 	harness.NotStorage(t)
 	in := inbox.Start(t, inbox.Config{TLS: true, Auth: true})
@@ -114,11 +114,11 @@ func TestMailsInChromium(t *testing.T) {
 
 	for _, m := range in.Mails() {
 		if !m.Secure || m.User != inbox.User || strings.Contains(m.Raw, sub.Password) {
-			t.Errorf("the mail %q came in the clear (%v), by %q, or has a password in it", m.Subject,
+			t.Errorf("the mail %q was sent without TLS (%v), by %q, or contains a password", m.Subject,
 				!m.Secure, m.User)
 		}
 	}
 	if got := len(in.To(alan.Email)); got != 1 {
-		t.Errorf("who makes an account is sent %d mails, want one", got)
+		t.Errorf("a person who registers gets %d mails, want one", got)
 	}
 }

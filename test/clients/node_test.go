@@ -16,8 +16,8 @@ import (
 // nodeDeadline bounds one run of a script.
 const nodeDeadline = 3 * time.Minute
 
-// runNode runs a Node script with its settings as JSON in the environment. The script prints URLs
-// to open in a browser, one per line. For each it reads a line with the result of visit. The test
+// runNode runs a Node script with its settings as JSON in the environment. The script prints
+// URLs to open in a browser, one per line, and reads the result of visit for each. The test
 // fails if the script exits with an error.
 func runNode(t *testing.T, script string, settings map[string]string, visit func(url string) string, env ...string) {
 	t.Helper()
@@ -41,7 +41,7 @@ func runNode(t *testing.T, script string, settings map[string]string, visit func
 
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if _, err := io.WriteString(in, visit(lines.Text())+"\n"); err != nil {
-			break // the script has ended; its status says why
+			break // the script has ended, and its status says why
 		}
 	}
 	if err := cmd.Wait(); err != nil {

@@ -100,13 +100,13 @@ func TestOIDCClientTS(t *testing.T) {
 	b := newTab(t)
 	b.do(goTo(origin))
 	if o := b.arrived(origin); o.User != nil {
-		t.Fatalf("someone is signed in before anyone did: %+v", o)
+		t.Fatalf("the app reports a user before any login: %+v", o)
 	}
 
 	b.leave("manager.signinRedirect({ prompt: 'none' })")
 	b.until("the callback", "window.outcome?.error")
 	if o := b.arrived(origin); o.Error != "login_required" {
-		t.Errorf("prompt=none before a login gives %q, want login_required", o.Error)
+		t.Errorf("prompt=none before a login returned %q, want login_required", o.Error)
 	}
 
 	b.leave("manager.signinRedirect()")
@@ -123,18 +123,18 @@ func TestOIDCClientTS(t *testing.T) {
 
 	renewed := eval[outcome](b, "manager.signinSilent().then(user => ({ user }))")
 	if renewed.User.RefreshToken == first.User.RefreshToken || renewed.User.AccessToken == first.User.AccessToken {
-		t.Errorf("a refresh gave the tokens there were")
+		t.Errorf("a refresh returned the old tokens")
 	}
 	b.wantInfo(200, sub.Email)
 
 	renewed = eval[outcome](b, "renewInFrame().then(user => ({ user }))")
 	if renewed.User.Profile.Sub != sub.ID {
-		t.Errorf("a renewal in a frame gave the subject %q, want %q", renewed.User.Profile.Sub, sub.ID)
+		t.Errorf("a renewal in a frame returned the subject %q, want %q", renewed.User.Profile.Sub, sub.ID)
 	}
 
 	b.leave("(delete window.outcome, manager.signinRedirect({ prompt: 'none' }))")
 	if o := b.arrived(origin); o.User == nil || o.User.Profile.Sub != sub.ID {
-		t.Errorf("prompt=none after a login gives %+v, want subscriber %s", o, sub.ID)
+		t.Errorf("prompt=none after a login returned %+v, want subscriber %s", o, sub.ID)
 	}
 	b.wantSignOut(p, origin)
 }
@@ -167,10 +167,10 @@ func (b tab) wantSignOut(p *harness.Project, origin string) {
 	b.leave("(delete window.outcome, manager.signinRedirect({ prompt: 'none' }))")
 	b.until("the callback", "window.outcome?.error")
 	if o := b.arrived(origin); o.Error != "login_required" {
-		b.Errorf("prompt=none after the logout gives %q, want login_required", o.Error)
+		b.Errorf("prompt=none after the logout returned %q, want login_required", o.Error)
 	}
 
-	harness.WithinASecond(b, "the access token of a login that was ended", func() error {
+	harness.WithinASecond(b, "the access token of an ended login", func() error {
 		return p.Get(b, "/subscriber/info", harness.Bearer(token)).StatusIs(401)
 	})
 }

@@ -48,7 +48,7 @@ func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	b.presence(key, false)
 	b.do(chromedp.Click(chromedp.CSS(".rail #sign-out")))
 	b.arrive("/dashboard/login")
-	b.do(goTo("about:blank")) // no passkey request may be open while the authenticator comes back
+	b.do(goTo("about:blank")) // no passkey request may be open while the authenticator returns
 	b.presence(key, true)
 	b.do(goTo(s.PublicURL + "/dashboard/login?next=/dashboard/account"))
 	b.until("the passkey", "document.body.innerText.includes('Passkey Laptop')")
@@ -74,7 +74,7 @@ func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	b.until("the form", "document.querySelector('#passkey-form:not([hidden])')")
 	b.picture("operator-passkey")
 	b.click("passkey-submit")
-	b.until("that it is there already", "!document.getElementById('passkey-error').hidden")
+	b.until("the passkey to be listed", "!document.getElementById('passkey-error').hidden")
 
 	// A recovery code replaces a lost passkey.
 	b.do(goTo(s.PublicURL + "/dashboard/account"))

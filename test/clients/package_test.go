@@ -41,7 +41,7 @@ func TestPackage(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(run(
 		t, "../../sdk", "npm", "pack", "--json", "--pack-destination", dir)), &packed); err != nil || len(packed) != 1 {
-		t.Fatalf("npm pack gives %v, %v", packed, err)
+		t.Fatalf("npm pack returned %v, %v", packed, err)
 	}
 
 	readme, err := os.ReadFile("../../sdk/README.md")
@@ -59,13 +59,13 @@ func TestPackage(t *testing.T) {
 	for _, f := range packed[0].Files {
 		i := slices.IndexFunc(said, func(pattern string) bool { ok, _ := filepath.Match(pattern, f.Path); return ok })
 		if i < 0 {
-			t.Errorf("%s is in the package, and its README does not say so", f.Path)
+			t.Errorf("%s is in the package, but not in the list of its README", f.Path)
 			continue
 		}
 		used[said[i]] = true
 	}
 	if len(said) < 5 || len(used) != len(said) {
-		t.Errorf("the README lists %v, of which the package has %v", said, used)
+		t.Errorf("the README lists %v, of which the package contains %v", said, used)
 	}
 
 	app := filepath.Join(dir, "app")
@@ -90,7 +90,7 @@ func TestPackage(t *testing.T) {
 }
 
 // TestTypes shows that the SDK's source and the examples of its README type-check, and that the
-// committed types are those of the source.
+// committed types match the source.
 func TestTypes(t *testing.T) {
 	harness.NotStorage(t)
 	tsc, err := filepath.Abs("../../sdk/node_modules/.bin/tsc")
@@ -116,7 +116,7 @@ func TestTypes(t *testing.T) {
 		a, errA := fs.ReadFile(committed, name)
 		b, errB := fs.ReadFile(os.DirFS(made), name)
 		if errA != nil || errB != nil || !bytes.Equal(a, b) {
-			t.Errorf("dist/types/%s is not what the source gives: run `make sdk`", name)
+			t.Errorf("dist/types/%s does not match the source: run `make sdk`", name)
 		}
 	}
 
@@ -124,7 +124,7 @@ func TestTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Join the examples to one program. The names they leave out are declared first.
+	// Join the examples to one program. First declare the names that they omit.
 	program := `import { SignalWire } from "./stock"
 declare const button: HTMLButtonElement, audio: HTMLAudioElement
 declare const id: string, token: string, pushToken: string, address: { id: string }

@@ -23,12 +23,12 @@ const (
 	pictureGap               = 24
 )
 
-// TestPicture draws the picture in README.md from the pages of a first start. `make screenshots`
-// runs it with the file's name in SELVAGE_TEST_PICTURE.
+// TestPicture creates the picture in README.md from the pages of a first start. `make
+// screenshots` runs it with the file's name in SELVAGE_TEST_PICTURE.
 func TestPicture(t *testing.T) {
 	file := os.Getenv("SELVAGE_TEST_PICTURE")
 	if file == "" {
-		t.Fatal("SELVAGE_TEST_PICTURE names no file")
+		t.Fatal("SELVAGE_TEST_PICTURE is not set")
 	}
 	s := harness.Start(t, "--no-demo=false")
 	sub, b := demoLogin(t, s), newTab(t)

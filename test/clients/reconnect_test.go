@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestSignalWireReconnects shows that an SDK that is online reconnects by itself, and is still
-// online, after the server is stopped or killed and restarted.
+// TestSignalWireReconnects shows that an online SDK reconnects by itself, and is still online,
+// after the server is stopped or killed and restarted.
 func TestSignalWireReconnects(t *testing.T) {
 	harness.NotStorage(t)
 	for where, load := range map[string]func(*testing.T, *harness.Server, string) sdk{"Chromium": inChromium,
@@ -37,7 +37,7 @@ func TestSignalWireReconnects(t *testing.T) {
 				s.wantEvent("session.reconnecting")
 				s.wantEvent("session.connected")
 				if !v.online(t) {
-					t.Errorf("the server was %s: the SDK has connected again, and the subscriber is not online", how)
+					t.Errorf("the server was %s: the SDK is connected again, but the subscriber is offline", how)
 				}
 				s.do("client.getSubscriberInfo()", nil)
 			}
@@ -48,8 +48,8 @@ func TestSignalWireReconnects(t *testing.T) {
 	}
 }
 
-// TestSignalWireBeta shows how much of the SDK's next version works, which has another interface.
-// docs/divergences.md describes it, too.
+// TestSignalWireBeta shows how much of the SDK's next version, which has another interface,
+// works. docs/divergences.md describes it, too.
 func TestSignalWireBeta(t *testing.T) {
 	harness.NotStorage(t)
 	server := harness.Shared(t)
@@ -73,7 +73,7 @@ func TestSignalWireBeta(t *testing.T) {
 
 	var errs []string
 	if s.eval(t, "events", &errs); len(errs) != 0 {
-		t.Errorf("so far there are the errors %q", errs)
+		t.Errorf("the errors so far are %q", errs)
 	}
 	v.Command(t, token, "token", "revoke")
 	s.await("!events.length")
@@ -83,10 +83,10 @@ func TestSignalWireBeta(t *testing.T) {
 // await waits until an expression is false.
 func (s sdk) await(not string) {
 	s.Helper()
-	harness.Eventually(s, patience, not+" to be over", func() error {
+	harness.Eventually(s, patience, not+" to become false", func() error {
 		var still bool
 		if s.eval(s.T, not, &still); still {
-			return errors.New("it is not")
+			return errors.New("it is still true")
 		}
 		return nil
 	})

@@ -103,7 +103,7 @@ func TestScreensOfSignIn(t *testing.T) {
 	}
 	s.stop("login-throttled")
 	if got := s.text("#login-error"); !strings.Contains(got, "Too many") {
-		t.Errorf("after many tries the page says %q", got)
+		t.Errorf("after many attempts the page shows %q", got)
 	}
 
 	s.forget()

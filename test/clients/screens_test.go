@@ -46,7 +46,7 @@ var looks = []struct {
 }{{"light", 1280, 800, "light"}, {"dark", 1280, 800, "dark"}, {"phone", 390, 844, "light"},
 	{"phone-dark", 390, 844, "dark"}}
 
-// stop checks the page that is shown.
+// stop checks the current page.
 func (s *screens) stop(name string) {
 	s.Helper()
 	s.until("the page "+name, "true")

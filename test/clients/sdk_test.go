@@ -56,14 +56,14 @@ func (s sdk) do(promise string, value any) {
 		return
 	}
 	if err := json.Unmarshal(o.Value, value); err != nil {
-		s.Fatalf("%s gives %s: %v", promise, o.Value, err)
+		s.Fatalf("%s returned %s: %v", promise, o.Value, err)
 	}
 }
 
 func (o outcomeOf) String() string {
 	switch {
 	case o.Hangs:
-		return "it hangs"
+		return "it does not return"
 	case o.Error != nil:
 		return fmt.Sprintf("%s %d: %s", o.Error.Name, o.Error.Code, o.Error.Message)
 	}
@@ -94,7 +94,7 @@ func (s sdk) wantEvent(name string) {
 			return
 		}
 	}
-	s.Errorf("the SDK tells of %q, want %q", events, name)
+	s.Errorf("the SDK reports %q, want %q", events, name)
 }
 
 // inChromium loads a version in a page, in a Chromium that trusts the server's certificate
@@ -123,7 +123,7 @@ func inChromium(t *testing.T, s *harness.Server, version string) sdk {
 		t.Helper()
 		text := eval[string](tab{t, b.ctx}, "(async () => JSON.stringify(await ("+expression+")))()")
 		if err := json.Unmarshal([]byte(text), value); err != nil {
-			t.Fatalf("%s gives %s: %v", expression, text, err)
+			t.Fatalf("%s returned %s: %v", expression, text, err)
 		}
 	}, func(t *testing.T) {
 		t.Helper()
@@ -153,10 +153,10 @@ func inNode(t *testing.T, s *harness.Server, version string) sdk {
 		timer := time.AfterFunc(chromiumDeadline, func() { _ = cmd.Process.Kill() })
 		t.Cleanup(func() {
 			timer.Stop()
-			_ = cmd.Process.Kill() // its sockets would keep it alive
+			_ = cmd.Process.Kill() // its sockets would keep it running
 			_ = cmd.Wait()
 			if t.Failed() {
-				t.Logf("the script said: %s", faults.String())
+				t.Logf("the script printed: %s", faults.String())
 			}
 		})
 	}
@@ -173,7 +173,7 @@ func inNode(t *testing.T, s *harness.Server, version string) sdk {
 			err = json.Unmarshal(line, value)
 		}
 		if err != nil {
-			t.Fatalf("%s gives %s: %v", expression, line, err)
+			t.Fatalf("%s returned %s: %v", expression, line, err)
 		}
 	}, reload}
 }

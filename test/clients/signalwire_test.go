@@ -118,7 +118,7 @@ func walkKinds(s sdk, v visitor) {
 
 		if kind == "guest" { // the SDK tries ten times
 			if o := s.try("online()"); o.Error == nil || o.Error.Code != -32000 {
-				s.Errorf("a guest goes online: %s, want the error -32000", o)
+				s.Errorf("a guest that goes online: %s, want the error -32000", o)
 			}
 		}
 		s.do("client.disconnect()", nil)
@@ -134,7 +134,7 @@ func walkInfo(s sdk, v visitor) {
 	}
 	s.do("client.getSubscriberInfo()", &info)
 	if info.ID != v.sub.ID || info.Email != v.sub.Email || len(info.FabricAddresses) != 1 {
-		s.Errorf("getSubscriberInfo gives %+v, want %s, %s", info, v.sub.ID, v.sub.Email)
+		s.Errorf("getSubscriberInfo returned %+v, want %s, %s", info, v.sub.ID, v.sub.Email)
 	}
 
 	var device struct{ ID string }
@@ -178,7 +178,7 @@ func (s sdk) wantSorted(ordered []string) {
 	var reversed [][]string
 	s.do("names({ pageSize: 50, sortBy: 'name', sortOrder: 'desc' })", &reversed)
 	if slices.Reverse(reversed[0]); !slices.IsSorted(ordered) || !slices.Equal(ordered, reversed[0]) {
-		s.Errorf("sorted by name they are %v, and the other way round %v", ordered, reversed[0])
+		s.Errorf("sorted by name they are %v, and reversed %v", ordered, reversed[0])
 	}
 
 	type address struct{ ID, Name string }
@@ -256,7 +256,8 @@ func walkUpdateToken(s sdk, v visitor) {
 	s.open(first)
 	s.do("online()", nil)
 	if s.version == "3.27.0" || s.version == "3.28.0" {
-		// These versions wait for an event of the client, but it is an event of the session.
+		// These versions wait for an event of the client, although it is an event of the
+		// session.
 		s.eval(s.T, fmt.Sprintf("void client.updateToken(%q), 0", second), new(int))
 	} else {
 		s.do(fmt.Sprintf("client.updateToken(%q)", second), nil)
@@ -272,14 +273,14 @@ func walkUpdateToken(s sdk, v visitor) {
 
 	var events []string
 	if s.eval(s.T, "events", &events); slices.Contains(events, "session.reconnecting") {
-		s.Errorf("after updateToken the old token is revoked, and the SDK tells of %q", events)
+		s.Errorf("after updateToken the old token is revoked, and the SDK reports %q", events)
 	}
 	if s.version == "3.30.0" {
 		s.wantError(fmt.Sprintf("client.updateToken(%q)", v.NewSAT(s, "someone else").Token), "AuthError", -32003)
 	}
 }
 
-// walkDial places a call and gets an error that names the reason.
+// walkDial places a call, which fails with an error that names the reason.
 func walkDial(s sdk, v visitor) {
 	s.open(v.token(s.T))
 	o := s.try(

@@ -36,7 +36,7 @@ func plain(home string) []string {
 func ca(t *testing.T, s *harness.Server, home string, args ...string) string {
 	t.Helper()
 	if !slices.Contains(args, "--store") || slices.Contains(args, "system") {
-		t.Fatalf("selvage ca %s would change the store of this machine", strings.Join(args, " "))
+		t.Fatalf("selvage ca %s would change this machine's store", strings.Join(args, " "))
 	}
 	cmd := exec.Command(harness.Binary(t), append([]string{"ca", "--data", s.Data}, args...)...)
 	cmd.Env = plain(home)
@@ -104,7 +104,7 @@ func TestChromiumTrust(t *testing.T) {
 		ca(t, s, home, "install", "--store", "chromium")
 		ca(t, s, home, "install", "--store", "chromium") // a second time changes nothing
 		if _, err := os.Stat(filepath.Join(home, ".pki")); err == nil {
-			t.Error("a second store was made, which hides the one that Chromium has")
+			t.Error("a second store was created, which hides the one that Chromium has")
 		}
 		wantOpened(t, home, address)
 		ca(t, s, home, "uninstall", "--store", "chromium")
@@ -112,8 +112,8 @@ func TestChromiumTrust(t *testing.T) {
 	})
 }
 
-// TestFirefoxTrust shows that every Firefox profile gets the certificate, and that it replaces an
-// older one of the same name.
+// TestFirefoxTrust shows that every Firefox profile gets the certificate, and that it replaces
+// an older one of the same name.
 func TestFirefoxTrust(t *testing.T) {
 	harness.OneBackend(t)
 	home := newHome(t)
@@ -161,7 +161,7 @@ func subject(t *testing.T, s *harness.Server) string {
 	t.Helper()
 	name, ok := s.CLI(t, "", "ca", "status")["subject"].(string)
 	if !ok {
-		t.Fatal("ca status tells no subject")
+		t.Fatal("ca status prints no subject")
 	}
 	return name
 }
@@ -234,7 +234,7 @@ func TestSystemTrust(t *testing.T) {
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
 	resp, err := client.Get(overHTTPS(t, s, "localhost"))
 	if err != nil {
-		t.Fatalf("Go does not trust it by the bundle: %v", err)
+		t.Fatalf("Go does not trust the certificate by the bundle: %v", err)
 	}
 	_ = resp.Body.Close()
 }
@@ -267,14 +267,14 @@ fi
 "$SELVAGE" ca install --store chromium,firefox --data "$DATA"
 `
 
-// TestSudoTrust shows that without root the command does what it can and prints what to run as
-// root. Under sudo it installs into the browsers of the calling account and leaves no files there
-// that belong to root.
+// TestSudoTrust shows that without root the command does what it can, and prints the command to
+// run as root. Under sudo it installs into the browsers of the calling account, and leaves no
+// files of root there.
 func TestSudoTrust(t *testing.T) {
 	harness.OneBackend(t)
 	harness.Need(t, "certutil", "setpriv", "unshare")
 	if os.Geteuid() != 0 {
-		t.Skip("only root can become somebody else")
+		t.Skip("only root can change to another account")
 	}
 	s, owner, stores := harness.Shared(t), t.TempDir(), t.TempDir()
 
@@ -296,7 +296,7 @@ func TestSudoTrust(t *testing.T) {
 
 	for _, dir := range []string{profile, filepath.Join(owner, ".pki/nssdb")} {
 		if table := certutil(t, dir, "-L"); !strings.Contains(table, subject(t, s)) {
-			t.Errorf("%s has only\n%s", dir, table)
+			t.Errorf("%s contains only\n%s", dir, table)
 		}
 	}
 	foreign, err := exec.Command("find", owner, "!", "-uid", "54321").CombinedOutput()
@@ -324,6 +324,6 @@ func TestFirefoxPassword(t *testing.T) {
 		t.Errorf("ca install = %v\n%s", err, out)
 	}
 	if table := certutil(t, profile, "-L"); strings.Contains(table, subject(t, s)) {
-		t.Errorf("the profile has a certificate that it does not trust:\n%s", table)
+		t.Errorf("the profile contains a certificate that it does not trust:\n%s", table)
 	}
 }

@@ -17,9 +17,9 @@ func TestWebhookValidator(t *testing.T) {
 	p.NewWebhook(t, r.URL)
 	p.NewSubscriber(t)
 
-	harness.Eventually(t, time.Minute, "to be told", func() error {
+	harness.Eventually(t, time.Minute, "the delivery", func() error {
 		if len(r.Told()) == 0 {
-			return errors.New("nothing was told")
+			return errors.New("nothing was delivered")
 		}
 		return nil
 	})

@@ -28,9 +28,9 @@ func TestWeightOfSignIn(t *testing.T) {
 		total += len(got.Body) + 500
 	}
 
-	t.Logf("the sign-in with %d files is %d bytes", len(files), total)
+	t.Logf("the login page with %d files is %d bytes", len(files), total)
 	if len(files) < 2 || total > 30_000 {
-		t.Errorf("the sign-in with %d files is %d bytes, want at most 30,000", len(files), total)
+		t.Errorf("the login page with %d files is %d bytes, want at most 30,000", len(files), total)
 	}
 
 	for _, script := range regexp.MustCompile(`<script[^>]*>`).FindAllString(string(body), -1) {

@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestZitadelRP shows that the relying party of zitadel/oidc can run a whole login: code, userinfo,
-// refresh and revocation.
+// TestZitadelRP shows that the relying party of zitadel/oidc can run a complete login: code,
+// userinfo, refresh and revocation.
 func TestZitadelRP(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
@@ -69,6 +69,6 @@ func signInWithZitadel(t *testing.T, c *harness.Client, sub harness.Subscriber, 
 		t.Errorf("RevokeToken: %v", err)
 	}
 	if _, err := rp.RefreshTokens[*oidc.IDTokenClaims](ctx, party, fresh.RefreshToken, "", ""); err == nil {
-		t.Errorf("a revoked refresh token gives tokens")
+		t.Errorf("a revoked refresh token returns tokens")
 	}
 }

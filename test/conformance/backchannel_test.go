@@ -47,7 +47,7 @@ func backchannelLogout(m *module) {
 	case post := <-told:
 		m.wantLogoutToken(r, login, post)
 	case <-time.After(time.Minute):
-		m.Fatal("the client was not told of the logout")
+		m.Fatal("the client received no logout token")
 	}
 	m.wantLoggedOut()
 }
@@ -73,24 +73,24 @@ func (m *module) wantLogoutToken(r request, login signedIn, post *http.Request) 
 	m.Helper()
 	m.check(post.Method == http.MethodPost &&
 		post.Header.Get("Content-Type") == "application/x-www-form-urlencoded",
-		"the client is told by %s %s, want a form by POST", post.Method, post.Header.Get("Content-Type"))
+		"the client received %s %s, want a form by POST", post.Method, post.Header.Get("Content-Type"))
 	if err := only(post.Form, "logout_token"); err != nil || len(post.PostForm["logout_token"]) != 1 {
-		m.Fatalf("the client is told %v: %v", post.Form, err)
+		m.Fatalf("the client received %v: %v", post.Form, err)
 	}
 
 	claims := m.verify(post.PostForm.Get("logout_token"), jose.RS256)
 	m.check(claims["iss"] == m.op.metadata["issuer"], "iss = %v, want %v", claims["iss"], m.op.metadata["issuer"])
 	m.check(claims["aud"] == r.client.ID, "aud = %v, want %s", claims["aud"], r.client.ID)
-	m.check(time.Since(m.moment(claims, "iat")).Abs() < skew, "iat = %v is not now", claims["iat"])
+	m.check(time.Since(m.moment(claims, "iat")).Abs() < skew, "iat = %v is not the current time", claims["iat"])
 	exp := m.moment(claims, "exp")
 	m.check(exp.After(time.Now()) && time.Until(exp) <= 2*time.Minute,
-		"exp = %v is past, or more than two minutes away", exp)
+		"exp = %v is in the past, or more than two minutes away", exp)
 	jti, _ := claims["jti"].(string)
 	m.check(jti != "", "jti = %v", claims["jti"])
 
 	events, _ := claims["events"].(map[string]any)
 	event, isObject := events[logoutEvent].(map[string]any)
-	m.check(len(events) == 1 && isObject && len(event) == 0, "events = %v, want the one of a logout",
+	m.check(len(events) == 1 && isObject && len(event) == 0, "events = %v, want a logout event alone",
 		claims["events"])
 
 	m.check(claims["sub"] == login.sub(), "sub = %v, the ID token has %s", claims["sub"], login.sub())

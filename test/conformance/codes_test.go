@@ -45,7 +45,7 @@ func (m *module) wantTokenError(c *harness.Client, form url.Values, code string)
 		m.Errorf("the token error: %v", err)
 	}
 	text, _ := members["error_description"].(string)
-	m.check(describes(text), "error_description = %q has what RFC 6749 forbids, or line breaks", text)
+	m.check(describes(text), "error_description = %q contains characters that RFC 6749 forbids, or line breaks", text)
 }
 
 // refreshToken redeems refresh tokens of two clients. It also checks that the first client cannot
@@ -65,7 +65,7 @@ func (m *module) refreshed(c *harness.Client) signedIn {
 	r := m.requestOf(c, "scope", "openid offline_access", "prompt", "consent")
 	first := r.redeem(r.form(r.code(r.answer())))
 	m.check(printable(first.RefreshToken),
-		"the refresh token %q has characters that RFC 6749 forbids, or none", first.RefreshToken)
+		"the refresh token %q is empty or contains characters that RFC 6749 forbids", first.RefreshToken)
 	m.await(m.moment(first.claims, "iat").Add(time.Second)) // so that the next token differs
 
 	form := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {first.RefreshToken}}
@@ -83,7 +83,7 @@ func (m *module) refreshed(c *harness.Client) signedIn {
 	m.check(len(second.RefreshToken)*8 >= 128 && entropy(second.RefreshToken) > 96,
 		"the refresh token %q is too short, or not random", second.RefreshToken)
 
-	m.check(second.claims["iat"] != first.claims["iat"], "iat = %v of a refresh is that of the login",
+	m.check(second.claims["iat"] != first.claims["iat"], "iat = %v after a refresh is that of the login",
 		second.claims["iat"])
 	for _, name := range []string{"iss", "sub", "aud", "azp", "auth_time"} {
 		m.check(second.claims[name] == first.claims[name], "%s = %v after a refresh, %v before", name,

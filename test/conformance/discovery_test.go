@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// publicOrigin is the origin of a provider that is reachable from outside: all of it is HTTPS.
+// publicOrigin is the origin of a provider that is reachable from outside, over HTTPS only.
 const publicOrigin = "https://op.example"
 
 // public starts a server whose public origin is publicOrigin, as behind a proxy. It returns the
@@ -25,7 +25,7 @@ func (m *module) public() (get func(where string) harness.Answer, metadata map[s
 		m.Helper()
 		u, err := url.Parse(where)
 		if err != nil || u.Scheme+"://"+u.Host != publicOrigin {
-			m.Fatalf("%q is not at %s", where, publicOrigin)
+			m.Fatalf("%q is not below %s", where, publicOrigin)
 		}
 		return s.Get(m, u.RequestURI(), harness.Header("Host", u.Host), harness.Header("X-Forwarded-Proto", "https"))
 	}
@@ -41,7 +41,7 @@ func discovery(m *module) {
 	issuer, _ := doc["issuer"].(string)
 	u, err := url.Parse(issuer)
 	m.check(err == nil && strings.TrimSuffix(issuer, "/") == publicOrigin && u.RawQuery == "" &&
-		u.Fragment == "", "issuer = %q is not where the metadata is", issuer)
+		u.Fragment == "", "issuer = %q is not the address of the metadata", issuer)
 	if err := only(doc, knownMetadata...); err != nil {
 		m.Errorf("the metadata: %v", err)
 	}
@@ -52,14 +52,14 @@ func discovery(m *module) {
 	for _, name := range []string{"claims_parameter_supported", "request_parameter_supported",
 		"request_uri_parameter_supported", "require_request_uri_registration"} {
 		_, isBool := doc[name].(bool)
-		m.check(doc[name] == nil || isBool, "%s = %v is not true or false", name, doc[name])
+		m.check(doc[name] == nil || isBool, "%s = %v is not a boolean", name, doc[name])
 	}
 
 	for _, name := range []string{"ui_locales_supported", "claims_locales_supported"} {
 		for _, locale := range texts(doc[name]) {
 			tag, err := language.Parse(locale)
 			m.check(err == nil && tag.String() == locale,
-				"%s has %q, which is no language tag, or not written as one", name, locale)
+				"%s contains %q, which is not a language tag in its usual spelling", name, locale)
 		}
 	}
 
@@ -84,7 +84,7 @@ func (m *module) wantEndpoints(doc map[string]any, names ...string) {
 		if strings.HasSuffix(name, "_endpoint") {
 			u, err := url.Parse(where)
 			m.check(err == nil && u.Scheme == "https" && u.Host != "" && u.Fragment == "",
-				"%s = %v is no HTTPS address", name, value)
+				"%s = %v is not an HTTPS address", name, value)
 		}
 	}
 }
@@ -109,21 +109,21 @@ func (m *module) wantLists(doc map[string]any) {
 		list, isList := value.([]any)
 		if isList {
 			m.check(len(list) > 0 && len(texts(value)) == len(list),
-				"%s = %v is empty, or has what is no text", name, value)
+				"%s = %v is empty, or contains a value that is not text", name, value)
 		}
 		if strings.HasSuffix(name, "_alg_values_supported") {
-			m.check(isList && !slices.Contains(texts(value), "none"), "%s = %v is no list, or offers none",
-				name, value)
+			m.check(isList && !slices.Contains(texts(value), "none"),
+				"%s = %v is not a list, or offers the value none", name, value)
 		}
 	}
 
 	for _, scope := range texts(doc["scopes_supported"]) {
-		m.check(scopeToken.MatchString(scope), "scopes_supported has %q", scope)
+		m.check(scopeToken.MatchString(scope), "scopes_supported contains %q", scope)
 	}
 
 	known := []string{"code", "id_token", "code id_token", "id_token token", "code id_token token", "code token"}
 	for _, kind := range texts(doc["response_types_supported"]) {
-		m.check(slices.Contains(known, kind), "response_types_supported has %q", kind)
+		m.check(slices.Contains(known, kind), "response_types_supported contains %q", kind)
 	}
 }
 
@@ -151,9 +151,9 @@ func (m *module) wantKeys(a harness.Answer) {
 
 	names := map[string]bool{}
 	for _, k := range set.Keys {
-		m.check(k.KeyID != "" && !names[k.KeyID], "the kid %q is empty, or there twice", k.KeyID)
+		m.check(k.KeyID != "" && !names[k.KeyID], "the kid %q is empty, or a duplicate", k.KeyID)
 		names[k.KeyID] = true
-		m.check(k.Valid() && k.IsPublic(), "the key %s is not a good public one", k.KeyID)
+		m.check(k.Valid() && k.IsPublic(), "the key %s is not a valid public key", k.KeyID)
 	}
 
 	for _, k := range raw.Keys {
@@ -163,7 +163,7 @@ func (m *module) wantKeys(a harness.Answer) {
 	}
 }
 
-// knownMetadata are the members that the suite knows and that a provider of our kind could have.
+// knownMetadata are the members that the suite knows and that this kind of provider could have.
 // The suite warns of others.
 var knownMetadata = []string{
 	"acr_values_supported", "authorization_endpoint", "authorization_response_iss_parameter_supported",

@@ -80,11 +80,11 @@ func (r request) code(v url.Values) string {
 	r.m.Helper()
 	r.m.check(v.Get("iss") == r.m.op.Issuer(), "iss = %q, want %q (RFC 9207)", v.Get("iss"), r.m.op.Issuer())
 	if v.Get("error") != "" {
-		r.m.Fatalf("the client is told %v", v)
+		r.m.Fatalf("the client received %v", v)
 	}
 	r.m.check(v.Get("state") == r.Get("state"), "state = %q, want %q", v.Get("state"), r.Get("state"))
 	if v.Get("code") == "" {
-		r.m.Fatalf("the client is told %v, want a code", v)
+		r.m.Fatalf("the client received %v, want a code", v)
 	}
 	return v.Get("code")
 }
@@ -99,7 +99,7 @@ func (r request) wantError(v url.Values, codes ...string) {
 		r.m.Errorf("the error response: %v", err)
 	}
 	r.m.check(describes(v.Get("error_description")),
-		"error_description = %q has what RFC 6749 forbids, or line breaks", v.Get("error_description"))
+		"error_description = %q contains characters that RFC 6749 forbids, or line breaks", v.Get("error_description"))
 
 	for _, code := range codes {
 		if v.Get("error") == code {
@@ -155,7 +155,7 @@ type signedIn struct {
 
 func (s signedIn) sub() string { return s.claims["sub"].(string) } // idToken has checked it
 
-// flow runs a whole login with a request: response, tokens and userinfo.
+// flow runs a complete login with a request: response, tokens and userinfo.
 func (r request) flow() signedIn {
 	r.m.Helper()
 	s := r.redeem(r.form(r.code(r.answer())))

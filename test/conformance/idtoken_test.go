@@ -23,27 +23,27 @@ func (r request) idToken(raw string) map[string]any {
 
 	sub, _ := claims["sub"].(string)
 	if sub == "" || len(sub) > 255 {
-		r.m.Fatalf("sub = %v is no subject", claims["sub"])
+		r.m.Fatalf("sub = %v is not a valid subject", claims["sub"])
 	}
 
 	iat, exp := r.m.moment(claims, "iat"), r.m.moment(claims, "exp")
-	r.m.check(time.Since(iat).Abs() < skew, "iat = %v is not now", iat)
+	r.m.check(time.Since(iat).Abs() < skew, "iat = %v is not the current time", iat)
 	r.m.check(exp.After(time.Now()) && time.Until(exp) < 50*365*24*time.Hour,
-		"exp = %v is past, or too far away", exp)
+		"exp = %v is in the past, or too far away", exp)
 
 	if claims["auth_time"] != nil {
 		at := r.m.moment(claims, "auth_time")
 		r.m.check(time.Until(at) < skew && time.Since(at) < 365*24*time.Hour,
-			"auth_time = %v is in the future, or over a year ago", at)
+			"auth_time = %v is in the future, or more than a year ago", at)
 	}
 
 	acr, isText := claims["acr"].(string)
-	r.m.check(claims["acr"] == nil || isText && acr != "", "acr = %v is no text", claims["acr"])
+	r.m.check(claims["acr"] == nil || isText && acr != "", "acr = %v is not text", claims["acr"])
 
 	if r.Has("nonce") {
 		r.m.check(claims["nonce"] == r.Get("nonce"), "nonce = %v, want %s", claims["nonce"], r.Get("nonce"))
 	} else {
-		r.m.check(claims["nonce"] == nil, "nonce = %v where none was sent", claims["nonce"])
+		r.m.check(claims["nonce"] == nil, "nonce = %v although none was sent", claims["nonce"])
 	}
 	return claims
 }

@@ -21,7 +21,7 @@ func (m *module) again(asks bool, params ...string) signedIn {
 	m.Helper()
 	r := m.request(params...)
 	p := m.browser.Open(m, r.url())
-	m.check(p.Has("login-submit") == asks, "a login page is shown the second time: %v, want %v",
+	m.check(p.Has("login-submit") == asks, "a login page at the second login: %v, want %v",
 		p.Has("login-submit"), asks)
 	s := r.redeem(r.form(r.code(m.told(m.signIn(p)))))
 	m.userInfo(s)
@@ -31,7 +31,7 @@ func (m *module) again(asks bool, params ...string) signedIn {
 // await waits until a time has come.
 func (m *module) await(when time.Time) {
 	m.Helper()
-	harness.Eventually(m, time.Minute, "the clock to move on", func() error {
+	harness.Eventually(m, time.Minute, "the clock to advance", func() error {
 		if left := time.Until(when); left > 0 {
 			return fmt.Errorf("%v are left", left)
 		}
@@ -52,7 +52,7 @@ func maxAge1(m *module) {
 	m.await(m.moment(first.claims, "auth_time").Add(3 * time.Second))
 	second := m.again(true, "max_age", "1")
 	m.wantLaterLogin(first, second)
-	m.check(time.Since(m.moment(second.claims, "auth_time")) < skew, "auth_time = %v is long ago",
+	m.check(time.Since(m.moment(second.claims, "auth_time")) < skew, "auth_time = %v is too old",
 		second.claims["auth_time"])
 }
 
@@ -76,7 +76,7 @@ func maxAge10000(m *module) {
 	first := m.request("max_age", "15000").flow()
 	second := m.again(false, "max_age", "10000")
 	m.check(first.claims["auth_time"] != nil && second.claims["auth_time"] != nil,
-		"auth_time is not there, though max_age was sent")
+		"auth_time is missing although max_age was sent")
 	m.wantSameLogin(first, second)
 }
 

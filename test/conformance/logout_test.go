@@ -32,7 +32,7 @@ func (m *module) wantLoggedOut() {
 	r.wantError(m.told(m.browser.Open(m, r.url())), uiErrors...)
 }
 
-// wantReturn checks that the browser was sent back with no parameter but the state.
+// wantReturn checks that the browser was redirected with no parameter but the state.
 func (m *module) wantReturn(p harness.Page, state string) {
 	m.Helper()
 	v := p.Callback(m)
@@ -41,9 +41,9 @@ func (m *module) wantReturn(p harness.Page, state string) {
 	m.check(back.String() == logoutURI, "the browser is sent to %s, want %s", p.Left, logoutURI)
 	m.check(v.Get("state") == state, "state = %q, want %q", v.Get("state"), state)
 	if err := only(v, "state"); err != nil {
-		m.Errorf("the way back: %v", err)
+		m.Errorf("the redirect: %v", err)
 	}
-	m.check(state != "" || !v.Has("state"), "there is a state where none was sent")
+	m.check(state != "" || !v.Has("state"), "there is a state although none was sent")
 }
 
 func logout(m *module) {
@@ -56,8 +56,8 @@ func logoutNoState(m *module) {
 	m.wantLoggedOut()
 }
 
-// refused checks a logout that must not send the browser back. It ends with an error page or with a
-// question, whose answer must not lead back either.
+// refused checks a logout that must not redirect the browser. It ends with an error page or with
+// a confirmation page, whose answer must not redirect either.
 func (m *module) refused(alter func(url.Values)) {
 	m.Helper()
 	p, _ := m.endSession(alter)
@@ -123,8 +123,8 @@ func logoutBadHint(m *module) {
 	})
 }
 
-// wantLogoutPage checks a logout without a return address: the person is signed out and a page says
-// so. If no hint names the person, a question comes first.
+// wantLogoutPage checks a logout without a return address: the person is signed out, and a page
+// reports that. If no hint names the person, a confirmation page comes first.
 func (m *module) wantLogoutPage(alter func(url.Values)) {
 	m.Helper()
 	p, _ := m.endSession(alter)

@@ -32,7 +32,7 @@ type module struct {
 	op      *provider
 	mode    string
 	browser *harness.Browser
-	outcome string // passes, or warns or skipped with the reason
+	outcome string // "passes", or "warns" or "skipped" with the reason
 }
 
 // The outcomes of a module that does not fail.
@@ -118,7 +118,7 @@ func (op *provider) offers(list, value string) bool {
 func (p plan) run(t *testing.T, op *provider) {
 	t.Parallel()
 	if t.Name() != p.test {
-		t.Errorf("the plan %s runs as %s, and the page names %s", p.name, t.Name(), p.test)
+		t.Errorf("the plan %s is run by %s, but the page names %s", p.name, t.Name(), p.test)
 	}
 	states := readTables(t)[p.name].states
 	for _, e := range p.modules {
@@ -127,7 +127,7 @@ func (p plan) run(t *testing.T, op *provider) {
 			m := &module{T: t, op: op, mode: p.mode, browser: op.Browser(), outcome: passes}
 			e.run(m)
 			if got := states[e.name]; !t.Failed() && got != m.outcome {
-				t.Errorf("docs/openid.md says %q of this module, and it comes out as %q", got, m.outcome)
+				t.Errorf("docs/openid.md has %q for this module, but its outcome is %q", got, m.outcome)
 			}
 		})
 	}
@@ -148,7 +148,7 @@ func (m *module) check(ok bool, format string, args ...any) {
 	}
 }
 
-// only returns an error if members has a name that is not listed.
+// only returns an error if members contains an unlisted name.
 func only[V any](members map[string]V, names ...string) error {
 	known := map[string]bool{}
 	for _, n := range names {

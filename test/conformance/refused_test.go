@@ -24,8 +24,8 @@ func requestURI(m *module) {
 	m.skip("request_uri_not_supported")
 }
 
-// requestObject passes the request by value. The server must not ignore the object but refuse it as
-// unsupported.
+// requestObject passes the request by value. The server must not ignore the object, but refuse
+// it as unsupported.
 func requestObject(m *module) {
 	m.check(m.op.metadata["request_parameter_supported"] != true, "request_parameter_supported = true")
 	r := m.request()

@@ -27,7 +27,7 @@ func server(m *module) {
 	}
 	if err := only(s.claims, "iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "acr", "amr", "azp",
 		"at_hash", "c_hash", "nbf", "jti", "sid", "s_hash", "txn"); err != nil {
-		m.Errorf("the ID token has a claim that nobody asked for: %v", err)
+		m.Errorf("the ID token contains a claim that was not requested: %v", err)
 	}
 }
 
@@ -63,7 +63,7 @@ func idTokenSignature(m *module) {
 	if err != nil {
 		m.Fatal(err)
 	}
-	m.check(len(m.op.keys.Key(sig.Signatures[0].Header.KeyID)) == 1, "the key set has not one key %s",
+	m.check(len(m.op.keys.Key(sig.Signatures[0].Header.KeyID)) == 1, "the key set does not contain exactly one key %s",
 		sig.Signatures[0].Header.KeyID)
 }
 
@@ -72,10 +72,10 @@ func idTokenUnsigned(m *module) {
 	if m.op.offers("id_token_signing_alg_values_supported", "none") {
 		m.Fatal("the metadata offers unsigned ID tokens")
 	}
-	m.skip("id_token_signing_alg_values_supported has no none")
+	m.skip("id_token_signing_alg_values_supported does not contain none")
 }
 
-// withParameter returns a module that sends a parameter which must do no harm.
+// withParameter returns a module that sends a parameter that must have no effect.
 func withParameter(name, value string) func(*module) {
 	return func(m *module) { m.request(name, value).flow() }
 }
@@ -132,6 +132,6 @@ func acrValues(m *module) {
 
 	s := m.request("acr_values", strings.Join(offered, " ")).flow()
 	if acr, _ := s.claims["acr"].(string); !slices.Contains(offered, acr) {
-		m.warn("acr = %v is none of %q", s.claims["acr"], offered)
+		m.warn("acr = %v is not one of %q", s.claims["acr"], offered)
 	}
 }

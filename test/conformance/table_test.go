@@ -21,7 +21,7 @@ var (
 )
 
 // readTables returns the tables of docs/openid.md by plan. A heading of the third level begins a
-// group of plans, whose modules have the same states. A line without a state means passes.
+// group of plans whose modules have the same states. A line without a state means "passes".
 func readTables(t *testing.T) map[string]table {
 	t.Helper()
 	text, err := os.ReadFile("../../docs/openid.md")
@@ -74,12 +74,12 @@ func TestTable(t *testing.T) {
 			delete(states, e.name)
 		}
 		for name := range states {
-			t.Errorf("docs/openid.md has %s in %s, and no test has", name, p.name)
+			t.Errorf("docs/openid.md has %s in %s, which no test runs", name, p.name)
 		}
 		delete(tables, p.name)
 	}
 
 	for name := range tables {
-		t.Errorf("docs/openid.md has the plan %s, and no test has", name)
+		t.Errorf("docs/openid.md has the plan %s, which no test runs", name)
 	}
 }

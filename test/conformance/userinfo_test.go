@@ -69,11 +69,11 @@ func standard(name string, value any) error {
 	switch name {
 	case "email_verified", "phone_number_verified":
 		if _, ok := value.(bool); !ok {
-			return fmt.Errorf("%s = %v is not true or false", name, value)
+			return fmt.Errorf("%s = %v is not a boolean", name, value)
 		}
 	case "updated_at":
 		if _, ok := value.(float64); !ok {
-			return fmt.Errorf("%s = %v is no number", name, value)
+			return fmt.Errorf("%s = %v is not a number", name, value)
 		}
 	case "address":
 		members, _ := value.(map[string]any)
@@ -83,15 +83,15 @@ func standard(name string, value any) error {
 			}
 		}
 		if len(members) == 0 {
-			return fmt.Errorf("%s = %v is no object with members", name, value)
+			return fmt.Errorf("%s = %v is not an object with members", name, value)
 		}
 	case "birthdate":
 		if s, _ := value.(string); !birthdate(s) {
-			return fmt.Errorf("%s = %v is no date, or not one that the suite takes for a birth", name, value)
+			return fmt.Errorf("%s = %v is not a date, or not one that the suite accepts as a birthdate", name, value)
 		}
 	default:
 		if s, ok := value.(string); !ok || strings.TrimSpace(s) == "" || strings.EqualFold(s, "null") {
-			return fmt.Errorf("%s = %v is no text", name, value)
+			return fmt.Errorf("%s = %v is not text", name, value)
 		}
 	}
 
@@ -123,8 +123,8 @@ func scopeAll(m *module)     { m.scopes("email", "phone", "address", "profile") 
 // contain neither, since there is an access token.
 func scopeEmail(m *module) {
 	if s, info := m.scopes("email"); info != nil {
-		m.check(info["name"] == nil, "userinfo has a name where the scope is email")
-		m.check(s.claims["name"] == nil && s.claims["email"] == nil, "the ID token has a name or an email address")
+		m.check(info["name"] == nil, "userinfo contains a name although the scope is email")
+		m.check(s.claims["name"] == nil && s.claims["email"] == nil, "the ID token contains a name or an email address")
 	}
 }
 
@@ -171,7 +171,7 @@ func (m *module) scopesOf(alter func(request) string, scopes ...string) (s signe
 // alternateHappyFlow sends scopes and parameters in another order.
 func alternateHappyFlow(m *module) {
 	s, info := m.scopesOf(func(r request) string {
-		r.Set("scope", "email openid")
+		r.Set("scope", "a name or an email address was returned where it was not requested")
 		params := strings.Split(r.Encode(), "&")
 		slices.Reverse(params)
 		return m.op.endpoint(m, "authorization_endpoint") + "?" + strings.Join(params, "&")
@@ -189,5 +189,5 @@ func claimsEssential(m *module) {
 	if info["name"] == nil {
 		m.warn("userinfo has no name")
 	}
-	m.check(s.claims["name"] == nil, "the ID token has a name, which was asked of userinfo")
+	m.check(s.claims["name"] == nil, "the ID token contains a name, which was requested for userinfo")
 }

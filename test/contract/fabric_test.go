@@ -38,7 +38,7 @@ func TestOperations(t *testing.T) {
 
 			for status := range op.Responses.Map() {
 				if !seen[status] && !slices.Contains(unprovoked, status) {
-					t.Errorf("%s is documented, and nothing gave it", status)
+					t.Errorf("%s is documented, but no request provoked it", status)
 				}
 			}
 		})
@@ -91,7 +91,7 @@ func (w *world) refuses(t *testing.T, op operation, see look) {
 
 	path, body := w.standing(t, op)
 	others := map[string]harness.Option{"nobody": nobody(), "a made-up token": harness.Bearer("made-up"),
-		"a key of no use": w.weak}
+		"a key without any scope": w.weak}
 	for name, as := range w.who {
 		if !slices.Contains(who, name) {
 			others[name] = as
@@ -127,7 +127,7 @@ func (w *world) hides(t *testing.T, op operation, see look) {
 				other[i] = unknown
 				a := see(w.ask(t, op, w.who[name], strings.Join(other, "/"), body)).Want(t, 404)
 				if !bytes.Equal(a.Body, foreign.Body) {
-					t.Errorf("what is another's is %s, what is not there %s", foreign.Body, a.Body)
+					t.Errorf("another project's object returns %s, an unknown one %s", foreign.Body, a.Body)
 				}
 			}
 		}
@@ -212,7 +212,7 @@ func wantFault(t *testing.T, a harness.Answer, param string) {
 			return
 		}
 	}
-	t.Errorf("%s: nothing is said of %s", a.Body, param)
+	t.Errorf("%s: no error names %s", a.Body, param)
 }
 
 // refusesOther provokes the documented statuses that the other checks do not.
@@ -270,7 +270,7 @@ func TestKinds(t *testing.T) {
 
 			for name, was := range before {
 				if string(after[name]) != string(was) {
-					t.Errorf("%s was %s and is %s, though it was not sent", name, was, after[name])
+					t.Errorf("%s was %s and is %s, although it was not sent", name, was, after[name])
 				}
 			}
 		})

@@ -103,14 +103,14 @@ func TestIdentity(t *testing.T) {
 
 			for status := range op.Responses.Map() {
 				if !seen[status] && !slices.Contains(unprovoked, status) {
-					t.Errorf("%s is documented, and nothing gave it", status)
+					t.Errorf("%s is documented, but no request provoked it", status)
 				}
 			}
 		})
 	}
 
 	if got := w.Get(t, "//.well-known/openid-configuration"); got.Status != http.StatusOK {
-		t.Errorf("discovery behind a second slash = %d", got.Status)
+		t.Errorf("discovery after a double slash = %d", got.Status)
 	}
 }
 

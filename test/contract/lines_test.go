@@ -33,8 +33,8 @@ func (w *world) lines(t *testing.T) map[string]string {
 	return all
 }
 
-// TestLines shows that the command of every operation works when pasted into a shell that has the
-// variables it names.
+// TestLines shows that the command of every operation works when pasted into a shell that has
+// the variables that it names.
 func TestLines(t *testing.T) {
 	harness.Need(t, "curl", "sh")
 	w := newWorld(t)
@@ -48,7 +48,7 @@ func TestLines(t *testing.T) {
 			env := slices.Clone(env)
 			line := lines[op.OperationID]
 			if line == "" {
-				t.Fatal("there is no line")
+				t.Fatal("there is no command")
 			}
 
 			path := op.path

@@ -85,7 +85,7 @@ func TestRecordings(t *testing.T) {
 			for status := range op.Responses.Map() {
 				if !r.seen[status] && !slices.Contains(unprovoked, status) &&
 					!slices.Contains(notHere, status) && !(status == "413" && op.uploads()) {
-					t.Errorf("%s is documented, and nothing gave it", status)
+					t.Errorf("%s is documented, but no request provoked it", status)
 				}
 			}
 		})
@@ -152,7 +152,7 @@ func (r *recordingTest) refuses(t *testing.T) {
 		return
 	}
 
-	for name, who := range map[string]harness.Option{"nobody": nobody(), "a key of no use": r.weak,
+	for name, who := range map[string]harness.Option{"nobody": nobody(), "a key without any scope": r.weak,
 		"a SAT without the scope": r.who["sat"], "a guest": r.who["guest"]} {
 		if a := r.do(t, who, path); a.Status != 401 {
 			t.Errorf("as %s: %d %s, want 401", name, a.Status, a.Body)

@@ -20,7 +20,7 @@ func (w *world) subject(t *testing.T, op operation) string {
 	fill := func(pairs ...string) string {
 		path := strings.NewReplacer(pairs...).Replace(op.path)
 		if strings.Contains(path, "{") {
-			t.Fatalf("nobody knows what stands for the parameters of %s", path)
+			t.Fatalf("no object is known for the parameters of %s", path)
 		}
 		return path
 	}
@@ -68,7 +68,7 @@ func (w *world) delivery(t *testing.T, webhook string) string {
 	harness.Eventually(t, time.Minute, "a delivery", func() error {
 		w.Get(t, "/api/fabric/webhooks/"+webhook+"/deliveries", w.who["basic"]).Want(t, 200).Read(t, &page)
 		if len(page.Data) == 0 {
-			return errors.New("there is none")
+			return errors.New("there is no delivery")
 		}
 		return nil
 	})
@@ -87,7 +87,7 @@ func (w *world) credentialsOf(t *testing.T, op operation) string {
 	return of + "/" + id(t, a.Want(t, 201))
 }
 
-// held creates a subscriber with an object that the path names and returns the path to it.
+// held creates a subscriber with an object that the path names, and returns the path to it.
 func (w *world) held(t *testing.T, op operation) string {
 	t.Helper()
 	sub := w.NewSubscriber(t)

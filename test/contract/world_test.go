@@ -28,7 +28,7 @@ type world struct {
 	foreign map[string]harness.Option            // credentials of the other project
 	weak    harness.Option                       // key whose scope permits nothing
 	small   harness.Option                       // key with only the scope Management
-	values  map[string]func(t *testing.T) string // make the real value for one in the examples
+	values  map[string]func(t *testing.T) string // replaces a value in the examples by a real one
 	stands  map[string]standing                  // by operation id
 }
 
@@ -89,7 +89,7 @@ func (w *world) credentials(t *testing.T) map[string]harness.Option {
 	}
 }
 
-// stand returns functions that make the real values for the ids and secrets in the examples.
+// stand returns functions that create the real values for the ids and secrets in the examples.
 func (w *world) stand() map[string]func(t *testing.T) string {
 	subscriber := func(t *testing.T) string { return w.NewSAT(t, "ada").SubscriberID }
 	return map[string]func(t *testing.T) string{
@@ -134,8 +134,8 @@ func (w *world) operations(groups ...string) (all []operation) {
 	return all
 }
 
-// body returns the example of an operation's body with the example values replaced by real ones; nil
-// if the operation has no body.
+// body returns the example of an operation's body, with the example values replaced by real
+// ones, or nil if the operation has no body.
 func (w *world) body(t *testing.T, op operation) []byte {
 	t.Helper()
 	text := openapitest.Example(op.Operation)
@@ -154,8 +154,8 @@ func (w *world) body(t *testing.T, op operation) []byte {
 	return text
 }
 
-// standing returns a path and a body for an operation, made once, for calls that only read or that
-// are refused. Other calls use a [world.subject] of their own.
+// standing returns a path and a body for an operation, created once, for calls that only read or
+// that are refused. Other calls use their own [world.subject].
 func (w *world) standing(t *testing.T, op operation) (path string, body []byte) {
 	t.Helper()
 	s, ok := w.stands[op.OperationID]

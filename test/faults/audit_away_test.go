@@ -9,12 +9,12 @@ import (
 )
 
 // TestAuditAway removes the audit trail's table from a running server. Changes and logins are
-// refused, without doing half of them, and reads go on. The server recovers on its own.
+// refused completely, and reads succeed. The server recovers on its own.
 func TestAuditAway(t *testing.T) {
 	harness.Rows(t)
 	s := harness.Start(t)
 	if s.Database() != "" {
-		t.Skip("the database is no file")
+		t.Skip("the database is not a file")
 	}
 	p := s.NewProject(t)
 	c := p.NewClient(t, "web", "--first-party")
@@ -62,7 +62,7 @@ func TestAuditAway(t *testing.T) {
 
 	do(`ALTER TABLE audit_away RENAME TO audit`)
 	if _, err := f.QuickRedeem(code); err != nil {
-		t.Errorf("the code is not good once the trail is there again: %v", err)
+		t.Errorf("the code is refused after the trail is restored: %v", err)
 	}
 	p.Post(t, "/api/fabric/resources/subscribers", p.Basic(), harness.JSON(created)).Want(t, 201)
 	if report := s.CLI(t, "", "audit", "verify"); report["whole"] != true {

@@ -52,10 +52,10 @@ func TestKillDuringAudit(t *testing.T) {
 	written := eventsOf(t, s)
 	for _, a := range acked {
 		if !written["login "+a.session] {
-			t.Errorf("the login %s was acknowledged and is not in the audit trail", a.session)
+			t.Errorf("the login %s was acknowledged but is not in the audit trail", a.session)
 		}
 		if !written["grant.created "+a.grant] {
-			t.Errorf("the grant %s was acknowledged and is not in the audit trail", a.grant)
+			t.Errorf("the grant %s was acknowledged but is not in the audit trail", a.grant)
 		}
 	}
 	t.Logf("%d acknowledged logins, %d events", len(acked), len(written))
@@ -65,7 +65,7 @@ func TestKillDuringAudit(t *testing.T) {
 type acknowledged struct{ session, grant string }
 
 // signInUntilKilled signs in with the password, in a new browser each time, until the server is
-// gone. It returns the acknowledged logins.
+// killed. It returns the acknowledged logins.
 func signInUntilKilled(t *testing.T, c *harness.Client, sub harness.Subscriber, acked *counter) (done []acknowledged) {
 	for {
 		f := c.NewFlow("openid offline_access")

@@ -47,12 +47,12 @@ func TestKillDuringLogins(t *testing.T) {
 		}
 
 		if _, err := c.NewFlow("openid").QuickCode(b.Cookies()); err != nil {
-			t.Errorf("the browser's session did not outlive the kill: %v", err)
+			t.Errorf("the browser's session did not survive the kill: %v", err)
 		}
 	}
 }
 
-// logInUntilKilled runs flows until the server is gone, and counts each acknowledged answer.
+// logInUntilKilled runs flows until the server is killed, and counts each acknowledged answer.
 func logInUntilKilled(c *harness.Client, cookies harness.Option, acked *counter) (done []*login) {
 	for {
 		l := &login{flow: c.NewFlow("openid offline_access")}
@@ -90,7 +90,7 @@ func (l *login) check(t *testing.T) {
 	t.Helper()
 	c := l.flow.Client
 	if _, err := c.QuickRefresh(l.refresh); err != nil && !l.unsure {
-		t.Errorf("an acknowledged refresh token is gone after the kill: %v", err)
+		t.Errorf("an acknowledged refresh token was lost in the kill: %v", err)
 	}
 	if l.old != "" {
 		harness.WantInvalidGrant(t, "a refresh token that was used before the kill")(c.QuickRefresh(l.old))

@@ -61,10 +61,10 @@ func TestKillBeforeLogout(t *testing.T) {
 		return sids
 	}
 
-	harness.Eventually(t, tellDeadline, "all logouts that were acknowledged to be told", func() error {
+	harness.Eventually(t, tellDeadline, "all acknowledged logouts to be delivered", func() error {
 		for _, sid := range all {
 			if !slices.Contains(told(), sid) {
-				return fmt.Errorf("%s was not told among %d of %d", sid, len(told()), len(all))
+				return fmt.Errorf("%s was not delivered among %d of %d", sid, len(told()), len(all))
 			}
 		}
 		return nil
@@ -83,8 +83,8 @@ type ended struct {
 	acked       bool
 }
 
-// endUntilKilled ends one login after another until the server is gone, and notes which ends were
-// acknowledged.
+// endUntilKilled ends one login after another until the server is killed, and records which ends
+// were acknowledged.
 func endUntilKilled(p *harness.Project, sub harness.Subscriber, logins []*ended, acked *counter) {
 	for _, l := range logins {
 		if l.acked {

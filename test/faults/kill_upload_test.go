@@ -53,13 +53,13 @@ func TestKillDuringUploads(t *testing.T) {
 	}
 
 	listed := list(t, p)
-	harness.Eventually(t, sweepDeadline, "the sweep of bytes of no recording", func() error {
+	harness.Eventually(t, sweepDeadline, "the sweep of files without a recording", func() error {
 		return sameKeys(filepath.Join(s.Data, "media"), len(listed))
 	})
 }
 
-// uploadUntilKilled stores one recording after another, no two alike, until the server is gone. It
-// returns the acknowledged recordings by Sid.
+// uploadUntilKilled stores one recording after another, all different, until the server is
+// killed. It returns the acknowledged recordings by Sid.
 func uploadUntilKilled(p *harness.Project, seed int, acked *counter) map[string][]byte {
 	stored := map[string][]byte{}
 	for i := 1; ; i++ {
@@ -81,7 +81,7 @@ func uploadUntilKilled(p *harness.Project, seed int, acked *counter) map[string]
 	}
 }
 
-// cutUpload begins an upload that never ends on its own. The returned func cuts it off and
+// cutUpload begins an upload that never ends on its own. The returned function cuts it off and
 // waits for its failure.
 func cutUpload(p *harness.Project) func() {
 	body, feed := io.Pipe()

@@ -17,7 +17,7 @@ import (
 const tellDeadline = 90 * time.Second
 
 // TestKillBeforeDelivery kills the server while subscribers are created. Every acknowledged
-// subscriber is delivered to the webhook, and none that does not exist.
+// subscriber is delivered to the webhook, and no subscriber that does not exist is.
 func TestKillBeforeDelivery(t *testing.T) {
 	harness.Rows(t)
 	t.Parallel()
@@ -44,14 +44,14 @@ func TestKillBeforeDelivery(t *testing.T) {
 		made = slices.Concat(append([][]string{made}, done...)...)
 	}
 
-	harness.Eventually(t, tellDeadline, "all that was acknowledged to be told", func() error {
+	harness.Eventually(t, tellDeadline, "all acknowledged subscribers to be delivered", func() error {
 		var told []string
 		for _, e := range r.Told() {
 			told = append(told, e.Data.ID)
 		}
 		for _, id := range made {
 			if !slices.Contains(told, id) {
-				return fmt.Errorf("%s was acknowledged and not told, among %d", id, len(told))
+				return fmt.Errorf("%s was acknowledged but not delivered, among %d", id, len(told))
 			}
 		}
 		return nil
@@ -62,7 +62,7 @@ func TestKillBeforeDelivery(t *testing.T) {
 	}
 }
 
-// subscribeUntilKilled creates one subscriber after another until the server is gone, and
+// subscribeUntilKilled creates one subscriber after another until the server is killed, and
 // returns the acknowledged ids.
 func subscribeUntilKilled(p *harness.Project, name string, acked *counter) (ids []string) {
 	for i := 0; ; i++ {

@@ -6,7 +6,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestAtOnce asks one server for the same thing many times at once.
+// TestAtOnce sends the same request to one server many times concurrently.
 func TestAtOnce(t *testing.T) {
 	for name, ask := range map[string]func(harness.T, *harness.Project){
 		"redemption":     harness.RedeemAtOnce,

@@ -16,11 +16,11 @@ const (
 	verifications = 200
 	longRate      = 500 // if LONG=1
 	verifiers     = 10
-	turnEvery     = 8 * time.Second // more than twice the time a next key takes to be known
+	turnEvery     = 8 * time.Second // more than twice the time until a next key is known everywhere
 )
 
 // TestRotationUnderLoad rotates all keys by command every few seconds while tokens are
-// verified, also those of earlier keys. None is refused. LONG=1 runs it for two minutes, at
+// verified, including those of earlier keys. None is refused. LONG=1 runs it for two minutes, at
 // more than twice the rate.
 func TestRotationUnderLoad(t *testing.T) {
 	harness.Rows(t)
@@ -53,7 +53,7 @@ func TestRotationUnderLoad(t *testing.T) {
 	stop()
 	wg.Wait()
 	took := time.Since(began)
-	t.Logf("%d verifications in %v, %.0f a second, over %d turns of the keys", l.count.Load(), took,
+	t.Logf("%d verifications in %v, %.0f a second, during %d rotations", l.count.Load(), took,
 		float64(l.count.Load())/took.Seconds(), turns)
 	if l.count.Load() == 0 || len(l.tokens) != 2*(turns+1) {
 		t.Errorf("%d tokens were verified %d times, want %d", len(l.tokens), l.count.Load(), 2*(turns+1))
@@ -124,7 +124,7 @@ func (l *load) run(ctx context.Context, rate int) {
 			err = a.StatusIs(200)
 		}
 		if err != nil {
-			l.t.Errorf("a good token: %v", err)
+			l.t.Errorf("a valid token: %v", err)
 			return
 		}
 	}

@@ -123,7 +123,7 @@ func randomRanges(t *testing.T, p *harness.Project, path string, whole []byte) {
 			harness.Header("If-Range", etag)).Want(t, 206)
 		if !bytes.Equal(a.Body, whole[from:last+1]) ||
 			a.Header.Get("Content-Range") != fmt.Sprintf("bytes %d-%d/%d", from, last, n) {
-			t.Fatalf("%s: bytes %d-%d differ from those of the whole; Content-Range %q", filepath.Ext(path),
+			t.Fatalf("%s: bytes %d-%d differ from the whole file; Content-Range %q", filepath.Ext(path),
 				from, last, a.Header.Get("Content-Range"))
 		}
 	}
@@ -148,7 +148,7 @@ func judgeWAV(t *testing.T, p *harness.Project, path string, want verdict) {
 	run(t, "sox", "-D", file, "-e", "signed", "-b", "16", "-L", raw)
 	samples, err := os.ReadFile(raw)
 	if err != nil || !bytes.Contains(body, samples) || len(body)-len(samples) > 8192 {
-		t.Errorf("WAV: sox reads %d bytes, %v, which are not those of the %d that are served", len(samples),
+		t.Errorf("WAV: sox reads %d bytes, %v, which differ from the %d that are served", len(samples),
 			err, len(body))
 	}
 }
@@ -169,7 +169,7 @@ func judgeMP3(t *testing.T, p *harness.Project, path string, want verdict) {
 	}
 	if strings.Contains(complaints, "WARNING") || strings.Contains(complaints, "PROBLEM") ||
 		!strings.Contains(complaints, "MPEG frames") {
-		t.Errorf("MP3: mp3val says %s", complaints)
+		t.Errorf("MP3: mp3val reports %s", complaints)
 	}
 
 	rate, err := strconv.Atoi(found.Rate)
@@ -207,8 +207,9 @@ func run(t *testing.T, name string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// TestWhatIsKeptAsItCame shows that MP3 and Ogg files are returned unchanged and in no other format.
-func TestWhatIsKeptAsItCame(t *testing.T) {
+// TestOriginalsAreKept shows that MP3 and Ogg files are returned unchanged and in no other
+// format.
+func TestOriginalsAreKept(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	for name, want := range verdicts(t) {
 		if want.Result == "err" || !want.kept() {
@@ -233,7 +234,7 @@ func TestWhatIsKeptAsItCame(t *testing.T) {
 
 		doc := p.Get(t, p.LaML("/Recordings/"+sid+".json"), p.Basic()).Want(t, 200).Object(t)
 		if media := doc["media"].(map[string]any); media["lufs"] != nil || media["codec"] != want.Codec {
-			t.Errorf("%s: the document says %v", name, media)
+			t.Errorf("%s: the document has %v", name, media)
 		}
 	}
 }

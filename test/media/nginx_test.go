@@ -79,9 +79,9 @@ func startCache(t *testing.T, behind string) string {
 	return "http://" + address
 }
 
-// TestCacheNeverMixes shows that a cache never mixes up a recording's media and document, which have
-// the same URL. It requests them in every order and concurrently. The document is never returned
-// without credentials, and media never in its place.
+// TestCacheNeverMixes shows that a cache never confuses a recording's media and document, which
+// have the same URL. It requests them in every order and concurrently. The document is never
+// returned without credentials, and media never in its place.
 func TestCacheNeverMixes(t *testing.T) {
 	harness.OneBackend(t)
 	p := harness.Shared(t).NewProject(t)
@@ -112,11 +112,11 @@ func TestCacheNeverMixes(t *testing.T) {
 
 		if isJSON := strings.HasPrefix(string(a.Body), `{"sid":`); a.Status != 200 || isJSON != ask.json ||
 			!isJSON && !bytes.Equal(a.Body, wav) {
-			t.Errorf("%s gets %d, %d bytes of %s from the cache (%s)", name, a.Status, len(a.Body),
+			t.Errorf("%s got %d, %d bytes of %s from the cache (%s)", name, a.Status, len(a.Body),
 				a.Header.Get("Content-Type"), a.Header.Get("X-Cache"))
 		}
 		if ask.json && a.Header.Get("X-Cache") == "HIT" {
-			t.Errorf("%s: the document comes from the cache", name)
+			t.Errorf("%s: the document was returned by the cache", name)
 		}
 	}
 
@@ -136,9 +136,9 @@ func TestCacheNeverMixes(t *testing.T) {
 		}
 	}
 	wait.Wait()
-	harness.Eventually(t, time.Minute, "the cache to have the media, without which nothing is tested", func() error {
+	harness.Eventually(t, time.Minute, "the cache to contain the media, without which nothing is tested", func() error {
 		if got := p.Get(t, url).Want(t, 200).Header.Get("X-Cache"); got != "HIT" {
-			return fmt.Errorf("it comes as %s", got)
+			return fmt.Errorf("it is returned as %s", got)
 		}
 		return nil
 	})

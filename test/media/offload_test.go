@@ -75,7 +75,7 @@ func TestNginxSendsFiles(t *testing.T) {
 	whole := get("GET", ".wav")
 	if whole.Status != 200 || !bytes.Equal(whole.Body, wav) ||
 		!strings.HasPrefix(whole.Header.Get("Server"), "nginx") {
-		t.Fatalf("GET by nginx = %d with %d bytes, want the file", whole.Status, len(whole.Body))
+		t.Fatalf("GET through nginx = %d with %d bytes, want the file", whole.Status, len(whole.Body))
 	}
 
 	for name, want := range map[string]string{
@@ -89,20 +89,20 @@ func TestNginxSendsFiles(t *testing.T) {
 	} {
 		if got := whole.Header.Values(name); fmt.Sprint(got) != fmt.Sprint([]string{want}) &&
 			(want != "" || len(got) != 0) {
-			t.Errorf("nginx answers with %s: %q, want %q", name, got, want)
+			t.Errorf("nginx returns the header %s: %q, want %q", name, got, want)
 		}
 	}
 
 	etag := whole.Header.Get("ETag")
 	if a := get("GET", "", harness.Header("Range", "bytes=100-199"),
 		harness.Header("If-Range", etag)); a.Status != 206 || !bytes.Equal(a.Body, wav[100:200]) {
-		t.Errorf("a range by nginx = %d with %d bytes", a.Status, len(a.Body))
+		t.Errorf("a range through nginx = %d with %d bytes", a.Status, len(a.Body))
 	}
 	if a := get("GET", ".wav", harness.Header("If-None-Match", etag)); a.Status != 304 || etag == "" {
 		t.Errorf("If-None-Match %s = %d, want 304", etag, a.Status)
 	}
 	if a := get("HEAD", ".wav"); a.Status != 200 || a.Header.Get("Content-Length") != fmt.Sprint(len(wav)) {
-		t.Errorf("HEAD by nginx = %d, Content-Length %s", a.Status, a.Header.Get("Content-Length"))
+		t.Errorf("HEAD through nginx = %d, Content-Length %s", a.Status, a.Header.Get("Content-Length"))
 	}
 	if a := get("GET", ".mp3"); a.Status != 200 || a.Header.Get("Content-Type") != "audio/mpeg" ||
 		a.Header.Get("Content-Length") != fmt.Sprint(len(a.Body)) {

@@ -8,7 +8,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestRangesMakeTheWhole shows that the ranges of a recording, in several sizes, make up the whole.
+// TestRangesMakeTheWhole shows that the ranges of a recording, in several sizes, make up the
+// whole file.
 func TestRangesMakeTheWhole(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	wav := harness.ReadSpeech(t)
@@ -33,7 +34,7 @@ func TestRangesMakeTheWhole(t *testing.T) {
 			}
 
 			if !bytes.Equal(got, wav) {
-				t.Errorf("the pieces of %d bytes do not make the whole", size)
+				t.Errorf("the ranges of %d bytes do not make up the whole file", size)
 			}
 		})
 	}
@@ -68,7 +69,7 @@ func TestRangeForms(t *testing.T) {
 
 	head := p.Do(t, "HEAD", path).Want(t, 200)
 	if got := head.Header.Get("Content-Length"); got != fmt.Sprint(n) || len(head.Body) != 0 {
-		t.Errorf("HEAD says Content-Length %s and has %d bytes, want %d and none", got, len(head.Body), n)
+		t.Errorf("HEAD has Content-Length %s and %d bytes, want %d and none", got, len(head.Body), n)
 	}
 	if got := head.Header.Get("Accept-Ranges"); got != "bytes" {
 		t.Errorf("Accept-Ranges = %q, want bytes", got)

@@ -29,9 +29,9 @@ func speech(t *testing.T) map[string][]byte {
 	return files
 }
 
-// TestSpeechComesBackAsItWas shows that speech is returned unchanged under all its names, whether it
+// TestSpeechIsUnchanged shows that speech is returned unchanged under all its names, whether it
 // was uploaded in either way or imported from the command line.
-func TestSpeechComesBackAsItWas(t *testing.T) {
+func TestSpeechIsUnchanged(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	ways := map[string]func(*testing.T, *harness.Project, string, []byte) string{
 		"raw": uploadRaw, "multipart": uploadForm, "import": importFile}
@@ -44,7 +44,7 @@ func TestSpeechComesBackAsItWas(t *testing.T) {
 					for _, end := range []string{"", ".wav"} {
 						path := prefix + "/Accounts/" + p.ID + "/Recordings/" + sid + end
 						if got := p.Get(t, path).Want(t, 200).Body; !bytes.Equal(got, wav) {
-							t.Errorf("GET %s gives %d bytes, not the %d that were stored", path, len(got), len(wav))
+							t.Errorf("GET %s returned %d bytes, not the %d that were stored", path, len(got), len(wav))
 						}
 					}
 				}
@@ -95,7 +95,7 @@ func importFile(t *testing.T, p *harness.Project, name string, wav []byte) strin
 
 	first := p.CLI(t, "", "recording", "import", "--project", p.ID, path)
 	if first["status"] != "stored" || first["path"] != path {
-		t.Errorf("recording import = %v, want it stored", first)
+		t.Errorf("recording import = %v, want success", first)
 	}
 
 	again := p.CLI(t, "", "recording", "import", "--project", p.ID, path)
@@ -126,7 +126,7 @@ func TestFFProbeAgrees(t *testing.T) {
 			doc := p.Get(t, p.LaML("/Recordings/"+sid+".json"), p.Basic()).Want(t, 200).Object(t)
 			if fmt.Sprint(doc["channels"]) != strconv.Itoa(want.Channels) ||
 				fmt.Sprint(doc["duration"]) != strconv.Itoa(want.wholeSeconds(t)) {
-				t.Errorf("the document says %v channels, %v s; ffprobe %+v", doc["channels"], doc["duration"], want)
+				t.Errorf("the document has %v channels, %v s; ffprobe %+v", doc["channels"], doc["duration"], want)
 			}
 		})
 	}

@@ -34,7 +34,7 @@ func (f front) serve(l net.Listener) {
 	for i := 0; ; i++ {
 		in, err := l.Accept()
 		if err != nil {
-			return // the test is over
+			return // the test has ended
 		}
 		go pass(in, to[i%len(to)])
 	}
@@ -51,8 +51,9 @@ func pass(in net.Conn, address string) {
 	_, _ = io.Copy(in, out) // either side may close first
 }
 
-// TestACMETogether shows that two nodes share certificates. The authority connects to the nodes in
-// turn, three times for each name, so the node that did not place the order must prove it too.
+// TestACMETogether shows that two nodes share certificates. The authority connects to the nodes
+// in turn, three times for each name, so the node that did not place the order must also prove
+// control of it.
 func TestACMETogether(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
@@ -85,7 +86,7 @@ func TestACMETogether(t *testing.T) {
 			for _, host := range hosts {
 				here, there := acme.Await(t, n.Each[0], host, roots), acme.Await(t, n.Each[1], host, roots)
 				if !here.Equal(there) {
-					t.Errorf("%s: each node has ordered a certificate of its own", host)
+					t.Errorf("%s: each node has ordered its own certificate", host)
 				}
 			}
 		})

@@ -96,8 +96,8 @@ func find(doc map[string]any, name string) any {
 	return doc[name]
 }
 
-// TestAssignedElsewhere deploys a call flow at one node and assigns it at the other. Both nodes see
-// either change, and an assigned flow cannot be deleted.
+// TestAssignedElsewhere deploys a call flow at one node and assigns it at the other. Both nodes
+// show either change, and an assigned flow cannot be deleted.
 func TestAssignedElsewhere(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
@@ -117,7 +117,7 @@ func TestAssignedElsewhere(t *testing.T) {
 
 	again := made(t, there, p, versions, `{"call_flow_version_id":"`+first+`"}`)
 	if !has(t, here, p, versions, again) {
-		t.Error("a version that was deployed at one node is not listed at the other")
+		t.Error("a version deployed at one node is not listed at the other")
 	}
 
 	here.Post(t, resources+flow+"/phone_routes", p.Basic(),
@@ -154,16 +154,16 @@ func TestAddressesElsewhere(t *testing.T) {
 
 	wants("one", "ada")
 	room := made(t, here, p, resources+"conference_rooms", `{"name":"Room"}`)
-	wants("a new one", "Room")
+	wants("a new address", "Room")
 	here.Do(t, "PATCH", resources+"conference_rooms/"+room, p.Basic(), harness.JSON(`{"name":"Hall"}`)).Want(t, 200)
-	wants("a renamed one", "Hall")
+	wants("a renamed address", "Hall")
 	here.Do(t, "DELETE", resources+room, p.Basic()).Want(t, 204)
-	wants("one less", "ada")
+	wants("a deleted address", "ada")
 
 	bob := p.NewSubscriber(t)
 	wants("a subscriber's", "Ada L.")
 	here.Command(t, "", "subscriber", "update", bob.ID, "--disabled")
-	wants("one of a disabled subscriber less", "ada")
+	wants("the address of a disabled subscriber", "ada")
 	here.Command(t, "", "subscriber", "update", bob.ID, "--disabled=false")
-	wants("one of an enabled subscriber", "Ada L.")
+	wants("the address of an enabled subscriber", "Ada L.")
 }

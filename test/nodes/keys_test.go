@@ -37,7 +37,7 @@ func TestKeysChangedElsewhere(t *testing.T) {
 		},
 		"it is rotated": func(k key) {
 			next := post(path+"/"+k.ID+"/rotate", map[string]int{"overlap": 0})
-			ask(next).Want(t, 200) // the new secret is good at once
+			ask(next).Want(t, 200) // the new secret is valid at once
 		},
 		"it is rotated by the command": func(k key) { here.Command(t, "", "key", "rotate", k.ID, "--overlap", "0") },
 	} {
@@ -86,7 +86,7 @@ func TestOneReferenceAtTwoNodes(t *testing.T) {
 
 	for _, id := range ids {
 		if id == "" || id != ids[0] {
-			t.Fatalf("%d calls with one reference gave the subscribers %v, want one", len(ids), ids)
+			t.Fatalf("%d calls with one reference returned the subscribers %v, want one", len(ids), ids)
 		}
 	}
 
@@ -107,7 +107,7 @@ func TestEmbedLimitOfAllNodes(t *testing.T) {
 	address := p.Address(t, p.NewSAT(t, "ada").SubscriberID)
 	body := harness.JSON(map[string]any{"token": p.CLI(t, "", "token", "embed", "--address", address)["token"]})
 
-	// A new minute may begin once during the test, and permits as many tokens again.
+	// A new minute may start once during the test, which permits as many tokens again.
 	refused := 0
 	for i := range 2*limit + 2 {
 		a := n.Each[i%2].Post(t, "/api/fabric/embeds/tokens", body).Want(t, 201, 429)
@@ -119,6 +119,6 @@ func TestEmbedLimitOfAllNodes(t *testing.T) {
 		}
 	}
 	if refused == 0 {
-		t.Errorf("%d tokens of a key that gives %d a minute, and none was refused", 2*limit+2, limit)
+		t.Errorf("%d tokens were issued with a key limited to %d a minute, and none was refused", 2*limit+2, limit)
 	}
 }

@@ -53,7 +53,7 @@ func TestGuessesAtAllNodes(t *testing.T) {
 			all.Wait()
 			if looked.Load() < allowed || looked.Load() > allowed+1 ||
 				looked.Load()+refused.Load() != guesses { // on a very slow machine one more is permitted
-				t.Errorf("of %d guesses %d were looked at and %d refused, want %d and the others", guesses,
+				t.Errorf("of %d guesses %d were checked and %d refused, want %d and the others", guesses,
 					looked.Load(), refused.Load(), allowed)
 			}
 		})

@@ -54,8 +54,8 @@ func familyModel(graceful bool) porcupine.Model {
 	}
 }
 
-// TestFamilyModel shows that the model rejects wrong histories. Without that the tests below
-// could not fail.
+// TestFamilyModel shows that the model rejects wrong histories. Otherwise the tests below could
+// not fail.
 func TestFamilyModel(t *testing.T) {
 	rows(t)
 	code := use{}
@@ -63,14 +63,14 @@ func TestFamilyModel(t *testing.T) {
 		in  use
 		out string
 	}{
-		"a code gives two":            {{code, "a"}, {code, "b"}},
-		"a refresh token gives two":   {{code, "a"}, {use{"a"}, "b"}, {use{"a"}, "c"}},
-		"one is refused that is good": {{code, "a"}, {use{"a"}, ""}},
-		"an older one is good":        {{code, "a"}, {use{"a"}, "b"}, {use{"b"}, "c"}, {use{"a"}, "c"}},
-		"a family outlasts an older one": {{code, "a"}, {use{"a"}, "b"}, {use{"b"}, "c"}, {use{"a"}, ""},
+		"a code returns two tokens":          {{code, "a"}, {code, "b"}},
+		"a refresh token returns two tokens": {{code, "a"}, {use{"a"}, "b"}, {use{"a"}, "c"}},
+		"a valid token is refused":           {{code, "a"}, {use{"a"}, ""}},
+		"an older token is accepted":         {{code, "a"}, {use{"a"}, "b"}, {use{"b"}, "c"}, {use{"a"}, "c"}},
+		"a family survives the use of an older token": {{code, "a"}, {use{"a"}, "b"}, {use{"b"}, "c"}, {use{"a"}, ""},
 			{use{"c"}, "d"}},
-		"a family outlasts a second code":  {{code, "a"}, {code, ""}, {use{"a"}, "b"}},
-		"a used one is refused in a grace": {{code, "a"}, {use{"a"}, "b"}, {use{"a"}, ""}},
+		"a family survives a second use of its code":  {{code, "a"}, {code, ""}, {use{"a"}, "b"}},
+		"a used token is refused in the grace period": {{code, "a"}, {use{"a"}, "b"}, {use{"a"}, ""}},
 	}
 
 	for name, uses := range tests {
@@ -117,19 +117,19 @@ func (h *history) ask(client int, in use, do func() (harness.Tokens, error)) str
 	return tokens.RefreshToken
 }
 
-// check fails unless some order of the uses makes all answers right.
+// check fails unless some order of the uses explains all answers.
 func (h *history) check(what string) {
 	h.t.Helper()
 	graceful, few := time.Since(h.began) < grace, merged(h.all)
 	if got := porcupine.CheckOperationsTimeout(familyModel(graceful), few, time.Minute); got != porcupine.Ok {
-		h.t.Errorf("%s: %d answers of two nodes in no order that one could have given (%s): %+v", what,
+		h.t.Errorf("%s: no order of the uses explains %d answers of two nodes (%s): %+v", what,
 			len(h.all), got, few)
 	}
 }
 
-// merged returns at most two operations for each input and output, since more of the same
-// change nothing. The first ends as soon as any of them has ended. The last begins when all
-// have begun. The others fit in between.
+// merged returns at most two operations for each input and output, since more of them add
+// nothing. The first ends as soon as any of them has ended. The last begins when all have begun.
+// The others fit in between.
 func merged(all []porcupine.Operation) (few []porcupine.Operation) {
 	type same struct{ in, out any }
 	first, last := map[same]porcupine.Operation{}, map[same]porcupine.Operation{}
@@ -151,7 +151,7 @@ func merged(all []porcupine.Operation) (few []porcupine.Operation) {
 	}
 
 	for key, op := range first {
-		op.ClientId = len(few) // a client each, since they overlap
+		op.ClientId = len(few) // one client each, since they overlap
 		few = append(few, op)
 		if l, twice := last[key]; twice {
 			l.ClientId = len(few)
@@ -161,7 +161,7 @@ func merged(all []porcupine.Operation) (few []porcupine.Operation) {
 	return few
 }
 
-// TestLinearRedemptions redeems one code many times at two nodes at once, and refreshes the
+// TestLinearRedemptions redeems one code many times at two nodes concurrently, and refreshes the
 // result. The answers must be those of a single node that serves one request after the other.
 func TestLinearRedemptions(t *testing.T) {
 	p, c, cookies := linear(t)
@@ -181,7 +181,7 @@ func TestLinearRedemptions(t *testing.T) {
 	}
 }
 
-// TestLinearRefreshes refreshes one login many times at two nodes at once, mostly with the
+// TestLinearRefreshes refreshes one login many times at two nodes concurrently, mostly with the
 // newest known token.
 func TestLinearRefreshes(t *testing.T) {
 	p, c, cookies := linear(t)
@@ -221,7 +221,7 @@ func linear(t *testing.T) (*harness.Project, *harness.Client, harness.Option) {
 	return p, c, b.Cookies()
 }
 
-// atOnce runs do for every client of the crowd at once.
+// atOnce runs do for every client of the crowd concurrently.
 func (h *history) atOnce(do func(client int)) {
 	begin := make(chan struct{})
 	var wg sync.WaitGroup

@@ -9,9 +9,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestLoginGoesOnElsewhere takes each step of a login at the node that did not take the step
-// before.
-func TestLoginGoesOnElsewhere(t *testing.T) {
+// TestLoginAcrossNodes takes each step of a login at the node that did not take the previous
+// step.
+func TestLoginAcrossNodes(t *testing.T) {
 	n := two(t)
 	p := n.NewProject(t)
 	for _, kind := range []string{"fabric", "jwt"} {
@@ -26,21 +26,21 @@ func TestLoginGoesOnElsewhere(t *testing.T) {
 				used := tokens.RefreshToken
 				c.Refresh(t, used).Want(t, 200).Read(t, &tokens)
 				if tokens.RefreshToken == used {
-					t.Fatalf("refresh %d gave the token there was", i)
+					t.Fatalf("refresh %d returned the old token", i)
 				}
 			}
 
 			// The browser is signed in at both nodes and needs no page.
 			for range n.Each {
 				if _, err := c.NewFlow(loginScope).QuickCode(b.Cookies()); err != nil {
-					t.Errorf("the browser is not signed in everywhere: %v", err)
+					t.Errorf("the browser is not signed in at both nodes: %v", err)
 				}
 			}
 		})
 	}
 }
 
-// TestAtOnce asks both nodes for the same thing many times at once.
+// TestAtOnce sends the same request to both nodes many times concurrently.
 func TestAtOnce(t *testing.T) {
 	n := two(t)
 	for name, ask := range map[string]func(harness.T, *harness.Project){
@@ -53,7 +53,7 @@ func TestAtOnce(t *testing.T) {
 	}
 }
 
-// TestNodeDies kills one of two nodes. The other knows everything the first acknowledged.
+// TestNodeDies kills one of two nodes. The other knows everything that the first acknowledged.
 func TestNodeDies(t *testing.T) {
 	n := two(t)
 	p := n.NewProject(t)
@@ -68,14 +68,14 @@ func TestNodeDies(t *testing.T) {
 	n.Each[0].Kill()
 	n.HTTP = n.Each[1].HTTP
 	if _, err := f.QuickRedeem(code); err != nil {
-		t.Errorf("a code that the other node made: %v", err)
+		t.Errorf("a code issued by the other node: %v", err)
 	}
 	c.Refresh(t, tokens.RefreshToken).Want(t, 200)
 	n.Get(t, "/subscriber/info", harness.Bearer(tokens.AccessToken)).Want(t, 200)
 }
 
-// TestDeviceElsewhere signs a device in, with each step at the node that did not take the step
-// before.
+// TestDeviceElsewhere signs a device in, with each step at the node that did not take the
+// previous step.
 func TestDeviceElsewhere(t *testing.T) {
 	n := two(t)
 	p := n.NewProject(t)
@@ -97,7 +97,7 @@ func TestDeviceElsewhere(t *testing.T) {
 				map[string]string{"username": sub.Email, "password": sub.Password})
 		}
 		if !page.Has("device-warning") {
-			t.Fatalf("the browser is at %s with %d %s, want the page that asks about a device", page.URL.Path,
+			t.Fatalf("the browser is at %s with %d %s, want the confirmation page of the device", page.URL.Path,
 				page.Status, page.Body)
 		}
 

@@ -9,10 +9,10 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestLogoutToldOnce ends logins at two nodes in every way that commands and backends have. The
-// client is notified once of each. The remaining node notifies it of logins that end while the
-// client fails and a node is killed.
-func TestLogoutToldOnce(t *testing.T) {
+// TestLogoutNotifiedOnce ends logins at two nodes in every way that commands and backends have.
+// The client is notified once of each. The remaining node notifies the client of logins that end
+// while the client fails and a node is killed.
+func TestLogoutNotifiedOnce(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
 	t.Parallel()
@@ -52,7 +52,7 @@ func TestLogoutToldOnce(t *testing.T) {
 			sids = append(sids, sid)
 			do = append(do, func() { way(n.Each[i%2], sub.ID, sid) }, func() {
 				if code := s.Closed(); code != 4401 {
-					t.Errorf("the socket of a login that ended is closed with %d, want 4401", code)
+					t.Errorf("the socket of an ended login is closed with %d, want 4401", code)
 				}
 			})
 		}
@@ -70,21 +70,21 @@ func TestLogoutToldOnce(t *testing.T) {
 		}
 		for _, sid := range sids {
 			if !slices.Contains(told, sid) {
-				return fmt.Errorf("%s was not told among %v", sid, told)
+				return fmt.Errorf("%s was not delivered among %v", sid, told)
 			}
 		}
 		return nil
 	}
 
 	end()
-	harness.Eventually(t, soon, "all logouts to be told", toldOf)
+	harness.Eventually(t, soon, "all logouts to be delivered", toldOf)
 	if got := len(h.Told(t)); got != len(sids) {
-		t.Errorf("told %d times of %d logouts", got, len(sids))
+		t.Errorf("%d logout tokens were delivered for %d logouts", got, len(sids))
 	}
 
 	h.Answer(503)
 	end()
 	n.Each[1].Kill()
 	h.Answer(204)
-	harness.Eventually(t, 2*soon, "all logouts to be told by the node that is left", toldOf)
+	harness.Eventually(t, 2*soon, "all logouts to be delivered by the remaining node", toldOf)
 }

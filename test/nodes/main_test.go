@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 	harness.Main(m)
 }
 
-// rows skips a test that is only about the database on the cluster, which has the same one as
-// redis.
+// rows skips a test that concerns only the database when it runs on the cluster, which has the
+// same database as redis.
 func rows(t *testing.T) {
 	t.Helper()
 	if os.Getenv("SELVAGE_TEST_BACKEND") == "cluster" {

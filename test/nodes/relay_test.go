@@ -87,15 +87,15 @@ func TestRevokedElsewhere(t *testing.T) {
 				return nil
 			})
 			if !s.WasTold("signalwire.disconnect") {
-				t.Error("the client was not told to go")
+				t.Error("the client was not asked to disconnect")
 			}
 		})
 	}
 }
 
-// TestSocketsGoElsewhere stops one node, or kills it. The client resumes its socket at the
-// other node and is still online.
-func TestSocketsGoElsewhere(t *testing.T) {
+// TestSocketsMove stops one node, or kills it. The client resumes its socket at the other node
+// and is still online.
+func TestSocketsMove(t *testing.T) {
 	for _, how := range []string{"stopped", "killed"} {
 		t.Run(how, func(t *testing.T) {
 			n := two(t)
@@ -116,14 +116,15 @@ func TestSocketsGoElsewhere(t *testing.T) {
 	}
 }
 
-// stop stops a node under a socket, and checks that the client is told to reconnect.
+// stop stops a node that has a socket, and checks that the client is asked to reconnect.
 func stop(t *testing.T, node *harness.Server, s *harness.Socket) error {
 	t.Helper()
 	code := make(chan int, 1)
 	go func() { code <- s.Closed() }()
 	err := node.Stop(t)
 	if got := <-code; got != 1012 || !s.WasTold("signalwire.disconnect") {
-		t.Errorf("the socket is closed with %d, told to go: %v; want 1012", got, s.WasTold("signalwire.disconnect"))
+		t.Errorf("the socket is closed with %d, asked to disconnect: %v, want 1012",
+			got, s.WasTold("signalwire.disconnect"))
 	}
 	return err
 }

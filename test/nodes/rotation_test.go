@@ -59,7 +59,7 @@ func TestRotationUnderLoad(t *testing.T) {
 
 	wg.Wait()
 	if !v.turned(turns) {
-		t.Errorf("tokens were signed under %d keys, want %d", len(v.kids), turns+1)
+		t.Errorf("tokens were signed with %d keys, want %d", len(v.kids), turns+1)
 	}
 }
 
@@ -71,10 +71,10 @@ type verifier struct {
 	mu      sync.Mutex
 	set     jose.JSONWebKeySet
 	expires time.Time
-	kids    map[string]bool // the keys that tokens were signed under
+	kids    map[string]bool // the keys that tokens were signed with
 }
 
-// turned reports whether tokens were signed under more than n keys.
+// turned reports whether tokens were signed with more than n keys.
 func (v *verifier) turned(n int) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -86,7 +86,7 @@ func (v *verifier) verify(t *testing.T, token string) {
 	defer v.mu.Unlock()
 	jws, err := jose.ParseSignedCompact(token, []jose.SignatureAlgorithm{jose.ES256})
 	if err != nil {
-		t.Errorf("a token is no JWS: %v", err)
+		t.Errorf("a token is not a JWS: %v", err)
 		return
 	}
 

@@ -22,8 +22,8 @@ func serviceOf(path string) int {
 	return 0
 }
 
-// TestOneServiceEach runs each service on its own node. The nodes work together, and each
-// serves its own paths alone.
+// TestOneServiceEach runs each service on its own node. The nodes work together, and each serves
+// only its own paths.
 func TestOneServiceEach(t *testing.T) {
 	n := harness.StartNodes(t, serviceOf,
 		harness.Config{Args: []string{"--services", "idp"}},
@@ -35,7 +35,7 @@ func TestOneServiceEach(t *testing.T) {
 	wav := harness.Tone(8000, 8)
 	sid := l.project.Upload(t, wav)
 	if got := n.Get(t, l.project.LaML("/Recordings/"+sid+".wav")).Want(t, 200); !bytes.Equal(got.Body, wav) {
-		t.Errorf("the recording comes back as %d bytes, want %d", len(got.Body), len(wav))
+		t.Errorf("the recording is returned with %d bytes, want %d", len(got.Body), len(wav))
 	}
 
 	service := l.project.NewClient(t, "service", "--access-token", "fabric", "--scope", "Voice")

@@ -71,11 +71,11 @@ func TestTokensElsewhere(t *testing.T) {
 		{"SAT revoked", sat, revoke},
 		{"SAT of a deleted subscriber", sat, remove},
 		{"SAT of a disabled subscriber", sat, disable},
-		{"SAT among all of a subscriber", sat, everything},
+		{"SAT of a revoked subscriber", sat, everything},
 		{"guest token revoked", guest, revoke},
 		{"invite revoked", invite, revoke},
 		{"invite of a deleted subscriber", invite, remove},
-		{"invite among all of a subscriber", invite, everything},
+		{"invite of a revoked subscriber", invite, everything},
 		{"guest token of an embed key revoked", embed, revoke},
 		{"guest token of an embed key that is revoked", embed, endKeys},
 	}
@@ -99,7 +99,7 @@ func TestTokensElsewhere(t *testing.T) {
 				return here.Get(t, path, harness.Bearer(token)).StatusIs(401)
 			})
 			if code := s.Closed(); code < 1000 || !s.WasTold("signalwire.disconnect") {
-				t.Errorf("its socket at the other node is closed with %d, told to go: %v", code,
+				t.Errorf("the socket at the other node is closed with %d, asked to disconnect: %v", code,
 					s.WasTold("signalwire.disconnect"))
 			}
 		})

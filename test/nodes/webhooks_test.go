@@ -16,9 +16,9 @@ func telling(t *testing.T) *harness.Nodes {
 	return harness.StartNodes(t, nil, c, c)
 }
 
-// TestToldOnce creates subscribers at two nodes. Each is delivered to the webhook once. Events from
-// while the receiver fails and a node is killed are delivered by the remaining node.
-func TestToldOnce(t *testing.T) {
+// TestDeliveredOnce creates subscribers at two nodes. Each is delivered to the webhook once. The
+// remaining node delivers events from while the receiver fails and a node is killed.
+func TestDeliveredOnce(t *testing.T) {
 	rows(t)
 	harness.NotStorage(t)
 	n := telling(t)
@@ -27,9 +27,9 @@ func TestToldOnce(t *testing.T) {
 	p.NewWebhook(t, r.URL, "subscriber.created")
 
 	ids := crowdOf(t, p, "first", 40)
-	harness.Eventually(t, soon, "all to be told", func() error { return toldOf(r, ids) })
+	harness.Eventually(t, soon, "all to be delivered", func() error { return toldOf(r, ids) })
 	if got := len(r.Told()); got != len(ids) {
-		t.Errorf("told %d times of %d subscribers", got, len(ids))
+		t.Errorf("%d deliveries of %d subscribers", got, len(ids))
 	}
 
 	r.Answer(503)
@@ -38,7 +38,7 @@ func TestToldOnce(t *testing.T) {
 	r.Answer(200)
 	at := &harness.Project{Server: n.Each[0], ID: p.ID, Key: p.Key}
 	ids = append(ids, crowdOf(t, at, "at one node", 10)...)
-	harness.Eventually(t, 2*soon, "all to be told by the node that is left", func() error { return toldOf(r, ids) })
+	harness.Eventually(t, 2*soon, "all to be delivered by the remaining node", func() error { return toldOf(r, ids) })
 }
 
 // crowdOf creates subscribers concurrently and returns their ids.
@@ -62,16 +62,16 @@ func toldOf(r *harness.Receiver, ids []string) error {
 
 	for _, id := range ids {
 		if !slices.Contains(told, id) {
-			return fmt.Errorf("%s was not told among %d", id, len(told))
+			return fmt.Errorf("%s was not delivered among %d", id, len(told))
 		}
 	}
 	return nil
 }
 
-// TestPresenceTold brings a subscriber online at both nodes. The first socket to come online
-// and the end of the last one are delivered. If a node is killed, the other may repeat its last
-// delivery, as the same event.
-func TestPresenceTold(t *testing.T) {
+// TestPresenceDelivered brings a subscriber online at both nodes. The first socket that comes
+// online and the end of the last one are delivered. If a node is killed, the other may repeat
+// its last delivery, as the same event.
+func TestPresenceDelivered(t *testing.T) {
 	t.Parallel()
 	n := telling(t)
 	p := n.NewProject(t)
@@ -83,7 +83,7 @@ func TestPresenceTold(t *testing.T) {
 		t.Helper()
 		var got []string
 		// Repeated deliveries of one event count once.
-		harness.Eventually(t, soon, fmt.Sprintf("to be told %v", events), func() error {
+		harness.Eventually(t, soon, fmt.Sprintf("the delivery of %v", events), func() error {
 			got = nil
 			known := map[string]bool{}
 			for _, e := range r.Told() {
@@ -92,12 +92,12 @@ func TestPresenceTold(t *testing.T) {
 				}
 			}
 			if len(got) < len(events) {
-				return fmt.Errorf("told %v", got)
+				return fmt.Errorf("delivered %v", got)
 			}
 			return nil
 		})
 		if !slices.Equal(got, events) {
-			t.Errorf("told %v, want %v", got, events)
+			t.Errorf("delivered %v, want %v", got, events)
 		}
 	}
 

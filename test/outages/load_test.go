@@ -17,11 +17,11 @@ import (
 // recovery bounds how long a server may take to recover after a fault.
 const recovery = time.Minute
 
-// often is the interval at which a client repeats its requests. Clients that asked without a
-// break would use the whole processor for as long as an outage lasts, and find nothing more.
+// often is the interval at which a client repeats its requests. Clients without a pause would
+// use the whole processor for as long as an outage lasts, and find nothing more.
 const often = 40 * time.Millisecond
 
-// clients sign in, refresh and ask for codes while something is broken, and record the answers.
+// clients sign in, refresh and request codes during a fault, and record the answers.
 type clients struct {
 	t       *testing.T
 	client  *harness.Client
@@ -32,7 +32,7 @@ type clients struct {
 
 	mu     sync.Mutex
 	chains []*chain
-	failed []string // answers that a client cannot understand
+	failed []string // answers that violate the protocol
 }
 
 // A chain is a login and its acknowledged refresh tokens.
@@ -80,7 +80,7 @@ func (c *clients) working(t *testing.T) {
 
 type errMore int64
 
-func (e errMore) Error() string { return "some are still to come" }
+func (e errMore) Error() string { return "some have not succeeded yet" }
 
 // logIn makes a chain: a code, its redemption and a few refreshes.
 func (c *clients) logIn() {
@@ -92,7 +92,7 @@ func (c *clients) logIn() {
 
 	to, err := url.Parse(a.Header.Get("Location"))
 	if err != nil || to.Query().Get("code") == "" {
-		return // sent to sign in again, or temporarily unavailable
+		return // redirected to a new login, or temporarily unavailable
 	}
 	c.done.Add(1)
 
@@ -126,8 +126,8 @@ func (c *clients) token(form url.Values) (tokens harness.Tokens, ok bool) {
 	return tokens, ok
 }
 
-// ask sends a request. Any answer other than success, a 503 with Retry-After or a lost code is
-// a fault of the server.
+// ask sends a request. Any answer other than success, a 503 with Retry-After or a lost code is a
+// fault of the server.
 func (c *clients) ask(method, path string, opts ...harness.Option) (harness.Answer, bool) {
 	a, err := c.client.Try(method, path, opts...)
 	if err != nil {
@@ -160,7 +160,7 @@ func (c *clients) check(t *testing.T) {
 
 	for i, f := range c.failed {
 		if i < 5 {
-			t.Errorf("an answer that no client can understand: %s", f)
+			t.Errorf("an answer that violates the protocol: %s", f)
 		}
 	}
 	if len(c.failed) > 5 {
@@ -170,15 +170,15 @@ func (c *clients) check(t *testing.T) {
 	rand.Shuffle(len(c.chains), func(i, j int) { c.chains[i], c.chains[j] = c.chains[j], c.chains[i] })
 	for _, l := range c.chains[:min(len(c.chains), checked())] {
 		if _, err := c.client.QuickRefresh(l.newest); err != nil && !l.uncertain {
-			t.Errorf("an acknowledged refresh token is gone: %v", err)
+			t.Errorf("an acknowledged refresh token was lost: %v", err)
 		}
 		if l.used != "" {
-			harness.WantInvalidGrant(t, "a refresh token that was used")(c.client.QuickRefresh(l.used))
+			harness.WantInvalidGrant(t, "a used refresh token")(c.client.QuickRefresh(l.used))
 		}
-		harness.WantInvalidGrant(t, "a code that was redeemed")(l.flow.QuickRedeem(l.code))
+		harness.WantInvalidGrant(t, "a redeemed code")(l.flow.QuickRedeem(l.code))
 	}
 
 	if len(c.chains) == 0 {
-		t.Error("nothing was done")
+		t.Error("no operation ran")
 	}
 }

@@ -17,8 +17,8 @@ func onPostgres(t *testing.T, settings ...string) (*servers.PostgresServer, *har
 		"SELVAGE_SESSIONS=" + url}})
 }
 
-// TestPostgresRestarts stops, kills and restarts PostgreSQL under load. Requests meanwhile are
-// told to retry.
+// TestPostgresRestarts stops, kills and restarts PostgreSQL under load. Requests get a 503 with
+// Retry-After meanwhile.
 func TestPostgresRestarts(t *testing.T) {
 	t.Parallel()
 	p, s := onPostgres(t)
@@ -51,8 +51,8 @@ func TestPostgresHangs(t *testing.T) {
 	c.check(t)
 }
 
-// TestPostgresIsFull takes all connections away. Requests are told to retry, and the pool recovers
-// afterwards.
+// TestPostgresIsFull takes all connections away. Requests get a 503 with Retry-After, and the
+// pool recovers afterwards.
 func TestPostgresIsFull(t *testing.T) {
 	t.Parallel()
 	p, s := onPostgres(t)
@@ -67,7 +67,7 @@ func TestPostgresIsFull(t *testing.T) {
 
 	limit(0)
 	p.SQL(t, `SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name LIKE 'selvage%'`)
-	harness.Eventually(t, recovery, "a refusal while nobody may connect", func() error {
+	harness.Eventually(t, recovery, "a refusal while no connection is permitted", func() error {
 		return s.Get(t, s.Ops+"/readyz").StatusIs(503)
 	})
 
@@ -101,7 +101,7 @@ func TestPostgresLock(t *testing.T) {
 }
 
 // TestPostgresSerializable makes transactions serializable by default, as an operator might.
-// Transactions that fail for that are retried.
+// Transactions that fail because of that are retried.
 func TestPostgresSerializable(t *testing.T) {
 	t.Parallel()
 	_, s := onPostgres(t, "default_transaction_isolation=serializable")

@@ -18,7 +18,7 @@ func onRedis(t *testing.T, args ...string) (*servers.RedisServer, *harness.Serve
 		servers.Postgres(t), "SELVAGE_SESSIONS=" + r.URL}})
 }
 
-// fallenBack waits until the server reports that Redis is away, or is back.
+// fallenBack waits until the server reports whether Redis is unavailable.
 func fallenBack(t *testing.T, s *harness.Server, away bool) {
 	t.Helper()
 	harness.Eventually(t, recovery, "readyz to report on Redis", func() error {

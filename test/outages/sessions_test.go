@@ -126,9 +126,9 @@ func survive(t *testing.T, c *harness.Client, begin, end func()) {
 	}
 	for range 3 {
 		if _, err := c.NewFlow(scope).QuickCode(copied); err == nil {
-			t.Error("who signed out during the outage is signed in after it")
+			t.Error("a browser signed out during the outage is signed in after it")
 		}
-		harness.WantInvalidGrant(t, "a code that was redeemed")(flow.QuickRedeem(code))
+		harness.WantInvalidGrant(t, "a redeemed code")(flow.QuickRedeem(code))
 	}
 }
 
@@ -146,11 +146,11 @@ func fallback(t *testing.T, c *harness.Client, want string) error {
 func signOut(t *testing.T, c *harness.Client, b *harness.Browser, tokens harness.Tokens) {
 	t.Helper()
 	b.Open(t, "/oauth/logout?id_token_hint="+tokens.IDToken+"&post_logout_redirect_uri="+goodbye).Callback(t)
-	harness.WithinASecond(t, "the token of who signed out", func() error {
+	harness.WithinASecond(t, "the token of the ended login", func() error {
 		return c.Get(t, "/oauth/userinfo", harness.Bearer(tokens.AccessToken)).StatusIs(401)
 	})
 	if _, err := c.QuickRefresh(tokens.RefreshToken); err == nil {
-		t.Error("who signed out can refresh")
+		t.Error("the ended login can be refreshed")
 	}
 }
 
@@ -161,7 +161,7 @@ type load struct {
 	work  sync.WaitGroup
 
 	mu     sync.Mutex
-	from   time.Time // when the server noticed the outage; logins that began earlier may fail
+	from   time.Time // when the server noticed the outage; earlier logins may fail
 	done   int
 	failed []string // failures of logins that began after from
 }
@@ -205,7 +205,8 @@ func (l *load) signIn(c *harness.Client, cookies harness.Option) {
 	}
 }
 
-// noticed records that the server has noticed the outage. From now on logins must not be affected.
+// noticed records that the server has noticed the outage. From now on logins must not be
+// affected.
 func (l *load) noticed() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -224,7 +225,7 @@ func (l *load) last(t *testing.T, more int) {
 	until := done() + more
 	harness.Eventually(t, 2*time.Minute, "logins", func() error {
 		if n := done(); n < until {
-			return fmt.Errorf("%d of %d are done", n, until)
+			return fmt.Errorf("%d of %d have ended", n, until)
 		}
 		return nil
 	})

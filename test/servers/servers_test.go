@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestPostgres shows that databases are separate, sort as a language does and have roles without
-// further rights.
+// TestPostgres shows that databases are separate, sort as a language does, and have roles
+// without further rights.
 func TestPostgres(t *testing.T) {
 	a, b := Postgres(t), Postgres(t)
 	SQL(t, a, "CREATE TABLE things (name TEXT); INSERT INTO things VALUES ('a'), ('B')")
@@ -22,7 +22,7 @@ func TestPostgres(t *testing.T) {
 		t.Errorf("a second database has %s tables, want 0", got)
 	}
 	if out, err := psql(a, "CREATE ROLE x"); err == nil {
-		t.Errorf("the role may make others: %s", out)
+		t.Errorf("the role may create other roles or databases: %s", out)
 	}
 }
 
@@ -135,7 +135,7 @@ func TestEnd(t *testing.T) {
 	check(t, cmd.Process.Kill())
 	_ = cmd.Wait() // it was killed
 	for _, dir := range strings.Fields(dirs) {
-		check(t, poll("the place to go", func() error {
+		check(t, poll("the directory to be removed", func() error {
 			if _, err := os.Stat(dir); err == nil {
 				return os.ErrExist
 			}
