@@ -105,10 +105,10 @@ func TestTokenKinds(t *testing.T) {
 			}
 		}
 		if got, err := ours.Tokens.Open(ctx, raw, kinds...); err != nil || got.Kind != kind {
-			t.Errorf("Open of a %s as any = %s, %v", kind, got.Kind, err)
+			t.Errorf("Open of a %s as any kind = %s, %v", kind, got.Kind, err)
 		}
 		if _, err := ours.Tokens.Open(ctx, raw); !errors.Is(err, problem.Unauthenticated) {
-			t.Errorf("Open of a %s as none: got %v", kind, err)
+			t.Errorf("Open of a %s as no kind: got %v", kind, err)
 		}
 		if _, err := theirs.Tokens.Open(ctx, raw, kind); !errors.Is(err, problem.Unauthenticated) {
 			t.Errorf("Open of a %s of another issuer: got %v", kind, err)
@@ -189,7 +189,7 @@ func TestProjectRules(t *testing.T) {
 	_, _, err3 := f.APIKeys.Create(ctx, p.ID, fabric.APIKeyInput{Scopes: []fabric.Scope{fabric.Voice}}, nil)
 	for _, err := range []error{err, err2, err3, f.Projects.Delete(ctx, p.ID)} {
 		if !errors.Is(err, problem.NotFound) {
-			t.Errorf("of a project that is gone: got %v, want not found", err)
+			t.Errorf("of a deleted project: got %v, want not found", err)
 		}
 	}
 }
@@ -213,7 +213,7 @@ func TestAPIKeys(t *testing.T) {
 	}
 	if !strings.HasPrefix(secret, "PT") || len(secret) != 66 || !strings.HasPrefix(secret, k.Prefix) ||
 		strings.Contains(k.Hash, secret[2:]) {
-		t.Errorf("CreateAPIKey gave %q with %+v", secret, k)
+		t.Errorf("CreateAPIKey returned %q with %+v", secret, k)
 	}
 
 	for range 2 { // first from its row, then from the cache
@@ -235,7 +235,7 @@ func TestAPIKeys(t *testing.T) {
 
 	all, err := f.APIKeys.List(ctx, p.ID, page.Query{Size: 10})
 	if err != nil || len(all.Items) != 1 || all.Items[0].LastUsed.IsZero() {
-		t.Errorf("ListAPIKeys = %+v, %v; it does not show that the key was used", all, err)
+		t.Errorf("ListAPIKeys = %+v, %v, want the key shown as used", all, err)
 	}
 }
 

@@ -89,7 +89,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestNameDigest shows that names which look the same have the same digest.
+// TestNameDigest shows that names that look the same have the same digest.
 func TestNameDigest(t *testing.T) {
 	same := [][]string{
 		{"Café", "Cafe\u0301", "CAFÉ", " café "},
@@ -106,16 +106,16 @@ func TestNameDigest(t *testing.T) {
 		for _, name := range names {
 			d := nameDigest(name)
 			if was, ok := seen[d]; ok && was != i || len(d) != 64 {
-				t.Errorf("nameDigest(%q) = %q, as that of %q", name, d, same[was][0])
+				t.Errorf("nameDigest(%q) = %q, the same as that of %q", name, d, same[was][0])
 			} else if !ok && name != names[0] {
-				t.Errorf("nameDigest(%q) is not that of %q", name, names[0])
+				t.Errorf("nameDigest(%q) differs from that of %q", name, names[0])
 			}
 			seen[d] = i
 		}
 	}
 
 	if d := nameDigest(" \u200d "); d != "" {
-		t.Errorf("nameDigest of nothing = %q", d)
+		t.Errorf("nameDigest of an empty name = %q", d)
 	}
 }
 
@@ -142,8 +142,8 @@ func TestSlug(t *testing.T) {
 	}
 }
 
-// FuzzNames shows that the slug of a slug is the slug itself.
-// FuzzNames checks names and makes addresses of them. A name of any length costs 10 ms at most.
+// FuzzNames checks names and makes addresses of them, and shows that the slug of a slug is the
+// slug itself. A name of any length costs 10 ms at most.
 func FuzzNames(f *testing.F) {
 	for _, seed := range []string{"Front desk", "../x", "\xff", "e\u0301", "ﷺ", "ad\u200da", "--a--",
 		strings.Repeat("a\u0301", 1<<12), "a" + strings.Repeat("\u0301\u0316", 1<<12), strings.Repeat("\ufdfa", 1<<12),
@@ -151,17 +151,17 @@ func FuzzNames(f *testing.F) {
 		f.Add(seed)
 	}
 
-	// Only the length that a name may have is examined: 255 characters.
+	// Only as much as a name may have is examined: 255 characters.
 	bound := fuzzcost.Bound{CPU: 10 * time.Millisecond, Heap: 1 << 20}
 	f.Fuzz(func(t *testing.T, text string) {
 		bound.Check(t, len(text), func() {
 			name := slug(text)
 			if slug(name) != name || len(name) > 50 || checkName("name", name) != nil {
-				t.Errorf("slug(%q) = %q, of which it makes %q", text, name, slug(name))
+				t.Errorf("slug(%q) = %q, whose slug is %q", text, name, slug(name))
 			}
 			_ = checkName("name", text)
 			if len(text) > 4*maxText {
-				return // too long for a name, of which a digest is made
+				return // too long for a name, so a digest is made of it
 			}
 			if d := nameDigest(text); len(d) != 0 && len(d) != 64 {
 				t.Errorf("nameDigest(%q) = %q", text, d)

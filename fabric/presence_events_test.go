@@ -71,12 +71,12 @@ func (p *pair) want(when string, events ...string) {
 	for _, d := range slices.Backward(all.Items) {
 		got = append(got, strings.TrimPrefix(string(d.Event), "subscriber."))
 		if !strings.Contains(string(d.Body), `"email":"ada@example.com"`) {
-			p.t.Errorf("told %s, which is not about the subscriber", d.Body)
+			p.t.Errorf("%s was sent, which is not about the subscriber", d.Body)
 		}
 	}
 
 	if !slices.Equal(got, events) {
-		p.t.Errorf("%s: told %v, want %v", when, got, events)
+		p.t.Errorf("%s: events %v, want %v", when, got, events)
 	}
 }
 
@@ -96,9 +96,9 @@ func TestAnnounce(t *testing.T) {
 	p.want("the first socket", "online")
 	p.do(p.two.Presence.Online(ctx, p.token, "b"), p.one.Presence.Online(ctx, p.token, "a"))
 	p.do(p.one.Presence.Offline(ctx, p.token, "a"))
-	p.want("one of two gone", "online")
+	p.want("one of two closed", "online")
 	p.do(p.two.Presence.Offline(ctx, p.token, "b"), p.one.Presence.Offline(ctx, p.token, "b"))
-	p.want("both gone", "online", "offline")
+	p.want("both closed", "online", "offline")
 	p.do(p.two.Presence.Online(ctx, p.token, "c"))
 	p.want("back again", "online", "offline", "online")
 	p.pass(50 * time.Second)
@@ -128,7 +128,7 @@ func TestAnnounceLost(t *testing.T) {
 		t.Fatalf("Resume = %v, %v", resumed, err)
 	}
 
-	p.want("found again", "online", "offline", "online")
+	p.want("resumed", "online", "offline", "online")
 }
 
 // TestAnnounceLater creates a webhook while a subscriber is online. The next renewal announces
@@ -146,12 +146,12 @@ func TestAnnounceLater(t *testing.T) {
 
 	update(&off)
 	p.do(p.one.Presence.Online(ctx, p.token, "a"))
-	p.want("nobody asks")
+	p.want("no webhook wants it")
 	update(&on)
 	p.do(p.one.Presence.Online(ctx, p.token, "a"))
-	p.want("somebody does", "online")
+	p.want("a webhook wants it", "online")
 	p.do(p.one.Presence.Online(ctx, p.token, "a"))
-	p.want("it was told", "online")
+	p.want("it was announced", "online")
 }
 
 // TestAnnounceRace opens and closes many sockets on both nodes concurrently. The events must
@@ -176,7 +176,7 @@ func TestAnnounceRace(t *testing.T) {
 	work.Wait()
 	all, err := p.one.Deliveries.List(ctx, p.token.ProjectID, p.webhook.ID, "", page.Query{Size: 1000})
 	if err != nil || len(all.Items) == 0 {
-		t.Fatalf("told %d, %v", len(all.Items), err)
+		t.Fatalf("%d events were sent, %v", len(all.Items), err)
 	}
 
 	for i, d := range slices.Backward(all.Items) {
@@ -190,6 +190,6 @@ func TestAnnounceRace(t *testing.T) {
 	}
 
 	if last := all.Items[0].Event; last != fabric.SubscriberOffline {
-		t.Errorf("told last that it is %s, and it is offline", last)
+		t.Errorf("the last event says that the subscriber is %s, want offline", last)
 	}
 }

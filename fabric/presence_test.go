@@ -63,7 +63,7 @@ func TestPresence(t *testing.T) {
 	since := wantSockets(t, two, "one socket", "ada", 1).Since
 	wantSockets(t, two, "of another", "bob", 0)
 	if p, err := two.Presence.Find(ctx, "q", "ada"); err != nil || p.Online() {
-		t.Errorf("Presence asked by another project = %+v, %v, want none", p, err)
+		t.Errorf("Presence requested by another project = %+v, %v, want none", p, err)
 	}
 
 	pass(40 * time.Second)
@@ -73,7 +73,7 @@ func TestPresence(t *testing.T) {
 	}
 
 	pass(30 * time.Second)
-	if got := wantSockets(t, one, "the first said nothing for more than a minute", "ada", 1); !got.Since.After(since) {
+	if got := wantSockets(t, one, "the first was silent for more than a minute", "ada", 1); !got.Since.After(since) {
 		t.Errorf("online since %v, want a time after %v", got.Since, since)
 	}
 
@@ -126,9 +126,9 @@ func TestResume(t *testing.T) {
 
 	resume(two, sat("bob"), "a", "x", false)
 	resume(two, ada, "z", "x", false)
-	wantSockets(t, two, "nothing resumed", "ada", 1)
+	wantSockets(t, two, "without resuming", "ada", 1)
 	resume(two, ada, "a", "b", true)
-	wantSockets(t, one, "resumed at once", "ada", 1)
+	wantSockets(t, one, "resumed immediately", "ada", 1)
 	resume(two, ada, "a", "c", false)
 	pass(50 * time.Minute)
 	wantSockets(t, one, "lost for long", "ada", 0)
@@ -175,12 +175,12 @@ func TestTooManySockets(t *testing.T) {
 		t.Errorf("one more = %v, want rate limited", err)
 	}
 	if err := one.Presence.Online(t.Context(), ada, "7"); err != nil {
-		t.Errorf("one that is online says so again: %v", err)
+		t.Errorf("an online socket that renews: %v", err)
 	}
 
 	pass(2 * time.Minute)
 	if err := one.Presence.Online(t.Context(), ada, "one more"); err != nil {
-		t.Errorf("one more, once the others are away: %v", err)
+		t.Errorf("one more, after the others went offline: %v", err)
 	}
 
 	wantSockets(t, one, "at the end", "ada", 1)

@@ -48,18 +48,18 @@ func TestClaims(t *testing.T) {
 		raw, err := (&claims{token}).MarshalBinary()
 		var got claims
 		if err != nil || got.UnmarshalBinary(raw) != nil {
-			t.Fatalf("%+v is not read: %v", token, err)
+			t.Fatalf("%+v cannot be read: %v", token, err)
 		}
 		if diff := cmp.Diff(token, got.Token, cmp.AllowUnexported(Token{})); diff != "" {
 			t.Errorf("claims changed:\n%s", diff)
 		}
 		for n := range raw {
 			if new(claims).UnmarshalBinary(raw[:n]) == nil {
-				t.Errorf("the first %d of %d bytes are read", n, len(raw))
+				t.Errorf("the first %d of %d bytes are accepted", n, len(raw))
 			}
 		}
 		if new(claims).UnmarshalBinary(append(raw, 0)) == nil {
-			t.Error("a byte too many is read")
+			t.Error("an additional byte is accepted")
 		}
 	}
 }

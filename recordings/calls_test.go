@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A switchboard carries one call. It keeps the statuses that its recorder was to follow.
+// A switchboard carries one call. It records the statuses that its recorder followed.
 type switchboard struct {
 	call     recordings.Description
 	statuses []recordings.Status
@@ -33,8 +33,8 @@ func (s *switchboard) Record(_ context.Context, rec recordings.Recording) error 
 	return s.fault
 }
 
-// TestCarriedCall shows that a call of this deployment can be recorded at once, and that its
-// recorder follows each change.
+// TestCarriedCall shows that a call carried by this deployment can be recorded immediately, and
+// that its recorder follows each change.
 func TestCarriedCall(t *testing.T) {
 	s := &switchboard{}
 	w := newWorld(t, func(c *recordings.Config) { c.Calls = s })
@@ -52,7 +52,7 @@ func TestCarriedCall(t *testing.T) {
 	}
 	owner := recordings.Owner{ProjectID: w.project, SubscriberID: alice}
 	if _, err := w.Find(t.Context(), owner, rec.Sid); err != nil {
-		t.Errorf("the recording of a call of alice's is not hers: %v", err)
+		t.Errorf("alice's recording is not found as hers: %v", err)
 	}
 
 	for _, to := range []recordings.Status{recordings.Paused, recordings.InProgress} {
@@ -73,7 +73,8 @@ func TestCarriedCall(t *testing.T) {
 	}
 }
 
-// TestCarriedCallEnds shows that no recording stays of a call that ends before it begins.
+// TestCarriedCallEnds shows that a call that ends before its recording begins leaves no
+// recording.
 func TestCarriedCallEnds(t *testing.T) {
 	for _, fault := range []error{problem.NoSuch("call"), errors.New("node lost")} {
 		s := &switchboard{call: recordings.Description{Metadata: recordings.Metadata{CallSid: "c"}}, fault: fault}
@@ -89,8 +90,8 @@ func TestCarriedCallEnds(t *testing.T) {
 	}
 }
 
-// TestLateMedia shows that media completes the recording that it names after the wait for it
-// has ended, once and only if it says that it is late.
+// TestLateMedia shows that media completes the recording that it names even after the wait for
+// it has ended, once and only if it is marked as late.
 func TestLateMedia(t *testing.T) {
 	w := newWorld(t)
 	call := recordings.Metadata{CallSid: "c"}

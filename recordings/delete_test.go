@@ -49,7 +49,7 @@ func TestDelete(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left := w.mediaFiles(t); len(left) != 0 {
-		t.Errorf("files left: %q", left)
+		t.Errorf("remaining files: %q", left)
 	}
 	if n, err := open.Read(make([]byte, 100)); n != 100 {
 		t.Errorf("reading on after Delete = %d bytes, %v", n, err)
@@ -91,8 +91,8 @@ func TestStubsLiveFortyDays(t *testing.T) {
 	}
 }
 
-// TestSweepAfterDeletedProject shows that deleting a project deletes its recordings, and that the
-// next sweep removes their bytes.
+// TestSweepAfterDeletedProject shows that deleting a project deletes its recordings, and that
+// the next sweep removes their files.
 func TestSweepAfterDeletedProject(t *testing.T) {
 	w := newWorld(t)
 	home := w.project
@@ -171,7 +171,7 @@ func TestOwners(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := w.Find(t.Context(), recordings.Owner{ProjectID: w.project}, toAlice); err != nil {
-		t.Errorf("the recording of a deleted subscriber: %v, want it kept", err)
+		t.Errorf("the recording of a deleted subscriber: %v, want it to remain", err)
 	}
 }
 

@@ -14,8 +14,8 @@ type brokenDisk func() error
 
 func (b brokenDisk) ReadAt([]byte, int64) (int, error) { return 0, b() }
 
-// TestMeasuringNeverFails shows that a recording is kept without levels if measuring fails, and
-// that the failure is logged.
+// TestMeasuringNeverFails shows that a recording is stored without levels if measuring fails,
+// and that the failure is logged.
 func TestMeasuringNeverFails(t *testing.T) {
 	facts := wav.Facts{Format: wav.Format{Codec: "pcm_s16le", SampleRate: 8000, Channels: 1, Bits: 16,
 		BlockAlign: 2, BlockFrames: 1}, Frames: 100, Length: 200}
@@ -27,14 +27,14 @@ func TestMeasuringNeverFails(t *testing.T) {
 	for name, fault := range faults {
 		var log strings.Builder
 		r := New(Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
-		for range 10 { // more often than uploads are measured at once
+		for range 10 { // more often than uploads are measured concurrently
 			var rec Recording
 			if parts := r.measure(brokenDisk(fault), facts, &rec); parts != nil || rec.Levels != nil {
 				t.Errorf("%s: parts %v, levels %v, want none", name, parts, rec.Levels)
 			}
 		}
 		if got := strings.Count(log.String(), "measuring a recording"); got != 10 {
-			t.Errorf("%s: the log tells %d times of 10:\n%s", name, got, log.String())
+			t.Errorf("%s: the log reports %d failures, want 10:\n%s", name, got, log.String())
 		}
 	}
 }

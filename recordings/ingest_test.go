@@ -49,7 +49,7 @@ func TestIngestCorpus(t *testing.T) {
 				want.SHA256)
 		}
 		if got := w.read(t, rec.Sid); !bytes.Equal(got, file) {
-			t.Errorf("the media of %s differs from what came in", name)
+			t.Errorf("the media of %s differs from the upload", name)
 		}
 	}
 
@@ -248,7 +248,7 @@ func TestIngestThatFailsLeavesNothing(t *testing.T) {
 			t.Errorf("%s: Ingest: %v, want %v", tt.name, err, tt.want)
 		}
 		if left := w.mediaFiles(t); len(left) != 0 {
-			t.Errorf("%s: files left: %q", tt.name, left)
+			t.Errorf("%s: remaining files: %q", tt.name, left)
 		}
 	}
 

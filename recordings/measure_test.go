@@ -26,7 +26,7 @@ func TestIngestMeasures(t *testing.T) {
 	}
 	if l := found.Levels; l == nil || !reflect.DeepEqual(l, rec.Levels) || l.Peak == nil ||
 		*l.Peak != -3.23 || len(l.Talk) != 2 || l.Talk[0] <= l.Talk[1] {
-		t.Errorf("the row has levels %+v, the upload %+v", found.Levels, rec.Levels)
+		t.Errorf("the row has the levels %+v, the upload %+v", found.Levels, rec.Levels)
 	}
 
 	got, outline, err := w.Outline(t.Context(), owner, rec.Sid)
@@ -47,7 +47,7 @@ func TestIngestMeasures(t *testing.T) {
 		t.Errorf("Outline of a deleted recording: %v, want NotFound", err)
 	}
 	if left := w.mediaFiles(t); len(left) != 0 {
-		t.Errorf("files left: %q", left)
+		t.Errorf("remaining files: %q", left)
 	}
 }
 
@@ -77,7 +77,7 @@ func TestSilenceIsAbsent(t *testing.T) {
 			rec.Seconds(), rec.Levels)
 	}
 	if got := w.read(t, rec.Sid); int64(len(got)) != rec.Bytes {
-		t.Errorf("%d bytes of the silence are kept, of %d", len(got), rec.Bytes)
+		t.Errorf("%d bytes of the silence are stored, of %d", len(got), rec.Bytes)
 	}
 }
 

@@ -34,11 +34,11 @@ func TestRenditionMixes(t *testing.T) {
 	tag, content := render(recordings.Wanted{Format: recordings.MP3})
 	mixedTag, mixed := render(recordings.Wanted{Format: recordings.MP3, Channels: 1})
 	if tag != mixedTag || content != mixed || content == "" {
-		t.Errorf("the MP3 of four channels is %d bytes with the tag %s, that of their mix %d with %s",
+		t.Errorf("the MP3 of four channels is %d bytes with the tag %s, the one of their mix %d with %s",
 			len(content), tag, len(mixed), mixedTag)
 	}
 	if legTag, leg := render(recordings.Wanted{Format: recordings.MP3, Leg: 3}); legTag == tag || leg == content {
-		t.Errorf("one of four channels is their mix")
+		t.Errorf("a channel of the four equals their mix")
 	}
 }
 
@@ -78,8 +78,8 @@ func TestRenditionReadsTheIndex(t *testing.T) {
 	}
 }
 
-// TestRenditionEndsWithItsRequest shows that conversion stops when its client disconnects. Without
-// an index, the end of a recording needs all that precedes it.
+// TestRenditionEndsWithItsRequest shows that conversion stops when its client disconnects.
+// Without an index, reading the end of a recording requires all that precedes it.
 func TestRenditionEndsWithItsRequest(t *testing.T) {
 	for _, format := range []recordings.Format{recordings.WAV, recordings.MP3} {
 		w := newWorld(t)
@@ -101,7 +101,7 @@ func TestRenditionEndsWithItsRequest(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n, err := io.ReadFull(media.Content, make([]byte, 1)); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: reading its end for nobody = %d, %v, want %v", format, n, err, context.Canceled)
+			t.Errorf("%s: reading the end after the client left = %d, %v, want %v", format, n, err, context.Canceled)
 		}
 	}
 }

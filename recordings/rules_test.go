@@ -20,10 +20,10 @@ func TestSecondsAndPrice(t *testing.T) {
 		{8000, 0, 0, 0},
 		{8000, 1, 1, 2500}, // any audio counts as one second
 		{8000, 11_999, 1, 2500},
-		{8000, 12_000, 2, 2500}, // to the nearest
+		{8000, 12_000, 2, 2500}, // to the nearest second
 		{8000, 8000 * 60, 60, 2500},
 		{8000, 8000*60 + 3999, 60, 2500},
-		{8000, 8000 * 61, 61, 5000}, // each minute begun
+		{8000, 8000 * 61, 61, 5000}, // each started minute
 		{44100, 44100 * 3600, 3600, 150_000},
 		{0, 0, 0, 0},
 	}
@@ -54,7 +54,7 @@ func TestIDsOrderByTime(t *testing.T) {
 	}
 
 	if !slices.IsSorted(ids) {
-		t.Error("ids made one after another are not sorted")
+		t.Error("ids created one after another are not sorted")
 	}
 	if first := FirstID(start); first > ids[0] {
 		t.Errorf("FirstID(%v) = %s, want at most %s", start, first, ids[0])
@@ -95,10 +95,10 @@ func TestCheck(t *testing.T) {
 		d      Description
 		params []string
 	}{
-		{"nothing said", Description{}, nil},
-		{"all good", Description{Metadata: Metadata{CallSid: "a@b", From: "+1555", To: "sip:ü@x",
+		{"empty", Description{}, nil},
+		{"all valid", Description{Metadata: Metadata{CallSid: "a@b", From: "+1555", To: "sip:ü@x",
 			Direction: "inbound", Source: "DialVerb", Track: "both", StartTime: now}}, nil},
-		{"all faults at once", Description{Metadata: Metadata{Direction: "up", Source: "x", Track: "left",
+		{"all faults together", Description{Metadata: Metadata{Direction: "up", Source: "x", Track: "left",
 			StartTime: now.Add(48 * time.Hour)}},
 			[]string{"Direction", "Source", "Track", "StartTime"}},
 		{"before 1970", Description{Metadata: Metadata{StartTime: time.Date(
@@ -117,7 +117,7 @@ func TestCheck(t *testing.T) {
 			got = append(got, p.Param)
 		}
 		if !slices.Equal(got, tt.params) {
-			t.Errorf("%s: Check complains about %q, want %q", tt.name, got, tt.params)
+			t.Errorf("%s: Check reports %q, want %q", tt.name, got, tt.params)
 		}
 	}
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// A world is the rules on top of a real database and a real directory, with one project and a clock
-// that stands still.
+// A world is the rules on top of a real database and a real directory, with one project and a
+// clock that does not move.
 type world struct {
 	*recordings.Recordings
 	store   *store.Store

@@ -26,7 +26,8 @@ func (s *busyStore) UpdateRecording(ctx context.Context, r recordings.Recording,
 	return s.Store.UpdateRecording(ctx, r, identity, old)
 }
 
-// TestStartRevivesNothing shows that a recording stays stopped if it is stopped while Start runs.
+// TestStartRevivesNothing shows that a recording stays stopped if it is stopped while Start
+// runs.
 func TestStartRevivesNothing(t *testing.T) {
 	var busy *busyStore
 	w := newWorld(t, func(c *recordings.Config) {
@@ -46,17 +47,17 @@ func TestStartRevivesNothing(t *testing.T) {
 	}
 
 	if got, err := w.Start(t.Context(), w.project, "c", recordings.Start{}); !errors.Is(err, problem.Invalid) {
-		t.Errorf("Start of what was stopped = %s, %v, want %v", got.Status, err, problem.Invalid)
+		t.Errorf("Start of a stopped recording = %s, %v, want %v", got.Status, err, problem.Invalid)
 	}
 	if got, err := w.Find(
 		t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid,
 	); got.Status != recordings.Stopped || err != nil {
-		t.Errorf("then it is %s, %v, want %s", got.Status, err, recordings.Stopped)
+		t.Errorf("afterwards the recording is %s, %v, want %s", got.Status, err, recordings.Stopped)
 	}
 }
 
-// TestStartLosesNothing shows that of two concurrent starts of a recording, the parameters of both
-// are kept.
+// TestStartLosesNothing shows that of two concurrent starts of a recording, the parameters of
+// both are stored.
 func TestStartLosesNothing(t *testing.T) {
 	var busy *busyStore
 	w := newWorld(t, func(c *recordings.Config) {
@@ -79,7 +80,8 @@ func TestStartLosesNothing(t *testing.T) {
 
 	got, err := w.Find(t.Context(), recordings.Owner{ProjectID: w.project}, rec.Sid)
 	if got.Trim != "trim-silence" || got.Channels != 2 || err != nil {
-		t.Errorf("then it is %q with %d channels, %v, want trim-silence and 2", got.Trim, got.Channels, err)
+		t.Errorf("afterwards the recording is %q with %d channels, %v, want trim-silence and 2",
+			got.Trim, got.Channels, err)
 	}
 }
 

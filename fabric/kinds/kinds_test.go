@@ -84,7 +84,7 @@ func TestNew(t *testing.T) {
 		sent := whole(t, k)
 		got, err := k.New(sent)
 		if diff := cmp.Diff(sent, got); diff != "" || err != nil {
-			t.Errorf("%s: New of a whole document: %v\n%s", k.Type, err, diff)
+			t.Errorf("%s: New of a complete document: %v\n%s", k.Type, err, diff)
 		}
 		if k.DisplayName(got) == "" {
 			t.Errorf("%s has no display name", k.Type)
@@ -96,7 +96,7 @@ func TestNew(t *testing.T) {
 			}
 		}
 		if ignored, err := k.New(sent); cmp.Diff(got, ignored) != "" || err != nil {
-			t.Errorf("%s: New with members that are not to be set = %v, %v", k.Type, ignored, err)
+			t.Errorf("%s: New with members that cannot be set = %v, %v", k.Type, ignored, err)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func TestChange(t *testing.T) {
 			if f.Required {
 				if _, err := k.Change(old, Values{f.Name: []byte("null")}); problem.First(err) == nil ||
 					problem.First(err).Code != "missing_required_parameter" {
-					t.Errorf("%s: Change of %s to null = %v, want it missing", k.Type, f.Name, err)
+					t.Errorf("%s: Change of %s to null = %v, want an error about a missing member", k.Type, f.Name, err)
 				}
 			}
 		}
@@ -184,7 +184,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestNumbers shows that numbers which are short to write but slow to compare are rejected.
+// TestNumbers shows that numbers that are short to write but slow to compare are rejected.
 func TestNumbers(t *testing.T) {
 	for _, k := range load(t, "").All() {
 		for _, f := range k.Fields {
@@ -194,7 +194,7 @@ func TestNumbers(t *testing.T) {
 			} {
 				if err := k.checkField(f, json.RawMessage(raw)); problem.First(err) == nil ||
 					!strings.Contains(err.Error(), "a number that long or large") {
-					t.Errorf("%s: %s = %.30s: %v, want it refused for its number", k.Type, f.Name, raw, err)
+					t.Errorf("%s: %s = %.30s: %v, want an error about the number", k.Type, f.Name, raw, err)
 				}
 			}
 		}
@@ -230,7 +230,7 @@ func TestLoad(t *testing.T) {
 		{"good", fax, ""},
 		{"not JSON", `{`, "unexpected end"},
 		{"taken", strings.Replace(fax, `"fax_lines"`, `"subscribers"`, 1), "already"},
-		{"of ours", strings.Replace(fax, `"fax_line",`, `"ai_agent",`, 1), "already"},
+		{"a type that exists", strings.Replace(fax, `"fax_line",`, `"ai_agent",`, 1), "already"},
 		{"path", strings.Replace(fax, `"fax_lines"`, `"../x"`, 1), "x-kind.path"},
 		{"method", strings.Replace(fax, `"PUT"`, `"POST"`, 1), "x-kind.update"},
 		{"default", strings.Replace(fax, `"default":"fax"`, `"default":7`, 1), "the default of name"},
@@ -255,7 +255,7 @@ func TestLoad(t *testing.T) {
 		}
 	}
 	if _, err := Load(filepath.Join(t.TempDir(), "none")); err != nil {
-		t.Errorf("Load of a directory that is not there = %v", err)
+		t.Errorf("Load of a missing directory = %v", err)
 	}
 }
 
@@ -270,7 +270,7 @@ func FuzzNew(f *testing.F) {
 	f.Add(`{"name":` + strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000) + `}`)
 	f.Add(`{"members":[` + strings.Repeat(`"a",`, 1<<13) + `"a"]}`)
 
-	// Each of the kinds, of which there are about twenty, checks the values.
+	// Each of about twenty kinds checks the values.
 	bound := fuzzcost.Bound{CPU: 20 * time.Millisecond, CPUPerByte: 10 * time.Microsecond,
 		Heap: 1 << 20, PerByte: 4 << 10}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -92,14 +92,14 @@ func TestConnectRefused(t *testing.T) {
 			c := n.dial()
 			got := c.call("signalwire.connect", tt.params)
 			if got.code() != tt.code || tt.message != "" && got.Error.Message != tt.message {
-				t.Errorf("connecting gives %+v %s, want the code %d", got.Error, got.Result, tt.code)
+				t.Errorf("connecting returned %+v %s, want the code %d", got.Error, got.Result, tt.code)
 			}
 			if got := c.call("subscriber.online", `{}`); got.code() != authenticationFailed {
-				t.Errorf("subscriber.online after it gives %+v %s", got.Error, got.Result)
+				t.Errorf("subscriber.online after it returned %+v %s", got.Error, got.Result)
 			}
 			c.connect(good)
 			if got := c.call("signalwire.connect", authentication(good)+"}"); got.code() != invalidRequest {
-				t.Errorf("connecting twice gives %+v %s", got.Error, got.Result)
+				t.Errorf("connecting twice returned %+v %s", got.Error, got.Result)
 			}
 		})
 	}
@@ -113,14 +113,14 @@ func TestConnectLater(t *testing.T) {
 	before, _ := n.connect(good)
 	n.ahead.Store(int64(time.Minute)) // the revocations have not been polled yet
 	n.ends()
-	eventually(t, "the node to hear nothing", func() bool { return n.fabric.Tokens.Revoked(n.token(nil)) != nil })
+	eventually(t, "the node to trust no token", func() bool { return n.fabric.Tokens.Revoked(n.token(nil)) != nil })
 	c := n.dial()
 	c.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":"signalwire.connect","params":%s}}`, authentication(good)))
 	if code, reason := c.closed(); code != 1013 {
 		t.Errorf("the socket is closed with %d %q, want 1013", code, reason)
 	}
 	if got := before.call("subscriber.online", `{}`); got.code() != refused {
-		t.Errorf("subscriber.online meanwhile gives %+v %s", got.Error, got.Result)
+		t.Errorf("subscriber.online meanwhile returned %+v %s", got.Error, got.Result)
 	}
 }
 

@@ -40,7 +40,7 @@ func TestRevoked(t *testing.T) {
 			}
 			if code, reason := c.closed(); code != 4401 || !strings.Contains(reason, "revoked") ||
 				!c.wasTold("signalwire.disconnect") {
-				t.Errorf("the socket is told %+v and closed with %d %q, want signalwire.disconnect and 4401",
+				t.Errorf("the client received %+v, then a close with %d %q, want signalwire.disconnect and 4401",
 					c.told, code, reason)
 			}
 			eventually(t, "the subscriber to be offline", func() bool { return there.online() == 0 })
@@ -83,7 +83,7 @@ func TestExpired(t *testing.T) {
 	c.must("subscriber.online")
 	deaf, _ := n.connect(n.seal(soon))
 	deaf.deaf = true
-	for _, c := range []*client{c, deaf} { // the client that answers has done so by now
+	for _, c := range []*client{c, deaf} { // the responsive client has answered by now
 		n.relay.WatchAt(time.Now().Add(2 * time.Hour))
 		if c.deaf {
 			n.relay.WatchAt(time.Now().Add(3 * time.Hour))
@@ -103,7 +103,7 @@ func TestSilence(t *testing.T) {
 	w := newWorld(t)
 	nobody := w.node(relay.Limits{Authenticate: 100 * time.Millisecond}).dial()
 	if code, reason := nobody.closed(); code != 4408 || len(nobody.told) != 0 {
-		t.Errorf("a socket that does not connect is told %+v and closed with %d %q, want 4408", nobody.told,
+		t.Errorf("a client that does not connect received %+v and was closed with %d %q, want 4408", nobody.told,
 			code, reason)
 	}
 
@@ -115,12 +115,12 @@ func TestSilence(t *testing.T) {
 	go func() {
 		defer close(ended)
 		if code, reason := deaf.closed(); code != 4408 {
-			t.Errorf("a client that answers nothing is closed with %d %q, want 4408", code, reason)
+			t.Errorf("a client that answers nothing was closed with %d %q, want 4408", code, reason)
 		}
 	}()
 
 	pings := 0
-	lively.until("the deaf one to be gone", func(f frame) bool {
+	lively.until("the deaf client to be disconnected", func(f frame) bool {
 		if f.Method == "signalwire.ping" {
 			pings++
 		}
@@ -134,6 +134,6 @@ func TestSilence(t *testing.T) {
 
 	lively.must("subscriber.online")
 	if pings < 2 {
-		t.Errorf("a client that answers was pinged %d times", pings)
+		t.Errorf("a responsive client was pinged %d times", pings)
 	}
 }

@@ -82,13 +82,13 @@ func TestOutboxFull(t *testing.T) {
 		over, waiting := o.last != nil, o.bytes
 		o.mu.Unlock()
 		if waiting > maxWaitingBytes {
-			t.Fatalf("%d bytes wait", waiting)
+			t.Fatalf("%d bytes are queued", waiting)
 		}
 		if over {
 			break
 		}
 		if time.Now().After(end) {
-			t.Fatal("a client that does not read is still sent to")
+			t.Fatal("messages are still sent to a client that does not read")
 		}
 	}
 

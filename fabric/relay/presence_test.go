@@ -22,7 +22,7 @@ func (c *client) must(method string) {
 	c.t.Helper()
 	var r struct{ Code, Message string }
 	if c.call(method, `{}`).into(c.t, &r); r.Code != "200" || r.Message != "OK" {
-		c.t.Fatalf("%s gives %+v", method, r)
+		c.t.Fatalf("%s returned %+v", method, r)
 	}
 }
 
@@ -54,13 +54,13 @@ func TestOnline(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	want("the one that left to be offline", 1)
+	want("the closed socket to be offline", 1)
 	if err := a.conn.Close(websocket.StatusNoStatusRcvd, ""); err != nil { // as SDKs disconnect
 		t.Fatal(err)
 	}
 
-	want("nobody to be online any more", 0)
-	eventually(t, "the sockets to be counted out", func() bool { return here.relay.Stats() == relay.Stats{} })
+	want("nobody to be online anymore", 0)
+	eventually(t, "the sockets to be uncounted", func() bool { return here.relay.Stats() == relay.Stats{} })
 
 	guest, _ := here.connect(here.seal(func(t *fabric.Token) { t.Kind = fabric.Guest }))
 	if got := guest.call("subscriber.online", `{}`); got.code() != refused {
@@ -76,9 +76,9 @@ func TestReconnect(t *testing.T) {
 	c, first := here.connect(here.seal(nil))
 	c.must("subscriber.online")
 	_ = c.conn.CloseNow() // no goodbye
-	eventually(t, "the socket to be counted out", func() bool { return here.relay.Stats() == relay.Stats{} })
+	eventually(t, "the socket to be uncounted", func() bool { return here.relay.Stats() == relay.Stats{} })
 	if got := here.online(); got != 1 {
-		t.Fatalf("the subscriber is online %d times once its socket was lost, want 1 for a while", got)
+		t.Fatalf("after its socket was lost the subscriber is online %d times, want 1 for a while", got)
 	}
 
 	stranger := there.seal(func(t *fabric.Token) { t.SubscriberID = uuidOf("6") })
@@ -95,7 +95,7 @@ func TestReconnect(t *testing.T) {
 
 	again.must("subscriber.offline")
 	if got := here.online(); got != 0 {
-		t.Errorf("offline after coming back, it is online %d times", got)
+		t.Errorf("a subscriber that went offline after coming back is online %d times", got)
 	}
 
 	_ = again.conn.CloseNow()
@@ -114,7 +114,7 @@ func TestStaysOnline(t *testing.T) {
 	c.must("subscriber.online")
 	w.ahead.Store(int64(50 * time.Second))
 	n.relay.WatchAt(time.Now().Add(fabric.StayOnline))
-	eventually(t, "the socket to say again that it is online", func() bool {
+	eventually(t, "the socket to renew its presence", func() bool {
 		w.ahead.Store(int64(70 * time.Second))
 		defer w.ahead.Store(int64(50 * time.Second))
 		return n.online() == 1
@@ -124,9 +124,9 @@ func TestStaysOnline(t *testing.T) {
 	}
 
 	n.relay.WatchAt(time.Now().Add(2 * fabric.StayOnline))
-	eventually(t, "the socket to say so after the store was emptied", func() bool { return n.online() == 1 })
+	eventually(t, "the socket to renew after the store was emptied", func() bool { return n.online() == 1 })
 	w.ahead.Store(int64(3 * time.Minute))
 	if got := n.online(); got != 0 {
-		t.Errorf("online %d times after minutes in which nobody said so", got)
+		t.Errorf("online %d times after minutes without renewal", got)
 	}
 }

@@ -47,7 +47,7 @@ func TestMessages(t *testing.T) {
 			t.Fatalf("after %.80s: %v", tt.text, err)
 		}
 		if string(got.ID) != tt.id || got.code() != tt.code {
-			t.Errorf("%.80s gives %s with the id %s and the error %+v, want %s and %d", tt.text, got.Result,
+			t.Errorf("%.80s returned %s with the id %s and the error %+v, want %s and %d", tt.text, got.Result,
 				got.ID, got.Error, tt.id, tt.code)
 		}
 	}
@@ -63,7 +63,7 @@ func TestMessages(t *testing.T) {
 		t.Errorf("a ping without a timestamp returned %v, want the current time", beat.Timestamp)
 	}
 	if got := c.call("webrtc.verto", `{}`); !strings.Contains(got.Error.Message, "does not carry calls") {
-		t.Errorf("webrtc.verto says %q", got.Error.Message)
+		t.Errorf("webrtc.verto returned %q", got.Error.Message)
 	}
 }
 
@@ -83,7 +83,7 @@ func TestFrames(t *testing.T) {
 	}{
 		{"binary", true, websocket.MessageBinary, "{}", 1003},
 		{"not UTF-8", true, websocket.MessageText, "\"\xff\"", 1007},
-		{"long before it is connected", false, websocket.MessageText, ping(9 << 10), 1009},
+		{"too long, before connecting", false, websocket.MessageText, ping(9 << 10), 1009},
 		{"too long", true, websocket.MessageText, ping(65 << 10), 1009},
 	}
 
@@ -103,7 +103,7 @@ func TestFrames(t *testing.T) {
 		})
 	}
 
-	eventually(t, "all sockets to be forgotten", func() bool { return n.relay.Stats() == relay.Stats{} })
+	eventually(t, "all sockets to be released", func() bool { return n.relay.Stats() == relay.Stats{} })
 }
 
 // TestHandshake opens sockets with invalid handshakes.
@@ -154,7 +154,7 @@ func TestHandshake(t *testing.T) {
 		t.Errorf("compression is offered: %q", got)
 	}
 
-	eventually(t, "the handshakes that failed to be forgotten", func() bool {
+	eventually(t, "the failed handshakes to be released", func() bool {
 		return n.relay.Stats() == relay.Stats{Sockets: 1}
 	})
 }

@@ -18,7 +18,7 @@ func TestTooMany(t *testing.T) {
 	n.connect(n.seal(func(t *fabric.Token) { t.ID = uuidOf("d") })) // another token of the same subscriber
 	third := n.dial()
 	if got := third.call("signalwire.connect", authentication(good)+"}"); got.code() != refused {
-		t.Errorf("a third socket of a subscriber gives %+v %s", got.Error, got.Result)
+		t.Errorf("a third socket of a subscriber returned %+v %s", got.Error, got.Result)
 	}
 
 	guest := func(id string) string {
@@ -31,18 +31,18 @@ func TestTooMany(t *testing.T) {
 	}
 
 	_ = first.conn.CloseNow()
-	eventually(t, "there to be room", func() bool {
+	eventually(t, "room for another socket", func() bool {
 		return third.call("signalwire.connect", authentication(good)+"}").Error == nil
 	})
 
 	for i := range 3 {
 		if c, status := n.tryDial(); c == nil {
-			t.Fatalf("stranger %d gets %d", i, status)
+			t.Fatalf("stranger %d got %d", i, status)
 		}
 	}
 
 	if c, status := n.tryDial(); c != nil || status != http.StatusTooManyRequests {
-		t.Errorf("one stranger too many gets %d, want 429", status)
+		t.Errorf("one stranger too many got %d, want 429", status)
 	}
 }
 
@@ -58,7 +58,7 @@ func TestPanic(t *testing.T) {
 		t.Errorf("the socket is closed with %d %q, want 1011", code, reason)
 	}
 	other.must("subscriber.online")
-	eventually(t, "the socket to be forgotten", func() bool {
+	eventually(t, "the socket to be released", func() bool {
 		return n.relay.Stats() == relay.Stats{Sockets: 1, Connected: 1, Online: 1}
 	})
 }
@@ -88,7 +88,7 @@ func TestShutdown(t *testing.T) {
 	}
 
 	if !lively.wasTold("signalwire.disconnect") {
-		t.Errorf("the client is told %+v, want signalwire.disconnect", lively.told)
+		t.Errorf("the client received %+v, want signalwire.disconnect", lively.told)
 	}
 
 	<-stopped
@@ -96,7 +96,7 @@ func TestShutdown(t *testing.T) {
 		t.Errorf("a socket of a node that stops: %d, want 503", status)
 	}
 	if got := n.online(); got != 1 {
-		t.Errorf("the subscriber is online %d times, want 1 until it has come back", got)
+		t.Errorf("the subscriber is online %d times, want 1 until it reconnects", got)
 	}
 }
 
@@ -107,5 +107,5 @@ func TestShutdownLate(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
 	n.relay.Shutdown(ctx)
-	eventually(t, "the socket to be gone", func() bool { return n.relay.Stats() == relay.Stats{} })
+	eventually(t, "the socket to be closed", func() bool { return n.relay.Stats() == relay.Stats{} })
 }

@@ -169,7 +169,7 @@ func (n *node) dial() *client {
 	n.t.Helper()
 	c, status := n.tryDial()
 	if c == nil {
-		n.t.Fatalf("opening a socket gives %d", status)
+		n.t.Fatalf("opening a socket returned %d", status)
 	}
 	return c
 }

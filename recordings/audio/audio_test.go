@@ -69,7 +69,7 @@ func TestCorpus(t *testing.T) {
 		switch {
 		case want.Result == "err" && !want.Absent:
 			if !refused(err) {
-				t.Errorf("Parse(%s) = %+v, %v, want it refused", name, got, err)
+				t.Errorf("Parse(%s) = %+v, %v, want an error", name, got, err)
 			}
 		case err != nil:
 			t.Errorf("Parse(%s): %v, want %s", name, err, want.Result)
@@ -189,9 +189,9 @@ func TestMP3(t *testing.T) {
 		{"tags around it", id3 + id3 + string(cbr) + ape + "TAG" + strings.Repeat("\x00", 125), exact, 0},
 		{"tags around it, no tag of LAME", id3 + string(vbr) + "TAG" + strings.Repeat("x", 125), walked, 0},
 		{"zeros before it", strings.Repeat("\x00", 2000) + string(vbr), walked, 0},
-		{"cut: its tag is not believed", string(cbr[:288*40]), 39*576 - (82*576 - exact), 0},
+		{"truncated, so its tag is ignored", string(cbr[:288*40]), 39*576 - (82*576 - exact), 0},
 		{"bytes lost in the middle", string(vbr[:5000]) + string(vbr[5100:]), walked - 576, 1},
-		{"an end that is none", string(vbr) + strings.Repeat("\x00", 1000), walked, 1},
+		{"a false end", string(vbr) + strings.Repeat("\x00", 1000), walked, 1},
 	}
 
 	for _, tt := range tests {
@@ -218,18 +218,18 @@ func TestOgg(t *testing.T) {
 	last := bytes.LastIndex(ogg, []byte("OggS"))
 	cut, err := parse(ogg[:len(ogg)-1])
 	if whole, _ := parse(ogg); err != nil || cut.Frames == 0 || cut.Frames >= whole.Frames {
-		t.Errorf("an Ogg that lacks a byte = %d frames, %v, want fewer than %d", cut.Frames, err, whole.Frames)
+		t.Errorf("an Ogg without its last byte = %d frames, %v, want fewer than %d", cut.Frames, err, whole.Frames)
 	}
 
 	change := func(at int, b string) []byte { return append(append(bytes.Clone(ogg[:at]), b...), ogg[at+len(b):]...) }
 	for name, b := range map[string][]byte{
-		"another codec":         bytes.ReplaceAll(ogg, []byte("OpusHead"), []byte("Theora  ")),
-		"no channels":           change(28+9, "\x00"),
-		"a senseless end":       change(last+6, "\xff\xff\xff\xff\xff\xff\xff\x7f"),
-		"no page that is whole": ogg[:30],
+		"another codec":      bytes.ReplaceAll(ogg, []byte("OpusHead"), []byte("Theora  ")),
+		"no channels":        change(28+9, "\x00"),
+		"an implausible end": change(last+6, "\xff\xff\xff\xff\xff\xff\xff\x7f"),
+		"no complete page":   ogg[:30],
 	} {
 		if f, err := parse(b, "x.ulaw"); !refused(err) {
-			t.Errorf("%s: %+v, %v, want it refused", name, f, err)
+			t.Errorf("%s: %+v, %v, want an error", name, f, err)
 		}
 	}
 }
@@ -276,7 +276,7 @@ func TestRefusalsAreCheap(t *testing.T) {
 		_, err := Parse(counting, size, name)
 		runtime.ReadMemStats(&after)
 		if !refused(err) {
-			t.Errorf("%s: %v, want it refused", name, err)
+			t.Errorf("%s: %v, want an error", name, err)
 		}
 		if used := after.TotalAlloc - before.TotalAlloc; used > most || counting.bytes > most {
 			t.Errorf("%s: %d bytes were allocated and %d read, want at most %d", name, used, counting.bytes, most)
@@ -333,13 +333,13 @@ func FuzzParse(f *testing.F) {
 		}
 		if err != nil {
 			if !refused(err) {
-				t.Errorf("an error of another kind: %v", err)
+				t.Errorf("an unexpected kind of error: %v", err)
 			}
 			return
 		}
 		if got.Codec == "" || got.Check() != nil || got.Frames < 0 || got.Duration() < 0 || got.Length < 0 ||
 			got.Offset+got.Length > int64(len(b)) {
-			t.Errorf("senseless facts: %+v", got)
+			t.Errorf("implausible facts: %+v", got)
 		}
 	})
 }

@@ -111,11 +111,11 @@ func TestUnknownPathsAndMethods(t *testing.T) {
 	}
 }
 
-// TestAway shows that an answer says when to retry while the database is unavailable.
+// TestAway shows that a response says when to retry while the database is unavailable.
 func TestAway(t *testing.T) {
 	s := newServer(t, func(_ *server, _ *recordings.Config, c *laml.Config) {
 		c.Credentials = func(*http.Request) (recordings.Owner, error) {
-			return recordings.Owner{}, problem.New(problem.Unavailable, "unavailable", "the database is away")
+			return recordings.Owner{}, problem.New(problem.Unavailable, "unavailable", "the database is unavailable")
 		}
 	})
 	a := s.do(t, "GET", s.path("/Recordings"), s.basic)

@@ -25,7 +25,7 @@ func pathOf(t *testing.T, link *string) string {
 	t.Helper()
 	path, ok := strings.CutPrefix(fmt.Sprint(*link), "https://example.com")
 	if !ok {
-		t.Fatalf("the link %s does not lead to the public URL", *link)
+		t.Fatalf("the link %s does not begin with the public URL", *link)
 	}
 	return path
 }
@@ -57,7 +57,7 @@ func TestWhoMayFetchMedia(t *testing.T) {
 		{recordings.Signed, own, nobody, 401},
 		{recordings.Signed, own, s.basic, 200},
 		{recordings.Signed, other, asSubscriber, 404},
-		{"unheard of", own, nobody, 401},
+		{"an unknown method", own, nobody, 401},
 	}
 
 	for _, tt := range tests {
@@ -105,24 +105,24 @@ func TestSignedLinks(t *testing.T) {
 		{"the link", wav, 200},
 		{"the link by the other prefix", strings.TrimPrefix(wav, "/api/laml"), 200},
 		{"without the extension, which is the same", media(sid, "", query), 200},
-		{"with more that it does not cover", wav + "&Download=true", 200},
+		{"with a parameter that it does not cover", wav + "&Download=true", 200},
 		{"as another format", media(sid, ".mp3", query), 403},
 		{"as the original", media(sid, ".wav", query+"&Original=true"), 403},
 		{"of another recording", media(other, ".wav", query), 403},
-		{"of no recording", media("7f2c3a52-0b1d-4f6e-9a57-1c2d3e4f5a6b", ".wav", query), 403},
-		{"of another project", elsewhere, 404}, // a public project without this recording
-		{"for longer", media(sid, ".wav", fmt.Sprintf("?exp=%d&sig=%s", exp+1, sig)), 403},
-		{"for ever", media(sid, ".wav", "?exp=9999999999999&sig="+sig), 403},
-		{"for more than ever", media(sid, ".wav", "?exp=99999999999999999999&sig="+sig), 403},
-		{"with a number written in another way", media(sid, ".wav", fmt.Sprintf("?exp=0%d&sig=%s", exp, sig)), 403},
+		{"of an unknown recording", media("7f2c3a52-0b1d-4f6e-9a57-1c2d3e4f5a6b", ".wav", query), 403},
+		{"a public project without this recording", elsewhere, 404}, // a public project without this recording
+		{"with a later expiry", media(sid, ".wav", fmt.Sprintf("?exp=%d&sig=%s", exp+1, sig)), 403},
+		{"without end", media(sid, ".wav", "?exp=9999999999999&sig="+sig), 403},
+		{"with an expiry beyond any date", media(sid, ".wav", "?exp=99999999999999999999&sig="+sig), 403},
+		{"with a number in another notation", media(sid, ".wav", fmt.Sprintf("?exp=0%d&sig=%s", exp, sig)), 403},
 		{"without expiry", media(sid, ".wav", "?sig="+sig), 403},
 		{"without signature", media(sid, ".wav", fmt.Sprintf("?exp=%d", exp)), 401},
 		{"with two signatures", wav + "&sig=" + sig, 403},
 		{"with two expiries", wav + fmt.Sprintf("&exp=%d", exp+9), 403},
-		{"with a letter changed", media(sid, ".wav", fmt.Sprintf("?exp=%d&sig=%s", exp, flip(sig))), 403},
+		{"with a changed letter", media(sid, ".wav", fmt.Sprintf("?exp=%d&sig=%s", exp, flip(sig))), 403},
 		{"cut short", wav[:len(wav)-1], 403},
-		{"the JSON by it", media(sid, ".json", query), 401},
-		{"the list by it", s.path("/Recordings" + query), 401},
+		{"the JSON with the link", media(sid, ".json", query), 401},
+		{"the list with the link", s.path("/Recordings" + query), 401},
 	}
 
 	for _, tt := range tests {
@@ -135,15 +135,15 @@ func TestSignedLinks(t *testing.T) {
 
 	wantError(t, "a changed link", s.do(t, "GET", wav[:len(wav)-1]), 403, 20403)
 	if a := s.do(t, "DELETE", media(sid, "", query)); a.StatusCode != 401 {
-		t.Errorf("DELETE by a link = %d, want 401", a.StatusCode)
+		t.Errorf("DELETE with a link = %d, want 401", a.StatusCode)
 	}
 	if a := s.do(t, "GET", wav[:len(wav)-1], s.basic); a.StatusCode != 200 {
-		t.Errorf("a changed link and good credentials = %d, want 200", a.StatusCode)
+		t.Errorf("a changed link with valid credentials = %d, want 200", a.StatusCode)
 	}
 
 	s.setMediaAuth(t, recordings.Basic)
 	if a := s.do(t, "GET", wav); a.StatusCode != 401 {
-		t.Errorf("the link where only credentials count = %d, want 401", a.StatusCode)
+		t.Errorf("a valid link where only credentials count = %d, want 401", a.StatusCode)
 	}
 
 	s.setMediaAuth(t, recordings.Signed)
@@ -154,7 +154,7 @@ func TestSignedLinks(t *testing.T) {
 
 	s.now = time.Unix(exp, 0)
 	if a := s.do(t, "GET", wav); a.StatusCode != 403 {
-		t.Errorf("the link after its time = %d, want 403", a.StatusCode)
+		t.Errorf("the expired link = %d, want 403", a.StatusCode)
 	}
 }
 

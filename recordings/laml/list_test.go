@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A list is the document of a page in the form that clients read.
+// A list is a page's document in the form that clients read.
 type list struct {
 	URI          string  `json:"uri"`
 	FirstPageURI string  `json:"first_page_uri"`
@@ -48,7 +48,7 @@ func TestListDocument(t *testing.T) {
 
 		root := s.path(strings.TrimSuffix(path, ".json"))
 		if uri := string(got["uri"]); uri != `"`+root+`?Page=0&PageSize=50"` {
-			t.Errorf("the uri of %s = %s, want it to begin with %s", path, uri, root)
+			t.Errorf("the uri of %s = %s, want the prefix %s", path, uri, root)
 		}
 	}
 }
@@ -73,7 +73,7 @@ func TestListPages(t *testing.T) {
 	}
 
 	if !slices.Equal(got, want) {
-		t.Errorf("the pages give %q, want %q", got, want)
+		t.Errorf("the pages contain %q, want %q", got, want)
 	}
 	if len(pages) != 3 {
 		t.Fatalf("%d pages, want 3", len(pages))
@@ -82,12 +82,12 @@ func TestListPages(t *testing.T) {
 	for i := len(pages) - 1; i >= 0; i-- {
 		p := read[list](t, s.do(t, "GET", pages[i], s.basic))
 		if p.Page != i || p.PageSize != 3 || p.FirstPageURI != pages[0] {
-			t.Errorf("page %d says that it is %d of size %d, the first being %s", i, p.Page, p.PageSize,
+			t.Errorf("page %d has the number %d, the size %d and the first URI %s", i, p.Page, p.PageSize,
 				p.FirstPageURI)
 		}
 		switch {
 		case i == 0 && p.PrevPageURI != nil:
-			t.Errorf("the first page has a previous one, %s", *p.PrevPageURI)
+			t.Errorf("the first page has the previous page %s", *p.PrevPageURI)
 		case i > 0 && (p.PrevPageURI == nil || *p.PrevPageURI != pages[i-1]):
 			t.Errorf("the page before %d is %v, want %s", i, p.PrevPageURI, pages[i-1])
 		}

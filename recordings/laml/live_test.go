@@ -36,7 +36,7 @@ func (s *server) post(t *testing.T, path, fields string) answer {
 	return s.do(t, "POST", s.path(path), s.basic, body(formType, []byte(fields)))
 }
 
-// announce announces a recording, which makes its call known.
+// announce announces a recording, so that its call is known.
 func (s *server) announce(t *testing.T, query string) live {
 	t.Helper()
 	a := s.do(t, "POST", s.path("/Recordings?Status=in-progress&"+query), s.basic)
@@ -51,8 +51,8 @@ func (s *server) show(t *testing.T, sid string) live {
 	return read[live](t, s.do(t, "GET", s.path("/Recordings/"+sid+".json"), s.basic))
 }
 
-// TestLiveRecording shows that a recording can begin, pause, resume, stop and get its media, all
-// under one Sid.
+// TestLiveRecording shows that a recording can start, pause, resume, stop and receive its media,
+// all under one Sid.
 func TestLiveRecording(t *testing.T) {
 	s := newServer(t)
 	begun := s.announce(t, "CallSid=c&From=/private/alice")
@@ -82,7 +82,7 @@ func TestLiveRecording(t *testing.T) {
 	if want := (recordings.Callback{
 		URL: "https://example.com/cb", Events: []string{"completed", "absent"}, Method: "GET",
 	}); err != nil || fmt.Sprint(kept.Callback) != fmt.Sprint(want) {
-		t.Errorf("the callback kept is %+v, %v, want %+v", kept.Callback, err, want)
+		t.Errorf("the stored callback is %+v, %v, want %+v", kept.Callback, err, want)
 	}
 	for _, move := range []struct{ fields, status, pause string }{
 		{"Status=paused", "paused", "silence"},
@@ -101,7 +101,7 @@ func TestLiveRecording(t *testing.T) {
 			t.Errorf("%s: PauseBehavior = %q, want %q", move.fields, kept.PauseBehavior, move.pause)
 		}
 	}
-	wantError(t, "going on after the stop", s.post(t, "/Calls/c/Recordings/"+begun.Sid, "Status=in-progress"),
+	wantError(t, "resuming after the stop", s.post(t, "/Calls/c/Recordings/"+begun.Sid, "Status=in-progress"),
 		400, 21220)
 
 	s.now = s.now.Add(time.Minute)
@@ -121,16 +121,16 @@ func TestLiveRecording(t *testing.T) {
 	again := s.do(t, "POST", s.path("/Recordings?CallSid=c&To=/private/bob"), s.basic,
 		body("audio/wav", corpusFile(t, speech)))
 	if again.StatusCode != 200 || read[live](t, again).Sid != begun.Sid {
-		t.Errorf("the upload again = %d %s, want 200 and the same recording", again.StatusCode, again.body)
+		t.Errorf("a second upload = %d %s, want 200 and the same recording", again.StatusCode, again.body)
 	}
-	wantError(t, "stopping what is complete", s.post(t, "/Calls/c/Recordings/"+begun.Sid, "Status=stopped"),
+	wantError(t, "stopping a completed recording", s.post(t, "/Calls/c/Recordings/"+begun.Sid, "Status=stopped"),
 		400, 21220)
-	wantError(t, "starting when the call is over", s.post(t, "/Calls/c/Recordings", ""), 400, 21220)
+	wantError(t, "starting after the call has ended", s.post(t, "/Calls/c/Recordings", ""), 400, 21220)
 	if seen := read[list](t, s.do(t, "GET", s.path("/Recordings"), asSubscriber)); len(seen.Recordings) != 1 {
 		t.Errorf("the subscriber whose address was announced sees %q, want the recording", seen.sids())
 	}
 	if err := s.rules.Sweep(t.Context()); err != nil || s.mediaFiles(t) == 0 {
-		t.Errorf("after a sweep there are %d files, %v, want that of the recording", s.mediaFiles(t), err)
+		t.Errorf("after a sweep there are %d files, %v, want the recording's", s.mediaFiles(t), err)
 	}
 	if a := s.do(t, "DELETE", s.path("/Recordings/"+begun.Sid), s.basic); a.StatusCode != 204 ||
 		s.mediaFiles(t) != 0 {
@@ -147,8 +147,8 @@ func TestConferenceRecording(t *testing.T) {
 	}
 	wantError(t, "of another conference",
 		s.post(t, "/Conferences/hall/Recordings/"+begun.Sid, "Status=paused"), 404, 20404)
-	wantError(t, "as a call's", s.post(t, "/Calls/room/Recordings/"+begun.Sid, "Status=paused"), 404, 20404)
-	wantError(t, "of a bad status", s.post(t, path, "Status=completed"), 400, 10000)
+	wantError(t, "as a call's recording", s.post(t, "/Calls/room/Recordings/"+begun.Sid, "Status=paused"), 404, 20404)
+	wantError(t, "with an invalid status", s.post(t, path, "Status=completed"), 400, 10000)
 	s.upload(t, speech, "ConferenceSid=room")
 	if got := s.show(t, begun.Sid); got.Status != "completed" {
 		t.Errorf("after the upload: %+v, want it completed", got)
@@ -181,7 +181,7 @@ func TestStartForms(t *testing.T) {
 	if a := s.do(
 		t, "POST", s.path("/Recordings?CallSid=c&Track=inbound&Status=in-progress"), s.basic,
 	); a.StatusCode != 200 || read[live](t, a).Sid != other.Sid {
-		t.Errorf("announcing what runs = %d %s, want 200 and %s", a.StatusCode, a.body, other.Sid)
+		t.Errorf("announcing a live recording = %d %s, want 200 and %s", a.StatusCode, a.body, other.Sid)
 	}
 
 	up := read[live](t, s.do(t, "POST", s.path("/Recordings?CallSid=c&Track=inbound"), s.basic,
@@ -221,17 +221,17 @@ func TestUploadBySid(t *testing.T) {
 		t.Errorf("the upload by Sid = %d %s, want %s", a.StatusCode, a.body, second.Sid)
 	}
 	if a := by("RecordingSid=" + second.Sid); a.StatusCode != 200 || read[live](t, a).Sid != second.Sid {
-		t.Errorf("the same again = %d %s, want 200 and %s", a.StatusCode, a.body, second.Sid)
+		t.Errorf("the same upload again = %d %s, want 200 and %s", a.StatusCode, a.body, second.Sid)
 	}
 
-	wantError(t, "a Sid of nothing", by("RecordingSid="+s.project), 400, 10000)
-	wantError(t, "a Sid of another call", by("CallSid=d&RecordingSid="+first.Sid), 400, 10000)
+	wantError(t, "an unknown Sid", by("RecordingSid="+s.project), 400, 10000)
+	wantError(t, "the Sid of another call", by("CallSid=d&RecordingSid="+first.Sid), 400, 10000)
 	home := s.project
 	s.project = s.addProject(t)
-	wantError(t, "a Sid of another project", by("RecordingSid="+first.Sid), 400, 10000)
+	wantError(t, "the Sid of another project", by("RecordingSid="+first.Sid), 400, 10000)
 	s.project = home
 	if got := s.show(t, first.Sid); got.Status != "stopped" {
-		t.Errorf("the recording that nobody meant: %+v", got)
+		t.Errorf("the recording that no upload named: %+v", got)
 	}
 }
 
@@ -244,12 +244,12 @@ func TestLiveIsRefused(t *testing.T) {
 		status, code       int
 	}{
 		{"an unknown call", "/Calls/nobody/Recordings", "", 400, 21220},
-		{"an unknown call of a bad event", "/Calls/nobody/Recordings", "RecordingStatusCallbackEvent=x", 400, 13621},
-		{"a bad event", start, "RecordingStatusCallbackEvent=completed+ended", 400, 13621},
-		{"a bad trim", start, "Trim=yes", 400, 13699},
-		{"bad channels", start, "RecordingChannels=3", 400, 10000},
-		{"a bad track", start, "RecordingTrack=left", 400, 10000},
-		{"a bad method", start, "RecordingStatusCallback=http://x.example/&RecordingStatusCallbackMethod=PUT",
+		{"an unknown call and event", "/Calls/nobody/Recordings", "RecordingStatusCallbackEvent=x", 400, 13621},
+		{"an invalid event", start, "RecordingStatusCallbackEvent=completed+ended", 400, 13621},
+		{"an invalid trim", start, "Trim=yes", 400, 13699},
+		{"invalid channels", start, "RecordingChannels=3", 400, 10000},
+		{"an invalid track", start, "RecordingTrack=left", 400, 10000},
+		{"an invalid method", start, "RecordingStatusCallback=http://x.example/&RecordingStatusCallbackMethod=PUT",
 			400, 10000},
 		{"no URL", start, "RecordingStatusCallback=x", 400, 10000},
 		{"another scheme", start, "RecordingStatusCallback=file:///etc/passwd", 400, 10000},
@@ -257,8 +257,8 @@ func TestLiveIsRefused(t *testing.T) {
 		{"a URL with a control character", start, "RecordingStatusCallback=http://x.example/%0d%0a", 400, 10000},
 		{"a repeated field", start, "Trim=trim-silence&Trim=do-not-trim", 400, 10000},
 		{"no status", move, "", 400, 10000},
-		{"a bad status", move, "Status=completed", 400, 10000},
-		{"a bad pause", move, "Status=paused&PauseBehavior=x", 400, 10000},
+		{"an invalid status", move, "Status=completed", 400, 10000},
+		{"an invalid pause", move, "Status=paused&PauseBehavior=x", 400, 10000},
 		{"a stop, and no time for links", move + "?MediaUrlTtl=0", "Status=stopped", 400, 10000},
 		{"another track, and no time for links", start + "?MediaUrlTtl=0", "RecordingTrack=inbound", 400, 10000},
 		{"an unknown recording", "/Calls/c/Recordings/" + s.project, "Status=paused", 404, 20404},
@@ -278,10 +278,10 @@ func TestLiveIsRefused(t *testing.T) {
 		s.do(t, "POST", s.path("/Recordings?Status=in-progress&CallSid=x"), s.basic,
 			body("audio/wav", corpusFile(t, speech))), 400, 10000)
 	if a := s.do(t, "POST", s.path(start), s.basic, body("text/plain", []byte("x"))); a.StatusCode != 415 {
-		t.Errorf("start with text = %d, want 415", a.StatusCode)
+		t.Errorf("starting with a text body = %d, want 415", a.StatusCode)
 	}
 	if got := s.show(t, begun.Sid); got.Status != "in-progress" || got.Trim != "do-not-trim" {
-		t.Errorf("the recording after all this: %+v", got)
+		t.Errorf("the recording after all requests: %+v", got)
 	}
 
 	home := s.project
@@ -302,19 +302,19 @@ func TestWaitingEnds(t *testing.T) {
 	}
 	if got := s.show(t, begun.Sid); got.Status != "absent" || got.Error == nil ||
 		*got.Error != recordings.NoAudio || got.Price != nil {
-		t.Errorf("what waited for 25 hours: %+v, want it absent", got)
+		t.Errorf("a recording without changes for 25 hours: %+v, want it absent", got)
 	}
 	if got := s.show(t, other.Sid); got.Status != "paused" {
-		t.Errorf("what was heard of two hours ago: %+v, want it paused", got)
+		t.Errorf("a recording that changed two hours ago: %+v, want it paused", got)
 	}
 
-	wantError(t, "the media of it", s.do(t, "GET", s.path("/Recordings/"+begun.Sid+".wav")), 404, 20404)
-	wantError(t, "starting then", s.post(t, "/Calls/c/Recordings", ""), 400, 21220)
+	wantError(t, "media of an absent recording", s.do(t, "GET", s.path("/Recordings/"+begun.Sid+".wav")), 404, 20404)
+	wantError(t, "starting an absent recording", s.post(t, "/Calls/c/Recordings", ""), 400, 21220)
 	if late := s.upload(t, speech, "CallSid=c"); late == begun.Sid {
 		t.Errorf("an upload after that is %s, want another recording", late)
 	}
 	if a := s.do(t, "DELETE", s.path("/Recordings/"+other.Sid), s.basic); a.StatusCode != 204 {
-		t.Errorf("DELETE of one that waits = %d, want 204", a.StatusCode)
+		t.Errorf("DELETE of a pending recording = %d, want 204", a.StatusCode)
 	}
 	if sid := s.upload(t, speech, "CallSid=d"); sid == other.Sid {
 		t.Errorf("an upload completes %s, which was deleted", sid)
@@ -342,7 +342,7 @@ func TestLiveAtOnce(t *testing.T) {
 			sids[read[live](t, a).Sid]++
 		}
 		if len(sids) != 1 {
-			t.Errorf("%s gives %d recordings, want one", what, len(sids))
+			t.Errorf("%s returned %d recordings, want one", what, len(sids))
 		}
 		return sids
 	}

@@ -84,7 +84,7 @@ func TestMediaRanges(t *testing.T) {
 		{"bytes=-0", "", 416, nil}, // the last 0 bytes (RFC 9110, section 14.1.2)
 		{"bytes= - 00", "", 416, nil},
 		{"bytes=-0,-0", "", 416, nil},
-		{"bytes=0-0,-0", "", 206, file[:1]}, // the range that can be satisfied
+		{"bytes=0-0,-0", "", 206, file[:1]}, // the satisfiable range
 		{"bytes=-0", `"other"`, 200, file},
 		{"lines=0-1", "", 200, file}, // an unknown unit
 		{"bytes=0-9", etag, 206, file[:10]},
@@ -196,7 +196,7 @@ func TestUnknownIsOneAnswer(t *testing.T) {
 
 	s.project = home
 	if got := s.do(t, "GET", s.path("/Recordings/"+sid+".wav")); got.StatusCode != 200 {
-		t.Errorf("the recording after all this = %d, want 200", got.StatusCode)
+		t.Errorf("the recording after all requests = %d, want 200", got.StatusCode)
 	}
 }
 
@@ -212,7 +212,7 @@ func TestPreflight(t *testing.T) {
 	}
 }
 
-// A readerFrom is a ResponseWriter that can take a file, like that of a plain connection. It
+// A readerFrom is a ResponseWriter that can take a file, like the one of a plain connection. It
 // records whether ReadFrom was called.
 type readerFrom struct {
 	*httptest.ResponseRecorder
@@ -224,7 +224,7 @@ func (w *readerFrom) ReadFrom(src io.Reader) (int64, error) {
 	return io.Copy(w.ResponseRecorder, src)
 }
 
-// TestMediaReachesReadFrom shows that every writer on the way forwards ReadFrom. Otherwise the
+// TestMediaReachesReadFrom shows that every writer in between forwards ReadFrom. Otherwise the
 // kernel could not send the file itself (sendfile).
 func TestMediaReachesReadFrom(t *testing.T) {
 	s := newServer(t)

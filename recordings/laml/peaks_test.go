@@ -104,8 +104,8 @@ func TestPeaksOfWhatHasNone(t *testing.T) {
 	}
 }
 
-// TestPeaksByLink shows that a link to the media of a recording also permits its outline, but not
-// the outline of another recording.
+// TestPeaksByLink shows that a link to the media of a recording also permits its outline, but no
+// other recording's.
 func TestPeaksByLink(t *testing.T) {
 	s := newServer(t, signing(t))
 	s.setMediaAuth(t, recordings.Signed)
@@ -138,7 +138,7 @@ func TestListByFlag(t *testing.T) {
 	silent := s.upload(t, "silence.wav", "")
 	got := read[list](t, s.do(t, "GET", s.path("/Recordings?Flag=silent"), s.basic))
 	if len(got.Recordings) != 1 || got.Recordings[0].Sid != silent {
-		t.Errorf("Flag=silent lists %+v, want %s alone", got.Recordings, silent)
+		t.Errorf("Flag=silent returns %+v, want %s alone", got.Recordings, silent)
 	}
 	wantError(t, "Flag=loud", s.do(t, "GET", s.path("/Recordings?Flag=loud"), s.basic), 400, 10000)
 }

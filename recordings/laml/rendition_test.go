@@ -21,7 +21,7 @@ const stereo = "speech_stereo_8k.wav"
 func samples(t *testing.T, b []byte) (channels int, pcm []int16) {
 	t.Helper()
 	if len(b) < 44 || string(b[:4]) != "RIFF" || string(b[36:40]) != "data" {
-		t.Fatalf("%.60q is no canonical WAV file", b)
+		t.Fatalf("%.60q is not a canonical WAV file", b)
 	}
 	pcm = make([]int16, (len(b)-44)/2)
 	for i := range pcm {
@@ -78,8 +78,8 @@ func TestChannels(t *testing.T) {
 	wantError(t, "the original as MP3", s.do(t, "GET", both+".mp3?Original=true"), 400, 10000)
 }
 
-// TestViews shows that a file that is not PCM, or that has a wrong header, is served as PCM with a
-// correct header, and unchanged if the original is requested.
+// TestViews shows that a file that is not PCM, or that has a wrong header, is served as PCM with
+// a correct header, and unchanged if the original is requested.
 func TestViews(t *testing.T) {
 	s := newServer(t)
 	for _, name := range []string{"truncated_mid_data.wav", "speech_ulaw_8k.wav", "speech_alaw_8k.wav",
@@ -92,7 +92,7 @@ func TestViews(t *testing.T) {
 		}
 		if _, pcm := samples(t, view.body); len(pcm) == 0 || bytes.Equal(view.body, file) ||
 			view.ContentLength != int64(len(view.body)) {
-			t.Errorf("%s: %d bytes, of which %d were told", name, len(view.body), view.ContentLength)
+			t.Errorf("%s: %d bytes, but Content-Length is %d", name, len(view.body), view.ContentLength)
 		}
 		if view.Header.Get("ETag") == as.Header.Get("ETag") || view.Header.Get("Content-Type") != "audio/x-wav" {
 			t.Errorf("%s: the ETag of both is %s; the view is %s", name, view.Header.Get("ETag"),
@@ -161,7 +161,7 @@ func TestMP3(t *testing.T) {
 	if a := s.do(
 		t, "GET", path, header("Range", "bytes=0-9"), header("If-Range", `"other"`),
 	); a.StatusCode != 200 || !bytes.Equal(a.body, whole.body) {
-		t.Errorf("If-Range of another = %d with %d bytes, want the whole", a.StatusCode, len(a.body))
+		t.Errorf("If-Range with another ETag = %d with %d bytes, want the whole file", a.StatusCode, len(a.body))
 	}
 	if a := s.do(
 		t, "GET", path+"?Download=true",
@@ -179,9 +179,9 @@ func TestMP3(t *testing.T) {
 	}
 }
 
-// TestKeptAsTheyCame shows that files that cannot be converted are served unchanged, and that
-// requests for other forms are refused with a reason.
-func TestKeptAsTheyCame(t *testing.T) {
+// TestOriginalsAreServed shows that files that cannot be converted are served unchanged, and
+// that requests for other forms are refused with a reason.
+func TestOriginalsAreServed(t *testing.T) {
 	s := newServer(t)
 	tests := []struct {
 		file, kind, original, ext string
@@ -232,7 +232,7 @@ func TestKeptAsTheyCame(t *testing.T) {
 
 	whole := s.do(t, "GET", s.path("/Recordings/"+s.upload(t, "speech_cbr32.mp3", "")+".mp3"))
 	if !bytes.Equal(whole.body, corpusFile(t, "speech_cbr32.mp3")) {
-		t.Errorf("an MP3 comes with %d bytes, want it as it is", len(whole.body))
+		t.Errorf("an MP3 is returned with %d bytes, want it unchanged", len(whole.body))
 	}
 }
 
@@ -251,7 +251,7 @@ func (w *dropped) Write(p []byte) (int, error) {
 }
 
 // TestMP3EndsWithItsClient shows that encoding for a disconnected client ends after the current
-// piece, and that its turn becomes free.
+// piece, so that another request gets its turn.
 func TestMP3EndsWithItsClient(t *testing.T) {
 	var api *laml.API
 	s := newServer(t)
@@ -263,14 +263,14 @@ func TestMP3EndsWithItsClient(t *testing.T) {
 		w := &dropped{httptest.NewRecorder(), gone}
 		api.Handler().ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", path, nil))
 		if n := w.Body.Len(); n < 1000 || n > 20_000 {
-			t.Errorf("after the client was gone there are %d bytes, want little more than a thousand", n)
+			t.Errorf("after the client disconnected %d bytes were written, want little more than a thousand", n)
 		}
 	}
 
 	w := httptest.NewRecorder()
 	api.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
 	if n := w.Body.Len(); fmt.Sprint(n) != w.Header().Get("Content-Length") {
-		t.Errorf("one that stays gets %d bytes, want %s", n, w.Header().Get("Content-Length"))
+		t.Errorf("a client that stays gets %d bytes, want %s", n, w.Header().Get("Content-Length"))
 	}
 }
 
@@ -289,12 +289,12 @@ func TestFirstFrameIsSentAtOnce(t *testing.T) {
 	laml.New(laml.Config{Recordings: s.rules}).Handler().ServeHTTP(
 		w, httptest.NewRequestWithContext(t.Context(), "GET", path, nil))
 	if len(w.at) != 1 || w.at[0] == 0 || w.at[0] > 1000 {
-		t.Errorf("it is sent at %v bytes, want once, after the first frame", w.at)
+		t.Errorf("flushed at %v bytes, want once, after the first frame", w.at)
 	}
 }
 
-// TestOffload shows that an answer that leaves the file to the reverse proxy has no body, but the
-// headers that describe the file.
+// TestOffload shows that a response that leaves the file to the reverse proxy has no body, but
+// the headers that describe the file.
 func TestOffload(t *testing.T) {
 	s := newServer(t)
 	mono, both := s.upload(t, speech, ""), s.upload(t, stereo, "")
@@ -325,11 +325,11 @@ func TestOffload(t *testing.T) {
 	for _, path := range []string{mono + ".mp3", both + ".wav?Channel=1", mono + "0.wav"} {
 		w := get("GET", path)
 		if to := w.Header().Get("X-Accel-Redirect"); to != "" || w.Body.Len() == 0 {
-			t.Errorf("GET %s = %d with %d bytes, to %q, want it from here", path, w.Code, w.Body.Len(), to)
+			t.Errorf("GET %s = %d with %d bytes, to %q, want no offload", path, w.Code, w.Body.Len(), to)
 		}
 	}
 
 	if n, err := io.Copy(io.Discard, get("GET", mono+"0.wav").Body); err != nil || n == 0 {
-		t.Errorf("an unknown recording has %d bytes of error, %v", n, err)
+		t.Errorf("an unknown recording returns an error of %d bytes, %v", n, err)
 	}
 }

@@ -89,7 +89,7 @@ func (s *server) setMediaAuth(t testing.TB, auth recordings.MediaAuth) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	s.now = s.now.Add(time.Second) // caches expire
+	s.now = s.now.Add(time.Second) // until caches expire
 }
 
 // credentials accepts the key of every project, and a token of the subscriber.

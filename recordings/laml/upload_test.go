@@ -99,13 +99,13 @@ func TestUploadForms(t *testing.T) {
 			}
 		}
 		if media := s.do(t, "GET", s.path(fmt.Sprintf("/Recordings/%s.wav", got["sid"]))); string(media.body) != wav {
-			t.Errorf("%s: the media has %d bytes and differs from what came in", tt.name, len(media.body))
+			t.Errorf("%s: the media has %d bytes and differs from the upload", tt.name, len(media.body))
 		}
 	}
 }
 
 // TestUploadsOfOtherFormats shows that audio without a header is recognized by its type or its
-// name, and that formats other than WAV are kept too.
+// name, and that formats other than WAV are stored too.
 func TestUploadsOfOtherFormats(t *testing.T) {
 	s := newServer(t)
 	file := func(name string) []byte { return corpusFile(t, name) }
@@ -137,7 +137,7 @@ func TestUploadsOfOtherFormats(t *testing.T) {
 		}
 		media := read[map[string]any](t, a)["media"].(map[string]any)
 		if got := fmt.Sprint(media["codec"], " ", media["sample_rate"]); got != tt.want {
-			t.Errorf("%s is taken for %s, want %s", tt.name, got, tt.want)
+			t.Errorf("%s is recognized as %s, want %s", tt.name, got, tt.want)
 		}
 	}
 }
@@ -219,13 +219,13 @@ func TestUploadsThatAreRefused(t *testing.T) {
 		{"empty", "", []option{body("audio/wav", nil)}, 400, 10000},
 		{"a page", "", []option{body("audio/wav", []byte("<html><script>alert(1)</script></html>"))}, 415, 20415},
 		{"FLAC", "", []option{body("audio/flac", []byte("fLaC"+strings.Repeat("\x00", 1000)))}, 415, 20415},
-		{"audio without a header, no codec told", "",
+		{"audio without a header or a known codec", "",
 			[]option{body("audio/wav", corpusFile(t, "speech.ulaw"))}, 415, 20415},
 		{"L16 without a rate", "", []option{body("audio/L16", corpusFile(t, "speech.sln"))}, 400, 10000},
 		{"unknown codec", "", []option{body("audio/wav", corpusFile(t, "unknown_tag.wav"))}, 415, 20415},
 		{"broken", "", []option{body("audio/wav", corpusFile(t, "zero_channels.wav"))}, 400, 10000},
 		{"JSON", "", []option{body("application/json", []byte("{}"))}, 415, 20415},
-		{"as curl sends it by default", "", []option{body("application/x-www-form-urlencoded", wav)}, 415, 20415},
+		{"curl's default content type", "", []option{body("application/x-www-form-urlencoded", wav)}, 415, 20415},
 		{"unreadable type", "", []option{body("audio;;", wav)}, 415, 20415},
 		{"form without boundary", "", []option{body("multipart/form-data", wav)}, 415, 20415},
 		{"form without file", "", []option{form(t, part{name: "CallSid", value: "c"})}, 400, 10000},
@@ -234,7 +234,7 @@ func TestUploadsThatAreRefused(t *testing.T) {
 			[]byte("--b\r\nContent-Disposition: form-data; name=\"a\"; filename=\"a\"\r\n\r\nRIFF"))}, 400, 10000},
 		{"form with a huge field", "", []option{form(
 			t, part{name: "CallSid", value: strings.Repeat("x", 70_000)}, file)}, 413, 20413},
-		{"form with a bad field behind the file", "",
+		{"form with an invalid field after the file", "",
 			[]option{form(t, file, part{name: "Direction", value: "up"})}, 400, 10000},
 		{"form with a repeated field", "",
 			[]option{form(t, part{name: "To", value: "a"}, part{name: "To", value: "b"}, file)}, 400, 10000},
@@ -252,7 +252,7 @@ func TestUploadsThatAreRefused(t *testing.T) {
 		{"query, no number", "StartTime=NaN", []option{raw}, 400, 10000},
 		{"query, too late", "StartTime=2030-01-01", []option{raw}, 400, 10000},
 		{"query, no time for links", "MediaUrlTtl=0", []option{raw}, 400, 10000},
-		{"query, no time for links of one that begins", "Status=in-progress&CallSid=c&MediaUrlTtl=soon", nil,
+		{"query, no time for links of a live recording", "Status=in-progress&CallSid=c&MediaUrlTtl=soon", nil,
 			400, 10000},
 		{"query, unknown subscriber", "SubscriberId=x", []option{raw}, 400, 10000},
 	}
@@ -301,7 +301,7 @@ func TestUploadCutOff(t *testing.T) {
 		if err := conn.Close(); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, name+": the bytes are gone", func() bool { return s.mediaFiles(t) == 0 })
+		eventually(t, name+": the files are deleted", func() bool { return s.mediaFiles(t) == 0 })
 	}
 
 	if all := read[list](t, s.do(t, "GET", s.path("/Recordings"), s.basic)); len(all.Recordings) != 0 {
@@ -318,7 +318,7 @@ func eventually(t *testing.T, what string, so func() bool) {
 	for !so() {
 		select {
 		case <-deadline:
-			t.Fatalf("not within ten seconds: %s", what)
+			t.Fatalf("not true within ten seconds: %s", what)
 		case <-tick.C:
 		}
 	}

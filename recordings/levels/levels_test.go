@@ -139,7 +139,7 @@ func TestLoudnessAtEveryRate(t *testing.T) {
 		}
 	}
 
-	for _, rate := range []int{1000, 768_000} { // the limits: the result must be a number, whatever it is
+	for _, rate := range []int{1000, 768_000} { // at the limits: the result must be a number, whatever it is
 		if f, _ := measure(
 			t, sound{rate: rate, channels: 1, seconds: 1, at: sine(-6, 200)},
 		); f.Loudness == nil || *f.Loudness > 0 || *f.Loudness < -30 {
@@ -243,7 +243,7 @@ func TestFaultOfTheSource(t *testing.T) {
 	if _, _, err := levels.Measure(
 		faulty{sound{rate: 8000, channels: 1, seconds: 9, at: sine(0, 300)}, broken},
 	); !errors.Is(err, broken) {
-		t.Errorf("Measure: %v, want the error of the source", err)
+		t.Errorf("Measure: %v, want the source's error", err)
 	}
 	if f, o, err := levels.Measure(sound{rate: 8000, channels: 2}); err != nil || o.Length() != 0 ||
 		len(f.Talk) != 2 {
@@ -273,10 +273,10 @@ func TestFactsAsJSON(t *testing.T) {
 	}
 	var back levels.Facts
 	if err := json.Unmarshal(b, &back); err != nil || !reflect.DeepEqual(back, f) {
-		t.Errorf("read back: %+v, %v, want %+v", back, err, f)
+		t.Errorf("after a round trip: %+v, %v, want %+v", back, err, f)
 	}
 	if err := json.Unmarshal([]byte(`{"flags":["x"]}`), &back); err == nil {
-		t.Error("an unknown flag is read")
+		t.Error("an unknown flag is accepted")
 	}
 }
 

@@ -31,7 +31,7 @@ func TestOutline(t *testing.T) {
 
 	back, err := levels.ParseOutline(o.Marshal())
 	if err != nil || !reflect.DeepEqual(back, o) {
-		t.Errorf("ParseOutline of Marshal: %v, %d pixels, want it as it was", err, back.Length())
+		t.Errorf("ParseOutline of Marshal: %v, %d pixels, want no change", err, back.Length())
 	}
 	if got := o.Waves(); len(got) != 2 || len(got[0]) != 400 || got[0][399] < 0.98 || got[1][398] > -0.98 {
 		t.Errorf("Waves = %d channels of %d, ending %v, %v", len(got), len(got[0]), got[0][399], got[1][398])
@@ -83,7 +83,7 @@ func TestParseOutlineOfRubbish(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 1))
 	for i := range len(whole) {
 		if _, err := levels.ParseOutline(whole[:i]); err == nil {
-			t.Fatalf("ParseOutline takes %d bytes of %d", i, len(whole))
+			t.Fatalf("ParseOutline accepts %d bytes of %d", i, len(whole))
 		}
 	}
 	for range 1000 {
@@ -95,8 +95,8 @@ func TestParseOutlineOfRubbish(t *testing.T) {
 	}
 }
 
-// TestOutlinesAreBounded shows that outlines are small for any length and any number of channels,
-// since every request formats one again.
+// TestOutlinesAreBounded shows that outlines are small for any length and any number of
+// channels, since every request formats one again.
 func TestOutlinesAreBounded(t *testing.T) {
 	for _, channels := range []int{1, 2, 32} {
 		_, o := measure(t, endless{channels})

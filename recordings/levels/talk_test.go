@@ -104,11 +104,11 @@ func TestFlags(t *testing.T) {
 		want []string
 	}{
 		{"both talk", call{leg(t, 9, -20, -60, part{1, 5}), leg(t, 9, -20, -60, part{5, 8})}, nil},
-		{"one leg only, as it should", call{leg(t, 9, -20, -60, talk...)}, nil},
+		{"one leg only, as expected", call{leg(t, 9, -20, -60, talk...)}, nil},
 		{"the other leg is dead", call{leg(t, 9, -20, -60, talk...), constant(9, 0)}, []string{"one-way"}},
 		{"the other leg has noise", call{leg(t, 9, -20, -60, talk...), leg(t, 9, 0, -45)}, []string{"one-way"}},
 		{"the other leg clicks", call{leg(t, 9, -20, -60, talk...), click(9)}, []string{"one-way"}},
-		{"nobody talks", call{leg(t, 12, 0, -50), leg(t, 12, 0, -50)}, []string{"dead-air"}},
+		{"silence on both legs", call{leg(t, 12, 0, -50), leg(t, 12, 0, -50)}, []string{"dead-air"}},
 		{"nothing at all", call{constant(11, 0)}, []string{"silent", "dead-air"}},
 		{"silence of A-law", call{constant(5, 8), constant(5, -8)}, []string{"silent"}},
 		{"too loud", call{clip}, []string{"clipped"}},

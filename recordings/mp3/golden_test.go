@@ -37,10 +37,10 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	if strings.SplitN(got, "\n", 2)[0] != strings.SplitN(string(want), "\n", 2)[0] {
-		t.Fatal("Version is another one: run this test with -update")
+		t.Fatal("Version has changed: run this test with -update")
 	}
 	if got != string(want) {
-		t.Errorf("the bytes are not those of version %s:\n%s", Version, got)
+		t.Errorf("the bytes differ from those of version %s:\n%s", Version, got)
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// TestJudges checks MP3s of every format, also of unusual lengths, with common programs. Each must
-// decode exactly as many samples as were encoded, close to the originals. mp3val must find no
-// fault.
+// TestJudges checks MP3s of every format, including unusual lengths, with common programs. Each
+// must decode to exactly as many samples as were encoded, close to the originals. mp3val must
+// find no fault.
 func TestJudges(t *testing.T) {
 	ffmpeg, lame := tool(t, "ffmpeg"), tool(t, "lame")
 	mp3val, sox := tool(t, "mp3val"), tool(t, "sox")

@@ -36,8 +36,8 @@ func (l *long) ReadFrames(dst []int16, at int64) (int, error) {
 	return n, nil
 }
 
-// TestLongLengths encodes hours and years of audio. Lengths must be right, and reading the end must
-// read only the end of the source.
+// TestLongLengths encodes hours and years of audio. Lengths must be right, and reading the end
+// must read only the end of the source.
 func TestLongLengths(t *testing.T) {
 	for _, f := range rates {
 		for _, frames := range []int64{10 * 3600 * int64(f.rate), 1 << 40} {
@@ -108,17 +108,17 @@ func TestFailingSource(t *testing.T) {
 		s := newStream(t, src)
 		src.err = broken
 		if _, err := io.ReadAll(s); !errors.Is(err, broken) {
-			t.Errorf("a broken source at %d gives %v", rate, err)
+			t.Errorf("a broken source at %d returns %v", rate, err)
 		}
 
 		src.err = io.EOF
 		if _, err := io.ReadAll(s); !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Errorf("a source that ends early at %d gives %v", rate, err)
+			t.Errorf("a source that ends early at %d returns %v", rate, err)
 		}
 
 		src.err = nil
 		if n, err := io.Copy(io.Discard, s); err != nil || n == 0 {
-			t.Errorf("a source that is well again at %d gives %d bytes, %v", rate, n, err)
+			t.Errorf("a recovered source at %d returns %d bytes, %v", rate, n, err)
 		}
 	}
 }

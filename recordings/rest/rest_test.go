@@ -188,7 +188,7 @@ func TestPages(t *testing.T) {
 	}
 
 	if fmt.Sprint(got) != fmt.Sprint(want) || pages != 3 {
-		t.Errorf("%d pages give %q, want three with %q", pages, got, want)
+		t.Errorf("%d pages contain %q, want three with %q", pages, got, want)
 	}
 }
 

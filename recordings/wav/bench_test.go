@@ -123,7 +123,7 @@ func TestReadingOnReadsOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// A frame in two reads is read twice in codecs where every sample stands on its own.
+		// A frame in two reads is read twice in codecs whose samples are independent.
 		if most := len(audio.file) + len(audio.file)/50 + windowBytes; read.bytes > most {
 			t.Errorf("%s: %d bytes were read of %d", codec, read.bytes, len(audio.file))
 		}

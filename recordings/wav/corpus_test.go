@@ -41,8 +41,8 @@ func expectations(t testing.TB) map[string]expectation {
 	return doc.Files
 }
 
-// isWAV reports whether an accepted file of the corpus is a RIFF file. Raw audio, MP3 and Ogg are
-// not, so this package rejects them.
+// isWAV reports whether an accepted file of the corpus is a RIFF file. Raw audio, MP3 and Ogg
+// are not, so this package rejects them.
 func (e expectation) isWAV() bool { return !e.Headerless && e.Codec != "mp3" && e.Codec != "opus" }
 
 func TestParseCorpus(t *testing.T) {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestDecoder shows that audio in pieces of any size decodes to the same samples as a file.
+// TestDecoder shows that audio in pieces of any size decodes to the same samples as a whole
+// file.
 func TestDecoder(t *testing.T) {
 	for codec, file := range map[string]string{"mulaw": "speech.ulaw", "alaw": "speech.ulaw", "g722": "speech.g722"} {
 		raw, err := os.ReadFile(filepath.Join("..", "testdata", file))
@@ -45,7 +46,7 @@ func TestDecoder(t *testing.T) {
 				got = append(got, samples...)
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("%s in pieces of %d bytes decodes to other samples than as a file", codec, size)
+				t.Errorf("%s in pieces of %d bytes decodes to other samples than as a whole file", codec, size)
 			}
 		}
 	}

@@ -42,7 +42,7 @@ func openAll(t *testing.T, file []byte, kind string, from, n uint16) {
 
 	s, err := Open(bytes.NewReader(file), facts, nil)
 	if err != nil {
-		t.Fatalf("what was parsed as %s is not opened: %v", facts.Codec, err)
+		t.Fatalf("%s was parsed but cannot be opened: %v", facts.Codec, err)
 	}
 	whole := readView(t, s)
 	if most := 44 + 1024*len(file); len(whole) > most {
@@ -62,7 +62,7 @@ func openAll(t *testing.T, file []byte, kind string, from, n uint16) {
 		t.Fatal(err)
 	}
 	if _, err := io.ReadFull(v, got); err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%d bytes from %d are not those of the whole, %v", n, from, err)
+		t.Errorf("%d bytes from %d differ from the whole, %v", n, from, err)
 	}
 }
 
@@ -85,13 +85,13 @@ func FuzzParseRaw(f *testing.F) {
 		})
 		if err != nil {
 			if !errors.Is(err, ErrNotWAV) && !errors.Is(err, ErrBroken) && !errors.Is(err, io.ErrUnexpectedEOF) {
-				t.Errorf("an error of another kind: %v", err)
+				t.Errorf("an unexpected kind of error: %v", err)
 			}
 			return
 		}
 		if got.Check() != nil || got.BlockAlign < 1 || got.BlockFrames < 1 || got.Frames < 0 ||
 			got.Length > size || got.Duration() < 0 {
-			t.Errorf("senseless facts: %+v", got)
+			t.Errorf("implausible facts: %+v", got)
 		}
 	})
 }

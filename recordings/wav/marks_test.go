@@ -54,14 +54,14 @@ func mustOpen(t testing.TB, file []byte, f Facts, index []byte) (*Samples, *coun
 	return s, r
 }
 
-// TestIndex shows that with an index the middle of a recording has the same samples as without, and
-// that little is read to get there.
+// TestIndex shows that with an index the middle of a recording has the same samples as without,
+// and that little is read to reach it.
 func TestIndex(t *testing.T) {
 	for codec, file := range longFiles(t, 60) {
 		facts := factsOf(t, codec, file)
 		s, _ := mustOpen(t, file, facts, nil)
 		if got := s.Index(); got != nil {
-			t.Errorf("%s: an index of %d bytes before anything is read", codec, len(got))
+			t.Errorf("%s: an index of %d bytes before anything was read", codec, len(got))
 		}
 
 		whole := make([]int16, facts.Frames)
@@ -74,7 +74,7 @@ func TestIndex(t *testing.T) {
 
 		index := s.Index()
 		if len(index) == 0 {
-			t.Fatalf("%s: no index after reading all", codec)
+			t.Fatalf("%s: no index after everything was read", codec)
 		}
 		random := rand.New(rand.NewPCG(9, 10))
 
@@ -84,14 +84,14 @@ func TestIndex(t *testing.T) {
 			with, read := mustOpen(t, file, facts, index)
 			if n, err := with.ReadFrames(got, int64(at)); n != 100 || err != nil ||
 				!slices.Equal(got, whole[at:at+100]) {
-				t.Fatalf("%s: 100 samples from %d with an index are others than those of the whole, %v",
+				t.Fatalf("%s: 100 samples from %d with an index differ from the whole, %v",
 					codec, at, err)
 			}
 			if read.bytes > 5*windowBytes {
 				t.Errorf("%s: reading 100 samples read %d bytes", codec, read.bytes)
 			}
 			if again := with.Index(); !bytes.Equal(again, index) {
-				t.Errorf("%s: the index has changed by being used", codec)
+				t.Errorf("%s: the index was changed by its use", codec)
 			}
 		}
 	}
@@ -124,10 +124,10 @@ func TestIndexIsChecked(t *testing.T) {
 			got := make([]int16, 10)
 			at := facts.Frames - 20
 			if _, err := s.ReadFrames(got, at); err != nil || !bytes.Equal(bytesOf(got), whole[44+2*at:][:20]) {
-				t.Errorf("%s: with an index that is damaged (%s) other samples come, %v", codec, name, err)
+				t.Errorf("%s: a damaged index (%s) changes the samples, %v", codec, name, err)
 			}
 			if read.bytes < len(file)*9/10 {
-				t.Errorf("%s: an index that is damaged (%s) was used", codec, name)
+				t.Errorf("%s: a damaged index (%s) was used", codec, name)
 			}
 		}
 	}
@@ -167,7 +167,7 @@ func TestThinnedMarks(t *testing.T) {
 	file := longFiles(t, 2*maxMarks/50+1)["gsm"]
 	facts := factsOf(t, "gsm", file)
 	s, _ := mustOpen(t, file, facts, nil)
-	s.blocks.marks.step = 1 // more marks than are kept
+	s.blocks.marks.step = 1 // more marks than are stored
 	whole := readView(t, s)
 	if m := s.blocks.marks; m.step != 4 || m.count() != (m.blocks-1)/4 {
 		t.Errorf("%d marks, %d blocks apart, want %d, 4 apart", m.count(), m.step, (m.blocks-1)/4)
@@ -178,7 +178,7 @@ func TestThinnedMarks(t *testing.T) {
 		at := (2*n*997 + 1) % s.blocks.marks.blocks * gsmFrame
 		if _, err := s.ReadFrames(got[:], at); err != nil ||
 			!bytes.Equal(bytesOf(got[:]), whole[44+2*at:][:2*gsmFrame]) {
-			t.Fatalf("the samples from %d are others than those of the whole, %v", at, err)
+			t.Fatalf("the samples from %d differ from the whole, %v", at, err)
 		}
 	}
 }

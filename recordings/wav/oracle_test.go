@@ -109,8 +109,8 @@ func decoded(t testing.TB, path string) []byte {
 	return readView(t, s)[44:]
 }
 
-// same compares samples. The reference may have more of them, since it ignores the fact chunk, but
-// no other difference.
+// same compares samples. The reference may have more of them, since it ignores the fact chunk.
+// There must be no other difference.
 func same(t *testing.T, name string, got, want []byte) {
 	t.Helper()
 	if len(got) > len(want) || len(want)-len(got) > 4*640 {

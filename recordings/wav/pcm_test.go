@@ -17,7 +17,7 @@ func TestRounding(t *testing.T) {
 		le, be := binary.LittleEndian.AppendUint32(nil, uint32(v)), binary.BigEndian.AppendUint32(nil, uint32(v))
 		for codec, b := range map[string][]byte{"pcm_s32le": le, "pcm_s32be": be} {
 			if got := one(codec, b); got != want {
-				t.Errorf("%s: %#x gives %d, want %d", codec, v, got, want)
+				t.Errorf("%s: %#x decodes to %d, want %d", codec, v, got, want)
 			}
 		}
 	}
@@ -26,7 +26,7 @@ func TestRounding(t *testing.T) {
 		b := binary.LittleEndian.AppendUint32(nil, uint32(v))
 		for codec, b := range map[string][]byte{"pcm_s24le": b[:3], "pcm_s24be": {b[2], b[1], b[0]}} {
 			if got := one(codec, b); got != want {
-				t.Errorf("%s: %#x gives %d, want %d", codec, v, got, want)
+				t.Errorf("%s: %#x decodes to %d, want %d", codec, v, got, want)
 			}
 		}
 	}
@@ -49,7 +49,7 @@ func TestFloats(t *testing.T) {
 			"pcm_f64be": binary.BigEndian.AppendUint64(nil, double),
 		} {
 			if got := one(codec, b); got != want {
-				t.Errorf("%s: %v gives %d, want %d", codec, v, got, want)
+				t.Errorf("%s: %v decodes to %d, want %d", codec, v, got, want)
 			}
 		}
 	}

@@ -64,7 +64,7 @@ func TestParseRaw(t *testing.T) {
 
 func TestParseRawLooksAtGSM(t *testing.T) {
 	if _, err := ParseRaw(".gsm", strings.NewReader(strings.Repeat("\x42", 990)), 990); !errors.Is(err, ErrBroken) {
-		t.Errorf("ParseRaw of what is not GSM: %v, want %v", err, ErrBroken)
+		t.Errorf("ParseRaw of audio that is not GSM: %v, want %v", err, ErrBroken)
 	}
 	f, err := ParseRaw(".gsm", strings.NewReader(strings.Repeat("\xd0", 50)), 50)
 	if err != nil || f.Frames != 160 || len(f.Repairs) != 1 {

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// open opens the audio of a file of the corpus. It returns nil for audio that cannot be converted.
+// open opens the audio of a file of the corpus. It returns nil for audio that cannot be
+// converted.
 func open(t testing.TB, name string, index []byte) *Samples {
 	t.Helper()
 	file, err := os.ReadFile(filepath.Join(corpus, name))
@@ -38,7 +39,7 @@ func readView(t testing.TB, s Source) []byte {
 	v := NewView(s)
 	whole, err := io.ReadAll(v)
 	if err != nil || int64(len(whole)) != v.Size() {
-		t.Fatalf("a view gives %d bytes, %v, want %d", len(whole), err, v.Size())
+		t.Fatalf("a view returns %d bytes, %v, want %d", len(whole), err, v.Size())
 	}
 	return whole
 }
@@ -63,7 +64,7 @@ func TestRangesOfViews(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := io.ReadFull(v, got); err != nil || !bytes.Equal(got, want) {
-				t.Fatalf("%s: %d bytes from %d are not those of the whole, %v", name, len(want), from, err)
+				t.Fatalf("%s: %d bytes from %d differ from the whole, %v", name, len(want), from, err)
 			}
 		}
 	}
@@ -146,7 +147,7 @@ func TestSeekInViews(t *testing.T) {
 	}
 
 	if n, err := v.Read(make([]byte, 10)); n != 0 || err != io.EOF {
-		t.Errorf("Read behind the end = %d, %v, want EOF", n, err)
+		t.Errorf("Read after the end = %d, %v, want EOF", n, err)
 	}
 }
 

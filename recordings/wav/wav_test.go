@@ -42,14 +42,14 @@ func TestParse(t *testing.T) {
 		repairs int
 	}{
 		{"plain", riff(pcm, audio), 100, 44, 0},
-		{"the second format is not used", riff(pcm, strings.Replace(pcm, "\x40\x1f", "\x80\x3e", 1), audio),
+		{"the second format is ignored", riff(pcm, strings.Replace(pcm, "\x40\x1f", "\x80\x3e", 1), audio),
 			100, 68, 0},
 		{"no audio", riff(pcm, piece("data", "")), 0, 44, 0},
-		{"no audio, chunks behind it", riff(pcm, piece("data", ""), piece("LIST", "INFO")), 0, 44, 0},
-		{"no audio, though some was announced", riff(pcm, "data\x10\x00\x00\x00"), 0, 44, 1},
+		{"no audio, chunks after it", riff(pcm, piece("data", ""), piece("LIST", "INFO")), 0, 44, 0},
+		{"no audio, although announced", riff(pcm, "data\x10\x00\x00\x00"), 0, 44, 1},
 		{"size never written", riff(pcm, stream), 100, 44, 1},
-		{"half a chunk behind the audio", riff(pcm, audio, "LIST\xff\x00\x00\x00"), 100, 44, 1},
-		{"the file has a byte too many", riff(pcm, audio) + "\x00", 100, 44, 1},
+		{"half a chunk after the audio", riff(pcm, audio, "LIST\xff\x00\x00\x00"), 100, 44, 1},
+		{"one byte too many", riff(pcm, audio) + "\x00", 100, 44, 1},
 		{"last pad missing", strings.TrimSuffix(riff(pcm, audio, piece("note", "odd")), "\x00"), 100, 44, 0},
 		{"fact is for blocks", riff(pcm, piece("fact", "\x05\x00\x00\x00"), audio), 100, 56, 0},
 	}
@@ -192,15 +192,15 @@ func FuzzParse(f *testing.F) {
 		}
 		if err != nil {
 			if !errors.Is(err, ErrNotWAV) && !errors.Is(err, ErrCodec) && !errors.Is(err, ErrBroken) {
-				t.Errorf("an error of another kind: %v", err)
+				t.Errorf("an unexpected kind of error: %v", err)
 			}
 			return
 		}
 		if got.Codec == "" || got.SampleRate < 1 || got.Channels < 1 || got.BlockAlign < 1 || got.BlockFrames < 1 {
-			t.Errorf("senseless format: %+v", got.Format)
+			t.Errorf("an implausible format: %+v", got.Format)
 		}
 		if got.Offset < 20 || got.Length < 0 || got.Offset+got.Length > size || got.Frames < 0 || got.Duration() < 0 {
-			t.Errorf("senseless facts: %+v", got)
+			t.Errorf("implausible facts: %+v", got)
 		}
 		if slices.Contains(got.Repairs, "") {
 			t.Errorf("an empty repair: %q", got.Repairs)
