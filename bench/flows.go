@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// codeFlow returns the task of a whole authorization flow in a signed-in browser: first for a code,
-// then for the tokens. It takes two requests.
+// codeFlow returns the task of a complete authorization flow in a signed-in browser: first for a
+// code, then for the tokens. It takes two requests.
 func (w *world) codeFlow() task {
 	return func(c *wire) error {
 		f := w.login.NewFlow(loginScope)

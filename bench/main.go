@@ -49,7 +49,7 @@ func main() {
 	json := flag.String("json", "bin/bench.json", "file for the figures")
 	profiles := flag.String("profiles", "", "directory for a processor profile of each operation")
 	beside := flag.String("beside", "",
-		"another binary, to compare with by turns: prints ratios, and nothing else is measured")
+		"another binary to compare with, measured alternately: prints ratios, and nothing else is measured")
 	flag.Parse()
 	if *floor {
 		serveFloor()
@@ -87,7 +87,7 @@ func pin() bool {
 
 	taskset, err := exec.LookPath("taskset")
 	if err != nil || runtime.NumCPU() < 2 {
-		fmt.Fprintln(os.Stderr, "bench: no taskset or one core only: nothing is pinned, and the figures are rough")
+		fmt.Fprintln(os.Stderr, "bench: no taskset, or one core only: nothing is pinned, and the figures are rough")
 		return false
 	}
 

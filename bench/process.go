@@ -25,7 +25,7 @@ func cpu(p *harness.Program, pid int) time.Duration {
 			if one != pid {
 				continue // the descendant has ended
 			}
-			p.Fatalf("reading processor time: process %d is gone", pid)
+			p.Fatalf("reading processor time: process %d has ended", pid)
 		}
 
 		for _, f := range fields[utime : utime+count] {

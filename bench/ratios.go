@@ -17,7 +17,7 @@ type ratio struct {
 // met reports whether the goal is met.
 func (r ratio) met() bool { return r.AtMost == (r.Value <= r.Goal) || r.Value == r.Goal }
 
-// A rivalry is a comparison of one figure of ours with one of another program.
+// A rivalry is a comparison of one of our figures with another program's.
 type rivalry struct {
 	name, ours, theirs string
 	of                 func(row) float64
@@ -30,15 +30,15 @@ func processor(f row) float64  { return f.CPU }
 
 // The goals for recordings, as ratios within one run.
 var rivalries = []rivalry{
-	{"whole WAV, throughput beside nginx", "recording, whole (9.6 MB)", "nginx, whole (9.6 MB)", throughput,
+	{"whole WAV, throughput against nginx", "recording, whole (9.6 MB)", "nginx, whole (9.6 MB)", throughput,
 		0.9, false},
-	{"whole WAV, CPU per byte beside nginx", "recording, whole (9.6 MB)", "nginx, whole (9.6 MB)", processor,
+	{"whole WAV, CPU per byte against nginx", "recording, whole (9.6 MB)", "nginx, whole (9.6 MB)", processor,
 		1.1, true},
-	{"1 MiB range, throughput beside nginx", "recording, 1 MiB range", "nginx, 1 MiB range", throughput, 0.85, false},
-	{"64 KiB range, throughput beside nginx", "recording, 64 KiB range", "nginx, 64 KiB range", throughput,
+	{"1 MiB range, throughput against nginx", "recording, 1 MiB range", "nginx, 1 MiB range", throughput, 0.85, false},
+	{"64 KiB range, throughput against nginx", "recording, 64 KiB range", "nginx, 64 KiB range", throughput,
 		0.5, false},
-	{"MP3, CPU beside lame -b 32", mp3Whole, "lame -b 32", processor, 0.5, true},
-	{"MP3, CPU beside lame -b 32 -q 7", mp3Whole, "lame -b 32 -q 7", processor, 1, true},
+	{"MP3, CPU against lame -b 32", mp3Whole, "lame -b 32", processor, 0.5, true},
+	{"MP3, CPU against lame -b 32 -q 7", mp3Whole, "lame -b 32 -q 7", processor, 1, true},
 }
 
 // compare adds the ratios of the measured operations to the report.

@@ -107,7 +107,7 @@ func (w *wire) readHead() (status int, err error) {
 	}
 
 	if len(w.head) < 12 {
-		return 0, fmt.Errorf("an answer that begins with %q", w.head)
+		return 0, fmt.Errorf("an answer that starts with %q", w.head)
 	}
 	return strconv.Atoi(string(w.head[9:12]))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// FuzzRedirectURI shows that only addresses that may be registered match, and that a loopback
-// address matches whatever its port, and nothing else of it.
+// FuzzRedirectURI shows that only registered addresses match, and that the port of a loopback
+// address may differ, but nothing else.
 func FuzzRedirectURI(f *testing.F) {
 	for _, uri := range []string{
 		"https://app.example/cb", "http://127.0.0.1:8080/cb?x=1", "http://[::1]:1/cb", "com.example.app:/cb",
@@ -35,14 +35,14 @@ func FuzzRedirectURI(f *testing.F) {
 			u, err := url.Parse(uri)
 			if faults > 0 || err != nil || u.Path != "/cb" || u.RawQuery != "" ||
 				u.Hostname() != "127.0.0.1" && uri != "https://app.example/cb" {
-				t.Errorf("%q is allowed, and is registered neither as it is nor with another port", uri)
+				t.Errorf("%q is allowed, but is registered neither unchanged nor with another port", uri)
 			}
 		})
 	})
 }
 
-// FuzzKeySet parses the key sets that clients publish. A key set may cost 3 ms for each of its 32
-// keys, since the curve is checked for each.
+// FuzzKeySet parses the key sets that clients publish. A key set may cost 3 ms for each of its
+// 32 keys, since the curve of each is checked.
 func FuzzKeySet(f *testing.F) {
 	const point = `{"kty":"EC","crv":"P-256","x":"f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU",` +
 		`"y":"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}`
@@ -67,7 +67,7 @@ func FuzzKeySet(f *testing.F) {
 			}
 			for _, k := range set {
 				if !k.IsPublic() {
-					t.Errorf("%s is accepted, which is not a public key", k.KeyID)
+					t.Errorf("%s is accepted although it is not a public key", k.KeyID)
 				}
 			}
 		})
@@ -108,14 +108,14 @@ func FuzzClaims(f *testing.F) {
 					return
 				}
 				if n := len(a.Claims.Userinfo) + len(a.Claims.IDToken); n > 2*len(claimScopes) {
-					t.Errorf("%d claims are requested of %q", n, raw)
+					t.Errorf("%d claims of %q are requested", n, raw)
 				}
 			})
 	})
 }
 
-// FuzzDeviceCookie parses the marks of devices and the list of a browser's logins, which browsers
-// keep.
+// FuzzDeviceCookie parses the marks of devices and the list of a browser's logins, both of which
+// browsers store.
 func FuzzDeviceCookie(f *testing.F) {
 	const id = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 	for _, text := range []string{
@@ -132,7 +132,7 @@ func FuzzDeviceCookie(f *testing.F) {
 			}
 			l := ParseBrowserLogins(text)
 			if again := ParseBrowserLogins(l.String()); again.String() != l.String() {
-				t.Errorf("%q is read as %q, which is read as %q", text, l, again)
+				t.Errorf("%q is parsed as %q, which is parsed as %q", text, l, again)
 			}
 		})
 	})
@@ -149,7 +149,7 @@ func FuzzUserCode(f *testing.F) {
 		fuzzcost.Parser.Check(t, len(typed), func() {
 			code, ok := ReadUserCode(typed)
 			if again, same := ReadUserCode(code); ok && (!same || again != code || len(code) != userLength+1) {
-				t.Errorf("%q is read as %q, which is read as %q", typed, code, again)
+				t.Errorf("%q is parsed as %q, which is parsed as %q", typed, code, again)
 			}
 		})
 	})

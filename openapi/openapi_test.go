@@ -37,6 +37,6 @@ func TestCommitted(t *testing.T) {
 	got, err := os.ReadFile(filepath.FromSlash(committed))
 	if err != nil || !bytes.Equal(got, want) {
 		t.Fatalf(
-			"docs/openapi.yaml is not what the sources and kinds give (%v); run\n\n\tgo test ./openapi -update", err)
+			"docs/openapi.yaml differs from the sources and kinds (%v); run\n\n\tgo test ./openapi -update", err)
 	}
 }

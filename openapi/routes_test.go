@@ -65,7 +65,7 @@ func TestRoutes(t *testing.T) {
 
 	for _, op := range documented {
 		if !used[op] {
-			t.Errorf("%s is in the document, and is no route", op)
+			t.Errorf("%s is in the document, but is not a route", op)
 		}
 	}
 }
@@ -83,8 +83,8 @@ func documented(t *testing.T) (all []string) {
 	return all
 }
 
-// serves reports whether a route serves a path of the document. A wildcard of the route must
-// be a parameter of the document, except {what}, which stands for several operations.
+// serves reports whether a route serves a path of the document. A wildcard of the route must be
+// a parameter of the document, except {what}, which stands for several operations.
 func serves(route, path string) bool {
 	a, b := strings.Split(route, "/"), strings.Split(path, "/")
 	if len(a) != len(b) {

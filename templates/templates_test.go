@@ -87,7 +87,7 @@ func TestPages(t *testing.T) {
 		body := rec.Body.String()
 		for _, want := range ids[name] {
 			if !strings.Contains(body, want) {
-				t.Errorf("page %s does not have %s", name, want)
+				t.Errorf("page %s lacks %s", name, want)
 			}
 		}
 
@@ -105,7 +105,7 @@ func TestPages(t *testing.T) {
 		body = strings.Replace(body, `<script src="`+static.URL("return.js")+`"></script>`, "", 1)
 		body = strings.Replace(body, `<script src="`+static.URL("recovery.js")+`" defer></script>`, "", 1)
 		if strings.Contains(body, "<script") || strings.Contains(body, "style=") {
-			t.Errorf("page %s has a script or a style of its own", name)
+			t.Errorf("page %s has an inline script or style", name)
 		}
 		write(t, name, body)
 	}
@@ -199,12 +199,12 @@ func TestNoLiteralText(t *testing.T) {
 		}
 		text := action.ReplaceAllString(string(raw), "")
 		for _, found := range spoken.FindAllString(text, -1) {
-			t.Errorf("%s says %s of its own", path, found)
+			t.Errorf("%s has the literal %s", path, found)
 		}
 
 		for _, found := range word.FindAllString(tag.ReplaceAllString(text, ""), -1) {
 			if found != "selvage" {
-				t.Errorf("%s says %q of its own", path, found)
+				t.Errorf("%s has the literal %q", path, found)
 			}
 		}
 	}

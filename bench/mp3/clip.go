@@ -74,7 +74,7 @@ func openWAV(name string) (*wavFile, error) {
 	}
 	var h [44]byte
 	if _, err := io.ReadFull(f, h[:]); err != nil || string(h[36:40]) != "data" {
-		return nil, fmt.Errorf("%s is no plain WAV file", name)
+		return nil, fmt.Errorf("%s is not a plain WAV file", name)
 	}
 	le := binary.LittleEndian
 	w := &wavFile{file: f, rate: int(le.Uint32(h[24:])), channels: int(le.Uint16(h[22:]))}

@@ -16,9 +16,9 @@ import (
 )
 
 func main() {
-	quality := flag.Bool("quality", false, "compare the quality alone")
-	speed := flag.Bool("speed", false, "compare the speed alone")
-	only := flag.String("only", "", "materials whose name has this in it")
+	quality := flag.Bool("quality", false, "compare only the quality")
+	speed := flag.Bool("speed", false, "compare only the speed")
+	only := flag.String("only", "", "materials whose name contains this")
 	kind := flag.String("lame", "", "further options of lame, such as \"-q 5\"")
 	repeat := flag.Int("repeat", 7, "pairs of runs")
 	self := flag.String("encode", "", "encode this WAV and write the MP3 to the standard output; for measuring")

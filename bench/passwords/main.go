@@ -23,7 +23,7 @@ import (
 )
 
 func main() {
-	n := flag.Int("n", 500, "tries of each kind")
+	n := flag.Int("n", 500, "attempts of each kind")
 	length := flag.Duration("length", 5*time.Second, "how long each load lasts")
 	flag.Parse()
 	p := &harness.Program{Name: "passwords"}
@@ -87,8 +87,8 @@ func (w *world) check(ok bool, format string, args ...any) {
 	fmt.Printf("%s  %s\n", verdict, fmt.Sprintf(format, args...))
 }
 
-// timing compares an unknown e-mail with the wrong password of a known one. The slowest 5 % of each
-// sample are left out.
+// timing compares an unknown e-mail with the wrong password of a known one. The slowest 5 % of
+// each sample are omitted.
 func (w *world) timing(n int) {
 	const kept, mostApart, least = 0.95, 2 * time.Millisecond, 0.01
 	g := w.guesser()
@@ -116,6 +116,6 @@ func (w *world) timing(n int) {
 	p := mannWhitney(unknown, wrong)
 	fmt.Printf("        unknown e-mail: median %v of %d; wrong password: median %v of %d\n", a, len(unknown),
 		b, len(wrong))
-	w.check((a-b).Abs() < mostApart, "the medians are %v apart, less than %v", (a - b).Abs(), mostApart)
-	w.check(p > least, "Mann-Whitney p = %.3f, more than %.2f", p, least)
+	w.check((a-b).Abs() < mostApart, "the medians are %v apart, want less than %v", (a - b).Abs(), mostApart)
+	w.check(p > least, "Mann-Whitney p = %.3f, want more than %.2f", p, least)
 }

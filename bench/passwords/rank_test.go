@@ -21,7 +21,7 @@ func TestMannWhitney(t *testing.T) {
 		a, b []time.Duration
 		want float64
 	}{
-		{"the same", ramp(50, 0, 1), ramp(50, 0, 1), 1},
+		{"identical samples", ramp(50, 0, 1), ramp(50, 0, 1), 1},
 		{"all equal", ramp(20, 7, 0), ramp(20, 7, 0), 1},
 		{"apart", ramp(5, 0, 1), ramp(5, 10, 1), 0.01219},
 		{"a little apart", ramp(500, 0, 10), ramp(500, 100, 10), 0.2784},
@@ -33,7 +33,7 @@ func TestMannWhitney(t *testing.T) {
 			t.Errorf("%s: p = %.4f, want %.4f", tt.name, got, tt.want)
 		}
 		if got, turned := mannWhitney(tt.a, tt.b), mannWhitney(tt.b, tt.a); math.Abs(got-turned) > 1e-9 {
-			t.Errorf("%s: p = %v, turned round %v", tt.name, got, turned)
+			t.Errorf("%s: p = %v, with the samples exchanged %v", tt.name, got, turned)
 		}
 	}
 }

@@ -35,13 +35,13 @@ func setBackend(e *testscript.Env) {
 func onBackend(name string) func(condition string) (bool, error) {
 	return func(condition string) (bool, error) {
 		if !slices.Contains(servers.Backends, condition) {
-			return false, fmt.Errorf("there is no backend %q", condition)
+			return false, fmt.Errorf("unknown backend %q", condition)
 		}
 		return condition == name, nil
 	}
 }
 
-// cmdPort sets variables to free ports. No other test is given the same ports.
+// cmdPort sets variables to free ports. No other test gets the same ports.
 func cmdPort(ts *testscript.TestScript, _ bool, args []string) {
 	for _, name := range args {
 		ts.Setenv(name, strconv.Itoa(servers.FreePort(ts.Value(scriptTKey{}).(scriptT))))

@@ -14,7 +14,7 @@ import (
 var fileServers = regexp.MustCompile(`-m http\.server|npx (serve|http-server)|php -S|ruby -run|httpd -f|file-server`)
 
 // TestServedDirectories checks that nothing in the repository tells people to serve the current
-// directory, or any directory on all addresses. The directory in which they try selvage holds
+// directory, or any directory on all addresses. The directory in which they try selvage contains
 // selvage-data, and with it the master key.
 func TestServedDirectories(t *testing.T) {
 	const root = "../.."
@@ -35,7 +35,7 @@ func TestServedDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	if found == 0 {
-		t.Error("no document serves a directory: the expression in this test is out of date")
+		t.Error("no document serves a directory, so the expression in this test is out of date")
 	}
 }
 
@@ -51,7 +51,7 @@ func checkServers(t *testing.T, path string) (found int) {
 		t.Fatal(err)
 	}
 	if bytes.IndexByte(text, 0) >= 0 {
-		return 0 // binary
+		return 0 // a binary file
 	}
 
 	for i, line := range strings.Split(string(text), "\n") {

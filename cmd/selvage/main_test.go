@@ -20,8 +20,8 @@ func TestMain(m *testing.M) {
 }
 
 // raced is the variable that names a binary built with the race detector, which runs `serve`
-// instead of this one. Concurrency happens in servers. Other commands are sequential, and
-// would only take ten times as long with the race detector.
+// instead of this one. Concurrency happens in servers. Other commands are sequential, and would
+// only take ten times as long with the race detector.
 const raced = "SELVAGE_TEST_RACED"
 
 func selvage() {
@@ -32,8 +32,8 @@ func selvage() {
 	main()
 }
 
-// racing returns the value of GORACE for a test. It makes commands exit without the usual
-// delay of a second. Races fail the test, wherever a server writes its output.
+// racing returns the value of GORACE for a test. It makes commands exit without the usual delay
+// of a second. Races fail the test, wherever a server writes its output.
 func racing(t *testing.T) string {
 	dir := t.TempDir()
 	t.Cleanup(func() {

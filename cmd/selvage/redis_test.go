@@ -54,7 +54,7 @@ func cmdRedis(ts *testscript.TestScript, _ bool, args []string) {
 		case "flush":
 			n.CLI(t, "FLUSHALL")
 		default:
-			ts.Fatalf("redis can not %s", args[0])
+			ts.Fatalf("redis cannot %s", args[0])
 		}
 	}
 }

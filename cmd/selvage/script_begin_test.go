@@ -16,7 +16,7 @@ import (
 )
 
 // A beginning is the state after a first command: keys and a schema. It is created once and
-// copied to all scripts that use it, which saves them the time to create their own.
+// copied to all scripts that use it, which saves time.
 type beginning struct {
 	files   map[string][]byte // of the data directory
 	backend []string          // the environment of that command

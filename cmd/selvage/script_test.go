@@ -135,7 +135,7 @@ func cmdHTTP(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	r.show(ts, resp, body)
 	if resp.StatusCode != r.status {
-		ts.Fatalf("%s %s answered %s, want %d\n%s", r.method, r.url, resp.Status, r.status, body)
+		ts.Fatalf("%s %s returned %s, want %d\n%s", r.method, r.url, resp.Status, r.status, body)
 	}
 }
 
@@ -170,7 +170,7 @@ func cmdUntil(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 
-	ts.Fatalf("%s %s still answers %s, want %d %s", r.method, r.url, got, r.status, r.match)
+	ts.Fatalf("%s %s still returns %s, want %d %s", r.method, r.url, got, r.status, r.match)
 }
 
 // cmdAwait waits until a file matches: FILE REGEXP.
@@ -201,7 +201,7 @@ func cmdReady(ts *testscript.TestScript, _ bool, args []string) {
 		}
 		return
 	}
-	ts.Fatalf("there is no server in %s", dir)
+	ts.Fatalf("no server runs in %s", dir)
 }
 
 func cmdSigterm(ts *testscript.TestScript, _ bool, _ []string) { tell(ts, syscall.SIGTERM) }
@@ -258,7 +258,7 @@ func cmdDrain(ts *testscript.TestScript, _ bool, args []string) {
 	begun, err := http.ReadResponse(from, nil)
 	ts.Check(err)
 	if begun.StatusCode != http.StatusContinue {
-		ts.Fatalf("the upload was answered %s, want 100", begun.Status)
+		ts.Fatalf("the upload returned %s, want 100", begun.Status)
 	}
 
 	_, err = io.WriteString(conn, wav[:half])
@@ -278,6 +278,6 @@ func cmdDrain(ts *testscript.TestScript, _ bool, args []string) {
 	resp, err := http.ReadResponse(from, nil)
 	ts.Check(err)
 	if resp.StatusCode != http.StatusCreated {
-		ts.Fatalf("the upload was answered %s, want 201", resp.Status)
+		ts.Fatalf("the upload returned %s, want 201", resp.Status)
 	}
 }

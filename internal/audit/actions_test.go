@@ -17,8 +17,9 @@ import (
 var makers = map[string]bool{"Of": true, "operatorEvent": true, "clientEvent": true, "webhookEvent": true,
 	"linkEvent": true, "factorEvent": true}
 
-// TestEachActionHasWords shows that each action in the code has a display text, and that its name is written
-// where the event begins. A function that takes the name from its caller must be listed in makers.
+// TestEachActionHasWords shows that each action in the code has a display text, and that its
+// name is written where the event begins. A function that takes the name from its caller must be
+// listed in makers.
 func TestEachActionHasWords(t *testing.T) {
 	known := make(map[string]bool)
 	for _, action := range audit.Actions() {
@@ -37,12 +38,12 @@ func TestEachActionHasWords(t *testing.T) {
 
 				for _, action := range texts(call.Args[0], fn) {
 					if found++; !known[action] {
-						t.Errorf("%s: the action %q has no words", fset.Position(call.Pos()), action)
+						t.Errorf("%s: the action %q has no display text", fset.Position(call.Pos()), action)
 					}
 				}
 
 				if len(texts(call.Args[0], fn)) == 0 && !(isFunc && makers[fn.Name.Name]) {
-					t.Errorf("%s: which action it is cannot be read here", fset.Position(call.Pos()))
+					t.Errorf("%s: the name of the action is not a literal here", fset.Position(call.Pos()))
 				}
 				return true
 			})
@@ -68,7 +69,7 @@ func TestEachActionHasWords(t *testing.T) {
 	}
 
 	if found < 80 {
-		t.Errorf("%d events were found; were they looked for?", found)
+		t.Errorf("only %d events were found in the code", found)
 	}
 }
 

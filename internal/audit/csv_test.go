@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// TestCSVIsNoFormula shows that no cell begins like a formula, whoever chose its text (OWASP, CSV Injection).
-func TestCSVIsNoFormula(t *testing.T) {
+// TestCSVHasNoFormula shows that no cell begins like a formula, whoever chose its text (OWASP,
+// CSV Injection).
+func TestCSVHasNoFormula(t *testing.T) {
 	for _, evil := range []string{"=cmd|'/C calc'!A0", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1"} {
 		e := Event{
 			ID: evil, At: time.Unix(0, 0), ProjectID: evil, Action: evil, Outcome: Outcome(evil),
@@ -21,12 +22,12 @@ func TestCSVIsNoFormula(t *testing.T) {
 
 		for i, cell := range row {
 			if cell == evil {
-				t.Errorf("%s is %q", CSVHeader[i], cell)
+				t.Errorf("the cell of %s is %q", CSVHeader[i], cell)
 			}
 		}
 	}
 
 	if row := (Event{ID: "a=b", Action: "login"}).CSV(); row[0] != "a=b" || row[3] != "login" {
-		t.Errorf("what is no formula is %q", row)
+		t.Errorf("a text that is not a formula is %q", row)
 	}
 }

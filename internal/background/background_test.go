@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/background"
 )
 
-// TestQueue shows that a job is not queued twice while it waits or runs, and that every
-// queued job has ended when Wait returns.
+// TestQueue shows that a job is not queued twice while it waits or runs, and that every queued
+// job has ended when Wait returns.
 func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q background.Queue
@@ -28,7 +28,7 @@ func TestQueue(t *testing.T) {
 
 		synctest.Wait()
 		if held != 1 || len(done) != 0 {
-			t.Errorf("while the first job runs: it ran %d times, and %d others ran", held, len(done))
+			t.Errorf("while the first job runs, it ran %d times, and %d others ran", held, len(done))
 		}
 
 		ended, cancel := context.WithCancel(t.Context())
@@ -44,7 +44,7 @@ func TestQueue(t *testing.T) {
 
 		q.Do("key", func() { held++ })
 		if err := q.Wait(t.Context()); err != nil || held != 2 {
-			t.Errorf("queued again after it ended: Wait = %v, the job ran %d times, want 2", err, held)
+			t.Errorf("queued again after the job ended: Wait = %v, the job ran %d times, want 2", err, held)
 		}
 	})
 }

@@ -53,7 +53,8 @@ func files(t *testing.T, path string) (found []string) {
 	return found
 }
 
-// filling returns a func that writes text, and returns the same text as the content of each part.
+// filling returns a function that writes text, and returns the same text as the content of each
+// part.
 func filling(text string, parts ...string) func(*os.File) (map[string][]byte, error) {
 	return func(f *os.File) (map[string][]byte, error) {
 		_, err := f.WriteString(text)
@@ -108,7 +109,7 @@ func TestPutAndOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := io.ReadAll(f); string(got) != "hello" || err != nil {
-		t.Errorf("reading a removed blob that is open = %q, %v, want hello", got, err)
+		t.Errorf("reading a removed blob that is still open = %q, %v, want hello", got, err)
 	}
 
 	if _, err := d.Open(key); !errors.Is(err, fs.ErrNotExist) {
@@ -119,7 +120,7 @@ func TestPutAndOpen(t *testing.T) {
 	}
 
 	if left := files(t, path); len(left) != 0 {
-		t.Errorf("files left: %q", left)
+		t.Errorf("remaining files: %q", left)
 	}
 }
 
@@ -151,7 +152,7 @@ func TestParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left := files(t, path); len(left) != 0 {
-		t.Errorf("files left after a sweep: %q", left)
+		t.Errorf("files after a sweep: %q", left)
 	}
 }
 
@@ -168,9 +169,9 @@ func TestPutThatFails(t *testing.T) {
 		left   int
 	}{
 		{"write fails", refuses, keeping(true, nil), broken, 0},
-		{"a part has a bad name", filling("x", "peaks", "../x"), keeping(true, nil), fs.ErrNotExist, 0},
+		{"a part has an invalid name", filling("x", "peaks", "../x"), keeping(true, nil), fs.ErrNotExist, 0},
 		{"not kept", filling("x", "peaks", "index"), keeping(false, nil), nil, 0},
-		{"commit fails, so nobody knows", filling("x", "peaks"), keeping(false, broken), broken, 2},
+		{"commit fails with an unknown outcome", filling("x", "peaks"), keeping(false, broken), broken, 2},
 	}
 
 	for _, tt := range tests {
@@ -178,7 +179,7 @@ func TestPutThatFails(t *testing.T) {
 			t.Errorf("%s: Put: %v, want %v", tt.name, err, tt.want)
 		}
 		if got := len(files(t, path)); got != tt.left {
-			t.Errorf("%s: %d files left, want %d", tt.name, got, tt.left)
+			t.Errorf("%s: %d remaining files, want %d", tt.name, got, tt.left)
 		}
 	}
 
@@ -186,7 +187,7 @@ func TestPutThatFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left := files(t, path); len(left) != 0 {
-		t.Errorf("files left after a sweep: %q", left)
+		t.Errorf("files after a sweep: %q", left)
 	}
 }
 
@@ -218,7 +219,7 @@ func TestKeysReachNothingOutside(t *testing.T) {
 	}
 
 	if got, err := os.ReadFile(secret); string(got) != "secret" {
-		t.Errorf("the file outside = %q, %v, want it untouched", got, err)
+		t.Errorf("the file outside = %q, %v, want no change", got, err)
 	}
 }
 

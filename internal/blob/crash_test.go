@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// childEnv is an environment variable that makes the test binary a process to be killed during a Put. Its
-// value is the directory, the key and the step.
+// childEnv is an environment variable that turns the test binary into a process to be killed
+// during a Put. Its value is the directory, the key and the step.
 const childEnv = "SELVAGE_BLOB_CHILD"
 
 func TestMain(m *testing.M) {
@@ -44,8 +44,8 @@ func hang(dir, key, step string) {
 	})
 }
 
-// TestSweepAfterKill shows that if a process is killed while writing, the next sweep in another process
-// removes its file, but not while the process lives.
+// TestSweepAfterKill shows that if a process is killed while writing, the next sweep in another
+// process removes its file, but not while the process lives.
 func TestSweepAfterKill(t *testing.T) {
 	tests := []struct {
 		step string // in which the process is killed
@@ -75,7 +75,7 @@ func TestSweepAfterKill(t *testing.T) {
 			t.Fatal(err)
 		}
 		if line, err := bufio.NewReader(out).ReadString('\n'); line != "here\n" {
-			t.Fatalf("the child says %q, %v", line, err)
+			t.Fatalf("the child printed %q, %v", line, err)
 		}
 
 		if err := d.Sweep(t.Context(), using()); err != nil {
@@ -103,7 +103,7 @@ func TestSweepAfterKill(t *testing.T) {
 		}
 
 		if left := len(files(t, path)) == 2; left != tt.left {
-			t.Errorf("killed in %s, row %v: file left %v, want %v", tt.step, tt.row, left, tt.left)
+			t.Errorf("killed in %s, row %v: file exists %v, want %v", tt.step, tt.row, left, tt.left)
 		}
 	}
 }

@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// TestContrast shows that for any color, text in it and on it is readable in both themes.
+// TestContrast shows that for any color, text in the color and on it is readable in both themes.
 func TestContrast(t *testing.T) {
 	for rgb := 0; rgb < 1<<24; rgb += 0x10f07 {
 		c, ok := ParseColor(fmt.Sprintf("%06x", rgb))
 		if !ok {
-			t.Fatalf("%06x is not read", rgb)
+			t.Fatalf("%06x is not accepted", rgb)
 		}
 		light, dark := OnLight(c), OnDark(c)
 		for what, got := range map[string]float64{
@@ -25,12 +25,12 @@ func TestContrast(t *testing.T) {
 
 	blue, _ := ParseColor("2f4b9b")
 	if OnLight(blue) != blue {
-		t.Errorf("%s, which is read well on a light page, is %s there", blue, OnLight(blue))
+		t.Errorf("%s, which is readable on a light page, becomes %s there", blue, OnLight(blue))
 	}
 
 	for _, bad := range []string{"", "#2f4b9b", "2F4B9B", "2f4b9", "2f4b9bb", "red", "../../x"} {
 		if _, ok := ParseColor(bad); ok {
-			t.Errorf("%q is a colour", bad)
+			t.Errorf("%q is accepted as a color", bad)
 		}
 	}
 }

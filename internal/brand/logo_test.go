@@ -52,7 +52,8 @@ func half(c color.Color) func(x, y int) color.Color {
 // webp is one red pixel in WebP.
 const webp = "UklGRiQAAABXRUJQVlA4IBgAAAAwAQCdASoBAAEAAwA0JaQAA3AA/vuUAAA="
 
-// TestMakeLogo shows that a picture is redrawn, small, and that its name describes how to show it.
+// TestMakeLogo shows that a picture is redrawn in a small size, and that its name describes how to
+// show it.
 func TestMakeLogo(t *testing.T) {
 	noise := rand.New(rand.NewPCG(1, 2))
 	raw, err := base64.StdEncoding.DecodeString(webp)
@@ -67,13 +68,13 @@ func TestMakeLogo(t *testing.T) {
 	}{
 		"a wide PNG": {encode(t, 1600, 200, all(color.NRGBA{R: 47, G: 75, B: 155, A: 255}), asPNG),
 			200, 25, ""},
-		"a JPEG":              {encode(t, 300, 300, all(color.White), asJPEG), 48, 48, ""},
-		"a small WebP":        {raw, 1, 1, ""},
-		"black one sees past": {encode(t, 60, 40, half(color.Black), asPNG), 60, 40, "d"},
-		"white one sees past": {encode(t, 60, 40, half(color.White), asPNG), 60, 40, "l"},
-		"nothing at all":      {encode(t, 60, 40, all(color.NRGBA{}), asPNG), 60, 40, ""},
-		"one line":            {encode(t, 4096, 1, all(color.Black), asPNG), 200, 1, ""},
-		"a script after it all": {append(
+		"a JPEG":            {encode(t, 300, 300, all(color.White), asJPEG), 48, 48, ""},
+		"a small WebP":      {raw, 1, 1, ""},
+		"transparent black": {encode(t, 60, 40, half(color.Black), asPNG), 60, 40, "d"},
+		"transparent white": {encode(t, 60, 40, half(color.White), asPNG), 60, 40, "l"},
+		"fully transparent": {encode(t, 60, 40, all(color.NRGBA{}), asPNG), 60, 40, ""},
+		"one line":          {encode(t, 4096, 1, all(color.Black), asPNG), 200, 1, ""},
+		"a script at the end": {append(
 			encode(t, 60, 40, all(color.Black), asPNG), "<script>alert(1)</script>"...), 60, 40, ""},
 	} {
 		made, err := brand.MakeLogo("logo", want.raw)
@@ -86,7 +87,7 @@ func TestMakeLogo(t *testing.T) {
 			t.Errorf("%s: %s is shown as %+v, want %dx%d%s", name, made.Name, shown, want.wide, want.high, want.plate)
 		}
 		if _, err := png.Decode(bytes.NewReader(made.PNG)); err != nil || bytes.Contains(made.PNG, []byte("script")) {
-			t.Errorf("%s: what is kept is no clean PNG: %v", name, err)
+			t.Errorf("%s: the result is not a clean PNG: %v", name, err)
 		}
 	}
 
@@ -94,7 +95,7 @@ func TestMakeLogo(t *testing.T) {
 		return color.NRGBA{R: uint8(noise.Uint32()), G: uint8(noise.Uint32()), B: uint8(noise.Uint32()), A: 255}
 	}, asPNG)
 	if made, err := brand.MakeLogo("logo", photo); err != nil || len(made.PNG) > 12<<10 {
-		t.Errorf("a photograph is kept with %d bytes: %v", len(made.PNG), err)
+		t.Errorf("a photograph becomes %d bytes: %v", len(made.PNG), err)
 	}
 }
 
@@ -107,12 +108,12 @@ func TestRefused(t *testing.T) {
 	for name, raw := range map[string][]byte{
 		"nothing": nil, "text": []byte("<script>alert(1)</script>"),
 		"SVG": []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`),
-		"GIF": encode(t, 9, 9, all(color.Black), asGIF), "half of it": fine[:len(fine)/2], "a bomb": bomb,
+		"GIF": encode(t, 9, 9, all(color.Black), asGIF), "half a file": fine[:len(fine)/2], "a bomb": bomb,
 		"a large file": make([]byte, brand.MaxUpload+1),
 		"too wide":     encode(t, 4097, 1, all(color.Black), asPNG),
 	} {
 		if made, err := brand.MakeLogo("logo", raw); err == nil {
-			t.Errorf("%s is kept as %s", name, made.Name)
+			t.Errorf("%s is accepted as %s", name, made.Name)
 		} else if !strings.Contains(err.Error(), "logo") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -159,12 +160,12 @@ func scans(n int) []byte {
 	return b.Bytes()
 }
 
-// TestScans shows that a small file that would keep a processor busy for minutes is refused.
+// TestScans shows that a small file that would occupy a processor for minutes is refused.
 func TestScans(t *testing.T) {
 	if _, err := brand.MakeLogo("logo", scans(10)); err != nil {
 		t.Errorf("a JPEG of ten scans: %v", err)
 	}
 	if made, err := brand.MakeLogo("logo", scans(500)); err == nil || !strings.Contains(err.Error(), "scans") {
-		t.Errorf("a JPEG of 500 scans is kept as %s: %v", made.Name, err)
+		t.Errorf("a JPEG of 500 scans is accepted as %s: %v", made.Name, err)
 	}
 }

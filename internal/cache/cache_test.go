@@ -33,9 +33,9 @@ func TestCache(t *testing.T) {
 
 		want("first", 1)
 		time.Sleep(cache.For - time.Nanosecond)
-		want("just before the end", 1)
+		want("just before the entry expires", 1)
 		time.Sleep(time.Nanosecond)
-		want("at the end", 2)
+		want("when the entry expires", 2)
 		c.Drop("a")
 		want("after Drop", 3)
 		c.Clear()
@@ -54,7 +54,7 @@ func TestCache(t *testing.T) {
 func TestLoadWhileDropped(t *testing.T) {
 	c := cache.New[string](time.Now)
 	got, err := c.Load("a", func() (string, error) {
-		c.Drop("a") // a change, between the reading and the keeping
+		c.Drop("a") // a change between reading and storing
 		return "old", nil
 	})
 	if got != "old" || err != nil {
@@ -72,7 +72,7 @@ func TestClockBack(t *testing.T) {
 	for i, step := range []time.Duration{0, -time.Hour, time.Hour} {
 		now = now.Add(step)
 		if got, err := c.Load("a", s.read); got != i+1 || err != nil {
-			t.Errorf("Load after a step of %v = %d, %v, want it read again", step, got, err)
+			t.Errorf("Load after a step of %v = %d, %v, want another read", step, got, err)
 		}
 	}
 }

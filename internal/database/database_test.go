@@ -20,8 +20,8 @@ func count(t *testing.T, d DB) (n int) {
 	return n
 }
 
-// TestChange shows that changes which share a commit succeed and fail independently: a change that fails or
-// panics is undone, and the others stay.
+// TestChange shows that changes that share a commit succeed and fail independently. A change
+// that fails or panics is undone, and the others stay.
 func TestChange(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { testChange(t, open(t, filepath.Join(t.TempDir(), "a.db"))) })
 	t.Run("postgres", func(t *testing.T) { testChange(t, openAt(t, servers.Postgres(t), 4)) })
@@ -51,7 +51,7 @@ func testChange(t *testing.T, d DB) {
 
 	wg.Wait()
 	if got := count(t, d); got != 100 {
-		t.Errorf("%d rows, want the 100 of the changes that succeeded", got)
+		t.Errorf("%d rows, want the 100 of the successful changes", got)
 	}
 	if err := d.Change(t.Context(), insert("0")); !IsUnique(err) {
 		t.Errorf("the same row again = %v, want a unique violation", err)
@@ -71,10 +71,10 @@ func testChange(t *testing.T, d DB) {
 		return errors.Join(insert("gone")(tx), tx.Later(ctx, `INSERT INTO t (id) VALUES ('gone, too')`))
 	}
 	if err := d.Change(ctx, gone); err != nil || count(t, d) != 102 {
-		t.Errorf("a change whose caller goes meanwhile = %v, want it made", err)
+		t.Errorf("a change whose caller leaves meanwhile = %v, want success", err)
 	}
 	if err := d.Change(ctx, insert("late")); !errors.Is(err, context.Canceled) {
-		t.Errorf("a change of one who went away = %v, want cancelled", err)
+		t.Errorf("a change with a canceled context = %v, want canceled", err)
 	}
 
 	if err := errors.Join(d.Close(), d.Close()); err != nil {

@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// abandoned returns a copy of a database's files as a process leaves them that is killed after some changes.
-// If moved is set, the log has been moved into the file, as far as a reader permitted it.
+// abandoned returns a copy of a database's files as a process leaves them that is killed after
+// some changes. If moved is set, the log has been moved into the file as far as a reader
+// permitted it.
 func abandoned(t *testing.T, moved bool) string {
 	t.Helper()
 	file, copied := filepath.Join(t.TempDir(), "a.db"), filepath.Join(t.TempDir(), "a.db")
@@ -71,15 +72,15 @@ func TestLog(t *testing.T) {
 		lost  bool
 	}{
 		{"nothing", false, wal(func(string, int64) error { return nil }), false},
-		{"nothing, some of it moved", true, wal(func(string, int64) error { return nil }), false},
+		{"nothing, the log partly moved", true, wal(func(string, int64) error { return nil }), false},
 		{"the log deleted", false, wal(func(name string, _ int64) error { return os.Remove(name) }), true},
-		{"the log deleted, some of it moved", true,
+		{"the log deleted, partly moved", true,
 			wal(func(name string, _ int64) error { return os.Remove(name) }), true},
 		{"the log emptied", false, wal(func(name string, _ int64) error { return os.Truncate(name, 0) }), true},
-		{"the log cut off", false, wal(func(name string, size int64) error {
+		{"the log truncated", false, wal(func(name string, size int64) error {
 			return os.Truncate(name, size/2)
 		}), true},
-		{"its last byte cut off", true, wal(
+		{"its last byte missing", true, wal(
 			func(name string, size int64) error { return os.Truncate(name, size-1) }), true},
 		{"a page overwritten", false, wal(
 			func(name string, size int64) error { return overwrite(name, size/2) }), true},
@@ -96,7 +97,7 @@ func TestLog(t *testing.T) {
 		d, err := openFile(t.Context(), config(file))
 		var unfit *Unfit
 		if errors.As(err, &unfit) != tt.lost || (err != nil) != tt.lost {
-			t.Errorf("%s: Open = %v, want it to be missed: %v", tt.name, err, tt.lost)
+			t.Errorf("%s: Open = %v, want missing changes reported: %v", tt.name, err, tt.lost)
 		}
 
 		if err != nil {

@@ -34,7 +34,7 @@ func closed(t *testing.T) string {
 	return file
 }
 
-// hasT reports whether a database is one of these tests.
+// hasT reports whether a database belongs to these tests.
 func hasT(tables []string) bool { return slices.Contains(tables, "t") }
 
 func config(file string) Config {
@@ -86,7 +86,7 @@ func TestRefused(t *testing.T) {
 			scribble(t, file)
 			return file
 		}, "the database is damaged ("},
-		{"cut off", func(t *testing.T) string {
+		{"truncated", func(t *testing.T) string {
 			file := closed(t)
 			if err := os.Truncate(file, 3*4096); err != nil {
 				t.Fatal(err)
@@ -121,18 +121,19 @@ func TestRefused(t *testing.T) {
 		}
 
 		if after, err := os.ReadFile(file); err != nil || string(after) != string(before) {
-			t.Errorf("%s: the file was changed, or is gone: %v", tt.name, err)
+			t.Errorf("%s: the file was changed or deleted: %v", tt.name, err)
 		}
 	}
 }
 
-// TestLarge shows that a large file is checked while it is used, and that its use ends if it is damaged.
+// TestLarge shows that a large file is checked while it is used, and that its use ends if it is
+// damaged.
 func TestLarge(t *testing.T) {
 	file := closed(t)
 	c := config(file)
 	c.large = 1
 	if r, err := Look(t.Context(), c); err != nil || !r.Checked {
-		t.Errorf("Look = %+v, %v, want a file that was looked through", r, err)
+		t.Errorf("Look = %+v, %v, want the whole file checked", r, err)
 	}
 
 	whole, err := openFile(t.Context(), c)
@@ -141,7 +142,7 @@ func TestLarge(t *testing.T) {
 	}
 	whole.checking.Wait()
 	if err := whole.Ping(t.Context()); err != nil {
-		t.Errorf("Ping of a whole file = %v", err)
+		t.Errorf("Ping of an undamaged file = %v", err)
 	}
 	if err := whole.Close(); err != nil {
 		t.Error(err)
@@ -154,7 +155,7 @@ func TestLarge(t *testing.T) {
 	update.Prepare = func(context.Context, *sql.DB, Dialect) error { prepared = true; return nil }
 	if _, err := openFile(t.Context(), update); err == nil ||
 		!strings.Contains(err.Error(), "the database is damaged") || prepared {
-		t.Errorf("a damaged file with an earlier schema is opened: %v, and changed: %v", err, prepared)
+		t.Errorf("opening a damaged file with an earlier schema: %v, changed: %v", err, prepared)
 	}
 
 	d, err := openFile(t.Context(), c)
@@ -185,11 +186,11 @@ func TestLook(t *testing.T) {
 		t.Errorf("Look = %+v, %v", r, err)
 	}
 	if found, err := filepath.Glob(file + "*"); err != nil || len(found) != 1 {
-		t.Errorf("files after a look: %q, %v", found, err)
+		t.Errorf("files after Look: %q, %v", found, err)
 	}
 
 	if _, err := Look(t.Context(), config(file+"x")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Look at nothing = %v", err)
+		t.Errorf("Look at a missing file = %v", err)
 	}
 
 	d := open(t, file)
@@ -200,7 +201,7 @@ func TestLook(t *testing.T) {
 		t.Errorf("Look during a write = %+v, %v", r, err)
 	}
 	if err := d.Change(t.Context(), insert("still later")); err != nil {
-		t.Errorf("a change after a look = %v", err)
+		t.Errorf("a change after Look = %v", err)
 	}
 }
 
@@ -233,7 +234,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestDamageMet shows that a file is no longer used once damage was found during its use.
+// TestDamageMet shows that a file is no longer used once damage was found while using it.
 func TestDamageMet(t *testing.T) {
 	file := closed(t)
 	c := config(file)
@@ -257,7 +258,7 @@ func TestDamageMet(t *testing.T) {
 		t.Errorf("reading afterwards = %v, want unavailable", err)
 	}
 	if err := d.Ping(t.Context()); err == nil {
-		t.Error("Ping afterwards says nothing")
+		t.Error("Ping afterwards: no error")
 	}
 }
 

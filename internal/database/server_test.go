@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// at returns the Config of a server that may take its time.
+// at returns the Config of a server with a long patience.
 func at(url string) Config {
 	return Config{URL: url, Sync: Full, Patience: time.Minute, Ours: hasT, Prepare: makeTable}
 }
@@ -57,8 +57,8 @@ func do(t *testing.T, d DB, query string) {
 	}
 }
 
-// TestServerAway shows that failures of the server are reported as unavailable, and that the pool is intact
-// afterwards.
+// TestServerAway shows that failures of the server are reported as unavailable, and that the
+// pool is intact afterwards.
 func TestServerAway(t *testing.T) {
 	url := servers.Postgres(t)
 	s := openAt(t, url, 1)
@@ -74,18 +74,18 @@ func TestServerAway(t *testing.T) {
 			return errors.Join(run(`SELECT set_config('statement_timeout', '50ms', true)`)(tx),
 				run(`SELECT pg_sleep(10)`)(tx))
 		}, 0},
-		{"a lock that is not given", func(tx Tx) error {
+		{"a lock that is not granted", func(tx Tx) error {
 			return errors.Join(run(`SELECT set_config('lock_timeout', '50ms', true)`)(tx),
 				run(`UPDATE t SET id = id`)(tx))
 		}, 1},
-		{"a server that only reads", func(tx Tx) error {
+		{"a read-only server", func(tx Tx) error {
 			return errors.Join(run(`SELECT set_config('transaction_read_only', 'on', true)`)(tx),
 				run(`UPDATE t SET id = id`)(tx))
 		}, 0},
-		{"a connection that is ended", func(tx Tx) error {
+		{"a connection that is terminated", func(tx Tx) error {
 			return run(`SELECT pg_terminate_backend(pg_backend_pid())`)(tx)
 		}, 0},
-		{"one that is ended before the commit", func(tx Tx) error {
+		{"a connection terminated before the commit", func(tx Tx) error {
 			var pid int
 			if err := tx.Row(context.Background(), `SELECT pg_backend_pid()`).Scan(&pid); err != nil {
 				return err
@@ -127,7 +127,7 @@ func TestServerAway(t *testing.T) {
 	}
 }
 
-// TestServerEndsIdle shows that an idle connection that was ended by the server is not used.
+// TestServerEndsIdle shows that an idle connection that the server has closed is not used.
 func TestServerEndsIdle(t *testing.T) {
 	url := servers.Postgres(t)
 	s, other := openAt(t, url, 2), openAt(t, url, 1)
@@ -144,7 +144,7 @@ func TestServerEndsIdle(t *testing.T) {
 	}
 }
 
-// TestServerPool shows that a caller who finds all connections in use waits, but not forever.
+// TestServerPool shows that a caller waits if all connections are in use, but not forever.
 func TestServerPool(t *testing.T) {
 	c := at(servers.Postgres(t))
 	c.Patience = 0 // the default
@@ -172,13 +172,13 @@ func TestServerPool(t *testing.T) {
 	}
 
 	if err := s.Ping(t.Context()); err != nil {
-		t.Errorf("Ping, which waits for nobody = %v", err)
+		t.Errorf("Ping, which needs no free connection = %v", err)
 	}
 
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(time.Millisecond, cancel)
 	if err := read(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("a read of one who goes = %v, want cancelled", err)
+		t.Errorf("a read with a canceled context = %v, want canceled", err)
 	}
 
 	waits := s.Stats().Waits
@@ -192,7 +192,7 @@ func TestServerPool(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-done; err != nil {
-		t.Errorf("a read once a connection is free = %v", err)
+		t.Errorf("a read after a connection was freed = %v", err)
 	}
 	if got := s.Stats(); got.Waits != waits+1 || got.Waited <= 0 {
 		t.Errorf("Stats = %+v, want one more wait", got)
@@ -200,11 +200,11 @@ func TestServerPool(t *testing.T) {
 
 	go func() { time.Sleep(time.Millisecond); _ = held[1].Close() }()
 	if err := s.Close(); err != nil || s.Stats().Open != 0 {
-		t.Errorf("Close = %v, and leaves %+v", err, s.Stats())
+		t.Errorf("Close = %v, after which Stats are %+v", err, s.Stats())
 	}
 }
 
-// TestDeadlock shows that two changes which deadlock both succeed in the end.
+// TestDeadlock shows that two changes that deadlock both succeed in the end.
 func TestDeadlock(t *testing.T) {
 	s := openAt(t, servers.Postgres(t), 2)
 	do(t, s, `INSERT INTO t (id) VALUES ('a'), ('b')`)
@@ -238,8 +238,8 @@ func TestDeadlock(t *testing.T) {
 	}
 }
 
-// TestServerSettings shows that an acknowledged change is on disk whatever the role's defaults are, and that
-// changes run in READ COMMITTED, which they rely on.
+// TestServerSettings shows that an acknowledged change is on disk whatever the role's defaults
+// are, and that changes run in READ COMMITTED, as they require.
 func TestServerSettings(t *testing.T) {
 	settings := func(s *server) (text string) {
 		err := s.Read().Row(t.Context(),
@@ -289,8 +289,8 @@ func with(t *testing.T, raw string, change func(*url.URL)) string {
 	return u.String()
 }
 
-// TestServerRefused shows that a database that cannot be used is refused with the cause and a remedy, and
-// never with the password.
+// TestServerRefused shows that a database that cannot be used is refused with the cause and a
+// remedy, and never with the password.
 func TestServerRefused(t *testing.T) {
 	good := servers.Postgres(t)
 	const hush = "hush%2Fhush"
@@ -300,9 +300,9 @@ func TestServerRefused(t *testing.T) {
 	}{
 		{"no URL", "postgres://a:" + hush + "@[", "the PostgreSQL URL is invalid; write it as postgres://"},
 		{"a password that looks like a port", "postgres://a:hush/hush@h/db", "cannot be"},
-		{"a parameter that is wrong", with(t, good, func(u *url.URL) { u.RawQuery = "sslmode=perhaps" }),
+		{"an invalid parameter", with(t, good, func(u *url.URL) { u.RawQuery = "sslmode=perhaps" }),
 			"sslmode is invalid"},
-		{"a file that is not there", with(t, good, func(u *url.URL) {
+		{"a missing file", with(t, good, func(u *url.URL) {
 			u.RawQuery = "sslmode=verify-full&sslrootcert=/nowhere"
 		}), "/nowhere"},
 		{"the wrong password", with(t, good, func(u *url.URL) {
@@ -359,18 +359,18 @@ func refused(t *testing.T, name string, c Config, want string) {
 	u, parsed := url.Parse(c.URL)
 	for _, secret := range []string{"hush/hush", "hush%2Fhush", c.URL} {
 		if err != nil && strings.Contains(err.Error(), secret) {
-			t.Errorf("%s: Open = %v, which has the password", name, err)
+			t.Errorf("%s: Open = %v, which contains the password", name, err)
 		}
 	}
 	if parsed == nil {
 		if secret, ok := u.User.Password(); ok && err != nil && strings.Contains(err.Error(), secret) {
-			t.Errorf("%s: Open = %v, which has the password", name, err)
+			t.Errorf("%s: Open = %v, which contains the password", name, err)
 		}
 	}
 }
 
-// TestServerURLs shows that of several hosts in a URL the one that answers and takes writes is used, and that
-// tables are in the schema of the search path.
+// TestServerURLs shows that of several hosts in a URL, the first that answers and takes writes
+// is used, and that tables are in the schema of the search path.
 func TestServerURLs(t *testing.T) {
 	url1, url2 := servers.Postgres(t), servers.Postgres(t)
 	servers.SQL(t, url2, `CREATE SCHEMA apart; CREATE TABLE users (id INT)`)
@@ -387,8 +387,8 @@ func TestServerURLs(t *testing.T) {
 	}
 }
 
-// TestServerWithoutRights shows that a role without the right to create tables gets a clear error, and needs
-// no such right once the tables exist.
+// TestServerWithoutRights shows that a role without the right to create tables gets a clear
+// error, and does not need the right once the tables exist.
 func TestServerWithoutRights(t *testing.T) {
 	own := servers.OwnPostgres(t)
 	owner := own.Database(t)
@@ -446,7 +446,7 @@ func TestOpenServerTogether(t *testing.T) {
 	wg.Wait()
 }
 
-// TestServerComesBack shows that a server that goes away and comes back is used again.
+// TestServerComesBack shows that a server is used again after it was away.
 func TestServerComesBack(t *testing.T) {
 	own := servers.OwnPostgres(t)
 	s := openAt(t, own.Database(t), 4)
@@ -497,19 +497,19 @@ func TestSocket(t *testing.T) {
 
 	s := c.(*socket)
 	if !s.quiet() {
-		t.Error("a connection on which nothing was said is not quiet")
+		t.Error("an unused connection is not quiet")
 	}
 
 	_, err = s.Read(make([]byte, 1))
 	var timeout net.Error
 	if err == nil || errors.As(err, &timeout) && timeout.Timeout() {
-		t.Errorf("Read = %v, want an error that is no timeout, after which pgx goes on", err)
+		t.Errorf("Read = %v, want an error that is not a timeout, since pgx would retry after one", err)
 	}
 
 	_ = other.Close()
 	for deadline := time.Now().Add(time.Minute); s.quiet(); {
 		if time.Now().After(deadline) {
-			t.Fatal("a connection that was closed stays quiet")
+			t.Fatal("a closed connection stays quiet")
 		}
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestCutPasswords shows that a password whose special characters are not encoded appears neither in errors
-// nor in what the server connects to.
+// TestCutPasswords shows that a password whose special characters are not encoded appears
+// neither in errors nor in the address that is connected to.
 func TestCutPasswords(t *testing.T) {
 	for _, raw := range []string{
 		"postgres://u:p@hush/hush@h:5432/db", "postgres://u:12/hush@h/db", "postgres://u:12#hush@h/db",
@@ -16,7 +16,7 @@ func TestCutPasswords(t *testing.T) {
 		if err == nil {
 			t.Errorf("parseServer(%q) connects to %q, want an error", raw, shown(config))
 		} else if strings.Contains(err.Error(), "hush") {
-			t.Errorf("parseServer(%q) = %v, which has the password", raw, err)
+			t.Errorf("parseServer(%q) = %v, which contains the password", raw, err)
 		}
 	}
 

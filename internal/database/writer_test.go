@@ -8,8 +8,9 @@ import (
 	"testing"
 )
 
-// TestRemember shows that the next change recalls what a change has remembered, until a commit fails or the
-// recalled value no longer holds. In the latter case the change runs again without it.
+// TestRemember shows that a change recalls what the previous change remembered, until a commit
+// fails or the recalled value no longer holds. In the latter case the change runs again without
+// it.
 func TestRemember(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "a.db"))
 
@@ -117,6 +118,6 @@ func TestRememberTogether(t *testing.T) {
 	}
 
 	if lasts != 1 || left != many*2/3 {
-		t.Errorf("%d were run before the commit, which left %d, want 1 and %d", lasts, left, many*2/3)
+		t.Errorf("%d functions ran before the commit, which left %d, want 1 and %d", lasts, left, many*2/3)
 	}
 }

@@ -143,7 +143,7 @@ func (w *world) delivered(hook fabric.Webhook) int {
 
 func delivered(d fabric.Delivery) bool { return d.State == fabric.Delivered }
 
-// A log records what was received.
+// A log records the received deliveries.
 type log struct {
 	mu  sync.Mutex
 	ids []string
@@ -161,7 +161,7 @@ func (l *log) all() []string {
 	return slices.Clone(l.ids)
 }
 
-// TestDeliver shows that two nodes send many events to a webhook: each once, and signed.
+// TestDeliver shows that two nodes send many events to a webhook, each once and signed.
 func TestDeliver(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { testDeliver(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()}) })
 	t.Run("postgres", func(t *testing.T) {
@@ -218,16 +218,16 @@ func testDeliver(t *testing.T, c store.Config) {
 	ids := got.all()
 	for _, id := range ids {
 		if !want[id] {
-			t.Errorf("%s was told twice, or never happened", id)
+			t.Errorf("%s was delivered twice, or never happened", id)
 		}
 		delete(want, id)
 	}
 	if len(ids) != 60 || len(want) != 0 {
-		t.Errorf("told %d times, %d not at all; want each of 60 once", len(ids), len(want))
+		t.Errorf("%d events were delivered, %d of 60 not at all, want each once", len(ids), len(want))
 	}
 }
 
-// TestOrder shows that events about the same subject are sent in their order.
+// TestOrder shows that events about the same subject are sent in order.
 func TestOrder(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	var got log
@@ -249,12 +249,12 @@ func TestOrder(t *testing.T) {
 	w.node()
 	w.await(hook, "all to be delivered", delivered)
 	if ids := got.all(); len(ids) != 21 || ids[0] != string(fabric.SubscriberCreated) {
-		t.Errorf("told %v, want the creation first", ids)
+		t.Errorf("delivered %v, want the creation first", ids)
 	}
 }
 
 // TestRetries shows that a failing receiver gets all attempts, and that dead deliveries can be
-// requested again.
+// redelivered.
 func TestRetries(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	var status atomic.Int64
@@ -278,20 +278,20 @@ func TestRetries(t *testing.T) {
 		return d.State == fabric.Dead && d.Attempts == 9
 	})
 	if got := tries.Load(); got != 9 {
-		t.Errorf("tried %d times, want 9", got)
+		t.Errorf("%d attempts, want 9", got)
 	}
 
 	status.Store(204)
 	if n, err := w.rows.RedeliverDead(t.Context(), hook.ID, w.now()); n != 1 || err != nil {
 		t.Fatalf("RedeliverDead = %d, %v", n, err)
 	}
-	w.await(hook, "it to be delivered after all", func(d fabric.Delivery) bool {
+	w.await(hook, "the redelivery", func(d fabric.Delivery) bool {
 		return delivered(d) && d.Attempts == 1 && d.Status == 204
 	})
 }
 
-// TestAnswers shows that a receiver that answers 410 Gone is not tried again, and that redirects
-// are not followed.
+// TestAnswers shows that a receiver that answers 410 Gone gets no further attempts, and that
+// redirects are not followed.
 func TestAnswers(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	var followed atomic.Bool
@@ -318,7 +318,7 @@ func TestAnswers(t *testing.T) {
 
 	w.happen(1)
 	w.node()
-	w.await(gone, "it to be given up", func(d fabric.Delivery) bool {
+	w.await(gone, "the receiver to be given up", func(d fabric.Delivery) bool {
 		return d.State == fabric.Dead && d.Status == 410 && d.Attempts == 1
 	})
 
@@ -326,11 +326,11 @@ func TestAnswers(t *testing.T) {
 		return d.State == fabric.Pending && d.Status == 307
 	})
 
-	w.await(busy, "the wait that was asked for", func(d fabric.Delivery) bool {
+	w.await(busy, "the requested wait", func(d fabric.Delivery) bool {
 		return d.Status == 503 && d.Due.After(w.now().Add(time.Hour))
 	})
 
-	w.await(endless, "an answer without end", delivered)
+	w.await(endless, "an endless answer", delivered)
 	if followed.Load() {
 		t.Error("the redirect was followed")
 	}
@@ -345,11 +345,11 @@ func TestOneHangs(t *testing.T) {
 	good := w.webhook(func(http.ResponseWriter, *http.Request) {})
 	w.happen(40)
 	w.node()
-	w.await(good, "the one that answers", delivered)
+	w.await(good, "the receiver that answers", delivered)
 }
 
-// TestShutdown stops a node during an attempt. The attempt completes, and the next node does the
-// rest.
+// TestShutdown stops a node during an attempt. The attempt completes, and the next node sends
+// the rest.
 func TestShutdown(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	began, answer := make(chan struct{}, 100), make(chan struct{})
@@ -365,20 +365,20 @@ func TestShutdown(t *testing.T) {
 	cancel()
 	d.Shutdown(over) // already ended, so Shutdown does not wait
 	if n := w.delivered(hook); n != 0 {
-		t.Errorf("%d are delivered, and none was answered", n)
+		t.Errorf("%d deliveries succeeded before any was answered", n)
 	}
 
 	close(answer)
 	d.Shutdown(t.Context())
 	if n := w.delivered(hook); n == 0 || n > 4 {
-		t.Errorf("%d are delivered, want those that had begun", n)
+		t.Errorf("%d deliveries succeeded, want those that had started", n)
 	}
 
 	w.node()
-	w.await(hook, "the rest", delivered)
+	w.await(hook, "the remaining deliveries", delivered)
 	for _, d := range w.deliveries(hook) {
 		if d.Attempts != 1 {
-			t.Errorf("%s was tried %d times, want once", d.ID, d.Attempts)
+			t.Errorf("%s had %d attempts, want one", d.ID, d.Attempts)
 		}
 	}
 }

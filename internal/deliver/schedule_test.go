@@ -17,21 +17,21 @@ func TestDelay(t *testing.T) {
 		sum += d
 	}
 	if sum < 16*time.Hour || sum > 30*time.Hour {
-		t.Errorf("all delays are %v, want about a day", sum)
+		t.Errorf("all delays add up to %v, want about a day", sum)
 	}
 
 	if d, again := delay(len(delays)+1, 0); again {
 		t.Errorf("delay after the last attempt = %v, want none", d)
 	}
 	if d, _ := delay(1, 90*time.Second); d != 90*time.Second {
-		t.Errorf("delay where 90 s are asked for = %v", d)
+		t.Errorf("delay with a Retry-After of 90 s = %v", d)
 	}
 	if d, _ := delay(1, 1000*time.Hour); d != longestDelay {
-		t.Errorf("delay where 1000 h are asked for = %v, want %v", d, longestDelay)
+		t.Errorf("delay with a Retry-After of 1000 h = %v, want %v", d, longestDelay)
 	}
 
 	if d, _ := delay(5, time.Second); d < 40*time.Minute {
-		t.Errorf("delay where less is asked for = %v, want an hour all the same", d)
+		t.Errorf("delay with a shorter Retry-After = %v, want an hour nevertheless", d)
 	}
 }
 
@@ -78,8 +78,8 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestReason shows that the reason of a failure reveals neither the network nor the contents of a
-// URL.
+// TestReason shows that the reason of a failure reveals neither the network nor the contents of
+// a URL.
 func TestReason(t *testing.T) {
 	client := &http.Client{}
 	for url, want := range map[string]string{

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A counter implements as much of a Queue as a turn needs.
+// A counter implements the part of a Queue that a turn needs.
 type counter struct {
 	Queue
 	settled atomic.Int64
@@ -28,8 +28,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestTurnOfSlowReceiver shows that a receiver that accepts each body at the last moment does not
-// extend its turn.
+// TestTurnOfSlowReceiver shows that a receiver that accepts each body at the last moment does
+// not extend its turn.
 func TestTurnOfSlowReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := roundTrip(func(*http.Request) (*http.Response, error) {
@@ -48,13 +48,13 @@ func TestTurnOfSlowReceiver(t *testing.T) {
 
 		began := time.Now()
 		if v.send(t.Context(), jobs) {
-			t.Error("send = true, want no more in this turn")
+			t.Error("send = true, want no more deliveries in this turn")
 		}
 		if took := time.Since(began); took > turnFor+timeout {
 			t.Errorf("the turn took %s, want at most %s", took, turnFor+timeout)
 		}
 		if n := q.settled.Load(); n == 0 || n > 2*lanes {
-			t.Errorf("%d were sent, want some, and at most %d", n, 2*lanes)
+			t.Errorf("%d deliveries were sent, want some, and at most %d", n, 2*lanes)
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// resolver returns a resolver that asks a DNS server of the test, which resolves names by answer.
+// resolver returns a resolver that asks the test's DNS server, which resolves names with answer.
 func resolver(t *testing.T, answer func(name string) net.IP) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -22,7 +22,7 @@ func resolver(t *testing.T, answer func(name string) net.IP) *net.Resolver {
 		for {
 			n, from, err := conn.ReadFrom(buf)
 			if err != nil {
-				return // the test is over
+				return // the test has ended
 			}
 			if reply := respond(buf[:n], answer); reply != nil {
 				_, _ = conn.WriteTo(reply, from) // if this fails, the resolver asks again

@@ -104,8 +104,8 @@ func receiver(t *testing.T) (port string, reached func() bool) {
 	return port, func() bool { return len(hits) > 0 }
 }
 
-// TestDial shows that loopback is not reached under any name an attacker may give it, even if no URL was
-// checked before.
+// TestDial shows that loopback is not reached under any name that an attacker may give it, even
+// if the URL was not checked before.
 func TestDial(t *testing.T) {
 	port, reached := receiver(t)
 	names := resolver(t, func(string) net.IP { return net.IPv4(127, 0, 0, 1) })
@@ -134,8 +134,8 @@ func TestDial(t *testing.T) {
 	}
 }
 
-// TestRebind shows that a name is refused that resolves to a public address at first, and to loopback when it
-// is dialed.
+// TestRebind shows that a name is refused that resolves to a public address at first, and to
+// loopback when it is dialed.
 func TestRebind(t *testing.T) {
 	port, reached := receiver(t)
 	var asked atomic.Int32
@@ -148,16 +148,16 @@ func TestRebind(t *testing.T) {
 
 	if ips, err := p.Resolver.LookupIP(context.Background(), "ip4", "rebound.example"); err != nil ||
 		!ips[0].Equal(net.IPv4(93, 184, 216, 34)) {
-		t.Fatalf("the first look gives %v, %v", ips, err)
+		t.Fatalf("the first resolution returned %v, %v", ips, err)
 	}
 
 	_, err := p.Client().Get("http://rebound.example:" + port + "/")
 	if problem.First(err) == nil || problem.First(err).Code != "url_is_unsafe" ||
 		strings.Contains(problem.First(err).Message, "127") {
-		t.Errorf("the second gives %v, want one that is unsafe and tells no address", err)
+		t.Errorf("the second resolution returned %v, want an error that it is unsafe, without the address", err)
 	}
 	if n := asked.Load(); n < 2 || reached() {
-		t.Errorf("asked %d times, reached: %v", n, reached())
+		t.Errorf("resolved %d times, reached: %v", n, reached())
 	}
 }
 
@@ -190,12 +190,12 @@ func TestDialMany(t *testing.T) {
 		p := egress.Policy{Resolver: resolver(t, func(string) net.IP { return net.ParseIP(ip) })}
 		_, err := p.Client().Get("http://x.example:8080/")
 		if !errors.Is(err, problem.Forbidden) {
-			t.Errorf("%s: %v, want that it is refused", ip, err)
+			t.Errorf("%s: %v, want an error", ip, err)
 		}
 	}
 
 	p := egress.Policy{Resolver: resolver(t, func(string) net.IP { return net.IPv4(93, 184, 216, 34) })}
 	if _, err := p.Client().Get("http://x.example:22/"); !errors.Is(err, problem.Forbidden) {
-		t.Errorf("port 22 of a public address: %v, want that it is refused", err)
+		t.Errorf("port 22 of a public address: %v, want an error", err)
 	}
 }

@@ -24,8 +24,8 @@ import (
 
 const origin = "https://id.example"
 
-// A world has two subscribers and their factors in a real database. Its clock is moved only by
-// tests, because a code of an app is valid for half a minute.
+// A world has two subscribers and their factors in a real database. Only tests move its clock,
+// because a code of an app is valid for half a minute.
 type world struct {
 	began time.Time
 	*factor.Factors
@@ -91,31 +91,31 @@ func TestTOTP(t *testing.T) {
 	must(t, err)
 	if _, err := png.Decode(bytes.NewReader(e.PNG)); err != nil ||
 		!strings.HasPrefix(e.URL, "otpauth://totp/Acme%20%20Dialer:ada@example.com?") {
-		t.Errorf("enrolment: %v, %s", err, e.URL)
+		t.Errorf("setting up an app: %v, %s", err, e.URL)
 	}
 	if again, err := w.BeginTOTP(ctx, w.ada, "flow", "Acme", "ada@example.com"); err != nil ||
 		again.Secret != e.Secret {
-		t.Errorf("the page shown again has another secret: %v", err)
+		t.Errorf("the page, shown again, has another secret: %v", err)
 	}
 
 	if err := w.ConfirmTOTP(ctx, w.grace, false, "flow",
 		factortest.Code(e.Secret, w.now())); !errors.Is(err, factor.ErrPending) {
-		t.Errorf("somebody else's set-up is confirmed: %v", err)
+		t.Errorf("confirming another's set-up: %v", err)
 	}
 	if err := w.ConfirmTOTP(ctx, w.ada, false, "flow", "000000"); !errors.Is(err, factor.ErrWrong) {
-		t.Errorf("confirmed by a wrong code: %v", err)
+		t.Errorf("confirming with a wrong code: %v", err)
 	}
 	if set, err := w.Has(ctx, w.ada); err != nil || set.Any() {
-		t.Errorf("before it is confirmed: %+v, %v", set, err)
+		t.Errorf("before the confirmation: %+v, %v", set, err)
 	}
 
 	confirmed := factortest.Code(e.Secret, w.now())
 	must(t, w.ConfirmTOTP(ctx, w.ada, false, "flow", confirmed))
 	if set, err := w.Has(ctx, w.ada); err != nil || !set.TOTP || set.Passkeys {
-		t.Errorf("once it is confirmed: %+v, %v", set, err)
+		t.Errorf("after the confirmation: %+v, %v", set, err)
 	}
 	if err := w.CheckTOTP(ctx, w.ada, "", confirmed); !errors.Is(err, factor.ErrUsed) {
-		t.Errorf("the code of the set-up used again: %v, want ErrUsed", err)
+		t.Errorf("the code of the set-up, used again: %v, want ErrUsed", err)
 	}
 
 	w.pass(time.Minute)
@@ -129,7 +129,7 @@ func TestTOTP(t *testing.T) {
 		{"not digits", "ABCDEF", factor.ErrWrong},
 		{"empty", "", factor.ErrWrong},
 		{"one step early, typed with a space", space(factortest.Code(e.Secret, w.now().Add(30*time.Second))), nil},
-		{"of now, after that", factortest.Code(e.Secret, w.now()), factor.ErrUsed},
+		{"the current one, after that", factortest.Code(e.Secret, w.now()), factor.ErrUsed},
 	} {
 		if err := w.CheckTOTP(ctx, w.ada, "", tt.code); !errors.Is(err, tt.want) {
 			t.Errorf("a code %s: %v, want %v", tt.name, err, tt.want)
@@ -138,7 +138,7 @@ func TestTOTP(t *testing.T) {
 
 	if err := w.CheckTOTP(ctx, w.grace, "",
 		factortest.Code(e.Secret, w.now().Add(30*time.Second))); !errors.Is(err, factor.ErrWrong) {
-		t.Errorf("a code of somebody else: %v", err)
+		t.Errorf("another owner's code: %v", err)
 	}
 }
 
@@ -151,16 +151,16 @@ func TestTOTPOnce(t *testing.T) {
 	w.pass(time.Minute)
 	code := factortest.Code(secret, w.now())
 	if won := race(func() error { return w.CheckTOTP(context.Background(), w.ada, "", code) }); won != 1 {
-		t.Errorf("%d of 50 were let in by one code", won)
+		t.Errorf("%d of 50 callers succeeded with one code", won)
 	}
 	codes, err := w.NewCodes(t.Context(), w.ada)
 	must(t, err)
 	if won := race(func() error { return w.UseCode(context.Background(), w.ada, "", codes[3]) }); won != 1 {
-		t.Errorf("%d of 50 were let in by one recovery code", won)
+		t.Errorf("%d of 50 callers succeeded with one recovery code", won)
 	}
 }
 
-// race calls try fifty times at once and returns how many calls succeeded.
+// race calls try fifty times concurrently and returns how many calls succeeded.
 func race(try func() error) (won int64) {
 	var all sync.WaitGroup
 	var n atomic.Int64
@@ -175,8 +175,8 @@ func race(try func() error) (won int64) {
 	return n.Load()
 }
 
-// TestGuesses shows that no more codes than the limit are checked, however many are tried at once.
-// After that, even the right code is refused.
+// TestGuesses shows that no more codes than the limit are checked, however many are tried
+// concurrently. After that, even the right code is refused.
 func TestGuesses(t *testing.T) {
 	w := newWorld(t, nil)
 	secret := w.app(t, w.ada)
@@ -195,21 +195,21 @@ func TestGuesses(t *testing.T) {
 	})
 
 	if wrong.Load() != 6 || limited.Load() != 44 {
-		t.Errorf("of 50 guesses %d were looked at and %d refused, want 6 and 44", wrong.Load(), limited.Load())
+		t.Errorf("of 50 guesses %d were checked and %d refused, want 6 and 44", wrong.Load(), limited.Load())
 	}
 	if err := w.CheckTOTP(t.Context(), w.ada, "",
 		factortest.Code(secret, w.now())); !errors.Is(err, problem.RateLimited) {
-		t.Errorf("the right code after them: %v", err)
+		t.Errorf("the right code after the guesses: %v", err)
 	}
 	if err := w.UseCode(t.Context(), w.ada, "", codes[0]); !errors.Is(err, problem.RateLimited) {
-		t.Errorf("a recovery code after them: %v", err)
+		t.Errorf("a recovery code after the guesses: %v", err)
 	}
 
 	if err := w.UseCode(t.Context(), w.grace, "", "aaaaa-aaaaa"); !errors.Is(err, factor.ErrWrong) {
-		t.Errorf("somebody else pays for them: %v", err)
+		t.Errorf("another owner after the guesses: %v", err)
 	}
 
-	// A place that is known to be the owner's has its own count, with the same limit.
+	// A known place of the owner has its own count, with the same limit.
 	var there atomic.Int64
 	race(func() error {
 		if errors.Is(w.CheckTOTP(context.Background(), w.ada, "device b", "000000"), factor.ErrWrong) {
@@ -218,12 +218,12 @@ func TestGuesses(t *testing.T) {
 		return nil
 	})
 	if there.Load() != 6 {
-		t.Errorf("of 50 guesses at a known place %d were looked at, want 6", there.Load())
+		t.Errorf("of 50 guesses from a known place %d were checked, want 6", there.Load())
 	}
 
 	must(t, w.CheckTOTP(t.Context(), w.ada, "device a", factortest.Code(secret, w.now())))
 	if err := w.UseCode(t.Context(), w.ada, "", codes[0]); !errors.Is(err, problem.RateLimited) {
-		t.Errorf("strangers have tries again since the owner came in: %v", err)
+		t.Errorf("strangers may guess again after the owner succeeded: %v", err)
 	}
 
 	w.pass(factor.GuessWindow + time.Second)
@@ -236,32 +236,32 @@ func TestRecoveryCodes(t *testing.T) {
 	first, err := w.FirstCodes(ctx, w.ada)
 	must(t, err)
 	if again, err := w.FirstCodes(ctx, w.ada); err != nil || again != nil {
-		t.Errorf("first codes once more: %v, %v", again, err)
+		t.Errorf("the first codes again: %v, %v", again, err)
 	}
 
 	slices.Sort(first)
 	if len(slices.Compact(slices.Clone(first))) != factor.CodeCount {
-		t.Errorf("codes %v: want ten that differ", first)
+		t.Errorf("codes %v, want ten different ones", first)
 	}
 
 	must(t, w.UseCode(ctx, w.ada, "", " "+strings.ToUpper(strings.ReplaceAll(first[0], "-", ""))))
 	for name, tt := range map[string]struct {
 		o    factor.Owner
 		code string
-	}{"already used": {w.ada, first[0]}, "of another": {w.grace, first[1]},
-		"of nobody": {w.ada, "aaaaa-aaaaa"}, "empty": {w.ada, ""}} {
+	}{"already used": {w.ada, first[0]}, "of another owner": {w.grace, first[1]},
+		"of an unknown owner": {w.ada, "aaaaa-aaaaa"}, "empty": {w.ada, ""}} {
 		if err := w.UseCode(ctx, tt.o, "", tt.code); !errors.Is(err, factor.ErrWrong) {
 			t.Errorf("a code %s: %v, want ErrWrong", name, err)
 		}
 	}
 
 	if left, err := w.RecoveryCodes(ctx, w.ada); err != nil || left.Left != 9 {
-		t.Errorf("left: %+v, %v", left, err)
+		t.Errorf("remaining codes: %+v, %v", left, err)
 	}
 
 	_, err = w.NewCodes(ctx, w.ada)
 	must(t, err)
 	if err := w.UseCode(ctx, w.ada, "", first[1]); !errors.Is(err, factor.ErrWrong) {
-		t.Errorf("a code of before: %v", err)
+		t.Errorf("a code from before the replacement: %v", err)
 	}
 }

@@ -33,25 +33,25 @@ func TestPasskey(t *testing.T) {
 	device := &factortest.Authenticator{Origin: origin, Counts: true}
 	made := w.passkey(t, w.ada, device)
 	if made.Name != "Laptop" || made.Synced || made.AMR()[0] != "hwk" {
-		t.Errorf("made %+v", made)
+		t.Errorf("the new passkey is %+v", made)
 	}
 
 	for _, o := range []*factor.Owner{nil, &w.ada} {
 		p, err := w.logIn(t, o, device)
 		if err != nil || p.Owner != w.ada || p.ID != made.ID {
-			t.Errorf("logging in (owner said: %v) = %+v, %v", o != nil, p, err)
+			t.Errorf("logging in (owner named: %v) = %+v, %v", o != nil, p, err)
 		}
 	}
 
 	all, err := w.rows.ListPasskeys(t.Context(), w.ada)
 	must(t, err)
 	if len(all) != 1 || all[0].Count != 2 || all[0].Used.IsZero() {
-		t.Errorf("kept: %+v", all)
+		t.Errorf("the stored passkey is %+v", all)
 	}
 
 	synced := w.passkey(t, w.ada, &factortest.Authenticator{Origin: origin, Synced: true})
 	if !synced.BackedUp || synced.AMR()[0] != "swk" {
-		t.Errorf("a synced one: %+v", synced)
+		t.Errorf("a synced passkey: %+v", synced)
 	}
 }
 
@@ -79,9 +79,9 @@ func TestPasskeyRefused(t *testing.T) {
 			factor.ErrRefused},
 		{"another relying party", nil, mine, func(a *factortest.Authenticator) { a.RPID = "example" },
 			factor.ErrRefused},
-		{"nobody was verified", nil, mine, func(a *factortest.Authenticator) { a.Unverified = true },
+		{"no user verification", nil, mine, func(a *factortest.Authenticator) { a.Unverified = true },
 			factor.ErrRefused},
-		{"another's user handle", nil, mine, func(a *factortest.Authenticator) {
+		{"another owner's user handle", nil, mine, func(a *factortest.Authenticator) {
 			a.Handle = []byte(w.grace.String())
 		}, factor.ErrRefused},
 		{"no user handle", nil, mine, func(a *factortest.Authenticator) { a.Handle = []byte{} }, factor.ErrRefused},
@@ -100,16 +100,16 @@ func TestPasskeyRefused(t *testing.T) {
 		}
 	}
 
-	// The counter: a copy that was used less often is refused, and the original still works.
+	// A copy with an older counter is refused, and the original still works.
 	copied := *mine
 	if _, err := w.logIn(t, nil, mine); err != nil {
-		t.Fatalf("the true one: %v", err)
+		t.Fatalf("the original: %v", err)
 	}
 	if _, err := w.logIn(t, nil, &copied); !errors.Is(err, factor.ErrCloned) {
 		t.Errorf("a copy whose counter is behind: %v, want ErrCloned", err)
 	}
 	if _, err := w.logIn(t, nil, mine); err != nil {
-		t.Errorf("the true one after it: %v", err)
+		t.Errorf("the original after the copy: %v", err)
 	}
 }
 
@@ -130,10 +130,10 @@ func TestPasskeyChallenges(t *testing.T) {
 
 	if won := race(
 		func() error { _, err := w.CheckPasskey(context.Background(), "one", answer); return err }); won != 1 {
-		t.Errorf("%d of 50 were let in by one answer", won)
+		t.Errorf("%d of 50 callers succeeded with one answer", won)
 	}
 	if _, err := w.CheckPasskey(ctx, "one", answer); !errors.Is(err, factor.ErrStale) {
-		t.Errorf("an answer used again: %v", err)
+		t.Errorf("an answer, used again: %v", err)
 	}
 
 	options, err = w.BeginPasskey(ctx, w.ada, "mine", "a", "A")
@@ -141,7 +141,7 @@ func TestPasskeyChallenges(t *testing.T) {
 	other := &factortest.Authenticator{Origin: origin}
 	answer = other.Create(options)
 	if _, err := w.CreatePasskey(ctx, w.grace, false, "mine", "", answer); !errors.Is(err, factor.ErrStale) {
-		t.Errorf("a registration of another's flow: %v", err)
+		t.Errorf("a registration of another flow: %v", err)
 	}
 
 	options, err = w.BeginPasskey(ctx, w.ada, "mine", "a", "A")
@@ -164,29 +164,29 @@ func TestListAndRemove(t *testing.T) {
 	all, err := w.List(ctx, w.ada)
 	must(t, err)
 	if len(all) != 3 || all[0].Name != "Phone" || all[1].Type != factor.TypeTOTP || all[2].Left != factor.CodeCount {
-		t.Fatalf("listed %+v", all)
+		t.Fatalf("the list is %+v", all)
 	}
 
 	for _, f := range all[:2] {
 		if err := w.Remove(ctx, w.grace, f.ID); !errors.Is(err, problem.NotFound) {
-			t.Errorf("somebody else removes a %s: %v", f.Type, err)
+			t.Errorf("another owner removes a %s: %v", f.Type, err)
 		}
 	}
 	if err := w.Rename(ctx, w.grace, p.ID, "Mine"); !errors.Is(err, problem.NotFound) {
-		t.Errorf("somebody else renames a passkey: %v", err)
+		t.Errorf("another owner renames a passkey: %v", err)
 	}
 
 	must(t, w.Remove(ctx, w.ada, all[0].ID))
 	must(t, w.Remove(ctx, w.ada, all[1].ID))
 	if left, err := w.List(ctx, w.ada); err != nil || len(left) != 0 {
-		t.Errorf("left: %+v, %v; recovery codes go with the last factor", left, err)
+		t.Errorf("remaining factors: %+v, %v, want none: recovery codes go with the last factor", left, err)
 	}
 }
 
 func TestNoHostName(t *testing.T) {
 	w := newWorld(t, func(c *factor.Config) { c.AuthURL = "http://127.0.0.1:8080" })
 	if w.Passkeys() {
-		t.Error("an address has passkeys")
+		t.Error("a host without a name has passkeys")
 	}
 	if _, err := w.BeginLogin(t.Context(), "login", nil); !errors.Is(err, factor.ErrNone) {
 		t.Errorf("beginning a login: %v", err)

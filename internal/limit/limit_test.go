@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/internal/session/sql"
 )
 
-// open returns a store whose clock stands still, so that limits do not recover during a
-// slow test.
+// open returns a store whose clock does not move, so that limits do not recover during a slow
+// test.
 func open(t *testing.T) *sql.Store {
 	t.Helper()
 	now := time.Now()
@@ -90,12 +90,12 @@ func TestTakeOnce(t *testing.T) {
 	all.Wait()
 
 	if got := through.Load(); got != 10 {
-		t.Errorf("%d of 64 callers got through, want 10", got)
+		t.Errorf("%d of 64 callers succeeded, want 10", got)
 	}
 }
 
 // TestPass shows that shares add up to the rate, and that refusing a caller again does not
-// ask the store.
+// access the store.
 func TestPass(t *testing.T) {
 	ctx := t.Context()
 	c := &counting{Store: open(t)}
@@ -107,7 +107,7 @@ func TestPass(t *testing.T) {
 		wantLimited(t, "Pass over the limit", l.Pass(ctx, APIRequests, "key"))
 	}
 	if got := c.n.Load(); got > 110 {
-		t.Errorf("the store was asked %d times, want at most 110 for 1,100 events", got)
+		t.Errorf("the store was called %d times, want at most 110 for 1,100 events", got)
 	}
 
 	for range 100 {
@@ -123,7 +123,7 @@ func TestPass(t *testing.T) {
 		l.keep(l.caller(APIRequests, fmt.Sprint(i)), 1, 0)
 	}
 	if len(l.shares) > maxShares {
-		t.Errorf("%d shares are kept, want at most %d", len(l.shares), maxShares)
+		t.Errorf("%d shares are cached, want at most %d", len(l.shares), maxShares)
 	}
 }
 

@@ -67,7 +67,7 @@ func TestSend(t *testing.T) {
 
 			m := got[0]
 			if m.Subject != "Grüße" || m.Text != "text of it\n" || m.HTML != "<p>html of it</p>" {
-				t.Errorf("it says %q, %q, %q", m.Subject, m.Text, m.HTML)
+				t.Errorf("the mail contains %q, %q, %q", m.Subject, m.Text, m.HTML)
 			}
 
 			for name, want := range map[string]string{"Auto-Submitted": "auto-generated",
@@ -87,7 +87,7 @@ func TestSendsNothingReadable(t *testing.T) {
 		s := inbox.Start(t, inbox.Config{Auth: true})
 		err := transport(t, s, "smtp", "localhost", "?tls=starttls").Send(t.Context(), message("ada@example.com"))
 		if err == nil || len(s.Mails()) != 0 {
-			t.Errorf("Send = %v, with %d mails, want it refused", err, len(s.Mails()))
+			t.Errorf("Send = %v, with %d mails, want a refusal", err, len(s.Mails()))
 		}
 	})
 
@@ -107,12 +107,12 @@ func TestSendsNothingReadable(t *testing.T) {
 		to.Server.Password = "wrong"
 		err := to.Send(t.Context(), message("ada@example.com"))
 		if err == nil || mail.Refused(err) || strings.Contains(err.Error(), "wrong") {
-			t.Errorf("Send = %v, want an error that another attempt may change, without the password", err)
+			t.Errorf("Send = %v, want a temporary error without the password", err)
 		}
 	})
 }
 
-// TestSendInjects shows that text that others chose cannot add a header line.
+// TestSendInjects shows that text chosen by others cannot add a header line.
 func TestSendInjects(t *testing.T) {
 	s := inbox.Start(t, inbox.Config{})
 	to := transport(t, s, "smtp", "localhost", "")
@@ -133,7 +133,7 @@ func TestSendInjects(t *testing.T) {
 		"ada@example.com, eve@example.com", "<ada@example.com> <eve@example.com>", "ada", "@example.com", ""} {
 		m := message(address)
 		if err := to.Send(t.Context(), m); err == nil || !mail.Refused(err) {
-			t.Errorf("Send to %q = %v, want it refused for good", address, err)
+			t.Errorf("Send to %q = %v, want a permanent error", address, err)
 		}
 	}
 	if n := len(s.Mails()); n != 1 {
@@ -159,7 +159,7 @@ func TestSendInternational(t *testing.T) {
 	}
 	if err := send(old, "älice@example.com"); err == nil || !mail.Refused(err) ||
 		!strings.Contains(err.Error(), "SMTPUTF8") {
-		t.Errorf("Send to a server without SMTPUTF8 = %v, want it refused for good", err)
+		t.Errorf("Send to a server without SMTPUTF8 = %v, want a permanent error", err)
 	}
 }
 
@@ -171,12 +171,12 @@ func TestSendRefused(t *testing.T) {
 	for code, want := range map[int]bool{550: true, 450: false} {
 		s.Refuse(code)
 		if err := to.Send(t.Context(), message("ada@example.com")); err == nil || mail.Refused(err) != want {
-			t.Errorf("Send, answered with %d = %v, refused for good: %t, want %t", code, err, mail.Refused(err), want)
+			t.Errorf("Send, answered with %d = %v, permanent: %t, want %t", code, err, mail.Refused(err), want)
 		}
 	}
 	s.Down()
 	if err := to.Send(t.Context(), message("ada@example.com")); err == nil || mail.Refused(err) {
-		t.Errorf("Send to nobody = %v, want an error that another attempt may change", err)
+		t.Errorf("Send to a server that is down = %v, want a temporary error", err)
 	}
 }
 

@@ -28,7 +28,7 @@ func TestTongues(t *testing.T) {
 		got, ok := german.words[kind]
 		if !ok || len(got.Text) != len(want.Text) || (got.Button == "") != (want.Button == "") ||
 			got.Subject == "" || got.Title == "" || got.Note == "" {
-			t.Errorf("%s is not said in German, or not wholly", kind)
+			t.Errorf("%s is not, or not completely, translated to German", kind)
 			continue
 		}
 		same(string(kind), facts(append(got.Text, got.Subject, got.Note)...),
@@ -37,12 +37,12 @@ func TestTongues(t *testing.T) {
 
 	for name, want := range inEnglish.changes {
 		if german.changes[name] == "" {
-			t.Errorf("the change %s is not said in German", name)
+			t.Errorf("the change %s is not translated to German", name)
 		}
 		same(name, facts(german.changes[name]), facts(want))
 	}
 	if len(german.words) != len(inEnglish.words) || len(german.changes) != len(inEnglish.changes) {
-		t.Error("something is said in German alone")
+		t.Error("some texts exist only in German")
 	}
 
 	for tag, want := range map[string]string{"": "en", "de": "de", "de-AT": "de", "DE": "de", "fr": "en",

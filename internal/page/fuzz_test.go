@@ -22,7 +22,7 @@ func FuzzToken(f *testing.F) {
 			id, ok := ParseToken(token)
 			again, same := ParseToken(Token(id))
 			if ok && (!same || again != id || strings.Trim(id, "0123456789abcdef-") != "") {
-				t.Errorf("%q is read as %q, which is read as %q", token, id, again)
+				t.Errorf("%q is parsed as %q, which is parsed as %q", token, id, again)
 			}
 		})
 	})

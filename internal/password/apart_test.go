@@ -14,7 +14,8 @@ import (
 	"time"
 )
 
-// asHashes is the environment variable that makes this program the process that makes hashes.
+// asHashes is the environment variable that turns this program into the process that makes
+// hashes.
 const asHashes = "SELVAGE_TEST_HASHES"
 
 func TestMain(m *testing.M) {
@@ -30,7 +31,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// An apartment is a Hasher whose hashes are made by another process. Callers never wait for a turn.
+// An apartment is a Hasher whose hashes are made by another process. Callers never wait for a
+// turn.
 type apartment struct {
 	*Hasher
 	started []*exec.Cmd
@@ -92,7 +94,7 @@ func TestApart(t *testing.T) {
 	}
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	if nice, err := strconv.Atoi(fields[16]); err != nil || nice < behind {
-		t.Errorf("the process is %s nice, want %d", fields[16], behind)
+		t.Errorf("the process has the priority %s, want %d", fields[16], behind)
 	}
 }
 
@@ -124,14 +126,14 @@ func TestApartStopped(t *testing.T) {
 	}
 }
 
-// TestApartNot shows that hashes are made in this process if the other one cannot start or ends at
-// once, and that the failure is reported.
+// TestApartNot shows that hashes are made in this process if the other one cannot start or ends
+// immediately, and that the failure is reported.
 func TestApartNot(t *testing.T) {
 	for _, path := range []string{"/nonexistent", "/bin/true"} {
 		a := newApartment(t, path)
 		a.check(t)
 		if len(a.broken) == 0 {
-			t.Errorf("%s: nobody was told", path)
+			t.Errorf("%s: the failure was not reported", path)
 		}
 	}
 }

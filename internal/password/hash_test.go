@@ -9,7 +9,7 @@ import (
 )
 
 // TestForeign checks passwords against hashes made by other programs: PHP, passlib, Django and
-// Werkzeug, or Python's hashlib and libxcrypt in their forms.
+// Werkzeug, or by Python's hashlib and libxcrypt in the formats of these programs.
 func TestForeign(t *testing.T) {
 	h := Weak(1)
 	const ours = "fathom lantern"

@@ -26,14 +26,14 @@ func TestVerify(t *testing.T) {
 		name, hash, password string
 		want                 bool
 	}{
-		{"the same", hash, nfc, true},
+		{"the same password", hash, nfc, true},
 		{"decomposed", hash, nfd, true},
 		{"another", hash, nfc + "x", false},
-		{"with a NUL behind", hash, nfc + "\x00", false},
+		{"with a NUL at the end", hash, nfc + "\x00", false},
 		{"with a NUL in it", hash, nfc + "\x00x", false},
 		{"none", hash, "", false},
 		{"no hash", "", nfc, false},
-		{"no hash and none", "", "", false},
+		{"no hash and an empty password", "", "", false},
 		{"huge", hash, strings.Repeat("\u0301", 100_000), false},
 	}
 
@@ -90,16 +90,16 @@ func TestQueue(t *testing.T) {
 		runtime.Gosched()
 	}
 	if _, err := h.Hash(t.Context(), "password"); !errors.Is(err, problem.Unavailable) {
-		t.Errorf("Hash behind a full queue = %v, want unavailable", err)
+		t.Errorf("Hash with a full queue = %v, want unavailable", err)
 	}
 
 	cancel()
 	for range queue {
 		if err := <-errs; !errors.Is(err, context.Canceled) {
-			t.Errorf("Hash of one who went away = %v, want cancelled", err)
+			t.Errorf("Hash with a canceled context = %v, want canceled", err)
 		}
 	}
 	if got := h.Waiting(); got != 0 {
-		t.Errorf("%d still wait", got)
+		t.Errorf("%d callers still wait", got)
 	}
 }

@@ -46,7 +46,7 @@ func TestWeak(t *testing.T) {
 	}
 
 	if err := (Policy{}).Weak(t.Context(), "password", "password"); err != nil {
-		t.Errorf("a policy that asks for nothing = %v", err)
+		t.Errorf("a policy without requirements = %v", err)
 	}
 }
 
@@ -67,10 +67,10 @@ func TestWeakBounded(t *testing.T) {
 	for _, password := range hostile {
 		guess, steps := estimate(password, []string{password, strings.Repeat("abc ", 5000)})
 		if len(guess.Password) > maxRated {
-			t.Errorf("%d bytes of %.20q are rated, want %d at most", len(guess.Password), password, maxRated)
+			t.Errorf("%d bytes of %.20q are rated, want at most %d", len(guess.Password), password, maxRated)
 		}
 		if steps > maxSteps/2 {
-			t.Errorf("rating %.20q takes %d steps, want %d at most", password, steps, maxSteps/2)
+			t.Errorf("rating %.20q takes %d steps, want at most %d", password, steps, maxSteps/2)
 		}
 	}
 }
@@ -99,8 +99,7 @@ func TestWeakQueued(t *testing.T) {
 	}
 }
 
-// TestWeakReplaced shows that words are found whose letters are replaced by signs, in several ways
-// at once.
+// TestWeakReplaced shows that words are found if several of their letters are replaced by signs.
 func TestWeakReplaced(t *testing.T) {
 	for _, password := range []string{"p@s5w0rd", "P4$sw0rD", "caf\u00e9p4ssw0rd", "l0v31ace-4da"} {
 		err := Policy{MinScore: 2}.Weak(t.Context(), "password", password, "Ada Lovelace")
@@ -178,7 +177,7 @@ func TestOpenBreachedRefuses(t *testing.T) {
 	for name, text := range map[string]string{
 		"empty": "", "words": "password\n123456\n", "no lines": strings.Repeat("A", 1000),
 		"unordered": strings.Repeat(hash("B"), 9) + hash("A"),
-		"NTLM":      strings.Repeat("0", 32) + ":1\n", "no hex": strings.Repeat("x", 40) + ":1\n",
+		"NTLM":      strings.Repeat("0", 32) + ":1\n", "not hexadecimal": strings.Repeat("x", 40) + ":1\n",
 	} {
 		file := filepath.Join(t.TempDir(), "list")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -190,6 +189,6 @@ func TestOpenBreachedRefuses(t *testing.T) {
 	}
 
 	if _, err := OpenBreached(filepath.Join(t.TempDir(), "nowhere")); err == nil {
-		t.Error("OpenBreached of no file = nil, want an error")
+		t.Error("OpenBreached of a missing file = nil, want an error")
 	}
 }

@@ -11,9 +11,9 @@ import (
 	zxcvbn "github.com/ccojocar/zxcvbn-go"
 )
 
-// TestAsZxcvbn compares estimates with those of the library's own matchers. The passwords combine
-// words, changed words, walks, sequences and noise at random. Cases in which the library is wrong
-// are left out: dates, and repeated characters of several bytes.
+// TestAsZxcvbn compares estimates with those of the library's own matchers. The passwords
+// combine words, changed words, walks, sequences and noise at random. Cases in which the library
+// is wrong are omitted: dates, and repeated characters of several bytes.
 func TestAsZxcvbn(t *testing.T) {
 	said := []string{"ada.lovelace@example.com", "Ada Lovelace"}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -38,7 +38,7 @@ func TestAsZxcvbn(t *testing.T) {
 		got, _ := estimate(password, said)
 		want := zxcvbn.PasswordStrength(password, words(said))
 		if got.Score != want.Score || math.Abs(got.Entropy-want.Entropy) > 0.001 {
-			t.Errorf("estimate(%q) = %d, %.3f bits, want %d, %.3f as zxcvbn", password, got.Score,
+			t.Errorf("estimate(%q) = %d, %.3f bits, want %d, %.3f like zxcvbn", password, got.Score,
 				got.Entropy, want.Score, want.Entropy)
 		}
 	}

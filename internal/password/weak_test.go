@@ -28,7 +28,7 @@ func TestWeakIsForTests(t *testing.T) {
 		if callers++; strings.HasSuffix(path, "_test.go") {
 			tests++
 		} else {
-			t.Errorf("%s makes weak hashes", path)
+			t.Errorf("%s makes weak hashes, but is not a test", path)
 		}
 		return nil
 	})

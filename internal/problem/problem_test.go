@@ -17,7 +17,7 @@ func TestAll(t *testing.T) {
 		want []*problem.Error
 	}{
 		{"none", nil, nil},
-		{"an internal one", io.EOF, nil},
+		{"an internal error", io.EOF, nil},
 		{"one", missing, []*problem.Error{missing}},
 		{"wrapped", fmt.Errorf("reading: %w", missing), []*problem.Error{missing}},
 		{"joined, in order", errors.Join(missing, nil, fmt.Errorf("writing: %w", taken)),
@@ -41,6 +41,6 @@ func TestAll(t *testing.T) {
 
 	if err := fmt.Errorf("finding: %w", problem.NoSuch("thing")); !errors.Is(err, problem.NotFound) ||
 		errors.Is(err, problem.Conflict) {
-		t.Errorf("errors.Is of %v asks for its kind", err)
+		t.Errorf("errors.Is of %v ignores the kind", err)
 	}
 }

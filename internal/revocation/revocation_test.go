@@ -87,11 +87,11 @@ func TestCheck(t *testing.T) {
 	ahead.Store(int64(6 * time.Second))
 	if err := there.Check(began,
 		revocation.Subject{Kind: revocation.Token, ID: "c"}); !errors.Is(err, problem.Unavailable) {
-		t.Errorf("Check on a node that has heard nothing for six seconds = %v, want unavailable", err)
+		t.Errorf("Check on a node that has read nothing for six seconds = %v, want unavailable", err)
 	}
 	sync()
 	if err := there.Check(began, revocation.Subject{Kind: revocation.Token, ID: "c"}); err != nil {
-		t.Errorf("Check once it has heard = %v", err)
+		t.Errorf("Check after reading = %v", err)
 	}
 }
 
@@ -113,10 +113,10 @@ func TestDeaf(t *testing.T) {
 		time.Sleep(time.Minute)
 		began := time.Now()
 		if err := l.Check(began); !errors.Is(err, problem.Unavailable) || time.Since(began) != 0 {
-			t.Errorf("Check = %v after %v, want unavailable at once", err, time.Since(began))
+			t.Errorf("Check = %v after %v, want unavailable immediately", err, time.Since(began))
 		}
 		if err := l.Revoke(ctx, revocation.Revocation{Kind: revocation.Token, ID: "a"}); err == nil {
-			t.Error("Revoke succeeds though it could not be written")
+			t.Error("Revoke succeeds although it could not be written")
 		}
 
 		cancel()
@@ -137,8 +137,8 @@ func (s *slow) RevocationsSince(ctx context.Context, _ int64) ([]revocation.Revo
 	}
 }
 
-// TestStoodStill shows that a node whose process was suspended for long reads the log again before
-// it refuses. If the log does not answer, it refuses after a second.
+// TestStoodStill shows that a node whose process was suspended for long reads the log again
+// before it refuses. If the log does not answer, the node refuses after a second.
 func TestStoodStill(t *testing.T) {
 	for name, tt := range map[string]struct {
 		stands time.Duration
@@ -152,7 +152,7 @@ func TestStoodStill(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			go l.Run(ctx)
 
-			// While the log does not answer, nothing is heard for more than five seconds.
+			// While the log does not answer, nothing is read for more than five seconds.
 			time.Sleep(time.Second)
 			log.takes.Store(int64(tt.stands))
 			time.Sleep(time.Second)
@@ -161,10 +161,10 @@ func TestStoodStill(t *testing.T) {
 
 			began := time.Now()
 			if err := l.Check(began); (err == nil) != tt.ok || err != nil && !errors.Is(err, problem.Unavailable) {
-				t.Errorf("stands still %s: Check = %v, want ok %v", name, err, tt.ok)
+				t.Errorf("suspended %s: Check = %v, want ok %v", name, err, tt.ok)
 			}
 			if took := time.Since(began); took == 0 || took > time.Second {
-				t.Errorf("stands still %s: Check took %v", name, took)
+				t.Errorf("suspended %s: Check took %v", name, took)
 			}
 
 			cancel()
@@ -183,8 +183,8 @@ func (m *moving) RevocationsSince(ctx context.Context, seq int64) ([]revocation.
 	return m.Store.RevocationsSince(ctx, seq)
 }
 
-// TestSetBack shows what happens when a database is restored from a backup: the revocations that
-// this node knows stay in force, and later ones are not missed.
+// TestSetBack restores a database from a backup: the revocations that this node knows stay in
+// force, and later ones are not missed.
 func TestSetBack(t *testing.T) {
 	revoke := func(s *store.Store, ids ...string) *store.Store {
 		for _, id := range ids {
@@ -206,8 +206,8 @@ func TestSetBack(t *testing.T) {
 		stages []*store.Store // nil means unreachable
 		dead   string
 	}{
-		{"fewer are there", []*store.Store{full, backup}, "abc"},
-		{"more are there, after it was away", []*store.Store{full, nil, further}, "abcdef"},
+		{"with fewer revocations", []*store.Store{full, backup}, "abc"},
+		{"with more revocations, after it was unreachable", []*store.Store{full, nil, further}, "abcdef"},
 	}
 
 	for _, tt := range tests {
@@ -224,7 +224,7 @@ func TestSetBack(t *testing.T) {
 		for _, id := range []string{"a", "b", "c", "d", "e", "f"} {
 			err := l.Check(time.Now(), revocation.Subject{Kind: revocation.Token, ID: id})
 			if want := strings.Contains(tt.dead, id); errors.Is(err, problem.Unauthenticated) != want {
-				t.Errorf("%s: Check(%s) = %v, want it dead: %v", tt.name, id, err, want)
+				t.Errorf("%s: Check(%s) = %v, want it revoked: %v", tt.name, id, err, want)
 			}
 		}
 	}

@@ -34,8 +34,8 @@ func TestMeter(t *testing.T) {
 	})
 }
 
-// TestMeterBounded shows that a meter stays small, however many keys clients make up, and that it forgets
-// recovered keys first.
+// TestMeterBounded shows that a meter stays small, however many keys clients make up, and that
+// it forgets recovered keys first.
 func TestMeterBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m Meter
@@ -49,14 +49,14 @@ func TestMeterBounded(t *testing.T) {
 		time.Sleep(time.Minute)
 		m.Allow(Key{"limit", "more"}, long, 1)
 		if m.Allow(kept, long, 1) == 0 || len(m.full) > metered/2 {
-			t.Errorf("%d keys are left, want the two that are not over", len(m.full))
+			t.Errorf("%d keys remain, want the two that have not recovered", len(m.full))
 		}
 
 		for i := range 3 * metered {
 			m.Allow(Key{"limit", strconv.Itoa(i)}, long, 1)
 		}
 		if len(m.full) > metered {
-			t.Errorf("%d keys are kept, want %d at most", len(m.full), metered)
+			t.Errorf("%d keys are stored, want at most %d", len(m.full), metered)
 		}
 	})
 }

@@ -37,6 +37,6 @@ func TestSpan(t *testing.T) {
 		}
 	}
 	if got := (&Span{}).String(); got != "0" {
-		t.Errorf("no span is %q, want 0, which the help leaves out", got)
+		t.Errorf("a missing span is %q, want 0, which the help omits", got)
 	}
 }

@@ -74,9 +74,9 @@ func TestDecodeRefuses(t *testing.T) {
 	}{
 		{"nothing", "application/json", "", problem.Malformed},
 		{"an array", "application/json", "[]", problem.Malformed},
-		{"cut off", "application/json", `{"name":`, problem.Malformed},
-		{"something behind", "application/json", `{} {}`, problem.Malformed},
-		{"a member twice", "application/json", `{"name":"a","name":"b"}`, problem.Malformed},
+		{"truncated", "application/json", `{"name":`, problem.Malformed},
+		{"something after the end", "application/json", `{} {}`, problem.Malformed},
+		{"a duplicate member", "application/json", `{"name":"a","name":"b"}`, problem.Malformed},
 		{"a byte order mark", "application/json", "\ufeff{}", problem.Malformed},
 		{"not UTF-8", "application/json", "{\"name\":\"\xff\"}", problem.Malformed},
 		{"NaN", "application/json", `{"count":NaN}`, problem.Malformed},
@@ -85,10 +85,10 @@ func TestDecodeRefuses(t *testing.T) {
 		{"large", "application/json", `{"name":"` + strings.Repeat("x", 1<<20) + `"}`, problem.TooLarge},
 		{"a large form", "application/x-www-form-urlencoded", "name=" + strings.Repeat("x", 1<<20), problem.TooLarge},
 		{"text", "text/plain", "{}", problem.Unsupported},
-		{"no type", "", "{}", problem.Unsupported},
-		{"a strange type", ";;;", "{}", problem.Unsupported},
+		{"no content type", "", "{}", problem.Unsupported},
+		{"an unknown content type", ";;;", "{}", problem.Unsupported},
 		{"UTF-16", "application/json; charset=utf-16", "{}", problem.Unsupported},
-		{"a field twice", "application/x-www-form-urlencoded", "name=a&name=b", problem.Malformed},
+		{"a duplicate field", "application/x-www-form-urlencoded", "name=a&name=b", problem.Malformed},
 		{"a bad escape", "application/x-www-form-urlencoded", "name=%zz", problem.Malformed},
 		{"JSON as a form", "application/x-www-form-urlencoded", `{"name":"a"}`, problem.Unsupported},
 		{"no boundary", "multipart/form-data", "x", problem.Malformed},
@@ -141,7 +141,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, kind, body string) {
 		bound.Check(t, len(kind)+min(len(body), 1<<20), func() {
 			if _, err := web.Decode[thing](post(kind, body)); err != nil && problem.First(err) == nil {
-				t.Errorf("Decode(%q, %q) = %v, which is no problem", kind, body, err)
+				t.Errorf("Decode(%q, %q) = %v, which is not a problem", kind, body, err)
 			}
 		})
 	})
@@ -162,7 +162,7 @@ func FuzzBasic(f *testing.F) {
 			_, _, basic := web.Basic(r)
 			token, bearer := web.Bearer(r)
 			if basic && bearer || bearer && strings.ContainsAny(token, " ,\t") {
-				t.Errorf("%q is read as Basic: %v, and as the token %q", header, basic, token)
+				t.Errorf("%q is parsed as Basic: %v, and as the token %q", header, basic, token)
 			}
 
 			r.Header["Authorization"] = []string{header, header}
@@ -190,7 +190,7 @@ func FuzzCookies(f *testing.F) {
 	c := web.Cookies{PublicURL: &url.URL{Scheme: "https", Host: "id.example"}}
 	f.Fuzz(func(t *testing.T, header string) {
 		bound := fuzzcost.Parser
-		bound.PerByte *= 4 // a request's cookies are parsed again for each that is read
+		bound.PerByte *= 4 // a request's cookies are parsed again for each cookie that is read
 		bound.Check(t, len(header), func() {
 			r := &http.Request{Header: http.Header{"Cookie": {header}}}
 			if value := c.Device(r); value != "" && strings.Count(header, "__Host-selvage-device=") == 0 {

@@ -24,7 +24,7 @@ func TestServeDocument(t *testing.T) {
 		{"through a cache that made the tag weak", "GET", http.Header{"If-None-Match": {"W/" + etag}}, 304, ""},
 		{"by one of several tags", "GET", http.Header{"If-None-Match": {`"other", ` + etag}}, 304, ""},
 		{"after a change", "GET", http.Header{"If-None-Match": {`"other"`}}, 200, string(body)},
-		{"in part", "GET", http.Header{"Range": {"bytes=0-1"}}, 200, string(body)},
+		{"a range", "GET", http.Header{"Range": {"bytes=0-1"}}, 200, string(body)},
 	}
 
 	for _, tt := range tests {

@@ -17,7 +17,7 @@ func TestNetwork(t *testing.T) {
 		r := httptest.NewRequest("GET", "/", nil)
 		r.RemoteAddr = remote
 		if got := [2]string{Address(r), Network(r)}; got != want {
-			t.Errorf("from %q Address and Network are %q, want %q", remote, got, want)
+			t.Errorf("the Address and Network of %q are %q, want %q", remote, got, want)
 		}
 	}
 }

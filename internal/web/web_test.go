@@ -46,12 +46,12 @@ func TestBasic(t *testing.T) {
 	}
 	r.Header.Add("Authorization", "Basic eDp5")
 	if _, _, ok := web.Basic(r); ok {
-		t.Error("Basic takes one of two headers")
+		t.Error("Basic accepts two headers")
 	}
 }
 
-// TestOuter shows that a file can still be handed to the kernel behind the middleware: ReadFrom is
-// available.
+// TestOuter shows that a file can still be handed to the kernel through the middleware, since
+// ReadFrom is available.
 func TestOuter(t *testing.T) {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	var seen int
@@ -150,6 +150,6 @@ func TestFlowCookie(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.AddCookie(&http.Cookie{Name: "selvage-flow", Value: strings.Repeat("A", 26)})
 	if got := (web.Cookies{PublicURL: secure}).FlowOf(r); got != "" {
-		t.Errorf("over https a cookie without the prefix is taken: %q", got)
+		t.Errorf("over https a cookie without the prefix is accepted: %q", got)
 	}
 }

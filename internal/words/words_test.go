@@ -54,13 +54,13 @@ func TestComplete(t *testing.T) {
 		for key, want := range english {
 			got, ok := messages[key]
 			if !ok || len(got) != len(want) {
-				t.Errorf("%s has no %s, or not its forms", w.Tag, key)
+				t.Errorf("%s lacks %s, or its forms", w.Tag, key)
 				continue
 			}
 
 			for i := range got {
 				if strings.TrimSpace(got[i]) == "" {
-					t.Errorf("%s says nothing for %s", w.Tag, key)
+					t.Errorf("%s has an empty %s", w.Tag, key)
 				}
 				for _, part := range []*regexp.Regexp{value, element} {
 					a, b := part.FindAllString(want[i], -1), part.FindAllString(got[i], -1)
@@ -75,7 +75,7 @@ func TestComplete(t *testing.T) {
 
 		for key := range messages {
 			if english[key] == nil {
-				t.Errorf("%s has %s, which English has not", w.Tag, key)
+				t.Errorf("%s has %s, which is not in English", w.Tag, key)
 			}
 		}
 	}
@@ -109,7 +109,7 @@ func sources(t *testing.T) (templates, programs string) {
 	return pages.String(), code.String()
 }
 
-// prefixes are those of keys that programs put together; they are followed by a word from a
+// prefixes are those of keys that programs put together. They are followed by a word from a
 // program.
 var prefixes = []string{"fault.", "scope.", "passkey.cancelled-"}
 
@@ -125,7 +125,7 @@ func TestUsed(t *testing.T) {
 			}
 		}
 		if !used {
-			t.Errorf("nobody says %s", key)
+			t.Errorf("no source uses %s", key)
 		}
 	}
 
@@ -133,11 +133,11 @@ func TestUsed(t *testing.T) {
 	n := 0
 	for _, m := range said.FindAllStringSubmatch(pages+code, -1) {
 		if n++; english[m[1]] == nil && !slices.Contains(prefixes, m[1]) {
-			t.Errorf("there is no message %s", m[1])
+			t.Errorf("the message %s does not exist", m[1])
 		}
 	}
 	if n < 100 {
-		t.Errorf("%d messages are said; were all sources read?", n)
+		t.Errorf("only %d messages are used in the sources", n)
 	}
 }
 

@@ -24,7 +24,7 @@ func TestCommitted(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got, want) {
-			t.Errorf("dist/%s is not what the source gives: run `make sdk`", name)
+			t.Errorf("dist/%s differs from the source: run `make sdk`", name)
 		}
 	}
 
@@ -34,7 +34,7 @@ func TestCommitted(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !address.Match(text) || !integrity.Match(text) {
-			t.Errorf("%s does not show how the script is included", name)
+			t.Errorf("%s does not show how to include the script", name)
 		}
 		if !bytes.Equal(include(text, built["selvage.js"]), text) {
 			t.Errorf("%s shows the script of another build: run `make sdk`", name)

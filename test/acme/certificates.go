@@ -47,7 +47,7 @@ func Await(
 
 		for _, other := range others {
 			if got.Equal(other) {
-				return errors.New("it is the one from before")
+				return errors.New("it is the previous one")
 			}
 		}
 		return nil

@@ -11,10 +11,10 @@ import (
 // PostgreSQL with sessions in Redis; PostgreSQL with sessions in a Redis Cluster.
 var allBackends = []string{"sqlite", "postgres", "redis", "cluster"}
 
-// A placement runs a suite on a backend. Scripts run on every backend; another suite runs
-// where it can fail differently: attacks where rows are kept, nodes where sessions are
-// kept, clients on two of the four, media and conformance on one, since no row is of their
-// kind.
+// A placement runs a suite on a backend. Scripts run on every backend. Another suite runs where
+// it can fail differently: attacks where rows are stored, nodes where sessions are stored,
+// clients on two of the four, media and conformance on one, since they do not depend on the
+// backend.
 type placement struct {
 	suite, backend string
 
@@ -60,15 +60,15 @@ var computing = []string{
 	"./cmd/selvage/internal/docsite", "./internal/brand", "./internal/words",
 }
 
-// filling are tests that fill a database with rows to ask how each is found, and one that
-// starts a process again and again to kill it. They run without the race detector, too.
+// filling are tests that fill a database with rows to check how each is found, and one that
+// repeatedly starts a process to kill it. They run without the race detector, too.
 const filling = `^Test(Plans|GoneWebhooksPlan|RecordingPlans|RecordingPages|KilledMigrations)$`
 
-// scripts is the test that the suite of that name consists of; it lives with the commands.
+// scripts is the test that the suite of that name consists of; it is part of the commands.
 const scripts = `^TestScripts$`
 
-// unwatched are packages that the race detector leaves out: they only compute, and would
-// take ten times as long. They are SQLite, which is translated from C, and cryptography.
+// unwatched are packages that the race detector skips: they only compute, and would take ten
+// times as long. They are SQLite, which is translated from C, and cryptography.
 var unwatched = []string{"modernc.org/...", "golang.org/x/crypto/...", "crypto/internal/fips140/..."}
 
 // A part is one process of the whole run, and what it needs.
@@ -130,8 +130,8 @@ func quickParts() []part {
 	}
 }
 
-// part returns the part that runs a suite on a backend. On Redis, where most happens at
-// the same time, the servers of scripts run under the race detector.
+// part returns the part that runs a suite on a backend. On Redis, where most happens
+// concurrently, the servers of scripts run under the race detector.
 func (p placement) part(backends string) part {
 	source := p.source()
 	args := []string{built(filepath.Base(source) + ".test"), "-test.timeout", "30m", "-test.parallel", "4"}

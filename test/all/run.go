@@ -43,8 +43,8 @@ func compile(chosen []part) error {
 	return nil
 }
 
-// run runs the parts, jobs at a time, in their order as far as what each comes after has
-// ended. A part whose prerequisite failed fails without running.
+// run runs the parts, jobs at a time and in order. A part starts only when its prerequisites
+// have ended, and fails without running if one of them failed.
 func run(waiting []part, jobs int) (results []result) {
 	done := make(chan result)
 	ended := map[string]error{}
@@ -67,7 +67,7 @@ func run(waiting []part, jobs int) (results []result) {
 	return results
 }
 
-// isReady reports whether what p comes after has ended, or is no part of this run.
+// isReady reports whether the prerequisites of p have ended, or are not part of this run.
 func isReady(p part, ended map[string]error) bool {
 	if p.after == "" {
 		return true

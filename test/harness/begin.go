@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A beginning is the state that a server leaves after its first start. A server started
-// from it already has keys and a schema and need not make them.
+// A beginning is the state that a server leaves after its first start. A server started from it
+// already has keys and a schema and need not create them.
 type beginning struct {
 	files    map[string][]byte // contents of the data directory, by name
 	database string            // URL of the database; "" for SQLite, which is among the files

@@ -145,7 +145,7 @@ func (p Page) WantCallbackError(t T, codes ...string) {
 			return
 		}
 	}
-	t.Fatalf("the client is told %v, want the error %v", got, codes)
+	t.Fatalf("the client gets %v, want the error %v", got, codes)
 }
 
 // WantErrorPage ends the test unless the browser stayed on an error page with one of the

@@ -25,7 +25,7 @@ func RedeemAtOnce(t T, p *Project) {
 		if err != nil {
 			t.Fatalf("%v", err)
 		}
-		wantDead(t, c, oneWins(t, "one code at once", func() (Tokens, error) { return f.QuickRedeem(code) }))
+		wantDead(t, c, oneWins(t, "concurrent redemptions", func() (Tokens, error) { return f.QuickRedeem(code) }))
 	}
 }
 
@@ -48,19 +48,19 @@ func RefreshAtOnce(t T, p *Project) {
 				return 0, err
 			})
 			if err != nil {
-				t.Errorf("one refresh token at once: %v", err)
+				t.Errorf("a concurrent refresh: %v", err)
 			}
 		})
 
 		for _, a := range answers {
 			if a.RefreshToken != answers[0].RefreshToken {
-				t.Fatalf("one refresh token at once gave two")
+				t.Fatalf("concurrent uses of one refresh token returned two new ones")
 			}
 		}
 
 		next, err := c.QuickRefresh(answers[0].RefreshToken)
 		if err != nil {
-			t.Fatalf("the refresh token that all got: %v", err)
+			t.Fatalf("the refresh token of all callers: %v", err)
 		}
 
 		// The second token is in use now, so the first one is a replay.
@@ -91,7 +91,7 @@ func RefreshFabricAtOnce(t T, p *Project) {
 	})
 
 	if statuses[201] != 1 || statuses[422] != crowd-1 {
-		t.Errorf("one fabric refresh token at once gives %v, want one 201 and %d 422", statuses, crowd-1)
+		t.Errorf("concurrent uses of one fabric refresh token returned %v, want one 201 and %d 422", statuses, crowd-1)
 	}
 }
 
@@ -117,7 +117,7 @@ func ReferAtOnce(t T, p *Project) {
 
 	for _, id := range ids {
 		if id != ids[0] {
-			t.Fatalf("one reference at once gave the subscribers %s and %s", ids[0], id)
+			t.Fatalf("concurrent requests for one reference returned the subscribers %s and %s", ids[0], id)
 		}
 	}
 }

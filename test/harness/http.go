@@ -126,7 +126,7 @@ func send(t T, c *http.Client, method, target string, opts ...Option) Answer {
 	a, err := try(c, method, target, opts...)
 	reportFaults(t)
 	if os.IsTimeout(err) && shared != nil {
-		t.Logf("what the shared server was at: %s", shared.stacks())
+		t.Logf("the shared server's goroutines: %s", shared.stacks())
 	}
 	if err != nil {
 		t.Fatalf("%v", err)

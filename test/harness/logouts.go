@@ -69,7 +69,7 @@ func readLogoutToken(text string) (token LogoutToken, err error) {
 		err = json.Unmarshal(raw, &token)
 	}
 	if err == nil && time.Now().Unix() >= token.Expires {
-		err = errors.New("a logout token that has expired")
+		err = errors.New("an expired logout token")
 	}
 	return token, err
 }
@@ -88,7 +88,7 @@ func (h *Hangup) Told(t T) []LogoutToken {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.fault != nil {
-		t.Fatalf("told of logouts: %v", h.fault)
+		t.Fatalf("receiving logouts: %v", h.fault)
 	}
 	return slices.Clone(h.told)
 }

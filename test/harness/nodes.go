@@ -56,7 +56,7 @@ func StartNodes(t T, route func(path string) int, configs ...Config) *Nodes {
 	return n
 }
 
-// front returns a handler that passes requests on to the nodes, as a load balancer does.
+// front returns a handler that forwards requests to the nodes, as a load balancer does.
 func (n *Nodes) front(route func(path string) int) http.Handler {
 	var turn atomic.Int64
 	return &httputil.ReverseProxy{

@@ -182,14 +182,14 @@ func (c *Client) postAs(t T, path string, form url.Values) Answer {
 	return c.Post(t, path, c.Authenticated(form)...)
 }
 
-// SignIn runs a whole authorization code flow in a new browser.
+// SignIn runs a complete authorization code flow in a new browser.
 func (c *Client) SignIn(t T, s Subscriber, scope string) (Tokens, *Browser) {
 	t.Helper()
 	b := c.Browser()
 	return c.SignInWith(t, b, s, scope), b
 }
 
-// SignInWith runs a whole authorization code flow in the browser.
+// SignInWith runs a complete authorization code flow in the browser.
 func (c *Client) SignInWith(t T, b *Browser, s Subscriber, scope string) Tokens {
 	t.Helper()
 	f := c.NewFlow(scope)
@@ -203,7 +203,7 @@ func (f *Flow) Code(t T, b *Browser, s Subscriber) string {
 	t.Helper()
 	answer := b.SignIn(t, f.URL(), s)
 	if answer.Get("code") == "" || answer.Get("state") != f.Query.Get("state") {
-		t.Fatalf("the client is told %v, want a code and the state %s", answer, f.Query.Get("state"))
+		t.Fatalf("the client gets %v, want a code and the state %s", answer, f.Query.Get("state"))
 	}
 	return answer.Get("code")
 }

@@ -158,7 +158,7 @@ func (s *Server) await(t T) {
 	Eventually(t, startDeadline, "selvage to write run.json", func() error {
 		select {
 		case <-s.exited:
-			t.Fatalf("selvage serve ended at once: %v\n%s", s.exit, s.Log())
+			t.Fatalf("selvage serve ended during its start: %v\n%s", s.exit, s.Log())
 		default:
 		}
 
@@ -172,7 +172,7 @@ func (s *Server) await(t T) {
 		}
 
 		if run.PID != s.cmd.Process.Pid {
-			return fmt.Errorf("run.json is of process %d", run.PID)
+			return fmt.Errorf("run.json names process %d", run.PID)
 		}
 		s.Run = run
 		return nil

@@ -68,7 +68,7 @@ func (s *Server) Connect(t T, token, protocol string) (socket *Socket, newProtoc
 	t.Helper()
 	socket, status := s.Dial(t)
 	if socket == nil {
-		t.Fatalf("opening a socket gives %d", status)
+		t.Fatalf("opening a socket returned %d", status)
 	}
 
 	r := socket.Call(t, "signalwire.connect",
@@ -76,7 +76,7 @@ func (s *Server) Connect(t T, token, protocol string) (socket *Socket, newProtoc
 
 	var result struct{ Protocol string }
 	if r.Error != nil || json.Unmarshal(r.Result, &result) != nil {
-		t.Fatalf("signalwire.connect gives %+v %s", r.Error, r.Result)
+		t.Fatalf("signalwire.connect returned %+v %s", r.Error, r.Result)
 	}
 	return socket, result.Protocol
 }

@@ -58,7 +58,7 @@ func newPlace(kind string, account *syscall.Credential) (string, error) {
 
 	if account != nil {
 		if err := os.Chown(dir, int(account.Uid), int(account.Gid)); err != nil {
-			return "", fmt.Errorf("giving a place away: %w", err)
+			return "", fmt.Errorf("changing the owner of a place: %w", err)
 		}
 	}
 	return dir, nil

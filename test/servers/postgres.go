@@ -61,8 +61,8 @@ func (p *PostgresServer) Database(t T) string {
 	return database(t, p.URL, "")
 }
 
-// SQL runs statements as the superuser, each in a transaction of its own. It returns the
-// results with one line per row and bars between the columns.
+// SQL runs statements as the superuser, each in its own transaction. It returns the results with
+// one line per row and bars between the columns.
 func (p *PostgresServer) SQL(t T, statements string) string {
 	t.Helper()
 	return SQL(t, p.URL, statements)

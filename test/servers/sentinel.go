@@ -115,7 +115,7 @@ func newSentinel(master int) (*RedisServer, error) {
 func says(r *RedisServer, want string, command ...string) error {
 	out, err := r.cli(command...)
 	if err == nil && !strings.Contains(out, want) {
-		err = fmt.Errorf("port %d does not say %s:\n%s", r.Port, want, out)
+		err = fmt.Errorf("port %d does not report %s:\n%s", r.Port, want, out)
 	}
 	return err
 }

@@ -77,7 +77,7 @@ func (s *Server) Log() string {
 
 func (s *Server) start() error {
 	if s.cmd != nil {
-		return fmt.Errorf("starting %s: it runs", s.name())
+		return fmt.Errorf("starting %s: it is running already", s.name())
 	}
 	log, err := os.OpenFile(s.dir+".log", os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *Server) await() error {
 		}
 		select {
 		case <-s.exited:
-			return errors.New("it ended at once")
+			return errors.New("it ended immediately")
 		case <-deadline:
 			return fmt.Errorf("it did not answer within %v: %w", patience, err)
 		case <-time.After(pollEvery):
@@ -155,7 +155,7 @@ func (s *Server) kill() error {
 		for _, pid := range children {
 			if stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid)); err == nil &&
 				!bytes.Contains(stat, []byte(") Z ")) {
-				return fmt.Errorf("process %d lives", pid)
+				return fmt.Errorf("process %d is still running", pid)
 			}
 		}
 		return nil
@@ -166,7 +166,7 @@ func (s *Server) kill() error {
 // its children.
 func (s *Server) signal(sig syscall.Signal) error {
 	if s.cmd == nil {
-		return fmt.Errorf("%s does not run", s.name())
+		return fmt.Errorf("%s is not running", s.name())
 	}
 	if err := s.cmd.Process.Signal(sig); err != nil {
 		return fmt.Errorf("sending %v to %s: %w", sig, s.name(), err)

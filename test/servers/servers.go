@@ -38,7 +38,7 @@ func Missing(t T, what string) {
 	if os.Getenv("CI") == "true" || os.Getenv("SELVAGE_TEST_ALL") == "1" {
 		t.Fatalf("%s is missing: run test/setup.sh", what)
 	}
-	t.Skipf("%s is missing: run test/setup.sh to have this test", what)
+	t.Skipf("%s is missing: run test/setup.sh to enable this test", what)
 }
 
 // A missingError names a program that is not installed.

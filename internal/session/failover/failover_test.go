@@ -19,7 +19,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A world is a store over a Redis of its own, reached through a wire, and a database.
+// A world is a store over its own Redis, reached through a wire, and a database.
 type world struct {
 	*Store
 	redis *redis.Store
@@ -27,8 +27,8 @@ type world struct {
 	log   *lines
 }
 
-// newWorld returns a store over the Redis at a URL. patience is the maximum wait for one operation of that;
-// 0 means the default.
+// newWorld returns a store over the Redis at a URL. patience is the maximum wait for one
+// operation of Redis; 0 means the default.
 func newWorld(t testing.TB, url string, patience time.Duration) *world {
 	t.Helper()
 	r, err := redis.Open(t.Context(), redis.Config{URL: url, Patience: patience})
@@ -62,7 +62,7 @@ func closed(t testing.TB, end func() error) {
 	})
 }
 
-// lines keeps the log.
+// lines records the log.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -151,7 +151,7 @@ func TestStore(t *testing.T) {
 		w := newWorld(t, servers.Redis(t), patient)
 		sessiontest.Run(t, func(*testing.T) session.Store { return w })
 		if w.log.String() != "" || !w.State().Until.IsZero() {
-			t.Errorf("there was no outage, but %+v and\n%s", w.State(), w.log)
+			t.Errorf("there was no outage, but the state is %+v and the log\n%s", w.State(), w.log)
 		}
 	})
 
@@ -160,7 +160,7 @@ func TestStore(t *testing.T) {
 		w.linger(time.Hour)
 		sessiontest.Run(t, func(*testing.T) session.Store { return w })
 		if w.log.String() != "" || w.State().Until.IsZero() {
-			t.Errorf("it lingers, but %+v and\n%s", w.State(), w.log)
+			t.Errorf("entries linger, but the state is %+v and the log\n%s", w.State(), w.log)
 		}
 	})
 
@@ -270,7 +270,7 @@ func count(w *world, backend string) (n uint64) {
 	return n
 }
 
-// TestHotPath shows that the fallback is not used while the primary is up and nothing lingers.
+// TestHotPath shows that the fallback is not used while the primary is up and no entries linger.
 func TestHotPath(t *testing.T) {
 	w := newWorld(t, servers.Redis(t), 10*time.Second)
 	k := w.put(t, "1", "one")
@@ -304,7 +304,7 @@ func TestLog(t *testing.T) {
 		t.Errorf("two outages are logged as\n%s", text)
 	}
 	if strings.Contains(text, "hush") || strings.Contains(text, "canary") {
-		t.Errorf("the log has a secret:\n%s", text)
+		t.Errorf("the log contains a secret:\n%s", text)
 	}
 }
 
@@ -324,8 +324,8 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// TestProbes shows that a single failed probe is repeated at once and changes nothing, and that two in a
-// row open the breaker.
+// TestProbes shows that a single failed probe is repeated immediately and changes nothing, and
+// that two in a row open the breaker.
 func TestProbes(t *testing.T) {
 	s := &Store{log: slog.New(slog.DiscardHandler), kick: make(chan struct{}, 1)}
 	late := errors.New("too late")
@@ -342,11 +342,11 @@ func TestProbes(t *testing.T) {
 		select {
 		case <-s.kick:
 			if step.err == nil || step.away {
-				t.Errorf("step %d: it is probed again at once", i)
+				t.Errorf("step %d: the probe is repeated immediately", i)
 			}
 		default:
 			if step.err != nil && !step.away {
-				t.Errorf("step %d: it is not probed again at once", i)
+				t.Errorf("step %d: the probe is not repeated immediately", i)
 			}
 		}
 	}

@@ -46,8 +46,8 @@ var faults = []fault{
 	}},
 }
 
-// TestFaults shows, for each sort of outage, that no operation fails during it, and that what was written,
-// deleted, taken and added meanwhile stays so afterwards.
+// TestFaults shows, for each kind of outage, that no operation fails during it, and that what
+// was written, deleted, taken and added meanwhile stays so afterwards.
 func TestFaults(t *testing.T) {
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func outage(t *testing.T, w *world, r *servers.RedisServer, f fault) {
 	jti, tries := session.Key{Kind: "jti", ID: "1"}, session.Key{Kind: "tries", ID: "1"}
 	f.begin(t, r)
 
-	// The cause is kept from the time of the outage, because some faults end by themselves.
+	// The cause is read during the outage, because some faults end by themselves.
 	var cause string
 	eventually(t, "the breaker to open", func() error {
 		w.put(t, "changed", "new")
@@ -119,10 +119,10 @@ func outage(t *testing.T, w *world, r *servers.RedisServer, f fault) {
 	for _, k := range []session.Key{deleted, taken} {
 		if err := w.CompareAndSwap(t.Context(), k, []byte("old"), []byte("x"),
 			time.Minute); !errors.Is(err, problem.NotFound) {
-			t.Errorf("CompareAndSwap of what is gone = %v", err)
+			t.Errorf("CompareAndSwap of a deleted entry = %v", err)
 		}
 		if err := w.Add(t.Context(), k, []byte("again"), time.Minute); err != nil {
-			t.Errorf("Add of what is gone = %v", err)
+			t.Errorf("Add of a deleted entry = %v", err)
 		}
 		w.want(t, k, "again")
 	}
@@ -132,8 +132,8 @@ func outage(t *testing.T, w *world, r *servers.RedisServer, f fault) {
 	w.wantTake(t, written, "")
 }
 
-// TestSlow shows what happens if answers come too late: entries may seem absent, but no caller gets another
-// entry's value.
+// TestSlow shows what happens if answers arrive too late: entries may seem absent, but no caller
+// gets another entry's value.
 func TestSlow(t *testing.T) {
 	r := servers.OwnRedis(t)
 	w := newWorld(t, r.URL, 0)
@@ -157,7 +157,7 @@ func TestSlow(t *testing.T) {
 	all.Wait()
 }
 
-// TestFlushed shows that an emptied Redis that stays up is not an outage.
+// TestFlushed shows that emptying a Redis that stays up is not an outage.
 func TestFlushed(t *testing.T) {
 	r := servers.OwnRedis(t)
 	w := newWorld(t, r.URL, 10*time.Second)
@@ -212,8 +212,8 @@ func TestOneMaster(t *testing.T) {
 	w.want(t, session.Key{Kind: "login", ID: "1"}, "one")
 }
 
-// TestLostAnswers shows that if Redis runs commands but the answers are lost, an entry that is then in both
-// stores is still taken and added only once.
+// TestLostAnswers shows that if Redis runs commands but the answers are lost, an entry that is
+// then in both stores is still taken and added only once.
 func TestLostAnswers(t *testing.T) {
 	r := servers.OwnRedis(t)
 	line := newWire(t, r)
@@ -228,7 +228,7 @@ func TestLostAnswers(t *testing.T) {
 			break
 		}
 		if try == 10 {
-			t.Fatal("Redis never does what it is told")
+			t.Fatal("Redis does not run the command")
 		}
 		w.away(t)
 		line.Mend()
@@ -342,8 +342,8 @@ func TestTwoNodes(t *testing.T) {
 	cut.want(t, k, "")
 }
 
-// TestSwappedAfterwards shows that swapping an entry from an outage again and again does not extend the
-// lingering.
+// TestSwappedAfterwards shows that swapping an entry from an outage repeatedly does not extend
+// the lingering.
 func TestSwappedAfterwards(t *testing.T) {
 	w := newWorld(t, servers.Redis(t), 10*time.Second)
 	w.linger(time.Minute)
@@ -362,6 +362,6 @@ func TestSwappedAfterwards(t *testing.T) {
 
 	w.want(t, k, "5")
 	if now := w.State().Until; now != until {
-		t.Errorf("it lingers until %v, before until %v", now, until)
+		t.Errorf("the entry lingers until %v, before until %v", now, until)
 	}
 }

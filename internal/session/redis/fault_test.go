@@ -81,12 +81,12 @@ func TestProbeCluster(t *testing.T) {
 	c := servers.OwnCluster(t, 0)
 	s := open(t, Config{URL: c.URL})
 	for _, n := range c.Nodes {
-		eventually(t, "a whole cluster", func() error { return s.Probe(t.Context()) })
+		eventually(t, "a complete cluster", func() error { return s.Probe(t.Context()) })
 		n.Pause(t)
 		eventually(t, "a cluster with a paused master", failing(s, "probing Redis"))
 
 		n.Resume(t)
-		eventually(t, "a whole cluster", func() error { return s.Probe(t.Context()) })
+		eventually(t, "a complete cluster", func() error { return s.Probe(t.Context()) })
 		n.CLI(t, "CONFIG", "SET", "maxmemory", "1mb")
 		eventually(t, "a cluster with a full master", failing(s, "OOM"))
 		n.CLI(t, "CONFIG", "SET", "maxmemory", "0")
@@ -122,7 +122,8 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// TestRestart shows that after a restart old connections are not reused, and scripts are sent again.
+// TestRestart shows that after a restart old connections are not reused, and scripts are sent
+// again.
 func TestRestart(t *testing.T) {
 	r := servers.OwnRedis(t)
 	s := open(t, Config{URL: r.URL, Patience: patient})
@@ -144,7 +145,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestPaused shows that a pause loses answers but never mixes them up.
+// TestPaused shows that a pause loses answers but never confuses them.
 func TestPaused(t *testing.T) {
 	r := servers.OwnRedis(t)
 	s := open(t, Config{URL: r.URL})

@@ -40,7 +40,8 @@ func TestOpenRefuses(t *testing.T) {
 	for _, tt := range tests {
 		var err error
 
-		// A slow answer counts as unreachable, which is not an error of Open. So it is tried again.
+		// A slow answer counts as unreachable, which is not an error of Open, so Open is tried
+		// again.
 		eventually(t, "a refusal of "+tt.url, func() error {
 			s, refused := Open(t.Context(), Config{URL: tt.url, Patience: patient})
 			if err = refused; err == nil {

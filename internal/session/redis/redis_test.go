@@ -10,7 +10,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// patient is the Patience of tests that check answers, not times, because the machine may be busy.
+// patient is the Patience of tests that check answers but not times, because the machine may be
+// busy.
 const patient = 10 * time.Second
 
 // open returns a store and closes it at the end of the test.

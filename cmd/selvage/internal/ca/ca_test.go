@@ -76,7 +76,7 @@ func TestLimits(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AddCert(a.cert)
 	if _, err := leaf.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "bank.example"}); err == nil {
-		t.Error("a certificate of bank.example verifies")
+		t.Error("a certificate for bank.example verifies")
 	}
 }
 
@@ -85,7 +85,7 @@ func TestFiles(t *testing.T) {
 	dir := t.TempDir()
 	a, b := open(t, Config{Dir: dir}), open(t, Config{Dir: dir})
 	if !a.cert.Equal(b.cert) {
-		t.Error("the second start made another authority")
+		t.Error("the second start created another authority")
 	}
 	for file, want := range map[string]os.FileMode{CertFile: 0o644, KeyFile: 0o600} {
 		info, err := os.Stat(filepath.Join(dir, file))
@@ -109,7 +109,7 @@ func TestRenewal(t *testing.T) {
 		}
 		serials[cert.Leaf.SerialNumber.String()] = true
 		if left := cert.Leaf.NotAfter.Sub(now); left < renewBefore {
-			t.Errorf("day %d: certificate ends in %v", day, left)
+			t.Errorf("day %d: the certificate expires in %v", day, left)
 		}
 	}
 
@@ -140,7 +140,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"expired", func(*testing.T, string) Config {
 			return Config{Now: func() time.Time { return time.Now().Add(lifetime + time.Hour) }}
 		}, "expired on"},
-		{"a host it was not made for", func(*testing.T, string) Config {
+		{"a host that it does not permit", func(*testing.T, string) Config {
 			return Config{Hosts: []string{"pbx.example.org"}}
 		}, "is not valid for pbx.example.org"},
 	} {
@@ -155,7 +155,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestTogether shows that processes which start at the same time share an authority.
+// TestTogether shows that processes that start at the same time share an authority.
 func TestTogether(t *testing.T) {
 	dir := t.TempDir()
 	made := make([]*Authority, 8)

@@ -25,11 +25,11 @@ func TestCacheOfNoName(t *testing.T) {
 	c := cache{rows: rows, log: slog.New(slog.NewTextHandler(log, nil))}
 	for _, name := range []string{"x+http-01", "a\x00b+http-01", "\xff+http-01", strings.Repeat("x", 500)} {
 		if _, err := c.Get(t.Context(), name); !errors.Is(err, autocert.ErrCacheMiss) {
-			t.Errorf("Get(%.20q) = %v, want nothing there", name, err)
+			t.Errorf("Get(%.20q) = %v, want a cache miss", name, err)
 		}
 	}
 
 	if told := log.take(); told != "" {
-		t.Errorf("the log says %s", told)
+		t.Errorf("the log contains %s", told)
 	}
 }

@@ -71,11 +71,11 @@ func TestOpenFiles(t *testing.T) {
 		want       string // in the error
 	}{
 		{"good", chain, key, 0o600, []string{"pbx.example.org"}, ""},
-		{"good, for the owner to read alone", chain, key, 0o400, nil, ""},
+		{"valid, readable by its owner alone", chain, key, 0o400, nil, ""},
 		{"others may read the key", chain, key, 0o644, nil, "others can read DIR/key.pem (mode 644); chmod 600 it"},
 		{"a group may read the key", chain, key, 0o640, nil, "others can read"},
 		{"another certificate's key", other, key, 0o600, nil, "DIR/cert.pem and DIR/key.pem do not match"},
-		{"the chain the wrong way round", append(bytes.Clone(other), chain...), key, 0o600, nil,
+		{"the chain in reverse order", append(bytes.Clone(other), chain...), key, 0o600, nil,
 			"of the first certificate"},
 		{"expired", past, pastKey, 0o600, nil, "the certificate in DIR/cert.pem expired on"},
 		{"not valid yet", future, futureKey, 0o600, nil, "and this machine's clock is at"},
@@ -98,7 +98,7 @@ func TestOpenFiles(t *testing.T) {
 
 	if _, err := OpenFiles(FilesConfig{Cert: "nowhere", Key: "nowhere"}); err == nil ||
 		!strings.Contains(err.Error(), "reading tls.cert: open nowhere") {
-		t.Errorf("OpenFiles of no files = %v", err)
+		t.Errorf("OpenFiles of missing files = %v", err)
 	}
 }
 
@@ -154,16 +154,16 @@ func TestRun(t *testing.T) {
 		for _, tt := range []struct {
 			what  string
 			do    func()
-			names string // of the certificate afterwards
+			names string // of the certificate in use afterwards
 			log   string
 		}{
 			{"nothing changed", func() {}, "a.test", ""},
 			{"renewed", func() { put("a.test", "b.test") }, "a.test b.test", "loaded the changed certificate"},
-			{"half of it", func() { write(t, c.Cert, nil, 0o644) }, "a.test b.test", "has no PEM certificate"},
-			{"still half of it", func() {}, "a.test b.test", ""},
-			{"the names are not ours", func() { put("c.test") }, "a.test b.test", "is not valid for a.test"},
+			{"half a certificate", func() { write(t, c.Cert, nil, 0o644) }, "a.test b.test", "has no PEM certificate"},
+			{"still half a certificate", func() {}, "a.test b.test", ""},
+			{"a certificate for other names", func() { put("c.test") }, "a.test b.test", "is not valid for a.test"},
 			{"gone", func() { _ = os.Remove(c.Key) }, "a.test b.test", "no such file"},
-			{"good again", func() { put("a.test", "d.test") }, "a.test d.test", "loaded the changed certificate"},
+			{"valid again", func() { put("a.test", "d.test") }, "a.test d.test", "loaded the changed certificate"},
 			{"not renewed", func() { time.Sleep(25 * time.Minute) }, "a.test d.test", "was not renewed in time"},
 		} {
 			log.take()
@@ -172,7 +172,7 @@ func TestRun(t *testing.T) {
 			synctest.Wait()
 			if got := log.take(); named() != tt.names || !strings.Contains(got, tt.log) || tt.log == "" &&
 				got != "" || strings.Count(got, "\n") > 1 {
-				t.Errorf("%s: in use is %q, the log %q; want %q and %q", tt.what, named(), got, tt.names, tt.log)
+				t.Errorf("%s: in use is %q, the log has %q, want %q and %q", tt.what, named(), got, tt.names, tt.log)
 			}
 		}
 

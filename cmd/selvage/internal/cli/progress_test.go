@@ -17,7 +17,7 @@ func TestProgress(t *testing.T) {
 	p.End()
 
 	if got, want := out.String(), "\r\x1b[K1 file, 10 a second"; !strings.HasPrefix(got, want) {
-		t.Errorf("the line begins with %q, want %q", got, want)
+		t.Errorf("the line starts with %q, want %q", got, want)
 	}
 	if got, want := strings.Count(out.String(), "a second"), 5; got != want {
 		t.Errorf("the line was written %d times, want %d", got, want)

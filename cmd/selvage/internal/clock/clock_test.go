@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// TestClock shows from which difference on a clock is warned about, not ready, and refused.
+// TestClock shows from which difference on a clock is logged, counts as not ready, and is
+// refused.
 func TestClock(t *testing.T) {
 	tests := []struct {
 		ahead          time.Duration

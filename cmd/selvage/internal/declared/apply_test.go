@@ -51,13 +51,13 @@ func TestApplyLeavesTheRest(t *testing.T) {
 	app, err = p.Clients.Find(ctx, app.ID)
 	must(t, err)
 	if len(app.RedirectURIs) != 1 || app.BrandColor != "#a03060" || len(app.Scopes) != 1 {
-		t.Errorf("the client leads to %q, has the colour %q and may ask %q", app.RedirectURIs, app.BrandColor,
+		t.Errorf("the client has the redirect URI %q, the color %q and the scope %q", app.RedirectURIs, app.BrandColor,
 			app.Scopes)
 	}
 
 	project, err = f.Projects.Find(ctx, project.ID)
 	must(t, err)
 	if project.MediaAuth != signed || project.Color != "#a03060" {
-		t.Errorf("the project has media_auth %q and the colour %q", project.MediaAuth, project.Color)
+		t.Errorf("the project has the media_auth %q and the color %q", project.MediaAuth, project.Color)
 	}
 }

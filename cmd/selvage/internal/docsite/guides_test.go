@@ -13,7 +13,7 @@ import (
 )
 
 // TestGuides shows that every document is served, that every served document exists, and that
-// each link between them leads to a page and a heading on it.
+// each link between them leads to an existing page and heading.
 func TestGuides(t *testing.T) {
 	var names []string
 	for _, g := range contents {
@@ -29,7 +29,7 @@ func TestGuides(t *testing.T) {
 
 	for _, f := range files {
 		if !slices.Contains(names, strings.TrimSuffix(f, ".md")) {
-			t.Errorf("%s is in no group of contents", f)
+			t.Errorf("%s is in no group of the contents", f)
 		}
 	}
 
@@ -47,7 +47,7 @@ func TestGuides(t *testing.T) {
 	}
 }
 
-// follow returns what is wrong with a link of a page, or "".
+// follow returns what is wrong with a page's link, or "".
 func follow(from, link string) string {
 	u, err := url.Parse(link)
 	switch {
@@ -128,6 +128,6 @@ func TestGuidePages(t *testing.T) {
 
 	if w := get(guidePrefix + "nothing"); w.Code != http.StatusNotFound ||
 		!strings.Contains(w.Body.String(), `href="/docs"`) {
-		t.Errorf("GET nothing = %d, want 404 with a way to what there is:\n%s", w.Code, w.Body)
+		t.Errorf("GET of an unknown page = %d, want 404 with a link to the contents:\n%s", w.Code, w.Body)
 	}
 }

@@ -58,7 +58,7 @@ func TestPages(t *testing.T) {
 
 		for _, m := range fetched.FindAllStringSubmatch(body, -1) {
 			if !strings.HasPrefix(m[1], "/") && !strings.HasPrefix(m[1], "#") && m[1] != "data:," {
-				t.Errorf("GET %s leads to %s", path, m[1])
+				t.Errorf("GET %s redirects to %s", path, m[1])
 			}
 		}
 
@@ -75,7 +75,7 @@ func TestPages(t *testing.T) {
 			}
 			for status := range op.Responses.Map() {
 				if !strings.Contains(body, ">"+status+"</dt>") {
-					t.Errorf("%s %s: the page does not tell of %s", method, path, status)
+					t.Errorf("%s %s: the page does not mention %s", method, path, status)
 				}
 			}
 		}
@@ -98,7 +98,7 @@ func TestFind(t *testing.T) {
 		body := get(t, s, "/docs?q="+strings.NewReplacer(
 			`"`, "%22", ">", "%3E", "<", "%3C").Replace(tt.query)).Body.String()
 		if !strings.Contains(body, tt.has) || strings.Contains(body, tt.hasNot) {
-			t.Errorf("q=%s: the page has not %q, or has %q", tt.query, tt.has, tt.hasNot)
+			t.Errorf("q=%s: the page lacks %q, or contains %q", tt.query, tt.has, tt.hasNot)
 		}
 	}
 
@@ -140,19 +140,19 @@ func TestOperatorsKinds(t *testing.T) {
 
 	if doc.Paths.Find("/api/fabric/resources/recordings_/{id}") == nil ||
 		doc.Servers[0].URL != "https://calls.example.org" {
-		t.Errorf("the document has not the kind, or other servers: %v", doc.Servers)
+		t.Errorf("the document lacks the kind, or has other servers: %v", doc.Servers)
 	}
 
 	if got := doc.Paths.Find("/oauth/token").Servers[0].URL; got != "https://id.example.org" {
 		t.Errorf("the server of /oauth/token = %s", got)
 	}
 	if strings.Contains(text.Body.String(), "localhost") {
-		t.Error("the document speaks of localhost")
+		t.Error("the document contains localhost")
 	}
 
 	if again := get(t, s, "/docs/openapi.yaml", "If-None-Match",
 		text.Header().Get("ETag")); again.Code != 304 || again.Body.Len() != 0 {
-		t.Errorf("the same again = %d", again.Code)
+		t.Errorf("the same request again = %d", again.Code)
 	}
 
 	body := ""
@@ -162,7 +162,7 @@ func TestOperatorsKinds(t *testing.T) {
 
 	for _, bad := range []string{"<b>Rec", "<script>alert", "<i>", "<u>", "<a>"} {
 		if strings.Contains(body, bad) {
-			t.Errorf("the pages have %s in them", bad)
+			t.Errorf("the pages contain %s unescaped", bad)
 		}
 	}
 

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
-// TestReadableSecrets shows that a file that everybody may read is reported if it holds a
+// TestReadableSecrets shows that a file that everybody may read is reported if it contains a
 // secret. A URL with a password is a secret.
 func TestReadableSecrets(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "selvage.yaml")
@@ -40,7 +40,7 @@ func TestReadableSecrets(t *testing.T) {
 		found := readableSecrets(tt.config, getenv, tt.from)
 		if got := len(found) == 1; got != (tt.want != "") || got &&
 			!strings.HasSuffix(found[0].Found, "can read "+file+", which sets "+tt.want) {
-			t.Errorf("%v, mode %o: %+v, want a finding that it sets %q", tt.from, tt.mode, found, tt.want)
+			t.Errorf("%v, mode %o: %+v, want a finding that names %q", tt.from, tt.mode, found, tt.want)
 		}
 	}
 }

@@ -36,11 +36,11 @@ func TestRingVerdicts(t *testing.T) {
 			keys.EdDSA: now, keys.Seal: now.Add(-seal)}}
 	}
 
-	wantVerdict(t, "a whole ring", e.ringKeys(since(time.Hour), whole())[0], Fine)
-	wantVerdict(t, "one that has just come due", e.ringKeys(since(24*time.Hour+time.Minute), whole())[0], Fine)
-	wantVerdict(t, "one that is overdue", e.ringKeys(since(48*time.Hour), whole())[0], Warned)
-	wantVerdict(t, "one without a next key", e.ringKeys(since(0), whole()[1:])[0], Warned)
-	wantVerdict(t, "one of another master key", e.ringKeys(keys.Status{Err: keys.ErrMaster}, whole())[0], Broken)
+	wantVerdict(t, "a complete ring", e.ringKeys(since(time.Hour), whole())[0], Fine)
+	wantVerdict(t, "a ring that has just come due", e.ringKeys(since(24*time.Hour+time.Minute), whole())[0], Fine)
+	wantVerdict(t, "an overdue ring", e.ringKeys(since(48*time.Hour), whole())[0], Warned)
+	wantVerdict(t, "a ring without a next key", e.ringKeys(since(0), whole()[1:])[0], Warned)
+	wantVerdict(t, "a ring of another master key", e.ringKeys(keys.Status{Err: keys.ErrMaster}, whole())[0], Broken)
 }
 
 // TestPostgresVerdicts shows how the setup of a PostgreSQL server is judged.
@@ -63,7 +63,7 @@ func TestPostgresVerdicts(t *testing.T) {
 		rights(as(func(s *database.ServerReport) { s.Refused = []string{"ring"} })), Broken)
 
 	wantVerdict(t, "a safe server", safety(well), Fine)
-	wantVerdict(t, "one without fsync", safety(as(func(s *database.ServerReport) { s.Fsync = false })), Broken)
+	wantVerdict(t, "a server without fsync", safety(as(func(s *database.ServerReport) { s.Fsync = false })), Broken)
 }
 
 // TestRedisVerdicts shows how the setup of a Redis server is judged.
@@ -74,7 +74,7 @@ func TestRedisVerdicts(t *testing.T) {
 		server              redis.Server
 		memory, persistence Verdict
 	}{
-		{"as it should be", redis.Server{Clock: now, Used: 10, Max: 1000, Policy: "noeviction", AOF: true},
+		{"a recommended setup", redis.Server{Clock: now, Used: 10, Max: 1000, Policy: "noeviction", AOF: true},
 			Fine, Fine},
 		{"without a limit", redis.Server{Clock: now, Used: 10, Policy: "allkeys-lru", Save: "3600 1"}, Fine, Fine},
 		{"filling up", redis.Server{Clock: now, Used: 850, Max: 1000, Policy: "noeviction", AOF: true}, Warned, Fine},
@@ -87,5 +87,5 @@ func TestRedisVerdicts(t *testing.T) {
 	}
 
 	found := redisServer(redis.Server{Clock: now.Add(-time.Hour), AOF: true}, now)
-	wantVerdict(t, "a clock an hour off", found[len(found)-1], Broken)
+	wantVerdict(t, "a clock that is off by an hour", found[len(found)-1], Broken)
 }

@@ -29,7 +29,7 @@ func TestStrictTransport(t *testing.T) {
 		r.Host = tt.host
 		strictTransport(config.Config{PublicURL: tt.public, AuthURL: tt.auth}, http.NotFoundHandler()).ServeHTTP(w, r)
 		if got := w.Header().Get("Strict-Transport-Security") != ""; got != tt.want {
-			t.Errorf("with %q and %q, a response to %s has the header: %v, want %v", tt.public, tt.auth, tt.host,
+			t.Errorf("with %q and %q, the response to %s has the header: %v, want %v", tt.public, tt.auth, tt.host,
 				got, tt.want)
 		}
 	}

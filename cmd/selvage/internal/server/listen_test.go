@@ -16,8 +16,8 @@ import (
 	"github.com/selvage/selvage/internal/web"
 )
 
-// serveTest serves h with the limits of every listener, but with a patience of its own for
-// request bodies and for responses.
+// serveTest serves h with the limits of every listener, but with its own patience for request
+// bodies and responses.
 func serveTest(t *testing.T, h http.Handler, bodies, answers time.Duration) net.Addr {
 	t.Helper()
 	l, err := listen(t.Context(), "127.0.0.1:0", "--listen")
@@ -59,7 +59,7 @@ func TestSlowBody(t *testing.T) {
 	}
 	got, err := io.ReadAll(conn)
 	if !bytes.HasPrefix(got, []byte("HTTP/1.1 408 ")) || err != nil {
-		t.Errorf("answer = %q, %v, want 408 and the end", got, err)
+		t.Errorf("answer = %q, %v, want 408 and a closed connection", got, err)
 	}
 }
 
@@ -84,11 +84,11 @@ func TestSlowReader(t *testing.T) {
 	select {
 	case <-done:
 	case <-time.After(time.Minute):
-		t.Error("the handler still waits for a client that receives nothing")
+		t.Error("the handler still waits for a client that does not read")
 	}
 }
 
-// TestWholeFile checks that a file sent in chunks arrives whole.
+// TestWholeFile checks that a file sent in chunks arrives completely.
 func TestWholeFile(t *testing.T) {
 	want := bytes.Repeat([]byte("0123456789abcdef"), 3*writeChunk/16+1)
 	file := filepath.Join(t.TempDir(), "file")
@@ -151,8 +151,8 @@ func TestBigHeader(t *testing.T) {
 	}
 }
 
-// TestUnreadBody checks that a handler that does not read the body responds without waiting
-// for one that is only announced.
+// TestUnreadBody checks that a handler that does not read the body responds without waiting for
+// a body that is only announced.
 func TestUnreadBody(t *testing.T) {
 	addr := serveTest(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "no", http.StatusUnauthorized)
@@ -164,12 +164,12 @@ func TestUnreadBody(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, err := io.ReadAll(conn); !bytes.HasPrefix(got, []byte("HTTP/1.1 401 ")) || err != nil {
-			t.Errorf("%s: answer = %q, %v, want 401 and the end", head, got, err)
+			t.Errorf("%s: answer = %q, %v, want 401 and a closed connection", head, got, err)
 		}
 	}
 }
 
-// TestWriteRenewed checks that a write has all its time, whatever deadline was set before, as
+// TestWriteRenewed checks that a write has its full time, whatever deadline was set before, as
 // happens when a connection is hijacked.
 func TestWriteRenewed(t *testing.T) {
 	l, err := listen(t.Context(), "127.0.0.1:0", "--listen")

@@ -16,7 +16,7 @@ func TestOpsOfOtherSites(t *testing.T) {
 	}{
 		{"a program", "", "", http.StatusOK},
 		{"typed by an operator", "Sec-Fetch-Site", "none", http.StatusOK},
-		{"a link of its own", "Referer", "http://127.0.0.1:9090/debug/pprof/", http.StatusOK},
+		{"a link on its own page", "Referer", "http://127.0.0.1:9090/debug/pprof/", http.StatusOK},
 		{"a page of another site", "Sec-Fetch-Site", "cross-site", http.StatusForbidden},
 		{"a page of the same site", "Sec-Fetch-Site", "same-site", http.StatusForbidden},
 		{"a script", "Origin", "https://evil.example", http.StatusForbidden},

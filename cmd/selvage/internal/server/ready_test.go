@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestReadiness shows the answers of dependencies at first, and after lostAfter.
+// TestReadiness shows how dependencies are reported at first, and after lostAfter.
 func TestReadiness(t *testing.T) {
 	unavailable := fmt.Errorf("asking: %w: %w",
 		problem.New(problem.Unavailable, "x", "the database does not answer"), errors.New("dial tcp 10.0.0.1"))
@@ -39,7 +39,7 @@ func TestReadiness(t *testing.T) {
 			busy, lost, true, false},
 		{"hangs", func(context.Context) (string, error) { time.Sleep(time.Hour); return "", nil }, busy, lost,
 			true, false},
-		{"good, after one that hangs", func(context.Context) (string, error) { return "", nil },
+		{"fine, after a probe that hangs", func(context.Context) (string, error) { return "", nil },
 			"ok", "ok", true, true},
 	}
 
@@ -65,7 +65,7 @@ func TestReadiness(t *testing.T) {
 				t.Errorf("%s: check after %s = %q, %v, want %q", tt.name, lostAfter, a, a.err, tt.later)
 			}
 		}
-		time.Sleep(2 * time.Hour) // let the hanging asks end
+		time.Sleep(2 * time.Hour) // let the hanging probes end
 	})
 }
 
@@ -88,7 +88,7 @@ func TestReadinessOfLost(t *testing.T) {
 		takes = 5 * time.Second
 		time.Sleep(askEvery + 1)
 		if got := r.check(); got["it"].err != nil || got["other"].err == nil {
-			t.Errorf("while neither answers, it is %q and other is %q, want busy and refused",
+			t.Errorf("while neither answers, busy is %q and other is %q, want busy and refused",
 				got["it"], got["other"])
 		}
 		time.Sleep(takes)
@@ -99,8 +99,8 @@ func TestReadinessOfLost(t *testing.T) {
 	})
 }
 
-// TestReadinessOfMany shows that the number of probes does not matter: a dependency that
-// hangs is asked once, others once a second.
+// TestReadinessOfMany shows that a dependency is asked equally often however many probes there
+// are. One that hangs is asked once, others once a second.
 func TestReadinessOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var quick, slow atomic.Int32

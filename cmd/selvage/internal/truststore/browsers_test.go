@@ -29,7 +29,7 @@ func TestElsewhereOfNoFile(t *testing.T) {
 				t.Errorf("elsewhere(%s) = %q, want none", name, got)
 			}
 		case <-time.After(time.Minute):
-			t.Fatalf("elsewhere(%s) does not end", name)
+			t.Fatalf("elsewhere(%s) does not return", name)
 		}
 	}
 }

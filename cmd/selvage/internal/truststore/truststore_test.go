@@ -24,11 +24,11 @@ func TestStateOf(t *testing.T) {
 	}{
 		{"empty", nil, true, Absent},
 		{"others'", []*x509.Certificate{cert("them", 2, true)}, true, Absent},
-		{"a server's, of our name", []*x509.Certificate{cert("us", 2, false)}, true, Absent},
+		{"a server's certificate with our name", []*x509.Certificate{cert("us", 2, false)}, true, Absent},
 		{"ours", []*x509.Certificate{cert("them", 2, true), ours}, true, Trusted},
-		{"ours, without trust", []*x509.Certificate{ours}, false, Untrusted},
+		{"ours, not trusted", []*x509.Certificate{ours}, false, Untrusted},
 		{"an older one", []*x509.Certificate{cert("us", 2, true)}, true, Another},
-		{"an older one beside ours", []*x509.Certificate{ours, cert("us", 2, true)}, true, Another},
+		{"an older one next to ours", []*x509.Certificate{ours, cert("us", 2, true)}, true, Another},
 	} {
 		c := Config{Name: "us", Cert: ours}
 		if got := c.stateOf(tt.held, func(*x509.Certificate) bool { return tt.trusted }); got != tt.want {
