@@ -104,94 +104,115 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestSessions follows sessions from the login to their end.
-func TestSessions(t *testing.T) {
-	ctx, w := context.Background(), newWorld(t)
-	o := w.create(t, "ann@example.com", owner)
+// A desk is a world with the owner ann, who signs in and opens sessions.
+type desk struct {
+	*world
+	t   *testing.T
+	ann operator.Operator
+}
 
+func newDesk(t *testing.T) desk {
+	w := newWorld(t)
+	return desk{w, t, w.create(t, "ann@example.com", owner)}
+}
+
+// begin signs ann in, and returns the session and its cookie.
+func (d desk) begin() (operator.Session, string) {
+	d.t.Helper()
+	s, cookie, err := d.SignIn(d.t.Context(), "ANN@example.com", good, operator.Visitor{}, nil)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return s, cookie
+}
+
+// opens reports whether a cookie opens a session of ann.
+func (d desk) opens(cookie string) bool {
+	d.t.Helper()
+	_, who, err := d.Open(d.t.Context(), cookie)
+	if err != nil && !errors.Is(err, problem.Unauthenticated) {
+		d.t.Error(err)
+	}
+	return err == nil && who.ID == d.ann.ID
+}
+
+func TestSignInRefused(t *testing.T) {
+	d := newDesk(t)
 	for _, tt := range [][2]string{{"ann@example.com", "wrong"}, {"bob@example.com", good},
 		{"ann@example.com", ""}, {"\x00", good}} {
-		if _, _, err := w.SignIn(ctx, tt[0], tt[1], operator.Visitor{}, nil); !errors.Is(err, problem.Unauthenticated) {
+		_, _, err := d.SignIn(t.Context(), tt[0], tt[1], operator.Visitor{}, nil)
+		if !errors.Is(err, problem.Unauthenticated) {
 			t.Errorf("SignIn(%q) = %v, want unauthenticated", tt, err)
 		}
 	}
+}
 
-	signIn := func() (operator.Session, string) {
-		s, cookie, err := w.SignIn(ctx, "ANN@example.com", good, operator.Visitor{}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s, cookie
-	}
-	opens := func(cookie string) bool {
-		_, who, err := w.Open(ctx, cookie)
-		if err != nil && !errors.Is(err, problem.Unauthenticated) {
-			t.Error(err)
-		}
-		return err == nil && who.ID == o.ID
-	}
-
-	// A session is opened by its own cookie only.
-	s, cookie := signIn()
-	_, used := signIn()
-	if !opens(cookie) || opens(cookie[1:]+"A") || opens("") {
+// TestSessionEnds shows that a session opens with its own cookie only, and ends after an hour
+// without use, or after twelve hours in any case.
+func TestSessionEnds(t *testing.T) {
+	d := newDesk(t)
+	s, cookie := d.begin()
+	_, used := d.begin()
+	if !d.opens(cookie) || d.opens(cookie[1:]+"A") || d.opens("") {
 		t.Error("a session opens with another cookie, or not with its own")
 	}
 
-	// A session ends after an hour without use.
-	w.now = w.now.Add(40 * time.Minute)
-	if !opens(used) {
+	d.now = d.now.Add(40 * time.Minute)
+	if !d.opens(used) {
 		t.Error("a used session has ended")
 	}
-	w.now = w.now.Add(40 * time.Minute)
-	if opens(cookie) || !opens(used) {
+	d.now = d.now.Add(40 * time.Minute)
+	if d.opens(cookie) || !d.opens(used) {
 		t.Error("a session that was unused for an hour opens, or a used one does not")
 	}
-
-	if w.IsFresh(s) {
+	if d.IsFresh(s) {
 		t.Error("a session of an hour counts as fresh")
 	}
 
-	// Raise adds a factor, and replaces the cookie.
-	s, cookie = signIn()
-	raised, next, err := w.Raise(ctx, o, s, operator.Visitor{}, "otp")
-	if err != nil || opens(cookie) || !opens(next) || !w.IsFresh(raised) ||
-		strings.Join(raised.AMR, " ") != "pwd otp" {
-		t.Errorf("Raise = %+v, %v; the previous cookie opens: %v", raised, err, opens(cookie))
-	}
-
-	if err := w.EndSession(ctx, o.ID, raised.ID); err != nil || opens(next) {
-		t.Errorf("EndSession = %v, and the session opens: %v", err, opens(next))
-	}
-
-	// Even a used session ends after twelve hours.
-	_, cookie = signIn()
+	_, cookie = d.begin()
 	for range 12 {
-		w.now = w.now.Add(59 * time.Minute)
-		opens(cookie)
+		d.now = d.now.Add(59 * time.Minute)
+		d.opens(cookie)
 	}
-	if !opens(cookie) {
+	if !d.opens(cookie) {
 		t.Error("a session that was used for less than twelve hours has ended")
 	}
-	if w.now = w.now.Add(13 * time.Minute); opens(cookie) {
+	if d.now = d.now.Add(13 * time.Minute); d.opens(cookie) {
 		t.Error("a session opens after twelve hours")
-	}
-
-	// Disabling an operator ends its sessions.
-	_, cookie = signIn()
-	w.create(t, "bob@example.com", owner)
-	yes := true
-	if _, err := w.Update(ctx, o.ID, operator.Input{Disabled: &yes}, ""); err != nil || opens(cookie) {
-		t.Errorf("Update(disabled) = %v, and a session opens: %v", err, opens(cookie))
 	}
 }
 
-// TestLinks shows what the links of the first operator, of invitations and of recovery are valid
-// for.
-func TestLinks(t *testing.T) {
-	ctx, w := context.Background(), newWorld(t)
+// TestRaise shows that Raise adds a factor to a session and replaces its cookie.
+func TestRaise(t *testing.T) {
+	d := newDesk(t)
+	s, cookie := d.begin()
+	raised, next, err := d.Raise(t.Context(), d.ann, s, operator.Visitor{}, "otp")
+	if err != nil || d.opens(cookie) || !d.opens(next) || !d.IsFresh(raised) ||
+		strings.Join(raised.AMR, " ") != "pwd otp" {
+		t.Errorf("Raise = %+v, %v; the previous cookie opens: %v", raised, err, d.opens(cookie))
+	}
 
-	// The link of the first operator makes an owner, whatever role is requested. It works once.
+	if err := d.EndSession(t.Context(), d.ann.ID, raised.ID); err != nil || d.opens(next) {
+		t.Errorf("EndSession = %v, and the session opens: %v", err, d.opens(next))
+	}
+}
+
+// TestDisabled shows that disabling an operator ends its sessions.
+func TestDisabled(t *testing.T) {
+	d := newDesk(t)
+	_, cookie := d.begin()
+	d.create(t, "bob@example.com", owner) // one owner must remain
+	yes := true
+	_, err := d.Update(t.Context(), d.ann.ID, operator.Input{Disabled: &yes}, "")
+	if err != nil || d.opens(cookie) {
+		t.Errorf("Update(disabled) = %v, and a session opens: %v", err, d.opens(cookie))
+	}
+}
+
+// TestFirstLink shows that the link of the first operator makes an owner, whatever role is
+// requested, and works once.
+func TestFirstLink(t *testing.T) {
+	ctx, w := t.Context(), newWorld(t)
 	_, token, err := w.First(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -205,79 +226,85 @@ func TestLinks(t *testing.T) {
 		t.Errorf("Use with a weak password = %v, want invalid", err)
 	}
 
-	o, err := w.Use(ctx, token, operator.Input{Email: &email, Password: &secret,
-		Roles: []operator.Membership{{Role: operator.Viewer}}})
-	if err != nil || o.In("") != operator.Owner {
+	input := operator.Input{Email: &email, Password: &secret, Roles: []operator.Membership{{Role: operator.Viewer}}}
+	if o, err := w.Use(ctx, token, input); err != nil || o.In("") != operator.Owner {
 		t.Errorf("Use = %+v, %v, want an owner", o, err)
 	}
-
-	if _, err := w.Use(ctx, token, operator.Input{Email: &email, Password: &secret}); !errors.Is(err,
-		problem.NotFound) {
+	input.Roles = nil
+	if _, err := w.Use(ctx, token, input); !errors.Is(err, problem.NotFound) {
 		t.Errorf("Use again = %v, want not found", err)
 	}
+}
 
-	// The email and role of an invitation cannot be changed by the invited person.
-	_, token, err = w.Invite(ctx, "bob@example.com", operator.Membership{Role: operator.Viewer}, o.Email)
+// TestInvitation shows that an invited person cannot change the email and the role of the
+// invitation, and that the link expires.
+func TestInvitation(t *testing.T) {
+	ctx, d := t.Context(), newDesk(t)
+	_, token, err := d.Invite(ctx, "bob@example.com", operator.Membership{Role: operator.Viewer}, d.ann.Email)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other := "mallory@example.com"
-	if got, err := w.Use(ctx, token, operator.Input{Email: &other, Password: &secret,
-		Roles: []operator.Membership{owner}}); err != nil || got.Email != "bob@example.com" ||
-		got.In("") != operator.Viewer {
+	other, secret := "mallory@example.com", good
+	got, err := d.Use(ctx, token, operator.Input{Email: &other, Password: &secret, Roles: []operator.Membership{owner}})
+	if err != nil || got.Email != "bob@example.com" || got.In("") != operator.Viewer {
 		t.Errorf("Use of an invitation with another e-mail and role = %+v, %v", got, err)
 	}
 
-	// A recovery link sets a new password, and ends the sessions of the old one.
-	_, cookie, err := w.SignIn(ctx, email, good, operator.Visitor{}, nil)
+	_, late, err := d.Invite(ctx, "", operator.Membership{Role: operator.Viewer}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.now = d.now.Add(operator.LinkLife)
+	_, err = d.Use(ctx, late, operator.Input{Email: &other, Password: &secret})
+	if !errors.Is(err, problem.NotFound) {
+		t.Errorf("Use of yesterday's link = %v, want not found", err)
+	}
+}
+
+// TestRecover shows that a recovery link sets a new password, and ends the sessions of the old
+// one.
+func TestRecover(t *testing.T) {
+	ctx, d := t.Context(), newDesk(t)
+	_, cookie := d.begin()
+	_, token, err := d.Recover(ctx, d.ann.Email, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	_, token, err = w.Recover(ctx, email, "")
 	next := "another loom of one's own"
-	if err != nil {
-		t.Fatal(err)
-	}
-
-	if got, err := w.Use(ctx, token, operator.Input{Password: &next}); err != nil || got.ID != o.ID ||
-		got.In("") != operator.Owner {
+	got, err := d.Use(ctx, token, operator.Input{Password: &next})
+	if err != nil || got.ID != d.ann.ID || got.In("") != operator.Owner {
 		t.Errorf("Use for a new password = %+v, %v", got, err)
 	}
-	if _, _, err := w.Open(ctx, cookie); !errors.Is(err, problem.Unauthenticated) {
+	if _, _, err := d.Open(ctx, cookie); !errors.Is(err, problem.Unauthenticated) {
 		t.Errorf("a session from before the new password: Open = %v, want unauthenticated", err)
 	}
+}
 
-	// A renewed link replaces the previous one, and a withdrawn link is invalid.
-	l, before, err := w.Invite(ctx, "eve@example.com", operator.Membership{Role: operator.Viewer}, o.Email)
+// TestRenewAndWithdraw shows that a renewed link replaces the previous one, and that a withdrawn
+// link is invalid.
+func TestRenewAndWithdraw(t *testing.T) {
+	ctx, d := t.Context(), newDesk(t)
+	l, before, err := d.Invite(ctx, "eve@example.com", operator.Membership{Role: operator.Viewer}, d.ann.Email)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	again, after, err := w.Renew(ctx, l.ID, o.Email)
+	again, after, err := d.Renew(ctx, l.ID, d.ann.Email)
 	if err != nil || again.Email != l.Email || again.Role != l.Role {
 		t.Errorf("Renew = %+v, %v, want one like %+v", again, err, l)
 	}
-
-	if _, err := w.FindLink(ctx, before); !errors.Is(err, problem.NotFound) {
+	if _, err := d.FindLink(ctx, before); !errors.Is(err, problem.NotFound) {
 		t.Errorf("FindLink of a renewed link = %v, want not found", err)
 	}
-	if _, err := w.FindLink(ctx, after); err != nil {
+	if _, err := d.FindLink(ctx, after); err != nil {
 		t.Errorf("FindLink of the new link = %v", err)
 	}
 
-	if _, err := w.Withdraw(ctx, again.ID); err != nil {
+	if _, err := d.Withdraw(ctx, again.ID); err != nil {
 		t.Errorf("Withdraw = %v", err)
 	}
-	if _, err := w.FindLink(ctx, after); !errors.Is(err, problem.NotFound) {
+	if _, err := d.FindLink(ctx, after); !errors.Is(err, problem.NotFound) {
 		t.Errorf("FindLink of a withdrawn link = %v, want not found", err)
-	}
-
-	// Links expire.
-	_, late, err := w.Invite(ctx, "", operator.Membership{Role: operator.Viewer}, "")
-	w.now = w.now.Add(operator.LinkLife)
-	if _, err2 := w.Use(ctx, late, operator.Input{Email: &other, Password: &secret}); err != nil ||
-		!errors.Is(err2, problem.NotFound) {
-		t.Errorf("Use of yesterday's link = %v, %v, want not found", err, err2)
 	}
 }

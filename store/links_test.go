@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,114 +12,127 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// TestLinks shows what ends a link: its use, by one of many callers, and a change of what the
-// link is bound to.
-func TestLinks(t *testing.T) {
+// A linkStore is a store with the subscriber s of the project p, and links for it.
+type linkStore struct {
+	*Store
+	t     *testing.T
+	ahead *atomic.Int64
+}
+
+func eachLinkStore(t *testing.T, test func(s linkStore)) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, ahead := grantRows(t, c)
-		ctx := t.Context()
-		link := func(hash string, purpose mail.Kind) idp.Link {
-			return idp.Link{Hash: hash, Purpose: purpose, ProjectID: "p", SubscriberID: "s",
-				Email: "a@example.com", Bound: "a@example.com", Created: time.Now(),
-				Expires: time.Now().Add(time.Hour)}
+		test(linkStore{s, t, ahead})
+	})
+}
+
+func link(hash string, purpose mail.Kind) idp.Link {
+	return idp.Link{Hash: hash, Purpose: purpose, ProjectID: "p", SubscriberID: "s",
+		Email: "a@example.com", Bound: "a@example.com", Created: time.Now(), Expires: time.Now().Add(time.Hour)}
+}
+
+func (s linkStore) create(l idp.Link) {
+	s.t.Helper()
+	if err := s.CreateLink(s.t.Context(), l); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s linkStore) update(c fabric.SubscriberChange) {
+	s.t.Helper()
+	if _, err := s.UpdateSubscriber(s.t.Context(), "p", "s", c, time.Now(), nil); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// use verifies the subscriber's address with a link.
+func (s linkStore) use(hash string, purpose mail.Kind) error {
+	verified := true
+	_, err := s.UpdateSubscriber(s.t.Context(), "p", "s", fabric.SubscriberChange{Verified: &verified,
+		Proof: &fabric.Proof{Hash: hash, Purpose: string(purpose)}}, time.Now(), nil)
+	return err
+}
+
+func (s linkStore) wantGone(when string, hashes ...string) {
+	s.t.Helper()
+	for _, hash := range hashes {
+		if _, err := s.FindLink(s.t.Context(), hash); !errors.Is(err, problem.NotFound) {
+			s.t.Errorf("%s: the link %s = %v, want not found", when, hash, err)
+		}
+	}
+}
+
+// TestUseLink shows that a link is used by one of many callers, for its own purpose and before it
+// expires.
+func TestUseLink(t *testing.T) {
+	eachLinkStore(t, func(s linkStore) {
+		s.create(link("once", mail.Verify))
+		won, lost := crowd(s.t, func() error { return s.use("once", mail.Verify) })
+		if won != 1 || lost != 49 {
+			s.t.Errorf("%d callers used a link and %d did not, want 1 and 49", won, lost)
+		}
+		if sub, err := s.FindSubscriber(s.t.Context(), "p", "s"); err != nil || !sub.Verified {
+			s.t.Errorf("after a verification link was used: %+v, %v", sub, err)
 		}
 
-		create := func(l idp.Link) {
-			t.Helper()
-			if err := s.CreateLink(ctx, l); err != nil {
-				t.Fatal(err)
-			}
+		s.create(link("reset", mail.Reset))
+		s.create(link("late", mail.Verify))
+		if err := s.use("reset", mail.Invitation); !errors.Is(err, problem.Conflict) {
+			s.t.Errorf("another purpose = %v, want a conflict", err)
+		}
+		if err := s.use("none", mail.Reset); !errors.Is(err, problem.Conflict) {
+			s.t.Errorf("an unknown link = %v, want a conflict", err)
 		}
 
-		wantGone := func(when string, hashes ...string) {
-			t.Helper()
-			for _, hash := range hashes {
-				if _, err := s.FindLink(ctx, hash); !errors.Is(err, problem.NotFound) {
-					t.Errorf("%s: the link %s = %v, want not found", when, hash, err)
-				}
-			}
+		s.ahead.Add(int64(2 * time.Hour))
+		if err := s.use("late", mail.Verify); !errors.Is(err, problem.Conflict) {
+			s.t.Errorf("an expired link = %v, want a conflict", err)
 		}
+		if err := s.ForgetLetters(s.t.Context(), s.now(), s.now(), s.now()); err != nil {
+			s.t.Fatal(err)
+		}
+		s.wantGone("after the sweep", "late")
+	})
+}
 
-		use := func(hash string, purpose mail.Kind, c fabric.SubscriberChange) error {
-			c.Proof = &fabric.Proof{Hash: hash, Purpose: string(purpose)}
-			_, err := s.UpdateSubscriber(ctx, "p", "s", c, time.Now(), nil)
-			return err
-		}
-
-		verified := true
-		create(link("once", mail.Verify))
-		if won, lost := crowd(t, func() error {
-			return use("once", mail.Verify, fabric.SubscriberChange{Verified: &verified})
-		}); won != 1 || lost != 49 {
-			t.Errorf("%d callers used a link and %d did not, want 1 and 49", won, lost)
-		}
-		if sub, err := s.FindSubscriber(ctx, "p", "s"); err != nil || !sub.Verified {
-			t.Errorf("after a verification link was used: %+v, %v", sub, err)
-		}
-
-		create(link("reset", mail.Reset))
-		for what, err := range map[string]error{
-			"another purpose": use("reset", mail.Invitation, fabric.SubscriberChange{Verified: &verified}),
-			"an unknown link": use("none", mail.Reset, fabric.SubscriberChange{Verified: &verified}),
-		} {
-			if !errors.Is(err, problem.Conflict) {
-				t.Errorf("%s = %v, want a conflict", what, err)
-			}
-		}
-
+// TestLinkBound shows that a link ends with a change of what it is bound to: the email, the
+// password, and being the only invitation.
+func TestLinkBound(t *testing.T) {
+	eachLinkStore(t, func(s linkStore) {
+		ctx := s.t.Context()
 		other := link("bound", mail.ChangeAddress)
 		other.Email, other.Bound = "b@example.com", "elsewhere@example.com"
 		if err := s.CreateLink(ctx, other); !errors.Is(err, problem.NotFound) {
-			t.Errorf("a link bound to another e-mail = %v, want not found", err)
+			s.t.Errorf("a link bound to another e-mail = %v, want not found", err)
 		}
 
+		s.create(link("reset", mail.Reset))
 		alone := link("first", mail.Invitation)
 		alone.Alone = true
-		create(alone)
+		s.create(alone)
 		alone.Hash = "second"
-		create(alone)
-		wantGone("after another invitation", "first")
+		s.create(alone)
+		s.wantGone("after another invitation", "first")
 		if _, err := s.FindLink(ctx, "reset"); err != nil {
-			t.Errorf("another invitation ended a link of another purpose: %v", err)
+			s.t.Errorf("another invitation ended a link of another purpose: %v", err)
 		}
 
 		hash := "another hash"
-		if _, err := s.UpdateSubscriber(ctx, "p", "s",
-			fabric.SubscriberChange{PasswordHash: &hash}, time.Now(), nil); err != nil {
-			t.Fatal(err)
-		}
-		wantGone("after a new password", "second", "reset")
+		s.update(fabric.SubscriberChange{PasswordHash: &hash})
+		s.wantGone("after a new password", "second", "reset")
 
-		create(link("moved", mail.Verify))
+		s.create(link("moved", mail.Verify))
 		email := "b@example.com"
-		if _, err := s.UpdateSubscriber(ctx, "p", "s",
-			fabric.SubscriberChange{Email: &email}, time.Now(), nil); err != nil {
-			t.Fatal(err)
-		}
-		wantGone("after a change of e-mail", "moved")
+		s.update(fabric.SubscriberChange{Email: &email})
+		s.wantGone("after a change of e-mail", "moved")
 
 		moving := link("moving", mail.ChangeAddress) // requested before the password was changed
 		moving.Bound = email
 		if err := s.CreateLink(ctx, moving); !errors.Is(err, problem.NotFound) {
-			t.Errorf("CreateLink to change the address under an old password = %v, want not found", err)
+			s.t.Errorf("CreateLink to change the address under an old password = %v, want not found", err)
 		}
-
 		moving.Epoch = 1
-		create(moving)
-
-		late := link("late", mail.Verify)
-		late.Bound = email
-		create(late)
-		ahead.Add(int64(2 * time.Hour))
-		if err := use("late", mail.Verify,
-			fabric.SubscriberChange{Verified: &verified}); !errors.Is(err, problem.Conflict) {
-			t.Errorf("an expired link = %v, want a conflict", err)
-		}
-
-		if err := s.ForgetLetters(ctx, s.now(), s.now(), s.now()); err != nil {
-			t.Fatal(err)
-		}
-		wantGone("after the sweep", "late")
+		s.create(moving)
 	})
 }
 

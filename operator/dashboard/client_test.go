@@ -1,7 +1,6 @@
 package dashboard_test
 
 import (
-	"context"
 	"html"
 	"net/http"
 	"net/url"
@@ -14,12 +13,27 @@ import (
 	"github.com/selvage/selvage/idp"
 )
 
-// TestClients shows that clients are registered and changed by a form. It shows errors at their
-// fields and keeps what was typed.
-func TestClients(t *testing.T) {
+const shownSecret = `id="secret"><span class="copy"><code>([^<]+)<`
+
+// shop registers a client by the form, and returns its page, its row and its secret.
+func (w *world) shop(t *testing.T, b browser) (page string, c idp.Client, secret string) {
+	t.Helper()
+	base := "/dashboard/projects/" + w.one.ID + "/clients"
+	made := b.post(base+"/new", base, url.Values{"type": {"web"}, "profile": {"default"},
+		"id_token_alg": {"ES256"}, "name": {"Shop"},
+		"redirect_uri": {"https://shop.example/cb\r\n https://shop.example/other"}})
+	secret = made.find(t, shownSecret)
+
+	all, err := w.idp.Clients.List(t.Context(), w.one.ID, firstPage)
+	must(t, err)
+	return base + "/" + all.Items[0].ID, all.Items[0], secret
+}
+
+// TestClientFaults shows that the form shows errors at their fields and keeps what was typed.
+func TestClientFaults(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
-	base, ctx := "/dashboard/projects/"+w.one.ID+"/clients", context.Background()
+	base := "/dashboard/projects/" + w.one.ID + "/clients"
 
 	for name, wrong := range map[string]struct {
 		form url.Values
@@ -31,7 +45,7 @@ func TestClients(t *testing.T) {
 			"id_token_alg": {"RS256"}, "redirect_uri": {"javascript:alert(1)"}}, "f-redirect_uri-fault"},
 		"with a fragment in it": {url.Values{"type": {"web"}, "profile": {"default"},
 			"id_token_alg": {"RS256"}, "redirect_uri": {"https://a.example/#x"}}, "f-redirect_uri-fault"},
-		"with a wildcard in it": {url.Values{"type": {"web"}, "profile": {"default"},
+		"with an http address to return to": {url.Values{"type": {"web"}, "profile": {"default"},
 			"id_token_alg": {"RS256"}, "redirect_uri": {"https://a.example/"},
 			"post_logout_redirect_uri": {"http://b.example/"}},
 			"f-post_logout_redirect_uri-fault"},
@@ -49,22 +63,18 @@ func TestClients(t *testing.T) {
 			t.Errorf("a client %s: %s %s", name, a.Status, between(a.body, `id="faults"`, "</div>"))
 		}
 	}
+}
 
-	// A valid form registers a client, and shows its secret once.
-	made := b.post(base+"/new", base, url.Values{"type": {"web"}, "profile": {"default"},
-		"id_token_alg": {"ES256"}, "name": {"Shop"},
-		"redirect_uri": {"https://shop.example/cb\r\n https://shop.example/other"}})
-	secret := made.find(t, `id="secret"><span class="copy"><code>([^<]+)<`)
-	all, err := w.idp.Clients.List(ctx, w.one.ID, firstPage)
-	must(t, err)
-	c := all.Items[0]
-
+// TestClients shows that a valid form registers a client and shows its secret once.
+func TestClients(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	one, c, secret := w.shop(t, b)
 	if len(c.RedirectURIs) != 2 || c.IDTokenAlg != "ES256" || c.AuthMethod != idp.AuthBasic ||
 		!c.HasSecret(secret, time.Now()) || len(c.Scopes) == 0 || len(c.Grants) != 2 {
 		t.Errorf("the client is %+v", c)
 	}
 
-	one := base + "/" + c.ID
 	page := b.get(one)
 	if strings.Contains(page.body, secret) || !strings.Contains(page.body, "/login/oauth/authorize?client_id="+c.ID) {
 		t.Errorf("the client's page: %s", page.Status)
@@ -80,18 +90,25 @@ func TestClients(t *testing.T) {
 	// A redirect URI that ends a script could be registered by earlier versions. It does not end
 	// the script of the code samples.
 	evil := c
-	evil.ID, evil.Type, evil.RedirectURIs = uuid.NewString(), idp.SPA,
-		[]string{"https://shop.example/?</script><svg/onload=evil()>"}
-	must(t, w.rows.CreateClient(ctx, evil))
+	evil.ID, evil.Type = uuid.NewString(), idp.SPA
+	evil.RedirectURIs = []string{"https://shop.example/?</script><svg/onload=evil()>"}
+	must(t, w.rows.CreateClient(t.Context(), evil))
 
-	code := html.UnescapeString(between(b.get(base+"/"+evil.ID).body, `class="snippets"`, "</div>"))
+	page = b.get(strings.Replace(one, c.ID, evil.ID, 1))
+	code := html.UnescapeString(between(page.body, `class="snippets"`, "</div>"))
 	if !strings.Contains(code, `"https://shop.example/?\u003c/script>`) ||
 		strings.Contains(code, "?</script>") || strings.Contains(code, "<svg") {
 		t.Errorf("the code samples with a redirect URI that ends a script are %s", code)
 	}
+}
 
-	// Keys are accepted by value and stored unchanged. Private keys and invalid ones are
-	// refused.
+// TestClientKeys shows that public keys are accepted by value. Private keys and invalid ones
+// are refused.
+func TestClientKeys(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	base := "/dashboard/projects/" + w.one.ID + "/clients"
+
 	const public = `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k1",` +
 		`"x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`
 	signs := url.Values{"name": {"Signer"}, "type": {"service"}, "profile": {"default"},
@@ -109,17 +126,21 @@ func TestClients(t *testing.T) {
 	if a := b.post(base+"/new", base, signs); a.StatusCode != http.StatusOK {
 		t.Errorf("keys by value: %s %s", a.Status, between(a.body, `id="faults"`, "</div>"))
 	}
+}
 
-	// A new secret is valid in addition to the old one until the overlap ends or the old one is
-	// revoked.
+// TestClientSecret shows that a new secret is valid in addition to the old one until the overlap
+// ends or the old one is revoked.
+func TestClientSecret(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	one, c, secret := w.shop(t, b)
 	if a := b.post(one, one+"/rotate", url.Values{"overlap": {"for ever"}}); a.StatusCode < 400 ||
 		a.StatusCode > 499 {
 		t.Errorf("an excessive overlap: %s", a.Status)
 	}
 
-	rotated := b.post(one, one+"/rotate", url.Values{"overlap": {"day"}}).find(
-		t, `id="secret"><span class="copy"><code>([^<]+)<`)
-	c, err = w.idp.Clients.Find(ctx, c.ID)
+	rotated := b.post(one, one+"/rotate", url.Values{"overlap": {"day"}}).find(t, shownSecret)
+	c, err := w.idp.Clients.Find(t.Context(), c.ID)
 	must(t, err)
 	if rotated == secret || !c.HasSecret(secret, w.now()) || !c.HasSecret(rotated, w.now()) ||
 		c.HasSecret(secret, w.now().Add(25*time.Hour)) {
@@ -136,13 +157,17 @@ func TestClients(t *testing.T) {
 		t.Errorf("ending the old secret again: %s", a.Status)
 	}
 
-	c, err = w.idp.Clients.Find(ctx, c.ID)
+	c, err = w.idp.Clients.Find(t.Context(), c.ID)
 	if err != nil || c.HasSecret(secret, w.now()) || !c.HasSecret(rotated, w.now()) {
 		t.Errorf("after the old secret ended the client is %+v, %v", c, err)
 	}
+}
 
-	// The form changes settings, and keeps the type and the secret.
-	secret = rotated
+// TestEditClient shows that the form changes settings, and keeps the type and the secret.
+func TestEditClient(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	one, c, secret := w.shop(t, b)
 	edit := url.Values{
 		"name": {"Shop"}, "redirect_uri": {"https://shop.example/cb"}, "profile": {"mobile-legacy"},
 		"id_token_alg": {"ES256"}, "scope": {"openid", "Voice"}, "grant": {idp.GrantCode},
@@ -150,7 +175,7 @@ func TestClients(t *testing.T) {
 	}
 
 	b.post(one+"/edit", one+"/edit", edit).leadsTo(t, one+"?done=changed")
-	after, err := w.idp.Clients.Find(ctx, c.ID)
+	after, err := w.idp.Clients.Find(t.Context(), c.ID)
 	if err != nil || after.Profile != idp.MobileLegacy || !after.PKCEOptional || after.RequireACR != "2" ||
 		len(after.Scopes) != 2 || len(after.Grants) != 1 || after.AuthMethod != idp.AuthPost ||
 		after.Type != idp.Web || !after.HasSecret(secret, time.Now()) || after.AccessToken != c.AccessToken {

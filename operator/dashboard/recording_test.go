@@ -41,32 +41,35 @@ func (b browser) multipart(path, kind string, body io.Reader) answer {
 	return b.send(r)
 }
 
-// TestUpload shows that a form uploads a recording, and that its page draws each leg and plays
-// from a given position.
-func TestUpload(t *testing.T) {
+// stereo returns a recording of two legs.
+func stereo(t *testing.T) string {
+	t.Helper()
+	raw, err := os.ReadFile("../../recordings/testdata/speech_stereo_8k.wav")
+	must(t, err)
+	return string(raw)
+}
+
+// TestUploadRefused shows that uploads need a form token and the permission, and that the number
+// of parts is limited, including nameless and empty ones.
+func TestUploadRefused(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
 	_, viewer := w.operator("viewer@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Viewer})
-	base := "/dashboard/projects/" + w.one.ID + "/recordings"
-
-	raw, err := os.ReadFile("../../recordings/testdata/speech_stereo_8k.wav")
-	must(t, err)
+	base, raw := "/dashboard/projects/"+w.one.ID+"/recordings", stereo(t)
 	token := b.token(base + "/upload")
 
-	// Uploads need a form token and the permission.
 	for name, a := range map[string]answer{
-		"without a token":       b.upload(base, string(raw), "CallSid", "x"),
-		"with an invalid token": b.upload(base, string(raw), "form", "x"),
-		"by a viewer": viewer.upload(base, string(raw), "form",
-			viewer.token("/dashboard/account")),
-		"with the token of another session": viewer.upload(base, string(raw), "form", token),
+		"without a token":       b.upload(base, raw, "CallSid", "x"),
+		"with an invalid token": b.upload(base, raw, "form", "x"),
+		"by a viewer":           viewer.upload(base, raw, "form", viewer.token("/dashboard/account")),
+
+		"with the token of another session": viewer.upload(base, raw, "form", token),
 	} {
 		if a.StatusCode != http.StatusForbidden {
 			t.Errorf("an upload %s: %s", name, a.Status)
 		}
 	}
 
-	// The number of parts is limited, including nameless and empty ones.
 	for name, body := range map[string]string{
 		"nameless": "--b\r\n\r\n\r\n", "named": "--b\r\nContent-Disposition: form-data; name=a\r\n\r\n\r\n",
 	} {
@@ -78,11 +81,18 @@ func TestUpload(t *testing.T) {
 	}
 
 	stranger := w.browser()
-	if a := stranger.upload(base, string(raw)); !strings.HasPrefix(a.Header.Get("Location"), "/dashboard/login") {
+	if a := stranger.upload(base, raw); !strings.HasPrefix(a.Header.Get("Location"), "/dashboard/login") {
 		t.Errorf("an upload without a login: %s %s", a.Status, a.Header.Get("Location"))
 	}
+}
 
-	// Wrong files and times are reported, and what was typed is kept.
+// TestUploadFaults shows that wrong files and times are reported, and that what was typed is kept.
+func TestUploadFaults(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	base, raw := "/dashboard/projects/"+w.one.ID+"/recordings", stereo(t)
+	token := b.token(base + "/upload")
+
 	if a := b.upload(base, "<script>alert(1)</script>", "form", token, "CallSid", "kept-call", "Direction",
 		"inbound"); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `value="kept-call"`) || !strings.Contains(a.body, `id="faults"`) ||
@@ -94,19 +104,28 @@ func TestUpload(t *testing.T) {
 		!strings.Contains(a.body, "Choose a file") {
 		t.Errorf("an upload without a file: %s", a.Status)
 	}
-	if a := b.upload(base, string(raw), "form", token, "StartTime",
+	if a := b.upload(base, raw, "form", token, "StartTime",
 		"yesterday"); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `id="f-StartTime-fault"`) {
 		t.Errorf("an invalid time: %s %s", a.Status, a.body)
 	}
-	if a := b.upload(base, string(raw), "form", token, "StartTime",
+	if a := b.upload(base, raw, "form", token, "StartTime",
 		"1969-12-31T23:59"); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `value="1969-12-31T23:59"`) {
 		t.Errorf("a time before 1970: %s %s", a.Status, a.body)
 	}
+}
+
+// TestUpload shows that a form uploads a recording, that lists show it and find it by call, party
+// and more, and that its page draws each leg and plays from a given position.
+func TestUpload(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	base := "/dashboard/projects/" + w.one.ID + "/recordings"
+	token := b.token(base + "/upload")
 
 	// A valid upload is stored with its metadata.
-	a := b.upload(base, string(raw), "form", token, "CallSid", "a-call", "From", "/private/<b>ada", "To",
+	a := b.upload(base, stereo(t), "form", token, "CallSid", "a-call", "From", "/private/<b>ada", "To",
 		"+15551234567", "Direction", "inbound", "StartTime", "2026-01-31T15:04")
 	one, ok := strings.CutSuffix(a.Header.Get("Location"), "?done=stored")
 	if !ok {

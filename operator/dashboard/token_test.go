@@ -11,138 +11,93 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// TestTokens shows that tokens are created manually, shown once, inspected and revoked. Each
-// creation is in the audit trail.
-func TestTokens(t *testing.T) {
+const shownToken = `id="made"><span class="copy"><code>([^<]+)<`
+
+// tokenPages is the page of a project's tokens, with a subscriber in each project.
+type tokenPages struct {
+	browser
+	w               *world
+	base            string // of the project's page
+	address, theirs string // ids of the subscribers' addresses, in the project and in the other
+}
+
+const adaMail = "ada@example.com"
+
+func newTokenPages(t *testing.T) tokenPages {
+	t.Helper()
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
-	base, ctx := "/dashboard/projects/"+w.one.ID+"/tokens", context.Background()
-
-	// One subscriber in each project.
-	mail := "ada@example.com"
-	s, err := w.fabric.Subscribers.Create(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail})
-	must(t, err)
-	all, err := w.fabric.Subscribers.ListAddresses(ctx, w.one.ID, s.ID, firstPage)
-	must(t, err)
-	address := all.Items[0].ID
-	foreign, err := w.fabric.Subscribers.Create(ctx, w.two.ID, fabric.SubscriberInput{Email: &mail})
-	must(t, err)
-	theirs, err := w.fabric.Subscribers.ListAddresses(ctx, w.two.ID, foreign.ID, firstPage)
-	must(t, err)
-
-	mint := func(what string, form url.Values) answer {
-		return b.post(base+"/make/"+what, base+"/make/"+what, form)
+	addressIn := func(projectID string) string {
+		mail := adaMail
+		s, err := w.fabric.Subscribers.Create(t.Context(), projectID, fabric.SubscriberInput{Email: &mail})
+		must(t, err)
+		all, err := w.fabric.Subscribers.ListAddresses(t.Context(), projectID, s.ID, firstPage)
+		must(t, err)
+		return all.Items[0].ID
 	}
+	return tokenPages{browser: b, w: w, base: "/dashboard/projects/" + w.one.ID + "/tokens",
+		address: addressIn(w.one.ID), theirs: addressIn(w.two.ID)}
+}
 
-	// Errors, such as addresses of the other project, are shown at their fields.
-	for what, wrong := range map[string]url.Values{
+// mint sends the form that creates a kind of token.
+func (p tokenPages) mint(kind string, form url.Values) answer {
+	return p.post(p.base+"/make/"+kind, p.base+"/make/"+kind, form)
+}
+
+func (p tokenPages) inspect(token string) answer {
+	return p.post(p.base, p.base+"/inspect", url.Values{"token": {token}})
+}
+
+// TestTokenFaults shows that errors, such as addresses of the other project, are shown at their
+// fields.
+func TestTokenFaults(t *testing.T) {
+	p := newTokenPages(t)
+	for kind, wrong := range map[string]url.Values{
 		"subscriber": {"reference": {" "}},
-		"guest":      {"allowed_addresses": {address + "\n" + theirs.Items[0].ID}},
-		"invite":     {"address_id": {theirs.Items[0].ID}},
-		"embed":      {"address_id": {theirs.Items[0].ID}},
+		"guest":      {"allowed_addresses": {p.address + "\n" + p.theirs}},
+		"invite":     {"address_id": {p.theirs}},
+		"embed":      {"address_id": {p.theirs}},
 	} {
-		if a := mint(what, wrong); a.StatusCode != http.StatusUnprocessableEntity ||
+		if a := p.mint(kind, wrong); a.StatusCode != http.StatusUnprocessableEntity ||
 			!strings.Contains(a.body, `aria-invalid="true"`) || strings.Contains(a.body, `id="made"`) {
-			t.Errorf("an invalid %s token: %s", what, a.Status)
+			t.Errorf("an invalid %s token: %s", kind, a.Status)
 		}
 	}
+}
 
-	// Each kind of token is shown once, then inspected and revoked, but only in its project.
-	for what, right := range map[string]url.Values{
-		"subscriber": {"reference": {mail}, "expires": {"15m"}}, "guest": {"allowed_addresses": {address}},
-		"invite": {"address_id": {address}, "expires": {"24h"}},
-		"embed":  {"address_id": {address}, "name": {"page"}},
+// TestTokens shows that each kind of token is created manually, shown once, inspected and
+// revoked, but only in its project. Each creation is in the audit trail.
+func TestTokens(t *testing.T) {
+	p := newTokenPages(t)
+	other := "/dashboard/projects/" + p.w.two.ID + "/tokens"
+	for kind, right := range map[string]url.Values{
+		"subscriber": {"reference": {adaMail}, "expires": {"15m"}}, "guest": {"allowed_addresses": {p.address}},
+		"invite": {"address_id": {p.address}, "expires": {"24h"}},
+		"embed":  {"address_id": {p.address}, "name": {"page"}},
 	} {
-		a := mint(what, right)
-		secret := a.find(t, `id="made"><span class="copy"><code>([^<]+)<`)
-		if strings.Contains(b.get(base).body, secret) {
-			t.Errorf("the list shows the %s token again", what)
+		secret := p.mint(kind, right).find(t, shownToken)
+		if strings.Contains(p.get(p.base).body, secret) {
+			t.Errorf("the list shows the %s token again", kind)
 		}
 
-		seen := b.post(base, base+"/inspect", url.Values{"token": {"Bearer " + secret}})
+		seen := p.inspect("Bearer " + secret)
 		if !strings.Contains(seen.body, `status good">Active`) || !strings.Contains(seen.body, `id="found-revoke"`) {
-			t.Errorf("an inspected %s token: %s %s", what, seen.Status, between(seen.body, `id="found"`, "</form>"))
+			t.Errorf("an inspected %s token: %s %s", kind, seen.Status, between(seen.body, `id="found"`, "</form>"))
+		}
+		for _, action := range []string{"/inspect", "/revoke"} {
+			a := p.post(other, other+action, url.Values{"token": {secret}})
+			if a.StatusCode != http.StatusUnprocessableEntity {
+				t.Errorf("%s of a %s token in another project: %s", action, kind, a.Status)
+			}
 		}
 
-		if other := b.post("/dashboard/projects/"+w.two.ID+"/tokens",
-			"/dashboard/projects/"+w.two.ID+"/tokens/inspect",
-			url.Values{"token": {secret}}); other.StatusCode != http.StatusUnprocessableEntity {
-			t.Errorf("a %s token in another project: %s", what, other.Status)
-		}
-		if other := b.post("/dashboard/projects/"+w.two.ID+"/tokens",
-			"/dashboard/projects/"+w.two.ID+"/tokens/revoke",
-			url.Values{"token": {secret}}); other.StatusCode != http.StatusUnprocessableEntity {
-			t.Errorf("revoking a %s token in another project: %s", what, other.Status)
-		}
-
-		b.post(base, base+"/revoke", url.Values{"token": {secret}}).leadsTo(t, base+"?done=tokenrevoked")
-		if seen := b.post(base, base+"/inspect", url.Values{"token": {secret}}); !strings.Contains(seen.body,
-			`status bad">Revoked`) {
-			t.Errorf("a revoked %s token: %s", what, between(seen.body, `id="found"`, "</dl>"))
+		p.post(p.base, p.base+"/revoke", url.Values{"token": {secret}}).leadsTo(t, p.base+"?done=tokenrevoked")
+		if seen := p.inspect(secret); !strings.Contains(seen.body, `status bad">Revoked`) {
+			t.Errorf("a revoked %s token: %s", kind, between(seen.body, `id="found"`, "</dl>"))
 		}
 	}
 
-	// Existing subscribers and addresses are offered.
-	if page := b.get(base + "/make/subscriber").body; !strings.Contains(page, `<option value="ada@example.com">`) {
-		t.Error("subscribers are not offered")
-	}
-	if found := b.post(base+"/make/subscriber", "/dashboard/projects/"+w.one.ID+"/subscribers/find",
-		url.Values{"text": {"ADA"}}); found.body != "[[\"ada@example.com\",\"\"]]\n" &&
-		found.body != `[["ada@example.com",""]]` {
-		t.Errorf("searching for ADA found %s %q", found.Status, found.body)
-	}
-
-	if page := b.get(base + "/make/invite").body; !strings.Contains(page, `<option value="/private/ada">`) {
-		t.Error("addresses are not offered")
-	}
-
-	// An unknown reference creates a subscriber only after a question.
-	slip := url.Values{"reference": {"adda@example.com"}}
-	asked := mint("subscriber", slip)
-	if asked.StatusCode != http.StatusUnprocessableEntity ||
-		!strings.Contains(asked.body, "adda@example.com</bdi></strong> yet, so a new one will be created") ||
-		strings.Contains(asked.body, `id="made"`) {
-		t.Errorf("a mistyped reference: %s", asked.Status)
-	}
-
-	if found, err := w.fabric.Subscribers.List(ctx, w.one.ID, firstPage); err != nil || len(found.Items) != 1 {
-		t.Errorf("after the question there are %d subscribers, %v", len(found.Items), err)
-	}
-	// The answer must be for the reference that is typed now.
-	slip.Set("new", "another@example.com")
-	if a := mint("subscriber", slip); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("another mistyped reference: %s", a.Status)
-	}
-
-	slip.Set("new", "adda@example.com")
-	fresh := mint("subscriber", slip)
-	look := b.post(base, base+"/inspect", url.Values{"token": {fresh.find(t, `name="token" value="([^"]+)"`)}}).body
-	if !strings.Contains(look, "<bdi>adda@example.com</bdi>") || !strings.Contains(look, "ann@example.com") {
-		t.Errorf("the new token: %s", between(look, `id="found"`, "</dl>"))
-	}
-
-	// A guest token takes a limited number of addresses, which must exist.
-	guest := mint("guest", url.Values{"allowed_addresses": {"/private/ada\r\n/private/adda"}})
-	if look = b.post(base, base+"/inspect",
-		url.Values{"token": {guest.find(t,
-			`id="made"><span class="copy"><code>([^<]+)<`)}}).body; !strings.Contains(look,
-		"<bdi>/private/adda</bdi>") {
-		t.Errorf("a guest token: %s", between(look, `id="found"`, "</dl>"))
-	}
-
-	if a := mint("guest",
-		url.Values{"allowed_addresses": {"/private/nobody"}}); a.StatusCode != http.StatusUnprocessableEntity ||
-		!strings.Contains(a.body, "/private/nobody is not an address of this project") {
-		t.Errorf("an unknown address: %s", a.Status)
-	}
-	many := strings.Repeat("/private/ada\n",
-		fabric.MaxAllowed) + "/private/nobody" // only as many as allowed are looked up
-	if a := mint("guest", url.Values{"allowed_addresses": {many}}); a.StatusCode != http.StatusUnprocessableEntity ||
-		!strings.Contains(a.body, "maximum is 10") || strings.Contains(a.body, "is not an address") {
-		t.Errorf("too many addresses: %s", a.Status)
-	}
-
-	trail := b.get("/dashboard/projects/" + w.one.ID + "/audit?action=token.issued")
+	trail := p.get("/dashboard/projects/" + p.w.one.ID + "/audit?action=token.issued")
 	for _, kind := range []string{"kind: sat", "kind: guest", "kind: invite"} {
 		if !strings.Contains(trail.body, kind) {
 			t.Errorf("the trail has no %s", kind)
@@ -150,8 +105,82 @@ func TestTokens(t *testing.T) {
 	}
 
 	embed := "01a20292-11ce-79c1-8010-9ab89446cd8f"
-	if a := b.post(base, base+"/revoke", url.Values{"embed": {embed}}); a.StatusCode != http.StatusNotFound {
+	a := p.post(p.base, p.base+"/revoke", url.Values{"embed": {embed}})
+	if a.StatusCode != http.StatusNotFound {
 		t.Errorf("revoking an unknown embed key: %s", a.Status)
+	}
+}
+
+// TestTokenOffers shows that the forms offer the existing subscribers and addresses.
+func TestTokenOffers(t *testing.T) {
+	p := newTokenPages(t)
+	page := p.get(p.base + "/make/subscriber").body
+	if !strings.Contains(page, `<option value="ada@example.com">`) {
+		t.Error("subscribers are not offered")
+	}
+
+	found := p.post(p.base+"/make/subscriber", "/dashboard/projects/"+p.w.one.ID+"/subscribers/find",
+		url.Values{"text": {"ADA"}})
+	if strings.TrimSuffix(found.body, "\n") != `[["ada@example.com",""]]` {
+		t.Errorf("searching for ADA found %s %q", found.Status, found.body)
+	}
+
+	if page := p.get(p.base + "/make/invite").body; !strings.Contains(page, `<option value="/private/ada">`) {
+		t.Error("addresses are not offered")
+	}
+}
+
+// TestTokenOfNewSubscriber shows that an unknown reference creates a subscriber only after a
+// question.
+func TestTokenOfNewSubscriber(t *testing.T) {
+	p := newTokenPages(t)
+	slip := url.Values{"reference": {"adda@example.com"}}
+	asked := p.mint("subscriber", slip)
+	if asked.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(asked.body, "adda@example.com</bdi></strong> yet, so a new one will be created") ||
+		strings.Contains(asked.body, `id="made"`) {
+		t.Errorf("a mistyped reference: %s", asked.Status)
+	}
+	found, err := p.w.fabric.Subscribers.List(t.Context(), p.w.one.ID, firstPage)
+	if err != nil || len(found.Items) != 1 {
+		t.Errorf("after the question there are %d subscribers, %v", len(found.Items), err)
+	}
+
+	// The answer must be for the reference that is typed now.
+	slip.Set("new", "another@example.com")
+	if a := p.mint("subscriber", slip); a.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("another mistyped reference: %s", a.Status)
+	}
+
+	slip.Set("new", "adda@example.com")
+	look := p.inspect(p.mint("subscriber", slip).find(t, `name="token" value="([^"]+)"`)).body
+	if !strings.Contains(look, "<bdi>adda@example.com</bdi>") || !strings.Contains(look, "ann@example.com") {
+		t.Errorf("the new token: %s", between(look, `id="found"`, "</dl>"))
+	}
+
+	// The new subscriber has an address, for which a guest token can be created.
+	guest := p.mint("guest", url.Values{"allowed_addresses": {"/private/ada\r\n/private/adda"}})
+	if look := p.inspect(guest.find(t, shownToken)).body; !strings.Contains(look, "<bdi>/private/adda</bdi>") {
+		t.Errorf("a guest token: %s", between(look, `id="found"`, "</dl>"))
+	}
+}
+
+// TestGuestTokenAddresses shows that a guest token is for a limited number of addresses, which
+// must exist.
+func TestGuestTokenAddresses(t *testing.T) {
+	p := newTokenPages(t)
+	a := p.mint("guest", url.Values{"allowed_addresses": {"/private/nobody"}})
+	if a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, "/private/nobody is not an address of this project") {
+		t.Errorf("an unknown address: %s", a.Status)
+	}
+
+	// Only as many addresses as allowed are looked up.
+	many := strings.Repeat("/private/ada\n", fabric.MaxAllowed) + "/private/nobody"
+	a = p.mint("guest", url.Values{"allowed_addresses": {many}})
+	if a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, "maximum is 10") || strings.Contains(a.body, "is not an address") {
+		t.Errorf("too many addresses: %s", a.Status)
 	}
 }
 
