@@ -18,75 +18,100 @@ import (
 // ada is the owner that grantRows creates.
 var ada = factor.Owner{Kind: factor.Subscriber, ID: "s"}
 
-// TestFactorsOnce shows that of many concurrent callers only one succeeds at what may exist or
-// be used once.
-func TestFactorsOnce(t *testing.T) {
+// once calls try fifty times concurrently. One call must succeed, and the others fail with lost.
+func once(t *testing.T, what string, try func(i int) error, lost problem.Kind) {
+	t.Helper()
+	var all sync.WaitGroup
+	var won atomic.Int64
+	for i := range 50 {
+		all.Go(func() {
+			switch err := try(i); {
+			case err == nil:
+				won.Add(1)
+			case !errors.Is(err, lost):
+				t.Errorf("%s: %v, want %s", what, err, lost)
+			}
+		})
+	}
+
+	all.Wait()
+	if won.Load() != 1 {
+		t.Errorf("%s: %d of 50 won", what, won.Load())
+	}
+}
+
+// newOwner creates a subscriber without factors.
+func newOwner(t *testing.T, s *Store, id string) factor.Owner {
+	t.Helper()
+	err := s.change(t.Context(), audit.None("a test"), func(tx tx) error {
+		_, err := tx.Exec(t.Context(), `INSERT INTO subscribers
+			(id, project_id, email, password_hash, created, updated)
+			VALUES ($1, 'p', $1, 'hash', 0, 0)`, id)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return factor.Owner{Kind: factor.Subscriber, ID: id}
+}
+
+// TestFirstFactorOnce shows that of many concurrent callers who set up the first factor of an
+// owner, one succeeds.
+func TestFirstFactorOnce(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		s, _, _ := grantRows(t, c)
+		first := newOwner(t, s, "u")
+		once(t, "setting up the first factor", func(i int) error {
+			if i%2 == 0 {
+				return s.CreateTOTP(t.Context(), factor.TOTP{ID: fmt.Sprint("f", i), Owner: first}, true)
+			}
+			return s.CreatePasskey(t.Context(), factor.Passkey{ID: fmt.Sprint("f", i), Owner: first,
+				Credential: fmt.Sprint("f", i), Record: []byte("{}")}, true)
+		}, problem.Forbidden)
+	})
+}
+
+// TestTOTPOnce shows that an owner has one app, and that the code of a step is used once.
+func TestTOTPOnce(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		s, _, _ := grantRows(t, c)
+		once(t, "setting up an app", func(i int) error {
+			return s.CreateTOTP(t.Context(), factor.TOTP{ID: fmt.Sprint(i), Owner: ada, Sealed: "x", Step: 7}, false)
+		}, problem.Conflict)
+
+		app, err := s.FindTOTP(t.Context(), ada)
+		if err != nil {
+			t.Fatal(err)
+		}
+		app.Step++
+		once(t, "using the code of a step", func(int) error { return s.UseTOTP(t.Context(), app) }, problem.Conflict)
+	})
+}
+
+// TestPasskeyOnce shows that a credential exists once, and that a count is used once.
+func TestPasskeyOnce(t *testing.T) {
+	EachDatabase(t, func(t *testing.T, c Config) {
+		s, _, _ := grantRows(t, c)
+		once(t, "a credential", func(i int) error {
+			return s.CreatePasskey(t.Context(), factor.Passkey{ID: fmt.Sprint(i), Owner: ada, Credential: "c",
+				Record: []byte("{}"), Count: 3}, false)
+		}, problem.Conflict)
+
+		p, err := s.FindPasskey(t.Context(), "c")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Count = 4
+		once(t, "a count", func(int) error { return s.UsePasskey(t.Context(), p, 3) }, problem.Conflict)
+	})
+}
+
+// TestRecoveryCodesOnce shows that concurrent new sets of codes leave one set, and that a code is
+// used once.
+func TestRecoveryCodesOnce(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)
 		ctx := t.Context()
-		once := func(what string, try func(i int) error, lost problem.Kind) {
-			t.Helper()
-			var all sync.WaitGroup
-			var won atomic.Int64
-			for i := range 50 {
-				all.Go(func() {
-					switch err := try(i); {
-					case err == nil:
-						won.Add(1)
-					case !errors.Is(err, lost):
-						t.Errorf("%s: %v, want %s", what, err, lost)
-					}
-				})
-			}
-
-			all.Wait()
-			if won.Load() != 1 {
-				t.Errorf("%s: %d of 50 won", what, won.Load())
-			}
-		}
-
-		first := factor.Owner{Kind: factor.Subscriber, ID: "u"}
-		err := s.change(ctx, audit.None("a test"), func(t tx) error {
-			_, err := t.Exec(ctx, `INSERT INTO subscribers
-				(id, project_id, email, password_hash, created, updated)
-				VALUES ('u', 'p', 'u@example.com', 'hash', 0, 0)`)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-
-		once("setting up the first factor", func(i int) error {
-			if i%2 == 0 {
-				return s.CreateTOTP(ctx, factor.TOTP{ID: fmt.Sprint("f", i), Owner: first}, true)
-			}
-			return s.CreatePasskey(ctx, factor.Passkey{ID: fmt.Sprint("f", i), Owner: first,
-				Credential: fmt.Sprint("f", i), Record: []byte("{}")}, true)
-		}, problem.Forbidden)
-		app := factor.TOTP{Owner: ada, Sealed: "x", Step: 7}
-		once("setting up an app", func(i int) error {
-			app := app
-			app.ID = fmt.Sprint(i)
-			return s.CreateTOTP(ctx, app, false)
-		}, problem.Conflict)
-		app, err = s.FindTOTP(ctx, ada)
-		if err != nil {
-			t.Fatal(err)
-		}
-
-		app.Step++
-		once("using the code of a step", func(int) error { return s.UseTOTP(ctx, app) }, problem.Conflict)
-		once("a credential", func(i int) error {
-			return s.CreatePasskey(ctx, factor.Passkey{ID: fmt.Sprint(i), Owner: ada, Credential: "c",
-				Record: []byte("{}"), Count: 3}, false)
-		}, problem.Conflict)
-		p, err := s.FindPasskey(ctx, "c")
-		if err != nil {
-			t.Fatal(err)
-		}
-
-		p.Count = 4
-		once("a count", func(int) error { return s.UsePasskey(ctx, p, 3) }, problem.Conflict)
 		var all sync.WaitGroup
 		for i := range 20 {
 			all.Go(func() {
@@ -104,11 +129,11 @@ func TestFactorsOnce(t *testing.T) {
 		if codes, err := s.FindRecoveryCodes(ctx, ada); err != nil || codes.Left != 10 || codes.Created.IsZero() {
 			t.Errorf("after twenty sets of codes: %+v, %v, want the ten of one set", codes, err)
 		}
+
 		if err := s.ReplaceRecoveryCodes(ctx, ada, []string{"h"}, time.Now()); err != nil {
 			t.Fatal(err)
 		}
-
-		once("using a recovery code", func(int) error { return s.TakeRecoveryCode(ctx, ada, "h") }, problem.NotFound)
+		once(t, "using a recovery code", func(int) error { return s.TakeRecoveryCode(ctx, ada, "h") }, problem.NotFound)
 	})
 }
 
@@ -125,20 +150,7 @@ func TestFactorsOfDeletedOwners(t *testing.T) {
 				s.ReplaceRecoveryCodes(ctx, o, []string{"h"}, time.Now()))
 		}
 
-		add := func(id string) factor.Owner {
-			err := s.change(ctx, audit.None("a test"), func(t tx) error {
-				_, err := t.Exec(ctx, `INSERT INTO subscribers
-					(id, project_id, email, password_hash, created, updated)
-					VALUES ($1, 'p', $1, '', 0, 0)`, id)
-				return err
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			return factor.Owner{Kind: factor.Subscriber, ID: id}
-		}
-
-		grace := add("g")
+		grace := newOwner(t, s, "g")
 		if err := errors.Join(own(ada), own(grace)); err != nil {
 			t.Fatal(err)
 		}

@@ -151,10 +151,21 @@ func testListLogins(t *testing.T, c store.Config) {
 	}
 }
 
-func TestConsentsOfSubscriber(t *testing.T) { store.EachDatabase(t, testConsentsOfSubscriber) }
+// consents are the consents of ada to three apps, and of bob to the first. Ada has two grants of
+// the first app and one of the second, all of one login.
+type consents struct {
+	*store.Store
+	project  fabric.Project
+	ada, bob fabric.Subscriber
+	apps     []string
+	login    idp.Login
+	grants   []string
+	now      time.Time
+}
 
-func testConsentsOfSubscriber(t *testing.T, c store.Config) {
-	ctx := context.Background()
+func newConsents(t *testing.T, c store.Config) consents {
+	t.Helper()
+	ctx := t.Context()
 	rows, p := fabricRows(t, c)
 	ada, a := subscriber(p, "ada@example.com", "", "ada")
 	bob, b := subscriber(p, "bob@example.com", "", "bob")
@@ -183,59 +194,77 @@ func testConsentsOfSubscriber(t *testing.T, c store.Config) {
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
+	return consents{rows, p, ada, bob, apps, l, grants, now}
+}
 
-	found, err := rows.ListConsents(ctx, p.ID, ada.ID, page.Query{Size: 2})
-	if err != nil || len(found.Items) != 2 || found.Next != apps[2] ||
-		found.Items[0].ClientName != "Dialer" || len(found.Items[1].Scope) != 2 || found.Items[1].Updated != now {
+// revoke revokes a consent, and with it the grants that it covers.
+func (c consents) revoke(subscriberID, clientID string) error {
+	return c.RevokeConsent(context.Background(), subscriberID, clientID, c.now,
+		func(id string) revocation.Revocation {
+			return revocation.Revocation{Kind: revocation.Grant, ID: "of " + id, Until: c.now,
+				Expires: c.now.Add(time.Hour)}
+		})
+}
+
+func TestListConsents(t *testing.T) { store.EachDatabase(t, testListConsents) }
+
+func testListConsents(t *testing.T, config store.Config) {
+	c, ctx := newConsents(t, config), t.Context()
+	found, err := c.ListConsents(ctx, c.project.ID, c.ada.ID, page.Query{Size: 2})
+	if err != nil || len(found.Items) != 2 || found.Next != c.apps[2] ||
+		found.Items[0].ClientName != "Dialer" || len(found.Items[1].Scope) != 2 || found.Items[1].Updated != c.now {
 		t.Errorf("ListConsents = %+v, %v", found, err)
 	}
-	if found, err := rows.ListConsents(ctx, newID(), ada.ID, page.Query{Size: 2}); err != nil ||
+	if found, err := c.ListConsents(ctx, newID(), c.ada.ID, page.Query{Size: 2}); err != nil ||
 		len(found.Items) != 0 {
 		t.Errorf("ListConsents of another project = %+v, %v", found, err)
 	}
+}
 
-	revoke := func(subscriberID, clientID string) error {
-		return rows.RevokeConsent(ctx, subscriberID, clientID, now, func(id string) revocation.Revocation {
-			return revocation.Revocation{Kind: revocation.Grant, ID: "of " + id, Until: now,
-				Expires: now.Add(time.Hour)}
-		})
-	}
-	if err := revoke(ada.ID, apps[0]); err != nil {
+func TestRevokeConsent(t *testing.T) { store.EachDatabase(t, testRevokeConsent) }
+
+// testRevokeConsent shows that revoking a consent ends the client's grants and unredeemed codes,
+// and nothing else.
+func testRevokeConsent(t *testing.T, config store.Config) {
+	c, ctx := newConsents(t, config), t.Context()
+	apps := c.apps
+	if err := c.revoke(c.ada.ID, apps[0]); err != nil {
 		t.Fatal(err)
 	}
 
-	for i, id := range grants {
-		if g, err := rows.FindGrant(ctx, id); err != nil || g.Revoked.IsZero() != (i == 2) {
+	for i, id := range c.grants {
+		if g, err := c.FindGrant(ctx, id); err != nil || g.Revoked.IsZero() != (i == 2) {
 			t.Errorf("grant %d after the first client's consent was revoked: %+v, %v", i, g, err)
 		}
 	}
 
-	revoked, _, err := rows.RevocationsSince(ctx, 0)
-	if err != nil || len(revoked) != 2 || revoked[0].ID != "of "+grants[0] || revoked[1].ID != "of "+grants[1] {
+	revoked, _, err := c.RevocationsSince(ctx, 0)
+	if err != nil || len(revoked) != 2 || revoked[0].ID != "of "+c.grants[0] || revoked[1].ID != "of "+c.grants[1] {
 		t.Errorf("revocations = %+v, %v, want one for each grant", revoked, err)
 	}
-	if err := revoke(ada.ID, apps[0]); !errors.Is(err, problem.NotFound) {
+	if err := c.revoke(c.ada.ID, apps[0]); !errors.Is(err, problem.NotFound) {
 		t.Errorf("revoking again = %v, want not found", err)
 	}
 
-	if _, err := rows.FindConsent(ctx, bob.ID, apps[0]); err != nil {
-		t.Errorf("the other client's consent: %v", err)
+	if _, err := c.FindConsent(ctx, c.bob.ID, apps[0]); err != nil {
+		t.Errorf("bob's consent: %v", err)
 	}
-	if err := errors.Join(revoke(ada.ID, apps[1]), revoke(ada.ID, apps[2])); err != nil {
+	if err := errors.Join(c.revoke(c.ada.ID, apps[1]), c.revoke(c.ada.ID, apps[2])); err != nil {
 		t.Errorf("revoking with a grant, and without one: %v", err)
 	}
 
-	g := idp.Grant{ID: newID(), ProjectID: p.ID, ClientID: apps[1], SubscriberID: ada.ID, SessionID: l.ID}
-	if err := rows.RedeemCode(ctx, idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: apps[1],
+	g := idp.Grant{ID: newID(), ProjectID: c.project.ID, ClientID: apps[1], SubscriberID: c.ada.ID,
+		SessionID: c.login.ID}
+	if err := c.RedeemCode(ctx, idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: apps[1],
 		Rights: []string{"openid"}}, g); !errors.Is(err, problem.NotFound) {
 		t.Errorf("a code from before the revocation = %v, want not found", err)
 	}
-	if err := rows.AddConsent(ctx, ada.ID, apps[1], []string{"openid"}, now); err != nil {
+	if err := c.AddConsent(ctx, c.ada.ID, apps[1], []string{"openid"}, c.now); err != nil {
 		t.Fatal(err)
 	}
 
 	wider := idp.RedeemedCode{Hash: newID(), GrantID: g.ID, ClientID: apps[1], Rights: []string{"openid", "Voice"}}
-	if err := rows.RedeemCode(ctx, wider, g); !errors.Is(err, problem.NotFound) {
+	if err := c.RedeemCode(ctx, wider, g); !errors.Is(err, problem.NotFound) {
 		t.Errorf("an earlier code with more rights than the new consent = %v, want not found", err)
 	}
 }

@@ -30,93 +30,115 @@ func (w *world) factorsOf(id string) (secrets []string) {
 	return append(codes, e.Secret, p.Credential, "publicKey", "sealed", "hash")
 }
 
-// TestFactors shows that second factors are listed without their secrets, and that managers
-// of the project can remove them.
-func TestFactors(t *testing.T) {
+// A factorList is the list of a subscriber's factors.
+type factorList struct {
+	*world
+	path    string
+	ids     map[string]string // of the factors, by type
+	reader  authorization
+	manager authorization
+}
+
+func newFactorList(t *testing.T) (l factorList, subscriberID string) {
 	w := newWorld(t)
-	made := w.tokens(`{"reference":"ada@example.com"}`)
-	of := subscribers + "/" + made.SubscriberID + "/factors"
 	_, managing, err := w.fabric.APIKeys.Create(t.Context(), w.project.ID,
 		fabric.APIKeyInput{Scopes: []fabric.Scope{fabric.Management, fabric.Voice}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 
-	manager := func(r *http.Request) { r.SetBasicAuth(w.project.ID, managing) }
-	reader := func(r *http.Request) { r.SetBasicAuth(w.project.ID, w.key) }
-	if got := w.call(reader, "GET", of, ""); got.status != http.StatusOK || !strings.Contains(got.text, `"data":[]`) {
+	id := w.tokens(`{"reference":"ada@example.com"}`).SubscriberID
+	return factorList{world: w, path: subscribers + "/" + id + "/factors", ids: map[string]string{},
+		reader:  func(r *http.Request) { r.SetBasicAuth(w.project.ID, w.key) },
+		manager: func(r *http.Request) { r.SetBasicAuth(w.project.ID, managing) }}, id
+}
+
+// want checks the types of the listed factors, and records their ids.
+func (l factorList) want(types ...string) reply {
+	l.t.Helper()
+	got := l.call(l.reader, "GET", l.path, "")
+	data := as[struct{ Data []map[string]any }](l.t, got).Data
+	if got.status != http.StatusOK || len(data) != len(types) {
+		l.t.Fatalf("GET %s: %d %s, want %v", l.path, got.status, got.text, types)
+	}
+
+	for i, f := range data {
+		if f["type"] != types[i] {
+			l.t.Errorf("factor %d is %v, want a %s", i, f, types[i])
+		}
+		at, err := time.Parse(time.RFC3339, fmt.Sprint(f["created_at"]))
+		if err != nil || time.Since(at).Abs() > time.Hour || f["used_at"] != nil && f["type"] == "passkey" {
+			l.t.Errorf("factor %d was created at %v and used at %v", i, f["created_at"], f["used_at"])
+		}
+		l.ids[types[i]] = fmt.Sprint(f["id"])
+	}
+	return got
+}
+
+// TestListFactors shows that second factors are listed without their secrets, and for their
+// project only.
+func TestListFactors(t *testing.T) {
+	l, id := newFactorList(t)
+	got := l.call(l.reader, "GET", l.path, "")
+	if got.status != http.StatusOK || !strings.Contains(got.text, `"data":[]`) {
 		t.Errorf("the factors of a subscriber without any: %d %s, want an empty list", got.status, got.text)
 	}
 
-	secrets := w.factorsOf(made.SubscriberID)
-	ids := map[string]string{}
-	list := func(want ...string) reply {
-		t.Helper()
-		got := w.call(reader, "GET", of, "")
-		data := as[struct{ Data []map[string]any }](t, got).Data
-		if got.status != http.StatusOK || len(data) != len(want) {
-			t.Fatalf("GET %s: %d %s, want %v", of, got.status, got.text, want)
-		}
-		for i, f := range data {
-			if f["type"] != want[i] {
-				t.Errorf("factor %d is %v, want a %s", i, f, want[i])
-			}
-			if at, err := time.Parse(time.RFC3339, fmt.Sprint(f["created_at"])); err != nil ||
-				time.Since(at).Abs() > time.Hour || f["used_at"] != nil && f["type"] == "passkey" {
-				t.Errorf("factor %d was created at %v and used at %v", i, f["created_at"], f["used_at"])
-			}
-			ids[want[i]] = fmt.Sprint(f["id"])
-		}
-		return got
-	}
-
-	got := list("passkey", "totp", "recovery_codes")
+	secrets := l.factorsOf(id)
+	got = l.want("passkey", "totp", "recovery_codes")
 	if !strings.Contains(got.text, `"name":"Ada's laptop"`) || !strings.Contains(got.text, `"left":10`) ||
 		!strings.Contains(got.text, `"backed_up":false`) {
 		t.Errorf("the list is %s", got.text)
 	}
-
 	for _, secret := range secrets {
 		if strings.Contains(got.text, secret) {
 			t.Errorf("the list contains %q", secret)
 		}
 	}
 
-	for name, auth := range map[string]authorization{"another project": w.stranger(),
-		"a key without Management": reader} {
-		for _, id := range ids {
-			if got := w.call(auth, "DELETE", of+"/"+id, ""); got.status != http.StatusUnauthorized &&
+	if got := l.call(l.stranger(), "GET", l.path, ""); got.status != http.StatusNotFound {
+		t.Errorf("listing by another project: %d %s", got.status, got.text)
+	}
+}
+
+// TestRemoveFactors shows that managers of the project can remove a subscriber's factors, one by
+// one, and that nobody else can.
+func TestRemoveFactors(t *testing.T) {
+	l, id := newFactorList(t)
+	l.factorsOf(id)
+	l.want("passkey", "totp", "recovery_codes")
+	for name, auth := range map[string]authorization{"another project": l.stranger(),
+		"a key without Management": l.reader} {
+		for _, id := range l.ids {
+			if got := l.call(auth, "DELETE", l.path+"/"+id, ""); got.status != http.StatusUnauthorized &&
 				got.status != http.StatusNotFound {
 				t.Errorf("%s: DELETE %s: %d %s", name, id, got.status, got.text)
 			}
 		}
 	}
 
-	if got := w.call(w.stranger(), "GET", of, ""); got.status != http.StatusNotFound {
-		t.Errorf("listing by another project: %d %s", got.status, got.text)
-	}
-
-	other := w.tokens(`{"reference":"bob@example.com"}`)
+	other := l.tokens(`{"reference":"bob@example.com"}`).SubscriberID
 	remove := func(path string, want int) {
 		t.Helper()
-		if got := w.call(manager, "DELETE", path, ""); got.status != want {
+		if got := l.call(l.manager, "DELETE", path, ""); got.status != want {
 			t.Errorf("DELETE %s: %d %s, want %d", path, got.status, got.text, want)
 		}
 	}
+	remove(subscribers+"/"+other+"/factors/"+l.ids["passkey"], http.StatusNotFound)
+	remove(l.path+"/nothing", http.StatusNotFound)
+	remove(l.path+"/"+id, http.StatusNotFound)
+	l.want("passkey", "totp", "recovery_codes")
 
-	remove(subscribers+"/"+other.SubscriberID+"/factors/"+ids["passkey"], http.StatusNotFound)
-	remove(of+"/nothing", http.StatusNotFound)
-	remove(of+"/"+made.SubscriberID, http.StatusNotFound)
-	list("passkey", "totp", "recovery_codes")
-	remove(of+"/"+strings.ToUpper(ids["passkey"]), http.StatusNoContent)
-	remove(of+"/"+ids["passkey"], http.StatusNotFound)
-	list("totp", "recovery_codes")
-	remove(of+"/recovery_codes", http.StatusNoContent)
-	list("totp")
-	w.factorsOf(other.SubscriberID)
-	remove(of+"/"+ids["totp"], http.StatusNoContent)
-	list()
-	left, err := w.fabric.Subscribers.ListFactors(t.Context(), w.project.ID, other.SubscriberID, page.Query{})
+	remove(l.path+"/"+strings.ToUpper(l.ids["passkey"]), http.StatusNoContent)
+	remove(l.path+"/"+l.ids["passkey"], http.StatusNotFound)
+	l.want("totp", "recovery_codes")
+	remove(l.path+"/recovery_codes", http.StatusNoContent)
+	l.want("totp")
+
+	l.factorsOf(other)
+	remove(l.path+"/"+l.ids["totp"], http.StatusNoContent)
+	l.want()
+	left, err := l.fabric.Subscribers.ListFactors(t.Context(), l.project.ID, other, page.Query{})
 	if err != nil || len(left.Items) != 3 {
 		t.Errorf("another subscriber has %v, %v, want its three factors", left.Items, err)
 	}

@@ -2,7 +2,6 @@ package dashboard_test
 
 import (
 	"bytes"
-	"context"
 	"image"
 	"image/color"
 	"image/png"
@@ -28,22 +27,22 @@ func picture(t *testing.T, c color.Color) string {
 	return out.String()
 }
 
-// TestBranding shows that the branding forms of projects and clients preview the branding, rate
-// the contrast of the color, reject files that are not pictures, and keep what was typed.
-func TestBranding(t *testing.T) {
+// brandingPages creates a client, and returns the branding forms of the project and the client.
+func (w *world) brandingPages(t *testing.T) map[string]string {
+	t.Helper()
+	c, _, err := w.idp.Clients.Create(t.Context(), idp.Client{ProjectID: w.one.ID, Type: idp.Web, Name: "Shop",
+		RedirectURIs: []string{"https://shop.example/cb"}})
+	must(t, err)
+	return map[string]string{"project": "/dashboard/projects/" + w.one.ID + "/branding",
+		"client": "/dashboard/projects/" + w.one.ID + "/clients/" + c.ID + "/branding"}
+}
+
+// TestBrandingPreview shows that a preview has the typed values, escaped, and rates the contrast
+// of the color. It contains a login page that can do nothing.
+func TestBrandingPreview(t *testing.T) {
 	w := newWorld(t)
 	_, b := w.operator("ann@example.com", ofAll)
-	ctx := context.Background()
-
-	c, _, err := w.idp.Clients.Create(ctx,
-		idp.Client{ProjectID: w.one.ID, Type: idp.Web, Name: "Shop",
-			RedirectURIs: []string{"https://shop.example/cb"}})
-	must(t, err)
-	for name, at := range map[string]string{"project": "/dashboard/projects/" + w.one.ID + "/branding",
-		"client": "/dashboard/projects/" + w.one.ID + "/clients/" + c.ID + "/branding"} {
-
-		// The preview shows what was typed, escaped.
-		token := b.token(at)
+	for name, at := range w.brandingPages(t) {
 		seen := b.post(at, at+"/preview",
 			url.Values{"name": {`"><img onerror=x>`}, "color": {"#FFE000"}, "tos_uri": {"javascript:alert(1)"}})
 		if seen.StatusCode != http.StatusOK || !strings.Contains(seen.body, "shown darker") ||
@@ -52,11 +51,10 @@ func TestBranding(t *testing.T) {
 		}
 
 		frame := seen.find(t, `<iframe class="dark"[^>]* src="([^"]+)" sandbox="allow-same-origin"`)
-		if strings.Contains(frame, "form=") || strings.Contains(frame, token) {
+		if strings.Contains(frame, "form=") || strings.Contains(frame, b.token(at)) {
 			t.Errorf("%s: the address of the preview contains the form's token: %s", name, frame)
 		}
 
-		// The page in the preview is a login page that can do nothing.
 		shown := b.get(frame)
 		for _, want := range []string{`href="/brand/ffe000.css"`, `data-theme="dark"`,
 			words.English().Say("login.forgot"), `id="login-submit"`,
@@ -66,14 +64,27 @@ func TestBranding(t *testing.T) {
 			}
 		}
 
-		if policy := shown.Header.Get("Content-Security-Policy"); strings.Contains(shown.body, "javascript:") ||
-			strings.Contains(shown.body, "<img") ||
+		policy := shown.Header.Get("Content-Security-Policy")
+		if strings.Contains(shown.body, "javascript:") || strings.Contains(shown.body, "<img") ||
 			!strings.Contains(policy, "frame-ancestors 'self'; form-action 'none'") || len(shown.Cookies()) > 0 ||
 			strings.Contains(policy, "script-src") {
 			t.Errorf("%s: the previewed page may do more: %s %s", name, policy, shown.body)
 		}
+	}
 
-		// Wrong values are reported, and everything else that was typed is kept.
+	a := b.get("/dashboard/projects/" + w.one.ID + "/branding/preview?color=%7D")
+	if a.StatusCode != http.StatusOK || strings.Contains(a.body, "/brand/") {
+		t.Errorf("a preview of a value that is not a color: %s", a.Status)
+	}
+}
+
+// TestBrandingFaults shows that wrong values are reported, such as files that are not pictures,
+// and that everything else that was typed is kept.
+func TestBrandingFaults(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	for name, at := range w.brandingPages(t) {
+		token := b.token(at)
 		for what, fields := range map[string][]string{
 			"a file that is not a picture": {"<svg xmlns=\"http://www.w3.org/2000/svg\" onload=\"alert(1)\"/>",
 				"name", "Kept & shown", "color", "#a03060"},
@@ -89,8 +100,15 @@ func TestBranding(t *testing.T) {
 				t.Errorf("%s: %s: %s %s", name, what, a.Status, between(a.body, `id="faults"`, "</div>"))
 			}
 		}
+	}
+}
 
-		// Valid values are saved, and the logo can be removed.
+// TestBranding shows that valid values are saved, and that the logo can be removed.
+func TestBranding(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	for name, at := range w.brandingPages(t) {
+		token := b.token(at)
 		b.upload(at, picture(t, color.NRGBA{R: 160, G: 48, B: 96, A: 255}), "form", token, "seen",
 			b.marks(at), "name", "Shop", "color", "#A03060", "tos_uri",
 			"https://acme.example/terms").leadsTo(t, at+"?done=changed")
@@ -103,28 +121,30 @@ func TestBranding(t *testing.T) {
 			at+"?done=changed")
 	}
 
-	p, err := w.fabric.Projects.Find(ctx, w.one.ID)
+	p, err := w.fabric.Projects.Find(t.Context(), w.one.ID)
 	if err != nil || p.Name != "Shop" || p.Logo != "" || p.Color != "" || p.Terms != "" {
 		t.Errorf("the project is %+v, %v", p, err)
 	}
-	if a := b.get("/dashboard/projects/" + w.one.ID + "/branding/preview?color=%7D"); a.StatusCode != http.StatusOK ||
-		strings.Contains(a.body, "/brand/") {
-		t.Errorf("a preview of a value that is not a color: %s", a.Status)
-	}
+}
 
-	// Saving a form that is out of date writes only the fields changed in it.
+// TestBrandingConflict shows that saving a form that is out of date writes only the fields
+// changed in it, and reports a field that both have changed.
+func TestBrandingConflict(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
 	at := "/dashboard/projects/" + w.one.ID + "/branding"
 	token, marks, color := b.token(at), b.marks(at), "#106040"
-	_, err = w.fabric.Projects.Update(ctx, w.one.ID, fabric.ProjectChange{Color: &color})
+	_, err := w.fabric.Projects.Update(t.Context(), w.one.ID, fabric.ProjectChange{Color: &color})
 	must(t, err)
 
 	b.upload(at, "", "form", token, "seen", marks, "name", "Market").leadsTo(t, at+"?done=changed")
-	if p, err = w.fabric.Projects.Find(ctx, w.one.ID); err != nil || p.Name != "Market" || p.Color != color {
+	p, err := w.fabric.Projects.Find(t.Context(), w.one.ID)
+	if err != nil || p.Name != "Market" || p.Color != color {
 		t.Errorf("after another's change the project is %+v, %v", p, err)
 	}
 
-	if a := b.upload(at, "", "form", token, "seen", marks, "name", "Market", "color",
-		"#a03060"); a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "to “#106040”") {
+	a := b.upload(at, "", "form", token, "seen", marks, "name", "Market", "color", "#a03060")
+	if a.StatusCode != http.StatusUnprocessableEntity || !strings.Contains(a.body, "to “#106040”") {
 		t.Errorf("a form against another's change: %s %s", a.Status, between(a.body, `id="faults"`, "</div>"))
 	}
 }
