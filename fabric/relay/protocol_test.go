@@ -83,7 +83,7 @@ func TestFrames(t *testing.T) {
 	}{
 		{"binary", true, websocket.MessageBinary, "{}", 1003},
 		{"not UTF-8", true, websocket.MessageText, "\"\xff\"", 1007},
-		{"too long, before connecting", false, websocket.MessageText, ping(9 << 10), 1009},
+		{"too long before connecting", false, websocket.MessageText, ping(9 << 10), 1009},
 		{"too long", true, websocket.MessageText, ping(65 << 10), 1009},
 	}
 

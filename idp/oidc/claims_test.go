@@ -95,8 +95,8 @@ func TestClaimsSub(t *testing.T) {
 		{"ada and bob", c, `{"id_token":{"sub":{"value":` +
 			sub(c, w.ada.ID) + `}},"userinfo":{"sub":{"value":` + sub(c, bob.ID) + `}}}`, false},
 		{"a number", c, `{"id_token":{"sub":{"value":7}}}`, false},
-		{"nobody", c, `{"id_token":{"sub":{"values":[]}}}`, false},
-		{"no value", c, `{"id_token":{"sub":{"essential":true}}}`, true},
+		{"no subject", c, `{"id_token":{"sub":{"values":[]}}}`, false},
+		{"any subject", c, `{"id_token":{"sub":{"essential":true}}}`, true},
 		{"ada's pairwise sub", pairwise, `{"id_token":{"sub":{"value":` + sub(pairwise, w.ada.ID) + `}}}`, true},
 		{"ada's sub of another sector", pairwise, `{"id_token":{"sub":{"value":` + sub(c, w.ada.ID) + `}}}`, false},
 	} {

@@ -352,7 +352,7 @@ func TestUserCodesGuessedAtOnce(t *testing.T) {
 	}
 }
 
-// A moodyStore fails all writes while it is down.
+// A moody store fails all writes while it is down.
 type moody struct {
 	session.Store
 	down bool

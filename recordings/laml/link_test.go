@@ -110,7 +110,7 @@ func TestSignedLinks(t *testing.T) {
 		{"as the original", media(sid, ".wav", query+"&Original=true"), 403},
 		{"of another recording", media(other, ".wav", query), 403},
 		{"of an unknown recording", media("7f2c3a52-0b1d-4f6e-9a57-1c2d3e4f5a6b", ".wav", query), 403},
-		{"a public project without this recording", elsewhere, 404}, // a public project without this recording
+		{"of another project", elsewhere, 404}, // a public project without this recording
 		{"with a later expiry", media(sid, ".wav", fmt.Sprintf("?exp=%d&sig=%s", exp+1, sig)), 403},
 		{"without end", media(sid, ".wav", "?exp=9999999999999&sig="+sig), 403},
 		{"with an expiry beyond any date", media(sid, ".wav", "?exp=99999999999999999999&sig="+sig), 403},

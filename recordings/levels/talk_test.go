@@ -108,7 +108,7 @@ func TestFlags(t *testing.T) {
 		{"the other leg is dead", call{leg(t, 9, -20, -60, talk...), constant(9, 0)}, []string{"one-way"}},
 		{"the other leg has noise", call{leg(t, 9, -20, -60, talk...), leg(t, 9, 0, -45)}, []string{"one-way"}},
 		{"the other leg clicks", call{leg(t, 9, -20, -60, talk...), click(9)}, []string{"one-way"}},
-		{"silence on both legs", call{leg(t, 12, 0, -50), leg(t, 12, 0, -50)}, []string{"dead-air"}},
+		{"no speech", call{leg(t, 12, 0, -50), leg(t, 12, 0, -50)}, []string{"dead-air"}},
 		{"nothing at all", call{constant(11, 0)}, []string{"silent", "dead-air"}},
 		{"silence of A-law", call{constant(5, 8), constant(5, -8)}, []string{"silent"}},
 		{"too loud", call{clip}, []string{"clipped"}},

@@ -189,7 +189,7 @@ func TestBrowserSDKPopup(t *testing.T) {
 	b := newTab(t, chromedp.Flag("disable-popup-blocking", false))
 	b.do(goTo(page))
 	b.ready(page)
-	b.wantCode("not from a click", "popup_blocked") // not from a click
+	b.wantCode("app.login({ popup: true })", "popup_blocked") // not from a click
 
 	windows := chromedp.WaitNewTarget(b.ctx, func(*target.Info) bool { return true })
 	b.do(chromedp.Click(chromedp.CSS("#popup")))

@@ -171,13 +171,13 @@ func (m *module) scopesOf(alter func(request) string, scopes ...string) (s signe
 // alternateHappyFlow sends scopes and parameters in another order.
 func alternateHappyFlow(m *module) {
 	s, info := m.scopesOf(func(r request) string {
-		r.Set("scope", "a name or an email address was returned where it was not requested")
+		r.Set("scope", "email openid")
 		params := strings.Split(r.Encode(), "&")
 		slices.Reverse(params)
 		return m.op.endpoint(m, "authorization_endpoint") + "?" + strings.Join(params, "&")
 	}, "email")
 	m.check(info["name"] == nil && s.claims["name"] == nil && s.claims["email"] == nil,
-		"a name or an email address is where it does not belong")
+		"a name or an email address was returned where it was not requested")
 }
 
 // claimsEssential requests the name by the claims parameter (OpenID Connect Core, section 5.5). It
