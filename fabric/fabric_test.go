@@ -130,11 +130,11 @@ func TestTokenTimes(t *testing.T) {
 		issued, expires time.Time
 		good            bool
 	}{
-		{"living", now.Add(-time.Hour), now.Add(time.Hour), true},
+		{"valid", now.Add(-time.Hour), now.Add(time.Hour), true},
 		{"expired", now.Add(-time.Hour), now.Add(-time.Second), false},
 		{"of a clock a little ahead", now.Add(30 * time.Second), now.Add(time.Hour), true},
-		{"of the future", now.Add(2 * time.Minute), now.Add(time.Hour), false},
-		{"without an end", now, time.Time{}, false},
+		{"issued in the future", now.Add(2 * time.Minute), now.Add(time.Hour), false},
+		{"without an expiry", now, time.Time{}, false},
 	}
 
 	for _, tt := range tests {

@@ -61,7 +61,7 @@ func TestPresence(t *testing.T) {
 	do(one.Presence.Offline(ctx, ada, "a"))
 	do(one.Presence.Online(ctx, ada, "a"))
 	since := wantSockets(t, two, "one socket", "ada", 1).Since
-	wantSockets(t, two, "of another", "bob", 0)
+	wantSockets(t, two, "another subscriber", "bob", 0)
 	if p, err := two.Presence.Find(ctx, "q", "ada"); err != nil || p.Online() {
 		t.Errorf("Presence requested by another project = %+v, %v, want none", p, err)
 	}

@@ -192,7 +192,7 @@ func testEraseSubscriber(t *testing.T, c Config) {
 	}
 
 	if !e.Found || e.Anonymised["recordings"] != 3 || len(e.Sessions) != 1 || len(e.Media) != 1 {
-		t.Errorf("the erasure is %+v, want 3 recordings without its name, a session and a media", e)
+		t.Errorf("the erasure is %+v, want 3 anonymized recordings, one session and one media", e)
 	}
 	wantNoCanary(t, s, c.URL)
 

@@ -42,6 +42,6 @@ func TestLimitsOrDefaults(t *testing.T) {
 	}
 	if got := (Limits{-1, -1, -1, -1, -1}).orDefaults(); got.PerCaller < 1e6 || got.PerNetwork < 1e6 ||
 		got.Silence < 1e6*time.Second {
-		t.Errorf("Limits without limits are %+v", got)
+		t.Errorf("orDefaults of negative limits = %+v", got)
 	}
 }

@@ -54,7 +54,7 @@ func TestAudit(t *testing.T) {
 		t.Errorf("there are %d events of one target, want 1", len(p.Data))
 	}
 	if p := as[list](t, w.call(boss, "GET", path+"?until=2020-01-01T00:00:00Z", "")); len(p.Data) != 0 {
-		t.Errorf("there are %d events from before the project", len(p.Data))
+		t.Errorf("there are %d events from before the project, want 0", len(p.Data))
 	}
 	if p := as[list](t, other.call(stranger, "GET", path+"?action=webhook", "")); len(p.Data) != 0 {
 		t.Errorf("another project sees %d events of webhooks", len(p.Data))

@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// TestWeightOfSignIn shows that the sign-in page, its headers and all files it names are at most
+// TestWeightOfSignIn shows that the login page, its headers and all files it names are at most
 // 30,000 bytes over the wire, and that the page does not wait for scripts.
 func TestWeightOfSignIn(t *testing.T) {
 	harness.OneBackend(t)

@@ -12,9 +12,9 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// TestCacheOfNoName shows that malformed names of challenges, which anyone can send, are
+// TestCacheOfMalformedName shows that malformed names of challenges, which anyone can send, are
 // reported as missing and not logged.
-func TestCacheOfNoName(t *testing.T) {
+func TestCacheOfMalformedName(t *testing.T) {
 	rows, err := store.Open(t.Context(), store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

@@ -70,7 +70,7 @@ func TestOpenFiles(t *testing.T) {
 		hosts      []string
 		want       string // in the error
 	}{
-		{"good", chain, key, 0o600, []string{"pbx.example.org"}, ""},
+		{"valid", chain, key, 0o600, []string{"pbx.example.org"}, ""},
 		{"valid, readable by its owner alone", chain, key, 0o400, nil, ""},
 		{"others may read the key", chain, key, 0o644, nil, "others can read DIR/key.pem (mode 644); chmod 600 it"},
 		{"a group may read the key", chain, key, 0o640, nil, "others can read"},

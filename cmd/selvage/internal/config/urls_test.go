@@ -80,7 +80,7 @@ func TestRedact(t *testing.T) {
 	}
 	for _, tt := range tests {
 		if got := Redact(tt.url); got != tt.want || strings.Contains(got, "hush") {
-			t.Errorf("redact(%q) = %q, want %q", tt.url, got, tt.want)
+			t.Errorf("Redact(%q) = %q, want %q", tt.url, got, tt.want)
 		}
 	}
 }
@@ -93,7 +93,7 @@ func FuzzRedact(f *testing.F) {
 			return
 		}
 		if got := Redact(scheme + "://" + user + ":" + secret + marked + "@" + rest); strings.Contains(got, marked) {
-			t.Errorf("redact = %q, which has the password", got)
+			t.Errorf("Redact = %q, which contains the password", got)
 		}
 	})
 }

@@ -58,7 +58,7 @@ func TestPages(t *testing.T) {
 
 		for _, m := range fetched.FindAllStringSubmatch(body, -1) {
 			if !strings.HasPrefix(m[1], "/") && !strings.HasPrefix(m[1], "#") && m[1] != "data:," {
-				t.Errorf("GET %s redirects to %s", path, m[1])
+				t.Errorf("the page %s fetches or links to %s", path, m[1])
 			}
 		}
 

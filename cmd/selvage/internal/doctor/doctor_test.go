@@ -46,7 +46,7 @@ func TestExamine(t *testing.T) {
 			t.Errorf("examine = %s, want %s", strings.Join(got, ", "), want)
 		}
 		if took := time.Since(began); took > 10*time.Second {
-			t.Errorf("it took %s", took)
+			t.Errorf("examine took %s", took)
 		}
 	})
 }
@@ -77,7 +77,7 @@ func TestClocksOfRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := e.clocksOfRows(t.Context(), s)[0]; got.Status != tt.want {
-			t.Errorf("a row made %s from now = %+v, want %s", tt.ahead, got, tt.want)
+			t.Errorf("a row created %s from now = %+v, want %s", tt.ahead, got, tt.want)
 		}
 	}
 }

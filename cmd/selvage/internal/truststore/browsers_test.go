@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestElsewhereOfNoFile shows that no file in an account's home can block root or fill its
+// TestElsewhereOfSpecialFiles shows that no file in an account's home can block root or fill its
 // memory.
-func TestElsewhereOfNoFile(t *testing.T) {
+func TestElsewhereOfSpecialFiles(t *testing.T) {
 	dir := t.TempDir()
 	pipe, device := filepath.Join(dir, "pipe"), filepath.Join(dir, "device")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
