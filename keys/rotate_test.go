@@ -271,80 +271,117 @@ func TestClockApart(t *testing.T) {
 	}
 }
 
+// A retireWorld has two nodes that share a key ring, of which it tests one use.
+type retireWorld struct {
+	t           *testing.T
+	use         keys.Use
+	rows        *store.Store
+	clock       *hand
+	node, other *keys.Ring
+	sealers     map[*keys.Ring]*keys.Sealer
+}
+
+func newRetireWorld(t *testing.T, use keys.Use) retireWorld {
+	t.Helper()
+	rows, clock := openStore(t), &hand{}
+	r, other := open(t, clock.node(rows)), open(t, clock.node(rows))
+	return retireWorld{t, use, rows, clock, r, other,
+		map[*keys.Ring]*keys.Sealer{r: r.Sealer("sat", "SAT", "x"), other: other.Sealer("sat", "SAT", "x")}}
+}
+
+// token returns a token that the node has signed or sealed.
+func (w retireWorld) token() string {
+	w.t.Helper()
+	if w.use == keys.Seal {
+		token, err := w.sealers[w.node].Seal(claims{"alice"})
+		check(w.t, err)
+		return token
+	}
+	token, err := w.node.Sign(w.use, "JWT", claims{"alice"})
+	check(w.t, err)
+	return token
+}
+
+// wantToken fails unless both nodes accept, or both reject, a token.
+func (w retireWorld) wantToken(want bool, token, what string) {
+	w.t.Helper()
+	for name, ring := range map[string]*keys.Ring{"this": w.node, "the other": w.other} {
+		var got claims
+		good := w.use == keys.Seal && w.sealers[ring].Open(token, &got)
+		if w.use != keys.Seal {
+			_, good = ring.VerifyJWS(token, "JWT")
+		}
+		if good != want {
+			w.t.Errorf("%s: %s node accepts %s: %v, want %v", w.use, name, what, good, want)
+		}
+	}
+}
+
+// retire revokes a key, twice, of which the second call has no effect.
+func (w retireWorld) retire(kid string) {
+	t := w.t
+	t.Helper()
+	check(t, errors.Join(w.node.Retire(t.Context(), kid), w.node.Retire(t.Context(), kid)))
+	check(t, w.other.Sync(t.Context()))
+	for _, ring := range []*keys.Ring{w.node, w.other} {
+		if slices.Contains(published(t, ring), kid) {
+			t.Errorf("%s: the JWKS contains a revoked key", w.use)
+		}
+	}
+	i := slices.IndexFunc(records(t, w.rows), func(rec keys.Record) bool { return rec.Kid == kid })
+	if rec := records(t, w.rows)[i]; rec.State != keys.Revoked || rec.Sealed != "" ||
+		!rec.Retired.Equal(w.clock.now()) {
+		t.Errorf("%s: the row is %v, want a revoked key without a secret", w.use, rec)
+	}
+}
+
 // TestRetire revokes keys in each state, and shows that every node then refuses their tokens.
 func TestRetire(t *testing.T) {
 	for _, use := range []keys.Use{keys.ES256, keys.Seal} {
-		rows, clock := openStore(t), &hand{}
-		r, other := open(t, clock.node(rows)), open(t, clock.node(rows))
-		sealers := map[*keys.Ring]*keys.Sealer{r: r.Sealer("sat", "SAT", "x"), other: other.Sealer("sat", "SAT", "x")}
-		token := func() string {
-			if use == keys.Seal {
-				token, err := sealers[r].Seal(claims{"alice"})
-				check(t, err)
-				return token
-			}
-			token, err := r.Sign(use, "JWT", claims{"alice"})
-			check(t, err)
-			return token
-		}
-		good := func(ring *keys.Ring, token string) bool {
-			if use == keys.Seal {
-				var got claims
-				return sealers[ring].Open(token, &got)
-			}
-			_, ok := ring.VerifyJWS(token, "JWT")
-			return ok
-		}
-		retire := func(kid string) {
-			t.Helper()
-			// The second call has no effect.
-			check(t, errors.Join(r.Retire(t.Context(), kid), r.Retire(t.Context(), kid)))
-			check(t, other.Sync(t.Context()))
-			for _, ring := range []*keys.Ring{r, other} {
-				if slices.Contains(published(t, ring), kid) {
-					t.Errorf("%s: the JWKS contains a revoked key", use)
-				}
-			}
-			i := slices.IndexFunc(records(t, rows), func(rec keys.Record) bool { return rec.Kid == kid })
-			if rec := records(t, rows)[i]; rec.State != keys.Revoked || rec.Sealed != "" ||
-				!rec.Retired.Equal(clock.now()) {
-				t.Errorf("%s: the row is %v, want a revoked key without a secret", use, rec)
-			}
-		}
+		w := newRetireWorld(t, use)
+		old := w.token()
+		oldKid := kid(t, w.rows, use, keys.Current)
+		_, err := w.node.Rotate(t.Context(), use, true)
+		check(t, errors.Join(err, w.other.Sync(t.Context())))
+		young := w.token()
+		w.wantToken(true, old, "a token of the retired key")
+		w.wantToken(true, young, "a token of the current key")
 
-		old := token()
-		oldKid := kid(t, rows, use, keys.Current)
-		_, err := r.Rotate(t.Context(), use, true)
-		check(t, err)
-		check(t, other.Sync(t.Context()))
-		young := token()
-		if !good(r, old) || !good(other, old) || !good(other, young) {
-			t.Errorf("%s: a valid token is refused", use)
-		}
-		clock.pass(time.Minute)
-		retire(oldKid)
-		if good(r, old) || good(other, old) || !good(r, young) || !good(other, young) {
-			t.Errorf("%s: after the retired key was revoked, its tokens are accepted, or those of another are not", use)
-		}
+		w.clock.pass(time.Minute)
+		w.retire(oldKid)
+		w.wantToken(false, old, "a token of the retired key, which is revoked,")
+		w.wantToken(true, young, "a token of the current key, which is not revoked,")
 
-		next := kid(t, rows, use, keys.Next)
-		retire(kid(t, rows, use, keys.Current))
-		if good(r, young) || good(other, young) {
-			t.Errorf("%s: after the current key was revoked, its tokens are accepted", use)
-		}
-		if got := kid(t, rows, use, keys.Current); got != next || !good(other, token()) {
+		next := kid(t, w.rows, use, keys.Next)
+		w.retire(kid(t, w.rows, use, keys.Current))
+		w.wantToken(false, young, "a token of the current key, which is revoked,")
+		if got := kid(t, w.rows, use, keys.Current); got != next {
 			t.Errorf("%s: the current key is %s, want the next one %s", use, got, next)
 		}
-		retire(kid(t, rows, use, keys.Next))
-		if got := states(t, rows, use); got[keys.Current] != 1 || got[keys.Next] != 1 || got[keys.Revoked] != 3 {
+		w.wantToken(true, w.token(), "a token of the key that has become the current one")
+	}
+}
+
+// TestRevokedStays shows that a revoked key is replaced, and stays in the list for good.
+func TestRevokedStays(t *testing.T) {
+	for _, use := range []keys.Use{keys.ES256, keys.Seal} {
+		w := newRetireWorld(t, use)
+		_, err := w.node.Rotate(t.Context(), use, true)
+		check(t, err)
+		for _, state := range []keys.State{keys.Retired, keys.Current, keys.Next} {
+			w.retire(kid(t, w.rows, use, state))
+		}
+
+		if got := states(t, w.rows, use); got[keys.Current] != 1 || got[keys.Next] != 1 || got[keys.Revoked] != 3 {
 			t.Errorf("%s: the keys are %v, want one current, one next and three revoked", use, got)
 		}
-		if err := r.Retire(t.Context(), "none"); !errors.Is(err, problem.NotFound) {
+		if err := w.node.Retire(t.Context(), "none"); !errors.Is(err, problem.NotFound) {
 			t.Errorf("Retire of an unknown key: %v, want not found", err)
 		}
-		clock.pass(2 * keys.Kept)
-		check(t, r.Tend(t.Context()))
-		if got := states(t, rows, use); got[keys.Revoked] != 3 {
+
+		w.clock.pass(2 * keys.Kept)
+		check(t, w.node.Tend(t.Context()))
+		if got := states(t, w.rows, use); got[keys.Revoked] != 3 {
 			t.Errorf("%s: the keys are %v, want the revoked ones to stay in the list", use, got)
 		}
 	}

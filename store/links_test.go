@@ -136,30 +136,56 @@ func TestLinkBound(t *testing.T) {
 	})
 }
 
-// TestLetters shows that a letter belongs to one node until its lease ends, and that a letter is
-// settled only once.
-func TestLetters(t *testing.T) {
+// A letterStore is a store with one letter to the subscriber s of the project p.
+type letterStore struct {
+	*Store
+	t      *testing.T
+	letter mail.Letter
+}
+
+func eachLetterStore(t *testing.T, test func(s letterStore)) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)
-		ctx, now := t.Context(), time.Now()
 		letter := mail.Letter{ID: newID(), ProjectID: "p", SubscriberID: "s", Kind: mail.Reset,
-			To: "a@example.com", Facts: map[string]string{"request": "r"}, Created: now}
-		if err := s.QueueLetter(ctx, letter); err != nil {
+			To: "a@example.com", Facts: map[string]string{"request": "r"}, Created: time.Now()}
+		if err := s.QueueLetter(t.Context(), letter); err != nil {
 			t.Fatal(err)
 		}
+		test(letterStore{s, t, letter})
+	})
+}
 
-		take := func(at time.Time) []mail.Letter {
-			t.Helper()
-			all, err := s.TakeLetters(ctx, at, at.Add(time.Minute), 10)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return all
-		}
+// take takes the letters that are due, for a minute.
+func (s letterStore) take(at time.Time) []mail.Letter {
+	s.t.Helper()
+	all, err := s.TakeLetters(s.t.Context(), at, at.Add(time.Minute), 10)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return all
+}
 
+// settle returns the letter after an attempt to send it.
+func (s letterStore) settle(r mail.Result) mail.Letter {
+	s.t.Helper()
+	r.ID = s.letter.ID
+	if err := s.SettleLetter(s.t.Context(), r); err != nil {
+		s.t.Fatal(err)
+	}
+	l, err := s.FindLetter(s.t.Context(), s.letter.ID)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return l
+}
+
+// TestTakeLetters shows that a letter belongs to one node until its lease ends.
+func TestTakeLetters(t *testing.T) {
+	eachLetterStore(t, func(s letterStore) {
+		now := s.letter.Created
 		taken := make(chan int, 50)
-		crowd(t, func() error {
-			all, err := s.TakeLetters(ctx, now, now.Add(time.Minute), 10)
+		crowd(s.t, func() error {
+			all, err := s.TakeLetters(s.t.Context(), now, now.Add(time.Minute), 10)
 			taken <- len(all)
 			return err
 		})
@@ -170,54 +196,52 @@ func TestLetters(t *testing.T) {
 			total += n
 		}
 		if total != 1 {
-			t.Errorf("fifty nodes took a letter %d times, want once", total)
+			s.t.Errorf("fifty nodes took a letter %d times, want once", total)
 		}
 
-		if again := take(now.Add(time.Hour)); len(again) != 1 || again[0].Attempts != 2 ||
+		if again := s.take(now.Add(time.Hour)); len(again) != 1 || again[0].Attempts != 2 ||
 			again[0].Facts["request"] != "r" {
-			t.Errorf("after the lease ended: %+v, want the letter at its second attempt", again)
+			s.t.Errorf("after the lease ended: %+v, want the letter at its second attempt", again)
+		}
+	})
+}
+
+// TestSettleLetter shows that a letter is settled only once, except that a dead letter can be
+// retried, and that it loses its facts when it is sent.
+func TestSettleLetter(t *testing.T) {
+	eachLetterStore(t, func(s letterStore) {
+		ctx, now := s.t.Context(), s.letter.Created
+		if len(s.take(now)) != 1 {
+			s.t.Fatal("a new letter is not due")
+		}
+		if l := s.settle(mail.Result{State: mail.Pending, Error: "away",
+			Due: now.Add(24 * time.Hour)}); l.Error != "away" || len(s.take(now.Add(2*time.Hour))) != 0 {
+			s.t.Errorf("after a failure: %+v, want a pending letter", l)
 		}
 
-		settle := func(r mail.Result) mail.Letter {
-			t.Helper()
-			r.ID = letter.ID
-			if err := s.SettleLetter(ctx, r); err != nil {
-				t.Fatal(err)
-			}
-			l, err := s.FindLetter(ctx, letter.ID)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return l
-		}
-		if l := settle(mail.Result{State: mail.Pending, Error: "away",
-			Due: now.Add(24 * time.Hour)}); l.Error != "away" || len(take(now.Add(2*time.Hour))) != 0 {
-			t.Errorf("after a failure: %+v, want a pending letter", l)
-		}
-
-		if l := settle(mail.Result{State: mail.Dead, Error: "refused", Ended: now}); l.State != mail.Dead ||
+		if l := s.settle(mail.Result{State: mail.Dead, Error: "refused", Ended: now}); l.State != mail.Dead ||
 			l.Facts["request"] != "r" {
-			t.Errorf("after giving up: %+v", l)
+			s.t.Errorf("after giving up: %+v", l)
 		}
 		if n, err := s.RetryDeadLetters(ctx); n != 1 || err != nil {
-			t.Errorf("RetryDeadLetters = %d, %v, want 1", n, err)
+			s.t.Errorf("RetryDeadLetters = %d, %v, want 1", n, err)
 		}
 
-		if len(take(now)) != 1 {
-			t.Error("a letter to be retried is not due")
+		if len(s.take(now)) != 1 {
+			s.t.Error("a letter to be retried is not due")
 		}
-		if l := settle(mail.Result{State: mail.Sent, Ended: now}); l.State != mail.Sent || len(l.Facts) != 0 {
-			t.Errorf("sent: %+v, want no facts", l)
+		if l := s.settle(mail.Result{State: mail.Sent, Ended: now}); l.State != mail.Sent || len(l.Facts) != 0 {
+			s.t.Errorf("sent: %+v, want no facts", l)
 		}
-		if l := settle(mail.Result{State: mail.Dead, Ended: now}); l.State != mail.Sent {
-			t.Errorf("settled twice: %+v, want a sent letter", l)
+		if l := s.settle(mail.Result{State: mail.Dead, Ended: now}); l.State != mail.Sent {
+			s.t.Errorf("settled twice: %+v, want a sent letter", l)
 		}
 
 		if err := s.ForgetLetters(ctx, now.Add(time.Hour), now, now); err != nil {
-			t.Fatal(err)
+			s.t.Fatal(err)
 		}
-		if _, err := s.FindLetter(ctx, letter.ID); !errors.Is(err, problem.NotFound) {
-			t.Errorf("an expired letter = %v, want not found", err)
+		if _, err := s.FindLetter(ctx, s.letter.ID); !errors.Is(err, problem.NotFound) {
+			s.t.Errorf("an expired letter = %v, want not found", err)
 		}
 	})
 }

@@ -1,7 +1,6 @@
 package rest_test
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"testing"
@@ -21,10 +20,21 @@ type logoutBody struct {
 	EndedAt      *string `json:"ended_at"`
 }
 
-func TestLogouts(t *testing.T) {
-	ctx := context.Background()
+const firstLogin, secondLogin = "0199a000-0000-7000-8000-000000000001", "0199a000-0000-7000-8000-000000000002"
+
+// A logoutWorld has a client that is notified of logouts, and a subscriber with two logins to it.
+type logoutWorld struct {
+	*world
+	boss authorization
+	ada  string // the subscriber's id
+	app  idp.Client
+	path string // of the client's logouts
+}
+
+func newLogoutWorld(t *testing.T) logoutWorld {
+	t.Helper()
+	ctx := t.Context()
 	w := newWorld(t)
-	boss := w.manager()
 	app := idp.Client{ID: "0199a000-0000-7000-8000-0000000000aa", ProjectID: w.project.ID,
 		Metadata: idp.Metadata{BackchannelLogoutURI: "https://rp.example/"}}
 	if err := w.rows.CreateClient(ctx, app); err != nil {
@@ -33,8 +43,7 @@ func TestLogouts(t *testing.T) {
 
 	ada := w.tokens(`{"reference":"ada"}`).SubscriberID
 	hash := must[fabric.Subscriber](t)(w.fabric.Subscribers.Find(ctx, w.project.ID, ada)).PasswordHash
-	const first, second = "0199a000-0000-7000-8000-000000000001", "0199a000-0000-7000-8000-000000000002"
-	for _, sid := range []string{first, second} {
+	for _, sid := range []string{firstLogin, secondLogin} {
 		s := idp.Login{ID: sid, ProjectID: w.project.ID, SubscriberID: ada, AuthTime: w.now(),
 			Expires: w.now().Add(time.Hour)}
 		if err := w.rows.CreateLogin(ctx, s, hash); err != nil {
@@ -48,60 +57,82 @@ func TestLogouts(t *testing.T) {
 		}
 	}
 
-	path := "/api/fabric/clients/" + app.ID + "/logouts"
-	list := func(query string) []logoutBody {
-		t.Helper()
-		return as[listed[logoutBody]](t, w.call(boss, "GET", path+query, "")).Data
-	}
+	return logoutWorld{w, w.manager(), ada, app, "/api/fabric/clients/" + app.ID + "/logouts"}
+}
 
-	if got := list(""); len(got) != 0 {
+func (w logoutWorld) list(query string) []logoutBody {
+	w.t.Helper()
+	return as[listed[logoutBody]](w.t, w.call(w.boss, "GET", w.path+query, "")).Data
+}
+
+// end ends both logins.
+func (w logoutWorld) end() {
+	w.t.Helper()
+	if r := w.call(w.basic(), "DELETE", subscribers+"/"+w.ada+"/tokens", ""); r.status != http.StatusNoContent {
+		w.t.Fatalf("revoking all: got %d %s", r.status, r.text)
+	}
+}
+
+// TestLogouts shows that each login that ends is listed as a logout of its client, newest first.
+func TestLogouts(t *testing.T) {
+	w := newLogoutWorld(t)
+	if got := w.list(""); len(got) != 0 {
 		t.Errorf("before any login has ended: %+v", got)
 	}
-	if r := w.call(w.basic(), "DELETE", subscribers+"/"+ada+"/tokens", ""); r.status != http.StatusNoContent {
-		t.Fatalf("revoking all: got %d %s", r.status, r.text)
-	}
 
-	got := list("")
-	if len(got) != 2 || got[0].SessionID != second || got[1].SessionID != first ||
-		got[0].ClientID != app.ID || got[0].SubscriberID != ada || got[0].State != "pending" ||
+	w.end()
+	got := w.list("")
+	if len(got) != 2 || got[0].SessionID != secondLogin || got[1].SessionID != firstLogin ||
+		got[0].ClientID != w.app.ID || got[0].SubscriberID != w.ada || got[0].State != "pending" ||
 		got[0].EndedAt != nil {
-		t.Fatalf("GET %s: got %+v, want both logouts", path, got)
+		t.Fatalf("GET %s: got %+v, want both logouts", w.path, got)
+	}
+	if r := w.call(w.boss, "GET", w.path+"?state=lost", ""); r.status != http.StatusUnprocessableEntity {
+		t.Errorf("GET of an unknown state: got %d, want 422", r.status)
+	}
+}
+
+// TestRedeliverLogouts shows that logouts whose delivery has failed for good are delivered again on
+// request, one or all of them.
+func TestRedeliverLogouts(t *testing.T) {
+	w := newLogoutWorld(t)
+	w.end()
+	for i, sid := range []string{firstLogin, secondLogin} {
+		w.dies(w.rows.Logouts.Queue(), w.app.ID, sid, 1, 400+i)
 	}
 
-	for i, sid := range []string{first, second} {
-		w.dies(w.rows.Logouts.Queue(), app.ID, sid, 1, 400+i)
-	}
-
-	if got := list("?state=dead"); len(got) != 2 || *got[1].Status != 400 || got[1].Attempts != 1 ||
+	if got := w.list("?state=dead"); len(got) != 2 || *got[1].Status != 400 || got[1].Attempts != 1 ||
 		got[1].EndedAt == nil {
 		t.Errorf("dead letters: got %+v", got)
 	}
 
-	r := w.call(boss, "POST", path+"/"+first+"/redeliver", "")
+	r := w.call(w.boss, "POST", w.path+"/"+firstLogin+"/redeliver", "")
 	if got := as[logoutBody](t, r); r.status != http.StatusAccepted || got.State != "pending" ||
 		got.Attempts != 0 || got.Status != nil {
 		t.Errorf("redeliver: got %d %s", r.status, r.text)
 	}
-	if r := w.call(boss, "POST", path+"/redeliver", ""); r.status != http.StatusAccepted ||
+	if r := w.call(w.boss, "POST", w.path+"/redeliver", ""); r.status != http.StatusAccepted ||
 		strings.TrimSpace(r.text) != `{"redelivered":1}` {
 		t.Errorf("redeliver all: got %d %s", r.status, r.text)
 	}
-	if r := w.call(boss, "GET", path+"?state=lost", ""); r.status != http.StatusUnprocessableEntity {
-		t.Errorf("GET of an unknown state: got %d, want 422", r.status)
-	}
+}
 
-	foreign := strings.Replace(path, app.ID, w.application(w.other.ID).ID, 1)
-	for _, path := range []string{foreign, strings.Replace(path, app.ID, "nonsense", 1)} {
-		for _, what := range []string{"GET ", "POST /redeliver", "POST /" + first + "/redeliver"} {
+// TestLogoutsNotFound shows that the logouts of another project's client do not exist for a caller.
+func TestLogoutsNotFound(t *testing.T) {
+	w := newLogoutWorld(t)
+	w.end()
+	for _, id := range []string{w.application(w.other.ID).ID, "nonsense"} {
+		for _, what := range []string{"GET ", "POST /redeliver", "POST /" + firstLogin + "/redeliver"} {
 			method, rest, _ := strings.Cut(what, " ")
-			if r := w.call(boss, method, path+rest, ""); r.status != http.StatusNotFound {
-				t.Errorf("%s %s: got %d, want 404", method, path+rest, r.status)
+			path := strings.Replace(w.path, w.app.ID, id, 1) + rest
+			if r := w.call(w.boss, method, path, ""); r.status != http.StatusNotFound {
+				t.Errorf("%s %s: got %d, want 404", method, path, r.status)
 			}
 		}
 	}
 
 	for _, sid := range []string{"nonsense", "0199a000-0000-7000-8000-000000000009"} {
-		if r := w.call(boss, "POST", path+"/"+sid+"/redeliver", ""); r.status != http.StatusNotFound {
+		if r := w.call(w.boss, "POST", w.path+"/"+sid+"/redeliver", ""); r.status != http.StatusNotFound {
 			t.Errorf("redeliver %s: got %d, want 404", sid, r.status)
 		}
 	}
