@@ -101,7 +101,8 @@ func TestRefused(t *testing.T) {
 			return file
 		}, "not, or no longer, an SQLite database"},
 		{"another program's", foreign,
-			"the database belongs to another program: it has tables goose_db_version, users, but none of selvage's; use another file"},
+			"the database belongs to another program: it has tables goose_db_version, users, " +
+				"but none of selvage's; use another file"},
 	}
 
 	for _, tt := range tests {
