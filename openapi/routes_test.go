@@ -29,13 +29,13 @@ func isPage(path string) bool {
 func mounted(t *testing.T) []string {
 	t.Helper()
 	f := fabric.New(fabric.Config{})
-	provider, err := oidc.New(oidc.Config{Provider: idp.New(idp.Config{Issuer: "http://localhost:8080/"}),
-		AuthURL: "http://localhost:8080"})
+	provider := idp.New(idp.Config{Issuer: "http://localhost:8080/"})
+	login, err := oidc.New(oidc.Config{Provider: provider, AuthURL: "http://localhost:8080"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.Concat(rest.New(rest.Config{Fabric: f}).Routes(), laml.New(laml.Config{}).Routes(),
-		relayrest.New(relayrest.Config{}).Routes(), provider.Routes())
+	return slices.Concat(rest.New(rest.Config{Fabric: f, Clients: provider}).Routes(), laml.New(laml.Config{}).Routes(),
+		relayrest.New(relayrest.Config{}).Routes(), login.Routes())
 }
 
 // TestRoutes shows that the document contains every route, and nothing else.

@@ -19,8 +19,8 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// laterMigrations returns the migrations of this package and invented later ones, up to a
-// version.
+// laterMigrations returns the migrations up to a version: those of this package, and invented later
+// ones.
 func laterMigrations(t testing.TB, version int) fs.FS {
 	t.Helper()
 	files, err := fs.Glob(migrations, "migrations/*.sql")
@@ -29,7 +29,7 @@ func laterMigrations(t testing.TB, version int) fs.FS {
 	}
 
 	all := fstest.MapFS{}
-	for _, file := range files {
+	for _, file := range files[:min(version, len(files))] {
 		text, err := fs.ReadFile(migrations, file)
 		if err != nil {
 			t.Fatal(err)

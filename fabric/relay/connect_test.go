@@ -60,6 +60,11 @@ func TestConnectRefused(t *testing.T) {
 
 	with := func(token string) string { return authentication(token) + "}" }
 	kind := func(k fabric.TokenKind) string { return with(n.seal(func(t *fabric.Token) { t.Kind = k })) }
+	tail := "AA"
+	if strings.HasSuffix(good, tail) {
+		tail = "QA"
+	}
+
 	tests := []struct {
 		name, params string
 		code         int
@@ -71,7 +76,7 @@ func TestConnectRefused(t *testing.T) {
 		{"no token", `{"authentication":{"project":"p","token":"secret"}}`, invalidParams, ""},
 		{"a number", `{"authentication":{"jwt_token":7}}`, invalidParams, ""},
 		{"garbage", with("garbage"), authenticationFailed, ""},
-		{"altered", with(good[:len(good)-2] + "AA"), authenticationFailed, ""},
+		{"altered", with(good[:len(good)-2] + tail), authenticationFailed, ""},
 		{"a service's", kind(fabric.Service), authenticationFailed, ""},
 		{"a refresh token", kind(fabric.Refresh), authenticationFailed, ""},
 		{"expired", with(n.seal(func(t *fabric.Token) { t.ExpiresAt = n.now().Add(-time.Second) })),

@@ -61,7 +61,7 @@ func TestSubscribers(t *testing.T) {
 	}
 
 	if a := b.post(one, one+"/invite", nil); a.StatusCode != http.StatusUnprocessableEntity ||
-		!strings.Contains(a.body, "subscribers with a password are not invited") {
+		!strings.Contains(a.body, "Subscribers with a password are not invited") {
 		t.Errorf("inviting a subscriber with a password: %s", a.Status)
 	}
 }
