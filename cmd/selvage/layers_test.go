@@ -130,6 +130,7 @@ var layers = map[string][]string{
 	"test/attack":      {"test/harness", "test/inbox"},
 	"test/acme":        {"test/harness"},
 	"test/clients":     {"internal/factor/factortest", "test/acme", "test/harness", "test/inbox"},
+	"test/canaries":    {"test/harness"},
 	"test/conformance": {"test/harness"},
 	"test/contract":    {"test/harness"},
 	"test/faults":      {"test/harness", "test/inbox"},

@@ -50,6 +50,8 @@ var placements = []placement{
 	{suite: "faults", backend: "redis", seconds: 30},
 	{suite: "attack", backend: "redis", seconds: 30, only: sessionAttacks},
 	{suite: "attack", backend: "cluster", seconds: 30, only: sessionAttacks},
+	{suite: "canaries", backend: "sqlite", seconds: 15},
+	{suite: "canaries", backend: "redis", seconds: 15},
 	{suite: "conformance", backend: "sqlite", seconds: 10},
 }
 

@@ -1,0 +1,78 @@
+package canaries
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
+
+// declared lists where a secret may be found as it is, and why.
+var declared = []struct{ secret, place, reason string }{
+	{"recording Sid", "rows", "it is the name of the recording, which the LaML API requires"},
+	{"recording Sid", "export of a subscriber", "the subscriber may fetch the recording"},
+	{"recording Sid", "list of recordings", "a key with Voice may fetch the recording"},
+	{"device token", "rows", "the push service has to get it as it is"},
+	{"push key", "rows", "it encrypts pushes to the device, and is of no use without the push service"},
+}
+
+func isDeclared(secret, place string) bool {
+	for _, d := range declared {
+		if d.secret == secret && strings.HasPrefix(place, d.place) {
+			return true
+		}
+	}
+	return false
+}
+
+// find returns how a secret is written in a text; "" if it is not in the text.
+func find(text, secret string) string {
+	written := forms(secret)
+	for _, how := range slices.Sorted(maps.Keys(written)) {
+		if strings.Contains(text, written[how]) {
+			return how
+		}
+	}
+	return ""
+}
+
+// TestCanaries uses secrets rightly, then sends each to places where it does not belong, and
+// looks for all of them everywhere, while the server runs and after it has stopped.
+func TestCanaries(t *testing.T) {
+	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_LOG__LEVEL=debug", harness.AllowLocal}})
+	n := plant(t, s)
+	answers := n.spray(t)
+
+	found := map[string]bool{}
+	look := func(places map[string][]byte) {
+		for _, place := range slices.Sorted(maps.Keys(places)) {
+			for _, name := range slices.Sorted(maps.Keys(n.secrets)) {
+				if how := find(string(places[place]), n.secrets[name]); how != "" && !isDeclared(name, place) {
+					found["the "+name+" is in "+place+", "+how] = true
+				}
+			}
+		}
+	}
+
+	look(answers)
+	look(n.exports(t))
+	look(served(t, s))
+	look(stored(t, s))
+	if err := s.Stop(t); err != nil {
+		t.Error(err)
+	}
+	look(stored(t, s))
+	look(map[string][]byte{"the log": []byte(s.Log())})
+
+	for _, what := range slices.Sorted(maps.Keys(found)) {
+		t.Error(what)
+	}
+	if !strings.Contains(s.Log(), "/oauth/token") {
+		t.Errorf("the log does not mention requests, so that its level is not debug:\n%s", s.Log())
+	}
+	t.Logf("%d secrets, %d answers: found %d times", len(n.secrets), len(answers), len(found))
+}
