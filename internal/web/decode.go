@@ -24,6 +24,8 @@ const (
 	// maxMembers is the most members of a JSON object. Each costs much more memory than its
 	// bytes, and is parsed before the client is authenticated.
 	maxMembers = 256
+	// maxItems is the most items of an array in an object.
+	maxItems = 10_000
 )
 
 // Decode reads a JSON object, or a form with the same field names, into the fields of a T
@@ -51,6 +53,10 @@ func FromMembers[T any](members map[string]json.RawMessage) (T, error) {
 			continue
 		}
 
+		if bytes.Count(raw, []byte(",")) > maxItems && bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")) {
+			errs = append(errs, problem.BadParam(name, "%s has too many items (maximum is %d)", name, maxItems))
+			continue
+		}
 		if err := json.Unmarshal(raw, v.Field(i).Addr().Interface()); err != nil {
 			errs = append(errs, problem.BadParam(name, "%s must be %s", name, kindOf(v.Field(i).Type())))
 		}
@@ -137,7 +143,7 @@ func readBody(r *http.Request) ([]byte, error) {
 		return nil, tooLarge()
 	}
 
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	body, err := readAll(io.LimitReader(r.Body, maxBody+1), r.ContentLength)
 	var max *http.MaxBytesError
 	switch {
 	case errors.As(err, &max), len(body) > maxBody:
@@ -150,12 +156,125 @@ func readBody(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
+// firstRead is how much memory a body gets before its first byte has arrived.
+const firstRead = 16 << 10
+
+// readAll reads a body of a stated length, which is -1 if it is unknown. It allocates no more than
+// the length, and in proportion to what has arrived: a client that states a length and sends
+// nothing must not hold memory.
+func readAll(r io.Reader, length int64) ([]byte, error) {
+	first := int64(firstRead)
+	if length >= 0 {
+		first = min(first, length+1)
+	}
+	body := make([]byte, 0, first)
+	for {
+		n, err := r.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		if errors.Is(err, io.EOF) {
+			return body, nil
+		}
+		if err != nil {
+			return body, err
+		}
+		if len(body) < cap(body) {
+			continue
+		}
+
+		size := 4 * cap(body)
+		if length >= int64(len(body)) {
+			size = min(size, int(length)+1) // one more byte shows the end
+		}
+		body = append(make([]byte, 0, size), body...)
+	}
+}
+
 func tooLarge() error {
 	return problem.New(problem.TooLarge, "request_too_large", "the body is larger than %d bytes", maxBody)
 }
 
 // jsonMembers splits an object into its members without decoding their values.
 func jsonMembers(body []byte) (map[string]json.RawMessage, error) {
+	if members, ok := splitObject(body); ok {
+		return members, nil
+	}
+	return decodeMembers(body)
+}
+
+// splitObject is jsonMembers for a body without faults. The members share its memory. ok is
+// false for every other body.
+func splitObject(body []byte) (members map[string]json.RawMessage, ok bool) {
+	body = bytes.Trim(body, " \t\r\n")
+	if len(body) == 0 || body[0] != '{' || !json.Valid(body) {
+		return nil, false
+	}
+
+	members = make(map[string]json.RawMessage)
+	for at := nextToken(body, 1); body[at] != '}'; {
+		end := valueEnd(body, at)
+		var name string
+		if json.Unmarshal(body[at:end], &name) != nil {
+			return nil, false
+		}
+
+		at = nextToken(body, nextToken(body, end)+1) // behind the colon
+		end = valueEnd(body, at)
+		if _, twice := members[name]; twice || len(members) >= maxMembers {
+			return nil, false
+		}
+		members[name] = body[at:end:end]
+
+		if at = nextToken(body, end); body[at] == ',' {
+			at = nextToken(body, at+1)
+		}
+	}
+	return members, true
+}
+
+// nextToken returns the index of the first byte from at on that is not white space. There is one
+// in valid JSON.
+func nextToken(body []byte, at int) int {
+	for body[at] == ' ' || body[at] == '\t' || body[at] == '\r' || body[at] == '\n' {
+		at++
+	}
+	return at
+}
+
+// valueEnd returns the index behind the value that begins at the index at of valid JSON.
+func valueEnd(body []byte, at int) int {
+	depth := 0
+	for ; ; at++ {
+		switch body[at] {
+		case '"':
+			for at++; body[at] != '"'; at++ {
+				if body[at] == '\\' {
+					at++
+				}
+			}
+		case '{', '[':
+			depth++
+			continue
+		case '}', ']':
+			depth--
+
+		default:
+			if depth > 0 {
+				continue
+			}
+			for !bytes.ContainsRune([]byte(" \t\r\n,:]}"), rune(body[at])) {
+				at++
+			}
+			return at
+		}
+
+		if depth == 0 {
+			return at + 1
+		}
+	}
+}
+
+// decodeMembers is jsonMembers for any body. It costs more memory, and says what is wrong.
+func decodeMembers(body []byte) (map[string]json.RawMessage, error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return nil, problem.New(problem.Malformed, "bad_request", "the body is not a JSON object")

@@ -1,0 +1,54 @@
+package web
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/selvage/selvage/internal/fuzzcost"
+)
+
+// FuzzMembers shows that the cheap way to split an object and the one that explains faults
+// agree.
+func FuzzMembers(f *testing.F) {
+	for _, text := range []string{
+		`{}`, `{ "a" : 1 , "b":[1,{"c":"]}\""}] }`, `{"a":"\\","b":null,"\u0061b":true}`, "{\"a\":-1.5e3}\n",
+		`{"a":{"b":"}"},"c":""}`, `{"a":1,}`, `{"a":1,"a":2}`, `[]`, `{"":{}}`, `{}{}`,
+		`{"a":"` + strings.Repeat(`\\`, 1<<12) + `"}`,
+	} {
+		f.Add([]byte(text))
+	}
+
+	bound := fuzzcost.Bound{CPU: time.Millisecond, CPUPerByte: 200 * time.Nanosecond, Heap: 128 << 10, PerByte: 32}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		bound.Check(t, len(body), func() {
+			cheap, ok := splitObject(body)
+			want, err := decodeMembers(body)
+			if ok != (err == nil) || ok && len(cheap) != len(want) {
+				t.Fatalf("%q is split into %d members, %v; want %d, %v", body, len(cheap), ok, len(want), err)
+			}
+			for name := range cheap {
+				if !bytes.Equal(cheap[name], want[name]) {
+					t.Errorf("the member %q of %q is %q, want %q", name, body, cheap[name], want[name])
+				}
+			}
+		})
+	})
+}
+
+func TestReadAll(t *testing.T) {
+	for _, size := range []int{0, 1, firstRead - 1, firstRead, firstRead + 1, 5 * firstRead, 1 << 20} {
+		text := strings.Repeat("x", size)
+		for _, length := range []int64{-1, 0, int64(size), int64(size) + 1, 1 << 40} {
+			got, err := readAll(iotest.OneByteReader(strings.NewReader(text)), length)
+			if err != nil || string(got) != text {
+				t.Errorf("readAll of %d bytes with the length %d = %d bytes, %v", size, length, len(got), err)
+			}
+			if length == int64(size) && cap(got) > size+1 {
+				t.Errorf("readAll of %d bytes takes %d", size, cap(got))
+			}
+		}
+	}
+}
