@@ -1,0 +1,183 @@
+package attack
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// A process is what a server has used so far.
+type process struct {
+	cpu  time.Duration // of all its threads, and of its children
+	heap uint64        // bytes that it has allocated
+}
+
+func (p process) since(before process) process {
+	return process{p.cpu - before.cpu, p.heap - before.heap}
+}
+
+// processOf returns what a server has used: from proc(5), /proc/PID/task/TID/schedstat, which
+// counts nanoseconds, and from the server's metrics.
+func processOf(t *testing.T, s *harness.Server) (p process) {
+	t.Helper()
+	for _, pid := range harness.Family(s.PID()) {
+		files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				continue // the thread has ended
+			}
+			first, _, _ := strings.Cut(string(text), " ")
+			n, err := strconv.ParseInt(first, 10, 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.cpu += time.Duration(n)
+		}
+	}
+
+	for line := range bytes.Lines(s.Get(t, s.Ops+"/metrics").Want(t, 200).Body) {
+		if rest, ok := strings.CutPrefix(string(line), "go_memstats_alloc_bytes_total "); ok {
+			f, err := strconv.ParseFloat(strings.TrimSpace(rest), 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.heap = uint64(f)
+		}
+	}
+	return p
+}
+
+// The most that one hostile request may cost.
+const (
+	mostCPU  = 50 * time.Millisecond
+	mostHeap = 5 << 20
+
+	// textHeap is for a resource of nearly a MiB in a single text: its schema checks a copy.
+	textHeap = 10 << 20
+)
+
+// TestI17HostileRequests sends requests that are made to be costly. Each costs less than 50 ms of
+// processor time and 5 MiB; one that creates a resource with a text of nearly a MiB, 10 MiB.
+func TestI17HostileRequests(t *testing.T) {
+	harness.OneBackend(t)
+	if _, err := os.Stat("/proc/self/schedstat"); err != nil {
+		t.Skip("only Linux counts a process's time precisely")
+	}
+	s := harness.Start(t)
+	p := s.NewProject(t)
+	c := p.NewClient(t, "web")
+	sat := p.NewSAT(t, "ada")
+	sid := p.Upload(t, harness.Tone(80_000, 8))
+	all := p.NewKey(t, append(harness.APIScopes, "Management")...)
+
+	wide := func(s string, n int) string { return strings.Repeat(s, n) }
+	jsonBody := func(text string) []harness.Option {
+		return []harness.Option{harness.Basic(p.ID, all), harness.JSON(text)}
+	}
+	media := p.LaML("/Recordings/" + sid + ".wav")
+	resource := "/api/fabric/resources/conference_rooms"
+	requests := map[string]struct {
+		method, path string
+		opts         []harness.Option
+	}{
+		"nested JSON":         {"POST", resource, jsonBody(`{"name":` + wide("[", 500_000))},
+		"many members":        {"POST", resource, jsonBody("{" + wide(`"a":1,`, 150_000) + `"b":1}`)},
+		"a name of ligatures": {"POST", resource, jsonBody(`{"name":"` + wide("\ufdfa", 300_000) + `"}`)},
+		"a name of marks":     {"POST", resource, jsonBody(`{"name":"` + wide("a\u0301", 300_000) + `"}`)},
+		"a name of scripts":   {"POST", resource, jsonBody(`{"name":"` + wide("\u0430a", 300_000) + `"}`)},
+		"escaped surrogates":  {"POST", resource, jsonBody(`{"name":"` + wide(`\ud800`, 150_000) + `"}`)},
+		"a long number":       {"POST", resource, jsonBody(`{"max_members":1` + wide("0", 900_000) + "}")},
+		"an e-mail of brackets": {"POST", "/api/fabric/resources/subscribers",
+			jsonBody(`{"email":"` + wide("(", 900_000) + `@x"}`)},
+		"a password of signs": {"POST", "/api/fabric/resources/subscribers",
+			jsonBody(`{"email":"x@example.com","password":"4@8({[<369&#!1/|0$5+7%24@8({[<36"}`)},
+		"a reference of marks": {"POST", "/api/fabric/subscribers/tokens",
+			jsonBody(`{"reference":"` + wide("a\u0301", 300_000) + `"}`)},
+		"many addresses": {"POST", "/api/fabric/guests/tokens",
+			jsonBody(`{"allowed_addresses":[` + wide(`"",`, 300_000) + `""]}`)},
+		"an unauthenticated MiB": {"POST", "/api/fabric/subscribers/tokens",
+			[]harness.Option{harness.JSON(`{"reference":"` + wide("a", 1_000_000) + `"}`)}},
+		"a token of dots": {"GET", "/api/fabric/subscriber/info",
+			[]harness.Option{harness.Bearer(wide(".", 30_000))}},
+		"a token of letters": {"GET", "/api/fabric/subscriber/info",
+			[]harness.Option{harness.Bearer(wide("A", 30_000))}},
+		"an altered token": {"GET", "/api/fabric/subscriber/info", []harness.Option{harness.Bearer(sat.Token + "A")}},
+		"a form of fields": {"POST", "/oauth/token", []harness.Option{c.Authenticated(nil)[1],
+			harness.Body("application/x-www-form-urlencoded", []byte(wide("a=&", 10_000)))}},
+		"a form of escapes": {"POST", "/oauth/token", []harness.Option{c.Authenticated(nil)[1],
+			harness.Body("application/x-www-form-urlencoded", []byte("grant_type="+wide("%25", 10_000)))}},
+		"introspected dots": {"POST", "/oauth/introspect", c.Authenticated(url.Values{"token": {wide(".", 30_000)}})},
+		"scopes": {"GET", "/login/oauth/authorize?client_id=" + c.ID + "&redirect_uri=" + url.QueryEscape(c.Redirect) +
+			"&response_type=code&scope=" + wide("openid+", 2_000), nil},
+		"claims": {"GET", "/login/oauth/authorize?client_id=" + c.ID + "&redirect_uri=" + url.QueryEscape(c.Redirect) +
+			"&response_type=code&scope=openid&claims=" + wide("[", 15_000), nil},
+		"cookies": {"GET", "/account?project=" + p.ID,
+			[]harness.Option{harness.Header("Cookie", wide("selvage=a; ", 2_700))}},
+		"languages": {"GET", "/device",
+			[]harness.Option{harness.Header("Accept-Language", wide("de-u-co-", 3_700))}},
+		"forwarded": {"GET", "/device",
+			[]harness.Option{harness.Header("X-Forwarded-For", wide("10.0.0.1,", 3_300))}},
+		"ranges":         {"GET", media, []harness.Option{harness.Header("Range", "bytes="+wide("0-,", 9_000))}},
+		"the same range": {"GET", media, []harness.Option{harness.Header("Range", "bytes=0-,0-,0-,0-")}},
+		"a Sid":          {"GET", p.LaML("/Recordings/" + wide("..%2f", 5_000) + ".wav"), nil},
+		"a date": {"GET", p.LaML("/Recordings.json?DateCreated=" + wide("(", 25_000)),
+			[]harness.Option{p.Basic()}},
+		"a WAV of chunks": {"POST", p.LaML("/Recordings"), []harness.Option{p.Basic(),
+			harness.Body("audio/wav", []byte("RIFF\xff\xff\xff\xffWAVE"+wide("JUNK\x00\x00\x00\x00", 100_000)))}},
+		"an MP3 of frames": {"POST", p.LaML("/Recordings"), []harness.Option{p.Basic(),
+			harness.Body("audio/mpeg", []byte(wide("\xff\xfb\x90\x00", 200_000)))}},
+		"an Ogg of pages": {"POST", p.LaML("/Recordings"), []harness.Option{p.Basic(),
+			harness.Body("audio/ogg", []byte(wide("OggS\x00", 200_000)))}},
+		"a form of parts": {"POST", p.LaML("/Recordings"), []harness.Option{p.Basic(),
+			harness.Body("multipart/form-data; boundary=x", []byte(wide("--x\r\n\r\n\r\n", 80_000)+"--x--"))}},
+		"a hash to import": {"POST", "/api/fabric/resources/subscribers",
+			jsonBody(`{"email":"y@example.com","password_hash":"$2b$31$` + wide("A", 900_000) + `"}`)},
+		"a page token": {"GET", "/api/fabric/resources?page_token=PA" + wide("0", 30_000), []harness.Option{p.Basic()}},
+	}
+
+	var table bytes.Buffer
+	w := bufio.NewWriter(&table)
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		r, mostHeap := requests[name], uint64(mostHeap)
+		if r.path == resource {
+			mostHeap = textHeap
+		}
+		least := process{time.Hour, 1 << 40}
+		for range 5 { // others can only add to a measurement
+			before := processOf(t, s)
+			if _, err := s.Try(r.method, r.path, r.opts...); err != nil {
+				continue // the server has closed the connection before it read everything
+			}
+			cost := processOf(t, s).since(before)
+			least = process{min(least.cpu, cost.cpu), min(least.heap, cost.heap)}
+			if least.cpu < mostCPU && least.heap < mostHeap {
+				break
+			}
+		}
+
+		fmt.Fprintf(w, "\n%-24s %8.1f ms %8.1f MiB", name, least.cpu.Seconds()*1000, float64(least.heap)/(1<<20))
+		if least.cpu == time.Hour {
+			t.Errorf("%s: no answer", name)
+		} else if least.cpu >= mostCPU || least.heap >= mostHeap {
+			t.Errorf("%s costs %v of processor time and %d bytes, want less than %v and %d", name, least.cpu,
+				least.heap, mostCPU, mostHeap)
+		}
+	}
+	_ = w.Flush() // to a buffer
+	t.Logf("the cost of each request, with that of measuring it:%s", table.String())
+}
