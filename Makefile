@@ -20,7 +20,7 @@ SCREENSHOTS ?= build/screenshots
 SBOM ?= build/selvage.cdx.json
 
 .DEFAULT_GOAL := build
-.PHONY: run build sdk check test race screenshots lint fuzz sbom vuln bench release firstrun
+.PHONY: run build sdk check test attack race screenshots lint fuzz sbom vuln bench release firstrun
 
 run: build ## build and serve on embedded defaults; ARGS holds more flags
 	$(BINARY) serve $(ARGS)
@@ -42,6 +42,9 @@ check: ## gofmt, vet, and the tests that need no servers and no browsers
 test: build ## every test; on Debian it installs the packages that are missing
 	test/setup.sh
 	@$(TESTS) go run ./test/servers/run -- go run ./test/all $(PARTS)
+
+attack: ## the attacks, on SQLite and PostgreSQL, and two nodes on PostgreSQL and Redis
+	@$(MAKE) --no-print-directory test PARTS="attack-on-sqlite attack-on-postgres attack-on-redis nodes-on-redis"
 
 race: ## every script under the race detector, commands included
 	@$(MAKE) --no-print-directory test PARTS=race
