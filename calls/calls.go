@@ -32,6 +32,8 @@ type Clients interface {
 // Calls holds the calls whose callers are connected to this node. It is safe for concurrent
 // use.
 type Calls struct {
+	*Records
+
 	fabric   *fabric.Fabric
 	engine   Engine
 	clients  Clients
@@ -55,7 +57,8 @@ func New(c Config) *Calls {
 		c.Log = slog.Default()
 	}
 	return &Calls{
-		fabric: c.Fabric, engine: c.Engine, clients: c.Clients, store: c.Store, sessions: c.Sessions,
+		Records: NewRecords(c.Store),
+		fabric:  c.Fabric, engine: c.Engine, clients: c.Clients, store: c.Store, sessions: c.Sessions,
 		node: c.Node, log: c.Log, limits: c.Limits.orDefaults(),
 		calls: make(map[string]*call), legs: make(map[string]*leg),
 		holders: make(map[string]*holder), projects: make(map[string]int),
@@ -151,12 +154,6 @@ func (c *Calls) legsAt(s Socket) (all []*leg) {
 		}
 	}
 	return all
-}
-
-// HangUp ends a project's call for everybody, on whichever node it is, within a second. It
-// returns problem.NotFound if the call is unknown or has ended.
-func (c *Calls) HangUp(ctx context.Context, projectID, id string) error {
-	return c.store.AskHangUp(ctx, projectID, id)
 }
 
 // watchEvery is how often Run looks for ended tokens and lost clients. Together with the

@@ -2,7 +2,10 @@ package calls
 
 import (
 	"context"
+	"encoding/binary"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/page"
@@ -148,13 +151,28 @@ func (r Record) Event() (fabric.Event, error) {
 type Filter struct {
 	SubscriberID string // who called or was called
 	State        State
+	Running      bool   // only calls that have not ended
+	Result       Result // only calls that ended like this
+	From, To     string // addresses
+
+	CreatedFrom, CreatedBefore time.Time // when the call began: From is included, Before is not
+	EndedFrom, EndedBefore     time.Time // likewise; if either is set, running calls are left out
+}
+
+// FirstKey returns the smallest key of calls that began at a time or later.
+func FirstKey(at time.Time) string {
+	var u uuid.UUID
+	ms := uint64(max(0, at.UnixMilli()))
+	binary.BigEndian.PutUint32(u[0:], uint32(ms>>16))
+	binary.BigEndian.PutUint16(u[4:], uint16(ms))
+	return u.String()
 }
 
 // A Store keeps the records of calls.
 type Store interface {
 	// SaveCall writes a record over the previous one of the same call, unless that one says
-	// that it has ended, together with the event that webhooks want. A new record whose call id the project
-	// has already is problem.Conflict.
+	// that it has ended, together with the event that webhooks want. A new record whose call
+	// id the project has already is problem.Conflict.
 	SaveCall(ctx context.Context, r Record) error
 	FindCall(ctx context.Context, projectID, id string) (Record, error)
 	// ListCalls is newest first.
@@ -167,14 +185,6 @@ type Store interface {
 	// has no such call, or it has ended. HangUps returns the calls of a node that are to end.
 	AskHangUp(ctx context.Context, projectID, id string) error
 	HangUps(ctx context.Context, node string) ([]string, error)
-}
-
-// Find returns a call of a project.
-func (c *Calls) Find(ctx context.Context, projectID, id string) (Record, error) {
-	return c.store.FindCall(ctx, projectID, id)
-}
-
-// List returns a page of a project's calls, newest first.
-func (c *Calls) List(ctx context.Context, projectID string, f Filter, q page.Query) (page.Page[Record], error) {
-	return c.store.ListCalls(ctx, projectID, f, q)
+	// PruneCalls deletes the records of calls that ended before a time, in short transactions.
+	PruneCalls(ctx context.Context, before time.Time) error
 }

@@ -23,6 +23,7 @@ type Export struct {
 	Authenticator  bool                    `json:"authenticator_app"`
 	RecoveryCodes  int                     `json:"recovery_codes_left"`
 	Recordings     []ExportedRecording     `json:"recordings"`
+	Calls          []ExportedCall          `json:"calls"`
 }
 
 // The parts of an Export.
@@ -122,6 +123,22 @@ type (
 		StartTime     *time.Time `json:"start_time"`
 		CreatedAt     time.Time  `json:"created_at"`
 	}
+	// An ExportedCall is a call that the subscriber made or received.
+	ExportedCall struct {
+		ID           string     `json:"id"`
+		From         string     `json:"from"`
+		FromName     string     `json:"from_name"`
+		To           string     `json:"to"`
+		ToName       string     `json:"to_name"`
+		State        string     `json:"state"`
+		Cause        string     `json:"cause,omitempty"`
+		Video        bool       `json:"video"`
+		RecordingSid string     `json:"recording_sid,omitempty"`
+		Duration     int64      `json:"duration"` // in seconds
+		CreatedAt    time.Time  `json:"created_at"`
+		AnsweredAt   *time.Time `json:"answered_at"`
+		EndedAt      *time.Time `json:"ended_at"`
+	}
 )
 
 // Known returns a time of an export, or nil for the zero time.
@@ -158,7 +175,7 @@ func (f *Fabric) ExportSubscriber(ctx context.Context, projectID, id string) (e 
 		}
 	}
 
-	e.Passkeys, e.Recordings = []ExportedPasskey{}, []ExportedRecording{}
+	e.Passkeys, e.Recordings, e.Calls = []ExportedPasskey{}, []ExportedRecording{}, []ExportedCall{}
 	if f.core.c.Export != nil {
 		err = f.core.c.Export(ctx, &e)
 	}
@@ -170,9 +187,16 @@ func (f *Fabric) ExportSubscriber(ctx context.Context, projectID, id string) (e 
 // fetch them. Where media are public, a complete Sid is enough to fetch them.
 func (e *Export) HideSids() {
 	for i, r := range e.Recordings {
-		e.Recordings[i].Sid = r.Sid[:min(len(r.Sid), 8)] + "..."
+		e.Recordings[i].Sid = hideSid(r.Sid)
+	}
+	for i, c := range e.Calls {
+		if c.RecordingSid != "" {
+			e.Calls[i].RecordingSid = hideSid(c.RecordingSid)
+		}
 	}
 }
+
+func hideSid(sid string) string { return sid[:min(len(sid), 8)] + "..." }
 
 // JSON formats the export as one document.
 func (e Export) JSON() ([]byte, error) { return json.MarshalIndent(e, "", "  ") }

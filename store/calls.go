@@ -1,11 +1,14 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
@@ -75,13 +78,17 @@ func callEvent(r calls.Record) audit.Event {
 	if r.State != calls.Completed {
 		return audit.None("the progress of calls")
 	}
-	e := audit.Of("call.ended", r.ProjectID, "call", r.ID).With("from", r.From.Address, "to", r.To.Address,
-		"cause", r.Cause.Text, "seconds", fmt.Sprint(int(r.Duration(r.Ended).Seconds())))
+	e := audit.Of("call.ended", r.ProjectID, "call", r.ID).With("from", auditedParty(r.From),
+		"to", auditedParty(r.To), "cause", r.Cause.Text, "seconds", fmt.Sprint(int(r.Duration(r.Ended).Seconds())))
 	if r.From.SubscriberID != "" {
 		e = e.By(audit.Subscriber, r.From.SubscriberID)
 	}
 	return e
 }
+
+// auditedParty is how the audit trail names a party: by an id, since names and addresses could not be
+// erased from it. It is "" for guests and for what does not exist.
+func auditedParty(p calls.Party) string { return cmp.Or(p.SubscriberID, p.AddressID) }
 
 // FindCall returns a call of a project by its call id.
 func (s *Calls) FindCall(ctx context.Context, projectID, id string) (calls.Record, error) {
@@ -92,20 +99,100 @@ func (s *Calls) FindCall(ctx context.Context, projectID, id string) (calls.Recor
 func (s *Calls) ListCalls(
 	ctx context.Context, projectID string, f calls.Filter, q page.Query,
 ) (page.Page[calls.Record], error) {
-	l := callTable.listing(q.From)
-	l.desc = true
+	return callListing(projectID, f, q.From).page(ctx, s.read(), q)
+}
+
+// callListing returns the listing of what a filter matches.
+func callListing(projectID string, f calls.Filter, from string) listing[calls.Record] {
+	l := callTable.listing(from)
+	l.desc, l.within = true, callsWithin(f)
+	l.start = l.within.startAt(from)
 	l.where.and(`project_id = $%d`, projectID)
-	if f.SubscriberID != "" {
-		l.where.and(`(from_subscriber = $%d OR to_subscriber = $%[1]d)`, f.SubscriberID)
+	if f.Running || f.State != "" && f.State != calls.Completed {
+		l.where.always(`ended = 0`) // as in its index
 	}
+
+	conditions := callConditions(f)
+	if f.SubscriberID == "" {
+		l.checks = conditions
+		return l
+	}
+	for _, c := range conditions { // a subscriber has few calls
+		l.where.check(c)
+	}
+	l.ways = l.where.callers(f.SubscriberID)
+	return l
+}
+
+// callsWithin returns the span of keys that a filter allows.
+func callsWithin(f calls.Filter) (s span) {
+	if !f.CreatedFrom.IsZero() {
+		s.low = calls.FirstKey(f.CreatedFrom)
+	}
+	if !f.CreatedBefore.IsZero() {
+		s.high = calls.FirstKey(f.CreatedBefore)
+	}
+	return s
+}
+
+// callers returns the ways to the calls that a subscriber made or received. No call is on both.
+func (w *where) callers(subscriberID string) []string {
+	w.args = append(w.args, subscriberID)
+	arg := fmt.Sprintf("$%d", len(w.args))
+	return []string{
+		`from_subscriber = ` + arg + ` AND from_subscriber <> ''`, // as in the index
+		`to_subscriber = ` + arg + ` AND to_subscriber <> '' AND from_subscriber <> ` + arg,
+	}
+}
+
+// callConditions returns the conditions of a filter that no index has.
+func callConditions(f calls.Filter) (all []check) {
+	add := func(condition string, args ...any) { all = append(all, check{condition, args}) }
 	switch f.State {
 	case "":
 	case calls.Completed:
-		l.where.and(`ended <> $%d`, int64(0))
+		add(`ended <> $%d`, int64(0))
 	default:
-		l.where.and(`state = $%d`, string(f.State))
+		add(`state = $%d`, string(f.State))
 	}
-	return l.page(ctx, s.read(), q)
+
+	if f.From != "" {
+		add(`from_address = $%d`, f.From)
+	}
+	if f.To != "" {
+		add(`to_address = $%d`, f.To)
+	}
+	if !f.EndedFrom.IsZero() {
+		add(`ended >= $%d`, micros(f.EndedFrom))
+	}
+	if !f.EndedBefore.IsZero() {
+		add(`ended < $%d AND ended <> 0`, micros(f.EndedBefore))
+	}
+
+	switch f.Result {
+	case "":
+	case calls.Connected:
+		add(`ended <> $%d AND answered <> 0`, int64(0))
+	default:
+		all = append(all, unansweredFor(f.Result))
+	}
+	return all
+}
+
+// unansweredFor is the condition of calls that nobody answered, with a result.
+func unansweredFor(r calls.Result) (c check) {
+	causes, others := r.Causes()
+	marks := make([]string, len(causes))
+	for i, cause := range causes {
+		marks[i] = fmt.Sprintf("$%%[%d]d", i+1)
+		c.args = append(c.args, cause)
+	}
+	in := ` IN (`
+	if others {
+		in = ` NOT IN (`
+	}
+	c.condition = `ended <> 0 AND answered = 0 AND cause` + in + strings.Join(marks, ", ") + `)`
+	return c
 }
 
 // RunningCalls returns some calls of a node that have not ended, oldest first.
@@ -132,4 +219,49 @@ func (s *Calls) AskHangUp(ctx context.Context, projectID, id string) error {
 func (s *Calls) HangUps(ctx context.Context, node string) ([]string, error) {
 	return gather(ctx, s.read(), "listing calls to end", scanID,
 		`SELECT call_id FROM calls WHERE node = $1 AND hang_up <> 0 AND ended = 0`, node)
+}
+
+// PruneCalls deletes the records of calls that ended before a time, in short transactions.
+func (s *Calls) PruneCalls(ctx context.Context, before time.Time) error {
+	return s.sweep(ctx, `DELETE FROM calls WHERE id IN (
+		SELECT id FROM calls WHERE ended > 0 AND ended < $2 ORDER BY ended LIMIT $1)`, micros(before))
+}
+
+// eraseCalls removes a subscriber from the records of its calls, and deletes what webhooks are
+// told of them.
+func (t tx) eraseCalls(ctx context.Context, projectID, id string, names []string, e *fabric.Erasure) error {
+	args := []any{projectID, id}
+	for _, name := range names {
+		args = append(args, name)
+	}
+	is := func(side string) string {
+		condition := side + `_subscriber = $2`
+		if len(names) > 0 {
+			condition += ` OR ` + side + `_address <> ''
+				AND LOWER(` + side + `_address) IN (` + params(2, len(names)) + `)`
+		}
+		return `project_id = $1 AND (` + condition + `)`
+	}
+
+	found, err := gather(ctx, t, "finding calls", scanID,
+		`SELECT call_id FROM calls WHERE `+is("from")+` UNION SELECT call_id FROM calls WHERE `+is("to"), args...)
+	if err != nil {
+		return err
+	}
+	for _, call := range found {
+		if err := t.eraseDeliveries(ctx, projectID, call, e); err != nil {
+			return err
+		}
+	}
+	if len(found) > 0 {
+		e.Anonymised["calls"] = int64(len(found))
+	}
+	for side, more := range map[string]string{"from": "", "to": ", dialed = ''"} {
+		err := t.Later(ctx, `UPDATE calls SET `+side+`_name = '', `+side+`_address = '', `+side+`_address_id = '', `+
+			side+`_subscriber = ''`+more+` WHERE `+is(side), args...)
+		if err != nil {
+			return fmt.Errorf("erasing from calls: %w", err)
+		}
+	}
+	return nil
 }

@@ -37,7 +37,11 @@ func (s *Subscribers) EraseSubscriber(
 		if err != nil {
 			return err
 		}
-		if err := t.eraseRecordings(ctx, projectID, by.ID, by.Names(sub, addresses), now, &e); err != nil {
+		names := by.Names(sub, addresses)
+		if err := t.eraseRecordings(ctx, projectID, by.ID, names, now, &e); err != nil {
+			return err
+		}
+		if err := t.eraseCalls(ctx, projectID, by.ID, names, &e); err != nil {
 			return err
 		}
 		if err := t.eraseMails(ctx, projectID, by.ID, sub.Email); err != nil {
@@ -115,14 +119,16 @@ func (t tx) eraseMails(ctx context.Context, projectID, id, email string) error {
 	return nil
 }
 
-// eraseDeliveries deletes the webhook deliveries about a subscriber, whether delivered or not. Pending
-// ones that it was deleted stay, since those of an erasure have only its id.
+// eraseDeliveries deletes the webhook deliveries about a subscriber or one of its calls, whether
+// delivered or not. Pending ones that the subscriber was deleted stay, since those of an erasure have
+// only its id.
 func (t tx) eraseDeliveries(ctx context.Context, projectID, id string, e *fabric.Erasure) error {
 	res, err := t.Exec(ctx, `DELETE FROM webhook_deliveries WHERE subject = $1 AND (event <> $3 OR state <> 'pending')
 			AND NOT EXISTS (SELECT 1 FROM webhooks w
 				WHERE w.id = webhook_deliveries.webhook_id AND w.project_id <> $2)`,
 		id, projectID, string(fabric.SubscriberDeleted))
-	e.Deleted["webhook_deliveries"], err = changed(res, err, "webhook deliveries")
+	n, err := changed(res, err, "webhook deliveries")
+	e.Deleted["webhook_deliveries"] += n
 	return err
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/audit"
@@ -127,6 +128,11 @@ func plantCanary(t *testing.T, s *Store) fabric.Subscriber {
 		}
 	}
 
+	made, got := callAt("p", now), ended(callAt("p", now), calls.UserBusy, false)
+	made.From = calls.Party{Name: "Canary Bird", Address: address.Path(), AddressID: address.ID, SubscriberID: sub.ID}
+	got.To, got.Dialed = calls.Party{Name: address.Path(), Address: address.Path()}, address.Path()+"?channel=audio"
+	saveCalls(t, s, made, got)
+
 	for _, r := range []struct {
 		from, to string
 		of       []string
@@ -185,14 +191,15 @@ func testEraseSubscriber(t *testing.T, c Config) {
 
 	got, _ := json.Marshal(e.Deleted)
 	for what, want := range map[string]int64{"subscribers": 1, "addresses": 1, "sessions": 1, "grants": 1,
-		"consents": 1, "passkeys": 1, "devices": 1, "recordings": 1, "webhook_deliveries": 2} {
+		"consents": 1, "passkeys": 1, "devices": 1, "recordings": 1, "webhook_deliveries": 4} {
 		if e.Deleted[what] != want {
 			t.Errorf("%d %s are deleted, want %d: %s", e.Deleted[what], what, want, got)
 		}
 	}
 
-	if !e.Found || e.Anonymised["recordings"] != 3 || len(e.Sessions) != 1 || len(e.Media) != 1 {
-		t.Errorf("the erasure is %+v, want 3 anonymized recordings, one session and one media", e)
+	if !e.Found || e.Anonymised["recordings"] != 3 || e.Anonymised["calls"] != 2 ||
+		len(e.Sessions) != 1 || len(e.Media) != 1 {
+		t.Errorf("the erasure is %+v, want 3 anonymized recordings and 2 calls, one session and one media", e)
 	}
 	wantNoCanary(t, s, c.URL)
 

@@ -33,6 +33,8 @@ CREATE TABLE calls (
 CREATE UNIQUE INDEX calls_call ON calls (project_id, call_id);
 CREATE INDEX calls_project ON calls (project_id, id);
 CREATE INDEX calls_running ON calls (node, id) WHERE ended = 0;
+CREATE INDEX calls_live ON calls (project_id, id) WHERE ended = 0;
+CREATE INDEX calls_ended ON calls (ended) WHERE ended > 0;
 CREATE INDEX calls_hang_up ON calls (node) WHERE hang_up <> 0 AND ended = 0;
 CREATE INDEX calls_from ON calls (from_subscriber, id) WHERE from_subscriber <> '';
 CREATE INDEX calls_to ON calls (to_subscriber, id) WHERE to_subscriber <> '';

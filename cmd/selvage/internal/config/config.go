@@ -192,6 +192,12 @@ type Config struct {
 		OffloadPrefix string `key:"offload_prefix"`
 	} `key:"recordings"`
 
+	Calls struct {
+		// Time that the records of ended calls are kept, in days such as 400d; 0 for ever. Their
+		// recordings stay.
+		Keep retention `key:"keep" default:"0"`
+	} `key:"calls"`
+
 	Egress struct {
 		// Host names that webhooks and fetches of client documents may reach even at private
 		// addresses or unusual ports.

@@ -35,7 +35,7 @@ type (
 
 	lifetime  time.Duration // of a token, at most as long as its revocation is remembered
 	Period    time.Duration // of a login, a key or a recording
-	retention time.Duration // of the audit trail; 0 for ever
+	retention time.Duration // of rows that are history; 0 for ever
 
 	logLevel     slog.Level
 	LogFormat    string // auto, text or json

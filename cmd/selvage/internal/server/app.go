@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/cmd/selvage/internal/demo"
 	"github.com/selvage/selvage/fabric"
@@ -54,6 +55,7 @@ type App struct {
 	pages           *dashboard.API  // nil if it is not served
 	Operators       *operator.Operators
 	Recordings      *recordings.Recordings // nil without media
+	CallRecords     *calls.Records         // the calls of all nodes
 	relay           *relay.Relay           // nil if it is not served
 	Demo            *demo.Demo
 	webhooks        *deliver.Deliverer // nil except in a server
@@ -171,6 +173,8 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 		CheckURL: a.egress.Check, Fetch: a.egress.Fetcher(),
 		DeviceGuesses: int(a.Config.Limits.DeviceCodes), Limits: a.limits,
 	})
+
+	a.CallRecords = calls.NewRecords(a.Store)
 
 	a.Operators = operator.New(operator.Config{
 		Store: a.Store, Passwords: a.passwords, Weak: a.policy.Weak, Limits: a.limits, Sessions: a.sessions,

@@ -3,14 +3,16 @@ package server
 import (
 	"context"
 	"errors"
+	"time"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/recordings"
 )
 
-// export adds the data outside the fabric to an export: recordings and second factors.
+// export adds the data outside the fabric to an export: recordings, calls and second factors.
 func (a *App) export(ctx context.Context, e *fabric.Export) error {
 	owner := recordings.Owner{ProjectID: e.Subscriber.ProjectID, SubscriberID: e.Subscriber.ID}
 	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[recordings.Recording], error) {
@@ -26,6 +28,10 @@ func (a *App) export(ctx context.Context, e *fabric.Export) error {
 			Duration: r.Duration().Seconds(), Codec: r.Codec, Bytes: r.Bytes, SHA256: r.SHA256,
 			StartTime: fabric.Known(r.StartTime), CreatedAt: r.Created,
 		})
+	}
+
+	if err := a.exportCalls(ctx, e); err != nil {
+		return err
 	}
 
 	who := factor.Owner{Kind: factor.Subscriber, ID: e.Subscriber.ID}
@@ -44,6 +50,23 @@ func (a *App) export(ctx context.Context, e *fabric.Export) error {
 	}
 	codes, err := a.Store.FindRecoveryCodes(ctx, who)
 	e.Authenticator, e.RecoveryCodes = set.TOTP, codes.Left
+	return err
+}
+
+// exportCalls adds the calls that the subscriber made or received.
+func (a *App) exportCalls(ctx context.Context, e *fabric.Export) error {
+	filter := calls.Filter{SubscriberID: e.Subscriber.ID}
+	all, err := page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[calls.Record], error) {
+		return a.CallRecords.List(ctx, e.Subscriber.ProjectID, filter, q)
+	})
+	for _, r := range all {
+		e.Calls = append(e.Calls, fabric.ExportedCall{
+			ID: r.ID, From: r.From.Address, FromName: r.From.Name, To: r.To.Address, ToName: r.To.Name,
+			State: string(r.State), Cause: r.Cause.Text, Video: r.Video, RecordingSid: r.RecordingSid,
+			Duration: int64(r.Duration(time.Now()).Round(time.Second).Seconds()), CreatedAt: r.Created,
+			AnsweredAt: fabric.Known(r.Answered), EndedAt: fabric.Known(r.Ended),
+		})
+	}
 	return err
 }
 

@@ -264,6 +264,10 @@ func (a *App) sweep(ctx context.Context, log *slog.Logger) {
 			}
 		}
 
+		if keep := time.Duration(a.Config.Calls.Keep); keep > 0 {
+			err = errors.Join(err, a.CallRecords.Prune(ctx, time.Now().Add(-keep)))
+		}
+
 		err = errors.Join(err, a.Store.SweepRevocations(ctx), a.Store.SweepFamilies(ctx), a.IDP.Sweep(ctx),
 			a.Fabric.Deliveries.Sweep(ctx), a.Operators.Sweep(ctx), a.IDP.Letters.Sweep(ctx))
 		if a.Recordings != nil {

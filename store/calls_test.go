@@ -1,0 +1,193 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// callAt returns a call from alice to bob that began at a time.
+func callAt(project string, at time.Time) calls.Record {
+	key := calls.FirstKey(at)
+	return calls.Record{
+		Key: key[:len(key)-12] + newID()[24:], ID: newID(), ProjectID: project, Node: "n", State: calls.Created,
+		Created: at,
+		From:    calls.Party{Name: "Alice", Address: "/private/alice", SubscriberID: "alice"},
+		To:      calls.Party{Name: "Bob", Address: "/private/bob", SubscriberID: "bob"},
+		Dialed:  "/private/bob?channel=audio",
+	}
+}
+
+// ended returns a call that ended for a cause, a minute after it was answered, if it was.
+func ended(r calls.Record, cause calls.Cause, answered bool) calls.Record {
+	r.State, r.Cause, r.Ended = calls.Completed, cause, r.Created.Add(10*time.Second)
+	if answered {
+		r.Answered = r.Created.Add(5 * time.Second)
+		r.Ended = r.Answered.Add(time.Minute)
+	}
+	return r
+}
+
+func saveCalls(t testing.TB, s *Store, all ...calls.Record) {
+	t.Helper()
+	for _, r := range all {
+		if err := s.SaveCall(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestListCalls(t *testing.T) { EachDatabase(t, testListCalls) }
+
+func testListCalls(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	at := time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
+	hour := func(n int) calls.Record { return callAt("p", at.Add(time.Duration(n)*time.Hour)) }
+	talked, busy := ended(hour(0), calls.NormalClearing, true), ended(hour(1), calls.UserBusy, false)
+	missed, gone := ended(hour(2), calls.UserNotRegistered, false), ended(hour(3), calls.OriginatorCancel, false)
+	failed, rings, runs := ended(hour(4), calls.UnallocatedNumber, false), hour(5), hour(6)
+	rings.State, runs.State, runs.Answered = calls.Ringing, calls.InCall, runs.Created.Add(time.Second)
+	runs.From = calls.Party{Name: "Carol", Address: "/private/carol", SubscriberID: "carol"}
+	saveCalls(t, s, talked, busy, missed, gone, failed, rings, runs)
+
+	tests := []struct {
+		name   string
+		filter calls.Filter
+		want   []calls.Record
+	}{
+		{"all", calls.Filter{}, []calls.Record{runs, rings, failed, gone, missed, busy, talked}},
+		{"running", calls.Filter{Running: true}, []calls.Record{runs, rings}},
+		{"ringing", calls.Filter{State: calls.Ringing}, []calls.Record{rings}},
+		{"ended", calls.Filter{State: calls.Completed}, []calls.Record{failed, gone, missed, busy, talked}},
+		{"connected", calls.Filter{Result: calls.Connected}, []calls.Record{talked}},
+		{"busy", calls.Filter{Result: calls.Busy}, []calls.Record{busy}},
+		{"missed", calls.Filter{Result: calls.Missed}, []calls.Record{missed}},
+		{"canceled", calls.Filter{Result: calls.Canceled}, []calls.Record{gone}},
+		{"failed", calls.Filter{Result: calls.Failed}, []calls.Record{failed}},
+		{"from", calls.Filter{From: "/private/carol"}, []calls.Record{runs}},
+		{"to", calls.Filter{To: "/private/alice"}, nil},
+		{"of the caller", calls.Filter{SubscriberID: "carol"}, []calls.Record{runs}},
+		{"of the callee", calls.Filter{SubscriberID: "bob", Result: calls.Busy}, []calls.Record{busy}},
+		{"of others", calls.Filter{SubscriberID: "dave"}, nil},
+		{"began", calls.Filter{CreatedFrom: busy.Created, CreatedBefore: gone.Created}, []calls.Record{missed, busy}},
+		{"finished", calls.Filter{EndedFrom: gone.Ended, EndedBefore: failed.Ended}, []calls.Record{gone}},
+		{"finished before", calls.Filter{EndedBefore: busy.Ended}, []calls.Record{talked}},
+	}
+	for _, tt := range tests {
+		var got, want []string
+		found, err := page.Every(t.Context(), func(ctx context.Context, q page.Query) (page.Page[calls.Record], error) {
+			q.Size = 2
+			return s.ListCalls(ctx, "p", tt.filter, q)
+		})
+		for _, r := range found {
+			got = append(got, r.ID)
+		}
+		for _, r := range tt.want {
+			want = append(want, r.ID)
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s: ListCalls = %q, %v, want %q", tt.name, got, err, want)
+		}
+	}
+}
+
+// TestCallPlans shows that lists of calls are read in the order of an index.
+func TestCallPlans(t *testing.T) { EachDatabase(t, testCallPlans) }
+
+func testCallPlans(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	filled(t, c, s, `WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
+		INSERT INTO calls (id, project_id, call_id, state, cause, cause_code, node, from_name, from_address,
+			from_address_id, from_subscriber, to_name, to_address, to_address_id, to_subscriber, dialed, video,
+			recording_sid, received, lost, jitter, round_trip, transport, created, answered, ended)
+		SELECT '01900000-0000-7000-8000-' || CAST(100000000000 + i AS TEXT), 'p', 'call-' || CAST(i AS TEXT),
+			'ended', 'NORMAL_CLEARING', 16, 'n', '', '', '', 'a' || CAST(i % 1000 AS TEXT), '', '', '',
+			'b' || CAST(i % 1000 AS TEXT), '', 0, '', 0, 0, 0, 0, '', i, i,
+			CASE WHEN i % 1000 = 7 THEN 0 ELSE i + 1 END FROM n`, `ANALYZE`)
+	explain := "EXPLAIN QUERY PLAN "
+	if c.URL != "" {
+		explain = "EXPLAIN "
+	}
+
+	for name, f := range map[string]calls.Filter{
+		"all": {}, "running": {Running: true}, "ringing": {State: calls.Ringing}, "busy": {Result: calls.Busy},
+		"of a time":       {CreatedFrom: time.UnixMilli(0x019000000000)},
+		"of a subscriber": {SubscriberID: "a7"}, "of a subscriber, busy": {SubscriberID: "a7", Result: calls.Busy},
+	} {
+		q := callListing("p", f, "01900000-0000-7000-8000-100000005001").query(51, false)
+		plan := pageOfWay.ReplaceAllString(strings.Join(explained(t, s, explain+q.sql, q.args), "\n"), "")
+		few := c.URL != "" && (f.SubscriberID != "" || f.Running || f.State != "") &&
+			!strings.Contains(plan, "Seq Scan")
+		if regexp.MustCompile(`SCAN|TEMP B-TREE|Seq Scan|Sort`).MatchString(plan) && !few {
+			t.Errorf("%s: the plan is\n%s", name, plan)
+		}
+	}
+}
+
+func TestPruneCalls(t *testing.T) { EachDatabase(t, testPruneCalls) }
+
+func testPruneCalls(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	now := time.Now().Truncate(time.Microsecond)
+	old := now.Add(-48 * time.Hour)
+	runs, recent := callAt("p", old), ended(callAt("p", now.Add(-time.Hour)), calls.NormalClearing, true)
+	saveCalls(t, s, runs, recent)
+	for i := range sweepBatch + 1 {
+		saveCalls(t, s, ended(callAt("p", old.Add(time.Duration(i)*time.Second)), calls.UserBusy, false))
+	}
+
+	if err := s.PruneCalls(t.Context(), now.Add(-24*time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	left, err := s.ListCalls(t.Context(), "p", calls.Filter{}, page.Query{Size: 10})
+	if err != nil || len(left.Items) != 2 || left.Items[0].ID != recent.ID || left.Items[1].ID != runs.ID {
+		t.Errorf("after PruneCalls %+v, %v remain, want the recent and the running call", left.Items, err)
+	}
+}
+
+func TestHangUpCalls(t *testing.T) { EachDatabase(t, testHangUpCalls) }
+
+func testHangUpCalls(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	runs, over := callAt("p", time.Now()), ended(callAt("p", time.Now()), calls.UserBusy, false)
+	saveCalls(t, s, runs, over)
+	for _, tt := range []struct {
+		project, id string
+		ok          bool
+	}{{"p", over.ID, false}, {"q", runs.ID, false}, {"p", newID(), false}, {"p", runs.ID, true}} {
+		if err := s.AskHangUp(t.Context(), tt.project, tt.id); tt.ok != (err == nil) ||
+			!tt.ok && !errors.Is(err, problem.NotFound) {
+			t.Errorf("AskHangUp(%s, %s) = %v, want ok %v", tt.project, tt.id, err, tt.ok)
+		}
+	}
+	if got, err := s.HangUps(t.Context(), "n"); err != nil || !slices.Equal(got, []string{runs.ID}) {
+		t.Errorf("HangUps = %q, %v, want %q", got, err, runs.ID)
+	}
+}
+
+// TestDeleteProjectWithCalls shows that the records of calls go with their project.
+func TestDeleteProjectWithCalls(t *testing.T) { EachDatabase(t, testDeleteProjectWithCalls) }
+
+func testDeleteProjectWithCalls(t *testing.T, c Config) {
+	s := opened(t, c)
+	p := fabric.Project{ID: newID(), Name: "gone", MediaAuth: "public", Created: time.Now(), Updated: time.Now()}
+	if err := s.CreateProject(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	r := callAt(p.ID, time.Now())
+	saveCalls(t, s, r)
+	filled(t, c, s, fmt.Sprintf(`DELETE FROM projects WHERE id = '%s'`, p.ID))
+	if _, err := s.FindCall(t.Context(), p.ID, r.ID); !errors.Is(err, problem.NotFound) {
+		t.Errorf("FindCall of a deleted project = %v, want not found", err)
+	}
+}
