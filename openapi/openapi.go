@@ -60,7 +60,7 @@ type Document struct {
 // areas lists the files with operations, in document order. The kinds come after the
 // resources.
 var areas = []string{"tokens", "subscribers", "held", "addresses", "resources", kindsArea, "sip", "webhooks",
-	"clients", "logouts", "audit", "recordings", "native", "identity", "keys"}
+	"clients", "logouts", "audit", "calls", "recordings", "native", "identity", "keys"}
 
 const kindsArea = "kinds"
 

@@ -45,7 +45,7 @@ var layers = map[string][]string{
 	"idp/oidc": {"fabric", "idp", "internal/agent", "internal/audit", "internal/deliver",
 		"internal/factor", "internal/limit", "internal/brand", "internal/mail", "internal/problem",
 		"internal/session", "internal/web", "internal/words", "keys", "templates"},
-	"recordings/laml": {"internal/page", "internal/problem", "internal/web", "recordings", "recordings/levels"},
+	"recordings/laml": {"calls", "internal/page", "internal/problem", "internal/web", "recordings", "recordings/levels"},
 	"recordings/rest": {"internal/problem", "internal/web", "recordings"},
 	"store": {"calls", "fabric", "idp", "internal/audit", "internal/database", "internal/deliver",
 		"internal/factor", "internal/brand", "internal/mail", "internal/page", "internal/problem",

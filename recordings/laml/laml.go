@@ -1,10 +1,10 @@
-// Package laml serves the recordings API of LaML (2010-04-01) to the vendor's compatibility
+// Package laml serves recordings and calls over LaML (2010-04-01) to the vendor's compatibility
 // clients.
 //
 // Media is public unless its project says otherwise: everyone who knows the Sid may fetch it.
 // All other requests need credentials. A function of the [Config] checks them, so that this
-// package knows neither API keys nor tokens. A recording that is unknown, that is deleted or that
-// belongs to another account is always the same 404. Every error is a LaML object.
+// package knows neither API keys nor tokens. A recording or call that is unknown, that is
+// deleted or that belongs to another account is always the same 404. Every error is a LaML object.
 package laml
 
 import (
@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/recordings"
@@ -22,6 +23,7 @@ import (
 // Config holds the dependencies of an [API].
 type Config struct {
 	Recordings *recordings.Recordings // the rules; required
+	Calls      *calls.Records         // required
 
 	// Credentials returns whose recordings a caller may see. Missing or wrong credentials, and
 	// credentials without the scope Voice, are a problem.Unauthenticated. If it is nil, all
@@ -49,6 +51,7 @@ type Config struct {
 // An API serves the recordings over HTTP.
 type API struct {
 	recordings  *recordings.Recordings
+	calls       *calls.Records
 	credentials func(r *http.Request) (recordings.Owner, error)
 	miss        func(r *http.Request) (found func(), err error)
 	publicURL   string
@@ -75,8 +78,8 @@ func New(c Config) *API {
 	}
 
 	return &API{
-		recordings: c.Recordings, credentials: c.Credentials, miss: c.Miss, publicURL: c.PublicURL,
-		offload: c.Offload, turns: make(chan struct{}, c.Encoders), log: c.Log,
+		recordings: c.Recordings, calls: c.Calls, credentials: c.Credentials, miss: c.Miss,
+		publicURL: c.PublicURL, offload: c.Offload, turns: make(chan struct{}, c.Encoders), log: c.Log,
 	}
 }
 
@@ -108,6 +111,11 @@ func (a *API) mount(mux web.Mux) {
 			mux.Handle(method+" "+p+"/Accounts/{AccountSid}"+path, web.Handle(h, a.fail))
 		}
 	}
+	handle("GET", "/Calls", a.owned(a.listCalls))
+	handle("GET", "/Calls.json", a.owned(a.listCalls))
+	handle("GET", "/Calls/{file}", a.owned(a.showCall))
+	handle("POST", "/Calls/{file}", a.owned(a.endCall))
+
 	handle("GET", "/Calls/{CallSid}/Recordings", a.documented(a.listRecordings))
 	handle("GET", "/Calls/{CallSid}/Recordings.json", a.documented(a.listRecordings))
 	handle("POST", "/Calls/{CallSid}/Recordings", a.documented(a.startRecording))

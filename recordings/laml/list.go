@@ -46,35 +46,36 @@ func (a *API) listRecordings(w http.ResponseWriter, r *http.Request, o recording
 		return err
 	}
 
-	doc := list{q.links(), make([]document, 0, len(found.Items))}
-	if found.Next != "" {
-		doc.NextPageURI = optional(q.uri(q.page+1, found.Next))
-	}
-	if found.Prev != "" && q.page > 0 {
-		doc.PreviousPageURI = optional(q.uri(q.page-1, found.Prev))
-	}
+	doc := list{q.neighbors(found.Prev, found.Next), make([]document, 0, len(found.Items))}
 	for _, rec := range found.Items {
 		doc.Recordings = append(doc.Recordings, a.document(rec, urls))
 	}
 	return web.JSON(w, http.StatusOK, doc)
 }
 
-// A listQuery is a parsed request for a list.
-type listQuery struct {
-	path   string     // of the list, repeated in links
-	kept   url.Values // the filters, repeated in links
-	page   int
-	query  page.Query
-	filter recordings.Filter
+// A pageQuery is a parsed request for a page of a list.
+type pageQuery struct {
+	path  string     // of the list, repeated in links
+	kept  url.Values // the filters, repeated in links
+	page  int
+	query page.Query
 }
 
-// links returns the members of the requested page, without its neighbors.
-func (q listQuery) links() paging {
-	return paging{URI: q.uri(q.page, q.query.From), FirstPageURI: q.uri(0, ""), Page: q.page, PageSize: q.query.Size}
+// neighbors returns the members of the requested page, with links to those around it. prev and next
+// are the ids that they begin with, "" at the ends.
+func (q pageQuery) neighbors(prev, next string) paging {
+	p := paging{URI: q.uri(q.page, q.query.From), FirstPageURI: q.uri(0, ""), Page: q.page, PageSize: q.query.Size}
+	if next != "" {
+		p.NextPageURI = optional(q.uri(q.page+1, next))
+	}
+	if prev != "" && q.page > 0 {
+		p.PreviousPageURI = optional(q.uri(q.page-1, prev))
+	}
+	return p
 }
 
 // uri returns the root-relative link to a page.
-func (q listQuery) uri(number int, from string) string {
+func (q pageQuery) uri(number int, from string) string {
 	values := url.Values{"Page": {strconv.Itoa(number)}, "PageSize": {strconv.Itoa(q.query.Size)}}
 	for name, v := range q.kept {
 		values[name] = v
@@ -97,21 +98,18 @@ const (
 var filters = []string{"CallSid", "ConferenceSid", createdOn, createdBefore, createdFrom, includeDeleted,
 	flagged, urlTTL}
 
+// A listQuery is a parsed request for a list of recordings.
+type listQuery struct {
+	pageQuery
+	filter recordings.Filter
+}
+
 // parseListQuery parses the query of a list, and the call or conference in its path.
 func parseListQuery(r *http.Request) (listQuery, error) {
-	values, err := url.ParseQuery(r.URL.RawQuery)
+	p, values, err := parsePageQuery(r, filters)
+	q := listQuery{pageQuery: p}
 	if err != nil {
-		return listQuery{}, problem.New(problem.Malformed, "bad_request", "the query is invalid")
-	}
-
-	q := listQuery{path: prefix + "/Accounts/" + r.PathValue("AccountSid"), kept: make(url.Values)}
-	for name, v := range values {
-		if len(v) > 1 {
-			return q, problem.BadParam(name, "%s is repeated", name)
-		}
-		if slices.Contains(filters, name) && v[0] != "" {
-			q.kept[name] = v
-		}
+		return q, err
 	}
 
 	q.filter.CallSid, q.filter.ConferenceSid = values.Get("CallSid"), values.Get("ConferenceSid")
@@ -123,12 +121,33 @@ func parseListQuery(r *http.Request) (listQuery, error) {
 	}
 
 	q.path += "/Recordings"
-	return q, errors.Join(q.paging(values), q.created(values), q.deleted(values), q.flagged(values))
+	q.filter.CreatedFrom, q.filter.CreatedBefore, err = parseSpan(values, createdOn)
+	return q, errors.Join(err, q.deleted(values), q.flagged(values))
+}
+
+// parsePageQuery parses the page of a query, and keeps the filters with these names. The path is that
+// of the account.
+func parsePageQuery(r *http.Request, filters []string) (pageQuery, url.Values, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return pageQuery{}, nil, problem.New(problem.Malformed, "bad_request", "the query is invalid")
+	}
+
+	q := pageQuery{path: prefix + "/Accounts/" + r.PathValue("AccountSid"), kept: make(url.Values)}
+	for name, v := range values {
+		if len(v) > 1 {
+			return q, values, problem.BadParam(name, "%s is repeated", name)
+		}
+		if slices.Contains(filters, name) && v[0] != "" {
+			q.kept[name] = v
+		}
+	}
+	return q, values, q.paging(values)
 }
 
 // paging parses which page is wanted. A size above the maximum is lowered, since clients send the
 // limit of a whole listing.
-func (q *listQuery) paging(values url.Values) (err error) {
+func (q *pageQuery) paging(values url.Values) (err error) {
 	q.query.Size = page.DefaultSize
 	if size := values.Get("PageSize"); size != "" {
 		if q.query.Size, err = strconv.Atoi(size); err != nil || q.query.Size < 1 {
@@ -159,44 +178,39 @@ func (q *listQuery) paging(values url.Values) (err error) {
 	return nil
 }
 
-// created parses the bounds of the creation date.
-func (q *listQuery) created(values url.Values) error {
-	f := &q.filter
-	if text := values.Get(createdFrom); text != "" {
-		from, ok := parseDate(text)
-		if !ok {
-			return badDate(createdFrom)
+// parseSpan parses the bounds of a time in the query: at or after name>, before name<, and within the
+// day or second that name itself has.
+func parseSpan(values url.Values, name string) (from, before time.Time, err error) {
+	for _, bound := range []struct {
+		param string
+		at    *time.Time
+	}{{name + ">", &from}, {name + "<", &before}} {
+		text := values.Get(bound.param)
+		if text == "" {
+			continue
 		}
-		f.CreatedFrom = from
+		at, ok := parseDate(text)
+		if !ok {
+			return from, before, badDate(bound.param)
+		}
+		*bound.at = at
 	}
 
-	if text := values.Get(createdBefore); text != "" {
-		before, ok := parseDate(text)
-		if !ok {
-			return badDate(createdBefore)
-		}
-		f.CreatedBefore = before
+	text := values.Get(name)
+	if text == "" {
+		return from, before, nil
 	}
-
-	if text := values.Get(createdOn); text != "" {
-		on, ok := parseDate(text)
-		if !ok {
-			return badDate(createdOn)
-		}
-		q.within(on, on.Add(span(on)))
+	on, ok := parseDate(text)
+	if !ok {
+		return from, before, badDate(name)
 	}
-	return nil
-}
-
-// within narrows the filter to recordings created from from and before before.
-func (q *listQuery) within(from, before time.Time) {
-	f := &q.filter
-	if f.CreatedFrom.Before(from) {
-		f.CreatedFrom = from
+	if from.Before(on) {
+		from = on
 	}
-	if f.CreatedBefore.IsZero() || f.CreatedBefore.After(before) {
-		f.CreatedBefore = before
+	if end := on.Add(span(on)); before.IsZero() || before.After(end) {
+		before = end
 	}
+	return from, before, nil
 }
 
 // span returns the length of the period that a client named: a day for midnight, which is how

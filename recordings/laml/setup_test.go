@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/blob"
 	"github.com/selvage/selvage/internal/problem"
@@ -58,7 +59,8 @@ func newServer(t testing.TB, change ...func(*server, *recordings.Config, *laml.C
 	rules := recordings.Config{Store: s.store, Media: dir, SubscriberOf: s.store.SubscriberOf,
 		MaxUpload: maxUpload, Now: func() time.Time { return s.now }}
 	log := slog.New(slog.DiscardHandler)
-	c := laml.Config{Credentials: s.credentials, PublicURL: "https://example.com", Log: log}
+	c := laml.Config{Credentials: s.credentials, PublicURL: "https://example.com", Log: log,
+		Calls: calls.NewRecords(s.store)}
 
 	for _, f := range change {
 		f(s, &rules, &c)

@@ -18,7 +18,7 @@ func (a *API) listTranscriptions(w http.ResponseWriter, r *http.Request, o recor
 	}
 	q.path += "/" + r.PathValue("file") + "/Transcriptions"
 	none := make([]struct{}, 0)
-	return web.JSON(w, http.StatusOK, transcriptions{q.links(), none})
+	return web.JSON(w, http.StatusOK, transcriptions{q.neighbors("", ""), none})
 }
 
 // transcriptions is a page of transcriptions.

@@ -82,8 +82,9 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 			return nil, err
 		}
 		api := laml.New(laml.Config{
-			Recordings: a.Recordings, Credentials: a.recordingsCaller, Miss: a.miss, PublicURL: a.Where.Public,
-			Encoders: a.Config.Recordings.MP3Parallel, Offload: offload, Log: log,
+			Recordings: a.Recordings, Calls: a.CallRecords, Credentials: a.recordingsCaller, Miss: a.miss,
+			PublicURL: a.Where.Public,
+			Encoders:  a.Config.Recordings.MP3Parallel, Offload: offload, Log: log,
 		})
 		mount(soon(api.Handler), "/api/laml/", "/2010-04-01/")
 		native := relayrest.New(relayrest.Config{Recordings: a.Recordings, Credentials: a.recordingsCaller,
