@@ -1,0 +1,276 @@
+package record
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/test/servers"
+)
+
+// voice returns seconds of a voice-like sound at 16 kHz: a buzz with a random pitch, in syllables
+// of random length and loudness. Two seeds have little in common.
+func voice(seed uint64, seconds int) []int16 {
+	random := rand.New(rand.NewPCG(seed, 1))
+	samples := make([]int16, 0, seconds*16000)
+	for len(samples) < cap(samples) {
+		pitch, loud := 90+110*random.Float64(), 9000*random.Float64()
+		if random.IntN(3) == 0 {
+			loud = 0
+		}
+		length := 1000 + random.IntN(4000)
+		for i := range min(length, cap(samples)-len(samples)) {
+			phase := 2 * math.Pi * pitch * float64(i) / 16000
+			shape := math.Sin(math.Pi * float64(i) / float64(length))
+			v := math.Sin(phase) + 0.5*math.Sin(3*phase) + 0.3*math.Sin(7*phase)
+			samples = append(samples, int16(loud*shape*v))
+		}
+	}
+	return samples
+}
+
+// encode encodes audio of 16 kHz with ffmpeg and returns packets of 20 ms.
+func encode(t testing.TB, codec string, samples []int16) [][]byte {
+	t.Helper()
+	args := map[string][]string{
+		"opus": {"-c:a", "libopus", "-b:a", "24k", "-application", "voip", "-frame_duration", "20", "-f", "ogg"},
+		"celt": {"-c:a", "libopus", "-b:a", "64k", "-application", "lowdelay", "-ar", "48000", "-frame_duration", "20",
+			"-f", "ogg"},
+		"G722": {"-c:a", "g722", "-f", "g722"},
+		"PCMU": {"-ar", "8000", "-f", "mulaw"},
+		"PCMA": {"-ar", "8000", "-f", "alaw"},
+	}[codec]
+	out := ffmpeg(t, samples, args...)
+	if codec == "opus" || codec == "celt" {
+		return oggPackets(t, out)[2:] // after the headers
+	}
+	return slices.Collect(slices.Chunk(out, 160))
+}
+
+// ffmpeg converts audio of 16 kHz.
+func ffmpeg(t testing.TB, samples []int16, args ...string) []byte {
+	t.Helper()
+	if _, err := exec.LookPath("ffmpeg"); err != nil {
+		servers.Missing(t, "the command ffmpeg")
+	}
+	in := make([]byte, 0, 2*len(samples))
+	for _, v := range samples {
+		in = binary.LittleEndian.AppendUint16(in, uint16(v))
+	}
+	c := exec.Command("ffmpeg", append(append([]string{"-v", "error", "-f", "s16le", "-ar", "16000", "-ac", "1",
+		"-i", "-"}, args...), "-")...)
+	var complaints bytes.Buffer
+	c.Stdin, c.Stderr = bytes.NewReader(in), &complaints
+	out, err := c.Output()
+	if err != nil {
+		t.Fatalf("ffmpeg: %v: %s", err, complaints.Bytes())
+	}
+	return out
+}
+
+// oggPackets returns the packets of an Ogg stream (RFC 3533).
+func oggPackets(t testing.TB, b []byte) (packets [][]byte) {
+	t.Helper()
+	var packet []byte
+	for len(b) > 0 {
+		if len(b) < 27 || string(b[:4]) != "OggS" {
+			t.Fatal("not an Ogg page")
+		}
+		sizes := b[27 : 27+int(b[26])]
+		b = b[27+len(sizes):]
+		for _, size := range sizes {
+			packet, b = append(packet, b[:size]...), b[size:]
+			if size < 255 {
+				packets, packet = append(packets, packet), nil
+			}
+		}
+	}
+	return packets
+}
+
+// A stream is what one side sends, and what the network does to it.
+type stream struct {
+	codec   string // of encode
+	samples []int16
+
+	ppm       float64       // how much faster than the server's the sender's clock runs
+	jitter    time.Duration // of the delays
+	loss, dup float64
+	first     uint32 // RTP timestamp of the first packet
+	seq       uint16
+	seed      uint64
+	reports   bool
+
+	// at changes a packet before it is sent; false drops it.
+	at func(i int, p *sent) bool
+}
+
+// A sent packet is one that a side sends.
+type sent struct {
+	calls.Packet
+	said    time.Duration // since the start of the recording
+	arrives time.Duration
+	side    calls.Side
+	report  bool // it is a sender's report
+}
+
+// packets returns the packets of a stream as they arrive.
+func (s stream) packets(t testing.TB, side calls.Side) (all []sent) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(s.seed, 2))
+	name, clock := s.codec, 8000
+	if s.codec == "opus" || s.codec == "celt" {
+		name, clock = "opus", 48000
+	}
+	step := uint32(clock / 50)
+
+	for i, payload := range encode(t, s.codec, s.samples) {
+		said := time.Duration(float64(i) * 20e6 / (1 + s.ppm/1e6))
+		p := sent{said: said, side: side, Packet: calls.Packet{Kind: calls.Audio, Codec: name, SSRC: 7,
+			Seq: s.seq + uint16(i), Time: s.first + uint32(i)*step, Payload: payload}}
+		p.arrives = said + 40*time.Millisecond + time.Duration(random.ExpFloat64()*float64(s.jitter))
+		if s.at != nil && !s.at(i, &p) || random.Float64() < s.loss {
+			continue
+		}
+		all = append(all, p)
+		if random.Float64() < s.dup {
+			p.arrives += 30 * time.Millisecond
+			all = append(all, p)
+		}
+		if s.reports && i%250 == 249 {
+			p.report = true
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// spoolOf writes a whole spool with the packets of both sides in the order of their arrival.
+// between is called before each packet with its time.
+func spoolOf(t testing.TB, between func(p *spool, at time.Duration), sides ...[]sent) *spool {
+	t.Helper()
+	all := slices.Concat(sides...)
+	slices.SortStableFunc(all, func(a, b sent) int { return int(a.arrives - b.arrives) })
+	length := all[len(all)-1].arrives + 20*time.Millisecond
+
+	p := newSpool(openSpools(t, nil), calls.RecordedCall{Sid: fmt.Sprintf("%08d-sid", 1), Project: "p",
+		CallID: "c", Started: time.Now().Add(-length)})
+	if err := p.create(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.file.Close() })
+	for i := range all {
+		if between != nil {
+			between(p, all[i].arrives)
+		}
+		feed(p, &all[i])
+		if len(p.open) > maxBuffer/2 && !p.write() {
+			t.Fatal("the spool was not written")
+		}
+	}
+	p.Stop()
+	if !p.write() {
+		t.Fatal("the spool was not written")
+	}
+	return p
+}
+
+// feed hands a packet to the tap of its side.
+func feed(p *spool, s *sent) {
+	if s.report {
+		sender := time.Unix(1_700_000_000, 0).Add(s.said) // a clock that is off, but runs as ours does
+		p.Tap(s.side).Clock(calls.Audio, s.Time, sender)
+		return
+	}
+	s.Arrived = p.call.Started.Add(s.arrives)
+	p.Tap(s.side).Packet(s.Packet)
+}
+
+// rendered returns the channels of a spool's result.
+func rendered(t testing.TB, p *spool) (left, right []int16, rate int) {
+	t.Helper()
+	plan, err := survey(p.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := newMixer(p.file, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := make([]int16, 2*m.Frames())
+	if n, err := m.ReadFrames(both, 0); int64(n) != m.Frames() || err != nil {
+		t.Fatalf("ReadFrames = %d, %v, want %d", n, err, m.Frames())
+	}
+	for i := 0; i < len(both); i += 2 {
+		left, right = append(left, both[i]), append(right, both[i+1])
+	}
+	return left, right, m.Rate()
+}
+
+// slot is the length of a step of an envelope.
+const slot = 5 * time.Millisecond
+
+// envelope returns the loudness of audio in slots.
+func envelope(samples []int16, rate int) (loud []float64) {
+	n := rate / int(time.Second/slot)
+	for piece := range slices.Chunk(samples, n) {
+		var sum float64
+		for _, v := range piece {
+			sum += float64(v) * float64(v)
+		}
+		loud = append(loud, math.Sqrt(sum/float64(len(piece))))
+	}
+	return loud
+}
+
+// correlate returns how alike two pieces of audio are, 1 at most, and by how much the first
+// is behind the second, if they are most alike then. It tries up to half a second.
+func correlate(a, b []float64) (best float64, behind time.Duration) {
+	most := int(500 * time.Millisecond / slot)
+	for lag := -most; lag <= most; lag++ {
+		x, y := a[max(0, lag):], b[max(0, -lag):]
+		n := min(len(x), len(y))
+		if c := alike(x[:n], y[:n]); c > best {
+			best, behind = c, time.Duration(lag)*slot
+		}
+	}
+	return best, behind
+}
+
+// alike returns the correlation of two rows of numbers.
+func alike(x, y []float64) float64 {
+	var mx, my, xx, yy, xy float64
+	for i := range x {
+		mx, my = mx+x[i], my+y[i]
+	}
+	mx, my = mx/float64(len(x)), my/float64(len(y))
+	for i := range x {
+		dx, dy := x[i]-mx, y[i]-my
+		xx, yy, xy = xx+dx*dx, yy+dy*dy, xy+dx*dy
+	}
+	if xx == 0 || yy == 0 {
+		return 0
+	}
+	return xy / math.Sqrt(xx*yy)
+}
+
+// sounds checks that a channel has a voice, in its place within most, in each ten seconds.
+func sounds(t *testing.T, what string, got []int16, rate int, want []int16, most time.Duration) {
+	t.Helper()
+	const part = 10 * int(time.Second/slot)
+	a, b := envelope(got, rate), envelope(want, 16000)
+	for at := 0; at+part <= min(len(a), len(b)); at += part {
+		c, behind := correlate(a[at:at+part], b[at:at+part])
+		if c < 0.75 || max(behind, -behind) > most {
+			t.Errorf("%s from %v: correlation %.2f, %v behind, want 0.75 and at most %v", what,
+				time.Duration(at)*slot, c, behind, most)
+		}
+	}
+}

@@ -1,0 +1,190 @@
+package record
+
+import (
+	"encoding/binary"
+	"hash/crc32"
+	"time"
+
+	"github.com/selvage/selvage/calls"
+)
+
+// A spool is a file of the magic and blocks. A block is the length of its entries, a checksum
+// and the entries. The checksum continues that of the block before, so that a block counts
+// only in its place: what a crash or a full disk leaves behind the last good block does not.
+const (
+	magic     = "selvage spool 1\n"
+	blockHead = 8 // length and checksum, 32 bits each, little-endian like all numbers
+	maxBlock  = 1 << 20
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// firstSum is the checksum before the first block.
+func firstSum() uint32 { return crc32.Checksum([]byte(magic), castagnoli) }
+
+// seal fills in the head of a block, and returns its checksum.
+func seal(block []byte, before uint32) uint32 {
+	sum := crc32.Update(before, castagnoli, block[blockHead:])
+	binary.LittleEndian.PutUint32(block, uint32(len(block)-blockHead))
+	binary.LittleEndian.PutUint32(block[4:], sum)
+	return sum
+}
+
+// A kind is what an entry says. It is followed by the length of the body in 16 bits, the time
+// in microseconds since the start of the recording in 64, and the body.
+type kind uint8
+
+const (
+	headerKind kind = iota + 1 // the call, as JSON; always the first entry
+	packetKind                 // an RTP packet: side and codec, SSRC, number, time, payload
+	clockKind                  // a side's RTP time and its wall clock in microseconds
+	pauseKind                  // packets stop; 1 if the pause is to be cut out
+	resumeKind                 // packets go on
+	lostKind                   // packets were dropped: how many, in 32 bits
+	stopKind                   // the recording ended as it should
+)
+
+const (
+	entryHead  = 1 + 2 + 8
+	packetHead = 1 + 4 + 2 + 4
+	maxPayload = 8 << 10 // of a packet with its entry: far more than a datagram, less than TCP allows
+)
+
+// A codec is a codec whose packets are kept. Its numbers are those in files.
+type codec uint8
+
+const (
+	opusCodec codec = iota + 1
+	g722Codec
+	muLawCodec
+	aLawCodec
+)
+
+// codecOf returns the codec with a name of [calls.Packet], or 0 for those that are not kept.
+// Among these are telephone events: digits may be secrets.
+func codecOf(name string) codec {
+	switch name {
+	case "opus":
+		return opusCodec
+	case "G722":
+		return g722Codec
+	case "PCMU":
+		return muLawCodec
+	case "PCMA":
+		return aLawCodec
+	}
+	return 0
+}
+
+// clockRate returns how many RTP timestamps a second has. That of G.722 is 8000 by a mistake
+// that stayed (RFC 3551, section 4.5.2).
+func (c codec) clockRate() int64 {
+	if c == opusCodec {
+		return 48000
+	}
+	return 8000
+}
+
+// An entry is one entry of a spool. Which fields count depends on its kind.
+type entry struct {
+	kind    kind
+	at      time.Duration // since the start
+	side    calls.Side
+	codec   codec
+	ssrc    uint32
+	seq     uint16
+	rtp     uint32
+	wall    int64  // microseconds of the sender's clock
+	skip    bool   // of a pause
+	payload []byte // of a packet; the body of the header, and of lost packets
+}
+
+// appendEntry appends an entry without its body.
+func appendEntry(b []byte, k kind, at time.Duration, size int) []byte {
+	b = append(b, byte(k))
+	b = binary.LittleEndian.AppendUint16(b, uint16(size))
+	return binary.LittleEndian.AppendUint64(b, uint64(max(at, 0).Microseconds()))
+}
+
+func appendPacket(b []byte, at time.Duration, side calls.Side, c codec, p *calls.Packet) []byte {
+	b = appendEntry(b, packetKind, at, packetHead+len(p.Payload))
+	b = append(b, byte(side)<<4|byte(c))
+	b = binary.LittleEndian.AppendUint32(b, p.SSRC)
+	b = binary.LittleEndian.AppendUint16(b, p.Seq)
+	b = binary.LittleEndian.AppendUint32(b, p.Time)
+	return append(b, p.Payload...)
+}
+
+func appendClock(b []byte, at time.Duration, side calls.Side, rtp uint32, wall time.Time) []byte {
+	b = appendEntry(b, clockKind, at, 1+4+8)
+	b = append(b, byte(side)<<4)
+	b = binary.LittleEndian.AppendUint32(b, rtp)
+	return binary.LittleEndian.AppendUint64(b, uint64(wall.UnixMicro()))
+}
+
+func appendPause(b []byte, at time.Duration, skip bool) []byte {
+	b = appendEntry(b, pauseKind, at, 1)
+	if skip {
+		return append(b, 1)
+	}
+	return append(b, 0)
+}
+
+func appendLost(b []byte, at time.Duration, count uint32) []byte {
+	return binary.LittleEndian.AppendUint32(appendEntry(b, lostKind, at, 4), count)
+}
+
+// parseEntry parses the first entry of a block and returns the rest. ok is false if there is
+// none that this version can have written. The payload is a part of b.
+func parseEntry(b []byte) (e entry, rest []byte, ok bool) {
+	if len(b) < entryHead {
+		return entry{}, nil, false
+	}
+	size, at := int(binary.LittleEndian.Uint16(b[1:])), binary.LittleEndian.Uint64(b[3:])
+	body := b[entryHead:]
+	if size > len(body) || at > uint64(maxLength.Microseconds()) {
+		return entry{}, nil, false
+	}
+
+	e = entry{kind: kind(b[0]), at: time.Duration(at) * time.Microsecond}
+	return e, body[size:], e.parseBody(body[:size])
+}
+
+// maxLength bounds the times in a spool.
+const maxLength = 30 * 24 * time.Hour
+
+// parseBody parses what follows the head of an entry.
+func (e *entry) parseBody(b []byte) bool {
+	switch e.kind {
+	case headerKind:
+		e.payload = b
+		return true
+	case packetKind:
+		return len(b) > packetHead && e.parsePacket(b)
+	case clockKind:
+		return len(b) == 13 && e.parseClock(b)
+
+	case pauseKind:
+		e.skip = len(b) == 1 && b[0] == 1
+		return len(b) == 1
+	case lostKind:
+		e.payload = b
+		return len(b) == 4
+	case resumeKind, stopKind:
+		return len(b) == 0
+	}
+	return false
+}
+
+func (e *entry) parsePacket(b []byte) bool {
+	e.side, e.codec = calls.Side(b[0]>>4), codec(b[0]&15)
+	e.ssrc, e.seq = binary.LittleEndian.Uint32(b[1:]), binary.LittleEndian.Uint16(b[5:])
+	e.rtp, e.payload = binary.LittleEndian.Uint32(b[7:]), b[packetHead:]
+	return e.side <= calls.CalleeSide && e.codec >= opusCodec && e.codec <= aLawCodec
+}
+
+func (e *entry) parseClock(b []byte) bool {
+	e.side, e.rtp = calls.Side(b[0]>>4), binary.LittleEndian.Uint32(b[1:])
+	e.wall = int64(binary.LittleEndian.Uint64(b[5:]))
+	return e.side <= calls.CalleeSide
+}

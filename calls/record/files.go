@@ -1,0 +1,185 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// extension is that of spools. Other files in the directory are left alone.
+const extension = ".spool"
+
+// lookEvery is how often the directory is searched for spools that no process works on.
+const lookEvery = 15 * time.Second
+
+// An attempt is when a spool whose rendering failed is tried again.
+type attempt struct {
+	failures int
+	next     time.Time
+}
+
+// maxDelay is the longest time between two attempts.
+const maxDelay = 15 * time.Minute
+
+// Run renders the spools that no process works on, until the context ends: first those that
+// killed processes left, and those that could not be rendered before.
+func (s *Spools) Run(ctx context.Context) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		if err := s.takeUp(ctx); err != nil && ctx.Err() == nil {
+			s.log.Error("the spools of recordings cannot be read", "error", err)
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// takeUp has all spools rendered that are due and that nobody has locked.
+func (s *Spools) takeUp(ctx context.Context) error {
+	entries, err := fs.ReadDir(s.dir.FS(), ".")
+	if err != nil {
+		return fmt.Errorf("listing spools: %w", err)
+	}
+	for _, e := range entries {
+		sid, ok := strings.CutSuffix(e.Name(), extension)
+		if !ok || !s.isDue(sid) {
+			continue
+		}
+		file, err := s.lockFile(sid)
+		if err != nil {
+			return err
+		}
+		if file != nil {
+			s.interrupt(ctx, file)
+			s.enqueue(file, sid)
+		}
+	}
+	return nil
+}
+
+// isDue reports whether a spool may be tried (again).
+func (s *Spools) isDue(sid string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.closed && !time.Now().Before(s.delays[sid].next)
+}
+
+// postpone delays the next attempt at a spool, twice as long after each failure.
+func (s *Spools) postpone(sid string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.delays[sid]
+	a.next = time.Now().Add(min(lookEvery<<min(a.failures, 10), maxDelay))
+	a.failures++
+	s.delays[sid] = a
+}
+
+// enqueue has a locked spool rendered. The file is closed afterwards.
+func (s *Spools) enqueue(file *os.File, sid string) {
+	s.renders.Do(sid, func() {
+		defer file.Close()
+		err := s.render(context.Background(), file)
+		if err == nil {
+			err = s.remove(sid)
+		}
+		if err != nil {
+			s.log.Error("a recording cannot be made yet", "recording", short(sid), "error", err)
+			s.postpone(sid)
+			return
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.delays, sid)
+	})
+}
+
+// createFile creates and locks the spool of a recording. It tries again if a search of another
+// process has found the file while it was not locked, and deleted it.
+func (s *Spools) createFile(sid string) (*os.File, error) {
+	for {
+		file, err := s.dir.OpenFile(sid+extension, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("creating spool: %w", err)
+		}
+		if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX); err != nil {
+			s.discard(file, sid)
+			return nil, fmt.Errorf("locking spool: %w", err)
+		}
+		if s.names(sid, file) {
+			return file, s.syncDir()
+		}
+		_ = file.Close()
+	}
+}
+
+// lockFile opens a spool and locks it. The file is nil if it is locked or gone.
+func (s *Spools) lockFile(sid string) (*os.File, error) {
+	file, err := s.dir.OpenFile(sid+extension, os.O_RDWR, 0) // NFS locks only files open for writing
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening spool: %w", err)
+	}
+	err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil && s.names(sid, file) {
+		return file, nil
+	}
+	_ = file.Close()
+	if err != nil && !slices.Contains([]error{syscall.EWOULDBLOCK, syscall.EINTR}, err) {
+		return nil, fmt.Errorf("locking spool: %w", err)
+	}
+	return nil, nil
+}
+
+// names reports whether the name of a spool still refers to an open file.
+func (s *Spools) names(sid string, file *os.File) bool {
+	mine, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	named, err := s.dir.Lstat(sid + extension)
+	return err == nil && os.SameFile(mine, named)
+}
+
+// discard deletes a spool in which nothing was recorded.
+func (s *Spools) discard(file *os.File, sid string) {
+	if err := s.remove(sid); err != nil {
+		s.log.Error("an empty spool stays", "recording", short(sid), "error", err)
+	}
+	_ = file.Close()
+}
+
+// remove deletes a spool.
+func (s *Spools) remove(sid string) error {
+	if err := s.dir.Remove(sid + extension); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("removing spool: %w", err)
+	}
+	return nil
+}
+
+// syncDir makes the names in the directory durable.
+func (s *Spools) syncDir() error {
+	dir, err := s.dir.Open(".")
+	if err != nil {
+		return fmt.Errorf("opening spool directory: %w", err)
+	}
+	defer dir.Close()
+	if err := dir.Sync(); err != nil {
+		return fmt.Errorf("syncing spool directory: %w", err)
+	}
+	return nil
+}
+
+// short returns the part of a Sid that logs may show: a whole one may suffice to fetch the media.
+func short(sid string) string { return sid[:min(len(sid), 8)] }

@@ -1,0 +1,170 @@
+package record
+
+import (
+	"errors"
+	"io"
+	"slices"
+
+	"github.com/selvage/selvage/calls"
+)
+
+// A leg reads the audio of one side as one unbroken run of samples, on the time of the
+// recording without regard to pauses. It reads the spool as it goes and keeps about a second.
+type leg struct {
+	in      *reader
+	side    calls.Side
+	plan    *plan
+	tracker tracker
+	decoder decoder
+	ended   bool // the spool was read to its end
+
+	queue []packet // sorted by place; those that may still be overtaken
+	free  [][]byte // payloads to be used again
+	last  place    // of the last packet decoded
+	next  int64    // its timestamp plus its length
+
+	at      int64   // frames before those that wait
+	silence int64   // frames of silence that wait, then
+	samples []int16 // samples that wait
+	buf     []int16
+}
+
+// A packet waits in its place until those before it have come.
+type packet struct {
+	place   place
+	codec   codec
+	payload []byte
+}
+
+// queued is how many packets wait for those that they overtook: a second, at least.
+const queued = 50
+
+// read fills dst with the next samples. After the last packet, there is silence.
+func (l *leg) read(dst []int16) error {
+	for len(dst) > 0 {
+		switch {
+		case l.silence > 0:
+			n := min(int64(len(dst)), l.silence)
+			clear(dst[:n])
+			dst, l.silence, l.at = dst[n:], l.silence-n, l.at+n
+		case len(l.samples) > 0:
+			n := copy(dst, l.samples)
+			dst, l.samples, l.at = dst[n:], l.samples[n:], l.at+int64(n)
+		default:
+			p, ok, err := l.nextPacket()
+			if err != nil {
+				return err
+			}
+			if !ok {
+				l.silence = int64(len(dst))
+				continue
+			}
+			l.put(p)
+			l.free = append(l.free, p.payload)
+		}
+	}
+	return nil
+}
+
+// nextPacket returns the next packet in the order of sending. ok is false after the last one.
+func (l *leg) nextPacket() (p packet, ok bool, err error) {
+	for len(l.queue) <= queued && !l.ended {
+		if err := l.receive(); err != nil {
+			return packet{}, false, err
+		}
+	}
+	if len(l.queue) == 0 {
+		return packet{}, false, nil
+	}
+	p = l.queue[0]
+	l.queue = slices.Delete(l.queue, 0, 1)
+	return p, true, nil
+}
+
+// receive reads an entry and queues it if it is a packet of this side. Packets that come
+// twice, or after those behind them were decoded, are dropped.
+func (l *leg) receive() error {
+	e, err := l.in.next()
+	if errors.Is(err, io.EOF) {
+		l.ended = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if e.kind != packetKind || e.side != l.side {
+		return nil
+	}
+	at, ok := l.tracker.place(&e)
+	if !ok || at.compare(l.last) <= 0 {
+		return nil
+	}
+
+	i, twice := slices.BinarySearchFunc(l.queue, at, func(p packet, at place) int { return p.place.compare(at) })
+	if twice {
+		return nil
+	}
+	var payload []byte
+	if n := len(l.free); n > 0 {
+		payload, l.free = l.free[n-1][:0], l.free[:n-1]
+	}
+	l.queue = slices.Insert(l.queue, i, packet{at, e.codec, append(payload, e.payload...)})
+	return nil
+}
+
+// compare orders places by the time of sending.
+func (p place) compare(other place) int {
+	if p.segment != other.segment {
+		return p.segment - other.segment
+	}
+	return int(p.seq - other.seq)
+}
+
+// put decodes a packet and puts it in its place.
+func (l *leg) put(p packet) {
+	if p.place.segment != l.last.segment {
+		l.decoder.reset()
+	}
+	follows := p.place.segment == l.last.segment && p.place.rtp == l.next
+	l.buf = l.decoder.decode(l.buf[:0], p.codec, p.payload, l.plan.rate)
+	l.samples = l.buf
+	l.last = p.place
+	l.next = p.place.rtp + int64(len(l.samples))*p.codec.clockRate()/int64(l.plan.rate)
+
+	l.align(l.plan.toFrames(l.plan.sides[l.side].at(p.place))-l.at, follows)
+}
+
+// align makes up for the difference of the place of the samples and the frames before them.
+//
+// Samples that do not follow the last ones begin after silence. Others may be off since the
+// sender's clock drifts, or since it was corrected: a few samples are added or taken away,
+// which cannot be heard, until they are in their place. Only what is far off is moved at once.
+func (l *leg) align(off int64, follows bool) {
+	n, rate := int64(len(l.samples)), int64(l.plan.rate)
+	switch {
+	case off > 0 && !follows, off > rate/25:
+		l.silence = off
+	case off < -rate/2:
+		l.samples = l.samples[min(-off, n):]
+	case off > rate/1000:
+		l.stretch(n + min(off, n/64))
+	case off < -rate/1000:
+		l.stretch(n - min(-off, n/32))
+	}
+}
+
+// stretch changes the number of samples, with linear interpolation between them.
+func (l *leg) stretch(n int64) {
+	old := int64(len(l.samples))
+	if n == old || n < 2 || old < 2 {
+		return
+	}
+	out := make([]int16, n)
+	for i := range out {
+		at := int64(i) * (old - 1) * 256 / (n - 1)
+		whole, part := at/256, at%256
+		next := min(whole+1, old-1)
+		out[i] = int16((int64(l.samples[whole])*(256-part) + int64(l.samples[next])*part) / 256)
+	}
+	l.samples = out
+}

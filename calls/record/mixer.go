@@ -1,0 +1,173 @@
+package record
+
+import (
+	"errors"
+	"io"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/recordings/wav"
+)
+
+// A mixer is the audio of a spool, the caller left and the callee right, with its pauses cut
+// out or silent. It is read once, from its start to its end.
+type mixer struct {
+	plan   *plan
+	legs   [2]*leg
+	at     int64 // frames returned
+	now    int64 // frames of the time of the recording read
+	pauses []pause
+	buf    [2][]int16
+	last   [2]int16 // the last frame returned
+}
+
+var _ wav.Source = (*mixer)(nil)
+
+// mixed is how many frames of each side are read at once.
+const mixed = 1024
+
+func newMixer(file io.ReaderAt, p *plan) (*mixer, error) {
+	m := &mixer{plan: p, pauses: p.pauses}
+	for side := range m.legs {
+		l, err := p.sideOf(file, calls.Side(side))
+		if err != nil {
+			return nil, err
+		}
+		m.legs[side], m.buf[side] = l, make([]int16, mixed)
+	}
+	return m, nil
+}
+
+// Rate implements [wav.Source].
+func (m *mixer) Rate() int { return m.plan.rate }
+
+// Channels returns 2.
+func (m *mixer) Channels() int { return 2 }
+
+// Frames implements [wav.Source].
+func (m *mixer) Frames() int64 { return m.plan.frames }
+
+var errBackwards = errors.New("rendering: a spool is read from its start to its end")
+
+// ReadFrames implements [wav.Source], for one position after the other. The last frame can be
+// read twice, as a reader of bytes does that stops within it.
+func (m *mixer) ReadFrames(dst []int16, at int64) (n int, err error) {
+	switch {
+	case len(dst) == 0:
+		return 0, nil
+	case at == m.at-1:
+		n = copy(dst, m.last[:]) / 2
+	case at != m.at:
+		return 0, errBackwards
+	}
+	defer func() {
+		if n > 0 {
+			copy(m.last[:], dst[2*n-2:])
+		}
+	}()
+	for 2*n < len(dst) {
+		if m.at == m.plan.frames {
+			return n, io.EOF
+		}
+		got, err := m.readSome(dst[2*n:])
+		if err != nil {
+			return n, err
+		}
+		n += got
+	}
+	return n, nil
+}
+
+// readSome reads at most as many frames as fit into dst, up to where a pause begins or ends.
+func (m *mixer) readSome(dst []int16) (n int, err error) {
+	want, inside := int64(mixed), false
+	if len(m.pauses) > 0 {
+		if inside = m.now >= m.pauses[0].from; inside {
+			want = min(want, m.pauses[0].to-m.now)
+		} else {
+			want = min(want, m.pauses[0].from-m.now)
+		}
+	}
+	skip := inside && m.pauses[0].skip
+	if !skip {
+		want = min(want, int64(len(dst)/2), m.plan.frames-m.at)
+	}
+
+	for side, l := range m.legs {
+		if err := l.read(m.buf[side][:want]); err != nil {
+			return 0, err
+		}
+	}
+	m.now += want
+	if len(m.pauses) > 0 && m.now >= m.pauses[0].to {
+		m.pauses = m.pauses[1:]
+	}
+	if skip {
+		return 0, nil
+	}
+	m.at += want
+
+	for i := range want {
+		dst[2*i], dst[2*i+1] = m.buf[0][i], m.buf[1][i]
+	}
+	if inside {
+		clear(dst[:2*want])
+	}
+	return int(want), nil
+}
+
+// quiet is the greatest sample of what counts as silence at the ends: 50 dB below full scale.
+const quiet = 104
+
+// soundOf returns the frames of a source from its first sound to its last.
+func soundOf(s wav.Source) (from, to int64, err error) {
+	from = s.Frames()
+	buf := make([]int16, mixed*s.Channels())
+	for at := int64(0); at < s.Frames(); {
+		n, err := s.ReadFrames(buf, at)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return 0, 0, err
+		}
+		for i, v := range buf[:n*s.Channels()] {
+			if frame := at + int64(i/s.Channels()); v > quiet || v < -quiet {
+				from, to = min(from, frame), frame+1
+			}
+		}
+		at += int64(n)
+	}
+	return min(from, to), to, nil
+}
+
+// A cut is a part of a source.
+type cut struct {
+	wav.Source
+	from, to int64
+}
+
+// newCut returns the frames of a source from one to another, which is not included. The
+// frames before are read.
+func newCut(s wav.Source, from, to int64) (wav.Source, error) {
+	buf := make([]int16, mixed*s.Channels())
+	for at := int64(0); at < from; {
+		n, err := s.ReadFrames(buf[:min(int64(mixed), from-at)*int64(s.Channels())], at)
+		if err != nil {
+			return nil, err
+		}
+		at += int64(n)
+	}
+	return &cut{s, from, to}, nil
+}
+
+// Frames implements [wav.Source].
+func (c *cut) Frames() int64 { return c.to - c.from }
+
+// ReadFrames implements [wav.Source].
+func (c *cut) ReadFrames(dst []int16, at int64) (n int, err error) {
+	room := c.to - c.from - at
+	if int64(len(dst)/c.Channels()) <= room {
+		return c.Source.ReadFrames(dst, c.from+at)
+	}
+	if n, err = c.Source.ReadFrames(dst[:room*int64(c.Channels())], c.from+at); err == nil {
+		err = io.EOF
+	}
+	return n, err
+}

@@ -1,0 +1,136 @@
+package record
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"github.com/selvage/selvage/calls"
+)
+
+// A plan is what the first pass over a spool finds out: all that must be known before the
+// first sample is written. Its size is bounded by the length of the call, about 100 KB an
+// hour.
+type plan struct {
+	rate   int // of the result
+	frames int64
+	pauses []pause
+	sides  [2]timeline
+	whole  bool // nothing is missing
+}
+
+// A pause is a part of the time of the recording without packets, in frames.
+type pause struct {
+	from, to int64
+	skip     bool // it is cut out
+}
+
+// survey reads a spool once.
+func survey(file io.ReaderAt) (*plan, error) {
+	in, _, err := openReader(file)
+	if err != nil {
+		return nil, err
+	}
+
+	p, s := &plan{}, surveyor{}
+	for {
+		e, err := in.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		s.end = max(s.end, e.at)
+		s.note(p, &e)
+	}
+
+	for i := range p.sides {
+		p.sides[i].settle()
+	}
+	p.whole = s.stopped && !s.lost
+	p.rate = 8000
+	if s.wide {
+		p.rate = 16000
+	}
+	p.measure(&s)
+	return p, nil
+}
+
+// A surveyor holds what is known during the first pass.
+type surveyor struct {
+	end                 time.Duration // of the last entry
+	wide, lost, stopped bool
+	paused              bool // since the last of the spans
+	spans               []span
+}
+
+// A span is the time of a pause.
+type span struct {
+	from, to time.Duration
+	skip     bool
+}
+
+// note takes note of an entry.
+func (s *surveyor) note(p *plan, e *entry) {
+	switch e.kind {
+	case packetKind:
+		placed := p.sides[e.side].add(e)
+		s.wide = s.wide || placed && (e.codec == opusCodec || e.codec == g722Codec)
+	case clockKind:
+		p.sides[e.side].report(e)
+	case lostKind:
+		s.lost = true
+	case stopKind:
+		s.stopped = true
+	case pauseKind:
+		s.resume(e.at) // a second pause may change how the time counts
+		s.spans, s.paused = append(s.spans, span{from: e.at, skip: e.skip}), true
+	case resumeKind:
+		s.resume(e.at)
+	}
+}
+
+func (s *surveyor) resume(at time.Duration) {
+	if s.paused {
+		last := &s.spans[len(s.spans)-1]
+		last.to, s.paused = max(at, last.from), false
+	}
+}
+
+// measure computes the pauses and the length of the result in frames.
+func (p *plan) measure(s *surveyor) {
+	s.resume(s.end)
+	p.frames = p.toFrames(s.end.Microseconds())
+	var end int64
+	for _, span := range s.spans {
+		now := pause{p.toFrames(span.from.Microseconds()), p.toFrames(span.to.Microseconds()), span.skip}
+		now.from = max(now.from, end) // entries of several goroutines may be out of order
+		if end = max(now.to, now.from); end == now.from {
+			continue
+		}
+		if p.pauses = append(p.pauses, now); span.skip {
+			p.frames -= now.to - now.from
+		}
+	}
+}
+
+// toFrames converts microseconds to frames, rounded down.
+func (p *plan) toFrames(micros int64) int64 { return micros * int64(p.rate) / 1_000_000 }
+
+// limit cuts the result to a number of frames, and reports whether it is whole.
+func (p *plan) limit(frames int64) bool {
+	if p.frames > frames {
+		p.frames, p.whole = frames, false
+	}
+	return p.whole
+}
+
+// sideOf returns a reader of one side's audio.
+func (p *plan) sideOf(file io.ReaderAt, side calls.Side) (*leg, error) {
+	in, _, err := openReader(file)
+	if err != nil {
+		return nil, err
+	}
+	return &leg{in: in, side: side, plan: p, last: place{segment: -1}}, nil
+}

@@ -1,0 +1,104 @@
+package record
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+
+	"github.com/selvage/selvage/calls"
+)
+
+// A reader reads the entries of a spool in their order, up to the last block that is whole.
+type reader struct {
+	in    *bufio.Reader
+	sum   uint32 // of the last block
+	block []byte
+	rest  []byte // of the block, not yet parsed
+}
+
+// errNoSpool is returned for a file without a whole header. Nothing was recorded in it.
+var errNoSpool = errors.New("not a spool")
+
+// openReader returns a reader that has read the header, and the header.
+func openReader(file io.ReaderAt) (*reader, calls.RecordedCall, error) {
+	r := &reader{in: bufio.NewReaderSize(io.NewSectionReader(file, 0, 1<<62), 64<<10), sum: firstSum()}
+	var start [len(magic)]byte
+	_, err := io.ReadFull(r.in, start[:])
+	if err != nil && !cutShort(err) {
+		return nil, calls.RecordedCall{}, fmt.Errorf("reading spool: %w", err)
+	}
+	if err != nil || string(start[:]) != magic {
+		return nil, calls.RecordedCall{}, errNoSpool
+	}
+
+	var c calls.RecordedCall
+	e, err := r.next()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, calls.RecordedCall{}, err
+	}
+	if err != nil || e.kind != headerKind || json.Unmarshal(e.payload, &c) != nil || c.Sid == "" {
+		return nil, calls.RecordedCall{}, errNoSpool
+	}
+	return r, c, nil
+}
+
+// cutShort reports whether an error means that the file ends.
+func cutShort(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
+
+// next returns the next entry, or io.EOF at the end of the last whole block. The payload is
+// valid until the next call.
+func (r *reader) next() (entry, error) {
+	for len(r.rest) == 0 {
+		if err := r.nextBlock(); err != nil {
+			return entry{}, err
+		}
+	}
+	e, rest, ok := parseEntry(r.rest)
+	if !ok {
+		return entry{}, io.EOF // written by a later version
+	}
+	r.rest = rest
+	return e, nil
+}
+
+// nextBlock reads a block and checks its checksum.
+func (r *reader) nextBlock() error {
+	var head [blockHead]byte
+	if err := r.fill(head[:]); err != nil {
+		return err
+	}
+	size := binary.LittleEndian.Uint32(head[:])
+	if size > maxBlock {
+		return io.EOF
+	}
+
+	if uint32(cap(r.block)) < size {
+		r.block = make([]byte, size)
+	}
+	r.block = r.block[:size]
+	if err := r.fill(r.block); err != nil {
+		return err
+	}
+	sum := crc32.Update(r.sum, castagnoli, r.block)
+	if sum != binary.LittleEndian.Uint32(head[4:]) {
+		return io.EOF
+	}
+	r.sum, r.rest = sum, r.block
+	return nil
+}
+
+// fill reads all of b. It returns io.EOF if the file ends before.
+func (r *reader) fill(b []byte) error {
+	_, err := io.ReadFull(r.in, b)
+	if err != nil && !cutShort(err) {
+		return fmt.Errorf("reading spool: %w", err)
+	}
+	if err != nil {
+		return io.EOF
+	}
+	return nil
+}

@@ -1,0 +1,196 @@
+// Package record turns calls into recordings that survive the death of the server.
+//
+// While a call runs, the packets of both sides are appended to a spool: a file with the
+// packets as they came and their times, synced to disk every second. Nothing is decoded, and
+// a full or slow disk costs packets of the recording but never holds up the call. After the
+// call, the spool is decoded into one stereo WAV, the caller left, which goes into package
+// recordings as any upload does. The spool is deleted once the recording is safe.
+//
+// [Spools.Run] takes up the spools that a killed process left: their recordings end with
+// their last packet. A process locks its spools (flock), so processes may share a directory.
+// Of one spool comes one recording, however often its rendering is interrupted.
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/internal/background"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
+)
+
+// Config holds the dependencies of [Spools].
+type Config struct {
+	Dir        string                 // holds the spools, on a disk of this node; required
+	Recordings *recordings.Recordings // receives the recordings; required
+	Log        *slog.Logger           // nil means slog.Default
+}
+
+// Spools records calls. Its methods are safe for concurrent use.
+type Spools struct {
+	recordings *recordings.Recordings
+	log        *slog.Logger
+	dir        *os.Root
+	renders    background.Queue
+
+	mu     sync.Mutex
+	spools map[string]*spool  // under way, by Sid
+	delays map[string]attempt // of spools whose rendering failed, by file name
+	closed bool
+
+	bytes, lost atomic.Uint64
+}
+
+var _ calls.Recorder = (*Spools)(nil)
+
+// Open opens a directory of spools, and creates it if it does not exist.
+func Open(c Config) (*Spools, error) {
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if err := os.MkdirAll(c.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("making spool directory: %w", err)
+	}
+	dir, err := os.OpenRoot(c.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening spool directory: %w", err)
+	}
+	return &Spools{recordings: c.Recordings, log: c.Log, dir: dir,
+		spools: make(map[string]*spool), delays: make(map[string]attempt)}, nil
+}
+
+// Start implements [calls.Recorder].
+func (s *Spools) Start(ctx context.Context, c calls.RecordedCall) (calls.Recording, error) {
+	if c.Started.IsZero() {
+		c.Started = time.Now()
+	}
+	if c.Sid == "" {
+		sid, err := s.announce(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		c.Sid = sid
+	}
+
+	s.mu.Lock()
+	p, known := s.spools[c.Sid]
+	closed := s.closed
+	if !known && !closed {
+		p = newSpool(s, c)
+		s.spools[c.Sid] = p
+	}
+	s.mu.Unlock()
+
+	switch {
+	case known:
+		return p, nil
+	case closed:
+		return nil, problem.New(problem.Unavailable, "temporarily_unavailable", "the server is stopping")
+	}
+	if err := p.create(); err != nil {
+		s.forget(c.Sid)
+		close(p.done)
+		return nil, errors.Join(err, s.abandon(ctx, c))
+	}
+	go p.run()
+	return p, nil
+}
+
+// abandon stops the recording of a call for which there is no spool. Its media never comes, so
+// it will be absent.
+func (s *Spools) abandon(ctx context.Context, c calls.RecordedCall) error {
+	rec, err := s.find(ctx, c)
+	if err != nil {
+		return err
+	}
+	_, err = s.recordings.Move(ctx, rec, recordings.Stopped, "")
+	return err
+}
+
+// announce announces the recording of a call and returns its Sid. If the call has one already
+// that this process does not make, then the process that did was killed. That recording ends,
+// and the call gets another one.
+func (s *Spools) announce(ctx context.Context, c calls.RecordedCall) (sid string, err error) {
+	d := recordings.Description{
+		Metadata: recordings.Metadata{CallSid: c.CallID, From: c.From, To: c.To, Direction: c.Direction,
+			Source: c.Source, Track: c.Track, StartTime: c.Started},
+		Subscribers: c.Subscribers, Channels: 2,
+	}
+	if c.Mono {
+		d.Channels = 1
+	}
+
+	for {
+		rec, added, err := s.recordings.Announce(ctx, c.Project, d)
+		if err != nil {
+			return "", fmt.Errorf("announcing a recording: %w", err)
+		}
+		if added || s.has(rec.Sid) {
+			return rec.Sid, nil
+		}
+		_, err = s.recordings.Move(ctx, rec, recordings.Stopped, "")
+		if err != nil && !errors.Is(err, problem.Invalid) { // Invalid: it has ended in the meantime
+			return "", fmt.Errorf("ending an interrupted recording: %w", err)
+		}
+	}
+}
+
+// has reports whether a recording is under way in this process.
+func (s *Spools) has(sid string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.spools[sid] != nil
+}
+
+// forget drops a recording that is no longer under way.
+func (s *Spools) forget(sid string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.spools, sid)
+}
+
+// Close stops all recordings under way, and waits until they are rendered or the context ends.
+// What is not rendered by then, Run takes up in the next process.
+func (s *Spools) Close(ctx context.Context) error {
+	s.mu.Lock()
+	s.closed = true
+	var open []*spool
+	for _, p := range s.spools {
+		open = append(open, p)
+	}
+	s.mu.Unlock()
+
+	for _, p := range open {
+		p.Stop()
+	}
+	for _, p := range open {
+		select {
+		case <-p.done:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for recordings to end: %w", ctx.Err())
+		}
+	}
+	return s.renders.Wait(ctx)
+}
+
+// Stats are figures about spools.
+type Stats struct {
+	Recordings int    // under way
+	Bytes      uint64 // written since the process started
+	Lost       uint64 // packets dropped, since the disk was full or slow
+}
+
+// Stats returns the present figures.
+func (s *Spools) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return Stats{len(s.spools), s.bytes.Load(), s.lost.Load()}
+}

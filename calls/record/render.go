@@ -1,0 +1,140 @@
+package record
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/recordings/wav"
+)
+
+// interrupt marks the recording of a spool that a killed process left as stopped, so that the
+// call can be recorded again before this one is rendered.
+func (s *Spools) interrupt(ctx context.Context, file *os.File) {
+	_, c, err := openReader(file)
+	if err != nil {
+		return // render handles it
+	}
+	rec, err := s.find(ctx, c)
+	if err == nil && isLive(rec) {
+		_, err = s.recordings.Move(ctx, rec, recordings.Stopped, "")
+	}
+	if err != nil && !errors.Is(err, problem.NotFound) && !errors.Is(err, problem.Invalid) {
+		s.log.Warn("an interrupted recording cannot be stopped yet", "recording", short(c.Sid), "error", err)
+	}
+}
+
+func (s *Spools) find(ctx context.Context, c calls.RecordedCall) (recordings.Recording, error) {
+	return s.recordings.Find(ctx, recordings.Owner{ProjectID: c.Project}, c.Sid)
+}
+
+// isLive reports whether lists show a recording as under way.
+func isLive(rec recordings.Recording) bool {
+	return !rec.Waits.IsZero() && rec.Status != recordings.Stopped
+}
+
+// isMissing reports whether the media of a recording has not come.
+func isMissing(rec recordings.Recording) bool {
+	return !rec.Waits.IsZero() || rec.Status == recordings.Absent && rec.Bytes == 0
+}
+
+// render makes the recording of a spool. When it returns nil, the spool is no longer needed:
+// the recording is safe, or was deleted, or nothing was recorded.
+//
+// A process may be killed between the end of an ingest and the removal of the spool. The next
+// attempt then finds a recording whose media is there. If two attempts race, the key of the
+// spool lets only one ingest add media.
+func (s *Spools) render(ctx context.Context, file *os.File) error {
+	_, c, err := openReader(file)
+	if errors.Is(err, errNoSpool) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.interrupt(ctx, file)
+
+	rec, err := s.find(ctx, c)
+	if errors.Is(err, problem.NotFound) || err == nil && !isMissing(rec) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("finding the recording: %w", err)
+	}
+	if err = s.ingest(ctx, file, rec); errors.Is(err, problem.Invalid) {
+		// It may have been deleted or completed in the meantime.
+		now, lost := s.find(ctx, c)
+		if errors.Is(lost, problem.NotFound) || lost == nil && !isMissing(now) {
+			return nil
+		}
+	}
+	return err
+}
+
+// ingest decodes a spool and hands it to package recordings.
+func (s *Spools) ingest(ctx context.Context, file *os.File, rec recordings.Recording) error {
+	plan, err := survey(file)
+	if err != nil {
+		return err
+	}
+	complete := plan.limit((s.recordings.MaxUpload() - wavHead) / frameBytes)
+	source, err := plan.source(file, rec)
+	if err != nil {
+		return err
+	}
+
+	d := recordings.Description{Sid: rec.Sid, IdempotencyKey: "spool:" + rec.Sid, Late: true}
+	if !complete {
+		d.ErrorCode = recordings.Incomplete
+	}
+	_, _, err = s.recordings.Ingest(ctx, recordings.Upload{
+		ProjectID: rec.ProjectID, Body: wav.NewView(source),
+		Describe: func() (recordings.Description, error) { return d, nil },
+	})
+	if err != nil {
+		return fmt.Errorf("ingesting: %w", err)
+	}
+	return nil
+}
+
+const (
+	frameBytes = 4   // two channels of 16 bits
+	wavHead    = 100 // bytes before the audio, at most
+)
+
+// source returns the audio of a spool in the form that its recording has: both sides or one,
+// with or without the silence at its ends.
+func (p *plan) source(file *os.File, rec recordings.Recording) (wav.Source, error) {
+	open := func() (wav.Source, error) {
+		stereo, err := newMixer(file, p)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case rec.Track == "inbound":
+			return wav.Leg(stereo, 1+int(calls.CallerSide)), nil
+		case rec.Track == "outbound":
+			return wav.Leg(stereo, 1+int(calls.CalleeSide)), nil
+		case rec.Channels == 1:
+			return wav.Mix(stereo), nil
+		}
+		return stereo, nil
+	}
+
+	source, err := open()
+	if err != nil || rec.Trim != "trim-silence" {
+		return source, err
+	}
+	from, to, err := soundOf(source)
+	if err != nil {
+		return nil, err
+	}
+	if source, err = open(); err != nil {
+		return nil, err
+	}
+	return newCut(source, from, to)
+}

@@ -1,0 +1,200 @@
+package record
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/blob"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/recordings/wav"
+	"github.com/selvage/selvage/store"
+	"github.com/selvage/selvage/store/storetest"
+)
+
+// openSpools opens spools in a directory of its own.
+func openSpools(t testing.TB, r *recordings.Recordings) *Spools {
+	t.Helper()
+	s, err := Open(Config{Dir: t.TempDir(), Recordings: r, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A world has spools, and a real database and directory that the recordings go to.
+type world struct {
+	*Spools
+	store   *store.Store
+	media   string
+	project string
+	ahead   time.Duration // of the clock of recordings
+}
+
+func newWorld(t testing.TB) *world {
+	t.Helper()
+	w := &world{media: filepath.Join(t.TempDir(), "media"), project: uuid.NewString()}
+	dir, err := blob.OpenDir(w.media)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = dir.Close() })
+	w.store = storetest.Open(t, storetest.Dir(t), nil)
+	now := time.Now()
+	err = w.store.CreateProject(t.Context(), fabric.Project{ID: w.project, Name: "p",
+		RecordRate: fabric.DefaultRecordRate, MediaAuth: "public", Created: now, Updated: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Spools = openSpools(t, recordings.New(recordings.Config{Store: w.store, Media: dir,
+		SubscriberOf: w.store.SubscriberOf, Now: func() time.Time { return time.Now().Add(w.ahead) }}))
+	return w
+}
+
+// call returns a call that began a while ago.
+func (w *world) call(ago time.Duration) calls.RecordedCall {
+	return calls.RecordedCall{Project: w.project, CallID: "c", From: "/private/alice", To: "/private/bob",
+		Direction: "inbound", Started: time.Now().Add(-ago)}
+}
+
+// start starts a recording.
+func (w *world) start(t testing.TB, c calls.RecordedCall) *spool {
+	t.Helper()
+	r, err := w.Start(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.(*spool)
+}
+
+// find returns a recording.
+func (w *world) find(t testing.TB, sid string) recordings.Recording {
+	t.Helper()
+	rec, err := w.recordings.Find(t.Context(), recordings.Owner{ProjectID: w.project}, sid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rec
+}
+
+// all returns all recordings of the project.
+func (w *world) all(t testing.TB) []recordings.Recording {
+	t.Helper()
+	f := recordings.Filter{Owner: recordings.Owner{ProjectID: w.project}}
+	listed, err := w.recordings.List(t.Context(), f, page.Query{Size: 50})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listed.Items
+}
+
+// recover imitates the next process: it takes up all spools.
+func (w *world) recover(t testing.TB) {
+	t.Helper()
+	if err := w.takeUp(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.renders.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// spoolFiles returns the names of the files in the directory of spools.
+func (w *world) spoolFiles(t testing.TB) (names []string) {
+	t.Helper()
+	entries, err := os.ReadDir(w.dir.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// samples returns the audio of a recording, interleaved.
+func (w *world) samples(t testing.TB, sid string) []int16 {
+	t.Helper()
+	rec, media, err := w.recordings.Open(t.Context(), recordings.Owner{ProjectID: w.project}, sid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer media.Close()
+	b, err := io.ReadAll(media)
+	if err != nil {
+		t.Fatal(err)
+	}
+	facts, err := wav.Parse(bytes.NewReader(b), rec.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := wav.Open(bytes.NewReader(b), facts, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make([]int16, source.Frames()*int64(source.Channels()))
+	if _, err := source.ReadFrames(all, 0); err != nil && len(all) > 0 {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// interrupted starts a recording and imitates the death of the process: nothing is written
+// after the packets that are there, and the lock is gone.
+func (w *world) interrupted(t testing.TB, c calls.RecordedCall, packets int) (sid string) {
+	t.Helper()
+	sid, err := w.announce(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Sid = sid
+	p := newSpool(w.Spools, c)
+	if err := p.create(); err != nil {
+		t.Fatal(err)
+	}
+	speak(p, 0, packets)
+	if !p.write() {
+		t.Fatal("the spool was not written")
+	}
+	if _, err := p.file.WriteAt([]byte("torn"), p.offset); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return sid
+}
+
+// speak feeds packets of G.711 with sounds: each side has a square wave of its own.
+func speak(p *spool, from, to int) {
+	loud := map[bool]string{true: "\x20", false: "\xa0"}
+	for i := from; i < to; i++ {
+		for side := range p.taps {
+			packet := audio(p, i)
+			packet.Payload = []byte(strings.Repeat(strings.Repeat(loud[true], 5+5*side)+
+				strings.Repeat(loud[false], 5+5*side), 160/(10+10*side)))
+			p.Tap(calls.Side(side)).Packet(packet)
+		}
+	}
+}
+
+// newWorldAt opens the recordings of a world again, as the next process does.
+func newWorldAt(t testing.TB, w *world) *recordings.Recordings {
+	t.Helper()
+	dir, err := blob.OpenDir(w.media)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = dir.Close() })
+	return recordings.New(recordings.Config{Store: w.store, Media: dir})
+}

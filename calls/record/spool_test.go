@@ -1,0 +1,268 @@
+package record
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/calls"
+)
+
+// newTestSpool returns a spool that has a file and that nothing writes but the test.
+func newTestSpool(t testing.TB) *spool {
+	t.Helper()
+	p := newSpool(openSpools(t, nil), calls.RecordedCall{Sid: "12345678-sid", Project: "p", CallID: "c",
+		From: "/private/alice", Subscribers: []string{"a"}, Started: time.Now()})
+	if err := p.create(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.file.Close() })
+	return p
+}
+
+// audio returns the i-th packet of a side.
+func audio(p *spool, i int) calls.Packet {
+	return calls.Packet{Kind: calls.Audio, Codec: "PCMU", SSRC: 7, Seq: uint16(i), Time: uint32(i * 160),
+		Arrived: p.call.Started.Add(time.Duration(i) * 20 * time.Millisecond),
+		Payload: bytes.Repeat([]byte{byte(i | 1)}, 20)}
+}
+
+// readAll returns the entries of a spool after its header. Their payloads are copies.
+func readAll(file io.ReaderAt) (all []entry, err error) {
+	r, _, err := openReader(file)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		e, err := r.next()
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		e.payload = bytes.Clone(e.payload)
+		all = append(all, e)
+	}
+}
+
+// TestSpool shows that a spool has what the taps brought, in its order, and nothing else.
+func TestSpool(t *testing.T) {
+	p := newTestSpool(t)
+	p.Tap(calls.CallerSide).Packet(audio(p, 1))
+	p.Tap(calls.CalleeSide).Packet(audio(p, 2))
+	p.Tap(calls.CallerSide).Clock(calls.Audio, 160, time.UnixMicro(5))
+
+	video, digit, empty := audio(p, 3), audio(p, 4), audio(p, 5)
+	video.Kind, digit.Codec, empty.Payload = calls.Video, "telephone-event", nil
+	for _, packet := range []calls.Packet{video, digit, empty} {
+		p.Tap(calls.CallerSide).Packet(packet)
+	}
+	p.write()
+	p.Pause(true)
+	p.Tap(calls.CallerSide).Packet(audio(p, 6))
+	p.Resume()
+	p.Resume()
+	p.Tap(calls.CallerSide).Packet(audio(p, 7))
+	p.Stop()
+	p.Stop()
+	p.Pause(false)
+	p.Tap(calls.CallerSide).Packet(audio(p, 8))
+	p.write()
+
+	all, err := readAll(p.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got string
+	for _, e := range all {
+		got += fmt.Sprintln(e.kind, e.side, e.codec, e.seq, e.rtp, e.wall, e.skip, len(e.payload))
+	}
+	want := `2 0 3 1 160 0 false 20
+2 1 3 2 320 0 false 20
+3 0 0 0 160 5 false 0
+4 0 0 0 0 0 true 0
+5 0 0 0 0 0 false 0
+2 0 3 7 1120 0 false 20
+7 0 0 0 0 0 false 0
+`
+	if got != want {
+		t.Errorf("the spool has\n%swant\n%s", got, want)
+	}
+}
+
+// TestTornTail cuts a spool at each byte, and replaces each byte. Reading ends at the last
+// block before, without an error.
+func TestTornTail(t *testing.T) {
+	p := newTestSpool(t)
+	ends := []int64{p.offset} // of blocks
+	counts := []int{0}        // entries up to there
+	for i := range 8 {
+		for range i + 1 {
+			counts = append(counts[:i+1], counts[len(counts)-1]+1)
+			p.Tap(calls.CallerSide).Packet(audio(p, i))
+		}
+		if !p.write() {
+			t.Fatal("the spool was not written")
+		}
+		ends = append(ends, p.offset)
+	}
+	whole, err := os.ReadFile(filepath.Join(p.owner.dir.Name(), p.call.Sid+extension))
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	check := func(what string, at int, b []byte) {
+		want := -1 // not a spool
+		for i := range ends {
+			if int64(at) >= ends[i] {
+				want = counts[i]
+			}
+		}
+		got := -1
+		all, err := readAll(bytes.NewReader(b))
+		if err == nil {
+			got = len(all)
+		}
+		if got != want || err != nil && !errors.Is(err, errNoSpool) {
+			t.Errorf("%s at byte %d: %d entries, %v, want %d", what, at, got, err, want)
+		}
+	}
+	for at := range len(whole) + 1 {
+		check("cut", at, whole[:at])
+		check("zeros", at, append(bytes.Clone(whole[:at]), make([]byte, len(whole)-at)...))
+		if at < len(whole) {
+			other := bytes.Clone(whole)
+			other[at] ^= 0x40
+			check("another byte", at, other)
+		}
+	}
+}
+
+// TestStaleTail shows that blocks of an earlier try do not count after a shorter one.
+func TestStaleTail(t *testing.T) {
+	p := newTestSpool(t)
+	start, sum := p.offset, p.sum
+	for i := range 10 {
+		p.Tap(calls.CallerSide).Packet(audio(p, 1))
+		p.Tap(calls.CallerSide).Packet(audio(p, i))
+		p.write()
+	}
+	p.offset, p.sum = start, sum
+	p.Tap(calls.CallerSide).Packet(audio(p, 3))
+	p.Tap(calls.CallerSide).Packet(audio(p, 4))
+	p.write()
+	if all, err := readAll(p.file); len(all) != 2 || err != nil {
+		t.Errorf("the spool has %d entries, %v, want 2", len(all), err)
+	}
+}
+
+// TestFullDisk shows that a full disk costs packets only once the buffer is full, and that
+// the spool says how many.
+func TestFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer full.Close()
+	p := newTestSpool(t)
+	file := p.file
+	p.file = full
+
+	const packets = 20_000
+	for i := range packets {
+		p.Tap(calls.Side(i % 2)).Packet(audio(p, i))
+		if i%1000 == 0 && p.write() {
+			t.Fatal("writing to a full disk succeeds")
+		}
+	}
+	if n := len(p.open) + len(p.sealed); n > 2*maxBuffer+blockHead {
+		t.Errorf("%d bytes wait, want %d at most", n, 2*maxBuffer)
+	}
+	p.file = file
+	if !p.write() {
+		t.Fatal("the spool was not written after the disk had room again")
+	}
+	p.Tap(calls.CallerSide).Packet(audio(p, packets))
+	p.Stop()
+	p.write()
+
+	all, err := readAll(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept, lost := 0, 0
+	for _, e := range all {
+		switch e.kind {
+		case packetKind:
+			kept++
+		case lostKind:
+			lost += int(binary.LittleEndian.Uint32(e.payload))
+		}
+	}
+	if lost == 0 || kept+lost != packets+1 || p.owner.Stats().Lost != uint64(lost) {
+		t.Errorf("%d packets are kept and %d lost, want %d in all; Stats has %d", kept, lost, packets+1,
+			p.owner.Stats().Lost)
+	}
+	plan, err := survey(file)
+	if err != nil || plan.whole {
+		t.Errorf("survey = whole %v, %v, want a part missing", plan.whole, err)
+	}
+}
+
+// TestFlood shows that a client that sends too much costs no more than a bounded file.
+func TestFlood(t *testing.T) {
+	p := newTestSpool(t)
+	packet := audio(p, 0)
+	packet.Payload = make([]byte, 1200)
+	for i := range 60 * 1000 { // a thousand packets a second
+		packet.Arrived = p.call.Started.Add(time.Duration(i) * time.Millisecond)
+		p.Tap(calls.CallerSide).Packet(packet)
+		p.Tap(calls.CalleeSide).Packet(audio(p, i/20))
+		if i%100 == 0 {
+			p.write()
+		}
+	}
+	p.write()
+	if most := int64(maxBurst + 2*60*maxRate); p.offset > most {
+		t.Errorf("a minute has %d bytes, want %d at most", p.offset, most)
+	}
+}
+
+// TestTapAllocatesNothing shows that taps do not allocate memory for a packet.
+func TestTapAllocatesNothing(t *testing.T) {
+	p := newTestSpool(t)
+	packet := audio(p, 0)
+	i := 0
+	allocs := testing.AllocsPerRun(10_000, func() {
+		if i++; i%100 == 0 {
+			p.write()
+		}
+		packet.Arrived = packet.Arrived.Add(20 * time.Millisecond)
+		p.Tap(calls.CallerSide).Packet(packet)
+	})
+	if allocs != 0 {
+		t.Errorf("a packet costs %v allocations, want none", allocs)
+	}
+}
+
+// BenchmarkTap measures a packet of a G.711 call until it is in the file.
+func BenchmarkTap(b *testing.B) {
+	p := newTestSpool(b)
+	packet := audio(p, 0)
+	packet.Payload = make([]byte, 160)
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		if i%25 == 0 {
+			p.write()
+		}
+		packet.Arrived = packet.Arrived.Add(20 * time.Millisecond)
+		p.Tap(calls.CallerSide).Packet(packet)
+	}
+}

@@ -1,0 +1,157 @@
+package record
+
+import (
+	"sort"
+	"time"
+)
+
+// A timeline places the packets of one side on the time of the recording, which is the
+// server's clock.
+//
+// Packets arrive late by varying times, never early. So the least delay in some time shows
+// where the sender's clock stands, and how it drifts: both sides are aligned with the
+// server's clock, and thereby with each other. The least delays of neighboring windows are
+// joined by lines, which follow a drift of any direction.
+//
+// Where timestamps leap for good, for example because the sender's clock stood still while
+// it was muted, the line breaks. Where only the network held packets back, it does not: the
+// sender's reports (RFC 3550, section 6.4.1) tell the two apart, or, without reports, what
+// the delays are afterwards.
+type timeline struct {
+	tracker  tracker
+	segments []segment
+	opened   time.Duration // arrival of the current window's first packet
+}
+
+// reach is how many windows before and after one its least delay is searched in.
+const reach = 30
+
+// add takes note of a packet. It reports whether the packet has a place.
+func (t *timeline) add(e *entry) bool {
+	p, ok := t.tracker.place(e)
+	if !ok {
+		return false
+	}
+	base := e.at.Microseconds() - toMicros(p.rtp, t.tracker.clock)
+
+	age := e.at - t.opened
+	if t.tracker.started {
+		t.segments = append(t.segments, segment{clock: t.tracker.clock})
+	}
+	s := &t.segments[len(t.segments)-1]
+	if t.tracker.started || age >= windowLength || t.tracker.leapt && age >= minWindow {
+		w := window{rtp: p.rtp, base: base, leap: t.tracker.leapt}
+		if w.leap {
+			w.rtp = min(w.rtp, t.tracker.before+1) // others may have been overtaken
+		}
+		if n := len(s.windows); n > 0 {
+			w.rtp = max(w.rtp, s.windows[n-1].rtp) // the packet may be a late one
+		}
+		s.windows = append(s.windows, w)
+		t.opened = e.at
+	}
+	w := &s.windows[len(s.windows)-1]
+	w.base = min(w.base, base)
+	return true
+}
+
+// report takes note of a sender's report.
+func (t *timeline) report(e *entry) {
+	sender, ok := t.tracker.report(e)
+	if !ok {
+		return
+	}
+	s := &t.segments[len(t.segments)-1]
+	if w := &s.windows[len(s.windows)-1]; !w.reported {
+		w.sender, w.reported = sender, true
+	}
+}
+
+// settle replaces the delays by those of the line, once all packets are known.
+func (t *timeline) settle() {
+	for i := range t.segments {
+		t.segments[i].settle()
+	}
+}
+
+func (s *segment) settle() {
+	w := s.windows
+	least := make([]int64, len(w))
+	for from := 0; from < len(w); {
+		to := from + 1
+		for to < len(w) && !s.breaks(from, to) {
+			to++
+		}
+		for i := from; i < to; i++ {
+			least[i] = leastOf(w[max(from, i-reach):min(to, i+reach+1)])
+		}
+		if from > 0 {
+			w[from].leap = true
+		}
+		for i := from + 1; i < to; i++ {
+			w[i].leap = false
+		}
+		from = to
+	}
+	for i := range w {
+		w[i].base = least[i]
+	}
+}
+
+// breaks reports whether the line that began with window from ends before window at.
+func (s *segment) breaks(from, at int) bool {
+	w := s.windows
+	if !w[at].leap {
+		return false
+	}
+	before, after := w[max(from, at-reach):at], w[at:min(len(w), at+reach)]
+	change := leastOf(after) - leastOf(before)
+	if old, ok := lastReport(before); ok {
+		if now, ok := firstReport(after); ok {
+			change = now - old
+		}
+	}
+	return time.Duration(max(change, -change))*time.Microsecond > leap
+}
+
+func leastOf(w []window) int64 {
+	least := w[0].base
+	for i := range w {
+		least = min(least, w[i].base)
+	}
+	return least
+}
+
+func lastReport(w []window) (sender int64, ok bool) {
+	for i := len(w) - 1; i >= 0; i-- {
+		if w[i].reported {
+			return w[i].sender, true
+		}
+	}
+	return 0, false
+}
+
+func firstReport(w []window) (sender int64, ok bool) {
+	for i := range w {
+		if w[i].reported {
+			return w[i].sender, true
+		}
+	}
+	return 0, false
+}
+
+// at returns when the packet at a place was said, as seen by the server, in microseconds
+// since the start of the recording. That is at most ten seconds before it arrived, whatever
+// its sender claims.
+func (t *timeline) at(p place) int64 {
+	s := &t.segments[p.segment]
+	w := s.windows
+	i := max(sort.Search(len(w), func(i int) bool { return w[i].rtp > p.rtp })-1, 0)
+
+	base := w[i].base
+	if i+1 < len(w) && !w[i+1].leap && p.rtp > w[i].rtp {
+		base += (w[i+1].base - base) * (p.rtp - w[i].rtp) / (w[i+1].rtp - w[i].rtp)
+	}
+	arrived := p.arrived.Microseconds()
+	return min(max(toMicros(p.rtp, s.clock)+base, arrived-maxLeap.Microseconds()), arrived)
+}

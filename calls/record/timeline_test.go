@@ -1,0 +1,201 @@
+package record
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+)
+
+// A line is a packet as it was said, to be found again on a timeline.
+type line struct {
+	e    entry
+	said time.Duration
+}
+
+// lines returns the packets of a sender of Opus for some time, in the order of their arrival.
+// say changes each before it is sent and returns false to drop it; reports come every five seconds.
+func lines(length time.Duration, ppm float64, jitter time.Duration, reports bool, say func(l *line) bool) []line {
+	random := rand.New(rand.NewPCG(1, 1))
+	var all []line
+	for i := range int(length / (20 * time.Millisecond)) {
+		said := time.Duration(float64(i) * 20e6 / (1 + ppm/1e6))
+		l := line{entry{kind: packetKind, codec: opusCodec, ssrc: 1, seq: uint16(i), rtp: uint32(i*960) - 4800,
+			at: said + 40*time.Millisecond + time.Duration(random.ExpFloat64()*float64(jitter))}, said}
+		if say != nil && !say(&l) {
+			continue
+		}
+		all = append(all, l)
+		if reports && i%250 == 0 {
+			r := l
+			r.e.kind, r.e.wall = clockKind, (time.Hour + said).Microseconds()
+			all = append(all, r)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b line) int { return int(a.e.at - b.e.at) })
+	return all
+}
+
+// TestTimeline shows where packets are placed: when they were said, plus the least delay.
+func TestTimeline(t *testing.T) {
+	const ms = time.Millisecond
+	during := func(l *line, from, to time.Duration) bool { return l.said >= from && l.said < to }
+	tests := []struct {
+		name    string
+		length  time.Duration
+		ppm     float64
+		jitter  time.Duration
+		reports bool
+		most    time.Duration // how far off a packet may be
+		say     func(l *line) bool
+	}{
+		{"no jitter", time.Minute, 0, 0, false, 1 * ms, nil},
+		{"jitter", time.Minute, 0, 40 * ms, false, 5 * ms, nil},
+		{"a fast clock for four hours", 4 * time.Hour, 100, 40 * ms, false, 15 * ms, nil},
+		{"a slow clock for four hours", 4 * time.Hour, -100, 40 * ms, false, 15 * ms, nil},
+		{"the path gets slower", 10 * time.Minute, 0, 10 * ms, false, 95 * ms, func(l *line) bool {
+			if during(l, 5*time.Minute, time.Hour) {
+				l.e.at += 90 * ms
+			}
+			return true
+		}},
+		{"silence with running timestamps", time.Minute, 0, 20 * ms, false, 5 * ms, func(l *line) bool {
+			return !during(l, 20*time.Second, 30*time.Second)
+		}},
+		{"muted, and the clock stands still", time.Minute, 0, 20 * ms, false, 10 * ms, func(l *line) bool {
+			if l.said >= 30*time.Second {
+				l.e.rtp -= 10 * 48000
+				l.e.seq -= 500
+			}
+			return !during(l, 20*time.Second, 30*time.Second)
+		}},
+		{"muted for less than a second", time.Minute, 0, 20 * ms, false, 10 * ms, func(l *line) bool {
+			if l.said >= 21*time.Second {
+				l.e.rtp -= 48000 / 2
+				l.e.seq -= 25
+			}
+			return !during(l, 20500*ms, 21*time.Second)
+		}},
+		{"muted again and again, with reports", 2 * time.Minute, 50, 20 * ms, true, 15 * ms, func(l *line) bool {
+			mutes := uint32((l.said + 5*time.Second) / (10 * time.Second))
+			l.e.rtp -= mutes * 3 * 48000
+			l.e.seq -= uint16(mutes * 150)
+			return !during(l, time.Duration(mutes)*10*time.Second-5*time.Second,
+				time.Duration(mutes)*10*time.Second-2*time.Second)
+		}},
+		{"the network stalls for three seconds", time.Minute, 0, 20 * ms, false, 5 * ms, func(l *line) bool {
+			if during(l, 30*time.Second, 33*time.Second) {
+				l.e.at = 33*time.Second + (l.said-30*time.Second)/100
+			}
+			return true
+		}},
+		{"a minute of congestion, with reports", 5 * time.Minute, 0, 5 * ms, true, 60 * ms, func(l *line) bool {
+			if during(l, 2*time.Minute, 2*time.Minute+40*time.Second) {
+				l.e.at += 400 * ms
+			}
+			return true
+		}},
+		{"the page is reloaded", time.Minute, 0, 20 * ms, false, 10 * ms, func(l *line) bool {
+			if l.said >= 22*time.Second {
+				l.e.ssrc, l.e.seq, l.e.rtp = 99, l.e.seq*1+30000, l.e.rtp+123456789
+			}
+			return !during(l, 20*time.Second, 22*time.Second)
+		}},
+		{"the codec changes", time.Minute, 0, 20 * ms, false, 10 * ms, func(l *line) bool {
+			if l.said >= 30*time.Second {
+				l.e.codec, l.e.rtp = muLawCodec, uint32(l.said/(20*ms))*160
+			}
+			return true
+		}},
+		{"timestamps leap ahead", time.Minute, 0, 20 * ms, false, 10 * ms, func(l *line) bool {
+			if l.said >= 30*time.Second {
+				l.e.rtp += 3 * 48000
+			}
+			return true
+		}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			all := lines(tt.length, tt.ppm, tt.jitter, tt.reports, tt.say)
+			var line timeline
+			for i := range all {
+				if all[i].e.kind == clockKind {
+					line.report(&all[i].e)
+				} else {
+					line.add(&all[i].e)
+				}
+			}
+			line.settle()
+
+			var tracker tracker
+			var lost int
+			var worst time.Duration
+			for i := range all {
+				if all[i].e.kind == clockKind {
+					continue
+				}
+				p, ok := tracker.place(&all[i].e)
+				if !ok {
+					lost++
+					continue
+				}
+				off := time.Duration(line.at(p))*time.Microsecond - all[i].said - 40*ms
+				if abs(off) > abs(worst) {
+					worst = off
+				}
+			}
+			if abs(worst) > tt.most || lost > 12 {
+				t.Errorf("%d packets have no place, and one is off by %v; want 12 and %v at most", lost, worst, tt.most)
+			}
+		})
+	}
+}
+
+// TestHostileTimeline shows that neither memory nor length grow with what a sender writes into
+// its packets.
+func TestHostileTimeline(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	var line timeline
+	var worst time.Duration
+	check := func(e entry) {
+		p, ok := line.tracker.place(&e)
+		if ok {
+			worst = max(worst, abs(time.Duration(line.at(p))*time.Microsecond-e.at))
+		}
+	}
+	all := make([]entry, 200*600) // 200 a second for ten minutes
+	for i := range all {
+		e := entry{kind: packetKind, codec: opusCodec, at: time.Duration(i) * 5 * time.Millisecond}
+		switch i / 20_000 {
+		case 0:
+			e.ssrc, e.seq, e.rtp = random.Uint32(), uint16(random.Uint32()), random.Uint32()
+		case 1:
+			e.seq, e.rtp = uint16(i), random.Uint32()
+		case 2:
+			e.ssrc, e.codec = uint32(i%2), opusCodec+codec(random.IntN(4))
+		case 3:
+			e.seq, e.rtp = uint16(i), uint32(i)*uint32(i)
+		default:
+			e.seq, e.rtp = uint16(i*3), uint32(i)*48*uint32(random.IntN(100))
+		}
+		all[i] = e
+		line.add(&e)
+		line.report(&entry{rtp: random.Uint32(), wall: int64(random.Uint64())})
+	}
+	line.settle()
+
+	windows := 0
+	for _, s := range line.segments {
+		windows += len(s.windows)
+	}
+	if windows > 600*5 {
+		t.Errorf("ten minutes have %d windows, want at most five a second", windows)
+	}
+	line.tracker = tracker{}
+	for i := range all {
+		check(all[i])
+	}
+	if worst > 5*time.Minute {
+		t.Errorf("a packet is placed %v from its arrival", worst)
+	}
+}

@@ -1,0 +1,118 @@
+package record
+
+import "time"
+
+const (
+	windowLength = time.Second            // of a window
+	minWindow    = 250 * time.Millisecond // bounds windows and segments that a hostile sender makes
+
+	// A sender's timestamps leap if they move this much more or less than the time between two
+	// packets. The network may be the cause, or the sender: its clock stood still while it sent
+	// nothing, for example.
+	leap = 100 * time.Millisecond
+
+	// Beyond these, a sender has begun again (RFC 3550, appendix A.1, has 3000 and 100).
+	maxLeap    = 10 * time.Second
+	maxDropout = 3000
+	maxReorder = 100
+	maxLate    = 2 * time.Second
+)
+
+// A place is where a packet belongs among those of its side.
+type place struct {
+	segment int   // counted from 0
+	seq     int64 // number within the segment, without wrapping
+	rtp     int64 // timestamp within the segment, without wrapping
+	arrived time.Duration
+}
+
+// A window is a second of packets of one side.
+type window struct {
+	rtp  int64 // timestamp of its first packet, or after a leap the least one after it
+	base int64 // least difference of arrival and timestamp of its packets, in microseconds
+	leap bool  // timestamps leapt at its first packet
+
+	// sender is the difference of the sender's wall clock and its timestamps in microseconds,
+	// from the first report in this window. It does not depend on the network.
+	sender   int64
+	reported bool
+}
+
+// A segment is a run of packets with the same SSRC, clock rate and line of timestamps.
+type segment struct {
+	clock   int64 // timestamps a second
+	windows []window
+}
+
+// A tracker unwraps the numbers and timestamps of one side's packets. It decides by the
+// packets alone, so that each pass over a spool finds the same places.
+type tracker struct {
+	segments int
+	ssrc     uint32
+	clock    int64
+	began    time.Duration // arrival of the segment's first packet
+
+	// The newest packet, by number.
+	seq, rtp       int64
+	seqRaw         uint16
+	rtpRaw         uint32
+	arrived        time.Duration
+	leapt, started bool // of the last packet placed: timestamps leapt before it; it began a segment
+
+	before int64 // the newest timestamp before that packet
+}
+
+// place returns the place of a packet. ok is false if the packet cannot be placed: it is
+// from before a change of the sender, or one of a sender that changes all the time.
+func (t *tracker) place(e *entry) (p place, ok bool) {
+	seq, rtp := t.seq+int64(int16(e.seq-t.seqRaw)), t.rtp+int64(int32(e.rtp-t.rtpRaw))
+	t.leapt, t.started = false, false
+	if t.segments == 0 || !t.continues(e, seq, rtp) {
+		if t.segments > 0 && e.at-t.began < minWindow {
+			return place{}, false
+		}
+		t.segments++
+		t.ssrc, t.clock, t.began = e.ssrc, e.codec.clockRate(), e.at
+		seq, rtp = 0, 0
+		t.started = true
+	} else if seq <= t.seq {
+		return place{t.segments - 1, seq, rtp, e.at}, true
+	} else {
+		t.leapt = abs(t.drift(e, rtp)) > leap
+	}
+
+	t.before = t.rtp
+	t.seq, t.rtp, t.arrived = seq, rtp, e.at
+	t.seqRaw, t.rtpRaw = e.seq, e.rtp
+	return place{t.segments - 1, seq, rtp, e.at}, true
+}
+
+// continues reports whether a packet belongs to the current segment.
+func (t *tracker) continues(e *entry, seq, rtp int64) bool {
+	step, late := seq-t.seq, e.at-t.arrived
+	return e.ssrc == t.ssrc && e.codec.clockRate() == t.clock &&
+		step < maxDropout && (step > 0 || step > -maxReorder && late < maxLate) &&
+		abs(t.drift(e, rtp)) <= maxLeap
+}
+
+// drift returns how much more the timestamps moved since the newest packet than the clock did.
+func (t *tracker) drift(e *entry, rtp int64) time.Duration {
+	return time.Duration(toMicros(rtp-t.rtp, t.clock))*time.Microsecond - (e.at - t.arrived)
+}
+
+// report returns the difference of the sender's wall clock and its timestamps. ok is false
+// before the first packet.
+func (t *tracker) report(e *entry) (sender int64, ok bool) {
+	rtp := t.rtp + int64(int32(e.rtp-t.rtpRaw))
+	return e.wall - toMicros(rtp, t.clock), t.segments > 0
+}
+
+// toMicros converts a number of timestamps to microseconds.
+func toMicros(rtp, clock int64) int64 {
+	if clock == 0 {
+		return 0
+	}
+	return rtp * 1_000_000 / clock
+}
+
+func abs(d time.Duration) time.Duration { return max(d, -d) }
