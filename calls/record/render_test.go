@@ -22,6 +22,7 @@ func TestRender(t *testing.T) {
 		{"G.722", stream{codec: "G722"}, stream{codec: "G722"}, 16000},
 		{"G.711", stream{codec: "PCMU"}, stream{codec: "PCMA"}, 8000},
 		{"Opus and G.711", stream{codec: "opus"}, stream{codec: "PCMU"}, 16000},
+
 		{"loss, jitter, reordering, duplicates",
 			stream{codec: "opus", loss: 0.03, jitter: 30 * time.Millisecond, dup: 0.02},
 			stream{codec: "PCMU", loss: 0.03, jitter: 30 * time.Millisecond, dup: 0.02}, 16000},
@@ -47,4 +48,66 @@ func TestRender(t *testing.T) {
 			sounds(t, "right", right, rate, bob, 100*time.Millisecond)
 		})
 	}
+}
+
+// TestInterruptions shows that what is said after an interruption is in its place, whatever the
+// sender does to its timestamps, and that the interruption is silent.
+func TestInterruptions(t *testing.T) {
+	const from, to = 12 * time.Second, 15 * time.Second
+	const packets = uint16((to - from) / (20 * time.Millisecond))
+	changes := map[string]func(p *sent){
+		"silence, and timestamps go on": func(*sent) {},
+		"mute, and timestamps stop": func(p *sent) {
+			p.Seq -= packets
+			p.Time -= uint32(packets) * 960
+		},
+		"reload": func(p *sent) {
+			p.SSRC, p.Seq, p.Time = 8, p.Seq+40_000, p.Time+1_234_567_890
+		},
+	}
+	for name, change := range changes {
+		t.Run(name, func(t *testing.T) {
+			alice := voice(1, 30)
+			left := stream{codec: "opus", samples: alice, jitter: 15 * time.Millisecond, at: func(_ int, p *sent) bool {
+				if p.said >= to {
+					change(p)
+				}
+				return p.said < from || p.said >= to
+			}}
+			right := stream{codec: "opus", samples: voice(2, 30)}
+			p := spoolOf(t, nil, left.packets(t, calls.CallerSide), right.packets(t, calls.CalleeSide))
+			got, _, rate := rendered(t, p)
+
+			clear(alice[from*16000/time.Second : to*16000/time.Second])
+			sounds(t, "left", got, rate, alice, 100*time.Millisecond)
+			begin, end := from+150*time.Millisecond, to-50*time.Millisecond
+			if !isSilent(got[begin*16000/time.Second : end*16000/time.Second]) {
+				t.Error("the interruption is not silent")
+			}
+		})
+	}
+}
+
+// TestDrift shows that senders with clocks that run too fast or too slow stay aligned with the
+// server's clock, and thereby with each other. Clocks are that far off only here, to be heard
+// within minutes; TestTimeline has those of real ones, for hours.
+func TestDrift(t *testing.T) {
+	const ppm = 600
+	alice, bob := voice(1, 180), voice(2, 180)
+	left := stream{codec: "opus", samples: alice, ppm: ppm, jitter: 20 * time.Millisecond, reports: true}
+	right := stream{codec: "PCMU", samples: bob, ppm: -ppm, jitter: 20 * time.Millisecond, seed: 1}
+	p := spoolOf(t, nil, left.packets(t, calls.CallerSide), right.packets(t, calls.CalleeSide))
+	gotLeft, gotRight, rate := rendered(t, p)
+
+	sounds(t, "left", gotLeft, rate, warp(alice, ppm), 70*time.Millisecond)
+	sounds(t, "right", gotRight, rate, warp(bob, -ppm), 70*time.Millisecond)
+}
+
+// warp returns audio as it sounds if its clock is too fast.
+func warp(samples []int16, ppm float64) []int16 {
+	out := make([]int16, int(float64(len(samples))/(1+ppm/1e6)))
+	for i := range out {
+		out[i] = samples[min(int(float64(i)*(1+ppm/1e6)), len(samples)-1)]
+	}
+	return out
 }

@@ -172,7 +172,7 @@ var only = map[string][]string{
 	"github.com/pion/opus":                {"calls/record"},
 	"github.com/wneessen/go-mail":         {"internal/mail"},
 	"github.com/emersion/go-smtp":         {"test/inbox"},
-	"github.com/pion":                     {"calls/media"},
+	"github.com/pion":                     {"calls/media", "calls/record"},
 	"database/sql":                        {"internal/database", "internal/session/sql", "store"},
 	"net/http": {"bench", "operator/dashboard", "fabric/relay", "fabric/rest",
 		"idp/oidc", "cmd/selvage/internal/docsite",

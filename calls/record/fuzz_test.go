@@ -1,0 +1,89 @@
+package record
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/calls"
+)
+
+// FuzzSpool renders any file. It must end without a panic, with a length that follows from its
+// times.
+func FuzzSpool(f *testing.F) {
+	p := newTestSpool(f)
+	speak(p, 0, 20)
+	p.pauseAt(300*time.Millisecond, true)
+	p.resumeAt(350 * time.Millisecond)
+	p.write()
+	p.Tap(calls.CallerSide).Packet(calls.Packet{Kind: calls.Audio, Codec: "opus", SSRC: 9, Arrived: p.call.Started.Add(
+		time.Second), Payload: []byte{0x08, 1, 2, 3}})
+	p.Tap(calls.CalleeSide).Clock(calls.Audio, 7, time.Now())
+	p.Stop()
+	p.write()
+	whole, err := os.ReadFile(filepath.Join(p.owner.dir.Name(), p.call.Sid+extension))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(whole)
+	f.Add(whole[:len(whole)/2])
+
+	f.Fuzz(func(t *testing.T, b []byte) {
+		render(t, b)
+		// What the fuzzer makes of the entries has no valid checksums, so it gets them here.
+		render(t, sealed(b))
+	})
+}
+
+// sealed returns a spool with a valid header whose only block is b.
+func sealed(b []byte) []byte {
+	head := append(appendEntry(make([]byte, blockHead), headerKind, 0, 11), `{"Sid":"x"}`...)
+	block := append(make([]byte, blockHead), b[:min(len(b), maxBlock)]...)
+	seal(block, seal(head, firstSum()))
+	return append(append([]byte(magic), head...), block...)
+}
+
+// render renders at most a minute of a spool.
+func render(t *testing.T, b []byte) {
+	plan, err := survey(bytes.NewReader(b))
+	if errors.Is(err, errNoSpool) {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.frames < 0 || plan.frames > plan.toFrames(maxLength.Microseconds()) {
+		t.Fatalf("the length is %d frames", plan.frames)
+	}
+	if n := len(plan.pauses); n > 0 && plan.pauses[n-1].to > plan.toFrames(time.Hour.Microseconds()) {
+		return // what is cut out takes its time, too
+	}
+	plan.limit(int64(plan.rate) * 60)
+
+	m, err := newMixer(bytes.NewReader(b), plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := m.ReadFrames(make([]int16, 2*plan.frames), 0); int64(n) != plan.frames || err != nil {
+		t.Fatalf("ReadFrames = %d, %v, want %d", n, err, plan.frames)
+	}
+}
+
+// FuzzOpus decodes any packets as Opus. The decoder must not panic beyond what is caught, nor
+// return more than a packet can have.
+func FuzzOpus(f *testing.F) {
+	for _, toc := range []byte{0x08, 0x48, 0x60, 0x78, 0xf8, 0xfb} {
+		f.Add([]byte{toc, 0x12, 0x34, 0x56, 0x78, 0x9a, 0xbc, 0xde, 0xf0, 0x11, 0x22})
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var d decoder
+		for range 2 {
+			if got := d.decode(nil, opusCodec, b, 16000); len(got) > maxOpus*16 {
+				t.Errorf("a packet of %d bytes has %d samples", len(b), len(got))
+			}
+		}
+	})
+}

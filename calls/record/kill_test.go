@@ -1,0 +1,117 @@
+package record
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/recordings"
+)
+
+// killedCalls is how many calls are recorded when their process is killed.
+const killedCalls = 20
+
+// TestMain lets the test binary record calls in a process of its own, to be killed.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("SELVAGE_TEST_SPOOLS"); dir != "" {
+		recordUntilKilled(dir, os.Getenv("SELVAGE_TEST_PROJECT"))
+	}
+	os.Exit(m.Run())
+}
+
+// recordUntilKilled records calls whose recordings are announced. It reads their Sids, and
+// prints how many seconds of each it has recorded.
+func recordUntilKilled(dir, project string) {
+	s, err := Open(Config{Dir: dir})
+	if err != nil {
+		panic(err)
+	}
+	var open []calls.Recording
+	for in := bufio.NewScanner(os.Stdin); len(open) < killedCalls && in.Scan(); {
+		r, err := s.Start(context.Background(), calls.RecordedCall{Sid: in.Text(), Project: project, CallID: in.Text()})
+		if err != nil {
+			panic(err)
+		}
+		open = append(open, r)
+	}
+
+	ticker := time.NewTicker(20 * time.Millisecond)
+	for i := 0; ; i++ {
+		now := <-ticker.C
+		for _, r := range open {
+			p := r.(*spool)
+			for side := range p.taps {
+				packet := audio(p, i)
+				packet.Arrived, packet.Payload = now, make([]byte, 160)
+				packet.Payload[0] = 0x20
+				r.Tap(calls.Side(side)).Packet(packet)
+			}
+		}
+		if i%50 == 0 {
+			fmt.Println(i / 50)
+		}
+	}
+}
+
+// TestKill shows that of twenty calls that are recorded when their process is killed, each is
+// there but for a second.
+func TestKill(t *testing.T) {
+	w := newWorld(t)
+	child := exec.Command(os.Args[0])
+	child.Env = append(os.Environ(), "SELVAGE_TEST_SPOOLS="+w.dir.Name(), "SELVAGE_TEST_PROJECT="+w.project)
+	child.Stderr = os.Stderr
+	in, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+
+	var sids []string
+	for i := range killedCalls {
+		c := w.call(0)
+		c.CallID = fmt.Sprint("call-", i)
+		sid, err := w.announce(t.Context(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sids = append(sids, sid)
+		fmt.Fprintln(in, sid)
+	}
+
+	seconds := bufio.NewScanner(out)
+	began := time.Now()
+	for seconds.Scan() && seconds.Text() != "3" {
+		if seconds.Text() == "0" {
+			began = time.Now()
+		}
+	}
+	lasted := time.Since(began)
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait() // it was killed
+
+	w.recover(t)
+	for _, sid := range sids {
+		rec := w.find(t, sid)
+		if rec.Status != recordings.Completed || rec.ErrorCode != recordings.Incomplete ||
+			rec.Duration() < lasted-time.Second {
+			t.Errorf("%s is %s %q and lasts %v, want completed, %s, %v but for a second", sid[:8], rec.Status,
+				rec.ErrorCode, rec.Duration(), recordings.Incomplete, lasted)
+		}
+	}
+	if files := w.spoolFiles(t); len(files) != 0 {
+		t.Errorf("files left: %q", files)
+	}
+}
