@@ -110,7 +110,7 @@ func (ks *APIKeys) Check(in APIKeyInput, isNew bool) error {
 }
 
 // Create creates a key of a project and returns its secret, which cannot be read again. A
-// key gets no more rights than by has; a nil by is the operator, who has all rights.
+// key gets no more rights than by has. A nil by means the operator, with all rights.
 func (ks *APIKeys) Create(
 	ctx context.Context, projectID string, in APIKeyInput, by *Rights,
 ) (k APIKey, secret string, err error) {

@@ -31,13 +31,17 @@ type Kept struct {
 
 // kept is what every erasure keeps.
 var kept = []Kept{
-	{"the subscriber's id in the audit log (with network addresses and browsers), revocations, pending logout notifications and used refresh tokens", "they prove past actions and keep issued tokens revoked; the id alone no longer identifies a person, and the log is pruned after its retention time"},
+	{"the subscriber's id in the audit log (with network addresses and browsers), revocations, pending " +
+		"logout notifications and used refresh tokens",
+		"they prove past actions and keep issued tokens revoked; the id alone no longer identifies a " +
+			"person, and the log is pruned after its retention time"},
 	{"recordings that also belong to another subscriber",
 		"they are the other subscriber's as well; this subscriber's addresses are removed from them"},
 	{"records of its calls, without its id, name and addresses", "they are the other party's as well"},
 	{"records of the deleted recordings, for 40 days: ids, times and durations, but no addresses",
 		"they keep earlier lists and bills consistent"},
-	{"unfinished sign-in requests, for 30 minutes: an e-mail address that an app sent as login_hint", "they are in the session store under a key that only the browser knows, and expire by themselves"},
+	{"unfinished sign-in requests, for 30 minutes: an e-mail address that an app sent as login_hint",
+		"they are in the session store under a key that only the browser knows, and expire by themselves"},
 	{"data that webhooks, apps and operators received before, and backups",
 		"they cannot be erased from here; let backups expire, and erase again after restoring one"},
 }

@@ -39,7 +39,8 @@ func (i Issuer) token(kind TokenKind) Token {
 	t := Token{Kind: kind, ProjectID: i.ProjectID, KeyID: i.KeyID, ClientID: i.ClientID, IssuerID: i.ClientID}
 	if i.SAT != nil {
 		t.SubscriberID, t.SessionID, t.GrantID = i.SAT.SubscriberID, i.SAT.SessionID, i.SAT.GrantID
-		t.ClientID, t.KeyID, t.IssuerID, t.ParentID = i.SAT.ClientID, i.SAT.KeyID, i.SAT.IssuerID, i.SAT.FamilyID
+		t.ClientID, t.KeyID = i.SAT.ClientID, i.SAT.KeyID
+		t.IssuerID, t.ParentID = i.SAT.IssuerID, i.SAT.FamilyID
 		t.RootedAt = i.SAT.root()
 	}
 	return t
@@ -98,7 +99,8 @@ func (ts *Tokens) checkExpiry(param string, at *int64) error {
 	case *at <= now.Unix():
 		return problem.BadParam(param, "%s must be greater than %d", param, now.Unix())
 	case *at > now.Add(MaxLifetime).Unix():
-		return problem.BadParam(param, "%s must be at most %d, which is 30 days ahead", param, now.Add(MaxLifetime).Unix())
+		return problem.BadParam(param,
+			"%s must be at most %d, which is 30 days ahead", param, now.Add(MaxLifetime).Unix())
 	}
 	return nil
 }
@@ -149,7 +151,8 @@ func (ts *Tokens) IssueSubscriber(
 		return TokenPair{}, problem.BadParam("reference", "the subscriber is disabled")
 	}
 	t := by.token(SAT)
-	t.SubscriberID, t.FamilyID, t.Scope, t.Fingerprint = s.ID, newID(), in.Scope, in.Fingerprint
+	t.SubscriberID, t.FamilyID = s.ID, newID()
+	t.Scope, t.Fingerprint = in.Scope, in.Fingerprint
 	t.IssuedAt, t.ExpiresAt = issuedAfter(began, s.Updated), ts.expiry(in.ExpireAt)
 	if in.ApplicationID != "" {
 		t.ClientID = in.ApplicationID

@@ -154,8 +154,8 @@ func (ts *Tokens) Inspect(raw string, kinds ...TokenKind) (Token, bool) {
 		if t.Kind != kind {
 			continue
 		}
-		t.sealedBy, t.Scope, t.Claims, t.AddressIDs =
-			kid, slices.Clip(t.Scope), slices.Clip(t.Claims), slices.Clip(t.AddressIDs)
+		t.sealedBy = kid
+		t.Scope, t.Claims, t.AddressIDs = slices.Clip(t.Scope), slices.Clip(t.Claims), slices.Clip(t.AddressIDs)
 		return t, true
 	}
 

@@ -119,7 +119,8 @@ func (r *Recordings) receive(f *os.File, u Upload, rec *Recording) (wav.Facts, e
 	}
 
 	rec.Bytes, rec.SHA256 = size, hex.EncodeToString(hash.Sum(nil))
-	rec.Codec, rec.SampleRate, rec.Channels, rec.Bits = facts.Codec, facts.SampleRate, facts.Channels, facts.Bits
+	rec.Codec, rec.SampleRate = facts.Codec, facts.SampleRate
+	rec.Channels, rec.Bits = facts.Channels, facts.Bits
 	rec.Frames, rec.Repairs = facts.Frames, facts.Repairs
 	return facts, nil
 }

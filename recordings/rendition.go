@@ -136,7 +136,9 @@ func (r *Recordings) convert(ctx context.Context, n *Rendition, w Wanted) error 
 	if err != nil {
 		return notConverted(rec, w.Format, err)
 	}
-	n.Content, n.Encoded, n.Type, n.Ext, n.Tag = stream, true, "audio/mpeg", ".mp3", n.Tag+"-mp3-"+mp3.Version
+	n.Content, n.Encoded = stream, true
+	n.Type, n.Ext = "audio/mpeg", ".mp3"
+	n.Tag += "-mp3-" + mp3.Version
 	return nil
 }
 

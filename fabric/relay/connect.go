@@ -58,7 +58,8 @@ func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 		return nil, err
 	}
 	if _, already := s.authenticated(); already {
-		return nil, &fault{invalidRequest, "this socket is already connected; use signalwire.reauthenticate to change its token"}
+		return nil, &fault{invalidRequest,
+			"this socket is already connected; use signalwire.reauthenticate to change its token"}
 	}
 
 	// Read this before the token is checked, so that the watch notices any later revocation.
@@ -108,7 +109,8 @@ func (s *socket) begin(caller, id string, token fabric.Token, heard int64) {
 	s.relay.connected.Add(1)
 	s.conn.SetReadLimit(maxMessage)
 	s.mu.Lock()
-	s.caller, s.id, s.token, s.heard = caller, id, token, heard
+	s.caller, s.id = caller, id
+	s.token, s.heard = token, heard
 	s.mu.Unlock()
 	s.relay.mu.Lock()
 	defer s.relay.mu.Unlock()

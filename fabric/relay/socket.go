@@ -87,7 +87,8 @@ func (s *socket) read() error {
 		case kind != websocket.MessageText:
 			s.out.close(s.conn, farewell{code: websocket.StatusUnsupportedData, reason: "messages must be text"})
 		case !utf8.Valid(text):
-			s.out.close(s.conn, farewell{code: websocket.StatusInvalidFramePayloadData, reason: "messages must be UTF-8"})
+			s.out.close(s.conn,
+				farewell{code: websocket.StatusInvalidFramePayloadData, reason: "messages must be UTF-8"})
 		default:
 			s.pace()
 			if !s.receive(text) {
@@ -111,7 +112,8 @@ func (s *socket) pace() { time.Sleep(s.rate.take(time.Now())) }
 // If the connection was lost, presence stays, so that the client can resume it.
 func (s *socket) end(err error) {
 	s.mu.Lock()
-	caller, token, id, leaving := s.caller, s.token, s.id, s.leaving
+	caller, token := s.caller, s.token
+	id, leaving := s.id, s.leaving
 	s.over = true
 	s.mu.Unlock()
 

@@ -85,7 +85,8 @@ func verify(c Config) pgconn.ValidateConnectFunc {
 	// Turn on what a role's default has turned off; keep stricter settings.
 	durable := `SELECT current_setting('synchronous_commit')`
 	if c.Sync == Full {
-		durable = `SELECT CASE WHEN current_setting('synchronous_commit') = 'off' THEN set_config('synchronous_commit', 'on', false) END`
+		durable = `SELECT CASE WHEN current_setting('synchronous_commit') = 'off'
+			THEN set_config('synchronous_commit', 'on', false) END`
 	}
 
 	return func(ctx context.Context, pg *pgconn.PgConn) error {

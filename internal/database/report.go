@@ -126,8 +126,10 @@ func unchanging(name string) string {
 // Queries for all tables of SQLite, and of PostgreSQL without those of extensions.
 const (
 	fileTables   = `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`
-	serverTables = `SELECT c.relname FROM pg_class c WHERE c.relnamespace = to_regnamespace(quote_ident(current_schema()))
-		AND c.relkind IN ('r', 'p') AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = c.oid AND d.classid = 'pg_class'::regclass AND d.deptype = 'e')
+	serverTables = `SELECT c.relname FROM pg_class c
+		WHERE c.relnamespace = to_regnamespace(quote_ident(current_schema())) AND c.relkind IN ('r', 'p')
+		AND NOT EXISTS (SELECT 1 FROM pg_depend d
+			WHERE d.objid = c.oid AND d.classid = 'pg_class'::regclass AND d.deptype = 'e')
 		ORDER BY c.relname`
 )
 

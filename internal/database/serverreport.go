@@ -56,12 +56,16 @@ func lookServer(ctx context.Context, c Config) (r Report, err error) {
 
 func (r *ServerReport) read(ctx context.Context, db *sql.DB, ours []string) error {
 	err := db.QueryRowContext(ctx, `SELECT
-			CAST(current_setting('server_version_num') AS INTEGER), split_part(current_setting('server_version'), ' ', 1),
-			CAST(current_setting('max_connections') AS INTEGER) - CAST(current_setting('superuser_reserved_connections') AS INTEGER),
+			CAST(current_setting('server_version_num') AS INTEGER),
+			split_part(current_setting('server_version'), ' ', 1),
+			CAST(current_setting('max_connections') AS INTEGER) -
+				CAST(current_setting('superuser_reserved_connections') AS INTEGER),
 			(SELECT COUNT(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
-			current_setting('synchronous_commit'), current_setting('fsync') = 'on', current_setting('full_page_writes') = 'on',
+			current_setting('synchronous_commit'), current_setting('fsync') = 'on',
+			current_setting('full_page_writes') = 'on',
 			current_setting('data_checksums') = 'on', current_setting('autovacuum') = 'on', pg_is_in_recovery(),
-			(SELECT rolsuper FROM pg_roles WHERE rolname = current_user), has_schema_privilege(current_schema(), 'CREATE'),
+			(SELECT rolsuper FROM pg_roles WHERE rolname = current_user),
+			has_schema_privilege(current_schema(), 'CREATE'),
 			COALESCE((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), FALSE),
 			COALESCE(inet_client_addr() = inet_server_addr(), TRUE)`).Scan(
 		&r.Version, &r.Release, &r.Connections, &r.InUse, &r.SynchronousCommit, &r.Fsync, &r.FullPages,

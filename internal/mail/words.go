@@ -132,7 +132,8 @@ var english = map[Kind]words{
 	FactorChanged: {
 		Subject: "How you sign in to {brand} has changed", Title: "How you sign in has changed",
 		Text: []string{"For your account {to} at {brand}: {what}", facts},
-		Note: "If this was not you, someone may have access to your account. Set a new password with “Forgot password?” " +
+		Note: "If this was not you, someone may have access to your account. Set a new password with " +
+			"“Forgot password?” " +
 			"where you sign in; that signs out everyone else. Then remove what is not yours from your account.",
 	},
 	NewDevice: {
@@ -169,7 +170,8 @@ var english = map[Kind]words{
 	OperatorAdded: {
 		Subject: "A new operator at {brand}: {new}", Title: "There is a new operator",
 		Text: []string{"{new} is now an operator of {brand}, with the role {role}.", opFacts},
-		Note: "If you did not expect this, remove the operator in the dashboard under Operators, and check the audit trail.",
+		Note: "If you did not expect this, remove the operator in the dashboard under Operators, and " +
+			"check the audit trail.",
 	},
 	Test: {
 		Subject: "A test mail from {brand}", Title: "Mail works",

@@ -83,7 +83,8 @@ func (b board) entropy(length, turns, shifted int) float64 {
 // walks finds three or more adjacent keys in a row.
 func (b board) walks(password string) (found []match.Match) {
 	for i := 0; i < len(password)-1; {
-		j, last, turns, shifted := i+1, -1, 0, 0
+		j, last := i+1, -1
+		turns, shifted := 0, 0
 		for ; j < len(password); j++ {
 			towards, upper := neighbour(b.Graph.Graph[password[j-1:j]], password[j:j+1])
 			if towards < 0 {

@@ -43,7 +43,8 @@ func parseMP3(r io.ReaderAt, size int64, search bool) (f wav.Facts, ok bool, err
 	if m.err != nil || first.length == 0 {
 		return f, false, m.err
 	}
-	f.Codec, f.SampleRate, f.Channels, f.Offset, f.Length = "mp3", first.rate, first.channels, at, m.size-at
+	f.Codec, f.SampleRate, f.Channels = "mp3", first.rate, first.channels
+	f.Offset, f.Length = at, m.size-at
 
 	// The tag has the number of frames. It is wrong if the file was cut or changed later.
 	tag := m.tag(first, at)

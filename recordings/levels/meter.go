@@ -77,11 +77,13 @@ func (m *meter) add(samples []int16) {
 
 // add measures one channel of a run. at is the frame of the run's first sample.
 func (l *leg) add(run []int16, channel, channels int, at int64) {
-	least, most, sum, squares, energy := l.least, l.most, l.sum, l.squares, l.energy
+	least, most := l.least, l.most
+	sum, squares, energy := l.sum, l.squares, l.energy
 
 	// Two second-order filters, in transposed direct form II, kept in registers.
 	shelf, a1, a2 := l.weight.shelf, l.weight.high.a1, l.weight.high.a2
-	s1, s2, h1, h2 := l.weight.s1, l.weight.s2, l.weight.h1, l.weight.h2
+	s1, s2 := l.weight.s1, l.weight.s2
+	h1, h2 := l.weight.h1, l.weight.h2
 
 	for i := channel; i < len(run); i += channels {
 		v := int(run[i])
@@ -101,8 +103,10 @@ func (l *leg) add(run []int16, channel, channels int, at int64) {
 		energy += z * z
 	}
 
-	l.weight.s1, l.weight.s2, l.weight.h1, l.weight.h2 = audible(s1), audible(s2), audible(h1), audible(h2)
-	l.least, l.most, l.sum, l.squares, l.energy = least, most, sum, squares, energy
+	l.weight.s1, l.weight.s2 = audible(s1), audible(s2)
+	l.weight.h1, l.weight.h2 = audible(h1), audible(h2)
+	l.least, l.most = least, most
+	l.sum, l.squares, l.energy = sum, squares, energy
 }
 
 // Samples beyond nearRail are near the largest value of a codec: mu-law ends at 32124, A-law at

@@ -16,7 +16,8 @@ func (w *bitWriter) put(v uint32, n int) {
 	w.acc |= uint64(v) << w.free
 	if w.free < 32 {
 		b := w.buf[w.at : w.at+4]
-		b[0], b[1], b[2], b[3] = byte(w.acc>>56), byte(w.acc>>48), byte(w.acc>>40), byte(w.acc>>32)
+		b[0], b[1] = byte(w.acc>>56), byte(w.acc>>48)
+		b[2], b[3] = byte(w.acc>>40), byte(w.acc>>32)
 		w.at += 4
 		w.acc <<= 32
 		w.free += 32

@@ -35,8 +35,10 @@ func polyphase(pcm *[history + 576]float32, sub *[32][18]float32) {
 func windowed(pcm *[history + 576]float32, at int, y *[2][64]float32) {
 	x := (*[544]float32)(pcm[at:])
 	for m := range 64 {
-		c0, c1, c2, c3 := analysis[m], analysis[m+64], analysis[m+128], analysis[m+192]
-		c4, c5, c6, c7 := analysis[m+256], analysis[m+320], analysis[m+384], analysis[m+448]
+		c0, c1 := analysis[m], analysis[m+64]
+		c2, c3 := analysis[m+128], analysis[m+192]
+		c4, c5 := analysis[m+256], analysis[m+320]
+		c6, c7 := analysis[m+384], analysis[m+448]
 		a := float32(c0*x[m]) + float32(c1*x[m+64])
 		b := float32(c2*x[m+128]) + float32(c3*x[m+192])
 		c := float32(c4*x[m+256]) + float32(c5*x[m+320])
@@ -124,8 +126,10 @@ func dct8(v0, v1, v2, v3, v4, v5, v6, v7 float32, s *[8]float32) {
 	o1 = float32(o1 * secants8[1])
 	o2 = float32(o2 * secants8[2])
 	o3 = float32(o3 * secants8[3])
-	s[0], s[1], s[2], s[3] = e0+o0, e1+o1, e2+o2, e3+o3
-	s[7], s[6], s[5], s[4] = e0-o0, e1-o1, e2-o2, e3-o3
+	s[0], s[7] = e0+o0, e0-o0
+	s[1], s[6] = e1+o1, e1-o1
+	s[2], s[5] = e2+o2, e2-o2
+	s[3], s[4] = e3+o3, e3-o3
 }
 
 func dct4(v0, v1, v2, v3 float32) (s0, s1, s2, s3 float32) {

@@ -190,7 +190,8 @@ func (f *Format) gsm() error {
 	if f.Channels != 1 || f.BlockAlign != 65 {
 		return broken("it claims GSM blocks of %d bytes and %d channels", f.BlockAlign, f.Channels)
 	}
-	f.Codec, f.Bits, f.ValidBits, f.BlockFrames = "gsm_ms", 0, 0, 320
+	f.Codec, f.BlockFrames = "gsm_ms", 320
+	f.Bits, f.ValidBits = 0, 0
 	return nil
 }
 

@@ -73,7 +73,8 @@ func (b *g722Band) save(to []byte) []byte {
 func (b *g722Band) restore(from []byte) []byte {
 	var first [4]int32
 	from = takeInts(from, first[:])
-	b.log, b.step, b.signal, b.zero = max(first[0], 0), first[1], first[2], first[3]
+	b.log, b.step = max(first[0], 0), first[1]
+	b.signal, b.zero = first[2], first[3]
 	for _, v := range [][]int32{b.outputs[:], b.partial[:], b.poles[:], b.zeros[:], b.inputs[:]} {
 		from = takeInts(from, v)
 	}

@@ -1,5 +1,5 @@
-# paste.sh DOCUMENT: what is in fences of sh in a document, and in files, as it stands there,
-# for the server of the script that runs this. What a reader serves on 3000 is on PORT.
+# paste.sh DOCUMENT runs the sh fences and writes the files of a document as they are, for the
+# server of the calling script. Servers that the document starts on port 3000 use PORT.
 set -eu
 awk '
     /^```/ && inside { if (file) print "END_OF_FILE\nchmod +x " file; inside = file = ""; next }

@@ -97,7 +97,8 @@ func (s *Store) failed(era uint64, err error) {
 // open opens the breaker: from now on the primary is only probed. The caller holds the lock.
 func (s *Store) open(err error) {
 	b := &s.breaker
-	b.opened, b.cause, b.failures, b.bad, b.good = time.Now(), err.Error(), 0, 0, 0
+	b.opened, b.cause = time.Now(), err.Error()
+	b.failures, b.bad, b.good = 0, 0, 0
 	if b.needed == 0 || b.opened.Sub(b.closed) > flapping {
 		b.needed = fewGood
 	} else {
@@ -132,7 +133,8 @@ func (s *Store) probed(era uint64, err error) {
 		}
 		b.closed = time.Now()
 		s.era.Add(1)
-		s.log.Info("the session store is available again", "away", b.closed.Sub(b.opened).Round(time.Millisecond).String())
+		s.log.Info("the session store is available again",
+			"away", b.closed.Sub(b.opened).Round(time.Millisecond).String())
 	}
 }
 

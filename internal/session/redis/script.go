@@ -43,7 +43,8 @@ end
 local next = full + cost
 if cost > 0 and next - now > slack then return next - now - slack end
 if next > now then
-  redis.call('SET', KEYS[1], ARGV[1] .. string.format('%.0f', next), 'PX', string.format('%.0f', math.ceil((next - now) / 1000)))
+  local life = string.format('%.0f', math.ceil((next - now) / 1000))
+  redis.call('SET', KEYS[1], ARGV[1] .. string.format('%.0f', next), 'PX', life)
 elseif value then
   redis.call('DEL', KEYS[1])
 end

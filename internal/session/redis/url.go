@@ -72,7 +72,8 @@ func parse(raw string) (l location, err error) {
 	}
 
 	if l.mode, known = modes[plain]; !ok || !known {
-		return l, errors.New("a Redis URL begins with redis://, redis-cluster:// or redis-sentinel://, with rediss instead of redis for TLS")
+		return l, errors.New("a Redis URL begins with redis://, redis-cluster:// or redis-sentinel://, " +
+			"with rediss instead of redis for TLS")
 	}
 
 	l.scheme = scheme
@@ -98,13 +99,15 @@ func (l *location) parseCredentials(raw string) (err error) {
 			}
 		}
 		if l.master, err = url.PathUnescape(name); err != nil || l.master == "" {
-			return fmt.Errorf("the Redis URL lacks the master's name in the Sentinels: %s://MASTER@HOST:26379%s", l.scheme, encode)
+			return fmt.Errorf("the Redis URL lacks the master's name in the Sentinels: "+
+				"%s://MASTER@HOST:26379%s", l.scheme, encode)
 		}
 	}
 
 	user, password, both := strings.Cut(raw, ":")
 	if raw != "" && !both {
-		return errors.New("the Redis URL has a user without a password: write USER:PASSWORD@, or :PASSWORD@ for the default user" + encode)
+		return errors.New("the Redis URL has a user without a password: write USER:PASSWORD@, or " +
+			":PASSWORD@ for the default user" + encode)
 	}
 
 	var err1, err2 error
@@ -124,13 +127,15 @@ func (l *location) parseHosts(raw string) error {
 		name, port, err := net.SplitHostPort(host)
 		n, notNumber := strconv.Atoi(port)
 		if err != nil || notNumber != nil || n < 1 || n > 65535 || name == "" || strings.ContainsAny(name, " \t#") {
-			return fmt.Errorf("the Redis URL needs a host, and a port from 1 to 65535 unless it is the default: %s://HOST:6379%s", l.scheme, encode)
+			return fmt.Errorf("the Redis URL needs a host, and a port from 1 to 65535 unless it is the "+
+				"default: %s://HOST:6379%s", l.scheme, encode)
 		}
 		l.hosts = append(l.hosts, net.JoinHostPort(name, port))
 	}
 
 	if l.mode == Single && len(l.hosts) > 1 {
-		return errors.New("the Redis URL has several hosts: write redis-cluster:// if they are a Cluster, redis-sentinel:// if they are Sentinels")
+		return errors.New("the Redis URL has several hosts: write redis-cluster:// if they are a " +
+			"Cluster, redis-sentinel:// if they are Sentinels")
 	}
 	return nil
 }
@@ -167,14 +172,16 @@ func (l *location) parseParameters(query string, secure bool) error {
 			return fmt.Errorf("the parameter %s of the Redis URL needs exactly one value", name)
 		case name == "prefix":
 			// Braces would form a hash tag and put all keys into one slot of a Cluster.
-			if len(v[0]) > 32 || strings.Trim(v[0], "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_") != "" {
+			const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+			if len(v[0]) > 32 || strings.Trim(v[0], allowed) != "" {
 				return errors.New("the prefix in the Redis URL must be 1 to 32 letters, digits, - and _")
 			}
 			l.prefix = v[0] + ":"
 		case strings.HasPrefix(name, "sentinel") && l.mode != Sentinel:
 			return fmt.Errorf("the parameter %s of the Redis URL belongs to redis-sentinel://", name)
 		case !strings.HasPrefix(name, "sentinel") && !secure:
-			return fmt.Errorf("the parameter %s of the Redis URL is for TLS: write rediss instead of redis, or remove it", name)
+			return fmt.Errorf("the parameter %s of the Redis URL is for TLS: write rediss instead of "+
+				"redis, or remove it", name)
 		}
 	}
 

@@ -100,7 +100,8 @@ func incrAfterExpiry(t *testing.T, s session.Store) {
 // ttlRestarts shows that a write restarts the lifetime of an entry, whether the new one is longer or
 // shorter.
 func ttlRestarts(t *testing.T, s session.Store) {
-	swapped, longer, shorter, witness := key(t, "login"), key(t, "login"), key(t, "login"), key(t, "witness")
+	swapped, witness := key(t, "login"), key(t, "witness")
+	longer, shorter := key(t, "login"), key(t, "login")
 	alive(t, func(life time.Duration) error {
 		mustPut(t, s, swapped, "one", life)
 		return s.CompareAndSwap(t.Context(), swapped, []byte("one"), []byte("two"), time.Hour)

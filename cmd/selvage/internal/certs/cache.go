@@ -35,7 +35,8 @@ func (c cache) Get(ctx context.Context, name string) ([]byte, error) {
 	}
 
 	sealed, err := c.rows.FindCertificate(ctx, name)
-	if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Malformed) { // not valid text, so not one of our names
+	// Malformed means that the name is not valid text, so it is not one of ours.
+	if errors.Is(err, problem.NotFound) || errors.Is(err, problem.Malformed) {
 		return nil, autocert.ErrCacheMiss
 	}
 	if err != nil {

@@ -104,7 +104,8 @@ func (d *Demo) seedResources(ctx context.Context, s *seed) error {
 		if err := json.Unmarshal([]byte(r.members), &members); err != nil {
 			return fmt.Errorf("reading the demo's %s: %w", r.kind, err)
 		}
-		if _, err := d.Fabric.Resources.Create(ctx, s.project.ID, d.Fabric.Resources.Kinds().ByType(r.kind), members); err != nil {
+		kind := d.Fabric.Resources.Kinds().ByType(r.kind)
+		if _, err := d.Fabric.Resources.Create(ctx, s.project.ID, kind, members); err != nil {
 			return err
 		}
 	}

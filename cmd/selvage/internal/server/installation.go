@@ -66,13 +66,13 @@ func (a *App) rotateUse(ctx context.Context, name string) error {
 	return err
 }
 
-// mailState returns how mails are sent, how many wait (at most a page), and up to ten that
-// were given up.
+// mailState returns how mails are sent, how many are pending (at most a page), and up to
+// ten dead letters.
 func (a *App) mailState(ctx context.Context) (m dashboard.MailState, err error) {
 	sender := a.sender()
-	m.From, m.Way = strings.TrimSpace(sender.Name+" <"+sender.Address+">"), "by the server of mail.url"
+	m.From, m.Way = strings.TrimSpace(sender.Name+" <"+sender.Address+">"), "Sent by the server in mail.url."
 	if a.Box != nil {
-		m.Way = "nowhere: mails are kept, since mail.url is “log:”"
+		m.Way = "No mail server is set (mail.url is “log:”), so mails are stored here."
 		if a.showsMailbox() {
 			m.Box = a.Where.Public + "/dev/mail"
 		}
