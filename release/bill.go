@@ -11,16 +11,18 @@ import (
 	"github.com/CycloneDX/cyclonedx-go"
 )
 
-// bill writes selvage_VERSION.cdx.json: what is linked, in CycloneDX.
+// bill writes selvage_VERSION.cdx.json, a CycloneDX bill of materials of the linked modules.
 func (r release) bill() error {
 	all, err := r.licensed()
 	if err != nil {
 		return err
 	}
+
 	bom := cyclonedx.NewBOM()
 	self := component("github.com/selvage/selvage", r.version, []string{"Apache-2.0"})
 	self.Type = cyclonedx.ComponentTypeApplication
 	bom.Metadata = &cyclonedx.Metadata{Timestamp: r.date.Format(time.RFC3339), Component: &self}
+
 	var components []cyclonedx.Component
 	var refs []string
 	for _, l := range all {
@@ -30,8 +32,10 @@ func (r release) bill() error {
 		}
 		components, refs = append(components, c), append(refs, c.BOMRef)
 	}
+
 	bom.Components = &components
 	bom.Dependencies = &[]cyclonedx.Dependency{{Ref: self.BOMRef, Dependencies: &refs}}
+
 	f, err := os.Create(r.billFile())
 	if err != nil {
 		return err
@@ -54,6 +58,7 @@ func component(path, version string, ids []string) cyclonedx.Component {
 		licences = append(licences, cyclonedx.LicenseChoice{License: &cyclonedx.License{ID: id}})
 	}
 	return cyclonedx.Component{
-		BOMRef: purl, Type: cyclonedx.ComponentTypeLibrary, Name: path, Version: version, PackageURL: purl, Licenses: &licences,
+		BOMRef: purl, Type: cyclonedx.ComponentTypeLibrary, Name: path, Version: version,
+		PackageURL: purl, Licenses: &licences,
 	}
 }

@@ -15,23 +15,25 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// check looks at what was made as those would who get it.
+// check tests the release as its users would use it.
 func (r release) check() error {
 	dir, err := os.MkdirTemp("", "selvage-check-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	return errors.Join(r.checkImage(filepath.Join(dir, "image")), r.checkPackages(dir), r.checkBinaries(), r.checkInstalled(dir))
+	return errors.Join(r.checkImage(filepath.Join(dir, "image")), r.checkPackages(dir),
+		r.checkBinaries(), r.checkInstalled(dir))
 }
 
-// checkImage unpacks the image layout, and has every digest in it computed anew.
+// checkImage unpacks the image layout and verifies every digest in it.
 func (r release) checkImage(dir string) error {
 	f, err := os.Open(filepath.Join(r.out, "selvage_"+r.version+"_oci.tar"))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+
 	for in := tar.NewReader(f); ; {
 		h, err := in.Next()
 		if err == io.EOF {
@@ -44,43 +46,47 @@ func (r release) checkImage(dir string) error {
 		if err != nil {
 			return err
 		}
+
 		name := filepath.Join(dir, filepath.Clean("/"+h.Name))
 		if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, body, 0o644)); err != nil {
 			return err
 		}
 	}
+
 	index, err := layout.ImageIndexFromPath(dir)
 	if err != nil {
 		return err
 	}
 	if err := validate.Index(index); err != nil {
-		return fmt.Errorf("the image layout is not valid: %w", err)
+		return fmt.Errorf("the image layout is invalid: %w", err)
 	}
 	return nil
 }
 
-// checkPackages has dpkg unpack the packages, where it is there, and runs what was in them.
+// checkPackages unpacks the packages with dpkg, if it is installed, and runs their binaries.
 func (r release) checkPackages(dir string) error {
 	debs, err := filepath.Glob(filepath.Join(r.out, "*.deb"))
 	if err != nil || len(debs) != len(architectures) {
-		return fmt.Errorf("there are %d packages, want %d", len(debs), len(architectures))
+		return fmt.Errorf("found %d packages, want %d", len(debs), len(architectures))
 	}
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {
-		fmt.Println("dpkg-deb is missing: the packages were not looked at")
+		fmt.Println("dpkg-deb is missing: the packages were not checked")
 		return nil
 	}
+
 	for i, arch := range architectures {
 		deb := debs[i]
 		into := filepath.Join(dir, arch)
 		if out, err := exec.Command("dpkg-deb", "-x", deb, into).CombinedOutput(); err != nil {
 			return fmt.Errorf("unpacking %s: %s", deb, out)
 		}
-		for _, name := range []string{"usr/lib/systemd/system/selvage.service", "etc/selvage/selvage.yaml", "usr/share/man/man1/selvage.1"} {
+		for _, name := range []string{"usr/lib/systemd/system/selvage.service", "etc/selvage/selvage.yaml",
+			"usr/share/man/man1/selvage.1"} {
 			if _, err := os.Stat(filepath.Join(into, name)); err != nil {
 				return err
 			}
 		}
-		if err := r.saysVersion(filepath.Join(into, "usr/bin/selvage"), arch); err != nil {
+		if err := r.checkVersion(filepath.Join(into, "usr/bin/selvage"), arch); err != nil {
 			return err
 		}
 	}
@@ -90,28 +96,29 @@ func (r release) checkPackages(dir string) error {
 func (r release) checkBinaries() error {
 	var errs []error
 	for _, arch := range architectures {
-		errs = append(errs, r.saysVersion(r.binary(arch), arch))
+		errs = append(errs, r.checkVersion(r.binary(arch), arch))
 	}
 	return errors.Join(errs...)
 }
 
-// saysVersion runs a binary, under qemu if it is for another processor.
-func (r release) saysVersion(binary, arch string) error {
+// checkVersion runs a binary and checks its version. It uses qemu for other processors.
+func (r release) checkVersion(binary, arch string) error {
 	args := []string{binary, "version"}
 	if arch != runtime.GOARCH {
 		emulator := map[string]string{"arm64": "qemu-aarch64", "amd64": "qemu-x86_64"}[arch]
 		if _, err := exec.LookPath(emulator); err != nil {
-			fmt.Printf("%s is missing: what is for %s was not run\n", emulator, arch)
+			fmt.Printf("%s is missing: the binary for %s was not run\n", emulator, arch)
 			return nil
 		}
 		args = append([]string{emulator}, args...)
 	}
+
 	out, err := exec.Command(args[0], args[1:]...).Output()
 	if err != nil {
-		return fmt.Errorf("running what is for %s: %w", arch, err)
+		return fmt.Errorf("running the binary for %s: %w", arch, err)
 	}
 	if want := "selvage " + r.version + " (commit " + r.commit; !strings.HasPrefix(string(out), want) {
-		return fmt.Errorf("what is for %s says %s, want %s…", arch, out, want)
+		return fmt.Errorf("the binary for %s printed %s, want %s…", arch, out, want)
 	}
 	return nil
 }

@@ -18,11 +18,11 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// account is whom the image runs as: nobody that a host knows.
+// account is the user and group ID of the image, which no host uses.
 const account = 65532
 
-// image writes selvage_VERSION_oci.tar: an OCI image layout with an image for each
-// architecture, of nothing but the binary, the authorities of the web and an account.
+// image writes selvage_VERSION_oci.tar, an OCI image layout with an image for each
+// architecture. An image contains only the binary, the web's root certificates and an account.
 func (r release) image() error {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, arch := range architectures {
@@ -35,6 +35,7 @@ func (r release) image() error {
 			Annotations: map[string]string{"org.opencontainers.image.ref.name": r.version + "-" + arch},
 		}})
 	}
+
 	dir, err := os.MkdirTemp("", "selvage-image-")
 	if err != nil {
 		return err
@@ -51,20 +52,22 @@ func (r release) imageOf(arch string) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(files)), nil }, tarball.WithMediaType(types.OCILayer))
+	open := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(files)), nil }
+	layer, err := tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer))
 	if err != nil {
 		return nil, err
 	}
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	img, err := mutate.Append(base, mutate.Addendum{Layer: layer, History: v1.History{Created: v1.Time{Time: r.date}, CreatedBy: "selvage " + r.version}})
+	history := v1.History{Created: v1.Time{Time: r.date}, CreatedBy: "selvage " + r.version}
+	img, err := mutate.Append(base, mutate.Addendum{Layer: layer, History: history})
 	if err != nil {
 		return nil, err
 	}
 	return mutate.ConfigFile(img, r.config(img, arch))
 }
 
-// config says how the image is run: its data in a volume, and served on all addresses,
-// so that there is no demo.
+// config returns the image's configuration. Its data is in a volume. It listens on all
+// addresses, so the first start creates no demo.
 func (r release) config(img v1.Image, arch string) *v1.ConfigFile {
 	config, err := img.ConfigFile()
 	if err != nil {
@@ -74,11 +77,15 @@ func (r release) config(img v1.Image, arch string) *v1.ConfigFile {
 	config.OS, config.Architecture, config.Created = "linux", arch, v1.Time{Time: r.date}
 	config.Config = v1.Config{
 		User: "65532:65532", WorkingDir: "/data", Entrypoint: []string{"/usr/bin/selvage"}, Cmd: []string{"serve"},
-		Env:          []string{"PATH=/usr/bin", "SELVAGE_DATA=/data", "SELVAGE_LISTEN=0.0.0.0:8080", "SELVAGE_LISTEN_OPS=0.0.0.0:9090"},
+		Env: []string{"PATH=/usr/bin", "SELVAGE_DATA=/data",
+			"SELVAGE_LISTEN=0.0.0.0:8080", "SELVAGE_LISTEN_OPS=0.0.0.0:9090"},
 		ExposedPorts: map[string]struct{}{"8080/tcp": {}}, Volumes: map[string]struct{}{"/data": {}},
 		Labels: map[string]string{
-			"org.opencontainers.image.title": "selvage", "org.opencontainers.image.version": r.version, "org.opencontainers.image.revision": r.commit,
-			"org.opencontainers.image.licenses": "Apache-2.0", "org.opencontainers.image.source": "https://github.com/selvage/selvage",
+			"org.opencontainers.image.title":    "selvage",
+			"org.opencontainers.image.version":  r.version,
+			"org.opencontainers.image.revision": r.commit,
+			"org.opencontainers.image.licenses": "Apache-2.0",
+			"org.opencontainers.image.source":   "https://github.com/selvage/selvage",
 		},
 	}
 	return config
@@ -90,12 +97,14 @@ func (r release) layer(arch string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+
 	var roots bytes.Buffer
 	for root := range bundle.Roots() {
-		if root.Constraint == nil { // a file of PEM cannot say any
+		if root.Constraint == nil { // a PEM file cannot express constraints
 			_ = pem.Encode(&roots, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // into memory
 		}
 	}
+
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
 	for _, f := range []struct {
@@ -115,7 +124,8 @@ func (r release) layer(arch string) ([]byte, error) {
 		{"usr/bin/", 0o755, 0, nil},
 		{"usr/bin/selvage", 0o755, 0, binary},
 	} {
-		h := &tar.Header{Name: f.name, Mode: f.mode, Uid: f.owner, Gid: f.owner, Size: int64(len(f.body)), ModTime: r.date, Typeflag: tar.TypeReg}
+		h := &tar.Header{Name: f.name, Mode: f.mode, Uid: f.owner, Gid: f.owner,
+			Size: int64(len(f.body)), ModTime: r.date, Typeflag: tar.TypeReg}
 		if f.body == nil {
 			h.Typeflag = tar.TypeDir
 		}
@@ -129,27 +139,31 @@ func (r release) layer(arch string) ([]byte, error) {
 	return b.Bytes(), w.Close()
 }
 
-// pack writes a directory as an archive that is the same whenever it is made.
+// pack writes a directory as an archive that is identical each time.
 func (r release) pack(dir, file string) error {
 	f, err := os.Create(file)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+
 	w := tar.NewWriter(f)
 	err = filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
 			return err
 		}
+
 		body, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
+
 		name, err := filepath.Rel(dir, path)
 		if err != nil {
 			return err
 		}
-		if err := w.WriteHeader(&tar.Header{Name: filepath.ToSlash(name), Mode: 0o644, Size: int64(len(body)), ModTime: r.date}); err != nil {
+		h := &tar.Header{Name: filepath.ToSlash(name), Mode: 0o644, Size: int64(len(body)), ModTime: r.date}
+		if err := w.WriteHeader(h); err != nil {
 			return err
 		}
 		_, err = w.Write(body)

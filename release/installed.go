@@ -16,37 +16,40 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
-// checkInstalled installs the package of this processor and runs the image, in a copy of
-// this machine (installed.sh). dir has the image layout, unpacked. Where that cannot be
-// done it says so; under CI that is an error.
+// checkInstalled installs the package for this processor and runs the image, in a copy of
+// this machine (installed.sh). dir contains the unpacked image layout. If this machine
+// cannot do that, checkInstalled prints the reason; under CI that is an error.
 func (r release) checkInstalled(dir string) error {
 	if err := mayInstall(); err != nil {
 		if os.Getenv("CI") != "" {
-			return fmt.Errorf("what was made cannot be installed here: %w", err)
+			return fmt.Errorf("the release cannot be installed here: %w", err)
 		}
-		fmt.Println("neither package nor image was installed:", err)
+		fmt.Println("package and image were not installed:", err)
 		return nil
 	}
+
 	packages, err := filepath.Glob(filepath.Join(r.out, "*_"+runtime.GOARCH+".deb"))
 	if err != nil || len(packages) != 1 {
-		return fmt.Errorf("there are %d packages for %s: %w", len(packages), runtime.GOARCH, err)
+		return fmt.Errorf("found %d packages for %s: %w", len(packages), runtime.GOARCH, err)
 	}
 	root := filepath.Join(dir, "root")
 	if err := unpackImage(filepath.Join(dir, "image"), root); err != nil {
 		return fmt.Errorf("unpacking the image: %w", err)
 	}
+
 	script := filepath.Join(r.root, "release", "installed.sh")
-	out, err := exec.Command("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", script, packages[0], root).CombinedOutput()
+	out, err := exec.Command("unshare", "--mount", "--pid", "--fork", "--kill-child",
+		"sh", script, packages[0], root).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
 	}
 	return nil
 }
 
-// mayInstall tells what is missing for that: root's rights over mounts, overlayfs, dpkg.
+// mayInstall returns an error that names what checkInstalled lacks: root, overlayfs or dpkg.
 func mayInstall() error {
 	if os.Geteuid() != 0 {
-		return errors.New("it needs root")
+		return errors.New("root is required")
 	}
 	for _, program := range []string{"dpkg", "dpkg-deb", "adduser", "unshare", "chroot"} {
 		if _, err := exec.LookPath(program); err != nil {
@@ -63,8 +66,8 @@ func mayInstall() error {
 	return err
 }
 
-// unpackImage puts the files of the image for this processor into root, and what its
-// configuration says of running it into files beside that.
+// unpackImage writes the files of this processor's image to root, and its user, environment
+// and command to files next to root.
 func unpackImage(from, root string) error {
 	index, err := layout.ImageIndexFromPath(from)
 	if err != nil {
@@ -74,6 +77,7 @@ func unpackImage(from, root string) error {
 	if err != nil {
 		return err
 	}
+
 	for _, one := range manifest.Manifests {
 		if one.Platform.Architecture != runtime.GOARCH {
 			continue
@@ -86,17 +90,20 @@ func unpackImage(from, root string) error {
 		if err != nil {
 			return err
 		}
+
 		files := mutate.Extract(image)
 		defer files.Close()
 		return errors.Join(unpackFiles(tar.NewReader(files), root), describeRun(config.Config, root))
 	}
-	return fmt.Errorf("there is no image for %s", runtime.GOARCH)
+	return fmt.Errorf("no image for %s", runtime.GOARCH)
 }
 
-// describeRun writes how the image is run, for a shell.
+// describeRun writes the user, environment and command of an image to files for a shell.
 func describeRun(config v1.Config, root string) error {
 	var errs []error
-	for name, words := range map[string][]string{"user": {config.User}, "env": config.Env, "command": append(config.Entrypoint, config.Cmd...)} {
+	for name, words := range map[string][]string{
+		"user": {config.User}, "env": config.Env, "command": append(config.Entrypoint, config.Cmd...),
+	} {
 		errs = append(errs, os.WriteFile(root+"."+name, []byte(strings.Join(words, " ")), 0o600))
 	}
 	return errors.Join(errs...)
@@ -115,6 +122,7 @@ func unpackFiles(in *tar.Reader, root string) error {
 		if err != nil {
 			return err
 		}
+
 		name := filepath.Join(root, filepath.Clean("/"+h.Name))
 		if h.Typeflag == tar.TypeDir {
 			err = os.MkdirAll(name, 0o755)

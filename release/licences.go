@@ -13,25 +13,26 @@ import (
 	"github.com/google/licensecheck"
 )
 
-// permissive are the licences under which something may be linked, by SPDX.
-var permissive = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0", "0BSD", "Unlicense", "CC0-1.0", "BSD-2-Clause-Views", "Unicode-DFS-2016", "Zlib", "PSF-2.0"}
+// permissive lists the SPDX identifiers of licences that linked modules may have.
+var permissive = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0", "0BSD", "Unlicense",
+	"CC0-1.0", "BSD-2-Clause-Views", "Unicode-DFS-2016", "Zlib", "PSF-2.0"}
 
-// licenceFile matches the names of files that licences are in.
+// licenceFile matches the names of files that contain licences.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents|unlicense)([.-].*)?$`)
 
-// aside matches those that say something beside the licence: notices, and lists of what
-// belongs to others. What of that is linked is a module of its own, and judged as one.
-var aside = regexp.MustCompile(`(?i)^(notice|patents)|3rd.?party|third.?party`)
+// noticeFile matches the files that do not state the module's own licence: notices, and
+// lists of third-party code. Linked third-party code is a module of its own and checked as one.
+var noticeFile = regexp.MustCompile(`(?i)^(notice|patents)|3rd.?party|third.?party`)
 
-// A licence is the licences of a module, and their texts.
+// A licence holds the licences of a module and their texts.
 type licence struct {
 	module
 	ids   []string
-	texts []string // with the names of their files
+	texts []string // each begins with the name of its file
 }
 
-// licences writes LICENSES.txt: the licence of everything that is linked, and every text.
-// It fails on what is not permissive, and on what it does not know.
+// licences writes LICENSES.txt, with the licences of all linked modules and their texts. It
+// fails if a licence is unknown or not permissive.
 func (r release) licences() error {
 	all, err := r.licensed()
 	if err != nil {
@@ -50,7 +51,7 @@ func (r release) licences() error {
 	return os.WriteFile(filepath.Join(r.out, "LICENSES.txt"), []byte(b.String()), 0o644)
 }
 
-// licensed returns the licences of all that is linked, Go's own library among it.
+// licensed returns the licences of all linked modules, including Go's standard library.
 func (r release) licensed() (all []licence, err error) {
 	modules, err := r.modules()
 	if err != nil {
@@ -60,7 +61,9 @@ func (r release) licensed() (all []licence, err error) {
 	if err != nil {
 		return nil, err
 	}
-	modules = append([]module{{Path: "std", Version: runtime.Version(), Dir: strings.TrimSpace(string(root))}}, modules...)
+	std := module{Path: "std", Version: runtime.Version(), Dir: strings.TrimSpace(string(root))}
+	modules = append([]module{std}, modules...)
+
 	for _, m := range modules {
 		l, err := read(m)
 		if err != nil {
@@ -71,13 +74,14 @@ func (r release) licensed() (all []licence, err error) {
 	return all, nil
 }
 
-// read looks through the licence files of a module.
+// read reads the licence files of a module.
 func read(m module) (licence, error) {
 	l := licence{module: m}
 	files, err := os.ReadDir(m.Dir)
 	if err != nil {
 		return l, err
 	}
+
 	for _, f := range files {
 		if f.IsDir() || !licenceFile.MatchString(f.Name()) {
 			continue
@@ -87,17 +91,19 @@ func read(m module) (licence, error) {
 			return l, err
 		}
 		l.texts = append(l.texts, f.Name()+":\n\n"+string(text))
-		if aside.MatchString(f.Name()) {
+		if noticeFile.MatchString(f.Name()) {
 			continue
 		}
+
 		for _, match := range licensecheck.Scan(text).Match {
 			if !slices.Contains(l.ids, match.ID) {
 				l.ids = append(l.ids, match.ID)
 			}
 		}
 	}
+
 	if l.ids == nil {
-		return l, fmt.Errorf("%s has no licence that is known", m.Path)
+		return l, fmt.Errorf("%s has no known licence", m.Path)
 	}
 	for _, id := range l.ids {
 		if !slices.Contains(permissive, id) {

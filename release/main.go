@@ -1,12 +1,12 @@
-// Command release makes what is given out: static binaries for amd64 and arm64, an OCI
-// image layout, Debian packages, a bill of materials, the licences of all that is
-// linked, and checksums of everything. It is a module of its own, so that the server
-// needs nothing that only a release does.
+// Command release builds the release files: static binaries for amd64 and arm64, an OCI
+// image layout, Debian packages, a bill of materials, the licences of all linked modules,
+// and checksums. It is a separate module, so that the server does not depend on modules
+// that only a release needs.
 //
 //	go -C release run . -version v1.2.3 -out ../dist
 //
-// The same commit gives the same bytes. With -twice everything is made again, of a copy
-// of the tree in another place, and compared.
+// Builds are reproducible: the same commit results in the same bytes. With -twice,
+// everything is built again from a copy of the tree in another directory, and compared.
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 	"time"
 )
 
-// A release is what is made, and of what.
+// A release describes what to build, and from what.
 type release struct {
 	root    string // of the tree
 	out     string
@@ -38,16 +38,17 @@ var architectures = []string{"amd64", "arm64"}
 
 func main() {
 	r := release{}
-	flag.StringVar(&r.root, "root", "..", "the tree to make it of")
-	flag.StringVar(&r.out, "out", "../dist", "the directory to put it into; it must not be there, or be empty")
-	flag.StringVar(&r.version, "version", "", "the version; by default what `git describe` says")
-	twice := flag.Bool("twice", false, "make it again elsewhere, and compare")
-	sbom := flag.String("sbom", "", "make nothing but the bill of materials, and write it to this `file`")
-	flag.Func("arch", "the architectures to make it for (default amd64,arm64)", func(list string) error {
+	flag.StringVar(&r.root, "root", "..", "source `directory`")
+	flag.StringVar(&r.out, "out", "../dist", "output `directory`; it must be empty or missing")
+	flag.StringVar(&r.version, "version", "", "`version` (default: the output of git describe)")
+	twice := flag.Bool("twice", false, "build again in another directory, and compare")
+	sbom := flag.String("sbom", "", "only write the bill of materials, to this `file`")
+	flag.Func("arch", "architectures to build, separated by commas (default amd64,arm64)", func(list string) error {
 		architectures = strings.Split(list, ",")
 		return nil
 	})
 	flag.Parse()
+
 	do := func() error { return run(r, *twice) }
 	if *sbom != "" {
 		do = func() error { return runBill(r, *sbom) }
@@ -105,12 +106,13 @@ func runBill(r release, file string) (err error) {
 	return os.WriteFile(file, text, 0o644)
 }
 
-// describe asks git what is released.
+// describe reads the version, commit and date from git.
 func (r *release) describe() error {
 	ask := func(args ...string) (string, error) {
 		out, err := exec.Command("git", append([]string{"-C", r.root}, args...)...).Output()
 		return strings.TrimSpace(string(out)), err
 	}
+
 	var errs [3]error
 	var date string
 	if r.version == "" {
@@ -118,15 +120,16 @@ func (r *release) describe() error {
 	}
 	r.commit, errs[1] = ask("rev-parse", "HEAD")
 	date, errs[2] = ask("show", "--no-patch", "--format=%cI", "HEAD")
+
 	if err := errors.Join(errs[:]...); err != nil {
-		return fmt.Errorf("asking git what this is: %w", err)
+		return fmt.Errorf("reading version from git: %w", err)
 	}
 	at, err := time.Parse(time.RFC3339, date)
 	r.date = at.UTC()
 	return err
 }
 
-// make makes everything, each part of what was made before it.
+// make builds everything. Later steps use the results of earlier ones.
 func (r release) make() error {
 	some, err := os.ReadDir(r.out)
 	if err == nil && len(some) > 0 {
@@ -135,12 +138,13 @@ func (r release) make() error {
 	if err := os.MkdirAll(r.out, 0o755); err != nil {
 		return err
 	}
+
 	for _, step := range []struct {
 		what string
 		do   func() error
 	}{
 		{"binaries", r.binaries}, {"licences", r.licences}, {"bill of materials", r.bill}, {"image", r.image},
-		{"packages", r.packages}, {"checksums", r.checksums}, {"a look at all of it", r.check},
+		{"packages", r.packages}, {"checksums", r.checksums}, {"checks", r.check},
 	} {
 		begun := time.Now()
 		if err := step.do(); err != nil {
@@ -151,17 +155,20 @@ func (r release) make() error {
 	return nil
 }
 
-// binary names the binary of an architecture.
+// binary returns the path of an architecture's binary.
 func (r release) binary(arch string) string {
 	return filepath.Join(r.out, fmt.Sprintf("selvage_%s_linux_%s", r.version, arch))
 }
 
 func (r release) binaries() error {
-	stamp := fmt.Sprintf("-s -w -buildid= -X main.build=%s -X main.buildCommit=%s -X main.buildDate=%s", r.version, r.commit, r.date.Format(time.RFC3339))
+	stamp := fmt.Sprintf("-s -w -buildid= -X main.build=%s -X main.buildCommit=%s -X main.buildDate=%s",
+		r.version, r.commit, r.date.Format(time.RFC3339))
 	for _, arch := range architectures {
-		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", stamp, "-o", r.binary(arch), "./cmd/selvage")
+		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", stamp,
+			"-o", r.binary(arch), "./cmd/selvage")
 		cmd.Dir, cmd.Stderr = r.root, os.Stderr
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch, "GOFLAGS=-mod=readonly", "GOWORK=off")
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch,
+			"GOFLAGS=-mod=readonly", "GOWORK=off")
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("building for %s: %w", arch, err)
 		}
@@ -169,7 +176,7 @@ func (r release) binaries() error {
 	return nil
 }
 
-// checksums writes SHA256SUMS, as sha256sum -c reads it.
+// checksums writes SHA256SUMS in the format of sha256sum.
 func (r release) checksums() error {
 	sums, err := sumsOf(r.out)
 	if err != nil {
@@ -178,7 +185,7 @@ func (r release) checksums() error {
 	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), []byte(strings.Join(sums, "")), 0o644)
 }
 
-// sumsOf returns a line for each file of a directory but the sums themselves.
+// sumsOf returns a checksum line for each file in a directory except SHA256SUMS.
 func sumsOf(dir string) (lines []string, err error) {
 	files, err := os.ReadDir(dir)
 	if err != nil {
@@ -192,6 +199,7 @@ func sumsOf(dir string) (lines []string, err error) {
 		if err != nil {
 			return nil, err
 		}
+
 		h := sha256.New()
 		_, err = io.Copy(h, f)
 		if err := errors.Join(err, f.Close()); err != nil {
@@ -202,13 +210,14 @@ func sumsOf(dir string) (lines []string, err error) {
 	return lines, nil
 }
 
-// again makes everything of a copy of the tree in another place, and compares.
+// again builds everything from a copy of the tree in another directory, and compares.
 func (r release) again() error {
 	dir, err := os.MkdirTemp("", "selvage-again-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
+
 	other := r
 	other.root, other.out = filepath.Join(dir, "elsewhere"), filepath.Join(dir, "dist")
 	if err := os.CopyFS(other.root, tracked(r.root)); err != nil {
@@ -217,6 +226,7 @@ func (r release) again() error {
 	if err := other.make(); err != nil {
 		return err
 	}
+
 	first, err := sumsOf(r.out)
 	if err != nil {
 		return err
@@ -225,9 +235,10 @@ func (r release) again() error {
 	if err != nil {
 		return err
 	}
+
 	if !slices.Equal(first, second) {
-		return fmt.Errorf("made twice, it differs:\n%s\n%s", strings.Join(first, ""), strings.Join(second, ""))
+		return fmt.Errorf("the second build differs:\n%s\n%s", strings.Join(first, ""), strings.Join(second, ""))
 	}
-	fmt.Println("made twice, it is the same to the byte")
+	fmt.Println("the second build is identical")
 	return nil
 }

@@ -15,27 +15,30 @@ import (
 	"github.com/goreleaser/nfpm/v2/files"
 )
 
-// packages writes a Debian package for each architecture: the binary, its unit, manual
-// pages and completions.
+// packages writes a Debian package for each architecture, with the binary, its systemd unit,
+// manual pages and completions.
 func (r release) packages() error {
 	dir, err := os.MkdirTemp("", "selvage-packages-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	shared, err := r.said(dir)
+	shared, err := r.sharedFiles(dir)
 	if err != nil {
 		return err
 	}
+
 	packager, err := nfpm.Get("deb")
 	if err != nil {
 		return err
 	}
+
 	for _, arch := range architectures {
 		info := r.info(arch, append(files.Contents{r.file(r.binary(arch), "/usr/bin/selvage", 0o755)}, shared...))
 		if err := nfpm.PrepareForPackager(info, "deb"); err != nil {
 			return err
 		}
+
 		f, err := os.Create(filepath.Join(r.out, packager.ConventionalFileName(info)))
 		if err != nil {
 			return err
@@ -51,11 +54,11 @@ func (r release) packages() error {
 	return nil
 }
 
-// digits matches a version that Debian takes as it is.
+// digits matches versions that Debian accepts unchanged.
 var digits = regexp.MustCompile(`^v?\d`)
 
-// debianVersion returns the version as Debian counts them. What has no tag is before all
-// that have one, by its time.
+// debianVersion returns the version in Debian's order. Untagged versions sort before all
+// tagged ones, by time.
 func (r release) debianVersion() string {
 	if digits.MatchString(r.version) && strings.Contains(r.version, ".") {
 		return strings.TrimPrefix(r.version, "v")
@@ -66,25 +69,32 @@ func (r release) debianVersion() string {
 func (r release) info(arch string, contents files.Contents) *nfpm.Info {
 	deb := filepath.Join(r.root, "release", "deb")
 	return nfpm.WithDefaults(&nfpm.Info{
-		Name: "selvage", Arch: arch, Platform: "linux", Version: r.debianVersion(), VersionSchema: "none", Section: "net", Priority: "optional",
-		Maintainer: "The selvage authors <packages@selvage.invalid>", Homepage: "https://github.com/selvage/selvage", License: "Apache-2.0", MTime: r.date,
-		Description: "Subscriber identity, fabric tokens and call recordings\nAn OpenID Connect provider, the auth server of a Call Fabric API, and a recordings\narchive that LaML clients read, in one binary.",
+		Name: "selvage", Arch: arch, Platform: "linux", Version: r.debianVersion(), VersionSchema: "none",
+		Section: "net", Priority: "optional", License: "Apache-2.0", MTime: r.date,
+		Maintainer: "The selvage authors <packages@selvage.invalid>",
+		Homepage:   "https://github.com/selvage/selvage",
+		Description: "Subscriber identity, fabric tokens and call recordings\n" +
+			"An OpenID Connect provider, the auth server of a Call Fabric API, and a recordings\n" +
+			"archive that LaML clients read, in one binary.",
 		Overridables: nfpm.Overridables{
 			Depends: []string{"adduser"}, Recommends: []string{"ca-certificates"}, Contents: contents,
 			Scripts: nfpm.Scripts{
-				PostInstall: filepath.Join(deb, "postinst"), PreRemove: filepath.Join(deb, "prerm"), PostRemove: filepath.Join(deb, "postrm"),
+				PostInstall: filepath.Join(deb, "postinst"),
+				PreRemove:   filepath.Join(deb, "prerm"),
+				PostRemove:  filepath.Join(deb, "postrm"),
 			},
 		},
 	})
 }
 
 func (r release) file(source, destination string, mode fs.FileMode) *files.Content {
-	return &files.Content{Source: source, Destination: destination, FileInfo: &files.ContentFileInfo{Owner: "root", Group: "root", Mode: mode, MTime: r.date}}
+	info := &files.ContentFileInfo{Owner: "root", Group: "root", Mode: mode, MTime: r.date}
+	return &files.Content{Source: source, Destination: destination, FileInfo: info}
 }
 
-// said returns what the binary says of itself, and what is the same for every
-// architecture.
-func (r release) said(dir string) (files.Contents, error) {
+// sharedFiles returns the files that are the same for every architecture, including
+// completions and manual pages that the binary generates.
+func (r release) sharedFiles(dir string) (files.Contents, error) {
 	deb := filepath.Join(r.root, "release", "deb")
 	config := r.file(filepath.Join(deb, "selvage.yaml"), "/etc/selvage/selvage.yaml", 0o644)
 	config.Type = files.TypeConfigNoReplace
@@ -94,9 +104,12 @@ func (r release) said(dir string) (files.Contents, error) {
 		r.file(filepath.Join(r.out, "LICENSES.txt"), "/usr/share/doc/selvage/LICENSES.txt", 0o644),
 		r.file(filepath.Join(r.root, "LICENSE"), "/usr/share/doc/selvage/copyright", 0o644),
 	}
+
 	own := r.binary(runtime.GOARCH)
 	for shell, destination := range map[string]string{
-		"bash": "/usr/share/bash-completion/completions/selvage", "zsh": "/usr/share/zsh/vendor-completions/_selvage", "fish": "/usr/share/fish/vendor_completions.d/selvage.fish",
+		"bash": "/usr/share/bash-completion/completions/selvage",
+		"zsh":  "/usr/share/zsh/vendor-completions/_selvage",
+		"fish": "/usr/share/fish/vendor_completions.d/selvage.fish",
 	} {
 		text, err := exec.Command(own, "completion", shell).Output()
 		if err != nil {
@@ -107,6 +120,7 @@ func (r release) said(dir string) (files.Contents, error) {
 		}
 		all = append(all, r.file(filepath.Join(dir, shell), destination, 0o644))
 	}
+
 	if err := exec.Command(own, "man", filepath.Join(dir, "man")).Run(); err != nil {
 		return nil, fmt.Errorf("manual pages: %w", err)
 	}

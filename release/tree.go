@@ -6,18 +6,19 @@ import (
 	"strings"
 )
 
-// tracked returns the tree without what is not of it: git's own directory, what was built,
-// and what npm has installed.
+// tracked returns the source tree without git's directory, build results and npm's modules.
 func tracked(root string) fs.FS { return tree{os.DirFS(root)} }
 
 type tree struct{ fs.FS }
 
-var left = map[string]bool{".git": true, "bin": true, "dist": true, "node_modules": true, "selvage-data": true}
+// ignored are the names that tracked leaves out. sdk/dist is part of the tree.
+var ignored = map[string]bool{".git": true, "bin": true, "dist": true, "node_modules": true, "selvage-data": true}
 
 func (t tree) ReadDir(name string) (kept []fs.DirEntry, err error) {
 	all, err := fs.ReadDir(t.FS, name)
 	for _, e := range all {
-		if (!left[e.Name()] || strings.HasPrefix(name, "sdk") && e.Name() == "dist") && e.Type()&fs.ModeSymlink == 0 {
+		isSource := !ignored[e.Name()] || strings.HasPrefix(name, "sdk") && e.Name() == "dist"
+		if isSource && e.Type()&fs.ModeSymlink == 0 {
 			kept = append(kept, e)
 		}
 	}
