@@ -81,7 +81,8 @@ func build(dir string) (map[string][]byte, error) {
 
 	built := make(map[string][]byte)
 	for name, o := range forms {
-		o.EntryPoints, o.Bundle, o.Target, o.Charset = []string{entry}, true, api.ES2022, api.CharsetUTF8
+		o.EntryPoints, o.Bundle = []string{entry}, true
+		o.Target, o.Charset = api.ES2022, api.CharsetUTF8
 		o.MinifySyntax, o.MinifyWhitespace, o.MinifyIdentifiers = true, true, true
 		o.Define = map[string]string{"__VERSION__": fmt.Sprintf("%q", about.Version)}
 		o.Banner = map[string]string{"js": fmt.Sprintf("/*! %s %s, %s */", about.Name, about.Version, about.License)}

@@ -7,39 +7,39 @@ import { Tabs } from "./tabs.js"
 import { closed, openPopup, visit } from "./windows.js"
 
 export interface ClientOptions {
-  /** Where the identity provider is, such as `https://id.example.com`. */
+  /** The URL of the identity provider, such as `https://id.example.com`. */
   issuer: string
-  /** The client's id, which `selvage client create --type spa` prints. */
+  /** The client id, as printed by `selvage client create --type spa`. */
   clientId: string
-  /** Where logins come back to: the page's own address without query and fragment, if it is not said. */
+  /** The redirect URI of logins; by default the page's URL without query and fragment. */
   redirectUri?: string
-  /** Where silent logins come back to, in a hidden frame: redirectUri, if it is not said. */
+  /** The redirect URI of silent logins in a hidden frame; by default redirectUri. */
   silentRedirectUri?: string
-  /** Where a logout comes back to. Without it, the server's page says that one is signed out. */
+  /** The redirect URI after a logout. Without it, the server shows a page that confirms the logout. */
   postLogoutRedirectUri?: string
-  /** What to ask for: `openid profile email offline_access`, if it is not said. */
+  /** The requested scopes; `openid profile email offline_access` by default. */
   scope?: string
-  /** Where tokens are: in memory, and gone with the page, or in the tab's sessionStorage. */
+  /** Where tokens are stored: in memory until the page closes, or in the tab's sessionStorage. */
   storage?: "memory" | "session"
-  /** Where the fabric's API is: the issuer's origin, if it is not said. */
+  /** The URL of the fabric's API; by default the issuer's origin. */
   apiUrl?: string
-  /** Whose recordings they are, for recordings.get(id).url(). */
+  /** The id of the project, for recordings.get(id).url(). */
   projectId?: string
 }
 
 export interface LoginOptions {
-  /** In a window of its own. Call it at once when a button is clicked. */
+  /** Use a popup window. Call login() directly in the click handler. */
   popup?: boolean
-  /** `login` asks for the password again, `select_account` who it is, `create` shows registration. */
+  /** `login` asks for the password again, `select_account` for the account, `create` shows registration. */
   prompt?: string
-  /** The e-mail to begin with. */
+  /** The e-mail address to fill in. */
   loginHint?: string
-  /** The oldest login that will do, in seconds. */
+  /** The maximum age of the login, in seconds. */
   maxAge?: number
-  /** How strong a login must be. */
+  /** The requested authentication level. */
   acrValues?: string
   scope?: string
-  /** Comes back in the event `signedin`, and in appState: where the person was, say. */
+  /** Returned in the event `signedin` and in appState, such as the current view. */
   appState?: unknown
 }
 
@@ -49,14 +49,14 @@ export interface SubscriberToken {
   expiresAt: Date
 }
 
-/** What SignalWire() of `@signalwire/js` takes. */
+/** The options of SignalWire() in `@signalwire/js`. */
 export interface SignalWireOptions {
   host: string
   token: string
   onRefreshToken: () => Promise<string>
 }
 
-/** What events tell. */
+/** The data of each event. */
 export interface Events {
   signedin: { user: Claims; appState?: unknown }
   signedout: undefined
@@ -64,19 +64,19 @@ export interface Events {
   error: SelvageError
 }
 
-/** Makes the client of an app that people sign in to. */
+/** Creates the client of an app that people sign in to. */
 export const createClient = (options: ClientOptions) => new Client(options)
 
-/** An app that people sign in to. Made by {@link createClient}. */
+/** An app that people sign in to. Created by {@link createClient}. */
 export class Client {
-  /** What login() was given as appState, once it is back. */
+  /** The appState of login(), after the login returned. */
   appState: unknown
   /** The subscriber's recordings. */
   readonly recordings: Recordings
-  /** The fabric, as the subscriber. */
+  /** The fabric on behalf of the subscriber. */
   readonly fabric: FabricClient
 
-  private readonly key: string // of what is kept in sessionStorage
+  private readonly key: string // the key in sessionStorage
   private readonly base: string
   private readonly tabs: Tabs
   private held?: Tokens
@@ -87,9 +87,9 @@ export class Client {
 
   constructor(private readonly options: ClientOptions) {
     const { issuer, clientId } = options ?? {}
-    if (!issuer || !clientId) throw new SelvageError("bad_config", "createClient() needs an issuer and a clientId", "`selvage client create --type spa` prints the id; the issuer is where the server is.")
+    if (!issuer || !clientId) throw new SelvageError("bad_config", "createClient() needs an issuer and a clientId", "`selvage client create --type spa` prints the id; the issuer is the server's URL.")
     if (typeof crypto === "undefined" || !crypto.subtle) {
-      throw new SelvageError("insecure_page", "browsers give pages of plain http no cryptography", "Serve the app by https, or from localhost.")
+      throw new SelvageError("insecure_page", "browsers do not offer cryptography to pages on plain http", "Serve the app over https, or from localhost.")
     }
     this.base = issuer.replace(/\/+$/, "")
     this.key = `selvage.${clientId}`
@@ -108,7 +108,7 @@ export class Client {
     )
   }
 
-  /** Who is signed in, as the ID token says. */
+  /** The claims of the ID token of the person who is signed in. */
   get user(): Claims | undefined {
     return this.held?.claims
   }
@@ -117,12 +117,12 @@ export class Client {
     return Boolean(this.held && (this.held.refresh || this.held.ends > Date.now()))
   }
 
-  /** The scopes that were granted. */
+  /** The granted scopes. */
   get scopes(): string[] {
     return this.held?.scope.split(" ").filter(Boolean) ?? []
   }
 
-  /** Signs in. Without a popup the page goes away, and handleRedirect() goes on when it is back. */
+  /** Signs in. Without a popup, the browser leaves the page, and handleRedirect() finishes the login. */
   async login(o: LoginOptions = {}): Promise<void> {
     let popup: Window | undefined
     try {
@@ -133,7 +133,7 @@ export class Client {
       prune(this.key)
       sessionStorage.setItem(`${this.key}.${t.state}`, JSON.stringify(t))
       location.assign(url)
-      return await new Promise(() => {}) // the page goes away
+      return await new Promise(() => {}) // the browser leaves the page
     } catch (err) {
       popup?.close()
       throw this.report(err)
@@ -141,8 +141,8 @@ export class Client {
   }
 
   /**
-   * Finishes a login, on the page that it comes back to. True if it did; false if the page was opened otherwise.
-   * In the popup or the frame of a login it hands over to the page that began, and does not return.
+   * Finishes a login on the page at the redirect URI. Returns whether the page was opened by a login.
+   * In a login's popup or frame, it passes the response to the page that started it and does not return.
    */
   async handleRedirect(url: string = location.href): Promise<boolean> {
     const answer = new URL(url)
@@ -152,7 +152,7 @@ export class Client {
       if (state[0] === "p") {
         this.tabs.tell({ callback: url })
         window.close()
-      } // the page around a frame reads its address
+      } // the outer page reads the frame's address
       return new Promise(() => {})
     }
     const entry = `${this.key}.${state}`
@@ -160,7 +160,7 @@ export class Client {
     sessionStorage.removeItem(entry)
     clean(new URL(answer))
     try {
-      if (!t) throw new SelvageError("callback_failed", "this tab did not begin the login", "Call login() again: a callback is good once, in the tab that began it.")
+      if (!t) throw new SelvageError("callback_failed", "this tab did not start the login", "Call login() again: a callback works once, in the tab that started it.")
       await this.finish(t, answer)
       return true
     } catch (err) {
@@ -168,7 +168,7 @@ export class Client {
     }
   }
 
-  /** Signs in without asking anybody, by the login that the browser has: true if there was one. */
+  /** Signs in without interaction if the browser has a login. Returns whether it had one. */
   async loginSilently(o: Pick<LoginOptions, "loginHint" | "scope"> = {}): Promise<boolean> {
     try {
       await this.silently(o)
@@ -179,10 +179,10 @@ export class Client {
     }
   }
 
-  /** Gives an access token that is good for a minute at least; it is renewed before it ends. */
+  /** Returns an access token that is valid for at least a minute, refreshed if necessary. */
   async getAccessToken(o: { fresh?: boolean } = {}): Promise<string> {
     const t = this.held
-    if (!t) throw new SelvageError("not_signed_in", "nobody is signed in", "Call login(), or loginSilently() where the browser may have a login.")
+    if (!t) throw new SelvageError("not_signed_in", "nobody is signed in", "Call login(), or loginSilently() if the browser may have a login.")
     const left = t.ends - Date.now()
     if (!o.fresh && left > Math.min(60_000, t.life / 5)) return t.access
     try {
@@ -193,19 +193,19 @@ export class Client {
     }
   }
 
-  /** Gives what the fabric's own SDKs take: a subscriber's token, and where it is good. */
+  /** Returns the subscriber's token and its host, for the fabric's own SDKs. */
   async subscriberToken(): Promise<SubscriberToken> {
     const token = await this.getAccessToken()
     return { token, host: hostOf(token), expiresAt: new Date(this.held!.ends) }
   }
 
-  /** Gives what SignalWire() takes: `SignalWire({ ...(await app.signalwireOptions()) })`. */
+  /** Returns the options for SignalWire(): `SignalWire({ ...(await app.signalwireOptions()) })`. */
   async signalwireOptions(): Promise<SignalWireOptions> {
     const { host, token } = await this.subscriberToken()
     return { host, token, onRefreshToken: () => this.getAccessToken({ fresh: true }) }
   }
 
-  /** Gives a client of SignalWire() each new token, before the old one ends. Gives what stops that. */
+  /** Passes each new token to a SignalWire() client before the old one expires. Returns a function that stops it. */
   attach(client: { updateToken(token: string): unknown }): () => void {
     let timer: ReturnType<typeof setTimeout> | undefined
     const next = () => {
@@ -225,12 +225,12 @@ export class Client {
     }
   }
 
-  /** Gives what the subscriber may know of itself. */
+  /** Returns the subscriber's own data. */
   me(): Promise<SubscriberInfo> {
     return this.fabric.getSubscriberInfo()
   }
 
-  /** Gives the claims of the userinfo endpoint, which the scopes let the app have. */
+  /** Returns the claims of the userinfo endpoint that the scopes permit. */
   async userInfo(): Promise<Record<string, unknown>> {
     const headers = { Authorization: `Bearer ${await this.getAccessToken()}` }
     return ask((await this.metadata()).userinfo_endpoint, { headers })
@@ -241,12 +241,12 @@ export class Client {
     get: (id: string): Promise<Address> => this.fabric.addresses.get(id),
   }
 
-  /** Makes a token for a guest, who reaches these addresses alone. */
+  /** Creates a token for a guest, who can call only these addresses. */
   guestToken(addressIds: string[], expiresAt?: Date): Promise<GuestToken> {
     return this.fabric.guestToken(addressIds, expiresAt)
   }
 
-  /** Signs out of the server, and so of every app of this login. With `local`, of this app alone, and the page stays. */
+  /** Signs out of the server and so of every app of this login. With `local`, signs out of this app only and stays on the page. */
   async logout(o: { local?: boolean } = {}): Promise<void> {
     const t = this.held
     if (!t) return
@@ -263,13 +263,13 @@ export class Client {
       url.searchParams.set("client_id", this.options.clientId)
       if (this.options.postLogoutRedirectUri) url.searchParams.set("post_logout_redirect_uri", this.options.postLogoutRedirectUri)
       location.assign(url.href)
-      await new Promise(() => {}) // the page goes away
+      await new Promise(() => {}) // the browser leaves the page
     } catch (err) {
       throw this.report(err)
     }
   }
 
-  /** Listens. Gives what ends it. */
+  /** Adds a listener. Returns a function that removes it. */
   on<E extends keyof Events>(event: E, listener: (event: Events[E]) => void): () => void {
     const all = ((this.listeners[event] as Set<(event: Events[E]) => void> | undefined) ??= new Set() as never)
     all.add(listener)
@@ -335,7 +335,7 @@ export class Client {
     return this.finish(t, await visit(await this.url(t, { ...o, prompt: "none" })), before)
   }
 
-  /** Trades the code of an answer for tokens, which may take the place of others of the same subscriber. */
+  /** Exchanges the code of a response for tokens, which may replace others of the same subscriber. */
   private async finish(t: Transaction, answer: URL, before?: Tokens): Promise<Tokens> {
     const m = await this.metadata()
     const code = readCode(m, t, answer.searchParams)
@@ -343,7 +343,7 @@ export class Client {
     const tokens = await redeem(m, this.options.clientId, form, undefined, t.nonce)
     if (before) {
       if (before.claims.sub === tokens.claims.sub) return tokens
-      throw new SelvageError("login_required", "somebody else is signed in in this browser now", "Call login().")
+      throw new SelvageError("login_required", "another person is now signed in in this browser", "Call login().")
     }
     this.appState = t.appState
     this.hold(tokens, false)
@@ -351,7 +351,7 @@ export class Client {
     return tokens
   }
 
-  /** Gets new tokens, once for all who wait for them. */
+  /** Refreshes the tokens once for all waiting callers. */
   private renew(old: Tokens): Promise<Tokens> {
     this.flight ??= this.refresh(old).finally(() => (this.flight = undefined))
     return this.flight
@@ -367,12 +367,12 @@ export class Client {
       const { code, message } = err as SelvageError
       if (code !== "invalid_grant" && code !== "login_required") throw err
       if (this.held?.refresh === old.refresh) this.forget()
-      throw new SelvageError("session_ended", message, "The login was ended, or nobody used it for long: call login().", { cause: err })
+      throw new SelvageError("session_ended", message, "The login ended or was unused for too long: call login().", { cause: err })
     }
   }
 
   private renewed(tokens: Tokens): Tokens {
-    if (!this.held) throw new SelvageError("not_signed_in", "somebody signed out meanwhile", "Call login().")
+    if (!this.held) throw new SelvageError("not_signed_in", "the person signed out in the meantime", "Call login().")
     if (this.held !== tokens) this.hold(tokens, true)
     return tokens
   }
@@ -390,18 +390,18 @@ export class Client {
   }
 }
 
-/** Names a login, among all that there are. */
+/** Returns a unique name for a login. */
 const loginOf = (t: Tokens) => `${t.claims.sub} ${t.claims.sid ?? ""}`
 
 function read<T>(from: Storage, key: string): T | undefined {
   try {
     return JSON.parse(from.getItem(key) ?? "null") ?? undefined
   } catch {
-    return undefined // it is not ours
+    return undefined // not the SDK's own
   }
 }
 
-/** Forgets logins that were begun long ago and never came back. */
+/** Removes logins that were started long ago and never returned. */
 function prune(key: string): void {
   for (const name of Object.keys(sessionStorage)) {
     if (!name.startsWith(`${key}.`)) continue
@@ -410,7 +410,7 @@ function prune(key: string): void {
   }
 }
 
-/** Takes the answer to a login out of the address bar. */
+/** Removes the response to a login from the address bar. */
 function clean(url: URL): void {
   for (const name of ["code", "state", "iss", "error", "error_description"]) url.searchParams.delete(name)
   history.replaceState(history.state, "", url)

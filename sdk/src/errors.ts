@@ -1,21 +1,21 @@
 /**
- * What went wrong, for programs (`code`) and for the person who mends it (`hint`).
+ * An error, with a `code` for programs and a `hint` for the developer.
  *
- * Codes of ours are listed below; the error codes of OAuth 2.0 and OpenID Connect
- * (`login_required`, `access_denied`, `invalid_request` …) are passed on as they come.
+ * The SDK's own codes are listed below. Error codes of OAuth 2.0 and OpenID Connect
+ * (`login_required`, `access_denied`, `invalid_request` …) are passed on unchanged.
  */
 export class SelvageError extends Error {
-  /** What kind of error it is. */
+  /** The kind of error. */
   readonly code: ErrorCode
-  /** What to do about it, in a sentence. */
+  /** How to fix it, in a sentence. */
   readonly hint: string
-  /** The HTTP status, where there was an answer. */
+  /** The HTTP status, if there was a response. */
   readonly status?: number
-  /** The server's id of the request, which its log has too. */
+  /** The server's id of the request, which is also in its log. */
   readonly requestId?: string
-  /** Seconds to wait before the next try, where the server said so. */
+  /** Seconds to wait before a retry, if the server sent them. */
   readonly retryAfter?: number
-  /** What is wrong with each parameter, where `code` is `invalid`. */
+  /** The invalid parameters, if `code` is `invalid`. */
   readonly errors?: readonly ParameterError[]
 
   constructor(code: ErrorCode, message: string, hint: string, more: ErrorDetails = {}) {
@@ -31,26 +31,26 @@ export class SelvageError extends Error {
 }
 
 export type ErrorCode =
-  | "bad_answer" // the server answered with what is not its API
+  | "bad_answer" // the response is not from selvage's API
   | "bad_config" // an option is missing or wrong
-  | "bad_token" // the token is none of the fabric's
-  | "callback_failed" // the answer to a login was not the expected one
+  | "bad_token" // the token is not a fabric token
+  | "callback_failed" // the response to a login was unexpected
   | "forbidden"
   | "insecure_page" // the page is not served by https or from localhost
   | "invalid" // 422: see errors
-  | "network" // no answer: offline, CORS, or a certificate that is not trusted
+  | "network" // no response: offline, CORS, or an untrusted certificate
   | "not_found"
   | "not_signed_in"
   | "popup_blocked"
   | "popup_closed"
   | "rate_limited"
   | "server" // 5xx
-  | "session_ended" // the login is over: sign in again
+  | "session_ended" // the login ended: sign in again
   | "timeout"
   | "unauthorized"
   | (string & {})
 
-/** What is wrong with one parameter. */
+/** An error in one parameter. */
 export interface ParameterError {
   code: string
   message: string
@@ -65,9 +65,9 @@ export interface ErrorDetails {
   cause?: unknown
 }
 
-/** Makes an error of whatever was thrown. */
+/** Converts anything that was thrown to a SelvageError. */
 export function asError(err: unknown): SelvageError {
   return err instanceof SelvageError
     ? err
-    : new SelvageError("bad_answer", String((err as Error)?.message ?? err), "This is a fault of the SDK or of the page: see `cause`.", { cause: err })
+    : new SelvageError("bad_answer", String((err as Error)?.message ?? err), "This is a bug in the SDK or in the page: see `cause`.", { cause: err })
 }

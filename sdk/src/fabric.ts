@@ -1,7 +1,7 @@
 import { SelvageError } from "./errors.js"
 import { ask } from "./http.js"
 
-/** An address: where something can be called. */
+/** An address that can be called. */
 export interface Address {
   id: string
   resource_id: string
@@ -15,7 +15,7 @@ export interface Address {
   created_at: string
 }
 
-/** What a subscriber may know of itself. */
+/** A subscriber's own data. */
 export interface SubscriberInfo {
   id: string
   email: string
@@ -46,93 +46,93 @@ export interface GuestToken {
   refresh_token: string
 }
 
-/** Which addresses, and in which order. */
+/** The addresses to list, and their order. */
 export interface AddressQuery {
   type?: Address["type"]
   displayName?: string
   name?: string
   sortBy?: "name" | "created_at"
   sortOrder?: "asc" | "desc"
-  /** How many come with each request: 50, if it is not said. */
+  /** The number of items per request; 50 by default. */
   pageSize?: number
 }
 
-/** A list that is read page by page, as it is walked through. */
+/** A list that is loaded page by page during iteration. */
 export interface List<T> extends AsyncIterable<T> {
-  /** The pages themselves. */
+  /** Iterates over pages. */
   pages(): AsyncGenerator<T[], void>
-  /** All of it at once. */
+  /** Loads all items. */
   all(): Promise<T[]>
 }
 
-/** A token, or what gives the one that is good now. */
+/** A token, or a function that returns a valid one. */
 export type TokenSource = string | (() => string | Promise<string>)
 
 export interface FabricOptions {
-  /** A subscriber's, guest's or invitation's token. */
+  /** The token of a subscriber, guest or invite. */
   token: TokenSource
   /**
    * The host of the fabric, such as `puc.example.com`: requests go to `https://fabric.example.com`.
-   * A URL is taken as it is. Without it, the host in the token's header is taken.
+   * A URL is used unchanged. The default is the host in the token's header.
    */
   host?: string
 }
 
-/** Makes a client of the fabric's HTTP API. No socket is opened. */
+/** Creates a client for the fabric's HTTP API. It opens no socket. */
 export async function Fabric(options: FabricOptions): Promise<FabricClient> {
-  if (!options?.token) throw new SelvageError("bad_config", "Fabric() needs a token", "Give it the access token of a subscriber: Fabric({ token }).")
+  if (!options?.token) throw new SelvageError("bad_config", "Fabric() needs a token", "Pass a subscriber's access token: Fabric({ token }).")
   const { token } = options
   const source = typeof token === "function" ? token : () => token
   return new FabricClient(source, baseOf(options.host ?? hostOf(await source())))
 }
 
-/** Reads the host out of the header of a fabric token. */
+/** Returns the host in the header of a fabric token. */
 export function hostOf(token: string): string {
   try {
     const { ch } = decode<{ ch?: string }>(token, 0)
     if (ch) return ch
   } catch {
-    // it is no token of the fabric
+    // not a fabric token
   }
-  throw new SelvageError("bad_token", "the token names no host", "It is no fabric token: the client must get those (`--access-token fabric`). Or give the host.")
+  throw new SelvageError("bad_token", "the token has no host", "It is not a fabric token: configure the client with `--access-token fabric`, or pass the host.")
 }
 
-/** Gives a part of a token, which is not verified. */
+/** Decodes a part of a token without verifying it. */
 export function decode<T>(token: string, part: number): T {
   const raw = atob((token.split(".")[part] ?? "").replace(/-/g, "+").replace(/_/g, "/"))
   return JSON.parse(new TextDecoder().decode(Uint8Array.from(raw, (c) => c.charCodeAt(0))))
 }
 
-/** Gives the base of the HTTP API of a host, by the rule that browser SDKs have. */
+/** Returns the base URL of a host's HTTP API, by the rule of browser SDKs. */
 function baseOf(host: string): string {
   if (/^https?:\/\//.test(host)) return host.replace(/\/+$/, "")
   const bare = host.replace(/^wss?:\/\//, "")
   const dot = bare.indexOf(".")
   if (dot < 0 || /^\d+(\.\d+){3}(:|$)/.test(bare)) {
-    throw new SelvageError("bad_config", `${host} is no host of a fabric`, "It needs a first label, which `fabric` takes the place of: `puc.localhost:8443`. A URL is taken as it is.")
+    throw new SelvageError("bad_config", `${host} is not a fabric host`, "It needs a first label, which `fabric` replaces, such as `puc.localhost:8443`. A URL is used unchanged.")
   }
   return `https://fabric${bare.slice(dot)}`
 }
 
-/** The fabric, as whom a token stands for. Made by {@link Fabric}. */
+/** The fabric on behalf of a token's holder. Created by {@link Fabric}. */
 export class FabricClient {
   /** @internal */
   constructor(
     private readonly token: () => string | Promise<string>,
-    /** Where requests go. */
+    /** The base URL of requests. */
     readonly base: string,
   ) {}
 
-  /** Gives what the subscriber may know of itself. */
+  /** Returns the subscriber's own data. */
   getSubscriberInfo(): Promise<SubscriberInfo> {
     return this.ask("/api/fabric/subscriber/info")
   }
 
   readonly addresses = {
-    /** Lists the addresses that the token reaches. */
+    /** Lists the addresses that the token can call. */
     list: (q: AddressQuery = {}): List<Address> =>
       this.list("/api/fabric/addresses", { type: q.type, display_name: q.displayName, name: q.name, sort_by: q.sortBy, sort_order: q.sortOrder, page_size: q.pageSize }),
-    /** Finds an address by its id. */
+    /** Returns an address by its id. */
     get: (id: string): Promise<Address> => this.ask(`/api/fabric/addresses/${encodeURIComponent(id)}`),
   }
 
@@ -140,33 +140,33 @@ export class FabricClient {
     /** Registers a device for push notifications. */
     register: (type: "iOS" | "Android" | "Desktop", token: string): Promise<Device> =>
       this.ask("/subscriber/devices", { device_type: type, device_token: token }),
-    /** Takes a device back. */
+    /** Removes a device. */
     unregister: (id: string): Promise<void> => this.ask(`/subscriber/devices/${encodeURIComponent(id)}`, undefined, "DELETE"),
   }
 
-  /** Makes a token for a guest, who reaches these addresses alone, for two hours if it is not said. */
+  /** Creates a token for a guest, who can call only these addresses; for two hours by default. */
   guestToken(addressIds: string[], expiresAt?: Date): Promise<GuestToken> {
     return this.ask("/api/fabric/guests/tokens", { allowed_addresses: addressIds, expire_at: seconds(expiresAt) })
   }
 
-  /** Makes a token that invites to one of the subscriber's own addresses. */
+  /** Creates an invite to one of the subscriber's own addresses. */
   inviteToken(addressId: string, expiresAt?: Date): Promise<{ token: string }> {
     return this.ask("/api/fabric/subscriber/invites", { address_id: addressId, expires_at: seconds(expiresAt) })
   }
 
-  /** Gives the header that says as whom a request is made. @internal */
+  /** Returns the Authorization header. @internal */
   async bearer(): Promise<Record<string, string>> {
     return { Authorization: `Bearer ${await this.token()}` }
   }
 
-  /** Asks with the token; a body is posted. @internal */
+  /** Sends a request with the token. A body is posted. @internal */
   async ask<T>(path: string, body?: unknown, method = body ? "POST" : "GET"): Promise<T> {
     const headers = await this.bearer()
     if (body) headers["Content-Type"] = "application/json"
     return ask<T>(this.base + path, { method, headers, body: body ? JSON.stringify(body) : undefined })
   }
 
-  /** Walks through a list. Links are followed on our own server alone, which the token is for. @internal */
+  /** Iterates over a list. Links are only followed on the same server, so that no other one gets the token. @internal */
   list<T, U = T>(path: string, query: Record<string, string | number | undefined>, make = (raw: T) => raw as unknown as U): List<U> {
     const asked = new URLSearchParams()
     for (const [name, value] of Object.entries(query)) if (value !== undefined) asked.set(name, String(value))

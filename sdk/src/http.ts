@@ -2,16 +2,16 @@ import { SelvageError, type ErrorCode, type ParameterError } from "./errors.js"
 
 const patience = 30_000
 
-/** Asks, and gives the JSON of the answer, or undefined where there is none. */
+/** Sends a request and returns the JSON of the response, or undefined if it is empty. */
 export async function ask<T>(url: string, init: RequestInit = {}): Promise<T> {
   const answer = await open(url, { ...init, headers: { Accept: "application/json", ...init.headers } })
   if (answer.status === 204) return undefined as T
   return answer.json().catch((cause) => {
-    throw new SelvageError("bad_answer", `${url} answered with something that is not JSON`, "Is this address a selvage server?", { status: answer.status, cause })
+    throw new SelvageError("bad_answer", `${url} did not return JSON`, "Is this address a selvage server?", { status: answer.status, cause })
   })
 }
 
-/** Asks, and gives an answer that is well. */
+/** Sends a request and returns a successful response. Throws an error otherwise. */
 export async function open(url: string, init: RequestInit = {}): Promise<Response> {
   const stop = new AbortController()
   const timer = setTimeout(() => stop.abort(), patience)
@@ -20,11 +20,11 @@ export async function open(url: string, init: RequestInit = {}): Promise<Respons
     answer = await fetch(url, { credentials: "omit", ...init, signal: stop.signal })
   } catch (cause) {
     throw stop.signal.aborted
-      ? new SelvageError("timeout", `${origin(url)} did not answer within ${patience / 1000} seconds`, "Try again.", { cause })
+      ? new SelvageError("timeout", `${origin(url)} did not respond within ${patience / 1000} seconds`, "Try again.", { cause })
       : new SelvageError(
           "network",
-          `no answer from ${origin(url)}`,
-          "Is the server running, and does this browser trust its certificate? Open the address in a tab to see; `selvage ca install` has a local one trusted.",
+          `no response from ${origin(url)}`,
+          "Is the server running, and does this browser trust its certificate? Open the address in a tab to check. `selvage ca install` makes this machine trust a local one.",
           { cause },
         )
   } finally {
@@ -37,12 +37,12 @@ export async function open(url: string, init: RequestInit = {}): Promise<Respons
 const origin = (url: string) => new URL(url, location.href).origin
 
 const statuses: Record<number, [ErrorCode, string]> = {
-  400: ["invalid", "The request is wrong: see the message."],
-  401: ["unauthorized", "The token has expired, was revoked, or lacks a right: sign in again."],
-  403: ["forbidden", "This token may not do that."],
-  404: ["not_found", "There is no such thing, or this token does not reach it."],
-  409: ["conflict", "It was changed meanwhile: read it again."],
-  422: ["invalid", "A value is wrong: see `errors`."],
+  400: ["invalid", "The request is invalid: see the message."],
+  401: ["unauthorized", "The token expired, was revoked, or lacks a permission: sign in again."],
+  403: ["forbidden", "This token does not permit that."],
+  404: ["not_found", "The object does not exist, or this token has no access to it."],
+  409: ["conflict", "It was changed in the meantime: read it again."],
+  422: ["invalid", "A value is invalid: see `errors`."],
   429: ["rate_limited", "Too many requests: wait for `retryAfter` seconds."],
 }
 
@@ -53,11 +53,11 @@ interface Refusal {
   errors?: ParameterError[]
 }
 
-/** Makes an error of an answer in any of the server's shapes. */
+/** Converts an error response of any of the server's APIs to a SelvageError. */
 async function refusal(url: string, answer: Response): Promise<SelvageError> {
   const body: Refusal = (await answer.json().catch(() => null)) ?? {}
   const { status, headers } = answer
-  let [code, hint] = statuses[status] ?? (status < 500 ? ["refused", "See `status`."] : ["server", "The server has a fault: try again, and look for `requestId` in its log."])
+  let [code, hint] = statuses[status] ?? (status < 500 ? ["refused", "See `status`."] : ["server", "The server failed: try again, and look for `requestId` in its log."])
   if (body.error && /^[a-z_]+$/.test(body.error)) [code, hint] = [body.error, hintOf(body.error)] // RFC 6749, section 5.2
   const message = body.error_description ?? body.errors?.map((e) => e.message).join("; ") ?? body.message ?? body.error ?? answer.statusText
   const wait = Number(headers.get("Retry-After"))
@@ -70,17 +70,17 @@ async function refusal(url: string, answer: Response): Promise<SelvageError> {
 }
 
 const hints: Record<string, string> = {
-  access_denied: "Whoever was asked did not allow it.",
-  account_selection_required: "Call login(): this needs a page, on which somebody picks one of several accounts.",
-  consent_required: "Call login(): this needs a page, on which the subscriber allows it.",
-  interaction_required: "Call login(): this needs a page.",
-  invalid_client: "Is clientId right, and is the client of the type spa? `selvage client show` tells.",
-  invalid_grant: "The login is over, or the code was used before: call login().",
-  invalid_scope: "The client may not ask for one of these scopes: `selvage client update --scope` lets it.",
-  login_required: "Nobody is signed in in this browser, or it keeps the cookie back, as it does where app and server are not of the same site: call login().",
+  access_denied: "The subscriber denied the request.",
+  account_selection_required: "Call login(): the subscriber has to choose an account on a page.",
+  consent_required: "Call login(): the subscriber has to consent on a page.",
+  interaction_required: "Call login(): this requires a page.",
+  invalid_client: "Is clientId correct, and does the client have the type spa? Check with `selvage client show`.",
+  invalid_grant: "The login ended, or the code was used before: call login().",
+  invalid_scope: "The client may not request one of these scopes: allow it with `selvage client update --scope`.",
+  login_required: "Nobody is signed in in this browser, or it withholds the cookie because app and server are on different sites: call login().",
   temporarily_unavailable: "Try again in a moment.",
-  unauthorized_client: "The client is not registered for this: `selvage client show` tells what for.",
+  unauthorized_client: "The client is not registered for this: see `selvage client show`.",
 }
 
-/** Says what to do about an error code of OAuth. */
-export const hintOf = (code: string) => hints[code] ?? "The message says what the server did not like."
+/** Returns a hint for an OAuth error code. */
+export const hintOf = (code: string) => hints[code] ?? "See the message."

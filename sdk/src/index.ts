@@ -1,5 +1,5 @@
 /**
- * Sign subscribers in, get their tokens, and use the fabric as them, in a browser.
+ * Sign subscribers in from a browser, get their tokens, and use the fabric on their behalf.
  *
  * @packageDocumentation
  */
@@ -13,6 +13,6 @@ export type { Claims } from "./oidc.js"
 export { Recording, Recordings } from "./recordings.js"
 export type { Format, RecordingInfo } from "./recordings.js"
 
-/** The version of this SDK, which is that of the server that serves it. */
+/** The version of this SDK, which is the version of the server that serves it. */
 export const version: string = __VERSION__
 declare const __VERSION__: string

@@ -2,7 +2,7 @@ import { SelvageError } from "./errors.js"
 import { decode } from "./fabric.js"
 import { ask, hintOf, open } from "./http.js"
 
-/** What of the discovery document is used (OpenID Connect Discovery 1.0, section 3). */
+/** The used members of the discovery document (OpenID Connect Discovery 1.0, section 3). */
 export interface Metadata {
   issuer: string
   authorization_endpoint: string
@@ -27,19 +27,19 @@ export interface Claims {
   [claim: string]: unknown
 }
 
-/** What a login or a refresh has given. */
+/** The tokens from a login or a refresh. */
 export interface Tokens {
   access: string
   refresh?: string
   id: string
   scope: string
-  /** When the access token ends, and how long it was to live, in milliseconds of this machine's clock. */
+  /** The expiry and the lifetime of the access token, in milliseconds of this machine's clock. */
   ends: number
   life: number
   claims: Claims
 }
 
-/** What is remembered of a request for a login until its answer comes. */
+/** The state of a login request until its response arrives. */
 export interface Transaction {
   state: string
   nonce: string
@@ -57,17 +57,17 @@ export async function digest(text: string): Promise<string> {
   return base64url(new Uint8Array(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text))))
 }
 
-/** Reads the discovery document, which must be that of the issuer (section 4.3). */
+/** Reads the discovery document, which must name the same issuer (section 4.3). */
 export async function discover(issuer: string): Promise<Metadata> {
   const base = issuer.replace(/\/+$/, "")
   const found = await ask<Metadata>(base + "/.well-known/openid-configuration")
   if (found?.issuer?.replace(/\/+$/, "") !== base) {
-    throw new SelvageError("bad_config", `the server at ${base} says that it is ${found?.issuer}`, "Take its issuer from `selvage serve` (--auth-url), as browsers reach it.")
+    throw new SelvageError("bad_config", `the server at ${base} has the issuer ${found?.issuer}`, "Use the issuer that `selvage serve` is configured with (--auth-url).")
   }
   return found
 }
 
-/** Gives the URL that asks for a code, with PKCE (RFC 7636), a state and a nonce. */
+/** Returns the URL that requests a code, with PKCE (RFC 7636), a state and a nonce. */
 export async function authorizeURL(m: Metadata, t: Transaction, more: Record<string, string | undefined>): Promise<string> {
   const url = new URL(m.authorization_endpoint)
   const query: Record<string, string | undefined> = {
@@ -83,15 +83,15 @@ export async function authorizeURL(m: Metadata, t: Transaction, more: Record<str
   return url.href
 }
 
-/** Gives the code in an answer to a login, or its error. The answer's issuer is the one that was asked (RFC 9207). */
+/** Returns the code in the response to a login, or throws its error. The response must name the requested issuer (RFC 9207). */
 export function readCode(m: Metadata, t: Transaction, answer: URLSearchParams): string {
-  const failed = (message: string) => new SelvageError("callback_failed", message, "Begin again: call login(). A callback is good once, in the browser that began it.")
-  if (answer.get("state") !== t.state) throw failed("the answer to the login has another state")
-  if (answer.get("iss") !== m.issuer) throw failed("the answer to the login is not from the issuer that was asked")
+  const failed = (message: string) => new SelvageError("callback_failed", message, "Call login() again: a callback works once, in the browser that started it.")
+  if (answer.get("state") !== t.state) throw failed("the response to the login has a different state")
+  if (answer.get("iss") !== m.issuer) throw failed("the response to the login is not from the requested issuer")
   const error = answer.get("error")
   if (error) throw new SelvageError(error, answer.get("error_description") ?? error, hintOf(error))
   const code = answer.get("code")
-  if (!code) throw failed("the answer to the login has no code")
+  if (!code) throw failed("the response to the login has no code")
   return code
 }
 
@@ -103,12 +103,12 @@ interface TokenAnswer {
   scope?: string
 }
 
-/** Asks the token endpoint, as a client without a secret. */
+/** Sends a request to the token endpoint, as a client without a secret. */
 export async function redeem(m: Metadata, clientId: string, form: Record<string, string>, before?: Tokens, nonce?: string): Promise<Tokens> {
   const now = Date.now()
   const got = await ask<TokenAnswer>(m.token_endpoint, { method: "POST", body: new URLSearchParams({ client_id: clientId, ...form }) })
   const id = got.id_token ?? before?.id
-  if (!got.access_token || !id) throw new SelvageError("bad_answer", "the token endpoint gave no tokens", "Does the client's scope have openid in it?")
+  if (!got.access_token || !id) throw new SelvageError("bad_answer", "the token endpoint returned no tokens", "Does the client's scope include openid?")
   const life = (got.expires_in ?? 300) * 1000
   return {
     access: got.access_token,
@@ -121,22 +121,22 @@ export async function redeem(m: Metadata, clientId: string, form: Record<string,
   }
 }
 
-/** Takes back a refresh token with all that came of it, or an access token (RFC 7009). */
+/** Revokes a refresh token with all tokens that came from it, or an access token (RFC 7009). */
 export async function revoke(m: Metadata, clientId: string, token: string): Promise<void> {
   await open(m.revocation_endpoint, { method: "POST", body: new URLSearchParams({ client_id: clientId, token }) })
 }
 
 /**
- * Gives the claims of an ID token (OpenID Connect Core 1.0, sections 3.1.3.7 and 12.2). It came from the token
- * endpoint over the connection that we made, so its signature tells nothing more.
+ * Returns the claims of an ID token (OpenID Connect Core 1.0, sections 3.1.3.7 and 12.2). It came directly from
+ * the token endpoint over TLS, so its signature need not be verified.
  */
 function checked(token: string, issuer: string, clientId: string, before?: Claims, nonce?: string): Claims {
-  const wrong = (what: string) => new SelvageError("bad_answer", `the ID token has ${what}`, "This is a fault of the server, or of a clock.")
+  const wrong = (what: string) => new SelvageError("bad_answer", `the ID token has ${what}`, "Check the server and the clocks.")
   const c = decode<Claims>(token, 1)
-  if (c.iss !== issuer) throw wrong("another issuer")
-  if (![c.aud].flat().includes(clientId)) throw wrong("another audience")
+  if (c.iss !== issuer) throw wrong("a different issuer")
+  if (![c.aud].flat().includes(clientId)) throw wrong("a different audience")
   if (!(c.exp * 1000 > Date.now() - 5 * 60_000)) throw wrong("expired")
-  if (nonce && c.nonce !== nonce) throw wrong("another nonce")
-  if (before && c.sub !== before.sub) throw wrong("another subject than before")
+  if (nonce && c.nonce !== nonce) throw wrong("a different nonce")
+  if (before && c.sub !== before.sub) throw wrong("a different subject than before")
   return c
 }

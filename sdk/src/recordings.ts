@@ -4,7 +4,7 @@ import { open } from "./http.js"
 
 export type Format = "wav" | "mp3"
 
-/** What the server tells of a recording. */
+/** A recording as the server returns it. */
 export interface RecordingInfo {
   id: string
   project_id: string
@@ -14,35 +14,35 @@ export interface RecordingInfo {
   status: string
   stereo: boolean
   byte_size?: number
-  /** Where its media is: signed where the project wants that; null where there is none. */
+  /** The URL of the media, signed if the project requires it; null if there is no media. */
   url: string | null
 }
 
-/** A recording, of which nothing but its id need be known. */
+/** A recording. Only its id has to be known. */
 export class Recording {
   /** @internal */
   constructor(
     private readonly fabric: FabricClient,
     readonly id: string,
     private readonly project?: string,
-    /** What the server told, where it came from a list. */
+    /** The data from the server, if the recording was loaded or listed. */
     readonly info?: RecordingInfo,
   ) {}
 
-  /** Gives where its media is, for `<audio>`. It holds where the project's media is public. */
+  /** Returns the URL of the media, for `<audio>`. It works if the project's media is public. */
   url(format: Format = "wav"): string {
     const project = this.info?.project_id ?? this.project
-    if (!project) throw new SelvageError("bad_config", "the recording's project is not known", "Give createClient() the projectId, or take the recording from recordings.list() or load().")
+    if (!project) throw new SelvageError("bad_config", "the recording's project is unknown", "Pass projectId to createClient(), or get the recording from recordings.list() or load().")
     return `${this.fabric.base}/api/laml/2010-04-01/Accounts/${project}/Recordings/${encodeURIComponent(this.id)}.${format}`
   }
 
-  /** Asks the server about it. It needs the scope Voice. */
+  /** Loads the recording's data. Requires the scope Voice. */
   async load(): Promise<Recording> {
     const info = await this.fabric.ask<RecordingInfo>(`${path}/${encodeURIComponent(this.id)}`)
     return new Recording(this.fabric, this.id, this.project, info)
   }
 
-  /** Fetches its media with the token, where it is not public. It needs the scope Voice. */
+  /** Fetches the media with the token, for media that is not public. Requires the scope Voice. */
   async blob(format: Format = "wav"): Promise<Blob> {
     return (await open(this.url(format), { headers: await this.fabric.bearer() })).blob()
   }
@@ -50,7 +50,7 @@ export class Recording {
 
 const path = "/api/relay/rest/recordings"
 
-/** The recordings that are the subscriber's. */
+/** The subscriber's recordings. */
 export class Recordings {
   /** @internal */
   constructor(
@@ -58,12 +58,12 @@ export class Recordings {
     private readonly project?: string,
   ) {}
 
-  /** Gives a recording by its id. Nothing is asked. */
+  /** Returns a recording by its id, without a request. */
   get(id: string): Recording {
     return new Recording(this.fabric, id, this.project)
   }
 
-  /** Lists them, the newest first. It needs the scope Voice. */
+  /** Lists the recordings, newest first. Requires the scope Voice. */
   list(query: { pageSize?: number } = {}): List<Recording> {
     return this.fabric.list(path, { page_size: query.pageSize }, (info: RecordingInfo) => new Recording(this.fabric, info.id, info.project_id, info))
   }

@@ -1,20 +1,20 @@
 import { digest, random, type Tokens } from "./oidc.js"
 
-/** What the tabs of an app tell one another. */
+/** The messages between the tabs of an app. */
 type Message =
-  | { callback: string } // a popup is back from the login, at this URL
-  | { signedOut: string } // a login was ended: its subject and sid
-  | { renewed: string; tokens: Tokens } // the refresh token with this digest was used, and gave these
+  | { callback: string } // a popup returned from the login at this URL
+  | { signedOut: string } // a login ended: its subject and sid
+  | { renewed: string; tokens: Tokens } // the refresh token with this digest was used and returned these tokens
   | { wanted: string; by: string } // who has used the refresh token with this digest?
-  | { told: string; tokens?: Tokens } // the answer to that
+  | { told: string; tokens?: Tokens } // the response to wanted
 
-/** What a tab does about them. */
+/** How a tab reacts to messages. */
 export interface Listener {
   callback(url: string): void
   signedOut(login: string): void
-  /** Takes tokens that another tab has got. */
+  /** Stores tokens that another tab received. */
   adopt(tokens: Tokens): void
-  /** Gives what is held now, where it may be shared. */
+  /** Returns the current tokens, if they may be shared. */
   shared(): Tokens | undefined
 }
 
@@ -23,13 +23,13 @@ const patience = 500
 /**
  * The tabs of one app in one browser.
  *
- * A tab that was duplicated has the refresh token of the first, which only one of them may use: the server
- * takes a second use for a theft and ends both. So one at a time refreshes, and asks the others before it does
- * whether the token was used already.
+ * A duplicated tab has the same refresh token as the original, but only one of them may use it: the server
+ * treats a second use as theft and revokes both. So only one tab refreshes at a time, and first asks the
+ * others whether the token was used already.
  */
 export class Tabs {
   private readonly channel?: BroadcastChannel
-  private readonly used = new Set<string>() // digests of refresh tokens that gave what is held now
+  private readonly used = new Set<string>() // digests of refresh tokens that led to the current tokens
   private readonly waiting = new Map<string, (tokens?: Tokens) => void>()
 
   constructor(
@@ -63,12 +63,12 @@ export class Tabs {
     }
   }
 
-  /** Replaces tokens by others, in one tab at a time, and tells the other tabs. */
+  /** Replaces tokens, in one tab at a time, and notifies the other tabs. */
   async replace(old: Tokens, by: () => Promise<Tokens>): Promise<Tokens> {
     return this.locked(async () => {
       const mine = await digest(old.refresh!)
       const held = this.listener.shared()
-      if (held && held.refresh !== old.refresh) return held // another tab's came meanwhile
+      if (held && held.refresh !== old.refresh) return held // another tab's arrived in the meantime
       const theirs = await this.ask(mine)
       const tokens = theirs ?? (await by())
       this.used.add(mine)
@@ -77,7 +77,7 @@ export class Tabs {
     })
   }
 
-  /** Asks the other tabs, if there are any, for what a refresh token gave. */
+  /** Asks the other tabs, if any, for the tokens that a refresh token led to. */
   private async ask(wanted: string): Promise<Tokens | undefined> {
     const locks = await navigator.locks?.query()
     let others = locks ? locks.held!.filter((l) => l.name === this.name + ".tab").length - 1 : Infinity
@@ -87,7 +87,7 @@ export class Tabs {
       return await new Promise<Tokens | undefined>((resolve) => {
         this.waiting.set(by, (tokens) => (tokens || --others < 1) && resolve(tokens))
         this.tell({ wanted, by })
-        setTimeout(resolve, patience) // a frozen tab answers nothing
+        setTimeout(resolve, patience) // a frozen tab does not respond
       })
     } finally {
       this.waiting.delete(by)
@@ -101,7 +101,7 @@ export class Tabs {
 
 const lease = 15_000
 
-/** Stands in for a lock where browsers have none: an entry that its holder owns for a while. */
+/** Replaces a lock in browsers without them by an entry that its holder owns for a while. */
 async function leased<T>(name: string, do_: () => Promise<T>): Promise<T> {
   const me = random(8)
   const holder = () => (localStorage.getItem(name) ?? "0 ").split(" ")
@@ -109,7 +109,7 @@ async function leased<T>(name: string, do_: () => Promise<T>): Promise<T> {
     const [until, who] = holder()
     if (Number(until) < Date.now() || who === me) {
       localStorage.setItem(name, `${Date.now() + lease} ${me}`)
-      await new Promise((r) => setTimeout(r, 50)) // whoever wrote last has it
+      await new Promise((r) => setTimeout(r, 50)) // the last writer owns it
       if (holder()[1] === me) break
     }
     await new Promise((r) => setTimeout(r, 50))

@@ -1,6 +1,6 @@
 import { SelvageError } from "./errors.js"
 
-/** Opens an empty popup at once, while the browser still sees that it was asked for. */
+/** Opens an empty popup at once, while the browser still attributes it to the click. */
 export function openPopup(): Window {
   const width = 480
   const height = 640
@@ -11,12 +11,12 @@ export function openPopup(): Window {
   return popup
 }
 
-/** Rejects when a popup was closed without an answer. */
+/** Rejects when a popup is closed without a response. */
 export function closed(popup: Window, stop: AbortSignal): Promise<never> {
   return new Promise((_, reject) => {
     let seen = 0
     const timer = setInterval(() => {
-      if (popup.closed && ++seen > 3) reject(new SelvageError("popup_closed", "the window of the login was closed", "Nothing is wrong: offer the button again."))
+      if (popup.closed && ++seen > 3) reject(new SelvageError("popup_closed", "the login window was closed", "The person closed it: offer the button again."))
     }, 300)
     stop.addEventListener("abort", () => clearInterval(timer))
   })
@@ -24,7 +24,7 @@ export function closed(popup: Window, stop: AbortSignal): Promise<never> {
 
 const patience = 10_000
 
-/** Loads a URL in a hidden frame, and gives where it ends, if that is a page of ours. */
+/** Loads a URL in a hidden frame and returns its final URL, which must be of this origin. */
 export async function visit(url: string): Promise<URL> {
   const frame = document.createElement("iframe")
   frame.hidden = true
@@ -38,10 +38,10 @@ export async function visit(url: string): Promise<URL> {
         try {
           resolve(new URL(frame.contentWindow!.location.href))
         } catch (cause) {
-          failed("callback_failed", "the hidden frame did not come back", cause)
+          failed("callback_failed", "the hidden frame did not return to this origin", cause)
         }
       }
-      timer = setTimeout(failed, patience, "timeout", "the hidden frame came to no end")
+      timer = setTimeout(failed, patience, "timeout", "the hidden frame timed out")
       document.body.append(frame)
     })
   } finally {

@@ -3,38 +3,38 @@ import { FabricClient, type Address, type AddressQuery, type GuestToken, type Li
 import { type Claims } from "./oidc.js";
 import { Recordings } from "./recordings.js";
 export interface ClientOptions {
-    /** Where the identity provider is, such as `https://id.example.com`. */
+    /** The URL of the identity provider, such as `https://id.example.com`. */
     issuer: string;
-    /** The client's id, which `selvage client create --type spa` prints. */
+    /** The client id, as printed by `selvage client create --type spa`. */
     clientId: string;
-    /** Where logins come back to: the page's own address without query and fragment, if it is not said. */
+    /** The redirect URI of logins; by default the page's URL without query and fragment. */
     redirectUri?: string;
-    /** Where silent logins come back to, in a hidden frame: redirectUri, if it is not said. */
+    /** The redirect URI of silent logins in a hidden frame; by default redirectUri. */
     silentRedirectUri?: string;
-    /** Where a logout comes back to. Without it, the server's page says that one is signed out. */
+    /** The redirect URI after a logout. Without it, the server shows a page that confirms the logout. */
     postLogoutRedirectUri?: string;
-    /** What to ask for: `openid profile email offline_access`, if it is not said. */
+    /** The requested scopes; `openid profile email offline_access` by default. */
     scope?: string;
-    /** Where tokens are: in memory, and gone with the page, or in the tab's sessionStorage. */
+    /** Where tokens are stored: in memory until the page closes, or in the tab's sessionStorage. */
     storage?: "memory" | "session";
-    /** Where the fabric's API is: the issuer's origin, if it is not said. */
+    /** The URL of the fabric's API; by default the issuer's origin. */
     apiUrl?: string;
-    /** Whose recordings they are, for recordings.get(id).url(). */
+    /** The id of the project, for recordings.get(id).url(). */
     projectId?: string;
 }
 export interface LoginOptions {
-    /** In a window of its own. Call it at once when a button is clicked. */
+    /** Use a popup window. Call login() directly in the click handler. */
     popup?: boolean;
-    /** `login` asks for the password again, `select_account` who it is, `create` shows registration. */
+    /** `login` asks for the password again, `select_account` for the account, `create` shows registration. */
     prompt?: string;
-    /** The e-mail to begin with. */
+    /** The e-mail address to fill in. */
     loginHint?: string;
-    /** The oldest login that will do, in seconds. */
+    /** The maximum age of the login, in seconds. */
     maxAge?: number;
-    /** How strong a login must be. */
+    /** The requested authentication level. */
     acrValues?: string;
     scope?: string;
-    /** Comes back in the event `signedin`, and in appState: where the person was, say. */
+    /** Returned in the event `signedin` and in appState, such as the current view. */
     appState?: unknown;
 }
 export interface SubscriberToken {
@@ -42,13 +42,13 @@ export interface SubscriberToken {
     host: string;
     expiresAt: Date;
 }
-/** What SignalWire() of `@signalwire/js` takes. */
+/** The options of SignalWire() in `@signalwire/js`. */
 export interface SignalWireOptions {
     host: string;
     token: string;
     onRefreshToken: () => Promise<string>;
 }
-/** What events tell. */
+/** The data of each event. */
 export interface Events {
     signedin: {
         user: Claims;
@@ -60,16 +60,16 @@ export interface Events {
     };
     error: SelvageError;
 }
-/** Makes the client of an app that people sign in to. */
+/** Creates the client of an app that people sign in to. */
 export declare const createClient: (options: ClientOptions) => Client;
-/** An app that people sign in to. Made by {@link createClient}. */
+/** An app that people sign in to. Created by {@link createClient}. */
 export declare class Client {
     private readonly options;
-    /** What login() was given as appState, once it is back. */
+    /** The appState of login(), after the login returned. */
     appState: unknown;
     /** The subscriber's recordings. */
     readonly recordings: Recordings;
-    /** The fabric, as the subscriber. */
+    /** The fabric on behalf of the subscriber. */
     readonly fabric: FabricClient;
     private readonly key;
     private readonly base;
@@ -80,47 +80,47 @@ export declare class Client {
     private popup?;
     private readonly listeners;
     constructor(options: ClientOptions);
-    /** Who is signed in, as the ID token says. */
+    /** The claims of the ID token of the person who is signed in. */
     get user(): Claims | undefined;
     get isSignedIn(): boolean;
-    /** The scopes that were granted. */
+    /** The granted scopes. */
     get scopes(): string[];
-    /** Signs in. Without a popup the page goes away, and handleRedirect() goes on when it is back. */
+    /** Signs in. Without a popup, the browser leaves the page, and handleRedirect() finishes the login. */
     login(o?: LoginOptions): Promise<void>;
     /**
-     * Finishes a login, on the page that it comes back to. True if it did; false if the page was opened otherwise.
-     * In the popup or the frame of a login it hands over to the page that began, and does not return.
+     * Finishes a login on the page at the redirect URI. Returns whether the page was opened by a login.
+     * In a login's popup or frame, it passes the response to the page that started it and does not return.
      */
     handleRedirect(url?: string): Promise<boolean>;
-    /** Signs in without asking anybody, by the login that the browser has: true if there was one. */
+    /** Signs in without interaction if the browser has a login. Returns whether it had one. */
     loginSilently(o?: Pick<LoginOptions, "loginHint" | "scope">): Promise<boolean>;
-    /** Gives an access token that is good for a minute at least; it is renewed before it ends. */
+    /** Returns an access token that is valid for at least a minute, refreshed if necessary. */
     getAccessToken(o?: {
         fresh?: boolean;
     }): Promise<string>;
-    /** Gives what the fabric's own SDKs take: a subscriber's token, and where it is good. */
+    /** Returns the subscriber's token and its host, for the fabric's own SDKs. */
     subscriberToken(): Promise<SubscriberToken>;
-    /** Gives what SignalWire() takes: `SignalWire({ ...(await app.signalwireOptions()) })`. */
+    /** Returns the options for SignalWire(): `SignalWire({ ...(await app.signalwireOptions()) })`. */
     signalwireOptions(): Promise<SignalWireOptions>;
-    /** Gives a client of SignalWire() each new token, before the old one ends. Gives what stops that. */
+    /** Passes each new token to a SignalWire() client before the old one expires. Returns a function that stops it. */
     attach(client: {
         updateToken(token: string): unknown;
     }): () => void;
-    /** Gives what the subscriber may know of itself. */
+    /** Returns the subscriber's own data. */
     me(): Promise<SubscriberInfo>;
-    /** Gives the claims of the userinfo endpoint, which the scopes let the app have. */
+    /** Returns the claims of the userinfo endpoint that the scopes permit. */
     userInfo(): Promise<Record<string, unknown>>;
     readonly addresses: {
         list: (query?: AddressQuery) => List<Address>;
         get: (id: string) => Promise<Address>;
     };
-    /** Makes a token for a guest, who reaches these addresses alone. */
+    /** Creates a token for a guest, who can call only these addresses. */
     guestToken(addressIds: string[], expiresAt?: Date): Promise<GuestToken>;
-    /** Signs out of the server, and so of every app of this login. With `local`, of this app alone, and the page stays. */
+    /** Signs out of the server and so of every app of this login. With `local`, signs out of this app only and stays on the page. */
     logout(o?: {
         local?: boolean;
     }): Promise<void>;
-    /** Listens. Gives what ends it. */
+    /** Adds a listener. Returns a function that removes it. */
     on<E extends keyof Events>(event: E, listener: (event: Events[E]) => void): () => void;
     private emit;
     private report;
@@ -131,9 +131,9 @@ export declare class Client {
     private inPopup;
     private back;
     private silently;
-    /** Trades the code of an answer for tokens, which may take the place of others of the same subscriber. */
+    /** Exchanges the code of a response for tokens, which may replace others of the same subscriber. */
     private finish;
-    /** Gets new tokens, once for all who wait for them. */
+    /** Refreshes the tokens once for all waiting callers. */
     private renew;
     private refresh;
     private renewed;

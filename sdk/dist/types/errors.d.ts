@@ -1,26 +1,26 @@
 /**
- * What went wrong, for programs (`code`) and for the person who mends it (`hint`).
+ * An error, with a `code` for programs and a `hint` for the developer.
  *
- * Codes of ours are listed below; the error codes of OAuth 2.0 and OpenID Connect
- * (`login_required`, `access_denied`, `invalid_request` …) are passed on as they come.
+ * The SDK's own codes are listed below. Error codes of OAuth 2.0 and OpenID Connect
+ * (`login_required`, `access_denied`, `invalid_request` …) are passed on unchanged.
  */
 export declare class SelvageError extends Error {
-    /** What kind of error it is. */
+    /** The kind of error. */
     readonly code: ErrorCode;
-    /** What to do about it, in a sentence. */
+    /** How to fix it, in a sentence. */
     readonly hint: string;
-    /** The HTTP status, where there was an answer. */
+    /** The HTTP status, if there was a response. */
     readonly status?: number;
-    /** The server's id of the request, which its log has too. */
+    /** The server's id of the request, which is also in its log. */
     readonly requestId?: string;
-    /** Seconds to wait before the next try, where the server said so. */
+    /** Seconds to wait before a retry, if the server sent them. */
     readonly retryAfter?: number;
-    /** What is wrong with each parameter, where `code` is `invalid`. */
+    /** The invalid parameters, if `code` is `invalid`. */
     readonly errors?: readonly ParameterError[];
     constructor(code: ErrorCode, message: string, hint: string, more?: ErrorDetails);
 }
 export type ErrorCode = "bad_answer" | "bad_config" | "bad_token" | "callback_failed" | "forbidden" | "insecure_page" | "invalid" | "network" | "not_found" | "not_signed_in" | "popup_blocked" | "popup_closed" | "rate_limited" | "server" | "session_ended" | "timeout" | "unauthorized" | (string & {});
-/** What is wrong with one parameter. */
+/** An error in one parameter. */
 export interface ParameterError {
     code: string;
     message: string;
@@ -33,5 +33,5 @@ export interface ErrorDetails {
     errors?: readonly ParameterError[];
     cause?: unknown;
 }
-/** Makes an error of whatever was thrown. */
+/** Converts anything that was thrown to a SelvageError. */
 export declare function asError(err: unknown): SelvageError;

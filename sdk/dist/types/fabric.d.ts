@@ -1,4 +1,4 @@
-/** An address: where something can be called. */
+/** An address that can be called. */
 export interface Address {
     id: string;
     resource_id: string;
@@ -15,7 +15,7 @@ export interface Address {
     };
     created_at: string;
 }
-/** What a subscriber may know of itself. */
+/** A subscriber's own data. */
 export interface SubscriberInfo {
     id: string;
     email: string;
@@ -46,62 +46,62 @@ export interface GuestToken {
     token: string;
     refresh_token: string;
 }
-/** Which addresses, and in which order. */
+/** The addresses to list, and their order. */
 export interface AddressQuery {
     type?: Address["type"];
     displayName?: string;
     name?: string;
     sortBy?: "name" | "created_at";
     sortOrder?: "asc" | "desc";
-    /** How many come with each request: 50, if it is not said. */
+    /** The number of items per request; 50 by default. */
     pageSize?: number;
 }
-/** A list that is read page by page, as it is walked through. */
+/** A list that is loaded page by page during iteration. */
 export interface List<T> extends AsyncIterable<T> {
-    /** The pages themselves. */
+    /** Iterates over pages. */
     pages(): AsyncGenerator<T[], void>;
-    /** All of it at once. */
+    /** Loads all items. */
     all(): Promise<T[]>;
 }
-/** A token, or what gives the one that is good now. */
+/** A token, or a function that returns a valid one. */
 export type TokenSource = string | (() => string | Promise<string>);
 export interface FabricOptions {
-    /** A subscriber's, guest's or invitation's token. */
+    /** The token of a subscriber, guest or invite. */
     token: TokenSource;
     /**
      * The host of the fabric, such as `puc.example.com`: requests go to `https://fabric.example.com`.
-     * A URL is taken as it is. Without it, the host in the token's header is taken.
+     * A URL is used unchanged. The default is the host in the token's header.
      */
     host?: string;
 }
-/** Makes a client of the fabric's HTTP API. No socket is opened. */
+/** Creates a client for the fabric's HTTP API. It opens no socket. */
 export declare function Fabric(options: FabricOptions): Promise<FabricClient>;
-/** Reads the host out of the header of a fabric token. */
+/** Returns the host in the header of a fabric token. */
 export declare function hostOf(token: string): string;
-/** Gives a part of a token, which is not verified. */
+/** Decodes a part of a token without verifying it. */
 export declare function decode<T>(token: string, part: number): T;
-/** The fabric, as whom a token stands for. Made by {@link Fabric}. */
+/** The fabric on behalf of a token's holder. Created by {@link Fabric}. */
 export declare class FabricClient {
     private readonly token;
-    /** Where requests go. */
+    /** The base URL of requests. */
     readonly base: string;
-    /** Gives what the subscriber may know of itself. */
+    /** Returns the subscriber's own data. */
     getSubscriberInfo(): Promise<SubscriberInfo>;
     readonly addresses: {
-        /** Lists the addresses that the token reaches. */
+        /** Lists the addresses that the token can call. */
         list: (q?: AddressQuery) => List<Address>;
-        /** Finds an address by its id. */
+        /** Returns an address by its id. */
         get: (id: string) => Promise<Address>;
     };
     readonly devices: {
         /** Registers a device for push notifications. */
         register: (type: "iOS" | "Android" | "Desktop", token: string) => Promise<Device>;
-        /** Takes a device back. */
+        /** Removes a device. */
         unregister: (id: string) => Promise<void>;
     };
-    /** Makes a token for a guest, who reaches these addresses alone, for two hours if it is not said. */
+    /** Creates a token for a guest, who can call only these addresses; for two hours by default. */
     guestToken(addressIds: string[], expiresAt?: Date): Promise<GuestToken>;
-    /** Makes a token that invites to one of the subscriber's own addresses. */
+    /** Creates an invite to one of the subscriber's own addresses. */
     inviteToken(addressId: string, expiresAt?: Date): Promise<{
         token: string;
     }>;

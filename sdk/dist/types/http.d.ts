@@ -1,6 +1,6 @@
-/** Asks, and gives the JSON of the answer, or undefined where there is none. */
+/** Sends a request and returns the JSON of the response, or undefined if it is empty. */
 export declare function ask<T>(url: string, init?: RequestInit): Promise<T>;
-/** Asks, and gives an answer that is well. */
+/** Sends a request and returns a successful response. Throws an error otherwise. */
 export declare function open(url: string, init?: RequestInit): Promise<Response>;
-/** Says what to do about an error code of OAuth. */
+/** Returns a hint for an OAuth error code. */
 export declare const hintOf: (code: string) => string;

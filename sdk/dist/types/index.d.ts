@@ -1,5 +1,5 @@
 /**
- * Sign subscribers in, get their tokens, and use the fabric as them, in a browser.
+ * Sign subscribers in from a browser, get their tokens, and use the fabric on their behalf.
  *
  * @packageDocumentation
  */
@@ -12,5 +12,5 @@ export type { Address, AddressQuery, Device, FabricOptions, GuestToken, List, Su
 export type { Claims } from "./oidc.js";
 export { Recording, Recordings } from "./recordings.js";
 export type { Format, RecordingInfo } from "./recordings.js";
-/** The version of this SDK, which is that of the server that serves it. */
+/** The version of this SDK, which is the version of the server that serves it. */
 export declare const version: string;

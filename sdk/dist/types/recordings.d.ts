@@ -1,6 +1,6 @@
 import type { List } from "./fabric.js";
 export type Format = "wav" | "mp3";
-/** What the server tells of a recording. */
+/** A recording as the server returns it. */
 export interface RecordingInfo {
     id: string;
     project_id: string;
@@ -10,30 +10,30 @@ export interface RecordingInfo {
     status: string;
     stereo: boolean;
     byte_size?: number;
-    /** Where its media is: signed where the project wants that; null where there is none. */
+    /** The URL of the media, signed if the project requires it; null if there is no media. */
     url: string | null;
 }
-/** A recording, of which nothing but its id need be known. */
+/** A recording. Only its id has to be known. */
 export declare class Recording {
     private readonly fabric;
     readonly id: string;
     private readonly project?;
-    /** What the server told, where it came from a list. */
+    /** The data from the server, if the recording was loaded or listed. */
     readonly info?: RecordingInfo | undefined;
-    /** Gives where its media is, for `<audio>`. It holds where the project's media is public. */
+    /** Returns the URL of the media, for `<audio>`. It works if the project's media is public. */
     url(format?: Format): string;
-    /** Asks the server about it. It needs the scope Voice. */
+    /** Loads the recording's data. Requires the scope Voice. */
     load(): Promise<Recording>;
-    /** Fetches its media with the token, where it is not public. It needs the scope Voice. */
+    /** Fetches the media with the token, for media that is not public. Requires the scope Voice. */
     blob(format?: Format): Promise<Blob>;
 }
-/** The recordings that are the subscriber's. */
+/** The subscriber's recordings. */
 export declare class Recordings {
     private readonly fabric;
     private readonly project?;
-    /** Gives a recording by its id. Nothing is asked. */
+    /** Returns a recording by its id, without a request. */
     get(id: string): Recording;
-    /** Lists them, the newest first. It needs the scope Voice. */
+    /** Lists the recordings, newest first. Requires the scope Voice. */
     list(query?: {
         pageSize?: number;
     }): List<Recording>;

@@ -1,5 +1,5 @@
 import { type Tokens } from "./oidc.js";
-/** What the tabs of an app tell one another. */
+/** The messages between the tabs of an app. */
 type Message = {
     callback: string;
 } | {
@@ -14,21 +14,21 @@ type Message = {
     told: string;
     tokens?: Tokens;
 };
-/** What a tab does about them. */
+/** How a tab reacts to messages. */
 export interface Listener {
     callback(url: string): void;
     signedOut(login: string): void;
-    /** Takes tokens that another tab has got. */
+    /** Stores tokens that another tab received. */
     adopt(tokens: Tokens): void;
-    /** Gives what is held now, where it may be shared. */
+    /** Returns the current tokens, if they may be shared. */
     shared(): Tokens | undefined;
 }
 /**
  * The tabs of one app in one browser.
  *
- * A tab that was duplicated has the refresh token of the first, which only one of them may use: the server
- * takes a second use for a theft and ends both. So one at a time refreshes, and asks the others before it does
- * whether the token was used already.
+ * A duplicated tab has the same refresh token as the original, but only one of them may use it: the server
+ * treats a second use as theft and revokes both. So only one tab refreshes at a time, and first asks the
+ * others whether the token was used already.
  */
 export declare class Tabs {
     private readonly name;
@@ -39,9 +39,9 @@ export declare class Tabs {
     constructor(name: string, listener: Listener, shares: boolean);
     tell(message: Message): void;
     private hear;
-    /** Replaces tokens by others, in one tab at a time, and tells the other tabs. */
+    /** Replaces tokens, in one tab at a time, and notifies the other tabs. */
     replace(old: Tokens, by: () => Promise<Tokens>): Promise<Tokens>;
-    /** Asks the other tabs, if there are any, for what a refresh token gave. */
+    /** Asks the other tabs, if any, for the tokens that a refresh token led to. */
     private ask;
     private locked;
 }

@@ -1,6 +1,6 @@
-/** Opens an empty popup at once, while the browser still sees that it was asked for. */
+/** Opens an empty popup at once, while the browser still attributes it to the click. */
 export declare function openPopup(): Window;
-/** Rejects when a popup was closed without an answer. */
+/** Rejects when a popup is closed without a response. */
 export declare function closed(popup: Window, stop: AbortSignal): Promise<never>;
-/** Loads a URL in a hidden frame, and gives where it ends, if that is a page of ours. */
+/** Loads a URL in a hidden frame and returns its final URL, which must be of this origin. */
 export declare function visit(url: string): Promise<URL>;
