@@ -2,6 +2,7 @@ package record
 
 import (
 	"io"
+	"syscall"
 	"testing"
 	"time"
 
@@ -17,6 +18,8 @@ func BenchmarkRender(b *testing.B) {
 			right := stream{codec: codec, samples: voice(2, 60), jitter: 20 * time.Millisecond}
 			p := spoolOf(b, nil, left.packets(b, calls.CallerSide), right.packets(b, calls.CalleeSide))
 			b.ReportAllocs()
+			before := processorTime(b)
+
 			for b.Loop() {
 				plan, err := survey(p.file)
 				if err != nil {
@@ -30,7 +33,17 @@ func BenchmarkRender(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
+			b.ReportMetric(float64((processorTime(b)-before).Milliseconds())/float64(b.N), "cpu-ms/min")
 			b.ReportMetric(float64(p.offset)/60, "spool-B/s")
 		})
 	}
+}
+
+// processorTime returns what this process has used of processors, in user mode.
+func processorTime(b *testing.B) time.Duration {
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano())
 }

@@ -13,7 +13,7 @@ import (
 
 const (
 	writeEvery = 250 * time.Millisecond // what a killed process loses at most
-	syncEvery  = time.Second            // what a machine without power loses at most
+	syncEvery  = 750 * time.Millisecond // with the above, a machine without power loses a second
 
 	firstBuffer = 16 << 10
 	maxBuffer   = 512 << 10 // how much waits for a slow disk: half a minute of two G.711 legs
