@@ -2,9 +2,11 @@ package recordings
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/selvage/selvage/internal/problem"
@@ -52,34 +54,83 @@ func (r *Recordings) MediaAuth(ctx context.Context, projectID string) (MediaAuth
 	return auth, err
 }
 
-// Sign creates a link to a recording in a format. The link is valid for the given time.
-func (r *Recordings) Sign(rec Recording, f Format, lasts time.Duration) (Link, error) {
+// Sign creates a link to a recording in a format. The link is valid for the given time, and no
+// longer than its maker (see [Owner]).
+func (r *Recordings) Sign(rec Recording, f Format, lasts time.Duration, maker string) (Link, error) {
 	if r.links == nil {
 		return Link{}, errors.New("signing link: no key is configured")
 	}
-	expires := r.now().Add(lasts).Truncate(time.Second)
-	code, err := r.links.Code(purpose(rec.ProjectID), message(rec.Sid, f, expires.Unix()))
+	now := r.now()
+	expires := now.Add(lasts).Truncate(time.Second)
+	made := ""
+	if maker != "" {
+		made = strconv.FormatInt(now.UnixMicro(), 10) + "\n" + maker
+	}
+	code, err := r.links.Code(purpose(rec.ProjectID), message(rec.Sid, f, expires.Unix(), made))
+	if made != "" {
+		code += "." + base64.RawURLEncoding.EncodeToString([]byte(made))
+	}
 	return Link{expires, code}, err
 }
 
 // Verify reports whether a link to a recording in a format is valid. exp and sig are the
-// parameters of the link.
-func (r *Recordings) Verify(projectID, sid string, f Format, exp, sig string) bool {
+// parameters of the link. It returns an error if this cannot be known at the moment.
+func (r *Recordings) Verify(projectID, sid string, f Format, exp, sig string) (bool, error) {
 	expires, err := strconv.ParseInt(exp, 10, 64)
 	if err != nil || r.links == nil || strconv.FormatInt(expires, 10) != exp || sig == "" {
-		return false
+		return false, nil
 	}
 	now := r.now()
 	if at := time.Unix(expires, 0); !now.Before(at) || at.After(now.Add(LongestLink+time.Minute)) {
-		return false
+		return false, nil
 	}
-	return r.links.VerifyCode(purpose(projectID), message(sid, f, expires), sig)
+
+	code, made := cutMaker(sig)
+	if !r.links.VerifyCode(purpose(projectID), message(sid, f, expires, made), code) {
+		return false, nil
+	}
+	return r.isMakerLive(made)
+}
+
+// cutMaker cuts the third part of a signature, which says when a link was made and by whom. A link
+// of the command line has two parts.
+func cutMaker(sig string) (code, made string) {
+	i := strings.LastIndexByte(sig, '.')
+	if i <= 0 || strings.Count(sig, ".") != 2 {
+		return sig, ""
+	}
+	text, err := base64.RawURLEncoding.Strict().DecodeString(sig[i+1:])
+	if err != nil || len(text) == 0 {
+		return "", ""
+	}
+	return sig[:i], string(text)
+}
+
+// isMakerLive reports whether the maker of a link, which the link's code covers, has not ended since.
+func (r *Recordings) isMakerLive(made string) (bool, error) {
+	if made == "" {
+		return true, nil
+	}
+	at, maker, _ := strings.Cut(made, "\n")
+	micros, err := strconv.ParseInt(at, 10, 64)
+	if err != nil || r.checkMaker == nil {
+		return false, nil
+	}
+	err = r.checkMaker(maker, time.UnixMicro(micros))
+	if errors.Is(err, problem.Unauthenticated) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 func purpose(projectID string) string { return "media link " + projectID }
 
-func message(sid string, f Format, expires int64) string {
-	return sid + "\n" + string(f) + "\n" + strconv.FormatInt(expires, 10)
+func message(sid string, f Format, expires int64, made string) string {
+	text := sid + "\n" + string(f) + "\n" + strconv.FormatInt(expires, 10)
+	if made != "" {
+		text += "\n" + made
+	}
+	return text
 }
 
 // A Format is a form in which media can be fetched.

@@ -107,6 +107,7 @@ func price(seconds, rate int64) int64 { return (seconds + 59) / 60 * rate }
 type Owner struct {
 	ProjectID    string
 	SubscriberID string
+	Maker        string // whose end ends the links that this caller makes, see [Config.CheckMaker]; "" for nobody
 }
 
 // MayChange returns problem.Forbidden for a subscriber: subscribers may read their recordings

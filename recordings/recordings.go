@@ -50,11 +50,16 @@ type Config struct {
 	// Calls are the calls that this deployment itself carries; nil means none.
 	Calls Calls
 
-	MaxUpload int64            // bytes per upload; 0 means DefaultMaxUpload
-	Wait      time.Duration    // how long a recording waits for its media; 0 means DefaultWait
-	Links     Links            // signs links to media; nil disables them
-	Now       func() time.Time // nil means time.Now
-	Log       *slog.Logger     // nil means slog.Default
+	MaxUpload int64         // bytes per upload; 0 means DefaultMaxUpload
+	Wait      time.Duration // how long a recording waits for its media; 0 means DefaultWait
+	Links     Links         // signs links to media; nil disables them
+
+	// CheckMaker returns problem.Unauthenticated if the maker of a link has ended since the link was
+	// made. If it is nil, links that have a maker are refused.
+	CheckMaker func(maker string, made time.Time) error
+
+	Now func() time.Time // nil means time.Now
+	Log *slog.Logger     // nil means slog.Default
 }
 
 // Recordings implements the rules. Its methods are safe for concurrent use.
@@ -66,6 +71,7 @@ type Recordings struct {
 	maxUpload    int64
 	wait         time.Duration
 	links        Links
+	checkMaker   func(maker string, made time.Time) error
 	now          func() time.Time
 	log          *slog.Logger
 	measuring    chan struct{}           // holds one token per upload being measured
@@ -97,7 +103,7 @@ func New(c Config) *Recordings {
 
 	return &Recordings{
 		store: c.Store, media: c.Media, subscriberOf: c.SubscriberOf, calls: c.Calls,
-		maxUpload: c.MaxUpload, wait: c.Wait, links: c.Links, now: c.Now,
+		maxUpload: c.MaxUpload, wait: c.Wait, links: c.Links, checkMaker: c.CheckMaker, now: c.Now,
 		log: c.Log, measuring: make(chan struct{},
 			max(1, runtime.GOMAXPROCS(0)/2)), // the other processors are left to requests
 		lately: cache.New[Recording](c.Now), facts: cache.New[wav.Facts](c.Now), auth: cache.New[MediaAuth](c.Now),

@@ -342,7 +342,7 @@ func TestRequiredByRole(t *testing.T) {
 	for _, c := range b.c.Jar.Cookies(r.URL) {
 		r.AddCookie(c)
 	}
-	if err := w.api.Caller(r, w.one.ID); !errors.Is(err, problem.Unauthenticated) {
+	if _, err := w.api.Caller(r, w.one.ID); !errors.Is(err, problem.Unauthenticated) {
 		t.Errorf("Caller for the session of an admin without a second factor = %v", err)
 	}
 

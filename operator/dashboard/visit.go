@@ -210,25 +210,25 @@ func visitor(r *http.Request) operator.Visitor {
 }
 
 // Caller authorizes an API request about a project that carries an operator's session cookie
-// and no other credentials. It returns nil if the operator's role allows the request. A request
-// that may change something must also come from one of our own pages.
-func (a *API) Caller(r *http.Request, projectID string) error {
+// and no other credentials. It returns the operator if its role allows the request. A request that
+// may change something must also come from one of our own pages.
+func (a *API) Caller(r *http.Request, projectID string) (operatorID string, err error) {
 	v := &visit{r: r, now: a.site.Now()}
 	if err := a.site.readSession(v); err != nil {
-		return err
+		return "", err
 	}
 	if v.operator.ID == "" || projectID == "" {
-		return problem.NoCredentials()
+		return "", problem.NoCredentials()
 	}
 
 	action := operator.Read
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		action = operator.Write
 		if !a.site.isSameOrigin(r) {
-			return errCrossSite
+			return "", errCrossSite
 		}
 	}
-	return v.operator.Check(action, projectID)
+	return v.operator.ID, v.operator.Check(action, projectID)
 }
 
 // isSameOrigin reports whether the browser states that one of our own pages sent the request,

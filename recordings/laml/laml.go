@@ -168,7 +168,7 @@ type documentHandler func(w http.ResponseWriter, r *http.Request, o recordings.O
 // nothing.
 func (a *API) documented(h documentHandler) web.Handler {
 	return a.owned(func(w http.ResponseWriter, r *http.Request, o recordings.Owner) error {
-		urls, err := a.mediaURLs(r, o.ProjectID)
+		urls, err := a.mediaURLs(r, o)
 		if err != nil {
 			return err
 		}

@@ -3,7 +3,6 @@ package laml
 import (
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,19 +23,19 @@ type mediaURLs struct {
 	sign   func(rec recordings.Recording, f recordings.Format) (recordings.Link, error)
 }
 
-// mediaURLs returns the writer of links for a project. The links are signed if the project
-// requires that.
-func (a *API) mediaURLs(r *http.Request, projectID string) (mediaURLs, error) {
+// mediaURLs returns the writer of links for a caller. The links are signed if the project requires
+// that.
+func (a *API) mediaURLs(r *http.Request, o recordings.Owner) (mediaURLs, error) {
 	lasts, err := linkTime(r.URL.Query().Get(urlTTL))
 	if err != nil {
 		return mediaURLs{}, err
 	}
 
-	auth, err := a.recordings.MediaAuth(r.Context(), projectID)
+	auth, err := a.recordings.MediaAuth(r.Context(), o.ProjectID)
 	urls := mediaURLs{public: a.publicURL}
 	if auth == recordings.Signed {
 		urls.sign = func(rec recordings.Recording, f recordings.Format) (recordings.Link, error) {
-			return a.recordings.Sign(rec, f, lasts)
+			return a.recordings.Sign(rec, f, lasts, o.Maker)
 		}
 	}
 	return urls, err
@@ -82,10 +81,10 @@ func (u mediaURLs) url(m *media, rec recordings.Recording, f recordings.Format, 
 	return &link
 }
 
-// MediaURLs returns a function that returns the media URL of a project's recording, or "" if the
+// MediaURLs returns a function that returns the media URL of a recording for a caller, or "" if the
 // recording has none.
-func (a *API) MediaURLs(r *http.Request, projectID string) (func(recordings.Recording) string, error) {
-	urls, err := a.mediaURLs(r, projectID)
+func (a *API) MediaURLs(r *http.Request, o recordings.Owner) (func(recordings.Recording) string, error) {
+	urls, err := a.mediaURLs(r, o)
 	return func(rec recordings.Recording) string {
 		var m media
 		if urls.put(&m, rec); m.MediaURL == nil {
@@ -131,10 +130,13 @@ func (a *API) mayFetch(
 	query := r.URL.Query()
 	exp, sig := query["exp"], query["sig"]
 	linked := auth == recordings.Signed && len(sig) > 0
-	if linked && len(sig) == 1 && len(exp) == 1 && slices.ContainsFunc(formats, func(f recordings.Format) bool {
-		return a.recordings.Verify(o.ProjectID, sid, f, exp[0], sig[0])
-	}) {
-		return o, auth, nil
+	if linked && len(sig) == 1 && len(exp) == 1 {
+		for _, f := range formats {
+			valid, err := a.recordings.Verify(o.ProjectID, sid, f, exp[0], sig[0])
+			if valid || err != nil {
+				return o, auth, err
+			}
+		}
 	}
 
 	caller, err := a.credentials(r)

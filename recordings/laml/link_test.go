@@ -1,13 +1,16 @@
 package laml_test
 
 import (
+	"encoding/base64"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
 )
 
@@ -81,6 +84,42 @@ func TestWhoMayFetchMedia(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestLinksEndWithMaker shows that a link ends with what made it, and that what the maker makes later,
+// and links by others, stay valid.
+func TestLinksEndWithMaker(t *testing.T) {
+	s := newServer(t, signing(t))
+	sid := s.upload(t, speech, "")
+	s.setMediaAuth(t, recordings.Signed)
+	made := func() string {
+		doc := read[links](t, s.do(t, "GET", s.path("/Recordings/"+sid+".json"), s.basic))
+		return pathOf(t, doc.Media.MediaURL)
+	}
+	want := func(what, link string, status int) {
+		t.Helper()
+		if a := s.do(t, "GET", link); a.StatusCode != status {
+			t.Errorf("%s = %d, want %d", what, a.StatusCode, status)
+		}
+	}
+
+	link := made()
+	s.ended = map[string]time.Time{"subscriber": s.now}
+	want("a link whose maker has not ended", link, 200)
+	s.ended = map[string]time.Time{"key": s.now}
+	want("a link whose maker has ended", link, 403)
+	s.now = s.now.Add(time.Second)
+	want("a link made later", made(), 200)
+
+	// The maker and the time are part of what is signed.
+	s.ended = nil
+	sig := link[:strings.LastIndexByte(link, '.')]
+	later := base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(s.now.UnixMicro(), 10) + "\nkey"))
+	for _, forged := range []string{sig, sig + ".", sig + "." + later, link + "A", link + "."} {
+		want("the link with another maker", forged, 403)
+	}
+	s.unknown = problem.New(problem.Unavailable, "temporarily_unavailable", "later")
+	want("a link while it is not known who has ended", link, 503)
 }
 
 func TestSignedLinks(t *testing.T) {

@@ -42,6 +42,9 @@ type server struct {
 	project    string
 	subscriber string // of the project; its address is /private/alice
 	now        time.Time
+
+	ended   map[string]time.Time // makers of links that have ended, and when
+	unknown error                // of every check of a maker
 }
 
 const maxUpload = 1 << 20
@@ -79,6 +82,12 @@ func newServer(t testing.TB, change ...func(*server, *recordings.Config, *laml.C
 func signing(t testing.TB) func(*server, *recordings.Config, *laml.Config) {
 	return func(s *server, c *recordings.Config, _ *laml.Config) {
 		c.Links = storetest.Ring(t, s.dir, s.store, nil)
+		c.CheckMaker = func(maker string, made time.Time) error {
+			if end, ended := s.ended[maker]; ended && !made.After(end) {
+				return problem.NoCredentials()
+			}
+			return s.unknown
+		}
 	}
 }
 
@@ -97,10 +106,10 @@ func (s *server) setMediaAuth(t testing.TB, auth recordings.MediaAuth) {
 // credentials accepts the key of every project, and a token of the subscriber.
 func (s *server) credentials(r *http.Request) (recordings.Owner, error) {
 	if project, secret, ok := web.Basic(r); ok && secret == key {
-		return recordings.Owner{ProjectID: project}, nil
+		return recordings.Owner{ProjectID: project, Maker: "key"}, nil
 	}
 	if token, ok := web.Bearer(r); ok && token == "subscriber" {
-		return recordings.Owner{ProjectID: s.project, SubscriberID: s.subscriber}, nil
+		return recordings.Owner{ProjectID: s.project, SubscriberID: s.subscriber, Maker: "subscriber"}, nil
 	}
 	return recordings.Owner{}, problem.NoCredentials()
 }

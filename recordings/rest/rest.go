@@ -23,9 +23,9 @@ type Config struct {
 	// callers are refused.
 	Credentials func(r *http.Request) (recordings.Owner, error)
 
-	// MediaURLs returns a function that returns the media URL of a project's recording, or ""
+	// MediaURLs returns a function that returns the media URL of a recording for a caller, or ""
 	// if the recording has none. If MediaURLs is nil, there are no media URLs.
-	MediaURLs func(r *http.Request, projectID string) (func(recordings.Recording) string, error)
+	MediaURLs func(r *http.Request, o recordings.Owner) (func(recordings.Recording) string, error)
 
 	Log *slog.Logger // nil means slog.Default
 }
@@ -43,7 +43,7 @@ func New(c Config) *API {
 		}
 	}
 	if c.MediaURLs == nil {
-		c.MediaURLs = func(*http.Request, string) (func(recordings.Recording) string, error) {
+		c.MediaURLs = func(*http.Request, recordings.Owner) (func(recordings.Recording) string, error) {
 			return func(recordings.Recording) string { return "" }, nil
 		}
 	}
@@ -114,7 +114,7 @@ func (a *API) list(w http.ResponseWriter, r *http.Request, o recordings.Owner) e
 	if err != nil {
 		return err
 	}
-	url, err := a.c.MediaURLs(r, o.ProjectID)
+	url, err := a.c.MediaURLs(r, o)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (a *API) show(w http.ResponseWriter, r *http.Request, o recordings.Owner) e
 	if err != nil {
 		return err
 	}
-	url, err := a.c.MediaURLs(r, o.ProjectID)
+	url, err := a.c.MediaURLs(r, o)
 	if err != nil {
 		return err
 	}

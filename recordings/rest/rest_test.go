@@ -61,7 +61,7 @@ func newServer(t *testing.T) *server {
 			}
 			return o, nil
 		},
-		MediaURLs: func(*http.Request, string) (func(recordings.Recording) string, error) {
+		MediaURLs: func(*http.Request, recordings.Owner) (func(recordings.Recording) string, error) {
 			return func(r recordings.Recording) string {
 				if !r.HasMedia() {
 					return ""

@@ -220,7 +220,43 @@ func TestSignedMedia(t *testing.T) {
 	sat := p.NewSAT(t, "ada")
 	wantLaML(t, p.Get(t, p.LaML("/Recordings/"+sid+".wav"), harness.Bearer(sat.Token)), 401, 20003)
 
+	wantLinksEnd(t, p, sid)
 	if strings.Contains(p.Log(), "sig=") {
 		t.Error("the log contains a signature")
 	}
+}
+
+// wantLinksEnd shows that links to media end with the API key or the subscriber that made them.
+func wantLinksEnd(t *testing.T, p *harness.Project, sid string) {
+	t.Helper()
+	c := p.NewClient(t, "spa", "--first-party", "--access-token", "jwt", "--scope", "openid", "--scope", "Voice")
+	sub := p.NewSubscriber(t)
+	owned := fmt.Sprint(p.Post(t, p.LaML("/Recordings?SubscriberId="+sub.ID), p.Basic(),
+		harness.Body("audio/wav", harness.Tone(8000, 8))).Want(t, 201).Object(t)["sid"])
+	tokens, _ := c.SignIn(t, sub, "openid Voice")
+	key := p.CLI(t, "", "key", "create", "--project", p.ID, "--scope", "Voice")
+	made := func(sid string, by harness.Option) string {
+		var doc struct {
+			Media struct {
+				URL string `json:"media_url"`
+			}
+		}
+		p.Get(t, p.LaML("/Recordings/"+sid+".json"), by).Want(t, 200).Read(t, &doc)
+		_, path, _ := strings.Cut(doc.Media.URL, "/api/laml")
+		return "/api/laml" + path
+	}
+
+	lasting := made(sid, p.Basic())
+	ofKey := made(sid, harness.Basic(p.ID, fmt.Sprint(key["key"])))
+	ofSubscriber := made(owned, harness.Bearer(tokens.AccessToken))
+	for _, link := range []string{lasting, ofKey, ofSubscriber} {
+		p.Get(t, link).Want(t, 200)
+	}
+
+	p.Command(t, "", "key", "revoke", fmt.Sprint(key["id"]))
+	p.Command(t, "", "subscriber", "update", sub.ID, "--disabled")
+	for what, link := range map[string]string{"a revoked key": ofKey, "a disabled subscriber": ofSubscriber} {
+		harness.WithinASecond(t, "the link of "+what+" to end", func() error { return p.Get(t, link).StatusIs(403) })
+	}
+	p.Get(t, lasting).Want(t, 200)
 }

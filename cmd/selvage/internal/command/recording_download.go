@@ -110,7 +110,7 @@ func (c *commands) linkRecording(ctx context.Context, a *app, cmd *cobra.Command
 		return fmt.Errorf("the media of this project needs credentials, so links would not work: "+
 			"`selvage project update %s --media-auth signed` allows them", r.ProjectID)
 	}
-	signed, err := a.Recordings.Sign(r, format, cli.Span(cmd, "expires-in"))
+	signed, err := a.Recordings.Sign(r, format, cli.Span(cmd, "expires-in"), "")
 	if err != nil {
 		return err
 	}

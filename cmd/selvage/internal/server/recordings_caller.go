@@ -2,10 +2,13 @@ package server
 
 import (
 	"net/http"
+	"strings"
+	"time"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/recordings"
 )
@@ -27,7 +30,8 @@ func (a *App) recordingsCaller(r *http.Request) (recordings.Owner, error) {
 	}
 	if a.pages != nil && r.Header.Get("Authorization") == "" {
 		projectID := r.PathValue("AccountSid")
-		return recordings.Owner{ProjectID: projectID}, a.pages.Caller(r, projectID)
+		operatorID, err := a.pages.Caller(r, projectID)
+		return recordings.Owner{ProjectID: projectID, Maker: makerOf(revocation.Key, operatorID)}, err
 	}
 	return recordings.Owner{}, problem.NoCredentials()
 }
@@ -42,7 +46,7 @@ func (a *App) callerByKey(r *http.Request, projectID, key string) (recordings.Ow
 	if !k.Has(fabric.Voice) {
 		return recordings.Owner{}, problem.NoCredentials()
 	}
-	return recordings.Owner{ProjectID: k.ProjectID}, a.admit(r, k.ID)
+	return recordings.Owner{ProjectID: k.ProjectID, Maker: makerOf(revocation.Key, k.ID)}, a.admit(r, k.ID)
 }
 
 // callerByToken authenticates a bearer token, and counts the request against the limits of
@@ -61,5 +65,22 @@ func (a *App) callerByToken(r *http.Request, raw string) (recordings.Owner, erro
 	} else {
 		audit.As(r.Context(), audit.Client, t.ClientID)
 	}
-	return recordings.Owner{ProjectID: t.ProjectID, SubscriberID: t.SubscriberID}, a.admit(r, t.Caller())
+	maker := makerOf(revocation.Client, t.ClientID, revocation.Key, t.KeyID, revocation.Subscriber, t.SubscriberID)
+	return recordings.Owner{ProjectID: t.ProjectID, SubscriberID: t.SubscriberID, Maker: maker},
+		a.admit(r, t.Caller())
+}
+
+// makerOf returns the maker of links to media, given kinds and ids of what ends them. Each id may
+// be empty.
+func makerOf(kindsAndIDs ...string) string { return strings.Join(kindsAndIDs, "\n") }
+
+// checkMaker returns problem.Unauthenticated if the maker of a link was revoked after the link was
+// made: its API key, its client, its subscriber or, once all it made is ended, its operator.
+func (a *App) checkMaker(maker string, made time.Time) error {
+	parts := strings.Split(maker, "\n")
+	var subjects []revocation.Subject
+	for i := 0; i+1 < len(parts); i += 2 {
+		subjects = append(subjects, revocation.Subject{Kind: parts[i], ID: parts[i+1]})
+	}
+	return a.revocations.Check(made, subjects...)
 }
