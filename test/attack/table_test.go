@@ -1,0 +1,321 @@
+package attack
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/openapi/openapitest"
+	"github.com/selvage/selvage/test/harness"
+)
+
+// The table of rights is the OpenAPI document: each operation names the kinds of credentials that it
+// accepts (security) and the scopes of which they need one (x-scopes). The tests here send each kind
+// of credentials to each operation and compare what happens with the table.
+
+// An operation is an operation of the table.
+type operation struct {
+	method, path string
+	accepts      []string // kinds of credentials: basic, service, login, sat, guest, invite, none
+	scopes       []string
+}
+
+// erasing is the one operation that needs a second scope besides its own, as its description says.
+const erasing = "POST /api/fabric/resources/subscribers/{subscriber_id}/erase"
+
+func (o operation) String() string { return o.method + " " + o.path }
+
+// operations returns the table, without what is not about the rights of a project or a subscriber:
+// pages, and the endpoints that authenticate OAuth clients.
+func operations(t *testing.T) (all []operation) {
+	t.Helper()
+	for path, item := range openapitest.Ours().Paths.Map() {
+		prefixes := openapitest.Prefixes(item)
+		for method, op := range item.Operations() {
+			for _, prefix := range prefixes {
+				o := operation{method: method, path: prefix + path, accepts: accepted(op)}
+				if text, err := json.Marshal(op.Extensions["x-scopes"]); err == nil {
+					_ = json.Unmarshal(text, &o.scopes)
+				}
+				if len(o.accepts) > 0 && !slices.Contains(o.accepts, "client") &&
+					!strings.HasPrefix(o.path, "/oauth/") {
+					all = append(all, o)
+				}
+			}
+		}
+	}
+
+	slices.SortFunc(all, func(a, b operation) int { return strings.Compare(a.String(), b.String()) })
+	if len(all) < 150 {
+		t.Fatalf("the table has %d operations", len(all))
+	}
+	return all
+}
+
+// accepted returns the names of the credentials that an operation accepts.
+func accepted(op *openapi3.Operation) (names []string) {
+	if op.Security == nil {
+		return nil
+	}
+	for _, requirement := range *op.Security {
+		if len(requirement) == 0 {
+			names = append(names, "none")
+		}
+		for name := range requirement {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// credentials are one kind of credentials of a project.
+type credentials struct {
+	name   string
+	kind   string   // as the table names it, or "" for credentials that nothing accepts
+	scopes []string // of keys, services and logins
+	send   []harness.Option
+}
+
+// may reports whether the table lets the credentials use an operation.
+func (c credentials) may(o operation) bool {
+	if slices.Contains(o.accepts, "none") {
+		return true
+	}
+	if !slices.Contains(o.accepts, c.kind) {
+		return false
+	}
+	if o.String() == erasing && !slices.Contains(c.scopes, "Voice") {
+		return false
+	}
+	scoped := c.kind == "basic" || c.kind == "service" || c.kind == "login"
+	return !scoped || slices.ContainsFunc(o.scopes, func(s string) bool { return slices.Contains(c.scopes, s) })
+}
+
+// allScopes are the scopes of keys and clients.
+var allScopes = []string{"Voice", "Messaging", "Fax", "Video", "Management", "Numbers", "Chat", "Storage", "Tasking",
+	"Datasphere", "Pubsub"}
+
+// eachCredentials returns every kind of credentials: keys and services with each single scope and with
+// all, the tokens of a subscriber and of guests, and what nothing accepts.
+func eachCredentials(t *testing.T, p *harness.Project) (all []credentials) {
+	t.Helper()
+	add := func(name, kind string, scopes []string, send ...harness.Option) {
+		all = append(all, credentials{name, kind, scopes, send})
+	}
+	sealed := p.NewClient(t, "service", "--scope", strings.Join(allScopes, ","))
+	jwt := p.NewClient(t, "service", "--access-token", "jwt", "--scope", strings.Join(allScopes, ","))
+	granted := func(c *harness.Client, scopes []string) harness.Option {
+		a := c.Token(t, map[string][]string{"grant_type": {"client_credentials"}, "scope": {strings.Join(scopes, " ")}})
+		return harness.Bearer(fmt.Sprint(a.Want(t, 200).Object(t)["access_token"]))
+	}
+
+	sets := [][]string{allScopes, {"Management", "Voice"}}
+	for _, scope := range allScopes {
+		sets = append(sets, []string{scope})
+	}
+	for _, scopes := range sets {
+		name := strings.Join(scopes, "+")
+		add("a key with "+name, "basic", scopes, harness.Basic(p.ID, p.NewKey(t, scopes...)))
+		add("a service with "+name, "service", scopes, granted(sealed, scopes))
+		add("a service by JWT with "+name, "service", scopes, granted(jwt, scopes))
+	}
+
+	sat := p.NewSAT(t, "ada")
+	address := p.Address(t, sat.SubscriberID)
+	guest := p.NewGuest(t, address)
+	add("a SAT", "sat", nil, harness.Bearer(sat.Token))
+	add("a guest token", "guest", nil, harness.Bearer(guest.Token))
+	add("an invite", "invite", nil, harness.Bearer(p.NewInvite(t, sat.Token, address)))
+	add("a refresh token", "", nil, harness.Bearer(sat.RefreshToken))
+	add("a guest's refresh token", "", nil, harness.Bearer(guest.RefreshToken))
+
+	spa := p.NewClient(t, "spa", "--first-party", "--access-token", "jwt", "--scope", "openid,offline_access,Voice")
+	sub := p.NewSubscriber(t)
+	voice, _ := spa.SignIn(t, sub, "openid offline_access Voice")
+	plain, _ := spa.SignIn(t, sub, "openid")
+	add("a login with Voice", "login", []string{"Voice"}, harness.Bearer(voice.AccessToken))
+	add("a login without Voice", "login", []string{"openid"}, harness.Bearer(plain.AccessToken))
+	add("an ID token", "", nil, harness.Bearer(voice.IDToken))
+	add("an OAuth refresh token", "", nil, harness.Bearer(voice.RefreshToken))
+
+	embed := p.CLI(t, "", "token", "embed", "--address", address, "--project", p.ID)
+	add("an embed key", "", nil, harness.Bearer(fmt.Sprint(embed["key"])))
+	add("an embed key as a password", "", nil, harness.Basic(p.ID, fmt.Sprint(embed["key"])))
+	add("another project's key", "", nil, harness.Basic(p.ID, project(t).NewKey(t, allScopes...)))
+	add("a key as a token", "", nil, harness.Bearer(p.NewKey(t, allScopes...)))
+	revoked := p.CLI(t, "", "key", "create", "--project", p.ID, "--scope", "Voice", "--scope", "Management")
+	p.Command(t, "", "key", "revoke", fmt.Sprint(revoked["id"]))
+	add("a revoked key", "", nil, harness.Basic(p.ID, fmt.Sprint(revoked["key"])))
+	add("nothing", "", nil)
+	return all
+}
+
+var inPath = regexp.MustCompile(`\{(\w+)\}`)
+
+// fill replaces the parameters of a path. ids has ids by parameter; others are unknown ids.
+func fill(path string, ids func(parameter string) string) string {
+	return inPath.ReplaceAllStringFunc(path, func(m string) string {
+		if id := ids(strings.Trim(m, "{}")); id != "" {
+			return id
+		}
+		return uuid.NewString()
+	})
+}
+
+// TestK09Rights sends every kind of credentials to every operation, about things that do not exist. The
+// answer is 401 for exactly those that the table does not list.
+func TestK09Rights(t *testing.T) {
+	p := limited(t, "API_REQUESTS=0", "API_WRITES=0", "MEDIA_MISSES_PER_NETWORK=0", "LOGIN_PER_NETWORK=0")
+	everyone, table := eachCredentials(t, p), operations(t)
+
+	// The operations of the browser SDK are authorized by credentials that the walk must not end.
+	ids := func(parameter string) string {
+		if parameter == "AccountSid" {
+			return p.ID
+		}
+		return ""
+	}
+
+	var all sync.WaitGroup
+	requests := make(chan func())
+	for range 4 {
+		all.Go(func() {
+			for ask := range requests {
+				ask()
+			}
+		})
+	}
+	for _, o := range table {
+		for _, c := range everyone {
+			requests <- func() {
+				a, err := p.TryPatiently(o.method, fill(o.path, ids), append(c.send, body(o))...)
+				if err != nil {
+					t.Errorf("%s by %s: %v", o, c.name, err)
+					return
+				}
+				if got := a.Status != http.StatusUnauthorized; got != c.may(o) || a.Status >= 500 {
+					t.Errorf("%s by %s = %d, allowed by the table: %v", o, c.name, a.Status, c.may(o))
+				}
+			}
+		}
+	}
+	close(requests)
+	all.Wait()
+	t.Logf("%d operations, %d kinds of credentials, %d requests", len(table), len(everyone), len(table)*len(everyone))
+}
+
+// body returns a body that changes nothing: an empty object, or an upload that is not audio.
+func body(o operation) harness.Option {
+	if strings.Contains(o.path, "/Accounts/") {
+		return harness.Body("application/octet-stream", []byte("not audio"))
+	}
+	return harness.JSON("{}")
+}
+
+// TestK10ForeignIDs sends every operation that names a thing to another project's things, with keys and
+// tokens that may do everything in their own project. None is found, shown or changed.
+func TestK10ForeignIDs(t *testing.T) {
+	victim := limited(t, "API_REQUESTS=0", "API_WRITES=0", "MEDIA_MISSES_PER_NETWORK=0")
+	stranger := victim.Server.NewProject(t)
+	sat := stranger.NewSAT(t, "ada")
+	strangers := map[string]harness.Option{
+		"a key": harness.Basic(stranger.ID, stranger.NewKey(t, allScopes...)), "a SAT": harness.Bearer(sat.Token),
+	}
+
+	const canary = "canary-of-the-victim"
+	things := newThings(t, victim, canary)
+	before := things.show(t, victim)
+	for _, o := range operations(t) {
+		if !strings.Contains(o.path, "{") || slices.Contains(o.accepts, "none") {
+			continue
+		}
+		path := fill(o.path, things.idsOf(o.path))
+		for who, by := range strangers {
+			a := victim.Do(t, o.method, path, by, body(o))
+			if a.Status < 400 || a.Status >= 500 || strings.Contains(string(a.Body), canary) {
+				t.Errorf("%s by %s of another project = %d %.200s", o, who, a.Status, a.Body)
+			}
+		}
+	}
+	if after := things.show(t, victim); after != before {
+		t.Errorf("requests of another project changed the things\n%s\nto\n%s", before, after)
+	}
+}
+
+// things are ids of a project's things, by a part of the paths that name them.
+type things map[string]string
+
+// newThings creates one of each thing that backends create over HTTP.
+func newThings(t *testing.T, p *harness.Project, canary string) things {
+	t.Helper()
+	made := func(path string, body map[string]any) string {
+		a := p.Post(t, path, harness.Basic(p.ID, p.NewKey(t, allScopes...)), harness.JSON(body)).Want(t, 200, 201)
+		return fmt.Sprint(a.Object(t)["id"])
+	}
+	subscriber := made("/api/fabric/resources/subscribers",
+		map[string]any{"email": canary + "@example.com", "display_name": canary})
+	return things{
+		"subscribers": subscriber,
+		"addresses":   p.Address(t, subscriber),
+		"resources": made("/api/fabric/resources/swml_webhooks",
+			map[string]any{"name": canary, "primary_request_url": "https://example.com/" + canary}),
+		"tokens":   made("/api/project/tokens", map[string]any{"name": canary, "permissions": []string{"calling"}}),
+		"clients":  p.NewClient(t, "service", "--name", canary).ID,
+		"webhooks": made("/api/fabric/webhooks", map[string]any{"url": "https://example.com/" + canary}),
+		"account":  p.ID,
+		"recording": fmt.Sprint(p.Post(t, p.LaML("/Recordings"), p.Basic(),
+			harness.Body("audio/wav", harness.Tone(8000, 8))).Want(t, 201).Object(t)["sid"]),
+	}
+}
+
+// idsOf returns the ids for a path.
+func (th things) idsOf(path string) func(parameter string) string {
+	return func(parameter string) string {
+		switch {
+		case parameter == "AccountSid":
+			return th["account"]
+		case parameter == "Sid", strings.HasPrefix(path, "/api/relay/"):
+			return th["recording"]
+		case strings.Contains(parameter, "subscriber"), strings.HasPrefix(path, "/api/fabric/resources/subscribers/{id}"):
+			return th["subscribers"]
+		case parameter != "id":
+			return ""
+		}
+		for _, name := range []string{"project/tokens", "clients", "webhooks"} {
+			if strings.Contains(path, "/"+name+"/{id}") && !strings.Contains(path, "/resources/") {
+				return th[name[strings.LastIndexByte(name, '/')+1:]]
+			}
+		}
+		if strings.HasPrefix(path, "/api/fabric/addresses/") {
+			return th["addresses"]
+		}
+		if strings.HasPrefix(path, "/api/fabric/resources/") {
+			return th["resources"]
+		}
+		return ""
+	}
+}
+
+// show returns all the things as their own project sees them, which shows that their ids are right.
+func (th things) show(t *testing.T, p *harness.Project) string {
+	t.Helper()
+	all := harness.Basic(p.ID, p.NewKey(t, allScopes...))
+	var text strings.Builder
+	for _, path := range []string{
+		"/api/fabric/resources/subscribers/" + th["subscribers"], "/api/fabric/resources/" + th["resources"],
+		"/api/fabric/resources/subscribers/" + th["subscribers"] + "/addresses",
+		"/api/project/tokens/" + th["tokens"], "/api/fabric/clients/" + th["clients"],
+		"/api/fabric/webhooks/" + th["webhooks"], p.LaML("/Recordings/" + th["recording"] + ".json"),
+	} {
+		fmt.Fprintf(&text, "%s: %s\n", path, p.Get(t, path, all).Want(t, 200).Body)
+	}
+	return text.String()
+}
