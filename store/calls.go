@@ -229,7 +229,7 @@ func (s *Calls) PruneCalls(ctx context.Context, before time.Time) error {
 
 // eraseCalls removes a subscriber from the records of its calls, and deletes what webhooks are
 // told of them.
-func (t tx) eraseCalls(ctx context.Context, projectID, id string, names []string, e *fabric.Erasure) error {
+func eraseCalls(ctx context.Context, t tx, projectID, id string, names []string, e *fabric.Erasure) error {
 	args := []any{projectID, id}
 	for _, name := range names {
 		args = append(args, name)
@@ -249,7 +249,7 @@ func (t tx) eraseCalls(ctx context.Context, projectID, id string, names []string
 		return err
 	}
 	for _, call := range found {
-		if err := t.eraseDeliveries(ctx, projectID, call, e); err != nil {
+		if err := eraseDeliveries(ctx, t, projectID, call, e); err != nil {
 			return err
 		}
 	}

@@ -21,7 +21,7 @@ func (s *Subscribers) EraseSubscriber(
 ) (e fabric.Erasure, err error) {
 	err = s.change(ctx, audit.Of("subscriber.erased", projectID, "subscriber", by.ID), func(t tx) error {
 		e = fabric.Erasure{Deleted: make(map[string]int64), Anonymised: make(map[string]int64)}
-		sub, err := t.lockSubscriber(ctx, projectID, by.ID)
+		sub, err := lockSubscriber(ctx, t, projectID, by.ID)
 		if err != nil && !errors.Is(err, problem.NotFound) {
 			return err
 		}
@@ -38,23 +38,23 @@ func (s *Subscribers) EraseSubscriber(
 			return err
 		}
 		names := by.Names(sub, addresses)
-		if err := t.eraseRecordings(ctx, projectID, by.ID, names, now, &e); err != nil {
+		if err := eraseRecordings(ctx, t, projectID, by.ID, names, now, &e); err != nil {
 			return err
 		}
-		if err := t.eraseCalls(ctx, projectID, by.ID, names, &e); err != nil {
+		if err := eraseCalls(ctx, t, projectID, by.ID, names, &e); err != nil {
 			return err
 		}
-		if err := t.eraseMails(ctx, projectID, by.ID, sub.Email); err != nil {
+		if err := eraseMails(ctx, t, projectID, by.ID, sub.Email); err != nil {
 			return err
 		}
-		if err := t.eraseDeliveries(ctx, projectID, by.ID, &e); err != nil {
+		if err := eraseDeliveries(ctx, t, projectID, by.ID, &e); err != nil {
 			return err
 		}
 
 		if !e.Found {
 			return requireErased(e)
 		}
-		if err := t.countErased(ctx, by.ID, &e); err != nil {
+		if err := countErased(ctx, t, by.ID, &e); err != nil {
 			return err
 		}
 		return s.deleteSubscriber(ctx, t, projectID, by.Revocation, true)
@@ -75,7 +75,7 @@ func requireErased(e fabric.Erasure) error {
 }
 
 // lockSubscriber returns a subscriber that no other change writes until the end of the transaction.
-func (t tx) lockSubscriber(ctx context.Context, projectID, id string) (fabric.Subscriber, error) {
+func lockSubscriber(ctx context.Context, t tx, projectID, id string) (fabric.Subscriber, error) {
 	return subscriberTable.scan(t.Row(ctx, `UPDATE subscribers SET updated = updated WHERE id = $2 AND project_id = $1
 		RETURNING `+subscriberTable.columns, projectID, id))
 }
@@ -94,7 +94,7 @@ var erasedTables = []struct{ name, table, column string }{
 }
 
 // countErased counts the rows that are about to be deleted with a subscriber.
-func (t tx) countErased(ctx context.Context, id string, e *fabric.Erasure) error {
+func countErased(ctx context.Context, t tx, id string, e *fabric.Erasure) error {
 	e.Deleted["subscribers"] = 1
 	for _, of := range erasedTables {
 		var n int64
@@ -108,7 +108,7 @@ func (t tx) countErased(ctx context.Context, id string, e *fabric.Erasure) error
 }
 
 // eraseMails deletes the mails to a subscriber and their links, by its id and its e-mail.
-func (t tx) eraseMails(ctx context.Context, projectID, id, email string) error {
+func eraseMails(ctx context.Context, t tx, projectID, id, email string) error {
 	for table, to := range map[string]string{"mails": "recipient", "mail_links": "email"} {
 		err := t.Later(ctx, `DELETE FROM `+table+`
 			WHERE project_id = $1 AND (subscriber_id = $2 OR $3 <> '' AND LOWER(`+to+`) = $3)`, projectID, id, email)
@@ -122,7 +122,7 @@ func (t tx) eraseMails(ctx context.Context, projectID, id, email string) error {
 // eraseDeliveries deletes the webhook deliveries about a subscriber or one of its calls, whether
 // delivered or not. Pending ones that the subscriber was deleted stay, since those of an erasure have
 // only its id.
-func (t tx) eraseDeliveries(ctx context.Context, projectID, id string, e *fabric.Erasure) error {
+func eraseDeliveries(ctx context.Context, t tx, projectID, id string, e *fabric.Erasure) error {
 	res, err := t.Exec(ctx, `DELETE FROM webhook_deliveries WHERE subject = $1 AND (event <> $3 OR state <> 'pending')
 			AND NOT EXISTS (SELECT 1 FROM webhooks w
 				WHERE w.id = webhook_deliveries.webhook_id AND w.project_id <> $2)`,
@@ -141,10 +141,10 @@ type erasedRecording struct {
 
 // eraseRecordings deletes the recordings that are tied to a subscriber only, and removes its names from
 // those that also belong to others.
-func (t tx) eraseRecordings(
-	ctx context.Context, projectID, id string, names []string, now time.Time, e *fabric.Erasure,
+func eraseRecordings(
+	ctx context.Context, t tx, projectID, id string, names []string, now time.Time, e *fabric.Erasure,
 ) error {
-	all, err := t.recordingsToErase(ctx, projectID, id, names)
+	all, err := recordingsToErase(ctx, t, projectID, id, names)
 	if err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (t tx) eraseRecordings(
 }
 
 // recordingsToErase finds the recordings that are tied to a subscriber or have one of its names.
-func (t tx) recordingsToErase(ctx context.Context, projectID, id string, names []string) ([]erasedRecording, error) {
+func recordingsToErase(ctx context.Context, t tx, projectID, id string, names []string) ([]erasedRecording, error) {
 	scan := func(row scanner) (r erasedRecording, err error) {
 		var deleted int64
 		err = row.Scan(&r.id, &r.key, &r.from, &r.to, &deleted, &r.tied, &r.others)

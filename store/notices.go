@@ -109,7 +109,7 @@ func (t tx) operatorFacts(ctx context.Context, at time.Time, id string) (map[str
 	if from.Actor.ID == id {
 		return facts, nil
 	}
-	by, err := t.findOperator(ctx, `o.id = $1`, from.Actor.ID)
+	by, err := findOperator(ctx, t, `o.id = $1`, from.Actor.ID)
 	facts["maker"] = by.Email
 	return facts, err
 }

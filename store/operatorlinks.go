@@ -25,7 +25,7 @@ var operatorLinkTable = table[operator.Link]{
 func (s *Operators) CreateOperatorLink(ctx context.Context, l operator.Link, alone bool) error {
 	return s.keepOwner(ctx, linkEvent("operator_link.created", l), func(t tx) error {
 		if !alone {
-			return t.insertLink(ctx, l)
+			return insertLink(ctx, t, l)
 		}
 		var others int
 		err := t.Row(ctx, `SELECT (SELECT COUNT(*) FROM operators) + (SELECT COUNT(*) FROM operator_links
@@ -36,15 +36,15 @@ func (s *Operators) CreateOperatorLink(ctx context.Context, l operator.Link, alo
 		if others > 0 {
 			return problem.New(problem.Conflict, "has_operators", "an operator, or a link for the first one, already exists")
 		}
-		return t.insertLink(ctx, l)
+		return insertLink(ctx, t, l)
 	})
 }
 
 // insertLink inserts a link if its maker may make it. A link of an operator is announced to that
 // operator.
-func (t tx) insertLink(ctx context.Context, l operator.Link) error {
+func insertLink(ctx context.Context, t tx, l operator.Link) error {
 	if l.MadeBy != "" {
-		by, err := t.findOperator(ctx, `o.email = $1`, l.MadeBy)
+		by, err := findOperator(ctx, t, `o.email = $1`, l.MadeBy)
 		if err != nil {
 			return err
 		}
@@ -76,7 +76,7 @@ func (s *Operators) ListInvitations(ctx context.Context, q page.Query) (page.Pag
 // WithdrawInvitation ends an invitation.
 func (s *Operators) WithdrawInvitation(ctx context.Context, id string, at time.Time) (l operator.Link, err error) {
 	err = s.change(ctx, audit.Of("operator_link.withdrawn", "", "operator", ""), func(t tx) error {
-		if l, err = t.withdraw(ctx, id, at); err == nil {
+		if l, err = withdraw(ctx, t, id, at); err == nil {
 			*t.event = linkEvent("operator_link.withdrawn", l)
 		}
 		return err
@@ -89,19 +89,19 @@ func (s *Operators) RenewInvitation(
 	ctx context.Context, id string, renew func(operator.Link) operator.Link,
 ) (l operator.Link, err error) {
 	err = s.keepOwner(ctx, audit.Of("operator_link.created", "", "operator", ""), func(t tx) error {
-		old, err := t.withdraw(ctx, id, s.now())
+		old, err := withdraw(ctx, t, id, s.now())
 		if err != nil {
 			return err
 		}
 		l = renew(old)
 		*t.event = linkEvent("operator_link.created", l).With("in_place_of", old.ID)
-		return t.insertLink(ctx, l)
+		return insertLink(ctx, t, l)
 	})
 	return l, err
 }
 
 // withdraw ends an invitation, and returns it.
-func (t tx) withdraw(ctx context.Context, id string, at time.Time) (operator.Link, error) {
+func withdraw(ctx context.Context, t tx, id string, at time.Time) (operator.Link, error) {
 	l, err := operatorLinkTable.scan(t.Row(ctx, `UPDATE operator_links SET used = $2
 		WHERE id = $1 AND `+invitation+` RETURNING `+operatorLinkTable.columns, id, micros(at)))
 	return l, or(problem.NoSuch("invitation"), err)
@@ -128,7 +128,7 @@ func (s *Operators) UseOperatorLink(
 		if l.OperatorID == "" {
 			t.event.Target.ID = o.ID
 			t.event.Actor = audit.Actor{Kind: audit.Operator, ID: o.ID}
-			return t.insertOperator(ctx, o, at)
+			return insertOperator(ctx, t, o, at)
 		}
 
 		res, err := t.Exec(ctx, `UPDATE operators SET password_hash = $2, updated = $3 WHERE id = $1`,
@@ -136,13 +136,13 @@ func (s *Operators) UseOperatorLink(
 		if err := oneRow(res, err, "operator"); err != nil {
 			return err
 		}
-		if err := t.endOperator(ctx, l.OperatorID, "", at); err != nil {
+		if err := endOperator(ctx, t, l.OperatorID, "", at); err != nil {
 			return err
 		}
 		if err := t.notifyOperator(ctx, at, l.OperatorID, mail.OperatorPassword); err != nil {
 			return err
 		}
-		o, err = t.findOperator(ctx, `o.id = $1`, l.OperatorID)
+		o, err = findOperator(ctx, t, `o.id = $1`, l.OperatorID)
 		return err
 	})
 	return o, err

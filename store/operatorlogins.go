@@ -64,7 +64,7 @@ func (s *Operators) FindOperatorSession(
 		return operator.Session{}, o, err
 	}
 	all := []operator.Operator{o}
-	err = t.addRoles(ctx, all)
+	err = addRoles(ctx, t, all)
 	return l, all[0], err
 }
 

@@ -29,23 +29,23 @@ var operatorTable = table[operator.Operator]{
 // CreateOperator inserts an operator with its roles, and notifies the owners.
 func (s *Operators) CreateOperator(ctx context.Context, o operator.Operator) error {
 	return s.change(ctx, operatorEvent("operator.created", o), func(t tx) error {
-		return t.insertOperator(ctx, o, s.now())
+		return insertOperator(ctx, t, o, s.now())
 	})
 }
 
-func (t tx) insertOperator(ctx context.Context, o operator.Operator, at time.Time) error {
+func insertOperator(ctx context.Context, t tx, o operator.Operator, at time.Time) error {
 	err := operatorTable.insertNew(ctx, t, &o, "",
 		problem.Taken("email", "an operator with this email already exists"))
 	if err != nil {
 		return err
 	}
-	if err := t.insertRoles(ctx, o.ID, o.Roles); err != nil {
+	if err := insertRoles(ctx, t, o.ID, o.Roles); err != nil {
 		return err
 	}
 	return t.notifyOwners(ctx, at, o)
 }
 
-func (t tx) insertRoles(ctx context.Context, id string, roles []operator.Membership) error {
+func insertRoles(ctx context.Context, t tx, id string, roles []operator.Membership) error {
 	for _, m := range roles {
 		_, err := t.Exec(ctx, `INSERT INTO operator_roles (operator_id, project_id, role) VALUES ($1, $2, $3)`,
 			id, null(m.ProjectID), string(m.Role))
@@ -61,27 +61,27 @@ func (t tx) insertRoles(ctx context.Context, id string, roles []operator.Members
 
 // FindOperator finds an operator by its id.
 func (s *Operators) FindOperator(ctx context.Context, id string) (operator.Operator, error) {
-	return s.read().findOperator(ctx, `o.id = $1`, id)
+	return findOperator(ctx, s.read(), `o.id = $1`, id)
 }
 
 // FindOperatorByEmail finds an operator by its normalized e-mail.
 func (s *Operators) FindOperatorByEmail(ctx context.Context, email string) (operator.Operator, error) {
-	return s.read().findOperator(ctx, `o.email = $1`, email)
+	return findOperator(ctx, s.read(), `o.email = $1`, email)
 }
 
-func (t tx) findOperator(ctx context.Context, condition, arg string) (operator.Operator, error) {
+func findOperator(ctx context.Context, t tx, condition, arg string) (operator.Operator, error) {
 	o, err := operatorTable.scan(t.Row(ctx,
 		`SELECT `+qualified("o", operatorTable.columns)+` FROM operators o WHERE `+condition, arg))
 	if err != nil {
 		return o, err
 	}
 	all := []operator.Operator{o}
-	err = t.addRoles(ctx, all)
+	err = addRoles(ctx, t, all)
 	return all[0], err
 }
 
 // addRoles adds the roles of operators to them.
-func (t tx) addRoles(ctx context.Context, all []operator.Operator) error {
+func addRoles(ctx context.Context, t tx, all []operator.Operator) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (s *Operators) ListOperators(ctx context.Context, q page.Query) (page.Page[
 	if err != nil {
 		return p, err
 	}
-	return p, s.read().addRoles(ctx, p.Items)
+	return p, addRoles(ctx, s.read(), p.Items)
 }
 
 // countOwners counts the owners of the installation that are able to log in.
@@ -158,13 +158,13 @@ func (s *Operators) UpdateOperator(
 			return err
 		}
 		if c.Roles != nil {
-			if err := t.replaceRoles(ctx, id, c.Roles); err != nil {
+			if err := replaceRoles(ctx, t, id, c.Roles); err != nil {
 				return err
 			}
 		}
 
 		if c.PasswordHash != nil || c.Disabled != nil && *c.Disabled {
-			if err := t.endOperator(ctx, id, keep, at); err != nil {
+			if err := endOperator(ctx, t, id, keep, at); err != nil {
 				return err
 			}
 		}
@@ -175,24 +175,24 @@ func (s *Operators) UpdateOperator(
 		}
 
 		// Invitations end with the right to make them.
-		if o, err = t.findOperator(ctx, `o.id = $1`, id); err != nil || o.Check(operator.KeepOperators, "") == nil {
+		if o, err = findOperator(ctx, t, `o.id = $1`, id); err != nil || o.Check(operator.KeepOperators, "") == nil {
 			return err
 		}
-		return t.endLinksOf(ctx, o.Email, at)
+		return endLinksOf(ctx, t, o.Email, at)
 	})
 	return o, err
 }
 
-func (t tx) replaceRoles(ctx context.Context, id string, roles []operator.Membership) error {
+func replaceRoles(ctx context.Context, t tx, id string, roles []operator.Membership) error {
 	if _, err := t.Exec(ctx, `DELETE FROM operator_roles WHERE operator_id = $1`, id); err != nil {
 		return fmt.Errorf("deleting roles: %w", err)
 	}
-	return t.insertRoles(ctx, id, roles)
+	return insertRoles(ctx, t, id, roles)
 }
 
 // endLinksOf ends the links made by an operator without the right to make any: they would let in
 // people whom it chose.
-func (t tx) endLinksOf(ctx context.Context, email string, at time.Time) error {
+func endLinksOf(ctx context.Context, t tx, email string, at time.Time) error {
 	res, err := t.Exec(ctx, `UPDATE operator_links SET used = $2 WHERE made_by = $1 AND used = 0`, email, micros(at))
 	n, err := changed(res, err, "an operator's links")
 	if n > 0 {
@@ -202,7 +202,7 @@ func (t tx) endLinksOf(ctx context.Context, email string, at time.Time) error {
 }
 
 // endOperator ends the logins of an operator, other than keep, and its links.
-func (t tx) endOperator(ctx context.Context, id, keep string, at time.Time) error {
+func endOperator(ctx context.Context, t tx, id, keep string, at time.Time) error {
 	_, err := t.Exec(ctx, `UPDATE operator_sessions SET ended = $3 WHERE operator_id = $1 AND id <> $2 AND ended = 0`,
 		id, keep, micros(at))
 	if err != nil {
@@ -219,11 +219,11 @@ func (t tx) endOperator(ctx context.Context, id, keep string, at time.Time) erro
 // for others end.
 func (s *Operators) DeleteOperator(ctx context.Context, id string) error {
 	return s.keepOwner(ctx, audit.Of("operator.deleted", "", "operator", id), func(t tx) error {
-		o, err := t.findOperator(ctx, `o.id = $1`, id)
+		o, err := findOperator(ctx, t, `o.id = $1`, id)
 		if err != nil {
 			return err
 		}
-		if err := t.endLinksOf(ctx, o.Email, s.now()); err != nil {
+		if err := endLinksOf(ctx, t, o.Email, s.now()); err != nil {
 			return err
 		}
 		if err := t.deleteFactors(ctx, factor.Operator, "= $1", id); err != nil {

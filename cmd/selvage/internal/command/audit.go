@@ -61,7 +61,10 @@ var eventView = cli.View[audit.Event]{
 	},
 }
 
-func (c *commands) auditCommand() *cobra.Command {
+// auditCommands are the commands for the audit trail.
+type auditCommands struct{ *commands }
+
+func (c auditCommands) command() *cobra.Command {
 	ls := cli.Command("list", "List changes and refusals, and who caused them", c.with(c.listAudit))
 	ls.Long = `List events of the audit trail in order, the newest last: the last hundred or, with --since, all since
 that time. With --follow, new events are printed until the command is interrupted.`
@@ -131,7 +134,7 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	return at, nil
 }
 
-func (c *commands) listAudit(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+func (c auditCommands) listAudit(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
 	f, err := auditFilter(cmd, time.Now())
 	if err != nil {
 		return err
@@ -180,7 +183,7 @@ func lastEvents(ctx context.Context, a *app, f audit.Filter, limit int) (events 
 const pollInterval = 500 * time.Millisecond
 
 // followAudit prints events up to ends, and then everything after ends until ctx is done.
-func (c *commands) followAudit(ctx context.Context, a *app, f audit.Filter, events []audit.Event,
+func (c auditCommands) followAudit(ctx context.Context, a *app, f audit.Filter, events []audit.Event,
 	ends []audit.Head) error {
 	seen := make(map[int]int64) // the last sequence number of each lane
 	for _, end := range ends {
@@ -235,7 +238,7 @@ func readAfter(ctx context.Context, a *app, seen map[int]int64) ([]audit.Event, 
 }
 
 // printEvent prints one event on a line.
-func (c *commands) printEvent(e audit.Event) error {
+func (c auditCommands) printEvent(e audit.Event) error {
 	switch c.Output {
 	case "id":
 		return cli.PrintIDs(c.Env, eventView.ID, e)

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-func (c *commands) exportAudit(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+func (c auditCommands) exportAudit(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
 	f, err := auditFilter(cmd, time.Now())
 	if err != nil {
 		return err

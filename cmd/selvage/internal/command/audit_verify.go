@@ -15,7 +15,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-func (c *commands) verifyAudit(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
+func (c auditCommands) verifyAudit(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
 	expected, _ := cmd.Flags().GetStringSlice("end")
 	r, err := a.Store.VerifyAudit(ctx)
 	if err != nil {
@@ -94,7 +94,7 @@ func parseEnd(text string) (auditEnd, error) {
 }
 
 // printReport prints the result of a verification.
-func (c *commands) printReport(r store.AuditReport) error {
+func (c auditCommands) printReport(r store.AuditReport) error {
 	var events int64
 	var first, last time.Time
 	ends, broken := []auditEnd{}, []string{}

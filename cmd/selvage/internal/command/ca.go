@@ -94,7 +94,10 @@ var placeView = cli.View[truststore.Place]{
 	},
 }
 
-func (c *commands) caCommand() *cobra.Command {
+// caCommands are the commands for the local certificate authority.
+type caCommands struct{ *commands }
+
+func (c caCommands) command() *cobra.Command {
 	install := cli.Command("install", "Make this machine's programs and browsers trust it", c.withCA(
 		func(cmd *cobra.Command, a localCA) error {
 			return c.changeTrust(cmd, a.Certificate(), (*truststore.Stores).Install)
@@ -119,7 +122,7 @@ have it are left unchanged; an older authority of the same name is replaced. Res
 }
 
 // showCA prints the authority and whether the stores of this machine trust it.
-func (c *commands) showCA(cmd *cobra.Command, a localCA) error {
+func (c caCommands) showCA(cmd *cobra.Command, a localCA) error {
 	stores, err := c.openTrust(cmd, a.Certificate())
 	if err != nil {
 		return err
@@ -128,7 +131,7 @@ func (c *commands) showCA(cmd *cobra.Command, a localCA) error {
 	return errors.Join(cli.Show(c.Env, caView, a), c.storeErrors(cmd, a.places))
 }
 
-func (c *commands) uninstallCA(cmd *cobra.Command, _ []string) error {
+func (c caCommands) uninstallCA(cmd *cobra.Command, _ []string) error {
 	conf, _, err := c.loadConfig(cmd.Flags())
 	if err != nil {
 		return err
@@ -142,7 +145,7 @@ func (c *commands) uninstallCA(cmd *cobra.Command, _ []string) error {
 
 // withCA returns a runner for a command about the authority of the data directory, which it
 // creates if needed.
-func (c *commands) withCA(do func(*cobra.Command, localCA) error) runner {
+func (c caCommands) withCA(do func(*cobra.Command, localCA) error) runner {
 	return func(cmd *cobra.Command, _ []string) error {
 		conf, _, err := c.loadConfig(cmd.Flags())
 		if err != nil {
@@ -164,13 +167,13 @@ func (c *commands) withCA(do func(*cobra.Command, localCA) error) runner {
 }
 
 // calledBySudo reports whether another user runs the command as root.
-func (c *commands) calledBySudo() bool {
+func (c caCommands) calledBySudo() bool {
 	id := c.Getenv("SUDO_UID")
 	return os.Geteuid() == 0 && id != "" && id != "0"
 }
 
 // openTrust opens the stores of --store. cert may be nil.
-func (c *commands) openTrust(cmd *cobra.Command, cert *x509.Certificate) (*truststore.Stores, error) {
+func (c caCommands) openTrust(cmd *cobra.Command, cert *x509.Certificate) (*truststore.Stores, error) {
 	conf := truststore.Config{Cert: cert, Name: ca.Name(), Getenv: c.Getenv}
 	if cert != nil {
 		conf.Name = cert.Subject.CommonName
@@ -190,7 +193,7 @@ func (c *commands) openTrust(cmd *cobra.Command, cert *x509.Certificate) (*trust
 
 // changeTrust changes the stores and prints their state afterwards. A store that could not be
 // changed is an error.
-func (c *commands) changeTrust(cmd *cobra.Command, cert *x509.Certificate,
+func (c caCommands) changeTrust(cmd *cobra.Command, cert *x509.Certificate,
 	change func(*truststore.Stores, context.Context) []truststore.Place) error {
 	stores, err := c.openTrust(cmd, cert)
 	if err != nil {
@@ -201,7 +204,7 @@ func (c *commands) changeTrust(cmd *cobra.Command, cert *x509.Certificate,
 }
 
 // storeErrors returns the errors of the stores, with what to do about them.
-func (c *commands) storeErrors(cmd *cobra.Command, places []truststore.Place) error {
+func (c caCommands) storeErrors(cmd *cobra.Command, places []truststore.Place) error {
 	var errs []error
 	for _, p := range places {
 		switch {
@@ -219,7 +222,7 @@ func (c *commands) storeErrors(cmd *cobra.Command, places []truststore.Place) er
 }
 
 // withSudo returns the command line that changes the system store as root.
-func (c *commands) withSudo(cmd *cobra.Command) string {
+func (c caCommands) withSudo(cmd *cobra.Command) string {
 	program, err := os.Executable()
 	if err != nil {
 		program = "selvage"

@@ -107,8 +107,11 @@ func pkce(c client) string {
 	return "required"
 }
 
-func (c *commands) clientCommand() *cobra.Command {
-	n := noun[client]{commands: c, view: clientView, find: findClient, list: listClients}
+// clientCommands are the commands for OAuth clients and the logouts sent to them.
+type clientCommands struct{ *commands }
+
+func (c clientCommands) command() *cobra.Command {
+	n := noun[client]{commands: c.commands, view: clientView, find: findClient, list: listClients}
 	create := n.projectCommand("create", "Create an OAuth client", []string{"type"}, c.createClient)
 	create.Flags().String("type", "", "`kind` of application: spa, native, web or service")
 	addClientFlags(create)
@@ -156,7 +159,9 @@ func listClients(ctx context.Context, a *app, cmd *cobra.Command) ([]client, err
 	return all, err
 }
 
-func (c *commands) createClient(ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project) (client, error) {
+func (c clientCommands) createClient(
+	ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project,
+) (client, error) {
 	kind, _ := cmd.Flags().GetString("type")
 	settings := idp.Client{Type: idp.ClientType(kind), ProjectID: p.ID}
 	if err := setClient(cmd, &settings); err != nil {

@@ -31,7 +31,7 @@ var logoutView = cli.View[fabric.Logout]{
 	},
 }
 
-func (c *commands) logoutCommands() (logouts, redeliver *cobra.Command) {
+func (c clientCommands) logoutCommands() (logouts, redeliver *cobra.Command) {
 	logouts = cli.Command("logouts ID", "List the back-channel logouts of a client", c.with(c.listLogouts))
 	addState(logouts)
 	redeliver = cli.Command("redeliver ID [SESSION]", "Queue a back-channel logout again, or all dead letters",
@@ -39,7 +39,7 @@ func (c *commands) logoutCommands() (logouts, redeliver *cobra.Command) {
 	return logouts, redeliver
 }
 
-func (c *commands) listLogouts(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+func (c clientCommands) listLogouts(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	state, err := flagState(cmd)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (c *commands) listLogouts(ctx context.Context, a *app, cmd *cobra.Command, 
 	return cli.List(c.Env, logoutView, all)
 }
 
-func (c *commands) redeliverLogout(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
+func (c clientCommands) redeliverLogout(ctx context.Context, a *app, _ *cobra.Command, args []string) error {
 	cl, err := a.IDP.Clients.Find(ctx, args[0])
 	if err != nil {
 		return err

@@ -71,11 +71,12 @@ func Root(e *cli.Env, b Build) *cobra.Command {
 	root.SetFlagErrorFunc(cli.FlagError)
 
 	root.AddCommand(
-		c.serveCommand(), c.demoCommand(), c.projectCommand(), c.operatorCommand(), c.keyCommand(),
-		c.clientCommand(), c.subscriberCommand(), c.resourceCommand(), c.addressCommand(),
-		c.tokenCommand(), c.webhookCommand(), c.mailCommand(), c.recordingCommand(),
-		c.auditCommand(), c.ringCommand(), c.caCommand(), c.configCommand(), c.applyCommand(),
-		c.migrateCommand(), c.doctorCommand(), c.manCommand(), c.versionCommand(), c.hashesCommand(),
+		c.serveCommand(), c.demoCommand(), c.projectCommand(), operatorCommands{c}.command(), c.keyCommand(),
+		clientCommands{c}.command(), subscriberCommands{c}.command(), c.resourceCommand(),
+		c.addressCommand(), tokenCommands{c}.command(), webhookCommands{c}.command(), c.mailCommand(),
+		recordingCommands{c}.command(), auditCommands{c}.command(), c.ringCommand(),
+		caCommands{c}.command(), c.configCommand(), c.applyCommand(), c.migrateCommand(), c.doctorCommand(),
+		c.manCommand(), c.versionCommand(), c.hashesCommand(),
 	)
 	addCompletion(root)
 	return root

@@ -65,9 +65,12 @@ func formatRoles(o operator.Operator) string {
 	return strings.Join(all, ", ")
 }
 
-func (c *commands) operatorCommand() *cobra.Command {
+// operatorCommands are the commands for operators and their invitations.
+type operatorCommands struct{ *commands }
+
+func (c operatorCommands) command() *cobra.Command {
 	n := noun[operator.Operator]{
-		commands: c, view: operatorView,
+		commands: c.commands, view: operatorView,
 		find: func(ctx context.Context, a *app, _ *cobra.Command, id string) (operator.Operator, error) {
 			return a.Operators.Find(ctx, id)
 		},
@@ -131,7 +134,7 @@ func flagRoles(cmd *cobra.Command) ([]operator.Membership, error) {
 	return all, nil
 }
 
-func (c *commands) createOperator(ctx context.Context, a *app, cmd *cobra.Command, _ []string) (
+func (c operatorCommands) createOperator(ctx context.Context, a *app, cmd *cobra.Command, _ []string) (
 	operator.Operator, error) {
 	if err := cli.Need(cmd, "email", "role"); err != nil {
 		return operator.Operator{}, err
@@ -164,7 +167,7 @@ func setDisabled(disabled bool) func(context.Context, *app, *cobra.Command, []st
 	}
 }
 
-func (c *commands) resetPassword(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+func (c operatorCommands) resetPassword(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	if link, _ := cmd.Flags().GetBool("link"); link {
 		l, token, err := a.Operators.Recover(ctx, args[0], "")
 		if err != nil {
@@ -190,7 +193,7 @@ func (c *commands) resetPassword(ctx context.Context, a *app, cmd *cobra.Command
 	return cli.Show(c.Env, operatorView, o)
 }
 
-func (c *commands) deleteOperator(ctx context.Context, a *app, o operator.Operator) error {
+func (c operatorCommands) deleteOperator(ctx context.Context, a *app, o operator.Operator) error {
 	if err := a.Operators.Delete(ctx, o.ID); err != nil {
 		return err
 	}

@@ -35,8 +35,8 @@ var setupLinkView = cli.View[setupLink]{
 }
 
 // setupLinkCommand returns the command that prints a link for a new operator.
-func (c *commands) setupLinkCommand() *cobra.Command {
-	n := noun[setupLink]{commands: c, view: setupLinkView}
+func (c operatorCommands) setupLinkCommand() *cobra.Command {
+	n := noun[setupLink]{commands: c.commands, view: setupLinkView}
 	return n.command("setup-link", "Print a link that creates an operator; it works once, for a day", createSetupLink)
 }
 
@@ -87,14 +87,14 @@ var invitationView = cli.View[operator.Link]{
 	},
 }
 
-func (c *commands) invitationCommands() []*cobra.Command {
+func (c operatorCommands) invitationCommands() []*cobra.Command {
 	n := noun[operator.Link]{
-		commands: c, view: invitationView,
+		commands: c.commands, view: invitationView,
 		list: func(ctx context.Context, a *app, _ *cobra.Command) ([]operator.Link, error) {
 			return page.Every(ctx, a.Operators.Invitations)
 		},
 	}
-	links := noun[setupLink]{commands: c, view: setupLinkView}
+	links := noun[setupLink]{commands: c.commands, view: setupLinkView}
 	return []*cobra.Command{
 		n.listCommand("invitations", "List pending invitations"),
 		links.command("renew ID", "Replace the link of an invitation; the old link stops working",

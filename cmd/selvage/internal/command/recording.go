@@ -166,9 +166,12 @@ var findRecording = inAnyProject(func(a *app) finder[recordings.Recording] {
 	}
 })
 
-func (c *commands) recordingCommand() *cobra.Command {
+// recordingCommands are the commands for recordings.
+type recordingCommands struct{ *commands }
+
+func (c recordingCommands) command() *cobra.Command {
 	n := noun[recordings.Recording]{
-		commands: c, view: recordingView, media: true, find: findRecording, list: listRecordings,
+		commands: c.commands, view: recordingView, media: true, find: findRecording, list: listRecordings,
 	}
 	ls := n.listCommand("list", "List the recordings of a project, the newest first")
 	ls.Flags().String("call", "", "only recordings of calls whose ids begin with `text`, sorted by call id")

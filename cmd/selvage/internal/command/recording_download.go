@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/recordings/laml"
 )
 
-func (c *commands) downloadCommand() *cobra.Command {
+func (c recordingCommands) downloadCommand() *cobra.Command {
 	download := cli.Command("download SID [FILE]", "Write the original bytes of a recording to a file",
 		c.withMedia(c.downloadRecording))
 	download.Long = `Write the original bytes of a recording to FILE; - is stdout. Without FILE, the file is named after
@@ -26,7 +26,7 @@ the Sid and the format: SID.wav, SID.mp3.`
 	return download
 }
 
-func (c *commands) downloadRecording(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+func (c recordingCommands) downloadRecording(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	r, err := findRecording(ctx, a, cmd, args[0])
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func createFile(name string, mode os.FileMode) (*os.File, error) {
 	return f, err
 }
 
-func (c *commands) linkCommand() *cobra.Command {
+func (c recordingCommands) linkCommand() *cobra.Command {
 	link := cli.Command("link SID", "Print a temporary link to a recording's media", c.withMedia(c.linkRecording))
 	link.Long = `Print a URL with which anyone can fetch the media of one recording, in one format, until it expires.
 Links work for projects whose media is signed: see selvage project update --media-auth.`
@@ -86,7 +86,7 @@ Links work for projects whose media is signed: see selvage project update --medi
 }
 
 // linkRecording prints a link. If the media is public, it is the plain URL.
-func (c *commands) linkRecording(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+func (c recordingCommands) linkRecording(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	r, err := findRecording(ctx, a, cmd, args[0])
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func flagFormat(cmd *cobra.Command, r recordings.Recording) (recordings.Format, 
 	return format, nil
 }
 
-func (c *commands) printLink(url string, expires time.Time) error {
+func (c recordingCommands) printLink(url string, expires time.Time) error {
 	if c.Output == "json" {
 		return c.printJSONLine(struct {
 			URL     string   `json:"url"`

@@ -35,7 +35,7 @@ type importedFile struct {
 	Error    string  `json:"error,omitempty"`
 }
 
-func (c *commands) recordingImportCommand() *cobra.Command {
+func (c recordingCommands) recordingImportCommand() *cobra.Command {
 	load := cli.Command("import PATH…", "Store audio files, and those in directories", c.withMedia(c.importRecordings))
 	load.Flags().String("call-sid", "", "`id` of the recorded call")
 	load.Flags().String("subscriber", "", "`id` of the subscriber to whom the recordings belong")
@@ -44,7 +44,7 @@ func (c *commands) recordingImportCommand() *cobra.Command {
 
 // importRecordings stores one file after the other and prints the outcome of each at once. A
 // rejected file does not stop the import, but makes the command fail.
-func (c *commands) importRecordings(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+func (c recordingCommands) importRecordings(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	p, err := a.project(ctx, cmd)
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (a *app) importFile(ctx context.Context, projectID, file string, d recordin
 }
 
 // printImportedFile prints the outcome of a file as a line.
-func (c *commands) printImportedFile(in importedFile) error {
+func (c recordingCommands) printImportedFile(in importedFile) error {
 	status, path := cli.Pad(in.Status, len(duplicate)), cli.Sanitize(in.Path)
 	switch {
 	case c.Output == "json":

@@ -12,9 +12,12 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-func (c *commands) subscriberCommand() *cobra.Command {
+// subscriberCommands are the commands for subscribers.
+type subscriberCommands struct{ *commands }
+
+func (c subscriberCommands) command() *cobra.Command {
 	n := noun[fabric.Subscriber]{
-		commands: c, view: subscriberView, find: findSubscriber,
+		commands: c.commands, view: subscriberView, find: findSubscriber,
 		list: inProject(func(a *app) lister[fabric.Subscriber] { return a.Fabric.Subscribers.List }),
 	}
 	create := n.projectCommand("create", "Create a subscriber", []string{"email"}, c.createSubscriber)
@@ -75,7 +78,7 @@ var profileFlags = []struct {
 
 // subscriberInput returns the fields of a subscriber that the flags set. If prompt is set, it
 // may ask for a password.
-func (c *commands) subscriberInput(cmd *cobra.Command, prompt bool) (in fabric.SubscriberInput, err error) {
+func (c subscriberCommands) subscriberInput(cmd *cobra.Command, prompt bool) (in fabric.SubscriberInput, err error) {
 	in.Email = cli.Text(cmd, "email")
 	for _, p := range profileFlags {
 		*p.field(&in.Profile) = cli.Text(cmd, p.flag)
@@ -89,7 +92,7 @@ func (c *commands) subscriberInput(cmd *cobra.Command, prompt bool) (in fabric.S
 }
 
 // flagClaims reads the file of --claims. It returns nil if the flag is not set.
-func (c *commands) flagClaims(cmd *cobra.Command) (*fabric.StandardClaims, error) {
+func (c subscriberCommands) flagClaims(cmd *cobra.Command) (*fabric.StandardClaims, error) {
 	file := cli.Text(cmd, "claims")
 	if file == nil {
 		return nil, nil
@@ -112,7 +115,7 @@ func (c *commands) flagClaims(cmd *cobra.Command) (*fabric.StandardClaims, error
 	return &claims, nil
 }
 
-func (c *commands) createSubscriber(ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project) (
+func (c subscriberCommands) createSubscriber(ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project) (
 	fabric.Subscriber, error) {
 	in, err := c.subscriberInput(cmd, true)
 	if err != nil {
@@ -136,7 +139,7 @@ func findSubscriber(ctx context.Context, a *app, cmd *cobra.Command, id string) 
 	})
 }
 
-func (c *commands) showSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+func (c subscriberCommands) showSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	s, err := findSubscriber(ctx, a, cmd, args[0])
 	if err != nil {
 		return err
@@ -148,7 +151,7 @@ func (c *commands) showSubscriber(ctx context.Context, a *app, cmd *cobra.Comman
 	return cli.Show(c.Env, withPresence(p), s)
 }
 
-func (c *commands) updateSubscriber(ctx context.Context, a *app, cmd *cobra.Command, s fabric.Subscriber) (
+func (c subscriberCommands) updateSubscriber(ctx context.Context, a *app, cmd *cobra.Command, s fabric.Subscriber) (
 	fabric.Subscriber, error) {
 	in, err := c.subscriberInput(cmd, false)
 	if err != nil {

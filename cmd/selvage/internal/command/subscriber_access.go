@@ -137,7 +137,7 @@ func formatLeft(f factor.Factor) string {
 }
 
 // accessCommands returns the commands about logins, consents, tokens and factors.
-func (c *commands) accessCommands() []*cobra.Command {
+func (c subscriberCommands) accessCommands() []*cobra.Command {
 	removeFactor := cli.Command("remove-factor ID FACTOR",
 		"Remove a passkey, an authenticator app or the recovery codes of a subscriber", c.with(removeFactor))
 	revoke := cli.Command("revoke ID", "Revoke everything a subscriber holds now: logins, tokens, sockets",
@@ -146,13 +146,13 @@ func (c *commands) accessCommands() []*cobra.Command {
 	revoke.Flags().String("token", "", "only the refresh token with this `id`, and its access tokens")
 	revoke.Flags().String("client", "", "only the tokens of the client with this `id`, and the consent to it")
 	return []*cobra.Command{
-		accessList(c, "sessions ID", "List the logins of a subscriber", loginView,
+		accessList(c.commands, "sessions ID", "List the logins of a subscriber", loginView,
 			func(a *app) ownedLister[fabric.Login] { return a.Fabric.Logins.List }),
-		accessList(c, "consents ID", "List what a subscriber consented to, by client", consentView,
+		accessList(c.commands, "consents ID", "List what a subscriber consented to, by client", consentView,
 			func(a *app) ownedLister[fabric.Consent] { return a.Fabric.Logins.ListConsents }),
-		accessList(c, "tokens ID", "List the used refresh tokens of a subscriber", familyView,
+		accessList(c.commands, "tokens ID", "List the used refresh tokens of a subscriber", familyView,
 			func(a *app) ownedLister[fabric.Family] { return a.Fabric.Tokens.ListFamilies }),
-		accessList(c, "factors ID", "List the second factors of a subscriber", factorView,
+		accessList(c.commands, "factors ID", "List the second factors of a subscriber", factorView,
 			func(a *app) ownedLister[factor.Factor] { return a.Fabric.Subscribers.ListFactors }),
 		removeFactor, revoke,
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/selvage/selvage/internal/suggest"
 )
 
-func (c *commands) subscriberImportCommand() *cobra.Command {
+func (c subscriberCommands) subscriberImportCommand() *cobra.Command {
 	load := cli.Command("import FILE.csv", "Create subscribers from a CSV file, with hashes of their passwords",
 		c.with(c.importSubscribers))
 	load.Long = `Create a subscriber from each line of a CSV file, one after the other, and print the outcome of each
@@ -61,7 +61,7 @@ type importedSubscriber struct {
 // importSubscribers creates one subscriber after the other and prints the outcome of each line at
 // once. A rejected line does not stop the import, but makes the command fail. A line that is not
 // CSV ends it.
-func (c *commands) importSubscribers(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+func (c subscriberCommands) importSubscribers(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	p, err := a.project(ctx, cmd)
 	if err != nil {
 		return err
@@ -195,7 +195,7 @@ func importInput(columns, record []string) (in fabric.SubscriberInput, err error
 }
 
 // printImportedSubscriber prints the outcome of a line.
-func (c *commands) printImportedSubscriber(in importedSubscriber) (err error) {
+func (c subscriberCommands) printImportedSubscriber(in importedSubscriber) (err error) {
 	switch {
 	case c.Output == "json":
 		err = c.printJSONLine(in)
@@ -254,7 +254,7 @@ func (s importSum) String() string {
 }
 
 // endImport prints the sum. Rejected lines are an error.
-func (c *commands) endImport(s importSum) error {
+func (c subscriberCommands) endImport(s importSum) error {
 	fmt.Fprintln(c.Stderr, s)
 	if s.rejected == 0 {
 		return nil

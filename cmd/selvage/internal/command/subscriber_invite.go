@@ -12,8 +12,8 @@ import (
 )
 
 // subscriberMailCommands returns the commands that send a mail to a subscriber.
-func (c *commands) subscriberMailCommands() []*cobra.Command {
-	n := noun[fabric.Subscriber]{commands: c, view: subscriberView, find: findSubscriber}
+func (c subscriberCommands) subscriberMailCommands() []*cobra.Command {
+	n := noun[fabric.Subscriber]{commands: c.commands, view: subscriberView, find: findSubscriber}
 	invite := n.projectCommand("invite", "Invite somebody by mail to choose a password", []string{"email"},
 		c.inviteSubscriber)
 	invite.Long = `Send a link with which somebody chooses the first password of an account. If no subscriber has the
@@ -27,7 +27,7 @@ e-mail, one is created. The link works once, for seven days; another invitation 
 	return []*cobra.Command{invite, verify}
 }
 
-func (c *commands) verifySubscriber(ctx context.Context, a *app, _ *cobra.Command, s fabric.Subscriber) (
+func (c subscriberCommands) verifySubscriber(ctx context.Context, a *app, _ *cobra.Command, s fabric.Subscriber) (
 	fabric.Subscriber, error) {
 	s, err := a.Fabric.Subscribers.Verify(ctx, s.ProjectID, s.ID)
 	if err != nil {
@@ -37,7 +37,7 @@ func (c *commands) verifySubscriber(ctx context.Context, a *app, _ *cobra.Comman
 	return s, nil
 }
 
-func (c *commands) inviteSubscriber(ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project) (
+func (c subscriberCommands) inviteSubscriber(ctx context.Context, a *app, cmd *cobra.Command, p fabric.Project) (
 	fabric.Subscriber, error) {
 	email, _ := cmd.Flags().GetString("email")
 	inviter, _ := cmd.Flags().GetString("inviter")
@@ -56,7 +56,7 @@ func (c *commands) inviteSubscriber(ctx context.Context, a *app, cmd *cobra.Comm
 }
 
 // printMailbox prints where mails are kept if no mail server is set.
-func (c *commands) printMailbox(a *app) {
+func (c subscriberCommands) printMailbox(a *app) {
 	if a.Box != nil {
 		fmt.Fprintln(c.Stderr, "the mail is not sent, because mail.url is log:; the server keeps it: see "+
 			a.Where.Public+"/dev/mail")

@@ -18,7 +18,7 @@ import (
 )
 
 // rightsCommands returns the commands for requests of people about their personal data.
-func (c *commands) rightsCommands() []*cobra.Command {
+func (c subscriberCommands) rightsCommands() []*cobra.Command {
 	export := cli.Command("export ID [FILE]", "Write all data about a subscriber, for that person",
 		c.withMedia(c.exportSubscriber))
 	export.Long = `Write all data about a subscriber as one JSON document to FILE, or to stdout. With --recordings,
@@ -32,7 +32,7 @@ and why.`
 	return []*cobra.Command{export, erase}
 }
 
-func (c *commands) exportSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+func (c subscriberCommands) exportSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	s, err := findSubscriber(ctx, a, cmd, args[0])
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func formatCounts(of map[string]int64) string {
 	return strings.Join(all, ", ")
 }
 
-func (c *commands) eraseSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+func (c subscriberCommands) eraseSubscriber(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	s, err := findSubscriber(ctx, a, cmd, args[0])
 	if err != nil {
 		return err

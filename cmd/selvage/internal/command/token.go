@@ -76,7 +76,10 @@ var inspectionView = cli.View[inspected]{
 	},
 }
 
-func (c *commands) tokenCommand() *cobra.Command {
+// tokenCommands are the commands for tokens and embed keys.
+type tokenCommands struct{ *commands }
+
+func (c tokenCommands) command() *cobra.Command {
 	subscriber := c.issueCommand("subscriber", "Create an access token of a subscriber", subscriberToken)
 	subscriber.Flags().String("reference", "",
 		"`reference` or e-mail of the subscriber; an unknown one creates a subscriber")
@@ -91,7 +94,7 @@ func (c *commands) tokenCommand() *cobra.Command {
 }
 
 // issueCommand returns a command that prints the tokens issue creates.
-func (c *commands) issueCommand(use, short string,
+func (c tokenCommands) issueCommand(use, short string,
 	issue func(context.Context, *app, *cobra.Command) (fabric.TokenPair, error)) *cobra.Command {
 	cmd := cli.Command(use, short, c.withIssuer(
 		func(ctx context.Context, a *app, cmd *cobra.Command, _ []string) error {
@@ -109,7 +112,7 @@ func (c *commands) issueCommand(use, short string,
 
 // withIssuer is like with for commands about tokens, which name their issuer. It warns if the
 // configuration does not name it and no server runs in the data directory.
-func (c *commands) withIssuer(do action) runner {
+func (c tokenCommands) withIssuer(do action) runner {
 	return c.with(func(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 		_, running := datadir.ReadRunning(a.Config.Data)
 		if a.Config.Database.Shared() && a.Config.AuthURL == "" && a.Config.PublicURL == "" && !running {
@@ -168,7 +171,7 @@ func inviteToken(ctx context.Context, a *app, cmd *cobra.Command) (fabric.TokenP
 	return fabric.TokenPair{Access: token}, err
 }
 
-func (c *commands) inspectToken(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
+func (c tokenCommands) inspectToken(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
 	raw, err := c.ReadSecret("token")
 	if err != nil {
 		return err
@@ -187,7 +190,7 @@ func (c *commands) inspectToken(ctx context.Context, a *app, _ *cobra.Command, _
 	return cli.Show(c.Env, inspectionView, inspected{t, state})
 }
 
-func (c *commands) revokeToken(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
+func (c tokenCommands) revokeToken(ctx context.Context, a *app, _ *cobra.Command, _ []string) error {
 	raw, err := c.ReadSecret("token")
 	if err != nil {
 		return err

@@ -44,9 +44,9 @@ var embedView = cli.View[embedKey]{
 	},
 }
 
-func (c *commands) embedCommand() *cobra.Command {
+func (c tokenCommands) embedCommand() *cobra.Command {
 	n := noun[embedKey]{
-		commands: c, view: embedView,
+		commands: c.commands, view: embedView,
 		list: func(ctx context.Context, a *app, cmd *cobra.Command) ([]embedKey, error) {
 			p, err := a.project(ctx, cmd)
 			if err != nil {

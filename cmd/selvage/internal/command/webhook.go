@@ -42,9 +42,12 @@ var webhookView = cli.View[fabric.Webhook]{
 
 var findWebhook = inAnyProject(func(a *app) finder[fabric.Webhook] { return a.Fabric.Webhooks.Find })
 
-func (c *commands) webhookCommand() *cobra.Command {
+// webhookCommands are the commands for webhooks, their deliveries and signing keys.
+type webhookCommands struct{ *commands }
+
+func (c webhookCommands) command() *cobra.Command {
 	n := noun[fabric.Webhook]{
-		commands: c, view: webhookView, find: findWebhook,
+		commands: c.commands, view: webhookView, find: findWebhook,
 		list: inProject(func(a *app) lister[fabric.Webhook] { return a.Fabric.Webhooks.List }),
 	}
 	create := n.projectCommand("create", "Send events about subscribers and resources to a URL", []string{"url"},

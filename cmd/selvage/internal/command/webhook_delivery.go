@@ -58,8 +58,8 @@ func lastAnswer(p fabric.Progress) string {
 	return p.Error
 }
 
-func (c *commands) deliveryCommands() []*cobra.Command {
-	n := noun[fabric.Delivery]{commands: c, view: deliveryView}
+func (c webhookCommands) deliveryCommands() []*cobra.Command {
+	n := noun[fabric.Delivery]{commands: c.commands, view: deliveryView}
 	test := n.command("test ID", "Send a test event to a webhook", testWebhook)
 	deliveries := cli.Command("deliveries ID", "List the deliveries of a webhook, the newest first",
 		c.with(c.listDeliveries))
@@ -81,7 +81,7 @@ func flagState(cmd *cobra.Command) (fabric.DeliveryState, error) {
 	return fabric.ParseDeliveryState(name)
 }
 
-func (c *commands) listDeliveries(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+func (c webhookCommands) listDeliveries(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	state, err := flagState(cmd)
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func testWebhook(ctx context.Context, a *app, cmd *cobra.Command, args []string)
 	return a.Fabric.Webhooks.Test(ctx, w.ProjectID, w.ID)
 }
 
-func (c *commands) redeliver(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+func (c webhookCommands) redeliver(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	w, err := findWebhook(ctx, a, cmd, args[0])
 	if err != nil {
 		return err

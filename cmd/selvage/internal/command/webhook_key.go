@@ -43,8 +43,8 @@ var signingKeyView = cli.View[fabric.SigningKeys]{
 	},
 }
 
-func (c *commands) signingKeyCommand() *cobra.Command {
-	n := noun[fabric.SigningKeys]{commands: c, view: signingKeyView}
+func (c webhookCommands) signingKeyCommand() *cobra.Command {
+	n := noun[fabric.SigningKeys]{commands: c.commands, view: signingKeyView}
 	show := n.projectCommand("show", "Show the signing key", nil,
 		func(ctx context.Context, a *app, _ *cobra.Command, p fabric.Project) (fabric.SigningKeys, error) {
 			return a.Fabric.Webhooks.SigningKeys(ctx, p.ID)
