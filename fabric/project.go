@@ -30,6 +30,10 @@ type ProjectStore interface {
 	// AnyRegistration reports whether a project has RegistrationOpen.
 	AnyRegistration(ctx context.Context) (bool, error)
 	UpdateProject(ctx context.Context, id string, c ProjectChange, at time.Time) (Project, error)
+	// FindRecordCalls returns the setting of a project and, by id, the settings of its
+	// subscribers with these ids. They are read at once.
+	FindRecordCalls(ctx context.Context, projectID string, ids []string) (
+		project RecordCalls, subscribers map[string]RecordCalls, err error)
 	// SetProjectLogo replaces the logo of a project; the zero value removes it.
 	SetProjectLogo(ctx context.Context, id string, l brand.Logo, at time.Time) (Project, error)
 	// FindLogo returns the PNG with this name, whether it belongs to a project or a client.
@@ -56,6 +60,7 @@ type Project struct {
 	Privacy       string // address of its privacy policy, likewise
 
 	Registration Registration // whether people can register on its pages
+	RecordCalls  RecordCalls  // RecordOff or RecordOn
 
 	Created time.Time
 	Updated time.Time
@@ -87,6 +92,7 @@ type ProjectChange struct {
 	Privacy       *string
 
 	Registration *Registration
+	RecordCalls  *RecordCalls
 }
 
 // Check reports everything that is wrong with the change.
@@ -111,6 +117,7 @@ func (c ProjectChange) Check() error {
 	if r := c.Registration; r != nil && *r != RegistrationOff && *r != RegistrationOpen {
 		errs = append(errs, problem.BadParam("registration", "registration must be one of off, open"))
 	}
+	errs = append(errs, checkRecordCalls(c.RecordCalls, RecordOff, RecordOn))
 
 	return errors.Join(errs...)
 }
@@ -122,7 +129,7 @@ func (ps *Projects) Create(ctx context.Context, name string) (Project, error) {
 	}
 	now := ps.now()
 	p := Project{ID: newID(), Name: name, RecordRate: DefaultRecordRate, MediaAuth: MediaAuths[0],
-		Registration: RegistrationOff, Created: now, Updated: now}
+		Registration: RegistrationOff, RecordCalls: RecordOff, Created: now, Updated: now}
 	if err := ps.store.CreateProject(ctx, p); err != nil {
 		return Project{}, fmt.Errorf("creating project: %w", err)
 	}

@@ -79,6 +79,7 @@ type Subscriber struct {
 	Verified     bool  // the e-mail was proven to be the subscriber's
 	Disabled     bool  // cannot sign in, is not listed, has no valid token
 	Epoch        int64 // grows with each new password; invalidates known devices
+	RecordCalls  RecordCalls
 	Created      time.Time
 	Updated      time.Time
 }
@@ -125,6 +126,7 @@ type SubscriberInput struct {
 	PasswordHash *string
 	Disabled     *bool
 	Claims       *StandardClaims // replaces all claims
+	RecordCalls  *RecordCalls    // RecordInherit for a new subscriber unless set
 	Proof        *Proof          // proof that permits the change or creation
 	Rights       *Rights         // rights of the caller's credentials; nil means all
 	Profile
@@ -152,6 +154,7 @@ func (in SubscriberInput) Check(isNew bool) error {
 	if in.Claims != nil {
 		errs = append(errs, in.Claims.check())
 	}
+	errs = append(errs, checkRecordCalls(in.RecordCalls, RecordInherit, RecordOff, RecordOn))
 	if in.PasswordHash != nil {
 		errs = append(errs, password.CheckHash("password_hash", *in.PasswordHash))
 	}
@@ -171,7 +174,8 @@ func (in SubscriberInput) Check(isNew bool) error {
 }
 
 // Create creates a subscriber with its private address. Without a password, no password
-// is accepted until one is set.
+// is accepted until one is set. Without Management among in.Rights, a subscriber whose
+// RecordCalls is not RecordInherit is problem.Unauthenticated.
 func (ss *Subscribers) Create(ctx context.Context, projectID string, in SubscriberInput) (Subscriber, error) {
 	if err := in.Check(true); err != nil {
 		return Subscriber{}, err
@@ -179,6 +183,9 @@ func (ss *Subscribers) Create(ctx context.Context, projectID string, in Subscrib
 	s, err := ss.newSubscriber(ctx, projectID, in)
 	if err != nil {
 		return Subscriber{}, err
+	}
+	if s.RecordCalls != RecordInherit && !in.Rights.Has(Management) {
+		return Subscriber{}, problem.NoCredentials()
 	}
 	return s, ss.insert(ctx, s, in.Proof)
 }
@@ -195,7 +202,7 @@ func (ss *Subscribers) Draft(ctx context.Context, projectID string, in Subscribe
 func (ss *Subscribers) newSubscriber(
 	ctx context.Context, projectID string, in SubscriberInput,
 ) (Subscriber, error) {
-	s := Subscriber{ID: newID(), ProjectID: projectID}
+	s := Subscriber{ID: newID(), ProjectID: projectID, RecordCalls: RecordInherit}
 	in.Profile.apply(&s)
 
 	if in.Email != nil {
@@ -209,6 +216,9 @@ func (ss *Subscribers) newSubscriber(
 	}
 	if in.Claims != nil {
 		s.Claims = *in.Claims
+	}
+	if in.RecordCalls != nil {
+		s.RecordCalls = *in.RecordCalls
 	}
 
 	// The password is checked last, since it must not resemble the other fields.

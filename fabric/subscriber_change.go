@@ -19,6 +19,7 @@ type SubscriberChange struct {
 	Claims       *StandardClaims
 	PasswordHash *string
 	Disabled     *bool
+	RecordCalls  *RecordCalls
 	Proof        *Proof
 	Letters      []mail.Letter // letters queued together with the change
 	By           *Rights       // rights that the change needs; nil if it needs none, or all were given
@@ -26,8 +27,8 @@ type SubscriberChange struct {
 }
 
 // Update changes the fields that are set. A new password and disabling end the
-// subscriber's logins and tokens. Without Management among in.Rights, a new password or e-mail
-// is problem.Unauthenticated.
+// subscriber's logins and tokens. Without Management among in.Rights, a new password, e-mail
+// or RecordCalls is problem.Unauthenticated.
 func (ss *Subscribers) Update(
 	ctx context.Context, projectID, id string, in SubscriberInput,
 ) (Subscriber, error) {
@@ -49,7 +50,7 @@ func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberIn
 	}
 
 	c := SubscriberChange{Email: in.Email, PasswordHash: hash, Disabled: in.Disabled, Verified: in.Verified,
-		Claims: in.Claims, Proof: in.Proof, Profile: in.Profile}
+		Claims: in.Claims, RecordCalls: in.RecordCalls, Proof: in.Proof, Profile: in.Profile}
 	if in.Email != nil {
 		email := NormalizeEmail(*in.Email)
 		c.Email = &email
@@ -57,10 +58,13 @@ func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberIn
 	if in.Disabled != nil && !*in.Disabled && !s.Disabled {
 		c.Disabled = nil // already enabled: do not undo a concurrent disable
 	}
+	if in.RecordCalls != nil && *in.RecordCalls == s.RecordCalls {
+		c.RecordCalls = nil // unchanged: do not undo a concurrent change, which needs Management
+	}
 	if !c.differs(s) {
 		return s, nil
 	}
-	if c.takesOver(s) {
+	if c.needsManagement(s) {
 		if !in.Rights.Has(Management) {
 			return Subscriber{}, problem.NoCredentials()
 		}
@@ -87,13 +91,13 @@ func (ss *Subscribers) update(ctx context.Context, s Subscriber, in SubscriberIn
 func (c SubscriberChange) differs(s Subscriber) bool {
 	return c.Proof != nil || c.PasswordHash != nil || c.Email != nil && *c.Email != s.Email ||
 		c.Disabled != nil && *c.Disabled != s.Disabled || c.Verified != nil && *c.Verified != s.Verified ||
-		c.Claims != nil && !reflect.DeepEqual(*c.Claims, s.Claims) || c.Profile.differs(s)
+		c.Claims != nil && !reflect.DeepEqual(*c.Claims, s.Claims) || c.RecordCalls != nil || c.Profile.differs(s)
 }
 
-// takesOver reports whether the change lets somebody else sign in as the subscriber: by a
-// new password, or by a mail to a new address.
-func (c SubscriberChange) takesOver(s Subscriber) bool {
-	return c.PasswordHash != nil || c.Email != nil && *c.Email != s.Email
+// needsManagement reports whether the change decides whether calls are recorded, or lets
+// somebody else sign in as the subscriber: by a new password, or by a mail to a new address.
+func (c SubscriberChange) needsManagement(s Subscriber) bool {
+	return c.PasswordHash != nil || c.RecordCalls != nil || c.Email != nil && *c.Email != s.Email
 }
 
 // Begins reports whether the change starts a new epoch of the subscriber.

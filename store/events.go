@@ -99,6 +99,9 @@ func changedFields(c fabric.SubscriberChange) string {
 	if c.Disabled != nil {
 		names = append(names, "disabled="+strconv.FormatBool(*c.Disabled))
 	}
+	if c.RecordCalls != nil {
+		names = append(names, "record_calls="+string(*c.RecordCalls))
+	}
 	return strings.Join(names, " ")
 }
 

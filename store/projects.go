@@ -21,10 +21,10 @@ type Projects struct{ *core }
 
 var projectTable = table[fabric.Project]{
 	"projects", "project", `id, name, record_rate, media_auth, require_factor, color, registration, created, updated,
-	logo, terms_uri, policy_uri`,
+	logo, terms_uri, policy_uri, record_calls`,
 	func(p *fabric.Project) []any {
 		return []any{&p.ID, &p.Name, &p.RecordRate, &p.MediaAuth, &p.RequireFactor, &p.Color, &p.Registration,
-			&p.Created, &p.Updated, &p.Logo, &p.Terms, &p.Privacy}
+			&p.Created, &p.Updated, &p.Logo, &p.Terms, &p.Privacy, &p.RecordCalls}
 	},
 }
 
@@ -55,13 +55,16 @@ func (s *Projects) UpdateProject(
 				record_rate = COALESCE($3, record_rate), media_auth = COALESCE($4, media_auth),
 				color = COALESCE($6, color), registration = COALESCE($7, registration),
 				require_factor = COALESCE($8, require_factor),
-				terms_uri = COALESCE($9, terms_uri), policy_uri = COALESCE($10, policy_uri), updated = $5
+				terms_uri = COALESCE($9, terms_uri), policy_uri = COALESCE($10, policy_uri),
+				record_calls = COALESCE($11, record_calls), updated = $5
 			WHERE id = $1 RETURNING `+projectTable.columns,
 			id, c.Name, c.RecordRate, c.MediaAuth, micros(at), c.Color,
-			(*string)(c.Registration), flagOf(c.RequireFactor), c.Terms, c.Privacy))
+			(*string)(c.Registration), flagOf(c.RequireFactor), c.Terms, c.Privacy,
+			(*string)(c.RecordCalls)))
 		t.event.Add("name", p.Name, "record_rate", strconv.FormatInt(p.RecordRate, 10),
 			"media_auth", string(p.MediaAuth), "require_factor", strconv.FormatBool(p.RequireFactor),
-			"color", p.Color, "registration", string(p.Registration), "terms_uri", p.Terms, "policy_uri", p.Privacy)
+			"color", p.Color, "registration", string(p.Registration), "terms_uri", p.Terms, "policy_uri", p.Privacy,
+			"record_calls", string(p.RecordCalls))
 		return err
 	})
 	return p, err
@@ -91,6 +94,38 @@ func (s *Projects) AnyRegistration(ctx context.Context) (any bool, err error) {
 		return false, fmt.Errorf("finding registration: %w", err)
 	}
 	return any, nil
+}
+
+// FindRecordCalls reads the setting of a project and those of its subscribers with these ids.
+func (s *Projects) FindRecordCalls(
+	ctx context.Context, projectID string, ids []string,
+) (project fabric.RecordCalls, subscribers map[string]fabric.RecordCalls, err error) {
+	query, args := `SELECT id, record_calls FROM projects WHERE id = $1`, []any{projectID}
+	if len(ids) > 0 {
+		query += ` UNION ALL SELECT id, record_calls FROM subscribers
+			WHERE project_id = $1 AND id IN (` + params(len(args), len(ids)) + `)`
+		for _, id := range ids {
+			args = append(args, id)
+		}
+	}
+
+	subscribers = make(map[string]fabric.RecordCalls)
+	_, err = gather(ctx, s.read(), "finding the recording of calls", func(row scanner) (id string, err error) {
+		var set fabric.RecordCalls
+		err = row.Scan(&id, &set)
+		subscribers[id] = set
+		return id, err
+	}, query, args...)
+	if err != nil {
+		return "", nil, err
+	}
+
+	project, known := subscribers[projectID]
+	if !known {
+		return "", nil, problem.NoSuch("project")
+	}
+	delete(subscribers, projectID)
+	return project, subscribers, nil
 }
 
 // SetProjectLogo replaces the logo of a project; the zero value removes it.

@@ -18,11 +18,13 @@ type Subscribers struct{ *core }
 
 var subscriberTable = table[fabric.Subscriber]{
 	"subscribers", "subscriber", `id, project_id, email, reference, password_hash, first_name, last_name, display_name,
-	job_title, time_zone, country, company_name, region, claims, email_verified, disabled, epoch, created, updated`,
+	job_title, time_zone, country, company_name, region, claims, email_verified, disabled, epoch, created, updated,
+	record_calls`,
 	func(s *fabric.Subscriber) []any {
 		return []any{&s.ID, &s.ProjectID, nullableOf(&s.Email), nullableOf(&s.Reference), &s.PasswordHash,
 			&s.FirstName, &s.LastName, &s.DisplayName, &s.JobTitle, &s.TimeZone, &s.Country, &s.CompanyName, &s.Region,
-			asJSON{v: &s.Claims, zero: "{}"}, &s.Verified, &s.Disabled, &s.Epoch, &s.Created, &s.Updated}
+			asJSON{v: &s.Claims, zero: "{}"}, &s.Verified, &s.Disabled, &s.Epoch, &s.Created, &s.Updated,
+			&s.RecordCalls}
 	},
 }
 
@@ -37,12 +39,16 @@ func (s *Subscribers) CreateSubscriber(
 		return err
 	}
 	return s.change(ctx, audit.Of("subscriber.created", sub.ProjectID, "subscriber", sub.ID), func(t tx) error {
+		if sub.RecordCalls != fabric.RecordInherit {
+			t.event.Add("record_calls", string(sub.RecordCalls))
+		}
 		for _, p := range by {
 			t.event.Add("link", p.Purpose)
 			if err := t.useLink(ctx, "", p, s.now()); err != nil {
 				return err
 			}
 		}
+
 		var webhooks int
 		err := t.Row(ctx, query+` ON CONFLICT DO NOTHING RETURNING `+webhooksOf("subscribers"), args...).Scan(&webhooks)
 		if err := insertedReturning(err, "subscriber", emailTaken()); err != nil {
@@ -201,11 +207,11 @@ func (t tx) updateSubscriber(
 			company_name = COALESCE($12, company_name), region = COALESCE($13, region), updated = $14,
 			claims = COALESCE($15, claims),
 			email_verified = COALESCE($16, CASE WHEN COALESCE($3, email) = email THEN email_verified ELSE 0 END),
-			epoch = epoch + $17
+			epoch = epoch + $17, record_calls = COALESCE($18, record_calls)
 		WHERE id = $2 AND project_id = $1 RETURNING `+subscriberTable.columns+`, `+webhooksOf("subscribers"),
 		projectID, id, c.Email, c.PasswordHash, flagOf(c.Disabled), c.FirstName, c.LastName, c.DisplayName,
 		c.JobTitle, c.TimeZone, c.Country, c.CompanyName, c.Region, micros(at), claims, flagOf(c.Verified),
-		flag(c.Begins())), &webhooks)
+		flag(c.Begins()), (*string)(c.RecordCalls)), &webhooks)
 	if isUnique(err) {
 		err = emailTaken()
 	}

@@ -1,5 +1,9 @@
 -- +goose Up
 
+-- Whether calls are recorded: a call is if the setting of one of its subscribers is on.
+ALTER TABLE projects ADD COLUMN record_calls TEXT NOT NULL DEFAULT 'off';        -- off | on
+ALTER TABLE subscribers ADD COLUMN record_calls TEXT NOT NULL DEFAULT 'inherit'; -- inherit | off | on
+
 -- Calls between subscribers: one row each, written when it begins, is answered and ends.
 CREATE TABLE calls (
     id                TEXT PRIMARY KEY,          -- sorts by the beginning of the call

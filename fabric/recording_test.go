@@ -1,0 +1,167 @@
+package fabric_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// newRecorded creates a subscriber with a setting.
+func newRecorded(t *testing.T, f *fabric.Fabric, projectID, email string, set fabric.RecordCalls) string {
+	t.Helper()
+	s, err := f.Subscribers.Create(t.Context(), projectID,
+		fabric.SubscriberInput{Email: &email, RecordCalls: &set})
+	if err != nil || s.RecordCalls != set {
+		t.Fatalf("Create = %q, %v, want %q", s.RecordCalls, err, set)
+	}
+	return s.ID
+}
+
+func TestRecordsCall(t *testing.T) {
+	f, p := projectOf(t)
+	other, err := f.Projects.Create(t.Context(), "another")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inherit := newRecorded(t, f, p.ID, "inherit@example.com", fabric.RecordInherit)
+	off := newRecorded(t, f, p.ID, "off@example.com", fabric.RecordOff)
+	on := newRecorded(t, f, p.ID, "on@example.com", fabric.RecordOn)
+	foreign := newRecorded(t, f, other.ID, "on@example.com", fabric.RecordOn)
+	unknown := uuid.NewString()
+
+	tests := []struct {
+		name        string
+		subscribers []string
+		projectOff  bool // want if the project's setting is off
+		projectOn   bool // want if it is on
+	}{
+		{"nobody", nil, false, true},
+		{"inherit", []string{inherit}, false, true},
+		{"off", []string{off}, false, false},
+		{"on", []string{on}, true, true},
+		{"off and off", []string{off, off}, false, false},
+		{"off and on", []string{off, on}, true, true},
+		{"on and off", []string{on, off}, true, true},
+		{"inherit and off", []string{inherit, off}, false, true},
+		{"inherit and on", []string{inherit, on}, true, true},
+		{"a guest", []string{""}, false, true},
+		{"off and a guest", []string{off, ""}, false, true},
+		{"on and a guest", []string{on, ""}, true, true},
+		{"unknown", []string{unknown}, false, true},
+		{"off and unknown", []string{off, unknown}, false, true},
+		{"of another project", []string{foreign}, false, true},
+	}
+	for _, set := range []fabric.RecordCalls{fabric.RecordOff, fabric.RecordOn} {
+		if _, err := f.Projects.Update(t.Context(), p.ID, fabric.ProjectChange{RecordCalls: &set}); err != nil {
+			t.Fatal(err)
+		}
+		for _, tt := range tests {
+			want := tt.projectOff
+			if set == fabric.RecordOn {
+				want = tt.projectOn
+			}
+			got, err := f.RecordsCall(t.Context(), p.ID, tt.subscribers...)
+			if got != want || err != nil {
+				t.Errorf("RecordsCall of %s in a project with %s = %v, %v, want %v", tt.name, set, got, err, want)
+			}
+		}
+	}
+
+	for _, id := range []string{"", unknown} {
+		if got, err := f.RecordsCall(t.Context(), id, on); got || !errors.Is(err, problem.NotFound) {
+			t.Errorf("RecordsCall in the project %q = %v, %v, want NotFound", id, got, err)
+		}
+	}
+}
+
+// TestRecordCallsDefaults shows that calls are not recorded by default.
+func TestRecordCallsDefaults(t *testing.T) {
+	f, p := projectOf(t)
+	if found, err := f.Projects.Find(t.Context(), p.ID); err != nil || found.RecordCalls != fabric.RecordOff {
+		t.Errorf("a new project has %q, %v, want off", found.RecordCalls, err)
+	}
+	email := "ada@example.com"
+	s, err := f.Subscribers.Create(t.Context(), p.ID, fabric.SubscriberInput{Email: &email})
+	if err != nil || s.RecordCalls != fabric.RecordInherit {
+		t.Errorf("a new subscriber has %q, %v, want inherit", s.RecordCalls, err)
+	}
+}
+
+func TestRecordCallsCheck(t *testing.T) {
+	email := "ada@example.com"
+	for _, set := range []fabric.RecordCalls{"", "On", "yes", "inherit "} {
+		if err := (fabric.ProjectChange{RecordCalls: &set}).Check(); !errors.Is(err, problem.Invalid) {
+			t.Errorf("Check of a project with %q = %v, want Invalid", set, err)
+		}
+		err := fabric.SubscriberInput{Email: &email, RecordCalls: &set}.Check(true)
+		if !errors.Is(err, problem.Invalid) {
+			t.Errorf("Check of a subscriber with %q = %v, want Invalid", set, err)
+		}
+	}
+	inherit := fabric.RecordInherit
+	if err := (fabric.ProjectChange{RecordCalls: &inherit}).Check(); !errors.Is(err, problem.Invalid) {
+		t.Errorf("Check of a project with inherit = %v, want Invalid", err)
+	}
+}
+
+// TestRecordCallsRights shows that only credentials with Management decide who is recorded, and
+// that a key which was revoked in the meantime does not.
+func TestRecordCallsRights(t *testing.T) {
+	f, p := projectOf(t)
+	id := newRecorded(t, f, p.ID, "ada@example.com", fabric.RecordOff)
+	key := func(scopes ...fabric.Scope) (fabric.APIKey, *fabric.Rights) {
+		k, secret, err := f.APIKeys.Create(t.Context(), p.ID, fabric.APIKeyInput{Scopes: scopes}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k, k.Rights(secret)
+	}
+	_, voice := key(fabric.Voice)
+	manager, management := key(fabric.Management)
+	update := func(set fabric.RecordCalls, by *fabric.Rights) error {
+		_, err := f.Subscribers.Update(t.Context(), p.ID, id, fabric.SubscriberInput{RecordCalls: &set, Rights: by})
+		return err
+	}
+	create := func(email string, set fabric.RecordCalls, by *fabric.Rights) error {
+		_, err := f.Subscribers.Create(t.Context(), p.ID,
+			fabric.SubscriberInput{Email: &email, RecordCalls: &set, Rights: by})
+		return err
+	}
+
+	for _, set := range []fabric.RecordCalls{fabric.RecordInherit, fabric.RecordOn} {
+		if err := update(set, voice); !errors.Is(err, problem.Unauthenticated) {
+			t.Errorf("Update to %s with Voice = %v, want Unauthenticated", set, err)
+		}
+	}
+	for _, set := range []fabric.RecordCalls{fabric.RecordOff, fabric.RecordOn} {
+		if err := create("bob@example.com", set, voice); !errors.Is(err, problem.Unauthenticated) {
+			t.Errorf("Create with %s and Voice = %v, want Unauthenticated", set, err)
+		}
+	}
+	if err := update(fabric.RecordOff, voice); err != nil {
+		t.Errorf("Update that changes nothing = %v", err)
+	}
+	if err := create("bob@example.com", fabric.RecordInherit, voice); err != nil {
+		t.Errorf("Create with inherit = %v", err)
+	}
+
+	if err := update(fabric.RecordOn, management); err != nil {
+		t.Errorf("Update with Management = %v", err)
+	}
+	if err := create("eve@example.com", fabric.RecordOn, management); err != nil {
+		t.Errorf("Create with Management = %v", err)
+	}
+	if err := f.APIKeys.Revoke(t.Context(), p.ID, manager.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := update(fabric.RecordOff, management); !errors.Is(err, problem.Unauthenticated) {
+		t.Errorf("Update with a key revoked since = %v, want Unauthenticated", err)
+	}
+	if s, err := f.Subscribers.Find(t.Context(), p.ID, id); err != nil || s.RecordCalls != fabric.RecordOn {
+		t.Errorf("after the refused changes the setting is %q, %v, want on", s.RecordCalls, err)
+	}
+}
