@@ -280,13 +280,13 @@ func walkUpdateToken(s sdk, v visitor) {
 	}
 }
 
-// walkDial places a call, which fails with an error that names the reason.
+// walkDial calls somebody who does not exist, and the call ends with the cause.
 func walkDial(s sdk, v visitor) {
 	s.open(v.token(s.T))
-	o := s.try(
-		"client.dial({ to: '/private/bob?channel=audio', audio: true, video: false }).then(call => call.start())")
-	if o.Error == nil || o.Error.Code != -32601 {
-		s.Errorf("a call: %s, want the error -32601", o)
+	var cause string
+	s.do("causeOf('/private/nobody')", &cause)
+	if cause != "UNALLOCATED_NUMBER" {
+		s.Errorf("a call to nobody ends with %q, want UNALLOCATED_NUMBER", cause)
 	}
 	s.do("client.disconnect()", nil)
 }

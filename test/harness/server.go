@@ -119,7 +119,7 @@ func (s *Server) start(t T, plain, tls, ops string) {
 	t.Helper()
 	args := append([]string{}, s.config.Prefix...)
 	args = append(args, s.binary, "serve", "--data", s.Data, "--listen", plain, "--listen-tls", tls,
-		"--listen-ops", ops, "--no-demo")
+		"--listen-ops", ops, "--listen-media", "127.0.0.1:0", "--no-demo")
 	args = append(args, s.config.Args...)
 
 	s.cmd = exec.Command(args[0], args[1:]...)

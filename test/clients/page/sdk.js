@@ -15,13 +15,15 @@ function outcome(promise, patience = 60000) {
   return Promise.race([came, late])
 }
 
+/** The SDK's own connection. */
+const session = () => client.__wsClient.session ?? client.__wsClient.wsClient.session
+
 /** Makes the client of a token; `more` are options of SignalWire(). */
 async function open(token, more) {
   client = await SignalWire.SignalWire({ token, logLevel: 'silent', ...more })
   await client.connect?.() // 3.27 does so only when it is asked to
-  const session = client.__wsClient.session ?? client.__wsClient.wsClient.session
   for (const name of ['session.connected', 'session.reconnecting', 'session.auth_error', 'session.disconnected']) {
-    session.on(name, (err) => events.push(err ? `${name} ${err.code}` : name))
+    session().on(name, (err) => events.push(err ? `${name} ${err.code}` : name))
   }
   return 'open'
 }
@@ -50,4 +52,14 @@ async function names(params) {
     all.push(page.data.map((address) => address.name))
   }
   return all
+}
+
+/** Dials, and gives the cause by which the call ends. */
+async function causeOf(to) {
+  const call = await client.dial({ to, audio: true, video: false })
+  const cause = new Promise((resolve) => client.on('webrtc.message', (m) => {
+    if (m.method === 'verto.bye') resolve(m.params.cause)
+  }))
+  call.start().catch(() => {})
+  return cause
 }

@@ -11,7 +11,10 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/media"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/cmd/selvage/internal/demo"
 	"github.com/selvage/selvage/fabric"
@@ -57,6 +60,9 @@ type App struct {
 	Recordings      *recordings.Recordings // nil without media
 	CallRecords     *calls.Records         // the calls of all nodes
 	relay           *relay.Relay           // nil if it is not served
+	Calls           *calls.Calls           // nil if this node carries none
+	engine          *media.Engine          // likewise
+	node            string                 // the name of this process among the nodes
 	Demo            *demo.Demo
 	webhooks        *deliver.Deliverer // nil except in a server
 	logouts         *deliver.Deliverer // likewise
@@ -76,7 +82,7 @@ type Options struct {
 
 // Open opens the backends and builds the services.
 func Open(ctx context.Context, c config.Config, w config.Where, o Options) (_ *App, err error) {
-	a := &App{Config: c, Where: w, version: o.version}
+	a := &App{Config: c, Where: w, version: o.version, node: uuid.NewString()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Close())
@@ -149,8 +155,8 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 
 	a.Fabric = fabric.New(fabric.Config{
 		Stores: a.Store.Fabric(), Ring: a.Ring, Kinds: all, Passwords: a.passwords, Revocations: a.revocations,
-		Sessions: a.sessions,
-		Host:     a.Where.Fabric, Issuer: a.Where.Issuer(),
+		Sessions: a.sessions, Node: a.node,
+		Host: a.Where.Fabric, Issuer: a.Where.Issuer(),
 		Live: func(ctx context.Context, sid string) error { return a.IDP.Logins.Live(ctx, sid) },
 		EmbedLimits: fabric.EmbedLimits{Tokens: int(a.Config.Limits.EmbedTokens),
 			Sockets: int(a.Config.Limits.EmbedSockets)},
@@ -199,7 +205,7 @@ func (a *App) buildRelay(log *slog.Logger, observe func(method, result string)) 
 	}
 	limits := a.Config.Limits
 	a.relay = relay.New(relay.Config{
-		Fabric: a.Fabric, Observe: observe, Log: log,
+		Fabric: a.Fabric, Node: a.node, Observe: observe, Log: log,
 		Limits: relay.Limits{PerCaller: limits.RelaySockets.OrNegative(),
 			PerNetwork: limits.RelayUnauthenticated.OrNegative()},
 	})

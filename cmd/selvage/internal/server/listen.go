@@ -46,21 +46,26 @@ func newServer(h http.Handler, log *slog.Logger) *http.Server {
 // listen listens on an address; errors name the flag that sets it.
 func listen(ctx context.Context, address config.HostPort, flag string) (net.Listener, error) {
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", string(address))
+	if err != nil {
+		return nil, listenError(err, address, flag)
+	}
+	return patientListener{l.(*net.TCPListener), patience}, nil
+}
+
+// listenError explains why an address cannot be listened on, and names the flag that sets it.
+func listenError(err error, address config.HostPort, flag string) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return nil, fmt.Errorf("listening on %s: another program uses the address; "+
+		return fmt.Errorf("listening on %s: another program uses the address; "+
 			"stop it, or choose another address with %s (port 0 for any free port)", address, flag)
 	case errors.Is(err, syscall.EACCES):
-		return nil, fmt.Errorf("listening on %s: not permitted; "+
+		return fmt.Errorf("listening on %s: not permitted; "+
 			"choose a port of at least 1024 with %s, or give the binary CAP_NET_BIND_SERVICE", address, flag)
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return nil, fmt.Errorf("listening on %s: this machine does not have the address; choose another with %s",
+		return fmt.Errorf("listening on %s: this machine does not have the address; choose another with %s",
 			address, flag)
-	case err != nil:
-		return nil, fmt.Errorf("listening on %s: %w", address, err)
 	}
-
-	return patientListener{l.(*net.TCPListener), patience}, nil
+	return fmt.Errorf("listening on %s: %w", address, err)
 }
 
 // A patientListener accepts connections whose writes fail if the client receives nothing for

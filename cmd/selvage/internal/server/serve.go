@@ -106,6 +106,9 @@ func Serve(ctx context.Context, c Config) (err error) {
 	}
 
 	s.app.buildRelay(s.log, s.metrics.message)
+	if err := s.app.openCalls(ctx, s.log); err != nil {
+		return errors.Join(err, s.app.Close(), s.ports.close())
+	}
 	s.app.buildDeliverers(s.log, s.metrics.webhook, s.metrics.logout)
 	s.metrics.watch(s.app)
 	if s.ports.tls != nil {
@@ -172,6 +175,10 @@ func (s *server) run(ctx context.Context) error {
 	}
 	if s.app.relay != nil {
 		work.Go(func() { s.app.relay.Run(background) })
+	}
+	if s.app.Calls != nil {
+		work.Go(func() { s.app.Calls.Run(background) })
+		work.Go(func() { s.app.Calls.RunNode(background) })
 	}
 
 	if c, ok := s.certs.(challenged); ok {
@@ -246,6 +253,10 @@ func (s *server) running() datadir.Running {
 	}
 	if s.ports.ops != nil {
 		r.Ops = "http://" + s.ports.ops.Addr().String()
+	}
+	if s.app.engine != nil {
+		host, _, _ := net.SplitHostPort(string(s.app.Config.MediaListener()))
+		r.Media = net.JoinHostPort(host, strconv.Itoa(s.app.engine.Port()))
 	}
 	return r
 }

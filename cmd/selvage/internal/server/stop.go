@@ -79,7 +79,12 @@ func (s *server) shutdown(ctx context.Context) error {
 	}
 
 	if s.app.relay != nil { // net/http does not wait for hijacked connections
-		public.Go(func() { s.app.relay.Shutdown(ctx) })
+		public.Go(func() {
+			if s.app.Calls != nil {
+				s.app.Calls.Shutdown(ctx) // while there are sockets to tell
+			}
+			s.app.relay.Shutdown(ctx)
+		})
 	}
 	public.Go(func() { s.app.webhooks.Shutdown(ctx) })
 	public.Go(func() { s.app.logouts.Shutdown(ctx) })

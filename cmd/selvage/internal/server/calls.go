@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/media"
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+)
+
+// openCalls opens the media port and builds the calls, unless the configuration says that this
+// node carries none. With listen_media auto, an occupied port gives way to a free one.
+func (a *App) openCalls(ctx context.Context, log *slog.Logger) error {
+	address := a.Config.MediaListener()
+	if address == config.Off || a.relay == nil {
+		return nil
+	}
+	advertise, err := a.mediaAddresses(ctx)
+	if err != nil {
+		return err
+	}
+
+	c := media.Config{Listen: string(address), Advertise: advertise, Log: log}
+	engine, err := media.New(c)
+	if errors.Is(err, syscall.EADDRINUSE) && a.Config.ListenMedia == config.Auto {
+		host, _, _ := net.SplitHostPort(c.Listen)
+		c.Listen = net.JoinHostPort(host, "0")
+		if engine, err = media.New(c); err == nil {
+			log.Warn("another program uses the media port; using a free one", "wanted", string(address),
+				"media", engine.Port())
+		}
+	}
+	if err != nil {
+		return listenError(err, address, "--listen-media")
+	}
+
+	a.engine = engine
+	a.opened = append(a.opened, engine)
+	a.Calls = calls.New(calls.Config{
+		Fabric: a.Fabric, Engine: engine, Clients: a.relay, Store: a.Store,
+		Sessions: a.sessions, Node: a.node, Log: log,
+	})
+	a.relay.Carry(a.Calls)
+	return nil
+}
+
+// lookUpHost bounds how long a start waits for the public URL's host to be looked up.
+const lookUpHost = 2 * time.Second
+
+// mediaAddresses returns the addresses that browsers are told: the configured ones, else those
+// of the public URL's host that this machine has. None lets the engine choose.
+func (a *App) mediaAddresses(ctx context.Context) (all []netip.AddrPort, err error) {
+	for _, ip := range a.Config.MediaAddress {
+		all = append(all, netip.AddrPortFrom(ip, 0))
+	}
+	host, _, _ := net.SplitHostPort(string(a.Config.MediaListener()))
+	if ip, err := netip.ParseAddr(host); len(all) > 0 || err == nil && !ip.IsUnspecified() {
+		return all, nil
+	}
+
+	u, err := url.Parse(a.Where.Public)
+	if err != nil {
+		return nil, fmt.Errorf("reading the public URL: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookUpHost)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
+	if err != nil {
+		return nil, nil // no name service: the engine tells the addresses of this machine
+	}
+	for _, ip := range found {
+		if ip = ip.Unmap(); hasAddress(ip) {
+			all = append(all, netip.AddrPortFrom(ip, 0))
+		}
+	}
+	return all, nil
+}
+
+// hasAddress reports whether this machine has an address.
+func hasAddress(ip netip.Addr) bool {
+	own, err := net.InterfaceAddrs()
+	return err == nil && slices.ContainsFunc(own, func(a net.Addr) bool {
+		n, ok := a.(*net.IPNet)
+		return ok && n.IP.Equal(ip.AsSlice())
+	})
+}

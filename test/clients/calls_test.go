@@ -1,0 +1,301 @@
+package clients
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"path/filepath"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// A phone is a subscriber with the stock SDK in a tab: it sends a tone and a color of its own.
+type phone struct {
+	sdk
+	window  tab
+	person  harness.Subscriber
+	project *harness.Project
+	page    string
+	hz      int
+	color   string
+	token   string // set by enter
+}
+
+// phones opens a Chromium with a tab for each of two subscribers of a new project, alice and bob.
+func phones(t *testing.T, s *harness.Server, version string) (alice, bob *phone) {
+	t.Helper()
+	needNode(t)
+	home := newHome(t)
+	ca(t, s, home, "install", "--store", "chromium")
+	mux := http.NewServeMux()
+	mux.Handle("GET /", http.FileServer(http.Dir("page")))
+	mux.HandleFunc("GET /sdk-under-test.js", func(w http.ResponseWriter, r *http.Request) {
+		http.ServeFile(w, r, filepath.Join("node_modules", "signalwire-"+version, "dist", "index.umd.js"))
+	})
+	page := serveBeside(t, s.Issuer(), mux) + "/call.html"
+	first := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...),
+		chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true),
+		chromedp.Flag("autoplay-policy", "no-user-gesture-required"),
+		chromedp.Flag("disable-renderer-backgrounding", true))
+
+	p := s.NewProject(t)
+	alice = newPhone(t, p, first, version, page, 440, "red")
+	bob = newPhone(t, p, first.beside(), version, page, 1000, "blue")
+	return alice, bob
+}
+
+func newPhone(t *testing.T, p *harness.Project, b tab, version, page string, hz int, color string) *phone {
+	t.Helper()
+	f := &phone{window: b, person: p.NewSubscriber(t), project: p, page: page, hz: hz, color: color}
+	f.sdk = sdk{t, version, func(t *testing.T, expression string, value any) {
+		t.Helper()
+		text := eval[string](tab{t, b.ctx}, "(async () => JSON.stringify(await ("+expression+")))()")
+		if err := json.Unmarshal([]byte(text), value); err != nil {
+			t.Fatalf("%s gives %s: %v", expression, text, err)
+		}
+	}, nil}
+	f.load()
+	return f
+}
+
+// use makes the phone report to another test.
+func (f *phone) use(t *testing.T) { f.T, f.window.T = t, t }
+
+// load opens the page anew, as a reload does.
+func (f *phone) load() {
+	f.Helper()
+	f.window.do(goTo(f.page))
+	f.eval(f.T, fmt.Sprintf("wear(%d, %q)", f.hz, f.color), new(int))
+}
+
+// enter connects with a token of its subscriber.
+func (f *phone) enter(reachable bool) {
+	f.Helper()
+	var sat harness.SAT
+	f.project.Post(f.T, "/api/fabric/subscribers/tokens", f.project.Basic(),
+		harness.JSON(map[string]any{"reference": f.person.Email})).Want(f.T, 200).Read(f.T, &sat)
+	f.token = sat.Token
+	f.do(fmt.Sprintf("enter(%q, %v)", sat.Token, reachable), nil)
+}
+
+// address returns the path at which the subscriber is called.
+func (f *phone) address() string {
+	f.Helper()
+	id := f.project.Address(f.T, f.person.ID)
+	var a struct{ Name string }
+	f.project.Get(f.T, "/api/fabric/addresses/"+id, harness.Bearer(f.token)).Want(f.T, 200).Read(f.T, &a)
+	return "/private/" + a.Name
+}
+
+// TestCalls shows that subscribers talk to each other by each version of the stock browser SDK.
+func TestCalls(t *testing.T) {
+	harness.NotStorage(t)
+	s := harness.Shared(t)
+	for _, version := range []string{"3.30.0", "3.29.2", "3.28.0", "3.27.0"} {
+		t.Run(version, func(t *testing.T) {
+			alice, bob := phones(t, s, version)
+			for _, j := range []struct {
+				name string
+				walk func(alice, bob *phone)
+			}{
+				{"echo", callEcho}, {"talk", callTalk}, {"reject", callReject}, {"cancel", callCancel},
+				{"offline", callOffline}, {"mute", callMute}, {"hold", callHold}, {"upgrade", callUpgrade},
+				{"screen", callScreen}, {"reload", callReload}, {"socket", callSocket},
+			} {
+				t.Run(j.name, func(t *testing.T) {
+					alice.use(t)
+					bob.use(t)
+					alice.load()
+					bob.load()
+					j.walk(alice, bob)
+				})
+			}
+		})
+	}
+}
+
+// callEcho shows that a caller hears and sees itself at the echo address.
+func callEcho(alice, _ *phone) {
+	alice.enter(false)
+	alice.do("dial('/public/echo')", nil)
+	alice.do("hear(440)", nil)
+	alice.do("call.hangup()", nil)
+	alice.do("dial('/public/echo?channel=video', { video: true })", nil)
+	alice.do("hear(440)", nil)
+	alice.do("see('r')", nil)
+	alice.do("call.hangup()", nil)
+}
+
+// connect calls bob by alice, and bob answers.
+func connect(alice, bob *phone, video bool) {
+	alice.Helper()
+	alice.enter(false)
+	bob.enter(true)
+	channel := "audio"
+	if video {
+		channel = "video"
+	}
+	alice.do(fmt.Sprintf("void (dialing = dial(%q, { video: %v }))", bob.address()+"?channel="+channel, video), nil)
+	bob.do(fmt.Sprintf("accept(0, { video: %v })", video), nil)
+	alice.do("dialing", nil)
+}
+
+// hear fails the test unless each hears the other.
+func hear(alice, bob *phone) {
+	alice.Helper()
+	alice.do(fmt.Sprintf("hear(%d)", bob.hz), nil)
+	bob.do(fmt.Sprintf("hear(%d)", alice.hz), nil)
+}
+
+// callTalk shows that two subscribers hear and see each other, and that one who hangs up ends the
+// call for both.
+func callTalk(alice, bob *phone) {
+	connect(alice, bob, true)
+	hear(alice, bob)
+	alice.do("see('b')", nil)
+	bob.do("see('r')", nil)
+	bob.do("call.hangup()", nil)
+	alice.do("until(() => states.includes('destroy'))", nil)
+
+	alice.load()
+	bob.load()
+	connect(alice, bob, false)
+	hear(alice, bob)
+	alice.do("call.hangup()", nil)
+	bob.do("until(() => states.includes('destroy'))", nil)
+}
+
+// callReject shows that a caller is told that the callee does not want to talk.
+func callReject(alice, bob *phone) {
+	alice.enter(false)
+	bob.enter(true)
+	alice.do(fmt.Sprintf("void (dialing = causeOf(%q))", bob.address()+"?channel=audio"), nil)
+	bob.do("until(() => invites[0]).then(i => i.reject())", nil)
+	alice.wantCause("USER_BUSY")
+}
+
+// wantCause fails the test unless the call that causeOf began ends with a cause.
+func (f *phone) wantCause(want string) {
+	f.Helper()
+	var cause string
+	if f.do("dialing", &cause); cause != want {
+		f.Errorf("the call ended with %q, want %s", cause, want)
+	}
+}
+
+// callCancel shows that a callee is told that the caller gave up, and that a late answer does no
+// harm.
+func callCancel(alice, bob *phone) {
+	alice.enter(false)
+	bob.enter(true)
+	alice.do(fmt.Sprintf("void (dialing = dial(%q))", bob.address()+"?channel=audio"), nil)
+	bob.do("until(() => invites[0])", nil)
+	alice.do("until(() => states.includes('ringing'))", nil)
+	alice.do("call.hangup()", nil)
+	bob.do("until(() => messages.includes('verto.bye'))", nil)
+	bob.do("invites[0].accept({ audio: true, video: false }).then(follow).then(() => until(() => states.includes('destroy')))", nil)
+}
+
+// callOffline shows that a caller is told that the callee is not online.
+func callOffline(alice, bob *phone) {
+	alice.enter(false)
+	bob.enter(false)
+	alice.do(fmt.Sprintf("void (dialing = causeOf(%q))", bob.address()+"?channel=audio"), nil)
+	alice.wantCause("USER_NOT_REGISTERED")
+}
+
+// callMute shows that a mute stops the microphone, and that the other side is told.
+func callMute(alice, bob *phone) {
+	connect(alice, bob, false)
+	hear(alice, bob)
+	for _, side := range [][2]*phone{{alice, bob}, {bob, alice}} {
+		one, other := side[0], side[1]
+		one.do("call.audioMute()", nil)
+		one.do("until(() => microphone() === 0)", nil)
+		other.do("hear(0)", nil)
+		other.do("until(() => updates.some(m => m.audio_muted === true))", nil)
+		one.do("call.audioUnmute()", nil)
+		other.do(fmt.Sprintf("hear(%d)", one.hz), nil)
+	}
+	alice.do("call.deaf()", nil)
+	alice.do("hear(0)", nil)
+	alice.do("call.undeaf()", nil)
+	alice.do(fmt.Sprintf("hear(%d)", bob.hz), nil)
+	alice.do("call.sendDigits('12#')", nil)
+	alice.do("call.hangup()", nil)
+}
+
+// callHold shows that nobody hears anybody while a call is held.
+func callHold(alice, bob *phone) {
+	connect(alice, bob, false)
+	hear(alice, bob)
+	alice.do("call.hold()", nil)
+	alice.do("hear(0)", nil)
+	bob.do("hear(0)", nil)
+	alice.do("call.unhold()", nil)
+	hear(alice, bob)
+	alice.do("call.hangup()", nil)
+}
+
+// callUpgrade shows that a call gets pictures while it runs, and loses them again.
+func callUpgrade(alice, bob *phone) {
+	if alice.version == "3.27.0" {
+		return // that version has no updateMedia
+	}
+	connect(alice, bob, false)
+	hear(alice, bob)
+	for _, f := range []*phone{alice, bob} {
+		f.do("call.updateMedia({ audio: { direction: 'sendrecv' }, video: { direction: 'sendrecv' } })", nil)
+	}
+	alice.do("see('b')", nil)
+	bob.do("see('r')", nil)
+	alice.do("call.setVideoDirection('inactive')", nil)
+	hear(alice, bob)
+	alice.do("call.hangup()", nil)
+}
+
+// callScreen shows that a shared screen takes the place of the camera.
+func callScreen(alice, bob *phone) {
+	connect(alice, bob, true)
+	bob.do("see('r')", nil)
+	alice.do("call.startScreenShare({ audio: false, video: true }).then(s => { window.screen_ = s })", nil)
+	bob.do("see('g')", nil)
+	alice.do("screen_.leave ? screen_.leave() : screen_.hangup()", nil)
+	bob.do("see('r')", nil)
+	hear(alice, bob)
+	alice.do("call.hangup()", nil)
+}
+
+// callReload shows that a call goes on after a reload of the page.
+func callReload(alice, bob *phone) {
+	connect(alice, bob, false)
+	hear(alice, bob)
+	var before, after string
+	alice.eval(alice.T, "call.callId", &before)
+	alice.load()
+	alice.enter(false)
+	alice.do(fmt.Sprintf("reattach(%q)", bob.address()), &after)
+	if before != after {
+		alice.Errorf("the call is %s after the reload, want %s", after, before)
+	}
+	hear(alice, bob)
+	alice.do("call.hangup()", nil)
+	bob.do("until(() => states.includes('destroy'))", nil)
+}
+
+// callSocket shows that a call goes on while the WebSocket is away, and is controlled again after.
+func callSocket(alice, bob *phone) {
+	connect(alice, bob, false)
+	hear(alice, bob)
+	alice.do("sockets.at(-1).close(4999)", nil)
+	alice.do("until(() => events.includes('session.reconnecting'))", nil)
+	hear(alice, bob)
+	alice.do("until(() => events.lastIndexOf('session.connected') > events.indexOf('session.reconnecting'))", nil)
+	alice.do("call.audioMute()", nil)
+	bob.do("hear(0)", nil)
+	alice.do("call.hangup()", nil)
+	bob.do("until(() => states.includes('destroy'))", nil)
+}

@@ -1,0 +1,158 @@
+'use strict'
+// What the tests do with calls in a page. The microphone is a tone, so that the other side can tell
+// whom it hears; the camera is a canvas of one color.
+
+let call, dialing
+let tone = 440
+const invites = []
+const states = [] // of call.state and of the call's end
+const updates = [] // of members
+const messages = [] // of the verto protocol
+
+/** Makes microphone and camera: a tone of that frequency, and a picture of that color. */
+function wear(frequency, color) {
+  tone = frequency
+  const audio = new AudioContext()
+  const canvas = document.createElement('canvas')
+  canvas.width = 320
+  canvas.height = 240
+  const paint = canvas.getContext('2d')
+  setInterval(() => {
+    paint.fillStyle = color
+    paint.fillRect(0, 0, 320, 240)
+    paint.fillStyle = 'white'
+    paint.fillRect(Math.random() * 20, 0, 2, 2)
+  }, 50)
+  navigator.mediaDevices.getUserMedia = async (wanted) => {
+    const stream = new MediaStream()
+    if (wanted.audio) {
+      await audio.resume()
+      const source = audio.createOscillator()
+      const gain = audio.createGain()
+      const out = audio.createMediaStreamDestination()
+      source.frequency.value = tone
+      gain.gain.value = 0.5
+      source.connect(gain).connect(out)
+      source.start()
+      stream.addTrack(out.stream.getAudioTracks()[0])
+    }
+    if (wanted.video) stream.addTrack(canvas.captureStream(20).getVideoTracks()[0])
+    return stream
+  }
+  navigator.mediaDevices.getDisplayMedia = async () => {
+    const screen = document.createElement('canvas')
+    screen.width = 320
+    screen.height = 240
+    const paint = screen.getContext('2d')
+    setInterval(() => {
+      paint.fillStyle = 'lime'
+      paint.fillRect(0, 0, 320, 240)
+      paint.fillStyle = 'white'
+      paint.fillRect(Math.random() * 20, 0, 2, 2)
+    }, 50)
+    return screen.captureStream(20)
+  }
+  return 0
+}
+
+/** Connects with a token, and goes online if `reachable`. */
+async function enter(token, reachable) {
+  await open(token)
+  client.on?.('webrtc.message', (m) => messages.push(m.method))
+  if (reachable) await client.online({ incomingCallHandlers: { all: (n) => invites.push(n.invite) } })
+  return 'here'
+}
+
+function follow(c) {
+  call = c
+  for (const name of ['call.state', 'call.joined', 'call.left', 'destroy', 'member.joined', 'member.left', 'layout.changed']) {
+    c.on(name, (e) => states.push(name === 'call.state' ? e.call_state : name))
+  }
+  c.on('member.updated', (e) => updates.push(e.member))
+  return c
+}
+
+/** Dials, and waits until the call is answered. */
+async function dial(to, params) {
+  const c = follow(await client.dial({ to, audio: true, video: false, ...params }))
+  await c.start()
+  return c.callId
+}
+
+/** Takes up the call of before a reload. */
+async function reattach(to, params) {
+  const c = follow(await client.reattach({ to, audio: true, video: false, ...params }))
+  await c.start()
+  return c.callId
+}
+
+/** Accepts the n-th call that rang. */
+async function accept(n, params) {
+  await until(() => invites[n])
+  follow(await invites[n].accept({ audio: true, video: false, ...params }))
+  await until(() => states.includes('call.joined'))
+  return call.callId
+}
+
+/** Waits until a condition holds, for a minute at most, and gives its value. */
+async function until(condition, patience = 60000) {
+  for (const end = Date.now() + patience; ; ) {
+    const value = await condition()
+    if (value) return value
+    if (Date.now() > end) throw new Error('in vain: ' + condition + '; states ' + states + '; messages ' + messages)
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+}
+
+let analyser
+let heardStream
+
+/** The loudest frequency that is heard now, in Hz, or 0 for silence. */
+async function hears() {
+  const stream = call.remoteStream
+  if (!stream || !stream.getAudioTracks().length) return 0
+  if (heardStream !== stream) {
+    const audio = new AudioContext()
+    await audio.resume()
+    analyser = audio.createAnalyser()
+    analyser.fftSize = 4096
+    audio.createMediaStreamSource(stream).connect(analyser)
+    heardStream = stream
+  }
+  const bins = new Float32Array(analyser.frequencyBinCount)
+  analyser.getFloatFrequencyData(bins)
+  let top = 0
+  for (let i = 1; i < bins.length; i++) if (bins[i] > bins[top]) top = i
+  return bins[top] < -60 ? 0 : Math.round((top * analyser.context.sampleRate) / analyser.fftSize)
+}
+
+/** Waits until that frequency is heard; 0 is silence. */
+const hear = (frequency) => until(async () => {
+  const h = await hears()
+  return frequency === 0 ? h === 0 : Math.abs(h - frequency) < 25
+}).then(() => frequency)
+
+/** Waits until that color is seen: r, g or b. */
+async function see(color) {
+  const video = document.createElement('video')
+  video.muted = true
+  const canvas = document.createElement('canvas')
+  canvas.width = canvas.height = 8
+  const paint = canvas.getContext('2d', { willReadFrequently: true })
+  await until(async () => {
+    const track = call.remoteStream?.getVideoTracks()[0]
+    if (!track) return false
+    if (video.srcObject?.getVideoTracks()[0] !== track) {
+      video.srcObject = new MediaStream([track])
+      video.play().catch(() => {})
+    }
+    paint.drawImage(video, 0, 0, 8, 8)
+    const [r, g, b] = paint.getImageData(4, 4, 1, 1).data
+    const top = { r, g, b }
+    return Object.keys(top).every((c) => (c === color ? top[c] > 100 : top[c] < 90))
+  })
+  return color
+}
+
+/** The states of peer connections and senders, for messages. */
+const microphone = () => call.localStream?.getAudioTracks().filter((t) => t.readyState === 'live' && t.enabled).length ?? 0
