@@ -6,7 +6,7 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// Limits of what one section may send. More is dropped and counted (calls.md, section 5.8).
+// Limits of what one section may send. More is dropped and counted.
 const (
 	audioPackets = 200       // a second; browsers send 50, or 100 with frames of 10 ms
 	videoBytes   = 2e6 / 8   // a second

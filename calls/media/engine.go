@@ -10,7 +10,7 @@
 //
 // The engine sends only to addresses from which a client proved by STUN that it knows the
 // password of its section. Candidates in descriptions are ignored, so that nobody can aim
-// the engine at a third party (calls.md, section 5.8).
+// the engine at a third party.
 package media
 
 import (

@@ -8,11 +8,16 @@ import (
 	"github.com/pion/rtcp"
 )
 
-// await waits for an RTCP packet that fits.
-func (p *part) await(t *testing.T, what string, fits func(rtcp.Packet) bool) {
+// await waits for an RTCP packet that fits. It calls again every 20 ms, as clients repeat what they
+// send: a packet may be lost.
+func (p *part) await(t *testing.T, what string, fits func(rtcp.Packet) bool, again func()) {
 	t.Helper()
+	ticker := time.NewTicker(20 * time.Millisecond)
+	defer ticker.Stop()
 	for end := time.After(deadline); ; {
 		select {
+		case <-ticker.C:
+			again()
 		case packets := <-p.reports:
 			if slices.ContainsFunc(packets, fits) {
 				return
@@ -23,19 +28,23 @@ func (p *part) await(t *testing.T, what string, fits func(rtcp.Packet) bool) {
 	}
 }
 
+// sending returns a function that sends an RTCP packet.
+func (p *part) sending(t *testing.T, packet rtcp.Packet) func() {
+	return func() { must(t, p.pc.WriteRTCP([]rtcp.Packet{packet})) }
+}
+
 func TestKeyframeRequest(t *testing.T) {
 	alice, bob := talk(t, newEngine(t), "video")
 	asks := func(p rtcp.Packet) bool { _, ok := p.(*rtcp.PictureLossIndication); return ok }
 
 	// What cannot be decoded alone is held back, and alice is asked for a key frame.
-	for range 10 {
+	alice.parts[0].await(t, "a request of the engine for a key frame", asks, func() {
 		alice.parts[0].say(t, "\x10\x01delta")
-	}
-	alice.parts[0].await(t, "a request of the engine for a key frame", asks)
+	})
 	got := hear(t, alice.parts[0], bob.parts[0], key)
 
-	must(t, bob.parts[0].pc.WriteRTCP([]rtcp.Packet{&rtcp.PictureLossIndication{MediaSSRC: uint32(got.SSRC)}}))
-	alice.parts[0].await(t, "bob's request for a key frame", asks)
+	alice.parts[0].await(t, "bob's request for a key frame", asks,
+		bob.parts[0].sending(t, &rtcp.PictureLossIndication{MediaSSRC: got.SSRC}))
 	hear(t, alice.parts[0], bob.parts[0], "\x10\x01delta")
 }
 
@@ -59,12 +68,11 @@ func TestRepeat(t *testing.T) {
 	p.mu.Lock()
 	gap := p.seq - missing
 	p.mu.Unlock()
-	must(t, bob.parts[0].pc.WriteRTCP([]rtcp.Packet{&rtcp.TransportLayerNack{MediaSSRC: first.SSRC,
-		Nacks: rtcp.NackPairsFromSequenceNumbers([]uint16{after.SequenceNumber - gap})}}))
 	p.await(t, "bob's request for a lost packet", func(p rtcp.Packet) bool {
 		nack, ok := p.(*rtcp.TransportLayerNack)
 		return ok && slices.Contains(nack.Nacks[0].PacketList(), missing)
-	})
+	}, bob.parts[0].sending(t, &rtcp.TransportLayerNack{MediaSSRC: first.SSRC,
+		Nacks: rtcp.NackPairsFromSequenceNumbers([]uint16{after.SequenceNumber - gap})}))
 	if lost := alice.leg.Quality().Lost; lost != 1 {
 		t.Errorf("alice's client has lost %d packets, want 1", lost)
 	}
@@ -80,23 +88,21 @@ func TestReports(t *testing.T) {
 
 	// A sender report arrives with the numbers of the stream that bob knows.
 	const ntp = 0xe0000000_80000000
-	must(t, alice.parts[0].pc.WriteRTCP([]rtcp.Packet{&rtcp.SenderReport{SSRC: source, NTPTime: ntp,
-		RTPTime: alice.parts[0].ts}}))
 	bob.parts[0].await(t, "alice's sender report", func(p rtcp.Packet) bool {
 		r, ok := p.(*rtcp.SenderReport)
 		return ok && r.SSRC == packet.SSRC && r.NTPTime == ntp && r.RTPTime-packet.Timestamp < 48000 &&
 			r.PacketCount > 0
-	})
+	}, alice.parts[0].sending(t, &rtcp.SenderReport{SSRC: source, NTPTime: ntp, RTPTime: alice.parts[0].ts}))
 
 	// A receiver report arrives with the numbers of the stream that alice knows.
-	must(t, bob.parts[0].pc.WriteRTCP([]rtcp.Packet{&rtcp.ReceiverReport{SSRC: 1, Reports: []rtcp.ReceptionReport{{
+	report := &rtcp.ReceiverReport{SSRC: 1, Reports: []rtcp.ReceptionReport{{
 		SSRC: packet.SSRC, FractionLost: 64, LastSequenceNumber: uint32(packet.SequenceNumber),
-		LastSenderReport: ntp >> 16 & 0xffffffff, Delay: 0}}}}))
+		LastSenderReport: ntp >> 16 & 0xffffffff, Delay: 0}}}
 	alice.parts[0].await(t, "bob's receiver report", func(p rtcp.Packet) bool {
 		r, ok := p.(*rtcp.ReceiverReport)
 		return ok && len(r.Reports) == 1 && r.Reports[0].SSRC == source && r.Reports[0].FractionLost == 64 &&
 			uint16(r.Reports[0].LastSequenceNumber) <= alice.parts[0].seq && r.Reports[0].LastSequenceNumber>>16 == 0
-	})
+	}, bob.parts[0].sending(t, report))
 	q := bob.leg.Quality()
 	if q.LostThere != 0.25 || q.RoundTrip <= 0 || q.RoundTrip > time.Second {
 		t.Errorf("Quality() = %+v, want a loss of 0.25 and a round trip", q)
@@ -108,11 +114,10 @@ func TestBandwidth(t *testing.T) {
 	packet := hear(t, alice.parts[0], bob.parts[0], key)
 	source := uint32(alice.parts[0].sender.GetParameters().Encodings[0].SSRC)
 	for _, tt := range []struct{ told, want float32 }{{500_000, 500_000}, {9_000_000, 1_800_000}} {
-		must(t, bob.parts[0].pc.WriteRTCP([]rtcp.Packet{&rtcp.ReceiverEstimatedMaximumBitrate{
-			Bitrate: tt.told, SSRCs: []uint32{packet.SSRC}}}))
 		alice.parts[0].await(t, "bob's bandwidth", func(p rtcp.Packet) bool {
 			r, ok := p.(*rtcp.ReceiverEstimatedMaximumBitrate)
 			return ok && slices.Equal(r.SSRCs, []uint32{source}) && r.Bitrate > tt.want*0.95 && r.Bitrate <= tt.want
-		})
+		}, bob.parts[0].sending(t, &rtcp.ReceiverEstimatedMaximumBitrate{
+			Bitrate: tt.told, SSRCs: []uint32{packet.SSRC}}))
 	}
 }
