@@ -30,7 +30,7 @@ var contents = []group{
 	{"Tutorials", []document{
 		{"browser", "An app in a browser"}, {"web", "A web app with a server"},
 		{"mobile", "An app on a phone"}, {"device", "A television, a command line"},
-		{"backend", "A backend"}, {"switches", "Recordings from your switch"},
+		{"backend", "A backend"}, {"calls", "Calls between browsers"}, {"switches", "Recordings from your switch"},
 		{"moving", "Moving from a cloud"}, {"declared", "Projects in a repository"}, {"nodes", "Two nodes"},
 	}},
 	{"Reference", []document{
