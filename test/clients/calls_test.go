@@ -64,7 +64,7 @@ func newPhone(t *testing.T, p *harness.Project, b tab, version, page string, hz 
 // use makes the phone report to another test.
 func (f *phone) use(t *testing.T) { f.T, f.window.T = t, t }
 
-// load opens the page anew, as a reload does.
+// load opens the page again, as a reload does.
 func (f *phone) load() {
 	f.Helper()
 	f.window.do(goTo(f.page))
@@ -143,6 +143,17 @@ func connect(alice, bob *phone, video bool) {
 	alice.do("dialing", nil)
 }
 
+// has reports whether calls of this version have a method.
+func (f *phone) has(method string) (has bool) {
+	f.Helper()
+	f.enter(false)
+	f.do("dial('/public/echo')", nil)
+	f.eval(f.T, "Boolean(call."+method+")", &has)
+	f.do("call.hangup()", nil)
+	f.load()
+	return has
+}
+
 // hear fails the test unless each hears the other.
 func hear(alice, bob *phone) {
 	alice.Helper()
@@ -196,7 +207,8 @@ func callCancel(alice, bob *phone) {
 	alice.do("until(() => states.includes('ringing'))", nil)
 	alice.do("call.hangup()", nil)
 	bob.do("until(() => messages.includes('verto.bye'))", nil)
-	bob.do("invites[0].accept({ audio: true, video: false }).then(follow).then(() => until(() => states.includes('destroy')))", nil)
+	bob.do("invites[0].accept({ audio: true, video: false }).then(follow)"+
+		".then(() => until(() => states.includes('destroy')))", nil)
 }
 
 // callOffline shows that a caller is told that the callee is not online.
@@ -230,6 +242,9 @@ func callMute(alice, bob *phone) {
 
 // callHold shows that nobody hears anybody while a call is held.
 func callHold(alice, bob *phone) {
+	if !alice.has("hold") {
+		return
+	}
 	connect(alice, bob, false)
 	hear(alice, bob)
 	alice.do("call.hold()", nil)
@@ -242,8 +257,8 @@ func callHold(alice, bob *phone) {
 
 // callUpgrade shows that a call gets pictures while it runs, and loses them again.
 func callUpgrade(alice, bob *phone) {
-	if alice.version == "3.27.0" {
-		return // that version has no updateMedia
+	if !alice.has("updateMedia") {
+		return
 	}
 	connect(alice, bob, false)
 	hear(alice, bob)
@@ -271,6 +286,9 @@ func callScreen(alice, bob *phone) {
 
 // callReload shows that a call goes on after a reload of the page.
 func callReload(alice, bob *phone) {
+	if alice.version == "3.27.0" {
+		return // that version cannot reattach
+	}
 	connect(alice, bob, false)
 	hear(alice, bob)
 	var before, after string

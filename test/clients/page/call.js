@@ -58,7 +58,7 @@ function wear(frequency, color) {
 /** Connects with a token, and goes online if `reachable`. */
 async function enter(token, reachable) {
   await open(token)
-  client.on?.('webrtc.message', (m) => messages.push(m.method))
+  emitter().on('webrtc.message', (m) => messages.push(m.method))
   if (reachable) await client.online({ incomingCallHandlers: { all: (n) => invites.push(n.invite) } })
   return 'here'
 }
