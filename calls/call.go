@@ -11,17 +11,18 @@ import (
 // except for the fixed members and visible.
 type call struct {
 	mailbox
-	calls   *Calls
-	id      string // fixed: the caller leg's id
-	project string // fixed
-	session string // fixed: this meeting
-	roomID  string // fixed
-	echo    bool   // fixed: the caller hears itself
-	state   State
-	record  Record
-	legs    []*leg
-	ring    *time.Timer
-	longest *time.Timer
+	calls      *Calls
+	id         string // fixed: the caller leg's id
+	project    string // fixed
+	session    string // fixed: this meeting
+	roomID     string // fixed
+	echo       bool   // fixed: the caller hears itself
+	state      State
+	record     Record
+	legs       []*leg
+	recordings recordings
+	ring       *time.Timer
+	longest    *time.Timer
 
 	visible atomic.Value // state, for statistics
 }
@@ -105,6 +106,7 @@ func (k *call) end(c Cause, by *leg) {
 	k.ring.Stop()
 	k.longest.Stop()
 	k.measure()
+	k.stopRecordings()
 	k.record.Cause = c
 	answered := k.state == InCall
 	k.setState(Completed)
@@ -115,7 +117,7 @@ func (k *call) end(c Cause, by *leg) {
 	k.calls.remove(k)
 }
 
-// causeFor returns the cause that a leg is told of a call that ended for the cause c.
+// causeFor returns the cause for one leg of a call that ended for the cause c.
 func (k *call) causeFor(l, by *leg, c Cause, answered bool) Cause {
 	if !answered && l.inbound && (by == k.caller() || c == NoAnswer) {
 		return OriginatorCancel
@@ -138,7 +140,7 @@ func (k *call) tellOthers(but *leg, e Event) {
 // room returns what members see of the call.
 func (k *call) room() *Room {
 	r := &Room{ID: k.roomID, Session: k.session, Name: k.record.To.Address, DisplayName: k.record.To.Name,
-		Recording: k.record.RecordingSid != ""}
+		Recording: k.isRecorded()}
 	for _, l := range k.legs {
 		if l.active && !l.over {
 			r.Members = append(r.Members, l.member)

@@ -17,12 +17,18 @@ type Config struct {
 	Clients  Clients
 	Store    Store
 	Sessions session.Store
-	Node     string       // the name of this node
-	Log      *slog.Logger // nil means slog.Default()
-	Limits   Limits
+
+	// Recorder records calls; nil means that none can be recorded. IsRecorded reports whether
+	// a call is to be recorded from its beginning; nil means that none is.
+	Recorder   Recorder
+	IsRecorded func(ctx context.Context, r Record) (bool, error)
+
+	Node   string       // the name of this node
+	Log    *slog.Logger // nil means slog.Default()
+	Limits Limits
 }
 
-// Clients tells clients of events. Events of one leg reach its client in order.
+// Clients sends events to clients. Events of one leg reach its client in order.
 type Clients interface {
 	// Tell sends an event to a client. It does not block. An event for a socket that is
 	// closed is dropped.
@@ -34,14 +40,16 @@ type Clients interface {
 type Calls struct {
 	*Records
 
-	fabric   *fabric.Fabric
-	engine   Engine
-	clients  Clients
-	store    Store
-	sessions session.Store
-	node     string
-	log      *slog.Logger
-	limits   Limits
+	fabric     *fabric.Fabric
+	engine     Engine
+	clients    Clients
+	store      Store
+	sessions   session.Store
+	recorder   Recorder
+	isRecorded func(ctx context.Context, r Record) (bool, error)
+	node       string
+	log        *slog.Logger
+	limits     Limits
 
 	mu       sync.Mutex
 	draining bool
@@ -59,6 +67,7 @@ func New(c Config) *Calls {
 	return &Calls{
 		Records: NewRecords(c.Store),
 		fabric:  c.Fabric, engine: c.Engine, clients: c.Clients, store: c.Store, sessions: c.Sessions,
+		recorder: c.Recorder, isRecorded: c.IsRecorded,
 		node: c.Node, log: c.Log, limits: c.Limits.orDefaults(),
 		calls: make(map[string]*call), legs: make(map[string]*leg),
 		holders: make(map[string]*holder), projects: make(map[string]int),
@@ -83,7 +92,7 @@ func (c *Calls) Stats() Stats {
 }
 
 // Do executes a client's command. A command for a leg that the client does not hold, or no
-// longer holds, has no effect; the client is then told that its leg has ended. SDKs would
+// longer holds, has no effect; the client then receives the end of its leg. SDKs would
 // repeat a command that returns an error.
 //
 // Invite returns an error if the call cannot begin: problem.Invalid for an offer that
@@ -114,7 +123,7 @@ func (c *Calls) legOf(client Client, id string) *leg {
 	return l
 }
 
-// tellGone tells a client that a leg it thinks it has is over.
+// tellGone notifies a client that a leg which it believes to have is over.
 func (c *Calls) tellGone(client Client, cmd Command) {
 	if cmd.Op == Hangup || cmd.Leg == "" {
 		return
@@ -123,8 +132,8 @@ func (c *Calls) tellGone(client Client, cmd Command) {
 		Node: c.node, At: time.Now(), Cause: NormalClearing})
 }
 
-// Moved tells that a client has a new socket, or a new token on the same socket: its legs
-// follow.
+// Moved moves the legs of a client to its new socket, or gives them its new token on the same
+// socket.
 func (c *Calls) Moved(from Socket, to Client) {
 	for _, l := range c.legsAt(from) {
 		if l.holder == to.Token.Caller() {
@@ -133,7 +142,7 @@ func (c *Calls) Moved(from Socket, to Client) {
 	}
 }
 
-// Closed tells that a socket is closed. Its legs wait for their client to come back.
+// Closed lets the legs of a closed socket wait for their client to come back.
 func (c *Calls) Closed(s Socket) {
 	for _, l := range c.legsAt(s) {
 		l.call.post(func() {
@@ -175,25 +184,36 @@ func (c *Calls) Run(ctx context.Context) {
 			l.call.post(func() { l.watch(time.Now(), heard) })
 		}
 		if len(legs) > 0 {
-			c.hangUpAsked(ctx)
+			c.doAsked(ctx)
 		}
 	}
 }
 
-// hangUpAsked ends the calls that a backend or an operator wants to end.
-func (c *Calls) hangUpAsked(ctx context.Context) {
-	ids, err := c.store.HangUps(ctx, c.node)
+// doAsked does what backends and operators ask of this node's calls.
+func (c *Calls) doAsked(ctx context.Context) {
+	asked, err := c.store.TakeAsked(ctx, c.node)
 	if err != nil && ctx.Err() == nil {
-		c.log.Error("looking for calls to end", "error", err)
+		c.log.Error("looking for what is asked of calls", "error", err)
 	}
-	for _, id := range ids {
-		c.mu.Lock()
-		k := c.calls[id]
-		c.mu.Unlock()
-		if k != nil {
+	for _, a := range asked {
+		k := c.find(a.CallID)
+		if k == nil {
+			continue
+		}
+		if a.HangUp {
 			k.post(func() { k.end(managerRequest, nil) })
 		}
+		if a.Record && c.recorder != nil {
+			go k.changeRecordings(nil) // which logs its error
+		}
 	}
+}
+
+// find returns a running call of this node, or nil.
+func (c *Calls) find(id string) *call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.calls[id]
 }
 
 func (c *Calls) allLegs() []*leg {

@@ -57,8 +57,8 @@ func (c *Calls) newCall(client Client, cmd Command, from, to Party) *call {
 		calls: c, id: cmd.Leg, project: client.Token.ProjectID, session: newID(), roomID: to.AddressID,
 		echo: to.Address == EchoAddress,
 		record: Record{
-			Key: uuid.Must(uuid.NewV7()).String(), ID: cmd.Leg, ProjectID: client.Token.ProjectID, From: from, To: to, Dialed: cmd.To,
-			Node: c.node, Created: now,
+			Key: uuid.Must(uuid.NewV7()).String(), ID: cmd.Leg, ProjectID: client.Token.ProjectID,
+			From: from, To: to, Dialed: cmd.To, Node: c.node, Created: now,
 		},
 	}
 	if k.roomID == "" {
@@ -133,7 +133,7 @@ func (k *call) answerEcho() {
 	l.tellState(InCall)
 }
 
-// lookUp bounds how long a call in progress waits for who is online.
+// lookUp bounds how long a call in progress waits for the list of online sockets.
 const lookUp = 5 * time.Second
 
 // ringSubscriber rings the callee's online sockets.

@@ -1,5 +1,5 @@
 // Package calls connects subscribers with each other: it holds calls and their legs, and
-// decides who may call whom and what each client is told.
+// decides who may call whom and which events each client receives.
 //
 // A call has legs, one for each client that takes part. The first is the caller's. A call to
 // a subscriber rings all of the subscriber's online sockets, each as a leg of its own; the
@@ -10,8 +10,8 @@
 //
 // and may end in each of them, with a [Cause].
 //
-// Clients act by a [Command] and are told by an [Event]; package fabric/relay translates both
-// from and to what browser SDKs speak. An [Engine] carries the media. The package knows
+// Clients send a [Command] and receive an [Event]. Package fabric/relay translates both from and
+// to the protocol of browser SDKs. An [Engine] carries the media. The package knows
 // neither descriptions of media (SDP) nor packets.
 //
 // What happens to one call happens one after the other, in its [mailbox]. So rules need no

@@ -2,7 +2,7 @@ package calls
 
 import "time"
 
-// A Socket is where a client is told of events: a connection to one of the nodes.
+// A Socket is where a client receives events: a connection to one of the nodes.
 type Socket struct {
 	Node string `json:"n"`
 	ID   string `json:"id"`
@@ -27,7 +27,7 @@ const (
 	HungUp        EventKind = "hung_up"        // Leg has ended: Cause
 )
 
-// An Event is told to the client of a leg.
+// An Event is sent to the client of a leg.
 type Event struct {
 	Kind         EventKind
 	Project      string

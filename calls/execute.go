@@ -87,10 +87,11 @@ func (l *leg) answer(sdp string) error {
 		m.join()
 		m.tellState(InCall)
 	}
+	k.recordIfWanted()
 	return nil
 }
 
-// join tells the client that it is a member.
+// join notifies the client that it is a member now.
 func (l *leg) join() {
 	l.tell(Event{Kind: Joined, Room: l.call.room(), Capabilities: capabilities})
 }
@@ -151,21 +152,24 @@ func (l *leg) dial(digits string) error {
 	return nil
 }
 
-// change changes how the client itself takes part, and tells all members.
+// change changes how the client itself takes part, and notifies all members.
 func (l *leg) change(cmd Command) error {
 	if cmd.Target != "" && cmd.Target != l.member.ID && cmd.Target != "all" {
 		target := l.call.child(l, cmd.Target)
 		if target == nil {
-			return problem.New(problem.Forbidden, "not_permitted", "only your own microphone and camera are yours to change")
+			return problem.New(problem.Forbidden, "not_permitted",
+				"you may change only your own microphone and camera")
 		}
 		cmd.Target = ""
 		return target.change(cmd)
 	}
-	m, names := &l.member, []string{}
+
+	var names []string
 	set := func(name string, field *bool, value bool) {
 		*field = value
 		names = append(names, name)
 	}
+	m := &l.member
 	switch cmd.Op {
 	case Mute, Unmute:
 		for _, kind := range cmd.Media {
@@ -182,6 +186,7 @@ func (l *leg) change(cmd Command) error {
 	case RaiseHand, LowerHand:
 		set("handraised", &m.HandRaised, cmd.Op == RaiseHand)
 	}
+
 	member := *m
 	l.call.tellMembers(Event{Kind: MemberUpdated, Member: &member, Updated: names})
 	return nil

@@ -55,12 +55,13 @@ func (l *leg) rebind(to Client) {
 // tell sends an event to the leg's client.
 func (l *leg) tell(e Event) {
 	k := l.call
-	e.Project, e.Leg, e.MemberID, e.Node, e.At = k.project, l.id, l.member.ID, k.calls.node, time.Now()
-	e.RoomSession, e.RoomID, e.Inbound, e.Created = k.session, k.roomID, l.inbound, k.record.Created
+	e.Project, e.Node, e.At = k.project, k.calls.node, time.Now()
+	e.Leg, e.MemberID, e.Inbound = l.id, l.member.ID, l.inbound
+	e.RoomSession, e.RoomID, e.Created = k.session, k.roomID, k.record.Created
 	k.calls.clients.Tell(l.client.Socket, e)
 }
 
-// tellState tells the client the state of the call.
+// tellState sends the state of the call to the client.
 func (l *leg) tellState(s State) {
 	l.tell(Event{Kind: StateChanged, State: s, From: l.call.record.From, To: l.call.record.To})
 }

@@ -135,7 +135,7 @@ func (r Record) mos() float64 {
 // EventOf returns the webhook event of a state.
 func EventOf(s State) fabric.EventName { return fabric.EventName("call." + string(s)) }
 
-// Event returns what webhooks are told of the call's present state.
+// Event returns the webhook event of the call's present state.
 func (r Record) Event() (fabric.Event, error) {
 	at := r.Created
 	switch r.State {
@@ -145,6 +145,24 @@ func (r Record) Event() (fabric.Event, error) {
 		at = r.Ended
 	}
 	return fabric.NewEvent(EventOf(r.State), r.ProjectID, r.ID, at, r.Document())
+}
+
+// A RecordingReport is the data of [fabric.CallRecordingCompleted].
+type RecordingReport struct {
+	Document
+	Recording ReportedRecording `json:"recording"`
+}
+
+// A ReportedRecording is a recording whose media can now be fetched.
+type ReportedRecording struct {
+	Sid      string  `json:"sid"`
+	Duration float64 `json:"duration"` // seconds
+}
+
+// RecordingEvent returns the event of a recording of the call that was completed at a time.
+func (r Record) RecordingEvent(sid string, length time.Duration, at time.Time) (fabric.Event, error) {
+	return fabric.NewEvent(fabric.CallRecordingCompleted, r.ProjectID, r.ID, at,
+		RecordingReport{r.Document(), ReportedRecording{sid, length.Seconds()}})
 }
 
 // A Filter selects calls. Empty fields select all.
@@ -168,6 +186,13 @@ func FirstKey(at time.Time) string {
 	return u.String()
 }
 
+// Asked is what a backend or an operator asks of a call, for the node that carries it.
+type Asked struct {
+	CallID string
+	HangUp bool // end it
+	Record bool // follow its recordings
+}
+
 // A Store keeps the records of calls.
 type Store interface {
 	// SaveCall writes a record over the previous one of the same call, unless that one says
@@ -181,10 +206,13 @@ type Store interface {
 	RunningCalls(ctx context.Context, node string, most int) ([]Record, error)
 	// RunningNodes returns the nodes that have calls which have not ended.
 	RunningNodes(ctx context.Context) ([]string, error)
-	// AskHangUp notes that a running call is to end. It returns problem.NotFound if the project
-	// has no such call, or it has ended. HangUps returns the calls of a node that are to end.
+	// AskHangUp notes that a running call is to end, and AskRecord that its recordings have
+	// changed. They return problem.NotFound if the project has no such call, or it has ended.
 	AskHangUp(ctx context.Context, projectID, id string) error
-	HangUps(ctx context.Context, node string) ([]string, error)
+	AskRecord(ctx context.Context, projectID, id string) error
+	// TakeAsked returns the calls of a node of which something is asked. It returns a change of
+	// recordings once, and the wish to end a call until it has ended.
+	TakeAsked(ctx context.Context, node string) ([]Asked, error)
 	// PruneCalls deletes the records of calls that ended before a time, in short transactions.
 	PruneCalls(ctx context.Context, before time.Time) error
 }

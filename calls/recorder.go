@@ -13,6 +13,16 @@ type Recorder interface {
 	//
 	// Of a recording that is under way in this process, Start returns what it returned before.
 	Start(ctx context.Context, c RecordedCall) (Recording, error)
+
+	// Wanted returns the recordings of a call that lists show as in progress or paused.
+	Wanted(ctx context.Context, projectID, callID string) ([]WantedRecording, error)
+}
+
+// A WantedRecording is an announced recording of a call, and what its status asks for.
+type WantedRecording struct {
+	RecordedCall
+	Paused bool
+	Skip   bool // while it is paused, time does not pass in it
 }
 
 // A RecordedCall describes a call to record.

@@ -47,6 +47,12 @@ func (r *Records) HangUp(ctx context.Context, projectID, id string) error {
 	return r.store.AskHangUp(ctx, projectID, id)
 }
 
+// Record asks the node that carries a running call to follow the recordings that lists show of
+// it. A call that is unknown or has ended is problem.NotFound.
+func (r *Records) Record(ctx context.Context, projectID, id string) error {
+	return r.store.AskRecord(ctx, projectID, id)
+}
+
 // Prune deletes the records of calls that ended before a time. Their recordings stay.
 func (r *Records) Prune(ctx context.Context, before time.Time) error {
 	return r.store.PruneCalls(ctx, before)

@@ -77,6 +77,7 @@ func (l *leg) addSource(client Client, cmd Command) error {
 	if l.over || !l.active || k.state != InCall {
 		return problem.New(problem.Invalid, "no_such_member", "the call has not been answered, or it is over")
 	}
+
 	s := k.newLeg(cmd.Leg, client, l.party, false)
 	s.member.Type, s.member.Parent = cmd.Type, l.member.ID
 	media, answer, err := k.calls.engine.Answer(watcher{s}, cmd.SDP)
@@ -90,6 +91,7 @@ func (l *leg) addSource(client Client, cmd Command) error {
 	}
 	s.active = true
 	k.link()
+
 	s.tellState(Created)
 	s.tell(Event{Kind: EarlyMedia, SDP: answer})
 	s.tell(Event{Kind: Answered})

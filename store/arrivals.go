@@ -49,6 +49,11 @@ func (s *Recordings) addRecording(
 		}
 		t.event.Target.ID = kept.ID
 		t.event.Add("sid", abbreviate(kept.Sid))
+		if kept.ID != r.ID && kept.Status == recordings.Completed {
+			if err := t.queueCallRecorded(ctx, kept); err != nil {
+				return err
+			}
+		}
 		for _, id := range a.SubscriberIDs {
 			err := t.Later(ctx, `INSERT INTO recording_subscribers (subscriber_id, recording_id) VALUES ($1, $2)
 				ON CONFLICT DO NOTHING`, id, kept.ID)

@@ -3,7 +3,10 @@ package store
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +15,7 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
 )
 
 // Calls holds the records of calls.
@@ -70,6 +74,26 @@ func (s *Calls) SaveCall(ctx context.Context, r calls.Record) error {
 			return err
 		}
 		return queueEventOf(ctx, t, webhooks, r, calls.Record.Event)
+	})
+}
+
+// queueCallRecorded queues the event of a completed recording, if it is of one of our calls.
+func (t tx) queueCallRecorded(ctx context.Context, rec recordings.Recording) error {
+	var webhooks int
+	err := t.Row(ctx, `SELECT `+webhooksOf("calls")+` FROM calls WHERE project_id = $1 AND call_id = $2`,
+		rec.ProjectID, rec.CallSid).Scan(&webhooks)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && webhooks == 0 {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("finding the call of a recording: %w", err)
+	}
+	r, err := callTable.find(ctx, t, `project_id = $1 AND call_id = $2`, rec.ProjectID, rec.CallSid)
+	if err != nil {
+		return err
+	}
+	return queueEventOf(ctx, t, webhooks, r, func(r calls.Record) (fabric.Event, error) {
+		return r.RecordingEvent(rec.Sid, rec.Duration(), rec.Updated)
 	})
 }
 
@@ -205,20 +229,54 @@ func (s *Calls) RunningNodes(ctx context.Context) ([]string, error) {
 	return gather(ctx, s.read(), "listing nodes", scanID, `SELECT DISTINCT node FROM calls WHERE ended = 0`)
 }
 
+// The bits of the column asked.
+const (
+	askedHangUp = 1 << iota
+	askedRecord
+)
+
 // AskHangUp notes that a running call is to end, for the node that carries it.
 func (s *Calls) AskHangUp(ctx context.Context, projectID, id string) error {
-	e := audit.Of("call.hung_up", projectID, "call", id)
+	return s.ask(ctx, audit.Of("call.hung_up", projectID, "call", id), projectID, id, askedHangUp)
+}
+
+// AskRecord notes that the recordings of a running call have changed, for the node that carries it.
+func (s *Calls) AskRecord(ctx context.Context, projectID, id string) error {
+	return s.ask(ctx, audit.None("the change of the recording is audited"), projectID, id, askedRecord)
+}
+
+func (s *Calls) ask(ctx context.Context, e audit.Event, projectID, id string, what int64) error {
 	return s.once(ctx, e, func(t tx) error {
-		res, err := t.Exec(ctx, `UPDATE calls SET hang_up = 1 WHERE project_id = $1 AND call_id = $2 AND ended = 0`,
-			projectID, id)
+		res, err := t.Exec(ctx, `UPDATE calls SET asked = asked | $3
+			WHERE project_id = $1 AND call_id = $2 AND ended = 0`, projectID, id, what)
 		return oneRow(res, err, "call")
 	})
 }
 
-// HangUps returns the ids of a node's calls that are to end.
-func (s *Calls) HangUps(ctx context.Context, node string) ([]string, error) {
-	return gather(ctx, s.read(), "listing calls to end", scanID,
-		`SELECT call_id FROM calls WHERE node = $1 AND hang_up <> 0 AND ended = 0`, node)
+// TakeAsked returns the calls of a node of which something is asked, and forgets what was asked of
+// their recordings.
+func (s *Calls) TakeAsked(ctx context.Context, node string) ([]calls.Asked, error) {
+	const asked = ` node = $1 AND asked <> 0 AND ended = 0`
+	all, err := gather(ctx, s.read(), "listing what is asked of calls", scanAsked,
+		`SELECT call_id, asked FROM calls WHERE`+asked, node)
+	if err != nil || !slices.ContainsFunc(all, func(a calls.Asked) bool { return a.Record }) {
+		return all, err
+	}
+	err = s.once(ctx, audit.None("the progress of calls"), func(t tx) error {
+		_, err := t.Exec(ctx, `UPDATE calls SET asked = asked & $2 WHERE`+asked, node, ^askedRecord)
+		if err != nil {
+			return fmt.Errorf("forgetting what was asked of calls: %w", err)
+		}
+		return nil
+	})
+	return all, err
+}
+
+func scanAsked(row scanner) (a calls.Asked, err error) {
+	var bits int64
+	err = row.Scan(&a.CallID, &bits)
+	a.HangUp, a.Record = bits&askedHangUp != 0, bits&askedRecord != 0
+	return a, err
 }
 
 // PruneCalls deletes the records of calls that ended before a time, in short transactions.

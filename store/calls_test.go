@@ -155,9 +155,9 @@ func testPruneCalls(t *testing.T, c Config) {
 	}
 }
 
-func TestHangUpCalls(t *testing.T) { EachDatabase(t, testHangUpCalls) }
+func TestAskCalls(t *testing.T) { EachDatabase(t, testAskCalls) }
 
-func testHangUpCalls(t *testing.T, c Config) {
+func testAskCalls(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	runs, over := callAt("p", time.Now()), ended(callAt("p", time.Now()), calls.UserBusy, false)
 	saveCalls(t, s, runs, over)
@@ -170,8 +170,20 @@ func testHangUpCalls(t *testing.T, c Config) {
 			t.Errorf("AskHangUp(%s, %s) = %v, want ok %v", tt.project, tt.id, err, tt.ok)
 		}
 	}
-	if got, err := s.HangUps(t.Context(), "n"); err != nil || !slices.Equal(got, []string{runs.ID}) {
-		t.Errorf("HangUps = %q, %v, want %q", got, err, runs.ID)
+	if err := errors.Join(s.AskRecord(t.Context(), "p", runs.ID), s.AskRecord(t.Context(), "p", runs.ID)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.AskRecord(t.Context(), "p", over.ID); !errors.Is(err, problem.NotFound) {
+		t.Errorf("AskRecord of a past call = %v, want not found", err)
+	}
+
+	for _, want := range []calls.Asked{{CallID: runs.ID, HangUp: true, Record: true}, {CallID: runs.ID, HangUp: true}} {
+		if got, err := s.TakeAsked(t.Context(), "n"); err != nil || !slices.Equal(got, []calls.Asked{want}) {
+			t.Errorf("TakeAsked = %v, %v, want %v", got, err, want)
+		}
+	}
+	if got, err := s.TakeAsked(t.Context(), "another"); err != nil || len(got) != 0 {
+		t.Errorf("TakeAsked of another node = %v, %v, want none", got, err)
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/internal/background"
+	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
 )
@@ -142,6 +143,30 @@ func (s *Spools) announce(ctx context.Context, c calls.RecordedCall) (sid string
 		}
 	}
 }
+
+// Wanted implements [calls.Recorder].
+func (s *Spools) Wanted(ctx context.Context, projectID, callID string) (all []calls.WantedRecording, err error) {
+	filter := recordings.Filter{Owner: recordings.Owner{ProjectID: projectID}, CallSid: callID}
+	found, err := s.recordings.List(ctx, filter, page.Query{Size: mostPerCall})
+	if err != nil {
+		return nil, fmt.Errorf("listing the recordings of a call: %w", err)
+	}
+	for _, rec := range found.Items {
+		paused := rec.Status == recordings.Paused
+		if rec.Waits.IsZero() || !paused && rec.Status != recordings.InProgress {
+			continue
+		}
+		all = append(all, calls.WantedRecording{
+			RecordedCall: calls.RecordedCall{Sid: rec.Sid, Project: projectID, CallID: callID},
+			Paused:       paused, Skip: rec.PauseBehavior == "skip",
+		})
+	}
+	return all, nil
+}
+
+// mostPerCall is how many of a call's recordings are looked at, the newest first. Only one for
+// each track can run at a time.
+const mostPerCall = 100
 
 // has reports whether a recording is under way in this process.
 func (s *Spools) has(sid string) bool {

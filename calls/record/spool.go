@@ -41,6 +41,7 @@ type spool struct {
 	used    [2]int64
 	lost    uint32 // packets dropped since the last entry about them
 	paused  bool
+	skip    bool // of the present pause
 	stopped bool
 
 	// The following belong to the goroutine of run.
@@ -75,8 +76,8 @@ func (p *spool) Pause(skip bool) { p.pauseAt(p.since(time.Now()), skip) }
 func (p *spool) pauseAt(at time.Duration, skip bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.stopped {
-		p.paused = true
+	if !p.stopped && !(p.paused && p.skip == skip) {
+		p.paused, p.skip = true, skip
 		p.open = appendPause(p.open, at, skip)
 	}
 }

@@ -6,8 +6,7 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// An eventParams is the content of signalwire.event, by which the server tells a client of
-// something.
+// An eventParams is the content of signalwire.event, which carries all events of the server.
 type eventParams struct {
 	Type      string  `json:"event_type"`
 	Channel   string  `json:"event_channel"`

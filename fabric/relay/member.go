@@ -7,7 +7,8 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// memberParams are the parameters of the call.* methods: who asks, and whom it is about.
+// memberParams are the parameters of the call.* methods: the member that sends the command, and
+// the one that it is for.
 type memberParams struct {
 	Channels []calls.Kind `json:"channels"`
 	MemberID string       `json:"member_id"` // instead of target, in older SDKs

@@ -67,7 +67,8 @@ func New(c Config) *Relay {
 	r := &Relay{
 		fabric: c.Fabric, node: c.Node, limits: c.Limits.orDefaults(), observe: c.Observe, log: c.Log,
 		refresh: make(chan *socket, refreshing),
-		sockets: make(map[*socket]struct{}), named: make(map[string]*socket), strangers: make(map[string]int), callers: make(map[string]int),
+		sockets: make(map[*socket]struct{}), named: make(map[string]*socket),
+		strangers: make(map[string]int), callers: make(map[string]int),
 	}
 	if r.observe == nil {
 		r.observe = func(string, string) {}

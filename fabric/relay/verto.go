@@ -119,40 +119,45 @@ func refusalCode(p *problem.Error) string {
 	return "400"
 }
 
-// command returns what the message asks for, and the beginning of its outcome. ok is false
-// if it asks for nothing.
+// command returns the command in the message, and the beginning of its outcome. ok is false if
+// the message has none.
 func (v vertoParams) command() (cmd calls.Command, o vertoOutcome, ok bool) {
 	p := v.Message.Params
 	cmd = calls.Command{Leg: v.CallID, Node: v.NodeID, SDP: p.SDP}
+
+	text := ""
 	switch v.Message.Method {
 	case "verto.invite":
-		cmd.Op, cmd.To, cmd.From = calls.Invite, p.Dialog.To, p.Dialog.FromAddress
-		cmd.Attach = p.Dialog.Attach || p.Dialog.Reattaching
-		cmd.Parent = p.Dialog.UserVariable.MemberID
-		switch {
-		case p.Dialog.ScreenShare:
-			cmd.Type = calls.Screen
-		case p.Dialog.Device:
-			cmd.Type = calls.Device
-		}
-		return cmd, vertoOutcome{Message: "CALL CREATED"}, true
+		v.readInvite(&cmd)
+		text = "CALL CREATED"
 	case "verto.answer":
-		cmd.Op = calls.Answer
-		return cmd, vertoOutcome{Message: "CALL ANSWERED"}, true
+		cmd.Op, text = calls.Answer, "CALL ANSWERED"
 	case "verto.bye":
-		cmd.Op, cmd.Cause = calls.Hangup, p.Cause
-		return cmd, vertoOutcome{Message: "CALL ENDED"}, true
+		cmd.Op, cmd.Cause, text = calls.Hangup, p.Cause, "CALL ENDED"
 	case "verto.info":
-		cmd.Op, cmd.Digits = calls.Digits, p.DTMF
-		return cmd, vertoOutcome{Message: "SENT"}, true
+		cmd.Op, cmd.Digits, text = calls.Digits, p.DTMF, "SENT"
 	case "verto.subscribe":
-		cmd.Op = calls.Subscribe
-		return cmd, vertoOutcome{Message: "OK"}, true
+		cmd.Op, text = calls.Subscribe, "OK"
 	case "verto.modify":
-		cmd.Op, ok = modifications[p.Action]
-		return cmd, vertoOutcome{Message: "OK"}, ok
+		if cmd.Op, ok = modifications[p.Action]; ok {
+			text = "OK"
+		}
 	}
-	return cmd, o, false
+	return cmd, vertoOutcome{Message: text}, text != ""
+}
+
+// readInvite reads the dialog of verto.invite.
+func (v vertoParams) readInvite(cmd *calls.Command) {
+	d := v.Message.Params.Dialog
+	cmd.Op, cmd.To, cmd.From = calls.Invite, d.To, d.FromAddress
+	cmd.Attach = d.Attach || d.Reattaching
+	cmd.Parent = d.UserVariable.MemberID
+	switch {
+	case d.ScreenShare:
+		cmd.Type = calls.Screen
+	case d.Device:
+		cmd.Type = calls.Device
+	}
 }
 
 // modifications are the actions of verto.modify.

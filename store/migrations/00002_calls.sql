@@ -32,13 +32,13 @@ CREATE TABLE calls (
     created           BIGINT NOT NULL,
     answered          BIGINT NOT NULL DEFAULT 0,
     ended             BIGINT NOT NULL DEFAULT 0,
-    hang_up           BIGINT NOT NULL DEFAULT 0  -- 1 if a backend or an operator wants it to end
+    asked             BIGINT NOT NULL DEFAULT 0  -- bits: 1 end it, 2 follow its recordings
 );
 CREATE UNIQUE INDEX calls_call ON calls (project_id, call_id);
 CREATE INDEX calls_project ON calls (project_id, id);
 CREATE INDEX calls_running ON calls (node, id) WHERE ended = 0;
 CREATE INDEX calls_live ON calls (project_id, id) WHERE ended = 0;
 CREATE INDEX calls_ended ON calls (ended) WHERE ended > 0;
-CREATE INDEX calls_hang_up ON calls (node) WHERE hang_up <> 0 AND ended = 0;
+CREATE INDEX calls_asked ON calls (node) WHERE asked <> 0 AND ended = 0;
 CREATE INDEX calls_from ON calls (from_subscriber, id) WHERE from_subscriber <> '';
 CREATE INDEX calls_to ON calls (to_subscriber, id) WHERE to_subscriber <> '';

@@ -15,6 +15,7 @@ import (
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/calls/media"
+	"github.com/selvage/selvage/calls/record"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/cmd/selvage/internal/demo"
 	"github.com/selvage/selvage/fabric"
@@ -62,6 +63,7 @@ type App struct {
 	relay           *relay.Relay           // nil if it is not served
 	Calls           *calls.Calls           // nil if this node carries none
 	engine          *media.Engine          // likewise
+	spools          *record.Spools         // likewise; nil also without media
 	node            string                 // the name of this process among the nodes
 	Demo            *demo.Demo
 	webhooks        *deliver.Deliverer // nil except in a server
@@ -192,6 +194,7 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 	a.Recordings = recordings.New(recordings.Config{
 		Store: a.Store, Media: a.media, MaxUpload: int64(a.Config.Recordings.MaxUpload),
 		Wait: time.Duration(a.Config.Recordings.Wait), Links: a.Ring, CheckMaker: a.checkMaker,
+		Calls: recordedCalls{a},
 		SubscriberOf: func(ctx context.Context, projectID, address string) (string, error) {
 			return a.Fabric.Addresses.SubscriberOf(ctx, projectID, address, "")
 		},

@@ -8,13 +8,17 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"time"
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/calls/media"
+	"github.com/selvage/selvage/calls/record"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
 )
 
 // openCalls opens the media port and builds the calls, unless the configuration says that this
@@ -45,18 +49,52 @@ func (a *App) openCalls(ctx context.Context, log *slog.Logger) error {
 
 	a.engine = engine
 	a.opened = append(a.opened, engine)
-	a.Calls = calls.New(calls.Config{
+	conf := calls.Config{
 		Fabric: a.Fabric, Engine: engine, Clients: a.relay, Store: a.Store,
 		Sessions: a.sessions, Node: a.node, Log: log,
-	})
+	}
+	if a.Recordings != nil {
+		dir := filepath.Join(a.Config.Data, "spool")
+		if a.spools, err = record.Open(record.Config{Dir: dir, Recordings: a.Recordings, Log: log}); err != nil {
+			return err
+		}
+		conf.Recorder = a.spools
+	}
+	a.Calls = calls.New(conf)
 	a.relay.Carry(a.Calls)
 	return nil
+}
+
+// recordedCalls lets package recordings record the calls of this deployment.
+type recordedCalls struct{ *App }
+
+// FindCall implements [recordings.Calls].
+func (a recordedCalls) FindCall(ctx context.Context, projectID, id string) (recordings.Description, error) {
+	r, err := a.CallRecords.Find(ctx, projectID, "", id)
+	if err != nil {
+		return recordings.Description{}, err
+	}
+	if r.State != calls.InCall {
+		return recordings.Description{}, problem.NoSuch("call")
+	}
+	return recordings.Description{
+		Metadata:    recordings.Metadata{From: r.From.Address, To: r.To.Address, Direction: "inbound"},
+		Subscribers: r.Subscribers(),
+	}, nil
+}
+
+// Record implements [recordings.Calls].
+func (a recordedCalls) Record(ctx context.Context, rec recordings.Recording) error {
+	if a.Calls == nil {
+		return a.CallRecords.Record(ctx, rec.ProjectID, rec.CallSid)
+	}
+	return a.Calls.Record(ctx, rec.ProjectID, rec.CallSid)
 }
 
 // lookUpHost bounds how long a start waits for the public URL's host to be looked up.
 const lookUpHost = 2 * time.Second
 
-// mediaAddresses returns the addresses that browsers are told: the configured ones, else those
+// mediaAddresses returns the addresses that browsers receive: the configured ones, else those
 // of the public URL's host that this machine has. None lets the engine choose.
 func (a *App) mediaAddresses(ctx context.Context) (all []netip.AddrPort, err error) {
 	for _, ip := range a.Config.MediaAddress {
@@ -75,7 +113,7 @@ func (a *App) mediaAddresses(ctx context.Context) (all []netip.AddrPort, err err
 	defer cancel()
 	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
 	if err != nil {
-		return nil, nil // no name service: the engine tells the addresses of this machine
+		return nil, nil // no name service: the engine advertises the addresses of this machine
 	}
 	for _, ip := range found {
 		if ip = ip.Unmap(); hasAddress(ip) {

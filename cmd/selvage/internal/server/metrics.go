@@ -11,6 +11,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/media"
+	"github.com/selvage/selvage/calls/record"
 	"github.com/selvage/selvage/fabric/relay"
 	"github.com/selvage/selvage/internal/deliver"
 	"github.com/selvage/selvage/internal/mail"
@@ -104,6 +107,8 @@ func (m *metrics) watch(a *App) {
 		func() float64 { return a.revocations.Age().Seconds() })
 	m.watchRing(a.Ring)
 	m.watchRelay(a.relay)
+	m.watchCalls(a.Calls, a.engine)
+	m.watchSpools(a.spools)
 	m.watchDeliverer("webhook", "Deliveries", a.webhooks)
 	m.watchDeliverer("logout", "Logouts", a.logouts)
 	m.watchMail(a.Post)
@@ -137,6 +142,61 @@ func (m *metrics) watchRelay(r *relay.Relay) {
 	m.gauge("selvage_relay_online", "Sockets that keep a subscriber online.", nil, func() float64 {
 		return float64(r.Stats().Online)
 	})
+}
+
+// watchCalls adds the numbers of calls and what the media engine has carried.
+func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
+	if c == nil {
+		return
+	}
+	for _, state := range []calls.State{calls.Created, calls.Ringing, calls.InCall} {
+		m.gauge("selvage_calls", "Calls of this node, by state.", prometheus.Labels{"state": string(state)},
+			func() float64 { return float64(c.Stats().ByState[state]) })
+	}
+	m.gauge("selvage_call_legs", "Clients in a call of this node, ringing ones included.", nil,
+		func() float64 { return float64(c.Stats().Legs) })
+
+	total := func(name, help string, labels prometheus.Labels, read func(media.Stats) uint64) {
+		m.registry.MustRegister(prometheus.NewCounterFunc(
+			prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels},
+			func() float64 { return float64(read(e.Stats())) }))
+	}
+	const packets = "selvage_media_packets_total"
+	const help = "Packets of calls: received, sent, dropped as not acceptable, " +
+		"or not sent because the path was full or dead."
+	for kind, read := range map[string]func(media.Stats) uint64{
+		"received": func(s media.Stats) uint64 { return s.Received },
+		"sent":     func(s media.Stats) uint64 { return s.Sent },
+		"dropped":  func(s media.Stats) uint64 { return s.Dropped },
+		"unsent":   func(s media.Stats) uint64 { return s.Unsent },
+	} {
+		total(packets, help, prometheus.Labels{"kind": kind}, read)
+	}
+	const paths = "selvage_media_connected_total"
+	total(paths, "Media sections that connected, by transport.", prometheus.Labels{"transport": "udp"},
+		func(s media.Stats) uint64 { return s.ConnectedUDP })
+	total(paths, "Media sections that connected, by transport.", prometheus.Labels{"transport": "tcp"},
+		func(s media.Stats) uint64 { return s.ConnectedTCP })
+	total("selvage_media_handshake_failures_total", "Media sections whose encryption could not be agreed on.", nil,
+		func(s media.Stats) uint64 { return s.HandshakeFailures })
+}
+
+// watchSpools adds the numbers of calls being recorded.
+func (m *metrics) watchSpools(s *record.Spools) {
+	if s == nil {
+		return
+	}
+	m.gauge("selvage_call_recordings", "Recordings of calls under way on this node.", nil,
+		func() float64 { return float64(s.Stats().Recordings) })
+	total := func(name, help string, read func(record.Stats) uint64) {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help},
+			func() float64 { return float64(read(s.Stats())) }))
+	}
+	total("selvage_call_recording_bytes_total", "Bytes of recorded calls written to the spool.",
+		func(s record.Stats) uint64 { return s.Bytes })
+	total("selvage_call_recording_lost_packets_total",
+		"Packets left out of recordings, because the disk was full or slow.",
+		func(s record.Stats) uint64 { return s.Lost })
 }
 
 // watchDeliverer adds the queue of a deliverer.

@@ -180,6 +180,9 @@ func (s *server) run(ctx context.Context) error {
 		work.Go(func() { s.app.Calls.Run(background) })
 		work.Go(func() { s.app.Calls.RunNode(background) })
 	}
+	if s.app.spools != nil {
+		work.Go(func() { s.app.spools.Run(background) })
+	}
 
 	if c, ok := s.certs.(challenged); ok {
 		handler = c.Handler(handler)

@@ -83,6 +83,7 @@ func (s *server) shutdown(ctx context.Context) error {
 			if s.app.Calls != nil {
 				s.app.Calls.Shutdown(ctx) // while there are sockets to tell
 			}
+			s.finishRecordings(ctx)
 			s.app.relay.Shutdown(ctx)
 		})
 	}
@@ -94,6 +95,17 @@ func (s *server) shutdown(ctx context.Context) error {
 		errs = append(errs, s.drain(ctx, s.ops))
 	}
 	return errors.Join(append(errs, s.app.settle())...)
+}
+
+// finishRecordings waits for the files of recorded calls until ctx ends. The next process makes
+// those that are missing then.
+func (s *server) finishRecordings(ctx context.Context) {
+	if s.app.spools == nil {
+		return
+	}
+	if err := s.app.spools.Close(ctx); err != nil {
+		s.log.Warn("some recordings of calls will be finished by the next start", "error", err)
+	}
 }
 
 // settleTime bounds how long a stop waits for writes in the background.

@@ -1,0 +1,186 @@
+package calls
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// recordTimeout bounds how long a change of a call's recordings may take. The call does not wait
+// for it.
+const recordTimeout = 10 * time.Second
+
+// recordings are the recordings of one call that are under way, at most one for each track.
+type recordings struct {
+	// changing is held while the recordings are being changed. Databases and disks are asked
+	// meanwhile, so the call's mailbox never waits for it.
+	changing sync.Mutex
+	bySid    map[string]Recording // only the mailbox reads and changes it
+}
+
+// recordIfWanted begins to record an answered call, if its parties or their project chose that.
+func (k *call) recordIfWanted() {
+	c := k.calls
+	if c.recorder == nil || c.isRecorded == nil || k.echo {
+		return
+	}
+	started, r := time.Now(), k.record
+
+	go k.changeRecordings(func(ctx context.Context) error {
+		wanted, err := c.isRecorded(ctx, r)
+		if err != nil || !wanted {
+			return err
+		}
+		_, err = c.recorder.Start(ctx, RecordedCall{
+			Project: r.ProjectID, CallID: r.ID, From: r.From.Address, To: r.To.Address, Direction: "inbound",
+			Subscribers: r.Subscribers(), Started: started,
+		})
+		return err
+	})
+}
+
+// changeRecordings calls before, which may be nil, and then makes the recorder follow the
+// recordings that lists show. It returns the error that it logs.
+func (k *call) changeRecordings(before func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), recordTimeout)
+	defer cancel()
+	k.recordings.changing.Lock()
+	defer k.recordings.changing.Unlock()
+
+	var err error
+	if before != nil {
+		err = before(ctx)
+	}
+	if err == nil {
+		err = k.followRecordings(ctx)
+	}
+	if err != nil {
+		k.calls.log.Error("recording a call", "call_id", k.id, "error", err)
+	}
+	return err
+}
+
+// followRecordings starts, pauses, resumes and stops recordings until they are as in lists.
+func (k *call) followRecordings(ctx context.Context) error {
+	wanted, err := k.calls.recorder.Wanted(ctx, k.project, k.id)
+	if err != nil {
+		return err
+	}
+	running := make(map[string]Recording, len(wanted))
+	for _, w := range wanted {
+		rec, err := k.calls.recorder.Start(ctx, w.RecordedCall)
+		if err != nil {
+			return err
+		}
+		if running[w.Sid] = rec; w.Paused {
+			rec.Pause(w.Skip)
+		} else {
+			rec.Resume()
+		}
+	}
+
+	_, err = k.do(ctx, func() (Reply, error) { return Reply{}, k.setRecordings(running) })
+	return err
+}
+
+// setRecordings replaces the recordings of the call, and tells its members whether there are any.
+func (k *call) setRecordings(running map[string]Recording) error {
+	for sid, rec := range k.recordings.bySid {
+		if running[sid] == nil {
+			rec.Stop()
+		}
+	}
+	if k.state != InCall {
+		for _, rec := range running {
+			rec.Stop()
+		}
+		return nil
+	}
+
+	before := k.isRecorded()
+	k.recordings.bySid = running
+	for _, l := range k.legs {
+		if l.active && !l.over && l.member.Type == Person {
+			l.media.Record(k.tapOf(l))
+		}
+	}
+	if k.isRecorded() == before {
+		return nil
+	}
+
+	k.tellMembers(Event{Kind: RoomUpdated, Room: k.room()})
+	if k.record.RecordingSid != "" || len(running) == 0 {
+		return nil
+	}
+	for sid := range running {
+		k.record.RecordingSid = sid
+	}
+	return k.save()
+}
+
+func (k *call) isRecorded() bool { return len(k.recordings.bySid) > 0 }
+
+// tapOf returns the tap of a leg for all recordings, or nil if there are none.
+func (k *call) tapOf(l *leg) Tap {
+	side := CallerSide
+	if l.inbound {
+		side = CalleeSide
+	}
+	var all taps
+	for _, rec := range k.recordings.bySid {
+		all = append(all, rec.Tap(side))
+	}
+	switch len(all) {
+	case 0:
+		return nil
+	case 1:
+		return all[0]
+	}
+	return all
+}
+
+// stopRecordings ends all recordings. Their files are made in the background.
+func (k *call) stopRecordings() {
+	for _, rec := range k.recordings.bySid {
+		rec.Stop()
+	}
+	k.recordings.bySid = nil
+}
+
+// taps pass packets to several recordings.
+type taps []Tap
+
+func (t taps) Packet(p Packet) {
+	for _, tap := range t {
+		tap.Packet(p)
+	}
+}
+
+func (t taps) Clock(kind Kind, rtp uint32, wall time.Time) {
+	for _, tap := range t {
+		tap.Clock(kind, rtp, wall)
+	}
+}
+
+// Subscribers returns the ids of the subscribers who take part in the call.
+func (r Record) Subscribers() []string {
+	both := []string{r.From.SubscriberID, r.To.SubscriberID}
+	return slices.DeleteFunc(both, func(id string) bool { return id == "" })
+}
+
+// Record makes the recorder of a running call follow the recordings that lists show of it. If
+// this node carries the call, Record returns once that is done; another node does it within a
+// second. A call that is unknown or has ended is problem.NotFound.
+func (c *Calls) Record(ctx context.Context, projectID, id string) error {
+	k := c.find(id)
+	if k == nil || k.project != projectID || c.recorder == nil {
+		return c.Records.Record(ctx, projectID, id)
+	}
+	if k.visible.Load().(State) != InCall {
+		return problem.NoSuch("call")
+	}
+	return k.changeRecordings(nil)
+}
