@@ -50,3 +50,39 @@ func (r Result) Causes() (causes []string, others bool) {
 	slices.Sort(causes)
 	return causes, r == Failed
 }
+
+// reasons describe the causes to people.
+var reasons = map[string]string{
+	NormalClearing.Text:    "Hung up",
+	UserBusy.Text:          "Busy or rejected",
+	"REJECT_ALL":           "Rejected on all devices",
+	NoAnswer.Text:          "Nobody answered",
+	UserNotRegistered.Text: "The callee was offline",
+	CallRejected.Text:      "The caller may not call this address",
+	UnallocatedNumber.Text: "No such address",
+	NotImplemented.Text:    "Nothing answers calls at this address",
+	Congestion.Text:        "A limit was reached",
+	RecoveryTimeout.Text:   "The connection was lost",
+	OriginatorCancel.Text:  "The caller gave up",
+	MediaTimeout.Text:      "No audio or video arrived",
+	NodeLost.Text:          "The server stopped",
+	TokenRevoked.Text:      "The login or token was revoked",
+	managerRequest.Text:    "Ended by a backend or an operator",
+}
+
+// Reason describes to people why the call ended. It is "" while the call runs.
+func (r Record) Reason() string {
+	reason, known := reasons[r.Cause.Text]
+	switch {
+	case r.Ended.IsZero():
+		return ""
+	case r.Cause == NormalClearing && r.Answered.IsZero():
+		return reasons[OriginatorCancel.Text]
+	case known:
+		return reason
+	}
+	return r.Cause.Text
+}
+
+// Results returns all results.
+func Results() []Result { return []Result{Connected, Busy, Missed, Canceled, Failed} }

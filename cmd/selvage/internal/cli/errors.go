@@ -106,7 +106,7 @@ func hint(p *problem.Error) string {
 	switch noun {
 	case "ring key":
 		noun = "ring"
-	case "project", "operator", "key", "client", "subscriber", "address", "recording", "webhook":
+	case "project", "operator", "key", "client", "subscriber", "address", "call", "recording", "webhook":
 	default:
 		return ""
 	}

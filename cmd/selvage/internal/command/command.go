@@ -74,7 +74,7 @@ func Root(e *cli.Env, b Build) *cobra.Command {
 		c.serveCommand(), c.demoCommand(), c.projectCommand(), operatorCommands{c}.command(), c.keyCommand(),
 		clientCommands{c}.command(), subscriberCommands{c}.command(), c.resourceCommand(),
 		c.addressCommand(), tokenCommands{c}.command(), webhookCommands{c}.command(), c.mailCommand(),
-		recordingCommands{c}.command(), auditCommands{c}.command(), c.ringCommand(),
+		c.callCommand(), recordingCommands{c}.command(), auditCommands{c}.command(), c.ringCommand(),
 		caCommands{c}.command(), c.configCommand(), c.applyCommand(), c.migrateCommand(), c.doctorCommand(),
 		c.manCommand(), c.versionCommand(), c.hashesCommand(),
 	)
