@@ -60,7 +60,7 @@ lint: export GOGC := 100
 lint: ## vet, staticcheck, and the style of code and prose
 	go vet ./...
 	go run $(STATICCHECK) ./...
-	go run ./test/style -pending
+	go run ./test/style
 
 fuzz: ## every fuzz target in turn, FUZZTIME each; FUZZ is a regular expression of their names
 	@go run ./test/fuzz -time $(or $(FUZZTIME),60s) -targets '$(FUZZ)'

@@ -24,7 +24,9 @@ func Document(k *kinds.Kind, r Resource) json.RawMessage {
 	if k.Flat {
 		own = []kinds.Member{kinds.Text("type", r.Type), kinds.Text("id", r.ID)}
 	}
-	all := []kinds.Member{kinds.Text("id", r.ID), kinds.Text("project_id", r.ProjectID), kinds.Text("display_name", r.DisplayName)}
+	all := []kinds.Member{
+		kinds.Text("id", r.ID), kinds.Text("project_id", r.ProjectID), kinds.Text("display_name", r.DisplayName),
+	}
 	if k.EnvelopeName {
 		all = append(all, kinds.Text("name", r.DisplayName))
 	}

@@ -169,7 +169,8 @@ func (ks *APIKeys) Rotate(
 		return APIKey{}, "", err
 	}
 	if by.permit(k.Scopes, k.Expires) != nil {
-		return APIKey{}, "", problem.New(problem.Forbidden, "forbidden", "the key has more permissions than the calling key")
+		return APIKey{}, "", problem.New(problem.Forbidden, "forbidden",
+			"the key has more permissions than the calling key")
 	}
 	if overlap < 0 || overlap > MaxOverlap {
 		return APIKey{}, "", problem.BadParam(

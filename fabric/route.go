@@ -139,6 +139,7 @@ func quoted(text string) json.RawMessage {
 func errAssigned() error {
 	return &problem.Error{
 		Kind: problem.Invalid, Code: "resource_assigned_as_handler",
-		Message: "the resource handles the calls of a number, SIP address or SIP endpoint; assign another resource first",
+		Message: "the resource handles the calls of a number, SIP address or SIP endpoint; " +
+			"assign another resource first",
 	}
 }

@@ -278,7 +278,8 @@ func (c *Client) checkURI(bad func(param, format string, args ...any), param, ur
 		u.User != nil || !isASCII(uri):
 		bad(param, "%q is not an absolute address without fragment, wildcard, user or spaces", uri)
 	case strings.ContainsAny(uri, "\"<>^`{|}"):
-		bad(param, "%q has characters that a URI must escape as %%XX, such as %%22 for a quote (RFC 3986, section 2)", uri)
+		bad(param, "%q has characters that a URI must escape as %%XX, "+
+			"such as %%22 for a quote (RFC 3986, section 2)", uri)
 	case u.Scheme == "https" && u.Host != "", u.Scheme == "http" && isLocal(u.Hostname()):
 	case u.Scheme == "http":
 		bad(param, "%q must be https; http is only for localhost, 127.0.0.1 and [::1]", uri)

@@ -87,7 +87,8 @@ func (cs *Clients) RotateSecret(ctx context.Context, id string, overlap time.Dur
 	}
 
 	if !by.Cover(c.fabricScopes()) {
-		return c, "", problem.New(problem.Forbidden, "forbidden", "the client has more permissions than the calling key")
+		return c, "", problem.New(problem.Forbidden, "forbidden",
+			"the client has more permissions than the calling key")
 	}
 	if overlap < 0 || overlap > fabric.MaxOverlap {
 		return c, "", problem.BadParam("overlap", "overlap must be from 0 to %d seconds",

@@ -59,7 +59,8 @@ func (s *Letters) TakeLetters(ctx context.Context, now, lease time.Time, most in
 	w := where{args: []any{micros(now), micros(lease)}}
 	w.in(`id`, due)
 	err = s.change(ctx, audit.None("a lease"), func(t tx) error {
-		all, err = gather(ctx, t, "claiming mails", letterTable.scan, `UPDATE mails SET due = $2, attempts = attempts + 1
+		all, err = gather(ctx, t, "claiming mails", letterTable.scan,
+			`UPDATE mails SET due = $2, attempts = attempts + 1
 			WHERE state = 'pending' AND due <= $1 AND `+w.String()+` RETURNING `+letterTable.columns, w.args...)
 		return err
 	})

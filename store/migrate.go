@@ -64,8 +64,8 @@ func migrate(ctx context.Context, db *sql.DB, dialect database.Dialect, all fs.F
 // newer refuses a schema that was made by a newer version.
 func newer(current, known int64) *database.Unfit {
 	return &database.Unfit{
-		Found: fmt.Sprintf("the database has schema %d, but this version supports up to %d: a newer version has used it",
-			current, known),
+		Found: fmt.Sprintf("the database has schema %d, but this version supports up to %d: "+
+			"a newer version has used it", current, known),
 		Remedy: "run the newer version",
 	}
 }

@@ -34,7 +34,8 @@ func (s *Operators) CreateOperatorLink(ctx context.Context, l operator.Link, alo
 			return fmt.Errorf("counting operators: %w", err)
 		}
 		if others > 0 {
-			return problem.New(problem.Conflict, "has_operators", "an operator, or a link for the first one, already exists")
+			return problem.New(problem.Conflict, "has_operators",
+				"an operator, or a link for the first one, already exists")
 		}
 		return insertLink(ctx, t, l)
 	})

@@ -45,7 +45,8 @@ func (q queue) HoldReceiver(
 			WHERE id = $1 AND {on} AND (lease <= $3 OR holder = $2)
 			RETURNING id, project_id, url, failures`), id, holder, micros(now), micros(until)).Scan(
 			&r.ID, &r.ProjectID, &r.URL, &r.Failures)
-		return or(problem.New(problem.Conflict, "conflict", "another node has claimed the receiver"), found(err, "receiver"))
+		claimed := problem.New(problem.Conflict, "conflict", "another node has claimed the receiver")
+		return or(claimed, found(err, "receiver"))
 	})
 	return r, err
 }

@@ -43,7 +43,8 @@ func (in keyRequest) input(projectID string) (out fabric.APIKeyInput, err error)
 		errs = append(errs, err)
 	}
 	if in.SubprojectID != "" && !strings.EqualFold(in.SubprojectID, projectID) {
-		errs = append(errs, problem.BadParam("subproject_id", "subproject_id must be omitted; subprojects are not supported"))
+		errs = append(errs, problem.BadParam("subproject_id",
+			"subproject_id must be omitted; subprojects are not supported"))
 	}
 
 	return out, errors.Join(errs...)

@@ -54,8 +54,9 @@ func showApplication(s fabric.SIPAddress) json.RawMessage {
 	all := []kinds.Member{
 		kinds.Text("id", s.ID), kinds.Text("type", "domain_application"), kinds.Text("domain", s.Name()),
 		kinds.Text("name", s.Name()), kinds.Text("identifier", s.Name()),
-		kinds.Text("user", s.User()), member("ip_auth_enabled"), member("ip_auth"), kinds.Text("call_handler", "resource"),
-		kinds.Text("calling_handler_resource_id", s.ResourceID), member("encryption"), member("codecs"), member("ciphers"),
+		kinds.Text("user", s.User()), member("ip_auth_enabled"), member("ip_auth"),
+		kinds.Text("call_handler", "resource"), kinds.Text("calling_handler_resource_id", s.ResourceID),
+		member("encryption"), member("codecs"), member("ciphers"),
 	}
 
 	for _, name := range []string{

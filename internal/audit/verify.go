@@ -38,7 +38,8 @@ func (b *Break) Error() string {
 func (k *Key) Verify(head Head) (*Verifier, error) {
 	v := &Verifier{key: k, head: head, seq: head.PrunedSeq, hash: head.PrunedHash}
 	if head.Begun() && !same(head.PrunedMac, k.Mac(PrunedUntil, head.Lane, 0, head.PrunedHash)) {
-		return v, v.broken(1, "", "the beginning of the lane was not written by this server, or was written with another master key")
+		return v, v.broken(1, "",
+			"the beginning of the lane was not written by this server, or was written with another master key")
 	}
 	if head.PrunedSeq != 0 && !same(head.PrunedMac, k.Mac(PrunedUntil, head.Lane, head.PrunedSeq, head.PrunedHash)) {
 		return v, v.broken(head.PrunedSeq, "",
@@ -55,7 +56,8 @@ func (v *Verifier) checkEnd(head Head) error {
 		return v.broken(1, "", "the event and all later ones are missing: the lane was not left empty by "+
 			"this server, or was written with another master key")
 	}
-	return v.broken(head.Seq, "", "the end of the lane was not written by this server, or was written with another master key")
+	return v.broken(head.Seq, "",
+		"the end of the lane was not written by this server, or was written with another master key")
 }
 
 // Next checks the next event, in order. Events after the end given to Verify were written

@@ -82,7 +82,8 @@ func (v *visit) release(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, holdFor)
 	defer cancel()
 	if err := v.d.c.Queue.ReleaseReceiver(ctx, v.receiver.ID, v.d.holder, v.d.now(), v.failures, v.rests); err != nil {
-		v.d.c.Log.Warn("releasing a receiver; its claim expires in a few seconds", v.d.c.What, v.receiver.ID, "error", err)
+		v.d.c.Log.Warn("releasing a receiver; its claim expires in a few seconds",
+			v.d.c.What, v.receiver.ID, "error", err)
 	}
 }
 
@@ -135,8 +136,8 @@ func (v *visit) attempt(ctx context.Context, j Job) bool {
 	r := v.settled(j, a, now)
 	// The outcome is stored even if the node stops meanwhile.
 	if err := v.d.c.Queue.Settle(context.WithoutCancel(ctx), r); err != nil {
-		v.d.c.Log.Error("storing the result of a delivery; it is sent again", v.d.c.What, v.receiver.ID, "delivery", j.ID,
-			"error", err)
+		v.d.c.Log.Error("storing the result of a delivery; it is sent again",
+			v.d.c.What, v.receiver.ID, "delivery", j.ID, "error", err)
 		return false
 	}
 

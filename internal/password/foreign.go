@@ -31,7 +31,8 @@ func readBcrypt(text string) (hash, error) {
 		return hash{}, errors.New("it is not a valid bcrypt hash")
 	}
 	if cost > maxBcrypt {
-		return hash{}, fmt.Errorf("it is too expensive to check: its bcrypt cost is %d, and at most %d is allowed", cost, maxBcrypt)
+		return hash{}, fmt.Errorf("it is too expensive to check: its bcrypt cost is %d, and at most %d is allowed",
+			cost, maxBcrypt)
 	}
 	right := []byte{1}
 	return hash{func(password []byte) ([]byte, error) {
@@ -192,7 +193,8 @@ func newPBKDF2(digest string, n int, salt, want []byte, err error) (hash, error)
 		return hash{}, errors.New("it is PBKDF2 with a digest other than SHA-1, SHA-256 or SHA-512")
 	}
 	if n > maxPBKDF2 {
-		return hash{}, fmt.Errorf("it is too expensive to check: it has %d PBKDF2 rounds, and at most %d are allowed", n, maxPBKDF2)
+		return hash{}, fmt.Errorf("it is too expensive to check: it has %d PBKDF2 rounds, and at most %d are allowed",
+			n, maxPBKDF2)
 	}
 	return hash{padded(func(password []byte) ([]byte, error) {
 		return pbkdf2.Key(of, string(password), salt, n, len(want))

@@ -296,6 +296,7 @@ func (th things) idsOf(path string) func(parameter string) string {
 		case parameter != "id":
 			return ""
 		}
+
 		for _, name := range []string{"project/tokens", "clients", "webhooks"} {
 			if strings.Contains(path, "/"+name+"/{id}") && !strings.Contains(path, "/resources/") {
 				return th[name[strings.LastIndexByte(name, '/')+1:]]

@@ -7,25 +7,19 @@
 // messages, against the forms listed in forms.txt. In Go files it also checks the width of
 // lines, assignments of many values, and long functions without paragraphs. Each finding
 // is one line; any finding makes the exit status 1.
-//
-// With -pending, files listed in pending.txt are skipped: they were written before the
-// style was. A file that has no finding any more has to leave the list.
 package main
 
 import (
 	"bufio"
-	_ "embed"
 	"flag"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 )
 
 func main() {
-	pending := flag.Bool("pending", false, "skip the files in pending.txt, and report those that need not be there")
 	flag.Parse()
 
 	findings, err := check(flag.Args())
@@ -34,9 +28,6 @@ func main() {
 		os.Exit(2)
 	}
 
-	if *pending {
-		findings = withoutPending(findings)
-	}
 	out := bufio.NewWriter(os.Stdout)
 	for _, f := range findings {
 		fmt.Fprintln(out, f)
@@ -104,26 +95,4 @@ func trackedFiles(paths []string) ([]string, error) {
 		}
 	}
 	return files, nil
-}
-
-//go:embed pending.txt
-var pendingFiles string
-
-// withoutPending removes the findings in pending files, and adds one for each pending file
-// that has none.
-func withoutPending(all []finding) (left []finding) {
-	found := map[string]bool{}
-	pending := strings.Fields(pendingFiles)
-	for _, f := range all {
-		found[f.path] = true
-		if !slices.Contains(pending, f.path) {
-			left = append(left, f)
-		}
-	}
-	for _, path := range pending {
-		if !found[path] {
-			left = append(left, finding{path, 1, "has no finding: remove it from test/style/pending.txt"})
-		}
-	}
-	return left
 }

@@ -40,12 +40,3 @@ func TestCheckGo(t *testing.T) {
 		})
 	}
 }
-
-func TestWithoutPending(t *testing.T) {
-	defer func(was string) { pendingFiles = was }(pendingFiles)
-	pendingFiles = "old.go\nmended.go\n"
-	got := withoutPending([]finding{{"old.go", 7, "bad"}, {"new.go", 8, "bad"}})
-	if len(got) != 2 || got[0].path != "new.go" || got[1].path != "mended.go" {
-		t.Errorf("withoutPending = %v, want the finding in new.go and one for mended.go", got)
-	}
-}
