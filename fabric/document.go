@@ -57,15 +57,16 @@ type SubscriberDocument struct {
 
 // A SubscriberBody holds the subscriber's own members.
 type SubscriberBody struct {
-	ID          string `json:"id"`
-	Email       string `json:"email"`
-	FirstName   string `json:"first_name"`
-	LastName    string `json:"last_name"`
-	DisplayName string `json:"display_name"`
-	JobTitle    string `json:"job_title"`
-	TimeZone    string `json:"timezone"`
-	Country     string `json:"country"`
-	CompanyName string `json:"company_name"`
+	ID          string      `json:"id"`
+	Email       string      `json:"email"`
+	FirstName   string      `json:"first_name"`
+	LastName    string      `json:"last_name"`
+	DisplayName string      `json:"display_name"`
+	JobTitle    string      `json:"job_title"`
+	TimeZone    string      `json:"timezone"`
+	Country     string      `json:"country"`
+	CompanyName string      `json:"company_name"`
+	RecordCalls RecordCalls `json:"record_calls"`
 }
 
 // DocumentOf formats a subscriber for lists of several kinds.
@@ -76,6 +77,7 @@ func DocumentOf(s Subscriber) SubscriberDocument {
 		Subscriber: SubscriberBody{
 			ID: s.ID, Email: s.Email, FirstName: s.FirstName, LastName: s.LastName, DisplayName: s.DisplayName,
 			JobTitle: s.JobTitle, TimeZone: s.TimeZone, Country: s.Country, CompanyName: s.CompanyName,
+			RecordCalls: s.RecordCalls,
 		},
 	}
 }

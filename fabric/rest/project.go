@@ -21,7 +21,7 @@ type projectAPI struct {
 func (p projectAPI) routes(by *credentials) []route {
 	return []route{
 		{"GET", "/api/project", by.manager(ok(p.find, p.show))},
-		{"PATCH", "/api/project", by.manager(ok(p.brand, p.show))},
+		{"PATCH", "/api/project", by.manager(ok(p.update, p.show))},
 	}
 }
 
@@ -70,19 +70,20 @@ func logoURL(issuer, name string) *string {
 }
 
 type projectResponse struct {
-	ID        string  `json:"id"`
-	Name      string  `json:"name"`
-	Color     string  `json:"color"`
-	LogoURL   *string `json:"logo_url"`
-	TermsURI  string  `json:"tos_uri"`
-	PolicyURI string  `json:"policy_uri"`
-	CreatedAt string  `json:"created_at"`
-	UpdatedAt string  `json:"updated_at"`
+	ID          string             `json:"id"`
+	Name        string             `json:"name"`
+	Color       string             `json:"color"`
+	LogoURL     *string            `json:"logo_url"`
+	TermsURI    string             `json:"tos_uri"`
+	PolicyURI   string             `json:"policy_uri"`
+	RecordCalls fabric.RecordCalls `json:"record_calls"`
+	CreatedAt   string             `json:"created_at"`
+	UpdatedAt   string             `json:"updated_at"`
 }
 
 func (p projectAPI) show(of fabric.Project) projectResponse {
 	return projectResponse{of.ID, of.Name, of.Color, logoURL(p.issuer, of.Logo), of.Terms, of.Privacy,
-		iso(of.Created), iso(of.Updated)}
+		of.RecordCalls, iso(of.Created), iso(of.Updated)}
 }
 
 // find serves GET /api/project.
@@ -90,12 +91,21 @@ func (p projectAPI) find(r *http.Request, by fabric.Issuer) (fabric.Project, err
 	return p.projects.Find(r.Context(), by.ProjectID)
 }
 
-// brand serves PATCH /api/project.
-func (p projectAPI) brand(r *http.Request, by fabric.Issuer) (fabric.Project, error) {
-	sent, err := web.Decode[brandRequest](r)
+// update serves PATCH /api/project. Members that are not sent are left unchanged.
+func (p projectAPI) update(r *http.Request, by fabric.Issuer) (fabric.Project, error) {
+	members, err := web.Members(r)
+	if err != nil {
+		return fabric.Project{}, err
+	}
+	sent, err := web.FromMembers[brandRequest](members)
+	rules, bad := web.FromMembers[struct {
+		RecordCalls *fabric.RecordCalls `json:"record_calls"`
+	}](members)
+
 	made, given, wrong := sent.logo()
-	change := fabric.ProjectChange{Name: sent.Name, Color: sent.Color, Terms: sent.TermsURI, Privacy: sent.PolicyURI}
-	if err := faults(err, change.Check(), wrong); err != nil {
+	change := fabric.ProjectChange{Name: sent.Name, Color: sent.Color, Terms: sent.TermsURI,
+		Privacy: sent.PolicyURI, RecordCalls: rules.RecordCalls}
+	if err := faults(err, bad, change.Check(), wrong); err != nil {
 		return fabric.Project{}, err
 	}
 

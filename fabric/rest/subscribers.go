@@ -51,34 +51,42 @@ func (a subscriberAPI) routes() []route {
 }
 
 type subscriberRequest struct {
-	Email       *string `json:"email"`
-	Password    *string `json:"password"`
-	FirstName   *string `json:"first_name"`
-	LastName    *string `json:"last_name"`
-	DisplayName *string `json:"display_name"`
-	JobTitle    *string `json:"job_title"`
-	TimeZone    *string `json:"timezone"` // time_zone everywhere else
-	Country     *string `json:"country"`
-	CompanyName *string `json:"company_name"`
+	Email       *string             `json:"email"`
+	Password    *string             `json:"password"`
+	FirstName   *string             `json:"first_name"`
+	LastName    *string             `json:"last_name"`
+	DisplayName *string             `json:"display_name"`
+	JobTitle    *string             `json:"job_title"`
+	TimeZone    *string             `json:"timezone"` // time_zone everywhere else
+	Country     *string             `json:"country"`
+	CompanyName *string             `json:"company_name"`
+	RecordCalls *fabric.RecordCalls `json:"record_calls"`
 }
 
 func (in subscriberRequest) input() fabric.SubscriberInput {
-	return fabric.SubscriberInput{Email: in.Email, Password: in.Password, Profile: fabric.Profile{
-		FirstName: in.FirstName, LastName: in.LastName, DisplayName: in.DisplayName, JobTitle: in.JobTitle,
-		TimeZone: in.TimeZone, Country: in.Country, CompanyName: in.CompanyName,
-	}}
+	return fabric.SubscriberInput{
+		Email: in.Email, Password: in.Password, RecordCalls: in.RecordCalls,
+		Profile: fabric.Profile{
+			FirstName: in.FirstName, LastName: in.LastName, DisplayName: in.DisplayName, JobTitle: in.JobTitle,
+			TimeZone: in.TimeZone, Country: in.Country, CompanyName: in.CompanyName,
+		},
+	}
 }
 
 func subscriberFault(err error) error { return respelled(err, "time_zone", "timezone") }
 
-// create serves POST /api/fabric/subscribers and /api/fabric/resources/subscribers.
+// create serves POST /api/fabric/subscribers and /api/fabric/resources/subscribers. A
+// record_calls other than inherit needs Management.
 func (a subscriberAPI) create(r *http.Request, by fabric.Issuer) (s fabric.Subscriber, err error) {
 	in, err := web.Decode[subscriberRequest](r)
 	if err != nil {
 		return s, subscriberFault(also(err, in.input().Check(true)))
 	}
-	s, err = a.subscribers.Create(r.Context(), by.ProjectID, in.input())
-	return s, subscriberFault(err)
+
+	made := in.input()
+	made.Rights = by.Rights
+	s, err = a.subscribers.Create(r.Context(), by.ProjectID, made)
+	return s, subscriberFault(a.by.refused(r, by, err))
 }
 
 // list serves GET /api/fabric/resources/subscribers.
@@ -92,7 +100,7 @@ func (a subscriberAPI) find(r *http.Request, by fabric.Issuer) (fabric.Subscribe
 }
 
 // update serves PUT and PATCH /api/fabric/resources/subscribers/{id}. Members that are not
-// sent are left unchanged. A new password or e-mail needs Management.
+// sent are left unchanged. A new password, e-mail or record_calls needs Management.
 func (a subscriberAPI) update(r *http.Request, by fabric.Issuer) (s fabric.Subscriber, err error) {
 	if s, err = a.find(r, by); err != nil {
 		return s, err

@@ -50,6 +50,7 @@ func TestSubscriberLife(t *testing.T) {
 				"id": got.ID, "email": strings.ToLower(email), "first_name": "Ada", "last_name": "",
 				"display_name": "",
 				"job_title":    "", "timezone": "PST", "country": "", "company_name": "",
+				"record_calls": "inherit",
 			},
 		}
 		if diff := cmp.Diff(want, got); r.status != http.StatusCreated || diff != "" {
@@ -67,6 +68,8 @@ func TestSubscriberLife(t *testing.T) {
 		{"PATCH", `{"display_name":"The Countess","timezone":null}`, "display_name", "The Countess"},
 		{"PATCH", `{"email":"COUNTESS@example.com"}`, "email", "countess@example.com"},
 		{"PUT", `{"first_name":""}`, "first_name", ""},
+		{"PATCH", `{"record_calls":"on"}`, "record_calls", "on"},
+		{"PATCH", `{"record_calls":null}`, "record_calls", "on"},
 		{"PUT", `{"id":"x","project_id":"` + w.other.ID + `"}`, "id", ada.ID},
 	} {
 		r := w.call(manager, change.method, one, change.body)
@@ -120,6 +123,9 @@ func TestSubscriberRefusals(t *testing.T) {
 		{`{"email":"a@example.com","password":"` + long + `"}`, "password:invalid_parameter"},
 		{`{"email":"a@example.com","timezone":"` + long + `"}`, "timezone:invalid_parameter"},
 		{`{"email":"a@example.com","country":"a\nb"}`, "country:invalid_parameter"},
+		{`{"email":"a@example.com","record_calls":""}`, "record_calls:invalid_parameter"},
+		{`{"email":"a@example.com","record_calls":"yes"}`, "record_calls:invalid_parameter"},
+		{`{"email":"a@example.com","record_calls":true}`, "record_calls:invalid_parameter"},
 		{
 			`{"first_name":7,"password":"x","last_name":"` + long + `","timezone":[]}`,
 			"first_name:invalid_parameter timezone:invalid_parameter last_name:invalid_parameter " +

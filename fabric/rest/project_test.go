@@ -1,0 +1,75 @@
+package rest_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/selvage/selvage/fabric"
+)
+
+// projectBody is the part of GET /api/project that these tests read.
+type projectBody struct {
+	Name        string `json:"name"`
+	RecordCalls string `json:"record_calls"`
+}
+
+// TestProjectRecordCalls shows that managers see and change whether calls are recorded.
+func TestProjectRecordCalls(t *testing.T) {
+	const path = "/api/project"
+	w := newWorld(t)
+	manager := w.administrator()
+	if got := as[projectBody](t, w.call(manager, "GET", path, "")); got.RecordCalls != "off" {
+		t.Errorf("a new project has record_calls %q, want off", got.RecordCalls)
+	}
+
+	got := as[projectBody](t, w.call(manager, "PATCH", path, `{"record_calls":"on"}`))
+	if got.RecordCalls != "on" || got.Name != w.project.Name {
+		t.Errorf("PATCH of record_calls: got %+v, want on and the same name", got)
+	}
+	got = as[projectBody](t, w.call(manager, "PATCH", path, `{"name":"renamed","record_calls":null}`))
+	if got.RecordCalls != "on" || got.Name != "renamed" {
+		t.Errorf("PATCH of the name: got %+v, want on and the new name", got)
+	}
+
+	for _, value := range []string{`"inherit"`, `""`, `"ON"`, `true`, `["on"]`} {
+		r := w.call(manager, "PATCH", path, `{"record_calls":`+value+`}`)
+		if faults := r.faults(t); faults != "record_calls:invalid_parameter" {
+			t.Errorf("PATCH to %s: got %s, want an invalid record_calls", value, faults)
+		}
+	}
+
+	for name, auth := range map[string]authorization{"another project": w.stranger(), "Voice": w.basic()} {
+		if r := w.call(auth, "PATCH", path, `{"record_calls":"off"}`); r.status != http.StatusUnauthorized {
+			t.Errorf("PATCH with the key of %s: got %d, want 401", name, r.status)
+		}
+	}
+	if p, err := w.fabric.Projects.Find(t.Context(), w.project.ID); err != nil || p.RecordCalls != fabric.RecordOn {
+		t.Errorf("at the end record_calls is %q, %v, want on", p.RecordCalls, err)
+	}
+}
+
+// TestSubscriberRecordCalls shows that a key without Management cannot decide who is recorded.
+func TestSubscriberRecordCalls(t *testing.T) {
+	w := newWorld(t)
+	one := subscribers + "/" + w.create(`{"email":"ada@example.com","record_calls":"inherit"}`).ID
+	for _, value := range []string{"off", "on"} {
+		body := `{"email":"bob@example.com","record_calls":"` + value + `"}`
+		if r := w.call(w.basic(), "POST", subscribers, body); r.status != http.StatusUnauthorized {
+			t.Errorf("POST with %s and Voice: got %d, want 401", value, r.status)
+		}
+		if r := w.call(w.basic(), "PUT", one, `{"record_calls":"`+value+`"}`); r.status != http.StatusUnauthorized {
+			t.Errorf("PUT of %s with Voice: got %d, want 401", value, r.status)
+		}
+	}
+
+	manager := w.administrator()
+	made := w.call(manager, "POST", subscribers, `{"email":"bob@example.com","record_calls":"off"}`)
+	bob := as[envelope](t, made)
+	if made.status != http.StatusCreated || bob.Subscriber["record_calls"] != "off" {
+		t.Errorf("POST with off and Management: got %d %s, want 201 and off", made.status, made.text)
+	}
+	r := w.call(w.basic(), "PUT", subscribers+"/"+bob.ID, `{"first_name":"Bob","record_calls":"off"}`)
+	if got := as[envelope](t, r); r.status != http.StatusOK || got.Subscriber["first_name"] != "Bob" {
+		t.Errorf("PUT of the same record_calls with Voice: got %d %s, want 200", r.status, r.text)
+	}
+}
