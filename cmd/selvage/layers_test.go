@@ -36,7 +36,7 @@ var layers = map[string][]string{
 	"cmd/selvage/internal/demo": {"cmd/selvage/internal/config", "cmd/selvage/internal/datadir", "fabric",
 		"idp", "internal/page", "internal/problem", "operator", "recordings", "sdk", "templates"},
 	// protocols and the store: their domains and the plumbing, never each other
-	"operator/dashboard": {"fabric", "fabric/kinds", "idp", "internal/audit", "internal/factor",
+	"operator/dashboard": {"calls", "fabric", "fabric/kinds", "idp", "internal/audit", "internal/factor",
 		"internal/brand", "internal/page", "internal/problem", "internal/web",
 		"internal/words", "keys", "operator", "recordings", "recordings/levels", "templates"},
 	"fabric/relay": {"calls", "fabric", "internal/problem", "internal/web"},

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/audit"
@@ -33,6 +34,7 @@ type Config struct {
 	Fabric     *fabric.Fabric
 	Clients    *idp.Provider
 	Recordings *recordings.Recordings // nil if the server keeps no recordings
+	Calls      *calls.Records         // nil shows no calls
 	PublicURL  string                 // {base_url}: the URL under which browsers reach the server
 	Factors    *factor.Factors        // nil if second factors are not supported
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
@@ -20,6 +21,7 @@ import (
 type trail struct {
 	*site
 	Clients *idp.Provider
+	Calls   *calls.Records                                                                  // nil shows no calls
 	Audit   func(context.Context, audit.Filter, page.Query) (page.Page[audit.Event], error) // nil shows no events
 }
 
@@ -177,6 +179,16 @@ func (a *trail) nameOf(v *visit, projectID, kind, id string) (name string, err e
 		s, err := a.Fabric.Subscribers.Find(ctx, projectID, id)
 		return cmp.Or(s.Email, s.FullName(), s.Reference), ignoreNotFound(err)
 
+	case "call":
+		if a.Calls == nil {
+			return "", nil
+		}
+		r, err := a.Calls.Find(ctx, projectID, "", id)
+		if err != nil {
+			return "", ignoreNotFound(err)
+		}
+		return cmp.Or(between(nameOfParty(r.From), nameOfParty(r.To)), id), nil
+
 	case "webhook":
 		w, err := a.Fabric.Webhooks.Find(ctx, projectID, id)
 		return w.Name, ignoreNotFound(err)
@@ -241,6 +253,8 @@ func (a *trail) urlOf(v *visit, projectID, kind, id string) string {
 	switch kind {
 	case "api_key":
 		return base + "/keys/" + id
+	case "call":
+		return base + "/calls/" + id
 	case "client":
 		return base + "/clients/" + id
 	case "subscriber":

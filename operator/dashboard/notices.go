@@ -57,6 +57,7 @@ func (a *site) notice(v *visit, title string) string {
 // deleted.
 var notices = map[string]string{
 	"apprevoked":  "App disconnected from {this}. It has lost its access and must ask again.",
+	"callover":    "The call had already ended.",
 	"changed":     "Changes saved.",
 	"clientended": "The old secret of {this} has been revoked. Only the new one works.",
 	"clientdeleted": "OAuth client {gone} deleted. Its tokens stop working everywhere within a second, " +
@@ -68,6 +69,7 @@ var notices = map[string]string{
 	"ended":            "Session ended.",
 	"erased":           "Subscriber erased. The remaining data does not identify them.",
 	"factor":           "Second factor removed.",
+	"hungup":           "Hang-up requested. The call ends within a second.",
 	"invited":          "An invitation to {this} is on its way by mail. Its link lets them choose a password.",
 	"madeended":        "The selected secrets are revoked everywhere within a second.",
 	"mailed":           "Test mail sent. Check whether it arrives.",

@@ -20,6 +20,7 @@ import (
 type recordingPage struct {
 	Recording recordingRow
 	Legs      []leg
+	CallPage  string // the URL of its call's page; "" if the call has no record
 	StoredAt  string
 	Length    string // in seconds, for scripts
 	At        string // start position in seconds; "" is the beginning
@@ -56,6 +57,9 @@ func (a *recordingPages) recordingPage(v *visit, code int, wrong []string) error
 		At: startAt(v.r.URL.Query().Get("t"), r.Duration()),
 	}
 
+	if p.CallPage, err = a.callPageOf(v, r); err != nil {
+		return err
+	}
 	if r.HasMedia() {
 		_, outline, err := a.Recordings.Outline(v.r.Context(), owner, r.Sid)
 		switch {
@@ -66,6 +70,18 @@ func (a *recordingPages) recordingPage(v *visit, code int, wrong []string) error
 		}
 	}
 	return a.pageWith(v, templates.Options{Status: code, Media: true}, "Recording", "recording", p)
+}
+
+// callPageOf returns the URL of the page of a recording's call, or "" if it has none.
+func (a *recordingPages) callPageOf(v *visit, r recordings.Recording) (string, error) {
+	if a.Calls == nil || r.CallSid == "" {
+		return "", nil
+	}
+	call, err := a.Calls.Find(v.r.Context(), v.project.ID, "", r.CallSid)
+	if err != nil {
+		return "", ignoreNotFound(err)
+	}
+	return v.base() + "/calls/" + call.ID, nil
 }
 
 // recordingSnippets returns code that fetches a recording.

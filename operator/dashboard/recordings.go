@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
@@ -20,6 +21,7 @@ import (
 type recordingPages struct {
 	*site
 	Recordings *recordings.Recordings // nil if the server keeps no recordings
+	Calls      *calls.Records         // nil if calls have no pages
 }
 
 // A recordingRow is a row in the list of recordings.
@@ -153,19 +155,25 @@ func (v *visit) recordingFilter() (f recordingFilter, ask recordings.Filter, err
 	if slices.Contains(recordings.Directions, q.Get("direction")) {
 		ask.Direction = q.Get("direction")
 	}
-	if f.After != "" {
-		if ask.CreatedFrom, err = time.Parse(time.DateOnly, f.After); err != nil {
-			return f, ask, problem.BadParam("after", "from must be a day, such as 2030-01-31")
+	ask.CreatedFrom, ask.CreatedBefore, err = parseDays(f.After, f.Before)
+	return f, ask, err
+}
+
+// parseDays returns the time that a filter's first and last day span. Empty days do not limit it.
+func parseDays(after, before string) (from, end time.Time, err error) {
+	if after != "" {
+		if from, err = time.Parse(time.DateOnly, after); err != nil {
+			return from, end, problem.BadParam("after", "from must be a day, such as 2030-01-31")
 		}
 	}
-	if f.Before != "" {
-		end, err := time.Parse(time.DateOnly, f.Before)
+	if before != "" {
+		last, err := time.Parse(time.DateOnly, before)
 		if err != nil {
-			return f, ask, problem.BadParam("before", "until must be a day, such as 2030-01-31")
+			return from, end, problem.BadParam("before", "until must be a day, such as 2030-01-31")
 		}
-		ask.CreatedBefore = end.AddDate(0, 0, 1) // the last day is included
+		end = last.AddDate(0, 0, 1) // the last day is included
 	}
-	return f, ask, nil
+	return from, end, nil
 }
 
 // listRecordings serves GET /dashboard/projects/{project}/recordings.

@@ -27,13 +27,14 @@ type route struct {
 // routes returns the routes of all groups of pages. The navigation lists them in this order,
 // the pages of a project first.
 func routes(c Config, s *site) []route {
-	t := &trail{site: s, Clients: c.Clients, Audit: c.Audit}
+	t := &trail{site: s, Clients: c.Clients, Calls: c.Calls, Audit: c.Audit}
 	factors, clients := &factorPages{s}, &clientPages{s, c.Clients}
 	return slices.Concat(
 		(&projectPages{s, t, c.Clients, c.Recordings, c.Health}).routes(),
 		(&resourcePages{s}).routes(),
 		(&subscriberPages{s, c.Clients}).routes(),
-		(&recordingPages{s, c.Recordings}).routes(),
+		(&callPages{s, t, c.Calls, c.Recordings}).routes(),
+		(&recordingPages{s, c.Recordings, c.Calls}).routes(),
 		(&tokenPages{s, c.Clients}).routes(),
 		(&keyPages{s}).routes(),
 		clients.routes(),
@@ -121,6 +122,16 @@ func (a *subscriberPages) routes() []route {
 			serve: a.eraseSubscriber, fresh: true},
 		{pattern: "POST /dashboard/projects/{project}/subscribers/{id}/delete", may: operator.Write,
 			serve: a.deleteSubscriber},
+	}
+}
+
+func (a *callPages) routes() []route {
+	return []route{
+		{pattern: "GET /dashboard/projects/{project}/calls", may: operator.Read, serve: a.listCalls, nav: "Calls"},
+		{pattern: "GET /dashboard/projects/{project}/calls/live", may: operator.Read, serve: a.followCalls},
+		{pattern: "GET /dashboard/projects/{project}/calls/{id}", may: operator.Read, serve: a.showCall},
+		{pattern: "GET /dashboard/projects/{project}/calls/{id}/live", may: operator.Read, serve: a.followCall},
+		{pattern: "POST /dashboard/projects/{project}/calls/{id}/hangup", may: operator.Write, serve: a.hangUp},
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/idp"
@@ -158,7 +159,8 @@ func newWorldThat(t testing.TB, requires ...operator.Role) *world {
 
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	w.api, err = dashboard.New(dashboard.Config{
-		Operators: w.operators, Fabric: w.fabric, Clients: w.idp, Recordings: w.recordings, PublicURL: w.url,
+		Operators: w.operators, Fabric: w.fabric, Clients: w.idp, Recordings: w.recordings,
+		Calls: calls.NewRecords(rows), PublicURL: w.url,
 		AuthURL: w.url, Log: log, Now: w.now, Audit: rows.ListAudit, SecretsShown: rows.SecretsShown,
 		Factors: w.factors, RequireFactor: w.requires,
 		Installation: w.installation(),

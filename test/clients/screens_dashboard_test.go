@@ -24,7 +24,7 @@ func TestScreensOfDashboard(t *testing.T) {
 	home := "/dashboard/projects/" + p.ID
 	s.arrive(home)
 	s.stop("dashboard-home-empty")
-	for _, page := range []string{"subscribers", "resources", "addresses", "recordings", "clients"} {
+	for _, page := range []string{"subscribers", "resources", "addresses", "calls", "recordings", "clients"} {
 		s.open("dashboard-"+page+"-empty", p.PublicURL+home+"/"+page)
 	}
 

@@ -18,7 +18,7 @@ var callView = cli.View[calls.Record]{
 	ID:   func(r calls.Record) string { return r.ID },
 	JSON: func(r calls.Record) any { return r.Document() },
 	Facts: []cli.Fact[calls.Record]{
-		{Name: "Id", Value: func(r calls.Record) string { return r.ID }},
+		{Name: "ID", Value: func(r calls.Record) string { return r.ID }},
 		{Name: "Project", Detail: true, Value: func(r calls.Record) string { return r.ProjectID }},
 		{Name: "State", Value: func(r calls.Record) string { return string(r.State) }},
 		{Name: "From", Value: func(r calls.Record) string { return formatParty(r.From) }},

@@ -1,0 +1,140 @@
+package dashboard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/operator"
+	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/templates"
+)
+
+// A callPage shows one call.
+type callPage struct {
+	Call       callRow
+	Base       string
+	MayHangUp  bool
+	Live       string // the URL of its event stream, while the call runs
+	Recordings []recordingRow
+	Quality    []fact
+	Events     []eventRow
+	Snippets   []snippet
+}
+
+// showCall serves GET /dashboard/projects/{project}/calls/{id}.
+func (a *callPages) showCall(v *visit) error {
+	r, err := a.findCall(v)
+	if err != nil {
+		return err
+	}
+	p := callPage{
+		Call: v.callRow(r), Base: v.base(), Quality: qualityFacts(r), Snippets: a.callSnippets(r),
+		MayHangUp: r.State != calls.Completed && v.mayIn(operator.Write),
+	}
+	if p.Call.Running {
+		p.Live = v.live(callMark(r))
+	}
+	if p.Recordings, err = a.recordingsOf(v, r); err != nil {
+		return err
+	}
+	found, err := a.trail.audit(v, audit.Filter{ProjectID: v.project.ID, Target: r.ID}, page.Query{Size: 20})
+	if err != nil {
+		return err
+	}
+	if p.Events, err = a.trail.eventRows(v, found.Items); err != nil {
+		return err
+	}
+	options := templates.Options{Status: http.StatusOK, Media: true, Connect: []string{"'self'"}}
+	return a.pageWith(v, options, "Call", "call", p)
+}
+
+// callMark returns a text that changes with the state of a call, and when it is first recorded.
+func callMark(r calls.Record) string { return string(r.State) + r.RecordingSid }
+
+// followCall serves GET /dashboard/projects/{project}/calls/{id}/live.
+func (a *callPages) followCall(v *visit) error {
+	if _, err := a.findCall(v); err != nil {
+		return err
+	}
+	return a.follow(v, func(context.Context) (string, error) {
+		r, err := a.findCall(v)
+		return callMark(r), err
+	})
+}
+
+// recordingsOf returns the latest recordings of a call.
+func (a *callPages) recordingsOf(v *visit, r calls.Record) (rows []recordingRow, err error) {
+	if a.Recordings == nil {
+		return nil, nil
+	}
+	ask := recordings.Filter{Owner: recordings.Owner{ProjectID: v.project.ID}, CallSid: r.ID}
+	found, err := a.Recordings.List(v.r.Context(), ask, page.Query{Size: maxRecordingsOfCall})
+	for _, rec := range found.Items {
+		rows = append(rows, v.recordingRow(rec))
+	}
+	return rows, err
+}
+
+// maxRecordingsOfCall is the most recordings that the page of a call shows.
+const maxRecordingsOfCall = 20
+
+// findCall returns the call of the path.
+func (a *callPages) findCall(v *visit) (calls.Record, error) {
+	if a.Calls == nil {
+		return calls.Record{}, problem.NoSuch("call")
+	}
+	return a.Calls.Find(v.r.Context(), v.project.ID, "", v.r.PathValue("id"))
+}
+
+// hangUp serves POST /dashboard/projects/{project}/calls/{id}/hangup, from the list and from the
+// page of the call.
+func (a *callPages) hangUp(v *visit) error {
+	r, err := a.findCall(v)
+	if err != nil {
+		return err
+	}
+	done := "hungup"
+	err = a.Calls.HangUp(v.r.Context(), v.project.ID, r.ID)
+	if errors.Is(err, problem.NotFound) {
+		done, err = "callover", nil
+	}
+	if err != nil {
+		return err
+	}
+	return v.redirect(v.base() + "/calls/" + r.ID + "?done=" + done)
+}
+
+// qualityFacts describes the media of a call, once it has ended.
+func qualityFacts(r calls.Record) []fact {
+	q := r.Document().Quality
+	if q == nil {
+		return nil
+	}
+	lost := 100 * float64(q.Lost) / float64(q.Packets+q.Lost)
+	return []fact{
+		{Name: "Estimate", Text: fmt.Sprintf("%s (MOS %.2f of 4.5)", qualityOf(q.MOS), q.MOS)},
+		{Name: "Packets lost", Text: fmt.Sprintf("%d of %d (%.1f %%)", q.Lost, q.Packets+q.Lost, lost)},
+		{Name: "Jitter", Text: fmt.Sprintf("%.1f ms", q.JitterMs)},
+		{Name: "Round trip", Text: fmt.Sprintf("%.1f ms", q.RoundTripMs)},
+		{Name: "Transport", Text: strings.ToUpper(q.Transport)},
+	}
+}
+
+// callSnippets returns code that reads and ends a call.
+func (a *callPages) callSnippets(r calls.Record) []snippet {
+	at := fmt.Sprintf("%s/api/laml/2010-04-01/Accounts/%s/Calls/%s.json", a.PublicURL, r.ProjectID, r.ID)
+	api := "# KEY is an API key with the scope Voice\ncurl -u " + r.ProjectID + ":KEY " + at
+	cli := "selvage call show " + r.ID
+	if r.State != calls.Completed {
+		api += "\ncurl -u " + r.ProjectID + ":KEY -d Status=completed " + at
+		cli += "\nselvage call hangup " + r.ID
+	}
+	return []snippet{{"curl", api}, {"Command line", cli}}
+}

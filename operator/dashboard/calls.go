@@ -1,0 +1,224 @@
+package dashboard
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/templates"
+)
+
+// callPages list, show and end calls.
+type callPages struct {
+	*site
+	trail      *trail
+	Calls      *calls.Records         // nil shows no calls
+	Recordings *recordings.Recordings // nil if the server keeps no recordings
+}
+
+// A callRow is a row in a list of calls.
+type callRow struct {
+	calls.Record
+	Title, URL string
+	From, To   callParty
+	Length     string // how long the parties were connected; "" if nobody answered
+	Why        string // why it ended
+	Quality    string
+	Status     status
+	Running    bool
+}
+
+// A callParty is one side of a call. It has no URL if it is not a subscriber.
+type callParty struct{ Name, Address, URL string }
+
+// nameOfParty returns the address of a party, else its name. It is "" for an erased subscriber.
+func nameOfParty(p calls.Party) string { return cmp.Or(p.Address, p.Name) }
+
+func (v *visit) callParty(p calls.Party) callParty {
+	party := callParty{Name: p.Name, Address: p.Address}
+	if p.SubscriberID != "" {
+		party.URL = v.base() + "/subscribers/" + p.SubscriberID
+	}
+	if party.Name == "" && party.Address == "" {
+		party.Name = "Erased"
+	}
+	if party.Name == party.Address {
+		party.Name = ""
+	}
+	return party
+}
+
+func (v *visit) callRow(r calls.Record) callRow {
+	row := callRow{
+		Record: r, Title: r.Created.UTC().Format("2 Jan 2006, 15:04:05"), URL: v.base() + "/calls/" + r.ID,
+		From: v.callParty(r.From), To: v.callParty(r.To), Why: r.Reason(), Status: callStatus(r),
+		Running: r.State != calls.Completed,
+	}
+	if !r.Answered.IsZero() {
+		row.Length = formatLength(r.Duration(v.now))
+	}
+	if q := r.Document().Quality; q != nil {
+		row.Quality = qualityOf(q.MOS)
+	}
+	return row
+}
+
+// callStatus returns the state of a running call, or the result of an ended one.
+func callStatus(r calls.Record) status {
+	switch r.State {
+	case calls.Created:
+		return status{"warn", "Connecting"}
+	case calls.Ringing:
+		return status{"warn", "Ringing"}
+	case calls.InCall:
+		return status{"good", "In call"}
+	}
+	return map[calls.Result]status{
+		calls.Connected: {"good", resultTitles[calls.Connected]}, calls.Busy: {"", resultTitles[calls.Busy]},
+		calls.Missed: {"warn", resultTitles[calls.Missed]}, calls.Canceled: {"", resultTitles[calls.Canceled]},
+		calls.Failed: {"bad", resultTitles[calls.Failed]},
+	}[r.Result()]
+}
+
+// resultTitles are the results of calls in words.
+var resultTitles = map[calls.Result]string{
+	calls.Connected: "Answered", calls.Busy: "Busy", calls.Missed: "Missed", calls.Canceled: "Canceled",
+	calls.Failed: "Failed",
+}
+
+// qualityOf describes a mean opinion score.
+func qualityOf(mos float64) string {
+	switch {
+	case mos >= 4:
+		return "Good"
+	case mos >= 3.5:
+		return "Fair"
+	}
+	return "Poor"
+}
+
+// A callFilter is the filter of the list of calls, as its URL has it.
+type callFilter struct {
+	From, To, Subscriber, After, Before string
+	Results                             []choice
+	Any                                 bool // the filter restricts something
+}
+
+// callFilter reads the filter of a URL. err describes days that are not valid.
+func (v *visit) callFilter() (f callFilter, ask calls.Filter, err error) {
+	q := v.r.URL.Query()
+	f = callFilter{
+		From: plainText(q.Get("caller")), To: plainText(q.Get("callee")),
+		After: q.Get("after"), Before: q.Get("before"),
+		Subscriber: plainText(q.Get("subscriber")), Results: []choice{{Title: "Any"}},
+	}
+	for _, r := range calls.Results() {
+		f.Results = append(f.Results,
+			choice{Value: string(r), Title: resultTitles[r], Chosen: string(r) == q.Get("result")})
+		if string(r) == q.Get("result") {
+			ask.Result = r
+		}
+	}
+	for _, name := range []string{"caller", "callee", "subscriber", "after", "before", "result"} {
+		f.Any = f.Any || q.Get(name) != ""
+	}
+
+	ask.From, ask.To, ask.SubscriberID = f.From, f.To, strings.ToLower(f.Subscriber)
+	ask.CreatedFrom, ask.CreatedBefore, err = parseDays(f.After, f.Before)
+	return f, ask, err
+}
+
+// A callsPage lists the running calls, on its first page, and those that have ended.
+type callsPage struct {
+	list[callRow]
+	Running []callRow
+	First   bool
+	Filter  callFilter
+	Live    string
+	Faults  []string
+}
+
+// maxRunning is the most running calls that the page shows.
+const maxRunning = 100
+
+// listCalls serves GET /dashboard/projects/{project}/calls.
+func (a *callPages) listCalls(v *visit) error {
+	if a.Calls == nil {
+		return problem.NoSuch("page")
+	}
+	filter, ask, err := v.callFilter()
+	p := callsPage{Filter: filter, First: !v.r.URL.Query().Has("from")}
+	options := templates.Options{Status: http.StatusOK, Connect: []string{"'self'"}}
+	if err != nil {
+		p.Faults, _ = faults(err)
+		options.Status = http.StatusUnprocessableEntity
+		p.list = listOf(v, page.Page[calls.Record]{}, v.callRow)
+		return a.pageWith(v, options, "Calls", "calls", p)
+	}
+
+	running, err := a.runningCalls(v.r.Context(), v.project.ID, ask)
+	if err != nil {
+		return err
+	}
+	ask.State = calls.Completed
+	found, err := a.Calls.List(v.r.Context(), v.project.ID, ask, v.query())
+	if err != nil {
+		return err
+	}
+	if p.First {
+		for _, r := range running {
+			p.Running = append(p.Running, v.callRow(r))
+		}
+	}
+	p.list, p.Live = listOf(v, found, v.callRow), v.live(callsMark(running, found.Items))
+	return a.pageWith(v, options, "Calls", "calls", p)
+}
+
+// runningCalls returns the running calls that a filter matches. No running call has a result.
+func (a *callPages) runningCalls(ctx context.Context, projectID string, ask calls.Filter) ([]calls.Record, error) {
+	if ask.Result != "" {
+		return nil, nil
+	}
+	ask.Running = true
+	found, err := a.Calls.List(ctx, projectID, ask, page.Query{Size: maxRunning})
+	return found.Items, err
+}
+
+// callsMark returns a text that changes when a call begins, is answered or ends.
+func callsMark(running, ended []calls.Record) string {
+	h := sha256.New()
+	for _, r := range slices.Concat(running, ended[:min(1, len(ended))]) {
+		fmt.Fprintln(h, r.ID, r.State)
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
+}
+
+// followCalls serves GET /dashboard/projects/{project}/calls/live.
+func (a *callPages) followCalls(v *visit) error {
+	if a.Calls == nil {
+		return problem.NoSuch("page")
+	}
+	_, ask, err := v.callFilter()
+	if err != nil {
+		return err
+	}
+	return a.follow(v, func(ctx context.Context) (string, error) {
+		running, err := a.runningCalls(ctx, v.project.ID, ask)
+		if err != nil {
+			return "", err
+		}
+		past := ask
+		past.State = calls.Completed
+		ended, err := a.Calls.List(ctx, v.project.ID, past, page.Query{Size: 1})
+		return callsMark(running, ended.Items), err
+	})
+}
