@@ -57,6 +57,8 @@ func completeFlags(cmd *cobra.Command) {
 	if cmd.HasParent() {
 		scopes := map[string][]string{"key": cli.Strings(fabric.Scopes()), "client": idp.Scopes()}
 		complete("scope", scopes[cmd.Parent().Name()])
+		recording := map[string][]string{"project": {"off", "on"}, "subscriber": {"inherit", "off", "on"}}
+		complete("record-calls", recording[cmd.Parent().Name()])
 	}
 	for _, sub := range cmd.Commands() {
 		completeFlags(sub)

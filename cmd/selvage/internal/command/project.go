@@ -23,14 +23,15 @@ var projectView = cli.View[fabric.Project]{
 			MediaAuth  string   `json:"media_auth"`
 			Factor     bool     `json:"require_factor"`
 			Registers  string   `json:"registration"`
+			Records    string   `json:"record_calls"`
 			Color      string   `json:"color,omitempty"`
 			Logo       string   `json:"logo,omitempty"`
 			Terms      string   `json:"tos_uri,omitempty"`
 			Privacy    string   `json:"policy_uri,omitempty"`
 			CreatedAt  cli.Time `json:"created_at"`
 			UpdatedAt  cli.Time `json:"updated_at"`
-		}{p.ID, p.Name, p.RecordRate, p.MediaAuth, p.RequireFactor, string(p.Registration), p.Color, p.Logo,
-			p.Terms, p.Privacy, cli.UTC(p.Created), cli.UTC(p.Updated)}
+		}{p.ID, p.Name, p.RecordRate, p.MediaAuth, p.RequireFactor, string(p.Registration),
+			string(p.RecordCalls), p.Color, p.Logo, p.Terms, p.Privacy, cli.UTC(p.Created), cli.UTC(p.Updated)}
 	},
 	Facts: []cli.Fact[fabric.Project]{
 		{Name: "ID", Value: func(p fabric.Project) string { return p.ID }},
@@ -42,6 +43,9 @@ var projectView = cli.View[fabric.Project]{
 		{Name: "Two factors", Detail: true, Value: func(p fabric.Project) string { return cli.YesNo(p.RequireFactor) }},
 		{Name: "Registration", Detail: true, Value: func(p fabric.Project) string {
 			return registrationText[p.Registration]
+		}},
+		{Name: "Record calls", Detail: true, Value: func(p fabric.Project) string {
+			return recordText[p.RecordCalls]
 		}},
 		{Name: "Color", Detail: true, Value: func(p fabric.Project) string { return p.Color }},
 		{Name: "Logo", Detail: true, Value: func(p fabric.Project) string { return p.Logo }},
@@ -63,6 +67,12 @@ var mediaText = map[string]string{
 var registrationText = map[fabric.Registration]string{
 	fabric.RegistrationOff:  "off: only operators and backends create accounts",
 	fabric.RegistrationOpen: "open: people create accounts themselves and confirm their e-mail address",
+}
+
+// recordText explains the values of a project's record-calls.
+var recordText = map[fabric.RecordCalls]string{
+	fabric.RecordOff: "off: calls are recorded only if a subscriber's setting is on",
+	fabric.RecordOn:  "on: calls are recorded unless the settings of all their subscribers are off",
 }
 
 // formatPrice formats millionths of a dollar.
@@ -105,6 +115,8 @@ func addProjectFlags(cmd *cobra.Command) {
 	f.Bool("require-factor", false, "require two factors for every login of a subscriber; =false requires one")
 	f.String("registration", "", "`who` may create accounts: off (operators and backends) or open (people themselves, "+
 		"who confirm their e-mail address)")
+	f.String("record-calls", "", "`setting`: off, or on to record calls; a subscriber can have another one. In many "+
+		"countries everyone on a call must consent")
 }
 
 // createProject also creates the data directory: this is how a server without a demo starts.
@@ -133,6 +145,7 @@ func updateProject(ctx context.Context, a *app, cmd *cobra.Command, args []strin
 		Terms: cli.Text(cmd, "tos-uri"), Privacy: cli.Text(cmd, "policy-uri"),
 		RequireFactor: cli.Bool(cmd, "require-factor"),
 		Registration:  (*fabric.Registration)(cli.Text(cmd, "registration")),
+		RecordCalls:   (*fabric.RecordCalls)(cli.Text(cmd, "record-calls")),
 	}
 	if cmd.Flags().Changed("record-rate") {
 		rate, err := cmd.Flags().GetInt64("record-rate")

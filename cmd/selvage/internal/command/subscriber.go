@@ -58,6 +58,8 @@ func addSubscriberFlags(cmd *cobra.Command) {
 	f.String("claims", "", "`file` with a JSON object of other standard claims, such as picture, birthdate or "+
 		"phone_number; it replaces the previous ones")
 	f.Bool("email-verified", false, "the e-mail address is known to be theirs")
+	f.String("record-calls", "", "`setting`: inherit (the project's), off, or on to record their calls. A call is "+
+		"recorded if it is on for one of its subscribers")
 	f.SortFlags = false
 }
 
@@ -84,6 +86,7 @@ func (c subscriberCommands) subscriberInput(cmd *cobra.Command, prompt bool) (in
 		*p.field(&in.Profile) = cli.Text(cmd, p.flag)
 	}
 	in.Disabled, in.Verified = cli.Bool(cmd, "disabled"), cli.Bool(cmd, "email-verified")
+	in.RecordCalls = (*fabric.RecordCalls)(cli.Text(cmd, "record-calls"))
 	if in.Claims, err = c.flagClaims(cmd); err != nil {
 		return in, err
 	}

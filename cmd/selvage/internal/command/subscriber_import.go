@@ -27,8 +27,8 @@ func (c subscriberCommands) subscriberImportCommand() *cobra.Command {
 	load.Long = `Create a subscriber from each line of a CSV file, one after the other, and print the outcome of each
 line. A file named - is stdin. The first line names the columns: email, which is required, and any of
 password_hash, ` + strings.Join(slices.Sorted(slices.Values(profileColumns())), ", ") + `,
-email_verified and disabled (true or false). A password_hash is one of bcrypt, scrypt, PBKDF2 or
-argon2id; it is replaced when its subscriber signs in.
+email_verified and disabled (true or false) and record_calls (inherit, off or on). A password_hash is
+one of bcrypt, scrypt, PBKDF2 or argon2id; it is replaced when its subscriber signs in.
 
 Existing subscribers are left unchanged, so an import can be repeated. At the end, the command prints how
 many lines were created, existed or were rejected, and for which columns.`
@@ -118,7 +118,8 @@ func importColumns(r *csv.Reader) ([]string, error) {
 	if err != nil {
 		return nil, cli.Usagef("the first line must name the columns: %v", err)
 	}
-	known := append(profileColumns(), "email", "password_hash", "email_verified", "disabled")
+	known := append(profileColumns(), "email", "password_hash", "email_verified", "disabled",
+		"record_calls")
 	columns := make([]string, len(record))
 	for i, name := range record {
 		name = strings.ToLower(strings.TrimSpace(strings.TrimPrefix(name, "\ufeff"))) // byte order mark of spreadsheets
@@ -176,6 +177,8 @@ func importInput(columns, record []string) (in fabric.SubscriberInput, err error
 			in.Email = &text
 		case "password_hash":
 			in.PasswordHash = &text
+		case "record_calls":
+			in.RecordCalls = (*fabric.RecordCalls)(&text)
 		case "email_verified", "disabled":
 			yes, bad := strconv.ParseBool(text)
 			if bad != nil {

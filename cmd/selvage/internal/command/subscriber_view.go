@@ -31,6 +31,7 @@ var subscriberView = cli.View[fabric.Subscriber]{
 		{Name: "Password", Detail: true, Value: func(s fabric.Subscriber) string {
 			return cli.YesNo(s.PasswordHash != "")
 		}},
+		{Name: "Record calls", Detail: true, Value: func(s fabric.Subscriber) string { return string(s.RecordCalls) }},
 		{Name: "Created", Minor: true, Value: func(s fabric.Subscriber) string { return cli.FormatTime(s.Created) }},
 		{Name: "Updated", Detail: true, Value: func(s fabric.Subscriber) string { return cli.FormatTime(s.Updated) }},
 	},
@@ -53,6 +54,7 @@ type subscriberJSON struct {
 	Claims      *fabric.StandardClaims `json:"claims,omitempty"`
 	HasPassword bool                   `json:"has_password"`
 	Disabled    bool                   `json:"disabled"`
+	RecordCalls fabric.RecordCalls     `json:"record_calls"`
 	Online      *bool                  `json:"online,omitempty"` // only in show
 	OnlineSince cli.Time               `json:"online_since,omitempty"`
 	CreatedAt   cli.Time               `json:"created_at"`
@@ -65,7 +67,7 @@ func newSubscriberJSON(s fabric.Subscriber) subscriberJSON {
 		LastName:    s.LastName,
 		DisplayName: s.DisplayName, JobTitle: s.JobTitle, TimeZone: s.TimeZone, Country: s.Country,
 		CompanyName: s.CompanyName, Region: s.Region,
-		Verified: s.Verified, HasPassword: s.PasswordHash != "", Disabled: s.Disabled,
+		Verified: s.Verified, HasPassword: s.PasswordHash != "", Disabled: s.Disabled, RecordCalls: s.RecordCalls,
 		CreatedAt: cli.UTC(s.Created), UpdatedAt: cli.UTC(s.Updated),
 	}
 	if s.Claims != (fabric.StandardClaims{}) {

@@ -20,12 +20,13 @@ func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 				{"job_title", &s.JobTitle}, {"time_zone", &s.TimeZone}, {"country", &s.Country},
 				{"company_name", &s.CompanyName},
 				{"region", &s.Region}, {"disabled", &s.Disabled}, {"verified", &s.Verified},
+				{"record_calls", &s.RecordCalls},
 			}
 		},
 
 		id:    func(s fabric.Subscriber) string { return s.ID },
 		name:  func(s fabric.Subscriber) string { return s.Email },
-		fresh: func() fabric.Subscriber { return fabric.Subscriber{} },
+		fresh: func() fabric.Subscriber { return fabric.Subscriber{RecordCalls: fabric.RecordInherit} },
 		list: func(ctx context.Context, projectID string) ([]fabric.Subscriber, error) {
 			return page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[fabric.Subscriber], error) {
 				return d.c.Fabric.Subscribers.List(ctx, projectID, q)
@@ -73,7 +74,7 @@ func (d *Declarer) subscribers() noun[fabric.Subscriber] {
 func subscriberInput(old, s fabric.Subscriber) fabric.SubscriberInput {
 	return fabric.SubscriberInput{
 		Email: changed(old.Email, s.Email), Verified: changed(old.Verified, s.Verified),
-		Disabled: changed(old.Disabled, s.Disabled),
+		Disabled: changed(old.Disabled, s.Disabled), RecordCalls: changed(old.RecordCalls, s.RecordCalls),
 		Profile: fabric.Profile{
 			FirstName: changed(old.FirstName, s.FirstName), LastName: changed(old.LastName, s.LastName),
 			DisplayName: changed(old.DisplayName, s.DisplayName),
