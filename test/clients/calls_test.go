@@ -103,7 +103,7 @@ func TestCalls(t *testing.T) {
 			}{
 				{"echo", callEcho}, {"talk", callTalk}, {"reject", callReject}, {"cancel", callCancel},
 				{"offline", callOffline}, {"mute", callMute}, {"hold", callHold}, {"upgrade", callUpgrade},
-				{"screen", callScreen}, {"reload", callReload}, {"socket", callSocket},
+				{"screen", callScreen}, {"reload", callReload}, {"socket", callSocket}, {"record", callRecord},
 			} {
 				t.Run(j.name, func(t *testing.T) {
 					alice.use(t)
@@ -129,8 +129,8 @@ func callEcho(alice, _ *phone) {
 	alice.do("call.hangup()", nil)
 }
 
-// connect calls bob by alice, and bob answers.
-func connect(alice, bob *phone, video bool) {
+// connect calls bob by alice, and bob answers. It returns the id of the call.
+func connect(alice, bob *phone, video bool) (id string) {
 	alice.Helper()
 	alice.enter(false)
 	bob.enter(true)
@@ -140,7 +140,8 @@ func connect(alice, bob *phone, video bool) {
 	}
 	alice.do(fmt.Sprintf("void (dialing = dial(%q, { video: %v }))", bob.address()+"?channel="+channel, video), nil)
 	bob.do(fmt.Sprintf("accept(0, { video: %v })", video), nil)
-	alice.do("dialing", nil)
+	alice.do("dialing", &id)
+	return id
 }
 
 // has reports whether calls of this version have a method.
@@ -206,7 +207,7 @@ func callCancel(alice, bob *phone) {
 	bob.do("until(() => invites[0])", nil)
 	alice.do("until(() => states.includes('ringing'))", nil)
 	alice.do("call.hangup()", nil)
-	bob.do("until(() => messages.includes('verto.bye'))", nil)
+	bob.do("message('verto.bye')", nil)
 	bob.do("invites[0].accept({ audio: true, video: false }).then(follow)"+
 		".then(() => until(() => states.includes('destroy')))", nil)
 }

@@ -7,7 +7,7 @@ let tone = 440
 const invites = []
 const states = [] // of call.state and of the call's end
 const updates = [] // of members
-const messages = [] // of the verto protocol
+const rooms = [] // as they were after each update
 
 /** Makes microphone and camera: a tone of that frequency, and a picture of that color. */
 function wear(frequency, color) {
@@ -58,7 +58,6 @@ function wear(frequency, color) {
 /** Connects with a token, and goes online if `reachable`. */
 async function enter(token, reachable) {
   await open(token)
-  emitter().on('webrtc.message', (m) => messages.push(m.method))
   if (reachable) await client.online({ incomingCallHandlers: { all: (n) => invites.push(n.invite) } })
   return 'here'
 }
@@ -69,6 +68,7 @@ function follow(c) {
     c.on(name, (e) => states.push(name === 'call.state' ? e.call_state : name))
   }
   c.on('member.updated', (e) => updates.push(e.member))
+  c.on('room.updated', (e) => rooms.push(e.room_session))
   return c
 }
 
@@ -99,7 +99,7 @@ async function until(condition, patience = 60000) {
   for (const end = Date.now() + patience; ; ) {
     const value = await condition()
     if (value) return value
-    if (Date.now() > end) throw new Error('in vain: ' + condition + '; states ' + states + '; messages ' + messages)
+    if (Date.now() > end) throw new Error('in vain: ' + condition + '; states ' + states + '; messages ' + messages.map((m) => m.method))
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
 }
@@ -131,6 +131,13 @@ const hear = (frequency) => until(async () => {
   const h = await hears()
   return frequency === 0 ? h === 0 : Math.abs(h - frequency) < 25
 }).then(() => frequency)
+
+/** Waits until that many seconds of sound have passed. */
+async function pass(seconds) {
+  const audio = new AudioContext()
+  await audio.resume()
+  return until(() => audio.currentTime >= seconds)
+}
 
 /** Waits until that color is seen: r, g or b. */
 async function see(color) {

@@ -15,9 +15,6 @@ function outcome(promise, patience = 60000) {
   return Promise.race([came, late])
 }
 
-/** What emits the events of the WebSocket: the client itself since 3.29. */
-const emitter = () => [client, client.__wsClient.wsClient, client.__wsClient].find((c) => c?.on)
-
 /** The SDK's own connection. */
 const session = () => client.__wsClient.session ?? client.__wsClient.wsClient.session
 
@@ -60,9 +57,7 @@ async function names(params) {
 /** Dials, and gives the cause by which the call ends. */
 async function causeOf(to) {
   const call = await client.dial({ to, audio: true, video: false })
-  const cause = new Promise((resolve) => emitter().on('webrtc.message', (m) => {
-    if (m.method === 'verto.bye') resolve(m.params.cause)
-  }))
+  const from = messages.length
   call.start().catch(() => {})
-  return cause
+  return (await message('verto.bye', from)).params.cause
 }

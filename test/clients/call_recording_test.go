@@ -1,0 +1,95 @@
+package clients
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"net/url"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// callRecord shows that a backend records a call while it runs, that both sides know it, and that
+// the recording is there after the call, the caller on the left.
+func callRecord(alice, bob *phone) {
+	t, p := alice.T, alice.project
+	id := connect(alice, bob, false)
+	hear(alice, bob)
+
+	list := p.LaML("/Calls/" + id + "/Recordings")
+	rec := p.Post(t, list, p.Basic(), harness.Form(url.Values{})).Want(t, 201).Object(t)
+	for _, f := range []*phone{alice, bob} {
+		f.do("until(() => rooms.at(-1)?.recording)", nil)
+	}
+	alice.do("pass(2)", nil)
+	item := list + "/" + fmt.Sprint(rec["sid"])
+	for _, status := range []string{"paused", "in-progress", "stopped"} {
+		p.Post(t, item, p.Basic(), harness.Form(url.Values{"Status": {status}})).Want(t, 200)
+	}
+	alice.do("until(() => !rooms.at(-1).recording)", nil)
+	hear(alice, bob)
+	alice.do("call.hangup()", nil)
+
+	harness.Eventually(t, time.Minute, "the recording", func() error {
+		if rec = p.Get(t, item, p.Basic()).Want(t, 200).Object(t); rec["status"] != "completed" {
+			return fmt.Errorf("it is %v", rec["status"])
+		}
+		return nil
+	})
+	media, _ := rec["media"].(map[string]any)
+	if rec["call_sid"] != id || fmt.Sprint(rec["channels"]) != "2" || media["to"] != bob.address() {
+		t.Errorf("the recording is %v, want both channels of the call %s to %s", rec, id, bob.address())
+	}
+	left, right := channels(t, p.Get(t, p.LaML("/Recordings/"+fmt.Sprint(rec["sid"])+".wav"), p.Basic()).Want(t, 200).Body)
+	wantTone(t, "the caller's channel", left, alice.hz, bob.hz)
+	wantTone(t, "the callee's channel", right, bob.hz, alice.hz)
+}
+
+// recordedRate is the sample rate at which recordings are looked at.
+const recordedRate = 16000
+
+// channels decodes a stereo recording by ffmpeg.
+func channels(t *testing.T, wav []byte) (left, right []float64) {
+	t.Helper()
+	cmd := exec.Command("ffmpeg", "-v", "error", "-i", "-", "-ac", "2", "-ar", fmt.Sprint(recordedRate), "-f", "s16le", "-")
+	cmd.Stdin = strings.NewReader(string(wav))
+	pcm, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("ffmpeg: %v", err)
+	}
+	for ; len(pcm) >= 4; pcm = pcm[4:] {
+		left = append(left, float64(int16(binary.LittleEndian.Uint16(pcm))))
+		right = append(right, float64(int16(binary.LittleEndian.Uint16(pcm[2:]))))
+	}
+	return left, right
+}
+
+// wantTone fails the test unless a channel has one tone and not the other.
+func wantTone(t *testing.T, what string, samples []float64, has, lacks int) {
+	t.Helper()
+	if got, other := power(samples, has), power(samples, lacks); got < 1e4 || other > got/100 {
+		t.Errorf("%s of %d samples has the power %.0f at %d Hz and %.0f at %d Hz", what, len(samples), got, has, other, lacks)
+	}
+}
+
+// power returns the mean power of a frequency, by Goertzel's algorithm over blocks of a tenth of a
+// second.
+func power(samples []float64, hz int) float64 {
+	const block = recordedRate / 10
+	factor := 2 * math.Cos(2*math.Pi*float64(hz)/recordedRate)
+	var sum float64
+	var blocks int
+	for ; len(samples) >= block; samples = samples[block:] {
+		var s1, s2 float64
+		for _, x := range samples[:block] {
+			s1, s2 = x+factor*s1-s2, s1
+		}
+		sum += (s1*s1 + s2*s2 - factor*s1*s2) / (block * block / 4) / 2
+		blocks++
+	}
+	return sum / float64(max(1, blocks))
+}

@@ -1,0 +1,26 @@
+'use strict'
+// Watches the sockets that an SDK opens. It has to be loaded before the SDK.
+
+const sockets = []
+const messages = [] // of the verto protocol, as they arrived
+
+globalThis.WebSocket = class extends WebSocket {
+  constructor(...args) {
+    super(...args)
+    sockets.push(this)
+    this.addEventListener('message', ({ data }) => {
+      const { params } = JSON.parse(data)
+      if (params?.event_type === 'webrtc.message') messages.push(params.params)
+    })
+  }
+}
+
+/** Waits until a message of a method has arrived after the first `from` messages, and gives it. */
+async function message(method, from = 0) {
+  for (const end = Date.now() + 60000; Date.now() < end; ) {
+    const found = messages.slice(from).find((m) => m.method === method)
+    if (found) return found
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  throw new Error(`no ${method} came; there were ${messages.map((m) => m.method)}`)
+}
