@@ -19,7 +19,7 @@ type Config struct {
 	Sessions session.Store
 
 	// Recorder records calls; nil means that none can be recorded. IsRecorded reports whether
-	// a call is to be recorded from its beginning; nil means that none is.
+	// a call is to be recorded from its beginning. Both are nil if there is no place for recordings.
 	Recorder   Recorder
 	IsRecorded func(ctx context.Context, r Record) (bool, error)
 

@@ -24,7 +24,7 @@ type recordings struct {
 // recordIfWanted begins to record an answered call, if its parties or their project chose that.
 func (k *call) recordIfWanted() {
 	c := k.calls
-	if c.recorder == nil || c.isRecorded == nil || k.echo {
+	if c.recorder == nil || k.echo {
 		return
 	}
 	started, r := time.Now(), k.record

@@ -19,7 +19,6 @@ func callRecord(alice, bob *phone) {
 	t, p := alice.T, alice.project
 	id := connect(alice, bob, false)
 	hear(alice, bob)
-
 	list := p.LaML("/Calls/" + id + "/Recordings")
 	rec := p.Post(t, list, p.Basic(), harness.Form(url.Values{})).Want(t, 201).Object(t)
 	for _, f := range []*phone{alice, bob} {
@@ -92,4 +91,30 @@ func power(samples []float64, hz int) float64 {
 		blocks++
 	}
 	return sum / float64(max(1, blocks))
+}
+
+// callRecordAlways shows that each answered call of a project that records its calls is recorded
+// without a request.
+func callRecordAlways(alice, bob *phone) {
+	t, p := alice.T, alice.project
+	setting := func(value string) {
+		p.Do(t, "PATCH", "/api/project", p.Basic(), harness.JSON(map[string]string{"record_calls": value})).
+			Want(t, 200)
+	}
+	setting("on")
+	id := connect(alice, bob, false)
+	for _, f := range []*phone{alice, bob} {
+		f.do("until(() => rooms.at(-1)?.recording)", nil)
+	}
+	setting("off")
+	alice.do("call.hangup()", nil)
+
+	harness.Eventually(t, time.Minute, "the recording", func() error {
+		var list struct{ Recordings []struct{ Status string } }
+		p.Get(t, p.LaML("/Calls/"+id+"/Recordings.json"), p.Basic()).Want(t, 200).Read(t, &list)
+		if len(list.Recordings) != 1 || list.Recordings[0].Status != "completed" {
+			return fmt.Errorf("the recordings are %v", list.Recordings)
+		}
+		return nil
+	})
 }

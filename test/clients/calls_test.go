@@ -104,6 +104,7 @@ func TestCalls(t *testing.T) {
 				{"echo", callEcho}, {"talk", callTalk}, {"reject", callReject}, {"cancel", callCancel},
 				{"offline", callOffline}, {"mute", callMute}, {"hold", callHold}, {"upgrade", callUpgrade},
 				{"screen", callScreen}, {"reload", callReload}, {"socket", callSocket}, {"record", callRecord},
+				{"record always", callRecordAlways},
 			} {
 				t.Run(j.name, func(t *testing.T) {
 					alice.use(t)

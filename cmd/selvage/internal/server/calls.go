@@ -58,11 +58,16 @@ func (a *App) openCalls(ctx context.Context, log *slog.Logger) error {
 		if a.spools, err = record.Open(record.Config{Dir: dir, Recordings: a.Recordings, Log: log}); err != nil {
 			return err
 		}
-		conf.Recorder = a.spools
+		conf.Recorder, conf.IsRecorded = a.spools, a.isRecorded
 	}
 	a.Calls = calls.New(conf)
 	a.relay.Carry(a.Calls)
 	return nil
+}
+
+// isRecorded reports whether a call is to be recorded from its beginning.
+func (a *App) isRecorded(ctx context.Context, r calls.Record) (bool, error) {
+	return a.Fabric.RecordsCall(ctx, r.ProjectID, r.Subscribers()...)
 }
 
 // recordedCalls lets package recordings record the calls of this deployment.
