@@ -33,14 +33,23 @@ var (
 		{Value: "basic", Title: "Credentials required", Why: "Anyone with access to the recording."},
 		{Value: "signed", Title: "Credentials or a signed link", Why: "A link is valid for at most 30 days."},
 	}
+	recordRules = []choice{
+		{Value: string(fabric.RecordOff), Title: "Off",
+			Why: "A call is recorded only if one of its subscribers has recording on."},
+		{Value: string(fabric.RecordOn), Title: "On",
+			Why: "Every call is recorded, unless all its subscribers have recording off. " + recordConsent},
+	}
 )
+
+// recordConsent is the warning wherever recording is switched on.
+const recordConsent = "In many countries everyone on a call must consent to its recording."
 
 // A rulesPage shows the rules of a project, or the form that changes them.
 type rulesPage struct {
-	Base                         string
-	Registration, Factors, Media choice
-	MayChange                    bool
-	Form                         form
+	Base                                    string
+	Registration, Factors, Media, Recording choice
+	MayChange                               bool
+	Form                                    form
 }
 
 // showRules serves GET /dashboard/projects/{project}/rules.
@@ -48,7 +57,8 @@ func (a *rulePages) showRules(v *visit) error {
 	return a.page(v, http.StatusOK, "Rules", "policies", rulesPage{
 		Base: v.base(), Registration: one(registrations, string(v.project.Registration)),
 		Factors: one(factorRules, yesOrNo(v.project.RequireFactor)),
-		Media:   one(mediaRules, v.project.MediaAuth), MayChange: v.mayIn(operator.Write),
+		Media:   one(mediaRules, v.project.MediaAuth), Recording: one(recordRules, string(v.project.RecordCalls)),
+		MayChange: v.mayIn(operator.Write),
 	})
 }
 
@@ -83,6 +93,8 @@ func (v *visit) rulesForm() form {
 			Options: chosen(factorRules, yesOrNo(v.project.RequireFactor))},
 		{Kind: "cards", Name: "media_auth", Label: "Access to recorded audio",
 			Options: chosen(mediaRules, v.project.MediaAuth)},
+		{Kind: "cards", Name: "record_calls", Label: "Recording of calls",
+			Options: chosen(recordRules, string(v.project.RecordCalls))},
 	}
 	return form{Inputs: inputs, Seen: marks(inputs)}
 }
@@ -106,6 +118,9 @@ func (v *visit) rulesChange() (c fabric.ProjectChange, err error) {
 	}
 	if media, ok := changed("media_auth", v.project.MediaAuth); ok {
 		c.MediaAuth = &media
+	}
+	if text, ok := changed("record_calls", string(v.project.RecordCalls)); ok {
+		c.RecordCalls = (*fabric.RecordCalls)(&text)
 	}
 	return c, err
 }

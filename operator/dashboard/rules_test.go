@@ -28,16 +28,18 @@ func TestRules(t *testing.T) {
 
 	// An admin changes the rules, and nothing else of the project.
 	b.post(edit, edit, url.Values{"registration": {"open"}, "require_factor": {"yes"},
-		"media_auth": {"basic"}}).leadsTo(t, at+"?done=changed")
+		"media_auth": {"basic"}, "record_calls": {"on"}}).leadsTo(t, at+"?done=changed")
 	now, err := w.fabric.Projects.Find(t.Context(), w.one.ID)
 	must(t, err)
 	if now.Registration != fabric.RegistrationOpen || !now.RequireFactor || now.MediaAuth != "basic" ||
-		now.Name != w.one.Name {
+		now.RecordCalls != fabric.RecordOn || now.Name != w.one.Name {
 		t.Errorf("the project is %+v", now)
 	}
 
 	if a := b.get(at); !strings.Contains(a.body, "Open registration") ||
-		!strings.Contains(a.body, "Required for everyone") || !strings.Contains(a.body, "rules-edit") {
+		!strings.Contains(a.body, "Required for everyone") ||
+		!strings.Contains(between(a.body, `id="record-calls"`, "</dd>"), "must consent") ||
+		!strings.Contains(a.body, "rules-edit") {
 		t.Errorf("the rules after the change: %s", a.body)
 	}
 
@@ -49,6 +51,12 @@ func TestRules(t *testing.T) {
 	if a := b.post(edit, edit,
 		url.Values{"require_factor": {"perhaps"}}); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("an unknown rule for second factors: %s", a.Status)
+	}
+
+	if a := b.post(edit, edit,
+		url.Values{"record_calls": {"inherit"}}); a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, `id="f-record_calls-fault"`) {
+		t.Errorf("an unknown rule for recording: %s", a.Status)
 	}
 
 	// A session that is not fresh must be confirmed first.
@@ -65,7 +73,8 @@ func TestRules(t *testing.T) {
 		page.Query{Size: 10})
 	must(t, err)
 	if len(found.Items) != 1 || found.Items[0].Actor.ID != admin.ID ||
-		found.Items[0].Detail["registration"] != "open" || found.Items[0].Detail["require_factor"] != "true" {
+		found.Items[0].Detail["registration"] != "open" || found.Items[0].Detail["require_factor"] != "true" ||
+		found.Items[0].Detail["record_calls"] != "on" {
 		t.Errorf("the audit trail has %+v", found.Items)
 	}
 }

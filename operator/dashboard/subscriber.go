@@ -62,7 +62,17 @@ func subscriberInputs(s fabric.Subscriber, passwordHint string) []input {
 		text("company_name", "Company", s.CompanyName, ""),
 		text("country", "Country", s.Country, ""),
 		text("timezone", "Time zone", s.TimeZone, "For example Europe/Berlin."),
+		{Kind: "select", Name: "record_calls", Label: "Recording of calls",
+			Options: chosen(recordSettings, string(s.RecordCalls)),
+			Hint:    "A call is recorded if recording is on for one of its subscribers. " + recordConsent},
 	}
+}
+
+// recordSettings are the options of a subscriber's record_calls, the default first.
+var recordSettings = []choice{
+	{Value: string(fabric.RecordInherit), Title: "As in the project’s rules"},
+	{Value: string(fabric.RecordOff), Title: "Off"},
+	{Value: string(fabric.RecordOn), Title: "On"},
 }
 
 // subscriberInput returns the fields that the form changes.
@@ -82,6 +92,9 @@ func (v *visit) subscriberInput(s fabric.Subscriber) (in fabric.SubscriberInput)
 	set("timezone", s.TimeZone, &in.TimeZone)
 	if secret := v.form.Get("password"); secret != "" {
 		in.Password = &secret
+	}
+	if text := v.form.Get("record_calls"); text != string(s.RecordCalls) && v.form.Has("record_calls") {
+		in.RecordCalls = (*fabric.RecordCalls)(&text)
 	}
 	return in
 }

@@ -50,6 +50,10 @@ func TestSubscribers(t *testing.T) {
 		t.Errorf("after the change the subscriber is %+v, %v", s, err)
 	}
 
+	if s.RecordCalls != fabric.RecordInherit {
+		t.Errorf("a form without record_calls set it to %q", s.RecordCalls)
+	}
+
 	// The email must be unique, and a subscriber with a password is not invited.
 	mail := "bob@example.com"
 	_, err = w.fabric.Subscribers.Create(ctx, w.one.ID, fabric.SubscriberInput{Email: &mail})
@@ -137,5 +141,34 @@ func TestExportAndErase(t *testing.T) {
 
 	if a := b.get(one); a.StatusCode != http.StatusNotFound {
 		t.Errorf("the page of an erased subscriber: %s", a.Status)
+	}
+}
+
+// TestSubscriberRecordCalls shows that the form decides whether a subscriber's calls are recorded,
+// and says that the law may require consent.
+func TestSubscriberRecordCalls(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	one := w.ada(t, b)
+	id := one[strings.LastIndex(one, "/")+1:]
+	if a := b.get(one + "/edit"); !strings.Contains(a.body, `value="inherit" selected`) ||
+		!strings.Contains(a.body, "must consent to its recording") {
+		t.Errorf("the form of a new subscriber: %s", between(a.body, `id="f-record_calls"`, "</div>"))
+	}
+
+	sent := url.Values{"email": {"ada@example.com"}, "first_name": {"Ada"}, "record_calls": {"on"}}
+	b.post(one+"/edit", one+"/edit", sent).leadsTo(t, one+"?done=changed")
+	s, err := w.fabric.Subscribers.Find(t.Context(), w.one.ID, id)
+	if err != nil || s.RecordCalls != fabric.RecordOn || s.FirstName != "Ada" {
+		t.Errorf("after the change the subscriber is %+v, %v", s, err)
+	}
+	if got := between(b.get(one).body, `id="record-calls">`, "</dd>"); !strings.Contains(got, "On") {
+		t.Errorf("the page of the subscriber shows %q, want On", got)
+	}
+
+	sent.Set("record_calls", "sometimes")
+	if a := b.post(one+"/edit", one+"/edit", sent); a.StatusCode != http.StatusUnprocessableEntity ||
+		!strings.Contains(a.body, `id="f-record_calls-fault"`) {
+		t.Errorf("an unknown setting: %s", a.Status)
 	}
 }

@@ -67,6 +67,7 @@ type subscriberPage struct {
 	Factors    []factorRow
 	Apps       []fabric.Consent
 	Snippets   []snippet
+	Recording  choice
 	MayInvite  bool
 	Online     bool
 	MayChange  bool
@@ -107,6 +108,7 @@ func (a *subscriberPages) subscriberPage(v *visit, code int, wrong []string) err
 		Subscriber: v.subscriberRow(s), Name: s.FullName(), Base: v.base(), Addresses: addresses.Items,
 		Online: presence.Online(), MayChange: v.mayIn(operator.Write), Faults: wrong,
 		MayInvite: s.Email != "" && s.PasswordHash == "" && !s.Disabled,
+		Recording: one(recordSettings, string(s.RecordCalls)),
 		Snippets:  a.subscriberSnippets(v, s, addresses.Items),
 	}
 	if err := a.addFactorsAndApps(v, s, &p); err != nil {
