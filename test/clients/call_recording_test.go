@@ -98,8 +98,7 @@ func power(samples []float64, hz int) float64 {
 func callRecordAlways(alice, bob *phone) {
 	t, p := alice.T, alice.project
 	setting := func(value string) {
-		p.Do(t, "PATCH", "/api/project", p.Basic(), harness.JSON(map[string]string{"record_calls": value})).
-			Want(t, 200)
+		p.Command(t, "", "project", "update", p.ID, "--record-calls", value)
 	}
 	setting("on")
 	id := connect(alice, bob, false)
