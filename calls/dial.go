@@ -224,12 +224,15 @@ func (c *Calls) destination(ctx context.Context, t fabric.Token, dialed string) 
 	}
 
 	to = Party{Name: a.DisplayName, Address: a.Path(), AddressID: a.ID}
-	if a.Type != fabric.TypeSubscriber {
+	if !CanReach(a) {
 		return to, NotImplemented, nil
 	}
 	to.SubscriberID = a.ResourceID
 	return to, Cause{}, nil
 }
+
+// CanReach reports whether calls to an address can be answered: only subscribers answer calls.
+func CanReach(a fabric.Address) bool { return a.Type == fabric.TypeSubscriber }
 
 // partyOf returns the holder of a token as others see it. wish is the id of the address
 // that the client wants to be seen as; any but its own are ignored.

@@ -43,7 +43,7 @@ func (v *visit) addAddressHint(k *kinds.Kind, all []input) {
 	}
 	if at := addressInput(k, all); at != nil {
 		at.Live = &liveHint{
-			Text: "The address is derived from it, in plain letters: “Team Standup” is reached at /" +
+			Text: "The address is derived from it, in plain letters: “Team Standup” becomes /" +
 				context + "/team-standup.",
 			Path: v.base() + "/kinds/" + k.Path + "/address", Names: strings.Join(addressFields(k), " "),
 		}
@@ -51,7 +51,7 @@ func (v *visit) addAddressHint(k *kinds.Kind, all []input) {
 }
 
 // previewAddress serves POST /dashboard/projects/{project}/kinds/{kind}/address. It
-// responds with a sentence: the address at which a resource with these names would be reached.
+// responds with a sentence: the address that a resource with these names would get.
 func (a *resourcePages) previewAddress(v *visit) error {
 	k, err := a.kind(v)
 	if err != nil {
@@ -81,7 +81,7 @@ func (v *visit) writeAddress(path string, taken bool, err error) error {
 	case taken:
 		text = path + " is already in use, so this one gets a random suffix: " + path + "--…"
 	case path != "":
-		text = "It will be reached at " + path + ", even after it is renamed."
+		text = "Its address will be " + path + ", even after it is renamed."
 	}
 
 	web.NoStore(v.w)

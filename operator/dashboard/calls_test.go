@@ -13,6 +13,7 @@ import (
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/operator"
 )
 
@@ -146,6 +147,28 @@ func TestHangUp(t *testing.T) {
 	if asked, err := w.rows.TakeAsked(t.Context(), "n"); err != nil ||
 		!slices.Equal(asked, []calls.Asked{{CallID: runs.ID, HangUp: true}}) {
 		t.Errorf("the calls to end are %v, %v, want %s", asked, err, runs.ID)
+	}
+}
+
+// TestCallSnippets shows that only the pages of things that answer calls have code to call them.
+func TestCallSnippets(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	base, email := "/dashboard/projects/"+w.one.ID, "alice@example.com"
+	alice, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &email})
+	must(t, err)
+	room, err := w.fabric.Resources.Create(t.Context(), w.one.ID,
+		w.fabric.Resources.Kinds().ByPath("conference_rooms"), kinds.Values{"name": []byte(`"lobby"`)})
+	must(t, err)
+
+	for path, answers := range map[string]bool{"/subscribers/" + alice.ID: true, "/resources/" + room.ID: false} {
+		body := b.get(base + path).body
+		if dials := strings.Contains(body, "client.dial("); dials != answers {
+			t.Errorf("%s has code to call it: %v, want %v", path, dials, answers)
+		}
+		if warns := strings.Contains(body, calls.NotImplemented.Text); warns == answers {
+			t.Errorf("%s says that nothing answers: %v, want %v", path, warns, !answers)
+		}
 	}
 }
 

@@ -32,7 +32,7 @@ func TestNoticesName(t *testing.T) {
 	// Creating something.
 	rooms := base + "/kinds/conference_rooms"
 	room := says("a room", b.post(rooms, rooms, url.Values{"name": {"Team Standup"}}),
-		"“Team Standup” created", "reached at /public/team-standup")
+		"“Team Standup” created", "Its address is /public/team-standup")
 	room, _, _ = strings.Cut(room, "?")
 
 	says("a person without a password", b.post(base+"/subscribers/new", base+"/subscribers",
@@ -93,8 +93,8 @@ func TestAddressForeseen(t *testing.T) {
 	room := b.post(rooms, rooms, url.Values{"name": {"Lobby"}}).Header.Get("Location")
 	room, _, _ = strings.Cut(room, "?")
 	for name, want := range map[string]string{
-		"Team Standup": "reached at /public/team-standup,", "Größe (2)": "reached at /public/grosse-2,",
-		"lobby": "/public/lobby is already in use", "會議": "reached at /public/video_room-…", "": "",
+		"Team Standup": "Its address will be /public/team-standup,", "Größe (2)": "Its address will be /public/grosse-2,",
+		"lobby": "/public/lobby is already in use", "會議": "address will be /public/video_room-…", "": "",
 	} {
 		if a := b.post(rooms, rooms+"/address", url.Values{"name": {name}}); a.StatusCode != 200 ||
 			!strings.Contains(a.body, want) || want == "" && a.body != "" {
@@ -102,7 +102,7 @@ func TestAddressForeseen(t *testing.T) {
 		}
 	}
 
-	for mail, want := range map[string]string{"Ada@example.com": "reached at /private/ada,",
+	for mail, want := range map[string]string{"Ada@example.com": "Its address will be /private/ada,",
 		"_@example.com": "/private/subscriber-…", "no": ""} {
 		if a := b.post(people, base+"/subscribers/address", url.Values{"email": {mail}}); a.StatusCode != 200 ||
 			!strings.Contains(a.body, want) || want == "" && a.body != "" {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/internal/page"
@@ -115,6 +116,7 @@ type resourcePage struct {
 	About     string
 	Facts     []fact
 	Addresses []addressRow
+	Answers   bool // calls to its addresses can be answered
 	Snippets  []snippet
 	Deployed  *versionList
 	Base      string
@@ -142,23 +144,24 @@ func (a *resourcePages) resourcePage(v *visit, code int, wrong []string) error {
 	}
 	for _, address := range found.Items {
 		p.Addresses = append(p.Addresses, v.addressRow(address))
+		p.Answers = p.Answers || calls.CanReach(address)
 	}
 	if p.Deployed, err = a.versions(v, k, r); err != nil {
 		return err
 	}
 	if v.done("resourceadded") {
-		v.notice = quoteName(p.Resource.Title) + " created. " + reachedAt(p.Addresses)
+		v.notice = quoteName(p.Resource.Title) + " created. " + addressText(p.Addresses)
 	}
 	return a.page(v, code, p.Resource.Title, "resource", p)
 }
 
-// reachedAt returns a sentence about the address of a new resource. It is derived from the name,
+// addressText returns a sentence about the address of a new resource. It is derived from the name,
 // and may differ from what the operator expects.
-func reachedAt(all []addressRow) string {
+func addressText(all []addressRow) string {
 	if len(all) == 0 {
 		return "It has no address."
 	}
-	return "It is reached at " + all[0].Path() + ", even after it is renamed. The code below calls it."
+	return "Its address is " + all[0].Path() + ", even after it is renamed."
 }
 
 // editResource serves GET /dashboard/projects/{project}/resources/{id}/edit.

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/idp"
@@ -24,7 +25,7 @@ func quoteShell(word string) string {
 
 const plainInShell = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@,+"
 
-// resourceSnippets returns code that reads, changes and calls a resource.
+// resourceSnippets returns code that reads and changes a resource, and calls it if that is possible.
 func (a *resourcePages) resourceSnippets(
 	v *visit, k *kinds.Kind, r fabric.Resource, addresses []fabric.Address,
 ) []snippet {
@@ -38,7 +39,7 @@ func (a *resourcePages) resourceSnippets(
 			v.project.ID, k.Update, quoteShell(string(plain(k.Examples[1]))), at)
 	}
 	all := []snippet{{"curl", curl}}
-	if len(addresses) > 0 {
+	if len(addresses) > 0 && calls.CanReach(addresses[0]) {
 		all = append(all, a.addressSnippet(v, addresses[0]))
 	}
 	return append(all, snippet{"Command line", "selvage resource show " + r.ID + " -o json"})

@@ -146,7 +146,7 @@ func TestDashboardTasks(t *testing.T) {
 	b.until("the form", "document.getElementById('f-name')")
 	b.typeInto("f-name", "Team Standup")
 	b.until("the address before the room is created",
-		"document.getElementById('f-name-tells').textContent.includes('reached at /public/team-standup,')")
+		"document.getElementById('f-name-tells').textContent.includes('address will be /public/team-standup,')")
 	b.click("resource-submit")
 	b.until("the room", "document.querySelector('.notice')?.textContent.includes('/public/team-standup')")
 	b.follow("Addresses")
