@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/internal/audit"
@@ -65,12 +66,23 @@ var eventView = cli.View[audit.Event]{
 type auditCommands struct{ *commands }
 
 func (c auditCommands) command() *cobra.Command {
+	ls, export := c.listCommand(), c.exportCommand()
+	addAuditFilter(ls.Flags())
+	addAuditFilter(export.Flags())
+	return cli.Noun("audit", "The audit trail: every change and refusal, and who caused it",
+		ls, c.verifyCommand(), export)
+}
+
+func (c auditCommands) listCommand() *cobra.Command {
 	ls := cli.Command("list", "List changes and refusals, and who caused them", c.with(c.listAudit))
 	ls.Long = `List events of the audit trail in order, the newest last: the last hundred or, with --since, all since
 that time. With --follow, new events are printed until the command is interrupted.`
 	ls.Flags().Bool("follow", false, "print new events as they happen")
 	ls.Flags().Int("limit", 100, "the `number` of events at most, the newest")
+	return ls
+}
 
+func (c auditCommands) verifyCommand() *cobra.Command {
 	verify := cli.Command("verify", "Verify the chains of the audit trail", c.with(c.verifyAudit))
 	verify.Long = `Verify that no event was changed, removed or inserted, and print how many there are. If a chain is
 broken, the command prints where and exits with status 1.
@@ -79,25 +91,27 @@ The command also prints the end of each chain. If you keep these elsewhere, a la
 --end LANE:SEQ:HASH checks that the event there is still the same. This detects a database that was
 restored to an earlier state.`
 	verify.Flags().StringSlice("end", nil, "an `end`, LANE:SEQ:HASH, that an earlier verify printed; repeatable")
+	return verify
+}
 
+func (c auditCommands) exportCommand() *cobra.Command {
 	export := cli.Command("export", "Write the audit trail for other programs, the oldest first",
 		c.with(c.exportAudit))
 	export.Long = `Write all events, or those that match the filters, as JSON objects, one a line, or as CSV. No
 CSV cell is taken for a formula by a spreadsheet.`
 	export.Flags().String("format", "jsonl", "`jsonl` or csv")
+	return export
+}
 
-	for _, cmd := range []*cobra.Command{ls, export} {
-		f := cmd.Flags()
-		f.String("project", "", "only events of the `project` with this id")
-		f.String("action", "", "only this `action`, such as login or client.updated, or client for all of its kind")
-		f.String("outcome", "", "only this `outcome`: done or refused")
-		f.String("actor", "", "only events of the actor with this `id`")
-		f.String("target", "", "only events about the thing with this `id`")
-		f.String("since", "",
-			"from this `time` on: 2030-01-31, 2030-01-31T12:00:00Z, or how long ago, such as 2h or 7d")
-		f.String("until", "", "before this `time`")
-	}
-	return cli.Noun("audit", "The audit trail: every change and refusal, and who caused it", ls, verify, export)
+// addAuditFilter adds the flags that auditFilter reads.
+func addAuditFilter(f *pflag.FlagSet) {
+	f.String("project", "", "only events of the `project` with this id")
+	f.String("action", "", "only this `action`, such as login or client.updated, or client for all of its kind")
+	f.String("outcome", "", "only this `outcome`: done or refused")
+	f.String("actor", "", "only events of the actor with this `id`")
+	f.String("target", "", "only events about the thing with this `id`")
+	f.String("since", "", "from this `time` on: 2030-01-31, 2030-01-31T12:00:00Z, or how long ago, such as 2h or 7d")
+	f.String("until", "", "before this `time`")
 }
 
 // auditFilter returns the filter that the flags set.

@@ -93,13 +93,21 @@ func parseEnd(text string) (auditEnd, error) {
 	return auditEnd{lane, seq, parts[2]}, nil
 }
 
-// printReport prints the result of a verification.
-func (c auditCommands) printReport(r store.AuditReport) error {
-	var events int64
+// An auditSum is the result of a verification of all lanes together, and its JSON.
+type auditSum struct {
+	Whole  bool       `json:"whole"`
+	Events int64      `json:"events"`
+	First  cli.Time   `json:"first,omitempty"`
+	Last   cli.Time   `json:"last,omitempty"`
+	Ends   []auditEnd `json:"ends"`
+	Broken []string   `json:"broken,omitempty"`
+}
+
+func sumAudit(r store.AuditReport) auditSum {
+	s := auditSum{Whole: len(r.Broken) == 0, Ends: []auditEnd{}}
 	var first, last time.Time
-	ends, broken := []auditEnd{}, []string{}
 	for _, l := range r.Lanes {
-		events += l.Count
+		s.Events += l.Count
 		if l.Count > 0 && (first.IsZero() || l.First.Before(first)) {
 			first = l.First
 		}
@@ -107,40 +115,40 @@ func (c auditCommands) printReport(r store.AuditReport) error {
 			last = l.Last
 		}
 		if at := l.At(); at.Seq > 0 {
-			ends = append(ends, auditEnd{at.Lane, at.Seq, at.Hash})
+			s.Ends = append(s.Ends, auditEnd{at.Lane, at.Seq, at.Hash})
 		}
 	}
+	s.First, s.Last = cli.UTC(first), cli.UTC(last)
 	for _, err := range r.Broken {
-		broken = append(broken, err.Error())
+		s.Broken = append(s.Broken, err.Error())
 	}
+	return s
+}
 
+// printReport prints the result of a verification.
+func (c auditCommands) printReport(r store.AuditReport) error {
+	s := sumAudit(r)
 	if c.Output == "json" {
-		return c.PrintJSON(struct {
-			Whole  bool       `json:"whole"`
-			Events int64      `json:"events"`
-			First  cli.Time   `json:"first,omitempty"`
-			Last   cli.Time   `json:"last,omitempty"`
-			Ends   []auditEnd `json:"ends"`
-			Broken []string   `json:"broken,omitempty"`
-		}{len(broken) == 0, events, cli.UTC(first), cli.UTC(last), ends, broken})
+		return c.PrintJSON(s)
 	}
 	verdict := "whole"
-	if len(broken) > 0 {
+	if !s.Whole {
 		verdict = "broken"
 	}
+
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %d events, from %s to %s\n", verdict, events, formatUTC(first), formatUTC(last))
-	for _, e := range ends {
+	fmt.Fprintf(&b, "%s: %d events, from %s to %s\n", verdict, s.Events, formatUTC(s.First), formatUTC(s.Last))
+	for _, e := range s.Ends {
 		fmt.Fprintf(&b, "end %d:%d:%s\n", e.Lane, e.Seq, e.Hash)
 	}
 	_, err := fmt.Fprint(c.Stdout, b.String())
 	return err
 }
 
-// formatUTC formats a time in UTC, and the zero time as "-".
-func formatUTC(t time.Time) string {
-	if t.IsZero() {
+// formatUTC formats a time in UTC, and no time as "-".
+func formatUTC(t cli.Time) string {
+	if t == nil {
 		return "-"
 	}
-	return t.UTC().Format(time.RFC3339)
+	return t.Format(time.RFC3339)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/idp"
@@ -17,43 +18,14 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// addClientFlags adds the flags of a client's settings.
+// addClientFlags adds the flags of a client's settings, in the order of the help.
 func addClientFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.String("name", "", "`name` shown to people who sign in")
-	f.String("brand-color", "", "`color` of buttons on sign-in pages, such as #2f4b9b; \"\" uses the project's")
-	f.String("logo", "", "`file` with a logo for sign-in pages, PNG, JPEG or WebP; \"\" uses the project's")
-	f.String("tos-uri", "", "`uri` of the terms of service, shown on sign-in pages; \"\" for none")
-	f.String("policy-uri", "", "`uri` of the privacy policy, shown on sign-in pages; \"\" for none")
+	addPageFlags(f)
+	addLogoutFlags(f)
+	addRequestFlags(f)
+	addTokenFlags(f)
 
-	f.StringArray("redirect-uri", nil, "allowed redirect `uri` after login; repeatable")
-	f.StringArray("post-logout-redirect-uri", nil, "allowed redirect `uri` after logout; repeatable")
-	f.String("backchannel-logout-uri", "",
-		"back-channel logout `uri`: receives a POST when a login that holds this client's tokens ends; \"\" for none")
-	f.Bool("backchannel-logout-session-required", false,
-		"the client needs the sid in logout tokens, which always contain it")
-
-	f.Bool("first-party", false, "the client belongs to the operator: people are not asked for consent")
-	f.String("auth-method", "", "authentication `method`: none, client_secret_post, client_secret_basic or "+
-		"private_key_jwt (default by type)")
-	f.String("jwks", "", "`file` with public keys (JWKS) for private_key_jwt")
-	f.String("jwks-uri", "", "`uri` of public keys instead of a file; they are read again when they change")
-	f.StringSlice("grant", nil, "allowed `grant`: authorization_code, refresh_token, client_credentials or "+
-		"device_code; repeatable (default by type)")
-	f.StringSlice("response-type", nil, "allowed response `type`: code or id_token; repeatable (default code)")
-	f.StringSlice("scope", nil, "allowed `scope`; repeatable: "+strings.Join(idp.Scopes(), " "))
-	f.String("pkce", "", "`rule` for PKCE: required or optional (default required)")
-	f.String("profile", "", "`profile` of requests: default or mobile-legacy (default default)")
-
-	f.String("access-token", "", "`kind` of access tokens: fabric or jwt (default by type)")
-	f.String("id-token-alg", "", "`algorithm` that signs ID tokens: RS256, ES256, PS256 or EdDSA (default RS256)")
-	f.String("userinfo-signed-response-alg", "",
-		"`algorithm` that signs userinfo: RS256, ES256, PS256 or EdDSA (default: plain JSON)")
-	f.StringArray("resource", nil, "`uri` of a service that tokens may be requested for (RFC 8707); repeatable")
-	f.String("acr", "", "`class` that each login must have: 1, 2 for two factors, or any (default any)")
-	f.String("subject-type", "", "`kind` of subjects: public, or pairwise, one for each sector (default public)")
-	f.String("sector-identifier-uri", "",
-		"`uri` of the sector's list of redirect URIs, if they have several hosts; changing it changes all subjects")
 	f.String("frontchannel-logout-uri", "", "not supported")
 	_ = f.MarkHidden("frontchannel-logout-uri") // defined in the line above
 	f.SortFlags = false
@@ -84,19 +56,61 @@ func setClient(cmd *cobra.Command, c *idp.Client) error {
 		return err
 	}
 
-	// Shown to people.
+	setPages(cmd, c)
+	setLogout(cmd, c)
+	setTokens(cmd, c)
+	return setRequests(cmd, c)
+}
+
+// addPageFlags adds the flags of what a client shows to people who sign in.
+func addPageFlags(f *pflag.FlagSet) {
+	f.String("name", "", "`name` shown to people who sign in")
+	f.String("brand-color", "", "`color` of buttons on sign-in pages, such as #2f4b9b; \"\" uses the project's")
+	f.String("logo", "", "`file` with a logo for sign-in pages, PNG, JPEG or WebP; \"\" uses the project's")
+	f.String("tos-uri", "", "`uri` of the terms of service, shown on sign-in pages; \"\" for none")
+	f.String("policy-uri", "", "`uri` of the privacy policy, shown on sign-in pages; \"\" for none")
+}
+
+func setPages(cmd *cobra.Command, c *idp.Client) {
 	cli.Set(cmd, "name", &c.Name)
 	cli.Set(cmd, "brand-color", &c.BrandColor)
 	cli.Set(cmd, "tos-uri", &c.TermsURI)
 	cli.Set(cmd, "policy-uri", &c.PolicyURI)
+}
 
-	// Redirects and logout.
+// addLogoutFlags adds the flags of the URIs that a login and a logout lead to.
+func addLogoutFlags(f *pflag.FlagSet) {
+	f.StringArray("redirect-uri", nil, "allowed redirect `uri` after login; repeatable")
+	f.StringArray("post-logout-redirect-uri", nil, "allowed redirect `uri` after logout; repeatable")
+	f.String("backchannel-logout-uri", "",
+		"back-channel logout `uri`: receives a POST when a login that holds this client's tokens ends; \"\" for none")
+	f.Bool("backchannel-logout-session-required", false,
+		"the client needs the sid in logout tokens, which always contain it")
+}
+
+func setLogout(cmd *cobra.Command, c *idp.Client) {
 	cli.SetTexts(cmd, "redirect-uri", &c.RedirectURIs)
 	cli.SetTexts(cmd, "post-logout-redirect-uri", &c.LogoutURIs)
 	cli.Set(cmd, "backchannel-logout-uri", &c.BackchannelLogoutURI)
 	cli.SetBool(cmd, "backchannel-logout-session-required", &c.BackchannelLogoutSession)
+}
 
-	// Requests.
+// addRequestFlags adds the flags of how a client authenticates and what it may ask for.
+func addRequestFlags(f *pflag.FlagSet) {
+	f.Bool("first-party", false, "the client belongs to the operator: people are not asked for consent")
+	f.String("auth-method", "", "authentication `method`: none, client_secret_post, client_secret_basic or "+
+		"private_key_jwt (default by type)")
+	f.String("jwks", "", "`file` with public keys (JWKS) for private_key_jwt")
+	f.String("jwks-uri", "", "`uri` of public keys instead of a file; they are read again when they change")
+	f.StringSlice("grant", nil, "allowed `grant`: authorization_code, refresh_token, client_credentials or "+
+		"device_code; repeatable (default by type)")
+	f.StringSlice("response-type", nil, "allowed response `type`: code or id_token; repeatable (default code)")
+	f.StringSlice("scope", nil, "allowed `scope`; repeatable: "+strings.Join(idp.Scopes(), " "))
+	f.String("pkce", "", "`rule` for PKCE: required or optional (default required)")
+	f.String("profile", "", "`profile` of requests: default or mobile-legacy (default default)")
+}
+
+func setRequests(cmd *cobra.Command, c *idp.Client) error {
 	cli.SetBool(cmd, "first-party", &c.FirstParty)
 	cli.Set(cmd, "auth-method", &c.AuthMethod)
 	cli.Set(cmd, "profile", &c.Profile)
@@ -104,19 +118,33 @@ func setClient(cmd *cobra.Command, c *idp.Client) error {
 	c.Grants = replaceAll(c.Grants, shortDevice, idp.GrantDevice)
 	cli.SetTexts(cmd, "response-type", &c.ResponseTypes)
 	cli.SetTexts(cmd, "scope", &c.Scopes)
+	return errors.Join(setKeys(cmd, c), setPKCE(cmd, c))
+}
+
+// addTokenFlags adds the flags of a client's tokens and of the subjects in them.
+func addTokenFlags(f *pflag.FlagSet) {
+	f.String("access-token", "", "`kind` of access tokens: fabric or jwt (default by type)")
+	f.String("id-token-alg", "", "`algorithm` that signs ID tokens: RS256, ES256, PS256 or EdDSA (default RS256)")
+	f.String("userinfo-signed-response-alg", "",
+		"`algorithm` that signs userinfo: RS256, ES256, PS256 or EdDSA (default: plain JSON)")
+	f.StringArray("resource", nil, "`uri` of a service that tokens may be requested for (RFC 8707); repeatable")
+	f.String("acr", "", "`class` that each login must have: 1, 2 for two factors, or any (default any)")
+	f.String("subject-type", "", "`kind` of subjects: public, or pairwise, one for each sector (default public)")
+	f.String("sector-identifier-uri", "",
+		"`uri` of the sector's list of redirect URIs, if they have several hosts; changing it changes all subjects")
+}
+
+func setTokens(cmd *cobra.Command, c *idp.Client) {
+	cli.Set(cmd, "access-token", &c.AccessToken)
+	cli.Set(cmd, "id-token-alg", (*keys.Use)(&c.IDTokenAlg))
+	cli.Set(cmd, "userinfo-signed-response-alg", &c.UserinfoAlg)
 	cli.SetTexts(cmd, "resource", &c.Resources)
 	cli.Set(cmd, "acr", &c.RequireACR)
 	if c.RequireACR == "any" {
 		c.RequireACR = ""
 	}
-
-	// Tokens and subjects.
-	cli.Set(cmd, "access-token", &c.AccessToken)
-	cli.Set(cmd, "id-token-alg", (*keys.Use)(&c.IDTokenAlg))
-	cli.Set(cmd, "userinfo-signed-response-alg", &c.UserinfoAlg)
 	cli.Set(cmd, "subject-type", &c.SubjectType)
 	cli.Set(cmd, "sector-identifier-uri", &c.SectorURI)
-	return errors.Join(setKeys(cmd, c), setPKCE(cmd, c))
 }
 
 func setPKCE(cmd *cobra.Command, c *idp.Client) error {

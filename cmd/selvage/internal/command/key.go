@@ -98,18 +98,19 @@ func (c *commands) keyCommand() *cobra.Command {
 		rotateKey)
 	revoke := cli.Command("revoke ID", "Revoke an API key and the tokens created with it", c.with(revokeKey))
 
-	for _, cmd := range []*cobra.Command{create, update} {
-		cmd.Flags().StringSlice("scope", nil,
-			"`scope` that the key allows; repeatable: "+cli.Join(fabric.Scopes()))
-		cmd.Flags().String("name", "", "`name` shown in lists")
-		cmd.Flags().Var(&span.Span{Most: 100 * 365 * span.Day}, "expires-in",
-			"`time` until the key expires, such as 12h or 90d")
-		cmd.Flags().Var(new(dayOrTime), "expires-at",
-			"`day` or time at which the key expires, such as 2030-01-31, or never")
-	}
+	addKeyFlags(create.Flags())
+	addKeyFlags(update.Flags())
 	addOverlap(rotate, "`time` that the old secret stays valid; 0 revokes it at once")
 	addProject(create, ls, show, update, rotate, revoke)
 	return cli.Noun("key", "API keys: how backends authenticate", create, ls, show, update, rotate, revoke)
+}
+
+// addKeyFlags adds the flags of a key's fields.
+func addKeyFlags(f *pflag.FlagSet) {
+	f.StringSlice("scope", nil, "`scope` that the key allows; repeatable: "+cli.Join(fabric.Scopes()))
+	f.String("name", "", "`name` shown in lists")
+	f.Var(&span.Span{Most: 100 * 365 * span.Day}, "expires-in", "`time` until the key expires, such as 12h or 90d")
+	f.Var(new(dayOrTime), "expires-at", "`day` or time at which the key expires, such as 2030-01-31, or never")
 }
 
 // addOverlap adds the flag --overlap to a command that rotates a secret.

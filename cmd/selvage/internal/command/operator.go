@@ -95,9 +95,15 @@ func (c operatorCommands) command() *cobra.Command {
 
 	cmd := cli.Noun("operator", "Operators: the people who run this installation", create, ls, show, update,
 		disable, enable, reset, remove)
-	setup, invitations := c.setupLinkCommand(), c.invitationCommands()
+	setup := c.setupLinkCommand()
 	cmd.AddCommand(setup)
-	cmd.AddCommand(invitations...)
+	cmd.AddCommand(c.invitationCommands()...)
+	addOperatorFlags(create, update, setup, reset)
+	return cmd
+}
+
+// addOperatorFlags adds the flags to the commands that set fields of an operator.
+func addOperatorFlags(create, update, setup, reset *cobra.Command) {
 	for _, cmd := range []*cobra.Command{create, update} {
 		cmd.Flags().String("name", "", "`name` of the operator")
 	}
@@ -112,7 +118,6 @@ func (c operatorCommands) command() *cobra.Command {
 		cmd.Flags().Bool("password-stdin", false, "read the password from stdin")
 	}
 	reset.Flags().Bool("link", false, "print a link with which they set their password themselves")
-	return cmd
 }
 
 // flagRoles returns the roles of --role, or nil if the flag is not set.

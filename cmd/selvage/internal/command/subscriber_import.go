@@ -66,11 +66,9 @@ func (c subscriberCommands) importSubscribers(ctx context.Context, a *app, cmd *
 	if err != nil {
 		return err
 	}
-	file := io.NopCloser(c.Stdin)
-	if args[0] != "-" {
-		if file, err = os.Open(args[0]); err != nil {
-			return fmt.Errorf("reading subscribers: %w", err)
-		}
+	file, err := openImport(args[0], c.Stdin)
+	if err != nil {
+		return err
 	}
 	defer file.Close()
 
@@ -84,16 +82,19 @@ func (c subscriberCommands) importSubscribers(ctx context.Context, a *app, cmd *
 	sum := importSum{why: make(map[string]int)}
 	progress := c.NewProgress("line")
 	defer progress.End()
-	for {
-		record, err := r.Read()
-		if errors.Is(err, io.EOF) {
+	for ctx.Err() == nil {
+		record, lineErr := r.Read()
+		if errors.Is(lineErr, io.EOF) {
 			return c.endImport(sum)
 		}
 		progress.Step()
 		in := importedSubscriber{Status: rejected}
 		in.Line, _ = r.FieldPos(0)
-		if err == nil || errors.Is(err, csv.ErrFieldCount) {
-			in, err = a.importSubscriber(ctx, p.ID, columns, record, in, err)
+		unreadable := lineErr != nil && !errors.Is(lineErr, csv.ErrFieldCount)
+
+		err := lineErr
+		if !unreadable {
+			in, err = a.importSubscriber(ctx, p.ID, columns, record, in, lineErr)
 		}
 		if err != nil {
 			in.Error = rejectReason(err)
@@ -102,14 +103,23 @@ func (c subscriberCommands) importSubscribers(ctx context.Context, a *app, cmd *
 		if err := c.printImportedSubscriber(in); err != nil {
 			return err
 		}
-		var syntax *csv.ParseError
-		if errors.As(err, &syntax) && !errors.Is(err, csv.ErrFieldCount) {
-			return fmt.Errorf("reading subscribers: %w; the lines after it were not read", err)
-		}
-		if ctx.Err() != nil {
-			return ctx.Err()
+		if unreadable {
+			return fmt.Errorf("reading subscribers: %w; the lines after it were not read", lineErr)
 		}
 	}
+	return ctx.Err()
+}
+
+// openImport opens a file to import; - is stdin.
+func openImport(name string, stdin io.Reader) (io.ReadCloser, error) {
+	if name == "-" {
+		return io.NopCloser(stdin), nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("reading subscribers: %w", err)
+	}
+	return file, nil
 }
 
 // importColumns returns the columns that the first line names.
