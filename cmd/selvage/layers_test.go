@@ -22,7 +22,8 @@ var layers = map[string][]string{
 	"cmd/selvage/internal/cli": {"cmd/selvage/internal/console", "internal/problem", "internal/span",
 		"internal/suggest"},
 	// the assembly of the services, for servers and commands
-	"cmd/selvage/internal/server": {"calls", "calls/media", "calls/record", "operator/dashboard", "fabric", "fabric/kinds",
+	"cmd/selvage/internal/server": {"calls", "calls/media", "calls/record", "operator/dashboard",
+		"fabric", "fabric/kinds",
 		"fabric/relay", "fabric/rest", "idp", "idp/oidc", "internal/audit", "internal/blob",
 		"cmd/selvage/internal/ca", "cmd/selvage/internal/certs", "cmd/selvage/internal/clock",
 		"cmd/selvage/internal/config", "cmd/selvage/internal/console", "internal/database",

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -44,20 +45,15 @@ func Reference(root *cobra.Command, configuration *pflag.FlagSet) string {
 		if !cmd.IsAvailableCommand() || cmd.Name() == "help" {
 			continue
 		}
-		fmt.Fprintf(&b, "\n## selvage %s\n\n%s.\n", cmd.Name(), strings.TrimSuffix(cmd.Short, "."))
-		written := make(map[string]string)
-		if !cmd.HasAvailableSubCommands() {
-			usage, rows := describe(cmd, configuration)
-			if usage != cmd.CommandPath() { // which is the heading
-				fmt.Fprintf(&b, "\n```\n%s\n```\n", usage)
-			}
-			writeFlags(&b, cmd, rows, written)
-			continue
+		fmt.Fprintf(&b, "\n## selvage %s\n\n", cmd.Name())
+		verbs := []*cobra.Command{cmd}
+		if cmd.HasAvailableSubCommands() {
+			verbs = leaves(cmd)
+			fmt.Fprintf(&b, "%s.\n\n", strings.TrimSuffix(cmd.Short, "."))
 		}
-		for _, verb := range leaves(cmd) {
-			usage, rows := describe(verb, configuration)
-			fmt.Fprintf(&b, "\n### `%s`\n\n%s.\n", usage, strings.TrimSuffix(verb.Short, "."))
-			writeFlags(&b, verb, rows, written)
+		var written []described
+		for _, verb := range verbs {
+			writeCommand(&b, verb, configuration, &written)
 		}
 	}
 	return b.String()
@@ -103,10 +99,12 @@ func leaves(cmd *cobra.Command) (all []*cobra.Command) {
 	return all
 }
 
-// describe returns how to call cmd, and a row for each of its flags except for those of
-// referenceHead and of the configuration.
-func describe(cmd *cobra.Command, configuration *pflag.FlagSet) (usage string, rows []string) {
-	usage = strings.TrimSuffix(cmd.UseLine(), " [flags]")
+// writeCommand writes how to call cmd, what it does, and its flags, except for those of
+// referenceHead and of the configuration. Flags that an earlier command of the same noun has too are
+// only named. written has the flags that each earlier command described.
+func writeCommand(b *strings.Builder, cmd *cobra.Command, configuration *pflag.FlagSet, written *[]described) {
+	usage := strings.TrimSuffix(cmd.UseLine(), " [flags]")
+	var flags []string
 	cmd.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 		switch {
 		case f.Hidden || f.Name == "help" || configuration.Lookup(f.Name) != nil:
@@ -115,66 +113,56 @@ func describe(cmd *cobra.Command, configuration *pflag.FlagSet) (usage string, r
 		case f.Usage == yesUsage:
 			usage += " [--yes]"
 		default:
-			rows = append(rows, flagRow(f))
+			flags = append(flags, describeFlag(f))
 		}
 	})
-	return usage, rows
+
+	var same []string
+	for _, earlier := range *written {
+		if text := earlier.sameAs(flags); text != "" {
+			same = append(same, text)
+			flags = slices.DeleteFunc(flags, func(f string) bool { return slices.Contains(earlier.flags, f) })
+		}
+	}
+	writeItem(b, "", "`"+usage+"`: "+strings.TrimSuffix(cmd.Short, "."))
+	for _, text := range append(flags, same...) {
+		writeItem(b, "  ", text)
+	}
+	*written = append(*written, described{cmd.CommandPath(), flags})
 }
 
-// writeFlags writes the rows of the flags of cmd as a table. It only names those that an earlier
-// command of the same noun has, too. written maps the rows to these commands.
-func writeFlags(b *strings.Builder, cmd *cobra.Command, rows []string, written map[string]string) {
-	same := make(map[string][]string)
-	var origins []string
-	table := ""
-	for _, row := range rows {
-		origin, ok := written[row]
-		if !ok {
-			written[row] = cmd.CommandPath()
-			table += row
-			continue
-		}
-		if same[origin] == nil {
-			origins = append(origins, origin)
-		}
-		flag, _, _ := strings.Cut(strings.TrimPrefix(row, "| "), " |")
-		same[origin] = append(same[origin], flag)
-	}
-
-	if table != "" {
-		fmt.Fprintf(b, "\n| flag | meaning |\n|---|---|\n%s", table)
-	}
-	for _, origin := range origins {
-		fmt.Fprintf(b, "\nAs for `%s`:", origin)
-		writeList(b, same[origin])
-	}
+// described is a command with the flags that the reference describes there.
+type described struct {
+	command string
+	flags   []string
 }
 
-// maxColumn is the width at which lists wrap.
-const maxColumn = 100
-
-// writeList writes words as an enumeration in lines of their own.
-func writeList(b *strings.Builder, words []string) {
-	column := maxColumn // so that the first word begins a line
-	for i, word := range words {
-		word += ","
-		if i == len(words)-1 {
-			word = strings.TrimSuffix(word, ",") + "."
+// sameAs names those of a later command's flags that d describes, or those that the later command
+// lacks, whichever are fewer. It returns "" if there are none.
+func (d described) sameAs(flags []string) string {
+	var common, missing []string
+	for _, f := range d.flags {
+		name, _, _ := strings.Cut(f, ": ")
+		if slices.Contains(flags, f) {
+			common = append(common, name)
+		} else {
+			missing = append(missing, name)
 		}
-		if column+1+len(word) > maxColumn {
-			b.WriteString("\n" + word)
-			column = len(word)
-			continue
-		}
-		b.WriteString(" " + word)
-		column += 1 + len(word)
 	}
-	b.WriteString("\n")
+	switch {
+	case len(common) == 0:
+		return ""
+	case len(missing) == 0:
+		return "all flags of `" + d.command + "`"
+	case len(missing) < len(common):
+		return "all flags of `" + d.command + "` except " + strings.Join(missing, ", ")
+	}
+	return "as for `" + d.command + "`: " + strings.Join(common, ", ")
 }
 
-// flagRow returns the row of a flag in the table of its command.
-func flagRow(f *pflag.Flag) string {
-	kind, usage := pflag.UnquoteUsage(f)
+// describeFlag returns the name of a flag with its kind of value, as code, and its meaning.
+func describeFlag(f *pflag.Flag) string {
+	kind, meaning := pflag.UnquoteUsage(f)
 	name := "--" + f.Name
 	if f.Shorthand != "" {
 		name = "-" + f.Shorthand + ", " + name
@@ -182,5 +170,33 @@ func flagRow(f *pflag.Flag) string {
 	if kind != "" {
 		name += " " + kind
 	}
-	return fmt.Sprintf("| `%s` | %s |\n", name, strings.ReplaceAll(usage, "|", `\|`))
+	return "`" + name + "`: " + meaning
+}
+
+// maxColumn is the width at which lists wrap.
+const maxColumn = 100
+
+// writeItem writes text as an item of a list, without splitting code.
+func writeItem(b *strings.Builder, indent, text string) {
+	line := indent + "-"
+	for i, part := range strings.Split(text, "`") {
+		words := strings.Fields(part)
+		if i%2 == 1 {
+			words = []string{"`" + part + "`"}
+		}
+		for j, word := range words {
+			// Text that follows code directly, such as a comma, stays with it.
+			glued := j == 0 && i%2 == 0 && i > 0 && !strings.HasPrefix(part, " ")
+			switch {
+			case glued:
+				line += word
+			case len(line)+1+len(word) > maxColumn:
+				b.WriteString(line + "\n")
+				line = indent + "  " + word
+			default:
+				line += " " + word
+			}
+		}
+	}
+	b.WriteString(line + "\n")
 }

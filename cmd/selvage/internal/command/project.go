@@ -110,10 +110,10 @@ func addProjectFlags(cmd *cobra.Command) {
 	f.String("logo", "", "`file` with a logo for pages and mails, PNG, JPEG or WebP; \"\" for none")
 	f.String("tos-uri", "", "`uri` of the terms of service, shown on sign-in pages; \"\" for none")
 	f.String("policy-uri", "", "`uri` of the privacy policy, shown on sign-in pages; \"\" for none")
-	f.String("media-auth", "", "`who` may fetch the media of recordings: public (anyone), basic (callers with "+
+	f.String("media-auth", "", "`access` to the media of recordings: public (anyone), basic (callers with "+
 		"credentials) or signed (those, and signed links)")
 	f.Bool("require-factor", false, "require two factors for every login of a subscriber; =false requires one")
-	f.String("registration", "", "`who` may create accounts: off (operators and backends) or open (people themselves, "+
+	f.String("registration", "", "`rule` for new accounts: off (operators and backends) or open (people themselves, "+
 		"who confirm their e-mail address)")
 	f.String("record-calls", "", "`setting`: off, or on to record calls; a subscriber can have another one. In many "+
 		"countries everyone on a call must consent")
