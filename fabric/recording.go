@@ -33,8 +33,8 @@ func checkRecordCalls(r *RecordCalls, allowed ...RecordCalls) error {
 }
 
 // RecordsCall reports whether a call between these subscribers is recorded, which is the
-// case if at least one of them has the setting on. Guests and unknown subscribers inherit
-// the project's setting. It also applies to a call without subscribers.
+// case if at least one of them has the setting on. Unknown subscribers inherit the project's
+// setting. It also applies to a call without subscribers.
 func (f *Fabric) RecordsCall(ctx context.Context, projectID string, subscriberIDs ...string) (bool, error) {
 	projectID, ok := canonical(projectID)
 	if !ok {
