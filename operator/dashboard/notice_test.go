@@ -93,8 +93,9 @@ func TestAddressForeseen(t *testing.T) {
 	room := b.post(rooms, rooms, url.Values{"name": {"Lobby"}}).Header.Get("Location")
 	room, _, _ = strings.Cut(room, "?")
 	for name, want := range map[string]string{
-		"Team Standup": "Its address will be /public/team-standup,", "Größe (2)": "Its address will be /public/grosse-2,",
-		"lobby": "/public/lobby is already in use", "會議": "address will be /public/video_room-…", "": "",
+		"Team Standup": "Its address will be /public/team-standup,",
+		"Größe (2)":    "Its address will be /public/grosse-2,",
+		"lobby":        "/public/lobby is already in use", "會議": "address will be /public/video_room-…", "": "",
 	} {
 		if a := b.post(rooms, rooms+"/address", url.Values{"name": {name}}); a.StatusCode != 200 ||
 			!strings.Contains(a.body, want) || want == "" && a.body != "" {

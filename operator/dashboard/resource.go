@@ -137,6 +137,7 @@ func (a *resourcePages) resourcePage(v *visit, code int, wrong []string) error {
 	if err != nil {
 		return err
 	}
+
 	p := resourcePage{
 		Resource: a.resourceRow(v, r), Updated: r.Updated, About: k.Description, Facts: factsOf(k, r.Fields),
 		Base: v.base(), MayChange: v.mayIn(operator.Write), Faults: wrong,
@@ -146,6 +147,7 @@ func (a *resourcePages) resourcePage(v *visit, code int, wrong []string) error {
 		p.Addresses = append(p.Addresses, v.addressRow(address))
 		p.Answers = p.Answers || calls.CanReach(address)
 	}
+
 	if p.Deployed, err = a.versions(v, k, r); err != nil {
 		return err
 	}
