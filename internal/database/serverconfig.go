@@ -58,11 +58,20 @@ func (c Config) server() (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-// isCutPassword reports whether part of the password of a URL was probably read as the host or the database,
-// because a character in it is not encoded. Errors about the host or the database would show that part.
+// isCutPassword reports whether part of the password of a URL was probably read as something else, because a
+// character in it is not encoded. Errors about that would show it. Only the parameters user and password may
+// contain an @ that is not encoded.
 func isCutPassword(u *url.URL) bool {
-	return strings.Contains(u.EscapedPath(), "@") || strings.Contains(u.Fragment, "@") ||
-		u.Path == "" && strings.Contains(u.RawQuery, "@")
+	if strings.Contains(u.EscapedPath(), "@") || strings.Contains(u.Fragment, "@") {
+		return true
+	}
+	for parameter := range strings.SplitSeq(u.RawQuery, "&") {
+		name, _, _ := strings.Cut(parameter, "=")
+		if strings.Contains(parameter, "@") && name != "user" && name != "password" {
+			return true
+		}
+	}
+	return false
 }
 
 func (c Config) patience() time.Duration { return cmp.Or(c.Patience, statementFor) }

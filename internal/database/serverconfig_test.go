@@ -11,6 +11,8 @@ func TestCutPasswords(t *testing.T) {
 	for _, raw := range []string{
 		"postgres://u:p@hush/hush@h:5432/db", "postgres://u:12/hush@h/db", "postgres://u:12#hush@h/db",
 		"postgres://u:12?hush@h/db", "postgres://u:hush?hush@h/db", "postgres://u:hush#hush@h/db",
+		"postgres://u:12/hush?hush@h/db", "postgres://u:12/hush?hush=1@h/db", "postgres://u:p@hush/hush?hush@h/db",
+		"postgres://u:12/hush#hush@h/db", "postgres://u:p@hush?a=b&hush@h/db",
 	} {
 		config, err := parseServer(raw)
 		if err == nil {
