@@ -3,7 +3,10 @@ package fabric
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -36,10 +39,18 @@ type Device struct {
 	ProjectID    string
 	SubscriberID string
 	Type         string // iOS, Android or Desktop
-	Token        string // token of the push service
 	Name         string
-	PushKey      string // key that seals push messages: base64 of 32 bytes
+	TokenHash    string // finds the device by its token
+	Sealed       string // the secrets, sealed for the store
 	Created      time.Time
+
+	DeviceSecrets // set by [Devices.Register] alone
+}
+
+// DeviceSecrets are what only the device itself may see.
+type DeviceSecrets struct {
+	Token   string `json:"token"`    // token of the push service
+	PushKey string `json:"push_key"` // key that seals push messages: base64 of 32 bytes
 }
 
 // maxDevices is how many devices a subscriber may have.
@@ -96,15 +107,11 @@ func (ds *Devices) Register(ctx context.Context, sat Token, in DeviceInput) (Dev
 		return Device{}, err
 	}
 
-	var key [32]byte
-	rand.Read(key[:])
-	d := Device{
-		ID: newID(), ProjectID: sat.ProjectID, SubscriberID: sat.SubscriberID, Type: in.Type, Token: in.Token,
-		Name:    in.Name,
-		PushKey: base64.StdEncoding.EncodeToString(key[:]), Created: ds.now(),
+	d, err := ds.newDevice(sat, in)
+	if err != nil {
+		return Device{}, err
 	}
-
-	d, err := ds.store.PutDevice(ctx, d, maxDevices)
+	kept, err := ds.store.PutDevice(ctx, d, maxDevices)
 	if errors.Is(err, problem.NotFound) {
 		return Device{}, problem.NoCredentials()
 	}
@@ -112,7 +119,41 @@ func (ds *Devices) Register(ctx context.Context, sat Token, in DeviceInput) (Dev
 		return Device{}, fmt.Errorf("registering device: %w", err)
 	}
 
-	return d, nil
+	err = ds.open(&kept)
+	return kept, err
+}
+
+// newDevice returns a device with a new key, and its secrets sealed.
+func (ds *Devices) newDevice(sat Token, in DeviceInput) (Device, error) {
+	var key [32]byte
+	rand.Read(key[:])
+	secrets, err := json.Marshal(DeviceSecrets{in.Token, base64.StdEncoding.EncodeToString(key[:])})
+	if err != nil {
+		return Device{}, fmt.Errorf("writing the secrets of a device: %w", err)
+	}
+
+	hash := sha256.Sum256([]byte(in.Token))
+	d := Device{
+		ID: newID(), ProjectID: sat.ProjectID, SubscriberID: sat.SubscriberID, Type: in.Type, Name: in.Name,
+		TokenHash: hex.EncodeToString(hash[:]), Created: ds.now(),
+	}
+	d.Sealed, err = ds.c.Ring.SealSecret(deviceName(d.ID), secrets)
+	return d, err
+}
+
+// deviceName is the name under which the secrets of a device are sealed.
+func deviceName(id string) string { return "device:" + id }
+
+// open sets the secrets of a device.
+func (ds *Devices) open(d *Device) error {
+	raw, err := ds.c.Ring.OpenSecret(deviceName(d.ID), d.Sealed)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(raw, &d.DeviceSecrets); err != nil {
+		return fmt.Errorf("reading the secrets of a device: %w", err)
+	}
+	return nil
 }
 
 // Delete deletes a device of the SAT's subscriber.

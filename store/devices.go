@@ -11,13 +11,13 @@ import (
 )
 
 var deviceTable = table[fabric.Device]{
-	"devices", "device", `id, project_id, subscriber_id, type, token, name, push_key, created`,
+	"devices", "device", `id, project_id, subscriber_id, type, name, token_hash, sealed, created`,
 	func(d *fabric.Device) []any {
-		return []any{&d.ID, &d.ProjectID, &d.SubscriberID, &d.Type, &d.Token, &d.Name, &d.PushKey, &d.Created}
+		return []any{&d.ID, &d.ProjectID, &d.SubscriberID, &d.Type, &d.Name, &d.TokenHash, &d.Sealed, &d.Created}
 	},
 }
 
-// PutDevice inserts a device, or renames the one with that token, which keeps its id, key and time of
+// PutDevice inserts a device, or renames the one with that token, which keeps its id, secrets and time of
 // creation. If the subscriber would have more than most devices, it is problem.Invalid.
 func (s *Subscribers) PutDevice(ctx context.Context, d fabric.Device, most int) (kept fabric.Device, err error) {
 	e := audit.Of("device.registered", d.ProjectID, "subscriber", d.SubscriberID).With("type", d.Type)
@@ -52,8 +52,8 @@ func (s *Subscribers) PutDevice(ctx context.Context, d fabric.Device, most int) 
 // locked.
 func (t tx) putDevice(ctx context.Context, d *fabric.Device) error {
 	renamed, err := t.maybe(ctx, "device", `UPDATE devices SET type = $3, name = $4
-			WHERE subscriber_id = $1 AND token = $2 RETURNING id, push_key, created`,
-		[]any{d.SubscriberID, d.Token, d.Type, d.Name}, &d.ID, &d.PushKey, target(&d.Created))
+			WHERE subscriber_id = $1 AND token_hash = $2 RETURNING id, sealed, created`,
+		[]any{d.SubscriberID, d.TokenHash, d.Type, d.Name}, &d.ID, &d.Sealed, target(&d.Created))
 	if err != nil || renamed {
 		return err
 	}

@@ -110,7 +110,7 @@ func plantCanary(t *testing.T, s *Store) fabric.Subscriber {
 		},
 		func() error {
 			_, err := s.PutDevice(ctx, fabric.Device{ID: newID(), ProjectID: "p", SubscriberID: sub.ID,
-				Type: "iOS", Token: "canary", Name: "Canary's phone", PushKey: "x", Created: now}, 10)
+				Type: "iOS", Name: "Canary's phone", TokenHash: "x", Sealed: "x", Created: now}, 10)
 			return err
 		},
 		func() error {

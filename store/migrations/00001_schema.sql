@@ -203,9 +203,9 @@ CREATE TABLE devices (
     project_id     TEXT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
     subscriber_id  TEXT NOT NULL REFERENCES subscribers (id) ON DELETE CASCADE,
     type           TEXT NOT NULL,            -- iOS | Android | Desktop
-    token          TEXT NOT NULL,            -- of the push service
     name           TEXT NOT NULL,
-    push_key       TEXT NOT NULL,            -- seals the pushes
+    token_hash     TEXT NOT NULL,            -- SHA-256 of the token of the push service
+    sealed         TEXT NOT NULL,            -- the token, and the key that seals pushes
     created        BIGINT NOT NULL
 );
 CREATE INDEX devices_subscriber ON devices (subscriber_id, id);

@@ -16,8 +16,6 @@ var declared = []struct{ secret, place, reason string }{
 	{"recording Sid", "rows", "it is the name of the recording, which the LaML API requires"},
 	{"recording Sid", "export of a subscriber", "the subscriber may fetch the recording"},
 	{"recording Sid", "list of recordings", "a key with Voice may fetch the recording"},
-	{"device token", "rows", "the push service has to get it as it is"},
-	{"push key", "rows", "it encrypts pushes to the device, and is of no use without the push service"},
 }
 
 func isDeclared(secret, place string) bool {
