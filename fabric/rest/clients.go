@@ -87,7 +87,7 @@ func (a clientAPI) brand(r *http.Request, by fabric.Issuer) (idp.Client, error) 
 	}
 
 	sent, err := web.Decode[brandRequest](r)
-	made, given, wrong := sent.logo()
+	made, given, wrong := sent.logo(r.Context())
 	rebrand := func(c *idp.Client) {
 		for to, said := range map[*string]*string{&c.Name: sent.Name, &c.BrandColor: sent.BrandColor,
 			&c.TermsURI: sent.TermsURI, &c.PolicyURI: sent.PolicyURI} {

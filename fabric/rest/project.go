@@ -1,6 +1,7 @@
 package rest
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -38,7 +39,7 @@ type brandRequest struct {
 
 // logo decodes the picture of the request. given reports whether the request sets or
 // removes the logo.
-func (in brandRequest) logo() (l brand.Logo, given bool, err error) {
+func (in brandRequest) logo(ctx context.Context) (l brand.Logo, given bool, err error) {
 	var text *string
 	var raw []byte
 	switch {
@@ -56,7 +57,7 @@ func (in brandRequest) logo() (l brand.Logo, given bool, err error) {
 		return l, false, problem.BadParam("logo", "logo must be an image in base64, or null")
 	}
 
-	l, err = brand.MakeLogo("logo", raw)
+	l, err = brand.MakeLogo(ctx, "logo", raw)
 	return l, err == nil, err
 }
 
@@ -102,7 +103,7 @@ func (p projectAPI) update(r *http.Request, by fabric.Issuer) (fabric.Project, e
 		RecordCalls *fabric.RecordCalls `json:"record_calls"`
 	}](members)
 
-	made, given, wrong := sent.logo()
+	made, given, wrong := sent.logo(r.Context())
 	change := fabric.ProjectChange{Name: sent.Name, Color: sent.Color, Terms: sent.TermsURI,
 		Privacy: sent.PolicyURI, RecordCalls: rules.RecordCalls}
 	if err := faults(err, bad, change.Check(), wrong); err != nil {

@@ -95,7 +95,7 @@ func picture(t *testing.T, c color.Color) brand.Logo {
 	p.Set(3, 3, c)
 	var out bytes.Buffer
 	must(t, png.Encode(&out, p))
-	l, err := brand.MakeLogo("logo", append(out.Bytes(), "<script>alert(1)</script>"...))
+	l, err := brand.MakeLogo(t.Context(), "logo", append(out.Bytes(), "<script>alert(1)</script>"...))
 	must(t, err)
 	return l
 }
@@ -141,7 +141,7 @@ func TestLogo(t *testing.T) {
 	}
 
 	svg := []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`)
-	if _, err := brand.MakeLogo("logo", svg); err == nil {
+	if _, err := brand.MakeLogo(t.Context(), "logo", svg); err == nil {
 		t.Error("an SVG is accepted")
 	}
 

@@ -8,6 +8,7 @@ package brand
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -18,7 +19,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"sync"
 
 	"golang.org/x/image/draw"
 	_ "golang.org/x/image/webp" // read
@@ -31,10 +31,10 @@ const (
 	MaxUpload = 1 << 20 // bytes of the file
 
 	maxSide   = 4096    // pixels on each side of the uploaded picture
-	maxPixels = 4 << 20 // pixels in total: a few kilobytes may unfold to gigabytes
+	maxPixels = 1 << 20 // pixels in total: a few kilobytes may unfold to gigabytes
 	// maxScans is the most scans of a JPEG. Each passes over all blocks, yet takes few bytes.
 	// Usual files have a dozen; the count also includes bytes that look like one by chance.
-	maxScans = 100
+	maxScans = 20
 	wide     = 400 // pixels of the logo: twice as shown, for high-density screens
 	high     = 96
 	maxKept  = 12 << 10 // bytes of the PNG, so that the sign-in page loads fast
@@ -46,11 +46,12 @@ type Logo struct {
 	PNG  []byte
 }
 
-// one limits memory: only one picture is decoded at a time.
-var one sync.Mutex
+// one limits memory and processors: only one picture is decoded at a time.
+var one = make(chan struct{}, 1)
 
-// MakeLogo redraws an uploaded picture. It refuses SVG, a document that may contain scripts.
-func MakeLogo(param string, raw []byte) (Logo, error) {
+// MakeLogo redraws an uploaded picture. It refuses SVG, a document that may contain scripts. It waits
+// for other pictures as long as ctx allows.
+func MakeLogo(ctx context.Context, param string, raw []byte) (Logo, error) {
 	bad := func(format string, args ...any) (Logo, error) {
 		return Logo{}, problem.BadParam(param, format, args...)
 	}
@@ -58,16 +59,21 @@ func MakeLogo(param string, raw []byte) (Logo, error) {
 		return bad("%s must have at most %d kB", param, MaxUpload>>10)
 	}
 
+	select {
+	case one <- struct{}{}:
+		defer func() { <-one }()
+	case <-ctx.Done():
+		return Logo{}, fmt.Errorf("waiting for other pictures: %w", ctx.Err())
+	}
+
 	// Check the header first: decoding takes memory for every pixel.
-	one.Lock()
-	defer one.Unlock()
 	config, format, err := image.DecodeConfig(bytes.NewReader(raw))
 	if err != nil || !slices.Contains([]string{"png", "jpeg", "webp"}, format) {
 		return bad("%s must be a PNG, JPEG or WebP image", param)
 	}
 	if config.Width < 1 || config.Height < 1 || config.Width > maxSide || config.Height > maxSide ||
 		config.Width*config.Height > maxPixels {
-		return bad("%s has %d by %d pixels; each side must be at most %d, and all at most four million",
+		return bad("%s has %d by %d pixels; each side must be at most %d, and all at most one million",
 			param, config.Width, config.Height, maxSide)
 	}
 
@@ -83,13 +89,15 @@ func MakeLogo(param string, raw []byte) (Logo, error) {
 	scale := min(1, float64(wide)/float64(from.Bounds().Dx()), float64(high)/float64(from.Bounds().Dy()))
 	first := redraw(from, scale)
 	drawn := first
+	encoder := png.Encoder{CompressionLevel: png.BestCompression, BufferPool: &buffer{}}
 	for shrunk := 1.0; ; {
 		var out bytes.Buffer
-		if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&out, drawn); err != nil {
+		if err := encoder.Encode(&out, drawn); err != nil {
 			return Logo{}, fmt.Errorf("encoding logo: %w", err)
 		}
 		if out.Len() > maxKept {
-			shrunk *= 0.85 // a photograph: shrink it until it fits
+			// A photograph: shrink it until it fits. Its bytes are about proportional to its pixels.
+			shrunk *= min(0.85, 0.95*math.Sqrt(maxKept/float64(out.Len())))
 			drawn = redraw(first, shrunk)
 			continue
 		}
@@ -99,6 +107,12 @@ func MakeLogo(param string, raw []byte) (Logo, error) {
 			drawn.Bounds().Dy(), plate(drawn)), out.Bytes()}, nil
 	}
 }
+
+// A buffer is the memory of an encoder that writes one picture after another.
+type buffer struct{ b *png.EncoderBuffer }
+
+func (b *buffer) Get() *png.EncoderBuffer  { return b.b }
+func (b *buffer) Put(x *png.EncoderBuffer) { b.b = x }
 
 // redraw returns the picture scaled down.
 func redraw(from image.Image, scale float64) *image.NRGBA {

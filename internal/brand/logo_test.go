@@ -77,7 +77,7 @@ func TestMakeLogo(t *testing.T) {
 		"a script at the end": {append(
 			encode(t, 60, 40, all(color.Black), asPNG), "<script>alert(1)</script>"...), 60, 40, ""},
 	} {
-		made, err := brand.MakeLogo("logo", want.raw)
+		made, err := brand.MakeLogo(t.Context(), "logo", want.raw)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -94,7 +94,7 @@ func TestMakeLogo(t *testing.T) {
 	photo := encode(t, 800, 192, func(int, int) color.Color {
 		return color.NRGBA{R: uint8(noise.Uint32()), G: uint8(noise.Uint32()), B: uint8(noise.Uint32()), A: 255}
 	}, asPNG)
-	if made, err := brand.MakeLogo("logo", photo); err != nil || len(made.PNG) > 12<<10 {
+	if made, err := brand.MakeLogo(t.Context(), "logo", photo); err != nil || len(made.PNG) > 12<<10 {
 		t.Errorf("a photograph becomes %d bytes: %v", len(made.PNG), err)
 	}
 }
@@ -112,7 +112,7 @@ func TestRefused(t *testing.T) {
 		"a large file": make([]byte, brand.MaxUpload+1),
 		"too wide":     encode(t, 4097, 1, all(color.Black), asPNG),
 	} {
-		if made, err := brand.MakeLogo("logo", raw); err == nil {
+		if made, err := brand.MakeLogo(t.Context(), "logo", raw); err == nil {
 			t.Errorf("%s is accepted as %s", name, made.Name)
 		} else if !strings.Contains(err.Error(), "logo") {
 			t.Errorf("%s: %v", name, err)
@@ -127,19 +127,17 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// FuzzMake shows that any input is either refused with a problem or made small.
-// FuzzMake redraws pictures. A picture of any size costs a second at most: it has four million
-// pixels at most, and one is drawn at a time.
+// FuzzMake shows that any input is either refused with a problem or made small, at a bounded cost.
 func FuzzMake(f *testing.F) {
 	f.Add([]byte("\x89PNG\r\n\x1a\n"))
 	f.Add([]byte("RIFF\x24\x00\x00\x00WEBPVP8 "))
 	f.Add([]byte("\xff\xd8\xff\xe0"))
-	f.Add(scans(100))
+	f.Add(scans(20))
 
-	bound := fuzzcost.Bound{CPU: time.Second, Heap: 128 << 20}
+	bound := fuzzcost.Bound{CPU: 400 * time.Millisecond, Heap: 24 << 20}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		bound.Check(t, len(raw), func() {
-			made, err := brand.MakeLogo("logo", raw)
+			made, err := brand.MakeLogo(t.Context(), "logo", raw)
 			if _, ok := brand.ParseLogo(made.Name); err == nil && (!ok || len(made.PNG) > 12<<10) {
 				t.Errorf("kept as %q with %d bytes", made.Name, len(made.PNG))
 			}
@@ -147,12 +145,12 @@ func FuzzMake(f *testing.F) {
 	})
 }
 
-// scans returns a gray JPEG of 2048 by 2048 pixels with n scans. Each scan passes over all blocks
+// scans returns a gray JPEG of 1024 by 1024 pixels with n scans. Each scan passes over all blocks
 // and costs 18 bytes.
 func scans(n int) []byte {
 	var b bytes.Buffer
 	b.WriteString("\xff\xd8\xff\xdb\x00\x43\x00" + strings.Repeat("\x01", 64)) // a quantization table
-	b.WriteString("\xff\xc2\x00\x0b\x08\x08\x00\x08\x00\x01\x01\x11\x00")      // the frame: progressive
+	b.WriteString("\xff\xc2\x00\x0b\x08\x04\x00\x04\x00\x01\x01\x11\x00")      // the frame: progressive
 	b.WriteString("\xff\xc4\x00\x14\x10\x01" +
 		strings.Repeat("\x00", 15) + "\xe0") // one code: end of band for thousands of blocks
 	b.WriteString(strings.Repeat("\xff\xda\x00\x08\x01\x01\x00\x01\x3f\x00"+strings.Repeat("\x00", 8),
@@ -162,10 +160,49 @@ func scans(n int) []byte {
 
 // TestScans shows that a small file that would occupy a processor for minutes is refused.
 func TestScans(t *testing.T) {
-	if _, err := brand.MakeLogo("logo", scans(10)); err != nil {
+	if _, err := brand.MakeLogo(t.Context(), "logo", scans(10)); err != nil {
 		t.Errorf("a JPEG of ten scans: %v", err)
 	}
-	if made, err := brand.MakeLogo("logo", scans(500)); err == nil || !strings.Contains(err.Error(), "scans") {
+	if made, err := brand.MakeLogo(t.Context(), "logo", scans(500)); err == nil || !strings.Contains(err.Error(), "scans") {
 		t.Errorf("a JPEG of 500 scans is accepted as %s: %v", made.Name, err)
+	}
+}
+
+// TestCost shows what the costliest pictures take: noise, 16 bits a color and many scans.
+func TestCost(t *testing.T) {
+	noise := rand.New(rand.NewPCG(1, 2))
+	gray := image.NewGray(image.Rect(0, 0, 1023, 1000))
+	colors := image.NewNRGBA(image.Rect(0, 0, 1024, 1024))
+	for i := range gray.Pix {
+		gray.Pix[i] = uint8(noise.Uint32())
+	}
+	for i := range colors.Pix {
+		colors.Pix[i] = uint8(noise.Uint32())
+	}
+	deep := image.NewNRGBA64(colors.Bounds())
+	for i := range deep.Pix {
+		deep.Pix[i] = uint8(i >> 12)
+	}
+
+	small := colors.SubImage(image.Rect(0, 0, 400, 96))
+	bound := fuzzcost.Bound{CPU: 150 * time.Millisecond, Heap: 16 << 20}
+	for name, write := range map[string]func(b *bytes.Buffer) error{
+		"gray noise":   func(b *bytes.Buffer) error { return png.Encode(b, gray) },
+		"small noise":  func(b *bytes.Buffer) error { return png.Encode(b, small) },
+		"16-bit color": func(b *bytes.Buffer) error { return png.Encode(b, deep) },
+		"JPEG noise":   func(b *bytes.Buffer) error { return jpeg.Encode(b, colors, &jpeg.Options{Quality: 30}) },
+		"scans":        func(b *bytes.Buffer) error { _, err := b.Write(scans(20)); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var file bytes.Buffer
+			if err := write(&file); err != nil {
+				t.Fatal(err)
+			}
+			bound.Check(t, file.Len(), func() {
+				if _, err := brand.MakeLogo(t.Context(), "logo", file.Bytes()); err != nil {
+					t.Error(err)
+				}
+			})
+		})
 	}
 }

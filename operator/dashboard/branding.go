@@ -237,7 +237,7 @@ func (v *visit) typedLogo() (l brand.Logo, isGiven bool, err error) {
 		}
 		_, _ = io.Copy(io.Discard, v.file) // browsers show no response before the upload ends
 		if len(raw) > 0 {
-			l, err = brand.MakeLogo("logo", raw)
+			l, err = brand.MakeLogo(v.r.Context(), "logo", raw)
 			return l, err == nil, err
 		}
 	}

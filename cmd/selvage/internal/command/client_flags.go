@@ -187,7 +187,7 @@ func flagLogo(cmd *cobra.Command) (l brand.Logo, given bool, err error) {
 	if err != nil {
 		return l, false, cli.Usagef("--logo: %v", err)
 	}
-	l, err = brand.MakeLogo("logo", raw)
+	l, err = brand.MakeLogo(cmd.Context(), "logo", raw)
 	return l, true, err
 }
 
