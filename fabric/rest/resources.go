@@ -145,9 +145,13 @@ func (a kindAPI) show(r fabric.Resource) json.RawMessage {
 	return fabric.Document(a.kind, r)
 }
 
+// maxResource is the most bytes of a resource in a request. A text costs several times its size, since
+// the schema of its kind checks a copy.
+const maxResource = 512 << 10
+
 // create serves POST /api/fabric/resources/{kind}.
 func (a kindAPI) create(r *http.Request, by fabric.Issuer) (fabric.Resource, error) {
-	sent, err := web.Members(r)
+	sent, err := web.MembersWithin(r, maxResource)
 	if err != nil {
 		return fabric.Resource{}, err
 	}
@@ -170,7 +174,7 @@ func (a kindAPI) update(r *http.Request, by fabric.Issuer) (fabric.Resource, err
 	if found, err := a.find(r, by); err != nil {
 		return found, err
 	}
-	sent, err := web.Members(r)
+	sent, err := web.MembersWithin(r, maxResource)
 	if err != nil {
 		return fabric.Resource{}, err
 	}

@@ -101,16 +101,19 @@ func kindOf(t reflect.Type) string {
 // Members returns the members of the body's JSON object by name, or its form fields as
 // JSON strings. It refuses other content types, compressed bodies, bodies over 1 MiB,
 // objects with more than 256 members, repeated names, and data after the object.
-func Members(r *http.Request) (map[string]json.RawMessage, error) {
+func Members(r *http.Request) (map[string]json.RawMessage, error) { return MembersWithin(r, maxBody) }
+
+// MembersWithin is [Members] for bodies of at most a number of bytes.
+func MembersWithin(r *http.Request, most int64) (map[string]json.RawMessage, error) {
 	kind, err := contentType(r)
 	if err != nil {
 		return nil, err
 	}
 	if kind != "application/json" {
-		return formMembers(r, kind)
+		return formMembers(r, kind, most)
 	}
 
-	body, err := readBody(r)
+	body, err := readBody(r, most)
 	if err != nil {
 		return nil, err
 	}
@@ -138,16 +141,16 @@ func contentType(r *http.Request) (kind string, err error) {
 	return kind, nil
 }
 
-func readBody(r *http.Request) ([]byte, error) {
-	if r.ContentLength > maxBody {
-		return nil, tooLarge()
+func readBody(r *http.Request, most int64) ([]byte, error) {
+	if r.ContentLength > most {
+		return nil, tooLarge(most)
 	}
 
-	body, err := readAll(io.LimitReader(r.Body, maxBody+1), r.ContentLength)
+	body, err := readAll(io.LimitReader(r.Body, most+1), r.ContentLength)
 	var max *http.MaxBytesError
 	switch {
-	case errors.As(err, &max), len(body) > maxBody:
-		return nil, tooLarge()
+	case errors.As(err, &max), int64(len(body)) > most:
+		return nil, tooLarge(most)
 	case err != nil:
 		return nil, problem.New(problem.Malformed, "bad_request", "the body is incomplete")
 	case !utf8.Valid(body):
@@ -189,8 +192,8 @@ func readAll(r io.Reader, length int64) ([]byte, error) {
 	}
 }
 
-func tooLarge() error {
-	return problem.New(problem.TooLarge, "request_too_large", "the body is larger than %d bytes", maxBody)
+func tooLarge(most int64) error {
+	return problem.New(problem.TooLarge, "request_too_large", "the body is larger than %d bytes", most)
 }
 
 // jsonMembers splits an object into its members without decoding their values.
@@ -319,8 +322,8 @@ func badJSON(err error) error {
 	return problem.New(problem.Malformed, "bad_request", "the body is not valid JSON: %v", err)
 }
 
-func formMembers(r *http.Request, kind string) (map[string]json.RawMessage, error) {
-	fields, err := form(r, kind)
+func formMembers(r *http.Request, kind string, most int64) (map[string]json.RawMessage, error) {
+	fields, err := form(r, kind, most)
 	if err != nil {
 		return nil, err
 	}
@@ -341,18 +344,18 @@ func formMembers(r *http.Request, kind string) (map[string]json.RawMessage, erro
 }
 
 // form reads the fields of a form, and reports a body that looks like JSON.
-func form(r *http.Request, kind string) (url.Values, error) {
+func form(r *http.Request, kind string, most int64) (url.Values, error) {
 	if kind != "multipart/form-data" && kind != "application/x-www-form-urlencoded" {
 		return nil, problem.New(problem.Unsupported, "unsupported_media_type", "send application/json")
 	}
-	if r.ContentLength > maxBody {
-		return nil, tooLarge()
+	if r.ContentLength > most {
+		return nil, tooLarge(most)
 	}
-	r.Body = http.MaxBytesReader(nil, r.Body, maxBody)
+	r.Body = http.MaxBytesReader(nil, r.Body, most)
 
 	err := r.ParseForm()
 	if err == nil {
-		if err = r.ParseMultipartForm(maxBody); errors.Is(err, http.ErrNotMultipart) {
+		if err = r.ParseMultipartForm(most); errors.Is(err, http.ErrNotMultipart) {
 			err = nil
 		}
 	}
@@ -360,7 +363,7 @@ func form(r *http.Request, kind string) (url.Values, error) {
 	if err != nil {
 		var max *http.MaxBytesError
 		if errors.As(err, &max) {
-			return nil, tooLarge()
+			return nil, tooLarge(most)
 		}
 		return nil, problem.New(problem.Malformed, "bad_request", "the form is invalid")
 	}

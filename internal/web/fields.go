@@ -23,10 +23,10 @@ func Fields(r *http.Request) (url.Values, error) {
 	}
 
 	if kind != "application/json" {
-		return form(r, kind)
+		return form(r, kind, maxBody)
 	}
 
-	body, err := readBody(r)
+	body, err := readBody(r, maxBody)
 	if err != nil {
 		return nil, err
 	}
