@@ -18,12 +18,12 @@ const goodbye = "https://app.example/bye"
 func withLogout(n *idp.Client) { n.LogoutURIs = []string{goodbye} }
 
 // TestLogout shows that a logout with a hint ends the login and its tokens, and redirects to
-// the client.
+// the client. Refresh tokens end even if they came with offline_access.
 func TestLogout(t *testing.T) {
 	w := newWorld(t)
 	c, _ := w.client(withLogout)
 	b := w.browser()
-	set := w.redeem(c, b.code(c)).json(t)
+	set := w.redeem(c, b.code(c, "scope", "openid offline_access")).json(t)
 	got := b.get("/oauth/logout?" + url.Values{"id_token_hint": {text(set["id_token"])},
 		"post_logout_redirect_uri": {goodbye}, "state": {"x y"}}.Encode())
 	if got.location == nil || got.location.String() != goodbye+"?state=x+y" {
