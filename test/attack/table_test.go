@@ -302,6 +302,7 @@ func (th things) idsOf(path string) func(parameter string) string {
 				return th[name[strings.LastIndexByte(name, '/')+1:]]
 			}
 		}
+
 		if strings.HasPrefix(path, "/api/fabric/addresses/") {
 			return th["addresses"]
 		}
