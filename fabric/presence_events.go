@@ -79,7 +79,8 @@ func (ps *Presences) tell(ctx context.Context, projectID, subscriberID string) (
 		next := Told{SubscriberID: subscriberID, ProjectID: projectID, Online: p.Online(), Version: told.Version + 1}
 		err = ps.store.TellPresence(ctx, next, now.Add(onlineFor), e)
 		if !errors.Is(err, problem.Conflict) {
-			return p.Online(), gonePresence(err)
+			// The deletion of a subscriber is an event of its own.
+			return p.Online(), problem.IgnoreNotFound(err)
 		}
 	}
 
@@ -87,21 +88,12 @@ func (ps *Presences) tell(ctx context.Context, projectID, subscriberID string) (
 		Message: "presence changes too often", RetryAfter: time.Second}
 }
 
-// gonePresence returns nil for the error of a subscriber that was deleted, since its
-// deletion is an event of its own.
-func gonePresence(err error) error {
-	if errors.Is(err, problem.NotFound) {
-		return nil
-	}
-	return err
-}
-
 func (ps *Presences) event(
 	ctx context.Context, projectID, subscriberID string, online bool, at time.Time,
 ) (*Event, error) {
 	s, err := ps.subscribers.Recent(ctx, projectID, subscriberID)
 	if err != nil {
-		return nil, gonePresence(err)
+		return nil, problem.IgnoreNotFound(err)
 	}
 	name := SubscriberOffline
 	if online {

@@ -52,7 +52,7 @@ func (cs *Consents) Covers(ctx context.Context, c Client, subscriberID string, s
 	}
 	agreed, err := cs.store.FindConsent(ctx, subscriberID, c.ID)
 	if err != nil {
-		return false, ignoreNotFound(err)
+		return false, problem.IgnoreNotFound(err)
 	}
 	return !slices.ContainsFunc(scopes, func(s string) bool { return !slices.Contains(agreed, s) }), nil
 }

@@ -337,7 +337,7 @@ func (gs *Grants) RevokeToken(ctx context.Context, c Client, token string) error
 	if id, ok := grantOf(token); ok {
 		g, err := gs.store.FindGrant(ctx, id.String())
 		if err != nil {
-			return ignoreNotFound(err)
+			return problem.IgnoreNotFound(err)
 		}
 		if g.ClientID != c.ID || g.RefreshHash == "" {
 			return nil

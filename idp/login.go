@@ -301,7 +301,7 @@ func (ls *Logins) End(ctx context.Context, sids ...string) error {
 		if err == nil {
 			err = ls.cache(ctx, s, ls.Sessions.Put)
 		}
-		errs = append(errs, ignoreNotFound(err))
+		errs = append(errs, problem.IgnoreNotFound(err))
 	}
 	return errors.Join(errs...)
 }
@@ -314,13 +314,6 @@ func (ls *Logins) MadeIn(ctx context.Context, mark string) ([]Login, error) {
 		return nil, nil
 	}
 	return ls.store.LoginsMadeIn(ctx, mark)
-}
-
-func ignoreNotFound(err error) error {
-	if errors.Is(err, problem.NotFound) {
-		return nil
-	}
-	return err
 }
 
 // Forget removes logins whose rows were deleted from the session store, which still holds

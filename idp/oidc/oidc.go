@@ -174,18 +174,10 @@ func New(c Config) (*API, error) {
 //	GET, POST /reset
 //	GET, POST /verify
 //	GET, POST /welcome
-func (a *API) Handler() http.Handler {
-	mux := http.NewServeMux()
-	a.mount(mux)
-	return mux
-}
+func (a *API) Handler() http.Handler { return web.Mount(a.mount) }
 
 // Routes lists the patterns that are served.
-func (a *API) Routes() []string {
-	var all web.Patterns
-	a.mount(&all)
-	return all
-}
+func (a *API) Routes() []string { return web.Routes(a.mount) }
 
 func (a *API) mount(mux web.Mux) {
 	pg, s, d := a.pages, a.server, a.discovery

@@ -66,6 +66,14 @@ func NoSuch(thing string) *Error {
 	return &Error{Kind: NotFound, Code: "not_found", Message: thing + " not found"}
 }
 
+// IgnoreNotFound returns err, or nil if it is a NotFound.
+func IgnoreNotFound(err error) error {
+	if errors.Is(err, NotFound) {
+		return nil
+	}
+	return err
+}
+
 // Missing returns the error for a required parameter that is absent or blank.
 func Missing(param string) *Error {
 	return &Error{Kind: Invalid, Code: "missing_required_parameter", Param: param, Message: param + " is required"}

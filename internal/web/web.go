@@ -77,13 +77,26 @@ func Bearer(r *http.Request) (token string, ok bool) {
 	return token, true
 }
 
-// A Mux is what an API mounts its handlers on: an http.ServeMux, or [Patterns].
+// A Mux is what an API mounts its handlers on.
 type Mux interface {
 	Handle(pattern string, h http.Handler)
 }
 
-// Patterns records the patterns that an API mounts, for callers that list its routes.
-type Patterns []string
+// Mount returns a multiplexer with the handlers that mount adds.
+func Mount(mount func(Mux)) *http.ServeMux {
+	mux := http.NewServeMux()
+	mount(mux)
+	return mux
+}
+
+// Routes returns the patterns of the handlers that mount adds.
+func Routes(mount func(Mux)) []string {
+	var all patterns
+	mount(&all)
+	return all
+}
+
+type patterns []string
 
 // Handle records a pattern.
-func (p *Patterns) Handle(pattern string, _ http.Handler) { *p = append(*p, pattern) }
+func (p *patterns) Handle(pattern string, _ http.Handler) { *p = append(*p, pattern) }

@@ -109,7 +109,7 @@ func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, []string, 
 	f, ask, wrong := v.auditFilter()
 	if f.Actor != "" { // the kind of the actor lets the store use an index
 		o, err := a.Operators.Find(v.r.Context(), f.Actor)
-		if ignoreNotFound(err) != nil {
+		if problem.IgnoreNotFound(err) != nil {
 			return f, ask, wrong, err
 		}
 		if err == nil && o.ID == f.Actor {
@@ -123,7 +123,7 @@ func (a *auditPages) auditQuery(v *visit) (auditFilter, audit.Filter, []string, 
 	if v.project.ID == "" {
 		o, err := a.Operators.Find(v.r.Context(), f.Account)
 		ask.Target = cmp.Or(o.ID, "nobody")
-		return f, ask, wrong, ignoreNotFound(err)
+		return f, ask, wrong, problem.IgnoreNotFound(err)
 	}
 	var err error
 	ask.Target, err = a.Clients.Attempts.AuditAccount(v.r.Context(), v.project.ID, f.Account)

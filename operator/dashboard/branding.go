@@ -58,10 +58,11 @@ func (a *brandPages) logoOf(v *visit, name string) (*logoView, error) {
 		"data:image/png;base64," + base64.StdEncoding.EncodeToString(body))}, nil // base64 of a picture that we encoded
 }
 
-// showBranding serves GET /dashboard/projects/{project}/branding.
+// showBranding serves GET /dashboard/projects/{project}/branding, and POST of its preview, which shows
+// the form again with a preview of its values and saves nothing.
 func (a *brandPages) showBranding(v *visit) error { return a.brandPage(v, http.StatusOK, nil, nil) }
 
-// showClientBranding serves GET /dashboard/projects/{project}/clients/{id}/branding.
+// showClientBranding serves the same for a client, below /dashboard/projects/{project}/clients/{id}.
 func (a *brandPages) showClientBranding(v *visit) error {
 	c, err := a.clients.client(v)
 	if err != nil {

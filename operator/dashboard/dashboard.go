@@ -102,18 +102,10 @@ func New(c Config) (*API, error) {
 const Prefix = "/dashboard"
 
 // Handler returns a handler for all routes.
-func (a *API) Handler() http.Handler {
-	mux := http.NewServeMux()
-	a.mount(mux)
-	return mux
-}
+func (a *API) Handler() http.Handler { return web.Mount(a.mount) }
 
 // Routes returns the patterns of all routes.
-func (a *API) Routes() []string {
-	var all web.Patterns
-	a.mount(&all)
-	return all
-}
+func (a *API) Routes() []string { return web.Routes(a.mount) }
 
 func (a *API) mount(mux web.Mux) {
 	for _, rt := range a.routes {

@@ -3,7 +3,6 @@ package dashboard
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -155,29 +154,29 @@ func (a *trail) nameOf(v *visit, projectID, kind, id string) (name string, err e
 
 	case "operator":
 		o, err := a.Operators.Find(ctx, id)
-		return o.Title(), ignoreNotFound(err)
+		return o.Title(), problem.IgnoreNotFound(err)
 
 	case "project":
 		p, err := a.Fabric.Projects.Find(ctx, id)
-		return p.Name, ignoreNotFound(err)
+		return p.Name, problem.IgnoreNotFound(err)
 
 	case "client":
 		c, err := a.Clients.Clients.Find(ctx, id)
 		if c.ProjectID != projectID {
-			return "", ignoreNotFound(err) // the reader may not see names of another project
+			return "", problem.IgnoreNotFound(err) // the reader may not see names of another project
 		}
-		return cmp.Or(c.Name, c.ID), ignoreNotFound(err)
+		return cmp.Or(c.Name, c.ID), problem.IgnoreNotFound(err)
 
 	case "api_key":
 		k, err := a.Fabric.APIKeys.Find(ctx, projectID, id)
 		if k.ID != "" {
 			name = cmp.Or(k.Name, k.Prefix+"…")
 		}
-		return name, ignoreNotFound(err)
+		return name, problem.IgnoreNotFound(err)
 
 	case "subscriber":
 		s, err := a.Fabric.Subscribers.Find(ctx, projectID, id)
-		return cmp.Or(s.Email, s.FullName(), s.Reference), ignoreNotFound(err)
+		return cmp.Or(s.Email, s.FullName(), s.Reference), problem.IgnoreNotFound(err)
 
 	case "call":
 		if a.Calls == nil {
@@ -185,28 +184,20 @@ func (a *trail) nameOf(v *visit, projectID, kind, id string) (name string, err e
 		}
 		r, err := a.Calls.Find(ctx, projectID, "", id)
 		if err != nil {
-			return "", ignoreNotFound(err)
+			return "", problem.IgnoreNotFound(err)
 		}
 		return cmp.Or(between(nameOfParty(r.From), nameOfParty(r.To)), id), nil
 
 	case "webhook":
 		w, err := a.Fabric.Webhooks.Find(ctx, projectID, id)
-		return w.Name, ignoreNotFound(err)
+		return w.Name, problem.IgnoreNotFound(err)
 	}
 
 	if k := a.Fabric.Resources.Kinds().ByType(kind); k != nil {
 		r, err := a.Fabric.Resources.Find(ctx, projectID, k, id)
-		return r.DisplayName, ignoreNotFound(err)
+		return r.DisplayName, problem.IgnoreNotFound(err)
 	}
 	return "", nil
-}
-
-// ignoreNotFound returns err, or nil if it reports that something does not exist.
-func ignoreNotFound(err error) error {
-	if errors.Is(err, problem.NotFound) {
-		return nil
-	}
-	return err
 }
 
 // reasons explain why a login was refused, and how to resolve it.

@@ -178,7 +178,7 @@ func (a *tokenPages) addIssuer(v *visit, t fabric.Token, to *tokenInfo) error {
 	if err == nil {
 		to.add("Created with the API key", v.keyRow(key).Title, v.base()+"/keys/"+t.KeyID)
 	}
-	return ignoreNotFound(err)
+	return problem.IgnoreNotFound(err)
 }
 
 // addOwner adds the subscriber and the OAuth client of a token: their names, or their ids if they

@@ -3,7 +3,6 @@ package dashboard
 import (
 	"cmp"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/selvage/selvage/fabric"
@@ -37,19 +36,6 @@ func readingsOf(c brand.Color) []reading {
 		describe("On light pages", brand.ReadOnLight(c), brand.OnLight(c), "darker"),
 		describe("On dark pages", brand.ReadOnDark(c), brand.OnDark(c), "lighter"),
 	}
-}
-
-// previewBranding serves POST /dashboard/projects/{project}/branding/preview. It shows the
-// form again with a preview of its values, and saves nothing.
-func (a *brandPages) previewBranding(v *visit) error { return a.brandPage(v, http.StatusOK, nil, nil) }
-
-// previewClientBranding serves POST /dashboard/projects/{project}/clients/{id}/branding/preview.
-func (a *brandPages) previewClientBranding(v *visit) error {
-	c, err := a.clients.client(v)
-	if err != nil {
-		return err
-	}
-	return a.brandPage(v, http.StatusOK, &c, nil)
 }
 
 // showPreview serves GET /dashboard/projects/{project}/branding/preview: an inert copy of

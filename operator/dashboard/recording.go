@@ -79,7 +79,7 @@ func (a *recordingPages) callPageOf(v *visit, r recordings.Recording) (string, e
 	}
 	call, err := a.Calls.Find(v.r.Context(), v.project.ID, "", r.CallSid)
 	if err != nil {
-		return "", ignoreNotFound(err)
+		return "", problem.IgnoreNotFound(err)
 	}
 	return v.base() + "/calls/" + call.ID, nil
 }

@@ -216,7 +216,7 @@ func (a *brandPages) routes() []route {
 		{pattern: "GET /dashboard/projects/{project}/clients/{id}/branding/preview", may: operator.Read,
 			serve: a.showClientPreview},
 		{pattern: "POST /dashboard/projects/{project}/clients/{id}/branding/preview", may: operator.Write,
-			serve: a.previewClientBranding},
+			serve: a.showClientBranding},
 		{pattern: "GET /dashboard/projects/{project}/branding", may: operator.Read,
 			serve: a.showBranding, nav: "Branding"},
 		{pattern: "POST /dashboard/projects/{project}/branding", may: operator.Write,
@@ -224,7 +224,7 @@ func (a *brandPages) routes() []route {
 		{pattern: "GET /dashboard/projects/{project}/branding/preview", may: operator.Read,
 			serve: a.showPreview},
 		{pattern: "POST /dashboard/projects/{project}/branding/preview", may: operator.Write,
-			serve: a.previewBranding},
+			serve: a.showBranding},
 	}
 }
 

@@ -92,18 +92,13 @@ const (
 // Handler serves all paths below both prefixes. Lists are served with and without ".json". For a
 // recording, the extension of {file} selects the format.
 func (a *API) Handler() http.Handler {
-	mux := http.NewServeMux()
-	a.mount(mux)
+	mux := web.Mount(a.mount)
 	mux.Handle("/", a.unrouted(mux))
 	return mux
 }
 
 // Routes returns the patterns that are served.
-func (a *API) Routes() []string {
-	var all web.Patterns
-	a.mount(&all)
-	return all
-}
+func (a *API) Routes() []string { return web.Routes(a.mount) }
 
 func (a *API) mount(mux web.Mux) {
 	handle := func(method, path string, h web.Handler) {

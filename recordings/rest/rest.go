@@ -60,8 +60,7 @@ const Prefix = "/api/relay/rest/recordings"
 // Handler serves all paths below Prefix. Scripts of every origin may read them with a subscriber's
 // token.
 func (a *API) Handler() http.Handler {
-	mux := http.NewServeMux()
-	a.mount(mux)
+	mux := web.Mount(a.mount)
 	mux.Handle("/", web.Handle(func(http.ResponseWriter, *http.Request) error {
 		return problem.NoSuch("resource")
 	}, a.fail))
@@ -69,11 +68,7 @@ func (a *API) Handler() http.Handler {
 }
 
 // Routes returns the patterns that are served.
-func (a *API) Routes() []string {
-	var all web.Patterns
-	a.mount(&all)
-	return all
-}
+func (a *API) Routes() []string { return web.Routes(a.mount) }
 
 func (a *API) mount(mux web.Mux) {
 	handle := func(pattern string, h ownedHandler) { mux.Handle(pattern, web.Handle(a.owned(h), a.fail)) }

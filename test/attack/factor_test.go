@@ -2,7 +2,6 @@ package attack
 
 import (
 	"net/http"
-	"sync"
 	"testing"
 
 	"github.com/selvage/selvage/internal/factor/factortest"
@@ -27,20 +26,14 @@ func TestS09FirstFactor(t *testing.T) {
 		keys[i] = string(device.Create([]byte(pages[i].Attribute(t, "passkey-form", "data-options"))))
 	}
 
-	var all sync.WaitGroup
-	begin, answers := make(chan struct{}), make([]harness.Page, crowd)
-	for i, b := range browsers {
-		all.Go(func() {
-			<-begin
-			harness.Patiently(func() (int, error) {
-				answers[i] = b.Submit(t, pages[i], "passkey-submit",
-					map[string]string{"credential": keys[i], "name": "Mine"})
-				return answers[i].Status, nil
-			})
+	answers := make([]harness.Page, crowd)
+	harness.AtOnce(crowd, func(i int) {
+		harness.Patiently(func() (int, error) {
+			answers[i] = browsers[i].Submit(t, pages[i], "passkey-submit",
+				map[string]string{"credential": keys[i], "name": "Mine"})
+			return answers[i].Status, nil
 		})
-	}
-	close(begin)
-	all.Wait()
+	})
 
 	won := 0
 	for i, a := range answers {

@@ -41,7 +41,7 @@ func RefreshAtOnce(t T, p *Project) {
 		tokens := c.SignInWith(t, b, sub, crowdScope)
 
 		var answers [crowd]Tokens
-		atOnce(func(i int) {
+		AtOnce(crowd, func(i int) {
 			var err error
 			Patiently(func() (int, error) {
 				answers[i], err = c.QuickRefresh(tokens.RefreshToken)
@@ -79,7 +79,7 @@ func RefreshFabricAtOnce(t T, p *Project) {
 
 	statuses := map[int]int{}
 	var mu sync.Mutex
-	atOnce(func(int) {
+	AtOnce(crowd, func(int) {
 		a, err := p.TryPatiently("POST", "/api/fabric/subscribers/tokens/refresh", p.Basic(),
 			JSON(map[string]string{"refresh_token": sat.RefreshToken}))
 		mu.Lock()
@@ -100,7 +100,7 @@ func RefreshFabricAtOnce(t T, p *Project) {
 func ReferAtOnce(t T, p *Project) {
 	t.Helper()
 	ids := make([]string, crowd)
-	atOnce(func(i int) {
+	AtOnce(crowd, func(i int) {
 		a, err := p.TryPatiently("POST", "/api/fabric/subscribers/tokens", p.Basic(),
 			JSON(map[string]string{"reference": "grace"}))
 		if err != nil || a.Status != 200 {
@@ -122,11 +122,11 @@ func ReferAtOnce(t T, p *Project) {
 	}
 }
 
-// atOnce calls do once for each member of the crowd, all concurrently, and waits for them.
-func atOnce(do func(i int)) {
+// AtOnce calls do n times, all concurrently, with a number from 0 each, and waits for them.
+func AtOnce(n int, do func(i int)) {
 	begin := make(chan struct{})
 	var wg sync.WaitGroup
-	for i := range crowd {
+	for i := range n {
 		wg.Go(func() {
 			<-begin
 			do(i)
@@ -143,7 +143,7 @@ func oneWins(t T, what string, ask func() (Tokens, error)) Tokens {
 	var answers [crowd]Tokens
 	var faults [crowd]error
 
-	atOnce(func(i int) {
+	AtOnce(crowd, func(i int) {
 		Patiently(func() (int, error) {
 			answers[i], faults[i] = ask()
 			return 0, faults[i]

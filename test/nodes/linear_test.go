@@ -172,7 +172,7 @@ func TestLinearRedemptions(t *testing.T) {
 			t.Fatal(err)
 		}
 		h := &history{t: t, began: time.Now()}
-		h.atOnce(func(i int) {
+		harness.AtOnce(crowd, func(i int) {
 			if got := h.ask(i, use{}, func() (harness.Tokens, error) { return f.QuickRedeem(code) }); got != "" {
 				h.ask(i, use{got}, func() (harness.Tokens, error) { return c.QuickRefresh(got) })
 			}
@@ -195,7 +195,7 @@ func TestLinearRefreshes(t *testing.T) {
 		var mu sync.Mutex
 		known := []string{h.ask(crowd, use{}, func() (harness.Tokens, error) { return f.QuickRedeem(code) })}
 
-		h.atOnce(func(i int) {
+		harness.AtOnce(crowd, func(i int) {
 			for range 3 {
 				mu.Lock()
 				token := known[max(0, len(known)-1-int(rand.ExpFloat64()))]
@@ -219,18 +219,4 @@ func linear(t *testing.T) (*harness.Project, *harness.Client, harness.Option) {
 	c := p.NewClient(t, "spa", "--first-party", "--id-token-alg", "ES256", "--access-token", "fabric")
 	_, b := c.SignIn(t, p.NewSubscriber(t), "openid offline_access")
 	return p, c, b.Cookies()
-}
-
-// atOnce runs do for every client of the crowd concurrently.
-func (h *history) atOnce(do func(client int)) {
-	begin := make(chan struct{})
-	var wg sync.WaitGroup
-	for i := range crowd {
-		wg.Go(func() {
-			<-begin
-			do(i)
-		})
-	}
-	close(begin)
-	wg.Wait()
 }
