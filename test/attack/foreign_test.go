@@ -1,0 +1,271 @@
+package attack
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/internal/factor/factortest"
+	"github.com/selvage/selvage/test/harness"
+)
+
+// TestK10ForeignIDs sends every operation that names a thing to another project's things, with keys and
+// tokens that may do everything in their own project. None is found, shown or changed. Where a path names
+// several things, the first is also the stranger's own.
+func TestK10ForeignIDs(t *testing.T) {
+	victim := limited(t, "API_REQUESTS=0", "API_WRITES=0", "MEDIA_MISSES_PER_NETWORK=0", harness.AllowLocal)
+	theirs, own := newThings(t, victim), newThings(t, victim.Server.NewProject(t))
+	before := theirs.settled(t)
+
+	n := 0
+	for _, o := range operations(t) {
+		parameters := strings.Count(o.path, "{")
+		if parameters == 0 || slices.Contains(o.accepts, "none") {
+			continue // what anybody may fetch by its id, such as public media
+		}
+
+		paths := []string{theirs.fill(o.path)}
+		if parameters > 1 {
+			first := strings.Index(o.path, "}") + 1
+			paths = append(paths, own.fill(o.path[:first])+theirs.fillFrom(o.path, first))
+		}
+		for _, path := range paths {
+			for _, by := range []harness.Option{own.key, harness.Bearer(own.sat.Token)} {
+				n++
+				a := victim.Do(t, o.method, path, by, example(o))
+				isEmpty := a.Status == 200 && o.method == "GET" // a list of what the stranger has by that id
+				if (a.Status < 400 && !isEmpty) || a.Status >= 500 || theirs.isShown(a.Body, path) {
+					t.Errorf("%s %s of another project = %d %.300s", o.method, path, a.Status, a.Body)
+				}
+			}
+		}
+	}
+
+	if after := theirs.show(t); !maps.Equal(after, before) {
+		for path := range before {
+			if after[path] != before[path] {
+				t.Errorf("requests of another project changed %s\n%s\nto\n%s", path, before[path], after[path])
+			}
+		}
+	}
+	t.Logf("%d things, %d requests", len(theirs.ids), n)
+}
+
+// example returns the body of the document's example, which would change something, or of [body].
+func example(o operation) harness.Option {
+	if o.example == nil {
+		return body(o)
+	}
+	return harness.JSON(o.example)
+}
+
+// canary is a name of a project's things, by which answers that show them are found.
+const canary = "canary-of-the-victim"
+
+// things are one thing of each kind that operations name, in a project.
+type things struct {
+	*harness.Project
+	key     harness.Option // of all scopes
+	sat     harness.SAT
+	account harness.Subscriber
+
+	// ids are by the path before them, in which each parameter is {}.
+	ids map[string]string
+}
+
+// newThings creates the things of a project.
+func newThings(t *testing.T, p *harness.Project) *things {
+	t.Helper()
+	th := &things{Project: p, key: harness.Basic(p.ID, p.NewKey(t, allScopes...)), account: p.NewSubscriber(t),
+		ids: make(map[string]string)}
+	th.addAccount(t)
+	th.addDevice(t)
+	th.addResources(t)
+	th.addDeliveries(t)
+	th.addRecording(t)
+	th.ids["/api/project/tokens/"] = th.made(t, "/api/project/tokens",
+		map[string]any{"name": canary, "permissions": []string{"calling"}})
+	return th
+}
+
+// addAccount adds a subscriber with a second factor and a consent, and two logins. One of them ends,
+// which its app learns.
+func (th *things) addAccount(t *testing.T) {
+	t.Helper()
+	const subscribers = "/api/fabric/resources/subscribers/"
+	th.ids[subscribers] = th.account.ID
+	c := th.NewClient(t, "web", "--name", canary, "--backchannel-logout-uri", harness.NewReceiver(t).URL)
+	th.ids["/api/fabric/clients/"], th.ids[subscribers+"{}/consents/"] = c.ID, c.ID
+
+	b := th.Browser()
+	page := b.Submit(t, b.Open(t, "/account?project="+th.ID), "login-submit",
+		map[string]string{"username": th.account.Email, "password": th.account.Password})
+	device := &factortest.Authenticator{Origin: th.AuthURL}
+	passkey := string(device.Create([]byte(page.Attribute(t, "passkey-form", "data-options"))))
+	b.Submit(t, page, "passkey-submit", map[string]string{"credential": passkey, "name": canary}).Want(t, 200)
+
+	c.SignInWith(t, b, th.account, "openid")
+	th.ids[subscribers+"{}/factors/"] = th.first(t, subscribers+th.account.ID+"/factors", "id")
+	sessions := subscribers + th.account.ID + "/sessions"
+	th.Do(t, "DELETE", sessions+"/"+th.first(t, sessions, "id"), th.key).Want(t, 204)
+	th.ids["/api/fabric/clients/{}/logouts/"] = th.first(t, "/api/fabric/clients/"+c.ID+"/logouts", "session_id")
+}
+
+// addDevice adds a device, a used refresh token and an address.
+func (th *things) addDevice(t *testing.T) {
+	t.Helper()
+	const subscribers = "/api/fabric/resources/subscribers/"
+	th.sat = th.NewSAT(t, th.account.Email)
+	th.Post(t, "/api/fabric/subscribers/tokens/refresh", th.key,
+		harness.JSON(map[string]any{"refresh_token": th.sat.RefreshToken})).Want(t, 200, 201)
+	th.Post(t, "/subscriber/devices", harness.Bearer(th.sat.Token), harness.JSON(map[string]string{
+		"device_type": "iOS", "device_token": canary, "device_name": canary})).Want(t, 201)
+
+	of := subscribers + th.account.ID
+	th.ids[subscribers+"{}/tokens/"] = th.first(t, of+"/tokens", "id")
+	th.ids[subscribers+"{}/devices/"] = th.first(t, of+"/devices", "id")
+	th.ids["/subscriber/devices/"] = th.ids[subscribers+"{}/devices/"]
+	th.ids["/api/fabric/addresses/"] = th.Address(t, th.account.ID)
+}
+
+// addResources adds a resource of each kind, from the examples of the document.
+func (th *things) addResources(t *testing.T) {
+	t.Helper()
+	var of string
+	for _, o := range operations(t) {
+		kind, ok := strings.CutPrefix(o.path, "/api/fabric/resources/")
+		if ok && o.method == "POST" && o.example != nil && kind != "subscribers" && !strings.Contains(kind, "/") {
+			of = th.made(t, o.path, o.example)
+			th.ids[o.path+"/"], th.ids[strings.TrimSuffix(o.path, "s")+"/"] = of, of
+		}
+	}
+	th.ids["/api/fabric/resources/"] = of
+
+	th.ids["/api/fabric/sip_addresses/"] = th.made(t, "/api/fabric/sip_addresses",
+		map[string]any{"name": "canary-" + th.ID, "calling_handler_resource_id": of})
+	th.ids["/api/fabric/resources/subscribers/{}/sip_endpoints/"] = th.made(t,
+		"/api/fabric/resources/subscribers/"+th.account.ID+"/sip_endpoints",
+		map[string]any{"username": "canary", "password": "granite-otter-nine"})
+}
+
+// addDeliveries adds a webhook and a delivery.
+func (th *things) addDeliveries(t *testing.T) {
+	t.Helper()
+	hook := th.made(t, "/api/fabric/webhooks", map[string]any{"name": canary, "url": harness.NewReceiver(t).URL})
+	th.ids["/api/fabric/webhooks/"] = hook
+	th.Post(t, "/api/fabric/webhooks/"+hook+"/test", th.key).Want(t, 200, 201, 202)
+	th.ids["/api/fabric/webhooks/{}/deliveries/"] = th.first(t, "/api/fabric/webhooks/"+hook+"/deliveries", "id")
+}
+
+// addRecording adds a recording of a conference and of a call. Calls themselves need a browser: a test of
+// recordings/laml asks for those of another project.
+func (th *things) addRecording(t *testing.T) {
+	t.Helper()
+	const prefix, short = "/api/laml/2010-04-01/Accounts/", "/2010-04-01/Accounts/"
+	for _, of := range []string{"Call", "Conference"} {
+		parent := uuid.NewString()
+		query := url.Values{of + "Sid": {parent}, "SubscriberId": {th.account.ID}}
+		sid := fmt.Sprint(th.Post(t, th.LaML("/Recordings?"+query.Encode()), th.key,
+			harness.Body("audio/wav", harness.Tone(8000, 8))).Want(t, 201).Object(t)["sid"])
+
+		th.ids["/api/relay/rest/recordings/"] = sid
+		for _, accounts := range []string{prefix, short} {
+			th.ids[accounts], th.ids[accounts+"{}/"+of+"s/"] = th.ID, parent
+			th.ids[accounts+"{}/Recordings/"], th.ids[accounts+"{}/"+of+"s/{}/Recordings/"] = sid, sid
+		}
+	}
+}
+
+// made creates a thing and returns its id.
+func (th *things) made(t *testing.T, path string, in any) string {
+	t.Helper()
+	return fmt.Sprint(th.Post(t, path, th.key, harness.JSON(in)).Want(t, 200, 201).Object(t)["id"])
+}
+
+// first returns a member of the first thing in a list.
+func (th *things) first(t *testing.T, path, member string) string {
+	t.Helper()
+	var list struct{ Data []map[string]any }
+	th.Get(t, path, th.key).Want(t, 200).Read(t, &list)
+	if len(list.Data) == 0 {
+		t.Fatalf("%s is empty", path)
+	}
+	return fmt.Sprint(list.Data[0][member])
+}
+
+// fill replaces the parameters of a path by the ids, or by unknown ones.
+func (th *things) fill(path string) string { return th.fillFrom(path, 0) }
+
+// fillFrom returns the part of a path from a position, filled.
+func (th *things) fillFrom(path string, from int) string {
+	var filled strings.Builder
+	at := from
+	for _, m := range inPath.FindAllStringIndex(path, -1) {
+		if m[0] < from {
+			continue
+		}
+		id, ok := th.ids[inPath.ReplaceAllString(path[:m[0]], "{}")]
+		if !ok {
+			id = uuid.NewString()
+		}
+		filled.WriteString(path[at:m[0]] + id)
+		at = m[1]
+	}
+	return filled.String() + path[at:]
+}
+
+// isShown reports whether an answer shows something of the project that its request did not name.
+func (th *things) isShown(answer []byte, path string) bool {
+	text := string(answer)
+	return strings.Contains(text, canary) || strings.Contains(text, th.account.Email) ||
+		!strings.Contains(path, th.ID) && strings.Contains(text, th.ID)
+}
+
+// unread are the operations that read a thing of which there is none here: calls, and resources of the
+// kinds that the API does not create.
+var unread = regexp.MustCompile(`/Calls/\{Sid\}(\.json)?$|/(cxml_applications|dialogflow_agents)/`)
+
+// moments are what differs each time something is shown.
+var moments = regexp.MustCompile(`"(exported_at|last_used_at|last_seen_at)":"[^"]*"`)
+
+// show returns everything that its own project reads by an id, by path. Each of these exists.
+func (th *things) show(t *testing.T) map[string]string {
+	t.Helper()
+	all := make(map[string]string)
+	for _, o := range operations(t) {
+		if o.method != "GET" || !strings.Contains(o.path, "{") || unread.MatchString(o.path) {
+			continue
+		}
+		by := th.key
+		if !slices.Contains(o.accepts, "basic") {
+			by = harness.Bearer(th.sat.Token)
+		}
+		a := th.Get(t, th.fill(o.path), by)
+		if a.Status != 200 {
+			t.Errorf("GET %s of the project's own = %d %.200s", th.fill(o.path), a.Status, a.Body)
+		}
+		all[o.path] = moments.ReplaceAllString(string(a.Body), "")
+	}
+	return all
+}
+
+// settled returns what show does, once deliveries have ended.
+func (th *things) settled(t *testing.T) (all map[string]string) {
+	t.Helper()
+	all = th.show(t)
+	harness.Eventually(t, time.Minute, "the things to settle", func() error {
+		before := all
+		if all = th.show(t); !maps.Equal(all, before) {
+			return fmt.Errorf("they change")
+		}
+		return nil
+	})
+	return all
+}
