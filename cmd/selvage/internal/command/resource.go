@@ -53,7 +53,7 @@ func (c *commands) resourceCommand() *cobra.Command {
 			return a.Fabric.Resources.DeleteThing(ctx, r.ProjectID, r.ID)
 		})
 	addProject(ls, show, create, remove)
-	return cli.Noun("resource", "Resources: everything that can be called", ls, show, create, remove)
+	return cli.Noun("resource", "Resources: everything that has an address", ls, show, create, remove)
 }
 
 // kindNamed returns a kind by its type or path.
