@@ -163,7 +163,8 @@ func TestScans(t *testing.T) {
 	if _, err := brand.MakeLogo(t.Context(), "logo", scans(10)); err != nil {
 		t.Errorf("a JPEG of ten scans: %v", err)
 	}
-	if made, err := brand.MakeLogo(t.Context(), "logo", scans(500)); err == nil || !strings.Contains(err.Error(), "scans") {
+	made, err := brand.MakeLogo(t.Context(), "logo", scans(500))
+	if err == nil || !strings.Contains(err.Error(), "scans") {
 		t.Errorf("a JPEG of 500 scans is accepted as %s: %v", made.Name, err)
 	}
 }

@@ -43,7 +43,8 @@ func callRecord(alice, bob *phone) {
 	if rec["call_sid"] != id || fmt.Sprint(rec["channels"]) != "2" || media["to"] != bob.address() {
 		t.Errorf("the recording is %v, want both channels of the call %s to %s", rec, id, bob.address())
 	}
-	left, right := channels(t, p.Get(t, p.LaML("/Recordings/"+fmt.Sprint(rec["sid"])+".wav"), p.Basic()).Want(t, 200).Body)
+	wav := p.Get(t, p.LaML("/Recordings/"+fmt.Sprint(rec["sid"])+".wav"), p.Basic()).Want(t, 200).Body
+	left, right := channels(t, wav)
 	wantTone(t, "the caller's channel", left, alice.hz, bob.hz)
 	wantTone(t, "the callee's channel", right, bob.hz, alice.hz)
 }
@@ -54,7 +55,8 @@ const recordedRate = 16000
 // channels decodes a stereo recording by ffmpeg.
 func channels(t *testing.T, wav []byte) (left, right []float64) {
 	t.Helper()
-	cmd := exec.Command("ffmpeg", "-v", "error", "-i", "-", "-ac", "2", "-ar", fmt.Sprint(recordedRate), "-f", "s16le", "-")
+	cmd := exec.Command("ffmpeg", "-v", "error", "-i", "-", "-ac", "2", "-ar", fmt.Sprint(recordedRate),
+		"-f", "s16le", "-")
 	cmd.Stdin = strings.NewReader(string(wav))
 	pcm, err := cmd.Output()
 	if err != nil {
@@ -71,7 +73,8 @@ func channels(t *testing.T, wav []byte) (left, right []float64) {
 func wantTone(t *testing.T, what string, samples []float64, has, lacks int) {
 	t.Helper()
 	if got, other := power(samples, has), power(samples, lacks); got < 1e4 || other > got/100 {
-		t.Errorf("%s of %d samples has the power %.0f at %d Hz and %.0f at %d Hz", what, len(samples), got, has, other, lacks)
+		t.Errorf("%s of %d samples has the power %.0f at %d Hz and %.0f at %d Hz",
+			what, len(samples), got, has, other, lacks)
 	}
 }
 
