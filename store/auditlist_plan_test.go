@@ -70,35 +70,7 @@ func TestAuditPages(t *testing.T) {
 					return spied.ExportAudit(t.Context(), f, q)
 				},
 			} {
-				var there, back []string
-				pages, ask := 0, page.Query{Size: page.MaxSize}
-				for {
-					found, err := list(l.filter, ask)
-					if err != nil {
-						t.Fatal(err)
-					}
-					pages++
-					for _, e := range found.Items {
-						there = append(there, e.ID)
-					}
-					if found.Next == "" {
-						break
-					}
-					ask.From = found.Next
-				}
-
-				for ask.From != "" {
-					found, err := list(l.filter, ask)
-					if err != nil {
-						t.Fatal(err)
-					}
-					for _, e := range slices.Backward(found.Items) {
-						back = append(back, e.ID)
-					}
-					if ask.From = found.Prev; ask.From == "" {
-						break
-					}
-				}
+				there, back, pages := walk(t, list, l.filter)
 				if len(there) != l.want || pages != l.pages {
 					t.Errorf("%s, %s: %d on %d pages, want %d on %d", name, order, len(there), pages, l.want, l.pages)
 				}
@@ -125,6 +97,40 @@ func TestAuditPages(t *testing.T) {
 			watch.asked = nil
 		}
 	})
+}
+
+// walk reads a list page by page to its end, and from its last page back to the first. It returns the
+// ids in the order of reading, and the number of pages.
+func walk(t *testing.T, list func(audit.Filter, page.Query) (page.Page[audit.Event], error), f audit.Filter) (
+	there, back []string, pages int) {
+	t.Helper()
+	ask := page.Query{Size: page.MaxSize}
+	for {
+		found, err := list(f, ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages++
+		for _, e := range found.Items {
+			there = append(there, e.ID)
+		}
+		if found.Next == "" {
+			break
+		}
+		ask.From = found.Next
+	}
+
+	for ask.From != "" {
+		found, err := list(f, ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range slices.Backward(found.Items) {
+			back = append(back, e.ID)
+		}
+		ask.From = found.Prev
+	}
+	return there, back, pages
 }
 
 // TestSecretsShown shows that the secrets a person saw are found through all keys in between.

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"context"
 	"errors"
 	"testing"
 	"time"
@@ -12,43 +11,49 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-func TestPresences(t *testing.T) { store.EachDatabase(t, testPresences) }
+func TestWantsPresence(t *testing.T) { store.EachDatabase(t, testWantsPresence) }
 
-func testPresences(t *testing.T, c store.Config) {
-	ctx := context.Background()
+// testWantsPresence shows that a project wants events of presence once it has a webhook for them.
+func testWantsPresence(t *testing.T, c store.Config) {
+	ctx := t.Context()
 	s, p := fabricRows(t, c)
 	if wants, err := s.WantsPresence(ctx, p.ID); wants || err != nil {
 		t.Errorf("WantsPresence without a webhook = %v, %v", wants, err)
 	}
-
 	newWebhook(t, s, p.ID, fabric.SubscriberCreated)
 	if wants, err := s.WantsPresence(ctx, p.ID); wants || err != nil {
 		t.Errorf("WantsPresence of a webhook for other events = %v, %v", wants, err)
 	}
-
-	w := newWebhook(t, s, p.ID, fabric.SubscriberOffline, fabric.SubscriberOnline)
+	newWebhook(t, s, p.ID, fabric.SubscriberOffline, fabric.SubscriberOnline)
 	if wants, err := s.WantsPresence(ctx, p.ID); !wants || err != nil {
 		t.Errorf("WantsPresence = %v, %v", wants, err)
 	}
+}
 
+func TestTellPresence(t *testing.T) { store.EachDatabase(t, testTellPresence) }
+
+// testTellPresence shows that concurrent announcements of one version have one winner, whose event
+// is delivered, and that an announcement is kept until it is forgotten.
+func testTellPresence(t *testing.T, c store.Config) {
+	ctx := t.Context()
+	s, p := fabricRows(t, c)
+	w := newWebhook(t, s, p.ID, fabric.SubscriberOffline, fabric.SubscriberOnline)
 	ada, a := subscriber(p, "ada@example.com", "", "ada")
 	if err := s.CreateSubscriber(ctx, ada, a); err != nil {
 		t.Fatal(err)
 	}
 
-	now := time.Now()
 	online := event(fabric.SubscriberOnline, p.ID, ada.ID)
 	told := fabric.Told{SubscriberID: ada.ID, ProjectID: p.ID, Online: true, Version: 1}
 	won, errs := race(func(int) (bool, error) {
 		e := online
 		e.ID = newID()
-		err := s.TellPresence(ctx, told, now, &e)
+		err := s.TellPresence(ctx, told, time.Now(), &e)
 		return err == nil, err
 	})
 	if won != 1 {
 		t.Errorf("TellPresence: %d of %d won, want 1", won, crowd)
 	}
-
 	for _, err := range errs {
 		if !errors.Is(err, problem.Conflict) {
 			t.Errorf("TellPresence = %v, want a conflict", err)
@@ -61,13 +66,38 @@ func testPresences(t *testing.T, c store.Config) {
 	if got, err := s.FindTold(ctx, ada.ID); got != told || err != nil {
 		t.Errorf("FindTold = %+v, %v, want %+v", got, err, told)
 	}
+	if err := s.ForgetPresences(ctx, p.ID); err != nil {
+		t.Error(err)
+	}
+	if got, err := s.FindTold(ctx, ada.ID); got != (fabric.Told{}) || err != nil {
+		t.Errorf("FindTold after ForgetPresences = %+v, %v, want nothing", got, err)
+	}
+}
+
+func TestPresenceOfUnknown(t *testing.T) { store.EachDatabase(t, testPresenceOfUnknown) }
+
+func testPresenceOfUnknown(t *testing.T, c store.Config) {
+	ctx := t.Context()
+	s, p := fabricRows(t, c)
 	if got, err := s.FindTold(ctx, newID()); got != (fabric.Told{}) || err != nil {
 		t.Errorf("FindTold of an unknown subscriber = %+v, %v, want nothing", got, err)
 	}
-
 	stranger := fabric.Told{SubscriberID: newID(), ProjectID: p.ID, Version: 1}
-	if err := s.TellPresence(ctx, stranger, now, nil); !errors.Is(err, problem.NotFound) {
+	if err := s.TellPresence(ctx, stranger, time.Now(), nil); !errors.Is(err, problem.NotFound) {
 		t.Errorf("TellPresence of an unknown subscriber = %v, want not found", err)
+	}
+}
+
+func TestDuePresences(t *testing.T) { store.EachDatabase(t, testDuePresences) }
+
+// testDuePresences shows that online subscribers are checked once in a while, and offline ones never.
+func testDuePresences(t *testing.T, c store.Config) {
+	ctx, now := t.Context(), time.Now()
+	s, p := fabricRows(t, c)
+	ada, a := subscriber(p, "ada@example.com", "", "ada")
+	told := fabric.Told{SubscriberID: ada.ID, ProjectID: p.ID, Online: true, Version: 1}
+	if err := errors.Join(s.CreateSubscriber(ctx, ada, a), s.TellPresence(ctx, told, now, nil)); err != nil {
+		t.Fatal(err)
 	}
 
 	for _, want := range []int{1, 0} { // the first call postpones the next check
@@ -75,18 +105,12 @@ func testPresences(t *testing.T, c store.Config) {
 			t.Errorf("DuePresences = %+v, %v, want %d", due, err, want)
 		}
 	}
-	if err := s.TellPresence(ctx, fabric.Told{SubscriberID: ada.ID, ProjectID: p.ID, Version: 2},
-		now, nil); err != nil {
+
+	told.Online, told.Version = false, 2
+	if err := s.TellPresence(ctx, told, now, nil); err != nil {
 		t.Error(err)
 	}
-
 	if due, err := s.DuePresences(ctx, now.Add(time.Hour), now, 10); len(due) != 0 || err != nil {
 		t.Errorf("DuePresences of an offline subscriber = %+v, %v", due, err)
-	}
-	if err := s.ForgetPresences(ctx, p.ID); err != nil {
-		t.Error(err)
-	}
-	if got, err := s.FindTold(ctx, ada.ID); got != (fabric.Told{}) || err != nil {
-		t.Errorf("FindTold after ForgetPresences = %+v, %v, want nothing", got, err)
 	}
 }
