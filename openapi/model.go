@@ -28,6 +28,7 @@ type Operation struct {
 	Summary, Description string
 	Who                  []string // accepted security schemes; "none" means no credentials
 	Scopes               []string // one of them is needed
+	Also                 []string // all of them are needed in addition
 	Parameters           []Parameter
 	Bodies               []Body
 	Responses            []Response
@@ -104,6 +105,7 @@ func (d *Document) operation(method, path string, servers []string, n *yaml.Node
 	op := Operation{
 		ID: value(n, "operationId"), Method: method, Path: path, Server: servers[0], Servers: servers,
 		Summary: value(n, "summary"), Description: value(n, "description"), Scopes: words(get(n, "x-scopes")),
+		Also: words(get(n, "x-also-scopes")),
 	}
 
 	for _, s := range get(n, "security").Content {

@@ -15,6 +15,7 @@
 //
 //	who: [basic, service]              accepted security schemes; "none" means no credentials
 //	scopes: [Voice]                    scopes, one of which is needed; default: any scope of the fabric
+//	also: [Voice]                      scopes that are all needed in addition
 //	pages: true                        adds the parameters of a paginated list
 //	takes: {schema: X, example: {…}}   the JSON body; form: true also accepts forms, optional: true allows no body
 //	form: {name: text}                 the fields of a form body; required: and example: apply to them

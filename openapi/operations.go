@@ -136,6 +136,9 @@ func (b *builder) expand(a area, path string, op *yaml.Node) error {
 		}
 		put(op, "x-scopes", scopes)
 	}
+	if also := take(op, "also"); also != nil {
+		put(op, "x-also-scopes", also)
+	}
 
 	// An empty requirement ({}) allows requests without credentials.
 	security := &yaml.Node{Kind: yaml.SequenceNode}

@@ -1,7 +1,6 @@
 package attack
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -25,12 +24,9 @@ import (
 type operation struct {
 	method, path string
 	accepts      []string // kinds of credentials: basic, service, login, sat, guest, invite, none
-	scopes       []string
+	of           *openapi3.Operation
 	example      any // of the body; nil if it has none
 }
-
-// erasing is the one operation that needs a second scope besides its own, as its description says.
-const erasing = "POST /api/fabric/resources/subscribers/{subscriber_id}/erase"
 
 func (o operation) String() string { return o.method + " " + o.path }
 
@@ -42,10 +38,7 @@ func operations(t *testing.T) (all []operation) {
 		prefixes := openapitest.Prefixes(item)
 		for method, op := range item.Operations() {
 			for _, prefix := range prefixes {
-				o := operation{method: method, path: prefix + path, accepts: accepted(op), example: exampleOf(op)}
-				if text, err := json.Marshal(op.Extensions["x-scopes"]); err == nil {
-					_ = json.Unmarshal(text, &o.scopes)
-				}
+				o := operation{method, prefix + path, openapitest.Accepted(op), op, exampleOf(op)}
 				if len(o.accepts) > 0 && !slices.Contains(o.accepts, "client") &&
 					!strings.HasPrefix(o.path, "/oauth/") {
 					all = append(all, o)
@@ -69,22 +62,6 @@ func exampleOf(op *openapi3.Operation) any {
 	return op.RequestBody.Value.Content["application/json"].Example
 }
 
-// accepted returns the names of the credentials that an operation accepts.
-func accepted(op *openapi3.Operation) (names []string) {
-	if op.Security == nil {
-		return nil
-	}
-	for _, requirement := range *op.Security {
-		if len(requirement) == 0 {
-			names = append(names, "none")
-		}
-		for name := range requirement {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 // credentials are one kind of credentials of a project.
 type credentials struct {
 	name   string
@@ -101,11 +78,9 @@ func (c credentials) may(o operation) bool {
 	if !slices.Contains(o.accepts, c.kind) {
 		return false
 	}
-	if o.String() == erasing && !slices.Contains(c.scopes, "Voice") {
-		return false
-	}
+
 	scoped := c.kind == "basic" || c.kind == "service" || c.kind == "login"
-	return !scoped || slices.ContainsFunc(o.scopes, func(s string) bool { return slices.Contains(c.scopes, s) })
+	return !scoped || openapitest.MayUse(o.of, c.scopes...)
 }
 
 // isRefused reports whether an answer refuses the credentials. Subscribers who may read recordings are

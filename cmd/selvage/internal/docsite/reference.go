@@ -241,7 +241,8 @@ func whoMay(op openapi.Operation) template.HTML {
 	switch len(op.Scopes) {
 	case 0:
 	case 1:
-		text += " It needs the scope " + op.Scopes[0] + "."
+		needed := slices.Concat(op.Scopes, op.Also)
+		text += " It needs the scope " + strings.Join(needed, " and the scope ") + "."
 	default:
 		text += " A key or service needs one of the scopes " + strings.Join(op.Scopes, ", ") + "."
 	}
