@@ -141,6 +141,7 @@ func (v *visit) callFilter() (f callFilter, ask calls.Filter, err error) {
 type callsPage struct {
 	list[callRow]
 	Running []callRow
+	More    bool // more calls run than are shown
 	First   bool
 	Filter  callFilter
 	Live    string
@@ -175,22 +176,24 @@ func (a *callPages) listCalls(v *visit) error {
 		return err
 	}
 	if p.First {
-		for _, r := range running {
+		p.More = running.Next != ""
+		for _, r := range running.Items {
 			p.Running = append(p.Running, v.callRow(r))
 		}
 	}
-	p.list, p.Live = listOf(v, found, v.callRow), v.live(callsMark(running, found.Items))
+	p.list, p.Live = listOf(v, found, v.callRow), v.live(callsMark(running.Items, found.Items))
 	return a.pageWith(v, options, "Calls", "calls", p)
 }
 
 // runningCalls returns the running calls that a filter matches. No running call has a result.
-func (a *callPages) runningCalls(ctx context.Context, projectID string, ask calls.Filter) ([]calls.Record, error) {
+func (a *callPages) runningCalls(
+	ctx context.Context, projectID string, ask calls.Filter,
+) (found page.Page[calls.Record], err error) {
 	if ask.Result != "" {
-		return nil, nil
+		return found, nil
 	}
 	ask.Running = true
-	found, err := a.Calls.List(ctx, projectID, ask, page.Query{Size: maxRunning})
-	return found.Items, err
+	return a.Calls.List(ctx, projectID, ask, page.Query{Size: maxRunning})
 }
 
 // callsMark returns a text that changes when a call begins, is answered or ends.
@@ -219,6 +222,6 @@ func (a *callPages) followCalls(v *visit) error {
 		past := ask
 		past.State = calls.Completed
 		ended, err := a.Calls.List(ctx, v.project.ID, past, page.Query{Size: 1})
-		return callsMark(running, ended.Items), err
+		return callsMark(running.Items, ended.Items), err
 	})
 }

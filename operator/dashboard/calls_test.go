@@ -198,6 +198,26 @@ func TestCallLinks(t *testing.T) {
 	}
 }
 
+// TestManyLiveCalls shows that the list of live calls is limited, and says so.
+func TestManyLiveCalls(t *testing.T) {
+	w := newWorld(t)
+	_, b := w.operator("ann@example.com", ofAll)
+	list := "/dashboard/projects/" + w.one.ID + "/calls"
+	const shown, more = 100, "More calls are live"
+	for range shown {
+		w.addCall(talking)
+	}
+	if strings.Contains(b.get(list).body, more) {
+		t.Errorf("the list of %d live calls shows %q", shown, more)
+	}
+
+	w.addCall(talking)
+	body := b.get(list).body
+	if rows := strings.Count(body, "/hangup"); rows != shown || !strings.Contains(body, more) {
+		t.Errorf("the list of %d live calls shows %d, want %d and %q", shown+1, rows, shown, more)
+	}
+}
+
 // TestFollowCalls shows that the list and the page of a running call report when the call ends.
 func TestFollowCalls(t *testing.T) {
 	w := newWorld(t)
