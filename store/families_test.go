@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// families are the rows of ada, who has two families of refresh tokens, the first of which was used
+// families are the rows of ada with her two families of refresh tokens, the first of which was used
 // twice. A guest and an unknown subscriber have one each.
 type families struct {
 	*store.Store

@@ -88,37 +88,69 @@ func TestThrottled(t *testing.T) {
 	w.browser().guesses(c, email, 3)
 }
 
-// TestKnownDevice shows that strangers' guesses do not lock out a device that signed in before,
-// and that a device cannot forge its mark.
-func TestKnownDevice(t *testing.T) {
-	w := newWorld(t)
+// newKnownDevice returns a browser from which the subscriber has signed in, after strangers used up the
+// limits of the account and of the network.
+func newKnownDevice(t *testing.T) (w *world, c idp.Client, home *browser) {
+	t.Helper()
+	w = newWorld(t)
 	w.limits.Set(limit.Rates{
 		limit.LoginPerAccount: {Burst: 3, Every: 4 * time.Minute},
 		limit.LoginPerDevice:  {Burst: 3, Every: 4 * time.Minute},
 		limit.LoginPerNetwork: {Burst: 5, Every: time.Hour},
 	})
-	c, _ := w.client(nil)
-
-	other := w.subscriber("grace@example.com")
-	home, theirs := w.browser(), w.browser()
+	c, _ = w.client(nil)
+	home = w.browser()
 	home.code(c)
-	theirs.logIn(theirs.authorize(request(c)), other.Email, secret)
 
-	// Strangers use up the limits of the account and the network.
 	w.browser().guesses(c, email, 3)
 	w.browser().guesses(c, "somebody@example.com", 2) // uses up the network's limit
-	login := func(b *browser, page reply) int { return b.logIn(page, email, secret).status }
-	again := func(b *browser) reply { return b.authorize(request(c, "prompt", "login")) }
+	return w, c, home
+}
 
-	if got := login(home, again(home)); got != http.StatusSeeOther {
+// loginAgain opens the login page in a browser that is signed in.
+func loginAgain(b *browser, c idp.Client) reply { return b.authorize(request(c, "prompt", "login")) }
+
+// TestKnownDevice shows that strangers' guesses do not lock out a device that signed in before. It has
+// as many guesses as others, but is not locked for long.
+func TestKnownDevice(t *testing.T) {
+	w, c, home := newKnownDevice(t)
+	login := func(b *browser, page reply) int { return b.logIn(page, email, secret).status }
+	if got := login(home, loginAgain(home, c)); got != http.StatusSeeOther {
 		t.Errorf("a device that signed in before = %d, want 303", got)
 	}
-	if got := login(theirs, again(theirs)); got != http.StatusTooManyRequests {
-		t.Errorf("a device that signed in to another account = %d, want 429", got)
+
+	page := loginAgain(home, c)
+	for range 3 {
+		page = home.logIn(page, email, "wrong-guess")
+	}
+	if got := login(home, page); got != http.StatusTooManyRequests {
+		t.Errorf("a known device after three wrong passwords = %d, want 429", got)
 	}
 
-	// Altered marks and those of other accounts do not count.
-	mark, _ := w.idp.DeviceMarks.Mark("", other, false)
+	w.pass(4 * time.Minute)
+	if got := login(home, loginAgain(home, c)); got != http.StatusSeeOther {
+		t.Errorf("a known device after the wait = %d, want 303", got)
+	}
+}
+
+// TestDeviceOfOther shows that a device that signed in to another account is a stranger's.
+func TestDeviceOfOther(t *testing.T) {
+	w := newWorld(t)
+	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 3, Every: 4 * time.Minute}})
+	c, _ := w.client(nil)
+	other, theirs := w.subscriber("grace@example.com"), w.browser()
+	theirs.logIn(theirs.authorize(request(c)), other.Email, secret)
+
+	w.browser().guesses(c, email, 3)
+	if got := theirs.logIn(loginAgain(theirs, c), email, secret).status; got != http.StatusTooManyRequests {
+		t.Errorf("a device that signed in to another account = %d, want 429", got)
+	}
+}
+
+// TestForgedMark shows that altered marks and those of other accounts do not count.
+func TestForgedMark(t *testing.T) {
+	w, _, _ := newKnownDevice(t)
+	mark, _ := w.idp.DeviceMarks.Mark("", w.subscriber("grace@example.com"), false)
 	good, _ := w.idp.DeviceMarks.Mark("", w.ada, false)
 	id, codes, _ := strings.Cut(good, ".")
 	moved, _, _ := strings.Cut(mark, ".")
@@ -138,25 +170,15 @@ func TestKnownDevice(t *testing.T) {
 	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, email, secret, idp.Visitor{Device: good}); err != nil {
 		t.Errorf("a valid mark: %v", err)
 	}
+}
 
-	// A known device has as many guesses as others, but is not locked for long.
-	page := again(home)
-	for range 3 {
-		page = home.logIn(page, email, "wrong-guess")
-	}
-	if got := login(home, page); got != http.StatusTooManyRequests {
-		t.Errorf("a known device after three wrong passwords = %d, want 429", got)
-	}
-
-	w.pass(4 * time.Minute)
-	if got := login(home, again(home)); got != http.StatusSeeOther {
-		t.Errorf("a known device after the wait = %d, want 303", got)
-	}
-
-	// A mark expires.
+// TestMarkExpires shows that a device is a stranger's after half a year.
+func TestMarkExpires(t *testing.T) {
+	w := newWorld(t)
 	w.limits.Set(limit.Rates{limit.LoginPerAccount: {Burst: 1, Every: 200 * 24 * time.Hour}})
+	c, _ := w.client(nil)
 	edsger := w.subscriber("edsger@example.com")
-	mark, _ = w.idp.DeviceMarks.Mark("", edsger, false)
+	mark, _ := w.idp.DeviceMarks.Mark("", edsger, false)
 	w.browser().guesses(c, edsger.Email, 1)
 	w.pass(181 * 24 * time.Hour)
 	if _, err := w.idp.Logins.LogIn(t.Context(), w.project.ID, edsger.Email, secret,

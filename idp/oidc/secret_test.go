@@ -56,85 +56,100 @@ func TestOldSecretNotedOnce(t *testing.T) {
 	}
 }
 
+// A secretService is a service whose secret is rotated.
+type secretService struct {
+	*world
+	idp.Client
+}
+
+func newSecretService(t *testing.T) (s secretService, secret string) {
+	t.Helper()
+	w := newWorld(t)
+	c, secret := w.client(func(n *idp.Client) {
+		n.Type, n.RedirectURIs, n.Scopes = idp.Service, nil, []string{"Voice"}
+	})
+	return secretService{w, c}, secret
+}
+
+// try requests a token with a secret.
+func (s secretService) try(when, secret string, want int) {
+	s.t.Helper()
+	got := s.post("/oauth/token", url.Values{"grant_type": {"client_credentials"}}, "Authorization",
+		basic(s.ID, secret))
+	if got.status != want {
+		s.t.Errorf("%s: %d %s, want %d", when, got.status, got.body, want)
+	}
+}
+
+// rotate returns another secret. It also writes back settings that were read before the rotation.
+func (s secretService) rotate(overlap time.Duration) string {
+	s.t.Helper()
+	after, secret, err := s.idp.Clients.RotateSecret(s.t.Context(), s.ID, overlap, nil)
+	must(s.t, err)
+	if (after.Old.Hash != "") != (overlap > 0) {
+		s.t.Errorf("after an overlap of %s the old secret is %+v", overlap, after.Old)
+	}
+	must(s.t, s.rewrite(s.Client))
+	return secret
+}
+
 // TestRotateSecret shows that a new secret survives an update of settings that were read before
 // it. The old one is valid until the overlap ends or it is ended.
 func TestRotateSecret(t *testing.T) {
-	w := newWorld(t)
-	c, first := w.client(func(n *idp.Client) {
-		n.Type, n.RedirectURIs, n.Scopes = idp.Service, nil, []string{"Voice"}
-	})
-
-	try := func(when, secret string, want int) {
-		t.Helper()
-		got := w.post("/oauth/token", url.Values{"grant_type": {"client_credentials"}}, "Authorization",
-			basic(c.ID, secret))
-		if got.status != want {
-			t.Errorf("%s: %d %s, want %d", when, got.status, got.body, want)
-		}
-	}
-
-	// rotate also writes back settings that were read before the rotation.
-	rotate := func(overlap time.Duration) string {
-		t.Helper()
-		after, secret, err := w.idp.Clients.RotateSecret(t.Context(), c.ID, overlap, nil)
-		must(t, err)
-		if (after.Old.Hash != "") != (overlap > 0) {
-			t.Errorf("after an overlap of %s the old secret is %+v", overlap, after.Old)
-		}
-		must(t, w.rewrite(c))
-		return secret
-	}
+	c, first := newSecretService(t)
 
 	// The old secret is valid for the overlap.
-	second := rotate(time.Hour)
-	try("the first in its overlap", first, 200)
-	try("the second", second, 200)
-	w.pass(time.Hour)
-	try("the first after its overlap", first, 401)
-	try("the second after the overlap of the first", second, 200)
+	second := c.rotate(time.Hour)
+	c.try("the first in its overlap", first, 200)
+	c.try("the second", second, 200)
+	c.pass(time.Hour)
+	c.try("the first after its overlap", first, 401)
+	c.try("the second after the overlap of the first", second, 200)
 
 	// Only one old secret is kept, and it can be ended.
-	third := rotate(time.Hour)
-	fourth := rotate(time.Hour)
-	try("the second, after the third replaced it without overlap", second, 401)
-	try("the third in its overlap", third, 200)
-	_, err := w.idp.Clients.EndOldSecret(t.Context(), c.ID)
+	third := c.rotate(time.Hour)
+	fourth := c.rotate(time.Hour)
+	c.try("the second, after the third replaced it without overlap", second, 401)
+	c.try("the third in its overlap", third, 200)
+	_, err := c.idp.Clients.EndOldSecret(t.Context(), c.ID)
 	must(t, err)
-	try("the third, after it was ended", third, 401)
-	if _, err := w.idp.Clients.EndOldSecret(t.Context(), c.ID); !errors.Is(err, problem.Conflict) {
+	c.try("the third, after it was ended", third, 401)
+	if _, err := c.idp.Clients.EndOldSecret(t.Context(), c.ID); !errors.Is(err, problem.Conflict) {
 		t.Errorf("ending it again: %v", err)
 	}
 
 	// Without an overlap the old secret ends at once.
-	fifth := rotate(0)
-	try("the fourth without overlap", fourth, 401)
-	try("the fifth", fifth, 200)
+	fifth := c.rotate(0)
+	c.try("the fourth without overlap", fourth, 401)
+	c.try("the fifth", fifth, 200)
+}
 
-	// Excessive overlaps are refused, and so are callers with fewer or shorter rights than the
-	// client.
-	if _, _, err := w.idp.Clients.RotateSecret(t.Context(), c.ID, fabric.MaxOverlap+1, nil); !errors.Is(err,
-		problem.Invalid) {
-		t.Errorf("an overlap that is too long: %v", err)
-	}
-	if _, _, err := w.idp.Clients.RotateSecret(t.Context(), c.ID, 0,
-		&fabric.Rights{Scopes: []fabric.Scope{fabric.Management}}); !errors.Is(err, problem.Forbidden) {
-		t.Errorf("by a key without Voice, which the client has: %v", err)
-	}
-	if _, _, err := w.idp.Clients.RotateSecret(t.Context(), c.ID, 0,
-		&fabric.Rights{Scopes: []fabric.Scope{fabric.Voice}, Expires: w.now().Add(time.Hour)}); !errors.Is(err,
-		problem.Forbidden) {
-		t.Errorf("by a key that expires: %v", err)
-	}
-
-	// So is a key that is revoked between its check and the rotation.
-	made, secret, err := w.fabric.APIKeys.Create(t.Context(), c.ProjectID,
+// TestRotateSecretRefused shows that excessive overlaps are refused, and so are callers with fewer or
+// shorter rights than the client, and keys that are revoked between their check and the rotation.
+func TestRotateSecretRefused(t *testing.T) {
+	c, secret := newSecretService(t)
+	made, key, err := c.fabric.APIKeys.Create(t.Context(), c.ProjectID,
 		fabric.APIKeyInput{Scopes: fabric.Scopes()}, nil)
 	must(t, err)
-	by := made.Rights(secret)
-	must(t, w.fabric.APIKeys.Revoke(t.Context(), made.ProjectID, made.ID))
-	if _, _, err := w.idp.Clients.RotateSecret(t.Context(), c.ID, 0, by); !errors.Is(err, problem.Unauthenticated) {
-		t.Errorf("by a key that was revoked meanwhile: %v", err)
-	}
+	revoked := made.Rights(key)
+	must(t, c.fabric.APIKeys.Revoke(t.Context(), made.ProjectID, made.ID))
 
-	try("the fifth after the refused rotations", fifth, 200)
+	for _, tt := range []struct {
+		what    string
+		overlap time.Duration
+		by      *fabric.Rights
+		want    problem.Kind
+	}{
+		{"an overlap that is too long", fabric.MaxOverlap + 1, nil, problem.Invalid},
+		{"by a key without Voice, which the client has", 0,
+			&fabric.Rights{Scopes: []fabric.Scope{fabric.Management}}, problem.Forbidden},
+		{"by a key that expires", 0,
+			&fabric.Rights{Scopes: []fabric.Scope{fabric.Voice}, Expires: c.now().Add(time.Hour)}, problem.Forbidden},
+		{"by a key that was revoked meanwhile", 0, revoked, problem.Unauthenticated},
+	} {
+		if _, _, err := c.idp.Clients.RotateSecret(t.Context(), c.ID, tt.overlap, tt.by); !errors.Is(err, tt.want) {
+			t.Errorf("%s: %v", tt.what, err)
+		}
+	}
+	c.try("after the refused rotations", secret, 200)
 }

@@ -9,72 +9,47 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/keys"
 )
 
+// pairwise returns a client with pairwise subjects and a redirect URI.
+func (w *world) pairwise(redirect string) idp.Client {
+	w.t.Helper()
+	c, _ := w.client(func(n *idp.Client) {
+		n.SubjectType, n.AccessToken = idp.Pairwise, idp.JWTToken
+		n.RedirectURIs, n.LogoutURIs = []string{redirect}, []string{redirect}
+	})
+	return c
+}
+
 // TestPairwise shows that clients of one sector know a subscriber and a login by the same
 // identifiers, and other sectors by different ones.
 func TestPairwise(t *testing.T) {
 	w := newWorld(t)
-	pairwise := func(redirect string) idp.Client {
-		c, _ := w.client(func(n *idp.Client) {
-			n.SubjectType, n.AccessToken = idp.Pairwise, idp.JWTToken
-			n.RedirectURIs, n.LogoutURIs = []string{redirect}, []string{redirect}
-		})
-		return c
-	}
-
-	app, sister, other := pairwise(callback), pairwise("https://app.example/sister"),
-		pairwise("https://other.example/cb")
+	app, sister := w.pairwise(callback), w.pairwise("https://app.example/sister")
+	other := w.pairwise("https://other.example/cb")
 	b := w.browser()
 	seen := make(map[string]string) // sub by client
 	sids := make(map[string]string) // sid by client
-	// the id that the provider uses for the login
-	var login string
+	var login string                // the provider's own id of it
 	for _, c := range []idp.Client{app, sister, other} {
 		got := w.redeem(c, b.code(c)).json(t)
-		id, access := payload(t, w, text(got["id_token"])), payload(t, w, text(got["access_token"]))
-		sub := text(id["sub"])
+		id := payload(t, w, text(got["id_token"]))
+		seen[c.ID], sids[c.ID] = text(id["sub"]), text(id["sid"])
+		opened := wantPairwise(t, w, c, got, seen[c.ID], sids[c.ID])
+		if login != "" && login != opened.SessionID {
+			t.Errorf("the login of one browser is %s, then %s", login, opened.SessionID)
+		}
+		login = opened.SessionID
 
-		// The sub is pairwise, and the same everywhere.
-		if raw, err := base64.RawURLEncoding.DecodeString(sub); err != nil || len(raw) != 16 ||
-			uuid.UUID(raw).String() == w.ada.ID {
-			t.Fatalf("the sub %q is not pairwise", sub)
-		}
-		info := w.userinfo(text(got["access_token"]))
-		if info.status != http.StatusOK || info.json(t)["sub"] != sub || access["sub"] != sub {
-			t.Errorf("the ID token has the sub %q, the access token %v, userinfo %d %s", sub, access["sub"],
-				info.status, info.body)
-		}
-
-		// The provider still knows the subscriber.
-		opened, err := w.idp.Tokens.Open(t.Context(), text(got["access_token"]))
-		if err != nil || opened.SubscriberID != w.ada.ID {
-			t.Errorf("the access token opened is of %q, %v, want %q", opened.SubscriberID, err, w.ada.ID)
-		}
-		if silent := b.authorize(request(c, "prompt", "none", "id_token_hint",
-			text(got["id_token"]))); silent.param("code") == "" {
+		silent := b.authorize(request(c, "prompt", "none", "id_token_hint", text(got["id_token"])))
+		if silent.param("code") == "" {
 			t.Errorf("the client's own ID token as a hint: %v", silent.location)
 		}
-
-		// The sid is pairwise as well.
-		seen[c.ID] = sub
-		sid := text(id["sid"])
-		if sids[c.ID] = sid; access["sid"] != sid || w.idp.Subjects.SessionOf(c, sid) != opened.SessionID ||
-			login != "" && login != opened.SessionID {
-			t.Errorf("the ID token has the sid %q, the access token %v; decoded it is %q", sid, access["sid"],
-				opened.SessionID)
-		}
-
-		login = opened.SessionID
-		logout, err := w.idp.Tokens.LogoutToken(t.Context(), c.ID, w.ada.ID, login)
-		must(t, err)
-		if told := payload(t, w, logout); told["sid"] != sid || told["sub"] != sub {
-			t.Errorf("the logout token has the sid %v and the sub %v, want %q and %q", told["sid"],
-				told["sub"], sid, sub)
-		}
+		wantPairwiseLogout(t, w, c, login, seen[c.ID], sids[c.ID])
 	}
 
 	// Identifiers are shared within a sector only.
@@ -90,12 +65,56 @@ func TestPairwise(t *testing.T) {
 		w.idp.Subjects.SubscriberOf(other, seen[app.ID]) == w.ada.ID {
 		t.Error("two subscribers share a sub, or a sub is valid in another sector")
 	}
+}
 
-	// A logout with a pairwise hint ends the login.
-	hint := text(w.redeem(app, b.code(app)).json(t)["id_token"])
-	out := b.get("/oauth/logout?" + url.Values{"id_token_hint": {hint},
+// wantPairwise checks that all tokens in got have a pairwise sub and sid, and that the provider still
+// knows the subscriber and the login. It returns the opened access token.
+func wantPairwise(t *testing.T, w *world, c idp.Client, got map[string]any, sub, sid string) fabric.Token {
+	t.Helper()
+	if raw, err := base64.RawURLEncoding.DecodeString(sub); err != nil || len(raw) != 16 ||
+		uuid.UUID(raw).String() == w.ada.ID {
+		t.Fatalf("the sub %q is not pairwise", sub)
+	}
+
+	access, info := payload(t, w, text(got["access_token"])), w.userinfo(text(got["access_token"]))
+	if info.status != http.StatusOK || info.json(t)["sub"] != sub || access["sub"] != sub {
+		t.Errorf("the ID token has the sub %q, the access token %v, userinfo %d %s", sub, access["sub"],
+			info.status, info.body)
+	}
+
+	opened, err := w.idp.Tokens.Open(t.Context(), text(got["access_token"]))
+	if err != nil || opened.SubscriberID != w.ada.ID {
+		t.Errorf("the access token opened is of %q, %v, want %q", opened.SubscriberID, err, w.ada.ID)
+	}
+	if access["sid"] != sid || w.idp.Subjects.SessionOf(c, sid) != opened.SessionID {
+		t.Errorf("the ID token has the sid %q, the access token %v; decoded it is %q", sid, access["sid"],
+			opened.SessionID)
+	}
+	return opened
+}
+
+// wantPairwiseLogout checks the identifiers in a logout token.
+func wantPairwiseLogout(t *testing.T, w *world, c idp.Client, login, sub, sid string) {
+	t.Helper()
+	logout, err := w.idp.Tokens.LogoutToken(t.Context(), c.ID, w.ada.ID, login)
+	must(t, err)
+	if told := payload(t, w, logout); told["sid"] != sid || told["sub"] != sub {
+		t.Errorf("the logout token has the sid %v and the sub %v, want %q and %q", told["sid"], told["sub"], sid, sub)
+	}
+}
+
+// TestPairwiseHint shows that a logout with a pairwise hint ends the login.
+func TestPairwiseHint(t *testing.T) {
+	w := newWorld(t)
+	app := w.pairwise(callback)
+	b := w.browser()
+	got := w.redeem(app, b.code(app)).json(t)
+	opened, err := w.idp.Tokens.Open(t.Context(), text(got["access_token"]))
+	must(t, err)
+
+	out := b.get("/oauth/logout?" + url.Values{"id_token_hint": {text(got["id_token"])},
 		"post_logout_redirect_uri": {callback}}.Encode())
-	if _, err := w.idp.Logins.Find(t.Context(), login); err == nil {
+	if _, err := w.idp.Logins.Find(t.Context(), opened.SessionID); err == nil {
 		t.Error("the login is still valid after a logout with a pairwise hint")
 	}
 	if out.location == nil || out.location.Scheme+"://"+out.location.Host+out.location.Path != callback {
