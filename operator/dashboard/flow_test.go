@@ -35,23 +35,19 @@ func (a answer) find(t testing.TB, expression string) string {
 	return html.UnescapeString(m[1])
 }
 
-// TestFirstOperator shows that the first operator joins with a link, which works once, and sets
-// up a second factor if the installation requires one.
-func TestFirstOperator(t *testing.T) {
+// TestSetupLink shows that the first operator joins with a link, which works once.
+func TestSetupLink(t *testing.T) {
 	w := newWorldThat(t, operator.Roles()...)
-	_, token, err := w.operators.First(context.Background())
+	_, token, err := w.operators.First(t.Context())
 	must(t, err)
 	b, setup := w.browser(), "/dashboard/setup?token="+token
-	form := func() url.Values {
-		return url.Values{"token": {token}, "username": {"ann@example.com"}, "name": {"Ann"}, "password": {good}}
-	}
 	for range 3 { // opening the link does not use it
 		if a := b.get(setup); a.StatusCode != http.StatusOK {
 			t.Fatalf("the link: %s", a.Status)
 		}
 	}
 
-	weak := form()
+	weak := setupForm(token)
 	weak.Set("password", "short")
 	if a := b.post(setup, "/dashboard/setup", weak); a.StatusCode != http.StatusUnprocessableEntity ||
 		!strings.Contains(a.body, `value="ann@example.com"`) {
@@ -60,37 +56,55 @@ func TestFirstOperator(t *testing.T) {
 	}
 
 	// The link is used up, and nothing is accessible without a second factor.
-	b.post(setup, "/dashboard/setup", form()).leadsTo(t, "/dashboard/factor")
+	b.post(setup, "/dashboard/setup", setupForm(token)).leadsTo(t, "/dashboard/factor")
 	if a := w.browser().get(setup); a.StatusCode != http.StatusNotFound {
 		t.Errorf("the link again: %s, want 404", a.Status)
 	}
-
 	b.get("/dashboard").leadsTo(t, "/dashboard/login")
 	b.get("/dashboard/factor").leadsTo(t, "/dashboard/enrol")
+}
+
+func setupForm(token string) url.Values {
+	return url.Values{"token": {token}, "username": {"ann@example.com"}, "name": {"Ann"}, "password": {good}}
+}
+
+// enrolled sets up the first operator with an authenticator app. It returns the operator's browser, a
+// function that returns the app's code, and a recovery code.
+func enrolled(t *testing.T, w *world) (b browser, code func() string, recovery string) {
+	t.Helper()
+	_, token, err := w.operators.First(t.Context())
+	must(t, err)
+	b = w.browser()
+	b.post("/dashboard/setup?token="+token, "/dashboard/setup", setupForm(token)).leadsTo(t, "/dashboard/factor")
 
 	before := b.cookie()
 	secret := b.get("/dashboard/enrol").find(t, `id="totp-secret">([A-Z2-7]+)<`)
-	if a := b.post("/dashboard/enrol", "/dashboard/enrol",
-		url.Values{"code": {"000000"}}); a.StatusCode != http.StatusUnprocessableEntity {
-		t.Errorf("a wrong code: %s", a.Status)
+	wrong := b.post("/dashboard/enrol", "/dashboard/enrol", url.Values{"code": {"000000"}})
+	if wrong.StatusCode != http.StatusUnprocessableEntity {
+		t.Errorf("a wrong code: %s", wrong.Status)
 	}
-	code := func() string {
+	code = func() string {
 		c, err := totp.GenerateCode(secret, w.now())
 		must(t, err)
 		return c
 	}
 
 	done := b.post("/dashboard/enrol", "/dashboard/enrol", url.Values{"code": {code()}})
-	recovery := done.find(t, `<pre id="codes">([a-z2-7-]+)`)
 	if b.cookie() == before {
 		t.Error("the cookie from before the second factor is still valid")
 	}
+	return b, code, done.find(t, `<pre id="codes">([a-z2-7-]+)`)
+}
 
+// TestFirstOperator shows that the first operator sets up a second factor if the installation requires
+// one. After signing in again, the password alone opens nothing, and cannot set up another app.
+func TestFirstOperator(t *testing.T) {
+	w := newWorldThat(t, operator.Roles()...)
+	b, code, _ := enrolled(t, w)
 	b.get("/dashboard").leadsTo(t, "/dashboard/projects/"+w.one.ID)
 	b.post("/dashboard/account", "/dashboard/logout", url.Values{}).leadsTo(t, "/dashboard/login")
 	b.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")
 
-	// After signing in again, the password alone opens nothing, and cannot set up another app.
 	in := url.Values{"username": {"ANN@example.com"}, "password": {good}, "next": {"/dashboard/account"}}
 	b.post("/dashboard/login", "/dashboard/login", in).leadsTo(t, "/dashboard/factor?next=%2Fdashboard%2Faccount")
 	b.get("/dashboard/account").leadsTo(t, "/dashboard/login?next=%2Fdashboard%2Faccount")
@@ -102,14 +116,19 @@ func TestFirstOperator(t *testing.T) {
 		!strings.Contains(a.body, "10 of 10 left") {
 		t.Errorf("the account page: %s %s", a.Status, a.body)
 	}
+}
 
-	// A recovery code works once.
-	other := w.browser()
-	other.post("/dashboard/login", "/dashboard/login", in)
-	other.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {recovery}}).leadsTo(t, "/dashboard")
-	third := w.browser()
-	third.post("/dashboard/login", "/dashboard/login", in)
-	if a := third.post("/dashboard/factor", "/dashboard/factor",
+// TestRecoveryCode shows that a recovery code of an operator works once.
+func TestRecoveryCode(t *testing.T) {
+	w := newWorldThat(t, operator.Roles()...)
+	_, _, recovery := enrolled(t, w)
+	in := url.Values{"username": {"ann@example.com"}, "password": {good}}
+	first, second := w.browser(), w.browser()
+	first.post("/dashboard/login", "/dashboard/login", in)
+	first.post("/dashboard/factor", "/dashboard/factor", url.Values{"code": {recovery}}).leadsTo(t, "/dashboard")
+
+	second.post("/dashboard/login", "/dashboard/login", in)
+	if a := second.post("/dashboard/factor", "/dashboard/factor",
 		url.Values{"code": {recovery}}); a.StatusCode != http.StatusUnprocessableEntity {
 		t.Errorf("the recovery code again: %s", a.Status)
 	}

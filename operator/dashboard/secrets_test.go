@@ -14,55 +14,56 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
+// makeKey creates a key of a project in a browser. valid reports whether the key is valid.
+func (w *world) makeKey(b browser, base, name string) (id string, valid func() bool) {
+	w.Helper()
+	ctx := w.Context()
+	secret := b.post(base+"/keys/new", base+"/keys", url.Values{"name": {name}, "scope": {"Voice"}}).find(
+		w, `<code>(PT[0-9a-f]{64})<`)
+	k, err := w.fabric.APIKeys.Authenticate(ctx, w.one.ID, secret)
+	must(w, err)
+	return k.ID, func() bool {
+		_, err := w.fabric.APIKeys.Authenticate(ctx, w.one.ID, secret)
+		if err != nil && !errors.Is(err, problem.Unauthenticated) {
+			w.Fatal(err)
+		}
+		return err == nil
+	}
+}
+
+// makeToken creates a subscriber's token in a browser. valid reports whether the token is valid.
+func (w *world) makeToken(b browser, base string) (valid func() bool) {
+	w.Helper()
+	at := base + "/tokens/make/subscriber"
+	raw := b.post(at, at, url.Values{"reference": {"sub-1"}, "new": {"sub-1"}}).find(
+		w, `id="made"><span class="copy"><code>([^<]+)<`)
+	facts := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {raw}})
+	if !strings.Contains(facts.body, "Created manually by") {
+		w.Errorf("the token's facts: %s", facts.body)
+	}
+	return func() bool {
+		_, err := w.fabric.Tokens.Open(w.Context(), raw, fabric.SAT)
+		if err != nil && !errors.Is(err, problem.Unauthenticated) {
+			w.Fatal(err)
+		}
+		return err == nil
+	}
+}
+
 // TestMadeByOperator shows that an operator's page lists the secrets that the operator has seen.
 // They stay valid unless they are revoked with the operator, and secrets of others cannot be
 // revoked there.
 func TestMadeByOperator(t *testing.T) {
 	w := newWorld(t)
-	ctx := t.Context()
 	_, ann := w.operator("ann@example.com", ofAll)
 	bob, b := w.operator("bob@example.com", operator.Membership{ProjectID: w.one.ID, Role: operator.Admin})
 	base := "/dashboard/projects/" + w.one.ID
 
-	// key creates a key and reports whether it is still valid; so does token.
-	key := func(b browser, name string) (id string, good func() bool) {
-		t.Helper()
-		secret := b.post(base+"/keys/new", base+"/keys", url.Values{"name": {name}, "scope": {"Voice"}}).find(
-			t, `<code>(PT[0-9a-f]{64})<`)
-		k, err := w.fabric.APIKeys.Authenticate(ctx, w.one.ID, secret)
-		must(t, err)
-		return k.ID, func() bool {
-			_, err := w.fabric.APIKeys.Authenticate(ctx, w.one.ID, secret)
-			if err != nil && !errors.Is(err, problem.Unauthenticated) {
-				t.Fatal(err)
-			}
-			return err == nil
-		}
-	}
-
-	token := func(b browser) (good func() bool) {
-		t.Helper()
-		at := base + "/tokens/make/subscriber"
-		raw := b.post(at, at, url.Values{"reference": {"sub-1"}, "new": {"sub-1"}}).find(
-			t, `id="made"><span class="copy"><code>([^<]+)<`)
-		if a := b.post(base+"/tokens", base+"/tokens/inspect", url.Values{"token": {raw}}); !strings.Contains(a.body,
-			"Created manually by") {
-			t.Errorf("the token's facts: %s", a.body)
-		}
-		return func() bool {
-			_, err := w.fabric.Tokens.Open(ctx, raw, fabric.SAT)
-			if err != nil && !errors.Is(err, problem.Unauthenticated) {
-				t.Fatal(err)
-			}
-			return err == nil
-		}
-	}
-
 	// Both operators have seen secrets; the page of bob lists only his.
-	kept, keptGood := key(b, "kept")
-	ended, endedGood := key(b, "ended")
-	foreign, foreignGood := key(ann, "of ann")
-	bobs, anns := token(b), token(ann)
+	kept, keptGood := w.makeKey(b, base, "kept")
+	ended, endedGood := w.makeKey(b, base, "ended")
+	foreign, foreignGood := w.makeKey(ann, base, "of ann")
+	bobs, anns := w.makeToken(b, base), w.makeToken(ann, base)
 
 	page := "/dashboard/operators/" + bob.ID
 	shown := ann.get(page)

@@ -51,9 +51,8 @@ func (s *server) show(t *testing.T, sid string) live {
 	return read[live](t, s.do(t, "GET", s.path("/Recordings/"+sid+".json"), s.basic))
 }
 
-// TestLiveRecording shows that a recording can start, pause, resume, stop and receive its media,
-// all under one Sid.
-func TestLiveRecording(t *testing.T) {
+// TestAnnouncedRecording shows the document of an announced recording, which has no media yet.
+func TestAnnouncedRecording(t *testing.T) {
 	s := newServer(t)
 	begun := s.announce(t, "CallSid=c&From=/private/alice")
 	if begun.Status != "in-progress" || begun.Price != nil || begun.Duration != 0 || begun.End != nil ||
@@ -69,7 +68,12 @@ func TestLiveRecording(t *testing.T) {
 			t.Errorf("the media of a live recording: Retry-After = %q, want 5", retry)
 		}
 	}
+}
 
+// TestStartedRecording shows that a start sets the settings of an announced recording.
+func TestStartedRecording(t *testing.T) {
+	s := newServer(t)
+	begun := s.announce(t, "CallSid=c&From=/private/alice")
 	started := s.post(t, "/Calls/c/Recordings.json",
 		"RecordingChannels=dual&Trim=trim-silence&RecordingStatusCallback=https://example.com/cb"+
 			"&RecordingStatusCallbackEvent=completed&RecordingStatusCallbackEvent=absent"+
@@ -84,6 +88,12 @@ func TestLiveRecording(t *testing.T) {
 	}); err != nil || fmt.Sprint(kept.Callback) != fmt.Sprint(want) {
 		t.Errorf("the stored callback is %+v, %v, want %+v", kept.Callback, err, want)
 	}
+}
+
+// TestMovedRecording shows that a recording can pause, resume and stop, but not resume after that.
+func TestMovedRecording(t *testing.T) {
+	s := newServer(t)
+	begun := s.announce(t, "CallSid=c&From=/private/alice")
 	for _, move := range []struct{ fields, status, pause string }{
 		{"Status=paused", "paused", "silence"},
 		{"Status=paused&PauseBehavior=skip", "paused", "skip"},
@@ -103,6 +113,15 @@ func TestLiveRecording(t *testing.T) {
 	}
 	wantError(t, "resuming after the stop", s.post(t, "/Calls/c/Recordings/"+begun.Sid, "Status=in-progress"),
 		400, 21220)
+}
+
+// TestLiveRecording shows that a recording receives its media under the Sid of its announcement, once,
+// and is complete then.
+func TestLiveRecording(t *testing.T) {
+	s := newServer(t)
+	begun := s.announce(t, "CallSid=c&From=/private/alice")
+	s.post(t, "/Calls/c/Recordings.json", "RecordingChannels=dual&Trim=trim-silence")
+	s.post(t, "/Calls/c/Recordings/"+begun.Sid+".json", "Status=stopped")
 
 	s.now = s.now.Add(time.Minute)
 	up := s.do(t, "POST", s.path("/Recordings?CallSid=c&To=/private/bob"), s.basic,
@@ -123,6 +142,7 @@ func TestLiveRecording(t *testing.T) {
 	if again.StatusCode != 200 || read[live](t, again).Sid != begun.Sid {
 		t.Errorf("a second upload = %d %s, want 200 and the same recording", again.StatusCode, again.body)
 	}
+
 	wantError(t, "stopping a completed recording", s.post(t, "/Calls/c/Recordings/"+begun.Sid, "Status=stopped"),
 		400, 21220)
 	wantError(t, "starting after the call has ended", s.post(t, "/Calls/c/Recordings", ""), 400, 21220)
