@@ -1,19 +1,19 @@
 # Two commands are all you need: `make run` and `make test`.
 
 BINARY := bin/selvage
-# Everything is compiled in one way, so that it is compiled once. Only the race detector uses cgo.
+# The same settings for every build, so that packages are compiled once. Only the race detector uses cgo.
 export CGO_ENABLED := 0
 export GOFLAGS := -trimpath
-# Compilers, tests and the commands that tests start live briefly: collect garbage less often.
+# Compilers, tests and the commands they start are short-lived: collect garbage less often.
 export GOGC := 400
-# The race detector would make each process wait a second before it exits.
+# By default the race detector delays the exit of each process by a second.
 export GORACE := atexit_sleep_ms=0
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := golang.org/x/vuln/cmd/govulncheck@v1.8.0
 VERSION_FLAGS = -X main.build=$$(git describe --tags --always --dirty 2>/dev/null) \
 	-X main.buildCommit=$$(git rev-parse HEAD 2>/dev/null) \
 	-X main.buildDate=$$(git show --no-patch --format=%cI HEAD 2>/dev/null)
-# What runs the tests needs: the binary, and every suite, none skipped.
+# The tests run the built binary, and skip nothing.
 TESTS := SELVAGE_BINARY=$(CURDIR)/$(BINARY) SELVAGE_TEST_ALL=1
 # Where `make screenshots` puts its pictures.
 SCREENSHOTS ?= build/screenshots
@@ -39,7 +39,7 @@ sdk: ## build the browser SDK, and its types where TypeScript is installed
 check: ## gofmt, vet, and the tests that need no servers and no browsers
 	@go run ./test/all -check
 
-test: build ## every test; on Debian it installs the packages that are missing
+test: build ## every test; installs missing packages on Debian
 	test/setup.sh
 	@$(TESTS) go run ./test/servers/run -- go run ./test/all $(PARTS)
 
@@ -69,9 +69,9 @@ sbom: ## the bill of materials of the binary, in CycloneDX: SBOM names the file
 	go -C release run . -root $(CURDIR) -sbom $(abspath $(SBOM))
 
 vuln: export GOGC := 100
-vuln: ## known vulnerabilities in the code that is reached; VULNDB=file:///PATH is a copy of the database
+vuln: ## known vulnerabilities in reachable code; VULNDB=file:///PATH is a copy of the database
 	@if test -z "$(VULNDB)"; then \
-		echo "make vuln: no vulnerability database is given, so nothing was checked." >&2; \
+		echo "make vuln: nothing was checked, because no vulnerability database is given." >&2; \
 		echo "Set VULNDB to a copy of https://vuln.go.dev (file:///PATH), or to that URL." >&2; \
 		exit 1; \
 	fi

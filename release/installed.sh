@@ -1,7 +1,7 @@
 #!/bin/sh
-# installed.sh PACKAGE IMAGE: installs, upgrades, removes and purges the Debian package, and runs
-# the image (its unpacked files) as its account, as users do. Everything happens in a copy of
-# this machine in memory, which disappears with this process. Needs root, Linux with overlayfs,
+# installed.sh PACKAGE IMAGE: installs, upgrades, removes and purges the Debian package as users do,
+# and runs the image (its unpacked files) as its account. Everything happens in a copy of this
+# machine in memory, which disappears with this process. Needs root, Linux with overlayfs,
 # and dpkg. Run it with `unshare --mount --pid --fork --kill-child`.
 set -eu
 package=$(realpath "$1") image=$(realpath "$2")

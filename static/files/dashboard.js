@@ -1,4 +1,4 @@
-// Copy buttons: all else works without.
+// Copy buttons. Everything else works without scripts.
 for (const button of document.querySelectorAll("button[data-copy]")) {
   button.hidden = false;
   button.addEventListener("click", async () => {
@@ -9,7 +9,7 @@ for (const button of document.querySelectorAll("button[data-copy]")) {
   });
 }
 
-// What is in an order of preference can be moved up.
+// Items in an order of preference can be moved up.
 for (const button of document.querySelectorAll("button[data-up]")) {
   button.hidden = false;
   button.addEventListener("click", (event) => {
@@ -22,7 +22,7 @@ for (const button of document.querySelectorAll("button[data-up]")) {
   });
 }
 
-// The player: what is played is coloured, the outline seeks, and a moment can be linked to.
+// The player: the played part is colored, a click on the waveform seeks, and a moment has a link.
 const player = document.getElementById("player");
 if (player) {
   const sound = document.getElementById("sound");
@@ -74,7 +74,7 @@ if (player) {
   });
 }
 
-// An upload shows how far it is. The answer is the page that a form would lead to.
+// An upload shows its progress. The answer is the page that a form would lead to.
 const upload = document.querySelector("form[data-upload]");
 if (upload) {
   upload.addEventListener("submit", (event) => {
@@ -97,7 +97,7 @@ if (upload) {
   });
 }
 
-// What is new says, while its name is typed, at which address it will be. The server knows.
+// The form of a new resource shows the address that the typed name leads to. The server computes it.
 for (const told of document.querySelectorAll("[data-tells]")) {
   const form = told.closest("form");
   const names = told.dataset.names.split(" ");
@@ -117,7 +117,7 @@ for (const told of document.querySelectorAll("[data-tells]")) {
   });
 }
 
-// A field that offers what fits asks the server, which knows all of them.
+// Fields with suggestions ask the server for matches.
 for (const typed of document.querySelectorAll("input[data-finds][list]")) {
   let waiting = 0, asked = 0;
   typed.addEventListener("input", () => {
@@ -133,7 +133,7 @@ for (const typed of document.querySelectorAll("input[data-finds][list]")) {
   });
 }
 
-// A colour is typed or picked; each shows in the other.
+// A color is typed or picked; each input follows the other.
 for (const picker of document.querySelectorAll("input[data-picks]")) {
   const typed = document.getElementById(picker.dataset.picks);
   const follow = () => {
@@ -149,7 +149,7 @@ for (const picker of document.querySelectorAll("input[data-picks]")) {
   });
 }
 
-// The preview follows what is typed. It is drawn by the server, which knows what is read well.
+// The preview follows the form. The server draws it, because it decides which colors are readable.
 const brand = document.querySelector("form[data-preview]");
 if (brand) {
   let waiting = 0;
@@ -166,7 +166,7 @@ if (brand) {
   });
 }
 
-// A list hears when there is something new.
+// A list offers to reload when the server has newer items.
 const live = document.querySelector("[data-live]");
 if (live) {
   const stream = new EventSource(live.dataset.live);

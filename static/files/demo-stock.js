@@ -1,8 +1,8 @@
-// The second tab: the stock @signalwire/js, unmodified, against this server. It gets its
-// token from our SDK (app, in demo.js), and finds the server by the host in the token.
+// The second tab: the stock @signalwire/js, unmodified, against this server. Our SDK
+// (app, in demo.js) passes it a token, whose host leads it to the server.
 "use strict";
 
-let stock; // what SignalWire() gives
+let stock; // the client that SignalWire() returns
 
 const stockSteps = [
   {
@@ -10,7 +10,7 @@ const stockSteps = [
     title: "Certificate",
     text: "That SDK speaks HTTPS and WSS only. Does this browser trust the server's certificate there?",
     button: "Look",
-    free: true, // of a login
+    free: true, // needs no login
     async run() {
       const address = `https://fabric.${fabricHost.slice(fabricHost.indexOf(".") + 1)}`;
       try {
@@ -31,7 +31,7 @@ const stockSteps = [
     async run() {
       const options = await app.signalwireOptions(); // { host, token, onRefreshToken }
       stock = await SignalWire.SignalWire(options);
-      app.attach(stock); // gives it each new token, before the old one ends
+      app.attach(stock); // passes each new token on before the old one expires
       return { connected: fabricHost };
     },
   },

@@ -1,12 +1,12 @@
-// Draws steps: what each is for, its code, what it asked and what came of it. The code
-// that is shown is the code that runs.
+// Draws the steps: the purpose of each, its code, its requests and their results. The code on
+// the page is the code that runs.
 "use strict";
 
-// Logins come back to the server's own address, whatever the one was that was typed.
+// Logins return to the server's own address, so the page moves there first.
 const home = new URL(document.querySelector("#demo").dataset.server).origin;
 if (location.origin !== home) location.replace(home + location.pathname + location.hash);
 
-/** Makes an element of a tag, a class and what is in it. */
+/** Returns an element with a tag, a class and children. */
 function el(tag, name, ...inside) {
   const e = document.createElement(tag);
   if (name) e.className = name;
@@ -14,10 +14,10 @@ function el(tag, name, ...inside) {
   return e;
 }
 
-/** Gives a text with what stands between backticks as code. */
+/** Returns text as nodes, with the parts between backticks as code. */
 const rich = (text) => text.split("`").map((part, i) => (i % 2 ? el("code", "", part) : part));
 
-// Requests are told to the step that makes them.
+// Each request is shown at the step that makes it.
 let recording;
 const send = window.fetch;
 window.fetch = async (resource, init = {}) => {
@@ -35,7 +35,7 @@ window.fetch = async (resource, init = {}) => {
   }
 };
 
-/** Writes what is long and secret short. */
+/** Shortens long and secret values. */
 const short = (text) => String(text).replace(/[\w-]{24}[\w.-]{60,}/g, (long) => `${long.slice(0, 20)}… (${long.length} characters)`);
 
 function pretty(text) {
@@ -53,7 +53,7 @@ function requestText({ method, url, headers, body }) {
   return short(lines.join("\n"));
 }
 
-/** Gives the code of a step, as it stands in its run(). */
+/** Returns the code of a step: the body of its run(). */
 function codeOf(run) {
   const lines = run.toString().split("\n").slice(1, -1);
   const indent = Math.min(...lines.filter((l) => l.trim()).map((l) => l.search(/\S/)));
@@ -135,7 +135,7 @@ function drawSteps(list, steps, signedIn) {
       const audio = el("audio");
       Object.assign(audio, { controls: true, preload: "metadata", src: value.audio });
       s.out.prepend(audio);
-      audio.play().catch(() => {}); // some browsers want another click
+      audio.play().catch(() => {}); // some browsers require another click
     }
     if (value.link) {
       const link = el("a", "button", "Open it as the guest");
@@ -158,7 +158,7 @@ function drawSteps(list, steps, signedIn) {
   refresh();
   return {
     refresh,
-    /** Tells a step's requests that are made outside of its run(). */
+    /** Shows requests at a step that are made outside of its run(). */
     async record(id, do_) {
       const s = drawn.get(id);
       const value = await record(s, do_);
@@ -179,7 +179,7 @@ function drawSteps(list, steps, signedIn) {
   };
 }
 
-// The tabs, by their names behind the #.
+// The tabs, named after the #.
 const tabs = document.querySelectorAll("[role=tab]");
 function choose(tab) {
   for (const other of tabs) {
@@ -199,7 +199,7 @@ tabs.forEach((tab, i) => {
   };
 });
 
-// The source of the page, when somebody opens it.
+// The page's source, loaded when somebody opens it.
 const source = document.querySelector("#source");
 source.ontoggle = async () => {
   source.ontoggle = null;

@@ -1,17 +1,17 @@
-// The demo: an app that signs a subscriber in and uses what it may, by the browser SDK
-// alone. How its steps are drawn is in demo-view.js; the page is any page with an
-// element #demo that says where the server is and which client this app is.
+// The demo: an app that signs a subscriber in and uses the fabric, with the browser SDK
+// alone. demo-view.js draws its steps. The page needs an element #demo that names the server
+// and the app's client id.
 "use strict";
 
 const { server, issuer, client, fabricHost } = document.querySelector("#demo").dataset;
 const here = location.origin + location.pathname;
 const app = Selvage.createClient({
   issuer,
-  clientId: client, // registered with `selvage client create --type spa`: it has no secret
+  clientId: client, // from `selvage client create --type spa`; such a client has no secret
   redirectUri: here,
   postLogoutRedirectUri: here,
   apiUrl: server,
-  scope: "openid profile email offline_access Voice", // Voice: to list one's recordings
+  scope: "openid profile email offline_access Voice", // Voice: to list recordings
 });
 
 const steps = [
@@ -23,7 +23,7 @@ const steps = [
     needs: () => !app.isSignedIn,
     done: () => app.isSignedIn,
     async run() {
-      await app.login(); // handleRedirect() goes on when the page is back
+      await app.login(); // handleRedirect() continues when the person returns
     },
   },
   {
@@ -65,7 +65,7 @@ const steps = [
     async run() {
       const { fabric_addresses: [mine] } = await app.me();
       const { token } = await app.guestToken([mine.id], new Date(Date.now() + 3600_000));
-      return { link: `${here}#guest=${token}` }; // behind the #, no server sees it
+      return { link: `${here}#guest=${token}` }; // after the #, so no server sees it
     },
   },
   {
@@ -86,12 +86,12 @@ const steps = [
     done: () => sessionStorage.getItem("demo-signed-out") !== null && !app.isSignedIn,
     async run() {
       sessionStorage.setItem("demo-signed-out", "");
-      await app.logout(); // the page goes away, and comes back
+      await app.logout(); // leaves the page, and returns
     },
   },
 ];
 
-/** Shows a guest what its link is good for. */
+/** Shows a guest the addresses that the link reaches. */
 async function welcomeGuest(token) {
   const fabric = await Selvage.Fabric({ token, host: server });
   return (await fabric.addresses.list().all()).map((a) => ({ name: a.name, type: a.type, channels: a.channels }));
@@ -104,7 +104,7 @@ async function start() {
     return view.guest(await welcomeGuest(guest));
   }
   const finished = await view.record("signin", () => app.handleRedirect());
-  if (!finished) await app.loginSilently(); // after a reload: the browser has the login
+  if (!finished) await app.loginSilently(); // after a reload, the browser still has the login
   if (app.isSignedIn) sessionStorage.removeItem("demo-signed-out");
   view.refresh();
 }

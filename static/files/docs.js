@@ -1,5 +1,5 @@
-// Buttons to copy by, and a search that narrows as one types. Without scripts the
-// search is a form, and everything else is there.
+// Copy buttons, and a search that narrows while you type. Without scripts the search is a
+// form, and everything else works.
 "use strict";
 for (const pre of document.querySelectorAll("pre")) {
   const box = document.createElement("div");

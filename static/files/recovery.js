@@ -1,5 +1,5 @@
-// Recovery codes can be copied at once, a line each, where the browser has a clipboard;
-// where it refuses, they are marked, to be copied by hand.
+// Copies all recovery codes, one a line, if the browser has a clipboard. If the browser
+// refuses, the codes are selected, to be copied manually.
 "use strict";
 const copy = document.getElementById("codes-copy");
 const list = document.getElementById("recovery-codes");

@@ -1,2 +1,2 @@
-// The answer goes back by itself; where scripts do not run, by the button.
+// Sends the answer back automatically. Without scripts, the button does.
 document.forms[0].submit();
