@@ -241,7 +241,7 @@ export class Client {
     get: (id: string): Promise<Address> => this.fabric.addresses.get(id),
   }
 
-  /** Creates a token for a guest, who can call only these addresses. */
+  /** Creates a token for a guest that can call only these addresses. */
   guestToken(addressIds: string[], expiresAt?: Date): Promise<GuestToken> {
     return this.fabric.guestToken(addressIds, expiresAt)
   }

@@ -144,7 +144,7 @@ export class FabricClient {
     unregister: (id: string): Promise<void> => this.ask(`/subscriber/devices/${encodeURIComponent(id)}`, undefined, "DELETE"),
   }
 
-  /** Creates a token for a guest, who can call only these addresses; for two hours by default. */
+  /** Creates a token for a guest that can call only these addresses; for two hours by default. */
   guestToken(addressIds: string[], expiresAt?: Date): Promise<GuestToken> {
     return this.ask("/api/fabric/guests/tokens", { allowed_addresses: addressIds, expire_at: seconds(expiresAt) })
   }

@@ -5,7 +5,7 @@ type Message =
   | { callback: string } // a popup returned from the login at this URL
   | { signedOut: string } // a login ended: its subject and sid
   | { renewed: string; tokens: Tokens } // the refresh token with this digest was used and returned these tokens
-  | { wanted: string; by: string } // who has used the refresh token with this digest?
+  | { wanted: string; by: string } // asks which tab used the refresh token with this digest
   | { told: string; tokens?: Tokens } // the response to wanted
 
 /** How a tab reacts to messages. */

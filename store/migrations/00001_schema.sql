@@ -6,12 +6,12 @@ CREATE TABLE sequences (
     value  BIGINT NOT NULL
 );
 INSERT INTO sequences (name, value) VALUES
-    ('operators', 0),   -- changes of who is an owner wait here for one another
-    ('presences', 0),   -- nodes that look for due presences wait here for one another
+    ('operators', 0),   -- serializes changes that add or remove owners
+    ('presences', 0),   -- serializes nodes that look for due presences
     ('revocations', 0), -- the number of the last revocation
     ('ring', 0);        -- counts changes of the key ring; every node reads it once a second
 
--- Signing and sealing keys, sealed by the master key. Keys take turns.
+-- Signing and sealing keys, sealed by the master key. They rotate.
 CREATE TABLE ring (
     kid        TEXT PRIMARY KEY,
     use        TEXT NOT NULL,             -- RS256 | ES256 | seal
@@ -34,8 +34,8 @@ CREATE TABLE revocations (
 );
 CREATE INDEX revocations_expires ON revocations (expires);
 
--- What nodes share to obtain certificates by ACME: the account, each host's certificate with its
--- key, answers to challenges, and the claims of nodes that are asking for one.
+-- Shared state of nodes that obtain certificates by ACME: the account, each host's certificate with its
+-- key, answers to challenges, and the claims of nodes that order one.
 CREATE TABLE certificates (
     name     TEXT PRIMARY KEY,
     sealed   TEXT NOT NULL,   -- by the master key
@@ -43,7 +43,7 @@ CREATE TABLE certificates (
 );
 
 -- The audit trail, see package audit. Events are added in lanes, each a chain of hashes. No index
--- is unique: it is the chain that shows what is wrong.
+-- is unique: the chain reveals changes.
 CREATE TABLE audit (
     lane         BIGINT NOT NULL,
     seq          BIGINT NOT NULL,            -- the place in the lane, from 1
@@ -64,8 +64,8 @@ CREATE TABLE audit (
 CREATE INDEX audit_lane ON audit (lane, seq);
 CREATE INDEX audit_id ON audit (id);
 CREATE INDEX audit_project ON audit (project_id, id);
--- Finds what operators did and who was shown a secret, by the actor. All other events, which are
--- most, are left out. Queries repeat the condition as it stands here.
+-- Finds events of operators, and of people who were shown a secret, by the actor. It leaves out all other
+-- events, which are most. Queries must repeat this condition literally.
 CREATE INDEX audit_actor ON audit (actor_id, id) WHERE (actor_kind = 'operator' OR action = 'api_key.created' OR action = 'api_key.rotated'
     OR action = 'embed_key.created' OR action = 'client.created' OR action = 'client.secret_rotated');
 
@@ -151,11 +151,11 @@ CREATE TABLE subscribers (
 CREATE UNIQUE INDEX subscribers_email ON subscribers (project_id, email);
 CREATE UNIQUE INDEX subscribers_reference ON subscribers (project_id, reference);
 CREATE INDEX subscribers_project ON subscribers (project_id, id);
--- Find the kinds of imported hashes. The query repeats the condition as it stands here.
+-- Find the kinds of imported hashes. The query must repeat this condition literally.
 CREATE INDEX subscribers_imported ON subscribers (password_hash)
     WHERE password_hash <> '' AND SUBSTR(password_hash, 1, 31) <> '$argon2id$v=19$m=19456,t=2,p=1$';
--- Find subscribers by the beginning of a name, in either case. Queries repeat these expressions as
--- they stand here. The last is the last word of the display name.
+-- Find subscribers by the beginning of a name, in either case. Queries must repeat these
+-- expressions literally. The last is the last word of the display name.
 CREATE INDEX subscribers_by_first ON subscribers (project_id, LOWER(first_name || ' ' || last_name), id) WHERE first_name <> '';
 CREATE INDEX subscribers_by_last ON subscribers (project_id, LOWER(last_name || ' ' || first_name), id) WHERE last_name <> '';
 CREATE INDEX subscribers_by_display ON subscribers (project_id, LOWER(display_name), id) WHERE display_name <> '';
@@ -176,13 +176,13 @@ CREATE TABLE addresses (
 );
 CREATE UNIQUE INDEX addresses_name ON addresses (project_id, context, name);
 CREATE INDEX addresses_resource ON addresses (resource_id, id);
--- Lists leave out hidden addresses. Each order has an index of its own, read from where a page begins.
+-- Lists leave out hidden addresses. Each order has its own index, which is read from the beginning of a page.
 CREATE INDEX addresses_by_id ON addresses (project_id, id) WHERE hidden = 0;
 CREATE INDEX addresses_by_name ON addresses (project_id, name, id) WHERE hidden = 0;
 CREATE INDEX addresses_by_type ON addresses (project_id, type, id) WHERE hidden = 0;
 CREATE INDEX addresses_by_type_name ON addresses (project_id, type, name, id) WHERE hidden = 0;
 
--- Keys that are embedded in pages. Each creates guest tokens for one address.
+-- Keys embedded in web pages. Each creates guest tokens for one address.
 CREATE TABLE embed_keys (
     id          TEXT PRIMARY KEY,
     project_id  TEXT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
@@ -227,7 +227,7 @@ CREATE INDEX families_project ON families (project_id);
 CREATE INDEX families_expires ON families (expires);
 CREATE INDEX families_subscriber ON families (subscriber_id, id) WHERE subscriber_id <> '';
 
--- Whatever can be called, other than subscribers.
+-- Everything that can be called, except subscribers.
 CREATE TABLE resources (
     id            TEXT PRIMARY KEY,
     project_id    TEXT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
@@ -245,7 +245,7 @@ CREATE INDEX resources_type ON resources (project_id, type, id);
 CREATE INDEX resources_handler ON resources (handler_id) WHERE handler_id <> '';
 CREATE UNIQUE INDEX resources_name ON resources (project_id, type, name_digest);
 
--- Deployed versions of a resource: its members as they were then.
+-- Deployed versions of a resource, with its members at that time.
 CREATE TABLE resource_versions (
     id                TEXT PRIMARY KEY,
     project_id        TEXT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
@@ -258,7 +258,7 @@ CREATE TABLE resource_versions (
 CREATE UNIQUE INDEX resource_versions_number ON resource_versions (resource_id, number);
 CREATE INDEX resource_versions_resource ON resource_versions (resource_id, id);
 
--- Which resource takes the calls or messages of a phone number.
+-- The resource that handles the calls or messages of a phone number.
 CREATE TABLE phone_routes (
     id           TEXT NOT NULL,              -- of the number, in the telephony platform
     project_id   TEXT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
@@ -349,8 +349,8 @@ CREATE TABLE signing_keys (
 );
 CREATE UNIQUE INDEX signing_keys_starts ON signing_keys (project_id, starts);
 
--- Whether webhooks were last told that a subscriber is online. The session store knows whether it
--- is; when the two differ, the node that raises the version reports it.
+-- Whether the last event of a subscriber's presence was online. The session store has the current state;
+-- if they differ, the node that raises the version sends the next event.
 CREATE TABLE presences (
     subscriber_id  TEXT PRIMARY KEY REFERENCES subscribers (id) ON DELETE CASCADE,
     project_id     TEXT NOT NULL,
@@ -360,7 +360,7 @@ CREATE TABLE presences (
 );
 CREATE INDEX presences_due ON presences (online, due);
 
--- OAuth clients. After a rotation the old secret may be valid for a while.
+-- OAuth clients. After a rotation the old secret may stay valid for a while.
 CREATE TABLE clients (
     id                TEXT PRIMARY KEY,
     project_id        TEXT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
@@ -388,8 +388,8 @@ CREATE TABLE clients (
 );
 CREATE INDEX clients_project ON clients (project_id, id);
 
--- Pictures of projects and clients on pages and in mails. A name is made of the content, so the
--- same picture may be stored more than once.
+-- Pictures of projects and clients on pages and in mails. A name derives from the content;
+-- the same picture may be stored more than once.
 CREATE TABLE logos (
     project_id  TEXT NOT NULL REFERENCES projects (id) ON DELETE CASCADE,
     client_id   TEXT REFERENCES clients (id) ON DELETE CASCADE,  -- NULL for that of the project
@@ -465,7 +465,7 @@ CREATE TABLE consents (
     PRIMARY KEY (subscriber_id, client_id)
 );
 
--- Clients that are told of logouts (OpenID Connect Back-Channel Logout), and where.
+-- Clients that receive logouts (OpenID Connect Back-Channel Logout), and at which URI.
 CREATE TABLE logout_receivers (
     id          TEXT PRIMARY KEY REFERENCES clients (id) ON DELETE CASCADE,
     project_id  TEXT NOT NULL,
@@ -533,7 +533,7 @@ CREATE TABLE recovery_codes (
     PRIMARY KEY (owner_id, owner_kind, hash)
 );
 
--- Mails to send, and those sent. None holds a secret: a link is made when its mail is sent. As with
+-- Mails to send, and sent ones. None holds a secret: a link is created when its mail is sent. As with
 -- webhooks, a row references no other.
 CREATE TABLE mails (
     id             TEXT PRIMARY KEY,
@@ -670,7 +670,7 @@ CREATE UNIQUE INDEX recordings_media ON recordings (media_key) WHERE media_key I
 CREATE INDEX recordings_waits ON recordings (waits) WHERE waits <> 0;
 -- Lists leave out deleted recordings unless asked for them.
 CREATE INDEX recordings_live ON recordings (project_id, id) WHERE deleted = 0;
--- Few recordings have a flag, and lists ask for those.
+-- Few recordings have a flag; lists filter by it.
 CREATE INDEX recordings_silent ON recordings (project_id, id) WHERE (flags & 1) <> 0;
 CREATE INDEX recordings_one_way ON recordings (project_id, id) WHERE (flags & 2) <> 0;
 CREATE INDEX recordings_clipped ON recordings (project_id, id) WHERE (flags & 4) <> 0;

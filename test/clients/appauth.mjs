@@ -1,4 +1,4 @@
-// AppAuth for JavaScript, as desktop apps have it: discovery, a challenge, tokens
+// AppAuth for JavaScript, as desktop apps use it: discovery, a challenge, tokens
 // without a secret, a refresh and a revocation.
 import assert from 'node:assert/strict'
 import { register } from 'node:module'
@@ -6,7 +6,7 @@ import { settings, visit } from './settings.mjs'
 
 console.log = console.error // it logs, and what is printed is a URL to visit
 
-// Its modules import each other without extensions, which bundlers put there.
+// Its modules import each other without extensions, which bundlers add.
 register('data:text/javascript,' + encodeURIComponent(`
   export const resolve = (name, context, next) => next(name, context).catch(() => next(name + '.js', context))
 `))

@@ -1,5 +1,5 @@
-// A device without a browser: it shows a code, polls, and has tokens when a person
-// has allowed it elsewhere; or is told that the person denied it.
+// A device without a browser: it shows a code and polls until a person elsewhere allows it,
+// which returns tokens, or denies it.
 import assert from 'node:assert/strict'
 import * as client from 'openid-client'
 import { discover, oauthError, settings, visit } from './settings.mjs'

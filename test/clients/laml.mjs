@@ -1,11 +1,10 @@
-// The clients of the recordings API: the vendor's own, and twilio's, which it came
-// from.
+// The clients of the recordings API: the vendor's own, and its origin, twilio's.
 import { RestClient } from '@signalwire/compatibility-api'
 import twilio from 'twilio'
 
 export const settings = JSON.parse(process.env.SETTINGS)
 
-/** Gives the client. That of twilio takes no account id but one that begins with AC, until it is made. */
+/** Returns the client. The constructor of twilio's accepts only account ids that begin with AC. */
 export function connect(key) {
   const client =
     settings.library === 'twilio'
@@ -20,7 +19,7 @@ export function sidsOf(recordings) {
   return recordings.map((r) => r.sid)
 }
 
-/** Tells whether an error is what a client makes of a LaML 404. */
+/** Reports whether a client made an error from a LaML 404. */
 export function notFound(err) {
   return err.constructor.name === 'RestException' && err.status === 404 && err.code === 20404 && err.message !== '' && err.moreInfo !== ''
 }

@@ -1,5 +1,4 @@
-// A client of the recordings API on a call that is not over: its recording was
-// announced, and is moved by the client.
+// A client of the recordings API during a call: it pauses, resumes and stops the announced recording.
 import assert from 'node:assert/strict'
 import { connect, settings, sidsOf } from './laml.mjs'
 

@@ -1,5 +1,5 @@
-// The strictest client there is, with every check it has: the answers of all
-// endpoints are validated as they come, none is repaired.
+// The strictest known client, with all its checks: it validates the unmodified answers of all
+// endpoints.
 import assert from 'node:assert/strict'
 import * as oauth from 'oauth4webapi'
 import { settings, visit } from './settings.mjs'
@@ -36,7 +36,7 @@ if (settings.method !== 'none') {
   assert.deepEqual([said.active, said.sub, said.client_id], [true, sub, client.client_id])
 }
 
-// What is wrong is told so that the client reads the error and the challenge.
+// The client can read the error and the challenge of a refusal.
 await assert.rejects(async () => oauth.processUserInfoResponse(as, client, sub, await oauth.userInfoRequest(as, client, 'wrong', insecure)),
   (err) => err instanceof oauth.WWWAuthenticateChallengeError && err.status === 401 && err.cause[0].scheme === 'bearer' && err.cause[0].parameters.error === 'invalid_token')
 await assert.rejects(async () => oauth.processAuthorizationCodeResponse(as, client, await code()),

@@ -1,4 +1,4 @@
-// A whole life of a login: discovery, code with PKCE, userinfo, introspection,
+// The whole life of a login: discovery, code with PKCE, userinfo, introspection,
 // refresh with rotation, reuse, revocation.
 import assert from 'node:assert/strict'
 import * as client from 'openid-client'
@@ -25,11 +25,11 @@ assert.notEqual(fresh.refresh_token, tokens.refresh_token)
 assert.notEqual(fresh.access_token, tokens.access_token)
 await client.fetchUserInfo(config, fresh.access_token, claims.sub)
 
-// An answer may be lost: the same token gives the same successor, for a while.
+// An answer may be lost: for a while, the same token returns the same successor.
 const again = await client.refreshTokenGrant(config, tokens.refresh_token)
 assert.equal(again.refresh_token, fresh.refresh_token)
 
-// One who uses a token from before that may have stolen it: the whole family ends.
+// An older token may have been stolen: its use ends the whole family.
 const last = await client.refreshTokenGrant(config, fresh.refresh_token)
 await refuses(tokens.refresh_token)
 await refuses(last.refresh_token)
@@ -59,7 +59,7 @@ function refuses(token) {
   return assert.rejects(client.refreshTokenGrant(config, token), oauthError('invalid_grant'))
 }
 
-// A public client cannot prove who it is, so it may not ask.
+// A public client cannot authenticate, so it may not ask.
 async function introspectionSays(token, active) {
   if (settings.method === 'none') {
     await assert.rejects(client.tokenIntrospection(config, token))
@@ -70,7 +70,7 @@ async function introspectionSays(token, active) {
   if (active) assert.equal(said.sub, settings.sub)
 }
 
-// A revocation holds everywhere within a second.
+// A revocation is effective everywhere within a second.
 async function eventually(check) {
   const deadline = Date.now() + 5000
   for (;;) {

@@ -1,4 +1,4 @@
-// passport-openidconnect as Express apps have it: no discovery, no challenge, the
+// passport-openidconnect as Express apps use it: no discovery, no challenge, the
 // secret in the form, state and nonce in the app's session.
 import assert from 'node:assert/strict'
 import Strategy from 'passport-openidconnect'

@@ -42,7 +42,7 @@ await assert.rejects(client.recordings(sids[0]).fetch(), notFound)
 await assert.rejects(client.recordings(sids[0]).remove(), notFound)
 assert.deepEqual(sidsOf(await client.recordings.list()), newestFirst.slice(0, 4))
 
-// Filters, of the account, of a call and of a conference.
+// Filters: of the account, of a call and of a conference.
 const call = client.calls(settings.call)
 assert.deepEqual(sidsOf(await client.recordings.list({ callSid: settings.call })), [sids[1]])
 assert.deepEqual(sidsOf(await call.recordings.list()), [sids[1]])

@@ -1,4 +1,4 @@
-// What every script gets from the test that runs it, and the ways back.
+// The settings that a test passes to each script, and the ways to report back.
 import readline from 'node:readline'
 import * as client from 'openid-client'
 
@@ -6,13 +6,13 @@ export const settings = JSON.parse(process.env.SETTINGS)
 
 const lines = readline.createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 
-/** Has the test's browser open a URL and sign in; gives where that ended. */
+/** Makes the test's browser open a URL and sign in, and returns where that ended. */
 export async function visit(url) {
   process.stdout.write(`${url}\n`)
   return new URL((await lines.next()).value)
 }
 
-// The private key of a client that has one, for an algorithm of RFC 7518.
+// The private key of a client with one, for an algorithm of RFC 7518.
 const algorithms = {
   RS256: { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
   PS256: { name: 'RSA-PSS', hash: 'SHA-256' },
@@ -22,7 +22,7 @@ const algorithms = {
 const jwk = settings.key && JSON.parse(settings.key)
 const key = jwk && { key: await crypto.subtle.importKey('jwk', { ...jwk, alg: undefined }, algorithms[jwk.alg], false, ['sign']), kid: jwk.kid }
 
-/** Discovers the provider as the client that the settings name, or as one that has not its secret and means another audience. */
+/** Discovers the provider as the client of the settings, or as one with a wrong secret and audience. */
 export async function discover({ stranger, ...options } = {}) {
   const secret = stranger ? 'wrong' : settings.client_secret
   // RFC 9864 renames EdDSA with Ed25519; the metadata offers the name of RFC 8037.
@@ -41,5 +41,5 @@ export async function discover({ stranger, ...options } = {}) {
   return client.discovery(new URL(settings.issuer), settings.client_id, metadata, authentication, { execute, ...options })
 }
 
-/** Gives a predicate for assert.rejects: an OAuth error of that code. */
+/** Returns a predicate for assert.rejects: an OAuth error of that code. */
 export const oauthError = (code) => (err) => err.error === code || `want ${code}, got ${err.error}: ${err.message}`

@@ -1,4 +1,4 @@
-// The vendor's validator on what a webhook was told.
+// The vendor's validator on a webhook's request.
 import assert from 'node:assert/strict'
 import { validateRequest } from '@signalwire/web-api'
 

@@ -17,10 +17,15 @@ import (
 // readers holds, for each kind of file, the function that finds what is wrong with it.
 var readers = map[string]func(path string, src []byte) ([]finding, error){
 	".go":   checkGo,
-	".md":   checkText,
 	".html": checkText,
-	".sh":   checkText,
+	".js":   checkText,
 	".json": checkMessages,
+	".md":   checkText,
+	".mjs":  checkText,
+	".sh":   checkText,
+	".sql":  checkText,
+	".ts":   checkText,
+	".txt":  checkText,
 	".yaml": checkText,
 }
 

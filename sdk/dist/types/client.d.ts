@@ -114,7 +114,7 @@ export declare class Client {
         list: (query?: AddressQuery) => List<Address>;
         get: (id: string) => Promise<Address>;
     };
-    /** Creates a token for a guest, who can call only these addresses. */
+    /** Creates a token for a guest that can call only these addresses. */
     guestToken(addressIds: string[], expiresAt?: Date): Promise<GuestToken>;
     /** Signs out of the server and so of every app of this login. With `local`, signs out of this app only and stays on the page. */
     logout(o?: {

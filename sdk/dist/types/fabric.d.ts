@@ -99,7 +99,7 @@ export declare class FabricClient {
         /** Removes a device. */
         unregister: (id: string) => Promise<void>;
     };
-    /** Creates a token for a guest, who can call only these addresses; for two hours by default. */
+    /** Creates a token for a guest that can call only these addresses; for two hours by default. */
     guestToken(addressIds: string[], expiresAt?: Date): Promise<GuestToken>;
     /** Creates an invite to one of the subscriber's own addresses. */
     inviteToken(addressId: string, expiresAt?: Date): Promise<{

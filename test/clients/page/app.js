@@ -1,5 +1,5 @@
-// A browser app as the vendor's documents have it: oidc-client-ts with explicit
-// metadata, no scope and no discovery. What came of a callback is in outcome.
+// A browser app as in the vendor's documents: oidc-client-ts with explicit metadata, no scope
+// and no discovery. The result of a callback is in outcome.
 const settings = await (await fetch('/settings.json')).json()
 
 const manager = new oidc.UserManager({
@@ -15,14 +15,14 @@ const manager = new oidc.UserManager({
   userStore: new oidc.WebStorageStateStore({ store: localStorage }),
 })
 
-/** Calls the fabric as the subscriber who is signed in. */
+/** Calls the fabric as the signed-in subscriber. */
 async function subscriberInfo() {
   const { access_token } = await manager.getUser()
   const answer = await fetch(`${settings.issuer}subscriber/info`, { headers: { authorization: `Bearer ${access_token}` } })
   return { status: answer.status, body: await answer.json() }
 }
 
-/** Renews without the refresh token: in a hidden frame, by the login alone. */
+/** Renews tokens without the refresh token: in a hidden frame, with the login alone. */
 async function renewInFrame() {
   const user = await manager.getUser()
   delete user.refresh_token
@@ -30,7 +30,7 @@ async function renewInFrame() {
   return manager.signinSilent()
 }
 
-/** Leaves for the provider's logout. */
+/** Opens the provider's logout. */
 async function signOut() {
   const { id_token } = await manager.getUser()
   await manager.removeUser()

@@ -1,5 +1,5 @@
-// An app that people sign in to by our SDK. How it is set up is in the query of the
-// first page, and kept for those that logins come back to.
+// An app with our SDK. The query of the first page holds its options, which are kept for the
+// pages that logins return to.
 if (location.search && !location.search.includes('state=')) sessionStorage.setItem('setup', location.search)
 const setup = new URLSearchParams(sessionStorage.getItem('setup') ?? '')
 if (setup.has('nolocks')) Object.defineProperty(navigator, 'locks', { value: undefined })
@@ -19,10 +19,10 @@ const events = []
 for (const name of ['signedin', 'signedout', 'tokenrefreshed']) app.on(name, () => events.push(name))
 app.on('error', (err) => events.push(err.code))
 
-/** Says what came of a promise: its value, or the code and hint of its error. */
+/** Returns the outcome of a promise: its value, or the code and hint of its error. */
 const outcome = (promise) => promise.then((value) => ({ value }), (err) => ({ code: err.code, hint: err.hint, status: err.status, name: err.name, message: err.message }))
 
-/** Counts what was asked of the token endpoint by this page. */
+/** Counts this page's requests to the token endpoint. */
 let asked = 0
 const fetched = window.fetch
 window.fetch = (url, init) => ((asked += String(url).endsWith('/oauth/token')), fetched(url, init))

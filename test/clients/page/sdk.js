@@ -1,11 +1,11 @@
 'use strict'
-// What the tests do with an SDK, in a page and in Node alike. Nothing in here may
-// hang: an outcome says so instead.
+// What the tests do with an SDK, in a page and in Node. No function hangs: an outcome reports it
+// instead.
 
 let client
 const events = []
 
-/** Says what came of a promise: {value}, {error: {code, name, message}} or {hangs: true}. */
+/** Returns the outcome of a promise: {value}, {error: {code, name, message}} or {hangs: true}. */
 function outcome(promise, patience = 60000) {
   const late = new Promise((resolve) => setTimeout(resolve, patience, { hangs: true }))
   const came = Promise.resolve(promise).then(
@@ -18,7 +18,7 @@ function outcome(promise, patience = 60000) {
 /** The SDK's own connection. */
 const session = () => client.__wsClient.session ?? client.__wsClient.wsClient.session
 
-/** Makes the client of a token; `more` are options of SignalWire(). */
+/** Creates the client of a token; `more` are options of SignalWire(). */
 async function open(token, more) {
   client = await SignalWire.SignalWire({ token, logLevel: 'silent', ...more })
   await client.connect?.() // 3.27 does so only when it is asked to
@@ -28,14 +28,14 @@ async function open(token, more) {
   return 'open'
 }
 
-/** Makes a client of version 4; its errors are the events. */
+/** Creates a client of version 4; its errors are the events. */
 function begin(token) {
   client = new SignalWire.SignalWire(new SignalWire.StaticCredentialProvider({ token }))
   client.errors$.subscribe((err) => events.push(String(err.message ?? err)))
   return 0
 }
 
-/** Waits until an event has come by, and gives all that have. */
+/** Waits for an event, and returns all events so far. */
 async function seen(name) {
   for (const end = Date.now() + 60000; !events.includes(name) && Date.now() < end; ) {
     await new Promise((resolve) => setTimeout(resolve, 20))
@@ -45,7 +45,7 @@ async function seen(name) {
 
 const online = () => client.online({ incomingCallHandlers: { all() {} } })
 
-/** Walks through pages of addresses, and gives their names. */
+/** Reads all pages of addresses, and returns the names. */
 async function names(params) {
   const all = []
   for (let page = await client.address.getAddresses(params); page; page = await page.nextPage()) {
@@ -54,7 +54,7 @@ async function names(params) {
   return all
 }
 
-/** Dials, and gives the cause by which the call ends. */
+/** Dials, and returns the cause with which the call ends. */
 async function causeOf(to) {
   const call = await client.dial({ to, audio: true, video: false })
   const from = messages.length

@@ -1,5 +1,5 @@
 'use strict'
-// Watches the sockets that an SDK opens. It has to be loaded before the SDK.
+// Watches the sockets that an SDK opens. Load it before the SDK.
 
 const sockets = []
 const messages = [] // of the verto protocol, as they arrived
@@ -15,7 +15,7 @@ globalThis.WebSocket = class extends WebSocket {
   }
 }
 
-/** Waits until a message of a method has arrived after the first `from` messages, and gives it. */
+/** Waits until a message of a method has arrived after the first `from` messages, and returns it. */
 async function message(method, from = 0) {
   for (const end = Date.now() + 60000; Date.now() < end; ) {
     const found = messages.slice(from).find((m) => m.method === method)
