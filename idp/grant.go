@@ -2,20 +2,14 @@ package idp
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base32"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/internal/session"
@@ -93,194 +87,9 @@ func (c Client) mayKeepGoing(scopes []string) bool {
 	return c.May(GrantRefresh) && (c.AccessToken == FabricToken || slices.Contains(c.only(scopes), "offline_access"))
 }
 
-// newRefreshToken returns a refresh token: the grant's id and a secret of 256 bits. The
-// id makes it possible to find the grant by a token that is no longer current.
-func newRefreshToken(grant uuid.UUID) (token, hash string) {
-	token = base64.RawURLEncoding.EncodeToString(grant[:]) + "." + randomToken()
-	return token, hashSecret(token)
-}
-
 // grantRef returns the name of a grant in access tokens. It is not the id, which is half
 // of the refresh token.
 func grantRef(id string) string { return session.Digest(id) }
-
-func grantOf(token string) (id uuid.UUID, ok bool) {
-	head, secret, found := strings.Cut(token, ".")
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(head)
-	if !found || err != nil || len(raw) != len(id) || len(secret) != len(randomToken()) {
-		return id, false
-	}
-	return uuid.UUID(raw), true
-}
-
-// grace is how long the previous refresh token still yields the current one, for clients
-// that ask twice at once or lose the answer.
-const grace = 10 * time.Second
-
-// Refresh replaces a refresh token and mints new tokens. rawScope may narrow the granted
-// scope ("" means all of it), and resources must be among those granted (RFC 8707).
-//
-// A token that was used before yields its successor again for a short while, so that
-// there is never more than one current token. After that it revokes the grant (RFC 9700,
-// section 4.14.2).
-func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string, resources []string) (TokenSet, error) {
-	id, ok := grantOf(token)
-	if !ok {
-		return TokenSet{}, invalidGrant("the refresh token is not valid")
-	}
-	g, err := gs.findRefreshable(ctx, c, id.String())
-	if err != nil {
-		return TokenSet{}, err
-	}
-
-	// The scope, audience and subscriber are checked before the token is used up.
-	scope, err := narrowed(c.only(g.Scope), rawScope)
-	if err != nil {
-		return TokenSet{}, err
-	}
-	audience, err := gs.grantedAudience(c, g.Resources, resources)
-	if err != nil {
-		return TokenSet{}, err
-	}
-	sub, err := gs.findHolder(ctx, g)
-	if err == nil {
-		err = gs.checkFabricAccess(ctx, c, g)
-	}
-	if err != nil {
-		return TokenSet{}, err
-	}
-
-	next, err := gs.rotate(ctx, g, token)
-	if errors.Is(err, problem.Conflict) {
-		next, err = gs.retry(ctx, c, g.ID, token)
-	}
-	if err != nil {
-		return TokenSet{}, err
-	}
-
-	gs.Observe("token_" + GrantRefresh)
-	return gs.tokens.mint(c, g, sub, minting{scope: scope, audience: audience, refresh: next, idToken: true})
-}
-
-// checkFabricAccess returns an error if a client would get a fabric token from a grant whose
-// subscriber never agreed to [FabricAccess]. This happens if the client's access tokens were
-// JWTs before.
-func (gs *Grants) checkFabricAccess(ctx context.Context, c Client, g Grant) error {
-	if c.FirstParty || c.AccessToken != FabricToken {
-		return nil
-	}
-	agreed, err := gs.store.FindConsent(ctx, g.SubscriberID, c.ID)
-	if err != nil && !errors.Is(err, problem.NotFound) {
-		return fmt.Errorf("finding consent: %w", err)
-	}
-	if !slices.Contains(agreed, FabricAccess) {
-		return invalidGrant("the subscriber has not consented to fabric tokens for this client")
-	}
-	return nil
-}
-
-// rotate replaces the refresh token of a grant if token is the current one; otherwise it
-// returns problem.Conflict.
-func (gs *Grants) rotate(ctx context.Context, g Grant, token string) (next string, err error) {
-	seed := randomToken()
-	if g.Seed, err = gs.Ring.SealSecret(seedOf(g), []byte(seed)); err != nil {
-		return "", err
-	}
-	next = refreshAfter(token, seed)
-	g.RefreshHash, g.Rotated = hashSecret(next), gs.Now()
-	g.IdleUntil = g.Rotated.Add(gs.Lifetimes().RefreshIdle)
-	return next, gs.store.RotateGrant(ctx, g, hashSecret(token))
-}
-
-// retry answers a refresh token that is not the current one: within the grace with its
-// successor, after it by revoking the grant.
-func (gs *Grants) retry(ctx context.Context, c Client, id, token string) (next string, err error) {
-	g, err := gs.findRefreshable(ctx, c, id) // the current row
-	if err != nil {
-		return "", err
-	}
-	if next, ok := gs.successor(g, token); ok {
-		return next, nil
-	}
-	if err := gs.Revoke(audit.Because(ctx, "the refresh token was used before"), g.ID); err != nil {
-		return "", err
-	}
-	return "", invalidGrant("the refresh token was used before; the grant is revoked")
-}
-
-// successor returns a grant's current refresh token if token is the previous one and the
-// grace is not over.
-func (gs *Grants) successor(g Grant, token string) (string, bool) {
-	if !gs.Now().Before(g.Rotated.Add(grace)) {
-		return "", false
-	}
-	seed, err := gs.Ring.OpenSecret(seedOf(g), g.Seed)
-	next := refreshAfter(token, string(seed))
-	return next, err == nil && hashSecret(next) == g.RefreshHash
-}
-
-// refreshAfter returns the refresh token that follows another. It is computed from that
-// token and the seed, so that neither old tokens alone nor the rows and all keys suffice
-// to make it.
-func refreshAfter(token, seed string) string {
-	head, _, _ := strings.Cut(token, ".")
-	h := hmac.New(sha256.New, []byte(seed))
-	h.Write([]byte(token))
-	return head + "." + base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(h.Sum(nil))
-}
-
-func seedOf(g Grant) string { return "seed of " + g.ID }
-
-// findRefreshable returns a grant that this client may still refresh.
-func (gs *Grants) findRefreshable(ctx context.Context, c Client, id string) (Grant, error) {
-	g, err := gs.store.FindGrant(ctx, id)
-	if errors.Is(err, problem.NotFound) {
-		return g, invalidGrant("the refresh token is not valid")
-	}
-	if err != nil {
-		return g, fmt.Errorf("reading grant: %w", err)
-	}
-
-	now := gs.Now()
-	switch {
-	case g.ClientID != c.ID || g.RefreshHash == "":
-		return g, invalidGrant("the refresh token is not valid")
-	case !c.mayKeepGoing(g.Scope):
-		return g, invalidGrant("the client may no longer refresh tokens")
-	case !g.Revoked.IsZero():
-		return g, invalidGrant("the grant was revoked")
-	case !now.Before(g.IdleUntil) || !now.Before(g.Expires):
-		return g, invalidGrant("the refresh token has expired")
-	}
-	return g, nil
-}
-
-// only returns those of the scopes that the client may still ask for.
-func (c Client) only(scopes []string) []string {
-	return slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return !slices.Contains(c.Scopes, s) })
-}
-
-// narrowed returns the scope that a refresh asks for (RFC 6749, section 6).
-func narrowed(granted []string, raw string) ([]string, error) {
-	asked := strings.Fields(raw)
-	if len(asked) == 0 {
-		return granted, nil
-	}
-	if len(asked) > maxScopes {
-		return nil, oauth("invalid_scope", "more than %d scopes", maxScopes)
-	}
-
-	known, unknown := canonicalScopes(asked)
-	for _, s := range known {
-		if !slices.Contains(granted, s) {
-			unknown = append(unknown, s)
-		}
-	}
-	if len(unknown) > 0 {
-		return nil, oauth("invalid_scope", "the scope is wider than what was granted")
-	}
-	return known, nil
-}
 
 // errDead is the answer to requests for tokens of a login that was ended.
 var errDead = invalidGrant("the subscriber is disabled, has signed out, or has revoked the consent")

@@ -2,7 +2,6 @@ package idp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
-	"github.com/selvage/selvage/internal/session"
 )
 
 // A Login is one login of a person. Its ID is the sid of the tokens issued for it. The
@@ -200,82 +198,6 @@ func cut(s string, n int) string {
 	return strings.ToValidUTF8(s, "")
 }
 
-// rememberFor is how long the entry of a login outlives the last read of its row.
-const rememberFor = 12 * time.Hour
-
-func sessionKey(sid string) session.Key { return session.Key{Kind: "login", ID: sid} }
-
-// cache writes the entry of a login, with Put if the row has just changed, or with Add if
-// the row was only read and must not overwrite a newer entry.
-func (ls *Logins) cache(ctx context.Context, s Login,
-	write func(context.Context, session.Key, []byte, time.Duration) error) error {
-	value, err := json.Marshal(s)
-	if err != nil {
-		return fmt.Errorf("writing session: %w", err)
-	}
-	if err := write(ctx, sessionKey(s.ID), value, rememberFor); err != nil && !errors.Is(err, problem.Conflict) {
-		return fmt.Errorf("writing session: %w", err)
-	}
-	return nil
-}
-
-// Find returns a login that has not been ended: from this node's memory if it was read
-// within the last 300 ms, otherwise from the session store or from the row. An ended or
-// unknown login is problem.Unauthenticated.
-func (ls *Logins) Find(ctx context.Context, sid string) (Login, error) {
-	s, err := ls.recent.Load(sid, func() (Login, error) { return ls.read(ctx, sid) })
-	if err != nil {
-		return Login{}, err
-	}
-	if !s.Ended.IsZero() {
-		return Login{}, problem.NoCredentials()
-	}
-	err = ls.Revocations.Check(s.AuthTime,
-		revocation.Subject{Kind: revocation.Session, ID: sid},
-		revocation.Subject{Kind: revocation.Subscriber, ID: s.SubscriberID},
-		revocation.Subject{Kind: revocation.Project, ID: s.ProjectID})
-	return s, err
-}
-
-// Live returns an error unless a login is live. Other services check the sid of a token
-// with it.
-func (ls *Logins) Live(ctx context.Context, sid string) error {
-	_, err := ls.Find(ctx, sid)
-	return err
-}
-
-func (ls *Logins) read(ctx context.Context, sid string) (s Login, err error) {
-	value, err := ls.Sessions.Get(ctx, sessionKey(sid))
-	if err == nil && json.Unmarshal(value, &s) == nil && s.ID == sid {
-		return s, nil
-	}
-
-	// The entry is missing or the session store is unavailable, so the row decides.
-	s, err = ls.store.FindLogin(ctx, sid)
-	if errors.Is(err, problem.NotFound) {
-		return Login{}, problem.NoCredentials()
-	}
-	if err != nil {
-		return Login{}, fmt.Errorf("reading session: %w", err)
-	}
-
-	_ = ls.cache(ctx, s, ls.Sessions.Add) // saves the next reader from reading the row
-	return s, nil
-}
-
-// FindInBrowser returns a login whose cookie is still valid: not ended, not expired, in
-// the project.
-func (ls *Logins) FindInBrowser(ctx context.Context, sid, projectID string) (Login, error) {
-	s, err := ls.Find(ctx, sid)
-	if err != nil {
-		return Login{}, err
-	}
-	if s.ProjectID != projectID || !ls.Now().Before(s.Expires) {
-		return Login{}, problem.NoCredentials()
-	}
-	return s, nil
-}
-
 // End ends logins in one transaction: their cookies, grants and tokens are dead in every
 // service, here at once and on other nodes within a second.
 func (ls *Logins) End(ctx context.Context, sids ...string) error {
@@ -314,17 +236,6 @@ func (ls *Logins) MadeIn(ctx context.Context, mark string) ([]Login, error) {
 		return nil, nil
 	}
 	return ls.store.LoginsMadeIn(ctx, mark)
-}
-
-// Forget removes logins whose rows were deleted from the session store, which still holds
-// who they were and where from.
-func (ls *Logins) Forget(ctx context.Context, sids ...string) error {
-	var errs []error
-	for _, sid := range sids {
-		ls.recent.Drop(sid)
-		errs = append(errs, ls.Sessions.Delete(ctx, sessionKey(sid)))
-	}
-	return errors.Join(errs...)
 }
 
 // rehash replaces the hash of a password that was just found right if the hash was

@@ -2,7 +2,6 @@ package openapi
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -89,13 +88,6 @@ func described(name, typ, format, about string) *yaml.Node {
 	}
 
 	return mapping(name, m)
-}
-
-// exampleIDs maps members to the IDs and addresses in their examples.
-var exampleIDs = map[string]string{
-	"id": "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13", "project_id": "2f9d1c1a-6b5e-4c0e-9a51-0d7e3c9b1a10",
-	"resource_id": "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13",
-	"uri":         "sip:help@support.example.org",
 }
 
 // addKind adds a kind and returns the name of its schema among all resources.
@@ -222,21 +214,6 @@ func (b *builder) fields(k *kinds.Kind, name string, before []*yaml.Node) *yaml.
 	return object(before, shown, always)
 }
 
-// exampleOf returns the value of a field in the example of its kind, or nil.
-func exampleOf(k *kinds.Kind, f kinds.Field) *yaml.Node {
-	if len(k.Examples) == 0 {
-		return nil
-	}
-	whole, err := parse(k.Examples[0])
-	if err != nil {
-		return nil
-	}
-	if v := get(whole, f.Name); v != nil {
-		return v
-	}
-	return get(whole, aliasOf(k, f.Name))
-}
-
 // aliasOf returns the alias of a member, or "".
 func aliasOf(k *kinds.Kind, name string) string {
 	for alias, of := range k.Alias {
@@ -293,49 +270,6 @@ func view(k *kinds.Kind) kindView {
 
 	v.Example, v.Change = examples(k)
 	return v
-}
-
-// examples returns the bodies of an example creation and of an example update.
-func examples(k *kinds.Kind) (whole, change string) {
-	if len(k.Examples) > 1 {
-		return string(k.Examples[0]), string(k.Examples[1])
-	}
-
-	sent := make(map[string]json.RawMessage)
-	for _, f := range k.Fields {
-		if f.Required {
-			sent[f.Name] = sample(f)
-		}
-	}
-
-	raw, _ := json.Marshal(sent) // valid JSON always encodes
-	if len(k.Examples) > 0 {
-		raw = k.Examples[0]
-	}
-
-	f := *k.Field(k.Meta.Name[0])
-	name, _ := json.Marshal(map[string]json.RawMessage{f.Name: sample(f)})
-	return string(raw), string(name)
-}
-
-// sample returns a value that a field accepts.
-func sample(f kinds.Field) json.RawMessage {
-	var v any
-	switch {
-	case f.Default != nil:
-		return f.Default
-	case len(f.Enum) > 0:
-		v = f.Enum[0]
-	case f.Format != "":
-		v = map[string]string{"uri": "https://pbx.example.org/answer",
-			"uuid": "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13", "date-time": "2026-11-21T08:00:00Z"}[f.Format]
-	default:
-		v = map[string]any{"string": f.Name, "integer": 1, "boolean": true, "object": map[string]any{},
-			"array": []any{}}[f.Type]
-	}
-
-	raw, _ := json.Marshal(v) // plain values always encode
-	return raw
 }
 
 // camel converts video_room to VideoRoom.
