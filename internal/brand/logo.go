@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"image"
+	"image/color"
 	_ "image/jpeg" // read
 	"image/png"
 	"math"
@@ -30,8 +31,9 @@ import (
 const (
 	MaxUpload = 1 << 20 // bytes of the file
 
-	maxSide   = 4096    // pixels on each side of the uploaded picture
-	maxPixels = 1 << 20 // pixels in total: a few kilobytes may unfold to gigabytes
+	maxSide   = 4096      // pixels on each side of the uploaded picture
+	maxPixels = 1 << 20   // pixels in total: a few kilobytes may unfold to gigabytes
+	maxDeep   = 512 << 10 // of a picture with 16 bits a color
 	// maxScans is the most scans of a JPEG. Each passes over all blocks, yet takes few bytes.
 	// Usual files have a dozen; the count also includes bytes that look like one by chance.
 	maxScans = 20
@@ -77,6 +79,10 @@ func MakeLogo(ctx context.Context, param string, raw []byte) (Logo, error) {
 			param, config.Width, config.Height, maxSide)
 	}
 
+	deep := []color.Model{color.NRGBA64Model, color.RGBA64Model, color.Gray16Model}
+	if slices.Contains(deep, config.ColorModel) && config.Width*config.Height > maxDeep {
+		return bad("%s has too many pixels for 16 bits a color; save it with 8", param)
+	}
 	if format == "jpeg" && bytes.Count(raw, []byte{0xff, 0xda}) > maxScans {
 		return bad("%s has too many scans; save it as a plain JPEG", param)
 	}
@@ -87,6 +93,10 @@ func MakeLogo(ctx context.Context, param string, raw []byte) (Logo, error) {
 	}
 
 	scale := min(1, float64(wide)/float64(from.Bounds().Dx()), float64(high)/float64(from.Bounds().Dy()))
+	if n := int(1 / (2 * scale)); n > 1 {
+		from = shrink(from, n)
+		scale *= float64(n)
+	}
 	first := redraw(from, scale)
 	drawn := first
 	encoder := png.Encoder{CompressionLevel: png.BestCompression, BufferPool: &buffer{}}
@@ -113,6 +123,38 @@ type buffer struct{ b *png.EncoderBuffer }
 
 func (b *buffer) Get() *png.EncoderBuffer  { return b.b }
 func (b *buffer) Put(x *png.EncoderBuffer) { b.b = x }
+
+// shrink returns the picture in 1/n of its size. Each pixel is the mean of n by n, which costs much
+// less than redraw does for a large picture.
+func shrink(from image.Image, n int) *image.RGBA {
+	b := from.Bounds()
+	to := image.NewRGBA(image.Rect(0, 0, (b.Dx()+n-1)/n, (b.Dy()+n-1)/n))
+	strip := image.NewRGBA(image.Rect(0, 0, b.Dx(), n))
+	for y := range to.Rect.Dy() {
+		rows := min(n, b.Dy()-y*n)
+		draw.Draw(strip, image.Rect(0, 0, b.Dx(), rows), from, b.Min.Add(image.Pt(0, y*n)), draw.Src)
+
+		for x := range to.Rect.Dx() {
+			columns := min(n, b.Dx()-x*n)
+			var sum [4]int
+			for row := range rows {
+				line := strip.Pix[row*strip.Stride+4*x*n:][:4*columns]
+				for i := 0; i < len(line); i += 4 {
+					sum[0] += int(line[i])
+					sum[1] += int(line[i+1])
+					sum[2] += int(line[i+2])
+					sum[3] += int(line[i+3])
+				}
+			}
+
+			mean := to.Pix[to.PixOffset(x, y):]
+			for i, all := range sum {
+				mean[i] = uint8(all / (rows * columns))
+			}
+		}
+	}
+	return to
+}
 
 // redraw returns the picture scaled down.
 func redraw(from image.Image, scale float64) *image.NRGBA {

@@ -103,14 +103,19 @@ func TestMakeLogo(t *testing.T) {
 // before decoding.
 func TestRefused(t *testing.T) {
 	fine := encode(t, 600, 400, all(color.Black), asPNG)
+	var encoded bytes.Buffer
+	if err := png.Encode(&encoded, image.NewNRGBA64(image.Rect(0, 0, 1024, 600))); err != nil {
+		t.Fatal(err)
+	}
 	bomb := bytes.Clone(fine)
 	copy(bomb[16:], []byte{0, 0, 0x10, 0, 0, 0, 0x10, 0}) // the header claims 4096 by 4096
 	for name, raw := range map[string][]byte{
 		"nothing": nil, "text": []byte("<script>alert(1)</script>"),
 		"SVG": []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`),
 		"GIF": encode(t, 9, 9, all(color.Black), asGIF), "half a file": fine[:len(fine)/2], "a bomb": bomb,
-		"a large file": make([]byte, brand.MaxUpload+1),
-		"too wide":     encode(t, 4097, 1, all(color.Black), asPNG),
+		"a large file":    make([]byte, brand.MaxUpload+1),
+		"16 bits a color": encoded.Bytes(),
+		"too wide":        encode(t, 4097, 1, all(color.Black), asPNG),
 	} {
 		if made, err := brand.MakeLogo(t.Context(), "logo", raw); err == nil {
 			t.Errorf("%s is accepted as %s", name, made.Name)
@@ -134,7 +139,7 @@ func FuzzMake(f *testing.F) {
 	f.Add([]byte("\xff\xd8\xff\xe0"))
 	f.Add(scans(20))
 
-	bound := fuzzcost.Bound{CPU: 400 * time.Millisecond, Heap: 24 << 20}
+	bound := fuzzcost.Bound{CPU: 200 * time.Millisecond, Heap: 16 << 20}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		bound.Check(t, len(raw), func() {
 			made, err := brand.MakeLogo(t.Context(), "logo", raw)
@@ -180,13 +185,13 @@ func TestCost(t *testing.T) {
 	for i := range colors.Pix {
 		colors.Pix[i] = uint8(noise.Uint32())
 	}
-	deep := image.NewNRGBA64(colors.Bounds())
+	deep := image.NewNRGBA64(image.Rect(0, 0, 1024, 512))
 	for i := range deep.Pix {
 		deep.Pix[i] = uint8(i >> 12)
 	}
 
 	small := colors.SubImage(image.Rect(0, 0, 400, 96))
-	bound := fuzzcost.Bound{CPU: 150 * time.Millisecond, Heap: 16 << 20}
+	bound := fuzzcost.Bound{CPU: 100 * time.Millisecond, Heap: 8 << 20}
 	for name, write := range map[string]func(b *bytes.Buffer) error{
 		"gray noise":   func(b *bytes.Buffer) error { return png.Encode(b, gray) },
 		"small noise":  func(b *bytes.Buffer) error { return png.Encode(b, small) },
