@@ -139,7 +139,7 @@ func FuzzMake(f *testing.F) {
 	f.Add([]byte("\xff\xd8\xff\xe0"))
 	f.Add(scans(20))
 
-	bound := fuzzcost.Bound{CPU: 200 * time.Millisecond, Heap: 16 << 20}
+	bound := fuzzcost.Bound{CPU: 200 * time.Millisecond, Heap: 32 << 20}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		bound.Check(t, len(raw), func() {
 			made, err := brand.MakeLogo(t.Context(), "logo", raw)
@@ -160,6 +160,19 @@ func scans(n int) []byte {
 		strings.Repeat("\x00", 15) + "\xe0") // one code: end of band for thousands of blocks
 	b.WriteString(strings.Repeat("\xff\xda\x00\x08\x01\x01\x00\x01\x3f\x00"+strings.Repeat("\x00", 8),
 		n) + "\xff\xd9")
+	return b.Bytes()
+}
+
+// colorScans returns a JPEG of 1024 by 1024 pixels in three full components with n scans, each of
+// which reads a bit of every block.
+func colorScans(n int) []byte {
+	const components = "\x03\x01\x11\x00\x02\x11\x00\x03\x11\x00"
+	var b bytes.Buffer
+	b.WriteString("\xff\xd8\xff\xdb\x00\x43\x00" + strings.Repeat("\x01", 64))
+	b.WriteString("\xff\xc2\x00\x11\x08\x04\x00\x04\x00" + components)
+	b.WriteString("\xff\xc4\x00\x14\x00\x01" + strings.Repeat("\x00", 16)) // one code: no difference
+	scan := "\xff\xda\x00\x0c\x03\x01\x00\x02\x00\x03\x00\x00\x00\x00" + strings.Repeat("\x00", 6200)
+	b.WriteString(strings.Repeat(scan, n) + "\xff\xd9")
 	return b.Bytes()
 }
 
@@ -191,13 +204,14 @@ func TestCost(t *testing.T) {
 	}
 
 	small := colors.SubImage(image.Rect(0, 0, 400, 96))
-	bound := fuzzcost.Bound{CPU: 100 * time.Millisecond, Heap: 8 << 20}
+	bound := fuzzcost.Bound{CPU: 100 * time.Millisecond, Heap: 20 << 20}
 	for name, write := range map[string]func(b *bytes.Buffer) error{
 		"gray noise":   func(b *bytes.Buffer) error { return png.Encode(b, gray) },
 		"small noise":  func(b *bytes.Buffer) error { return png.Encode(b, small) },
 		"16-bit color": func(b *bytes.Buffer) error { return png.Encode(b, deep) },
 		"JPEG noise":   func(b *bytes.Buffer) error { return jpeg.Encode(b, colors, &jpeg.Options{Quality: 30}) },
 		"scans":        func(b *bytes.Buffer) error { _, err := b.Write(scans(20)); return err },
+		"color scans":  func(b *bytes.Buffer) error { _, err := b.Write(colorScans(20)); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			var file bytes.Buffer
