@@ -4,7 +4,7 @@
 //
 // It builds the binary, pins the server to one core and itself to another, checks every answer, and
 // repeats each measurement. Measurements alternate with those of a bare net/http server, the floor,
-// with which the figures are to be compared.
+// to which the figures are compared.
 package main
 
 import (

@@ -20,22 +20,22 @@ type Presences struct {
 	subscribers *Subscribers
 }
 
-// A PresenceStore keeps what webhooks were told about presence; see [Stores]. The session
-// store keeps who is online.
+// A PresenceStore keeps the last presence that webhooks received of each subscriber; see [Stores].
+// The session store keeps the current presence.
 type PresenceStore interface {
 	// WantsPresence reports whether a webhook of the project wants presence events.
 	WantsPresence(ctx context.Context, projectID string) (bool, error)
-	// FindTold returns what webhooks were last told about a subscriber. Its Version is 0
-	// if that is nothing.
+	// FindTold returns the presence that webhooks last received of a subscriber. Its Version is 0
+	// if they received none.
 	FindTold(ctx context.Context, subscriberID string) (Told, error)
-	// TellPresence writes what webhooks are told now over the previous version, and an
-	// event if e is not nil. It returns problem.Conflict if another version is stored, and
+	// TellPresence replaces the previous version of that presence, and adds an event if e is not
+	// nil. It returns problem.Conflict if another version is stored, and
 	// problem.NotFound if the subscriber no longer exists.
 	TellPresence(ctx context.Context, t Told, due time.Time, e *Event) error
-	// DuePresences returns subscribers told to be online whose check is due, and
-	// postpones their next check.
+	// DuePresences returns subscribers that were last reported online and are due for a check,
+	// and postpones their next check.
 	DuePresences(ctx context.Context, now, next time.Time, most int) ([]Told, error)
-	// ForgetPresences deletes what was told about a project's subscribers.
+	// ForgetPresences deletes the reported presence of a project's subscribers.
 	ForgetPresences(ctx context.Context, projectID string) error
 }
 
@@ -190,8 +190,8 @@ func (ps *Presences) Offline(ctx context.Context, t Token, socket string) error 
 	})
 }
 
-// Resume replaces a lost socket, on any node, by a new one and reports whether the lost
-// socket had been online. Clients that reconnect assume that they still are.
+// Resume replaces a lost socket, on any node, by a new one, which is online if the lost one was, as
+// clients assume. It reports whether it is.
 func (ps *Presences) Resume(ctx context.Context, t Token, lost, socket string) (online bool, err error) {
 	if t.Kind != SAT {
 		return false, nil
@@ -229,8 +229,8 @@ func (ps *Presences) attend(ctx context.Context, t Token, change func(*attendanc
 		Message: "presence changes too often", RetryAfter: time.Second}
 }
 
-// tryAttend reports news: the first socket is online, or the last one is no longer, or
-// webhooks may not have been told of it.
+// tryAttend applies change once. It reports whether webhooks may need an event: the first socket went
+// online, the last one went offline, or an earlier event may be missing.
 func (ps *Presences) tryAttend(
 	ctx context.Context, t Token, change func(*attendance, time.Time) error,
 ) (news bool, err error) {

@@ -157,8 +157,8 @@ func notInCall() error {
 		"the call is not known to be in progress; announce a recording of it first")
 }
 
-// Start begins to record a call: one of this deployment, or one that is known because a recording
-// of it waits for its media. If that track is already being recorded, Start applies its parameters
+// Start begins to record a call that this deployment carries, or of which an announced recording
+// waits for its media. If that track is already being recorded, Start applies its parameters
 // to that recording and returns it.
 func (r *Recordings) Start(ctx context.Context, projectID, callSid string, s Start) (Recording, error) {
 	if err := s.check(); err != nil {
@@ -169,7 +169,7 @@ func (r *Recordings) Start(ctx context.Context, projectID, callSid string, s Sta
 		return Recording{}, err
 	}
 	if carried && s.Channels == "" {
-		s.Channels = "dual" // both sides are there anyway, and one channel can still be asked for
+		s.Channels = "dual" // both sides are recorded anyway, and requests can mix them into one channel
 	}
 	subscribers, err := r.subscribers(ctx, projectID, call)
 	if err != nil {

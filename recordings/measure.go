@@ -12,9 +12,9 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
-// measure stores in rec how the recording sounds, in one pass over its audio, and returns the
-// parts to keep with its media. Codecs that cannot be converted get no levels. Failures here
-// are only logged: keeping the upload matters more than its levels.
+// measure measures a recording in one pass over its audio. It stores the levels in rec and returns
+// the parts to keep with the media. Codecs that cannot be converted get no levels. Failures are
+// only logged, because keeping the upload matters more than its levels.
 func (r *Recordings) measure(f io.ReaderAt, facts wav.Facts, rec *Recording) (parts map[string][]byte) {
 	if facts.Frames == 0 {
 		return nil
