@@ -25,16 +25,16 @@ type Presences struct {
 type PresenceStore interface {
 	// WantsPresence reports whether a webhook of the project wants presence events.
 	WantsPresence(ctx context.Context, projectID string) (bool, error)
-	// FindTold returns the presence that webhooks last received of a subscriber. Its Version is 0
+	// FindReported returns the presence that webhooks last received of a subscriber. Its Version is 0
 	// if they received none.
-	FindTold(ctx context.Context, subscriberID string) (Told, error)
-	// TellPresence replaces the previous version of that presence, and adds an event if e is not
+	FindReported(ctx context.Context, subscriberID string) (ReportedPresence, error)
+	// ReportPresence replaces the previous version of that presence, and adds an event if e is not
 	// nil. It returns problem.Conflict if another version is stored, and
 	// problem.NotFound if the subscriber no longer exists.
-	TellPresence(ctx context.Context, t Told, due time.Time, e *Event) error
+	ReportPresence(ctx context.Context, t ReportedPresence, due time.Time, e *Event) error
 	// DuePresences returns subscribers that were last reported online and are due for a check,
 	// and postpones their next check.
-	DuePresences(ctx context.Context, now, next time.Time, most int) ([]Told, error)
+	DuePresences(ctx context.Context, now, next time.Time, most int) ([]ReportedPresence, error)
 	// ForgetPresences deletes the reported presence of a project's subscribers.
 	ForgetPresences(ctx context.Context, projectID string) error
 }
@@ -65,7 +65,7 @@ func (p Presence) Online() bool { return p.Sockets > 0 }
 type attendance struct {
 	ProjectID string     `json:"p"`
 	Sockets   []attendee `json:"s"`
-	Told      bool       `json:"t,omitempty"` // webhooks were told that it is online
+	Reported  bool       `json:"t,omitempty"` // webhooks received that it is online
 }
 
 // online returns how many sockets are online at a time.
@@ -250,7 +250,7 @@ func (ps *Presences) tryAttend(
 	}
 
 	is := a.online(now)
-	a.Told = a.Told && was > 0 && is > 0
+	a.Reported = a.Reported && was > 0 && is > 0
 	if old == nil && len(a.Sockets) == 0 {
 		return false, nil
 	}
@@ -273,7 +273,7 @@ func (ps *Presences) tryAttend(
 		return false, fmt.Errorf("writing presence: %w", err)
 	}
 
-	return (was > 0) != (is > 0) || is > 0 && !a.Told, nil
+	return (was > 0) != (is > 0) || is > 0 && !a.Reported, nil
 }
 
 // attendance returns who is online as a subscriber, and the bytes it was read from, or

@@ -8,41 +8,40 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Told is what webhooks were last told: whether a subscriber is online.
-type Told struct {
+// ReportedPresence is the presence of a subscriber that webhooks last received.
+type ReportedPresence struct {
 	SubscriberID string
 	ProjectID    string
 	Online       bool
-	Version      int64 // grows with each check; 0 if nothing was told yet
+	Version      int64 // grows with each check; 0 if nothing was reported yet
 }
 
-// How often is looked whether those who were told to be online still are: their
-// nodes may be dead.
+// Subscribers that were reported online are checked regularly, because their nodes may be dead.
 const (
-	lookAgain   = 30 * time.Second
-	lookEvery   = 5 * time.Second
-	looksAtOnce = 500
+	checkAgain = 30 * time.Second // after the last check of the same subscriber
+	checkEvery = 5 * time.Second  // for subscribers that are due
+	checkBatch = 500              // subscribers claimed at once
 )
 
-// announce sends webhooks, if any wants it, whether a token's subscriber is online now, and
-// records in the session store that they know.
+// announce sends the presence of a token's subscriber to the webhooks that want it, and records
+// in the session store that they received it.
 //
-// Every change of the session store calls announce afterwards. It reads the version of what
-// was told, then the presence, and writes only if the version is unchanged. So the last
-// writer has read after the last change, and each difference is sent once.
+// Every change of the session store calls announce afterwards. It reads the reported version,
+// then the presence, and writes only if the version is unchanged. So the last writer has read
+// after the last change, and each difference is sent once.
 func (ps *Presences) announce(ctx context.Context, t Token) error {
 	wants, err := ps.wanted(ctx, t.ProjectID)
 	if err != nil || !wants {
 		return err
 	}
 
-	online, err := ps.tell(ctx, t.ProjectID, t.SubscriberID)
+	online, err := ps.report(ctx, t.ProjectID, t.SubscriberID)
 	if err != nil || !online {
 		return err
 	}
 
 	_, err = ps.tryAttend(ctx, t, func(a *attendance, now time.Time) error {
-		a.Told = a.online(now) > 0
+		a.Reported = a.online(now) > 0
 		return nil
 	})
 	if errors.Is(err, problem.Conflict) || errors.Is(err, problem.NotFound) {
@@ -57,11 +56,10 @@ func (ps *Presences) wanted(ctx context.Context, projectID string) (bool, error)
 	return ps.caches.wants.Load(projectID, func() (bool, error) { return ps.store.WantsPresence(ctx, projectID) })
 }
 
-// tell sends webhooks whether a subscriber is online, unless that is what they were last
-// told.
-func (ps *Presences) tell(ctx context.Context, projectID, subscriberID string) (online bool, err error) {
+// report sends a subscriber's presence to webhooks, unless they last received the same.
+func (ps *Presences) report(ctx context.Context, projectID, subscriberID string) (online bool, err error) {
 	for range maxTries {
-		told, err := ps.store.FindTold(ctx, subscriberID)
+		last, err := ps.store.FindReported(ctx, subscriberID)
 		if err != nil {
 			return false, err
 		}
@@ -71,13 +69,15 @@ func (ps *Presences) tell(ctx context.Context, projectID, subscriberID string) (
 		}
 		now := ps.now()
 		var e *Event
-		if told.Version == 0 || told.Online != p.Online() {
+		if last.Version == 0 || last.Online != p.Online() {
 			if e, err = ps.event(ctx, projectID, subscriberID, p.Online(), now); err != nil {
 				return false, err
 			}
 		}
-		next := Told{SubscriberID: subscriberID, ProjectID: projectID, Online: p.Online(), Version: told.Version + 1}
-		err = ps.store.TellPresence(ctx, next, now.Add(onlineFor), e)
+		next := ReportedPresence{
+			SubscriberID: subscriberID, ProjectID: projectID, Online: p.Online(), Version: last.Version + 1,
+		}
+		err = ps.store.ReportPresence(ctx, next, now.Add(onlineFor), e)
 		if !errors.Is(err, problem.Conflict) {
 			// The deletion of a subscriber is an event of its own.
 			return p.Online(), problem.IgnoreNotFound(err)
@@ -103,10 +103,10 @@ func (ps *Presences) event(
 	return &e, err
 }
 
-// Watch sends webhooks, until ctx ends, the end of presences that nobody reported. It
-// calls failed with each error.
+// Watch reports, until ctx ends, subscribers whose sockets ended without a report. It calls
+// failed with each error.
 func (ps *Presences) Watch(ctx context.Context, failed func(error)) {
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
 	for {
 		if err := ps.CheckStale(ctx); err != nil && ctx.Err() == nil {
@@ -124,7 +124,7 @@ func (ps *Presences) Watch(ctx context.Context, failed func(error)) {
 func (ps *Presences) CheckStale(ctx context.Context) error {
 	for {
 		now := ps.now()
-		due, err := ps.store.DuePresences(ctx, now, now.Add(lookAgain), looksAtOnce)
+		due, err := ps.store.DuePresences(ctx, now, now.Add(checkAgain), checkBatch)
 		if err != nil {
 			return err
 		}
@@ -133,13 +133,13 @@ func (ps *Presences) CheckStale(ctx context.Context) error {
 				return err
 			}
 		}
-		if len(due) < looksAtOnce {
+		if len(due) < checkBatch {
 			return nil
 		}
 	}
 }
 
-func (ps *Presences) check(ctx context.Context, t Told) error {
+func (ps *Presences) check(ctx context.Context, t ReportedPresence) error {
 	wants, err := ps.wanted(ctx, t.ProjectID)
 	if err != nil {
 		return err
@@ -151,6 +151,6 @@ func (ps *Presences) check(ctx context.Context, t Told) error {
 	if err != nil || p.Online() {
 		return err
 	}
-	_, err = ps.tell(ctx, t.ProjectID, t.SubscriberID)
+	_, err = ps.report(ctx, t.ProjectID, t.SubscriberID)
 	return err
 }

@@ -28,7 +28,7 @@ func (t tx) insertAddress(ctx context.Context, a fabric.Address, hidden bool) er
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (project_id, context, name) DO NOTHING`,
 		a.ID, a.ProjectID, a.ResourceID, a.Type, a.Context, a.Name, a.DisplayName,
 		strings.Join(a.Channels, " "), micros(a.Created), flag(hidden))
-	return inserted(res, err, "address", problem.Taken("address", "Address has already been taken"))
+	return requireInserted(res, err, "address", problem.Taken("address", "Address has already been taken"))
 }
 
 // ListAddresses returns a page of the addresses that a filter matches.
@@ -104,7 +104,7 @@ func (s *Resources) startAtName(ctx context.Context, projectID, id string) ([]an
 	}
 	var name string
 	err := s.read().Row(ctx, `SELECT name FROM addresses WHERE id = $2 AND project_id = $1`, projectID, id).Scan(&name)
-	if err := found(err, "address"); errors.Is(err, problem.NotFound) {
+	if err := checkRow(err, "address"); errors.Is(err, problem.NotFound) {
 		return nil, &problem.Error{Kind: problem.Invalid, Code: "page_token_is_invalid", Param: "page_token",
 			Message: "page_token is invalid"}
 	} else if err != nil {

@@ -83,7 +83,7 @@ func (t tx) settleRecording(
 	}
 	kept, err = recordingTable.find(ctx, t, `project_id = $1 AND identity = $2 AND deleted = 0`,
 		r.ProjectID, a.Identity)
-	return kept, false, or(missing, err)
+	return kept, false, conflictIfMissing(missing, err)
 }
 
 func (t tx) insertRecording(ctx context.Context, r recordings.Recording, identity string) (added bool, err error) {
@@ -97,7 +97,7 @@ func (t tx) insertRecording(ctx context.Context, r recordings.Recording, identit
 	if isForeignKey(err) {
 		return false, problem.NoSuch("project")
 	}
-	n, err := changed(res, err, "recording")
+	n, err := countChanged(res, err, "recording")
 	return n == 1, err
 }
 
@@ -146,7 +146,7 @@ func (t tx) lockWaiting(ctx context.Context, projectID string, a recordings.Arri
 	var w where
 	w.waitsFor(projectID, a)
 	res, err := t.Exec(ctx, `UPDATE recordings SET waits = waits WHERE `+w.String(), w.args...)
-	return oneRow(res, err, "recording")
+	return requireRow(res, err, "recording")
 }
 
 // waitsFor adds the conditions of recordings that wait for an arrival.
@@ -183,7 +183,7 @@ func (s *Recordings) UpdateRecording(
 			WHERE id = $11 AND updated = $12 AND waits <> 0 AND deleted = 0`,
 			null(identity), r.Status, r.Channels, micros(r.Waits), r.Trim, r.PauseBehavior, r.Callback.URL,
 			strings.Join(r.Callback.Events, " "), r.Callback.Method, micros(r.Updated), r.ID, micros(old))
-		return unchanged(res, err, "recording")
+		return requireUnchanged(res, err, "recording")
 	})
 }
 

@@ -75,7 +75,7 @@ func (s *Audit) prune(ctx context.Context, key *audit.Key, from, to audit.Head, 
 		res, err := t.Exec(ctx, `UPDATE audit_heads SET pruned_seq = $3, pruned_hash = $4, pruned_mac = $5
 				WHERE lane = $1 AND pruned_seq = $2`,
 			to.Lane, from.Seq, to.Seq, to.Hash, key.Mac(audit.PrunedUntil, to.Lane, to.Seq, to.Hash))
-		err = oneRow(res, err, "lane")
+		err = requireRow(res, err, "lane")
 		if errors.Is(err, problem.NotFound) {
 			t.event.Drop()
 			return nil

@@ -17,7 +17,7 @@ func scanEvent(row scanner) (e audit.Event, err error) {
 	err = row.Scan(&e.Lane, &e.Seq, &e.ID, &at, &e.ProjectID, &e.Action, &e.Outcome, &e.Actor.Kind, &e.Actor.ID,
 		&e.Target.Kind, &e.Target.ID, &e.Address, &e.RequestID, &detail, &e.Hash)
 	if err != nil {
-		return e, found(err, "audit event")
+		return e, checkRow(err, "audit event")
 	}
 	e.At = moment(at)
 	e.ReadDetail(detail)

@@ -249,7 +249,7 @@ func (s *Calls) ask(ctx context.Context, e audit.Event, projectID, id string, wh
 	return s.once(ctx, e, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE calls SET asked = asked | $3
 			WHERE project_id = $1 AND call_id = $2 AND ended = 0`, projectID, id, what)
-		return oneRow(res, err, "call")
+		return requireRow(res, err, "call")
 	})
 }
 

@@ -15,7 +15,7 @@ type Certificates struct{ *core }
 // FindCertificate returns the sealed value of a name.
 func (s *Certificates) FindCertificate(ctx context.Context, name string) (sealed string, err error) {
 	err = s.read().Row(ctx, `SELECT sealed FROM certificates WHERE name = $1`, name).Scan(&sealed)
-	return sealed, found(err, "certificate")
+	return sealed, checkRow(err, "certificate")
 }
 
 // PutCertificate sets the sealed value of a name.
@@ -47,7 +47,7 @@ func (s *Certificates) ClaimCertificate(ctx context.Context, name string, until 
 		res, err := t.Exec(ctx, `INSERT INTO certificates (name, sealed, updated) VALUES ($1, '', $2)
 			ON CONFLICT (name) DO UPDATE SET updated = $2 WHERE certificates.updated < $3`,
 			name, micros(until), micros(s.now()))
-		return oneRowOr(problem.New(problem.Conflict, "certificate_claimed", "another node asks for %s", name),
+		return requireRowOr(problem.New(problem.Conflict, "certificate_claimed", "another node asks for %s", name),
 			res, err, "certificate")
 	})
 }

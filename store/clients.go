@@ -67,7 +67,7 @@ func (s *Clients) FindClient(ctx context.Context, id string) (idp.Client, error)
 func (s *Clients) FindApplication(ctx context.Context, projectID, id string) (a fabric.Application, err error) {
 	err = s.read().Row(ctx, `SELECT id, name, scopes FROM clients WHERE id = $2 AND project_id = $1`,
 		projectID, id).Scan(&a.ID, &a.Name, target(&a.Scopes))
-	return a, found(err, "application")
+	return a, checkRow(err, "application")
 }
 
 // ListClients returns a page of a project's clients in the order of creation.
@@ -94,7 +94,7 @@ func (s *Clients) ReplaceClient(ctx context.Context, c idp.Client, since time.Ti
 			strings.Join(c.Grants, " "), strings.Join(c.Scopes, " "), c.AccessToken, c.IDTokenAlg, metadata,
 			micros(c.Updated), micros(since))
 		conflict := problem.New(problem.Conflict, "client_changed", "the client was changed or deleted in the meantime")
-		if err := oneRowOr(conflict, res, err, "client"); err != nil {
+		if err := requireRowOr(conflict, res, err, "client"); err != nil {
 			return err
 		}
 		return t.receiveLogouts(ctx, c)
@@ -114,7 +114,7 @@ func (s *Clients) SetClientSecret(ctx context.Context, c idp.Client, old string,
 				old_secret_until = $6, old_secret_used = 0, updated = $4
 			WHERE id = $1 AND secret_hash = $2`,
 			c.ID, old, c.SecretHash, micros(c.SecretMade), c.Old.Hash, micros(c.Old.Until))
-		return oneRowOr(problem.New(problem.Conflict, "secret_changed",
+		return requireRowOr(problem.New(problem.Conflict, "secret_changed",
 			"the client was deleted or its secret was rotated in the meantime"), res, err, "client")
 	})
 }
@@ -131,7 +131,7 @@ func (s *Clients) EndOldSecret(ctx context.Context, id string, now time.Time) er
 			return problem.New(problem.Conflict, "no_old_secret", "the client has no old secret that is still valid")
 		}
 		t.event.Add("name", name)
-		return found(err, "client")
+		return checkRow(err, "client")
 	})
 }
 
@@ -153,7 +153,7 @@ func (s *Clients) SetClientLogo(ctx context.Context, id string, l brand.Logo, at
 		var name string
 		err := t.Row(ctx, `UPDATE clients SET logo = $2, updated = $3 WHERE id = $1 RETURNING project_id, name`,
 			id, l.Name, micros(at)).Scan(&t.event.ProjectID, &name)
-		if err := found(err, "client"); err != nil {
+		if err := checkRow(err, "client"); err != nil {
 			return err
 		}
 		t.event.Add("name", name)
@@ -170,7 +170,7 @@ func (s *Clients) DeleteClient(ctx context.Context, r revocation.Revocation) err
 		var name string
 		err := t.Row(ctx, `DELETE FROM clients WHERE id = $1 RETURNING project_id, name`, r.ID).Scan(
 			&t.event.ProjectID, &name)
-		if err := found(err, "client"); err != nil {
+		if err := checkRow(err, "client"); err != nil {
 			return err
 		}
 		t.event.Add("name", name)

@@ -21,7 +21,7 @@ func (s *Grants) FindConsent(ctx context.Context, subscriberID, clientID string)
 	var scopes []string
 	err := s.read().Row(ctx, `SELECT scope FROM consents WHERE subscriber_id = $1 AND client_id = $2`,
 		subscriberID, clientID).Scan(target(&scopes))
-	return scopes, found(err, "consent")
+	return scopes, checkRow(err, "consent")
 }
 
 // ListConsents returns a page of what a subscriber has agreed to, by client.
@@ -33,7 +33,7 @@ func (s *Grants) ListConsents(
 		from: "consents o JOIN clients c ON c.id = o.client_id", key: []string{"o.client_id"}, start: startAt(q.From),
 		scan: func(row scanner) (o fabric.Consent, err error) {
 			err = row.Scan(&o.ClientID, &o.ClientName, target(&o.Scope), target(&o.Updated))
-			return o, found(err, "consent")
+			return o, checkRow(err, "consent")
 		},
 		id: func(o fabric.Consent) string { return o.ClientID },
 	}
@@ -54,7 +54,7 @@ func (s *Grants) RevokeConsent(
 		// Whoever redeems a code waits here for this change, and then finds no consent. If this change
 		// has to wait, it finds their grant.
 		var scope string
-		err := found(t.Row(ctx, `DELETE FROM consents WHERE subscriber_id = $1 AND client_id = $2 RETURNING scope`,
+		err := checkRow(t.Row(ctx, `DELETE FROM consents WHERE subscriber_id = $1 AND client_id = $2 RETURNING scope`,
 			subscriberID, clientID).Scan(&scope), "consent")
 		if err != nil && !errors.Is(err, problem.NotFound) {
 			return err
@@ -130,5 +130,5 @@ func (s *Grants) AddConsent(
 func (t tx) lockConsent(ctx context.Context, subscriberID, clientID string) (scopes []string, err error) {
 	err = t.Row(ctx, `UPDATE consents SET updated = updated WHERE subscriber_id = $1 AND client_id = $2
 		RETURNING scope`, subscriberID, clientID).Scan(target(&scopes))
-	return scopes, found(err, "consent")
+	return scopes, checkRow(err, "consent")
 }

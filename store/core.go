@@ -65,8 +65,8 @@ func (c *core) change(ctx context.Context, e audit.Event, do func(tx) error) err
 	})
 }
 
-// also adds a further event, for a change that does several things.
-func (t tx) also(e audit.Event) { *t.more = append(*t.more, e) }
+// addEvent adds a further event, for a change that does several things.
+func (t tx) addEvent(e audit.Event) { *t.more = append(*t.more, e) }
 
 // once is like change for a do of one statement. If no event is written, that statement needs no
 // transaction, and an error of do undoes nothing.
@@ -106,17 +106,17 @@ func (c *core) sweep(ctx context.Context, query string, bounds ...any) error {
 func isUnique(err error) bool     { return database.IsUnique(err) }
 func isForeignKey(err error) bool { return database.IsForeignKey(err) }
 
-// maybe runs a query that returns at most one row, and reports whether it did.
-func (t tx) maybe(ctx context.Context, thing, query string, args []any, dest ...any) (bool, error) {
-	err := found(t.Row(ctx, query, args...).Scan(dest...), thing)
+// findRow runs a query that returns at most one row, and reports whether it did.
+func (t tx) findRow(ctx context.Context, thing, query string, args []any, dest ...any) (bool, error) {
+	err := checkRow(t.Row(ctx, query, args...).Scan(dest...), thing)
 	if errors.Is(err, problem.NotFound) {
 		return false, nil
 	}
 	return err == nil, err
 }
 
-// found turns the error of reading one row into problem.NotFound if the row is missing.
-func found(err error, thing string) error {
+// checkRow turns the error of reading one row into problem.NotFound if the row is missing.
+func checkRow(err error, thing string) error {
 	switch {
 	case err == nil:
 		return nil
@@ -126,8 +126,8 @@ func found(err error, thing string) error {
 	return fmt.Errorf("reading %s: %w", thing, err)
 }
 
-// changed returns the number of rows that a statement changed.
-func changed(res sql.Result, err error, thing string) (int64, error) {
+// countChanged returns the number of rows that a statement changed.
+func countChanged(res sql.Result, err error, thing string) (int64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("updating %s: %w", thing, err)
 	}
@@ -138,39 +138,39 @@ func changed(res sql.Result, err error, thing string) (int64, error) {
 	return n, nil
 }
 
-// oneRow returns problem.NotFound if a statement changed no row.
-func oneRow(res sql.Result, err error, thing string) error {
-	n, err := changed(res, err, thing)
+// requireRow returns problem.NotFound if a statement changed no row.
+func requireRow(res sql.Result, err error, thing string) error {
+	n, err := countChanged(res, err, thing)
 	if err == nil && n == 0 {
 		return problem.NoSuch(thing)
 	}
 	return err
 }
 
-// or returns conflict in place of problem.NotFound.
-func or(conflict, err error) error {
+// conflictIfMissing returns conflict in place of problem.NotFound.
+func conflictIfMissing(conflict, err error) error {
 	if errors.Is(err, problem.NotFound) {
 		return conflict
 	}
 	return err
 }
 
-// oneRowOr is like oneRow, but returns conflict if no row was changed.
-func oneRowOr(conflict error, res sql.Result, err error, thing string) error {
-	return or(conflict, oneRow(res, err, thing))
+// requireRowOr is like requireRow, but returns conflict if no row was changed.
+func requireRowOr(conflict error, res sql.Result, err error, thing string) error {
+	return conflictIfMissing(conflict, requireRow(res, err, thing))
 }
 
-// unchanged returns problem.Conflict if a statement found its row changed since it was read.
-func unchanged(res sql.Result, err error, thing string) error {
-	return oneRowOr(changedMeanwhile(thing), res, err, thing)
+// requireUnchanged returns problem.Conflict if a statement found its row changed since it was read.
+func requireUnchanged(res sql.Result, err error, thing string) error {
+	return requireRowOr(changedMeanwhile(thing), res, err, thing)
 }
 
 func changedMeanwhile(thing string) error {
 	return problem.New(problem.Conflict, "conflict", "the %s was changed in the meantime", thing)
 }
 
-// inserted returns conflict if an INSERT … ON CONFLICT DO NOTHING inserted nothing.
-func inserted(res sql.Result, err error, thing string, conflict error) error {
+// requireInserted returns conflict if an INSERT … ON CONFLICT DO NOTHING inserted nothing.
+func requireInserted(res sql.Result, err error, thing string, conflict error) error {
 	if err != nil {
 		return fmt.Errorf("inserting %s: %w", thing, err)
 	}

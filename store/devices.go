@@ -27,7 +27,7 @@ func (s *Subscribers) PutDevice(ctx context.Context, d fabric.Device, most int) 
 		// counts the others.
 		res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE id = $1 AND project_id = $2`,
 			d.SubscriberID, d.ProjectID)
-		if err := oneRow(res, err, "subscriber"); err != nil {
+		if err := requireRow(res, err, "subscriber"); err != nil {
 			return err
 		}
 		if err := t.putDevice(ctx, &kept); err != nil {
@@ -51,7 +51,7 @@ func (s *Subscribers) PutDevice(ctx context.Context, d fabric.Device, most int) 
 // putDevice inserts a device, unless the subscriber has one with that token. The subscriber must be
 // locked.
 func (t tx) putDevice(ctx context.Context, d *fabric.Device) error {
-	renamed, err := t.maybe(ctx, "device", `UPDATE devices SET type = $3, name = $4
+	renamed, err := t.findRow(ctx, "device", `UPDATE devices SET type = $3, name = $4
 			WHERE subscriber_id = $1 AND token_hash = $2 RETURNING id, sealed, created`,
 		[]any{d.SubscriberID, d.TokenHash, d.Type, d.Name}, &d.ID, &d.Sealed, target(&d.Created))
 	if err != nil || renamed {
@@ -66,7 +66,7 @@ func (s *Subscribers) DeleteDevice(ctx context.Context, subscriberID, id string)
 	return s.once(ctx, e, func(t tx) error {
 		err := t.Row(ctx, `DELETE FROM devices WHERE id = $2 AND subscriber_id = $1 RETURNING project_id`,
 			subscriberID, id).Scan(&t.event.ProjectID)
-		return found(err, "device")
+		return checkRow(err, "device")
 	})
 }
 

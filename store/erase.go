@@ -127,7 +127,7 @@ func eraseDeliveries(ctx context.Context, t tx, projectID, id string, e *fabric.
 			AND NOT EXISTS (SELECT 1 FROM webhooks w
 				WHERE w.id = webhook_deliveries.webhook_id AND w.project_id <> $2)`,
 		id, projectID, string(fabric.SubscriberDeleted))
-	n, err := changed(res, err, "webhook deliveries")
+	n, err := countChanged(res, err, "webhook deliveries")
 	e.Deleted["webhook_deliveries"] += n
 	return err
 }

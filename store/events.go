@@ -169,19 +169,19 @@ func (t tx) placeOwner(ctx context.Context, o factor.Owner) error {
 		return nil
 	}
 	err := t.Row(ctx, `SELECT project_id FROM subscribers WHERE id = $1`, o.ID).Scan(&t.event.ProjectID)
-	return found(err, "subscriber")
+	return checkRow(err, "subscriber")
 }
 
 // placeReceiver puts the event of a delivery into the project of its receiver.
 func (t tx) placeReceiver(ctx context.Context, q queue, id string) error {
 	query := q.names.Replace(`SELECT project_id FROM {receivers} WHERE id = $1`)
-	return found(t.Row(ctx, query, id).Scan(&t.event.ProjectID), "receiver")
+	return checkRow(t.Row(ctx, query, id).Scan(&t.event.ProjectID), "receiver")
 }
 
 // projectOf returns the project of a client.
 func (t tx) projectOf(ctx context.Context, clientID string) (id string, err error) {
 	err = t.Row(ctx, `SELECT project_id FROM clients WHERE id = $1`, clientID).Scan(&id)
-	return id, found(err, "client")
+	return id, checkRow(err, "client")
 }
 
 // abbreviate returns the beginning of a text that is secret as a whole.

@@ -28,7 +28,7 @@ func (t tx) lockOwner(ctx context.Context, o factor.Owner) error {
 		return problem.NoSuch("owner")
 	}
 	res, err := t.Exec(ctx, `UPDATE `+table+` SET updated = updated WHERE id = $1`, o.ID)
-	if err := oneRow(res, err, string(o.Kind)); err != nil {
+	if err := requireRow(res, err, string(o.Kind)); err != nil {
 		return err
 	}
 	return t.placeOwner(ctx, o)
@@ -114,7 +114,7 @@ func (s *Factors) RenamePasskey(ctx context.Context, o factor.Owner, id, name st
 	return s.once(ctx, factorEvent("factor.renamed", o, "passkey", id), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE passkeys SET name = $4 WHERE id = $1 AND owner_id = $2 AND owner_kind = $3`,
 			id, o.ID, string(o.Kind), name)
-		if err := oneRow(res, err, "passkey"); err != nil {
+		if err := requireRow(res, err, "passkey"); err != nil {
 			return err
 		}
 		return t.placeOwner(ctx, o)
@@ -132,7 +132,7 @@ func (s *Factors) UsePasskey(ctx context.Context, p factor.Passkey, old uint32) 
 		res, err := t.Exec(ctx, `UPDATE passkeys SET record = $3, count = $4, backed_up = $5, used = $6
 				WHERE id = $1 AND count = $2`,
 			p.ID, int64(old), string(p.Record), int64(p.Count), flag(p.BackedUp), micros(p.Used))
-		return oneRowOr(usedMeanwhile("passkey"), res, err, "passkey")
+		return requireRowOr(usedMeanwhile("passkey"), res, err, "passkey")
 	})
 }
 
@@ -148,7 +148,7 @@ func (s *Factors) deleteFactor(ctx context.Context, table, thing, name string, o
 		var was string
 		err := t.Row(ctx, `DELETE FROM `+table+` WHERE id = $1 AND owner_id = $2 AND owner_kind = $3 RETURNING `+name,
 			id, o.ID, string(o.Kind)).Scan(&was)
-		if err := found(err, thing); err != nil {
+		if err := checkRow(err, thing); err != nil {
 			return err
 		}
 		if err := t.placeOwner(ctx, o); err != nil {
@@ -194,7 +194,7 @@ func (s *Factors) UseTOTP(ctx context.Context, a factor.TOTP) error {
 		res, err := t.Exec(ctx, `UPDATE totps SET step = $4, used = $5
 				WHERE id = $1 AND owner_id = $2 AND owner_kind = $3 AND step < $4`,
 			a.ID, a.Owner.ID, string(a.Owner.Kind), a.Step, micros(a.Used))
-		return oneRowOr(usedMeanwhile("authenticator app"), res, err, "authenticator app")
+		return requireRowOr(usedMeanwhile("authenticator app"), res, err, "authenticator app")
 	})
 }
 
@@ -212,7 +212,7 @@ func (s *Factors) ReplaceRecoveryCodes(ctx context.Context, o factor.Owner, hash
 		}
 		res, err := t.Exec(ctx, `DELETE FROM recovery_codes WHERE owner_id = $1 AND owner_kind = $2`,
 			o.ID, string(o.Kind))
-		before, err := changed(res, err, "recovery codes")
+		before, err := countChanged(res, err, "recovery codes")
 		if err != nil {
 			return err
 		}
@@ -259,7 +259,7 @@ func (s *Factors) TakeRecoveryCode(ctx context.Context, o factor.Owner, hash str
 	return s.change(ctx, factorEvent("recovery_code.used", o, "recovery_codes", ""), func(t tx) error {
 		res, err := t.Exec(ctx, `DELETE FROM recovery_codes WHERE owner_id = $1 AND owner_kind = $2 AND hash = $3`,
 			o.ID, string(o.Kind), hash)
-		if err := oneRow(res, err, "recovery code"); err != nil {
+		if err := requireRow(res, err, "recovery code"); err != nil {
 			return err
 		}
 		if err := t.placeOwner(ctx, o); err != nil {

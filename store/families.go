@@ -32,7 +32,7 @@ func (s *Families) RotateFamily(ctx context.Context, u fabric.FamilyUse) (used b
 		Refuse("the refresh token was used before; its family is revoked")
 	return false, s.change(ctx, e, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE families SET revoked = 1 WHERE id = $1 AND revoked = 0`, u.ID)
-		n, err := changed(res, err, "family")
+		n, err := countChanged(res, err, "family")
 		if err != nil {
 			return err
 		}
@@ -60,7 +60,7 @@ func (t tx) rotate(ctx context.Context, u fabric.FamilyUse) (bool, error) {
 	if isForeignKey(err) {
 		return false, problem.NoSuch("project")
 	}
-	n, err := changed(res, err, "family")
+	n, err := countChanged(res, err, "family")
 	return n == 1, err
 }
 
@@ -84,7 +84,7 @@ func (s *Families) ListFamilies(
 		scan: func(row scanner) (f fabric.Family, err error) {
 			err = row.Scan(&f.ID, &f.ClientID, target(&f.Created), target(&f.Used), &f.Refreshes,
 				target(&f.Expires), &f.Revoked)
-			return f, found(err, "token")
+			return f, checkRow(err, "token")
 		},
 		id: func(f fabric.Family) string { return f.ID },
 	}
@@ -100,7 +100,7 @@ func (s *Families) RevokeFamily(ctx context.Context, projectID, subscriberID str
 	return s.change(ctx, e, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE families SET revoked = 1
 			WHERE id = $1 AND project_id = $2 AND subscriber_id = $3`, r.ID, projectID, subscriberID)
-		if err := oneRow(res, err, "token"); err != nil {
+		if err := requireRow(res, err, "token"); err != nil {
 			return err
 		}
 		return t.revoke(ctx, s.ending(r))

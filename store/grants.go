@@ -67,7 +67,7 @@ func (s *Grants) RedeemCode(ctx context.Context, c idp.RedeemedCode, g idp.Grant
 		// Whoever ends the login waits here for this change and then ends the grant, too. If this
 		// change has to wait, it finds the login ended.
 		res, err := t.Exec(ctx, `UPDATE login_sessions SET ended = 0 WHERE id = $1 AND ended = 0`, g.SessionID)
-		return oneRow(res, err, "session")
+		return requireRow(res, err, "session")
 	})
 	switch {
 	case isUnique(err):
@@ -112,7 +112,7 @@ func (s *Grants) RotateGrant(ctx context.Context, g idp.Grant, old string) error
 		res, err := t.Exec(ctx, `UPDATE grants SET refresh_hash = $3, seed = $4, rotated = $5, idle_until = $6
 			WHERE id = $1 AND refresh_hash = $2 AND revoked = 0`,
 			g.ID, old, g.RefreshHash, g.Seed, micros(g.Rotated), micros(g.IdleUntil))
-		return oneRowOr(problem.New(problem.Conflict, "token_reused", "the refresh token was used before"),
+		return requireRowOr(problem.New(problem.Conflict, "token_reused", "the refresh token was used before"),
 			res, err, "grant")
 	})
 }
@@ -121,7 +121,7 @@ func (s *Grants) RotateGrant(ctx context.Context, g idp.Grant, old string) error
 func (s *Grants) RevokeGrant(ctx context.Context, id string, now time.Time, r revocation.Revocation) error {
 	return s.change(ctx, audit.Of("grant.revoked", "", "grant", id), func(t tx) error {
 		var client, subscriber string
-		revoked, err := t.maybe(ctx, "grant", `UPDATE grants SET revoked = $2 WHERE id = $1 AND revoked = 0
+		revoked, err := t.findRow(ctx, "grant", `UPDATE grants SET revoked = $2 WHERE id = $1 AND revoked = 0
 				RETURNING project_id, client_id, subscriber_id`, []any{id, micros(now)},
 			&t.event.ProjectID, &client, &subscriber)
 		if err != nil {
@@ -145,7 +145,7 @@ func (s *Grants) UseAssertion(ctx context.Context, hash string, expires time.Tim
 		if err != nil {
 			return fmt.Errorf("inserting assertion: %w", err)
 		}
-		return inserted(res, nil, "assertion",
+		return requireInserted(res, nil, "assertion",
 			problem.New(problem.Conflict, "assertion_used", "the assertion was used before"))
 	})
 }

@@ -86,7 +86,7 @@ func (s *Keys) RevokeAPIKey(ctx context.Context, projectID string, r revocation.
 	return s.change(ctx, audit.Of("api_key.revoked", projectID, "api_key", r.ID), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE api_keys SET revoked = CASE WHEN revoked = 0 THEN $3 ELSE revoked END
 			WHERE id = $1 AND project_id = $2`, r.ID, projectID, micros(at))
-		if err := oneRow(res, err, "API key"); err != nil {
+		if err := requireRow(res, err, "API key"); err != nil {
 			return err
 		}
 		return t.revoke(ctx, s.ending(r))
@@ -121,7 +121,7 @@ func (s *Keys) UpdateAPIKey(
 			WHERE id = $2 AND project_id = $1 AND revoked = 0 RETURNING `+apiKeyTable.columns,
 			projectID, id, c.Name, scopes, expires))
 		if err != nil {
-			return or(errKeyChanged, err)
+			return conflictIfMissing(errKeyChanged, err)
 		}
 		t.event.Add("name", k.Name, "scopes", join(k.Scopes), "expires", date(k.Expires))
 		return t.revoke(ctx, s.ending(r))
@@ -143,8 +143,8 @@ func (s *Keys) RotateAPIKey(
 			WHERE id = $2 AND project_id = $1 AND hash = $3 AND revoked = 0`,
 			k.ProjectID, k.ID, old, k.Prefix, k.Hash, micros(k.Rotated), k.OldHash, micros(k.OldUntil),
 			micros(k.OldUsed))
-		if err := oneRow(res, err, "API key"); err != nil {
-			return or(errKeyChanged, err)
+		if err := requireRow(res, err, "API key"); err != nil {
+			return conflictIfMissing(errKeyChanged, err)
 		}
 		return t.revoke(ctx, s.ending(r))
 	})
@@ -193,7 +193,7 @@ func (s *Keys) RevokeEmbedKey(ctx context.Context, projectID string, r revocatio
 	return s.change(ctx, audit.Of("embed_key.revoked", projectID, "embed_key", r.ID), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE embed_keys SET revoked = CASE WHEN revoked = 0 THEN $3 ELSE revoked END
 			WHERE id = $1 AND project_id = $2`, r.ID, projectID, micros(at))
-		if err := oneRow(res, err, "embed key"); err != nil {
+		if err := requireRow(res, err, "embed key"); err != nil {
 			return err
 		}
 		return t.revoke(ctx, s.ending(r))

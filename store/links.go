@@ -43,7 +43,7 @@ func (t tx) bindLink(ctx context.Context, l idp.Link) error {
 	res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE project_id = $1 AND id = $2
 			AND COALESCE(email, '') = $3 AND disabled = 0 AND (epoch = $4 OR $5 = 0)`,
 		l.ProjectID, l.SubscriberID, l.Bound, l.Epoch, flag(l.Purpose == mail.ChangeAddress))
-	if err := oneRow(res, err, "subscriber"); err != nil {
+	if err := requireRow(res, err, "subscriber"); err != nil {
 		return err
 	}
 	if !l.Alone {
@@ -68,7 +68,8 @@ func (t tx) useLink(ctx context.Context, subscriberID string, p fabric.Proof, no
 	err := t.Row(ctx, `DELETE FROM mail_links WHERE hash = $1 AND purpose = $2
 			AND COALESCE(subscriber_id, '') = $3 AND expires > $4 RETURNING hash`,
 		p.Hash, p.Purpose, subscriberID, micros(now)).Scan(&hash)
-	return or(problem.New(problem.Conflict, "link_over", "the link was used before or has expired"), found(err, "link"))
+	used := problem.New(problem.Conflict, "link_over", "the link was used before or has expired")
+	return conflictIfMissing(used, checkRow(err, "link"))
 }
 
 // endLinks deletes the links of a subscriber whose password or e-mail has changed.

@@ -40,7 +40,7 @@ func (s *Logins) CreateLogin(
 		// Whoever changes the subscriber waits here for this change, and then ends the login. If this
 		// change has to wait, it finds the subscriber changed.
 		var logins int64
-		unchanged, err := t.maybe(ctx, "subscriber", `UPDATE subscribers SET logins = logins + 1
+		unchanged, err := t.findRow(ctx, "subscriber", `UPDATE subscribers SET logins = logins + 1
 				WHERE project_id = $1 AND id = $2 AND password_hash = $3 AND disabled = 0 RETURNING logins`,
 			[]any{l.ProjectID, l.SubscriberID, passwordHash}, &logins)
 		if err != nil {
@@ -78,7 +78,7 @@ func (s *Logins) RaiseLogin(ctx context.Context, l idp.Login) error {
 		By(audit.Subscriber, l.SubscriberID).With("session", l.ID, "amr", amr)
 	return s.once(ctx, e, func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE login_sessions SET amr = $2 WHERE id = $1 AND ended = 0`, l.ID, amr)
-		return oneRow(res, err, "session")
+		return requireRow(res, err, "session")
 	})
 }
 
@@ -114,12 +114,12 @@ func (s *Logins) EndLogins(ctx context.Context, now time.Time, all ...revocation
 // not ended before.
 func (t tx) endLogin(ctx context.Context, id string, now time.Time) (ends bool, err error) {
 	var project, subscriber string
-	ends, err = t.maybe(ctx, "session", `UPDATE login_sessions SET ended = $2 WHERE id = $1 AND ended = 0
+	ends, err = t.findRow(ctx, "session", `UPDATE login_sessions SET ended = $2 WHERE id = $1 AND ended = 0
 		RETURNING project_id, subscriber_id`, []any{id, micros(now)}, &project, &subscriber)
 	if err != nil || !ends {
 		return false, err
 	}
-	t.also(sessionEnded(ctx, project, subscriber, id))
+	t.addEvent(sessionEnded(ctx, project, subscriber, id))
 	err = t.Later(ctx, `UPDATE grants SET revoked = $2 WHERE session_id = $1 AND revoked = 0`, id, micros(now))
 	if err != nil {
 		return false, fmt.Errorf("ending grants: %w", err)
@@ -175,7 +175,7 @@ func (s *Logins) ListLogins(
 		scan: func(row scanner) (l fabric.Login, err error) {
 			err = row.Scan(&l.ID, target(&l.Began), target(&l.AMR), &l.UserAgent, &l.Address,
 				target(&l.Expires), target(&l.Ended))
-			return l, found(err, "login")
+			return l, checkRow(err, "login")
 		},
 		id: func(l fabric.Login) string { return l.ID },
 	}

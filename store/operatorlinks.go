@@ -105,7 +105,7 @@ func (s *Operators) RenewInvitation(
 func withdraw(ctx context.Context, t tx, id string, at time.Time) (operator.Link, error) {
 	l, err := operatorLinkTable.scan(t.Row(ctx, `UPDATE operator_links SET used = $2
 		WHERE id = $1 AND `+invitation+` RETURNING `+operatorLinkTable.columns, id, micros(at)))
-	return l, or(problem.NoSuch("invitation"), err)
+	return l, conflictIfMissing(problem.NoSuch("invitation"), err)
 }
 
 // FindOperatorLink finds a link by its hash.
@@ -134,7 +134,7 @@ func (s *Operators) UseOperatorLink(
 
 		res, err := t.Exec(ctx, `UPDATE operators SET password_hash = $2, updated = $3 WHERE id = $1`,
 			l.OperatorID, o.PasswordHash, micros(at))
-		if err := oneRow(res, err, "operator"); err != nil {
+		if err := requireRow(res, err, "operator"); err != nil {
 			return err
 		}
 		if err := endOperator(ctx, t, l.OperatorID, "", at); err != nil {

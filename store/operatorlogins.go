@@ -35,7 +35,7 @@ func (s *Operators) CreateOperatorSession(ctx context.Context, l operator.Sessio
 			WHERE id = $1 AND password_hash = $2 AND disabled = 0`, l.OperatorID, passwordHash)
 		conflict := problem.New(problem.Conflict, "operator_changed",
 			"the operator has changed since its password was checked")
-		if err := oneRowOr(conflict, res, err, "operator"); err != nil {
+		if err := requireRowOr(conflict, res, err, "operator"); err != nil {
 			return err
 		}
 		if err := operatorLoginTable.insert(ctx, t, &l, "operator"); err != nil {
@@ -76,7 +76,7 @@ func (s *Operators) RaiseOperatorSession(ctx context.Context, l operator.Session
 		res, err := t.Exec(ctx, `UPDATE operator_sessions SET browser = $3, proven = $4, amr = $5, fresh = $6, seen = $7
 				WHERE id = $1 AND browser = $2 AND ended = 0`,
 			l.ID, old, l.Browser, flag(l.Proven), strings.Join(l.AMR, " "), micros(l.Fresh), micros(l.Seen))
-		return oneRowOr(problem.New(problem.Conflict, "session_changed",
+		return requireRowOr(problem.New(problem.Conflict, "session_changed",
 			"the session ended or was confirmed in the meantime"), res, err, "session")
 	})
 }
@@ -127,7 +127,7 @@ func (s *Operators) EndOperatorSession(ctx context.Context, operatorID, id, keep
 		res, err := t.Exec(ctx, `UPDATE operator_sessions SET ended = $4
 				WHERE operator_id = $1 AND ended = 0 AND (id = $2 OR $2 = '' AND id <> $3)`,
 			operatorID, id, keep, micros(at))
-		n, err := changed(res, err, "an operator's session")
+		n, err := countChanged(res, err, "an operator's session")
 		if err == nil && n == 0 {
 			t.event.Drop()
 		}

@@ -154,7 +154,7 @@ func (s *Operators) UpdateOperator(
 		res, err := t.Exec(ctx, `UPDATE operators SET name = COALESCE($2, name),
 				password_hash = COALESCE($3, password_hash), disabled = COALESCE($4, disabled), updated = $5
 			WHERE id = $1`, id, c.Name, c.PasswordHash, flagOf(c.Disabled), micros(at))
-		if err := oneRow(res, err, "operator"); err != nil {
+		if err := requireRow(res, err, "operator"); err != nil {
 			return err
 		}
 		if c.Roles != nil {
@@ -194,7 +194,7 @@ func replaceRoles(ctx context.Context, t tx, id string, roles []operator.Members
 // people whom it chose.
 func endLinksOf(ctx context.Context, t tx, email string, at time.Time) error {
 	res, err := t.Exec(ctx, `UPDATE operator_links SET used = $2 WHERE made_by = $1 AND used = 0`, email, micros(at))
-	n, err := changed(res, err, "an operator's links")
+	n, err := countChanged(res, err, "an operator's links")
 	if n > 0 {
 		t.event.Add("links_ended", strconv.FormatInt(n, 10))
 	}
@@ -230,7 +230,7 @@ func (s *Operators) DeleteOperator(ctx context.Context, id string) error {
 			return err
 		}
 		res, err := t.Exec(ctx, `DELETE FROM operators WHERE id = $1`, id)
-		return oneRow(res, err, "operator")
+		return requireRow(res, err, "operator")
 	})
 }
 

@@ -12,12 +12,14 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Presence holds the presence of subscribers as webhooks were last told.
+// Presence holds the presence of subscribers that webhooks last received.
 type Presence struct{ *core }
 
-var presenceTable = table[fabric.Told]{
+var presenceTable = table[fabric.ReportedPresence]{
 	"presences", "presence", `subscriber_id, project_id, online, version`,
-	func(t *fabric.Told) []any { return []any{&t.SubscriberID, &t.ProjectID, &t.Online, &t.Version} },
+	func(t *fabric.ReportedPresence) []any {
+		return []any{&t.SubscriberID, &t.ProjectID, &t.Online, &t.Version}
+	},
 }
 
 // WantsPresence reports whether a project has a webhook for presence events.
@@ -32,28 +34,30 @@ func (s *Presence) WantsPresence(ctx context.Context, projectID string) (wants b
 	return n > 0, nil
 }
 
-// FindTold returns what webhooks were last told of a subscriber, or the zero value.
-func (s *Presence) FindTold(ctx context.Context, subscriberID string) (fabric.Told, error) {
+// FindReported returns the presence that webhooks last received of a subscriber, or the zero value.
+func (s *Presence) FindReported(ctx context.Context, subscriberID string) (fabric.ReportedPresence, error) {
 	t, err := presenceTable.find(ctx, s.read(), `subscriber_id = $1`, subscriberID)
 	if errors.Is(err, problem.NotFound) {
-		return fabric.Told{}, nil
+		return fabric.ReportedPresence{}, nil
 	}
 	return t, err
 }
 
-// TellPresence writes what webhooks are told and queues the event, unless another node has done so
-// since the version before.
-func (s *Presence) TellPresence(ctx context.Context, told fabric.Told, due time.Time, e *fabric.Event) error {
+// ReportPresence replaces the reported presence and queues the event, unless another node has done
+// so since the previous version.
+func (s *Presence) ReportPresence(
+	ctx context.Context, reported fabric.ReportedPresence, due time.Time, e *fabric.Event,
+) error {
 	return s.change(ctx, audit.None("the presence of subscribers"), func(t tx) error {
 		res, err := t.Exec(ctx, `INSERT INTO presences (`+presenceTable.columns+`, due) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (subscriber_id) DO UPDATE
 			SET online = excluded.online, version = excluded.version, due = excluded.due
 			WHERE presences.version = excluded.version - 1`,
-			told.SubscriberID, told.ProjectID, flag(told.Online), told.Version, micros(due))
+			reported.SubscriberID, reported.ProjectID, flag(reported.Online), reported.Version, micros(due))
 		if isForeignKey(err) {
 			return problem.NoSuch("subscriber")
 		}
-		if err := unchanged(res, err, "presence"); err != nil || e == nil {
+		if err := requireUnchanged(res, err, "presence"); err != nil || e == nil {
 			return err
 		}
 		return t.queueEvent(ctx, *e)
@@ -62,7 +66,9 @@ func (s *Presence) TellPresence(ctx context.Context, told fabric.Told, due time.
 
 // DuePresences returns some presences that are due for a check, and makes them due again at next.
 // Nodes take turns.
-func (s *Presence) DuePresences(ctx context.Context, now, next time.Time, most int) (due []fabric.Told, err error) {
+func (s *Presence) DuePresences(
+	ctx context.Context, now, next time.Time, most int,
+) (due []fabric.ReportedPresence, err error) {
 	// Most of the time nothing is due, which a read finds out without a lock.
 	_, err = scanID(s.read().Row(ctx, `SELECT subscriber_id FROM presences WHERE online = 1 AND due <= $1 LIMIT 1`,
 		micros(now)))

@@ -30,11 +30,11 @@ func testWantsPresence(t *testing.T, c store.Config) {
 	}
 }
 
-func TestTellPresence(t *testing.T) { store.EachDatabase(t, testTellPresence) }
+func TestReportPresence(t *testing.T) { store.EachDatabase(t, testReportPresence) }
 
-// testTellPresence shows that concurrent announcements of one version have one winner, whose event
+// testReportPresence shows that concurrent announcements of one version have one winner, whose event
 // is delivered, and that an announcement is kept until it is forgotten.
-func testTellPresence(t *testing.T, c store.Config) {
+func testReportPresence(t *testing.T, c store.Config) {
 	ctx := t.Context()
 	s, p := fabricRows(t, c)
 	w := newWebhook(t, s, p.ID, fabric.SubscriberOffline, fabric.SubscriberOnline)
@@ -44,33 +44,33 @@ func testTellPresence(t *testing.T, c store.Config) {
 	}
 
 	online := event(fabric.SubscriberOnline, p.ID, ada.ID)
-	told := fabric.Told{SubscriberID: ada.ID, ProjectID: p.ID, Online: true, Version: 1}
+	told := fabric.ReportedPresence{SubscriberID: ada.ID, ProjectID: p.ID, Online: true, Version: 1}
 	won, errs := race(func(int) (bool, error) {
 		e := online
 		e.ID = newID()
-		err := s.TellPresence(ctx, told, time.Now(), &e)
+		err := s.ReportPresence(ctx, told, time.Now(), &e)
 		return err == nil, err
 	})
 	if won != 1 {
-		t.Errorf("TellPresence: %d of %d won, want 1", won, crowd)
+		t.Errorf("ReportPresence: %d of %d won, want 1", won, crowd)
 	}
 	for _, err := range errs {
 		if !errors.Is(err, problem.Conflict) {
-			t.Errorf("TellPresence = %v, want a conflict", err)
+			t.Errorf("ReportPresence = %v, want a conflict", err)
 		}
 	}
 	if d, err := s.ListDeliveries(ctx, w.ID, "", page.Query{Size: 10}); err != nil || len(d.Items) != 1 {
 		t.Errorf("%d deliveries, %v, want the winner's", len(d.Items), err)
 	}
 
-	if got, err := s.FindTold(ctx, ada.ID); got != told || err != nil {
-		t.Errorf("FindTold = %+v, %v, want %+v", got, err, told)
+	if got, err := s.FindReported(ctx, ada.ID); got != told || err != nil {
+		t.Errorf("FindReported = %+v, %v, want %+v", got, err, told)
 	}
 	if err := s.ForgetPresences(ctx, p.ID); err != nil {
 		t.Error(err)
 	}
-	if got, err := s.FindTold(ctx, ada.ID); got != (fabric.Told{}) || err != nil {
-		t.Errorf("FindTold after ForgetPresences = %+v, %v, want nothing", got, err)
+	if got, err := s.FindReported(ctx, ada.ID); got != (fabric.ReportedPresence{}) || err != nil {
+		t.Errorf("FindReported after ForgetPresences = %+v, %v, want nothing", got, err)
 	}
 }
 
@@ -79,12 +79,12 @@ func TestPresenceOfUnknown(t *testing.T) { store.EachDatabase(t, testPresenceOfU
 func testPresenceOfUnknown(t *testing.T, c store.Config) {
 	ctx := t.Context()
 	s, p := fabricRows(t, c)
-	if got, err := s.FindTold(ctx, newID()); got != (fabric.Told{}) || err != nil {
-		t.Errorf("FindTold of an unknown subscriber = %+v, %v, want nothing", got, err)
+	if got, err := s.FindReported(ctx, newID()); got != (fabric.ReportedPresence{}) || err != nil {
+		t.Errorf("FindReported of an unknown subscriber = %+v, %v, want nothing", got, err)
 	}
-	stranger := fabric.Told{SubscriberID: newID(), ProjectID: p.ID, Version: 1}
-	if err := s.TellPresence(ctx, stranger, time.Now(), nil); !errors.Is(err, problem.NotFound) {
-		t.Errorf("TellPresence of an unknown subscriber = %v, want not found", err)
+	stranger := fabric.ReportedPresence{SubscriberID: newID(), ProjectID: p.ID, Version: 1}
+	if err := s.ReportPresence(ctx, stranger, time.Now(), nil); !errors.Is(err, problem.NotFound) {
+		t.Errorf("ReportPresence of an unknown subscriber = %v, want not found", err)
 	}
 }
 
@@ -95,8 +95,8 @@ func testDuePresences(t *testing.T, c store.Config) {
 	ctx, now := t.Context(), time.Now()
 	s, p := fabricRows(t, c)
 	ada, a := subscriber(p, "ada@example.com", "", "ada")
-	told := fabric.Told{SubscriberID: ada.ID, ProjectID: p.ID, Online: true, Version: 1}
-	if err := errors.Join(s.CreateSubscriber(ctx, ada, a), s.TellPresence(ctx, told, now, nil)); err != nil {
+	told := fabric.ReportedPresence{SubscriberID: ada.ID, ProjectID: p.ID, Online: true, Version: 1}
+	if err := errors.Join(s.CreateSubscriber(ctx, ada, a), s.ReportPresence(ctx, told, now, nil)); err != nil {
 		t.Fatal(err)
 	}
 
@@ -107,7 +107,7 @@ func testDuePresences(t *testing.T, c store.Config) {
 	}
 
 	told.Online, told.Version = false, 2
-	if err := s.TellPresence(ctx, told, now, nil); err != nil {
+	if err := s.ReportPresence(ctx, told, now, nil); err != nil {
 		t.Error(err)
 	}
 	if due, err := s.DuePresences(ctx, now.Add(time.Hour), now, 10); len(due) != 0 || err != nil {

@@ -79,7 +79,7 @@ func (s *Projects) DeleteProject(ctx context.Context, r revocation.Revocation) e
 			return err
 		}
 		res, err := t.Exec(ctx, `DELETE FROM projects WHERE id = $1`, r.ID)
-		if err := oneRow(res, err, "project"); err != nil {
+		if err := requireRow(res, err, "project"); err != nil {
 			return err
 		}
 		return t.revoke(ctx, s.ending(r))
@@ -163,7 +163,7 @@ func (t tx) addLogo(ctx context.Context, projectID string, clientID *string, l b
 func (s *Projects) FindLogo(ctx context.Context, name string) ([]byte, error) {
 	var body string
 	err := s.read().Row(ctx, `SELECT body FROM logos WHERE name = $1 LIMIT 1`, name).Scan(&body)
-	if err := found(err, "logo"); err != nil {
+	if err := checkRow(err, "logo"); err != nil {
 		return nil, err
 	}
 	raw, err := base64.StdEncoding.DecodeString(body)

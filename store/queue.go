@@ -46,7 +46,7 @@ func (q queue) HoldReceiver(
 			RETURNING id, project_id, url, failures`), id, holder, micros(now), micros(until)).Scan(
 			&r.ID, &r.ProjectID, &r.URL, &r.Failures)
 		claimed := problem.New(problem.Conflict, "conflict", "another node has claimed the receiver")
-		return or(claimed, found(err, "receiver"))
+		return conflictIfMissing(claimed, checkRow(err, "receiver"))
 	})
 	return r, err
 }

@@ -128,7 +128,7 @@ func (s *Recordings) DeleteRecording(
 		err := t.Row(ctx, `UPDATE recordings SET deleted = $3, updated = $3, waits = 0
 				WHERE project_id = $1 AND sid = $2 AND deleted = 0 RETURNING COALESCE(media_key, id), id`,
 			projectID, sid, micros(at)).Scan(&key, &t.event.Target.ID)
-		return found(err, "recording")
+		return checkRow(err, "recording")
 	})
 	return key, err
 }
@@ -155,13 +155,13 @@ func (s *Recordings) MediaInUse(ctx context.Context, first, last string) ([]stri
 // RecordRate returns a project's price of a recorded minute.
 func (s *Recordings) RecordRate(ctx context.Context, projectID string) (rate int64, err error) {
 	err = s.read().Row(ctx, `SELECT record_rate FROM projects WHERE id = $1`, projectID).Scan(&rate)
-	return rate, found(err, "project")
+	return rate, checkRow(err, "project")
 }
 
 // MediaAuth returns the policy for fetching the media of a project.
 func (s *Recordings) MediaAuth(ctx context.Context, projectID string) (auth recordings.MediaAuth, err error) {
 	err = s.read().Row(ctx, `SELECT media_auth FROM projects WHERE id = $1`, projectID).Scan(&auth)
-	return auth, found(err, "project")
+	return auth, checkRow(err, "project")
 }
 
 // HasSubscriber reports whether a subscriber belongs to a project.

@@ -115,7 +115,7 @@ func (t tx) lock(ctx context.Context, projectID, id string) error {
 	for _, table := range []string{"resources", "subscribers"} {
 		res, err := t.Exec(ctx, `UPDATE `+table+` SET updated = updated WHERE id = $1 AND project_id = $2`,
 			id, projectID)
-		if err := oneRow(res, err, "resource"); !errors.Is(err, problem.NotFound) {
+		if err := requireRow(res, err, "resource"); !errors.Is(err, problem.NotFound) {
 			return err
 		}
 	}
@@ -238,7 +238,7 @@ func (s *Resources) CreateVersion(ctx context.Context, v fabric.Version) (fabric
 		// Deployments of the same resource wait here for one another, so that each gets its own number.
 		res, err := t.Exec(ctx, `UPDATE resources SET updated = updated WHERE id = $1 AND project_id = $2`,
 			v.ResourceID, v.ProjectID)
-		if err := oneRow(res, err, "resource"); err != nil {
+		if err := requireRow(res, err, "resource"); err != nil {
 			return err
 		}
 

@@ -78,7 +78,7 @@ func (t tx) moveRingKey(ctx context.Context, m keys.Move) error {
 	if isUnique(err) {
 		return errRingChanged
 	}
-	return oneRowOr(errRingChanged, res, err, "ring key")
+	return requireRowOr(errRingChanged, res, err, "ring key")
 }
 
 func (t tx) addRingKey(ctx context.Context, r keys.Record, bound string) error {

@@ -36,7 +36,7 @@ func (s *Resources) CreateSIPAddress(ctx context.Context, a fabric.SIPAddress) e
 				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING`,
 			a.ID, a.ProjectID, a.ResourceID, fields, a.Secrets, micros(a.Created), micros(a.Updated),
 			a.Name(), a.User())
-		return inserted(res, err, "SIP address", nameTaken())
+		return requireInserted(res, err, "SIP address", nameTaken())
 	})
 }
 
@@ -73,7 +73,7 @@ func (s *Resources) UpdateSIPAddress(ctx context.Context, a fabric.SIPAddress, o
 		if isUnique(err) {
 			return nameTaken()
 		}
-		return unchanged(res, err, "SIP address")
+		return requireUnchanged(res, err, "SIP address")
 	})
 }
 
@@ -81,7 +81,7 @@ func (s *Resources) UpdateSIPAddress(ctx context.Context, a fabric.SIPAddress, o
 func (s *Resources) DeleteSIPAddress(ctx context.Context, projectID, id string) error {
 	return s.once(ctx, audit.Of("sip_address.deleted", projectID, "sip_address", id), func(t tx) error {
 		res, err := t.Exec(ctx, `DELETE FROM sip_addresses WHERE id = $2 AND project_id = $1`, projectID, id)
-		return oneRow(res, err, "SIP address")
+		return requireRow(res, err, "SIP address")
 	})
 }
 
@@ -108,7 +108,7 @@ func (s *Resources) CreateSIPCredential(ctx context.Context, c fabric.SIPCredent
 		if isForeignKey(err) {
 			return problem.NoSuch("subscriber")
 		}
-		return inserted(res, err, "SIP credentials", usernameTaken())
+		return requireInserted(res, err, "SIP credentials", usernameTaken())
 	})
 }
 
@@ -142,7 +142,7 @@ func (s *Resources) UpdateSIPCredential(ctx context.Context, c fabric.SIPCredent
 		if isUnique(err) {
 			return usernameTaken()
 		}
-		return unchanged(res, err, "SIP credentials")
+		return requireUnchanged(res, err, "SIP credentials")
 	})
 }
 
@@ -152,7 +152,7 @@ func (s *Resources) DeleteSIPCredential(ctx context.Context, subscriberID, id st
 	return s.once(ctx, e, func(t tx) error {
 		err := t.Row(ctx, `DELETE FROM sip_credentials WHERE id = $2 AND subscriber_id = $1 RETURNING project_id`,
 			subscriberID, id).Scan(&t.event.ProjectID)
-		return found(err, "SIP credentials")
+		return checkRow(err, "SIP credentials")
 	})
 }
 

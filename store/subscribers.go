@@ -104,14 +104,14 @@ func (s *Subscribers) RehashPassword(ctx context.Context, projectID, subscriberI
 	return s.once(ctx, audit.Of("subscriber.rehashed", projectID, "subscriber", subscriberID), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE subscribers SET password_hash = $4
 			WHERE id = $2 AND project_id = $1 AND password_hash = $3`, projectID, subscriberID, old, new)
-		return oneRow(res, err, "subscriber")
+		return requireRow(res, err, "subscriber")
 	})
 }
 
 // NextImported returns the first password hash after a text, in byte order, that was imported or made
 // with other parameters than today's, or "". Its condition is that of the index subscribers_imported.
 func (s *Subscribers) NextImported(ctx context.Context, after string) (hash string, err error) {
-	_, err = s.read().maybe(ctx, "subscriber", `SELECT password_hash FROM subscribers
+	_, err = s.read().findRow(ctx, "subscriber", `SELECT password_hash FROM subscribers
 		WHERE password_hash <> '' AND SUBSTR(password_hash, 1, 31) <> '$argon2id$v=19$m=19456,t=2,p=1$'
 			AND password_hash > $1
 		ORDER BY password_hash LIMIT 1`, []any{after}, &hash)

@@ -37,7 +37,7 @@ func (tb table[T]) scanWith(row scanner, more ...any) (v T, err error) {
 		fields[i] = target(f)
 	}
 	err = row.Scan(append(fields, more...)...)
-	return v, found(err, tb.thing)
+	return v, checkRow(err, tb.thing)
 }
 
 // find reads the one row that a condition selects.
@@ -95,7 +95,7 @@ func (tb table[T]) insertNew(ctx context.Context, t tx, v *T, parent string, con
 	if isForeignKey(err) {
 		return problem.NoSuch(parent)
 	}
-	return inserted(res, err, tb.thing, conflict)
+	return requireInserted(res, err, tb.thing, conflict)
 }
 
 // insertLater inserts a row along with the next statement or the commit, which then fails if this

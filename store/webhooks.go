@@ -58,7 +58,7 @@ func (s *Webhooks) CreateWebhook(ctx context.Context, w fabric.Webhook, most int
 		// Changes that add a webhook to the same project wait here for one another, so that each
 		// counts the others.
 		res, err := t.Exec(ctx, `UPDATE projects SET updated = updated WHERE id = $1`, w.ProjectID)
-		if err := oneRow(res, err, "project"); err != nil {
+		if err := requireRow(res, err, "project"); err != nil {
 			return err
 		}
 		var n int
@@ -94,7 +94,7 @@ func (s *Webhooks) UpdateWebhook(ctx context.Context, w fabric.Webhook, old time
 				WHERE id = $1 AND updated = $2`,
 			w.ID, micros(old), w.URL, w.Name, spaced(w.Events), flag(w.Enabled), micros(w.Updated), w.Failures,
 			micros(w.Rests))
-		return unchanged(res, err, "webhook")
+		return requireUnchanged(res, err, "webhook")
 	})
 }
 
@@ -102,7 +102,7 @@ func (s *Webhooks) UpdateWebhook(ctx context.Context, w fabric.Webhook, old time
 func (s *Webhooks) DeleteWebhook(ctx context.Context, projectID, id string) error {
 	return s.change(ctx, audit.Of("webhook.deleted", projectID, "webhook", id), func(t tx) error {
 		res, err := t.Exec(ctx, `DELETE FROM webhooks WHERE id = $2 AND project_id = $1`, projectID, id)
-		if err := oneRow(res, err, "webhook"); err != nil {
+		if err := requireRow(res, err, "webhook"); err != nil {
 			return err
 		}
 		if err := t.Later(ctx, `DELETE FROM webhook_deliveries WHERE webhook_id = $1`, id); err != nil {
