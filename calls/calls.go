@@ -17,6 +17,7 @@ type Config struct {
 	Clients  Clients
 	Store    Store
 	Sessions session.Store
+	Nodes    Nodes // nil if this is the only node
 
 	// Recorder records calls; nil means that none can be recorded. IsRecorded reports whether
 	// a call is to be recorded from its beginning. Both are nil if there is no place for recordings.
@@ -45,6 +46,7 @@ type Calls struct {
 	clients    Clients
 	store      Store
 	sessions   session.Store
+	nodes      Nodes // nil if there are no others
 	recorder   Recorder
 	isRecorded func(ctx context.Context, r Record) (bool, error)
 	node       string
@@ -55,6 +57,7 @@ type Calls struct {
 	draining bool
 	calls    map[string]*call
 	legs     map[string]*leg
+	away     map[string]away    // the legs of this node's clients that other nodes have
 	holders  map[string]*holder // by Token.Caller
 	projects map[string]int     // legs by project
 }
@@ -64,14 +67,18 @@ func New(c Config) *Calls {
 	if c.Log == nil {
 		c.Log = slog.Default()
 	}
-	return &Calls{
+	all := &Calls{
 		Records: NewRecords(c.Store),
 		fabric:  c.Fabric, engine: c.Engine, clients: c.Clients, store: c.Store, sessions: c.Sessions,
-		recorder: c.Recorder, isRecorded: c.IsRecorded,
+		nodes: c.Nodes, recorder: c.Recorder, isRecorded: c.IsRecorded,
 		node: c.Node, log: c.Log, limits: c.Limits.orDefaults(),
-		calls: make(map[string]*call), legs: make(map[string]*leg),
+		calls: make(map[string]*call), legs: make(map[string]*leg), away: make(map[string]away),
 		holders: make(map[string]*holder), projects: make(map[string]int),
 	}
+	if c.Nodes != nil {
+		all.join(c.Nodes)
+	}
+	return all
 }
 
 // Stats holds the numbers of calls.
@@ -98,6 +105,18 @@ func (c *Calls) Stats() Stats {
 // Invite returns an error if the call cannot begin: problem.Invalid for an offer that
 // cannot be answered, problem.RateLimited above a limit.
 func (c *Calls) Do(ctx context.Context, client Client, cmd Command) (Reply, error) {
+	if c.nodes != nil && c.isElsewhere(client, cmd) {
+		if r, handled, err := c.forward(ctx, client, cmd); handled || err != nil {
+			return r, err
+		}
+	}
+	r, err := c.doHere(ctx, client, cmd)
+	r.Node = c.node
+	return r, err
+}
+
+// doHere executes a command for a leg of this node.
+func (c *Calls) doHere(ctx context.Context, client Client, cmd Command) (Reply, error) {
 	l := c.legOf(client, cmd.Leg)
 	switch {
 	case cmd.Op == Invite && l == nil && !cmd.Attach:
@@ -128,29 +147,12 @@ func (c *Calls) tellGone(client Client, cmd Command) {
 	if cmd.Op == Hangup || cmd.Leg == "" {
 		return
 	}
-	c.clients.Tell(client.Socket, Event{Kind: HungUp, Project: client.Token.ProjectID, Leg: cmd.Leg,
-		Node: c.node, At: time.Now(), Cause: NormalClearing})
-}
-
-// Moved moves the legs of a client to its new socket, or gives them its new token on the same
-// socket.
-func (c *Calls) Moved(from Socket, to Client) {
-	for _, l := range c.legsAt(from) {
-		if l.holder == to.Token.Caller() {
-			l.call.post(func() { l.rebind(to) })
-		}
+	cause := NormalClearing
+	if cmd.Node != "" && cmd.Node != c.node {
+		cause = NodeLost
 	}
-}
-
-// Closed lets the legs of a closed socket wait for their client to come back.
-func (c *Calls) Closed(s Socket) {
-	for _, l := range c.legsAt(s) {
-		l.call.post(func() {
-			if l.client.Socket == s {
-				l.socketLost = time.Now()
-			}
-		})
-	}
+	c.tell(client.Socket, Event{Kind: HungUp, Project: client.Token.ProjectID, Leg: cmd.Leg,
+		Node: c.node, At: time.Now(), Cause: cause})
 }
 
 // legsAt returns the legs of a socket.
@@ -158,7 +160,7 @@ func (c *Calls) legsAt(s Socket) (all []*leg) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, l := range c.legs {
-		if l.at.Load().(Socket) == s {
+		if l.at.Load().(Socket).ID == s.ID {
 			all = append(all, l)
 		}
 	}

@@ -53,6 +53,7 @@ type Command struct {
 
 // A Reply is the result of a command.
 type Reply struct {
+	Node string // the call's owner
 	SDP  string `json:",omitempty"`
 	Held bool   `json:",omitempty"`
 	Room *Room  `json:",omitempty"`

@@ -41,6 +41,7 @@ func (c *Calls) renew(ctx context.Context) error {
 	if err := c.sessions.Put(ctx, nodeKey(c.node), []byte{}, aliveFor); err != nil {
 		return fmt.Errorf("renewing the node: %w", err)
 	}
+	c.checkNodes(ctx)
 	nodes, err := c.store.RunningNodes(ctx)
 	if err != nil {
 		return err

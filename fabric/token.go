@@ -75,7 +75,7 @@ type Token struct {
 	RootedAt     time.Time // when its first ancestor was issued; zero if none
 	ExpiresAt    time.Time
 
-	sealedBy string // key of the ring; "" if not sealed
+	SealedBy string // key of the ring; "" if not sealed
 }
 
 // Caller returns who holds a token, for counting: a subscriber, a client, or everyone
@@ -154,7 +154,7 @@ func (ts *Tokens) Inspect(raw string, kinds ...TokenKind) (Token, bool) {
 		if t.Kind != kind {
 			continue
 		}
-		t.sealedBy = kid
+		t.SealedBy = kid
 		t.Scope, t.Claims, t.AddressIDs = slices.Clip(t.Scope), slices.Clip(t.Claims), slices.Clip(t.AddressIDs)
 		return t, true
 	}
@@ -196,7 +196,7 @@ func (ts *Tokens) Heard() int64 { return ts.c.Revocations.Heard() + ts.c.Ring.He
 // Revoked is the part of [Tokens.Check] that reads only memory. Since the end of a login
 // is a revocation too, it is enough for a token that was checked before.
 func (ts *Tokens) Revoked(t Token) error {
-	if t.sealedBy != "" && !ts.c.Ring.Trusts(t.sealedBy) {
+	if t.SealedBy != "" && !ts.c.Ring.Trusts(t.SealedBy) {
 		return problem.NoCredentials()
 	}
 

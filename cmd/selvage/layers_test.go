@@ -24,7 +24,7 @@ var layers = map[string][]string{
 	// the assembly of the services, for servers and commands
 	"cmd/selvage/internal/server": {"calls", "calls/media", "calls/record", "operator/dashboard",
 		"fabric", "fabric/kinds",
-		"fabric/relay", "fabric/rest", "idp", "idp/oidc", "internal/audit", "internal/blob",
+		"fabric/relay", "fabric/rest", "idp", "idp/oidc", "internal/audit", "internal/blob", "internal/bus",
 		"cmd/selvage/internal/ca", "cmd/selvage/internal/certs", "cmd/selvage/internal/clock",
 		"cmd/selvage/internal/config", "cmd/selvage/internal/console", "internal/database",
 		"cmd/selvage/internal/datadir", "cmd/selvage/internal/demo", "internal/deliver",
@@ -102,6 +102,7 @@ var layers = map[string][]string{
 	"internal/agent":                  nil,
 	"internal/background":             nil,
 	"internal/audit":                  nil,
+	"internal/bus":                    {"internal/problem"},
 	"cmd/selvage/internal/ca":         nil,
 	"cmd/selvage/internal/clock":      nil,
 	"cmd/selvage/internal/datadir":    nil,

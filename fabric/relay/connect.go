@@ -97,7 +97,7 @@ func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 		s.setOnline(true)
 	}
 	if lost != "" && s.relay.calls != nil {
-		s.relay.calls.Moved(calls.Socket{Node: s.relay.node, ID: lost}, s.client())
+		s.relay.calls.Moved(ctx, calls.Socket{Node: s.relay.node, ID: lost}, s.client())
 	}
 
 	return showConnection(id, token), nil
@@ -155,7 +155,7 @@ func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, e
 	s.onlineAt = time.Time{} // renew presence at once, for the new token's lifetime
 	if s.relay.calls != nil {
 		at := calls.Socket{Node: s.relay.node, ID: s.id}
-		s.relay.calls.Moved(at, calls.Client{Token: token, Socket: at})
+		s.relay.calls.Moved(ctx, at, calls.Client{Token: token, Socket: at})
 	}
 	return showConnection(s.id, token), nil
 }

@@ -82,7 +82,7 @@ func verto(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 
 	cmd, outcome, ok := in.command()
 	if !ok { // a response, a pong, or what later SDKs may send
-		return s.vertoResult(in, vertoOutcome{CallID: in.CallID, Message: "OK"}), nil
+		return vertoReply(in, s.relay.node, vertoOutcome{CallID: in.CallID, Message: "OK"}), nil
 	}
 	reply, err := s.relay.calls.Do(ctx, s.client(), cmd)
 	if p := problem.First(err); p != nil && cmd.Op == calls.Invite {
@@ -99,11 +99,12 @@ func verto(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 			outcome.HoldState = "held"
 		}
 	}
-	return s.vertoResult(in, outcome), nil
+	return vertoReply(in, reply.Node, outcome), nil
 }
 
-func (s *socket) vertoResult(in vertoParams, o vertoOutcome) vertoResult {
-	return vertoResult{"200", "OK", s.relay.node, &vertoAnswer{"2.0", in.Message.ID, o}}
+// vertoReply returns the answer of the node that has the call.
+func vertoReply(in vertoParams, node string, o vertoOutcome) vertoResult {
+	return vertoResult{"200", "OK", node, &vertoAnswer{"2.0", in.Message.ID, o}}
 }
 
 // refusalCode returns the code by which an SDK's start() is rejected.

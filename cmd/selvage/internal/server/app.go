@@ -23,6 +23,7 @@ import (
 	"github.com/selvage/selvage/fabric/relay"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/idp/oidc"
+	"github.com/selvage/selvage/internal/bus"
 	"github.com/selvage/selvage/internal/deliver"
 	"github.com/selvage/selvage/internal/egress"
 	"github.com/selvage/selvage/internal/factor"
@@ -63,6 +64,7 @@ type App struct {
 	relay           *relay.Relay           // nil if it is not served
 	Calls           *calls.Calls           // nil if this node carries none
 	engine          *media.Engine          // likewise
+	bus             *bus.Bus               // to the other nodes; nil if this node carries no calls
 	spools          *record.Spools         // likewise; nil also without media
 	node            string                 // the name of this process among the nodes
 	Demo            *demo.Demo

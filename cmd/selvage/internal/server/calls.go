@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,6 +18,8 @@ import (
 	"github.com/selvage/selvage/calls/media"
 	"github.com/selvage/selvage/calls/record"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/internal/bus"
+	"github.com/selvage/selvage/internal/database"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
 )
@@ -53,6 +56,9 @@ func (a *App) openCalls(ctx context.Context, log *slog.Logger) error {
 		Fabric: a.Fabric, Engine: engine, Clients: a.relay, Store: a.Store,
 		Sessions: a.sessions, Node: a.node, Log: log,
 	}
+	if a.bus = a.openBus(log); !a.bus.Alone() {
+		conf.Nodes = nodes{a.bus}
+	}
 	if a.Recordings != nil {
 		dir := filepath.Join(a.Config.Data, "spool")
 		if a.spools, err = record.Open(record.Config{Dir: dir, Recordings: a.Recordings, Log: log}); err != nil {
@@ -63,6 +69,28 @@ func (a *App) openCalls(ctx context.Context, log *slog.Logger) error {
 	a.Calls = calls.New(conf)
 	a.relay.Carry(a.Calls)
 	return nil
+}
+
+// openBus returns the bus to the other nodes: through Redis, or the database if there is none or
+// it is away.
+func (a *App) openBus(log *slog.Logger) *bus.Bus {
+	c := bus.Config{Node: a.node, Log: log}
+	if a.redis != nil {
+		c.Transports = append(c.Transports, a.redis.Channel())
+	}
+	if a.Config.Database.Shared() {
+		n := database.NewNotifier(database.Config{URL: string(a.Config.Database)})
+		a.opened = append(a.opened, n)
+		c.Transports = append(c.Transports, n)
+	}
+	return bus.New(c)
+}
+
+// nodes is a bus as package calls wants it.
+type nodes struct{ *bus.Bus }
+
+func (n nodes) Handle(kind string, h func(context.Context, string, json.RawMessage) (any, error)) {
+	n.Bus.Handle(kind, h)
 }
 
 // isRecorded reports whether a call is to be recorded from its beginning.

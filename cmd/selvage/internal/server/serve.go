@@ -177,6 +177,7 @@ func (s *server) run(ctx context.Context) error {
 		work.Go(func() { s.app.relay.Run(background) })
 	}
 	if s.app.Calls != nil {
+		work.Go(func() { s.app.bus.Run(background) })
 		work.Go(func() { s.app.Calls.Run(background) })
 		work.Go(func() { s.app.Calls.RunNode(background) })
 	}

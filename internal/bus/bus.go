@@ -1,0 +1,283 @@
+// Package bus carries messages between the nodes of an installation.
+//
+// A message arrives at most once, usually within a few milliseconds, and messages from one node
+// to another arrive in the order in which they were sent. A message is lost if its receiver is
+// not connected, so whoever sends one must cope with that.
+package bus
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A Transport carries messages to whoever listens on a channel. Implementations are safe for
+// concurrent use.
+type Transport interface {
+	// Publish sends a message. It returns an error if the message was surely not sent.
+	Publish(ctx context.Context, channel string, message []byte) error
+
+	// Listen passes the messages of a channel to receive, one after the other, until ctx ends.
+	// If its connection breaks, it connects again.
+	Listen(ctx context.Context, channel string, receive func(message []byte))
+}
+
+const (
+	maxMessage = 256 << 10 // bytes
+	maxWaiting = 4096      // messages to be sent
+	answering  = 64        // requests of other nodes that are answered at a time
+	sendFor    = 2 * time.Second
+	askFor     = 5 * time.Second
+)
+
+// Config holds the dependencies of a [Bus].
+type Config struct {
+	Node       string      // the name of this node; no other node has it
+	Transports []Transport // the first that works is used; without any, this is the only node
+	Log        *slog.Logger
+}
+
+// A Bus is one node's end of the connection to the others. Its methods are safe for concurrent
+// use, except that Handle must be called before Run.
+type Bus struct {
+	node       string
+	transports []Transport
+	log        *slog.Logger
+	handlers   map[string]Handler
+	out        chan outgoing
+	slots      chan struct{} // one for each request that is being answered
+
+	mu    sync.Mutex
+	asked map[string]chan envelope // by the id of the request
+
+	dropped atomic.Uint64
+}
+
+// A Handler handles the messages of one kind from a node. Its result is the answer, if the
+// message is a request. Messages that are no requests come one after the other, so their
+// handler must not wait for anything.
+type Handler func(ctx context.Context, from string, body json.RawMessage) (answer any, err error)
+
+// An envelope is a message as transports carry it.
+type envelope struct {
+	From   string          `json:"from"`
+	Kind   string          `json:"kind,omitempty"` // "" for an answer
+	ID     string          `json:"id,omitempty"`   // of a request and its answer
+	Body   json.RawMessage `json:"body,omitempty"`
+	Fault  *problem.Error  `json:"fault,omitempty"`  // of an answer
+	Failed bool            `json:"failed,omitempty"` // the same for an error that clients must not see
+}
+
+type outgoing struct {
+	node string
+	text []byte
+}
+
+// New returns a Bus. Nothing is sent or received before Run.
+func New(c Config) *Bus {
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	return &Bus{node: c.Node, transports: c.Transports, log: c.Log, handlers: make(map[string]Handler),
+		out: make(chan outgoing, maxWaiting), slots: make(chan struct{}, answering),
+		asked: make(map[string]chan envelope)}
+}
+
+// Handle makes h handle the messages of a kind.
+func (b *Bus) Handle(kind string, h Handler) { b.handlers[kind] = h }
+
+// Alone reports whether there can be no other nodes.
+func (b *Bus) Alone() bool { return len(b.transports) == 0 }
+
+// Dropped returns how many messages could not be sent since the process started.
+func (b *Bus) Dropped() uint64 { return b.dropped.Load() }
+
+// Send sends a message to a node and does not wait until it is sent.
+func (b *Bus) Send(node, kind string, v any) {
+	body, err := json.Marshal(v)
+	if err == nil {
+		err = b.enqueue(node, envelope{From: b.node, Kind: kind, Body: body})
+	}
+	if err != nil {
+		b.drop(kind, err)
+	}
+}
+
+// Ask sends a request to a node and decodes its answer into answer. An error that the handler
+// of the other node returned is returned as it is if clients may see it. A node that does not
+// answer in time, perhaps because it is gone, is problem.Unavailable.
+func (b *Bus) Ask(ctx context.Context, node, kind string, v, answer any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encoding a request to another node: %w", err)
+	}
+	e := envelope{From: b.node, Kind: kind, ID: uuid.NewString(), Body: body}
+	answers := make(chan envelope, 1)
+	b.mu.Lock()
+	b.asked[e.ID] = answers
+	b.mu.Unlock()
+	defer func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		delete(b.asked, e.ID)
+	}()
+
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	if err := b.enqueue(node, e); err != nil {
+		return err
+	}
+	select {
+	case got := <-answers:
+		return got.read(answer)
+	case <-ctx.Done():
+		return problem.New(problem.Unavailable, "temporarily_unavailable", "another server does not answer")
+	}
+}
+
+// read decodes an answer.
+func (e envelope) read(answer any) error {
+	switch {
+	case e.Fault != nil:
+		return e.Fault
+	case e.Failed:
+		return fmt.Errorf("node %s failed to answer; its log says why", e.From)
+	case len(e.Body) == 0:
+		return nil
+	}
+	if err := json.Unmarshal(e.Body, answer); err != nil {
+		return fmt.Errorf("decoding the answer of another node: %w", err)
+	}
+	return nil
+}
+
+// enqueue puts a message in the queue, which keeps the order.
+func (b *Bus) enqueue(node string, e envelope) error {
+	text, err := json.Marshal(e)
+	switch {
+	case err != nil:
+		return fmt.Errorf("encoding a message: %w", err)
+	case len(text) > maxMessage:
+		return fmt.Errorf("a message of %d bytes is too large for the bus", len(text))
+	case b.Alone():
+		return problem.New(problem.Unavailable, "temporarily_unavailable", "there are no other servers")
+	}
+	select {
+	case b.out <- outgoing{node, text}:
+		return nil
+	default:
+		return problem.New(problem.Unavailable, "temporarily_unavailable", "too many messages wait for other servers")
+	}
+}
+
+func (b *Bus) drop(kind string, err error) {
+	b.dropped.Add(1)
+	b.log.Warn("dropping a message to another node", "kind", kind, "error", err)
+}
+
+// Run sends and receives until ctx ends.
+func (b *Bus) Run(ctx context.Context) {
+	var work sync.WaitGroup
+	defer work.Wait()
+	for _, t := range b.transports {
+		work.Go(func() {
+			t.Listen(ctx, b.node, func(text []byte) { b.receive(ctx, text) })
+		})
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case m := <-b.out:
+			if err := b.publish(ctx, m); err != nil && ctx.Err() == nil {
+				b.drop("", err)
+			}
+		}
+	}
+}
+
+// publish sends a message by the first transport that takes it.
+func (b *Bus) publish(ctx context.Context, m outgoing) (err error) {
+	for _, t := range b.transports {
+		if err = b.publishBy(ctx, t, m); err == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+func (b *Bus) publishBy(ctx context.Context, t Transport, m outgoing) error {
+	ctx, cancel := context.WithTimeout(ctx, sendFor)
+	defer cancel()
+	return t.Publish(ctx, m.node, m.text)
+}
+
+// receive handles a message from a transport.
+func (b *Bus) receive(ctx context.Context, text []byte) {
+	var e envelope
+	if err := json.Unmarshal(text, &e); err != nil {
+		b.log.Warn("ignoring a message of another node", "error", err)
+		return
+	}
+	if e.Kind == "" {
+		b.mu.Lock()
+		answers := b.asked[e.ID]
+		delete(b.asked, e.ID)
+		b.mu.Unlock()
+		if answers != nil {
+			answers <- e
+		}
+		return
+	}
+
+	h := b.handlers[e.Kind]
+	if h == nil {
+		return // another version may send it
+	}
+	if e.ID == "" {
+		if _, err := h(ctx, e.From, e.Body); err != nil {
+			b.log.Error("handling a message of another node", "kind", e.Kind, "error", err)
+		}
+		return
+	}
+	select {
+	case b.slots <- struct{}{}:
+		go func() {
+			defer func() { <-b.slots }()
+			b.answer(ctx, h, e)
+		}()
+	default: // the one who asks waits in vain, and may ask again
+		b.dropped.Add(1)
+	}
+}
+
+// answer answers a request.
+func (b *Bus) answer(ctx context.Context, h Handler, e envelope) {
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	answer, err := h(ctx, e.From, e.Body)
+
+	reply := envelope{From: b.node, ID: e.ID}
+	switch p := problem.First(err); {
+	case p != nil:
+		reply.Fault = p
+	case err != nil:
+		b.log.Error("answering another node", "kind", e.Kind, "error", err)
+		reply.Failed = true
+	default:
+		if reply.Body, err = json.Marshal(answer); err != nil {
+			reply.Failed = true
+		}
+	}
+	if err := b.enqueue(e.From, reply); err != nil {
+		b.drop(e.Kind, err)
+	}
+}

@@ -1,0 +1,190 @@
+package database
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+)
+
+// A Notifier carries messages between the processes that use a PostgreSQL database, by LISTEN
+// and NOTIFY. It keeps two connections of its own. Its methods are safe for concurrent use.
+type Notifier struct {
+	config Config
+
+	mu   sync.Mutex
+	conn *pgx.Conn // to notify; nil before the first message and after a failure
+}
+
+// NewNotifier returns a Notifier for the database of a server. It connects when it is used.
+func NewNotifier(c Config) *Notifier { return &Notifier{config: c} }
+
+// A notification has less than 8,000 bytes, so messages are cut into parts:
+//
+//	<id of the message> <index of the part> <number of parts> <base64>
+const (
+	maxPart  = 7_800
+	maxParts = 64
+)
+
+// notifierPatience bounds how long a silent connection is taken for alive.
+var notifierKeepAlive = net.KeepAliveConfig{
+	Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 3,
+}
+
+func (n *Notifier) connect(ctx context.Context) (*pgx.Conn, error) {
+	config, err := n.config.server()
+	if err != nil {
+		return nil, err
+	}
+	config.DialFunc = (&net.Dialer{KeepAliveConfig: notifierKeepAlive}).DialContext
+	config.ValidateConnect = nil
+	c, err := pgx.ConnectConfig(ctx, config)
+	if err != nil {
+		return nil, refusal(config, err)
+	}
+	return c, nil
+}
+
+// Publish sends a message to the processes that listen on a channel.
+func (n *Notifier) Publish(ctx context.Context, channel string, message []byte) error {
+	parts, err := cut(message)
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.conn == nil {
+		if n.conn, err = n.connect(ctx); err != nil {
+			return err
+		}
+	}
+
+	_, err = n.conn.Exec(ctx, `SELECT pg_notify($1, part) FROM unnest($2::text[]) WITH ORDINALITY AS p (part, i)
+		ORDER BY i`, channel, parts)
+	if err != nil {
+		n.drop()
+		return fmt.Errorf("notifying: %w", explain(err))
+	}
+	return nil
+}
+
+// cut cuts a message into parts.
+func cut(message []byte) ([]string, error) {
+	text := base64.RawStdEncoding.EncodeToString(message)
+	count := max(1, (len(text)+maxPart-1)/maxPart)
+	if count > maxParts {
+		return nil, fmt.Errorf("a message of %d bytes is too long to notify", len(message))
+	}
+	id := uuid.NewString()
+	parts := make([]string, count)
+	for i := range parts {
+		parts[i] = fmt.Sprintf("%s %d %d %s", id, i, count, text[i*maxPart:min(len(text), (i+1)*maxPart)])
+	}
+	return parts, nil
+}
+
+// drop closes the connection, so that the next message opens another one.
+func (n *Notifier) drop() {
+	if n.conn != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = n.conn.Close(ctx) // it is broken, or the process ends
+		n.conn = nil
+	}
+}
+
+// Close closes the connection for messages. Listen ends with its context.
+func (n *Notifier) Close() error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.drop()
+	return nil
+}
+
+// listenAgain is how long Listen waits before it connects again.
+const listenAgain = time.Second
+
+// Listen passes the messages of a channel to receive until ctx ends.
+func (n *Notifier) Listen(ctx context.Context, channel string, receive func(message []byte)) {
+	for ctx.Err() == nil {
+		if err := n.listen(ctx, channel, receive); err == nil || ctx.Err() != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(listenAgain):
+		}
+	}
+}
+
+// listen listens on one connection until it breaks.
+func (n *Notifier) listen(ctx context.Context, channel string, receive func(message []byte)) error {
+	c, err := n.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		_ = c.Close(ctx)
+	}()
+	if _, err := c.Exec(ctx, "LISTEN "+pgx.Identifier{channel}.Sanitize()); err != nil {
+		return err
+	}
+
+	var all assembly
+	for {
+		part, err := c.WaitForNotification(ctx)
+		if err != nil {
+			return err
+		}
+		if message := all.add(part.Payload); message != nil {
+			receive(message)
+		}
+	}
+}
+
+// An assembly puts the parts of messages together. The parts of one message follow each other,
+// since they were sent in one transaction.
+type assembly struct {
+	id    string
+	parts []string
+}
+
+// add adds a part, and returns the message if it was its last. Anything else is ignored: others
+// may notify on the channel, too.
+func (a *assembly) add(payload string) []byte {
+	fields := strings.Split(payload, " ")
+	if len(fields) != 4 {
+		return nil
+	}
+	i, err1 := strconv.Atoi(fields[1])
+	count, err2 := strconv.Atoi(fields[2])
+	if err1 != nil || err2 != nil || count > maxParts {
+		return nil
+	}
+
+	if i == 0 {
+		a.id, a.parts = fields[0], nil
+	}
+	if fields[0] != a.id || i != len(a.parts) {
+		return nil
+	}
+	if a.parts = append(a.parts, fields[3]); len(a.parts) < count {
+		return nil
+	}
+	message, err := base64.RawStdEncoding.DecodeString(strings.Join(a.parts, ""))
+	a.id, a.parts = "", nil
+	if err != nil {
+		return nil
+	}
+	return message
+}

@@ -1,0 +1,59 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A Channel carries messages between processes by PUBLISH and SUBSCRIBE. It is safe for
+// concurrent use.
+type Channel struct{ store *Store }
+
+// Channel returns the Channel of the servers that hold the sessions.
+func (s *Store) Channel() Channel { return Channel{s} }
+
+func (c Channel) name(channel string) string { return c.store.at.prefix + "v1:bus:" + channel }
+
+// Publish sends a message to the processes that listen on a channel.
+func (c Channel) Publish(ctx context.Context, channel string, message []byte) error {
+	to := redis.Cmdable(c.store.client)
+	if c.store.cluster != nil {
+		// The client would choose any server, so messages could overtake each other.
+		master, err := c.store.cluster.MasterForKey(ctx, c.name(channel))
+		if err != nil {
+			return fmt.Errorf("finding the server to publish at: %w", plain(err))
+		}
+		to = master
+	}
+	if err := to.Publish(ctx, c.name(channel), message).Err(); err != nil {
+		return fmt.Errorf("publishing: %w", plain(err))
+	}
+	return nil
+}
+
+// These say how Listen notices that a server is gone, and how much it keeps for a slow receiver.
+const (
+	askAlive  = time.Second
+	maxUnread = 4096
+)
+
+// Listen passes the messages of a channel to receive until ctx ends. It connects again by itself.
+func (c Channel) Listen(ctx context.Context, channel string, receive func(message []byte)) {
+	messages := c.store.client.Subscribe(ctx, c.name(channel))
+	defer messages.Close()
+	all := messages.Channel(redis.WithChannelSize(maxUnread), redis.WithChannelHealthCheckInterval(askAlive))
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case m, ok := <-all:
+			if !ok {
+				return
+			}
+			receive([]byte(m.Payload))
+		}
+	}
+}

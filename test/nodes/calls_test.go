@@ -1,0 +1,159 @@
+package nodes
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+	"github.com/selvage/selvage/test/phone"
+)
+
+// people are two subscribers of a project.
+type people struct {
+	*harness.Project
+	alice, bob harness.SAT
+}
+
+func newPeople(t *testing.T, n *harness.Nodes) people {
+	t.Helper()
+	p := n.NewProject(t)
+	return people{p, p.NewSAT(t, "alice"), p.NewSAT(t, "bob")}
+}
+
+// phones returns a phone of alice at the first node, and one of bob at the second.
+func (p people) phones(t *testing.T, n *harness.Nodes) (here, there *phone.Phone) {
+	t.Helper()
+	return phone.Connect(t, n.Each[0], p.alice.Token, ""), phone.Connect(t, n.Each[1], p.bob.Token, "").Online()
+}
+
+// callBob calls bob from one phone, and answers at the other.
+func callBob(from, at *phone.Phone) (alice, bob *phone.Call) {
+	alice = from.Dial("/private/bob")
+	bob = at.WaitRing()
+	bob.Answer()
+	alice.WaitAnswered()
+	bob.WaitAnswered()
+	return alice, bob
+}
+
+func hearBoth(a, b *phone.Call) {
+	phone.Hear(a, b)
+	phone.Hear(b, a)
+}
+
+// TestCallElsewhere shows that a call between clients of two nodes is like one on the same node:
+// both have the node of the caller, and each can end it.
+func TestCallElsewhere(t *testing.T) {
+	n := two(t)
+	p := newPeople(t, n)
+	here, there := p.phones(t, n)
+
+	for name, end := range map[string]func(alice, bob *phone.Call) (other *phone.Call){
+		"the caller hangs up": func(alice, bob *phone.Call) *phone.Call { alice.Hangup(); return bob },
+		"the callee hangs up": func(alice, bob *phone.Call) *phone.Call { bob.Hangup(); return alice },
+	} {
+		t.Run(name, func(t *testing.T) {
+			alice, bob := callBob(here, there)
+			hearBoth(alice, bob)
+			if alice.Node() == "" || alice.Node() != bob.Node() {
+				t.Errorf("the call is on node %q for alice and on %q for bob", alice.Node(), bob.Node())
+			}
+			bob.Hold(true)
+			bob.Hold(false)
+			hearBoth(alice, bob)
+			if cause := end(alice, bob).WaitEnded(); cause != "NORMAL_CLEARING" {
+				t.Errorf("the call ended with %s, want NORMAL_CLEARING", cause)
+			}
+		})
+	}
+}
+
+// TestRejectElsewhere shows that a callee at another node can reject a call.
+func TestRejectElsewhere(t *testing.T) {
+	n := two(t)
+	p := newPeople(t, n)
+	here, there := p.phones(t, n)
+	alice := here.Dial("/private/bob")
+	there.WaitRing().Reject()
+	if cause := alice.WaitEnded(); cause != "USER_BUSY" {
+		t.Errorf("the call ended with %s, want USER_BUSY", cause)
+	}
+}
+
+// TestCallMovesElsewhere shows that a client whose socket broke controls its call through another
+// node.
+func TestCallMovesElsewhere(t *testing.T) {
+	n := two(t)
+	p := newPeople(t, n)
+	here, there := p.phones(t, n)
+	alice, bob := callBob(here, there)
+	hearBoth(alice, bob)
+
+	for _, m := range []struct {
+		who   *phone.Phone
+		token string
+		to    *harness.Server
+	}{{here, p.alice.Token, n.Each[1]}, {there, p.bob.Token, n.Each[0]}} {
+		m.who.Drop()
+		phone.Connect(t, m.to, m.token, m.who.Protocol).Take(m.who)
+	}
+	hearBoth(alice, bob)
+	alice.Hold(true)
+	alice.Hold(false)
+	hearBoth(alice, bob)
+	alice.Hangup()
+	if cause := bob.WaitEnded(); cause != "NORMAL_CLEARING" {
+		t.Errorf("the call ended with %s, want NORMAL_CLEARING", cause)
+	}
+}
+
+// TestEndCallElsewhere shows that a call ends when a token is revoked, or a backend ends it, at
+// either node.
+func TestEndCallElsewhere(t *testing.T) {
+	for i := range 2 {
+		n := two(t)
+		p := newPeople(t, n)
+		here, there := p.phones(t, n)
+
+		t.Run(fmt.Sprintf("a backend at node %d", i), func(t *testing.T) {
+			alice, bob := callBob(here, there)
+			n.Each[i].Post(t, p.LaML("/Calls/"+alice.ID), p.Basic(),
+				harness.Form(map[string][]string{"Status": {"completed"}})).Want(t, 200)
+			if a, b := alice.WaitEnded(), bob.WaitEnded(); a != b {
+				t.Errorf("the call ended with %s for alice and %s for bob", a, b)
+			}
+		})
+
+		t.Run(fmt.Sprintf("a revocation at node %d", i), func(t *testing.T) {
+			alice, bob := callBob(here, there)
+			n.Each[i].Command(t, p.bob.Token, "token", "revoke")
+			if cause := alice.WaitEnded(); cause != "TOKEN_REVOKED" {
+				t.Errorf("the call ended with %s, want TOKEN_REVOKED", cause)
+			}
+			bob.Close()
+		})
+	}
+}
+
+// TestNodeOfCallDies shows that a call whose node was killed ends for the other side, and that its record
+// says why.
+func TestNodeOfCallDies(t *testing.T) {
+	n := two(t)
+	p := newPeople(t, n)
+	here, there := p.phones(t, n)
+	alice, bob := callBob(here, there)
+	hearBoth(alice, bob)
+	n.Each[0].Kill()
+
+	harness.Eventually(t, soon, "the record of the call", func() error {
+		var call struct{ Status string }
+		n.Each[1].Get(t, p.LaML("/Calls/"+alice.ID+".json"), p.Basic()).Want(t, 200).Read(t, &call)
+		if call.Status != "completed" {
+			return fmt.Errorf("its status is %s", call.Status)
+		}
+		return nil
+	})
+	if cause := bob.WaitEnded(); cause != "NODE_LOST" {
+		t.Errorf("bob's call ended with %s, want NODE_LOST", cause)
+	}
+}

@@ -1,0 +1,263 @@
+package phone
+
+import (
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/pion/interceptor"
+	"github.com/pion/rtp"
+	"github.com/pion/webrtc/v4"
+)
+
+// A Call is one phone's part in a call.
+type Call struct {
+	ID string
+
+	phone  *Phone
+	offer  string // of the server, for a call that rings
+	pc     *webrtc.PeerConnection
+	track  *webrtc.TrackLocalStaticRTP
+	heard  chan string // payloads
+	closed sync.Once
+
+	answers             chan string // the server's descriptions
+	answered            chan struct{}
+	ended               chan string // its cause
+	answerOnce, endOnce sync.Once
+
+	mu   sync.Mutex
+	node string
+	seq  uint16
+}
+
+func newCall(p *Phone, id string) *Call {
+	return &Call{ID: id, phone: p, heard: make(chan string, 1024), answers: make(chan string, 16),
+		answered: make(chan struct{}), ended: make(chan string, 1)}
+}
+
+// Dial calls an address and returns at once.
+func (p *Phone) Dial(to string) *Call {
+	p.t.Helper()
+	c := newCall(p, uuid.NewString())
+	p.mu.Lock()
+	p.calls[c.ID] = c
+	p.mu.Unlock()
+
+	c.open()
+	offer, err := c.pc.CreateOffer(nil)
+	c.must(err)
+	c.gather(offer)
+	c.verto("verto.invite", map[string]any{
+		"sdp":          c.pc.LocalDescription().SDP,
+		"dialogParams": map[string]any{"callID": c.ID, "destination_number": to, "audio": true},
+	})
+	go c.acceptAnswer()
+	return c
+}
+
+// acceptAnswer takes the server's description, which comes before the call is answered.
+func (c *Call) acceptAnswer() {
+	select {
+	case sdp := <-c.answers:
+		_ = c.pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeAnswer, SDP: bundled(sdp)})
+	case <-time.After(patience):
+	}
+}
+
+// bundled puts the only section of a description in a group, without which pion rejects it.
+func bundled(sdp string) string {
+	const timing = "t=0 0\r\n"
+	return strings.Replace(sdp, timing, timing+"a=group:BUNDLE 0\r\n", 1)
+}
+
+// Answer answers a call that rings.
+func (c *Call) Answer() {
+	c.phone.t.Helper()
+	c.open()
+	c.must(c.pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: bundled(c.offer)}))
+	answer, err := c.pc.CreateAnswer(nil)
+	c.must(err)
+	c.gather(answer)
+	c.verto("verto.answer", map[string]any{
+		"sdp": c.pc.LocalDescription().SDP, "dialogParams": map[string]any{"callID": c.ID}})
+}
+
+// Hangup ends the call.
+func (c *Call) Hangup() {
+	c.phone.t.Helper()
+	c.bye("NORMAL_CLEARING")
+}
+
+// Reject rejects a call that rings, as SDKs do.
+func (c *Call) Reject() {
+	c.phone.t.Helper()
+	c.bye("USER_BUSY")
+}
+
+func (c *Call) bye(cause string) {
+	c.phone.t.Helper()
+	c.verto("verto.bye", map[string]any{"cause": cause, "dialogParams": map[string]any{"callID": c.ID}})
+}
+
+// Hold holds the call, or goes on with it.
+func (c *Call) Hold(held bool) {
+	c.phone.t.Helper()
+	action := map[bool]string{true: "hold", false: "unhold"}[held]
+	c.verto("verto.modify", map[string]any{"action": action, "dialogParams": map[string]any{"callID": c.ID}})
+}
+
+// Node returns the node that has the call, as the last event named it.
+func (c *Call) Node() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.node
+}
+
+func (c *Call) setNode(node string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.node = node
+}
+
+// WaitAnswered waits until the call is answered.
+func (c *Call) WaitAnswered() {
+	c.phone.t.Helper()
+	select {
+	case <-c.answered:
+	case cause := <-c.ended:
+		c.phone.t.Fatalf("the call ended with %s instead of being answered", cause)
+	case <-time.After(patience):
+		c.phone.t.Fatalf("the call was not answered")
+	}
+}
+
+// WaitEnded waits until the server has ended the call, and returns the cause.
+func (c *Call) WaitEnded() string {
+	c.phone.t.Helper()
+	select {
+	case cause := <-c.ended:
+		return cause
+	case <-time.After(patience):
+		c.phone.t.Fatalf("the call did not end")
+		return ""
+	}
+}
+
+// WaitRing waits for a call to the phone.
+func (p *Phone) WaitRing() *Call {
+	p.t.Helper()
+	select {
+	case c := <-p.Rings:
+		return c
+	case <-time.After(patience):
+		p.t.Fatalf("the phone did not ring")
+		return nil
+	}
+}
+
+// verto sends a message of the verto protocol about the call.
+func (c *Call) verto(method string, params map[string]any) {
+	c.phone.t.Helper()
+	c.phone.request("webrtc.verto", map[string]any{
+		"callID": c.ID, "node_id": c.Node(),
+		"message": map[string]any{"jsonrpc": "2.0", "id": uuid.NewString(), "method": method, "params": params},
+	}, nil)
+}
+
+func (c *Call) must(err error) {
+	c.phone.t.Helper()
+	if err != nil {
+		c.phone.t.Fatalf("%v", err)
+	}
+}
+
+// opus is the only codec of a phone.
+var opus = webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeOpus, ClockRate: 48000, Channels: 2}
+
+// open makes the connection for the sound.
+func (c *Call) open() {
+	c.phone.t.Helper()
+	m := &webrtc.MediaEngine{}
+	c.must(m.RegisterCodec(webrtc.RTPCodecParameters{PayloadType: 111, RTPCodecCapability: opus},
+		webrtc.RTPCodecTypeAudio))
+	settings := webrtc.SettingEngine{}
+	settings.SetIncludeLoopbackCandidate(true)
+	settings.SetIPFilter(func(ip net.IP) bool { return ip.IsLoopback() })
+	settings.SetNetworkTypes([]webrtc.NetworkType{webrtc.NetworkTypeUDP4})
+	c.must(settings.SetAnsweringDTLSRole(webrtc.DTLSRoleClient)) // as browsers do
+	api := webrtc.NewAPI(webrtc.WithMediaEngine(m), webrtc.WithInterceptorRegistry(&interceptor.Registry{}),
+		webrtc.WithSettingEngine(settings))
+
+	var err error
+	c.pc, err = api.NewPeerConnection(webrtc.Configuration{})
+	c.must(err)
+	c.phone.t.Cleanup(c.Close)
+	c.track, err = webrtc.NewTrackLocalStaticRTP(opus, "audio", "phone")
+	c.must(err)
+	_, err = c.pc.AddTrack(c.track)
+	c.must(err)
+	c.pc.OnTrack(func(t *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
+		for {
+			packet, _, err := t.ReadRTP()
+			if err != nil {
+				return
+			}
+			select {
+			case c.heard <- string(packet.Payload):
+			default:
+			}
+		}
+	})
+}
+
+// gather sets the phone's own description and waits until it is complete.
+func (c *Call) gather(d webrtc.SessionDescription) {
+	c.phone.t.Helper()
+	complete := webrtc.GatheringCompletePromise(c.pc)
+	c.must(c.pc.SetLocalDescription(d))
+	<-complete
+}
+
+// Close ends the phone's sound without a word to anybody.
+func (c *Call) Close() {
+	c.closed.Do(func() {
+		if c.pc != nil {
+			_ = c.pc.Close()
+		}
+	})
+}
+
+// Say sends a packet.
+func (c *Call) Say(payload string) {
+	c.phone.t.Helper()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seq++
+	c.must(c.track.WriteRTP(&rtp.Packet{
+		Header:  rtp.Header{Version: 2, SequenceNumber: c.seq, Timestamp: uint32(c.seq) * 960, Marker: true},
+		Payload: []byte(payload),
+	}))
+}
+
+// Hear says something again and again to another phone until that phone hears it.
+func Hear(from, to *Call) {
+	to.phone.t.Helper()
+	what := uuid.NewString()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.After(patience); ; {
+		select {
+		case heard := <-to.heard:
+			if heard == what {
+				return
+			}
+		case <-tick.C:
+			from.Say(what)
+		case <-end:
+			to.phone.t.Fatalf("the other side is not heard")
+		}
+	}
+}

@@ -1,0 +1,203 @@
+// Package phone is a telephone for tests: it speaks the protocol of the relay as the browser SDK
+// does, and sends and receives sound with pion, as text in RTP packets.
+package phone
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// patience is how long a phone waits for anything.
+const patience = time.Minute
+
+// A Phone is a client with one WebSocket. Its methods are safe for concurrent use.
+type Phone struct {
+	Protocol string     // by which a later phone takes over from this one
+	Rings    chan *Call // calls to it
+	t        harness.T
+	conn     *websocket.Conn
+
+	mu      sync.Mutex
+	replies map[string]chan reply
+	calls   map[string]*Call
+}
+
+type reply struct {
+	Result json.RawMessage
+	Error  *struct {
+		Code    int
+		Message string
+	}
+}
+
+// Connect connects a phone to one server with a token. protocol is that of an earlier phone, or
+// "".
+func Connect(t harness.T, s *harness.Server, token, protocol string) *Phone {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(s.HTTP, "http")+"/", &websocket.DialOptions{
+		HTTPHeader: http.Header{"Origin": {"https://app.example"}},
+	})
+	if err != nil {
+		t.Fatalf("opening a socket: %v", err)
+	}
+	conn.SetReadLimit(1 << 20)
+	p := &Phone{Rings: make(chan *Call, 16), t: t, conn: conn,
+		replies: make(map[string]chan reply), calls: make(map[string]*Call)}
+	t.Cleanup(p.Drop)
+	go p.read()
+
+	var connection struct{ Protocol string }
+	p.request("signalwire.connect", map[string]any{
+		"authentication": map[string]string{"jwt_token": token}, "protocol": protocol}, &connection)
+	p.Protocol = connection.Protocol
+	return p
+}
+
+// Online lets others call the phone.
+func (p *Phone) Online() *Phone {
+	p.t.Helper()
+	p.request("subscriber.online", map[string]any{}, nil)
+	return p
+}
+
+// Drop closes the socket without a word. Media goes on.
+func (p *Phone) Drop() { _ = p.conn.CloseNow() }
+
+// Take moves the calls of an earlier phone to this one, as an SDK does that connects again.
+func (p *Phone) Take(from *Phone) {
+	from.mu.Lock()
+	defer from.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, c := range from.calls {
+		c.phone = p
+		p.calls[id] = c
+	}
+}
+
+// request sends a request and decodes its result.
+func (p *Phone) request(method string, params, result any) {
+	p.t.Helper()
+	if err := p.try(method, params, result); err != nil {
+		p.t.Fatalf("%s: %v", method, err)
+	}
+}
+
+func (p *Phone) try(method string, params, result any) error {
+	id, answer := uuid.NewString(), make(chan reply, 1)
+	p.mu.Lock()
+	p.replies[id] = answer
+	p.mu.Unlock()
+	if err := p.send(map[string]any{"jsonrpc": "2.0", "id": id, "method": method, "params": params}); err != nil {
+		return err
+	}
+	select {
+	case r := <-answer:
+		if r.Error != nil {
+			return fmt.Errorf("error %d %s", r.Error.Code, r.Error.Message)
+		}
+		if result == nil {
+			return nil
+		}
+		return json.Unmarshal(r.Result, result)
+	case <-time.After(patience):
+		return fmt.Errorf("no answer")
+	}
+}
+
+func (p *Phone) send(message any) error {
+	text, err := json.Marshal(message)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return p.conn.Write(ctx, websocket.MessageText, text)
+}
+
+// A message is what the server sends.
+type message struct {
+	ID     string
+	Method string
+	Params struct {
+		Type   string `json:"event_type"`
+		NodeID string `json:"node_id"`
+		Params struct {
+			Method string
+			Params struct {
+				CallID string `json:"callID"`
+				SDP    string `json:"sdp"`
+				Cause  string `json:"cause"`
+			}
+		}
+	}
+	reply
+}
+
+// read reads until the socket is closed.
+func (p *Phone) read() {
+	for {
+		_, text, err := p.conn.Read(context.Background())
+		if err != nil {
+			return
+		}
+		var m message
+		if err := json.Unmarshal(text, &m); err != nil {
+			continue // events of other shapes, which the phone does not know
+		}
+		if m.Method == "" {
+			p.mu.Lock()
+			answer := p.replies[m.ID]
+			delete(p.replies, m.ID)
+			p.mu.Unlock()
+			if answer != nil {
+				answer <- m.reply
+			}
+			continue
+		}
+		if m.Params.Type == "webrtc.message" {
+			p.handle(m)
+		}
+		_ = p.send(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": map[string]any{}}) // or it is closed
+	}
+}
+
+// handle handles a message of the verto protocol.
+func (p *Phone) handle(m message) {
+	in := m.Params.Params
+	p.mu.Lock()
+	c := p.calls[in.Params.CallID]
+	if c == nil && in.Method == "verto.invite" {
+		c = newCall(p, in.Params.CallID)
+		c.offer = in.Params.SDP
+		p.calls[c.ID] = c
+	}
+	p.mu.Unlock()
+	if c == nil {
+		return
+	}
+
+	c.setNode(m.Params.NodeID)
+	switch in.Method {
+	case "verto.invite":
+		p.Rings <- c
+	case "verto.media":
+		c.answers <- in.Params.SDP
+	case "verto.answer":
+		c.answerOnce.Do(func() { close(c.answered) })
+	case "verto.bye":
+		c.endOnce.Do(func() { c.ended <- in.Params.Cause })
+	}
+}
