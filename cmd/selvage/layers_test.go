@@ -141,7 +141,8 @@ var layers = map[string][]string{
 	"test/faults":      {"test/harness", "test/inbox"},
 	"test/outages":     {"test/harness"},
 	"test/media":       {"test/harness"},
-	"test/nodes":       {"test/acme", "test/harness"},
+	"test/nodes":       {"test/acme", "test/harness", "test/phone"},
+	"test/phone":       {"test/harness"},
 	"test/harness":     {"openapi/openapitest", "test/servers"},
 	// services for tests
 	"test/inbox":       nil,
@@ -156,7 +157,7 @@ var layers = map[string][]string{
 // only lists the packages of this module that may import a package of others.
 var only = map[string][]string{
 	"github.com/zitadel/oidc":             {"idp/oidc"},
-	"github.com/coder/websocket":          {"fabric/relay", "test/harness"},
+	"github.com/coder/websocket":          {"fabric/relay", "test/harness", "test/phone"},
 	"github.com/gorilla/sessions":         {"internal/web"},
 	"github.com/redis/go-redis":           {"internal/session/redis"},
 	"github.com/rs/cors":                  {"internal/web"},
@@ -176,14 +177,14 @@ var only = map[string][]string{
 	"github.com/pion/opus":                {"calls/record"},
 	"github.com/wneessen/go-mail":         {"internal/mail"},
 	"github.com/emersion/go-smtp":         {"test/inbox"},
-	"github.com/pion":                     {"calls/media", "calls/record"},
+	"github.com/pion":                     {"calls/media", "calls/record", "test/phone"},
 	"database/sql":                        {"internal/database", "internal/session/sql", "store"},
 	"net/http": {"bench", "operator/dashboard", "fabric/relay", "fabric/rest",
 		"idp/oidc", "cmd/selvage/internal/docsite",
 		"cmd/selvage/internal/certs", "cmd/selvage/internal/demo", "internal/deliver",
 		"cmd/selvage/internal/doctor", "internal/egress",
 		"openapi/openapitest", "cmd/selvage/internal/server", "internal/web", "recordings/laml",
-		"recordings/rest", "sdk", "static", "templates", "test/acme", "test/harness"},
+		"recordings/rest", "sdk", "static", "templates", "test/acme", "test/harness", "test/phone"},
 }
 
 // A listed package is the output of `go list` for a package.
