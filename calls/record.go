@@ -144,7 +144,7 @@ func (r Record) Event() (fabric.Event, error) {
 	case Completed:
 		at = r.Ended
 	}
-	return fabric.NewEvent(EventOf(r.State), r.ProjectID, r.ID, at, r.Document())
+	return fabric.NewEvent(EventOf(r.State), r.ProjectID, r.ID, at, r.told())
 }
 
 // A RecordingReport is the data of [fabric.CallRecordingCompleted].
@@ -155,14 +155,24 @@ type RecordingReport struct {
 
 // A ReportedRecording is a recording whose media can now be fetched.
 type ReportedRecording struct {
-	Sid      string  `json:"sid"`
+	Sid      string  `json:"sid"`      // its beginning
 	Duration float64 `json:"duration"` // seconds
 }
 
 // RecordingEvent returns the event of a recording of the call that was completed at a time.
 func (r Record) RecordingEvent(sid string, length time.Duration, at time.Time) (fabric.Event, error) {
 	return fabric.NewEvent(fabric.CallRecordingCompleted, r.ProjectID, r.ID, at,
-		RecordingReport{r.Document(), ReportedRecording{sid, length.Seconds()}})
+		RecordingReport{r.told(), ReportedRecording{fabric.HideSid(sid), length.Seconds()}})
+}
+
+// told returns the call as webhooks receive it. They need no scope for recordings, so they see
+// the beginning of a Sid: a whole one may suffice to fetch the media.
+func (r Record) told() Document {
+	d := r.Document()
+	if d.RecordingSid != "" {
+		d.RecordingSid = fabric.HideSid(d.RecordingSid)
+	}
+	return d
 }
 
 // A Filter selects calls. Empty fields select all.

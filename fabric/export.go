@@ -188,16 +188,17 @@ func (f *Fabric) ExportSubscriber(ctx context.Context, projectID, id string) (e 
 // fetch them. Where media are public, a complete Sid is enough to fetch them.
 func (e *Export) HideSids() {
 	for i, r := range e.Recordings {
-		e.Recordings[i].Sid = hideSid(r.Sid)
+		e.Recordings[i].Sid = HideSid(r.Sid)
 	}
 	for i, c := range e.Calls {
 		if c.RecordingSid != "" {
-			e.Calls[i].RecordingSid = hideSid(c.RecordingSid)
+			e.Calls[i].RecordingSid = HideSid(c.RecordingSid)
 		}
 	}
 }
 
-func hideSid(sid string) string { return sid[:min(len(sid), 8)] + "..." }
+// HideSid returns the beginning of a recording's Sid, for readers who may not fetch it.
+func HideSid(sid string) string { return sid[:min(len(sid), 8)] + "..." }
 
 // JSON formats the export as one document.
 func (e Export) JSON() ([]byte, error) { return json.MarshalIndent(e, "", "  ") }
