@@ -76,7 +76,7 @@ var layers = map[string][]string{
 		"internal/session/redis", "internal/session/sql", "store", "cmd/selvage/internal/truststore", "keys"},
 	"cmd/selvage/internal/console":  {"cmd/selvage/internal/config"},
 	"cmd/selvage/internal/declared": {"fabric", "fabric/kinds", "idp", "internal/page", "internal/problem"},
-	"internal/factor":               {"internal/problem", "internal/session", "keys"},
+	"internal/factor":               {"internal/problem", "internal/session"},
 	"internal/factor/factortest":    nil,
 	"cmd/selvage/internal/docsite": {"docs", "openapi", "internal/problem", "internal/web", "sdk",
 		"templates"},

@@ -20,7 +20,6 @@ import (
 
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
-	"github.com/selvage/selvage/keys"
 )
 
 // A Kind is the kind of an Owner.
@@ -84,11 +83,19 @@ type Set struct {
 // Any reports whether there is a factor that a login can ask for.
 func (s Set) Any() bool { return s.Passkeys || s.TOTP }
 
+// A Sealer seals secrets of owners under names, and derives keys that all nodes share. A key ring is
+// one.
+type Sealer interface {
+	Derive(purpose string) [32]byte
+	SealSecret(name string, secret []byte) (sealed string, err error)
+	OpenSecret(name, sealed string) (secret []byte, err error)
+}
+
 // Config configures Factors.
 type Config struct {
 	Store    Store
 	Sessions session.Store
-	Ring     *keys.Ring
+	Ring     Sealer
 	// AuthURL is where browsers find the pages that ask for factors. Passkeys are bound to
 	// its host and work only at its origin.
 	AuthURL string
