@@ -119,7 +119,8 @@ func checkGo(path string, src []byte) ([]finding, error) {
 			}
 		case *ast.AssignStmt:
 			if len(n.Rhs) > maxAssigned {
-				found = append(found, finding{path, line, fmt.Sprintf("%d values assigned at once: at most %d", len(n.Rhs), maxAssigned)})
+				found = append(found, finding{path, line,
+					fmt.Sprintf("%d values assigned at once: at most %d", len(n.Rhs), maxAssigned)})
 			}
 		case *ast.FuncDecl:
 			found = append(found, checkParagraphs(path, src, files, n)...)
@@ -149,5 +150,6 @@ func checkParagraphs(path string, src []byte, files *token.FileSet, f *ast.FuncD
 	if last.Line-first.Line <= maxUnbroken || bytes.Contains(src[first.Offset:last.Offset], []byte("\n\n")) {
 		return nil
 	}
-	return []finding{{path, first.Line, fmt.Sprintf("%s has %d lines without a blank one: split it into paragraphs", f.Name.Name, last.Line-first.Line)}}
+	return []finding{{path, first.Line, fmt.Sprintf("%s has %d lines without a blank one: split it into paragraphs",
+		f.Name.Name, last.Line-first.Line)}}
 }
