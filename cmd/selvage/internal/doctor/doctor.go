@@ -167,7 +167,7 @@ var closed = func() <-chan time.Time {
 // checks returns all checks, in the order of their findings.
 func (e *Examination) checks() []check {
 	return slices.Concat(e.dataChecks(), e.databaseChecks(), e.keyChecks(), e.certificateChecks(),
-		e.networkChecks(), e.processChecks())
+		e.networkChecks(), e.mediaChecks(), e.processChecks())
 }
 
 // plainly formats err as one line, without the wrapping context.

@@ -4,15 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
-	"net/url"
 	"path/filepath"
-	"slices"
 	"syscall"
-	"time"
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/calls/media"
@@ -31,9 +27,13 @@ func (a *App) openCalls(ctx context.Context, log *slog.Logger) error {
 	if address == config.Off || a.relay == nil {
 		return nil
 	}
-	advertise, err := a.mediaAddresses(ctx)
+	known, _, err := a.Config.MediaAddresses(ctx, a.Where.Public)
 	if err != nil {
 		return err
+	}
+	advertise := make([]netip.AddrPort, len(known))
+	for i, ip := range known {
+		advertise[i] = netip.AddrPortFrom(ip, 0)
 	}
 
 	c := media.Config{Listen: string(address), Advertise: advertise, Log: log}
@@ -122,45 +122,4 @@ func (a recordedCalls) Record(ctx context.Context, rec recordings.Recording) err
 		return a.CallRecords.Record(ctx, rec.ProjectID, rec.CallSid)
 	}
 	return a.Calls.Record(ctx, rec.ProjectID, rec.CallSid)
-}
-
-// lookUpHost bounds how long a start waits for the public URL's host to be looked up.
-const lookUpHost = 2 * time.Second
-
-// mediaAddresses returns the addresses that browsers receive: the configured ones, else those
-// of the public URL's host that this machine has. None lets the engine choose.
-func (a *App) mediaAddresses(ctx context.Context) (all []netip.AddrPort, err error) {
-	for _, ip := range a.Config.MediaAddress {
-		all = append(all, netip.AddrPortFrom(ip, 0))
-	}
-	host, _, _ := net.SplitHostPort(string(a.Config.MediaListener()))
-	if ip, err := netip.ParseAddr(host); len(all) > 0 || err == nil && !ip.IsUnspecified() {
-		return all, nil
-	}
-
-	u, err := url.Parse(a.Where.Public)
-	if err != nil {
-		return nil, fmt.Errorf("reading the public URL: %w", err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, lookUpHost)
-	defer cancel()
-	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
-	if err != nil {
-		return nil, nil // no name service: the engine advertises the addresses of this machine
-	}
-	for _, ip := range found {
-		if ip = ip.Unmap(); hasAddress(ip) {
-			all = append(all, netip.AddrPortFrom(ip, 0))
-		}
-	}
-	return all, nil
-}
-
-// hasAddress reports whether this machine has an address.
-func hasAddress(ip netip.Addr) bool {
-	own, err := net.InterfaceAddrs()
-	return err == nil && slices.ContainsFunc(own, func(a net.Addr) bool {
-		n, ok := a.(*net.IPNet)
-		return ok && n.IP.Equal(ip.AsSlice())
-	})
 }

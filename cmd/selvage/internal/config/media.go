@@ -1,0 +1,57 @@
+package config
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"time"
+)
+
+// lookUpHost bounds how long a start waits for the public URL's host to be looked up.
+const lookUpHost = 2 * time.Second
+
+// MediaAddresses returns the addresses at which browsers are to send the media of calls: the
+// configured ones, else the one that is listened on, else those of the public URL's host that this
+// machine has. elsewhere are those
+// of the host that another machine has. If both are empty, the server chooses among the addresses of
+// this machine.
+func (c Config) MediaAddresses(ctx context.Context, public string) (all, elsewhere []netip.Addr, err error) {
+	host, _, _ := net.SplitHostPort(string(c.MediaListener()))
+	if len(c.MediaAddress) > 0 {
+		return c.MediaAddress, nil, nil
+	}
+	if ip, err := netip.ParseAddr(host); err == nil && !ip.IsUnspecified() {
+		return []netip.Addr{ip}, nil, nil
+	}
+
+	u, err := url.Parse(public)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the public URL: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookUpHost)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupNetIP(ctx, "ip", u.Hostname())
+	if err != nil {
+		return nil, nil, nil // without a name service, the server chooses
+	}
+	for _, ip := range found {
+		if ip = ip.Unmap(); hasAddress(ip) {
+			all = append(all, ip)
+		} else {
+			elsewhere = append(elsewhere, ip)
+		}
+	}
+	return all, elsewhere, nil
+}
+
+// hasAddress reports whether this machine has an address.
+func hasAddress(ip netip.Addr) bool {
+	own, err := net.InterfaceAddrs()
+	return err == nil && slices.ContainsFunc(own, func(a net.Addr) bool {
+		n, ok := a.(*net.IPNet)
+		return ok && n.IP.Equal(ip.AsSlice())
+	})
+}

@@ -1,0 +1,125 @@
+package doctor
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"strings"
+	"syscall"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+)
+
+func (e *Examination) mediaChecks() []check {
+	return []check{
+		{"Calls", "media port", e.mediaPort},
+		{"Calls", "media addresses", e.mediaAddresses},
+	}
+}
+
+// carriesCalls reports whether the configuration has the server carry calls, and if not, why.
+func (e *Examination) carriesCalls() (why string, carries bool) {
+	switch {
+	case !e.Config.Services.Has(config.Relay):
+		return "this server does not serve " + string(config.Relay), false
+	case e.Config.MediaListener() == config.Off:
+		return "off: there are no calls", false
+	}
+	return "", true
+}
+
+// mediaPort checks that the running server has the media port, or that UDP and TCP are free.
+func (e *Examination) mediaPort(ctx context.Context) []Finding {
+	if why, carries := e.carriesCalls(); !carries {
+		return []Finding{skippedf("%s", why)}
+	}
+	address := e.Config.MediaListener()
+	switch {
+	case e.alive && e.running.Media != "":
+		return []Finding{finef("%s, used by the running server for UDP and TCP", e.running.Media)}
+	case e.alive:
+		return []Finding{skippedf("%s is opened at the next start", address)}
+	}
+
+	err := tryBoth(ctx, string(address))
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE) && e.Config.ListenMedia == config.Auto:
+		return []Finding{finef("%s is used by %s; the server will choose a free port", address, holderOf(address))}
+	case err != nil:
+		return []Finding{unlistenable(address, "--listen-media", err)}
+	}
+	return []Finding{finef("%s is free for UDP and TCP", address)}
+}
+
+// tryBoth listens on an address by TCP and UDP for a moment.
+func tryBoth(ctx context.Context, address string) error {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	p, err := new(net.ListenConfig).ListenPacket(ctx, "udp", address)
+	if err != nil {
+		return err
+	}
+	return p.Close()
+}
+
+// mediaAddresses checks whether browsers can reach the addresses that they are given for media.
+func (e *Examination) mediaAddresses(ctx context.Context) []Finding {
+	if why, carries := e.carriesCalls(); !carries {
+		return []Finding{skippedf("%s", why)}
+	}
+	local := (config.Where{Public: e.where.Public, Auth: e.where.Public}).Local()
+	listener := e.Config.MediaListener()
+	if listener.Loopback() && !local {
+		return []Finding{warnedf("set --listen-media :8444 and open that port in the firewall for UDP and TCP, or "+
+			"set it to off if nobody calls",
+			"media is on %s, which only this machine reaches, but browsers come to %s", listener, e.where.Public)}
+	}
+
+	all, elsewhere, err := e.Config.MediaAddresses(ctx, e.where.Public)
+	switch {
+	case err != nil:
+		return []Finding{warnedf("set --public-url", "%v", err)}
+	case len(all) == 0 && len(elsewhere) > 0:
+		return []Finding{warnedf("set --media-address to the address at which browsers reach this machine, and "+
+			"forward the media port to it unchanged",
+			"%s is %s, which this machine does not have; browsers get the addresses of its interfaces",
+			e.where.Public, list(elsewhere))}
+	case len(all) == 0:
+		return []Finding{finef("browsers get the addresses of this machine's interfaces")}
+	}
+	if blocked := e.unreachable(ctx, all); len(blocked) > 0 {
+		return []Finding{warnedf("open the media port in the firewall, or correct --media-address",
+			"the running server does not answer at %s by TCP", list(blocked))}
+	}
+	return []Finding{finef("browsers get %s", list(all))}
+}
+
+// unreachable returns the addresses at which the running server does not accept TCP. UDP has no
+// answer before a call.
+func (e *Examination) unreachable(ctx context.Context, all []netip.Addr) (blocked []netip.Addr) {
+	_, port, err := net.SplitHostPort(e.running.Media)
+	if !e.alive || err != nil {
+		return nil
+	}
+	for _, ip := range all {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(ip.String(), port))
+		if err != nil {
+			blocked = append(blocked, ip)
+			continue
+		}
+		_ = conn.Close() // nothing was sent
+	}
+	return blocked
+}
+
+func list(all []netip.Addr) string {
+	texts := make([]string, len(all))
+	for i, ip := range all {
+		texts[i] = ip.String()
+	}
+	return strings.Join(texts, ", ")
+}
