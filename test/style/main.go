@@ -75,9 +75,11 @@ func check(paths []string) ([]finding, error) {
 	return all, nil
 }
 
-// exempt are the beginnings of paths that are not checked: this program has to name what it rejects,
+// exempt are the beginnings of paths that are not checked: two files have to name the rejected forms,
 // and the others are generated or written elsewhere.
-var exempt = []string{"docs/openapi.yaml", "sdk/dist/", "static/files/signalwire-", "test/style/"}
+var exempt = []string{
+	"docs/openapi.yaml", "sdk/dist/", "static/files/signalwire-", "test/style/forms.txt", "test/style/style_test.go",
+}
 
 func isExempt(path string) bool {
 	return slices.ContainsFunc(exempt, func(beginning string) bool { return strings.HasPrefix(path, beginning) })
