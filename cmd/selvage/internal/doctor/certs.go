@@ -23,8 +23,11 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// certificateChecks returns the checks for the configured source of certificates.
-func (e *Examination) certificateChecks() []check {
+// certificates are the checks of HTTPS.
+type certificates struct{ *Examination }
+
+// sourceChecks returns the checks for the configured source of certificates.
+func (e certificates) sourceChecks() []check {
 	if e.Config.TLSAddress() == config.Off {
 		return []check{{"Certificates", "HTTPS", func(context.Context) []Finding {
 			return []Finding{skippedf("off; the proxy in front of this server has its own certificate")}
@@ -42,7 +45,7 @@ func (e *Examination) certificateChecks() []check {
 
 // localAuthority checks the local authority's two files and when its certificate expires.
 // A missing authority is skipped: the next start creates it.
-func (e *Examination) localAuthority(context.Context) []Finding {
+func (e certificates) localAuthority(context.Context) []Finding {
 	dir := e.Config.Data
 	_, certErr := os.Stat(filepath.Join(dir, ca.CertFile))
 	_, keyErr := os.Stat(filepath.Join(dir, ca.KeyFile))
@@ -74,7 +77,7 @@ func (e *Examination) localAuthority(context.Context) []Finding {
 }
 
 // trust reports which certificate stores of this machine trust the local authority.
-func (e *Examination) trust(ctx context.Context) []Finding {
+func (e certificates) trust(ctx context.Context) []Finding {
 	cert, err := ca.Read(e.Config.Data)
 	if err != nil {
 		return nil // localAuthority has reported it
@@ -110,7 +113,7 @@ func (e *Examination) trust(ctx context.Context) []Finding {
 
 // certificateFiles reads the certificate files as a start does, and checks that this
 // machine trusts the chain.
-func (e *Examination) certificateFiles(context.Context) []Finding {
+func (e certificates) certificateFiles(context.Context) []Finding {
 	c := e.Config
 	f, err := certs.OpenFiles(certs.FilesConfig{Cert: string(c.TLS.Cert), Key: string(c.TLS.Key),
 		Hosts: c.SecureHosts()})
@@ -157,7 +160,7 @@ func ending(leaf *x509.Certificate, what string) Finding {
 }
 
 // acme checks that each host resolves, and reports the certificates obtained so far.
-func (e *Examination) acme(ctx context.Context) (all []Finding) {
+func (e certificates) acme(ctx context.Context) (all []Finding) {
 	for _, host := range e.Config.TLS.ACME.Hosts {
 		if _, err := net.DefaultResolver.LookupHost(ctx, host); err != nil {
 			all = append(all, brokenf("add an A or AAAA record that points to this "+
@@ -197,7 +200,7 @@ func (e *Examination) acme(ctx context.Context) (all []Finding) {
 }
 
 // servedCertificate checks the certificate that the running server presents to clients.
-func (e *Examination) servedCertificate(ctx context.Context) []Finding {
+func (e certificates) servedCertificate(ctx context.Context) []Finding {
 	u, err := url.Parse(e.running.HTTPS)
 	if err != nil || !e.alive || u.Host == "" {
 		return nil

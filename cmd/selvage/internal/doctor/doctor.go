@@ -166,7 +166,7 @@ var closed = func() <-chan time.Time {
 
 // checks returns all checks, in the order of their findings.
 func (e *Examination) checks() []check {
-	return slices.Concat(e.dataChecks(), e.databaseChecks(), e.keyChecks(), e.certificateChecks(),
+	return slices.Concat(e.dataChecks(), e.databaseChecks(), e.keyChecks(), certificates{e}.sourceChecks(),
 		e.networkChecks(), e.mediaChecks(), e.processChecks())
 }
 
