@@ -3,6 +3,17 @@
 "use strict";
 
 let stock; // the client that SignalWire() returns
+let invite; // a call that rings
+let call; // the call in progress
+
+/** Lets the steps know when a call begins and ends. */
+function follow(session) {
+  call = session;
+  call.once("destroy", () => {
+    call = undefined;
+    stockView.refresh();
+  });
+}
 
 const stockSteps = [
   {
@@ -57,14 +68,67 @@ const stockSteps = [
     },
   },
   {
+    id: "echo",
+    title: "Echo call",
+    text: "Each project has an address that sends back what it receives. Speak, and hear yourself; the browser asks for the microphone.",
+    button: "Call it",
+    needs: () => stock && !call,
+    async run() {
+      follow(await stock.dial({ to: "/public/echo", audio: true, video: false }));
+      await call.start(); // resolves once the call is answered
+      return { call: call.callId, state: "answered" };
+    },
+  },
+  {
+    id: "hangup",
+    title: "Hang up",
+    text: "The call ends for both sides. The dashboard keeps its record: who, how long, and the quality.",
+    button: "hangup()",
+    needs: () => call,
+    async run() {
+      const id = call.callId;
+      await call.hangup();
+      return { call: id, state: "ended" };
+    },
+  },
+  {
     id: "online",
     title: "Online",
-    text: "Now the fabric knows that the subscriber can be reached: `selvage subscriber show` says so. Calls are not carried yet.",
+    text: "Now the subscriber can be called. Open this page in a second tab, connect there, and call this one.",
     button: "online()",
     needs: () => stock,
     async run() {
-      await stock.online({ incomingCallHandlers: { all() {} } });
+      const ring = (notification) => {
+        invite = notification.invite;
+        stockView.refresh();
+      };
+      await stock.online({ incomingCallHandlers: { all: ring } });
       return { online: true };
+    },
+  },
+  {
+    id: "other",
+    title: "Call the other tab",
+    text: "Rings wherever this subscriber is online, for a minute.",
+    button: "Call it",
+    needs: () => stock && !call,
+    async run() {
+      const { fabric_addresses: [mine] } = await app.me();
+      follow(await stock.dial({ to: mine.channels.audio, audio: true, video: false }));
+      await call.start();
+      return { call: call.callId, state: "answered" };
+    },
+  },
+  {
+    id: "answer",
+    title: "Answer",
+    text: "The first device that answers has the call; the others stop ringing.",
+    button: "accept()",
+    needs: () => invite && !call,
+    async run() {
+      follow(await invite.accept({ audio: true, video: false }));
+      invite = undefined;
+      return { call: call.callId, state: "answered" };
     },
   },
   {

@@ -77,7 +77,8 @@ func TestDemo(t *testing.T) {
 	})
 
 	ca(t, s, home, "install", "--store", "chromium")
-	b := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...))
+	b := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...),
+		chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true))
 	b.do(goTo(page))
 	b.picture("demo-begin")
 
@@ -135,13 +136,36 @@ func (b tab) stock() {
 		{"connect", `"connected": "puc\.localhost:\d+"`},
 		{"stock-info", `"email": "ada@example.com"`},
 		{"stock-addresses", `"name": `},
+		{"echo", `"state": "answered"`},
+		{"hangup", `"state": "ended"`},
 		{"online", `true`},
-		{"disconnect", `null`},
 	} {
 		b.step(step.id)
 		b.wantSaid(step.id, step.says)
 	}
+	b.callFromOtherTab()
+	b.step("disconnect")
+	b.wantSaid("disconnect", `null`)
 	b.picture("demo-stock")
+}
+
+// callFromOtherTab calls the subscriber of this tab, which is online, from a second one.
+func (b tab) callFromOtherTab() {
+	b.Helper()
+	other := b.beside()
+	other.do(goTo(eval[string](b, "location.href.split('#')[0]")))
+	other.lit("signin") // the browser is signed in
+	other.do(chromedp.Click(chromedp.CSS("#tab-stock")))
+	other.step("connect")
+	other.leave("document.querySelector('#other-run').click()")
+	b.step("answer")
+	b.wantSaid("answer", `"state": "answered"`)
+	other.lit("other")
+	other.wantSaid("other", `"state": "answered"`)
+
+	other.step("hangup")
+	b.until("the call to be over", "document.querySelector('#hangup-run').disabled")
+	other.step("disconnect")
 }
 
 // TestDemoMoves shows that the demo still signs in after the server moves to another address,
