@@ -196,7 +196,7 @@ func FirstKey(at time.Time) string {
 	return u.String()
 }
 
-// Asked is what a backend or an operator asks of a call, for the node that carries it.
+// An Asked holds the wishes of backends and operators about a call, for the node that carries it.
 type Asked struct {
 	CallID string
 	HangUp bool // end it
@@ -205,8 +205,8 @@ type Asked struct {
 
 // A Store keeps the records of calls.
 type Store interface {
-	// SaveCall writes a record over the previous one of the same call, unless that one says
-	// that it has ended, together with the event that webhooks want. A new record whose call
+	// SaveCall writes a record and its webhook event. It replaces the previous record of the
+	// call, unless the call had already ended. A new record whose call
 	// id the project has already is problem.Conflict.
 	SaveCall(ctx context.Context, r Record) error
 	FindCall(ctx context.Context, projectID, id string) (Record, error)
@@ -220,8 +220,8 @@ type Store interface {
 	// changed. They return problem.NotFound if the project has no such call, or it has ended.
 	AskHangUp(ctx context.Context, projectID, id string) error
 	AskRecord(ctx context.Context, projectID, id string) error
-	// TakeAsked returns the calls of a node of which something is asked. It returns a change of
-	// recordings once, and the wish to end a call until it has ended.
+	// TakeAsked returns the wishes about the calls of a node. It returns a change of recordings
+	// once, and the wish to end a call until the call has ended.
 	TakeAsked(ctx context.Context, node string) ([]Asked, error)
 	// PruneCalls deletes the records of calls that ended before a time, in short transactions.
 	PruneCalls(ctx context.Context, before time.Time) error

@@ -175,7 +175,7 @@ func spoolOf(t testing.TB, between func(p *spool, at time.Duration), sides ...[]
 			t.Fatal("the spool was not written")
 		}
 	}
-	p.Stop()
+	p.stopAt(length) // the test may take longer
 	if !p.write() {
 		t.Fatal("the spool was not written")
 	}

@@ -95,8 +95,9 @@ func (p *spool) resumeAt(at time.Duration) {
 }
 
 // Stop implements [calls.Recording].
-func (p *spool) Stop() {
-	at := p.since(time.Now())
+func (p *spool) Stop() { p.stopAt(p.since(time.Now())) }
+
+func (p *spool) stopAt(at time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.stopped {

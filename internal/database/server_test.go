@@ -299,7 +299,7 @@ func TestServerRefused(t *testing.T) {
 		name, url, want string
 	}{
 		{"no URL", "postgres://a:" + hush + "@[", "the PostgreSQL URL is invalid; write it as postgres://"},
-		{"a password that looks like a port", "postgres://a:hush/hush@h/db", "cannot be"},
+		{"a password that looks like a port", "postgres://a:hush/hush@h/db", "the PostgreSQL URL is invalid"},
 		{"an invalid parameter", with(t, good, func(u *url.URL) { u.RawQuery = "sslmode=perhaps" }),
 			"sslmode is invalid"},
 		{"a missing file", with(t, good, func(u *url.URL) {

@@ -299,8 +299,8 @@ func TestLog(t *testing.T) {
 	}
 
 	text := w.log.String()
-	if strings.Count(text, "\n") != 4 || strings.Count(text, "is away") != 2 ||
-		strings.Count(text, "is back") != 2 || !strings.Contains(text, "refused") {
+	if strings.Count(text, "\n") != 4 || strings.Count(text, "is unavailable") != 2 ||
+		strings.Count(text, "is available again") != 2 || !strings.Contains(text, "refused") {
 		t.Errorf("two outages are logged as\n%s", text)
 	}
 	if strings.Contains(text, "hush") || strings.Contains(text, "canary") {

@@ -58,7 +58,7 @@ func TestProbe(t *testing.T) {
 			func() { r.CLI(t, "CONFIG", "SET", "min-replicas-to-write", "0") }},
 		{"paused", "timeout", func() { r.Pause(t) }, func() { r.Resume(t) }},
 		{"dead", "refused", func() { r.Kill(t) }, func() { r.Start(t) }},
-		{"locked", "asks for a password", func() {
+		{"locked", "requires a password", func() {
 			r.CLI(t, "CONFIG", "SET", "requirepass", "x")
 			r.CLI(t, "-a", "x", "CLIENT", "KILL", "TYPE", "normal")
 		},

@@ -23,18 +23,18 @@ func TestOpenRefuses(t *testing.T) {
 	guard := sentinel[strings.LastIndex(sentinel, "@")+1:]
 
 	tests := []struct{ url, want string }{
-		{"redis://:wrong@" + at, "refuses the user and password"},
-		{"redis://nobody:right@" + at, "refuses the user and password"},
-		{"redis://" + at, "asks for a password"},
-		{"redis://reader:pass@" + at, "may not do all that is needed"},
-		{"redis://stranger:pass@" + at, "may not do all that is needed"},
+		{"redis://:wrong@" + at, "rejects the URL's user and password"},
+		{"redis://nobody:right@" + at, "rejects the URL's user and password"},
+		{"redis://" + at, "requires a password"},
+		{"redis://reader:pass@" + at, "the account lacks a permission"},
+		{"redis://stranger:pass@" + at, "the account lacks a permission"},
 		{"redis://:right@" + at + "/60000", "has no database 60000"},
 		{"redis://" + node, "write redis-cluster://"},
 		{"redis://" + guard, "write redis-sentinel://"},
 		{"redis-cluster://:right@" + at, "write redis://"},
-		{"redis-cluster://" + guard, "does not know a command"},
-		{"redis-sentinel://main@" + node, "it is no Sentinel"},
-		{"redis-sentinel://main@" + guard, `know no master by the name "main"`},
+		{"redis-cluster://" + guard, "it lacks a required command"},
+		{"redis-sentinel://main@" + node, "it is not a Sentinel"},
+		{"redis-sentinel://main@" + guard, `do not know a master named "main"`},
 	}
 
 	for _, tt := range tests {
