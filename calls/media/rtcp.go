@@ -12,7 +12,7 @@ import (
 
 const (
 	maxSourcesRTCP = 8   // senders of RTCP in one section; each costs memory
-	maxRepeated    = 128 // packets repeated for one RTCP packet
+	maxRepeated    = 128 // packets asked for again by one datagram
 )
 
 // receiveRTCP handles an SRTCP packet of a proven client. Reports and requests about what
@@ -27,7 +27,7 @@ func (w *worker) receiveRTCP(t *transport, b []byte, now time.Time) {
 	}
 	t.heard.Store(now.UnixNano())
 
-	s := t.section
+	s, budget := t.section, maxRepeated
 	var back []rtcp.Packet
 	for _, p := range packets {
 		switch p := p.(type) {
@@ -37,7 +37,7 @@ func (w *worker) receiveRTCP(t *transport, b []byte, now time.Time) {
 		case *rtcp.ReceiverReport:
 			back = append(back, s.feedback(w.engine, p.Reports, now)...)
 		case *rtcp.TransportLayerNack:
-			back = append(back, s.repeat(w.engine, p)...)
+			back = append(back, s.repeat(w.engine, p, &budget, now)...)
 		case *rtcp.PictureLossIndication, *rtcp.FullIntraRequest:
 			if from := s.out.current(); from != nil {
 				from.askKeyframe(now)
@@ -67,8 +67,54 @@ func (w *worker) openRTCP(t *transport, b []byte, now time.Time) ([]rtcp.Packet,
 	if !known {
 		t.in.reporters = append(t.in.reporters, ssrc)
 	}
-	packets, err := rtcp.Unmarshal(plain)
-	return packets, err == nil
+	return parseRTCP(plain)
+}
+
+// parseRTCP parses the packets of a datagram that the engine uses. It skips all others: some of
+// them are small and expand to a lot.
+func parseRTCP(b []byte) (packets []rtcp.Packet, ok bool) {
+	for len(b) > 0 {
+		var h rtcp.Header
+		if err := h.Unmarshal(b); err != nil {
+			return nil, false
+		}
+		size := 4 * (int(h.Length) + 1)
+		if size > len(b) {
+			return nil, false
+		}
+		if p := newRTCP(h); p != nil {
+			if err := p.Unmarshal(b[:size]); err != nil {
+				return nil, false
+			}
+			packets = append(packets, p)
+		}
+		b = b[size:]
+	}
+	return packets, true
+}
+
+// newRTCP returns an empty packet of the kind in a header, or nil if the engine has no use for it.
+func newRTCP(h rtcp.Header) rtcp.Packet {
+	switch h.Type {
+	case rtcp.TypeSenderReport:
+		return &rtcp.SenderReport{}
+	case rtcp.TypeReceiverReport:
+		return &rtcp.ReceiverReport{}
+	case rtcp.TypeTransportSpecificFeedback:
+		if h.Count == rtcp.FormatTLN {
+			return &rtcp.TransportLayerNack{}
+		}
+	case rtcp.TypePayloadSpecificFeedback:
+		switch h.Count {
+		case rtcp.FormatPLI:
+			return &rtcp.PictureLossIndication{}
+		case rtcp.FormatFIR:
+			return &rtcp.FullIntraRequest{}
+		case rtcp.FormatREMB:
+			return &rtcp.ReceiverEstimatedMaximumBitrate{}
+		}
+	}
+	return nil
 }
 
 // toSource fills in the SSRCs of reports and requests as the source knows them.
@@ -154,8 +200,9 @@ func (s *section) extended(seq uint16) uint32 {
 }
 
 // repeat sends packets again that the client missed. It returns a request for those that
-// never came, to be sent to their source (RFC 4585, section 6.2.1).
-func (s *section) repeat(e *Engine, p *rtcp.TransportLayerNack) []rtcp.Packet {
+// never came, to be sent to their source (RFC 4585, section 6.2.1). budget is how many more the
+// client may ask for.
+func (s *section) repeat(e *Engine, p *rtcp.TransportLayerNack, budget *int, now time.Time) []rtcp.Packet {
 	o := &s.out
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -164,20 +211,21 @@ func (s *section) repeat(e *Engine, p *rtcp.TransportLayerNack) []rtcp.Packet {
 	}
 
 	var missing []uint16
-	budget := maxRepeated
 	for _, pair := range p.Nacks {
 		pair.Range(func(seq uint16) bool {
-			budget--
-			if sealed := o.history.find(seq); sealed != nil {
-				o.write(e, sealed)
+			if *budget <= 0 {
+				return false
+			}
+			*budget--
+			if o.history.has(seq) {
+				if sealed := o.history.take(seq, now); sealed != nil {
+					o.write(e, sealed)
+				}
 			} else if source, ok := o.sourceSeq(seq); ok {
 				missing = append(missing, source)
 			}
-			return budget > 0
+			return true
 		})
-		if budget <= 0 {
-			break
-		}
 	}
 	if len(missing) == 0 {
 		return nil

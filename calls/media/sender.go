@@ -60,7 +60,7 @@ func (o *sender) init(s *section) {
 	o.lastSeq = uint16(mrand.Uint32()) >> 1
 	o.lastTime = mrand.Uint32()
 	if s.kind == calls.Video {
-		o.history = &history{}
+		o.history = newHistory()
 	}
 }
 

@@ -1,0 +1,107 @@
+package media
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/pion/rtcp"
+	"github.com/pion/srtp/v3"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/internal/fuzzcost"
+)
+
+// nacks returns a datagram that asks for nearly all packets before a number, many times over.
+func nacks(t testing.TB, ssrc uint32, last uint16) []byte {
+	t.Helper()
+	var all []rtcp.Packet
+	for range 44 {
+		n := &rtcp.TransportLayerNack{SenderSSRC: 9, MediaSSRC: ssrc}
+		for i := range uint16(8) {
+			n.Nacks = append(n.Nacks, rtcp.NackPair{PacketID: last - 17*(i%7) - 20, LostPackets: 0xffff})
+		}
+		all = append(all, n)
+	}
+	plain, err := rtcp.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plain
+}
+
+// unagreed is transport-wide feedback, which no client has agreed on: a few bytes that claim to be
+// about 65,535 packets.
+func unagreed() []byte {
+	b := make([]byte, 20)
+	b[0], b[1] = 0x8f, byte(rtcp.TypeTransportSpecificFeedback)
+	binary.BigEndian.PutUint16(b[14:], 65535)
+	for range 10 {
+		b = binary.BigEndian.AppendUint16(b, 0x2000|8191)
+	}
+	binary.BigEndian.PutUint16(b[2:], uint16(len(b)/4-1))
+	return b
+}
+
+// TestRepeatBound shows that a datagram repeats each packet once at most, and that what is repeated
+// has a limit in bytes.
+func TestRepeatBound(t *testing.T) {
+	const profile = srtp.ProtectionProfileAeadAes128Gcm
+	p := newPair(t, calls.Video, profile)
+	var to *section
+	for l := range p.engine.legs {
+		if r := l.sections[0].route.Load(); r != nil {
+			to = r.to
+		}
+	}
+	const size = 1150
+	for _, b := range p.packets(t, 140, size) {
+		p.worker.datagram(b, p.source, time.Now())
+	}
+
+	at := netip.MustParseAddrPort("192.0.2.2:5000")
+	p.engine.table.prove(at, to.transport)
+	to.transport.in.ctx = contexts(t, profile)
+	client := contexts(t, profile)
+	ask := func(now time.Time) (packets, bytes uint64) {
+		t.Helper()
+		sealed, err := client.EncryptRTCP(nil, nacks(t, to.out.ssrc, to.out.lastSeq), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := p.engine.Stats()
+		p.worker.datagram(sealed, at, now)
+		after := p.engine.Stats()
+		return after.Sent - before.Sent, after.SentBytes - before.SentBytes
+	}
+
+	now := time.Now()
+	if n, _ := ask(now); n == 0 || n > maxRepeated+1 {
+		t.Errorf("one datagram repeats %d packets, want some, and %d at most", n, maxRepeated)
+	}
+	if n, _ := ask(now); n > 1 {
+		t.Errorf("the same request at the same time repeats %d packets, want none", n)
+	}
+	var sum uint64
+	for i := range 100 {
+		_, bytes := ask(now.Add(time.Duration(i+1) * repeatAfter))
+		sum += bytes
+	}
+	if most := uint64((burst + 3) * videoBytes / 2); sum == 0 || sum > most {
+		t.Errorf("two seconds of requests repeat %d bytes, want some, and %d at most", sum, most)
+	}
+}
+
+// FuzzRTCP parses decrypted RTCP, which a client may form as it likes.
+func FuzzRTCP(f *testing.F) {
+	f.Add(unagreed())
+	f.Add(nacks(f, 1, 2))
+	f.Add([]byte{0x80, 200, 0, 1, 0, 0, 0, 1})
+	bound := fuzzcost.Bound{CPU: time.Millisecond, CPUPerByte: time.Microsecond, Heap: 16 << 10, PerByte: 64}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if len(b) < maxPacket {
+			bound.Check(t, len(b), func() { parseRTCP(b) })
+		}
+	})
+}
