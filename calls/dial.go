@@ -6,12 +6,16 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
 )
+
+// maxDialed bounds a dialed address, in bytes. Records keep it.
+const maxDialed = 256
 
 // EchoAddress is an address of each project, at which callers hear and see themselves.
 const EchoAddress = "/public/echo"
@@ -26,8 +30,12 @@ const EchoAddress = "/public/echo"
 // A call that may not be, for whatever reason but the client's own offer, begins and ends at
 // once with a cause. SDKs show a cause to their apps, while they repeat some errors.
 func (c *Calls) invite(ctx context.Context, client Client, cmd Command) error {
-	if _, err := uuid.Parse(cmd.Leg); err != nil {
-		return problem.BadParam("callID", "callID must be a UUID")
+	if id, err := uuid.Parse(cmd.Leg); err != nil || id.String() != cmd.Leg {
+		return problem.BadParam("callID", "callID must be a UUID in lower case")
+	}
+	if len(cmd.To) > maxDialed || strings.ContainsFunc(cmd.To, unicode.IsControl) {
+		return problem.BadParam("destination_number",
+			"destination_number must have at most %d bytes and no control characters", maxDialed)
 	}
 	if err := c.admitCall(client); err != nil {
 		return err
@@ -181,7 +189,10 @@ func (c *Calls) isRungOut(subscriberID string, sockets int) bool {
 
 // ringSocket rings one socket of the callee.
 func (k *call) ringSocket(s fabric.SocketPresence) {
-	token := fabric.Token{Kind: fabric.SAT, ProjectID: k.project, SubscriberID: k.record.To.SubscriberID}
+	// It stands for the token of the client, which is not known before it answers. Revocations of
+	// before do not end it.
+	token := fabric.Token{Kind: fabric.SAT, ProjectID: k.project, SubscriberID: k.record.To.SubscriberID,
+		IssuedAt: time.Now()}
 	l := k.newLeg(newID(), Client{Token: token, Socket: Socket{Node: s.Node, ID: s.ID}}, k.record.To, true)
 	media, offer, err := k.calls.engine.Offer(watcher{l}, k.caller().media)
 	if err != nil {

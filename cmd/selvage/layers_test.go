@@ -132,7 +132,7 @@ var layers = map[string][]string{
 	"bench":            {"test/harness"},
 	"bench/mp3":        {"recordings/mp3"},
 	"bench/passwords":  {"test/harness"},
-	"test/attack":      {"test/harness", "test/inbox"},
+	"test/attack":      {"test/harness", "test/inbox", "test/phone"},
 	"test/acme":        {"test/harness"},
 	"test/clients":     {"internal/factor/factortest", "test/acme", "test/harness", "test/inbox"},
 	"test/canaries":    {"test/harness"},

@@ -25,13 +25,16 @@ func (r *Relay) Tell(to calls.Socket, e calls.Event) {
 		return
 	}
 	kind, content := show(e)
+	if kind == "" {
+		return
+	}
 	s.tell(request(uuid.NewString(), "signalwire.event", eventParams{
 		Type: kind, Channel: e.RoomSession, Timestamp: float64(e.At.UnixMilli()) / 1000,
 		ProjectID: e.Project, NodeID: e.Node, Params: content,
 	}))
 }
 
-// show returns an event as SDKs know it.
+// show returns an event as SDKs know it. The kind is "" if it is unknown.
 func show(e calls.Event) (kind string, content any) {
 	switch e.Kind {
 	case calls.Invited:
@@ -53,6 +56,9 @@ func show(e calls.Event) (kind string, content any) {
 		return "call.left", showLeft(e)
 	case calls.RoomUpdated:
 		return "call.updated", inRoom{roomRef: refOf(e), Session: showRoom(e)}
+	}
+	if e.Member == nil {
+		return "", nil // a kind of event that a later version sends
 	}
 	return memberEvents[e.Kind], inRoom{roomRef: refOf(e), Member: showMember(*e.Member, e.Updated, refOf(e), e.Node)}
 }

@@ -3,6 +3,7 @@ package relay
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/selvage/selvage/calls"
 )
@@ -14,6 +15,16 @@ type memberParams struct {
 	MemberID string       `json:"member_id"` // instead of target, in older SDKs
 	Self     memberRef    `json:"self"`
 	Target   memberRef    `json:"target"`
+}
+
+// media returns the kinds of media that the command is for, each once.
+func (p memberParams) media() (kinds []calls.Kind) {
+	for _, kind := range []calls.Kind{calls.Audio, calls.Video} {
+		if slices.Contains(p.Channels, kind) {
+			kinds = append(kinds, kind)
+		}
+	}
+	return kinds
 }
 
 type memberRef struct {
@@ -49,7 +60,7 @@ func memberMethod(op calls.Op) method {
 		}
 
 		reply, err := s.relay.calls.Do(ctx, s.client(), calls.Command{
-			Op: op, Leg: in.Self.CallID, Node: in.Self.NodeID, Target: in.Target.MemberID, Media: in.Channels,
+			Op: op, Leg: in.Self.CallID, Node: in.Self.NodeID, Target: in.Target.MemberID, Media: in.media(),
 		})
 		if err != nil || reply.Room == nil {
 			return done, err
@@ -58,6 +69,6 @@ func memberMethod(op calls.Op) method {
 			Code    string        `json:"code"`
 			Message string        `json:"message"`
 			Members []*memberJSON `json:"members"`
-		}{"200", "OK", showMembers(reply.Room.Members, roomRef{reply.Room.ID, reply.Room.Session}, s.relay.node)}, nil
+		}{"200", "OK", showMembers(reply.Room.Members, roomRef{reply.Room.ID, reply.Room.Session}, reply.Node)}, nil
 	}
 }

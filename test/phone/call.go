@@ -109,6 +109,13 @@ func (c *Call) Hold(held bool) {
 	c.verto("verto.modify", map[string]any{"action": action, "dialogParams": map[string]any{"callID": c.ID}})
 }
 
+// Command sends a request about the call by another method than webrtc.verto.
+func (c *Call) Command(method string, params map[string]any) {
+	c.phone.t.Helper()
+	params["self"] = map[string]string{"call_id": c.ID, "member_id": c.ID, "node_id": c.Node()}
+	c.phone.request(method, params, nil)
+}
+
 // Node returns the node that has the call, as the last event named it.
 func (c *Call) Node() string {
 	c.mu.Lock()

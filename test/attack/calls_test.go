@@ -1,0 +1,104 @@
+package attack
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/test/harness"
+	"github.com/selvage/selvage/test/phone"
+)
+
+// TestCallInput shows that calls with odd ids and addresses are refused, and that nothing of them
+// is kept.
+func TestCallInput(t *testing.T) {
+	s := harness.Shared(t)
+	p := s.NewProject(t)
+	socket, _ := s.Connect(t, p.NewSAT(t, "alice").Token, "")
+
+	id := uuid.NewString()
+	for name, tt := range map[string]struct{ id, to string }{
+		"an id with control characters": {"\n" + id + "\n", "/public/echo"},
+		"an id in braces":               {"{" + id + "}", "/public/echo"},
+		"an id in upper case":           {"URN:UUID:" + strings.ToUpper(id), "/public/echo"},
+		"a long address":                {id, "/private/" + strings.Repeat("x", 300)},
+		"an address with a line break":  {id, "/private/bob\r\nx"},
+	} {
+		r := socket.Call(t, "webrtc.verto", map[string]any{"callID": tt.id, "message": map[string]any{
+			"method": "verto.invite", "params": map[string]any{
+				"sdp": "v=0", "dialogParams": map[string]any{"callID": tt.id, "destination_number": tt.to}}}})
+		var result struct{ Code, Message string }
+		if err := json.Unmarshal(r.Result, &result); err != nil || result.Code != "400" ||
+			!strings.Contains(result.Message, "must") {
+			t.Errorf("%s: the answer is %s, want 400 and what is wrong", name, r.Result)
+		}
+	}
+
+	var list struct{ Calls []any }
+	p.Get(t, p.LaML("/Calls.json"), p.Basic()).Want(t, 200).Read(t, &list)
+	if len(list.Calls) > 0 {
+		t.Errorf("refused calls are kept: %v", list.Calls)
+	}
+}
+
+// TestMuteFlood shows that a command with many kinds of media does not close the sockets of the
+// others in a call.
+func TestMuteFlood(t *testing.T) {
+	s := harness.Shared(t)
+	p := s.NewProject(t)
+	alice := phone.Connect(t, s, p.NewSAT(t, "alice").Token, "")
+	bob := phone.Connect(t, s, p.NewSAT(t, "bob").Token, "").Online()
+	from, at := talk(alice, bob)
+
+	from.Command("call.mute", map[string]any{"channels": slices.Repeat([]string{""}, 20_500)})
+	phone.Hear(from, at)
+	phone.Hear(at, from)
+	for _, c := range []*phone.Call{from, at} {
+		c.Hold(true)
+		c.Hold(false)
+	}
+	phone.Hear(from, at)
+}
+
+// talk calls bob from one phone, and answers at the other.
+func talk(alice, bob *phone.Phone) (from, at *phone.Call) {
+	from = alice.Dial("/private/bob")
+	at = bob.WaitRing()
+	at.Answer()
+	from.WaitAnswered()
+	return from, at
+}
+
+// TestRingAfterRevocation shows that a call rings on although earlier tokens of the callee were
+// revoked, and another subscriber's token is revoked meanwhile.
+func TestRingAfterRevocation(t *testing.T) {
+	s := harness.Shared(t)
+	p := s.NewProject(t)
+	old, carol := p.NewSAT(t, "bob"), p.NewSAT(t, "carol")
+	s.Do(t, "DELETE", "/api/fabric/resources/subscribers/"+old.SubscriberID+"/tokens", p.Basic()).Want(t, 204)
+
+	alice := phone.Connect(t, s, p.NewSAT(t, "alice").Token, "")
+	bob := phone.Connect(t, s, p.NewSAT(t, "bob").Token, "").Online()
+	echo := phone.Connect(t, s, carol.Token, "").Dial("/public/echo")
+	echo.WaitAnswered()
+	from := alice.Dial("/private/bob")
+	at := bob.WaitRing()
+
+	s.Command(t, carol.Token, "token", "revoke")
+	harness.Eventually(t, time.Minute, "carol's call to end", func() error { // then all have been checked
+		var call struct{ Status string }
+		p.Get(t, p.LaML("/Calls/"+echo.ID+".json"), p.Basic()).Want(t, 200).Read(t, &call)
+		if call.Status != "completed" {
+			return fmt.Errorf("its status is %s", call.Status)
+		}
+		return nil
+	})
+	at.Answer()
+	from.WaitAnswered()
+	phone.Hear(from, at)
+}
