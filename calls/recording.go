@@ -123,7 +123,7 @@ func (k *call) setRecordings(running map[string]Recording) error {
 
 func (k *call) isRecorded() bool { return len(k.recordings.bySid) > 0 }
 
-// tapOf returns the tap of a leg for all recordings, or nil if there are none.
+// tapOf returns the tap of a leg for all recordings. It is nil if the call is not recorded.
 func (k *call) tapOf(l *leg) Tap {
 	side := CallerSide
 	if l.inbound {

@@ -109,8 +109,8 @@ func (ks *APIKeys) Check(in APIKeyInput, isNew bool) error {
 	return errors.Join(errs...)
 }
 
-// Create creates a key of a project and returns its secret, which cannot be read again. A
-// key gets no more rights than by has. A nil by means the operator, with all rights.
+// Create creates a key of a project and returns its secret, which cannot be read again. The
+// key's rights never exceed those of by. A nil by stands for the operator, with all rights.
 func (ks *APIKeys) Create(
 	ctx context.Context, projectID string, in APIKeyInput, by *Rights,
 ) (k APIKey, secret string, err error) {

@@ -168,7 +168,7 @@ func TestStaleTail(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
-		t.Skip(err)
+		t.Fatal(err)
 	}
 	defer full.Close()
 	p := newTestSpool(t)
@@ -216,7 +216,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestFlood shows that a client that sends too much costs no more than a bounded file.
+// TestFlood shows that the file of a client that sends too much has a limit.
 func TestFlood(t *testing.T) {
 	p := newTestSpool(t)
 	packet := audio(p, 0)

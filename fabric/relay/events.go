@@ -57,6 +57,7 @@ func show(e calls.Event) (kind string, content any) {
 	case calls.RoomUpdated:
 		return "call.updated", inRoom{roomRef: refOf(e), Session: showRoom(e)}
 	}
+
 	if e.Member == nil {
 		return "", nil // a kind of event that a later version sends
 	}

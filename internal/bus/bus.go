@@ -64,7 +64,7 @@ type Bus struct {
 // A Handler handles the messages of one kind from a node. Its result is the answer, if the
 // message is a request. Messages that are no requests come one after the other, so their
 // handler must not wait for anything.
-type Handler func(ctx context.Context, from string, body json.RawMessage) (answer any, err error)
+type Handler = func(ctx context.Context, from string, body json.RawMessage) (answer any, err error)
 
 // An envelope is a message as transports carry it.
 type envelope struct {

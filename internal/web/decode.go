@@ -162,9 +162,9 @@ func readBody(r *http.Request, most int64) ([]byte, error) {
 // firstRead is how much memory a body gets before its first byte has arrived.
 const firstRead = 16 << 10
 
-// readAll reads a body of a stated length, which is -1 if it is unknown. It allocates no more than
-// the length, and in proportion to what has arrived: a client that states a length and sends
-// nothing must not hold memory.
+// readAll reads a body. length is the one that the client stated, or -1. Its memory grows with what
+// has arrived, up to that length: a client that states a length and sends nothing must not hold
+// memory.
 func readAll(r io.Reader, length int64) ([]byte, error) {
 	first := int64(firstRead)
 	if length >= 0 {

@@ -53,25 +53,15 @@ func TestMuteFlood(t *testing.T) {
 	p := s.NewProject(t)
 	alice := phone.Connect(t, s, p.NewSAT(t, "alice").Token, "")
 	bob := phone.Connect(t, s, p.NewSAT(t, "bob").Token, "").Online()
-	from, at := talk(alice, bob)
+	from, at := phone.Talk(alice, bob, "/private/bob")
 
 	from.Command("call.mute", map[string]any{"channels": slices.Repeat([]string{""}, 20_500)})
-	phone.Hear(from, at)
-	phone.Hear(at, from)
+	phone.HearBoth(from, at)
 	for _, c := range []*phone.Call{from, at} {
 		c.Hold(true)
 		c.Hold(false)
 	}
 	phone.Hear(from, at)
-}
-
-// talk calls bob from one phone, and answers at the other.
-func talk(alice, bob *phone.Phone) (from, at *phone.Call) {
-	from = alice.Dial("/private/bob")
-	at = bob.WaitRing()
-	at.Answer()
-	from.WaitAnswered()
-	return from, at
 }
 
 // TestRingAfterRevocation shows that a call rings on although earlier tokens of the callee were

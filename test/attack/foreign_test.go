@@ -228,7 +228,7 @@ func (th *things) isShown(answer []byte, path string) bool {
 		!strings.Contains(path, th.ID) && strings.Contains(text, th.ID)
 }
 
-// unread are the operations that read a thing of which there is none here: calls, and resources of the
+// unread are the operations on things that this test cannot create: calls, and resources of the
 // kinds that the API does not create.
 var unread = regexp.MustCompile(`/Calls/\{Sid\}(\.json)?$|/(cxml_applications|dialogflow_agents)/`)
 

@@ -26,21 +26,6 @@ func (p people) phones(t *testing.T, n *harness.Nodes) (here, there *phone.Phone
 	return phone.Connect(t, n.Each[0], p.alice.Token, ""), phone.Connect(t, n.Each[1], p.bob.Token, "").Online()
 }
 
-// callBob calls bob from one phone, and answers at the other.
-func callBob(from, at *phone.Phone) (alice, bob *phone.Call) {
-	alice = from.Dial("/private/bob")
-	bob = at.WaitRing()
-	bob.Answer()
-	alice.WaitAnswered()
-	bob.WaitAnswered()
-	return alice, bob
-}
-
-func hearBoth(a, b *phone.Call) {
-	phone.Hear(a, b)
-	phone.Hear(b, a)
-}
-
 // TestCallElsewhere shows that a call between clients of two nodes is like one on the same node:
 // both have the node of the caller, and each can end it.
 func TestCallElsewhere(t *testing.T) {
@@ -53,14 +38,14 @@ func TestCallElsewhere(t *testing.T) {
 		"the callee hangs up": func(alice, bob *phone.Call) *phone.Call { bob.Hangup(); return alice },
 	} {
 		t.Run(name, func(t *testing.T) {
-			alice, bob := callBob(here, there)
-			hearBoth(alice, bob)
+			alice, bob := phone.Talk(here, there, "/private/bob")
+			phone.HearBoth(alice, bob)
 			if alice.Node() == "" || alice.Node() != bob.Node() {
 				t.Errorf("the call is on node %q for alice and on %q for bob", alice.Node(), bob.Node())
 			}
 			bob.Hold(true)
 			bob.Hold(false)
-			hearBoth(alice, bob)
+			phone.HearBoth(alice, bob)
 			if cause := end(alice, bob).WaitEnded(); cause != "NORMAL_CLEARING" {
 				t.Errorf("the call ended with %s, want NORMAL_CLEARING", cause)
 			}
@@ -86,8 +71,8 @@ func TestCallMovesElsewhere(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)
 	here, there := p.phones(t, n)
-	alice, bob := callBob(here, there)
-	hearBoth(alice, bob)
+	alice, bob := phone.Talk(here, there, "/private/bob")
+	phone.HearBoth(alice, bob)
 
 	for _, m := range []struct {
 		who   *phone.Phone
@@ -97,10 +82,10 @@ func TestCallMovesElsewhere(t *testing.T) {
 		m.who.Drop()
 		phone.Connect(t, m.to, m.token, m.who.Protocol).Take(m.who)
 	}
-	hearBoth(alice, bob)
+	phone.HearBoth(alice, bob)
 	alice.Hold(true)
 	alice.Hold(false)
-	hearBoth(alice, bob)
+	phone.HearBoth(alice, bob)
 	alice.Hangup()
 	if cause := bob.WaitEnded(); cause != "NORMAL_CLEARING" {
 		t.Errorf("the call ended with %s, want NORMAL_CLEARING", cause)
@@ -116,7 +101,7 @@ func TestEndCallElsewhere(t *testing.T) {
 		here, there := p.phones(t, n)
 
 		t.Run(fmt.Sprintf("a backend at node %d", i), func(t *testing.T) {
-			alice, bob := callBob(here, there)
+			alice, bob := phone.Talk(here, there, "/private/bob")
 			n.Each[i].Post(t, p.LaML("/Calls/"+alice.ID), p.Basic(),
 				harness.Form(map[string][]string{"Status": {"completed"}})).Want(t, 200)
 			if a, b := alice.WaitEnded(), bob.WaitEnded(); a != b {
@@ -125,7 +110,7 @@ func TestEndCallElsewhere(t *testing.T) {
 		})
 
 		t.Run(fmt.Sprintf("a revocation at node %d", i), func(t *testing.T) {
-			alice, bob := callBob(here, there)
+			alice, bob := phone.Talk(here, there, "/private/bob")
 			n.Each[i].Command(t, p.bob.Token, "token", "revoke")
 			if cause := alice.WaitEnded(); cause != "TOKEN_REVOKED" {
 				t.Errorf("the call ended with %s, want TOKEN_REVOKED", cause)
@@ -141,8 +126,8 @@ func TestNodeOfCallDies(t *testing.T) {
 	n := two(t)
 	p := newPeople(t, n)
 	here, there := p.phones(t, n)
-	alice, bob := callBob(here, there)
-	hearBoth(alice, bob)
+	alice, bob := phone.Talk(here, there, "/private/bob")
+	phone.HearBoth(alice, bob)
 	n.Each[0].Kill()
 
 	harness.Eventually(t, soon, "the record of the call", func() error {

@@ -85,6 +85,17 @@ func (c *Call) Answer() {
 		"sdp": c.pc.LocalDescription().SDP, "dialogParams": map[string]any{"callID": c.ID}})
 }
 
+// Talk calls an address from one phone, and answers at the other.
+func Talk(from, at *Phone, to string) (caller, callee *Call) {
+	from.t.Helper()
+	caller = from.Dial(to)
+	callee = at.WaitRing()
+	callee.Answer()
+	caller.WaitAnswered()
+	callee.WaitAnswered()
+	return caller, callee
+}
+
 // Hangup ends the call.
 func (c *Call) Hangup() {
 	c.phone.t.Helper()
@@ -247,6 +258,13 @@ func (c *Call) Say(payload string) {
 		Header:  rtp.Header{Version: 2, SequenceNumber: c.seq, Timestamp: uint32(c.seq) * 960, Marker: true},
 		Payload: []byte(payload),
 	}))
+}
+
+// HearBoth fails the test unless each of two phones hears the other.
+func HearBoth(a, b *Call) {
+	a.phone.t.Helper()
+	Hear(a, b)
+	Hear(b, a)
 }
 
 // Hear says something again and again to another phone until that phone hears it.

@@ -137,8 +137,8 @@ type described struct {
 	flags   []string
 }
 
-// sameAs names those of a later command's flags that d describes, or those that the later command
-// lacks, whichever are fewer. It returns "" if there are none.
+// sameAs returns a text about the flags that a later command shares with d. The text names the shared
+// ones or the missing ones, whichever list is shorter. Without a shared flag it is "".
 func (d described) sameAs(flags []string) string {
 	var common, missing []string
 	for _, f := range d.flags {

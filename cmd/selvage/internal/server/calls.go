@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net"
@@ -57,7 +56,7 @@ func (a *App) openCalls(ctx context.Context, log *slog.Logger) error {
 		Sessions: a.sessions, Node: a.node, Log: log,
 	}
 	if a.bus = a.openBus(log); !a.bus.Alone() {
-		conf.Nodes = nodes{a.bus}
+		conf.Nodes = a.bus
 	}
 	if a.Recordings != nil {
 		dir := filepath.Join(a.Config.Data, "spool")
@@ -71,8 +70,8 @@ func (a *App) openCalls(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-// openBus returns the bus to the other nodes: through Redis, or the database if there is none or
-// it is away.
+// openBus returns the bus to the other nodes: through Redis, and through the database while
+// Redis is away or not configured.
 func (a *App) openBus(log *slog.Logger) *bus.Bus {
 	c := bus.Config{Node: a.node, Log: log}
 	if a.redis != nil {
@@ -84,13 +83,6 @@ func (a *App) openBus(log *slog.Logger) *bus.Bus {
 		c.Transports = append(c.Transports, n)
 	}
 	return bus.New(c)
-}
-
-// nodes is a bus as package calls wants it.
-type nodes struct{ *bus.Bus }
-
-func (n nodes) Handle(kind string, h func(context.Context, string, json.RawMessage) (any, error)) {
-	n.Bus.Handle(kind, h)
 }
 
 // isRecorded reports whether a call is to be recorded from its beginning.
