@@ -228,6 +228,23 @@ func (c *Calls) allLegs() []*leg {
 	return all
 }
 
+// Drain refuses new calls, and waits until no call is left or ctx ends.
+func (c *Calls) Drain(ctx context.Context) {
+	c.mu.Lock()
+	c.draining = true
+	c.mu.Unlock()
+
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for c.Stats().Calls > 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
 // Shutdown refuses new calls and ends those that still run, with [NodeLost].
 func (c *Calls) Shutdown(ctx context.Context) {
 	c.mu.Lock()

@@ -183,7 +183,18 @@ func (s *Server) await(t T) {
 // status.
 func (s *Server) Stop(t T) error {
 	t.Helper()
+	s.Terminate()
+	return s.Wait(t)
+}
+
+// Terminate sends SIGTERM to the server.
+func (s *Server) Terminate() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+}
+
+// Wait waits for a server that was told to stop, and returns the error of its exit status.
+func (s *Server) Wait(t T) error {
+	t.Helper()
 	select {
 	case <-s.exited:
 	case <-time.After(stopDeadline):

@@ -142,3 +142,30 @@ func TestNodeOfCallDies(t *testing.T) {
 		t.Errorf("bob's call ended with %s, want NODE_LOST", cause)
 	}
 }
+
+// TestDrain shows that a call goes on while its node drains. Its clients connect to the other node,
+// and the draining node stops once the call is over.
+func TestDrain(t *testing.T) {
+	patient := harness.Config{Args: []string{"--drain", "10m"}}
+	n := harness.StartNodes(t, nil, patient, patient)
+	p := newPeople(t, n)
+	here, there := p.phones(t, n)
+	alice, bob := phone.Talk(here, there, "/private/bob")
+	phone.HearBoth(alice, bob)
+
+	n.Each[0].Terminate()
+	here.WaitClosed()
+	phone.Connect(t, n.Each[1], p.alice.Token, here.Protocol).Take(here)
+	phone.HearBoth(alice, bob)
+	alice.Hold(true)
+	alice.Hold(false)
+	phone.HearBoth(alice, bob)
+
+	alice.Hangup()
+	if cause := bob.WaitEnded(); cause != "NORMAL_CLEARING" {
+		t.Errorf("the call ended with %s, want NORMAL_CLEARING", cause)
+	}
+	if err := n.Each[0].Wait(t); err != nil {
+		t.Errorf("the drained node ended with %v", err)
+	}
+}

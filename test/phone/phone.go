@@ -30,6 +30,7 @@ type Phone struct {
 	mu      sync.Mutex
 	replies map[string]chan reply
 	calls   map[string]*Call
+	closed  chan struct{} // when the socket is
 }
 
 type reply struct {
@@ -54,7 +55,7 @@ func Connect(t harness.T, s *harness.Server, token, protocol string) *Phone {
 	}
 	conn.SetReadLimit(1 << 20)
 	p := &Phone{Rings: make(chan *Call, 16), t: t, conn: conn,
-		replies: make(map[string]chan reply), calls: make(map[string]*Call)}
+		replies: make(map[string]chan reply), calls: make(map[string]*Call), closed: make(chan struct{})}
 	t.Cleanup(p.Drop)
 	go p.read()
 
@@ -74,6 +75,16 @@ func (p *Phone) Online() *Phone {
 
 // Drop closes the socket without a word. Media goes on.
 func (p *Phone) Drop() { _ = p.conn.CloseNow() }
+
+// WaitClosed waits until the server has closed the socket.
+func (p *Phone) WaitClosed() {
+	p.t.Helper()
+	select {
+	case <-p.closed:
+	case <-time.After(patience):
+		p.t.Fatalf("the server did not close the socket")
+	}
+}
 
 // Take moves the calls of an earlier phone to this one, as an SDK does that connects again.
 func (p *Phone) Take(from *Phone) {
@@ -148,6 +159,7 @@ type message struct {
 
 // read reads until the socket is closed.
 func (p *Phone) read() {
+	defer close(p.closed)
 	for {
 		_, text, err := p.conn.Read(context.Background())
 		if err != nil {
@@ -167,6 +179,7 @@ func (p *Phone) read() {
 			}
 			continue
 		}
+
 		if m.Params.Type == "webrtc.message" {
 			p.handle(m)
 		}

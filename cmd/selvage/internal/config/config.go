@@ -74,6 +74,8 @@ type Config struct {
 	MasterKey masterKey `key:"master_key" secret:"true"`
 	// Time that running requests have to finish on shutdown.
 	Grace time.Duration `key:"grace" default:"25s"`
+	// Time that calls have to end by themselves after SIGTERM; the server then ends them.
+	Drain patience `key:"drain" default:"0s"`
 
 	TLS struct {
 		// Names and addresses in the local certificate, in addition to localhost.

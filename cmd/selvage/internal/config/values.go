@@ -35,6 +35,7 @@ type (
 
 	lifetime  time.Duration // of a token, at most as long as its revocation is remembered
 	Period    time.Duration // of a login, a key or a recording
+	patience  time.Duration // may be 0
 	retention time.Duration // of rows that are history; 0 for ever
 
 	logLevel     slog.Level
@@ -233,6 +234,20 @@ func (r *retention) UnmarshalText(text []byte) error {
 	*r = retention(s.Length)
 	return nil
 }
+
+// maxPatience bounds how long a stop may wait.
+const maxPatience = 24 * time.Hour
+
+func (p *patience) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d < 0 || d > maxPatience {
+		return errors.New("needs a time up to 24h, such as 90s or 10m, or 0s for none")
+	}
+	*p = patience(d)
+	return nil
+}
+
+func (p patience) String() string { return time.Duration(p).String() }
 
 func (r retention) String() string { return span.InDays(time.Duration(r)) }
 

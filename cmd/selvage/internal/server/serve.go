@@ -195,7 +195,7 @@ func (s *server) run(ctx context.Context) error {
 	}
 
 	if err := s.running().Write(s.app.Config.Data); err != nil {
-		return errors.Join(err, s.shutdown(ctx))
+		return errors.Join(err, s.shutdown(ctx, 0))
 	}
 	defer os.Remove(filepath.Join(s.app.Config.Data, datadir.RunFile))
 	s.printReady(created)

@@ -27,28 +27,32 @@ func (s *server) wait(ctx context.Context) error {
 	for {
 		select {
 		case got := <-s.signals:
-			if got == syscall.SIGHUP {
+			switch got {
+			case syscall.SIGHUP:
 				s.reload()
-				continue
+			case syscall.SIGTERM:
+				return s.stop(time.Duration(s.app.Config.Drain))
+			default:
+				return s.stop(0)
 			}
-			return s.stop()
 		case <-ctx.Done():
-			return s.stop()
+			return s.stop(0)
 		case err := <-s.failed:
-			return errors.Join(fmt.Errorf("serving: %w", err), s.shutdown(ctx))
+			return errors.Join(fmt.Errorf("serving: %w", err), s.shutdown(ctx, 0))
 		}
 	}
 }
 
-// stop lets requests finish until the grace period ends or a second signal arrives.
-func (s *server) stop() error {
+// stop lets requests finish until the grace period ends or a second signal arrives. Before that,
+// calls have the time of drain to end by themselves.
+func (s *server) stop(drain time.Duration) error {
 	s.stopping.Store(true) // /readyz fails first
-	s.log.Info("stopping", "grace", s.app.Config.Grace.String())
-	ctx, cancel := context.WithTimeout(context.Background(), s.app.Config.Grace)
+	s.log.Info("stopping", "grace", s.app.Config.Grace.String(), "drain", drain.String())
+	ctx, cancel := context.WithTimeout(context.Background(), s.app.Config.Grace+drain)
 	defer cancel()
 
 	done := make(chan error, 1)
-	go func() { done <- s.shutdown(ctx) }()
+	go func() { done <- s.shutdown(ctx, drain) }()
 	for {
 		select {
 		case err := <-done:
@@ -66,7 +70,7 @@ func (s *server) stop() error {
 // Requests that take longer are cut off, which is not an error. Sockets are asked to
 // reconnect elsewhere, and deliveries that have begun are finished. The listener for health
 // stops last.
-func (s *server) shutdown(ctx context.Context) error {
+func (s *server) shutdown(ctx context.Context, drain time.Duration) error {
 	if s.app.pages != nil {
 		s.app.pages.Shutdown()
 	}
@@ -79,13 +83,7 @@ func (s *server) shutdown(ctx context.Context) error {
 	}
 
 	if s.app.relay != nil { // net/http does not wait for hijacked connections
-		public.Go(func() {
-			if s.app.Calls != nil {
-				s.app.Calls.Shutdown(ctx) // while there are sockets to tell
-			}
-			s.finishRecordings(ctx)
-			s.app.relay.Shutdown(ctx)
-		})
+		public.Go(func() { s.stopCalls(ctx, drain) })
 	}
 	public.Go(func() { s.app.webhooks.Shutdown(ctx) })
 	public.Go(func() { s.app.logouts.Shutdown(ctx) })
@@ -95,6 +93,26 @@ func (s *server) shutdown(ctx context.Context) error {
 		errs = append(errs, s.drain(ctx, s.ops))
 	}
 	return errors.Join(append(errs, s.app.settle())...)
+}
+
+// stopCalls gives calls the time of drain to end by themselves, ends the rest and closes the
+// sockets. If there are other nodes, the sockets are closed first: clients connect to those nodes
+// and control their calls from there.
+func (s *server) stopCalls(ctx context.Context, drain time.Duration) {
+	defer s.app.relay.Shutdown(ctx)
+	if s.app.Calls == nil {
+		return
+	}
+	if drain > 0 {
+		if !s.app.bus.Alone() {
+			s.app.relay.Shutdown(ctx)
+		}
+		patience, cancel := context.WithTimeout(ctx, drain)
+		defer cancel()
+		s.app.Calls.Drain(patience)
+	}
+	s.app.Calls.Shutdown(ctx) // while there are sockets that need to hear of it
+	s.finishRecordings(ctx)
 }
 
 // finishRecordings waits for the files of recorded calls until ctx ends. The next process makes
