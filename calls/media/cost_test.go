@@ -49,12 +49,7 @@ func unagreed() []byte {
 func TestRepeatBound(t *testing.T) {
 	const profile = srtp.ProtectionProfileAeadAes128Gcm
 	p := newPair(t, calls.Video, profile)
-	var to *section
-	for l := range p.engine.legs {
-		if r := l.sections[0].route.Load(); r != nil {
-			to = r.to
-		}
-	}
+	_, to := p.linked()
 	const size = 1150
 	for _, b := range p.packets(t, 140, size) {
 		p.worker.datagram(b, p.source, time.Now())

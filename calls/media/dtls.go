@@ -171,7 +171,7 @@ func (t *transport) derive(conn *dtls.Conn) error {
 	}
 
 	in, err := srtp.CreateContext(c.Keys.RemoteMasterKey, c.Keys.RemoteMasterSalt, c.Profile,
-		srtp.SRTPReplayProtection(512), srtp.SRTCPReplayProtection(64))
+		srtp.SRTPReplayProtection(reorder), srtp.SRTCPReplayProtection(64))
 	if err != nil {
 		return fmt.Errorf("making the receiving keys: %w", err)
 	}

@@ -171,12 +171,7 @@ func processorTime() time.Duration {
 // packets of an earlier epoch are dropped.
 func TestEpochs(t *testing.T) {
 	p := newPair(t, calls.Audio, srtp.ProtectionProfileAeadAes128Gcm)
-	var from, to *section
-	for l := range p.engine.legs {
-		if s := l.sections[0]; s.route.Load() != nil {
-			from, to = s, s.route.Load().to
-		}
-	}
+	from, to := p.linked()
 
 	other := &section{}
 	used := map[uint16]bool{}

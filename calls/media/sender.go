@@ -18,8 +18,9 @@ import (
 // the client sees one stream all the time.
 //
 // Each time between two changes of source is an epoch. Within an epoch, numbers are those of
-// the source plus an offset; packets older than the epoch are dropped. So no number is used
-// twice, which would break the encryption (RFC 3711, section 9.1).
+// the source plus an offset; packets older than the epoch are dropped. A source whose numbers jump
+// back to some that were sent begins a new epoch. So no number is used twice, which would break the
+// encryption (RFC 3711, section 9.1).
 type sender struct {
 	section *section
 	ssrc    uint32
@@ -36,6 +37,7 @@ type sender struct {
 	fromSSRC   uint32
 	highest    int64  // count of the newest packet; -1 before the first
 	highestSeq uint16 // its sequence number in the source's numbers
+	taken      window
 	base       uint16 // our sequence number of count 0
 	timeOffset uint32
 
@@ -113,10 +115,7 @@ func (o *sender) forward(w *worker, from *section, b []byte, p packet, codec str
 	if o.ctx == nil || o.dialing || o.section.kind == calls.Audio && o.section.leg.deaf.Load() {
 		return false
 	}
-	if o.from != from || o.fromSSRC != p.ssrc {
-		o.begin(from, p, now)
-	}
-	count := o.highest + int64(int16(p.seq-o.highestSeq))
+	count := o.count(from, p, now)
 	if count < 0 {
 		return false // older than the epoch
 	}
@@ -125,6 +124,7 @@ func (o *sender) forward(w *worker, from *section, b []byte, p packet, codec str
 		return o.keyframe.due(now)
 	}
 
+	o.taken.add(count, o.highest)
 	if count > o.highest {
 		o.highest, o.highestSeq = count, p.seq
 	}
@@ -134,11 +134,29 @@ func (o *sender) forward(w *worker, from *section, b []byte, p packet, codec str
 	return false
 }
 
+// count returns the count of a packet, with which it may begin an epoch. Packets from before the
+// epoch have a negative one.
+func (o *sender) count(from *section, p packet, now time.Time) int64 {
+	if o.from != from || o.fromSSRC != p.ssrc {
+		o.begin(from, p, now)
+	}
+	count := o.highest + int64(int16(p.seq-o.highestSeq))
+	if count < 0 || !o.taken.has(count, o.highest) {
+		return count
+	}
+
+	// The packet is none that was sent before, which the client's keys do not accept twice. So its
+	// number has gone around, at least by half: what it leapt over was lost or not forwarded.
+	o.begin(from, p, now)
+	return 0
+}
+
 // begin starts an epoch with a packet of a source: it gets the next sequence number, and
 // the timestamp goes on by the time that has passed.
 func (o *sender) begin(from *section, p packet, now time.Time) {
 	o.from, o.fromSSRC = from, p.ssrc
 	o.highest, o.highestSeq = -1, p.seq-1
+	o.taken = window{}
 	o.base = o.lastSeq + 1
 	o.timeOffset = o.nextTime(now) - p.time
 	if o.section.kind == calls.Video {

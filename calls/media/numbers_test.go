@@ -1,0 +1,75 @@
+package media
+
+import (
+	"encoding/binary"
+	"testing"
+	"time"
+
+	"github.com/pion/srtp/v3"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/sdp"
+)
+
+// TestKeystreams shows that no two packets are encrypted alike, however a client jumps with its
+// numbers. The keystream of a packet is what it is before encryption, XORed with what it is after:
+// it is the same for two packets of one stream if, and only if, they have the same index (RFC 3711,
+// section 9.1).
+func TestKeystreams(t *testing.T) {
+	const jump = 1 << 15
+	tests := []struct {
+		name  string
+		first uint16 // our first number
+		seqs  []uint32
+	}{
+		{"half of the numbers back", 1, []uint32{1, 2, jump - 1, jump, jump + 1, 1, 2, 3, jump + 2, jump + 3}},
+		{"half of the numbers on", jump - 1, []uint32{1, 2, jump - 1, jump + 10, 10, 11, jump + 11, 12}},
+		{"again and again", jump - 2, []uint32{0, jump - 1, 2*jump - 2, 3*jump - 3, 2*jump - 3, 3*jump - 3,
+			4*jump - 3, 3*jump - 3, 2*jump - 3}},
+		{"once around without being forwarded", 1, []uint32{100, 101, 102, 2*jump + 101, 2*jump + 102, 2*jump + 103}},
+		{"reordered", 1, []uint32{10, 12, 11, 14, 13, 15}},
+	}
+	for _, tt := range tests {
+		p := newPair(t, calls.Audio, srtp.ProtectionProfileAeadAes128Gcm)
+		from, to := p.linked()
+		to.out.lastSeq = tt.first - 1
+		used := map[[payloadSize]byte]int{}
+		for i, seq := range tt.seqs {
+			plain := make([]byte, 12+payloadSize)
+			plain[0], plain[1] = 0x80, 111
+			binary.BigEndian.PutUint16(plain[2:], uint16(seq))
+			plain[12] = byte(i) // each packet is another one
+			header, _ := parse(plain)
+			before := to.out.sent
+			to.out.forward(p.worker, from, plain, header, sdp.Opus, time.Now())
+			if to.out.sent == before {
+				continue
+			}
+
+			var stream [payloadSize]byte
+			for j := range stream {
+				stream[j] = plain[12+j] ^ p.worker.sealed[12+j]
+			}
+			if other, twice := used[stream]; twice {
+				t.Errorf("%s: packets %d and %d are encrypted alike", tt.name, other, i)
+			}
+			used[stream] = i
+		}
+		if tt.name == "reordered" && len(used) != len(tt.seqs) {
+			t.Errorf("%d of %d reordered packets were sent, want all", len(used), len(tt.seqs))
+		}
+	}
+}
+
+// payloadSize is the size of the payloads whose keystreams are compared.
+const payloadSize = 16
+
+// linked returns the sections between which packets pass.
+func (p *pair) linked() (from, to *section) {
+	for l := range p.engine.legs {
+		if r := l.sections[0].route.Load(); r != nil {
+			return l.sections[0], r.to
+		}
+	}
+	return nil, nil
+}
