@@ -35,7 +35,7 @@ type outcomeOf struct {
 		Code          int
 		Name, Message string
 	} `json:"error"`
-	Hangs bool `json:"hangs"`
+	Hangs string `json:"hangs"` // the situation, if the promise did not settle
 }
 
 // try returns the outcome of a promise.
@@ -49,7 +49,7 @@ func (s sdk) try(promise string) (o outcomeOf) {
 func (s sdk) do(promise string, value any) {
 	s.Helper()
 	o := s.try(promise)
-	if o.Error != nil || o.Hangs {
+	if o.Error != nil || o.Hangs != "" {
 		s.Fatalf("%s: %s", promise, o)
 	}
 	if value == nil {
@@ -62,8 +62,8 @@ func (s sdk) do(promise string, value any) {
 
 func (o outcomeOf) String() string {
 	switch {
-	case o.Hangs:
-		return "it does not return"
+	case o.Hangs != "":
+		return "it does not return: " + o.Hangs
 	case o.Error != nil:
 		return fmt.Sprintf("%s %d: %s", o.Error.Name, o.Error.Code, o.Error.Message)
 	}

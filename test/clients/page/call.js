@@ -94,14 +94,21 @@ async function accept(n, params) {
   return call.callId
 }
 
-/** Waits until a condition holds, for a minute at most, and gives its value. */
-async function until(condition, patience = 60000) {
+/** Waits until a condition holds, and returns its value. */
+async function until(condition, patience = 50000) {
   for (const end = Date.now() + patience; ; ) {
     const value = await condition()
     if (value) return value
-    if (Date.now() > end) throw new Error('in vain: ' + condition + '; states ' + states + '; messages ' + messages.map((m) => m.method))
+    if (Date.now() > end) throw new Error('in vain: ' + condition + '; ' + situation())
     await new Promise((resolve) => setTimeout(resolve, 50))
   }
+}
+
+/** What is known of the call, for messages of failed tests. */
+function situation() {
+  const ours = messages.map((m) => m.method)
+  const peers = connections.map((c) => [c.signalingState, c.iceGatheringState, c.iceConnectionState, c.connectionState])
+  return `states ${states}; messages ${ours}; events ${events}; sockets ${sockets.map((s) => s.readyState)}; peers ${peers.join('; ')}`
 }
 
 let analyser

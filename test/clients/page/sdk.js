@@ -5,9 +5,10 @@
 let client
 const events = []
 
-/** Returns the outcome of a promise: {value}, {error: {code, name, message}} or {hangs: true}. */
+/** Returns the outcome of a promise: {value}, {error: {code, name, message}} or
+ * {hangs}, which describes the situation where the page can. */
 function outcome(promise, patience = 60000) {
-  const late = new Promise((resolve) => setTimeout(resolve, patience, { hangs: true }))
+  const late = new Promise((resolve) => setTimeout(() => resolve({ hangs: globalThis.situation?.() ?? 'no more is known' }), patience))
   const came = Promise.resolve(promise).then(
     (value) => ({ value: value ?? null }),
     (err) => ({ error: { code: Number(err?.code ?? 0), name: String(err?.name), message: String(err?.message ?? err) } }),

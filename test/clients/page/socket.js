@@ -1,5 +1,5 @@
 'use strict'
-// Watches the sockets that an SDK opens. Load it before the SDK.
+// Watches the sockets and media connections that an SDK opens. Load it before the SDK.
 
 const sockets = []
 const messages = [] // of the verto protocol, as they arrived
@@ -12,6 +12,17 @@ globalThis.WebSocket = class extends WebSocket {
       const { params } = JSON.parse(data)
       if (params?.event_type === 'webrtc.message') messages.push(params.params)
     })
+  }
+}
+
+const connections = [] // of media
+
+if (globalThis.RTCPeerConnection) {
+  globalThis.RTCPeerConnection = class extends RTCPeerConnection {
+    constructor(...args) {
+      super(...args)
+      connections.push(this)
+    }
   }
 }
 
