@@ -66,10 +66,12 @@ func processOf(t *testing.T, s *harness.Server) (p process) {
 const (
 	mostCPU  = 50 * time.Millisecond
 	mostHeap = 5 << 20
+	mostMore = 20 * time.Millisecond
 )
 
 // TestI17HostileRequests sends requests that are made to be costly. Each costs less than 50 ms of
-// processor time and 5 MiB.
+// processor time and 5 MiB. A hostile password costs at most 20 ms more than an ordinary one, whose
+// hash is expensive by intent.
 func TestI17HostileRequests(t *testing.T) {
 	harness.OneBackend(t)
 	if _, err := os.Stat("/proc/self/schedstat"); err != nil {
@@ -98,8 +100,6 @@ func TestI17HostileRequests(t *testing.T) {
 			jsonBody(`{"name":"a","contents":"` + wide(`\u00e9`, 85_000) + `"}`)},
 		"an e-mail of brackets": {"POST", "/api/fabric/resources/subscribers",
 			jsonBody(`{"email":"` + wide("(", 900_000) + `@x"}`)},
-		"a password of signs": {"POST", "/api/fabric/resources/subscribers",
-			jsonBody(`{"email":"x@example.com","password":"4@8({[<369&#!1/|0$5+7%24@8({[<36"}`)},
 		"a reference of marks": {"POST", "/api/fabric/subscribers/tokens",
 			jsonBody(`{"reference":"` + wide("a\u0301", 300_000) + `"}`)},
 		"many addresses": {"POST", "/api/fabric/guests/tokens",
@@ -161,29 +161,56 @@ func TestI17HostileRequests(t *testing.T) {
 
 	var table bytes.Buffer
 	w := bufio.NewWriter(&table)
-	for _, name := range slices.Sorted(maps.Keys(requests)) {
-		r := requests[name]
-		least := process{time.Hour, 1 << 40}
-		for range 5 { // others can only add to a measurement
-			before := processOf(t, s)
-			if _, err := s.Try(r.method, r.path, r.opts...); err != nil {
-				continue // the server has closed the connection before it read everything
-			}
-			cost := processOf(t, s).since(before)
-			least = process{min(least.cpu, cost.cpu), min(least.heap, cost.heap)}
-			if least.cpu < mostCPU && least.heap < mostHeap {
-				break
-			}
-		}
-
-		fmt.Fprintf(w, "\n%-32s %8.1f ms %8.1f MiB", name, least.cpu.Seconds()*1000, float64(least.heap)/(1<<20))
-		if least.cpu == time.Hour {
+	note := func(name string, cost process) {
+		fmt.Fprintf(w, "\n%-32s %8.1f ms %8.1f MiB", name, cost.cpu.Seconds()*1000, float64(cost.heap)/(1<<20))
+	}
+	least := func(name string, r request, most time.Duration) process {
+		cost := leastCost(t, s, most, func() error {
+			_, err := s.Try(r.method, r.path, r.opts...)
+			return err
+		})
+		note(name, cost)
+		if cost.cpu == time.Hour {
 			t.Errorf("%s: no answer", name)
-		} else if least.cpu >= mostCPU || least.heap >= mostHeap {
-			t.Errorf("%s costs %v of processor time and %d bytes, want less than %v and %d", name, least.cpu,
-				least.heap, mostCPU, mostHeap)
+		}
+		return cost
+	}
+	check := func(name string, r request, most time.Duration) {
+		if cost := least(name, r, most); cost.cpu >= most || cost.heap >= mostHeap {
+			t.Errorf("%s costs %v of processor time and %d bytes, want less than %v and %d", name, cost.cpu,
+				cost.heap, most, mostHeap)
 		}
 	}
+
+	for _, name := range slices.Sorted(maps.Keys(requests)) {
+		check(name, requests[name], mostCPU)
+	}
+
+	subscriber := func(password string) request {
+		return request{"POST", "/api/fabric/resources/subscribers",
+			jsonBody(`{"email":"x@example.com","password":"` + password + `"}`)}
+	}
+	ordinary := least("an ordinary password", subscriber("fathom lantern quarry"), 0)
+	check("a password of signs", subscriber("4@8({[<369&#!1/|0$5+7%24@8({[<36"), ordinary.cpu+mostMore)
 	_ = w.Flush() // to a buffer
 	t.Logf("the cost of each request, with that of measuring it:%s", table.String())
+}
+
+// leastCost returns the least that a request costs in up to five tries, since others can only add to
+// a measurement. It stops at a try that is within the bounds.
+func leastCost(t *testing.T, s *harness.Server, most time.Duration, request func() error) process {
+	t.Helper()
+	least := process{time.Hour, 1 << 40}
+	for range 5 {
+		before := processOf(t, s)
+		if err := request(); err != nil {
+			continue // the server has closed the connection before it read everything
+		}
+		cost := processOf(t, s).since(before)
+		least = process{min(least.cpu, cost.cpu), min(least.heap, cost.heap)}
+		if least.cpu < most && least.heap < mostHeap {
+			break
+		}
+	}
+	return least
 }
