@@ -22,6 +22,7 @@ var (
 	LoseRace          = Cause{"LOSE_RACE", 502}                // another device answered
 	MediaTimeout      = Cause{"MEDIA_TIMEOUT", 604}            // no media from the client
 	NodeLost          = Cause{"NODE_LOST", 41}                 // the node that held the call is gone
+	TemporaryFailure  = Cause{"NORMAL_TEMPORARY_FAILURE", 41}  // a fault of the server
 	TokenRevoked      = Cause{"TOKEN_REVOKED", 21}             // the login or the token ended
 	managerRequest    = Cause{"MANAGER_REQUEST", 503}          // a backend or operator hung up
 )

@@ -82,6 +82,8 @@ type Watcher interface {
 	// Talking: the client began or stopped to speak, by the audio level that it reports
 	// (RFC 6464).
 	Talking(talking bool)
+	// Failed: a fault of the engine ended the media, which is closed.
+	Failed(err error)
 }
 
 // LostAfter is how long a client may be silent at the network's level. Browsers check

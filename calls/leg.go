@@ -144,6 +144,16 @@ func (w watcher) Lost() {
 	w.leg.call.post(func() { w.leg.mediaLost = time.Now() })
 }
 
+func (w watcher) Failed(err error) {
+	w.leg.call.post(func() {
+		k := w.leg.call
+		k.calls.log.Error("the media of a call failed", "call_id", k.id, "leg_id", w.leg.id, "error", err)
+		if !w.leg.over {
+			w.leg.hangUp(TemporaryFailure)
+		}
+	})
+}
+
 func (w watcher) Talking(talking bool) {
 	w.leg.call.post(func() {
 		l := w.leg

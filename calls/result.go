@@ -66,6 +66,7 @@ var reasons = map[string]string{
 	OriginatorCancel.Text:  "The caller gave up",
 	MediaTimeout.Text:      "No audio or video arrived",
 	NodeLost.Text:          "The server stopped",
+	TemporaryFailure.Text:  "A fault of the server",
 	TokenRevoked.Text:      "The login or token was revoked",
 	managerRequest.Text:    "Ended by a backend or an operator",
 }

@@ -265,12 +265,14 @@ type watcher struct {
 	connected chan calls.Path
 	lost      chan struct{}
 	talking   chan bool
+	failed    chan error
 }
 
 func newWatcher() *watcher {
-	return &watcher{make(chan calls.Path, 16), make(chan struct{}, 16), make(chan bool, 64)}
+	return &watcher{make(chan calls.Path, 16), make(chan struct{}, 16), make(chan bool, 64), make(chan error, 16)}
 }
 
 func (w *watcher) Connected(p calls.Path) { w.connected <- p }
 func (w *watcher) Lost()                  { w.lost <- struct{}{} }
 func (w *watcher) Talking(talking bool)   { w.talking <- talking }
+func (w *watcher) Failed(err error)       { w.failed <- err }

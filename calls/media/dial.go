@@ -48,7 +48,7 @@ func (l *leg) Dial(digits string) {
 	defer l.engine.mu.Unlock()
 	if !l.closed.Load() {
 		d.running = true
-		l.engine.group.Go(l.dial)
+		l.engine.group.Go(l.tryDial)
 	}
 }
 
@@ -63,6 +63,12 @@ func (d *dialer) next() (event byte, ok bool) {
 	event = d.waiting[0]
 	d.waiting = d.waiting[1:]
 	return event, true
+}
+
+// tryDial is dial, but a panic ends only the leg.
+func (l *leg) tryDial() {
+	defer func() { l.engine.handlePanic(l, recover()) }()
+	l.dial()
 }
 
 // dial sends the digits that wait.

@@ -55,6 +55,7 @@ type Engine struct {
 	identity atomic.Pointer[identity]
 	counters counters
 	unproven atomic.Int64 // TCP connections that belong to no section yet
+	panicked atomic.Int64 // when a panic that belongs to no leg was last logged, in ns since 1970
 
 	streamsMu sync.Mutex
 	streams   map[*stream]struct{} // all TCP connections; nil once the engine closes

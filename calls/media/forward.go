@@ -12,10 +12,7 @@ import (
 // the recording and forwards it to the linked leg.
 func (w *worker) receiveRTP(t *transport, b []byte, now time.Time) {
 	s := t.section
-	t.in.mu.Lock()
 	loudness, ok := w.forward(t, b, now)
-	t.in.mu.Unlock()
-
 	if !ok {
 		w.engine.counters.dropped.Add(1)
 		return
@@ -50,9 +47,10 @@ func (w *worker) open(t *transport, b []byte, now time.Time) ([]byte, bool) {
 	return plain, true
 }
 
-// forward handles an SRTP packet. It returns the audio level that the client reports. The
-// caller holds in.mu.
+// forward handles an SRTP packet. It returns the audio level that the client reports.
 func (w *worker) forward(t *transport, b []byte, now time.Time) (loudness uint8, ok bool) {
+	t.in.mu.Lock()
+	defer t.in.mu.Unlock()
 	plain, ok := w.open(t, b, now)
 	if !ok {
 		return silence, false

@@ -17,13 +17,13 @@ import (
 // echo returns a connected light client that hears itself.
 func echo(t *testing.T, e *media.Engine) *light {
 	t.Helper()
-	c := newLight(t, e, lightOffer(""))
+	c, before := newLight(t, e, lightOffer("")), e.Stats().ConnectedUDP
 	t.Cleanup(c.close)
 	c.leg.Link(calls.Audio, c.leg)
 	if err := c.connect(); err != nil {
 		t.Fatalf("connecting: %v", err)
 	}
-	waitFor(t, "the leg to be connected", func() bool { return e.Stats().ConnectedUDP > 0 })
+	waitFor(t, "the leg to be connected", func() bool { return e.Stats().ConnectedUDP > before })
 	return c
 }
 
@@ -225,4 +225,39 @@ func TestManyUnprovenTCP(t *testing.T) {
 		_ = conn.Close()
 	}
 	waitFor(t, "the others to end", func() bool { return e.Stats().RefusedTCP == 300 })
+}
+
+// A faultyTap fails at each packet, as a fault of the code that handles packets would.
+type faultyTap struct{}
+
+func (faultyTap) Packet(calls.Packet)                 { panic("a fault") }
+func (faultyTap) Clock(calls.Kind, uint32, time.Time) {}
+
+// TestPanic shows that a panic while a packet is handled ends the leg that sent it, and no other.
+func TestPanic(t *testing.T) {
+	e := newEngine(t)
+	c, other := echo(t, e), echo(t, e)
+	c.leg.Record(faultyTap{})
+	c.write(c.packet("one"))
+	select {
+	case err := <-c.watch.failed:
+		if !strings.Contains(err.Error(), "a fault") || !strings.Contains(err.Error(), "receiveRTP") {
+			t.Errorf("Failed(%v), want the panic and where it was", err)
+		}
+	case <-time.After(deadline):
+		t.Fatal("Failed was not called")
+	}
+
+	if s := e.Stats(); s.Panics != 1 || s.Legs != 1 {
+		t.Errorf("Stats() = %+v, want a panic and one leg", s)
+	}
+	c.write(c.packet("two"))
+	other.write(other.packet("three"))
+	if got := other.hear(); got != "three" {
+		t.Errorf("heard %q, want three", got)
+	}
+	c.leg.Quality() // takes the locks that were held
+	if len(c.watch.failed) > 0 {
+		t.Error("Failed was called twice")
+	}
 }

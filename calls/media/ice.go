@@ -36,7 +36,8 @@ func isSTUN(b []byte) bool {
 //
 // Nothing is answered to a packet without a known user name fragment and valid integrity:
 // a scanner learns nothing, and a spoofed address receives nothing.
-func (w *worker) check(b []byte, from *path, now time.Time) *transport {
+func (w *worker) check(b []byte, from *path, now time.Time) (t *transport) {
+	defer func() { w.engine.handlePanic(t.owner(), recover()) }()
 	m := &w.request
 	m.Raw = append(m.Raw[:0], b...)
 	if m.Decode() != nil || m.Type != stun.BindingRequest {
@@ -47,16 +48,17 @@ func (w *worker) check(b []byte, from *path, now time.Time) *transport {
 		return nil
 	}
 	ufrag, _, _ := bytes.Cut(name, []byte(":"))
-	t := w.engine.table.name(ufrag)
-	if t == nil {
+	named := w.engine.table.name(ufrag)
+	if named == nil {
 		return nil
 	}
-	c := t.credential(ufrag)
+	c := named.credential(ufrag)
 	if c == nil || c.key.Check(m) != nil {
 		w.engine.counters.badSTUN.Add(1)
 		return nil
 	}
 
+	t = named
 	t.heard.Store(now.UnixNano())
 	if m.Contains(stun.AttrICEControlled) {
 		// A lite agent never controls (RFC 8445, section 6.1.1): the client has to.

@@ -31,6 +31,7 @@ import (
 type light struct {
 	t               testing.TB
 	leg             calls.Media
+	watch           *watcher
 	conn            *net.UDPConn
 	ufrag, password string // the engine's
 	dtls            *dtls.Conn
@@ -92,7 +93,8 @@ func lightOffer(fingerprint string) string {
 // newLight opens a leg and a socket.
 func newLight(t testing.TB, e *media.Engine, offer string) *light {
 	t.Helper()
-	leg, answer, err := e.Answer(newWatcher(), offer)
+	watch := newWatcher()
+	leg, answer, err := e.Answer(watch, offer)
 	if err != nil {
 		t.Fatalf("Answer: %v", err)
 	}
@@ -100,7 +102,7 @@ func newLight(t testing.TB, e *media.Engine, offer string) *light {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &light{t: t, leg: leg, conn: conn, ssrc: 0x1234, ufrag: attribute(answer, "ice-ufrag"),
+	c := &light{t: t, leg: leg, watch: watch, conn: conn, ssrc: 0x1234, ufrag: attribute(answer, "ice-ufrag"),
 		password: attribute(answer, "ice-pwd"), stun: make(chan []byte, 64), srtp: make(chan []byte, 1024)}
 	c.handshake = &queue{UDPConn: conn, packets: make(chan []byte, 64), closed: make(chan struct{})}
 	go c.read()

@@ -15,6 +15,7 @@ type counters struct {
 	connectedUDP, connectedTCP atomic.Uint64
 	handshakeFailures          atomic.Uint64
 	refusedTCP                 atomic.Uint64
+	panics                     atomic.Uint64
 }
 
 // Stats are the figures of an engine for metrics. All but Legs and Sections only grow.
@@ -33,6 +34,7 @@ type Stats struct {
 	ConnectedUDP, ConnectedTCP uint64 // sections by the transport on which they connected
 	HandshakeFailures          uint64
 	RefusedTCP                 uint64 // TCP connections that did not prove themselves
+	Panics                     uint64 // faults of the engine, each of which ended a leg if it was one's
 }
 
 // Stats returns the figures of the engine.
@@ -44,7 +46,7 @@ func (e *Engine) Stats() Stats {
 		Dropped: c.dropped.Load(), Limited: c.limited.Load(), Unsent: c.unsent.Load(),
 		Unknown: c.unknown.Load(), BadSTUN: c.badSTUN.Load(),
 		ConnectedUDP: c.connectedUDP.Load(), ConnectedTCP: c.connectedTCP.Load(),
-		HandshakeFailures: c.handshakeFailures.Load(), RefusedTCP: c.refusedTCP.Load(),
+		HandshakeFailures: c.handshakeFailures.Load(), RefusedTCP: c.refusedTCP.Load(), Panics: c.panics.Load(),
 	}
 
 	e.mu.Lock()

@@ -68,6 +68,14 @@ func (e *Engine) newTransport(s *section) *transport {
 	return t
 }
 
+// owner returns the leg that a transport belongs to, or nil for none.
+func (t *transport) owner() *leg {
+	if t == nil {
+		return nil
+	}
+	return t.section.leg
+}
+
 // credential returns the credentials with a user name fragment of ours, or nil.
 func (t *transport) credential(ufrag []byte) *credentials {
 	t.mu.Lock()

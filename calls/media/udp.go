@@ -60,6 +60,7 @@ func (w *worker) datagram(b []byte, remote netip.AddrPort, now time.Time) {
 
 // dispatch handles a packet of a proven client by its first byte (RFC 7983, section 7).
 func (w *worker) dispatch(t *transport, b []byte, now time.Time) {
+	defer func() { w.engine.handlePanic(t.owner(), recover()) }()
 	switch {
 	case len(b) < 12:
 	case b[0] >= 20 && b[0] <= 63:

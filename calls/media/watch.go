@@ -24,6 +24,7 @@ type watch struct {
 	mu        sync.Mutex
 	connected bool
 	lost      bool
+	failed    bool
 	isTalking bool
 
 	run     atomic.Int32 // loud packets in a row
@@ -113,9 +114,15 @@ func (e *Engine) keep() {
 		case <-e.done:
 			return
 		case now := <-ticker.C:
-			e.keepOnce(now)
+			e.tryKeep(now)
 		}
 	}
+}
+
+// tryKeep is keepOnce, but survives a panic.
+func (e *Engine) tryKeep(now time.Time) {
+	defer func() { e.handlePanic(nil, recover()) }()
+	e.keepOnce(now)
 }
 
 // keepOnce rotates the certificate and looks after all legs.

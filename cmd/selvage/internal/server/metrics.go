@@ -179,6 +179,8 @@ func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
 		func(s media.Stats) uint64 { return s.ConnectedTCP })
 	total("selvage_media_handshake_failures_total", "Media sections whose encryption could not be agreed on.", nil,
 		func(s media.Stats) uint64 { return s.HandshakeFailures })
+	total("selvage_media_panics_total", "Faults of the server in the media of calls. Each ended at most one call.", nil,
+		func(s media.Stats) uint64 { return s.Panics })
 }
 
 // watchSpools adds the numbers of calls being recorded.

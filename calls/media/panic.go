@@ -1,0 +1,42 @@
+package media
+
+import (
+	"fmt"
+	"runtime/debug"
+	"time"
+)
+
+// panicPause is the shortest time between two logs of panics that belong to no leg.
+const panicPause = time.Second
+
+// handlePanic keeps a fault in the handling of what one client sent from ending the process. It
+// closes the leg and notifies its watcher. cause is the result of recover, nil if nothing happened;
+// l is nil if the sender is unknown.
+func (e *Engine) handlePanic(l *leg, cause any) {
+	if cause == nil {
+		return
+	}
+	err := fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
+	e.counters.panics.Add(1)
+	if l == nil {
+		now, last := time.Now().UnixNano(), e.panicked.Load()
+		if now-last > int64(panicPause) && e.panicked.CompareAndSwap(last, now) {
+			e.log.Error("handling a packet", "error", err)
+		}
+		return
+	}
+	l.fail(err)
+}
+
+// fail closes the leg and reports the error, once.
+func (l *leg) fail(err error) {
+	l.Close()
+	w := &l.watch
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.failed || w.watcher == nil {
+		return
+	}
+	w.failed = true
+	w.watcher.Failed(err)
+}
