@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"image"
@@ -31,9 +32,10 @@ import (
 const (
 	MaxUpload = 1 << 20 // bytes of the file
 
-	maxSide   = 4096      // pixels on each side of the uploaded picture
-	maxPixels = 1 << 20   // pixels in total: a few kilobytes may unfold to gigabytes
-	maxDeep   = 512 << 10 // of a picture with 16 bits a color
+	maxSide = 4096 // pixels on each side of the uploaded picture
+	// maxPixels is the most pixels in total, since a few kilobytes may unfold to gigabytes. Decoding
+	// takes 4 bytes for each, 4 MiB at most. See mostPixels for formats that take more.
+	maxPixels = 1 << 20
 	// maxScans is the most scans of a JPEG. Each passes over all blocks, yet takes few bytes.
 	// Usual files have a dozen; the count also includes bytes that look like one by chance.
 	maxScans = 20
@@ -68,32 +70,16 @@ func MakeLogo(ctx context.Context, param string, raw []byte) (Logo, error) {
 		return Logo{}, fmt.Errorf("waiting for other pictures: %w", ctx.Err())
 	}
 
-	// Check the header first: decoding takes memory for every pixel.
-	config, format, err := image.DecodeConfig(bytes.NewReader(raw))
-	if err != nil || !slices.Contains([]string{"png", "jpeg", "webp"}, format) {
-		return bad("%s must be a PNG, JPEG or WebP image", param)
+	if err := checkHeader(param, raw); err != nil {
+		return Logo{}, err
 	}
-	if config.Width < 1 || config.Height < 1 || config.Width > maxSide || config.Height > maxSide ||
-		config.Width*config.Height > maxPixels {
-		return bad("%s has %d by %d pixels; each side must be at most %d, and all at most one million",
-			param, config.Width, config.Height, maxSide)
-	}
-
-	deep := []color.Model{color.NRGBA64Model, color.RGBA64Model, color.Gray16Model}
-	if slices.Contains(deep, config.ColorModel) && config.Width*config.Height > maxDeep {
-		return bad("%s has too many pixels for 16 bits a color; save it with 8", param)
-	}
-	if format == "jpeg" && bytes.Count(raw, []byte{0xff, 0xda}) > maxScans {
-		return bad("%s has too many scans; save it as a plain JPEG", param)
-	}
-
 	from, _, err := image.Decode(bytes.NewReader(raw))
 	if err != nil {
 		return bad("%s is damaged or incomplete", param)
 	}
 
 	scale := min(1, float64(wide)/float64(from.Bounds().Dx()), float64(high)/float64(from.Bounds().Dy()))
-	if n := int(1 / (2 * scale)); n > 1 {
+	if n := int(1 / scale); n > 1 {
 		from = shrink(from, n)
 		scale *= float64(n)
 	}
@@ -116,6 +102,63 @@ func MakeLogo(ctx context.Context, param string, raw []byte) (Logo, error) {
 		return Logo{fmt.Sprintf("%s-%dx%d%s", hex.EncodeToString(sum[:16]), drawn.Bounds().Dx(),
 			drawn.Bounds().Dy(), plate(drawn)), out.Bytes()}, nil
 	}
+}
+
+// checkHeader returns an error unless a picture may be decoded, which takes memory for every pixel.
+func checkHeader(param string, raw []byte) error {
+	config, format, err := image.DecodeConfig(bytes.NewReader(raw))
+	if err != nil || !slices.Contains([]string{"png", "jpeg", "webp"}, format) {
+		return problem.BadParam(param, "%s must be a PNG, JPEG or WebP image", param)
+	}
+
+	w, h := config.Width, config.Height
+	if w < 1 || h < 1 || w > maxSide || h > maxSide {
+		return problem.BadParam(param, "%s has %d by %d pixels; each side must be at most %d", param, w, h, maxSide)
+	}
+	if kind, most := mostPixels(raw, format, config.ColorModel); w*h > most {
+		return problem.BadParam(param, "%s has %d by %d pixels; %s may have %d in all", param, w, h, kind, most)
+	}
+
+	if format == "jpeg" && bytes.Count(raw, []byte{0xff, 0xda}) > maxScans {
+		return problem.BadParam(param, "%s has too many scans; save it as a baseline JPEG", param)
+	}
+	return nil
+}
+
+// mostPixels returns how many pixels a picture may have, so that decoding it takes 4 MiB at most, and
+// what kind of picture that is.
+func mostPixels(raw []byte, format string, model color.Model) (kind string, most int) {
+	deep := []color.Model{color.NRGBA64Model, color.RGBA64Model, color.Gray16Model}
+	switch {
+	case slices.Contains(deep, model): // 8 bytes a pixel, and twice the time
+		return "one with 16 bits a color", maxPixels / 4
+	case model == color.CMYKModel: // 8 bytes, and 16 more if it is progressive
+		return "a JPEG in CMYK", maxPixels / 8
+	case format == "jpeg" && isProgressive(raw): // 15 bytes, since it is decoded in several passes
+		return "a progressive JPEG", maxPixels / 5
+	case format == "webp" && len(raw) > 16 && string(raw[12:16]) != "VP8 ": // lossless at least in part
+		return "a lossless or transparent WebP", maxPixels / 4
+	}
+	return "a picture", maxPixels
+}
+
+// isProgressive reports whether the frame of a JPEG is progressive: whether its segments have an SOF2
+// marker before the first scan (ITU-T T.81, B.1.1.3).
+func isProgressive(raw []byte) bool {
+	const sof2, scan = 0xc2, 0xda
+	for at := 2; at+4 <= len(raw) && raw[at] == 0xff; {
+		switch marker := raw[at+1]; marker {
+		case sof2:
+			return true
+		case scan:
+			return false
+		case 0xff: // a fill byte before the marker
+			at++
+		default:
+			at += 2 + int(binary.BigEndian.Uint16(raw[at+2:]))
+		}
+	}
+	return false
 }
 
 // A buffer is the memory of an encoder that writes one picture after another.

@@ -2,7 +2,10 @@ package brand_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
+	"encoding/binary"
+	"hash/crc32"
 	"image"
 	"image/color"
 	"image/gif"
@@ -107,19 +110,26 @@ func TestRefused(t *testing.T) {
 	if err := png.Encode(&encoded, image.NewNRGBA64(image.Rect(0, 0, 1024, 600))); err != nil {
 		t.Fatal(err)
 	}
+	progressive := scans(1)
+	binary.BigEndian.PutUint16(progressive[progressiveHeight:], 500)
 	bomb := bytes.Clone(fine)
 	copy(bomb[16:], []byte{0, 0, 0x10, 0, 0, 0, 0x10, 0}) // the header claims 4096 by 4096
+	binary.BigEndian.PutUint32(bomb[29:], crc32.ChecksumIEEE(bomb[12:29]))
+	kinds := map[string]string{"16 bits a color": "16 bits", "a progressive JPEG": "progressive",
+		"a WebP without loss": "lossless", "a bomb": "a picture may have"}
 	for name, raw := range map[string][]byte{
 		"nothing": nil, "text": []byte("<script>alert(1)</script>"),
 		"SVG": []byte(`<svg xmlns="http://www.w3.org/2000/svg" onload="alert(1)"/>`),
 		"GIF": encode(t, 9, 9, all(color.Black), asGIF), "half a file": fine[:len(fine)/2], "a bomb": bomb,
-		"a large file":    make([]byte, brand.MaxUpload+1),
-		"16 bits a color": encoded.Bytes(),
-		"too wide":        encode(t, 4097, 1, all(color.Black), asPNG),
+		"a large file":        make([]byte, brand.MaxUpload+1),
+		"16 bits a color":     encoded.Bytes(),
+		"a progressive JPEG":  progressive,
+		"a WebP without loss": []byte("RIFF\x12\x00\x00\x00WEBPVP8L\x06\x00\x00\x00\x2f\xff\xc3\x7f\x00\x00"),
+		"too wide":            encode(t, 4097, 1, all(color.Black), asPNG),
 	} {
 		if made, err := brand.MakeLogo(t.Context(), "logo", raw); err == nil {
 			t.Errorf("%s is accepted as %s", name, made.Name)
-		} else if !strings.Contains(err.Error(), "logo") {
+		} else if want := cmp.Or(kinds[name], "logo"); !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -139,7 +149,7 @@ func FuzzMake(f *testing.F) {
 	f.Add([]byte("\xff\xd8\xff\xe0"))
 	f.Add(scans(20))
 
-	bound := fuzzcost.Bound{CPU: 200 * time.Millisecond, Heap: 32 << 20}
+	bound := fuzzcost.Bound{CPU: 100 * time.Millisecond, Heap: 5 << 20}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		bound.Check(t, len(raw), func() {
 			made, err := brand.MakeLogo(t.Context(), "logo", raw)
@@ -150,12 +160,15 @@ func FuzzMake(f *testing.F) {
 	})
 }
 
-// scans returns a gray JPEG of 1024 by 1024 pixels with n scans. Each scan passes over all blocks
+// progressiveHeight is where the height stands in a JPEG of scans.
+const progressiveHeight = 2 + 4 + 65 + 5
+
+// scans returns a gray JPEG of 512 by 400 pixels with n scans. Each scan passes over all blocks
 // and costs 18 bytes.
 func scans(n int) []byte {
 	var b bytes.Buffer
 	b.WriteString("\xff\xd8\xff\xdb\x00\x43\x00" + strings.Repeat("\x01", 64)) // a quantization table
-	b.WriteString("\xff\xc2\x00\x0b\x08\x04\x00\x04\x00\x01\x01\x11\x00")      // the frame: progressive
+	b.WriteString("\xff\xc2\x00\x0b\x08\x01\x90\x02\x00\x01\x01\x11\x00")      // the frame: progressive
 	b.WriteString("\xff\xc4\x00\x14\x10\x01" +
 		strings.Repeat("\x00", 15) + "\xe0") // one code: end of band for thousands of blocks
 	b.WriteString(strings.Repeat("\xff\xda\x00\x08\x01\x01\x00\x01\x3f\x00"+strings.Repeat("\x00", 8),
@@ -163,15 +176,15 @@ func scans(n int) []byte {
 	return b.Bytes()
 }
 
-// colorScans returns a JPEG of 1024 by 1024 pixels in three full components with n scans, each of
+// colorScans returns a JPEG of 512 by 400 pixels in three full components with n scans, each of
 // which reads a bit of every block.
 func colorScans(n int) []byte {
 	const components = "\x03\x01\x11\x00\x02\x11\x00\x03\x11\x00"
 	var b bytes.Buffer
 	b.WriteString("\xff\xd8\xff\xdb\x00\x43\x00" + strings.Repeat("\x01", 64))
-	b.WriteString("\xff\xc2\x00\x11\x08\x04\x00\x04\x00" + components)
+	b.WriteString("\xff\xc2\x00\x11\x08\x01\x90\x02\x00" + components)
 	b.WriteString("\xff\xc4\x00\x14\x00\x01" + strings.Repeat("\x00", 16)) // one code: no difference
-	scan := "\xff\xda\x00\x0c\x03\x01\x00\x02\x00\x03\x00\x00\x00\x00" + strings.Repeat("\x00", 6200)
+	scan := "\xff\xda\x00\x0c\x03\x01\x00\x02\x00\x03\x00\x00\x00\x00" + strings.Repeat("\x00", 1200)
 	b.WriteString(strings.Repeat(scan, n) + "\xff\xd9")
 	return b.Bytes()
 }
@@ -198,16 +211,20 @@ func TestCost(t *testing.T) {
 	for i := range colors.Pix {
 		colors.Pix[i] = uint8(noise.Uint32())
 	}
-	deep := image.NewNRGBA64(image.Rect(0, 0, 1024, 512))
+	deep := image.NewNRGBA64(image.Rect(0, 0, 512, 512))
 	for i := range deep.Pix {
 		deep.Pix[i] = uint8(i >> 12)
 	}
 
 	small := colors.SubImage(image.Rect(0, 0, 400, 96))
-	bound := fuzzcost.Bound{CPU: 100 * time.Millisecond, Heap: 20 << 20}
+	twice := image.NewNRGBA(image.Rect(0, 0, 799, 191))
+	thrice := image.NewNRGBA(image.Rect(0, 0, 1199, 287))
+	bound := fuzzcost.Bound{CPU: 50 * time.Millisecond, Heap: 5 << 20}
 	for name, write := range map[string]func(b *bytes.Buffer) error{
 		"gray noise":   func(b *bytes.Buffer) error { return png.Encode(b, gray) },
 		"small noise":  func(b *bytes.Buffer) error { return png.Encode(b, small) },
+		"half drawn":   func(b *bytes.Buffer) error { return png.Encode(b, twice) },
+		"third drawn":  func(b *bytes.Buffer) error { return png.Encode(b, thrice) },
 		"16-bit color": func(b *bytes.Buffer) error { return png.Encode(b, deep) },
 		"JPEG noise":   func(b *bytes.Buffer) error { return jpeg.Encode(b, colors, &jpeg.Options{Quality: 30}) },
 		"scans":        func(b *bytes.Buffer) error { _, err := b.Write(scans(20)); return err },
