@@ -3,10 +3,15 @@
 // A message arrives at most once, usually within a few milliseconds, and messages from one node
 // to another arrive in the order in which they were sent. A message is lost if its receiver is
 // not connected, so whoever sends one must cope with that.
+//
+// Messages are sealed under a secret of the nodes. So others with access to a transport can neither
+// read nor change messages, nor send any, repeat them or send them to another node. They can only
+// hold messages back.
 package bus
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -36,12 +41,14 @@ const (
 	answering  = 64        // requests of other nodes that are answered at a time
 	sendFor    = 2 * time.Second
 	askFor     = 5 * time.Second
+	warnEvery  = time.Minute // of messages that are refused
 )
 
 // Config holds the dependencies of a [Bus].
 type Config struct {
-	Node       string      // the name of this node; no other node has it
-	Transports []Transport // the first that works is used; without any, this is the only node
+	Node       string            // the name of this process, at most 255 bytes; no other process has had it
+	Secret     [sha256.Size]byte // the same for all nodes
+	Transports []Transport       // the first that works is used; without any, this is the only node
 	Log        *slog.Logger
 }
 
@@ -49,6 +56,7 @@ type Config struct {
 // use, except that Handle must be called before Run.
 type Bus struct {
 	node       string
+	sealer     *sealer
 	transports []Transport
 	log        *slog.Logger
 	handlers   map[string]Handler
@@ -56,9 +64,18 @@ type Bus struct {
 	slots      chan struct{} // one for each request that is being answered
 
 	mu    sync.Mutex
-	asked map[string]chan envelope // by the id of the request
+	asked map[string]question // by the id of the request
 
-	dropped atomic.Uint64
+	receiving sync.Mutex // held while a message is handled
+	warned    time.Time
+
+	dropped, refused atomic.Uint64
+}
+
+// A question is a request that waits for its answer.
+type question struct {
+	node   string // only this one may answer
+	answer chan envelope
 }
 
 // A Handler handles the messages of one kind from a node. Its result is the answer, if the
@@ -68,7 +85,7 @@ type Handler = func(ctx context.Context, from string, body json.RawMessage) (ans
 
 // An envelope is a message as transports carry it.
 type envelope struct {
-	From   string          `json:"from"`
+	From   string          `json:"-"`              // as the seal says
 	Kind   string          `json:"kind,omitempty"` // "" for an answer
 	ID     string          `json:"id,omitempty"`   // of a request and its answer
 	Body   json.RawMessage `json:"body,omitempty"`
@@ -88,7 +105,7 @@ func New(c Config) *Bus {
 	}
 	return &Bus{node: c.Node, transports: c.Transports, log: c.Log, handlers: make(map[string]Handler),
 		out: make(chan outgoing, maxWaiting), slots: make(chan struct{}, answering),
-		asked: make(map[string]chan envelope)}
+		asked: make(map[string]question), sealer: newSealer(c.Secret, c.Node)}
 }
 
 // Handle makes h handle the messages of a kind.
@@ -100,11 +117,15 @@ func (b *Bus) Alone() bool { return len(b.transports) == 0 }
 // Dropped returns how many messages could not be sent since the process started.
 func (b *Bus) Dropped() uint64 { return b.dropped.Load() }
 
+// Refused returns how many messages arrived since the process started that no other node sent to
+// this one, or that came too late or twice.
+func (b *Bus) Refused() uint64 { return b.refused.Load() }
+
 // Send sends a message to a node and does not wait until it is sent.
 func (b *Bus) Send(node, kind string, v any) {
 	body, err := json.Marshal(v)
 	if err == nil {
-		err = b.enqueue(node, envelope{From: b.node, Kind: kind, Body: body})
+		err = b.enqueue(node, envelope{Kind: kind, Body: body})
 	}
 	if err != nil {
 		b.drop(kind, err)
@@ -119,10 +140,10 @@ func (b *Bus) Ask(ctx context.Context, node, kind string, v, answer any) error {
 	if err != nil {
 		return fmt.Errorf("encoding a request to another node: %w", err)
 	}
-	e := envelope{From: b.node, Kind: kind, ID: uuid.NewString(), Body: body}
+	e := envelope{Kind: kind, ID: uuid.NewString(), Body: body}
 	answers := make(chan envelope, 1)
 	b.mu.Lock()
-	b.asked[e.ID] = answers
+	b.asked[e.ID] = question{node, answers}
 	b.mu.Unlock()
 	defer func() {
 		b.mu.Lock()
@@ -204,8 +225,9 @@ func (b *Bus) Run(ctx context.Context) {
 	}
 }
 
-// publish sends a message by the first transport that takes it.
+// publish seals a message and sends it by the first transport that takes it.
 func (b *Bus) publish(ctx context.Context, m outgoing) (err error) {
+	m.text = b.sealer.seal(m.node, m.text, time.Now())
 	for _, t := range b.transports {
 		if err = b.publishBy(ctx, t, m); err == nil {
 			return nil
@@ -221,20 +243,21 @@ func (b *Bus) publishBy(ctx context.Context, t Transport, m outgoing) error {
 }
 
 // receive handles a message from a transport.
-func (b *Bus) receive(ctx context.Context, text []byte) {
-	var e envelope
+func (b *Bus) receive(ctx context.Context, sealed []byte) {
+	b.receiving.Lock() // transports do not wait for each other
+	defer b.receiving.Unlock()
+	from, text, err := b.sealer.open(sealed, time.Now())
+	if err != nil {
+		b.refuse(err)
+		return
+	}
+	e := envelope{From: from}
 	if err := json.Unmarshal(text, &e); err != nil {
 		b.log.Warn("ignoring a message of another node", "error", err)
 		return
 	}
 	if e.Kind == "" {
-		b.mu.Lock()
-		answers := b.asked[e.ID]
-		delete(b.asked, e.ID)
-		b.mu.Unlock()
-		if answers != nil {
-			answers <- e
-		}
+		b.takeAnswer(e)
 		return
 	}
 
@@ -259,13 +282,33 @@ func (b *Bus) receive(ctx context.Context, text []byte) {
 	}
 }
 
+// refuse counts a message that is not to be believed. b.receiving is held.
+func (b *Bus) refuse(err error) {
+	n := b.refused.Add(1)
+	if now := time.Now(); now.Sub(b.warned) > warnEvery {
+		b.warned = now
+		b.log.Warn("ignoring a message between nodes", "reason", err, "ignored", n)
+	}
+}
+
+// takeAnswer passes an answer to the request that waits for it, if it is from the node that was
+// asked.
+func (b *Bus) takeAnswer(e envelope) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if q, ok := b.asked[e.ID]; ok && q.node == e.From {
+		delete(b.asked, e.ID)
+		q.answer <- e // which has room for one
+	}
+}
+
 // answer answers a request.
 func (b *Bus) answer(ctx context.Context, h Handler, e envelope) {
 	ctx, cancel := context.WithTimeout(ctx, askFor)
 	defer cancel()
 	answer, err := h(ctx, e.From, e.Body)
 
-	reply := envelope{From: b.node, ID: e.ID}
+	reply := envelope{ID: e.ID}
 	switch p := problem.First(err); {
 	case p != nil:
 		reply.Fault = p

@@ -52,8 +52,15 @@ func notifier(t *testing.T, url string) bus.Transport {
 // start runs a node until the test ends. Its name cannot be that of a node of another test.
 func start(t *testing.T, handle map[string]bus.Handler, transports ...bus.Transport) (b *bus.Bus, name string) {
 	t.Helper()
+	return startNode(t, [32]byte{1}, handle, transports...)
+}
+
+// startNode is start for a node with another secret than the nodes of start have.
+func startNode(t *testing.T, secret [32]byte, handle map[string]bus.Handler, transports ...bus.Transport) (
+	b *bus.Bus, name string) {
+	t.Helper()
 	name = uuid.NewString()
-	b = bus.New(bus.Config{Node: name, Transports: transports})
+	b = bus.New(bus.Config{Node: name, Secret: secret, Transports: transports})
 	b.Handle("hello", func(context.Context, string, json.RawMessage) (any, error) { return "hello", nil })
 	for kind, h := range handle {
 		b.Handle(kind, h)

@@ -73,7 +73,7 @@ func (a *App) openCalls(ctx context.Context, log *slog.Logger) error {
 // openBus returns the bus to the other nodes: through Redis, and through the database while
 // Redis is away or not configured.
 func (a *App) openBus(log *slog.Logger) *bus.Bus {
-	c := bus.Config{Node: a.node, Log: log}
+	c := bus.Config{Node: a.node, Secret: a.Ring.Derive("messages between nodes"), Log: log}
 	if a.redis != nil {
 		c.Transports = append(c.Transports, a.redis.Channel())
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/selvage/selvage/calls/media"
 	"github.com/selvage/selvage/calls/record"
 	"github.com/selvage/selvage/fabric/relay"
+	"github.com/selvage/selvage/internal/bus"
 	"github.com/selvage/selvage/internal/deliver"
 	"github.com/selvage/selvage/internal/mail"
 	"github.com/selvage/selvage/keys"
@@ -108,6 +109,7 @@ func (m *metrics) watch(a *App) {
 	m.watchRing(a.Ring)
 	m.watchRelay(a.relay)
 	m.watchCalls(a.Calls, a.engine)
+	m.watchBus(a.bus)
 	m.watchSpools(a.spools)
 	m.watchDeliverer("webhook", "Deliveries", a.webhooks)
 	m.watchDeliverer("logout", "Logouts", a.logouts)
@@ -181,6 +183,20 @@ func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
 		func(s media.Stats) uint64 { return s.HandshakeFailures })
 	total("selvage_media_panics_total", "Faults of the server in the media of calls. Each ended at most one call.", nil,
 		func(s media.Stats) uint64 { return s.Panics })
+}
+
+// watchBus adds the numbers of messages between nodes that did not arrive.
+func (m *metrics) watchBus(b *bus.Bus) {
+	if b == nil {
+		return
+	}
+	for kind, read := range map[string]func() uint64{"unsent": b.Dropped, "refused": b.Refused} {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "selvage_bus_messages_lost_total", ConstLabels: prometheus.Labels{"kind": kind},
+			Help: "Messages between nodes that could not be sent, or that were refused because no node " +
+				"sent them or they came late or twice.",
+		}, func() float64 { return float64(read()) }))
+	}
 }
 
 // watchSpools adds the numbers of calls being recorded.

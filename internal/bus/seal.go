@@ -1,0 +1,137 @@
+package bus
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// A sealed message is
+//
+//	version (1 byte) | length of the sender's name (1) | the name | number (8) | time (8) | AES-GCM
+//
+// with a key for each sender. Everything before the ciphertext is authenticated, and so is the name
+// of the receiver.
+const (
+	sealVersion = 1
+	counters    = 16 // bytes of the number and the time, which is in Unix milliseconds
+)
+
+// freshFor is how old a message may be. Nodes whose clocks differ by more are not ready.
+const freshFor = 2 * time.Minute
+
+// These say why a message is refused.
+var (
+	errSeal  = errors.New("no node with the same master key sealed it for this node")
+	errOld   = fmt.Errorf("its time is more than %v off", freshFor)
+	errAgain = errors.New("it or a later one arrived before")
+)
+
+// A sealer seals the messages of a node, and opens those to it. It is safe for concurrent use.
+type sealer struct {
+	secret [sha256.Size]byte
+	node   string
+
+	mu      sync.Mutex
+	own     cipher.AEAD
+	sent    uint64
+	senders map[string]*sender // those heard within freshFor, at least
+}
+
+// A sender is another node, as its messages show it.
+type sender struct {
+	aead   cipher.AEAD
+	number uint64    // of its last message
+	at     time.Time // the latest time of its messages
+}
+
+func newSealer(secret [sha256.Size]byte, node string) *sealer {
+	s := &sealer{secret: secret, node: node, senders: make(map[string]*sender)}
+	s.own = s.cipherOf(node)
+	return s
+}
+
+// cipherOf returns the cipher for the messages of a node.
+func (s *sealer) cipherOf(node string) cipher.AEAD {
+	key, err := hkdf.Key(sha256.New, s.secret[:], nil, "selvage bus "+node, 32)
+	if err != nil {
+		panic(err) // only for longer keys
+	}
+	block, err := aes.NewCipher(key)
+	if err != nil {
+		panic(err) // only for keys of other lengths
+	}
+	aead, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		panic(err) // only for ciphers with other blocks
+	}
+	return aead
+}
+
+// seal seals a message to a node. Its number is higher than those of all messages before.
+func (s *sealer) seal(to string, text []byte, now time.Time) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sent++
+	head := append([]byte{sealVersion, byte(len(s.node))}, s.node...)
+	head = binary.BigEndian.AppendUint64(head, s.sent)
+	head = binary.BigEndian.AppendUint64(head, uint64(now.UnixMilli()))
+	return s.own.Seal(head, nil, text, bind(head, to))
+}
+
+// bind returns what is authenticated but not encrypted.
+func bind(head []byte, to string) []byte { return append(head[:len(head):len(head)], to...) }
+
+// open opens a message to this node, and returns its sender. It opens each message once, and none
+// after a later one of the same sender.
+func (s *sealer) open(sealed []byte, now time.Time) (from string, text []byte, err error) {
+	if len(sealed) < 2 || sealed[0] != sealVersion || len(sealed) < 2+int(sealed[1])+counters {
+		return "", nil, errSeal
+	}
+	length := 2 + int(sealed[1]) + counters
+	head, ciphertext := sealed[:length], sealed[length:]
+	from = string(head[2 : length-counters])
+	number := binary.BigEndian.Uint64(head[length-counters:])
+	at := time.UnixMilli(int64(binary.BigEndian.Uint64(head[length-8:])))
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := s.senders[from]
+	if known == nil {
+		known = &sender{aead: s.cipherOf(from)}
+	}
+	if text, err = known.aead.Open(nil, nil, ciphertext, bind(head, s.node)); err != nil {
+		return "", nil, errSeal
+	}
+	switch {
+	case now.Sub(at).Abs() > freshFor:
+		return "", nil, errOld
+	case number <= known.number:
+		return "", nil, errAgain
+	}
+
+	known.number = number
+	if at.After(known.at) {
+		known.at = at
+	}
+	if s.senders[from] == nil {
+		s.forget(now)
+		s.senders[from] = known
+	}
+	return from, text, nil
+}
+
+// forget forgets the senders whose messages are all too old to be opened again.
+func (s *sealer) forget(now time.Time) {
+	for name, known := range s.senders {
+		if now.Sub(known.at) > freshFor {
+			delete(s.senders, name)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package bus
+
+import (
+	"errors"
+	"strconv"
+	"testing"
+	"time"
+)
+
+func TestSeal(t *testing.T) {
+	now := time.Now()
+	a, b := newSealer([32]byte{1}, "a"), newSealer([32]byte{1}, "b")
+	first, second := a.seal("b", []byte("1"), now), a.seal("b", []byte("2"), now)
+
+	for _, tt := range []struct {
+		name   string
+		sealed []byte
+		now    time.Time
+		want   error
+	}{
+		{"the second message", second, now, nil},
+		{"the same again", second, now, errAgain},
+		{"the first after the second", first, now, errAgain},
+		{"a message for another node", a.seal("c", []byte("3"), now), now, errSeal},
+		{"a message that was held back", a.seal("b", []byte("4"), now), now.Add(freshFor + time.Second), errOld},
+		{"a message of the future", a.seal("b", []byte("5"), now.Add(freshFor+time.Second)), now, errOld},
+		{"a message with another secret", newSealer([32]byte{2}, "a").seal("b", []byte("6"), now), now, errSeal},
+		{"a message in another's name", rename(a.seal("b", []byte("7"), now), 'x'), now, errSeal},
+		{"a message from a clock that is late", a.seal("b", []byte("8"), now.Add(time.Second-freshFor)), now, nil},
+	} {
+		from, text, err := b.open(tt.sealed, tt.now)
+		if !errors.Is(err, tt.want) {
+			t.Errorf("%s: error %v, want %v", tt.name, err, tt.want)
+		}
+		if err == nil && (from != "a" || len(text) != 1) {
+			t.Errorf("%s: %q from %q", tt.name, text, from)
+		}
+	}
+}
+
+// TestSenders shows that a node does not remember for ever which nodes there were, and that it
+// still opens no message twice.
+func TestSenders(t *testing.T) {
+	now, b := time.Now(), newSealer([32]byte{1}, "b")
+	first := newSealer([32]byte{1}, "node0").seal("b", nil, now)
+	if _, _, err := b.open(first, now); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 {
+		now = now.Add(freshFor)
+		message := newSealer([32]byte{1}, "node"+strconv.Itoa(i+1)).seal("b", nil, now)
+		if _, _, err := b.open(message, now); err != nil {
+			t.Error(err)
+		}
+		if _, _, err := b.open(first, now); err == nil {
+			t.Errorf("after %d×%v, the first message is opened again", i+1, freshFor)
+		}
+	}
+	if n := len(b.senders); n > 3 {
+		t.Errorf("it remembers %d senders", n)
+	}
+}
+
+// rename returns a sealed message with another letter for the name of its sender.
+func rename(sealed []byte, letter byte) []byte {
+	sealed[2] = letter
+	return sealed
+}
