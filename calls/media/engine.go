@@ -54,7 +54,7 @@ type Engine struct {
 	table    table
 	identity atomic.Pointer[identity]
 	counters counters
-	unproven atomic.Int64 // TCP connections that belong to no section yet
+	unproven unproven
 	panicked atomic.Int64 // when a panic that belongs to no leg was last logged, in ns since 1970
 
 	streamsMu sync.Mutex

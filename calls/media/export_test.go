@@ -12,6 +12,13 @@ func (e *Engine) Keep(now time.Time) { e.keepOnce(now) }
 // TCP returns the TCP address of an engine on loopback.
 func (e *Engine) TCP() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(e.port)) }
 
+// Unproven returns how many networks have TCP connections that belong to no section yet.
+func (e *Engine) Unproven() int {
+	e.unproven.mu.Lock()
+	defer e.unproven.mu.Unlock()
+	return len(e.unproven.networks)
+}
+
 // Known returns how many names and addresses the engine knows.
 func (e *Engine) Known() (names, addresses int) {
 	e.table.mu.Lock()

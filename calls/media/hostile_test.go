@@ -3,7 +3,9 @@ package media_test
 import (
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -212,19 +214,53 @@ func TestUnprovenTCP(t *testing.T) {
 	waitFor(t, "the connections to end", func() bool { return e.Stats().RefusedTCP == 3 })
 }
 
-func TestManyUnprovenTCP(t *testing.T) {
-	e := newEngine(t)
-	var all []net.Conn
-	for range 300 {
-		conn, err := net.Dial("tcp", e.TCP())
+// dialFrom opens TCP connections to an engine from a loopback address.
+func dialFrom(t *testing.T, e *media.Engine, ip net.IP, n int) (all []net.Conn) {
+	t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: ip}}
+	for range n {
+		conn, err := d.DialContext(t.Context(), "tcp", e.TCP())
 		must(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
 		all = append(all, conn)
 	}
-	waitFor(t, "the connections over the limit to be refused", func() bool { return e.Stats().RefusedTCP >= 300-256 })
-	for _, conn := range all {
-		_ = conn.Close()
+	return all
+}
+
+// isOpen reports whether the engine holds a TCP connection on which nothing was sent.
+func isOpen(t *testing.T, c net.Conn) bool {
+	t.Helper()
+	must(t, c.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
+	_, err := c.Read(make([]byte, 1))
+	return errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+// TestManyUnprovenTCP shows that connections that prove nothing have a limit, for all networks and
+// for each one.
+func TestManyUnprovenTCP(t *testing.T) {
+	const limit, share, networks = 256, 32, 9
+	e := newEngine(t)
+	all := dialFrom(t, e, net.IPv4(127, 0, 0, 1), share+10)
+	all = append(all, dialFrom(t, e, net.IPv4(127, 0, 0, 2), 10)...) // of the same network
+	waitFor(t, "the connections of one network to be refused", func() bool { return e.Stats().RefusedTCP == 20 })
+	if c := dialFrom(t, e, net.IPv4(127, 0, 1, 1), 1)[0]; !isOpen(t, c) {
+		t.Error("a connection from another network is refused")
+	} else {
+		all = append(all, c)
 	}
-	waitFor(t, "the others to end", func() bool { return e.Stats().RefusedTCP == 300 })
+
+	for i := range byte(networks) {
+		all = append(all, dialFrom(t, e, net.IPv4(127, 0, 2+i, 1), share)...)
+	}
+	count := uint64(len(all))
+	waitFor(t, "the connections over the limit to be refused", func() bool { return e.Stats().RefusedTCP == count-limit })
+	for _, c := range all {
+		_ = c.Close()
+	}
+	waitFor(t, "the others to end", func() bool { return e.Stats().RefusedTCP == count })
+	if n := e.Unproven(); n != 0 {
+		t.Errorf("%d networks are counted after all connections ended, want none", n)
+	}
 }
 
 // A faultyTap fails at each packet, as a fault of the code that handles packets would.

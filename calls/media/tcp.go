@@ -15,7 +15,6 @@ const (
 	proofTimeout = 5 * time.Second  // for a new connection to prove whom it belongs to
 	idleTimeout  = 30 * time.Second // between two STUN checks of a connection
 	writeTimeout = 5 * time.Second
-	maxUnproven  = 256 // connections that have not proved themselves
 	maxStreams   = 4   // connections of one transport; the oldest is closed
 	streamQueue  = 128 // packets that wait for a slow connection
 )
@@ -54,8 +53,7 @@ func (e *Engine) acceptTCP(l *net.TCPListener) {
 			continue
 		}
 
-		if e.unproven.Add(1) > maxUnproven {
-			e.unproven.Add(-1)
+		if !e.unproven.add(addressOf(conn.RemoteAddr()).Addr()) {
 			e.counters.refusedTCP.Add(1)
 			_ = conn.Close()
 			continue
@@ -67,18 +65,17 @@ func (e *Engine) acceptTCP(l *net.TCPListener) {
 
 // serveTCP reads from a connection until it ends.
 func (e *Engine) serveTCP(s *stream) {
-	proven := false
+	w, proven := e.newWorker(), false
+	w.from = path{tcp: s, remote: addressOf(s.conn.RemoteAddr()), local: addressOf(s.conn.LocalAddr())}
 	defer func() {
 		s.finish()
 		if !proven {
-			e.unproven.Add(-1)
+			e.unproven.remove(w.from.remote.Addr())
 			e.counters.refusedTCP.Add(1)
 		}
 	}()
 	stop := e.endWith(s)
 	defer stop()
-	w := e.newWorker()
-	w.from = path{tcp: s, remote: addressOf(s.conn.RemoteAddr()), local: addressOf(s.conn.LocalAddr())}
 	in := bufio.NewReaderSize(s.conn, maxPacket+2)
 	_ = s.conn.SetReadDeadline(time.Now().Add(proofTimeout))
 
@@ -93,7 +90,7 @@ func (e *Engine) serveTCP(s *stream) {
 	}
 	defer t.removeStream(s)
 	proven = true
-	e.unproven.Add(-1)
+	e.unproven.remove(w.from.remote.Addr())
 	w.serve(t, s, in)
 }
 
