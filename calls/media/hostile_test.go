@@ -253,7 +253,7 @@ func TestManyUnprovenTCP(t *testing.T) {
 		all = append(all, dialFrom(t, e, net.IPv4(127, 0, 2+i, 1), share)...)
 	}
 	count := uint64(len(all))
-	waitFor(t, "the connections over the limit to be refused", func() bool { return e.Stats().RefusedTCP == count-limit })
+	waitFor(t, "those over the limit to be refused", func() bool { return e.Stats().RefusedTCP == count-limit })
 	for _, c := range all {
 		_ = c.Close()
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/selvage/selvage/calls"
 )
@@ -22,6 +23,9 @@ type leg struct {
 	free  [][]byte // payloads to be used again
 	last  place    // of the last packet decoded
 	next  int64    // its timestamp plus its length
+
+	decoded time.Duration // length of all packets decoded
+	arrived time.Duration // when the latest of them arrived
 
 	at      int64   // frames before those that wait
 	silence int64   // frames of silence that wait, then
@@ -120,13 +124,35 @@ func (p place) compare(other place) int {
 	return int(p.seq - other.seq)
 }
 
+// mayDecode reports whether a packet is within what its side may have decoded: as much audio as the
+// time that has passed, a quarter more for a fast clock, and a burst. Beyond it are senders whose
+// packets overlap, or each of which lasts longer than the time to the next.
+func (l *leg) mayDecode(p packet) bool {
+	l.arrived = max(l.arrived, p.place.arrived)
+	return l.decoded <= l.arrived+l.arrived/4+maxLeap
+}
+
+// count counts a packet that was decoded to samples. One that could not be decoded counts as the
+// longest.
+func (l *leg) count(samples int) {
+	length := time.Duration(samples) * time.Second / time.Duration(l.plan.rate)
+	if samples == 0 {
+		length = maxOpus * time.Millisecond
+	}
+	l.decoded += length
+}
+
 // put decodes a packet and puts it in its place.
 func (l *leg) put(p packet) {
+	if !l.mayDecode(p) {
+		return
+	}
 	if p.place.segment != l.last.segment {
 		l.decoder.reset()
 	}
 	follows := p.place.segment == l.last.segment && p.place.rtp == l.next
 	l.buf = l.decoder.decode(l.buf[:0], p.codec, p.payload, l.plan.rate)
+	l.count(len(l.buf))
 	l.samples = l.buf
 	l.last = p.place
 	l.next = p.place.rtp + int64(len(l.samples))*p.codec.clockRate()/int64(l.plan.rate)

@@ -2,9 +2,10 @@
 //
 // While a call runs, the packets of both sides are appended to a spool: a file with the
 // packets as they came and their times, synced to disk every second. Nothing is decoded, and
-// a full or slow disk costs packets of the recording but never holds up the call. After the
-// call, the spool is decoded into one stereo WAV, the caller left, which goes into package
-// recordings as any upload does. The spool is deleted once the recording is safe.
+// a full or slow disk costs packets of the recording but never holds up the call. A part of
+// the disk is left free for everything else. After the call, the spool is decoded into one
+// stereo WAV, the caller left, which goes into package recordings as any upload does. The
+// spool is deleted once the recording is safe.
 //
 // [Spools.Run] takes up the spools that a killed process left: their recordings end with
 // their last packet. A process locks its spools (flock), so processes may share a directory.
@@ -48,6 +49,7 @@ type Spools struct {
 	closed bool
 
 	bytes, lost atomic.Uint64
+	minFree     atomic.Uint64 // bytes of the disk that recordings leave free
 }
 
 var _ calls.Recorder = (*Spools)(nil)
@@ -64,8 +66,10 @@ func Open(c Config) (*Spools, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening spool directory: %w", err)
 	}
-	return &Spools{recordings: c.Recordings, log: c.Log, dir: dir,
-		spools: make(map[string]*spool), delays: make(map[string]attempt)}, nil
+	s := &Spools{recordings: c.Recordings, log: c.Log, dir: dir,
+		spools: make(map[string]*spool), delays: make(map[string]attempt)}
+	s.minFree.Store(minFree)
+	return s, nil
 }
 
 // Start implements [calls.Recorder].
@@ -210,7 +214,7 @@ func (s *Spools) Close(ctx context.Context) error {
 type Stats struct {
 	Recordings int    // under way
 	Bytes      uint64 // written since the process started
-	Lost       uint64 // packets dropped, since the disk was full or slow
+	Lost       uint64 // packets dropped, since the disk was full, nearly full, or slow
 }
 
 // Stats returns the present figures.

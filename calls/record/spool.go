@@ -42,6 +42,7 @@ type spool struct {
 	lost    uint32 // packets dropped since the last entry about them
 	paused  bool
 	skip    bool // of the present pause
+	low     bool // the disk has too little room: packets are dropped
 	stopped bool
 
 	// The following belong to the goroutine of run.
@@ -143,7 +144,7 @@ func (t *tap) Packet(packet calls.Packet) {
 // hasRoom reports whether a packet may be kept, and counts its bytes if so.
 func (p *spool) hasRoom(side calls.Side, at time.Duration, size int) bool {
 	used := p.used[side] + int64(size)
-	if len(p.open)+size > maxBuffer || size > maxPayload || used > maxBurst+int64(at.Seconds()*maxRate) {
+	if p.low || len(p.open)+size > maxBuffer || size > maxPayload || used > maxBurst+int64(at.Seconds()*maxRate) {
 		return false
 	}
 	p.used[side] = used
@@ -162,7 +163,7 @@ func (t *tap) Clock(k calls.Kind, rtp uint32, wall time.Time) {
 	p, at := t.spool, t.spool.since(time.Now())
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if k == calls.Audio && !p.paused && !p.stopped && len(p.open) < maxBuffer {
+	if k == calls.Audio && !p.paused && !p.stopped && !p.low && len(p.open) < maxBuffer {
 		p.open = appendClock(p.open, at, t.side, rtp, wall)
 	}
 }
@@ -183,15 +184,24 @@ func (p *spool) create() error {
 	if p.file, err = p.owner.createFile(p.call.Sid); err != nil {
 		return err
 	}
-	n, err := p.file.Write(append([]byte(magic), block...))
-	if p.offset = int64(n); err == nil {
-		err = p.file.Sync()
+	if err = p.owner.checkDisk(p.file); err == nil {
+		err = p.writeHeader(block)
 	}
 	if err != nil {
 		p.owner.discard(p.file, p.call.Sid)
 		return fmt.Errorf("writing spool: %w", err)
 	}
 	return nil
+}
+
+// writeHeader writes the beginning of the file, durably.
+func (p *spool) writeHeader(block []byte) error {
+	n, err := p.file.Write(append([]byte(magic), block...))
+	p.offset = int64(n)
+	if err != nil {
+		return err
+	}
+	return p.file.Sync()
 }
 
 // run writes what the taps bring until the recording stops, and then has it rendered.
@@ -206,6 +216,7 @@ func (p *spool) run() {
 			p.write()
 			if now.Sub(synced) >= syncEvery {
 				p.sync()
+				p.measureDisk()
 				synced = now
 			}
 		case <-p.stop:

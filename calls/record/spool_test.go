@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
 )
 
 // newTestSpool returns a spool that has a file and that nothing writes but the test.
@@ -213,6 +215,46 @@ func TestFullDisk(t *testing.T) {
 	plan, err := survey(file)
 	if err != nil || plan.whole {
 		t.Errorf("survey = whole %v, %v, want a part missing", plan.whole, err)
+	}
+}
+
+// TestLowDisk shows that a recording leaves its disk some room: it begins only if there is enough,
+// and keeps no packets while there is not. What it kept before is rendered.
+func TestLowDisk(t *testing.T) {
+	const never = 1 << 62
+	w := newWorld(t)
+	c := w.call(4 * time.Second)
+	p := w.start(t, c)
+	speak(p, 0, 50)
+	w.minFree.Store(never)
+	p.measureDisk()
+	speak(p, 50, 100)
+	w.minFree.Store(1)
+	p.measureDisk()
+	speak(p, 100, 150)
+
+	w.minFree.Store(never)
+	other := w.call(0)
+	other.CallID = "d"
+	if _, err := w.Start(t.Context(), other); !errors.Is(err, problem.Unavailable) {
+		t.Errorf("Start on a disk without room: %v, want %v", err, problem.Unavailable)
+	}
+	p.measureDisk()
+	p.Stop()
+	<-p.done
+	if err := w.renders.Wait(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+
+	rec, all := w.find(t, p.Sid()), w.samples(t, p.Sid())
+	if rec.ErrorCode != recordings.Incomplete || w.Stats().Lost != 100 {
+		t.Errorf("the error code is %q and %d packets are lost, want %q and 100", rec.ErrorCode, w.Stats().Lost,
+			recordings.Incomplete)
+	}
+	for second, want := range []bool{true, false, true} {
+		if got := !isSilent(all[second*16000+4000 : second*16000+12000]); got != want {
+			t.Errorf("second %d has sound: %v, want %v", second, got, want)
+		}
 	}
 }
 

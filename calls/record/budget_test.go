@@ -1,0 +1,63 @@
+package record
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/calls"
+)
+
+// TestDecodingBound shows that a client cannot make much more audio be decoded than the call had
+// time for, and that the other side sounds as ever.
+func TestDecodingBound(t *testing.T) {
+	const packets, every = 200 * 60, 5 * time.Millisecond // as many as one side may send in a minute
+	const length = packets * every
+	long := append([]byte{0x1b, 2}, bytes.Repeat([]byte{0x55}, 40)...) // 120 ms: two frames of 60 ms
+	tests := []struct {
+		name    string
+		payload []byte
+		step    uint32 // between timestamps
+	}{
+		{"packets that overlap", long, 240},
+		{"packets with one timestamp", long, 0},
+		{"packets that are longer than the time to the next", long, 5760},
+		{"packets that cannot be decoded", []byte{0x1b, 0xff, 1}, 960},
+	}
+	for _, tt := range tests {
+		p := newTestSpool(t)
+		for i := range packets {
+			p.Tap(calls.CallerSide).Packet(calls.Packet{Kind: calls.Audio, Codec: "opus", SSRC: 7, Seq: uint16(i),
+				Time: uint32(i) * tt.step, Arrived: p.call.Started.Add(time.Duration(i) * every), Payload: tt.payload})
+			if i%4 == 0 {
+				other := audio(p, i/4)
+				other.Payload = make([]byte, 160) // 20 ms
+				p.Tap(calls.CalleeSide).Packet(other)
+			}
+			if i%100 == 0 {
+				p.write()
+			}
+		}
+		p.Stop()
+		p.write()
+
+		plan, err := survey(p.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := newMixer(p.file, plan)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := make([]int16, 2*plan.frames)
+		if _, err := m.ReadFrames(out, 0); err != nil {
+			t.Fatal(err)
+		}
+		if most, got := length+length/2, m.legs[calls.CallerSide].decoded; got == 0 || got > most {
+			t.Errorf("%s: %v are decoded for a call of %v, want %v at most", tt.name, got, length, most)
+		}
+		if got := m.legs[calls.CalleeSide].decoded; got < length-time.Second {
+			t.Errorf("%s: %v of the other side are decoded, want nearly %v", tt.name, got, length)
+		}
+	}
+}

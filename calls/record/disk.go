@@ -1,0 +1,44 @@
+package record
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// minFree is how many bytes of the disk recordings leave free: for the database, and to render what
+// was recorded. `selvage doctor` warns at the same number.
+const minFree = 256 << 20
+
+// checkDisk returns an error if the disk of a file has too little room for recordings. If the
+// system does not tell, there is enough.
+func (s *Spools) checkDisk(file *os.File) error {
+	var fs syscall.Statfs_t
+	if err := syscall.Fstatfs(int(file.Fd()), &fs); err != nil {
+		return nil
+	}
+	free, least := uint64(fs.Bavail)*uint64(fs.Bsize), s.minFree.Load()
+	if free >= least {
+		return nil
+	}
+	return fmt.Errorf("%w: %d MiB of the spools' disk are free, and recordings leave %d MiB",
+		problem.New(problem.Unavailable, "no_space", "the disk is nearly full"), free>>20, least>>20)
+}
+
+// measureDisk has packets dropped while the disk has too little room.
+func (p *spool) measureDisk() {
+	err := p.owner.checkDisk(p.file)
+	p.mu.Lock()
+	before := p.low
+	p.low = err != nil
+	p.mu.Unlock()
+
+	switch sid := short(p.call.Sid); {
+	case err != nil && !before:
+		p.owner.log.Error("a recording keeps nothing more", "recording", sid, "error", err)
+	case err == nil && before:
+		p.owner.log.Info("a recording goes on: its disk has room again", "recording", sid)
+	}
+}
