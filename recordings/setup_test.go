@@ -11,10 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
-	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/blob"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/store"
 	"github.com/selvage/selvage/store/storetest"
@@ -33,13 +29,8 @@ type world struct {
 func newWorld(t testing.TB, change ...func(*recordings.Config)) *world {
 	t.Helper()
 	w := &world{media: filepath.Join(t.TempDir(), "media"), now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
-	dir, err := blob.OpenDir(w.media)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = dir.Close() })
 	w.store = storetest.Open(t, storetest.Dir(t), nil)
-	c := recordings.Config{Store: w.store, Media: dir, SubscriberOf: w.store.SubscriberOf,
+	c := recordings.Config{Store: w.store, Media: storetest.Media(t, w.media), SubscriberOf: w.store.SubscriberOf,
 		Now: func() time.Time { return w.now }}
 
 	for _, f := range change {
@@ -53,25 +44,13 @@ func newWorld(t testing.TB, change ...func(*recordings.Config)) *world {
 
 func (w *world) addProject(t testing.TB) string {
 	t.Helper()
-	p := fabric.Project{ID: uuid.NewString(), Name: "p", RecordRate: fabric.DefaultRecordRate,
-		MediaAuth: "public", Created: w.now, Updated: w.now}
-	if err := w.store.CreateProject(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
-	return p.ID
+	return storetest.AddProject(t, w.store, w.now)
 }
 
 // addSubscriber creates a subscriber with the address /private/name.
 func (w *world) addSubscriber(t testing.TB, name string) string {
 	t.Helper()
-	s := fabric.Subscriber{ID: uuid.NewString(), ProjectID: w.project, Email: name + "@example.com",
-		Created: w.now, Updated: w.now}
-	a := fabric.Address{ID: uuid.NewString(), ProjectID: w.project, ResourceID: s.ID, Type: "subscriber",
-		Context: "private", Name: name, Created: w.now}
-	if err := w.store.CreateSubscriber(t.Context(), s, a); err != nil {
-		t.Fatal(err)
-	}
-	return s.ID
+	return storetest.AddSubscriber(t, w.store, w.project, name, w.now)
 }
 
 // ingest uploads a file of the corpus.

@@ -9,25 +9,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/selvage/selvage/calls"
-	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/store/storetest"
 )
 
 // TestRecording shows a recording from its announcement to its file.
 func TestRecording(t *testing.T) {
 	w := newWorld(t)
-	alice := uuid.NewString()
-	now := time.Now()
-	err := w.store.CreateSubscriber(t.Context(), fabric.Subscriber{ID: alice, ProjectID: w.project,
-		Email: "alice@example.com", Created: now, Updated: now}, fabric.Address{ID: uuid.NewString(),
-		ProjectID: w.project, ResourceID: alice, Type: "subscriber", Context: "private", Name: "alice", Created: now})
-	if err != nil {
-		t.Fatal(err)
-	}
+	alice := storetest.AddSubscriber(t, w.store, w.project, "alice", time.Now())
 	call := w.call(4 * time.Second)
 	call.Subscribers = []string{alice}
 

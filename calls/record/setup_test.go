@@ -10,11 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/selvage/selvage/calls"
-	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/blob"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/recordings/wav"
@@ -43,20 +39,9 @@ type world struct {
 
 func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{media: filepath.Join(t.TempDir(), "media"), project: uuid.NewString()}
-	dir, err := blob.OpenDir(w.media)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = dir.Close() })
-	w.store = storetest.Open(t, storetest.Dir(t), nil)
-	now := time.Now()
-	err = w.store.CreateProject(t.Context(), fabric.Project{ID: w.project, Name: "p",
-		RecordRate: fabric.DefaultRecordRate, MediaAuth: "public", Created: now, Updated: now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.Spools = openSpools(t, recordings.New(recordings.Config{Store: w.store, Media: dir,
+	w := &world{media: filepath.Join(t.TempDir(), "media"), store: storetest.Open(t, storetest.Dir(t), nil)}
+	w.project = storetest.AddProject(t, w.store, time.Now())
+	w.Spools = openSpools(t, recordings.New(recordings.Config{Store: w.store, Media: storetest.Media(t, w.media),
 		SubscriberOf: w.store.SubscriberOf, Now: func() time.Time { return time.Now().Add(w.ahead) }}))
 	return w
 }
@@ -191,10 +176,5 @@ func speak(p *spool, from, to int) {
 // newWorldAt opens the recordings of a world again, as the next process does.
 func newWorldAt(t testing.TB, w *world) *recordings.Recordings {
 	t.Helper()
-	dir, err := blob.OpenDir(w.media)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = dir.Close() })
-	return recordings.New(recordings.Config{Store: w.store, Media: dir})
+	return recordings.New(recordings.Config{Store: w.store, Media: storetest.Media(t, w.media)})
 }

@@ -88,7 +88,7 @@ var layers = map[string][]string{
 	"internal/session/redis":          {"internal/problem", "internal/session"},
 	"internal/session/failover":       {"internal/problem", "internal/session"},
 	"internal/session/sessiontest":    {"internal/problem", "internal/session"},
-	"store/storetest":                 {"internal/audit", "store", "keys"},
+	"store/storetest":                 {"fabric", "internal/audit", "internal/blob", "store", "keys"},
 	"internal/blob":                   {"internal/problem"},
 	"internal/password":               {"internal/problem"},
 	"internal/revocation":             {"internal/problem"},

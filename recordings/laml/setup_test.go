@@ -14,11 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/blob"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/openapi/openapitest"
@@ -52,14 +49,9 @@ const maxUpload = 1 << 20
 func newServer(t testing.TB, change ...func(*server, *recordings.Config, *laml.Config)) *server {
 	t.Helper()
 	s := &server{media: filepath.Join(t.TempDir(), "media"), now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
-	dir, err := blob.OpenDir(s.media)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = dir.Close() })
 	s.dir = storetest.Dir(t)
 	s.store = storetest.Open(t, s.dir, nil)
-	rules := recordings.Config{Store: s.store, Media: dir, SubscriberOf: s.store.SubscriberOf,
+	rules := recordings.Config{Store: s.store, Media: storetest.Media(t, s.media), SubscriberOf: s.store.SubscriberOf,
 		MaxUpload: maxUpload, Now: func() time.Time { return s.now }}
 	log := slog.New(slog.DiscardHandler)
 	c := laml.Config{Credentials: s.credentials, PublicURL: "https://example.com", Log: log,
@@ -72,7 +64,7 @@ func newServer(t testing.TB, change ...func(*server, *recordings.Config, *laml.C
 	s.rules = recordings.New(rules)
 	c.Recordings = s.rules
 	s.project = s.addProject(t)
-	s.subscriber = s.addSubscriber(t)
+	s.subscriber = storetest.AddSubscriber(t, s.store, s.project, "alice", s.now)
 	s.Server = httptest.NewServer(web.Outer(laml.New(c).Handler(), log, nil))
 	t.Cleanup(s.Close)
 	return s
@@ -116,24 +108,7 @@ func (s *server) credentials(r *http.Request) (recordings.Owner, error) {
 
 func (s *server) addProject(t testing.TB) string {
 	t.Helper()
-	p := fabric.Project{ID: uuid.NewString(), Name: "p", RecordRate: fabric.DefaultRecordRate,
-		MediaAuth: "public", Created: s.now, Updated: s.now}
-	if err := s.store.CreateProject(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
-	return p.ID
-}
-
-func (s *server) addSubscriber(t testing.TB) string {
-	t.Helper()
-	sub := fabric.Subscriber{ID: uuid.NewString(), ProjectID: s.project, Email: "alice@example.com",
-		Created: s.now, Updated: s.now}
-	a := fabric.Address{ID: uuid.NewString(), ProjectID: s.project, ResourceID: sub.ID, Type: "subscriber",
-		Context: "private", Name: "alice", Created: s.now}
-	if err := s.store.CreateSubscriber(t.Context(), sub, a); err != nil {
-		t.Fatal(err)
-	}
-	return sub.ID
+	return storetest.AddProject(t, s.store, s.now)
 }
 
 // path returns a path below the project's account.

@@ -15,8 +15,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/selvage/selvage/fabric"
-	"github.com/selvage/selvage/internal/blob"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/recordings"
@@ -37,14 +35,10 @@ type server struct {
 func newServer(t *testing.T) *server {
 	t.Helper()
 	s := &server{now: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)}
-	dir, err := blob.OpenDir(filepath.Join(t.TempDir(), "media"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = dir.Close() })
+	media := storetest.Media(t, filepath.Join(t.TempDir(), "media"))
 	s.store = storetest.Open(t, storetest.Dir(t), nil)
-	s.rules = recordings.New(recordings.Config{Store: s.store, Media: dir, Now: func() time.Time { return s.now }})
-	s.project = s.addProject(t)
+	s.rules = recordings.New(recordings.Config{Store: s.store, Media: media, Now: func() time.Time { return s.now }})
+	s.project = storetest.AddProject(t, s.store, s.now)
 	api := rest.New(rest.Config{
 		Recordings: s.rules,
 		Credentials: func(r *http.Request) (recordings.Owner, error) {
@@ -74,16 +68,6 @@ func newServer(t *testing.T) *server {
 	t.Cleanup(s.Close)
 
 	return s
-}
-
-func (s *server) addProject(t *testing.T) string {
-	t.Helper()
-	p := fabric.Project{ID: uuid.NewString(), Name: "p", RecordRate: 2500, MediaAuth: "public",
-		Created: s.now, Updated: s.now}
-	if err := s.store.CreateProject(t.Context(), p); err != nil {
-		t.Fatal(err)
-	}
-	return p.ID
 }
 
 func (s *server) upload(t *testing.T, file string, m recordings.Metadata) recordings.Recording {
@@ -196,7 +180,7 @@ func TestRefusals(t *testing.T) {
 	s := newServer(t)
 	own := s.upload(t, "one_sample.wav", recordings.Metadata{})
 	home := s.project
-	s.project = s.addProject(t)
+	s.project = storetest.AddProject(t, s.store, s.now)
 	other := s.upload(t, "one_sample.wav", recordings.Metadata{})
 	s.project = home
 	const unauthorized, missing = `{"error":"Unauthorized"}`, `{"error":"Not Found"}`

@@ -1,5 +1,5 @@
-// Package storetest provides tests with data directories that are prepared once per process. Creating the
-// schema and the keys for each test would take most of its time.
+// Package storetest provides tests with data directories that are prepared once per process, because creating
+// the schema and the keys for each test would take most of its time. It also adds the first rows of most tests.
 package storetest
 
 import (
@@ -12,7 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/blob"
 	"github.com/selvage/selvage/keys"
 	"github.com/selvage/selvage/store"
 )
@@ -133,4 +137,33 @@ func check(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// AddProject adds a project whose media anyone may fetch, and returns its id.
+func AddProject(t testing.TB, rows *store.Store, now time.Time) string {
+	t.Helper()
+	p := fabric.Project{ID: uuid.NewString(), Name: "p", RecordRate: fabric.DefaultRecordRate,
+		MediaAuth: "public", Created: now, Updated: now}
+	check(t, rows.CreateProject(t.Context(), p))
+	return p.ID
+}
+
+// AddSubscriber adds a subscriber with the address /private/name, and returns its id.
+func AddSubscriber(t testing.TB, rows *store.Store, project, name string, now time.Time) string {
+	t.Helper()
+	s := fabric.Subscriber{ID: uuid.NewString(), ProjectID: project, Email: name + "@example.com",
+		Created: now, Updated: now}
+	a := fabric.Address{ID: uuid.NewString(), ProjectID: project, ResourceID: s.ID, Type: "subscriber",
+		Context: "private", Name: name, Created: now}
+	check(t, rows.CreateSubscriber(t.Context(), s, a))
+	return s.ID
+}
+
+// Media opens a directory for media, which is created if it does not exist, until the test ends.
+func Media(t testing.TB, path string) *blob.Dir {
+	t.Helper()
+	dir, err := blob.OpenDir(path)
+	check(t, err)
+	t.Cleanup(func() { _ = dir.Close() })
+	return dir
 }
