@@ -6,12 +6,16 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// fileServers matches commands that serve a directory.
-var fileServers = regexp.MustCompile(`-m http\.server|npx (serve|http-server)|php -S|ruby -run|httpd -f|file-server`)
+// servesFiles reports whether a text has a command that serves a directory.
+func servesFiles(text string) bool {
+	return slices.ContainsFunc([]string{"-m http.server", "npx serve", "npx http-server", "php -S", "ruby -run",
+		"httpd -f", "file-server"}, func(command string) bool { return strings.Contains(text, command) })
+}
 
 // TestServedDirectories checks that nothing in the repository tells people to serve the current
 // directory, or any directory on all addresses. The directory in which they try selvage contains
@@ -35,7 +39,7 @@ func TestServedDirectories(t *testing.T) {
 		t.Fatal(err)
 	}
 	if found == 0 {
-		t.Error("no document serves a directory, so the expression in this test is out of date")
+		t.Error("no document serves a directory, so the commands in this test are out of date")
 	}
 }
 
@@ -50,12 +54,12 @@ func checkServers(t *testing.T, path string) (found int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if bytes.IndexByte(text, 0) >= 0 {
-		return 0 // a binary file
+	if bytes.IndexByte(text, 0) >= 0 || !servesFiles(string(text)) {
+		return 0 // a binary file, or one without such a command, as nearly all are
 	}
 
 	for i, line := range strings.Split(string(text), "\n") {
-		if !fileServers.MatchString(line) {
+		if !servesFiles(line) {
 			continue
 		}
 		found++

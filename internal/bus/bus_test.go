@@ -113,7 +113,7 @@ func TestOrder(t *testing.T) {
 		_, name := start(t, map[string]bus.Handler{"item": take}, tb)
 		meet(t, a, name)
 
-		const count = 500
+		const count = 100
 		length := func(i int) int { return i * i * 97 % 60_000 }
 		for i := range count {
 			a.Send(name, "item", item{i, strings.Repeat("ä€", length(i)/5)})
