@@ -39,6 +39,9 @@ func phones(t *testing.T, s *harness.Server, version string) (alice, bob *phone)
 	first := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...),
 		chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true),
 		chromedp.Flag("autoplay-policy", "no-user-gesture-required"),
+		// As for a page whose microphone is a real one: its addresses are not hidden behind mDNS names,
+		// whose registration may take longer than the SDK's patience of five seconds.
+		chromedp.Flag("disable-features", lean+",WebRtcHideLocalIpsWithMdns"),
 		chromedp.Flag("disable-renderer-backgrounding", true))
 
 	p := s.NewProject(t)

@@ -107,7 +107,7 @@ async function until(condition, patience = 50000) {
 /** What is known of the call, for messages of failed tests. */
 function situation() {
   const ours = messages.map((m) => m.method)
-  const peers = connections.map((c) => [c.signalingState, c.iceGatheringState, c.iceConnectionState, c.connectionState])
+  const peers = connections.map((c) => [c.signalingState, c.iceGatheringState, c.iceConnectionState, c.connectionState, c.gathered])
   return `states ${states}; messages ${ours}; events ${events}; sockets ${sockets.map((s) => s.readyState)}; peers ${peers.join('; ')}`
 }
 

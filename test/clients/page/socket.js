@@ -22,6 +22,9 @@ if (globalThis.RTCPeerConnection) {
     constructor(...args) {
       super(...args)
       connections.push(this)
+      this.gathered = []
+      this.addEventListener('icecandidate', ({ candidate }) => this.gathered.push(candidate ? candidate.candidate.replace(/.* typ /, '') : 'end'))
+      this.addEventListener('icecandidateerror', (e) => this.gathered.push(`${e.errorCode} ${e.errorText}`))
     }
   }
 }
