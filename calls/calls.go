@@ -57,9 +57,10 @@ type Calls struct {
 	draining bool
 	calls    map[string]*call
 	legs     map[string]*leg
-	away     map[string]away    // the legs of this node's clients that other nodes have
-	holders  map[string]*holder // by Token.Caller
-	projects map[string]int     // legs by project
+	away     map[string]away      // the legs of this node's clients that other nodes have
+	met      map[string]time.Time // when another node last showed that it is alive
+	holders  map[string]*holder   // by Token.Caller
+	projects map[string]int       // legs by project
 }
 
 // New returns Calls without a call.
@@ -73,6 +74,7 @@ func New(c Config) *Calls {
 		nodes: c.Nodes, recorder: c.Recorder, isRecorded: c.IsRecorded,
 		node: c.Node, log: c.Log, limits: c.Limits.orDefaults(),
 		calls: make(map[string]*call), legs: make(map[string]*leg), away: make(map[string]away),
+		met:     make(map[string]time.Time),
 		holders: make(map[string]*holder), projects: make(map[string]int),
 	}
 	if c.Nodes != nil {
@@ -84,6 +86,7 @@ func New(c Config) *Calls {
 // Stats holds the numbers of calls.
 type Stats struct {
 	Calls, Legs int
+	Elsewhere   int // legs of this node's clients that other nodes have
 	ByState     map[State]int
 }
 
@@ -91,7 +94,7 @@ type Stats struct {
 func (c *Calls) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := Stats{Calls: len(c.calls), Legs: len(c.legs), ByState: make(map[State]int)}
+	s := Stats{Calls: len(c.calls), Legs: len(c.legs), Elsewhere: len(c.away), ByState: make(map[State]int)}
 	for _, k := range c.calls {
 		s.ByState[k.visible.Load().(State)]++
 	}
@@ -151,7 +154,7 @@ func (c *Calls) tellGone(client Client, cmd Command) {
 	if cmd.Node != "" && cmd.Node != c.node {
 		cause = NodeLost
 	}
-	c.tell(client.Socket, Event{Kind: HungUp, Project: client.Token.ProjectID, Leg: cmd.Leg,
+	c.tell(client.Socket, client.Token.Caller(), Event{Kind: HungUp, Project: client.Token.ProjectID, Leg: cmd.Leg,
 		Node: c.node, At: time.Now(), Cause: cause})
 }
 

@@ -30,7 +30,7 @@ const EchoAddress = "/public/echo"
 // A call that may not be, for whatever reason but the client's own offer, begins and ends at
 // once with a cause. SDKs show a cause to their apps, while they repeat some errors.
 func (c *Calls) invite(ctx context.Context, client Client, cmd Command) error {
-	if id, err := uuid.Parse(cmd.Leg); err != nil || id.String() != cmd.Leg {
+	if !isCanonical(cmd.Leg) {
 		return problem.BadParam("callID", "callID must be a UUID in lower case")
 	}
 	if len(cmd.To) > maxDialed || strings.ContainsFunc(cmd.To, unicode.IsControl) {

@@ -5,8 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -39,8 +40,9 @@ type forwarded struct {
 }
 
 type delivery struct {
-	To    Socket
-	Event Event
+	To     Socket
+	Holder string // of the leg
+	Event  Event
 }
 
 type move struct {
@@ -66,10 +68,11 @@ func (c *Calls) join(n Nodes) {
 		return r, err
 	})
 	n.Handle(eventMessage, handler(func(from string, d delivery) {
+		c.meet(from, time.Now())
 		if d.Event.Kind == HungUp {
-			c.forgetAway(d.Event.Leg)
+			c.forgetAway(d.Event.Leg, d.Holder)
 		} else {
-			c.noteAway(d.Event.Leg, away{from, d.To, d.Event.Project})
+			c.noteAway(d.Event.Leg, away{from, d.To, d.Holder, d.Event.Project})
 		}
 		c.clients.Tell(d.To, d.Event)
 	}))
@@ -89,13 +92,13 @@ func handler[T any](do func(from string, v T)) func(context.Context, string, jso
 	}
 }
 
-// tell sends an event to a socket of any node.
-func (c *Calls) tell(to Socket, e Event) {
+// tell sends an event to a socket of any node. holder is that of the leg.
+func (c *Calls) tell(to Socket, holder string, e Event) {
 	switch {
 	case to.Node == c.node || to.Node == "":
 		c.clients.Tell(to, e)
 	case c.nodes != nil:
-		c.nodes.Send(to.Node, eventMessage, delivery{to, e})
+		c.nodes.Send(to.Node, eventMessage, delivery{to, holder, e})
 	}
 }
 
@@ -120,169 +123,66 @@ func (c *Calls) isElsewhere(client Client, cmd Command) bool {
 	return cmd.Node != "" && cmd.Node != c.node
 }
 
-// forward passes a command on to the node that has the leg. A client that has come back after a
-// reload does not know which one that is. handled is false if no node has the leg.
+// forward passes a command on to the node that has the leg. handled is false if no node has it.
 func (c *Calls) forward(ctx context.Context, client Client, cmd Command) (r Reply, handled bool, err error) {
-	owners := []string{cmd.Node}
-	if cmd.Node == "" || cmd.Node == c.node {
-		if owners, err = c.store.RunningNodes(ctx); err != nil {
-			return Reply{}, false, err
-		}
+	owners, err := c.owners(ctx, client, cmd)
+	if err != nil {
+		return Reply{}, false, err
 	}
 	for _, node := range owners {
-		if node == c.node || !c.isAlive(ctx, node) {
+		if node == c.node {
 			continue
 		}
+		alive, err := c.isAlive(ctx, node)
+		if err != nil {
+			return Reply{}, false, err
+		}
+		if !alive {
+			continue
+		}
+
 		err = c.nodes.Ask(ctx, node, commandMessage, forwarded{client, cmd}, &r)
 		if errors.Is(err, problem.NotFound) {
 			continue
 		}
-		if err == nil && cmd.Op != Hangup {
-			c.noteAway(cmd.Leg, away{node, client.Socket, client.Token.ProjectID})
+		if err == nil {
+			c.noteForwarded(node, client, cmd)
 		}
 		return r, true, err
 	}
 	return Reply{}, false, nil
 }
 
-// isAlive reports whether a node has renewed its entry in time. If the sessions cannot be read, it is
-// taken for alive.
-func (c *Calls) isAlive(ctx context.Context, node string) bool {
-	_, err := c.sessions.Get(ctx, nodeKey(node))
-	return !errors.Is(err, problem.NotFound)
-}
-
-// An away is a leg of a client of this node that another node has.
-type away struct {
-	node    string
-	socket  Socket
-	project string
-}
-
-func (c *Calls) noteAway(leg string, a away) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.away[leg] = a
-}
-
-func (c *Calls) forgetAway(leg string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	delete(c.away, leg)
-}
-
-// takeAway returns the legs that other nodes have and that match, by their ids, and forgets them.
-func (c *Calls) takeAway(matches func(away) bool) map[string]away {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	found := make(map[string]away)
-	for leg, a := range c.away {
-		if matches(a) {
-			found[leg] = a
-			delete(c.away, leg)
-		}
-	}
-	return found
-}
-
-// Moved moves the legs of a client to its new socket, or gives them its new token on the same
-// socket. The old socket may have been on any node.
-func (c *Calls) Moved(ctx context.Context, from Socket, to Client) {
-	c.movedHere(from, to)
-	if c.nodes == nil {
+// noteForwarded notes that a node has carried out a command, and so has its leg.
+func (c *Calls) noteForwarded(node string, client Client, cmd Command) {
+	holder := client.Token.Caller()
+	if cmd.Op == Hangup { // nobody tells of its end
+		c.forgetAway(cmd.Leg, holder)
 		return
 	}
-	owners := make(map[string]bool)
-	for leg, a := range c.takeAway(func(a away) bool { return a.socket.ID == from.ID }) {
-		owners[a.node] = true
-		a.socket = to.Socket
-		c.noteAway(leg, a)
-	}
-	if from.ID != to.Socket.ID && len(owners) == 0 { // it was on another node, so its legs are not known
-		for _, node := range c.runningNodes(ctx) {
-			owners[node] = node != c.node
-		}
-	}
-	for node, other := range owners {
-		if other {
-			c.nodes.Send(node, movedMessage, move{from, to})
-		}
-	}
+	c.noteAway(cmd.Leg, away{node, client.Socket, holder, client.Token.ProjectID})
 }
 
-// runningNodes returns the nodes that carry calls.
-func (c *Calls) runningNodes(ctx context.Context) []string {
-	nodes, err := c.store.RunningNodes(ctx)
-	if err != nil && ctx.Err() == nil {
-		c.log.Error("finding the calls of a client that has come back", "error", err)
+// owners returns the nodes that may have the leg of a command. A client that has come back after a
+// reload does not know its node. All of them are asked then, as often as the client may dial.
+func (c *Calls) owners(ctx context.Context, client Client, cmd Command) ([]string, error) {
+	if cmd.Op == Invite {
+		if err := c.admitCall(client); err != nil {
+			return nil, err
+		}
 	}
-	return nodes
+	if cmd.Node != "" && cmd.Node != c.node {
+		if !isCanonical(cmd.Node) {
+			return nil, nil
+		}
+		return []string{cmd.Node}, nil
+	}
+	return c.store.RunningNodes(ctx)
 }
 
-// Closed lets the legs of a closed socket of this node wait for their client to come back.
-func (c *Calls) Closed(s Socket) {
-	c.closedHere(s)
-	owners := make(map[string]bool)
-	for _, a := range c.takeAway(func(a away) bool { return a.socket.ID == s.ID }) {
-		owners[a.node] = true
-	}
-	for node := range owners {
-		c.nodes.Send(node, closedMessage, s)
-	}
-}
-
-// checkNodes treats the sockets of dead nodes as closed, and ends the legs that dead nodes had.
-func (c *Calls) checkNodes(ctx context.Context) {
-	known := map[string]bool{c.node: true, "": true}
-	alive := func(node string) bool {
-		if _, asked := known[node]; !asked {
-			known[node] = c.isAlive(ctx, node)
-		}
-		return known[node]
-	}
-	for _, l := range c.allLegs() {
-		if s := l.at.Load().(Socket); !alive(s.Node) {
-			c.closedHere(s)
-		}
-	}
-
-	for _, node := range c.awayNodes() {
-		if alive(node) {
-			continue
-		}
-		for leg, a := range c.takeAway(func(a away) bool { return a.node == node }) {
-			c.tell(a.socket, Event{Kind: HungUp, Project: a.project, Leg: leg, Node: c.node, At: time.Now(),
-				Cause: NodeLost})
-		}
-	}
-}
-
-// awayNodes returns the nodes that have legs of this node's clients.
-func (c *Calls) awayNodes() (nodes []string) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, a := range c.away {
-		if !slices.Contains(nodes, a.node) {
-			nodes = append(nodes, a.node)
-		}
-	}
-	return nodes
-}
-
-func (c *Calls) movedHere(from Socket, to Client) {
-	for _, l := range c.legsAt(from) {
-		if l.holder == to.Token.Caller() {
-			l.call.post(func() { l.rebind(to) })
-		}
-	}
-}
-
-func (c *Calls) closedHere(s Socket) {
-	for _, l := range c.legsAt(s) {
-		l.call.post(func() {
-			if l.client.Socket.ID == s.ID && l.socketLost.IsZero() {
-				l.socketLost = time.Now()
-			}
-		})
-	}
+// isCanonical reports whether an id of a client is a UUID in the form in which this server writes
+// them.
+func isCanonical(id string) bool {
+	u, err := uuid.Parse(id)
+	return err == nil && u.String() == id
 }

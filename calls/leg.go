@@ -58,7 +58,7 @@ func (l *leg) tell(e Event) {
 	e.Project, e.Node, e.At = k.project, k.calls.node, time.Now()
 	e.Leg, e.MemberID, e.Inbound = l.id, l.member.ID, l.inbound
 	e.RoomSession, e.RoomID, e.Created = k.session, k.roomID, k.record.Created
-	k.calls.tell(l.client.Socket, e)
+	k.calls.tell(l.client.Socket, l.holder, e)
 }
 
 // tellState sends the state of the call to the client.

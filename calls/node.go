@@ -4,21 +4,90 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A node shows that it is alive by an entry of the session store, which it renews. The calls
-// of a node whose entry has run out are over: their media went through it.
+// A node shows that it is alive by an entry of the session store, which it renews. The store may
+// lose entries, for example when a replica of Redis takes over, so a node is dead only if nothing
+// has been seen of it for aliveFor. The calls of a dead node are over: their media went through it.
 const (
+	renewEvery = 3 * time.Second
+	entryFor   = 3 * renewEvery
 	aliveFor   = 15 * time.Second
-	renewEvery = 5 * time.Second
 	reapAtOnce = 100
 )
 
 func nodeKey(node string) session.Key { return session.Key{Kind: "node", ID: node} }
+
+// meet notes that another node was alive at a time.
+func (c *Calls) meet(node string, at time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if at.After(c.met[node]) {
+		c.met[node] = at
+	}
+}
+
+// isAlive reports whether a node has an entry, or was alive within aliveFor as far as this node has
+// noticed.
+func (c *Calls) isAlive(ctx context.Context, node string) (bool, error) {
+	_, err := c.sessions.Get(ctx, nodeKey(node))
+	switch {
+	case err == nil:
+		c.meet(node, time.Now())
+		return true, nil
+	case !errors.Is(err, problem.NotFound):
+		return false, fmt.Errorf("looking for a node: %w", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Since(c.met[node]) < aliveFor, nil
+}
+
+// deadNodes returns those of other nodes that are dead. A node that this one looks at for the first
+// time is not.
+func (c *Calls) deadNodes(ctx context.Context, nodes []string) (map[string]bool, error) {
+	dead := make(map[string]bool)
+	slices.Sort(nodes)
+	for _, node := range slices.Compact(nodes) {
+		if node == c.node || node == "" {
+			continue
+		}
+		alive, err := c.isAlive(ctx, node)
+		if err != nil {
+			return nil, err
+		}
+		if !alive && c.isKnown(node) {
+			dead[node] = true
+		}
+	}
+	return dead, nil
+}
+
+// isKnown reports whether this node has ever looked at a node. From now on, it has.
+func (c *Calls) isKnown(node string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, known := c.met[node]
+	if !known {
+		c.met[node] = time.Now()
+	}
+	return known
+}
+
+// forgetAfter is how long a node stays known of which nothing has been seen.
+const forgetAfter = time.Hour
+
+func (c *Calls) forgetNodes(now time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.met, func(_ string, at time.Time) bool { return now.Sub(at) > forgetAfter })
+}
 
 // RunNode keeps this node alive for the others, and ends the records of nodes that died,
 // until ctx ends.
@@ -38,26 +107,27 @@ func (c *Calls) RunNode(ctx context.Context) {
 }
 
 func (c *Calls) renew(ctx context.Context) error {
-	if err := c.sessions.Put(ctx, nodeKey(c.node), []byte{}, aliveFor); err != nil {
+	if err := c.sessions.Put(ctx, nodeKey(c.node), []byte{}, entryFor); err != nil {
 		return fmt.Errorf("renewing the node: %w", err)
 	}
-	c.checkNodes(ctx)
-	nodes, err := c.store.RunningNodes(ctx)
+	running, err := c.store.RunningNodes(ctx)
 	if err != nil {
 		return err
 	}
-	for _, node := range nodes {
-		if node == c.node {
-			continue
-		}
-		_, err := c.sessions.Get(ctx, nodeKey(node))
-		if errors.Is(err, problem.NotFound) {
-			err = c.bury(ctx, node)
-		}
-		if err != nil {
-			return err
+	dead, err := c.deadNodes(ctx, append(c.partners(), running...))
+	if err != nil {
+		return err
+	}
+
+	c.lose(dead)
+	for _, node := range running {
+		if dead[node] {
+			if err := c.bury(ctx, node); err != nil {
+				return err
+			}
 		}
 	}
+	c.forgetNodes(time.Now())
 	return nil
 }
 

@@ -3,9 +3,11 @@ package nodes
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/selvage/selvage/test/harness"
 	"github.com/selvage/selvage/test/phone"
+	"github.com/selvage/selvage/test/servers"
 )
 
 // people are two subscribers of a project.
@@ -167,5 +169,27 @@ func TestDrain(t *testing.T) {
 	}
 	if err := n.Each[0].Wait(t); err != nil {
 		t.Errorf("the drained node ended with %v", err)
+	}
+}
+
+// TestSessionsLost shows that a call goes on while Redis loses its contents again and again, the
+// signs of life of the nodes included.
+func TestSessionsLost(t *testing.T) {
+	r := servers.OwnRedis(t)
+	forgetful := harness.Config{Env: []string{"SELVAGE_SESSIONS=" + r.URL}}
+	n := harness.StartNodes(t, nil, forgetful, forgetful)
+	p := newPeople(t, n)
+	here, there := p.phones(t, n)
+	alice, bob := phone.Talk(here, there, "/private/bob")
+
+	for end := time.Now().Add(9 * time.Second); time.Now().Before(end); {
+		r.CLI(t, "FLUSHALL")
+		phone.HearBoth(alice, bob)
+	}
+	bob.Hold(true)
+	bob.Hold(false)
+	alice.Hangup()
+	if cause := bob.WaitEnded(); cause != "NORMAL_CLEARING" {
+		t.Errorf("the call ended with %s, want NORMAL_CLEARING", cause)
 	}
 }

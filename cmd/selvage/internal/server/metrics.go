@@ -157,6 +157,8 @@ func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
 	}
 	m.gauge("selvage_call_legs", "Clients in a call of this node, ringing ones included.", nil,
 		func() float64 { return float64(c.Stats().Legs) })
+	m.gauge("selvage_call_legs_elsewhere", "Clients of this node in a call of another node.", nil,
+		func() float64 { return float64(c.Stats().Elsewhere) })
 
 	total := func(name, help string, labels prometheus.Labels, read func(media.Stats) uint64) {
 		m.registry.MustRegister(prometheus.NewCounterFunc(

@@ -1,0 +1,102 @@
+package nodes
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/test/harness"
+	"github.com/selvage/selvage/test/phone"
+)
+
+// verto sends a message of the verto protocol about a call, and returns the code of the answer.
+func verto(t *testing.T, s *harness.Socket, call, node, method string, dialog map[string]any) string {
+	t.Helper()
+	dialog["callID"] = call
+	r := s.Call(t, "webrtc.verto", map[string]any{"callID": call, "node_id": node, "message": map[string]any{
+		"method": method, "params": map[string]any{"sdp": "v=0", "dialogParams": dialog}}})
+	var result struct{ Code string }
+	if err := json.Unmarshal(r.Result, &result); err != nil || r.Error != nil {
+		t.Fatalf("%s returned %+v %s", method, r.Error, r.Result)
+	}
+	return result.Code
+}
+
+// TestAttachFlood shows that a client which comes back to calls that do not exist soon has to wait:
+// each of them is looked for on all nodes.
+func TestAttachFlood(t *testing.T) {
+	n := two(t)
+	s, _ := n.Each[0].Connect(t, n.NewProject(t).NewSAT(t, "alice").Token, "")
+	codes := make(map[string]int)
+	for range 20 {
+		codes[verto(t, s, uuid.NewString(), "", "verto.invite", map[string]any{"attach": true})]++
+	}
+	if codes["200"] < 5 || codes["429"] < 5 {
+		t.Errorf("the codes of 20 answers are %v, want at least five times 200 and 429", codes)
+	}
+}
+
+// TestStrangeNodes shows that commands for nodes with impossible names are answered at once.
+func TestStrangeNodes(t *testing.T) {
+	sessionless := harness.Config{Env: []string{"SELVAGE_SESSIONS="}}
+	n := harness.StartNodes(t, nil, sessionless, sessionless)
+	s, _ := n.Each[0].Connect(t, n.NewProject(t).NewSAT(t, "alice").Token, "")
+	for _, node := range []string{"\x00", "a\nb", strings.Repeat("x", 10_000), uuid.NewString(),
+		"{" + uuid.NewString() + "}", strings.ToUpper(uuid.NewString())} {
+		began := time.Now()
+		verto(t, s, uuid.NewString(), node, "verto.info", map[string]any{})
+		if took := time.Since(began); took > 4*time.Second {
+			t.Errorf("a command for the node %.40q took %v", node, took)
+		}
+	}
+}
+
+// TestSocketOfOthers shows that somebody who names the socket of another subscriber does not get
+// the news of that subscriber's calls.
+func TestSocketOfOthers(t *testing.T) {
+	n := two(t)
+	p := newPeople(t, n)
+	here, there := p.phones(t, n)
+	alice, bob := phone.Talk(here, there, "/private/bob")
+	phone.HearBoth(alice, bob)
+
+	phone.Connect(t, n.Each[1], p.NewSAT(t, "mallory").Token, there.Protocol)
+	n.Each[0].Kill()
+	if cause := bob.WaitEnded(); cause != "NODE_LOST" {
+		t.Errorf("bob's call ended with %s, want NODE_LOST", cause)
+	}
+}
+
+// TestHungUpElsewhere shows that a node forgets the calls on other nodes that its clients have left.
+func TestHungUpElsewhere(t *testing.T) {
+	n := two(t)
+	p := newPeople(t, n)
+	here, there := p.phones(t, n)
+	const metric = "\nselvage_call_legs_elsewhere "
+	counts := func(s *harness.Server, line string) bool {
+		return bytes.Contains(s.Get(t, s.Ops+"/metrics").Want(t, 200).Body, []byte(line))
+	}
+	for name, end := range map[string]func(alice, bob *phone.Call){
+		"the caller hangs up": func(alice, _ *phone.Call) { alice.Hangup() },
+		"the callee hangs up": func(_, bob *phone.Call) { bob.Hangup() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			alice, bob := phone.Talk(here, there, "/private/bob")
+			if !counts(n.Each[1], metric+"1\n") {
+				t.Error("the other node does not count the call")
+			}
+			end(alice, bob)
+			harness.Eventually(t, soon, "the other node to forget the call", func() error {
+				if !counts(n.Each[1], metric+"0\n") {
+					return errors.New("it still counts it")
+				}
+				return nil
+			})
+		})
+	}
+}
