@@ -158,10 +158,12 @@ func (k *call) add(l *leg) bool {
 		return false
 	}
 	c.legs[l.id] = l
-	h := c.holderOf(l.holder)
-	h.legs++
-	if l.inbound {
-		h.ringing++
+	for _, a := range l.counted {
+		h := c.holderOf(a)
+		h.legs++
+		if l.inbound {
+			h.ringing++
+		}
 	}
 	c.projects[k.project]++
 	k.legs = append(k.legs, l)
@@ -174,10 +176,12 @@ func (k *call) forget(l *leg) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.legs, l.id)
-	h := c.holderOf(l.holder)
-	h.legs--
-	if l.inbound && !l.active {
-		h.ringing--
+	for _, a := range l.counted {
+		h := c.holderOf(a)
+		h.legs--
+		if l.inbound && !l.active {
+			h.ringing--
+		}
 	}
 	if c.projects[k.project]--; c.projects[k.project] == 0 {
 		delete(c.projects, k.project)
@@ -189,7 +193,9 @@ func (k *call) stopRinging(l *leg) {
 	c := k.calls
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.holderOf(l.holder).ringing--
+	for _, a := range l.counted {
+		c.holderOf(a).ringing--
+	}
 }
 
 func (c *Calls) remove(k *call) {

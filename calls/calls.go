@@ -59,7 +59,7 @@ type Calls struct {
 	legs     map[string]*leg
 	away     map[string]away      // the legs of this node's clients that other nodes have
 	met      map[string]time.Time // when another node last showed that it is alive
-	holders  map[string]*holder   // by Token.Caller
+	holders  map[string]*holder   // by account
 	projects map[string]int       // legs by project
 }
 

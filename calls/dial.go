@@ -53,6 +53,12 @@ func (c *Calls) invite(ctx context.Context, client Client, cmd Command) error {
 		return err
 	}
 
+	if cause != (Cause{}) {
+		if err := c.admitRejected(client); err != nil {
+			return err
+		}
+	}
+
 	k := c.newCall(client, cmd, from, to)
 	_, err = k.do(ctx, func() (Reply, error) { return Reply{}, k.begin(client, cmd, cause) })
 	return err

@@ -14,9 +14,10 @@ import (
 // for the members that say otherwise.
 type leg struct {
 	call    *call
-	id      string // fixed
-	holder  string // fixed: Token.Caller of its client
-	inbound bool   // fixed: the client was rung
+	id      string    // fixed
+	holder  string    // fixed: Token.Caller of its client
+	inbound bool      // fixed: the client was rung
+	counted []account // fixed: those that it counts for
 	at      atomic.Value
 	member  Member
 	party   Party
@@ -36,7 +37,8 @@ type leg struct {
 func (k *call) newLeg(id string, client Client, party Party, inbound bool) *leg {
 	l := &leg{
 		call: k, id: id, holder: client.Token.Caller(), client: client, party: party, inbound: inbound,
-		heard: k.calls.fabric.Tokens.Heard(),
+		counted: accountsOf(client.Token),
+		heard:   k.calls.fabric.Tokens.Heard(),
 		member: Member{ID: id, Leg: id, Type: Person, Name: party.Name, SubscriberID: party.SubscriberID,
 			AddressID: party.AddressID},
 		mediaLost: time.Now(),

@@ -3,12 +3,14 @@ package calls
 import (
 	"time"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
 )
 
 // Limits bound what one caller may cause. 0 means the default, a negative value no limit.
 type Limits struct {
-	PerHolder  int // legs of one subscriber, guest token or invite token; 10
+	PerHolder  int // legs of one subscriber or of one guest token of a backend or embed key; 10
+	PerEmbed   int // legs of one embed key; 100
 	PerProject int // legs of one project; 1,000
 	Ringing    int // calls that ring one subscriber at once; 3
 
@@ -23,17 +25,28 @@ const (
 	noMedia   = 30 * time.Second // without media, while the call is answered
 )
 
-// These bound how often one holder may dial.
-const (
-	dialRate  = 1.0 // a second
-	dialBurst = 5.0
+// A rate is how often something may happen: burst times at once, and then so often a second.
+type rate struct{ perSecond, burst float64 }
+
+// These bound how often one account may dial.
+var (
+	dialRate  = rate{1, 5}
+	embedRate = rate{2, 20}
 )
+
+// legsOf returns the most legs of an account.
+func (l Limits) legsOf(a account) int {
+	if a.embed {
+		return l.PerEmbed
+	}
+	return l.PerHolder
+}
 
 func (l Limits) orDefaults() Limits {
 	for _, n := range []struct {
 		limit    *int
 		standard int
-	}{{&l.PerHolder, 10}, {&l.PerProject, 1000}, {&l.Ringing, 3}} {
+	}{{&l.PerHolder, 10}, {&l.PerEmbed, 100}, {&l.PerProject, 1000}, {&l.Ringing, 3}} {
 		switch {
 		case *n.limit == 0:
 			*n.limit = n.standard
@@ -50,60 +63,120 @@ func (l Limits) orDefaults() Limits {
 	return l
 }
 
-// A holder counts what one caller does. It is guarded by Calls.mu.
-type holder struct {
-	legs, ringing int
-	tokens        float64
-	filled        time.Time
+// An account is counted for what its tokens do.
+type account struct {
+	id    string
+	embed bool // an embed key, behind which are many people
 }
 
-// holderOf returns the holder of a caller. c.mu is held.
-func (c *Calls) holderOf(caller string) *holder {
-	h := c.holders[caller]
+// accountsOf returns the accounts that a token counts for. Invites and guest tokens that a subscriber
+// made count as the subscriber, and those of an embed key for the key as well: anybody with the key
+// can make more.
+func accountsOf(t fabric.Token) []account {
+	switch {
+	case t.SubscriberID != "":
+		return []account{{id: t.SubscriberID}}
+	case t.Embedded:
+		return []account{{id: t.Caller()}, {id: t.KeyID, embed: true}}
+	}
+	return []account{{id: t.Caller()}}
+}
+
+// A holder counts what one account does. It is guarded by Calls.mu.
+type holder struct {
+	legs, ringing   int
+	dials, rejected bucket
+}
+
+// A bucket is a token bucket.
+type bucket struct {
+	rate   rate
+	tokens float64
+	filled time.Time
+}
+
+// fill fills the bucket for the time since it was filled last, and returns what is in it.
+func (b *bucket) fill(now time.Time) float64 {
+	b.tokens = min(b.rate.burst, b.tokens+now.Sub(b.filled).Seconds()*b.rate.perSecond)
+	b.filled = now
+	return b.tokens
+}
+
+// take removes a token, unless there is none.
+func (b *bucket) take(now time.Time) bool {
+	if b.fill(now) < 1 {
+		return false
+	}
+	b.tokens--
+	return true
+}
+
+// holderOf returns the holder of an account. c.mu is held.
+func (c *Calls) holderOf(a account) *holder {
+	h := c.holders[a.id]
 	if h == nil {
-		h = &holder{tokens: dialBurst, filled: time.Now()}
-		c.holders[caller] = h
+		dials := dialRate
+		if a.embed {
+			dials = embedRate
+		}
+		now := time.Now()
+		h = &holder{dials: bucket{dials, dials.burst, now}, rejected: bucket{dialRate, dialRate.burst, now}}
+		c.holders[a.id] = h
 	}
 	return h
 }
 
-// mayDial takes one call from the holder's rate.
-func (h *holder) mayDial(now time.Time) bool {
-	h.tokens = min(dialBurst, h.tokens+now.Sub(h.filled).Seconds()*dialRate)
-	h.filled = now
-	if h.tokens < 1 {
-		return false
-	}
-	h.tokens--
-	return true
-}
-
 // isIdle reports whether nothing is lost by forgetting the holder.
 func (h *holder) isIdle(now time.Time) bool {
-	return h.legs == 0 && h.ringing == 0 && now.Sub(h.filled).Seconds()*dialRate+h.tokens >= dialBurst
+	return h.legs == 0 && h.ringing == 0 &&
+		h.dials.fill(now) >= h.dials.rate.burst && h.rejected.fill(now) >= h.rejected.rate.burst
 }
 
 // admitCall returns an error if the holder of a token may not begin another call now.
 func (c *Calls) admitCall(client Client) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now, caller := time.Now(), client.Token.Caller()
+	now := time.Now()
 	for name, h := range c.holders { // forget a few, so that the map does not grow
-		if name != caller && h.isIdle(now) {
+		if h.isIdle(now) {
 			delete(c.holders, name)
 			break
 		}
 	}
-	switch h := c.holderOf(caller); {
+	switch {
 	case c.draining:
 		return &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable",
 			Message: "the server is stopping; dial again in a moment", RetryAfter: time.Second}
-	case h.legs >= c.limits.PerHolder:
-		return tooMany("too many calls with this token")
 	case c.projects[client.Token.ProjectID] >= c.limits.PerProject:
 		return tooMany("too many calls in this project")
-	case !h.mayDial(now):
-		return tooMany("too many calls were begun with this token within seconds")
+	}
+
+	accounts := accountsOf(client.Token)
+	for _, a := range accounts {
+		switch h := c.holderOf(a); {
+		case h.legs-h.ringing >= c.limits.legsOf(a):
+			return tooMany("too many calls with this token")
+		case h.dials.fill(now) < 1:
+			return tooMany("too many calls were begun with this token within seconds")
+		}
+	}
+	for _, a := range accounts {
+		c.holderOf(a).dials.take(now)
+	}
+	return nil
+}
+
+// admitRejected returns an error if the holder of a token may not dial another address now that
+// cannot be called. The record of each such call is kept, and pages with an embed key have no reason
+// to dial many.
+func (c *Calls) admitRejected(client Client) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	for _, a := range accountsOf(client.Token) {
+		if !c.holderOf(a).rejected.take(now) {
+			return tooMany("too many addresses that cannot be called were dialed with this token")
+		}
 	}
 	return nil
 }

@@ -92,3 +92,49 @@ func TestRingAfterRevocation(t *testing.T) {
 	from.WaitAnswered()
 	phone.Hear(from, at)
 }
+
+// dial dials an address with a description that no call can begin with, and returns the code of the
+// answer: 400, or 429 above a limit.
+func dial(t *testing.T, s *harness.Socket, to string) string {
+	t.Helper()
+	id := uuid.NewString()
+	r := s.Call(t, "webrtc.verto", map[string]any{"callID": id, "message": map[string]any{
+		"method": "verto.invite", "params": map[string]any{
+			"sdp": "v=0", "dialogParams": map[string]any{"callID": id, "destination_number": to}}}})
+	var result struct{ Code string }
+	if err := json.Unmarshal(r.Result, &result); err != nil {
+		t.Fatalf("dialing returned %s", r.Result)
+	}
+	return result.Code
+}
+
+// TestMintedCallers shows that limits of calls are not multiplied by tokens that somebody can mint:
+// each dials once.
+func TestMintedCallers(t *testing.T) {
+	s := harness.Shared(t)
+	p := s.NewProject(t)
+	alice := p.NewSAT(t, "alice")
+	address := p.Address(t, alice.SubscriberID)
+	key := p.CLI(t, "", "token", "embed", "--address", address)["token"]
+
+	const tokens = 15
+	for name, mint := range map[string]func() string{
+		"invites of a subscriber": func() string { return p.NewInvite(t, alice.Token, address) },
+		"tokens of an embed key that dial other addresses": func() string {
+			token, _ := s.Post(t, "/api/fabric/embeds/tokens",
+				harness.JSON(map[string]any{"token": key})).Want(t, 201).Object(t)["token"].(string)
+			return token
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			codes := make(map[string]int)
+			for range tokens {
+				socket, _ := s.Connect(t, mint(), "")
+				codes[dial(t, socket, "/private/bob")]++
+			}
+			if codes["400"] < 5 || codes["429"] < 5 {
+				t.Errorf("%d tokens dialed with the codes %v, want at least five times 400 and 429", tokens, codes)
+			}
+		})
+	}
+}

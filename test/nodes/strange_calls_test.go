@@ -81,6 +81,7 @@ func TestHungUpElsewhere(t *testing.T) {
 	counts := func(s *harness.Server, line string) bool {
 		return bytes.Contains(s.Get(t, s.Ops+"/metrics").Want(t, 200).Body, []byte(line))
 	}
+
 	for name, end := range map[string]func(alice, bob *phone.Call){
 		"the caller hangs up": func(alice, _ *phone.Call) { alice.Hangup() },
 		"the callee hangs up": func(_, bob *phone.Call) { bob.Hangup() },
