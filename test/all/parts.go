@@ -30,11 +30,17 @@ type placement struct {
 // of guesses. On Redis nothing else in that suite can fail differently than on PostgreSQL.
 const sessionAttacks = `^Test(P0[2-7]|Limits|S0)`
 
+// measured are the attacks that compare times or measure what a request costs. They are a suite
+// of their own, times, and run alone when everything else has ended.
+const measured = `^Test(P01Timing|P12ImportedHashes|K08KeyTiming|I17HostileRequests)$`
+
 var placements = []placement{
 	{suite: "clients", backend: "redis", seconds: 300},
 	{suite: "clients", backend: "sqlite", seconds: 290},
 	{suite: "attack", backend: "sqlite", seconds: 120},
 	{suite: "attack", backend: "postgres", seconds: 110},
+	{suite: "times", backend: "sqlite", seconds: 10},
+	{suite: "times", backend: "postgres", seconds: 10},
 	{suite: "scripts", backend: "redis", seconds: 150},
 	{suite: "scripts", backend: "sqlite", seconds: 100},
 	{suite: "scripts", backend: "postgres", seconds: 50},
@@ -71,7 +77,7 @@ const filling = `^Test(Plans|GoneWebhooksPlan|RecordingPlans|RecordingPages|Kill
 const computed = `^Test(AuditPages|SearchStops|RecordingsStop|AddressesStop|RenderCodecs|` +
 	`Interruptions|Drift|Pause|Timeline|HostileTimeline|TornTail|Flood|RotationUnderLoad)$`
 
-// scripts is the test that the suite of that name consists of; it is part of the commands.
+// scripts is the test that the suite of that name consists of, on all backends but SQLite.
 const scripts = `^TestScripts$`
 
 // unwatched are packages that the race detector skips: they only compute on what their caller
@@ -90,6 +96,7 @@ type part struct {
 	name    string
 	seconds int      // about how long it takes; see [placement]
 	after   string   // the part that has to end first, or ""
+	alone   bool     // it runs when all others have ended
 	dir     string   // where it runs; "" is the top of the repository
 	env     []string // in addition to the environment
 	steps   [][]string
@@ -106,7 +113,7 @@ func parts(backends string, lint bool) []part {
 	all := []part{
 		{name: "raced", seconds: 280, env: withCgo, steps: [][]string{raced}},
 		{name: "packages", seconds: 250, after: "raced", env: withCgo, steps: [][]string{
-			goTest(append(raceFlags(), "-skip", scripts+"|"+filling+"|"+computed), packages()),
+			goTest(append(raceFlags(), "-skip", filling+"|"+computed), racedPackages()),
 		}},
 		{name: "computing", seconds: 60, steps: [][]string{
 			goTest([]string{"-run", filling + "|" + computed}, []string{"./store", "./calls/record", "./keys"}),
@@ -150,29 +157,41 @@ func (p placement) part(backends string) part {
 	source := p.source()
 	args := []string{built(filepath.Base(source) + ".test"), "-test.timeout", "30m", "-test.parallel", "4"}
 	made := part{
-		name: p.suite + "-on-" + p.backend, seconds: p.seconds, dir: source,
+		name: p.suite + "-on-" + p.backend, seconds: p.seconds, dir: source, alone: p.suite == "times",
 		env: []string{"SELVAGE_TEST_BACKEND=" + p.backend,
 			"SELVAGE_TEST_BACKENDS=" + strings.ReplaceAll(backends, ",", " ")},
 	}
-	only := p.only
-	if p.suite == "scripts" {
-		only = scripts
-		if p.backend == "redis" && hasRaceDetector() {
-			made.after = "raced"
-			made.env = append(made.env, "SELVAGE_TEST_RACED="+built("selvage-raced"))
-		}
+
+	if p.suite == "scripts" && p.backend == "redis" && hasRaceDetector() {
+		made.after = "raced"
+		made.env = append(made.env, "SELVAGE_TEST_RACED="+built("selvage-raced"))
 	}
-	if only != "" {
-		args = append(args, "-test.run", only)
-	}
-	made.steps = [][]string{args}
+	made.steps = [][]string{append(args, p.selection()...)}
 	return made
+}
+
+// selection returns the flags that select the tests of a suite.
+func (p placement) selection() []string {
+	switch {
+	case p.only != "":
+		return []string{"-test.run", p.only}
+	case p.suite == "times":
+		return []string{"-test.run", measured}
+	case p.suite == "attack":
+		return []string{"-test.skip", measured}
+	case p.suite == "scripts" && p.backend != "sqlite": // where the other tests of the command run
+		return []string{"-test.run", scripts}
+	}
+	return nil
 }
 
 // source is the directory of a suite's tests.
 func (p placement) source() string {
-	if p.suite == "scripts" {
+	switch p.suite {
+	case "scripts":
 		return "cmd/selvage"
+	case "times":
+		return "test/attack"
 	}
 	return "test/" + p.suite
 }
@@ -183,6 +202,13 @@ func packages() []string {
 	excluded = append(excluded, listPackages("./test/...", "./bench/...")...)
 	included := slices.DeleteFunc(listPackages("./..."), func(p string) bool { return slices.Contains(excluded, p) })
 	return append(included, "./test/harness", "./test/servers/...", "./test/style")
+}
+
+// racedPackages lists the packages whose tests run with the race detector: all but the command,
+// whose tests run with its scripts.
+func racedPackages() []string {
+	command := listPackages("./cmd/selvage")
+	return slices.DeleteFunc(packages(), func(p string) bool { return slices.Contains(command, p) })
 }
 
 // hasRaceDetector reports whether there is a C compiler, which the race detector needs.

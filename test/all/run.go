@@ -43,11 +43,23 @@ func compile(chosen []part) error {
 	return nil
 }
 
-// run runs the parts, jobs at a time and in order. A part starts only when its prerequisites
-// have ended, and fails without running if one of them failed.
-func run(waiting []part, jobs int) (results []result) {
-	done := make(chan result)
+// run runs the parts, jobs at a time and in order, and then each of those that run alone. A part
+// starts only when its prerequisites have ended, and fails without running if one of them failed.
+func run(chosen []part, jobs int) (results []result) {
 	ended := map[string]error{}
+	isAlone := func(p part) bool { return p.alone }
+	results = runBeside(slices.DeleteFunc(slices.Clone(chosen), isAlone), jobs, ended)
+	for _, p := range chosen {
+		if p.alone {
+			results = append(results, p.run(ended[p.after]))
+		}
+	}
+	return results
+}
+
+// runBeside runs the parts, jobs at a time, and notes in ended which have ended, and how.
+func runBeside(waiting []part, jobs int, ended map[string]error) (results []result) {
+	done := make(chan result)
 	running := 0
 	for len(waiting) > 0 || running > 0 {
 		i := slices.IndexFunc(waiting, func(p part) bool { return isReady(p, ended) })

@@ -9,20 +9,25 @@ const states = [] // of call.state and of the call's end
 const updates = [] // of members
 const rooms = [] // as they were after each update
 
+/** Returns moving pictures of one color. They are small and few, because two tabs encode and decode them. */
+function film(color) {
+  const canvas = document.createElement('canvas')
+  canvas.width = 64
+  canvas.height = 48
+  const paint = canvas.getContext('2d')
+  setInterval(() => {
+    paint.fillStyle = color
+    paint.fillRect(0, 0, 64, 48)
+    paint.fillStyle = 'white'
+    paint.fillRect(Math.random() * 20, 0, 2, 2)
+  }, 100)
+  return canvas.captureStream(10)
+}
+
 /** Makes microphone and camera: a tone of that frequency, and a picture of that color. */
 function wear(frequency, color) {
   tone = frequency
   const audio = new AudioContext()
-  const canvas = document.createElement('canvas')
-  canvas.width = 320
-  canvas.height = 240
-  const paint = canvas.getContext('2d')
-  setInterval(() => {
-    paint.fillStyle = color
-    paint.fillRect(0, 0, 320, 240)
-    paint.fillStyle = 'white'
-    paint.fillRect(Math.random() * 20, 0, 2, 2)
-  }, 50)
   navigator.mediaDevices.getUserMedia = async (wanted) => {
     const stream = new MediaStream()
     if (wanted.audio) {
@@ -36,22 +41,10 @@ function wear(frequency, color) {
       source.start()
       stream.addTrack(out.stream.getAudioTracks()[0])
     }
-    if (wanted.video) stream.addTrack(canvas.captureStream(20).getVideoTracks()[0])
+    if (wanted.video) stream.addTrack(film(color).getVideoTracks()[0])
     return stream
   }
-  navigator.mediaDevices.getDisplayMedia = async () => {
-    const screen = document.createElement('canvas')
-    screen.width = 320
-    screen.height = 240
-    const paint = screen.getContext('2d')
-    setInterval(() => {
-      paint.fillStyle = 'lime'
-      paint.fillRect(0, 0, 320, 240)
-      paint.fillStyle = 'white'
-      paint.fillRect(Math.random() * 20, 0, 2, 2)
-    }, 50)
-    return screen.captureStream(20)
-  }
+  navigator.mediaDevices.getDisplayMedia = async () => film('lime')
   return 0
 }
 
