@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/chromedp"
 
 	"github.com/selvage/selvage/test/harness"
@@ -39,10 +40,14 @@ func phones(t *testing.T, s *harness.Server, version string) (alice, bob *phone)
 	first := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...),
 		chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true),
 		chromedp.Flag("autoplay-policy", "no-user-gesture-required"),
-		// As for a page whose microphone is a real one: its addresses are not hidden behind mDNS names,
-		// whose registration may take longer than the SDK's patience of five seconds.
-		chromedp.Flag("disable-features", lean+",WebRtcHideLocalIpsWithMdns"),
 		chromedp.Flag("disable-renderer-backgrounding", true))
+	// As of a page that has used its microphone: until then, Chromium hides the machine's addresses.
+	for _, device := range []string{"microphone", "camera"} {
+		if _, err := chromedp.Call(first.ctx, browser.SetPermission, browser.SetPermissionParams{
+			Permission: &browser.PermissionDescriptor{Name: device}, Setting: "granted"}); err != nil {
+			t.Fatalf("granting the %s: %v", device, err)
+		}
+	}
 
 	p := s.NewProject(t)
 	alice = newPhone(t, p, first, version, page, 440, "red")
