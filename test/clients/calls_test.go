@@ -82,11 +82,22 @@ func (f *phone) load() {
 // enter connects with a token of its subscriber.
 func (f *phone) enter(reachable bool) {
 	f.Helper()
-	var sat harness.SAT
-	f.project.Post(f.T, "/api/fabric/subscribers/tokens", f.project.Basic(),
-		harness.JSON(map[string]any{"reference": f.person.Email})).Want(f.T, 200).Read(f.T, &sat)
-	f.token = sat.Token
-	f.do(fmt.Sprintf("enter(%q, %v)", sat.Token, reachable), nil)
+	f.enterWith(f.project.NewSAT(f.T, f.person.Email).Token, reachable)
+}
+
+// enterWith connects with a token.
+func (f *phone) enterWith(token string, reachable bool) {
+	f.Helper()
+	f.token = token
+	f.do(fmt.Sprintf("enter(%q, %v)", token, reachable), nil)
+}
+
+// beside returns another device of the same subscriber, in a tab of its own.
+func (f *phone) beside(hz int, color string) *phone {
+	f.Helper()
+	other := newPhone(f.T, f.project, f.window.beside(), f.version, f.page, hz, color)
+	other.person = f.person
+	return other
 }
 
 // address returns the path at which the subscriber is called.
@@ -94,7 +105,8 @@ func (f *phone) address() string {
 	f.Helper()
 	id := f.project.Address(f.T, f.person.ID)
 	var a struct{ Name string }
-	f.project.Get(f.T, "/api/fabric/addresses/"+id, harness.Bearer(f.token)).Want(f.T, 200).Read(f.T, &a)
+	f.project.Get(f.T, "/api/fabric/addresses/"+id,
+		harness.Bearer(f.project.NewSAT(f.T, f.person.Email).Token)).Want(f.T, 200).Read(f.T, &a)
 	return "/private/" + a.Name
 }
 
@@ -112,7 +124,8 @@ func TestCalls(t *testing.T) {
 				{"echo", callEcho}, {"talk", callTalk}, {"reject", callReject}, {"cancel", callCancel},
 				{"offline", callOffline}, {"mute", callMute}, {"hold", callHold}, {"upgrade", callUpgrade},
 				{"screen", callScreen}, {"reload", callReload}, {"socket", callSocket}, {"record", callRecord},
-				{"record always", callRecordAlways},
+				{"record always", callRecordAlways}, {"devices", callDevices}, {"guest", callGuest},
+				{"revoked", callRevoked},
 			} {
 				t.Run(j.name, func(t *testing.T) {
 					alice.use(t)
@@ -143,6 +156,12 @@ func connect(alice, bob *phone, video bool) (id string) {
 	alice.Helper()
 	alice.enter(false)
 	bob.enter(true)
+	return talk(alice, bob, video)
+}
+
+// talk calls bob by alice once both have connected, and bob answers. It returns the id of the call.
+func talk(alice, bob *phone, video bool) (id string) {
+	alice.Helper()
 	channel := "audio"
 	if video {
 		channel = "video"

@@ -198,6 +198,8 @@ type Config struct {
 		// Time that the records of ended calls are kept, in days such as 400d; 0 for ever. Their
 		// recordings stay.
 		Keep retention `key:"keep" default:"0"`
+		// Time that a call rings before it ends with NO_ANSWER, at most 10m.
+		Ring ringing `key:"ring" default:"1m"`
 	} `key:"calls"`
 
 	Egress struct {

@@ -36,6 +36,7 @@ type (
 	lifetime  time.Duration // of a token, at most as long as its revocation is remembered
 	Period    time.Duration // of a login, a key or a recording
 	patience  time.Duration // may be 0
+	ringing   time.Duration // of a call, see maxRinging
 	retention time.Duration // of rows that are history; 0 for ever
 
 	logLevel     slog.Level
@@ -248,6 +249,20 @@ func (p *patience) UnmarshalText(text []byte) error {
 }
 
 func (p patience) String() string { return time.Duration(p).String() }
+
+// maxRinging bounds how long a call may ring.
+const maxRinging = 10 * time.Minute
+
+func (r *ringing) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d < time.Second || d > maxRinging {
+		return errors.New("needs a time from 1s to 10m, such as 45s")
+	}
+	*r = ringing(d)
+	return nil
+}
+
+func (r ringing) String() string { return time.Duration(r).String() }
 
 func (r retention) String() string { return span.InDays(time.Duration(r)) }
 

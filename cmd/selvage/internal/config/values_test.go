@@ -54,6 +54,18 @@ func TestPatience(t *testing.T) {
 	}
 }
 
+func TestRinging(t *testing.T) {
+	for text, want := range map[string]ringing{
+		"1s": ringing(time.Second), "90s": ringing(90 * time.Second), "10m": ringing(10 * time.Minute),
+		"0s": -1, "11m": -1, "-1s": -1, "": -1, "10": -1,
+	} {
+		got := ringing(-1)
+		if err := got.UnmarshalText([]byte(text)); got != want || (err == nil) != (want >= 0) {
+			t.Errorf("ringing %q = %d, %v, want %d", text, got, err, want)
+		}
+	}
+}
+
 func TestBaseURL(t *testing.T) {
 	tests := []struct {
 		text, want string

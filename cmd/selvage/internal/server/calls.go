@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/calls/media"
@@ -54,6 +55,7 @@ func (a *App) openCalls(ctx context.Context, log *slog.Logger) error {
 	conf := calls.Config{
 		Fabric: a.Fabric, Engine: engine, Clients: a.relay, Store: a.Store,
 		Sessions: a.sessions, Node: a.node, Log: log,
+		Limits: calls.Limits{Ring: time.Duration(a.Config.Calls.Ring)},
 	}
 	if a.bus = a.openBus(log); !a.bus.Alone() {
 		conf.Nodes = a.bus
