@@ -56,7 +56,7 @@ func TestRepeatBound(t *testing.T) {
 	}
 
 	at := netip.MustParseAddrPort("192.0.2.2:5000")
-	p.engine.table.prove(at, to.transport)
+	p.engine.table.prove(at, to.transport, time.Now())
 	to.transport.in.ctx = contexts(t, profile)
 	client := contexts(t, profile)
 	ask := func(now time.Time) (packets, bytes uint64) {

@@ -8,9 +8,10 @@
 // encrypted and sent by the goroutine that read it, without waiting and without allocating
 // memory. Package media never decodes a payload.
 //
-// The engine sends only to addresses from which a client proved by STUN that it knows the
-// password of its section. Candidates in descriptions are ignored, so that nobody can aim
-// the engine at a third party.
+// Nobody can aim the engine at a third party: it ignores the candidates in descriptions, and sends
+// media, keys and reports by UDP only to addresses that answered a STUN check of its own with the
+// client's password, again and again while they are used (RFC 7675). An address that has not
+// answered gets no more than answers to signed requests from there, and such checks.
 package media
 
 import (

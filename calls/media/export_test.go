@@ -19,9 +19,11 @@ func (e *Engine) Unproven() int {
 	return len(e.unproven.networks)
 }
 
-// Known returns how many names and addresses the engine knows.
-func (e *Engine) Known() (names, addresses int) {
+// Known returns how many names, addresses and checks of its own the engine knows.
+func (e *Engine) Known() (names, addresses, checks int) {
 	e.table.mu.Lock()
 	defer e.table.mu.Unlock()
-	return len(e.table.byName), len(e.table.byAddress)
+	e.table.checksMu.Lock()
+	defer e.table.checksMu.Unlock()
+	return len(e.table.byName), len(e.table.byAddress), len(e.table.checks)
 }

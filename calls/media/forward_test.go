@@ -25,6 +25,7 @@ type pair struct {
 	source netip.AddrPort
 	seq    uint16
 	kind   calls.Kind
+	sink   *net.UDPConn // the second client
 }
 
 // newPair links two legs with a section of a kind. Packets to the second go to a socket that
@@ -42,7 +43,9 @@ func newPair(t testing.TB, kind calls.Kind, profile srtp.ProtectionProfile) *pai
 	}
 	t.Cleanup(func() { _ = sink.Close() })
 
-	p := &pair{engine: e, worker: e.newWorker(), source: netip.MustParseAddrPort("192.0.2.1:5000"), kind: kind}
+	p := &pair{engine: e, worker: e.newWorker(), source: netip.MustParseAddrPort("192.0.2.1:5000"), kind: kind,
+		sink: sink}
+	p.worker.from.udp = e.udp
 	codec := sdp.Codec{Type: 111, Name: sdp.Opus, Clock: 48000}
 	if kind == calls.Video {
 		codec = sdp.Codec{Type: 111, Name: sdp.VP8, Clock: 90000}
@@ -55,13 +58,15 @@ func newPair(t testing.TB, kind calls.Kind, profile srtp.ProtectionProfile) *pai
 		l.sections = []*section{s}
 		s.transport.in.ctx, p.client = contexts(t, profile), contexts(t, profile)
 		s.out.key(s.transport, contexts(t, profile))
-		s.transport.path.Store(&path{udp: e.udp, remote: sink.LocalAddr().(*net.UDPAddr).AddrPort()})
+		to := path{udp: e.udp, remote: sink.LocalAddr().(*net.UDPAddr).AddrPort()}
+		s.transport.path.Store(&to)
+		s.transport.peers = []*peer{{path: to, consent: time.Now(), next: time.Now().Add(time.Hour)}}
 		s.transport.in.rtp = bucket{rate: 1e12, burst: 1e12}
 		e.legs[l] = struct{}{}
 		legs = append(legs, l)
 	}
 	legs[0].Link(kind, legs[1])
-	e.table.prove(p.source, legs[0].sections[0].transport)
+	e.table.prove(p.source, legs[0].sections[0].transport, time.Now())
 	return p
 }
 

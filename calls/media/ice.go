@@ -9,10 +9,14 @@ import (
 	"github.com/pion/stun/v4"
 )
 
-// Credentials of a section: 48 and 192 random bits (RFC 8445, section 5.3 wants 24 and 128).
+// Credentials of a section: 48 and 192 random bits (RFC 8445, section 5.3 wants 24 and 128), and those
+// of its client that belong to them.
 type credentials struct {
 	ufrag, password string
 	key             stun.MessageIntegrity
+
+	clientUfrag string // empty while it is unknown; guarded by the transport's mu, as is the key
+	clientKey   stun.MessageIntegrity
 }
 
 func newCredentials() *credentials {
@@ -31,8 +35,11 @@ func isSTUN(b []byte) bool {
 	return len(b) >= 20 && b[0] < 4 && b[4] == 0x21 && b[5] == 0x12 && b[6] == 0xa4 && b[7] == 0x42
 }
 
-// check handles a STUN packet that came by a path. It returns the transport whose client
-// sent it, or nil if the sender did not prove that it knows the password.
+// check handles a STUN packet that came by a path. It returns the transport whose client sent it,
+// or nil if the sender did not prove that it knows the password.
+//
+// A request by UDP is answered by a check of ours too, and only the answer to that makes its source
+// a path. The check goes out before the answer: the client answers it before it sends anything else.
 //
 // Nothing is answered to a packet without a known user name fragment and valid integrity:
 // a scanner learns nothing, and a spoofed address receives nothing.
@@ -40,7 +47,13 @@ func (w *worker) check(b []byte, from *path, now time.Time) (t *transport) {
 	defer func() { w.engine.handlePanic(t.owner(), recover()) }()
 	m := &w.request
 	m.Raw = append(m.Raw[:0], b...)
-	if m.Decode() != nil || m.Type != stun.BindingRequest {
+	if m.Decode() != nil {
+		return nil
+	}
+	if m.Type == stun.BindingSuccess && from.tcp == nil {
+		return w.confirm(m, from, now)
+	}
+	if m.Type != stun.BindingRequest {
 		return nil
 	}
 	name, err := m.Get(stun.AttrUsername)
@@ -65,9 +78,32 @@ func (w *worker) check(b []byte, from *path, now time.Time) (t *transport) {
 		w.respond(m, from, c, stun.BindingError, stun.CodeRoleConflict)
 		return t
 	}
+
+	from.priority, from.nominated = priority(m), m.Contains(stun.AttrUseCandidate)
+	consent := true // a TCP connection has made a round trip
+	if from.tcp == nil {
+		request, known, ok := t.meet(from, c, now)
+		if !ok {
+			w.engine.counters.limited.Add(1)
+			return t
+		}
+		from.send(request)
+		consent = known
+	}
 	w.respond(m, from, c, stun.BindingSuccess, nil)
-	t.prove(from, priority(m), m.Contains(stun.AttrUseCandidate), now)
+	if consent {
+		t.choose(from, now)
+	}
 	t.used(c)
+	return t
+}
+
+// confirm handles an answer to a check of ours.
+func (w *worker) confirm(m *stun.Message, from *path, now time.Time) *transport {
+	t := w.engine.table.check(m.TransactionID)
+	if t == nil || !t.confirm(m, from, now) {
+		return nil
+	}
 	return t
 }
 
@@ -97,33 +133,30 @@ func (w *worker) respond(m *stun.Message, to *path, c *credentials, kind stun.Me
 	}
 }
 
-// prove takes a path from which the client showed that it knows the password. The path that
-// the client nominated last is used; until then, the last proven one.
-func (t *transport) prove(from *path, priority uint32, nominated bool, now time.Time) {
-	if from.tcp == nil {
-		t.engine.table.prove(from.remote, t)
-	}
+// choose takes a path at whose end the client is. The path that the client nominated last is used;
+// until then, the last proven one.
+func (t *transport) choose(from *path, now time.Time) {
 	current := t.path.Load()
 	if current != nil && current.same(from) && current.nominated {
-		if nominated && now.Sub(current.at) > nominationHold/2 {
-			t.setPath(from, priority, true, now)
+		if from.nominated && now.Sub(current.at) > nominationHold/2 {
+			t.setPath(from, now)
 		}
 		return
 	}
 
 	switch {
 	case current == nil || !current.nominated:
-	case !nominated:
+	case !from.nominated:
 		return
-	case priority < current.priority && now.Sub(current.at) < nominationHold:
+	case from.priority < current.priority && now.Sub(current.at) < nominationHold:
 		return
 	}
-	t.setPath(from, priority, nominated, now)
+	t.setPath(from, now)
 }
 
 // setPath makes a path the one that packets are sent by.
-func (t *transport) setPath(from *path, priority uint32, nominated bool, now time.Time) {
+func (t *transport) setPath(from *path, now time.Time) {
 	p := *from
-	p.priority, p.nominated, p.at = priority, nominated, now
+	p.at = now
 	t.path.Store(&p)
 }

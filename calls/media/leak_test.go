@@ -46,8 +46,8 @@ func TestNothingLeft(t *testing.T) {
 	if now := openFiles(t); now > files {
 		t.Errorf("%d files are open, want %d as before", now, files)
 	}
-	if names, addresses := e.Known(); names != 0 || addresses != 0 {
-		t.Errorf("the engine knows %d names and %d addresses, want none", names, addresses)
+	if names, addresses, checks := e.Known(); names != 0 || addresses != 0 || checks != 0 {
+		t.Errorf("the engine knows %d names, %d addresses and %d checks, want none", names, addresses, checks)
 	}
 	if s := e.Stats(); s.Legs != 0 || s.Sections != 0 {
 		t.Errorf("Stats() = %+v, want no leg", s)

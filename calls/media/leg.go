@@ -158,7 +158,7 @@ func (l *leg) applyStep(s step) *section {
 		}
 	}
 	result.ufrag, result.offered = s.offer.Ufrag, false
-	result.transport.expect(s.offer.Fingerprint)
+	result.transport.expect(s.offer)
 	return result
 }
 

@@ -14,6 +14,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -39,6 +40,8 @@ type light struct {
 	ssrc            uint32
 	seq             uint16
 
+	silent     atomic.Bool // it does not answer checks
+	checks     atomic.Int32
 	stun, srtp chan []byte
 	handshake  *queue
 }
@@ -79,6 +82,9 @@ var lightCertificate = sync.OnceValue(func() tls.Certificate {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 })
 
+// lightPassword is the ICE password of all light clients.
+const lightPassword = "abcdefghijklmnopqrstuv"
+
 // lightOffer returns an offer of an audio section.
 func lightOffer(fingerprint string) string {
 	if fingerprint == "" {
@@ -86,7 +92,7 @@ func lightOffer(fingerprint string) string {
 		fingerprint = strings.ReplaceAll(fmt.Sprintf("% X", sum[:]), " ", ":")
 	}
 	return "v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\nm=audio 9 UDP/TLS/RTP/SAVPF 111\r\n" +
-		"a=mid:0\r\na=ice-ufrag:abcd\r\na=ice-pwd:abcdefghijklmnopqrstuv\r\na=setup:active\r\na=rtcp-mux\r\n" +
+		"a=mid:0\r\na=ice-ufrag:abcd\r\na=ice-pwd:" + lightPassword + "\r\na=setup:active\r\na=rtcp-mux\r\n" +
 		"a=fingerprint:sha-256 " + fingerprint + "\r\na=rtpmap:111 opus/48000/2\r\n"
 }
 
@@ -117,6 +123,10 @@ func (c *light) read() {
 		if err != nil {
 			return
 		}
+		if m := (&stun.Message{Raw: buffer[:n]}); n > 1 && buffer[0] == 0 && buffer[1] == 1 && m.Decode() == nil {
+			c.answer(m)
+			continue
+		}
 		to := c.srtp
 		switch b := buffer[0]; {
 		case b < 4:
@@ -129,6 +139,20 @@ func (c *light) read() {
 		default:
 		}
 	}
+}
+
+// answer answers a check of the engine.
+func (c *light) answer(m *stun.Message) {
+	if !c.silent.Load() {
+		_, _ = c.conn.Write(answerTo(m, lightPassword))
+	}
+	c.checks.Add(1)
+}
+
+// answerTo returns a successful answer to a binding request.
+func answerTo(m *stun.Message, password string) []byte {
+	return stun.MustBuild(stun.BindingSuccess, stun.NewTransactionIDSetter(m.TransactionID),
+		stun.NewShortTermIntegrity(password), stun.Fingerprint).Raw
 }
 
 // close ends the client and its leg.

@@ -71,7 +71,7 @@ func (l *leg) accept(s *section, a *sdp.Section) {
 	}
 	s.offered, s.ufrag = false, a.Ufrag
 	s.agree(agreed)
-	s.transport.expect(a.Fingerprint)
+	s.transport.expect(a)
 }
 
 // Update implements calls.Media.

@@ -16,7 +16,7 @@ type path struct {
 	remote netip.AddrPort
 	local  netip.AddrPort
 
-	// Set when the client chose the path (RFC 8445, section 8.1.1).
+	// What the client wants of the path (RFC 8445, section 8.1.1), and since when it is used.
 	nominated bool
 	priority  uint32
 	at        time.Time
@@ -29,6 +29,13 @@ func (p *path) write(packet []byte) bool {
 	}
 	_, err := p.udp.WriteToUDPAddrPort(packet, p.remote)
 	return err == nil
+}
+
+// send writes a packet, unless it is nil.
+func (p *path) send(packet []byte) {
+	if packet != nil {
+		p.write(packet)
+	}
 }
 
 // same reports whether two paths lead to the same place.

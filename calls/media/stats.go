@@ -16,6 +16,7 @@ type counters struct {
 	handshakeFailures          atomic.Uint64
 	refusedTCP                 atomic.Uint64
 	panics                     atomic.Uint64
+	consentLost                atomic.Uint64
 }
 
 // Stats are the figures of an engine for metrics. All but Legs and Sections only grow.
@@ -30,6 +31,7 @@ type Stats struct {
 	Unsent                  uint64 // packets that a full queue or a dead path did not take
 	Unknown                 uint64 // packets from addresses that belong to no leg
 	BadSTUN                 uint64 // STUN with a wrong password
+	ConsentLost             uint64 // paths given up because the client no longer answered checks
 
 	ConnectedUDP, ConnectedTCP uint64 // sections by the transport on which they connected
 	HandshakeFailures          uint64
@@ -47,6 +49,7 @@ func (e *Engine) Stats() Stats {
 		Unknown: c.unknown.Load(), BadSTUN: c.badSTUN.Load(),
 		ConnectedUDP: c.connectedUDP.Load(), ConnectedTCP: c.connectedTCP.Load(),
 		HandshakeFailures: c.handshakeFailures.Load(), RefusedTCP: c.refusedTCP.Load(), Panics: c.panics.Load(),
+		ConsentLost: c.consentLost.Load(),
 	}
 
 	e.mu.Lock()

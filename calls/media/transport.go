@@ -2,12 +2,15 @@ package media
 
 import (
 	"context"
+	"encoding/binary"
+	"math/rand/v2"
 	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/pion/srtp/v3"
+	"github.com/pion/stun/v4"
 
 	"github.com/selvage/selvage/calls/sdp"
 )
@@ -18,6 +21,7 @@ type transport struct {
 	engine   *Engine
 	section  *section
 	identity *identity // the certificate that the description named
+	made     time.Time
 
 	path  atomic.Pointer[path]
 	heard atomic.Int64 // when the client last proved itself, in ns since 1970
@@ -33,6 +37,11 @@ type transport struct {
 	before  *credentials    // valid until the client uses those that replaced them
 	remote  sdp.Fingerprint // of the client's certificate; empty until it is known
 	streams []*stream       // TCP connections of the client, the oldest first
+
+	peers    []*peer // UDP addresses of the client
+	unproven bucket  // checks of the client from addresses that are not proven
+
+	tiebreaker [8]byte // of our checks (RFC 8445, section 7.1.3)
 
 	pipe     *pipe
 	attempts atomic.Int32 // handshakes begun
@@ -59,11 +68,13 @@ const maxSources = 8
 
 // newTransport returns a transport that clients can reach from now on.
 func (e *Engine) newTransport(s *section) *transport {
-	t := &transport{engine: e, section: s, identity: e.identity.Load(), ours: newCredentials()}
+	t := &transport{engine: e, section: s, identity: e.identity.Load(), ours: newCredentials(), made: time.Now()}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.pipe = newPipe(t)
+	binary.BigEndian.PutUint64(t.tiebreaker[:], rand.Uint64())
 	t.in.rtp, t.in.rtcp = limits(s.kind)
-	t.heard.Store(time.Now().UnixNano())
+	t.unproven = bucket{rate: unprovenChecks, burst: burst * unprovenChecks}
+	t.heard.Store(t.made.UnixNano())
 	e.table.addName(t.ours.ufrag, t)
 	return t
 }
@@ -127,11 +138,13 @@ func (t *transport) used(c *credentials) {
 	t.engine.table.removeName(old.ufrag)
 }
 
-// expect sets the certificate that the client must have.
-func (t *transport) expect(f sdp.Fingerprint) {
+// expect sets the certificate and the credentials that the client must have.
+func (t *transport) expect(s *sdp.Section) {
 	t.mu.Lock()
-	t.remote = f
+	t.remote = s.Fingerprint
+	t.ours.clientUfrag, t.ours.clientKey = s.Ufrag, stun.NewShortTermIntegrity(s.Password)
 	t.mu.Unlock()
+	t.greet(time.Now())
 	t.shake() // a ClientHello may wait already
 }
 
@@ -160,4 +173,8 @@ func (t *transport) close() {
 	for _, s := range t.streams {
 		s.finish()
 	}
+	for _, p := range t.peers {
+		t.engine.table.removeCheck(p.check)
+	}
+	t.peers = nil
 }

@@ -87,7 +87,8 @@ func (w *watch) report(talking bool) {
 	}
 }
 
-// look reports a client that was lost or came back. heard is when it last proved itself.
+// look reports a client that was lost or came back. heard is when it last proved itself, 0 if there
+// is no path to it.
 func (l *leg) look(heard time.Time, p *path, now time.Time) {
 	w := &l.watch
 	w.mu.Lock()
@@ -133,29 +134,32 @@ func (e *Engine) keepOnce(now time.Time) {
 		}
 	}
 
-	type state struct {
-		leg   *leg
-		heard int64
-		path  *path
-	}
-	e.mu.Lock()
-	states := make([]state, 0, len(e.legs))
-	for l := range e.legs {
-		s := state{leg: l}
-		for _, section := range l.sections {
-			if !section.live() {
-				continue
-			}
-			if heard := section.transport.heard.Load(); heard > s.heard {
-				s.heard, s.path = heard, section.transport.path.Load()
+	for l, transports := range e.transports() {
+		var heard int64
+		var path *path
+		for _, t := range transports {
+			t.keepConsent(now)
+			if p, at := t.path.Load(), t.heard.Load(); at > heard && (p != nil || now.Sub(t.made) < calls.LostAfter) {
+				heard, path = at, p
 			}
 		}
-		states = append(states, s)
+		l.look(time.Unix(0, heard), path, now)
+		l.watch.quiet(now)
 	}
-	e.mu.Unlock()
+}
 
-	for _, s := range states {
-		s.leg.look(time.Unix(0, s.heard), s.path, now)
-		s.leg.watch.quiet(now)
+// transports returns all legs with their transports.
+func (e *Engine) transports() map[*leg][]*transport {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	all := make(map[*leg][]*transport, len(e.legs))
+	for l := range e.legs {
+		all[l] = nil
+		for _, s := range l.sections {
+			if s.live() {
+				all[l] = append(all[l], s.transport)
+			}
+		}
 	}
+	return all
 }

@@ -183,6 +183,9 @@ func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
 		func(s media.Stats) uint64 { return s.ConnectedTCP })
 	total("selvage_media_handshake_failures_total", "Media sections whose encryption could not be agreed on.", nil,
 		func(s media.Stats) uint64 { return s.HandshakeFailures })
+	total("selvage_media_consent_lost_total",
+		"Addresses of clients to which media is no longer sent, because nobody there answers checks.", nil,
+		func(s media.Stats) uint64 { return s.ConsentLost })
 	total("selvage_media_panics_total", "Faults of the server in the media of calls. Each ended at most one call.", nil,
 		func(s media.Stats) uint64 { return s.Panics })
 }

@@ -1,0 +1,181 @@
+package media
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/pion/srtp/v3"
+	"github.com/pion/stun/v4"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/sdp"
+)
+
+// A lostCount counts the events of a leg.
+type lostCount struct{ lost, connected int }
+
+func (c *lostCount) Connected(calls.Path) { c.connected++ }
+func (c *lostCount) Lost()                { c.lost++ }
+func (c *lostCount) Talking(bool)         {}
+func (c *lostCount) Failed(error)         {}
+
+// TestLostConsent shows that a leg is lost when the engine gives up the path to its client, even if
+// the client is heard: otherwise its call would go on in silence.
+func TestLostConsent(t *testing.T) {
+	p := newPair(t, calls.Audio, srtp.ProtectionProfileAeadAes128Gcm)
+	s, _ := p.linked()
+	var events lostCount
+	now := time.Now()
+	s.leg.watch.watcher, s.leg.watch.connected = &events, true
+	s.transport.made = now.Add(-time.Minute)
+	s.transport.peers[0].consent = now.Add(-consentTimeout)
+	path := s.transport.path.Load()
+
+	s.transport.heard.Store(now.UnixNano())
+	p.engine.keepOnce(now)
+	if events.lost > 0 {
+		t.Error("a leg is lost while its client answers")
+	}
+	p.engine.keepOnce(now.Add(time.Millisecond))
+	if events.lost != 1 || s.transport.path.Load() != nil {
+		t.Errorf("without an answer for %v, Lost was called %d times, want once", consentTimeout, events.lost)
+	}
+	s.transport.peers[0].consent = now
+	s.transport.choose(path, now)
+	p.engine.keepOnce(now)
+	if events.connected != 1 {
+		t.Errorf("after the client came back, Connected was called %d times, want once", events.connected)
+	}
+}
+
+// toSink returns the check among the packets that the second client has got, or nil, and how many
+// were media.
+func (p *pair) toSink(t *testing.T) (check *stun.Message, media int) {
+	t.Helper()
+	for {
+		b := make([]byte, maxPacket)
+		if err := p.sink.SetReadDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
+			t.Fatal(err)
+		}
+		n, err := p.sink.Read(b)
+		if err != nil {
+			return check, media
+		}
+		if !isSTUN(b[:n]) {
+			media++
+			continue
+		}
+		m := &stun.Message{Raw: b[:n]}
+		if err := m.Decode(); err != nil {
+			t.Fatal(err)
+		}
+		if m.Type == stun.BindingRequest {
+			check = m
+		}
+	}
+}
+
+// TestConsent shows that nothing more is sent to a client that stops answering checks, even if it
+// is heard, until it answers again.
+func TestConsent(t *testing.T) {
+	p := newPair(t, calls.Audio, srtp.ProtectionProfileAeadAes128Gcm)
+	from, to := p.linked()
+	from.transport.path.Store(nil) // only the path to the second client is looked at
+	remote := p.sink.LocalAddr().(*net.UDPAddr).AddrPort()
+	const password = "abcdefghijklmnopqrstuv"
+	to.transport.expect(&sdp.Section{Ufrag: "abcd", Password: password})
+	to.transport.path.Store(nil)
+	to.transport.peers = nil
+	ours, start := to.transport.ours, time.Now()
+
+	request := func(at time.Duration) {
+		t.Helper()
+		m := stun.MustBuild(stun.BindingRequest, stun.TransactionID, stun.NewUsername(ours.ufrag+":abcd"),
+			stun.RawAttribute{Type: stun.AttrUseCandidate}, ours.key, stun.Fingerprint)
+		p.worker.datagram(m.Raw, remote, start.Add(at))
+	}
+	answer := func(check *stun.Message, at time.Duration) {
+		t.Helper()
+		if check == nil {
+			t.Fatalf("after %v, no check came", at)
+		}
+		m := stun.MustBuild(stun.BindingSuccess, stun.NewTransactionIDSetter(check.TransactionID),
+			stun.NewShortTermIntegrity(password), stun.Fingerprint)
+		p.worker.datagram(m.Raw, remote, start.Add(at))
+	}
+	// hears reports whether the client gets media, and returns the last check that it got.
+	hears := func(at time.Duration) (heard bool, check *stun.Message) {
+		t.Helper()
+		p.worker.datagram(p.packets(t, 1, 20)[0], p.source, start.Add(at))
+		check, media := p.toSink(t)
+		return media > 0, check
+	}
+
+	request(0)
+	heard, check := hears(0)
+	if heard {
+		t.Error("media goes to a client that has not answered")
+	}
+	answer(check, 0)
+	last := check
+	for at := 6 * time.Second; at <= time.Minute; at += 6 * time.Second {
+		request(at)
+		p.engine.keepOnce(start.Add(at))
+		heard, check = hears(at)
+		answer(check, at)
+		if !heard || check.TransactionID == last.TransactionID {
+			t.Errorf("after %v, a client that answers is heard: %v, want media, and a new check", at, heard)
+		}
+		last = check
+	}
+
+	const silent, gone, back = 89 * time.Second, 91 * time.Second, 100 * time.Second
+	request(silent)
+	p.engine.keepOnce(start.Add(silent))
+	if heard, _ = hears(silent); !heard {
+		t.Error("no media is sent to a client that has not answered for 29 seconds")
+	}
+	request(gone)
+	p.engine.keepOnce(start.Add(gone))
+	if heard, _ = hears(gone); heard || p.engine.Stats().ConsentLost != 1 {
+		t.Error("media is sent to a client that has not answered for 31 seconds")
+	}
+	request(back)
+	_, check = hears(back)
+	answer(check, back)
+	if heard, _ = hears(back); !heard {
+		t.Error("no media is sent to a client that answers again")
+	}
+}
+
+// TestClaims shows that an address passes to another client only once its owner is silent there.
+func TestClaims(t *testing.T) {
+	p := newPair(t, calls.Audio, srtp.ProtectionProfileAeadAes128Gcm)
+	from, to := p.linked()
+	table, now := &p.engine.table, time.Now()
+	steps := []struct {
+		by   *transport
+		at   time.Duration
+		want bool
+	}{
+		{to.transport, claimHold - time.Second, false},
+		{from.transport, claimHold - time.Second, true},
+		{to.transport, claimHold + time.Second, false},
+		{to.transport, 2*claimHold + time.Second, true},
+		{from.transport, 2*claimHold + 2*time.Second, false},
+	}
+
+	for _, s := range steps {
+		if got := table.prove(p.source, s.by, now.Add(s.at)); got != s.want {
+			t.Errorf("after %v, prove = %v, want %v", s.at, got, s.want)
+		}
+	}
+	if table.address(p.source) != to.transport {
+		t.Error("the address does not belong to the last one that proved it")
+	}
+	table.forget(to.transport)
+	if table.address(p.source) != nil || !table.prove(p.source, from.transport, now) {
+		t.Error("the address of a transport that is gone cannot be had")
+	}
+}
