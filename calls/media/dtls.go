@@ -119,7 +119,12 @@ func (t *transport) shake() {
 // handshake makes the keys of the transport and then keeps the DTLS association, which
 // repeats its last flight if the client missed it, until the transport is closed.
 func (t *transport) handshake() {
-	defer func() { t.engine.handlePanic(t.owner(), recover()) }()
+	defer func() {
+		if cause := recover(); cause != nil {
+			_ = t.pipe.Close() // ends what the association left running
+			t.engine.handlePanic(t.owner(), cause)
+		}
+	}()
 	conn, err := dtls.ServerWithOptions(t.pipe, &net.UDPAddr{},
 		dtls.WithCertificates(t.identity.certificate),
 		dtls.WithClientAuth(dtls.RequireAnyClientCert),
