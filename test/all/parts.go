@@ -32,7 +32,8 @@ const sessionAttacks = `^Test(P0[2-7]|Limits|S0)`
 
 // measured are the attacks that compare times or measure what a request costs. They are a suite
 // of their own, times, and run alone when everything else has ended.
-const measured = `^Test(P01Timing|P12ImportedHashes|K08KeyTiming|I17HostileRequests)$`
+const measured = `^Test(P01Timing|P12ImportedHashes|P09ParallelLogins|P11CostlyPasswords|` +
+	`K08KeyTiming|I17HostileRequests)$`
 
 var placements = []placement{
 	{suite: "clients", backend: "redis", seconds: 300},
@@ -65,7 +66,9 @@ var placements = []placement{
 // the race detector would only make them slow.
 var computing = []string{
 	"./recordings/wav", "./recordings/mp3", "./recordings/levels", "./recordings/audio", "./openapi/...",
-	"./cmd/selvage/internal/docsite", "./internal/brand", "./internal/words",
+	"./cmd/selvage/internal/docsite", "./cmd/selvage/internal/cli", "./internal/brand", "./internal/words",
+	"./internal/agent", "./internal/problem", "./internal/span", "./internal/suggest", "./calls/sdp",
+	"./sdk/build", "./test/style",
 }
 
 // filling are tests that fill a database with rows to check how each is found, and one that
@@ -201,7 +204,7 @@ func packages() []string {
 	excluded := listPackages(computing...)
 	excluded = append(excluded, listPackages("./test/...", "./bench/...")...)
 	included := slices.DeleteFunc(listPackages("./..."), func(p string) bool { return slices.Contains(excluded, p) })
-	return append(included, "./test/harness", "./test/servers/...", "./test/style")
+	return append(included, "./test/harness", "./test/servers/...")
 }
 
 // racedPackages lists the packages whose tests run with the race detector: all but the command,

@@ -110,6 +110,18 @@ func (f *phone) address() string {
 	return "/private/" + a.Name
 }
 
+// journeys are what two subscribers do with calls.
+var journeys = []struct {
+	name string
+	walk func(alice, bob *phone)
+}{
+	{"echo", callEcho}, {"talk", callTalk}, {"reject", callReject}, {"cancel", callCancel},
+	{"offline", callOffline}, {"mute", callMute}, {"hold", callHold}, {"upgrade", callUpgrade},
+	{"screen", callScreen}, {"reload", callReload}, {"socket", callSocket}, {"record", callRecord},
+	{"record always", callRecordAlways}, {"devices", callDevices}, {"guest", callGuest},
+	{"revoked", callRevoked},
+}
+
 // TestCalls shows that subscribers talk to each other by each version of the stock browser SDK.
 func TestCalls(t *testing.T) {
 	harness.NotStorage(t)
@@ -117,16 +129,7 @@ func TestCalls(t *testing.T) {
 	for _, version := range []string{"3.30.0", "3.29.2", "3.28.0", "3.27.0"} {
 		t.Run(version, func(t *testing.T) {
 			alice, bob := phones(t, s, version)
-			for _, j := range []struct {
-				name string
-				walk func(alice, bob *phone)
-			}{
-				{"echo", callEcho}, {"talk", callTalk}, {"reject", callReject}, {"cancel", callCancel},
-				{"offline", callOffline}, {"mute", callMute}, {"hold", callHold}, {"upgrade", callUpgrade},
-				{"screen", callScreen}, {"reload", callReload}, {"socket", callSocket}, {"record", callRecord},
-				{"record always", callRecordAlways}, {"devices", callDevices}, {"guest", callGuest},
-				{"revoked", callRevoked},
-			} {
+			for _, j := range journeys {
 				t.Run(j.name, func(t *testing.T) {
 					alice.use(t)
 					bob.use(t)

@@ -29,6 +29,9 @@ func TestRecordingsClients(t *testing.T) {
 
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
+			if tt.env != nil {
+				harness.OneBackend(t)
+			}
 			t.Parallel()
 			p := s.NewProject(t)
 			call, conference, live := uuid.NewString(), uuid.NewString(), uuid.NewString()
