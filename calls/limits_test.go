@@ -13,7 +13,8 @@ func TestAccounts(t *testing.T) {
 		token fabric.Token
 		want  []account
 	}{
-		"a subscriber's token": {fabric.Token{Kind: fabric.SAT, ID: "1", SubscriberID: "alice"}, []account{{id: "alice"}}},
+		"a subscriber's token": {fabric.Token{Kind: fabric.SAT, ID: "1", SubscriberID: "alice"},
+			[]account{{id: "alice"}}},
 		"a subscriber's invite": {fabric.Token{Kind: fabric.Invite, ID: "2", SubscriberID: "alice"},
 			[]account{{id: "alice"}}},
 		"a backend's guest token": {fabric.Token{Kind: fabric.Guest, ID: "3", KeyID: "key"}, []account{{id: "3"}}},

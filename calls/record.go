@@ -35,6 +35,7 @@ type Record struct {
 	Created   time.Time
 	Answered  time.Time // zero if nobody answered
 	Ended     time.Time // zero while the call runs
+	Ending    bool      // a backend or an operator has hung up; set by the store alone
 
 	RecordingSid string // "" if it was not recorded
 	Video        bool

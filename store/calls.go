@@ -25,14 +25,14 @@ var callTable = table[calls.Record]{
 	"calls", "call", `id, project_id, call_id, state, cause, cause_code, node,
 		from_name, from_address, from_address_id, from_subscriber,
 		to_name, to_address, to_address_id, to_subscriber, dialed, video, recording_sid,
-		received, lost, jitter, round_trip, transport, created, answered, ended`,
+		received, lost, jitter, round_trip, transport, created, answered, ended, asked`,
 	func(r *calls.Record) []any {
 		return []any{
 			&r.Key, &r.ProjectID, &r.ID, &r.State, &r.Cause.Text, &r.Cause.Code, &r.Node,
 			&r.From.Name, &r.From.Address, &r.From.AddressID, &r.From.SubscriberID,
 			&r.To.Name, &r.To.Address, &r.To.AddressID, &r.To.SubscriberID, &r.Dialed, &r.Video, &r.RecordingSid,
 			&r.Received, &r.Lost, (*period)(&r.Jitter), (*period)(&r.RoundTrip), &r.Transport,
-			&r.Created, &r.Answered, &r.Ended,
+			&r.Created, &r.Answered, &r.Ended, (*ending)(&r.Ending),
 		}
 	},
 }
@@ -50,6 +50,20 @@ func (p *period) Scan(src any) error {
 }
 
 func (p *period) value() (any, error) { return time.Duration(*p).Microseconds(), nil }
+
+// ending is the part of the column asked that a record shows.
+type ending bool
+
+func (e *ending) Scan(src any) error {
+	bits, ok := src.(int64)
+	if !ok {
+		return fmt.Errorf("what is asked of a call is %T, want int64", src)
+	}
+	*e = bits&askedHangUp != 0
+	return nil
+}
+
+func (e *ending) value() (any, error) { return int64(0), nil } // of a new call
 
 // SaveCall writes a record over the previous one of the same call, and queues its event. A new
 // record whose call id the project has already is problem.Conflict.

@@ -36,7 +36,7 @@ func (a *callPages) showCall(v *visit) error {
 	}
 	p := callPage{
 		Call: v.callRow(r), Base: v.base(), Quality: qualityFacts(r), Snippets: a.callSnippets(r),
-		MayHangUp: r.State != calls.Completed && v.mayIn(operator.Write),
+		MayHangUp: r.State != calls.Completed && !r.Ending && v.mayIn(operator.Write),
 	}
 	if p.Call.Running {
 		p.Live = v.live(callMark(r))

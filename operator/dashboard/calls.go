@@ -74,6 +74,9 @@ func (v *visit) callRow(r calls.Record) callRow {
 
 // callStatus returns the state of a running call, or the result of an ended one.
 func callStatus(r calls.Record) status {
+	if r.Ending && r.State != calls.Completed {
+		return status{"warn", "Ending"}
+	}
 	switch r.State {
 	case calls.Created:
 		return status{"warn", "Connecting"}

@@ -144,6 +144,12 @@ func TestHangUp(t *testing.T) {
 			t.Errorf("hanging up = %s %s, want 303 to done=%s", a.Status, a.Header.Get("Location"), done)
 		}
 	}
+	for _, path := range []string{list, list + "/" + runs.ID} {
+		body := b.get(path).body
+		if strings.Contains(body, "In call") || !strings.Contains(body, "Ending") || strings.Contains(body, "/hangup") {
+			t.Errorf("%s shows a call that is about to end as one that runs", path)
+		}
+	}
 	if asked, err := w.rows.TakeAsked(t.Context(), "n"); err != nil ||
 		!slices.Equal(asked, []calls.Asked{{CallID: runs.ID, HangUp: true}}) {
 		t.Errorf("the calls to end are %v, %v, want %s", asked, err, runs.ID)
