@@ -17,6 +17,7 @@ type AccountPage struct {
 	Password PasswordSection
 	Sessions []SessionRow
 	Apps     []AppRow
+	Recorded bool // the subscriber's calls are recorded
 	Factors  FactorSection
 	Display  DisplaySection
 }

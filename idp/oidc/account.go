@@ -36,7 +36,9 @@ type visit struct {
 type section func(ac *account, r *http.Request, v visit, page *templates.AccountPage) error
 
 // sections are the sections of the page.
-var sections = []section{showProfile, showAddress, showPassword, showFactors, showSessions, showApps, showDisplay}
+var sections = []section{
+	showProfile, showAddress, showPassword, showFactors, showSessions, showApps, showCalls, showDisplay,
+}
 
 // showAccount serves GET /account, with project in the query if it matters which.
 func (ac *account) showAccount(w http.ResponseWriter, r *http.Request) error {

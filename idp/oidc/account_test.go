@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/selvage/selvage/fabric"
 )
 
 // account opens the account page, and signs ada in if necessary.
@@ -56,6 +58,22 @@ func TestAccountProfile(t *testing.T) {
 	}
 	if got := w.browser().get("/account?project=" + w.ada.ID); got.status != http.StatusNotFound {
 		t.Errorf("/account of an unknown project: %d", got.status)
+	}
+}
+
+// TestAccountCalls shows that people see in their account whether their calls are recorded.
+func TestAccountCalls(t *testing.T) {
+	w := newWorld(t)
+	b := w.browser()
+	const said = "Calls that you make and receive are recorded."
+	if page := b.account(); strings.Contains(page.body, said) {
+		t.Error("the account says that calls are recorded, which are not")
+	}
+	on := fabric.RecordOn
+	_, err := w.fabric.Subscribers.Update(t.Context(), w.project.ID, w.ada.ID, fabric.SubscriberInput{RecordCalls: &on})
+	must(t, err)
+	if page := b.account(); !strings.Contains(page.body, said) {
+		t.Error("the account does not say that calls are recorded")
 	}
 }
 
