@@ -178,6 +178,21 @@ func TestCallSnippets(t *testing.T) {
 	}
 }
 
+// TestNoCalls shows that code to call an address says so if the server carries no calls.
+func TestNoCalls(t *testing.T) {
+	for _, none := range []bool{true, false} {
+		w := newWorldOf(&world{TB: t, noCalls: none})
+		_, b := w.operator("ann@example.com", ofAll)
+		email := "alice@example.com"
+		alice, err := w.fabric.Subscribers.Create(t.Context(), w.one.ID, fabric.SubscriberInput{Email: &email})
+		must(t, err)
+		body := b.get("/dashboard/projects/" + w.one.ID + "/subscribers/" + alice.ID).body
+		if warns := strings.Contains(body, "listen_media"); warns != none {
+			t.Errorf("without calls %v, the page says so: %v", none, warns)
+		}
+	}
+}
+
 // TestCallLinks shows that a recording and its call, and a subscriber and its calls, link to each other.
 func TestCallLinks(t *testing.T) {
 	w := newWorld(t)

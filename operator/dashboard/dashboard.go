@@ -35,6 +35,7 @@ type Config struct {
 	Clients    *idp.Provider
 	Recordings *recordings.Recordings // nil if the server keeps no recordings
 	Calls      *calls.Records         // nil shows no calls
+	NoCalls    bool                   // clients of this server cannot call
 	PublicURL  string                 // {base_url}: the URL under which browsers reach the server
 	Factors    *factor.Factors        // nil if second factors are not supported
 
@@ -89,7 +90,7 @@ func New(c Config) (*API, error) {
 
 	s := &site{
 		Operators: c.Operators, Fabric: c.Fabric, Factors: c.Factors, RequireFactor: c.RequireFactor,
-		PublicURL: c.PublicURL, AuthURL: c.AuthURL, Log: c.Log, Now: c.Now,
+		NoCalls: c.NoCalls, PublicURL: c.PublicURL, AuthURL: c.AuthURL, Log: c.Log, Now: c.Now,
 		origin: public.Scheme + "://" + public.Host, cookies: web.Cookies{PublicURL: public},
 		streams: streams{by: make(map[string]int), stop: make(chan struct{})},
 	}

@@ -21,6 +21,7 @@ type site struct {
 	Fabric        *fabric.Fabric
 	Factors       *factor.Factors // nil if second factors are not supported
 	RequireFactor []operator.Role
+	NoCalls       bool // clients of this server cannot call
 	PublicURL     string
 	AuthURL       string
 	Log           *slog.Logger

@@ -56,6 +56,7 @@ type world struct {
 	rotated    []string        // uses whose keys were rotated
 	mailed     []string        // recipients of test mails
 	requires   []operator.Role // roles that need a second factor
+	noCalls    bool            // the server carries no calls
 	limits     *limit.Limiter
 
 	full atomic.Bool // if set, revocations fail because the disk is full
@@ -104,8 +105,15 @@ func newWorld(t testing.TB) *world { return newWorldThat(t) }
 // newWorldThat returns a world in which these roles need a second factor.
 func newWorldThat(t testing.TB, requires ...operator.Role) *world {
 	t.Helper()
+	return newWorldOf(&world{TB: t, requires: requires})
+}
+
+// newWorldOf returns a world with what is set.
+func newWorldOf(w *world) *world {
+	t := w.TB
+	t.Helper()
 	ctx, dir := context.Background(), storetest.Dir(t)
-	w := &world{TB: t, requires: requires, dir: dir}
+	w.dir = dir
 
 	// Open the database, the session store and the revocations.
 	rows := storetest.Open(t, dir, nil)
@@ -160,7 +168,7 @@ func newWorldThat(t testing.TB, requires ...operator.Role) *world {
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	w.api, err = dashboard.New(dashboard.Config{
 		Operators: w.operators, Fabric: w.fabric, Clients: w.idp, Recordings: w.recordings,
-		Calls: calls.NewRecords(rows), PublicURL: w.url,
+		Calls: calls.NewRecords(rows), NoCalls: w.noCalls, PublicURL: w.url,
 		AuthURL: w.url, Log: log, Now: w.now, Audit: rows.ListAudit, SecretsShown: rows.SecretsShown,
 		Factors: w.factors, RequireFactor: w.requires,
 		Installation: w.installation(),

@@ -65,7 +65,7 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 		var err error
 		a.pages, err = dashboard.New(dashboard.Config{
 			Operators: a.Operators, Fabric: a.Fabric, Clients: a.IDP, Recordings: a.Recordings,
-			Calls: a.CallRecords, PublicURL: a.Where.Public, AuthURL: a.Where.Auth,
+			Calls: a.CallRecords, NoCalls: a.Calls == nil, PublicURL: a.Where.Public, AuthURL: a.Where.Auth,
 			Factors: a.operatorFactors, RequireFactor: a.Config.Operators.RequireFactor.Roles(a.Local()),
 			Audit: a.Store.ListAudit, SecretsShown: a.Store.SecretsShown, Health: a.healthOf(log),
 			Installation: a.installation(), Log: log,
