@@ -197,7 +197,8 @@ func (e *Export) HideSids() {
 	}
 }
 
-// HideSid returns the beginning of a recording's Sid, for readers who may not fetch it.
+// HideSid returns the beginning of a recording's Sid, for logs and for readers who may not fetch it.
+// A whole Sid may suffice to fetch the media.
 func HideSid(sid string) string { return sid[:min(len(sid), 8)] + "..." }
 
 // JSON formats the export as one document.

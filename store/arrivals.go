@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
@@ -48,7 +49,7 @@ func (s *Recordings) addRecording(
 			return err
 		}
 		t.event.Target.ID = kept.ID
-		t.event.Add("sid", abbreviate(kept.Sid))
+		t.event.Add("sid", fabric.HideSid(kept.Sid))
 		if kept.ID != r.ID && kept.Status == recordings.Completed {
 			if err := t.queueCallRecorded(ctx, kept); err != nil {
 				return err

@@ -184,14 +184,6 @@ func (t tx) projectOf(ctx context.Context, clientID string) (id string, err erro
 	return id, checkRow(err, "client")
 }
 
-// abbreviate returns the beginning of a text that is secret as a whole.
-func abbreviate(secret string) string {
-	if len(secret) <= 8 {
-		return secret
-	}
-	return secret[:8] + "..."
-}
-
 // date formats a time for an event, "" for the zero time.
 func date(t time.Time) string {
 	if t.IsZero() {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/recordings/levels"
@@ -123,7 +124,7 @@ const last = "\U0010FFFF"
 func (s *Recordings) DeleteRecording(
 	ctx context.Context, projectID, sid string, at time.Time,
 ) (key string, err error) {
-	e := audit.Of("recording.deleted", projectID, "recording", "").With("sid", abbreviate(sid))
+	e := audit.Of("recording.deleted", projectID, "recording", "").With("sid", fabric.HideSid(sid))
 	err = s.once(ctx, e, func(t tx) error {
 		err := t.Row(ctx, `UPDATE recordings SET deleted = $3, updated = $3, waits = 0
 				WHERE project_id = $1 AND sid = $2 AND deleted = 0 RETURNING COALESCE(media_key, id), id`,

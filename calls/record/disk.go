@@ -5,6 +5,7 @@ import (
 	"os"
 	"syscall"
 
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
 )
 
@@ -35,7 +36,7 @@ func (p *spool) measureDisk() {
 	p.low = err != nil
 	p.mu.Unlock()
 
-	switch sid := short(p.call.Sid); {
+	switch sid := fabric.HideSid(p.call.Sid); {
 	case err != nil && !before:
 		p.owner.log.Error("a recording keeps nothing more", "recording", sid, "error", err)
 	case err == nil && before:

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/selvage/selvage/fabric"
 )
 
 // extension is that of spools. Other files in the directory are left alone.
@@ -93,7 +95,7 @@ func (s *Spools) enqueue(file *os.File, sid string) {
 			err = s.remove(sid)
 		}
 		if err != nil {
-			s.log.Error("a recording cannot be made yet", "recording", short(sid), "error", err)
+			s.log.Error("a recording cannot be made yet", "recording", fabric.HideSid(sid), "error", err)
 			s.postpone(sid)
 			return
 		}
@@ -155,7 +157,7 @@ func (s *Spools) names(sid string, file *os.File) bool {
 // discard deletes a spool in which nothing was recorded.
 func (s *Spools) discard(file *os.File, sid string) {
 	if err := s.remove(sid); err != nil {
-		s.log.Error("an empty spool stays", "recording", short(sid), "error", err)
+		s.log.Error("an empty spool stays", "recording", fabric.HideSid(sid), "error", err)
 	}
 	_ = file.Close()
 }
@@ -180,6 +182,3 @@ func (s *Spools) syncDir() error {
 	}
 	return nil
 }
-
-// short returns the part of a Sid that logs may show: a whole one may suffice to fetch the media.
-func short(sid string) string { return sid[:min(len(sid), 8)] }

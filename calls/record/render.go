@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/recordings/wav"
@@ -24,7 +25,7 @@ func (s *Spools) interrupt(ctx context.Context, file *os.File) {
 		_, err = s.recordings.Move(ctx, rec, recordings.Stopped, "")
 	}
 	if err != nil && !errors.Is(err, problem.NotFound) && !errors.Is(err, problem.Invalid) {
-		s.log.Warn("an interrupted recording cannot be stopped yet", "recording", short(c.Sid), "error", err)
+		s.log.Warn("an interrupted recording cannot be stopped yet", "recording", fabric.HideSid(c.Sid), "error", err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/fabric"
 )
 
 const (
@@ -285,9 +286,9 @@ func (p *spool) sync() bool {
 func (p *spool) report(err error) {
 	switch {
 	case err != nil && !p.failed:
-		p.owner.log.Error("a recording cannot be written", "recording", short(p.call.Sid), "error", err)
+		p.owner.log.Error("a recording cannot be written", "recording", fabric.HideSid(p.call.Sid), "error", err)
 	case err == nil && p.failed:
-		p.owner.log.Info("a recording can be written again", "recording", short(p.call.Sid))
+		p.owner.log.Info("a recording can be written again", "recording", fabric.HideSid(p.call.Sid))
 	}
 	p.failed = err != nil
 }

@@ -119,7 +119,7 @@ var layers = map[string][]string{
 	"internal/cache":                  nil,
 	"internal/session":                nil,
 	"cmd/selvage/internal/truststore": nil,
-	"calls/record": {"calls", "internal/background", "internal/page", "internal/problem",
+	"calls/record": {"calls", "fabric", "internal/background", "internal/page", "internal/problem",
 		"recordings", "recordings/wav"},
 	"recordings/audio":  {"recordings/wav"},
 	"recordings/levels": nil,
