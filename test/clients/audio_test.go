@@ -132,7 +132,7 @@ func TestChromiumSeeksInTenHours(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	url := p.HTTP + p.LaML("/Recordings/"+uploadTenHours(t, p)+".mp3")
 
-	b := newTab(t, chromedp.Flag("autoplay-policy", "no-user-gesture-required"))
+	b := ownTab(t, chromedp.Flag("autoplay-policy", "no-user-gesture-required"))
 	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		// The error can be ignored: if the page does not arrive, the navigation fails.

@@ -186,7 +186,7 @@ func TestBrowserSDKPopup(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)
 	sub := p.NewSubscriber(t)
 	page, _ := browserApp(t, p)
-	b := newTab(t, chromedp.Flag("disable-popup-blocking", false))
+	b := ownTab(t, chromedp.Flag("disable-popup-blocking", false))
 	b.do(goTo(page))
 	b.ready(page)
 	b.wantCode("app.login({ popup: true })", "popup_blocked") // not from a click
@@ -224,7 +224,7 @@ func TestBrowserSDKTabs(t *testing.T) {
 			p := harness.Shared(t).NewProject(t)
 			sub := p.NewSubscriber(t)
 			page, c := browserApp(t, p)
-			one := newTab(t)
+			one := ownTab(t)
 			one.do(goTo(page + "?storage=session" + how))
 			one.ready(page)
 			one.logIn(page, sub)
@@ -319,7 +319,7 @@ func TestBrowserSDKFabric(t *testing.T) {
 	speech := harness.Speech(t)
 	p.CLI(t, "", "recording", "import", "--project", p.ID, "--subscriber", sub.ID, speech)
 
-	b := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...))
+	b := ownTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...))
 	b.do(goTo(page))
 	b.ready(page)
 	eval[string](b, "(app.options.scope = 'openid offline_access Voice', '')")

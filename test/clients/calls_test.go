@@ -37,7 +37,7 @@ func phones(t *testing.T, s *harness.Server, version string) (alice, bob *phone)
 		http.ServeFile(w, r, filepath.Join("node_modules", "signalwire-"+version, "dist", "index.umd.js"))
 	})
 	page := serveBeside(t, s.Issuer(), mux) + "/call.html"
-	first := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...),
+	first := ownTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...),
 		chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true),
 		chromedp.Flag("autoplay-policy", "no-user-gesture-required"),
 		chromedp.Flag("disable-renderer-backgrounding", true))

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -57,16 +58,59 @@ func chromiumDir(t *testing.T) string {
 	return dir
 }
 
-// newTab starts a headless Chromium with its own profile and returns its tab. Chromium is
-// stopped at the end of the test.
-func newTab(t *testing.T, more ...chromedp.ExecAllocatorOption) tab {
+// newTab returns a tab with a profile of its own in the Chromium that the tests share. It is closed
+// at the end of the test. A test that needs flags or the focus of the keyboard calls [ownTab].
+func newTab(t *testing.T) tab {
 	t.Helper()
 	harness.Need(t, "chromium")
-	dir := chromiumDir(t)
+	shared, err := sharedChromium()
+	if err != nil {
+		t.Fatalf("starting Chromium: %v", err)
+	}
+
+	ctx, cancel := context.WithTimeout(shared, chromiumDeadline)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx, chromedp.WithNewBrowserContext())
+	t.Cleanup(func() {
+		_ = chromedp.Cancel(ctx) // waits for the tab to be closed
+		cancel()
+	})
+	return openBlank(t, ctx)
+}
+
+// sharedChromium starts the Chromium that the tests share. [stopChromium] stops it.
+var sharedChromium = sync.OnceValues(func() (context.Context, error) {
+	dir, err := os.MkdirTemp("", "tab-")
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), chromiumOptions(dir)...)
+	ctx, _ = chromedp.NewContext(ctx)
+	stopChromium = func() {
+		_ = chromedp.Cancel(ctx) // waits for Chromium to end
+		cancel()
+		_ = os.RemoveAll(dir)
+	}
+	return ctx, chromedp.Do(ctx, goTo("about:blank"))
+})
+
+// stopChromium stops the Chromium that the tests share, if it was started.
+var stopChromium = func() {}
+
+// chromiumOptions returns the options of every Chromium. It keeps all its files in a directory.
+func chromiumOptions(dir string, more ...chromedp.ExecAllocatorOption) []chromedp.ExecAllocatorOption {
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.UserDataDir(dir),
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-features", lean))
-	opts = append(append(opts, more...), chromedp.Env("TMPDIR="+dir))
+	return append(append(opts, more...), chromedp.Env("TMPDIR="+dir))
+}
+
+// ownTab starts a headless Chromium with its own profile and returns its tab. Chromium is
+// stopped at the end of the test.
+func ownTab(t *testing.T, more ...chromedp.ExecAllocatorOption) tab {
+	t.Helper()
+	harness.Need(t, "chromium")
+	opts := chromiumOptions(chromiumDir(t), more...)
 
 	ctx, cancel := context.WithTimeout(context.Background(), chromiumDeadline)
 	t.Cleanup(cancel)
@@ -77,7 +121,12 @@ func newTab(t *testing.T, more ...chromedp.ExecAllocatorOption) tab {
 		_ = chromedp.Cancel(ctx) // waits for Chromium to end, so that its profile can be removed
 		cancel()
 	})
+	return openBlank(t, ctx)
+}
 
+// openBlank returns the tab of a context, with an empty page.
+func openBlank(t *testing.T, ctx context.Context) tab {
+	t.Helper()
 	b := tab{t, ctx}
 	t.Cleanup(b.show)
 	b.watch()

@@ -18,7 +18,7 @@ func TestDashboardDay(t *testing.T) {
 	s := harness.Start(t)
 	p := s.NewProject(t)
 	sub := p.NewSubscriber(t)
-	b := newTab(t, chromedp.Flag("autoplay-policy", "no-user-gesture-required"))
+	b := ownTab(t, chromedp.Flag("autoplay-policy", "no-user-gesture-required"))
 	b.do(goTo(s.CLI(t, "", "operator", "setup-link")["url"].(string)))
 	b.fill("setup-submit", "username", "ann@example.com", "name", "Ann", "password", "a loom of one's own")
 	home := "/dashboard/projects/" + p.ID

@@ -69,7 +69,7 @@ func TestDemo(t *testing.T) {
 	page := s.PublicURL + "/demo"
 
 	t.Run("not trusted", func(t *testing.T) {
-		b := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...))
+		b := ownTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...))
 		b.do(goTo(page), chromedp.Click(chromedp.CSS("#tab-stock")), chromedp.Click(chromedp.CSS("#certificate-run")))
 		b.until("what to do",
 			"document.querySelector('#step-certificate .error')?.textContent.includes('selvage ca install')")
@@ -77,7 +77,7 @@ func TestDemo(t *testing.T) {
 	})
 
 	ca(t, s, home, "install", "--store", "chromium")
-	b := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...),
+	b := ownTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...),
 		chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true))
 	b.do(goTo(page))
 	b.picture("demo-begin")

@@ -75,7 +75,7 @@ func TestFactorsInChromium(t *testing.T) {
 	p := n.NewProject(t)
 	sub := p.NewSubscriber(t)
 	account, out := p.Issuer()+"account?project="+p.ID, p.Issuer()+"logout"
-	b := newTab(t)
+	b := ownTab(t)
 	signOut := func() {
 		t.Helper()
 		b.do(goTo(out))
@@ -160,7 +160,7 @@ func TestPasskeyButtonInChromium(t *testing.T) {
 	n := harness.StartNodes(t, nil, harness.Config{})
 	p := n.NewProject(t)
 	sub := p.NewSubscriber(t)
-	b := newTab(t)
+	b := ownTab(t)
 	origin, posts := postee(t, p)
 	c := p.NewClient(t, "spa", "--first-party", "--redirect-uri", origin+"/cb")
 	flow := func() *harness.Flow {

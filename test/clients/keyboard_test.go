@@ -81,7 +81,7 @@ func TestKeyboard(t *testing.T) {
 	sub := p.NewSubscriber(t)
 	c := p.NewClient(t, "spa", "--name", "Acme Dialer")
 
-	b := newTab(t)
+	b := ownTab(t)
 	b.do(goTo(c.NewFlow("openid email").URL()))
 	b.until("the login", "document.activeElement.id === 'username'")
 	b.do(chromedp.KeyEvent(sub.Email+"\t"), chromedp.KeyEvent(sub.Password+"\r"))

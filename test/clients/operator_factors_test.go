@@ -28,7 +28,7 @@ func TestPasskeyOfOperatorInChromium(t *testing.T) {
 	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_OPERATORS__REQUIRE_FACTOR=yes"}})
 	p := s.NewProject(t)
 	link := s.CLI(t, "", "operator", "setup-link")["url"].(string)
-	b := newTab(t)
+	b := ownTab(t)
 	key := b.authenticator()
 	home, secret := "/dashboard/projects/"+p.ID, "a loom of one's own"
 

@@ -31,7 +31,7 @@ func TestPicture(t *testing.T) {
 		t.Fatal("SELVAGE_TEST_PICTURE is not set")
 	}
 	s := harness.Start(t, "--no-demo=false")
-	sub, b := demoLogin(t, s), newTab(t)
+	sub, b := demoLogin(t, s), ownTab(t)
 	whole := image.NewRGBA(image.Rect(0, 0, 2*pictureWide+3*pictureGap, 2*pictureHigh+3*pictureGap))
 
 	take := func(column, row int, theme string) {

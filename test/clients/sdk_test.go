@@ -115,7 +115,7 @@ func inChromium(t *testing.T, s *harness.Server, version string) sdk {
 	})
 
 	page := serveBeside(t, s.Issuer(), mux) + "/sdk.html"
-	b := newTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...),
+	b := ownTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...),
 		chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true))
 	b.do(goTo(page))
 
