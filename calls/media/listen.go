@@ -136,6 +136,19 @@ func (e *Engine) own() (all []netip.AddrPort, err error) {
 	return all, nil
 }
 
+// UDP returns the addresses of the UDP port: those that clients are told, and the one at which this
+// machine itself reaches it. There are none if UDP is switched off.
+func (e *Engine) UDP() (told []netip.AddrPort, local netip.AddrPort) {
+	if e.udp == nil {
+		return nil, netip.AddrPort{}
+	}
+	local = e.udp.LocalAddr().(*net.UDPAddr).AddrPort()
+	if local.Addr().IsUnspecified() {
+		local = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), local.Port())
+	}
+	return e.advertise, netip.AddrPortFrom(local.Addr().Unmap(), local.Port())
+}
+
 // candidates returns the host candidates of a section. UDP comes before TCP, and the
 // addresses keep their order (RFC 8445, section 5.1.2; RFC 6544, section 4.2).
 func (e *Engine) candidates() []sdp.Candidate {

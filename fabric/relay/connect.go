@@ -33,7 +33,7 @@ type connectResult struct {
 	Identity      string        `json:"identity"`
 	Protocol      string        `json:"protocol"`
 	Authorization authorization `json:"authorization"`
-	ICEServers    []struct{}    `json:"ice_servers"`
+	ICEServers    []ICEServer   `json:"ice_servers"`
 }
 
 type authorization struct {
@@ -100,7 +100,7 @@ func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 		s.relay.calls.Moved(ctx, calls.Socket{Node: s.relay.node, ID: lost}, s.client())
 	}
 
-	return showConnection(id, token), nil
+	return s.showConnection(id, token), nil
 }
 
 // begin marks the socket as authenticated.
@@ -157,7 +157,7 @@ func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, e
 		at := calls.Socket{Node: s.relay.node, ID: s.id}
 		s.relay.calls.Moved(ctx, at, calls.Client{Token: token, Socket: at})
 	}
-	return showConnection(s.id, token), nil
+	return s.showConnection(s.id, token), nil
 }
 
 // open validates the token of an authentication and returns its content.
@@ -209,9 +209,13 @@ func isSaid(raw json.RawMessage) bool {
 	return len(raw) > 0 && string(raw) != "null" && string(raw) != `""`
 }
 
-func showConnection(id string, t fabric.Token) connectResult {
+func (s *socket) showConnection(id string, t fabric.Token) connectResult {
+	servers := []ICEServer{}
+	if s.relay.iceServers != nil {
+		servers = append(servers, s.relay.iceServers(t)...)
+	}
 	return connectResult{
-		Identity: id, Protocol: protocolOf(t, id), ICEServers: []struct{}{},
+		Identity: id, Protocol: protocolOf(t, id), ICEServers: servers,
 		Authorization: authorization{JTI: t.ID, ProjectID: t.ProjectID, Subscriber: fabricSubscriber{
 			Version: 1, SubscriberID: t.SubscriberID, ApplicationID: t.ClientID, ProjectID: t.ProjectID,
 			ExpiresAt: t.ExpiresAt.Unix(),

@@ -50,7 +50,9 @@ type Relay struct {
 	methods map[string]method
 	node    string
 	calls   *calls.Calls // nil if the server carries none; set before the first socket
-	refresh chan *socket // sockets due to renew their presence
+
+	iceServers func(fabric.Token) []ICEServer // may be nil; set before the first socket
+	refresh    chan *socket                   // sockets due to renew their presence
 
 	connected, online atomic.Int64
 
@@ -82,6 +84,18 @@ func New(c Config) *Relay {
 
 // Carry makes the relay carry calls. It is called before the first socket opens.
 func (r *Relay) Carry(c *calls.Calls) { r.calls = c }
+
+// An ICEServer is a server that clients may send media through, as RTCPeerConnection takes it (W3C
+// WebRTC, section 4.2.4).
+type ICEServer struct {
+	URLs       []string `json:"urls"`
+	Username   string   `json:"username"`
+	Credential string   `json:"credential"`
+}
+
+// OfferICE makes the relay tell clients of the servers that the function returns for their token. It
+// is called before the first socket opens. The SDK's calls fail if a server does not work.
+func (r *Relay) OfferICE(servers func(fabric.Token) []ICEServer) { r.iceServers = servers }
 
 // Stats holds the numbers of sockets.
 type Stats struct {

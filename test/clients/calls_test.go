@@ -126,6 +126,7 @@ var journeys = []struct {
 func TestCalls(t *testing.T) {
 	harness.NotStorage(t)
 	s := harness.Shared(t)
+
 	for _, version := range []string{"3.30.0", "3.29.2", "3.28.0", "3.27.0"} {
 		t.Run(version, func(t *testing.T) {
 			alice, bob := phones(t, s, version)

@@ -16,13 +16,14 @@ globalThis.WebSocket = class extends WebSocket {
 }
 
 const connections = [] // of media
+let restriction = {} // of the configuration of later connections
 
 // The SDK lets Chromium gather ten pools of candidates ahead. On a busy machine Chromium then sometimes
 // gathers none at all, and the SDK waits for them in vain.
 if (globalThis.RTCPeerConnection) {
   globalThis.RTCPeerConnection = class extends RTCPeerConnection {
     constructor(config, ...args) {
-      super({ ...config, iceCandidatePoolSize: 0 }, ...args)
+      super({ ...config, ...restriction, iceCandidatePoolSize: 0 }, ...args)
       connections.push(this)
       this.gathered = []
       this.addEventListener('icecandidate', ({ candidate }) => this.gathered.push(candidate ? candidate.candidate.replace(/.* typ /, '') : 'end'))

@@ -31,6 +31,7 @@ func (c Config) checkListeners(from Origins) error {
 	reject("listen_tls", c.ListenTLS, "")
 	reject("listen_ops", c.ListenOps, "", Auto)
 	reject("listen_media", c.ListenMedia, "")
+	reject("listen_turn", c.ListenTURN, "", Auto)
 	reject("fabric_host", c.FabricHost, Off, Auto)
 
 	for _, pair := range []struct {
@@ -43,6 +44,10 @@ func (c Config) checkListeners(from Origins) error {
 		{"listen_media", "listen", c.MediaListener(), c.Listen},
 		{"listen_media", "listen_tls", c.MediaListener(), c.TLSAddress()},
 		{"listen_media", "listen_ops", c.MediaListener(), c.ListenOps},
+		{"listen_turn", "listen", c.ListenTURN, c.Listen},
+		{"listen_turn", "listen_tls", c.ListenTURN, c.TLSAddress()},
+		{"listen_turn", "listen_ops", c.ListenTURN, c.ListenOps},
+		{"listen_turn", "listen_media", c.ListenTURN, c.MediaListener()},
 	} {
 		if pair.a.collides(pair.b) {
 			errs = append(errs, from.errorf(pair.path,

@@ -32,6 +32,13 @@ type Config struct {
 	// the public URL's host that this machine has).
 	MediaAddress mediaAddresses `key:"media_address"`
 
+	// Address for TURN, through which browsers send media if their network permits only TLS, or
+	// off. It uses the certificate of HTTPS, and leads to the media port alone.
+	ListenTURN HostPort `key:"listen_turn" default:"off"`
+	// URL of the TURN server for browsers, such as turns:turn.example.com:443?transport=tcp
+	// (default: the public URL's host and the port listened on).
+	TURNURL turnURL `key:"turn_url"`
+
 	// URL at which clients reach this server; all links start with it (default:
 	// http://localhost and the port of HTTP).
 	PublicURL BaseURL `key:"public_url"`

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -25,6 +26,7 @@ type (
 	texts     []string
 
 	mediaAddresses []netip.Addr
+	turnURL        string
 	Services       []string
 
 	connections    int
@@ -115,6 +117,18 @@ func (m mediaAddresses) MarshalText() ([]byte, error) {
 		texts = append(texts, ip.String())
 	}
 	return []byte(strings.Join(texts, ",")), nil
+}
+
+func (t *turnURL) UnmarshalText(text []byte) error {
+	*t = turnURL(text)
+	scheme, rest, _ := strings.Cut(string(text), ":")
+	address, transport, _ := strings.Cut(rest, "?")
+	host, port, err := net.SplitHostPort(address)
+	if *t != "" && (scheme != "turn" && scheme != "turns" || err != nil || host == "" || port == "" ||
+		transport != "transport=tcp") {
+		return fmt.Errorf("needs a URL such as turns:turn.example.com:443?transport=tcp; it is %q", text)
+	}
+	return nil
 }
 
 func (s *Services) UnmarshalText(text []byte) error {

@@ -45,7 +45,8 @@ func TestSize(t *testing.T) {
 
 func TestPatience(t *testing.T) {
 	for text, want := range map[string]patience{
-		"0s": 0, "90s": patience(90 * time.Second), "24h": patience(24 * time.Hour), "": -1, "-1s": -1, "25h": -1, "10": -1,
+		"0s": 0, "90s": patience(90 * time.Second), "24h": patience(24 * time.Hour),
+		"": -1, "-1s": -1, "25h": -1, "10": -1,
 	} {
 		got := patience(-1)
 		if err := got.UnmarshalText([]byte(text)); got != want || (err == nil) != (want >= 0) {

@@ -23,6 +23,7 @@ type Running struct {
 	HTTPS     string `json:"https,omitempty"`
 	Ops       string `json:"ops,omitempty"`
 	Media     string `json:"media,omitempty"` // host:port of calls, UDP and TCP
+	TURN      string `json:"turn,omitempty"`  // the URL for clients
 	PublicURL string `json:"public_url"`
 	AuthURL   string `json:"auth_url"`
 }

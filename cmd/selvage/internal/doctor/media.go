@@ -8,6 +8,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/selvage/selvage/calls/turn"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 )
 
@@ -15,6 +16,7 @@ func (e *Examination) mediaChecks() []check {
 	return []check{
 		{"Calls", "media port", e.mediaPort},
 		{"Calls", "media addresses", e.mediaAddresses},
+		{"Calls", "TURN", e.turn},
 	}
 }
 
@@ -114,6 +116,29 @@ func (e *Examination) unreachable(ctx context.Context, all []netip.Addr) (blocke
 		_ = conn.Close() // nothing was sent
 	}
 	return blocked
+}
+
+// turn checks that the TURN server answers at its URL for browsers.
+func (e *Examination) turn(ctx context.Context) []Finding {
+	why, carries := e.carriesCalls()
+	switch {
+	case !carries:
+		return []Finding{skippedf("%s", why)}
+	case e.alive && e.running.TURN != "":
+		return []Finding{e.runningTURN(ctx)}
+	case e.Config.ListenTURN == config.Off:
+		return []Finding{skippedf("off: browsers reach the media port directly, or not at all")}
+	}
+	return []Finding{skippedf("%s is opened at the next start", e.Config.ListenTURN)}
+}
+
+// runningTURN asks the TURN server of the running server.
+func (e *Examination) runningTURN(ctx context.Context) Finding {
+	if err := turn.Reach(ctx, e.running.TURN, e.roots()); err != nil {
+		return warnedf("forward its port to --listen-turn, or correct --turn-url; until then, browsers do not use it",
+			"%s does not answer: %v", e.running.TURN, err)
+	}
+	return finef("%s answers", e.running.TURN)
 }
 
 func list(all []netip.Addr) string {

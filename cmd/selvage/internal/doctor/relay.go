@@ -80,18 +80,10 @@ func (e *Examination) askFabric(ctx context.Context, host, path string, header h
 	}
 
 	req.Header = header
-	roots, err := x509.SystemCertPool()
-	if err != nil {
-		roots = x509.NewCertPool()
-	}
-	if text, err := os.ReadFile(filepath.Join(e.Config.Data, ca.CertFile)); err == nil {
-		roots.AppendCertsFromPEM(text)
-	}
-
 	client := plainClient()
 	transport := client.Transport.(*http.Transport)
-	transport.TLSClientConfig = &tls.Config{RootCAs: roots} // also disables HTTP/2, which has no upgrades
-	transport.DisableKeepAlives = false                     // otherwise the Connection header would say close
+	transport.TLSClientConfig = &tls.Config{RootCAs: e.roots()} // also disables HTTP/2, which has no upgrades
+	transport.DisableKeepAlives = false                         // otherwise the Connection header would say close
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		name, port, _ := net.SplitHostPort(address)
 		if strings.HasSuffix(name, ".localhost") {
@@ -102,4 +94,16 @@ func (e *Examination) askFabric(ctx context.Context, host, path string, header h
 	defer transport.CloseIdleConnections()
 
 	return client.Do(req)
+}
+
+// roots returns the authorities of the system and the local one.
+func (e *Examination) roots() *x509.CertPool {
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if text, err := os.ReadFile(filepath.Join(e.Config.Data, ca.CertFile)); err == nil {
+		roots.AppendCertsFromPEM(text)
+	}
+	return roots
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/calls/media"
 	"github.com/selvage/selvage/calls/record"
+	"github.com/selvage/selvage/calls/turn"
 	"github.com/selvage/selvage/fabric/relay"
 	"github.com/selvage/selvage/internal/bus"
 	"github.com/selvage/selvage/internal/deliver"
@@ -202,6 +203,12 @@ func (m *metrics) watchBus(b *bus.Bus) {
 				"sent them or they came late or twice.",
 		}, func() float64 { return float64(read()) }))
 	}
+}
+
+// watchTURN adds the number of clients that send media through the TURN server.
+func (m *metrics) watchTURN(s *turn.Server) {
+	m.gauge("selvage_turn_allocations", "Addresses of the TURN server that clients hold.", nil,
+		func() float64 { return float64(s.Allocations()) })
 }
 
 // watchSpools adds the numbers of calls being recorded.

@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/selvage/selvage/calls/turn"
 	"github.com/selvage/selvage/cmd/selvage/internal/clock"
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
 	"github.com/selvage/selvage/cmd/selvage/internal/console"
@@ -36,15 +37,16 @@ type server struct {
 	stopping atomic.Bool
 	ports    ports
 	certs    certificates // of ports.tls
+	turn     *turn.Server // on ports.turn, or nil
 	servers  []*http.Server
 	ops      *http.Server // one of servers, for operators; or nil
 	failed   chan error
 	signals  chan os.Signal
 }
 
-// ports are the opened listeners; tls and ops may be nil.
+// ports are the opened listeners; all but http may be nil.
 type ports struct {
-	http, tls, ops net.Listener
+	http, tls, ops, turn net.Listener
 }
 
 // damageCheckTime bounds how long a start checks an SQLite file for damage: enough for a
@@ -117,6 +119,12 @@ func Serve(ctx context.Context, c Config) (err error) {
 		}
 		s.metrics.watchCertificates(s.certs)
 	}
+	if s.ports.turn != nil {
+		if err := s.openTURN(); err != nil {
+			return errors.Join(err, s.ports.close(), s.app.Close())
+		}
+		s.metrics.watchTURN(s.turn)
+	}
 	err = s.run(ctx)
 	return errors.Join(err, s.app.Close())
 }
@@ -180,6 +188,9 @@ func (s *server) run(ctx context.Context) error {
 		work.Go(func() { s.app.bus.Run(background) })
 		work.Go(func() { s.app.Calls.Run(background) })
 		work.Go(func() { s.app.Calls.RunNode(background) })
+	}
+	if s.turn != nil {
+		work.Go(func() { s.turn.Watch(background) })
 	}
 	if s.app.spools != nil {
 		work.Go(func() { s.app.spools.Run(background) })
@@ -258,6 +269,9 @@ func (s *server) running() datadir.Running {
 	if s.ports.ops != nil {
 		r.Ops = "http://" + s.ports.ops.Addr().String()
 	}
+	if s.turn != nil {
+		r.TURN = s.turn.URL()
+	}
 	if s.app.engine != nil {
 		host, _, _ := net.SplitHostPort(string(s.app.Config.MediaListener()))
 		r.Media = net.JoinHostPort(host, strconv.Itoa(s.app.engine.Port()))
@@ -319,13 +333,19 @@ func openPorts(ctx context.Context, c config.Config) (p ports, err error) {
 	}
 
 	if c.ListenOps != config.Off {
-		p.ops, err = listen(ctx, c.ListenOps, "--listen-ops")
+		if p.ops, err = listen(ctx, c.ListenOps, "--listen-ops"); err != nil {
+			return p, err
+		}
+	}
+
+	if c.ListenTURN != config.Off {
+		p.turn, err = listen(ctx, c.ListenTURN, "--listen-turn")
 	}
 	return p, err
 }
 
 func (p ports) close() (err error) {
-	for _, l := range []net.Listener{p.http, p.tls, p.ops} {
+	for _, l := range []net.Listener{p.http, p.tls, p.ops, p.turn} {
 		if l != nil {
 			err = errors.Join(err, l.Close())
 		}

@@ -1,0 +1,99 @@
+package turn
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/pion/turn/v5"
+)
+
+// checkFor bounds how long a check takes.
+const checkFor = 10 * time.Second
+
+// Check returns an error unless a client that comes by the server's URL gets an allocation, and may
+// send from it to the media port.
+func (s *Server) Check(ctx context.Context) error {
+	if len(s.config.Own) == 0 {
+		return errors.New("this node has no media address for UDP")
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkFor)
+	defer cancel()
+	username, password := s.credentials("check", time.Now().Add(checkFor))
+	c := turn.ClientConfig{Username: username, Password: password, Realm: realm}
+	if c.RequestedAddressFamily = turn.RequestedAddressFamilyIPv4; s.config.Own[0].Addr().Is6() {
+		c.RequestedAddressFamily = turn.RequestedAddressFamilyIPv6
+	}
+	client, end, err := connect(ctx, s.config.URL, s.config.Roots, c)
+	if err != nil {
+		return err
+	}
+	defer end()
+
+	relayed, err := client.Allocate()
+	if err != nil {
+		return fmt.Errorf("asking the TURN server for an address: %w", err)
+	}
+	defer relayed.Close()
+	if err := client.CreatePermission(net.UDPAddrFromAddrPort(s.config.Own[0])); err != nil {
+		return fmt.Errorf("asking the TURN server for the media port: %w", err)
+	}
+	return nil
+}
+
+// Reach returns an error unless a server answers at a TURN URL. Nil roots are those of the system.
+func Reach(ctx context.Context, url string, roots *x509.CertPool) error {
+	client, end, err := connect(ctx, url, roots, turn.ClientConfig{})
+	if err != nil {
+		return err
+	}
+	defer end()
+	if _, err := client.SendBindingRequest(); err != nil {
+		return fmt.Errorf("asking the TURN server: %w", err)
+	}
+	return nil
+}
+
+// connect connects a client to a TURN URL until end is called or ctx ends.
+func connect(
+	ctx context.Context, url string, roots *x509.CertPool, c turn.ClientConfig,
+) (client *turn.Client, end func(), err error) {
+	conn, err := dial(ctx, url, roots)
+	if err != nil {
+		return nil, nil, fmt.Errorf("connecting to the TURN server: %w", err)
+	}
+	closeConn := func() { _ = conn.Close() } // nothing is left to send
+	stop := context.AfterFunc(ctx, closeConn)
+
+	at := conn.RemoteAddr().String()
+	c.Conn, c.LoggerFactory = turn.NewSTUNConn(conn), quiet{}
+	c.STUNServerAddr, c.TURNServerAddr = at, at
+	if client, err = turn.NewClient(&c); err == nil {
+		err = client.Listen()
+	}
+	if err != nil {
+		stop()
+		closeConn()
+		return nil, nil, fmt.Errorf("asking the TURN server: %w", err)
+	}
+	return client, func() {
+		stop()
+		client.Close()
+		closeConn()
+	}, nil
+}
+
+// dial connects to a TURN URL.
+func dial(ctx context.Context, url string, roots *x509.CertPool) (net.Conn, error) {
+	scheme, rest, _ := strings.Cut(url, ":")
+	address, _, _ := strings.Cut(rest, "?")
+	if scheme == "turns" {
+		return (&tls.Dialer{Config: &tls.Config{RootCAs: roots}}).DialContext(ctx, "tcp", address)
+	}
+	return new(net.Dialer).DialContext(ctx, "tcp", address)
+}

@@ -1,0 +1,37 @@
+package turn
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/pion/turn/v5"
+)
+
+// credentials returns the name and password of a holder of tokens. The name begins with the time at
+// which they expire, in seconds since 1970, and the password is a signature of the name. So any node
+// can check them without asking another (draft-uberti-behave-turn-rest, section 2.2).
+func (s *Server) credentials(holder string, expires time.Time) (username, password string) {
+	username = strconv.FormatInt(expires.Unix(), 10) + ":" + s.sign("holder", holder)[:16]
+	return username, s.sign("password", username)
+}
+
+func (s *Server) sign(use, text string) string {
+	h := hmac.New(sha256.New, s.config.Secret[:])
+	h.Write([]byte(use + "\x00" + text))
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
+}
+
+// authenticate returns the key of a user whose credentials have not expired (RFC 8489, section
+// 9.2.2). A refresh of an allocation counts as well, so none outlives its token.
+func (s *Server) authenticate(r *turn.RequestAttributes) (user string, key []byte, ok bool) {
+	at, holder, found := strings.Cut(r.Username, ":")
+	expires, err := strconv.ParseInt(at, 10, 64)
+	if !found || err != nil || !time.Now().Before(time.Unix(expires, 0)) {
+		return "", nil, false
+	}
+	return holder, turn.GenerateAuthKey(r.Username, realm, s.sign("password", r.Username)), true
+}

@@ -1,0 +1,73 @@
+package server
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+
+	"github.com/selvage/selvage/calls/turn"
+	"github.com/selvage/selvage/cmd/selvage/internal/ca"
+	"github.com/selvage/selvage/cmd/selvage/internal/config"
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/relay"
+)
+
+// openTURN starts the TURN server: over TLS if this server has a certificate, else over plain TCP
+// for a proxy in front that has one.
+func (s *server) openTURN() error {
+	a := s.app
+	if a.engine == nil {
+		return errors.New("--listen-turn needs calls, which --listen-media or the services switch off")
+	}
+
+	told, local := a.engine.UDP()
+	c := turn.Config{Listener: s.ports.turn, URL: turnURL(a.Config, a.Where.Public, s.ports), Own: told, Local: local,
+		Secret: a.Ring.Derive("TURN credentials"), Log: s.log}
+
+	if s.certs != nil {
+		conf := s.certs.TLS()
+		conf.CipherSuites = suites
+		conf.NextProtos = nil
+		c.Listener = tls.NewListener(c.Listener, conf)
+	}
+
+	var err error
+	if local, ok := s.certs.(*ca.Authority); ok {
+		if c.Roots, err = x509.SystemCertPool(); err != nil {
+			c.Roots = x509.NewCertPool()
+		}
+		c.Roots.AddCert(local.Certificate())
+	}
+	if s.turn, err = turn.New(c); err != nil {
+		return err
+	}
+
+	a.opened = append(a.opened, s.turn)
+	a.relay.OfferICE(func(t fabric.Token) []relay.ICEServer {
+		var all []relay.ICEServer
+		for _, server := range s.turn.ICEServers(t.Caller(), t.ExpiresAt) {
+			all = append(all, relay.ICEServer(server))
+		}
+		return all
+	})
+	return nil
+}
+
+// turnURL returns the URL of the TURN server for clients.
+func turnURL(c config.Config, public string, p ports) string {
+	if c.TURNURL != "" {
+		return string(c.TURNURL)
+	}
+	scheme := "turn"
+	if p.tls != nil {
+		scheme = "turns"
+	}
+	host := "localhost"
+	if u, err := url.Parse(public); err == nil && u.Hostname() != "" {
+		host = u.Hostname()
+	}
+	return fmt.Sprintf("%s:%s?transport=tcp", scheme, net.JoinHostPort(host, portIn(p.turn)))
+}
