@@ -42,6 +42,9 @@ func (c *Calls) forgetAway(leg, holder string) {
 // socket. The old socket may have been on any node. Legs of other holders stay where they are.
 func (c *Calls) Moved(ctx context.Context, from Socket, to Client) {
 	c.movedHere(from, to)
+	if from.ID != to.Socket.ID {
+		go c.findLost(to)
+	}
 	if c.nodes == nil {
 		return
 	}
@@ -77,6 +80,11 @@ func (c *Calls) movedHere(from Socket, to Client) {
 	for _, l := range c.legsAt(from) {
 		if l.holder == to.Token.Caller() {
 			l.call.post(func() { l.rebind(to) })
+		}
+	}
+	for _, l := range c.legsAt(Socket{}) { // of calls that this node has taken over
+		if l.holder == to.Token.Caller() {
+			c.tellLost(to.Socket, l.holder, to.Token.ProjectID, l.id)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package calls
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,7 @@ type call struct {
 	state      State
 	record     Record
 	legs       []*leg
+	taken      bool // by another node, which took this one for lost
 	recordings recordings
 	ring       *time.Timer
 	longest    *time.Timer
@@ -59,9 +61,14 @@ func (k *call) needs(l *leg) bool {
 	return !slices.ContainsFunc(k.legs, func(o *leg) bool { return o != l && o != k.caller() && !o.over })
 }
 
-// setState changes the state and writes the record. A call goes on if it cannot be written.
+// setState changes the state and writes the record. A call goes on if it cannot be written. If another
+// node has taken the call, its clients hear nothing more from this one.
 func (k *call) setState(s State) {
-	if err := k.trySetState(s); err != nil {
+	err := k.trySetState(s)
+	if errors.Is(err, ErrTaken) {
+		k.taken = true
+	}
+	if err != nil {
 		k.calls.log.Error("writing the record of a call", "call_id", k.id, "state", string(s), "error", err)
 	}
 }

@@ -53,12 +53,15 @@ type Calls struct {
 	log        *slog.Logger
 	limits     Limits
 
+	taking sync.Mutex // held while calls of lost nodes are taken over
+
 	mu       sync.Mutex
 	draining bool
 	calls    map[string]*call
 	legs     map[string]*leg
 	away     map[string]away      // the legs of this node's clients that other nodes have
 	met      map[string]time.Time // when another node last showed that it is alive
+	lost     map[string]time.Time // when another node last did not answer
 	holders  map[string]*holder   // by account
 	projects map[string]int       // legs by project
 }
@@ -74,7 +77,7 @@ func New(c Config) *Calls {
 		nodes: c.Nodes, recorder: c.Recorder, isRecorded: c.IsRecorded,
 		node: c.Node, log: c.Log, limits: c.Limits.orDefaults(),
 		calls: make(map[string]*call), legs: make(map[string]*leg), away: make(map[string]away),
-		met:     make(map[string]time.Time),
+		met: make(map[string]time.Time), lost: make(map[string]time.Time),
 		holders: make(map[string]*holder), projects: make(map[string]int),
 	}
 	if c.Nodes != nil {
@@ -108,6 +111,14 @@ func (c *Calls) Stats() Stats {
 // Invite returns an error if the call cannot begin: problem.Invalid for an offer that
 // cannot be answered, problem.RateLimited above a limit.
 func (c *Calls) Do(ctx context.Context, client Client, cmd Command) (Reply, error) {
+	if cmd.Op == Invite && cmd.Attach {
+		if err := c.takeOver(ctx, client, cmd.Leg); err != nil {
+			return Reply{}, err
+		}
+		if c.isHere(client, cmd) {
+			c.forgetAway(cmd.Leg, client.Token.Caller())
+		}
+	}
 	if c.nodes != nil && c.isElsewhere(client, cmd) {
 		if r, handled, err := c.forward(ctx, client, cmd); handled || err != nil {
 			return r, err

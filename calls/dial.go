@@ -75,6 +75,9 @@ func (c *Calls) newCall(client Client, cmd Command, from, to Party) *call {
 			From: from, To: to, Dialed: cmd.To, Node: c.node, Created: now,
 		},
 	}
+	if from.SubscriberID == "" {
+		k.record.Guest = client.Token.Caller()
+	}
 	if k.roomID == "" {
 		k.roomID = newID()
 	}

@@ -25,6 +25,7 @@ const (
 	RoomUpdated   EventKind = "room_updated"   // Room
 	Left          EventKind = "left"           // Leg is no member any more: Cause
 	HungUp        EventKind = "hung_up"        // Leg has ended: Cause
+	Lost          EventKind = "lost"           // Leg has lost its node; its client may attach again
 )
 
 // An Event is sent to the client of a leg.

@@ -30,8 +30,8 @@ func (l *leg) execute(cmd Command) (Reply, error) {
 	case cmd.Op == Hangup:
 		l.hungUp(causeOf(cmd.Cause))
 		return Reply{}, nil
-	case !l.active:
-		return Reply{}, nil // it rings: nothing else can be done
+	case !l.active || l.media == nil:
+		return Reply{}, nil // it rings, or its client has not come back: nothing else can be done
 	}
 	return l.act(cmd)
 }
@@ -79,6 +79,7 @@ func (l *leg) answer(sdp string) error {
 		}
 	}
 	k.link()
+	k.record.CalleeLeg = l.id
 	k.setState(InCall)
 
 	// The callee's SDK needs an Answered of its own: without, mute does not stop its microphone.
@@ -101,7 +102,7 @@ func (l *leg) comeBack(sdp string) error {
 	if !l.active {
 		return problem.Taken("callID", "a call with this callID exists")
 	}
-	answer, err := l.media.Renew(sdp)
+	answer, err := l.renew(sdp)
 	if err != nil {
 		return err
 	}
@@ -116,6 +117,23 @@ func (l *leg) comeBack(sdp string) error {
 	l.join()
 	l.tellState(InCall)
 	return nil
+}
+
+// renew takes the offer of a client that has come back, and returns the answer.
+func (l *leg) renew(sdp string) (answer string, err error) {
+	if l.media != nil {
+		return l.media.Renew(sdp)
+	}
+
+	// Another node had the media, and was lost.
+	k := l.call
+	if l.media, answer, err = k.calls.engine.Answer(watcher{l}, sdp); err != nil {
+		l.media = nil
+		return "", err
+	}
+	k.link()
+	l.media.Record(k.tapOf(l))
+	return answer, nil
 }
 
 // hungUp ends the leg because its client hung up. A callee that rejects a call does so for

@@ -76,6 +76,7 @@ func (c *Calls) join(n Nodes) {
 		}
 		c.clients.Tell(d.To, d.Event)
 	}))
+	n.Handle(pingMessage, func(context.Context, string, json.RawMessage) (any, error) { return struct{}{}, nil })
 	n.Handle(movedMessage, handler(func(_ string, m move) { c.movedHere(m.From, m.To) }))
 	n.Handle(closedMessage, handler(func(_ string, s Socket) { c.closedHere(s) }))
 }

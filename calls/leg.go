@@ -57,6 +57,9 @@ func (l *leg) rebind(to Client) {
 // tell sends an event to the leg's client.
 func (l *leg) tell(e Event) {
 	k := l.call
+	if k.taken {
+		return
+	}
 	e.Project, e.Node, e.At = k.project, k.calls.node, time.Now()
 	e.Leg, e.MemberID, e.Inbound = l.id, l.member.ID, l.inbound
 	e.RoomSession, e.RoomID, e.Created = k.session, k.roomID, k.record.Created

@@ -140,7 +140,7 @@ func (c *Calls) bury(ctx context.Context, node string) error {
 		}
 		for _, r := range left {
 			r.State, r.Cause, r.Ended = Completed, NodeLost, time.Now().UTC()
-			if err := c.store.SaveCall(ctx, r); err != nil {
+			if err := c.store.SaveCall(ctx, r); err != nil && !errors.Is(err, ErrTaken) {
 				return err
 			}
 		}

@@ -40,6 +40,10 @@ type Record struct {
 	RecordingSid string // "" if it was not recorded
 	Video        bool
 
+	// By these, clients whose node was lost find the call again.
+	Guest     string // the id of the caller's token, if it is not a subscriber
+	CalleeLeg string // the id of the leg that answered; "" before
+
 	// What was measured of the caller's media.
 	Received, Lost    int64 // packets
 	Jitter, RoundTrip time.Duration
@@ -208,8 +212,14 @@ type Asked struct {
 type Store interface {
 	// SaveCall writes a record and its webhook event. It replaces the previous record of the
 	// call, unless the call had already ended. A new record whose call
-	// id the project has already is problem.Conflict.
+	// id the project has already is problem.Conflict. If another node has taken the call, nothing
+	// is written and the error is ErrTaken.
 	SaveCall(ctx context.Context, r Record) error
+	// FindLeg returns the answered call with a leg, if it has not ended.
+	FindLeg(ctx context.Context, projectID, leg string) (Record, error)
+	// TakeCall changes the node that carries a call. It returns ErrTaken if the node in the
+	// record no longer carries it.
+	TakeCall(ctx context.Context, r Record, node string) error
 	FindCall(ctx context.Context, projectID, id string) (Record, error)
 	// ListCalls is newest first.
 	ListCalls(ctx context.Context, projectID string, f Filter, q page.Query) (page.Page[Record], error)

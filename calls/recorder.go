@@ -14,6 +14,10 @@ type Recorder interface {
 	// Of a recording that is under way in this process, Start returns what it returned before.
 	Start(ctx context.Context, c RecordedCall) (Recording, error)
 
+	// Interrupt ends the recordings of a call that were under way in another process, which has
+	// ended, and reports whether there was one that was not paused.
+	Interrupt(ctx context.Context, projectID, callID string) (recorded bool, err error)
+
 	// Wanted returns the recordings of a call that lists show as in progress or paused.
 	Wanted(ctx context.Context, projectID, callID string) ([]WantedRecording, error)
 }

@@ -34,12 +34,34 @@ func (k *call) recordIfWanted() {
 		if err != nil || !wanted {
 			return err
 		}
-		_, err = c.recorder.Start(ctx, RecordedCall{
-			Project: r.ProjectID, CallID: r.ID, From: r.From.Address, To: r.To.Address, Direction: "inbound",
-			Subscribers: r.Subscribers(), Started: started,
-		})
+		_, err = c.recorder.Start(ctx, r.recorded(started))
 		return err
 	})
+}
+
+// recordOn goes on recording a call that this node has taken over, in a new recording. The node that
+// was lost finishes the other one once it is back.
+func (k *call) recordOn() {
+	c, r, started := k.calls, k.record, time.Now()
+	if c.recorder == nil || k.echo {
+		return
+	}
+	go k.changeRecordings(func(ctx context.Context) error {
+		recorded, err := c.recorder.Interrupt(ctx, k.project, k.id)
+		if err != nil || !recorded {
+			return err
+		}
+		_, err = c.recorder.Start(ctx, r.recorded(started))
+		return err
+	})
+}
+
+// recorded describes the recording of the whole call from a time on.
+func (r Record) recorded(started time.Time) RecordedCall {
+	return RecordedCall{
+		Project: r.ProjectID, CallID: r.ID, From: r.From.Address, To: r.To.Address, Direction: "inbound",
+		Subscribers: r.Subscribers(), Started: started,
+	}
 }
 
 // changeRecordings calls before, which may be nil, and then makes the recorder follow the
@@ -103,7 +125,7 @@ func (k *call) setRecordings(running map[string]Recording) error {
 	before := k.isRecorded()
 	k.recordings.bySid = running
 	for _, l := range k.legs {
-		if l.active && !l.over && l.member.Type == Person {
+		if l.active && !l.over && l.media != nil && l.member.Type == Person {
 			l.media.Record(k.tapOf(l))
 		}
 	}

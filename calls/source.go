@@ -11,7 +11,7 @@ import (
 // other, a shared screen takes the place of its owner's camera, and held legs are apart.
 func (k *call) link() {
 	people := slices.DeleteFunc(slices.Clone(k.legs), func(l *leg) bool {
-		return l.over || !l.active || l.member.Type != Person
+		return l.over || !l.active || l.media == nil || l.member.Type != Person
 	})
 	for _, l := range people {
 		var other *leg

@@ -25,14 +25,14 @@ var callTable = table[calls.Record]{
 	"calls", "call", `id, project_id, call_id, state, cause, cause_code, node,
 		from_name, from_address, from_address_id, from_subscriber,
 		to_name, to_address, to_address_id, to_subscriber, dialed, video, recording_sid,
-		received, lost, jitter, round_trip, transport, created, answered, ended, asked`,
+		received, lost, jitter, round_trip, transport, guest, callee_leg, created, answered, ended, asked`,
 	func(r *calls.Record) []any {
 		return []any{
 			&r.Key, &r.ProjectID, &r.ID, &r.State, &r.Cause.Text, &r.Cause.Code, &r.Node,
 			&r.From.Name, &r.From.Address, &r.From.AddressID, &r.From.SubscriberID,
 			&r.To.Name, &r.To.Address, &r.To.AddressID, &r.To.SubscriberID, &r.Dialed, &r.Video, &r.RecordingSid,
 			&r.Received, &r.Lost, (*period)(&r.Jitter), (*period)(&r.RoundTrip), &r.Transport,
-			&r.Created, &r.Answered, &r.Ended, (*ending)(&r.Ending),
+			&r.Guest, &r.CalleeLeg, &r.Created, &r.Answered, &r.Ended, (*ending)(&r.Ending),
 		}
 	},
 }
@@ -66,7 +66,8 @@ func (e *ending) Scan(src any) error {
 func (e *ending) value() (any, error) { return int64(0), nil } // of a new call
 
 // SaveCall writes a record over the previous one of the same call, and queues its event. A new
-// record whose call id the project has already is problem.Conflict.
+// record whose call id the project has already is problem.Conflict. If another node has taken the call,
+// SaveCall returns [calls.ErrTaken].
 func (s *Calls) SaveCall(ctx context.Context, r calls.Record) error {
 	return s.change(ctx, callEvent(r), func(t tx) error {
 		query, args, err := callTable.insertion(&r)
@@ -78,16 +79,48 @@ func (s *Calls) SaveCall(ctx context.Context, r calls.Record) error {
 				cause_code = excluded.cause_code, video = excluded.video, recording_sid = excluded.recording_sid,
 				received = excluded.received, lost = excluded.lost, jitter = excluded.jitter,
 				round_trip = excluded.round_trip, transport = excluded.transport,
-				answered = excluded.answered, ended = excluded.ended
-			WHERE calls.ended = 0
+				callee_leg = excluded.callee_leg, answered = excluded.answered, ended = excluded.ended
+			WHERE calls.ended = 0 AND calls.node = excluded.node
 			RETURNING `+webhooksOf("calls"), args...).Scan(&webhooks)
 		if isUnique(err) {
 			return problem.Taken("callID", "a call with this callID has been made")
+		}
+		if errors.Is(err, sql.ErrNoRows) {
+			return unsavedCall(ctx, t, r)
 		}
 		if err := insertedReturning(err, "call", nil); err != nil {
 			return err
 		}
 		return queueEventOf(ctx, t, webhooks, r, calls.Record.Event)
+	})
+}
+
+// unsavedCall returns why a record was not written: another node has the call, or it ended, which is
+// no error.
+func unsavedCall(ctx context.Context, t tx, r calls.Record) error {
+	was, err := callTable.find(ctx, t, `id = $1`, r.Key)
+	if err == nil && was.Node != r.Node {
+		return calls.ErrTaken
+	}
+	return err
+}
+
+// FindLeg returns the answered call of a project that has a leg and has not ended.
+func (s *Calls) FindLeg(ctx context.Context, projectID, leg string) (calls.Record, error) {
+	return callTable.find(ctx, s.read(), `project_id = $1 AND ended = 0 AND state = $2
+		AND (call_id = $3 OR callee_leg = $3)`, projectID, string(calls.InCall), leg)
+}
+
+// TakeCall makes a node carry an answered call that the node in its record carried. If another one has
+// taken it already, or it has ended, TakeCall returns [calls.ErrTaken].
+func (s *Calls) TakeCall(ctx context.Context, r calls.Record, node string) error {
+	return s.once(ctx, audit.None("the progress of calls"), func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE calls SET node = $3 WHERE id = $1 AND node = $2 AND ended = 0 AND state = $4`,
+			r.Key, r.Node, node, string(calls.InCall))
+		if err = requireRow(res, err, "call"); errors.Is(err, problem.NotFound) {
+			return calls.ErrTaken
+		}
+		return err
 	})
 }
 

@@ -203,3 +203,36 @@ func testDeleteProjectWithCalls(t *testing.T, c Config) {
 		t.Errorf("FindCall of a deleted project = %v, want not found", err)
 	}
 }
+
+func TestTakeCall(t *testing.T) { EachDatabase(t, testTakeCall) }
+
+func testTakeCall(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	r := callAt("p", time.Now().UTC().Truncate(time.Second))
+	r.State, r.Answered, r.CalleeLeg = calls.InCall, r.Created.Add(time.Second), newID()
+	saveCalls(t, s, r)
+	for _, leg := range []string{r.ID, r.CalleeLeg} {
+		if found, err := s.FindLeg(t.Context(), "p", leg); err != nil || found.ID != r.ID {
+			t.Errorf("FindLeg = %v, %v, want the call", found.ID, err)
+		}
+	}
+
+	if err := s.TakeCall(t.Context(), r, "m"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.TakeCall(t.Context(), r, "o"); !errors.Is(err, calls.ErrTaken) {
+		t.Errorf("taking a call that was taken = %v, want ErrTaken", err)
+	}
+	if err := s.SaveCall(t.Context(), ended(r, calls.NodeLost, true)); !errors.Is(err, calls.ErrTaken) {
+		t.Errorf("the former node's SaveCall = %v, want ErrTaken", err)
+	}
+
+	r.Node = "m"
+	saveCalls(t, s, ended(r, calls.NormalClearing, true))
+	if err := s.TakeCall(t.Context(), r, "o"); !errors.Is(err, calls.ErrTaken) {
+		t.Errorf("taking a call that has ended = %v, want ErrTaken", err)
+	}
+	if _, err := s.FindLeg(t.Context(), "p", r.ID); !errors.Is(err, problem.NotFound) {
+		t.Errorf("FindLeg of a call that has ended = %v, want NotFound", err)
+	}
+}

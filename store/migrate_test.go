@@ -86,10 +86,10 @@ func TestOlderSchema(t *testing.T) { EachDatabase(t, testOlderSchema) }
 func testOlderSchema(t *testing.T, c Config) {
 	s, project, _ := grantRows(t, c)
 	later := c
-	later.migrations = laterMigrations(t, 3)
+	later.migrations = laterMigrations(t, 4)
 	again := opened(t, later)
-	if current, known, err := again.SchemaVersion(t.Context()); current != 3 || known != 3 || err != nil {
-		t.Errorf("SchemaVersion = %d, %d, %v, want 3 twice", current, known, err)
+	if current, known, err := again.SchemaVersion(t.Context()); current != 4 || known != 4 || err != nil {
+		t.Errorf("SchemaVersion = %d, %d, %v, want 4 twice", current, known, err)
 	}
 
 	if _, err := again.FindProject(t.Context(), project.ProjectID); err != nil {
@@ -100,7 +100,7 @@ func testOlderSchema(t *testing.T, c Config) {
 	}
 
 	var unfit *database.Unfit
-	if _, err := Open(t.Context(), c); !errors.As(err, &unfit) || !strings.Contains(err.Error(), "has schema 3") {
+	if _, err := Open(t.Context(), c); !errors.As(err, &unfit) || !strings.Contains(err.Error(), "has schema 4") {
 		t.Errorf("Open by the earlier version = %v, want an error", err)
 	}
 }

@@ -168,6 +168,27 @@ func (s *Spools) Wanted(ctx context.Context, projectID, callID string) (all []ca
 	return all, nil
 }
 
+// Interrupt implements [calls.Recorder].
+func (s *Spools) Interrupt(ctx context.Context, projectID, callID string) (recorded bool, err error) {
+	filter := recordings.Filter{Owner: recordings.Owner{ProjectID: projectID}, CallSid: callID}
+	found, err := s.recordings.List(ctx, filter, page.Query{Size: mostPerCall})
+	if err != nil {
+		return false, fmt.Errorf("listing the recordings of a call: %w", err)
+	}
+	for _, rec := range found.Items {
+		running := rec.Status == recordings.InProgress || rec.Status == recordings.Paused
+		if rec.Waits.IsZero() || !running || s.has(rec.Sid) {
+			continue
+		}
+		recorded = recorded || rec.Status == recordings.InProgress
+		_, err := s.recordings.Move(ctx, rec, recordings.Stopped, "")
+		if err != nil && !errors.Is(err, problem.Invalid) { // Invalid: it has ended in the meantime
+			return false, fmt.Errorf("ending an interrupted recording: %w", err)
+		}
+	}
+	return recorded, nil
+}
+
 // mostPerCall is how many of a call's recordings are looked at, the newest first. Only one for
 // each track can run at a time.
 const mostPerCall = 100

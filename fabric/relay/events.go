@@ -50,6 +50,9 @@ func show(e calls.Event) (kind string, content any) {
 		return vertoRequest("verto.bye", byeJSON{e.Leg, e.Cause.Text, e.Cause.Code})
 	case calls.StateChanged:
 		return "call.state", showState(e)
+	case calls.Lost:
+		e.State = "lost" // SDKs pass states that they do not know on to their apps
+		return "call.state", showState(e)
 	case calls.Joined:
 		return "call.joined", showJoined(e)
 	case calls.Left:

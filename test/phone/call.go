@@ -25,8 +25,10 @@ type Call struct {
 
 	answers             chan string // the server's descriptions
 	answered            chan struct{}
-	ended               chan string // its cause
+	ended               chan string   // its cause
+	lost                chan struct{} // its node
 	answerOnce, endOnce sync.Once
+	lostOnce            sync.Once
 
 	mu   sync.Mutex
 	node string
@@ -35,13 +37,26 @@ type Call struct {
 
 func newCall(p *Phone, id string) *Call {
 	return &Call{ID: id, phone: p, heard: make(chan string, 1024), answers: make(chan string, 16),
-		answered: make(chan struct{}), ended: make(chan string, 1)}
+		answered: make(chan struct{}), ended: make(chan string, 1), lost: make(chan struct{})}
 }
 
 // Dial calls an address and returns at once.
 func (p *Phone) Dial(to string) *Call {
 	p.t.Helper()
-	c := newCall(p, uuid.NewString())
+	return p.invite(uuid.NewString(), map[string]any{"destination_number": to, "audio": true})
+}
+
+// Attach goes on with a call whose media was lost, by new media.
+func (p *Phone) Attach(lost *Call) *Call {
+	p.t.Helper()
+	lost.Close()
+	return p.invite(lost.ID, map[string]any{"attach": true, "reattaching": true, "audio": true})
+}
+
+// invite sends an offer. dialog says what it is for.
+func (p *Phone) invite(id string, dialog map[string]any) *Call {
+	p.t.Helper()
+	c := newCall(p, id)
 	p.mu.Lock()
 	p.calls[c.ID] = c
 	p.mu.Unlock()
@@ -50,10 +65,8 @@ func (p *Phone) Dial(to string) *Call {
 	offer, err := c.pc.CreateOffer(nil)
 	c.must(err)
 	c.gather(offer)
-	c.verto("verto.invite", map[string]any{
-		"sdp":          c.pc.LocalDescription().SDP,
-		"dialogParams": map[string]any{"callID": c.ID, "destination_number": to, "audio": true},
-	})
+	dialog["callID"] = id
+	c.verto("verto.invite", map[string]any{"sdp": c.pc.LocalDescription().SDP, "dialogParams": dialog})
 	go c.acceptAnswer()
 	return c
 }
@@ -149,6 +162,18 @@ func (c *Call) WaitAnswered() {
 		c.phone.t.Fatalf("the call ended with %s instead of being answered", cause)
 	case <-time.After(patience):
 		c.phone.t.Fatalf("the call was not answered")
+	}
+}
+
+// WaitLost waits until the server says that the call has lost its node.
+func (c *Call) WaitLost() {
+	c.phone.t.Helper()
+	select {
+	case <-c.lost:
+	case cause := <-c.ended:
+		c.phone.t.Fatalf("the call ended with %s", cause)
+	case <-time.After(patience):
+		c.phone.t.Fatalf("nothing was heard of the lost node")
 	}
 }
 

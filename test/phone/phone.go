@@ -146,6 +146,8 @@ type message struct {
 		Type   string `json:"event_type"`
 		NodeID string `json:"node_id"`
 		Params struct {
+			CallID string `json:"call_id"`    // of an event about a call
+			State  string `json:"call_state"` // of call.state
 			Method string
 			Params struct {
 				CallID string `json:"callID"`
@@ -180,10 +182,23 @@ func (p *Phone) read() {
 			continue
 		}
 
-		if m.Params.Type == "webrtc.message" {
+		switch m.Params.Type {
+		case "webrtc.message":
 			p.handle(m)
+		case "call.state":
+			p.handleState(m.Params.Params.CallID, m.Params.Params.State)
 		}
 		_ = p.send(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": map[string]any{}}) // or it is closed
+	}
+}
+
+// handleState handles a change of a call's state.
+func (p *Phone) handleState(call, state string) {
+	p.mu.Lock()
+	c := p.calls[call]
+	p.mu.Unlock()
+	if c != nil && state == "lost" {
+		c.lostOnce.Do(func() { close(c.lost) })
 	}
 }
 

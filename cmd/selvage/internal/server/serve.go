@@ -188,6 +188,7 @@ func (s *server) run(ctx context.Context) error {
 		work.Go(func() { s.app.bus.Run(background) })
 		work.Go(func() { s.app.Calls.Run(background) })
 		work.Go(func() { s.app.Calls.RunNode(background) })
+		work.Go(func() { s.app.Calls.WatchNodes(background) })
 	}
 	if s.turn != nil {
 		work.Go(func() { s.turn.Watch(background) })

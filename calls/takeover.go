@@ -1,0 +1,234 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// The media of a call goes through one node, and is lost with it. Clients notice that after a quarter
+// of a minute at best, so nodes watch each other and tell them earlier, by [Lost]. A client that then
+// attaches to its leg with a new offer finds the call again: the first node that it or the other side
+// reaches takes the call over, under the same ids and with the same record.
+
+// ErrTaken is the error of a change to a call that another node has taken over.
+var ErrTaken = errors.New("another node carries the call")
+
+// pingMessage asks a node whether it runs. Its answer is empty.
+const pingMessage = "call.ping"
+
+// These bound how soon a silent node counts as lost.
+const (
+	pingFor   = 700 * time.Millisecond
+	pings     = 2
+	pingEvery = time.Second
+	lostFor   = 5 * time.Second // before a lost node is asked again
+)
+
+// tellFor bounds how long it takes to find the calls that a client has lost.
+const tellFor = 10 * time.Second
+
+// takeOver makes this node carry the call that a client attaches to, if the node that carried it is
+// lost. Otherwise it changes nothing.
+func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
+	c.taking.Lock()
+	defer c.taking.Unlock()
+	if c.legOf(client, leg) != nil {
+		return nil // the other side was faster
+	}
+	r, err := c.store.FindLeg(ctx, client.Token.ProjectID, leg)
+	if errors.Is(err, problem.NotFound) || err == nil && !r.isHeldBy(client.Token, leg) {
+		return nil
+	}
+	if err != nil || r.Node == c.node || !c.isLost(ctx, r.Node) {
+		return err
+	}
+
+	err = c.store.TakeCall(ctx, r, c.node)
+	if errors.Is(err, ErrTaken) {
+		return nil // forward finds the node that did
+	}
+	if err != nil {
+		return err
+	}
+	c.log.Info("taking over a call of a lost node", "call_id", r.ID, "node", r.Node)
+	r.Node = c.node
+	c.revive(r)
+	return nil
+}
+
+// isHeldBy reports whether a leg of the call belongs to the holder of a token.
+func (r Record) isHeldBy(t fabric.Token, leg string) bool {
+	switch leg {
+	case r.ID:
+		return t.Caller() == r.caller()
+	case r.CalleeLeg:
+		return t.Kind == fabric.SAT && t.SubscriberID == r.To.SubscriberID
+	}
+	return false
+}
+
+// caller returns the Token.Caller of the caller's token.
+func (r Record) caller() string {
+	if r.Guest != "" {
+		return r.Guest
+	}
+	return r.From.SubscriberID
+}
+
+// revive adds a call that has been answered. Its clients have to attach to it.
+func (c *Calls) revive(r Record) {
+	k := &call{calls: c, id: r.ID, project: r.ProjectID, session: newID(), roomID: r.To.AddressID,
+		echo: r.To.Address == EchoAddress, state: InCall, record: r}
+	if k.roomID == "" {
+		k.roomID = newID()
+	}
+	k.visible.Store(InCall)
+	k.ring = time.AfterFunc(c.limits.Ring, func() {})
+	k.ring.Stop()
+	left := max(time.Second, c.limits.Most-time.Since(r.Created))
+	k.longest = time.AfterFunc(left, func() { k.post(func() { k.end(NormalClearing, nil) }) })
+
+	caller := fabric.Token{Kind: fabric.SAT, SubscriberID: r.From.SubscriberID}
+	if r.Guest != "" {
+		caller = fabric.Token{Kind: fabric.Guest, ID: r.Guest}
+	}
+	k.await(r.ID, caller, r.From, false)
+	if !k.echo {
+		k.await(r.CalleeLeg, fabric.Token{Kind: fabric.SAT, SubscriberID: r.To.SubscriberID}, r.To, true)
+	}
+
+	c.mu.Lock()
+	c.calls[k.id] = k
+	c.mu.Unlock()
+	k.recordOn()
+}
+
+// await adds a leg whose client has not come back yet. The token stands for the client's, which is not
+// known before; revocations of earlier tokens do not end it.
+func (k *call) await(id string, t fabric.Token, p Party, inbound bool) {
+	t.ProjectID, t.IssuedAt = k.project, time.Now()
+	l := k.newLeg(id, Client{Token: t}, p, inbound)
+	l.active, l.socketLost = true, time.Now()
+	if k.add(l) && inbound {
+		k.stopRinging(l)
+	}
+}
+
+// isLost reports whether a node does not answer although messages between nodes arrive.
+func (c *Calls) isLost(ctx context.Context, node string) bool {
+	if c.nodes == nil {
+		return true // an earlier process of the only node
+	}
+	c.mu.Lock()
+	since := time.Since(c.lost[node])
+	c.mu.Unlock()
+	if since < lostFor {
+		return true
+	}
+
+	for range pings {
+		if c.ping(ctx, node) {
+			return false
+		}
+	}
+	if !c.ping(ctx, c.node) {
+		return false // messages are lost, not the node
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name, at := range c.lost {
+		if time.Since(at) > lostFor {
+			delete(c.lost, name)
+		}
+	}
+	c.lost[node] = time.Now()
+	return true
+}
+
+func (c *Calls) ping(ctx context.Context, node string) bool {
+	ctx, cancel := context.WithTimeout(ctx, pingFor)
+	defer cancel()
+	return c.nodes.Ask(ctx, node, pingMessage, struct{}{}, &struct{}{}) == nil
+}
+
+// WatchNodes sends [Lost] to this node's clients when the nodes of their calls are lost, until ctx ends.
+func (c *Calls) WatchNodes(ctx context.Context) {
+	if c.nodes == nil {
+		return
+	}
+	tick := time.NewTicker(pingEvery)
+	defer tick.Stop()
+
+	told := make(map[string]bool) // by node
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+
+		legs := c.awayLegs()
+		maps.DeleteFunc(told, func(node string, _ bool) bool { return legs[node] == nil })
+		for node, its := range legs {
+			before := told[node]
+			if told[node] = c.isLost(ctx, node); before || !told[node] {
+				continue
+			}
+			for leg, a := range its {
+				c.tellLost(a.socket, a.holder, a.project, leg)
+			}
+		}
+	}
+}
+
+// awayLegs returns the legs of this node's clients that other nodes have, by node and id.
+func (c *Calls) awayLegs() map[string]map[string]away {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	nodes := make(map[string]map[string]away)
+	for leg, a := range c.away {
+		if nodes[a.node] == nil {
+			nodes[a.node] = make(map[string]away)
+		}
+		nodes[a.node][leg] = a
+	}
+	return nodes
+}
+
+// tellLost notifies a client that its leg has lost its node.
+func (c *Calls) tellLost(to Socket, holder, project, leg string) {
+	c.tell(to, holder, Event{Kind: Lost, Project: project, Leg: leg, Node: c.node, At: time.Now()})
+}
+
+// findLost sends [Lost] to a subscriber whose socket has come back, for each of its legs whose node is
+// lost.
+func (c *Calls) findLost(client Client) {
+	if client.Token.Kind != fabric.SAT {
+		return // its SDK notices by itself, though later
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), tellFor)
+	defer cancel()
+	running, err := c.store.ListCalls(ctx, client.Token.ProjectID,
+		Filter{SubscriberID: client.Token.SubscriberID, State: InCall}, page.Query{Size: firstAddresses.Size})
+	if err != nil {
+		c.log.Error("finding the lost calls of a client", "error", err)
+		return
+	}
+
+	for _, r := range running.Items {
+		if r.Node == c.node || !c.isLost(ctx, r.Node) {
+			continue
+		}
+		for _, leg := range []string{r.ID, r.CalleeLeg} {
+			if r.isHeldBy(client.Token, leg) {
+				c.tellLost(client.Socket, client.Token.Caller(), r.ProjectID, leg)
+			}
+		}
+	}
+}

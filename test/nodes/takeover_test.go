@@ -1,0 +1,99 @@
+package nodes
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+
+	"github.com/selvage/selvage/test/harness"
+	"github.com/selvage/selvage/test/phone"
+)
+
+// TestCallTakenOver kills the node of a call. Both sides are told and attach to their legs again, each
+// in either order: they hear each other under the same ids, and the record is that of one call.
+func TestCallTakenOver(t *testing.T) {
+	for _, first := range []string{"caller", "callee"} {
+		t.Run(first+" first", func(t *testing.T) {
+			n := two(t)
+			p := newPeople(t, n)
+			here, there := p.phones(t, n)
+			alice, bob := phone.Talk(here, there, "/private/bob")
+			phone.HearBoth(alice, bob)
+			n.Each[0].Kill()
+
+			again := phone.Connect(t, n.Each[1], p.alice.Token, here.Protocol)
+			again.Take(here)
+			alice.WaitLost()
+			bob.WaitLost()
+			if first == "caller" {
+				alice = again.Attach(alice)
+				bob = there.Attach(bob)
+			} else {
+				bob = there.Attach(bob)
+				alice = again.Attach(alice)
+			}
+			alice.WaitAnswered()
+			bob.WaitAnswered()
+			phone.HearBoth(alice, bob)
+			bob.Hold(true)
+			bob.Hold(false)
+			phone.HearBoth(alice, bob)
+
+			p.wantStatus(t, n.Each[1], alice.ID, "in-progress")
+			alice.Hangup()
+			if cause := bob.WaitEnded(); cause != "NORMAL_CLEARING" {
+				t.Errorf("the call ended with %s, want NORMAL_CLEARING", cause)
+			}
+			p.wantStatus(t, n.Each[1], alice.ID, "completed")
+		})
+	}
+}
+
+// wantStatus fails the test unless the project has one call, with this id and status.
+func (p people) wantStatus(t *testing.T, at *harness.Server, id, status string) {
+	t.Helper()
+	var list struct {
+		Calls []struct{ Sid, Status string }
+	}
+	at.Get(t, p.LaML("/Calls.json"), p.Basic()).Want(t, 200).Read(t, &list)
+	if got := fmt.Sprint(list.Calls); got != fmt.Sprintf("[{%s %s}]", id, status) {
+		t.Errorf("the calls are %s, want one, %s and %s", got, id, status)
+	}
+}
+
+// TestCallTakenFromSilentNode stops the node of a call for a while instead of killing it. When it runs
+// again, it does not end the call that another node has taken over.
+func TestCallTakenFromSilentNode(t *testing.T) {
+	n := two(t)
+	p := newPeople(t, n)
+	here, there := p.phones(t, n)
+	alice, bob := phone.Talk(here, there, "/private/bob")
+	phone.HearBoth(alice, bob)
+
+	signal := func(s syscall.Signal) {
+		t.Helper()
+		if err := syscall.Kill(n.Each[0].PID(), s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signal(syscall.SIGSTOP)
+	bob.WaitLost()
+	bob = there.Attach(bob)
+	again := phone.Connect(t, n.Each[1], p.alice.Token, here.Protocol)
+	alice = again.Attach(alice)
+	alice.WaitAnswered()
+	bob.WaitAnswered()
+	phone.HearBoth(alice, bob)
+
+	signal(syscall.SIGCONT)
+	n.Each[0].Terminate() // which ends what it still takes for its calls
+	if err := n.Each[0].Wait(t); err != nil {
+		t.Errorf("the first node ended with %v", err)
+	}
+	phone.HearBoth(alice, bob)
+	p.wantStatus(t, n.Each[1], alice.ID, "in-progress")
+	alice.Hangup()
+	if cause := bob.WaitEnded(); cause != "NORMAL_CLEARING" {
+		t.Errorf("the call ended with %s, want NORMAL_CLEARING", cause)
+	}
+}
