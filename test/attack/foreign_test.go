@@ -164,8 +164,8 @@ func (th *things) addDeliveries(t *testing.T) {
 	th.ids["/api/fabric/webhooks/{}/deliveries/"] = th.first(t, "/api/fabric/webhooks/"+hook+"/deliveries", "id")
 }
 
-// addRecording adds a recording of a conference and of a call. Calls themselves need a browser: a test of
-// recordings/laml asks for those of another project.
+// addRecording adds a recording of a conference and of a call. [TestForeignCalls] asks for calls of another
+// project themselves, which need a phone.
 func (th *things) addRecording(t *testing.T) {
 	t.Helper()
 	const prefix, short = "/api/laml/2010-04-01/Accounts/", "/2010-04-01/Accounts/"

@@ -1,0 +1,187 @@
+package attack
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/test/harness"
+	"github.com/selvage/selvage/test/phone"
+)
+
+// An envelope is the answer to a message of the verto protocol.
+type envelope struct {
+	Code, Message string
+	Result        struct{ Result struct{ Message string } }
+}
+
+// verto sends a message of the verto protocol and returns its answer. Any error fails the test.
+func verto(t *testing.T, s *harness.Socket, method, call string, params map[string]any) (e envelope) {
+	t.Helper()
+	dialog, _ := params["dialogParams"].(map[string]any)
+	all := map[string]any{"callID": call}
+	maps.Copy(all, dialog)
+	params["dialogParams"] = all
+	r := s.Call(t, "webrtc.verto", map[string]any{"callID": call,
+		"message": map[string]any{"jsonrpc": "2.0", "id": uuid.NewString(), "method": method, "params": params}})
+	if r.Error != nil {
+		t.Errorf("%s: error %+v, which SDKs repeat", method, r.Error)
+	} else if err := json.Unmarshal(r.Result, &e); err != nil {
+		t.Errorf("%s: the answer is %s: %v", method, r.Result, err)
+	}
+	return e
+}
+
+// offer is what a browser sends for a call with sound, and more lines of its section.
+func offer(more ...string) string {
+	return strings.Join(append([]string{
+		"v=0", "o=- 1 2 IN IP4 127.0.0.1", "s=-", "t=0 0", "m=audio 9 UDP/TLS/RTP/SAVPF 111", "c=IN IP4 0.0.0.0",
+		"a=mid:0", "a=sendrecv", "a=rtcp-mux", "a=rtpmap:111 opus/48000/2", "a=setup:actpass",
+		"a=ice-ufrag:abcd", "a=ice-pwd:abcdefghijklmnopqrstuvwx",
+		"a=fingerprint:sha-256 " + strings.TrimSuffix(strings.Repeat("AB:", 32), ":"),
+	}, more...), "\r\n") + "\r\n"
+}
+
+// TestHostileDescriptions sends hostile descriptions of media while others talk. Each is refused in
+// words or makes an ordinary call, no call of a refused one is kept, and the others do not notice.
+func TestHostileDescriptions(t *testing.T) {
+	s := harness.Shared(t)
+	p := s.NewProject(t)
+	alice := phone.Connect(t, s, p.NewSAT(t, "alice").Token, "")
+	bob := phone.Connect(t, s, p.NewSAT(t, "bob").Token, "").Online()
+	from, at := phone.Talk(alice, bob, "/private/bob")
+
+	candidate := "a=candidate:1 1 udp 2122260223 192.0.2.1 9 typ host"
+	sections := offer() + strings.Repeat("m=audio 9 UDP/TLS/RTP/SAVPF 111\r\na=mid:1\r\n", 500)
+	for name, sdp := range map[string]string{
+		"nothing":              "",
+		"60 KiB of one letter": strings.Repeat("a", 60<<10),
+		"line breaks":          strings.Repeat("\r\n", 14<<10),
+		"a long attribute":     offer("a=x:" + strings.Repeat("y", 50<<10)),
+		"500 sections":         sections,
+		"500 codecs":           offer(strings.Split(strings.Repeat("a=rtpmap:111 opus/48000/2\n", 500), "\n")...),
+		"a section of nothing": "v=0\r\nm=\r\nm=audio\r\nm=audio x y z\r\n",
+		"control characters":   offer("a=mid:\x00\x01\x1b"),
+		"no fingerprint":       strings.ReplaceAll(offer(), "a=fingerprint", "a=x"),
+		"no password":          strings.ReplaceAll(offer(), "a=ice-pwd", "a=x"),
+		"a negative port":      strings.ReplaceAll(offer(), "audio 9", "audio -9"),
+	} {
+		socket, _ := s.Connect(t, p.NewSAT(t, name).Token, "")
+		e := verto(t, socket, "verto.invite", uuid.NewString(),
+			map[string]any{"sdp": sdp, "dialogParams": map[string]any{"destination_number": "/public/echo"}})
+		if e.Code != "400" && e.Code != "200" || e.Message == "" {
+			t.Errorf("%s: the answer is %+v, want 400 and what is wrong, or 200", name, e)
+		}
+		socket.Call(t, "signalwire.ping", map[string]any{})
+	}
+
+	socket, _ := s.Connect(t, p.NewSAT(t, "candidates").Token, "")
+	e := verto(t, socket, "verto.invite", uuid.NewString(), map[string]any{
+		"sdp":          offer(slices.Repeat([]string{candidate}, 1000)...),
+		"dialogParams": map[string]any{"destination_number": "/public/echo"}})
+	if e.Code != "400" && e.Code != "200" {
+		t.Errorf("a thousand candidates: the answer is %+v", e)
+	}
+	phone.HearBoth(from, at)
+}
+
+// TestStrangeCallIDs sends commands for calls that are unknown, or that others have. Each is answered
+// with 200, as SDKs repeat any other, and changes nothing.
+func TestStrangeCallIDs(t *testing.T) {
+	s := harness.Shared(t)
+	p := s.NewProject(t)
+	alice := phone.Connect(t, s, p.NewSAT(t, "alice").Token, "")
+	bob := phone.Connect(t, s, p.NewSAT(t, "bob").Token, "").Online()
+	from, at := phone.Talk(alice, bob, "/private/bob")
+
+	for who, project := range map[string]*harness.Project{"the same project": p, "another project": s.NewProject(t)} {
+		socket, _ := s.Connect(t, project.NewSAT(t, "mallory").Token, "")
+		for _, id := range []string{from.ID, at.ID, uuid.NewString(), "", "x", strings.Repeat("9", 10_000)} {
+			for method, params := range map[string]map[string]any{
+				"verto.answer": {"sdp": offer()}, "verto.bye": {"cause": "NORMAL_CLEARING"},
+				"verto.modify": {"action": "hold"}, "verto.info": {"dtmf": "1"},
+			} {
+				if e := verto(t, socket, method, id, params); e.Code != "200" {
+					t.Errorf("%s of %.40q from %s: %+v, want 200", method, id, who, e)
+				}
+			}
+			for _, method := range []string{"call.end", "call.mute", "call.member.list"} {
+				r := socket.Call(t, method, map[string]any{"channels": []string{"audio"},
+					"self": map[string]string{"call_id": id, "member_id": from.ID, "node_id": from.Node()}})
+				if text := fmt.Sprintf("%s%+v", r.Result, r.Error); strings.Contains(text, "member_id") ||
+					strings.Contains(text, "alice") {
+					t.Errorf("%s of %.40q from %s shows %s", method, id, who, text)
+				}
+			}
+		}
+		e := verto(t, socket, "verto.invite", from.ID, map[string]any{"sdp": offer(),
+			"dialogParams": map[string]any{"attach": true, "reattaching": true}})
+		if e.Code == "200" && strings.Contains(e.Result.Result.Message, "v=0") {
+			t.Errorf("a stranger from %s attached to the call", who)
+		}
+	}
+	phone.HearBoth(from, at)
+}
+
+// TestInviteFlood dials as fast as a socket can. All but a few are refused in words, and a call of
+// others does not notice.
+func TestInviteFlood(t *testing.T) {
+	s := harness.Shared(t)
+	p := s.NewProject(t)
+	alice := phone.Connect(t, s, p.NewSAT(t, "alice").Token, "")
+	bob := phone.Connect(t, s, p.NewSAT(t, "bob").Token, "").Online()
+	from, at := phone.Talk(alice, bob, "/private/bob")
+
+	socket, _ := s.Connect(t, p.NewSAT(t, "mallory").Token, "")
+	codes := make(map[string]int)
+	for range 80 {
+		codes[verto(t, socket, "verto.invite", uuid.NewString(), map[string]any{"sdp": offer(),
+			"dialogParams": map[string]any{"destination_number": "/private/bob"}}).Code]++
+	}
+	if codes["429"] < 60 || codes["429"]+codes["200"] != 80 {
+		t.Errorf("the answers are %v, want at least 60 of 429", codes)
+	}
+	phone.HearBoth(from, at)
+}
+
+// TestForeignCalls shows that a call of another project is not found by its id over LaML.
+// [TestStrangeCallIDs] shows the same for the relay, package dashboard for the dashboard.
+func TestForeignCalls(t *testing.T) {
+	s := harness.Shared(t)
+	victim, stranger := s.NewProject(t), s.NewProject(t)
+	alice := phone.Connect(t, s, victim.NewSAT(t, "alice").Token, "")
+	bob := phone.Connect(t, s, victim.NewSAT(t, "bob").Token, "").Online()
+	from, at := phone.Talk(alice, bob, "/private/bob")
+
+	key := harness.Basic(stranger.ID, stranger.NewKey(t, allScopes...))
+	for _, id := range []string{from.ID, at.ID} {
+		for _, path := range []string{"/Calls/" + id, "/Calls/" + id + ".json"} {
+			for _, method := range []string{"GET", "POST"} {
+				form := harness.Form(map[string][]string{"Status": {"completed"}})
+				if a := s.Do(t, method, stranger.LaML(path), key, form); a.Status != 404 {
+					t.Errorf("%s %s of another project = %d, want 404", method, path, a.Status)
+				}
+				a := s.Do(t, method, victim.LaML(path), key, form)
+				if !slices.Contains([]int{401, 403, 404}, a.Status) {
+					t.Errorf("%s %s with another project's key = %d", method, path, a.Status)
+				}
+			}
+		}
+		recordings := stranger.LaML("/Calls/" + id + "/Recordings")
+		a := s.Post(t, recordings, key, harness.Form(map[string][]string{}))
+		if strings.Contains(string(a.Body), victim.ID) || strings.Contains(string(a.Body), "/private/") {
+			t.Errorf("recording another project's call shows %s", a.Body)
+		}
+	}
+	for _, path := range []string{"/Calls.json", "/Recordings.json"} {
+		if a := s.Get(t, stranger.LaML(path), key); strings.Contains(string(a.Body), "/private/") {
+			t.Errorf("GET %s of another project shows %s", path, a.Body)
+		}
+	}
+	phone.HearBoth(from, at)
+}
