@@ -59,7 +59,31 @@ func (c Config) checkUnopened(name string, write bool) error {
 	return checkLog(name)
 }
 
+// looks is how often a file is looked at that another process begins to write at the same time.
+const looks = 10
+
+// look reads what a file holds, and checks it. Without an index, it reads without locks: if another
+// process begins to write meanwhile, an intact file may appear damaged. It is then looked at again.
 func look(ctx context.Context, name string, c Config) (r Report, err error) {
+	for range looks {
+		reading := unchanging(name)
+		before, _ := os.Stat(name) // if it fails, so does the look
+		r, err = lookOnce(ctx, name, c, reading)
+		if err == nil || reading != immutable || !hasChanged(name, before) {
+			break
+		}
+	}
+	return r, err
+}
+
+// hasChanged reports whether a file without an index has been written to since a time.
+func hasChanged(name string, since fs.FileInfo) bool {
+	now, err := os.Stat(name)
+	return err == nil && since != nil && (!now.ModTime().Equal(since.ModTime()) || now.Size() != since.Size()) ||
+		unchanging(name) != immutable
+}
+
+func lookOnce(ctx context.Context, name string, c Config, reading string) (r Report, err error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return r, err
@@ -72,7 +96,7 @@ func look(ctx context.Context, name string, c Config) (r Report, err error) {
 		return r, nil // left by a start that was killed immediately
 	}
 
-	db, err := sql.Open("sqlite", address(name, "_pragma=busy_timeout(2000)&"+unchanging(name)))
+	db, err := sql.Open("sqlite", address(name, "_pragma=busy_timeout(2000)&"+reading))
 	if err != nil {
 		return r, err
 	}
@@ -117,11 +141,14 @@ func checkFile(ctx context.Context, name string, c Config) (whole bool, err erro
 func unchanging(name string) string {
 	if _, err := os.Stat(name + "-shm"); errors.Is(err, fs.ErrNotExist) {
 		if log, err := os.Stat(name + "-wal"); err != nil || log.Size() == 0 {
-			return "immutable=1"
+			return immutable
 		}
 	}
 	return "mode=ro"
 }
+
+// immutable makes SQLite read a file without locks (https://sqlite.org/uri.html).
+const immutable = "immutable=1"
 
 // Queries for all tables of SQLite, and of PostgreSQL without those of extensions.
 const (

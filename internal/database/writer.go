@@ -265,7 +265,12 @@ func (w *writer) close() error {
 		<-w.done
 		// The checkpoint makes the file complete without its log. If it fails, the next start does it.
 		_ = w.exec(`PRAGMA wal_checkpoint(TRUNCATE)`)
-		w.closed = errors.Join(w.conn.Close(), w.db.Close())
+		// Nobody else closes the statements of a single connection, and SQLite keeps the files open as long
+		// as there are any.
+		for _, stmt := range w.stmts {
+			w.closed = errors.Join(w.closed, stmt.Close())
+		}
+		w.closed = errors.Join(w.closed, w.conn.Close(), w.db.Close())
 	})
 	return w.closed
 }
