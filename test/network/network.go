@@ -1,0 +1,234 @@
+// Package network is a network between clients and the media port of a server: it loses and delays
+// packets, blocks UDP, and changes the addresses of clients as a NAT does when it forgets them.
+package network
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// host is the address at which clients find the network. Linux has all of 127.0.0.0/8.
+const host = "127.0.0.2"
+
+// A Network forwards UDP and TCP between clients and a media port. Change it by its methods, at any
+// time.
+type Network struct {
+	server string // host:port
+	udp    *net.UDPConn
+	tcp    net.Listener
+
+	mu     sync.Mutex
+	random *rand.Rand
+	faults Faults
+	ways   map[netip.AddrPort]*net.UDPConn // to the server, by client
+	conns  map[net.Conn]bool
+	back   int // see Returned
+	closed bool
+}
+
+// Faults are what happens to UDP packets, each way, and to new connections.
+type Faults struct {
+	Blocked bool          // none arrives
+	Lost    float64       // the share that is lost
+	Delay   time.Duration // of each
+	Jitter  time.Duration // more delay, up to this; packets overtake each other
+	NoTCP   bool          // connections are closed at once
+}
+
+// Open returns a network before a media port that nothing listens on yet, and the arguments with
+// which a server uses both.
+func Open(t harness.T) (n *Network, args []string) {
+	t.Helper()
+	port := harness.FreePort(t)
+	outside := &net.UDPAddr{IP: net.ParseIP(host), Port: port}
+	n = &Network{server: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port)).String(),
+		random: rand.New(rand.NewPCG(1, 2)), ways: map[netip.AddrPort]*net.UDPConn{}, conns: map[net.Conn]bool{}}
+
+	var err error
+	if n.udp, err = net.ListenUDP("udp4", outside); err != nil {
+		t.Fatalf("opening a network: %v", err)
+	}
+	if n.tcp, err = net.Listen("tcp4", outside.String()); err != nil {
+		t.Fatalf("opening a network: %v", err)
+	}
+	t.Cleanup(n.close)
+	go n.forwardUDP()
+	go n.forwardTCP()
+	return n, []string{"--listen-media", n.server, "--media-address", host}
+}
+
+func (n *Network) close() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.closed = true
+	_ = n.udp.Close()
+	_ = n.tcp.Close()
+	for _, way := range n.ways {
+		_ = way.Close()
+	}
+	for c := range n.conns {
+		_ = c.Close()
+	}
+}
+
+// Set changes what happens to packets from now on.
+func (n *Network) Set(f Faults) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.faults = f
+}
+
+// Rebind changes the addresses of all clients, as the server sees them. Packets to the old ones are lost.
+func (n *Network) Rebind() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for client, way := range n.ways {
+		_ = way.Close()
+		delete(n.ways, client)
+	}
+	n.back = 0
+}
+
+// Returned returns how many UDP packets the server has sent to clients since the last [Network.Rebind].
+func (n *Network) Returned() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.back
+}
+
+// forwardUDP passes the packets of clients on.
+func (n *Network) forwardUDP() {
+	b := make([]byte, 2048)
+	for {
+		size, client, err := n.udp.ReadFromUDPAddrPort(b)
+		if err != nil {
+			return
+		}
+		packet := append([]byte(nil), b[:size]...)
+		if way := n.way(client); way != nil {
+			n.send(func() { _, _ = way.Write(packet) }) // the network may lose any packet
+		}
+	}
+}
+
+// way returns the socket by which a client's packets reach the server.
+func (n *Network) way(client netip.AddrPort) *net.UDPConn {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if way := n.ways[client]; way != nil || n.closed {
+		return way
+	}
+	c, err := net.Dial("udp4", n.server)
+	if err != nil {
+		return nil
+	}
+	way := c.(*net.UDPConn)
+	n.ways[client] = way
+	go n.backward(way, client)
+	return way
+}
+
+// backward passes the server's packets on to a client.
+func (n *Network) backward(way *net.UDPConn, client netip.AddrPort) {
+	b := make([]byte, 2048)
+	for {
+		size, err := way.Read(b)
+		if n.isOver(way, client, err == nil) {
+			return
+		}
+		if err != nil {
+			continue // the server refused a packet, say
+		}
+		packet := append([]byte(nil), b[:size]...)
+		n.send(func() { _, _ = n.udp.WriteToUDPAddrPort(packet, client) }) // the network may lose any packet
+	}
+}
+
+// isOver reports whether a way is no longer in use. Otherwise it counts a packet that came.
+func (n *Network) isOver(way *net.UDPConn, client netip.AddrPort, came bool) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.closed || n.ways[client] != way {
+		return true
+	}
+	if came {
+		n.back++
+	}
+	return false
+}
+
+// send sends a packet, late or never.
+func (n *Network) send(send func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.faults.Blocked || n.random.Float64() < n.faults.Lost {
+		return
+	}
+	delay := n.faults.Delay
+	if n.faults.Jitter > 0 {
+		delay += time.Duration(n.random.Int64N(int64(n.faults.Jitter)))
+	}
+	if delay == 0 {
+		send()
+		return
+	}
+	time.AfterFunc(delay, send)
+}
+
+// forwardTCP passes connections on.
+func (n *Network) forwardTCP() {
+	for {
+		client, err := n.tcp.Accept()
+		if err != nil {
+			return
+		}
+		server, err := n.dialTCP()
+		if err != nil {
+			_ = client.Close()
+			continue
+		}
+		for _, pair := range [][2]net.Conn{{client, server}, {server, client}} {
+			n.keep(pair[0])
+			go func() {
+				_, _ = io.Copy(pair[0], pair[1]) // either side may end at any time
+				n.drop(pair[0])
+				n.drop(pair[1])
+			}()
+		}
+	}
+}
+
+// dialTCP connects to the server unless there is no TCP.
+func (n *Network) dialTCP() (net.Conn, error) {
+	n.mu.Lock()
+	blocked := n.faults.NoTCP
+	n.mu.Unlock()
+	if blocked {
+		return nil, errors.New("connections are blocked")
+	}
+	return net.Dial("tcp4", n.server)
+}
+
+// keep remembers a connection, to close it in the end.
+func (n *Network) keep(c net.Conn) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.conns[c] = true
+	if n.closed {
+		_ = c.Close()
+	}
+}
+
+func (n *Network) drop(c net.Conn) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.conns, c)
+	_ = c.Close()
+}
