@@ -1,7 +1,7 @@
 // Command all runs every test of the project: the tests next to the packages, and the suites
 // that run the built binary, each on the backends where it can fail differently.
 //
-//	go run ./test/all [-backends LIST] [-jobs N] [-lint] [PART ...]
+//	go run ./test/all [-backends LIST] [-jobs N] [-lint] [-race] [PART ...]
 //	go run ./test/all -check
 //
 // `make test` runs it with all servers started. A part is named after its suite and backend,
@@ -22,6 +22,7 @@ func main() {
 	backends := flag.String("backends", strings.Join(allBackends, ","), "the `list` of backends to run suites on")
 	jobs := flag.Int("jobs", 4, "`parts` that run at the same time")
 	lint := flag.Bool("lint", false, "run make lint as a part as well")
+	race := flag.Bool("race", false, "run packages, and the servers of scripts on Redis, under the race detector")
 	check := flag.Bool("check", false, "run what needs no servers and no browsers: gofmt, vet, tests of packages")
 	list := flag.Bool("list", false, "print the names of the parts and run none")
 	flag.Parse()
@@ -32,7 +33,7 @@ func main() {
 		return
 	}
 
-	chosen, err := choose(parts(*backends, *lint), flag.Args())
+	chosen, err := choose(parts(*backends, *lint, *race), flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "all:", err)
 		os.Exit(2)

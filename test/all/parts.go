@@ -106,19 +106,24 @@ type part struct {
 }
 
 // parts returns all parts on the given backends, longest first.
-func parts(backends string, lint bool) []part {
+func parts(backends string, lint, race bool) []part {
 	raced := append([]string{"go", "build"}, raceFlags()...)
 	raced = append(raced, "-ldflags=-s -w", "-o", built("selvage-raced"), "./cmd/selvage")
 
 	all := []part{
-		{name: "raced", seconds: 280, env: withCgo, steps: [][]string{raced}},
-		{name: "packages", seconds: 250, after: "raced", env: withCgo, steps: [][]string{
-			goTest(append(raceFlags(), "-skip", filling+"|"+computed), racedPackages()),
+		{name: "raced", seconds: 280, env: withCgo, onRequest: !race, steps: [][]string{raced}},
+		{name: "packages", seconds: 80, steps: [][]string{
+			goTest([]string{"-skip", filling + "|" + computed}, racedPackages()),
 		}},
 		{name: "computing", seconds: 60, steps: [][]string{
 			goTest([]string{"-run", filling + "|" + computed}, []string{"./store", "./calls/record", "./keys"}),
 			goTest(nil, computing),
 		}},
+	}
+	if race {
+		all[1] = part{name: "packages", seconds: 250, after: "raced", env: withCgo, steps: [][]string{
+			goTest(append(raceFlags(), "-skip", filling+"|"+computed), racedPackages()),
+		}}
 	}
 	all = append(all, part{
 		name: "race", seconds: 1000, onRequest: true, env: append(withCgo, "SELVAGE_TEST_BACKEND=redis"),
@@ -132,7 +137,7 @@ func parts(backends string, lint bool) []part {
 	}
 	for _, p := range placements {
 		if slices.Contains(strings.Split(backends, ","), p.backend) {
-			all = append(all, p.part(backends))
+			all = append(all, p.part(backends, race))
 		}
 	}
 	slices.SortStableFunc(all, func(a, b part) int { return b.seconds - a.seconds })
@@ -151,9 +156,9 @@ func quickParts() []part {
 	}
 }
 
-// part returns the part that runs a suite on a backend. On Redis, where most happens
-// concurrently, the servers of scripts run under the race detector.
-func (p placement) part(backends string) part {
+// part returns the part that runs a suite on a backend. With race, the servers of scripts run under
+// the race detector on Redis, where most happens concurrently.
+func (p placement) part(backends string, race bool) part {
 	source := p.source()
 	args := []string{built(filepath.Base(source) + ".test"), "-test.timeout", "30m", "-test.parallel", "4"}
 	made := part{
@@ -162,7 +167,7 @@ func (p placement) part(backends string) part {
 			"SELVAGE_TEST_BACKENDS=" + strings.ReplaceAll(backends, ",", " ")},
 	}
 
-	if p.suite == "scripts" && p.backend == "redis" && hasRaceDetector() {
+	if race && p.suite == "scripts" && p.backend == "redis" && hasRaceDetector() {
 		made.after = "raced"
 		made.env = append(made.env, "SELVAGE_TEST_RACED="+built("selvage-raced"))
 	}
