@@ -135,7 +135,7 @@ var layers = map[string][]string{
 	"bench/passwords":  {"test/harness"},
 	"test/attack":      {"test/harness", "test/inbox", "test/phone"},
 	"test/acme":        {"test/harness"},
-	"test/clients":     {"internal/factor/factortest", "test/acme", "test/harness", "test/inbox"},
+	"test/clients":     {"internal/factor/factortest", "test/acme", "test/harness", "test/inbox", "test/network"},
 	"test/canaries":    {"test/harness"},
 	"test/conformance": {"test/harness"},
 	"test/contract":    {"test/harness"},
@@ -143,6 +143,7 @@ var layers = map[string][]string{
 	"test/outages":     {"test/harness"},
 	"test/media":       {"test/harness"},
 	"test/nodes":       {"test/acme", "test/harness", "test/phone"},
+	"test/network":     {"test/harness"},
 	"test/phone":       {"test/harness"},
 	"test/harness":     {"openapi/openapitest", "test/servers"},
 	// services for tests
