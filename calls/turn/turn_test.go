@@ -182,6 +182,13 @@ func TestLimits(t *testing.T) {
 	if err := relays[0].Close(); err != nil {
 		t.Fatal(err)
 	}
+	for late := time.After(time.Minute); s.Allocations() == turn.MaxPerHolder; { // Close does not wait for the server
+		select {
+		case <-late:
+			t.Fatal("the allocation did not end within a minute")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
 	if _, err := connect(t, address, username, password).Allocate(); err != nil {
 		t.Errorf("after another ended: %v", err)
 	}
