@@ -10,8 +10,8 @@
 //
 // Nobody can aim the engine at a third party: it ignores the candidates in descriptions, and sends
 // media, keys and reports by UDP only to addresses that answered a STUN check of its own with the
-// client's password, again and again while they are used (RFC 7675). An address that has not
-// answered gets no more than answers to signed requests from there, and such checks.
+// client's password, again and again while they are used (RFC 7675). Any other
+// address receives only such checks, and answers to signed requests from there.
 package media
 
 import (
@@ -25,6 +25,7 @@ import (
 
 	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/calls/sdp"
+	"github.com/selvage/selvage/internal/limit"
 )
 
 // Config configures an Engine. The zero value listens on a free port of all addresses.
@@ -55,8 +56,8 @@ type Engine struct {
 	table    table
 	identity atomic.Pointer[identity]
 	counters counters
-	unproven unproven
-	panicked atomic.Int64 // when a panic that belongs to no leg was last logged, in ns since 1970
+	unproven limit.Connections // TCP connections that belong to no section yet
+	panicked atomic.Int64      // when a panic that belongs to no leg was last logged, in ns since 1970
 
 	streamsMu sync.Mutex
 	streams   map[*stream]struct{} // all TCP connections; nil once the engine closes
@@ -78,7 +79,8 @@ var errClosed = errors.New("the media engine is closed")
 
 // New opens the ports and starts an engine.
 func New(cfg Config) (*Engine, error) {
-	e := &Engine{log: cfg.Log, legs: map[*leg]struct{}{}, streams: map[*stream]struct{}{}, done: make(chan struct{})}
+	e := &Engine{log: cfg.Log, legs: map[*leg]struct{}{}, streams: map[*stream]struct{}{}, done: make(chan struct{}),
+		unproven: limit.Connections{Most: maxUnproven, PerNetwork: maxPerNetwork}}
 	if e.log == nil {
 		e.log = slog.New(slog.DiscardHandler)
 	}

@@ -14,9 +14,7 @@ func (e *Engine) TCP() string { return net.JoinHostPort("127.0.0.1", strconv.Ito
 
 // Unproven returns how many networks have TCP connections that belong to no section yet.
 func (e *Engine) Unproven() int {
-	e.unproven.mu.Lock()
-	defer e.unproven.mu.Unlock()
-	return len(e.unproven.networks)
+	return e.unproven.Networks()
 }
 
 // Known returns how many names, addresses and checks of its own the engine knows.

@@ -136,8 +136,8 @@ func (e *Engine) own() (all []netip.AddrPort, err error) {
 	return all, nil
 }
 
-// UDP returns the addresses of the UDP port: those that clients are told, and the one at which this
-// machine itself reaches it. There are none if UDP is switched off.
+// UDP returns the addresses of the UDP port: told lists those that clients use, and local is the one
+// that this machine itself uses. Both are empty if UDP is switched off.
 func (e *Engine) UDP() (told []netip.AddrPort, local netip.AddrPort) {
 	if e.udp == nil {
 		return nil, netip.AddrPort{}

@@ -145,8 +145,8 @@ func (o *sender) count(from *section, p packet, now time.Time) int64 {
 		return count
 	}
 
-	// The packet is none that was sent before, which the client's keys do not accept twice. So its
-	// number has gone around, at least by half: what it leapt over was lost or not forwarded.
+	// The client's keys accept no packet twice, so this one is new. Its number has gone around, at
+	// least by half: the packets in between were lost or not forwarded.
 	o.begin(from, p, now)
 	return 0
 }

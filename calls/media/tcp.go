@@ -12,11 +12,13 @@ import (
 )
 
 const (
-	proofTimeout = 5 * time.Second  // for a new connection to prove whom it belongs to
-	idleTimeout  = 30 * time.Second // between two STUN checks of a connection
-	writeTimeout = 5 * time.Second
-	maxStreams   = 4   // connections of one transport; the oldest is closed
-	streamQueue  = 128 // packets that wait for a slow connection
+	proofTimeout  = 5 * time.Second  // for a new connection to prove whom it belongs to
+	idleTimeout   = 30 * time.Second // between two STUN checks of a connection
+	writeTimeout  = 5 * time.Second
+	maxStreams    = 4   // connections of one transport; the oldest is closed
+	maxUnproven   = 256 // connections that have not proved themselves
+	maxPerNetwork = 32  // of them from one network
+	streamQueue   = 128 // packets that wait for a slow connection
 )
 
 // A stream is a TCP connection of a client (RFC 6544): each packet follows its length in
@@ -53,7 +55,7 @@ func (e *Engine) acceptTCP(l *net.TCPListener) {
 			continue
 		}
 
-		if !e.unproven.add(addressOf(conn.RemoteAddr()).Addr()) {
+		if !e.unproven.Add(addressOf(conn.RemoteAddr()).Addr()) {
 			e.counters.refusedTCP.Add(1)
 			_ = conn.Close()
 			continue
@@ -70,7 +72,7 @@ func (e *Engine) serveTCP(s *stream) {
 	defer func() {
 		s.finish()
 		if !proven {
-			e.unproven.remove(w.from.remote.Addr())
+			e.unproven.Remove(w.from.remote.Addr())
 			e.counters.refusedTCP.Add(1)
 		}
 	}()
@@ -90,7 +92,7 @@ func (e *Engine) serveTCP(s *stream) {
 	}
 	defer t.removeStream(s)
 	proven = true
-	e.unproven.remove(w.from.remote.Addr())
+	e.unproven.Remove(w.from.remote.Addr())
 	w.serve(t, s, in)
 }
 

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/pion/logging"
+
+	"github.com/selvage/selvage/internal/limit"
 )
 
 // A connection must have an allocation within proofTimeout, so that strangers occupy nothing for
@@ -21,11 +23,8 @@ const (
 // A listener accepts connections of clients, and closes those that are too many.
 type listener struct {
 	net.Listener
-	server *Server
-
-	mu       sync.Mutex
-	unproven int
-	networks map[netip.Prefix]int // those unproven, by network
+	server   *Server
+	unproven limit.Connections // those without an allocation
 }
 
 // Accept implements [net.Listener].
@@ -39,8 +38,8 @@ func (l *listener) Accept() (net.Conn, error) {
 			time.Sleep(100 * time.Millisecond)
 			continue
 		}
-		c := &conn{Conn: raw, listener: l, network: networkOf(addressOf(raw.RemoteAddr()).Addr())}
-		if !l.add(c.network) {
+		c := &conn{Conn: raw, listener: l, client: addressOf(raw.RemoteAddr()).Addr()}
+		if !l.unproven.Add(c.client) {
 			_ = raw.Close()
 			continue
 		}
@@ -58,34 +57,11 @@ func (s *Server) proofDeadline() time.Time {
 	return time.Now().Add(time.Duration(s.proof.Load()))
 }
 
-func (l *listener) add(n netip.Prefix) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.unproven == maxUnproven || l.networks[n] == maxPerNetwork {
-		return false
-	}
-	if l.networks == nil {
-		l.networks = map[netip.Prefix]int{}
-	}
-	l.unproven++
-	l.networks[n]++
-	return true
-}
-
-func (l *listener) remove(n netip.Prefix) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.unproven--
-	if l.networks[n]--; l.networks[n] == 0 {
-		delete(l.networks, n)
-	}
-}
-
 // A conn is the connection of a client.
 type conn struct {
 	net.Conn
 	listener *listener
-	network  netip.Prefix
+	client   netip.Addr
 
 	mu     sync.Mutex
 	proven bool
@@ -100,7 +76,7 @@ func (c *conn) prove() {
 		return
 	}
 	c.proven = true
-	c.listener.remove(c.network)
+	c.listener.unproven.Remove(c.client)
 	_ = c.SetReadDeadline(time.Time{}) // fails only if the connection has ended
 }
 
@@ -111,7 +87,7 @@ func (c *conn) unprove() { _ = c.Conn.Close() }
 func (c *conn) Close() error {
 	c.mu.Lock()
 	if !c.closed && !c.proven {
-		c.listener.remove(c.network)
+		c.listener.unproven.Remove(c.client)
 	}
 	c.closed = true
 	c.mu.Unlock()
@@ -123,17 +99,6 @@ func (c *conn) Close() error {
 	}
 	s.mu.Unlock()
 	return c.Conn.Close()
-}
-
-// networkOf returns the block of addresses that one customer of a provider may own, as package
-// limit counts them: a /24 of IPv4 or a /48 of IPv6.
-func networkOf(a netip.Addr) netip.Prefix {
-	bits := 48
-	if a.Is4() {
-		bits = 24
-	}
-	p, _ := a.Prefix(bits) // fails only for no address, which is a network too
-	return p
 }
 
 // quiet discards what the TURN library logs: strangers can cause any amount of it.

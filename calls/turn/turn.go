@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/pion/turn/v5"
+
+	"github.com/selvage/selvage/internal/limit"
 )
 
 // Limits of what clients may use. The stock SDK lets Chromium gather ten candidates ahead for each
@@ -85,8 +87,10 @@ func New(c Config) (*Server, error) {
 		QuotaHandler: s.admit,
 		EventHandler: turn.EventHandler{OnAllocationCreated: s.created, OnAllocationDeleted: s.deleted},
 		ListenerConfigs: []turn.ListenerConfig{{
-			Listener: &listener{Listener: c.Listener, server: s}, RelayAddressGenerator: relays{s},
-			PermissionHandler: s.permits,
+			Listener: &listener{Listener: c.Listener, server: s,
+				unproven: limit.Connections{Most: maxUnproven, PerNetwork: maxPerNetwork}},
+			RelayAddressGenerator: relays{s},
+			PermissionHandler:     s.permits,
 		}},
 		LoggerFactory: quiet{},
 	})
@@ -190,7 +194,7 @@ func (s *Server) admit(user, _ string, client net.Addr) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.all < maxAllocations && s.allocations[user] < maxPerHolder &&
-		s.networks[networkOf(addressOf(client).Addr())] < maxOfNetwork
+		s.networks[limit.RangeOf(addressOf(client).Addr())] < maxOfNetwork
 }
 
 func (s *Server) created(client, _ net.Addr, _, user, _ string, _ net.Addr, _ int) {
@@ -198,7 +202,7 @@ func (s *Server) created(client, _ net.Addr, _, user, _ string, _ net.Addr, _ in
 	defer s.mu.Unlock()
 	s.all++
 	s.allocations[user]++
-	s.networks[networkOf(addressOf(client).Addr())]++
+	s.networks[limit.RangeOf(addressOf(client).Addr())]++
 	if c := s.conns[client.String()]; c != nil {
 		c.prove()
 	}
@@ -211,7 +215,7 @@ func (s *Server) deleted(client, _ net.Addr, _, user, _ string) {
 	if s.allocations[user]--; s.allocations[user] == 0 {
 		delete(s.allocations, user)
 	}
-	n := networkOf(addressOf(client).Addr())
+	n := limit.RangeOf(addressOf(client).Addr())
 	if s.networks[n]--; s.networks[n] == 0 {
 		delete(s.networks, n)
 	}

@@ -65,8 +65,8 @@ var layers = map[string][]string{
 	"recordings": {"internal/page", "internal/problem", "internal/cache", "recordings/audio",
 		"recordings/levels", "recordings/mp3", "recordings/wav"},
 	"calls/sdp":   {"internal/problem"},
-	"calls/media": {"calls", "calls/sdp", "internal/problem"},
-	"calls/turn":  nil,
+	"calls/media": {"calls", "calls/sdp", "internal/limit", "internal/problem"},
+	"calls/turn":  {"internal/limit"},
 	// plumbing
 	"cmd/selvage/internal/config": {"fabric", "idp", "internal/database", "cmd/selvage/internal/datadir",
 		"internal/mail", "internal/password", "internal/problem", "internal/session/redis", "internal/span",

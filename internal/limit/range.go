@@ -67,13 +67,15 @@ func Range(network string) string {
 		}
 		at = prefix.Addr()
 	}
+	return RangeOf(at).String()
+}
+
+// RangeOf is Range of an address.
+func RangeOf(at netip.Addr) netip.Prefix {
 	bits := 48
 	if at.Is4() {
 		bits = 24
 	}
-	wide, err := at.Prefix(bits)
-	if err != nil {
-		return network
-	}
-	return wide.String()
+	wide, _ := at.Prefix(bits) // fails only for the zero address, whose range is the zero prefix
+	return wide
 }

@@ -1,0 +1,33 @@
+package limit
+
+import (
+	"net/netip"
+	"testing"
+)
+
+// TestConnections shows that neither all networks nor one of them exceed their share, and that removed
+// connections make room.
+func TestConnections(t *testing.T) {
+	c := Connections{Most: 3, PerNetwork: 2}
+	near, nearer := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.200")
+	far, farther := netip.MustParseAddr("2001:db8:1:2::1"), netip.MustParseAddr("2001:db8:2::1")
+	for i, step := range []struct {
+		from netip.Addr
+		want bool
+	}{{near, true}, {nearer, true}, {near, false}, {far, true}, {farther, false}} {
+		if got := c.Add(step.from); got != step.want {
+			t.Errorf("connection %d from %v is accepted: %v, want %v", i, step.from, got, step.want)
+		}
+	}
+
+	c.Remove(near)
+	if !c.Add(farther) {
+		t.Error("a connection is refused although another has ended")
+	}
+	for _, a := range []netip.Addr{nearer, far, farther} {
+		c.Remove(a)
+	}
+	if n := c.Networks(); n != 0 {
+		t.Errorf("%d networks have connections, want none", n)
+	}
+}
