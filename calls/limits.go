@@ -102,7 +102,7 @@ func (b *bucket) fill(now time.Time) float64 {
 	return b.tokens
 }
 
-// take removes a token, unless there is none.
+// take removes a token and reports whether the bucket had one.
 func (b *bucket) take(now time.Time) bool {
 	if b.fill(now) < 1 {
 		return false

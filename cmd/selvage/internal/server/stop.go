@@ -95,7 +95,7 @@ func (s *server) shutdown(ctx context.Context, drain time.Duration) error {
 	return errors.Join(append(errs, s.app.settle())...)
 }
 
-// stopCalls gives calls the time of drain to end by themselves, ends the rest and closes the
+// stopCalls waits up to drain until calls have ended by themselves, ends the rest and closes the
 // sockets. If there are other nodes, the sockets are closed first: clients connect to those nodes
 // and control their calls from there.
 func (s *server) stopCalls(ctx context.Context, drain time.Duration) {
