@@ -3,6 +3,8 @@ package calls
 import (
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -25,14 +27,11 @@ const (
 	noMedia   = 30 * time.Second // without media, while the call is answered
 )
 
-// A rate is how often something may happen: burst times at once, and then so often a second.
-type rate struct{ perSecond, burst float64 }
+// dialLimit returns how often one account may dial: a few times at once, and then so often a second.
+func dialLimit() *rate.Limiter { return rate.NewLimiter(1, 5) }
 
-// These bound how often one account may dial.
-var (
-	dialRate  = rate{1, 5}
-	embedRate = rate{2, 20}
-)
+// embedLimit is dialLimit for an embed key.
+func embedLimit() *rate.Limiter { return rate.NewLimiter(2, 20) }
 
 // legsOf returns the most legs of an account.
 func (l Limits) legsOf(a account) int {
@@ -85,42 +84,17 @@ func accountsOf(t fabric.Token) []account {
 // A holder counts what one account does. It is guarded by Calls.mu.
 type holder struct {
 	legs, ringing   int
-	dials, rejected bucket
-}
-
-// A bucket is a token bucket.
-type bucket struct {
-	rate   rate
-	tokens float64
-	filled time.Time
-}
-
-// fill fills the bucket for the time since it was filled last, and returns what is in it.
-func (b *bucket) fill(now time.Time) float64 {
-	b.tokens = min(b.rate.burst, b.tokens+now.Sub(b.filled).Seconds()*b.rate.perSecond)
-	b.filled = now
-	return b.tokens
-}
-
-// take removes a token and reports whether the bucket had one.
-func (b *bucket) take(now time.Time) bool {
-	if b.fill(now) < 1 {
-		return false
-	}
-	b.tokens--
-	return true
+	dials, rejected *rate.Limiter
 }
 
 // holderOf returns the holder of an account. c.mu is held.
 func (c *Calls) holderOf(a account) *holder {
 	h := c.holders[a.id]
 	if h == nil {
-		dials := dialRate
+		h = &holder{dials: dialLimit(), rejected: dialLimit()}
 		if a.embed {
-			dials = embedRate
+			h.dials = embedLimit()
 		}
-		now := time.Now()
-		h = &holder{dials: bucket{dials, dials.burst, now}, rejected: bucket{dialRate, dialRate.burst, now}}
 		c.holders[a.id] = h
 	}
 	return h
@@ -129,8 +103,11 @@ func (c *Calls) holderOf(a account) *holder {
 // isIdle reports whether nothing is lost by forgetting the holder.
 func (h *holder) isIdle(now time.Time) bool {
 	return h.legs == 0 && h.ringing == 0 &&
-		h.dials.fill(now) >= h.dials.rate.burst && h.rejected.fill(now) >= h.rejected.rate.burst
+		isFull(h.dials, now) && isFull(h.rejected, now)
 }
+
+// isFull reports whether a limit is as if it had never been used.
+func isFull(l *rate.Limiter, now time.Time) bool { return l.TokensAt(now) >= float64(l.Burst()) }
 
 // admitCall returns an error if the holder of a token may not begin another call now.
 func (c *Calls) admitCall(client Client) error {
@@ -156,12 +133,12 @@ func (c *Calls) admitCall(client Client) error {
 		switch h := c.holderOf(a); {
 		case h.legs-h.ringing >= c.limits.legsOf(a):
 			return tooMany("too many calls with this token")
-		case h.dials.fill(now) < 1:
+		case h.dials.TokensAt(now) < 1:
 			return tooMany("too many calls were begun with this token within seconds")
 		}
 	}
 	for _, a := range accounts {
-		c.holderOf(a).dials.take(now)
+		c.holderOf(a).dials.AllowN(now, 1)
 	}
 	return nil
 }
@@ -174,7 +151,7 @@ func (c *Calls) admitRejected(client Client) error {
 	defer c.mu.Unlock()
 	now := time.Now()
 	for _, a := range accountsOf(client.Token) {
-		if !c.holderOf(a).rejected.take(now) {
+		if !c.holderOf(a).rejected.AllowN(now, 1) {
 			return tooMany("too many addresses that cannot be called were dialed with this token")
 		}
 	}
