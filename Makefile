@@ -44,8 +44,8 @@ test: build ## every test; installs missing packages on Debian
 	@$(TESTS) go run ./test/servers/run -- go run ./test/all $(PARTS)
 
 attack: ## the attacks, on SQLite and PostgreSQL, and two nodes on PostgreSQL and Redis
-	@$(MAKE) --no-print-directory test PARTS="attack-on-sqlite attack-on-postgres attack-on-redis \
-		times-on-sqlite times-on-postgres nodes-on-redis"
+	@SELVAGE_TEST_BYSTANDER=1 $(MAKE) --no-print-directory test PARTS="-jobs 1 attack-on-sqlite \
+		attack-on-postgres attack-on-redis times-on-sqlite times-on-postgres nodes-on-redis"
 
 race: ## every script under the race detector, commands included
 	@$(MAKE) --no-print-directory test PARTS=race

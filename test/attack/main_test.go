@@ -13,11 +13,12 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-func TestMain(m *testing.M) { harness.Main(m) }
+func TestMain(m *testing.M) { harness.Main(watched{m}) }
 
 // project returns a new project on the shared server, for one test alone.
 func project(t *testing.T) *harness.Project {
 	t.Helper()
+	standing.watch(t)
 	return harness.Shared(t).NewProject(t)
 }
 

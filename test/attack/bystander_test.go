@@ -1,0 +1,113 @@
+package attack
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// bystanderLimit is how long the verification of a token may take a bystander while the attacks
+// run: 99 of 100 take less. It counts where SELVAGE_TEST_BYSTANDER is set, as by `make attack`,
+// which runs one part at a time.
+const bystanderLimit = 25 * time.Millisecond
+
+// A bystander is a project on the shared server that no attack aims at. One of its tokens is
+// verified fifty times a second as long as the attacks run.
+type bystander struct {
+	start sync.Once
+	end   chan struct{} // closed when the attacks have ended
+	ended sync.WaitGroup
+	took  []time.Duration // by each verification; read it after ended
+	wrong error           // the last verification that did not return 200
+}
+
+var standing = bystander{end: make(chan struct{})}
+
+// watch starts the verifications with the first test that needs the shared server.
+func (b *bystander) watch(t *testing.T) {
+	t.Helper()
+	b.start.Do(func() {
+		p := harness.Shared(t).NewProject(t)
+		request, err := http.NewRequest("GET", p.HTTP+"/api/fabric/subscriber/info", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+p.NewSAT(t, "bystander").Token)
+		b.ended.Go(func() { b.verify(request) })
+	})
+}
+
+// verify verifies the token of the request until the attacks have ended.
+func (b *bystander) verify(request *http.Request) {
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	client := &http.Client{Timeout: time.Minute}
+	for {
+		began := time.Now()
+		if err := verifyOnce(client, request); err != nil {
+			b.wrong = err
+		}
+		b.took = append(b.took, time.Since(began))
+
+		select {
+		case <-b.end:
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+func verifyOnce(client *http.Client, request *http.Request) error {
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("the server returned %s", response.Status)
+	}
+	return nil
+}
+
+// report ends the verifications, prints how long they took, and returns an error if one of them
+// failed or 1 % took longer than the limit.
+func (b *bystander) report() error {
+	close(b.end)
+	b.ended.Wait()
+	if len(b.took) == 0 { // no test of this run needed the shared server
+		return nil
+	}
+
+	slices.SortFunc(b.took, cmp.Compare)
+	n := len(b.took)
+	p50, p99 := b.took[n/2], b.took[n*99/100]
+	fmt.Printf("bystander: %d verifications, median %v, p99 %v, longest %v\n", n,
+		p50.Round(time.Microsecond), p99.Round(time.Microsecond), b.took[n-1].Round(time.Microsecond))
+
+	switch {
+	case b.wrong != nil:
+		return fmt.Errorf("a bystander's token was not verified: %w", b.wrong)
+	case p99 > bystanderLimit && os.Getenv("SELVAGE_TEST_BYSTANDER") != "":
+		return fmt.Errorf("a bystander's p99 is %v, want %v at most", p99, bystanderLimit)
+	}
+	return nil
+}
+
+// watched runs the tests and then reports what the bystander noticed.
+type watched struct{ *testing.M }
+
+func (w watched) Run() int {
+	code := w.M.Run()
+	if err := standing.report(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return code
+}
