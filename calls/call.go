@@ -32,7 +32,7 @@ type call struct {
 // do runs f in the call's mailbox and returns its result. If ctx ends first, f still runs.
 func (k *call) do(ctx context.Context, f func() (Reply, error)) (Reply, error) {
 	var r Reply
-	var err error
+	err := errFault // unless f returns
 	done := make(chan struct{})
 	k.post(func() {
 		defer close(done)

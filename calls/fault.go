@@ -1,0 +1,57 @@
+package calls
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+)
+
+// errFault is the result of a command that met a fault of the server.
+var errFault = errors.New("a fault of the server ended the call")
+
+// post runs f in the call's mailbox. A fault in f ends this call and no other.
+func (k *call) post(f func()) {
+	k.mailbox.post(func() {
+		defer func() { k.handlePanic(recover()) }()
+		f()
+	})
+}
+
+// handlePanic ends the call after a fault. cause is the result of recover, nil if nothing
+// happened. If the call cannot even be ended in order, handlePanic discards it.
+func (k *call) handlePanic(cause any) {
+	if cause == nil {
+		return
+	}
+	k.calls.log.Error("a fault in a call", "call_id", k.id, "error", fmt.Errorf("panic: %v\n%s", cause, debug.Stack()))
+	defer func() {
+		if recover() != nil {
+			k.discard()
+		}
+	}()
+	k.end(TemporaryFailure, nil)
+}
+
+// discard closes what the call holds. It sends no events and writes no record.
+func (k *call) discard() {
+	k.state = Completed
+	k.ring.Stop()
+	k.longest.Stop()
+	for _, l := range k.legs {
+		l.over = true
+		if l.media != nil {
+			l.media.Close()
+		}
+		if k.calls.holds(l) {
+			k.forget(l)
+		}
+	}
+	k.calls.remove(k)
+}
+
+// holds reports whether the leg is among the present ones.
+func (c *Calls) holds(l *leg) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.legs[l.id] == l
+}

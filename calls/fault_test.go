@@ -1,0 +1,43 @@
+package calls
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+)
+
+// TestFault shows that a fault in one call discards that call, returns an error to whoever caused
+// it, and leaves the other calls as they are. The calls have no store, so neither can be ended in
+// order.
+func TestFault(t *testing.T) {
+	all := New(Config{})
+	faulty, other := newBareCall(all, "1"), newBareCall(all, "2")
+
+	_, err := faulty.do(context.Background(), func() (Reply, error) { panic("a fault") })
+	if !errors.Is(err, errFault) {
+		t.Errorf("a command that met a fault returned %v, want %v", err, errFault)
+	}
+	if _, err := faulty.do(context.Background(), func() (Reply, error) { return Reply{}, nil }); err != nil {
+		t.Errorf("a command after the fault returned %v", err)
+	}
+
+	if s := all.Stats(); s.Calls != 1 || s.Legs != 1 || all.calls["2"] != other {
+		t.Errorf("%d calls and %d legs are left, want those of the other call", s.Calls, s.Legs)
+	}
+	if faulty.state != Completed || !faulty.legs[0].over {
+		t.Errorf("the faulty call is %s, want %s", faulty.state, Completed)
+	}
+}
+
+// newBareCall returns a call of one leg, without media.
+func newBareCall(all *Calls, id string) *call {
+	never := time.NewTimer(time.Hour)
+	k := &call{calls: all, id: id, state: InCall, ring: never, longest: never}
+	k.visible.Store(InCall)
+	k.add(&leg{call: k, id: id, counted: []account{{id: id}}})
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.calls[id] = k
+	return k
+}
