@@ -161,9 +161,9 @@ func (t *transport) greet(now time.Time) {
 	}
 }
 
-// keepConsent checks the path in use now and then, repeats checks that may be lost, and stops using
+// renewConsent checks the path in use now and then, repeats checks that may be lost, and stops using
 // a path whose client does not answer.
-func (t *transport) keepConsent(now time.Time) {
+func (t *transport) renewConsent(now time.Time) {
 	current := t.path.Load()
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -51,7 +51,7 @@ func TestSpoofedSource(t *testing.T) {
 			t.Fatalf("heard %q, want hello", heard)
 		}
 	}
-	e.Keep(time.Now().Add(time.Second))
+	e.Housekeep(time.Now().Add(time.Second))
 	for b := receive(t, victim); b != nil; b = receive(t, victim) {
 		got += len(b)
 		if len(b) < 20 || b[0] > 1 {

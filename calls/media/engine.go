@@ -100,7 +100,7 @@ func New(cfg Config) (*Engine, error) {
 		tcp := e.tcp
 		e.group.Go(func() { e.acceptTCP(tcp) })
 	}
-	e.group.Go(e.keep)
+	e.group.Go(e.runHousekeeping)
 	return e, nil
 }
 

@@ -166,13 +166,13 @@ func TestLost(t *testing.T) {
 	c.connected()
 	<-c.watch.connected
 
-	e.Keep(time.Now().Add(calls.LostAfter + time.Minute))
+	e.Housekeep(time.Now().Add(calls.LostAfter + time.Minute))
 	select {
 	case <-c.watch.lost:
 	case <-time.After(deadline):
 		t.Fatal("Lost was not called")
 	}
-	e.Keep(time.Now())
+	e.Housekeep(time.Now())
 	select {
 	case <-c.watch.connected:
 	case <-time.After(deadline):

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Keep does the engine's housekeeping as of a time.
-func (e *Engine) Keep(now time.Time) { e.keepOnce(now) }
+// Housekeep does one round of housekeeping at the given time.
+func (e *Engine) Housekeep(now time.Time) { e.doHousekeeping(now) }
 
 // TCP returns the TCP address of an engine on loopback.
 func (e *Engine) TCP() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(e.port)) }

@@ -21,7 +21,7 @@ func (w *worker) receiveRTP(t *transport, b []byte, now time.Time) {
 	w.engine.counters.received.Add(1)
 	w.engine.counters.receivedBytes.Add(uint64(len(b)))
 	if s.kind == calls.Audio {
-		s.leg.watch.hear(loudness, now)
+		s.leg.reporter.countLevel(loudness, now)
 	}
 }
 

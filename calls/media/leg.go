@@ -30,7 +30,7 @@ type leg struct {
 	muteVideo atomic.Bool
 	deaf      atomic.Bool
 	tap       atomic.Pointer[calls.Tap]
-	watch     watch
+	reporter  reporter
 	digits    dialer
 	past      totals // of sections that are gone; guarded by the engine's mu
 }
@@ -42,7 +42,7 @@ func (e *Engine) newLeg(w calls.Watcher) *leg {
 	l := &leg{engine: e, name: rand.Text()[:16], stream: rand.Text()[:16],
 		done: make(chan struct{}), to: map[calls.Kind]*leg{}, from: map[calls.Kind]*leg{}}
 	l.session = mrand.Uint64() >> 2 // RFC 8829, section 5.2.1: at most 62 bits
-	l.watch.watcher = w
+	l.reporter.watcher = w
 	return l
 }
 

@@ -27,23 +27,23 @@ func TestLostConsent(t *testing.T) {
 	s, _ := p.linked()
 	var events lostCount
 	now := time.Now()
-	s.leg.watch.watcher, s.leg.watch.connected = &events, true
+	s.leg.reporter.watcher, s.leg.reporter.connected = &events, true
 	s.transport.made = now.Add(-time.Minute)
 	s.transport.peers[0].consent = now.Add(-consentTimeout)
 	path := s.transport.path.Load()
 
 	s.transport.heard.Store(now.UnixNano())
-	p.engine.keepOnce(now)
+	p.engine.doHousekeeping(now)
 	if events.lost > 0 {
 		t.Error("a leg is lost while its client answers")
 	}
-	p.engine.keepOnce(now.Add(time.Millisecond))
+	p.engine.doHousekeeping(now.Add(time.Millisecond))
 	if events.lost != 1 || s.transport.path.Load() != nil {
 		t.Errorf("without an answer for %v, Lost was called %d times, want once", consentTimeout, events.lost)
 	}
 	s.transport.peers[0].consent = now
 	s.transport.choose(path, now)
-	p.engine.keepOnce(now)
+	p.engine.doHousekeeping(now)
 	if events.connected != 1 {
 		t.Errorf("after the client came back, Connected was called %d times, want once", events.connected)
 	}
@@ -121,7 +121,7 @@ func TestConsent(t *testing.T) {
 	last := check
 	for at := 6 * time.Second; at <= time.Minute; at += 6 * time.Second {
 		request(at)
-		p.engine.keepOnce(start.Add(at))
+		p.engine.doHousekeeping(start.Add(at))
 		heard, check = hears(at)
 		answer(check, at)
 		if !heard || check.TransactionID == last.TransactionID {
@@ -132,12 +132,12 @@ func TestConsent(t *testing.T) {
 
 	const silent, gone, back = 89 * time.Second, 91 * time.Second, 100 * time.Second
 	request(silent)
-	p.engine.keepOnce(start.Add(silent))
+	p.engine.doHousekeeping(start.Add(silent))
 	if heard, _ = hears(silent); !heard {
 		t.Error("no media is sent to a client that has not answered for 29 seconds")
 	}
 	request(gone)
-	p.engine.keepOnce(start.Add(gone))
+	p.engine.doHousekeeping(start.Add(gone))
 	if heard, _ = hears(gone); heard || p.engine.Stats().ConsentLost != 1 {
 		t.Error("media is sent to a client that has not answered for 31 seconds")
 	}

@@ -106,7 +106,7 @@ func (l *leg) change(offer string, renew bool) (string, error) {
 		for i := range steps {
 			steps[i].old = nil
 		}
-		l.watch.renew()
+		l.reporter.reset()
 	}
 	l.apply(steps)
 	return l.describe(), nil

@@ -27,16 +27,3 @@ func (e *Engine) handlePanic(l *leg, cause any) {
 	}
 	l.fail(err)
 }
-
-// fail closes the leg and reports the error, once.
-func (l *leg) fail(err error) {
-	l.Close()
-	w := &l.watch
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.failed || w.watcher == nil {
-		return
-	}
-	w.failed = true
-	w.watcher.Failed(err)
-}

@@ -126,7 +126,7 @@ func (s *section) connected(t *transport) {
 	} else {
 		s.leg.engine.counters.connectedUDP.Add(1)
 	}
-	s.leg.connected(p)
+	s.leg.reportConnected(p)
 
 	// The client has missed what its source sent until now.
 	s.leg.engine.mu.Lock()
