@@ -1,11 +1,11 @@
-// Package agent describes browsers and programs in words, so that people recognize a device in a
-// list of sign-ins or in a mail.
+// Package agent names browsers and other programs in words, so that people recognize a device in a
+// list of sign-ins or in an email.
 package agent
 
 import "strings"
 
-// agents identifies browsers by a part of their User-Agent. Most browsers also name others for
-// compatibility, so the first match counts.
+// agents maps a part of a User-Agent to the browser that sends it. Most browsers also name others
+// for compatibility, so the first match counts.
 var agents = [][2]string{
 	{"Edg", "Edge"}, {"OPR/", "Opera"}, {"Opera", "Opera"}, {"SamsungBrowser/", "Samsung Internet"},
 	{"Vivaldi/", "Vivaldi"}, {"FxiOS/", "Firefox"}, {"Firefox/", "Firefox"},
@@ -13,14 +13,14 @@ var agents = [][2]string{
 	{"Chrome/", "Chrome"}, {"Safari/", "Safari"}, {"Mobile/", "An app"},
 }
 
-// systems identifies operating systems in the same way.
+// systems maps a part of a User-Agent to the operating system. The first match counts here, too.
 var systems = [][2]string{
 	{"iPhone", "iPhone"}, {"iPad", "iPad"}, {"Android", "Android"}, {"Windows", "Windows"},
 	{"CrOS", "ChromeOS"}, {"Macintosh", "Mac"}, {"Mac OS X", "Mac"},
 	{"FreeBSD", "FreeBSD"}, {"Linux", "Linux"},
 }
 
-// Name describes the sender of a User-Agent in words: "Firefox on Linux". Programs other than
+// Name describes the sender of userAgent in words, such as "Firefox on Linux". Programs other than
 // browsers are described by their own name.
 func Name(userAgent string) string {
 	first := func(of [][2]string) string {

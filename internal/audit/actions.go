@@ -92,7 +92,7 @@ var sentences = map[string]struct{ done, refused string }{
 	"webhook.updated":             {"Webhook updated", ""},
 }
 
-// Say describes an action in words. It returns the name of an unknown action.
+// Say describes an action in words. If the action is unknown, Say returns its name.
 func Say(action string, o Outcome) string {
 	s, ok := sentences[action]
 	switch {

@@ -17,8 +17,8 @@ import (
 var makers = map[string]bool{"Of": true, "operatorEvent": true, "clientEvent": true, "webhookEvent": true,
 	"linkEvent": true, "factorEvent": true}
 
-// TestEachActionHasWords shows that each action in the code has a display text, and that its
-// name is written where the event begins. A function that takes the name from its caller must be
+// TestEachActionHasWords shows that each action in the code has a display text, and that the call
+// that begins an event names its action. A function that takes the name from its caller must be
 // listed in makers.
 func TestEachActionHasWords(t *testing.T) {
 	known := make(map[string]bool)
@@ -82,7 +82,8 @@ func imports(file *ast.File, suffix string) bool {
 	return false
 }
 
-// calledOf returns the name of the called maker, or "" for functions of other packages that are named Of.
+// calledOf returns the name of the called maker. It returns "" for functions named Of in other
+// packages.
 func calledOf(call *ast.CallExpr) string {
 	switch f := call.Fun.(type) {
 	case *ast.Ident:
@@ -97,7 +98,7 @@ func calledOf(call *ast.CallExpr) string {
 	return ""
 }
 
-// texts returns the possible values of an argument: a string literal, or a variable that its function sets
+// texts returns the possible values of arg, which is a string literal or a variable that fn sets
 // only to literals.
 func texts(arg ast.Expr, fn *ast.FuncDecl) (all []string) {
 	if lit, ok := arg.(*ast.BasicLit); ok {

@@ -37,22 +37,22 @@ import (
 type Event struct {
 	ID        string // a UUID of version 7
 	At        time.Time
-	ProjectID string // "" if it concerns the installation
+	ProjectID string // "" if the event concerns the whole installation
 	Action    string // such as "client.updated"
 	Outcome   Outcome
 	Actor     Actor
 	Target    Target
-	Address   string            // the client's network address, possibly from a trusted proxy; "" if there was none
-	RequestID string            // "" outside a request
+	Address   string            // the client's network address, perhaps from a trusted proxy; "" if none
+	RequestID string            // "" if no request caused the event
 	Detail    map[string]string // further facts, none of them secret
 
-	Lane int    // the chain it belongs to
-	Seq  int64  // its position in the chain, from 1
+	Lane int    // the chain that the event belongs to
+	Seq  int64  // the event's position in the chain, from 1
 	Hash string // see [Key.Hash]
 
 	none    string
 	dropped bool
-	read    string // the text of Detail, as read from its row
+	read    string // the stored text of Detail, if the event was read from the database
 }
 
 // An Outcome is the result of an action.
@@ -92,11 +92,11 @@ func Of(action, projectID, kind, id string) Event {
 	return Event{Action: action, Outcome: Done, ProjectID: projectID, Target: Target{kind, id}}
 }
 
-// None takes the place of an event for changes whose author does not matter: leases,
-// counters, expired rows that are deleted. reason says which.
+// None takes the place of an event for changes whose author does not matter, such as leases,
+// counters, and deletions of expired rows. reason names the kind of change.
 func None(reason string) Event { return Event{none: reason} }
 
-// With returns e with added facts, given as names and values in turn. Empty values are left
+// With returns e with more facts, passed as alternating names and values. Empty values are left
 // out.
 func (e Event) With(facts ...string) Event {
 	detail := maps.Clone(e.Detail)
@@ -116,7 +116,7 @@ func (e Event) With(facts ...string) Event {
 // Add adds facts to the event itself, like [Event.With].
 func (e *Event) Add(facts ...string) { *e = e.With(facts...) }
 
-// Refuse returns e as the event of an action that was refused, with the reason.
+// Refuse returns e as the event of a refused action. reason is why it was refused.
 func (e Event) Refuse(reason string) Event {
 	e.Outcome = Refused
 	return e.With("reason", reason)
@@ -128,10 +128,11 @@ func (e Event) By(kind ActorKind, id string) Event {
 	return e
 }
 
-// Drop marks the event as not to be written, because nothing was changed after all.
+// Drop keeps the event from being written, because nothing was changed after all.
 func (e *Event) Drop() { e.dropped = true }
 
-// Unwritten reports whether the event is not written: it comes from None, or was dropped.
+// Unwritten reports whether the event will not be written, because it comes from None or was
+// dropped.
 func (e Event) Unwritten() bool { return e.none != "" || e.dropped }
 
 // Check returns an error if e is neither an event nor None.
@@ -142,13 +143,13 @@ func (e Event) Check() error {
 	return nil
 }
 
-// Limits on the texts of an event, which may come from strangers.
+// Limits on the strings of an event, which may come from unauthenticated clients.
 const (
 	maxText   = 256
 	maxDetail = 16
 )
 
-// Clean shortens the texts of an event to their limits and makes each one line.
+// Clean shortens the strings of an event to their limits and replaces control characters.
 func (e *Event) Clean() {
 	for _, text := range []*string{&e.ProjectID, &e.Action, &e.Actor.ID, &e.Target.Kind, &e.Target.ID,
 		&e.Address, &e.RequestID} {
@@ -178,7 +179,7 @@ func isClean(detail map[string]string) bool {
 	return true
 }
 
-// isPlain reports quickly whether a text needs no cleaning.
+// isPlain reports whether s is short and printable ASCII, so that it needs no cleaning.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if s[i] < ' ' || s[i] >= 0x7f {
@@ -203,8 +204,8 @@ func clean(s string) string {
 	}, strings.ToValidUTF8(s, string(unicode.ReplacementChar)))
 }
 
-// DetailText returns the facts as they are stored: a JSON object sorted by name, or "" for
-// none. For an event that was read, it is the text that was read.
+// DetailText returns the facts as they are stored: a JSON object sorted by name, or "" if there are
+// no facts. For an event from the database, it returns the stored text.
 func (e Event) DetailText() string {
 	if e.read != "" || len(e.Detail) == 0 {
 		return e.read
@@ -223,7 +224,7 @@ func (e Event) DetailText() string {
 	return string(append(b, '}'))
 }
 
-// quote appends a JSON string.
+// quote appends s to b as a JSON string.
 func quote(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
@@ -237,8 +238,8 @@ func quote(b []byte, s string) []byte {
 	return append(append(append(b, '"'), s...), '"')
 }
 
-// ReadDetail parses what DetailText wrote. Any other text becomes one fact without a name,
-// and breaks the chain.
+// ReadDetail parses the output of DetailText. Any other text becomes one fact without a name, and
+// breaks the chain.
 func (e *Event) ReadDetail(text string) {
 	e.read, e.Detail = text, nil
 	if text != "" && json.Unmarshal([]byte(text), &e.Detail) != nil {

@@ -14,7 +14,7 @@ import (
 // A Key computes the hashes of chains. Its methods are safe for concurrent use.
 type Key struct{ macs sync.Pool }
 
-// NewKey derives the key from the master key.
+// NewKey derives a Key from the master key.
 func NewKey(master []byte) (*Key, error) {
 	secret, err := hkdf.Key(sha256.New, master, nil, "selvage audit", sha256.Size)
 	if err != nil {
@@ -23,8 +23,8 @@ func NewKey(master []byte) (*Key, error) {
 	return &Key{sync.Pool{New: func() any { return hmac.New(sha256.New, secret) }}}, nil
 }
 
-// Hash returns the hash of an event that follows the one with the hash before, which is ""
-// for the first of its lane. detail is its DetailText.
+// Hash returns the hash of e. before is the hash of the previous event in the lane, or "" if e is
+// the first. detail is the event's DetailText.
 func (k *Key) Hash(e Event, detail, before string) string {
 	b := make([]byte, 0, 512)
 	b = text(b, "event 1")
@@ -42,24 +42,23 @@ func (k *Key) Hash(e Event, detail, before string) string {
 	return k.sum(b)
 }
 
-// A Head is the end of a lane. Its Mac is updated with each event, and exists before the
-// first one. Someone who deletes the last events, or a whole lane, has no valid Mac for the
-// new end.
+// A Head is the end of a lane. Its Mac is updated with each event, and exists before the first one.
+// Someone who deletes the last events, or a whole lane, cannot compute a Mac for the new end.
 type Head struct {
 	Lane int
 	Seq  int64
 	Hash string
 	Mac  string
 
-	// The last event that was pruned: the lane begins after it. If nothing was pruned, the
-	// hash is the beginning that all lanes of a new installation share.
+	// The last pruned event: the lane begins after it. If nothing was pruned, PrunedHash is the
+	// initial hash, which all lanes of a new installation share.
 	PrunedSeq  int64
 	PrunedHash string
 	PrunedMac  string
 }
 
-// Mac returns the authentication code of the end of a lane, or of its beginning after
-// pruning.
+// Mac returns the authentication code for a position in a lane. The constant what says which: the
+// end of the lane, or its beginning after pruning.
 func (k *Key) Mac(what string, lane int, seq int64, hash string) string {
 	b := make([]byte, 0, 128)
 	b = text(b, what)
@@ -68,22 +67,22 @@ func (k *Key) Mac(what string, lane int, seq int64, hash string) string {
 	return k.sum(text(b, hash))
 }
 
-// The purposes of a Mac.
+// The values for the parameter what of Mac.
 const (
 	EndOfLane   = "end 2"
-	earlierEnd  = "end 1" // used before empty lanes had one
+	earlierEnd  = "end 1" // EndOfLane in older versions, which wrote no Mac for empty lanes
 	PrunedUntil = "pruned 1"
 	boundKey    = "bound 1"
 )
 
-// Ends reports whether a server with this key wrote that the lane ends at h.
+// Ends reports whether h is an end of the lane that a server with this key wrote.
 func (k *Key) Ends(h Head) bool {
 	return same(h.Mac, k.Mac(EndOfLane, h.Lane, h.Seq, h.Hash)) || h.Seq > 0 &&
 		same(h.Mac, k.Mac(earlierEnd, h.Lane, h.Seq, h.Hash))
 }
 
-// Earlier reports whether h has the form used before empty lanes had a Mac: written by an
-// older server, or bare.
+// Earlier reports whether h has an older form: either bare, or with a Mac from a version that wrote
+// none for empty lanes.
 func (k *Key) Earlier(h Head) bool {
 	return h.Bare() || h.Seq > 0 && same(h.Mac, k.Mac(earlierEnd, h.Lane, h.Seq, h.Hash))
 }
@@ -105,8 +104,8 @@ func (k *Key) Bind(kid, beginning string) string {
 // Binds reports whether code is the result of Bind.
 func (k *Key) Binds(kid, beginning, code string) bool { return same(code, k.Bind(kid, beginning)) }
 
-// Behind returns the hash that the next event of a lane is chained to. If somebody else
-// wrote the end of the lane, the result fits nothing there, so the chain stays broken.
+// Behind returns the hash that the next event of a lane is chained to. If something else wrote h,
+// the result matches no stored hash, so the chain stays broken.
 func (k *Key) Behind(h Head) string {
 	if k.Ends(h) {
 		return h.Hash
@@ -122,7 +121,8 @@ func (k *Key) sum(b []byte) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(b[:0]))
 }
 
-// text and number append values in a form that cannot be read in two ways.
+// text appends s after its length, and number appends n in 8 bytes, so that no two sequences of
+// values have the same encoding.
 func text(b []byte, s string) []byte { return append(number(b, int64(len(s))), s...) }
 
 func number(b []byte, n int64) []byte { return binary.BigEndian.AppendUint64(b, uint64(n)) }

@@ -12,7 +12,7 @@ var CSVHeader = []string{
 	"address", "request_id", "detail", "lane", "seq", "hash",
 }
 
-// CSV returns an event as the cells of a row. No spreadsheet takes a cell for a formula.
+// CSV returns an event as the cells of a row. Spreadsheets will not treat any cell as a formula.
 func (e Event) CSV() []string {
 	row := []string{
 		e.ID, e.At.UTC().Format(time.RFC3339Nano), e.ProjectID, e.Action, string(e.Outcome),
@@ -26,7 +26,7 @@ func (e Event) CSV() []string {
 	return row
 }
 
-// neutral protects a cell from being taken for a formula (OWASP, CSV Injection).
+// neutral keeps spreadsheets from treating a cell as a formula (OWASP, CSV Injection).
 func neutral(cell string) string {
 	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
 		return "'" + cell

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestCSVHasNoFormula shows that no cell begins like a formula, whoever chose its text (OWASP,
-// CSV Injection).
+// TestCSVHasNoFormula shows that no cell begins like a formula, even if an attacker chose its text
+// (OWASP, CSV Injection).
 func TestCSVHasNoFormula(t *testing.T) {
 	for _, evil := range []string{"=cmd|'/C calc'!A0", "+1", "-1+1", "@SUM(A1)", "\t=1", "\r=1"} {
 		e := Event{

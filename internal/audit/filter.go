@@ -10,7 +10,7 @@ type Filter struct {
 	ProjectID string
 	Action    string // an action, or the part before the dot, such as "client"
 	Outcome   Outcome
-	Actor     string // an id; operators are found quickly if their kind is given too
+	Actor     string // an id; the search for operators is faster if their kind is set, too
 	ActorKind ActorKind
 	Target    string // an id
 	Since     time.Time

@@ -12,17 +12,17 @@ type Origin struct {
 	Address   string
 	Agent     string // the User-Agent of a browser
 	RequestID string
-	Reason    string // why, if the change is a consequence of something else
+	Reason    string // the cause, if the change is a consequence of something else
 }
 
 type originKey struct{}
 
-// With returns a context that carries an origin.
+// With returns a context that carries o.
 func With(ctx context.Context, o *Origin) context.Context {
 	return context.WithValue(ctx, originKey{}, o)
 }
 
-// From returns the origin in a context, or that of the server itself if there is none.
+// From returns the origin in ctx, or the server itself as the origin if ctx has none.
 func From(ctx context.Context) Origin {
 	if o, ok := ctx.Value(originKey{}).(*Origin); ok {
 		return *o
@@ -30,16 +30,16 @@ func From(ctx context.Context) Origin {
 	return Origin{Actor: Actor{Kind: System}}
 }
 
-// As records the verified caller in the origin of a request. Until then, one goroutine
-// serves the request, so no lock is needed.
+// As records the verified caller in the origin of a request. It takes no lock, because only one
+// goroutine serves the request before the caller is verified.
 func As(ctx context.Context, kind ActorKind, id string) {
 	if o, ok := ctx.Value(originKey{}).(*Origin); ok {
 		o.Actor = Actor{kind, id}
 	}
 }
 
-// Facts returns what the owner of an account is told about a change: when and from where it
-// was made, or that the operators of the server made it.
+// Facts returns the facts that an account's owner learns about a change: when and from where it was
+// made, or that an operator or the server made it.
 func (o Origin) Facts(at time.Time) map[string]string {
 	facts := map[string]string{"when": at.UTC().Format(time.RFC3339)}
 	switch o.Actor.Kind {
@@ -51,8 +51,8 @@ func (o Origin) Facts(at time.Time) map[string]string {
 	return facts
 }
 
-// Because returns a context whose changes have a reason, such as the reuse of a refresh
-// token.
+// Because returns a context in which reason is recorded as the cause of changes, such as the reuse
+// of a refresh token.
 func Because(ctx context.Context, reason string) context.Context {
 	o := From(ctx)
 	o.Reason = reason

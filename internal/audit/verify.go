@@ -11,18 +11,18 @@ type Verifier struct {
 	key  *Key
 	head Head
 
-	seq   int64 // the position of the last event seen, or of the last one pruned
+	seq   int64 // the position of the last event checked, or of the last one pruned
 	hash  string
 	Count int64
-	First time.Time // when the first event happened
+	First time.Time // the time of the first event
 	Last  time.Time
 }
 
-// A Break is the first place where a lane is not as it was written.
+// A Break is the first place where a lane differs from what the server wrote.
 type Break struct {
 	Lane int
-	Seq  int64  // the first position with a fault
-	ID   string // the event found there, "" if it is missing
+	Seq  int64  // the first faulty position
+	ID   string // the event found there; "" if it is missing
 	What string
 }
 
@@ -34,7 +34,7 @@ func (b *Break) Error() string {
 	return fmt.Sprintf("lane %d, event %d (%s): %s", b.Lane, b.Seq, b.ID, b.What)
 }
 
-// Verify returns a Verifier for a lane. The head is read before the events.
+// Verify returns a Verifier for a lane. The caller must read head before it reads the events.
 func (k *Key) Verify(head Head) (*Verifier, error) {
 	v := &Verifier{key: k, head: head, seq: head.PrunedSeq, hash: head.PrunedHash}
 	if head.Begun() && !same(head.PrunedMac, k.Mac(PrunedUntil, head.Lane, 0, head.PrunedHash)) {
@@ -60,8 +60,8 @@ func (v *Verifier) checkEnd(head Head) error {
 		"the end of the lane was not written by this server, or was written with another master key")
 }
 
-// Next checks the next event, in order. Events after the end given to Verify were written
-// since then, and have to fit as well.
+// Next checks e, the next event in the lane. Events after the head passed to Verify were written
+// later, and must continue the chain as well.
 func (v *Verifier) Next(e Event) error {
 	detail := e.DetailText()
 	switch {
@@ -86,11 +86,11 @@ func (v *Verifier) Next(e Event) error {
 	return nil
 }
 
-// At returns the position that has been checked so far.
+// At returns the position up to which the lane has been checked.
 func (v *Verifier) At() Head { return Head{Lane: v.head.Lane, Seq: v.seq, Hash: v.hash} }
 
-// End finishes the check. The events must reach at least the end given to Verify, and not
-// go beyond now.
+// End finishes the check. The events must reach at least the head passed to Verify, and must not go
+// beyond now.
 func (v *Verifier) End(now Head) error {
 	if v.seq < v.head.Seq {
 		return v.broken(v.seq+1, "", gap(v.seq+1, v.head.Seq))

@@ -11,9 +11,9 @@ import (
 // methods are safe for concurrent use.
 type Queue struct {
 	mu      sync.Mutex
-	pending map[string]bool // keys of jobs that wait or run
+	pending map[string]bool // keys of jobs that are queued or running
 	waiting []job
-	idle    chan struct{} // closed when the last job has ended; nil while no job waits or runs
+	idle    chan struct{} // closed when the last job has ended; nil while no job is queued or running
 }
 
 type job struct {
@@ -21,7 +21,7 @@ type job struct {
 	run func()
 }
 
-// Do queues a job. A job whose key belongs to a job that has not ended yet is dropped.
+// Do queues a job. If a job with the same key is queued or running, the new job is dropped.
 func (q *Queue) Do(key string, run func()) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -40,15 +40,15 @@ func (q *Queue) Do(key string, run func()) {
 	}
 }
 
-// work runs jobs until none is waiting.
+// work runs jobs until the queue is empty.
 func (q *Queue) work() {
 	for j, ok := q.next(""); ok; j, ok = q.next(j.key) {
 		j.run()
 	}
 }
 
-// next removes the job with the key done and returns the one to run after it. ok is false
-// if none is waiting; the queue is then idle.
+// next removes the job with the key done and returns the job to run next. If the queue is empty, it
+// becomes idle, and ok is false.
 func (q *Queue) next(done string) (j job, ok bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

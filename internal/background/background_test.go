@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/background"
 )
 
-// TestQueue shows that a job is not queued twice while it waits or runs, and that every queued
-// job has ended when Wait returns.
+// TestQueue shows that no job is queued twice, not even while it runs, and that every queued job
+// has ended when Wait returns.
 func TestQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q background.Queue

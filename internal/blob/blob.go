@@ -1,16 +1,16 @@
-// Package blob stores immutable bytes in a directory. Each blob has a key that a
-// database row owns.
+// Package blob stores immutable bytes in a directory. Each blob has a key, and a database row that
+// owns the key.
 //
-// A blob appears whole or not at all, and before its row. Only a row keeps it alive. A
-// writer holds a lock (flock) on the file from its creation until the row is committed,
-// so that [Dir.Sweep], in any process, can tell a write in progress from the remains of a
-// crash. No key and no link can lead outside the directory.
+// A blob appears whole or not at all, and before its row is committed. A blob without a row is
+// deleted by [Dir.Sweep]. A writer holds a lock (flock) on the file from its creation until the row
+// is committed, so that Sweep, in any process, can tell a write in progress from the remains of a
+// crash. Neither keys nor symbolic links can lead outside the directory.
 //
-// A key may have small parts, such as facts learned from the bytes while they arrived. A
-// part has a name, is written with its key and deleted with it.
+// A key may have small parts, such as facts learned from the bytes while they arrived. Each part
+// has a name, and is written and deleted together with the blob.
 //
-// Keys are UUIDs in text form. UUIDs of version 7 sort by time, and so do the folders
-// that hold them.
+// Keys are UUIDs in text form. UUIDs of version 7 sort by time, and so do the folders that hold
+// them.
 package blob
 
 import (
@@ -34,8 +34,8 @@ import (
 // incoming is the folder of files that are still being written.
 const incoming = "incoming"
 
-// prefix is the number of hex digits of a key that name its folder. With UUIDs of version
-// 7, the folder changes every four and a half hours.
+// prefix is how many hex digits of a key make up the name of its folder. With UUIDs of version 7, a
+// new folder begins every four and a half hours.
 const prefix = 6
 
 // A Dir is a directory of blobs. Its methods are safe for concurrent use, and several
@@ -44,7 +44,7 @@ type Dir struct {
 	root *os.Root
 }
 
-// OpenDir opens a directory, and creates it if it does not exist.
+// OpenDir opens dir, and creates it if it does not exist.
 func OpenDir(dir string) (*Dir, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("creating media directory: %w", err)
@@ -76,14 +76,14 @@ func (d *Dir) Probe() error {
 	return nil
 }
 
-// Open returns the bytes of a key as an *os.File. An unknown key is an fs.ErrNotExist.
+// Open returns the bytes of a key as an *os.File. For an unknown key, the error is fs.ErrNotExist.
 func (d *Dir) Open(key string) (io.ReadSeekCloser, error) {
 	name, err := nameOf(key)
 	if err != nil {
 		return nil, err
 	}
-	// Regular files never block. O_NONBLOCK keeps the runtime from asking, which costs four
-	// system calls.
+	// Regular files never block. O_NONBLOCK saves the four system calls with which the runtime
+	// would find that out.
 	f, err := d.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, unavailable(fmt.Errorf("opening blob: %w", err))
@@ -91,7 +91,7 @@ func (d *Dir) Open(key string) (io.ReadSeekCloser, error) {
 	return f, nil
 }
 
-// ReadPart returns a part of a key. An unknown part is an fs.ErrNotExist.
+// ReadPart returns a part of a key. For an unknown part, the error is fs.ErrNotExist.
 func (d *Dir) ReadPart(key, part string) ([]byte, error) {
 	name, err := partOf(key, part)
 	if err != nil {
@@ -104,8 +104,8 @@ func (d *Dir) ReadPart(key, part string) ([]byte, error) {
 	return content, nil
 }
 
-// Remove deletes the bytes of a key and the given parts of it. Missing files are not an
-// error. A reader that has the file open may read on. Other parts are left to Sweep.
+// Remove deletes the bytes of a key and the given parts. Missing files are not an error. A reader
+// that has the file open can continue reading. Sweep deletes any other parts.
 func (d *Dir) Remove(key string, parts ...string) error {
 	var errs []error
 	for _, part := range parts {
@@ -129,11 +129,11 @@ func (d *Dir) remove(name string) error {
 	return nil
 }
 
-// Name returns the file of a key within its directory, for a web server that sends the
-// files itself.
+// Name returns the path of a key's file within the directory, for a web server that sends the files
+// itself.
 func Name(key string) string { return path.Join(key[:prefix], key) }
 
-// nameOf returns the file of a key, or an fs.ErrNotExist if key is not a valid key.
+// nameOf returns the path of a key's file, or fs.ErrNotExist if key is not valid.
 func nameOf(key string) (string, error) {
 	if u, err := uuid.Parse(key); err != nil || u.String() != key {
 		return "", fmt.Errorf("opening blob: %q is not a key: %w", key, fs.ErrNotExist)
@@ -143,11 +143,10 @@ func nameOf(key string) (string, error) {
 
 func folderOf(key string) string { return key[:prefix] }
 
-// partMark separates a key from the name of a part. Names of parts have lower-case letters
-// only.
+// partMark separates a key from the name of a part. Part names consist of lowercase letters.
 const partMark = "."
 
-// partOf returns the file of a part.
+// partOf returns the path of a part's file.
 func partOf(key, part string) (string, error) {
 	name, err := nameOf(key)
 	if err != nil {
@@ -159,8 +158,8 @@ func partOf(key, part string) (string, error) {
 	return name + partMark + part, nil
 }
 
-// keyOf returns the key that a file of a folder belongs to. ok is false for a file that is
-// not a blob.
+// keyOf returns the key that the file in folder belongs to. ok is false if the file is not part of
+// a blob.
 func keyOf(folder, file string) (key string, ok bool) {
 	key, part, isPart := strings.Cut(file, partMark)
 	name, err := nameOf(key)
@@ -170,13 +169,13 @@ func keyOf(folder, file string) (key string, ok bool) {
 	return key, err == nil && name == path.Join(folder, file)
 }
 
-// away holds the errors of a disk or mount that is full or failing.
+// away lists the errors that a full or failing disk or mount causes.
 var away = []error{
 	syscall.EROFS, syscall.EIO, syscall.EACCES, syscall.EPERM, syscall.ESTALE, syscall.ENODEV, syscall.ENXIO,
 	syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM,
 }
 
-// unavailable turns the error of a full or failing disk into a problem, and returns other
+// unavailable converts errors caused by a full or failing disk to a problem, and returns other
 // errors unchanged.
 func unavailable(err error) error {
 	is := func(target error) bool { return errors.Is(err, target) }

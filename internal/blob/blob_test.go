@@ -38,7 +38,7 @@ func newKey(t *testing.T) string {
 	return key.String()
 }
 
-// files returns the names of all files below a directory.
+// files returns the names of all files below path.
 func files(t *testing.T, path string) (found []string) {
 	t.Helper()
 	err := filepath.WalkDir(path, func(name string, e fs.DirEntry, err error) error {
@@ -53,8 +53,8 @@ func files(t *testing.T, path string) (found []string) {
 	return found
 }
 
-// filling returns a function that writes text, and returns the same text as the content of each
-// part.
+// filling returns a write function for Put. It writes text to the file, and returns the same text
+// as the content of each part.
 func filling(text string, parts ...string) func(*os.File) (map[string][]byte, error) {
 	return func(f *os.File) (map[string][]byte, error) {
 		_, err := f.WriteString(text)
@@ -252,8 +252,8 @@ func TestSweepSparesWhatIsOwned(t *testing.T) {
 	}
 }
 
-// TestSweepDuringPut shows that a sweep spares a file while it is written. The writer holds a lock until its
-// row is committed; before that, no row names the file.
+// TestSweepDuringPut shows that a sweep spares a file that is being written. The writer holds a
+// lock until its row is committed; before that, no row names the file.
 func TestSweepDuringPut(t *testing.T) {
 	d, path := open(t)
 	sweep := func() error { return d.Sweep(t.Context(), using()) }

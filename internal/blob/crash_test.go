@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// childEnv is an environment variable that turns the test binary into a process to be killed
-// during a Put. Its value is the directory, the key and the step.
+// childEnv is an environment variable that makes the test binary a child process, which is to be
+// killed during a Put. Its value consists of the directory, the key and the step.
 const childEnv = "SELVAGE_BLOB_CHILD"
 
 func TestMain(m *testing.M) {
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// hang begins a Put and stays in one of its steps forever.
+// hang begins a Put and blocks in the given step until the process is killed.
 func hang(dir, key, step string) {
 	d, err := OpenDir(dir)
 	if err != nil {
@@ -30,7 +30,7 @@ func hang(dir, key, step string) {
 
 	stay := func() {
 		_, _ = os.Stdout.WriteString("here\n")
-		_, _ = io.Copy(io.Discard, os.Stdin) // never closed by the test
+		_, _ = io.Copy(io.Discard, os.Stdin) // blocks: the test never closes it
 	}
 
 	_ = d.Put(key, func(f *os.File) (map[string][]byte, error) {
@@ -45,11 +45,11 @@ func hang(dir, key, step string) {
 }
 
 // TestSweepAfterKill shows that if a process is killed while writing, the next sweep in another
-// process removes its file, but not while the process lives.
+// process removes its file. While the writer is alive, sweeps spare the file.
 func TestSweepAfterKill(t *testing.T) {
 	tests := []struct {
-		step string // in which the process is killed
-		row  bool   // whether its row was committed
+		step string // the step in which the process is killed
+		row  bool   // whether a row owns the key
 		left bool
 	}{
 		{"write", false, false},

@@ -9,12 +9,12 @@ import (
 	"syscall"
 )
 
-// Put stores a new blob under a key that was never used before. write fills the file and
-// returns the parts by name. When the bytes and the names are synced to disk, Put calls
-// commit, which creates the row that owns them.
+// Put stores a new blob under a key that was never used before. It calls write, which fills the
+// file and returns the parts by name. When the bytes and the file names are synced to disk, Put
+// calls commit, which creates the row that owns them.
 //
-// If write fails, or commit returns keep == false without an error, the files are gone
-// when Put returns. If commit fails, the row may or may not exist, and Sweep decides.
+// If write fails, or commit returns false without an error, Put deletes the files. If commit fails,
+// its row may or may not exist, so Put leaves the files to Sweep.
 func (d *Dir) Put(
 	key string,
 	write func(f *os.File) (parts map[string][]byte, err error),
@@ -24,7 +24,8 @@ func (d *Dir) Put(
 		return err
 	}
 	w := writing{dir: d, key: key}
-	// Closing releases the locks, so it comes after the row exists or the files are gone.
+	// Closing releases the locks, so it must happen after the row is committed or the files are
+	// deleted.
 	defer w.close()
 	if err := w.settle(write); err != nil {
 		return errors.Join(unavailable(err), w.remove())
@@ -59,7 +60,7 @@ func (w *writing) remove() error {
 	return errors.Join(errs...)
 }
 
-// settle fills the files and moves them into place. Each step is synced to disk.
+// settle fills the files, syncs them, and moves them into place.
 func (w *writing) settle(write func(f *os.File) (map[string][]byte, error)) error {
 	var parts map[string][]byte
 	err := w.add(w.key, func(f *os.File) (err error) {
@@ -117,7 +118,7 @@ func (w *writing) name() error {
 	return w.dir.sync(folder)
 }
 
-// create creates a file and locks it. If a sweep deletes the file in between, create tries
+// create creates a file and locks it. If a sweep deletes the file before it is locked, create tries
 // again.
 func (d *Dir) create(name string) (*os.File, error) {
 	for {
@@ -131,7 +132,7 @@ func (d *Dir) create(name string) (*os.File, error) {
 		if d.names(name, f) {
 			return f, nil
 		}
-		_ = f.Close() // a sweep deleted it while it was empty
+		_ = f.Close() // a sweep deleted the file before it was locked
 	}
 }
 
@@ -145,7 +146,7 @@ func (d *Dir) names(name string, f *os.File) bool {
 	return err == nil && os.SameFile(mine, named)
 }
 
-// mkdir creates a folder and syncs its name.
+// mkdir creates a folder and syncs its parent directory.
 func (d *Dir) mkdir(folder string) error {
 	err := d.root.Mkdir(folder, 0o700)
 	if errors.Is(err, os.ErrExist) {

@@ -14,11 +14,11 @@ import (
 // chunk is the number of files that a sweep looks up in one query.
 const chunk = 1000
 
-// InUse returns the keys between first and last, both included, that a row owns.
+// InUse returns the keys from first to last, both included, that a row owns.
 type InUse = func(ctx context.Context, first, last string) ([]string, error)
 
-// Sweep deletes files without an owner: files that a killed process was writing, and files
-// whose key is not in use. It may run at any time and in several processes.
+// Sweep deletes files without an owner: files that a killed process was writing, and files whose
+// key is not in use. It may run at any time, and in several processes at the same time.
 func (d *Dir) Sweep(ctx context.Context, inUse InUse) error {
 	folders, err := d.list(".")
 	if err != nil {
@@ -61,7 +61,8 @@ func (d *Dir) list(folder string) ([]string, error) {
 	return names, nil
 }
 
-// sweepIncoming deletes unfinished files that no process is writing. No row can own them.
+// sweepIncoming deletes unfinished files that no process is writing. No row owns an unfinished
+// file.
 func (d *Dir) sweepIncoming(ctx context.Context, files []string) error {
 	orphaned := func() (bool, error) { return true, ctx.Err() }
 	var errs []error
@@ -71,8 +72,8 @@ func (d *Dir) sweepIncoming(ctx context.Context, files []string) error {
 	return errors.Join(errs...)
 }
 
-// sweepFolder deletes those of the sorted files whose key is not in use. Each file of a key
-// has a lock of its own and is judged on its own.
+// sweepFolder deletes the files whose key is not in use. files must be sorted. Each file has its
+// own lock, so a blob and its parts are checked one by one.
 func (d *Dir) sweepFolder(ctx context.Context, folder string, files []string, inUse InUse) error {
 	ours := slices.DeleteFunc(slices.Clone(files), func(file string) bool {
 		_, ok := keyOf(folder, file)
@@ -105,10 +106,10 @@ func (d *Dir) sweepFolder(ctx context.Context, folder string, files []string, in
 	return errors.Join(errs...)
 }
 
-// removeUnowned deletes a file if nobody holds its lock and orphaned, called with the lock
-// held, still reports true.
+// removeUnowned deletes a file if no process holds its lock and orphaned, called while holding the
+// lock, returns true.
 func (d *Dir) removeUnowned(name string, orphaned func() (bool, error)) error {
-	f, err := d.root.OpenFile(name, os.O_RDWR, 0) // NFS locks only files open for writing (flock(2))
+	f, err := d.root.OpenFile(name, os.O_RDWR, 0) // on NFS, only files open for writing can be locked (flock(2))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

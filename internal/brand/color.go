@@ -10,18 +10,18 @@ import (
 // A Color is an sRGB color with components from 0 to 255.
 type Color struct{ r, g, b float64 }
 
-// Page backgrounds, and the text colors used on a Color.
+// The backgrounds of pages, and the text colors used on a Color.
 var (
 	lightGround, darkGround = Color{0xfb, 0xfa, 0xf8}, Color{0x14, 0x14, 0x14}
 	white, black            = Color{255, 255, 255}, Color{0x0b, 0x0c, 0x10}
 )
 
-// enough is the minimum contrast of text.
+// enough is the minimum contrast between text and its background.
 const enough = 4.5
 
 var colorSyntax = regexp.MustCompile(`^[0-9a-f]{6}$`)
 
-// ParseColor parses six lowercase hexadecimal digits.
+// ParseColor parses a color of six lowercase hexadecimal digits.
 func ParseColor(digits string) (c Color, ok bool) {
 	if !colorSyntax.MatchString(digits) {
 		return c, false
@@ -35,7 +35,7 @@ func (c Color) String() string {
 	return fmt.Sprintf("#%02x%02x%02x", uint8(math.Round(c.r)), uint8(math.Round(c.g)), uint8(math.Round(c.b)))
 }
 
-// luminance returns the relative luminance of WCAG 2.2.
+// luminance returns the relative luminance as defined in WCAG 2.2.
 func (c Color) luminance() float64 {
 	part := func(v float64) float64 {
 		if v /= 255; v <= 0.04045 {
@@ -60,13 +60,14 @@ func On(c Color) Color {
 	return black
 }
 
-// OnLight returns the color, darkened if necessary to be readable on a light page.
+// OnLight returns c, darkened if necessary to be readable on a light page.
 func OnLight(c Color) Color { return toward(c, Color{}, lightGround) }
 
-// OnDark returns the color, lightened if necessary to be readable on a dark page.
+// OnDark returns c, lightened if necessary to be readable on a dark page.
 func OnDark(c Color) Color { return toward(c, Color{255, 255, 255}, darkGround) }
 
-// toward mixes end into a color until it is readable on ground, and text is readable on it.
+// toward mixes end into c until the result is readable on ground, and text on the result is
+// readable.
 func toward(c, end, ground Color) Color {
 	for mixed, part := c, 0.0; ; part += 0.02 {
 		mixed = Color{c.r + (end.r-c.r)*part, c.g + (end.g-c.g)*part, c.b + (end.b-c.b)*part}
@@ -76,15 +77,15 @@ func toward(c, end, ground Color) Color {
 	}
 }
 
-// Sheet returns the style sheet that applies a color to pages.
+// Sheet returns the style sheet that applies c to pages.
 func Sheet(c Color) string {
 	light, dark := OnLight(c), OnDark(c)
 	return fmt.Sprintf(":root { --thread: light-dark(%s, %s); --thread-ink: light-dark(%s, %s); }\n", light,
 		dark, On(light), On(dark))
 }
 
-// ReadOnLight returns the contrast of a color on a light page.
+// ReadOnLight returns the contrast between c and a light page.
 func ReadOnLight(c Color) float64 { return Contrast(c, lightGround) }
 
-// ReadOnDark returns the contrast of a color on a dark page.
+// ReadOnDark returns the contrast between c and a dark page.
 func ReadOnDark(c Color) float64 { return Contrast(c, darkGround) }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestContrast shows that for any color, text in the color and on it is readable in both themes.
+// TestContrast shows that in both themes, text in any color is readable, and so is text on it.
 func TestContrast(t *testing.T) {
 	for rgb := 0; rgb < 1<<24; rgb += 0x10f07 {
 		c, ok := ParseColor(fmt.Sprintf("%06x", rgb))

@@ -1,9 +1,8 @@
-// Package brand prepares what pages and mails show of a project or client: its logo and its
-// color.
+// Package brand prepares the logo and the color of a project or client for pages and emails.
 //
-// An uploaded picture becomes a small PNG, drawn again, so that only the pixels of the uploaded
-// file survive. A chosen color is adjusted so that text in it, and on it, is readable in both
-// themes (WCAG 2.2, contrast minimum).
+// An uploaded picture is redrawn as a small PNG, so that only the pixels of the uploaded file
+// survive. A chosen color is adjusted so that text in it, and on it, is readable in both themes
+// (WCAG 2.2, contrast minimum).
 package brand
 
 import (
@@ -28,33 +27,35 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Limits of the uploaded file and of the stored logo.
+// Limits on the uploaded file and the stored logo.
 const (
 	MaxUpload = 1 << 20 // bytes of the file
 
 	maxSide = 4096 // pixels on each side of the uploaded picture
-	// maxPixels is the most pixels in total, since a few kilobytes may unfold to gigabytes. Decoding
-	// takes 4 bytes for each, 4 MiB at most. See mostPixels for formats that take more.
+	// maxPixels is the most pixels in total, since a few kilobytes may decompress to gigabytes.
+	// Decoding takes 4 bytes per pixel, so at most 4 MiB. See mostPixels for formats that take
+	// more.
 	maxPixels = 1 << 20
-	// maxScans is the most scans of a JPEG. Each passes over all blocks, yet takes few bytes.
-	// Usual files have a dozen; the count also includes bytes that look like one by chance.
+	// maxScans is the most scans in a JPEG. A scan takes few bytes, but decoding it visits every
+	// block. Usual files have a dozen scans. The count includes bytes that look like the start of a
+	// scan by chance.
 	maxScans = 20
-	wide     = 400 // pixels of the logo: twice as shown, for high-density screens
+	wide     = 400 // pixels across the logo: twice its size on pages, for high-density screens
 	high     = 96
 	maxKept  = 12 << 10 // bytes of the PNG, so that the sign-in page loads fast
 )
 
 // A Logo is a picture to be shown. The zero value means no logo.
 type Logo struct {
-	Name string // derived from its content, so it may be cached forever
+	Name string // derived from the content, so that it can be cached forever
 	PNG  []byte
 }
 
-// one limits memory and processors: only one picture is decoded at a time.
+// one limits memory and CPU use: only one picture is decoded at a time.
 var one = make(chan struct{}, 1)
 
-// MakeLogo redraws an uploaded picture. It refuses SVG, a document that may contain scripts. It waits
-// for other pictures as long as ctx allows.
+// MakeLogo redraws an uploaded picture. It refuses SVG, since SVG documents may contain scripts.
+// While another picture is being decoded, MakeLogo waits until ctx ends.
 func MakeLogo(ctx context.Context, param string, raw []byte) (Logo, error) {
 	bad := func(format string, args ...any) (Logo, error) {
 		return Logo{}, problem.BadParam(param, format, args...)
@@ -92,7 +93,8 @@ func MakeLogo(ctx context.Context, param string, raw []byte) (Logo, error) {
 			return Logo{}, fmt.Errorf("encoding logo: %w", err)
 		}
 		if out.Len() > maxKept {
-			// A photograph: shrink it until it fits. Its bytes are about proportional to its pixels.
+			// Photographs can be too large: shrink until the file fits. Its size is roughly
+			// proportional to the number of pixels.
 			shrunk *= min(0.85, 0.95*math.Sqrt(maxKept/float64(out.Len())))
 			drawn = redraw(first, shrunk)
 			continue
@@ -104,7 +106,7 @@ func MakeLogo(ctx context.Context, param string, raw []byte) (Logo, error) {
 	}
 }
 
-// checkHeader returns an error unless a picture may be decoded, which takes memory for every pixel.
+// checkHeader returns an error if the size or format of a picture makes decoding too costly.
 func checkHeader(param string, raw []byte) error {
 	config, format, err := image.DecodeConfig(bytes.NewReader(raw))
 	if err != nil || !slices.Contains([]string{"png", "jpeg", "webp"}, format) {
@@ -125,25 +127,25 @@ func checkHeader(param string, raw []byte) error {
 	return nil
 }
 
-// mostPixels returns how many pixels a picture may have, so that decoding it takes 4 MiB at most, and
-// what kind of picture that is.
+// mostPixels returns how many pixels a picture of this kind may have, so that decoding it takes at
+// most 4 MiB, and what the kind is called.
 func mostPixels(raw []byte, format string, model color.Model) (kind string, most int) {
 	deep := []color.Model{color.NRGBA64Model, color.RGBA64Model, color.Gray16Model}
 	switch {
-	case slices.Contains(deep, model): // 8 bytes a pixel, and twice the time
+	case slices.Contains(deep, model): // 8 bytes per pixel, and twice the time
 		return "one with 16 bits a color", maxPixels / 4
-	case model == color.CMYKModel: // 8 bytes, and 16 more if it is progressive
+	case model == color.CMYKModel: // 8 bytes per pixel, and 16 more if it is progressive
 		return "a JPEG in CMYK", maxPixels / 8
-	case format == "jpeg" && isProgressive(raw): // 15 bytes, since it is decoded in several passes
+	case format == "jpeg" && isProgressive(raw): // 15 bytes per pixel, since it is decoded in several passes
 		return "a progressive JPEG", maxPixels / 5
-	case format == "webp" && len(raw) > 16 && string(raw[12:16]) != "VP8 ": // lossless at least in part
+	case format == "webp" && len(raw) > 16 && string(raw[12:16]) != "VP8 ": // at least partly lossless
 		return "a lossless or transparent WebP", maxPixels / 4
 	}
 	return "a picture", maxPixels
 }
 
-// isProgressive reports whether the frame of a JPEG is progressive: whether its segments have an SOF2
-// marker before the first scan (ITU-T T.81, B.1.1.3).
+// isProgressive reports whether a JPEG is progressive: whether it has an SOF2 marker before the
+// first scan (ITU-T T.81, B.1.1.3).
 func isProgressive(raw []byte) bool {
 	const sof2, scan = 0xc2, 0xda
 	for at := 2; at+4 <= len(raw) && raw[at] == 0xff; {
@@ -161,14 +163,14 @@ func isProgressive(raw []byte) bool {
 	return false
 }
 
-// A buffer is the memory of an encoder that writes one picture after another.
+// A buffer is the memory that a PNG encoder reuses from one picture to the next.
 type buffer struct{ b *png.EncoderBuffer }
 
 func (b *buffer) Get() *png.EncoderBuffer  { return b.b }
 func (b *buffer) Put(x *png.EncoderBuffer) { b.b = x }
 
-// shrink returns the picture in 1/n of its size. Each pixel is the mean of n by n, which costs much
-// less than redraw does for a large picture.
+// shrink returns the picture at 1/n of its width and height. Each pixel is the mean of n by n
+// pixels. For a large picture this costs much less than redraw.
 func shrink(from image.Image, n int) *image.RGBA {
 	b := from.Bounds()
 	to := image.NewRGBA(image.Rect(0, 0, (b.Dx()+n-1)/n, (b.Dy()+n-1)/n))
@@ -208,12 +210,12 @@ func redraw(from image.Image, scale float64) *image.NRGBA {
 	return to
 }
 
-// readable is the contrast below which a transparent picture needs a background (WCAG 2.2
-// requires 3 for graphics, but the mean color is only an estimate).
+// readable is the contrast below which a transparent picture needs a background. WCAG 2.2 requires
+// 3 for graphics, but the mean color is only an estimate.
 const readable = 2
 
-// plate returns the pages on which a transparent picture needs a background: "l" for light ones,
-// "d" for dark ones, "" for none.
+// plate returns the theme in which a transparent picture needs a background: "l" for light, "d" for
+// dark, or "" if it needs none.
 func plate(p *image.NRGBA) string {
 	if p.Opaque() {
 		return ""
@@ -246,12 +248,12 @@ func plate(p *image.NRGBA) string {
 type ShownLogo struct {
 	Name       string
 	Wide, High int    // in CSS pixels
-	Plate      string // "l", "d" or "": where it needs a background
+	Plate      string // the theme in which the logo needs a background: "l", "d" or ""
 }
 
 var logoSyntax = regexp.MustCompile(`^[0-9a-f]{32}-([0-9]{1,3})x([0-9]{1,3})([ld]?)$`)
 
-// ParseLogo parses the name of a logo. ok is false for anything else.
+// ParseLogo parses the name of a logo. ok is false if name has a different form.
 func ParseLogo(name string) (s ShownLogo, ok bool) {
 	m := logoSyntax.FindStringSubmatch(name)
 	if m == nil {

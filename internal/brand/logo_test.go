@@ -52,11 +52,11 @@ func half(c color.Color) func(x, y int) color.Color {
 	}
 }
 
-// webp is one red pixel in WebP.
+// webp is a WebP picture of one red pixel.
 const webp = "UklGRiQAAABXRUJQVlA4IBgAAAAwAQCdASoBAAEAAwA0JaQAA3AA/vuUAAA="
 
-// TestMakeLogo shows that a picture is redrawn in a small size, and that its name describes how to
-// show it.
+// TestMakeLogo shows that a picture is redrawn at a small size, and that its name says how to show
+// it.
 func TestMakeLogo(t *testing.T) {
 	noise := rand.New(rand.NewPCG(1, 2))
 	raw, err := base64.StdEncoding.DecodeString(webp)
@@ -102,8 +102,8 @@ func TestMakeLogo(t *testing.T) {
 	}
 }
 
-// TestRefused shows that files in other formats, and pictures that are too large, are refused
-// before decoding.
+// TestRefused shows that pictures in other formats, and pictures that are too large, are refused
+// before they are decoded.
 func TestRefused(t *testing.T) {
 	fine := encode(t, 600, 400, all(color.Black), asPNG)
 	var encoded bytes.Buffer
@@ -142,7 +142,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// FuzzMake shows that any input is either refused with a problem or made small, at a bounded cost.
+// FuzzMake shows that any input is either refused with a problem or redrawn as a small logo, at a
+// bounded cost.
 func FuzzMake(f *testing.F) {
 	f.Add([]byte("\x89PNG\r\n\x1a\n"))
 	f.Add([]byte("RIFF\x24\x00\x00\x00WEBPVP8 "))
@@ -160,11 +161,11 @@ func FuzzMake(f *testing.F) {
 	})
 }
 
-// progressiveHeight is where the height stands in a JPEG of scans.
+// progressiveHeight is the offset of the height in a JPEG made by scans.
 const progressiveHeight = 2 + 4 + 65 + 5
 
-// scans returns a gray JPEG of 512 by 400 pixels with n scans. Each scan passes over all blocks
-// and costs 18 bytes.
+// scans returns a gray JPEG of 512 by 400 pixels with n scans. Each scan takes 18 bytes, but makes
+// the decoder visit every block.
 func scans(n int) []byte {
 	var b bytes.Buffer
 	b.WriteString("\xff\xd8\xff\xdb\x00\x43\x00" + strings.Repeat("\x01", 64)) // a quantization table
@@ -176,8 +177,8 @@ func scans(n int) []byte {
 	return b.Bytes()
 }
 
-// colorScans returns a JPEG of 512 by 400 pixels in three full components with n scans, each of
-// which reads a bit of every block.
+// colorScans returns a JPEG of 512 by 400 pixels with n scans and three components at full
+// resolution. Each scan reads one bit for every block.
 func colorScans(n int) []byte {
 	const components = "\x03\x01\x11\x00\x02\x11\x00\x03\x11\x00"
 	var b bytes.Buffer
@@ -189,7 +190,7 @@ func colorScans(n int) []byte {
 	return b.Bytes()
 }
 
-// TestScans shows that a small file that would occupy a processor for minutes is refused.
+// TestScans shows that a small file is refused if decoding it would occupy a CPU for minutes.
 func TestScans(t *testing.T) {
 	if _, err := brand.MakeLogo(t.Context(), "logo", scans(10)); err != nil {
 		t.Errorf("a JPEG of ten scans: %v", err)
@@ -200,7 +201,7 @@ func TestScans(t *testing.T) {
 	}
 }
 
-// TestCost shows what the costliest pictures take: noise, 16 bits a color and many scans.
+// TestCost measures the costliest pictures: noise, 16 bits per color, and many scans.
 func TestCost(t *testing.T) {
 	noise := rand.New(rand.NewPCG(1, 2))
 	gray := image.NewGray(image.Rect(0, 0, 1023, 1000))

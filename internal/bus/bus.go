@@ -1,12 +1,12 @@
 // Package bus carries messages between the nodes of an installation.
 //
-// A message arrives at most once, usually within a few milliseconds, and messages from one node
-// to another arrive in the order in which they were sent. A message is lost if its receiver is
-// not connected, so whoever sends one must cope with that.
+// A message arrives at most once, usually within a few milliseconds. Messages from one node to
+// another arrive in the order in which they were sent. A message is lost if its receiver is not
+// connected, so senders must cope with losses.
 //
-// Messages are sealed under a secret of the nodes. So others with access to a transport can neither
-// read nor change messages, nor send any, repeat them or send them to another node. They can only
-// hold messages back.
+// Messages are sealed with a key derived from a secret that only the nodes know. Others with access
+// to a transport can withhold messages. They can neither read nor change them, and can neither
+// send, repeat nor redirect any.
 package bus
 
 import (
@@ -24,31 +24,31 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A Transport carries messages to whoever listens on a channel. Implementations are safe for
+// A Transport carries messages to the listeners on a channel. Implementations are safe for
 // concurrent use.
 type Transport interface {
-	// Publish sends a message. It returns an error if the message was surely not sent.
+	// Publish sends a message. An error means that the message was certainly not sent.
 	Publish(ctx context.Context, channel string, message []byte) error
 
-	// Listen passes the messages of a channel to receive, one after the other, until ctx ends.
-	// If its connection breaks, it connects again.
+	// Listen passes the messages on channel to receive, one after the other, until ctx ends. If the
+	// connection breaks, Listen reconnects.
 	Listen(ctx context.Context, channel string, receive func(message []byte))
 }
 
 const (
 	maxMessage = 256 << 10 // bytes
-	maxWaiting = 4096      // messages to be sent
-	answering  = 64        // requests of other nodes that are answered at a time
+	maxWaiting = 4096      // messages in the queue
+	answering  = 64        // requests from other nodes that are answered at the same time
 	sendFor    = 2 * time.Second
 	askFor     = 5 * time.Second
-	warnEvery  = time.Minute // of messages that are refused
+	warnEvery  = time.Minute // how often refused messages are logged
 )
 
 // Config holds the dependencies of a [Bus].
 type Config struct {
-	Node       string            // the name of this process, at most 255 bytes; no other process has had it
-	Secret     [sha256.Size]byte // the same for all nodes
-	Transports []Transport       // the first that works is used; without any, this is the only node
+	Node       string            // the name of this process, at most 255 bytes and never used by another process
+	Secret     [sha256.Size]byte // shared by all nodes
+	Transports []Transport       // the first that works is used; if empty, this is the only node
 	Log        *slog.Logger
 }
 
@@ -61,10 +61,10 @@ type Bus struct {
 	log        *slog.Logger
 	handlers   map[string]Handler
 	out        chan outgoing
-	slots      chan struct{} // one for each request that is being answered
+	slots      chan struct{} // has one entry for each request being answered
 
 	mu    sync.Mutex
-	asked map[string]question // by the id of the request
+	asked map[string]question // by request id
 
 	receiving sync.Mutex // held while a message is handled
 	warned    time.Time
@@ -74,16 +74,16 @@ type Bus struct {
 
 // A question is a request that waits for its answer.
 type question struct {
-	node   string // only this one may answer
+	node   string // the only node that may answer
 	answer chan envelope
 }
 
-// A Handler handles the messages of one kind from a node. Its result is the answer, if the
-// message is a request. Messages that are no requests come one after the other, so their
-// handler must not wait for anything.
+// A Handler handles the messages of one kind. from is the node that sent the message. If the
+// message is a request, the results are its answer. Handlers of other messages are called one after
+// the other, so they must not block.
 type Handler = func(ctx context.Context, from string, body json.RawMessage) (answer any, err error)
 
-// An envelope is a message as transports carry it.
+// An envelope is a message in the form that transports carry.
 type envelope struct {
 	From   string          `json:"-"`              // as the seal says
 	Kind   string          `json:"kind,omitempty"` // "" for an answer
@@ -108,20 +108,20 @@ func New(c Config) *Bus {
 		asked: make(map[string]question), sealer: newSealer(c.Secret, c.Node)}
 }
 
-// Handle makes h handle the messages of a kind.
+// Handle makes h the handler of messages of the given kind.
 func (b *Bus) Handle(kind string, h Handler) { b.handlers[kind] = h }
 
-// Alone reports whether there can be no other nodes.
+// Alone reports whether there cannot be other nodes.
 func (b *Bus) Alone() bool { return len(b.transports) == 0 }
 
 // Dropped returns how many messages could not be sent since the process started.
 func (b *Bus) Dropped() uint64 { return b.dropped.Load() }
 
-// Refused returns how many messages arrived since the process started that no other node sent to
-// this one, or that came too late or twice.
+// Refused returns how many messages were refused since the process started, because no other node
+// had sealed them for this one, or because they came too late or twice.
 func (b *Bus) Refused() uint64 { return b.refused.Load() }
 
-// Send sends a message to a node and does not wait until it is sent.
+// Send queues a message to a node and returns without waiting for it to be sent.
 func (b *Bus) Send(node, kind string, v any) {
 	body, err := json.Marshal(v)
 	if err == nil {
@@ -132,9 +132,9 @@ func (b *Bus) Send(node, kind string, v any) {
 	}
 }
 
-// Ask sends a request to a node and decodes its answer into answer. An error that the handler
-// of the other node returned is returned as it is if clients may see it. A node that does not
-// answer in time, perhaps because it is gone, is problem.Unavailable.
+// Ask sends a request to a node and decodes its answer into answer. If the node's handler fails
+// with an error that clients may see, Ask returns the same error. If the node does not answer in
+// time, perhaps because it has stopped, the error is problem.Unavailable.
 func (b *Bus) Ask(ctx context.Context, node, kind string, v, answer any) error {
 	body, err := json.Marshal(v)
 	if err != nil {
@@ -180,7 +180,7 @@ func (e envelope) read(answer any) error {
 	return nil
 }
 
-// enqueue puts a message in the queue, which keeps the order.
+// enqueue adds a message to the queue. Messages are sent in the order of the queue.
 func (b *Bus) enqueue(node string, e envelope) error {
 	text, err := json.Marshal(e)
 	switch {
@@ -225,7 +225,7 @@ func (b *Bus) Run(ctx context.Context) {
 	}
 }
 
-// publish seals a message and sends it by the first transport that takes it.
+// publish seals a message and sends it through the first transport that accepts it.
 func (b *Bus) publish(ctx context.Context, m outgoing) (err error) {
 	m.text = b.sealer.seal(m.node, m.text, time.Now())
 	for _, t := range b.transports {
@@ -244,7 +244,7 @@ func (b *Bus) publishBy(ctx context.Context, t Transport, m outgoing) error {
 
 // receive handles a message from a transport.
 func (b *Bus) receive(ctx context.Context, sealed []byte) {
-	b.receiving.Lock() // transports do not wait for each other
+	b.receiving.Lock() // transports call receive concurrently
 	defer b.receiving.Unlock()
 	from, text, err := b.sealer.open(sealed, time.Now())
 	if err != nil {
@@ -263,7 +263,7 @@ func (b *Bus) receive(ctx context.Context, sealed []byte) {
 
 	h := b.handlers[e.Kind]
 	if h == nil {
-		return // another version may send it
+		return // a newer version may have sent it
 	}
 	if e.ID == "" {
 		if _, err := h(ctx, e.From, e.Body); err != nil {
@@ -277,12 +277,12 @@ func (b *Bus) receive(ctx context.Context, sealed []byte) {
 			defer func() { <-b.slots }()
 			b.answer(ctx, h, e)
 		}()
-	default: // the one who asks waits in vain, and may ask again
+	default: // the caller gets no answer, and may try again
 		b.dropped.Add(1)
 	}
 }
 
-// refuse counts a message that is not to be believed. b.receiving is held.
+// refuse counts a message that cannot be trusted. The caller must hold b.receiving.
 func (b *Bus) refuse(err error) {
 	n := b.refused.Add(1)
 	if now := time.Now(); now.Sub(b.warned) > warnEvery {
@@ -291,14 +291,14 @@ func (b *Bus) refuse(err error) {
 	}
 }
 
-// takeAnswer passes an answer to the request that waits for it, if it is from the node that was
-// asked.
+// takeAnswer passes an answer to the request that is waiting for it, if the answer comes from the
+// node that was asked.
 func (b *Bus) takeAnswer(e envelope) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if q, ok := b.asked[e.ID]; ok && q.node == e.From {
 		delete(b.asked, e.ID)
-		q.answer <- e // which has room for one
+		q.answer <- e // has room for one answer
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// eachTransport runs a test with two ends of each transport.
+// eachTransport runs test once for each kind of transport, with two ends of it.
 func eachTransport(t *testing.T, test func(t *testing.T, a, b bus.Transport)) {
 	for name, url := range map[string]func(servers.T) string{"Redis": servers.Redis, "Cluster": servers.Cluster} {
 		t.Run(name, func(t *testing.T) {
@@ -49,13 +49,13 @@ func notifier(t *testing.T, url string) bus.Transport {
 	return n
 }
 
-// start runs a node until the test ends. Its name cannot be that of a node of another test.
+// start runs a node until the test ends. Its name is unique among all tests.
 func start(t *testing.T, handle map[string]bus.Handler, transports ...bus.Transport) (b *bus.Bus, name string) {
 	t.Helper()
 	return startNode(t, [32]byte{1}, handle, transports...)
 }
 
-// startNode is start for a node with another secret than the nodes of start have.
+// startNode is like start, but lets the caller choose the secret.
 func startNode(t *testing.T, secret [32]byte, handle map[string]bus.Handler, transports ...bus.Transport) (
 	b *bus.Bus, name string) {
 	t.Helper()
@@ -78,7 +78,7 @@ func startNode(t *testing.T, secret [32]byte, handle map[string]bus.Handler, tra
 	return b, name
 }
 
-// meet waits until a node hears another one, and is heard by it.
+// meet waits until b and the node named other can exchange messages.
 func meet(t *testing.T, b *bus.Bus, other string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); ; {
@@ -95,7 +95,7 @@ func meet(t *testing.T, b *bus.Bus, other string) {
 	}
 }
 
-// TestOrder shows that messages of all sizes arrive whole and in their order.
+// TestOrder shows that messages of all sizes arrive whole and in order.
 func TestOrder(t *testing.T) {
 	eachTransport(t, func(t *testing.T, ta, tb bus.Transport) {
 		type item struct {
@@ -131,7 +131,8 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// TestErrors shows that errors for clients pass between nodes, and that no others do.
+// TestErrors shows that an error meant for clients is passed to the other node, and that other
+// errors are not.
 func TestErrors(t *testing.T) {
 	eachTransport(t, func(t *testing.T, ta, tb bus.Transport) {
 		a, _ := start(t, nil, ta)
@@ -162,7 +163,8 @@ func TestErrors(t *testing.T) {
 	})
 }
 
-// TestFallback shows that a message takes the second transport while the first one is away.
+// TestFallback shows that a message is sent through the second transport while the first is
+// unavailable.
 func TestFallback(t *testing.T) {
 	at := servers.Postgres(t)
 	const nowhere = "postgres://nobody@127.0.0.1:1/none"
@@ -171,7 +173,7 @@ func TestFallback(t *testing.T) {
 	meet(t, a, name)
 }
 
-// TestAlone shows that a bus without transports refuses messages at once.
+// TestAlone shows that a bus without transports refuses messages immediately.
 func TestAlone(t *testing.T) {
 	b := bus.New(bus.Config{Node: "a"})
 	if !b.Alone() {
@@ -186,7 +188,8 @@ func TestAlone(t *testing.T) {
 	}
 }
 
-// TestTooLarge shows that messages above the limit are refused, whatever the transport could carry.
+// TestTooLarge shows that messages above the limit are refused even if the transport could carry
+// them.
 func TestTooLarge(t *testing.T) {
 	b := bus.New(bus.Config{Node: "a", Transports: []bus.Transport{nil}})
 	err := b.Ask(t.Context(), "b", "hello", slices.Repeat([]string{"x"}, 100_000), nil)

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/bus"
 )
 
-// tap returns the messages on the channel of a node, as anybody reads them who may listen there.
+// tap returns the messages on a node's channel, as an eavesdropper sees them.
 func tap(t *testing.T, by bus.Transport, channel string) <-chan []byte {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -27,7 +27,7 @@ func tap(t *testing.T, by bus.Transport, channel string) <-chan []byte {
 	return messages
 }
 
-// overhear returns a message of a kind from a node to another, as it is on its way.
+// overhear sends messages of the given kind until one is tapped, and returns it in its sealed form.
 func overhear(t *testing.T, from *bus.Bus, tapped <-chan []byte, to, kind string) []byte {
 	t.Helper()
 	for end := time.After(time.Minute); ; {
@@ -42,8 +42,8 @@ func overhear(t *testing.T, from *bus.Bus, tapped <-chan []byte, to, kind string
 	}
 }
 
-// TestForged shows that somebody who may read and write what carries the messages, but has not the
-// key, cannot invent, change, repeat or redirect one.
+// TestForged shows that an attacker who can read and write on the transports, but does not have the
+// key, cannot invent, change, repeat or redirect a message.
 func TestForged(t *testing.T) {
 	eachTransport(t, func(t *testing.T, ta, tb bus.Transport) {
 		got := make(chan string, 1000)
@@ -91,7 +91,7 @@ func TestForged(t *testing.T) {
 	})
 }
 
-// waitFor returns the first message that is longer or shorter than another one.
+// waitFor returns the first tapped message whose length differs from that of than.
 func waitFor(t *testing.T, tapped <-chan []byte, than []byte) []byte {
 	t.Helper()
 	for {

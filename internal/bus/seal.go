@@ -12,28 +12,30 @@ import (
 	"time"
 )
 
-// A sealed message is
+// A sealed message consists of
 //
 //	version (1 byte) | length of the sender's name (1) | the name | number (8) | time (8) | AES-GCM
 //
-// with a key for each sender. Everything before the ciphertext is authenticated, and so is the name
-// of the receiver.
+// The key is different for each sender. Everything before the ciphertext is authenticated, and so
+// is the name of the receiver.
 const (
 	sealVersion = 1
 	counters    = 16 // bytes of the number and the time, which is in Unix milliseconds
 )
 
-// freshFor is how old a message may be. Nodes whose clocks differ by more are not ready.
+// freshFor is how old a message may be. A node is not ready if its clock differs from those of
+// other nodes by more than this.
 const freshFor = 2 * time.Minute
 
-// These say why a message is refused.
+// The reasons for refusing a message.
 var (
 	errSeal  = errors.New("no node with the same master key sealed it for this node")
 	errOld   = fmt.Errorf("its time is more than %v off", freshFor)
 	errAgain = errors.New("it or a later one arrived before")
 )
 
-// A sealer seals the messages of a node, and opens those to it. It is safe for concurrent use.
+// A sealer seals the messages that a node sends, and opens those that it receives. It is safe for
+// concurrent use.
 type sealer struct {
 	secret [sha256.Size]byte
 	node   string
@@ -41,14 +43,14 @@ type sealer struct {
 	mu      sync.Mutex
 	own     cipher.AEAD
 	sent    uint64
-	senders map[string]*sender // those heard within freshFor, at least
+	senders map[string]*sender // at least those heard from within freshFor
 }
 
-// A sender is another node, as its messages show it.
+// A sender is what a sealer knows about another node that has sent it messages.
 type sender struct {
 	aead   cipher.AEAD
-	number uint64    // of its last message
-	at     time.Time // the latest time of its messages
+	number uint64    // the number of its last message
+	at     time.Time // the latest time in its messages
 }
 
 func newSealer(secret [sha256.Size]byte, node string) *sealer {
@@ -57,7 +59,7 @@ func newSealer(secret [sha256.Size]byte, node string) *sealer {
 	return s
 }
 
-// cipherOf returns the cipher for the messages of a node.
+// cipherOf returns the cipher for messages from a node.
 func (s *sealer) cipherOf(node string) cipher.AEAD {
 	key, err := hkdf.Key(sha256.New, s.secret[:], nil, "selvage bus "+node, 32)
 	if err != nil {
@@ -74,7 +76,7 @@ func (s *sealer) cipherOf(node string) cipher.AEAD {
 	return aead
 }
 
-// seal seals a message to a node. Its number is higher than those of all messages before.
+// seal seals a message to a node. It numbers messages in increasing order.
 func (s *sealer) seal(to string, text []byte, now time.Time) []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,11 +87,11 @@ func (s *sealer) seal(to string, text []byte, now time.Time) []byte {
 	return s.own.Seal(head, nil, text, bind(head, to))
 }
 
-// bind returns what is authenticated but not encrypted.
+// bind returns the data that is authenticated but not encrypted.
 func bind(head []byte, to string) []byte { return append(head[:len(head):len(head)], to...) }
 
-// open opens a message to this node, and returns its sender. It opens each message once, and none
-// after a later one of the same sender.
+// open opens a message to this node, and returns its sender. It opens each message at most once,
+// and refuses messages older than the last one from the same sender.
 func (s *sealer) open(sealed []byte, now time.Time) (from string, text []byte, err error) {
 	if len(sealed) < 2 || sealed[0] != sealVersion || len(sealed) < 2+int(sealed[1])+counters {
 		return "", nil, errSeal
@@ -127,7 +129,7 @@ func (s *sealer) open(sealed []byte, now time.Time) (from string, text []byte, e
 	return from, text, nil
 }
 
-// forget forgets the senders whose messages are all too old to be opened again.
+// forget deletes the senders whose messages are all too old to be opened again.
 func (s *sealer) forget(now time.Time) {
 	for name, known := range s.senders {
 		if now.Sub(known.at) > freshFor {

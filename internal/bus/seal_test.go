@@ -38,8 +38,8 @@ func TestSeal(t *testing.T) {
 	}
 }
 
-// TestSenders shows that a node does not remember for ever which nodes there were, and that it
-// still opens no message twice.
+// TestSenders shows that a node does not remember other nodes forever, and still opens no message
+// twice.
 func TestSenders(t *testing.T) {
 	now, b := time.Now(), newSealer([32]byte{1}, "b")
 	first := newSealer([32]byte{1}, "node0").seal("b", nil, now)
@@ -61,7 +61,8 @@ func TestSenders(t *testing.T) {
 	}
 }
 
-// rename returns a sealed message with another letter for the name of its sender.
+// rename replaces the first letter of the sender's name in a sealed message, and returns the
+// message.
 func rename(sealed []byte, letter byte) []byte {
 	sealed[2] = letter
 	return sealed

@@ -1,5 +1,5 @@
-// Package cache keeps values for a moment, so that a row requested a thousand times a
-// second is read from the database three times.
+// Package cache keeps values for 300 ms, so that a row requested a thousand times a second is read
+// from the database about three times.
 package cache
 
 import (
@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// For is how long a value is kept. It is well below one second, the time within which
-// every node has to see a change.
+// For is how long a value is kept. It is well below one second, the time within which every node
+// must see a change.
 const For = 300 * time.Millisecond
 
 // maxSize is the most values a cache keeps. A full cache is emptied.
 const maxSize = 10_000
 
-// A Cache keeps values for a moment. Make one with [New]. It is safe for concurrent use.
+// A Cache keeps values for a short time. Create one with [New]. It is safe for concurrent use.
 type Cache[V any] struct {
 	now   func() time.Time
 	size  int
 	mu    sync.RWMutex
 	m     map[string]entry[V]
-	drops int // calls of Drop and Clear
+	drops int // the number of calls to Drop and Clear
 }
 
 type entry[V any] struct {
@@ -31,14 +31,14 @@ type entry[V any] struct {
 // New returns a cache that reads the time from now.
 func New[V any](now func() time.Time) *Cache[V] { return NewSize[V](now, maxSize) }
 
-// NewSize is [New] for large values: it keeps at most size of them.
+// NewSize is like [New], for large values: the cache keeps at most size of them.
 func NewSize[V any](now func() time.Time, size int) *Cache[V] {
 	return &Cache[V]{now: now, size: size, m: make(map[string]entry[V])}
 }
 
-// Load returns the value of a key. A value read within the last 300 ms ([For]) is returned
-// again; otherwise Load calls read, and keeps the result unless it is an error. A value
-// that was read while something was dropped may be out of date, and is not kept.
+// Load returns the value of key. If the value was read within the last 300 ms ([For]), Load returns
+// it again. Otherwise Load calls read, and keeps its result unless it is an error. If Drop or Clear
+// is called during the read, the value may be out of date and is not kept.
 func (c *Cache[V]) Load(key string, read func() (V, error)) (V, error) {
 	c.mu.RLock()
 	e, ok := c.m[key]
@@ -69,7 +69,7 @@ func (c *Cache[V]) Load(key string, read func() (V, error)) (V, error) {
 	return value, nil
 }
 
-// Drop removes a key, because this process has just changed its value.
+// Drop removes a key. The caller has just changed its value.
 func (c *Cache[V]) Drop(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -77,7 +77,7 @@ func (c *Cache[V]) Drop(key string) {
 	c.drops++
 }
 
-// Clear removes every key, because this process has just changed what may be any value.
+// Clear removes every key. The caller has just made a change that may affect any value.
 func (c *Cache[V]) Clear() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

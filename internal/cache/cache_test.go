@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/cache"
 )
 
-// A source counts its reads.
+// A source counts how many times it is read.
 type source struct {
 	reads int
 	err   error
@@ -50,7 +50,7 @@ func TestCache(t *testing.T) {
 	})
 }
 
-// TestLoadWhileDropped shows that a value read before a change is not kept after it.
+// TestLoadWhileDropped shows that a value is not kept if it was read before a change.
 func TestLoadWhileDropped(t *testing.T) {
 	c := cache.New[string](time.Now)
 	got, err := c.Load("a", func() (string, error) {
@@ -65,7 +65,7 @@ func TestLoadWhileDropped(t *testing.T) {
 	}
 }
 
-// TestClockBack shows that a clock that is set back does not make an old value new.
+// TestClockBack shows that an old value does not count as fresh when the clock is set back.
 func TestClockBack(t *testing.T) {
 	now := time.Now()
 	c, s := cache.New[int](func() time.Time { return now }), &source{}

@@ -23,11 +23,11 @@ import (
 type conn struct {
 	*pgx.Conn
 	socket *socket
-	until  time.Time // when the pool replaces it
+	until  time.Time // when the pool replaces the connection
 	bad    bool
 }
 
-// connector returns a func that opens connections.
+// connector returns a function that opens connections.
 func connector(config *pgx.ConnConfig) func(context.Context) (*conn, error) {
 	return func(ctx context.Context) (*conn, error) {
 		c, err := pgx.ConnectConfig(ctx, config)
@@ -36,7 +36,7 @@ func connector(config *pgx.ConnConfig) func(context.Context) (*conn, error) {
 		}
 		c.TypeMap().RegisterType(&pgtype.Type{Name: "int8", OID: pgtype.Int8OID, Codec: int8Codec{}})
 
-		// The socket is below the TLS connection, if there is one.
+		// With TLS, the socket is below the TLS connection.
 		under := c.PgConn().Conn()
 		if t, ok := under.(*tls.Conn); ok {
 			under = t.NetConn()
@@ -48,7 +48,7 @@ func connector(config *pgx.ConnConfig) func(context.Context) (*conn, error) {
 // quiet reports whether an idle connection can be used.
 func (c *conn) quiet() bool { return c.socket.quiet() }
 
-// usable reports whether a connection may be used again.
+// usable reports whether the connection may be put back in the pool.
 func (c *conn) usable() bool {
 	return !c.bad && !c.IsClosed() && c.PgConn().TxStatus() == 'I' && !c.PgConn().IsBusy() &&
 		time.Now().Before(c.until)
@@ -60,13 +60,13 @@ func (c *conn) close() {
 	_ = c.Close(ctx)
 }
 
-// A lostError is the error of a connection, not of a query.
+// A lostError is an error after which the connection is closed.
 type lostError struct{ error }
 
 func (e lostError) Unwrap() error { return e.error }
 
-// check wraps an error of the connection in a lostError. It marks the connection as bad if its server no longer
-// accepts writes.
+// check wraps err in a lostError if the connection was lost. If the server no longer accepts
+// writes, check marks the connection as bad.
 func (c *conn) check(err error) error {
 	var e *pgconn.PgError
 	switch {
@@ -79,10 +79,11 @@ func (c *conn) check(err error) error {
 	return err
 }
 
-// verify checks a server before it is used: it must accept writes, and have them on disk before it
-// acknowledges them.
+// verify returns a function that checks a server before it is used. The server must accept writes,
+// and must write them to disk before it acknowledges them.
 func verify(c Config) pgconn.ValidateConnectFunc {
-	// Turn on what a role's default has turned off; keep stricter settings.
+	// Turn on synchronous commit if the role's default has turned it off, but keep stricter
+	// settings.
 	durable := `SELECT current_setting('synchronous_commit')`
 	if c.Sync == Full {
 		durable = `SELECT CASE WHEN current_setting('synchronous_commit') = 'off'
@@ -125,8 +126,9 @@ func (scanFlag) Scan(src []byte, target any) error {
 	return nil
 }
 
-// dial returns a func that opens connections. A connection fails if nothing arrives for patience; 0 means
-// never. The kernel sends keep-alive probes, so that it notices when the other side is gone.
+// dial returns a function that opens connections. A connection fails if nothing arrives for
+// patience; 0 means no limit. The kernel sends keep-alive probes, so that it notices when the
+// server has gone away.
 func dial(patience time.Duration) func(context.Context, string, string) (net.Conn, error) {
 	dialer := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 3 * time.Second,
 		Interval: time.Second, Count: 3}}
@@ -144,7 +146,8 @@ func dial(patience time.Duration) func(context.Context, string, string) (net.Con
 	}
 }
 
-// A socket sets its own deadlines. With a context, pgx would spend a goroutine on each query to watch it.
+// A socket sets its own deadlines. Passing a context to pgx instead would cost a goroutine per
+// query.
 type socket struct {
 	net.Conn
 	raw           syscall.RawConn
@@ -152,11 +155,11 @@ type socket struct {
 	reads, writes deadline
 }
 
-// A deadline is the deadline that is currently set, in nanoseconds since 1970.
+// A deadline is the deadline that is set at present, in nanoseconds since 1970.
 type deadline struct{ atomic.Int64 }
 
-// ahead ensures that the deadline is at least patience away. It sets the deadline a second further than
-// that, so it calls set at most once a second.
+// ahead ensures that the deadline is at least patience away. It adds a second, so that it calls set
+// at most once a second.
 func (d *deadline) ahead(patience time.Duration, set func(time.Time) error) error {
 	now := time.Now()
 	if patience == 0 || d.Load() >= now.Add(patience).UnixNano() {
@@ -183,7 +186,8 @@ func (s *socket) Write(b []byte) (int, error) {
 	return n, s.silent(err)
 }
 
-// silent replaces the error of a timeout: pgx keeps using a connection after one.
+// silent replaces a timeout error, because pgx would continue to use the connection after a
+// timeout.
 func (s *socket) silent(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return fmt.Errorf("%s does not answer", s.RemoteAddr())
@@ -198,8 +202,8 @@ func (s *socket) SetDeadline(t time.Time) error {
 	return s.Conn.SetDeadline(t)
 }
 
-// quiet reports whether the other side has neither closed an idle connection nor sent anything, such as
-// the notice that it is about to.
+// quiet reports whether the server has neither closed the idle connection nor sent anything, such
+// as the notice that it will close the connection.
 func (s *socket) quiet() (quiet bool) {
 	err := s.raw.Control(func(fd uintptr) {
 		var b [1]byte

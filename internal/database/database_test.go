@@ -20,8 +20,8 @@ func count(t *testing.T, d DB) (n int) {
 	return n
 }
 
-// TestChange shows that changes that share a commit succeed and fail independently. A change
-// that fails or panics is undone, and the others stay.
+// TestChange shows that changes that share a commit succeed and fail independently. A change that
+// fails or panics is undone, and the others are committed.
 func TestChange(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { testChange(t, open(t, filepath.Join(t.TempDir(), "a.db"))) })
 	t.Run("postgres", func(t *testing.T) { testChange(t, openAt(t, servers.Postgres(t), 4)) })

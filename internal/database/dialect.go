@@ -26,8 +26,8 @@ const (
 // textType is the type of text columns.
 var textType = regexp.MustCompile(`\bTEXT\b`)
 
-// Schema translates a schema to the dialect. PostgreSQL must be told to compare text by bytes,
-// whatever language the database was created for.
+// Schema translates a schema to the dialect. On PostgreSQL, text columns must explicitly be
+// compared byte by byte, because the default depends on the database's language.
 func (d Dialect) Schema(ddl string) string {
 	if d == Postgres {
 		return textType.ReplaceAllLiteralString(ddl, `TEXT COLLATE "C"`)
@@ -66,8 +66,8 @@ type schemaFile struct {
 
 func (f schemaFile) Read(b []byte) (int, error) { return f.ddl.Read(b) }
 
-// HasTable reports whether a table exists. Unlike CREATE TABLE IF NOT EXISTS, it does not need the right
-// to create one.
+// HasTable reports whether a table exists. Unlike CREATE TABLE IF NOT EXISTS, it works without the
+// right to create tables.
 func (d Dialect) HasTable(ctx context.Context, db *sql.DB, name string) (there bool, err error) {
 	query := `SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = $1`
 	if d == Postgres {
@@ -80,8 +80,8 @@ func (d Dialect) HasTable(ctx context.Context, db *sql.DB, name string) (there b
 	return n > 0, nil
 }
 
-// checkText refuses arguments that PostgreSQL would refuse, so that both databases do: text that is not
-// UTF-8 or has a NUL.
+// checkText refuses text that PostgreSQL would refuse: text that is not UTF-8 or contains a NUL. So
+// both databases behave the same.
 func checkText(args []any) error {
 	for _, arg := range args {
 		var text string

@@ -14,13 +14,14 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// ErrClosed is the error of a query after the database was closed.
+// ErrClosed is the error of queries after the database was closed.
 var ErrClosed = errors.New("the database is closed")
 
-// ErrReadOnly is the error of a change in a database that was opened with Config.ReadOnly.
+// ErrReadOnly is the error of changes to a database that was opened with Config.ReadOnly.
 var ErrReadOnly = errors.New("the database was opened read-only")
 
-// explain turns an error of the database, rather than of the query, into problem.Unavailable.
+// explain converts an error to problem.Unavailable if the database caused it, rather than the
+// query.
 func explain(err error) error {
 	if !isOutage(err) {
 		return err
@@ -45,9 +46,9 @@ const (
 	lockNotAvailable     = "55P03"
 )
 
-// isOutage reports whether an error is that of the database, not of the query.
+// isOutage reports whether the database caused the error, rather than the query.
 func isOutage(err error) bool {
-	if err == nil { // the common case, without allocations
+	if err == nil { // the common case should not allocate
 		return false
 	}
 	var file *sqlite.Error
@@ -55,7 +56,7 @@ func isOutage(err error) bool {
 	var lost lostError
 	switch {
 	case errors.As(err, &file):
-		return isFileOutage(file.Code() & 0xff) // the primary code of an extended one
+		return isFileOutage(file.Code() & 0xff) // without the extended part of the code
 	case errors.As(err, &server):
 		return isServerOutage(server.Code)
 	}
@@ -75,7 +76,7 @@ func isServerOutage(code string) bool {
 	switch code {
 	case readOnly, serializationFailure, deadlockDetected, lockNotAvailable,
 		"25P03", "25P04", // the transaction took too long, or was idle too long
-		"26000", // a prepared statement is gone: a proxy shares connections
+		"26000", // a prepared statement is missing, because a proxy shares connections
 		"57014": // the statement took too long
 		return true
 	}
@@ -83,7 +84,7 @@ func isServerOutage(code string) bool {
 	case "08", // the connection failed
 		"28", // authorization was withdrawn
 		"53", // no memory, no disk, no connections
-		"57", // it is shutting down or starting
+		"57", // the server is shutting down or starting
 		"58": // a system error, such as a failing disk
 		return true
 	}
@@ -95,12 +96,14 @@ func IsUnique(err error) bool {
 	return hasCode(err, uniqueViolation, sqlite3.SQLITE_CONSTRAINT_UNIQUE, sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY)
 }
 
-// IsForeignKey reports whether a row references a missing one, or is referenced by another.
+// IsForeignKey reports whether a foreign key refused a change: a row references a missing row, or a
+// row to be deleted is still referenced.
 func IsForeignKey(err error) bool {
 	return hasCode(err, foreignKeyViolation, sqlite3.SQLITE_CONSTRAINT_FOREIGNKEY)
 }
 
-// hasCode reports whether an error has the state of PostgreSQL, or one of the codes of SQLite.
+// hasCode reports whether err has the given SQLSTATE of PostgreSQL, or one of the given codes of
+// SQLite.
 func hasCode(err error, state string, codes ...int) bool {
 	var server *pgconn.PgError
 	if errors.As(err, &server) {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// opened counts how often this process has files open. A file that SQLite has open must not be opened and
-// closed in addition: that would release SQLite's POSIX locks on it
+// opened counts how many times this process has each file open. While SQLite has a file open, other
+// code must not open and close it: that would release SQLite's POSIX locks on the file
 // (https://sqlite.org/howtocorrupt.html, section 2.2).
 var opened = struct {
 	sync.Mutex
@@ -22,8 +22,8 @@ var opened = struct {
 }{files: make(map[string]int)}
 
 // register records that a file is about to be opened. If this process does not have the file open
-// already, it runs first, which may open and close the file. The caller must call unregister once the
-// file is closed.
+// already, register first calls first, which may open and close the file. The caller must call
+// unregister once the file is closed.
 func register(file string, first func() error) (unregister func(), err error) {
 	if abs, err := filepath.Abs(file); err == nil {
 		file = abs
@@ -44,11 +44,11 @@ func register(file string, first func() error) (unregister func(), err error) {
 	}), nil
 }
 
-// patience is how long a start waits for another process that is changing the schema.
+// patience is how long a starting process waits while another one changes the schema.
 const patience = 30 * time.Second
 
-// withSchemaLock runs do while no other process does so for the same file: two processes that start
-// together must not both create its schema.
+// withSchemaLock runs do while holding a lock on the file's schema, so that two processes that
+// start together do not both create the schema.
 func withSchemaLock(ctx context.Context, file string, do func() error) error {
 	lock, err := os.OpenFile(file+"-schema-lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -72,9 +72,9 @@ func withSchemaLock(ctx context.Context, file string, do func() error) error {
 	}
 }
 
-// writerOf returns the process that holds the write lock of an SQLite file, if it holds the lock for the whole
-// half second of the check. It returns 0 if there is no such process, or no /proc/locks. It does not open the
-// file: see opened.
+// writerOf returns the id of the process that holds the write lock of an SQLite file, if it holds
+// the lock throughout the check, which takes half a second. Otherwise, or without /proc/locks, it
+// returns 0. It does not open the file; see opened.
 func writerOf(ctx context.Context, name string) (pid int) {
 	for i := range 5 {
 		holder := lockedBy(name+"-shm", writeByte)
@@ -90,7 +90,8 @@ func writerOf(ctx context.Context, name string) (pid int) {
 	return pid
 }
 
-// lockedBy returns the process that has a write lock on a byte of a file (proc(5), /proc/locks), or 0.
+// lockedBy returns the id of the process that has a write lock on the byte at offset at (proc(5),
+// /proc/locks), or 0.
 func lockedBy(name string, at int) (pid int) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -110,7 +111,7 @@ func lockedBy(name string, at int) (pid int) {
 		from, err := strconv.Atoi(f[6])
 		to, toErr := strconv.Atoi(f[7])
 		if err == nil && toErr == nil && from <= at && at <= to {
-			pid, _ = strconv.Atoi(f[4]) // 0 for a process of another container
+			pid, _ = strconv.Atoi(f[4]) // 0 for a process in another container
 			return pid
 		}
 	}

@@ -14,19 +14,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// A Notifier carries messages between the processes that use a PostgreSQL database, by LISTEN
-// and NOTIFY. It keeps two connections of its own. Its methods are safe for concurrent use.
+// A Notifier carries messages between the processes that use a PostgreSQL database, with LISTEN and
+// NOTIFY. It has its own two connections. Its methods are safe for concurrent use.
 type Notifier struct {
 	config Config
 
 	mu   sync.Mutex
-	conn *pgx.Conn // to notify; nil before the first message and after a failure
+	conn *pgx.Conn // for NOTIFY; nil before the first message and after a failure
 }
 
-// NewNotifier returns a Notifier for the database of a server. It connects when it is used.
+// NewNotifier returns a Notifier for a PostgreSQL database. It connects when it is first used.
 func NewNotifier(c Config) *Notifier { return &Notifier{config: c} }
 
-// A notification has less than 8,000 bytes, so messages are cut into parts:
+// Limits of a message. A notification is limited to 8,000 bytes, so a message is split into parts:
 //
 //	<id of the message> <index of the part> <number of parts> <base64>
 const (
@@ -34,7 +34,7 @@ const (
 	maxParts = 64
 )
 
-// notifierPatience bounds how long a silent connection is taken for alive.
+// notifierKeepAlive limits how long a dead connection goes unnoticed.
 var notifierKeepAlive = net.KeepAliveConfig{
 	Enable: true, Idle: 5 * time.Second, Interval: 5 * time.Second, Count: 3,
 }
@@ -53,7 +53,7 @@ func (n *Notifier) connect(ctx context.Context) (*pgx.Conn, error) {
 	return c, nil
 }
 
-// Publish sends a message to the processes that listen on a channel.
+// Publish sends a message to all processes that listen on channel.
 func (n *Notifier) Publish(ctx context.Context, channel string, message []byte) error {
 	parts, err := cut(message)
 	if err != nil {
@@ -76,7 +76,7 @@ func (n *Notifier) Publish(ctx context.Context, channel string, message []byte) 
 	return nil
 }
 
-// cut cuts a message into parts.
+// cut splits a message into parts.
 func cut(message []byte) ([]string, error) {
 	text := base64.RawStdEncoding.EncodeToString(message)
 	count := max(1, (len(text)+maxPart-1)/maxPart)
@@ -91,17 +91,18 @@ func cut(message []byte) ([]string, error) {
 	return parts, nil
 }
 
-// drop closes the connection, so that the next message opens another one.
+// drop closes the connection, so that the next message opens a new one.
 func (n *Notifier) drop() {
 	if n.conn != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_ = n.conn.Close(ctx) // it is broken, or the process ends
+		_ = n.conn.Close(ctx) // the connection is broken, or the process is about to end
 		n.conn = nil
 	}
 }
 
-// Close closes the connection for messages. Listen ends with its context.
+// Close closes the connection that sends messages. The connection of Listen is closed when its
+// context ends.
 func (n *Notifier) Close() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -109,10 +110,10 @@ func (n *Notifier) Close() error {
 	return nil
 }
 
-// listenAgain is how long Listen waits before it connects again.
+// listenAgain is how long Listen waits before it reconnects.
 const listenAgain = time.Second
 
-// Listen passes the messages of a channel to receive until ctx ends.
+// Listen passes the messages on channel to receive until ctx ends.
 func (n *Notifier) Listen(ctx context.Context, channel string, receive func(message []byte)) {
 	for ctx.Err() == nil {
 		if err := n.listen(ctx, channel, receive); err == nil || ctx.Err() != nil {
@@ -125,7 +126,7 @@ func (n *Notifier) Listen(ctx context.Context, channel string, receive func(mess
 	}
 }
 
-// listen listens on one connection until it breaks.
+// listen is Listen on a single connection. It returns when the connection breaks.
 func (n *Notifier) listen(ctx context.Context, channel string, receive func(message []byte)) error {
 	c, err := n.connect(ctx)
 	if err != nil {
@@ -152,15 +153,15 @@ func (n *Notifier) listen(ctx context.Context, channel string, receive func(mess
 	}
 }
 
-// An assembly puts the parts of messages together. The parts of one message follow each other,
+// An assembly joins the parts of messages. The parts of a message arrive one right after the other,
 // since they were sent in one transaction.
 type assembly struct {
 	id    string
 	parts []string
 }
 
-// add adds a part, and returns the message if it was its last. Anything else is ignored: others
-// may notify on the channel, too.
+// add adds a part, and returns the message if the part completes it. Other notifications are
+// ignored, since any program may send notifications on the channel.
 func (a *assembly) add(payload string) []byte {
 	fields := strings.Split(payload, " ")
 	if len(fields) != 4 {

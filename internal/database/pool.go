@@ -9,25 +9,26 @@ import (
 )
 
 const (
-	restFor  = 100 * time.Millisecond // after a failure to connect, no other attempt for this long
-	lifetime = 30 * time.Minute       // short enough to reach servers added behind a host name
+	restFor  = 100 * time.Millisecond // how long to wait after a failure to connect before the next attempt
+	lifetime = 30 * time.Minute       // short enough that connections move to servers added behind a host name
 )
 
-// A pool keeps at most max connections. It opens them when they are needed and keeps them for reuse; the
-// one used last is reused first.
+// A pool keeps at most max connections. It opens them when they are needed and keeps them for
+// reuse. The connection used last is reused first.
 //
-// It is not puddle's pool because of what happens without a server. Here all waiters learn of a failed
-// attempt at once, unless a connection may still be put back, and no attempt follows it immediately.
+// It is used instead of the pool that comes with pgx because of how it behaves without a server: if
+// an attempt to connect fails, all waiting callers get the error immediately, unless a connection
+// may still be put back, and there is a pause before the next attempt.
 type pool struct {
 	max      int
-	patience time.Duration // maximum wait for a connection: the time of the query before it, or of connecting
+	patience time.Duration // maximum wait for a connection, which is either in use by a query or being opened
 	connect  func(context.Context) (*conn, error)
 
 	mu      sync.Mutex
 	idle    []*conn
-	open    int // connections, including those being opened
+	open    int // the number of connections, including those being opened
 	waiting []chan given
-	failed  time.Time // when connecting last failed
+	failed  time.Time // the time of the last failure to connect; zero after a success
 	failure error
 	closed  bool
 	emptied chan struct{} // closed once a closed pool has no connections left
@@ -36,7 +37,7 @@ type pool struct {
 	waited time.Duration
 }
 
-// given is the answer to a waiting caller: a connection or an error.
+// given is what a waiting caller gets: a connection or an error.
 type given struct {
 	conn *conn
 	err  error
@@ -62,7 +63,7 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 	}
 }
 
-// take returns an idle connection, or the turn to wait for one.
+// take returns an idle connection, or a channel on which the caller receives one later.
 func (p *pool) take() (*conn, chan given, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -80,7 +81,7 @@ func (p *pool) take() (*conn, chan given, error) {
 	return nil, turn, nil
 }
 
-// wait waits for a turn, for at most patience.
+// wait waits on turn for at most patience.
 func (p *pool) wait(ctx context.Context, turn chan given) (*conn, error) {
 	began := time.Now()
 	timer := time.NewTimer(p.patience)
@@ -97,8 +98,8 @@ func (p *pool) wait(ctx context.Context, turn chan given) (*conn, error) {
 	}
 	p.note(time.Since(began))
 
-	// The connection may have been given in the meantime. It is used after a timeout, and passed on if the
-	// caller has left.
+	// A connection may have arrived in the meantime. After a timeout it is used; if ctx has ended,
+	// it is passed on.
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if i := slices.Index(p.waiting, turn); i >= 0 {
@@ -131,7 +132,7 @@ func (p *pool) note(waited time.Duration) {
 	p.waited += waited
 }
 
-// more starts to open a connection for waiting callers, if the pool may have one more.
+// more starts opening another connection if callers are waiting and the pool is not full.
 func (p *pool) more() {
 	if len(p.waiting) == 0 || p.open >= p.max {
 		return
@@ -164,7 +165,7 @@ func (p *pool) more() {
 	}()
 }
 
-// refuse fails all waiting callers, unless there are connections that may be put back.
+// refuse returns an error to all waiting callers, unless an open connection may still be put back.
 func (p *pool) refuse() {
 	if p.open > 0 {
 		return
@@ -175,7 +176,8 @@ func (p *pool) refuse() {
 	p.waiting = nil
 }
 
-// give passes a connection to the caller that has waited longest.
+// give passes a connection to the caller that has waited longest, or keeps it if no caller is
+// waiting.
 func (p *pool) give(c *conn) {
 	if len(p.waiting) == 0 {
 		p.idle = append(p.idle, c)
@@ -196,7 +198,7 @@ func (p *pool) put(c *conn) {
 	p.give(c)
 }
 
-// drop closes a connection and opens another if callers wait.
+// drop closes a connection, and opens another if callers are waiting.
 func (p *pool) drop(c *conn) {
 	c.close()
 	p.mu.Lock()
@@ -212,8 +214,8 @@ func (p *pool) ended() {
 	}
 }
 
-// close closes all connections. It waits for those in use to be put back, a little longer than a query
-// may take.
+// close closes all connections. It waits until those in use are put back, but only a little longer
+// than a query may take.
 func (p *pool) close() {
 	p.mu.Lock()
 	if p.closed {

@@ -36,7 +36,7 @@ func TestPoolWaits(t *testing.T) {
 			}
 
 			began = time.Now()
-			_, err = p.get(t.Context()) // the connection is in use, or is refused again
+			_, err = p.get(t.Context()) // the connection is in use, or connecting fails again
 			if took := time.Since(began); !errors.Is(err, problem.Unavailable) || took > statementFor {
 				t.Errorf("%s: another get = %v after %s, want unavailable in %s", tt.name, err, took, statementFor)
 			}

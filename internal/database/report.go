@@ -14,19 +14,20 @@ import (
 // A Report describes a database.
 type Report struct {
 	Tables    []string // their names
-	Schema    int64    // the version of the applied migrations; 0 for none
+	Schema    int64    // the version of the applied migrations; 0 if none were applied
 	File      string   // the path of an SQLite file
-	Size, Log int64    // in bytes, of an SQLite file and of its log
-	Checked   bool     // the whole file was checked for damage
-	Writer    int      // the process that holds the write lock; 0 for none
+	Size, Log int64    // the sizes of an SQLite file and its log, in bytes
+	Checked   bool     // whether the whole file was checked for damage
+	Writer    int      // the id of the process that holds the write lock, or 0
 
-	Server *ServerReport // nil for a file
+	Server *ServerReport // nil for SQLite
 }
 
-// Look describes a database without changing anything: it creates no file, schema or log. It uses all
-// fields of the Config other than Prepare.
+// Look describes a database without changing anything: it creates no file, schema or log. It uses
+// all fields of c except Prepare.
 //
-// A missing file is an fs.ErrNotExist; a database that Open would refuse is an [Unfit].
+// If the file is missing, the error is fs.ErrNotExist. If Open would refuse the database, it is an
+// [Unfit].
 func Look(ctx context.Context, c Config) (Report, error) {
 	if IsServer(c.URL) {
 		return lookServer(ctx, c)
@@ -50,8 +51,9 @@ func Look(ctx context.Context, c Config) (Report, error) {
 	return r, diagnose(name, c.Sync, err)
 }
 
-// checkUnopened checks a file that this process has not opened: whether it may be opened, and whether its log
-// is complete. The log is not checked for a Normal file, which may lack its last commits after a power cut.
+// checkUnopened checks whether a file may be opened, and whether its log is complete. This process
+// must not have the file open. The log of a Normal file is not checked, since the last commits may
+// be missing after a power cut.
 func (c Config) checkUnopened(name string, write bool) error {
 	if err := checkAccess(name, write); err != nil || c.Sync != Full {
 		return err
@@ -59,15 +61,17 @@ func (c Config) checkUnopened(name string, write bool) error {
 	return checkLog(name)
 }
 
-// looks is how often a file is looked at that another process begins to write at the same time.
+// looks is how many times look tries to read a file that another process writes to at the same
+// time.
 const looks = 10
 
-// look reads what a file holds, and checks it. Without an index, it reads without locks: if another
-// process begins to write meanwhile, an intact file may appear damaged. It is then looked at again.
+// look reads and checks a file. If there is no FILE-shm, it reads without locks: if another process
+// begins to write at the same time, an intact file may appear damaged. In that case, look tries
+// again.
 func look(ctx context.Context, name string, c Config) (r Report, err error) {
 	for range looks {
 		reading := unchanging(name)
-		before, _ := os.Stat(name) // if it fails, so does the look
+		before, _ := os.Stat(name) // if this fails, so does lookOnce
 		r, err = lookOnce(ctx, name, c, reading)
 		if err == nil || reading != immutable || !hasChanged(name, before) {
 			break
@@ -76,7 +80,7 @@ func look(ctx context.Context, name string, c Config) (r Report, err error) {
 	return r, err
 }
 
-// hasChanged reports whether a file without an index has been written to since a time.
+// hasChanged reports whether a file that was read without locks has been written to since.
 func hasChanged(name string, since fs.FileInfo) bool {
 	now, err := os.Stat(name)
 	return err == nil && since != nil && (!now.ModTime().Equal(since.ModTime()) || now.Size() != since.Size()) ||
@@ -93,7 +97,7 @@ func lookOnce(ctx context.Context, name string, c Config, reading string) (r Rep
 		r.Log = log.Size()
 	}
 	if r.Size == 0 && r.Log == 0 {
-		return r, nil // left by a start that was killed immediately
+		return r, nil // left by a process that was killed right after its start
 	}
 
 	db, err := sql.Open("sqlite", address(name, "_pragma=busy_timeout(2000)&"+reading))
@@ -103,7 +107,8 @@ func lookOnce(ctx context.Context, name string, c Config, reading string) (r Rep
 	defer db.Close()
 	db.SetMaxOpenConns(1)
 
-	// Selvage's own tables are recognized first: a file of another program is neither read nor checked further.
+	// First check whose tables these are: files of other programs are neither read nor checked
+	// further.
 	if err := r.readTables(ctx, db, fileTables); err != nil {
 		return r, err
 	}
@@ -118,15 +123,16 @@ func lookOnce(ctx context.Context, name string, c Config, reading string) (r Rep
 	return r, err
 }
 
-// inBackground reports whether a file is checked while it is used: a file so large that the check would delay
-// the start noticeably, and whose schema stays. Otherwise a damaged file would be migrated, and the copy made
-// before that would replace an intact one.
+// inBackground reports whether a file is checked while it is in use. This is the case if the file
+// is so large that the check would delay the start noticeably, and if its schema does not change.
+// Before a migration, the whole file must be checked: otherwise damaged data would be migrated, and
+// a copy of it would replace an intact backup.
 func (c Config) inBackground(r Report) bool {
 	const large = 16 << 20
 	return r.Size > cmp.Or(c.large, large) && r.Schema == c.Schema
 }
 
-// checkFile is like check, with a connection of its own.
+// checkFile is like check, with its own connection.
 func checkFile(ctx context.Context, name string, c Config) (whole bool, err error) {
 	db, err := sql.Open("sqlite", address(name, "_pragma=busy_timeout(2000)&"+unchanging(name)))
 	if err != nil {
@@ -136,8 +142,9 @@ func checkFile(ctx context.Context, name string, c Config) (whole bool, err erro
 	return check(ctx, db, name, c)
 }
 
-// unchanging returns the parameters that keep SQLite from creating files: even a reader would create a log and
-// its index. If there is an index, another process may be writing, and its locks count.
+// unchanging returns the URI parameters that keep SQLite from creating files, since even a reader
+// would create a log and FILE-shm. If FILE-shm exists, another process may be writing, so SQLite
+// uses locks.
 func unchanging(name string) string {
 	if _, err := os.Stat(name + "-shm"); errors.Is(err, fs.ErrNotExist) {
 		if log, err := os.Stat(name + "-wal"); err != nil || log.Size() == 0 {
@@ -150,7 +157,8 @@ func unchanging(name string) string {
 // immutable makes SQLite read a file without locks (https://sqlite.org/uri.html).
 const immutable = "immutable=1"
 
-// Queries for all tables of SQLite, and of PostgreSQL without those of extensions.
+// The queries for the names of all tables. On PostgreSQL, tables that belong to extensions are left
+// out.
 const (
 	fileTables   = `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name`
 	serverTables = `SELECT c.relname FROM pg_class c
@@ -160,7 +168,7 @@ const (
 		ORDER BY c.relname`
 )
 
-// readTables reads the names of all tables.
+// readTables reads the names of all tables with the given query.
 func (r *Report) readTables(ctx context.Context, db *sql.DB, query string) error {
 	rows, err := db.QueryContext(ctx, query)
 	if err != nil {
@@ -185,7 +193,7 @@ func (r *Report) readSchema(ctx context.Context, db *sql.DB) error {
 		`SELECT coalesce(max(version_id), 0) FROM `+Versions+` WHERE is_applied`).Scan(&r.Schema)
 }
 
-// check looks for damaged pages, for at most the time of the Config. whole reports whether it got through the
+// check looks for damaged pages, for at most c.Check. whole reports whether it checked the whole
 // file.
 func check(ctx context.Context, db *sql.DB, name string, c Config) (whole bool, err error) {
 	if c.Check <= 0 {

@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// closed returns a database file with some rows that no process has open.
+// closed returns a database file that has some rows and that no process has open.
 func closed(t *testing.T) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "a.db")
@@ -34,14 +34,14 @@ func closed(t *testing.T) string {
 	return file
 }
 
-// hasT reports whether a database belongs to these tests.
+// hasT is a Config.Ours for the databases of these tests.
 func hasT(tables []string) bool { return slices.Contains(tables, "t") }
 
 func config(file string) Config {
 	return Config{URL: "sqlite:" + file, Sync: Full, Ours: hasT, Check: time.Minute, Prepare: makeTable}
 }
 
-// scribble overwrites the second page of a file: the root of the first table.
+// scribble overwrites the second page of a file, which is the root of the first table.
 func scribble(t *testing.T, file string) {
 	t.Helper()
 	f, err := os.OpenFile(file, os.O_WRONLY, 0)
@@ -127,8 +127,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestLarge shows that a large file is checked while it is used, and that its use ends if it is
-// damaged.
+// TestLarge shows that a large file is checked while it is in use, and that queries fail once
+// damage is found.
 func TestLarge(t *testing.T) {
 	file := closed(t)
 	c := config(file)
@@ -235,7 +235,7 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestDamageMet shows that a file is no longer used once damage was found while using it.
+// TestDamageMet shows that all queries fail once a query has found damage.
 func TestDamageMet(t *testing.T) {
 	file := closed(t)
 	c := config(file)

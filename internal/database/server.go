@@ -15,7 +15,7 @@ import (
 // A server is a PostgreSQL database.
 type server struct {
 	pool     *pool
-	watch    *pool // one connection
+	watch    *pool // has a single connection
 	readOnly bool
 
 	changes, retries atomic.Int64
@@ -83,7 +83,8 @@ func (s *server) Once(ctx context.Context, do func(Tx) error) error {
 	return s.retry(ctx, func(c *conn) error { return safely(do, &serverTx{conn: c}) })
 }
 
-// retry runs a change, and runs it again if the server has undone it because of another change.
+// retry runs a change, and runs it again if the server has undone it because of a concurrent
+// change.
 func (s *server) retry(ctx context.Context, run func(*conn) error) error {
 	if s.readOnly {
 		return ErrReadOnly
@@ -112,8 +113,8 @@ func (s *server) retry(ctx context.Context, run func(*conn) error) error {
 	}
 }
 
-// tries returns how often a change that failed with err may run. A change whose commit was not answered runs
-// once, because it may have been committed.
+// tries returns how many times a change that failed with err may run in total. If the server did
+// not answer a commit, the change must not run again, because it may have been committed.
 func tries(err error) int {
 	var e *pgconn.PgError
 	if !errors.As(err, &e) {
@@ -122,13 +123,13 @@ func tries(err error) int {
 	switch e.Code {
 	case serializationFailure, deadlockDetected:
 		return 5
-	case lockNotAvailable: // it has already waited for the lock's timeout
+	case lockNotAvailable: // the change has already waited for the lock timeout
 		return 2
 	}
 	return 1
 }
 
-// transact runs a change in a transaction, whose BEGIN is sent along with the first query.
+// transact runs a change in a transaction. BEGIN is sent along with the first query.
 func transact(c *conn, do func(Tx) error) (err error) {
 	t := &serverTx{conn: c, before: new(pgx.Batch)}
 	t.before.Queue("begin")

@@ -16,12 +16,12 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// at returns the Config of a server with a long patience.
+// at returns a Config for the server at url, with a long patience.
 func at(url string) Config {
 	return Config{URL: url, Sync: Full, Patience: time.Minute, Ours: hasT, Prepare: makeTable}
 }
 
-// openAt opens a server's database with a pool of the given size.
+// openAt opens the database at url with a pool of the given size.
 func openAt(t *testing.T, url string, pool int) *server {
 	t.Helper()
 	return openServerOf(t, at(url), pool)
@@ -57,8 +57,8 @@ func do(t *testing.T, d DB, query string) {
 	}
 }
 
-// TestServerAway shows that failures of the server are reported as unavailable, and that the
-// pool is intact afterwards.
+// TestServerAway shows that failures of the server are reported as unavailable, and that the pool
+// still works afterwards.
 func TestServerAway(t *testing.T) {
 	url := servers.Postgres(t)
 	s := openAt(t, url, 1)
@@ -133,7 +133,7 @@ func TestServerEndsIdle(t *testing.T) {
 	s, other := openAt(t, url, 2), openAt(t, url, 1)
 	do(t, s, `INSERT INTO t (id) VALUES ('a')`)
 	for range 3 {
-		// With a timeout, pg_terminate_backend returns once the other backends have ended.
+		// With a timeout, pg_terminate_backend waits until the other backends have ended.
 		do(t, other,
 			`SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity
 			WHERE pid <> pg_backend_pid() AND datname = current_database()`)
@@ -204,7 +204,7 @@ func TestServerPool(t *testing.T) {
 	}
 }
 
-// TestDeadlock shows that two changes that deadlock both succeed in the end.
+// TestDeadlock shows that if two changes deadlock, both succeed in the end.
 func TestDeadlock(t *testing.T) {
 	s := openAt(t, servers.Postgres(t), 2)
 	do(t, s, `INSERT INTO t (id) VALUES ('a'), ('b')`)
@@ -289,8 +289,8 @@ func with(t *testing.T, raw string, change func(*url.URL)) string {
 	return u.String()
 }
 
-// TestServerRefused shows that a database that cannot be used is refused with the cause and a
-// remedy, and never with the password.
+// TestServerRefused shows that the error for an unusable database states the cause and a remedy,
+// but never the password.
 func TestServerRefused(t *testing.T) {
 	good := servers.Postgres(t)
 	const hush = "hush%2Fhush"
@@ -369,8 +369,8 @@ func refused(t *testing.T, name string, c Config, want string) {
 	}
 }
 
-// TestServerURLs shows that of several hosts in a URL, the first that answers and takes writes
-// is used, and that tables are in the schema of the search path.
+// TestServerURLs shows that if a URL names several hosts, the first one that answers and accepts
+// writes is used, and that tables are created in the schema of the search path.
 func TestServerURLs(t *testing.T) {
 	url1, url2 := servers.Postgres(t), servers.Postgres(t)
 	servers.SQL(t, url2, `CREATE SCHEMA apart; CREATE TABLE users (id INT)`)
@@ -387,8 +387,8 @@ func TestServerURLs(t *testing.T) {
 	}
 }
 
-// TestServerWithoutRights shows that a role without the right to create tables gets a clear
-// error, and does not need the right once the tables exist.
+// TestServerWithoutRights shows that a role without the right to create tables gets a clear error,
+// but does not need the right once the tables exist.
 func TestServerWithoutRights(t *testing.T) {
 	own := servers.OwnPostgres(t)
 	owner := own.Database(t)
@@ -421,7 +421,8 @@ func TestServerWithoutRights(t *testing.T) {
 		"the database's encoding is LATIN1, not UTF8; create one with: CREATE DATABASE latin")
 }
 
-// TestOpenServerTogether shows that processes that start together create a server's schema once.
+// TestOpenServerTogether shows that if several processes start together, the server's schema is
+// created once.
 func TestOpenServerTogether(t *testing.T) {
 	c := at(servers.Postgres(t))
 	c.Prepare = func(ctx context.Context, db *sql.DB, d Dialect) error {
@@ -446,7 +447,7 @@ func TestOpenServerTogether(t *testing.T) {
 	wg.Wait()
 }
 
-// TestServerComesBack shows that a server is used again after it was away.
+// TestServerComesBack shows that a server is used again after an outage.
 func TestServerComesBack(t *testing.T) {
 	own := servers.OwnPostgres(t)
 	s := openAt(t, own.Database(t), 4)
@@ -476,7 +477,7 @@ func TestServerComesBack(t *testing.T) {
 	}
 }
 
-// TestSocket shows that a socket fails for good if the server does not answer.
+// TestSocket shows that a socket returns a permanent error if the server does not answer.
 func TestSocket(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -19,25 +19,26 @@ import (
 // statementFor is the default of [Config.Patience].
 const statementFor = 5 * time.Second
 
-// IsServer reports whether a URL is one of PostgreSQL.
+// IsServer reports whether raw is the URL of a PostgreSQL database.
 func IsServer(raw string) bool {
 	return strings.HasPrefix(raw, "postgres://") || strings.HasPrefix(raw, "postgresql://")
 }
 
-// Check returns what is wrong with the URL of a server, or with the files it names, without connecting.
+// Check returns an error if the URL of a server is invalid, or the files that it names are. It does
+// not connect.
 func Check(raw string) error {
 	_, err := parseServer(raw)
 	return err
 }
 
-// server returns how the pool connects.
+// server returns the configuration with which the pool connects.
 func (c Config) server() (*pgx.ConnConfig, error) {
 	config, err := parseServer(c.URL)
 	if err != nil {
 		return nil, err
 	}
 	patience := c.patience()
-	config.DialFunc = dial(patience + time.Second) // the server gives up on a statement earlier than that
+	config.DialFunc = dial(patience + time.Second) // longer than the server's own limit for a statement
 	config.ConnectTimeout = patience
 	config.ValidateConnect = verify(c)
 
@@ -58,9 +59,9 @@ func (c Config) server() (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
-// isCutPassword reports whether part of the password of a URL was probably read as something else, because a
-// character in it is not encoded. Errors about that would show it. Only the parameters user and password may
-// contain an @ that is not encoded.
+// isCutPassword reports whether a part of the password was probably parsed as another part of the
+// URL, because a special character in it is not encoded. An error about the other part would reveal
+// it. Only the parameters user and password may contain an unencoded @.
 func isCutPassword(u *url.URL) bool {
 	if strings.Contains(u.EscapedPath(), "@") || strings.Contains(u.Fragment, "@") {
 		return true
@@ -78,8 +79,8 @@ func (c Config) patience() time.Duration { return cmp.Or(c.Patience, statementFo
 
 func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// parseServer reads a URL, and the same environment variables and files as libpq. Its errors never show the
-// URL, which contains the password.
+// parseServer parses a URL, and reads the same environment variables and files as libpq. Its errors
+// never show the URL, which contains the password.
 func parseServer(raw string) (*pgx.ConnConfig, error) {
 	u, err := url.Parse(raw)
 	if err != nil || isCutPassword(u) {
@@ -91,7 +92,7 @@ func parseServer(raw string) (*pgx.ConnConfig, error) {
 		return config, nil
 	}
 
-	// pgx's message begins with the URL, and may repeat the password.
+	// The error from pgx begins with the URL, and may repeat the password.
 	reason := err.Error()
 	if _, after, ok := strings.Cut(reason, "`: "); ok {
 		reason = after

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestCutPasswords shows that a password whose special characters are not encoded appears
-// neither in errors nor in the address that is connected to.
+// TestCutPasswords shows that a password with unencoded special characters appears neither in
+// errors nor in the address that is connected to.
 func TestCutPasswords(t *testing.T) {
 	for _, raw := range []string{
 		"postgres://u:p@hush/hush@h:5432/db", "postgres://u:12/hush@h/db", "postgres://u:12#hush@h/db",

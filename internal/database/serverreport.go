@@ -9,31 +9,31 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// A ServerReport describes those settings of a PostgreSQL server that matter to selvage.
+// A ServerReport describes the settings of a PostgreSQL server that matter to selvage.
 type ServerReport struct {
 	At      string // host and port
 	Role    string
 	Name    string // the database
-	Version int    // 150018 is 15.18
+	Version int    // for example, 150018 for 15.18
 	Release string // the same, for display
 
-	Connections int // maximum for all roles without privileges together
-	InUse       int // connections in use
+	Connections int // the maximum for all roles together, except superusers
+	InUse       int // the number of connections in use
 
-	SynchronousCommit string // as package store uses it, whatever the role's default
-	Fsync, FullPages  bool   // without these, a power cut damages the database
-	Checksums         bool   // damaged pages are detected
+	SynchronousCommit string // the setting that package store uses, which may be stricter than the role's default
+	Fsync, FullPages  bool   // if either is off, a power cut can damage the database
+	Checksums         bool   // whether damaged pages are detected
 	Autovacuum        bool
-	Standby           bool // it accepts no writes
-	Superuser         bool // the role is a superuser
-	Creates           bool // the role may create tables
+	Standby           bool // whether the server accepts no writes
+	Superuser         bool // whether the role is a superuser
+	Creates           bool // whether the role may create tables
 	Refused           []string
-	Encrypted, Local  bool // the connection uses TLS; the server is on this machine
+	Encrypted, Local  bool // whether the connection uses TLS, and whether the server is on this machine
 }
 
 // lookServer is Look for PostgreSQL.
 func lookServer(ctx context.Context, c Config) (r Report, err error) {
-	c.ReadOnly, c.Sync = true, Full // package store uses Full
+	c.ReadOnly, c.Sync = true, Full // like package store
 	config, err := c.server()
 	if err != nil {
 		return r, err
@@ -76,10 +76,10 @@ func (r *ServerReport) read(ctx context.Context, db *sql.DB, ours []string) erro
 	return r.readRefused(ctx, db, ours)
 }
 
-// readRefused reads the names of selvage's tables that the role may not read or write.
+// readRefused reads the names of selvage's tables that the role may not read and write.
 func (r *ServerReport) readRefused(ctx context.Context, db *sql.DB, ours []string) error {
 	for _, name := range ours {
-		var may sql.NullBool // NULL if there is no such table
+		var may sql.NullBool // NULL if the table does not exist
 		err := db.QueryRowContext(ctx, `
 			SELECT BOOL_AND(has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'INSERT')
 				AND has_table_privilege(c.oid, 'UPDATE') AND has_table_privilege(c.oid, 'DELETE'))

@@ -14,10 +14,12 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// schemaLock is the advisory lock of a process that changes selvage's schema.
+// schemaLock is the number of the advisory lock that a process holds while it changes selvage's
+// schema.
 const schemaLock = 0x73656c76616765 // "selvage"
 
-// prepareServer inspects a database and, unless it is opened read-only, creates or updates its schema.
+// prepareServer inspects a database. Unless c.ReadOnly is set, it also creates or updates the
+// schema.
 func prepareServer(ctx context.Context, config *pgx.ConnConfig, c Config) error {
 	db := oneConnection(config)
 	defer db.Close()
@@ -37,8 +39,9 @@ func prepareServer(ctx context.Context, config *pgx.ConnConfig, c Config) error 
 	return err
 }
 
-// oneConnection returns a pool of one connection. If it is lost, it is not replaced, because its lock is lost
-// with it. Statements have no timeout, since a migration may take long.
+// oneConnection returns a pool with a single connection. If the connection is lost, it is not
+// replaced, because its lock is lost, too. Statements have no timeout, since a migration may take
+// long.
 func oneConnection(config *pgx.ConnConfig) *sql.DB {
 	config = config.Copy()
 	config.DialFunc = dial(0)
@@ -62,7 +65,7 @@ func (o *once) Connect(ctx context.Context) (driver.Conn, error) {
 	return o.Connector.Connect(ctx)
 }
 
-// lockSchema takes the schema lock, which ends with the connection.
+// lockSchema takes the schema lock. The lock is released when the connection is closed.
 func lockSchema(ctx context.Context, db *sql.DB) error {
 	for deadline := time.Now().Add(patience); ; {
 		var ours bool
@@ -84,7 +87,8 @@ func lockSchema(ctx context.Context, db *sql.DB) error {
 	}
 }
 
-// inspect refuses a database that selvage must not or cannot use, and fills report if it is not nil.
+// inspect returns an error if selvage must not or cannot use the database. If report is not nil,
+// inspect also fills it in.
 func inspect(ctx context.Context, db *sql.DB, config *pgx.ConnConfig, c Config, report *Report) error {
 	var schema sql.NullString
 	var encoding string

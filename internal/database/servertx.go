@@ -14,7 +14,7 @@ import (
 // A serverTx runs queries on one connection.
 type serverTx struct {
 	conn   *conn
-	before *pgx.Batch // sent along with the next query; nil if empty
+	before *pgx.Batch // to be sent along with the next query; nil if empty
 }
 
 func (t *serverTx) Query(_ context.Context, query string, args ...any) (Rows, error) {
@@ -75,10 +75,10 @@ func (t *serverTx) Exec(_ context.Context, query string, args ...any) (sql.Resul
 	return driver.RowsAffected(tag.RowsAffected()), nil
 }
 
-// Later sends a query along with the next one, or with the commit.
+// Later queues a query, which is sent along with the next query or the commit.
 func (t *serverTx) Later(ctx context.Context, query string, args ...any) error {
 	if t.before == nil {
-		if t.conn.PgConn().TxStatus() == 'I' { // outside of a transaction there is no commit
+		if t.conn.PgConn().TxStatus() == 'I' { // outside a transaction, there is no commit
 			_, err := t.Exec(ctx, query, args...)
 			return err
 		}
@@ -94,10 +94,10 @@ func (t *serverTx) Later(ctx context.Context, query string, args ...any) error {
 // Recall returns nil, because other nodes write, too.
 func (t *serverTx) Recall() any { return nil }
 
-// Remember runs last at once.
+// Remember runs last immediately.
 func (t *serverTx) Remember(_ any, last func(Tx) error) error { return last(t) }
 
-// send sends a query along with those before it, and reads the results of those.
+// send sends the queued queries and then query, and reads the results of the queued ones.
 func (t *serverTx) send(query string, args []any) (pgx.BatchResults, error) {
 	before := t.before
 	t.before = nil
@@ -114,13 +114,13 @@ func (t *serverTx) send(query string, args []any) (pgx.BatchResults, error) {
 	return batch, nil
 }
 
-// commit ends the transaction, if it has begun. If the connection is lost meanwhile, it is unknown whether
-// the transaction was committed.
+// commit commits the transaction, if it has begun. If the connection is lost during the commit, the
+// result is unknown.
 func (t *serverTx) commit() error {
 	if t.before == nil {
 		t.before = new(pgx.Batch)
 	} else if t.before.Len() == 1 && t.conn.PgConn().TxStatus() == 'I' {
-		return nil // only begin is queued
+		return nil // only BEGIN is queued
 	}
 
 	batch, err := t.send("commit", nil)
@@ -189,10 +189,10 @@ func (r serverRead) Later(context.Context, string, ...any) error {
 type serverRows struct {
 	rows   pgx.Rows
 	conn   *conn
-	batch  pgx.BatchResults // closed along with rows; may be nil
-	pool   *pool            // where Close puts conn back; nil in a change
+	batch  pgx.BatchResults // closed along with the rows; may be nil
+	pool   *pool            // where Close puts conn back; nil within a change
 	closed bool
-	err    error // the result, once closed
+	err    error // the result of Close
 }
 
 func (r *serverRows) Next() bool             { return r.rows.Next() }
@@ -205,7 +205,8 @@ func (r *serverRows) Err() error {
 	return r.explained(r.rows.Err())
 }
 
-// explained explains an error of reading. The error of a change is explained as a whole.
+// explained passes an error from a read-only query to explain. Within a change, the caller of the
+// change does that.
 func (r *serverRows) explained(err error) error {
 	if err == nil {
 		return nil
@@ -234,7 +235,7 @@ func (r *serverRows) Close() error {
 	return r.err
 }
 
-// single is one row of rows.
+// single is the only row of rows.
 type single struct{ rows Rows }
 
 func (s single) Scan(dest ...any) (err error) {

@@ -16,7 +16,7 @@ import (
 	_ "modernc.org/sqlite" // the driver
 )
 
-// path returns the file of a URL sqlite:FILE.
+// path returns the file named by a URL of the form sqlite:FILE.
 func path(raw, dir string) (string, error) {
 	file, ok := strings.CutPrefix(raw, "sqlite:")
 	if !ok || file == "" {
@@ -36,11 +36,11 @@ type file struct {
 	leave  func()   // see register
 
 	checking sync.WaitGroup
-	uncheck  context.CancelFunc // stops the check; nil if there is none
+	uncheck  context.CancelFunc // stops the background check; nil if there is none
 
 	name    string
 	sync    Sync
-	damaged atomic.Pointer[Unfit] // found while the file was in use; from then on all queries fail
+	damaged atomic.Pointer[Unfit] // damage found while the file was in use; once set, all queries fail
 }
 
 var _ DB = (*file)(nil)
@@ -62,7 +62,7 @@ func (d *file) open(ctx context.Context, name string, c Config) (err error) {
 		return err
 	}
 
-	// Do not touch a file that is another program's, or known to be damaged.
+	// Do not change a file that belongs to another program or is known to be damaged.
 	seen, err := look(ctx, name, c)
 	if err != nil && (c.ReadOnly || !errors.Is(err, fs.ErrNotExist)) {
 		return err
@@ -94,8 +94,8 @@ func (d *file) open(ctx context.Context, name string, c Config) (err error) {
 	return nil
 }
 
-// checkInBackground checks a large file while it is used, since checking it first would delay the start. If
-// it is damaged, its use ends.
+// checkInBackground checks a large file while it is in use, since checking it first would delay the
+// start. If it finds damage, all later queries fail.
 func (d *file) checkInBackground(c Config) {
 	var ctx context.Context
 	ctx, d.uncheck = context.WithCancel(context.Background())
@@ -115,7 +115,7 @@ func (d *file) openReads(ctx context.Context, dsn string) (err error) {
 	return d.reads.PingContext(ctx)
 }
 
-// address returns the URI of a file, with parameters, for the driver.
+// address returns the URI that the driver needs to open a file with the given parameters.
 func address(name, parameters string) string {
 	return "file:" + (&url.URL{Path: name}).EscapedPath() + "?" + parameters
 }
@@ -132,8 +132,8 @@ func (d *file) Ping(ctx context.Context) error {
 	return d.explain(d.reads.PingContext(ctx))
 }
 
-// explain turns an error of the file, rather than of the query, into problem.Unavailable. If the file is
-// damaged, it ends the file's use.
+// explain converts an error to problem.Unavailable if the file caused it, rather than the query. If
+// the file is damaged, all later queries fail.
 func (d *file) explain(err error) error {
 	if err == nil {
 		return nil
@@ -146,7 +146,7 @@ func (d *file) explain(err error) error {
 	return explain(err)
 }
 
-// Clock returns the time of this machine, which has the file.
+// Clock returns the time of this machine, since the file is on it.
 func (d *file) Clock(context.Context) (time.Time, error) { return time.Now(), nil }
 
 func (d *file) Close() (err error) {
@@ -169,7 +169,8 @@ func (d *file) Close() (err error) {
 func (d *file) Read() Tx  { return stmtTx{prepare: d.onReader, explain: d.explain} }
 func (d *file) Watch() Tx { return d.Read() }
 
-// Change waits for the writer. A waiting change is abandoned when ctx ends; a running one continues.
+// Change queues the change for the writer. If ctx ends before the writer begins the change, the
+// change is abandoned. Otherwise it continues.
 func (d *file) Change(ctx context.Context, do func(Tx) error) error {
 	return d.change(ctx, change{do: do})
 }
@@ -212,7 +213,8 @@ func (d *file) onReader(query string) (*sql.Stmt, error) {
 		return nil, d.explain(fmt.Errorf("preparing query: %w", err))
 	}
 
-	// Of two callers that prepare the same query, the second uses the statement of the first.
+	// If two callers prepare the same query at the same time, the second uses the first one's
+	// statement.
 	if kept, loaded := d.stmts.LoadOrStore(query, st); loaded {
 		_ = st.Close()
 		return kept.(*sql.Stmt), nil
@@ -220,11 +222,12 @@ func (d *file) onReader(query string) (*sql.Stmt, error) {
 	return st, nil
 }
 
-// A stmtTx runs queries as prepared statements, within a change or on a reading connection.
+// A stmtTx runs queries as prepared statements, either within a change or on a read-only
+// connection.
 type stmtTx struct {
 	prepare func(query string) (*sql.Stmt, error)
-	explain func(error) error // for errors of reading; nil in a change, whose error is explained as a whole
-	memory  *memory           // nil when reading
+	explain func(error) error // for errors of read-only queries; nil within a change
+	memory  *memory           // nil outside a change
 }
 
 func (t stmtTx) Query(ctx context.Context, query string, args ...any) (Rows, error) {
@@ -282,7 +285,7 @@ func (t stmtTx) Remember(v any, last func(Tx) error) error {
 }
 
 func (t stmtTx) ready(ctx context.Context, query string, args []any) (*sql.Stmt, error) {
-	if t.explain != nil && ctx.Err() != nil { // a change continues
+	if t.explain != nil && ctx.Err() != nil { // a change continues even if ctx has ended
 		return nil, ctx.Err()
 	}
 	if err := checkText(args); err != nil {
@@ -291,7 +294,7 @@ func (t stmtTx) ready(ctx context.Context, query string, args []any) (*sql.Stmt,
 	return t.prepare(query)
 }
 
-// explained is a row whose errors are explained.
+// explained is a row that passes its errors to explain.
 type explained struct {
 	row     *sql.Row
 	explain func(error) error
@@ -299,7 +302,7 @@ type explained struct {
 
 func (e explained) Scan(dest ...any) error { return e.explain(e.row.Scan(dest...)) }
 
-// failed is the row of a query that did not run.
+// failed is the row of a query that could not be run.
 type failed struct{ err error }
 
 func (f failed) Scan(...any) error { return f.err }

@@ -35,7 +35,7 @@ func insert(id string) func(Tx) error {
 	}
 }
 
-// TestOpenTogether shows that processes that start together create the schema once.
+// TestOpenTogether shows that if several processes start together, the schema is created once.
 func TestOpenTogether(t *testing.T) {
 	once := func(ctx context.Context, db *sql.DB, _ Dialect) error {
 		var n int
@@ -47,7 +47,7 @@ func TestOpenTogether(t *testing.T) {
 		return err
 	}
 
-	for range 20 { // rarely, one that starts meets a file in a state that is hard to read
+	for range 20 { // a starting process rarely finds the file in a state that is hard to read
 		file := filepath.Join(t.TempDir(), "a.db")
 		var wg sync.WaitGroup
 		for range 8 {
@@ -64,7 +64,7 @@ func TestOpenTogether(t *testing.T) {
 	}
 }
 
-// TestClosed shows that a closed database has no file open any more.
+// TestClosed shows that after Close, the process has no file of the database open.
 func TestClosed(t *testing.T) {
 	if _, err := os.Stat("/proc/self/fd"); err != nil {
 		t.Skip("only Linux lists the open files of a process")
@@ -89,7 +89,8 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// TestBusy shows that a file locked by another process is unavailable, not an internal error.
+// TestBusy shows that while another process locks the file, changes fail as unavailable, not with
+// an internal error.
 func TestBusy(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "a.db")
 	d, other := open(t, file), open(t, file)

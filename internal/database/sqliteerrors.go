@@ -19,7 +19,7 @@ import (
 // An Unfit explains why a database cannot be used as it is, and what to do about it.
 type Unfit struct{ Found, Remedy string }
 
-// Error returns both.
+// Error returns the finding and the remedy.
 func (u *Unfit) Error() string { return u.Found + "; " + u.Remedy }
 
 func foreign(tables []string) *Unfit {
@@ -33,7 +33,8 @@ func foreign(tables []string) *Unfit {
 	}
 }
 
-// lost is the Unfit of a file whose log is incomplete: acknowledged changes are gone.
+// lost returns the Unfit for a file whose log is incomplete, so that acknowledged changes are
+// missing.
 func lost(name string, whole, were uint32) *Unfit {
 	name = filepath.Base(name)
 	return &Unfit{
@@ -44,8 +45,8 @@ func lost(name string, whole, were uint32) *Unfit {
 	}
 }
 
-// explainDamage turns an error of SQLite into an Unfit if it means that the file is not a database, or is
-// damaged. It returns other errors as they are.
+// explainDamage converts an error from SQLite to an Unfit if the error means that the file is
+// damaged or not a database. It returns other errors unchanged.
 func explainDamage(name string, sync Sync, err error) error {
 	switch code, text := codeOf(err); code {
 	case sqlite3.SQLITE_NOTADB:
@@ -60,7 +61,7 @@ func damaged(name string, sync Sync, how string) *Unfit {
 	name = filepath.Base(name)
 	remedy := fmt.Sprintf("keep copies of %s, %s-wal and %s-shm, and replace them with a backup of %s", name,
 		name, name, name)
-	if sync == Normal { // sessions, which can be lost
+	if sync == Normal { // a Normal file holds sessions, which may be lost
 		remedy = fmt.Sprintf(
 			"move %s, %s-wal and %s-shm away; a new file is created, and only logins in progress are lost",
 			name, name, name)
@@ -68,8 +69,8 @@ func damaged(name string, sync Sync, how string) *Unfit {
 	return &Unfit{fmt.Sprintf("the database is damaged (%s)", how), remedy}
 }
 
-// diagnose turns an error of opening a file into an Unfit if it knows the cause. It returns other errors
-// as they are.
+// diagnose converts an error from opening a file to an Unfit if it knows the cause. It returns
+// other errors unchanged.
 func diagnose(name string, sync Sync, err error) error {
 	switch code, text := codeOf(err); code {
 	case sqlite3.SQLITE_FULL:
@@ -89,7 +90,8 @@ func diagnose(name string, sync Sync, err error) error {
 	return explainDamage(name, sync, err)
 }
 
-// codeOf returns the primary code of an error of SQLite, and its text; -1 for others.
+// codeOf returns the primary code and the text of an error from SQLite. For other errors, code is
+// -1.
 func codeOf(err error) (code int, text string) {
 	var e *sqlite.Error
 	if !errors.As(err, &e) {
@@ -98,8 +100,8 @@ func codeOf(err error) (code int, text string) {
 	return e.Code() & 0xff, e.Error()
 }
 
-// checkAccess checks that this process may read a file and, if write, write it. If not, it returns an
-// Unfit that names the file's owner.
+// checkAccess checks that this process may read a file and, if write is set, write to it. If not,
+// it returns an Unfit that names the file's owner.
 func checkAccess(name string, write bool) error {
 	const read, alter, search = 0o4, 0o2, 0o1 // R_OK, W_OK, X_OK
 	dir, mode := uint32(search), uint32(read)

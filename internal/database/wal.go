@@ -10,20 +10,20 @@ import (
 	"syscall"
 )
 
-// An index is what FILE-shm says about FILE-wal: how many frames were written to the log, and how many of
-// them were moved to FILE.
+// An index is the part of FILE-shm that describes FILE-wal: how many frames were written to the
+// log, and how many of them were moved to FILE.
 type index struct {
 	frames, moved uint32
 	pageSize      int64
 	salt          [8]byte
 }
 
-// checkLog compares FILE-wal with what FILE-shm says was written to it. If the log was truncated or
-// deleted, SQLite itself would assume that nothing more was ever written, and silently lose changes that
-// it had acknowledged.
+// checkLog compares FILE-wal with the record of it in FILE-shm. If the log was truncated or
+// deleted, SQLite itself would assume that no more changes had been written, and would silently
+// lose changes that it had acknowledged.
 //
-// FILE-shm is only a hint: checkLog returns nil if another process has the file open, or if FILE-shm
-// belongs to another log.
+// FILE-shm is only a hint: checkLog returns nil if another process has the file open, or if
+// FILE-shm belongs to another log.
 func checkLog(file string) error {
 	shm, err := os.Open(file + "-shm")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -44,7 +44,7 @@ func checkLog(file string) error {
 
 	err = idx.compareFile(file)
 	if again, ok := readIndex(shm); err != nil && (!ok || again != idx || isShared(shm)) {
-		return nil // another process has opened it meanwhile
+		return nil // another process has opened the file in the meantime
 	}
 	return err
 }
@@ -62,7 +62,7 @@ func isShared(shm *os.File) bool {
 	return err != nil || lock.Type != syscall.F_UNLCK
 }
 
-// readIndex reads the header of FILE-shm, which is stored twice, in the byte order of the machine
+// readIndex reads the header of FILE-shm, which is stored twice, in the machine's byte order
 // (https://sqlite.org/walformat.html, section 2.1).
 func readIndex(shm io.ReaderAt) (idx index, ok bool) {
 	var b [136]byte
@@ -99,7 +99,7 @@ func (idx index) compareFile(file string) error {
 	return lost(file, 0, idx.frames)
 }
 
-// compare reads the log as SQLite does after a crash: up to the first wrong checksum
+// compare reads the log as SQLite does after a crash: up to the first frame with a wrong checksum
 // (https://sqlite.org/fileformat2.html, section 4).
 func (idx index) compare(file string, log *os.File) error {
 	var head [32]byte
@@ -134,7 +134,7 @@ func (idx index) compare(file string, log *os.File) error {
 	return nil
 }
 
-// A checksum is that of the log format, over pairs of words.
+// A checksum is computed over pairs of words, as defined by the format of the log.
 type checksum struct {
 	order binary.ByteOrder
 	a, b  uint32

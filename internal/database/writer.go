@@ -11,10 +11,11 @@ import (
 	"sync/atomic"
 )
 
-// maxBatch is the most changes that share a commit. It bounds how long a change waits for the others.
+// maxBatch is the most changes that share a commit. It limits how long a change waits for the
+// others.
 const maxBatch = 128
 
-// A writer is the one connection that writes, and the goroutine that owns it.
+// A writer owns the only connection that writes, which one goroutine uses.
 type writer struct {
 	db     *sql.DB
 	conn   *sql.Conn
@@ -23,16 +24,16 @@ type writer struct {
 	quit   chan struct{}
 	done   chan struct{}
 	once   sync.Once
-	closed error // the result of closing
+	closed error // the result of close
 	memory memory
 
 	changes, commits atomic.Int64
 }
 
-// A change is one caller's transaction, waiting for its commit.
+// A change is one caller's transaction, which waits for its commit.
 type change struct {
 	do   func(Tx) error
-	once bool // it has at most one statement that changes rows, which SQLite undoes if it fails
+	once bool // has at most one statement that changes rows; if it fails, SQLite undoes it
 	done chan error
 }
 
@@ -66,7 +67,7 @@ func (w *writer) do(ctx context.Context, c change) error {
 	select {
 	case err := <-c.done:
 		return err
-	case <-w.done: // the writer ended; it may have answered before
+	case <-w.done: // the writer has ended, perhaps after it answered
 		select {
 		case err := <-c.done:
 			return err
@@ -97,7 +98,8 @@ func (w *writer) run() {
 	}
 }
 
-// gather yields once, so that callers that are about to write join the batch.
+// gather returns a batch of the waiting changes. It yields once, so that callers that are about to
+// write can join the batch.
 func (w *writer) gather(first change) []change {
 	runtime.Gosched()
 	batch := []change{first}
@@ -112,12 +114,12 @@ func (w *writer) gather(first change) []change {
 	return batch
 }
 
-// commit runs a batch and answers each of its changes.
+// commit runs a batch and sends each change its result.
 func (w *writer) commit(batch []change) {
 	var errs []error
 	var err error
 	if len(batch) == 1 && batch[0].once {
-		errs = []error{safely(batch[0].do, w.statementTx())} // the statement is its own transaction
+		errs = []error{safely(batch[0].do, w.statementTx())} // a single statement is its own transaction
 	} else {
 		errs, err = w.together(batch)
 	}
@@ -132,7 +134,7 @@ func (w *writer) commit(batch []change) {
 	}
 }
 
-// count counts a commit and the changes in it.
+// count adds a commit, and the changes in it that succeeded, to the statistics.
 func (w *writer) count(errs []error) {
 	var n int64
 	for _, err := range errs {
@@ -146,9 +148,9 @@ func (w *writer) count(errs []error) {
 	}
 }
 
-// together runs a batch in one transaction. It first runs it without savepoints, since few changes are
-// refused. If one is refused, or a remembered value no longer holds, all run again, each in a savepoint
-// of its own. The second error applies to all of them.
+// together runs a batch in one transaction. It first runs the changes without savepoints, since
+// changes rarely fail. If one fails, or a remembered value no longer holds, all of them run again,
+// each in its own savepoint. errs has an error for each change; err applies to all of them.
 func (w *writer) together(batch []change) (errs []error, err error) {
 	errs, again, err := w.try(batch, w.plain)
 	if again {
@@ -157,8 +159,8 @@ func (w *writer) together(batch []change) (errs []error, err error) {
 	return errs, err
 }
 
-// try runs a batch with a func that runs one change. again means that the batch was undone, and may
-// succeed on another try.
+// try runs a batch, one change at a time, with run. again reports that the batch was undone, and
+// may succeed if it is run again.
 func (w *writer) try(batch []change, run func(change) (refused, fatal error)) (errs []error, again bool, err error) {
 	if err := w.exec(`BEGIN IMMEDIATE`); err != nil {
 		return nil, false, fmt.Errorf("beginning transaction: %w", err)
@@ -175,7 +177,7 @@ func (w *writer) try(batch []change, run func(change) (refused, fatal error)) (e
 	errs = make([]error, len(batch))
 	for i, c := range batch {
 		if c.once {
-			// If the file has failed, SQLite may have undone the whole batch by itself.
+			// If the file failed, SQLite may have rolled back the whole batch.
 			if errs[i] = safely(c.do, w.statementTx()); isOutage(errs[i]) {
 				return nil, false, errs[i]
 			}
@@ -184,7 +186,7 @@ func (w *writer) try(batch []change, run func(change) (refused, fatal error)) (e
 		}
 	}
 
-	// A recalled value may have changed since, in which case the batch runs again.
+	// If a recalled value no longer holds, the batch must run again.
 	if w.memory.last != nil {
 		recalled := w.memory.recalled
 		if err := safely(w.memory.last, w.statementTx()); err != nil {
@@ -198,10 +200,11 @@ func (w *writer) try(batch []change, run func(change) (refused, fatal error)) (e
 	return errs, false, nil
 }
 
-// plain runs one change without a savepoint: a refusal ends the batch.
+// plain runs one change without a savepoint, so its error is fatal to the batch.
 func (w *writer) plain(c change) (refused, fatal error) { return nil, safely(c.do, w.tx()) }
 
-// nested runs one change in a savepoint. The second error ends the whole batch.
+// nested runs one change in a savepoint. If the savepoint fails, fatal is not nil, and the batch
+// ends.
 func (w *writer) nested(c change) (refused, fatal error) {
 	if err := w.exec(`SAVEPOINT change`); err != nil {
 		return nil, fmt.Errorf("opening savepoint: %w", err)
@@ -221,7 +224,7 @@ func (w *writer) nested(c change) (refused, fatal error) {
 	return refused, nil
 }
 
-// safely runs a change. A panic becomes the error of that change, and the process continues.
+// safely runs a change. If the change panics, safely returns the panic as an error.
 func safely(do func(Tx) error, t Tx) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -233,10 +236,11 @@ func safely(do func(Tx) error, t Tx) (err error) {
 
 func (w *writer) tx() Tx { return stmtTx{prepare: w.prepare, memory: &w.memory} }
 
-// statementTx is for a single statement, which remembers nothing.
+// statementTx returns a Tx for a single statement. It cannot remember or recall values.
 func (w *writer) statementTx() Tx { return stmtTx{prepare: w.prepare} }
 
-// prepare is called by the writer's goroutine only.
+// prepare returns the statement for a query, and prepares it if necessary. Only the writer's
+// goroutine calls it.
 func (w *writer) prepare(query string) (*sql.Stmt, error) {
 	if st, ok := w.stmts[query]; ok {
 		return st, nil
@@ -258,15 +262,17 @@ func (w *writer) exec(query string) error {
 	return err
 }
 
-// close commits the waiting changes, once.
+// close commits the waiting changes and closes the connection. Calls after the first do nothing
+// more.
 func (w *writer) close() error {
 	w.once.Do(func() {
 		close(w.quit)
 		<-w.done
-		// The checkpoint makes the file complete without its log. If it fails, the next start does it.
+		// The checkpoint makes the file complete without its log. If it fails, the next start
+		// repeats it.
 		_ = w.exec(`PRAGMA wal_checkpoint(TRUNCATE)`)
-		// Nobody else closes the statements of a single connection, and SQLite keeps the files open as long
-		// as there are any.
+		// The driver does not close the statements of a connection, and SQLite keeps the files open
+		// as long as any statement is open.
 		for _, stmt := range w.stmts {
 			w.closed = errors.Join(w.closed, stmt.Close())
 		}
@@ -275,12 +281,12 @@ func (w *writer) close() error {
 	return w.closed
 }
 
-// A memory is what changes leave for one another, while no other process writes. Only the writer's
-// goroutine uses it.
+// A memory is a value that changes pass on to later changes, as long as no other process writes.
+// Only the writer's goroutine uses it.
 type memory struct {
 	v        any
-	last     func(Tx) error // to run before the commit; nil if nothing was remembered in it
-	recalled bool           // a change in this commit relies on what was remembered before it
+	last     func(Tx) error // runs before the commit; nil if no change in this commit remembered anything
+	recalled bool           // whether a change in this commit relies on a value remembered before the commit
 }
 
 func (m *memory) recall() any {
@@ -290,10 +296,10 @@ func (m *memory) recall() any {
 	return m.v
 }
 
-// begin begins a commit.
+// begin prepares the memory for a new commit.
 func (m *memory) begin() { m.last, m.recalled = nil, false }
 
-// forget forgets everything, and reports whether a change relied on it.
+// forget deletes the remembered value, and reports whether a change relied on it.
 func (m *memory) forget() (recalled bool) {
 	recalled = m.recalled
 	*m = memory{}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestRemember shows that a change recalls what the previous change remembered, until a commit
-// fails or the recalled value no longer holds. In the latter case the change runs again without
+// TestRemember shows that a change recalls the value that the previous change remembered. If a
+// commit fails, the value is forgotten. If the value no longer holds, the change runs again without
 // it.
 func TestRemember(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "a.db"))
@@ -68,8 +68,9 @@ func TestRemember(t *testing.T) {
 	}
 }
 
-// TestRememberTogether shows that of changes that share a commit, each recalls what the one before it
-// remembered. A refused change remembers nothing, and only the last one's last runs before the commit.
+// TestRememberTogether shows that among changes that share a commit, each recalls the value that
+// the previous one remembered. A change that fails remembers nothing, and only the last change's
+// function runs before the commit.
 func TestRememberTogether(t *testing.T) {
 	d := open(t, filepath.Join(t.TempDir(), "a.db"))
 
