@@ -1,14 +1,14 @@
-// Package deliver sends events to receivers as HTTP requests. Each body is delivered at least
-// once. The receiver's Writer builds it again for each attempt.
+// Package deliver sends events to receivers as HTTP requests. Each body is delivered at least once.
+// The receiver's [Writer] produces the body again for each attempt.
 //
-// Jobs wait in a [Queue] that all nodes share. A node holds a receiver while it delivers to
-// it, so that each body is normally sent once, and roughly in the order of the events. A hold
-// expires if its node dies and no longer renews it. A receiver that fails is left alone for a
-// while and does not delay the others. A body that is not accepted is retried with growing
-// delays for about a day, and then becomes a dead letter.
+// Jobs wait in a [Queue] that all nodes share. A node holds a receiver while it delivers to it, so
+// that each body is normally sent once, and roughly in the order of the events. If a node dies, its
+// holds expire. A receiver that fails is left alone for a while, and does not delay other
+// receivers. If a receiver does not accept a body, the job is retried with growing delays for most
+// of a day, and then becomes a dead letter.
 //
-// The client decides which addresses receivers may have: see package egress. Only the status
-// of a response counts.
+// The HTTP client decides to which addresses it connects; see package egress. Only the status of a
+// response counts.
 package deliver
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A Receiver is an endpoint that bodies are sent to.
+// A Receiver is an endpoint to which bodies are sent.
 type Receiver struct {
 	ID        string
 	ProjectID string
@@ -34,15 +34,15 @@ type Receiver struct {
 
 // A Job is one event to deliver to a receiver.
 type Job struct {
-	ID       string // the same at each attempt
+	ID       string // the same in each attempt
 	Event    string
 	Subject  string    // jobs with the same subject are sent one after the other
-	Body     []byte    // what is sent, or what Write builds it from
+	Body     []byte    // the body to send, or the data from which Write produces it
 	Attempts int       // so far
-	Queued   time.Time // when it was queued, or requested again
+	Queued   time.Time // when the job was queued, or last requested again
 }
 
-// Write returns the body and headers for an attempt at a job.
+// Write returns the body and headers for one attempt at a job.
 type Write func(ctx context.Context, j Job) (body []byte, h http.Header, err error)
 
 // A State is the state of a job.
@@ -58,53 +58,55 @@ const (
 // A Result is the outcome of an attempt.
 type Result struct {
 	ReceiverID, JobID string
-	Queued            time.Time // the job's, as it was sent; it differs if the job was requested again meanwhile
+	Queued            time.Time // of the attempted job, which may have been requested again since
 	State             State
 	Attempts          int
-	Status            int       // of the response; 0 if there was none
+	Status            int       // the status of the response; 0 if there was none
 	Error             string    // why there was no response
-	Due               time.Time // the next attempt, if State is Pending
+	Due               time.Time // the time of the next attempt, if State is Pending
 	Ended             time.Time // otherwise
 }
 
-// A Queue keeps jobs for all nodes. Its methods may be called concurrently.
+// A Queue keeps jobs for all nodes. Its methods are safe for concurrent use.
 type Queue interface {
-	// DueReceivers returns ids of receivers that have a due job, are not resting and are
-	// held by no node. Receivers of the projects with the fewest holds come first, so that
-	// no project takes all workers. Among these, those held longest ago come first.
+	// DueReceivers returns the ids of receivers that have a due job, are not resting and are not
+	// held by any node. Receivers from the projects with the fewest holds come first, so that no
+	// project occupies all workers. Among these, the receivers held longest ago come first.
 	DueReceivers(ctx context.Context, now time.Time, most int) ([]string, error)
-	// HoldReceiver reserves a receiver for holder until a time: no other may send to it. It
-	// returns problem.Conflict if another holder has the receiver, or if the receiver is
-	// deleted or disabled. A holder that already has it extends its hold.
+	// HoldReceiver reserves a receiver for holder until the given time, so that no other node sends
+	// to it. If holder already holds the receiver, HoldReceiver extends the hold. It returns
+	// problem.Conflict if another node holds the receiver, or if the receiver is deleted or
+	// disabled.
 	HoldReceiver(ctx context.Context, id, holder string, now, until time.Time) (Receiver, error)
-	// DueJobs returns a receiver's due jobs, the oldest first.
+	// DueJobs returns at most most of a receiver's due jobs, the oldest first.
 	DueJobs(ctx context.Context, receiverID string, now time.Time, most int) ([]Job, error)
-	// Settle stores the outcome of an attempt. It does not change a job that is no longer
-	// waiting, or that was queued again since.
+	// Settle stores the outcome of an attempt. It leaves the job unchanged if it is no longer
+	// pending, or was requested again since the attempt began.
 	Settle(ctx context.Context, r Result) error
-	// ReleaseReceiver ends a hold if holder has it, and stores the receiver's failures and
-	// how long it rests.
+	// ReleaseReceiver ends the hold of holder, if it still has it. It also stores the receiver's
+	// number of failures, and the time until which it rests.
 	ReleaseReceiver(ctx context.Context, id, holder string, now time.Time, failures int, rests time.Time) error
-	// Backlog returns how many jobs wait, and when the oldest was queued: zero if none.
+	// Backlog returns the number of waiting jobs, and when the oldest was queued. oldest is zero if
+	// no job is waiting.
 	Backlog(ctx context.Context) (n int, oldest time.Time, err error)
-	// Clock returns the queue's time, which is the same for all nodes.
+	// Clock returns the queue's time, which all nodes share.
 	Clock(ctx context.Context) (time.Time, error)
 }
 
 // Config configures a Deliverer.
 type Config struct {
 	Queue  Queue
-	Client *http.Client // must not follow redirects or dial forbidden addresses
+	Client *http.Client // must neither follow redirects nor connect to forbidden addresses
 
-	// Writer returns the Write function for a receiver's turn.
+	// Writer returns the Write function for one turn with a receiver.
 	Writer func(ctx context.Context, r Receiver) (Write, error)
 
-	// Verdict returns the state of a job after a response with this status. Pending means
-	// another attempt, if any are left. Nil means [Taken].
+	// Verdict returns the state of a job after a response with the given status. Pending means that
+	// the job is retried, unless this was the last attempt. If Verdict is nil, [Taken] is used.
 	Verdict func(status int) State
 
-	Agent string // the User-Agent
-	What  string // what the log calls receivers; "" means "webhook"
+	Agent string // the User-Agent of requests
+	What  string // the word for a receiver in log lines; "" means "webhook"
 
 	// Observe is called with "delivered", "failed" or "dead" after each attempt. It may be
 	// nil.
@@ -114,14 +116,14 @@ type Config struct {
 	Now func() time.Time // nil means the Queue's clock
 }
 
-// Limits of concurrent work, and intervals.
+// Limits on concurrent work, and intervals.
 const (
-	receivers = 16 // receivers that a node serves at once
+	receivers = 16 // receivers that a node serves at the same time
 	lanes     = 4  // concurrent requests to a receiver
 	batch     = 64
-	turnFor   = 10 * time.Second // how long a receiver's turn starts attempts
+	turnFor   = 10 * time.Second // how long new attempts may start within a receiver's turn
 	lookEvery = 500 * time.Millisecond
-	holdFor   = 15 * time.Second // how long a hold lasts unless it is renewed
+	holdFor   = 15 * time.Second // how long a hold lasts without being renewed
 	clockFor  = time.Minute      // how often the queue's clock is read
 )
 
@@ -136,7 +138,7 @@ type Deliverer struct {
 
 	ahead   atomic.Int64 // how far the queue's clock is ahead of this machine's
 	waiting atomic.Int64
-	oldest  atomic.Int64 // microseconds, 0 for none
+	oldest  atomic.Int64 // when the oldest waiting job was queued, in microseconds; 0 if none is waiting
 
 	mu   sync.Mutex
 	busy map[string]bool
@@ -163,7 +165,7 @@ func New(c Config) *Deliverer {
 	}
 }
 
-// now returns the queue's approximate time.
+// now returns the time of the queue's clock, approximately.
 func (d *Deliverer) now() time.Time {
 	if d.c.Now != nil {
 		return d.c.Now()
@@ -171,7 +173,7 @@ func (d *Deliverer) now() time.Time {
 	return time.Now().Add(time.Duration(d.ahead.Load()))
 }
 
-// Backlog returns how many jobs wait in the queue and how long the oldest has waited. The
+// Backlog returns how many jobs are waiting in the queue, and how long the oldest has waited. The
 // numbers are at most a minute old.
 func (d *Deliverer) Backlog() (n int, age time.Duration) {
 	if us := d.oldest.Load(); us > 0 {
@@ -180,7 +182,8 @@ func (d *Deliverer) Backlog() (n int, age time.Duration) {
 	return int(d.waiting.Load()), age
 }
 
-// Run delivers until Shutdown is called or ctx ends. When ctx ends, running attempts are aborted.
+// Run delivers jobs until Shutdown is called or ctx ends. If ctx ends, running attempts are
+// aborted.
 func (d *Deliverer) Run(ctx context.Context) {
 	defer close(d.idle)
 	var work sync.WaitGroup
@@ -209,8 +212,8 @@ func (d *Deliverer) Run(ctx context.Context) {
 	}
 }
 
-// Shutdown starts no more attempts. It returns when the running ones have ended, or when ctx
-// ends.
+// Shutdown keeps new attempts from starting. It returns when the running attempts have ended, or
+// when ctx ends.
 func (d *Deliverer) Shutdown(ctx context.Context) {
 	d.once.Do(func() { close(d.quit) })
 	select {
@@ -219,7 +222,7 @@ func (d *Deliverer) Shutdown(ctx context.Context) {
 	}
 }
 
-// stopping reports whether no more attempts may start.
+// stopping reports whether no new attempts may start.
 func (d *Deliverer) stopping(ctx context.Context) bool {
 	select {
 	case <-d.quit:
@@ -253,7 +256,7 @@ func (d *Deliverer) lookAround(ctx context.Context) error {
 	return nil
 }
 
-// start serves due receivers, as many as this node has free workers for.
+// start serves due receivers, but no more than this node has free workers for.
 func (d *Deliverer) start(ctx context.Context, work *sync.WaitGroup) {
 	d.mu.Lock()
 	free := receivers - len(d.busy)
@@ -265,7 +268,8 @@ func (d *Deliverer) start(ctx context.Context, work *sync.WaitGroup) {
 	ids, err := d.c.Queue.DueReceivers(ctx, d.now(), free)
 	if err != nil {
 		if ctx.Err() == nil {
-			// /readyz reports that the database is unavailable.
+			// This is not logged as an error: /readyz already reports that the database is
+			// unavailable.
 			d.c.Log.Debug("finding due deliveries", "error", err)
 		}
 		return
@@ -302,7 +306,7 @@ func (d *Deliverer) leave(id string) {
 	}
 }
 
-// hold holds a receiver. ok is false if another node holds it.
+// hold holds a receiver, or extends the hold. ok is false if that is not possible.
 func (d *Deliverer) hold(ctx context.Context, id string) (r Receiver, ok bool) {
 	now := d.now()
 	r, err := d.c.Queue.HoldReceiver(ctx, id, d.holder, now, now.Add(holdFor))

@@ -31,7 +31,7 @@ import (
 
 const key = "PSK0123"
 
-// A world is a queue with a project, and a clock that tests set.
+// A world is a queue with a project, and a clock that tests can set.
 type world struct {
 	t       *testing.T
 	rows    *store.Store
@@ -95,7 +95,7 @@ func (w *world) webhook(h http.HandlerFunc) fabric.Webhook {
 	return hook
 }
 
-// happen creates n subscribers, each of which causes an event.
+// happen creates n subscribers. Each creation causes an event.
 func (w *world) happen(n int) {
 	w.t.Helper()
 	for range n {
@@ -119,7 +119,7 @@ func (w *world) deliveries(hook fabric.Webhook) []fabric.Delivery {
 	return p.Items
 }
 
-// await waits until every delivery of a webhook satisfies is.
+// await waits until is returns true for every delivery to hook.
 func (w *world) await(hook fabric.Webhook, what string, is func(fabric.Delivery) bool) {
 	w.t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -135,7 +135,7 @@ func (w *world) await(hook fabric.Webhook, what string, is func(fabric.Delivery)
 	}
 }
 
-// delivered returns how many deliveries a webhook has accepted.
+// delivered returns how many deliveries hook has accepted.
 func (w *world) delivered(hook fabric.Webhook) int {
 	w.t.Helper()
 	return len(slices.DeleteFunc(w.deliveries(hook), func(d fabric.Delivery) bool { return !delivered(d) }))
@@ -161,7 +161,8 @@ func (l *log) all() []string {
 	return slices.Clone(l.ids)
 }
 
-// TestDeliver shows that two nodes send many events to a webhook, each once and signed.
+// TestDeliver shows that two nodes together send many events to a webhook, each event once and
+// signed.
 func TestDeliver(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { testDeliver(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()}) })
 	t.Run("postgres", func(t *testing.T) {
@@ -253,8 +254,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestRetries shows that a failing receiver gets all attempts, and that dead deliveries can be
-// redelivered.
+// TestRetries shows that a failing receiver gets the full number of attempts, and that dead
+// deliveries can be redelivered.
 func TestRetries(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	var status atomic.Int64
@@ -290,7 +291,7 @@ func TestRetries(t *testing.T) {
 	})
 }
 
-// TestAnswers shows that a receiver that answers 410 Gone gets no further attempts, and that
+// TestAnswers shows that a delivery that is answered with 410 Gone is not attempted again, and that
 // redirects are not followed.
 func TestAnswers(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
@@ -336,7 +337,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestOneHangs shows that a receiver that never answers does not delay another.
+// TestOneHangs shows that a receiver that never answers does not delay other receivers.
 func TestOneHangs(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	hang := make(chan struct{})
@@ -348,8 +349,8 @@ func TestOneHangs(t *testing.T) {
 	w.await(good, "the receiver that answers", delivered)
 }
 
-// TestShutdown stops a node during an attempt. The attempt completes, and the next node sends
-// the rest.
+// TestShutdown shows that if a node is shut down during an attempt, the attempt completes and the
+// next node sends the rest.
 func TestShutdown(t *testing.T) {
 	w := newWorld(t, store.Config{Audit: storetest.Key(), Dir: t.TempDir()})
 	began, answer := make(chan struct{}, 100), make(chan struct{})
@@ -363,7 +364,7 @@ func TestShutdown(t *testing.T) {
 	<-began
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	d.Shutdown(over) // already ended, so Shutdown does not wait
+	d.Shutdown(over) // over has already ended, so Shutdown does not wait
 	if n := w.delivered(hook); n != 0 {
 		t.Errorf("%d deliveries succeeded before any was answered", n)
 	}

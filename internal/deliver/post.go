@@ -16,24 +16,25 @@ import (
 // response.
 const timeout = 10 * time.Second
 
-// maxAnswer is how much of a response is read, so that its connection can be reused.
+// maxAnswer is the maximum number of bytes read from a response. Reading the response allows its
+// connection to be reused.
 const maxAnswer = 16 << 10
 
-// An answer is a receiver's response, or why there is none.
+// An answer is a receiver's response, or the reason why there is none.
 type answer struct {
 	status     int
-	err        string // why there is none; never contains the receiver's own words
+	err        string // why there is no response; never quotes the receiver
 	retryAfter time.Duration
 }
 
-// isDown reports whether the receiver seems to accept nothing at all. A receiver that merely
-// refuses a body accepts others.
+// isDown reports whether the receiver seems unable to accept any body. A receiver that refused only
+// this body is not down.
 func (a answer) isDown() bool {
 	return a.status == 0 || a.status >= 500 || a.status == http.StatusTooManyRequests ||
 		a.status == http.StatusRequestTimeout
 }
 
-// post writes and sends the body of a job.
+// post produces the body of a job and sends it.
 func (v *visit) post(ctx context.Context, j Job) answer {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

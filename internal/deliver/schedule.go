@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// delays are the waiting times after each failed attempt; one more failure makes the delivery a
-// dead letter. Together they span most of a day.
+// delays are the waits after each failed attempt. If the attempt after the last wait fails, too,
+// the job becomes a dead letter. Together the delays span most of a day.
 var delays = [...]time.Duration{
 	10 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour, 3 * time.Hour,
 	6 * time.Hour, 12 * time.Hour,
 }
 
-// longestDelay limits the Retry-After that is respected.
+// longestDelay is the longest Retry-After that is respected.
 const longestDelay = 12 * time.Hour
 
-// A receiver rests after restAfter consecutive failures, and longer with each further one. So a
-// receiver that is down is not tried for every waiting body.
+// After restAfter consecutive failures, a receiver rests for firstRest, and longer after each
+// further failure. Without rests, a receiver that is down would be tried for every waiting body.
 const (
 	restAfter   = 3
 	firstRest   = 10 * time.Second
 	longestRest = 10 * time.Minute
 )
 
-// rest returns how long a receiver rests after consecutive failures.
+// rest returns how long a receiver rests after the given number of consecutive failures.
 func rest(failures int) time.Duration {
 	if failures < restAfter {
 		return 0
@@ -32,9 +32,9 @@ func rest(failures int) time.Duration {
 	return min(firstRest<<min(failures-restAfter, 10), longestRest)
 }
 
-// delay returns the wait after the given attempt (the first is 1), with up to 20 % of jitter so
-// that bodies that failed together are not retried together. asked is the receiver's
-// Retry-After. ok is false after the last attempt.
+// delay returns the wait after the given attempt, counted from 1. It adds up to 20 % of jitter, so
+// that jobs that failed together are not retried together. asked is the receiver's Retry-After. ok
+// is false after the last attempt.
 func delay(attempts int, asked time.Duration) (d time.Duration, ok bool) {
 	if attempts > len(delays) {
 		return 0, false
@@ -44,7 +44,7 @@ func delay(attempts int, asked time.Duration) (d time.Duration, ok bool) {
 	return max(d, min(asked, longestDelay)), true
 }
 
-// Taken is the Verdict for webhooks: any 2xx accepts a body, and 410 Gone refuses it for good.
+// Taken is the Verdict for webhooks: a 2xx status accepts a body, and 410 Gone refuses it for good.
 func Taken(status int) State {
 	switch {
 	case status >= 200 && status < 300:

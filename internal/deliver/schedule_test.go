@@ -78,8 +78,8 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestReason shows that the reason of a failure reveals neither the network nor the contents of
-// a URL.
+// TestReason shows that the reason for a failure reveals nothing about the network, and no part of
+// the URL.
 func TestReason(t *testing.T) {
 	client := &http.Client{}
 	for url, want := range map[string]string{

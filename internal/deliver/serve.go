@@ -17,11 +17,11 @@ type visit struct {
 	mu       sync.Mutex
 	failures int
 	rests    time.Time
-	lost     bool // the hold was lost: another node may have the receiver
+	lost     bool // the hold was lost, so another node may hold the receiver
 }
 
-// maxBatches limits a turn, so that other receivers get theirs. A turn with a slow receiver has
-// fewer batches, see turnFor.
+// maxBatches limits the jobs in a turn, so that other receivers get their turn. With a slow
+// receiver, turnFor ends the turn earlier.
 const maxBatches = 8
 
 // serve holds a receiver and sends its due jobs.
@@ -59,7 +59,7 @@ func (d *Deliverer) serve(ctx context.Context, id string) {
 	}
 }
 
-// keep renews the hold until ctx ends or the hold is lost.
+// keep renews the hold periodically until ctx ends or the hold is lost.
 func (v *visit) keep(ctx context.Context) {
 	tick := time.NewTicker(holdFor / 3)
 	defer tick.Stop()
@@ -87,8 +87,8 @@ func (v *visit) release(ctx context.Context) {
 	}
 }
 
-// over reports whether the turn has ended: it has lasted long enough, the receiver rests, the
-// hold is lost, or the node stops.
+// over reports whether the turn must end: it has lasted long enough, the receiver is resting, the
+// hold was lost, or the node is stopping.
 func (v *visit) over(ctx context.Context) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -97,8 +97,8 @@ func (v *visit) over(ctx context.Context) bool {
 
 var seed = maphash.MakeSeed()
 
-// send sends jobs, those with the same subject one after the other. It reports whether more may
-// follow.
+// send sends jobs, one after the other if they have the same subject. It reports whether the turn
+// may continue.
 func (v *visit) send(ctx context.Context, jobs []Job) bool {
 	var byLane [lanes][]Job
 	for _, j := range jobs {
@@ -123,18 +123,17 @@ func (v *visit) send(ctx context.Context, jobs []Job) bool {
 	return !v.over(ctx)
 }
 
-// attempt sends a body once and stores the outcome. It reports whether the outcome could be
-// stored.
+// attempt sends a body once and stores the outcome. It reports whether the outcome was stored.
 func (v *visit) attempt(ctx context.Context, j Job) bool {
 	a := v.post(ctx, j)
 	if a.err != "" && ctx.Err() != nil {
-		return false // aborted by this node
+		return false // this node aborted the attempt
 	}
 
 	now := v.d.now()
 	v.tally(a, now)
 	r := v.settled(j, a, now)
-	// The outcome is stored even if the node stops meanwhile.
+	// Store the outcome even if the node is stopping.
 	if err := v.d.c.Queue.Settle(context.WithoutCancel(ctx), r); err != nil {
 		v.d.c.Log.Error("storing the result of a delivery; it is sent again",
 			v.d.c.What, v.receiver.ID, "delivery", j.ID, "error", err)
@@ -145,7 +144,7 @@ func (v *visit) attempt(ctx context.Context, j Job) bool {
 	return true
 }
 
-// tell reports the outcome to Observe, and logs failures.
+// tell passes the outcome to Observe, and logs failures.
 func (v *visit) tell(r Result) {
 	switch r.State {
 	case Delivered:
@@ -161,8 +160,8 @@ func (v *visit) tell(r Result) {
 	}
 }
 
-// tally counts consecutive failures, after which the receiver rests. Failures of attempts that
-// were already running when the rest began are not counted.
+// tally counts consecutive failures, and makes the receiver rest after several. Failures of
+// attempts that were already running when the rest began do not count.
 func (v *visit) tally(a answer, now time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

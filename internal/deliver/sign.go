@@ -10,7 +10,7 @@ import (
 	"net/http"
 )
 
-// The headers of a signature, as the vendor's validators read them.
+// The headers for signatures that the vendor's validators read.
 const (
 	SHA1Header   = "X-Signalwire-Signature"
 	SHA256Header = "X-Signalwire-SHA256-Signature"
@@ -33,8 +33,8 @@ func Signed(
 	}
 }
 
-// Signature returns the headers that prove to a receiver that a JSON body comes from a holder of
-// the key. They are HMACs of the URL, as it is configured, and the body.
+// Signature returns the headers that prove to a receiver that a holder of the key sent a JSON body.
+// Each header is an HMAC over the URL, exactly as configured, and the body.
 func Signature(key, url string, body []byte) http.Header {
 	return http.Header{
 		SHA1Header:   {mac(sha1.New, key, url, body)},

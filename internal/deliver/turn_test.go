@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A counter implements the part of a Queue that a turn needs.
+// A counter is the part of a Queue that a turn needs. It counts the settled jobs.
 type counter struct {
 	Queue
 	settled atomic.Int64
@@ -28,8 +28,8 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestTurnOfSlowReceiver shows that a receiver that accepts each body at the last moment does
-// not extend its turn.
+// TestTurnOfSlowReceiver shows that a receiver that answers each request just before the timeout
+// does not extend its turn.
 func TestTurnOfSlowReceiver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := roundTrip(func(*http.Request) (*http.Response, error) {

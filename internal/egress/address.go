@@ -2,7 +2,7 @@ package egress
 
 import "net/netip"
 
-// elsewhere holds the networks that look global but are not part of the internet (IANA's
+// elsewhere lists networks whose addresses look global, but are not part of the internet (IANA's
 // registries of special-purpose addresses).
 var elsewhere = prefixes(
 	"0.0.0.0/8",       // this network
@@ -24,7 +24,8 @@ var elsewhere = prefixes(
 	"3fff::/20",       // documentation
 )
 
-// IPv6 ranges whose addresses embed an IPv4 address to which packets finally go.
+// nat64 and sixTo4 are IPv6 ranges whose addresses embed an IPv4 address, to which packets are
+// finally sent.
 var (
 	nat64  = netip.MustParsePrefix("64:ff9b::/96")
 	sixTo4 = netip.MustParsePrefix("2002::/16")

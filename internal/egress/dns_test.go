@@ -8,7 +8,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// resolver returns a resolver that asks the test's DNS server, which resolves names with answer.
+// resolver returns a resolver that queries a DNS server within the test. The server resolves names
+// with answer.
 func resolver(t *testing.T, answer func(name string) net.IP) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -25,7 +26,7 @@ func resolver(t *testing.T, answer func(name string) net.IP) *net.Resolver {
 				return // the test has ended
 			}
 			if reply := respond(buf[:n], answer); reply != nil {
-				_, _ = conn.WriteTo(reply, from) // if this fails, the resolver asks again
+				_, _ = conn.WriteTo(reply, from) // if this fails, the resolver repeats its query
 			}
 		}
 	}()
@@ -34,7 +35,8 @@ func resolver(t *testing.T, answer func(name string) net.IP) *net.Resolver {
 	}}
 }
 
-// respond answers a query for an A or AAAA record with the address, if it is of that type.
+// respond answers a query for an A or AAAA record. The response has an address only if answer
+// returns one of the requested type.
 func respond(query []byte, answer func(name string) net.IP) []byte {
 	var m dnsmessage.Message
 	if m.Unpack(query) != nil || len(m.Questions) != 1 {

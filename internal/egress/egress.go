@@ -1,11 +1,10 @@
-// Package egress sends requests to addresses that somebody else chose, such as webhook
-// URLs of a project.
+// Package egress sends requests to URLs that others chose, such as the webhook URLs of a project.
 //
-// The author of a URL must not reach hosts that only this machine can reach. A name may
-// resolve to one address when it is checked and to another when it is dialed, so the
-// address is judged at the moment of dialing. A URL is checked earlier only to report
-// early that it can never be used. Names that an operator allows may resolve to private
-// addresses. Redirects are not followed, and proxies from the environment are ignored.
+// The author of a URL must not be able to reach hosts that are reachable only from this machine. A
+// name may resolve to one address when it is checked, and to another when it is dialed. So
+// addresses are judged when they are dialed. Checking a URL earlier only reports early that it can
+// never be used. Names that an operator allows may resolve to private addresses. Redirects are not
+// followed, and proxies from the environment are ignored.
 package egress
 
 import (
@@ -31,29 +30,29 @@ type Policy struct {
 	Resolver *net.Resolver // nil means the system's resolver
 }
 
-// allows reports whether the operator allows a host.
+// allows reports whether the operator allows host.
 func (p Policy) allows(host string) bool {
 	return slices.ContainsFunc(p.Allow, func(name string) bool {
 		return strings.EqualFold(bare(name), bare(host))
 	})
 }
 
-// bare removes the dot of the root from a name, and the brackets from an address.
+// bare removes the trailing dot from a name, and the brackets from an IPv6 address.
 func bare(host string) string {
 	return strings.TrimSuffix(strings.Trim(host, "[]"), ".")
 }
 
-// errUnsafe is the only error that callers see for a refused address. It does not reveal
-// what a name resolves to on this network.
+// errUnsafe is the only error that callers get for a refused address. It does not reveal to what
+// address a name resolves in this network.
 func errUnsafe() error {
 	return problem.New(problem.Forbidden, "url_is_unsafe",
 		"requests to the host's address are not allowed")
 }
 
-// dialTimeout is the most time a connection may take to be established.
+// dialTimeout is how long connecting may take.
 const dialTimeout = 5 * time.Second
 
-// Dial connects to a host over TCP, unless the policy refuses its address.
+// Dial connects to address over TCP, unless the policy forbids it.
 func (p Policy) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -67,7 +66,8 @@ func (p Policy) Dial(ctx context.Context, network, address string) (net.Conn, er
 	return d.DialContext(ctx, network, address)
 }
 
-// judge returns an error if a connection to address is not permitted.
+// judge returns an error if a connection to address is not permitted. allowed says whether the
+// operator allows the name.
 func judge(address string, allowed bool) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -80,12 +80,12 @@ func judge(address string, allowed bool) error {
 	return errUnsafe()
 }
 
-// isPlainPort reports whether a web server may use a port. Other ports below 1024 belong
-// to services that could be made to misread a request.
+// isPlainPort reports whether port is one that a web server may use. Other ports below 1024 belong
+// to services that could be tricked into misreading a request.
 func isPlainPort(port uint16) bool { return port == 80 || port == 443 || port >= 1024 }
 
-// Client returns a client that dials as the policy permits. It follows no redirects and
-// keeps few connections for a short time.
+// Client returns a client that connects only as the policy permits. It follows no redirects, and
+// keeps only a few idle connections, for a short time.
 func (p Policy) Client() *http.Client {
 	return &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

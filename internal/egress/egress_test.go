@@ -94,7 +94,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// receiver starts a server on loopback, which must only be reached if it is allowed.
+// receiver starts a server on loopback, and returns its port. reached reports whether a request has
+// arrived.
 func receiver(t *testing.T) (port string, reached func() bool) {
 	t.Helper()
 	hits := make(chan struct{}, 16)
@@ -104,8 +105,8 @@ func receiver(t *testing.T) (port string, reached func() bool) {
 	return port, func() bool { return len(hits) > 0 }
 }
 
-// TestDial shows that loopback is not reached under any name that an attacker may give it, even
-// if the URL was not checked before.
+// TestDial shows that a URL cannot reach loopback unless the operator allows it, whatever name an
+// attacker uses, and even if the URL was not checked before.
 func TestDial(t *testing.T) {
 	port, reached := receiver(t)
 	names := resolver(t, func(string) net.IP { return net.IPv4(127, 0, 0, 1) })
@@ -134,8 +135,8 @@ func TestDial(t *testing.T) {
 	}
 }
 
-// TestRebind shows that a name is refused that resolves to a public address at first, and to
-// loopback when it is dialed.
+// TestRebind shows that a name is refused if it resolves to a public address when it is checked,
+// and to loopback when it is dialed.
 func TestRebind(t *testing.T) {
 	port, reached := receiver(t)
 	var asked atomic.Int32
@@ -161,8 +162,8 @@ func TestRebind(t *testing.T) {
 	}
 }
 
-// TestRedirect shows that a redirect to a private address is not followed, and that a proxy in the environment
-// is not used.
+// TestRedirect shows that a redirect to a private address is not followed, and that a proxy from
+// the environment is not used.
 func TestRedirect(t *testing.T) {
 	port, reached := receiver(t)
 	t.Setenv("HTTP_PROXY", "http://127.0.0.1:"+port)

@@ -14,11 +14,11 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// fetchTimeout is the most time to fetch a document, including its body.
+// fetchTimeout is how long fetching a document may take, including its body.
 const fetchTimeout = 5 * time.Second
 
-// Fetcher returns a function that fetches a document of at most limit bytes. Its errors may
-// be shown to clients: they contain no address.
+// Fetcher returns a function that fetches a document of at most limit bytes. Its errors contain no
+// address, so they may be shown to clients.
 func (p Policy) Fetcher() func(ctx context.Context, url string, limit int64) ([]byte, error) {
 	client := p.Client()
 	return func(ctx context.Context, url string, limit int64) ([]byte, error) {
@@ -55,8 +55,8 @@ func fetch(ctx context.Context, client *http.Client, url string, limit int64) ([
 	return body, nil
 }
 
-// Reason describes why a request failed, in our own words. The error itself may contain a
-// URL, or reveal facts about the network.
+// Reason describes why a request failed, without quoting err: err may contain a URL, or reveal
+// facts about the network.
 func Reason(err error) string {
 	var dns *net.DNSError
 	var tlsErr *tls.CertificateVerificationError
@@ -65,7 +65,7 @@ func Reason(err error) string {
 	var op *net.OpError
 	var alert tls.AlertError
 	if p := problem.First(err); p != nil {
-		return p.Message // an error of the policy, which may be shown
+		return p.Message // an error from the policy, which may be shown
 	}
 	switch {
 	case IsTimeout(err):
@@ -82,7 +82,7 @@ func Reason(err error) string {
 	return "the connection was lost"
 }
 
-// IsTimeout reports whether err means that time ran out.
+// IsTimeout reports whether err is a timeout.
 func IsTimeout(err error) bool {
 	var n net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &n) && n.Timeout()

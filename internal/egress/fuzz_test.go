@@ -9,8 +9,7 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// FuzzURL checks the URLs of webhooks and documents. None that is accepted names an address that
-// is not public.
+// FuzzURL shows that no accepted URL of a webhook or document names an address that is not public.
 func FuzzURL(f *testing.F) {
 	for _, text := range []string{
 		"https://example.com/a?b", "http://127.0.0.1/", "http://[::ffff:10.0.0.1]/", "http://0x7f.1/",

@@ -10,8 +10,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Check returns a problem on param if nothing can ever be sent to a URL. It resolves no
-// names: where a name leads is judged when it is dialed.
+// Check returns a problem on param if no request can ever be sent to the URL in text. It resolves
+// no names: addresses are judged when they are dialed.
 func (p Policy) Check(param, text string) error {
 	u, err := url.Parse(text)
 	if err != nil || strings.ContainsFunc(text, isOdd) || u.Scheme != "http" && u.Scheme != "https" ||
@@ -31,7 +31,8 @@ func (p Policy) Check(param, text string) error {
 	return p.checkHost(param, u)
 }
 
-// isOdd reports whether a character does not belong in a URL. Parsers disagree about these.
+// isOdd reports whether r does not belong in a URL. Parsers disagree on how to treat such
+// characters.
 func isOdd(r rune) bool {
 	return r == '\\' || unicode.IsSpace(r) || unicode.IsControl(r) || r > unicode.MaxASCII
 }
@@ -52,14 +53,14 @@ func (p Policy) checkHost(param string, u *url.URL) error {
 	return checkPort(param, u, false)
 }
 
-// isLocal reports whether a name refers to this machine by its form (RFC 6761, section
-// 6.3).
+// isLocal reports whether a name always refers to this machine (RFC 6761, section 6.3).
 func isLocal(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-// isNumber reports whether a host is a number, or ends in one, without being an ordinary
-// address: 2130706433, 0x7f000001, 127.1. Some resolvers read these as IPv4 (inet_aton).
+// isNumber reports whether a host is a number, or ends in one, without being an ordinary address.
+// Examples are 2130706433, 0x7f000001 and 127.1. Some resolvers take such a host for an IPv4
+// address (inet_aton).
 func isNumber(host string) bool {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	_, err := strconv.ParseUint(last, 0, 64)

@@ -1,11 +1,11 @@
-// Package factor manages second factors: passkeys (WebAuthn), codes of an authenticator app
-// (TOTP, RFC 6238), and recovery codes for when those are lost.
+// Package factor manages second factors: passkeys (WebAuthn), codes from an authenticator app
+// (TOTP, RFC 6238), and recovery codes for users who have lost the other factors.
 //
-// An [Owner], a subscriber or an operator, has factors; the package knows nothing else about
-// owners. A proof succeeds only once. A code is consumed by a compare-and-swap of the
-// [Store], a recovery code by deleting its row, and a passkey's challenge by taking it out of
-// the session store. Callers decide who may try, where a login continues, and what the pages
-// look like.
+// Factors belong to an [Owner], which is a subscriber or an operator. The package knows nothing
+// else about owners. Each proof succeeds only once: the [Store] consumes an app's code by a
+// compare-and-swap, and a recovery code by deleting its row. The challenge of a passkey is removed
+// from the session store. Callers decide who may try a factor, where a login continues, and what
+// the pages look like.
 package factor
 
 import (
@@ -31,7 +31,7 @@ const (
 	Operator   Kind = "operator"
 )
 
-// An Owner is somebody who has factors.
+// An Owner is a user who has factors.
 type Owner struct {
 	Kind Kind
 	ID   string // a UUID, never reused
@@ -39,34 +39,36 @@ type Owner struct {
 
 func (o Owner) String() string { return string(o.Kind) + ":" + o.ID }
 
-// A Store keeps the rows of factors. Every method is one transaction. A row that is missing
-// or belongs to another owner is problem.NotFound. A factor created as the first returns
-// ErrNotFirst if the owner already has a passkey or an authenticator app. Of any number of
-// concurrent callers creating the first factor, one succeeds.
+// A Store keeps the rows of factors. Each method is one transaction. If a row is missing or belongs
+// to another owner, the error is problem.NotFound.
+//
+// If first is set, a factor is created only if the owner has neither a passkey nor an authenticator
+// app. Otherwise the error is ErrNotFirst. If several callers create a first factor at the same
+// time, one succeeds.
 type Store interface {
-	// CreatePasskey returns problem.Conflict if any owner has the credential already, and
-	// problem.NotFound if the owner does not exist.
+	// CreatePasskey returns problem.Conflict if the credential is already stored, for any owner,
+	// and problem.NotFound if the owner does not exist.
 	CreatePasskey(ctx context.Context, p Passkey, first bool) error
-	// FindPasskey returns the passkey with a credential id.
+	// FindPasskey returns the passkey with the given credential id.
 	FindPasskey(ctx context.Context, credential string) (Passkey, error)
 	ListPasskeys(ctx context.Context, o Owner) ([]Passkey, error)
 	RenamePasskey(ctx context.Context, o Owner, id, name string) error
-	// UsePasskey writes Record, Count and Used if Count is still old. Otherwise it returns
-	// problem.Conflict.
+	// UsePasskey writes Record, Count and Used if the stored Count still is old. Otherwise it
+	// returns problem.Conflict.
 	UsePasskey(ctx context.Context, p Passkey, old uint32) error
 	DeletePasskey(ctx context.Context, o Owner, id string) error
 
 	// CreateTOTP returns problem.Conflict if the owner already has an authenticator app.
 	CreateTOTP(ctx context.Context, t TOTP, first bool) error
 	FindTOTP(ctx context.Context, o Owner) (TOTP, error)
-	// UseTOTP writes the step of an accepted code if it is later than all earlier ones.
-	// Otherwise it returns problem.Conflict.
+	// UseTOTP stores the step of an accepted code if it is later than the stored one. Otherwise it
+	// returns problem.Conflict.
 	UseTOTP(ctx context.Context, t TOTP) error
 	DeleteTOTP(ctx context.Context, o Owner, id string) error
 
 	// ReplaceRecoveryCodes replaces all recovery codes of the owner.
 	ReplaceRecoveryCodes(ctx context.Context, o Owner, hashes []string, at time.Time) error
-	// TakeRecoveryCode deletes a code. Of any number of concurrent callers, one succeeds.
+	// TakeRecoveryCode deletes a code. If several callers take the same code, one succeeds.
 	TakeRecoveryCode(ctx context.Context, o Owner, hash string) error
 	// FindRecoveryCodes returns how many codes are left.
 	FindRecoveryCodes(ctx context.Context, o Owner) (RecoveryCodes, error)
@@ -75,16 +77,16 @@ type Store interface {
 	HasFactors(ctx context.Context, o Owner) (Set, error)
 }
 
-// A Set tells which factors an owner has.
+// A Set says which factors an owner has.
 type Set struct {
 	Passkeys, TOTP bool
 }
 
-// Any reports whether there is a factor that a login can ask for.
+// Any reports whether the owner has a factor that a login can ask for.
 func (s Set) Any() bool { return s.Passkeys || s.TOTP }
 
-// A Sealer seals secrets of owners under names, and derives keys that all nodes share. A key ring is
-// one.
+// A Sealer seals owners' secrets under names, and derives keys that are the same on all nodes. A
+// key ring is a Sealer.
 type Sealer interface {
 	Derive(purpose string) [32]byte
 	SealSecret(name string, secret []byte) (sealed string, err error)
@@ -96,17 +98,17 @@ type Config struct {
 	Store    Store
 	Sessions session.Store
 	Ring     Sealer
-	// AuthURL is where browsers find the pages that ask for factors. Passkeys are bound to
-	// its host and work only at its origin.
+	// AuthURL is the URL of the pages that ask for factors. Passkeys are bound to its host and work
+	// only at its origin.
 	AuthURL string
-	Guesses int              // codes that may be tried for an owner at a Place within GuessWindow; 0 means 6
+	Guesses int              // tries per owner and Place within GuessWindow; 0 means 6
 	Now     func() time.Time // nil means time.Now
 }
 
 // GuessWindow is the period in which guesses are counted.
 const GuessWindow = 15 * time.Minute
 
-// Factors creates and checks factors. Its methods may be called concurrently.
+// Factors creates and checks factors. Its methods are safe for concurrent use.
 type Factors struct {
 	c   Config
 	web *webauthn.WebAuthn // nil if the host is unsuitable for passkeys
@@ -140,10 +142,11 @@ func New(c Config) (*Factors, error) {
 	return f, nil
 }
 
-// Passkeys reports whether passkeys are available. They are not for an address like 127.0.0.1.
+// Passkeys reports whether passkeys are available. They are not if AuthURL has an IP address as its
+// host.
 func (f *Factors) Passkeys() bool { return f.web != nil }
 
-// now returns the time to the microsecond, as rows store it.
+// now returns the time, truncated to microseconds as in rows.
 func (f *Factors) now() time.Time { return f.c.Now().UTC().Truncate(time.Microsecond) }
 
 // Has returns which factors an owner has.
@@ -155,7 +158,7 @@ func (f *Factors) Has(ctx context.Context, o Owner) (Set, error) {
 	return s, nil
 }
 
-// Errors of a failed proof. Their messages are shown to the person who tried it.
+// The errors of a failed proof. Their messages are shown to the user.
 var (
 	ErrWrong   = problem.New(problem.Invalid, "wrong_code", "The code is wrong.")
 	ErrUsed    = problem.New(problem.Invalid, "code_used", "This code was already used. Wait for the next one.")
@@ -178,14 +181,13 @@ var (
 	ErrEnrolled = problem.New(problem.Invalid, "enrolled", "You already have an authenticator app. Remove it first.")
 )
 
-// A Place is where somebody tries an owner's codes from, if it is known to be the owner's: a
-// device or a network where the owner has completed a login. Each place has its own count.
-// The zero value stands for all other places, which share one count. So strangers who know the
-// password get only that many tries in total, and do not lock the owner out of known places.
+// A Place is a device or network on which the owner has completed a login. Tries are counted
+// separately for each Place. The zero value stands for all other places together. So attackers who
+// know the password get only a few tries in total, and cannot lock the owner out of known places.
 type Place string
 
-// guess counts a try before the code is checked, so that concurrent tries cannot exceed the
-// limit.
+// guess counts a try. It is called before the code is checked, so that concurrent tries cannot
+// exceed the limit.
 func (f *Factors) guess(ctx context.Context, o Owner, at Place) error {
 	n, err := f.c.Sessions.Incr(ctx, guessKey(o, at), GuessWindow)
 	if err != nil {
@@ -202,14 +204,14 @@ func (f *Factors) guess(ctx context.Context, o Owner, at Place) error {
 
 // guessed resets the count after a correct code.
 func (f *Factors) guessed(ctx context.Context, o Owner, at Place) {
-	_ = f.c.Sessions.Delete(ctx, guessKey(o, at)) // on an error, the count expires
+	_ = f.c.Sessions.Delete(ctx, guessKey(o, at)) // if this fails, the count expires by itself
 }
 
 func guessKey(o Owner, at Place) session.Key {
 	return session.Key{Kind: "factor_guess", ID: session.Digest(o.String() + " " + string(at))}
 }
 
-// conflict returns instead if err is problem.Conflict, and otherwise err.
+// conflict returns instead if err is problem.Conflict, and err otherwise.
 func conflict(err, instead error) error {
 	if errors.Is(err, problem.Conflict) {
 		return instead

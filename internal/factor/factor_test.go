@@ -24,8 +24,8 @@ import (
 
 const origin = "https://id.example"
 
-// A world has two subscribers and their factors in a real database. Only tests move its clock,
-// because a code of an app is valid for half a minute.
+// A world has two subscribers and their factors in a real database. Its clock stands still unless a
+// test moves it, because the code of an app is valid for only half a minute.
 type world struct {
 	began time.Time
 	*factor.Factors
@@ -36,7 +36,7 @@ type world struct {
 
 func (w *world) now() time.Time { return w.began.Add(time.Duration(w.ahead.Load())) }
 
-// pass moves the clock.
+// pass moves the clock forward by d.
 func (w *world) pass(d time.Duration) { w.ahead.Add(int64(d)) }
 
 func must(t *testing.T, err error) {
@@ -144,7 +144,7 @@ func TestTOTP(t *testing.T) {
 
 func space(code string) string { return code[:3] + " " + code[3:] }
 
-// TestTOTPOnce shows that of many callers with the same code, one succeeds.
+// TestTOTPOnce shows that of many callers that use the same code, one succeeds.
 func TestTOTPOnce(t *testing.T) {
 	w := newWorld(t, func(c *factor.Config) { c.Guesses = 1000 })
 	secret := w.app(t, w.ada)
@@ -175,7 +175,7 @@ func race(try func() error) (won int64) {
 	return n.Load()
 }
 
-// TestGuesses shows that no more codes than the limit are checked, however many are tried
+// TestGuesses shows that no more codes are checked than the limit allows, even if many are tried
 // concurrently. After that, even the right code is refused.
 func TestGuesses(t *testing.T) {
 	w := newWorld(t, nil)
@@ -209,7 +209,7 @@ func TestGuesses(t *testing.T) {
 		t.Errorf("another owner after the guesses: %v", err)
 	}
 
-	// A known place of the owner has its own count, with the same limit.
+	// A place that the owner is known to use has its own count, with the same limit.
 	var there atomic.Int64
 	race(func() error {
 		if errors.Is(w.CheckTOTP(context.Background(), w.ada, "device b", "000000"), factor.ErrWrong) {

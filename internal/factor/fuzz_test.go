@@ -15,8 +15,8 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// FuzzPasskey reads what pages post of new and of used passkeys. It holds CBOR, certificates and
-// signatures, so that a few milliseconds of checking them are allowed.
+// FuzzPasskey parses and checks the answers that pages post when passkeys are created and used. The
+// answers contain CBOR, certificates and signatures, so a check may take a few milliseconds.
 func FuzzPasskey(f *testing.F) {
 	const origin = "https://id.example"
 	factors, err := New(Config{AuthURL: origin})
@@ -48,7 +48,7 @@ func FuzzPasskey(f *testing.F) {
 	bound := fuzzcost.Bound{CPU: 10 * time.Millisecond, CPUPerByte: time.Microsecond, Heap: 1 << 20, PerByte: 128}
 	f.Fuzz(func(t *testing.T, answer []byte) {
 		if len(answer) > maxResponse {
-			return // refused before it is parsed
+			return // answers this long are refused before they are parsed
 		}
 		bound.Check(t, len(answer), func() {
 			if made, err := protocol.ParseCredentialCreationResponseBytes(answer); err == nil {
@@ -63,7 +63,7 @@ func FuzzPasskey(f *testing.F) {
 	})
 }
 
-// FuzzPasskeyName shortens the names that people give to their passkeys.
+// FuzzPasskeyName shows that PasskeyName returns short, valid names for any input.
 func FuzzPasskeyName(f *testing.F) {
 	for _, name := range []string{"", "phone", strings.Repeat("a", 1<<16), strings.Repeat("\xff", 1<<16),
 		strings.Repeat("\u0301", 1<<15), strings.Repeat(" ", 1<<16)} {

@@ -17,17 +17,17 @@ const (
 
 // A Factor is one of an owner's factors, for display.
 type Factor struct {
-	ID       string // for recovery codes, their type
+	ID       string // for recovery codes, the same as Type
 	Type     string
-	Name     string // for a passkey
-	BackedUp bool   // for a passkey: it is on more than one device
+	Name     string // for passkeys
+	BackedUp bool   // for passkeys: whether it is on several devices
 	Left     int    // for recovery codes: how many are left
 	Created  time.Time
-	Used     time.Time // zero if never
+	Used     time.Time // zero if never used
 }
 
-// List returns an owner's factors: passkeys from the oldest on, the authenticator app, then
-// the recovery codes.
+// List returns an owner's factors: passkeys from the oldest to the newest, then the authenticator
+// app, then the recovery codes.
 func (f *Factors) List(ctx context.Context, o Owner) ([]Factor, error) {
 	passkeys, err := f.c.Store.ListPasskeys(ctx, o)
 	if err != nil {
@@ -64,8 +64,8 @@ func (f *Factors) Rename(ctx context.Context, o Owner, id, name string) error {
 	return f.c.Store.RenamePasskey(ctx, o, id, PasskeyName(name))
 }
 
-// Remove deletes an owner's factor by its id from List. Deleting the last passkey or app also
-// deletes the recovery codes.
+// Remove deletes one of the owner's factors by its id in List. If no passkey or app remains, Remove
+// also deletes the recovery codes.
 func (f *Factors) Remove(ctx context.Context, o Owner, id string) error {
 	if id == TypeRecovery {
 		return f.c.Store.ReplaceRecoveryCodes(ctx, o, nil, f.now())

@@ -22,18 +22,18 @@ type Passkey struct {
 	ID         string
 	Owner      Owner
 	Credential string // the credential id, in base64url
-	Name       string // chosen by the owner
+	Name       string // the signature counter; always 0 if the passkey does not count
 	Record     []byte // the credential record (Web Authentication, section 4) as JSON
 	Count      uint32 // its signature counter; always 0 if the passkey does not count
-	Synced     bool   // it may be on several devices (backup eligible)
-	BackedUp   bool   // it is on several devices (backup state)
+	Synced     bool   // whether it may be on several devices (backup eligible)
+	BackedUp   bool   // whether it is on several devices (backup state)
 	Created    time.Time
-	Used       time.Time // zero if never
+	Used       time.Time // zero if never used
 }
 
-// AMR returns the authentication methods of a login by the passkey alone (RFC 8176). The person
-// has the device or provider software that holds the key, and the device has verified the
-// person. These are two factors.
+// AMR returns the authentication methods of a login that uses only the passkey (RFC 8176). The
+// passkey proves two factors: the user has the device or the account that holds the key, and the
+// device has verified the user.
 func (p Passkey) AMR() []string {
 	if p.Synced {
 		return []string{"swk", "user", "pop", "mfa"}
@@ -42,14 +42,14 @@ func (p Passkey) AMR() []string {
 }
 
 const (
-	// ceremony is how long a challenge is valid: a page with a passkey prompt may stay open
-	// as long as its sign-in.
+	// ceremony is how long a challenge is valid. It is as long as a sign-in may take, because a
+	// page with a passkey prompt may stay open until then.
 	ceremony    = 30 * time.Minute
 	maxPasskeys = 20
 	maxResponse = 16 << 10
 )
 
-// user is an owner as the webauthn library needs it.
+// A user is an owner in the form that the webauthn library needs.
 type user struct {
 	owner       Owner
 	name, shown string
@@ -61,8 +61,8 @@ func (u user) WebAuthnName() string                       { return u.name }
 func (u user) WebAuthnDisplayName() string                { return u.shown }
 func (u user) WebAuthnCredentials() []webauthn.Credential { return u.credentials }
 
-// BeginPasskey returns the options for a browser to create a passkey, as JSON. CreatePasskey
-// must be called with the same flow. The device shows name and shown for the passkey.
+// BeginPasskey returns the options with which a browser creates a passkey, as JSON. The caller must
+// pass the same flow to CreatePasskey. The device shows name and shown as the names of the account.
 func (f *Factors) BeginPasskey(ctx context.Context, o Owner, flow, name, shown string) ([]byte, error) {
 	if f.web == nil {
 		return nil, ErrNone
@@ -93,8 +93,8 @@ func (f *Factors) BeginPasskey(ctx context.Context, o Owner, flow, name, shown s
 	return f.keep(ctx, registrationKey(flow), data, options.Response)
 }
 
-// CreatePasskey completes, with the browser's answer, what BeginPasskey began in the flow. With
-// first set, it only creates the owner's first factor, as ConfirmTOTP does.
+// CreatePasskey verifies the browser's answer to BeginPasskey in the same flow, and stores the
+// passkey. If first is set, it does so only if this is the owner's first factor, like ConfirmTOTP.
 func (f *Factors) CreatePasskey(
 	ctx context.Context, o Owner, first bool, flow, name string, answer []byte,
 ) (Passkey, error) {
@@ -143,8 +143,8 @@ func PasskeyName(name string) string {
 	return name
 }
 
-// BeginLogin returns the options for a browser to use a passkey of o, as JSON, or of any owner
-// if o is nil. CheckPasskey must be called with the same flow.
+// BeginLogin returns the options with which a browser uses a passkey, as JSON. The passkey must
+// belong to o, unless o is nil. The caller must pass the same flow to CheckPasskey.
 func (f *Factors) BeginLogin(ctx context.Context, flow string, o *Owner) ([]byte, error) {
 	if f.web == nil {
 		return nil, ErrNone
@@ -172,9 +172,9 @@ func (f *Factors) BeginLogin(ctx context.Context, flow string, o *Owner) ([]byte
 	return f.keep(ctx, loginKey(flow), data, options.Response)
 }
 
-// CheckPasskey completes, with the browser's answer, what BeginLogin began in the flow. It
-// returns the passkey that was used. It belongs to BeginLogin's owner if one was given;
-// otherwise the passkey identifies the owner.
+// CheckPasskey verifies the browser's answer to BeginLogin in the same flow, and returns the
+// passkey that was used. The passkey belongs to the owner passed to BeginLogin. If none was passed,
+// the passkey identifies the owner.
 func (f *Factors) CheckPasskey(ctx context.Context, flow string, answer []byte) (Passkey, error) {
 	data, err := f.take(ctx, loginKey(flow), answer)
 	if err != nil {
@@ -216,7 +216,7 @@ func (f *Factors) CheckPasskey(ctx context.Context, flow string, answer []byte) 
 	return p, conflict(f.c.Store.UsePasskey(ctx, p, old), ErrRefused)
 }
 
-// validate verifies the answer, for the known owner of the ceremony or for the passkey's own.
+// validate verifies the answer. If the ceremony began for a known owner, u must be that owner.
 func (f *Factors) validate(
 	u user, data webauthn.SessionData, answer *protocol.ParsedCredentialAssertionData,
 ) (*webauthn.Credential, error) {
@@ -228,7 +228,7 @@ func (f *Factors) validate(
 	return used, err
 }
 
-// record stores a credential in the passkey.
+// record stores a credential in the fields of p.
 func (p *Passkey) record(c webauthn.Credential) (err error) {
 	c.Authenticator.CloneWarning = false
 	p.Credential, p.Count = base64.RawURLEncoding.EncodeToString(c.ID), c.Authenticator.SignCount
@@ -239,7 +239,7 @@ func (p *Passkey) record(c webauthn.Credential) (err error) {
 	return nil
 }
 
-// user returns an owner with its passkeys.
+// user returns o together with its passkeys.
 func (f *Factors) user(ctx context.Context, o Owner) (user, error) {
 	all, err := f.c.Store.ListPasskeys(ctx, o)
 	if err != nil {
@@ -262,7 +262,7 @@ func loginKey(flow string) session.Key {
 	return session.Key{Kind: "passkey_login", ID: session.Digest(flow)}
 }
 
-// keep stores a ceremony for its flow and returns the options as JSON.
+// keep stores a ceremony under key and returns the options as JSON.
 func (f *Factors) keep(ctx context.Context, key session.Key, data *webauthn.SessionData, options any) ([]byte, error) {
 	value, err := json.Marshal(data)
 	if err == nil {
@@ -279,7 +279,8 @@ func (f *Factors) keep(ctx context.Context, key session.Key, data *webauthn.Sess
 	return text, nil
 }
 
-// take removes and returns the ceremony of a flow. Of concurrent answers, one gets it.
+// take removes and returns the ceremony that is stored under key. If several answers arrive at the
+// same time, only one gets the ceremony.
 func (f *Factors) take(ctx context.Context, key session.Key, answer []byte) (data webauthn.SessionData, err error) {
 	if f.web == nil {
 		return data, ErrNone

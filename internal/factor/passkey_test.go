@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// passkey creates a passkey for an owner.
+// passkey creates a passkey for o.
 func (w *world) passkey(t *testing.T, o factor.Owner, a *factortest.Authenticator) factor.Passkey {
 	t.Helper()
 	options, err := w.BeginPasskey(t.Context(), o, "flow", "ada@example.com", "Ada")
@@ -20,7 +20,7 @@ func (w *world) passkey(t *testing.T, o factor.Owner, a *factortest.Authenticato
 	return p
 }
 
-// logIn uses a passkey, of o or of any owner.
+// logIn uses a passkey. It must belong to o, unless o is nil.
 func (w *world) logIn(t *testing.T, o *factor.Owner, a *factortest.Authenticator) (factor.Passkey, error) {
 	t.Helper()
 	options, err := w.BeginLogin(t.Context(), "login", o)
@@ -100,7 +100,7 @@ func TestPasskeyRefused(t *testing.T) {
 		}
 	}
 
-	// A copy with an older counter is refused, and the original still works.
+	// A copy of the passkey with an older counter is refused, and the original still works.
 	copied := *mine
 	if _, err := w.logIn(t, nil, mine); err != nil {
 		t.Fatalf("the original: %v", err)
@@ -113,7 +113,7 @@ func TestPasskeyRefused(t *testing.T) {
 	}
 }
 
-// TestPasskeyChallenges shows that a challenge belongs to one flow and works once.
+// TestPasskeyChallenges shows that a challenge is valid in only one flow, and only once.
 func TestPasskeyChallenges(t *testing.T) {
 	w := newWorld(t, nil)
 	ctx := t.Context()

@@ -13,10 +13,10 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// CodeCount is how many recovery codes are made at a time.
+// CodeCount is how many recovery codes an owner gets at a time.
 const CodeCount = 10
 
-// RecoveryCodes is how many codes are left, and when they were made.
+// RecoveryCodes says how many codes are left, and when the codes were created.
 type RecoveryCodes struct {
 	Left    int
 	Created time.Time
@@ -37,7 +37,7 @@ func (f *Factors) NewCodes(ctx context.Context, o Owner) ([]string, error) {
 	return codes, nil
 }
 
-// FirstCodes is NewCodes for an owner without codes. For others it returns nil.
+// FirstCodes is like NewCodes, but returns nil if the owner already has codes.
 func (f *Factors) FirstCodes(ctx context.Context, o Owner) ([]string, error) {
 	left, err := f.c.Store.FindRecoveryCodes(ctx, o)
 	if err != nil || left.Left > 0 {
@@ -51,7 +51,7 @@ func (f *Factors) RecoveryCodes(ctx context.Context, o Owner) (RecoveryCodes, er
 	return f.c.Store.FindRecoveryCodes(ctx, o)
 }
 
-// UseCode consumes a recovery code of an owner.
+// UseCode consumes one of the owner's recovery codes.
 func (f *Factors) UseCode(ctx context.Context, o Owner, at Place, code string) error {
 	if err := f.guess(ctx, o, at); err != nil {
 		return err
@@ -68,8 +68,8 @@ func (f *Factors) UseCode(ctx context.Context, o Owner, at Place, code string) e
 	return err
 }
 
-// hashCode returns the stored hash of a code. A code has 50 bits, which could be searched by
-// someone who has the rows, but not without the master key.
+// hashCode returns the hash under which a code is stored. A code has only 50 bits. Without the
+// master key, an attacker who has the rows cannot find it by trying all codes.
 func (f *Factors) hashCode(o Owner, code string) string {
 	key := f.c.Ring.Derive("recovery codes")
 	mac := hmac.New(sha256.New, key[:])

@@ -27,16 +27,16 @@ import (
 type TOTP struct {
 	ID      string
 	Owner   Owner
-	Sealed  string // the secret, sealed by the master key
-	Step    int64  // of the last accepted code; only later codes are accepted
+	Sealed  string // the secret, sealed with the master key
+	Step    int64  // the time step of the last accepted code; only later codes are accepted
 	Created time.Time
-	Used    time.Time // zero if never
+	Used    time.Time // zero if never used
 }
 
-// The parameters that all authenticator apps support (RFC 6238, section 4).
+// Parameters that all authenticator apps support (RFC 6238, section 4).
 const (
 	period = 30
-	skew   = 1 // steps that a clock may be off in either direction (section 5.2)
+	skew   = 1 // how many steps a clock may be off in either direction (section 5.2)
 )
 
 // enrolFor is how long setting up an authenticator app may take.
@@ -44,7 +44,7 @@ const enrolFor = 20 * time.Minute
 
 // An Enrolment is an authenticator app that is being set up.
 type Enrolment struct {
-	Secret string // in base32, for typing
+	Secret string // in base32, for manual entry
 	URL    string // otpauth://…
 	PNG    []byte // the URL as a QR code
 }
@@ -55,9 +55,9 @@ type pending struct {
 	Sealed string
 }
 
-// BeginTOTP starts setting up an authenticator app for an owner, or returns the same Enrolment
-// again if one is pending. The flow, such as a login, must be passed to ConfirmTOTP. The app
-// shows issuer and account.
+// BeginTOTP starts setting up an authenticator app for o. If a setup is pending in the same flow,
+// it returns the same Enrolment again. The caller must pass the same flow, such as a login, to
+// ConfirmTOTP. The app shows issuer and account.
 func (f *Factors) BeginTOTP(ctx context.Context, o Owner, flow, issuer, account string) (Enrolment, error) {
 	p, err := f.pendingTOTP(ctx, o, flow)
 	if errors.Is(err, problem.NotFound) {
@@ -133,9 +133,11 @@ func (f *Factors) pendingTOTP(ctx context.Context, o Owner, flow string) (p pend
 	return p, nil
 }
 
-// ConfirmTOTP completes the setup of an authenticator app with one of its codes, which is then
-// used up. With first set, for an owner who has shown no second factor, it only sets up the
-// first factor. It returns ErrNotFirst if the owner has one by now.
+// ConfirmTOTP completes the setup of an authenticator app with one of its codes, which cannot be
+// used again.
+//
+// Callers set first if the owner has not proved a second factor. In that case, ConfirmTOTP sets up
+// the app only if it is the owner's first factor, and otherwise returns ErrNotFirst.
 func (f *Factors) ConfirmTOTP(ctx context.Context, o Owner, first bool, flow, code string) error {
 	p, err := f.pendingTOTP(ctx, o, flow)
 	if errors.Is(err, problem.NotFound) {
@@ -160,12 +162,12 @@ func (f *Factors) ConfirmTOTP(ctx context.Context, o Owner, first bool, flow, co
 	}
 
 	f.guessed(ctx, o, at)
-	_ = f.c.Sessions.Delete(ctx, totpKey(flow)) // on an error, it expires
+	_ = f.c.Sessions.Delete(ctx, totpKey(flow)) // if this fails, it expires by itself
 	return nil
 }
 
-// CheckTOTP accepts a code of an owner's authenticator app. Each code works once, and none works
-// after a later one (RFC 6238, section 5.2).
+// CheckTOTP checks a code from the owner's authenticator app. Each code is accepted only once, and
+// never after a later code (RFC 6238, section 5.2).
 func (f *Factors) CheckTOTP(ctx context.Context, o Owner, at Place, code string) error {
 	if err := f.guess(ctx, o, at); err != nil {
 		return err
@@ -192,7 +194,7 @@ func (f *Factors) CheckTOTP(ctx context.Context, o Owner, at Place, code string)
 	return nil
 }
 
-// step returns the step of a correct code, if it is recent and later than the last step.
+// step returns the time step of code, if code is correct, recent and later than t.Step.
 func (f *Factors) step(t TOTP, code string) (int64, error) {
 	secret, err := f.c.Ring.OpenSecret(totpName(t.Owner), t.Sealed)
 	if err != nil {
@@ -223,7 +225,7 @@ func (f *Factors) step(t TOTP, code string) (int64, error) {
 	return 0, ErrWrong
 }
 
-// digits removes the spaces and hyphens that people type and apps show.
+// digits removes spaces and hyphens, which users type and apps display.
 func digits(code string) string {
 	return strings.Map(func(r rune) rune {
 		if r == ' ' || r == '-' || r == '\u00a0' {

@@ -1,8 +1,8 @@
-// Package fuzzcost fails a fuzz target when an input costs too much.
+// Package fuzzcost makes a fuzz target fail if an input costs too much.
 //
-// A parser that meets strangers has a [Bound]: what it may cost at most for an input of n bytes, in
-// processor time and in allocated memory. Its fuzz target calls [Bound.Check], which fails if
-// the bound is exceeded. Plain tests check the seeds of the target in the same way.
+// A parser that reads untrusted input has a [Bound]: the most CPU time and allocated memory that an
+// input of n bytes may cost. Its fuzz target calls [Bound.Check], which fails the test if the bound
+// is exceeded. Ordinary test runs check the seeds of the target in the same way.
 package fuzzcost
 
 import (
@@ -14,21 +14,21 @@ import (
 	"time"
 )
 
-// A Bound is the most that a parser may cost for one input. The bounds leave room for slow
-// machines: they tell a parser whose work is proportional to its input from one whose work is not.
+// A Bound is the most that a parser may cost for one input. Bounds leave room for slow machines.
+// They only need to catch parsers whose work is not proportional to the input.
 type Bound struct {
-	CPU        time.Duration // of any input
-	CPUPerByte time.Duration // of each byte of the input, in addition
+	CPU        time.Duration // for any input
+	CPUPerByte time.Duration // in addition, for each byte of the input
 	Heap       int           // bytes allocated for any input, whether or not they are freed
-	PerByte    int           // bytes allocated for each byte of the input, in addition
+	PerByte    int           // bytes allocated in addition, for each byte of the input
 }
 
-// Parser is the bound of a parser that makes a few passes over a short input, such as a header
-// field: 1 ms and 1 µs a byte; 64 KiB and 64 bytes a byte.
+// Parser is the bound for a parser that makes a few passes over a short input, such as a header
+// field. It allows 1 ms plus 1 µs per byte, and 64 KiB plus 64 bytes per byte.
 var Parser = Bound{CPU: time.Millisecond, CPUPerByte: time.Microsecond, Heap: 64 << 10, PerByte: 64}
 
-// tries is how often an input that exceeds its bound is measured again. The least counts, since
-// other processes and the garbage collector can only add to a measurement.
+// tries is how many times an input that exceeds its bound is measured again. The lowest result
+// counts, since other processes and the garbage collector can only increase it.
 const tries = 8
 
 // A T is the part of testing.TB that [Bound.Check] needs.
@@ -37,9 +37,9 @@ type T interface {
 	Errorf(format string, args ...any)
 }
 
-// Check runs the parser on an input of n bytes, and fails the test if that exceeds the bound. It
-// runs the parser again if it does, so parse must be repeatable. Memory that other goroutines of
-// the process allocate counts as well.
+// Check calls parse, which parses an input of n bytes, and fails the test if the call exceeds the
+// bound. Check may repeat the call, so parse must be repeatable. Memory that other goroutines
+// allocate at the same time counts as well.
 func (b Bound) Check(t T, n int, parse func()) {
 	t.Helper()
 	maxCPU := (b.CPU + time.Duration(n)*b.CPUPerByte) * slowdown()
@@ -61,12 +61,12 @@ func (b Bound) Check(t T, n int, parse func()) {
 	}
 }
 
-// countedLate is what earlier work may add to a measurement: small objects are counted when
-// their page is full.
+// countedLate is the most that earlier work may add to a measurement: the runtime counts small
+// objects only when their span is full.
 const countedLate = 64 << 10
 
-// slowdown returns how much slower instrumented code is: under the race detector, or while the
-// fuzzer records which code an input reaches.
+// slowdown returns how many times slower instrumented code is: under the race detector, or while
+// the fuzzer records coverage.
 var slowdown = sync.OnceValue(func() time.Duration {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -81,7 +81,7 @@ var slowdown = sync.OnceValue(func() time.Duration {
 	return 1
 })
 
-// measure returns what one call of parse costs.
+// measure returns the cost of one call of parse.
 func measure(parse func()) (cpu time.Duration, heap uint64) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

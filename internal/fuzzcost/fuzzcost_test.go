@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A recorder records failures.
+// A recorder is a T that records failures.
 type recorder struct{ failures []string }
 
 func (*recorder) Helper() {}
@@ -18,7 +18,7 @@ func (r *recorder) Errorf(format string, args ...any) {
 
 var kept []byte
 
-// spin keeps the processor busy for about d.
+// spin uses about d of CPU time.
 func spin(d time.Duration) {
 	for began := threadTime(); threadTime()-began < d; {
 	}
@@ -54,7 +54,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckAllows shows that each byte of an input raises the bound.
+// TestCheckAllows shows that the bound grows with each byte of the input.
 func TestCheckAllows(t *testing.T) {
 	var r recorder
 	Bound{CPU: time.Second, PerByte: 1 << 10}.Check(&r, 1<<10, func() { kept = make([]byte, 1<<20) })

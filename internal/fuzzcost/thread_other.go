@@ -6,5 +6,6 @@ import "time"
 
 var began = time.Now()
 
-// threadTime returns the time of day instead, since only Linux measures a thread.
+// threadTime returns the elapsed time instead of CPU time, which is measured per thread only on
+// Linux.
 func threadTime() time.Duration { return time.Since(began) }

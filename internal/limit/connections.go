@@ -5,18 +5,19 @@ import (
 	"sync"
 )
 
-// A Connections counts open connections of strangers to this process. Each network has a share, so that
-// one alone cannot keep out all others.
+// A Connections counts this process's open connections from unauthenticated clients. Each network
+// has its own limit, so that one network cannot lock out the others.
 type Connections struct {
-	Most       int // in all
-	PerNetwork int // of one network, see [RangeOf]
+	Most       int // in total
+	PerNetwork int // from one network, see [RangeOf]
 
 	mu       sync.Mutex
 	all      int
 	networks map[netip.Prefix]int
 }
 
-// Add counts a connection. It returns false, and counts nothing, if there are too many.
+// Add counts a connection from an address. It returns false, and does not count the connection, if
+// there are too many.
 func (c *Connections) Add(from netip.Addr) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -32,7 +33,7 @@ func (c *Connections) Add(from netip.Addr) bool {
 	return true
 }
 
-// Remove ends the counting of a connection that was added.
+// Remove stops counting a connection that was added.
 func (c *Connections) Remove(from netip.Addr) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -43,7 +44,7 @@ func (c *Connections) Remove(from netip.Addr) {
 	}
 }
 
-// Networks returns how many networks have connections.
+// Networks returns how many networks have open connections.
 func (c *Connections) Networks() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

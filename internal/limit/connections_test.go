@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestConnections shows that neither all networks nor one of them exceed their share, and that removed
-// connections make room.
+// TestConnections shows that the limits hold for each network and in total, and that removed
+// connections make room for others.
 func TestConnections(t *testing.T) {
 	c := Connections{Most: 3, PerNetwork: 2}
 	near, nearer := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.200")

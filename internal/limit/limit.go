@@ -27,11 +27,11 @@ const (
 	LoginPerNetwork       Name = "login_per_network"        // failed passwords from a network
 	LoginPerRange         Name = "login_per_range"          // failed passwords from a range of networks, see Range
 	AuthorizePerNetwork   Name = "authorize_per_network"    // authorization requests from a network
-	TokenPerClient        Name = "token_per_client"         // token requests of a client from a network
+	TokenPerClient        Name = "token_per_client"         // token requests for a client from a network
 	RegisterPerNetwork    Name = "register_per_network"     // accounts and clients registered from a network
-	MailPerAddress        Name = "mail_per_address"         // mails to an address requested without signing in
-	MailPerNetwork        Name = "mail_per_network"         // mails to any address requested from a network
-	APIRequests           Name = "api_requests"             // API requests of a key, a client or a token
+	MailPerAddress        Name = "mail_per_address"         // emails to an address requested without signing in
+	MailPerNetwork        Name = "mail_per_network"         // emails to any address requested from a network
+	APIRequests           Name = "api_requests"             // API requests with a key, a client or a token
 	APIWrites             Name = "api_writes"               // API requests that change something
 	MediaMissesPerNetwork Name = "media_misses_per_network" // requests for unknown recordings from a network
 )
@@ -49,12 +49,12 @@ func Of(n int, interval time.Duration) session.Rate {
 	return session.Rate{Burst: n, Every: max(interval/time.Duration(n), time.Microsecond)}
 }
 
-// A Limiter enforces limits. Make one with [New]; a nil Limiter limits nothing. Its
-// methods are safe for concurrent use.
+// A Limiter enforces limits. Create one with [New]; a nil Limiter limits nothing. Its methods are
+// safe for concurrent use.
 type Limiter struct {
 	store session.Store
 	rates atomic.Pointer[Rates]
-	meter session.Meter // counts while the store cannot
+	meter session.Meter // counts while the store is unavailable
 	seed  maphash.Seed  // hashes callers
 
 	mu     sync.Mutex
@@ -68,7 +68,7 @@ func New(store session.Store, rates Rates) *Limiter {
 	return l
 }
 
-// Set replaces the rates. Events that were already counted stay counted.
+// Set replaces the rates. Events that were counted before still count.
 func (l *Limiter) Set(rates Rates) {
 	l.rates.Store(&rates)
 	l.mu.Lock()
@@ -94,7 +94,7 @@ func (l *Limiter) Return(ctx context.Context, name Name, who string) {
 	}
 }
 
-// Reset undoes every Take of who.
+// Reset undoes every Take for who.
 func (l *Limiter) Reset(ctx context.Context, name Name, who string) error {
 	if l == nil {
 		return nil
@@ -102,14 +102,14 @@ func (l *Limiter) Reset(ctx context.Context, name Name, who string) error {
 	return l.store.Delete(ctx, keyOf(name, who))
 }
 
-// A Count is one event to be counted: against which limit, and for whom.
+// A Count is an event to count for Who against the limit Name.
 type Count struct {
 	Name Name
 	Who  string
 }
 
-// TakeAll takes all of counts or none. If one is refused, TakeAll returns that count and
-// the error of its Take.
+// TakeAll takes all of counts or none. If one of them is refused, TakeAll returns that Count and
+// the error from its Take.
 func (l *Limiter) TakeAll(ctx context.Context, counts []Count) (over Count, err error) {
 	for i, c := range counts {
 		if err := l.Take(ctx, c.Name, c.Who); err != nil {
@@ -135,14 +135,14 @@ func (l *Limiter) rate(name Name) (session.Rate, bool) {
 	return rate, rate.Burst > 0
 }
 
-// keyOf returns the key of a counter. It holds a digest of who, which may be any text
-// that a client chose.
+// keyOf returns the key of a counter. It contains a digest of who, which may be arbitrary text from
+// a client.
 func keyOf(name Name, who string) session.Key {
 	return session.Key{Kind: "limit-" + string(name), ID: session.Digest(who)}
 }
 
-// ask counts n events in the store, or in this process if the store fails, and returns
-// how long to wait if they are refused. Only a context that has ended is an error.
+// ask counts n events in the store, or in this process if the store fails. If the events are
+// refused, ask returns how long to wait. It returns an error only if ctx has ended.
 func (l *Limiter) ask(ctx context.Context, key session.Key, rate session.Rate, n int) (time.Duration, error) {
 	wait, err := l.store.Allow(ctx, key, rate, n)
 	if err == nil {
@@ -154,7 +154,8 @@ func (l *Limiter) ask(ctx context.Context, key session.Key, rate session.Rate, n
 	return l.meter.Allow(key, rate, n), nil
 }
 
-// refused returns err, or the error of a caller that has to wait.
+// refused returns err if it is not nil, and an error for callers that must wait if wait is
+// positive.
 func refused(wait time.Duration, err error) error {
 	if wait <= 0 || err != nil {
 		return err

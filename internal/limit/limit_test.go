@@ -14,8 +14,7 @@ import (
 	"github.com/selvage/selvage/internal/session/sql"
 )
 
-// open returns a store whose clock does not move, so that limits do not recover during a slow
-// test.
+// open returns a store whose clock stands still, so that no limit recovers during a slow test.
 func open(t *testing.T) *sql.Store {
 	t.Helper()
 	now := time.Now()
@@ -94,8 +93,8 @@ func TestTakeOnce(t *testing.T) {
 	}
 }
 
-// TestPass shows that shares add up to the rate, and that refusing a caller again does not
-// access the store.
+// TestPass shows that the events passed from shares add up to the rate, and that refusing a caller
+// repeatedly does not access the store.
 func TestPass(t *testing.T) {
 	ctx := t.Context()
 	c := &counting{Store: open(t)}
@@ -127,7 +126,7 @@ func TestPass(t *testing.T) {
 	}
 }
 
-// counting is a store that counts its calls.
+// A counting is a store that counts calls of Allow.
 type counting struct {
 	session.Store
 	n atomic.Int64
@@ -138,14 +137,14 @@ func (c *counting) Allow(ctx context.Context, key session.Key, rate session.Rate
 	return c.Store.Allow(ctx, key, rate, n)
 }
 
-// away is a store that is down.
+// An away is a store that is unavailable.
 type away struct{ session.Store }
 
 func (away) Allow(ctx context.Context, _ session.Key, _ session.Rate, _ int) (time.Duration, error) {
 	return 0, errors.Join(ctx.Err(), errors.New("away"))
 }
 
-// TestAway shows that each node enforces limits on its own while the store is down.
+// TestAway shows that each node enforces limits on its own while the store is unavailable.
 func TestAway(t *testing.T) {
 	l := New(away{open(t)}, Rates{LoginPerAccount: Of(2, time.Hour)})
 	wantFree(t, "Take", l.Take(t.Context(), LoginPerAccount, "ada"))

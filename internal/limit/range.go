@@ -8,12 +8,12 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// Wide is how many times the rate of one network a whole [Range] of networks may use.
-// Without it, the owner of a /48 could use the rates of 65,536 networks.
+// Wide is how many times as many events a [Range] may have as a single network. Without this limit,
+// the owner of a /48 could use the limits of 65,536 networks.
 const Wide = 5
 
-// ofRange returns the name under which the range of a network is counted, and the rate of
-// the whole range. ok is false if the limit is off or the network is its own range.
+// ofRange returns the name under which the range of network is counted, and the rate of the range.
+// ok is false if the limit is off, or if the range is the network itself.
 func (l *Limiter) ofRange(name Name, network string) (who string, rate session.Rate, ok bool) {
 	wide := Range(network)
 	one, limited := l.rate(name)
@@ -23,7 +23,8 @@ func (l *Limiter) ofRange(name Name, network string) (who string, rate session.R
 	return "range " + wide, session.Rate{Burst: Wide * one.Burst, Every: max(one.Every/Wide, time.Microsecond)}, true
 }
 
-// TakeNetwork is [Limiter.Take] for a limit per network. It also counts the network's range.
+// TakeNetwork is like [Limiter.Take], for a limit per network. It also counts the event for the
+// network's range.
 func (l *Limiter) TakeNetwork(ctx context.Context, name Name, network string) error {
 	if err := l.Take(ctx, name, network); err != nil {
 		return err
@@ -39,7 +40,8 @@ func (l *Limiter) TakeNetwork(ctx context.Context, name Name, network string) er
 	return err
 }
 
-// PassNetwork is [Limiter.Pass] for a limit per network. It also counts the network's range.
+// PassNetwork is like [Limiter.Pass], for a limit per network. It also counts the event for the
+// network's range.
 func (l *Limiter) PassNetwork(ctx context.Context, name Name, network string) error {
 	if err := l.Pass(ctx, name, network); err != nil {
 		return err
@@ -55,8 +57,8 @@ func (l *Limiter) PassNetwork(ctx context.Context, name Name, network string) er
 	return err
 }
 
-// Range returns the block of addresses that one customer may own around a network: the
-// /48 around an IPv6 /64, since providers assign whole /48s, or the /24 around an IPv4
+// Range returns the block of addresses that one customer may own around a network. For IPv6 this is
+// the /48 around a /64, since providers assign whole /48s. For IPv4 it is the /24 around an
 // address. Text that is not a network is returned unchanged.
 func Range(network string) string {
 	at, err := netip.ParseAddr(network)
@@ -70,12 +72,12 @@ func Range(network string) string {
 	return RangeOf(at).String()
 }
 
-// RangeOf is Range of an address.
+// RangeOf is like Range, for an address.
 func RangeOf(at netip.Addr) netip.Prefix {
 	bits := 48
 	if at.Is4() {
 		bits = 24
 	}
-	wide, _ := at.Prefix(bits) // fails only for the zero address, whose range is the zero prefix
+	wide, _ := at.Prefix(bits) // fails only for the zero address, for which it returns the zero prefix
 	return wide
 }

@@ -18,7 +18,7 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// TestTakeAll shows that either all of several limits are counted, or none.
+// TestTakeAll shows that TakeAll counts either all events or none.
 func TestTakeAll(t *testing.T) {
 	ctx := t.Context()
 	l := New(open(t), Rates{LoginPerNetwork: Of(5, time.Hour), LoginPerRange: Of(2, time.Hour)})
@@ -46,8 +46,8 @@ func TestTakeAll(t *testing.T) {
 	wantLimited(t, "Take over the limit", l.Take(ctx, LoginPerNetwork, "network"))
 }
 
-// TestRangeOfNetworks shows that the networks of a range share its limit. An event refused for
-// the range does not count for its network.
+// TestRangeOfNetworks shows that networks in a range share the range's limit. An event that is
+// refused for the range does not count for its network either.
 func TestRangeOfNetworks(t *testing.T) {
 	ctx := t.Context()
 	network := func(i int) string { return fmt.Sprintf("2001:db8:1:%x::/64", i) }

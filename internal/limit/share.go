@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A caller identifies the holder of a share. It keeps a hash, because names that clients
-// chose may be long.
+// A caller identifies the holder of a share. It contains a hash of who, which may be long, because
+// clients choose it.
 type caller struct {
 	limit Name
 	hash  uint64
@@ -19,20 +19,20 @@ func (l *Limiter) caller(name Name, who string) caller {
 	return caller{name, maphash.String(l.seed, who)}
 }
 
-// A share is the number of events that this node may let through without asking the
-// store again.
+// A share is the number of events that this node may pass without asking the store again.
 type share struct {
-	left   int       // taken from the store and not used yet
-	closed time.Time // until then, all events are refused
+	left   int       // events taken from the store and not used yet
+	closed time.Time // all events are refused until this time
 }
 
-// maxShares is the most shares kept. Callers that are forgotten lose their share.
+// maxShares is the most shares kept. If there are too many, all are dropped, along with the events
+// left in them.
 const maxShares = 20_000
 
-// Pass counts one event like [Limiter.Take], at less cost. It takes a hundredth of the
-// rate from the store at once, and refuses a refused caller until the wait is over
-// without asking again. With several nodes, slightly fewer events pass than the rate
-// allows, never more.
+// Pass counts one event like [Limiter.Take], but at a lower cost. It takes events from the store in
+// batches of a hundredth of the rate. Once the store refuses a caller, Pass refuses the caller
+// until the wait is over, without asking the store again. With several nodes, slightly fewer events
+// pass than the rate allows, but never more.
 func (l *Limiter) Pass(ctx context.Context, name Name, who string) error {
 	rate, ok := l.rate(name)
 	if !ok {
@@ -66,8 +66,8 @@ func (l *Limiter) Unpass(name Name, who string) {
 	}
 }
 
-// use takes one event from a caller's share. known is false if the store has to decide;
-// otherwise wait is how long the caller is refused, or 0.
+// use takes one event from a caller's share. If the share cannot decide, known is false and the
+// store must be asked. Otherwise wait is how long the caller is refused, or 0.
 func (l *Limiter) use(c caller) (wait time.Duration, known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -84,8 +84,8 @@ func (l *Limiter) use(c caller) (wait time.Duration, known bool) {
 	return wait, wait > 0
 }
 
-// keep adds more events to a caller's share. If wait is positive, it refuses the caller
-// for that long.
+// keep adds more events to a caller's share. If wait is positive, the caller is refused for that
+// long.
 func (l *Limiter) keep(c caller, more int, wait time.Duration) {
 	if more == 0 && wait <= 0 {
 		return

@@ -1,5 +1,5 @@
 // Package factortest provides a passkey authenticator in memory and the codes of an authenticator
-// app, for tests. Both are written from the standards and do not use the server's libraries.
+// app, for tests. Both follow the standards and share no code with the server's libraries.
 package factortest
 
 import (
@@ -20,11 +20,11 @@ import (
 // An Authenticator creates and uses passkeys (Web Authentication, section 6). Its fields control
 // its behavior, so that tests can make it misbehave.
 type Authenticator struct {
-	Origin     string // of the requesting page
-	RPID       string // "" means the one in the options
-	Unverified bool   // the user is not verified
-	Synced     bool   // its keys may be on several devices
-	Counts     bool   // it counts signatures
+	Origin     string // the origin of the requesting page
+	RPID       string // "" means the RPID in the options
+	Unverified bool   // leave out the user verification
+	Synced     bool   // say that the key may be on several devices
+	Counts     bool   // count signatures
 	Count      uint32 // the signature counter
 	Handle     []byte // the user handle to send; nil means the passkey's
 	ID         []byte // the credential id to send; nil means the passkey's
@@ -53,7 +53,7 @@ const (
 	attested = 1 << 6
 )
 
-// Create makes the passkey and returns what a page posts for it.
+// Create makes the passkey, and returns the answer that a page posts to the server.
 func (a *Authenticator) Create(raw []byte) []byte {
 	o := read(raw)
 
@@ -63,7 +63,7 @@ func (a *Authenticator) Create(raw []byte) []byte {
 	a.user = decode(o.User.ID)
 	point, _ := a.key.PublicKey.Bytes() // never fails for P-256
 
-	// An ES256 COSE key (RFC 9053, section 7.1.1) in CBOR.
+	// A COSE key for ES256 (RFC 9053, section 7.1.1), in CBOR.
 	cose := concat([]byte{0xa5, 0x01, 0x02, 0x03, 0x26, 0x20, 0x01, 0x21, 0x58, 0x20}, point[1:33],
 		[]byte{0x22, 0x58, 0x20}, point[33:])
 
@@ -77,7 +77,7 @@ func (a *Authenticator) Create(raw []byte) []byte {
 	})
 }
 
-// Get uses the passkey and returns what a page posts for it.
+// Get uses the passkey, and returns the answer that a page posts to the server.
 func (a *Authenticator) Get(raw []byte) []byte {
 	o := read(raw)
 	if a.Counts {
@@ -118,7 +118,7 @@ func (a *Authenticator) clientData(kind, challenge string) []byte {
 		"crossOrigin": false}))
 }
 
-// data returns authenticator data without a credential.
+// data returns authenticator data that contains no credential.
 func (a *Authenticator) data(rpID string, flags byte) []byte {
 	if a.RPID != "" {
 		rpID = a.RPID
