@@ -14,14 +14,14 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// How many messages a Box keeps, and for how long.
+// Limits on how many messages a Box keeps, and for how long.
 const (
 	boxSize = 50
 	boxFor  = 24 * time.Hour
 )
 
-// A Box keeps messages instead of sending them, the last fifty for a day. The developer who runs
-// the server can read them there. They contain working links, so they are sealed.
+// A Box keeps messages instead of sending them, so that the developer who runs the server can read
+// them. It keeps the last fifty for a day. They are sealed, because they contain working links.
 type Box struct {
 	Sessions session.Store
 	Seal     func(name string, secret []byte) (string, error)
@@ -32,7 +32,7 @@ type Box struct {
 
 var _ Transport = (*Box)(nil)
 
-// An Item is a message in the list.
+// An Item is an entry in the list of messages.
 type Item struct {
 	ID      string    `json:"id"`
 	Key     string    `json:"key"`
@@ -49,7 +49,7 @@ var boxIndex = session.Key{Kind: boxKind, ID: "index"}
 // Send stores a message.
 func (b *Box) Send(ctx context.Context, m Message) error {
 	if _, err := m.build(); err != nil {
-		return err // refuse what cannot be sent by SMTP
+		return err // refuse messages that SMTP could not send
 	}
 
 	key := session.Key{Kind: boxKind, ID: session.Digest(m.ID + b.Now().String())}
@@ -127,7 +127,7 @@ func (b *Box) list(ctx context.Context, item Item) error {
 	return errors.New("storing mail: every try lost to a concurrent change")
 }
 
-// List returns the messages kept, the newest first.
+// List returns all messages in the box, the newest first.
 func (b *Box) List(ctx context.Context) ([]Item, error) {
 	var items []Item
 	_, err := b.get(ctx, boxIndex, &items)
@@ -137,7 +137,7 @@ func (b *Box) List(ctx context.Context) ([]Item, error) {
 	return items, err
 }
 
-// Find returns the message with an item's key.
+// Find returns the message with the key of an Item.
 func (b *Box) Find(ctx context.Context, key string) (m Message, err error) {
 	if raw, bad := base64.RawURLEncoding.DecodeString(key); bad != nil || len(raw) != sha256.Size {
 		return m, problem.NoSuch("mail")

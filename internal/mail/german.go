@@ -1,6 +1,6 @@
 package mail
 
-// german holds the German text of each kind, with the same facts as the English one.
+// german holds the German words of each kind of letter, with the same facts as the English ones.
 var german = tongue{
 	words: map[Kind]words{
 		Reset: {

@@ -1,15 +1,15 @@
-// Package mail sends letters to people: links to set a password or confirm an address, and notices
-// about changes to their account.
+// Package mail sends letters by email: links to set a password or confirm an address, and notices
+// about changes to an account.
 //
-// A [Letter] is a row, written in the same transaction as the change that causes it. It holds its
-// subject and recipient, but no secret. [Config].Write makes the link when the letter is sent, so
-// that reading the rows, or a copy of them, does not reveal it.
+// A [Letter] is a row, written in the same transaction as the change that causes it. It contains
+// its subject and recipient, but no secret. [Config].Write creates the link when the letter is
+// sent, so that the rows, or a copy of them, do not reveal it.
 //
 // A [Post] takes due letters under a lease, which expires by itself. It passes them to a
 // [Transport]: an SMTP server, or the [Box] that replaces one on a developer's machine. A letter
 // that is not accepted is retried with growing delays for about a day, and then becomes a dead
 // letter. So each letter is sent at least once. Its Message-ID stays the same, so that mail systems
-// recognize repetitions.
+// recognize duplicates.
 package mail
 
 import (
@@ -17,31 +17,31 @@ import (
 	"time"
 )
 
-// A Kind is what a letter is about.
+// A Kind is the purpose of a letter.
 type Kind string
 
-// The kinds of letters. Those with a link are marked.
+// The kinds of letters. The comments say which contain a link.
 const (
 	Reset           Kind = "reset_password"     // a link to set a new password
 	Verify          Kind = "verify_address"     // a link to confirm the address
 	Invitation      Kind = "invitation"         // a link to set the first password
 	ChangeAddress   Kind = "change_address"     // a link, sent to the new address
-	AddressChanged  Kind = "address_changed"    // sent to the old address
-	AddressTaken    Kind = "address_taken"      // instead of a link, if another account has the new address
+	AddressChanged  Kind = "address_changed"    // a notice, sent to the old address
+	AddressTaken    Kind = "address_taken"      // replaces ChangeAddress if another account has the new address
 	Registration    Kind = "registration"       // a link to create the requested account
-	Registered      Kind = "already_registered" // instead, if the account exists
+	Registered      Kind = "already_registered" // replaces Registration if the account already exists
 	PasswordChanged Kind = "password_changed"
-	PasswordSet     Kind = "password_set"   // the first password of an account with passkeys
-	FactorChanged   Kind = "factor_changed" // the fact "what" is the change: see words.go
+	PasswordSet     Kind = "password_set"   // a notice that an account with passkeys got its first password
+	FactorChanged   Kind = "factor_changed" // a notice; the fact "what" names the change, see words.go
 	NewDevice       Kind = "new_device"
 	Test            Kind = "test"
 
-	// To operators, about the dashboard.
+	// Notices to operators, about the dashboard.
 	OperatorDevice   Kind = "operator_new_device"
-	OperatorFactor   Kind = "operator_factor_changed" // "what" as for FactorChanged
+	OperatorFactor   Kind = "operator_factor_changed" // "what" as in FactorChanged
 	OperatorPassword Kind = "operator_password_changed"
-	OperatorLink     Kind = "operator_link"  // someone created a link for a new password; not in the letter
-	OperatorAdded    Kind = "operator_added" // to each owner: "new" is the new operator, with "role"
+	OperatorLink     Kind = "operator_link"  // someone created a password link; the letter lacks it
+	OperatorAdded    Kind = "operator_added" // to each owner: "new" is the new operator, "role" is the role
 )
 
 // A State is the state of a letter.
@@ -51,75 +51,76 @@ type State string
 const (
 	Pending State = "pending"
 	Sent    State = "sent"
-	Kept    State = "kept" // by a [Box], for the developer
+	Kept    State = "kept" // stored in a [Box], for the developer
 	Dead    State = "dead"
 )
 
-// A Letter is a mail that is to be sent, or was sent. Its facts are deleted once it is sent.
+// A Letter is an email to be sent, or one that was sent. Its facts are deleted once it is sent.
 type Letter struct {
 	ID           string
-	ProjectID    string // "" for a letter of the installation
-	SubscriberID string // "" if there is none, or if Write finds it by the address
+	ProjectID    string // "" for a letter from the installation
+	SubscriberID string // "" if there is none, or if Write finds the subscriber by address
 	Kind         Kind
 	To           string
-	// Facts are the contents of the letter, never a secret. Those of notices include their
-	// origin: when, agent, address, by.
+	// Facts are the contents of the letter, never a secret. The facts of notices include the origin
+	// of the change: when, agent, address, by.
 	Facts map[string]string
 
 	State    State
 	Created  time.Time
-	Due      time.Time // the earliest time to send; during an attempt, the end of the lease
-	Attempts int       // including a running one
-	Error    string    // of the last attempt
-	Ended    time.Time // when it was sent or given up
+	Due      time.Time // the earliest time to send the letter; during an attempt, the end of the lease
+	Attempts int       // including the one in progress
+	Error    string    // from the last attempt
+	Ended    time.Time // when the letter was sent or given up
 }
 
-// A Result is the outcome of an attempt. Dropped letters leave no row.
+// A Result is the outcome of an attempt. The rows of dropped letters are deleted.
 type Result struct {
 	ID      string
 	State   State
 	Dropped bool
 	Error   string
-	Due     time.Time // the next attempt, if State is Pending
+	Due     time.Time // the time of the next attempt, if State is Pending
 	Ended   time.Time // otherwise
 }
 
-// A Backlog is how many letters wait, since when, and how many were given up.
+// A Backlog counts the letters that are waiting, and those that were given up.
 type Backlog struct {
 	Waiting, Dead int
-	Oldest        time.Time // zero if nothing waits
+	Oldest        time.Time // when the oldest waiting letter was queued; zero if none is waiting
 }
 
-// A Queue keeps letters for all nodes. Its methods may be called concurrently.
+// A Queue keeps letters for all nodes. Its methods are safe for concurrent use.
 type Queue interface {
-	// TakeLetters returns due letters, the oldest first, and counts an attempt for each. Each
-	// letter is returned to one caller only, until its lease ends.
+	// TakeLetters returns at most most due letters, the oldest first, and counts an attempt for
+	// each. It leases each letter to the caller, so that no other caller gets the letter before the
+	// lease ends.
 	TakeLetters(ctx context.Context, now, lease time.Time, most int) ([]Letter, error)
-	// SettleLetter stores the outcome of an attempt. It does not change a letter that is no
-	// longer waiting.
+	// SettleLetter stores the outcome of an attempt. It leaves the letter unchanged if the letter
+	// is no longer pending.
 	SettleLetter(ctx context.Context, r Result) error
-	// LetterBacklog returns the backlog.
+	// LetterBacklog returns the current backlog.
 	LetterBacklog(ctx context.Context) (Backlog, error)
 }
 
-// A Brand is the sender that a letter shows.
+// A Brand is how the sender appears in a letter.
 type Brand struct {
 	Name  string // the project's name
 	Color string // "#rrggbb", or "" for the default
 	Logo  Picture
 }
 
-// A Picture is attached to a letter, so that reading the letter fetches nothing. The zero value
-// means no picture.
+// A Picture is attached to a letter, so that mail programs load nothing from the network. The zero
+// value means no picture.
 type Picture struct {
 	PNG        []byte
 	Wide, High int    // in CSS pixels
-	Plate      string // "l" or "d": the theme in which it needs a background
+	Plate      string // the theme in which it needs a background, "l" or "d"
 }
 
-// A Draft is the content of a letter besides the words of its kind.
+// A Draft is the content of a letter, except for the words of its kind.
 type Draft struct {
-	Kind     Kind   // may differ from the letter's
+	Kind     Kind   // may differ from the Kind of the Letter
 	Language string // a BCP 47 tag; English if unsupported
 	To       string
 	Brand    Brand
@@ -127,7 +128,7 @@ type Draft struct {
 	Facts    map[string]string
 }
 
-// A Transport sends messages. It must not hide [Refused] errors.
+// A Transport sends messages. Errors for which [Refused] returns true must be passed on.
 type Transport interface {
 	Send(ctx context.Context, m Message) error
 }

@@ -13,9 +13,9 @@ import (
 	"unicode"
 )
 
-// A Message is a letter in the form that is sent.
+// A Message is a letter in the form in which it is sent.
 type Message struct {
-	ID      string // the left half of its Message-ID
+	ID      string // the part of the Message-ID before the @
 	Kind    Kind
 	From    mail.Address
 	ReplyTo string // may be ""
@@ -23,14 +23,14 @@ type Message struct {
 	Subject string
 	Text    string
 	HTML    string
-	Link    string // in Text and HTML; "" for none
+	Link    string // also in Text and HTML; "" if there is none
 	Logo    []byte `json:",omitempty"` // a PNG that the HTML shows as cid:logo (RFC 2392); nil for none
 }
 
-// A Sender is the From of this installation's mails.
+// A Sender is the From of this installation's emails.
 type Sender struct {
 	Address string // in the From header and the envelope
-	Name    string // the display name; "" means the brand's
+	Name    string // the display name; "" means the name of the brand
 	ReplyTo string // "" for none
 }
 
@@ -48,18 +48,18 @@ var (
 type sheet struct {
 	words
 	Lang   string // of BCP 47
-	Broken string // the sentence before the plain link
+	Broken string // the sentence before the address of the link
 	Brand  string
 	Logo   Picture
 	Link   string
 	Footer string
-	Color  string // of the button, in the light theme
-	Dark   string // of the button, in the dark theme
-	Ink    string // of text on the button
-	Deep   string // of text on the button, in the dark theme
+	Color  string // color of the button, in the light theme
+	Dark   string // color of the button, in the dark theme
+	Ink    string // color of text on the button, in the light theme
+	Deep   string // color of text on the button, in the dark theme
 }
 
-// write returns the message of a letter.
+// write returns the message for the letter with the given id.
 func (d Draft) write(id string, from Sender) (Message, error) {
 	in := tongueOf(d.Language)
 	w, ok := in.words[d.Kind]
@@ -97,11 +97,11 @@ func (d Draft) write(id string, from Sender) (Message, error) {
 	return m, nil
 }
 
-// Lines returns a paragraph's lines.
+// Lines splits a paragraph into lines.
 func (s sheet) Lines(paragraph string) []string { return strings.Split(paragraph, "\n") }
 
-// oneLine turns text that others chose into one line. Characters that would start another header
-// or hide text become spaces.
+// oneLine makes one line of text that others chose. It replaces characters that could begin another
+// header, or hide text, with spaces.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r) ||
@@ -115,12 +115,12 @@ func oneLine(s string) string {
 
 var colorSyntax = regexp.MustCompile(`^#[0-9a-f]{6}$`)
 
-// IsColor reports whether a text is a color in the form that a [Brand] takes: # and six lowercase
+// IsColor reports whether s is a color in the form that a [Brand] requires: # and six lowercase
 // hexadecimal digits.
 func IsColor(s string) bool { return colorSyntax.MatchString(s) }
 
-// inkOn returns black or white, whichever is more readable on a color. It approximates WCAG 2.2's
-// relative luminance.
+// inkOn returns black or white, whichever is more readable on color. It approximates the relative
+// luminance of WCAG 2.2.
 func inkOn(color string) string {
 	rgb, err := strconv.ParseUint(color[1:], 16, 32)
 	if err != nil {

@@ -19,35 +19,35 @@ type Config struct {
 	Transport Transport
 	Sender    Sender
 
-	// Write returns the content of a letter and makes its link. It returns problem.NotFound
-	// if the letter no longer has a recipient, or never had one; the letter is then dropped.
+	// Write returns the content of a letter, and creates its link. It returns problem.NotFound if
+	// the letter has no recipient, or no longer has one. In that case the letter is dropped.
 	Write func(ctx context.Context, l Letter) (Draft, error)
 
-	// Observe is called with the State, or "failed" or "dropped", after each attempt. It may
-	// be nil.
+	// Observe is called after each attempt, with "failed", "dropped" or the letter's new State. It
+	// may be nil.
 	Observe func(result string)
 
 	Log *slog.Logger     // nil means slog.Default()
 	Now func() time.Time // nil means time.Now
 }
 
-// Limits of concurrent work, and intervals.
+// Limits on concurrent work, and intervals.
 const (
 	hands     = 4
 	lookEvery = 500 * time.Millisecond
 	countEach = 15 * time.Second
-	leaseFor  = 2 * time.Minute // more than sendFor
+	leaseFor  = 2 * time.Minute // must be more than sendFor
 )
 
-// delays are the waiting times after each failed attempt; one more failure makes a letter dead.
-// Together they span about a day.
+// delays are the waits after each failed attempt. If the attempt after the last wait fails, too,
+// the letter becomes a dead letter. Together the delays span about a day.
 var delays = [...]time.Duration{
 	5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute, time.Hour,
 	3 * time.Hour, 6 * time.Hour, 12 * time.Hour,
 }
 
-// delay returns the wait after this many attempts, with up to 20 % of jitter. ok is false after the
-// last attempt.
+// delay returns the wait after the given number of attempts, with up to 20 % of jitter. ok is false
+// after the last attempt.
 func delay(attempts int) (d time.Duration, ok bool) {
 	if attempts > len(delays) {
 		return 0, false
@@ -83,10 +83,10 @@ func New(c Config) *Post {
 	return p
 }
 
-// Backlog returns the backlog, which is at most 15 seconds old.
+// Backlog returns the backlog as it was at most 15 seconds ago.
 func (p *Post) Backlog() Backlog { return *p.backlog.Load() }
 
-// Run sends letters until Shutdown is called or ctx ends. When ctx ends, running attempts are
+// Run sends letters until Shutdown is called or ctx ends. If ctx ends, running attempts are
 // aborted.
 func (p *Post) Run(ctx context.Context) {
 	defer close(p.idle)
@@ -100,7 +100,7 @@ func (p *Post) Run(ctx context.Context) {
 	var counted time.Time
 	for {
 		if time.Since(counted) > countEach {
-			if b, err := p.c.Queue.LetterBacklog(ctx); err == nil { // /readyz reports a failing database
+			if b, err := p.c.Queue.LetterBacklog(ctx); err == nil { // /readyz reports an error
 				p.backlog.Store(&b)
 				counted = time.Now()
 			}
@@ -118,7 +118,8 @@ func (p *Post) Run(ctx context.Context) {
 	}
 }
 
-// Shutdown starts no more attempts. It returns when the running ones have ended, or when ctx ends.
+// Shutdown keeps new attempts from starting. It returns when the running attempts have ended, or
+// when ctx ends.
 func (p *Post) Shutdown(ctx context.Context) {
 	p.once.Do(func() { close(p.quit) })
 	select {
@@ -127,7 +128,7 @@ func (p *Post) Shutdown(ctx context.Context) {
 	}
 }
 
-// start takes and sends due letters, as many as there are free workers.
+// start takes and sends due letters, but no more than there are free workers for.
 func (p *Post) start(ctx context.Context, work *sync.WaitGroup, busy chan struct{}) {
 	n := hands - len(busy)
 	if n == 0 || ctx.Err() != nil {
@@ -160,11 +161,11 @@ func (p *Post) start(ctx context.Context, work *sync.WaitGroup, busy chan struct
 func (p *Post) attempt(ctx context.Context, l Letter) {
 	err := p.send(ctx, l)
 	if err != nil && ctx.Err() != nil {
-		return // aborted by this node; the lease expires
+		return // this node aborted the attempt; the lease expires
 	}
 
 	r := p.settled(l, err)
-	// The outcome is stored even if the node stops meanwhile.
+	// Store the outcome even if the node is stopping.
 	if err := p.c.Queue.SettleLetter(context.WithoutCancel(ctx), r); err != nil {
 		p.c.Log.Error("storing the result of a mail; it is sent again", "mail", l.ID, "error", err)
 		return
@@ -206,7 +207,7 @@ func (p *Post) settled(l Letter, err error) Result {
 	return r
 }
 
-// tell reports the outcome to Observe, and logs failures. It never logs a letter's content.
+// tell passes the outcome to Observe, and logs failures. It never logs a letter's content.
 func (p *Post) tell(l Letter, r Result) {
 	switch {
 	case r.Dropped:
@@ -225,7 +226,7 @@ func (p *Post) tell(l Letter, r Result) {
 	}
 }
 
-// Deliver sends a draft at once without the queue, for callers that wait for the result.
+// Deliver sends a draft immediately, bypassing the queue, for callers that wait for the result.
 func (p *Post) Deliver(ctx context.Context, id string, d Draft) error {
 	m, err := d.write(id, p.c.Sender)
 	if err != nil {
@@ -234,7 +235,7 @@ func (p *Post) Deliver(ctx context.Context, id string, d Draft) error {
 	return p.c.Transport.Send(ctx, m)
 }
 
-// clip returns an error's text as one line of limited length.
+// clip returns s as one line of limited length.
 func clip(s string) string {
 	s = oneLine(s)
 	if len(s) > 400 {

@@ -17,7 +17,7 @@ import (
 // sendFor is how long sending a message to an SMTP server may take.
 const sendFor = 30 * time.Second
 
-// An SMTP sends messages to a server, one per connection. It sends a password only over TLS or to
+// An SMTP sends messages to a server, one per connection. It sends a password only over TLS, or to
 // this machine.
 type SMTP struct{ Server Server }
 
@@ -40,7 +40,7 @@ func (s SMTP) Send(ctx context.Context, m Message) error {
 
 	err = s.give(ctx, c, msg)
 
-	// A 5xx response to the recipient or the content is final.
+	// A 5xx response to the recipient or to the content is permanent.
 	var failed *gomail.SendError
 	if errors.As(err, &failed) && failed.ErrorCode() >= 500 &&
 		(failed.Reason == gomail.ErrSMTPRcptTo || failed.Reason == gomail.ErrSMTPDataClose) {
@@ -50,10 +50,10 @@ func (s SMTP) Send(ctx context.Context, m Message) error {
 	if err != nil && !msg.IsDelivered() {
 		return fmt.Errorf("%s: %w", s.Server.Name(), err)
 	}
-	return nil // accepted: an error after that, such as on QUIT, does not matter
+	return nil // accepted; a later error, such as on QUIT, does not matter
 }
 
-// give sends a message over a connection of its own.
+// give sends a message over its own connection.
 func (s SMTP) give(ctx context.Context, c *gomail.Client, msg *gomail.Msg) (err error) {
 	conn, err := c.DialToSMTPClientWithContext(ctx)
 	if err != nil {
@@ -99,9 +99,9 @@ func (s SMTP) client() (*gomail.Client, error) {
 	}
 
 	if s.Server.User != "" {
-		auth := gomail.SMTPAuthAutoDiscover // the strongest available; never plain text without TLS
+		auth := gomail.SMTPAuthAutoDiscover // the strongest available; never plain without TLS
 		if s.Server.Plain && isLocal(s.Server.Host) {
-			auth = gomail.SMTPAuthPlain // go-mail allows this only for the local machine
+			auth = gomail.SMTPAuthPlain // go-mail permits this only for this machine
 		}
 		opts = append(opts, gomail.WithSMTPAuth(auth), gomail.WithUsername(s.Server.User),
 			gomail.WithPassword(s.Server.Password))
@@ -111,18 +111,19 @@ func (s SMTP) client() (*gomail.Client, error) {
 
 func isLocal(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
 
-// refused is an error that a retry would not fix.
+// A refused is an error that retrying would not fix.
 type refused struct{ error }
 
 func (r *refused) Unwrap() error { return r.error }
 
-// Refused reports whether a letter was refused permanently.
+// Refused reports whether err means that a letter was refused permanently.
 func Refused(err error) bool {
 	var r *refused
 	return errors.As(err, &r)
 }
 
-// build returns the MIME message, with the content as text and as HTML (RFC 2046, section 5.1.4).
+// build returns the MIME message, which contains both the text and the HTML (RFC 2046, section
+// 5.1.4).
 func (m Message) build() (*gomail.Msg, error) {
 	to, err := asciiDomain(m.To)
 	if err != nil {
@@ -164,7 +165,7 @@ func (m Message) build() (*gomail.Msg, error) {
 }
 
 // asciiDomain converts the domain of an address to ASCII (RFC 5891). It leaves the local part
-// alone: if that is not ASCII, a server without SMTPUTF8 (RFC 6531) refuses it.
+// unchanged. If that is not ASCII, a server without SMTPUTF8 (RFC 6531) refuses the address.
 func asciiDomain(address string) (string, error) {
 	at := strings.LastIndexByte(address, '@')
 	if at < 1 || !utf8.ValidString(address) || oneLine(address) != address {

@@ -19,7 +19,8 @@ func message(to string) mail.Message {
 	}
 }
 
-// transport returns a transport to the server, configured by a URL.
+// transport returns a transport that connects to s. It is configured by a URL with the given scheme
+// and host, which ends in behind.
 func transport(t *testing.T, s *inbox.Server, scheme, host, behind string) mail.SMTP {
 	t.Helper()
 	to, err := mail.ParseURL(scheme + "://" + strings.ReplaceAll(inbox.User, "@", "%40") + "@" + host + ":" +
@@ -40,7 +41,7 @@ func transport(t *testing.T, s *inbox.Server, scheme, host, behind string) mail.
 	return mail.SMTP{Server: to}
 }
 
-// TestSend sends mails to a real server with the password, over TLS if available.
+// TestSend shows that emails reach a real server with a password, over TLS if it is available.
 func TestSend(t *testing.T) {
 	tests := []struct {
 		name, scheme, behind string
@@ -80,8 +81,8 @@ func TestSend(t *testing.T) {
 	}
 }
 
-// TestSendsNothingReadable shows that a password is sent only over TLS, to a server with a trusted
-// certificate.
+// TestSendsNothingReadable shows that a password is sent only over TLS, and only to a server with a
+// trusted certificate.
 func TestSendsNothingReadable(t *testing.T) {
 	t.Run("no STARTTLS", func(t *testing.T) {
 		s := inbox.Start(t, inbox.Config{Auth: true})
@@ -112,7 +113,7 @@ func TestSendsNothingReadable(t *testing.T) {
 	})
 }
 
-// TestSendInjects shows that text chosen by others cannot add a header line.
+// TestSendInjects shows that text from others cannot add a header line.
 func TestSendInjects(t *testing.T) {
 	s := inbox.Start(t, inbox.Config{})
 	to := transport(t, s, "smtp", "localhost", "")
@@ -141,8 +142,8 @@ func TestSendInjects(t *testing.T) {
 	}
 }
 
-// TestSendInternational shows that domains are converted to ASCII, and that a local part that is
-// not ASCII needs a server with SMTPUTF8.
+// TestSendInternational shows that domains are converted to ASCII, and that only a server with
+// SMTPUTF8 accepts a local part that is not ASCII.
 func TestSendInternational(t *testing.T) {
 	old, modern := inbox.Start(t, inbox.Config{}), inbox.Start(t, inbox.Config{UTF8: true})
 	send := func(s *inbox.Server, to string) error {

@@ -9,7 +9,7 @@ import (
 	"strconv"
 )
 
-// A Server is an SMTP server to send mail through.
+// A Server is an SMTP server that accepts emails for sending.
 type Server struct {
 	Host     string
 	Port     int
@@ -20,14 +20,15 @@ type Server struct {
 	Roots    *x509.CertPool // trusted roots; nil means the system's
 }
 
-// ErrBox means that a URL selects the [Box] instead of a server.
+// ErrBox is the error of ParseURL for a URL that selects the [Box] instead of a server.
 var ErrBox = errors.New("mails are stored on this server")
 
 // ParseURL parses the URL of a mail server:
-//   - log: selects the Box (the error is ErrBox),
-//   - smtp://user@host:587 uses STARTTLS, but no TLS if the host is this machine or the URL ends in
-//     ?tls=none; ?tls=starttls requires it,
-//   - smtps://user@host:465 uses TLS.
+//
+//   - log: selects the Box, and the error is ErrBox.
+//   - smtp://user@host:587 uses STARTTLS. It uses no TLS if the host is this machine, unless the
+//     URL ends in ?tls=starttls. ?tls=none turns TLS off.
+//   - smtps://user@host:465 uses TLS from the start.
 func ParseURL(raw string) (Server, error) {
 	if raw == "log:" {
 		return Server{}, ErrBox
@@ -71,5 +72,5 @@ func ParseURL(raw string) (Server, error) {
 	return s, nil
 }
 
-// Name names the server without its secrets.
+// Name returns the server's host and port, without secrets.
 func (s Server) Name() string { return net.JoinHostPort(s.Host, strconv.Itoa(s.Port)) }

@@ -2,13 +2,13 @@ package mail
 
 import "strings"
 
-// words are the text of one kind of letter, with {names} of facts in it. Nothing else of a
-// letter is translated.
+// words are the words of one kind of letter. They contain the names of facts, as in {name}. Nothing
+// else in a letter is translated.
 type words struct {
 	Subject string
 	Title   string
 	Text    []string
-	Button  string // the label of the link, "" if the letter has none
+	Button  string // the label of the link; "" if the letter has no link
 	Note    string
 }
 
@@ -16,16 +16,16 @@ type words struct {
 type tongue struct {
 	tag     string // BCP 47
 	words   map[Kind]words
-	changes map[string]string // what happened to a second factor, by the name of the change in the facts
-	others  string            // the author of a change that the account's owner did not make
+	changes map[string]string // descriptions of changes to a second factor, by the fact "what"
+	others  string            // how to name the author of a change, if it was not the account's owner
 	signed  string            // the footer
-	broken  string            // the sentence before the link's own address
+	broken  string            // the sentence before the address of the link
 }
 
-// inEnglish is used where there is no translation.
+// inEnglish is used for languages without a translation.
 var inEnglish = tongue{"en", english, changes, others, signed, "If the button does not work, open this address:"}
 
-// tongueOf returns the tongue for a language tag, whatever its region.
+// tongueOf returns the tongue for a language tag, regardless of the region.
 func tongueOf(tag string) tongue {
 	if language, _, _ := strings.Cut(strings.ToLower(tag), "-"); language == german.tag {
 		return german
@@ -41,11 +41,11 @@ const (
 		"and nobody can get in without the link."
 	halfOur  = "The link works once, for {minutes} minutes."
 	signed   = "{brand} sends this mail about your account there."
-	facts    = "When: {when}\nDevice: {device}\nNetwork address: {address}\nBy: {by}" // unknown facts are left out
+	facts    = "When: {when}\nDevice: {device}\nNetwork address: {address}\nBy: {by}" // unknown lines are left out
 	askOwner = "If this was not you, tell an owner of the installation at once. " +
 		"They can sign you out everywhere and create a link for a new password."
 	opFacts = facts + "\nBy: {maker}"
-	others  = "the operators of {brand}" // the author of a change, if not the account's owner
+	others  = "the operators of {brand}" // the author of a change, if it was not the account's owner
 )
 
 // english holds the English words of each kind of letter.
@@ -181,7 +181,7 @@ var english = map[Kind]words{
 	},
 }
 
-// changes describes what happened to a second factor, by the name of the change in the facts.
+// changes describes changes to a second factor, by the fact "what".
 var changes = map[string]string{
 	"passkey_added":   "the passkey “{name}” was added.",
 	"passkey_removed": "the passkey “{name}” was removed.",

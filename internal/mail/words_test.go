@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestTongues shows that every language has each kind of letter, and each change of a factor, with
-// the same facts.
+// TestTongues shows that every language has words for each kind of letter, and for each change to a
+// factor, and that the words use the same facts.
 func TestTongues(t *testing.T) {
 	fact := regexp.MustCompile(`\{[a-z]+\}`)
 	facts := func(texts ...string) []string {

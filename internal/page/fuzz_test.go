@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// FuzzToken parses page tokens. Each parsed token names a row by a canonical UUID.
+// FuzzToken shows that each page token that is accepted contains a UUID in canonical form.
 func FuzzToken(f *testing.F) {
 	for _, token := range []string{
 		"", "PA", "PA0199a000-0000-7000-8000-000000000000", "PA0199A000-0000-7000-8000-000000000000",

@@ -1,5 +1,5 @@
-// Package page describes one page of a list. Pages are found by the id of their first row
-// (keyset paging), so a page costs the same however deep it lies.
+// Package page describes one page of a list. A page is found by the id of its first row (keyset
+// paging), so the last page of a long list costs no more than the first.
 package page
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// The sizes of a page.
+// Limits on the size of a page.
 const (
 	DefaultSize = 50
 	MaxSize     = 1000
@@ -17,18 +17,19 @@ const (
 
 // A Query selects one page.
 type Query struct {
-	Size int    // the most rows, from 1 to MaxSize
+	Size int    // the maximum number of rows, from 1 to MaxSize
 	From string // the id of the first row; "" means the first page
 }
 
-// A Page is the result of a [Query]. Next and Prev are the ids of the first rows of the
-// neighboring pages, "" at the ends.
+// A Page is the result of a [Query]. Next and Prev are the ids of the first rows of the next and
+// the previous page, or "" if there is none.
 type Page[T any] struct {
 	Items      []T
 	Next, Prev string
 }
 
-// Every returns all rows of a list. It is meant for small lists, or lists needed whole.
+// Every returns all rows of a list. Use it only for lists that are small, or that are needed as a
+// whole.
 func Every[T any](ctx context.Context, list func(context.Context, Query) (Page[T], error)) (all []T, err error) {
 	q := Query{Size: MaxSize}
 	for {
@@ -44,10 +45,10 @@ func Every[T any](ctx context.Context, list func(context.Context, Query) (Page[T
 	}
 }
 
-// Token returns the page token that clients see for a row's id: "PA" and the UUID.
+// Token returns the page token for the row with the given id: "PA" and the UUID.
 func Token(id string) string { return "PA" + id }
 
-// ParseToken returns the row id in a page token, in canonical form.
+// ParseToken returns the row id that a page token contains, in canonical form.
 func ParseToken(token string) (id string, ok bool) {
 	rest, found := strings.CutPrefix(token, "PA")
 	if !found || len(rest) != 36 {

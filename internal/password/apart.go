@@ -12,32 +12,32 @@ import (
 	"time"
 )
 
-// Hashes are made in a separate process with a lower priority. It runs when other processes do not
-// need the processor, so that verifying a token does not wait for the hashes of people who guess
-// passwords. Threads with a lower priority in this process would delay everybody: the garbage
-// collector waits for all threads, and each hash allocates 19 MiB.
+// Hashes are computed in a separate process with a lower priority. It runs when other processes do
+// not need the CPU, so that requests with tokens need not wait while someone guesses passwords.
+// Threads with a lower priority in this process would not help: the garbage collector waits for all
+// threads, and each hash allocates 19 MiB.
 
-// linger is how long the process stays after the last hash. respite is how long no process is
-// started after one failed. answerFor is how long a hash may take: a process that is starved or
-// stopped does not keep anybody from signing in.
+// linger is how long the separate process remains idle before it is stopped. respite is how long to
+// wait after a failure before the process is started again. answerFor is how long a task may take;
+// after that, the task runs in this process, in case the separate one is starved or suspended.
 const (
 	linger    = time.Minute
 	respite   = time.Minute
 	answerFor = 20 * time.Second
 )
 
-// behind is the nice value of the process, from 0 to 19 (setpriority(2)). A competing process of
-// normal priority gets about ten times as much of a processor.
+// behind is the nice value of the separate process, from 0 to 19 (setpriority(2)). A competing
+// process of normal priority gets about ten times as much CPU time.
 const behind = 10
 
 // A Task is a request to [Hasher.Serve].
 type Task struct {
 	Password string // in NFC
-	Hash     string // to compare with; "" matches no password
-	Make     bool   // make a new hash instead
+	Hash     string // to compare the password with; "" matches no password
+	Make     bool   // hash the password instead
 
 	Rate  bool     // rate the password instead
-	Known []string // what a guesser knows about the person
+	Known []string // words that an attacker may know about the user
 }
 
 // A Result is the response to a Task.
@@ -50,14 +50,14 @@ type Result struct {
 // Hashes is the RPC service of [Hasher.Serve].
 type Hashes struct{ of *Hasher }
 
-// Do performs one task.
+// Do runs one task.
 func (h Hashes) Do(t Task, r *Result) (err error) {
 	*r, err = h.of.do(t)
 	return err
 }
 
-// Serve makes hashes for another process, which requests them over conn, until conn is closed. The
-// other process limits how many run at a time.
+// Serve runs tasks for another process, which sends them over conn, until conn is closed. The other
+// process limits how many tasks run at the same time.
 func (h *Hasher) Serve(conn io.ReadWriteCloser) error {
 	s := rpc.NewServer()
 	if err := s.Register(Hashes{h}); err != nil {
@@ -67,30 +67,30 @@ func (h *Hasher) Serve(conn io.ReadWriteCloser) error {
 	return nil
 }
 
-// Apart makes hashes in a separate process. command returns its command, which must call
-// [Hasher.Serve] on its standard input and output. The process starts with the first hash and ends
-// when it is idle for a while. If it cannot run, hashes are made in this process, and broken is
-// called with the reason.
+// Apart makes h run its tasks in a separate process. command returns the command of that process,
+// which must call [Hasher.Serve] on its standard input and output. The process is started for the
+// first task, and stopped after it has been idle for a while. If it fails, tasks run in this
+// process, and broken is called with the reason.
 func (h *Hasher) Apart(command func() *exec.Cmd, broken func(error)) {
 	h.apart = &process{command: command, broken: broken, answerFor: answerFor}
 }
 
-// A process is the separate process that makes hashes.
+// A process is the separate process that runs tasks.
 type process struct {
 	command   func() *exec.Cmd
 	broken    func(error)
 	answerFor time.Duration
 
 	mu     sync.Mutex
-	worker *worker     // nil while it is not running
-	tasks  int         // tasks that are running
+	worker *worker     // nil if the process is not running
+	tasks  int         // number of running tasks
 	idle   *time.Timer // ends it
-	after  time.Time   // earliest time of the next start
+	after  time.Time   // the earliest time of the next start
 }
 
-// do performs a task in the separate process. ok is false if there is none that can.
+// do runs a task in the separate process. ok is false if that is not possible.
 func (p *process) do(t Task) (r Result, ok bool, err error) {
-	// A process that died is started once more.
+	// If the process has died, start it once more.
 	for tries := 0; tries < 2 && !errors.Is(err, errNoAnswer); tries++ {
 		w := p.take()
 		if w == nil {
@@ -112,7 +112,8 @@ func (p *process) do(t Task) (r Result, ok bool, err error) {
 	return r, false, nil
 }
 
-// take counts a task and returns the process, which it starts if necessary.
+// take counts a task, and returns the process for it. It starts the process if necessary. It
+// returns nil if the process cannot run.
 func (p *process) take() *worker {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -136,13 +137,14 @@ func (p *process) take() *worker {
 	return p.worker
 }
 
-// leave ends a task. If the process died, dead is the process and why is the reason.
+// leave ends the counting of a task. If the process has died, dead is the process and why is the
+// reason.
 func (p *process) leave(dead *worker, why error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if dead != nil && p.worker == dead {
 		_ = dead.Close()
-		_ = dead.Kill() // it may hang and ignore the end of its input
+		_ = dead.Kill() // it may hang without noticing that its input was closed
 		p.worker = nil
 		p.broken(fmt.Errorf("the hashing process has ended: %w", why))
 	}
@@ -152,7 +154,7 @@ func (p *process) leave(dead *worker, why error) {
 	}
 }
 
-// end ends the process, unless it has tasks.
+// end stops the process, unless it has tasks.
 func (p *process) end() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -162,7 +164,7 @@ func (p *process) end() {
 	}
 }
 
-// Close ends the process that makes hashes, unless it has tasks.
+// Close stops the process that computes hashes, unless it has tasks.
 func (h *Hasher) Close() {
 	if h.apart != nil {
 		h.apart.end()
@@ -177,7 +179,7 @@ type worker struct {
 
 var errNoAnswer = errors.New("it did not respond in time")
 
-// do performs a task within the given time.
+// do runs a task. It returns errNoAnswer if the task takes longer than within.
 func (w *worker) do(t Task, within time.Duration) (Result, error) {
 	r := new(Result) // not reused: an abandoned call may still write to it
 	call := w.Go("Hashes.Do", t, r, make(chan *rpc.Call, 1))
@@ -198,8 +200,8 @@ type pipes struct {
 	io.WriteCloser
 }
 
-// start starts a process with a lower priority. It inherits the priority of the thread that starts
-// it. That thread then ends, because it could not raise its priority again.
+// start starts a process with a lower priority. The process inherits the priority of the thread
+// that starts it. That thread then ends, because it must not raise its priority again.
 func start(cmd *exec.Cmd) (*worker, error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {

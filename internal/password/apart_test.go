@@ -14,8 +14,7 @@ import (
 	"time"
 )
 
-// asHashes is the environment variable that turns this program into the process that makes
-// hashes.
+// asHashes is the environment variable that makes this test binary act as the separate process.
 const asHashes = "SELVAGE_TEST_HASHES"
 
 func TestMain(m *testing.M) {
@@ -31,8 +30,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// An apartment is a Hasher whose hashes are made by another process. Callers never wait for a
-// turn.
+// An apartment is a Hasher that uses a separate process. It runs enough tasks at the same time that
+// callers never wait for a turn.
 type apartment struct {
 	*Hasher
 	started []*exec.Cmd
@@ -51,7 +50,7 @@ func newApartment(t *testing.T, path string) *apartment {
 	return a
 }
 
-// check makes a hash and compares passwords with it.
+// check shows that a hashes and verifies passwords.
 func (a *apartment) check(t *testing.T) {
 	t.Helper()
 	hash, err := a.Hash(t.Context(), "fathom lantern")
@@ -72,7 +71,7 @@ func (a *apartment) check(t *testing.T) {
 	}
 }
 
-// TestApart shows that one other process, with a lower priority, makes the hashes.
+// TestApart shows that a single separate process, with a lower priority, computes the hashes.
 func TestApart(t *testing.T) {
 	a := newApartment(t, os.Args[0])
 	var all sync.WaitGroup
@@ -98,7 +97,7 @@ func TestApart(t *testing.T) {
 	}
 }
 
-// TestApartDies kills the process and shows that another one makes the next hash.
+// TestApartDies shows that if the process is killed, another one computes the next hash.
 func TestApartDies(t *testing.T) {
 	a := newApartment(t, os.Args[0])
 	a.check(t)
@@ -111,8 +110,7 @@ func TestApartDies(t *testing.T) {
 	}
 }
 
-// TestApartStopped stops the process without ending it, and shows that hashes are then made in this
-// process.
+// TestApartStopped shows that if the process is suspended, this process computes the hashes.
 func TestApartStopped(t *testing.T) {
 	a := newApartment(t, os.Args[0])
 	a.check(t)
@@ -126,8 +124,8 @@ func TestApartStopped(t *testing.T) {
 	}
 }
 
-// TestApartNot shows that hashes are made in this process if the other one cannot start or ends
-// immediately, and that the failure is reported.
+// TestApartNot shows that if the separate process cannot be started, or ends immediately, this
+// process computes the hashes, and that the failure is reported.
 func TestApartNot(t *testing.T) {
 	for _, path := range []string{"/nonexistent", "/bin/true"} {
 		a := newApartment(t, path)
@@ -138,7 +136,8 @@ func TestApartNot(t *testing.T) {
 	}
 }
 
-// TestApartIdle shows that the idle process ends, and is started again when needed.
+// TestApartIdle shows that the process is stopped when it is idle, and started again when it is
+// needed.
 func TestApartIdle(t *testing.T) {
 	a := newApartment(t, os.Args[0])
 	a.check(t)

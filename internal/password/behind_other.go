@@ -2,5 +2,5 @@
 
 package password
 
-// standBehind does nothing: only on Linux does each thread have a priority.
+// standBehind does nothing: threads have their own priority only on Linux.
 func standBehind() {}

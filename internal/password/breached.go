@@ -10,17 +10,16 @@ import (
 	"os"
 )
 
-// A Breached is a file of passwords found in breaches, as published by Have I Been Pwned and
-// ordered by hash. Each line has a SHA-1 in hexadecimal, followed by a colon and a count. The file
-// is searched in place, in about thirty reads for forty gigabytes. Its contents are never
-// disclosed.
+// A Breached is a file of passwords found in breaches, as published by Have I Been Pwned, and
+// ordered by hash. Each line has a SHA-1 in hexadecimal, a colon, and a count. The file is searched
+// in place, which takes about thirty reads for forty gigabytes. Its contents are never disclosed.
 type Breached struct {
 	file io.ReaderAt
 	size int64
 	end  func() error
 }
 
-// OpenBreached opens the file and checks both of its ends.
+// OpenBreached opens a file, and checks its beginning and its end.
 func OpenBreached(name string) (*Breached, error) {
 	file, err := os.Open(name)
 	if err != nil {
@@ -47,7 +46,7 @@ func (b *Breached) Close() error {
 	return b.end()
 }
 
-// look checks that the first and the last lines are valid and in order.
+// look checks that the first and the last lines are valid, and that their hashes are in order.
 func (b *Breached) look() error {
 	first, _, err := b.line(0)
 	if err == io.EOF {
@@ -103,11 +102,11 @@ func (b *Breached) Has(password string) (bool, error) {
 	return false, nil
 }
 
-// lineLength is more than the length of any line: a hash, a colon, a count.
+// lineLength is longer than any line, which consists of a hash, a colon and a count.
 const lineLength = 128
 
-// line reads the first line that begins at or after a position in the file. next is the position
-// after the line's first byte. io.EOF means that no line begins there.
+// line reads the first line that begins at offset at or later. next is the offset after the line's
+// first byte. If no line begins there, the error is io.EOF.
 func (b *Breached) line(at int64) (hash []byte, next int64, err error) {
 	from := max(0, at-1)
 	buffer := make([]byte, 2*lineLength)
@@ -118,7 +117,7 @@ func (b *Breached) line(at int64) (hash []byte, next int64, err error) {
 	}
 	text := buffer[:n]
 
-	if at > 0 { // skip the rest of the line that began earlier
+	if at > 0 { // skip the rest of the line before
 		end := bytes.IndexByte(text, '\n')
 		if end < 0 && n == len(buffer) {
 			return nil, 0, errors.New("it does not have one hash per line")

@@ -9,8 +9,8 @@ import (
 	"github.com/ccojocar/zxcvbn-go/match"
 )
 
-// dates finds dates of the last hundred years and of the coming ones. They have separators between
-// the parts, with the year first or last, or are six or eight digits.
+// dates finds dates in a password, from the last hundred years or the next. The forms are: year
+// first or last, with separators between the parts; and six or eight digits.
 func dates(password string) (found []match.Match) {
 	for _, re := range written() {
 		names := re.SubexpNames()
@@ -22,7 +22,7 @@ func dates(password string) (found []match.Match) {
 				if at[2*k] >= 0 {
 					text = password[at[2*k]:at[2*k+1]]
 				}
-				n, _ := strconv.ParseInt(text, 10, 16) // only digits, at most four
+				n, _ := strconv.ParseInt(text, 10, 16) // at most four digits
 				switch name {
 				case "year":
 					d.Year = n
@@ -35,7 +35,7 @@ func dates(password string) (found []match.Match) {
 				}
 			}
 
-			// One of the parts must be a month and the other a day.
+			// The other two parts must be a month and a day, in either order.
 			if min(a, b) < 1 || min(a, b) > 12 || max(a, b) > 31 {
 				continue
 			}
@@ -49,7 +49,7 @@ func dates(password string) (found []match.Match) {
 	return found
 }
 
-// written returns the ways to write a date.
+// written returns regular expressions for the ways to write a date.
 var written = sync.OnceValue(func() (ways []*regexp.Regexp) {
 	const day, sign, year = `(?P<a>\d{1,2})`, `(?P<sign>[-\s/\\_.])`, `(?P<year>(?:19|20)?\d\d)`
 	const month, again = `(?P<b>\d{1,2})`, `[-\s/\\_.]`

@@ -17,7 +17,7 @@ import (
 	"github.com/ccojocar/zxcvbn-go/match"
 )
 
-// A dictionary holds lowercase words in byte order.
+// An entry is a word, the list that contains it, and its rank in the list, counted from 1.
 type dictionary []entry
 
 // An entry is a word, the list that it comes from, and its rank in the list, from 1 on.
@@ -27,8 +27,8 @@ type entry struct {
 	rank int
 }
 
-// newDictionary returns a dictionary of lists, each ordered by how soon a guesser tries its words.
-// A word on several lists keeps its best rank.
+// newDictionary returns a dictionary of the words in lists. Each list begins with the words that
+// attackers try first. A word in several lists keeps its best rank.
 func newDictionary(lists map[string][]string) dictionary {
 	var all dictionary
 	for list, words := range lists {
@@ -42,9 +42,9 @@ func newDictionary(lists map[string][]string) dictionary {
 	return slices.CompactFunc(all, func(a, b entry) bool { return a.word == b.word })
 }
 
-// common returns the dictionary that every guesser has, from the library. It is read when the first
-// password is rated, so that the server's start does not wait for it. An unreadable list is an
-// error in the build, which any test of a password finds.
+// common returns a dictionary of words that all attackers try, from the library's lists. The lists
+// are read when the first password is rated, so that they do not delay the start of the server. If
+// a list is unreadable, the build is broken, and any test of a password panics.
 var common = sync.OnceValue(func() dictionary {
 	lists := make(map[string][]string)
 	for list, file := range map[string]string{
@@ -64,7 +64,7 @@ var common = sync.OnceValue(func() dictionary {
 	return newDictionary(lists)
 })
 
-// lookalikes returns the letters that each sign may stand for, such as a for @.
+// lookalikes returns the letters that a sign may stand for, such as a for @.
 var lookalikes = sync.OnceValue(func() map[byte][]byte {
 	letters := make(map[byte][]byte)
 	for letter, signs := range adjacency.GraphMap["l33t"].Graph {
@@ -75,23 +75,23 @@ var lookalikes = sync.OnceValue(func() map[byte][]byte {
 	return letters
 })
 
-// maxSteps limits the work of one search. A password of 32 bytes takes a few hundred steps; the
-// worst one found took a tenth of the limit.
+// maxSteps limits the work of one search. A password of 32 bytes takes a few hundred steps, and the
+// worst known password a tenth of the limit.
 const maxSteps = 20_000
 
-// A search finds the words of a dictionary in a text, even if signs replace letters. It does not
-// list all readings of the text, whose number doubles with each sign. It follows only prefixes of
-// words that are in the dictionary.
+// A search finds the words of a dictionary in a text, even if signs replace letters. The number of
+// readings of a text doubles with each sign. So the search does not list all readings, but follows
+// only prefixes of words that are in the dictionary.
 type search struct {
 	dictionary
 	text  string // in lower case
 	start int    // where the current word begins
 	steps int
-	best  map[[2]int]entry // the best rank for each part of the text, by start and end
+	best  map[[2]int]entry // the entry with the best rank for each part of the text, by its start and end
 }
 
-// find returns the words of the dictionary in a password, and how many steps the search took. After
-// maxSteps it looks no further.
+// find returns the dictionary's words in a password, and how many steps the search took. It stops
+// after maxSteps.
 func (d dictionary) find(password string) (found []match.Match, steps int) {
 	s := search{dictionary: d, text: lower(password), best: make(map[[2]int]entry)}
 	for s.start = range s.text {
@@ -106,7 +106,8 @@ func (d dictionary) find(password string) (found []match.Match, steps int) {
 	return found, s.steps
 }
 
-// follow extends a prefix of depth bytes, which the words from low up to high share.
+// follow continues the search with dictionary[low:high], whose words begin with the same depth
+// bytes.
 func (s *search) follow(low, high, depth int) {
 	if s.steps++; s.steps > maxSteps || low == high {
 		return
@@ -129,7 +130,7 @@ func (s *search) follow(low, high, depth int) {
 	}
 }
 
-// try follows the words from low up to high whose byte at depth is next.
+// try follows those of dictionary[low:high] whose byte at depth is next.
 func (s *search) try(low, high, depth int, next byte) {
 	words := s.dictionary[low:high]
 	from := sort.Search(len(words), func(i int) bool {
@@ -141,8 +142,8 @@ func (s *search) try(low, high, depth int, next byte) {
 	}
 }
 
-// lower returns text in lower case without moving any character: a character whose lower case has
-// another length is left unchanged.
+// lower returns text in lower case, except for characters whose lower case has another length, so
+// that offsets stay the same.
 func lower(text string) string {
 	return strings.Map(func(r rune) rune {
 		if l := unicode.ToLower(r); utf8.RuneLen(l) == utf8.RuneLen(r) {

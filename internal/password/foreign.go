@@ -16,15 +16,15 @@ import (
 	"golang.org/x/crypto/scrypt"
 )
 
-// The highest costs of foreign hashes that are checked: about a second of processor time.
+// Limits on the cost of imported hashes. Checking the costliest takes about a second of CPU time.
 const (
 	maxBcrypt = 13
-	maxScrypt = maxMemory / 128 // for N·r, the memory, and for N·r·p, the work
+	maxScrypt = maxMemory / 128 // limits both N·r, the memory, and N·r·p, the work
 	maxPBKDF2 = 1_500_000
 )
 
 // readBcrypt reads the modular form of bcrypt. bcrypt ignores everything after 72 bytes, so a
-// longer password never matches. It takes as long as others.
+// longer password never matches. Checking it takes as long as any other.
 func readBcrypt(text string) (hash, error) {
 	cost, err := bcrypt.Cost([]byte(text))
 	if err != nil || len(text) != 60 {
@@ -44,7 +44,8 @@ func readBcrypt(text string) (hash, error) {
 	}, right, params{}, work{"bcrypt", 1 << cost}}, nil
 }
 
-// readScryptPHC reads $scrypt$ln=15,r=8,p=1$salt$key, as PHC and passlib write it.
+// readScryptPHC reads $scrypt$ln=15,r=8,p=1$salt$key, the form that PHC specifies and passlib
+// writes.
 func readScryptPHC(text string) (hash, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 5 {
@@ -119,8 +120,8 @@ func newScrypt(n, r, p int, salt, want []byte, err error) (hash, error) {
 	}), want, params{}, work{"scrypt", n * r * p}}, nil
 }
 
-// readPBKDF2Modular reads two forms. One is $pbkdf2-sha256$29000$salt$key, as passlib writes it,
-// with "." for "+", and with sha1 if no digest is named. The other is
+// readPBKDF2Modular reads two forms. The first is $pbkdf2-sha256$29000$salt$key, from passlib, with
+// "." for "+"; it means sha1 if it names no digest. The second is
 // $pbkdf2-sha256$i=29000,l=32$salt$key.
 func readPBKDF2Modular(text string) (hash, error) {
 	parts := strings.Split(text, "$")
@@ -201,11 +202,11 @@ func newPBKDF2(digest string, n int, salt, want []byte, err error) (hash, error)
 	}), want, params{}, work{"pbkdf2-" + digest, n * blocks(len(want), of().Size())}}, nil
 }
 
-// blocks returns how many blocks of a digest a key consists of. PBKDF2 runs all rounds for each.
+// blocks returns how many digest-sized blocks make up a key. PBKDF2 runs all rounds for each block.
 func blocks(key, digest int) int { return (key + digest - 1) / digest }
 
-// padded makes passwords that end in NUL match no hash. HMAC, on which scrypt and PBKDF2 are built,
-// pads its key with NULs, so a password with NULs appended has the same hash.
+// padded keeps passwords that end in NUL from matching. scrypt and PBKDF2 use HMAC, which pads its
+// key with NULs, so appending NULs to a password does not change its hash.
 func padded(derive func([]byte) ([]byte, error)) func([]byte) ([]byte, error) {
 	return func(password []byte) ([]byte, error) {
 		key, err := derive(password)

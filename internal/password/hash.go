@@ -14,15 +14,16 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A hash is a parsed hash: how to derive a key from a password, and the key of the right one.
+// A hash is a parsed password hash: a function that derives a key from a password, and the key of
+// the right password.
 type hash struct {
 	derive func(password []byte) ([]byte, error)
 	want   []byte
-	cost   params // of argon2id; zero for other kinds
+	cost   params // the parameters of argon2id; zero for other algorithms
 	work   work
 }
 
-// is reports whether the hash is that of password.
+// is reports whether password is the right password for the hash.
 func (h hash) is(password string) (bool, error) {
 	got, err := h.derive([]byte(password))
 	if err != nil {
@@ -31,8 +32,8 @@ func (h hash) is(password string) (bool, error) {
 	return len(h.want) > 0 && subtle.ConstantTimeCompare(got, h.want) == 1, nil
 }
 
-// The limits of a hash made elsewhere. Without them, checking one expensive hash could block
-// everybody else who signs in.
+// Limits on imported hashes. Without them, checking one expensive hash could keep all other users
+// from signing in.
 const (
 	maxMemory = 64 << 20 // bytes
 	maxHash   = 512      // characters
@@ -43,8 +44,8 @@ const (
 
 var errForm = errors.New("its format is unknown; known are bcrypt, scrypt, PBKDF2 and argon2id")
 
-// CheckHash returns an error if a password hash cannot be imported: its form is unknown, or it
-// costs too much to check. The error is a problem on param.
+// CheckHash returns a problem on param if a password hash cannot be imported, because its form is
+// unknown or it costs too much to check.
 func CheckHash(param, text string) error {
 	if _, err := read(text); err != nil {
 		return problem.BadParam(param, "%s cannot be used: %v", param, err)
@@ -73,7 +74,7 @@ func read(text string) (hash, error) {
 	return hash{}, errForm
 }
 
-// readArgon parses the PHC string of argon2id, from this package or elsewhere.
+// readArgon parses a hash made by argon2id, in the PHC form. The hash may have been imported.
 func readArgon(text string) (hash, error) {
 	parts := strings.Split(text, "$")
 	if len(parts) != 6 || parts[2] != fmt.Sprintf("v=%d", argon2.Version) {
@@ -101,8 +102,8 @@ func readArgon(text string) (hash, error) {
 	return hash{derive, want, cost, cost.work()}, nil
 }
 
-// parameters parses NAME=NUMBER pairs separated by commas, in the order of names. Others may
-// follow.
+// parameters parses NAME=NUMBER pairs separated by commas, in the order of names. It ignores any
+// further pairs.
 func parameters(text string, names ...string) ([]int, error) {
 	parts := strings.Split(text, ",")
 	all := make([]int, len(names))
@@ -120,7 +121,7 @@ func parameters(text string, names ...string) ([]int, error) {
 	return all, nil
 }
 
-// number parses a parameter of a hash, which is at least 1.
+// number parses a parameter of a hash. The parameter must be at least 1.
 func number(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 31)
 	if err == nil && n == 0 {
@@ -146,7 +147,7 @@ func sized(salt, key []byte, err error) error {
 	return nil
 }
 
-// hexadecimal decodes hexadecimal, with the methods of a base64 encoding.
+// hexadecimal decodes hexadecimal. It has the same methods as a base64 encoding.
 type hexadecimal struct{}
 
 func (hexadecimal) DecodeString(text string) ([]byte, error) { return hex.DecodeString(text) }

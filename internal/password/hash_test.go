@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// TestForeign checks passwords against hashes made by other programs: PHP, passlib, Django and
-// Werkzeug, or by Python's hashlib and libxcrypt in the formats of these programs.
+// TestForeign checks passwords against hashes from PHP, passlib, Django and Werkzeug, and against
+// hashes that Python's hashlib and libxcrypt made in the same formats.
 func TestForeign(t *testing.T) {
 	h := Weak(1)
 	const ours = "fathom lantern"
@@ -54,7 +54,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestBcryptLong shows that a password with bytes that bcrypt would ignore does not match.
+// TestBcryptLong shows that a password does not match if bcrypt would ignore part of it.
 func TestBcryptLong(t *testing.T) {
 	const of72 = "$2b$04$abcdefghijklmnopqrstuubzadhGtS2zEF.gu0yd0opP6cVzb.e0i"
 	h := Weak(1)
@@ -65,8 +65,8 @@ func TestBcryptLong(t *testing.T) {
 	}
 }
 
-// TestCheckHashRefuses shows that hashes that are malformed, or too expensive to check, are
-// refused.
+// TestCheckHashRefuses shows that hashes are refused if they are malformed or too expensive to
+// check.
 func TestCheckHashRefuses(t *testing.T) {
 	const salt, key = "AAECAwQFBgcICQoLDA0ODw", "3vB4whHS7NUXU6GM+M8u137IcGWy4Ua3FouuuyUplew"
 

@@ -10,27 +10,28 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Imported hashes may take longer to check than ours, or less. So that the time of a refused login
-// does not tell which kind of hash an account has, or that it exists, every refusal waits until the
-// slowest hash among the accounts would have been checked. The wait costs no processor time.
+// Checking an imported hash may take longer than checking one of ours, or less time. The time that
+// a refused login takes must not reveal what kind of hash an account has, or whether the account
+// exists. So every refusal waits as long as the check of the slowest hash among all accounts would
+// take. The wait costs no CPU time.
 
-// maxWait bounds the wait. maxForms bounds how many kinds of hashes are looked up, and formsFor is
-// how long they are remembered.
+// maxWait is the longest wait. maxForms is the most kinds of hashes that are looked up, and
+// formsFor is how long they are remembered.
 const (
 	maxWait  = 5 * time.Second
 	maxForms = 32
 	formsFor = time.Second
 )
 
-// An Attempt is a password of a login that was compared with a hash.
+// An Attempt is the result of comparing the password of a login with a hash.
 type Attempt struct {
 	OK    bool // whether the password matches
 	of    *Hasher
 	began time.Time
 }
 
-// Try compares a password with a hash like [Hasher.Verify]. If the login is refused, whatever the
-// reason, the caller calls [Attempt.Wait] before it answers.
+// Try compares a password with a hash, like [Hasher.Verify]. If the login is refused, for whatever
+// reason, the caller must call [Attempt.Wait] before it answers.
 func (h *Hasher) Try(ctx context.Context, text, password string) (Attempt, error) {
 	of, unread := read(text)
 	if unread != nil {
@@ -55,12 +56,12 @@ func (h *Hasher) Try(ctx context.Context, text, password string) (Attempt, error
 	return Attempt{OK: r.OK && err == nil, of: h, began: began}, err
 }
 
-// Wait returns when the slowest hash among the accounts would have been checked, at most five
-// seconds after this one's turn began, or when ctx is done. If no account has an imported hash, it
-// returns at once. It occupies no turn of the queue.
+// Wait waits as long as it would have taken to check the slowest hash among all accounts. It waits
+// until at most five seconds after the check began, or until ctx ends. If no account has an
+// imported hash, it returns immediately. Other callers can run tasks during the wait.
 //
-// The first Wait of a process checks one hash of each kind that the process has not checked yet, to
-// learn how long it takes.
+// The first Wait in a process checks one hash of each kind that the process has not checked yet, to
+// measure how long that takes.
 func (a Attempt) Wait(ctx context.Context) {
 	if a.of == nil {
 		return
@@ -73,13 +74,13 @@ func (a Attempt) Wait(ctx context.Context) {
 	}
 }
 
-// slowest returns how long a refused login takes, from the beginning of its turn.
+// slowest returns how long a refused login must take, from the time when its check began.
 func (h *Hasher) slowest(ctx context.Context) time.Duration {
 	if h.NextImported == nil {
 		return 0
 	}
 
-	// One caller looks the hashes up and measures them; the others wait for it.
+	// One caller looks up the hashes and measures them, while the others wait.
 	select {
 	case h.pace.turn <- struct{}{}:
 		defer func() { <-h.pace.turn }()
@@ -90,7 +91,7 @@ func (h *Hasher) slowest(ctx context.Context) time.Duration {
 	if time.Since(h.pace.read) > formsFor {
 		if forms, err := h.imported(ctx); err == nil {
 			h.pace.forms, h.pace.read = forms, time.Now()
-		} // otherwise, use those of the last time
+		} // otherwise, use the previous ones
 	}
 	if len(h.pace.forms) == 0 {
 		return 0
@@ -100,10 +101,10 @@ func (h *Hasher) slowest(ctx context.Context) time.Duration {
 	for w, text := range h.pace.forms {
 		longest = max(longest, h.estimate(ctx, w, text))
 	}
-	return min(longest+longest/4, maxWait) // the next check may take longer than those before
+	return min(longest+longest/4, maxWait) // leave room for a check that takes longer than the measured ones
 }
 
-// estimate returns how long a hash takes. If that is unknown, it checks the hash once.
+// estimate returns how long checking a hash takes. If that is unknown, it checks the hash once.
 func (h *Hasher) estimate(ctx context.Context, w work, text string) time.Duration {
 	took, known := h.pace.of(w)
 	if known {
@@ -116,8 +117,7 @@ func (h *Hasher) estimate(ctx context.Context, w work, text string) time.Duratio
 	return took
 }
 
-// imported returns a hash of each kind among the accounts that this package did not make: for each
-// algorithm the one with the most work.
+// imported returns the costliest imported hash for each algorithm, among all accounts.
 func (h *Hasher) imported(ctx context.Context) (map[work]string, error) {
 	most := map[string]int{}
 	texts := map[string]string{}
@@ -134,7 +134,7 @@ func (h *Hasher) imported(ctx context.Context) (map[work]string, error) {
 		if of, err := read(text); err == nil && of.work.amount > most[of.work.algorithm] {
 			most[of.work.algorithm], texts[of.work.algorithm] = of.work.amount, text
 		}
-		after = form(text) + "\U0010ffff" // after every hash of this form, in byte order
+		after = form(text) + "\U0010ffff" // after all hashes of this form, in byte order
 	}
 
 	forms := map[work]string{}
@@ -144,50 +144,51 @@ func (h *Hasher) imported(ctx context.Context) (map[work]string, error) {
 	return forms, nil
 }
 
-// form returns what the hashes of an algorithm with the same parameters begin with. Django writes
-// the salt of scrypt before the parameters, so there one hash stands for all of them.
+// form returns a prefix that all hashes with the same algorithm and parameters share. In Django's
+// scrypt hashes, the salt comes before the parameters. So all of them have the same form, and a
+// single one of them represents the others.
 func form(text string) string {
 	switch {
-	case strings.HasPrefix(text, "$2") && len(text) > 7: // bcrypt: $2b$12$ and then salt and key
+	case strings.HasPrefix(text, "$2") && len(text) > 7: // bcrypt: $2b$12$, followed by the salt and key
 		return text[:7]
 	case strings.HasPrefix(text, "scrypt$"):
 		return "scrypt$"
 	}
 
 	end := strings.LastIndexByte(text, '$')
-	if end > 0 && !strings.Contains(text[:end], ":") { // others than Werkzeug's have the salt before the key
+	if end > 0 && !strings.Contains(text[:end], ":") { // Werkzeug joins salt and key
 		end = strings.LastIndexByte(text[:end], '$')
 	}
 	return text[:max(end, 0)+1]
 }
 
-// work is what it takes to check a hash. For one algorithm, the time grows with the amount.
+// A work is the work of checking a hash. With the same algorithm, the time grows with the amount.
 type work struct {
 	algorithm string
 	amount    int
 }
 
-// A pace is how long checks of hashes take on this machine.
+// A pace knows how long it takes to check hashes on this machine.
 type pace struct {
-	turn  chan struct{}   // guards forms and read
-	forms map[work]string // a hash of each kind among the accounts
-	read  time.Time       // when forms was read
+	turn  chan struct{}   // protects forms and read
+	forms map[work]string // one hash of each kind among all accounts
+	read  time.Time       // when forms was last updated
 
 	mu     sync.Mutex
 	speeds map[string]speed // by algorithm
 }
 
-// A speed is how long an algorithm takes.
+// A speed says how long an algorithm takes.
 type speed struct {
-	amount int     // the most work that was measured
-	each   float64 // nanoseconds for a unit of work
+	amount int     // the largest measured amount of work
+	each   float64 // nanoseconds per unit of work
 }
 
 func newPace() *pace { return &pace{turn: make(chan struct{}, 1), speeds: map[string]speed{}} }
 
-// observe notes how long a check took. A slower check than expected counts at once, a faster one
-// slowly, so that the estimates hold while the machine is busy. Checks of little work show
-// nothing about those of much.
+// observe records how long a check took. If the check was slower than expected, the estimate
+// changes immediately. If it was faster, the estimate changes slowly, so that it stays valid while
+// the machine is busy. Checks of little work do not affect estimates for much work.
 func (p *pace) observe(w work, took time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -203,8 +204,8 @@ func (p *pace) observe(w work, took time.Duration) {
 	p.speeds[w.algorithm] = speed{max(s.amount, w.amount), each}
 }
 
-// of returns how long a check takes. It is unknown if only checks of less than half the work were
-// measured.
+// of returns how long a check of w takes. known is false if all measured checks had less than half
+// the work.
 func (p *pace) of(w work) (took time.Duration, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// accounts is a NextImported over hashes.
+// accounts are the hashes of all accounts. Its method next is a NextImported.
 type accounts []string
 
 func (a accounts) next(_ context.Context, after string) (string, error) {
@@ -25,11 +25,11 @@ func (a accounts) next(_ context.Context, after string) (string, error) {
 	return "", nil
 }
 
-// bcryptOf returns a bcrypt hash of a cost. Its salt differs with n.
+// bcryptOf returns a distinct bcrypt hash with the given cost for each n.
 func bcryptOf(cost, n int) string { return fmt.Sprintf("$2b$%02d$%053d", cost, n) }
 
-// TestImported shows which hashes represent those of all accounts: one of each algorithm, with the
-// most work, found in as many steps as there are kinds.
+// TestImported shows that imported returns the costliest hash for each algorithm, in as many steps
+// as there are kinds of hashes.
 func TestImported(t *testing.T) {
 	key := strings.Repeat("ab", 32)
 	all := accounts{
@@ -56,7 +56,7 @@ func TestImported(t *testing.T) {
 	}
 }
 
-// TestPace shows how measurements become estimates.
+// TestPace shows how measurements affect the estimates.
 func TestPace(t *testing.T) {
 	p := newPace()
 	w := func(amount int) work { return work{"bcrypt", amount} }
@@ -83,8 +83,9 @@ func TestPace(t *testing.T) {
 	want("more work", 4000, 300*time.Millisecond, true)
 }
 
-// TestWait shows that refused logins are answered together, a quarter after the slowest kind of
-// hash, whichever hash was checked and whether or not there is an account.
+// TestWait shows that all refused logins take the same time, a quarter more than checking the
+// slowest kind of hash takes. It does not matter which hash was checked, or whether the account
+// exists.
 func TestWait(t *testing.T) {
 	const took, own = 240 * time.Millisecond, 30 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
@@ -108,7 +109,7 @@ func TestWait(t *testing.T) {
 			t.Errorf("the wait of a check that took a second = %v, want none", got)
 		}
 
-		// The wait is bounded, ends with the request, and occupies no turn.
+		// The wait has a limit, ends with the request, and leaves the turn to others.
 		h.pace.observe(work{"bcrypt", 1 << 12}, time.Hour)
 		if got := took(Attempt{of: h, began: time.Now()}); got != maxWait {
 			t.Errorf("the wait for a hash of an hour = %v, want %v", got, maxWait)
@@ -126,7 +127,7 @@ func TestWait(t *testing.T) {
 			t.Errorf("the wait of a request that ends after a second = %v", got)
 		}
 
-		// Once no account has an imported hash, nothing waits.
+		// If no account has an imported hash, nothing waits.
 		h.NextImported = accounts{}.next
 		time.Sleep(formsFor + 1)
 		if got := took(Attempt{of: h, began: time.Now()}); got != 0 {
@@ -135,8 +136,8 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// TestWaitMeasures shows that the first refusal learns how long imported hashes take, whoever it
-// refuses.
+// TestWaitMeasures shows that the first refusal measures how long imported hashes take, even if the
+// refused account has no such hash.
 func TestWaitMeasures(t *testing.T) {
 	made, err := bcrypt.GenerateFromPassword([]byte("fathom lantern"), 6)
 	if err != nil {

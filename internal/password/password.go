@@ -1,5 +1,5 @@
-// Package password hashes passwords with argon2id and checks them. The hash includes its
-// parameters. The number of concurrent hashes is limited, because each takes 19 MiB.
+// Package password hashes passwords with argon2id, and checks them. Each hash contains its
+// parameters. The number of concurrent tasks is limited, because each takes 19 MiB.
 package password
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// The parameters of new hashes, which OWASP recommends for argon2id.
+// The parameters of new hashes, as OWASP recommends for argon2id.
 const (
 	memoryKiB = 19 * 1024
 	passes    = 2
@@ -27,35 +27,36 @@ const (
 	keyLen    = 32
 )
 
-// The lengths of a password, in characters after NFC.
+// The minimum and maximum length of a password, in characters after NFC.
 const (
 	MinLength = 8
 	MaxLength = 72
 )
 
-// How long a caller waits for its turn, and how many may wait for each hash that runs. More callers
-// are refused at once, because they would wait in vain.
+// patience is how long a caller waits for its turn. queue is how many callers may wait for each
+// task that runs. More callers are refused immediately, because they would wait in vain.
 const (
 	patience = 10 * time.Second
 	queue    = 100
 )
 
-// A Hasher hashes and checks passwords, a limited number at a time. Create it with [New].
+// A Hasher hashes and checks passwords, a limited number at the same time. Create it with [New].
 type Hasher struct {
 	cost    params
 	sem     chan struct{}
 	waiting atomic.Int64
-	apart   *process // makes the hashes; nil to make them in this process
+	apart   *process // the separate process that runs tasks; nil if this process runs them
 
-	// NextImported returns the first hash after a text, in byte order, that accounts have and this
-	// package did not make, or "". It sets the time of refused logins, see [Attempt.Wait]. nil means
-	// that no account has one.
+	// NextImported returns the first hash that sorts after the given text, in byte order, among the
+	// imported hashes of all accounts. It returns "" if there is none. The hashes determine how
+	// long refused logins take; see [Attempt.Wait]. If NextImported is nil, no account has an
+	// imported hash.
 	NextImported func(ctx context.Context, after string) (string, error)
 
 	pace *pace
 }
 
-// New returns a Hasher that runs at most parallel hashes at a time; 0 means GOMAXPROCS.
+// New returns a Hasher that runs at most parallel tasks at the same time; 0 means GOMAXPROCS.
 func New(parallel int) *Hasher {
 	if parallel <= 0 {
 		parallel = runtime.GOMAXPROCS(0)
@@ -63,18 +64,18 @@ func New(parallel int) *Hasher {
 	return &Hasher{cost: params{memoryKiB, passes, lanes}, sem: make(chan struct{}, parallel), pace: newPace()}
 }
 
-// Weak returns a Hasher for tests that are not about passwords. Its hashes cost nothing and protect
-// nobody. Only tests may call it.
+// Weak returns a Hasher for tests that are not about passwords. Its hashes cost almost nothing, and
+// give no protection. Only tests may call it.
 func Weak(parallel int) *Hasher {
 	h := New(parallel)
 	h.cost = params{8, 1, 1}
 	return h
 }
 
-// Waiting returns how many callers wait for their turn.
+// Waiting returns how many callers are waiting for their turn.
 func (h *Hasher) Waiting() int { return int(h.waiting.Load()) }
 
-// Check returns an error if a password may not be set, as a problem on param.
+// Check returns a problem on param if password must not be used as a password.
 func Check(param, password string) error {
 	if !utf8.ValidString(password) {
 		return problem.BadParam(param, "%s is not valid UTF-8", param)
@@ -119,35 +120,37 @@ func (p params) derive(password, salt []byte, size int) []byte {
 	return argon2.IDKey(password, salt, p.time, p.memory, p.threads, uint32(size))
 }
 
-// work returns the work of a hash. Lanes run at once, so their number makes another algorithm of it.
+// work returns the work of checking a hash with these parameters. Lanes run in parallel, so each
+// number of lanes counts as an algorithm of its own.
 func (p params) work() work {
 	return work{fmt.Sprintf("argon2id of %d lanes", p.threads), int(p.memory) * int(p.time)}
 }
 
-// nobody stands in for a missing hash. It costs the same, and no password matches it.
+// nobody returns a hash to use if there is none. It costs as much as a real one, and no password
+// matches it.
 func (h *Hasher) nobody() hash {
 	return hash{derive: func(password []byte) ([]byte, error) {
 		return h.cost.derive(password, make([]byte, saltLen), keyLen), nil
 	}, work: h.cost.work()}
 }
 
-// Stale reports whether to hash the password again once it is known, because the hash was imported
-// or made with other parameters.
+// Stale reports whether a password should be hashed again once it is known, because its hash was
+// imported or made with other parameters.
 func (h *Hasher) Stale(text string) bool {
 	of, err := read(text)
 	return err == nil && (of.cost != h.cost || len(of.want) != keyLen)
 }
 
 // Verify reports whether password matches a hash, which may have been imported (see [CheckHash]).
-// An empty hash, of a subscriber without a password or of an unknown one, takes the same time as
-// one of ours and never matches. Logins use [Hasher.Try] instead.
+// An empty hash stands for an unknown subscriber or one without a password. It never matches, and
+// takes as long as one of ours. Logins must use [Hasher.Try] instead.
 func (h *Hasher) Verify(ctx context.Context, text, password string) (bool, error) {
 	a, err := h.Try(ctx, text, password)
 	return a.OK, err
 }
 
-// rate rates a password in its turn, because any client can cause that work. A nil Hasher rates it
-// at once.
+// rate rates a password when it is the caller's turn, because any client can cause this work. If h
+// is nil, it rates the password immediately.
 func (h *Hasher) rate(ctx context.Context, password string, known []string) (Rating, error) {
 	if h == nil {
 		return rate(password, known), nil
@@ -156,8 +159,8 @@ func (h *Hasher) rate(ctx context.Context, password string, known []string) (Rat
 	return r.Rating, err
 }
 
-// run performs a task in its turn, in the separate process if possible. It returns when the turn
-// began.
+// run runs a task when it is the caller's turn, in the separate process if possible. It also
+// returns when the turn began.
 func (h *Hasher) run(ctx context.Context, t Task) (Result, time.Time, error) {
 	if err := h.turn(ctx); err != nil {
 		return Result{}, time.Time{}, err
@@ -174,7 +177,7 @@ func (h *Hasher) run(ctx context.Context, t Task) (Result, time.Time, error) {
 	return r, began, err
 }
 
-// do performs a task in this process, without waiting.
+// do runs a task in this process, without waiting for a turn.
 func (h *Hasher) do(t Task) (r Result, err error) {
 	if t.Make {
 		r.Hash = h.make(t.Password)
@@ -194,7 +197,7 @@ func (h *Hasher) do(t Task) (r Result, err error) {
 	return r, err
 }
 
-// turn waits until the caller may use a slot.
+// turn waits until the caller may run a task.
 func (h *Hasher) turn(ctx context.Context) error {
 	busy := &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable",
 		Message: "too many passwords are being checked at once", RetryAfter: time.Second}

@@ -72,11 +72,11 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestQueue shows that callers that would wait in vain are refused at once, and that a caller whose
-// context ends stops waiting.
+// TestQueue shows that callers that would wait in vain are refused immediately, and that a caller
+// stops waiting when its context ends.
 func TestQueue(t *testing.T) {
 	h := New(1)
-	h.sem <- struct{}{} // a hash that never ends
+	h.sem <- struct{}{} // a task that never ends
 	ctx, cancel := context.WithCancel(t.Context())
 	errs := make(chan error)
 	for range queue {

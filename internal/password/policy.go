@@ -15,17 +15,18 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A Policy decides which passwords people may choose. The zero value adds nothing to [Check].
+// A Policy decides which passwords users may choose. The zero value accepts all that [Check]
+// accepts.
 type Policy struct {
-	MinLength int       // in characters after NFC, if more than the constant
-	MinScore  int       // of zxcvbn, from 0 to 4: 2 means that 10^8 guesses do not suffice
+	MinLength int       // in characters after NFC, if greater than the constant
+	MinScore  int       // the minimum score from zxcvbn, 0 to 4; 2 means that 10^8 guesses are not enough
 	Breached  *Breached // passwords found in breaches of other sites; nil means none
-	Hasher    *Hasher   // rates passwords in its queue; nil rates them at once
+	Hasher    *Hasher   // rates passwords when it is their turn; nil rates them immediately
 }
 
-// Weak returns an error if a password that Check accepts is too easy to guess, as a problem on
-// param. known is what a guesser knows about the person: the e-mail, names, the project. No
-// external service is asked.
+// Weak returns a problem on param if a password that Check accepts is too easy to guess. known
+// lists words that an attacker may know about the user: the email address, names, the project. Weak
+// asks no external service.
 func (p Policy) Weak(ctx context.Context, param, password string, known ...string) error {
 	password = norm.NFC.String(password)
 	if n := utf8.RuneCountInString(password); n < p.MinLength {
@@ -60,37 +61,38 @@ func weak(param, why string) error {
 		Message: param + " is too easy to guess: " + why}
 }
 
-// The limits of what is rated. The work grows at least with the square of the length. A password
-// with a strong beginning is strong, whatever follows.
+// Limits on the input of a rating. The work grows at least with the square of the length. If the
+// beginning of a password is strong, so is the whole password.
 const (
-	maxRated    = 32  // bytes of a password
-	maxKnown    = 64  // words that a guesser knows
-	maxKnownLen = 100 // bytes of each word
+	maxRated    = 32  // bytes of the password
+	maxKnown    = 64  // number of known words
+	maxKnownLen = 100 // bytes of each known word
 )
 
-// A Rating is how hard a password is to guess.
+// A Rating says how hard a password is to guess.
 type Rating struct {
-	Score  int    // of zxcvbn, from 0 to 4
-	Advice string // why it is not better
+	Score  int    // from zxcvbn, 0 to 4
+	Advice string // why the score is not higher
 	steps  int
 }
 
-// rate rates the beginning of a password.
+// rate rates the first maxRated bytes of a password.
 func rate(password string, known []string) Rating {
 	guess, steps := estimate(password, known)
 	return Rating{guess.Score, advice(guess), steps}
 }
 
-// estimate returns the cheapest way to guess the beginning of a password, and how many steps it
-// took to find it.
+// estimate returns the cheapest way to guess the beginning of a password, and how many steps the
+// search for it took.
 func estimate(password string, known []string) (scoring.MinEntropyMatch, int) {
 	password = strings.ToValidUTF8(password[:min(len(password), maxRated)], "")
 	found, steps := recognise(password, words(known))
 	return scoring.MinimumEntropyMatchSequence(password, found), steps
 }
 
-// words returns the words of known and each text as a whole, in lower case. It leaves out those of
-// fewer than three bytes or more than maxKnownLen, and stops at maxKnown.
+// words splits each text in known into words. It returns the words and the texts, in lower case. It
+// leaves out those that are shorter than three bytes or longer than maxKnownLen, and returns at
+// most maxKnown.
 func words(known []string) (all []string) {
 	for _, text := range known {
 		text = strings.ToLower(strings.ToValidUTF8(text[:min(len(text), maxKnown*maxKnownLen)], ""))
@@ -104,7 +106,7 @@ func words(known []string) (all []string) {
 	return all
 }
 
-// advice explains what makes a password easy to guess, by its longest recognized part.
+// advice explains what makes a password easy to guess: its longest recognized part.
 func advice(guess scoring.MinEntropyMatch) string {
 	var longest match.Match
 	for _, m := range guess.MatchSequence {

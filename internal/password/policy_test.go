@@ -50,10 +50,10 @@ func TestWeak(t *testing.T) {
 	}
 }
 
-// hostile are passwords that are expensive to rate. Some consist of signs that stand for the
-// letters of the most words. Others have overlapping patterns.
+// hostile lists passwords that are expensive to rate. Some consist of signs that may stand for the
+// letters of many words. Others have overlapping patterns.
 var hostile = []string{
-	"4@8({[<369&#!1/|0$5+7%24@8({[<36", // took minutes when every reading was listed
+	"4@8({[<369&#!1/|0$5+7%24@8({[<36", // took minutes when the search listed every reading
 	strings.Repeat("a4@8{(<", 11), strings.Repeat("1", 72), strings.Repeat("1|7", 24), strings.Repeat("7|1$", 18),
 	strings.Repeat("1!|75", 14), strings.Repeat("pA5$", 18), strings.Repeat("12.10.1985 ", 7),
 	strings.Repeat("1.", 36), strings.Repeat("qweDSAzxc", 8), strings.Repeat("qw!aQ", 14),
@@ -75,11 +75,11 @@ func TestWeakBounded(t *testing.T) {
 	}
 }
 
-// TestWeakQueued shows that passwords are rated in the queue of the hashes, and that a request that
-// has ended no longer waits.
+// TestWeakQueued shows that rating a password takes a turn like hashing does, and that a canceled
+// request stops waiting.
 func TestWeakQueued(t *testing.T) {
 	h := New(1)
-	h.sem <- struct{}{} // a hash that never ends
+	h.sem <- struct{}{} // a task that never ends
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := (Policy{MinScore: 2, Hasher: h}).
@@ -99,7 +99,7 @@ func TestWeakQueued(t *testing.T) {
 	}
 }
 
-// TestWeakReplaced shows that words are found if several of their letters are replaced by signs.
+// TestWeakReplaced shows that words are found even if signs replace several of their letters.
 func TestWeakReplaced(t *testing.T) {
 	for _, password := range []string{"p@s5w0rd", "P4$sw0rD", "caf\u00e9p4ssw0rd", "l0v31ace-4da"} {
 		err := Policy{MinScore: 2}.Weak(t.Context(), "password", password, "Ada Lovelace")
@@ -109,7 +109,7 @@ func TestWeakReplaced(t *testing.T) {
 	}
 }
 
-// FuzzWeak rates passwords. None of any length or alphabet may cost more than 20 ms.
+// FuzzWeak shows that rating any password takes at most 20 ms.
 func FuzzWeak(f *testing.F) {
 	for _, password := range hostile {
 		f.Add(password, "ada.lovelace@example.com")
@@ -125,7 +125,7 @@ func FuzzWeak(f *testing.F) {
 	})
 }
 
-// breachedFile writes hashes in the format in which they are published.
+// breachedFile writes a file of hashes in the published format, and returns its name.
 func breachedFile(t *testing.T, end string, passwords ...string) string {
 	t.Helper()
 	var lines []string

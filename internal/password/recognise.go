@@ -13,13 +13,13 @@ import (
 	zxcvbnmath "github.com/ccojocar/zxcvbn-go/utils/math"
 )
 
-// recognise returns the parts of a password that a guesser tries first. It works like zxcvbn, with
-// the library's lists and formulas. The library's own matchers are not used: they read their lists
-// at startup, which takes a tenth of a second, and have no limit. A password of look-alike signs
-// keeps them busy for minutes.
+// recognise returns the parts of a password that attackers try first. It works like zxcvbn, with
+// the library's lists and formulas. It does not use the library's own matchers, because they read
+// their lists at startup, which takes a tenth of a second, and because their work is unlimited. For
+// example, a password made of look-alike signs would keep them busy for minutes.
 //
-// known is what a guesser knows about the person. steps is the work done in the dictionaries. The
-// rest is linear in the password, of which only the first bytes are rated.
+// known lists words that an attacker may know about the user. steps is the work done in the
+// dictionaries. The other work is linear in the length of the password.
 func recognise(password string, known []string) (found []match.Match, steps int) {
 	for _, d := range []dictionary{newDictionary(map[string][]string{"user_inputs": known}), common()} {
 		words, n := d.find(password)
@@ -39,19 +39,20 @@ func recognise(password string, known []string) (found []match.Match, steps int)
 	return found, steps
 }
 
-// A board is a keyboard with the values that the entropy of a walk on it depends on.
+// A board is a keyboard, with the numbers that determine the entropy of a walk on it.
 type board struct {
 	adjacency.Graph
 	keys   float64 // number of keys
 	degree float64 // average number of neighbors of a key
 }
 
-// boards returns the keyboards. The library's formula would parse them again for each walk.
+// boards returns the keyboards. They are prepared once, because the library's formula would parse
+// them again for each walk.
 var boards = sync.OnceValue(func() (all []board) {
 	for _, name := range []string{"qwerty", "dvorak", "keypad", "macKeypad"} {
 		graph, of := adjacency.GraphMap[name], "keypad"
 		if name == "qwerty" || name == "dvorak" {
-			of = "qwerty" // the library uses it for both
+			of = "qwerty" // as in the library
 		}
 		stats := adjacency.GraphMap[of]
 		all = append(all, board{graph, float64(len(stats.Graph)), stats.CalculateAvgDegree()})
@@ -59,8 +60,8 @@ var boards = sync.OnceValue(func() (all []board) {
 	return all
 })
 
-// entropy returns the bits of a walk. They count the walks with at most its length and turns, and
-// the ways to hold shift for this many of its keys.
+// entropy returns the entropy of a walk in bits. It counts the possible walks of at most this
+// length and number of turns, and the ways to hold shift for some of the keys.
 func (b board) entropy(length, turns, shifted int) float64 {
 	walks := 0.0
 	for i := 2; i <= length+1; i++ {
@@ -80,7 +81,7 @@ func (b board) entropy(length, turns, shifted int) float64 {
 	return math.Log2(walks) + math.Log2(shifts)
 }
 
-// walks finds three or more adjacent keys in a row.
+// walks finds sequences of three or more adjacent keys.
 func (b board) walks(password string) (found []match.Match) {
 	for i := 0; i < len(password)-1; {
 		j, last := i+1, -1
@@ -108,8 +109,8 @@ func (b board) walks(password string) (found []match.Match) {
 	return found
 }
 
-// neighbour returns the direction of key from a key with these neighbors, or -1 if it is not one of
-// them. upper reports whether shift is held for it.
+// neighbour returns the direction of key, given the neighbors of another key. direction is -1 if
+// key is not one of them. upper reports whether key requires shift.
 func neighbour(around []string, key string) (direction int, upper bool) {
 	for i, both := range around {
 		if at := strings.Index(both, key); at >= 0 {
@@ -119,7 +120,7 @@ func neighbour(around []string, key string) (direction int, upper bool) {
 	return -1, false
 }
 
-// repeats finds a character that is repeated three times or more, ignoring case.
+// repeats finds characters that are repeated at least three times in a row, ignoring case.
 func repeats(password string) (found []match.Match) {
 	runes := []rune(password)
 	for i := 0; i < len(runes); {
@@ -141,7 +142,7 @@ func repeats(password string) (found []match.Match) {
 	return found
 }
 
-// sequences finds three or more consecutive letters or digits, up or down.
+// sequences finds three or more consecutive letters or digits, in ascending or descending order.
 func sequences(password string) (found []match.Match) {
 	for i := 0; i < len(password); {
 		j := i + 1
@@ -165,8 +166,8 @@ func sequences(password string) (found []match.Match) {
 	return found
 }
 
-// stride returns the distance in all from the first character of text to the second, or 0 if either
-// is missing.
+// stride returns how many positions in all are between the first two characters of text. It returns
+// 0 if one of them is missing.
 func stride(all, text string) int {
 	if len(text) < 2 {
 		return 0

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestWeakIsForTests shows that only tests make weak hashes.
+// TestWeakIsForTests shows that only tests call Weak.
 func TestWeakIsForTests(t *testing.T) {
 	var callers, tests int
 	err := filepath.WalkDir("../..", func(path string, d fs.DirEntry, err error) error {
