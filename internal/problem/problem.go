@@ -1,8 +1,8 @@
-// Package problem is the one error type of selvage.
+// Package problem is selvage's only error type.
 //
-// Rules return an [Error] for everything a client may learn. Each protocol has one
-// function that turns it into its own JSON or page. An error without an [Error] in its
-// chain is internal: it is logged with the request id, and clients see only "internal".
+// Rules return an [Error] for everything that a client may learn. Each protocol has one function
+// that converts an Error to its own JSON or page. An error without an [Error] in its chain is
+// internal: it is logged with the request id, and clients see only "internal".
 package problem
 
 import (
@@ -17,10 +17,10 @@ type Kind string
 
 // The kinds. Protocols map them to statuses (docs/architecture.md, "Errors").
 const (
-	Malformed       Kind = "malformed request"      // unreadable: bad JSON, bad form
-	Invalid         Kind = "invalid request"        // readable, but a value is wrong
+	Malformed       Kind = "malformed request"      // cannot be parsed: bad JSON, bad form
+	Invalid         Kind = "invalid request"        // can be parsed, but a value is wrong
 	Unauthenticated Kind = "unauthenticated"        // missing, wrong or insufficient credentials
-	Forbidden       Kind = "forbidden"              // the caller is known and not permitted
+	Forbidden       Kind = "forbidden"              // the caller is known, but lacks permission
 	NotFound        Kind = "not found"              // unknown, or belongs to another project
 	Conflict        Kind = "conflict"               // already exists, or was changed in the meantime
 	TooLarge        Kind = "too large"              // a body or a file over its limit
@@ -30,15 +30,15 @@ const (
 	Unavailable     Kind = "unavailable"            // a dependency is down; see RetryAfter
 )
 
-// Error returns the kind as text.
+// Error returns the name of the kind.
 func (k Kind) Error() string { return string(k) }
 
 // An Error is an error that clients may see.
 type Error struct {
 	Kind       Kind
-	Code       string        // stable, machine-readable: "missing_required_parameter", "invalid_grant"
-	Param      string        // the parameter at fault, or ""
-	Message    string        // one sentence for a developer; never a secret
+	Code       string        // stable, machine-readable, such as "invalid_grant"
+	Param      string        // the faulty parameter, or ""
+	Message    string        // one sentence for developers; never a secret
 	RetryAfter time.Duration // for RateLimited and Unavailable; 0 means unknown
 }
 
@@ -61,12 +61,12 @@ func New(kind Kind, code, format string, args ...any) *Error {
 	return &Error{Kind: kind, Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// NoSuch returns the error for an unknown thing, such as "recording".
+// NoSuch returns the error for an unknown thing. thing is its name, such as "recording".
 func NoSuch(thing string) *Error {
 	return &Error{Kind: NotFound, Code: "not_found", Message: thing + " not found"}
 }
 
-// IgnoreNotFound returns err, or nil if it is a NotFound.
+// IgnoreNotFound returns nil if err is a NotFound, and err otherwise.
 func IgnoreNotFound(err error) error {
 	if errors.Is(err, NotFound) {
 		return nil
@@ -79,7 +79,7 @@ func Missing(param string) *Error {
 	return &Error{Kind: Invalid, Code: "missing_required_parameter", Param: param, Message: param + " is required"}
 }
 
-// BadParam returns the error for a parameter whose value is not usable.
+// BadParam returns the error for a parameter whose value cannot be used.
 func BadParam(param, format string, args ...any) *Error {
 	return &Error{Kind: Invalid, Code: "invalid_parameter", Param: param, Message: fmt.Sprintf(format, args...)}
 }
@@ -96,7 +96,7 @@ func NoCredentials() *Error {
 		Message: "credentials are missing, wrong, expired or lack the scope"}
 }
 
-// All returns every [Error] in err's tree, in order, such as those joined by errors.Join.
+// All returns every [Error] in err's tree, in order, including those joined by errors.Join.
 func All(err error) []*Error {
 	switch e := err.(type) {
 	case nil:

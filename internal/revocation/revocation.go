@@ -1,9 +1,8 @@
-// Package revocation reports whether a token was revoked, from memory.
+// Package revocation reports, from memory, whether a token was revoked.
 //
-// Revocations are rows with a sequence number. Each node keeps the rows that can still
-// matter in memory and polls for new ones, so that a revocation takes effect everywhere
-// within a second. A node that could not poll for a while tries once more and then refuses
-// to answer.
+// Revocations are numbered rows. Each node keeps in memory the rows that can still matter. It polls
+// for new ones, so that a revocation takes effect on all nodes within a second. A node that has not
+// been able to poll for a while tries once more, and then refuses to answer.
 package revocation
 
 import (
@@ -18,7 +17,7 @@ import (
 
 // The kinds of things whose tokens can be revoked.
 const (
-	Token      = "token"      // one token, by its jti
+	Token      = "token"      // a single token, by its jti
 	Grant      = "grant"      // an OAuth grant: its refresh token and its access tokens
 	Family     = "family"     // a fabric refresh token and the SATs issued with it
 	Session    = "session"    // a login, by its sid
@@ -27,36 +26,38 @@ const (
 	Key        = "key"        // an API key
 	Project    = "project"    // everything in a project
 
-	KeyChange = "key-change" // cached facts about an API key; its tokens stay valid
+	KeyChange = "key-change" // drops cached facts about an API key; its tokens remain valid
 )
 
-// A Revocation ends everything that was issued for a thing up to a moment.
+// A Revocation makes all tokens invalid that were issued for a thing until a given time.
 type Revocation struct {
 	Kind, ID string
-	Until    time.Time // tokens issued up to then are revoked
-	Expires  time.Time // when the last of these tokens has expired anyway
+	Until    time.Time // tokens issued until then are revoked
+	Expires  time.Time // when the last of these tokens has expired
 }
 
-// A Log holds the revocations of all nodes. Its rows are numbered in the order of their
-// commits. RevocationsSince returns the rows after seq that have not expired, and the last
-// number. If the last number is below seq, the log was restored from a backup, and
+// A Log holds the revocations of all nodes. Its rows are numbered in the order of their commits.
+//
+// RevocationsSince returns the rows after seq that have not expired, and the number of the last
+// row. If that number is below seq, the log was restored from a backup. In that case
 // RevocationsSince returns all rows.
 type Log interface {
 	AddRevocation(ctx context.Context, r Revocation) error
 	RevocationsSince(ctx context.Context, seq int64) (rows []Revocation, last int64, err error)
 }
 
-// How often the log is polled, how old a list may be before Check refuses to answer, how
-// long Check waits for a newer one, and how often expired revocations are forgotten.
+// pollEvery is the interval between polls of the log. staleness is how old a list may become before
+// Check refuses to answer, and patience is how long Check waits for a newer one. pruneEvery is the
+// interval at which expired revocations are deleted.
 const (
 	pollEvery = 250 * time.Millisecond
 	staleness = 5 * time.Second
 	patience  = time.Second
 
-	pruneEvery = 10 * time.Minute // rarely, because checks wait meanwhile
+	pruneEvery = 10 * time.Minute // long, because checks wait during the deletion
 )
 
-// A List reports whether tokens were revoked. Make one with [New], then call Run.
+// A List reports whether tokens were revoked. Create one with [New], then call Run.
 type List struct {
 	log Log
 	now func() time.Time
@@ -66,13 +67,13 @@ type List struct {
 	heard  int64
 	seq    int64
 	deaf   bool          // the last poll failed, so the log may have been replaced by an older one
-	polls  bool          // Run is polling
+	polls  bool          // whether Run is polling
 	looked chan struct{} // closed when the next poll ends
 	synced time.Time
 	pruned time.Time
 }
 
-// New returns a List that reads log. A nil now means time.Now.
+// New returns a List that reads log. If now is nil, it uses time.Now.
 func New(log Log, now func() time.Time) *List {
 	if now == nil {
 		now = time.Now
@@ -87,7 +88,7 @@ func (l *List) Run(ctx context.Context) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	for {
-		_ = l.Sync(ctx) // after an error the list grows stale, and Check refuses
+		_ = l.Sync(ctx) // after errors, the list becomes stale and Check refuses to answer
 		select {
 		case <-ctx.Done():
 			return
@@ -102,8 +103,8 @@ func (l *List) poll(on bool) {
 	l.polls = on
 }
 
-// Sync reads new revocations from the log. A caller that wrote one calls it, so that its
-// own node knows at once.
+// Sync reads new revocations from the log. Callers that have just written a revocation call Sync,
+// so that it takes effect on their own node immediately.
 func (l *List) Sync(ctx context.Context) error {
 	began := l.now()
 	seq := l.next()
@@ -131,8 +132,8 @@ func (l *List) Sync(ctx context.Context) error {
 	return nil
 }
 
-// next returns the sequence number to read from: after a failure, the whole log is read,
-// since it may have been replaced.
+// next returns the sequence number after which to read. After a failure it returns 0, so that the
+// whole log is read, since the log may have been replaced.
 func (l *List) next() int64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -142,7 +143,7 @@ func (l *List) next() int64 {
 	return l.seq
 }
 
-// add applies rows of the log. The caller holds the lock.
+// add applies rows from the log. The caller must hold the lock.
 func (l *List) add(rows []Revocation) {
 	for _, r := range rows {
 		if old, ok := l.dead[r.Kind+":"+r.ID]; !ok || r.Until.After(old.Until) {
@@ -152,7 +153,7 @@ func (l *List) add(rows []Revocation) {
 	}
 }
 
-// prune removes expired revocations from time to time. The caller holds the lock.
+// prune deletes expired revocations every pruneEvery. The caller must hold the lock.
 func (l *List) prune(now time.Time) {
 	if now.Sub(l.pruned) <= pruneEvery {
 		return
@@ -161,7 +162,7 @@ func (l *List) prune(now time.Time) {
 	maps.DeleteFunc(l.dead, func(_ string, r Revocation) bool { return r.Expires.Before(now) })
 }
 
-// Age returns how long ago this node last read the log.
+// Age returns the time since this node last read the log.
 func (l *List) Age() time.Duration {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -176,30 +177,30 @@ func (l *List) Revoke(ctx context.Context, r Revocation) error {
 	return l.Sync(ctx)
 }
 
-// Heard returns how many revocations this node has read. While the number is unchanged, a
-// token that was checked need not be checked again.
+// Heard returns how many revocations this node has read. A token that was checked need not be
+// checked again until the number changes.
 func (l *List) Heard() int64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.heard
 }
 
-// Known returns the number of the last revocation that this node has read.
+// Known returns the sequence number of the last revocation that this node has read.
 func (l *List) Known() int64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	return l.seq
 }
 
-// A Subject is one thing that a token depends on.
+// A Subject is something that a token depends on, such as a login or a client.
 type Subject struct{ Kind, ID string }
 
-// Check returns problem.Unauthenticated if any of the subjects was revoked at or after the
-// moment a token was issued, and problem.Unavailable if this node has not read the log for
-// five seconds. Subjects with an empty ID are skipped.
+// Check returns problem.Unauthenticated if any of the subjects was revoked at or after issued, the
+// time when the token was issued. It returns problem.Unavailable if this node has not read the log
+// for five seconds. Subjects with an empty ID are skipped.
 //
-// A process that was stopped, or waited for its disk, has not read the log either. Unless
-// reading failed, Check waits up to a second for the next poll before it refuses.
+// A process that was suspended, or was waiting for its disk, has not read the log either. So Check
+// waits up to a second for the next poll before it refuses, unless reading has failed.
 func (l *List) Check(issued time.Time, subjects ...Subject) error {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -222,11 +223,11 @@ func (l *List) Check(issued time.Time, subjects ...Subject) error {
 	return nil
 }
 
-// stale reports whether the list is too old to answer. The caller holds the lock.
+// stale reports whether the list is too old to answer. The caller must hold the lock.
 func (l *List) stale() bool { return l.now().Sub(l.synced) > staleness }
 
-// wait waits until this node has read the log, reading has failed, or patience has run
-// out. The caller holds the lock for reading; wait releases it meanwhile.
+// wait waits until this node has read the log, reading has failed, or patience has passed. The
+// caller must hold the lock for reading. wait releases the lock while it waits.
 func (l *List) wait() {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()

@@ -43,7 +43,7 @@ func TestCheck(t *testing.T) {
 	for _, r := range []revocation.Revocation{
 		{Kind: revocation.Subscriber, ID: "a", Until: began.Add(time.Hour), Expires: began.Add(3 * time.Hour)},
 		{Kind: revocation.Subscriber, ID: "a", Until: began,
-			Expires: began.Add(3 * time.Hour)}, // earlier than the first, and must not replace it
+			Expires: began.Add(3 * time.Hour)}, // before the Until of the first, which it must not replace
 		{Kind: revocation.Token, ID: "b", Until: began.Add(time.Hour), Expires: began.Add(time.Hour)},
 	} {
 		if err := here.Revoke(t.Context(), r); err != nil {
@@ -95,7 +95,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// deaf is a log that cannot be read or written.
+// A deaf is a log that can be neither read nor written.
 type deaf struct{}
 
 func (deaf) AddRevocation(context.Context, revocation.Revocation) error { return errors.New("away") }
@@ -103,7 +103,8 @@ func (deaf) RevocationsSince(context.Context, int64) ([]revocation.Revocation, i
 	return nil, 0, errors.New("away")
 }
 
-// TestDeaf shows that a node that has never read the log allows nothing, however long it polls.
+// TestDeaf shows that a node that has never been able to read the log allows nothing, even after
+// many polls.
 func TestDeaf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := revocation.New(deaf{}, nil)
@@ -124,7 +125,7 @@ func TestDeaf(t *testing.T) {
 	})
 }
 
-// slow is a log that takes a given time to read.
+// A slow is a log that takes the given time to read.
 type slow struct{ takes atomic.Int64 }
 
 func (*slow) AddRevocation(context.Context, revocation.Revocation) error { return nil }
@@ -137,8 +138,8 @@ func (s *slow) RevocationsSince(ctx context.Context, _ int64) ([]revocation.Revo
 	}
 }
 
-// TestStoodStill shows that a node whose process was suspended for long reads the log again
-// before it refuses. If the log does not answer, the node refuses after a second.
+// TestStoodStill shows that a node whose process was suspended for a long time reads the log again
+// before it refuses. If the log does not answer within a second, the node refuses.
 func TestStoodStill(t *testing.T) {
 	for name, tt := range map[string]struct {
 		stands time.Duration
@@ -152,7 +153,7 @@ func TestStoodStill(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			go l.Run(ctx)
 
-			// While the log does not answer, nothing is read for more than five seconds.
+			// Make the log slow, so that nothing is read for more than five seconds.
 			time.Sleep(time.Second)
 			log.takes.Store(int64(tt.stands))
 			time.Sleep(time.Second)
@@ -173,7 +174,7 @@ func TestStoodStill(t *testing.T) {
 	}
 }
 
-// moving is a log whose database can be replaced by a backup, or go away.
+// A moving is a log whose database can be replaced by a backup, or become unavailable.
 type moving struct{ *store.Store }
 
 func (m *moving) RevocationsSince(ctx context.Context, seq int64) ([]revocation.Revocation, int64, error) {
@@ -183,8 +184,8 @@ func (m *moving) RevocationsSince(ctx context.Context, seq int64) ([]revocation.
 	return m.Store.RevocationsSince(ctx, seq)
 }
 
-// TestSetBack restores a database from a backup: the revocations that this node knows stay in
-// force, and later ones are not missed.
+// TestSetBack shows that after a database is restored from a backup, the revocations that a node
+// knows remain in force, and that the node misses no later ones.
 func TestSetBack(t *testing.T) {
 	revoke := func(s *store.Store, ids ...string) *store.Store {
 		for _, id := range ids {

@@ -6,17 +6,16 @@ import (
 	"time"
 )
 
-// A Rate limits how often something may happen: Burst times at once, and once more after
-// each Every (the generic cell rate algorithm, GCRA: ITU-T I.371). In any span of time it
-// happens at most Burst + span/Every times.
+// A Rate limits how often something may happen: up to Burst times in quick succession, and once
+// more after each Every. In any span of time, it happens at most Burst + span/Every times. This is
+// the generic cell rate algorithm (GCRA: ITU-T I.371).
 type Rate struct {
 	Burst int
 	Every time.Duration
 }
 
-// next takes n events from a key that is fully recovered at the time full. It returns the
-// time at which the key will be fully recovered again, or how long to wait if n events are
-// too many now.
+// next takes n events from a key. full is the time at which the key will have recovered all events.
+// next returns the new value of full, or how long to wait if n events are not available yet.
 func (r Rate) next(now, full time.Time, n int) (next time.Time, wait time.Duration) {
 	if full.Before(now) {
 		full = now
@@ -28,21 +27,21 @@ func (r Rate) next(now, full time.Time, n int) (next time.Time, wait time.Durati
 	return next, wait
 }
 
-// Cost returns how long it takes to recover n events.
+// Cost returns how long recovering n events takes.
 func (r Rate) Cost(n int) time.Duration { return time.Duration(n) * r.Every }
 
-// Slack returns how long it takes to recover all events, once all were taken.
+// Slack returns how long recovering all events takes after all were taken.
 func (r Rate) Slack() time.Duration { return r.Cost(r.Burst) }
 
-// A Meter counts like [Store.Allow], but in this process alone. It serves while no store
-// is available. The zero value is ready to use.
+// A Meter counts like [Store.Allow], but only in this process. It is used while no store is
+// available. The zero value is ready to use.
 type Meter struct {
 	Now  func() time.Time // nil means time.Now
 	mu   sync.Mutex
-	full map[Key]time.Time // when a key is fully recovered
+	full map[Key]time.Time // when each key will have recovered all events
 }
 
-// metered is the most keys a Meter keeps. Beyond that, some are forgotten.
+// metered is the most keys that a Meter keeps. If there are more, some are deleted.
 const metered = 50_000
 
 // Allow takes n events from a key's rate; see [Store.Allow].
@@ -72,7 +71,8 @@ func (m *Meter) Allow(key Key, rate Rate, n int) (wait time.Duration) {
 	return 0
 }
 
-// forget makes room: it removes recovered keys, and if those are few, some of the rest.
+// forget makes room: it deletes keys that have recovered all events and, if these are too few, some
+// others.
 func (m *Meter) forget(now time.Time) {
 	maps.DeleteFunc(m.full, func(_ Key, full time.Time) bool { return !full.After(now) })
 	for k := range m.full {

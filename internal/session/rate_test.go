@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestMeter shows that a meter allows exactly what its rate allows, at the time the rate allows it.
+// TestMeter shows that a meter allows exactly the events that the rate allows, when the rate allows
+// them.
 func TestMeter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m Meter
@@ -34,8 +35,8 @@ func TestMeter(t *testing.T) {
 	})
 }
 
-// TestMeterBounded shows that a meter stays small, however many keys clients make up, and that
-// it forgets recovered keys first.
+// TestMeterBounded shows that a meter stays small even if clients invent many keys, and that it
+// first deletes the keys that have recovered all events.
 func TestMeterBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m Meter

@@ -1,9 +1,9 @@
-// Package session keeps state that lives for minutes and that every node must see: live
-// logins, authorization requests and codes, browser sessions.
+// Package session keeps state that lives for minutes and that every node must see: live logins,
+// authorization requests and codes, browser sessions.
 //
-// A [Store] maps keys to values that expire. Each operation touches one key, so a Store can
-// be spread over a Redis Cluster. State that must survive a flush, such as a refresh token,
-// belongs in package store instead.
+// A [Store] maps keys to values that expire. Each operation uses one key, so a Store can be spread
+// over a Redis Cluster. State that must survive a flush, such as a refresh token, belongs in
+// package store instead.
 package session
 
 import (
@@ -13,45 +13,46 @@ import (
 	"time"
 )
 
-// A Key names an entry. Kind is a constant in the code, such as "code" or "login". ID is
-// unique within the kind and contains no braces: a UUID, or the [Digest] of a secret or of
-// text that a client chose.
+// A Key names an entry. Kind is a constant in the code, such as "code" or "login". ID is unique
+// within the kind, and contains no braces: it is a UUID, or the [Digest] of a secret or of text
+// from a client.
 type Key struct{ Kind, ID string }
 
-// String returns the key as backends write it: v1:<kind>:{<id>}, after the backend's own
-// prefix if it has one. The braces make the id the hash tag of a Redis Cluster.
+// String returns the key in the form in which backends store it: v1:<kind>:{<id>}. If a backend has
+// a prefix, it comes before that. The braces make the id the hash tag in a Redis Cluster.
 func (k Key) String() string { return "v1:" + k.Kind + ":{" + k.ID + "}" }
 
-// Digest returns the SHA-256 of a secret in base64url, for use as an ID. Someone who reads
-// the store learns no secret from it.
+// Digest returns the SHA-256 of a secret in base64url, for use as an ID. It does not reveal the
+// secret to someone who can read the store.
 func Digest(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// A Store keeps values until they expire. All methods are atomic and safe for concurrent
-// use by any number of goroutines and nodes. An unknown or expired key is a
-// problem.NotFound. A value written under one kind is never returned for another. A ttl
-// must be positive.
+// A Store keeps values until they expire. All methods are atomic, and safe for concurrent use by
+// any number of goroutines and nodes. If a key is unknown or expired, the error is
+// problem.NotFound. A value written under one kind is never returned for another. A ttl must be
+// positive.
 type Store interface {
 	// Put sets the value, whether or not the key exists.
 	Put(ctx context.Context, key Key, value []byte, ttl time.Duration) error
 	// Get returns the value.
 	Get(ctx context.Context, key Key) ([]byte, error)
-	// Take returns the value and deletes it. Of many concurrent callers, one gets the value.
+	// Take returns the value and deletes it. If several callers take the same key, one gets the
+	// value.
 	Take(ctx context.Context, key Key) ([]byte, error)
-	// Add sets the value if the key is unknown; otherwise it returns problem.Conflict.
+	// Add sets the value if the key does not exist. Otherwise it returns problem.Conflict.
 	Add(ctx context.Context, key Key, value []byte, ttl time.Duration) error
-	// CompareAndSwap replaces old with new and restarts the ttl. If the value is not old,
-	// it returns problem.Conflict.
+	// CompareAndSwap replaces the value with new if it is old, and restarts the lifetime. If it is
+	// not old, the error is problem.Conflict.
 	CompareAndSwap(ctx context.Context, key Key, old, new []byte, ttl time.Duration) error
 	// Delete removes the key. An unknown key is not an error.
 	Delete(ctx context.Context, key Key) error
-	// Incr adds one to a counter and returns the sum. The ttl starts with the first call.
-	// Only Incr reads counters; Get of a counter is undefined.
+	// Incr adds one to a counter, and returns the sum. The lifetime starts with the first call.
+	// Only Incr may read a counter; the result of Get is undefined.
 	Incr(ctx context.Context, key Key, ttl time.Duration) (int64, error)
-	// Allow takes n events from the rate of a key, all or none. If they are not available,
-	// Allow takes nothing and returns how long to wait. A negative n returns that many
-	// events. A key has one rate and is used by Allow alone.
+	// Allow takes n events from the rate of a key, all or none. If they are not available, Allow
+	// returns how long to wait. If n is negative, Allow returns that many events to the key. Each
+	// key must always be used with the same rate, and only with Allow.
 	Allow(ctx context.Context, key Key, rate Rate, n int) (wait time.Duration, err error)
 }

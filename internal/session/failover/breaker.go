@@ -10,33 +10,33 @@ import (
 
 // The parameters of the breaker; see the package comment.
 const (
-	window     = time.Second // in which tolerated failures open it
+	window     = time.Second // tolerated failures within this time open the breaker
 	tolerated  = 3
-	fewBad     = 2 // failed probes in a row open it, too; a single one may only be late on a busy machine
+	fewBad     = 2 // consecutive failed probes also open it; a single one may be due to a busy machine
 	probeAway  = 500 * time.Millisecond
 	probeThere = 5 * time.Second
-	fewGood    = 2 // good probes in a row close it
+	fewGood    = 2 // consecutive successful probes close it
 	manyGood   = 16
-	flapping   = time.Minute // if it reopens within this time, more good probes are needed
+	flapping   = time.Minute // if it opens again within this time, it takes more successful probes to close it
 )
 
-// A breaker holds what is known about the primary's health.
+// A breaker records what is known about the health of the primary.
 type breaker struct {
-	failures     int // since began, within one window
-	bad          int // failed probes in a row, while the primary is used
+	failures     int // failures since began, which is at most one window ago
+	bad          int // consecutive failed probes while the primary is in use
 	began        time.Time
-	opened       time.Time // when it last opened
+	opened       time.Time // when the breaker last opened
 	closed       time.Time
-	cause        string // why it opened
-	good, needed int    // good probes in a row since it opened; how many close it
+	cause        string // why the breaker opened
+	good, needed int    // consecutive successful probes since it opened, and how many close it
 }
 
-// State describes whether the primary is away.
+// State says whether the primary is unavailable.
 type State struct {
 	Away  bool
-	Since time.Time // zero if it is not away
-	Cause string    // why it is away, without secrets
-	Until time.Time // until when the fallback may hold entries from an outage; zero if it holds none
+	Since time.Time // since when the primary is unavailable; zero if it is available
+	Cause string    // why the primary is unavailable, without secrets
+	Until time.Time // until when the fallback lingers; zero if it does not
 }
 
 // State returns the current state.
@@ -54,14 +54,15 @@ func (s *Store) State() State {
 	return now
 }
 
-// up reports whether the primary is in use, and returns the era to which that belongs.
+// up reports whether the primary is in use. It also returns the current era.
 func (s *Store) up() (era uint64, up bool) {
 	era = s.era.Load()
 	return era, era%2 == 0
 }
 
-// answered reports whether the primary answered an operation, given its error. A failure counts against
-// the primary, unless its era has passed or the caller has left.
+// answered reports whether the primary answered an operation that returned err. A failure counts
+// against the primary, except if it comes from an earlier era, or if the caller's context has
+// ended.
 func (s *Store) answered(ctx context.Context, era uint64, err error) bool {
 	result := resultOf(err)
 	s.counts[primary][result].Add(1)
@@ -70,7 +71,7 @@ func (s *Store) answered(ctx context.Context, era uint64, err error) bool {
 	}
 
 	if left := ctx.Err(); left != nil && errors.Is(err, left) {
-		return true // the caller has left; the primary is not to blame
+		return true // the primary is not to blame, since the caller's context has ended
 	}
 	s.failed(era, err)
 	return false
@@ -94,7 +95,8 @@ func (s *Store) failed(era uint64, err error) {
 	s.probe()
 }
 
-// open opens the breaker: from now on the primary is only probed. The caller holds the lock.
+// open opens the breaker, so that the primary is only probed from now on. The caller must hold the
+// lock.
 func (s *Store) open(err error) {
 	b := &s.breaker
 	b.opened, b.cause = time.Now(), err.Error()
@@ -109,7 +111,7 @@ func (s *Store) open(err error) {
 	s.log.Warn("the session store is unavailable; using the fallback", "cause", b.cause)
 }
 
-// probed records the result of a probe that began in era.
+// probed records the result of a probe. era is the era in which the probe began.
 func (s *Store) probed(era uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,7 +35,7 @@ func (s *Store) Get(ctx context.Context, key session.Key) ([]byte, error) {
 		return nil, err
 	}
 
-	// While the fallback lingers, or the primary is away, the fallback is asked first.
+	// Ask the fallback first while it lingers or the primary is unavailable.
 	era, up := s.up()
 	asked := !up || s.lingers()
 	if asked {
@@ -56,8 +56,8 @@ func (s *Store) Get(ctx context.Context, key session.Key) ([]byte, error) {
 		}
 	}
 
-	// The primary failed, and the fallback does not have the entry. If the failure was brief, the primary
-	// still has it.
+	// The primary failed, and the fallback does not have the entry. If the failure was brief, the
+	// primary may still have it.
 	if now, _ := s.up(); now == era {
 		if value, err := s.primary.Get(ctx, key); s.answered(ctx, era, err) {
 			return value, err
@@ -72,7 +72,7 @@ func (s *Store) Take(ctx context.Context, key session.Key) ([]byte, error) {
 		return nil, err
 	}
 
-	// While the fallback lingers, or the primary is away, the fallback is asked first.
+	// Ask the fallback first while it lingers or the primary is unavailable.
 	era, up := s.up()
 	asked := !up || s.lingers()
 	if asked {
@@ -93,7 +93,7 @@ func (s *Store) Take(ctx context.Context, key session.Key) ([]byte, error) {
 	return value, orAbsent(key, found, err)
 }
 
-// Add sets the value of an unknown key.
+// Add sets the value of a key that does not exist.
 func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -108,7 +108,7 @@ func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time
 		switch _, found, err := s.kept(ctx, key); {
 		case found && err == nil:
 			return errConflict()
-		case found: // it was deleted in the fallback, so the primary's copy is outdated
+		case found: // deleted in the fallback, so the primary's copy is outdated
 			return s.addKept(ctx, key, value, ttl)
 		case err != nil:
 			return err
@@ -122,7 +122,7 @@ func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time
 	return s.addKept(ctx, key, value, ttl)
 }
 
-// CompareAndSwap replaces the value of a key if it is old.
+// CompareAndSwap replaces the value of a key with new if the value is old.
 func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []byte, ttl time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -136,7 +136,7 @@ func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []
 		return found, err
 	}
 
-	// While the fallback lingers, or the primary is away, the fallback is asked first.
+	// Ask the fallback first while it lingers or the primary is unavailable.
 	era, up := s.up()
 	asked := !up || s.lingers()
 	if asked {
@@ -194,14 +194,14 @@ func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (i
 		}
 	}
 
-	// A deleted counter starts over, with its own lifetime.
+	// If the counter was deleted, it starts over with its own lifetime.
 	_ = s.swapKept(ctx, key, deleted, nil, ttl)
 	sum, err := s.fallback.Incr(ctx, key, ttl)
 	return sum, s.tally(err)
 }
 
-// Allow takes n events from the rate of a key. While the primary is away, each node counts in memory: a
-// flood of requests during an outage must not reach the fallback.
+// Allow takes n events from the rate of a key. While the primary is unavailable, each node counts
+// in memory, so that a flood of requests during an outage does not reach the fallback.
 func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n int) (time.Duration, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -215,7 +215,8 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 	return s.meter.Allow(key, rate, n), nil
 }
 
-// dropDeleted deletes a counter in the primary if it was deleted in the fallback during an outage.
+// dropDeleted deletes a counter in the primary if the counter was deleted in the fallback during an
+// outage.
 func (s *Store) dropDeleted(ctx context.Context, era uint64, key session.Key) error {
 	if !s.lingers() {
 		return nil
@@ -225,12 +226,13 @@ func (s *Store) dropDeleted(ctx context.Context, era uint64, key session.Key) er
 		return err
 	}
 	if err := s.primary.Delete(ctx, key); !s.answered(ctx, era, err) {
-		return nil // Incr goes on to the fallback, where the counter is deleted
+		return nil // Incr then uses the fallback, where the counter is deleted
 	}
 	return s.dropKept(ctx, key)
 }
 
-// orAbsent returns err, or problem.NotFound if there is no error but the entry was not found.
+// orAbsent returns err if it is not nil. Otherwise it returns problem.NotFound unless the entry was
+// found.
 func orAbsent(key session.Key, found bool, err error) error {
 	if !found && err == nil {
 		return problem.NoSuch(key.Kind)

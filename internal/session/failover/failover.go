@@ -1,51 +1,57 @@
-// Package failover keeps sessions available while their store is down. It is a [session.Store] over two
-// others. The primary (Redis) is used as long as it answers. The fallback (a database) holds what is
-// written while the primary is away.
+// Package failover keeps sessions available while their store is down. It is a [session.Store] that
+// combines two others. The primary (Redis) is used as long as it answers. The fallback (a database)
+// holds the entries that are written while the primary is unavailable.
 //
 // # When the primary fails
 //
-// A failure is everything that is not an answer of the session.Store contract: no connection, no answer
-// in time, READONLY, OOM, CLUSTERDOWN, LOADING. A failed operation runs on the fallback at once, so a
-// caller sees an error only if both stores are away.
+// Every result that the session.Store contract does not define is a failure: no connection, no
+// answer in time, READONLY, OOM, CLUSTERDOWN, LOADING. A failed operation runs on the fallback
+// immediately, so callers get an error only if both stores are unavailable.
 //
-// The first failure triggers a probe of the primary. The breaker opens after two failed probes in a row,
-// or three failures within a second. While it is open, the primary receives only a probe twice a second.
-// Two good probes close the breaker; if it opened again within a minute, more are needed, up to sixteen.
-// While it is closed, a probe every five seconds finds an outage that no caller has met yet.
+// The first failure triggers a probe of the primary. The breaker opens after two consecutive failed
+// probes, or after three failures within a second. While it is open, the primary receives only
+// probes, two per second. Two consecutive successful probes close the breaker. If the breaker opens
+// again within a minute, more of them are needed, up to sixteen. While the breaker is closed, the
+// primary is probed every five seconds, to find outages that no caller has noticed yet.
 //
-// If one master of a cluster is away, the whole cluster counts as away. Otherwise every operation on an
-// entry in its slots would wait for a timeout.
+// If one master of a Cluster is unavailable, the whole Cluster counts as unavailable. Otherwise
+// every operation on an entry in this master's slots would wait for a timeout.
 //
 // # Entries after an outage
 //
-// An entry that is absent in the primary is looked for in the fallback. The fallback lingers while it may
-// still hold entries from an outage: as long as the longest lifetime given to one of them. While it
-// lingers, it is asked first, because its copy is newer than the primary's. A Put to the primary removes
-// the copy. A swap changes the copy, which then ends with the lingering at the latest. An entry deleted or
-// taken during an outage leaves a mark in the fallback. The primary may still have the entry, or get it
-// later from a command that was given up but still runs.
+// After an outage, the fallback may still hold entries that were written during the outage. It is
+// said to linger until the longest lifetime of these entries has passed. While it lingers, it is
+// asked before the primary, because its copy of an entry is newer. If the fallback was not asked
+// first, and the primary does not have an entry, the fallback is asked then.
 //
-// To one process, therefore, the two are one store: whichever of them has an entry, it is taken once, added
-// once, and gone once it is deleted. This requires that entries of one kind have one lifetime, so that an
-// older copy expires first. These are the exceptions:
+// A Put to the primary removes the copy in the fallback. A CompareAndSwap changes this copy, which
+// expires when the lingering ends, if not before. If an entry is deleted or taken during an outage,
+// a mark is left in the fallback. The mark is needed because the primary may still have the entry,
+// or may get it later from a command that was given up but is still running.
 //
-//   - Entries that only the primary has are absent while it is away. Logins in progress start over, and
-//     Add succeeds for an existing key.
-//   - Counters start over on the fallback, and afterwards continue where the primary left off. The same
-//     holds for rates, which each node counts in memory during an outage.
-//   - An operation that failed without an answer may have been run. A Take may have lost the entry, a
-//     CompareAndSwap may have won but return NotFound, an Incr may have counted twice. An entry is never
-//     taken twice.
+// So to a single process, the two stores look like one. No matter which of them has an entry, it
+// can be taken only once and added only once, and it is gone once it is deleted. For this, all
+// entries of a kind must have the same lifetime, so that the older copy expires first. The
+// exceptions are:
+//
+//   - Entries that only the primary has are missing while it is unavailable. Logins in progress
+//     start over, and Add succeeds for an existing key.
+//   - Counters start over on the fallback, and later continue from the primary's count. This is
+//     also true of rates, which each node counts in memory during an outage.
+//   - If the primary does not answer an operation, it may still have run the operation. A Take
+//     may have lost the entry, a CompareAndSwap may have succeeded but return NotFound, and an
+//     Incr may have counted twice. An entry is never taken twice.
 //
 // # Several nodes
 //
-// Nodes may see the primary differently, so they must share the fallback. The end of the lingering is
-// written to the fallback. Each node reads it there once a second, and when it starts. Until then another
-// node may find an older copy in the primary, or take an entry from it that was also taken from the
-// fallback. A node that cannot reach the primary never finds what others write there.
+// The primary may be unavailable to only some of the nodes, so all nodes must share the fallback.
+// The time until which the fallback lingers is stored in the fallback. Each node reads it when it
+// starts, and then once a second. Before a node has read it, the node may find an older copy in the
+// primary, or take an entry from the primary that was also taken from the fallback. A node that
+// cannot reach the primary does not see what other nodes write there.
 //
-// Anything that must happen only once, or be revoked for good, is therefore decided by a row of the
-// database, never here.
+// So anything that must happen only once, or that must be revoked for good, is decided by a row in
+// the database, and never here.
 package failover
 
 import (
@@ -58,30 +64,31 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A Primary is a store that can be away.
+// A Primary is a store that may become unavailable.
 type Primary interface {
 	session.Store
-	// Probe checks, within about a second, that all of the store takes writes. Its error may be logged.
+	// Probe checks, within about a second, that every server of the store accepts writes. Its error
+	// may be logged.
 	Probe(ctx context.Context) error
 }
 
 // Config configures a Store.
 type Config struct {
-	Log *slog.Logger // gets a line when the primary goes away or comes back; nil means slog.Default()
-	// Longest is the longest lifetime of entries that other processes put into the primary; 0 means 24 h.
-	// The lifetimes of this process's own entries are known.
+	Log *slog.Logger // logs when the primary becomes unavailable or available again; nil means slog.Default()
+	// Longest is the longest lifetime of entries that other processes write to the primary; 0 means
+	// 24 h. The lifetimes of this process's own entries are known.
 	Longest time.Duration
 }
 
-// A Store is a session.Store over a primary and a fallback. Make one with [New].
+// A Store is a session.Store that combines a primary and a fallback. Create one with [New].
 type Store struct {
 	primary  Primary
 	fallback session.Store
-	meter    session.Meter // counts rates while the primary is away
+	meter    session.Meter // counts rates while the primary is unavailable
 	log      *slog.Logger
 
-	era     atomic.Uint64 // even while the primary is used; incremented whenever that changes
-	until   atomic.Int64  // when the fallback stops lingering, in Unix microseconds; 0 means it does not linger
+	era     atomic.Uint64 // incremented whenever the breaker opens or closes; even while the primary is in use
+	until   atomic.Int64  // until when the fallback lingers, in Unix microseconds; 0 means it does not
 	longest atomic.Int64  // the longest lifetime of an entry
 	counts  [backends][results]atomic.Uint64
 
@@ -95,7 +102,8 @@ type Store struct {
 
 var _ session.Store = (*Store)(nil)
 
-// New returns a Store and starts to watch the primary. It reads from the fallback whether that lingers.
+// New returns a Store and starts watching the primary. It reads from the fallback whether the
+// fallback lingers.
 func New(primary Primary, fallback session.Store, c Config) *Store {
 	if c.Log == nil {
 		c.Log = slog.Default()
@@ -109,7 +117,7 @@ func New(primary Primary, fallback session.Store, c Config) *Store {
 	s.done, s.close = context.WithCancel(context.Background())
 
 	if s.readLinger() != nil {
-		s.raise(time.Now().Add(c.Longest)) // the worst case
+		s.raise(time.Now().Add(c.Longest)) // assume the worst
 	}
 
 	s.probe()
@@ -118,7 +126,7 @@ func New(primary Primary, fallback session.Store, c Config) *Store {
 	return s
 }
 
-// Close stops the watch. It does not close the two stores.
+// Close stops watching. It does not close the two stores.
 func (s *Store) Close() error {
 	s.close()
 	s.watchers.Wait()

@@ -19,7 +19,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A world is a store over its own Redis, reached through a wire, and a database.
+// A world is a Store whose primary is a Redis of its own, reached through a wire, and whose
+// fallback is a database.
 type world struct {
 	*Store
 	redis *redis.Store
@@ -27,7 +28,7 @@ type world struct {
 	log   *lines
 }
 
-// newWorld returns a store over the Redis at a URL. patience is the maximum wait for one
+// newWorld returns a store whose primary is the Redis at url. patience is the maximum wait for an
 // operation of Redis; 0 means the default.
 func newWorld(t testing.TB, url string, patience time.Duration) *world {
 	t.Helper()
@@ -45,7 +46,7 @@ func newWorld(t testing.TB, url string, patience time.Duration) *world {
 	return join(t, r, db)
 }
 
-// join returns a store over existing stores, as another process would open it.
+// join returns a new store over existing stores, as if another process had opened it.
 func join(t testing.TB, r *redis.Store, db *sql.Store) *world {
 	t.Helper()
 	log := &lines{}
@@ -62,7 +63,7 @@ func closed(t testing.TB, end func() error) {
 	})
 }
 
-// lines records the log.
+// lines records log output.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -125,7 +126,7 @@ func (w *world) put(t testing.TB, id, value string) session.Key {
 	return k
 }
 
-// want gets an entry and compares its value; "" means that it must be absent.
+// want checks that an entry has the given value; "" means that it must be absent.
 func (w *world) want(t testing.TB, k session.Key, value string) {
 	t.Helper()
 	got, err := w.Get(t.Context(), k)
@@ -134,7 +135,7 @@ func (w *world) want(t testing.TB, k session.Key, value string) {
 	}
 }
 
-// wantTake takes an entry and compares its value; "" means that it must be absent.
+// wantTake takes an entry, and checks that it has the given value; "" means that it must be absent.
 func (w *world) wantTake(t testing.TB, k session.Key, value string) {
 	t.Helper()
 	got, err := w.Take(t.Context(), k)
@@ -143,7 +144,8 @@ func (w *world) wantTake(t testing.TB, k session.Key, value string) {
 	}
 }
 
-// TestStore runs the suite while the primary is up, after an outage, during one, and while one begins.
+// TestStore runs the test suite while the primary is available, after an outage, during an outage,
+// and while an outage begins.
 func TestStore(t *testing.T) {
 	const patient = 10 * time.Second
 
@@ -170,7 +172,7 @@ func TestStore(t *testing.T) {
 		sessiontest.Run(t, func(*testing.T) session.Store { return w })
 	})
 
-	t.Run("Going", func(t *testing.T) { // the breaker opens under the first cases
+	t.Run("Going", func(t *testing.T) { // the breaker opens during the first cases
 		w := newWorld(t, "redis://127.0.0.1:1", patient)
 		sessiontest.Run(t, func(*testing.T) session.Store { return w })
 	})
@@ -240,10 +242,10 @@ func (w *wire) carry(to, from net.Conn, back bool) {
 	}
 }
 
-// Cut closes all connections, and all later ones at once.
+// Cut closes all connections, and makes new ones fail immediately.
 func (w *wire) Cut() { w.set(func() { w.cut = true }) }
 
-// Deafen lets commands through but drops the answers.
+// Deafen makes the wire drop answers, but not commands.
 func (w *wire) Deafen() { w.set(func() { w.deaf = true }) }
 
 // Mend makes the wire work again.
@@ -270,7 +272,8 @@ func count(w *world, backend string) (n uint64) {
 	return n
 }
 
-// TestHotPath shows that the fallback is not used while the primary is up and no entries linger.
+// TestHotPath shows that the fallback is not used while the primary is available and no entries
+// linger.
 func TestHotPath(t *testing.T) {
 	w := newWorld(t, servers.Redis(t), 10*time.Second)
 	k := w.put(t, "1", "one")
@@ -283,10 +286,10 @@ func TestHotPath(t *testing.T) {
 	}
 }
 
-// TestLog shows that an outage is logged in two lines, with its cause and without secrets.
+// TestLog shows that an outage is logged in two lines, with its cause but without secrets.
 func TestLog(t *testing.T) {
 	r := servers.OwnRedis(t, "--requirepass", "hush")
-	w := newWorld(t, r.URL, 10*time.Second) // long, so that only a dead server fails
+	w := newWorld(t, r.URL, 10*time.Second) // long, so that only an unreachable server fails
 	for range 2 {
 		r.Kill(t)
 		w.put(t, "1", "canary")
@@ -308,7 +311,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// BenchmarkGet compares the store with its primary alone.
+// BenchmarkGet compares the store with its primary.
 func BenchmarkGet(b *testing.B) {
 	w := newWorld(b, servers.Redis(b), 10*time.Second)
 	k := w.put(b, "1", strings.Repeat("x", 400))
@@ -324,8 +327,8 @@ func BenchmarkGet(b *testing.B) {
 	}
 }
 
-// TestProbes shows that a single failed probe is repeated immediately and changes nothing, and
-// that two in a row open the breaker.
+// TestProbes shows that a single failed probe is repeated immediately and changes nothing, and that
+// two consecutive ones open the breaker.
 func TestProbes(t *testing.T) {
 	s := &Store{log: slog.New(slog.DiscardHandler), kick: make(chan struct{}, 1)}
 	late := errors.New("too late")

@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A fault is a temporary failure of a Redis.
+// A fault is a temporary failure of Redis.
 type fault struct {
 	name       string
 	begin, end func(t *testing.T, r *servers.RedisServer)
@@ -46,8 +46,8 @@ var faults = []fault{
 	}},
 }
 
-// TestFaults shows, for each kind of outage, that no operation fails during it, and that what
-// was written, deleted, taken and added meanwhile stays so afterwards.
+// TestFaults shows that during each kind of outage, no operation fails. After it, all entries are
+// as they were written, deleted, taken or added during the outage.
 func TestFaults(t *testing.T) {
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
@@ -132,8 +132,8 @@ func outage(t *testing.T, w *world, r *servers.RedisServer, f fault) {
 	w.wantTake(t, written, "")
 }
 
-// TestSlow shows what happens if answers arrive too late: entries may seem absent, but no caller
-// gets another entry's value.
+// TestSlow shows that if answers arrive too late, entries may seem absent, but no caller gets the
+// value of another entry.
 func TestSlow(t *testing.T) {
 	r := servers.OwnRedis(t)
 	w := newWorld(t, r.URL, 0)
@@ -157,7 +157,7 @@ func TestSlow(t *testing.T) {
 	all.Wait()
 }
 
-// TestFlushed shows that emptying a Redis that stays up is not an outage.
+// TestFlushed shows that emptying Redis is not an outage, as long as it stays available.
 func TestFlushed(t *testing.T) {
 	r := servers.OwnRedis(t)
 	w := newWorld(t, r.URL, 10*time.Second)
@@ -174,7 +174,7 @@ func TestFlushed(t *testing.T) {
 	}
 }
 
-// TestEvicting shows that a full Redis that evicts entries loses those, but no operation fails.
+// TestEvicting shows that if a full Redis evicts entries, they are lost, but no operation fails.
 func TestEvicting(t *testing.T) {
 	r := servers.OwnRedis(t, "--maxmemory", "4mb", "--maxmemory-policy", "allkeys-random")
 	w := newWorld(t, r.URL, 10*time.Second)
@@ -197,8 +197,8 @@ func TestEvicting(t *testing.T) {
 	}
 }
 
-// TestOneMaster shows that the breaker opens if one master of a cluster is away, even with hardly any
-// operations.
+// TestOneMaster shows that the breaker opens if one master of a Cluster becomes unavailable, even
+// if there are hardly any operations.
 func TestOneMaster(t *testing.T) {
 	c := servers.OwnCluster(t, 0)
 	w := newWorld(t, c.URL, 0)
@@ -212,15 +212,15 @@ func TestOneMaster(t *testing.T) {
 	w.want(t, session.Key{Kind: "login", ID: "1"}, "one")
 }
 
-// TestLostAnswers shows that if Redis runs commands but the answers are lost, an entry that is
-// then in both stores is still taken and added only once.
+// TestLostAnswers shows that if Redis runs commands but the answers are lost, entries may be in
+// both stores, but can still be taken and added only once.
 func TestLostAnswers(t *testing.T) {
 	r := servers.OwnRedis(t)
 	line := newWire(t, r)
 	w := newWorld(t, line.URL, 0)
 	var taken session.Key
 
-	// A slow machine may have to connect again, and then the command is never sent.
+	// A slow machine may have to reconnect. In that case the command is never sent, so try again.
 	for try := 1; ; try++ {
 		line.Deafen()
 		taken = w.put(t, fmt.Sprint("taken", try), "one")
@@ -258,8 +258,8 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// TestTakenOnce shows that no entry is taken twice, by many callers while the wire is cut, drops answers
-// and is mended.
+// TestTakenOnce shows that no entry is taken twice, even if many callers take entries while the
+// wire is cut, drops answers, or works again.
 func TestTakenOnce(t *testing.T) {
 	r := servers.OwnRedis(t)
 	line := newWire(t, r)
@@ -306,7 +306,7 @@ func TestTakenOnce(t *testing.T) {
 	w.back(t)
 }
 
-// TestTwoNodes shows that two nodes share one state while one of them is cut off from Redis.
+// TestTwoNodes shows that two nodes see the same entries while one of them is cut off from Redis.
 func TestTwoNodes(t *testing.T) {
 	r := servers.OwnRedis(t)
 	line := newWire(t, r)
@@ -326,7 +326,7 @@ func TestTwoNodes(t *testing.T) {
 
 	near.want(t, k, "new")
 
-	again := join(t, near.redis, cut.sql) // a new process reads the state at once
+	again := join(t, near.redis, cut.sql) // a new process knows immediately that the fallback lingers
 	again.want(t, k, "new")
 	again.wantTake(t, k, "new")
 	near.wantTake(t, k, "")
@@ -342,8 +342,8 @@ func TestTwoNodes(t *testing.T) {
 	cut.want(t, k, "")
 }
 
-// TestSwappedAfterwards shows that swapping an entry from an outage repeatedly does not extend
-// the lingering.
+// TestSwappedAfterwards shows that repeatedly swapping an entry from an outage does not extend the
+// lingering.
 func TestSwappedAfterwards(t *testing.T) {
 	w := newWorld(t, servers.Redis(t), 10*time.Second)
 	w.linger(time.Minute)

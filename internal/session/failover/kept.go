@@ -9,16 +9,16 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// deleted marks an entry in the fallback that was deleted or taken while the primary was away or may have
-// another copy. No entry has this value otherwise.
+// deleted is the value of an entry in the fallback that was deleted or taken while the primary was
+// unavailable or may have had another copy. No other entry has this value.
 var deleted = []byte("\x00selvage: deleted 5Zb1qB0mUuWZ2vJY\x00")
 
 func errConflict() error {
 	return problem.New(problem.Conflict, "conflict", "the entry exists")
 }
 
-// kept returns the value of a key in the fallback. found together with problem.NotFound means that the
-// entry was deleted, even if the primary still has it.
+// kept returns the value of a key in the fallback. If found is true and err is problem.NotFound,
+// the entry was deleted, even if the primary still has it.
 func (s *Store) kept(ctx context.Context, key session.Key) (value []byte, found bool, err error) {
 	value, err = s.fallback.Get(ctx, key)
 	switch s.tally(err); {
@@ -32,7 +32,7 @@ func (s *Store) kept(ctx context.Context, key session.Key) (value []byte, found 
 	return value, true, nil
 }
 
-// takeKept takes an entry from the fallback and leaves the mark of a deleted one.
+// takeKept takes an entry from the fallback, and leaves the mark that it was deleted.
 func (s *Store) takeKept(ctx context.Context, key session.Key) (value []byte, found bool, err error) {
 	for {
 		if value, found, err = s.kept(ctx, key); !found || err != nil {
@@ -49,7 +49,8 @@ func (s *Store) takeKept(ctx context.Context, key session.Key) (value []byte, fo
 	}
 }
 
-// addKept adds an entry to the fallback if it is absent or marked as deleted there.
+// addKept adds an entry to the fallback, unless the fallback has the entry. An entry marked as
+// deleted counts as absent.
 func (s *Store) addKept(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
 	for {
 		s.linger(ttl)
@@ -63,8 +64,9 @@ func (s *Store) addKept(ctx context.Context, key session.Key, value []byte, ttl 
 	}
 }
 
-// swapKept swaps the value of an entry in the fallback. While the primary is up, this does not extend the
-// lingering: a caller that swaps an entry again and again would keep the fallback lingering forever.
+// swapKept replaces the value of an entry in the fallback. While the primary is available, this
+// does not extend the lingering. Otherwise a caller that keeps swapping an entry would make the
+// fallback linger forever.
 func (s *Store) swapKept(ctx context.Context, key session.Key, old, new []byte, ttl time.Duration) error {
 	if _, up := s.up(); up && s.lingers() {
 		ttl = min(ttl, max(s.lingersFor(), time.Millisecond))
@@ -74,7 +76,7 @@ func (s *Store) swapKept(ctx context.Context, key session.Key, old, new []byte, 
 	return s.tally(s.fallback.CompareAndSwap(ctx, key, old, new, ttl))
 }
 
-// dropKept removes an entry from the fallback, because the primary's is newer.
+// dropKept removes an entry from the fallback, because the primary has a newer one.
 func (s *Store) dropKept(ctx context.Context, key session.Key) error {
 	if !s.lingers() {
 		return nil

@@ -8,11 +8,11 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// lingerKey is the entry of the fallback that records until when it lingers.
+// lingerKey is the key of the entry in the fallback that says until when the fallback lingers.
 var lingerKey = session.Key{Kind: "failover", ID: "until"}
 
-// grain is the precision of that time. It is coarse so that the time is seldom written and clocks need not
-// agree exactly.
+// grain is the precision of the time until which the fallback lingers. It is coarse, so that the
+// time is seldom written, and clocks need not agree exactly.
 const grain = time.Minute
 
 // lingers reports whether the fallback may hold entries from an outage.
@@ -21,17 +21,18 @@ func (s *Store) lingers() bool {
 	return until != 0 && time.Now().UnixMicro() < until
 }
 
-// lingersFor returns how long the fallback still lingers.
+// lingersFor returns how much longer the fallback lingers.
 func (s *Store) lingersFor() time.Duration { return time.Until(time.UnixMicro(s.until.Load())) }
 
-// linger records that the fallback is about to receive an entry with the given lifetime.
+// linger ensures that the fallback lingers long enough for a new entry with the given lifetime.
 func (s *Store) linger(ttl time.Duration) {
 	if s.raise(time.Now().Add(ttl + grain).Truncate(grain).Add(grain)) {
 		s.writeLinger() // if this fails, watchLinger writes it within a second
 	}
 }
 
-// raise extends the lingering until the given time, and reports whether that was later than before.
+// raise makes the fallback linger at least until the given time. It reports whether this changed
+// anything.
 func (s *Store) raise(until time.Time) bool {
 	for to := until.UnixMicro(); ; {
 		from := s.until.Load()
@@ -44,8 +45,8 @@ func (s *Store) raise(until time.Time) bool {
 	}
 }
 
-// watchLinger reads once a second whether other nodes have written to the fallback, until the Store is
-// closed.
+// watchLinger reads once a second whether other nodes have made the fallback linger, until the
+// Store is closed.
 func (s *Store) watchLinger() {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
@@ -59,7 +60,8 @@ func (s *Store) watchLinger() {
 	}
 }
 
-// readLinger reads the time recorded in the fallback. If this process knows a later one, it records that.
+// readLinger reads the time that is stored in the fallback. If this process knows a later time,
+// readLinger stores that one.
 func (s *Store) readLinger() error {
 	ctx, cancel := context.WithTimeout(s.done, time.Second)
 	defer cancel()
@@ -84,7 +86,7 @@ func (s *Store) writeLinger() {
 	_ = s.fallback.Put(ctx, lingerKey, strconv.AppendInt(nil, until, 10), time.Until(time.UnixMicro(until)))
 }
 
-// lives notes the lifetime of an entry that is written to the primary.
+// lives records the lifetime of an entry that is about to be written.
 func (s *Store) lives(ttl time.Duration) {
 	for {
 		longest := s.longest.Load()

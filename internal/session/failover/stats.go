@@ -25,14 +25,14 @@ var (
 	resultNames  = [results]string{"ok", "absent", "conflict", "failed"}
 )
 
-// A Count is the number of operations that ended with one result in one backend.
+// A Count is the number of operations on one backend that had the same result.
 type Count struct {
 	Backend string // primary or fallback
 	Result  string // ok, absent, conflict or failed
 	N       uint64
 }
 
-// Stats returns the counts since the start.
+// Stats returns the counts since the Store was created.
 func (s *Store) Stats() []Count {
 	all := make([]Count, 0, backends*results)
 	for b := range s.counts {
@@ -55,7 +55,7 @@ func resultOf(err error) int {
 	return failed
 }
 
-// tally counts an operation of the fallback and returns its error.
+// tally counts an operation of the fallback, and returns err.
 func (s *Store) tally(err error) error {
 	s.counts[fallback][resultOf(err)].Add(1)
 	return err

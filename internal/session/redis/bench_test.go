@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// BenchmarkStore measures each operation with concurrent callers. In addition to the time, it reports the
-// processor time that this process spends on an operation.
+// BenchmarkStore measures each operation with concurrent callers. In addition to the elapsed time,
+// it reports the CPU time that this process spends per operation.
 func BenchmarkStore(b *testing.B) {
 	value := make([]byte, 400)
 	for name, op := range map[string]func(*Store, session.Key) error{
@@ -58,7 +58,7 @@ func BenchmarkStore(b *testing.B) {
 	}
 }
 
-// spent returns the processor time of this process so far.
+// spent returns the CPU time that this process has used so far.
 func spent(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -8,20 +8,20 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A Channel carries messages between processes by PUBLISH and SUBSCRIBE. It is safe for
+// A Channel carries messages between processes with PUBLISH and SUBSCRIBE. It is safe for
 // concurrent use.
 type Channel struct{ store *Store }
 
-// Channel returns the Channel of the servers that hold the sessions.
+// Channel returns a Channel that uses the servers of the store.
 func (s *Store) Channel() Channel { return Channel{s} }
 
 func (c Channel) name(channel string) string { return c.store.at.prefix + "v1:bus:" + channel }
 
-// Publish sends a message to the processes that listen on a channel.
+// Publish sends a message to all processes that listen on channel.
 func (c Channel) Publish(ctx context.Context, channel string, message []byte) error {
 	to := redis.Cmdable(c.store.client)
 	if c.store.cluster != nil {
-		// The client would choose any server, so messages could overtake each other.
+		// The client would choose a random server, so that messages could overtake each other.
 		master, err := c.store.cluster.MasterForKey(ctx, c.name(channel))
 		if err != nil {
 			return fmt.Errorf("finding the server to publish at: %w", plain(err))
@@ -34,13 +34,15 @@ func (c Channel) Publish(ctx context.Context, channel string, message []byte) er
 	return nil
 }
 
-// These say how Listen notices that a server is gone, and how much it keeps for a slow receiver.
+// askAlive is how often Listen checks that the server is alive. maxUnread is how many messages it
+// keeps for a slow receiver.
 const (
 	askAlive  = time.Second
 	maxUnread = 4096
 )
 
-// Listen passes the messages of a channel to receive until ctx ends. It connects again by itself.
+// Listen passes the messages on channel to receive until ctx ends. It reconnects if the connection
+// breaks.
 func (c Channel) Listen(ctx context.Context, channel string, receive func(message []byte)) {
 	messages := c.store.client.Subscribe(ctx, c.name(channel))
 	defer messages.Close()

@@ -39,9 +39,9 @@ func tlsConfig(ca, cert, key string) (*tls.Config, error) {
 	return c, nil
 }
 
-// dial connects to a server of the location, with TLS if the URL asks for it.
+// dial connects to a server of the location, with TLS if the URL says so.
 func (l location) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	d := net.Dialer{KeepAlive: 30 * time.Second} // ctx has the deadline
+	d := net.Dialer{KeepAlive: 30 * time.Second} // the deadline comes from ctx
 	raw, err := d.DialContext(ctx, network, address)
 	if err != nil {
 		return nil, err
@@ -68,18 +68,19 @@ func (l location) dial(ctx context.Context, network, address string) (net.Conn, 
 	return c, nil
 }
 
-// A conn is a connection that discards its unsent data when it is closed. A command that was given up
-// must not reach the server later, once the network has recovered and the entry was written elsewhere.
+// A conn is a connection that discards unsent data when it is closed. So a command that was given
+// up cannot reach the server later, when the network has recovered and the entry has been written
+// elsewhere.
 type conn struct {
 	net.Conn
 	tcp *net.TCPConn
 }
 
-// Close closes the connection at once.
+// Close closes the connection immediately.
 func (c *conn) Close() error {
-	_ = c.tcp.SetLinger(0) // it may be closed already
+	_ = c.tcp.SetLinger(0) // fails if it is already closed
 	return c.Conn.Close()
 }
 
-// SyscallConn lets the pool notice that the other side has gone, even with TLS.
+// SyscallConn allows the pool to notice that the server has closed the connection, even with TLS.
 func (c *conn) SyscallConn() (syscall.RawConn, error) { return c.tcp.SyscallConn() }

@@ -30,7 +30,7 @@ func (s *Store) Take(ctx context.Context, key session.Key) ([]byte, error) {
 	return unmark("taking", key, answer, err)
 }
 
-// Add sets the value of an unknown key.
+// Add sets the value of a key that does not exist.
 func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
 	_, err := s.do(ctx, "set", s.name(key), mark(key, value), "px", millis(ttl), "nx")
 	if isNil(err) {
@@ -39,7 +39,7 @@ func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time
 	return wrap("adding", key, err)
 }
 
-// CompareAndSwap replaces the value of a key if it is old.
+// CompareAndSwap replaces the value of a key with new if the value is old.
 func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []byte, ttl time.Duration) error {
 	answer, err := s.run(ctx, swap, key, prefix(key), mark(key, old), mark(key, new), millis(ttl))
 	switch {
@@ -73,16 +73,16 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 	return time.Duration(wait) * time.Microsecond, wrap("limiting", key, err)
 }
 
-// A once is a command that a Cluster's client does not retry. It is sent again only if a server redirects
-// it to the server that has the key, because then the first server has not run it.
+// A once is a command that the client must not retry. A Cluster's client sends it again only if a
+// server redirects it to the server that has the key, because then the first server has not run it.
 type once struct{ *redis.Cmd }
 
-// NoRetry reports to the client that the command must not be retried.
+// NoRetry reports that the client must not retry the command.
 func (once) NoRetry() bool { return true }
 
-// do sends one command. It does nothing for a caller that has already left. For a caller that leaves
-// later the command is completed: giving up halfway would break the connection and leave unknown what
-// was done.
+// do sends one command. If ctx has ended, do sends nothing. If ctx ends later, the command is still
+// completed: abandoning it would break the connection, and leave it unknown whether the command was
+// run.
 func (s *Store) do(ctx context.Context, args ...any) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (s *Store) do(ctx context.Context, args ...any) (any, error) {
 	return s.send(context.Background(), args...)
 }
 
-// run runs a script, with the same rule for callers that leave as do.
+// run runs a script. It treats ctx like do.
 func (s *Store) run(ctx context.Context, l *script, key session.Key, args ...any) (any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -100,11 +100,12 @@ func (s *Store) run(ctx context.Context, l *script, key session.Key, args ...any
 
 func (s *Store) send(ctx context.Context, args ...any) (any, error) {
 	cmd := once{redis.NewCmd(ctx, args...)}
-	_ = s.client.Process(ctx, cmd) // the command has the error
+	_ = s.client.Process(ctx, cmd) // cmd holds the error
 	return cmd.Result()
 }
 
-// sendScript calls a script by its digest. It sends the text only if the server does not know it yet.
+// sendScript calls a script by its digest. It sends the text only if the server does not know the
+// script yet.
 func (s *Store) sendScript(ctx context.Context, l *script, key session.Key, args ...any) (any, error) {
 	answer, err := s.send(ctx, append([]any{"evalsha", l.digest, 1, s.name(key)}, args...)...)
 	if err != nil && redis.HasErrorPrefix(err, "NOSCRIPT") {
@@ -113,11 +114,11 @@ func (s *Store) sendScript(ctx context.Context, l *script, key session.Key, args
 	return answer, err
 }
 
-// isNil reports whether err is Redis's answer for a missing value. It does not use errors.Is, which would
-// also be true for a Sentinel that knows no such master.
+// isNil reports whether err means that a value is missing. It does not use errors.Is, which would
+// also match the error from a Sentinel that does not know the master.
 func isNil(err error) bool { return err == redis.Nil }
 
-// prefix returns the beginning of all values of a key's kind.
+// prefix returns the prefix of all values of the key's kind.
 func prefix(key session.Key) string { return key.Kind + ":" }
 
 func mark(key session.Key, value []byte) []byte {
@@ -125,7 +126,8 @@ func mark(key session.Key, value []byte) []byte {
 	return append(append(marked, prefix(key)...), value...)
 }
 
-// unmark returns the value in an answer. A value of another kind is problem.NotFound.
+// unmark returns the value that answer contains. If the value is of another kind, the error is
+// problem.NotFound.
 func unmark(doing string, key session.Key, answer any, err error) ([]byte, error) {
 	if err != nil {
 		return nil, wrap(doing, key, err)
@@ -138,15 +140,15 @@ func unmark(doing string, key session.Key, answer any, err error) ([]byte, error
 	return []byte(value), nil
 }
 
-// millis returns a lifetime in Redis's unit, rounded up, because Redis refuses a lifetime of 0.
+// millis returns ttl in milliseconds, rounded up, because Redis refuses a lifetime of 0.
 func millis(ttl time.Duration) int64 { return int64((ttl + time.Millisecond - 1) / time.Millisecond) }
 
 func conflict() error {
 	return problem.New(problem.Conflict, "conflict", "the entry has another value")
 }
 
-// wrap turns an error into one that the interface promises. It names only the kind of the key, because
-// ids are digests of secrets.
+// wrap converts an error to one that the interface defines. It names only the kind of the key,
+// because ids are digests of secrets.
 func wrap(doing string, key session.Key, err error) error {
 	switch {
 	case err == nil:

@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// plain returns an error that may be shown. Some answers of a server repeat the arguments of the command,
-// which are keys and values; plain removes them.
+// plain returns an error that may be shown. Some errors from a server repeat the arguments of the
+// command, which are keys and values. plain removes these.
 func plain(err error) error {
 	if text, _, repeats := strings.Cut(err.Error(), ", with args"); repeats {
 		return errors.New(text)
@@ -18,8 +18,8 @@ func plain(err error) error {
 	return err
 }
 
-// wrong explains err if it shows a wrong configuration. Otherwise it returns nil: the server is
-// unreachable or cannot serve now, and may recover at any time.
+// wrong explains err if the configuration caused it. Otherwise it returns nil: the server is
+// unreachable, or cannot serve requests now, and may recover at any time.
 func (l location) wrong(err error) error {
 	var certificate *tls.CertificateVerificationError
 	var notTLS tls.RecordHeaderError

@@ -30,7 +30,7 @@ func eventually(t *testing.T, what string, check func() error) {
 	}
 }
 
-// failing returns a check that succeeds once the probe fails with the given reason.
+// failing returns a check that succeeds when the probe fails for the given reason.
 func failing(s *Store, reason string) func() error {
 	return func() error {
 		err := s.Probe(context.Background())
@@ -41,7 +41,8 @@ func failing(s *Store, reason string) func() error {
 	}
 }
 
-// TestProbe shows that the probe fails while Redis takes no writes, and succeeds once it does again.
+// TestProbe shows that the probe fails while Redis accepts no writes, and succeeds when it does
+// again.
 func TestProbe(t *testing.T) {
 	r := servers.OwnRedis(t)
 	faults := []struct {
@@ -93,7 +94,7 @@ func TestProbeCluster(t *testing.T) {
 	}
 }
 
-// TestFailover shows that a new master is found, by Sentinel and in a Cluster.
+// TestFailover shows that a new master is found, both with Sentinels and in a Cluster.
 func TestFailover(t *testing.T) {
 	k := session.Key{Kind: "login", ID: "1"}
 	watched, cluster := servers.OwnSentinel(t), servers.OwnCluster(t, 1)
@@ -122,8 +123,8 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// TestRestart shows that after a restart old connections are not reused, and scripts are sent
-// again.
+// TestRestart shows that after the server restarts, old connections are not reused, and scripts are
+// sent again.
 func TestRestart(t *testing.T) {
 	r := servers.OwnRedis(t)
 	s := open(t, Config{URL: r.URL, Patience: patient})
@@ -145,7 +146,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// TestPaused shows that a pause loses answers but never confuses them.
+// TestPaused shows that if the server pauses, answers may be lost, but are never mixed up.
 func TestPaused(t *testing.T) {
 	r := servers.OwnRedis(t)
 	s := open(t, Config{URL: r.URL})
@@ -191,7 +192,8 @@ func TestPaused(t *testing.T) {
 	})
 }
 
-// TestForeignValue shows that an entry with a value of another kind counts as absent and is not changed.
+// TestForeignValue shows that if an entry has a value of another kind, it counts as absent and is
+// not changed.
 func TestForeignValue(t *testing.T) {
 	r := servers.OwnRedis(t)
 	s := open(t, Config{URL: r.URL, Patience: patient})

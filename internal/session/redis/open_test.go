@@ -9,7 +9,7 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// account holds the ACL rules of an account that may run the commands listed in docs/redis.md.
+// account holds the ACL rules of an account that may run only the commands listed in docs/redis.md.
 const account = "+get +set +del +incr +pexpire +eval +evalsha +info +time"
 
 func TestOpenRefuses(t *testing.T) {
@@ -40,8 +40,8 @@ func TestOpenRefuses(t *testing.T) {
 	for _, tt := range tests {
 		var err error
 
-		// A slow answer counts as unreachable, which is not an error of Open, so Open is tried
-		// again.
+		// If the answer is slow, the server counts as unreachable. Open does not return an error in
+		// that case, so try again.
 		eventually(t, "a refusal of "+tt.url, func() error {
 			s, refused := Open(t.Context(), Config{URL: tt.url, Patience: patient})
 			if err = refused; err == nil {
@@ -58,7 +58,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestAccount shows that an account with only the documented permissions suffices.
+// TestAccount shows that the documented permissions are sufficient.
 func TestAccount(t *testing.T) {
 	single := servers.OwnRedis(t, "--requirepass", "right")
 	for name, more := range map[string]string{"lean": account, "/1": account + " +select"} {
@@ -84,7 +84,7 @@ func TestAccount(t *testing.T) {
 	eventually(t, "the probe of a lean account of a cluster", func() error { return s.Probe(t.Context()) })
 }
 
-// TestOpenAway shows that Open succeeds for a Redis that cannot be reached, but Probe does not.
+// TestOpenAway shows that if Redis cannot be reached, Open succeeds, but Probe fails.
 func TestOpenAway(t *testing.T) {
 	for _, url := range []string{"redis://127.0.0.1:1", "rediss://127.0.0.1:1",
 		"redis-cluster://127.0.0.1:1,127.0.0.1:2", "redis-sentinel://main@127.0.0.1:1"} {

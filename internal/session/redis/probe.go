@@ -15,9 +15,9 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// Probe checks that every master takes writes and runs scripts. It takes at most four times the Patience,
-// or until the deadline of ctx. If any master is unreachable, full, loading, a replica, or without its
-// Cluster, Probe returns an error with the reason.
+// Probe checks that every master accepts writes and runs scripts. It takes at most four times the
+// Patience, or until the deadline of ctx. If any master is unreachable, full, loading, a replica,
+// or cut off from its Cluster, Probe returns an error with the reason.
 func (s *Store) Probe(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 4*s.patience)
 	defer cancel()
@@ -41,7 +41,8 @@ func (s *Store) Probe(ctx context.Context) error {
 	return nil
 }
 
-// explain returns an error that may be shown, in selvage's own words if the cause is known.
+// explain returns an error that may be shown. If the cause is known, the error is in selvage's own
+// words.
 func (s *Store) explain(err error) error {
 	if wrong := s.at.wrong(err); wrong != nil {
 		return wrong
@@ -49,20 +50,20 @@ func (s *Store) explain(err error) error {
 	return plain(err)
 }
 
-// A master is a server that takes writes, with a probe key that belongs to it.
+// A master is a server that accepts writes, with a probe key that is stored on it.
 type master struct {
 	address string
 	client  redis.UniversalClient
 	key     session.Key
 }
 
-// probe writes an entry at a master and takes it again.
+// probe writes an entry to a master and takes it.
 func (s *Store) probe(ctx context.Context, m master) error {
 	s = &Store{at: s.at, client: m.client, patience: s.patience}
 	if _, err := s.send(ctx, "set", s.name(m.key), mark(m.key, nil), "px", 10_000); err != nil {
 		return err
 	}
-	_, err := s.sendScript(ctx, take, m.key, prefix(m.key)) // another node's probe may have taken it
+	_, err := s.sendScript(ctx, take, m.key, prefix(m.key)) // another node's probe may already have taken it
 	return err
 }
 
@@ -84,7 +85,7 @@ func (s *Store) masters(ctx context.Context) ([]master, error) {
 		return nil, err
 	}
 
-	// A key's slot decides which master has it. Try keys until each master has one.
+	// A key's slot determines which master stores it. Try keys until there is one for each master.
 	all := make([]master, 0, len(found))
 	for i := 0; len(all) < len(found) && i < 100*len(found); i++ {
 		c, err := s.cluster.MasterForKey(ctx, s.name(probeKey(i)))
@@ -101,12 +102,12 @@ func (s *Store) masters(ctx context.Context) ([]master, error) {
 
 func probeKey(i int) session.Key { return session.Key{Kind: "probe", ID: strconv.Itoa(i)} }
 
-// many is the number of probe keys that rehearse reads: enough to show that a server lacks some of the
-// slots of a Cluster.
+// many is the number of probe keys that rehearse reads. It is large enough to reveal that a server
+// stores only some of the slots of a Cluster.
 const many = 24
 
-// rehearse runs every operation that a Store needs, so that missing permissions are found at the start.
-// It returns an error if something is misconfigured.
+// rehearse runs every operation that a Store needs, so that missing permissions are found at the
+// start. It returns an error only if something is misconfigured.
 func (s *Store) rehearse(ctx context.Context) error {
 	key := session.Key{Kind: "probe", ID: rand.Text()}
 	const ttl = 10 * time.Second
@@ -125,7 +126,8 @@ func (s *Store) rehearse(ctx context.Context) error {
 		func() error { return s.Probe(ctx) },
 	}
 
-	// A node of a Cluster that is configured as a single server refuses the keys of other nodes.
+	// If a node of a Cluster is configured as a single server, it refuses keys that other nodes
+	// store.
 	for i := range many {
 		steps = append(steps, func() error { _, err := s.Get(ctx, probeKey(i)); return err })
 	}

@@ -1,13 +1,15 @@
 // Package redis keeps sessions in Redis: a single server, one with Sentinels, or a Cluster.
 //
-// Each operation is one command or one script on one key, so it is atomic wherever the key is stored. The
-// key is v1:<kind>:{<id>}, after the prefix of the URL. A value begins with its kind. An entry whose value
-// begins with another kind counts as absent, so that a bug in how keys are built cannot let one feature
-// read what another wrote. All commands go to masters: a replica may not know yet that an entry is gone.
+// Each operation is a single command, or a single script, on one key. So it is atomic no matter
+// where the key is stored. Keys have the form v1:<kind>:{<id>}, after the prefix from the URL. Each
+// value begins with its kind. If a value begins with another kind, its entry counts as absent. So
+// even with a bug in how keys are built, no feature can read what another one wrote. All commands
+// are sent to masters, because a replica may not know yet that an entry was deleted.
 //
-// A command is sent once and waits at most 250 ms for its answer. Without an answer it is unknown whether
-// the command was run, and a second try could count twice or lose to the first. Package failover decides
-// what to do then, and handles everything else about an unavailable Redis.
+// A command is sent once, and waits at most 250 ms for its answer. Without an answer, it is unknown
+// whether the command was run, and sending it again could count twice, or lose a race against
+// itself. Package failover decides what to do in this case, and handles everything else about an
+// unavailable Redis.
 package redis
 
 import (
@@ -32,33 +34,33 @@ type Config struct {
 	//
 	// or the same with rediss, which uses TLS. It may have these parameters:
 	//
-	//   - ca: a PEM file of the authorities that sign the server's certificate, instead of the system's roots
-	//     (TLS only)
-	//   - cert and key: PEM files of the client certificate (TLS only)
+	//   - ca: a PEM file of the authorities that sign the server's certificate, instead of the
+	//     system's roots (TLS only)
+	//   - cert and key: PEM files of the client certificate and its key (TLS only)
 	//   - sentinel_user and sentinel_password: credentials for the Sentinels themselves
-	//   - prefix: the name of one of several installations that share a Redis; an installation does not see
-	//     the entries of the others
+	//   - prefix: a name that distinguishes installations that share a Redis; an installation
+	//     does not see the entries of the others
 	URL  string
 	Pool int // maximum number of connections to each server; 0 means 16
-	// Patience is the maximum wait for an answer, and before that for a free connection. Connecting may
-	// take twice as long. 0 means 250 ms.
+	// Patience is the maximum wait for an answer, and the maximum wait for a free connection before
+	// that. Connecting may take twice as long. 0 means 250 ms.
 	Patience time.Duration
 }
 
-// A Store is a session.Store in Redis. Make one with [Open].
+// A Store is a session.Store in Redis. Create one with [Open].
 type Store struct {
 	at      location
 	client  redis.UniversalClient
-	cluster *redis.ClusterClient // the client, if it is one
+	cluster *redis.ClusterClient // the client, if it is a Cluster's
 
 	patience time.Duration
 }
 
 var _ session.Store = (*Store)(nil)
 
-// Open returns a Store after it has tried all operations. Wrong credentials, missing permissions and a
-// server of the wrong sort are errors. A server that cannot be reached, or takes no writes now, is not an
-// error, because it may recover at any time.
+// Open returns a Store after it has tried all operations. It returns an error if credentials are
+// wrong, permissions are missing, or a server is of the wrong kind. An unreachable server, or one
+// that accepts no writes at the moment, is not an error, because it may recover at any time.
 func Open(ctx context.Context, c Config) (*Store, error) {
 	at, err := parse(c.URL)
 	if err != nil {
@@ -71,7 +73,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 		c.Patience = 250 * time.Millisecond
 	}
 
-	redis.SetLogger(silence{}) // it logs every failure; package failover logs changes of state
+	redis.SetLogger(silence{}) // the library logs every failure, but package failover logs outages
 	s := connect(at, c)
 	if wrong := s.rehearse(ctx); wrong != nil {
 		return nil, errors.Join(fmt.Errorf("connecting to Redis at %s: %w", at, wrong), s.Close())
@@ -84,7 +86,7 @@ type silence struct{}
 
 func (silence) Printf(context.Context, string, ...any) {}
 
-// connect returns a Store for a location. It does not dial yet.
+// connect returns a Store for a location. It does not connect to the servers yet.
 func connect(at location, c Config) *Store {
 	s := &Store{at: at, patience: c.Patience}
 	common := redis.UniversalOptions{
@@ -92,14 +94,15 @@ func connect(at location, c Config) *Store {
 		Username: at.user, Password: at.password, SentinelUsername: at.sentinelUser,
 		SentinelPassword: at.sentinelPassword,
 		Dialer:           at.dial,
-		// Without pushes only answers arrive, and an unexpected answer ends the connection.
+		// Version 2 has no push messages. So only answers arrive, and an unexpected answer ends the
+		// connection.
 		Protocol: 2,
-		// An old client that lost the answer to CLIENT SETINFO returned it for the next command
-		// (CVE-2025-29923). This client never sends it.
+		// When the answer to CLIENT SETINFO was lost, old clients returned it for the next command
+		// (CVE-2025-29923). This client does not send CLIENT SETINFO.
 		DisableIdentity: true,
 		MaxRetries:      -1, DialerRetries: 1,
 		DialTimeout: 2 * c.Patience, ReadTimeout: c.Patience, WriteTimeout: c.Patience, PoolTimeout: c.Patience,
-		ContextTimeoutEnabled: true, // for the deadlines of Probe and Info; callers' contexts never reach the client
+		ContextTimeoutEnabled: true, // for the deadlines of Probe and Info; callers' contexts are not passed on
 		PoolSize:              c.Pool, PipelinePoolSize: -1, ConnMaxIdleTime: 5 * time.Minute,
 		ReadBufferSize: 4 << 10, WriteBufferSize: 4 << 10,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
@@ -108,7 +111,7 @@ func connect(at location, c Config) *Store {
 	switch at.mode {
 	case Cluster:
 		o := common.Cluster()
-		o.DisableRoutingPolicies = true // each command has one key, which is all that routing needs
+		o.DisableRoutingPolicies = true // routing needs only the key, and each command has exactly one
 		s.cluster = redis.NewClusterClient(o)
 		s.client = s.cluster
 	case Sentinel:
@@ -119,7 +122,7 @@ func connect(at location, c Config) *Store {
 	return s
 }
 
-// name returns the full key on the server.
+// name returns the key under which an entry is stored on the server.
 func (s *Store) name(key session.Key) string { return s.at.prefix + key.String() }
 
 // Close closes all connections.
@@ -130,18 +133,18 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// String returns the servers, without credentials.
+// String returns the URL without credentials.
 func (s *Store) String() string { return s.at.String() }
 
 // Stats describes the connections to all servers together.
 type Stats struct {
 	Open, Idle       int
-	Waits, TimedOut  uint64        // waits for a connection, and those that timed out
+	Waits, TimedOut  uint64        // waits for a connection, and how many of them timed out
 	Waited           time.Duration // total time of those waits
-	Dialled, Retired uint64        // connections opened because none was idle; closed because they were broken or old
+	Dialled, Retired uint64        // opened because none was idle; closed because they were broken or old
 }
 
-// Stats returns the current counters.
+// Stats returns the current numbers.
 func (s *Store) Stats() Stats {
 	p := s.client.PoolStats()
 	return Stats{

@@ -13,8 +13,8 @@ func newScript(text string) *script {
 	return &script{text, hex.EncodeToString(sum[:])}
 }
 
-// Scripts that read a value get prefix(key) as their first argument, so that they treat a value of another
-// kind as absent. With its prefix, no value is empty.
+// Scripts that read a value get prefix(key) as their first argument. If the value has another kind,
+// they treat it as absent. Since each value has a prefix, no value is empty.
 var (
 	take = newScript(`
 local value = redis.call('GET', KEYS[1])
@@ -31,8 +31,8 @@ return 1`)
 local sum = redis.call('INCR', KEYS[1])
 if sum == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
 return sum`)
-	// The value is the time at which the rate is fully recovered, in microseconds of the server's clock: a
-	// whole number that fits a Lua number.
+	// The value is the time at which the rate has fully recovered, in microseconds of the server's
+	// clock. It is an integer that a Lua number can hold.
 	allow = newScript(`
 local cost, slack, time = tonumber(ARGV[2]), tonumber(ARGV[3]), redis.call('TIME')
 local now = time[1] * 1000000 + time[2]

@@ -69,7 +69,7 @@ func TestTLS(t *testing.T) {
 		if err := s.Put(t.Context(), k, []byte("one"), time.Minute); err != nil {
 			t.Errorf("Put = %v", err)
 		}
-		// After the restart the store must not reuse the old connection.
+		// The store must not reuse the old connection after the restart.
 		server.Stop(t)
 		server.Start(t)
 	}

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// A Mode is the sort of Redis that a URL names.
+// A Mode is the kind of Redis that a URL names.
 type Mode string
 
 // The modes.
@@ -21,7 +21,7 @@ const (
 	Sentinel Mode = "sentinel"
 )
 
-// modes maps the schemes, without the s for TLS, to their modes.
+// modes maps schemes to modes. The schemes for TLS have an additional s.
 var modes = map[string]Mode{"redis": Single, "redis-cluster": Cluster, "redis-sentinel": Sentinel}
 
 // A location is a parsed URL.
@@ -29,11 +29,11 @@ type location struct {
 	scheme                         string
 	mode                           Mode
 	user, password                 string
-	master                         string // the name by which the Sentinels know the master
+	master                         string // the master's name, as the Sentinels know it
 	sentinelUser, sentinelPassword string
-	hosts                          []string // with their ports
+	hosts                          []string // with ports
 	database                       int
-	prefix                         string      // of all keys, with a trailing colon
+	prefix                         string      // the beginning of all keys, with a trailing colon
 	tls                            *tls.Config // nil means no TLS
 }
 
@@ -50,17 +50,18 @@ func (l location) String() string {
 	return s
 }
 
-// encode is appended to errors about URLs, since most wrong URLs have a password that is not encoded.
+// encode is appended to errors about URLs, since most wrong URLs contain a password that is not
+// encoded.
 const encode = "; in a password, write / ? # @ : % as %2F %3F %23 %40 %3A %25"
 
-// Check returns what is wrong with a URL, or with the files it names, without connecting.
+// Check returns an error if a URL is invalid, or the files that it names are. It does not connect.
 func Check(raw string) error {
 	_, err := parse(raw)
 	return err
 }
 
-// parse parses a URL. It does not use net/url, which accepts only one host and shows the URL with its
-// password in errors.
+// parse parses a URL. It does not use net/url, which accepts only one host, and whose errors show
+// the URL with its password.
 func parse(raw string) (l location, err error) {
 	scheme, rest, ok := strings.Cut(raw, "://")
 	var known bool
@@ -165,13 +166,15 @@ func (l *location) parseParameters(query string, secure bool) error {
 	for name, v := range values {
 		switch {
 		case !slices.Contains(known, name):
-			// The name is not shown, because it is probably the rest of a password that contains a question mark.
+			// The name is not shown, because it is probably part of a password that contains a
+			// question mark.
 			return fmt.Errorf("the Redis URL has an unknown parameter; known are %s%s",
 				strings.Join(known, ", "), encode)
 		case len(v) > 1 || v[0] == "":
 			return fmt.Errorf("the parameter %s of the Redis URL needs exactly one value", name)
 		case name == "prefix":
-			// Braces would form a hash tag and put all keys into one slot of a Cluster.
+			// Braces would make the prefix the hash tag, so that all keys would be in the same slot
+			// of a Cluster.
 			const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 			if len(v[0]) > 32 || strings.Trim(v[0], allowed) != "" {
 				return errors.New("the prefix in the Redis URL must be 1 to 32 letters, digits, - and _")

@@ -10,16 +10,17 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// Backends have their own clocks, so these cases wait for entries to expire. A lifetime is short enough to
-// wait for; see alive for what must happen before it ends.
+// Backends have their own clocks, so these cases wait for entries to expire. short is a lifetime
+// short enough to wait for. If something must happen within the lifetime, use alive.
 const (
 	short    = 700 * time.Millisecond
 	patience = time.Minute
 )
 
-// alive runs do, which creates an entry with a lifetime and uses it before that ends. If a busy machine
-// takes longer than the lifetime, an error of do means nothing: alive runs it again, with a longer
-// lifetime. It returns when the last run began, and its lifetime.
+// alive calls do, which must create an entry with the lifetime life, and use it before it expires.
+// On a busy machine, that may take longer than life, and the error from do means nothing. In that
+// case alive calls do again with a longer lifetime. alive returns when the last call began, and its
+// lifetime.
 func alive(t *testing.T, do func(life time.Duration) error) (began time.Time, life time.Duration) {
 	t.Helper()
 	for life = short; ; life *= 4 {
@@ -34,8 +35,8 @@ func alive(t *testing.T, do func(life time.Duration) error) (began time.Time, li
 	}
 }
 
-// gone waits until check reports true. It fails if that is before the end of the lifetime, which began at
-// the given time, or if it never is.
+// gone waits until check returns true. It fails if that happens before the lifetime has passed,
+// counted from began, or if it never happens.
 func gone(t *testing.T, began time.Time, life time.Duration, check func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -83,7 +84,8 @@ func addAfterExpiry(t *testing.T, s session.Store) {
 	wantValue(t, s, k, "two")
 }
 
-// incrAfterExpiry shows that the lifetime begins with the first count and later counts do not extend it.
+// incrAfterExpiry shows that the lifetime begins with the first call of Incr, and that later calls
+// do not extend it.
 func incrAfterExpiry(t *testing.T, s session.Store) {
 	var k session.Key
 	began, life := alive(t, func(life time.Duration) error {
@@ -97,7 +99,7 @@ func incrAfterExpiry(t *testing.T, s session.Store) {
 	wantCount(t, s, k, 2, time.Hour)
 }
 
-// ttlRestarts shows that a write restarts the lifetime of an entry, whether the new one is longer or
+// ttlRestarts shows that a write restarts the lifetime of an entry, even if the new lifetime is
 // shorter.
 func ttlRestarts(t *testing.T, s session.Store) {
 	swapped, witness := key(t, "login"), key(t, "witness")
@@ -121,7 +123,7 @@ func ttlRestarts(t *testing.T, s session.Store) {
 	wantValue(t, s, longer, "two")
 }
 
-// ttlStays shows that an operation that changes nothing does not extend the lifetime either.
+// ttlStays shows that an operation that changes nothing does not extend the lifetime.
 func ttlStays(t *testing.T, s session.Store) {
 	var k session.Key
 	began, life := alive(t, func(life time.Duration) error {
@@ -142,7 +144,8 @@ func ttlStays(t *testing.T, s session.Store) {
 	gone(t, began, life, absent(t, s, k))
 }
 
-// ttlOfNothing shows that a lifetime too short for the backend's clock does not last forever.
+// ttlOfNothing shows that an entry expires even if its lifetime is too short for the resolution of
+// the backend's clock.
 func ttlOfNothing(t *testing.T, s session.Store) {
 	put, added, counted := key(t, "code"), key(t, "jti"), key(t, "tries")
 	mustPut(t, s, put, "one", time.Nanosecond)

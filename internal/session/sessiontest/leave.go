@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// cancelled shows that a call whose context is cancelled changes nothing.
+// cancelled shows that a call whose context was canceled changes nothing.
 func cancelled(t *testing.T, s session.Store) {
 	here, k, tries := t.Context(), key(t, "code"), key(t, "tries")
 	left, leave := context.WithCancel(here)
@@ -45,14 +45,14 @@ func cancelled(t *testing.T, s session.Store) {
 	wantAllowed(t, s, limited, rate, 1)
 }
 
-// leaving cancels the contexts of some callers at any moment while others continue. No caller may get
-// another's answer, and an entry that was taken has exactly one taker.
+// leaving shows that if the contexts of some callers are canceled at random moments, no caller gets
+// the answer for another one, and no entry is taken twice.
 func leaving(t *testing.T, s session.Store) {
 	together(func(i int) {
 		for round := range 20 {
 			k, want := key(t, "code"), fmt.Sprintf("%d in round %d", i, round)
 			ctx, leave := context.WithTimeout(t.Context(), time.Duration(i*round)*time.Microsecond)
-			_ = s.Put(ctx, k, []byte(want), time.Minute) // the context may have ended before
+			_ = s.Put(ctx, k, []byte(want), time.Minute) // the context may have ended already
 
 			got, taken := s.Take(ctx, k)
 			leave()

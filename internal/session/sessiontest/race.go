@@ -17,7 +17,7 @@ import (
 // callers is the number of concurrent goroutines.
 const callers = 50
 
-// together runs do in all callers at the same time.
+// together calls do in all goroutines at the same time.
 func together(do func(i int)) {
 	var wg sync.WaitGroup
 	start := make(chan struct{})
@@ -33,7 +33,8 @@ func together(do func(i int)) {
 	wg.Wait()
 }
 
-// oneWins runs try in all callers. It fails unless one succeeds and every other gets the error loses.
+// oneWins calls try in all goroutines. It fails unless one call succeeds and all others return the
+// error loses.
 func oneWins(t *testing.T, loses error, try func(i int) error) {
 	t.Helper()
 	var won atomic.Int64
@@ -91,7 +92,7 @@ func allCount(t *testing.T, s session.Store) {
 	wantCount(t, s, k, callers+1, time.Minute)
 }
 
-// allSwap shows that a counter kept by CompareAndSwap loses no count.
+// allSwap shows that no count is lost if concurrent callers increment a value with CompareAndSwap.
 func allSwap(t *testing.T, s session.Store) {
 	k := key(t, "login")
 	mustPut(t, s, k, "0", time.Minute)
@@ -116,8 +117,8 @@ func allSwap(t *testing.T, s session.Store) {
 	wantValue(t, s, k, strconv.Itoa(callers))
 }
 
-// noneMixedUp shows that concurrent callers, each with entries of its own, always read what they wrote.
-// The entries have all sizes, and contain their key.
+// noneMixedUp shows that concurrent callers with their own entries always read the values that they
+// wrote. The entries have many sizes, and contain their key.
 func noneMixedUp(t *testing.T, s session.Store) {
 	together(func(i int) {
 		for round := range 10 {

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// rates shows that each key has the events of its own rate, and takes none from other keys.
+// rates shows that each key has its own events, and takes none from other keys.
 func rates(t *testing.T, s session.Store) {
 	rate := session.Rate{Burst: 3, Every: time.Hour}
 	k, other, huge := key(t, "limit"), key(t, "limit"), key(t, "limit")
@@ -18,7 +18,7 @@ func rates(t *testing.T, s session.Store) {
 
 	wantRefused(t, s, k, rate, 1, time.Hour)
 	wantRefused(t, s, k, rate, 2, 2*time.Hour)
-	wantRefused(t, s, k, rate, 1, time.Hour) // a refused caller need not wait longer
+	wantRefused(t, s, k, rate, 1, time.Hour) // being refused does not make the wait longer
 	wantAllowed(t, s, k, rate, 0)
 
 	wantAllowed(t, s, session.Key{Kind: "other", ID: k.ID}, rate, 3)
@@ -30,7 +30,8 @@ func rates(t *testing.T, s session.Store) {
 	wantErr(t, "Delete", s.Delete(t.Context(), k), nil)
 }
 
-// rateReturned shows that returned events can be taken again, but never more than the burst.
+// rateReturned shows that events that were returned can be taken again, but never more than the
+// burst.
 func rateReturned(t *testing.T, s session.Store) {
 	rate := session.Rate{Burst: 2, Every: time.Hour}
 	k := key(t, "limit")
@@ -48,7 +49,8 @@ func rateReturned(t *testing.T, s session.Store) {
 	wantRefused(t, s, k, rate, 1, time.Hour)
 }
 
-// rateExact shows that of many concurrent callers exactly as many are allowed as the burst.
+// rateExact shows that among many concurrent callers, exactly as many are allowed as the burst
+// permits.
 func rateExact(t *testing.T, s session.Store) {
 	rate := session.Rate{Burst: callers / 5, Every: time.Hour}
 	k := key(t, "limit")
@@ -68,7 +70,8 @@ func rateExact(t *testing.T, s session.Store) {
 	}
 }
 
-// rateRefills shows that an event can be taken again once the time of one event has passed.
+// rateRefills shows that one event can be taken again once the time for recovering one event has
+// passed.
 func rateRefills(t *testing.T, s session.Store) {
 	rate := session.Rate{Burst: 2, Every: short}
 	k := key(t, "limit")
@@ -87,8 +90,8 @@ func wantAllowed(t *testing.T, s session.Store, k session.Key, rate session.Rate
 	}
 }
 
-// wantRefused fails unless n events are refused with a wait of about the given length. The wait may be
-// shorter, because the rate has been recovering since its first event.
+// wantRefused fails unless n events are refused, with a wait of about the given length. The wait
+// may be shorter, because the rate has been recovering since the first event.
 func wantRefused(t *testing.T, s session.Store, k session.Key, rate session.Rate, n int, about time.Duration) {
 	t.Helper()
 	if wait, err := s.Allow(t.Context(), k, rate, n); wait > about || wait < about-15*time.Minute || err != nil {

@@ -12,15 +12,15 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// A check is one case. Cases that wait for an entry to expire run in parallel.
+// A check is one test case. Cases that wait for an entry to expire run in parallel.
 type check struct {
 	name  string
 	run   func(*testing.T, session.Store)
 	waits bool
 }
 
-// Run tests a backend. open returns an empty store, or one that other tests use at the same time: each
-// case uses keys of its own.
+// Run tests a backend. open returns an empty store, or a store that other tests use at the same
+// time: each case uses its own keys.
 func Run(t *testing.T, open func(t *testing.T) session.Store) {
 	checks := []check{
 		{"Put", put, false}, {"Get", get, false}, {"Take", take, false}, {"Add", add, false},
@@ -141,7 +141,7 @@ func kinds(t *testing.T, s session.Store) {
 	wantValue(t, s, login, "two")
 }
 
-// values shows that values of any bytes are returned unchanged.
+// values shows that values are returned unchanged, whatever bytes they contain.
 func values(t *testing.T, s session.Store) {
 	big := make([]byte, 64<<10)
 	for i := range big {

@@ -46,7 +46,7 @@ func (s *Store) Take(ctx context.Context, key session.Key) (value []byte, err er
 	return value, wrap("taking", key, err)
 }
 
-// Add sets the value of a key that is unknown or has expired.
+// Add sets the value of a key that does not exist or has expired.
 func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time.Duration) error {
 	err := s.db.Once(ctx, func(t database.Tx) error {
 		return changed(t.Exec(ctx, `
@@ -58,7 +58,7 @@ func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time
 	return wrap("adding", key, err)
 }
 
-// CompareAndSwap replaces the value of a key if it is old.
+// CompareAndSwap replaces the value of a key with new if the value is old.
 func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []byte, ttl time.Duration) error {
 	err := s.db.Once(ctx, func(t database.Tx) error {
 		for {
@@ -109,8 +109,8 @@ func (s *Store) Incr(ctx context.Context, key session.Key, ttl time.Duration) (s
 	return sum, wrap("counting", key, err)
 }
 
-// Allow takes n events from a key's rate. The entry expires when the rate is fully
-// recovered, so an absent entry means the same as an expired one.
+// Allow takes n events from a key's rate. The entry expires when the rate has fully recovered, so
+// it makes no difference whether the entry is absent or expired.
 func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n int) (wait time.Duration, err error) {
 	if n < 0 {
 		err := s.db.Once(ctx, func(t database.Tx) error {
@@ -128,7 +128,7 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 	err = s.db.Once(ctx, func(t database.Tx) error {
 		now, cost := s.after(0), rate.Cost(n).Microseconds()
 
-		// n events are available now if the key is fully recovered by then.
+		// n events are available if the key recovers all events by latest.
 		latest := now + rate.Slack().Microseconds() - cost
 		err := changed(t.Exec(ctx, `
 			INSERT INTO selvage_sessions (kind, id, value, count, expires) VALUES ($1, $2, '', 0, $3)
@@ -141,7 +141,7 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 			return err
 		}
 
-		full := latest // if the entry vanishes before it is read, the caller waits a moment anyway
+		full := latest // if the entry is gone before it is read, the wait is 1 µs
 		err = t.Row(ctx, `SELECT expires FROM selvage_sessions WHERE kind = $1 AND id = $2`,
 			key.Kind, key.ID).Scan(&full)
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -153,10 +153,10 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 	return wait, wrap("limiting", key, err)
 }
 
-// after returns the time ttl from now, in microseconds.
+// after returns the time ttl from now, in Unix microseconds.
 func (s *Store) after(ttl time.Duration) int64 { return s.now().Add(ttl).UnixMicro() }
 
-// bytes returns an empty value for nil, which would be stored as NULL.
+// bytes returns value, or an empty slice if value is nil, which would be stored as NULL.
 func bytes(value []byte) []byte {
 	if value == nil {
 		return []byte{}
@@ -164,7 +164,7 @@ func bytes(value []byte) []byte {
 	return value
 }
 
-// changed returns problem.Conflict if a statement changed no row.
+// changed returns problem.Conflict if a statement has changed no row.
 func changed(res sql.Result, err error) error {
 	if err != nil {
 		return err
@@ -175,8 +175,8 @@ func changed(res sql.Result, err error) error {
 	return problem.New(problem.Conflict, "conflict", "the entry has another value")
 }
 
-// wrap turns a driver's error into what the interface promises. It names only the kind of
-// the key, because ids are digests of secrets.
+// wrap converts an error from the database to one that the interface defines. It names only the
+// kind of the key, because ids are digests of secrets.
 func wrap(doing string, key session.Key, err error) error {
 	switch {
 	case err == nil, errors.Is(err, problem.Conflict):

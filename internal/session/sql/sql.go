@@ -1,10 +1,9 @@
-// Package sql keeps sessions in SQL. It is the default [session.Store]: an SQLite file of
-// its own, which survives a crash and a restart, or PostgreSQL.
+// Package sql keeps sessions in SQL. It is the default [session.Store]. It uses its own SQLite
+// file, which survives a crash and a restart, or PostgreSQL.
 //
-// Each operation is one statement, in the SQL that SQLite and PostgreSQL share, and the
-// database decides which caller wins. An expired entry is never returned, even before it is
-// swept. A power cut loses at most the last logins in progress, so commits do not wait for
-// the disk.
+// Each operation is one statement, in the SQL that SQLite and PostgreSQL share, and the database
+// decides which caller wins. An expired entry is never returned, even before it is deleted. A power
+// cut may lose the last logins in progress, so that commits need not wait for the disk.
 package sql
 
 import (
@@ -21,16 +20,16 @@ import (
 // Config configures a Store.
 type Config struct {
 	URL   string           // sqlite:FILE or postgres://…; "" means sqlite:sessions.db
-	Dir   string           // the directory of a relative FILE
-	Pool  int              // the most connections to PostgreSQL; 0 means 16
+	Dir   string           // the directory to which a relative FILE is relative
+	Pool  int              // maximum number of connections to PostgreSQL; 0 means 16
 	Sweep time.Duration    // how often expired entries are deleted; 0 means every 30 s
 	Now   func() time.Time // nil means time.Now
-	Check time.Duration    // how long to check a file for damage before using it
+	Check time.Duration    // how long checking a file for damage may delay the start
 
-	Patience time.Duration // the most time for a query on PostgreSQL; 0 means 5 s
+	Patience time.Duration // maximum time of a query on PostgreSQL; 0 means 5 s
 }
 
-// A Store is a session.Store in a database. Make one with [Open].
+// A Store is a session.Store in a database. Create one with [Open].
 type Store struct {
 	now   func() time.Time
 	db    database.DB
@@ -51,7 +50,7 @@ const schema = `
 	);
 	CREATE INDEX selvage_sessions_expires ON selvage_sessions (expires);`
 
-// Open opens the database, creates its table if necessary, and starts sweeping.
+// Open opens the database, creates its table if necessary, and starts deleting expired entries.
 func Open(ctx context.Context, c Config) (*Store, error) {
 	if c.Now == nil {
 		c.Now = time.Now
@@ -70,17 +69,17 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	return s, nil
 }
 
-// Look reports on the database and changes nothing; see [database.Look].
+// Look describes the database without changing anything; see [database.Look].
 func Look(ctx context.Context, c Config) (database.Report, error) {
 	return database.Look(ctx, c.database())
 }
 
-// database returns the configuration of the database. It may also hold rows of package store.
+// database returns the configuration of the database, which may also contain rows of package store.
 func (c Config) database() database.Config {
 	if c.URL == "" {
 		c.URL = "sqlite:sessions.db"
 	}
-	// Normal: a power cut loses at most the last logins in progress.
+	// Normal: a power cut may lose the last logins in progress.
 	return database.Config{URL: c.URL, Dir: c.Dir, Pool: c.Pool, Sync: database.Normal, Patience: c.Patience,
 		Ours: database.IsOurs, Check: c.Check, Prepare: prepare}
 }
@@ -121,5 +120,5 @@ func (s *Store) Close() error {
 	return s.db.Close()
 }
 
-// Stats returns figures about the load of the database.
+// Stats returns statistics of the database.
 func (s *Store) Stats() database.Stats { return s.db.Stats() }

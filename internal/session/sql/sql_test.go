@@ -35,7 +35,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// eachDatabase runs a test on SQLite and on PostgreSQL. fresh returns the Config of an empty database.
+// eachDatabase runs a test on SQLite and on PostgreSQL. fresh returns the Config for an empty
+// database.
 func eachDatabase(t *testing.T, test func(t *testing.T, fresh func(*testing.T) Config)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, func(t *testing.T) Config { return Config{Dir: t.TempDir()} }) })
 	t.Run("postgres", func(t *testing.T) {
@@ -43,7 +44,7 @@ func eachDatabase(t *testing.T, test func(t *testing.T, fresh func(*testing.T) C
 	})
 }
 
-// TestTwoProcesses shows that two stores over one database act as one store.
+// TestTwoProcesses shows that two stores that use the same database act like one store.
 func TestTwoProcesses(t *testing.T) { eachDatabase(t, testTwoProcesses) }
 
 func testTwoProcesses(t *testing.T, fresh func(*testing.T) Config) {

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// sweepBatch is the most rows deleted in one statement. It bounds how long a login may have
-// to wait for a sweep.
+// sweepBatch is the most rows that one statement deletes. It limits how long a login may have to
+// wait for a sweep.
 const sweepBatch = 500
 
 // sweepEvery deletes expired entries periodically, until the store closes.
@@ -19,7 +19,7 @@ func (s *Store) sweepEvery(period time.Duration) {
 	for {
 		select {
 		case <-tick.C:
-			_ = s.sweep(context.Background()) // remaining entries are swept next time and never returned
+			_ = s.sweep(context.Background()) // the next sweep deletes remaining entries, which are never returned
 		case <-s.stop:
 			return
 		}
