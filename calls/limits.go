@@ -114,12 +114,7 @@ func (c *Calls) admitCall(client Client) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := time.Now()
-	for name, h := range c.holders { // forget a few, so that the map does not grow
-		if h.isIdle(now) {
-			delete(c.holders, name)
-			break
-		}
-	}
+	c.forgetIdle(now)
 	switch {
 	case c.draining:
 		return &problem.Error{Kind: problem.Unavailable, Code: "temporarily_unavailable",
@@ -141,6 +136,23 @@ func (c *Calls) admitCall(client Client) error {
 		c.holderOf(a).dials.AllowN(now, 1)
 	}
 	return nil
+}
+
+// looksPerCall is how many holders are looked at when a call begins. A call adds three at most, so the map
+// stops growing before a fifth of it is idle.
+const looksPerCall = 16
+
+// forgetIdle forgets some holders that are idle, so that the map does not grow. c.mu is held.
+func (c *Calls) forgetIdle(now time.Time) {
+	looks := 0
+	for name, h := range c.holders { // in an order that is different each time
+		if h.isIdle(now) {
+			delete(c.holders, name)
+		}
+		if looks++; looks == looksPerCall {
+			return
+		}
+	}
 }
 
 // admitRejected returns an error if the holder of a token may not dial another address now that

@@ -1,8 +1,11 @@
 package calls
 
 import (
+	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/selvage/selvage/fabric"
 )
@@ -25,4 +28,21 @@ func TestAccounts(t *testing.T) {
 			t.Errorf("%s counts for %v, want %v", name, got, tt.want)
 		}
 	}
+}
+
+// TestHoldersForgotten shows that accounts without calls are forgotten, however many there were.
+func TestHoldersForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(Config{})
+		for i := range 10_000 {
+			if err := c.admitCall(Client{Token: fabric.Token{SubscriberID: fmt.Sprint("caller", i)}}); err != nil {
+				t.Fatal(err)
+			}
+			c.holderOf(account{id: fmt.Sprint("callee", i)})
+			time.Sleep(20 * time.Millisecond) // so that fifty callers have dialed within a second
+		}
+		if n := len(c.holders); n > 200 {
+			t.Errorf("%d accounts are known, want those of the last seconds", n)
+		}
+	})
 }
