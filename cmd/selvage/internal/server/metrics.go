@@ -161,6 +161,9 @@ func (m *metrics) watchCalls(c *calls.Calls, e *media.Engine) {
 	m.gauge("selvage_call_legs_elsewhere", "Clients of this node in a call of another node.", nil,
 		func() float64 { return float64(c.Stats().Elsewhere) })
 
+	m.gauge("selvage_media_sections", "Media sections of these clients, connected or not.", nil,
+		func() float64 { return float64(e.Stats().Sections) })
+
 	total := func(name, help string, labels prometheus.Labels, read func(media.Stats) uint64) {
 		m.registry.MustRegister(prometheus.NewCounterFunc(
 			prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels},
