@@ -139,7 +139,7 @@ var layers = map[string][]string{
 	"test/canaries":    {"test/harness"},
 	"test/conformance": {"test/harness"},
 	"test/contract":    {"test/harness"},
-	"test/faults":      {"test/harness", "test/inbox"},
+	"test/faults":      {"test/harness", "test/inbox", "test/phone"},
 	"test/outages":     {"test/harness"},
 	"test/media":       {"test/harness"},
 	"test/nodes":       {"test/acme", "test/harness", "test/phone"},

@@ -89,8 +89,13 @@ var client = &http.Client{
 }
 
 // documented checks every response against the OpenAPI document.
-var documented = &openapitest.Transport{RoundTripper: &http.Transport{MaxIdleConnsPerHost: 64,
-	DisableCompression: true}}
+var documented = &openapitest.Transport{RoundTripper: connections}
+
+var connections = &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
+
+// CloseIdle closes the connections on which no request is under way, so that a test can count those
+// that a server keeps.
+func CloseIdle() { connections.CloseIdleConnections() }
 
 // reportFaults fails the test if a response differed from the OpenAPI document.
 func reportFaults(t T) {

@@ -21,6 +21,7 @@ type Call struct {
 	pc     *webrtc.PeerConnection
 	track  *webrtc.TrackLocalStaticRTP
 	heard  chan string // payloads
+	done   chan struct{}
 	closed sync.Once
 
 	answers             chan string // the server's descriptions
@@ -37,13 +38,24 @@ type Call struct {
 
 func newCall(p *Phone, id string) *Call {
 	return &Call{ID: id, phone: p, heard: make(chan string, 1024), answers: make(chan string, 16),
-		answered: make(chan struct{}), ended: make(chan string, 1), lost: make(chan struct{})}
+		answered: make(chan struct{}), ended: make(chan string, 1), lost: make(chan struct{}),
+		done: make(chan struct{})}
 }
 
 // Dial calls an address and returns at once.
 func (p *Phone) Dial(to string) *Call {
 	p.t.Helper()
 	return p.invite(uuid.NewString(), map[string]any{"destination_number": to, "audio": true})
+}
+
+// TryDial calls an address with an offer that the server may refuse, and returns its code.
+func (p *Phone) TryDial(to, offer string) (code string) {
+	p.t.Helper()
+	c := newCall(p, uuid.NewString())
+	var result struct{ Code string }
+	c.send("verto.invite", map[string]any{"sdp": offer,
+		"dialogParams": map[string]any{"callID": c.ID, "destination_number": to}}, &result)
+	return result.Code
 }
 
 // Attach goes on with a call whose media was lost, by new media.
@@ -61,14 +73,31 @@ func (p *Phone) invite(id string, dialog map[string]any) *Call {
 	p.calls[c.ID] = c
 	p.mu.Unlock()
 
-	c.open()
-	offer, err := c.pc.CreateOffer(nil)
-	c.must(err)
-	c.gather(offer)
 	dialog["callID"] = id
-	c.verto("verto.invite", map[string]any{"sdp": c.pc.LocalDescription().SDP, "dialogParams": dialog})
-	go c.acceptAnswer()
+	c.verto("verto.invite", map[string]any{"sdp": c.describe(), "dialogParams": dialog})
+	if !p.silent {
+		go c.acceptAnswer()
+	}
 	return c
+}
+
+// describe returns the phone's own description of its sound: an answer to the server's offer, or an
+// offer if there is none.
+func (c *Call) describe() string {
+	c.phone.t.Helper()
+	if c.phone.silent {
+		return silence
+	}
+	c.open()
+	describe := func() (webrtc.SessionDescription, error) { return c.pc.CreateOffer(nil) }
+	if c.offer != "" {
+		c.must(c.pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: bundled(c.offer)}))
+		describe = func() (webrtc.SessionDescription, error) { return c.pc.CreateAnswer(nil) }
+	}
+	own, err := describe()
+	c.must(err)
+	c.gather(own)
+	return c.pc.LocalDescription().SDP
 }
 
 // acceptAnswer takes the server's description, which comes before the call is answered.
@@ -86,16 +115,19 @@ func bundled(sdp string) string {
 	return strings.Replace(sdp, timing, timing+"a=group:BUNDLE 0\r\n", 1)
 }
 
+// silence describes sound that never comes. It is an offer and an answer at once.
+var silence = strings.Join([]string{
+	"v=0", "o=- 1 2 IN IP4 127.0.0.1", "s=-", "t=0 0", "m=audio 9 UDP/TLS/RTP/SAVPF 111", "c=IN IP4 0.0.0.0",
+	"a=mid:0", "a=sendrecv", "a=rtcp-mux", "a=rtpmap:111 opus/48000/2", "a=setup:active",
+	"a=ice-ufrag:abcd", "a=ice-pwd:abcdefghijklmnopqrstuvwx",
+	"a=fingerprint:sha-256 " + strings.TrimSuffix(strings.Repeat("AB:", 32), ":"), "",
+}, "\r\n")
+
 // Answer answers a call that rings.
 func (c *Call) Answer() {
 	c.phone.t.Helper()
-	c.open()
-	c.must(c.pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: bundled(c.offer)}))
-	answer, err := c.pc.CreateAnswer(nil)
-	c.must(err)
-	c.gather(answer)
 	c.verto("verto.answer", map[string]any{
-		"sdp": c.pc.LocalDescription().SDP, "dialogParams": map[string]any{"callID": c.ID}})
+		"sdp": c.describe(), "dialogParams": map[string]any{"callID": c.ID}})
 }
 
 // Talk calls an address from one phone, and answers at the other.
@@ -204,10 +236,16 @@ func (p *Phone) WaitRing() *Call {
 // verto sends a message of the verto protocol about the call.
 func (c *Call) verto(method string, params map[string]any) {
 	c.phone.t.Helper()
+	c.send(method, params, nil)
+}
+
+// send sends such a message and decodes its result.
+func (c *Call) send(method string, params map[string]any, result any) {
+	c.phone.t.Helper()
 	c.phone.request("webrtc.verto", map[string]any{
 		"callID": c.ID, "node_id": c.Node(),
 		"message": map[string]any{"jsonrpc": "2.0", "id": uuid.NewString(), "method": method, "params": params},
-	}, nil)
+	}, result)
 }
 
 func (c *Call) must(err error) {
@@ -217,15 +255,20 @@ func (c *Call) must(err error) {
 	}
 }
 
-// opus is the only codec of a phone.
-var opus = webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeOpus, ClockRate: 48000, Channels: 2}
+// The codecs of phones, of which each call has one.
+var (
+	opus = webrtc.RTPCodecParameters{PayloadType: 111,
+		RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypeOpus, ClockRate: 48000, Channels: 2}}
+	g711 = webrtc.RTPCodecParameters{PayloadType: 0,
+		RTPCodecCapability: webrtc.RTPCodecCapability{MimeType: webrtc.MimeTypePCMU, ClockRate: 8000}}
+)
 
 // open makes the connection for the sound.
 func (c *Call) open() {
 	c.phone.t.Helper()
 	m := &webrtc.MediaEngine{}
-	c.must(m.RegisterCodec(webrtc.RTPCodecParameters{PayloadType: 111, RTPCodecCapability: opus},
-		webrtc.RTPCodecTypeAudio))
+	codec := c.phone.codec
+	c.must(m.RegisterCodec(codec, webrtc.RTPCodecTypeAudio))
 	settings := webrtc.SettingEngine{}
 	settings.SetIncludeLoopbackCandidate(true)
 	settings.SetIPFilter(func(ip net.IP) bool { return ip.IsLoopback() })
@@ -238,7 +281,7 @@ func (c *Call) open() {
 	c.pc, err = api.NewPeerConnection(webrtc.Configuration{})
 	c.must(err)
 	c.phone.t.Cleanup(c.Close)
-	c.track, err = webrtc.NewTrackLocalStaticRTP(opus, "audio", "phone")
+	c.track, err = webrtc.NewTrackLocalStaticRTP(codec.RTPCodecCapability, "audio", "phone")
 	c.must(err)
 	_, err = c.pc.AddTrack(c.track)
 	c.must(err)
@@ -267,10 +310,46 @@ func (c *Call) gather(d webrtc.SessionDescription) {
 // Close ends the phone's sound without a word to anybody.
 func (c *Call) Close() {
 	c.closed.Do(func() {
+		close(c.done)
 		if c.pc != nil {
 			_ = c.pc.Close()
 		}
 	})
+}
+
+// PerSecond is how many packets a phone sends that speaks.
+const PerSecond = 50
+
+// Speak sends the tone of a frequency that divides 4000, in time, until the call is closed. The phone
+// must use G711.
+func (c *Call) Speak(hz int) {
+	const packet = 8000 / PerSecond
+	go func() {
+		tick := time.NewTicker(time.Second / PerSecond)
+		defer tick.Stop()
+		sent := 0
+		for began := time.Now(); ; {
+			for due := int(time.Since(began) * PerSecond / time.Second); sent < due; sent++ {
+				wave := make([]byte, packet)
+				for i := range wave {
+					wave[i] = 0x20 | byte((sent*packet+i)*hz/4000%2)<<7 // loud, with a sign
+				}
+				c.Say(string(wave))
+			}
+			select {
+			case <-tick.C:
+			case <-c.done:
+				return
+			}
+		}
+	}()
+}
+
+// Spoken returns how many packets the phone has sent.
+func (c *Call) Spoken() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return int(c.seq)
 }
 
 // Say sends a packet.
@@ -280,7 +359,8 @@ func (c *Call) Say(payload string) {
 	defer c.mu.Unlock()
 	c.seq++
 	c.must(c.track.WriteRTP(&rtp.Packet{
-		Header:  rtp.Header{Version: 2, SequenceNumber: c.seq, Timestamp: uint32(c.seq) * 960, Marker: true},
+		Header: rtp.Header{Version: 2, SequenceNumber: c.seq, Marker: true,
+			Timestamp: uint32(c.seq) * c.phone.codec.ClockRate / PerSecond},
 		Payload: []byte(payload),
 	}))
 }

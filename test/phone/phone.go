@@ -13,6 +13,7 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/google/uuid"
+	"github.com/pion/webrtc/v4"
 
 	"github.com/selvage/selvage/test/harness"
 )
@@ -26,6 +27,8 @@ type Phone struct {
 	Rings    chan *Call // calls to it
 	t        harness.T
 	conn     *websocket.Conn
+	silent   bool
+	codec    webrtc.RTPCodecParameters
 
 	mu      sync.Mutex
 	replies map[string]chan reply
@@ -54,7 +57,7 @@ func Connect(t harness.T, s *harness.Server, token, protocol string) *Phone {
 		t.Fatalf("opening a socket: %v", err)
 	}
 	conn.SetReadLimit(1 << 20)
-	p := &Phone{Rings: make(chan *Call, 16), t: t, conn: conn,
+	p := &Phone{Rings: make(chan *Call, 16), t: t, conn: conn, codec: opus,
 		replies: make(map[string]chan reply), calls: make(map[string]*Call), closed: make(chan struct{})}
 	t.Cleanup(p.Drop)
 	go p.read()
@@ -72,6 +75,34 @@ func (p *Phone) Online() *Phone {
 	p.request("subscriber.online", map[string]any{}, nil)
 	return p
 }
+
+// Offline undoes Online.
+func (p *Phone) Offline() {
+	p.t.Helper()
+	p.request("subscriber.offline", map[string]any{}, nil)
+}
+
+// Silent makes the phone's calls go without sound, and nearly without cost: it describes its sound,
+// and never sends any.
+func (p *Phone) Silent() *Phone {
+	p.silent = true
+	return p
+}
+
+// G711 makes the phone's later calls use G.711 instead of Opus. Of its payloads, recordings are made.
+func (p *Phone) G711() *Phone {
+	p.codec = g711
+	return p
+}
+
+// Loud undoes Silent for later calls.
+func (p *Phone) Loud() *Phone {
+	p.silent = false
+	return p
+}
+
+// Leave closes the socket as a client does that does not come back.
+func (p *Phone) Leave() { _ = p.conn.Close(websocket.StatusNormalClosure, "") }
 
 // Drop closes the socket without a word. Media goes on.
 func (p *Phone) Drop() { _ = p.conn.CloseNow() }

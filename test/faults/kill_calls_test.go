@@ -1,0 +1,110 @@
+package faults
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+	"github.com/selvage/selvage/test/phone"
+)
+
+// recordedCalls is how many calls are recorded when their server is killed.
+const recordedCalls = 20
+
+// The tones of callers and callees, in Hz.
+const (
+	aliceHz = 500
+	bobHz   = 400
+)
+
+// TestKillDuringRecordedCalls kills the server while people talk and are recorded. After the next
+// start, each recording is there but for its last second, with the caller on the left.
+func TestKillDuringRecordedCalls(t *testing.T) {
+	harness.Rows(t)
+	s := harness.Start(t)
+	p := s.NewProject(t)
+	p.Command(t, "", "project", "update", p.ID, "--record-calls", "on")
+
+	answered := make(map[string]time.Time) // by call
+	var last *phone.Call
+	for range recordedCalls {
+		two := newPair(t, p)
+		alice, bob := phone.Talk(two.loud())
+		answered[alice.ID] = time.Now()
+		alice.Speak(aliceHz)
+		bob.Speak(bobHz)
+		last = bob
+	}
+	harness.Eventually(t, time.Minute, "three seconds of the last call", func() error {
+		if n := last.Spoken(); n < 3*phone.PerSecond {
+			return fmt.Errorf("%d packets", n)
+		}
+		return nil
+	})
+	killed := time.Now()
+	s.Kill()
+	s.Restart(t)
+
+	var found []recording
+	harness.Eventually(t, time.Minute, "the recordings", func() error {
+		found = recordingsOf(t, p)
+		return wantEnded(found)
+	})
+	for _, r := range found {
+		began, ok := answered[r.CallSid]
+		if !ok {
+			t.Errorf("a recording of the call %q", r.CallSid)
+		}
+		delete(answered, r.CallSid)
+		r.check(t, p, killed.Sub(began))
+	}
+}
+
+// A recording is one as the LaML API lists it.
+type recording struct {
+	Sid, Status string
+	CallSid     string `json:"call_sid"`
+	ErrorCode   string `json:"error_code"`
+}
+
+func recordingsOf(t *testing.T, p *harness.Project) []recording {
+	t.Helper()
+	var list struct{ Recordings []recording }
+	p.Get(t, p.LaML("/Recordings.json"), p.Basic()).Want(t, 200).Read(t, &list)
+	return list.Recordings
+}
+
+// wantEnded returns an error unless there is a recording of each call, and none is under way.
+func wantEnded(all []recording) error {
+	for _, r := range all {
+		if r.Status != "completed" {
+			return fmt.Errorf("recording %.8s is %s", r.Sid, r.Status)
+		}
+	}
+	if len(all) != recordedCalls {
+		return fmt.Errorf("%d recordings, want %d", len(all), recordedCalls)
+	}
+	return nil
+}
+
+// check fails the test unless a recording has both tones to its end, and lasts as long as the call
+// did but for a second.
+func (r recording) check(t *testing.T, p *harness.Project, lasted time.Duration) {
+	t.Helper()
+	sound := harness.ReadWAV(t, p.Get(t, p.LaML("/Recordings/"+r.Sid+".wav"), p.Basic()).Want(t, 200).Body)
+	if got := sound.Seconds(); got < lasted.Seconds()-1 {
+		t.Errorf("the recording of a call of %v has %.2f s, want at most a second less", lasted, got)
+	}
+	if r.ErrorCode == "" {
+		t.Error("the recording does not say that it is incomplete")
+	}
+	for channel, hz := range []int{aliceHz, bobHz} {
+		other := aliceHz + bobHz - hz
+		mine, theirs := sound.Power(channel, hz, -1), sound.Power(channel, other, -1)
+		if mine < 1e6 || theirs > mine/100 {
+			t.Errorf("in its last second, channel %d has the power %.0f at %d Hz and %.0f at %d Hz",
+				channel, mine, hz, theirs, other)
+		}
+	}
+}
