@@ -67,7 +67,32 @@ const (
 	GrantRefresh           = "refresh_token"
 	GrantClientCredentials = "client_credentials"
 	GrantDevice            = "urn:ietf:params:oauth:grant-type:device_code"
+	// GrantImplicit is what RFC 7591, section 2.1 calls the right to the response types that
+	// ResponseIDToken is one of. Clients are not stored with it: their response types imply it.
+	GrantImplicit = "implicit"
 )
+
+// ShortDevice stands for the URN of GrantDevice where people name grants.
+const ShortDevice = "device_code"
+
+// GrantNames returns the grants by the names that people use.
+func GrantNames() []string {
+	return []string{GrantCode, GrantRefresh, GrantClientCredentials, ShortDevice, GrantImplicit}
+}
+
+// NormalizeGrants replaces the short name of a grant and drops an implicit that the response
+// types imply.
+func (c *Client) NormalizeGrants() {
+	c.Grants = slices.Clone(c.Grants)
+	for i, g := range c.Grants {
+		if g == ShortDevice {
+			c.Grants[i] = GrantDevice
+		}
+	}
+	if c.Answers(ResponseIDToken) {
+		c.Grants = slices.DeleteFunc(c.Grants, func(g string) bool { return g == GrantImplicit })
+	}
+}
 
 // A Client is an app that asks for tokens.
 type Client struct {

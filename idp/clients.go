@@ -203,8 +203,8 @@ func (cs *Clients) checkSettings(ctx context.Context, c *Client) error {
 	return err
 }
 
-// check gathers what is wrong with a client by itself, and puts its scopes in canonical
-// form.
+// check gathers what is wrong with a client by itself, and puts its grants and scopes in
+// canonical form.
 func (c *Client) check() error {
 	var errs []error
 	bad := func(param, format string, args ...any) { errs = append(errs, problem.BadParam(param, format, args...)) }
@@ -214,9 +214,7 @@ func (c *Client) check() error {
 	oneOf(bad, "auth_method", c.AuthMethod, AuthNone, AuthBasic, AuthPost, AuthPrivateKeyJWT)
 	oneOf(bad, "access_token", c.AccessToken, FabricToken, JWTToken)
 	oneOf(bad, "id_token_alg", c.IDTokenAlg, keys.Algorithms()...)
-	for _, g := range c.Grants {
-		oneOf(bad, "grant", g, GrantCode, GrantRefresh, GrantClientCredentials, GrantDevice)
-	}
+	c.checkGrants(bad)
 
 	if utf8.RuneCountInString(c.Name) > 100 || !utf8.ValidString(c.Name) || strings.ContainsFunc(c.Name, isControl) {
 		bad("name", "a name must have at most 100 characters and no control characters")
@@ -227,9 +225,6 @@ func (c *Client) check() error {
 
 	if (c.May(GrantCode) || c.Answers(ResponseIDToken)) && len(c.RedirectURIs) == 0 {
 		bad("redirect_uri", "a client that people sign in to needs a redirect URI")
-	}
-	if c.May(GrantClientCredentials) && c.AuthMethod == AuthNone {
-		bad("grant", "client_credentials needs a client that authenticates, with a secret or a key")
 	}
 	if c.PKCEOptional && c.AuthMethod == AuthNone {
 		bad("pkce", "PKCE is optional only for a client that authenticates, with a secret or a key")
@@ -255,6 +250,24 @@ func (c *Client) check() error {
 	}
 	c.Scopes = scopes
 	return errors.Join(errs...)
+}
+
+// checkGrants puts a client's grants in canonical form and reports those that it cannot have.
+func (c *Client) checkGrants(bad func(param, format string, args ...any)) {
+	c.NormalizeGrants()
+	for _, g := range c.Grants {
+		switch g {
+		case GrantCode, GrantRefresh, GrantDevice:
+		case GrantClientCredentials:
+			if c.AuthMethod == AuthNone {
+				bad("grant", "client_credentials needs a client that authenticates, with a secret or a key")
+			}
+		case GrantImplicit:
+			bad("grant", "implicit needs the response type %s", ResponseIDToken)
+		default:
+			oneOf(bad, "grant", g, GrantNames()...)
+		}
+	}
 }
 
 func oneOf[T ~string](bad func(param, format string, args ...any), param string, got T, allowed ...T) {

@@ -18,11 +18,18 @@ type logout struct {
 	logins *browserLogins
 }
 
-// badLogout is the answer to a logout request whose parts do not fit together.
-func badLogout(cause string) error {
-	return &shown{status: http.StatusBadRequest,
-		page: templates.Error{Title: "error.logout", Text: "error.logout-text",
-			Advice: "error.logout-advice"}, cause: cause}
+// The pages of invalid logout requests: unreadable, of an unknown app, to an unregistered address.
+var (
+	badLogoutRequest = templates.Error{Title: "error.logout", Text: "error.logout-request",
+		Advice: "error.logout-request-advice"}
+	badLogoutApp = templates.Error{Title: "error.logout", Text: "error.logout-app",
+		Advice: "error.logout-app-advice"}
+	badLogoutAddress = templates.Error{Title: "error.logout", Text: "error.logout-address",
+		Advice: "error.logout-address-advice"}
+)
+
+func badLogout(page templates.Error, cause string) error {
+	return &shown{status: http.StatusBadRequest, page: page, cause: cause}
 }
 
 // A logoutRequest is a request of RP-Initiated Logout, section 2, verified as far as
@@ -108,24 +115,25 @@ func (req logoutRequest) reaches(s idp.Login) bool {
 
 func (lo *logout) parse(r *http.Request, v url.Values) (req logoutRequest, err error) {
 	if checkParams(v) != nil {
-		return req, badLogout("a parameter is repeated, or is not text")
+		return req, badLogout(badLogoutRequest, "a parameter is repeated, or is not text")
 	}
 
 	clientID := v.Get("client_id")
 	if raw := v.Get("id_token_hint"); raw != "" {
 		hint, ok := lo.Tokens.OpenIDHint(raw)
 		if !ok {
-			return req, badLogout("id_token_hint is not an ID token of this server")
+			return req, badLogout(badLogoutRequest, "id_token_hint is not an ID token of this server")
 		}
 
 		if clientID != "" && clientID != hint.ClientID {
-			return req, badLogout("client_id differs from that of id_token_hint, which is " + hint.ClientID)
+			return req, badLogout(badLogoutRequest,
+				"client_id differs from that of id_token_hint, which is "+hint.ClientID)
 		}
 		req.hint, clientID = hint, hint.ClientID
 	}
 	if clientID != "" {
 		if req.client, err = lo.Clients.Find(r.Context(), clientID); errors.Is(err, problem.NotFound) {
-			return req, badLogout(noClient)
+			return req, badLogout(badLogoutApp, noClient)
 		} else if err != nil {
 			return req, err
 		}
@@ -139,9 +147,12 @@ func (lo *logout) parse(r *http.Request, v url.Values) (req logoutRequest, err e
 	presentationOf(r).client = req.client
 
 	req.redirectTo, req.state = v.Get("post_logout_redirect_uri"), v.Get("state")
+	if req.redirectTo != "" && req.client.ID == "" {
+		return req, badLogout(badLogoutApp, "post_logout_redirect_uri needs a client_id or an id_token_hint")
+	}
 	if req.redirectTo != "" && !req.client.AllowsLogoutTo(req.redirectTo) {
-		return req, badLogout("post_logout_redirect_uri is not one of those registered for client " +
-			req.client.ID + known(req.client.LogoutURIs))
+		return req, badLogout(badLogoutAddress, "post_logout_redirect_uri is not one of those registered for client "+
+			req.client.ID+known(req.client.LogoutURIs))
 	}
 	return req, nil
 }

@@ -97,6 +97,33 @@ func TestRPInitiatedLogout(t *testing.T) {
 	})
 }
 
+// TestLogoutFault shows that the page of a refused logout says what is wrong: the app, its address
+// or the request.
+func TestLogoutFault(t *testing.T) {
+	w := newWorld(t)
+	c, _ := w.client(withLogout)
+	const app, address, request = "from an unknown app", "redirect address is not registered",
+		"The logout request is invalid"
+	for name, tt := range map[string]struct {
+		v    url.Values
+		want string
+	}{
+		"an unknown client": {url.Values{"client_id": {"x"}, "post_logout_redirect_uri": {goodbye}}, app},
+		"no client":         {url.Values{"post_logout_redirect_uri": {goodbye}}, app},
+		"an unregistered address": {url.Values{"client_id": {c.ID},
+			"post_logout_redirect_uri": {goodbye + "/x"}}, address},
+		"a foreign hint":       {url.Values{"client_id": {c.ID}, "id_token_hint": {"a.b.c"}}, request},
+		"a repeated parameter": {url.Values{"client_id": {c.ID, c.ID}}, request},
+	} {
+		got := w.browser().get("/oauth/logout?" + tt.v.Encode())
+		for _, sentence := range []string{app, address, request} {
+			if strings.Contains(got.body, sentence) != (sentence == tt.want) {
+				t.Errorf("%s: %d with %q: %v", name, got.status, sentence, sentence != tt.want)
+			}
+		}
+	}
+}
+
 // TestLogoutOfAnOlderLogin shows that a logout with the ID token of an older login ends that
 // login and the one that replaced it in the browser.
 func TestLogoutOfAnOlderLogin(t *testing.T) {

@@ -102,8 +102,8 @@ func addRequestFlags(f *pflag.FlagSet) {
 		"private_key_jwt (default by type)")
 	f.String("jwks", "", "`file` with public keys (JWKS) for private_key_jwt")
 	f.String("jwks-uri", "", "`uri` of public keys instead of a file; they are read again when they change")
-	f.StringSlice("grant", nil, "allowed `grant`: authorization_code, refresh_token, client_credentials or "+
-		"device_code; repeatable (default by type)")
+	f.StringSlice("grant", nil, "allowed `grant`: authorization_code, refresh_token, client_credentials, "+
+		"device_code, or implicit for the response type id_token; repeatable (default by type)")
 	f.StringSlice("response-type", nil, "allowed response `type`: code or id_token; repeatable (default code)")
 	f.StringSlice("scope", nil, "allowed `scope`; repeatable: "+strings.Join(idp.Scopes(), " "))
 	f.String("pkce", "", "`rule` for PKCE: required or optional (default required)")
@@ -115,7 +115,6 @@ func setRequests(cmd *cobra.Command, c *idp.Client) error {
 	cli.Set(cmd, "auth-method", &c.AuthMethod)
 	cli.Set(cmd, "profile", &c.Profile)
 	cli.SetTexts(cmd, "grant", &c.Grants)
-	c.Grants = replaceAll(c.Grants, shortDevice, idp.GrantDevice)
 	cli.SetTexts(cmd, "response-type", &c.ResponseTypes)
 	cli.SetTexts(cmd, "scope", &c.Scopes)
 	return errors.Join(setKeys(cmd, c), setPKCE(cmd, c))
@@ -159,21 +158,15 @@ func setPKCE(cmd *cobra.Command, c *idp.Client) error {
 	return nil
 }
 
-// shortDevice stands for the URN of the device grant in flags and tables. JSON has the URN.
-const shortDevice = "device_code"
-
-// shortGrants returns grants as flags name them.
-func shortGrants(grants []string) []string { return replaceAll(grants, idp.GrantDevice, shortDevice) }
-
-// replaceAll returns a copy of items with each item that is old replaced.
-func replaceAll(items []string, old, replacement string) []string {
-	replaced := slices.Clone(items)
-	for i, it := range replaced {
-		if it == old {
-			replaced[i] = replacement
+// shortGrants returns grants as flags and tables name them. JSON has the names of metadata.
+func shortGrants(grants []string) []string {
+	short := slices.Clone(grants)
+	for i, g := range short {
+		if g == idp.GrantDevice {
+			short[i] = idp.ShortDevice
 		}
 	}
-	return replaced
+	return short
 }
 
 // flagLogo returns the logo in the file of --logo, and whether the flag is given. An empty flag

@@ -17,7 +17,7 @@ var choices = map[string][]string{
 	"pkce":         {"required", "optional"},
 	"profile":      {"default", "mobile-legacy"},
 	"access-token": {"fabric", "jwt"},
-	"grant":        {"authorization_code", "refresh_token", "client_credentials", "device_code"},
+	"grant":        idp.GrantNames(),
 	"media-auth":   fabric.MediaAuths,
 	"state":        {"pending", "delivered", "dead"},
 	"event":        cli.Strings(fabric.EventNames()),

@@ -91,10 +91,8 @@ func (c *client) settle() error {
 		return problem.BadParam("pkce", "%q is neither required nor optional", c.PKCE)
 	}
 	c.PKCEOptional = c.PKCE == "optional"
-	c.Grants, c.Scopes = slices.Clone(c.Grants), slices.Clone(c.Scopes)
-	if i := slices.Index(c.Grants, "device_code"); i >= 0 {
-		c.Grants[i] = idp.GrantDevice
-	}
+	c.NormalizeGrants()
+	c.Scopes = slices.Clone(c.Scopes)
 	for i, s := range c.Scopes {
 		c.Scopes[i] = idp.CanonicalScope(s)
 	}
