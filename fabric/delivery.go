@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/selvage/selvage/internal/deliver"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -49,14 +50,17 @@ type DeliveryStore interface {
 }
 
 // A DeliveryState is the state of a delivery.
-type DeliveryState string
+type DeliveryState = deliver.State
 
 // The states.
 const (
-	Pending   DeliveryState = "pending"   // waiting or being sent
-	Delivered DeliveryState = "delivered" // accepted by the receiver
-	Dead      DeliveryState = "dead"      // given up: a dead letter
+	Pending   = deliver.Pending
+	Delivered = deliver.Delivered
+	Dead      = deliver.Dead
 )
+
+// Progress is how far a delivery or logout has come.
+type Progress = deliver.Progress
 
 // A Delivery is an event on its way to a webhook.
 type Delivery struct {
@@ -67,26 +71,6 @@ type Delivery struct {
 	Body      []byte
 	Queued    time.Time // when it was last queued
 	Progress
-}
-
-// Progress is how far a delivery or logout has come.
-type Progress struct {
-	State    DeliveryState
-	Created  time.Time // when the event happened
-	Due      time.Time // earliest time of the next attempt; zero for at once
-	Attempts int       // attempts since it was last queued
-	Status   int       // status of the last response; 0 if there was none
-	Error    string    // why the last attempt failed
-	Ended    time.Time // zero while pending
-}
-
-// ParseDeliveryState parses the name of a state; "" is any.
-func ParseDeliveryState(name string) (DeliveryState, error) {
-	switch s := DeliveryState(name); s {
-	case "", Pending, Delivered, Dead:
-		return s, nil
-	}
-	return "", problem.BadParam("state", "state must be pending, delivered or dead")
 }
 
 // List returns a page of a webhook's deliveries in a state, newest first; "" is any
@@ -150,22 +134,15 @@ func (ds *Deliveries) RedeliverDead(ctx context.Context, projectID, webhookID st
 	return ds.store.RedeliverDead(ctx, w.ID, ds.now())
 }
 
-// How long deliveries are kept, once they are over and while they wait.
-const (
-	keepDelivered = 24 * time.Hour
-	keepDead      = 30 * 24 * time.Hour
-	waitAtMost    = 48 * time.Hour // for a receiver whose long rests leave few attempts
-)
-
 // Sweep turns deliveries that waited too long into dead letters. It deletes old
 // deliveries, and those whose webhook or client no longer exists.
 func (ds *Deliveries) Sweep(ctx context.Context) error {
 	now := ds.now()
 	return errors.Join(
-		ds.store.ExpireDeliveries(ctx, now.Add(-waitAtMost), now),
-		ds.store.ForgetDeliveries(ctx, now.Add(-keepDelivered), now.Add(-keepDead)),
-		ds.store.ExpireLogouts(ctx, now.Add(-waitAtMost), now),
-		ds.store.ForgetLogouts(ctx, now.Add(-keepDelivered), now.Add(-keepDead)))
+		ds.store.ExpireDeliveries(ctx, now.Add(-deliver.WaitAtMost), now),
+		ds.store.ForgetDeliveries(ctx, now.Add(-deliver.KeepDelivered), now.Add(-deliver.KeepDead)),
+		ds.store.ExpireLogouts(ctx, now.Add(-deliver.WaitAtMost), now),
+		ds.store.ForgetLogouts(ctx, now.Add(-deliver.KeepDelivered), now.Add(-deliver.KeepDead)))
 }
 
 // A Logout is the end of a login on its way to an OAuth client that holds tokens of it

@@ -30,6 +30,7 @@ const maxText = 255
 type Description struct {
 	Metadata
 	SubscriberID string // ties the recording to a subscriber of the project
+	Callback     Callback
 	Sid          string // the waiting recording to complete; "" finds it by call or conference
 
 	// The following are for recorders in this process, which senders cannot set.
@@ -59,6 +60,7 @@ func (r *Recordings) Check(d Description) error {
 		checkMember("Direction", d.Direction, Directions), checkMember("Source", d.Source, Sources),
 		checkMember("Track", d.Track, Tracks))
 
+	errs = append(errs, r.checkCallback(d.Callback))
 	if d.CallSid != "" && d.ConferenceSid != "" {
 		errs = append(errs, problem.BadParam(
 			"ConferenceSid", "a recording belongs to a call or a conference: set CallSid or ConferenceSid"))

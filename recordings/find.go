@@ -131,6 +131,7 @@ func (r *Recordings) Sweep(ctx context.Context) error {
 	return errors.Join(
 		r.store.GiveUpRecordings(ctx, r.now()),
 		r.store.SweepRecordings(ctx, r.now().Add(-StubLife)),
+		r.sweepCallbacks(ctx),
 		r.media.Sweep(ctx, r.store.MediaInUse),
 	)
 }

@@ -64,6 +64,7 @@ func (r *Recordings) Ingest(ctx context.Context, u Upload) (kept Recording, adde
 		if rec.Status, rec.ErrorCode = heard(rec); rec.Status == Completed {
 			rec.ErrorCode = about.ErrorCode
 		}
+		rec.Callback = about.Callback.withDefaults()
 		rec.Metadata, rec.Price = about.Metadata.withDefaults(), price(rec.Seconds(), rate)
 		kept, added, err = r.store.AddRecording(
 			ctx, rec, Arrival{about.identity(rec.SHA256), subscribers, about.Metadata, about.Sid, about.Late})

@@ -3,9 +3,7 @@ package recordings
 import (
 	"context"
 	"errors"
-	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/selvage/selvage/internal/problem"
@@ -19,30 +17,17 @@ type Live struct {
 	Callback      Callback
 }
 
-// A Callback says where to report the progress of a recording.
-type Callback struct {
-	URL    string   // "" disables the callback
-	Events []string // members of CallbackEvents
-	Method string   // a member of CallbackMethods
-}
-
 // The values allowed for a live recording, the default first.
 var (
-	Trims           = []string{"do-not-trim", "trim-silence"}
-	PauseBehaviors  = []string{"silence", "skip"}
-	CallbackEvents  = []string{"completed", "in-progress", "absent"}
-	CallbackMethods = []string{"POST", "GET"}
+	Trims          = []string{"do-not-trim", "trim-silence"}
+	PauseBehaviors = []string{"silence", "skip"}
 )
 
 // The codes of the errors of live recordings.
 const (
-	CodeBadEvent  = "13621"
 	CodeBadTrim   = "13699"
 	CodeNotInCall = "21220"
 )
-
-// maxURL bounds the URL of a callback, in bytes.
-const maxURL = 2048
 
 // Announce creates a recording that has begun; an upload brings its media later. If the same
 // track of the same call is already being recorded, Announce returns that recording, with
@@ -67,6 +52,7 @@ func (r *Recordings) Announce(
 		return Recording{}, false, err
 	}
 	rec.Metadata, rec.Channels = d.Metadata.withDefaults(), max(1, d.Channels)
+	rec.Callback = d.Callback.withDefaults()
 	return r.addLive(ctx, rec, subscribers)
 }
 
@@ -97,45 +83,12 @@ type Start struct {
 	Callback Callback
 }
 
-func (s *Start) check() error {
+func (r *Recordings) checkStart(s Start) error {
 	errs := []error{
 		checkMember("RecordingChannels", s.Channels, []string{"mono", "dual"}),
 		checkMember("RecordingTrack", s.Track, Tracks),
 		withCode(CodeBadTrim, checkMember("Trim", s.Trim, Trims)),
-		s.Callback.check(),
-	}
-	return errors.Join(errs...)
-}
-
-// check reports what is wrong with a callback and fills in its defaults.
-func (c *Callback) check() error {
-	errs := []error{checkMember("RecordingStatusCallbackMethod", c.Method, CallbackMethods)}
-	for _, event := range c.Events {
-		if !slices.Contains(CallbackEvents, event) {
-			errs = append(errs, withCode(CodeBadEvent, problem.BadParam("RecordingStatusCallbackEvent",
-				"RecordingStatusCallbackEvent must be from %s", strings.Join(CallbackEvents, ", "))))
-			break
-		}
-	}
-
-	slices.SortFunc(c.Events, func(a, b string) int {
-		return slices.Index(CallbackEvents, a) - slices.Index(CallbackEvents, b)
-	})
-	c.Events = slices.Compact(c.Events)
-
-	if c.URL != "" {
-		errs = append(errs, checkText("RecordingStatusCallback", c.URL, maxURL))
-		u, err := url.Parse(c.URL)
-		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.Opaque != "" {
-			errs = append(errs, problem.BadParam(
-				"RecordingStatusCallback", "RecordingStatusCallback must be an http or https URL"))
-		}
-		if c.Method == "" {
-			c.Method = CallbackMethods[0]
-		}
-		if len(c.Events) == 0 {
-			c.Events = CallbackEvents[:1]
-		}
+		r.checkCallback(s.Callback),
 	}
 	return errors.Join(errs...)
 }
@@ -161,7 +114,7 @@ func notInCall() error {
 // waits for its media. If that track is already being recorded, Start applies its parameters
 // to that recording and returns it.
 func (r *Recordings) Start(ctx context.Context, projectID, callSid string, s Start) (Recording, error) {
-	if err := s.check(); err != nil {
+	if err := r.checkStart(s); err != nil {
 		return Recording{}, err
 	}
 	call, carried, err := r.findCall(ctx, projectID, callSid, s.Track)
@@ -215,7 +168,7 @@ func (s Start) apply(rec *Recording) {
 	if s.Trim != "" {
 		rec.Trim = s.Trim
 	}
-	rec.Callback = s.Callback
+	rec.Callback = s.Callback.withDefaults()
 }
 
 // Move changes the status of a recording that waits for its media: it pauses, resumes or

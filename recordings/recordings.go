@@ -50,6 +50,9 @@ type Config struct {
 	// Calls are the calls that this deployment itself carries; nil means none.
 	Calls Calls
 
+	// CheckURL returns a problem on param if nothing can ever be sent to a URL. Nil checks nothing.
+	CheckURL func(param, url string) error
+
 	MaxUpload int64         // bytes per upload; 0 means DefaultMaxUpload
 	Wait      time.Duration // how long a recording waits for its media; 0 means DefaultWait
 	Links     Links         // signs links to media; nil disables them
@@ -68,6 +71,7 @@ type Recordings struct {
 	media        Media
 	subscriberOf func(ctx context.Context, projectID, address string) (string, error)
 	calls        Calls
+	checkURL     func(param, url string) error
 	maxUpload    int64
 	wait         time.Duration
 	links        Links
@@ -88,6 +92,9 @@ func New(c Config) *Recordings {
 	if c.Calls == nil {
 		c.Calls = noCalls{}
 	}
+	if c.CheckURL == nil {
+		c.CheckURL = func(string, string) error { return nil }
+	}
 	if c.MaxUpload == 0 {
 		c.MaxUpload = DefaultMaxUpload
 	}
@@ -103,6 +110,7 @@ func New(c Config) *Recordings {
 
 	return &Recordings{
 		store: c.Store, media: c.Media, subscriberOf: c.SubscriberOf, calls: c.Calls,
+		checkURL:  c.CheckURL,
 		maxUpload: c.MaxUpload, wait: c.Wait, links: c.Links, checkMaker: c.CheckMaker, now: c.Now,
 		log: c.Log, measuring: make(chan struct{},
 			max(1, runtime.GOMAXPROCS(0)/2)), // the other processors are left to requests
@@ -113,7 +121,8 @@ func New(c Config) *Recordings {
 // MaxUpload returns the largest accepted size of an upload, in bytes.
 func (r *Recordings) MaxUpload() int64 { return r.maxUpload }
 
-// A Store keeps the rows. Its methods are atomic and safe for concurrent use.
+// A Store keeps the rows. Its methods are atomic and safe for concurrent use. A change
+// after which a recording has a status that its callback wants also queues the delivery.
 type Store interface {
 	// AddRecording inserts a recording, or completes the one that waits for it. If a live
 	// recording of the project has the same identity, nothing changes and that recording is
@@ -153,6 +162,8 @@ type Store interface {
 	MediaAuth(ctx context.Context, projectID string) (MediaAuth, error)
 	// HasSubscriber reports whether the project has this subscriber.
 	HasSubscriber(ctx context.Context, projectID, subscriberID string) (bool, error)
+
+	DeliveryStore
 }
 
 // An Arrival is what a store needs to know about an upload in addition to its recording.

@@ -48,6 +48,7 @@ func (s *Recordings) addRecording(
 			t.event.Drop()
 			return err
 		}
+
 		t.event.Target.ID = kept.ID
 		t.event.Add("sid", fabric.HideSid(kept.Sid))
 		if kept.ID != r.ID && kept.Status == recordings.Completed {
@@ -55,6 +56,10 @@ func (s *Recordings) addRecording(
 				return err
 			}
 		}
+		if err := t.queueCallback(ctx, kept); err != nil {
+			return err
+		}
+
 		for _, id := range a.SubscriberIDs {
 			err := t.Later(ctx, `INSERT INTO recording_subscribers (subscriber_id, recording_id) VALUES ($1, $2)
 				ON CONFLICT DO NOTHING`, id, kept.ID)
@@ -119,7 +124,7 @@ func (t tx) completeRecording(
 		r.MediaKey, null(a.Identity), r.Status, r.ErrorCode, r.Codec, r.SampleRate, r.Channels, r.Bits,
 		r.Frames, r.Bytes, r.SHA256, strings.Join(r.Repairs, "\n"), r.Price, micros(r.Updated),
 		g.From, g.To, g.Direction, g.Source, g.Track, micros(g.StartTime),
-		r.ProjectID, levelsOf(r), flagsOf(r),
+		r.ProjectID, levelsOf(r), flagsOf(r), r.Callback.URL, strings.Join(r.Callback.Events, " "), r.Callback.Method,
 	}}
 	w.waitsFor(r.ProjectID, a)
 	// Of several that wait, the one of the same track is completed, then one of both tracks.
@@ -127,6 +132,9 @@ func (t tx) completeRecording(
 			media_key = $1, identity = $2, status = $3, error_code = $4, codec = $5, sample_rate = $6,
 			channels = $7, bits = $8, frames = $9, bytes = $10, sha256 = $11, repairs = $12, price = $13,
 			updated = $14, waits = 0, levels = $22, flags = $23,
+			callback_url = COALESCE(NULLIF($24, ''), callback_url),
+			callback_events = CASE WHEN $24 = '' THEN callback_events ELSE $25 END,
+			callback_method = CASE WHEN $24 = '' THEN callback_method ELSE $26 END,
 			from_address = COALESCE(NULLIF($15, ''), from_address), to_address = COALESCE(NULLIF($16, ''), to_address),
 			direction = COALESCE(NULLIF($17, ''), direction), source = COALESCE(NULLIF($18, ''), source),
 			track = COALESCE(NULLIF($19, ''), track), start_time = COALESCE(NULLIF(CAST($20 AS BIGINT), 0), start_time)
@@ -173,19 +181,41 @@ func (w *where) waitsFor(projectID string, a recordings.Arrival) {
 	}
 }
 
-// UpdateRecording writes the progress of a waiting recording if it has not changed since old.
+// UpdateRecording writes the progress of a waiting recording if it has not changed since old. A new
+// callback is told that the recording is in progress.
 func (s *Recordings) UpdateRecording(
 	ctx context.Context, r recordings.Recording, identity string, old time.Time,
 ) error {
 	e := audit.Of("recording.updated", r.ProjectID, "recording", r.ID).With("status", string(r.Status))
-	return s.once(ctx, e, func(t tx) error {
+	return s.change(ctx, e, func(t tx) error {
+		isNew, err := t.isNewCallback(ctx, r)
+		if err != nil {
+			return err
+		}
 		res, err := t.Exec(ctx, `UPDATE recordings SET identity = $1, status = $2, channels = $3, waits = $4, trim = $5,
 				pause_behavior = $6, callback_url = $7, callback_events = $8, callback_method = $9, updated = $10
 			WHERE id = $11 AND updated = $12 AND waits <> 0 AND deleted = 0`,
 			null(identity), r.Status, r.Channels, micros(r.Waits), r.Trim, r.PauseBehavior, r.Callback.URL,
 			strings.Join(r.Callback.Events, " "), r.Callback.Method, micros(r.Updated), r.ID, micros(old))
-		return requireUnchanged(res, err, "recording")
+		if err := requireUnchanged(res, err, "recording"); err != nil {
+			return err
+		}
+		if !isNew {
+			return nil
+		}
+		return t.queueCallback(ctx, r)
 	})
+}
+
+// isNewCallback reports whether a recording in progress has a callback that was not told so.
+func (t tx) isNewCallback(ctx context.Context, r recordings.Recording) (bool, error) {
+	if r.Status != recordings.InProgress || !r.Callback.Wants(r.Status) {
+		return false, nil
+	}
+	var told recordings.Callback
+	err := t.Row(ctx, `SELECT callback_url, callback_events FROM recordings WHERE id = $1`, r.ID).Scan(
+		&told.URL, target(&told.Events))
+	return told.URL != r.Callback.URL || !told.Wants(r.Status), checkRow(err, "recording")
 }
 
 // AwaitsMedia reports whether a recording of a call or a conference waits for its media.
@@ -208,12 +238,18 @@ func (s *Recordings) AwaitsMedia(ctx context.Context, projectID string, m record
 
 // GiveUpRecordings marks recordings as absent that were to wait for their media until before a time.
 func (s *Recordings) GiveUpRecordings(ctx context.Context, until time.Time) error {
-	return s.once(ctx, audit.None("the end of a wait"), func(t tx) error {
-		_, err := t.Exec(ctx, `UPDATE recordings
+	return s.change(ctx, audit.None("the end of a wait"), func(t tx) error {
+		given, err := gather(ctx, t, "giving up recordings", recordingTable.scan, `UPDATE recordings
 				SET status = $1, error_code = $2, identity = NULL, updated = waits, waits = 0
-				WHERE waits <> 0 AND waits < $3 AND deleted = 0`, recordings.Absent, recordings.NoAudio, micros(until))
+				WHERE waits <> 0 AND waits < $3 AND deleted = 0 RETURNING `+recordingTable.columns,
+			recordings.Absent, recordings.NoAudio, micros(until))
 		if err != nil {
-			return fmt.Errorf("giving up recordings: %w", err)
+			return err
+		}
+		for _, r := range given {
+			if err := t.queueCallback(ctx, r); err != nil {
+				return err
+			}
 		}
 		return nil
 	})

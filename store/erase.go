@@ -155,6 +155,11 @@ func eraseRecordings(
 		switch {
 		case r.tied && !r.others:
 			from, to, deleted = "", "", micros(now)
+			err := t.Later(ctx, `DELETE FROM callback_deliveries
+				WHERE sid = (SELECT sid FROM recordings WHERE id = $1)`, r.id)
+			if err != nil {
+				return fmt.Errorf("erasing callbacks: %w", err)
+			}
 			if r.live {
 				e.Media = append(e.Media, r.key)
 				e.Deleted["recordings"]++
@@ -164,6 +169,7 @@ func eraseRecordings(
 		}
 		err := t.Later(ctx, `UPDATE recordings SET deleted = CASE WHEN deleted = 0 THEN $2 ELSE deleted END,
 				updated = $3, waits = CASE WHEN $2 = 0 THEN waits ELSE 0 END,
+				callback_url = CASE WHEN $2 = 0 THEN callback_url ELSE '' END,
 				from_address = $4, to_address = $5 WHERE id = $1`,
 			r.id, deleted, micros(now), from, to)
 		if err != nil {

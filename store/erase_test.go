@@ -144,6 +144,11 @@ func plantCanary(t *testing.T, s *Store) fabric.Subscriber {
 	} {
 		rec := recordings.Recording{ID: newID(), Sid: newID(), ProjectID: "p", Bytes: 10,
 			Metadata: recordings.Metadata{From: r.from, To: r.to}, Created: now}
+		if len(r.of) == 1 && r.of[0] == sub.ID {
+			rec.Status = recordings.Completed
+			rec.Callback = recordings.Callback{URL: "https://example.com" + r.from, Method: "GET",
+				Events: []string{"completed"}}
+		}
 		if _, _, err := s.AddRecording(ctx, rec,
 			recordings.Arrival{Identity: rec.ID, SubscriberIDs: r.of}); err != nil {
 			t.Fatal(err)

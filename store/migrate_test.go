@@ -86,10 +86,11 @@ func TestOlderSchema(t *testing.T) { EachDatabase(t, testOlderSchema) }
 func testOlderSchema(t *testing.T, c Config) {
 	s, project, _ := grantRows(t, c)
 	later := c
-	later.migrations = laterMigrations(t, 4)
+	next := s.known + 1
+	later.migrations = laterMigrations(t, int(next))
 	again := opened(t, later)
-	if current, known, err := again.SchemaVersion(t.Context()); current != 4 || known != 4 || err != nil {
-		t.Errorf("SchemaVersion = %d, %d, %v, want 4 twice", current, known, err)
+	if current, known, err := again.SchemaVersion(t.Context()); current != next || known != next || err != nil {
+		t.Errorf("SchemaVersion = %d, %d, %v, want %d twice", current, known, err, next)
 	}
 
 	if _, err := again.FindProject(t.Context(), project.ProjectID); err != nil {
@@ -100,7 +101,8 @@ func testOlderSchema(t *testing.T, c Config) {
 	}
 
 	var unfit *database.Unfit
-	if _, err := Open(t.Context(), c); !errors.As(err, &unfit) || !strings.Contains(err.Error(), "has schema 4") {
+	has := fmt.Sprint("has schema ", next)
+	if _, err := Open(t.Context(), c); !errors.As(err, &unfit) || !strings.Contains(err.Error(), has) {
 		t.Errorf("Open by the earlier version = %v, want an error", err)
 	}
 }

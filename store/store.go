@@ -45,6 +45,7 @@ type Store struct {
 	known int64 // the schema that this binary makes
 
 	*Audit
+	*Callbacks
 	*Calls
 	*Certificates
 	*Clients
@@ -72,6 +73,7 @@ func newStore(c *core) *Store {
 	return &Store{
 		core:         c,
 		Audit:        &Audit{c},
+		Callbacks:    &Callbacks{c},
 		Calls:        &Calls{c},
 		Certificates: &Certificates{c},
 		Clients:      &Clients{c},

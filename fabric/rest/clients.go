@@ -5,6 +5,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/deliver"
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
@@ -153,7 +154,7 @@ func showLogout(l fabric.Logout) logoutResponse {
 
 // listLogouts serves GET /api/fabric/clients/{id}/logouts.
 func (a clientAPI) listLogouts(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	state, err := fabric.ParseDeliveryState(r.URL.Query().Get("state"))
+	state, err := deliver.ParseState(r.URL.Query().Get("state"))
 	if err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/deliver"
 	"github.com/selvage/selvage/internal/page"
 )
 
@@ -56,7 +57,7 @@ func showProgress(p fabric.Progress) progressResponse {
 
 // listDeliveries serves GET /api/fabric/webhooks/{id}/deliveries, newest first.
 func (a webhookAPI) listDeliveries(w http.ResponseWriter, r *http.Request, by fabric.Issuer) error {
-	state, err := fabric.ParseDeliveryState(r.URL.Query().Get("state"))
+	state, err := deliver.ParseState(r.URL.Query().Get("state"))
 	if err != nil {
 		return err
 	}

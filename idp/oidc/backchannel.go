@@ -14,10 +14,12 @@ import (
 // attempt, so that it is fresh however long a client was away.
 func LogoutWriter(p *idp.Provider) func(context.Context, deliver.Receiver) (deliver.Write, error) {
 	return func(_ context.Context, r deliver.Receiver) (deliver.Write, error) {
-		return func(ctx context.Context, j deliver.Job) ([]byte, http.Header, error) {
+		return func(ctx context.Context, j deliver.Job) (deliver.Message, error) {
 			token, err := p.Tokens.LogoutToken(ctx, r.ID, j.Subject, j.ID)
-			body := url.Values{"logout_token": {token}}.Encode()
-			return []byte(body), http.Header{"Content-Type": {"application/x-www-form-urlencoded"}}, err
+			return deliver.Message{
+				Header: http.Header{"Content-Type": {"application/x-www-form-urlencoded"}},
+				Body:   []byte(url.Values{"logout_token": {token}}.Encode()),
+			}, err
 		}, nil
 	}
 }

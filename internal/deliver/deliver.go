@@ -42,18 +42,16 @@ type Job struct {
 	Queued   time.Time // when the job was queued, or last requested again
 }
 
-// Write returns the body and headers for one attempt at a job.
-type Write func(ctx context.Context, j Job) (body []byte, h http.Header, err error)
+// A Message is the request of one attempt at a job.
+type Message struct {
+	Method string // "" means POST
+	URL    string // "" means that of the receiver
+	Header http.Header
+	Body   []byte
+}
 
-// A State is the state of a job.
-type State string
-
-// The states.
-const (
-	Pending   State = "pending"
-	Delivered State = "delivered"
-	Dead      State = "dead"
-)
+// Write returns the request of an attempt at a job.
+type Write func(ctx context.Context, j Job) (Message, error)
 
 // A Result is the outcome of an attempt.
 type Result struct {

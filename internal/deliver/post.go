@@ -2,6 +2,7 @@ package deliver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -39,17 +40,20 @@ func (v *visit) post(ctx context.Context, j Job) answer {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 
-	body, header, err := v.write(ctx, j)
+	m, err := v.write(ctx, j)
 	if err != nil {
 		v.d.c.Log.Error("writing a delivery", v.d.c.What, v.receiver.ID, "delivery", j.ID, "error", err)
 		return answer{err: "the request could not be created"}
 	}
 
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, v.receiver.URL, bytes.NewReader(body))
+	method, url := cmp.Or(m.Method, http.MethodPost), cmp.Or(m.URL, v.receiver.URL)
+	req, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(m.Body))
 	if err != nil {
 		return answer{err: "the URL is invalid"}
 	}
-	req.Header = header
+	if m.Header != nil {
+		req.Header = m.Header
+	}
 	req.Header.Set("User-Agent", v.d.c.Agent)
 
 	resp, err := v.d.c.Client.Do(req)

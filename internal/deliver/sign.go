@@ -5,15 +5,20 @@ import (
 	"crypto/hmac"
 	"crypto/sha1"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"hash"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 )
 
-// The headers for signatures that the vendor's validators read.
+// The headers for signatures that the vendors' validators read.
 const (
 	SHA1Header   = "X-Signalwire-Signature"
 	SHA256Header = "X-Signalwire-SHA256-Signature"
+	TwilioHeader = "X-Twilio-Signature" // of forms only, with the same value as SHA1Header
 )
 
 // Signed returns a Writer that sends each job's body as JSON, signed with the key of the
@@ -23,12 +28,12 @@ func Signed(
 ) func(context.Context, Receiver) (Write, error) {
 	return func(ctx context.Context, r Receiver) (Write, error) {
 		key, err := key(ctx, r.ProjectID)
-		return func(_ context.Context, j Job) ([]byte, http.Header, error) {
+		return func(_ context.Context, j Job) (Message, error) {
 			h := Signature(key, r.URL, j.Body)
 			h.Set("Content-Type", "application/json")
 			h.Set("X-Selvage-Event", j.Event)
 			h.Set("X-Selvage-Delivery", j.ID)
-			return j.Body, h, nil
+			return Message{Header: h, Body: j.Body}, nil
 		}, err
 	}
 }
@@ -40,6 +45,23 @@ func Signature(key, url string, body []byte) http.Header {
 		SHA1Header:   {mac(sha1.New, key, url, body)},
 		SHA256Header: {mac(sha256.New, key, url, body)},
 	}
+}
+
+// FormSignature returns the headers that prove to a receiver that a form comes from a holder of the
+// key. Both are the base64 of an HMAC of the URL and the fields, sorted by name. A GET has its
+// fields in the URL, and so none to sign.
+func FormSignature(key, address string, fields url.Values) http.Header {
+	text := address
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		for _, value := range fields[name] {
+			text += name + value
+		}
+	}
+
+	h := hmac.New(sha1.New, []byte(key))
+	h.Write([]byte(text))
+	signature := base64.StdEncoding.EncodeToString(h.Sum(nil))
+	return http.Header{SHA1Header: {signature}, TwilioHeader: {signature}}
 }
 
 func mac(of func() hash.Hash, key, url string, body []byte) string {

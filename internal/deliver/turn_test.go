@@ -40,7 +40,7 @@ func TestTurnOfSlowReceiver(t *testing.T) {
 		var q counter
 		d := New(Config{Queue: &q, Client: &http.Client{Transport: slow}, Log: slog.New(slog.DiscardHandler)})
 		v := &visit{d: d, receiver: Receiver{ID: "r", URL: "http://slow.example/"}, began: time.Now()}
-		v.write = func(context.Context, Job) ([]byte, http.Header, error) { return nil, http.Header{}, nil }
+		v.write = func(context.Context, Job) (Message, error) { return Message{}, nil }
 		jobs := make([]Job, batch)
 		for i := range jobs {
 			jobs[i] = Job{ID: fmt.Sprint(i), Subject: fmt.Sprint(i)}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/selvage/selvage/internal/problem"
@@ -43,6 +44,9 @@ var parameters = []parameter{
 		text(func(d *recordings.Description) *string { return &d.SubscriberID })},
 	{"RecordingSid", []string{"X-Recording-Sid", "X-Recording-RecordingSid"},
 		text(func(d *recordings.Description) *string { return &d.Sid })},
+	{"RecordingStatusCallback", nil, text(func(d *recordings.Description) *string { return &d.Callback.URL })},
+	{"RecordingStatusCallbackMethod", nil, setCallbackMethod},
+	{"RecordingStatusCallbackEvent", nil, setCallbackEvents},
 	{"StartTime", []string{"X-Recording-StartTime", "X-Recording-Start-Time", "X-Recording-Stream-Start-Time",
 		"X-Recording-Call-Start-Time"},
 		setStartTime},
@@ -92,6 +96,16 @@ func (p parameter) value(headers http.Header, fields []url.Values) (string, erro
 		}
 	}
 	return "", nil
+}
+
+func setCallbackMethod(d *recordings.Description, value string) error {
+	d.Callback.Method = strings.ToUpper(value)
+	return nil
+}
+
+func setCallbackEvents(d *recordings.Description, value string) error {
+	d.Callback.Events = strings.Fields(value)
+	return nil
 }
 
 // setStartTime parses a date, or seconds since 1970 with or without a fraction.

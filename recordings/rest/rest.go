@@ -1,5 +1,5 @@
 // Package rest serves recordings under /api/relay/rest in the form of the vendor's native API: a
-// list, a single recording, and its deletion.
+// list, a single recording, and its deletion. It also serves the deliveries to status callbacks.
 //
 // The rules are those of package recordings, and the permissions are the same as in LaML. Only the
 // form differs.
@@ -73,6 +73,9 @@ func (a *API) Routes() []string { return web.Routes(a.mount) }
 func (a *API) mount(mux web.Mux) {
 	handle := func(pattern string, h ownedHandler) { mux.Handle(pattern, web.Handle(a.owned(h), a.fail)) }
 	handle("GET "+Prefix, a.list)
+	handle("GET "+Prefix+"/callbacks", a.listCallbacks)
+	handle("POST "+Prefix+"/callbacks/redeliver", a.redeliverDead)
+	handle("POST "+Prefix+"/callbacks/{callback}/redeliver", a.redeliver)
 	handle("DELETE "+Prefix+"/{id}", a.remove)
 	handle("GET "+Prefix+"/{id}", a.show)
 	mux.Handle(Prefix, web.Handle(a.wrongMethod("GET, HEAD"), a.fail))

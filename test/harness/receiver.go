@@ -31,6 +31,7 @@ type Told struct {
 	}
 	Body   []byte      `json:"-"`
 	Header http.Header `json:"-"`
+	Target string      `json:"-"` // path and query of the request
 }
 
 // NewReceiver starts a receiver that accepts everything.
@@ -50,7 +51,7 @@ func NewReceiver(t T) *Receiver {
 
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
-	told := Told{Body: body, Header: req.Header}
+	told := Told{Body: body, Header: req.Header, Target: req.RequestURI}
 	if err == nil {
 		err = json.Unmarshal(body, &told)
 	}

@@ -187,7 +187,8 @@ func (c recordingCommands) command() *cobra.Command {
 		})
 	load, download, link := c.recordingImportCommand(), c.downloadCommand(), c.linkCommand()
 	addProject(load, ls, show, download, remove, link)
-	return cli.Noun("recording", "Recordings of calls", load, ls, show, download, link, remove)
+	all := append([]*cobra.Command{load, ls, show, download, link, remove}, c.callbackCommands()...)
+	return cli.Noun("recording", "Recordings of calls", all...)
 }
 
 func listRecordings(ctx context.Context, a *app, cmd *cobra.Command) ([]recordings.Recording, error) {

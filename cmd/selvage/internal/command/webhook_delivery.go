@@ -9,6 +9,7 @@ import (
 
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/deliver"
 	"github.com/selvage/selvage/internal/page"
 )
 
@@ -78,7 +79,7 @@ func addState(cmd *cobra.Command) {
 // flagState returns the value of --state.
 func flagState(cmd *cobra.Command) (fabric.DeliveryState, error) {
 	name, _ := cmd.Flags().GetString("state")
-	return fabric.ParseDeliveryState(name)
+	return deliver.ParseState(name)
 }
 
 func (c webhookCommands) listDeliveries(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {

@@ -36,6 +36,7 @@ import (
 	"github.com/selvage/selvage/operator"
 	"github.com/selvage/selvage/operator/dashboard"
 	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/recordings/laml"
 )
 
 // An App holds the services and their backends. A server mounts it; commands call it.
@@ -70,6 +71,7 @@ type App struct {
 	Demo            *demo.Demo
 	webhooks        *deliver.Deliverer // nil except in a server
 	logouts         *deliver.Deliverer // likewise
+	callbacks       *deliver.Deliverer // likewise
 	Post            *mail.Post
 	Box             *mail.Box // keeps mails; nil if they are sent
 }
@@ -196,7 +198,7 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 	a.Recordings = recordings.New(recordings.Config{
 		Store: a.Store, Media: a.media, MaxUpload: int64(a.Config.Recordings.MaxUpload),
 		Wait: time.Duration(a.Config.Recordings.Wait), Links: a.Ring, CheckMaker: a.checkMaker,
-		Calls: recordedCalls{a},
+		Calls: recordedCalls{a}, CheckURL: a.egress.Check,
 		SubscriberOf: func(ctx context.Context, projectID, address string) (string, error) {
 			return a.Fabric.Addresses.SubscriberOf(ctx, projectID, address, "")
 		},
@@ -216,9 +218,10 @@ func (a *App) buildRelay(log *slog.Logger, observe func(method, result string)) 
 	})
 }
 
-// buildDeliverers builds the deliverers of events to webhooks and of logouts to clients. Every
-// node has them, whatever it serves. webhook and logout receive the result of each attempt.
-func (a *App) buildDeliverers(log *slog.Logger, webhook, logout func(result string)) {
+// buildDeliverers builds the deliverers of events to webhooks, of logouts to clients and of status
+// callbacks of recordings. Every node has them, whatever it serves. webhook, logout and callback
+// receive the result of each attempt.
+func (a *App) buildDeliverers(log *slog.Logger, webhook, logout, callback func(result string)) {
 	a.webhooks = deliver.New(deliver.Config{
 		Queue: a.Store.Webhooks.Queue(), Client: a.egress.Client(),
 		Writer: deliver.Signed(a.Fabric.Webhooks.SigningKey),
@@ -228,6 +231,11 @@ func (a *App) buildDeliverers(log *slog.Logger, webhook, logout func(result stri
 		Queue: a.Store.Logouts.Queue(), Client: a.egress.Client(), Writer: oidc.LogoutWriter(a.IDP),
 		Verdict: oidc.LogoutVerdict,
 		Agent:   "selvage", What: "client", Observe: logout, Log: log,
+	})
+	a.callbacks = deliver.New(deliver.Config{
+		Queue: a.Store.CallbackQueue(), Client: a.egress.Client(),
+		Writer: laml.CallbackWriter(a.Where.Public, a.Fabric.Webhooks.SigningKey),
+		Agent:  "selvage", What: "callback", Observe: callback, Log: log,
 	})
 }
 

@@ -24,14 +24,15 @@ import (
 
 // metrics holds the metrics of a server.
 type metrics struct {
-	registry *prometheus.Registry
-	requests *prometheus.HistogramVec
-	events   *prometheus.CounterVec
-	messages *prometheus.CounterVec
-	webhooks *prometheus.CounterVec
-	logouts  *prometheus.CounterVec
-	mails    *prometheus.CounterVec
-	byRoute  sync.Map // requestLabels to prometheus.Observer; saves looking it up by strings
+	registry  *prometheus.Registry
+	requests  *prometheus.HistogramVec
+	events    *prometheus.CounterVec
+	messages  *prometheus.CounterVec
+	webhooks  *prometheus.CounterVec
+	logouts   *prometheus.CounterVec
+	callbacks *prometheus.CounterVec
+	mails     *prometheus.CounterVec
+	byRoute   sync.Map // requestLabels to prometheus.Observer; saves looking it up by strings
 }
 
 type requestLabels struct {
@@ -66,6 +67,11 @@ func newMetrics(version string) *metrics {
 			Help: "Attempts to notify an OAuth client of a logout, by result: delivered, failed, " +
 				"or dead after the last attempt.",
 		}, []string{"result"}),
+		callbacks: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "selvage_callback_attempts_total",
+			Help: "Attempts to report the status of a recording to its callback, by result: delivered, failed, " +
+				"or dead after the last attempt.",
+		}, []string{"result"}),
 		mails: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "selvage_mail_attempts_total",
 			Help: "Attempts to send a mail, by result: sent, failed, dead after the last attempt, " +
@@ -75,7 +81,7 @@ func newMetrics(version string) *metrics {
 
 	m.gauge("selvage_build_info", "Always 1; the labels describe the build.",
 		prometheus.Labels{"version": version, "go": runtime.Version()}, func() float64 { return 1 })
-	m.registry.MustRegister(m.requests, m.events, m.messages, m.webhooks, m.logouts, m.mails,
+	m.registry.MustRegister(m.requests, m.events, m.messages, m.webhooks, m.logouts, m.callbacks, m.mails,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
@@ -114,6 +120,7 @@ func (m *metrics) watch(a *App) {
 	m.watchSpools(a.spools)
 	m.watchDeliverer("webhook", "Deliveries", a.webhooks)
 	m.watchDeliverer("logout", "Logouts", a.logouts)
+	m.watchDeliverer("callback", "Status callbacks of recordings", a.callbacks)
 	m.watchMail(a.Post)
 }
 
@@ -277,6 +284,9 @@ func (m *metrics) event(name string) { m.events.WithLabelValues(name).Inc() }
 
 // webhook counts an attempt to deliver to a webhook.
 func (m *metrics) webhook(result string) { m.webhooks.WithLabelValues(result).Inc() }
+
+// callback counts an attempt to report the status of a recording.
+func (m *metrics) callback(result string) { m.callbacks.WithLabelValues(result).Inc() }
 
 // logout counts an attempt to notify a client of a logout.
 func (m *metrics) logout(result string) { m.logouts.WithLabelValues(result).Inc() }

@@ -111,7 +111,7 @@ func Serve(ctx context.Context, c Config) (err error) {
 	if err := s.app.openCalls(ctx, s.log); err != nil {
 		return errors.Join(err, s.app.Close(), s.ports.close())
 	}
-	s.app.buildDeliverers(s.log, s.metrics.webhook, s.metrics.logout)
+	s.app.buildDeliverers(s.log, s.metrics.webhook, s.metrics.logout, s.metrics.callback)
 	s.metrics.watch(s.app)
 	if s.ports.tls != nil {
 		if s.certs, err = openCertificates(conf, s.app, s.log); err != nil {
@@ -223,7 +223,7 @@ func (s *server) deferredWork() []func(context.Context) {
 	a := s.app
 	return []func(context.Context){
 		func(ctx context.Context) { a.sweep(ctx, s.log) },
-		a.webhooks.Run, a.logouts.Run, a.Post.Run,
+		a.webhooks.Run, a.logouts.Run, a.callbacks.Run, a.Post.Run,
 		func(ctx context.Context) {
 			a.Fabric.Presence.Watch(ctx, func(err error) {
 				s.log.Error("checking for stale presence", "error", err)

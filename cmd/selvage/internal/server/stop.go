@@ -87,6 +87,7 @@ func (s *server) shutdown(ctx context.Context, drain time.Duration) error {
 	}
 	public.Go(func() { s.app.webhooks.Shutdown(ctx) })
 	public.Go(func() { s.app.logouts.Shutdown(ctx) })
+	public.Go(func() { s.app.callbacks.Shutdown(ctx) })
 	public.Go(func() { s.app.Post.Shutdown(ctx) })
 	public.Wait()
 	if s.ops != nil {

@@ -1,0 +1,44 @@
+package deliver
+
+import (
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A State is the state of a job.
+type State string
+
+// The states.
+const (
+	Pending   State = "pending"   // waiting or being sent
+	Delivered State = "delivered" // accepted by the receiver
+	Dead      State = "dead"      // given up: a dead letter
+)
+
+// ParseState parses the name of a state; "" is any.
+func ParseState(name string) (State, error) {
+	switch s := State(name); s {
+	case "", Pending, Delivered, Dead:
+		return s, nil
+	}
+	return "", problem.BadParam("state", "state must be pending, delivered or dead")
+}
+
+// Progress is how far a job has come.
+type Progress struct {
+	State    State
+	Created  time.Time // when the event happened
+	Due      time.Time // earliest time of the next attempt; zero for at once
+	Attempts int       // attempts since it was last queued
+	Status   int       // status of the last response; 0 if there was none
+	Error    string    // why the last attempt failed
+	Ended    time.Time // zero while pending
+}
+
+// How long jobs are kept, once they have ended and while they wait.
+const (
+	KeepDelivered = 24 * time.Hour
+	KeepDead      = 30 * 24 * time.Hour
+	WaitAtMost    = 48 * time.Hour // for a receiver whose long rests leave few attempts
+)

@@ -1,0 +1,176 @@
+package recordings
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/internal/deliver"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A Callback says where to report the status of a recording.
+type Callback struct {
+	URL    string   // "" disables the callback
+	Events []string // members of CallbackEvents
+	Method string   // a member of CallbackMethods
+}
+
+// The values allowed for a callback, the default first. An event is a [Status].
+var (
+	CallbackEvents  = []string{"completed", "in-progress", "absent"}
+	CallbackMethods = []string{"POST", "GET"}
+)
+
+// CodeBadEvent is the code of the error of a callback with an unknown event.
+const CodeBadEvent = "13621"
+
+// maxURL bounds the URL of a callback, in bytes.
+const maxURL = 2048
+
+// Wants reports whether the callback is to be told of a status.
+func (c Callback) Wants(s Status) bool { return c.URL != "" && slices.Contains(c.Events, string(s)) }
+
+// withDefaults fills in what a callback leaves out, and removes repeated events.
+func (c Callback) withDefaults() Callback {
+	c.Events = slices.Clone(c.Events)
+	slices.SortFunc(c.Events, func(a, b string) int {
+		return slices.Index(CallbackEvents, a) - slices.Index(CallbackEvents, b)
+	})
+	c.Events = slices.Compact(c.Events)
+	if c.URL == "" {
+		return c
+	}
+
+	c.Method = cmp.Or(c.Method, CallbackMethods[0])
+	if len(c.Events) == 0 {
+		c.Events = CallbackEvents[:1]
+	}
+	return c
+}
+
+// checkCallback reports what is wrong with a callback.
+func (r *Recordings) checkCallback(c Callback) error {
+	errs := []error{checkMember("RecordingStatusCallbackMethod", c.Method, CallbackMethods)}
+	for _, event := range c.Events {
+		if !slices.Contains(CallbackEvents, event) {
+			errs = append(errs, withCode(CodeBadEvent, problem.BadParam("RecordingStatusCallbackEvent",
+				"RecordingStatusCallbackEvent must be from %s", strings.Join(CallbackEvents, ", "))))
+			break
+		}
+	}
+	if c.URL != "" {
+		errs = append(errs, r.checkCallbackURL(c.URL))
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Recordings) checkCallbackURL(text string) error {
+	const param = "RecordingStatusCallback"
+	if err := checkText(param, text, maxURL); err != nil {
+		return err
+	}
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.Opaque != "" {
+		return problem.BadParam(param, "RecordingStatusCallback must be an http or https URL")
+	}
+	return r.checkURL(param, text)
+}
+
+// CallbackFields returns what a callback is told about a recording, except RecordingUrl, which
+// depends on where the server is reached.
+func (r Recording) CallbackFields() url.Values {
+	fields := url.Values{
+		"AccountSid": {r.ProjectID}, "RecordingSid": {r.Sid}, "RecordingStatus": {string(r.Status)},
+		"RecordingDuration": {strconv.FormatInt(r.Seconds(), 10)}, "RecordingChannels": {strconv.Itoa(r.Channels)},
+		"RecordingSource": {r.Source}, "RecordingTrack": {r.Track},
+	}
+	for name, value := range map[string]string{
+		"CallSid": r.CallSid, "ConferenceSid": r.ConferenceSid, "ErrorCode": r.ErrorCode,
+	} {
+		if value != "" {
+			fields.Set(name, value)
+		}
+	}
+	if !r.StartTime.IsZero() {
+		fields.Set("RecordingStartTime", r.StartTime.UTC().Format(time.RFC1123Z))
+	}
+	return fields
+}
+
+// A Delivery is the report of a recording's status on its way to the callback of the recording.
+type Delivery struct {
+	ID        string // sorts by creation
+	ProjectID string
+	Sid       string // of the recording
+	Event     Status
+	URL       string
+	Method    string
+	Fields    string // what is reported, see CallbackFields, as a form
+	deliver.Progress
+}
+
+// ParseDelivery parses the method, URL and fields of a delivery, one on each line. They are the body
+// of its job for package deliver.
+func ParseDelivery(job []byte) (Delivery, error) {
+	lines := strings.SplitN(string(job), "\n", 3)
+	if len(lines) != 3 {
+		return Delivery{}, errors.New("reading a delivery: it does not have three lines")
+	}
+	return Delivery{Method: lines[0], URL: lines[1], Fields: lines[2]}, nil
+}
+
+// A DeliveryStore keeps the deliveries to callbacks. It queues them in the transactions that
+// change the status of a recording.
+type DeliveryStore interface {
+	// ListCallbacks returns a page of a project's deliveries, newest first; "" is any state.
+	ListCallbacks(ctx context.Context, projectID string, s deliver.State, q page.Query) (page.Page[Delivery], error)
+	// RedeliverCallback queues a delivery of the project again, as of now, or returns a
+	// problem.NotFound.
+	RedeliverCallback(ctx context.Context, projectID, id string, now time.Time) (Delivery, error)
+	// RedeliverDeadCallbacks does the same for all dead letters of the project, and returns their
+	// number.
+	RedeliverDeadCallbacks(ctx context.Context, projectID string, now time.Time) (int, error)
+	// ExpireCallbacks makes dead letters of deliveries that were queued before a time.
+	ExpireCallbacks(ctx context.Context, before, now time.Time) error
+	// ForgetCallbacks deletes deliveries that were delivered or given up before these times.
+	ForgetCallbacks(ctx context.Context, delivered, dead, now time.Time) error
+}
+
+// ListCallbacks returns a page of the deliveries to callbacks in a state, newest first; "" is any
+// state.
+func (r *Recordings) ListCallbacks(
+	ctx context.Context, projectID string, s deliver.State, q page.Query,
+) (page.Page[Delivery], error) {
+	return r.store.ListCallbacks(ctx, projectID, s, q)
+}
+
+// Redeliver queues a delivery to a callback again, whatever its state, with the same fields.
+func (r *Recordings) Redeliver(ctx context.Context, projectID, id string) (Delivery, error) {
+	u, err := uuid.Parse(id)
+	if err != nil {
+		return Delivery{}, problem.NoSuch("delivery")
+	}
+	return r.store.RedeliverCallback(ctx, projectID, u.String(), r.now())
+}
+
+// RedeliverDead queues all dead letters of a project's callbacks again and returns their number.
+func (r *Recordings) RedeliverDead(ctx context.Context, projectID string) (int, error) {
+	return r.store.RedeliverDeadCallbacks(ctx, projectID, r.now())
+}
+
+// sweepCallbacks turns deliveries that waited too long into dead letters, and deletes old ones.
+func (r *Recordings) sweepCallbacks(ctx context.Context) error {
+	now := r.now()
+	return errors.Join(
+		r.store.ExpireCallbacks(ctx, now.Add(-deliver.WaitAtMost), now),
+		r.store.ForgetCallbacks(ctx, now.Add(-deliver.KeepDelivered), now.Add(-deliver.KeepDead), now))
+}

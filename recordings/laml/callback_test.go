@@ -1,0 +1,275 @@
+package laml_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/deliver"
+	"github.com/selvage/selvage/internal/egress"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/recordings/laml"
+)
+
+// A callback is a request to a status callback.
+type callback struct {
+	method string
+	url    string // as the receiver sees it
+	fields url.Values
+	header http.Header
+	shown  int // status of the recording's document when the request came
+}
+
+// An app receives status callbacks.
+type app struct {
+	*httptest.Server
+	mu     sync.Mutex
+	status int
+	told   []callback
+}
+
+const signingKey = "PSKcallbacks"
+
+// newApp starts a receiver of status callbacks, and their deliverer.
+func (s *server) newApp(t *testing.T) *app {
+	t.Helper()
+	a := &app{status: 204}
+	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		c := callback{method: r.Method, url: "http://" + r.Host + r.RequestURI, header: r.Header}
+		if c.fields = r.URL.Query(); r.Method == http.MethodPost {
+			c.fields, err = url.ParseQuery(string(body))
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		c.shown = s.do(t, "GET", s.path("/Recordings/"+c.fields.Get("RecordingSid")+".json"), s.basic).StatusCode
+
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.told = append(a.told, c)
+		w.WriteHeader(a.status)
+	}))
+	t.Cleanup(a.Close)
+
+	key := func(context.Context, string) (string, error) { return signingKey, nil }
+	d := deliver.New(deliver.Config{
+		Queue: s.store.CallbackQueue(), Client: egress.Policy{Allow: []string{"127.0.0.1"}}.Client(),
+		Agent: "test", What: "callback", Writer: laml.CallbackWriter("https://example.com", key),
+		Log: slog.New(slog.DiscardHandler),
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		d.Run(ctx)
+	}()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	return a
+}
+
+// answer sets the status of all later responses.
+func (a *app) answer(status int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.status = status
+}
+
+// await returns the requests, once there are n.
+func (a *app) await(t *testing.T, n int) []callback {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; <-time.After(10 * time.Millisecond) {
+		a.mu.Lock()
+		told := slices.Clone(a.told)
+		a.mu.Unlock()
+		if len(told) == n {
+			return told
+		}
+		if len(told) > n || time.Now().After(deadline) {
+			t.Fatalf("%d callbacks, want %d: %+v", len(told), n, told)
+		}
+	}
+}
+
+// idle waits until nothing is pending, and returns all deliveries, the newest first.
+func (s *server) idle(t *testing.T) []recordings.Delivery {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; <-time.After(10 * time.Millisecond) {
+		all, err := s.rules.ListCallbacks(t.Context(), s.project, "", page.Query{Size: 100})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pending := func(d recordings.Delivery) bool { return d.State == deliver.Pending }
+		if !slices.ContainsFunc(all.Items, pending) {
+			return all.Items
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("waited for %+v", all.Items)
+		}
+	}
+}
+
+// check checks the fields and the signature of a callback.
+func (c callback) check(t *testing.T, want url.Values) {
+	t.Helper()
+	for name := range want {
+		if got := c.fields.Get(name); got != want.Get(name) {
+			t.Errorf("callback %s: %s = %q, want %q", c.fields.Get("RecordingStatus"), name, got, want.Get(name))
+		}
+	}
+	signed := deliver.FormSignature(signingKey, c.url, c.fields)
+	if c.method == http.MethodGet {
+		signed = deliver.FormSignature(signingKey, c.url, nil)
+	}
+	for name := range signed {
+		if got := c.header.Get(name); got != signed.Get(name) {
+			t.Errorf("callback to %s: %s = %q, want %q", c.url, name, got, signed.Get(name))
+		}
+	}
+	if c.shown != http.StatusOK {
+		t.Errorf("when the callback came, the recording was answered with %d, want 200", c.shown)
+	}
+}
+
+// TestCallbacks shows that a callback receives that a recording begins and completes, by POST and
+// by GET, each once.
+func TestCallbacks(t *testing.T) {
+	for _, method := range recordings.CallbackMethods {
+		t.Run(method, func(t *testing.T) {
+			s := newServer(t)
+			a := s.newApp(t)
+			sid := s.announce(t, "CallSid=c").Sid
+			start := url.Values{"RecordingStatusCallback": {a.URL + "/done?a=b%20c"},
+				"RecordingStatusCallbackMethod": {method}, "RecordingChannels": {"dual"},
+				"RecordingStatusCallbackEvent": {"completed in-progress"}}
+			for range 2 { // the second changes nothing
+				if got := s.post(t, "/Calls/c/Recordings", start.Encode()); got.StatusCode != 201 {
+					t.Fatalf("Start = %d %s", got.StatusCode, got.body)
+				}
+			}
+			begun := a.await(t, 1)[0]
+			if uploaded := s.upload(t, "speech_stereo_8k.wav", "CallSid=c"); uploaded != sid {
+				t.Fatalf("the upload went to %s, want %s", uploaded, sid)
+			}
+
+			for _, c := range a.await(t, 2) {
+				if c.method != method {
+					t.Errorf("method = %s, want %s", c.method, method)
+				}
+			}
+			common := url.Values{"AccountSid": {s.project}, "CallSid": {"c"}, "RecordingSid": {sid},
+				"RecordingChannels": {"2"}, "RecordingSource": {"StartCallRecordingApi"}, "RecordingTrack": {"both"},
+				"RecordingUrl":       {"https://example.com" + s.path("/Recordings/"+sid)},
+				"RecordingStartTime": {"Sat, 21 Nov 2026 10:00:00 +0000"}, "RecordingDuration": {"0"},
+				"RecordingStatus": {"in-progress"}, "ErrorCode": {""}, "ConferenceSid": {""}}
+			begun.check(t, common)
+			common.Set("RecordingStatus", "completed")
+			common.Set("RecordingDuration", fmt.Sprint(s.show(t, sid).Duration))
+			a.await(t, 2)[1].check(t, common)
+			if all := s.idle(t); len(all) != 2 || all[0].Event != "completed" || all[0].Status != 204 {
+				t.Errorf("the deliveries are %+v, want two", all)
+			}
+		})
+	}
+}
+
+// TestCallbackOfUpload shows that an upload can name a callback, which is called once however often
+// the upload is repeated, and that it replaces that of the waiting recording.
+func TestCallbackOfUpload(t *testing.T) {
+	s := newServer(t)
+	a := s.newApp(t)
+	s.announce(t, "CallSid=c&RecordingStatusCallback="+url.QueryEscape("https://unused.example/"))
+	query := url.Values{"CallSid": {"c"}, "RecordingStatusCallback": {a.URL}}
+	for range 3 {
+		got := s.do(t, "POST", s.path("/Recordings?"+query.Encode()), s.basic,
+			body("audio/wav", corpusFile(t, "speech_s16_8k.wav")))
+		if got.StatusCode/100 != 2 {
+			t.Fatalf("upload = %d %s", got.StatusCode, got.body)
+		}
+	}
+	told := a.await(t, 1)[0]
+	told.check(t, url.Values{"RecordingStatus": {"completed"}})
+	if all := s.idle(t); len(all) != 1 || all[0].URL != a.URL || told.url != a.URL+"/" {
+		t.Errorf("told %s, and the deliveries are %+v, want one", told.url, all)
+	}
+}
+
+// TestCallbackOfAbsent shows that a callback receives that an upload is silent and that media never
+// came, if it wants to.
+func TestCallbackOfAbsent(t *testing.T) {
+	s := newServer(t)
+	a := s.newApp(t)
+	about := url.Values{"RecordingStatusCallback": {a.URL}, "RecordingStatusCallbackEvent": {"absent"}}
+	s.upload(t, "silence.wav", about.Encode())
+	s.upload(t, "silence.wav", url.Values{"RecordingStatusCallback": {a.URL}}.Encode())
+	s.announce(t, "CallSid=never&"+about.Encode())
+	s.now = s.now.Add(recordings.DefaultWait + time.Minute)
+	if err := s.rules.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range a.await(t, 2) {
+		c.check(t, url.Values{"RecordingStatus": {"absent"}, "ErrorCode": {recordings.NoAudio}})
+	}
+}
+
+// TestDeadCallback shows that a refused callback becomes a dead letter, which can be sent again.
+func TestDeadCallback(t *testing.T) {
+	s := newServer(t)
+	a := s.newApp(t)
+	a.answer(http.StatusGone)
+	s.upload(t, "speech_s16_8k.wav", url.Values{"RecordingStatusCallback": {a.URL + "/x"}}.Encode())
+	a.await(t, 1)
+	dead := s.idle(t)
+	if len(dead) != 1 || dead[0].State != deliver.Dead || dead[0].Progress.Status != http.StatusGone {
+		t.Fatalf("after 410: %+v, want a dead letter", dead)
+	}
+
+	a.answer(http.StatusOK)
+	if n, err := s.rules.RedeliverDead(t.Context(), s.project); n != 1 || err != nil {
+		t.Errorf("RedeliverDead = %d, %v, want 1", n, err)
+	}
+	a.await(t, 2)
+	s.idle(t)
+	if _, err := s.rules.Redeliver(t.Context(), s.project, dead[0].ID); err != nil {
+		t.Error(err)
+	}
+	told := a.await(t, 3)
+	if first, last := told[0].fields.Encode(), told[2].fields.Encode(); first != last {
+		t.Errorf("sent again: %s, want %s", last, first)
+	}
+}
+
+// TestUnsafeCallback shows that a callback is refused if nothing can be sent to it.
+func TestUnsafeCallback(t *testing.T) {
+	s := newServer(t, func(_ *server, c *recordings.Config, _ *laml.Config) { c.CheckURL = egress.Policy{}.Check })
+	s.announce(t, "CallSid=c")
+	for _, bad := range []string{"http://127.0.0.1/", "http://localhost:8080/", "http://[::1]/",
+		"http://user:pw@example.com/", "ftp://example.com/", "https://example.com:22/", "https://example.com/#x",
+		"javascript:alert(1)", "/done"} {
+		wantError(t, "upload with the callback "+bad, s.do(t, "POST",
+			s.path("/Recordings?"+url.Values{"RecordingStatusCallback": {bad}}.Encode()), s.basic,
+			body("audio/wav", corpusFile(t, "speech_s16_8k.wav"))), 400, 10000)
+		wantError(t, "start with the callback "+bad,
+			s.post(t, "/Calls/c/Recordings", url.Values{"RecordingStatusCallback": {bad}}.Encode()), 400, 10000)
+	}
+	all := read[struct{ Recordings []json.RawMessage }](t, s.do(t, "GET", s.path("/Recordings"), s.basic))
+	if len(all.Recordings) != 1 {
+		t.Errorf("%d recordings, want the announced one alone", len(all.Recordings))
+	}
+}

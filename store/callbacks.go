@@ -1,0 +1,186 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/deliver"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/recordings"
+)
+
+// Callbacks holds the deliveries to status callbacks of recordings.
+type Callbacks struct{ *core }
+
+var _ recordings.DeliveryStore = (*Callbacks)(nil)
+
+// CallbackQueue returns the queue of status callbacks. The body of a job is what
+// recordings.ParseDelivery reads.
+func (s *Callbacks) CallbackQueue() deliver.Queue { return s.queue() }
+
+func (s *Callbacks) queue() queue { return queue{s.core, callbackQueue} }
+
+// Its receivers are origins, so that a host that is down rests whatever the paths of its callbacks.
+var callbackQueue = strings.NewReplacer("{receivers}", "callback_receivers", "{on}", "1 = 1",
+	"{deliveries}", "callback_deliveries", "{receiver}", "receiver_id", "{job}", "id",
+	"{event}", "event", "{subject}", "sid", "{body}", "method || '\n' || url || '\n' || fields")
+
+// callbacksOf has the same statements for the deliveries of a project.
+var callbacksOf = strings.NewReplacer("{deliveries}", "callback_deliveries", "{receiver}", "project_id", "{job}", "id")
+
+var callbackTable = table[recordings.Delivery]{
+	"callback_deliveries", "delivery", `id, project_id, sid, event, url, method, fields, state, created, due, attempts,
+	status, error, ended`,
+	func(d *recordings.Delivery) []any {
+		return []any{&d.ID, &d.ProjectID, &d.Sid, &d.Event, &d.URL, &d.Method, &d.Fields, &d.State, &d.Created, &d.Due,
+			&d.Attempts, &d.Status, &d.Error, &d.Ended}
+	},
+}
+
+// queueCallback queues the status of a recording for its callback, if that wants it. It belongs to
+// the change that gave the recording this status.
+func (t tx) queueCallback(ctx context.Context, r recordings.Recording) error {
+	if !r.Callback.Wants(r.Status) {
+		return nil
+	}
+	receiver, err := t.receiveCallbacks(ctx, r.ProjectID, r.Callback.URL, r.Updated)
+	if err != nil {
+		return err
+	}
+	id, err := uuid.NewV7()
+	if err != nil {
+		return fmt.Errorf("creating delivery id: %w", err)
+	}
+	err = t.Later(ctx, `INSERT INTO callback_deliveries
+			(id, project_id, receiver_id, sid, event, url, method, fields, state, created, queued, due)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'pending', $9, $9, 0)`,
+		id.String(), r.ProjectID, receiver, r.Sid, string(r.Status), r.Callback.URL, r.Callback.Method,
+		r.CallbackFields().Encode(), micros(r.Updated))
+	if err != nil {
+		return fmt.Errorf("queueing callback: %w", err)
+	}
+	return nil
+}
+
+// receiveCallbacks makes sure that the origin of a URL is a receiver of a project, and returns its
+// id. It also writes the row of a receiver that exists, so that ForgetCallbacks keeps it.
+func (t tx) receiveCallbacks(ctx context.Context, projectID, address string, now time.Time) (id string, err error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "", fmt.Errorf("reading the URL of a callback: %w", err)
+	}
+	origin := u.Scheme + "://" + strings.ToLower(u.Host)
+	digest := sha256.Sum256([]byte(projectID + "\n" + origin))
+	id = hex.EncodeToString(digest[:16])
+	err = t.Later(ctx, `INSERT INTO callback_receivers (id, project_id, url, used) VALUES ($1, $2, $3, $4)
+			ON CONFLICT (id) DO UPDATE SET used = excluded.used`, id, projectID, origin, micros(now))
+	if err != nil {
+		return "", fmt.Errorf("writing receiver of callbacks: %w", err)
+	}
+	return id, nil
+}
+
+// ListCallbacks returns a page of a project's deliveries, newest first.
+func (s *Callbacks) ListCallbacks(
+	ctx context.Context, projectID string, state deliver.State, q page.Query,
+) (page.Page[recordings.Delivery], error) {
+	l := callbackTable.listing(q.From)
+	l.desc = true
+	l.where.and(`project_id = $%d`, projectID)
+	if state != "" {
+		l.where.and(`state = $%d`, string(state))
+	}
+	return l.page(ctx, s.read(), q)
+}
+
+// RedeliverCallback queues a delivery again and wakes its receiver.
+func (s *Callbacks) RedeliverCallback(
+	ctx context.Context, projectID, id string, now time.Time,
+) (d recordings.Delivery, err error) {
+	e := audit.Of("callback.redelivered", projectID, "callback", id)
+	err = s.change(ctx, e, func(t tx) error {
+		q := queue{s.core, callbacksOf}
+		if d, err = callbackTable.scan(q.requeue(ctx, t, projectID, id, now, callbackTable.columns)); err != nil {
+			return err
+		}
+		return s.wakeReceiver(ctx, t, projectID, d.URL, now)
+	})
+	return d, err
+}
+
+// wakeReceiver ends the rest of the receiver of a URL, which may have to be written again.
+func (s *Callbacks) wakeReceiver(ctx context.Context, t tx, projectID, address string, now time.Time) error {
+	receiver, err := t.receiveCallbacks(ctx, projectID, address, now)
+	if err != nil {
+		return err
+	}
+	return s.queue().wake(ctx, t, receiver)
+}
+
+// RedeliverDeadCallbacks queues all dead letters of a project again.
+func (s *Callbacks) RedeliverDeadCallbacks(
+	ctx context.Context, projectID string, now time.Time,
+) (n int, err error) {
+	err = s.change(ctx, audit.Of("callbacks.redelivered", projectID, "project", projectID), func(t tx) error {
+		res, err := t.Exec(ctx, callbacksOf.Replace(requeued+` AND state = 'dead'`), projectID, micros(now))
+		count, err := countChanged(res, err, "dead letters")
+		if err != nil {
+			return err
+		}
+		if n = int(count); n == 0 {
+			t.event.Drop()
+			return nil
+		}
+		t.event.Add("deliveries", strconv.Itoa(n))
+
+		addresses, err := gather(ctx, t, "listing receivers", scanID, `SELECT MIN(url) FROM callback_deliveries
+			WHERE project_id = $1 AND state = 'pending' AND queued = $2 GROUP BY receiver_id`, projectID, micros(now))
+		if err != nil {
+			return err
+		}
+		for _, address := range addresses {
+			if err := s.wakeReceiver(ctx, t, projectID, address, now); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return n, err
+}
+
+// ExpireCallbacks marks pending deliveries as dead that were queued before a time.
+func (s *Callbacks) ExpireCallbacks(ctx context.Context, before, now time.Time) error {
+	return s.queue().expire(ctx, before, now)
+}
+
+// idle is how long a receiver is kept after something was last queued for it.
+const idle = time.Hour
+
+// ForgetCallbacks deletes deliveries that ended before these times, and receivers for which nothing
+// waits. The change that queues something for a receiver also writes its row, so that one of the two
+// waits for the other.
+func (s *Callbacks) ForgetCallbacks(ctx context.Context, delivered, dead, now time.Time) error {
+	err := s.queue().forgetWhere(ctx, `state = 'delivered' AND ended < $1 OR state = 'dead' AND ended < $2`,
+		micros(delivered), micros(dead))
+	if err != nil {
+		return fmt.Errorf("deleting callbacks: %w", err)
+	}
+	return s.once(ctx, audit.None("receivers without deliveries"), func(t tx) error {
+		_, err := t.Exec(ctx, `DELETE FROM callback_receivers WHERE used < $1 AND NOT EXISTS (
+			SELECT 1 FROM callback_deliveries d WHERE d.receiver_id = callback_receivers.id AND d.state = 'pending')`,
+			micros(now.Add(-idle)))
+		if err != nil {
+			return fmt.Errorf("deleting receivers of callbacks: %w", err)
+		}
+		return nil
+	})
+}
