@@ -7,7 +7,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
-	_ "crypto/sha256" // the hash functions of the algorithms
+	_ "crypto/sha256" // hash functions of the algorithms
 	_ "crypto/sha512"
 	"encoding/base64"
 	"fmt"
@@ -16,7 +16,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// A Use is what a key is for: signing with an algorithm of RFC 7518, or sealing.
+// A Use is the purpose of a key: signing with an algorithm from RFC 7518, or sealing.
 type Use string
 
 // The uses.
@@ -28,14 +28,14 @@ const (
 	Seal  Use = "seal"
 )
 
-// algorithms lists the signing uses, each with its hash and how its keys are made.
-// Signing, verification, the JWKS and the metadata all follow this list.
+// algorithms lists the signing uses, each with its hash and how to generate keys. Signing,
+// verification, the JWKS and the metadata all use this list.
 var algorithms = []algorithm{
 	{RS256, crypto.SHA256, func() (crypto.Signer, error) { return rsa.GenerateKey(rand.Reader, 2048) }},
 	{ES256, crypto.SHA256, func() (crypto.Signer, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }},
 	{PS256, crypto.SHA256, func() (crypto.Signer, error) {
 		return rsa.GenerateKey(rand.Reader, 2048)
-	}}, // not shared with RS256: one key, one algorithm (RFC 7517, section 4.4)
+	}}, // a key of its own, since a key is used with only one algorithm (RFC 7517, section 4.4)
 	{EdDSA, crypto.SHA512, func() (crypto.Signer, error) {
 		_, key, err := ed25519.GenerateKey(rand.Reader)
 		return key, err
@@ -56,7 +56,7 @@ func find(use Use) (algorithm, bool) {
 	return algorithms[i], true
 }
 
-// Algorithms returns the uses that sign.
+// Algorithms returns the uses for signing.
 func Algorithms() []Use {
 	var uses []Use
 	for _, a := range algorithms {
@@ -68,7 +68,7 @@ func Algorithms() []Use {
 // Uses returns all uses.
 func Uses() []Use { return append(Algorithms(), Seal) }
 
-// signatures are the algorithms as go-jose names them.
+// signatures lists the algorithms in go-jose's type.
 var signatures = func() (all []jose.SignatureAlgorithm) {
 	for _, a := range algorithms {
 		all = append(all, jose.SignatureAlgorithm(a.use))
@@ -89,8 +89,8 @@ func generate(use Use) (crypto.Signer, error) {
 	return key, nil
 }
 
-// HalfHash hashes token with the algorithm's hash function and returns the left half
-// in base64url, as ID tokens carry it (OpenID Connect Core, section 3.1.3.6).
+// HalfHash hashes token with the algorithm's hash function, and returns the left half in base64url,
+// as required in ID tokens (OpenID Connect Core, section 3.1.3.6).
 func (u Use) HalfHash(token string) string {
 	a, ok := find(u)
 	if !ok {

@@ -36,7 +36,7 @@ func TestAlgorithms(t *testing.T) {
 			t.Errorf("%s is signed with %v", alg, published)
 		}
 
-		for _, other := range keys.Algorithms() { // one key, one algorithm
+		for _, other := range keys.Algorithms() { // a key is used with only one algorithm
 			renamed := base64.RawURLEncoding.EncodeToString(
 				[]byte(`{"alg":"` + string(other) + `","kid":"` +
 					jws.Signatures[0].Protected.KeyID + `","typ":"JWT"}`))
@@ -47,8 +47,8 @@ func TestAlgorithms(t *testing.T) {
 	}
 }
 
-// TestSalt checks the salt of PS256 as strictly as RFC 7518, section 3.5 requires: it is as long
-// as the hash.
+// TestSalt shows that the salt in PS256 signatures is as long as the hash, which RFC 7518, section
+// 3.5 requires.
 func TestSalt(t *testing.T) {
 	r := openRing(t, openStore(t))
 	token, err := r.Sign(keys.PS256, "JWT", claims{"alice"})
@@ -95,8 +95,8 @@ func TestSignUnique(t *testing.T) {
 	}
 }
 
-// TestNewAlgorithms shows that opening the ring of a version with fewer algorithms adds the missing
-// keys.
+// TestNewAlgorithms shows that if a ring comes from a version with fewer algorithms, opening it
+// adds the missing keys.
 func TestNewAlgorithms(t *testing.T) {
 	newer, older := openStore(t), openStore(t)
 	openRing(t, newer)
@@ -130,8 +130,8 @@ func TestNewAlgorithms(t *testing.T) {
 	}
 }
 
-// TestHalfHash shows that at_hash uses the hash of each algorithm (OpenID Connect Core, section
-// 3.1.3.6; Ed25519 uses SHA-512: RFC 8032, section 5.1).
+// TestHalfHash shows that HalfHash uses the hash function of each algorithm (OpenID Connect Core,
+// section 3.1.3.6; Ed25519 uses SHA-512: RFC 8032, section 5.1).
 func TestHalfHash(t *testing.T) {
 	const token = "jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y" // from OpenID Connect Core, appendix A.3
 	for alg, want := range map[keys.Use]string{

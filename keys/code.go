@@ -9,10 +9,9 @@ import (
 	"strings"
 )
 
-// Code returns an authentication code for message: HMAC-SHA256, prefixed with the kid
-// of the ring's current sealing key. The HMAC key is derived for the purpose from that
-// sealing key. Every node can verify the code for as long as the key is kept, which is
-// at least [Kept], unless the key is revoked.
+// Code returns an authentication code for message: an HMAC-SHA256, prefixed with the kid of the
+// ring's current sealing key. The HMAC key is derived from this sealing key and the purpose. Every
+// node can verify the code until the sealing key is deleted, at least [Kept] later, or revoked.
 func (r *Ring) Code(purpose, message string) (string, error) {
 	now := r.latest.Load()
 	kid := now.makers[Seal].Kid
@@ -20,8 +19,8 @@ func (r *Ring) Code(purpose, message string) (string, error) {
 	return kid + "." + base64.RawURLEncoding.EncodeToString(mac), err
 }
 
-// VerifyCode reports whether code is a valid code of message for the purpose. Its
-// timing does not reveal how much of the code is correct.
+// VerifyCode reports whether code is a valid code for message and purpose. Its timing does not
+// reveal how much of the code is correct.
 func (r *Ring) VerifyCode(purpose, message, code string) bool {
 	kid, text, _ := strings.Cut(code, ".")
 	given, err := base64.RawURLEncoding.Strict().DecodeString(text)

@@ -44,8 +44,8 @@ func TestCode(t *testing.T) {
 	}
 }
 
-// TestCodeOutlivesItsKey shows that a code stays valid after its key is retired, until the key
-// is revoked.
+// TestCodeOutlivesItsKey shows that a code is valid after its key was retired, but not after the
+// key was revoked.
 func TestCodeOutlivesItsKey(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	r, other := open(t, clock.node(rows)), open(t, clock.node(rows))
@@ -63,7 +63,7 @@ func TestCodeOutlivesItsKey(t *testing.T) {
 	}
 
 	for _, code := range []string{old, fresh} {
-		if !other.VerifyCode("p", "m", code) { // this node has not seen the new key yet
+		if !other.VerifyCode("p", "m", code) { // this node has not read the new key yet
 			t.Errorf("VerifyCode(%q) after a rotation is false", code)
 		}
 	}

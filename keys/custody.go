@@ -8,45 +8,44 @@ import (
 	"time"
 )
 
-// patience is how long a Custody may take to make or open a key.
+// patience is how long a Custody may take to create or open a key.
 const patience = 3 * time.Second
 
-// A Custody makes private signing keys and lets them sign. [PKCS8] holds them in
-// memory. Another implementation may leave them in a key management service or a
-// hardware module, which signs on request. It must
+// A Custody creates private signing keys, and signs with them. [PKCS8] holds the keys in memory.
+// Another implementation may leave them in a key management service or a hardware module, and ask
+// it to sign. It must
 //
-//   - return a handle by which any node finds the key again after any restart: the
-//     key's name there, and preferably its public part. The handle is sealed by the
-//     master key and kept in the [Store], whether it is secret or not;
-//   - open handles of the previous custody by passing those that it did not make to
-//     PKCS8, because keys are only replaced as the ring rotates;
-//   - return a crypto.Signer for the use's algorithm of RFC 7518.
+//   - return a handle by which any node finds the key, even after a restart: the key's name
+//     there, and preferably its public part. Whether the handle is secret or not, it is sealed
+//     with the master key and kept in the [Store];
+//   - accept handles from the previous custody, by passing handles that are not its own to PKCS8,
+//     since keys are replaced only when the ring rotates;
+//   - return a crypto.Signer for the use's algorithm in RFC 7518.
 //
-// Public must return at once, because it is called for each token that is verified.
-// Sign is called concurrently from many goroutines and must bound its own time. It
-// gets a digest and its hash (a *rsa.PSSOptions for the PS algorithms), or the message
-// and crypto.Hash(0) for EdDSA. It returns what crypto/rsa, crypto/ecdsa (ASN.1) or
-// crypto/ed25519 would return.
+// The signer's Public must return immediately, because it is called for each token that is
+// verified. Its Sign is called concurrently from many goroutines, and must limit its own time. Sign
+// gets a digest and its hash (a *rsa.PSSOptions for the PS algorithms), or the message and
+// crypto.Hash(0) for EdDSA. It returns what crypto/rsa, crypto/ecdsa (ASN.1) or crypto/ed25519
+// would return.
 //
-// A Custody is not told when a key is no longer needed: once the key is revoked or
-// deleted from the ring, or if it was never stored because another node was faster.
+// A Custody is not notified when a key is no longer needed. This is the case when the key is
+// revoked or deleted from the ring, or if it was never stored, because another node was faster.
 type Custody interface {
-	// Make makes a key for one of the [Algorithms] and returns its handle. It is called
-	// concurrently for several keys. The ctx of Make and Open ends after three seconds,
-	// because the ring does nothing else meanwhile.
+	// Make creates a key for one of the [Algorithms] and returns its handle. It may be called
+	// concurrently for several keys. The contexts of Make and Open end after three seconds, because
+	// the ring does nothing else in the meantime.
 	Make(ctx context.Context, use Use) (handle []byte, err error)
-	// Open returns the key of a handle. It is called concurrently for several keys. A
-	// ring opens each key once, and retries every second if that fails.
+	// Open returns the key with the given handle. It may be called concurrently for several keys. A
+	// ring opens each key once. If that fails, it tries again every second.
 	Open(ctx context.Context, use Use, handle []byte) (crypto.Signer, error)
 }
 
-// PKCS8 is the Custody whose handles are the private keys themselves, in PKCS #8
-// (RFC 5958).
+// PKCS8 is the Custody whose handles are the private keys themselves, in PKCS #8 (RFC 5958).
 type PKCS8 struct{}
 
 var _ Custody = PKCS8{}
 
-// Make makes a private key and returns it in PKCS #8.
+// Make creates a private key and returns it in PKCS #8.
 func (PKCS8) Make(_ context.Context, use Use) ([]byte, error) {
 	key, err := generate(use)
 	if err != nil {

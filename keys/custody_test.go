@@ -23,8 +23,8 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// A module keeps private keys to itself, as a hardware module does. Only names, public keys and
-// signatures leave it.
+// A module is a Custody that keeps private keys to itself, like a hardware module. It returns only
+// names, public keys and signatures.
 type module struct {
 	mu   sync.Mutex
 	keys map[string]crypto.Signer
@@ -69,7 +69,7 @@ func (m *module) Open(ctx context.Context, use keys.Use, handle []byte) (crypto.
 	return inside{m, string(handle), key.Public()}, nil
 }
 
-// inside is a key in a module.
+// An inside is the signer for a key in a module.
 type inside struct {
 	m      *module
 	name   string
@@ -84,7 +84,7 @@ func (k inside) Sign(random io.Reader, digest []byte, opts crypto.SignerOpts) ([
 	return k.m.keys[k.name].Sign(random, digest, opts)
 }
 
-// TestCustody moves a ring with keys in memory to a module.
+// TestCustody shows that a ring whose keys are in memory can be moved to a module.
 func TestCustody(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	plain := clock.node(rows)
@@ -160,8 +160,8 @@ func TestCustodyAway(t *testing.T) {
 	}
 }
 
-// TestCustodyBlind shows what a node does that cannot reach the module while another node
-// rotates keys.
+// TestCustodyBlind shows that a node that cannot reach the module still signs valid tokens while
+// another node rotates keys.
 func TestCustodyBlind(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	m := &module{keys: make(map[string]crypto.Signer)}
@@ -196,7 +196,7 @@ func TestCustodyBlind(t *testing.T) {
 	}
 
 	third := turn()
-	signs(second) // now retired, and the latest key that this node could open
+	signs(second) // now retired, but the newest key that this node could open
 	m2.away = false
 	check(t, blind.Tend(t.Context()))
 	signs(third)

@@ -9,11 +9,12 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// encoded returns text as a part of a compact token.
+// encoded returns text in base64url, as in the parts of a compact token.
 func encoded(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 
-// tokenSeeds are malformed tokens that have cost other parsers much: very many dots, a compressed
-// payload, a password-based key with many iterations, and deeply nested or repeated members.
+// tokenSeeds are malformed tokens that were expensive for other parsers: a very large number of
+// dots, a compressed payload, a password-based key with many iterations, and deeply nested or
+// repeated members.
 var tokenSeeds = []string{
 	"", ".", "..", "....", strings.Repeat(".", 1<<16), "a" + strings.Repeat(".a", 1<<14), strings.Repeat("A", 1<<16),
 	encoded(`{"alg":"dir","enc":"A256GCM","kid":"x","typ":"SAT","zip":"DEF"}`) + "..AAAA.AAAA.AAAA",
@@ -26,7 +27,7 @@ var tokenSeeds = []string{
 	`{"payload":"AA","signatures":[` + strings.Repeat(`{},`, 5000) + `{}]}`,
 }
 
-// FuzzJWE opens tokens of a sealer. None but its own opens.
+// FuzzJWE shows that a sealer opens only tokens that it has sealed.
 func FuzzJWE(f *testing.F) {
 	sealer := openRing(f, openStore(f)).Sealer("fuzz", "SAT", "puc")
 	own, err := sealer.Seal(map[string]string{"sub": "ada"})
@@ -48,7 +49,7 @@ func FuzzJWE(f *testing.F) {
 	})
 }
 
-// FuzzJWT verifies tokens of a ring. None verifies but those that the ring has signed.
+// FuzzJWT shows that a ring accepts only tokens that it has signed.
 func FuzzJWT(f *testing.F) {
 	ring := openRing(f, openStore(f))
 	const payload = `{"sub":"ada"}`
@@ -63,7 +64,7 @@ func FuzzJWT(f *testing.F) {
 		f.Add(token)
 	}
 
-	// A header may be an object of very many members, and a signature takes 1 ms to verify.
+	// A header may be an object with very many members, and verifying a signature takes 1 ms.
 	bound := fuzzcost.Bound{CPU: 3 * fuzzcost.Parser.CPU, CPUPerByte: fuzzcost.Parser.CPUPerByte,
 		Heap: 128 << 10, PerByte: 256}
 	f.Fuzz(func(t *testing.T, token string) {

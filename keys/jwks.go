@@ -14,22 +14,22 @@ import (
 type Document struct {
 	Body   []byte
 	ETag   string
-	MaxAge time.Duration // how long it may be cached
+	MaxAge time.Duration // how long the JWKS may be cached
 }
 
-// JWKS returns the public keys of all signing keys that verifiers may meet: those
-// that will sign, those that sign now, and those that signed within [Kept].
+// JWKS returns the public keys with which tokens may have to be verified: those of the next and the
+// current signing keys, and those of keys retired within [Kept].
 func (r *Ring) JWKS() Document { return r.latest.Load().jwks }
 
-// freshness is the longest time a JWKS may be cached. A longer time would save requests;
-// a shorter one tells verifiers of a revoked key sooner.
+// freshness is the longest time for which a JWKS may be cached. A longer time would save requests.
+// With a shorter time, verifiers would sooner notice that a key was revoked.
 const freshness = 5 * time.Minute
 
-// cacheable returns how long a JWKS may be cached. A verifier that fetches it from a
-// node that has not seen a new key yet must fetch it again before that key signs. The
-// node where the key begins to sign may have a clock that is half of publish ahead.
+// cacheable returns how long a JWKS may be cached. If a verifier fetches the JWKS from a node that
+// has not read a new key yet, it must fetch the JWKS again before the key is used to sign. The node
+// that first signs with the key may have a clock that is ahead by half of publish.
 func cacheable(publish time.Duration) time.Duration {
-	const late = 2 * pollEvery // by then, every node has seen a new key
+	const late = 2 * pollEvery // after this time, every node has read a new key
 	return min(max(0, publish/2-late), freshness).Truncate(time.Second)
 }
 

@@ -1,15 +1,15 @@
-// Package keys is the key ring: the keys that sign ID and access tokens and those
-// that seal fabric tokens. All nodes share it.
+// Package keys is the key ring: the keys that sign ID and access tokens, and those that seal fabric
+// tokens. All nodes share it.
 //
-// Each use has one current key, one next key and any number of retired ones. The next
-// key is published before it signs, so that verifiers that cache the JWKS know it in
-// time. Retired keys are kept while anything they made may still be valid. A key that
-// is no longer trusted is revoked, and verifies nothing from then on. Nodes agree
-// through the [Store], where each step is a compare-and-swap; there is no leader.
+// Each use has one current key, one next key and any number of retired keys. The next key is
+// published before it is used to sign, so that verifiers that cache the JWKS know it in time. A
+// retired key is kept while anything that it signed or sealed may still be valid. A key that is no
+// longer trusted is revoked; from then on, everything that it signed or sealed is refused. Nodes
+// agree through the [Store], in which each step is a compare-and-swap. There is no leader.
 //
-// The Store holds private parts sealed under a master key that is kept elsewhere.
-// Private signing keys may live outside the Store altogether: see [Custody]. Sealing
-// keys are never used directly: HKDF derives a key from them for each type of token.
+// The Store holds the private parts of keys, sealed with a master key that is kept elsewhere.
+// Private signing keys may also be kept outside the Store: see [Custody]. Sealing keys are never
+// used directly: HKDF derives a key from them for each type of token.
 package keys
 
 import (
@@ -31,48 +31,49 @@ type State string
 // The states.
 const (
 	Next    State = "next"    // published, not in use yet
-	Current State = "current" // signs or seals
-	Retired State = "retired" // verifies or opens what it made; deleted after [Kept]
-	Revoked State = "revoked" // not in use; its secret is deleted, its record is kept
+	Current State = "current" // used to sign or seal
+	Retired State = "retired" // used only to verify or open; deleted after [Kept]
+	Revoked State = "revoked" // not used; its secret is deleted, but its record is kept
 )
 
-// A Record is a key as the store holds it.
+// A Record is a key in the form in which the store holds it.
 type Record struct {
 	Kid       string
 	Use       Use
 	State     State
-	Sealed    string // its secret or handle, sealed by the master key; "" if State is Revoked
+	Sealed    string // its secret or handle, sealed with the master key; "" if State is Revoked
 	Created   time.Time
 	Activated time.Time // when it became Current; zero if it never did
 	Retired   time.Time // when it became Retired, or Revoked
 }
 
-// A Move takes a key from the state From to that of To, and updates its other fields.
+// A Move changes the state of a key from From to the state in To, and updates the other fields of
+// its record.
 type Move struct {
 	From State
 	To   Record
 }
 
-// A Store keeps records. At most one key of each use is current, and at most one next.
+// A Store keeps records. For each use, at most one key is current, and at most one is next.
 type Store interface {
-	// RingKeys returns all keys, oldest first.
+	// RingKeys returns the records of all keys, oldest first.
 	RingKeys(ctx context.Context) ([]Record, error)
 	// RingVersion returns a number that grows with each change of the ring.
 	RingVersion(ctx context.Context) (int64, error)
-	// ChangeRing applies the moves in order and adds keys, in one transaction. It
-	// returns problem.Conflict if a key is not in the state it is moved from, or if
-	// a state that only one key may be in is already taken.
+	// ChangeRing applies the moves in order and adds keys, in one transaction. It returns
+	// problem.Conflict if a key is no longer in the state From. It also does so if there would be a
+	// second current or next key for a use.
 	ChangeRing(ctx context.Context, moves []Move, added []Record) error
 	// SweepRing deletes the keys that were retired before the given time.
 	SweepRing(ctx context.Context, before time.Time) error
-	// Clock returns the store's time, which is the same for all nodes.
+	// Clock returns the store's time, which all nodes share.
 	Clock(ctx context.Context) (time.Time, error)
 }
 
-// Kept is how long a retired key is kept: longer than any token lives.
+// Kept is how long a retired key is kept. No token is valid for so long.
 const Kept = 31 * 24 * time.Hour
 
-// Config sets where a ring is kept and how often its keys rotate.
+// Config says where a ring is kept, and how often its keys rotate.
 type Config struct {
 	Store   Store
 	Master  []byte           // 32 bytes, see [ReadMaster]
@@ -81,10 +82,10 @@ type Config struct {
 
 	SigningRotation time.Duration // how long a key signs; 0 means 720 h
 	SealingRotation time.Duration // how long a key seals; 0 means 24 h
-	// Publish is how long a key is published before it signs or seals; 0 means 1 h.
-	// The JWKS may be cached for less than half of it, so the clocks of two nodes may
-	// differ by half of it. A node whose clock differs from the store's by more than
-	// a quarter of it does not rotate keys by time.
+	// Publish is how long a key is published before it is used to sign or seal; 0 means 1 h. The
+	// JWKS may be cached for less than half of this time, so the clocks of two nodes may differ by
+	// half of it. If a node's clock differs from the store's by more than a quarter of this time,
+	// the node does not rotate keys by time.
 	Publish time.Duration
 }
 
@@ -105,7 +106,7 @@ func (c *Config) fill() {
 	}
 }
 
-// A Ring signs, seals and opens. Its methods may be called concurrently.
+// A Ring signs, seals and opens tokens. Its methods are safe for concurrent use.
 type Ring struct {
 	c      Config
 	master *vault
@@ -116,15 +117,15 @@ type Ring struct {
 	synced time.Time // when the store last answered
 	cut    error     // the error of the last sync; nil if it succeeded
 	stuck  error     // the error of the last step; nil if it succeeded
-	retry  time.Time // when a failed step is retried
+	retry  time.Time // the time to retry a failed step
 
-	strangers sync.Mutex // held while the ring is read for an unknown kid
-	asked     time.Time  // when the ring was last read for an unknown kid
+	strangers sync.Mutex // held while the ring is read because of an unknown kid
+	asked     time.Time  // when the ring was last read because of an unknown kid
 }
 
-// Open reads the ring and makes the keys that are missing. It fails if the current key
-// of any use cannot be opened, for example because the master key is a different one.
-// In that case it changes nothing.
+// Open reads the ring and creates missing keys. If the current key for any use cannot be opened,
+// Open changes nothing and returns an error. This happens, for example, if the master key is a
+// different one.
 func Open(ctx context.Context, c Config) (*Ring, error) {
 	r, err := newRing(c)
 	if err != nil {
@@ -148,8 +149,8 @@ func Open(ctx context.Context, c Config) (*Ring, error) {
 	return r, nil
 }
 
-// Read reads a ring without making keys, for tools that inspect it. Its Status
-// reports which keys cannot be opened.
+// Read reads a ring without creating keys, for tools that inspect it. Its Status says which keys
+// cannot be opened.
 func Read(ctx context.Context, c Config) (*Ring, error) {
 	r, err := newRing(c)
 	if err != nil {
@@ -173,5 +174,5 @@ func newRing(c Config) (*Ring, error) {
 	return &Ring{c: c, master: master, shared: shared}, err
 }
 
-// attempts is how often a change is tried when another node changed the ring first.
+// attempts is how many times a change is tried if other nodes change the ring first.
 const attempts = 8

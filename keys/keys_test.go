@@ -55,7 +55,7 @@ func TestSealOpen(t *testing.T) {
 		}
 	}
 
-	second := openRing(t, rows) // another node with the same rows
+	second := openRing(t, rows) // another node that uses the same rows
 	other := openRing(t, openStore(t))
 
 	tests := []struct {
@@ -94,7 +94,7 @@ func TestSealOpen(t *testing.T) {
 	}
 }
 
-// head returns the header of a token.
+// head returns the decoded header of a token.
 func head(t *testing.T, token string) string {
 	t.Helper()
 	part, _, _ := strings.Cut(token, ".")
@@ -161,7 +161,7 @@ func TestJWKS(t *testing.T) {
 	if err := json.Unmarshal(openRing(t, openStore(t)).JWKS().Body, &set); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := len(set.Keys), 2*len(keys.Algorithms()); got != want { // current and next
+	if got, want := len(set.Keys), 2*len(keys.Algorithms()); got != want { // a current and a next key
 		t.Errorf("JWKS has %d keys, want %d", got, want)
 	}
 	seen := make(map[string]bool)

@@ -15,10 +15,10 @@ import (
 	"strings"
 )
 
-// ErrMaster means that a key of the ring is encrypted with another master key.
+// ErrMaster is the error for a key in the ring that was sealed with another master key.
 var ErrMaster = errors.New("it is encrypted with another master key")
 
-// A vault seals ring keys under the master key, bound to their kid.
+// A vault seals ring keys with the master key. Each sealed key is bound to its kid.
 type vault struct{ aead cipher.AEAD }
 
 func newVault(master []byte) (*vault, error) {
@@ -53,8 +53,8 @@ func (v *vault) open(sealed, kid string) ([]byte, error) {
 	return v.aead.Open(nil, nil, raw, []byte(kid))
 }
 
-// ReadMaster reads the master key from a file that holds base64 of 32 bytes. If the
-// file does not exist, ReadMaster creates it with a new key and mode 0600.
+// ReadMaster reads the master key from a file that contains 32 bytes in base64. If the file does
+// not exist, ReadMaster creates it, with a new key and mode 0600.
 func ReadMaster(file string) ([]byte, error) {
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -87,8 +87,8 @@ func ParseMaster(text string) ([]byte, error) {
 	return key, nil
 }
 
-// makeMaster writes a new key to a temporary file in the same directory and links it
-// into place, so that another process finds either the whole file or none.
+// makeMaster writes a new key to a temporary file in the same directory, and then links it to the
+// name file. So other processes find either the whole file or none.
 func makeMaster(file string) ([]byte, error) {
 	key := make([]byte, 32)
 	rand.Read(key)
@@ -97,7 +97,7 @@ func makeMaster(file string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating master key: %w", err)
 	}
-	defer func() { _ = os.Remove(tmp.Name()) }() // the link, once made, remains
+	defer func() { _ = os.Remove(tmp.Name()) }() // the link to it remains
 
 	_, err = fmt.Fprintln(tmp, base64.StdEncoding.EncodeToString(key))
 	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err != nil {
@@ -114,7 +114,7 @@ func makeMaster(file string) ([]byte, error) {
 	return key, syncDir(filepath.Dir(file))
 }
 
-// syncDir makes the names in a directory durable.
+// syncDir makes the file names in a directory durable.
 func syncDir(path string) error {
 	dir, err := os.Open(path)
 	if err != nil {

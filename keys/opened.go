@@ -2,11 +2,12 @@ package keys
 
 import "sync"
 
-// maxOpened is how many opened tokens are remembered; beyond that, all are forgotten.
+// maxOpened is the most opened tokens that are remembered. If there are more, all are forgotten.
 const maxOpened = 4096
 
-// An opened remembers the contents of a Sealer's valid tokens, for callers that present
-// the same token repeatedly. It belongs to one snapshot of the ring and is dropped with it.
+// An opened remembers the contents of valid tokens that a Sealer has opened, for callers that
+// present the same token repeatedly. It is derived from one snapshot of the ring, and dropped along
+// with it.
 type opened struct {
 	mu sync.RWMutex
 	m  map[string]said
@@ -33,9 +34,9 @@ func (o *opened) keep(token string, s said) {
 	o.m[token] = s
 }
 
-// Remembered is [Sealer.OpenBy] with a function that reads the claims. The value that read
-// returns is kept until the ring changes. It is shared, so callers must not change it.
-// Callers must check on each call whatever may end earlier, such as the token's own expiry.
+// Remembered is like [Sealer.OpenBy], but calls read to parse the claims, and remembers the result
+// until the ring changes. The result is shared, so callers must not change it. If a token can
+// become invalid for other reasons, such as its own expiry, callers must check these on each call.
 func (s *Sealer) Remembered(token string, read func(payload []byte) (any, error)) (v any, kid string, ok bool) {
 	if known, ok := s.ends().opened.find(token); ok {
 		return known.v, known.kid, true

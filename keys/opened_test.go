@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestRemembered shows that a token's content is cached while its key is valid, and only if the
-// token is valid.
+// TestRemembered shows that a token's content is remembered as long as its key is valid, and only
+// if the token is valid.
 func TestRemembered(t *testing.T) {
 	now := time.Now()
 	ring := &Ring{c: Config{Now: func() time.Time { return now }},

@@ -14,10 +14,10 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Rotate makes the next key of a use current, retires the current one and creates a new
-// next one. It returns the key that is then current. Unless atOnce is set, it returns
-// problem.Conflict if the next key has not been published for long enough. It also
-// returns problem.Conflict if another node changed the ring at the same time.
+// Rotate makes the next key of a use current, retires the current key, and creates a new next key.
+// It returns the new current key. If another node changes the ring at the same time, Rotate returns
+// problem.Conflict. It also does so if the next key has not been published for long enough, unless
+// atOnce is set.
 func (r *Ring) Rotate(ctx context.Context, use Use, atOnce bool) (Record, error) {
 	if err := r.Sync(ctx); err != nil {
 		return Record{}, err
@@ -48,7 +48,7 @@ func (r *Ring) Rotate(ctx context.Context, use Use, atOnce bool) (Record, error)
 	return rise.To, r.change(ctx, []Move{r.ended(current, Retired), rise}, after)
 }
 
-// checkPublished returns an error if a next key has not been published for long enough.
+// checkPublished returns an error if next has not been published for long enough.
 func (r *Ring) checkPublished(ctx context.Context, next Record) error {
 	if from := next.Created.Add(r.c.Publish); r.c.Now().Before(from) {
 		return problem.New(problem.Conflict, "not_published",
@@ -58,8 +58,8 @@ func (r *Ring) checkPublished(ctx context.Context, next Record) error {
 	return r.checkClock(ctx)
 }
 
-// checkClock returns an error if this machine's clock is too far from the store's. Such a
-// machine promotes no keys and deletes none.
+// checkClock returns an error if this machine's clock differs too much from the store's. With such
+// a clock, no keys are promoted or deleted.
 func (r *Ring) checkClock(ctx context.Context) error {
 	theirs, err := r.c.Store.Clock(ctx)
 	if err != nil {
@@ -72,10 +72,12 @@ func (r *Ring) checkClock(ctx context.Context) error {
 	return nil
 }
 
-// Retire revokes a key on every node within a second or two: whatever it signed or
-// sealed is refused, it leaves the JWKS, and its secret is deleted. The next key
-// replaces a current one, even if it has not been published for long enough. Retiring
-// a key again has no effect. Retire returns problem.NotFound if there is no such key.
+// Retire revokes a key. Within a second or two, every node refuses the tokens that the key has
+// signed or sealed, and the key is no longer in the JWKS. Its secret is deleted. If the key was
+// current, the next key replaces it, even if that has not been published for long enough.
+//
+// If the key has been revoked already, Retire does nothing. If there is no such key, it returns
+// problem.NotFound.
 func (r *Ring) Retire(ctx context.Context, kid string) (err error) {
 	for range attempts {
 		if err = r.Sync(ctx); err != nil {
@@ -97,7 +99,7 @@ func (r *Ring) revoke(ctx context.Context, kid string) error {
 	rec := s.records[i]
 
 	moves := []Move{r.ended(rec, Revoked)}
-	fill := rec.State // the state of the key to make
+	fill := rec.State // the state of the key to create
 	switch rec.State {
 	case Revoked:
 		return nil
@@ -116,16 +118,16 @@ func (r *Ring) revoke(ctx context.Context, kid string) error {
 	case fill == Current:
 		return err
 	}
-	return r.change(ctx, moves) // revoke anyway; Tend makes the next key later
+	return r.change(ctx, moves) // revoke anyway; Tend creates the next key later
 }
 
-// promoted returns the move that makes a next key current.
+// promoted returns the move that makes the key next current.
 func (r *Ring) promoted(next Record) Move {
 	next.State, next.Activated = Current, r.c.Now()
 	return Move{Next, next}
 }
 
-// ended returns the move that makes a key Retired or Revoked.
+// ended returns the move that makes a key Retired or Revoked, as end says.
 func (r *Ring) ended(rec Record, end State) Move {
 	from := rec.State
 	rec.State, rec.Retired = end, r.c.Now()
@@ -135,7 +137,7 @@ func (r *Ring) ended(rec Record, end State) Move {
 	return Move{from, rec}
 }
 
-// change applies moves, adds keys and then reads the ring again.
+// change applies moves, adds keys, and then reads the ring again.
 func (r *Ring) change(ctx context.Context, moves []Move, added ...Record) error {
 	err := r.c.Store.ChangeRing(ctx, moves, added)
 	if err != nil && !errors.Is(err, problem.Conflict) {
@@ -144,7 +146,7 @@ func (r *Ring) change(ctx context.Context, moves []Move, added ...Record) error 
 	return errors.Join(err, r.Sync(ctx))
 }
 
-// create makes a key to be added to the ring.
+// create creates a key, which the caller adds to the ring.
 func (r *Ring) create(ctx context.Context, use Use, state State) (rec Record, err error) {
 	secret, err := r.secret(ctx, use)
 	if err != nil {
@@ -153,7 +155,7 @@ func (r *Ring) create(ctx context.Context, use Use, state State) (rec Record, er
 	return r.record(use, state, secret)
 }
 
-// secret makes the secret or handle of a new key.
+// secret creates the secret or handle of a new key.
 func (r *Ring) secret(ctx context.Context, use Use) ([]byte, error) {
 	if use == Seal {
 		secret := make([]byte, 32)
@@ -165,14 +167,14 @@ func (r *Ring) secret(ctx context.Context, use Use) ([]byte, error) {
 	return r.c.Custody.Make(ctx, use)
 }
 
-// record returns a key as the store holds it. Its kid is a UUIDv7 and reveals only its age.
+// record returns the record of a key. Its kid is a UUIDv7, which reveals only the key's age.
 func (r *Ring) record(use Use, state State, secret []byte) (rec Record, err error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return rec, fmt.Errorf("creating key id: %w", err)
 	}
 	rec = Record{Kid: id.String(), Use: use, State: state,
-		Created: r.c.Now()} // taken after the slow part: the key is not published before
+		Created: r.c.Now()} // not earlier, since a key counts as published from this time
 	if state == Current {
 		rec.Activated = rec.Created
 	}
@@ -180,13 +182,13 @@ func (r *Ring) record(use Use, state State, secret []byte) (rec Record, err erro
 	return rec, err
 }
 
-// complete makes all missing keys in one change, so that nodes that start at the same
-// time do not each add a part of them.
+// complete creates all missing keys in one change, so that nodes that start at the same time do not
+// each add some of them.
 //
-// The keys are made concurrently, on all processors. An RSA key takes a tenth of a second
-// and a first start needs four. On two processors they take no longer than the two of
-// RS256 one after the other. If PS256 keys were made later, discovery would meanwhile name
-// an algorithm that has no key.
+// The keys are created concurrently, on all CPUs. An RSA key takes a tenth of a second, and the
+// first start needs four of them. On two CPUs, these take no longer than the two for RS256 would
+// take one after the other. If the keys for PS256 were created later, discovery would name an
+// algorithm without a key in the meantime.
 func (r *Ring) complete(ctx context.Context) error {
 	var added []Record
 	s := r.latest.Load()
@@ -221,5 +223,5 @@ func (r *Ring) complete(ctx context.Context) error {
 	return r.change(ctx, nil, added...)
 }
 
-// formatTime formats a time for people.
+// formatTime formats a time for display.
 func formatTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05") }

@@ -20,18 +20,18 @@ import (
 	"github.com/selvage/selvage/test/servers"
 )
 
-// A hand is a clock that tests move.
+// A hand is a clock that stands still unless a test moves it.
 type hand struct{ ahead atomic.Int64 }
 
 func (h *hand) now() time.Time       { return began.Add(time.Duration(h.ahead.Load())) }
 func (h *hand) pass(d time.Duration) { h.ahead.Add(int64(d)) }
 
-// node returns the configuration of a node; its clock and its store's clock are h.
+// node returns the configuration of a node that uses the store s. The clocks of both are h.
 func (h *hand) node(s keys.Store) keys.Config {
 	return keys.Config{Store: timed{s, h.now}, Master: make([]byte, 32), Now: h.now}
 }
 
-// A timed store has its own clock.
+// A timed is a store with its own clock.
 type timed struct {
 	keys.Store
 	now func() time.Time
@@ -53,7 +53,7 @@ func open(t testing.TB, c keys.Config) *keys.Ring {
 	return r
 }
 
-// kid returns the kid of the key with a use and state, or "" if there is none.
+// kid returns the kid of the first key with the given use and state, or "" if there is none.
 func kid(t testing.TB, s *store.Store, use keys.Use, state keys.State) string {
 	t.Helper()
 	for _, rec := range records(t, s) {
@@ -73,7 +73,7 @@ func records(t testing.TB, s *store.Store) []keys.Record {
 	return all
 }
 
-// states counts the keys of a use by state.
+// states counts the keys for a use by state.
 func states(t testing.TB, s *store.Store, use keys.Use) map[keys.State]int {
 	counts := make(map[keys.State]int)
 	for _, rec := range records(t, s) {
@@ -103,7 +103,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// eachStore runs a test on every kind of database.
+// eachStore runs a test on each kind of database.
 func eachStore(t *testing.T, test func(t *testing.T, rows *store.Store)) {
 	t.Run("sqlite", func(t *testing.T) { test(t, openStore(t)) })
 	t.Run("postgres", func(t *testing.T) {
@@ -115,7 +115,7 @@ func eachStore(t *testing.T, test func(t *testing.T, rows *store.Store)) {
 	})
 }
 
-// TestTend takes a ring through the life of its keys: next, current, retired, deleted.
+// TestTend shows how a key goes through the states next, current and retired, and is deleted.
 func TestTend(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	r, other := open(t, clock.node(rows)), open(t, clock.node(rows))
@@ -169,7 +169,8 @@ func TestTend(t *testing.T) {
 	}
 }
 
-// TestTendTogether shows that of fifty rings that find a key due concurrently, one rotates it.
+// TestTendTogether shows that if fifty rings notice at the same time that a key is due, only one of
+// them rotates the key.
 func TestTendTogether(t *testing.T) { eachStore(t, testTendTogether) }
 
 func testTendTogether(t *testing.T, rows *store.Store) {
@@ -233,8 +234,8 @@ func TestRotate(t *testing.T) {
 	}
 }
 
-// TestClockApart shows that a node whose clock differs from the store's rotates and deletes no keys
-// by time.
+// TestClockApart shows that a node whose clock differs from the store's neither rotates nor deletes
+// keys by time.
 func TestClockApart(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	c := clock.node(rows)
@@ -271,7 +272,7 @@ func TestClockApart(t *testing.T) {
 	}
 }
 
-// A retireWorld has two nodes that share a key ring, of which it tests one use.
+// A retireWorld has two nodes that share a key ring. It tests the keys for one use.
 type retireWorld struct {
 	t           *testing.T
 	use         keys.Use
@@ -289,7 +290,7 @@ func newRetireWorld(t *testing.T, use keys.Use) retireWorld {
 		map[*keys.Ring]*keys.Sealer{r: r.Sealer("sat", "SAT", "x"), other: other.Sealer("sat", "SAT", "x")}}
 }
 
-// token returns a token that the node has signed or sealed.
+// token returns a token that w.node has signed or sealed.
 func (w retireWorld) token() string {
 	w.t.Helper()
 	if w.use == keys.Seal {
@@ -302,7 +303,7 @@ func (w retireWorld) token() string {
 	return token
 }
 
-// wantToken fails unless both nodes accept, or both reject, a token.
+// wantToken fails unless both nodes accept the token, or both refuse it if want is false.
 func (w retireWorld) wantToken(want bool, token, what string) {
 	w.t.Helper()
 	for name, ring := range map[string]*keys.Ring{"this": w.node, "the other": w.other} {
@@ -317,7 +318,7 @@ func (w retireWorld) wantToken(want bool, token, what string) {
 	}
 }
 
-// retire revokes a key, twice, of which the second call has no effect.
+// retire revokes a key twice. The second call must have no effect.
 func (w retireWorld) retire(kid string) {
 	t := w.t
 	t.Helper()
@@ -335,7 +336,7 @@ func (w retireWorld) retire(kid string) {
 	}
 }
 
-// TestRetire revokes keys in each state, and shows that every node then refuses their tokens.
+// TestRetire shows that if a retired or current key is revoked, every node refuses its tokens.
 func TestRetire(t *testing.T) {
 	for _, use := range []keys.Use{keys.ES256, keys.Seal} {
 		w := newRetireWorld(t, use)
@@ -362,7 +363,7 @@ func TestRetire(t *testing.T) {
 	}
 }
 
-// TestRevokedStays shows that a revoked key is replaced, and stays in the list for good.
+// TestRevokedStays shows that a revoked key is replaced, and that its record is never deleted.
 func TestRevokedStays(t *testing.T) {
 	for _, use := range []keys.Use{keys.ES256, keys.Seal} {
 		w := newRetireWorld(t, use)
@@ -387,7 +388,7 @@ func TestRevokedStays(t *testing.T) {
 	}
 }
 
-// TestRetireTogether shows that fifty operators may revoke a key concurrently.
+// TestRetireTogether shows that fifty operators can revoke the same key at the same time.
 func TestRetireTogether(t *testing.T) { eachStore(t, testRetireTogether) }
 
 func testRetireTogether(t *testing.T, rows *store.Store) {

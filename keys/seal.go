@@ -18,9 +18,8 @@ import (
 // maxToken is the length in bytes of the longest token that is parsed.
 const maxToken = 16 << 10
 
-// A Sealer seals and opens tokens of one type. They are JWEs with alg dir and enc
-// A256GCM (RFC 7516; RFC 7518, sections 4.5 and 5.3), under keys that no other type
-// uses.
+// A Sealer seals and opens tokens of one type. The tokens are JWEs with the alg dir and the enc
+// A256GCM (RFC 7516; RFC 7518, sections 4.5 and 5.3). No other type of token uses the same keys.
 type Sealer struct {
 	ring    *Ring
 	purpose string
@@ -29,8 +28,8 @@ type Sealer struct {
 	kept atomic.Pointer[ends]
 }
 
-// ends holds what a Sealer derives from one snapshot of the ring. It is dropped with the
-// snapshot, and so are the keys derived from a revoked one.
+// An ends holds what a Sealer derives from a snapshot of the ring. It is dropped along with the
+// snapshot, so that no key derived from a revoked key remains.
 type ends struct {
 	from   *snapshot
 	byKid  sync.Map // *end by kid
@@ -38,26 +37,27 @@ type ends struct {
 	opened opened
 }
 
-// An end seals and opens under one ring key.
+// An end seals and opens tokens with one ring key.
 type end struct {
 	kid  string
 	head string      // the encoded header of its tokens
 	aead cipher.AEAD // generates nonces itself
 }
 
-// Sizes of the parts of the aead's output (RFC 7518, section 5.3).
+// Sizes of parts of a sealed token (RFC 7518, section 5.3).
 const (
 	nonceSize = 12
 	tagSize   = 16
 )
 
-// Sealer returns the sealer for a type of token. Its keys are derived for the purpose.
-// The header carries typ and ch, where clients can read them.
+// Sealer returns the sealer for one type of token. Its keys are derived for the purpose. Clients
+// can read typ and ch in the header of tokens.
 func (r *Ring) Sealer(purpose, typ, ch string) *Sealer {
 	return &Sealer{ring: r, purpose: purpose, typ: typ, ch: ch}
 }
 
-// Seal returns a token that holds claims, as MarshalBinary encodes them or else as JSON.
+// Seal returns a token that contains claims, encoded by their MarshalBinary method if they have
+// one, and as JSON otherwise.
 func (s *Sealer) Seal(claims any) (string, error) {
 	marshal := func() ([]byte, error) { return json.Marshal(claims) }
 	if own, ok := claims.(encoding.BinaryMarshaler); ok {
@@ -76,8 +76,8 @@ func (s *Sealer) Seal(claims any) (string, error) {
 	return e.seal(payload), nil
 }
 
-// seal writes a compact JWE (RFC 7516, section 7.1). With alg dir, its second part,
-// the encrypted key, is empty.
+// seal returns a token in compact form (RFC 7516, section 7.1). With the alg dir, the second part
+// of a JWE, the encrypted key, is empty.
 func (e *end) seal(payload []byte) string {
 	sealed := e.aead.Seal(nil, nil, payload, []byte(e.head))
 	tag := len(sealed) - tagSize
@@ -90,7 +90,8 @@ func (e *end) seal(payload []byte) string {
 	return string(token)
 }
 
-// open decrypts the parts that follow the header, and authenticates the header with them.
+// open decrypts parts, the parts of a token that follow its header. It also authenticates the
+// header.
 func (e *end) open(head string, parts []string) (payload []byte, ok bool) {
 	sealed := make([]byte, 0, len(parts[0])+len(parts[1])+len(parts[2]))
 	var err error
@@ -105,16 +106,16 @@ func (e *end) open(head string, parts []string) (payload []byte, ok bool) {
 	return payload, err == nil
 }
 
-// Open decodes the claims of a token of this type into claims. ok is false for any
-// other token: one of another type or ring, changed or malformed. Open does not check
-// whether the token has expired or was revoked.
+// Open decodes the claims of a token of this type. ok is false for any other token, such as one of
+// another type, one from another ring, or one that was changed. Open does not check whether the
+// token has expired or was revoked.
 func (s *Sealer) Open(token string, claims any) (ok bool) {
 	_, ok = s.OpenBy(token, claims)
 	return ok
 }
 
-// OpenBy is Open, and also returns the kid of the key that sealed the token. Callers
-// that rely on the token for a long time must check [Ring.Trusts] for that kid again.
+// OpenBy is like Open, and also returns the kid of the key that sealed the token. Callers that rely
+// on the token for a long time must check [Ring.Trusts] for this kid again.
 func (s *Sealer) OpenBy(token string, claims any) (kid string, ok bool) {
 	_, e, payload := s.payload(token)
 	if e == nil {
@@ -126,8 +127,8 @@ func (s *Sealer) OpenBy(token string, claims any) (kid string, ok bool) {
 	return e.kid, json.Unmarshal(payload, claims) == nil
 }
 
-// payload opens a token and returns what was derived from the ring as it was then. e is
-// nil if the token is not valid.
+// payload opens a token. It also returns the end that opened the token, and the ends of the
+// snapshot from which that comes. e is nil if the token is not valid.
 func (s *Sealer) payload(token string) (now *ends, e *end, payload []byte) {
 	head, rest, found := strings.Cut(token, "..")
 	if !found || len(token) > maxToken || strings.Count(rest, ".") != 2 {
@@ -145,7 +146,7 @@ func (s *Sealer) payload(token string) (now *ends, e *end, payload []byte) {
 	}
 
 	if _, known := now.byHead.Load(head); !known {
-		now.byHead.Store(head, e) // few headers are valid: one for each ring key and ch
+		now.byHead.Store(head, e) // there are few valid headers: one for each ring key and ch
 	}
 	return now, e, payload
 }
@@ -161,7 +162,7 @@ func (s *Sealer) ends() *ends {
 	return e
 }
 
-// opener returns the end that opens tokens with this header, or nil if there is none.
+// opener returns the end that opens tokens with the header head, or nil if there is none.
 func (s *Sealer) opener(head string) (*ends, *end) {
 	now := s.ends()
 	if e, ok := now.byHead.Load(head); ok {
@@ -177,11 +178,11 @@ func (s *Sealer) opener(head string) (*ends, *end) {
 		s.ring.lookAgain()
 		now = s.ends()
 	}
-	e, _ := s.end(now, kid) // nil if there is no such key
+	e, _ := s.end(now, kid) // nil if the key is unknown
 	return now, e
 }
 
-// A header is a token's header (RFC 7516, section 4.1; RFC 7515, section 4.1), with the
+// A header is the header of a token (RFC 7516, section 4.1; RFC 7515, section 4.1), with the
 // additional member ch.
 type header struct {
 	Alg string `json:"alg"`
@@ -191,8 +192,8 @@ type header struct {
 	Ch  string `json:"ch,omitempty"`
 }
 
-// kid returns the kid of a header. Only members that this package writes are allowed: no
-// zip, crit or jwk.
+// kid returns the kid in a header. It accepts only the members that this package writes, so no zip,
+// crit or jwk.
 func (s *Sealer) kid(head string) (string, bool) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(head)
 	if err != nil {
@@ -208,7 +209,7 @@ func (s *Sealer) kid(head string) (string, bool) {
 	return h.Kid, true
 }
 
-// end returns the end for a ring key. It is derived once for each snapshot of the ring.
+// end returns the end for the ring key kid. The end is derived once for each snapshot of the ring.
 func (s *Sealer) end(now *ends, kid string) (*end, error) {
 	if e, ok := now.byKid.Load(kid); ok {
 		return e.(*end), nil

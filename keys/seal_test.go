@@ -10,7 +10,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// TestSealIsJWE shows that go-jose opens our tokens, and that we open those of go-jose.
+// TestSealIsJWE shows that go-jose opens our tokens, and that we open tokens from go-jose.
 func TestSealIsJWE(t *testing.T) {
 	root := bytes.Repeat([]byte{7}, 32)
 	ring := &Ring{}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Derive returns a secret for a purpose. It is the same on every node and is never
-// rotated: it changes only with the master key.
+// Derive returns a secret for the given purpose. The secret is the same on every node and never
+// rotates: it changes only with the master key.
 func (r *Ring) Derive(purpose string) (secret [sha256.Size]byte) {
 	h := hmac.New(sha256.New, r.c.Master)
 	h.Write([]byte("selvage " + purpose))
@@ -15,9 +15,9 @@ func (r *Ring) Derive(purpose string) (secret [sha256.Size]byte) {
 	return secret
 }
 
-// SealSecret seals a secret that nodes share in the store and that is not a ring key,
-// such as the key of a certificate. It uses a key derived from the master key. The
-// result opens only under the same name, so one secret cannot replace another.
+// SealSecret seals a secret that nodes share through the store and that is not a ring key, such as
+// the key of a certificate. It uses a key derived from the master key. The result can be opened
+// only under the same name, so that one secret cannot replace another.
 func (r *Ring) SealSecret(name string, secret []byte) (string, error) {
 	return r.shared.seal(secret, name)
 }

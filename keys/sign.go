@@ -20,8 +20,8 @@ type signer struct {
 	alg    jose.SignatureAlgorithm
 	public crypto.PublicKey
 	key    jose.OpaqueSigner
-	unique jose.OpaqueSigner // for messages that are never signed twice, see [Ring.SignUnique]
-	heads  sync.Map          // the encoded header of tokens, by typ
+	unique jose.OpaqueSigner // for messages that are signed only once, see [Ring.SignUnique]
+	heads  sync.Map          // the encoded headers of tokens, by typ
 }
 
 func newSigner(rec Record, key crypto.Signer) *signer {
@@ -34,18 +34,18 @@ func newSigner(rec Record, key crypto.Signer) *signer {
 	return s
 }
 
-// deterministic derives the nonce of a signature from the key and the message alone
-// (RFC 6979), as RFC 8725, section 3.2 recommends. It takes a quarter less time than
-// mixing in randomness. Randomness would protect a message that is signed twice, once by
-// a faulty machine.
+// A deterministic is a signer that derives the nonce of a signature only from the key and the
+// message (RFC 6979), as RFC 8725, section 3.2 recommends. This takes a quarter less time than
+// mixing in randomness. Randomness would only protect a message that is signed twice, once by a
+// faulty machine.
 type deterministic struct{ *ecdsa.PrivateKey }
 
 func (d deterministic) Sign(_ io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte, error) {
 	return d.PrivateKey.Sign(nil, digest, opts)
 }
 
-// salted makes PS256 signatures whose salt is as long as the hash (RFC 7518, section
-// 3.5). go-jose requests the longest salt that fits, which verifiers refuse.
+// A salted is a signer whose PS256 signatures have a salt that is as long as the hash (RFC 7518,
+// section 3.5). go-jose requests the longest salt that fits, which verifiers refuse.
 type salted struct{ crypto.Signer }
 
 func (s salted) Sign(random io.Reader, digest []byte, opts crypto.SignerOpts) ([]byte, error) {
@@ -69,7 +69,7 @@ func (s *signer) head(typ string) (string, error) {
 	return head, nil
 }
 
-// sign writes a compact JWS (RFC 7515, section 7.1) with one of the signers of s.
+// sign returns a compact JWS (RFC 7515, section 7.1), signed by one of the signers in s.
 func (s *signer) sign(by jose.OpaqueSigner, typ string, payload []byte) (string, error) {
 	head, err := s.head(typ)
 	if err != nil {
@@ -83,14 +83,14 @@ func (s *signer) sign(by jose.OpaqueSigner, typ string, payload []byte) (string,
 	return string(base64.RawURLEncoding.AppendEncode(append(token, '.'), signature)), nil
 }
 
-// Sign returns claims as a compact JWS, signed with the current key of an algorithm. typ
-// is the header's typ, such as "at+jwt" (RFC 9068, section 2.1).
+// Sign returns claims as a compact JWS, signed with the current key for alg. typ is the typ in the
+// header, such as "at+jwt" (RFC 9068, section 2.1).
 func (r *Ring) Sign(alg Use, typ string, claims any) (string, error) {
 	return r.sign(alg, typ, claims, func(s *signer) jose.OpaqueSigner { return s.key })
 }
 
-// SignUnique is Sign for claims that no other token has, because they contain a random
-// value such as a jti. With ES256 it is cheaper.
+// SignUnique is like Sign, for claims that are different in every token, because they contain a
+// random value such as a jti. With ES256 it is faster.
 func (r *Ring) SignUnique(alg Use, typ string, claims any) (string, error) {
 	return r.sign(alg, typ, claims, func(s *signer) jose.OpaqueSigner { return s.unique })
 }
@@ -108,8 +108,8 @@ func (r *Ring) sign(alg Use, typ string, claims any, by func(*signer) jose.Opaqu
 	return s.sign(by(s), typ, payload)
 }
 
-// VerifyJWS verifies a compact JWS of this ring with the given header typ and returns
-// its payload. ok is false for any other token, however malformed.
+// VerifyJWS verifies a compact JWS that this ring has signed, with the given typ in its header, and
+// returns its payload. ok is false for any other token, including malformed ones.
 func (r *Ring) VerifyJWS(token, typ string) (payload []byte, ok bool) {
 	if len(token) > maxToken {
 		return nil, false
@@ -130,7 +130,7 @@ func (r *Ring) VerifyJWS(token, typ string) (payload []byte, ok bool) {
 	return payload, err == nil
 }
 
-// signer returns the signing key with this kid, or nil if there is none.
+// signer returns the signing key with the given kid, or nil if there is none.
 func (r *Ring) signer(kid string) *signer {
 	if s := r.latest.Load().signers[kid]; s != nil {
 		return s

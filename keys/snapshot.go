@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// A snapshot is the ring as it was read, with its keys opened. It never changes. Values
-// derived from its keys are kept with it and dropped with it.
+// A snapshot is the ring as it was read at some time, with its keys opened. It never changes.
+// Values derived from its keys are kept and dropped along with it.
 type snapshot struct {
 	version int64
 	records []Record
@@ -17,10 +17,10 @@ type snapshot struct {
 	roots   map[string][]byte  // sealing keys by kid
 	makers  map[Use]Record     // the keys in use for signing and sealing
 	jwks    Document
-	closed  map[string]error // errors of keys that could not be opened, by kid
+	closed  map[string]error // errors for keys that could not be opened, by kid
 }
 
-// read reads the ring. A node opens each key only once.
+// read reads the ring. It does not open a key that is in the previous snapshot.
 func (r *Ring) read(ctx context.Context, version int64) (*snapshot, error) {
 	records, err := r.c.Store.RingKeys(ctx)
 	if err != nil {
@@ -29,7 +29,7 @@ func (r *Ring) read(ctx context.Context, version int64) (*snapshot, error) {
 	s := &snapshot{
 		version: version, records: slices.DeleteFunc(records, func(rec Record) bool {
 			return !slices.Contains(Uses(), rec.Use)
-		}), // drop keys written by a newer version of selvage
+		}), // drop keys from a newer version of selvage
 		signers: make(map[string]*signer), roots: make(map[string][]byte), makers: make(map[Use]Record),
 		closed: make(map[string]error),
 	}
@@ -54,15 +54,16 @@ func (r *Ring) read(ctx context.Context, version int64) (*snapshot, error) {
 	return s, err
 }
 
-// An unsealed is an opened key, or the error of opening it. It is zero for a revoked key.
+// An unsealed is an opened key, or the error from opening it. It is the zero value for a revoked
+// key.
 type unsealed struct {
 	signer *signer
-	root   []byte // of a sealing key
+	root   []byte // for sealing keys
 	err    error
 }
 
-// openAll opens keys concurrently: parsing private keys is most of the time of a start,
-// and a Custody may request each over a network.
+// openAll opens keys concurrently. Parsing private keys takes most of the time of a start, and a
+// Custody may request each key over a network.
 func (r *Ring) openAll(ctx context.Context, records []Record) []unsealed {
 	all, old := make([]unsealed, len(records)), r.latest.Load()
 	var opening sync.WaitGroup
@@ -75,7 +76,7 @@ func (r *Ring) openAll(ctx context.Context, records []Record) []unsealed {
 	return all
 }
 
-// open opens a key, or takes it from the previous snapshot.
+// open opens a key, unless it is already open in old, the previous snapshot.
 func (r *Ring) open(ctx context.Context, old *snapshot, rec Record) unsealed {
 	if old != nil && old.signers[rec.Kid] != nil {
 		return unsealed{signer: old.signers[rec.Kid]}
@@ -98,8 +99,8 @@ func (r *Ring) open(ctx context.Context, old *snapshot, rec Record) unsealed {
 	return unsealed{signer: newSigner(rec, key)}
 }
 
-// offer uses rec for signing or sealing if it is the current key. If the current key
-// cannot be opened, the most recently retired one is used instead.
+// offer makes rec the key for signing or sealing if it is current. If the current key cannot be
+// opened, the most recently retired key is used instead.
 func (s *snapshot) offer(rec Record) {
 	best, ok := s.makers[rec.Use]
 	switch {
@@ -110,7 +111,8 @@ func (s *snapshot) offer(rec Record) {
 	s.makers[rec.Use] = rec
 }
 
-// find returns the key of a use in a state that only one key may be in.
+// find returns the key with the given use and state. The state must be one that only one key per
+// use may have.
 func (s *snapshot) find(use Use, state State) (Record, bool) {
 	i := slices.IndexFunc(s.records, func(rec Record) bool { return rec.Use == use && rec.State == state })
 	if i < 0 {
@@ -119,7 +121,7 @@ func (s *snapshot) find(use Use, state State) (Record, bool) {
 	return s.records[i], true
 }
 
-// usable returns an error if a current key could not be opened.
+// usable returns an error if the current key for any use could not be opened.
 func (s *snapshot) usable() error {
 	for _, use := range Uses() {
 		if rec, ok := s.find(use, Current); ok && s.makers[use].Kid != rec.Kid {

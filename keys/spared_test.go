@@ -7,9 +7,9 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// spared is PKCS8 that reuses a few RSA keys, because creating them would take most of the
-// tests' time. A key is reused only after all others, so a ring's current and next key differ.
-// Rings distinguish keys by their kids.
+// A spared is a PKCS8 that reuses a few RSA keys, because creating RSA keys would take most of the
+// tests' time. All keys are used before any is reused, so that a ring's current and next key
+// differ. Rings distinguish keys by their kids.
 type spared struct{ keys.PKCS8 }
 
 const spare = 12

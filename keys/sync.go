@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Sync reads the ring if it has changed since the last read. If the store does not
-// answer, the ring keeps what it has read.
+// Sync reads the ring if it has changed since the last read. If the store does not answer, the ring
+// keeps using what it has read before.
 func (r *Ring) Sync(ctx context.Context) error {
 	began := r.c.Now()
 	err := r.sync(ctx)
@@ -23,7 +23,7 @@ func (r *Ring) Sync(ctx context.Context) error {
 }
 
 func (r *Ring) sync(ctx context.Context) error {
-	// The version is read before the keys, so the keys are of this version or a later one.
+	// Read the version before the keys, so that the keys are of this version or a later one.
 	version, err := r.c.Store.RingVersion(ctx)
 	if err != nil {
 		return fmt.Errorf("reading version of key ring: %w", err)
@@ -40,15 +40,15 @@ func (r *Ring) sync(ctx context.Context) error {
 
 	for !r.latest.CompareAndSwap(old, s) {
 		if old = r.latest.Load(); old.version > version {
-			return nil // a later version has been read meanwhile
+			return nil // a later version has been read in the meantime
 		}
 	}
 	return nil
 }
 
-// lookAgain reads the ring when a token has an unknown kid, because another node may have
-// just made that key. It reads at most once a second, so that made-up kids do not cause
-// queries. Concurrent callers wait for the one that reads, and then return.
+// lookAgain reads the ring because a token has an unknown kid: another node may have just created
+// this key. It reads at most once a second, so that made-up kids do not cause queries. If several
+// callers call it at the same time, one of them reads, and the others wait for it.
 func (r *Ring) lookAgain() {
 	r.strangers.Lock()
 	defer r.strangers.Unlock()
@@ -57,29 +57,29 @@ func (r *Ring) lookAgain() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), pollEvery)
 	defer cancel()
-	_ = r.Sync(ctx)     // Status reports an error
-	r.asked = r.c.Now() // set afterwards: if the store hangs, waiting callers do not try again
+	_ = r.Sync(ctx)     // Status reports any error
+	r.asked = r.c.Now() // set after Sync, so that if the store hangs, waiting callers do not read again
 }
 
-// Trusts reports whether whatever a key has made is still to be accepted: whether the key
-// is neither revoked nor deleted.
+// Trusts reports whether tokens that a key has signed or sealed may still be accepted: the key must
+// be neither revoked nor deleted.
 func (r *Ring) Trusts(kid string) bool {
 	s := r.latest.Load()
 	return s.signers[kid] != nil || s.roots[kid] != nil
 }
 
-// Heard returns a number that changes when this node learns of a change of the ring.
+// Heard returns a number that changes whenever this node reads a change of the ring.
 func (r *Ring) Heard() int64 { return r.latest.Load().version }
 
 // A Status describes the health of a ring.
 type Status struct {
 	Synced time.Time         // when the store last answered
-	Err    error             // the current errors; nil if there are none
-	Since  map[Use]time.Time // when the keys in use became current
+	Err    error             // the current errors, or nil
+	Since  map[Use]time.Time // when each key in use became current
 }
 
-// Status returns the ring's status. Whatever is wrong, the ring keeps working with the
-// keys that it has.
+// Status returns the status of the ring. Even if there are errors, the ring continues to use its
+// keys.
 func (r *Ring) Status() Status {
 	s := r.latest.Load()
 	since := make(map[Use]time.Time)

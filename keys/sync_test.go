@@ -17,14 +17,15 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// A counted store counts calls of RingVersion, and can be replaced by another.
+// A counted is a store that counts calls of RingVersion, and can be replaced by another store.
 type counted struct {
 	asked atomic.Int64
 	mu    sync.Mutex
 	*store.Store
 }
 
-// RingVersion is what a ring calls first, so it notices a replaced store.
+// RingVersion counts a call. A ring calls it before the other methods, so it always notices a
+// replaced store.
 func (c *counted) RingVersion(ctx context.Context) (int64, error) {
 	c.asked.Add(1)
 	c.mu.Lock()
@@ -33,13 +34,13 @@ func (c *counted) RingVersion(ctx context.Context) (int64, error) {
 	return rows.RingVersion(ctx)
 }
 
-// TestUnknownKid shows that a node accepts tokens of keys it has not seen, and reads the ring at
-// most once a second for unknown kids.
+// TestUnknownKid shows that a node accepts tokens with a kid that it has not read yet, and that
+// unknown kids make it read the ring at most once a second.
 func TestUnknownKid(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	count := &counted{Store: rows}
 	fast, slow := open(t, clock.node(rows)), open(t, clock.node(count))
-	for range 2 { // twice, so that its next key is unknown as well
+	for range 2 { // twice, so that the next key is unknown as well
 		for _, use := range keys.Uses() {
 			_, err := fast.Rotate(t.Context(), use, true)
 			check(t, err)
@@ -94,8 +95,8 @@ func TestUnknownKid(t *testing.T) {
 	}
 }
 
-// A hanging store does not answer until the caller's context ends. Its clock then moves by a
-// second.
+// A hanging is a store that may not answer before the caller's context ends. In that case it moves
+// its clock by a second.
 type hanging struct {
 	*store.Store
 	clock *hand
@@ -113,8 +114,8 @@ func (h *hanging) RingVersion(ctx context.Context) (int64, error) {
 	return h.Store.RingVersion(ctx)
 }
 
-// TestUnknownKidsWhileStoreHangs shows that a token with an unknown kid waits for one read of a
-// hanging store, and not for those of earlier callers.
+// TestUnknownKidsWhileStoreHangs shows that if the store hangs, several tokens with unknown kids
+// cause only one read, for which all of them wait.
 func TestUnknownKidsWhileStoreHangs(t *testing.T) {
 	rows := &hanging{Store: openStore(t), clock: &hand{}}
 	r := open(t, rows.clock.node(rows))
@@ -131,7 +132,8 @@ func TestUnknownKidsWhileStoreHangs(t *testing.T) {
 	}
 }
 
-// TestStoreAway shows that a ring works without its store, and recovers when the store is back.
+// TestStoreAway shows that a ring works while its store is unavailable, and recovers when the store
+// is back.
 func TestStoreAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()
@@ -155,7 +157,7 @@ func TestStoreAway(t *testing.T) {
 		}
 
 		check(t, rows.Close())
-		settle(25 * time.Hour) // the sealing key is due
+		settle(25 * time.Hour) // until the sealing key is due
 		if age := time.Since(r.Status().Synced); r.Status().Err == nil || age < 25*time.Hour {
 			t.Errorf("Status without a store: %v, %s old", r.Status().Err, age)
 		}
@@ -195,8 +197,9 @@ func TestStoreAway(t *testing.T) {
 	})
 }
 
-// TestOpenTogetherWithOtherMasters opens rings with two master keys concurrently. One of the two
-// creates all keys, and rings with the other fail.
+// TestOpenTogetherWithOtherMasters shows that if rings are opened concurrently with two master
+// keys, one of the master keys wins. All keys are created under it, and opening a ring with the
+// other one fails.
 func TestOpenTogetherWithOtherMasters(t *testing.T) { eachStore(t, testOtherMasters) }
 
 func testOtherMasters(t *testing.T, rows *store.Store) {

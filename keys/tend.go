@@ -10,12 +10,12 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// pollEvery is how often a ring looks for changes by other nodes. It also limits how
-// often an unknown kid makes the ring look.
+// pollEvery is how often a ring looks for changes from other nodes. It is also the minimum time
+// between reads because of unknown kids.
 const pollEvery = time.Second
 
-// Run keeps the ring up to date until ctx ends, and logs changes. While the store does
-// not answer, the known keys stay in use.
+// Run keeps the ring up to date until ctx ends, and logs changes. While the store does not answer,
+// Run keeps using the known keys.
 func (r *Ring) Run(ctx context.Context, log *slog.Logger) {
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
@@ -43,7 +43,7 @@ func (r *Ring) Run(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-// tell logs a problem when it begins, changes or ends.
+// tell logs an error when it first occurs or changes, and when it no longer occurs.
 func tell(log *slog.Logger, before string, err error) (now string) {
 	if err != nil {
 		now = err.Error()
@@ -58,8 +58,8 @@ func tell(log *slog.Logger, before string, err error) (now string) {
 	return now
 }
 
-// Tend does what is due: it reads changes by other nodes, promotes next keys, and deletes
-// keys that were retired long ago. Run calls it once a second. It returns the error of
+// Tend does everything that is due: it reads changes from other nodes, promotes next keys, and
+// deletes keys that were retired long ago. Run calls it once a second. It returns the error from
 // Status.
 func (r *Ring) Tend(ctx context.Context) error {
 	if err := r.Sync(ctx); err != nil {
@@ -83,8 +83,8 @@ func (r *Ring) Tend(ctx context.Context) error {
 	return r.Status().Err
 }
 
-// retryEvery is how long a failed step waits before it is retried, because making keys
-// is expensive.
+// retryEvery is how long to wait before a failed step is retried. The wait is long because creating
+// keys is expensive.
 const retryEvery = 10 * time.Second
 
 func (r *Ring) step(ctx context.Context, now time.Time) error {
@@ -109,7 +109,7 @@ func (r *Ring) step(ctx context.Context, now time.Time) error {
 	})...)
 }
 
-// due reports whether it is time for the next key of a use to take over.
+// due reports whether it is time for the next key of a use to become current.
 func (r *Ring) due(use Use, now time.Time) bool {
 	after := r.c.SigningRotation
 	if use == Seal {

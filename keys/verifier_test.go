@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// A verifier checks tokens with the JWKS of a node, which it caches for as long as allowed.
+// A verifier checks tokens with the JWKS from a node. It caches the JWKS for as long as it may.
 type verifier struct {
 	set   jose.JSONWebKeySet
 	until time.Time
@@ -41,9 +41,9 @@ func (v *verifier) verify(t *testing.T, node *keys.Ring, token string) bool {
 	return err == nil
 }
 
-// TestRotationUnderLoad rotates the keys of three nodes as fast, and with clocks as far apart,
-// as allowed. Every node accepts the tokens of every other. A verifier with a cached JWKS does
-// not even have to fetch it again for an unknown kid.
+// TestRotationUnderLoad shows that every node accepts the tokens from every other node, even if
+// keys rotate as fast as possible, and clocks differ as much as possible. A verifier with a cached
+// JWKS never gets a token with an unknown kid.
 func TestRotationUnderLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const publish = 10 * time.Minute
@@ -61,7 +61,7 @@ func TestRotationUnderLoad(t *testing.T) {
 		}
 
 		verifiers := make([]verifier, 20)
-		busy := 0 // the node that rotates keys; it changes, so that one creates a key and another makes it current
+		busy := 0 // the node that rotates keys; changes, so that one node creates a key and another promotes it
 		for second := 0; second < 2*60*60; second += 2 {
 			for i, r := range nodes {
 				check(t, r.Sync(t.Context()))
@@ -105,7 +105,8 @@ func TestRotationUnderLoad(t *testing.T) {
 	})
 }
 
-// TestRunHearsOfRetire shows how soon a node refuses a key that another node has revoked.
+// TestRunHearsOfRetire shows how long it takes until a node refuses a key that another node has
+// revoked.
 func TestRunHearsOfRetire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rows, err := store.Open(t.Context(), store.Config{Audit: storetest.Key(), Dir: t.TempDir()})

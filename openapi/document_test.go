@@ -59,8 +59,8 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
-// TestTakenNames shows that operators may name their kinds like existing schemas, like later
-// areas and like one another.
+// TestTakenNames shows that operators may give their kinds names that existing schemas, later areas
+// or other kinds have.
 func TestTakenNames(t *testing.T) {
 	const kind = `{"title":%q,"type":"object","required":["name"],
 		"properties":{"name":{"type":"string","description":"of %[2]s"}},

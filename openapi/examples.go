@@ -8,14 +8,14 @@ import (
 	"github.com/selvage/selvage/fabric/kinds"
 )
 
-// exampleIDs maps members to the IDs and addresses in their examples.
+// exampleIDs maps members to the IDs and addresses that are their examples.
 var exampleIDs = map[string]string{
 	"id": "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13", "project_id": "2f9d1c1a-6b5e-4c0e-9a51-0d7e3c9b1a10",
 	"resource_id": "5b2a7c9e-3e1d-4b8a-9c66-7d0f4e2b8a13",
 	"uri":         "sip:help@support.example.org",
 }
 
-// exampleOf returns the value of a field in the example of its kind, or nil.
+// exampleOf returns the value of f in the example of k, or nil.
 func exampleOf(k *kinds.Kind, f kinds.Field) *yaml.Node {
 	if len(k.Examples) == 0 {
 		return nil
@@ -30,7 +30,7 @@ func exampleOf(k *kinds.Kind, f kinds.Field) *yaml.Node {
 	return get(whole, aliasOf(k, f.Name))
 }
 
-// examples returns the bodies of an example creation and of an example update.
+// examples returns example bodies for creating and for updating a resource.
 func examples(k *kinds.Kind) (whole, change string) {
 	if len(k.Examples) > 1 {
 		return string(k.Examples[0]), string(k.Examples[1])
@@ -43,7 +43,7 @@ func examples(k *kinds.Kind) (whole, change string) {
 		}
 	}
 
-	raw, _ := json.Marshal(sent) // valid JSON always encodes
+	raw, _ := json.Marshal(sent) // encoding valid JSON cannot fail
 	if len(k.Examples) > 0 {
 		raw = k.Examples[0]
 	}
@@ -53,7 +53,7 @@ func examples(k *kinds.Kind) (whole, change string) {
 	return string(raw), string(name)
 }
 
-// sample returns a value that a field accepts.
+// sample returns a value that the field f accepts.
 func sample(f kinds.Field) json.RawMessage {
 	var v any
 	switch {
@@ -69,6 +69,6 @@ func sample(f kinds.Field) json.RawMessage {
 			"array": []any{}}[f.Type]
 	}
 
-	raw, _ := json.Marshal(v) // plain values always encode
+	raw, _ := json.Marshal(v) // encoding plain values cannot fail
 	return raw
 }

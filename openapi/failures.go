@@ -7,13 +7,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// traits are the properties of an operation that determine its failures.
+// traits are the properties of an operation that determine which failures it may have.
 type traits struct {
 	guarded bool     // needs credentials
 	body    bool     // takes a body
 	fills   bool     // has parameters in the path
 	asks    bool     // has parameters in the query
-	extra   []string // statuses that the operation lists itself
+	extra   []string // statuses that the operation itself lists
 }
 
 // A failure is an error response that many operations share.
@@ -34,7 +34,8 @@ var failures = []failure{
 	{"503", "Unavailable", "A service that the server depends on is unavailable. Retry after the given time."},
 }
 
-// A shape is the format of a protocol's errors: a prefix for their names, and their schema.
+// A shape is the format of errors in a protocol: a prefix for the names of responses, and the
+// schema of the body.
 type shape struct{ prefix, schema string }
 
 var shapes = map[string]shape{
@@ -44,7 +45,7 @@ var shapes = map[string]shape{
 	"oauth":  {"OAuth", "OAuthError"},
 }
 
-// statuses returns the failures of an operation in a file with this shape of errors.
+// statuses returns the statuses of an operation's failures. errors is the name of the shape.
 func (t traits) statuses(errors string) []string {
 	all := t.extra
 	add := func(is bool, statuses ...string) {
@@ -83,7 +84,7 @@ func (b *builder) addFailures(a area, op, responses *yaml.Node, t traits) {
 	}
 }
 
-// finish adds the failures that operations refer to, and the groups of the navigation.
+// finish adds the failures that operations refer to, and the groups in the navigation.
 func (b *builder) finish() {
 	into := sub(get(b.root, "components"), "responses")
 	for _, errors := range []string{"fabric", "laml", "relay", "oauth"} {
@@ -96,7 +97,7 @@ func (b *builder) finish() {
 	put(b.root, "x-tagGroups", &yaml.Node{Kind: yaml.SequenceNode, Content: b.groups})
 }
 
-// response returns the response for a failure in a shape of errors.
+// response returns the response for a failure in the shape named errors.
 func (f failure) response(errors string) *yaml.Node {
 	schema := shapes[errors].schema
 	switch {

@@ -20,10 +20,10 @@ var kindTemplate = sync.OnceValue(func() *template.Template {
 		template.FuncMap{"quote": strconv.Quote}).ParseFS(sources, "source/kind.yaml.tmpl"))
 })
 
-// A kindView is the data of the template for a kind.
+// A kindView is the data for the template of a kind.
 type kindView struct {
 	*kinds.Kind
-	Name            string // name of its schema: "VideoRoom"
+	Name            string // name of its schema, such as "VideoRoom"
 	One, Many, A    string // "conference room", "conference rooms", "a"
 	Plural          string // "Conference rooms"
 	About           string
@@ -31,7 +31,7 @@ type kindView struct {
 	Creatable       bool
 	Updates         []method
 	AddressPaths    []string
-	Notes           map[string]string // by path, appended to titles that would be the same
+	Notes           map[string]string // by path, appended to titles that would otherwise be the same
 	Example, Change string            // JSON
 }
 
@@ -67,7 +67,7 @@ func (b *builder) addKinds(all *kinds.Catalog) error {
 	return nil
 }
 
-// described returns a member of ours: a string or, if typ is "", the constant about.
+// described returns one of our members: a string or, if typ is "", the constant about.
 func described(name, typ, format, about string) *yaml.Node {
 	if typ == "" {
 		return mapping(name, mapping("const", about))
@@ -90,7 +90,8 @@ func described(name, typ, format, about string) *yaml.Node {
 	return mapping(name, m)
 }
 
-// addKind adds a kind and returns the name of its schema among all resources.
+// addKind adds a kind. It returns the name of the schema that stands for the kind in a list of all
+// resources.
 func (b *builder) addKind(k *kinds.Kind) (name string, err error) {
 	v, src, err := b.describe(k)
 	if err != nil {
@@ -126,8 +127,8 @@ func (b *builder) addKind(k *kinds.Kind) (name string, err error) {
 	return name, nil
 }
 
-// describe executes the template for a kind. It chooses names for its schemas, operations
-// and area that are not taken.
+// describe executes the template for a kind. It chooses names for schemas, operations and the area
+// that are not in use.
 func (b *builder) describe(k *kinds.Kind) (kindView, *yaml.Node, error) {
 	v := view(k)
 	if b.taken[areaOf(v.Plural)] {
@@ -156,13 +157,13 @@ func schemasOf(name string) []string {
 	return []string{name, name + "CreateRequest", name + "UpdateRequest"}
 }
 
-// addPart adds the schemas of a part of resources.
+// addPart adds the schemas for a part of resources.
 func (b *builder) addPart(k *kinds.Kind, name string, before []*yaml.Node) {
 	put(get(get(b.root, "components"), "schemas"), name, b.fields(k, name, before))
 }
 
-// fields adds the schemas of the bodies that create and update a resource. It returns the
-// schema of the resource itself: the members in before, then those of the kind.
+// fields adds the schemas for the bodies that create and update a resource. It returns the schema
+// of the resource itself, which has the members in before and those of the kind.
 func (b *builder) fields(k *kinds.Kind, name string, before []*yaml.Node) *yaml.Node {
 	var create, change, shown []*yaml.Node
 	var required, always []string
@@ -241,7 +242,7 @@ func object(before, members []*yaml.Node, required []string) *yaml.Node {
 	return o
 }
 
-// view returns the data of the template for a kind.
+// view returns the data for the template of a kind.
 func view(k *kinds.Kind) kindView {
 	v := kindView{Kind: k, Creatable: k.Create == "", About: k.Description,
 		ChannelList: strings.Join(k.Channels, ", ")}
@@ -283,7 +284,8 @@ func camel(s string) string {
 	return b.String()
 }
 
-// lowerFirst lowers the first letter, except in names such as SIP, AI and FreeSWITCH.
+// lowerFirst converts the first letter to lower case, except in names such as SIP, AI and
+// FreeSWITCH.
 func lowerFirst(s string) string {
 	r := []rune(s)
 	if len(r) > 1 && !slices.ContainsFunc([]rune(strings.Fields(s)[0])[1:], unicode.IsUpper) &&
@@ -296,8 +298,8 @@ func lowerFirst(s string) string {
 // brands are names that keep their capital letter.
 var brands = []string{"Dialogflow"}
 
-// article returns the indefinite article for a word, or for an abbreviation that is spelled
-// out when spoken.
+// article returns the indefinite article for a word, or for an abbreviation that is pronounced
+// letter by letter.
 func article(s string) string {
 	word, _, _ := strings.Cut(s, " ")
 	spelled := word == strings.ToUpper(word) && !strings.ContainsAny(word, "AEIOU")

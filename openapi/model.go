@@ -7,28 +7,28 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// A Group is a heading of the navigation and its tags.
+// A Group is a heading in the navigation, with its tags.
 type Group struct {
 	Name string
 	Tags []Tag
 }
 
-// A Tag is an area of the document and its operations.
+// A Tag is an area of the document, with its operations.
 type Tag struct {
 	Name        string
 	Description string
 	Operations  []Operation
 }
 
-// An Operation is a method and a path that the API supports.
+// An Operation is an operation of the API: a method on a path.
 type Operation struct {
 	ID, Method, Path     string
-	Server               string // the first of Servers
+	Server               string // the first element of Servers
 	Servers              []string
 	Summary, Description string
 	Who                  []string // accepted security schemes; "none" means no credentials
-	Scopes               []string // one of them is needed
-	Also                 []string // all of them are needed in addition
+	Scopes               []string // one of these is needed
+	Also                 []string // all of these are needed in addition
 	Parameters           []Parameter
 	Bodies               []Body
 	Responses            []Response
@@ -41,14 +41,14 @@ type Parameter struct {
 	Schema                Schema
 }
 
-// A Body is one variant of a body: a media type, its schema and an example in JSON.
+// A Body is one variant of a body: a media type, a schema, and an example in JSON.
 type Body struct {
 	Type    string
 	Schema  Schema
 	Example string
 }
 
-// A Response is the response with a status.
+// A Response is the response with a given status.
 type Response struct {
 	Status, Description string
 	Shared              bool // a failure that many operations share
@@ -100,7 +100,7 @@ func serversOf(n *yaml.Node) (all []string) {
 	return all
 }
 
-// operation converts an operation of the document, with its references resolved.
+// operation converts an operation in the document, and resolves its references.
 func (d *Document) operation(method, path string, servers []string, n *yaml.Node) Operation {
 	op := Operation{
 		ID: value(n, "operationId"), Method: method, Path: path, Server: servers[0], Servers: servers,
@@ -151,8 +151,8 @@ func (d *Document) bodies(n *yaml.Node) (all []Body) {
 	return all
 }
 
-// resolve follows references. It returns nil for a reference to a missing node, and an empty
-// mapping after eight references in a row.
+// resolve follows references. If a referenced node is missing, it returns nil. After eight
+// references in a row, it returns an empty mapping.
 func (d *Document) resolve(n *yaml.Node) *yaml.Node {
 	for range 8 {
 		target := value(n, "$ref")

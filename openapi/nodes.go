@@ -6,7 +6,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// read parses a source file, which must be a mapping.
+// read parses a source file. The file must contain a mapping.
 func read(name string) (*yaml.Node, error) {
 	text, err := sources.ReadFile("source/" + name)
 	if err != nil {
@@ -15,7 +15,7 @@ func read(name string) (*yaml.Node, error) {
 	return parse(text)
 }
 
-// parse parses a text, which must be a mapping.
+// parse parses text, which must be a mapping.
 func parse(text []byte) (*yaml.Node, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil {
@@ -27,7 +27,7 @@ func parse(text []byte) (*yaml.Node, error) {
 	return plain(doc.Content[0]), nil
 }
 
-// plain copies a node without comments, and resolves its aliases and merges (<<).
+// plain returns a copy of a node without comments, in which aliases and merges (<<) are resolved.
 func plain(n *yaml.Node) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		return plain(n.Alias)
@@ -44,7 +44,7 @@ func plain(n *yaml.Node) *yaml.Node {
 	return copied
 }
 
-// unstyled removes the style of a node, so that JSON is written as blocks.
+// unstyled removes the style of a node, so that JSON is written in block style.
 func unstyled(n *yaml.Node) *yaml.Node {
 	n.Style = 0
 	for _, child := range n.Content {
@@ -53,7 +53,7 @@ func unstyled(n *yaml.Node) *yaml.Node {
 	return n
 }
 
-// get returns a member of a mapping, or nil.
+// get returns the member key of a mapping, or nil.
 func get(m *yaml.Node, key string) *yaml.Node {
 	for i := 0; m != nil && i+1 < len(m.Content); i += 2 {
 		if m.Content[i].Value == key {
@@ -63,7 +63,7 @@ func get(m *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// take removes a member of a mapping and returns it, or nil if it does not exist.
+// take removes the member key of a mapping and returns it, or nil if it does not exist.
 func take(m *yaml.Node, key string) *yaml.Node {
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		if m.Content[i].Value == key {
@@ -75,7 +75,7 @@ func take(m *yaml.Node, key string) *yaml.Node {
 	return nil
 }
 
-// put sets a member of a mapping. A new member comes last.
+// put sets the member key of a mapping. A new member is added at the end.
 func put(m *yaml.Node, key string, v *yaml.Node) {
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		if m.Content[i].Value == key {
@@ -86,7 +86,7 @@ func put(m *yaml.Node, key string, v *yaml.Node) {
 	m.Content = append(m.Content, text(key), v)
 }
 
-// sub returns a member that is a mapping, and creates it if it does not exist.
+// sub returns the member key, which is a mapping. It creates the member if it does not exist.
 func sub(m *yaml.Node, key string) *yaml.Node {
 	v := get(m, key)
 	if v == nil {
@@ -96,7 +96,7 @@ func sub(m *yaml.Node, key string) *yaml.Node {
 	return v
 }
 
-// each calls f with the members of a mapping, in order.
+// each calls f for each member of a mapping, in order.
 func each(m *yaml.Node, f func(key string, v *yaml.Node)) {
 	for i := 0; m != nil && i+1 < len(m.Content); i += 2 {
 		f(m.Content[i].Value, m.Content[i+1])
@@ -118,10 +118,10 @@ func text(s string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s}
 }
 
-// yes returns a node that is true.
+// yes returns a node with the value true.
 func yes() *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"} }
 
-// list returns a sequence, written on one line.
+// list returns a sequence in flow style, on one line.
 func list(items ...*yaml.Node) *yaml.Node {
 	return &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle, Content: items}
 }

@@ -1,17 +1,17 @@
-// Package openapi builds the OpenAPI document of the HTTP APIs. docs/openapi.yaml is a copy
-// of it, /docs shows it, and tests check every response against it.
+// Package openapi builds the OpenAPI document of the HTTP APIs. docs/openapi.yaml is a copy of it,
+// /docs shows it, and tests check every response against it.
 //
-// The folder source holds the parts written by hand, one file per area, in OpenAPI with the
-// shortcuts below. The parts about kinds of resources are generated from their schemas in
+// The folder source contains the parts that are written manually, one file per area, in OpenAPI
+// with the shortcuts below. The parts about kinds of resources are generated from their schemas in
 // fabric/kinds. Add a new operation to the file of its area; then
 //
 //	go test ./openapi -update
 //
-// writes docs/openapi.yaml. Tests fail for a route that is in no file.
+// writes docs/openapi.yaml. Tests fail if a route is in none of the files.
 //
-// A file names its group in the navigation, the shape of its errors (fabric, laml, relay,
-// oauth) and its servers (public, auth, laml). {public_url} and {auth_url} stand for the
-// addresses of the server. The shortcuts of an operation are:
+// A file names its group in the navigation, the shape of its errors (fabric, laml, relay, oauth)
+// and its servers (public, auth, laml). {public_url} and {auth_url} stand for the addresses of the
+// server. The shortcuts in an operation are:
 //
 //	who: [basic, service]              accepted security schemes; "none" means no credentials
 //	scopes: [Voice]                    scopes, one of which is needed; default: any scope of the fabric
@@ -23,13 +23,13 @@
 //	ids: {id: text}                    descriptions of path parameters; at the top of a file for all operations
 //	fails: [403]                       failures in addition to those that follow from the above
 //
-// and those of a response:
+// The shortcuts in a response are:
 //
 //	gives: X                           the JSON schema of the body
-//	lists: X                           a page of them, as in the fabric API
+//	lists: X                           a page of X, as in the fabric API
 //
-// Schemas are combined by merging (<<) their properties, not by allOf: tests reject members
-// of an object that are not in its own properties.
+// Schemas are combined by merging (<<) their properties, not by allOf: tests reject members of an
+// object that are not in its own properties.
 package openapi
 
 import (
@@ -46,7 +46,7 @@ import (
 //go:embed source
 var sources embed.FS
 
-// A Config describes the server that the document is about.
+// A Config describes the server whose API is documented.
 type Config struct {
 	Kinds     *kinds.Catalog // nil means the built-in kinds
 	PublicURL string         // "" means http://localhost:8080
@@ -58,8 +58,8 @@ type Document struct {
 	root *yaml.Node
 }
 
-// areas lists the files with operations, in document order. The kinds come after the
-// resources.
+// areas lists the files with operations, in the order of the document. The kinds are inserted after
+// the resources.
 var areas = []string{"tokens", "subscribers", "held", "addresses", "resources", kindsArea, "sip", "webhooks",
 	"clients", "logouts", "audit", "calls", "recordings", "native", "identity", "keys"}
 
@@ -78,7 +78,7 @@ func Build(c Config) (*Document, error) {
 
 	b := builder{root: root, used: make(map[string]bool), taken: make(map[string]bool)}
 	b.note(namesIn(get(root, "components")))
-	// Collect all names first, so that the names of kinds avoid those of later areas too.
+	// Collect all names first, so that the names of kinds also avoid those in later areas.
 	files := make(map[string]*yaml.Node)
 	for _, name := range areas {
 		if name == kindsArea {
@@ -117,14 +117,14 @@ func (d *Document) YAML() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Placeholders in the sources for the addresses of the server. OAuth endpoints are on the
-// host where people sign in.
+// Placeholders in the sources for the addresses of the server. The OAuth endpoints are on the host
+// on which users sign in.
 const (
 	publicURL = "{public_url}"
 	authURL   = "{auth_url}"
 )
 
-// relocate replaces the placeholders by the addresses of the server.
+// relocate replaces the placeholders with the addresses of the server.
 func relocate(root *yaml.Node, c Config) {
 	if c.PublicURL == "" {
 		c.PublicURL = "http://localhost:8080"
@@ -135,7 +135,7 @@ func relocate(root *yaml.Node, c Config) {
 	replace(root, strings.NewReplacer(publicURL, c.PublicURL, authURL, c.AuthURL))
 }
 
-// replace applies a replacer to all values below a node.
+// replace applies a replacer to all values in a node and below it.
 func replace(n *yaml.Node, with *strings.Replacer) {
 	n.Value = with.Replace(n.Value)
 	for _, child := range n.Content {

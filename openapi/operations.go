@@ -17,21 +17,21 @@ type builder struct {
 	taken  map[string]bool // used names of schemas, operations and areas
 }
 
-// An area holds what a file sets for all its operations.
+// An area holds the settings of a file, which apply to all its operations.
 type area struct {
 	errors  string // the shape of its errors
 	servers string
 	ids     *yaml.Node
 }
 
-// note records names as taken.
+// note records that names are in use.
 func (b *builder) note(names []string) {
 	for _, name := range names {
 		b.taken[name] = true
 	}
 }
 
-// namesIn returns the names of schemas, operations and areas in a source.
+// namesIn returns the names of the schemas, operations and areas in a source.
 func namesIn(src *yaml.Node) (all []string) {
 	if tags := get(src, "tags"); tags != nil {
 		for _, tag := range tags.Content {
@@ -45,7 +45,8 @@ func namesIn(src *yaml.Node) (all []string) {
 	return all
 }
 
-// areaOf returns the name that an area takes. It is in lower case, like the URL of its page.
+// areaOf returns the name under which an area is recorded as in use. It is in lower case, like the
+// URL of the area's page.
 func areaOf(name string) string { return "area " + strings.ToLower(name) }
 
 // add adds the operations and schemas of an area to the document.
@@ -87,7 +88,7 @@ func (b *builder) put(section, key string, v *yaml.Node) {
 	put(m, key, v)
 }
 
-// group adds tags to a group of the navigation, which it creates if necessary.
+// group adds tags to a group in the navigation. It creates the group if necessary.
 func (b *builder) group(name string, tags *yaml.Node) {
 	i := slices.IndexFunc(b.groups, func(g *yaml.Node) bool { return value(g, "name") == name })
 	if i < 0 {
@@ -100,7 +101,7 @@ func (b *builder) group(name string, tags *yaml.Node) {
 	}
 }
 
-// value returns the value of a scalar member, or "".
+// value returns the value of the scalar member key, or "".
 func value(m *yaml.Node, key string) string {
 	if v := get(m, key); v != nil {
 		return v.Value
@@ -108,7 +109,7 @@ func value(m *yaml.Node, key string) string {
 	return ""
 }
 
-// serverList returns the servers of an area, or nil if they are those of the document.
+// serverList returns the servers of an area, or nil if it uses the document's servers.
 func (a area) serverList() *yaml.Node {
 	switch a.servers {
 	case "laml":
@@ -119,10 +120,10 @@ func (a area) serverList() *yaml.Node {
 	return nil
 }
 
-// anyScope lists the scopes of the fabric.
+// anyScope lists all scopes of the fabric.
 var anyScope = texts("Voice", "Messaging", "Fax", "Video")
 
-// expand replaces the shortcuts of an operation by OpenAPI.
+// expand replaces the shortcuts in an operation with OpenAPI.
 func (b *builder) expand(a area, path string, op *yaml.Node) error {
 	ids := a.ids
 	if own := take(op, "ids"); own != nil {
@@ -175,7 +176,7 @@ func (b *builder) expand(a area, path string, op *yaml.Node) error {
 
 var inPath = regexp.MustCompile(`\{(\w+)\}`)
 
-// addParameters adds the parameters of the path and of pagination.
+// addParameters adds the parameters in the path, and those for pagination.
 func addParameters(path string, op, ids *yaml.Node) error {
 	all := &yaml.Node{Kind: yaml.SequenceNode}
 	for _, found := range inPath.FindAllStringSubmatch(path, -1) {
@@ -212,7 +213,7 @@ func asks(op *yaml.Node) bool {
 	})
 }
 
-// addBody adds the requestBody of an operation, and reports whether it has one.
+// addBody adds the requestBody to an operation, and reports whether the operation has one.
 func addBody(op *yaml.Node) bool {
 	content, required := mapping(), yes()
 	if takes := take(op, "takes"); takes != nil {
@@ -263,7 +264,7 @@ func addBody(op *yaml.Node) bool {
 	return true
 }
 
-// expandResponse replaces the shortcuts of a response by OpenAPI.
+// expandResponse replaces the shortcuts in a response with OpenAPI.
 func expandResponse(r *yaml.Node) {
 	r.Style = 0
 	if gives := take(r, "gives"); gives != nil {

@@ -19,7 +19,7 @@ import (
 var pages = []string{"/account", "/accounts", "/brand", "/consent", "/device", "/language", "/login",
 	"/logout", "/change-address", "/forgot", "/invite", "/register", "/reset", "/verify", "/welcome"}
 
-// isPage reports whether a route is a page or accepts a form of one.
+// isPage reports whether a route serves a page or accepts a page's form.
 func isPage(path string) bool {
 	return slices.Contains(pages, path) || path != "/login/oauth/authorize" &&
 		slices.ContainsFunc(pages, func(page string) bool { return strings.HasPrefix(path, page+"/") })
@@ -70,7 +70,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// documented returns the operations of the document on each of their servers.
+// documented returns all operations in the document, once for each of their servers.
 func documented(t *testing.T) (all []string) {
 	t.Helper()
 	for path, item := range openapitest.Ours().Paths.Map() {
@@ -83,8 +83,8 @@ func documented(t *testing.T) (all []string) {
 	return all
 }
 
-// serves reports whether a route serves a path of the document. A wildcard of the route must be
-// a parameter of the document, except {what}, which stands for several operations.
+// serves reports whether a route serves a path in the document. A wildcard in the route must be a
+// parameter in the path. The exception is {what}, which stands for several operations.
 func serves(route, path string) bool {
 	a, b := strings.Split(route, "/"), strings.Split(path, "/")
 	if len(a) != len(b) {

@@ -10,9 +10,9 @@ import (
 
 // A Schema describes a value.
 type Schema struct {
-	Type        string // in words: "string, uuid", "array of string", "string or null"
+	Type        string // in words, such as "array of string" or "string or null"
 	Description string
-	Limits      []string // in words: "one of PUT, POST", "at most 10"
+	Limits      []string // in words, such as "one of PUT, POST" or "at most 10"
 	Properties  []Property
 	Name        string // the name of the component, or ""
 }
@@ -24,11 +24,11 @@ type Property struct {
 	Schema   Schema
 }
 
-// deepest bounds the depth of schemas that refer to themselves.
+// deepest limits how far schemas that refer to themselves are followed.
 const deepest = 8
 
-// schema converts a schema, with its references resolved. For an array, Properties are those
-// of its items.
+// schema converts a schema, and resolves its references. For an array, Properties describes its
+// items.
 func (d *Document) schema(n *yaml.Node, depth int) (s Schema) {
 	if n == nil || depth > deepest {
 		return s

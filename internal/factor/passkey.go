@@ -22,9 +22,9 @@ type Passkey struct {
 	ID         string
 	Owner      Owner
 	Credential string // the credential id, in base64url
-	Name       string // the signature counter; always 0 if the passkey does not count
+	Name       string // chosen by the owner
 	Record     []byte // the credential record (Web Authentication, section 4) as JSON
-	Count      uint32 // its signature counter; always 0 if the passkey does not count
+	Count      uint32 // the signature counter; always 0 if the passkey does not count
 	Synced     bool   // whether it may be on several devices (backup eligible)
 	BackedUp   bool   // whether it is on several devices (backup state)
 	Created    time.Time

@@ -17,10 +17,10 @@ import (
 	"github.com/ccojocar/zxcvbn-go/match"
 )
 
-// An entry is a word, the list that contains it, and its rank in the list, counted from 1.
+// A dictionary holds lowercase words in byte order.
 type dictionary []entry
 
-// An entry is a word, the list that it comes from, and its rank in the list, from 1 on.
+// An entry is a word, the list that contains it, and its rank in the list, counted from 1.
 type entry struct {
 	word string
 	list string

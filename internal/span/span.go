@@ -1,4 +1,4 @@
-// Package span parses and formats durations as people write them, including days.
+// Package span parses and formats durations in the form in which people write them, including days.
 package span
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A Span is a flag value: a duration from Least to Most.
+// A Span is a duration between Least and Most, for use as the value of a flag.
 type Span struct{ Length, Least, Most time.Duration }
 
 var _ pflag.Value = (*Span)(nil)
@@ -18,7 +18,7 @@ var _ pflag.Value = (*Span)(nil)
 // Day is a day of 24 hours.
 const Day = 24 * time.Hour
 
-// Set parses a duration, which may be in days.
+// Set parses a duration, such as 90s, 36h30m or 30d.
 func (s *Span) Set(text string) error {
 	length, err := time.ParseDuration(text)
 	if days, ok := strings.CutSuffix(text, "d"); ok {
@@ -39,10 +39,10 @@ func (s *Span) Set(text string) error {
 
 func (s *Span) String() string { return InDays(s.Length) }
 
-// Type returns the kind of value, for the command help.
+// Type returns the kind of value that the command help shows.
 func (s *Span) Type() string { return "time" }
 
-// InDays formats a duration briefly: 30d or 1h, where Go writes 720h0m0s.
+// InDays formats a duration briefly, such as 30d or 1h. Go would write 720h0m0s.
 func InDays(d time.Duration) string {
 	switch {
 	case d == 0:

@@ -8,7 +8,7 @@ import (
 func TestSpan(t *testing.T) {
 	tests := []struct {
 		text string
-		want time.Duration // 0 if it is refused
+		want time.Duration // 0 if the text is refused
 		back string
 	}{
 		{"1s", time.Second, "1s"},

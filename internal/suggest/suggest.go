@@ -1,4 +1,4 @@
-// Package suggest finds the name that was probably meant by an unknown one.
+// Package suggest finds the known name that is probably meant by an unknown one.
 package suggest
 
 import (
@@ -6,10 +6,11 @@ import (
 	"strings"
 )
 
-// Meant returns `; did you mean "x"?` with the name closest to a mistyped one, or "" if none
-// is close.
+// Meant returns `; did you mean "x"?` with the known name that is closest to name, or "" if none is
+// close.
 func Meant(name string, names []string) string {
-	// Leading hyphens are ignored: all flags share them, so they make no name closer.
+	// Ignore leading hyphens: all flags have them, so they say nothing about how close two names
+	// are.
 	bare := func(s string) string { return strings.ToLower(strings.TrimLeft(s, "-")) }
 	best, least := "", 1+len(bare(name))/3
 	for _, n := range names {
@@ -23,7 +24,8 @@ func Meant(name string, names []string) string {
 	return fmt.Sprintf("; did you mean %q?", best)
 }
 
-// MeantOr returns the suggestion of Meant, if there is one, followed by anyway.
+// MeantOr returns the suggestion of Meant followed by anyway, or only anyway if there is no
+// suggestion.
 func MeantOr(name string, names []string, anyway string) string {
 	if near := Meant(name, names); near != "" {
 		return near + " " + strings.ToUpper(anyway[:1]) + anyway[1:]
@@ -31,8 +33,8 @@ func MeantOr(name string, names []string, anyway string) string {
 	return "; " + anyway
 }
 
-// distance returns how many letters to insert, delete, replace or swap with their neighbor to
-// turn a into b.
+// distance returns the least number of steps that turn a into b. A step inserts, deletes or
+// replaces a letter, or swaps two neighbors.
 func distance(a, b string) int {
 	rows := [3][]int{make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)}
 	before, last, row := rows[0], rows[1], rows[2]

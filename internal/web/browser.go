@@ -15,38 +15,37 @@ import (
 // browser's values under a digest of that id.
 const browserCookie = "selvage"
 
-// Browsers keeps browser sessions between requests. It is a gorilla sessions store on top
-// of our session store, which caches the database rows. If an entry is missing there, the
-// rows decide, so that emptying the session store signs nobody out.
+// Browsers keeps browser sessions between requests. It is a gorilla sessions store based on our
+// session store, which serves as a cache of database rows. If an entry is missing there, Browsers
+// reads the rows. So emptying the session store signs nobody out.
 type Browsers struct {
 	Store   session.Store
 	Rows    BrowserRows
 	Cookies Cookies
-	Idle    func() time.Duration // a browser that makes no request for this long is forgotten
+	Idle    func() time.Duration // after this time without a request, a browser is forgotten
 	Now     func() time.Time     // nil means time.Now
 }
 
 // BrowserRows stores the values of browsers, each under the digest of its id.
 type BrowserRows interface {
-	// FindBrowser returns a browser's values and when it was last seen, or
+	// FindBrowser returns a browser's values and when it was last seen. The error is
 	// problem.NotFound if the browser is unknown.
 	FindBrowser(ctx context.Context, browser string) (values map[string]string, seen time.Time, err error)
-	// MoveBrowser stores values under the id to and deletes those of the id from. Either
-	// id may be "".
+	// MoveBrowser stores values under to, and deletes the values under from. Either may be "".
 	MoveBrowser(ctx context.Context, from, to string, values map[string]string) error
 	// SeeBrowser records that a browser has just been seen.
 	SeeBrowser(ctx context.Context, browser string) error
 }
 
-// A Browser holds what is remembered of one browser: a few short strings. Changes take
-// effect when they are saved with Save or Renew.
+// A Browser holds a few short strings that are remembered for one browser. Changes take effect when
+// they are saved with Save or Renew.
 type Browser struct {
 	all *Browsers
 	s   *sessions.Session
 }
 
-// Open returns the browser that sent r. If the browser is unknown, its session has
-// expired or its cookie is not ours, Open returns a new browser without values.
+// Open returns the browser that sent r. If the browser is unknown, its session has expired or its
+// cookie is not ours, Open returns a new browser without values.
 func (b *Browsers) Open(r *http.Request) (*Browser, error) {
 	s, err := b.Get(r, browserCookie)
 	if err != nil {
@@ -55,13 +54,13 @@ func (b *Browsers) Open(r *http.Request) (*Browser, error) {
 	return &Browser{b, s}, nil
 }
 
-// Value returns the value with a name, or "".
+// Value returns the value with the given name, or "".
 func (b *Browser) Value(name string) string {
 	v, _ := b.s.Values[name].(string)
 	return v
 }
 
-// Set sets the value with a name; "" deletes it.
+// Set sets the value with the given name; "" deletes it.
 func (b *Browser) Set(name, value string) {
 	if value == "" {
 		delete(b.s.Values, name)
@@ -80,8 +79,8 @@ func (b *Browser) Values() map[string]string {
 	return all
 }
 
-// Renew saves the browser under a new id and invalidates the old one. It is called at each
-// change of the browser's rights, so that an id planted or stolen earlier is worthless.
+// Renew saves the browser under a new id, and invalidates the old id. It must be called whenever
+// the browser's rights change, so that an id that was planted or stolen before is worthless.
 func (b *Browser) Renew(w http.ResponseWriter, r *http.Request) error {
 	old, id := b.s.ID, newBrowserID()
 	if err := b.all.Rows.MoveBrowser(r.Context(), digest(old), digest(id), b.Values()); err != nil {
@@ -94,7 +93,7 @@ func (b *Browser) Renew(w http.ResponseWriter, r *http.Request) error {
 	return b.all.retire(r.Context(), old)
 }
 
-// Forget removes the browser's cookie and all its values.
+// Forget deletes the browser's cookie and all its values.
 func (b *Browser) Forget(w http.ResponseWriter, r *http.Request) error {
 	if b.s.ID == "" {
 		return nil // the browser has no session

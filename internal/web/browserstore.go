@@ -15,19 +15,19 @@ import (
 	"github.com/selvage/selvage/internal/session"
 )
 
-// touchEvery is how often, at most, a request extends the idle limit.
+// touchEvery is the minimum time between two extensions of a browser's idle limit.
 const touchEvery = 5 * time.Minute
 
 var _ sessions.Store = (*Browsers)(nil)
 
-// A browserValue is a browser's entry in the session store. An entry without values marks
-// an id that was renewed or forgotten.
+// A browserValue is a browser's entry in the session store. If it has no values, the id was renewed
+// or forgotten.
 type browserValue struct {
 	Seen   time.Time         `json:"seen"`
 	Values map[string]string `json:"values"`
 }
 
-// Get returns the session of r. It is read once per request.
+// Get returns the session of r. The session is read only once per request.
 func (b *Browsers) Get(r *http.Request, name string) (*sessions.Session, error) {
 	return sessions.GetRegistry(r).Get(b, name)
 }
@@ -109,7 +109,7 @@ func (b *Browsers) read(ctx context.Context, id string) (kept browserValue, err 
 }
 
 // restore reads a browser from the rows if its entry is missing or the session store is
-// unavailable, and adds the entry again.
+// unavailable, and adds the entry to the session store.
 func (b *Browsers) restore(ctx context.Context, id string) (kept browserValue, value []byte, err error) {
 	if kept.Values, kept.Seen, err = b.Rows.FindBrowser(ctx, digest(id)); err != nil {
 		return kept, nil, err
@@ -118,15 +118,15 @@ func (b *Browsers) restore(ctx context.Context, id string) (kept browserValue, v
 		return kept, nil, err
 	}
 	if left := b.Idle() - b.now().Sub(kept.Seen); left > 0 {
-		// Add, because the id may have been renewed meanwhile; then an entry exists that says so.
+		// Use Add, not Put: if the id was renewed in the meantime, there is an entry that says so.
 		// If Add fails, the next request reads the rows again.
 		_ = b.Store.Add(ctx, browserKey(id), value, left)
 	}
 	return kept, value, nil
 }
 
-// touch extends the idle limit, unless the entry has changed meanwhile. If it fails, the
-// next request extends the limit.
+// touch extends the idle limit, unless the entry has changed in the meantime. If it fails, the next
+// request extends the limit.
 func (b *Browsers) touch(ctx context.Context, id string, kept browserValue, old []byte) {
 	kept.Seen = b.now()
 	value, err := json.Marshal(kept)
@@ -138,9 +138,9 @@ func (b *Browsers) touch(ctx context.Context, id string, kept browserValue, old 
 	}
 }
 
-// retire invalidates an id, even for a concurrent request that read the id's values before
-// the rows changed and is about to write them back. The marker lives as long as any entry:
-// a session store that fails over during the write may still have the old entry.
+// retire invalidates an id by leaving a marker. The marker also stops a concurrent request that
+// read the id's values before the rows changed and is about to write them back. It lives as long as
+// any entry, because a session store that fails over during the write may still have the old entry.
 func (b *Browsers) retire(ctx context.Context, id string) error {
 	if id == "" {
 		return nil
@@ -162,7 +162,8 @@ func newBrowserID() string { return rand.Text() + rand.Text() }
 
 func browserKey(id string) session.Key { return session.Key{Kind: "browser", ID: digest(id)} }
 
-// digest names a browser without revealing its id; the digest of "" is "".
+// digest returns the digest by which a browser is known, so that its id is not revealed. The digest
+// of "" is "".
 func digest(id string) string {
 	if id == "" {
 		return ""

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Cookies names cookies and sets their attributes. Over TLS, names begin with __Host-
-// (RFC 6265bis, section 4.1.3.2): no other host or path can set these cookies, and they
-// are never sent unencrypted. The same applies on loopback to browsers that accept Secure
-// cookies there. A cookie is only read under the name it would be written with.
+// Cookies names cookies and sets their attributes. Over TLS, names begin with __Host- (RFC 6265bis,
+// section 4.1.3.2), so that no other host or path can set these cookies, and they are never sent
+// unencrypted. On loopback, this is also done for browsers that accept Secure cookies there. A
+// cookie is read only under the name under which it would be set.
 type Cookies struct {
 	PublicURL *url.URL // the URL that browsers use
 }
@@ -33,7 +33,7 @@ func isLoopbackHost(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
 }
 
-// make returns a cookie for r's browser. An empty value removes it.
+// make returns a cookie for the browser that sent r. An empty value deletes the cookie.
 func (c Cookies) make(r *http.Request, name, value string) *http.Cookie {
 	ck := &http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if c.secure(r) {
@@ -56,7 +56,7 @@ func (c Cookies) read(r *http.Request, name string) string {
 	return ""
 }
 
-// Set sets a cookie in r's browser; an empty value removes it.
+// Set sets a cookie in the browser that sent r. An empty value deletes the cookie.
 func (c Cookies) Set(w http.ResponseWriter, r *http.Request, name, value string) {
 	http.SetCookie(w, c.make(r, name, value))
 }
@@ -67,7 +67,8 @@ func (c Cookies) Read(r *http.Request, name string) string { return c.read(r, na
 // flowCookie binds a login to the browser that started it.
 const flowCookie = "selvage-flow"
 
-// Flow returns the browser's random mark. It sets a new mark if there is none.
+// Flow returns the random mark that identifies the browser during a login. It sets a new mark if
+// the browser has none.
 func (c Cookies) Flow(w http.ResponseWriter, r *http.Request) string {
 	if mark := c.FlowOf(r); mark != "" {
 		return mark
@@ -77,20 +78,20 @@ func (c Cookies) Flow(w http.ResponseWriter, r *http.Request) string {
 	return mark
 }
 
-// deviceCookie identifies a known device, long after it was signed out.
+// deviceCookie identifies a known device, even long after its user signed out.
 const deviceCookie = "selvage-device"
 
 // Device returns the value set by SetDevice, or "".
 func (c Cookies) Device(r *http.Request) string { return c.read(r, deviceCookie) }
 
-// SetDevice sets the device cookie, which the browser keeps for the given time.
+// SetDevice sets the device cookie. The browser keeps the cookie for the given time.
 func (c Cookies) SetDevice(w http.ResponseWriter, r *http.Request, value string, kept time.Duration) {
 	ck := c.make(r, deviceCookie, value)
 	ck.MaxAge = int(kept.Seconds())
 	http.SetCookie(w, ck)
 }
 
-// FlowOf returns the browser's mark, or "".
+// FlowOf returns the browser's mark, or "" if it has none.
 func (c Cookies) FlowOf(r *http.Request) string {
 	if mark := c.read(r, flowCookie); len(mark) == len(rand.Text()) {
 		return mark

@@ -18,20 +18,20 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Limits of a JSON or form body; media has its own.
+// Limits on a JSON or form body. Media has its own limits.
 const (
 	maxBody = 1 << 20
-	// maxMembers is the most members of a JSON object. Each costs much more memory than its
-	// bytes, and is parsed before the client is authenticated.
+	// maxMembers is the most members in a JSON object. Each costs much more memory than its length,
+	// and bodies are parsed before the client is authenticated.
 	maxMembers = 256
-	// maxItems is the most items of an array in an object.
+	// maxItems is the most items in an array in an object.
 	maxItems = 10_000
 )
 
-// Decode reads a JSON object, or a form with the same field names, into the fields of a T
-// by their json tags. Unknown members are ignored. A member of the wrong type is a problem
-// with its name. All these problems are joined, so that a client learns of every fault at
-// once. The T holds whatever could be read.
+// Decode reads a JSON object, or a form with the same field names, and stores it in the fields of a
+// T by their json tags. It ignores unknown members. If a member has the wrong type, the error is a
+// problem that names it. All these problems are joined, so that a client gets all of them in one
+// response. The T contains everything that could be read.
 func Decode[T any](r *http.Request) (T, error) {
 	members, err := Members(r)
 	if err != nil {
@@ -41,8 +41,8 @@ func Decode[T any](r *http.Request) (T, error) {
 	return FromMembers[T](members)
 }
 
-// FromMembers decodes the members of an object as [Decode] does, for callers whose bodies
-// combine several types.
+// FromMembers decodes the members of an object like [Decode], for callers whose bodies combine
+// several types.
 func FromMembers[T any](members map[string]json.RawMessage) (T, error) {
 	var in T
 	var errs []error
@@ -64,7 +64,7 @@ func FromMembers[T any](members map[string]json.RawMessage) (T, error) {
 	return in, errors.Join(errs...)
 }
 
-// names caches the results of namesOf. It has one entry for each type that is decoded.
+// names caches the results of namesOf. It has one entry for each decoded type.
 var names sync.Map
 
 // namesOf returns the JSON names of the fields of a struct. A field without a json tag has
@@ -81,7 +81,7 @@ func namesOf(t reflect.Type) []string {
 	return all
 }
 
-// kindOf describes a Go type in JSON's terms.
+// kindOf returns the JSON name of a Go type.
 func kindOf(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -103,7 +103,7 @@ func kindOf(t reflect.Type) string {
 // objects with more than 256 members, repeated names, and data after the object.
 func Members(r *http.Request) (map[string]json.RawMessage, error) { return MembersWithin(r, maxBody) }
 
-// MembersWithin is [Members] for bodies of at most a number of bytes.
+// MembersWithin is like [Members], for bodies of at most most bytes.
 func MembersWithin(r *http.Request, most int64) (map[string]json.RawMessage, error) {
 	kind, err := contentType(r)
 	if err != nil {
@@ -126,7 +126,7 @@ func contentType(r *http.Request) (kind string, err error) {
 	if Encoded(r) {
 		return "", problem.New(problem.Unsupported, "unsupported_media_type", "compressed bodies are not supported")
 	}
-	if r.Header.Get("Content-Type") == "application/json" { // the usual case, without parsing
+	if r.Header.Get("Content-Type") == "application/json" { // fast path for the usual case
 		return "application/json", nil
 	}
 
@@ -159,12 +159,12 @@ func readBody(r *http.Request, most int64) ([]byte, error) {
 	return body, nil
 }
 
-// firstRead is how much memory a body gets before its first byte has arrived.
+// firstRead is how much memory is allocated for a body before its first byte arrives.
 const firstRead = 16 << 10
 
-// readAll reads a body. length is the one that the client stated, or -1. Its memory grows with what
-// has arrived, up to that length: a client that states a length and sends nothing must not hold
-// memory.
+// readAll reads a body. length is the length that the client has stated, or -1. readAll allocates
+// memory as bytes arrive, up to this length, so that a client that states a length and sends
+// nothing does not occupy memory.
 func readAll(r io.Reader, length int64) ([]byte, error) {
 	first := int64(firstRead)
 	if length >= 0 {
@@ -186,7 +186,7 @@ func readAll(r io.Reader, length int64) ([]byte, error) {
 
 		size := 4 * cap(body)
 		if length >= int64(len(body)) {
-			size = min(size, int(length)+1) // one more byte shows the end
+			size = min(size, int(length)+1) // one more byte, to detect the end
 		}
 		body = append(make([]byte, 0, size), body...)
 	}
@@ -217,7 +217,7 @@ func formMembers(r *http.Request, kind string, most int64) (map[string]json.RawM
 	return members, nil
 }
 
-// form reads the fields of a form, and reports a body that looks like JSON.
+// form reads the fields of a form. It returns an error if the body looks like JSON.
 func form(r *http.Request, kind string, most int64) (url.Values, error) {
 	if kind != "multipart/form-data" && kind != "application/x-www-form-urlencoded" {
 		return nil, problem.New(problem.Unsupported, "unsupported_media_type", "send application/json")
@@ -247,7 +247,7 @@ func form(r *http.Request, kind string, most int64) (url.Values, error) {
 	}
 
 	for name, values := range r.PostForm {
-		if strings.HasPrefix(strings.TrimSpace(name), "{") { // by default, curl sends JSON as a form
+		if strings.HasPrefix(strings.TrimSpace(name), "{") { // curl sends JSON as a form by default
 			return nil, problem.New(problem.Unsupported, "unsupported_media_type",
 				"the body looks like JSON; send Content-Type: application/json")
 		}

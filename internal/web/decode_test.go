@@ -117,8 +117,8 @@ func TestDecodeTakesManyMembers(t *testing.T) {
 	}
 }
 
-// FuzzDecode decodes bodies of every type. A body costs little more than its length: it is read
-// before the client is authenticated.
+// FuzzDecode decodes bodies of every type. The cost of a body must be proportional to its length,
+// since it is decoded before the client is authenticated.
 func FuzzDecode(f *testing.F) {
 	const form, parts = "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"
 	for _, seed := range [][2]string{
@@ -147,7 +147,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// FuzzBasic reads Authorization headers.
+// FuzzBasic parses Authorization headers.
 func FuzzBasic(f *testing.F) {
 	for _, header := range []string{
 		"Basic YTpi", "basic YTpi", "Basic YTo6Og==", "Basic ====", "Bearer a", "Bearer a b", "Bearer \t", "Basic",
@@ -176,7 +176,7 @@ func FuzzBasic(f *testing.F) {
 	})
 }
 
-// FuzzCookies reads cookies. A cookie that is sent twice counts as missing.
+// FuzzCookies shows that a cookie that is sent twice counts as missing.
 func FuzzCookies(f *testing.F) {
 	for _, header := range []string{
 		"selvage-flow=a", "__Host-selvage-flow=a; selvage-flow=b", `selvage-device="a b"`,
@@ -190,7 +190,7 @@ func FuzzCookies(f *testing.F) {
 	c := web.Cookies{PublicURL: &url.URL{Scheme: "https", Host: "id.example"}}
 	f.Fuzz(func(t *testing.T, header string) {
 		bound := fuzzcost.Parser
-		bound.PerByte *= 4 // a request's cookies are parsed again for each cookie that is read
+		bound.PerByte *= 4 // the cookies are parsed again whenever one of them is read
 		bound.Check(t, len(header), func() {
 			r := &http.Request{Header: http.Header{"Cookie": {header}}}
 			if value := c.Device(r); value != "" && strings.Count(header, "__Host-selvage-device=") == 0 {

@@ -31,6 +31,6 @@ func ServeDocument(w http.ResponseWriter, r *http.Request, kind, etag string, bo
 
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // an error means that the client is gone
+		_, _ = w.Write(body) // an error means that the client has disconnected
 	}
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Fields reads the body as [Members] does, for callers that accept repeated fields. It
-// returns a form's fields, or a JSON object's members as text. An array is a repeated
-// field, and null is an absent one. An empty body without a content type has no fields.
+// Fields reads the body like [Members], but accepts repeated fields. It returns the fields of a
+// form, or the members of a JSON object as text. An array stands for a repeated field, and null for
+// a missing one. If a body is empty and has no content type, it has no fields.
 func Fields(r *http.Request) (url.Values, error) {
 	if r.ContentLength == 0 && r.Header.Get("Content-Type") == "" {
 		return url.Values{}, nil
@@ -44,7 +44,7 @@ func Fields(r *http.Request) (url.Values, error) {
 	return fields, nil
 }
 
-// texts returns a JSON value, or each element of an array, as text.
+// texts returns a JSON value as text. If the value is an array, it returns each element as text.
 func texts(name string, raw json.RawMessage) ([]string, error) {
 	var list []json.RawMessage
 	if json.Unmarshal(raw, &list) != nil {

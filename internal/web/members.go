@@ -17,8 +17,8 @@ func jsonMembers(body []byte) (map[string]json.RawMessage, error) {
 	return decodeMembers(body)
 }
 
-// splitObject is jsonMembers for a body without faults. The members share its memory. ok is
-// false for every other body.
+// splitObject is a fast jsonMembers for valid objects. The members share the memory of body. For
+// any other body, ok is false.
 func splitObject(body []byte) (members map[string]json.RawMessage, ok bool) {
 	body = bytes.Trim(body, " \t\r\n")
 	if len(body) == 0 || body[0] != '{' || !json.Valid(body) {
@@ -33,7 +33,7 @@ func splitObject(body []byte) (members map[string]json.RawMessage, ok bool) {
 			return nil, false
 		}
 
-		at = nextToken(body, nextToken(body, end)+1) // behind the colon
+		at = nextToken(body, nextToken(body, end)+1) // the value after the colon
 		end = valueEnd(body, at)
 		if _, twice := members[name]; twice || len(members) >= maxMembers {
 			return nil, false
@@ -47,8 +47,8 @@ func splitObject(body []byte) (members map[string]json.RawMessage, ok bool) {
 	return members, true
 }
 
-// nextToken returns the index of the first byte from at on that is not white space. There is one
-// in valid JSON.
+// nextToken returns the index of the first byte in body[at:] that is not white space. The body must
+// be valid JSON in which such a byte follows.
 func nextToken(body []byte, at int) int {
 	for body[at] == ' ' || body[at] == '\t' || body[at] == '\r' || body[at] == '\n' {
 		at++
@@ -56,7 +56,7 @@ func nextToken(body []byte, at int) int {
 	return at
 }
 
-// valueEnd returns the index behind the value that begins at the index at of valid JSON.
+// valueEnd returns the index after the value that begins at body[at]. The body must be valid JSON.
 func valueEnd(body []byte, at int) int {
 	depth := 0
 	for ; ; at++ {
@@ -89,7 +89,8 @@ func valueEnd(body []byte, at int) int {
 	}
 }
 
-// decodeMembers is jsonMembers for any body. It costs more memory, and says what is wrong.
+// decodeMembers is a slower jsonMembers, which takes more memory, but explains what is wrong with a
+// body.
 func decodeMembers(body []byte) (map[string]json.RawMessage, error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
@@ -121,7 +122,7 @@ func decodeMembers(body []byte) (map[string]json.RawMessage, error) {
 		members[name] = raw
 	}
 
-	// The object must end, and nothing may follow it.
+	// The object must end here, with nothing after it.
 	if _, err := dec.Token(); err != nil {
 		return nil, badJSON(err)
 	}

@@ -16,19 +16,19 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// RequestID returns the id of the request that ctx belongs to, or "". Every log line and
-// the response header X-Request-Id carry it.
+// RequestID returns the id of the request to which ctx belongs, or "". The id is in every log line
+// and in the response header X-Request-Id.
 func RequestID(ctx context.Context) string {
 	return audit.From(ctx).RequestID
 }
 
-// An Observer is called after each request was answered. route is the pattern that served
-// the request, as registered, so that it can be a metric's label.
+// An Observer is called after each request has been answered. route is the registered pattern that
+// matched the request, so that it can be a metric's label.
 type Observer func(route string, status int, took time.Duration)
 
-// Outer is the outermost middleware of a listener. It assigns a request id, logs one line
-// at debug level (at error level for a 5xx), recovers from panics, and refuses requests
-// that no protocol accepts.
+// Outer is the outermost middleware of a listener. It assigns request ids, recovers from panics,
+// and refuses requests that no protocol accepts. It logs each request at debug level, or at error
+// level if the status is 5xx.
 func Outer(next http.Handler, log *slog.Logger, observe Observer) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
@@ -54,8 +54,8 @@ func Outer(next http.Handler, log *slog.Logger, observe Observer) http.Handler {
 	})
 }
 
-// newID returns a random request id of 100 bits. It is not a secret, so it does not use the
-// operating system's randomness.
+// newID returns a random request id of 100 bits. The id is not a secret, so newID does not use the
+// operating system's source of randomness.
 func newID() string {
 	const letters, half = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 10
 	var id [2 * half]byte
@@ -67,15 +67,15 @@ func newID() string {
 	return string(id[:])
 }
 
-// agent returns the User-Agent header, cut to 256 bytes.
+// agent returns the User-Agent header, shortened to 256 bytes.
 func agent(r *http.Request) string {
 	says := r.UserAgent()
 	return strings.ToValidUTF8(says[:min(len(says), 256)], "")
 }
 
 func refuse(w http.ResponseWriter, r *http.Request) bool {
-	// A request with both Content-Length and Transfer-Encoding may hide a second
-	// one behind it (RFC 9112, section 6.3). So answer this one and close.
+	// A request with both Content-Length and Transfer-Encoding may hide a second request (RFC 9112,
+	// section 6.3). So close the connection after the response.
 	if len(r.TransferEncoding) > 0 {
 		w.Header().Set("Connection", "close")
 	}
@@ -110,7 +110,7 @@ func finish(r *http.Request, w *recorder, began time.Time, log *slog.Logger, obs
 	}
 
 	if log.Enabled(r.Context(), level) {
-		// The pattern is logged instead of the path, because paths of media are secrets.
+		// Log the pattern instead of the path, because paths of media are secret.
 		log.LogAttrs(r.Context(), level, "request", slog.String("request_id", RequestID(r.Context())),
 			slog.String("method", r.Method),
 			slog.String("route", r.Pattern), slog.Int("status", w.status), slog.Int64("bytes", w.bytes),
@@ -118,23 +118,23 @@ func finish(r *http.Request, w *recorder, began time.Time, log *slog.Logger, obs
 	}
 }
 
-// LogInternal logs what is hidden from the client: the cause of an internal error, or of
-// something being unavailable.
+// LogInternal logs the causes that clients must not see: the cause of an internal error, or of a
+// service being unavailable.
 func LogInternal(r *http.Request, log *slog.Logger, err error) {
 	message := "internal error"
 	switch first := problem.First(err); {
 	case errors.Is(err, context.Canceled) && r.Context().Err() != nil:
-		return // the client is gone
+		return // the client has disconnected
 	case error(first) == err:
-		return // the client sees the whole error
+		return // the client gets the whole error
 	case first != nil && first.Kind == problem.Unavailable:
 		message = "unavailable"
 	}
 	log.ErrorContext(r.Context(), message, "request_id", RequestID(r.Context()), "route", r.Pattern, "error", err)
 }
 
-// LogPage logs that a user saw an error page with a request id on it, and why. So support
-// can look up the id that a user reports. cause is what the page does not show, or "".
+// LogPage logs that a user saw an error page that shows a request id, so that support can look up
+// the id when the user reports it. cause is what the page does not show, or "".
 func LogPage(r *http.Request, log *slog.Logger, status int, title, cause string) {
 	told := []any{"request_id", RequestID(r.Context()), "route", r.Pattern, "status", status, "title", title}
 	if cause != "" {
@@ -143,8 +143,8 @@ func LogPage(r *http.Request, log *slog.Logger, status int, title, cause string)
 	log.InfoContext(r.Context(), "error page", told...)
 }
 
-// AnyOrigin lets scripts of every origin call next, without cookies. It is for endpoints
-// that take their credentials from the request alone.
+// AnyOrigin allows scripts from every origin to call next, without cookies. It is for endpoints
+// that get their credentials only from the request.
 func AnyOrigin(next http.Handler, methods ...string) http.Handler {
 	return cors.New(cors.Options{
 		AllowedOrigins: []string{"*"},

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// SameOrigin passes forms on to next if they were sent by pages of origin, the origin that
-// browsers use. All others are answered by refuse. net/http's check only compares hosts;
-// here an Origin with another scheme is another site, too.
+// SameOrigin passes a request to next unless it is a form that a page of another origin sent. Such
+// forms are passed to refuse. origin is the origin that browsers use for this server. The check in
+// net/http compares only hosts; here, another scheme is another origin, too.
 func SameOrigin(origin string, next, refuse http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	protection.SetDenyHandler(refuse)
@@ -29,7 +29,7 @@ func SameOrigin(origin string, next, refuse http.Handler) http.Handler {
 			refuse.ServeHTTP(w, r)
 		case from == origin && r.Header.Get("Sec-Fetch-Site") == "" &&
 			(r.TLS == nil || strings.HasPrefix(from, "https:")):
-			// An older browser: its Origin is ours, even if a proxy changed the Host.
+			// An older browser whose Origin is ours, even if a proxy changed the Host.
 			next.ServeHTTP(w, r)
 		default:
 			checked.ServeHTTP(w, r)

@@ -10,15 +10,15 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A PageRequest is the page of a list that a request asks for, with the parameters of the
-// vendor's JSON APIs: page_number, page_size and page_token.
+// A PageRequest is a request for a page of a list, with the parameters of the vendor's JSON APIs:
+// page_number, page_size and page_token.
 type PageRequest struct {
 	page.Query
 	number int // page number, from 0
 }
 
-// ReadPage reads the page parameters of a query. Each fault is a problem.Invalid on its
-// parameter; all faults are joined.
+// ReadPage parses the page parameters in a query. For each faulty parameter it returns a
+// problem.Invalid; the problems are joined.
 func ReadPage(q url.Values) (PageRequest, error) {
 	p := PageRequest{Query: page.Query{Size: page.DefaultSize}}
 	errs := []error{
@@ -43,7 +43,8 @@ func pageToken(code, message string) error {
 	return &problem.Error{Kind: problem.Invalid, Code: code, Param: "page_token", Message: message}
 }
 
-// readInt reads an integer parameter within bounds into into, if it is present.
+// readInt stores an integer parameter in into if the parameter is present. The integer must be from
+// low to high.
 func readInt(q url.Values, param string, into *int, low, high int) error {
 	if !q.Has(param) {
 		return nil
@@ -61,8 +62,8 @@ type list[T any] struct {
 	Links links `json:"links"`
 }
 
-// links are paths without a host, so that they lead to the server that was asked. Next is
-// absent on the last page and Prev on the first.
+// links are paths without a host, so that they lead to the server that the client used. Next is
+// absent on the last page, and Prev on the first page.
 type links struct {
 	Self  string `json:"self"`
 	First string `json:"first"`
@@ -70,8 +71,8 @@ type links struct {
 	Prev  string `json:"prev,omitempty"`
 }
 
-// AnswerPage writes the requested page as JSON, each item as show returns it. The links keep
-// those of r's parameters that filters names.
+// AnswerPage writes a page of a list as JSON. It passes each item to show. The links contain the
+// parameters of r that filters names.
 func AnswerPage[T, U any](
 	w http.ResponseWriter, r *http.Request, asked PageRequest, p page.Page[T], show func(T) U, filters ...string,
 ) error {
@@ -91,7 +92,7 @@ func AnswerPage[T, U any](
 	return JSON(w, http.StatusOK, body)
 }
 
-// linker returns a function that formats the link to a page of the list that r asked for.
+// linker returns a function that formats links to the pages of the requested list.
 func linker(r *http.Request, asked PageRequest, filters []string) func(number int, from string) string {
 	given := r.URL.Query()
 	return func(number int, from string) string {

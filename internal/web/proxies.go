@@ -8,8 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// Proxies are the proxies that are trusted to report the client's address. The zero value
-// trusts no proxy.
+// Proxies are the proxies that may report the client's address. The zero value trusts no proxy.
 type Proxies struct {
 	trusted atomic.Pointer[[]netip.Prefix]
 }
@@ -17,8 +16,8 @@ type Proxies struct {
 // Set replaces the trusted proxies.
 func (p *Proxies) Set(trusted []netip.Prefix) { p.trusted.Store(&trusted) }
 
-// Handler sets RemoteAddr to the client's address before it calls next. The port is 0 if a
-// proxy reported the address. Reports by untrusted peers are ignored.
+// Handler sets RemoteAddr to the client's address before it calls next. If a proxy reported the
+// address, the port is 0. Reports from untrusted peers are ignored.
 func (p *Proxies) Handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if client, ok := p.client(r); ok {
@@ -30,9 +29,9 @@ func (p *Proxies) Handler(next http.Handler) http.Handler {
 	})
 }
 
-// client returns the client behind trusted proxies: the last address on the request's path
-// that is not a trusted proxy. The addresses before that one may be made up. ok is false
-// if that is the peer itself, or no proxy is trusted.
+// client returns the client's address: the last address on the request's path that is not a trusted
+// proxy. Earlier addresses may be made up. ok is false if the client is the peer itself, or if no
+// proxy is trusted.
 func (p *Proxies) client(r *http.Request) (client netip.Addr, ok bool) {
 	if trusted := p.trusted.Load(); trusted == nil || len(*trusted) == 0 {
 		return client, false
@@ -47,7 +46,7 @@ func (p *Proxies) client(r *http.Request) (client netip.Addr, ok bool) {
 	for _, hop := range slices.Backward(hops(r.Header)) {
 		at, ok := parseHop(hop)
 		if !ok {
-			break // unknown or obfuscated: the hop that reported it is the last known one
+			break // unknown or obfuscated: use the hop that reported it
 		}
 		if client = at; !p.trusts(at) {
 			break
@@ -65,12 +64,12 @@ func (p *Proxies) trusts(at netip.Addr) bool {
 	return slices.ContainsFunc(*trusted, func(prefix netip.Prefix) bool { return prefix.Contains(at) })
 }
 
-// maxHops is how many hops of a request's path are read.
+// maxHops is the most hops of a request's path that are read.
 const maxHops = 32
 
-// hops returns the hops of a request as the proxies report them, the nearest last. They come
-// from X-Forwarded-For or else from Forwarded (RFC 7239). If a proxy sets only one of these
-// headers, the other is the client's own. So a trusted proxy must not pass both through.
+// hops returns the hops that proxies report for a request, the nearest last. It reads
+// X-Forwarded-For or, if that is missing, Forwarded (RFC 7239). If a proxy sets only one of these
+// headers, the client may have set the other one. So a trusted proxy must not pass on both.
 func hops(h http.Header) []string {
 	way := strings.Split(strings.Join(h.Values("X-Forwarded-For"), ","), ",")
 	if len(h.Values("X-Forwarded-For")) == 0 {
@@ -93,7 +92,7 @@ func forwardedFor(element string) string {
 	return ""
 }
 
-// splitQuoted splits s at each separator outside quoted strings.
+// splitQuoted splits s at each separator that is not in a quoted string.
 func splitQuoted(s string, separator byte) (parts []string) {
 	quoted, begin := false, 0
 	for i := range len(s) {
@@ -108,8 +107,8 @@ func splitQuoted(s string, separator byte) (parts []string) {
 	return append(parts, s[begin:])
 }
 
-// parseHop parses an address with or without a port: 192.0.2.1, 192.0.2.1:80,
-// 2001:db8::1, [2001:db8::1], [2001:db8::1]:80.
+// parseHop parses an address with or without a port. It accepts 192.0.2.1, 192.0.2.1:80,
+// 2001:db8::1, [2001:db8::1] and [2001:db8::1]:80.
 func parseHop(hop string) (netip.Addr, bool) {
 	hop = strings.TrimSpace(hop)
 	if at, err := netip.ParseAddrPort(hop); err == nil {

@@ -16,7 +16,7 @@ func TestProxies(t *testing.T) {
 
 	tests := []struct {
 		name, peer string
-		headers    map[string]string // lines of one header are separated by |
+		headers    map[string]string // the lines of a header are separated by |
 		want       string
 	}{
 		{"no proxy", stranger, nil, "203.0.113.9"},

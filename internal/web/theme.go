@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// themeCookie holds the theme chosen in a browser, light or dark. It is not a secret.
+// themeCookie holds the theme that the user has chosen, light or dark. It is not a secret.
 const themeCookie = "selvage-theme"
 
-// themes are the themes besides the browser's own preference.
+// themes lists the themes that a user can choose instead of the browser's preference.
 var themes = []string{"light", "dark"}
 
-// Theme returns the theme chosen in the browser of r: "light", "dark", or "" for the
-// browser's preference.
+// Theme returns the theme that was chosen in the browser that sent r: "light", "dark", or "" for
+// the browser's preference.
 func Theme(r *http.Request) string {
 	for _, name := range []string{"__Host-" + themeCookie, themeCookie} {
 		if found := r.CookiesNamed(name); len(found) == 1 && slices.Contains(themes, found[0].Value) {
@@ -23,7 +23,8 @@ func Theme(r *http.Request) string {
 	return ""
 }
 
-// SetTheme remembers a theme for a year; an unknown one means the browser's preference.
+// SetTheme stores a theme in the browser for a year. An unknown theme means the browser's
+// preference.
 func (c Cookies) SetTheme(w http.ResponseWriter, r *http.Request, theme string) {
 	if !slices.Contains(themes, theme) {
 		theme = ""
@@ -31,10 +32,10 @@ func (c Cookies) SetTheme(w http.ResponseWriter, r *http.Request, theme string) 
 	c.keep(w, r, themeCookie, theme, 365*24*time.Hour)
 }
 
-// languageCookie holds the language chosen in a browser. It is not a secret.
+// languageCookie holds the language that the user has chosen. It is not a secret.
 const languageCookie = "selvage-language"
 
-// Language returns the tag of the language chosen in the browser of r, or "".
+// Language returns the tag of the language that was chosen in the browser that sent r, or "".
 func Language(r *http.Request) string {
 	for _, name := range []string{"__Host-" + languageCookie, languageCookie} {
 		if found := r.CookiesNamed(name); len(found) == 1 && len(found[0].Value) <= 35 {
@@ -44,12 +45,12 @@ func Language(r *http.Request) string {
 	return ""
 }
 
-// SetLanguage remembers a language for a year; "" means the browser's preference.
+// SetLanguage stores a language in the browser for a year; "" means the browser's preference.
 func (c Cookies) SetLanguage(w http.ResponseWriter, r *http.Request, tag string) {
 	c.keep(w, r, languageCookie, tag, 365*24*time.Hour)
 }
 
-// keep sets a cookie in r's browser that lasts for the given time; an empty value removes it.
+// keep sets a cookie that the browser keeps for the given time. An empty value deletes the cookie.
 func (c Cookies) keep(w http.ResponseWriter, r *http.Request, name, value string, kept time.Duration) {
 	ck := c.make(r, name, value)
 	if value != "" {

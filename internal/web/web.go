@@ -1,8 +1,8 @@
 // Package web is the HTTP plumbing that the protocols share: handlers that return errors,
 // credentials, bodies, browser sessions and middleware.
 //
-// It knows no protocol. The package that serves a protocol decides how its errors look and
-// passes an [ErrorWriter].
+// It does not depend on any protocol. The package that serves a protocol passes an [ErrorWriter],
+// which determines the format of errors.
 package web
 
 import (
@@ -12,13 +12,13 @@ import (
 	"strings"
 )
 
-// A Handler serves a request, or returns an error before it has written anything.
+// A Handler serves a request. If it returns an error, it must not have written a response.
 type Handler func(w http.ResponseWriter, r *http.Request) error
 
-// An ErrorWriter answers a request with an error in the format of its protocol.
+// An ErrorWriter answers a request with err, in the format of its protocol.
 type ErrorWriter func(w http.ResponseWriter, r *http.Request, err error)
 
-// Handle returns an http.Handler that calls h and passes its error to fail.
+// Handle returns an http.Handler that calls h and passes any error to fail.
 func Handle(h Handler, fail ErrorWriter) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil {
@@ -31,7 +31,7 @@ func Handle(h Handler, fail ErrorWriter) http.Handler {
 func JSON(w http.ResponseWriter, status int, v any) error {
 	var body bytes.Buffer
 	enc := json.NewEncoder(&body)
-	enc.SetEscapeHTML(false) // keeps links readable; nosniff prevents rendering as HTML
+	enc.SetEscapeHTML(false) // keeps links readable; nosniff keeps browsers from rendering JSON as HTML
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func JSON(w http.ResponseWriter, status int, v any) error {
 	h.Set("Content-Type", "application/json; charset=utf-8")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(body.Bytes()) // an error means that the client is gone
+	_, _ = w.Write(body.Bytes()) // an error means that the client has disconnected
 	return nil
 }
 
@@ -50,12 +50,12 @@ func NoStore(w http.ResponseWriter) {
 	w.Header().Set("Pragma", "no-cache")
 }
 
-// Encoded reports whether the body is compressed. Such bodies are refused, so that a few
-// bytes cannot become a gigabyte.
+// Encoded reports whether the body is compressed. Compressed bodies are refused, since a few bytes
+// might expand to a gigabyte.
 func Encoded(r *http.Request) bool { return r.Header.Get("Content-Encoding") != "" }
 
-// Basic returns the credentials of HTTP Basic (RFC 7617). ok is false if there is not exactly
-// one Authorization header.
+// Basic returns the credentials for HTTP Basic (RFC 7617). ok is false unless there is exactly one
+// Authorization header.
 func Basic(r *http.Request) (name, secret string, ok bool) {
 	if len(r.Header.Values("Authorization")) != 1 {
 		return "", "", false
@@ -63,8 +63,8 @@ func Basic(r *http.Request) (name, secret string, ok bool) {
 	return r.BasicAuth()
 }
 
-// Bearer returns the token of an Authorization header (RFC 6750, section 2.1). ok is false
-// if there is not exactly one such header. Tokens in the query or body are ignored.
+// Bearer returns the token in the Authorization header (RFC 6750, section 2.1). ok is false unless
+// there is exactly one such header. Tokens in the query or body are ignored.
 func Bearer(r *http.Request) (token string, ok bool) {
 	values := r.Header.Values("Authorization")
 	if len(values) != 1 {
@@ -77,7 +77,7 @@ func Bearer(r *http.Request) (token string, ok bool) {
 	return token, true
 }
 
-// A Mux is what an API mounts its handlers on.
+// A Mux is the multiplexer to which an API adds its handlers.
 type Mux interface {
 	Handle(pattern string, h http.Handler)
 }

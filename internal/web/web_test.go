@@ -50,8 +50,8 @@ func TestBasic(t *testing.T) {
 	}
 }
 
-// TestOuter shows that a file can still be handed to the kernel through the middleware, since
-// ReadFrom is available.
+// TestOuter shows that the kernel can still send files through the middleware, because the response
+// writer has a ReadFrom method.
 func TestOuter(t *testing.T) {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	var seen int
@@ -76,7 +76,7 @@ func TestOuter(t *testing.T) {
 		{http.MethodGet, "/sendfile", "", http.StatusOK},
 		{http.MethodGet, "/panic", "", http.StatusInternalServerError},
 		{http.MethodTrace, "/", "", http.StatusMethodNotAllowed},
-		{http.MethodPost, "/", "gzip", http.StatusOK}, // each protocol refuses it in its own format
+		{http.MethodPost, "/", "gzip", http.StatusOK}, // accepted here: each protocol refuses it in its own format
 	}
 
 	for _, tt := range tests {
@@ -95,7 +95,8 @@ func TestOuter(t *testing.T) {
 	}
 }
 
-// TestFlowCookie shows that cookies are Secure and named __Host- wherever the browser accepts that.
+// TestFlowCookie shows that cookies are Secure, and their names begin with __Host-, wherever the
+// browser accepts that.
 func TestFlowCookie(t *testing.T) {
 	const (
 		chromium = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) " +

@@ -5,8 +5,8 @@ import (
 	"net/http"
 )
 
-// recorder records the status and size of a response. It implements ReadFrom, so that
-// http.ServeContent can still hand a file to the kernel (sendfile).
+// A recorder records the status and size of a response. It implements ReadFrom, so that
+// http.ServeContent can still let the kernel send a file (sendfile).
 type recorder struct {
 	http.ResponseWriter
 	status int
@@ -35,13 +35,14 @@ func (w *recorder) ReadFrom(src io.Reader) (int64, error) {
 		w.status = http.StatusOK
 	}
 	if w.Header().Get("Content-Length") != "" {
-		// With the header written, io.Copy does not read ahead to detect the content type.
-		_ = http.NewResponseController(w.ResponseWriter).Flush() // optional: not every writer can flush
+		// After the header has been written, io.Copy need not read ahead to detect the content
+		// type.
+		_ = http.NewResponseController(w.ResponseWriter).Flush() // optional: some writers cannot flush
 	}
-	n, err := io.Copy(w.ResponseWriter, src) // uses the inner writer's ReadFrom if it has one
+	n, err := io.Copy(w.ResponseWriter, src) // uses ReadFrom of the wrapped writer if it has one
 	w.bytes += n
 	return n, err
 }
 
-// Unwrap lets http.ResponseController find the underlying writer.
+// Unwrap returns the wrapped writer, for http.ResponseController.
 func (w *recorder) Unwrap() http.ResponseWriter { return w.ResponseWriter }

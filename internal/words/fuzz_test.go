@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/internal/fuzzcost"
 )
 
-// FuzzChoose reads Accept-Language headers. One of any length costs 2 ms at most.
+// FuzzChoose shows that choosing a language takes at most 2 ms for any Accept-Language header.
 func FuzzChoose(f *testing.F) {
 	for _, header := range []string{
 		"de-AT,de;q=0.9,en;q=0.1", "x;q=a,de", strings.Repeat("-", 1000), strings.Repeat("a-", 500),

@@ -1,8 +1,8 @@
-// Package words holds what pages and mails say to subscribers in each supported language. Each
-// language has a file of messages, and a reader's wishes decide between them.
+// Package words holds the words on pages for subscribers, in each supported language. Each language
+// has a file of messages. The reader's preferences select the language.
 //
-// A message has a key, such as "login.title". Tests ensure that every key is in every file and is
-// used. Pages only name messages; values in a message are passed by name.
+// A message has a key, such as "login.title". Tests ensure that every key is used, and is in every
+// file. Pages name messages by their keys, and pass the values in a message by name.
 package words
 
 import (
@@ -35,13 +35,13 @@ type Words struct {
 
 var matcher = sync.OnceValue(func() language.Matcher { return language.NewMatcher(tags) })
 
-// read reads the files at first use, because most commands show subscribers nothing.
+// read reads the files when they are first used, because most commands show nothing to subscribers.
 var read = sync.OnceValue(func() (all []*Words) {
 	bundle := i18n.NewBundle(language.English)
 	bundle.RegisterUnmarshalFunc("json", json.Unmarshal)
 	for _, tag := range tags {
 		if _, err := bundle.LoadMessageFileFS(files, tag.String()+".json"); err != nil {
-			panic(err) // the files are part of the binary
+			panic(err) // cannot happen: the files are part of the binary
 		}
 		w := &Words{Tag: tag.String(), localizer: i18n.NewLocalizer(bundle, tag.String())}
 		w.Name = w.Say("language")
@@ -59,7 +59,7 @@ func All() []*Words { return read() }
 // English returns the English words.
 func English() *Words { return read()[0] }
 
-// In returns the words for a BCP 47 tag, or nil if no supported language is close to it.
+// In returns the words for a BCP 47 tag, or nil if no supported language matches the tag.
 func In(tag string) *Words {
 	if asked, err := language.Parse(tag); err == nil {
 		if _, i, sure := matcher().Match(asked); sure >= language.High {
@@ -69,8 +69,8 @@ func In(tag string) *Words {
 	return nil
 }
 
-// Choose returns the words for the first wish that can be met, or else English. Each wish is a
-// BCP 47 tag or the value of an Accept-Language header.
+// Choose returns the words for the first wish that a supported language matches, or the English
+// ones. Each wish is a BCP 47 tag or the value of an Accept-Language header.
 func Choose(wishes ...string) *Words {
 	for _, wish := range wishes {
 		if len(wish) > 1000 {
@@ -78,7 +78,7 @@ func Choose(wishes ...string) *Words {
 		}
 
 		asked, _, err := language.ParseAcceptLanguage(wish)
-		if err != nil { // one malformed tag: use the others in their order
+		if err != nil { // a tag is malformed: use the others in order
 			for part := range strings.SplitSeq(wish, ",") {
 				tag, _, _ := strings.Cut(part, ";")
 				asked = append(asked, language.Make(strings.TrimSpace(tag)))
@@ -94,8 +94,8 @@ func Choose(wishes ...string) *Words {
 	return English()
 }
 
-// Say returns a message with its values, given as pairs of name and value: "App", "Acme". The value
-// "Count" selects the plural form. Say returns an unknown key unchanged.
+// Say returns a message. values alternates names and values, such as "App", "Acme". The value
+// "Count" selects the plural form. If key is unknown, Say returns it unchanged.
 func (w *Words) Say(key string, values ...any) string {
 	data := make(map[string]any, len(values)/2)
 	for i := 0; i+1 < len(values); i += 2 {
@@ -110,7 +110,7 @@ func (w *Words) Say(key string, values ...any) string {
 	return said
 }
 
-// HTML returns a message that contains HTML elements. The values are escaped.
+// HTML returns a message that contains HTML elements, with its values escaped.
 func (w *Words) HTML(key string, values ...any) template.HTML {
 	escaped := make([]any, len(values))
 	for i, v := range values {
@@ -118,7 +118,7 @@ func (w *Words) HTML(key string, values ...any) template.HTML {
 			escaped[i] = html.EscapeString(fmt.Sprint(v))
 		}
 	}
-	return template.HTML(w.Say(key, escaped...)) // safe: the message is ours, the values are escaped
+	return template.HTML(w.Say(key, escaped...)) // safe: the message is ours, and the values are escaped
 }
 
 // Date formats a day.
@@ -127,7 +127,7 @@ func (w *Words) Date(t time.Time) string {
 	return w.Say("date", "Day", t.Day(), "Month", months[t.Month()-1], "Year", t.Year())
 }
 
-// Ago formats how long ago a time was; it returns "" for the zero time.
+// Ago formats the time from then to now, or returns "" if then is the zero time.
 func (w *Words) Ago(now, then time.Time) string {
 	past := now.Sub(then)
 	switch {

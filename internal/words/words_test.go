@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/internal/words"
 )
 
-// file reads the messages of a language. Each message has one form or several.
+// file reads the messages of a language. A message may have several plural forms.
 func file(t *testing.T, tag string) map[string][]string {
 	t.Helper()
 	raw, err := os.ReadFile(tag + ".json")
@@ -46,7 +46,7 @@ var (
 	element = regexp.MustCompile(`<[^>]+>`)
 )
 
-// TestComplete shows that every language has each message, with the same values and elements.
+// TestComplete shows that every language has each message, with the same values and HTML elements.
 func TestComplete(t *testing.T) {
 	english := file(t, "en")
 	for _, w := range words.All() {
@@ -81,7 +81,7 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// sources returns the sources that use messages: the templates and the programs.
+// sources returns the sources that use messages: the templates and the Go code.
 func sources(t *testing.T) (templates, programs string) {
 	t.Helper()
 	var pages, code strings.Builder
@@ -109,11 +109,11 @@ func sources(t *testing.T) (templates, programs string) {
 	return pages.String(), code.String()
 }
 
-// prefixes are those of keys that programs put together. They are followed by a word from a
-// program.
+// prefixes are the beginnings of keys that the code composes. A word from the code follows each
+// prefix.
 var prefixes = []string{"fault.", "scope.", "passkey.cancelled-"}
 
-// TestUsed shows that each message is used, and that each message used exists.
+// TestUsed shows that each message is used, and that each message that is used exists.
 func TestUsed(t *testing.T) {
 	english := file(t, "en")
 	pages, code := sources(t)

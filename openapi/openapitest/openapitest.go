@@ -1,8 +1,9 @@
-// Package openapitest checks responses against the OpenAPI document, for tests. It reports
-// an undocumented status, header or body: then either the code or the document is wrong.
+// Package openapitest checks responses against the OpenAPI document, for tests. It reports a
+// status, header or body that is not documented, in which case either the code or the document is
+// wrong.
 //
-// It is stricter than the document: objects may have only the members that are described,
-// unless the document allows others.
+// It is stricter than the document: objects may have only the members that the document describes,
+// unless it explicitly allows others.
 package openapitest
 
 import (
@@ -26,15 +27,15 @@ type Document struct {
 	paths    []path
 	compiler *jsonschema.Compiler
 	mu       sync.Mutex                    // guards compiler and compiled
-	compiled map[string]*jsonschema.Schema // by JSON pointer
+	compiled map[string]*jsonschema.Schema // by JSON Pointer
 }
 
-// Ours returns selvage's document with the built-in kinds. It is not validated here, because
-// that takes longer than loading it; a test of package openapi does so.
+// Ours returns selvage's document with the built-in kinds. It does not validate the document,
+// because that takes longer than loading it; a test of package openapi does so.
 var Ours = sync.OnceValue(func() *Document {
 	d, err := New(openapi.Config{})
 	if err != nil {
-		panic(err) // tests of package openapi build it
+		panic(err) // cannot happen: tests of package openapi build the document
 	}
 	return d
 })
@@ -63,7 +64,7 @@ func Load(text []byte) (*Document, error) {
 	return d, d.prepare()
 }
 
-// Valid returns what is wrong with the document, including its examples.
+// Valid returns an error if the document, or an example in it, is not valid.
 func (d *Document) Valid() error {
 	return d.T.Validate(context.Background(), openapi3.IsOpenAPI31OrLater())
 }
@@ -106,7 +107,7 @@ func closeObjects(v any) {
 	}
 }
 
-// schema returns the compiled schema at a JSON pointer.
+// schema returns the compiled schema at a JSON Pointer.
 func (d *Document) schema(pointer string) (*jsonschema.Schema, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -121,8 +122,8 @@ func (d *Document) schema(pointer string) (*jsonschema.Schema, error) {
 	return s, nil
 }
 
-// Check returns how a response differs from the document. Paths that are not in the
-// document, such as pages, are not checked.
+// Check returns an error if a response differs from the document. It does not check paths that are
+// not in the document, such as pages.
 func (d *Document) Check(method, target string, status int, header http.Header, body []byte) error {
 	found, ok := d.find(target)
 	if !ok || method == http.MethodOptions {
@@ -139,7 +140,7 @@ func (d *Document) Check(method, target string, status int, header http.Header, 
 	case status == http.StatusMethodNotAllowed:
 		return nil
 	case op == nil && (status == http.StatusUnauthorized || status == http.StatusNotFound):
-		return nil // like any unknown path
+		return nil // treated like any unknown path
 	case op == nil:
 		return fmt.Errorf("%s %s answered %d, and the document has no such operation of %s", method, target,
 			status, found.name)
@@ -173,7 +174,7 @@ func pointerTo(path, method string, status int, ref string) string {
 	return fmt.Sprintf("/paths/%s/%s/responses/%d", escape(path), strings.ToLower(method), status)
 }
 
-// escape escapes a key for a JSON pointer in the fragment of a URL.
+// escape escapes a key for use in a JSON Pointer in the fragment of a URL.
 func escape(key string) string {
 	return strings.NewReplacer("~", "~0", "/", "~1", "{", "%7B", "}", "%7D", "+", "%2B", " ", "%20").Replace(key)
 }

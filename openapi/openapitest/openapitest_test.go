@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestCheck shows which responses are accepted, and the errors of the others.
+// TestCheck shows which responses are accepted, and what the errors for others say.
 func TestCheck(t *testing.T) {
 	const (
 		token     = "/api/fabric/embeds/tokens"

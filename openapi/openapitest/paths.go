@@ -11,7 +11,7 @@ import (
 
 // A path is a path of the document on one of its servers.
 type path struct {
-	name  string // as in the document
+	name  string // the path in the document
 	steps []string
 	item  *openapi3.PathItem
 }
@@ -26,7 +26,8 @@ func (d *Document) findPaths() {
 	slices.SortFunc(d.paths, func(a, b path) int { return strings.Compare(a.rank(), b.rank()) })
 }
 
-// Prefixes returns the path prefixes of an item's own servers, or "" if it has none.
+// Prefixes returns the path prefixes of the servers that are listed in item itself, or "" if it
+// lists none.
 func Prefixes(item *openapi3.PathItem) (all []string) {
 	if len(item.Servers) == 0 {
 		return []string{""}
@@ -39,8 +40,8 @@ func Prefixes(item *openapi3.PathItem) (all []string) {
 	return all
 }
 
-// rank returns a key that sorts paths. In each segment, a literal comes before a parameter
-// with a suffix, and that before a bare parameter.
+// rank returns a key by which paths are sorted. In each segment, a literal comes first, then a
+// parameter with a suffix, and then a parameter without one.
 func (p path) rank() string {
 	var b strings.Builder
 	for _, step := range p.steps {
@@ -56,7 +57,7 @@ func (p path) rank() string {
 	return b.String() + p.name
 }
 
-// find returns the path of the document that matches a URL.
+// find returns the path in the document that matches the URL target.
 func (d *Document) find(target string) (path, bool) {
 	u, err := url.Parse(target)
 	if err != nil {
@@ -71,8 +72,8 @@ func (d *Document) find(target string) (path, bool) {
 	return path{}, false
 }
 
-// matches reports whether the segments of a URL match p. A parameter does not match a
-// segment with a known extension unless the path spells it out.
+// matches reports whether the segments of a URL match p. A parameter does not match a segment with
+// a known file extension, unless the extension is part of the path.
 func (p path) matches(steps []string) bool {
 	if len(steps) != len(p.steps) {
 		return false
@@ -96,7 +97,7 @@ func (p path) matches(steps []string) bool {
 	return true
 }
 
-// known reports whether a segment ends with a file extension that paths spell out.
+// known reports whether a segment ends with a file extension that occurs in paths.
 func known(step string) bool {
 	return slices.ContainsFunc([]string{".json", ".mp3", ".wav"}, func(ext string) bool {
 		return strings.HasSuffix(step, ext)

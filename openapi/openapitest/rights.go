@@ -16,8 +16,8 @@ func (d *Document) Operation(method, target string) *openapi3.Operation {
 	return p.item.GetOperation(method)
 }
 
-// Accepted returns the names of the credentials that an operation accepts. The name none stands for
-// requests without credentials.
+// Accepted returns the names of the credentials that an operation accepts. The name "none" stands
+// for requests without credentials.
 func Accepted(op *openapi3.Operation) (names []string) {
 	if op.Security == nil {
 		return nil
@@ -33,8 +33,8 @@ func Accepted(op *openapi3.Operation) (names []string) {
 	return names
 }
 
-// MayUse reports whether a key or service with some scopes may use an operation: it has one of the
-// operation's scopes, and all that the operation needs in addition.
+// MayUse reports whether a key or service with the given scopes may use an operation. It must have
+// one of the operation's scopes, and all scopes that the operation needs in addition.
 func MayUse(op *openapi3.Operation, scopes ...string) bool {
 	has := func(s string) bool { return slices.Contains(scopes, s) }
 	lacks := func(s string) bool { return !has(s) }
@@ -42,10 +42,10 @@ func MayUse(op *openapi3.Operation, scopes ...string) bool {
 		!slices.ContainsFunc(extension(op, "x-also-scopes"), lacks)
 }
 
-// extension returns the texts of an extension.
+// extension returns the strings in an extension of op.
 func extension(op *openapi3.Operation, name string) (all []string) {
 	if text, err := json.Marshal(op.Extensions[name]); err == nil {
-		_ = json.Unmarshal(text, &all) // what is not a list of texts is none
+		_ = json.Unmarshal(text, &all) // leaves all empty if it is not a list of strings
 	}
 	return all
 }

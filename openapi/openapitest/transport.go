@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// A Transport checks every response against the document. It collects the differences for
-// [Transport.Faults].
+// A Transport is an http.RoundTripper that checks every response against the document.
+// [Transport.Faults] returns the differences.
 type Transport struct {
 	http.RoundTripper // nil means http.DefaultTransport
 
@@ -18,7 +18,7 @@ type Transport struct {
 	faults []error
 }
 
-// RoundTrip sends a request and checks its response.
+// RoundTrip sends a request, and checks its response.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	next := t.RoundTripper
 	if next == nil {
@@ -27,14 +27,14 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 	res, err := next.RoundTrip(r)
 	if err != nil || res.StatusCode == http.StatusSwitchingProtocols || res.Header.Get("X-Request-Id") == "" {
-		return res, err // a response without an ID precedes any operation, as for malformed HTTP
+		return res, err // no request ID: net/http answered before our handlers ran, such as to malformed HTTP
 	}
 
 	var body []byte
 	if isJSON(res.Header) {
 		body, err = io.ReadAll(res.Body)
-		_ = res.Body.Close() // it was read to its end, or failed
-		// Readers get the same bytes and the same error at the same place.
+		_ = res.Body.Close() // the body was read to its end, or failed
+		// Callers get the same bytes, and the same error after them.
 		res.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), failing{err}))
 		if err != nil {
 			return res, nil
@@ -49,13 +49,14 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// isJSON reports whether a body has a schema. Media is not buffered.
+// isJSON reports whether a body is JSON, and so has a schema. Other bodies, such as media, are not
+// buffered.
 func isJSON(h http.Header) bool {
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	return strings.HasSuffix(kind, "json")
 }
 
-// failing is the end of a body: io.EOF, or the error that cut it off.
+// A failing is the end of a body: io.EOF, or the error that interrupted it.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) {
