@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/selvage/selvage/internal/page"
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -205,7 +207,37 @@ func (l *leg) change(cmd Command) error {
 		set("handraised", &m.HandRaised, cmd.Op == RaiseHand)
 	}
 
-	member := *m
-	l.call.tellMembers(Event{Kind: MemberUpdated, Member: &member, Updated: names})
+	l.tellChange(names)
 	return nil
+}
+
+// changeLimit returns how often the members of a call hear that one has changed.
+func changeLimit() *rate.Limiter { return rate.NewLimiter(10, 20) }
+
+// tellChange notifies all members that the leg has changed. Changes beyond the limit are told later, as
+// one. Otherwise a client with many sockets could fill those of the others, which are then closed.
+func (l *leg) tellChange(names []string) {
+	waits := len(l.untold) > 0
+	for _, name := range names {
+		if !slices.Contains(l.untold, name) {
+			l.untold = append(l.untold, name)
+		}
+	}
+	if waits || len(l.untold) == 0 {
+		return
+	}
+	if delay := l.changes.Reserve().Delay(); delay > 0 {
+		time.AfterFunc(delay, func() { l.call.post(l.tellUntold) })
+		return
+	}
+	l.tellUntold()
+}
+
+// tellUntold notifies all members of what has changed since they were last told.
+func (l *leg) tellUntold() {
+	names, member := l.untold, l.member
+	l.untold = nil
+	if !l.over {
+		l.call.tellMembers(Event{Kind: MemberUpdated, Member: &member, Updated: names})
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"golang.org/x/time/rate"
 
 	"github.com/selvage/selvage/internal/problem"
 )
@@ -28,6 +29,9 @@ type leg struct {
 	socketLost time.Time // zero while it has a socket
 	mediaLost  time.Time // zero while packets arrive
 
+	changes *rate.Limiter // of what the members are told; a screen has that of its owner
+	untold  []string      // what has changed and is told later, as in Event.Updated
+
 	active bool // it is a member: it dialed, or it answered
 	held   bool
 	over   bool
@@ -41,7 +45,7 @@ func (k *call) newLeg(id string, client Client, party Party, inbound bool) *leg 
 		heard:   k.calls.fabric.Tokens.Heard(),
 		member: Member{ID: id, Leg: id, Type: Person, Name: party.Name, SubscriberID: party.SubscriberID,
 			AddressID: party.AddressID},
-		mediaLost: time.Now(),
+		mediaLost: time.Now(), changes: changeLimit(),
 	}
 	l.at.Store(client.Socket)
 	return l

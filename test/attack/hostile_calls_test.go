@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/uuid"
@@ -183,5 +184,32 @@ func TestForeignCalls(t *testing.T) {
 			t.Errorf("GET %s of another project shows %s", path, a.Body)
 		}
 	}
+	phone.HearBoth(from, at)
+}
+
+// TestMemberFlood raises and lowers a hand in a call from many sockets of one subscriber, faster than
+// the other side could read it. The other side's socket stays open.
+func TestMemberFlood(t *testing.T) {
+	s := harness.Shared(t)
+	p := s.NewProject(t)
+	mallory := p.NewSAT(t, "mallory").Token
+	alice := phone.Connect(t, s, p.NewSAT(t, "alice").Token, "").Online()
+	from, at := phone.Talk(phone.Connect(t, s, mallory, ""), alice, "/private/alice")
+	phone.HearBoth(from, at)
+
+	var flood sync.WaitGroup
+	for range 40 {
+		socket, _ := s.Connect(t, mallory, "")
+		flood.Go(func() {
+			for i := range 80 {
+				method := []string{"call.raisehand", "call.lowerhand"}[i%2]
+				_ = socket.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":"%d","method":%q,"params":{"self":{"call_id":%q}}}`,
+					i, method, from.ID)) // fails only if the server closed the socket
+			}
+			_, _ = socket.TryCall("signalwire.ping", map[string]any{}) // which is answered after all others
+		})
+	}
+	flood.Wait()
+	alice.Online() // fails if the socket is closed
 	phone.HearBoth(from, at)
 }
