@@ -2,15 +2,9 @@ package fabric
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
-
-	"golang.org/x/text/cases"
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/selvage/selvage/fabric/kinds"
 	"github.com/selvage/selvage/internal/page"
@@ -117,7 +111,7 @@ func (as *Addresses) Find(ctx context.Context, t Token, id string) (Address, err
 	return as.store.FindAddress(ctx, t.ProjectID, id)
 }
 
-// FindAt returns the address of a project at a path, /<context>/<name>.
+// FindAt returns the project's address at path, which is /<context>/<name>.
 func (as *Addresses) FindAt(ctx context.Context, projectID, path string) (Address, error) {
 	where, name, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	if !ok || checkText("path", path) != nil {
@@ -137,54 +131,47 @@ func (ss *Subscribers) ListAddresses(
 	return ss.addresses.store.ListAddresses(ctx, projectID, AddressFilter{ResourceID: s.ID}, q)
 }
 
-// SubscriberOf returns the id of the project's subscriber whose address is from or to,
-// written as /<context>/<name>. It returns "" if neither is a subscriber's address.
-func (as *Addresses) SubscriberOf(ctx context.Context, projectID, from, to string) (string, error) {
-	for _, path := range []string{from, to} {
-		path, _, _ = strings.Cut(path, "?")
-		where, name, ok := strings.Cut(strings.TrimPrefix(path, "/"), "/")
-		if !ok || checkText("path", path) != nil {
-			continue
-		}
-		a, err := as.store.FindAddressByName(ctx, projectID, where, strings.ToLower(name))
-		switch {
-		case errors.Is(err, problem.NotFound):
-		case err != nil:
-			return "", err
-		case a.Type == TypeSubscriber:
-			return a.ResourceID, nil
-		}
+// SubscriberOf returns the id of the project's subscriber whose address is at path, which may end in
+// a query. It returns "" if path is not the address of a subscriber.
+func (as *Addresses) SubscriberOf(ctx context.Context, projectID, path string) (string, error) {
+	path, _, _ = strings.Cut(path, "?")
+	a, err := as.FindAt(ctx, projectID, path)
+	if errors.Is(err, problem.NotFound) {
+		return "", nil
 	}
-
-	return "", nil
+	if err != nil || a.Type != TypeSubscriber {
+		return "", err
+	}
+	return a.ResourceID, nil
 }
 
-// Preview returns the path at which a new resource of a kind would be reached, given the
-// members that name it, or "" if none does. taken reports whether another address has
-// this path; a new resource then gets a random suffix.
+// Preview returns the path of the first address that a new resource of a kind would get, given the
+// members that name it. It returns "" if none of them does. taken reports whether another address
+// has this path; Create then appends a random suffix.
 func (as *Addresses) Preview(
 	ctx context.Context, projectID string, k *kinds.Kind, named kinds.Values,
 ) (path string, taken bool, err error) {
 	if named.Text(k.AddressName) == "" && k.DisplayName(named) == "" {
 		return "", false, nil
 	}
-	a := firstAddress(k, Resource{ID: newID(), ProjectID: projectID, Fields: named, DisplayName: titleOf(k, named)})
-	if slug(named.Text(k.AddressName)) == "" && slug(k.DisplayName(named)) == "" {
-		// Create will name the address by the end of the resource's id.
-		a.Name = slug(k.Type) + "-…"
+	r := Resource{ID: newID(), ProjectID: projectID, Fields: named, DisplayName: titleOf(k, named)}
+	a := resourceAddress(k, r)
+	if resourceName(k, r) == "" {
+		a.Name = slug(k.Type) + "-…" // the rest will come from the id of the resource
 	}
 	return as.preview(ctx, a)
 }
 
-// PreviewSubscriber is like Preview, for a subscriber with an e-mail.
+// PreviewSubscriber is like Preview, for a subscriber with an e-mail address.
 func (as *Addresses) PreviewSubscriber(
 	ctx context.Context, projectID, email string,
 ) (path string, taken bool, err error) {
 	if CheckEmail("email", email) != nil {
 		return "", false, nil
 	}
-	a := privateAddress(Subscriber{ProjectID: projectID, Email: NormalizeEmail(email)})
-	if local, _, _ := strings.Cut(email, "@"); slug(local) == "" {
+	s := Subscriber{ProjectID: projectID, Email: NormalizeEmail(email)}
+	a := subscriberAddress(s)
+	if subscriberName(s) == "" {
 		a.Name = "subscriber-…"
 	}
 	return as.preview(ctx, a)
@@ -197,69 +184,6 @@ func (as *Addresses) preview(ctx context.Context, a Address) (path string, taken
 	}
 	return a.Path(), err == nil, err
 }
-
-// privateAddress returns the first address of a new subscriber.
-func privateAddress(s Subscriber) Address {
-	local, _, _ := strings.Cut(s.Email, "@")
-	name := slug(local)
-	if name == "" {
-		name = slug(s.Reference)
-	}
-	if name == "" {
-		name = "subscriber-" + strings.ToLower(rand.Text()[:8])
-	}
-
-	shown := s.FullName()
-	if shown == "" {
-		shown = name
-	}
-
-	return Address{
-		ID: newID(), ProjectID: s.ProjectID, ResourceID: s.ID, Type: TypeSubscriber,
-		Context: Private, Name: name, DisplayName: shown, Channels: allChannels, Created: s.Created,
-	}
-}
-
-// renamed returns the address with a random suffix, for a name that is taken.
-func (a Address) renamed() Address {
-	base, _, _ := strings.Cut(a.Name, "--")
-	name := base + "--" + strings.ToLower(rand.Text()[:6])
-	if a.DisplayName == a.Name {
-		a.DisplayName = name
-	}
-	a.Name = name
-	return a
-}
-
-// slug turns text into the name of an address: at most 50 characters of [a-z0-9._-] that
-// begin and end with a letter or digit, or "" if nothing is left. Other letters are
-// excluded so that no two names look the same and every name can be dialed. Only as much
-// text is read as a caller may store.
-func slug(text string) string {
-	text = text[:min(len(text), utf8.UTFMax*maxText)]
-	var b strings.Builder
-	for _, r := range norm.NFKD.String(cases.Fold().String(norm.NFKC.String(text))) {
-		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
-			b.WriteRune(r)
-		case unicode.IsSpace(r), r == '+', r == '@', isSlash(r):
-			b.WriteByte('-')
-		default:
-			b.WriteString(latin[r])
-		}
-	}
-
-	name := b.String()
-	for strings.Contains(name, "--") {
-		name = strings.ReplaceAll(name, "--", "-")
-	}
-
-	return strings.Trim(name[:min(len(name), 50)], "._-")
-}
-
-// latin spells the Latin letters that do not decompose into an ASCII letter and a mark.
-var latin = map[rune]string{'æ': "ae", 'œ': "oe", 'ø': "o", 'ł': "l", 'đ': "d", 'ð': "d", 'þ': "th", 'ħ': "h",
-	'ı': "i", 'ŋ': "ng"}
 
 // recentCount returns how many of the ids are addresses of a project.
 func (as *Addresses) recentCount(ctx context.Context, projectID string, ids []string) (int, error) {

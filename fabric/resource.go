@@ -91,7 +91,7 @@ func (rs *Resources) Create(
 		return Resource{}, err
 	}
 	tell := rs.event(ResourceCreated, r.Created)
-	return r, insertNamed(firstAddress(k, r), func(a Address) error {
+	return r, insertNamed(resourceAddress(k, r), func(a Address) error {
 		return nameTaken(k, r, handlerGone(r, rs.store.CreateResource(ctx, r, a, tell)))
 	})
 }
@@ -150,40 +150,6 @@ func titleOf(k *kinds.Kind, values kinds.Values) string {
 		return name
 	}
 	return k.Title
-}
-
-// firstAddress returns the address that a new resource is created with.
-func firstAddress(k *kinds.Kind, r Resource) Address {
-	a := Address{
-		ID: newID(), ProjectID: r.ProjectID, ResourceID: r.ID, Type: k.Address, Context: Public,
-		Name: slug(r.Fields.Text(k.AddressName)), DisplayName: r.DisplayName, Channels: k.Channels,
-		Created: r.Created,
-	}
-
-	if k.Context != "" {
-		a.Context = k.Context
-	}
-	if a.Name == "" {
-		a.Name = slug(r.DisplayName)
-	}
-	if a.Name == "" {
-		a.Name = slug(k.Type + "-" + r.ID[len(r.ID)-8:])
-	}
-
-	return a
-}
-
-// insertNamed inserts something with its address, and renames the address until its name
-// is free.
-func insertNamed(a Address, insert func(a Address) error) error {
-	for {
-		err := insert(a)
-		var p *problem.Error
-		if !errors.As(err, &p) || p.Kind != problem.Conflict || p.Param != "address" {
-			return err
-		}
-		a = a.renamed()
-	}
 }
 
 // Find returns a resource of a project and kind.

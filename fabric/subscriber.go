@@ -244,7 +244,7 @@ func (ss *Subscribers) insert(ctx context.Context, s Subscriber, by *Proof) erro
 	if by != nil {
 		proofs = append(proofs, *by)
 	}
-	return insertNamed(privateAddress(s), func(a Address) error {
+	return insertNamed(subscriberAddress(s), func(a Address) error {
 		return ss.store.CreateSubscriber(ctx, s, a, proofs...)
 	})
 }

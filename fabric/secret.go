@@ -1,0 +1,47 @@
+package fabric
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/selvage/selvage/fabric/kinds"
+)
+
+// sealSecrets takes the secret members, such as a SIP password, out of values and returns them
+// sealed for the resource with this id. Secrets that were not sent stay as they are in sealed, the
+// result of an earlier call.
+func (c *core) sealSecrets(k *kinds.Kind, values kinds.Values, id, sealed string) (string, error) {
+	sent := make(kinds.Values)
+	for _, field := range k.Fields {
+		if raw, ok := values[field.Name]; ok && field.WriteOnly {
+			sent[field.Name] = raw
+			delete(values, field.Name)
+		}
+	}
+	if len(sent) == 0 {
+		return sealed, nil
+	}
+
+	all := make(kinds.Values)
+	if sealed != "" {
+		raw, err := c.c.Ring.OpenSecret(secretName(id), sealed)
+		if err != nil {
+			return "", err
+		}
+		if err := json.Unmarshal(raw, &all); err != nil {
+			return "", fmt.Errorf("reading secrets: %w", err)
+		}
+	}
+	maps.Copy(all, sent)
+
+	raw, err := json.Marshal(all)
+	if err != nil {
+		return "", fmt.Errorf("writing secrets: %w", err)
+	}
+	return c.c.Ring.SealSecret(secretName(id), raw)
+}
+
+// secretName returns the name that the secrets of a resource are bound to, so that they cannot be
+// opened for another resource.
+func secretName(id string) string { return "resource:" + id }
