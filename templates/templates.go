@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"strings"
 	"sync"
 
 	"github.com/selvage/selvage/internal/words"
@@ -188,46 +187,10 @@ func Write(w http.ResponseWriter, p Page, o Options) error {
 
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
-
-	scripts, framers := "", o.Framer
-	if o.Scripts {
-		scripts = "script-src 'self'; "
-	}
-	if o.Media {
-		scripts += "media-src 'self'; "
-	}
-	if len(o.Connect) > 0 {
-		scripts += "connect-src 'self' " + strings.Join(o.Connect, " ") + "; "
-	}
-	if len(o.Frames) > 0 {
-		scripts += "frame-src " + strings.Join(o.Frames, " ") + "; "
-	}
-	if framers == "" {
-		framers = "'none'"
-		h.Set("X-Frame-Options", "DENY") // this header cannot name an origin
-	}
-
-	forms := strings.Join(append([]string{"'self'"}, o.FormAction...), " ")
-	if o.Inert {
-		forms = "'none'"
-	}
-
-	h.Set("Content-Security-Policy", "default-src 'none'; "+
-		scripts+"style-src 'self'; img-src 'self' data:; base-uri 'none'; frame-ancestors "+
-		framers+"; form-action "+forms)
-
-	h.Set("X-Content-Type-Options", "nosniff")
-	if o.Isolated {
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
-	}
-
-	h.Set("Referrer-Policy", cmp.Or(o.Referrer, "same-origin")) // with no-referrer, browsers would post Origin: null
 	h.Set("Cache-Control", "no-store")
+	setPolicy(h, o)
 
-	if o.Status == 0 {
-		o.Status = http.StatusOK
-	}
-	w.WriteHeader(o.Status)
+	w.WriteHeader(cmp.Or(o.Status, http.StatusOK))
 	_, _ = w.Write(body.Bytes()) // an error means that the browser is gone
 	return nil
 }
