@@ -59,7 +59,7 @@ type Calls struct {
 	draining bool
 	calls    map[string]*call
 	legs     map[string]*leg
-	away     map[string]away      // the legs of this node's clients that other nodes have
+	remote   map[string]remoteLeg // the legs of this node's clients that other nodes have
 	met      map[string]time.Time // when another node last showed that it is alive
 	lost     map[string]time.Time // when another node last did not answer
 	holders  map[string]*holder   // by account
@@ -76,7 +76,7 @@ func New(c Config) *Calls {
 		fabric:  c.Fabric, engine: c.Engine, clients: c.Clients, store: c.Store, sessions: c.Sessions,
 		nodes: c.Nodes, recorder: c.Recorder, isRecorded: c.IsRecorded,
 		node: c.Node, log: c.Log, limits: c.Limits.orDefaults(),
-		calls: make(map[string]*call), legs: make(map[string]*leg), away: make(map[string]away),
+		calls: make(map[string]*call), legs: make(map[string]*leg), remote: make(map[string]remoteLeg),
 		met: make(map[string]time.Time), lost: make(map[string]time.Time),
 		holders: make(map[string]*holder), projects: make(map[string]int),
 	}
@@ -97,7 +97,7 @@ type Stats struct {
 func (c *Calls) Stats() Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := Stats{Calls: len(c.calls), Legs: len(c.legs), Elsewhere: len(c.away), ByState: make(map[State]int)}
+	s := Stats{Calls: len(c.calls), Legs: len(c.legs), Elsewhere: len(c.remote), ByState: make(map[State]int)}
 	for _, k := range c.calls {
 		s.ByState[k.visible.Load().(State)]++
 	}
@@ -116,7 +116,7 @@ func (c *Calls) Do(ctx context.Context, client Client, cmd Command) (Reply, erro
 			return Reply{}, err
 		}
 		if c.isHere(client, cmd) {
-			c.forgetAway(cmd.Leg, client.Token.Caller())
+			c.forgetRemote(cmd.Leg, client.Token.Caller())
 		}
 	}
 	if c.nodes != nil && c.isElsewhere(client, cmd) {

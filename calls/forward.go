@@ -70,9 +70,9 @@ func (c *Calls) join(n Nodes) {
 	n.Handle(eventMessage, handler(func(from string, d delivery) {
 		c.meet(from, time.Now())
 		if d.Event.Kind == HungUp {
-			c.forgetAway(d.Event.Leg, d.Holder)
+			c.forgetRemote(d.Event.Leg, d.Holder)
 		} else {
-			c.noteAway(d.Event.Leg, away{from, d.To, d.Holder, d.Event.Project})
+			c.addRemote(d.Event.Leg, remoteLeg{from, d.To, d.Holder, d.Event.Project})
 		}
 		c.clients.Tell(d.To, d.Event)
 	}))
@@ -158,10 +158,10 @@ func (c *Calls) forward(ctx context.Context, client Client, cmd Command) (r Repl
 func (c *Calls) noteForwarded(node string, client Client, cmd Command) {
 	holder := client.Token.Caller()
 	if cmd.Op == Hangup { // nobody tells of its end
-		c.forgetAway(cmd.Leg, holder)
+		c.forgetRemote(cmd.Leg, holder)
 		return
 	}
-	c.noteAway(cmd.Leg, away{node, client.Socket, holder, client.Token.ProjectID})
+	c.addRemote(cmd.Leg, remoteLeg{node, client.Socket, holder, client.Token.ProjectID})
 }
 
 // owners returns the nodes that may have the leg of a command. A client that has come back after a

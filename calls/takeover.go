@@ -173,7 +173,7 @@ func (c *Calls) WatchNodes(ctx context.Context) {
 		case <-tick.C:
 		}
 
-		legs := c.awayLegs()
+		legs := c.remoteLegs()
 		maps.DeleteFunc(told, func(node string, _ bool) bool { return legs[node] == nil })
 		for node, its := range legs {
 			before := told[node]
@@ -187,14 +187,14 @@ func (c *Calls) WatchNodes(ctx context.Context) {
 	}
 }
 
-// awayLegs returns the legs of this node's clients that other nodes have, by node and id.
-func (c *Calls) awayLegs() map[string]map[string]away {
+// remoteLegs returns the legs of this node's clients that other nodes have, by node and id.
+func (c *Calls) remoteLegs() map[string]map[string]remoteLeg {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	nodes := make(map[string]map[string]away)
-	for leg, a := range c.away {
+	nodes := make(map[string]map[string]remoteLeg)
+	for leg, a := range c.remote {
 		if nodes[a.node] == nil {
-			nodes[a.node] = make(map[string]away)
+			nodes[a.node] = make(map[string]remoteLeg)
 		}
 		nodes[a.node][leg] = a
 	}

@@ -12,6 +12,14 @@ import (
 	"github.com/selvage/selvage/recordings/wav"
 )
 
+// The parts kept with a recording's media. They are computed when it is uploaded.
+const (
+	peaksPart = "peaks" // the outline of the waveform
+	indexPart = "index" // checkpoints of the decoder, for codecs that need them
+)
+
+var partNames = []string{peaksPart, indexPart}
+
 // measure measures a recording in one pass over its audio. It stores the levels in rec and returns
 // the parts to keep with the media. Codecs that cannot be converted get no levels. Failures are
 // only logged, because keeping the upload matters more than its levels.

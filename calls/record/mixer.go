@@ -12,7 +12,7 @@ import (
 // out or silent. It is read once, from its start to its end.
 type mixer struct {
 	plan   *plan
-	legs   [2]*leg
+	legs   [2]*sideReader
 	at     int64 // frames returned
 	now    int64 // frames of the time of the recording read
 	pauses []pause

@@ -127,10 +127,10 @@ func (p *plan) limit(frames int64) bool {
 }
 
 // sideOf returns a reader of one side's audio.
-func (p *plan) sideOf(file io.ReaderAt, side calls.Side) (*leg, error) {
+func (p *plan) sideOf(file io.ReaderAt, side calls.Side) (*sideReader, error) {
 	in, _, err := openReader(file)
 	if err != nil {
 		return nil, err
 	}
-	return &leg{in: in, side: side, plan: p, last: place{segment: -1}}, nil
+	return &sideReader{in: in, side: side, plan: p, last: place{segment: -1}}, nil
 }

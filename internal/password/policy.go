@@ -86,7 +86,7 @@ func rate(password string, known []string) Rating {
 // search for it took.
 func estimate(password string, known []string) (scoring.MinEntropyMatch, int) {
 	password = strings.ToValidUTF8(password[:min(len(password), maxRated)], "")
-	found, steps := recognise(password, words(known))
+	found, steps := recognize(password, words(known))
 	return scoring.MinimumEntropyMatchSequence(password, found), steps
 }
 

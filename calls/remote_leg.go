@@ -5,37 +5,37 @@ import (
 	"time"
 )
 
-// An away is a leg of a client of this node that another node has.
-type away struct {
+// A remoteLeg is a leg whose client is connected to this node and whose call is on another.
+type remoteLeg struct {
 	node    string
 	socket  Socket
 	holder  string // as in leg
 	project string
 }
 
-func (c *Calls) noteAway(leg string, a away) {
+func (c *Calls) addRemote(leg string, a remoteLeg) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.away[leg] = a
+	c.remote[leg] = a
 }
 
-// takeAway returns the legs that other nodes have and that match, by their ids, and forgets them.
-func (c *Calls) takeAway(matches func(leg string, a away) bool) map[string]away {
+// takeRemote returns the legs that other nodes have and that match, by their ids, and forgets them.
+func (c *Calls) takeRemote(matches func(leg string, a remoteLeg) bool) map[string]remoteLeg {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	found := make(map[string]away)
-	for leg, a := range c.away {
+	found := make(map[string]remoteLeg)
+	for leg, a := range c.remote {
 		if matches(leg, a) {
 			found[leg] = a
-			delete(c.away, leg)
+			delete(c.remote, leg)
 		}
 	}
 	return found
 }
 
-// forgetAway forgets a leg of a holder, which has ended.
-func (c *Calls) forgetAway(leg, holder string) {
-	c.takeAway(func(id string, a away) bool { return id == leg && a.holder == holder })
+// forgetRemote forgets a leg of a holder, which has ended.
+func (c *Calls) forgetRemote(leg, holder string) {
+	c.takeRemote(func(id string, a remoteLeg) bool { return id == leg && a.holder == holder })
 }
 
 // Moved moves the legs of a client to its new socket, or gives them its new token on the same
@@ -49,11 +49,11 @@ func (c *Calls) Moved(ctx context.Context, from Socket, to Client) {
 		return
 	}
 	holder, owners := to.Token.Caller(), make(map[string]bool)
-	moved := c.takeAway(func(_ string, a away) bool { return a.socket.ID == from.ID && a.holder == holder })
+	moved := c.takeRemote(func(_ string, a remoteLeg) bool { return a.socket.ID == from.ID && a.holder == holder })
 	for leg, a := range moved {
 		owners[a.node] = true
 		a.socket = to.Socket
-		c.noteAway(leg, a)
+		c.addRemote(leg, a)
 	}
 	if from.ID != to.Socket.ID && len(owners) == 0 { // it was on another node, so its legs are not known
 		for _, node := range c.runningNodes(ctx) {
@@ -93,7 +93,7 @@ func (c *Calls) movedHere(from Socket, to Client) {
 func (c *Calls) Closed(s Socket) {
 	c.closedHere(s)
 	owners := make(map[string]bool)
-	for _, a := range c.takeAway(func(_ string, a away) bool { return a.socket.ID == s.ID }) {
+	for _, a := range c.takeRemote(func(_ string, a remoteLeg) bool { return a.socket.ID == s.ID }) {
 		owners[a.node] = true
 	}
 	for node := range owners {
@@ -119,7 +119,7 @@ func (c *Calls) lose(dead map[string]bool) {
 			c.closedHere(s)
 		}
 	}
-	for leg, a := range c.takeAway(func(_ string, a away) bool { return dead[a.node] }) {
+	for leg, a := range c.takeRemote(func(_ string, a remoteLeg) bool { return dead[a.node] }) {
 		c.tell(a.socket, a.holder, Event{Kind: HungUp, Project: a.project, Leg: leg, Node: c.node, At: time.Now(),
 			Cause: NodeLost})
 	}
@@ -132,7 +132,7 @@ func (c *Calls) partners() (nodes []string) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, a := range c.away {
+	for _, a := range c.remote {
 		nodes = append(nodes, a.node)
 	}
 	return nodes

@@ -13,14 +13,14 @@ import (
 	zxcvbnmath "github.com/ccojocar/zxcvbn-go/utils/math"
 )
 
-// recognise returns the parts of a password that attackers try first. It works like zxcvbn, with
+// recognize returns the parts of a password that attackers try first. It works like zxcvbn, with
 // the library's lists and formulas. It does not use the library's own matchers, because they read
 // their lists at startup, which takes a tenth of a second, and because their work is unlimited. For
 // example, a password made of look-alike signs would keep them busy for minutes.
 //
 // known lists words that an attacker may know about the user. steps is the work done in the
 // dictionaries. The other work is linear in the length of the password.
-func recognise(password string, known []string) (found []match.Match, steps int) {
+func recognize(password string, known []string) (found []match.Match, steps int) {
 	for _, d := range []dictionary{newDictionary(map[string][]string{"user_inputs": known}), common()} {
 		words, n := d.find(password)
 		found = append(found, words...)

@@ -9,9 +9,9 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// A leg reads the audio of one side as one unbroken run of samples, on the time of the
+// A sideReader reads the audio of one side as one unbroken run of samples, on the time of the
 // recording without regard to pauses. It reads the spool as it goes and keeps about a second.
-type leg struct {
+type sideReader struct {
 	in      *reader
 	side    calls.Side
 	plan    *plan
@@ -44,7 +44,7 @@ type packet struct {
 const queued = 50
 
 // read fills dst with the next samples. After the last packet, there is silence.
-func (l *leg) read(dst []int16) error {
+func (l *sideReader) read(dst []int16) error {
 	for len(dst) > 0 {
 		switch {
 		case l.silence > 0:
@@ -71,7 +71,7 @@ func (l *leg) read(dst []int16) error {
 }
 
 // nextPacket returns the next packet in the order of sending. ok is false after the last one.
-func (l *leg) nextPacket() (p packet, ok bool, err error) {
+func (l *sideReader) nextPacket() (p packet, ok bool, err error) {
 	for len(l.queue) <= queued && !l.ended {
 		if err := l.receive(); err != nil {
 			return packet{}, false, err
@@ -87,7 +87,7 @@ func (l *leg) nextPacket() (p packet, ok bool, err error) {
 
 // receive reads an entry and queues it if it is a packet of this side. Packets that come
 // twice, or after those behind them were decoded, are dropped.
-func (l *leg) receive() error {
+func (l *sideReader) receive() error {
 	e, err := l.in.next()
 	if errors.Is(err, io.EOF) {
 		l.ended = true
@@ -127,14 +127,14 @@ func (p place) compare(other place) int {
 // mayDecode reports whether a packet is within what its side may have decoded: as much audio as the
 // time that has passed, a quarter more for a fast clock, and a burst. Beyond it are senders whose
 // packets overlap, or each of which lasts longer than the time to the next.
-func (l *leg) mayDecode(p packet) bool {
+func (l *sideReader) mayDecode(p packet) bool {
 	l.arrived = max(l.arrived, p.place.arrived)
 	return l.decoded <= l.arrived+l.arrived/4+maxLeap
 }
 
 // count counts a packet that was decoded to samples. One that could not be decoded counts as the
 // longest.
-func (l *leg) count(samples int) {
+func (l *sideReader) count(samples int) {
 	length := time.Duration(samples) * time.Second / time.Duration(l.plan.rate)
 	if samples == 0 {
 		length = maxOpus * time.Millisecond
@@ -143,7 +143,7 @@ func (l *leg) count(samples int) {
 }
 
 // put decodes a packet and puts it in its place.
-func (l *leg) put(p packet) {
+func (l *sideReader) put(p packet) {
 	if !l.mayDecode(p) {
 		return
 	}
@@ -165,7 +165,7 @@ func (l *leg) put(p packet) {
 // Samples that do not follow the last ones begin after silence. Others may be off since the
 // sender's clock drifts, or since it was corrected: a few samples are added or taken away,
 // which cannot be heard, until they are in their place. Only what is far off is moved at once.
-func (l *leg) align(off int64, follows bool) {
+func (l *sideReader) align(off int64, follows bool) {
 	n, rate := int64(len(l.samples)), int64(l.plan.rate)
 	switch {
 	case off > 0 && !follows, off > rate/25:
@@ -180,7 +180,7 @@ func (l *leg) align(off int64, follows bool) {
 }
 
 // stretch changes the number of samples, with linear interpolation between them.
-func (l *leg) stretch(n int64) {
+func (l *sideReader) stretch(n int64) {
 	old := int64(len(l.samples))
 	if n == old || n < 2 || old < 2 {
 		return
