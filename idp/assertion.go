@@ -112,20 +112,38 @@ func (as *Assertions) checkSignature(ctx context.Context, c Client, token *jwt.J
 		return refuseAssertion("its typ %q belongs to a different kind of JWT", head.ExtraHeaders[jose.HeaderType])
 	}
 
+	err := as.verify(ctx, c, token, &jwt.Claims{})
+	var why unverified
+	if errors.As(err, &why) {
+		return refuseAssertion("%s", why)
+	}
+	return err
+}
+
+// An unverified signature is an error that its client is told.
+type unverified string
+
+func (u unverified) Error() string { return string(u) }
+
+// verify reads the claims of a JWT that a key of the client's has signed. Any other signature is
+// an unverified error.
+func (as *Assertions) verify(ctx context.Context, c Client, token *jwt.JSONWebToken, claims any) error {
+	head := token.Headers[0]
 	candidates, err := as.keysOf(ctx, c, head.KeyID, jose.SignatureAlgorithm(head.Algorithm))
 	if err != nil {
 		return err
 	}
 	for _, key := range candidates {
-		if token.Claims(verifier(key, jose.SignatureAlgorithm(head.Algorithm)), &jwt.Claims{}) == nil {
+		if token.Claims(verifier(key, jose.SignatureAlgorithm(head.Algorithm)), claims) == nil {
 			return nil
 		}
 	}
 
 	if len(candidates) == 0 {
-		return refuseAssertion("the client's key set has no key for alg %s and kid %q", head.Algorithm, head.KeyID)
+		return unverified(fmt.Sprintf("the client's key set has no key for alg %s and kid %q",
+			head.Algorithm, head.KeyID))
 	}
-	return refuseAssertion("its signature is not by the client's key")
+	return unverified("its signature is not by the client's key")
 }
 
 // checkAssertion applies RFC 7523, section 3 to the signed claims.

@@ -219,11 +219,19 @@ type Metadata struct {
 	ResponseTypes []string        `json:"response_types,omitempty"` // empty means only code
 	JWKS          json.RawMessage `json:"jwks,omitempty"`           // public keys by value (RFC 7517, section 5), or
 	JWKSURI       string          `json:"jwks_uri,omitempty"`       // where they are
-	SubjectType   SubjectType     `json:"subject_type,omitempty"`   // "" means public
-	SectorURI     string          `json:"sector_identifier_uri,omitempty"`
-	UserinfoAlg   keys.Use        `json:"userinfo_signed_response_alg,omitempty"` // "" means plain JSON
-	Resources     []string        `json:"resources,omitempty"`                    // possible audiences (RFC 8707)
-	RequireACR    string          `json:"require_acr,omitempty"`                  // of its logins; "" means any
+
+	// How it sends authorization requests (RFC 9126, section 6; RFC 9101, section 10.5).
+	RequirePushed    bool     `json:"require_pushed_authorization_requests,omitempty"`
+	RequireObject    bool     `json:"require_signed_request_object,omitempty"`
+	RequestObjectAlg string   `json:"request_object_signing_alg,omitempty"`        // "" means any
+	RequestURIs      []string `json:"request_uris,omitempty"`                      // where its request objects are
+	ResponseAlg      keys.Use `json:"authorization_signed_response_alg,omitempty"` // "" means that of ID tokens
+
+	SubjectType SubjectType `json:"subject_type,omitempty"` // "" means public
+	SectorURI   string      `json:"sector_identifier_uri,omitempty"`
+	UserinfoAlg keys.Use    `json:"userinfo_signed_response_alg,omitempty"` // "" means plain JSON
+	Resources   []string    `json:"resources,omitempty"`                    // possible audiences (RFC 8707)
+	RequireACR  string      `json:"require_acr,omitempty"`                  // of its logins; "" means any
 
 	BrandColor string `json:"brand_color,omitempty"` // at sign-in, "#rrggbb"; "" means the project's
 	TermsURI   string `json:"tos_uri,omitempty"`     // of its terms, shown at sign-in

@@ -231,6 +231,7 @@ func (c *Client) check() error {
 	}
 
 	c.checkKeys(bad)
+	c.checkObjects(bad)
 	c.checkSubjects(bad)
 	c.checkResources(bad)
 	if c.UserinfoAlg != "" {

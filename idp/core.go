@@ -29,6 +29,7 @@ type core struct {
 // Lifetimes are how long things live; a zero field means its default.
 type Lifetimes struct {
 	Request         time.Duration // an authorization request waiting for its login: 30 minutes
+	Pushed          time.Duration // a pushed authorization request that no browser has opened: 90 seconds
 	Device          time.Duration // a device waiting for its login: 10 minutes
 	Code            time.Duration // 60 seconds (RFC 6749, section 4.1.2 allows ten minutes)
 	IDToken         time.Duration // 1 hour
@@ -51,6 +52,7 @@ func (l *Lifetimes) fill() {
 	}
 
 	def(&l.Request, 30*time.Minute)
+	def(&l.Pushed, 90*time.Second)
 	def(&l.Device, 10*time.Minute)
 	def(&l.Code, time.Minute)
 	def(&l.IDToken, time.Hour)

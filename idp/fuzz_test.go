@@ -74,6 +74,39 @@ func FuzzKeySet(f *testing.F) {
 	})
 }
 
+// FuzzRequestObject reads the claims of a request object, whatever a client has signed.
+func FuzzRequestObject(f *testing.F) {
+	for _, raw := range []string{
+		`{"iss":"c","aud":["i"],"exp":4102444800,"nbf":1,"scope":"openid","max_age":1,"claims":{"userinfo":null}}`,
+		`{"aud":[` + strings.Repeat(`"a",`, 4000) + `"i"]}`, `{"exp":1e400,"nbf":-1e300}`, `{"exp":"1","nbf":[]}`,
+		`{"resource":[` + strings.Repeat(`{},`, 5000) + `1]}`, `{"state":` + strings.Repeat("[", 9_000),
+		`{` + strings.Repeat(`"\u0000":null,`, 1) + `"request":"x"}`,
+	} {
+		f.Add([]byte(raw))
+	}
+
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		if len(raw) > maxObject {
+			return
+		}
+		bound := fuzzcost.Bound{CPU: time.Millisecond, CPUPerByte: 2 * time.Microsecond, Heap: 64 << 10, PerByte: 256}
+		bound.Check(t, len(raw), func() {
+			var claims map[string]any
+			if json.Unmarshal(raw, &claims) != nil {
+				return
+			}
+			c := Client{ID: "c", Metadata: Metadata{RequireObject: true}}
+			if c.checkObject(claims, "i", time.Unix(1000, 0)) == nil && (claims["iss"] != "c" || claims["exp"] == nil) {
+				t.Errorf("%s is accepted", raw)
+			}
+			v, err := paramsOf(c, claims)
+			if err == nil && (v.Get("client_id") != "c" || v.Has("iss") || v.Has("exp")) {
+				t.Errorf("the parameters of %s are %v", raw, v)
+			}
+		})
+	})
+}
+
 // FuzzClaims parses the claims parameter of an authorization request.
 func FuzzClaims(f *testing.F) {
 	for _, raw := range []string{

@@ -129,7 +129,8 @@ func New(c Config) *Provider {
 	p.Assertions = &Assertions{core: shared, store: c.Store.Clients, clients: p.Clients}
 	p.Subjects = &Subjects{core: shared}
 	p.Tokens = &Tokens{core: shared, clients: p.Clients, subjects: p.Subjects}
-	p.Requests = &Requests{core: shared, clients: p.Clients, subjects: p.Subjects, tokens: p.Tokens}
+	p.Requests = &Requests{core: shared, clients: p.Clients, subjects: p.Subjects, tokens: p.Tokens,
+		signers: p.Assertions}
 
 	p.DeviceMarks = &DeviceMarks{core: shared}
 	p.Attempts = &Attempts{core: shared, store: c.Store.Logins, marks: p.DeviceMarks}

@@ -12,6 +12,8 @@ import (
 	"net/url"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/selvage/selvage/keys"
 )
 
 // assertionAlgorithms are the algorithms that clients may sign with. None is symmetric: a
@@ -159,6 +161,35 @@ func checkFetched(bad func(param, format string, args ...any), param, uri string
 	}
 }
 
+// hasKeys reports whether the client has keys to sign with.
+func (c Client) hasKeys() bool { return len(c.JWKS) > 0 || c.JWKSURI != "" }
+
+// signingAlgorithms returns the algorithms that the client may sign with.
+func (c Client) signingAlgorithms() []string { return AssertionAlgorithms() }
+
+// checkObjects reports what is wrong with how a client sends authorization requests and gets
+// responses.
+func (c *Client) checkObjects(bad func(param, format string, args ...any)) {
+	if c.RequestObjectAlg != "" {
+		oneOf(bad, "request_object_signing_alg", c.RequestObjectAlg, c.signingAlgorithms()...)
+	}
+	if c.ResponseAlg != "" {
+		oneOf(bad, "authorization_signed_response_alg", c.ResponseAlg, keys.Algorithms()...)
+	}
+	if len(c.RequestURIs) > maxRequestURIs {
+		bad("request_uri", "a client may have at most %d", maxRequestURIs)
+	}
+	if len(c.RequestURIs) > 0 && !c.hasKeys() {
+		bad("request_uri", "request objects are signed: the client needs its public keys, jwks or jwks_uri")
+	}
+	for _, uri := range c.RequestURIs {
+		checkFetched(bad, "request_uri", uri)
+	}
+}
+
+// maxRequestURIs is the most addresses of request objects of a client.
+const maxRequestURIs = 32
+
 // checkKeys reports what is wrong with a client's keys.
 func (c *Client) checkKeys(bad func(param, format string, args ...any)) {
 	if c.JWKSURI != "" {
@@ -167,12 +198,13 @@ func (c *Client) checkKeys(bad func(param, format string, args ...any)) {
 
 	has := len(c.JWKS) > 0
 	switch {
-	case c.AuthMethod != AuthPrivateKeyJWT && (has || c.JWKSURI != ""):
-		bad("jwks", "only a client with the auth method private_key_jwt may have keys")
-	case c.AuthMethod != AuthPrivateKeyJWT:
-	case has == (c.JWKSURI != ""):
+	case c.hasKeys() && c.Type == Service && c.AuthMethod != AuthPrivateKeyJWT:
+		bad("jwks", "only a client with the auth method private_key_jwt, or one that people sign in to, may have keys")
+	case has && c.JWKSURI != "", !c.hasKeys() && c.AuthMethod == AuthPrivateKeyJWT:
 		bad("jwks", "a client with private_key_jwt needs its public keys: "+
 			"either by value (jwks) or by address (jwks_uri)")
+	case !c.hasKeys() && c.RequireObject:
+		bad("jwks", "a client that signs its requests needs its public keys, jwks or jwks_uri")
 	case has:
 		set, err := parseKeySet(c.JWKS)
 		if err != nil {
@@ -191,6 +223,9 @@ func (cs *Clients) checkAddresses(c Client) (err error) {
 	}
 	if c.SectorURI != "" {
 		err = errors.Join(err, cs.CheckURL(sectorParam, c.SectorURI))
+	}
+	for _, uri := range c.RequestURIs {
+		err = errors.Join(err, cs.CheckURL("request_uri", uri))
 	}
 	return err
 }

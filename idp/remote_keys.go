@@ -2,6 +2,7 @@ package idp
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -78,7 +79,7 @@ func (as *Assertions) remoteKeys(ctx context.Context, uri, kid string,
 	}
 
 	if s.read.IsZero() || s.err != nil && now.Sub(s.read) >= keysStale {
-		return nil, refuseAssertion("reading the client's key set at its jwks_uri: %v", s.err)
+		return nil, unverified(fmt.Sprintf("reading the client's key set at its jwks_uri: %v", s.err))
 	}
 	return fitting(s.keys, kid, alg), nil
 }

@@ -20,6 +20,8 @@ type AuthRequest struct {
 	ResponseType string       `json:"response_type,omitempty"` // "" means ResponseCode
 	RedirectURI  string       `json:"redirect_uri"`
 	Mode         ResponseMode `json:"response_mode,omitempty"` // "" means Query
+	Signed       bool         `json:"signed,omitempty"`        // the response is a signed JWT (JARM)
+	Pushed       string       `json:"pushed,omitempty"`        // reference of the pushed request that it is from
 	Device       string       `json:"device,omitempty"`        // the waiting device, instead of a redirect URI
 	Account      string       `json:"account,omitempty"`       // project of an account page, instead of a client
 	State        string       `json:"state,omitempty"`
@@ -69,6 +71,7 @@ type Requests struct {
 	clients  *Clients
 	subjects *Subjects
 	tokens   *Tokens
+	signers  *Assertions // verifies signatures of clients
 }
 
 func requestKey(id string) session.Key { return session.Key{Kind: "request", ID: session.Digest(id)} }

@@ -28,24 +28,27 @@ var (
 // Parse checks the parameters of a request whose client and redirect URI are proven. Its
 // errors have the codes of RFC 6749, section 4.1.2.1 and OpenID Connect Core, section
 // 3.1.2.6. They are sent to the client in the Mode of the request returned with them.
-func (rs *Requests) Parse(c Client, v url.Values) (AuthRequest, error) {
-	v = heedObject(v)
+func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, error) {
 	a := AuthRequest{
 		ID: randomToken(), ClientID: c.ID, RedirectURI: v.Get("redirect_uri"), State: v.Get("state"),
 		Nonce:     v.Get("nonce"),
 		LoginHint: v.Get("login_hint"), UILocales: v.Get("ui_locales"), Created: rs.Now(),
+		Pushed: src.pushed,
 	}
 
 	// The mode comes first: it decides how every error after it is sent.
-	var err error
-	if a.Mode, err = parseResponseMode(v); err != nil {
+	err := a.parseResponseMode(v)
+	if err != nil {
+		return a, err
+	}
+	if err := c.checkSource(src); err != nil {
 		return a, err
 	}
 	if a.Prompt, err = parsePrompt(v.Get("prompt")); err != nil {
 		return a, err
 	}
-	if err := unsupported(v); err != nil {
-		return a, err
+	if v.Has("registration") {
+		return a, oauth("registration_not_supported", "registration is not supported")
 	}
 
 	if a.ResponseType, err = parseResponseType(c, v); err != nil {
@@ -99,16 +102,13 @@ func oauth(code, format string, args ...any) *problem.Error {
 	return problem.New(problem.Invalid, code, format, args...)
 }
 
-// unsupported rejects parameters that would change the meaning of a request if they were
-// ignored.
-func unsupported(v url.Values) error {
+// checkSource rejects requests that did not arrive as the client is registered for.
+func (c Client) checkSource(src Source) error {
 	switch {
-	case v.Has("request"):
-		return oauth("request_not_supported", "request objects are not supported")
-	case v.Has("request_uri"):
-		return oauth("request_uri_not_supported", "request_uri is not supported")
-	case v.Has("registration"):
-		return oauth("registration_not_supported", "registration is not supported")
+	case c.RequirePushed && src.pushed == "":
+		return oauth("invalid_request", "this client must push its authorization requests (RFC 9126)")
+	case c.RequireObject && !src.signed:
+		return oauth("invalid_request", "this client must sign its authorization requests (RFC 9101)")
 	}
 	return nil
 }

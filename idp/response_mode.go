@@ -2,12 +2,11 @@ package idp
 
 import (
 	"cmp"
-	"encoding/base64"
-	"encoding/json"
 	"maps"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 )
 
 // A ResponseMode is how an authorization response reaches the client (OAuth 2.0 Multiple
@@ -22,63 +21,65 @@ const (
 	FormPost ResponseMode = "form_post"
 )
 
-// ResponseModes returns the modes.
-func ResponseModes() []string { return []string{string(Query), string(Fragment), string(FormPost)} }
+// signedMode is the mode, or its ending, of responses whose parameters are a signed JWT (JWT
+// Secured Authorization Response Mode, JARM, section 2.3).
+const signedMode = "jwt"
 
-// heedObject returns the parameters of a request, completed by the state and
-// response_mode of its request object. Request objects are rejected, and a client that
-// puts everything into one (RFC 9101) learns it in the way that it expects. The object's
-// author does not matter: both values could be in the request as well.
-func heedObject(v url.Values) url.Values {
-	parts := strings.Split(v.Get("request"), ".")
-	if len(parts) != 3 {
-		return v
+// ResponseModes returns the values of response_mode.
+func ResponseModes() (all []string) {
+	for _, m := range []ResponseMode{Query, Fragment, FormPost} {
+		all = append(all, string(m), string(m)+"."+signedMode)
 	}
-
-	var object struct {
-		State string `json:"state"`
-		Mode  string `json:"response_mode"`
-	}
-	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil || json.Unmarshal(payload, &object) != nil || len(object.State) > maxState {
-		return v
-	}
-
-	heeded := maps.Clone(v)
-	if object.State != "" && !v.Has("state") {
-		heeded.Set("state", object.State)
-	}
-	if object.Mode != "" && !v.Has("response_mode") {
-		heeded.Set("response_mode", object.Mode)
-		if _, err := parseResponseMode(heeded); err != nil {
-			heeded.Del("response_mode")
-		}
-	}
-	return heeded
+	return append(all, signedMode)
 }
 
-// parseResponseMode returns the mode of a request's response, errors included. If the
-// requested mode is impossible, it returns an error and the default mode of the
-// response_type, which the error is sent in.
-func parseResponseMode(v url.Values) (ResponseMode, error) {
+// parseResponseMode sets the mode of a request's response, errors included. If the requested
+// mode is impossible, it returns an error and sets the default mode of the response_type, which
+// the error is sent in.
+func (a *AuthRequest) parseResponseMode(v url.Values) error {
 	own, asked := Query, v.Get("response_mode")
 	kinds := strings.Fields(v.Get("response_type"))
 	if slices.Contains(kinds, "id_token") || slices.Contains(kinds, "token") {
 		own = Fragment
 	}
+	a.Mode = own
 
-	switch mode := ResponseMode(asked); {
+	mode := ResponseMode(asked)
+	if asked == signedMode {
+		mode, a.Signed = own, true
+	} else if plain, signed := strings.CutSuffix(asked, "."+signedMode); signed {
+		mode, a.Signed = ResponseMode(plain), true
+	}
+	switch {
 	case asked == "" || mode == own || mode == Fragment:
-		return cmp.Or(mode, own), nil
+		a.Mode = cmp.Or(mode, own)
+		return nil
 	case mode == Query:
 		// Servers and logs see a query (Multiple Response Types, section 3).
-		return own, oauth("invalid_request", "response_mode must not be query for this response_type")
+		return oauth("invalid_request", "response_mode must not be query for this response_type")
 	case mode != FormPost:
-		return own, oauth("invalid_request", "response_mode must be one of %s", strings.Join(ResponseModes(), ", "))
+		a.Signed = false
+		return oauth("invalid_request", "response_mode must be one of %s", strings.Join(ResponseModes(), ", "))
 	case (AuthRequest{RedirectURI: v.Get("redirect_uri")}).Origin() == "":
-		return own, oauth("invalid_request", "response_mode form_post needs a redirect_uri with http or https")
-	case strings.ContainsAny(v.Get("state"), "\x00\r\n"):
-		return own, oauth("invalid_request", "a form cannot return this state unchanged")
+		return oauth("invalid_request", "response_mode form_post needs a redirect_uri with http or https")
+	case !a.Signed && strings.ContainsAny(v.Get("state"), "\x00\r\n"):
+		return oauth("invalid_request", "a form cannot return this state unchanged")
 	}
-	return FormPost, nil
+	a.Mode = FormPost
+	return nil
+}
+
+// responseFor is how long a signed response is valid (JARM, section 2.1).
+const responseFor = 10 * time.Minute
+
+// SignResponse returns the parameters of an authorization response as a JWT (JARM, section 2.1).
+// It has no sub and therefore cannot pass for an ID token.
+func (ts *Tokens) SignResponse(c Client, v url.Values) (string, error) {
+	claims := map[string]any{}
+	for name := range maps.Keys(v) {
+		claims[name] = v.Get(name)
+	}
+	claims["iss"], claims["aud"] = ts.Issuer, c.ID
+	claims["exp"] = ts.Now().Add(responseFor).Unix()
+	return ts.Ring.Sign(cmp.Or(c.ResponseAlg, c.IDTokenAlg), "JWT", claims)
 }

@@ -32,7 +32,7 @@ type party struct {
 	key crypto.Signer
 }
 
-func newKey(t *testing.T, alg jose.SignatureAlgorithm) (key crypto.Signer) {
+func newKey(t testing.TB, alg jose.SignatureAlgorithm) (key crypto.Signer) {
 	t.Helper()
 	var err error
 	switch alg {
@@ -48,7 +48,7 @@ func newKey(t *testing.T, alg jose.SignatureAlgorithm) (key crypto.Signer) {
 }
 
 // keySet returns the JWKS of keys by kid. alg may be "".
-func keySet(t *testing.T, alg string, all map[string]crypto.Signer) json.RawMessage {
+func keySet(t testing.TB, alg string, all map[string]crypto.Signer) json.RawMessage {
 	t.Helper()
 	set := jose.JSONWebKeySet{Keys: []jose.JSONWebKey{}}
 	for kid, key := range all {
@@ -86,7 +86,7 @@ func (p party) claims(pairs ...any) map[string]any {
 }
 
 // sign returns a JWT of claims. head holds additional header fields.
-func (p party) sign(t *testing.T, claims map[string]any, head ...any) string {
+func (p party) sign(t testing.TB, claims map[string]any, head ...any) string {
 	t.Helper()
 	opts := (&jose.SignerOptions{}).WithHeader("kid", p.kid)
 	for i := 0; i < len(head); i += 2 {

@@ -14,6 +14,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/templates"
 )
 
 // maxQuery is the maximum size of the parameters of an authorization request.
@@ -42,13 +43,21 @@ func (f *flow) authorize(w http.ResponseWriter, r *http.Request) error {
 		return badRequest("error.parameters")
 	}
 
-	// From here on the redirect URI is proven, and errors are sent to the client.
 	c, err := f.findClient(r, v)
 	if err != nil {
 		return err
 	}
+	asked := v
+	v, src, err := f.Requests.Resolve(r.Context(), c, v)
+	if err != nil {
+		return f.refuse(w, r, c, asked, err)
+	}
 
-	req, err := f.Requests.Parse(c, v)
+	// From here on the redirect URI is proven, and errors are sent to the client.
+	if err := checkRedirect(c, v); err != nil {
+		return err
+	}
+	req, err := f.Requests.Parse(c, v, src)
 	if bad := checkParams(v); bad != nil {
 		err = bad
 	}
@@ -104,27 +113,50 @@ func checkParams(v url.Values) error {
 	return nil
 }
 
-// findClient returns the client, and proves that the redirect URI is its own. Until then
-// nothing may be redirected: errors are pages (RFC 9700, section 4.11).
+// findClient returns the client of a request.
 func (f *flow) findClient(r *http.Request, v url.Values) (idp.Client, error) {
-	for _, name := range []string{"client_id", "redirect_uri"} {
-		if n := len(v[name]); n != 1 {
-			return idp.Client{}, notProven(fmt.Sprintf("%s was sent %d times, not once", name, n))
-		}
+	if err := once(v, "client_id"); err != nil {
+		return idp.Client{}, err
 	}
-
 	c, err := f.Clients.Find(r.Context(), v.Get("client_id"))
 	if errors.Is(err, problem.NotFound) {
 		return c, notProven(noClient)
 	}
-	if err != nil {
-		return c, err
-	}
+	return c, err
+}
 
-	if !c.AllowsRedirect(v.Get("redirect_uri")) {
-		return c, notProven("redirect_uri is not one of those registered for client " + c.ID + known(c.RedirectURIs))
+// checkRedirect proves that the redirect URI is the client's. Until then nothing may be
+// redirected: errors are pages (RFC 9700, section 4.11).
+func checkRedirect(c idp.Client, v url.Values) error {
+	if err := once(v, "redirect_uri"); err != nil {
+		return err
 	}
-	return c, nil
+	if !c.AllowsRedirect(v.Get("redirect_uri")) {
+		return notProven("redirect_uri is not one of those registered for client " + c.ID + known(c.RedirectURIs))
+	}
+	return nil
+}
+
+// once returns an error unless a parameter was sent exactly once.
+func once(v url.Values, name string) error {
+	if n := len(v[name]); n != 1 {
+		return notProven(fmt.Sprintf("%s was sent %d times, not once", name, n))
+	}
+	return nil
+}
+
+// refuse answers a request whose object or reference is invalid. If the parameters outside it
+// have a registered redirect URI, the client gets the error; otherwise the person sees a page.
+func (f *flow) refuse(w http.ResponseWriter, r *http.Request, c idp.Client, v url.Values, err error) error {
+	if checkRedirect(c, v) == nil {
+		return f.respondError(w, r, c, f.Requests.Unresolved(c, v), err)
+	}
+	p := problem.First(err)
+	if p == nil || p.Kind != problem.Invalid {
+		return err
+	}
+	return &shown{status: http.StatusBadRequest,
+		page: templates.Error{Title: "error.app", Text: "error.object"}, cause: p.Message}
 }
 
 // proceed answers a request from a live login of the browser, or redirects to the page

@@ -48,8 +48,12 @@ func (d *discovery) newMetadata(open bool) (metadata, error) {
 		ResponseIss bool `json:"authorization_response_iss_parameter_supported"` // RFC 9207, section 3
 		// Initiating User Registration via OpenID Connect 1.0, section 4.
 		Prompts []string `json:"prompt_values_supported"`
+		// RFC 9126, section 5; JARM, section 4.
+		PushedEndpoint string   `json:"pushed_authorization_request_endpoint"`
+		ResponseAlgs   []string `json:"authorization_signing_alg_values_supported"`
 	}{
 		ResponseIss: true, Prompts: idp.Prompts(open),
+		PushedEndpoint: d.authURL + parPath, ResponseAlgs: algorithms(),
 		DiscoveryConfiguration: oidc.DiscoveryConfiguration{
 			Issuer:                      d.Issuer,
 			AuthorizationEndpoint:       d.authURL + "/login/oauth/authorize",
@@ -81,7 +85,11 @@ func (d *discovery) newMetadata(open bool) (metadata, error) {
 			ClaimsSupported: append([]string{
 				"sub", "iss", "aud", "azp", "exp", "iat", "auth_time", "nonce", "acr", "amr", "sid", "at_hash",
 			}, idp.ClaimsOf("profile", "email", "address", "phone")...),
-			CodeChallengeMethodsSupported: []oidc.CodeChallengeMethod{oidc.CodeChallengeMethodS256},
+			RequestParameterSupported:              true,
+			RequestURIParameterSupported:           true,
+			RequireRequestURIRegistration:          true,
+			RequestObjectSigningAlgValuesSupported: idp.AssertionAlgorithms(),
+			CodeChallengeMethodsSupported:          []oidc.CodeChallengeMethod{oidc.CodeChallengeMethodS256},
 		},
 	}
 	doc.UserinfoSigningAlgValuesSupported = algorithms()

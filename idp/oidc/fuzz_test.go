@@ -44,6 +44,7 @@ func (w *world) ask(t *testing.T, method, path string, header http.Header, body 
 func FuzzAuthorize(f *testing.F) {
 	w := newWorld(f)
 	c, _ := w.client(nil)
+	p := w.signer(f, nil)
 	good := url.Values{"response_type": {"code"}, "client_id": {c.ID}, "redirect_uri": {callback}, "scope": {"openid"},
 		"code_challenge": {challenge}, "code_challenge_method": {"S256"}}.Encode()
 	for _, more := range []string{
@@ -57,6 +58,11 @@ func FuzzAuthorize(f *testing.F) {
 		"claims=" + strings.Repeat("[", 15_000), "redirect_uri=https%3A%2F%2Fevil.example%2F",
 	} {
 		f.Add(good + "&" + more)
+	}
+	for _, object := range []string{p.sign(f, p.object()), "a.b.c", strings.Repeat("A", 12_000),
+		"eyJhbGciOiJub25lIn0." + strings.Repeat("W1tb", 3_000) + ".", strings.Repeat("eyJ", 4_000) + ".e30.AA"} {
+		f.Add("client_id=" + p.c.ID + "&request=" + object)
+		f.Add("client_id=" + p.c.ID + "&request_uri=urn:ietf:params:oauth:request_uri:" + object)
 	}
 	f.Add("client_id=" + c.ID + "&redirect_uri=https%3A%2F%2Fevil.example%2F")
 	f.Add("client_id=" + strings.Repeat("%EF%B7%BA", 1_700) + "&redirect_uri=x")
@@ -78,6 +84,8 @@ func FuzzToken(f *testing.F) {
 	for _, seed := range [][3]string{
 		{own, form, "grant_type=authorization_code&code=a&redirect_uri=" + url.QueryEscape(callback)},
 		{own, form, "grant_type=refresh_token&refresh_token=a..b.c.d"},
+		{own, form, "response_type=code&redirect_uri=" + url.QueryEscape(callback) + "&scope=openid&code_challenge=" +
+			challenge + "&code_challenge_method=S256"},
 		{own, form, "token=" + strings.Repeat(".", 16<<10)}, {own, form, "token=" + strings.Repeat("A", 30<<10)},
 		{"Basic Og==", form, "client_id=a&client_secret=b"}, {"Basic " + strings.Repeat("JTI1", 8_000), form, ""},
 		{"", form, "grant_type=client_credentials&client_id=" + c.ID +
@@ -97,7 +105,7 @@ func FuzzToken(f *testing.F) {
 			header["Authorization"] = []string{authorization}
 		}
 		for _, path := range []string{
-			"/oauth/token", "/oauth/introspect", "/oauth/revoke", "/oauth/device_authorization",
+			"/oauth/token", "/oauth/introspect", "/oauth/revoke", "/oauth/device_authorization", "/oauth/par",
 		} {
 			w.ask(t, "POST", path, header, body)
 		}

@@ -167,6 +167,7 @@ func New(c Config) (*API, error) {
 //	POST      /oauth/introspect
 //	GET       /oauth/jwks
 //	GET, POST /oauth/logout
+//	POST      /oauth/par
 //	POST      /oauth/revoke
 //	POST      /oauth/token
 //	GET, POST /oauth/userinfo
@@ -251,6 +252,7 @@ func (a *API) mount(mux web.Mux) {
 	anyOrigin("/oauth/jwks", d.document(d.serveJWKS), http.MethodGet)
 	page("GET /oauth/logout", a.logout.endSession)
 	page("POST /oauth/logout", a.logout.endSessionByPost)
+	anyOrigin(parPath, s.strict(s.push), http.MethodPost)
 	anyOrigin(revokePath, s.strict(byLibrary(library)), http.MethodPost)
 	anyOrigin(tokenPath, s.strict(s.token(library)), http.MethodPost)
 
@@ -270,5 +272,6 @@ const (
 	devicePath     = "/oauth/device_authorization"
 	tokenPath      = "/oauth/token"
 	introspectPath = "/oauth/introspect"
+	parPath        = "/oauth/par"
 	revokePath     = "/oauth/revoke"
 )

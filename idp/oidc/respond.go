@@ -2,6 +2,7 @@ package oidc
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -38,12 +39,24 @@ func (f *flow) grant(w http.ResponseWriter, r *http.Request, c idp.Client, req i
 }
 
 // respond sends an authorization response to the proven redirect URI of a request, in the
-// request's mode, with state and iss (RFC 9207).
+// request's mode, with state and iss (RFC 9207). A pushed request ends with it.
 func (f *flow) respond(w http.ResponseWriter, r *http.Request, c idp.Client, req idp.AuthRequest, v url.Values) error {
+	if err := f.Requests.EndPushed(r.Context(), req); errors.Is(err, problem.NotFound) {
+		return errStale
+	} else if err != nil {
+		return err
+	}
 	if req.State != "" {
 		v.Set("state", req.State)
 	}
 	v.Set("iss", f.Issuer)
+	if req.Signed {
+		signed, err := f.Tokens.SignResponse(c, v)
+		if err != nil {
+			return err
+		}
+		v = url.Values{"response": {signed}}
+	}
 
 	switch req.Mode {
 	case idp.FormPost:

@@ -65,7 +65,7 @@ func TestRequestObjectRefused(t *testing.T) {
 		{"", "", object(`{"state":"o"}`), http.StatusSeeOther, "o"},
 		{"s", "", object(`{"state":"o","response_mode":"form_post"}`), http.StatusOK, "s"},
 		{"s", "query", object(`{"state":"o","response_mode":"form_post"}`), http.StatusSeeOther, "s"},
-		{"", "", object(`{"state":"o","response_mode":"form_post.jwt"}`), http.StatusSeeOther, "o"},
+		{"", "", object(`{"state":"o","response_mode":"form_post.jws"}`), http.StatusSeeOther, "o"},
 		{"", "", object(`{"state":"a\nb","response_mode":"form_post"}`), http.StatusSeeOther, "a\nb"},
 		{"", "", object(`{"state":"` + strings.Repeat("s", 4097) + `","response_mode":"form_post"}`),
 			http.StatusSeeOther, ""},

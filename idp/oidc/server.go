@@ -71,7 +71,7 @@ func (s *server) verifyClient(ctx context.Context, h http.Header, cc *op.ClientC
 // RFC 7523, section 3 and its revision, or an endpoint.
 func (s *server) audiences() []string {
 	return []string{s.Issuer, s.authURL + tokenPath, s.authURL + devicePath, s.authURL + introspectPath,
-		s.authURL + revokePath}
+		s.authURL + revokePath, s.authURL + parPath}
 }
 
 // Revocation serves RFC 7009. Tokens of other clients and invalid tokens get the same

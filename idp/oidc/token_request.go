@@ -64,7 +64,9 @@ func (s *server) strict(next clientHandler) http.Handler {
 			return
 		}
 
-		keepKnown(form)
+		if r.URL.Path != parPath { // which has the parameters of authorization requests
+			keepKnown(form)
+		}
 		r.Form, r.PostForm = form, form
 		next(w, r, cc)
 	})

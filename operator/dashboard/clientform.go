@@ -38,6 +38,12 @@ var (
 		{Value: "required", Title: "Required"},
 		{Value: "optional", Title: "Optional: only for clients that authenticate"},
 	}
+	requestTitles = []choice{
+		{Title: "As parameters, pushed or signed"},
+		{Value: requestsPushed, Title: "Pushed (RFC 9126)"},
+		{Value: requestsSigned, Title: "Signed (RFC 9101)"},
+		{Value: requestsBoth, Title: "Pushed and signed"},
+	}
 	acrTitles   = []choice{{Title: "The factors they have set up"}, {Value: "2", Title: "Always two factors"}}
 	grantTitles = []choice{
 		{Value: idp.GrantCode, Title: "Sign users in (authorization_code)"},
@@ -119,8 +125,8 @@ func clientSettings(c idp.Client) []input {
 		{Kind: "select", Name: "auth_method", Label: "Client authentication",
 			Options: chosen(authTitles, string(c.AuthMethod))},
 		{Kind: "text", Type: "url", Name: "jwks_uri", Label: "JWKS URL",
-			Hint: "For signed assertions: where the client publishes its public keys. They are read again when " +
-				"they change.", Value: c.JWKSURI, Length: 2000},
+			Hint: "For signed assertions and requests: where the client publishes its public keys. They are read " +
+				"again when they change.", Value: c.JWKSURI, Length: 2000},
 		{Kind: "json", Name: "jwks", Label: "JWKS",
 			Hint: `Instead of a URL: the public keys themselves, {"keys":[…]}.`, Rows: 4, Value: string(c.JWKS),
 			Length: maxKeySet},
@@ -128,11 +134,35 @@ func clientSettings(c idp.Client) []input {
 			Options: chosen(formatTitles, string(c.AccessToken))},
 		{Kind: "select", Name: "id_token_alg", Label: "Signature of ID tokens",
 			Options: chosen(algs, string(c.IDTokenAlg))},
+		{Kind: "select", Name: "requests", Label: "Authorization requests",
+			Options: chosen(requestTitles, requestsOf(c))},
+		{Kind: "area", Name: "request_uri", Label: "Request URIs", Rows: 2,
+			Hint:  "One per line: where the client's signed requests may be read.",
+			Value: strings.Join(c.RequestURIs, "\n")},
 		{Kind: "select", Name: "pkce", Label: "PKCE", Options: chosen(pkceTitles, pkce)},
 		{Kind: "select", Name: "acr", Label: "People sign in with", Options: chosen(acrTitles, c.RequireACR)},
 		{Kind: "text", Type: "url", Name: "backchannel_logout_uri", Label: "Back-channel logout URI",
 			Hint: "Receives a logout token when a login ends.", Value: c.BackchannelLogoutURI, Length: 2000},
 	}
+}
+
+// How a client must send its authorization requests.
+const (
+	requestsPushed = "pushed"
+	requestsSigned = "signed"
+	requestsBoth   = "both"
+)
+
+func requestsOf(c idp.Client) string {
+	switch {
+	case c.RequirePushed && c.RequireObject:
+		return requestsBoth
+	case c.RequirePushed:
+		return requestsPushed
+	case c.RequireObject:
+		return requestsSigned
+	}
+	return ""
 }
 
 // maxKeySet is the most bytes of the public keys of a client.
@@ -176,6 +206,9 @@ func clientOf(posted url.Values, c idp.Client) idp.Client {
 		c.JWKS = keySet(set)
 	}
 	c.JWKSURI = text("jwks_uri")
+	c.RequirePushed = slices.Contains([]string{requestsPushed, requestsBoth}, text("requests"))
+	c.RequireObject = slices.Contains([]string{requestsSigned, requestsBoth}, text("requests"))
+	c.RequestURIs = lines(posted.Get("request_uri"))
 	c.RequireACR = text("acr")
 	c.BackchannelLogoutURI = text("backchannel_logout_uri")
 	return c

@@ -3,6 +3,8 @@ package clients
 import (
 	"testing"
 
+	"github.com/go-jose/go-jose/v4"
+
 	"github.com/selvage/selvage/test/harness"
 )
 
@@ -32,6 +34,19 @@ func TestOpenIDClient(t *testing.T) {
 			}, visit)
 		})
 	}
+}
+
+// TestPushedRequests shows that openid-client can push and sign its requests, and verify signed
+// responses.
+func TestPushedRequests(t *testing.T) {
+	p := harness.Shared(t).NewProject(t)
+	private, public := clientKey(t, jose.ES256)
+	c := p.NewClient(t, "web", "--auth-method", "private_key_jwt", "--jwks", public, "--access-token", "jwt")
+	sub, b := p.NewSubscriber(t), p.Browser()
+	runNode(t, "pushed.mjs", map[string]string{
+		"issuer": p.Issuer(), "client_id": c.ID, "method": "private_key_jwt", "key": private,
+		"redirect_uri": c.Redirect, "sub": sub.ID,
+	}, func(url string) string { return c.Redirect + "?" + b.SignIn(t, url, sub).Encode() })
 }
 
 // TestOpenIDClientCredentials shows that openid-client can get tokens for a service.

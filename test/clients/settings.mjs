@@ -20,7 +20,7 @@ const algorithms = {
   EdDSA: { name: 'Ed25519' },
 }
 const jwk = settings.key && JSON.parse(settings.key)
-const key = jwk && { key: await crypto.subtle.importKey('jwk', { ...jwk, alg: undefined }, algorithms[jwk.alg], false, ['sign']), kid: jwk.kid }
+export const signingKey = jwk && { key: await crypto.subtle.importKey('jwk', { ...jwk, alg: undefined }, algorithms[jwk.alg], false, ['sign']), kid: jwk.kid }
 
 /** Discovers the provider as the client of the settings, or as one with a wrong secret and audience. */
 export async function discover({ stranger, ...options } = {}) {
@@ -34,7 +34,7 @@ export async function discover({ stranger, ...options } = {}) {
     none: () => client.None(),
     client_secret_basic: () => client.ClientSecretBasic(secret),
     client_secret_post: () => client.ClientSecretPost(secret),
-    private_key_jwt: () => client.PrivateKeyJwt(key, { [client.modifyAssertion]: modified }),
+    private_key_jwt: () => client.PrivateKeyJwt(signingKey, { [client.modifyAssertion]: modified }),
   }[settings.method]()
   const metadata = { id_token_signed_response_alg: settings.alg ?? 'RS256' }
   const execute = [client.allowInsecureRequests, client.enableNonRepudiationChecks]

@@ -167,6 +167,7 @@ func (m *module) wantKeys(a harness.Answer) {
 // The suite warns of others.
 var knownMetadata = []string{
 	"acr_values_supported", "authorization_endpoint", "authorization_response_iss_parameter_supported",
+	"authorization_signing_alg_values_supported",
 	"backchannel_logout_session_supported",
 	"backchannel_logout_supported", "claim_types_supported", "claims_locales_supported",
 	"claims_parameter_supported", "claims_supported",

@@ -63,6 +63,8 @@ var clientView = cli.View[client]{
 		{Name: "Profile", Detail: true, Value: func(c client) string { return string(c.Profile) }},
 		{Name: "Authentication", Detail: true, Value: func(c client) string { return string(c.AuthMethod) }},
 		{Name: "Keys", Detail: true, Value: formatKeys},
+		{Name: "Requests", Detail: true, Value: formatRequests},
+		{Name: "Request URIs", Detail: true, Value: func(c client) string { return cli.Lines(c.RequestURIs) }},
 		{Name: "PKCE", Detail: true, Value: onLogin(pkce)},
 		{Name: "First party", Detail: true, Value: func(c client) string { return cli.YesNo(c.FirstParty) }},
 		{Name: "Grants", Value: func(c client) string { return cli.Join(shortGrants(c.Grants)) }},
@@ -88,6 +90,18 @@ var clientView = cli.View[client]{
 		{Name: "Old secret", Detail: true, Value: formatOldSecret},
 		{Name: "Client secret", Detail: true, Value: func(c client) string { return cli.Once(c.secret) }},
 	},
+}
+
+// formatRequests returns how a client must send its authorization requests, or "".
+func formatRequests(c client) string {
+	var how []string
+	if c.RequirePushed {
+		how = append(how, "pushed")
+	}
+	if c.RequireObject {
+		how = append(how, "signed")
+	}
+	return cli.Join(how)
 }
 
 // onLogin returns a fact that is empty for services, which sign in no people.

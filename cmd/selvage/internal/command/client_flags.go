@@ -24,6 +24,7 @@ func addClientFlags(cmd *cobra.Command) {
 	addPageFlags(f)
 	addLogoutFlags(f)
 	addRequestFlags(f)
+	addSecurityFlags(f)
 	addTokenFlags(f)
 
 	f.String("frontchannel-logout-uri", "", "not supported")
@@ -59,6 +60,7 @@ func setClient(cmd *cobra.Command, c *idp.Client) error {
 	setPages(cmd, c)
 	setLogout(cmd, c)
 	setTokens(cmd, c)
+	setSecurity(cmd, c)
 	return setRequests(cmd, c)
 }
 
@@ -100,7 +102,7 @@ func addRequestFlags(f *pflag.FlagSet) {
 	f.Bool("first-party", false, "the client belongs to the operator: people are not asked for consent")
 	f.String("auth-method", "", "authentication `method`: none, client_secret_post, client_secret_basic or "+
 		"private_key_jwt (default by type)")
-	f.String("jwks", "", "`file` with public keys (JWKS) for private_key_jwt")
+	f.String("jwks", "", "`file` with the public keys (JWKS) of what the client signs")
 	f.String("jwks-uri", "", "`uri` of public keys instead of a file; they are read again when they change")
 	f.StringSlice("grant", nil, "allowed `grant`: authorization_code, refresh_token, client_credentials, "+
 		"device_code, or implicit for the response type id_token; repeatable (default by type)")
@@ -118,6 +120,27 @@ func setRequests(cmd *cobra.Command, c *idp.Client) error {
 	cli.SetTexts(cmd, "response-type", &c.ResponseTypes)
 	cli.SetTexts(cmd, "scope", &c.Scopes)
 	return errors.Join(setKeys(cmd, c), setPKCE(cmd, c))
+}
+
+// addSecurityFlags adds the flags of how a client protects its authorization requests and responses.
+func addSecurityFlags(f *pflag.FlagSet) {
+	f.Bool("require-pushed-authorization-requests", false,
+		"the client must push its authorization requests to /oauth/par (RFC 9126)")
+	f.Bool("require-signed-request-object", false,
+		"the client must sign its authorization requests (RFC 9101)")
+	f.String("request-object-signing-alg", "", "`algorithm` that signs its request objects: "+
+		strings.Join(idp.AssertionAlgorithms(), ", ")+" (default: any of them)")
+	f.StringArray("request-uri", nil, "`uri` of a request object that may be fetched; repeatable")
+	f.String("authorization-signed-response-alg", "",
+		"`algorithm` that signs responses with response_mode=jwt (JARM) (default: that of ID tokens)")
+}
+
+func setSecurity(cmd *cobra.Command, c *idp.Client) {
+	cli.SetBool(cmd, "require-pushed-authorization-requests", &c.RequirePushed)
+	cli.SetBool(cmd, "require-signed-request-object", &c.RequireObject)
+	cli.Set(cmd, "request-object-signing-alg", &c.RequestObjectAlg)
+	cli.SetTexts(cmd, "request-uri", &c.RequestURIs)
+	cli.Set(cmd, "authorization-signed-response-alg", &c.ResponseAlg)
 }
 
 // addTokenFlags adds the flags of a client's tokens and of the subjects in them.

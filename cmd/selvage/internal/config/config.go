@@ -145,6 +145,8 @@ type Config struct {
 	Tokens struct {
 		// Lifetime of authorization codes.
 		Code lifetime `key:"code" default:"1m" reload:"true"`
+		// Lifetime of pushed authorization requests.
+		Pushed lifetime `key:"pushed" default:"90s" reload:"true"`
 		// Lifetime of OAuth access tokens that are fabric tokens.
 		AccessFabric lifetime `key:"access_fabric" default:"2h" reload:"true"`
 		// Lifetime of OAuth access tokens that are JWTs.

@@ -29,6 +29,10 @@ func clientFields(c *client) []field {
 		{"sector_identifier_uri", &c.SectorURI},
 		{"userinfo_signed_response_alg", &c.UserinfoAlg}, {"resources", &c.Resources}, {"require_acr", &c.RequireACR},
 		{"brand_color", &c.BrandColor}, {"tos_uri", &c.TermsURI}, {"policy_uri", &c.PolicyURI},
+		{"require_pushed_authorization_requests", &c.RequirePushed},
+		{"require_signed_request_object", &c.RequireObject},
+		{"request_object_signing_alg", &c.RequestObjectAlg}, {"request_uris", &c.RequestURIs},
+		{"authorization_signed_response_alg", &c.ResponseAlg},
 		{"backchannel_logout_uri", &c.BackchannelLogoutURI},
 		{"backchannel_logout_session_required", &c.BackchannelLogoutSession},
 	}

@@ -246,8 +246,8 @@ func (a *App) Local() bool {
 // lifetimes returns the lifetimes in the configuration.
 func lifetimes(c config.Config) idp.Lifetimes {
 	return idp.Lifetimes{
-		Code: time.Duration(c.Tokens.Code), AccessFabric: time.Duration(c.Tokens.AccessFabric),
-		AccessJWT:   time.Duration(c.Tokens.AccessJWT),
+		Code: time.Duration(c.Tokens.Code), Pushed: time.Duration(c.Tokens.Pushed),
+		AccessFabric: time.Duration(c.Tokens.AccessFabric), AccessJWT: time.Duration(c.Tokens.AccessJWT),
 		RefreshIdle: time.Duration(c.Tokens.RefreshIdle), RefreshAbsolute: time.Duration(c.Tokens.RefreshAbsolute),
 		BrowserIdle: time.Duration(c.Session.Idle), BrowserAbsolute: time.Duration(c.Session.Absolute),
 	}

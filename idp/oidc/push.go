@@ -1,0 +1,42 @@
+package oidc
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/zitadel/oidc/v3/pkg/op"
+
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/web"
+)
+
+// push serves POST /oauth/par (RFC 9126, section 2).
+func (s *server) push(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials) {
+	answer, err := s.pushed(r, cc)
+	if err != nil {
+		op.WriteError(w, r, s.status(r.Context(), err), nil)
+		return
+	}
+	if err := web.JSON(w, http.StatusCreated, answer); err != nil {
+		web.LogInternal(r, s.log, err)
+	}
+}
+
+// pushed authenticates the client and keeps its request.
+func (s *server) pushed(r *http.Request, cc *op.ClientCredentials) (pushResponse, error) {
+	c, err := s.verifyClient(r.Context(), r.Header, cc)
+	if err != nil {
+		return pushResponse{}, err
+	}
+	audit.As(r.Context(), audit.Client, c.ID)
+
+	r.Form.Set("client_id", c.ID) // which an assertion or a header may have named
+	uri, life, err := s.Requests.Push(r.Context(), c, r.Form)
+	return pushResponse{uri, int64(life / time.Second)}, err
+}
+
+// pushResponse is the answer of RFC 9126, section 2.2.
+type pushResponse struct {
+	RequestURI string `json:"request_uri"`
+	ExpiresIn  int64  `json:"expires_in"` // in seconds
+}

@@ -1,0 +1,108 @@
+package idp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// A client may push its authorization request to us and send the browser with a reference to it
+// (RFC 9126). The request lies in the session store until it expires or its response is sent. A
+// browser may open it more than once, since people reload pages, but only one response is sent.
+
+// pushedPrefix begins the request_uri of a pushed request (RFC 9126, section 2.2).
+const pushedPrefix = "urn:ietf:params:oauth:request_uri:"
+
+// A pushedRequest is an authorization request as its client has pushed it.
+type pushedRequest struct {
+	ClientID string     `json:"client_id"`
+	Params   url.Values `json:"params"`
+	Signed   bool       `json:"signed,omitempty"` // the parameters come from a signed request object
+}
+
+func pushedKey(ref string) session.Key { return session.Key{Kind: "pushed", ID: session.Digest(ref)} }
+func answeredKey(ref string) session.Key {
+	return session.Key{Kind: "answered", ID: session.Digest(ref)}
+}
+
+// Push checks an authorization request that its client sends itself and keeps it. It returns the
+// request_uri that stands for the request, and for how long.
+func (rs *Requests) Push(ctx context.Context, c Client, v url.Values) (uri string, life time.Duration, err error) {
+	if v.Has("request_uri") {
+		return "", 0, oauth("invalid_request", "a request_uri cannot be pushed")
+	}
+	v, src, err := rs.Resolve(ctx, c, v)
+	if err != nil {
+		return "", 0, err
+	}
+
+	src.pushed = randomToken()
+	if !c.AllowsRedirect(v.Get("redirect_uri")) {
+		return "", 0, oauth("invalid_request", "redirect_uri is not one of those registered for the client")
+	}
+	if _, err := rs.Parse(c, v, src); err != nil {
+		return "", 0, err
+	}
+
+	// What the browser opens is parsed again then, under the rules of the client at that moment.
+	for _, secret := range []string{"client_secret", "client_assertion", "client_assertion_type"} {
+		v.Del(secret)
+	}
+	value, err := json.Marshal(pushedRequest{c.ID, v, src.signed})
+	if err != nil {
+		return "", 0, fmt.Errorf("writing pushed request: %w", err)
+	}
+	life = rs.Lifetimes().Pushed
+	return pushedPrefix + src.pushed, life, rs.Sessions.Put(ctx, pushedKey(src.pushed), value, life)
+}
+
+// findPushed returns the parameters of a pushed request of this client.
+func (rs *Requests) findPushed(ctx context.Context, c Client, uri string) (url.Values, Source, error) {
+	src := Source{pushed: strings.TrimPrefix(uri, pushedPrefix)}
+	unknown := oauth("invalid_request_uri", "the pushed request is unknown, has expired or was answered before")
+	if len(src.pushed) != len(randomToken()) {
+		return nil, src, unknown
+	}
+
+	value, err := rs.Sessions.Get(ctx, pushedKey(src.pushed))
+	if errors.Is(err, problem.NotFound) {
+		return nil, src, unknown
+	}
+	if err != nil {
+		return nil, src, fmt.Errorf("reading pushed request: %w", err)
+	}
+
+	var p pushedRequest
+	if err := json.Unmarshal(value, &p); err != nil {
+		return nil, src, fmt.Errorf("reading pushed request: %w", err)
+	}
+	if p.ClientID != c.ID {
+		return nil, src, unknown
+	}
+	src.signed = p.Signed
+	return p.Params, src, nil
+}
+
+// EndPushed ends the pushed request that a response is about to answer, if there is one. Of
+// several responses to it only the first is sent: the others get problem.NotFound.
+func (rs *Requests) EndPushed(ctx context.Context, a AuthRequest) error {
+	if a.Pushed == "" {
+		return nil
+	}
+	// A browser that opened the request before may answer it as long as its pages work.
+	err := rs.Sessions.Add(ctx, answeredKey(a.Pushed), []byte("1"), 2*rs.Lifetimes().Request)
+	if errors.Is(err, problem.Conflict) {
+		return problem.NoSuch("pushed request")
+	}
+	if err != nil {
+		return fmt.Errorf("ending pushed request: %w", err)
+	}
+	return rs.Sessions.Delete(ctx, pushedKey(a.Pushed))
+}

@@ -1,0 +1,241 @@
+package idp
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+)
+
+// The parameters of an authorization request may be the claims of a JWT that its client has
+// signed (RFC 9101): by value in request, or by reference in request_uri. Then nothing outside
+// the JWT counts except client_id.
+
+// maxObject is the maximum size of a request object.
+const maxObject = 16 << 10
+
+// maxObjectAge is how long a client that must sign its requests may let one be valid (FAPI 2.0
+// Message Signing, section 5.3.1).
+const maxObjectAge = time.Hour
+
+// A Source is how the parameters of an authorization request have arrived.
+type Source struct {
+	pushed string // reference of the pushed request, or ""
+	signed bool   // they are the claims of a signed request object
+}
+
+// Resolve returns the parameters that an authorization request consists of, and how they arrived:
+// those of its request object or pushed request, or otherwise v itself.
+func (rs *Requests) Resolve(ctx context.Context, c Client, v url.Values) (url.Values, Source, error) {
+	object, reference := v.Get("request"), v.Get("request_uri")
+	switch {
+	case !v.Has("request") && !v.Has("request_uri"):
+		return v, Source{}, nil
+	case v.Has("request") && v.Has("request_uri"):
+		return nil, Source{}, oauth("invalid_request", "request and request_uri exclude each other")
+	case len(v["request"]) > 1 || len(v["request_uri"]) > 1:
+		return nil, Source{}, oauth("invalid_request", "a parameter is repeated")
+	case strings.HasPrefix(reference, pushedPrefix):
+		return rs.findPushed(ctx, c, reference)
+	}
+
+	if v.Has("request_uri") {
+		var err error
+		if object, err = rs.fetchObject(ctx, c, reference); err != nil {
+			return nil, Source{}, err
+		}
+	}
+	resolved, err := rs.openObject(ctx, c, object)
+	return resolved, Source{signed: true}, err
+}
+
+// fetchObject returns the request object at a request_uri, which must be registered: otherwise
+// anybody could make us send requests (RFC 9101, section 10.4).
+func (rs *Requests) fetchObject(ctx context.Context, c Client, uri string) (string, error) {
+	if len(c.RequestURIs) == 0 {
+		return "", oauth("request_uri_not_supported", "this client has no registered request_uri")
+	}
+	if !slices.Contains(c.RequestURIs, uri) {
+		return "", oauth("invalid_request_uri", "request_uri is not one of those registered for the client")
+	}
+	raw, err := rs.Fetch(ctx, uri, maxObject)
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", oauth("invalid_request_uri", "the request_uri could not be read"), err)
+	}
+	return strings.TrimSpace(string(raw)), nil
+}
+
+func badObject(format string, args ...any) error {
+	return oauth("invalid_request_object", "the request object: "+format, args...)
+}
+
+// openObject returns the parameters in a request object, whose signature must be the client's.
+func (rs *Requests) openObject(ctx context.Context, c Client, raw string) (url.Values, error) {
+	if len(raw) > maxObject {
+		return nil, badObject("it is longer than %d bytes", maxObject)
+	}
+	if !c.hasKeys() || isUnsigned(raw) {
+		return nil, oauth("request_not_supported",
+			"request objects must be signed with a key that is registered for the client")
+	}
+	token, err := jwt.ParseSigned(raw, assertionAlgorithms)
+	if err != nil || len(token.Headers) != 1 {
+		return nil, badObject("it is not a compact JWT signed by one of %s", strings.Join(c.signingAlgorithms(), ", "))
+	}
+
+	head := token.Headers[0]
+	typ, _ := head.ExtraHeaders[jose.HeaderType].(string)
+	typ = strings.TrimPrefix(strings.ToLower(typ), "application/")
+	switch {
+	case !slices.Contains([]string{"", "jwt", "oauth-authz-req+jwt"}, typ):
+		return nil, badObject("its typ belongs to a different kind of JWT")
+	case !slices.Contains(c.signingAlgorithms(), head.Algorithm),
+		c.RequestObjectAlg != "" && head.Algorithm != c.RequestObjectAlg:
+		return nil, badObject("its alg is not one that the client may use")
+	}
+
+	claims := make(map[string]any)
+	err = rs.signers.verify(ctx, c, token, &claims)
+	var why unverified
+	if errors.As(err, &why) {
+		return nil, badObject("%s", why)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := c.checkObject(claims, rs.Issuer, rs.Now()); err != nil {
+		return nil, err
+	}
+	return paramsOf(c, claims)
+}
+
+// isUnsigned reports whether a JWT has the algorithm none.
+func isUnsigned(raw string) bool {
+	first, _, _ := strings.Cut(raw, ".")
+	text, err := base64.RawURLEncoding.DecodeString(first)
+	var head struct{ Alg string }
+	return err == nil && json.Unmarshal(text, &head) == nil && head.Alg == "none"
+}
+
+// checkObject checks the claims that say who has signed a request object, for whom and for how
+// long. A client that must sign its requests must state them all.
+func (c Client) checkObject(claims map[string]any, issuer string, now time.Time) error {
+	for name, want := range map[string]string{"iss": c.ID, "client_id": c.ID, "aud": issuer} {
+		switch got, present := claims[name]; {
+		case !present && (!c.RequireObject || name == "client_id"):
+		case name == "aud" && contains(got, want):
+		case got != want:
+			return badObject("its %s must be %s", name, want)
+		}
+	}
+	for _, name := range []string{"request", "request_uri"} {
+		if _, present := claims[name]; present {
+			return badObject("it must not contain %s", name)
+		}
+	}
+
+	expires, notBefore := instant(claims["exp"]), instant(claims["nbf"])
+	switch {
+	case claims["exp"] == nil && claims["nbf"] == nil && !c.RequireObject:
+		return nil
+	case claims["exp"] != nil && !now.Before(expires), claims["exp"] == nil && c.RequireObject:
+		return badObject("it has expired, or its exp is missing")
+	case notBefore.After(now.Add(clientSkew)), claims["nbf"] == nil && c.RequireObject:
+		return badObject("its nbf is in the future or missing")
+	case c.RequireObject && (now.Sub(notBefore) > maxObjectAge || expires.Sub(notBefore) > maxObjectAge):
+		return badObject("it may be valid for %s at most", maxObjectAge)
+	}
+	return nil
+}
+
+// contains reports whether an audience is the text or a list with it.
+func contains(audience any, want string) bool {
+	list, _ := audience.([]any)
+	return audience == want || slices.Contains(list, any(want))
+}
+
+// instant returns the time of a NumericDate. Other values are long ago.
+func instant(date any) time.Time {
+	seconds, _ := date.(float64)
+	if seconds < 0 || seconds > 1<<40 {
+		seconds = 0
+	}
+	return time.Unix(int64(seconds), 0)
+}
+
+// paramsOf returns claims as request parameters, and those of the JWT itself not at all.
+func paramsOf(c Client, claims map[string]any) (url.Values, error) {
+	v := url.Values{"client_id": {c.ID}}
+	for _, name := range slices.Sorted(maps.Keys(claims)) {
+		if slices.Contains([]string{"iss", "aud", "exp", "nbf", "iat", "jti", "client_id"}, name) {
+			continue
+		}
+
+		values, isList := claims[name].([]any)
+		if !isList {
+			values = []any{claims[name]}
+		}
+		for _, value := range values {
+			text, isText := value.(string)
+			if !isText {
+				raw, err := json.Marshal(value) // max_age is a number, claims an object
+				if err != nil {
+					return nil, badObject("its claim %s is invalid", name)
+				}
+				text = string(raw)
+			}
+			v.Add(name, text)
+		}
+	}
+	return v, nil
+}
+
+// Unresolved returns as much of a request whose object or reference is invalid as its error
+// response needs. The author of the object does not matter for that: all of it could be
+// parameters as well.
+func (rs *Requests) Unresolved(c Client, v url.Values) AuthRequest {
+	v = heedObject(v)
+	a := AuthRequest{ClientID: c.ID, RedirectURI: v.Get("redirect_uri"), State: v.Get("state")}
+	_ = a.parseResponseMode(v) // on an error, the mode is the default one
+	return a
+}
+
+// heedObject returns the parameters of a request, completed by the state and response_mode of
+// its unverified request object, so that the client learns of an invalid object in the way
+// that it expects.
+func heedObject(v url.Values) url.Values {
+	parts := strings.Split(v.Get("request"), ".")
+	if len(parts) != 3 {
+		return v
+	}
+
+	var object struct {
+		State string `json:"state"`
+		Mode  string `json:"response_mode"`
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil || json.Unmarshal(payload, &object) != nil || len(object.State) > maxState {
+		return v
+	}
+
+	heeded := maps.Clone(v)
+	if object.State != "" && !v.Has("state") {
+		heeded.Set("state", object.State)
+	}
+	if object.Mode != "" && !v.Has("response_mode") {
+		heeded.Set("response_mode", object.Mode)
+		if new(AuthRequest).parseResponseMode(heeded) != nil {
+			heeded.Del("response_mode")
+		}
+	}
+	return heeded
+}
