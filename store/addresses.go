@@ -11,7 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// reachable excludes the addresses of disabled subscribers. It stands as it does in the indexes.
+// reachable excludes the addresses of disabled subscribers. The indexes contain the same
+// expression.
 const reachable = `hidden = 0`
 
 var addressTable = table[fabric.Address]{
@@ -22,7 +23,8 @@ var addressTable = table[fabric.Address]{
 	},
 }
 
-// insertAddress inserts an address if the unique index has no other of its name.
+// insertAddress inserts an address unless the project has another one with the same context and
+// name.
 func (t tx) insertAddress(ctx context.Context, a fabric.Address, hidden bool) error {
 	res, err := t.Exec(ctx, `INSERT INTO addresses (`+addressTable.columns+`, hidden)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (project_id, context, name) DO NOTHING`,
@@ -31,7 +33,7 @@ func (t tx) insertAddress(ctx context.Context, a fabric.Address, hidden bool) er
 	return requireInserted(res, err, "address", problem.Taken("address", "Address has already been taken"))
 }
 
-// ListAddresses returns a page of the addresses that a filter matches.
+// ListAddresses returns a page of the addresses that match a filter.
 func (s *Resources) ListAddresses(
 	ctx context.Context, projectID string, f fabric.AddressFilter, q page.Query,
 ) (p page.Page[fabric.Address], err error) {
@@ -52,7 +54,7 @@ func (s *Resources) ListAddresses(
 	return l.page(ctx, s.read(), q)
 }
 
-// filtered returns the conditions of a filter that have an index.
+// filtered returns those conditions of a filter for which there is an index.
 func filtered(projectID string, f fabric.AddressFilter) where {
 	w := where{conditions: []string{reachable}}
 	w.and(`project_id = $%d`, projectID)
@@ -71,11 +73,12 @@ func filtered(projectID string, f fabric.AddressFilter) where {
 	return w
 }
 
-// maxSought is longer than any text that is searched. A longer part cannot match, and SQLite rejects
-// a pattern of 50,000 bytes.
+// maxSought is longer than any text that is searched. A longer part cannot match, and SQLite
+// rejects a pattern of 50,000 bytes.
 const maxSought = 8 << 10
 
-// contains returns the LIKE pattern of lower-cased texts that contain part, or "" if part is "".
+// contains returns a LIKE pattern that matches lower-case text containing part, or "" if part is
+// "".
 func contains(part string) string {
 	if part == "" {
 		return ""
@@ -86,7 +89,7 @@ func contains(part string) string {
 	return "%" + strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(lower(part)) + "%"
 }
 
-// lower makes A to Z lower case, and no other letters. So does LOWER in both databases.
+// lower converts A to Z to lower case, and no other letters, as LOWER does in both databases.
 func lower(text string) string {
 	b := []byte(text)
 	for i, c := range b {
@@ -97,7 +100,7 @@ func lower(text string) string {
 	return string(b)
 }
 
-// startAtName returns the key of a row in a listing by name.
+// startAtName returns the key at which a listing by name starts, for the row with the given id.
 func (s *Resources) startAtName(ctx context.Context, projectID, id string) ([]any, error) {
 	if id == "" {
 		return nil, nil
@@ -123,7 +126,7 @@ func (s *Resources) FindAddressByName(ctx context.Context, projectID, context, n
 	return addressTable.find(ctx, s.read(), `project_id = $1 AND context = $2 AND name = $3`, projectID, context, name)
 }
 
-// CountAddresses returns how many of the ids are reachable addresses of a project.
+// CountAddresses returns how many of the ids belong to reachable addresses in a project.
 func (s *Resources) CountAddresses(ctx context.Context, projectID string, ids []string) (n int, err error) {
 	w := where{conditions: []string{reachable}}
 	w.in(`id`, ids)
@@ -141,7 +144,7 @@ var withAddresses = `SELECT ` + qualified("s", subscriberTable.columns) + `,
 	FROM subscribers s LEFT JOIN addresses a ON a.resource_id = s.id
 	WHERE s.id = $2 AND s.project_id = $1 ORDER BY a.id`
 
-// SubscriberWithAddresses finds a subscriber and its addresses in one query.
+// SubscriberWithAddresses finds a subscriber together with its addresses, in one query.
 func (s *Resources) SubscriberWithAddresses(
 	ctx context.Context, projectID, id string,
 ) (sub fabric.Subscriber, all []fabric.Address, err error) {
@@ -158,7 +161,7 @@ func (s *Resources) SubscriberWithAddresses(
 	if len(all) == 0 {
 		return sub, nil, problem.NoSuch("subscriber")
 	}
-	if all[0].ID == "" { // it has no address
+	if all[0].ID == "" { // the subscriber has no address
 		all = nil
 	}
 	return sub, all, nil

@@ -13,7 +13,8 @@ import (
 
 func TestUseAssertion(t *testing.T) { EachDatabase(t, testUseAssertion) }
 
-// testUseAssertion shows that an assertion can be used once, until it has expired and was swept.
+// testUseAssertion shows that an assertion can be used only once. It can be used again only after
+// it has expired and was deleted by a sweep.
 func testUseAssertion(t *testing.T, c Config) {
 	s, _, ahead := grantRows(t, c)
 	var won atomic.Int64
@@ -54,7 +55,7 @@ func testUseAssertion(t *testing.T, c Config) {
 
 func TestMarkedSessions(t *testing.T) { EachDatabase(t, testMarkedSessions) }
 
-// testMarkedSessions shows that the logins of a browser are found by its mark and ended together.
+// testMarkedSessions shows that the logins with a browser's mark are found and ended together.
 func testMarkedSessions(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
 	marks := []string{"a", "a", "b", "", ""}

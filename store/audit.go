@@ -17,8 +17,9 @@ import (
 // Audit holds the audit trail: lanes of events, each chained to the one before it.
 type Audit struct{ *core }
 
-// AuditBy sets the key of the audit trail. Until then every change that needs an event fails. It is
-// separate from Config because the database is opened first, to learn whether there is a master key.
+// AuditBy sets the key of the audit trail. Before this, every change that needs an event fails. The
+// key is not in Config because it is known only after the database was opened, which shows whether
+// there is a master key.
 func (s *Audit) AuditBy(key *audit.Key) { s.auditKey.Store(key) }
 
 // Record writes the event of a decision that changes no row.
@@ -26,8 +27,8 @@ func (s *Audit) Record(ctx context.Context, e audit.Event) error {
 	return s.change(ctx, e, func(tx) error { return nil })
 }
 
-// record writes the events of a transaction. It comes last, because the lane is locked from here
-// until the commit.
+// record writes the events of a transaction. It must come last, because the lane is locked from
+// here until the commit.
 func (c *core) record(ctx context.Context, t tx) error {
 	var end *laneEnd
 	for i := range 1 + len(*t.more) {
@@ -81,15 +82,15 @@ func (c *core) write(ctx context.Context, t tx, end *laneEnd, e audit.Event) err
 	return nil
 }
 
-// A laneEnd is the end of a lane: in the transaction that writes to it and, on SQLite, in memory
-// between transactions.
+// A laneEnd is the end of a lane. It belongs to the transaction that writes to the lane. On SQLite,
+// it is also kept in memory from one transaction to the next.
 type laneEnd struct {
 	key    *audit.Key
 	lane   int
-	behind string // what the next event is chained to
+	behind string // the hash to which the next event is chained
 	place
-	row    place // what the lane's row says
-	locked bool  // whether this transaction has locked the row, which then stays as it is until the commit
+	row    place // the contents of the lane's row
+	locked bool  // whether this transaction has locked the row, which then cannot change until the commit
 }
 
 type place struct {
@@ -97,9 +98,9 @@ type place struct {
 	hash, mac string
 }
 
-// laneEnd returns the end of the lane that a transaction writes to. On SQLite that is the end which
-// the change before it left in this process. Otherwise it is read from the lane's row, and reading
-// locks the row.
+// laneEnd returns the end of the lane to which a transaction writes. On SQLite, this is the end
+// that the previous change in this process has remembered. Otherwise laneEnd reads and locks the
+// lane's row.
 func (c *core) laneEnd(ctx context.Context, t tx) (*laneEnd, error) {
 	key := c.auditKey.Load()
 	if key == nil {
@@ -121,8 +122,9 @@ func (c *core) laneEnd(ctx context.Context, t tx) (*laneEnd, error) {
 	return end, nil
 }
 
-// write updates the lane's row. If the row is not locked and differs from what was remembered,
-// another process has written, and everything based on the remembered end is undone.
+// write updates the lane's row. If the row is not locked, and differs from the remembered one,
+// another process has written to the lane. In that case the changes that relied on the remembered
+// end are undone.
 func (e *laneEnd) write(ctx context.Context, d database.Tx) error {
 	const update = `UPDATE audit_heads SET seq = $2, hash = $3, mac = $4
 		WHERE lane = $1 AND seq = $5 AND hash = $6 AND mac = $7`
@@ -147,8 +149,8 @@ func (e *laneEnd) write(ctx context.Context, d database.Tx) error {
 	return nil
 }
 
-// lane returns the lane to write to. On PostgreSQL, where transactions are concurrent, they take
-// turns, so that few wait for the commit of another.
+// lane returns the number of the lane to write to. On PostgreSQL, transactions are concurrent, so
+// they use the lanes in turn. Few of them have to wait for the commit of another one.
 func (c *core) lane() int {
 	if c.lanes == 1 {
 		return 0
@@ -156,8 +158,8 @@ func (c *core) lane() int {
 	return int(c.turn.Add(1) % c.lanes)
 }
 
-// unaudited explains why an event could not be written. The error may be that of a statement queued
-// before it, such as the INSERT of a row that exists; that one is returned as it is.
+// unaudited explains why an event could not be written. If the error comes from a statement that
+// was queued before, such as the INSERT of an existing row, unaudited returns it unchanged.
 func unaudited(err error) error {
 	var known *problem.Error
 	if isUnique(err) || isForeignKey(err) || errors.As(err, &known) {

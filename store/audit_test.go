@@ -59,7 +59,8 @@ func tamper(t *testing.T, s *Store, sql string) {
 	}
 }
 
-// keepTrail copies the audit trail, so that restoreTrail can undo a test's tampering.
+// keepTrail copies the audit trail, so that restoreTrail can undo the changes that a test makes to
+// it.
 func keepTrail(t *testing.T, s *Store) {
 	t.Helper()
 	tamper(t, s, `CREATE TABLE kept_events AS SELECT * FROM audit;
@@ -73,10 +74,12 @@ func restoreTrail(t *testing.T, s *Store) {
 		DROP TABLE kept_events; DROP TABLE kept_heads`)
 }
 
-// insertRing adds a key to the ring, as a new installation does at its first start.
+// insertRing adds a key to the ring, as a new installation does when it is started for the first
+// time.
 const insertRing = `INSERT INTO ring (kid, use, state, sealed, created) VALUES ('k', 'seal', 'current', '', 0)`
 
-// TestAuditTampering shows that any change to the audit trail without the master key is found.
+// TestAuditTampering shows that verification finds any change that is made to the audit trail
+// without the master key.
 func TestAuditTampering(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := trail(t, c)
@@ -129,7 +132,8 @@ func TestAuditTampering(t *testing.T) {
 	})
 }
 
-// restored tampers with the trail, checks that this is found, and restores the trail.
+// restored changes the trail with sql, checks that verification finds the change, and restores the
+// trail.
 func restored(t *testing.T, s *Store, sql string, at int64) {
 	t.Helper()
 	keepTrail(t, s)
@@ -148,7 +152,7 @@ func restored(t *testing.T, s *Store, sql string, at int64) {
 	}
 }
 
-// TestAuditCrowd shows that many concurrent writers on two nodes write complete chains.
+// TestAuditCrowd shows that chains are complete if there are many concurrent writers on two nodes.
 func TestAuditCrowd(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		var nodes []*Store
@@ -158,7 +162,7 @@ func TestAuditCrowd(t *testing.T) {
 		}
 
 		var wg sync.WaitGroup
-		errs := make([]error, 50) // few enough that the last writer does not wait too long
+		errs := make([]error, 50) // few enough that the last writer need not wait too long
 		for i := range errs {
 			wg.Go(func() {
 				e := audit.Of("test.done", "", "test", "x")
@@ -183,8 +187,8 @@ func TestAuditCrowd(t *testing.T) {
 	})
 }
 
-// TestAuditTurns shows that processes that write in turns find the end of the chain where the
-// other left it. A change that finds a moved end is made once.
+// TestAuditTurns shows that if two processes write in turn, each continues the chain where the
+// other has left it. If a change finds that the end has moved, it is still made only once.
 func TestAuditTurns(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		var nodes [2]*Store
@@ -246,7 +250,8 @@ func TestAuditFailsClosed(t *testing.T) {
 	})
 }
 
-// TestAuditWithoutKey shows that a store without a key changes nothing, and that its error is Unavailable.
+// TestAuditWithoutKey shows that without a key, a store changes nothing and returns
+// problem.Unavailable.
 func TestAuditWithoutKey(t *testing.T) {
 	s, err := Open(t.Context(), Config{Dir: t.TempDir()})
 	if err != nil {
@@ -261,7 +266,8 @@ func TestAuditWithoutKey(t *testing.T) {
 	}
 }
 
-// TestAuditOfAnotherKey shows that a trail written with one master key does not verify with another.
+// TestAuditOfAnotherKey shows that a trail written with one master key cannot be verified with
+// another one.
 func TestAuditOfAnotherKey(t *testing.T) {
 	s := trail(t, Config{Dir: t.TempDir(), Audit: auditKey(t)})
 	other, err := audit.NewKey([]byte(strings.Repeat("k", 32)))
@@ -321,8 +327,8 @@ func TestAuditTamperingStays(t *testing.T) {
 	})
 }
 
-// TestAuditOfEarlier shows that a trail from a version without codes for empty lanes gets them once, and stays
-// intact.
+// TestAuditOfEarlier shows that if a trail comes from a version that wrote no codes for empty
+// lanes, it gets them once, and remains valid.
 func TestAuditOfEarlier(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := trail(t, c)
@@ -349,7 +355,7 @@ func TestAuditOfEarlier(t *testing.T) {
 		if n, broken := verified(t, again); n != 11 || broken != nil {
 			t.Errorf("VerifyAudit = %d events, %v, want 11 and nothing broken", n, broken)
 		}
-		// During an upgrade, a server of the earlier version may still run.
+		// During an upgrade, a server with the earlier version may still be running.
 		tamper(t, s, `UPDATE audit_heads SET mac = '`+lastMac(t, again, key, "end 1")+`' WHERE lane = 0`)
 		if err := s.Record(t.Context(), audit.Of("login", "", "subscriber", "s")); err != nil {
 			t.Fatal(err)
@@ -360,8 +366,8 @@ func TestAuditOfEarlier(t *testing.T) {
 	})
 }
 
-// unbegun turns the trail into one of a version that did not record the beginning of lanes: the
-// first event is chained to nothing.
+// unbegun converts the trail to the form used before the beginning of lanes was recorded: the first event
+// is not chained to anything.
 func unbegun(t *testing.T, s *Store, key *audit.Key) (last string, err error) {
 	t.Helper()
 	events, err := s.ReadLane(t.Context(), 0, 0, 100)

@@ -20,8 +20,8 @@ func (s *Audit) ExportAudit(ctx context.Context, f audit.Filter, q page.Query) (
 	return auditListing(f, q.From).page(ctx, s.read(), q)
 }
 
-// auditListing returns the listing of the events that a filter matches, by id. That is the order of
-// their times.
+// auditListing returns the listing of the events that match a filter, in the order of their ids,
+// which is also the order of their times.
 func auditListing(f audit.Filter, from string) listing[audit.Event] {
 	l := listing[audit.Event]{
 		thing: "audit trail", columns: auditColumns, from: "audit", key: []string{"id"},
@@ -43,7 +43,7 @@ func auditListing(f audit.Filter, from string) listing[audit.Event] {
 		l.where.always(byActor)
 	}
 	action := ""
-	if f.Action != "" { // the action itself, or any below it
+	if f.Action != "" { // the action itself, or any action below it
 		action = strings.TrimPrefix(contains(f.Action+"."), "%")
 	}
 	for _, c := range []struct{ condition, value string }{
@@ -60,19 +60,19 @@ func auditListing(f audit.Filter, from string) listing[audit.Event] {
 	return l
 }
 
-// byActor is the condition of the index by actor, as it stands there.
+// byActor is the condition of the index by actor. Queries must contain exactly the same expression.
 const byActor = `(actor_kind = 'operator' OR ` + showsSecret + `)`
 
-// showsSecret is the condition of events that showed a secret to their actor.
+// showsSecret is the condition for events that revealed a secret to their actor.
 const showsSecret = `action = 'api_key.created' OR action = 'api_key.rotated' OR action = 'embed_key.created'` +
 	` OR action = 'client.created' OR action = 'client.secret_rotated'`
 
-// shown is the condition of those events that succeeded. The concatenation keeps SQLite from
-// building an index of its own.
+// shown is the condition for events that revealed a secret and succeeded. The concatenation keeps
+// SQLite from building its own index.
 const shown = byActor + ` AND (` + showsSecret + `) AND outcome || '' = 'done'`
 
-// SecretsShown returns the events that showed a secret to an operator, to anyone who acted by such a
-// secret, and so on, newest first.
+// SecretsShown returns the events that revealed a secret to an operator, or to anyone who acted
+// with a secret revealed in one of these events. The newest event comes first.
 func (s *Audit) SecretsShown(ctx context.Context, operatorID string) ([]audit.Event, error) {
 	return gather(ctx, s.read(), "reading audit trail", scanEvent,
 		`WITH RECURSIVE makers (maker) AS (SELECT target_id FROM audit WHERE actor_id = $1 AND `+shown+`

@@ -11,13 +11,13 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// many is the number of events that manyEvents writes, which is more than the query for two
-// pages reads.
+// many is the number of events that manyEvents writes. It is more than the query for two pages
+// reads.
 const many = 12_000
 
-// manyEvents fills the trail. Every fortieth event is an operator's. One operator has created a
-// key, which created another, and so on up to ten keys. Every 4,000th event is a project's
-// rename.
+// manyEvents fills the trail. Every fortieth event has an operator as its actor. One operator has
+// created a key, which created another one, and so on, up to ten keys. Every 4,000th event is the
+// renaming of a project.
 func manyEvents(t *testing.T, c Config, s *Store) {
 	t.Helper()
 	filled(t, c, s,
@@ -35,8 +35,8 @@ func manyEvents(t *testing.T, c Config, s *Store) {
 	)
 }
 
-// TestAuditPages shows that no page of the audit trail reads all of it, whatever the filter. The
-// pages together contain all matching events, forward and backward.
+// TestAuditPages shows that no page of the audit trail requires reading the whole trail, whatever
+// the filter. The pages together contain all matching events, both forward and backward.
 func TestAuditPages(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)
@@ -45,7 +45,7 @@ func TestAuditPages(t *testing.T) {
 		spied := newStore(&core{now: s.now, db: watch})
 		for name, l := range map[string]struct {
 			filter      audit.Filter
-			want, pages int // events, and pages of a thousand
+			want, pages int // the number of events, and the number of pages of a thousand
 		}{
 			"all":                 {audit.Filter{}, many, 12},
 			"of a project":        {audit.Filter{ProjectID: "p1"}, many / 2, 6},
@@ -82,7 +82,7 @@ func TestAuditPages(t *testing.T) {
 			}
 
 			for _, q := range watch.asked {
-				// PostgreSQL prefers a table scan for half of a small trail.
+				// For half of a small trail, PostgreSQL prefers a table scan.
 				plan := explain(t, s, q, c.URL != "")
 				inOrder := strings.ReplaceAll(plan, "SCAN audit USING INDEX audit_id", "")
 				inOrder = strings.ReplaceAll(inOrder, "SCAN audit USING COVERING INDEX audit_id", "")
@@ -99,8 +99,8 @@ func TestAuditPages(t *testing.T) {
 	})
 }
 
-// walk reads a list page by page to its end, and from its last page back to the first. It returns the
-// ids in the order of reading, and the number of pages.
+// walk reads a list page by page to its end, and from its last page back to the first. It returns
+// the ids in the order in which it read them, and the number of pages.
 func walk(t *testing.T, list func(audit.Filter, page.Query) (page.Page[audit.Event], error), f audit.Filter) (
 	there, back []string, pages int) {
 	t.Helper()
@@ -133,8 +133,8 @@ func walk(t *testing.T, list func(audit.Filter, page.Query) (page.Page[audit.Eve
 	return there, back, pages
 }
 
-// TestSecretsShown shows that the secrets a person saw are found through all keys in between.
-// Secrets of others are not found, and the trail is not read as a whole.
+// TestSecretsShown shows that the secrets an operator saw are found, including those seen with a
+// chain of keys. Secrets that others saw are not found. The query does not read the whole trail.
 func TestSecretsShown(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)

@@ -11,10 +11,10 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// PruneAudit deletes the events at the beginning of each lane that are older than before. Their
-// chain is verified first. From a break on nothing is deleted, so that the traces of tampering stay.
-// The place and hash of the last deleted event are kept with a code of their own, so that the lane
-// verifies from there.
+// PruneAudit deletes events older than before from the beginning of each lane. It first verifies
+// their chain. Where the chain is broken, it stops, so that the traces of tampering remain. The
+// position and hash of the last deleted event are stored with their own code, so that the lane can
+// be verified from there.
 func (s *Audit) PruneAudit(ctx context.Context, before time.Time) error {
 	key := s.auditKey.Load()
 	if key == nil {
@@ -56,7 +56,7 @@ func (s *Audit) pruneLane(ctx context.Context, key *audit.Key, head audit.Head, 
 			}
 		}
 
-		// Delete what was verified, even if a break follows.
+		// Delete the verified events even if the chain is broken after them.
 		if v.At().Seq > at.Seq {
 			if err := s.prune(ctx, key, at, v.At(), before); err != nil {
 				return err
@@ -66,8 +66,8 @@ func (s *Audit) pruneLane(ctx context.Context, key *audit.Key, head audit.Head, 
 	return err
 }
 
-// prune deletes the events of a lane after one place and up to another. If another node has just
-// done so, there is nothing left to do.
+// prune deletes the events in a lane after from and up to to. If another node has just deleted
+// them, prune does nothing.
 func (s *Audit) prune(ctx context.Context, key *audit.Key, from, to audit.Head, before time.Time) error {
 	e := audit.Of("audit.pruned", "", "audit", strconv.Itoa(to.Lane)).With(
 		"from", strconv.FormatInt(from.Seq+1, 10), "until", strconv.FormatInt(to.Seq, 10), "before", date(before))

@@ -9,8 +9,8 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 )
 
-// TestPruneAudit shows that events older than a given time are removed from the beginning of each lane. The
-// rest verifies from there, but not with a forged beginning.
+// TestPruneAudit shows that events older than a given time are deleted from the beginning of each
+// lane. The rest can be verified, but not if the new beginning is forged.
 func TestPruneAudit(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		began := time.Now().Add(-24 * time.Hour).Truncate(time.Second)
@@ -78,8 +78,8 @@ func TestPruneAudit(t *testing.T) {
 	})
 }
 
-// TestPruneBrokenAudit shows that nothing after a break in the chain is pruned, so that the
-// break stays visible.
+// TestPruneBrokenAudit shows that events after a break in the chain are not deleted, so that the
+// break can still be found.
 func TestPruneBrokenAudit(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := trail(t, c)

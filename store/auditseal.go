@@ -11,14 +11,14 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 )
 
-// SealAudit writes a code to the end of each lane that is still empty, so that a lane that is
-// emptied later differs from it.
+// SealAudit writes a code for the end of each lane that is empty from the start. A lane that is
+// emptied later has no valid code.
 //
-// If no lane was ever written to and there is no key ring, this is a new installation. Then the
-// lanes get an unpredictable beginning, and each key created from then on is bound to it. Somebody
-// may set the ring aside, have the emptied trail sealed as a new one, and put the ring back; but
-// that ring does not belong to the trail. If there is a ring, an emptied trail gets no codes, and
-// verification finds it.
+// If no lane was ever written to, and there is no key ring, this is a new installation. In that
+// case the lanes get an unpredictable beginning, and each key that is created from now on is bound
+// to it. The binding reveals an attacker who removes the ring, has an emptied trail sealed as a new
+// one, and restores the ring: that ring is not bound to the new beginning. If there is a ring, an
+// empty trail gets no codes, so that verification finds that it was emptied.
 func (s *Audit) SealAudit(ctx context.Context) error {
 	key := s.auditKey.Load()
 	heads, err := s.AuditHeads(ctx)
@@ -30,7 +30,7 @@ func (s *Audit) SealAudit(ctx context.Context) error {
 			return err
 		}
 
-		heads, err := t.auditHeads(ctx) // again, now that they are locked
+		heads, err := t.auditHeads(ctx) // read again, since they are locked now
 		if err != nil || !unsealed(key, heads) {
 			return err
 		}
@@ -49,14 +49,13 @@ func (s *Audit) SealAudit(ctx context.Context) error {
 	return nil
 }
 
-// unsealed reports whether no lane has a code of its end yet, other than those that were written
+// unsealed reports whether no lane has a code for its end yet, except for codes that were written
 // with an event.
 func unsealed(key *audit.Key, heads []audit.Head) bool {
 	return !slices.ContainsFunc(heads, func(h audit.Head) bool { return !key.Earlier(h) })
 }
 
-// sealEarlier seals the lanes of a trail some of which have events that were written before empty
-// lanes had codes.
+// sealEarlier seals the lanes of a trail from a version that wrote no codes for empty lanes.
 func (t tx) sealEarlier(ctx context.Context, key *audit.Key, heads []audit.Head) error {
 	for _, h := range heads {
 		_, err := t.Exec(ctx, `UPDATE audit_heads SET mac = $2 WHERE lane = $1`,
@@ -68,7 +67,7 @@ func (t tx) sealEarlier(ctx context.Context, key *audit.Key, heads []audit.Head)
 	return nil
 }
 
-// begin writes one beginning to all lanes.
+// begin writes the same beginning to all lanes.
 func (t tx) begin(ctx context.Context, key *audit.Key, heads []audit.Head) error {
 	beginning := rand.Text()
 	for _, h := range heads {
@@ -83,7 +82,7 @@ func (t tx) begin(ctx context.Context, key *audit.Key, heads []audit.Head) error
 	return nil
 }
 
-// A ringBond says which beginning of the trail a key of the ring is bound to.
+// A ringBond says to which beginning of the trail a key in the ring is bound.
 type ringBond struct{ kid, bound string }
 
 func (t tx) ringBonds(ctx context.Context) ([]ringBond, error) {
@@ -91,8 +90,9 @@ func (t tx) ringBonds(ctx context.Context) ([]ringBond, error) {
 	return gather(ctx, t, "reading what the ring is bound to", scan, `SELECT kid, bound FROM ring ORDER BY kid`)
 }
 
-// binder returns a func that binds new keys to the beginning of the trail. It binds none if the
-// ring has keys that are not bound to it: a fault of the ring must stay visible while keys rotate.
+// binder returns a function that binds new keys to the beginning of the trail. If the ring has keys
+// that are not bound to it, the function binds nothing, so that the fault can still be found after
+// keys have rotated.
 func (c *core) binder(ctx context.Context, t tx) (bind func(kid string) string, err error) {
 	nothing := func(string) string { return "" }
 	key := c.auditKey.Load()
@@ -116,7 +116,7 @@ func (c *core) binder(ctx context.Context, t tx) (bind func(kid string) string, 
 	return func(kid string) string { return key.Bind(kid, beginning) }, nil
 }
 
-// unbound returns a key of the ring that is not bound to a beginning of the trail, or "".
+// unbound returns the kid of a key in the ring that is not bound to the given beginning, or "".
 func unbound(key *audit.Key, ring []ringBond, beginning string) string {
 	for _, k := range ring {
 		if !key.Binds(k.kid, beginning, k.bound) {
@@ -126,7 +126,7 @@ func unbound(key *audit.Key, ring []ringBond, beginning string) string {
 	return ""
 }
 
-// verifyRing returns a break for a lane whose beginning the key ring is not bound to.
+// verifyRing returns a break for the first lane to whose beginning the key ring is not bound.
 func (s *Audit) verifyRing(ctx context.Context, key *audit.Key, heads []audit.Head) (broken, err error) {
 	ring, err := s.read().ringBonds(ctx)
 	if err != nil {

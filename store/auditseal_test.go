@@ -33,8 +33,8 @@ func newRing(t *testing.T, s *Store, name string) {
 	}
 }
 
-// moveRing moves the ring away and empties the trail. It returns the store of another process,
-// such as a command, which then treats the database as a new installation.
+// moveRing removes the key ring and empties the trail. It returns the store of another process,
+// such as a command, which takes the database for a new installation.
 func moveRing(t *testing.T, c Config, s *Store) *Store {
 	t.Helper()
 	tamper(t, s, `CREATE TABLE kept_ring AS SELECT * FROM ring; DELETE FROM ring; DELETE FROM audit;
@@ -49,9 +49,9 @@ func moveRing(t *testing.T, c Config, s *Store) *Store {
 
 const restoredRing = `INSERT INTO ring SELECT * FROM kept_ring; DROP TABLE kept_ring`
 
-// TestAuditBeginsWithRing shows that an attacker with database access cannot move the ring away,
-// have an emptied trail sealed as new, and restore the ring. That is found with or without
-// another ring in between, and after key rotations.
+// TestAuditBeginsWithRing shows that an attacker with access to the database cannot remove the
+// ring, have an emptied trail sealed as new, and restore the ring. This is found even if another
+// ring was used in the meantime, or keys have rotated.
 func TestAuditBeginsWithRing(t *testing.T) {
 	for name, meanwhile := range map[string]func(*testing.T, *Store){
 		"no other ring": func(*testing.T, *Store) {},
@@ -128,7 +128,7 @@ func TestAuditBeginning(t *testing.T) {
 	})
 }
 
-// TestEmptiedAudit shows that an emptied trail with a key ring is not treated as a new one.
+// TestEmptiedAudit shows that if there is a key ring, an emptied trail is not treated as a new one.
 func TestEmptiedAudit(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := founded(t, c)

@@ -8,7 +8,7 @@ import (
 	"github.com/selvage/selvage/internal/audit"
 )
 
-// auditBatch is the most events in memory at a time.
+// auditBatch is the most events in memory at the same time.
 const auditBatch = 1000
 
 func scanEvent(row scanner) (e audit.Event, err error) {
@@ -47,10 +47,10 @@ func (s *Audit) auditHead(ctx context.Context, lane int) (audit.Head, error) {
 // An AuditReport is the result of verifying all lanes.
 type AuditReport struct {
 	Lanes  []audit.Verifier
-	Broken []error // the first break of each broken lane, an [audit.Break]
+	Broken []error // the first break in each broken lane, an [audit.Break]
 }
 
-// VerifyAudit verifies all lanes. The error is that of reading them.
+// VerifyAudit verifies all lanes. It returns an error only if reading them fails.
 func (s *Audit) VerifyAudit(ctx context.Context) (r AuditReport, err error) {
 	key := s.auditKey.Load()
 	if key == nil {
@@ -84,7 +84,7 @@ func (s *Audit) VerifyAudit(ctx context.Context) (r AuditReport, err error) {
 	return r, err
 }
 
-// verifyLane verifies a lane. If the lane is pruned meanwhile, it starts over.
+// verifyLane verifies a lane. If events are pruned during the verification, it starts again.
 func (s *Audit) verifyLane(
 	ctx context.Context, key *audit.Key, head audit.Head,
 ) (v *audit.Verifier, broken, err error) {
@@ -104,9 +104,9 @@ func (s *Audit) verifyLane(
 	}
 }
 
-// verifyEvents passes the events of a lane to v. If two events have the same place, v sees both.
+// verifyEvents passes the events of a lane to v. If two events have the same position, v gets both.
 func (s *Audit) verifyEvents(ctx context.Context, v *audit.Verifier, head audit.Head) (broken, err error) {
-	// Begin with any events in the place of pruned ones: they should not be there.
+	// Begin at the position of the last pruned event, where there should be no event.
 	from, id := head.PrunedSeq, "~"
 	if from == 0 {
 		from = -1 << 62
@@ -130,7 +130,7 @@ func (s *Audit) verifyEvents(ctx context.Context, v *audit.Verifier, head audit.
 	}
 }
 
-// ReadLane returns the events of a lane after a place, in their order.
+// ReadLane returns the events in a lane after a position, in order.
 func (s *Audit) ReadLane(ctx context.Context, lane int, after int64, most int) ([]audit.Event, error) {
 	events, err := gather(ctx, s.read(), "reading audit trail", scanEvent, `SELECT `+auditColumns+` FROM audit
 		WHERE lane = $1 AND seq > $2 ORDER BY lane, seq LIMIT $3`, lane, after, most)

@@ -12,8 +12,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// FindBrowser returns the logins that a browser holds, by project and in the format of [idp.BrowserLogins],
-// and when the browser was last here. Ended and expired logins are left out.
+// FindBrowser returns the logins that a browser holds, by project and in the format of
+// [idp.BrowserLogins], and when the browser was last seen. It leaves out logins that have ended or
+// expired.
 func (s *Logins) FindBrowser(
 	ctx context.Context, browser string,
 ) (held map[string]string, seen time.Time, err error) {
@@ -38,7 +39,7 @@ func (s *Logins) FindBrowser(
 	logins := make(map[string]idp.BrowserLogins, len(all))
 	for _, l := range all {
 		if len(logins[l.project]) == 0 && l.place > 0 {
-			logins[l.project] = idp.BrowserLogins{""} // the login in use has ended
+			logins[l.project] = idp.BrowserLogins{""} // the login that was in use has ended
 		}
 		logins[l.project] = append(logins[l.project], l.id)
 		seen = later(seen, l.seen)
@@ -50,8 +51,8 @@ func (s *Logins) FindBrowser(
 	return held, seen, nil
 }
 
-// MoveBrowser assigns logins, by project and in the format of [idp.BrowserLogins], to the browser to. All
-// other logins of the browser from are no longer assigned to any. Either browser may be "".
+// MoveBrowser assigns logins, by project and in the format of [idp.BrowserLogins], to the browser
+// to. All other logins of the browser from are then held by no browser. Either browser may be "".
 func (s *Logins) MoveBrowser(ctx context.Context, from, to string, held map[string]string) error {
 	e := audit.None("which browser holds a login, whose beginning and end have events")
 	return s.change(ctx, e, func(t tx) error {
@@ -73,7 +74,7 @@ func (s *Logins) MoveBrowser(ctx context.Context, from, to string, held map[stri
 	})
 }
 
-// holdLogins assigns the logins of one project to a browser.
+// holdLogins assigns the logins in one project to a browser.
 func (t tx) holdLogins(ctx context.Context, browser, project string, logins idp.BrowserLogins, now time.Time) error {
 	for place, id := range logins {
 		if id == "" {
@@ -89,7 +90,7 @@ func (t tx) holdLogins(ctx context.Context, browser, project string, logins idp.
 	return nil
 }
 
-// SeeBrowser records that a browser is here now.
+// SeeBrowser records that a browser has just been seen.
 func (s *Logins) SeeBrowser(ctx context.Context, browser string) error {
 	return s.once(ctx, audit.None("a use"), func(t tx) error {
 		_, err := t.Exec(ctx, `UPDATE login_sessions SET seen = $2 WHERE browser = $1 AND browser <> ''`,

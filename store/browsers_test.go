@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// A browserStore is a store with the project p, whose clock tests set.
+// A browserStore is a store with the project p, and a clock that tests can set.
 type browserStore struct {
 	*Store
 	t     *testing.T
@@ -27,7 +27,7 @@ func newBrowserStore(t *testing.T, c Config) browserStore {
 	return browserStore{s, t, g, ahead, time.Now()}
 }
 
-// newLogin creates a login for an hour, and returns its id.
+// newLogin creates a login that lasts an hour, and returns its id.
 func (s browserStore) newLogin() string {
 	s.t.Helper()
 	l := login(s.grant)
@@ -38,8 +38,8 @@ func (s browserStore) newLogin() string {
 	return l.ID
 }
 
-// want checks the logins that a browser holds, nil for an unknown browser, and that it was seen
-// at least this long after the start.
+// want checks which logins a browser holds; nil means that the browser is unknown. It also checks
+// that the browser was last seen at least after the given time since the start.
 func (s browserStore) want(doing, browser string, logins map[string]string, after time.Duration) {
 	s.t.Helper()
 	got, seen, err := s.FindBrowser(s.t.Context(), browser)
@@ -112,7 +112,7 @@ func testBrowsers(t *testing.T, c Config) {
 
 func TestBrowserLogins(t *testing.T) { EachDatabase(t, testBrowserLogins) }
 
-// testBrowserLogins shows that a browser can hold several logins of a project, in their order.
+// testBrowserLogins shows that a browser can hold several logins in a project, in order.
 func testBrowserLogins(t *testing.T, c Config) {
 	s := newBrowserStore(t, c)
 	ids := make(idp.BrowserLogins, 3)

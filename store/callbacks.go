@@ -23,18 +23,18 @@ type Callbacks struct{ *core }
 
 var _ recordings.DeliveryStore = (*Callbacks)(nil)
 
-// CallbackQueue returns the queue of status callbacks. The body of a job is what
-// recordings.ParseDelivery reads.
+// CallbackQueue returns the queue of status callbacks. recordings.ParseDelivery parses the body of
+// a job.
 func (s *Callbacks) CallbackQueue() deliver.Queue { return s.queue() }
 
 func (s *Callbacks) queue() queue { return queue{s.core, callbackQueue} }
 
-// Its receivers are origins, so that a host that is down rests whatever the paths of its callbacks.
+// Each receiver is an origin. So if a host is down, all its callbacks rest, whatever their paths.
 var callbackQueue = strings.NewReplacer("{receivers}", "callback_receivers", "{on}", "1 = 1",
 	"{deliveries}", "callback_deliveries", "{receiver}", "receiver_id", "{job}", "id",
 	"{event}", "event", "{subject}", "sid", "{body}", "method || '\n' || url || '\n' || fields")
 
-// callbacksOf has the same statements for the deliveries of a project.
+// callbacksOf has the same statements, but for all deliveries in a project.
 var callbacksOf = strings.NewReplacer("{deliveries}", "callback_deliveries", "{receiver}", "project_id", "{job}", "id")
 
 var callbackTable = table[recordings.Delivery]{
@@ -46,8 +46,8 @@ var callbackTable = table[recordings.Delivery]{
 	},
 }
 
-// queueCallback queues the status of a recording for its callback, if that wants it. It belongs to
-// the change that gave the recording this status.
+// queueCallback queues the status of a recording for its callback, if the callback wants this
+// status. It must run in the change that gave the recording this status.
 func (t tx) queueCallback(ctx context.Context, r recordings.Recording) error {
 	if !r.Callback.Wants(r.Status) {
 		return nil
@@ -71,8 +71,9 @@ func (t tx) queueCallback(ctx context.Context, r recordings.Recording) error {
 	return nil
 }
 
-// receiveCallbacks makes sure that the origin of a URL is a receiver of a project, and returns its
-// id. It also writes the row of a receiver that exists, so that ForgetCallbacks keeps it.
+// receiveCallbacks ensures that the origin of a URL is a receiver in the project, and returns the
+// receiver's id. If the receiver exists, its row is written, too, so that ForgetCallbacks does not
+// delete it.
 func (t tx) receiveCallbacks(ctx context.Context, projectID, address string, now time.Time) (id string, err error) {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -117,7 +118,8 @@ func (s *Callbacks) RedeliverCallback(
 	return d, err
 }
 
-// wakeReceiver ends the rest of the receiver of a URL, which may have to be written again.
+// wakeReceiver ends the rest of the receiver for a URL. If the receiver was deleted, wakeReceiver
+// creates it again.
 func (s *Callbacks) wakeReceiver(ctx context.Context, t tx, projectID, address string, now time.Time) error {
 	receiver, err := t.receiveCallbacks(ctx, projectID, address, now)
 	if err != nil {
@@ -126,7 +128,7 @@ func (s *Callbacks) wakeReceiver(ctx context.Context, t tx, projectID, address s
 	return s.queue().wake(ctx, t, receiver)
 }
 
-// RedeliverDeadCallbacks queues all dead letters of a project again.
+// RedeliverDeadCallbacks queues all dead deliveries in a project again.
 func (s *Callbacks) RedeliverDeadCallbacks(
 	ctx context.Context, projectID string, now time.Time,
 ) (n int, err error) {
@@ -157,17 +159,17 @@ func (s *Callbacks) RedeliverDeadCallbacks(
 	return n, err
 }
 
-// ExpireCallbacks marks pending deliveries as dead that were queued before a time.
+// ExpireCallbacks marks pending deliveries as dead if they were queued before the given time.
 func (s *Callbacks) ExpireCallbacks(ctx context.Context, before, now time.Time) error {
 	return s.queue().expire(ctx, before, now)
 }
 
-// idle is how long a receiver is kept after something was last queued for it.
+// idle is how long a receiver is kept after the last delivery was queued for it.
 const idle = time.Hour
 
-// ForgetCallbacks deletes deliveries that ended before these times, and receivers for which nothing
-// waits. The change that queues something for a receiver also writes its row, so that one of the two
-// waits for the other.
+// ForgetCallbacks deletes deliveries that ended before the given times, and receivers without
+// pending deliveries. A change that queues a delivery also writes the row of the receiver. So if
+// both happen at the same time, one waits for the other.
 func (s *Callbacks) ForgetCallbacks(ctx context.Context, delivered, dead, now time.Time) error {
 	err := s.queue().forgetWhere(ctx, `state = 'delivered' AND ended < $1 OR state = 'dead' AND ended < $2`,
 		micros(delivered), micros(dead))

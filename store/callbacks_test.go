@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// addCalledBack stores a completed recording whose callback is at a URL.
+// addCalledBack stores a completed recording with a callback to url.
 func addCalledBack(t *testing.T, s *store.Store, projectID, url string, now time.Time) {
 	t.Helper()
 	r := recordings.Recording{ID: newID(), Sid: newID(), ProjectID: projectID, Status: recordings.Completed,
@@ -33,8 +33,8 @@ func listCallbacks(t *testing.T, s *store.Store, projectID string, state deliver
 
 func TestCallbacks(t *testing.T) { store.EachDatabase(t, testCallbacks) }
 
-// testCallbacks shows that callbacks of one origin have one receiver, which is forgotten once nothing
-// waits for it and comes back with the next delivery.
+// testCallbacks shows that all callbacks to an origin have one receiver. The receiver is deleted
+// once it has no pending deliveries, and created again with the next delivery.
 func testCallbacks(t *testing.T, c store.Config) {
 	s, p := fabricRows(t, c)
 	ctx, now, queue := t.Context(), time.Now(), s.CallbackQueue()
@@ -70,7 +70,7 @@ func testCallbacks(t *testing.T, c store.Config) {
 		t.Fatalf("%d dead letters, want 4", len(dead))
 	}
 
-	// The receivers are forgotten, the dead letters are not, and both can be queued again.
+	// The receivers are deleted, but dead deliveries to them remain. These can be queued again.
 	later := now.Add(2 * time.Hour)
 	if err := s.ForgetCallbacks(ctx, now, now.Add(-time.Hour), later); err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ var callTable = table[calls.Record]{
 	},
 }
 
-// A period is a duration whose column has microseconds.
+// A period is a duration that is stored in microseconds.
 type period time.Duration
 
 func (p *period) Scan(src any) error {
@@ -51,7 +51,7 @@ func (p *period) Scan(src any) error {
 
 func (p *period) value() (any, error) { return time.Duration(*p).Microseconds(), nil }
 
-// ending is the part of the column asked that a record shows.
+// An ending says whether a call has been asked to end. It is one bit of the column asked.
 type ending bool
 
 func (e *ending) Scan(src any) error {
@@ -63,11 +63,11 @@ func (e *ending) Scan(src any) error {
 	return nil
 }
 
-func (e *ending) value() (any, error) { return int64(0), nil } // of a new call
+func (e *ending) value() (any, error) { return int64(0), nil } // for a new call
 
-// SaveCall writes a record over the previous one of the same call, and queues its event. A new
-// record whose call id the project has already is problem.Conflict. If another node has taken the call,
-// SaveCall returns [calls.ErrTaken].
+// SaveCall writes a record, which replaces the previous record of the same call, and queues its
+// event. If the project already has another call with the same call id, the error is
+// problem.Conflict. If another node has taken over the call, the error is [calls.ErrTaken].
 func (s *Calls) SaveCall(ctx context.Context, r calls.Record) error {
 	return s.change(ctx, callEvent(r), func(t tx) error {
 		query, args, err := callTable.insertion(&r)
@@ -95,8 +95,8 @@ func (s *Calls) SaveCall(ctx context.Context, r calls.Record) error {
 	})
 }
 
-// unsavedCall returns why a record was not written: another node has the call, or it ended, which is
-// no error.
+// unsavedCall returns the reason why a record was not written. If another node has the call, this
+// is an error. If the call has ended, it is not.
 func unsavedCall(ctx context.Context, t tx, r calls.Record) error {
 	was, err := callTable.find(ctx, t, `id = $1`, r.Key)
 	if err == nil && was.Node != r.Node {
@@ -105,14 +105,14 @@ func unsavedCall(ctx context.Context, t tx, r calls.Record) error {
 	return err
 }
 
-// FindLeg returns the answered call of a project that has a leg and has not ended.
+// FindLeg returns the answered call in a project that has the given leg, unless the call has ended.
 func (s *Calls) FindLeg(ctx context.Context, projectID, leg string) (calls.Record, error) {
 	return callTable.find(ctx, s.read(), `project_id = $1 AND ended = 0 AND state = $2
 		AND (call_id = $3 OR callee_leg = $3)`, projectID, string(calls.InCall), leg)
 }
 
-// TakeCall makes a node carry an answered call that the node in its record carried. If another one has
-// taken it already, or it has ended, TakeCall returns [calls.ErrTaken].
+// TakeCall assigns an answered call to node, if the node in the record still has the call. If
+// another node has taken over the call, or the call has ended, the error is [calls.ErrTaken].
 func (s *Calls) TakeCall(ctx context.Context, r calls.Record, node string) error {
 	return s.once(ctx, audit.None("the progress of calls"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE calls SET node = $3 WHERE id = $1 AND node = $2 AND ended = 0 AND state = $4`,
@@ -124,7 +124,7 @@ func (s *Calls) TakeCall(ctx context.Context, r calls.Record, node string) error
 	})
 }
 
-// queueCallRecorded queues the event of a completed recording, if it is of one of our calls.
+// queueCallRecorded queues the event of a completed recording, if one of our calls was recorded.
 func (t tx) queueCallRecorded(ctx context.Context, rec recordings.Recording) error {
 	var webhooks int
 	err := t.Row(ctx, `SELECT `+webhooksOf("calls")+` FROM calls WHERE project_id = $1 AND call_id = $2`,
@@ -144,7 +144,7 @@ func (t tx) queueCallRecorded(ctx context.Context, rec recordings.Recording) err
 	})
 }
 
-// callEvent is the audit event of a call: one, when it ends.
+// callEvent returns the audit event for a call. Only the end of a call is audited.
 func callEvent(r calls.Record) audit.Event {
 	if r.State != calls.Completed {
 		return audit.None("the progress of calls")
@@ -157,11 +157,11 @@ func callEvent(r calls.Record) audit.Event {
 	return e
 }
 
-// auditedParty is how the audit trail names a party: by an id, since names and addresses could not be
-// erased from it. It is "" for guests and for what does not exist.
+// auditedParty returns the id by which the audit trail names a party. It uses no names or
+// addresses, because these could not be erased. It returns "" for guests and for unknown addresses.
 func auditedParty(p calls.Party) string { return cmp.Or(p.SubscriberID, p.AddressID) }
 
-// FindCall returns a call of a project by its call id.
+// FindCall returns the call in a project with the given call id.
 func (s *Calls) FindCall(ctx context.Context, projectID, id string) (calls.Record, error) {
 	return callTable.find(ctx, s.read(), `project_id = $1 AND call_id = $2`, projectID, id)
 }
@@ -173,7 +173,7 @@ func (s *Calls) ListCalls(
 	return callListing(projectID, f, q.From).page(ctx, s.read(), q)
 }
 
-// callListing returns the listing of what a filter matches.
+// callListing returns the listing of the calls that match a filter.
 func callListing(projectID string, f calls.Filter, from string) listing[calls.Record] {
 	l := callTable.listing(from)
 	l.desc, l.within = true, callsWithin(f)
@@ -188,14 +188,14 @@ func callListing(projectID string, f calls.Filter, from string) listing[calls.Re
 		l.checks = conditions
 		return l
 	}
-	for _, c := range conditions { // a subscriber has few calls
+	for _, c := range conditions { // each subscriber has few calls
 		l.where.check(c)
 	}
 	l.ways = l.where.callers(f.SubscriberID)
 	return l
 }
 
-// callsWithin returns the span of keys that a filter allows.
+// callsWithin returns the range of keys that a filter allows.
 func callsWithin(f calls.Filter) (s span) {
 	if !f.CreatedFrom.IsZero() {
 		s.low = calls.FirstKey(f.CreatedFrom)
@@ -206,7 +206,8 @@ func callsWithin(f calls.Filter) (s span) {
 	return s
 }
 
-// callers returns the ways to the calls that a subscriber made or received. No call is on both.
+// callers returns the conditions for the calls that a subscriber made, and for those that it
+// received. No call matches both.
 func (w *where) callers(subscriberID string) []string {
 	w.args = append(w.args, subscriberID)
 	arg := fmt.Sprintf("$%d", len(w.args))
@@ -216,7 +217,7 @@ func (w *where) callers(subscriberID string) []string {
 	}
 }
 
-// callConditions returns the conditions of a filter that no index has.
+// callConditions returns those conditions of a filter for which there is no index.
 func callConditions(f calls.Filter) (all []check) {
 	add := func(condition string, args ...any) { all = append(all, check{condition, args}) }
 	switch f.State {
@@ -250,7 +251,7 @@ func callConditions(f calls.Filter) (all []check) {
 	return all
 }
 
-// unansweredFor is the condition of calls that nobody answered, with a result.
+// unansweredFor returns the condition for unanswered calls with the given result.
 func unansweredFor(r calls.Result) (c check) {
 	causes, others := r.Causes()
 	marks := make([]string, len(causes))
@@ -266,12 +267,12 @@ func unansweredFor(r calls.Result) (c check) {
 	return c
 }
 
-// RunningCalls returns some calls of a node that have not ended, oldest first.
+// RunningCalls returns at most most calls of a node that have not ended, oldest first.
 func (s *Calls) RunningCalls(ctx context.Context, node string, most int) ([]calls.Record, error) {
 	return callTable.gather(ctx, s.read(), `WHERE ended = 0 AND node = $1 ORDER BY id LIMIT $2`, node, most)
 }
 
-// RunningNodes returns the nodes that have calls which have not ended.
+// RunningNodes returns the nodes with calls that have not ended.
 func (s *Calls) RunningNodes(ctx context.Context) ([]string, error) {
 	return gather(ctx, s.read(), "listing nodes", scanID, `SELECT DISTINCT node FROM calls WHERE ended = 0`)
 }
@@ -282,12 +283,13 @@ const (
 	askedRecord
 )
 
-// AskHangUp notes that a running call is to end, for the node that carries it.
+// AskHangUp marks a running call as to be ended. The node that has the call reads the mark.
 func (s *Calls) AskHangUp(ctx context.Context, projectID, id string) error {
 	return s.ask(ctx, audit.Of("call.hung_up", projectID, "call", id), projectID, id, askedHangUp)
 }
 
-// AskRecord notes that the recordings of a running call have changed, for the node that carries it.
+// AskRecord marks a running call whose recordings have changed. The node that has the call reads
+// the mark.
 func (s *Calls) AskRecord(ctx context.Context, projectID, id string) error {
 	return s.ask(ctx, audit.None("the change of the recording is audited"), projectID, id, askedRecord)
 }
@@ -300,8 +302,7 @@ func (s *Calls) ask(ctx context.Context, e audit.Event, projectID, id string, wh
 	})
 }
 
-// TakeAsked returns the calls of a node of which something is asked, and forgets what was asked of
-// their recordings.
+// TakeAsked returns the marked calls of a node. It deletes the marks for changed recordings.
 func (s *Calls) TakeAsked(ctx context.Context, node string) ([]calls.Asked, error) {
 	const asked = ` node = $1 AND asked <> 0 AND ended = 0`
 	all, err := gather(ctx, s.read(), "listing what is asked of calls", scanAsked,
@@ -326,14 +327,14 @@ func scanAsked(row scanner) (a calls.Asked, err error) {
 	return a, err
 }
 
-// PruneCalls deletes the records of calls that ended before a time, in short transactions.
+// PruneCalls deletes the records of calls that ended before the given time, in short transactions.
 func (s *Calls) PruneCalls(ctx context.Context, before time.Time) error {
 	return s.sweep(ctx, `DELETE FROM calls WHERE id IN (
 		SELECT id FROM calls WHERE ended > 0 AND ended < $2 ORDER BY ended LIMIT $1)`, micros(before))
 }
 
-// eraseCalls removes a subscriber from the records of its calls, and deletes what webhooks are
-// told of them.
+// eraseCalls removes a subscriber from the records of its calls, and deletes the webhook deliveries
+// about them.
 func eraseCalls(ctx context.Context, t tx, projectID, id string, names []string, e *fabric.Erasure) error {
 	args := []any{projectID, id}
 	for _, name := range names {

@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// callAt returns a call from alice to bob that began at a time.
+// callAt returns a call from alice to bob that began at the given time.
 func callAt(project string, at time.Time) calls.Record {
 	key := calls.FirstKey(at)
 	return calls.Record{
@@ -28,7 +28,8 @@ func callAt(project string, at time.Time) calls.Record {
 	}
 }
 
-// ended returns a call that ended for a cause, a minute after it was answered, if it was.
+// ended returns r as a call that has ended for the given cause. If it was answered, it ended a
+// minute later.
 func ended(r calls.Record, cause calls.Cause, answered bool) calls.Record {
 	r.State, r.Cause, r.Ended = calls.Completed, cause, r.Created.Add(10*time.Second)
 	if answered {
@@ -187,7 +188,7 @@ func testAskCalls(t *testing.T, c Config) {
 	}
 }
 
-// TestDeleteProjectWithCalls shows that the records of calls go with their project.
+// TestDeleteProjectWithCalls shows that deleting a project deletes the records of its calls.
 func TestDeleteProjectWithCalls(t *testing.T) { EachDatabase(t, testDeleteProjectWithCalls) }
 
 func testDeleteProjectWithCalls(t *testing.T, c Config) {

@@ -9,16 +9,16 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Certificates holds TLS certificates, and the claims of nodes that are obtaining one.
+// Certificates holds TLS certificates, and claims by nodes that are about to obtain one.
 type Certificates struct{ *core }
 
-// FindCertificate returns the sealed value of a name.
+// FindCertificate returns the sealed value that is stored under name.
 func (s *Certificates) FindCertificate(ctx context.Context, name string) (sealed string, err error) {
 	err = s.read().Row(ctx, `SELECT sealed FROM certificates WHERE name = $1`, name).Scan(&sealed)
 	return sealed, checkRow(err, "certificate")
 }
 
-// PutCertificate sets the sealed value of a name.
+// PutCertificate stores a sealed value under name.
 func (s *Certificates) PutCertificate(ctx context.Context, name, sealed string) error {
 	return s.once(ctx, audit.Of("certificate.written", "", "certificate", name), func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO certificates (name, sealed, updated) VALUES ($1, $2, $3)
@@ -30,7 +30,7 @@ func (s *Certificates) PutCertificate(ctx context.Context, name, sealed string) 
 	})
 }
 
-// DeleteCertificate deletes a name, if it exists.
+// DeleteCertificate deletes the value under name, if there is one.
 func (s *Certificates) DeleteCertificate(ctx context.Context, name string) error {
 	return s.once(ctx, audit.Of("certificate.deleted", "", "certificate", name), func(t tx) error {
 		if _, err := t.Exec(ctx, `DELETE FROM certificates WHERE name = $1`, name); err != nil {
@@ -40,8 +40,8 @@ func (s *Certificates) DeleteCertificate(ctx context.Context, name string) error
 	})
 }
 
-// ClaimCertificate lets the caller alone obtain what the name stands for, until a time. A
-// [problem.Conflict] means that another node has a claim that has not expired.
+// ClaimCertificate reserves a name until the given time, so that only the caller obtains the
+// certificate. A [problem.Conflict] means that another node has a claim that has not expired.
 func (s *Certificates) ClaimCertificate(ctx context.Context, name string, until time.Time) error {
 	return s.once(ctx, audit.None("a lease"), func(t tx) error {
 		res, err := t.Exec(ctx, `INSERT INTO certificates (name, sealed, updated) VALUES ($1, '', $2)
@@ -52,7 +52,7 @@ func (s *Certificates) ClaimCertificate(ctx context.Context, name string, until 
 	})
 }
 
-// ReleaseCertificate ends a claim, if it is still the one that expires at until.
+// ReleaseCertificate ends a claim, unless the claim no longer is the one that expires at until.
 func (s *Certificates) ReleaseCertificate(ctx context.Context, name string, until time.Time) error {
 	return s.once(ctx, audit.None("a lease"), func(t tx) error {
 		_, err := t.Exec(ctx, `DELETE FROM certificates WHERE name = $1 AND updated = $2`, name, micros(until))

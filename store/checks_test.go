@@ -11,8 +11,9 @@ import (
 	"github.com/selvage/selvage/recordings/levels"
 )
 
-// TestAddressesStop shows that a search for a rare part of a name reads a bounded number of
-// addresses per page, in each order. The pages contain all matches, forward and backward.
+// TestAddressesStop shows that a search for a rare part of a name reads a limited number of
+// addresses per page, in each order. The pages together contain all matches, both forward and
+// backward.
 func TestAddressesStop(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)
@@ -70,9 +71,9 @@ func TestAddressesStop(t *testing.T) {
 	})
 }
 
-// TestRecordingsStop shows that a search among calls with a common prefix, of which few match
-// the other filters, reads a bounded number of recordings per page. The pages contain all
-// matches.
+// TestRecordingsStop shows that a search reads a limited number of recordings per page, even if
+// many calls have the prefix and few of them match the other filters. The pages together contain
+// all matches.
 func TestRecordingsStop(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)

@@ -40,7 +40,7 @@ var clientTable = table[idp.Client]{
 	},
 }
 
-// An array is a slice of strings whose column has a JSON array.
+// An array is a slice of strings that is stored as a JSON array.
 type array []string
 
 func (a *array) Scan(src any) error { return asJSON{v: (*[]string)(a)}.Scan(src) }
@@ -63,7 +63,7 @@ func (s *Clients) FindClient(ctx context.Context, id string) (idp.Client, error)
 	return clientTable.find(ctx, s.read(), `id = $1`, id)
 }
 
-// FindApplication finds a client of a project, as fabric knows it.
+// FindApplication finds a client in a project, in the form that package fabric uses.
 func (s *Clients) FindApplication(ctx context.Context, projectID, id string) (a fabric.Application, err error) {
 	err = s.read().Row(ctx, `SELECT id, name, scopes FROM clients WHERE id = $2 AND project_id = $1`,
 		projectID, id).Scan(&a.ID, &a.Name, target(&a.Scopes))
@@ -77,7 +77,8 @@ func (s *Clients) ListClients(ctx context.Context, projectID string, q page.Quer
 	return l.page(ctx, s.read(), q)
 }
 
-// ReplaceClient writes the settings of a client if it has not changed since a time.
+// ReplaceClient writes the settings of a client, unless the client has changed since the given
+// time.
 func (s *Clients) ReplaceClient(ctx context.Context, c idp.Client, since time.Time) error {
 	redirects, redirectsErr := (*array)(&c.RedirectURIs).value()
 	logouts, logoutsErr := (*array)(&c.LogoutURIs).value()
@@ -101,8 +102,8 @@ func (s *Clients) ReplaceClient(ctx context.Context, c idp.Client, since time.Ti
 	})
 }
 
-// SetClientSecret replaces the secret of a client if it is still old and the rights of the caller still
-// hold.
+// SetClientSecret replaces the secret of a client, if the stored secret is still old and the caller
+// still has the rights in by.
 func (s *Clients) SetClientSecret(ctx context.Context, c idp.Client, old string, by *fabric.Rights) error {
 	e := audit.Of("client.secret_rotated", c.ProjectID, "client", c.ID).With(
 		"name", c.Name, "old_until", date(c.Old.Until))
@@ -119,7 +120,7 @@ func (s *Clients) SetClientSecret(ctx context.Context, c idp.Client, old string,
 	})
 }
 
-// EndOldSecret ends the secret that a client had before its present one.
+// EndOldSecret makes a client's previous secret invalid.
 func (s *Clients) EndOldSecret(ctx context.Context, id string, now time.Time) error {
 	return s.once(ctx, audit.Of("client.old_secret_ended", "", "client", id), func(t tx) error {
 		var name string
@@ -135,7 +136,7 @@ func (s *Clients) EndOldSecret(ctx context.Context, id string, now time.Time) er
 	})
 }
 
-// TouchOldSecret records that an old secret was used.
+// TouchOldSecret records that a previous secret was used.
 func (s *Clients) TouchOldSecret(ctx context.Context, id, hash string, at time.Time) error {
 	return s.once(ctx, audit.None("only records the last use; grants nothing"), func(t tx) error {
 		_, err := t.Exec(ctx, `UPDATE clients SET old_secret_used = $3
@@ -147,7 +148,7 @@ func (s *Clients) TouchOldSecret(ctx context.Context, id, hash string, at time.T
 	})
 }
 
-// SetClientLogo replaces the logo of a client; the zero value removes it.
+// SetClientLogo replaces the logo of a client; the zero value deletes the logo.
 func (s *Clients) SetClientLogo(ctx context.Context, id string, l brand.Logo, at time.Time) error {
 	return s.change(ctx, audit.Of("client.updated", "", "client", id).With("logo", l.Name), func(t tx) error {
 		var name string
@@ -164,7 +165,7 @@ func (s *Clients) SetClientLogo(ctx context.Context, id string, l brand.Logo, at
 	})
 }
 
-// DeleteClient deletes a client with its grants and revokes its tokens.
+// DeleteClient deletes a client and its grants, and revokes its tokens.
 func (s *Clients) DeleteClient(ctx context.Context, r revocation.Revocation) error {
 	return s.change(ctx, audit.Of("client.deleted", "", "client", r.ID), func(t tx) error {
 		var name string

@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// FindConsent returns the scopes that a subscriber has agreed to for a client.
+// FindConsent returns the scopes to which a subscriber has consented for a client.
 func (s *Grants) FindConsent(ctx context.Context, subscriberID, clientID string) ([]string, error) {
 	var scopes []string
 	err := s.read().Row(ctx, `SELECT scope FROM consents WHERE subscriber_id = $1 AND client_id = $2`,
@@ -24,7 +24,7 @@ func (s *Grants) FindConsent(ctx context.Context, subscriberID, clientID string)
 	return scopes, checkRow(err, "consent")
 }
 
-// ListConsents returns a page of what a subscriber has agreed to, by client.
+// ListConsents returns a page of a subscriber's consents, by client.
 func (s *Grants) ListConsents(
 	ctx context.Context, projectID, subscriberID string, q page.Query,
 ) (page.Page[fabric.Consent], error) {
@@ -42,17 +42,17 @@ func (s *Grants) ListConsents(
 	return l.page(ctx, s.read(), q)
 }
 
-// RevokeConsent deletes what a subscriber has agreed to for a client, and ends the client's grants
-// and their access tokens; ending returns the revocation of a grant. If there is neither a consent
-// nor a grant, it is a [problem.NotFound].
+// RevokeConsent deletes a subscriber's consent for a client. It also ends the client's grants and
+// their access tokens; ending returns the revocation for a grant. If there is neither a consent nor
+// a grant, the error is [problem.NotFound].
 func (s *Grants) RevokeConsent(
 	ctx context.Context, subscriberID, clientID string, now time.Time,
 	ending func(grantID string) revocation.Revocation,
 ) error {
 	e := audit.Of("consent.revoked", "", "subscriber", subscriberID).With("client", clientID)
 	return s.change(ctx, e, func(t tx) error {
-		// Whoever redeems a code waits here for this change, and then finds no consent. If this change
-		// has to wait, it finds their grant.
+		// If a code is redeemed at the same time, the redemption waits here for this change, and
+		// then finds no consent. If this change has to wait instead, it then finds the new grant.
 		var scope string
 		err := checkRow(t.Row(ctx, `DELETE FROM consents WHERE subscriber_id = $1 AND client_id = $2 RETURNING scope`,
 			subscriberID, clientID).Scan(&scope), "consent")
@@ -87,7 +87,7 @@ func (s *Grants) RevokeConsent(
 	})
 }
 
-// AddConsent adds to the scopes that a subscriber has agreed to for a client.
+// AddConsent adds scopes to a subscriber's consent for a client.
 func (s *Grants) AddConsent(
 	ctx context.Context, subscriberID, clientID string, scopes []string, now time.Time,
 ) error {
@@ -125,8 +125,8 @@ func (s *Grants) AddConsent(
 	})
 }
 
-// lockConsent returns the scopes that a subscriber has agreed to for a client. Until the end of the
-// transaction no other change adds to them or takes them back.
+// lockConsent returns the scopes to which a subscriber has consented for a client. Until the end of
+// the transaction, no other change can add scopes or revoke the consent.
 func (t tx) lockConsent(ctx context.Context, subscriberID, clientID string) (scopes []string, err error) {
 	err = t.Row(ctx, `UPDATE consents SET updated = updated WHERE subscriber_id = $1 AND client_id = $2
 		RETURNING scope`, subscriberID, clientID).Scan(target(&scopes))

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// consents are the consents of ada to three apps, and of bob to the first. Ada has two grants of
-// the first app and one of the second, all of one login.
+// consents are the consents of ada for three apps, and of bob for the first of them. Ada has two
+// grants for the first app and one for the second, all in the same login.
 type consents struct {
 	*store.Store
 	project  fabric.Project
@@ -60,7 +60,7 @@ func newConsents(t *testing.T, c store.Config) consents {
 	return consents{rows, p, ada, bob, apps, l, grants, now}
 }
 
-// revoke revokes a consent, and with it the grants that it covers.
+// revoke revokes a consent and the grants that are based on it.
 func (c consents) revoke(subscriberID, clientID string) error {
 	return c.RevokeConsent(context.Background(), subscriberID, clientID, c.now,
 		func(id string) revocation.Revocation {
@@ -86,8 +86,8 @@ func testListConsents(t *testing.T, config store.Config) {
 
 func TestRevokeConsent(t *testing.T) { store.EachDatabase(t, testRevokeConsent) }
 
-// testRevokeConsent shows that revoking a consent ends the client's grants and unredeemed codes,
-// and nothing else.
+// testRevokeConsent shows that revoking a consent ends the client's grants and makes its unredeemed
+// codes invalid, and that it has no other effect.
 func testRevokeConsent(t *testing.T, config store.Config) {
 	c, ctx := newConsents(t, config), t.Context()
 	apps := c.apps

@@ -13,31 +13,31 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A core is what all parts of a Store share: the database, and the audit trail that their changes
-// are written to.
+// A core is shared by all parts of a Store. It holds the database, and the audit trail in which
+// changes are recorded.
 type core struct {
 	db  database.DB
 	now func() time.Time
 
 	auditKey atomic.Pointer[audit.Key] // nil until AuditBy
-	lanes    uint64                    // number of lanes that audit events are spread over
-	turn     atomic.Uint64             // counts events, to choose their lanes
+	lanes    uint64                    // number of lanes to which audit events are written
+	turn     atomic.Uint64             // counts events, in order to use the lanes in turn
 }
 
 // A tx runs queries, either within a change or read-only.
 type tx struct {
 	database.Tx
 	event *audit.Event   // describes the change; nil when reading
-	more  *[]audit.Event // further events of the same change, see also
+	more  *[]audit.Event // further events of the same change, see addEvent
 }
 
 // A scanner is a row.
 type scanner = database.Scanner
 
-// read returns a tx for queries that change nothing.
+// read returns a tx for read-only queries.
 func (c *core) read() tx { return tx{Tx: c.db.Read()} }
 
-// watch is like read, for queries that must be answered however busy the database is.
+// watch is like read, for queries that must be answered even if the database is busy.
 func (c *core) watch() tx { return tx{Tx: c.db.Watch()} }
 
 // clock returns the current time on the database's machine.
@@ -49,8 +49,8 @@ func (c *core) clock(ctx context.Context) (time.Time, error) {
 	return now, nil
 }
 
-// change runs do in a transaction, together with the event that describes it, and returns once
-// both are committed and synced to disk. If do fails, everything it did is undone.
+// change runs do in a transaction that also records the event e. It returns once both are committed
+// and synced to disk. If do fails, everything that it did is undone.
 func (c *core) change(ctx context.Context, e audit.Event, do func(tx) error) error {
 	if err := e.Check(); err != nil {
 		return err
@@ -65,11 +65,11 @@ func (c *core) change(ctx context.Context, e audit.Event, do func(tx) error) err
 	})
 }
 
-// addEvent adds a further event, for a change that does several things.
+// addEvent adds an event to a change that does several things.
 func (t tx) addEvent(e audit.Event) { *t.more = append(*t.more, e) }
 
-// once is like change for a do of one statement. If no event is written, that statement needs no
-// transaction, and an error of do undoes nothing.
+// once is like change, for a function with a single statement. If no event is written, once uses no
+// transaction, so an error from do undoes nothing.
 func (c *core) once(ctx context.Context, e audit.Event, do func(tx) error) error {
 	if !e.Unwritten() {
 		return c.change(ctx, e, do)
@@ -77,11 +77,11 @@ func (c *core) once(ctx context.Context, e audit.Event, do func(tx) error) error
 	return c.db.Once(ctx, func(d database.Tx) error { return do(tx{Tx: d, event: &e}) })
 }
 
-// sweepBatch is the most rows that sweep deletes in one transaction. It bounds how long a login
-// may have to wait for a sweep.
+// sweepBatch is the most rows that sweep deletes in one transaction. It limits how long a login may
+// have to wait for a sweep.
 const sweepBatch = 500
 
-// sweep repeats a statement that deletes at most $1 rows until none are left.
+// sweep repeats query until it finds no more rows to delete. query must delete at most $1 rows.
 func (c *core) sweep(ctx context.Context, query string, bounds ...any) error {
 	bounds = append([]any{sweepBatch}, bounds...)
 	for {
@@ -106,7 +106,7 @@ func (c *core) sweep(ctx context.Context, query string, bounds ...any) error {
 func isUnique(err error) bool     { return database.IsUnique(err) }
 func isForeignKey(err error) bool { return database.IsForeignKey(err) }
 
-// findRow runs a query that returns at most one row, and reports whether it did.
+// findRow runs a query that returns at most one row, and reports whether there was a row.
 func (t tx) findRow(ctx context.Context, thing, query string, args []any, dest ...any) (bool, error) {
 	err := checkRow(t.Row(ctx, query, args...).Scan(dest...), thing)
 	if errors.Is(err, problem.NotFound) {
@@ -115,7 +115,7 @@ func (t tx) findRow(ctx context.Context, thing, query string, args []any, dest .
 	return err == nil, err
 }
 
-// checkRow turns the error of reading one row into problem.NotFound if the row is missing.
+// checkRow converts the error from reading a row to problem.NotFound if the row is missing.
 func checkRow(err error, thing string) error {
 	switch {
 	case err == nil:
@@ -147,7 +147,7 @@ func requireRow(res sql.Result, err error, thing string) error {
 	return err
 }
 
-// conflictIfMissing returns conflict in place of problem.NotFound.
+// conflictIfMissing returns conflict if err is problem.NotFound, and err otherwise.
 func conflictIfMissing(conflict, err error) error {
 	if errors.Is(err, problem.NotFound) {
 		return conflict
@@ -160,7 +160,8 @@ func requireRowOr(conflict error, res sql.Result, err error, thing string) error
 	return conflictIfMissing(conflict, requireRow(res, err, thing))
 }
 
-// requireUnchanged returns problem.Conflict if a statement found its row changed since it was read.
+// requireUnchanged returns problem.Conflict if a statement changed no row, because the row has
+// changed since it was read.
 func requireUnchanged(res sql.Result, err error, thing string) error {
 	return requireRowOr(changedMeanwhile(thing), res, err, thing)
 }

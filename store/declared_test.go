@@ -12,7 +12,8 @@ import (
 
 func TestDeclared(t *testing.T) { EachDatabase(t, testDeclared) }
 
-// testDeclared shows that marks belong to a project, are unique, and are deleted with it.
+// testDeclared shows that each mark belongs to a project, is unique, and is deleted with its
+// project.
 func testDeclared(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	ctx := t.Context()

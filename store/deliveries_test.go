@@ -13,7 +13,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// settled is a webhook with six deliveries, of which all but the last have been attempted.
+// A settled is a webhook with six deliveries. All but the last have been attempted.
 type settled struct {
 	*store.Store
 	w    fabric.Webhook
@@ -49,7 +49,7 @@ func newSettled(t *testing.T, c store.Config) settled {
 	return settled{s, w, jobs, now}
 }
 
-// find returns the delivery of job i, after an action that returned err.
+// find fails the test if err is not nil. Otherwise it returns the delivery of job i.
 func (s settled) find(t *testing.T, i int, err error) fabric.Delivery {
 	t.Helper()
 	return delivery(t, s.Store, s.w, s.jobs[i].ID, err)
@@ -95,8 +95,8 @@ func testForgetDeliveries(t *testing.T, c store.Config) {
 
 func TestRedeliverDead(t *testing.T) { store.EachDatabase(t, testRedeliverDead) }
 
-// testRedeliverDead shows that dead deliveries are queued again, and that the result of an attempt
-// that was under way meanwhile does not count.
+// testRedeliverDead shows that dead deliveries are queued again. If an attempt is running at that
+// time, its result does not count.
 func testRedeliverDead(t *testing.T, c store.Config) {
 	s, ctx := newSettled(t, c), t.Context()
 	if n, err := s.RedeliverDead(ctx, s.w.ID, s.now); n != 2 || err != nil {
@@ -137,7 +137,7 @@ func delivery(t *testing.T, s *store.Store, w fabric.Webhook, id string, err err
 	return d
 }
 
-// TestWebhookGone shows that a deleted webhook or project leaves nothing.
+// TestWebhookGone shows that after a webhook or project is deleted, none of its rows remain.
 func TestWebhookGone(t *testing.T) { store.EachDatabase(t, testWebhookGone) }
 
 func testWebhookGone(t *testing.T, c store.Config) {

@@ -17,14 +17,15 @@ var deviceTable = table[fabric.Device]{
 	},
 }
 
-// PutDevice inserts a device, or renames the one with that token, which keeps its id, secrets and time of
-// creation. If the subscriber would have more than most devices, it is problem.Invalid.
+// PutDevice inserts a device. If the subscriber already has a device with the same token, PutDevice
+// renames it instead; the id, secrets and time of creation remain. If the subscriber would have
+// more than most devices, the error is problem.Invalid.
 func (s *Subscribers) PutDevice(ctx context.Context, d fabric.Device, most int) (kept fabric.Device, err error) {
 	e := audit.Of("device.registered", d.ProjectID, "subscriber", d.SubscriberID).With("type", d.Type)
 	err = s.change(ctx, e, func(t tx) error {
 		kept = d
-		// Changes that add a device to the same subscriber wait here for one another, so that each
-		// counts the others.
+		// Concurrent changes that add a device to the same subscriber wait here for one another, so
+		// that each of them counts the devices of the others.
 		res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE id = $1 AND project_id = $2`,
 			d.SubscriberID, d.ProjectID)
 		if err := requireRow(res, err, "subscriber"); err != nil {
@@ -48,8 +49,8 @@ func (s *Subscribers) PutDevice(ctx context.Context, d fabric.Device, most int) 
 	return kept, err
 }
 
-// putDevice inserts a device, unless the subscriber has one with that token. The subscriber must be
-// locked.
+// putDevice inserts a device, or renames the device with the same token if the subscriber has one.
+// The caller must have locked the subscriber.
 func (t tx) putDevice(ctx context.Context, d *fabric.Device) error {
 	renamed, err := t.findRow(ctx, "device", `UPDATE devices SET type = $3, name = $4
 			WHERE subscriber_id = $1 AND token_hash = $2 RETURNING id, sealed, created`,
@@ -60,7 +61,7 @@ func (t tx) putDevice(ctx context.Context, d *fabric.Device) error {
 	return deviceTable.insert(ctx, t, d, "subscriber")
 }
 
-// DeleteDevice deletes a device of a subscriber.
+// DeleteDevice deletes one of a subscriber's devices.
 func (s *Subscribers) DeleteDevice(ctx context.Context, subscriberID, id string) error {
 	e := audit.Of("device.deleted", "", "subscriber", subscriberID).With("device", id)
 	return s.once(ctx, e, func(t tx) error {

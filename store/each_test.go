@@ -42,8 +42,8 @@ func opened(t testing.TB, c Config) *Store {
 	return s
 }
 
-// filled runs statements that create or analyze many rows. On a server they bypass the store,
-// whose timeouts they may exceed on a busy machine.
+// filled runs statements that create or analyze many rows. On PostgreSQL it does not use the store,
+// whose timeouts might be too short on a busy machine.
 func filled(t testing.TB, c Config, s *Store, statements ...string) {
 	t.Helper()
 	if database.IsServer(c.URL) {
@@ -67,7 +67,7 @@ func auditKey(t testing.TB) *audit.Key {
 	return key
 }
 
-// prepared returns the file of an SQLite database with the schema and without rows.
+// prepared returns the contents of an SQLite file that has the schema but no rows.
 var prepared = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "selvage-prepared-")
 	if err != nil {
@@ -84,7 +84,7 @@ var prepared = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile(filepath.Join(dir, "selvage.db"))
 })
 
-// preparedServer returns the URL of a PostgreSQL database with the schema and without rows.
+// preparedServer returns the URL of a PostgreSQL database that has the schema but no rows.
 func preparedServer(t *testing.T) string {
 	t.Helper()
 	template.Do(func() {
@@ -110,8 +110,8 @@ var template struct {
 	url string
 }
 
-// lasting is a T without cleanup: what the first test creates with it exists until the server
-// ends.
+// A lasting is a T without cleanup: what the first test creates with it exists until the server is
+// stopped.
 type lasting struct{ *testing.T }
 
 func (lasting) Cleanup(func()) {}

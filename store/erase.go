@@ -13,9 +13,9 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// EraseSubscriber deletes the subscriber that an eraser names, with everything kept about it, and
-// removes it from rows that stay. If it does not exist, and nothing of it is left, it is
-// problem.NotFound.
+// EraseSubscriber deletes the subscriber with the id by.ID, along with all data about it, and
+// removes it from rows that remain. If the subscriber does not exist, and there is no data about
+// it, the error is problem.NotFound.
 func (s *Subscribers) EraseSubscriber(
 	ctx context.Context, projectID string, by fabric.Eraser, now time.Time,
 ) (e fabric.Erasure, err error) {
@@ -27,7 +27,7 @@ func (s *Subscribers) EraseSubscriber(
 		}
 		e.Found = err == nil
 
-		// What is erased is found by the subscriber's addresses, before they go.
+		// Read the addresses before they are deleted, since they are needed to find the data.
 		addresses, err := addressTable.gather(ctx, t, `WHERE resource_id = $1 AND project_id = $2`, by.ID, projectID)
 		if err != nil {
 			return err
@@ -62,7 +62,8 @@ func (s *Subscribers) EraseSubscriber(
 	return e, err
 }
 
-// requireErased returns problem.NotFound if nothing was erased of a subscriber deleted before.
+// requireErased returns problem.NotFound if nothing was erased. It is called if the subscriber
+// itself had already been deleted.
 func requireErased(e fabric.Erasure) error {
 	for _, counts := range []map[string]int64{e.Deleted, e.Anonymised} {
 		for _, n := range counts {
@@ -74,13 +75,15 @@ func requireErased(e fabric.Erasure) error {
 	return problem.NoSuch("subscriber")
 }
 
-// lockSubscriber returns a subscriber that no other change writes until the end of the transaction.
+// lockSubscriber returns a subscriber and locks it, so that no other change writes it before the
+// end of the transaction.
 func lockSubscriber(ctx context.Context, t tx, projectID, id string) (fabric.Subscriber, error) {
 	return subscriberTable.scan(t.Row(ctx, `UPDATE subscribers SET updated = updated WHERE id = $2 AND project_id = $1
 		RETURNING `+subscriberTable.columns, projectID, id))
 }
 
-// erasedTables are the tables whose rows are deleted with a subscriber, by their names in an erasure.
+// erasedTables are the tables whose rows are deleted with a subscriber. name is the table's name in
+// an erasure.
 var erasedTables = []struct{ name, table, column string }{
 	{"addresses", "addresses", "resource_id"},
 	{"sessions", "login_sessions", "subscriber_id"},
@@ -93,7 +96,7 @@ var erasedTables = []struct{ name, table, column string }{
 	{"recovery_codes", "recovery_codes", "owner_id"},
 }
 
-// countErased counts the rows that are about to be deleted with a subscriber.
+// countErased counts the rows that will be deleted with a subscriber.
 func countErased(ctx context.Context, t tx, id string, e *fabric.Erasure) error {
 	e.Deleted["subscribers"] = 1
 	for _, of := range erasedTables {
@@ -107,7 +110,8 @@ func countErased(ctx context.Context, t tx, id string, e *fabric.Erasure) error 
 	return nil
 }
 
-// eraseMails deletes the mails to a subscriber and their links, by its id and its e-mail.
+// eraseMails deletes emails to a subscriber, and the links in them. It finds them by the
+// subscriber's id and by its email address.
 func eraseMails(ctx context.Context, t tx, projectID, id, email string) error {
 	for table, to := range map[string]string{"mails": "recipient", "mail_links": "email"} {
 		err := t.Later(ctx, `DELETE FROM `+table+`
@@ -119,9 +123,9 @@ func eraseMails(ctx context.Context, t tx, projectID, id, email string) error {
 	return nil
 }
 
-// eraseDeliveries deletes the webhook deliveries about a subscriber or one of its calls, whether
-// delivered or not. Pending ones that the subscriber was deleted stay, since those of an erasure have
-// only its id.
+// eraseDeliveries deletes the webhook deliveries about a subscriber or one of its calls, including
+// delivered ones. Pending deliveries about the deletion of the subscriber remain, since they
+// contain only its id.
 func eraseDeliveries(ctx context.Context, t tx, projectID, id string, e *fabric.Erasure) error {
 	res, err := t.Exec(ctx, `DELETE FROM webhook_deliveries WHERE subject = $1 AND (event <> $3 OR state <> 'pending')
 			AND NOT EXISTS (SELECT 1 FROM webhooks w
@@ -132,15 +136,16 @@ func eraseDeliveries(ctx context.Context, t tx, projectID, id string, e *fabric.
 	return err
 }
 
-// An erasedRecording is tied to a subscriber, or has one of its names.
+// An erasedRecording is a recording that is tied to a subscriber, or that contains one of the
+// subscriber's names.
 type erasedRecording struct {
 	id, key, from, to string
-	tied, others      bool // whether it is tied to the subscriber, and to others
+	tied, others      bool // whether it is tied to the subscriber, and whether it is tied to others
 	live              bool
 }
 
-// eraseRecordings deletes the recordings that are tied to a subscriber only, and removes its names from
-// those that also belong to others.
+// eraseRecordings deletes the recordings that are tied only to the subscriber. From other
+// recordings, it removes the subscriber's names.
 func eraseRecordings(
 	ctx context.Context, t tx, projectID, id string, names []string, now time.Time, e *fabric.Erasure,
 ) error {
@@ -185,7 +190,7 @@ func eraseRecordings(
 	return nil
 }
 
-// recordingsToErase finds the recordings that are tied to a subscriber or have one of its names.
+// recordingsToErase finds the recordings that are tied to a subscriber or contain one of its names.
 func recordingsToErase(ctx context.Context, t tx, projectID, id string, names []string) ([]erasedRecording, error) {
 	scan := func(row scanner) (r erasedRecording, err error) {
 		var deleted int64
@@ -209,7 +214,8 @@ func recordingsToErase(ctx context.Context, t tx, projectID, id string, names []
 			AND (id IN (SELECT recording_id FROM recording_subscribers WHERE subscriber_id = $2)`+named+`)`, args...)
 }
 
-// without returns one end of a call, or "" if it is one of the names. Clients may append a query to it.
+// without returns end, which names a party of a call, or "" if it is one of names. Clients may
+// append a query to it, which is ignored.
 func without(names []string, end string) string {
 	name, _, _ := strings.Cut(strings.ToLower(end), "?")
 	if slices.Contains(names, name) {

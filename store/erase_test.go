@@ -22,7 +22,7 @@ import (
 
 func TestEraseSubscriber(t *testing.T) { EachDatabase(t, testEraseSubscriber) }
 
-// dump returns all rows of the database by table, one line per row.
+// dump returns all rows in the database by table, one line per row.
 func dump(t *testing.T, s *Store, url string) map[string][]string {
 	t.Helper()
 	type column struct{ table, name string }
@@ -54,7 +54,7 @@ func dump(t *testing.T, s *Store, url string) map[string][]string {
 	return all
 }
 
-// canaries are the texts that must not exist anywhere after an erasure.
+// canaries are texts that must not occur anywhere in the database after an erasure.
 var canaries = []string{"canary", "+15550199877"}
 
 func wantNoCanary(t *testing.T, s *Store, url string) {
@@ -168,7 +168,8 @@ func eraser(id string) fabric.Eraser {
 	}}
 }
 
-// testEraseSubscriber shows that no row identifies an erased subscriber, and that others keep their data.
+// testEraseSubscriber shows that no row identifies an erased subscriber, and that the data of
+// others remains.
 func testEraseSubscriber(t *testing.T, c Config) {
 	s, _, _ := grantRows(t, c)
 	sub := plantCanary(t, s)

@@ -15,7 +15,8 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// clientEvent has the settings that decide how users log in with a client.
+// clientEvent returns an event for a client, with the settings that determine how users sign in
+// through it.
 func clientEvent(action string, c idp.Client) audit.Event {
 	return audit.Of(action, c.ProjectID, "client", c.ID).With(
 		"name", c.Name, "type", string(c.Type), "profile", string(c.Profile), "auth_method", string(c.AuthMethod),
@@ -24,8 +25,8 @@ func clientEvent(action string, c idp.Client) audit.Event {
 		"scopes", strings.Join(c.Scopes, " "))
 }
 
-// sessionEnded is the event of the end of a login. If the actor has no credentials other than the
-// login, it is the subscriber.
+// sessionEnded returns the event for the end of a login. If the context names no actor, the actor
+// is the subscriber.
 func sessionEnded(ctx context.Context, project, subscriber, id string) audit.Event {
 	e := audit.Of("session.ended", project, "session", id).With("subscriber", subscriber)
 	if audit.From(ctx).Actor.Kind == audit.Anonymous {
@@ -34,7 +35,8 @@ func sessionEnded(ctx context.Context, project, subscriber, id string) audit.Eve
 	return e
 }
 
-// webhookEvent leaves out the URL's path and query, which may be secret.
+// webhookEvent returns an event for a webhook. It leaves out the path and query of the URL, which
+// may be secret.
 func webhookEvent(action string, w fabric.Webhook) audit.Event {
 	return audit.Of(action, w.ProjectID, "webhook", w.ID).With("name", w.Name, "host", hostOf(w.URL),
 		"events", strings.TrimSpace(spaced(w.Events)), "enabled", strconv.FormatBool(w.Enabled))
@@ -62,8 +64,8 @@ func ringEvent(moves []keys.Move, added []keys.Record) audit.Event {
 	return e
 }
 
-// subscriberEvent is the event of a change of a subscriber. Changes that people look for have an
-// action of their own; all others are listed next to it.
+// subscriberEvent returns the event for a change to a subscriber. Important changes have their own
+// actions. The event also lists all other changed fields.
 func subscriberEvent(projectID, id string, c fabric.SubscriberChange, ends bool) audit.Event {
 	action, fields := "subscriber.updated", changedFields(c)
 	switch {
@@ -79,7 +81,8 @@ func subscriberEvent(projectID, id string, c fabric.SubscriberChange, ends bool)
 	return audit.Of(action, projectID, "subscriber", id).With("changed", fields)
 }
 
-// changedFields names the fields that a change of a subscriber writes, without their values.
+// changedFields returns the names of the fields that a change to a subscriber writes, without their
+// values.
 func changedFields(c fabric.SubscriberChange) string {
 	var names []string
 	for _, f := range []struct {
@@ -105,7 +108,7 @@ func changedFields(c fabric.SubscriberChange) string {
 	return strings.Join(names, " ")
 }
 
-// factorEvent is the event of a change of a second factor. Its target is the owner.
+// factorEvent returns the event for a change to a second factor. Its target is the owner.
 func factorEvent(action string, o factor.Owner, what, id string) audit.Event {
 	return audit.Of(action, "", string(o.Kind), o.ID).With("factor", what, "factor_id", id)
 }
@@ -115,8 +118,8 @@ func operatorEvent(action string, o operator.Operator) audit.Event {
 		"email", o.Email, "roles", rolesText(o.Roles), "disabled", strconv.FormatBool(o.Disabled))
 }
 
-// operatorChange is the event of a change of an operator. It names the fields that are written, and
-// has the values of those that are rights. Changes that people look for have an action of their own.
+// operatorChange returns the event for a change to an operator. It names the changed fields, and
+// has the values of those that affect permissions. Important changes have their own actions.
 func operatorChange(id string, c operator.Change) audit.Event {
 	var names []string
 	if c.Name != nil {
@@ -151,7 +154,8 @@ func linkEvent(action string, l operator.Link) audit.Event {
 		"role", string(l.Role.Role), "made_by", l.MadeBy, "expires", date(l.Expires))
 }
 
-// rolesText formats roles: role@project, or the role alone if it is for the installation.
+// rolesText formats roles as role@project, or as the role only if it applies to the whole
+// installation.
 func rolesText(all []operator.Membership) string {
 	names := make([]string, len(all))
 	for i, m := range all {
@@ -163,7 +167,7 @@ func rolesText(all []operator.Membership) string {
 	return strings.Join(names, " ")
 }
 
-// placeOwner puts the event of a factor into the project of its owner.
+// placeOwner sets the project of a factor's event to the owner's project.
 func (t tx) placeOwner(ctx context.Context, o factor.Owner) error {
 	if o.Kind != factor.Subscriber {
 		return nil
@@ -172,7 +176,7 @@ func (t tx) placeOwner(ctx context.Context, o factor.Owner) error {
 	return checkRow(err, "subscriber")
 }
 
-// placeReceiver puts the event of a delivery into the project of its receiver.
+// placeReceiver sets the project of a delivery's event to the receiver's project.
 func (t tx) placeReceiver(ctx context.Context, q queue, id string) error {
 	query := q.names.Replace(`SELECT project_id FROM {receivers} WHERE id = $1`)
 	return checkRow(t.Row(ctx, query, id).Scan(&t.event.ProjectID), "receiver")
@@ -184,7 +188,7 @@ func (t tx) projectOf(ctx context.Context, clientID string) (id string, err erro
 	return id, checkRow(err, "client")
 }
 
-// date formats a time for an event, "" for the zero time.
+// date formats a time for an event. It returns "" for the zero time.
 func date(t time.Time) string {
 	if t.IsZero() {
 		return ""

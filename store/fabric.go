@@ -2,7 +2,7 @@ package store
 
 import "github.com/selvage/selvage/fabric"
 
-// Fabric returns the stores of package fabric.
+// Fabric returns the stores that package fabric needs.
 func (s *Store) Fabric() fabric.Stores {
 	return fabric.Stores{
 		Projects:     s,

@@ -54,8 +54,8 @@ func subscriber(p fabric.Project, email, reference, name string) (fabric.Subscri
 	}
 }
 
-// race calls do from many goroutines concurrently. It returns how many won, and the errors of
-// the others.
+// race calls do concurrently from many goroutines. It returns how many calls won, and the errors
+// from the others.
 func race(do func(i int) (bool, error)) (won int, errs []error) {
 	var mu sync.Mutex
 	var ready, done sync.WaitGroup
@@ -139,7 +139,7 @@ func testUniqueWithinProject(t *testing.T, c store.Config) {
 		}
 	}
 
-	for range 2 { // without e-mail and reference: NULLs never collide
+	for range 2 { // without email and reference: NULLs never collide
 		s, a := subscriber(p, "", "", newID())
 		if err := rows.CreateSubscriber(context.Background(), s, a); err != nil {
 			t.Errorf("CreateSubscriber without e-mail and reference: %v", err)
@@ -183,7 +183,7 @@ func testRotateFamily(t *testing.T, c store.Config) {
 		t.Fatalf("%d revocations after valid uses, want 0", n)
 	}
 
-	for _, generation := range []int64{1, 3, 3, 0} { // used again, which ends the family
+	for _, generation := range []int64{1, 3, 3, 0} { // reused, which ends the family
 		if used, err := rows.RotateFamily(ctx, use(generation)); used || err != nil {
 			t.Errorf("RotateFamily(%d) after a second use = %v, %v, want false", generation, used, err)
 		}
@@ -238,7 +238,7 @@ func testSweepFamilies(t *testing.T, c store.Config) {
 	if err := rows.SweepFamilies(ctx); err != nil {
 		t.Fatal(err)
 	}
-	// The first token of this family has not expired, and must not become valid again.
+	// The first token of this family has not expired, but must not become valid again.
 	if used, err := rows.RotateFamily(ctx, late); used || err != nil {
 		t.Errorf("RotateFamily of a family with valid tokens = %v, %v, want false", used, err)
 	}
@@ -248,7 +248,7 @@ func testSweepFamilies(t *testing.T, c store.Config) {
 	}
 }
 
-// TestPages walks through each order of a list, forward and back.
+// TestPages reads a list in each order, forward and backward.
 func TestPages(t *testing.T) { store.EachDatabase(t, testPages) }
 
 func testPages(t *testing.T, c store.Config) {
@@ -267,7 +267,7 @@ func testPages(t *testing.T, c store.Config) {
 
 	tests := []struct {
 		filter fabric.AddressFilter
-		want   []string // the names on each page of three
+		want   []string // the names on each page of three items
 	}{
 		{fabric.AddressFilter{}, []string{"dag", "bfc", "e"}},
 		{fabric.AddressFilter{Descending: true}, []string{"ecf", "bga", "d"}},

@@ -17,11 +17,12 @@ type Factors struct{ *core }
 
 var _ factor.Store = (*Store)(nil)
 
-// factorTables are the tables with rows of an owner.
+// factorTables are the tables with rows that belong to an owner.
 var factorTables = []string{"passkeys", "totps", "recovery_codes"}
 
-// lockOwner locks an owner, so that no factor is left without its owner: whoever deletes the owner
-// waits. If the owner is already deleted, it is problem.NotFound.
+// lockOwner locks an owner. If the owner is deleted at the same time, the deletion waits, so that
+// no factor remains without its owner. If the owner is already deleted, the error is
+// problem.NotFound.
 func (t tx) lockOwner(ctx context.Context, o factor.Owner) error {
 	table := map[factor.Kind]string{factor.Subscriber: "subscribers", factor.Operator: "operators"}[o.Kind]
 	if table == "" {
@@ -34,7 +35,8 @@ func (t tx) lockOwner(ctx context.Context, o factor.Owner) error {
 	return t.placeOwner(ctx, o)
 }
 
-// beginFactor locks the owner of a new factor. If first, the owner must not have any other.
+// beginFactor locks the owner of a new factor. If first is set, it fails unless the owner has no
+// other factor.
 func (t tx) beginFactor(ctx context.Context, o factor.Owner, first bool) error {
 	if err := t.lockOwner(ctx, o); err != nil || !first {
 		return err
@@ -45,7 +47,7 @@ func (t tx) beginFactor(ctx context.Context, o factor.Owner, first bool) error {
 	return factor.ErrNotFirst
 }
 
-// deleteFactors deletes all factors of owners; owners is a condition on owner_id.
+// deleteFactors deletes all factors of some owners. owners is a condition on owner_id.
 func (t tx) deleteFactors(ctx context.Context, kind factor.Kind, owners string, args ...any) error {
 	for _, table := range factorTables {
 		err := t.Later(ctx, `DELETE FROM `+table+` WHERE owner_kind = '`+string(kind)+`' AND owner_id `+owners, args...)
@@ -80,7 +82,7 @@ var passkeyTable = table[factor.Passkey]{
 	},
 }
 
-// CreatePasskey inserts a passkey if the unique index has no other of its credential.
+// CreatePasskey inserts a passkey unless its credential is already stored.
 func (s *Factors) CreatePasskey(ctx context.Context, p factor.Passkey, first bool) error {
 	return s.change(ctx, factorEvent("factor.added", p.Owner, "passkey", p.ID), func(t tx) error {
 		if err := t.beginFactor(ctx, p.Owner, first); err != nil {
@@ -121,12 +123,12 @@ func (s *Factors) RenamePasskey(ctx context.Context, o factor.Owner, id, name st
 	})
 }
 
-// usedMeanwhile returns the conflict of a factor that was used since it was read.
+// usedMeanwhile returns the conflict for a factor that was used since it was read.
 func usedMeanwhile(thing string) error {
 	return problem.New(problem.Conflict, "conflict", "the %s was used in the meantime", thing)
 }
 
-// UsePasskey records a use, if the passkey was not used since it was read.
+// UsePasskey records a use of a passkey, unless the passkey was used since it was read.
 func (s *Factors) UsePasskey(ctx context.Context, p factor.Passkey, old uint32) error {
 	return s.once(ctx, audit.None("a use; the login has an event"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE passkeys SET record = $3, count = $4, backed_up = $5, used = $6
@@ -136,13 +138,13 @@ func (s *Factors) UsePasskey(ctx context.Context, p factor.Passkey, old uint32) 
 	})
 }
 
-// DeletePasskey deletes a passkey of an owner.
+// DeletePasskey deletes one of the owner's passkeys.
 func (s *Factors) DeletePasskey(ctx context.Context, o factor.Owner, id string) error {
 	return s.deleteFactor(ctx, "passkeys", "passkey", "name", o, id, "passkey_removed")
 }
 
-// deleteFactor deletes a row of an owner and notifies the owner of what happened. name is the
-// expression of the factor's name.
+// deleteFactor deletes a factor, and notifies its owner. name is an SQL expression for the name of
+// the factor.
 func (s *Factors) deleteFactor(ctx context.Context, table, thing, name string, o factor.Owner, id, what string) error {
 	return s.change(ctx, factorEvent("factor.removed", o, thing, id), func(t tx) error {
 		var was string
@@ -165,7 +167,7 @@ var totpTable = table[factor.TOTP]{
 	},
 }
 
-// CreateTOTP inserts an authenticator app. An owner has at most one.
+// CreateTOTP inserts an authenticator app. An owner can have only one.
 func (s *Factors) CreateTOTP(ctx context.Context, a factor.TOTP, first bool) error {
 	return s.change(ctx, factorEvent("factor.added", a.Owner, "totp", a.ID), func(t tx) error {
 		if err := t.beginFactor(ctx, a.Owner, first); err != nil {
@@ -188,7 +190,8 @@ func (s *Factors) FindTOTP(ctx context.Context, o factor.Owner) (factor.TOTP, er
 	return totpTable.find(ctx, s.read(), `owner_id = $1 AND owner_kind = $2`, o.ID, string(o.Kind))
 }
 
-// UseTOTP records the use of a step's code, if no code of this or a later step was used.
+// UseTOTP records that the code of a time step was used, unless the code of this or a later step
+// has been used.
 func (s *Factors) UseTOTP(ctx context.Context, a factor.TOTP) error {
 	return s.once(ctx, audit.None("a use; the login has an event"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE totps SET step = $4, used = $5
@@ -198,12 +201,12 @@ func (s *Factors) UseTOTP(ctx context.Context, a factor.TOTP) error {
 	})
 }
 
-// DeleteTOTP deletes the authenticator app of an owner, if it has the id.
+// DeleteTOTP deletes the owner's authenticator app, if it has the given id.
 func (s *Factors) DeleteTOTP(ctx context.Context, o factor.Owner, id string) error {
 	return s.deleteFactor(ctx, "totps", "factor", "''", o, id, "totp_removed")
 }
 
-// ReplaceRecoveryCodes replaces all codes of an owner.
+// ReplaceRecoveryCodes replaces all recovery codes of an owner.
 func (s *Factors) ReplaceRecoveryCodes(ctx context.Context, o factor.Owner, hashes []string, at time.Time) error {
 	e := factorEvent("recovery_codes.replaced", o, "recovery_codes", "").With("codes", strconv.Itoa(len(hashes)))
 	return s.change(ctx, e, func(t tx) error {
@@ -225,8 +228,8 @@ func (s *Factors) ReplaceRecoveryCodes(ctx context.Context, o factor.Owner, hash
 	})
 }
 
-// codesChange returns what happened to recovery codes, or "" if these are the first: the owner
-// learns of those by the factor that they come with.
+// codesChange says what happened to an owner's recovery codes. It returns "" for the first codes:
+// the owner is notified of the factor that was created with them, and so not of the codes.
 func codesChange(before int64, now int) string {
 	switch {
 	case before == 0:
@@ -254,7 +257,7 @@ func (t tx) insertCodes(ctx context.Context, o factor.Owner, hashes []string, at
 	return nil
 }
 
-// TakeRecoveryCode uses up a code.
+// TakeRecoveryCode deletes a recovery code, so that it cannot be used again.
 func (s *Factors) TakeRecoveryCode(ctx context.Context, o factor.Owner, hash string) error {
 	return s.change(ctx, factorEvent("recovery_code.used", o, "recovery_codes", ""), func(t tx) error {
 		res, err := t.Exec(ctx, `DELETE FROM recovery_codes WHERE owner_id = $1 AND owner_kind = $2 AND hash = $3`,
@@ -276,7 +279,7 @@ func (s *Factors) TakeRecoveryCode(ctx context.Context, o factor.Owner, hash str
 	})
 }
 
-// FindRecoveryCodes returns how many codes of an owner are left.
+// FindRecoveryCodes returns how many recovery codes an owner has left.
 func (s *Factors) FindRecoveryCodes(ctx context.Context, o factor.Owner) (factor.RecoveryCodes, error) {
 	return s.read().recoveryCodes(ctx, o)
 }

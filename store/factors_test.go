@@ -18,7 +18,8 @@ import (
 // ada is the owner that grantRows creates.
 var ada = factor.Owner{Kind: factor.Subscriber, ID: "s"}
 
-// once calls try fifty times concurrently. One call must succeed, and the others fail with lost.
+// once calls try fifty times concurrently. It fails unless one call succeeds and all others return
+// lost.
 func once(t *testing.T, what string, try func(i int) error, lost problem.Kind) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -55,8 +56,8 @@ func newOwner(t *testing.T, s *Store, id string) factor.Owner {
 	return factor.Owner{Kind: factor.Subscriber, ID: id}
 }
 
-// TestFirstFactorOnce shows that of many concurrent callers who set up the first factor of an
-// owner, one succeeds.
+// TestFirstFactorOnce shows that if many callers concurrently set up an owner's first factor, one
+// succeeds.
 func TestFirstFactorOnce(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)
@@ -71,7 +72,8 @@ func TestFirstFactorOnce(t *testing.T) {
 	})
 }
 
-// TestTOTPOnce shows that an owner has one app, and that the code of a step is used once.
+// TestTOTPOnce shows that an owner can have one app, and that the code of a time step can be used
+// once.
 func TestTOTPOnce(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)
@@ -88,7 +90,8 @@ func TestTOTPOnce(t *testing.T) {
 	})
 }
 
-// TestPasskeyOnce shows that a credential exists once, and that a count is used once.
+// TestPasskeyOnce shows that a credential can be stored once, and that a value of its counter can
+// be used once.
 func TestPasskeyOnce(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)
@@ -106,8 +109,8 @@ func TestPasskeyOnce(t *testing.T) {
 	})
 }
 
-// TestRecoveryCodesOnce shows that concurrent new sets of codes leave one set, and that a code is
-// used once.
+// TestRecoveryCodesOnce shows that if several callers concurrently replace the codes, one set
+// remains, and that a code can be used once.
 func TestRecoveryCodesOnce(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)
@@ -137,8 +140,8 @@ func TestRecoveryCodesOnce(t *testing.T) {
 	})
 }
 
-// TestFactorsOfDeletedOwners shows that the factors of deleted owners are deleted, and that none
-// are created for unknown owners.
+// TestFactorsOfDeletedOwners shows that factors are deleted with their owners, and that none can be
+// created for unknown owners.
 func TestFactorsOfDeletedOwners(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)

@@ -13,7 +13,8 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// Grants holds what clients were granted: redeemed codes, refresh tokens and consents.
+// Grants holds redeemed codes, the grants that clients have got for them, refresh tokens and
+// consents.
 type Grants struct{ *core }
 
 var grantTable = table[idp.Grant]{
@@ -26,7 +27,7 @@ var grantTable = table[idp.Grant]{
 	},
 }
 
-// grantClaims is the column of a grant's claims: JSON, or "" without any.
+// A grantClaims is the column with the claims of a grant: JSON, or "" if there are none.
 type grantClaims struct{ g *idp.Grant }
 
 func (c grantClaims) Scan(src any) error {
@@ -48,9 +49,10 @@ var codeTable = table[idp.RedeemedCode]{
 	func(c *idp.RedeemedCode) []any { return []any{&c.Hash, &c.GrantID, &c.ClientID, &c.Expires} },
 }
 
-// RedeemCode inserts a code's hash and its grant. A hash that is there already is a
-// [problem.Conflict]: of concurrent redemptions one succeeds. If the login has ended, or something
-// else that the grant needs is gone, such as a consent, it is a [problem.NotFound].
+// RedeemCode inserts the hash of a code, and its grant. If the hash is already stored, the error is
+// [problem.Conflict]. So if a code is redeemed several times concurrently, one redemption succeeds.
+// If the login has ended, or something else that the grant needs is missing, such as a consent, the
+// error is [problem.NotFound].
 func (s *Grants) RedeemCode(ctx context.Context, c idp.RedeemedCode, g idp.Grant) error {
 	e := audit.Of("grant.created", g.ProjectID, "grant", g.ID).With("client", g.ClientID,
 		"subscriber", g.SubscriberID, "session", g.SessionID, "scope", strings.Join(g.Scope, " "))
@@ -64,8 +66,8 @@ func (s *Grants) RedeemCode(ctx context.Context, c idp.RedeemedCode, g idp.Grant
 		if err := t.requireConsent(ctx, g, c.Rights); err != nil {
 			return err
 		}
-		// Whoever ends the login waits here for this change and then ends the grant, too. If this
-		// change has to wait, it finds the login ended.
+		// If the login is ended concurrently, that change waits here for this one, and then ends
+		// the new grant, too. If this change has to wait, it finds that the login has ended.
 		res, err := t.Exec(ctx, `UPDATE login_sessions SET ended = 0 WHERE id = $1 AND ended = 0`, g.SessionID)
 		return requireRow(res, err, "session")
 	})
@@ -78,9 +80,9 @@ func (s *Grants) RedeemCode(ctx context.Context, c idp.RedeemedCode, g idp.Grant
 	return err
 }
 
-// requireConsent returns problem.NotFound if the subscriber of a grant has not agreed to all rights;
-// nil rights need no consent. The consent is locked, so that whoever takes it back waits for this
-// change and then finds its grant.
+// requireConsent returns problem.NotFound if the subscriber has not consented to all rights. If
+// rights is nil, no consent is needed. The consent is locked, so that if it is revoked at the same
+// time, that change waits for this one, and then finds the new grant.
 func (t tx) requireConsent(ctx context.Context, g idp.Grant, rights []string) error {
 	if rights == nil {
 		return nil
@@ -105,8 +107,8 @@ func (s *Grants) FindGrant(ctx context.Context, id string) (idp.Grant, error) {
 	return grantTable.find(ctx, s.read(), `id = $1`, id)
 }
 
-// RotateGrant writes the refresh token of a grant that is not revoked if its hash is still old. A
-// [problem.Conflict] means that the token was used before or the grant revoked.
+// RotateGrant writes the refresh token of a grant, if the hash of the stored token is still old. A
+// [problem.Conflict] means that the old token was used before, or that the grant was revoked.
 func (s *Grants) RotateGrant(ctx context.Context, g idp.Grant, old string) error {
 	return s.once(ctx, audit.None("a use that replaces tokens"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE grants SET refresh_hash = $3, seed = $4, rotated = $5, idle_until = $6
@@ -117,7 +119,7 @@ func (s *Grants) RotateGrant(ctx context.Context, g idp.Grant, old string) error
 	})
 }
 
-// RevokeGrant ends a grant and its access tokens. An unknown or revoked grant is no error.
+// RevokeGrant ends a grant and its access tokens. An unknown or revoked grant is not an error.
 func (s *Grants) RevokeGrant(ctx context.Context, id string, now time.Time, r revocation.Revocation) error {
 	return s.change(ctx, audit.Of("grant.revoked", "", "grant", id), func(t tx) error {
 		var client, subscriber string
@@ -136,8 +138,8 @@ func (s *Grants) RevokeGrant(ctx context.Context, id string, now time.Time, r re
 	})
 }
 
-// UseAssertion inserts the digest of an assertion. A digest that is there already is a
-// [problem.Conflict]: of concurrent uses one succeeds.
+// UseAssertion inserts the digest of an assertion. If the digest is already stored, the error is
+// [problem.Conflict]. So if an assertion is used several times concurrently, one use succeeds.
 func (s *Grants) UseAssertion(ctx context.Context, hash string, expires time.Time) error {
 	return s.once(ctx, audit.None("marks a use whose result has an event"), func(t tx) error {
 		res, err := t.Exec(ctx, `INSERT INTO used_assertions (hash, expires) VALUES ($1, $2) ON CONFLICT DO NOTHING`,

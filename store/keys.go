@@ -26,7 +26,7 @@ var apiKeyTable = table[fabric.APIKey]{
 	},
 }
 
-// CreateAPIKey inserts a key, if the rights of its maker still hold.
+// CreateAPIKey inserts a key, if its creator still has the rights in by.
 func (s *Keys) CreateAPIKey(ctx context.Context, k fabric.APIKey, by *fabric.Rights) error {
 	e := audit.Of("api_key.created", k.ProjectID, "api_key", k.ID).With("name", k.Name, "scopes", join(k.Scopes))
 	return s.change(ctx, e, func(t tx) error {
@@ -37,9 +37,10 @@ func (s *Keys) CreateAPIKey(ctx context.Context, k fabric.APIKey, by *fabric.Rig
 	})
 }
 
-// requireRights returns problem.Unauthenticated unless the credentials that rights were read from still
-// have them. It locks what every change of these credentials writes: the row of an API key, or the
-// number of revocations. So of two concurrent changes the later one sees the earlier.
+// requireRights returns problem.Unauthenticated unless the credentials from which the rights were
+// read still have them. It locks what every change of these credentials writes: the row of an API
+// key, or the counter of revocations. So if there are two concurrent changes, the later one sees
+// the earlier one.
 func (t tx) requireRights(ctx context.Context, by *fabric.Rights, now time.Time) error {
 	if by == nil {
 		return nil
@@ -69,7 +70,8 @@ func (s *Keys) FindAPIKey(ctx context.Context, projectID, id string) (fabric.API
 	return apiKeyTable.find(ctx, s.read(), `id = $2 AND project_id = $1`, projectID, id)
 }
 
-// FindAPIKeyByHash finds a key of any project by its secret or the one before, whether revoked or not.
+// FindAPIKeyByHash finds a key in any project by the hash of its current or previous secret,
+// whether revoked or not.
 func (s *Keys) FindAPIKeyByHash(ctx context.Context, hash string) (fabric.APIKey, error) {
 	return apiKeyTable.find(ctx, s.read(), `hash = $1 OR old_hash = $1 AND old_hash <> '' LIMIT 1`, hash)
 }
@@ -81,7 +83,7 @@ func (s *Keys) ListAPIKeys(ctx context.Context, projectID string, q page.Query) 
 	return l.page(ctx, s.read(), q)
 }
 
-// RevokeAPIKey ends the key that a revocation names.
+// RevokeAPIKey ends the key that r names.
 func (s *Keys) RevokeAPIKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error {
 	return s.change(ctx, audit.Of("api_key.revoked", projectID, "api_key", r.ID), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE api_keys SET revoked = CASE WHEN revoked = 0 THEN $3 ELSE revoked END
@@ -93,11 +95,11 @@ func (s *Keys) RevokeAPIKey(ctx context.Context, projectID string, r revocation.
 	})
 }
 
-// errKeyChanged is returned if a key that was just found can no longer be changed.
+// errKeyChanged is returned if a key was found, but could not be changed any more.
 var errKeyChanged = problem.New(problem.Conflict, "token_changed",
 	"the key was revoked or rotated in the meantime")
 
-// UpdateAPIKey writes the fields that are not nil, if the rights of the caller still hold.
+// UpdateAPIKey writes the fields that are not nil, if the caller still has the rights in by.
 func (s *Keys) UpdateAPIKey(
 	ctx context.Context, projectID, id string, c fabric.APIKeyInput, by *fabric.Rights, r revocation.Revocation,
 ) (k fabric.APIKey, err error) {
@@ -129,7 +131,8 @@ func (s *Keys) UpdateAPIKey(
 	return k, err
 }
 
-// RotateAPIKey replaces the secret of a key if it is still old and the rights of the caller still hold.
+// RotateAPIKey replaces the secret of a key, if the stored secret is still old and the caller still
+// has the rights in by.
 func (s *Keys) RotateAPIKey(
 	ctx context.Context, k fabric.APIKey, old string, by *fabric.Rights, r revocation.Revocation,
 ) error {
@@ -150,7 +153,7 @@ func (s *Keys) RotateAPIKey(
 	})
 }
 
-// TouchAPIKey records that a key was used, by the secret with the hash.
+// TouchAPIKey records that a key was used with the secret that has the given hash.
 func (s *Keys) TouchAPIKey(ctx context.Context, id, hash string, at time.Time) error {
 	return s.once(ctx, audit.None("only records the last use; grants nothing"), func(t tx) error {
 		_, err := t.Exec(ctx, `UPDATE api_keys SET last_used = CASE WHEN last_used < $2 THEN $2 ELSE last_used END,
@@ -188,7 +191,7 @@ func (s *Keys) ListEmbedKeys(ctx context.Context, projectID string, q page.Query
 	return l.page(ctx, s.read(), q)
 }
 
-// RevokeEmbedKey ends a key and the tokens created by it.
+// RevokeEmbedKey ends a key, and the tokens that were created with it.
 func (s *Keys) RevokeEmbedKey(ctx context.Context, projectID string, r revocation.Revocation, at time.Time) error {
 	return s.change(ctx, audit.Of("embed_key.revoked", projectID, "embed_key", r.ID), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE embed_keys SET revoked = CASE WHEN revoked = 0 THEN $3 ELSE revoked END
@@ -205,7 +208,8 @@ var signingKeyTable = table[fabric.SigningKey]{
 	func(k *fabric.SigningKey) []any { return []any{&k.ID, &k.ProjectID, &k.Sealed, &k.Created, &k.Starts} },
 }
 
-// CreateSigningKey inserts a key. Of concurrent callers the unique index lets one succeed.
+// CreateSigningKey inserts a key. If several callers insert the same key, the unique index lets one
+// of them succeed.
 func (s *Keys) CreateSigningKey(ctx context.Context, k fabric.SigningKey) error {
 	return s.once(ctx, audit.Of("signing_key.created", k.ProjectID, "signing_key", k.ID), func(t tx) error {
 		return t.insertSigningKey(ctx, k)
@@ -217,13 +221,13 @@ func (t tx) insertSigningKey(ctx context.Context, k fabric.SigningKey) error {
 		problem.New(problem.Conflict, "conflict", "the project already has this signing key"))
 }
 
-// ListSigningKeys returns a project's keys in the order in which they start.
+// ListSigningKeys returns a project's keys in the order in which they come into use.
 func (s *Keys) ListSigningKeys(ctx context.Context, projectID string) ([]fabric.SigningKey, error) {
 	return signingKeyTable.gather(ctx, s.read(), `WHERE project_id = $1 ORDER BY starts`, projectID)
 }
 
-// RotateSigningKey adds a key and deletes expired ones: those before the current key, or if alone
-// all others.
+// RotateSigningKey adds a key and deletes expired ones: the keys before the current one or, if
+// alone is set, all others.
 func (s *Keys) RotateSigningKey(ctx context.Context, k fabric.SigningKey, current time.Time, alone bool) error {
 	e := audit.Of("signing_key.rotated", k.ProjectID, "signing_key", k.ID).With("starts", date(k.Starts))
 	return s.change(ctx, e, func(t tx) error {

@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// Letters holds the queue of mails.
+// Letters holds the queue of emails.
 type Letters struct{ *core }
 
 var _ mail.Queue = (*Store)(nil)
@@ -48,8 +48,8 @@ func (t tx) queueLetters(ctx context.Context, letters ...mail.Letter) error {
 	return nil
 }
 
-// TakeLetters leases due letters. If several nodes ask for the same ones, the second finds them leased
-// when it checks again.
+// TakeLetters leases due letters. If several nodes ask for the same letters at the same time, one
+// of them gets the leases.
 func (s *Letters) TakeLetters(ctx context.Context, now, lease time.Time, most int) (all []mail.Letter, err error) {
 	due, err := gather(ctx, s.read(), "finding mails", scanID,
 		`SELECT id FROM mails WHERE state = 'pending' AND due <= $1 ORDER BY due, id LIMIT $2`, micros(now), most)
@@ -67,8 +67,8 @@ func (s *Letters) TakeLetters(ctx context.Context, now, lease time.Time, most in
 	return all, err
 }
 
-// SettleLetter writes the result of an attempt. Letters that were sent or are kept elsewhere lose
-// their facts.
+// SettleLetter writes the result of an attempt. It deletes the facts of letters that were sent or
+// passed to the local mailbox.
 func (s *Letters) SettleLetter(ctx context.Context, r mail.Result) error {
 	return s.once(ctx, audit.None("the progress of a mail"), func(t tx) error {
 		var err error
@@ -86,7 +86,7 @@ func (s *Letters) SettleLetter(ctx context.Context, r mail.Result) error {
 	})
 }
 
-// LetterBacklog returns how many mails wait, since when, and how many were given up.
+// LetterBacklog returns how many emails are waiting, since when, and how many were given up.
 func (s *Letters) LetterBacklog(ctx context.Context) (b mail.Backlog, err error) {
 	err = s.read().Row(ctx, `SELECT count(*), COALESCE(MIN(created), 0),
 			(SELECT count(*) FROM mails WHERE state = 'dead') FROM mails WHERE state = 'pending'`).
@@ -97,12 +97,12 @@ func (s *Letters) LetterBacklog(ctx context.Context) (b mail.Backlog, err error)
 	return b, nil
 }
 
-// FindLetter finds a mail.
+// FindLetter finds an email.
 func (s *Letters) FindLetter(ctx context.Context, id string) (mail.Letter, error) {
 	return letterTable.find(ctx, s.read(), `id = $1`, id)
 }
 
-// ListLetters returns a page of mails in a state, newest first; "" means any state.
+// ListLetters returns a page of emails in the given state, newest first; "" means any state.
 func (s *Letters) ListLetters(ctx context.Context, state mail.State, q page.Query) (page.Page[mail.Letter], error) {
 	l := letterTable.listing(q.From)
 	l.desc = true
@@ -112,10 +112,10 @@ func (s *Letters) ListLetters(ctx context.Context, state mail.State, q page.Quer
 	return l.page(ctx, s.read(), q)
 }
 
-// retried makes a mail wait like a new one.
+// retried makes an email due again, as if it were new.
 const retried = `UPDATE mails SET state = 'pending', due = 0, attempts = 0, error = '', ended = 0 `
 
-// RetryLetter queues a mail again that is waiting or was given up.
+// RetryLetter queues an email again that is waiting or was given up.
 func (s *Letters) RetryLetter(ctx context.Context, id string) (l mail.Letter, err error) {
 	err = s.once(ctx, audit.Of("mail.retried", "", "mail", id), func(t tx) error {
 		l, err = letterTable.scan(t.Row(ctx, retried+`WHERE id = $1 AND state NOT IN ('sent', 'kept')
@@ -125,7 +125,7 @@ func (s *Letters) RetryLetter(ctx context.Context, id string) (l mail.Letter, er
 	return l, err
 }
 
-// RetryDeadLetters queues all mails again that were given up.
+// RetryDeadLetters queues all emails again that were given up.
 func (s *Letters) RetryDeadLetters(ctx context.Context) (n int, err error) {
 	err = s.once(ctx, audit.Of("mail.retried", "", "mail", "dead"), func(t tx) error {
 		res, err := t.Exec(ctx, retried+`WHERE state = 'dead'`)
@@ -139,7 +139,8 @@ func (s *Letters) RetryDeadLetters(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// ForgetLetters deletes mails that were sent or given up before these times, and expired links.
+// ForgetLetters deletes emails that were sent or given up before the given times, and expired
+// links.
 func (s *Letters) ForgetLetters(ctx context.Context, sent, dead, expired time.Time) error {
 	return s.change(ctx, audit.None("what has expired"), func(t tx) error {
 		_, err := t.Exec(ctx, `DELETE FROM mails

@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Links holds the links that are mailed to subscribers.
+// Links holds the links in emails to subscribers.
 type Links struct{ *core }
 
 var linkTable = table[idp.Link]{
@@ -23,7 +23,8 @@ var linkTable = table[idp.Link]{
 	},
 }
 
-// CreateLink inserts a link. A link of a subscriber is bound to its present e-mail and epoch.
+// CreateLink inserts a link. If the link is for a subscriber, it is bound to the subscriber's
+// current email address and epoch.
 func (s *Links) CreateLink(ctx context.Context, l idp.Link) error {
 	e := audit.Of("link.created", l.ProjectID, "subscriber", l.SubscriberID).With("purpose", string(l.Purpose))
 	return s.change(ctx, e, func(t tx) error {
@@ -36,8 +37,9 @@ func (s *Links) CreateLink(ctx context.Context, l idp.Link) error {
 	})
 }
 
-// bindLink locks the subscriber of a link, if it is as the link says. Whoever changes the subscriber
-// waits for this change, and then finds the link. If this change has to wait, it finds the subscriber
+// bindLink locks the subscriber of a link, if the subscriber still has the properties to which the
+// link is bound. If the subscriber is changed at the same time, that change waits for this one, and
+// then finds the link. If this change has to wait instead, it finds that the subscriber has
 // changed.
 func (t tx) bindLink(ctx context.Context, l idp.Link) error {
 	res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE project_id = $1 AND id = $2
@@ -62,7 +64,8 @@ func (s *Links) FindLink(ctx context.Context, hash string) (idp.Link, error) {
 	return linkTable.find(ctx, s.read(), `hash = $1`, hash)
 }
 
-// useLink uses up the link that proves a change. Of concurrent callers one succeeds.
+// useLink deletes the link that authorizes a change. If several callers use the same link, one
+// succeeds.
 func (t tx) useLink(ctx context.Context, subscriberID string, p fabric.Proof, now time.Time) error {
 	var hash string
 	err := t.Row(ctx, `DELETE FROM mail_links WHERE hash = $1 AND purpose = $2
@@ -72,7 +75,7 @@ func (t tx) useLink(ctx context.Context, subscriberID string, p fabric.Proof, no
 	return conflictIfMissing(used, checkRow(err, "link"))
 }
 
-// endLinks deletes the links of a subscriber whose password or e-mail has changed.
+// endLinks deletes the links of a subscriber whose password or email address has changed.
 func (t tx) endLinks(ctx context.Context, subscriberID string) error {
 	if err := t.Later(ctx, `DELETE FROM mail_links WHERE subscriber_id = $1`, subscriberID); err != nil {
 		return fmt.Errorf("ending links: %w", err)

@@ -62,8 +62,8 @@ func (s linkStore) wantGone(when string, hashes ...string) {
 	}
 }
 
-// TestUseLink shows that a link is used by one of many callers, for its own purpose and before it
-// expires.
+// TestUseLink shows that a link can be used once, even by many concurrent callers, only for its
+// purpose, and only before it expires.
 func TestUseLink(t *testing.T) {
 	eachLinkStore(t, func(s linkStore) {
 		s.create(link("once", mail.Verify))
@@ -95,8 +95,8 @@ func TestUseLink(t *testing.T) {
 	})
 }
 
-// TestLinkBound shows that a link ends with a change of what it is bound to: the email, the
-// password, and being the only invitation.
+// TestLinkBound shows that a link becomes invalid if something changes to which it is bound: the
+// email address, the password, or being the only invitation.
 func TestLinkBound(t *testing.T) {
 	eachLinkStore(t, func(s linkStore) {
 		ctx := s.t.Context()
@@ -155,7 +155,7 @@ func eachLetterStore(t *testing.T, test func(s letterStore)) {
 	})
 }
 
-// take takes the letters that are due, for a minute.
+// take takes the letters that are due at the given time, with a lease of one minute.
 func (s letterStore) take(at time.Time) []mail.Letter {
 	s.t.Helper()
 	all, err := s.TakeLetters(s.t.Context(), at, at.Add(time.Minute), 10)
@@ -165,7 +165,7 @@ func (s letterStore) take(at time.Time) []mail.Letter {
 	return all
 }
 
-// settle returns the letter after an attempt to send it.
+// settle settles the letter with the result r, and returns it.
 func (s letterStore) settle(r mail.Result) mail.Letter {
 	s.t.Helper()
 	r.ID = s.letter.ID
@@ -179,7 +179,7 @@ func (s letterStore) settle(r mail.Result) mail.Letter {
 	return l
 }
 
-// TestTakeLetters shows that a letter belongs to one node until its lease ends.
+// TestTakeLetters shows that only one node gets a letter before its lease ends.
 func TestTakeLetters(t *testing.T) {
 	eachLetterStore(t, func(s letterStore) {
 		now := s.letter.Created
@@ -206,8 +206,8 @@ func TestTakeLetters(t *testing.T) {
 	})
 }
 
-// TestSettleLetter shows that a letter is settled only once, except that a dead letter can be
-// retried, and that it loses its facts when it is sent.
+// TestSettleLetter shows that a letter can be settled only once, except that a dead letter can be
+// retried, and that the facts of a letter are deleted when it is sent.
 func TestSettleLetter(t *testing.T) {
 	eachLetterStore(t, func(s letterStore) {
 		ctx, now := s.t.Context(), s.letter.Created

@@ -12,23 +12,23 @@ import (
 
 // A listing is a query that returns its rows in pages.
 type listing[T any] struct {
-	thing   string // what the rows are, for errors
+	thing   string // the name of the rows in errors
 	columns string
-	from    string // the table, with its joins
+	from    string // the table, along with any joins
 	where   where
-	ways    []string // alternative conditions, each with an index in the order of the list; no row has two
+	ways    []string // alternative conditions, each with an index in the order of the list; no row meets two
 	checks  []check  // conditions without an index; not combined with ways
-	key     []string // columns to sort by; the last is the id
+	key     []string // columns to sort by; the last one is the id
 	start   []any    // key of the first row; nil means the beginning
-	until   []any    // key of the row to stop before, in the direction of reading; nil means the end
-	within  span     // bounds of the keys
+	until   []any    // key of the row before which to stop, in the direction of reading; nil means the end
+	within  span     // limits on the keys
 	desc    bool
 	scan    func(scanner) (T, error)
 	id      func(T) string
 }
 
-// page returns one page of the listing, with one query for its rows and one for the beginning of
-// the page before it.
+// page returns one page of the listing. It uses one query for the rows, and another one for the
+// beginning of the previous page.
 func (l listing[T]) page(ctx context.Context, t tx, q page.Query) (p page.Page[T], err error) {
 	forward := l
 	if forward.until, err = l.end(ctx, t, false); err != nil {
@@ -49,7 +49,8 @@ func (l listing[T]) page(ctx context.Context, t tx, q page.Query) (p page.Page[T
 	return p, err
 }
 
-// before returns the id of the first row of the page before the start. It reads nothing but ids.
+// before returns the id of the first row of the previous page, which ends before the start. It
+// reads only ids.
 func (l listing[T]) before(ctx context.Context, t tx, n int) (id string, err error) {
 	ids := l
 	ids.columns = l.key[len(l.key)-1]
@@ -64,12 +65,12 @@ func (l listing[T]) before(ctx context.Context, t tx, n int) (id string, err err
 	return id, err
 }
 
-// maxChecked is the most rows that are read for one page of a listing with checks. The rest is
-// left to the next page, so that no page takes long, however rare the matches are.
+// maxChecked is the most rows that are read for one page of a listing with checks. A page that
+// would need more ends early, so that no page takes long even if matches are rare.
 const maxChecked = 5000
 
-// end returns the key of the row that a page with checks stops before at the latest, counted from
-// the start. It is nil if fewer rows are left.
+// end returns the key of the row before which a page with checks must stop, counted from the start.
+// It is nil if fewer rows are left.
 func (l listing[T]) end(ctx context.Context, t tx, backward bool) ([]any, error) {
 	if len(l.checks) == 0 {
 		return nil, nil
@@ -96,7 +97,7 @@ func (l listing[T]) scanKey(row scanner) (key []any, err error) {
 	return key, err
 }
 
-// idOf returns the id at the end of a key, "" if the key is nil.
+// idOf returns the id at the end of a key, or "" if the key is nil.
 func idOf(key []any) string {
 	if key == nil {
 		return ""
@@ -105,13 +106,13 @@ func idOf(key []any) string {
 	return id
 }
 
-// A span bounds the keys of a listing whose key is one column: from low, and below high; "" means
-// no bound. It is separate from where because a database uses one bound of an index per side, and
-// the start of a page is the tighter one.
+// A span limits the keys of a listing whose key has one column: keys are at least low and less than
+// high; "" means no limit. A span is not part of where because a database uses only one limit per
+// side of an index, and the start of a page is the tighter one.
 type span struct{ low, high string }
 
-// startAt returns the key of the first row of a page within the span. An id outside the span
-// belongs to another list, and is ignored.
+// startAt returns the key of the first row of a page. If the id is outside the span, it belongs to
+// another list and is ignored.
 func (s span) startAt(id string) []any {
 	if id < s.low || s.high != "" && id >= s.high {
 		return nil
@@ -119,7 +120,7 @@ func (s span) startAt(id string) []any {
 	return startAt(id)
 }
 
-// bound adds the sides of the span that start and until do not bound.
+// bound adds the limits of the span on those sides that start and until do not limit.
 func (l listing[T]) bound(w *where, backward bool) {
 	up := l.desc == backward // the direction of reading
 	above := l.start != nil && up || l.until != nil && !up
@@ -137,7 +138,8 @@ type query struct {
 	args []any
 }
 
-// query selects the rows from the start on, or if backward those before it.
+// query returns the query for the rows from the start on or, if backward is set, for the rows
+// before it.
 func (l listing[T]) query(limit int, backward bool) query {
 	w := where{slices.Clone(l.where.conditions), slices.Clone(l.where.args)}
 	l.bound(&w, backward)
@@ -157,7 +159,8 @@ func (l listing[T]) query(limit int, backward bool) query {
 	if len(l.ways) == 0 {
 		return query{l.selection(w) + end, w.args}
 	}
-	// Read one page's worth along each way, in the order of its index; the page is among those rows.
+	// For each way, read as many rows as a page may have, in the order of its index. The page is
+	// among those rows.
 	parts := make([]string, len(l.ways))
 	for i, way := range l.ways {
 		conditions := where{conditions: append(slices.Clone(w.conditions), way)}
@@ -166,7 +169,7 @@ func (l listing[T]) query(limit int, backward bool) query {
 	return query{fmt.Sprintf("SELECT * FROM (%s) AS ways%s", strings.Join(parts, " UNION ALL "), end), w.args}
 }
 
-// comparisons returns how the keys of the wanted rows compare with start and until, and the
+// comparisons returns how to compare the keys of the wanted rows with start and until, and the
 // direction of reading.
 func (l listing[T]) comparisons(backward bool) (from, stop, direction string) {
 	switch {
@@ -180,7 +183,7 @@ func (l listing[T]) comparisons(backward bool) (from, stop, direction string) {
 	return ">=", "<", " ASC"
 }
 
-// selection returns the query without its order and limit.
+// selection returns the part of the query before ORDER BY.
 func (l listing[T]) selection(w where) string {
 	condition := ""
 	if len(w.conditions) > 0 {
@@ -189,7 +192,7 @@ func (l listing[T]) selection(w where) string {
 	return "SELECT " + l.columns + " FROM " + l.from + condition
 }
 
-// params returns n parameters after the first used ones: $3, $4.
+// params returns n parameters whose numbers follow used, such as "$3, $4".
 func params(used, n int) string {
 	var b []byte
 	for i := range n {
@@ -205,7 +208,7 @@ func (l listing[T]) rows(ctx context.Context, t tx, q query) ([]T, error) {
 	return gather(ctx, t, "listing "+l.thing, l.scan, q.sql, q.args...)
 }
 
-// gather reads all rows of a query. doing is put before an error.
+// gather reads all rows of a query. Errors begin with doing.
 func gather[T any](
 	ctx context.Context, t tx, doing string, scan func(scanner) (T, error), sql string, args ...any,
 ) (found []T, err error) {
@@ -228,7 +231,7 @@ func gather[T any](
 	return found, nil
 }
 
-// startAt returns the key of a listing by id alone.
+// startAt returns the key for a listing that is sorted by id only.
 func startAt(id string) []any {
 	if id == "" {
 		return nil
@@ -242,16 +245,17 @@ type where struct {
 	args       []any
 }
 
-// and adds a condition in which $%d stands for the argument.
+// and adds a condition with one argument, for which $%d stands.
 func (w *where) and(condition string, arg any) {
 	w.args = append(w.args, arg)
 	w.conditions = append(w.conditions, fmt.Sprintf(condition, len(w.args)))
 }
 
-// always adds a condition without an argument, written as in a partial index.
+// always adds a condition without an argument. If there is a partial index, it must contain the
+// same expression.
 func (w *where) always(condition string) { w.conditions = append(w.conditions, condition) }
 
-// in adds the condition that a column has one of some values.
+// in adds the condition that column has one of the given values.
 func (w *where) in(column string, values []string) {
 	w.always(column + ` IN (` + params(len(w.args), len(values)) + `)`)
 	for _, v := range values {
@@ -259,20 +263,20 @@ func (w *where) in(column string, values []string) {
 	}
 }
 
-// compare adds a comparison of a key with the key of a row.
+// compare adds a condition that compares a key with the key of a row.
 func (w *where) compare(key []string, operator string, with []any) {
 	w.always(fmt.Sprintf("(%s) %s (%s)", strings.Join(key, ", "), operator, params(len(w.args), len(with))))
 	w.args = append(w.args, with...)
 }
 
-// A check is a condition without an index: the rows that it excludes are read. In it $%d stands
-// for an argument, or $%[2]d for the second.
+// A check is a condition for which there is no index, so that the rows it excludes are read, too.
+// $%d stands for the argument, or $%[2]d for the second one.
 type check struct {
 	condition string
 	args      []any
 }
 
-// check adds a check.
+// check adds a check as a condition.
 func (w *where) check(c check) {
 	var numbers []any
 	for _, arg := range c.args {
@@ -282,5 +286,5 @@ func (w *where) check(c check) {
 	w.always(fmt.Sprintf(c.condition, numbers...))
 }
 
-// String returns the conditions in SQL.
+// String returns the conditions as SQL.
 func (w where) String() string { return strings.Join(w.conditions, " AND ") }

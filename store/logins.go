@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// Logins holds the logins of subscribers and the browsers they log in from.
+// Logins holds the logins of subscribers, and the browsers from which they log in.
 type Logins struct{ *core }
 
 var loginTable = table[idp.Login]{
@@ -29,16 +29,16 @@ var loginTable = table[idp.Login]{
 	},
 }
 
-// CreateLogin inserts a login if its subscriber still has the password and is not disabled;
-// otherwise it is a [problem.Conflict]. The first login of a subscriber sends no notices.
+// CreateLogin inserts a login if its subscriber still has the same password and is not disabled.
+// Otherwise the error is [problem.Conflict]. The first login of a subscriber sends no notices.
 func (s *Logins) CreateLogin(
 	ctx context.Context, l idp.Login, passwordHash string, notices ...mail.Letter,
 ) error {
 	e := audit.Of("login", l.ProjectID, "subscriber", l.SubscriberID).By(audit.Subscriber, l.SubscriberID).
 		With("session", l.ID, "amr", strings.Join(l.AMR, " "), "user_agent", l.UserAgent)
 	return s.change(ctx, e, func(t tx) error {
-		// Whoever changes the subscriber waits here for this change, and then ends the login. If this
-		// change has to wait, it finds the subscriber changed.
+		// If the subscriber is changed concurrently, that change waits here for this one, and then
+		// ends the login. If this change has to wait, it finds that the subscriber has changed.
 		var logins int64
 		unchanged, err := t.findRow(ctx, "subscriber", `UPDATE subscribers SET logins = logins + 1
 				WHERE project_id = $1 AND id = $2 AND password_hash = $3 AND disabled = 0 RETURNING logins`,
@@ -66,12 +66,12 @@ func (s *Logins) FindLogin(ctx context.Context, id string) (idp.Login, error) {
 	return loginTable.find(ctx, s.read(), `id = $1`, id)
 }
 
-// LoginsMadeIn returns the logins with a browser's mark that have not ended.
+// LoginsMadeIn returns the logins with the mark of a browser that have not ended.
 func (s *Logins) LoginsMadeIn(ctx context.Context, mark string) ([]idp.Login, error) {
 	return loginTable.gather(ctx, s.read(), `WHERE mark = $1 AND mark <> '' AND ended = 0 ORDER BY id`, mark)
 }
 
-// RaiseLogin writes how a login was authenticated, if it has not ended.
+// RaiseLogin records how a login was authenticated, unless the login has ended.
 func (s *Logins) RaiseLogin(ctx context.Context, l idp.Login) error {
 	amr := strings.Join(l.AMR, " ")
 	e := audit.Of("login.raised", l.ProjectID, "subscriber", l.SubscriberID).
@@ -82,15 +82,15 @@ func (s *Logins) RaiseLogin(ctx context.Context, l idp.Login) error {
 	})
 }
 
-// EndLogins ends logins and their grants, revokes their tokens and tells their clients. Unknown and
-// ended logins are skipped.
+// EndLogins ends logins and their grants, revokes their tokens and notifies their clients. Unknown
+// and ended logins are skipped.
 func (s *Logins) EndLogins(ctx context.Context, now time.Time, all ...revocation.Revocation) error {
-	// Every change locks logins in the order of their ids, so that two never wait for each other.
+	// All changes lock logins in the order of their ids, so that they cannot deadlock.
 	all = slices.SortedFunc(slices.Values(all), func(a, b revocation.Revocation) int {
 		return strings.Compare(a.ID, b.ID)
 	})
 	return s.change(ctx, audit.Of("session.ended", "", "session", ""), func(t tx) error {
-		t.event.Drop() // each login has an event of its own
+		t.event.Drop() // each login has its own event
 		var ended []revocation.Revocation
 		for _, r := range all {
 			ends, err := t.endLogin(ctx, r.ID, now)
@@ -110,8 +110,8 @@ func (s *Logins) EndLogins(ctx context.Context, now time.Time, all ...revocation
 	})
 }
 
-// endLogin ends a login and its grants, and queues its logouts. It reports whether the login had
-// not ended before.
+// endLogin ends a login and its grants, and queues its logouts. ends is false if the login had
+// already ended.
 func (t tx) endLogin(ctx context.Context, id string, now time.Time) (ends bool, err error) {
 	var project, subscriber string
 	ends, err = t.findRow(ctx, "session", `UPDATE login_sessions SET ended = $2 WHERE id = $1 AND ended = 0
@@ -127,11 +127,11 @@ func (t tx) endLogin(ctx context.Context, id string, now time.Time) (ends bool, 
 	return true, t.queueLogouts(ctx, "id", id, now)
 }
 
-// maxListed is the most logins and apps that the page of an account lists.
+// maxListed is the most logins, and the most apps, that the account page lists.
 const maxListed = 200
 
-// LiveLogins returns the logins of a subscriber that have not ended and whose cookie or one of
-// whose grants is still valid, newest first.
+// LiveLogins returns those logins of a subscriber that have not ended and have a valid cookie or a
+// valid grant, newest first.
 func (s *Logins) LiveLogins(
 	ctx context.Context, projectID, subscriberID string, now time.Time,
 ) ([]idp.Login, error) {
@@ -148,8 +148,8 @@ func (s *Logins) LiveLogins(
 			ORDER BY id DESC LIMIT $4`, projectID, subscriberID, micros(now), maxListed)
 }
 
-// ListApps returns the clients that a subscriber has agreed to, or that have a valid grant of the
-// subscriber, by name.
+// ListApps returns the clients to which a subscriber has consented, or that have a valid grant from
+// the subscriber, by name.
 func (s *Logins) ListApps(ctx context.Context, projectID, subscriberID string, now time.Time) ([]idp.App, error) {
 	scan := func(row scanner) (a idp.App, err error) {
 		err = row.Scan(&a.ClientID, &a.Name, &a.FirstParty, target(&a.Scopes), target(&a.Since))
@@ -165,7 +165,8 @@ func (s *Logins) ListApps(ctx context.Context, projectID, subscriberID string, n
 		ORDER BY c.name, c.id LIMIT $4`, projectID, subscriberID, micros(now), maxListed)
 }
 
-// ListLogins returns a page of a subscriber's logins, newest first. A second query reads their grants.
+// ListLogins returns a page of a subscriber's logins, newest first. It reads their grants with a
+// second query.
 func (s *Logins) ListLogins(
 	ctx context.Context, projectID, subscriberID string, q page.Query,
 ) (page.Page[fabric.Login], error) {
@@ -188,7 +189,7 @@ func (s *Logins) ListLogins(
 	return p, s.addGrants(ctx, p.Items)
 }
 
-// addGrants adds the grants of logins to them.
+// addGrants fills in the grants of each login.
 func (s *Logins) addGrants(ctx context.Context, logins []fabric.Login) error {
 	type grant struct {
 		sid string
@@ -221,10 +222,11 @@ func (s *Logins) addGrants(ctx context.Context, logins []fabric.Login) error {
 	return err
 }
 
-// SweepLogins deletes redeemed codes and used assertions that can no longer be replayed, grants that
-// began before one time and expired before another, and logins that began before the first and have
-// no grants left. Ids sort by the time they were made. Expiry is checked, too, because a grant may
-// have been made under longer lifetimes than this node has.
+// SweepLogins deletes redeemed codes and used assertions that can no longer be replayed. It also
+// deletes grants that began before began and expired before expired, and logins that began before
+// began and have no grants left. It compares ids with began, because ids sort by time. It also
+// checks the expiry of grants, because a grant may have been created with a longer lifetime than
+// the present configuration allows.
 func (s *Logins) SweepLogins(ctx context.Context, began, expired time.Time) error {
 	return errors.Join(
 		s.sweep(ctx, `DELETE FROM redeemed_codes WHERE hash IN (
@@ -240,7 +242,7 @@ func (s *Logins) SweepLogins(ctx context.Context, began, expired time.Time) erro
 	)
 }
 
-// firstID returns the least UUIDv7 of a time (RFC 9562, section 5.7).
+// firstID returns the lowest UUIDv7 of a time (RFC 9562, section 5.7).
 func firstID(t time.Time) string {
 	ms := t.UnixMilli()
 	return fmt.Sprintf("%08x-%04x-7000-8000-000000000000", ms>>16, ms&0xffff)

@@ -16,8 +16,8 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// grantRows returns a store with a project, a client and a subscriber, an unsaved grant, and the offset of the
-// store's clock.
+// grantRows returns a store with a project, a client and a subscriber. g is a grant that is not
+// stored. ahead is how far the store's clock is ahead.
 func grantRows(t *testing.T, c Config) (s *Store, g idp.Grant, ahead *atomic.Int64) {
 	t.Helper()
 	ahead = new(atomic.Int64)
@@ -48,7 +48,7 @@ func grantRows(t *testing.T, c Config) (s *Store, g idp.Grant, ahead *atomic.Int
 	return s, g, ahead
 }
 
-// signIn creates the login of a grant.
+// signIn creates the login to which a grant belongs.
 func signIn(t *testing.T, s *Store, g idp.Grant) {
 	t.Helper()
 	if err := s.CreateLogin(t.Context(), login(g), "hash"); err != nil {
@@ -62,7 +62,8 @@ func login(g idp.Grant) idp.Login {
 
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
 
-// crowd runs do fifty times concurrently. It returns how many calls succeeded and how many met a conflict.
+// crowd calls do fifty times concurrently. It returns how many calls succeeded, and how many
+// returned a conflict.
 func crowd(t *testing.T, do func() error) (won, lost int64) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -165,7 +166,7 @@ func testEndSession(t *testing.T, c Config) {
 	}
 }
 
-// TestCreateSessionTooLate shows that no login is created if the password changed after it was
+// TestCreateSessionTooLate shows that no login is created if the password has changed since it was
 // checked.
 func TestCreateSessionTooLate(t *testing.T) { EachDatabase(t, testCreateSessionTooLate) }
 
@@ -222,7 +223,8 @@ func testSweepLogins(t *testing.T, c Config) {
 	}
 }
 
-// TestRehashPassword shows that a hash is replaced once, and only if it is still the one that was read.
+// TestRehashPassword shows that a hash is replaced once, and only if it is still the hash that was
+// read.
 func TestRehashPassword(t *testing.T) { EachDatabase(t, testRehashPassword) }
 
 func testRehashPassword(t *testing.T, c Config) {
@@ -252,7 +254,8 @@ func testRehashPassword(t *testing.T, c Config) {
 
 func TestLiveLogins(t *testing.T) { EachDatabase(t, testLiveLogins) }
 
-// testLiveLogins shows that a subscriber's live logins are those whose cookie or grant has not expired.
+// testLiveLogins shows that a login is live as long as its cookie or one of its grants has not
+// expired.
 func testLiveLogins(t *testing.T, c Config) {
 	s, g, _ := grantRows(t, c)
 	now := time.Now()

@@ -16,18 +16,19 @@ import (
 // Logouts holds back-channel logouts and their delivery to clients.
 type Logouts struct{ *core }
 
-// Queue returns the queue of logouts for clients. A job's Subject is the subscriber,
-// its ID and Body are the login.
+// Queue returns the queue of logouts for clients. The Subject of a job is the subscriber. Its ID
+// and Body are the login.
 func (s *Logouts) Queue() deliver.Queue { return s.queue() }
 
 func (s *Logouts) queue() queue { return queue{s.core, logoutQueue} }
 
-// A login ends once, so its id is also that of its logout.
+// A login ends only once, so its id is also the id of its logout.
 var logoutQueue = strings.NewReplacer("{receivers}", "logout_receivers", "{on}", "1 = 1",
 	"{deliveries}", "logout_deliveries", "{receiver}", "client_id", "{job}", "session_id",
 	"{event}", "'logout'", "{subject}", "subscriber_id", "{body}", "session_id")
 
-// receiveLogouts registers the URL at which a client wants to be told of logouts, or removes it.
+// receiveLogouts stores the URL at which a client wants to be notified of logouts, or deletes it if
+// the client has none.
 func (t tx) receiveLogouts(ctx context.Context, c idp.Client) error {
 	err := t.Later(ctx, `DELETE FROM logout_receivers WHERE id = $1 AND url <> $2`, c.ID, c.BackchannelLogoutURI)
 	if err == nil && c.BackchannelLogoutURI != "" {
@@ -41,9 +42,10 @@ func (t tx) receiveLogouts(ctx context.Context, c idp.Client) error {
 	return nil
 }
 
-// queueLogouts queues the logouts of the logins that a transaction has just ended: those at the time
-// ended whose column (id or subscriber_id) has the value. A client is told if it ever had a grant of
-// the login, revoked or not, because its own session may outlive the grant.
+// queueLogouts queues the logouts for logins that a transaction has just ended. These are the
+// logins that ended at the time ended and have the given value in column, which is id or
+// subscriber_id. A client is notified if it ever had a grant in the login, even a revoked one,
+// because the client's own session may outlive the grant.
 func (t tx) queueLogouts(ctx context.Context, column, value string, ended time.Time) error {
 	err := t.Later(ctx, `INSERT INTO logout_deliveries
 			(client_id, session_id, subscriber_id, state, created, queued, due)
@@ -65,7 +67,7 @@ var logoutTable = table[fabric.Logout]{
 	},
 }
 
-// ListLogouts returns a page of the logouts for a client, newest logins first.
+// ListLogouts returns a page of a client's logouts, those of the newest logins first.
 func (s *Logouts) ListLogouts(
 	ctx context.Context, clientID string, state fabric.DeliveryState, q page.Query,
 ) (page.Page[fabric.Logout], error) {
@@ -101,12 +103,13 @@ func (s *Logouts) RedeliverDeadLogouts(ctx context.Context, clientID string, now
 	return s.queue().requeueDead(ctx, clientID, now)
 }
 
-// ExpireLogouts marks pending logouts as dead that were queued before a time.
+// ExpireLogouts marks pending logouts as dead if they were queued before the given time.
 func (s *Logouts) ExpireLogouts(ctx context.Context, before, now time.Time) error {
 	return s.queue().expire(ctx, before, now)
 }
 
-// ForgetLogouts deletes logouts that ended before these times, and those of deleted clients.
+// ForgetLogouts deletes logouts that ended before the given times, and the logouts of deleted
+// clients.
 func (s *Logouts) ForgetLogouts(ctx context.Context, delivered, dead time.Time) error {
 	return s.queue().forget(ctx, delivered, dead)
 }

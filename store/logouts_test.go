@@ -35,7 +35,7 @@ func wantLogouts(t *testing.T, s *Store, clientID string, want int) {
 	}
 }
 
-// granted creates a grant of a login for a client.
+// granted creates a grant in a login, for a client.
 func granted(t *testing.T, s *Store, sid, clientID string) {
 	t.Helper()
 	g := idp.Grant{ID: newID(), ProjectID: "p", ClientID: clientID, SubscriberID: "s", SessionID: sid,
@@ -55,8 +55,8 @@ func newClient(t *testing.T, s *Store, m idp.Metadata) idp.Client {
 	return c
 }
 
-// TestLogouts shows that the end of a login, for whatever reason, queues one logout for each
-// client with a grant of it, and none for others. A login that continues causes none.
+// TestLogouts shows that when a login ends for any reason, one logout is queued for each client
+// that has a grant in it, and none for other clients. A login that continues causes no logouts.
 func TestLogouts(t *testing.T) { EachDatabase(t, testLogouts) }
 
 func testLogouts(t *testing.T, c Config) {
@@ -74,7 +74,7 @@ func testLogouts(t *testing.T, c Config) {
 	for _, e := range []struct {
 		name   string
 		do     func(sid string) error
-		others int // expected logouts of the subscriber's other login
+		others int // expected logouts for the subscriber's other login
 	}{
 		{"EndSession", func(sid string) error {
 			return s.EndLogins(ctx, time.Now(), end(revocation.Session, sid))
@@ -143,8 +143,8 @@ func testLogouts(t *testing.T, c Config) {
 	}
 }
 
-// TestLogoutReceivers shows that a pending logout is sent to the client's current URI, and not
-// at all once the client has none.
+// TestLogoutReceivers shows that a pending logout is sent to the client's current URI, or not sent
+// at all if the client no longer has one.
 func TestLogoutReceivers(t *testing.T) { EachDatabase(t, testLogoutReceivers) }
 
 func testLogoutReceivers(t *testing.T, c Config) {

@@ -15,8 +15,9 @@ import (
 	"github.com/selvage/selvage/operator"
 )
 
-// notifyOwner queues the mail about a change of a subscriber's or operator's factors, if they have an
-// e-mail. what happened is one of its facts; more are names and values of further facts.
+// notifyOwner queues an email about a change to a factor of a subscriber or operator, if the owner
+// has an email address. what names the change, and becomes a fact of the letter. more alternates
+// names and values of further facts.
 func (t tx) notifyOwner(ctx context.Context, at time.Time, o factor.Owner, what string, more ...string) error {
 	if o.Kind == factor.Operator {
 		return t.notifyOperator(ctx, at, o.ID, mail.OperatorFactor, append([]string{"what", what}, more...)...)
@@ -44,20 +45,21 @@ func (t tx) notifyOwner(ctx context.Context, at time.Time, o factor.Owner, what 
 	return nil
 }
 
-// addFacts adds names and values to facts.
+// addFacts adds more, which alternates names and values, to facts.
 func addFacts(facts map[string]string, more []string) {
 	for i := 0; i+1 < len(more); i += 2 {
 		facts[more[i]] = more[i+1]
 	}
 }
 
-// notifyOperator queues the mail about a change of an operator's credentials, unless the operator is
-// disabled. more are names and values of facts, in addition to where the change comes from.
+// notifyOperator queues an email about a change to an operator's credentials, unless the operator
+// is disabled. more alternates names and values of facts, in addition to those about the origin of
+// the change.
 func (t tx) notifyOperator(ctx context.Context, at time.Time, id string, kind mail.Kind, more ...string) error {
 	return t.notifyOperators(ctx, at, id, kind, `id = $1 AND disabled = 0`, more...)
 }
 
-// notifyOwners queues a mail about a new operator to each owner of the installation.
+// notifyOwners queues an email about a new operator to each owner of the installation.
 func (t tx) notifyOwners(ctx context.Context, at time.Time, o operator.Operator) error {
 	var roles []string
 	for _, m := range o.Roles {
@@ -71,7 +73,8 @@ func (t tx) notifyOwners(ctx context.Context, at time.Time, o operator.Operator)
 		"new", o.Email, "role", strings.Join(roles, ", "))
 }
 
-// notifyOperators queues mails about the operator with an id to all operators that a condition selects.
+// notifyOperators queues emails about the operator with the given id. They are sent to all
+// operators that meet condition.
 func (t tx) notifyOperators(
 	ctx context.Context, at time.Time, id string, kind mail.Kind, condition string, more ...string,
 ) error {
@@ -96,8 +99,8 @@ func (t tx) notifyOperators(
 	return t.queueLetters(ctx, letters...)
 }
 
-// operatorFacts returns where a change of an operator comes from, and who made it if that is another
-// operator.
+// operatorFacts returns facts about the origin of a change to an operator. If another operator has
+// made the change, the facts include that operator.
 func (t tx) operatorFacts(ctx context.Context, at time.Time, id string) (map[string]string, error) {
 	from := audit.From(ctx)
 	facts := from.Facts(at)

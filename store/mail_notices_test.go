@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// waiting returns the kinds of the pending letters, the oldest first. For changed factors it
+// waiting returns the kinds of the pending letters, the oldest first. For changes to factors, it
 // adds the change and the number of recovery codes that are left.
 func waiting(t *testing.T, s *Store) (all []string) {
 	t.Helper()
@@ -34,8 +34,8 @@ func waiting(t *testing.T, s *Store) (all []string) {
 	return all
 }
 
-// TestNotices shows that the owner of an account is notified of successful changes to what opens
-// it, in the same transaction, and not of failed ones.
+// TestNotices shows that the owner of an account is notified of changes to passwords and factors,
+// in the same transaction. Failed changes cause no notice.
 func TestNotices(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, g, _ := grantRows(t, c)
@@ -112,7 +112,7 @@ func TestNotices(t *testing.T) {
 	})
 }
 
-// TestEpoch shows that only a new password, or a link that sets one, starts a new epoch.
+// TestEpoch shows that only a new password, or a link that sets a new password, starts a new epoch.
 func TestEpoch(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)

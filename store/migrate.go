@@ -29,8 +29,8 @@ var gooseDialects = map[database.Dialect]goose.Dialect{
 	database.Postgres: goose.DialectPostgres,
 }
 
-// migrate brings the schema up to date, and refuses one that is newer than this binary. An SQLite
-// file is copied before it is changed.
+// migrate updates the schema. It returns an error if the schema is newer than this binary. An
+// SQLite file is copied before its schema is changed.
 func migrate(ctx context.Context, db *sql.DB, dialect database.Dialect, all fs.FS) error {
 	dir, err := fs.Sub(all, "migrations")
 	if err != nil {
@@ -61,7 +61,7 @@ func migrate(ctx context.Context, db *sql.DB, dialect database.Dialect, all fs.F
 	return nil
 }
 
-// newer refuses a schema that was made by a newer version.
+// newer returns the error for a schema from a newer version.
 func newer(current, known int64) *database.Unfit {
 	return &database.Unfit{
 		Found: fmt.Sprintf("the database has schema %d, but this version supports up to %d: "+
@@ -70,7 +70,7 @@ func newer(current, known int64) *database.Unfit {
 	}
 }
 
-// newestSchema returns the version that all migrations together make.
+// newestSchema returns the version of the schema after all migrations.
 func newestSchema(all fs.FS) (known int64, err error) {
 	files, err := fs.Glob(all, "migrations/*.sql")
 	for _, file := range files {
@@ -84,14 +84,15 @@ func newestSchema(all fs.FS) (known int64, err error) {
 	return known, nil
 }
 
-// copyMark stands between the name of an SQLite file and the schema version of a copy of it.
+// copyMark is the part of the name of a copy between the file's name and the version of the schema.
 const copyMark = ".schema-"
 
 // keptCopies is the number of copies to keep. If a migration is interrupted, the next start resumes
-// it and copies the intermediate state, which must not be the only copy.
+// it, and copies the intermediate state first. This must not be the only copy.
 const keptCopies = 2
 
-// Before returns the copy of an SQLite file that was made when its schema last changed, or "".
+// Before returns the name of the copy of an SQLite file from before the last change of its schema,
+// or "".
 func Before(file string) string {
 	versions := copies(file)
 	if len(versions) == 0 {
@@ -100,13 +101,13 @@ func Before(file string) string {
 	return copyOf(file, versions[len(versions)-1])
 }
 
-// copyOf returns the name of the copy of a file at a schema version.
+// copyOf returns the name of the copy of a file with the given version of the schema.
 func copyOf(file string, version int64) string {
 	return file + copyMark + strconv.FormatInt(version, 10)
 }
 
-// copies returns the schema versions of a file's copies, oldest copy first. The order is that of
-// their times: after somebody went back to an older version, its next copy is the newest.
+// copies returns the schema versions of a file's copies, the oldest copy first. Copies are sorted
+// by time, not by version: after a downgrade, the newest copy does not have the highest version.
 func copies(file string) (versions []int64) {
 	entries, err := os.ReadDir(filepath.Dir(file))
 	if err != nil {
@@ -122,7 +123,7 @@ func copies(file string) (versions []int64) {
 		if err != nil {
 			continue
 		}
-		if info, err := e.Info(); err == nil { // otherwise it was deleted just now
+		if info, err := e.Info(); err == nil { // otherwise it has just been deleted
 			created[version] = info.ModTime()
 		}
 	}
@@ -131,8 +132,9 @@ func copies(file string) (versions []int64) {
 	})
 }
 
-// copyBefore copies an SQLite database next to itself before its schema changes, to leave
-// a way back. An earlier copy of the same version is replaced. Servers have backups of their own.
+// copyBefore copies an SQLite database next to itself before its schema changes, so that the change
+// can be undone. It replaces an earlier copy of the same version. It does not copy PostgreSQL
+// databases, which have their own backups.
 func copyBefore(ctx context.Context, db *sql.DB, dialect database.Dialect, version int64) error {
 	if dialect != database.SQLite || version == 0 {
 		return nil
@@ -157,7 +159,8 @@ func copyBefore(ctx context.Context, db *sql.DB, dialect database.Dialect, versi
 	return errors.Join(errs...)
 }
 
-// copyTo writes the database to a file of mode 0600, which appears once it is complete.
+// copyTo writes a copy of the database to file, with mode 0600. The file appears when it is
+// complete.
 func copyTo(ctx context.Context, db *sql.DB, file string) (err error) {
 	part := file + ".part"
 	if err := os.Remove(part); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -19,8 +19,8 @@ import (
 	"github.com/selvage/selvage/internal/database"
 )
 
-// laterMigrations returns the migrations up to a version: those of this package, and invented later
-// ones.
+// laterMigrations returns all migrations up to the given version: those of this package, and
+// invented ones after them.
 func laterMigrations(t testing.TB, version int) fs.FS {
 	t.Helper()
 	files, err := fs.Glob(migrations, "migrations/*.sql")
@@ -59,7 +59,7 @@ func testSchemaVersion(t *testing.T, c Config) {
 	}
 }
 
-// TestNewerSchema shows that a schema of a later version is refused and not changed.
+// TestNewerSchema shows that a schema from a later version is refused and not changed.
 func TestNewerSchema(t *testing.T) { EachDatabase(t, testNewerSchema) }
 
 func testNewerSchema(t *testing.T, c Config) {
@@ -79,8 +79,8 @@ func testNewerSchema(t *testing.T, c Config) {
 	}
 }
 
-// TestOlderSchema shows that a schema of an earlier version is updated and keeps its rows. The earlier version
-// then refuses it.
+// TestOlderSchema shows that a schema from an earlier version is updated and keeps its rows. After
+// that, the earlier version refuses the schema.
 func TestOlderSchema(t *testing.T) { EachDatabase(t, testOlderSchema) }
 
 func testOlderSchema(t *testing.T, c Config) {
@@ -107,8 +107,8 @@ func testOlderSchema(t *testing.T, c Config) {
 	}
 }
 
-// TestOpenAndDie is run by TestKilledMigrations. It kills itself after a random time, without waiting for other
-// processes.
+// TestOpenAndDie is run in child processes of TestKilledMigrations. It kills its own process after
+// a random time.
 func TestOpenAndDie(t *testing.T) {
 	c := Config{URL: os.Getenv("SELVAGE_TEST_URL"), migrations: laterMigrations(t, killedAt)}
 	if c.URL == "" {
@@ -130,11 +130,12 @@ func TestOpenAndDie(t *testing.T) {
 	}
 }
 
-// killedAt is the version that killed migrations were migrating to. There are several
-// migrations, so that a process can also be killed between two of them.
+// killedAt is the schema version to which killed processes were migrating. There are several
+// migrations before it, so that a process can also be killed between two of them.
 const killedAt = 20
 
-// TestKilledMigrations shows that if a process is killed during a migration, the next one can resume.
+// TestKilledMigrations shows that if a process is killed during a migration, the next process can
+// resume it.
 func TestKilledMigrations(t *testing.T) { EachDatabase(t, testKilledMigrations) }
 
 func testKilledMigrations(t *testing.T, c Config) {
@@ -203,7 +204,7 @@ func schemaOf(t *testing.T, c Config) (schema string) {
 	return schema
 }
 
-// TestCollation shows that all text in a server's database is compared by bytes.
+// TestCollation shows that PostgreSQL compares all text in the database byte by byte.
 func TestCollation(t *testing.T) {
 	for line := range strings.SplitSeq(schemaOf(t, Config{URL: freshServer(t)}), "\n") {
 		if strings.Contains(line, " text ") && !strings.Contains(line, " text C ") {
@@ -212,7 +213,7 @@ func TestCollation(t *testing.T) {
 	}
 }
 
-// openAt opens the database with the migrations up to a version, and closes it again.
+// openAt opens the database with the migrations up to the given version, and closes it again.
 func openAt(t *testing.T, c Config, version int) {
 	t.Helper()
 	c.migrations = laterMigrations(t, version)
@@ -226,8 +227,8 @@ func openAt(t *testing.T, c Config, version int) {
 	}
 }
 
-// TestBefore shows that the file is copied before its schema changes, and that the copy can be opened. A new
-// database is not copied, and only the newest two copies are kept.
+// TestBefore shows that the file is copied before its schema changes, and that the copy can be
+// opened. A new database is not copied. Only the two newest copies are kept.
 func TestBefore(t *testing.T) {
 	c := Config{Dir: t.TempDir()}
 	file := filepath.Join(c.Dir, "selvage.db")
@@ -237,7 +238,8 @@ func TestBefore(t *testing.T) {
 	}
 
 	copied := copyOf(file, 1)
-	// Simulate a downgrade from schema 99: its copy has the highest number, but is not the newest.
+	// Simulate a downgrade from schema 99. Its copy has the highest number, but is not the newest
+	// one.
 	for age, version := range []int64{1, 10, 99, 2} {
 		at := time.Now().Add(time.Duration(-age-1) * time.Hour)
 		old := copyOf(file, version)
@@ -261,7 +263,7 @@ func TestBefore(t *testing.T) {
 	}
 }
 
-// TestNoCopy shows that nothing is changed if the file cannot be copied.
+// TestNoCopy shows that if the file cannot be copied, the schema is not changed.
 func TestNoCopy(t *testing.T) {
 	c := Config{Dir: t.TempDir()}
 	openAt(t, c, 1)

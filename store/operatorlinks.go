@@ -20,8 +20,8 @@ var operatorLinkTable = table[operator.Link]{
 	},
 }
 
-// CreateOperatorLink inserts a link. If alone, there must be neither an operator nor another
-// invitation. It waits for changes of the maker's rights, and they wait for it.
+// CreateOperatorLink inserts a link. If alone is set, it fails if there is an operator or another
+// invitation. The change is serialized with changes to the rights of the link's maker.
 func (s *Operators) CreateOperatorLink(ctx context.Context, l operator.Link, alone bool) error {
 	return s.keepOwner(ctx, linkEvent("operator_link.created", l), func(t tx) error {
 		if !alone {
@@ -41,8 +41,8 @@ func (s *Operators) CreateOperatorLink(ctx context.Context, l operator.Link, alo
 	})
 }
 
-// insertLink inserts a link if its maker may make it. A link of an operator is announced to that
-// operator.
+// insertLink inserts a link if its maker has the right to create it. If the link is for an existing
+// operator, that operator is notified.
 func insertLink(ctx context.Context, t tx, l operator.Link) error {
 	if l.MadeBy != "" {
 		by, err := findOperator(ctx, t, `o.email = $1`, l.MadeBy)
@@ -62,11 +62,11 @@ func insertLink(ctx context.Context, t tx, l operator.Link) error {
 	return nil
 }
 
-// invitation is the condition of links that invite a new operator and have not been used.
+// invitation is the condition for unused links that invite a new operator.
 const invitation = `operator_id IS NULL AND used = 0`
 
-// ListInvitations returns a page of unused invitations, newest first. Expired ones are included until
-// they are swept.
+// ListInvitations returns a page of unused invitations, newest first. Expired ones are included
+// until they are deleted.
 func (s *Operators) ListInvitations(ctx context.Context, q page.Query) (page.Page[operator.Link], error) {
 	l := operatorLinkTable.listing(q.From)
 	l.desc = true
@@ -74,7 +74,7 @@ func (s *Operators) ListInvitations(ctx context.Context, q page.Query) (page.Pag
 	return l.page(ctx, s.read(), q)
 }
 
-// WithdrawInvitation ends an invitation.
+// WithdrawInvitation makes an invitation invalid.
 func (s *Operators) WithdrawInvitation(ctx context.Context, id string, at time.Time) (l operator.Link, err error) {
 	err = s.change(ctx, audit.Of("operator_link.withdrawn", "", "operator", ""), func(t tx) error {
 		if l, err = withdraw(ctx, t, id, at); err == nil {
@@ -85,7 +85,7 @@ func (s *Operators) WithdrawInvitation(ctx context.Context, id string, at time.T
 	return l, err
 }
 
-// RenewInvitation ends an invitation and replaces it by another.
+// RenewInvitation makes an invitation invalid, and replaces it with another one.
 func (s *Operators) RenewInvitation(
 	ctx context.Context, id string, renew func(operator.Link) operator.Link,
 ) (l operator.Link, err error) {
@@ -101,7 +101,7 @@ func (s *Operators) RenewInvitation(
 	return l, err
 }
 
-// withdraw ends an invitation, and returns it.
+// withdraw makes an invitation invalid, and returns it.
 func withdraw(ctx context.Context, t tx, id string, at time.Time) (operator.Link, error) {
 	l, err := operatorLinkTable.scan(t.Row(ctx, `UPDATE operator_links SET used = $2
 		WHERE id = $1 AND `+invitation+` RETURNING `+operatorLinkTable.columns, id, micros(at)))
@@ -113,8 +113,8 @@ func (s *Operators) FindOperatorLink(ctx context.Context, hash string) (operator
 	return operatorLinkTable.find(ctx, s.read(), `hash = $1`, hash)
 }
 
-// UseOperatorLink uses up a link. An invitation inserts the operator; any other link sets the password
-// of its operator and ends the operator's logins.
+// UseOperatorLink uses a link, which then becomes invalid. If the link is an invitation, it inserts
+// the operator. Any other link sets the password of its operator, and ends the operator's logins.
 func (s *Operators) UseOperatorLink(
 	ctx context.Context, hash string, o operator.Operator, at time.Time,
 ) (operator.Operator, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// invitations are the rows of a project that ann, an owner, invites operators to.
+// invitations are the rows of a project to which ann, an owner, invites operators.
 type invitations struct {
 	*store.Store
 	project fabric.Project
@@ -29,7 +29,8 @@ func newInvitations(t *testing.T, c store.Config) invitations {
 	return invitations{rows, p, newOperator(t, rows, "ann@example.com", ownerOfAll), now}
 }
 
-// create creates a link: an invitation, or one for the password of the operator with an id.
+// create creates a link. It is an invitation if operatorID is "", and otherwise sets the password
+// of that operator.
 func (in invitations) create(t *testing.T, email, operatorID string) operator.Link {
 	t.Helper()
 	l := operator.Link{ID: newID(), Hash: newID(), Email: email, OperatorID: operatorID,
@@ -41,7 +42,7 @@ func (in invitations) create(t *testing.T, email, operatorID string) operator.Li
 	return l
 }
 
-// renew returns the successor of an invitation.
+// renew returns the link that replaces an invitation.
 func (in invitations) renew(old operator.Link) operator.Link {
 	return operator.Link{ID: newID(), Hash: newID(), Email: old.Email, Role: old.Role, MadeBy: in.ann.Email,
 		Created: in.now, Expires: in.now.Add(2 * time.Hour)}
@@ -62,7 +63,8 @@ func (in invitations) list(t *testing.T) (ids []string) {
 
 func TestWithdrawInvitation(t *testing.T) { store.EachDatabase(t, testWithdrawInvitation) }
 
-// testWithdrawInvitation shows that an invitation is listed until it is withdrawn, and useless then.
+// testWithdrawInvitation shows that a withdrawn invitation can no longer be used, and is no longer
+// listed.
 func testWithdrawInvitation(t *testing.T, c store.Config) {
 	in, ctx := newInvitations(t, c), t.Context()
 	first, second := in.create(t, "bob@example.com", ""), in.create(t, "eve@example.com", "")
@@ -91,8 +93,8 @@ func testWithdrawInvitation(t *testing.T, c store.Config) {
 
 func TestRenewInvitation(t *testing.T) { store.EachDatabase(t, testRenewInvitation) }
 
-// testRenewInvitation shows that renewing an invitation ends the earlier link, that concurrent
-// renewals create one link, and that an unknown operator renews nothing.
+// testRenewInvitation shows that renewing an invitation makes the old link invalid, that concurrent
+// renewals create only one link, and that an unknown operator cannot renew an invitation.
 func testRenewInvitation(t *testing.T, c store.Config) {
 	in, ctx := newInvitations(t, c), t.Context()
 	first := in.create(t, "bob@example.com", "")
@@ -120,8 +122,8 @@ func testRenewInvitation(t *testing.T, c store.Config) {
 
 func TestLinksOfOperators(t *testing.T) { store.EachDatabase(t, testLinksOfOperators) }
 
-// testLinksOfOperators shows that the links an operator created end when the operator may no
-// longer create them, and that no others can be created then.
+// testLinksOfOperators shows that when operators lose the right to create links, the links that
+// they have created become invalid, and they cannot create new ones.
 func testLinksOfOperators(t *testing.T, c store.Config) {
 	ctx := context.Background()
 	rows, p := fabricRows(t, c)

@@ -23,8 +23,8 @@ var operatorLoginTable = table[operator.Session]{
 	},
 }
 
-// CreateOperatorSession inserts a login if its operator still has the password and is not disabled.
-// A login from a device that the operator has not used before sends a notice.
+// CreateOperatorSession inserts a login if its operator still has the same password and is not
+// disabled. If the operator has not used the device before, it sends a notice.
 func (s *Operators) CreateOperatorSession(ctx context.Context, l operator.Session, passwordHash string) error {
 	l.Ended = time.Time{}
 	e := audit.Of("login", "", "operator", l.OperatorID).By(audit.Operator, l.OperatorID).
@@ -48,7 +48,7 @@ func (s *Operators) CreateOperatorSession(ctx context.Context, l operator.Sessio
 	})
 }
 
-// FindOperatorSession finds the login of a browser, with its operator.
+// FindOperatorSession finds the login that belongs to a browser, together with its operator.
 func (s *Operators) FindOperatorSession(
 	ctx context.Context, browser string,
 ) (l operator.Session, o operator.Operator, err error) {
@@ -68,7 +68,7 @@ func (s *Operators) FindOperatorSession(
 	return l, all[0], err
 }
 
-// RaiseOperatorSession writes how a login was authenticated, if its browser is still old.
+// RaiseOperatorSession records how a login was authenticated, unless its browser is no longer old.
 func (s *Operators) RaiseOperatorSession(ctx context.Context, l operator.Session, old string) error {
 	e := audit.Of("session.raised", "", "operator", l.OperatorID).By(audit.Operator, l.OperatorID).
 		With("session", l.ID, "amr", strings.Join(l.AMR, " "), "proven", strconv.FormatBool(l.Proven))
@@ -81,9 +81,9 @@ func (s *Operators) RaiseOperatorSession(ctx context.Context, l operator.Session
 	})
 }
 
-// askForFactor requires a second factor in the operator's logins that a password alone has begun, now
-// that the operator has one: somebody who only knew the password gets no further. The login in which
-// the factor was set up is raised separately.
+// askForFactor requires a second factor in all logins that the operator began with only a password.
+// It is called when the operator gets the first factor, so that an attacker who knew only the
+// password cannot continue. The login in which the factor was set up is raised separately.
 func (t tx) askForFactor(ctx context.Context, o factor.Owner) error {
 	if o.Kind != factor.Operator {
 		return nil
@@ -116,7 +116,7 @@ func (s *Operators) ListOperatorSessions(
 		ORDER BY id DESC LIMIT 100`, operatorID, micros(now))
 }
 
-// EndOperatorSession ends one login of an operator, or if id is "" all but keep.
+// EndOperatorSession ends one login of an operator. If id is "", it ends all logins except keep.
 func (s *Operators) EndOperatorSession(ctx context.Context, operatorID, id, keep string, at time.Time) error {
 	action := "session.ended"
 	if id == "" {

@@ -64,7 +64,7 @@ func (s *Operators) FindOperator(ctx context.Context, id string) (operator.Opera
 	return findOperator(ctx, s.read(), `o.id = $1`, id)
 }
 
-// FindOperatorByEmail finds an operator by its normalized e-mail.
+// FindOperatorByEmail finds an operator by its normalized email address.
 func (s *Operators) FindOperatorByEmail(ctx context.Context, email string) (operator.Operator, error) {
 	return findOperator(ctx, s.read(), `o.email = $1`, email)
 }
@@ -80,7 +80,7 @@ func findOperator(ctx context.Context, t tx, condition, arg string) (operator.Op
 	return all[0], err
 }
 
-// addRoles adds the roles of operators to them.
+// addRoles fills in the roles of each operator.
 func addRoles(ctx context.Context, t tx, all []operator.Operator) error {
 	if len(all) == 0 {
 		return nil
@@ -116,12 +116,13 @@ func (s *Operators) ListOperators(ctx context.Context, q page.Query) (page.Page[
 	return p, addRoles(ctx, s.read(), p.Items)
 }
 
-// countOwners counts the owners of the installation that are able to log in.
+// countOwners counts the owners of the installation who are able to sign in.
 const countOwners = `SELECT COUNT(*) FROM operators o JOIN operator_roles r ON r.operator_id = o.id
 	WHERE r.project_id IS NULL AND r.role = 'owner' AND o.disabled = 0 AND o.password_hash <> ''`
 
-// keepOwner runs a change that may remove an owner, and refuses to remove the last one. These changes
-// wait for one another, so that each counts what the one before it has left.
+// keepOwner runs a change that may remove an owner. It fails if no owner would be left. These
+// changes wait for one another, so that each of them counts the owners that the previous one has
+// left.
 func (s *Operators) keepOwner(ctx context.Context, e audit.Event, do func(tx) error) error {
 	return s.change(ctx, e, func(t tx) error {
 		if _, err := t.Exec(ctx, `UPDATE sequences SET value = value + 1 WHERE name = 'operators'`); err != nil {
@@ -145,8 +146,8 @@ func (s *Operators) keepOwner(ctx context.Context, e audit.Event, do func(tx) er
 	})
 }
 
-// UpdateOperator writes the fields that are not nil. A new password or disabling the operator ends its
-// logins other than keep.
+// UpdateOperator writes the fields that are not nil. If the password changes, or the operator is
+// disabled, it ends all logins of the operator except keep.
 func (s *Operators) UpdateOperator(
 	ctx context.Context, id string, c operator.Change, at time.Time, keep string,
 ) (o operator.Operator, err error) {
@@ -174,7 +175,7 @@ func (s *Operators) UpdateOperator(
 			}
 		}
 
-		// Invitations end with the right to make them.
+		// An operator who may no longer create invitations loses those already created.
 		if o, err = findOperator(ctx, t, `o.id = $1`, id); err != nil || o.Check(operator.KeepOperators, "") == nil {
 			return err
 		}
@@ -190,8 +191,8 @@ func replaceRoles(ctx context.Context, t tx, id string, roles []operator.Members
 	return insertRoles(ctx, t, id, roles)
 }
 
-// endLinksOf ends the links made by an operator without the right to make any: they would let in
-// people whom it chose.
+// endLinksOf makes the links invalid that an operator has created. It is called when the operator
+// loses the right to create links, because the links would let in people chosen by this operator.
 func endLinksOf(ctx context.Context, t tx, email string, at time.Time) error {
 	res, err := t.Exec(ctx, `UPDATE operator_links SET used = $2 WHERE made_by = $1 AND used = 0`, email, micros(at))
 	n, err := countChanged(res, err, "an operator's links")
@@ -201,7 +202,8 @@ func endLinksOf(ctx context.Context, t tx, email string, at time.Time) error {
 	return err
 }
 
-// endOperator ends the logins of an operator, other than keep, and its links.
+// endOperator ends the logins of an operator, except keep, and makes the links for the operator
+// invalid.
 func endOperator(ctx context.Context, t tx, id, keep string, at time.Time) error {
 	_, err := t.Exec(ctx, `UPDATE operator_sessions SET ended = $3 WHERE operator_id = $1 AND id <> $2 AND ended = 0`,
 		id, keep, micros(at))
@@ -215,8 +217,8 @@ func endOperator(ctx context.Context, t tx, id, keep string, at time.Time) error
 	return nil
 }
 
-// DeleteOperator deletes an operator with its roles, logins, links and factors. The links that it made
-// for others end.
+// DeleteOperator deletes an operator and its roles, logins, links and factors. The links that it
+// has created for others become invalid.
 func (s *Operators) DeleteOperator(ctx context.Context, id string) error {
 	return s.keepOwner(ctx, audit.Of("operator.deleted", "", "operator", id), func(t tx) error {
 		o, err := findOperator(ctx, t, `o.id = $1`, id)
@@ -234,7 +236,7 @@ func (s *Operators) DeleteOperator(ctx context.Context, id string) error {
 	})
 }
 
-// SweepOperators deletes logins and links that ended or expired before a time.
+// SweepOperators deletes logins and links that ended or expired before the given time.
 func (s *Operators) SweepOperators(ctx context.Context, before time.Time) error {
 	return s.change(ctx, audit.None("what has expired"), func(t tx) error {
 		for _, query := range []string{

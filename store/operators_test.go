@@ -89,7 +89,7 @@ func testOperators(t *testing.T, c store.Config) {
 
 func TestLastOwner(t *testing.T) { store.EachDatabase(t, testLastOwner) }
 
-// testLastOwner shows that of several owners who are removed concurrently, one stays.
+// testLastOwner shows that if all owners are removed concurrently, one of them remains.
 func testLastOwner(t *testing.T, c store.Config) {
 	ctx := context.Background()
 	rows, _ := fabricRows(t, c)

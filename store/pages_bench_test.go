@@ -10,14 +10,14 @@ import (
 	"github.com/selvage/selvage/internal/page"
 )
 
-// BenchmarkPages reads the second page and page 20,000 of lists with a million rows, 50 per
-// page. If a list has fewer rows, it reads the last page instead. Unlike the first page, both
-// look for the beginning of the page before them. Compare cpu-us on a machine with other load.
-// Creating the rows takes minutes.
+// BenchmarkPages reads the second page and page 20,000 of lists with a million rows, with 50 rows
+// per page. If a list has fewer rows, it reads the last page instead. Unlike the first page, these
+// pages require a query for the previous page. On a busy machine, compare cpu-us. Creating the rows
+// takes minutes.
 func BenchmarkPages(b *testing.B) {
 	c := Config{Dir: b.TempDir(), Audit: auditKey(b)}
 	s := opened(b, c)
-	fill(b, c, s, 1_350_000, 1) // a quarter is hidden
+	fill(b, c, s, 1_350_000, 1) // a quarter of them is hidden
 	for _, l := range lists() {
 		order := "id"
 		if strings.Contains(l.name, "by name") {
@@ -47,7 +47,7 @@ func BenchmarkPages(b *testing.B) {
 	}
 }
 
-// processorTime returns the processor time that this process has used.
+// processorTime returns the CPU time that this process has used so far.
 func processorTime(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/internal/password"
 )
 
-// A spy records the queries that read rows.
+// A spy is a database that records the queries that read rows.
 type spy struct {
 	database.DB
 	asked []query
@@ -37,17 +37,17 @@ func (t spyTx) Row(ctx context.Context, sql string, args ...any) database.Scanne
 	return t.Tx.Row(ctx, sql, args...)
 }
 
-// one is the project whose lists are read. The id of a row ends with its number.
+// one is the project whose lists are read. The id of each row ends with the row's number.
 const one = "01900000-0000-7000-8000-000000000000"
 
-// mid is the number of a row of project one that is not hidden.
+// mid is the number of a row in project one that is not hidden.
 const mid = 8_032
 
 func idAt(i int) string { return fmt.Sprintf("01900000-0000-7000-8000-%d", 100_000_000_000+i) }
 
-// fill creates n rows in each table. In each group of every rows, the first belongs to project
-// one and the others to another project. A quarter of project one's subscribers and addresses is
-// hidden. A sixteenth of its rows are rooms and agents.
+// fill creates n rows in each table. In each group of every rows, the first row belongs to project
+// one, and the others belong to another project. A quarter of project one's subscribers and
+// addresses are hidden. A sixteenth of its rows are rooms and agents.
 func fill(t testing.TB, c Config, s *Store, n, every int) {
 	t.Helper()
 	const (
@@ -90,12 +90,12 @@ func fill(t testing.TB, c Config, s *Store, n, every int) {
 type lister struct {
 	name string
 	list func(s *Store, q page.Query) (next string, err error)
-	// few is set if the list is searched by a part of a name, or has few rows in total.
-	// PostgreSQL sorts if it expects few rows.
+	// few says that the list is searched by a part of a name, or has few rows in total. If
+	// PostgreSQL expects few rows, it sorts them.
 	few bool
 }
 
-// lists returns all paged lists of the fabric.
+// lists returns all lists of package fabric that have pages.
 func lists() (all []lister) {
 	ctx := context.Background()
 	addresses := func(name string, f fabric.AddressFilter) {
@@ -166,7 +166,7 @@ func lists() (all []lister) {
 	)
 }
 
-// foundIn returns the start of a page at a row that a search for text finds.
+// foundIn returns the start of a page that begins with a row found by a search for text.
 func foundIn(s *Store, text, id string) string {
 	sub, err := s.FindSubscriber(context.Background(), one, id)
 	for term, b := range newSearch(text).terms {
@@ -177,8 +177,8 @@ func foundIn(s *Store, text, id string) string {
 	return ""
 }
 
-// TestPlans shows that every page of every list begins at its row in an index and is read in index order. No
-// query scans a table or sorts its result.
+// TestPlans shows that each page of a list is read in the order of an index, and begins at its row
+// in the index. No query scans a table or sorts its result.
 func TestPlans(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)
@@ -203,7 +203,8 @@ func TestPlans(t *testing.T) {
 	})
 }
 
-// TestSearchStops shows that a search reads a bounded number of rows per page, and continues where it stopped.
+// TestSearchStops shows that a search reads a limited number of rows per page, and that the next
+// page continues where it stopped.
 func TestSearchStops(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)
@@ -237,7 +238,8 @@ func TestSearchStops(t *testing.T) {
 	})
 }
 
-// TestGoneWebhooksPlan shows that deliveries of deleted webhooks are found without reading all deliveries.
+// TestGoneWebhooksPlan shows that the deliveries of deleted webhooks are found without reading all
+// deliveries.
 func TestGoneWebhooksPlan(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)
@@ -281,13 +283,13 @@ func explain(t *testing.T, s *Store, q query, server bool) string {
 	return strings.Join(lines, "\n")
 }
 
-// costly matches the steps of plans whose cost grows with the number of rows: reading a whole
-// table or index, sorting, and collecting all rows before the first is returned.
+// costly matches those steps in a plan whose cost grows with the number of rows: reading a whole
+// table or index, sorting, and collecting all rows before the first one is returned.
 var costly = regexp.MustCompile(
 	`SCAN \w+( USING .*)?(\n|$)|USE TEMP B-TREE|Seq Scan|(^|-> +)(Incremental )?Sort|Bitmap|Hash`)
 
-// TestImportedHashes shows that kinds of imported password hashes are found in an index, in byte order,
-// and that those of this version are none.
+// TestImportedHashes shows that the kinds of imported password hashes are found with an index, in
+// byte order, and that hashes made by this version are not among them.
 func TestImportedHashes(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)

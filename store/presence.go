@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Presence holds the presence of subscribers that webhooks last received.
+// Presence holds the presence of subscribers as webhooks last received it.
 type Presence struct{ *core }
 
 var presenceTable = table[fabric.ReportedPresence]{
@@ -34,7 +34,7 @@ func (s *Presence) WantsPresence(ctx context.Context, projectID string) (wants b
 	return n > 0, nil
 }
 
-// FindReported returns the presence that webhooks last received of a subscriber, or the zero value.
+// FindReported returns the presence of a subscriber that webhooks last received, or the zero value.
 func (s *Presence) FindReported(ctx context.Context, subscriberID string) (fabric.ReportedPresence, error) {
 	t, err := presenceTable.find(ctx, s.read(), `subscriber_id = $1`, subscriberID)
 	if errors.Is(err, problem.NotFound) {
@@ -43,8 +43,8 @@ func (s *Presence) FindReported(ctx context.Context, subscriberID string) (fabri
 	return t, err
 }
 
-// ReportPresence replaces the reported presence and queues the event, unless another node has done
-// so since the previous version.
+// ReportPresence replaces the reported presence and queues the event, unless another node has
+// replaced it since the previous version.
 func (s *Presence) ReportPresence(
 	ctx context.Context, reported fabric.ReportedPresence, due time.Time, e *fabric.Event,
 ) error {
@@ -64,12 +64,12 @@ func (s *Presence) ReportPresence(
 	})
 }
 
-// DuePresences returns some presences that are due for a check, and makes them due again at next.
-// Nodes take turns.
+// DuePresences returns at most most presences that are due for a check, and sets the time of their
+// next check. Nodes that call it at the same time wait for one another.
 func (s *Presence) DuePresences(
 	ctx context.Context, now, next time.Time, most int,
 ) (due []fabric.ReportedPresence, err error) {
-	// Most of the time nothing is due, which a read finds out without a lock.
+	// Most of the time, no presence is due. Reading finds this without a lock.
 	_, err = scanID(s.read().Row(ctx, `SELECT subscriber_id FROM presences WHERE online = 1 AND due <= $1 LIMIT 1`,
 		micros(now)))
 	if errors.Is(err, sql.ErrNoRows) {

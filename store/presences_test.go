@@ -13,7 +13,7 @@ import (
 
 func TestWantsPresence(t *testing.T) { store.EachDatabase(t, testWantsPresence) }
 
-// testWantsPresence shows that a project wants events of presence once it has a webhook for them.
+// testWantsPresence shows that a project wants presence events once it has a webhook for them.
 func testWantsPresence(t *testing.T, c store.Config) {
 	ctx := t.Context()
 	s, p := fabricRows(t, c)
@@ -32,8 +32,8 @@ func testWantsPresence(t *testing.T, c store.Config) {
 
 func TestReportPresence(t *testing.T) { store.EachDatabase(t, testReportPresence) }
 
-// testReportPresence shows that concurrent announcements of one version have one winner, whose event
-// is delivered, and that an announcement is kept until it is forgotten.
+// testReportPresence shows that if several nodes report the same version concurrently, one succeeds
+// and its event is delivered, and that the report is kept until it is deleted.
 func testReportPresence(t *testing.T, c store.Config) {
 	ctx := t.Context()
 	s, p := fabricRows(t, c)
@@ -90,7 +90,8 @@ func testPresenceOfUnknown(t *testing.T, c store.Config) {
 
 func TestDuePresences(t *testing.T) { store.EachDatabase(t, testDuePresences) }
 
-// testDuePresences shows that online subscribers are checked once in a while, and offline ones never.
+// testDuePresences shows that online subscribers are checked periodically, and offline subscribers
+// never.
 func testDuePresences(t *testing.T, c store.Config) {
 	ctx, now := t.Context(), time.Now()
 	s, p := fabricRows(t, c)

@@ -16,7 +16,7 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// Projects holds projects, their logos and the marks of what a declaration file created.
+// Projects holds projects and their logos. It also marks what was created from a declaration file.
 type Projects struct{ *core }
 
 var projectTable = table[fabric.Project]{
@@ -70,10 +70,10 @@ func (s *Projects) UpdateProject(
 	return p, err
 }
 
-// DeleteProject deletes the project that a revocation names, with all its rows.
+// DeleteProject deletes the project that r names, with all its rows.
 func (s *Projects) DeleteProject(ctx context.Context, r revocation.Revocation) error {
 	return s.change(ctx, audit.Of("project.deleted", r.ID, "project", r.ID), func(t tx) error {
-		// Factors have no reference to their owner that would delete them.
+		// Factors are not deleted with their owner by a foreign key.
 		err := t.deleteFactors(ctx, factor.Subscriber, "IN (SELECT id FROM subscribers WHERE project_id = $1)", r.ID)
 		if err != nil {
 			return err
@@ -86,7 +86,7 @@ func (s *Projects) DeleteProject(ctx context.Context, r revocation.Revocation) e
 	})
 }
 
-// AnyRegistration reports whether people may create their own accounts in any project.
+// AnyRegistration reports whether any project allows users to create their own accounts.
 func (s *Projects) AnyRegistration(ctx context.Context) (any bool, err error) {
 	err = s.read().Row(ctx, `SELECT EXISTS (SELECT 1 FROM projects WHERE registration = $1)`,
 		string(fabric.RegistrationOpen)).Scan(&any)
@@ -96,7 +96,8 @@ func (s *Projects) AnyRegistration(ctx context.Context) (any bool, err error) {
 	return any, nil
 }
 
-// FindRecordCalls reads the setting of a project and those of its subscribers with these ids.
+// FindRecordCalls reads the setting of a project, and the settings of its subscribers with the
+// given ids.
 func (s *Projects) FindRecordCalls(
 	ctx context.Context, projectID string, ids []string,
 ) (project fabric.RecordCalls, subscribers map[string]fabric.RecordCalls, err error) {
@@ -128,7 +129,7 @@ func (s *Projects) FindRecordCalls(
 	return project, subscribers, nil
 }
 
-// SetProjectLogo replaces the logo of a project; the zero value removes it.
+// SetProjectLogo replaces the logo of a project; the zero value deletes the logo.
 func (s *Projects) SetProjectLogo(
 	ctx context.Context, id string, l brand.Logo, at time.Time,
 ) (p fabric.Project, err error) {
@@ -146,7 +147,7 @@ func (s *Projects) SetProjectLogo(
 	return p, err
 }
 
-// addLogo inserts a logo of a client or, if clientID is nil, of its project.
+// addLogo inserts the logo of a client or, if clientID is nil, of a project.
 func (t tx) addLogo(ctx context.Context, projectID string, clientID *string, l brand.Logo) error {
 	if l.Name == "" {
 		return nil
@@ -159,7 +160,7 @@ func (t tx) addLogo(ctx context.Context, projectID string, clientID *string, l b
 	return nil
 }
 
-// FindLogo returns the PNG with a name, of any project or client.
+// FindLogo returns the PNG with the given name, for any project or client.
 func (s *Projects) FindLogo(ctx context.Context, name string) ([]byte, error) {
 	var body string
 	err := s.read().Row(ctx, `SELECT body FROM logos WHERE name = $1 LIMIT 1`, name).Scan(&body)
@@ -173,10 +174,10 @@ func (s *Projects) FindLogo(ctx context.Context, name string) ([]byte, error) {
 	return raw, nil
 }
 
-// markEvent writes nothing: creating or deleting the marked thing writes an event of its own.
+// markEvent records no event, because creating or deleting the marked thing has its own event.
 var markEvent = audit.None("marks something whose creation has an event")
 
-// MarkDeclared marks something that was created from a file.
+// MarkDeclared records that the thing with the given id was created from a file.
 func (s *Projects) MarkDeclared(ctx context.Context, projectID, id string) error {
 	return s.once(ctx, markEvent, func(t tx) error {
 		_, err := t.Exec(ctx, `INSERT INTO declared (id, project_id) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
@@ -191,7 +192,7 @@ func (s *Projects) MarkDeclared(ctx context.Context, projectID, id string) error
 	})
 }
 
-// UnmarkDeclared removes a mark, if there is one.
+// UnmarkDeclared deletes a mark, if there is one.
 func (s *Projects) UnmarkDeclared(ctx context.Context, id string) error {
 	return s.once(ctx, markEvent, func(t tx) error {
 		if _, err := t.Exec(ctx, `DELETE FROM declared WHERE id = $1`, id); err != nil {

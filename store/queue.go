@@ -13,19 +13,20 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A queue holds what one deliverer delivers: receivers with leases, and their deliveries.
+// A queue holds the work of one deliverer: receivers with leases, and their deliveries.
 type queue struct {
 	*core
-	// names replaces the tables, the condition of active receivers, and the columns that say what a
-	// delivery is and who receives it.
+	// names inserts the names of the tables, the condition for active receivers, and the columns
+	// that identify a delivery and its receiver.
 	names *strings.Replacer
 }
 
 var _ deliver.Queue = queue{}
 
-// DueReceivers returns the receivers with due deliveries. It looks into an index once for each
-// receiver, however many deliveries wait. Projects take turns: a receiver waits for the receivers of
-// other projects if its own project has others that are held or come first.
+// DueReceivers returns at most most receivers with due deliveries. It reads one index entry per
+// receiver, no matter how many deliveries are waiting. Projects take turns: if a project already
+// has receivers that are held or come first, its other receivers come after those of other
+// projects.
 func (q queue) DueReceivers(ctx context.Context, now time.Time, most int) ([]string, error) {
 	return gather(ctx, q.read(), "finding due receivers", scanID, q.names.Replace(`SELECT id FROM {receivers} r
 		WHERE {on} AND lease <= $1 AND rests <= $1
@@ -34,8 +35,8 @@ func (q queue) DueReceivers(ctx context.Context, now time.Time, most int) ([]str
 			+ ROW_NUMBER() OVER (PARTITION BY project_id ORDER BY lease, id), lease, id LIMIT $2`), micros(now), most)
 }
 
-// HoldReceiver leases a receiver, or renews the lease. For a new holder, a receiver is no longer
-// marked as woken.
+// HoldReceiver leases a receiver, or renews its lease. If the holder is a new one, the mark woken
+// is removed.
 func (q queue) HoldReceiver(
 	ctx context.Context, id, holder string, now, until time.Time,
 ) (r deliver.Receiver, err error) {
@@ -51,7 +52,7 @@ func (q queue) HoldReceiver(
 	return r, err
 }
 
-// DueJobs returns the due deliveries to a receiver.
+// DueJobs returns at most most due deliveries to a receiver.
 func (q queue) DueJobs(ctx context.Context, receiverID string, now time.Time, most int) ([]deliver.Job, error) {
 	scan := func(row scanner) (j deliver.Job, err error) {
 		err = row.Scan(&j.ID, &j.Event, &j.Subject, &j.Body, &j.Attempts, target(&j.Queued))
@@ -63,8 +64,8 @@ func (q queue) DueJobs(ctx context.Context, receiverID string, now time.Time, mo
 		receiverID, micros(now), most)
 }
 
-// Settle writes the result of an attempt. A delivery that was queued again during the attempt stays
-// pending.
+// Settle writes the result of an attempt. If the delivery was queued again during the attempt, it
+// remains pending.
 func (q queue) Settle(ctx context.Context, r deliver.Result) error {
 	return q.once(ctx, audit.None("the progress of a delivery"), func(t tx) error {
 		_, err := t.Exec(ctx, q.names.Replace(`UPDATE {deliveries}
@@ -79,8 +80,8 @@ func (q queue) Settle(ctx context.Context, r deliver.Result) error {
 	})
 }
 
-// ReleaseReceiver ends a lease now, which puts the receiver last in its project's turns. A receiver
-// that was woken meanwhile does not rest.
+// ReleaseReceiver ends a lease now, so that the receiver comes last when its project has its next
+// turn. If the receiver was woken in the meantime, it does not rest.
 func (q queue) ReleaseReceiver(
 	ctx context.Context, id, holder string, now time.Time, failures int, rests time.Time,
 ) error {
@@ -95,7 +96,7 @@ func (q queue) ReleaseReceiver(
 	})
 }
 
-// Backlog returns how many deliveries wait, and since when.
+// Backlog returns how many deliveries are waiting, and since when.
 func (q queue) Backlog(ctx context.Context) (n int, oldest time.Time, err error) {
 	err = q.read().Row(ctx, q.names.Replace(`SELECT count(*), COALESCE(MIN(queued), 0)
 		FROM {deliveries} WHERE state = 'pending'`)).Scan(&n, target(&oldest))
@@ -105,19 +106,19 @@ func (q queue) Backlog(ctx context.Context) (n int, oldest time.Time, err error)
 	return n, oldest, nil
 }
 
-// Clock returns the time of the database.
+// Clock returns the database's time.
 func (q queue) Clock(ctx context.Context) (time.Time, error) { return q.clock(ctx) }
 
-// requeued makes a delivery wait like a new one.
+// requeued makes a delivery due again, as if it were new.
 const requeued = `UPDATE {deliveries} SET state = 'pending', queued = $2, due = 0, attempts = 0, status = 0,
 	error = '', ended = 0 WHERE {receiver} = $1`
 
-// requeue queues a delivery again, and returns columns of it.
+// requeue queues a delivery again, and returns the given columns of it.
 func (q queue) requeue(ctx context.Context, t tx, receiverID, id string, now time.Time, columns string) scanner {
 	return t.Row(ctx, q.names.Replace(requeued+` AND {job} = $3`)+` RETURNING `+columns, receiverID, micros(now), id)
 }
 
-// requeueDead queues all dead letters of a receiver again.
+// requeueDead queues all dead deliveries to a receiver again.
 func (q queue) requeueDead(ctx context.Context, receiverID string, now time.Time) (n int, err error) {
 	err = q.change(ctx, audit.Of("deliveries.redelivered", "", q.receives(), receiverID), func(t tx) error {
 		res, err := t.Exec(ctx, q.names.Replace(requeued+` AND state = 'dead'`), receiverID, micros(now))
@@ -140,11 +141,11 @@ func (q queue) requeueDead(ctx context.Context, receiverID string, now time.Time
 	return n, err
 }
 
-// receives returns what the receivers are: webhook or client.
+// receives returns the kind of the receivers: webhook or client.
 func (q queue) receives() string { return strings.TrimSuffix(q.names.Replace("{receiver}"), "_id") }
 
-// woken in the column rests means that a receiver no longer rests, until its next holder. The present
-// holder may be about to let it rest, because it does not know of this.
+// woken is a value of the column rests. It means that the receiver must not rest, not even if its
+// present holder wants it to when it releases the receiver. The next holder removes it.
 const woken = -1
 
 // wake ends the rest of a receiver.
@@ -156,7 +157,7 @@ func (q queue) wake(ctx context.Context, t tx, receiverID string) error {
 	return nil
 }
 
-// expire marks pending deliveries as dead that were queued before a time.
+// expire marks pending deliveries as dead if they were queued before the given time.
 func (q queue) expire(ctx context.Context, before, now time.Time) error {
 	return q.once(ctx, audit.None("the progress of deliveries"), func(t tx) error {
 		_, err := t.Exec(ctx, q.names.Replace(`UPDATE {deliveries} SET state = 'dead', ended = $2,
@@ -169,7 +170,7 @@ func (q queue) expire(ctx context.Context, before, now time.Time) error {
 	})
 }
 
-// forget deletes deliveries that ended before these times, and those of deleted receivers.
+// forget deletes deliveries that ended before the given times, and deliveries to deleted receivers.
 func (q queue) forget(ctx context.Context, delivered, dead time.Time) error {
 	err := q.forgetWhere(ctx, `state = 'delivered' AND ended < $1 OR state = 'dead' AND ended < $2`,
 		micros(delivered), micros(dead))
@@ -177,7 +178,7 @@ func (q queue) forget(ctx context.Context, delivered, dead time.Time) error {
 		return fmt.Errorf("deleting deliveries: %w", err)
 	}
 
-	// Deleting a receiver leaves its deliveries, because there may be many.
+	// Deleting a receiver does not delete its deliveries, because there may be many.
 	deleted, err := gather(ctx, q.read(), "listing deleted receivers", scanID, q.names.Replace(deletedReceivers))
 	var errs []error
 	for _, id := range deleted {
@@ -196,8 +197,8 @@ func (q queue) forgetWhere(ctx context.Context, condition string, args ...any) e
 	})
 }
 
-// deletedReceivers lists receivers that have deliveries but no longer exist. It looks into an index
-// once for each receiver that has any.
+// deletedReceivers lists receivers that have deliveries but no longer exist. It reads one index
+// entry per receiver.
 const deletedReceivers = `WITH RECURSIVE told (id) AS (SELECT MIN({receiver}) FROM {deliveries}
 		UNION ALL SELECT (SELECT MIN({receiver}) FROM {deliveries} WHERE {receiver} > told.id)
 			FROM told WHERE told.id IS NOT NULL)

@@ -16,10 +16,10 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// rounds is how often operations that exclude each other run concurrently.
+// rounds is how many times operations that exclude each other run concurrently.
 const rounds = 30
 
-// together runs all funcs concurrently and waits until they have returned.
+// together runs all functions concurrently, and waits until they have returned.
 func together(do ...func()) {
 	var begun, ended sync.WaitGroup
 	begun.Add(len(do))
@@ -33,7 +33,7 @@ func together(do ...func()) {
 	ended.Wait()
 }
 
-// expect reports an error that is not of the given kinds.
+// expect reports a test error if err is not nil and not of one of the given kinds.
 func expect(t *testing.T, doing string, err error, kinds ...problem.Kind) {
 	t.Helper()
 	for _, kind := range kinds {
@@ -50,8 +50,8 @@ func end(kind, id string) revocation.Revocation {
 	return revocation.Revocation{Kind: kind, ID: id, Until: time.Now(), Expires: time.Now().Add(time.Hour)}
 }
 
-// TestLoginsAgainstEnds shows that ending the logins of a subscriber also ends, or prevents,
-// logins that start at the same time.
+// TestLoginsAgainstEnds shows that if the logins of a subscriber are ended while new ones begin,
+// the new logins are either ended or prevented.
 func TestLoginsAgainstEnds(t *testing.T) { EachDatabase(t, testLoginsAgainstEnds) }
 
 func testLoginsAgainstEnds(t *testing.T, c Config) {
@@ -100,9 +100,9 @@ func testLoginsAgainstEnds(t *testing.T, c Config) {
 	}
 }
 
-// TestRedeemAgainstEnds redeems a code while its login, client, consent or subscriber ends. The
-// code yields a revoked grant or none. If the login ends, the client gets one logout if it had a
-// grant, and none otherwise.
+// TestRedeemAgainstEnds shows that if a code is redeemed while its login, client, consent or
+// subscriber ends, the result is a revoked grant or no grant. If the login has ended, the client
+// gets one logout if it had a grant, and none otherwise.
 func TestRedeemAgainstEnds(t *testing.T) { EachDatabase(t, testRedeemAgainstEnds) }
 
 func testRedeemAgainstEnds(t *testing.T, c Config) {
@@ -181,8 +181,8 @@ func testRedeemAgainstEnds(t *testing.T, c Config) {
 	}
 }
 
-// TestAddRecordingAgainstDelete shows that all concurrent uploads of one recording return the same recording,
-// even while it is deleted.
+// TestAddRecordingAgainstDelete shows that all concurrent uploads of a recording return the same
+// recording, even while the recording is being deleted.
 func TestAddRecordingAgainstDelete(t *testing.T) { EachDatabase(t, testAddRecordingAgainstDelete) }
 
 func testAddRecordingAgainstDelete(t *testing.T, c Config) {
@@ -218,8 +218,8 @@ func testAddRecordingAgainstDelete(t *testing.T, c Config) {
 	}
 }
 
-// TestLegsAtOnce shows that of the legs of a call that are uploaded at once, each completes one
-// waiting recording.
+// TestLegsAtOnce shows that if the legs of a call are uploaded concurrently, each of them completes
+// one waiting recording.
 func TestLegsAtOnce(t *testing.T) { EachDatabase(t, testLegsAtOnce) }
 
 func testLegsAtOnce(t *testing.T, c Config) {
@@ -255,7 +255,7 @@ func testLegsAtOnce(t *testing.T, c Config) {
 }
 
 // TestRevocationsInOrder shows that revocations become visible in the order of their numbers. A
-// reader that continues after the last number it knows misses none.
+// reader that continues after the last number it has read misses none.
 func TestRevocationsInOrder(t *testing.T) { EachDatabase(t, testRevocationsInOrder) }
 
 func testRevocationsInOrder(t *testing.T, c Config) {
@@ -297,8 +297,8 @@ func testRevocationsInOrder(t *testing.T, c Config) {
 	}
 }
 
-// TestDeleteAgainstChanges shows that concurrent deletions and changes do not deadlock, in
-// whichever order they run.
+// TestDeleteAgainstChanges shows that concurrent deletions and changes do not deadlock, in any
+// order.
 func TestDeleteAgainstChanges(t *testing.T) { EachDatabase(t, testDeleteAgainstChanges) }
 
 func testDeleteAgainstChanges(t *testing.T, c Config) {
@@ -341,8 +341,8 @@ func testDeleteAgainstChanges(t *testing.T, c Config) {
 	)
 }
 
-// TestAssignAgainstDelete shows that a call is never routed to a deleted resource: if both run at once, either
-// the deletion or the assignment fails.
+// TestAssignAgainstDelete shows that a call is never routed to a deleted resource: if a deletion
+// and an assignment run concurrently, one of them fails.
 func TestAssignAgainstDelete(t *testing.T) { EachDatabase(t, testAssignAgainstDelete) }
 
 func testAssignAgainstDelete(t *testing.T, c Config) {

@@ -14,15 +14,15 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// AddRecording stores the recording of an arrival. If a live recording of the project has the same
-// identity, it returns that one; if a recording waits for the arrival, it completes that one.
-// Otherwise it inserts r.
+// AddRecording stores the recording for an arrival. If the project already has a recording with the
+// same identity that is not deleted, AddRecording returns it. If a recording is waiting for the
+// arrival, AddRecording completes it. Otherwise it inserts r.
 func (s *Recordings) AddRecording(
 	ctx context.Context, r recordings.Recording, a recordings.Arrival,
 ) (kept recordings.Recording, added bool, err error) {
-	// A recording may be deleted between the insert that it is in the way of and the query for it, and
-	// two waiting recordings may be completed with the same one. Each failure means that another
-	// change has succeeded, which does not happen this many times in a row.
+	// A change fails if another one deletes the recording that prevented an insert before it is
+	// read, or if two waiting recordings are completed with the same identity. Each such failure
+	// means that another change has succeeded, which does not happen this many times in a row.
 	for range 50 {
 		kept, added, err = s.addRecording(ctx, r, a)
 		if !errors.Is(err, errOvertaken) {
@@ -32,10 +32,11 @@ func (s *Recordings) AddRecording(
 	return kept, false, err
 }
 
-// errOvertaken is returned if another change has deleted or inserted the recording in question.
+// errOvertaken is returned if a concurrent change has deleted or inserted the recording in
+// question.
 var errOvertaken = problem.New(problem.Conflict, "conflict", "the recording is being changed by other requests")
 
-// errNotWaiting is returned if an upload names a recording that does not wait for its media.
+// errNotWaiting is returned if an upload names a recording that is not waiting for its media.
 var errNotWaiting = problem.BadParam("RecordingSid", "no recording with this RecordingSid waits for its media")
 
 func (s *Recordings) addRecording(
@@ -72,8 +73,8 @@ func (s *Recordings) addRecording(
 	return kept, added, err
 }
 
-// settleRecording completes the recording that waits. If none waits, it inserts one. If the identity is
-// taken, it returns the recording that has it.
+// settleRecording completes the waiting recording. If none is waiting, it inserts one. If the
+// identity is in use, it returns the recording that has it.
 func (t tx) settleRecording(
 	ctx context.Context, r recordings.Recording, a recordings.Arrival,
 ) (kept recordings.Recording, added bool, err error) {
@@ -107,8 +108,9 @@ func (t tx) insertRecording(ctx context.Context, r recordings.Recording, identit
 	return n == 1, err
 }
 
-// completeRecording completes the recording that waits for an arrival; problem.NotFound if none does.
-// What the sender provided replaces what was known. The row keeps its id, so media_key names the media.
+// completeRecording completes the recording that is waiting for an arrival, or returns
+// problem.NotFound if there is none. Values from the sender replace the known ones. The row keeps
+// its id, so media_key names the media.
 func (t tx) completeRecording(
 	ctx context.Context, r recordings.Recording, a recordings.Arrival,
 ) (recordings.Recording, error) {
@@ -127,7 +129,8 @@ func (t tx) completeRecording(
 		r.ProjectID, levelsOf(r), flagsOf(r), r.Callback.URL, strings.Join(r.Callback.Events, " "), r.Callback.Method,
 	}}
 	w.waitsFor(r.ProjectID, a)
-	// Of several that wait, the one of the same track is completed, then one of both tracks.
+	// If several recordings are waiting, complete one with the same track or, if there is none, one
+	// with both tracks.
 	completed, err := recordingTable.scan(t.Row(ctx, `UPDATE recordings SET
 			media_key = $1, identity = $2, status = $3, error_code = $4, codec = $5, sample_rate = $6,
 			channels = $7, bits = $8, frames = $9, bytes = $10, sha256 = $11, repairs = $12, price = $13,
@@ -149,8 +152,9 @@ func (t tx) completeRecording(
 	return completed, err
 }
 
-// lockWaiting locks the recordings that wait for an arrival; problem.NotFound if none does. A change
-// with the media of another leg waits here for this one, and then sees which recordings still wait.
+// lockWaiting locks the recordings that are waiting for an arrival, or returns problem.NotFound if
+// there are none. A concurrent change with the media of another leg waits for the lock, and then
+// sees which recordings are still waiting.
 func (t tx) lockWaiting(ctx context.Context, projectID string, a recordings.Arrival) error {
 	var w where
 	w.waitsFor(projectID, a)
@@ -158,7 +162,7 @@ func (t tx) lockWaiting(ctx context.Context, projectID string, a recordings.Arri
 	return requireRow(res, err, "recording")
 }
 
-// waitsFor adds the conditions of recordings that wait for an arrival.
+// waitsFor adds the conditions for recordings that are waiting for an arrival.
 func (w *where) waitsFor(projectID string, a recordings.Arrival) {
 	w.and(`project_id = $%d`, projectID)
 	if a.Late && a.Sid != "" {
@@ -181,8 +185,8 @@ func (w *where) waitsFor(projectID string, a recordings.Arrival) {
 	}
 }
 
-// UpdateRecording writes the progress of a waiting recording if it has not changed since old. A new
-// callback is told that the recording is in progress.
+// UpdateRecording writes the progress of a waiting recording, unless the recording has changed
+// since old. If it has a new callback, that is notified that the recording is in progress.
 func (s *Recordings) UpdateRecording(
 	ctx context.Context, r recordings.Recording, identity string, old time.Time,
 ) error {
@@ -207,7 +211,8 @@ func (s *Recordings) UpdateRecording(
 	})
 }
 
-// isNewCallback reports whether a recording in progress has a callback that was not told so.
+// isNewCallback reports whether a recording in progress has a callback that was not notified of
+// this status.
 func (t tx) isNewCallback(ctx context.Context, r recordings.Recording) (bool, error) {
 	if r.Status != recordings.InProgress || !r.Callback.Wants(r.Status) {
 		return false, nil
@@ -218,7 +223,7 @@ func (t tx) isNewCallback(ctx context.Context, r recordings.Recording) (bool, er
 	return told.URL != r.Callback.URL || !told.Wants(r.Status), checkRow(err, "recording")
 }
 
-// AwaitsMedia reports whether a recording of a call or a conference waits for its media.
+// AwaitsMedia reports whether a recording of a call or a conference is waiting for its media.
 func (s *Recordings) AwaitsMedia(ctx context.Context, projectID string, m recordings.Metadata) (bool, error) {
 	column, sid := "call_sid", m.CallSid
 	if m.ConferenceSid != "" {
@@ -236,7 +241,8 @@ func (s *Recordings) AwaitsMedia(ctx context.Context, projectID string, m record
 	return true, nil
 }
 
-// GiveUpRecordings marks recordings as absent that were to wait for their media until before a time.
+// GiveUpRecordings marks recordings as absent if they should have received their media before
+// until.
 func (s *Recordings) GiveUpRecordings(ctx context.Context, until time.Time) error {
 	return s.change(ctx, audit.None("the end of a wait"), func(t tx) error {
 		given, err := gather(ctx, t, "giving up recordings", recordingTable.scan, `UPDATE recordings

@@ -26,7 +26,7 @@ func (s *Recordings) ListRecordings(
 	return l.page(ctx, s.read(), q)
 }
 
-// callOf returns the call of the recording that a page begins with, or "".
+// callOf returns the call of the recording with which a page begins, or "".
 func (s *Recordings) callOf(ctx context.Context, projectID, id string) (call string, err error) {
 	err = s.read().Row(ctx, `SELECT COALESCE(call_sid, '') FROM recordings WHERE project_id = $1 AND id = $2`,
 		projectID, id).Scan(&call)
@@ -36,7 +36,7 @@ func (s *Recordings) callOf(ctx context.Context, projectID, id string) (call str
 	return call, nil
 }
 
-// startAtCall returns the key of the first row of a page in a listing by calls.
+// startAtCall returns the key of the first row of a page in a listing by call.
 func (s span) startAtCall(call, id string) []any {
 	if call == "" || s.startAt(call) == nil {
 		return nil
@@ -44,9 +44,9 @@ func (s span) startAtCall(call, id string) []any {
 	return []any{call, id}
 }
 
-// recordingListing returns the listing of what a filter matches. It reads an index in its order, so that
-// a page costs the same however many recordings there are. Fields of the filter that the index does
-// not have become checks.
+// recordingListing returns the listing of the recordings that match a filter. It reads an index in
+// order, so that the cost of a page does not depend on the number of recordings. Fields of the
+// filter that are not in the index become checks.
 func recordingListing(f recordings.Filter, from string) listing[recordings.Recording] {
 	l := recordingTable.listing(from)
 	l.within, l.desc = created(f), true
@@ -72,8 +72,8 @@ func recordingListing(f recordings.Filter, from string) listing[recordings.Recor
 	return ofSubscriber(l, f)
 }
 
-// byCall lists recordings by their calls, in the order of the index, so that a page costs the same
-// however short the prefix of the call is.
+// byCall changes the listing to list recordings by call, in the order of the index. So the cost of
+// a page does not depend on how short the prefix of the call is.
 func byCall(l listing[recordings.Recording], f recordings.Filter) listing[recordings.Recording] {
 	if l.within.low != "" {
 		l.checks = append(l.checks, check{`id >= $%d`, []any{l.within.low}})
@@ -89,18 +89,18 @@ func byCall(l listing[recordings.Recording], f recordings.Filter) listing[record
 	return l
 }
 
-// tiedTo is like isTied, for few recordings, each of which is looked up.
+// tiedTo is like isTied, for listings of few recordings. It looks up each recording.
 const tiedTo = `EXISTS (SELECT 1 FROM recording_subscribers WHERE subscriber_id = $%d AND recording_id = id)`
 
-// ofSubscriber restricts a listing to recordings that are tied to the filter's subscriber, if it has
-// one. By default they are read in the order of the ties: SQLite keeps the order of the tables of a
-// CROSS JOIN.
+// ofSubscriber restricts a listing to recordings that are tied to the filter's subscriber, if it
+// has one. By default it reads them in the order of the ties, because SQLite keeps the order of the
+// tables in a CROSS JOIN.
 func ofSubscriber(l listing[recordings.Recording], f recordings.Filter) listing[recordings.Recording] {
 	switch {
 	case f.SubscriberID == "":
 	case f.CallBegins != "":
 		l.checks = append(l.checks, check{tiedTo, []any{f.SubscriberID}})
-	case f.Party != "" || f.CallSid != "" || f.ConferenceSid != "": // there are few
+	case f.Party != "" || f.CallSid != "" || f.ConferenceSid != "": // there are few of these
 		l.where.and(tiedTo, f.SubscriberID)
 	default:
 		l.from, l.key = "recording_subscribers CROSS JOIN recordings", []string{"recording_id"}
@@ -110,7 +110,8 @@ func ofSubscriber(l listing[recordings.Recording], f recordings.Filter) listing[
 	return l
 }
 
-// parties returns the ways to the recordings of calls from or to a party. No recording is on two.
+// parties returns the conditions for recordings of calls from or to a party. No recording matches
+// two of them.
 func (w *where) parties(party string) (ways []string) {
 	var names []string
 	for _, name := range recordings.Spellings(party) {
@@ -124,7 +125,7 @@ func (w *where) parties(party string) (ways []string) {
 	return ways
 }
 
-// hasParty checks that a call is from or to a party.
+// hasParty returns a check that a call is from or to a party.
 func hasParty(party string) (c check) {
 	var in []string
 	for i, name := range recordings.Spellings(party) {
@@ -136,7 +137,7 @@ func hasParty(party string) (c check) {
 	return c
 }
 
-// created returns the span of ids that a filter allows.
+// created returns the range of ids that a filter allows.
 func created(f recordings.Filter) (s span) {
 	if !f.CreatedFrom.IsZero() {
 		s.low = recordings.FirstID(f.CreatedFrom)
@@ -147,7 +148,7 @@ func created(f recordings.Filter) (s span) {
 	return s
 }
 
-// matching returns the conditions of a filter, without its subscriber and times.
+// matching returns the conditions of a filter, except for those on its subscriber and times.
 func matching(f recordings.Filter) where {
 	var w where
 	w.and(`project_id = $%d`, f.ProjectID)

@@ -33,7 +33,8 @@ var recordingTable = table[recordings.Recording]{
 	},
 }
 
-// mediaKey is NULL if the id names the media. It is scanned after the id.
+// A mediaKey is the column with the key of the media. It is NULL if the key is the recording's id.
+// It must be scanned after the id.
 type mediaKey struct{ r *recordings.Recording }
 
 func (m mediaKey) Scan(src any) error {
@@ -49,7 +50,8 @@ func (m mediaKey) value() (any, error) {
 	return sql.NullString{String: key, Valid: key != "" && key != m.r.ID}, nil
 }
 
-// lines is a slice of strings whose column separates them by newlines. An empty one is nil.
+// A lines is a slice of strings that is stored separated by newlines. If it is empty, it is read as
+// nil.
 type lines []string
 
 func (l *lines) Scan(src any) error {
@@ -63,7 +65,7 @@ func (l *lines) Scan(src any) error {
 
 func (l *lines) value() (any, error) { return strings.Join(*l, "\n"), nil }
 
-// measured is the text of a recording's levels, or "" if they were not measured.
+// A measured is the column with the levels of a recording. It is "" if they were not measured.
 type measured struct{ r *recordings.Recording }
 
 func (m measured) Scan(src any) error {
@@ -92,10 +94,10 @@ func flagsOf(r recordings.Recording) int64 {
 	return int64(r.Levels.Flags)
 }
 
-// isTied is the condition that a recording is tied to a subscriber.
+// isTied is the condition that a recording is tied to the given subscriber.
 const isTied = `id IN (SELECT recording_id FROM recording_subscribers WHERE subscriber_id = $%d)`
 
-// FindRecording finds a live recording of an owner.
+// FindRecording finds a recording of an owner that is not deleted.
 func (s *Recordings) FindRecording(
 	ctx context.Context, o recordings.Owner, sid string,
 ) (recordings.Recording, error) {
@@ -108,8 +110,9 @@ func (s *Recordings) FindRecording(
 	return recordingTable.find(ctx, s.read(), `deleted = 0 AND `+w.String(), w.args...)
 }
 
-// FindRecordingsBeginning returns at most fifty live recordings of a project whose Sids have a prefix.
-// Sids are random, so a prefix of several characters has few.
+// FindRecordingsBeginning returns at most fifty recordings in a project whose Sids have the given
+// prefix, except for deleted ones. Sids are random, so few of them share a prefix of several
+// characters.
 func (s *Recordings) FindRecordingsBeginning(
 	ctx context.Context, projectID, sid string,
 ) ([]recordings.Recording, error) {
@@ -117,10 +120,10 @@ func (s *Recordings) FindRecordingsBeginning(
 		ORDER BY sid LIMIT 50`, sid, sid+last, projectID)
 }
 
-// last sorts after anything that a text may continue with.
+// last sorts after anything that may follow a prefix.
 const last = "\U0010FFFF"
 
-// DeleteRecording turns a live recording of a project into a stub, and returns the key of its media.
+// DeleteRecording reduces a recording in a project to a stub, and returns the key of its media.
 func (s *Recordings) DeleteRecording(
 	ctx context.Context, projectID, sid string, at time.Time,
 ) (key string, err error) {
@@ -134,7 +137,7 @@ func (s *Recordings) DeleteRecording(
 	return key, err
 }
 
-// SweepRecordings deletes the stubs of recordings deleted before a time.
+// SweepRecordings deletes the stubs of recordings that were deleted before the given time.
 func (s *Recordings) SweepRecordings(ctx context.Context, before time.Time) error {
 	return s.once(ctx, audit.None("stubs of what was deleted"), func(t tx) error {
 		_, err := t.Exec(ctx, `DELETE FROM recordings WHERE deleted <> 0 AND deleted < $1`, micros(before))
@@ -145,7 +148,7 @@ func (s *Recordings) SweepRecordings(ctx context.Context, before time.Time) erro
 	})
 }
 
-// MediaInUse returns the keys of the media of live recordings from first to last.
+// MediaInUse returns the media keys from first to last of recordings that are not deleted.
 func (s *Recordings) MediaInUse(ctx context.Context, first, last string) ([]string, error) {
 	return gather(ctx, s.read(), "listing media in use", scanID, `SELECT id FROM recordings
 			WHERE id >= $1 AND id <= $2 AND media_key IS NULL AND deleted = 0
@@ -153,13 +156,13 @@ func (s *Recordings) MediaInUse(ctx context.Context, first, last string) ([]stri
 		first, last)
 }
 
-// RecordRate returns a project's price of a recorded minute.
+// RecordRate returns a project's price per recorded minute.
 func (s *Recordings) RecordRate(ctx context.Context, projectID string) (rate int64, err error) {
 	err = s.read().Row(ctx, `SELECT record_rate FROM projects WHERE id = $1`, projectID).Scan(&rate)
 	return rate, checkRow(err, "project")
 }
 
-// MediaAuth returns the policy for fetching the media of a project.
+// MediaAuth returns a project's policy for fetching media.
 func (s *Recordings) MediaAuth(ctx context.Context, projectID string) (auth recordings.MediaAuth, err error) {
 	err = s.read().Row(ctx, `SELECT media_auth FROM projects WHERE id = $1`, projectID).Scan(&auth)
 	return auth, checkRow(err, "project")
@@ -176,8 +179,8 @@ func (s *Recordings) HasSubscriber(ctx context.Context, projectID, subscriberID 
 	return n > 0, nil
 }
 
-// SubscriberOf returns the subscriber of a project with the address "/context/name", or "". Clients may
-// append a query to the address.
+// SubscriberOf returns the subscriber in a project with the address "/context/name", or "". Clients
+// may append a query to the address, which is ignored.
 func (s *Recordings) SubscriberOf(ctx context.Context, projectID, address string) (subscriberID string, err error) {
 	address, _, _ = strings.Cut(address, "?")
 	parts := strings.Split(address, "/")

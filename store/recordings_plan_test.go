@@ -16,9 +16,9 @@ import (
 	"github.com/selvage/selvage/recordings/levels"
 )
 
-// manyRecordings fills a project with recordings, one second apart. Every tenth is deleted. Ten belong to the
-// call c and ten to the conference r. A tenth is tied to the subscriber s, the rest to others. Ten are one-way,
-// and every third has dead air.
+// manyRecordings fills a project with recordings that begin one second apart. Every tenth is
+// deleted. Ten belong to the call c, and ten to the conference r. A tenth is tied to the subscriber
+// s, the rest to others. Ten are one-way, and every third has dead air.
 func manyRecordings(t testing.TB, c Config, s *Store, project string, n int) {
 	t.Helper()
 	filled(t, c, s,
@@ -75,8 +75,8 @@ func filters(project string) map[string]recordings.Filter {
 	}
 }
 
-// TestRecordingPlans shows that every list of recordings is read in index order: nothing is sorted, and no table
-// is scanned.
+// TestRecordingPlans shows that all lists of recordings are read in the order of an index: nothing
+// is sorted, and no table is scanned.
 func TestRecordingPlans(t *testing.T) { EachDatabase(t, testRecordingPlans) }
 
 func testRecordingPlans(t *testing.T, c Config) {
@@ -105,7 +105,7 @@ func testRecordingPlans(t *testing.T, c Config) {
 				}
 
 				plan := strings.Join(explained(t, s, explain+q.sql, q.args), "\n")
-				// One of several branches reads only a page of rows, which may be sorted.
+				// Each branch of a union reads only one page of rows, so it may sort them.
 				plan = pageOfWay.ReplaceAllString(plan, "")
 				for _, bad := range []string{"SCAN", "TEMP B-TREE", "Seq Scan", "Sort"} {
 					if strings.Contains(plan, bad) && !mayPick(c, name, plan) {
@@ -117,10 +117,12 @@ func testRecordingPlans(t *testing.T, c Config) {
 	}
 }
 
-// pageOfWay matches the steps of SQLite for the page that one of several branches returned.
+// pageOfWay matches the steps with which SQLite reads the page that one branch of a union has
+// returned.
 var pageOfWay = regexp.MustCompile(`SCAN way\d\n?(USE TEMP B-TREE FOR ORDER BY)?`)
 
-// mayPick reports whether a plan may sort, because the filter leaves so few rows that PostgreSQL prefers it.
+// mayPick reports whether a plan may sort, because the filter leaves so few rows that PostgreSQL
+// prefers sorting.
 func mayPick(c Config, name, plan string) bool {
 	return c.URL != "" && (strings.Contains(name, "call") || strings.Contains(name, "party") ||
 		name == "nobody") && !strings.Contains(plan, "Seq Scan")
@@ -147,8 +149,8 @@ func explained(t *testing.T, s *Store, sql string, args []any) []string {
 	return lines
 }
 
-// TestRecordingPages shows that each page of a list has the recordings that match the filter, in
-// order, whichever query finds them.
+// TestRecordingPages shows that each page of a list contains the recordings that match the filter,
+// in order, no matter which query finds them.
 func TestRecordingPages(t *testing.T) { EachDatabase(t, testRecordingPages) }
 
 func testRecordingPages(t *testing.T, c Config) {
@@ -192,7 +194,8 @@ func testRecordingPages(t *testing.T, c Config) {
 	}
 }
 
-// BenchmarkListRecordings reads the first page of fifty of a million recordings, and one from the middle.
+// BenchmarkListRecordings reads the first page of fifty from a million recordings, and a page from
+// the middle.
 func BenchmarkListRecordings(b *testing.B) {
 	c := Config{Dir: b.TempDir(), Audit: auditKey(b)}
 	s := opened(b, c)
@@ -217,7 +220,7 @@ func BenchmarkListRecordings(b *testing.B) {
 	}
 }
 
-// processor returns the processor time that this process has used.
+// processor returns the CPU time that this process has used so far.
 func processor(b *testing.B) time.Duration {
 	b.Helper()
 	var used syscall.Rusage

@@ -24,7 +24,7 @@ var resourceTable = table[fabric.Resource]{
 	},
 }
 
-// handlerOf returns the resource that takes the calls of another, or "".
+// handlerOf returns the resource that handles the calls to another resource, or "".
 func handlerOf(r fabric.Resource) string { return r.Fields.Text("calling_handler_resource_id") }
 
 // CreateResource inserts a resource and its address, and queues its event.
@@ -56,12 +56,12 @@ func (s *Resources) CreateResource(
 	})
 }
 
-// FindResource finds a resource of a project and type.
+// FindResource finds a resource by its project, type and id.
 func (s *Resources) FindResource(ctx context.Context, projectID, typ, id string) (fabric.Resource, error) {
 	return resourceTable.find(ctx, s.read(), `id = $3 AND project_id = $1 AND type = $2`, projectID, typ, id)
 }
 
-// ListResources returns a page of a project's resources of a type.
+// ListResources returns a page of a project's resources of one type.
 func (s *Resources) ListResources(
 	ctx context.Context, projectID, typ string, q page.Query,
 ) (page.Page[fabric.Resource], error) {
@@ -71,8 +71,8 @@ func (s *Resources) ListResources(
 	return l.page(ctx, s.read(), q)
 }
 
-// UpdateResource writes a resource if it has not changed since old, renames its addresses, and queues
-// its event.
+// UpdateResource writes a resource unless it has changed since old, renames its addresses, and
+// queues its event.
 func (s *Resources) UpdateResource(
 	ctx context.Context, r fabric.Resource, old time.Time, tell fabric.Teller,
 ) error {
@@ -108,9 +108,9 @@ func (s *Resources) UpdateResource(
 	})
 }
 
-// lock locks a resource or subscriber of a project that calls are about to be routed to. A change
-// that deletes it waits for this one and then sees the route. If this one has to wait, it finds the
-// resource deleted, and returns [problem.NotFound].
+// lock locks a resource or subscriber to which calls will be routed. If it is deleted concurrently,
+// the deletion waits for this change, and then finds the route. If this change has to wait, it
+// finds that the resource was deleted, and lock returns [problem.NotFound].
 func (t tx) lock(ctx context.Context, projectID, id string) error {
 	for _, table := range []string{"resources", "subscribers"} {
 		res, err := t.Exec(ctx, `UPDATE `+table+` SET updated = updated WHERE id = $1 AND project_id = $2`,
@@ -122,7 +122,7 @@ func (t tx) lock(ctx context.Context, projectID, id string) error {
 	return problem.NoSuch("resource")
 }
 
-// lockHandler locks the resource that takes the calls of another, if there is one.
+// lockHandler locks the resource that handles the calls to r, if there is one.
 func (t tx) lockHandler(ctx context.Context, r fabric.Resource) error {
 	if id := handlerOf(r); id != "" {
 		return t.lock(ctx, r.ProjectID, id)
@@ -130,13 +130,13 @@ func (t tx) lockHandler(ctx context.Context, r fabric.Resource) error {
 	return nil
 }
 
-// countRoutes counts the routes that lead to a resource.
+// countRoutes counts the routes to a resource.
 const countRoutes = `SELECT (SELECT count(*) FROM phone_routes WHERE resource_id = $1) +
 	(SELECT count(*) FROM sip_addresses WHERE resource_id = $1) +
 	(SELECT count(*) FROM resources WHERE handler_id = $1)`
 
-// DeleteResource deletes a resource and its addresses, and queues its event. A resource that takes
-// the calls of something is a conflict.
+// DeleteResource deletes a resource and its addresses, and queues its event. If the resource
+// handles calls, the error is [problem.Conflict].
 func (s *Resources) DeleteResource(
 	ctx context.Context, projectID, typ, id string, tell fabric.Teller,
 ) error {
@@ -164,11 +164,11 @@ func (s *Resources) DeleteResource(
 	})
 }
 
-// things has the ids of everything that can be called.
+// things lists the ids of everything that can be called.
 const things = `(SELECT id, project_id FROM resources UNION ALL SELECT id, project_id FROM subscribers) AS things`
 
-// ListThings returns a page of resources and subscribers. One query finds their ids, and two more
-// read what they are.
+// ListThings returns a page of resources and subscribers. It finds their ids with one query, and
+// reads them with two more.
 func (s *Resources) ListThings(
 	ctx context.Context, projectID string, q page.Query,
 ) (p page.Page[fabric.Thing], err error) {
@@ -186,8 +186,8 @@ func (s *Resources) ListThings(
 	return p, err
 }
 
-// FindThings returns the resources and subscribers with some ids, in their order. Unknown ids are
-// left out.
+// FindThings returns the resources and subscribers with the given ids, in the order of the ids. It
+// leaves out unknown ids.
 func (s *Resources) FindThings(ctx context.Context, projectID string, ids []string) (all []fabric.Thing, err error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -227,7 +227,7 @@ var versionTable = table[fabric.Version]{
 	},
 }
 
-// CreateVersion inserts a version with the resource's next number.
+// CreateVersion stores v with the next version number of its resource, and returns it.
 func (s *Resources) CreateVersion(ctx context.Context, v fabric.Version) (fabric.Version, error) {
 	fields, err := jsonText(v.Fields)
 	if err != nil {
@@ -235,7 +235,8 @@ func (s *Resources) CreateVersion(ctx context.Context, v fabric.Version) (fabric
 	}
 	e := audit.Of("resource.deployed", v.ProjectID, "resource", v.ResourceID).With("version", v.ID)
 	err = s.change(ctx, e, func(t tx) error {
-		// Deployments of the same resource wait here for one another, so that each gets its own number.
+		// Deployments of the same resource wait here for one another, so that each gets its own
+		// number.
 		res, err := t.Exec(ctx, `UPDATE resources SET updated = updated WHERE id = $1 AND project_id = $2`,
 			v.ResourceID, v.ProjectID)
 		if err := requireRow(res, err, "resource"); err != nil {

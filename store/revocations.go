@@ -10,7 +10,7 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// Revocations holds the log of revocations that all nodes follow.
+// Revocations holds the log of revocations, which all nodes read.
 type Revocations struct{ *core }
 
 var _ revocation.Log = (*Store)(nil)
@@ -20,8 +20,9 @@ func (s *Revocations) AddRevocation(ctx context.Context, r revocation.Revocation
 	return s.change(ctx, audit.Of("token.revoked", "", r.Kind, r.ID), func(t tx) error { return t.revoke(ctx, r) })
 }
 
-// revoke writes a revocation in the transaction of the change that causes it, as the last thing that
-// the change does. The row of the sequence is locked until the commit, so numbers appear in order.
+// revoke writes a revocation in the transaction of the change that causes it. It must come last in
+// the change: it locks the row of the sequence until the commit, so that numbers become visible in
+// order.
 func (t tx) revoke(ctx context.Context, r revocation.Revocation) error {
 	if err := t.Later(ctx, `UPDATE sequences SET value = value + 1 WHERE name = 'revocations'`); err != nil {
 		return fmt.Errorf("numbering revocation: %w", err)
@@ -35,8 +36,8 @@ func (t tx) revoke(ctx context.Context, r revocation.Revocation) error {
 	return nil
 }
 
-// ending returns a revocation that covers everything until now, at least. The change that causes it
-// may have waited for others, whose tokens it ends, too.
+// ending returns a revocation that covers at least all tokens issued until now. The change that
+// causes it may have waited for other changes, whose tokens it must revoke, too.
 func (c *core) ending(r revocation.Revocation) revocation.Revocation {
 	r.Until = later(r.Until, c.now())
 	return r
@@ -57,7 +58,7 @@ func (s *Revocations) RevocationsSince(
 	return found, last, nil
 }
 
-// revocationsSince reads the number and the rows in one query, so that they match.
+// revocationsSince reads the last number and the rows in one query, so that they match.
 func (t tx) revocationsSince(
 	ctx context.Context, seq int64, now time.Time,
 ) (found []revocation.Revocation, last int64, err error) {
@@ -79,7 +80,7 @@ func (t tx) revocationsSince(
 		return nil, 0, errors.New("their sequence is missing")
 	}
 	for _, r := range rows {
-		if r.seq > 0 { // otherwise there is only the last number
+		if r.seq > 0 { // otherwise the row has only the last number
 			found = append(found, r.Revocation)
 		}
 	}

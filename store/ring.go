@@ -27,7 +27,7 @@ func (s *Ring) RingKeys(ctx context.Context) ([]keys.Record, error) {
 	return ringTable.gather(ctx, s.read(), `ORDER BY kid`)
 }
 
-// RingVersion returns how often the ring has changed.
+// RingVersion returns how many times the ring has changed.
 func (s *Ring) RingVersion(ctx context.Context) (version int64, err error) {
 	if err = s.watch().Row(ctx, `SELECT value FROM sequences WHERE name = 'ring'`).Scan(&version); err != nil {
 		return 0, fmt.Errorf("reading version of ring: %w", err)
@@ -35,11 +35,11 @@ func (s *Ring) RingVersion(ctx context.Context) (version int64, err error) {
 	return version, nil
 }
 
-// ChangeRing moves keys to other states and adds keys. It is a [problem.Conflict] if a key is not in
-// the state it is moved from, or if a use would have two current or two next keys.
+// ChangeRing changes the states of keys, and adds keys. The error is [problem.Conflict] if a key no
+// longer is in the state From, or if a use would have two current or two next keys.
 func (s *Ring) ChangeRing(ctx context.Context, moves []keys.Move, added []keys.Record) error {
 	return s.change(ctx, ringEvent(moves, added), func(t tx) error {
-		if err := t.countRing(ctx); err != nil { // first, since changes of the ring wait here for one another
+		if err := t.countRing(ctx); err != nil { // first, since concurrent changes wait here for one another
 			return err
 		}
 		for _, m := range moves {
@@ -93,7 +93,7 @@ func (t tx) addRingKey(ctx context.Context, r keys.Record, bound string) error {
 	return nil
 }
 
-// SweepRing deletes the keys that were retired before a time.
+// SweepRing deletes the keys that were retired before the given time.
 func (s *Ring) SweepRing(ctx context.Context, before time.Time) error {
 	return s.change(ctx, audit.Of("ring.swept", "", "ring", "").With("before", date(before)), func(t tx) error {
 		if err := t.countRing(ctx); err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// TestChangeRing shows that of fifty nodes that take the same step concurrently, one succeeds
-// and the others change nothing.
+// TestChangeRing shows that if fifty nodes take the same step concurrently, one succeeds and the
+// others change nothing.
 func TestChangeRing(t *testing.T) { store.EachDatabase(t, testChangeRing) }
 
 func testChangeRing(t *testing.T, c store.Config) {

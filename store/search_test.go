@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// TestSearchSubscribers shows that people are found by the beginnings of their names and identifiers, and by
-// nothing else.
+// TestSearchSubscribers shows that subscribers are found only by the beginnings of their names and
+// identifiers.
 func TestSearchSubscribers(t *testing.T) { store.EachDatabase(t, testSearchSubscribers) }
 
 func testSearchSubscribers(t *testing.T, c store.Config) {
@@ -72,7 +72,7 @@ func testSearchSubscribers(t *testing.T, c store.Config) {
 	}
 }
 
-// TestSearchPages shows that a person who matches in several ways is on only one page, and that
+// TestSearchPages shows that a subscriber who matches in several ways is on only one page, and that
 // the pages link to each other.
 func TestSearchPages(t *testing.T) { store.EachDatabase(t, testSearchPages) }
 

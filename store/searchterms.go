@@ -9,16 +9,16 @@ import (
 	"github.com/selvage/selvage/fabric"
 )
 
-// A searchKey is a text that subscribers are found by the beginning of, in the order of an index.
+// A searchKey is a text by whose beginning subscribers are found, in the order of an index.
 type searchKey struct {
-	value     string   // the expression of the index, in SQL
-	order     []string // of the index; an e-mail is unique in its project, names are not
-	condition string   // of the index; "" means none
+	value     string   // the expression of the index, as SQL
+	order     []string // the columns of the index; emails are unique in a project, names are not
+	condition string   // the condition of the index; "" means none
 	of        func(fabric.Subscriber) string
-	spellings func(text string) []string // what the expression may be for a text
+	spellings func(text string) []string // the possible values of the expression for a text
 }
 
-// The expressions of indexes.
+// The expressions of the indexes.
 const (
 	byFirst   = `LOWER(first_name || ' ' || last_name)`
 	byLast    = `LOWER(last_name || ' ' || first_name)`
@@ -26,7 +26,7 @@ const (
 	byWord    = `LOWER(SUBSTR(display_name, LENGTH(RTRIM(display_name, REPLACE(display_name, ' ', ''))) + 1))`
 )
 
-// searchKeys are in the order in which they are searched.
+// searchKeys lists the keys in the order in which they are searched.
 var searchKeys = []searchKey{
 	{"email", []string{"email"}, "", func(s fabric.Subscriber) string { return s.Email },
 		func(text string) []string { return []string{fabric.NormalizeEmail(text)} }},
@@ -59,7 +59,7 @@ func lastWord(name string) string {
 	return lower(name[before+1:])
 }
 
-// spellings returns what LOWER may return for a text in any case: lower, title and upper case. They
+// spellings returns the values that LOWER may return for a text in lower, title or upper case. They
 // differ only in letters other than A to Z.
 func spellings(text string) []string {
 	before := ' '
@@ -79,11 +79,11 @@ func distinct(all ...string) []string {
 	return slices.Compact(all)
 }
 
-// A searchTerm matches subscribers whose key begins with a text, in one spelling.
+// A searchTerm matches subscribers whose key begins with one spelling of a text.
 type searchTerm struct {
 	searchKey
 	text  string
-	words bool // the subscriber must match each word of the search, too
+	words bool // the subscriber must also match each word of the search
 }
 
 func (b searchTerm) matches(s fabric.Subscriber) bool {
@@ -91,7 +91,7 @@ func (b searchTerm) matches(s fabric.Subscriber) bool {
 	return value != "" && strings.HasPrefix(value, b.text)
 }
 
-// termsOf returns a term for each key and spelling of a text.
+// termsOf returns a term for each key and each spelling of a text.
 func termsOf(text string, words bool) (all []searchTerm) {
 	for _, c := range searchKeys {
 		for _, spelling := range c.spellings(text) {
@@ -104,14 +104,16 @@ func termsOf(text string, words bool) (all []searchTerm) {
 // A search finds subscribers who match any of its terms.
 type search struct {
 	terms []searchTerm
-	words [][]searchTerm // for each word of the text
+	words [][]searchTerm // terms for each word of the text
 }
 
-// maxWords is the most words that are searched one by one. A longer text is searched as a whole.
+// maxWords is the most words that are searched separately. If a text has more, it is only searched
+// as a whole.
 const maxWords = 5
 
-// newSearch returns the search for a text: as a whole, or by its words in any order. Candidates for
-// several words are those of the longest, which is likely to be the rarest.
+// newSearch returns the search for a text: as a whole, and by its words in any order. If there are
+// several words, the candidates are those that match the longest word, which is likely to be the
+// rarest.
 func newSearch(text string) (f search) {
 	f.terms = termsOf(text, false)
 	words := strings.Fields(text)
@@ -128,7 +130,8 @@ func newSearch(text string) (f search) {
 	return f
 }
 
-// isFirst reports whether a term is the first one that finds a subscriber, so that none is found twice.
+// isFirst reports whether the term with this number is the first one that finds s, so that no
+// subscriber is found twice.
 func (f search) isFirst(term int, s fabric.Subscriber) bool {
 	for i, b := range f.terms[:term+1] {
 		if b.matches(s) && (!b.words || f.matchesWords(s)) {

@@ -20,8 +20,8 @@ var sipAddressTable = table[fabric.SIPAddress]{
 
 func nameTaken() error { return problem.Taken("name", "Name has already been taken") }
 
-// CreateSIPAddress inserts a SIP address if the unique index has no other of its name and user. The
-// resource that takes its calls must exist, otherwise it is a [problem.NotFound].
+// CreateSIPAddress inserts a SIP address, unless another one has the same name and user. If the
+// resource that handles its calls does not exist, the error is [problem.NotFound].
 func (s *Resources) CreateSIPAddress(ctx context.Context, a fabric.SIPAddress) error {
 	fields, err := jsonText(a.Fields)
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *Resources) CreateSIPAddress(ctx context.Context, a fabric.SIPAddress) e
 	})
 }
 
-// FindSIPAddress finds a SIP address of a project.
+// FindSIPAddress finds a SIP address by its project and id.
 func (s *Resources) FindSIPAddress(ctx context.Context, projectID, id string) (fabric.SIPAddress, error) {
 	return sipAddressTable.find(ctx, s.read(), `id = $2 AND project_id = $1`, projectID, id)
 }
@@ -54,8 +54,8 @@ func (s *Resources) ListSIPAddresses(
 	return l.page(ctx, s.read(), q)
 }
 
-// UpdateSIPAddress writes a SIP address if it has not changed since old. The resource that takes its
-// calls must exist, otherwise it is a [problem.NotFound].
+// UpdateSIPAddress writes a SIP address, unless it has changed since old. If the resource that
+// handles its calls does not exist, the error is [problem.NotFound].
 func (s *Resources) UpdateSIPAddress(ctx context.Context, a fabric.SIPAddress, old time.Time) error {
 	fields, err := jsonText(a.Fields)
 	if err != nil {
@@ -94,7 +94,7 @@ var sipCredentialTable = table[fabric.SIPCredential]{
 
 func usernameTaken() error { return problem.Taken("username", "Username has already been taken") }
 
-// CreateSIPCredential inserts credentials if the unique index has no others of their username.
+// CreateSIPCredential inserts credentials, unless other credentials have the same username.
 func (s *Resources) CreateSIPCredential(ctx context.Context, c fabric.SIPCredential) error {
 	fields, err := jsonText(c.Fields)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *Resources) CreateSIPCredential(ctx context.Context, c fabric.SIPCredent
 	})
 }
 
-// FindSIPCredential finds credentials of a subscriber.
+// FindSIPCredential finds credentials by their subscriber and id.
 func (s *Resources) FindSIPCredential(
 	ctx context.Context, projectID, subscriberID, id string,
 ) (fabric.SIPCredential, error) {
@@ -129,7 +129,7 @@ func (s *Resources) ListSIPCredentials(
 	return l.page(ctx, s.read(), q)
 }
 
-// UpdateSIPCredential writes credentials if they have not changed since old.
+// UpdateSIPCredential writes credentials, unless they have changed since old.
 func (s *Resources) UpdateSIPCredential(ctx context.Context, c fabric.SIPCredential, old time.Time) error {
 	fields, err := jsonText(c.Fields)
 	if err != nil {
@@ -146,7 +146,7 @@ func (s *Resources) UpdateSIPCredential(ctx context.Context, c fabric.SIPCredent
 	})
 }
 
-// DeleteSIPCredential deletes credentials of a subscriber.
+// DeleteSIPCredential deletes one of a subscriber's credentials.
 func (s *Resources) DeleteSIPCredential(ctx context.Context, subscriberID, id string) error {
 	e := audit.Of("sip_credential.deleted", "", "sip_credential", id).With("subscriber", subscriberID)
 	return s.once(ctx, e, func(t tx) error {
@@ -156,8 +156,8 @@ func (s *Resources) DeleteSIPCredential(ctx context.Context, subscriberID, id st
 	})
 }
 
-// PutPhoneRoute sets which resource takes the calls or messages of a number. The resource must exist,
-// otherwise it is a [problem.NotFound].
+// PutPhoneRoute sets the resource that handles the calls or messages to a number. If the resource
+// does not exist, the error is [problem.NotFound].
 func (s *Resources) PutPhoneRoute(ctx context.Context, r fabric.PhoneRoute) error {
 	e := audit.Of("phone_route.assigned", r.ProjectID, "phone_route", r.ID).With(
 		"handler", r.Handler, "resource", r.ResourceID)

@@ -1,9 +1,10 @@
-// Package store keeps the rows of a database: everything an owner would be angry to lose.
+// Package store keeps the rows of a database: everything that an owner would be angry to lose.
 //
-// Queries are written once, in the SQL that SQLite and PostgreSQL share: $1 parameters,
-// ON CONFLICT, RETURNING, and times as BIGINT microseconds. The database decides what is unique
-// and what happens once; Go does not look first. This package holds no rules. Those are in
-// packages such as fabric, idp and recordings, whose interfaces the parts of a [Store] implement.
+// Queries are written once, in the SQL that SQLite and PostgreSQL share: $1 parameters, ON
+// CONFLICT, RETURNING, and times as BIGINT microseconds. The database decides what is unique and
+// what happens only once; the Go code does not check first. This package contains no rules. These
+// are in packages such as fabric, idp and recordings, whose interfaces the parts of a [Store]
+// implement.
 package store
 
 import (
@@ -24,25 +25,26 @@ import (
 // Config describes the database to open.
 type Config struct {
 	URL   string           // sqlite:FILE or postgres://…; "" means sqlite:selvage.db
-	Dir   string           // the directory of a relative FILE
+	Dir   string           // the directory to which a relative FILE is relative
 	Pool  int              // maximum number of connections to PostgreSQL; 0 means 16
 	Now   func() time.Time // nil means time.Now
 	Check time.Duration    // maximum time to check a file for damage before it is used
 
 	Patience time.Duration // maximum time of a query on PostgreSQL; 0 means 5 s
 
-	Audit *audit.Key // authenticates the audit trail; nil means that AuditBy is called before the first change
+	Audit *audit.Key // authenticates the audit trail; if nil, AuditBy must be called before the first change
 
 	ReadOnly bool // open the database as it is, without creating or changing anything
 
-	migrations fs.FS // nil means those of this package
+	migrations fs.FS // nil means the migrations of this package
 }
 
-// A Store is a database whose schema is up to date. Its parts each hold the rows of one noun.
-// All methods are safe for concurrent use. A change is on disk once its method has returned.
+// A Store is a database whose schema is up to date. Each part holds the rows of one noun. All
+// methods are safe for concurrent use. When a method that changes something has returned, the
+// change is on disk.
 type Store struct {
 	*core
-	known int64 // the schema that this binary makes
+	known int64 // the version of the schema that this binary creates
 
 	*Audit
 	*Callbacks
@@ -97,7 +99,7 @@ func newStore(c *core) *Store {
 	}
 }
 
-// serverLanes is the number of lanes of audit events on PostgreSQL.
+// serverLanes is the number of lanes in which audit events are stored on PostgreSQL.
 const serverLanes = 16
 
 // Open opens the database and brings its schema up to date.
@@ -118,7 +120,7 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	s.known = d.Schema
 	if database.IsServer(c.URL) {
 		s.lanes = serverLanes
-		s.turn.Store(rand.Uint64N(serverLanes)) // so that nodes do not take the same turns
+		s.turn.Store(rand.Uint64N(serverLanes)) // so that different nodes begin with different lanes
 	}
 	s.auditKey.Store(c.Audit)
 	if !c.ReadOnly {
@@ -129,8 +131,8 @@ func Open(ctx context.Context, c Config) (*Store, error) {
 	return s, nil
 }
 
-// database returns how to open the database, or look at it. Sessions may be kept in the same
-// database, and may have been there first.
+// database returns the configuration for opening or describing the database. The database may also
+// contain sessions, which may have been there first.
 func (c Config) database() (d database.Config, err error) {
 	if c.migrations == nil {
 		c.migrations = migrations
@@ -159,7 +161,7 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// Close commits what is waiting and closes the database.
+// Close commits the waiting changes and closes the database.
 func (s *Store) Close() error { return s.db.Close() }
 
 // Clock returns the current time on the database's machine.
@@ -168,7 +170,8 @@ func (s *Store) Clock(ctx context.Context) (time.Time, error) { return s.clock(c
 // Stats returns how busy the database is.
 func (s *Store) Stats() database.Stats { return s.db.Stats() }
 
-// SchemaVersion returns the version of the schema, and the one that this binary makes.
+// SchemaVersion returns the current version of the schema, and the version that this binary
+// creates.
 func (s *Store) SchemaVersion(ctx context.Context) (current, known int64, err error) {
 	err = s.read().Row(ctx, `SELECT COALESCE(MAX(version_id), 0) FROM `+database.Versions).Scan(&current)
 	if err != nil {
@@ -177,8 +180,8 @@ func (s *Store) SchemaVersion(ctx context.Context) (current, known int64, err er
 	return current, s.known, nil
 }
 
-// Look describes the database without changing anything, see [database.Look], and returns the
-// version of the schema that this binary makes.
+// Look describes the database without changing anything; see [database.Look]. It also returns the
+// version of the schema that this binary creates.
 func Look(ctx context.Context, c Config) (r database.Report, known int64, err error) {
 	d, err := c.database()
 	if err != nil {
@@ -191,9 +194,9 @@ func Look(ctx context.Context, c Config) (r database.Report, known int64, err er
 	return r, d.Schema, err
 }
 
-// Newest returns when the newest row was created, by the clock of the node that created it, or the
-// zero time if there are no rows. It reads the times of ids, which are UUIDs of version 7
-// (RFC 9562, section 5.7).
+// Newest returns when the newest row was created, by the clock of the node that created it. It
+// returns the zero time if there are no rows. It reads the times in ids, which are UUIDs of version
+// 7 (RFC 9562, section 5.7).
 func (s *Store) Newest(ctx context.Context) (newest time.Time, err error) {
 	ids, err := gather(ctx, s.read(), "reading the newest ids", scanID, `
 		SELECT id FROM (
@@ -216,7 +219,7 @@ func (s *Store) Newest(ctx context.Context) (newest time.Time, err error) {
 	return newest, nil
 }
 
-// HasRecordings reports whether there is a recording whose media is kept.
+// HasRecordings reports whether there is a recording with stored media.
 func (s *Store) HasRecordings(ctx context.Context) (has bool, err error) {
 	var n int
 	err = s.read().Row(ctx, `SELECT COUNT(*) FROM (

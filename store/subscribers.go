@@ -28,8 +28,9 @@ var subscriberTable = table[fabric.Subscriber]{
 	},
 }
 
-// CreateSubscriber inserts a subscriber and its address, uses up the links that prove the change, and
-// queues its event. Of concurrent callers the unique indexes let one succeed.
+// CreateSubscriber inserts a subscriber and its address, deletes the link that authorizes the
+// change, and queues its event. If several callers insert the same subscriber, the unique indexes
+// let one succeed.
 func (s *Subscribers) CreateSubscriber(
 	ctx context.Context, sub fabric.Subscriber, a fabric.Address, by ...fabric.Proof,
 ) error {
@@ -63,7 +64,7 @@ func (s *Subscribers) CreateSubscriber(
 
 func emailTaken() error { return problem.Taken("email", "Email has already been taken") }
 
-// queueSubscriberEvent queues an event of a subscriber, if there are webhooks.
+// queueSubscriberEvent queues an event about a subscriber, if there are webhooks.
 func (t tx) queueSubscriberEvent(
 	ctx context.Context, webhooks int, name fabric.EventName, sub fabric.Subscriber, at time.Time,
 ) error {
@@ -77,7 +78,7 @@ func (s *Subscribers) FindSubscriber(ctx context.Context, projectID, id string) 
 	return subscriberTable.find(ctx, s.read(), `id = $2 AND project_id = $1`, projectID, id)
 }
 
-// FindSubscriberByEmail finds a subscriber by its normalized e-mail.
+// FindSubscriberByEmail finds a subscriber by its normalized email address.
 func (s *Subscribers) FindSubscriberByEmail(ctx context.Context, projectID, email string) (fabric.Subscriber, error) {
 	return subscriberTable.find(ctx, s.read(), `project_id = $1 AND email = $2`, projectID, email)
 }
@@ -98,8 +99,8 @@ func (s *Subscribers) ListSubscribers(
 	return l.page(ctx, s.read(), q)
 }
 
-// RehashPassword replaces the hash of a password by a new hash of the same password, if the hash is
-// still old.
+// RehashPassword replaces the hash of a password with a new hash of the same password, if the
+// stored hash is still old.
 func (s *Subscribers) RehashPassword(ctx context.Context, projectID, subscriberID, old, new string) error {
 	return s.once(ctx, audit.Of("subscriber.rehashed", projectID, "subscriber", subscriberID), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE subscribers SET password_hash = $4
@@ -108,8 +109,9 @@ func (s *Subscribers) RehashPassword(ctx context.Context, projectID, subscriberI
 	})
 }
 
-// NextImported returns the first password hash after a text, in byte order, that was imported or made
-// with other parameters than today's, or "". Its condition is that of the index subscribers_imported.
+// NextImported returns the first password hash that sorts after the given text, in byte order, and
+// that was imported or made with parameters other than the present ones. It returns "" if there is
+// none. The index subscribers_imported has the same condition.
 func (s *Subscribers) NextImported(ctx context.Context, after string) (hash string, err error) {
 	_, err = s.read().findRow(ctx, "subscriber", `SELECT password_hash FROM subscribers
 		WHERE password_hash <> '' AND SUBSTR(password_hash, 1, 31) <> '$argon2id$v=19$m=19456,t=2,p=1$'
@@ -118,9 +120,9 @@ func (s *Subscribers) NextImported(ctx context.Context, after string) (hash stri
 	return hash, err
 }
 
-// UpdateSubscriber writes the fields that are not nil, updates the subscriber's addresses, queues its
-// letters and event, and if r is not nil ends all logins. The change counts from when it got its
-// lock, so that it ends the logins that began while it waited, too.
+// UpdateSubscriber writes the fields that are not nil, updates the subscriber's addresses, and
+// queues its letters and event. If r is not nil, it also ends all logins. It does so after it has
+// locked the subscriber, so it also ends logins that began while it waited for the lock.
 func (s *Subscribers) UpdateSubscriber(
 	ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time, r *revocation.Revocation,
 ) (sub fabric.Subscriber, err error) {
@@ -142,7 +144,8 @@ func (s *Subscribers) UpdateSubscriber(
 			return fmt.Errorf("changing addresses: %w", err)
 		}
 
-		// Links that were sent before may not open an account whose credentials have changed.
+		// Links that were sent before must not give access to an account whose credentials have
+		// changed.
 		if c.PasswordHash != nil || c.Email != nil {
 			if err := t.endLinks(ctx, id); err != nil {
 				return err
@@ -166,8 +169,8 @@ func (s *Subscribers) UpdateSubscriber(
 	return sub, err
 }
 
-// beginUpdate locks the subscriber if the change ends logins or is proven by a link, and uses up the
-// link.
+// beginUpdate locks the subscriber if the change ends logins or is authorized by a link. It deletes
+// the link.
 func (t tx) beginUpdate(
 	ctx context.Context, projectID, id string, c fabric.SubscriberChange, ends bool, now func() time.Time,
 ) error {
@@ -185,8 +188,8 @@ func (t tx) beginUpdate(
 	return t.useLink(ctx, id, *c.Proof, now())
 }
 
-// updateSubscriber updates the row, and returns how many webhooks the project has. A new e-mail is
-// unverified unless the change says otherwise.
+// updateSubscriber updates the row, and returns how many webhooks the project has. A new email
+// address is unverified, unless the change says otherwise.
 func (t tx) updateSubscriber(
 	ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time,
 ) (sub fabric.Subscriber, webhooks int, err error) {
@@ -218,8 +221,8 @@ func (t tx) updateSubscriber(
 	return sub, webhooks, err
 }
 
-// endLogins ends the logins, OAuth grants and refresh tokens of a subscriber, and queues the
-// logouts of those logins.
+// endLogins ends all logins, OAuth grants and refresh tokens of a subscriber, and queues the
+// logouts for the logins.
 func (t tx) endLogins(ctx context.Context, subscriberID string, at time.Time) error {
 	err := t.Later(ctx, `UPDATE login_sessions SET ended = $2 WHERE subscriber_id = $1 AND ended = 0`,
 		subscriberID, micros(at))
@@ -237,7 +240,7 @@ func (t tx) endLogins(ctx context.Context, subscriberID string, at time.Time) er
 	return t.endFamilies(ctx, subscriberID)
 }
 
-// DeleteSubscriber deletes the subscriber that a revocation names, with its addresses, logins and
+// DeleteSubscriber deletes the subscriber that r names, along with its addresses, logins and
 // grants.
 func (s *Subscribers) DeleteSubscriber(ctx context.Context, projectID string, r revocation.Revocation) error {
 	return s.change(ctx, audit.Of("subscriber.deleted", projectID, "subscriber", r.ID), func(t tx) error {
@@ -245,8 +248,8 @@ func (s *Subscribers) DeleteSubscriber(ctx context.Context, projectID string, r 
 	})
 }
 
-// deleteSubscriber deletes a subscriber in a transaction. The event for webhooks describes it or, if
-// nameless, has its id only.
+// deleteSubscriber deletes a subscriber within a transaction. The event for webhooks describes the
+// subscriber. If nameless is set, it contains only the id.
 func (c *core) deleteSubscriber(
 	ctx context.Context, t tx, projectID string, r revocation.Revocation, nameless bool,
 ) error {
@@ -257,9 +260,10 @@ func (c *core) deleteSubscriber(
 	if err != nil {
 		return err
 	}
-	// Whoever redeems a code of the subscriber waits here for this change, or this change for them, so
-	// that no grant is created whose client would not be told. In PostgreSQL a row that references
-	// another waits for a change of its keys only, so a unique column is changed.
+	// If a code of the subscriber is redeemed concurrently, one of the two changes waits for the
+	// other. So no grant is created without its client being notified. In PostgreSQL, inserting a
+	// row that references another one waits only for changes to the other row's keys, so change a
+	// unique column.
 	if err := t.Later(ctx, `UPDATE subscribers SET email = id WHERE id = $1`, r.ID); err != nil {
 		return fmt.Errorf("locking subscriber: %w", err)
 	}
@@ -280,8 +284,8 @@ func (c *core) deleteSubscriber(
 	return t.revoke(ctx, end)
 }
 
-// deleteRowsOf deletes the row of a subscriber, and those that do not reference it: factors, routes to
-// it, addresses and mails.
+// deleteRowsOf deletes the row of a subscriber, and rows that are not deleted by a foreign key:
+// factors, routes to the subscriber, addresses and emails.
 func (t tx) deleteRowsOf(ctx context.Context, sub fabric.Subscriber) error {
 	if err := t.Later(ctx, `DELETE FROM subscribers WHERE id = $1`, sub.ID); err != nil {
 		return fmt.Errorf("deleting subscriber: %w", err)

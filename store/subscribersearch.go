@@ -13,11 +13,14 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// SearchSubscribers returns a page of the subscribers whose e-mail, reference or name begins with a
-// text, or with each of its words. Matches by e-mail come first, then those by one name after the
-// other, each in the order of an index, so that a page costs the same however many there are. The
-// rows read for a page are bounded: if few of them match, the page is shorter, or empty, and another
-// one follows it. A page begins at the id of a row and the number of the term that found it.
+// SearchSubscribers returns a page of the subscribers whose email, reference or name begins with a
+// text, or with each of its words. Matches by email come first, followed by matches by each kind of
+// name. Each group is read in the order of an index, so that the cost of a page does not depend on
+// the number of subscribers.
+//
+// The number of rows read for a page is limited. If few of them match, the page is shorter, or
+// empty, and another one follows. A page is identified by the id of its first row and the number of
+// the term that found the row.
 func (s *Subscribers) SearchSubscribers(
 	ctx context.Context, projectID, text string, q page.Query,
 ) (p page.Page[fabric.Subscriber], err error) {
@@ -63,7 +66,7 @@ type finder struct {
 	search
 }
 
-// A foundSubscriber is a row, and the term that found it.
+// A foundSubscriber is a subscriber and the number of the term that found it.
 type foundSubscriber struct {
 	fabric.Subscriber
 	term int
@@ -77,7 +80,8 @@ func (f *foundSubscriber) String() string {
 	return f.ID + "." + strconv.Itoa(f.term)
 }
 
-// startAt finds the first row of a page. It is nil for the first page, and if the row is gone.
+// startAt finds the first row of a page. It returns nil for the first page, and if the row no
+// longer exists.
 func (f finder) startAt(ctx context.Context, from string) (*foundSubscriber, error) {
 	id, number, _ := strings.Cut(from, ".")
 	term, err := strconv.Atoi(number)
@@ -92,13 +96,14 @@ func (f finder) startAt(ctx context.Context, from string) (*foundSubscriber, err
 }
 
 const (
-	maxRead   = 500 // rows read for one page
-	readBatch = 200 // rows of one query
+	maxRead   = 500 // rows read per page
+	readBatch = 200 // rows read per query
 )
 
-// walk returns the first n matches from a row on, or if backward the nearest before it. If it has read
-// its maximum of rows, more is the row to resume at: the first that was not read, or if backward the
-// last that was.
+// walk returns the first n matches from a row on. If backward is set, it returns the nearest n
+// matches before the row. If walk stops because it has read maxRead rows, more is the row at which
+// to resume. This is the first row that it has not read or, if backward is set, the last row that
+// it has read.
 func (f finder) walk(
 	ctx context.Context, from *foundSubscriber, n int, backward bool,
 ) (found []foundSubscriber, more *foundSubscriber, err error) {
@@ -121,8 +126,8 @@ func (f finder) walk(
 	return found, nil, nil
 }
 
-// rowsOfTerms iterates over the rows of one term after the other, from a row on, or backward from the
-// one before it. n is how many rows are usually enough.
+// rowsOfTerms iterates over the rows of one term after another. It begins with the row from or, if
+// backward is set, with the row before it. n is how many rows are usually enough.
 func (f finder) rowsOfTerms(
 	ctx context.Context, from *foundSubscriber, n int, backward bool,
 ) iter.Seq2[foundSubscriber, error] {
@@ -145,8 +150,8 @@ func (f finder) rowsOfTerms(
 	}
 }
 
-// rowsOfTerm is like rowsOfTerms, for one term. It reads a batch at a time: the next batch begins with
-// the last row of the one before, or if backward after it.
+// rowsOfTerm is like rowsOfTerms, for a single term. It reads rows in batches. A batch begins with
+// the last row of the previous one or, if backward is set, with the row after that.
 func (f finder) rowsOfTerm(
 	ctx context.Context, term int, from *foundSubscriber, n int, backward bool,
 ) iter.Seq2[foundSubscriber, error] {
@@ -176,9 +181,10 @@ func (f finder) rowsOfTerm(
 	}
 }
 
-// read returns rows of one term in the order of its index, from a row on or from the end; if backward
-// without that row. Rows with the same value as that row need a query of their own, because no index
-// is searched by two columns at once if the first is an expression.
+// read returns rows of one term in the order of its index, from a row on or, without a row, from
+// the beginning. If backward is set, it reads in the opposite direction and leaves out the row
+// itself. Rows that have the same value as the row need their own query, because no index can be
+// searched by two columns if the first one is an expression.
 func (f finder) read(
 	ctx context.Context, term int, from *foundSubscriber, n int, backward bool,
 ) (rows []fabric.Subscriber, err error) {
@@ -210,7 +216,8 @@ func (f finder) read(
 	return slices.Concat(rows, more), err
 }
 
-// rowsWithValue returns the rows of a term with one value, from an id on or backward before it.
+// rowsWithValue returns those rows of a term that have the given value, from an id on or, if
+// backward is set, before it.
 func (f finder) rowsWithValue(
 	ctx context.Context, b searchTerm, value, id string, n int, backward bool,
 ) ([]fabric.Subscriber, error) {
@@ -224,7 +231,7 @@ func (f finder) rowsWithValue(
 	return f.rows(ctx, same, []string{"id"}, n, backward)
 }
 
-// where returns the conditions of a term's index.
+// where returns the conditions that the index of a term requires.
 func (f finder) where(b searchTerm) (w where) {
 	w.and(`project_id = $%d`, f.project)
 	if b.condition != "" {

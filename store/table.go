@@ -12,25 +12,25 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A table maps values of T to rows. It is the one place that lists the columns of a noun.
+// A table maps values of T to rows. It is the only place that lists the columns of a noun.
 type table[T any] struct {
 	name    string // in SQL
-	thing   string // what one row is, for errors
-	columns string // in the order of fields; the id comes first
+	thing   string // the name of a row in errors
+	columns string // in the same order as fields; the id comes first
 	fields  func(*T) []any
 }
 
-// A field is what a column holds in Go, if that is neither a pointer to a string, a number or a
-// bool, nor one of the types that target and value know.
+// A field is the Go type of a column. It is needed if the type is neither a string, a number, a
+// bool, nor one of the types that target and value convert.
 type field interface {
 	sql.Scanner
 	value() (any, error)
 }
 
-// scan reads a row. A missing row is problem.NotFound.
+// scan reads a row. If the row is missing, the error is problem.NotFound.
 func (tb table[T]) scan(row scanner) (T, error) { return tb.scanWith(row) }
 
-// scanWith is like scan, for a query that selects more behind the columns of the table.
+// scanWith is like scan, for a query that selects more columns after those of the table.
 func (tb table[T]) scanWith(row scanner, more ...any) (v T, err error) {
 	fields := tb.fields(&v)
 	for i, f := range fields {
@@ -40,17 +40,18 @@ func (tb table[T]) scanWith(row scanner, more ...any) (v T, err error) {
 	return v, checkRow(err, tb.thing)
 }
 
-// find reads the one row that a condition selects.
+// find reads the only row that meets a condition.
 func (tb table[T]) find(ctx context.Context, t tx, condition string, args ...any) (T, error) {
 	return tb.scan(t.Row(ctx, `SELECT `+tb.columns+` FROM `+tb.name+` WHERE `+condition, args...))
 }
 
-// gather reads all rows that the end of a query selects: its WHERE and what follows.
+// gather reads all rows of a query. end is the part of the query after the name of the table, such
+// as WHERE.
 func (tb table[T]) gather(ctx context.Context, t tx, end string, args ...any) ([]T, error) {
 	return gather(ctx, t, "listing "+tb.name, tb.scan, `SELECT `+tb.columns+` FROM `+tb.name+` `+end, args...)
 }
 
-// listing returns the listing of all rows by id, which begins with the row of the id from.
+// listing returns the listing of all rows by id. It begins with the row whose id is from.
 func (tb table[T]) listing(from string) listing[T] {
 	return listing[T]{
 		thing: tb.name, columns: tb.columns, from: tb.name, key: []string{"id"}, start: startAt(from),
@@ -69,7 +70,8 @@ func (tb table[T]) insertion(v *T) (query string, args []any, err error) {
 	return `INSERT INTO ` + tb.name + ` (` + tb.columns + `) VALUES (` + params(0, len(args)) + `)`, args, nil
 }
 
-// insert inserts a row. If parent is missing, which the row belongs to, it is problem.NotFound.
+// insert inserts a row. If parent, to which the row belongs, is missing, the error is
+// problem.NotFound.
 func (tb table[T]) insert(ctx context.Context, t tx, v *T, parent string) error {
 	query, args, err := tb.insertion(v)
 	if err != nil {
@@ -85,7 +87,7 @@ func (tb table[T]) insert(ctx context.Context, t tx, v *T, parent string) error 
 	return nil
 }
 
-// insertNew is like insert, but returns conflict if a unique index has such a row.
+// insertNew is like insert, but returns conflict if a unique index already contains the row.
 func (tb table[T]) insertNew(ctx context.Context, t tx, v *T, parent string, conflict error) error {
 	query, args, err := tb.insertion(v)
 	if err != nil {
@@ -98,8 +100,8 @@ func (tb table[T]) insertNew(ctx context.Context, t tx, v *T, parent string, con
 	return requireInserted(res, err, tb.thing, conflict)
 }
 
-// insertLater inserts a row along with the next statement or the commit, which then fails if this
-// one does.
+// insertLater inserts a row along with the next statement or the commit, which fails if the
+// insertion fails.
 func (tb table[T]) insertLater(ctx context.Context, t tx, v *T) error {
 	query, args, err := tb.insertion(v)
 	if err != nil {
@@ -111,7 +113,7 @@ func (tb table[T]) insertLater(ctx context.Context, t tx, v *T) error {
 	return nil
 }
 
-// qualified returns columns of the table that a query calls alias.
+// qualified prefixes columns with alias, the name of their table in a query.
 func qualified(alias, columns string) string {
 	names := strings.Split(columns, ",")
 	for i, name := range names {
@@ -120,7 +122,7 @@ func qualified(alias, columns string) string {
 	return strings.Join(names, ", ")
 }
 
-// target returns what Scan takes for a field.
+// target returns the value to pass to Scan for a field.
 func target(f any) any {
 	switch f := f.(type) {
 	case *time.Time:
@@ -131,7 +133,7 @@ func target(f any) any {
 	return f
 }
 
-// value returns what a column holds for a field.
+// value returns the value to store for a field.
 func value(f any) (any, error) {
 	switch f := f.(type) {
 	case *string:
@@ -152,7 +154,7 @@ func value(f any) (any, error) {
 	return reflect.ValueOf(f).Elem().Interface(), nil
 }
 
-// An instant is a time whose column has microseconds since 1970, 0 for the zero time.
+// An instant is a time that is stored in microseconds since 1970, or as 0 for the zero time.
 type instant time.Time
 
 func (i *instant) Scan(src any) error {
@@ -164,7 +166,8 @@ func (i *instant) Scan(src any) error {
 	return nil
 }
 
-// words is a slice of strings whose column separates them by spaces. It is never nil once read.
+// words is a slice of strings that is stored separated by spaces. It is never nil after it was
+// read.
 type words []string
 
 func (w *words) Scan(src any) error {
@@ -173,7 +176,7 @@ func (w *words) Scan(src any) error {
 	return err
 }
 
-// A list is like words, for strings of a type of their own. An empty one is nil.
+// A list is like words, for types based on string. If it is empty, it is read as nil.
 type list[E ~string] []E
 
 func listOf[E ~string](s *[]E) *list[E] { return (*list[E])(s) }
@@ -189,7 +192,7 @@ func (l *list[E]) Scan(src any) error {
 
 func (l *list[E]) value() (any, error) { return join(*l), nil }
 
-// join separates strings by spaces.
+// join joins strings with spaces.
 func join[E ~string](all []E) string {
 	texts := make([]string, len(all))
 	for i, e := range all {
@@ -198,7 +201,7 @@ func join[E ~string](all []E) string {
 	return strings.Join(texts, " ")
 }
 
-// A nullable is a text whose column has NULL for "".
+// A nullable is a string that is stored as NULL if it is "".
 type nullable[S ~string] struct{ text *S }
 
 func nullableOf[S ~string](s *S) nullable[S] { return nullable[S]{s} }
@@ -215,10 +218,10 @@ func (n nullable[S]) Scan(src any) error {
 
 func (n nullable[S]) value() (any, error) { return null(string(*n.text)), nil }
 
-// asJSON is a value whose column has JSON.
+// An asJSON is a value that is stored as JSON.
 type asJSON struct {
 	v    any
-	zero string // the text that leaves v as it is, unless ""
+	zero string // the stored text that leaves v unchanged; "" means none
 }
 
 func (j asJSON) Scan(src any) error {
@@ -231,7 +234,7 @@ func (j asJSON) Scan(src any) error {
 
 func (j asJSON) value() (any, error) { return jsonText(j.v) }
 
-// jsonText writes a value as JSON.
+// jsonText returns v as JSON.
 func jsonText(v any) (string, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -250,7 +253,7 @@ func textOf(src any) (string, error) {
 	return "", fmt.Errorf("a text is %T", src)
 }
 
-// micros returns the column of a time: microseconds since 1970, 0 for the zero time.
+// micros returns the stored form of a time: microseconds since 1970, or 0 for the zero time.
 func micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -266,7 +269,7 @@ func moment(us int64) time.Time {
 	return time.UnixMicro(us).UTC()
 }
 
-// flag returns the column of a bool.
+// flag returns the stored form of a bool.
 func flag(b bool) int64 {
 	if b {
 		return 1
@@ -274,7 +277,7 @@ func flag(b bool) int64 {
 	return 0
 }
 
-// flagOf returns the column of a bool that may be nil.
+// flagOf returns the stored form of a bool that may be nil.
 func flagOf(b *bool) *int64 {
 	if b == nil {
 		return nil
@@ -283,7 +286,7 @@ func flagOf(b *bool) *int64 {
 	return &n
 }
 
-// null returns NULL for "", which keeps it out of unique and partial indexes.
+// null returns NULL for "", so that unique and partial indexes do not contain it.
 func null(text string) sql.NullString { return sql.NullString{String: text, Valid: text != ""} }
 
 func scanID(row scanner) (id string, err error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// TestMalformedText shows that text that one of the databases would refuse is refused on both.
+// TestMalformedText shows that if one of the databases would refuse a text, both do.
 func TestMalformedText(t *testing.T) { store.EachDatabase(t, testMalformedText) }
 
 func testMalformedText(t *testing.T, c store.Config) {
@@ -43,8 +43,8 @@ func testMalformedText(t *testing.T, c store.Config) {
 	}
 }
 
-// TestTextByBytes shows that text is sorted and compared by its bytes, and that LIKE ignores the
-// case of A to Z only.
+// TestTextByBytes shows that text is sorted and compared byte by byte, and that LIKE ignores case
+// only in A to Z.
 func TestTextByBytes(t *testing.T) { store.EachDatabase(t, testTextByBytes) }
 
 func testTextByBytes(t *testing.T, c store.Config) {

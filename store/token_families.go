@@ -15,9 +15,9 @@ import (
 // Families holds the families of subscriber tokens. A family is a chain of refresh tokens.
 type Families struct{ *core }
 
-// RotateFamily advances a family by one generation, once. The first use of its first generation
-// inserts the row. A use that comes too late revokes the family. It gets used = false and no error,
-// because an error would undo the revocation.
+// RotateFamily advances a family by one generation. Each generation can be used once. The first use
+// of the first generation inserts the family's row. A use that comes too late revokes the family.
+// In that case used is false and err is nil, because an error would undo the revocation.
 func (s *Families) RotateFamily(ctx context.Context, u fabric.FamilyUse) (used bool, err error) {
 	err = s.once(ctx, audit.None("a use that replaces tokens"), func(t tx) (err error) {
 		used, err = t.rotate(ctx, u)
@@ -36,7 +36,7 @@ func (s *Families) RotateFamily(ctx context.Context, u fabric.FamilyUse) (used b
 		if err != nil {
 			return err
 		}
-		if n == 0 { // unknown, or revoked before
+		if n == 0 { // unknown, or already revoked
 			t.event.Drop()
 			return nil
 		}
@@ -94,7 +94,7 @@ func (s *Families) ListFamilies(
 	return l.page(ctx, s.read(), q)
 }
 
-// RevokeFamily ends the family that a revocation names.
+// RevokeFamily ends the family that r names.
 func (s *Families) RevokeFamily(ctx context.Context, projectID, subscriberID string, r revocation.Revocation) error {
 	e := audit.Of("token.revoked", projectID, "token", r.ID).With("subscriber", subscriberID)
 	return s.change(ctx, e, func(t tx) error {
@@ -107,8 +107,8 @@ func (s *Families) RevokeFamily(ctx context.Context, projectID, subscriberID str
 	})
 }
 
-// endFamilies marks a subscriber's families as revoked, for lists. What ends the tokens is the
-// revocation.
+// endFamilies marks all families of a subscriber as revoked, so that lists show this. The tokens
+// themselves end because of the revocation.
 func (t tx) endFamilies(ctx context.Context, subscriberID string) error {
 	err := t.Later(ctx, `UPDATE families SET revoked = 1
 		WHERE subscriber_id = $1 AND subscriber_id <> '' AND revoked = 0`, subscriberID)

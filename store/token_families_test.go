@@ -12,8 +12,8 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// families are the rows of ada with her two families of refresh tokens, the first of which was used
-// twice. A guest and an unknown subscriber have one each.
+// families are the rows of ada and her two families of refresh tokens, the first of which was used
+// twice. A guest and an unknown subscriber have one family each.
 type families struct {
 	*store.Store
 	project       fabric.Project
@@ -45,11 +45,11 @@ func newFamilies(t *testing.T, c store.Config) families {
 	use(f.second, ada.ID, 0, f.now)
 	use(f.first, ada.ID, 1, f.now.Add(time.Minute))
 	use(newID(), "", 0, f.now)      // a guest's
-	use(newID(), newID(), 0, f.now) // another subscriber's
+	use(newID(), newID(), 0, f.now) // of another subscriber
 	return f
 }
 
-// list returns ada's families, the second one first.
+// list returns ada's families. The second one comes first.
 func (f families) list(t *testing.T) []fabric.Family {
 	t.Helper()
 	found, err := f.ListFamilies(t.Context(), f.project.ID, f.ada.ID, page.Query{Size: 10})
@@ -76,8 +76,8 @@ func testListFamilies(t *testing.T, c store.Config) {
 
 func TestRevokeFamily(t *testing.T) { store.EachDatabase(t, testRevokeFamily) }
 
-// testRevokeFamily shows that a subscriber's family is revoked alone, any number of times, and that a
-// revocation of the subscriber covers all.
+// testRevokeFamily shows that revoking one of a subscriber's families, even repeatedly, leaves the
+// other one valid. Revoking the subscriber ends all families.
 func testRevokeFamily(t *testing.T, c store.Config) {
 	f, ctx := newFamilies(t, c), t.Context()
 	end := func(id string) revocation.Revocation {

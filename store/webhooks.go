@@ -26,7 +26,8 @@ var webhookTable = table[fabric.Webhook]{
 	},
 }
 
-// eventNames is a list with spaces around it, too, so that each name can be matched with its spaces.
+// eventNames is a list that is stored with a space at both ends, so that a query can match each
+// name with its spaces.
 type eventNames []fabric.EventName
 
 func (n *eventNames) Scan(src any) error { return listOf((*[]fabric.EventName)(n)).Scan(src) }
@@ -40,7 +41,7 @@ func spaced(events []fabric.EventName) string {
 	return " " + join(events) + " "
 }
 
-// A rest is an instant whose column may also be woken, which means the zero time.
+// A rest is an instant. The stored value may also be woken, which is read as the zero time.
 type rest time.Time
 
 func (r *rest) Scan(src any) error {
@@ -52,11 +53,11 @@ func (r *rest) Scan(src any) error {
 
 func (r *rest) value() (any, error) { return micros(time.Time(*r)), nil }
 
-// CreateWebhook inserts a webhook, unless its project has as many as it may.
+// CreateWebhook inserts a webhook, unless its project already has most webhooks.
 func (s *Webhooks) CreateWebhook(ctx context.Context, w fabric.Webhook, most int) error {
 	return s.change(ctx, webhookEvent("webhook.created", w), func(t tx) error {
-		// Changes that add a webhook to the same project wait here for one another, so that each
-		// counts the others.
+		// Concurrent changes that add a webhook to the same project wait here for one another, so
+		// that each of them counts the webhooks of the others.
 		res, err := t.Exec(ctx, `UPDATE projects SET updated = updated WHERE id = $1`, w.ProjectID)
 		if err := requireRow(res, err, "project"); err != nil {
 			return err
@@ -72,7 +73,7 @@ func (s *Webhooks) CreateWebhook(ctx context.Context, w fabric.Webhook, most int
 	})
 }
 
-// FindWebhook finds a webhook of a project.
+// FindWebhook finds a webhook by its project and id.
 func (s *Webhooks) FindWebhook(ctx context.Context, projectID, id string) (fabric.Webhook, error) {
 	return webhookTable.find(ctx, s.read(), `id = $2 AND project_id = $1`, projectID, id)
 }
@@ -86,7 +87,7 @@ func (s *Webhooks) ListWebhooks(
 	return l.page(ctx, s.read(), q)
 }
 
-// UpdateWebhook writes a webhook if it has not changed since old.
+// UpdateWebhook writes a webhook, unless it has changed since old.
 func (s *Webhooks) UpdateWebhook(ctx context.Context, w fabric.Webhook, old time.Time) error {
 	return s.once(ctx, webhookEvent("webhook.updated", w), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE webhooks
@@ -112,14 +113,15 @@ func (s *Webhooks) DeleteWebhook(ctx context.Context, projectID, id string) erro
 	})
 }
 
-// webhooksOf counts the webhooks of the project whose row a statement writes. The statement returns
-// the number, so that projects without webhooks cost nothing more.
+// webhooksOf returns an expression that counts the webhooks of the project to which a written row
+// belongs. The statement that writes the row returns the number, so projects without webhooks need
+// no further query.
 func webhooksOf(table string) string {
 	return `(SELECT count(*) FROM webhooks w WHERE w.project_id = ` + table + `.project_id AND w.enabled = 1)`
 }
 
-// insertedReturning explains the error of an INSERT … RETURNING: conflict if ON CONFLICT DO NOTHING
-// inserted nothing.
+// insertedReturning converts the error from an INSERT … RETURNING. It returns conflict if ON
+// CONFLICT DO NOTHING inserted nothing.
 func insertedReturning(err error, thing string, conflict error) error {
 	switch {
 	case err == nil:
@@ -133,7 +135,7 @@ func insertedReturning(err error, thing string, conflict error) error {
 }
 
 // queueEvent queues an event for each webhook that wants it, in the transaction of the change that
-// the event describes. It runs along with the next statement or the commit.
+// the event describes. The statement is sent along with the next one or the commit.
 func (t tx) queueEvent(ctx context.Context, e fabric.Event) error {
 	err := t.Later(ctx, `INSERT INTO webhook_deliveries
 			(webhook_id, id, event, subject, body, state, created, queued, due)
@@ -146,7 +148,7 @@ func (t tx) queueEvent(ctx context.Context, e fabric.Event) error {
 	return nil
 }
 
-// queueEventOf makes the event of v and queues it, if there are webhooks.
+// queueEventOf creates the event for v and queues it, if there are webhooks.
 func queueEventOf[T any](ctx context.Context, t tx, webhooks int, v T, event func(T) (fabric.Event, error)) error {
 	if webhooks == 0 {
 		return nil
@@ -176,12 +178,12 @@ var deliveryTable = table[fabric.Delivery]{
 	},
 }
 
-// FindDelivery finds a delivery of a webhook.
+// FindDelivery finds a delivery by its webhook and id.
 func (s *Webhooks) FindDelivery(ctx context.Context, webhookID, id string) (fabric.Delivery, error) {
 	return deliveryTable.find(ctx, s.read(), `webhook_id = $1 AND id = $2`, webhookID, id)
 }
 
-// QueueDelivery queues an event for one webhook.
+// QueueDelivery queues an event for a single webhook.
 func (s *Webhooks) QueueDelivery(
 	ctx context.Context, webhookID string, e fabric.Event,
 ) (d fabric.Delivery, err error) {
@@ -226,17 +228,18 @@ func (s *Webhooks) Redeliver(
 	return d, err
 }
 
-// RedeliverDead queues all dead letters of a webhook again.
+// RedeliverDead queues all dead deliveries to a webhook again.
 func (s *Webhooks) RedeliverDead(ctx context.Context, webhookID string, now time.Time) (int, error) {
 	return s.queue().requeueDead(ctx, webhookID, now)
 }
 
-// ExpireDeliveries marks pending deliveries as dead that were queued before a time.
+// ExpireDeliveries marks pending deliveries as dead if they were queued before the given time.
 func (s *Webhooks) ExpireDeliveries(ctx context.Context, before, now time.Time) error {
 	return s.queue().expire(ctx, before, now)
 }
 
-// ForgetDeliveries deletes deliveries that ended before these times, and those of deleted webhooks.
+// ForgetDeliveries deletes deliveries that ended before the given times, and deliveries to deleted
+// webhooks.
 func (s *Webhooks) ForgetDeliveries(ctx context.Context, delivered, dead time.Time) error {
 	return s.queue().forget(ctx, delivered, dead)
 }

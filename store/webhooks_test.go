@@ -18,7 +18,7 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// newWebhook creates a webhook of a project for events.
+// newWebhook creates a webhook in a project, for the given events.
 func newWebhook(t *testing.T, s *store.Store, projectID string, events ...fabric.EventName) fabric.Webhook {
 	t.Helper()
 	w := fabric.Webhook{ID: newID(), ProjectID: projectID, URL: "https://example.com/", Events: events,
@@ -29,7 +29,7 @@ func newWebhook(t *testing.T, s *store.Store, projectID string, events ...fabric
 	return w
 }
 
-// told returns the events that are pending for a webhook, the oldest first.
+// told returns the names of the events that are pending for a webhook, the oldest first.
 func told(t *testing.T, s *store.Store, w fabric.Webhook) (names []string) {
 	t.Helper()
 	p, err := s.ListDeliveries(t.Context(), w.ID, "", page.Query{Size: 100})
@@ -141,7 +141,8 @@ func testRefusedChange(t *testing.T, c store.Config) {
 	}
 }
 
-// TestHoldReceiver shows that of many nodes only one holds a webhook, until it releases it or its lease ends.
+// TestHoldReceiver shows that only one of many nodes holds a webhook, until the node releases the
+// webhook or its lease ends.
 func TestHoldReceiver(t *testing.T) { store.EachDatabase(t, testHoldReceiver) }
 
 func testHoldReceiver(t *testing.T, c store.Config) {
@@ -200,8 +201,8 @@ func testHoldReceiver(t *testing.T, c store.Config) {
 	}
 }
 
-// TestWoken shows that a redelivered delivery is due immediately, even if the turn in which it
-// failed has not ended yet.
+// TestWoken shows that a delivery that was queued again is due immediately, even if the turn in
+// which it failed has not ended yet.
 func TestWoken(t *testing.T) { store.EachDatabase(t, testWoken) }
 
 func testWoken(t *testing.T, c store.Config) {
@@ -223,7 +224,7 @@ func testWoken(t *testing.T, c store.Config) {
 			t.Fatal(err)
 		}
 		during()
-		if _, err := q.HoldReceiver(ctx, w.ID, "a", now, now.Add(time.Minute)); err != nil { // renews the lease
+		if _, err := q.HoldReceiver(ctx, w.ID, "a", now, now.Add(time.Minute)); err != nil { // this renews the lease
 			t.Fatal(err)
 		}
 		if err := q.ReleaseReceiver(ctx, w.ID, "a", now, 9, rests); err != nil {
@@ -248,10 +249,11 @@ func testWoken(t *testing.T, c store.Config) {
 	due(1)
 
 	turn(now.Add(time.Hour), func() {})
-	due(0) // the webhook rests, because nothing was redelivered
+	due(0) // the webhook rests, because nothing was queued again
 }
 
-// TestProjectsTakeTurns shows that a project with many new webhooks is not served before another.
+// TestProjectsTakeTurns shows that a project with many new webhooks does not delay the webhooks of
+// other projects.
 func TestProjectsTakeTurns(t *testing.T) { store.EachDatabase(t, testProjectsTakeTurns) }
 
 func testProjectsTakeTurns(t *testing.T, c store.Config) {

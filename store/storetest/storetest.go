@@ -1,5 +1,6 @@
-// Package storetest provides tests with data directories that are prepared once per process, because creating
-// the schema and the keys for each test would take most of its time. It also adds the first rows of most tests.
+// Package storetest provides data directories for tests. They are prepared once per process,
+// because creating the schema and the keys would take most of each test's time. The package also
+// adds the first rows that most tests need.
 package storetest
 
 import (
@@ -21,21 +22,22 @@ import (
 	"github.com/selvage/selvage/store"
 )
 
-// Dir returns a data directory. It has an SQLite database that contains only a key ring, and the master key
-// of the ring. All directories of a process have the same keys. A test that needs other keys starts with an
-// empty directory.
+// Dir returns a data directory. It contains an SQLite database that has only a key ring, and the
+// master key of the ring. All directories in a process have the same keys. A test that needs other
+// keys must start with an empty directory.
 func Dir(t testing.TB) string {
 	t.Helper()
 	return copied(t, withRing)
 }
 
-// Rows returns a database as in [Dir], but without a ring, for tests that create their own keys.
+// Rows returns a database like the one in [Dir], but without a ring, for tests that create their
+// own keys.
 func Rows(t testing.TB) *store.Store {
 	t.Helper()
 	return Open(t, copied(t, prepared), nil)
 }
 
-// Key returns the audit key of a database without a ring.
+// Key returns the audit key for a database without a ring.
 func Key() *audit.Key {
 	key, err := audit.NewKey(make([]byte, 32))
 	if err != nil {
@@ -139,7 +141,7 @@ func check(t testing.TB, err error) {
 	}
 }
 
-// AddProject adds a project whose media anyone may fetch, and returns its id.
+// AddProject adds a project whose media is public, and returns its id.
 func AddProject(t testing.TB, rows *store.Store, now time.Time) string {
 	t.Helper()
 	p := fabric.Project{ID: uuid.NewString(), Name: "p", RecordRate: fabric.DefaultRecordRate,
@@ -159,7 +161,8 @@ func AddSubscriber(t testing.TB, rows *store.Store, project, name string, now ti
 	return s.ID
 }
 
-// Media opens a directory for media, which is created if it does not exist, until the test ends.
+// Media opens a directory for media until the test ends. It creates the directory if it does not
+// exist.
 func Media(t testing.TB, path string) *blob.Dir {
 	t.Helper()
 	dir, err := blob.OpenDir(path)
