@@ -23,6 +23,7 @@ type Config struct {
 	// a call is to be recorded from its beginning. Both are nil if there is no place for recordings.
 	Recorder   Recorder
 	IsRecorded func(ctx context.Context, r Record) (bool, error)
+	RecordTone time.Duration // how often members of a recorded call hear a tone; 0 means never
 
 	Node   string       // the name of this node
 	Log    *slog.Logger // nil means slog.Default()
@@ -49,6 +50,7 @@ type Calls struct {
 	nodes      Nodes // nil if there are no others
 	recorder   Recorder
 	isRecorded func(ctx context.Context, r Record) (bool, error)
+	recordTone time.Duration
 	node       string
 	log        *slog.Logger
 	limits     Limits
@@ -74,7 +76,7 @@ func New(c Config) *Calls {
 	all := &Calls{
 		Records: NewRecords(c.Store),
 		fabric:  c.Fabric, engine: c.Engine, clients: c.Clients, store: c.Store, sessions: c.Sessions,
-		nodes: c.Nodes, recorder: c.Recorder, isRecorded: c.IsRecorded,
+		nodes: c.Nodes, recorder: c.Recorder, isRecorded: c.IsRecorded, recordTone: c.RecordTone,
 		node: c.Node, log: c.Log, limits: c.Limits.orDefaults(),
 		calls: make(map[string]*call), legs: make(map[string]*leg), remote: make(map[string]remoteLeg),
 		met: make(map[string]time.Time), lost: make(map[string]time.Time),

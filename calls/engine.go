@@ -49,6 +49,9 @@ type Media interface {
 	// Dial sends digits (0-9, *, #, A-D) to the linked leg as telephone events (RFC 4733).
 	Dial(digits string)
 
+	// Beep plays a short tone to the client. Others are not heard for as long as it lasts.
+	Beep()
+
 	// Record passes the packets that the client sends to a tap from now on. Nil stops.
 	Record(t Tap)
 

@@ -18,7 +18,10 @@ type recordings struct {
 	// changing is held while the recordings are being changed. Databases and disks are asked
 	// meanwhile, so the call's mailbox never waits for it.
 	changing sync.Mutex
-	bySid    map[string]Recording // only the mailbox reads and changes it
+
+	// Only the mailbox reads and changes the following.
+	bySid map[string]Recording
+	tone  *time.Timer // until the next tone; nil if there is none
 }
 
 // recordIfWanted begins to record an answered call, if its parties or their project chose that.
@@ -91,7 +94,7 @@ func (k *call) followRecordings(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	running := make(map[string]Recording, len(wanted))
+	running, listening := make(map[string]Recording, len(wanted)), false
 	for _, w := range wanted {
 		rec, err := k.calls.recorder.Start(ctx, w.RecordedCall)
 		if err != nil {
@@ -101,15 +104,17 @@ func (k *call) followRecordings(ctx context.Context) error {
 			rec.Pause(w.Skip)
 		} else {
 			rec.Resume()
+			listening = true
 		}
 	}
 
-	_, err = k.do(ctx, func() (Reply, error) { return Reply{}, k.setRecordings(running) })
+	_, err = k.do(ctx, func() (Reply, error) { return Reply{}, k.setRecordings(running, listening) })
 	return err
 }
 
 // setRecordings replaces the recordings of the call, and tells its members whether there are any.
-func (k *call) setRecordings(running map[string]Recording) error {
+// listening is whether one of them is not paused.
+func (k *call) setRecordings(running map[string]Recording, listening bool) error {
 	for sid, rec := range k.recordings.bySid {
 		if running[sid] == nil {
 			rec.Stop()
@@ -129,6 +134,7 @@ func (k *call) setRecordings(running map[string]Recording) error {
 			l.media.Record(k.tapOf(l))
 		}
 	}
+	k.setTone(listening)
 	if k.isRecorded() == before {
 		return nil
 	}
@@ -170,6 +176,38 @@ func (k *call) stopRecordings() {
 		rec.Stop()
 	}
 	k.recordings.bySid = nil
+	k.setTone(false)
+}
+
+// setTone starts or stops the tone by which members hear that the call is being recorded.
+func (k *call) setTone(on bool) {
+	r := &k.recordings
+	switch {
+	case on == (r.tone != nil) || k.calls.recordTone == 0:
+	case on:
+		k.playTone()
+	default:
+		r.tone.Stop()
+		r.tone = nil
+	}
+}
+
+// playTone plays the tone to all members, now and again.
+func (k *call) playTone() {
+	for _, l := range k.legs {
+		if l.active && !l.over && l.media != nil && l.member.Type == Person {
+			l.media.Beep()
+		}
+	}
+	var next *time.Timer
+	next = time.AfterFunc(k.calls.recordTone, func() {
+		k.post(func() {
+			if k.recordings.tone == next {
+				k.playTone()
+			}
+		})
+	})
+	k.recordings.tone = next
 }
 
 // taps pass packets to several recordings.

@@ -80,9 +80,7 @@ func (l *leg) dial() {
 			return
 		}
 		if to := l.listener(); to != nil {
-			to.out.hold(true)
-			ok = l.press(w, &to.out, event)
-			to.out.hold(false)
+			to.out.inject(func() { ok = l.press(w, &to.out, event) })
 		}
 		if !ok {
 			return // the leg was closed
@@ -124,15 +122,6 @@ func (l *leg) press(w *worker, o *sender, event byte) bool {
 		}
 	}
 	return true
-}
-
-// hold makes the stream leave out its source while digits are sent. Afterwards the source
-// begins a new epoch.
-func (o *sender) hold(held bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.dialing = held
-	o.from = nil
 }
 
 // now returns the timestamp of the stream.

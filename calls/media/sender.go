@@ -25,6 +25,7 @@ type sender struct {
 	section *section
 	ssrc    uint32
 	track   string
+	turn    sync.Mutex // held while packets of the engine's own are sent
 
 	mu        sync.Mutex
 	ctx       *srtp.Context
@@ -46,7 +47,7 @@ type sender struct {
 	lastTime uint32 // timestamp of that packet
 	lastAt   time.Time
 
-	dialing  bool // telephone events replace audio
+	held     bool // packets of the engine's own replace the source's
 	keyframe keyframe
 	sent     uint64
 	octets   uint32
@@ -112,7 +113,7 @@ func (o *sender) current() *section {
 func (o *sender) forward(w *worker, from *section, b []byte, p packet, codec string, now time.Time) (ask bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.ctx == nil || o.dialing || o.section.kind == calls.Audio && o.section.leg.deaf.Load() {
+	if o.ctx == nil || o.held || o.section.kind == calls.Audio && o.section.leg.deaf.Load() {
 		return false
 	}
 	count := o.count(from, p, now)

@@ -91,7 +91,8 @@ var client = &http.Client{
 // documented checks every response against the OpenAPI document.
 var documented = &openapitest.Transport{RoundTripper: connections}
 
-var connections = &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}
+// connections drops idle ones before a server does, which would fail a request under way.
+var connections = &http.Transport{MaxIdleConnsPerHost: 64, IdleConnTimeout: 10 * time.Second, DisableCompression: true}
 
 // CloseIdle closes the connections on which no request is under way, so that a test can count those
 // that a server keeps.

@@ -365,6 +365,21 @@ func (c *Call) Say(payload string) {
 	}))
 }
 
+// WaitHeard waits until the phone hears a payload.
+func (c *Call) WaitHeard(payload string) {
+	c.phone.t.Helper()
+	for end := time.After(patience); ; {
+		select {
+		case heard := <-c.heard:
+			if heard == payload {
+				return
+			}
+		case <-end:
+			c.phone.t.Fatalf("a payload of %d bytes was not heard", len(payload))
+		}
+	}
+}
+
 // HearBoth fails the test unless each of two phones hears the other.
 func HearBoth(a, b *Call) {
 	a.phone.t.Helper()

@@ -209,6 +209,9 @@ type Config struct {
 		Keep retention `key:"keep" default:"0"`
 		// Time that a call rings before it ends with NO_ANSWER, at most 10m.
 		Ring ringing `key:"ring" default:"1m"`
+		// Time between the tones that tell everyone on a recorded call about it, such as 15s; 0s for
+		// none. The first is at the beginning of the recording.
+		RecordTone toneEvery `key:"record_tone" default:"0s"`
 	} `key:"calls"`
 
 	Egress struct {

@@ -40,6 +40,7 @@ type (
 	patience  time.Duration // may be 0
 	ringing   time.Duration // of a call, see maxRinging
 	retention time.Duration // of rows that are history; 0 for ever
+	toneEvery time.Duration // see minTone; 0 for none
 
 	logLevel     slog.Level
 	LogFormat    string // auto, text or json
@@ -277,6 +278,20 @@ func (r *ringing) UnmarshalText(text []byte) error {
 }
 
 func (r ringing) String() string { return time.Duration(r).String() }
+
+// minTone is the shortest time between two tones.
+const minTone = 5 * time.Second
+
+func (e *toneEvery) UnmarshalText(text []byte) error {
+	d, err := time.ParseDuration(string(text))
+	if err != nil || d != 0 && (d < minTone || d > maxPatience) {
+		return errors.New("needs a time from 5s to 24h, such as 15s, or 0s for none")
+	}
+	*e = toneEvery(d)
+	return nil
+}
+
+func (e toneEvery) String() string { return time.Duration(e).String() }
 
 func (r retention) String() string { return span.InDays(time.Duration(r)) }
 

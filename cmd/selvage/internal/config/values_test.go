@@ -67,6 +67,18 @@ func TestRinging(t *testing.T) {
 	}
 }
 
+func TestToneEvery(t *testing.T) {
+	for text, want := range map[string]toneEvery{
+		"0s": 0, "0": 0, "5s": toneEvery(5 * time.Second), "24h": toneEvery(24 * time.Hour),
+		"4s": -1, "25h": -1, "-5s": -1, "": -1, "15": -1,
+	} {
+		got := toneEvery(-1)
+		if err := got.UnmarshalText([]byte(text)); got != want || (err == nil) != (want >= 0) {
+			t.Errorf("tone %q = %d, %v, want %d", text, got, err, want)
+		}
+	}
+}
+
 func TestBaseURL(t *testing.T) {
 	tests := []struct {
 		text, want string

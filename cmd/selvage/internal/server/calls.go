@@ -66,6 +66,7 @@ func (a *App) openCalls(ctx context.Context, log *slog.Logger) error {
 			return err
 		}
 		conf.Recorder, conf.IsRecorded = a.spools, a.isRecorded
+		conf.RecordTone = time.Duration(a.Config.Calls.RecordTone)
 	}
 	a.Calls = calls.New(conf)
 	a.relay.Carry(a.Calls)

@@ -1,0 +1,107 @@
+package media
+
+import (
+	"embed"
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"github.com/selvage/selvage/calls"
+	"github.com/selvage/selvage/calls/sdp"
+)
+
+// beeps has a file for each codec, named after it, with the same tone: 1400 Hz for 0.4 s. Its packets
+// last 20 ms each and have the same size. ffmpeg made them, with "-f data" and these options for Opus:
+//
+//	sine=frequency=1400:sample_rate=48000:duration=0.4,volume=2,afade=t=in:d=0.02,afade=t=out:st=0.38:d=0.02
+//	-c:a libopus -b:a 24k -vbr off -frame_duration 20 -application voip
+//
+//go:embed beep
+var beeps embed.FS
+
+const (
+	beepStep = 20 * time.Millisecond
+	opusBeep = 60  // bytes of a packet
+	g711Beep = 160 // also of G.722
+)
+
+// beepFor returns the packets of the tone in a codec, or nil.
+func beepFor(codec string) [][]byte {
+	tone, err := beeps.ReadFile("beep/" + codec)
+	if err != nil {
+		return nil // a codec without a tone
+	}
+	size := g711Beep
+	if codec == sdp.Opus {
+		size = opusBeep
+	}
+	return slices.Collect(slices.Chunk(tone, size))
+}
+
+// Beep implements calls.Media.
+func (l *leg) Beep() {
+	l.engine.mu.Lock()
+	defer l.engine.mu.Unlock()
+	s := l.nth(calls.Audio, 0)
+	if s == nil || l.closed.Load() || !s.agreed.Direction.Sends() {
+		return
+	}
+	codec := s.agreed.Codecs[0]
+	if packets := beepFor(codec.Name); packets != nil {
+		l.engine.group.Go(func() {
+			defer func() { l.engine.handlePanic(l, recover()) }()
+			s.out.inject(func() { l.beep(&s.out, codec, packets) })
+		})
+	}
+}
+
+// beep sends the packets of the tone in time.
+func (l *leg) beep(o *sender, codec sdp.Codec, packets [][]byte) {
+	w := l.engine.newWorker()
+	at := o.now(time.Now())
+	ticker := time.NewTicker(beepStep)
+	defer ticker.Stop()
+	for i, payload := range packets {
+		select {
+		case <-l.done:
+			return
+		case <-ticker.C:
+		}
+		o.play(w, codec, i == 0, at, payload)
+		at += uint32(codec.Clock) * uint32(beepStep/time.Millisecond) / 1000
+	}
+}
+
+// play sends a packet of the engine's own. The marker begins a sound.
+func (o *sender) play(w *worker, codec sdp.Codec, marker bool, at uint32, payload []byte) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ctx == nil {
+		return
+	}
+	b := append(w.plain[:12], payload...)
+	clear(b[:12])
+	b[0], b[1] = 0x80, codec.Type
+	if marker {
+		b[1] |= 0x80
+	}
+	binary.BigEndian.PutUint16(b[2:], o.lastSeq+1)
+	binary.BigEndian.PutUint32(b[4:], at)
+	o.send(w, b, time.Now())
+}
+
+// inject runs f, which sends packets of the engine's own. Meanwhile the stream leaves out its source,
+// which begins a new epoch afterwards. Others that inject packets wait.
+func (o *sender) inject(f func()) {
+	o.turn.Lock()
+	defer o.turn.Unlock()
+	o.hold(true)
+	defer o.hold(false)
+	f()
+}
+
+func (o *sender) hold(held bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.held, o.from = held, nil
+}

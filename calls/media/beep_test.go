@@ -1,0 +1,108 @@
+package media_test
+
+import (
+	"math"
+	"os"
+	"testing"
+	"time"
+
+	popus "github.com/pion/opus"
+	"github.com/pion/rtp"
+	"github.com/pion/webrtc/v4"
+
+	"github.com/selvage/selvage/calls"
+)
+
+// TestBeep plays a tone to a client while the other one talks: it comes without a gap in numbers, as a
+// part of the stream that the client receives anyway, and speech goes on afterwards.
+func TestBeep(t *testing.T) {
+	for name, tt := range map[string]struct {
+		codec   webrtc.RTPCodecParameters
+		packets int
+		step    uint32
+	}{"opus": {opus, 21, 960}, "PCMU": {pcmu, 20, 160}} {
+		t.Run(name, func(t *testing.T) {
+			e := newEngine(t)
+			only := setup{codecs: []webrtc.RTPCodecParameters{tt.codec}}
+			alice, bob := newClient(t, only, "audio"), newClient(t, only)
+			alice.call(e)
+			bob.ring(e, alice)
+			alice.leg.Link(calls.Audio, bob.leg)
+			alice.connected()
+			bob.connected()
+			before := hear(t, alice.parts[0], bob.parts[0], "hello")
+			bob.leg.Beep()
+
+			tone, err := os.ReadFile("beep/" + name)
+			must(t, err)
+			var heard []byte
+			last := before
+			for end := time.After(deadline); len(heard) < len(tone); {
+				select {
+				case p := <-bob.parts[0].packets:
+					if string(p.Payload) == "hello" {
+						last = p
+						continue
+					}
+					wantNext(t, last, p, tt.step)
+					last, heard = p, append(heard, p.Payload...)
+				case <-end:
+					t.Fatalf("heard %d bytes of the tone, want %d", len(heard), len(tone))
+				}
+			}
+			if string(heard) != string(tone) {
+				t.Error("the tone is another one")
+			}
+			wantNext(t, last, hear(t, alice.parts[0], bob.parts[0], "goodbye"), 0)
+		})
+	}
+}
+
+// wantNext fails the test unless a packet is the next one of its stream. Its time is step later, or
+// later by any time.
+func wantNext(t *testing.T, before, p *rtp.Packet, step uint32) {
+	t.Helper()
+	later := p.Timestamp - before.Timestamp
+	if p.SSRC != before.SSRC || p.SequenceNumber != before.SequenceNumber+1 || later == 0 || later > 1<<31 ||
+		step > 0 && !p.Marker && later != step {
+		t.Errorf("packet %d of %d at %d follows %d of %d at %d", p.SequenceNumber, p.SSRC, p.Timestamp,
+			before.SequenceNumber, before.SSRC, before.Timestamp)
+	}
+}
+
+// TestBeepSounds shows that the packets of the tone are one: 1400 Hz.
+func TestBeepSounds(t *testing.T) {
+	packets, err := os.ReadFile("beep/opus")
+	must(t, err)
+	d, err := popus.NewDecoderWithOutput(48000, 1)
+	must(t, err)
+	var sound []float32
+	for ; len(packets) > 0; packets = packets[60:] {
+		out := make([]float32, 960)
+		_, err := d.DecodeToFloat32(packets[:60], out)
+		must(t, err)
+		sound = append(sound, out...)
+	}
+	if got := crossings(len(sound), func(i int) bool { return sound[i] > 0 }); math.Abs(got-1400) > 40 {
+		t.Errorf("the tone in Opus has %.0f Hz", got)
+	}
+	for _, codec := range []string{"PCMU", "PCMA"} {
+		b, err := os.ReadFile("beep/" + codec)
+		must(t, err)
+		positive := func(i int) bool { return b[i]&0x80 != 0 }
+		if got := crossings(len(b), positive) * 8000 / 48000; math.Abs(got-1400) > 40 {
+			t.Errorf("the tone in %s has %.0f Hz", codec, got)
+		}
+	}
+}
+
+// crossings returns the frequency of the middle half of n samples at 48 kHz, by their signs.
+func crossings(n int, positive func(i int) bool) (hz float64) {
+	changes := 0
+	for i := n/4 + 1; i < n*3/4; i++ {
+		if positive(i) != positive(i-1) {
+			changes++
+		}
+	}
+	return float64(changes) / 2 / (float64(n) / 2) * 48000
+}
