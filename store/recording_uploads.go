@@ -42,16 +42,20 @@ var errNotWaiting = problem.BadParam("RecordingSid", "no recording with this Rec
 func (s *Recordings) addRecording(
 	ctx context.Context, r recordings.Recording, a recordings.Arrival,
 ) (kept recordings.Recording, added bool, err error) {
-	e := audit.Of("recording.stored", r.ProjectID, "recording", r.ID).With("call", r.CallSid,
-		"conference", r.ConferenceSid, "source", string(r.Source), "status", string(r.Status))
-	err = s.change(ctx, e, func(t tx) error {
+	action := "recording.stored"
+	if !r.Waits.IsZero() {
+		action = "recording.started"
+	}
+
+	err = s.change(ctx, audit.Of(action, r.ProjectID, "recording", r.ID), func(t tx) error {
 		if kept, added, err = t.settleRecording(ctx, r, a); err != nil || !added {
 			t.event.Drop()
 			return err
 		}
 
 		t.event.Target.ID = kept.ID
-		t.event.Add("sid", fabric.HideSid(kept.Sid))
+		t.event.Add("call", kept.CallSid, "conference", kept.ConferenceSid, "source", string(kept.Source),
+			"status", string(kept.Status), "sid", fabric.HideSid(kept.Sid), "seconds", fmt.Sprint(kept.Seconds()))
 		if kept.ID != r.ID && kept.Status == recordings.Completed {
 			if err := t.queueCallRecorded(ctx, kept); err != nil {
 				return err

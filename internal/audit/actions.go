@@ -53,6 +53,7 @@ var sentences = map[string]struct{ done, refused string }{
 	"project.deleted":             {"Project deleted", ""},
 	"project.updated":             {"Project updated", ""},
 	"recording.deleted":           {"Recording deleted", ""},
+	"recording.started":           {"Recording of a call started", ""},
 	"recording.stored":            {"Recording stored", ""},
 	"recording.updated":           {"Recording updated", ""},
 	"recovery_code.used":          {"Recovery code used", ""},

@@ -1,0 +1,63 @@
+package clients
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+	telephone "github.com/selvage/selvage/test/phone"
+)
+
+// TestRecordTone shows that both sides of a recorded call hear a tone when the recording begins, again
+// and again while it runs, and when it goes on after a pause. The audit trail has its beginning and
+// its end.
+func TestRecordTone(t *testing.T) {
+	harness.OneBackend(t)
+	s := harness.StartConfig(t, harness.Config{Env: []string{"SELVAGE_CALLS__RECORD_TONE=5s"}})
+	p := s.NewProject(t)
+	alice, bob := telephone.Talk(telephone.Connect(t, s, p.NewSAT(t, "alice").Token, ""),
+		telephone.Connect(t, s, p.NewSAT(t, "bob").Token, "").Online(), "/private/bob")
+	telephone.HearBoth(alice, bob)
+	file, err := os.ReadFile("../../calls/media/beep/opus")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tone := string(file[:60])
+
+	recordings := p.LaML("/Calls/" + alice.ID + "/Recordings")
+	rec := p.Post(t, recordings, p.Basic(), harness.Form(url.Values{})).Want(t, 201).Object(t)
+	item := recordings + "/" + rec["sid"].(string)
+	for range 2 {
+		alice.WaitHeard(tone)
+		bob.WaitHeard(tone)
+	}
+	for _, status := range []string{"paused", "in-progress"} {
+		p.Post(t, item, p.Basic(), harness.Form(url.Values{"Status": {status}})).Want(t, 200)
+	}
+	alice.WaitHeard(tone)
+	bob.WaitHeard(tone)
+	telephone.HearBoth(alice, bob)
+	bob.Hangup()
+	alice.WaitEnded()
+
+	key := harness.Basic(p.ID, p.NewKey(t, "Management"))
+	for _, action := range []string{"recording.started", "recording.stored"} {
+		harness.Eventually(t, time.Minute, "the event "+action, func() error {
+			return wantCallInTrail(t, p, key, action, alice.ID)
+		})
+	}
+}
+
+// wantCallInTrail returns an error unless the audit trail has one event of an action about a call.
+func wantCallInTrail(t *testing.T, p *harness.Project, key harness.Option, action, call string) error {
+	t.Helper()
+	a := p.Get(t, "/api/fabric/audit?action="+action, key).Want(t, 200)
+	if n := strings.Count(string(a.Body), call); n != 1 {
+		return fmt.Errorf("the trail names the call %d times: %s", n, a.Body)
+	}
+	return nil
+}
