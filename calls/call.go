@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -25,6 +26,9 @@ type call struct {
 	recordings recordings
 	ring       *time.Timer
 	longest    *time.Timer
+
+	controlsChanged bool       // and somebody will write them
+	controlsSaving  sync.Mutex // held while they are written, never by the mailbox
 
 	visible atomic.Value // state, for statistics
 }

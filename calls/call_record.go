@@ -41,9 +41,10 @@ type Record struct {
 	RecordingSid string // "" if it was not recorded
 	Video        bool
 
-	// By these, clients whose node was lost find the call again.
-	Guest     string // the id of the caller's token, if it is not a subscriber
-	CalleeLeg string // the id of the leg that answered; "" before
+	// By these, clients whose node was lost find the call again, as they left it.
+	Guest                          string // the id of the caller's token, if it is not a subscriber
+	CalleeLeg                      string // the id of the leg that answered; "" before
+	CallerControls, CalleeControls Controls
 
 	// What was measured of the caller's media.
 	Received, Lost    int64 // packets
@@ -184,6 +185,7 @@ func (r Record) told() Document {
 // A Filter selects calls. Empty fields select all.
 type Filter struct {
 	SubscriberID string // who called or was called
+	Guest        string // the id of the caller's token, if it is not a subscriber
 	State        State
 	Running      bool   // only calls that have not ended
 	Result       Result // only calls that ended like this
@@ -216,6 +218,9 @@ type Store interface {
 	// id the project has already is problem.Conflict. If another node has taken the call, nothing
 	// is written and the error is ErrTaken.
 	SaveCall(ctx context.Context, r Record) error
+	// SaveControls writes the controls of both sides alone. It returns ErrTaken if the call has
+	// ended, or another node has taken it.
+	SaveControls(ctx context.Context, r Record) error
 	// FindLeg returns the answered call with a leg, if it has not ended.
 	FindLeg(ctx context.Context, projectID, leg string) (Record, error)
 	// TakeCall changes the node that carries a call. It returns ErrTaken if the node in the

@@ -133,6 +133,7 @@ func (l *leg) renew(sdp string) (answer string, err error) {
 		l.media = nil
 		return "", err
 	}
+	l.applyControls()
 	k.link()
 	l.media.Record(k.tapOf(l))
 	return answer, nil
@@ -153,6 +154,7 @@ func (l *leg) hungUp(c Cause) {
 func (l *leg) hold(held bool) {
 	l.held = held
 	l.call.link()
+	l.call.keepControls()
 }
 
 // maxDigits bounds the digits of one command.
@@ -208,6 +210,7 @@ func (l *leg) change(cmd Command) error {
 	}
 
 	l.tellChange(names)
+	l.call.keepControls()
 	return nil
 }
 

@@ -98,9 +98,10 @@ func (c *Calls) revive(r Record) {
 	if r.Guest != "" {
 		caller = fabric.Token{Kind: fabric.Guest, ID: r.Guest}
 	}
-	k.await(r.ID, caller, r.From, false)
+	k.await(r.ID, caller, r.From, false, r.CallerControls)
 	if !k.echo {
-		k.await(r.CalleeLeg, fabric.Token{Kind: fabric.SAT, SubscriberID: r.To.SubscriberID}, r.To, true)
+		callee := fabric.Token{Kind: fabric.SAT, SubscriberID: r.To.SubscriberID}
+		k.await(r.CalleeLeg, callee, r.To, true, r.CalleeControls)
 	}
 
 	c.mu.Lock()
@@ -111,10 +112,11 @@ func (c *Calls) revive(r Record) {
 
 // await adds a leg whose client has not come back yet. The token stands for the client's, which is not
 // known before; revocations of earlier tokens do not end it.
-func (k *call) await(id string, t fabric.Token, p Party, inbound bool) {
+func (k *call) await(id string, t fabric.Token, p Party, inbound bool, c Controls) {
 	t.ProjectID, t.IssuedAt = k.project, time.Now()
 	l := k.newLeg(id, Client{Token: t}, p, inbound)
 	l.active, l.socketLost = true, time.Now()
+	l.restore(c)
 	if k.add(l) && inbound {
 		k.stopRinging(l)
 	}
@@ -206,29 +208,38 @@ func (c *Calls) tellLost(to Socket, holder, project, leg string) {
 	c.tell(to, holder, Event{Kind: Lost, Project: project, Leg: leg, Node: c.node, At: time.Now()})
 }
 
-// findLost sends [Lost] to a subscriber whose socket has come back, for each of its legs whose node is
-// lost.
+// mostLost is how many calls of a client are looked at when it comes back, the newest first.
+const mostLost = 20
+
+// findLost sends [Lost] to a client whose socket has come back, for each of its legs whose node is lost.
 func (c *Calls) findLost(client Client) {
-	if client.Token.Kind != fabric.SAT {
-		return // its SDK notices by itself, though later
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), tellFor)
 	defer cancel()
-	running, err := c.store.ListCalls(ctx, client.Token.ProjectID,
-		Filter{SubscriberID: client.Token.SubscriberID, State: InCall}, page.Query{Size: firstAddresses.Size})
+	its := Filter{State: InCall, Guest: client.Token.Caller()}
+	if client.Token.Kind == fabric.SAT {
+		its = Filter{State: InCall, SubscriberID: client.Token.SubscriberID}
+	}
+	running, err := c.store.ListCalls(ctx, client.Token.ProjectID, its, page.Query{Size: mostLost})
 	if err != nil {
 		c.log.Error("finding the lost calls of a client", "error", err)
 		return
 	}
 
 	for _, r := range running.Items {
-		if r.Node == c.node || !c.isLost(ctx, r.Node) {
-			continue
-		}
+		lost := r.Node != c.node && c.isLost(ctx, r.Node)
 		for _, leg := range []string{r.ID, r.CalleeLeg} {
-			if r.isHeldBy(client.Token, leg) {
+			if r.isHeldBy(client.Token, leg) && c.lacksMedia(client, leg, lost) {
 				c.tellLost(client.Socket, client.Token.Caller(), r.ProjectID, leg)
 			}
 		}
 	}
+}
+
+// lacksMedia reports whether a leg has no media. lost is whether its node was lost; meanwhile, this node may
+// have taken the call over because the other side came back.
+func (c *Calls) lacksMedia(client Client, leg string, lost bool) bool {
+	if l := c.legOf(client, leg); l != nil {
+		return l.at.Load().(Socket) == Socket{}
+	}
+	return lost
 }

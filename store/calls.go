@@ -25,14 +25,16 @@ var callTable = table[calls.Record]{
 	"calls", "call", `id, project_id, call_id, state, cause, cause_code, node,
 		from_name, from_address, from_address_id, from_subscriber,
 		to_name, to_address, to_address_id, to_subscriber, dialed, video, recording_sid,
-		received, lost, jitter, round_trip, transport, guest, callee_leg, created, answered, ended, asked`,
+		received, lost, jitter, round_trip, transport, guest, callee_leg,
+		caller_controls, callee_controls, created, answered, ended, asked`,
 	func(r *calls.Record) []any {
 		return []any{
 			&r.Key, &r.ProjectID, &r.ID, &r.State, &r.Cause.Text, &r.Cause.Code, &r.Node,
 			&r.From.Name, &r.From.Address, &r.From.AddressID, &r.From.SubscriberID,
 			&r.To.Name, &r.To.Address, &r.To.AddressID, &r.To.SubscriberID, &r.Dialed, &r.Video, &r.RecordingSid,
 			&r.Received, &r.Lost, (*period)(&r.Jitter), (*period)(&r.RoundTrip), &r.Transport,
-			&r.Guest, &r.CalleeLeg, &r.Created, &r.Answered, &r.Ended, (*ending)(&r.Ending),
+			&r.Guest, &r.CalleeLeg, &r.CallerControls, &r.CalleeControls,
+			&r.Created, &r.Answered, &r.Ended, (*ending)(&r.Ending),
 		}
 	},
 }
@@ -92,6 +94,19 @@ func (s *Calls) SaveCall(ctx context.Context, r calls.Record) error {
 			return err
 		}
 		return queueEventOf(ctx, t, webhooks, r, calls.Record.Event)
+	})
+}
+
+// SaveControls writes the controls of both sides of a call. If it has ended, or another node has taken it,
+// SaveControls returns [calls.ErrTaken].
+func (s *Calls) SaveControls(ctx context.Context, r calls.Record) error {
+	return s.once(ctx, audit.None("the progress of calls"), func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE calls SET caller_controls = $3, callee_controls = $4
+			WHERE id = $1 AND node = $2 AND ended = 0`, r.Key, r.Node, int64(r.CallerControls), int64(r.CalleeControls))
+		if err = requireRow(res, err, "call"); errors.Is(err, problem.NotFound) {
+			return calls.ErrTaken
+		}
+		return err
 	})
 }
 
@@ -228,6 +243,9 @@ func callConditions(f calls.Filter) (all []check) {
 		add(`state = $%d`, string(f.State))
 	}
 
+	if f.Guest != "" {
+		add(`guest = $%d`, f.Guest)
+	}
 	if f.From != "" {
 		add(`from_address = $%d`, f.From)
 	}

@@ -218,8 +218,20 @@ func testTakeCall(t *testing.T, c Config) {
 		}
 	}
 
+	r.CallerControls, r.CalleeControls = calls.AudioMuted, calls.OnHold|calls.Deafened
+	if err := s.SaveControls(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.TakeCall(t.Context(), r, "m"); err != nil {
 		t.Fatal(err)
+	}
+	taken, err := s.FindLeg(t.Context(), "p", r.ID)
+	if err != nil || taken.CallerControls != r.CallerControls || taken.CalleeControls != r.CalleeControls {
+		t.Errorf("the controls of the taken call are %d and %d, %v, want %d and %d",
+			taken.CallerControls, taken.CalleeControls, err, r.CallerControls, r.CalleeControls)
+	}
+	if err := s.SaveControls(t.Context(), r); !errors.Is(err, calls.ErrTaken) {
+		t.Errorf("the former node's SaveControls = %v, want ErrTaken", err)
 	}
 	if err := s.TakeCall(t.Context(), r, "o"); !errors.Is(err, calls.ErrTaken) {
 		t.Errorf("taking a call that was taken = %v, want ErrTaken", err)

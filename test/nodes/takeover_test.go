@@ -2,11 +2,15 @@ package nodes
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/selvage/selvage/calls"
 	"github.com/selvage/selvage/test/harness"
 	"github.com/selvage/selvage/test/phone"
+	"github.com/selvage/selvage/test/servers"
 )
 
 // TestCallTakenOver kills the node of a call. Both sides are told and attach to their legs again, each
@@ -96,4 +100,70 @@ func TestCallTakenFromSilentNode(t *testing.T) {
 	if cause := bob.WaitEnded(); cause != "NORMAL_CLEARING" {
 		t.Errorf("the call ended with %s, want NORMAL_CLEARING", cause)
 	}
+}
+
+// TestGuestTakenOver shows that a guest learns of the lost node of its call as subscribers do, and goes on.
+func TestGuestTakenOver(t *testing.T) {
+	n := two(t)
+	p := newPeople(t, n)
+	guest := p.NewGuest(t, p.Address(t, p.bob.SubscriberID)).Token
+	here, there := phone.Connect(t, n.Each[0], guest, ""), phone.Connect(t, n.Each[1], p.bob.Token, "").Online()
+	visitor, bob := phone.Talk(here, there, "/private/bob")
+	phone.HearBoth(visitor, bob)
+	n.Each[0].Kill()
+
+	again := phone.Connect(t, n.Each[1], guest, here.Protocol)
+	again.Take(here)
+	visitor.WaitLost()
+	visitor = again.Attach(visitor)
+	bob.WaitLost()
+	bob = there.Attach(bob)
+	visitor.WaitAnswered()
+	bob.WaitAnswered()
+	phone.HearBoth(visitor, bob)
+	visitor.Hangup()
+	if cause := bob.WaitEnded(); cause != "NORMAL_CLEARING" {
+		t.Errorf("the call ended with %s, want NORMAL_CLEARING", cause)
+	}
+}
+
+// TestControlsTakenOver shows that a caller who is muted stays so when another node takes the call over, until
+// she unmutes herself.
+func TestControlsTakenOver(t *testing.T) {
+	n := two(t)
+	p := newPeople(t, n)
+	here, there := p.phones(t, n)
+	alice, bob := phone.Talk(here, there, "/private/bob")
+	phone.HearBoth(alice, bob)
+	sound := map[string]any{"channels": []string{"audio"}}
+	alice.Command("call.mute", sound)
+	harness.Eventually(t, soon, "the record of the mute", func() error {
+		muted := servers.SQL(t, n.Database(), "SELECT caller_controls FROM calls WHERE ended = 0")
+		if strings.TrimSpace(muted) != fmt.Sprint(int64(calls.AudioMuted)) {
+			return fmt.Errorf("the caller's controls are %q", muted)
+		}
+		return nil
+	})
+	n.Each[0].Kill()
+
+	again := phone.Connect(t, n.Each[1], p.alice.Token, here.Protocol)
+	again.Take(here)
+	bob.WaitLost()
+	bob = there.Attach(bob)
+	alice.WaitLost()
+	alice = again.Attach(alice)
+	alice.WaitAnswered()
+	bob.WaitAnswered()
+
+	const secret = "what nobody should hear"
+	for range 10 {
+		alice.Say(secret)
+		phone.Hear(bob, alice)
+	}
+	alice.Command("call.unmute", sound)
+	if heard := phone.Hear(alice, bob); slices.Contains(heard, secret) {
+		t.Errorf("bob heard what alice said while she was muted")
+	}
+	alice.Hangup()
+	bob.WaitEnded()
 }

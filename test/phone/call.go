@@ -387,8 +387,9 @@ func HearBoth(a, b *Call) {
 	Hear(b, a)
 }
 
-// Hear says something again and again to another phone until that phone hears it.
-func Hear(from, to *Call) {
+// Hear says something again and again to another phone until that phone hears it. It returns what that
+// phone heard before.
+func Hear(from, to *Call) (before []string) {
 	to.phone.t.Helper()
 	what := uuid.NewString()
 	tick := time.NewTicker(20 * time.Millisecond)
@@ -397,12 +398,14 @@ func Hear(from, to *Call) {
 		select {
 		case heard := <-to.heard:
 			if heard == what {
-				return
+				return before
 			}
+			before = append(before, heard)
 		case <-tick.C:
 			from.Say(what)
 		case <-end:
 			to.phone.t.Fatalf("the other side is not heard")
+			return nil
 		}
 	}
 }
