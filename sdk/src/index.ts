@@ -3,6 +3,8 @@
  *
  * @packageDocumentation
  */
+export { keepCalls } from "./calls.js"
+export type { CallClient } from "./calls.js"
 export { createClient, Client } from "./client.js"
 export type { ClientOptions, Events, LoginOptions, SignalWireOptions, SubscriberToken } from "./client.js"
 export { SelvageError } from "./errors.js"

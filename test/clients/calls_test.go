@@ -22,6 +22,7 @@ type phone struct {
 	page    string
 	hz      int
 	color   string
+	kept    bool   // its calls outlive their server, by our SDK
 	token   string // set by enter
 }
 
@@ -35,6 +36,9 @@ func phones(t *testing.T, s *harness.Server, version string) (alice, bob *phone)
 	mux.Handle("GET /", http.FileServer(http.Dir("page")))
 	mux.HandleFunc("GET /sdk-under-test.js", func(w http.ResponseWriter, r *http.Request) {
 		http.ServeFile(w, r, filepath.Join("node_modules", "signalwire-"+version, "dist", "index.umd.js"))
+	})
+	mux.HandleFunc("GET /selvage.js", func(w http.ResponseWriter, r *http.Request) {
+		http.ServeFile(w, r, filepath.Join("..", "..", "sdk", "dist", "selvage.js"))
 	})
 	page := serveBeside(t, s.Issuer(), mux) + "/call.html"
 	first := ownTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...),
@@ -89,7 +93,7 @@ func (f *phone) enter(reachable bool) {
 func (f *phone) enterWith(token string, reachable bool) {
 	f.Helper()
 	f.token = token
-	f.do(fmt.Sprintf("enter(%q, %v)", token, reachable), nil)
+	f.do(fmt.Sprintf("enter(%q, %v, %v)", token, reachable, f.kept), nil)
 }
 
 // beside returns another device of the same subscriber, in a tab of its own.

@@ -1,11 +1,14 @@
 package harness
 
 import (
+	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 )
 
@@ -13,47 +16,115 @@ import (
 // Each request to the embedded Server goes to one of the nodes, in turn unless a route
 // chooses the node. Commands run with the data of the first node. The embedded Server cannot
 // be stopped, but the nodes can.
+//
+// Its HTTPS address, which is also that of the fabric, leads to the node that Prefer chose, or
+// to another one if that does not run.
 type Nodes struct {
 	*Server
 	Each []*Server
+
+	preferred atomic.Int64
 }
+
+// Prefer makes later HTTPS connections go to a node. Until then, it is the first.
+func (n *Nodes) Prefer(i int) { n.preferred.Store(int64(i)) }
 
 // StartNodes starts a node for each config, with databases of the backend that
 // servers.Backend chooses. If route is not nil, it returns the index of the node that serves
 // a path.
 func StartNodes(t T, route func(path string) int, configs ...Config) *Nodes {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatalf("listening: %v", err)
-	}
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	if err != nil {
-		t.Fatalf("listening: %v", err)
-	}
+	plain, port := listen(t)
+	secure, securePort := listen(t)
 	base := "http://localhost:" + port
 
 	n := &Nodes{}
 	front := &http.Server{Handler: n.front(route)}
 	t.Cleanup(func() { _ = front.Close() })
+	t.Cleanup(func() { _ = secure.Close() })
 
 	for i, c := range configs {
 		if i > 0 {
 			c.Beside = n.Each[0]
 			c.Env = append(c.Env, "SELVAGE_MASTER_KEY_FILE="+filepath.Join(c.Beside.Data, "master.key"))
 			c.Args = append(c.Args, "--media", "dir:"+filepath.Join(c.Beside.Data, "media"))
+			if c.Data == "" {
+				c.Data = dataWithAuthority(t, c.Beside)
+			}
 		}
-		c.Args = append(c.Args, "--public-url", base, "--auth-url", base, "--fabric-host", "puc.localhost:8443")
+		c.Args = append(c.Args, "--public-url", base, "--auth-url", base, "--fabric-host", "puc.localhost:"+securePort)
 		n.Each = append(n.Each, StartConfig(t, c))
 	}
 
 	first := n.Each[0]
 	n.Server = &Server{Run: first.Run, Data: first.Data, Backends: first.Backends, config: first.config,
 		binary: first.binary}
-	n.HTTP = base
+	n.HTTP, n.HTTPS = base, "https://localhost:"+securePort
 
-	go func() { _ = front.Serve(l) }() // until it is closed
+	go func() { _ = front.Serve(plain) }() // until it is closed
+	go n.frontTLS(secure)
 	return n
+}
+
+// listen listens on a free port of the loopback address.
+func listen(t T) (l net.Listener, port string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("listening: %v", err)
+	}
+	return l, strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
+}
+
+// dataWithAuthority returns a data directory with the certificate authority of another server, so
+// that whoever trusts the one trusts the other.
+func dataWithAuthority(t T, of *Server) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range []string{"ca.pem", "ca-key.pem"} {
+		content, err := os.ReadFile(filepath.Join(of.Data, name))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), content, 0o600)
+		}
+		if err != nil {
+			t.Fatalf("copying the certificate authority: %v", err)
+		}
+	}
+	return dir
+}
+
+// frontTLS passes connections on to nodes without decrypting them, until l is closed.
+func (n *Nodes) frontTLS(l net.Listener) {
+	for {
+		client, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer client.Close()
+			node := n.dial()
+			if node == nil {
+				return
+			}
+			defer node.Close()
+			go func() {
+				_, _ = io.Copy(node, client) // until either side closes
+				_ = node.Close()
+			}()
+			_, _ = io.Copy(client, node)
+		}()
+	}
+}
+
+// dial connects to the preferred node or, if that does not run, to the next one that does.
+func (n *Nodes) dial() net.Conn {
+	for i := range n.Each {
+		at := n.Each[(int(n.preferred.Load())+i)%len(n.Each)]
+		if conn, err := net.Dial("tcp", hostOf(at.HTTPS)); err == nil {
+			return conn
+		}
+	}
+	return nil
 }
 
 // front returns a handler that forwards requests to the nodes, as a load balancer does.

@@ -48,16 +48,17 @@ function wear(frequency, color) {
   return 0
 }
 
-/** Connects with a token, and goes online if `reachable`. */
-async function enter(token, reachable) {
+/** Connects with a token, and goes online if `reachable`. Its calls outlive their server if `kept`. */
+async function enter(token, reachable, kept) {
   await open(token)
+  if (kept) client = Selvage.keepCalls(client)
   if (reachable) await client.online({ incomingCallHandlers: { all: (n) => invites.push(n.invite) } })
   return 'here'
 }
 
 function follow(c) {
   call = c
-  for (const name of ['call.state', 'call.joined', 'call.left', 'destroy', 'member.joined', 'member.left', 'layout.changed']) {
+  for (const name of ['call.state', 'call.joined', 'call.left', 'destroy', 'member.joined', 'member.left', 'layout.changed', 'media.reconnecting', 'media.connected']) {
     c.on(name, (e) => states.push(name === 'call.state' ? e.call_state : name))
   }
   c.on('member.updated', (e) => updates.push(e.member))

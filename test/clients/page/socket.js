@@ -23,7 +23,7 @@ let restriction = {} // of the configuration of later connections
 if (globalThis.RTCPeerConnection) {
   globalThis.RTCPeerConnection = class extends RTCPeerConnection {
     constructor(config, ...args) {
-      super({ ...config, ...restriction, iceCandidatePoolSize: 0 }, ...args)
+      super({ ...config, iceCandidatePoolSize: 0, ...restriction }, ...args)
       connections.push(this)
       this.gathered = []
       this.addEventListener('icecandidate', ({ candidate }) => this.gathered.push(candidate ? candidate.candidate.replace(/.* typ /, '') : 'end'))
