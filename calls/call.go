@@ -33,6 +33,8 @@ type call struct {
 	visible atomic.Value // state, for statistics
 }
 
+func (k *call) key() legKey { return legKey{k.project, k.id} }
+
 // do runs f in the call's mailbox and returns its result. If ctx ends first, f still runs.
 func (k *call) do(ctx context.Context, f func() (Reply, error)) (Reply, error) {
 	var r Reply
@@ -165,10 +167,10 @@ func (k *call) add(l *leg) bool {
 	c := k.calls
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.legs[l.id] != nil {
+	if c.legs[l.key()] != nil {
 		return false
 	}
-	c.legs[l.id] = l
+	c.legs[l.key()] = l
 	for _, a := range l.counted {
 		h := c.holderOf(a)
 		h.legs++
@@ -186,7 +188,7 @@ func (k *call) forget(l *leg) {
 	c := k.calls
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.legs, l.id)
+	delete(c.legs, l.key())
 	for _, a := range l.counted {
 		h := c.holderOf(a)
 		h.legs--
@@ -212,5 +214,5 @@ func (k *call) stopRinging(l *leg) {
 func (c *Calls) remove(k *call) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.calls, k.id)
+	delete(c.calls, k.key())
 }

@@ -206,9 +206,9 @@ func FirstKey(at time.Time) string {
 
 // An Asked holds the wishes of backends and operators about a call, for the node that carries it.
 type Asked struct {
-	CallID string
-	HangUp bool // end it
-	Record bool // follow its recordings
+	ProjectID, CallID string
+	HangUp            bool // end it
+	Record            bool // follow its recordings
 }
 
 // A Store keeps the records of calls.

@@ -59,8 +59,8 @@ type Calls struct {
 
 	mu       sync.Mutex
 	draining bool
-	calls    map[string]*call
-	legs     map[string]*leg
+	calls    map[legKey]*call // by their callers' legs
+	legs     map[legKey]*leg
 	remote   map[string]remoteLeg // the legs of this node's clients that other nodes have
 	met      map[string]time.Time // when another node last showed that it is alive
 	lost     map[string]time.Time // when another node last did not answer
@@ -78,7 +78,7 @@ func New(c Config) *Calls {
 		fabric:  c.Fabric, engine: c.Engine, clients: c.Clients, store: c.Store, sessions: c.Sessions,
 		nodes: c.Nodes, recorder: c.Recorder, isRecorded: c.IsRecorded, recordTone: c.RecordTone,
 		node: c.Node, log: c.Log, limits: c.Limits.orDefaults(),
-		calls: make(map[string]*call), legs: make(map[string]*leg), remote: make(map[string]remoteLeg),
+		calls: make(map[legKey]*call), legs: make(map[legKey]*leg), remote: make(map[string]remoteLeg),
 		met: make(map[string]time.Time), lost: make(map[string]time.Time),
 		holders: make(map[string]*holder), projects: make(map[string]int),
 	}
@@ -151,8 +151,8 @@ func (c *Calls) doHere(ctx context.Context, client Client, cmd Command) (Reply, 
 func (c *Calls) legOf(client Client, id string) *leg {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l := c.legs[id]
-	if l == nil || l.holder != client.Token.Caller() || l.call.project != client.Token.ProjectID {
+	l := c.legs[legKey{client.Token.ProjectID, id}]
+	if l == nil || l.holder != client.Token.Caller() {
 		return nil
 	}
 	return l
@@ -214,7 +214,7 @@ func (c *Calls) doAsked(ctx context.Context) {
 		c.log.Error("looking for what is asked of calls", "error", err)
 	}
 	for _, a := range asked {
-		k := c.find(a.CallID)
+		k := c.find(a.ProjectID, a.CallID)
 		if k == nil {
 			continue
 		}
@@ -228,10 +228,10 @@ func (c *Calls) doAsked(ctx context.Context) {
 }
 
 // find returns a running call of this node, or nil.
-func (c *Calls) find(id string) *call {
+func (c *Calls) find(projectID, id string) *call {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.calls[id]
+	return c.calls[legKey{projectID, id}]
 }
 
 func (c *Calls) allLegs() []*leg {

@@ -40,6 +40,9 @@ func (c *Calls) invite(ctx context.Context, client Client, cmd Command) error {
 	if err := c.admitCall(client); err != nil {
 		return err
 	}
+	if err := c.checkUnused(ctx, client.Token.ProjectID, cmd.Leg); err != nil {
+		return err
+	}
 	if cmd.Type == Screen || cmd.Type == Device {
 		return c.addSource(ctx, client, cmd)
 	}
@@ -62,6 +65,19 @@ func (c *Calls) invite(ctx context.Context, client Client, cmd Command) error {
 	k := c.newCall(client, cmd, from, to)
 	_, err = k.do(ctx, func() (Reply, error) { return Reply{}, k.begin(client, cmd, cause) })
 	return err
+}
+
+// checkUnused returns an error if a leg of an answered call has the id, on whichever node. A lost call
+// could not be taken over where another leg has its ids.
+func (c *Calls) checkUnused(ctx context.Context, projectID, leg string) error {
+	_, err := c.store.FindLeg(ctx, projectID, leg)
+	switch {
+	case errors.Is(err, problem.NotFound):
+		return nil
+	case err != nil:
+		return err
+	}
+	return problem.Taken("callID", "a call with this callID exists")
 }
 
 // newCall returns a call without legs.
@@ -98,7 +114,7 @@ func (k *call) begin(client Client, cmd Command, cause Cause) error {
 		return problem.Taken("callID", "a call with this callID exists")
 	}
 	c.mu.Lock()
-	c.calls[k.id] = k
+	c.calls[k.key()] = k
 	c.mu.Unlock()
 	l.active = true
 

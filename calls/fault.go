@@ -53,5 +53,5 @@ func (k *call) discard() {
 func (c *Calls) holds(l *leg) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.legs[l.id] == l
+	return c.legs[l.key()] == l
 }

@@ -22,7 +22,7 @@ func TestFault(t *testing.T) {
 		t.Errorf("a command after the fault returned %v", err)
 	}
 
-	if s := all.Stats(); s.Calls != 1 || s.Legs != 1 || all.calls["2"] != other {
+	if s := all.Stats(); s.Calls != 1 || s.Legs != 1 || all.calls[other.key()] != other {
 		t.Errorf("%d calls and %d legs are left, want those of the other call", s.Calls, s.Legs)
 	}
 	if faulty.state != Completed || !faulty.legs[0].over {
@@ -38,6 +38,6 @@ func newBareCall(all *Calls, id string) *call {
 	k.add(&leg{call: k, id: id, counted: []account{{id: id}}})
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	all.calls[id] = k
+	all.calls[k.key()] = k
 	return k
 }

@@ -37,6 +37,11 @@ type leg struct {
 	over   bool
 }
 
+// A legKey identifies a leg. Clients choose the ids of most legs, so those of two projects may be equal.
+type legKey struct{ project, id string }
+
+func (l *leg) key() legKey { return legKey{l.call.project, l.id} }
+
 // newLeg returns a leg without media.
 func (k *call) newLeg(id string, client Client, party Party, inbound bool) *leg {
 	l := &leg{

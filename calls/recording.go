@@ -235,8 +235,8 @@ func (r Record) Subscribers() []string {
 // this node carries the call, Record returns once that is done; another node does it within a
 // second. A call that is unknown or has ended is problem.NotFound.
 func (c *Calls) Record(ctx context.Context, projectID, id string) error {
-	k := c.find(id)
-	if k == nil || k.project != projectID || c.recorder == nil {
+	k := c.find(projectID, id)
+	if k == nil || c.recorder == nil {
 		return c.Records.Record(ctx, projectID, id)
 	}
 	if k.visible.Load().(State) != InCall {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/selvage/selvage/fabric"
@@ -49,6 +50,10 @@ func (c *Calls) takeOver(ctx context.Context, client Client, leg string) error {
 		return err
 	}
 
+	if c.has(r.ProjectID, r.ID, r.CalleeLeg) {
+		c.log.Warn("not taking over a call whose ids other calls have", "call_id", r.ID)
+		return nil
+	}
 	err = c.store.TakeCall(ctx, r, c.node)
 	if errors.Is(err, ErrTaken) {
 		return nil // forward finds the node that did
@@ -81,6 +86,13 @@ func (r Record) caller() string {
 	return r.From.SubscriberID
 }
 
+// has reports whether this node has a leg with one of the ids.
+func (c *Calls) has(projectID string, ids ...string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(ids, func(id string) bool { return c.legs[legKey{projectID, id}] != nil })
+}
+
 // revive adds a call that has been answered. Its clients have to attach to it.
 func (c *Calls) revive(r Record) {
 	k := &call{calls: c, id: r.ID, project: r.ProjectID, session: newID(), roomID: r.To.AddressID,
@@ -105,7 +117,7 @@ func (c *Calls) revive(r Record) {
 	}
 
 	c.mu.Lock()
-	c.calls[k.id] = k
+	c.calls[k.key()] = k
 	c.mu.Unlock()
 	k.recordOn()
 }

@@ -324,7 +324,7 @@ func (s *Calls) ask(ctx context.Context, e audit.Event, projectID, id string, wh
 func (s *Calls) TakeAsked(ctx context.Context, node string) ([]calls.Asked, error) {
 	const asked = ` node = $1 AND asked <> 0 AND ended = 0`
 	all, err := gather(ctx, s.read(), "listing what is asked of calls", scanAsked,
-		`SELECT call_id, asked FROM calls WHERE`+asked, node)
+		`SELECT project_id, call_id, asked FROM calls WHERE`+asked, node)
 	if err != nil || !slices.ContainsFunc(all, func(a calls.Asked) bool { return a.Record }) {
 		return all, err
 	}
@@ -340,7 +340,7 @@ func (s *Calls) TakeAsked(ctx context.Context, node string) ([]calls.Asked, erro
 
 func scanAsked(row scanner) (a calls.Asked, err error) {
 	var bits int64
-	err = row.Scan(&a.CallID, &bits)
+	err = row.Scan(&a.ProjectID, &a.CallID, &bits)
 	a.HangUp, a.Record = bits&askedHangUp != 0, bits&askedRecord != 0
 	return a, err
 }

@@ -178,7 +178,10 @@ func testAskCalls(t *testing.T, c Config) {
 		t.Errorf("AskRecord of a past call = %v, want not found", err)
 	}
 
-	for _, want := range []calls.Asked{{CallID: runs.ID, HangUp: true, Record: true}, {CallID: runs.ID, HangUp: true}} {
+	for _, want := range []calls.Asked{
+		{ProjectID: runs.ProjectID, CallID: runs.ID, HangUp: true, Record: true},
+		{ProjectID: runs.ProjectID, CallID: runs.ID, HangUp: true},
+	} {
 		if got, err := s.TakeAsked(t.Context(), "n"); err != nil || !slices.Equal(got, []calls.Asked{want}) {
 			t.Errorf("TakeAsked = %v, %v, want %v", got, err, want)
 		}

@@ -151,7 +151,7 @@ func TestHangUp(t *testing.T) {
 		}
 	}
 	if asked, err := w.rows.TakeAsked(t.Context(), "n"); err != nil ||
-		!slices.Equal(asked, []calls.Asked{{CallID: runs.ID, HangUp: true}}) {
+		!slices.Equal(asked, []calls.Asked{{ProjectID: runs.ProjectID, CallID: runs.ID, HangUp: true}}) {
 		t.Errorf("the calls to end are %v, %v, want %s", asked, err, runs.ID)
 	}
 }

@@ -213,3 +213,45 @@ func TestMemberFlood(t *testing.T) {
 	alice.Online() // fails if the socket is closed
 	phone.HearBoth(from, at)
 }
+
+// TestForeignLegs begins media under the ids of the legs of a call, which its members know, after the
+// server of the call was killed. None begins, and the call goes on once both sides attach again.
+func TestForeignLegs(t *testing.T) {
+	s := harness.Start(t)
+	p := s.NewProject(t)
+	alice, bob, mallory := p.NewSAT(t, "alice").Token, p.NewSAT(t, "bob").Token, p.NewSAT(t, "mallory").Token
+	at := phone.Connect(t, s, bob, "").Online()
+	caller := phone.Connect(t, s, alice, "")
+	from, to := phone.Talk(caller, at, "/private/bob")
+	phone.HearBoth(from, to)
+	s.Kill()
+	s.Restart(t)
+
+	socket, _ := s.Connect(t, mallory, "")
+	own := uuid.NewString()
+	verto(t, socket, "verto.invite", own, map[string]any{"sdp": offer(),
+		"dialogParams": map[string]any{"destination_number": "/public/echo"}})
+	for _, id := range []string{from.ID, to.ID} {
+		for name, dialog := range map[string]map[string]any{
+			"a call":   {"destination_number": "/public/echo"},
+			"a screen": {"screenShare": true, "userVariables": map[string]string{"memberId": own}},
+		} {
+			e := verto(t, socket, "verto.invite", id, map[string]any{"sdp": offer(), "dialogParams": dialog})
+			if e.Code != "409" {
+				t.Errorf("%s under the id of another's leg: %+v, want 409", name, e)
+			}
+		}
+	}
+
+	here, there := phone.Connect(t, s, alice, ""), phone.Connect(t, s, bob, "")
+	here.Take(caller)
+	there.Take(at)
+	from, to = here.Attach(from), there.Attach(to)
+	from.WaitAnswered()
+	to.WaitAnswered()
+	phone.HearBoth(from, to)
+	p.Post(t, p.LaML("/Calls/"+from.ID), p.Basic(), harness.Form(map[string][]string{"Status": {"completed"}}))
+	if cause := to.WaitEnded(); cause != "MANAGER_REQUEST" {
+		t.Errorf("the call ended with %s, want MANAGER_REQUEST", cause)
+	}
+}
