@@ -19,7 +19,7 @@ import (
 // A Use is the purpose of a key: signing with an algorithm from RFC 7518, or sealing.
 type Use string
 
-// The uses.
+// The possible values of a Use.
 const (
 	RS256 Use = "RS256"
 	ES256 Use = "ES256"

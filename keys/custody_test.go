@@ -69,7 +69,7 @@ func (m *module) Open(ctx context.Context, use keys.Use, handle []byte) (crypto.
 	return inside{m, string(handle), key.Public()}, nil
 }
 
-// An inside is the signer for a key in a module.
+// inside is the signer for a key in a module.
 type inside struct {
 	m      *module
 	name   string

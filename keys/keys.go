@@ -28,7 +28,7 @@ import (
 // A State is a stage in a key's life.
 type State string
 
-// The states.
+// The states of a key.
 const (
 	Next    State = "next"    // published, not in use yet
 	Current State = "current" // used to sign or seal

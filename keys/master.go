@@ -87,8 +87,8 @@ func ParseMaster(text string) ([]byte, error) {
 	return key, nil
 }
 
-// makeMaster writes a new key to a temporary file in the same directory, and then links it to the
-// name file. So other processes find either the whole file or none.
+// makeMaster writes a new key to a temporary file in the same directory, and then links it to its
+// final name. So other processes find either the whole file or none.
 func makeMaster(file string) ([]byte, error) {
 	key := make([]byte, 32)
 	rand.Read(key)

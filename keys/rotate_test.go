@@ -31,7 +31,7 @@ func (h *hand) node(s keys.Store) keys.Config {
 	return keys.Config{Store: timed{s, h.now}, Master: make([]byte, 32), Now: h.now}
 }
 
-// A timed is a store with its own clock.
+// timed is a store with its own clock.
 type timed struct {
 	keys.Store
 	now func() time.Time

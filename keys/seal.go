@@ -28,7 +28,7 @@ type Sealer struct {
 	kept atomic.Pointer[ends]
 }
 
-// An ends holds what a Sealer derives from a snapshot of the ring. It is dropped along with the
+// ends holds what a Sealer derives from a snapshot of the ring. It is dropped along with the
 // snapshot, so that no key derived from a revoked key remains.
 type ends struct {
 	from   *snapshot

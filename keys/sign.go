@@ -34,7 +34,7 @@ func newSigner(rec Record, key crypto.Signer) *signer {
 	return s
 }
 
-// A deterministic is a signer that derives the nonce of a signature only from the key and the
+// deterministic is a signer that derives the nonce of a signature only from the key and the
 // message (RFC 6979), as RFC 8725, section 3.2 recommends. This takes a quarter less time than
 // mixing in randomness. Randomness would only protect a message that is signed twice, once by a
 // faulty machine.
@@ -44,7 +44,7 @@ func (d deterministic) Sign(_ io.Reader, digest []byte, opts crypto.SignerOpts) 
 	return d.PrivateKey.Sign(nil, digest, opts)
 }
 
-// A salted is a signer whose PS256 signatures have a salt that is as long as the hash (RFC 7518,
+// salted is a signer whose PS256 signatures have a salt that is as long as the hash (RFC 7518,
 // section 3.5). go-jose requests the longest salt that fits, which verifiers refuse.
 type salted struct{ crypto.Signer }
 

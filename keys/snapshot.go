@@ -54,7 +54,7 @@ func (r *Ring) read(ctx context.Context, version int64) (*snapshot, error) {
 	return s, err
 }
 
-// An unsealed is an opened key, or the error from opening it. It is the zero value for a revoked
+// unsealed is an opened key, or the error from opening it. It is the zero value for a revoked
 // key.
 type unsealed struct {
 	signer *signer

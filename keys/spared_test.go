@@ -7,7 +7,7 @@ import (
 	"github.com/selvage/selvage/keys"
 )
 
-// A spared is a PKCS8 that reuses a few RSA keys, because creating RSA keys would take most of the
+// spared is a PKCS8 that reuses a few RSA keys, because creating RSA keys would take most of the
 // tests' time. All keys are used before any is reused, so that a ring's current and next key
 // differ. Rings distinguish keys by their kids.
 type spared struct{ keys.PKCS8 }

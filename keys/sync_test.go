@@ -17,7 +17,7 @@ import (
 	"github.com/selvage/selvage/store/storetest"
 )
 
-// A counted is a store that counts calls of RingVersion, and can be replaced by another store.
+// counted is a store that counts calls of RingVersion, and can be replaced by another store.
 type counted struct {
 	asked atomic.Int64
 	mu    sync.Mutex
@@ -95,7 +95,7 @@ func TestUnknownKid(t *testing.T) {
 	}
 }
 
-// A hanging is a store that may not answer before the caller's context ends. In that case it moves
+// hanging is a store that may not answer before the caller's context ends. In that case it moves
 // its clock by a second.
 type hanging struct {
 	*store.Store

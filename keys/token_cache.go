@@ -5,7 +5,7 @@ import "sync"
 // maxOpened is the most opened tokens that are remembered. If there are more, all are forgotten.
 const maxOpened = 4096
 
-// An opened remembers the contents of valid tokens that a Sealer has opened, for callers that
+// opened remembers the contents of valid tokens that a Sealer has opened, for callers that
 // present the same token repeatedly. It is derived from one snapshot of the ring, and dropped along
 // with it.
 type opened struct {

@@ -51,8 +51,9 @@ func (s *Logins) FindBrowser(
 	return held, seen, nil
 }
 
-// MoveBrowser assigns logins, by project and in the format of [idp.BrowserLogins], to the browser
-// to. All other logins of the browser from are then held by no browser. Either browser may be "".
+// MoveBrowser assigns logins to the browser with the id to. held lists the logins by project, in
+// the format of [idp.BrowserLogins]. All other logins of the browser with the id from no longer
+// belong to any browser. Either id may be "".
 func (s *Logins) MoveBrowser(ctx context.Context, from, to string, held map[string]string) error {
 	e := audit.None("which browser holds a login, whose beginning and end have events")
 	return s.change(ctx, e, func(t tx) error {

@@ -53,7 +53,7 @@ func (p *period) Scan(src any) error {
 
 func (p *period) value() (any, error) { return time.Duration(*p).Microseconds(), nil }
 
-// An ending says whether a call has been asked to end. It is one bit of the column asked.
+// ending says whether a call has been asked to end. It is one bit of the column asked.
 type ending bool
 
 func (e *ending) Scan(src any) error {
@@ -285,7 +285,7 @@ func unansweredFor(r calls.Result) (c check) {
 	return c
 }
 
-// RunningCalls returns at most most calls of a node that have not ended, oldest first.
+// RunningCalls returns a node's calls that have not ended, oldest first and limited to most.
 func (s *Calls) RunningCalls(ctx context.Context, node string, most int) ([]calls.Record, error) {
 	return callTable.gather(ctx, s.read(), `WHERE ended = 0 AND node = $1 ORDER BY id LIMIT $2`, node, most)
 }

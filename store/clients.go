@@ -102,8 +102,8 @@ func (s *Clients) ReplaceClient(ctx context.Context, c idp.Client, since time.Ti
 	})
 }
 
-// SetClientSecret replaces the secret of a client, if the stored secret is still old and the caller
-// still has the rights in by.
+// SetClientSecret replaces the secret of a client, if the hash of the stored secret equals old and
+// the caller has not lost rights since they were read.
 func (s *Clients) SetClientSecret(ctx context.Context, c idp.Client, old string, by *fabric.Rights) error {
 	e := audit.Of("client.secret_rotated", c.ProjectID, "client", c.ID).With(
 		"name", c.Name, "old_until", date(c.Old.Until))

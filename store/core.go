@@ -31,7 +31,7 @@ type tx struct {
 	more  *[]audit.Event // further events of the same change, see addEvent
 }
 
-// A scanner is a row.
+// A scanner is a row to be scanned.
 type scanner = database.Scanner
 
 // read returns a tx for read-only queries.

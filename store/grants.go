@@ -13,8 +13,7 @@ import (
 	"github.com/selvage/selvage/internal/revocation"
 )
 
-// Grants holds redeemed codes, the grants that clients have got for them, refresh tokens and
-// consents.
+// Grants holds redeemed codes, grants with their refresh tokens, and consents.
 type Grants struct{ *core }
 
 var grantTable = table[idp.Grant]{
@@ -107,8 +106,8 @@ func (s *Grants) FindGrant(ctx context.Context, id string) (idp.Grant, error) {
 	return grantTable.find(ctx, s.read(), `id = $1`, id)
 }
 
-// RotateGrant writes the refresh token of a grant, if the hash of the stored token is still old. A
-// [problem.Conflict] means that the old token was used before, or that the grant was revoked.
+// RotateGrant writes the refresh token of a grant, if the hash of the stored token equals old. A
+// [problem.Conflict] means that the previous token was used before, or that the grant was revoked.
 func (s *Grants) RotateGrant(ctx context.Context, g idp.Grant, old string) error {
 	return s.once(ctx, audit.None("a use that replaces tokens"), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE grants SET refresh_hash = $3, seed = $4, rotated = $5, idle_until = $6

@@ -26,7 +26,7 @@ var apiKeyTable = table[fabric.APIKey]{
 	},
 }
 
-// CreateAPIKey inserts a key, if its creator still has the rights in by.
+// CreateAPIKey inserts a key, unless its creator has lost rights since they were read.
 func (s *Keys) CreateAPIKey(ctx context.Context, k fabric.APIKey, by *fabric.Rights) error {
 	e := audit.Of("api_key.created", k.ProjectID, "api_key", k.ID).With("name", k.Name, "scopes", join(k.Scopes))
 	return s.change(ctx, e, func(t tx) error {
@@ -99,7 +99,8 @@ func (s *Keys) RevokeAPIKey(ctx context.Context, projectID string, r revocation.
 var errKeyChanged = problem.New(problem.Conflict, "token_changed",
 	"the key was revoked or rotated in the meantime")
 
-// UpdateAPIKey writes the fields that are not nil, if the caller still has the rights in by.
+// UpdateAPIKey writes the fields that are not nil, unless the caller has lost rights since they
+// were read.
 func (s *Keys) UpdateAPIKey(
 	ctx context.Context, projectID, id string, c fabric.APIKeyInput, by *fabric.Rights, r revocation.Revocation,
 ) (k fabric.APIKey, err error) {
@@ -131,8 +132,8 @@ func (s *Keys) UpdateAPIKey(
 	return k, err
 }
 
-// RotateAPIKey replaces the secret of a key, if the stored secret is still old and the caller still
-// has the rights in by.
+// RotateAPIKey replaces the secret of a key, if the hash of the stored secret equals old and the
+// caller has not lost rights since they were read.
 func (s *Keys) RotateAPIKey(
 	ctx context.Context, k fabric.APIKey, old string, by *fabric.Rights, r revocation.Revocation,
 ) error {

@@ -239,7 +239,7 @@ func startAt(id string) []any {
 	return []any{id}
 }
 
-// A where collects conditions and their arguments.
+// where collects conditions and their arguments.
 type where struct {
 	conditions []string
 	args       []any

@@ -68,7 +68,8 @@ func (s *Operators) FindOperatorSession(
 	return l, all[0], err
 }
 
-// RaiseOperatorSession records how a login was authenticated, unless its browser is no longer old.
+// RaiseOperatorSession records how a login was authenticated, if the login still belongs to the
+// browser old.
 func (s *Operators) RaiseOperatorSession(ctx context.Context, l operator.Session, old string) error {
 	e := audit.Of("session.raised", "", "operator", l.OperatorID).By(audit.Operator, l.OperatorID).
 		With("session", l.ID, "amr", strings.Join(l.AMR, " "), "proven", strconv.FormatBool(l.Proven))

@@ -175,7 +175,7 @@ func (s *Operators) UpdateOperator(
 			}
 		}
 
-		// An operator who may no longer create invitations loses those already created.
+		// If the operator may no longer create invitations, those already created become invalid.
 		if o, err = findOperator(ctx, t, `o.id = $1`, id); err != nil || o.Check(operator.KeepOperators, "") == nil {
 			return err
 		}

@@ -17,7 +17,7 @@ import (
 func BenchmarkPages(b *testing.B) {
 	c := Config{Dir: b.TempDir(), Audit: auditKey(b)}
 	s := opened(b, c)
-	fill(b, c, s, 1_350_000, 1) // a quarter of them is hidden
+	fill(b, c, s, 1_350_000, 1) // a quarter of them are hidden
 	for _, l := range lists() {
 		order := "id"
 		if strings.Contains(l.name, "by name") {

@@ -64,7 +64,7 @@ func (s *Presence) ReportPresence(
 	})
 }
 
-// DuePresences returns at most most presences that are due for a check, and sets the time of their
+// DuePresences returns presences that are due for a check, limited to most, and sets the time of their
 // next check. Nodes that call it at the same time wait for one another.
 func (s *Presence) DuePresences(
 	ctx context.Context, now, next time.Time, most int,

@@ -23,7 +23,7 @@ type queue struct {
 
 var _ deliver.Queue = queue{}
 
-// DueReceivers returns at most most receivers with due deliveries. It reads one index entry per
+// DueReceivers returns receivers with due deliveries, limited to most. It reads one index entry per
 // receiver, no matter how many deliveries are waiting. Projects take turns: if a project already
 // has receivers that are held or come first, its other receivers come after those of other
 // projects.
@@ -52,7 +52,7 @@ func (q queue) HoldReceiver(
 	return r, err
 }
 
-// DueJobs returns at most most due deliveries to a receiver.
+// DueJobs returns the due deliveries to a receiver, limited to most.
 func (q queue) DueJobs(ctx context.Context, receiverID string, now time.Time, most int) ([]deliver.Job, error) {
 	scan := func(row scanner) (j deliver.Job, err error) {
 		err = row.Scan(&j.ID, &j.Event, &j.Subject, &j.Body, &j.Attempts, target(&j.Queued))

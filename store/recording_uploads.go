@@ -189,8 +189,9 @@ func (w *where) waitsFor(projectID string, a recordings.Arrival) {
 	}
 }
 
-// UpdateRecording writes the progress of a waiting recording, unless the recording has changed
-// since old. If it has a new callback, that is notified that the recording is in progress.
+// UpdateRecording writes the progress of a waiting recording, unless the recording was changed
+// after the time old. If the recording is in progress and has a new callback, UpdateRecording
+// queues the status for the callback.
 func (s *Recordings) UpdateRecording(
 	ctx context.Context, r recordings.Recording, identity string, old time.Time,
 ) error {

@@ -50,7 +50,7 @@ func (m mediaKey) value() (any, error) {
 	return sql.NullString{String: key, Valid: key != "" && key != m.r.ID}, nil
 }
 
-// A lines is a slice of strings that is stored separated by newlines. If it is empty, it is read as
+// lines is a slice of strings that is stored separated by newlines. If it is empty, it is read as
 // nil.
 type lines []string
 
@@ -65,7 +65,7 @@ func (l *lines) Scan(src any) error {
 
 func (l *lines) value() (any, error) { return strings.Join(*l, "\n"), nil }
 
-// A measured is the column with the levels of a recording. It is "" if they were not measured.
+// measured is the column with the levels of a recording. It is "" if they were not measured.
 type measured struct{ r *recordings.Recording }
 
 func (m measured) Scan(src any) error {
@@ -97,7 +97,7 @@ func flagsOf(r recordings.Recording) int64 {
 // isTied is the condition that a recording is tied to the given subscriber.
 const isTied = `id IN (SELECT recording_id FROM recording_subscribers WHERE subscriber_id = $%d)`
 
-// FindRecording finds a recording of an owner that is not deleted.
+// FindRecording finds one of an owner's recordings, unless it is deleted.
 func (s *Recordings) FindRecording(
 	ctx context.Context, o recordings.Owner, sid string,
 ) (recordings.Recording, error) {

@@ -71,8 +71,8 @@ func (s *Resources) ListResources(
 	return l.page(ctx, s.read(), q)
 }
 
-// UpdateResource writes a resource unless it has changed since old, renames its addresses, and
-// queues its event.
+// UpdateResource writes a resource, renames its addresses, and queues its event, unless the
+// resource was changed after the time old.
 func (s *Resources) UpdateResource(
 	ctx context.Context, r fabric.Resource, old time.Time, tell fabric.Teller,
 ) error {

@@ -54,8 +54,8 @@ func (s *Resources) ListSIPAddresses(
 	return l.page(ctx, s.read(), q)
 }
 
-// UpdateSIPAddress writes a SIP address, unless it has changed since old. If the resource that
-// handles its calls does not exist, the error is [problem.NotFound].
+// UpdateSIPAddress writes a SIP address, unless it was changed after the time old. If the resource
+// that handles its calls does not exist, the error is [problem.NotFound].
 func (s *Resources) UpdateSIPAddress(ctx context.Context, a fabric.SIPAddress, old time.Time) error {
 	fields, err := jsonText(a.Fields)
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Resources) ListSIPCredentials(
 	return l.page(ctx, s.read(), q)
 }
 
-// UpdateSIPCredential writes credentials, unless they have changed since old.
+// UpdateSIPCredential writes credentials, unless they were changed after the time old.
 func (s *Resources) UpdateSIPCredential(ctx context.Context, c fabric.SIPCredential, old time.Time) error {
 	fields, err := jsonText(c.Fields)
 	if err != nil {

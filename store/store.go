@@ -73,7 +73,8 @@ type Store struct {
 // newStore returns a Store whose parts share c.
 func newStore(c *core) *Store {
 	return &Store{
-		core:         c,
+		core: c,
+
 		Audit:        &Audit{c},
 		Callbacks:    &Callbacks{c},
 		Calls:        &Calls{c},

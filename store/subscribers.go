@@ -100,7 +100,7 @@ func (s *Subscribers) ListSubscribers(
 }
 
 // RehashPassword replaces the hash of a password with a new hash of the same password, if the
-// stored hash is still old.
+// stored hash equals old.
 func (s *Subscribers) RehashPassword(ctx context.Context, projectID, subscriberID, old, new string) error {
 	return s.once(ctx, audit.Of("subscriber.rehashed", projectID, "subscriber", subscriberID), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE subscribers SET password_hash = $4

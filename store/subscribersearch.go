@@ -126,8 +126,8 @@ func (f finder) walk(
 	return found, nil, nil
 }
 
-// rowsOfTerms iterates over the rows of one term after another. It begins with the row from or, if
-// backward is set, with the row before it. n is how many rows are usually enough.
+// rowsOfTerms iterates over the rows of one term after another. It begins at the row from or, if
+// backward is set, before this row. n is how many rows are usually enough.
 func (f finder) rowsOfTerms(
 	ctx context.Context, from *foundSubscriber, n int, backward bool,
 ) iter.Seq2[foundSubscriber, error] {
@@ -181,9 +181,9 @@ func (f finder) rowsOfTerm(
 	}
 }
 
-// read returns rows of one term in the order of its index, from a row on or, without a row, from
-// the beginning. If backward is set, it reads in the opposite direction and leaves out the row
-// itself. Rows that have the same value as the row need their own query, because no index can be
+// read returns rows of one term in the order of its index. It begins at the row from or, if from is
+// nil, at the first row. If backward is set, it reads in the opposite direction, and leaves out the
+// row from. Rows that have the same value as from need their own query, because no index can be
 // searched by two columns if the first one is an expression.
 func (f finder) read(
 	ctx context.Context, term int, from *foundSubscriber, n int, backward bool,

@@ -201,7 +201,7 @@ func join[E ~string](all []E) string {
 	return strings.Join(texts, " ")
 }
 
-// A nullable is a string that is stored as NULL if it is "".
+// nullable is a string that is stored as NULL if it is "".
 type nullable[S ~string] struct{ text *S }
 
 func nullableOf[S ~string](s *S) nullable[S] { return nullable[S]{s} }
@@ -218,7 +218,7 @@ func (n nullable[S]) Scan(src any) error {
 
 func (n nullable[S]) value() (any, error) { return null(string(*n.text)), nil }
 
-// An asJSON is a value that is stored as JSON.
+// asJSON is a value that is stored as JSON.
 type asJSON struct {
 	v    any
 	zero string // the stored text that leaves v unchanged; "" means none

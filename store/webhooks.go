@@ -87,7 +87,7 @@ func (s *Webhooks) ListWebhooks(
 	return l.page(ctx, s.read(), q)
 }
 
-// UpdateWebhook writes a webhook, unless it has changed since old.
+// UpdateWebhook writes a webhook, unless it was changed after the time old.
 func (s *Webhooks) UpdateWebhook(ctx context.Context, w fabric.Webhook, old time.Time) error {
 	return s.once(ctx, webhookEvent("webhook.updated", w), func(t tx) error {
 		res, err := t.Exec(ctx, `UPDATE webhooks

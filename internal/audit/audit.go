@@ -58,7 +58,7 @@ type Event struct {
 // An Outcome is the result of an action.
 type Outcome string
 
-// The outcomes.
+// The possible values of an Outcome.
 const (
 	Done    Outcome = "done"
 	Refused Outcome = "refused"

@@ -57,8 +57,8 @@ type Head struct {
 	PrunedMac  string
 }
 
-// Mac returns the authentication code for a position in a lane. The constant what says which: the
-// end of the lane, or its beginning after pruning.
+// Mac returns the authentication code for a position in a lane. what is EndOfLane for the end of
+// the lane, or PrunedUntil for its beginning after pruning.
 func (k *Key) Mac(what string, lane int, seq int64, hash string) string {
 	b := make([]byte, 0, 128)
 	b = text(b, what)
@@ -67,7 +67,7 @@ func (k *Key) Mac(what string, lane int, seq int64, hash string) string {
 	return k.sum(text(b, hash))
 }
 
-// The values for the parameter what of Mac.
+// The values that Mac accepts for what.
 const (
 	EndOfLane   = "end 2"
 	earlierEnd  = "end 1" // EndOfLane in older versions, which wrote no Mac for empty lanes

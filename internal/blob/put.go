@@ -37,7 +37,7 @@ func (d *Dir) Put(
 	return w.remove()
 }
 
-// A writing is a Put in progress: the files of one key, each locked.
+// writing is a Put in progress: the files of one key, each locked.
 type writing struct {
 	dir   *Dir
 	key   string

@@ -30,7 +30,7 @@ type Transport interface {
 	// Publish sends a message. An error means that the message was certainly not sent.
 	Publish(ctx context.Context, channel string, message []byte) error
 
-	// Listen passes the messages on channel to receive, one after the other, until ctx ends. If the
+	// Listen calls receive for each message on channel, one after the other, until ctx ends. If the
 	// connection breaks, Listen reconnects.
 	Listen(ctx context.Context, channel string, receive func(message []byte))
 }
@@ -41,7 +41,7 @@ const (
 	answering  = 64        // requests from other nodes that are answered at the same time
 	sendFor    = 2 * time.Second
 	askFor     = 5 * time.Second
-	warnEvery  = time.Minute // how often refused messages are logged
+	warnEvery  = time.Minute // minimum time between log lines about refused messages
 )
 
 // Config holds the dependencies of a [Bus].

@@ -91,7 +91,7 @@ func TestForged(t *testing.T) {
 	})
 }
 
-// waitFor returns the first tapped message whose length differs from that of than.
+// waitFor returns the first tapped message that is longer or shorter than the message than.
 func waitFor(t *testing.T, tapped <-chan []byte, than []byte) []byte {
 	t.Helper()
 	for {

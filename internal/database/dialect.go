@@ -17,7 +17,7 @@ import (
 // A Dialect is a database's variant of SQL. Only code that creates a schema needs to know it.
 type Dialect string
 
-// The dialects.
+// The possible values of a Dialect.
 const (
 	SQLite   Dialect = "sqlite"
 	Postgres Dialect = "postgres"

@@ -90,8 +90,8 @@ func writerOf(ctx context.Context, name string) (pid int) {
 	return pid
 }
 
-// lockedBy returns the id of the process that has a write lock on the byte at offset at (proc(5),
-// /proc/locks), or 0.
+// lockedBy returns the id of the process that has a write lock on the byte at the given offset
+// (proc(5), /proc/locks), or 0.
 func lockedBy(name string, at int) (pid int) {
 	info, err := os.Stat(name)
 	if err != nil {

@@ -50,7 +50,7 @@ type Message struct {
 	Body   []byte
 }
 
-// Write returns the request of an attempt at a job.
+// Write returns the request to send in an attempt at a job.
 type Write func(ctx context.Context, j Job) (Message, error)
 
 // A Result is the outcome of an attempt.
@@ -76,7 +76,7 @@ type Queue interface {
 	// problem.Conflict if another node holds the receiver, or if the receiver is deleted or
 	// disabled.
 	HoldReceiver(ctx context.Context, id, holder string, now, until time.Time) (Receiver, error)
-	// DueJobs returns at most most of a receiver's due jobs, the oldest first.
+	// DueJobs returns a receiver's due jobs, oldest first and limited to most.
 	DueJobs(ctx context.Context, receiverID string, now time.Time, most int) ([]Job, error)
 	// Settle stores the outcome of an attempt. It leaves the job unchanged if it is no longer
 	// pending, or was requested again since the attempt began.

@@ -119,7 +119,7 @@ func (w *world) deliveries(hook fabric.Webhook) []fabric.Delivery {
 	return p.Items
 }
 
-// await waits until is returns true for every delivery to hook.
+// await waits until is(d) is true for every delivery d to hook.
 func (w *world) await(hook fabric.Webhook, what string, is func(fabric.Delivery) bool) {
 	w.t.Helper()
 	deadline := time.Now().Add(time.Minute)

@@ -9,14 +9,14 @@ import (
 // A State is the state of a job.
 type State string
 
-// The states.
+// The states of a job.
 const (
 	Pending   State = "pending"   // waiting or being sent
 	Delivered State = "delivered" // accepted by the receiver
 	Dead      State = "dead"      // given up: a dead letter
 )
 
-// ParseState parses the name of a state; "" is any.
+// ParseState parses the name of a state. It accepts "", which means any state.
 func ParseState(name string) (State, error) {
 	switch s := State(name); s {
 	case "", Pending, Delivered, Dead:
@@ -25,11 +25,11 @@ func ParseState(name string) (State, error) {
 	return "", problem.BadParam("state", "state must be pending, delivered or dead")
 }
 
-// Progress is how far a job has come.
+// Progress says what has happened to a job so far.
 type Progress struct {
 	State    State
 	Created  time.Time // when the event happened
-	Due      time.Time // earliest time of the next attempt; zero for at once
+	Due      time.Time // earliest time of the next attempt; zero means immediately
 	Attempts int       // attempts since it was last queued
 	Status   int       // status of the last response; 0 if there was none
 	Error    string    // why the last attempt failed
@@ -40,5 +40,5 @@ type Progress struct {
 const (
 	KeepDelivered = 24 * time.Hour
 	KeepDead      = 30 * 24 * time.Hour
-	WaitAtMost    = 48 * time.Hour // for a receiver whose long rests leave few attempts
+	WaitAtMost    = 48 * time.Hour // long rests of a receiver may leave few attempts in this time
 )

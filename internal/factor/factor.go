@@ -53,8 +53,8 @@ type Store interface {
 	FindPasskey(ctx context.Context, credential string) (Passkey, error)
 	ListPasskeys(ctx context.Context, o Owner) ([]Passkey, error)
 	RenamePasskey(ctx context.Context, o Owner, id, name string) error
-	// UsePasskey writes Record, Count and Used if the stored Count still is old. Otherwise it
-	// returns problem.Conflict.
+	// UsePasskey writes Record, Count and Used if the stored Count equals old. Otherwise it returns
+	// problem.Conflict.
 	UsePasskey(ctx context.Context, p Passkey, old uint32) error
 	DeletePasskey(ctx context.Context, o Owner, id string) error
 

@@ -20,7 +20,7 @@ import (
 // A Name names a limit. It is a key in the section "limits" of the configuration.
 type Name string
 
-// The limits.
+// The names of the limits.
 const (
 	LoginPerAccount       Name = "login_per_account"        // failed passwords for an account, from unknown devices
 	LoginPerDevice        Name = "login_per_device"         // failed passwords from a device that the account knows

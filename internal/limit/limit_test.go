@@ -126,7 +126,7 @@ func TestPass(t *testing.T) {
 	}
 }
 
-// A counting is a store that counts calls of Allow.
+// counting is a store that counts calls of Allow.
 type counting struct {
 	session.Store
 	n atomic.Int64
@@ -137,7 +137,7 @@ func (c *counting) Allow(ctx context.Context, key session.Key, rate session.Rate
 	return c.Store.Allow(ctx, key, rate, n)
 }
 
-// An away is a store that is unavailable.
+// away is a store that is unavailable.
 type away struct{ session.Store }
 
 func (away) Allow(ctx context.Context, _ session.Key, _ session.Rate, _ int) (time.Duration, error) {

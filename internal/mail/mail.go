@@ -47,7 +47,7 @@ const (
 // A State is the state of a letter.
 type State string
 
-// The states.
+// The states of a letter.
 const (
 	Pending State = "pending"
 	Sent    State = "sent"
@@ -92,7 +92,7 @@ type Backlog struct {
 
 // A Queue keeps letters for all nodes. Its methods are safe for concurrent use.
 type Queue interface {
-	// TakeLetters returns at most most due letters, the oldest first, and counts an attempt for
+	// TakeLetters returns due letters, oldest first and limited to most, and counts an attempt for
 	// each. It leases each letter to the caller, so that no other caller gets the letter before the
 	// lease ends.
 	TakeLetters(ctx context.Context, now, lease time.Time, most int) ([]Letter, error)

@@ -111,7 +111,7 @@ func (s SMTP) client() (*gomail.Client, error) {
 
 func isLocal(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }
 
-// A refused is an error that retrying would not fix.
+// refused is an error that retrying would not fix.
 type refused struct{ error }
 
 func (r *refused) Unwrap() error { return r.error }

@@ -117,7 +117,7 @@ func (b *Breached) line(at int64) (hash []byte, next int64, err error) {
 	}
 	text := buffer[:n]
 
-	if at > 0 { // skip the rest of the line before
+	if at > 0 { // skip the rest of the previous line
 		end := bytes.IndexByte(text, '\n')
 		if end < 0 && n == len(buffer) {
 			return nil, 0, errors.New("it does not have one hash per line")

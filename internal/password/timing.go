@@ -162,7 +162,7 @@ func form(text string) string {
 	return text[:max(end, 0)+1]
 }
 
-// A work is the work of checking a hash. With the same algorithm, the time grows with the amount.
+// work is the cost of checking a hash. For the same algorithm, the time grows with the amount.
 type work struct {
 	algorithm string
 	amount    int

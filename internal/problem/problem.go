@@ -15,7 +15,7 @@ import (
 // errors.Is(err, problem.NotFound) works.
 type Kind string
 
-// The kinds. Protocols map them to statuses (docs/architecture.md, "Errors").
+// The kinds of errors. Protocols map them to statuses (docs/architecture.md, "Errors").
 const (
 	Malformed       Kind = "malformed request"      // cannot be parsed: bad JSON, bad form
 	Invalid         Kind = "invalid request"        // can be parsed, but a value is wrong

@@ -95,7 +95,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// A deaf is a log that can be neither read nor written.
+// deaf is a log that can be neither read nor written.
 type deaf struct{}
 
 func (deaf) AddRevocation(context.Context, revocation.Revocation) error { return errors.New("away") }
@@ -125,7 +125,7 @@ func TestDeaf(t *testing.T) {
 	})
 }
 
-// A slow is a log that takes the given time to read.
+// slow is a log that takes the given time to read.
 type slow struct{ takes atomic.Int64 }
 
 func (*slow) AddRevocation(context.Context, revocation.Revocation) error { return nil }
@@ -174,7 +174,7 @@ func TestStoodStill(t *testing.T) {
 	}
 }
 
-// A moving is a log whose database can be replaced by a backup, or become unavailable.
+// moving is a log whose database can be replaced by a backup, or become unavailable.
 type moving struct{ *store.Store }
 
 func (m *moving) RevocationsSince(ctx context.Context, seq int64) ([]revocation.Revocation, int64, error) {

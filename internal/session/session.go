@@ -43,8 +43,8 @@ type Store interface {
 	Take(ctx context.Context, key Key) ([]byte, error)
 	// Add sets the value if the key does not exist. Otherwise it returns problem.Conflict.
 	Add(ctx context.Context, key Key, value []byte, ttl time.Duration) error
-	// CompareAndSwap replaces the value with new if it is old, and restarts the lifetime. If it is
-	// not old, the error is problem.Conflict.
+	// CompareAndSwap replaces the value with new and restarts the lifetime, if the value equals
+	// old. Otherwise it returns problem.Conflict.
 	CompareAndSwap(ctx context.Context, key Key, old, new []byte, ttl time.Duration) error
 	// Delete removes the key. An unknown key is not an error.
 	Delete(ctx context.Context, key Key) error

@@ -31,7 +31,8 @@ type BrowserRows interface {
 	// FindBrowser returns a browser's values and when it was last seen. The error is
 	// problem.NotFound if the browser is unknown.
 	FindBrowser(ctx context.Context, browser string) (values map[string]string, seen time.Time, err error)
-	// MoveBrowser stores values under to, and deletes the values under from. Either may be "".
+	// MoveBrowser stores values under the id to, and deletes the values under the id from. Either
+	// id may be "".
 	MoveBrowser(ctx context.Context, from, to string, values map[string]string) error
 	// SeeBrowser records that a browser has just been seen.
 	SeeBrowser(ctx context.Context, browser string) error

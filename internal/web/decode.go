@@ -103,7 +103,7 @@ func kindOf(t reflect.Type) string {
 // objects with more than 256 members, repeated names, and data after the object.
 func Members(r *http.Request) (map[string]json.RawMessage, error) { return MembersWithin(r, maxBody) }
 
-// MembersWithin is like [Members], for bodies of at most most bytes.
+// MembersWithin is like [Members], but limits the body to most bytes.
 func MembersWithin(r *http.Request, most int64) (map[string]json.RawMessage, error) {
 	kind, err := contentType(r)
 	if err != nil {

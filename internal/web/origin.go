@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// SameOrigin passes a request to next unless it is a form that a page of another origin sent. Such
-// forms are passed to refuse. origin is the origin that browsers use for this server. The check in
+// SameOrigin calls next, unless the request is a form that a page of another origin sent. In that
+// case it calls refuse. origin is the origin that browsers use for this server. The check in
 // net/http compares only hosts; here, another scheme is another origin, too.
 func SameOrigin(origin string, next, refuse http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
@@ -29,7 +29,7 @@ func SameOrigin(origin string, next, refuse http.Handler) http.Handler {
 			refuse.ServeHTTP(w, r)
 		case from == origin && r.Header.Get("Sec-Fetch-Site") == "" &&
 			(r.TLS == nil || strings.HasPrefix(from, "https:")):
-			// An older browser whose Origin is ours, even if a proxy changed the Host.
+			// This is an older browser. Its Origin is ours, even if a proxy changed the Host.
 			next.ServeHTTP(w, r)
 		default:
 			checked.ServeHTTP(w, r)

@@ -43,8 +43,8 @@ func pageToken(code, message string) error {
 	return &problem.Error{Kind: problem.Invalid, Code: code, Param: "page_token", Message: message}
 }
 
-// readInt stores an integer parameter in into if the parameter is present. The integer must be from
-// low to high.
+// readInt stores the integer parameter named param in *into, if the parameter is present. The
+// integer must be from low to high.
 func readInt(q url.Values, param string, into *int, low, high int) error {
 	if !q.Has(param) {
 		return nil
@@ -71,8 +71,8 @@ type links struct {
 	Prev  string `json:"prev,omitempty"`
 }
 
-// AnswerPage writes a page of a list as JSON. It passes each item to show. The links contain the
-// parameters of r that filters names.
+// AnswerPage writes a page of a list as JSON, with the result of show for each item. Its links keep
+// those parameters of r that filters lists.
 func AnswerPage[T, U any](
 	w http.ResponseWriter, r *http.Request, asked PageRequest, p page.Page[T], show func(T) U, filters ...string,
 ) error {

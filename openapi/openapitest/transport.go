@@ -56,7 +56,7 @@ func isJSON(h http.Header) bool {
 	return strings.HasSuffix(kind, "json")
 }
 
-// A failing is the end of a body: io.EOF, or the error that interrupted it.
+// failing is the end of a body: io.EOF, or the error that interrupted it.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) {

@@ -122,7 +122,7 @@ func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time
 	return s.addKept(ctx, key, value, ttl)
 }
 
-// CompareAndSwap replaces the value of a key with new if the value is old.
+// CompareAndSwap replaces the value of a key with new if the value equals old.
 func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []byte, ttl time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err

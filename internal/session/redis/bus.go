@@ -41,7 +41,7 @@ const (
 	maxUnread = 4096
 )
 
-// Listen passes the messages on channel to receive until ctx ends. It reconnects if the connection
+// Listen calls receive for each message on channel until ctx ends. It reconnects if the connection
 // breaks.
 func (c Channel) Listen(ctx context.Context, channel string, receive func(message []byte)) {
 	messages := c.store.client.Subscribe(ctx, c.name(channel))

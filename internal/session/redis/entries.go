@@ -39,7 +39,7 @@ func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time
 	return wrap("adding", key, err)
 }
 
-// CompareAndSwap replaces the value of a key with new if the value is old.
+// CompareAndSwap replaces the value of a key with new if the value equals old.
 func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []byte, ttl time.Duration) error {
 	answer, err := s.run(ctx, swap, key, prefix(key), mark(key, old), mark(key, new), millis(ttl))
 	switch {
@@ -73,7 +73,7 @@ func (s *Store) Allow(ctx context.Context, key session.Key, rate session.Rate, n
 	return time.Duration(wait) * time.Microsecond, wrap("limiting", key, err)
 }
 
-// A once is a command that the client must not retry. A Cluster's client sends it again only if a
+// once is a command that the client must not retry. A Cluster's client sends it again only if a
 // server redirects it to the server that has the key, because then the first server has not run it.
 type once struct{ *redis.Cmd }
 

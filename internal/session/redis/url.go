@@ -14,7 +14,7 @@ import (
 // A Mode is the kind of Redis that a URL names.
 type Mode string
 
-// The modes.
+// The possible values of a Mode.
 const (
 	Single   Mode = "single"
 	Cluster  Mode = "cluster"

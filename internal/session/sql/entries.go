@@ -58,7 +58,7 @@ func (s *Store) Add(ctx context.Context, key session.Key, value []byte, ttl time
 	return wrap("adding", key, err)
 }
 
-// CompareAndSwap replaces the value of a key with new if the value is old.
+// CompareAndSwap replaces the value of a key with new if the value equals old.
 func (s *Store) CompareAndSwap(ctx context.Context, key session.Key, old, new []byte, ttl time.Duration) error {
 	err := s.db.Once(ctx, func(t database.Tx) error {
 		for {
