@@ -25,9 +25,9 @@ func (r *Ring) JWKS() Document { return r.latest.Load().jwks }
 // With a shorter time, verifiers would sooner notice that a key was revoked.
 const freshness = 5 * time.Minute
 
-// cacheable returns how long a JWKS may be cached. If a verifier fetches the JWKS from a node that
-// has not read a new key yet, it must fetch the JWKS again before the key is used to sign. The node
-// that first signs with the key may have a clock that is ahead by half of publish.
+// cacheable returns how long a JWKS may be cached. A verifier may fetch the JWKS from a node that
+// has not read a new key yet. It must then fetch the JWKS again before the key is used to sign. The
+// node that first signs with the key may have a clock that is ahead by half of publish.
 func cacheable(publish time.Duration) time.Duration {
 	const late = 2 * pollEvery // after this time, every node has read a new key
 	return min(max(0, publish/2-late), freshness).Truncate(time.Second)

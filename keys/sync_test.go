@@ -34,8 +34,8 @@ func (c *counted) RingVersion(ctx context.Context) (int64, error) {
 	return rows.RingVersion(ctx)
 }
 
-// TestUnknownKid shows that a node accepts tokens with a kid that it has not read yet, and that
-// unknown kids make it read the ring at most once a second.
+// TestUnknownKid shows that a node accepts tokens whose kid it has not read yet. Unknown kids make
+// it read the ring at most once a second.
 func TestUnknownKid(t *testing.T) {
 	rows, clock := openStore(t), &hand{}
 	count := &counted{Store: rows}

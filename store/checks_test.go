@@ -72,8 +72,7 @@ func TestAddressesStop(t *testing.T) {
 }
 
 // TestRecordingsStop shows that a search reads a limited number of recordings per page, even if
-// many calls have the prefix and few of them match the other filters. The pages together contain
-// all matches.
+// many calls have the prefix and few of them match. The pages together contain all matches.
 func TestRecordingsStop(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s, _, _ := grantRows(t, c)

@@ -95,7 +95,7 @@ func (s *Keys) RevokeAPIKey(ctx context.Context, projectID string, r revocation.
 	})
 }
 
-// errKeyChanged is returned if a key was found, but could not be changed any more.
+// errKeyChanged is returned if a key was found, but can no longer be changed.
 var errKeyChanged = problem.New(problem.Conflict, "token_changed",
 	"the key was revoked or rotated in the meantime")
 

@@ -207,7 +207,7 @@ func TestTakeLetters(t *testing.T) {
 }
 
 // TestSettleLetter shows that a letter can be settled only once, except that a dead letter can be
-// retried, and that the facts of a letter are deleted when it is sent.
+// retried. When a letter is sent, its facts are deleted.
 func TestSettleLetter(t *testing.T) {
 	eachLetterStore(t, func(s letterStore) {
 		ctx, now := s.t.Context(), s.letter.Created

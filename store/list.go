@@ -107,8 +107,8 @@ func idOf(key []any) string {
 }
 
 // A span limits the keys of a listing whose key has one column: keys are at least low and less than
-// high; "" means no limit. A span is not part of where because a database uses only one limit per
-// side of an index, and the start of a page is the tighter one.
+// high; "" means no limit. It is not part of where, because a database uses only one limit per side
+// of an index. The start of a page is the tighter one.
 type span struct{ low, high string }
 
 // startAt returns the key of the first row of a page. If the id is outside the span, it belongs to
@@ -270,7 +270,7 @@ func (w *where) compare(key []string, operator string, with []any) {
 }
 
 // A check is a condition for which there is no index, so that the rows it excludes are read, too.
-// $%d stands for the argument, or $%[2]d for the second one.
+// In it, $%d stands for the argument, or $%[2]d for the second one.
 type check struct {
 	condition string
 	args      []any

@@ -56,7 +56,8 @@ func newClient(t *testing.T, s *Store, m idp.Metadata) idp.Client {
 }
 
 // TestLogouts shows that when a login ends for any reason, one logout is queued for each client
-// that has a grant in it, and none for other clients. A login that continues causes no logouts.
+// that has a grant in it. None is queued for other clients. A login that continues causes no
+// logouts.
 func TestLogouts(t *testing.T) { EachDatabase(t, testLogouts) }
 
 func testLogouts(t *testing.T, c Config) {

@@ -289,7 +289,7 @@ var costly = regexp.MustCompile(
 	`SCAN \w+( USING .*)?(\n|$)|USE TEMP B-TREE|Seq Scan|(^|-> +)(Incremental )?Sort|Bitmap|Hash`)
 
 // TestImportedHashes shows that the kinds of imported password hashes are found with an index, in
-// byte order, and that hashes made by this version are not among them.
+// byte order. Hashes made by this version are not among them.
 func TestImportedHashes(t *testing.T) {
 	EachDatabase(t, func(t *testing.T, c Config) {
 		s := opened(t, c)

@@ -33,7 +33,7 @@ func testWantsPresence(t *testing.T, c store.Config) {
 func TestReportPresence(t *testing.T) { store.EachDatabase(t, testReportPresence) }
 
 // testReportPresence shows that if several nodes report the same version concurrently, one succeeds
-// and its event is delivered, and that the report is kept until it is deleted.
+// and its event is delivered. The report is kept until it is deleted.
 func testReportPresence(t *testing.T, c store.Config) {
 	ctx := t.Context()
 	s, p := fabricRows(t, c)

@@ -20,9 +20,9 @@ import (
 func (s *Recordings) AddRecording(
 	ctx context.Context, r recordings.Recording, a recordings.Arrival,
 ) (kept recordings.Recording, added bool, err error) {
-	// A change fails if another one deletes the recording that prevented an insert before it is
-	// read, or if two waiting recordings are completed with the same identity. Each such failure
-	// means that another change has succeeded, which does not happen this many times in a row.
+	// A change fails if the recording that prevented its insert is deleted before it is read, or if
+	// two waiting recordings are completed with the same identity. Each such failure means that
+	// another change has succeeded, which does not happen this many times in a row.
 	for range 50 {
 		kept, added, err = s.addRecording(ctx, r, a)
 		if !errors.Is(err, errOvertaken) {

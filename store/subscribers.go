@@ -109,9 +109,9 @@ func (s *Subscribers) RehashPassword(ctx context.Context, projectID, subscriberI
 	})
 }
 
-// NextImported returns the first password hash that sorts after the given text, in byte order, and
-// that was imported or made with parameters other than the present ones. It returns "" if there is
-// none. The index subscribers_imported has the same condition.
+// NextImported returns a password hash that was imported, or made with parameters other than the
+// present ones. It returns the first of them that sorts after the given text, in byte order, or ""
+// if there is none. The index subscribers_imported has the same condition.
 func (s *Subscribers) NextImported(ctx context.Context, after string) (hash string, err error) {
 	_, err = s.read().findRow(ctx, "subscriber", `SELECT password_hash FROM subscribers
 		WHERE password_hash <> '' AND SUBSTR(password_hash, 1, 31) <> '$argon2id$v=19$m=19456,t=2,p=1$'

@@ -183,7 +183,9 @@ func (f finder) rowsOfTerm(
 
 // read returns rows of one term in the order of its index. It begins at the row from or, if from is
 // nil, at the first row. If backward is set, it reads in the opposite direction, and leaves out the
-// row from. Rows that have the same value as from need their own query, because no index can be
+// row from.
+//
+// Rows that have the same value as from need their own query. The reason is that no index can be
 // searched by two columns if the first one is an expression.
 func (f finder) read(
 	ctx context.Context, term int, from *foundSubscriber, n int, backward bool,

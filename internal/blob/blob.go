@@ -3,8 +3,8 @@
 //
 // A blob appears whole or not at all, and before its row is committed. A blob without a row is
 // deleted by [Dir.Sweep]. A writer holds a lock (flock) on the file from its creation until the row
-// is committed, so that Sweep, in any process, can tell a write in progress from the remains of a
-// crash. Neither keys nor symbolic links can lead outside the directory.
+// is committed. So Sweep, in any process, can tell a write in progress from the remains of a crash.
+// Neither keys nor symbolic links can lead outside the directory.
 //
 // A key may have small parts, such as facts learned from the bytes while they arrived. Each part
 // has a name, and is written and deleted together with the blob.

@@ -117,8 +117,8 @@ func (b *Bus) Alone() bool { return len(b.transports) == 0 }
 // Dropped returns how many messages could not be sent since the process started.
 func (b *Bus) Dropped() uint64 { return b.dropped.Load() }
 
-// Refused returns how many messages were refused since the process started, because no other node
-// had sealed them for this one, or because they came too late or twice.
+// Refused returns how many messages were refused since the process started. A message is refused if
+// no other node has sealed it for this one, or if it came too late or twice.
 func (b *Bus) Refused() uint64 { return b.refused.Load() }
 
 // Send queues a message to a node and returns without waiting for it to be sent.

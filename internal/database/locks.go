@@ -72,9 +72,9 @@ func withSchemaLock(ctx context.Context, file string, do func() error) error {
 	}
 }
 
-// writerOf returns the id of the process that holds the write lock of an SQLite file, if it holds
-// the lock throughout the check, which takes half a second. Otherwise, or without /proc/locks, it
-// returns 0. It does not open the file; see opened.
+// writerOf returns the id of the process that holds the write lock of an SQLite file. The check
+// takes half a second, and the process must hold the lock all the time. Otherwise, or without
+// /proc/locks, writerOf returns 0. It does not open the file; see opened.
 func writerOf(ctx context.Context, name string) (pid int) {
 	for i := range 5 {
 		holder := lockedBy(name+"-shm", writeByte)

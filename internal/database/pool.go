@@ -16,9 +16,9 @@ const (
 // A pool keeps at most max connections. It opens them when they are needed and keeps them for
 // reuse. The connection used last is reused first.
 //
-// It is used instead of the pool that comes with pgx because of how it behaves without a server: if
-// an attempt to connect fails, all waiting callers get the error immediately, unless a connection
-// may still be put back, and there is a pause before the next attempt.
+// It is used instead of the pool that comes with pgx because of how it behaves without a server. If
+// an attempt to connect fails, all waiting callers get the error immediately, unless an open
+// connection may still be put back. There is a pause before the next attempt.
 type pool struct {
 	max      int
 	patience time.Duration // maximum wait for a connection, which is either in use by a query or being opened

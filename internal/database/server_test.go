@@ -370,7 +370,7 @@ func refused(t *testing.T, name string, c Config, want string) {
 }
 
 // TestServerURLs shows that if a URL names several hosts, the first one that answers and accepts
-// writes is used, and that tables are created in the schema of the search path.
+// writes is used. Tables are created in the schema of the search path.
 func TestServerURLs(t *testing.T) {
 	url1, url2 := servers.Postgres(t), servers.Postgres(t)
 	servers.SQL(t, url2, `CREATE SCHEMA apart; CREATE TABLE users (id INT)`)

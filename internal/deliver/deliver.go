@@ -42,10 +42,10 @@ type Job struct {
 	Queued   time.Time // when the job was queued, or last requested again
 }
 
-// A Message is the request of one attempt at a job.
+// A Message is the request to send in one attempt at a job.
 type Message struct {
 	Method string // "" means POST
-	URL    string // "" means that of the receiver
+	URL    string // "" means the URL of the receiver
 	Header http.Header
 	Body   []byte
 }

@@ -18,7 +18,7 @@ import (
 const (
 	SHA1Header   = "X-Signalwire-Signature"
 	SHA256Header = "X-Signalwire-SHA256-Signature"
-	TwilioHeader = "X-Twilio-Signature" // of forms only, with the same value as SHA1Header
+	TwilioHeader = "X-Twilio-Signature" // only for forms; has the same value as SHA1Header
 )
 
 // Signed returns a Writer that sends each job's body as JSON, signed with the key of the
@@ -47,9 +47,9 @@ func Signature(key, url string, body []byte) http.Header {
 	}
 }
 
-// FormSignature returns the headers that prove to a receiver that a form comes from a holder of the
-// key. Both are the base64 of an HMAC of the URL and the fields, sorted by name. A GET has its
-// fields in the URL, and so none to sign.
+// FormSignature returns the headers that prove to a receiver that a holder of the key sent a form.
+// Both are an HMAC over the URL and the fields, sorted by name, in base64. For a GET, the fields are
+// part of the URL, so fields is empty.
 func FormSignature(key, address string, fields url.Values) http.Header {
 	text := address
 	for _, name := range slices.Sorted(maps.Keys(fields)) {

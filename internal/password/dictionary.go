@@ -130,7 +130,7 @@ func (s *search) follow(low, high, depth int) {
 	}
 }
 
-// try follows those of dictionary[low:high] whose byte at depth is next.
+// try follows the words in dictionary[low:high] whose byte at depth is next.
 func (s *search) try(low, high, depth int, next byte) {
 	words := s.dictionary[low:high]
 	from := sort.Search(len(words), func(i int) bool {

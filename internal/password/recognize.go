@@ -14,9 +14,9 @@ import (
 )
 
 // recognize returns the parts of a password that attackers try first. It works like zxcvbn, with
-// the library's lists and formulas. It does not use the library's own matchers, because they read
-// their lists at startup, which takes a tenth of a second, and because their work is unlimited. For
-// example, a password made of look-alike signs would keep them busy for minutes.
+// the library's lists and formulas. It does not use the library's own matchers. They read their
+// lists at startup, which takes a tenth of a second, and their work is unlimited. For example, a
+// password made of look-alike signs would keep them busy for minutes.
 //
 // known lists words that an attacker may know about the user. steps is the work done in the
 // dictionaries. The other work is linear in the length of the password.

@@ -185,7 +185,7 @@ func (m *moving) RevocationsSince(ctx context.Context, seq int64) ([]revocation.
 }
 
 // TestSetBack shows that after a database is restored from a backup, the revocations that a node
-// knows remain in force, and that the node misses no later ones.
+// knows remain in force. The node also misses no later ones.
 func TestSetBack(t *testing.T) {
 	revoke := func(s *store.Store, ids ...string) *store.Store {
 		for _, id := range ids {

@@ -45,8 +45,8 @@ func cancelled(t *testing.T, s session.Store) {
 	wantAllowed(t, s, limited, rate, 1)
 }
 
-// leaving shows that if the contexts of some callers are canceled at random moments, no caller gets
-// the answer for another one, and no entry is taken twice.
+// leaving shows what happens if the contexts of some callers are canceled at random moments: no
+// caller gets the answer for another one, and no entry is taken twice.
 func leaving(t *testing.T, s session.Store) {
 	together(func(i int) {
 		for round := range 20 {
