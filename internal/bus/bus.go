@@ -85,12 +85,12 @@ type Handler = func(ctx context.Context, from string, body json.RawMessage) (ans
 
 // An envelope is a message in the form that transports carry.
 type envelope struct {
-	From   string          `json:"-"`              // as the seal says
+	From   string          `json:"-"`              // the sender, as the seal authenticates it
 	Kind   string          `json:"kind,omitempty"` // "" for an answer
-	ID     string          `json:"id,omitempty"`   // of a request and its answer
+	ID     string          `json:"id,omitempty"`   // the same in a request and its answer
 	Body   json.RawMessage `json:"body,omitempty"`
-	Fault  *problem.Error  `json:"fault,omitempty"`  // of an answer
-	Failed bool            `json:"failed,omitempty"` // the same for an error that clients must not see
+	Fault  *problem.Error  `json:"fault,omitempty"`  // in an answer: an error that clients may see
+	Failed bool            `json:"failed,omitempty"` // in an answer: an error that clients must not see
 }
 
 type outgoing struct {

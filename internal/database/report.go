@@ -13,7 +13,7 @@ import (
 
 // A Report describes a database.
 type Report struct {
-	Tables    []string // their names
+	Tables    []string // the names of all tables
 	Schema    int64    // the version of the applied migrations; 0 if none were applied
 	File      string   // the path of an SQLite file
 	Size, Log int64    // the sizes of an SQLite file and its log, in bytes

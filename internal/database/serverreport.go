@@ -13,7 +13,7 @@ import (
 type ServerReport struct {
 	At      string // host and port
 	Role    string
-	Name    string // the database
+	Name    string // the name of the database
 	Version int    // for example, 150018 for 15.18
 	Release string // the same, for display
 

@@ -110,7 +110,7 @@ func (idx index) compare(file string, log *os.File) error {
 		return lost(file, 0, idx.frames)
 	}
 	if [8]byte(head[16:24]) != idx.salt {
-		return nil // another log
+		return nil // FILE-shm belongs to another log
 	}
 
 	var order binary.ByteOrder = binary.LittleEndian

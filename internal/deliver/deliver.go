@@ -38,7 +38,7 @@ type Job struct {
 	Event    string
 	Subject  string    // jobs with the same subject are sent one after the other
 	Body     []byte    // the body to send, or the data from which Write produces it
-	Attempts int       // so far
+	Attempts int       // attempts so far
 	Queued   time.Time // when the job was queued, or last requested again
 }
 
@@ -62,7 +62,7 @@ type Result struct {
 	Status            int       // the status of the response; 0 if there was none
 	Error             string    // why there was no response
 	Due               time.Time // the time of the next attempt, if State is Pending
-	Ended             time.Time // otherwise
+	Ended             time.Time // when the attempt ended, if there is no next one
 }
 
 // A Queue keeps jobs for all nodes. Its methods are safe for concurrent use.

@@ -81,7 +81,7 @@ type Result struct {
 	Dropped bool
 	Error   string
 	Due     time.Time // the time of the next attempt, if State is Pending
-	Ended   time.Time // otherwise
+	Ended   time.Time // when the attempt ended, if there is no next one
 }
 
 // A Backlog counts the letters that are waiting, and those that were given up.

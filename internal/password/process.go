@@ -84,7 +84,7 @@ type process struct {
 	mu     sync.Mutex
 	worker *worker     // nil if the process is not running
 	tasks  int         // number of running tasks
-	idle   *time.Timer // ends it
+	idle   *time.Timer // stops the process
 	after  time.Time   // the earliest time of the next start
 }
 
