@@ -77,6 +77,18 @@ func (c *core) once(ctx context.Context, e audit.Event, do func(tx) error) error
 	return c.db.Once(ctx, func(d database.Tx) error { return do(tx{Tx: d, event: &e}) })
 }
 
+// resultOf runs a change that has a result. run is change, once or keepOwner.
+func resultOf[T any](
+	ctx context.Context, run func(context.Context, audit.Event, func(tx) error) error, e audit.Event,
+	do func(tx) (T, error),
+) (result T, err error) {
+	err = run(ctx, e, func(t tx) (err error) {
+		result, err = do(t)
+		return err
+	})
+	return result, err
+}
+
 // sweepBatch is the most rows that sweep deletes in one transaction. It limits how long a login may
 // have to wait for a sweep.
 const sweepBatch = 500

@@ -20,33 +20,32 @@ var deviceTable = table[fabric.Device]{
 // PutDevice inserts a device. If the subscriber already has a device with the same token, PutDevice
 // renames it instead; the id, secrets and time of creation remain. If the subscriber would have
 // more than most devices, the error is problem.Invalid.
-func (s *Subscribers) PutDevice(ctx context.Context, d fabric.Device, most int) (kept fabric.Device, err error) {
+func (s *Subscribers) PutDevice(ctx context.Context, d fabric.Device, most int) (fabric.Device, error) {
 	e := audit.Of("device.registered", d.ProjectID, "subscriber", d.SubscriberID).With("type", d.Type)
-	err = s.change(ctx, e, func(t tx) error {
-		kept = d
+	return resultOf(ctx, s.change, e, func(t tx) (fabric.Device, error) {
+		kept := d // a copy, since this function may run again
 		// Concurrent changes that add a device to the same subscriber wait here for one another, so
 		// that each of them counts the devices of the others.
 		res, err := t.Exec(ctx, `UPDATE subscribers SET updated = updated WHERE id = $1 AND project_id = $2`,
 			d.SubscriberID, d.ProjectID)
 		if err := requireRow(res, err, "subscriber"); err != nil {
-			return err
+			return kept, err
 		}
 		if err := t.putDevice(ctx, &kept); err != nil {
-			return err
+			return kept, err
 		}
 
 		var n int
 		err = t.Row(ctx, `SELECT count(*) FROM devices WHERE subscriber_id = $1`, d.SubscriberID).Scan(&n)
 		if err != nil {
-			return fmt.Errorf("counting devices: %w", err)
+			return kept, fmt.Errorf("counting devices: %w", err)
 		}
 		t.event.Add("device", kept.ID)
 		if n > most {
-			return problem.BadParam("device_token", "the limit of %d devices is reached; delete one", most)
+			return kept, problem.BadParam("device_token", "the limit of %d devices is reached; delete one", most)
 		}
-		return nil
+		return kept, nil
 	})
-	return kept, err
 }
 
 // putDevice inserts a device, or renames the device with the same token if the subscriber has one.

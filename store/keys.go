@@ -103,7 +103,7 @@ var errKeyChanged = problem.New(problem.Conflict, "token_changed",
 // were read.
 func (s *Keys) UpdateAPIKey(
 	ctx context.Context, projectID, id string, c fabric.APIKeyInput, by *fabric.Rights, r revocation.Revocation,
-) (k fabric.APIKey, err error) {
+) (fabric.APIKey, error) {
 	var scopes *string
 	var expires *int64
 	if c.Scopes != nil {
@@ -115,21 +115,21 @@ func (s *Keys) UpdateAPIKey(
 		expires = &us
 	}
 
-	err = s.change(ctx, audit.Of("api_key.updated", projectID, "api_key", id), func(t tx) error {
+	e := audit.Of("api_key.updated", projectID, "api_key", id)
+	return resultOf(ctx, s.change, e, func(t tx) (fabric.APIKey, error) {
 		if err := t.requireRights(ctx, by, s.now()); err != nil {
-			return err
+			return fabric.APIKey{}, err
 		}
-		k, err = apiKeyTable.scan(t.Row(ctx, `UPDATE api_keys SET name = COALESCE($3, name),
+		k, err := apiKeyTable.scan(t.Row(ctx, `UPDATE api_keys SET name = COALESCE($3, name),
 				scopes = COALESCE($4, scopes), expires = COALESCE($5, expires)
 			WHERE id = $2 AND project_id = $1 AND revoked = 0 RETURNING `+apiKeyTable.columns,
 			projectID, id, c.Name, scopes, expires))
 		if err != nil {
-			return conflictIfMissing(errKeyChanged, err)
+			return k, conflictIfMissing(errKeyChanged, err)
 		}
 		t.event.Add("name", k.Name, "scopes", join(k.Scopes), "expires", date(k.Expires))
-		return t.revoke(ctx, s.ending(r))
+		return k, t.revoke(ctx, s.ending(r))
 	})
-	return k, err
 }
 
 // RotateAPIKey replaces the secret of a key, if the hash of the stored secret equals old and the

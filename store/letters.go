@@ -50,7 +50,7 @@ func (t tx) queueLetters(ctx context.Context, letters ...mail.Letter) error {
 
 // TakeLetters leases due letters. If several nodes ask for the same letters at the same time, one
 // of them gets the leases.
-func (s *Letters) TakeLetters(ctx context.Context, now, lease time.Time, most int) (all []mail.Letter, err error) {
+func (s *Letters) TakeLetters(ctx context.Context, now, lease time.Time, most int) ([]mail.Letter, error) {
 	due, err := gather(ctx, s.read(), "finding mails", scanID,
 		`SELECT id FROM mails WHERE state = 'pending' AND due <= $1 ORDER BY due, id LIMIT $2`, micros(now), most)
 	if err != nil || len(due) == 0 {
@@ -58,13 +58,11 @@ func (s *Letters) TakeLetters(ctx context.Context, now, lease time.Time, most in
 	}
 	w := where{args: []any{micros(now), micros(lease)}}
 	w.in(`id`, due)
-	err = s.change(ctx, audit.None("a lease"), func(t tx) error {
-		all, err = gather(ctx, t, "claiming mails", letterTable.scan,
+	return resultOf(ctx, s.change, audit.None("a lease"), func(t tx) ([]mail.Letter, error) {
+		return gather(ctx, t, "claiming mails", letterTable.scan,
 			`UPDATE mails SET due = $2, attempts = attempts + 1
 			WHERE state = 'pending' AND due <= $1 AND `+w.String()+` RETURNING `+letterTable.columns, w.args...)
-		return err
 	})
-	return all, err
 }
 
 // SettleLetter writes the result of an attempt. It deletes the facts of letters that were sent or
@@ -116,27 +114,23 @@ func (s *Letters) ListLetters(ctx context.Context, state mail.State, q page.Quer
 const retried = `UPDATE mails SET state = 'pending', due = 0, attempts = 0, error = '', ended = 0 `
 
 // RetryLetter queues an email again that is waiting or was given up.
-func (s *Letters) RetryLetter(ctx context.Context, id string) (l mail.Letter, err error) {
-	err = s.once(ctx, audit.Of("mail.retried", "", "mail", id), func(t tx) error {
-		l, err = letterTable.scan(t.Row(ctx, retried+`WHERE id = $1 AND state NOT IN ('sent', 'kept')
+func (s *Letters) RetryLetter(ctx context.Context, id string) (mail.Letter, error) {
+	return resultOf(ctx, s.once, audit.Of("mail.retried", "", "mail", id), func(t tx) (mail.Letter, error) {
+		return letterTable.scan(t.Row(ctx, retried+`WHERE id = $1 AND state NOT IN ('sent', 'kept')
 			RETURNING `+letterTable.columns, id))
-		return err
 	})
-	return l, err
 }
 
 // RetryDeadLetters queues all emails again that were given up.
-func (s *Letters) RetryDeadLetters(ctx context.Context) (n int, err error) {
-	err = s.once(ctx, audit.Of("mail.retried", "", "mail", "dead"), func(t tx) error {
+func (s *Letters) RetryDeadLetters(ctx context.Context) (int, error) {
+	return resultOf(ctx, s.once, audit.Of("mail.retried", "", "mail", "dead"), func(t tx) (int, error) {
 		res, err := t.Exec(ctx, retried+`WHERE state = 'dead'`)
 		if err != nil {
-			return fmt.Errorf("queueing dead letters: %w", err)
+			return 0, fmt.Errorf("queueing dead letters: %w", err)
 		}
 		count, err := res.RowsAffected()
-		n = int(count)
-		return err
+		return int(count), err
 	})
-	return n, err
 }
 
 // ForgetLetters deletes emails that were sent or given up before the given times, and expired

@@ -83,19 +83,19 @@ func (s *Logouts) ListLogouts(
 // RedeliverLogout queues a logout again and wakes its client.
 func (s *Logouts) RedeliverLogout(
 	ctx context.Context, clientID, loginID string, now time.Time,
-) (l fabric.Logout, err error) {
+) (fabric.Logout, error) {
 	q := s.queue()
 	e := audit.Of("logout.redelivered", "", "client", clientID).With("session", loginID)
-	err = s.change(ctx, e, func(t tx) error {
-		if l, err = logoutTable.scan(q.requeue(ctx, t, clientID, loginID, now, logoutTable.columns)); err != nil {
-			return err
+	return resultOf(ctx, s.change, e, func(t tx) (fabric.Logout, error) {
+		l, err := logoutTable.scan(q.requeue(ctx, t, clientID, loginID, now, logoutTable.columns))
+		if err != nil {
+			return l, err
 		}
 		if err := t.placeReceiver(ctx, q, clientID); err != nil {
-			return err
+			return l, err
 		}
-		return q.wake(ctx, t, clientID)
+		return l, q.wake(ctx, t, clientID)
 	})
-	return l, err
 }
 
 // RedeliverDeadLogouts queues all logouts of a client again that were given up.

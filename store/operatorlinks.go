@@ -75,30 +75,32 @@ func (s *Operators) ListInvitations(ctx context.Context, q page.Query) (page.Pag
 }
 
 // WithdrawInvitation makes an invitation invalid.
-func (s *Operators) WithdrawInvitation(ctx context.Context, id string, at time.Time) (l operator.Link, err error) {
-	err = s.change(ctx, audit.Of("operator_link.withdrawn", "", "operator", ""), func(t tx) error {
-		if l, err = withdraw(ctx, t, id, at); err == nil {
-			*t.event = linkEvent("operator_link.withdrawn", l)
+func (s *Operators) WithdrawInvitation(ctx context.Context, id string, at time.Time) (operator.Link, error) {
+	const action = "operator_link.withdrawn"
+	return resultOf(ctx, s.change, audit.Of(action, "", "operator", ""), func(t tx) (operator.Link, error) {
+		l, err := withdraw(ctx, t, id, at)
+		if err != nil {
+			return l, err
 		}
-		return err
+		*t.event = linkEvent(action, l)
+		return l, nil
 	})
-	return l, err
 }
 
 // RenewInvitation makes an invitation invalid, and replaces it with another one.
 func (s *Operators) RenewInvitation(
 	ctx context.Context, id string, renew func(operator.Link) operator.Link,
-) (l operator.Link, err error) {
-	err = s.keepOwner(ctx, audit.Of("operator_link.created", "", "operator", ""), func(t tx) error {
+) (operator.Link, error) {
+	const action = "operator_link.created"
+	return resultOf(ctx, s.keepOwner, audit.Of(action, "", "operator", ""), func(t tx) (operator.Link, error) {
 		old, err := withdraw(ctx, t, id, s.now())
 		if err != nil {
-			return err
+			return operator.Link{}, err
 		}
-		l = renew(old)
-		*t.event = linkEvent("operator_link.created", l).With("in_place_of", old.ID)
-		return insertLink(ctx, t, l)
+		l := renew(old)
+		*t.event = linkEvent(action, l).With("in_place_of", old.ID)
+		return l, insertLink(ctx, t, l)
 	})
-	return l, err
 }
 
 // withdraw makes an invitation invalid, and returns it.
@@ -118,33 +120,43 @@ func (s *Operators) FindOperatorLink(ctx context.Context, hash string) (operator
 func (s *Operators) UseOperatorLink(
 	ctx context.Context, hash string, o operator.Operator, at time.Time,
 ) (operator.Operator, error) {
-	err := s.change(ctx, audit.Of("operator_link.used", "", "operator", ""), func(t tx) error {
+	e := audit.Of("operator_link.used", "", "operator", "")
+	return resultOf(ctx, s.change, e, func(t tx) (operator.Operator, error) {
 		l, err := operatorLinkTable.scan(t.Row(ctx, `UPDATE operator_links SET used = $2
 			WHERE hash = $1 AND used = 0 AND expires > $2 RETURNING `+operatorLinkTable.columns, hash, micros(at)))
 		if err != nil {
-			return err
+			return o, err
 		}
-		t.event.Target.ID = l.OperatorID
 		t.event.Add("link", l.ID)
 		if l.OperatorID == "" {
-			t.event.Target.ID = o.ID
-			t.event.Actor = audit.Actor{Kind: audit.Operator, ID: o.ID}
-			return insertOperator(ctx, t, o, at)
+			return o, acceptInvitation(ctx, t, o, at)
 		}
-
-		res, err := t.Exec(ctx, `UPDATE operators SET password_hash = $2, updated = $3 WHERE id = $1`,
-			l.OperatorID, o.PasswordHash, micros(at))
-		if err := requireRow(res, err, "operator"); err != nil {
-			return err
-		}
-		if err := endOperator(ctx, t, l.OperatorID, "", at); err != nil {
-			return err
-		}
-		if err := t.notifyOperator(ctx, at, l.OperatorID, mail.OperatorPassword); err != nil {
-			return err
-		}
-		o, err = findOperator(ctx, t, `o.id = $1`, l.OperatorID)
-		return err
+		return resetOperatorPassword(ctx, t, l.OperatorID, o.PasswordHash, at)
 	})
-	return o, err
+}
+
+// acceptInvitation inserts an invited operator. The operator is also the actor of this change.
+func acceptInvitation(ctx context.Context, t tx, o operator.Operator, at time.Time) error {
+	t.event.Target.ID = o.ID
+	t.event.Actor = audit.Actor{Kind: audit.Operator, ID: o.ID}
+	return insertOperator(ctx, t, o, at)
+}
+
+// resetOperatorPassword sets the password of an operator, ends all its logins and queues a mail about it.
+func resetOperatorPassword(
+	ctx context.Context, t tx, id, passwordHash string, at time.Time,
+) (o operator.Operator, err error) {
+	t.event.Target.ID = id
+	res, err := t.Exec(ctx, `UPDATE operators SET password_hash = $2, updated = $3 WHERE id = $1`,
+		id, passwordHash, micros(at))
+	if err := requireRow(res, err, "operator"); err != nil {
+		return o, err
+	}
+	if err := endOperator(ctx, t, id, "", at); err != nil {
+		return o, err
+	}
+	if err := t.notifyOperator(ctx, at, id, mail.OperatorPassword); err != nil {
+		return o, err
+	}
+	return findOperator(ctx, t, `o.id = $1`, id)
 }

@@ -150,38 +150,37 @@ func (s *Operators) keepOwner(ctx context.Context, e audit.Event, do func(tx) er
 // disabled, it ends all logins of the operator except keep.
 func (s *Operators) UpdateOperator(
 	ctx context.Context, id string, c operator.Change, at time.Time, keep string,
-) (o operator.Operator, err error) {
-	err = s.keepOwner(ctx, operatorChange(id, c), func(t tx) error {
+) (operator.Operator, error) {
+	return resultOf(ctx, s.keepOwner, operatorChange(id, c), func(t tx) (o operator.Operator, err error) {
 		res, err := t.Exec(ctx, `UPDATE operators SET name = COALESCE($2, name),
 				password_hash = COALESCE($3, password_hash), disabled = COALESCE($4, disabled), updated = $5
 			WHERE id = $1`, id, c.Name, c.PasswordHash, flagOf(c.Disabled), micros(at))
 		if err := requireRow(res, err, "operator"); err != nil {
-			return err
+			return o, err
 		}
 		if c.Roles != nil {
 			if err := replaceRoles(ctx, t, id, c.Roles); err != nil {
-				return err
+				return o, err
 			}
 		}
 
 		if c.PasswordHash != nil || c.Disabled != nil && *c.Disabled {
 			if err := endOperator(ctx, t, id, keep, at); err != nil {
-				return err
+				return o, err
 			}
 		}
 		if c.PasswordHash != nil {
 			if err := t.notifyOperator(ctx, at, id, mail.OperatorPassword); err != nil {
-				return err
+				return o, err
 			}
 		}
 
 		// If the operator may no longer create invitations, those already created become invalid.
 		if o, err = findOperator(ctx, t, `o.id = $1`, id); err != nil || o.Check(operator.KeepOperators, "") == nil {
-			return err
+			return o, err
 		}
-		return endLinksOf(ctx, t, o.Email, at)
+		return o, endLinksOf(ctx, t, o.Email, at)
 	})
-	return o, err
 }
 
 func replaceRoles(ctx context.Context, t tx, id string, roles []operator.Membership) error {

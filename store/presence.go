@@ -68,9 +68,9 @@ func (s *Presence) ReportPresence(
 // next check. Nodes that call it at the same time wait for one another.
 func (s *Presence) DuePresences(
 	ctx context.Context, now, next time.Time, most int,
-) (due []fabric.ReportedPresence, err error) {
-	// Most of the time, no presence is due. Reading finds this without a lock.
-	_, err = scanID(s.read().Row(ctx, `SELECT subscriber_id FROM presences WHERE online = 1 AND due <= $1 LIMIT 1`,
+) ([]fabric.ReportedPresence, error) {
+	// Most of the time nothing is due, which a read finds out without a lock.
+	_, err := scanID(s.read().Row(ctx, `SELECT subscriber_id FROM presences WHERE online = 1 AND due <= $1 LIMIT 1`,
 		micros(now)))
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
@@ -79,17 +79,15 @@ func (s *Presence) DuePresences(
 		return nil, fmt.Errorf("finding presences: %w", err)
 	}
 
-	err = s.change(ctx, audit.None("a lease"), func(t tx) error {
+	return resultOf(ctx, s.change, audit.None("a lease"), func(t tx) ([]fabric.ReportedPresence, error) {
 		if err := t.Later(ctx, `UPDATE sequences SET value = value WHERE name = 'presences'`); err != nil {
-			return fmt.Errorf("claiming presences: %w", err)
+			return nil, fmt.Errorf("claiming presences: %w", err)
 		}
-		due, err = gather(ctx, t, "reading presences", presenceTable.scan, `UPDATE presences SET due = $2
+		return gather(ctx, t, "reading presences", presenceTable.scan, `UPDATE presences SET due = $2
 				WHERE subscriber_id IN (
 					SELECT subscriber_id FROM presences WHERE online = 1 AND due <= $1 ORDER BY due LIMIT $3)
 				RETURNING `+presenceTable.columns, micros(now), micros(next), most)
-		return err
 	})
-	return due, err
 }
 
 // ForgetPresences deletes the presences of a project's subscribers.

@@ -49,9 +49,10 @@ func (s *Projects) ListProjects(ctx context.Context, q page.Query) (page.Page[fa
 // UpdateProject writes the fields that are not nil.
 func (s *Projects) UpdateProject(
 	ctx context.Context, id string, c fabric.ProjectChange, at time.Time,
-) (p fabric.Project, err error) {
-	err = s.once(ctx, audit.Of("project.updated", id, "project", id), func(t tx) (err error) {
-		p, err = projectTable.scan(t.Row(ctx, `UPDATE projects SET name = COALESCE($2, name),
+) (fabric.Project, error) {
+	e := audit.Of("project.updated", id, "project", id)
+	return resultOf(ctx, s.once, e, func(t tx) (fabric.Project, error) {
+		p, err := projectTable.scan(t.Row(ctx, `UPDATE projects SET name = COALESCE($2, name),
 				record_rate = COALESCE($3, record_rate), media_auth = COALESCE($4, media_auth),
 				color = COALESCE($6, color), registration = COALESCE($7, registration),
 				require_factor = COALESCE($8, require_factor),
@@ -65,9 +66,8 @@ func (s *Projects) UpdateProject(
 			"media_auth", string(p.MediaAuth), "require_factor", strconv.FormatBool(p.RequireFactor),
 			"color", p.Color, "registration", string(p.Registration), "terms_uri", p.Terms, "policy_uri", p.Privacy,
 			"record_calls", string(p.RecordCalls))
-		return err
+		return p, err
 	})
-	return p, err
 }
 
 // DeleteProject deletes the project that r names, with all its rows.
@@ -132,19 +132,19 @@ func (s *Projects) FindRecordCalls(
 // SetProjectLogo replaces the logo of a project; the zero value deletes the logo.
 func (s *Projects) SetProjectLogo(
 	ctx context.Context, id string, l brand.Logo, at time.Time,
-) (p fabric.Project, err error) {
-	err = s.change(ctx, audit.Of("project.updated", id, "project", id).With("logo", l.Name), func(t tx) (err error) {
-		p, err = projectTable.scan(t.Row(ctx, `UPDATE projects SET logo = $2, updated = $3 WHERE id = $1
+) (fabric.Project, error) {
+	e := audit.Of("project.updated", id, "project", id).With("logo", l.Name)
+	return resultOf(ctx, s.change, e, func(t tx) (fabric.Project, error) {
+		p, err := projectTable.scan(t.Row(ctx, `UPDATE projects SET logo = $2, updated = $3 WHERE id = $1
 			RETURNING `+projectTable.columns, id, l.Name, micros(at)))
 		if err != nil {
-			return err
+			return p, err
 		}
 		if _, err := t.Exec(ctx, `DELETE FROM logos WHERE project_id = $1 AND client_id IS NULL`, id); err != nil {
-			return fmt.Errorf("removing logo: %w", err)
+			return p, fmt.Errorf("removing logo: %w", err)
 		}
-		return t.addLogo(ctx, id, nil, l)
+		return p, t.addLogo(ctx, id, nil, l)
 	})
-	return p, err
 }
 
 // addLogo inserts the logo of a client or, if clientID is nil, of a project.

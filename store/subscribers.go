@@ -125,48 +125,48 @@ func (s *Subscribers) NextImported(ctx context.Context, after string) (hash stri
 // locked the subscriber, so it also ends logins that began while it waited for the lock.
 func (s *Subscribers) UpdateSubscriber(
 	ctx context.Context, projectID, id string, c fabric.SubscriberChange, at time.Time, r *revocation.Revocation,
-) (sub fabric.Subscriber, err error) {
-	err = s.change(ctx, subscriberEvent(projectID, id, c, r != nil), func(t tx) error {
+) (fabric.Subscriber, error) {
+	e := subscriberEvent(projectID, id, c, r != nil)
+	return resultOf(ctx, s.change, e, func(t tx) (fabric.Subscriber, error) {
 		if err := t.requireRights(ctx, c.By, s.now()); err != nil {
-			return err
+			return fabric.Subscriber{}, err
 		}
 		if err := t.beginUpdate(ctx, projectID, id, c, r != nil, s.now); err != nil {
-			return err
+			return fabric.Subscriber{}, err
 		}
 		at := later(at, s.now())
-		var webhooks int
-		if sub, webhooks, err = t.updateSubscriber(ctx, projectID, id, c, at); err != nil {
-			return err
+		sub, webhooks, err := t.updateSubscriber(ctx, projectID, id, c, at)
+		if err != nil {
+			return sub, err
 		}
-		err := t.Later(ctx, `UPDATE addresses SET display_name = COALESCE(NULLIF($2, ''), name), hidden = $3
+		err = t.Later(ctx, `UPDATE addresses SET display_name = COALESCE(NULLIF($2, ''), name), hidden = $3
 			WHERE resource_id = $1`, id, sub.FullName(), flag(sub.Disabled))
 		if err != nil {
-			return fmt.Errorf("changing addresses: %w", err)
+			return sub, fmt.Errorf("changing addresses: %w", err)
 		}
 
 		// Links that were sent before must not give access to an account whose credentials have
 		// changed.
 		if c.PasswordHash != nil || c.Email != nil {
 			if err := t.endLinks(ctx, id); err != nil {
-				return err
+				return sub, err
 			}
 		}
 		if err := t.queueLetters(ctx, c.Letters...); err != nil {
-			return err
+			return sub, err
 		}
 		err = t.queueSubscriberEvent(ctx, webhooks, fabric.SubscriberUpdated, sub, at)
 		if err != nil || r == nil {
-			return err
+			return sub, err
 		}
 
 		if err := t.endLogins(ctx, id, at); err != nil {
-			return err
+			return sub, err
 		}
 		end := *r
 		end.Until = later(end.Until, at)
-		return t.revoke(ctx, end)
+		return sub, t.revoke(ctx, end)
 	})
-	return sub, err
 }
 
 // beginUpdate locks the subscriber if the change ends logins or is authorized by a link. It deletes

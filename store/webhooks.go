@@ -186,15 +186,14 @@ func (s *Webhooks) FindDelivery(ctx context.Context, webhookID, id string) (fabr
 // QueueDelivery queues an event for a single webhook.
 func (s *Webhooks) QueueDelivery(
 	ctx context.Context, webhookID string, e fabric.Event,
-) (d fabric.Delivery, err error) {
-	err = s.once(ctx, audit.Of("webhook.tested", e.ProjectID, "webhook", webhookID), func(t tx) error {
-		d, err = deliveryTable.scan(t.Row(ctx,
+) (fabric.Delivery, error) {
+	tested := audit.Of("webhook.tested", e.ProjectID, "webhook", webhookID)
+	return resultOf(ctx, s.once, tested, func(t tx) (fabric.Delivery, error) {
+		return deliveryTable.scan(t.Row(ctx,
 			`INSERT INTO webhook_deliveries (webhook_id, id, event, subject, body, state, created, queued, due)
 			VALUES ($1, $2, $3, $4, $5, 'pending', $6, $6, 0) RETURNING `+deliveryTable.columns,
 			webhookID, e.ID, string(e.Name), e.Subject, string(e.Body), micros(e.Created)))
-		return err
 	})
-	return d, err
 }
 
 // ListDeliveries returns a page of a webhook's deliveries, newest first.
@@ -213,19 +212,19 @@ func (s *Webhooks) ListDeliveries(
 // Redeliver queues a delivery again and wakes its webhook.
 func (s *Webhooks) Redeliver(
 	ctx context.Context, webhookID, id string, now time.Time,
-) (d fabric.Delivery, err error) {
+) (fabric.Delivery, error) {
 	q := s.queue()
 	e := audit.Of("webhook.redelivered", "", "webhook", webhookID).With("delivery", id)
-	err = s.change(ctx, e, func(t tx) error {
-		if d, err = deliveryTable.scan(q.requeue(ctx, t, webhookID, id, now, deliveryTable.columns)); err != nil {
-			return err
+	return resultOf(ctx, s.change, e, func(t tx) (fabric.Delivery, error) {
+		d, err := deliveryTable.scan(q.requeue(ctx, t, webhookID, id, now, deliveryTable.columns))
+		if err != nil {
+			return d, err
 		}
 		if err := t.placeReceiver(ctx, q, webhookID); err != nil {
-			return err
+			return d, err
 		}
-		return q.wake(ctx, t, webhookID)
+		return d, q.wake(ctx, t, webhookID)
 	})
-	return d, err
 }
 
 // RedeliverDead queues all dead deliveries to a webhook again.
