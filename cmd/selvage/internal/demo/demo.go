@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 
 	"github.com/selvage/selvage/cmd/selvage/internal/config"
@@ -30,7 +29,7 @@ import (
 // The files of the demo in the data directory.
 const (
 	TextFile       = "first-run.txt" // what the first start printed
-	appFile        = "demo.json"     // an app
+	appFile        = "demo.json"     // an app: its page, and what a reset deletes and keeps
 	unfinishedFile = ".first-run"    // the id of the project while the demo is being created
 )
 
@@ -58,10 +57,12 @@ type Demo struct {
 	app *app // nil if there is no demo to show
 }
 
-// An app is what the page of the demo app needs.
+// An app holds what later starts and resets need to know about a demo.
 type app struct {
-	ClientID string `json:"client_id"`
-	Email    string `json:"email"`
+	ProjectID string `json:"project_id"`
+	ClientID  string `json:"client_id"`            // the client of the demo app's page
+	Email     string `json:"email"`                // of the demo subscriber
+	SetupLink string `json:"setup_link,omitempty"` // for the first operator
 }
 
 // New returns the demo of a data directory. It creates nothing.
@@ -81,20 +82,33 @@ func Text(dir string) ([]byte, error) {
 
 // Exists reports whether there is a demo, finished or not.
 func (d *Demo) Exists() (bool, error) {
-	_, err := Text(d.Dir)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return err == nil, err
+	exists, err := d.has(TextFile)
+	if exists || err != nil {
+		return exists, err
 	}
-	_, err = os.Stat(d.file(unfinishedFile))
-	return err == nil, nil
+	return d.has(unfinishedFile)
+}
+
+// has reports whether the data directory has a file.
+func (d *Demo) has(name string) (bool, error) {
+	_, err := os.Stat(d.file(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("looking for the demo: %w", err)
+	}
+	return true, nil
 }
 
 // FirstRun creates the demo if it is allowed and there is no project yet. It returns the text
 // to print, or "" if it created nothing.
 func (d *Demo) FirstRun(ctx context.Context) (text string, err error) {
-	_, err = os.Stat(d.file(TextFile))
-	if !errors.Is(err, fs.ErrNotExist) || !d.Allowed {
+	if !d.Allowed {
 		return "", nil
+	}
+	if exists, err := d.has(TextFile); exists || err != nil {
+		return "", err
 	}
 	if err := d.deleteUnfinished(ctx); err != nil {
 		return "", err
@@ -109,7 +123,7 @@ func (d *Demo) FirstRun(ctx context.Context) (text string, err error) {
 // Reset deletes the demo and creates another one, and returns the text to print. It works with
 // or without a running server. After an interruption, run it again.
 func (d *Demo) Reset(ctx context.Context) (text string, err error) {
-	old, err := Text(d.Dir)
+	old, err := d.readApp()
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
@@ -117,16 +131,14 @@ func (d *Demo) Reset(ctx context.Context) (text string, err error) {
 		return "", err
 	}
 
-	if id := projectLine.FindSubmatch(old); id != nil {
-		if err := d.deleteProject(ctx, string(id[1])); err != nil {
-			return "", fmt.Errorf("deleting the demo: %w", err)
-		}
+	if err := d.deleteProject(ctx, old.ProjectID); err != nil {
+		return "", fmt.Errorf("deleting the demo: %w", err)
 	}
 	if err := os.Remove(d.file(TextFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("deleting the demo: %w", err)
 	}
 
-	return d.create(ctx, func(ctx context.Context) (string, error) { return d.keepSetupLink(ctx, old) })
+	return d.create(ctx, func(ctx context.Context) (string, error) { return d.keepSetupLink(ctx, old.SetupLink) })
 }
 
 // create creates the demo with a setup link, and keeps its files. It removes unfinishedFile
@@ -140,7 +152,7 @@ func (d *Demo) create(ctx context.Context, setupLink func(context.Context) (stri
 		return "", err
 	}
 
-	d.app = &app{ClientID: s.spa.ID, Email: s.subscriber.Email}
+	d.app = &app{ProjectID: s.project.ID, ClientID: s.spa.ID, Email: s.subscriber.Email, SetupLink: s.setup}
 	encoded, err := json.Marshal(d.app)
 	if err != nil {
 		return "", fmt.Errorf("writing %s: %w", appFile, err)
@@ -159,8 +171,11 @@ func (d *Demo) create(ctx context.Context, setupLink func(context.Context) (stri
 // deleteUnfinished deletes what a start that was killed had created of the demo.
 func (d *Demo) deleteUnfinished(ctx context.Context) error {
 	id, err := os.ReadFile(d.file(unfinishedFile))
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil // the usual case: no start was killed
+	}
+	if err != nil {
+		return fmt.Errorf("looking for an unfinished demo: %w", err)
 	}
 	if err := d.deleteProject(ctx, string(id)); err != nil {
 		return fmt.Errorf("removing an unfinished demo: %w", err)
@@ -168,7 +183,7 @@ func (d *Demo) deleteUnfinished(ctx context.Context) error {
 	return os.Remove(d.file(unfinishedFile))
 }
 
-// deleteProject deletes a project, if it still exists.
+// deleteProject deletes a project, if it still exists. An id of "" is none.
 func (d *Demo) deleteProject(ctx context.Context, id string) error {
 	if err := d.Fabric.Projects.Delete(ctx, id); !errors.Is(err, problem.NotFound) {
 		return err
@@ -176,22 +191,15 @@ func (d *Demo) deleteProject(ctx context.Context, id string) error {
 	return nil
 }
 
-// What Reset finds in the text of the first start: the project, whose id is the first one, and
-// the setup link.
-var (
-	projectLine = regexp.MustCompile(`(?m)^  id +([0-9a-f-]{36})$`)
-	setupLine   = regexp.MustCompile(`(?m)^  setup link +(\S+)$`)
-)
-
-// keepSetupLink returns the link for the first operator from the text of the first start,
-// which alone has it. It returns "" if there is an operator already.
-func (d *Demo) keepSetupLink(ctx context.Context, text []byte) (string, error) {
+// keepSetupLink returns the link for the first operator, or "" if there is an operator already. It
+// prefers the link of the demo before, because its token cannot be read from the store.
+func (d *Demo) keepSetupLink(ctx context.Context, before string) (string, error) {
 	some, err := d.Operators.List(ctx, page.Query{Size: 1})
 	if err != nil || len(some.Items) > 0 {
 		return "", err
 	}
-	if m := setupLine.FindSubmatch(text); m != nil {
-		return string(m[1]), nil
+	if before != "" {
+		return before, nil
 	}
 	return d.SetupLink(ctx)
 }
