@@ -56,11 +56,19 @@ type importedSubscriber struct {
 	ID     string `json:"id,omitempty"`
 	Status string `json:"status"`
 	Error  string `json:"error,omitempty"`
+
+	err error // why it was rejected
+}
+
+// reject returns the outcome of a line that was rejected because of err.
+func (s importedSubscriber) reject(err error) importedSubscriber {
+	s.Status, s.Error, s.err = rejected, rejectReason(err), err
+	return s
 }
 
 // importSubscribers creates one subscriber after the other and prints the outcome of each line at
 // once. A rejected line does not stop the import, but makes the command fail. A line that is not
-// CSV ends it.
+// CSV ends the import.
 func (c subscriberCommands) importSubscribers(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
 	p, err := a.project(ctx, cmd)
 	if err != nil {
@@ -71,10 +79,7 @@ func (c subscriberCommands) importSubscribers(ctx context.Context, a *app, cmd *
 		return err
 	}
 	defer file.Close()
-
-	r := csv.NewReader(file)
-	r.ReuseRecord, r.TrimLeadingSpace = true, true
-	columns, err := importColumns(r)
+	in, err := newSubscriberImport(a.Fabric.Subscribers, p.ID, file)
 	if err != nil {
 		return err
 	}
@@ -83,28 +88,17 @@ func (c subscriberCommands) importSubscribers(ctx context.Context, a *app, cmd *
 	progress := c.NewProgress("line")
 	defer progress.End()
 	for ctx.Err() == nil {
-		record, lineErr := r.Read()
-		if errors.Is(lineErr, io.EOF) {
+		line, readErr := in.next(ctx)
+		if errors.Is(readErr, io.EOF) {
 			return c.endImport(sum)
 		}
 		progress.Step()
-		in := importedSubscriber{Status: rejected}
-		in.Line, _ = r.FieldPos(0)
-		unreadable := lineErr != nil && !errors.Is(lineErr, csv.ErrFieldCount)
-
-		err := lineErr
-		if !unreadable {
-			in, err = a.importSubscriber(ctx, p.ID, columns, record, in, lineErr)
-		}
-		if err != nil {
-			in.Error = rejectReason(err)
-		}
-		sum.add(in, err)
-		if err := c.printImportedSubscriber(in); err != nil {
+		sum.add(line)
+		if err := c.printImportedSubscriber(line); err != nil {
 			return err
 		}
-		if unreadable {
-			return fmt.Errorf("reading subscribers: %w; the lines after it were not read", lineErr)
+		if readErr != nil {
+			return readErr
 		}
 	}
 	return ctx.Err()
@@ -120,6 +114,64 @@ func openImport(name string, stdin io.Reader) (io.ReadCloser, error) {
 		return nil, fmt.Errorf("reading subscribers: %w", err)
 	}
 	return file, nil
+}
+
+// A subscriberImport creates subscribers from the lines of a CSV file.
+type subscriberImport struct {
+	subscribers *fabric.Subscribers
+	projectID   string
+	csv         *csv.Reader
+	columns     []string
+}
+
+// newSubscriberImport reads the first line of a file.
+func newSubscriberImport(to *fabric.Subscribers, projectID string, file io.Reader) (*subscriberImport, error) {
+	r := csv.NewReader(file)
+	r.ReuseRecord, r.TrimLeadingSpace = true, true
+	columns, err := importColumns(r)
+	return &subscriberImport{to, projectID, r, columns}, err
+}
+
+// next imports one line and returns its outcome. It returns io.EOF after the last line. After any
+// other error the rest of the file cannot be read.
+func (in *subscriberImport) next(ctx context.Context) (importedSubscriber, error) {
+	record, err := in.csv.Read()
+	if errors.Is(err, io.EOF) {
+		return importedSubscriber{}, io.EOF
+	}
+	line := importedSubscriber{}
+	line.Line, _ = in.csv.FieldPos(0)
+
+	if err != nil && !errors.Is(err, csv.ErrFieldCount) {
+		return line.reject(err), fmt.Errorf("reading subscribers: %w; the lines after it were not read", err)
+	}
+	if i := slices.Index(in.columns, "email"); i < len(record) {
+		line.Email = strings.Clone(record[i])
+	}
+	if err != nil {
+		return line.reject(fmt.Errorf("the line has %d fields, but the first line has %d",
+			len(record), len(in.columns))), nil
+	}
+	return in.create(ctx, line, record), nil
+}
+
+// create creates the subscriber of a well-formed line.
+func (in *subscriberImport) create(ctx context.Context, line importedSubscriber, record []string) importedSubscriber {
+	input, err := importInput(in.columns, record)
+	if err != nil {
+		return line.reject(err)
+	}
+
+	s, err := in.subscribers.Create(ctx, in.projectID, input)
+	if p := problem.First(err); p != nil && p.Kind == problem.Conflict && p.Param == "email" {
+		line.Status = exists
+		return line
+	}
+	if err != nil {
+		return line.reject(err)
+	}
+	line.Status, line.ID = created, s.ID
+	return line
 }
 
 // importColumns returns the columns that the first line names.
@@ -146,32 +198,6 @@ func importColumns(r *csv.Reader) ([]string, error) {
 		return nil, cli.Usagef("the column email is missing")
 	}
 	return columns, nil
-}
-
-// importSubscriber creates the subscriber of a line. lineErr is what is wrong with the line itself.
-func (a *app) importSubscriber(ctx context.Context, projectID string, columns, record []string,
-	done importedSubscriber, lineErr error) (importedSubscriber, error) {
-	if i := slices.Index(columns, "email"); i < len(record) {
-		done.Email = strings.Clone(record[i])
-	}
-	if lineErr != nil {
-		return done, fmt.Errorf("the line has %d fields, but the first line has %d", len(record), len(columns))
-	}
-	in, err := importInput(columns, record)
-	if err != nil {
-		return done, err
-	}
-
-	s, err := a.Fabric.Subscribers.Create(ctx, projectID, in)
-	if p := problem.First(err); p != nil && p.Kind == problem.Conflict && p.Param == "email" {
-		done.Status = exists
-		return done, nil
-	}
-	if err != nil {
-		return done, err
-	}
-	done.Status, done.ID = created, s.ID
-	return done, nil
 }
 
 // importInput returns the fields of a line. Empty fields are skipped.
@@ -230,7 +256,8 @@ type importSum struct {
 	why                              map[string]int // rejected lines by the wrong column
 }
 
-func (s *importSum) add(in importedSubscriber, err error) {
+// add counts the outcome of a line.
+func (s *importSum) add(in importedSubscriber) {
 	s.lines++
 	switch in.Status {
 	case created:
@@ -240,11 +267,11 @@ func (s *importSum) add(in importedSubscriber, err error) {
 	default:
 		s.rejected++
 	}
-	if err == nil {
+	if in.err == nil {
 		return
 	}
 	columns := make(map[string]bool)
-	for _, p := range problem.All(err) {
+	for _, p := range problem.All(in.err) {
 		columns[cmp.Or(p.Param, "the account")] = true
 	}
 	if len(columns) == 0 {

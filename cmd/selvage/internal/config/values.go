@@ -215,83 +215,71 @@ func (s size) String() string {
 	return strconv.FormatInt(int64(s), 10)
 }
 
-func (l *lifetime) UnmarshalText(text []byte) error {
-	d, err := time.ParseDuration(string(text))
-	if err != nil || d < time.Second || d > idp.MaxAccess {
-		return fmt.Errorf("needs a time from 1s to %s, such as 15m or 2h", idp.MaxAccess)
+const (
+	maxPeriod   = 10 * 365 * 24 * time.Hour
+	maxPatience = 24 * time.Hour   // a stop may wait for this long
+	maxRinging  = 10 * time.Minute // a call may ring for this long
+	minTone     = 5 * time.Second  // the shortest time between two tones
+
+	// The audit trail is kept for at least minRetention, and any history for at most maxRetention.
+	minRetention = 30 * span.Day
+	maxRetention = 100 * 365 * span.Day
+)
+
+// parseDuration sets d to a duration from least to most. Its error describes these as accepted.
+func parseDuration[T ~int64](d *T, text []byte, least, most time.Duration, accepted string) error {
+	parsed, err := time.ParseDuration(string(text))
+	if err != nil || parsed < least || parsed > most {
+		return fmt.Errorf("needs a time %s", accepted)
 	}
-	*l = lifetime(d)
+	*d = T(parsed)
 	return nil
+}
+
+func (l *lifetime) UnmarshalText(text []byte) error {
+	return parseDuration(l, text, time.Second, idp.MaxAccess,
+		fmt.Sprintf("from 1s to %s, such as 15m or 2h", idp.MaxAccess))
 }
 
 func (l lifetime) String() string { return time.Duration(l).String() }
 
 func (p *Period) UnmarshalText(text []byte) error {
-	const most = 10 * 365 * 24 * time.Hour
-	d, err := time.ParseDuration(string(text))
-	if err != nil || d < time.Second || d > most {
-		return fmt.Errorf("needs a time from 1s to %s, such as 12h or 720h", most)
-	}
-	*p = Period(d)
-	return nil
+	return parseDuration(p, text, time.Second, maxPeriod, fmt.Sprintf("from 1s to %s, such as 12h or 720h", maxPeriod))
 }
 
 func (p Period) String() string { return time.Duration(p).String() }
 
-// minRetention is the least time for which events of the audit trail are kept.
-const minRetention = 30 * span.Day
-
-func (r *retention) UnmarshalText(text []byte) error {
-	s := span.Span{Least: 0, Most: 100 * 365 * span.Day}
-	if err := s.Set(string(text)); string(text) != "0" && (err != nil || s.Length < minRetention) {
-		return fmt.Errorf("needs a time from %s to %s, such as 400d, or 0 for ever",
-			span.InDays(minRetention), span.InDays(s.Most))
-	}
-	*r = retention(s.Length)
-	return nil
-}
-
-// maxPatience bounds how long a stop may wait.
-const maxPatience = 24 * time.Hour
-
 func (p *patience) UnmarshalText(text []byte) error {
-	d, err := time.ParseDuration(string(text))
-	if err != nil || d < 0 || d > maxPatience {
-		return errors.New("needs a time up to 24h, such as 90s or 10m, or 0s for none")
-	}
-	*p = patience(d)
-	return nil
+	return parseDuration(p, text, 0, maxPatience, "up to 24h, such as 90s or 10m, or 0s for none")
 }
 
 func (p patience) String() string { return time.Duration(p).String() }
 
-// maxRinging bounds how long a call may ring.
-const maxRinging = 10 * time.Minute
-
 func (r *ringing) UnmarshalText(text []byte) error {
-	d, err := time.ParseDuration(string(text))
-	if err != nil || d < time.Second || d > maxRinging {
-		return errors.New("needs a time from 1s to 10m, such as 45s")
-	}
-	*r = ringing(d)
-	return nil
+	return parseDuration(r, text, time.Second, maxRinging, "from 1s to 10m, such as 45s")
 }
 
 func (r ringing) String() string { return time.Duration(r).String() }
 
-// minTone is the shortest time between two tones.
-const minTone = 5 * time.Second
-
 func (e *toneEvery) UnmarshalText(text []byte) error {
-	d, err := time.ParseDuration(string(text))
-	if err != nil || d != 0 && (d < minTone || d > maxPatience) {
-		return errors.New("needs a time from 5s to 24h, such as 15s, or 0s for none")
+	if d, err := time.ParseDuration(string(text)); err == nil && d == 0 {
+		*e = 0
+		return nil
 	}
-	*e = toneEvery(d)
-	return nil
+	return parseDuration(e, text, minTone, maxPatience, "from 5s to 24h, such as 15s, or 0s for none")
 }
 
 func (e toneEvery) String() string { return time.Duration(e).String() }
+
+func (r *retention) UnmarshalText(text []byte) error {
+	s := span.Span{Least: 0, Most: maxRetention}
+	if err := s.Set(string(text)); string(text) != "0" && (err != nil || s.Length < minRetention) {
+		return fmt.Errorf("needs a time from %s to %s, such as 400d, or 0 for ever",
+			span.InDays(minRetention), span.InDays(maxRetention))
+	}
+	*r = retention(s.Length)
+	return nil
+}
 
 func (r retention) String() string { return span.InDays(time.Duration(r)) }
 
