@@ -1,0 +1,143 @@
+package record
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+)
+
+const (
+	writeEvery = 250 * time.Millisecond // a killed process loses this much at most
+	syncEvery  = 750 * time.Millisecond // a machine that loses power loses both together, a second
+
+	// lastTries is how many times run tries to write the end of a recording, once a second.
+	lastTries = 30
+)
+
+// create creates the file with its header, durably.
+func (p *spool) create() error {
+	header, err := json.Marshal(p.call)
+	if err != nil {
+		return fmt.Errorf("writing spool: %w", err)
+	}
+	block := appendEntry(make([]byte, blockHead), headerKind, 0, len(header))
+	block = append(block, header...)
+	if len(header) > math.MaxUint16 {
+		return fmt.Errorf("writing spool: a header of %d bytes", len(header))
+	}
+	p.sum = seal(block, firstSum())
+
+	if p.file, err = p.owner.createFile(p.call.Sid); err != nil {
+		return err
+	}
+	if err = p.owner.checkDisk(p.file); err == nil {
+		err = p.writeHeader(block)
+	}
+	if err != nil {
+		p.owner.discard(p.file, p.call.Sid)
+		return fmt.Errorf("writing spool: %w", err)
+	}
+	return nil
+}
+
+// writeHeader writes the beginning of the file, durably.
+func (p *spool) writeHeader(block []byte) error {
+	n, err := p.file.Write(append([]byte(magic), block...))
+	p.offset = int64(n)
+	if err != nil {
+		return err
+	}
+	return p.file.Sync()
+}
+
+// run writes what the taps bring until the recording stops, and then has it rendered.
+func (p *spool) run() {
+	defer close(p.done)
+	ticker := time.NewTicker(writeEvery)
+	defer ticker.Stop()
+
+	for synced := time.Now(); ; {
+		select {
+		case now := <-ticker.C:
+			p.write()
+			if now.Sub(synced) >= syncEvery {
+				p.sync()
+				p.measureDisk()
+				synced = now
+			}
+		case <-p.stop:
+			p.finish(ticker)
+			return
+		}
+	}
+}
+
+// finish writes the end of the recording. If the disk does not take it, the recording ends at
+// the last block that is on disk.
+func (p *spool) finish(ticker *time.Ticker) {
+	ticker.Reset(time.Second)
+	for range lastTries {
+		if p.write() && p.sync() {
+			break
+		}
+		<-ticker.C
+	}
+	p.owner.forget(p.call.Sid)
+	p.owner.enqueue(p.file, p.call.Sid)
+}
+
+// write writes the waiting entries, and reports whether all of them are in the file. If a block
+// cannot be written, the next call writes it to the same place.
+func (p *spool) write() bool {
+	for range 2 { // a block that failed before, and one with the later entries
+		if p.sealed == nil && !p.takeBlock() {
+			return true
+		}
+		if _, err := p.file.WriteAt(p.sealed, p.offset); err != nil {
+			p.report(err)
+			return false
+		}
+		p.offset += int64(len(p.sealed))
+		p.owner.bytes.Add(uint64(len(p.sealed)))
+		p.spare, p.sealed = p.sealed[:blockHead], nil
+	}
+	return true
+}
+
+// takeBlock makes the taps fill the spare buffer, and seals the one that they have filled. It
+// reports false if that one is empty. sealed must be nil.
+func (p *spool) takeBlock() bool {
+	p.mu.Lock()
+	block := p.open
+	if len(block) == blockHead {
+		p.mu.Unlock()
+		return false
+	}
+	p.open = p.spare
+	p.mu.Unlock()
+
+	p.sealed, p.spare = block, nil
+	p.sum = seal(block, p.sum)
+	return true
+}
+
+// sync makes the file durable, and reports whether it is.
+func (p *spool) sync() bool {
+	err := p.file.Sync()
+	p.report(err)
+	return err == nil
+}
+
+// report logs when the disk begins to fail, and when it works again.
+func (p *spool) report(err error) {
+	switch {
+	case err != nil && !p.failed:
+		p.owner.log.Error("a recording cannot be written", "recording", fabric.HideSid(p.call.Sid), "error", err)
+	case err == nil && p.failed:
+		p.owner.log.Info("a recording can be written again", "recording", fabric.HideSid(p.call.Sid))
+	}
+	p.failed = err != nil
+}
