@@ -84,6 +84,7 @@ type Fabric struct {
 	Logins      *Logins
 	Tokens      *Tokens
 	EmbedKeys   *EmbedKeys
+	IngestKeys  *IngestKeys
 	Resources   *Resources
 	Routes      *Routes
 	Addresses   *Addresses
@@ -137,6 +138,7 @@ func wire(c *core) *Fabric {
 	f.Devices = &Devices{c, s.Devices, f.Subscribers}
 	f.Presence = &Presences{c, s.Presence, f.Subscribers}
 
+	f.IngestKeys = &IngestKeys{c, s.IngestKeys}
 	f.EmbedKeys = &EmbedKeys{c, s.EmbedKeys, f.Addresses}
 	f.Tokens = &Tokens{c, s.Tokens, newSealers(c.c.Ring, c.c.Host), f.Subscribers, f.Addresses, f.EmbedKeys, apps}
 
@@ -197,6 +199,7 @@ type Stores struct {
 	Logins       LoginStore
 	Tokens       TokenStore
 	EmbedKeys    EmbedKeyStore
+	IngestKeys   IngestKeyStore
 	Applications ApplicationStore
 	Resources    ResourceStore
 	Routes       RouteStore

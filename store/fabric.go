@@ -12,6 +12,7 @@ func (s *Store) Fabric() fabric.Stores {
 		Logins:       s,
 		Tokens:       s,
 		EmbedKeys:    s,
+		IngestKeys:   s,
 		Applications: s,
 		Resources:    s,
 		Routes:       s,

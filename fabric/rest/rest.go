@@ -72,6 +72,7 @@ func routes(c Config, by *credentials) []route {
 		auditAPI{f.Audit}.routes(by),
 		clientAPI{c.Clients, f.Deliveries}.routes(by),
 		deviceAPI{f.Devices}.routes(by),
+		ingestKeyAPI{f.IngestKeys, by}.routes(),
 		keyAPI{f.APIKeys}.routes(by),
 		loginAPI{f.Logins}.routes(by),
 		projectAPI{f.Projects, c.Clients.Issuer}.routes(by),

@@ -79,6 +79,7 @@ const (
 	CLI        ActorKind = "cli"        // a command; the ID is the name of the system user
 	Anonymous  ActorKind = "anonymous"  // a request without verified credentials
 	APIKey     ActorKind = "api_key"    // the ID of the key
+	IngestKey  ActorKind = "ingest_key" // the ID of the key
 	Client     ActorKind = "client"     // an OAuth client
 	Subscriber ActorKind = "subscriber" // a subscriber with a login or a token
 	Operator   ActorKind = "operator"

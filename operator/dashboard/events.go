@@ -44,7 +44,7 @@ type entity struct {
 // entityKinds are the names of entity kinds that differ from their codes.
 var entityKinds = map[string]string{
 	string(audit.System): "The server", string(audit.CLI): "Command line", string(audit.Anonymous): "Anonymous",
-	string(audit.APIKey): "API key", string(audit.Client): "OAuth client",
+	string(audit.APIKey): "API key", string(audit.IngestKey): "Ingest key", string(audit.Client): "OAuth client",
 	"account": "An unknown address", "ring": "Keys of the installation", "audit": "Audit trail",
 	"session": "Login", "grant": "App’s access",
 	"sip_address": "SIP address", "sip_credential": "SIP credential", "operator": "Operator",

@@ -37,6 +37,7 @@ func routes(c Config, s *site) []route {
 		(&recordingPages{s, c.Recordings, c.Calls}).routes(),
 		(&tokenPages{s, c.Clients}).routes(),
 		(&keyPages{s}).routes(),
+		(&ingestKeyPages{s}).routes(),
 		clients.routes(),
 		(&brandPages{s, clients, c.Clients}).routes(),
 		(&rulePages{s}).routes(),
@@ -182,6 +183,16 @@ func (a *keyPages) routes() []route {
 			serve: a.rotateKey, fresh: true},
 		{pattern: "POST /dashboard/projects/{project}/keys/{id}/revoke", may: operator.Write,
 			serve: a.revokeKey},
+	}
+}
+
+func (a *ingestKeyPages) routes() []route {
+	return []route{
+		{pattern: "GET /dashboard/projects/{project}/ingest-keys", may: operator.Read, serve: a.listIngestKeys},
+		{pattern: "POST /dashboard/projects/{project}/ingest-keys", may: operator.Write,
+			serve: a.createIngestKey, fresh: true},
+		{pattern: "POST /dashboard/projects/{project}/ingest-keys/{id}/revoke", may: operator.Write,
+			serve: a.revokeIngestKey},
 	}
 }
 

@@ -47,7 +47,11 @@ func (w *world) things(t *testing.T) *strings.Replacer {
 		map[string]json.RawMessage{"name": []byte(`"of ada@example.com"`)})
 	must(t, err)
 
-	return strings.NewReplacer("{project}", w.one.ID, "/keys/{id}", "/keys/"+k.ID, "/subscribers/{id}",
+	ingest, _, err := w.fabric.IngestKeys.Create(ctx, w.one.ID, "switch", nil)
+	must(t, err)
+
+	return strings.NewReplacer("{project}", w.one.ID, "/ingest-keys/{id}", "/ingest-keys/"+ingest.ID, "/keys/{id}",
+		"/keys/"+k.ID, "/subscribers/{id}",
 		"/subscribers/"+s.ID, "/clients/{id}", "/clients/"+c.ID,
 		"/operators/{id}", "/operators/"+o.ID, "{sid}", r.Sid, "/resources/{id}", "/resources/"+room.ID,
 		"{kind}", "conference_rooms", "{what}", "guest")

@@ -2,9 +2,10 @@
 // clients.
 //
 // Media is public unless its project says otherwise: everyone who knows the Sid may fetch it.
-// All other requests need credentials. A function of the [Config] checks them, so that this
-// package knows neither API keys nor tokens. A recording or call that is unknown, that is
-// deleted or that belongs to another account is always the same 404. Every error is a LaML object.
+// Switches store recordings with an ingest key in the URL. All other requests need credentials.
+// Functions of the [Config] check both, so that this package knows neither keys nor tokens. A
+// recording or call that is unknown, that is deleted or that belongs to another account is always
+// the same 404. Every error is a LaML object.
 package laml
 
 import (
@@ -30,6 +31,11 @@ type Config struct {
 	// callers are refused.
 	Credentials func(r *http.Request) (recordings.Owner, error)
 
+	// IngestKey returns the project of an ingest key. One that is unknown or revoked is a
+	// problem.NotFound. recheck returns it too, if the key was revoked since. If IngestKey is
+	// nil, no key is known.
+	IngestKey func(r *http.Request, key string) (projectID string, recheck func() error, err error)
+
 	// Miss counts a request for media against its network, before it is known whether the
 	// media exists. It returns problem.RateLimited if there were too many. found takes the
 	// count back. If Miss is nil, nothing is counted.
@@ -53,6 +59,7 @@ type API struct {
 	recordings  *recordings.Recordings
 	calls       *calls.Records
 	credentials func(r *http.Request) (recordings.Owner, error)
+	ingestKey   func(r *http.Request, key string) (projectID string, recheck func() error, err error)
 	miss        func(r *http.Request) (found func(), err error)
 	publicURL   string
 	offload     func(key string) (header, value string)
@@ -67,6 +74,11 @@ func New(c Config) *API {
 			return recordings.Owner{}, problem.NoCredentials()
 		}
 	}
+	if c.IngestKey == nil {
+		c.IngestKey = func(*http.Request, string) (string, func() error, error) {
+			return "", nil, problem.NoSuch("ingest key")
+		}
+	}
 	if c.Miss == nil {
 		c.Miss = func(*http.Request) (func(), error) { return func() {}, nil }
 	}
@@ -78,7 +90,8 @@ func New(c Config) *API {
 	}
 
 	return &API{
-		recordings: c.Recordings, calls: c.Calls, credentials: c.Credentials, miss: c.Miss,
+		recordings: c.Recordings, calls: c.Calls, credentials: c.Credentials, ingestKey: c.IngestKey,
+		miss:      c.Miss,
 		publicURL: c.PublicURL, offload: c.Offload, turns: make(chan struct{}, c.Encoders), log: c.Log,
 	}
 }
@@ -89,7 +102,10 @@ const (
 	clientPrefix = "/2010-04-01"
 )
 
-// Handler serves all paths below both prefixes. Lists are served with and without ".json". For a
+// IngestPrefix is the prefix of the URLs to which switches send recordings.
+const IngestPrefix = "/ingest/"
+
+// Handler serves all paths below both prefixes and IngestPrefix. Lists are served with and without ".json". For a
 // recording, the extension of {file} selects the format.
 func (a *API) Handler() http.Handler {
 	mux := web.Mount(a.mount)
@@ -106,6 +122,10 @@ func (a *API) mount(mux web.Mux) {
 			mux.Handle(method+" "+p+"/Accounts/{AccountSid}"+path, web.Handle(h, a.fail))
 		}
 	}
+	for _, method := range []string{"POST", "PUT"} {
+		mux.Handle(method+" "+IngestPrefix+"{key}/{path...}", web.Handle(a.ingest, a.fail))
+	}
+
 	handle("GET", "/Calls", a.owned(a.listCalls))
 	handle("GET", "/Calls.json", a.owned(a.listCalls))
 	handle("GET", "/Calls/{file}", a.owned(a.showCall))
@@ -177,7 +197,7 @@ func (a *API) unrouted(mux *http.ServeMux) http.Handler {
 	return web.Handle(func(w http.ResponseWriter, r *http.Request) error {
 		probe, allowed := *r, []string(nil)
 		for _, probe.Method = range []string{http.MethodDelete, http.MethodGet, http.MethodHead,
-			http.MethodOptions, http.MethodPost} {
+			http.MethodOptions, http.MethodPost, http.MethodPut} {
 			if _, pattern := mux.Handler(&probe); pattern != "/" {
 				allowed = append(allowed, probe.Method)
 			}

@@ -47,12 +47,8 @@ func (a *API) createRecording(w http.ResponseWriter, r *http.Request, o recordin
 
 // upload finds the file in a request, and its description.
 func (a *API) upload(w http.ResponseWriter, r *http.Request, query url.Values) (u recordings.Upload, err error) {
-	if r.ContentLength > a.recordings.MaxUpload()+maxFields {
-		return u, problem.New(problem.TooLarge, "request_too_large", "the upload is larger than %d bytes",
-			a.recordings.MaxUpload())
-	}
-	if web.Encoded(r) {
-		return u, problem.New(problem.Unsupported, "unsupported_media_type", "compressed uploads are not supported")
+	if err := a.checkBody(r); err != nil {
+		return u, err
 	}
 
 	content := r.Header.Get("Content-Type")
@@ -66,6 +62,18 @@ func (a *API) upload(w http.ResponseWriter, r *http.Request, query url.Values) (
 	}
 	return u, problem.New(problem.Unsupported, "unsupported_media_type",
 		"send the file as audio/*, as application/octet-stream, or in a multipart/form-data")
+}
+
+// checkBody returns an error for a body that is known not to be accepted before any of it is read.
+func (a *API) checkBody(r *http.Request) error {
+	if r.ContentLength > a.recordings.MaxUpload()+maxFields {
+		return problem.New(problem.TooLarge, "request_too_large", "the upload is larger than %d bytes",
+			a.recordings.MaxUpload())
+	}
+	if web.Encoded(r) {
+		return problem.New(problem.Unsupported, "unsupported_media_type", "compressed uploads are not supported")
+	}
+	return nil
 }
 
 // rawUpload takes the body as the file. Its description precedes it, so that errors in the

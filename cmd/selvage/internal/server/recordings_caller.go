@@ -70,6 +70,21 @@ func (a *App) callerByToken(r *http.Request, raw string) (recordings.Owner, erro
 		a.admit(r, t.Caller())
 }
 
+// ingestKey returns the project of an ingest key, and counts the request against its limits.
+// recheck returns an error if the key was revoked since.
+func (a *App) ingestKey(r *http.Request, secret string) (projectID string, recheck func() error, err error) {
+	k, err := a.Fabric.IngestKeys.Authenticate(r.Context(), secret)
+	if err != nil {
+		return "", nil, err
+	}
+	audit.As(r.Context(), audit.IngestKey, k.ID)
+	recheck = func() error {
+		_, err := a.Fabric.IngestKeys.Authenticate(r.Context(), secret)
+		return err
+	}
+	return k.ProjectID, recheck, a.admit(r, k.ID)
+}
+
 // makerOf returns the maker of links to media, given kinds and ids of what ends them. Each id may
 // be empty.
 func makerOf(kindsAndIDs ...string) string { return strings.Join(kindsAndIDs, "\n") }

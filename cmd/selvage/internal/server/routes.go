@@ -82,11 +82,11 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 			return nil, err
 		}
 		api := laml.New(laml.Config{
-			Recordings: a.Recordings, Calls: a.CallRecords, Credentials: a.recordingsCaller, Miss: a.miss,
-			PublicURL: a.Where.Public,
-			Encoders:  a.Config.Recordings.MP3Parallel, Offload: offload, Log: log,
+			Recordings: a.Recordings, Calls: a.CallRecords, Credentials: a.recordingsCaller, IngestKey: a.ingestKey,
+			Miss: a.miss, PublicURL: a.Where.Public,
+			Encoders: a.Config.Recordings.MP3Parallel, Offload: offload, Log: log,
 		})
-		mount(soon(api.Handler), "/api/laml/", "/2010-04-01/")
+		mount(soon(api.Handler), "/api/laml/", "/2010-04-01/", laml.IngestPrefix)
 		native := relayrest.New(relayrest.Config{Recordings: a.Recordings, Credentials: a.recordingsCaller,
 			MediaURLs: api.MediaURLs, Log: log})
 		mount(soon(native.Handler), relayrest.Prefix, relayrest.Prefix+"/")

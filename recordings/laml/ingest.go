@@ -1,0 +1,94 @@
+package laml
+
+import (
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/url"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/web"
+	"github.com/selvage/selvage/recordings"
+)
+
+// An ingested is the answer to a switch: enough to compare with its file before it deletes that.
+type ingested struct {
+	Sid      string            `json:"sid"`
+	Status   recordings.Status `json:"status"`
+	Duration float64           `json:"duration"`
+	Bytes    int64             `json:"bytes"`
+	SHA256   string            `json:"sha256"`
+}
+
+// ingest serves PUT and POST /ingest/{key}/{path...} to switches, which authenticate by the key in
+// the URL alone. It answers 201 for a new recording and 200 for one that already exists. The body is
+// the file, whatever its Content-Type, or a form that contains it.
+func (a *API) ingest(w http.ResponseWriter, r *http.Request) error {
+	web.NoStore(w)
+	projectID, recheck, err := a.ingestKey(r, r.PathValue("key"))
+	if err != nil {
+		return err
+	}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return problem.New(problem.Malformed, "bad_request", "the query is invalid")
+	}
+	for _, name := range []string{"RecordingStatusCallback", "RecordingSid", "SubscriberId"} {
+		if query.Has(name) {
+			return problem.BadParam(name, "%s needs an API key: see POST /Recordings", name)
+		}
+	}
+
+	upload, err := a.ingestUpload(w, r, query)
+	if err != nil {
+		return err
+	}
+	describe := upload.Describe
+	upload.ProjectID = projectID
+	upload.Describe = func() (recordings.Description, error) {
+		d, err := describe()
+		if err != nil {
+			return d, err
+		}
+		return named(d, r), recheck()
+	}
+
+	rec, added, err := a.recordings.Ingest(r.Context(), upload)
+	if err != nil {
+		return err
+	}
+	status := http.StatusOK
+	if added {
+		status = http.StatusCreated
+	}
+	return web.JSON(w, status, ingested{rec.Sid, rec.Status, rec.Duration().Seconds(), rec.Bytes, rec.SHA256})
+}
+
+// ingestUpload finds the file in a request. Switches guess the Content-Type from the name of the
+// file, so only that of a form matters.
+func (a *API) ingestUpload(w http.ResponseWriter, r *http.Request, query url.Values) (recordings.Upload, error) {
+	if err := a.checkBody(r); err != nil {
+		return recordings.Upload{}, err
+	}
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err == nil && kind == "multipart/form-data" && params["boundary"] != "" {
+		body := http.MaxBytesReader(w, r.Body, a.recordings.MaxUpload()+maxFields)
+		return formUpload(multipart.NewReader(body, params["boundary"]), r.Header, query)
+	}
+	u, err := a.rawUpload(r, query)
+	u.Hints = append(u.Hints, r.PathValue("path"))
+	return u, err
+}
+
+// named returns a description whose path is that of the URL, unless the sender gave another. Senders
+// that use one name for all files tell calls apart in the query.
+func named(d recordings.Description, r *http.Request) recordings.Description {
+	if d.Path != "" || r.PathValue("path") == "" {
+		return d
+	}
+	d.Path = r.PathValue("path")
+	if d.CallSid != "" {
+		d.Path += "?" + url.Values{"CallSid": {d.CallSid}, "Track": {d.Track}}.Encode()
+	}
+	return d
+}

@@ -1,0 +1,63 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/page"
+)
+
+var ingestKeyTable = table[fabric.IngestKey]{
+	"ingest_keys", "ingest key", `id, project_id, name, prefix, hash, created, expires, revoked, last_used`,
+	func(k *fabric.IngestKey) []any {
+		return []any{&k.ID, &k.ProjectID, &k.Name, &k.Prefix, &k.Hash, &k.Created, &k.Expires, &k.Revoked, &k.LastUsed}
+	},
+}
+
+// CreateIngestKey inserts a key, if the rights of its maker still hold.
+func (s *Keys) CreateIngestKey(ctx context.Context, k fabric.IngestKey, by *fabric.Rights) error {
+	e := audit.Of("ingest_key.created", k.ProjectID, "ingest_key", k.ID).With("name", k.Name)
+	return s.change(ctx, e, func(t tx) error {
+		if err := t.requireRights(ctx, by, s.now()); err != nil {
+			return err
+		}
+		return ingestKeyTable.insert(ctx, t, &k, "project")
+	})
+}
+
+// FindIngestKeyByHash finds a key, whether revoked or not.
+func (s *Keys) FindIngestKeyByHash(ctx context.Context, hash string) (fabric.IngestKey, error) {
+	return ingestKeyTable.find(ctx, s.read(), `hash = $1`, hash)
+}
+
+// ListIngestKeys returns a page of a project's keys.
+func (s *Keys) ListIngestKeys(
+	ctx context.Context, projectID string, q page.Query,
+) (page.Page[fabric.IngestKey], error) {
+	l := ingestKeyTable.listing(q.From)
+	l.where.and(`project_id = $%d`, projectID)
+	return l.page(ctx, s.read(), q)
+}
+
+// RevokeIngestKey ends a key.
+func (s *Keys) RevokeIngestKey(ctx context.Context, projectID, id string, at time.Time) error {
+	return s.once(ctx, audit.Of("ingest_key.revoked", projectID, "ingest_key", id), func(t tx) error {
+		res, err := t.Exec(ctx, `UPDATE ingest_keys SET revoked = CASE WHEN revoked = 0 THEN $3 ELSE revoked END
+			WHERE id = $1 AND project_id = $2`, id, projectID, micros(at))
+		return requireRow(res, err, "ingest key")
+	})
+}
+
+// TouchIngestKey records a use of a key.
+func (s *Keys) TouchIngestKey(ctx context.Context, id string, at time.Time) error {
+	return s.once(ctx, audit.None("the use of a key"), func(t tx) error {
+		_, err := t.Exec(ctx, `UPDATE ingest_keys SET last_used = $2 WHERE id = $1 AND last_used < $2`, id, micros(at))
+		if err != nil {
+			return fmt.Errorf("touching ingest key: %w", err)
+		}
+		return nil
+	})
+}
