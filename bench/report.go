@@ -27,6 +27,7 @@ type report struct {
 	Figures  []row   `json:"figures"`
 	Ratios   []ratio `json:"ratios,omitempty"`
 	Crowd    *crowd  `json:"crowd,omitempty"`
+	Talk     *talk   `json:"calls,omitempty"`
 }
 
 // A row holds the figures of one operation.
@@ -97,6 +98,9 @@ func (r *report) print(w io.Writer) {
 	if c := r.Crowd; c != nil {
 		fmt.Fprintf(w, "\n%d idle sockets: %.0f MiB, %.3f CPU ms to open one, %.1f %% of a core for all\n",
 			c.Sockets, c.MiB, c.Connect, 100*c.Idle)
+	}
+	if r.Talk != nil {
+		r.Talk.print(w)
 	}
 }
 

@@ -130,7 +130,7 @@ var layers = map[string][]string{
 	"sdk/build":         {"sdk"},
 	"static":            nil,
 	// tests from outside, of the built binary
-	"bench":           {"test/harness"},
+	"bench":           {"test/harness", "test/phone"},
 	"bench/mp3":       {"recordings/mp3"},
 	"bench/passwords": {"test/harness"},
 	"test/attack":     {"test/harness", "test/inbox", "test/phone"},

@@ -20,9 +20,12 @@ type Call struct {
 	offer  string // of the server, for a call that rings
 	pc     *webrtc.PeerConnection
 	track  *webrtc.TrackLocalStaticRTP
+	line   *line       // of a light phone, once connected
 	heard  chan string // payloads
 	done   chan struct{}
 	closed sync.Once
+
+	connected chan struct{} // its line
 
 	answers             chan string // the server's descriptions
 	answered            chan struct{}
@@ -39,7 +42,7 @@ type Call struct {
 func newCall(p *Phone, id string) *Call {
 	return &Call{ID: id, phone: p, heard: make(chan string, 1024), answers: make(chan string, 16),
 		answered: make(chan struct{}), ended: make(chan string, 1), lost: make(chan struct{}),
-		done: make(chan struct{})}
+		done: make(chan struct{}), connected: make(chan struct{})}
 }
 
 // Dial calls an address and returns at once.
@@ -85,8 +88,11 @@ func (p *Phone) invite(id string, dialog map[string]any) *Call {
 // offer if there is none.
 func (c *Call) describe() string {
 	c.phone.t.Helper()
-	if c.phone.silent {
+	switch {
+	case c.phone.silent:
 		return silence
+	case c.phone.hear != nil:
+		return lineDescription()
 	}
 	c.open()
 	describe := func() (webrtc.SessionDescription, error) { return c.pc.CreateOffer(nil) }
@@ -104,6 +110,10 @@ func (c *Call) describe() string {
 func (c *Call) acceptAnswer() {
 	select {
 	case sdp := <-c.answers:
+		if c.phone.hear != nil {
+			c.openLine(sdp)
+			return
+		}
 		_ = c.pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeAnswer, SDP: bundled(sdp)})
 	case <-time.After(patience):
 	}
@@ -115,12 +125,19 @@ func bundled(sdp string) string {
 	return strings.Replace(sdp, timing, timing+"a=group:BUNDLE 0\r\n", 1)
 }
 
-// silence describes sound that never comes. It is an offer and an answer at once.
-var silence = strings.Join([]string{
+// silence describes sound that never comes.
+var silence = describeAs(strings.TrimSuffix(strings.Repeat("AB:", 32), ":"))
+
+// describeAs returns a description of sound by the fingerprint of a certificate. It is an offer and
+// an answer at once.
+func describeAs(fingerprint string) string {
+	return strings.Replace(described, "FINGERPRINT", fingerprint, 1)
+}
+
+var described = strings.Join([]string{
 	"v=0", "o=- 1 2 IN IP4 127.0.0.1", "s=-", "t=0 0", "m=audio 9 UDP/TLS/RTP/SAVPF 111", "c=IN IP4 0.0.0.0",
 	"a=mid:0", "a=sendrecv", "a=rtcp-mux", "a=rtpmap:111 opus/48000/2", "a=setup:active",
-	"a=ice-ufrag:abcd", "a=ice-pwd:abcdefghijklmnopqrstuvwx",
-	"a=fingerprint:sha-256 " + strings.TrimSuffix(strings.Repeat("AB:", 32), ":"), "",
+	"a=ice-ufrag:abcd", "a=ice-pwd:" + linePassword, "a=fingerprint:sha-256 FINGERPRINT", "",
 }, "\r\n")
 
 // Answer answers a call that rings.
@@ -128,6 +145,30 @@ func (c *Call) Answer() {
 	c.phone.t.Helper()
 	c.verto("verto.answer", map[string]any{
 		"sdp": c.describe(), "dialogParams": map[string]any{"callID": c.ID}})
+	if c.phone.hear != nil {
+		go c.openLine(c.offer)
+	}
+}
+
+// openLine connects the line of a call.
+func (c *Call) openLine(description string) {
+	l, err := openLine(description, c.phone.hear)
+	if err != nil {
+		c.phone.t.Errorf("the sound of a call: %v", err)
+		return
+	}
+	c.line = l
+	close(c.connected)
+}
+
+// WaitConnected waits until a call of a light phone can carry sound.
+func (c *Call) WaitConnected() {
+	c.phone.t.Helper()
+	select {
+	case <-c.connected:
+	case <-time.After(patience):
+		c.phone.t.Fatalf("the sound of a call did not connect")
+	}
 }
 
 // Talk calls an address from one phone, and answers at the other.
@@ -311,6 +352,9 @@ func (c *Call) gather(d webrtc.SessionDescription) {
 func (c *Call) Close() {
 	c.closed.Do(func() {
 		close(c.done)
+		if c.line != nil {
+			_ = c.line.conn.Close()
+		}
 		if c.pc != nil {
 			_ = c.pc.Close()
 		}
@@ -358,6 +402,10 @@ func (c *Call) Say(payload string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.seq++
+	if c.line != nil {
+		c.must(c.line.say(c.seq, payload))
+		return
+	}
 	c.must(c.track.WriteRTP(&rtp.Packet{
 		Header: rtp.Header{Version: 2, SequenceNumber: c.seq, Marker: true,
 			Timestamp: uint32(c.seq) * c.phone.codec.ClockRate / PerSecond},

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/selvage/selvage/test/harness"
+	"github.com/selvage/selvage/test/phone"
+)
+
+// manyCalls is the number of calls between two people that a core should carry.
+const manyCalls = 200
+
+// A talk holds the cost of many calls at once. Times are in milliseconds.
+type talk struct {
+	Calls    int     `json:"calls"`
+	Setup    float64 `json:"setup_ms"` // CPU of the server for a leg, from dialing to keys
+	KiB      float64 `json:"kib"`      // memory for a leg
+	StartP50 float64 `json:"start_p50_ms"`
+	StartMax float64 `json:"start_max_ms"` // of all calls, until sound can pass both ways
+	Flows    []flow  `json:"flows"`
+}
+
+// A flow is what happens to the packets of some of the calls.
+type flow struct {
+	Legs   int     `json:"legs"`
+	Sent   int64   `json:"sent"`
+	Lost   int64   `json:"lost"`
+	OfCore float64 `json:"of_cpu"` // share of a core
+	P50    float64 `json:"delay_p50_ms"`
+	P99    float64 `json:"delay_p99_ms"` // from the sender through the server to the receiver
+}
+
+// A side is one of the two sides of a call.
+type side struct {
+	call   *phone.Call
+	heard  atomic.Int64
+	mu     sync.Mutex
+	delays []time.Duration
+}
+
+// hear notes a packet, which has the time at which it was sent.
+func (s *side) hear(payload []byte) {
+	took := time.Since(epoch) - time.Duration(binary.BigEndian.Uint64(payload))
+	s.heard.Add(1)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.delays = append(s.delays, took)
+}
+
+// epoch is the time from which packets are dated.
+var epoch = time.Now()
+
+// talking makes many calls at a separate server, and sends sound through half of them and then all.
+func talking(p *harness.Program, s settings, prefix []string) *talk {
+	const name = "calls"
+	if !s.only.MatchString(name) {
+		return nil
+	}
+	p.Logf("%s, %d", name, manyCalls)
+	server := harness.StartConfig(p, harness.Config{Prefix: prefix, Env: []string{procs}})
+	project := server.NewProject(p)
+	people := make([]*phone.Phone, 2*manyCalls)
+	sides := make([]*side, 2*manyCalls)
+	for i := range people {
+		sat := project.NewSAT(p, fmt.Sprint("person", i))
+		sides[i] = &side{}
+		people[i] = phone.Connect(p, server, sat.Token, "").Light(sides[i].hear).Online()
+	}
+
+	before, resident := cpu(p, server.PID()), residentMiB(p, server.PID())
+	took := dialAll(people, sides)
+	t := &talk{
+		Calls: manyCalls, StartP50: milliseconds(took[len(took)/2]), StartMax: milliseconds(took[len(took)-1]),
+		Setup: milliseconds(cpu(p, server.PID())-before) / float64(len(people)),
+		KiB:   (residentMiB(p, server.PID()) - resident) * 1024 / float64(len(people)),
+	}
+	for _, some := range [][]*side{sides[:manyCalls], sides} {
+		t.Flows = append(t.Flows, measureFlow(p, s, server.PID(), some))
+	}
+	return t
+}
+
+// dialAll makes a call of each two people, a few at a time. It returns how long each took, sorted.
+func dialAll(people []*phone.Phone, sides []*side) []time.Duration {
+	const workers = 4
+	took := make([]time.Duration, manyCalls)
+	var next atomic.Int64
+	var work sync.WaitGroup
+	for range workers {
+		work.Go(func() {
+			for i := int(next.Add(1)) - 1; i < manyCalls; i = int(next.Add(1)) - 1 {
+				began := time.Now()
+				alice, bob := phone.Talk(people[2*i], people[2*i+1], fmt.Sprint("/private/person", 2*i+1))
+				alice.WaitConnected()
+				bob.WaitConnected()
+				took[i] = time.Since(began)
+				sides[2*i].call, sides[2*i+1].call = alice, bob
+			}
+		})
+	}
+	work.Wait()
+	slices.Sort(took)
+	return took
+}
+
+// measureFlow lets some sides speak at once, fifty packets a second each.
+func measureFlow(p *harness.Program, s settings, pid int, sides []*side) flow {
+	speakAll(sides, time.Second) // to warm up
+	time.Sleep(drain)
+	for _, one := range sides {
+		one.heard.Store(0)
+		one.delays = make([]time.Duration, 0, phone.PerSecond*int(5*s.length/time.Second))
+	}
+
+	before, began := cpu(p, pid), time.Now()
+	f := flow{Legs: len(sides), Sent: speakAll(sides, 4*s.length)}
+	f.OfCore = float64(cpu(p, pid)-before) / float64(time.Since(began))
+	time.Sleep(drain)
+
+	var delays []time.Duration
+	f.Lost = f.Sent
+	for _, one := range sides {
+		f.Lost -= one.heard.Load()
+		one.mu.Lock()
+		delays = append(delays, one.delays...)
+		one.mu.Unlock()
+	}
+	if slices.Sort(delays); len(delays) > 0 {
+		f.P50, f.P99 = milliseconds(delays[len(delays)/2]), milliseconds(delays[len(delays)*99/100])
+	}
+	return f
+}
+
+// drain is how long packets may be under way.
+const drain = 500 * time.Millisecond
+
+// speakAll sends packets of the size of Opus from each side, evenly spread over time. It returns how
+// many.
+func speakAll(sides []*side, length time.Duration) (sent int64) {
+	const size = 80
+	rate := int64(len(sides) * phone.PerSecond)
+	rest := strings.Repeat("o", size-8)
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	for began := time.Now(); time.Since(began) < length; <-tick.C {
+		for due := int64(time.Since(began)) * rate / int64(time.Second); sent < due; sent++ {
+			now := binary.BigEndian.AppendUint64(nil, uint64(time.Since(epoch)))
+			sides[sent%int64(len(sides))].call.Say(string(now) + rest)
+		}
+	}
+	return sent
+}
+
+// print prints the figures of calls.
+func (t *talk) print(w io.Writer) {
+	fmt.Fprintf(w, "\n%d calls between two: %.2f CPU ms and %.0f KiB for a leg, %.0f ms to start (at most %.0f)\n",
+		t.Calls, t.Setup, t.KiB, t.StartP50, t.StartMax)
+	for _, f := range t.Flows {
+		fmt.Fprintf(w, "%d legs that send: %.0f %% of a core, %d of %d packets lost, delay p50 %.2f ms, p99 %.2f ms\n",
+			f.Legs, 100*f.OfCore, f.Lost, f.Sent, f.P50, f.P99)
+	}
+}
