@@ -67,9 +67,15 @@ func (e *ending) Scan(src any) error {
 
 func (e *ending) value() (any, error) { return int64(0), nil } // for a new call
 
+// partyColumns are the columns of both parties and what was dialed, which an erasure empties.
+const partyColumns = `from_name, from_address, from_address_id, from_subscriber,
+	to_name, to_address, to_address_id, to_subscriber, dialed`
+
 // SaveCall writes a record, which replaces the previous record of the same call, and queues its
 // event. If the project already has another call with the same call id, the error is
 // problem.Conflict. If another node has taken over the call, the error is [calls.ErrTaken].
+//
+// The event names the parties as the row does, since one may have been erased during the call.
 func (s *Calls) SaveCall(ctx context.Context, r calls.Record) error {
 	return s.change(ctx, callEvent(r), func(t tx) error {
 		query, args, err := callTable.insertion(&r)
@@ -83,7 +89,10 @@ func (s *Calls) SaveCall(ctx context.Context, r calls.Record) error {
 				round_trip = excluded.round_trip, transport = excluded.transport,
 				callee_leg = excluded.callee_leg, answered = excluded.answered, ended = excluded.ended
 			WHERE calls.ended = 0 AND calls.node = excluded.node
-			RETURNING `+webhooksOf("calls"), args...).Scan(&webhooks)
+			RETURNING `+webhooksOf("calls")+`, `+partyColumns, args...).Scan(&webhooks,
+			&r.From.Name, &r.From.Address, &r.From.AddressID, &r.From.SubscriberID,
+			&r.To.Name, &r.To.Address, &r.To.AddressID, &r.To.SubscriberID, &r.Dialed)
+
 		if isUnique(err) {
 			return problem.Taken("callID", "a call with this callID has been made")
 		}

@@ -230,3 +230,20 @@ func testEraseSubscriber(t *testing.T, c Config) {
 		t.Errorf("another subscriber: %v", err)
 	}
 }
+
+func TestEraseDuringCall(t *testing.T) { EachDatabase(t, testEraseDuringCall) }
+
+// testEraseDuringCall shows that the end of a call brings nothing back of a party that was erased
+// during it.
+func testEraseDuringCall(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	sub := plantCanary(t, s)
+	running := callAt("p", time.Now())
+	running.From = calls.Party{Name: "Canary Bird", Address: "/private/canary", SubscriberID: sub.ID}
+	saveCalls(t, s, running)
+	if _, err := s.EraseSubscriber(t.Context(), "p", eraser(sub.ID), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	saveCalls(t, s, ended(running, calls.NormalClearing, true))
+	wantNoCanary(t, s, c.URL)
+}
