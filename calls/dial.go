@@ -33,9 +33,9 @@ func (c *Calls) invite(ctx context.Context, client Client, cmd Command) error {
 	if !isCanonical(cmd.Leg) {
 		return problem.BadParam("callID", "callID must be a UUID in lower case")
 	}
-	if len(cmd.To) > maxDialed || strings.ContainsFunc(cmd.To, unicode.IsControl) {
+	if len(cmd.To) > maxDialed || strings.ContainsFunc(cmd.To, isInvisible) {
 		return problem.BadParam("destination_number",
-			"destination_number must have at most %d bytes and no control characters", maxDialed)
+			"destination_number must have at most %d bytes and no control or invisible characters", maxDialed)
 	}
 	if err := c.admitCall(client); err != nil {
 		return err
@@ -66,6 +66,10 @@ func (c *Calls) invite(ctx context.Context, client Client, cmd Command) error {
 	_, err = k.do(ctx, func() (Reply, error) { return Reply{}, k.begin(client, cmd, cause) })
 	return err
 }
+
+// isInvisible reports whether a character cannot be seen, or changes how others are shown: in lists of
+// calls, an address with one could look like another.
+func isInvisible(r rune) bool { return !unicode.IsPrint(r) }
 
 // checkUnused returns an error if a leg of an answered call has the id, on whichever node. A lost call
 // could not be taken over where another leg has its ids.

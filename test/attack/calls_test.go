@@ -28,6 +28,9 @@ func TestCallInput(t *testing.T) {
 		"an id in upper case":           {"URN:UUID:" + strings.ToUpper(id), "/public/echo"},
 		"a long address":                {id, "/private/" + strings.Repeat("x", 300)},
 		"an address with a line break":  {id, "/private/bob\r\nx"},
+		"an address written backwards":  {id, "/private/\u202ebob"},
+		"an address with an empty sign": {id, "/private/bob\u200b"},
+		"an address of two lines":       {id, "/private/bob\u2028x"},
 	} {
 		r := socket.Call(t, "webrtc.verto", map[string]any{"callID": tt.id, "message": map[string]any{
 			"method": "verto.invite", "params": map[string]any{
