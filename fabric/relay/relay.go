@@ -122,6 +122,10 @@ func Wanted(r *http.Request) bool {
 // ServeHTTP opens a socket. It accepts pages of any origin: no cookie is read, and without a
 // token a socket can do nothing.
 func (r *Relay) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	// Accept replaces this unless it refuses. A proxy that takes any answer to a request for a WebSocket
+	// for one that opens it would not see further requests on the connection.
+	w.Header().Set("Connection", "close")
+
 	from := web.Network(req)
 	if status := r.admit(from); status != http.StatusOK {
 		w.Header().Set("Retry-After", "1")

@@ -59,6 +59,25 @@ func TestI02SmuggledBytes(t *testing.T) {
 	}
 }
 
+// TestRefusedUpgrades hides a request behind one for a WebSocket that is refused. A proxy that takes the
+// connection for a WebSocket then would not see it, so the connection ends with the refusal.
+func TestRefusedUpgrades(t *testing.T) {
+	s := harness.Shared(t)
+	const hidden = "GET /oauth/jwks HTTP/1.1\r\nHost: x\r\n\r\n"
+	for name, head := range map[string]string{
+		"an old version": "Sec-WebSocket-Version: 8\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n",
+		"a short key":    "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: x\r\n",
+		"no key":         "Sec-WebSocket-Version: 13\r\n",
+	} {
+		statuses, closed := answers(t, s,
+			"GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+head+"\r\n"+hidden)
+		if len(statuses) != 1 || statuses[0] != 400 || !closed {
+			t.Errorf("%s: the answers are %v, connection closed: %v; want one refusal and its end",
+				name, statuses, closed)
+		}
+	}
+}
+
 // answers sends bytes over a new connection. It returns the statuses of all answers, and whether
 // the server closes the connection.
 func answers(t *testing.T, s *harness.Server, requests string) (statuses []int, closed bool) {
