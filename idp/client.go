@@ -227,7 +227,8 @@ type Metadata struct {
 	RequestURIs      []string `json:"request_uris,omitempty"`                      // where its request objects are
 	ResponseAlg      keys.Use `json:"authorization_signed_response_alg,omitempty"` // "" means that of ID tokens
 
-	SubjectType SubjectType `json:"subject_type,omitempty"` // "" means public
+	DPoPBound   bool        `json:"dpop_bound_access_tokens,omitempty"` // RFC 9449, section 5.2
+	SubjectType SubjectType `json:"subject_type,omitempty"`             // "" means public
 	SectorURI   string      `json:"sector_identifier_uri,omitempty"`
 	UserinfoAlg keys.Use    `json:"userinfo_signed_response_alg,omitempty"` // "" means plain JSON
 	Resources   []string    `json:"resources,omitempty"`                    // possible audiences (RFC 8707)

@@ -108,7 +108,7 @@ func (cs *Codes) keep(ctx context.Context, c Code, life time.Duration) (code str
 func (a AuthRequest) redeemable() AuthRequest {
 	return AuthRequest{
 		ClientID: a.ClientID, RedirectURI: a.RedirectURI, Nonce: a.Nonce, Challenge: a.Challenge,
-		Scope: a.Scope, Claims: a.Claims, Resources: a.Resources,
+		JKT: a.JKT, Scope: a.Scope, Claims: a.Claims, Resources: a.Resources,
 	}
 }
 
@@ -160,6 +160,7 @@ type Redemption struct {
 	RedirectURI string   // "" if it was left out
 	Verifier    string   // RFC 7636, section 4.5
 	Resources   []string // RFC 8707, section 2.2
+	JKT         string   // thumbprint of the key that the client has proven, or "" (RFC 9449)
 }
 
 // Redeem exchanges a code for tokens. Every failure is invalid_grant. Presenting a code
@@ -173,12 +174,14 @@ func (cs *Codes) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet, 
 	audience, err := cs.grantedAudience(c, code.Request.Resources, r.Resources)
 	if bad := checkRedemption(c, code, r); bad != nil {
 		err = bad
+	} else if err == nil {
+		err = c.checkBinding(r.JKT)
 	}
 	if err != nil {
 		return TokenSet{}, cs.refuse(ctx, c, hash, err)
 	}
 
-	set, err := cs.exchange(ctx, c, code, audience,
+	set, err := cs.exchange(ctx, c, code, audience, r.JKT,
 		RedeemedCode{Hash: hash, Expires: cs.Now().Add(cs.Lifetimes().Code + remembered)})
 	if err == nil {
 		cs.Observe("token_" + GrantCode)
@@ -186,15 +189,18 @@ func (cs *Codes) Redeem(ctx context.Context, c Client, r Redemption) (TokenSet, 
 	return set, err
 }
 
-// exchange makes the tokens of a code, once, with an access token for the audience.
+// exchange makes the tokens of a code, once, with an access token for the audience. They are bound
+// to the key with the thumbprint, if there is one.
 // Devices redeem their codes with it, too.
-func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience string,
+func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience, jkt string,
 	redeemed RedeemedCode) (TokenSet, error) {
 	code.Request.Scope = c.only(code.Request.Scope)
 	g, refresh, err := cs.grants.create(c, code)
 	if err != nil {
 		return TokenSet{}, err
 	}
+
+	g.JKT = jkt
 
 	sub, err := cs.grants.findHolder(ctx, g)
 	if err != nil {
@@ -212,7 +218,7 @@ func (cs *Codes) exchange(ctx context.Context, c Client, code Code, audience str
 	}
 
 	return cs.tokens.mint(c, g, sub, minting{scope: g.Scope, audience: audience, nonce: code.Request.Nonce,
-		refresh: refresh, idToken: true})
+		refresh: refresh, idToken: true, jkt: jkt})
 }
 
 // checkRedemption applies the rows "redirect_uri" and "code_challenge" of the client
@@ -227,6 +233,8 @@ func checkRedemption(c Client, code Code, r Redemption) error {
 	}
 
 	switch {
+	case a.JKT != "" && a.JKT != r.JKT:
+		return invalidGrant("the code is bound to another DPoP key")
 	case a.Challenge == "" && r.Verifier != "":
 		return invalidGrant("a code_verifier was sent, but the authorization request had no code_challenge")
 	case a.Challenge == "":

@@ -255,7 +255,11 @@ var (
 
 // Redeem returns the tokens of a device that was signed in, once. Redeeming a device code
 // again revokes the grant, as with other codes. The resources are as in Begin.
-func (ds *Devices) Redeem(ctx context.Context, c Client, code string, resources []string) (TokenSet, error) {
+func (ds *Devices) Redeem(ctx context.Context, c Client, code string, resources []string,
+	jkt string) (TokenSet, error) {
+	if err := c.checkBinding(jkt); err != nil {
+		return TokenSet{}, err
+	}
 	if _, err := ds.grantedAudience(c, nil, resources); err != nil {
 		return TokenSet{}, err
 	}
@@ -274,7 +278,7 @@ func (ds *Devices) Redeem(ctx context.Context, c Client, code string, resources 
 		return TokenSet{}, err
 	}
 
-	set, err := ds.codes.exchange(ctx, c, granted, ds.Issuer,
+	set, err := ds.codes.exchange(ctx, c, granted, ds.Issuer, jkt,
 		RedeemedCode{Hash: id, Expires: ds.Now().Add(ds.Lifetimes().Device + deviceKept + remembered)})
 	if err == nil {
 		_ = ds.Sessions.Delete(ctx, deviceKey(id)) // tidiness; the row decides

@@ -25,6 +25,7 @@ type Grant struct {
 	Resources                             []string // possible audiences of access tokens; empty means the issuer
 	AuthTime                              time.Time
 	AMR                                   []string
+	JKT                                   string    // thumbprint of the key that its tokens are bound to, or ""
 	RefreshHash                           string    // SHA-256 of the refresh token, or ""
 	Seed                                  string    // sealed; yields this refresh token from the previous one
 	Rotated                               time.Time // when this one replaced it; zero for the first

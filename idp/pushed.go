@@ -33,14 +33,23 @@ func answeredKey(ref string) session.Key {
 }
 
 // Push checks an authorization request that its client sends itself and keeps it. It returns the
-// request_uri that stands for the request, and for how long.
-func (rs *Requests) Push(ctx context.Context, c Client, v url.Values) (uri string, life time.Duration, err error) {
+// request_uri that stands for the request, and for how long. If the client has proven a key, jkt
+// is its thumbprint, and the code will be bound to it (RFC 9449, section 10.1).
+func (rs *Requests) Push(ctx context.Context, c Client, v url.Values,
+	jkt string) (uri string, life time.Duration, err error) {
 	if v.Has("request_uri") {
 		return "", 0, oauth("invalid_request", "a request_uri cannot be pushed")
 	}
 	v, src, err := rs.Resolve(ctx, c, v)
 	if err != nil {
 		return "", 0, err
+	}
+
+	if asked := v.Get("dpop_jkt"); jkt != "" && asked != "" && asked != jkt {
+		return "", 0, oauth("invalid_dpop_proof", "dpop_jkt is not the thumbprint of the proven key")
+	}
+	if jkt != "" {
+		v.Set("dpop_jkt", jkt)
 	}
 
 	src.pushed = randomToken()

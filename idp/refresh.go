@@ -39,18 +39,28 @@ func grantOf(token string) (id uuid.UUID, ok bool) {
 const grace = 10 * time.Second
 
 // Refresh replaces a refresh token and mints new tokens. rawScope may narrow the granted
-// scope ("" means all of it), and resources must be among those granted (RFC 8707).
+// scope ("" means all of it), and resources must be among those granted (RFC 8707). jkt is the
+// thumbprint of the key that the client has proven, or "": if the grant is bound to a key, it
+// must be that one, and otherwise only the new access token is bound to it (RFC 9449, section 5).
 //
 // A token that was used before yields its successor again for a short while, so that
 // there is never more than one current token. After that it revokes the grant (RFC 9700,
 // section 4.14.2).
-func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string, resources []string) (TokenSet, error) {
+func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string, resources []string,
+	jkt string) (TokenSet, error) {
 	id, ok := grantOf(token)
 	if !ok {
 		return TokenSet{}, invalidGrant("the refresh token is not valid")
 	}
 	g, err := gs.findRefreshable(ctx, c, id.String())
 	if err != nil {
+		return TokenSet{}, err
+	}
+
+	if g.JKT != "" && g.JKT != jkt {
+		return TokenSet{}, invalidGrant("the refresh token is bound to another DPoP key")
+	}
+	if err := c.checkBinding(jkt); err != nil {
 		return TokenSet{}, err
 	}
 
@@ -80,7 +90,8 @@ func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string,
 	}
 
 	gs.Observe("token_" + GrantRefresh)
-	return gs.tokens.mint(c, g, sub, minting{scope: scope, audience: audience, refresh: next, idToken: true})
+	return gs.tokens.mint(c, g, sub, minting{scope: scope, audience: audience, refresh: next, idToken: true,
+		jkt: jkt})
 }
 
 // checkFabricAccess returns an error if a client would get a fabric token from a grant whose

@@ -27,6 +27,7 @@ type AuthRequest struct {
 	State        string       `json:"state,omitempty"`
 	Nonce        string       `json:"nonce,omitempty"`
 	Challenge    string       `json:"code_challenge,omitempty"` // S256 (RFC 7636); "" if the client may leave it out
+	JKT          string       `json:"dpop_jkt,omitempty"`       // thumbprint of the key that its code is bound to
 	Scope        []string     `json:"scope,omitempty"`
 	Prompt       []string     `json:"prompt,omitempty"`
 	MaxAge       *int64       `json:"max_age,omitempty"` // seconds

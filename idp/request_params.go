@@ -66,6 +66,10 @@ func (rs *Requests) Parse(c Client, v url.Values, src Source) (AuthRequest, erro
 		return a, err
 	}
 
+	if a.JKT = v.Get("dpop_jkt"); a.JKT != "" && !challengeSyntax.MatchString(a.JKT) {
+		return a, oauth("invalid_request", "dpop_jkt must be the 43 characters of a base64url SHA-256 (RFC 7638)")
+	}
+
 	// Which login will do: how old, whose, and of which class.
 	if a.MaxAge, err = parseMaxAge(v); err != nil {
 		return a, err

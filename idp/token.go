@@ -32,6 +32,7 @@ type TokenSet struct {
 	RefreshToken string // or ""
 	IDToken      string // "" without the scope openid
 	Scope        []string
+	Bound        bool // the access token is bound to a key (RFC 9449)
 }
 
 // Tokens mints tokens and reads them.
@@ -48,6 +49,7 @@ type minting struct {
 	refresh  string
 	idToken  bool
 	audience string // of the access token
+	jkt      string // thumbprint of the key that the access token is bound to, or ""
 }
 
 // mint makes the tokens of a grant.
@@ -55,7 +57,7 @@ func (ts *Tokens) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (Tok
 	t := fabric.Token{
 		Kind: fabric.SAT, ProjectID: g.ProjectID, SubscriberID: g.SubscriberID, ClientID: c.ID,
 		SessionID: g.SessionID, GrantID: grantRef(g.ID), Scope: m.scope,
-		Claims: c.onlyClaims(g.left(g.Claims.Userinfo, m.scope)),
+		Claims: c.onlyClaims(g.left(g.Claims.Userinfo, m.scope)), Fingerprint: m.jkt,
 	}
 	if c.AccessToken == JWTToken {
 		t.Kind = fabric.Access
@@ -67,7 +69,7 @@ func (ts *Tokens) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (Tok
 	}
 
 	set := TokenSet{AccessToken: access, ExpiresIn: t.ExpiresAt.Sub(t.IssuedAt), RefreshToken: m.refresh,
-		Scope: m.scope}
+		Scope: m.scope, Bound: m.jkt != ""}
 	if m.idToken && slices.Contains(m.scope, "openid") {
 		set.IDToken, err = ts.idToken(c, g, sub, m, access)
 	}
@@ -75,9 +77,13 @@ func (ts *Tokens) mint(c Client, g Grant, sub fabric.Subscriber, m minting) (Tok
 }
 
 // ClientCredentials returns a service's own access token, for the requested scope
-// (rawScope; "" means all that it is registered for) and resources (RFC 8707).
+// (rawScope; "" means all that it is registered for) and resources (RFC 8707), bound to the key
+// with the thumbprint if there is one.
 func (ts *Tokens) ClientCredentials(_ context.Context, c Client, rawScope string,
-	resources []string) (TokenSet, error) {
+	resources []string, jkt string) (TokenSet, error) {
+	if err := c.checkBinding(jkt); err != nil {
+		return TokenSet{}, err
+	}
 	audience, err := ts.audience(c, resources)
 	if err != nil {
 		return TokenSet{}, err
@@ -94,13 +100,13 @@ func (ts *Tokens) ClientCredentials(_ context.Context, c Client, rawScope string
 		}
 	}
 
-	t := fabric.Token{Kind: fabric.Service, ProjectID: c.ProjectID, ClientID: c.ID, Scope: scope}
+	t := fabric.Token{Kind: fabric.Service, ProjectID: c.ProjectID, ClientID: c.ID, Scope: scope, Fingerprint: jkt}
 	access, err := ts.access(c, &t, audience, time.Time{}, nil)
 	if err != nil {
 		return TokenSet{}, err
 	}
 	ts.Observe("token_" + GrantClientCredentials)
-	return TokenSet{AccessToken: access, ExpiresIn: t.ExpiresAt.Sub(t.IssuedAt), Scope: scope}, nil
+	return TokenSet{AccessToken: access, ExpiresIn: t.ExpiresAt.Sub(t.IssuedAt), Scope: scope, Bound: jkt != ""}, nil
 }
 
 // access seals or signs an access token, and fills in its id and times.
@@ -119,6 +125,9 @@ func (ts *Tokens) access(c Client, t *fabric.Token, audience string, authTime ti
 		Scope: strings.Join(t.Scope, " "), SessionID: ts.subjects.SessionFor(c, t.SessionID), GrantID: t.GrantID,
 		ProjectID: t.ProjectID, AuthTime: seconds(authTime), ACR: acrOf(amr), AMR: amr,
 		Claims: t.Claims,
+	}
+	if t.Fingerprint != "" {
+		claims.Confirmation = &Confirmation{t.Fingerprint}
 	}
 
 	if t.SubscriberID == "" {
@@ -156,6 +165,21 @@ type accessClaims struct {
 	ACR       string   `json:"acr,omitempty"`
 	AMR       []string `json:"amr,omitempty"`
 	Claims    []string `json:"claims,omitempty"` // for userinfo, in addition to those of the scope
+
+	Confirmation *Confirmation `json:"cnf,omitempty"`
+}
+
+// A Confirmation is what an access token is bound to (RFC 7800; RFC 9449, section 6.1).
+type Confirmation struct {
+	JKT string `json:"jkt"` // thumbprint of a key (RFC 7638)
+}
+
+// checkBinding returns an error if a client must bind its tokens to a key and has proven none.
+func (c Client) checkBinding(jkt string) error {
+	if jkt == "" && c.DPoPBound {
+		return oauth("invalid_dpop_proof", "this client's tokens are bound to a key; a DPoP proof is missing")
+	}
+	return nil
 }
 
 // idClaims are the claims of OpenID Connect Core, section 2.
@@ -254,6 +278,9 @@ func (ts *Tokens) readAccess(ctx context.Context, c accessClaims) (fabric.Token,
 		IssuedAt: time.Unix(c.IssuedAt, 0), ExpiresAt: time.Unix(c.Expires, 0),
 	}
 
+	if c.Confirmation != nil {
+		t.Fingerprint = c.Confirmation.JKT
+	}
 	if c.GrantID == "" && c.Subject == c.ClientID {
 		t.Kind, t.SubscriberID = fabric.Service, ""
 	}

@@ -18,11 +18,11 @@ type Grants struct{ *core }
 
 var grantTable = table[idp.Grant]{
 	"grants", "grant", `id, project_id, client_id, subscriber_id, session_id, scope, auth_time, amr, refresh_hash,
-	created, idle_until, expires, revoked, seed, rotated, claims, resources`,
+	created, idle_until, expires, revoked, seed, rotated, claims, resources, jkt`,
 	func(g *idp.Grant) []any {
 		return []any{&g.ID, &g.ProjectID, &g.ClientID, &g.SubscriberID, &g.SessionID, &g.Scope, &g.AuthTime, &g.AMR,
 			&g.RefreshHash, &g.Created, &g.IdleUntil, &g.Expires, &g.Revoked, &g.Seed, &g.Rotated, grantClaims{g},
-			&g.Resources}
+			&g.Resources, &g.JKT}
 	},
 }
 

@@ -1,6 +1,7 @@
 package relay
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +21,9 @@ type authentication struct {
 	Authentication struct {
 		Project string `json:"project"`
 		Token   string `json:"jwt_token"`
+		Proof   string `json:"dpop_token"`
 	} `json:"authentication"`
+	Proof string `json:"dpop_token"` // SDKs send it here or there
 }
 
 type connectParams struct {
@@ -64,7 +67,7 @@ func connect(ctx context.Context, s *socket, raw json.RawMessage) (any, error) {
 
 	// Read this before the token is checked, so that the watch notices any later revocation.
 	heard := s.relay.fabric.Tokens.Heard()
-	token, err := s.open(ctx, in.authentication)
+	token, err := s.open(ctx, "signalwire.connect", in.authentication)
 	if err != nil {
 		return nil, s.orLater(err)
 	}
@@ -128,7 +131,7 @@ func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, e
 	}
 
 	heard := s.relay.fabric.Tokens.Heard()
-	token, err := s.open(ctx, in)
+	token, err := s.open(ctx, "signalwire.reauthenticate", in)
 	if err != nil {
 		return nil, err
 	}
@@ -160,14 +163,18 @@ func reauthenticate(ctx context.Context, s *socket, raw json.RawMessage) (any, e
 	return s.showConnection(s.id, token), nil
 }
 
-// open validates the token of an authentication and returns its content.
-func (s *socket) open(ctx context.Context, in authentication) (fabric.Token, error) {
+// open validates the token of an authentication and returns its content. A token that is bound to
+// a key needs a proof for the method.
+func (s *socket) open(ctx context.Context, method string, in authentication) (fabric.Token, error) {
 	if in.Authentication.Token == "" {
 		return fabric.Token{}, badParams("params.authentication.jwt_token is required")
 	}
 	token, err := s.relay.fabric.Tokens.Open(ctx, in.Authentication.Token, fabric.SAT, fabric.Guest, fabric.Invite)
 	if p := in.Authentication.Project; err == nil && p != "" && !strings.EqualFold(p, token.ProjectID) {
 		err = problem.NoCredentials()
+	}
+	if err == nil && token.Fingerprint != "" {
+		err = s.relay.confirm(ctx, method, cmp.Or(in.Proof, in.Authentication.Proof), token.Fingerprint)
 	}
 	return token, err
 }

@@ -33,6 +33,10 @@ type Config struct {
 	Limits Limits
 	Node   string // the name of this node, in events and in sockets' presence
 
+	// Confirm returns problem.Unauthenticated unless the proof for a method is by the key with the
+	// thumbprint, which a token is bound to. Nil accepts every proof, or none.
+	Confirm func(ctx context.Context, method, proof, thumbprint string) error
+
 	// Observe is called after each answered request. method is "unknown" if it is not served;
 	// result is "ok" or the code of the error. Nil means no observer.
 	Observe func(method, result string)
@@ -45,6 +49,7 @@ type Config struct {
 type Relay struct {
 	fabric  *fabric.Fabric
 	limits  Limits
+	confirm func(ctx context.Context, method, proof, thumbprint string) error
 	observe func(method, result string)
 	log     *slog.Logger
 	methods map[string]method
@@ -67,10 +72,14 @@ type Relay struct {
 // New returns a Relay with the dependencies in c.
 func New(c Config) *Relay {
 	r := &Relay{
-		fabric: c.Fabric, node: c.Node, limits: c.Limits.orDefaults(), observe: c.Observe, log: c.Log,
+		fabric: c.Fabric, node: c.Node, limits: c.Limits.orDefaults(), confirm: c.Confirm,
+		observe: c.Observe, log: c.Log,
 		refresh: make(chan *socket, refreshing),
 		sockets: make(map[*socket]struct{}), named: make(map[string]*socket),
 		strangers: make(map[string]int), callers: make(map[string]int),
+	}
+	if r.confirm == nil {
+		r.confirm = func(context.Context, string, string, string) error { return nil }
 	}
 	if r.observe == nil {
 		r.observe = func(string, string) {}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/fabric/relay"
+	"github.com/selvage/selvage/internal/dpop"
 	"github.com/selvage/selvage/internal/revocation"
 	sessionsql "github.com/selvage/selvage/internal/session/sql"
 	"github.com/selvage/selvage/internal/web"
@@ -95,7 +96,9 @@ func (w *world) node(limits relay.Limits) *node {
 		w.project = must[fabric.Project](w.t)(n.fabric.Projects.Create(w.t.Context(), "one"))
 	}
 
-	n.relay = relay.New(relay.Config{Fabric: n.fabric, Limits: limits, Log: slog.New(slog.DiscardHandler)})
+	proofs := dpop.New(dpop.Config{Sessions: w.sessions, Key: w.ring.Derive, Now: w.now})
+	n.relay = relay.New(relay.Config{Fabric: n.fabric, Limits: limits, Confirm: proofs.ConfirmRPC,
+		Log: slog.New(slog.DiscardHandler)})
 	srv := httptest.NewServer(web.Outer(n.relay, slog.New(slog.DiscardHandler), nil))
 	n.url = "ws" + strings.TrimPrefix(srv.URL, "http")
 	ctx, cancel := context.WithCancel(context.Background())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/dpop"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 )
@@ -18,6 +19,8 @@ type credentials struct {
 	fabric *fabric.Fabric
 	access func(ctx context.Context, raw string) (fabric.Token, error) // see Config
 	admit  func(r *http.Request, who string) error                     // see Config
+
+	confirm func(r *http.Request, raw string, t fabric.Token) error // see Config
 }
 
 // These are the challenges of a 401 response (RFC 9110, section 11.6.1).
@@ -57,7 +60,7 @@ func challenging(challenge string, h web.Handler) web.Handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		err := h(w, r)
 		if errors.Is(err, problem.Unauthenticated) {
-			w.Header().Set("WWW-Authenticate", challenge)
+			w.Header().Set("WWW-Authenticate", dpop.Challenge(r, err, challenge))
 		}
 		return err
 	}
@@ -73,7 +76,7 @@ func (c *credentials) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Iss
 		return fabric.Issuer{ProjectID: k.ProjectID, KeyID: k.ID, Rights: k.Rights(key)}, err
 	}
 
-	raw, ok := web.Bearer(r)
+	raw, ok := web.AccessToken(r)
 	if !ok {
 		return fabric.Issuer{}, problem.NoCredentials()
 	}
@@ -81,6 +84,9 @@ func (c *credentials) issuer(r *http.Request, scopes []fabric.Scope) (fabric.Iss
 	// A service token is either sealed or a JWT; access opens both.
 	since := c.fabric.Tokens.Known()
 	t, err := c.access(r.Context(), raw)
+	if err == nil {
+		err = c.confirm(r, raw, t)
+	}
 	if err == nil {
 		audit.As(r.Context(), audit.Client, t.ClientID)
 		err = c.allowed(r, t.ProjectID, cmp.Or(t.ClientID, t.SubscriberID), t.Kind == fabric.Service &&
@@ -119,10 +125,13 @@ func (c *credentials) refused(r *http.Request, by fabric.Issuer, err error) erro
 // projectOrSAT accepts a SAT in addition to the credentials that project accepts.
 func (c *credentials) projectOrSAT(h handler[fabric.Issuer]) web.Handler {
 	forProject := c.project(h)
-	return func(w http.ResponseWriter, r *http.Request) error {
-		if raw, ok := web.Bearer(r); ok {
+	return challenging(basicChallenge, func(w http.ResponseWriter, r *http.Request) error {
+		if raw, ok := web.AccessToken(r); ok {
 			t, err := c.fabric.Tokens.Open(r.Context(), raw, fabric.SAT)
 			if err == nil {
+				if err := c.confirm(r, raw, t); err != nil {
+					return err
+				}
 				audit.As(r.Context(), audit.Subscriber, t.SubscriberID)
 				if err := c.admit(r, t.Caller()); err != nil {
 					return err
@@ -131,17 +140,20 @@ func (c *credentials) projectOrSAT(h handler[fabric.Issuer]) web.Handler {
 			}
 		}
 		return forProject(w, r)
-	}
+	})
 }
 
 // bearer requires a fabric token of one of the given kinds.
 func (c *credentials) bearer(h handler[fabric.Token], kinds ...fabric.TokenKind) web.Handler {
 	return challenging(bearerChallenge, func(w http.ResponseWriter, r *http.Request) error {
-		raw, ok := web.Bearer(r)
+		raw, ok := web.AccessToken(r)
 		if !ok {
 			return problem.NoCredentials()
 		}
 		t, err := c.fabric.Tokens.Open(r.Context(), raw, kinds...)
+		if err == nil {
+			err = c.confirm(r, raw, t)
+		}
 		if err == nil {
 			err = c.admit(r, t.Caller())
 		}
@@ -157,8 +169,9 @@ func (c *credentials) bearer(h handler[fabric.Token], kinds ...fabric.TokenKind)
 // and 401 for all others.
 func (c *credentials) unknown(w http.ResponseWriter, r *http.Request) error {
 	noSuch := problem.NoSuch("path")
-	if raw, ok := web.Bearer(r); ok {
-		if _, err := c.fabric.Tokens.Open(r.Context(), raw, fabric.SAT, fabric.Guest, fabric.Invite); err == nil {
+	if raw, ok := web.AccessToken(r); ok {
+		t, err := c.fabric.Tokens.Open(r.Context(), raw, fabric.SAT, fabric.Guest, fabric.Invite)
+		if err == nil && c.confirm(r, raw, t) == nil {
 			return noSuch
 		}
 	}

@@ -26,6 +26,10 @@ type Config struct {
 	// problem.Unauthenticated for everything else. Nil opens sealed tokens only.
 	Access func(ctx context.Context, raw string) (fabric.Token, error)
 
+	// Confirm returns problem.Unauthenticated unless a request proves what its access token is
+	// bound to. Nil accepts bound tokens as if they were not.
+	Confirm func(r *http.Request, raw string, t fabric.Token) error
+
 	// Admit counts a request of an authenticated caller under the name who. It returns
 	// problem.RateLimited if there are too many. Nil admits all requests.
 	Admit func(r *http.Request, who string) error
@@ -45,6 +49,9 @@ func New(c Config) *API {
 	if c.Admit == nil {
 		c.Admit = func(*http.Request, string) error { return nil }
 	}
+	if c.Confirm == nil {
+		c.Confirm = func(*http.Request, string, fabric.Token) error { return nil }
+	}
 	if c.Access == nil {
 		c.Access = func(ctx context.Context, raw string) (fabric.Token, error) {
 			return c.Fabric.Tokens.Open(ctx, raw, fabric.SAT, fabric.Service)
@@ -54,7 +61,7 @@ func New(c Config) *API {
 		c.Log = slog.Default()
 	}
 
-	by := &credentials{c.Fabric, c.Access, c.Admit}
+	by := &credentials{c.Fabric, c.Access, c.Admit, c.Confirm}
 	return &API{by, routes(c, by), c.Log}
 }
 

@@ -567,7 +567,7 @@ func (d device) wantsOneOfMany(other *idp.Provider) {
 			if i%2 == 1 {
 				p = other
 			}
-			_, err := p.Devices.Redeem(context.Background(), d.c, d.code, nil)
+			_, err := p.Devices.Redeem(context.Background(), d.c, d.code, nil, "")
 			mu.Lock()
 			defer mu.Unlock()
 			if known := problem.First(err); known != nil {

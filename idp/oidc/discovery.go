@@ -10,6 +10,7 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/oidc"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/dpop"
 	"github.com/selvage/selvage/internal/web"
 	"github.com/selvage/selvage/internal/words"
 	"github.com/selvage/selvage/keys"
@@ -51,8 +52,9 @@ func (d *discovery) newMetadata(open bool) (metadata, error) {
 		// RFC 9126, section 5; JARM, section 4.
 		PushedEndpoint string   `json:"pushed_authorization_request_endpoint"`
 		ResponseAlgs   []string `json:"authorization_signing_alg_values_supported"`
+		ProofAlgs      []string `json:"dpop_signing_alg_values_supported"` // RFC 9449, section 5.1
 	}{
-		ResponseIss: true, Prompts: idp.Prompts(open),
+		ProofAlgs: dpop.Algorithms(), ResponseIss: true, Prompts: idp.Prompts(open),
 		PushedEndpoint: d.authURL + parPath, ResponseAlgs: algorithms(),
 		DiscoveryConfiguration: oidc.DiscoveryConfiguration{
 			Issuer:                      d.Issuer,

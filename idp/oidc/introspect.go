@@ -9,6 +9,7 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/op"
 
 	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 )
@@ -72,6 +73,8 @@ type introspection struct {
 	Issuer    string `json:"iss,omitempty"`
 	ID        string `json:"jti,omitempty"`
 	SessionID string `json:"sid,omitempty"`
+
+	Confirmation *idp.Confirmation `json:"cnf,omitempty"`
 }
 
 func introspected(t fabric.Token, subject, audience string) introspection {
@@ -80,6 +83,9 @@ func introspected(t fabric.Token, subject, audience string) introspection {
 		Expires:  t.ExpiresAt.Unix(),
 		IssuedAt: t.IssuedAt.Unix(), Subject: subject, Audience: audience, Issuer: t.Issuer, ID: t.ID,
 		SessionID: t.SessionID,
+	}
+	if t.Fingerprint != "" {
+		in.TokenType, in.Confirmation = dpopType, &idp.Confirmation{JKT: t.Fingerprint}
 	}
 	if in.Subject == "" {
 		in.Subject = t.ClientID

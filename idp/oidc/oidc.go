@@ -51,6 +51,7 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/op"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/dpop"
 	"github.com/selvage/selvage/internal/session"
 	"github.com/selvage/selvage/internal/web"
 )
@@ -58,6 +59,7 @@ import (
 // Config is what an API works with.
 type Config struct {
 	Provider *idp.Provider
+	Proofs   *dpop.Verifier
 	Sessions session.Store   // where browsers' sessions are kept
 	Browsers web.BrowserRows // keeps the rest of a session when Sessions is emptied
 	Mailbox  bool            // mails are kept at /dev/mail instead of sent, and pages say so
@@ -87,6 +89,7 @@ type core struct {
 	*idp.Provider
 	log     *slog.Logger
 	authURL string
+	proofs  *dpop.Verifier
 }
 
 // New returns an API.
@@ -98,7 +101,7 @@ func New(c Config) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
-	shared := &core{Provider: c.Provider, log: c.Log, authURL: strings.TrimSuffix(c.AuthURL, "/")}
+	shared := &core{Provider: c.Provider, proofs: c.Proofs, log: c.Log, authURL: strings.TrimSuffix(c.AuthURL, "/")}
 	d, err := newDiscovery(shared)
 	if err != nil {
 		return nil, err

@@ -31,7 +31,11 @@ func (s *server) pushed(r *http.Request, cc *op.ClientCredentials) (pushResponse
 	audit.As(r.Context(), audit.Client, c.ID)
 
 	r.Form.Set("client_id", c.ID) // which an assertion or a header may have named
-	uri, life, err := s.Requests.Push(r.Context(), c, r.Form)
+	jkt, err := s.provenKey(r)
+	if err != nil {
+		return pushResponse{}, err
+	}
+	uri, life, err := s.Requests.Push(r.Context(), c, r.Form, jkt)
 	return pushResponse{uri, int64(life / time.Second)}, err
 }
 

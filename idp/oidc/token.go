@@ -11,12 +11,14 @@ import (
 
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/dpop"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 )
 
-// A granter makes the tokens of one grant type for an authenticated client.
-type granter func(r *http.Request, c idp.Client) (idp.TokenSet, error)
+// A granter makes the tokens of one grant type for an authenticated client, which has proven the
+// key with the thumbprint jkt if that is not "".
+type granter func(r *http.Request, c idp.Client, jkt string) (idp.TokenSet, error)
 
 // granters returns the supported grant types. The library rejects all others because
 // server does not implement them.
@@ -66,45 +68,60 @@ func (s *server) granted(r *http.Request, cc *op.ClientCredentials, grant grante
 		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "unauthorized_client",
 			Message: fmt.Sprintf("grant_type %q not allowed", kind)}
 	}
-	return grant(r, c)
+	jkt, err := s.provenKey(r)
+	if err != nil {
+		return idp.TokenSet{}, err
+	}
+	return grant(r, c, jkt)
+}
+
+// provenKey returns the thumbprint of the key whose possession a request proves, or "" if it has no
+// proof (RFC 9449, section 5).
+func (s *server) provenKey(r *http.Request) (string, error) {
+	proofs := dpop.Proofs(r)
+	if len(proofs) == 0 {
+		return "", nil
+	}
+	return s.proofs.Verify(r.Context(), proofs, dpop.Use{Method: r.Method, Path: r.URL.Path})
 }
 
 // grantCode serves grant_type=authorization_code (RFC 6749, section 4.1.3).
-func (s *server) grantCode(r *http.Request, c idp.Client) (idp.TokenSet, error) {
+func (s *server) grantCode(r *http.Request, c idp.Client, jkt string) (idp.TokenSet, error) {
 	code, err := required(r, "code")
 	if err != nil {
 		return idp.TokenSet{}, err
 	}
 	return s.Codes.Redeem(r.Context(), c, idp.Redemption{Code: code, RedirectURI: r.Form.Get("redirect_uri"),
-		Verifier: r.Form.Get("code_verifier"), Resources: r.Form["resource"]})
+		Verifier: r.Form.Get("code_verifier"), Resources: r.Form["resource"],
+		JKT: jkt})
 }
 
 // grantRefresh serves grant_type=refresh_token (RFC 6749, section 6).
-func (s *server) grantRefresh(r *http.Request, c idp.Client) (idp.TokenSet, error) {
+func (s *server) grantRefresh(r *http.Request, c idp.Client, jkt string) (idp.TokenSet, error) {
 	token, err := required(r, "refresh_token")
 	if err != nil {
 		return idp.TokenSet{}, err
 	}
-	return s.Grants.Refresh(r.Context(), c, token, r.Form.Get("scope"), r.Form["resource"])
+	return s.Grants.Refresh(r.Context(), c, token, r.Form.Get("scope"), r.Form["resource"], jkt)
 }
 
 // grantClient serves grant_type=client_credentials (RFC 6749, section 4.4).
-func (s *server) grantClient(r *http.Request, c idp.Client) (idp.TokenSet, error) {
+func (s *server) grantClient(r *http.Request, c idp.Client, jkt string) (idp.TokenSet, error) {
 	if c.AuthMethod == idp.AuthNone {
 		return idp.TokenSet{}, &problem.Error{Kind: problem.Invalid, Code: "invalid_client",
 			Message: "client must be authenticated"}
 	}
-	return s.Tokens.ClientCredentials(r.Context(), c, r.Form.Get("scope"), r.Form["resource"])
+	return s.Tokens.ClientCredentials(r.Context(), c, r.Form.Get("scope"), r.Form["resource"], jkt)
 }
 
 // grantDevice serves grant_type=urn:ietf:params:oauth:grant-type:device_code (RFC 8628,
 // section 3.4).
-func (s *server) grantDevice(r *http.Request, c idp.Client) (idp.TokenSet, error) {
+func (s *server) grantDevice(r *http.Request, c idp.Client, jkt string) (idp.TokenSet, error) {
 	code, err := required(r, "device_code")
 	if err != nil {
 		return idp.TokenSet{}, err
 	}
-	return s.Devices.Redeem(r.Context(), c, code, r.Form["resource"])
+	return s.Devices.Redeem(r.Context(), c, code, r.Form["resource"], jkt)
 }
 
 func required(r *http.Request, name string) (string, error) {
@@ -114,6 +131,9 @@ func required(r *http.Request, name string) (string, error) {
 	}
 	return value, nil
 }
+
+// dpopType is the token_type of access tokens that are bound to a key (RFC 9449, section 5).
+const dpopType = "DPoP"
 
 // tokens is the response of RFC 6749, section 5.1.
 type tokens struct {
@@ -126,8 +146,12 @@ type tokens struct {
 }
 
 func tokensOf(set idp.TokenSet) tokens {
+	kind := oidc.BearerToken
+	if set.Bound {
+		kind = dpopType
+	}
 	return tokens{
-		AccessToken: set.AccessToken, TokenType: oidc.BearerToken, RefreshToken: set.RefreshToken,
+		AccessToken: set.AccessToken, TokenType: kind, RefreshToken: set.RefreshToken,
 		ExpiresIn: int64(set.ExpiresIn / time.Second),
 		IDToken:   set.IDToken, Scope: strings.Join(set.Scope, " "),
 	}

@@ -214,7 +214,7 @@ func TestRefreshParallel(t *testing.T) {
 			if i%2 == 1 {
 				p = other
 			}
-			set, err := p.Grants.Refresh(t.Context(), c, first, "", nil)
+			set, err := p.Grants.Refresh(t.Context(), c, first, "", nil, "")
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -270,7 +270,7 @@ func TestRefreshGrace(t *testing.T) {
 			return w.gives(p, stranger, used, "")
 		}, true},
 		{"for more than was granted", func(p *idp.Provider, used, _ string) error {
-			if _, err := p.Grants.Refresh(t.Context(), c, used, "openid email", nil); err == nil {
+			if _, err := p.Grants.Refresh(t.Context(), c, used, "openid email", nil, ""); err == nil {
 				return errors.New("a wider scope is granted")
 			}
 			return nil
@@ -325,7 +325,7 @@ func TestRefreshGraceRevoked(t *testing.T) {
 // gives returns an error unless a refresh at a node returns this refresh token, or is refused
 // if want is "".
 func (w *world) gives(p *idp.Provider, c idp.Client, token, want string) error {
-	set, err := p.Grants.Refresh(context.Background(), c, token, "", nil)
+	set, err := p.Grants.Refresh(context.Background(), c, token, "", nil, "")
 	if set.RefreshToken != want || (err == nil) != (want != "") {
 		return fmt.Errorf("the refresh returned %q, %v, want %q", set.RefreshToken, err, want)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/zitadel/oidc/v3/pkg/oidc"
 
 	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/dpop"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 )
@@ -34,6 +35,9 @@ func (u *userinfo) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	t, err := u.Tokens.Open(r.Context(), raw)
+	if err == nil {
+		err = u.proofs.Confirm(r, raw, t.Fingerprint)
+	}
 	if err != nil {
 		return err
 	}
@@ -82,7 +86,7 @@ func (u *userinfo) serveSigned(w http.ResponseWriter, c idp.Client, claims userC
 // bearer returns the token in the header or in a form (RFC 6750, sections 2.1 and 2.2),
 // never one in the query.
 func bearer(w http.ResponseWriter, r *http.Request) (string, error) {
-	if raw, ok := web.Bearer(r); ok {
+	if raw, ok := web.AccessToken(r); ok {
 		return raw, nil
 	}
 	kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
@@ -125,7 +129,7 @@ func (u *userinfo) writeError(w http.ResponseWriter, r *http.Request, err error)
 		if len(r.Header.Values("Authorization")) > 0 {
 			challenge += `, error="invalid_token"`
 		}
-		w.Header().Set("WWW-Authenticate", challenge)
+		w.Header().Set("WWW-Authenticate", dpop.Challenge(r, err, challenge))
 		body, status = &oidc.Error{ErrorType: "invalid_token",
 			Description: "the access token is missing, wrong, expired or revoked"}, http.StatusUnauthorized
 	}

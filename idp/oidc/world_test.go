@@ -22,6 +22,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/idp"
 	"github.com/selvage/selvage/idp/oidc"
+	"github.com/selvage/selvage/internal/dpop"
 	"github.com/selvage/selvage/internal/egress"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/limit"
@@ -137,9 +138,11 @@ func newWorld(t testing.TB) *world {
 	})
 
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	api, err := oidc.New(oidc.Config{Provider: w.idp, Sessions: live, Browsers: w.rows, AuthURL: w.url, Log: log})
+	proofs := dpop.New(dpop.Config{Sessions: live, Key: ring.Derive, Origins: []string{w.url}, Now: w.now})
+	api, err := oidc.New(oidc.Config{Provider: w.idp, Proofs: proofs,
+		Sessions: live, Browsers: w.rows, AuthURL: w.url, Log: log})
 	must(t, err)
-	handler = web.Outer(api.Handler(), log, nil)
+	handler = web.Outer(proofs.Offer(api.Handler()), log, nil)
 
 	w.handler = handler
 	w.project, err = w.fabric.Projects.Create(ctx, "Acme")

@@ -66,15 +66,31 @@ func Basic(r *http.Request) (name, secret string, ok bool) {
 // Bearer returns the token in the Authorization header (RFC 6750, section 2.1). ok is false unless
 // there is exactly one such header. Tokens in the query or body are ignored.
 func Bearer(r *http.Request) (token string, ok bool) {
-	values := r.Header.Values("Authorization")
-	if len(values) != 1 {
-		return "", false
-	}
-	scheme, token, found := strings.Cut(values[0], " ")
-	if !found || !strings.EqualFold(scheme, "Bearer") || token == "" || strings.ContainsAny(token, " ,\t") {
+	scheme, token, ok := credential(r)
+	if !ok || !strings.EqualFold(scheme, "Bearer") {
 		return "", false
 	}
 	return token, true
+}
+
+// AccessToken returns the token that Bearer would, or the one of the scheme DPoP (RFC 9449,
+// section 7.1). Its caller confirms that the request proves what the token is bound to.
+func AccessToken(r *http.Request) (token string, ok bool) {
+	scheme, token, ok := credential(r)
+	if !ok || !strings.EqualFold(scheme, "Bearer") && !strings.EqualFold(scheme, "DPoP") {
+		return "", false
+	}
+	return token, true
+}
+
+// credential returns the scheme and the token of the only Authorization header.
+func credential(r *http.Request) (scheme, token string, ok bool) {
+	values := r.Header.Values("Authorization")
+	if len(values) != 1 {
+		return "", "", false
+	}
+	scheme, token, found := strings.Cut(values[0], " ")
+	return scheme, token, found && token != "" && !strings.ContainsAny(token, " ,\t")
 }
 
 // A Mux is the multiplexer to which an API adds its handlers.

@@ -132,6 +132,8 @@ func clientSettings(c idp.Client) []input {
 			Length: maxKeySet},
 		{Kind: "select", Name: "access_token", Label: "Access tokens",
 			Options: chosen(formatTitles, string(c.AccessToken))},
+		{Kind: "check", Name: "dpop_bound_access_tokens",
+			Label: "Tokens are bound to a key of the app (DPoP)", Checked: c.DPoPBound},
 		{Kind: "select", Name: "id_token_alg", Label: "Signature of ID tokens",
 			Options: chosen(algs, string(c.IDTokenAlg))},
 		{Kind: "select", Name: "requests", Label: "Authorization requests",
@@ -206,6 +208,7 @@ func clientOf(posted url.Values, c idp.Client) idp.Client {
 		c.JWKS = keySet(set)
 	}
 	c.JWKSURI = text("jwks_uri")
+	c.DPoPBound = text("dpop_bound_access_tokens") != ""
 	c.RequirePushed = slices.Contains([]string{requestsPushed, requestsBoth}, text("requests"))
 	c.RequireObject = slices.Contains([]string{requestsSigned, requestsBoth}, text("requests"))
 	c.RequestURIs = lines(posted.Get("request_uri"))

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/selvage/selvage/internal/dpop"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/web"
 )
@@ -63,7 +64,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 		status = http.StatusInternalServerError
 	}
 	if status == http.StatusUnauthorized {
-		w.Header().Set("WWW-Authenticate", `Basic realm="selvage", charset="UTF-8"`)
+		w.Header().Set("WWW-Authenticate", dpop.Challenge(r, err, `Basic realm="selvage", charset="UTF-8"`))
 	}
 
 	// A problem keeps its own code if that is a number, as LaML codes are.

@@ -49,6 +49,18 @@ func TestPushedRequests(t *testing.T) {
 	}, func(url string) string { return c.Redirect + "?" + b.SignIn(t, url, sub).Encode() })
 }
 
+// TestDPoP shows that openid-client can bind tokens of each format to its key.
+func TestDPoP(t *testing.T) {
+	p := harness.Shared(t).NewProject(t)
+	sub := p.NewSubscriber(t)
+	for _, c := range []*harness.Client{
+		p.NewClient(t, "spa", "--access-token", "fabric"),
+		p.NewClient(t, "web", "--access-token", "fabric", "--dpop-bound-access-tokens"),
+	} {
+		runWithClient(t, "dpop.mjs", c, sub, map[string]string{"api": p.HTTP + "/api/fabric/subscriber/info"})
+	}
+}
+
 // TestOpenIDClientCredentials shows that openid-client can get tokens for a service.
 func TestOpenIDClientCredentials(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)

@@ -77,7 +77,7 @@ var clientView = cli.View[client]{
 		{Name: "Terms", Detail: true, Value: func(c client) string { return c.TermsURI }},
 		{Name: "Privacy", Detail: true, Value: func(c client) string { return c.PolicyURI }},
 		{Name: "Back-channel logout", Detail: true, Value: func(c client) string { return c.BackchannelLogoutURI }},
-		{Name: "Access tokens", Detail: true, Value: func(c client) string { return string(c.AccessToken) }},
+		{Name: "Access tokens", Detail: true, Value: formatTokens},
 		{Name: "ID tokens", Detail: true, Value: onLogin(func(c client) string { return string(c.IDTokenAlg) })},
 		{Name: "Resources", Detail: true, Value: func(c client) string { return cli.Lines(c.Resources) }},
 		{Name: "Userinfo", Detail: true, Value: func(c client) string { return string(c.UserinfoAlg) }},
@@ -90,6 +90,14 @@ var clientView = cli.View[client]{
 		{Name: "Old secret", Detail: true, Value: formatOldSecret},
 		{Name: "Client secret", Detail: true, Value: func(c client) string { return cli.Once(c.secret) }},
 	},
+}
+
+// formatTokens returns the format of a client's access tokens, and whether they are bound to a key.
+func formatTokens(c client) string {
+	if c.DPoPBound {
+		return string(c.AccessToken) + ", bound by DPoP"
+	}
+	return string(c.AccessToken)
 }
 
 // formatRequests returns how a client must send its authorization requests, or "".

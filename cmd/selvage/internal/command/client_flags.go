@@ -133,6 +133,7 @@ func addSecurityFlags(f *pflag.FlagSet) {
 	f.StringArray("request-uri", nil, "`uri` of a request object that may be fetched; repeatable")
 	f.String("authorization-signed-response-alg", "",
 		"`algorithm` that signs responses with response_mode=jwt (JARM) (default: that of ID tokens)")
+	f.Bool("dpop-bound-access-tokens", false, "the client's tokens are bound to a key (DPoP, RFC 9449)")
 }
 
 func setSecurity(cmd *cobra.Command, c *idp.Client) {
@@ -141,6 +142,7 @@ func setSecurity(cmd *cobra.Command, c *idp.Client) {
 	cli.Set(cmd, "request-object-signing-alg", &c.RequestObjectAlg)
 	cli.SetTexts(cmd, "request-uri", &c.RequestURIs)
 	cli.Set(cmd, "authorization-signed-response-alg", &c.ResponseAlg)
+	cli.SetBool(cmd, "dpop-bound-access-tokens", &c.DPoPBound)
 }
 
 // addTokenFlags adds the flags of a client's tokens and of the subjects in them.

@@ -33,6 +33,29 @@ func LocalHost(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
 }
 
+// Origins returns the origins by which clients reach us, as far as the configuration says: those of
+// the URLs, and those that browser SDKs make of the host in fabric tokens (docs/architecture.md,
+// "Hosts"). On this machine they include its addresses.
+func (w Where) Origins() []string {
+	all := []string{w.Public, w.Auth, "https://" + w.Fabric}
+	if _, domain, ok := strings.Cut(w.Fabric, "."); ok {
+		all = append(all, "https://fabric."+domain)
+	}
+	if !w.Local() {
+		return all
+	}
+	for _, raw := range all {
+		u, err := url.Parse(raw)
+		if err != nil || !LocalHost(u.Hostname()) {
+			continue
+		}
+		for _, host := range []string{"localhost", "127.0.0.1", "::1", "id.localhost"} {
+			all = append(all, u.Scheme+"://"+net.JoinHostPort(host, u.Port()))
+		}
+	}
+	return all
+}
+
 // Issuer returns the issuer of every token.
 func (w Where) Issuer() string { return w.Auth + "/" }
 

@@ -33,6 +33,7 @@ func clientFields(c *client) []field {
 		{"require_signed_request_object", &c.RequireObject},
 		{"request_object_signing_alg", &c.RequestObjectAlg}, {"request_uris", &c.RequestURIs},
 		{"authorization_signed_response_alg", &c.ResponseAlg},
+		{"dpop_bound_access_tokens", &c.DPoPBound},
 		{"backchannel_logout_uri", &c.BackchannelLogoutURI},
 		{"backchannel_logout_session_required", &c.BackchannelLogoutSession},
 	}

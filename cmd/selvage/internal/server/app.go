@@ -25,6 +25,7 @@ import (
 	"github.com/selvage/selvage/idp/oidc"
 	"github.com/selvage/selvage/internal/bus"
 	"github.com/selvage/selvage/internal/deliver"
+	"github.com/selvage/selvage/internal/dpop"
 	"github.com/selvage/selvage/internal/egress"
 	"github.com/selvage/selvage/internal/factor"
 	"github.com/selvage/selvage/internal/limit"
@@ -63,11 +64,12 @@ type App struct {
 	Recordings      *recordings.Recordings // nil without media
 	CallRecords     *calls.Records         // the calls of all nodes
 	relay           *relay.Relay           // nil if it is not served
-	Calls           *calls.Calls           // nil if this node carries none
-	engine          *media.Engine          // likewise
-	bus             *bus.Bus               // to the other nodes; nil if this node carries no calls
-	spools          *record.Spools         // likewise; nil also without media
-	node            string                 // the name of this process among the nodes
+	proofs          *dpop.Verifier
+	Calls           *calls.Calls   // nil if this node carries none
+	engine          *media.Engine  // likewise
+	bus             *bus.Bus       // to the other nodes; nil if this node carries no calls
+	spools          *record.Spools // likewise; nil also without media
+	node            string         // the name of this process among the nodes
 	Demo            *demo.Demo
 	webhooks        *deliver.Deliverer // nil except in a server
 	logouts         *deliver.Deliverer // likewise
@@ -159,6 +161,7 @@ func (a *App) build(all *kinds.Catalog, observe func(event string)) {
 	a.proxies.Set(a.Config.TrustedProxies.Prefixes())
 	a.egress = egress.Policy{Allow: a.Config.Egress.Allow}
 
+	a.proofs = dpop.New(dpop.Config{Sessions: a.sessions, Key: a.Ring.Derive, Origins: a.Where.Origins()})
 	a.Fabric = fabric.New(fabric.Config{
 		Stores: a.Store.Fabric(), Ring: a.Ring, Kinds: all, Passwords: a.passwords, Revocations: a.revocations,
 		Sessions: a.sessions, Node: a.node,
@@ -209,7 +212,7 @@ func (a *App) buildRelay(log *slog.Logger, observe func(method, result string)) 
 	}
 	limits := a.Config.Limits
 	a.relay = relay.New(relay.Config{
-		Fabric: a.Fabric, Node: a.node, Observe: observe, Log: log,
+		Fabric: a.Fabric, Node: a.node, Confirm: a.proofs.ConfirmRPC, Observe: observe, Log: log,
 		Limits: relay.Limits{PerCaller: limits.RelaySockets.OrNegative(),
 			PerNetwork: limits.RelayUnauthenticated.OrNegative()},
 	})

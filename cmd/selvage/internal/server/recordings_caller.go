@@ -7,6 +7,7 @@ import (
 
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
+	"github.com/selvage/selvage/internal/dpop"
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/internal/revocation"
 	"github.com/selvage/selvage/internal/web"
@@ -17,7 +18,7 @@ import (
 // caller authenticates with
 //
 //   - an API key, for its project,
-//   - a bearer token of a service, for its project, or of a subscriber, for their own,
+//   - an access token of a service, for its project, or of a subscriber, for their own,
 //   - no Authorization header but a login to the dashboard, for the project in the path.
 //
 // API keys and tokens need the scope Voice.
@@ -25,7 +26,7 @@ func (a *App) recordingsCaller(r *http.Request) (recordings.Owner, error) {
 	if projectID, key, ok := web.Basic(r); ok {
 		return a.callerByKey(r, projectID, key)
 	}
-	if raw, ok := web.Bearer(r); ok {
+	if raw, ok := web.AccessToken(r); ok {
 		return a.callerByToken(r, raw)
 	}
 	if a.pages != nil && r.Header.Get("Authorization") == "" {
@@ -49,11 +50,24 @@ func (a *App) callerByKey(r *http.Request, projectID, key string) (recordings.Ow
 	return recordings.Owner{ProjectID: k.ProjectID, Maker: makerOf(revocation.Key, k.ID)}, a.admit(r, k.ID)
 }
 
-// callerByToken authenticates a bearer token, and counts the request against the limits of
+// confirm checks that a request proves what its access token is bound to. Browser SDKs use a SAT
+// that a backend bound to their key without a proof, except at the relay.
+func (a *App) confirm(r *http.Request, raw string, t fabric.Token) error {
+	bySDK := t.Kind == fabric.SAT && t.GrantID == "" && len(dpop.Proofs(r)) == 0
+	if _, ok := web.Bearer(r); ok && bySDK {
+		return nil
+	}
+	return a.proofs.Confirm(r, raw, t.Fingerprint)
+}
+
+// callerByToken authenticates an access token, and counts the request against the limits of
 // its caller.
 func (a *App) callerByToken(r *http.Request, raw string) (recordings.Owner, error) {
 	t, err := a.IDP.Tokens.Open(r.Context(), raw)
 	if err != nil {
+		return recordings.Owner{}, err
+	}
+	if err := a.confirm(r, raw, t); err != nil {
 		return recordings.Owner{}, err
 	}
 	if !t.Has(fabric.Voice) || t.Kind != fabric.Service && t.SubscriberID == "" {

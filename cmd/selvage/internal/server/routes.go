@@ -44,7 +44,7 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 	mount(orNotFound(docs.Handler()), "/docs", docsite.Prefix)
 
 	if a.serves(config.IDP) {
-		api, err := oidc.New(oidc.Config{Provider: a.IDP, Sessions: a.sessions, Browsers: a.Store,
+		api, err := oidc.New(oidc.Config{Provider: a.IDP, Proofs: a.proofs, Sessions: a.sessions, Browsers: a.Store,
 			AuthURL: a.Where.Auth,
 			Mailbox: a.showsMailbox(), Log: log})
 		if err != nil {
@@ -58,7 +58,7 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 
 	if a.serves(config.Fabric) {
 		api := rest.New(rest.Config{Fabric: a.Fabric, Clients: a.IDP, Access: a.IDP.Tokens.Open,
-			Admit: a.admit, Log: log})
+			Confirm: a.confirm, Admit: a.admit, Log: log})
 		mount(soon(api.Handler), "/api/fabric", "/api/fabric/", "/api/project", "/api/project/", "/subscriber/")
 	}
 	if a.serves(config.Dashboard) {
@@ -95,7 +95,7 @@ func (a *App) routes(log *slog.Logger) (http.Handler, error) {
 	mux.Handle("GET "+demo.Path, a.Demo.Handler(notFound))
 	mux.HandleFunc("GET /robots.txt", robots)
 	mux.HandleFunc("GET /{$}", a.front)
-	return trimSlash(mux), nil
+	return a.proofs.Offer(trimSlash(mux)), nil
 }
 
 // soon returns a handler that is built shortly after the start. A request that comes earlier

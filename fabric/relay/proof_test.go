@@ -1,0 +1,74 @@
+package relay_test
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/selvage/selvage/fabric"
+	"github.com/selvage/selvage/fabric/relay"
+)
+
+// proof returns a proof for a method as browser SDKs make it. pairs change its claims.
+func proof(t *testing.T, key *rsa.PrivateKey, method string, now time.Time, pairs ...any) string {
+	t.Helper()
+	claims := map[string]any{"jti": rand.Text(), "rpc": "request", "mth": method, "iat": now.Unix()}
+	for i := 0; i < len(pairs); i += 2 {
+		claims[pairs[i].(string)] = pairs[i+1]
+	}
+	signer := must[jose.Signer](t)(jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: key},
+		(&jose.SignerOptions{EmbedJWK: true}).WithType("dpop+jwt")))
+	jws := must[*jose.JSONWebSignature](t)(signer.Sign(must[[]byte](t)(json.Marshal(claims))))
+	return must[string](t)(jws.CompactSerialize())
+}
+
+// TestBoundToken shows that a token that is bound to a key connects only with a proof by that key.
+func TestBoundToken(t *testing.T) {
+	w := newWorld(t)
+	n, second := w.node(relay.Limits{}), w.node(relay.Limits{})
+	key := must[*rsa.PrivateKey](t)(rsa.GenerateKey(rand.Reader, 2048))
+	thief := must[*rsa.PrivateKey](t)(rsa.GenerateKey(rand.Reader, 2048))
+	sum := must[[]byte](t)((&jose.JSONWebKey{Key: key.Public()}).Thumbprint(crypto.SHA256))
+	bound := n.seal(func(t *fabric.Token) { t.Fingerprint = base64.RawURLEncoding.EncodeToString(sum) })
+	with := func(proof string) string { return authentication(bound) + fmt.Sprintf(`,"dpop_token":%q}`, proof) }
+
+	const connect, again = "signalwire.connect", "signalwire.reauthenticate"
+	used := proof(t, key, connect, n.now())
+	if got := n.dial().call(connect, with(used)); got.code() != 0 {
+		t.Fatalf("with a proof: %+v", got.Error)
+	}
+	for name, params := range map[string]string{
+		"no proof":           authentication(bound) + "}",
+		"an empty proof":     with(""),
+		"a used proof":       with(used),
+		"another key":        with(proof(t, thief, connect, n.now())),
+		"for another method": with(proof(t, key, again, n.now())),
+		"of an hour ago":     with(proof(t, key, connect, n.now().Add(-time.Hour))),
+		"an unknown nonce":   with(proof(t, key, connect, n.now(), "nonce", "x")),
+	} {
+		for at, node := range map[string]*node{"one node": n, "another node": second} {
+			if got := node.dial().call(connect, params); got.code() != authenticationFailed {
+				t.Errorf("%s, at %s: %+v", name, at, got.Error)
+			}
+		}
+	}
+
+	c := n.dial()
+	c.connect(bound, fmt.Sprintf(`,"dpop_token":%q`, proof(t, key, connect, n.now())))
+	renew := func(proof string) frame {
+		return c.call(again, fmt.Sprintf(`{"authentication":{"jwt_token":%q,"dpop_token":%q}}`, bound, proof))
+	}
+	if got := renew(""); got.code() != authenticationFailed {
+		t.Errorf("renewing without a proof: %+v", got.Error)
+	}
+	if got := renew(proof(t, key, again, n.now())); got.code() != 0 {
+		t.Errorf("renewing with a proof: %+v", got.Error)
+	}
+}

@@ -1,0 +1,317 @@
+// Package dpop verifies proofs of possession (RFC 9449): JWTs by which a client shows with each
+// request that it holds the key that its tokens are bound to.
+//
+// A proof is valid once, on all nodes: its jti is kept in the session store for as long as the
+// proof would be accepted. A proof may contain a nonce of ours, which must then be a recent one.
+// Everything about a request is checked before anything is stored.
+package dpop
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/hmac"
+	"crypto/rsa"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/internal/session"
+)
+
+// The bounds of a proof.
+const (
+	maxProof = 4 << 10
+	maxID    = 256
+	maxAge   = time.Minute      // since its iat
+	maxAhead = 10 * time.Second // of its iat
+	skew     = time.Minute      // how far the clocks of two nodes may be apart
+	nonceFor = 5 * time.Minute  // how long a nonce is the current one; then it is the previous one
+)
+
+// algorithms are those of proofs for HTTP requests (FAPI 2.0 Security Profile, section 5.4).
+var algorithms = []jose.SignatureAlgorithm{jose.ES256, jose.PS256, jose.EdDSA}
+
+// rpcAlgorithms are those of proofs for the relay. Browser SDKs sign with RS256.
+var rpcAlgorithms = append(slices.Clone(algorithms), jose.RS256)
+
+// Algorithms returns the algorithms of proofs, for metadata.
+func Algorithms() (names []string) {
+	for _, alg := range algorithms {
+		names = append(names, string(alg))
+	}
+	return names
+}
+
+// Config is what a Verifier works with.
+type Config struct {
+	Sessions session.Store                          // remembers proofs
+	Key      func(purpose string) [sha256.Size]byte // derives the key of nonces, the same on all nodes
+	Origins  []string                               // by which clients reach us, such as https://id.example:8443
+	Now      func() time.Time                       // nil means time.Now
+}
+
+// A Verifier verifies proofs. Its methods may be called concurrently.
+type Verifier struct {
+	c       Config
+	origins []string // normalized
+}
+
+// New returns a Verifier.
+func New(c Config) *Verifier {
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	v := &Verifier{c: c}
+	for _, origin := range c.Origins {
+		if u, err := url.Parse(origin); err == nil {
+			v.origins = append(v.origins, originOf(u))
+		}
+	}
+	return v
+}
+
+// A Use is what a proof must be for.
+type Use struct {
+	Method string // of the HTTP request
+	Path   string
+	RPC    string // of the relay, instead of an HTTP method
+	Token  string // the access token that it comes with, or ""
+}
+
+// claims are the claims of a proof (RFC 9449, section 4.2), and those of the browser SDK's proofs
+// for the relay.
+type claims struct {
+	ID       string           `json:"jti"`
+	Method   string           `json:"htm"`
+	URL      string           `json:"htu"`
+	IssuedAt *jwt.NumericDate `json:"iat"`
+	Token    string           `json:"ath"`
+	Nonce    *string          `json:"nonce"`
+	RPC      string           `json:"rpc"`
+	Request  string           `json:"mth"`
+}
+
+// invalid returns the error for a bad proof (RFC 9449, section 5).
+func invalid(format string, args ...any) error {
+	return problem.New(problem.Invalid, "invalid_dpop_proof", "the DPoP proof: "+format, args...)
+}
+
+// errNonce asks for a proof with the nonce in the response (RFC 9449, section 8).
+var errNonce = problem.New(problem.Invalid, "use_dpop_nonce", "the nonce of the DPoP proof is not a recent one")
+
+// Verify returns the thumbprint of the key that has signed the only one of proofs (RFC 7638). An
+// invalid proof is problem.Invalid with a code of RFC 9449.
+func (v *Verifier) Verify(ctx context.Context, proofs []string, u Use) (thumbprint string, err error) {
+	if len(proofs) != 1 || len(proofs[0]) > maxProof {
+		return "", invalid("there must be exactly one, of at most %d bytes", maxProof)
+	}
+	thumbprint, c, err := open(proofs[0], u.RPC != "")
+	if err != nil {
+		return "", err
+	}
+	if err := v.check(c, u); err != nil {
+		return "", err
+	}
+
+	key := session.Key{Kind: "dpop", ID: session.Digest(thumbprint + " " + c.ID)}
+	err = v.c.Sessions.Add(ctx, key, []byte("1"), maxAge+maxAhead+skew)
+	if errors.Is(err, problem.Conflict) {
+		return "", invalid("it was used before; each needs a unique jti")
+	}
+	if err != nil {
+		return "", fmt.Errorf("remembering DPoP proof: %w", err)
+	}
+	return thumbprint, nil
+}
+
+// open verifies the signature of a proof by the key in its header.
+func open(proof string, rpc bool) (thumbprint string, c claims, err error) {
+	accepted := algorithms
+	if rpc {
+		accepted = rpcAlgorithms
+	}
+	token, err := jwt.ParseSigned(proof, accepted)
+	if err != nil || len(token.Headers) != 1 {
+		return "", c, invalid("it is not a compact JWT signed by one of %v", accepted)
+	}
+
+	head := token.Headers[0]
+	if head.ExtraHeaders[jose.HeaderType] != "dpop+jwt" {
+		return "", c, invalid("its typ must be dpop+jwt")
+	}
+	key := head.JSONWebKey
+	if key == nil || !key.IsPublic() || !isStrong(key.Key) {
+		return "", c, invalid("its jwk must be a public key of P-256, Ed25519, or RSA of 2048 to 4096 bits")
+	}
+	if token.Claims(key.Key, &c) != nil {
+		return "", c, invalid("its signature or its claims are invalid")
+	}
+
+	sum, err := key.Thumbprint(crypto.SHA256)
+	if err != nil {
+		return "", c, fmt.Errorf("computing thumbprint: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(sum), c, nil
+}
+
+// isStrong reports whether a key is one of those that may sign proofs, and not costly to use.
+func isStrong(key any) bool {
+	switch k := key.(type) {
+	case *rsa.PublicKey:
+		bits := k.N.BitLen()
+		return bits >= 2048 && bits <= 4096
+	case *ecdsa.PublicKey:
+		return k.Curve == elliptic.P256()
+	case ed25519.PublicKey:
+		return true
+	}
+	return false
+}
+
+// check checks the claims of a proof (RFC 9449, section 4.3).
+func (v *Verifier) check(c claims, u Use) error {
+	now := v.c.Now()
+	switch {
+	case c.ID == "" || len(c.ID) > maxID:
+		return invalid("its jti must have 1 to %d bytes", maxID)
+	case c.IssuedAt == nil:
+		return invalid("its iat is missing")
+	case c.IssuedAt.Time().After(now.Add(maxAhead)), c.IssuedAt.Time().Before(now.Add(-maxAge)):
+		return invalid("its iat is not between %s ago and %s ahead", maxAge, maxAhead)
+	case c.Nonce != nil && !v.isRecent(*c.Nonce):
+		return errNonce
+	case u.RPC != "":
+		if c.RPC != "request" || c.Request != u.RPC {
+			return invalid("its rpc and mth must be request and %s", u.RPC)
+		}
+		return nil
+	case c.Method != u.Method:
+		return invalid("its htm is not the method of the request")
+	case !v.isOurs(c.URL, u.Path):
+		return invalid("its htu is not the URL of the request")
+	case u.Token != "" && !sameText(c.Token, Hash(u.Token)):
+		return invalid("its ath is not the hash of the access token")
+	}
+	return nil
+}
+
+// Hash returns the base64url of the SHA-256 of a token.
+func Hash(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+func sameText(a, b string) bool { return hmac.Equal([]byte(a), []byte(b)) }
+
+// isOurs reports whether a URL, without its query and fragment, is that of a path here. The Host
+// header does not count: whoever replays a proof could choose it.
+func (v *Verifier) isOurs(address, path string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.User == nil && slices.Contains(v.origins, originOf(u)) && u.Path == path
+}
+
+// originOf returns the origin of a URL in normal form (RFC 3986, sections 6.2.2 and 6.2.3).
+func originOf(u *url.URL) string {
+	scheme, host := strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	if port := map[string]string{"https": ":443", "http": ":80"}[scheme]; port != "" {
+		host = strings.TrimSuffix(host, port)
+	}
+	return scheme + "://" + host
+}
+
+// Nonce returns the current nonce, for the header DPoP-Nonce.
+func (v *Verifier) Nonce() string { return v.nonce(v.c.Now().Unix() / int64(nonceFor.Seconds())) }
+
+func (v *Verifier) nonce(number int64) string {
+	key := v.c.Key("dpop nonce")
+	mac := hmac.New(sha256.New, key[:])
+	mac.Write(binary.BigEndian.AppendUint64(nil, uint64(number)))
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:16])
+}
+
+// isRecent reports whether a nonce is the current, the previous or, for a node whose clock is
+// ahead, the next one.
+func (v *Verifier) isRecent(nonce string) bool {
+	number := v.c.Now().Unix() / int64(nonceFor.Seconds())
+	return sameText(nonce, v.nonce(number)) || sameText(nonce, v.nonce(number-1)) || sameText(nonce, v.nonce(number+1))
+}
+
+// Offer sets the header DPoP-Nonce on responses to requests with a proof.
+func (v *Verifier) Offer(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if len(r.Header["Dpop"]) > 0 {
+			w.Header().Set("DPoP-Nonce", v.Nonce())
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// Proofs returns the proofs of a request.
+func Proofs(r *http.Request) []string { return r.Header["Dpop"] }
+
+// Confirm checks that a request uses an access token as its binding requires: one that is bound to
+// the key with the thumbprint needs the scheme DPoP and a proof, one without a binding neither
+// (RFC 9449, sections 7.1 and 7.2). Every failure is problem.Unauthenticated.
+func (v *Verifier) Confirm(r *http.Request, token, thumbprint string) error {
+	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	proven := strings.EqualFold(scheme, "DPoP")
+	if thumbprint == "" && !proven {
+		return nil
+	}
+	if thumbprint == "" || !proven {
+		return problem.NoCredentials()
+	}
+
+	holder, err := v.Verify(r.Context(), Proofs(r), Use{Method: r.Method, Path: r.URL.Path, Token: token})
+	if err == nil && holder != thumbprint {
+		err = invalid("it is not by the key that the access token is bound to")
+	}
+	return refused(err)
+}
+
+// ConfirmRPC checks the proof of a request to the relay with a token that is bound to a key.
+// Every failure is problem.Unauthenticated.
+func (v *Verifier) ConfirmRPC(ctx context.Context, method, proof, thumbprint string) error {
+	holder, err := v.Verify(ctx, []string{proof}, Use{RPC: method})
+	if err == nil && holder != thumbprint {
+		err = invalid("it is not by the key that the token is bound to")
+	}
+	return refused(err)
+}
+
+// refused returns the error of an invalid proof as one of credentials.
+func refused(err error) error {
+	p := problem.First(err)
+	if p == nil || p.Kind != problem.Invalid {
+		return err
+	}
+	return problem.New(problem.Unauthenticated, p.Code, "%s", p.Message)
+}
+
+// Challenge returns the value of WWW-Authenticate for a request that was refused with err: one of
+// RFC 9449, section 7.1 if it has the scheme DPoP, and other otherwise.
+func Challenge(r *http.Request, err error, other string) string {
+	scheme, _, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "DPoP") {
+		return other
+	}
+	code := "invalid_token"
+	if p := problem.First(err); p != nil && (p.Code == "invalid_dpop_proof" || p.Code == "use_dpop_nonce") {
+		code = p.Code
+	}
+	return fmt.Sprintf(`DPoP realm="selvage", error=%q, algs=%q`, code, strings.Join(Algorithms(), " "))
+}
