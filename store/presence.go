@@ -69,7 +69,7 @@ func (s *Presence) ReportPresence(
 func (s *Presence) DuePresences(
 	ctx context.Context, now, next time.Time, most int,
 ) ([]fabric.ReportedPresence, error) {
-	// Most of the time nothing is due, which a read finds out without a lock.
+	// Usually nothing is due, and a read shows this without a lock.
 	_, err := scanID(s.read().Row(ctx, `SELECT subscriber_id FROM presences WHERE online = 1 AND due <= $1 LIMIT 1`,
 		micros(now)))
 	if errors.Is(err, sql.ErrNoRows) {

@@ -24,7 +24,7 @@ func IsServer(raw string) bool {
 	return strings.HasPrefix(raw, "postgres://") || strings.HasPrefix(raw, "postgresql://")
 }
 
-// Check returns an error if the URL of a server is invalid, or the files that it names are. It does
+// Check returns an error if the URL of a server or one of the files that it names is invalid. It does
 // not connect.
 func Check(raw string) error {
 	_, err := parseServer(raw)

@@ -109,7 +109,7 @@ func TestWait(t *testing.T) {
 			t.Errorf("the wait of a check that took a second = %v, want none", got)
 		}
 
-		// The wait has a limit, ends with the request, and leaves the turn to others.
+		// The wait has a limit, ends with the request, and does not occupy a turn.
 		h.pace.observe(work{"bcrypt", 1 << 12}, time.Hour)
 		if got := took(Attempt{of: h, began: time.Now()}); got != maxWait {
 			t.Errorf("the wait for a hash of an hour = %v, want %v", got, maxWait)

@@ -158,7 +158,7 @@ func concat(parts ...[]byte) (all []byte) {
 func encode(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
 func decode(s string) []byte { return must(base64.RawURLEncoding.DecodeString(s)) }
 
-// Code returns the code that an authenticator app with the given base32 secret shows at a time
+// Code returns what an authenticator app with the given base32 secret shows at the given time
 // (RFC 6238, section 4; RFC 4226, section 5.3).
 func Code(secret string, at time.Time) string {
 	key := must(base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(secret))
