@@ -20,15 +20,22 @@ func callRecord(alice, bob *phone) {
 	id := connect(alice, bob, false)
 	hear(alice, bob)
 	list := p.LaML("/Calls/" + id + "/Recordings")
+	asked := time.Now()
 	rec := p.Post(t, list, p.Basic(), harness.Form(url.Values{})).Want(t, 201).Object(t)
+	began := time.Now()
 	for _, f := range []*phone{alice, bob} {
 		f.do("until(() => rooms.at(-1)?.recording)", nil)
 	}
 	alice.do("pass(2)", nil)
 	item := list + "/" + fmt.Sprint(rec["sid"])
-	for _, status := range []string{"paused", "in-progress", "stopped"} {
+	move := func(status string) {
 		p.Post(t, item, p.Basic(), harness.Form(url.Values{"Status": {status}})).Want(t, 200)
 	}
+	move("paused")
+	move("in-progress")
+	least := time.Since(began)
+	move("stopped")
+	most := time.Since(asked)
 	alice.do("until(() => !rooms.at(-1).recording)", nil)
 	hear(alice, bob)
 	alice.do("call.hangup()", nil)
@@ -45,6 +52,7 @@ func callRecord(alice, bob *phone) {
 	}
 	wav := p.Get(t, p.LaML("/Recordings/"+fmt.Sprint(rec["sid"])+".wav"), p.Basic()).Want(t, 200).Body
 	left, right := channels(t, wav)
+	wantLength(t, len(left), least, most)
 	wantTone(t, "the caller's channel", left, alice.hz, bob.hz)
 	wantTone(t, "the callee's channel", right, bob.hz, alice.hz)
 }
@@ -67,6 +75,15 @@ func channels(t *testing.T, wav []byte) (left, right []float64) {
 		right = append(right, float64(int16(binary.LittleEndian.Uint16(pcm[2:]))))
 	}
 	return left, right
+}
+
+// wantLength fails the test unless a recording lasts between two times, but for 200 ms.
+func wantLength(t *testing.T, samples int, least, most time.Duration) {
+	t.Helper()
+	const off = 200 * time.Millisecond
+	if got := time.Duration(samples) * time.Second / recordedRate; got < least-off || got > most+off {
+		t.Errorf("the recording lasts %v, want %v to %v", got, least, most)
+	}
 }
 
 // wantTone fails the test unless a channel has one tone and not the other.
