@@ -61,7 +61,7 @@ type Calls struct {
 	draining bool
 	calls    map[legKey]*call // by their callers' legs
 	legs     map[legKey]*leg
-	remote   map[string]remoteLeg // the legs of this node's clients that other nodes have
+	remote   map[legKey]remoteLeg // the legs of this node's clients that other nodes have
 	met      map[string]time.Time // when another node last showed that it is alive
 	lost     map[string]time.Time // when another node last did not answer
 	holders  map[string]*holder   // by account
@@ -78,7 +78,7 @@ func New(c Config) *Calls {
 		fabric:  c.Fabric, engine: c.Engine, clients: c.Clients, store: c.Store, sessions: c.Sessions,
 		nodes: c.Nodes, recorder: c.Recorder, isRecorded: c.IsRecorded, recordTone: c.RecordTone,
 		node: c.Node, log: c.Log, limits: c.Limits.orDefaults(),
-		calls: make(map[legKey]*call), legs: make(map[legKey]*leg), remote: make(map[string]remoteLeg),
+		calls: make(map[legKey]*call), legs: make(map[legKey]*leg), remote: make(map[legKey]remoteLeg),
 		met: make(map[string]time.Time), lost: make(map[string]time.Time),
 		holders: make(map[string]*holder), projects: make(map[string]int),
 	}

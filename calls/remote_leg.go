@@ -16,16 +16,16 @@ type remoteLeg struct {
 func (c *Calls) addRemote(leg string, a remoteLeg) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.remote[leg] = a
+	c.remote[legKey{a.project, leg}] = a
 }
 
-// takeRemote returns the legs that other nodes have and that match, by their ids, and forgets them.
-func (c *Calls) takeRemote(matches func(leg string, a remoteLeg) bool) map[string]remoteLeg {
+// takeRemote returns the legs that other nodes have and that match, and forgets them.
+func (c *Calls) takeRemote(matches func(leg string, a remoteLeg) bool) map[legKey]remoteLeg {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	found := make(map[string]remoteLeg)
+	found := make(map[legKey]remoteLeg)
 	for leg, a := range c.remote {
-		if matches(leg, a) {
+		if matches(leg.id, a) {
 			found[leg] = a
 			delete(c.remote, leg)
 		}
@@ -53,7 +53,7 @@ func (c *Calls) Moved(ctx context.Context, from Socket, to Client) {
 	for leg, a := range moved {
 		owners[a.node] = true
 		a.socket = to.Socket
-		c.addRemote(leg, a)
+		c.addRemote(leg.id, a)
 	}
 	if from.ID != to.Socket.ID && len(owners) == 0 { // it was on another node, so its legs are not known
 		for _, node := range c.runningNodes(ctx) {
@@ -120,7 +120,7 @@ func (c *Calls) lose(dead map[string]bool) {
 		}
 	}
 	for leg, a := range c.takeRemote(func(_ string, a remoteLeg) bool { return dead[a.node] }) {
-		c.tell(a.socket, a.holder, Event{Kind: HungUp, Project: a.project, Leg: leg, Node: c.node, At: time.Now(),
+		c.tell(a.socket, a.holder, Event{Kind: HungUp, Project: a.project, Leg: leg.id, Node: c.node, At: time.Now(),
 			Cause: NodeLost})
 	}
 }

@@ -195,20 +195,20 @@ func (c *Calls) WatchNodes(ctx context.Context) {
 				continue
 			}
 			for leg, a := range its {
-				c.tellLost(a.socket, a.holder, a.project, leg)
+				c.tellLost(a.socket, a.holder, a.project, leg.id)
 			}
 		}
 	}
 }
 
-// remoteLegs returns the legs of this node's clients that other nodes have, by node and id.
-func (c *Calls) remoteLegs() map[string]map[string]remoteLeg {
+// remoteLegs returns the legs of this node's clients that other nodes have, by node.
+func (c *Calls) remoteLegs() map[string]map[legKey]remoteLeg {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	nodes := make(map[string]map[string]remoteLeg)
+	nodes := make(map[string]map[legKey]remoteLeg)
 	for leg, a := range c.remote {
 		if nodes[a.node] == nil {
-			nodes[a.node] = make(map[string]remoteLeg)
+			nodes[a.node] = make(map[legKey]remoteLeg)
 		}
 		nodes[a.node][leg] = a
 	}

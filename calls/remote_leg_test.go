@@ -1,0 +1,19 @@
+package calls
+
+import "testing"
+
+// TestRemoteLegs shows that a leg which another node has is kept apart from one of another project with
+// the same id, since clients choose ids.
+func TestRemoteLegs(t *testing.T) {
+	c := New(Config{})
+	c.addRemote("1", remoteLeg{node: "a", holder: "alice", project: "p"})
+	c.addRemote("1", remoteLeg{node: "b", holder: "mallory", project: "q"})
+	if n := c.Stats().Elsewhere; n != 2 {
+		t.Errorf("%d legs are known, want 2", n)
+	}
+
+	c.forgetRemote("1", "mallory")
+	if legs := c.remoteLegs(); len(legs) != 1 || len(legs["a"]) != 1 {
+		t.Errorf("the legs that are left are %v, want alice's", legs)
+	}
+}
