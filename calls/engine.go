@@ -5,15 +5,15 @@ import "time"
 // An Engine carries the media of legs. Package calls passes descriptions (SDP) through
 // without reading them. An Engine is safe for concurrent use.
 //
-// Errors that a client caused, such as an offer with nothing to talk with, are
-// problem.Invalid and say what is wrong.
+// Errors that a client caused, such as an offer with no usable codec, are problem.Invalid and say
+// what is wrong.
 type Engine interface {
 	// Answer opens the media of a leg whose client made an offer, and returns the answer.
 	Answer(w Watcher, offer string) (m Media, answer string, err error)
 
-	// Offer opens the media of a leg whose client is to be rung, and returns the offer. It
-	// has a section for each one that other carries, with the same codecs, so that packets
-	// pass between the two without being decoded.
+	// Offer opens the media of a leg whose client is to be rung, and returns the offer. It has the
+	// same sections as other, with the same codecs, so that packets pass between the two without
+	// transcoding.
 	Offer(w Watcher, other Media) (m Media, offer string, err error)
 
 	// Close ends all media and frees the port.
@@ -26,24 +26,24 @@ type Media interface {
 	// Accept takes the client's answer to the engine's offer.
 	Accept(answer string) error
 
-	// Update takes a later offer of the same client: sections added, directions changed, or
-	// ICE restarted. After an error the media is as it was before.
+	// Update takes a later offer from the same client: sections added, directions changed, or ICE
+	// restarted. After an error the media is as it was before.
 	Update(offer string) (answer string, err error)
 
-	// Renew takes the offer of a client that has come back, for example after a reload of
-	// its page. It replaces all transports; links, mutes and the recording stay.
+	// Renew takes the offer of a client that has come back, for example after a reload of its page.
+	// It replaces all transports, but keeps links, mutes and the recording.
 	Renew(offer string) (answer string, err error)
 
-	// Link sends what this leg's client sends of a kind to the client of another leg. Nil
-	// sends it to nobody; a leg linked to itself is an echo. Two legs linked to each other
-	// in both kinds are a conversation. Several legs may not be linked to one in the same
-	// kind: the last one wins.
+	// Link forwards this client's media of one kind to the client of another leg, or to nobody if
+	// to is nil. A leg linked to itself is an echo. Two legs linked to each other in both kinds are
+	// a conversation. A leg receives each kind from at most one leg: linking a second one replaces
+	// the first.
 	Link(kind Kind, to Media)
 
-	// Mute drops what the client sends of a kind.
+	// Mute sets whether media of one kind from the client is dropped.
 	Mute(kind Kind, muted bool)
 
-	// Deafen drops the sound that others send to the client; pictures pass.
+	// Deafen sets whether audio to the client is dropped. Video is not affected.
 	Deafen(deaf bool)
 
 	// Dial sends digits (0-9, *, #, A-D) to the linked leg as telephone events (RFC 4733).
@@ -52,13 +52,13 @@ type Media interface {
 	// Beep plays a short tone to the client. Others are not heard for as long as it lasts.
 	Beep()
 
-	// Record passes the packets that the client sends to a tap from now on. Nil stops.
+	// Record copies the client's packets to t from now on. A nil t stops it.
 	Record(t Tap)
 
 	// Kinds returns the kinds of media that the client has a section for.
 	Kinds() []Kind
 
-	// Quality returns what was measured until now.
+	// Quality returns the measurements so far.
 	Quality() Quality
 
 	Close()
@@ -79,17 +79,17 @@ type Watcher interface {
 	// Connected: a section of the client has its keys, so media can pass. It is called again
 	// after each Renew, and when the client comes back after Lost.
 	Connected(p Path)
-	// Lost: nothing has come from the client for [LostAfter]. Connected follows if it comes
-	// back.
+	// Lost: no packet has arrived from the client for [LostAfter]. Connected is called if the
+	// client comes back.
 	Lost()
-	// Talking: the client began or stopped to speak, by the audio level that it reports
+	// Talking: the client started or stopped speaking, judging by the audio level that it reports
 	// (RFC 6464).
 	Talking(talking bool)
-	// Failed: a fault of the engine ended the media, which is closed.
+	// Failed: an internal error ended the media. It is already closed.
 	Failed(err error)
 }
 
-// LostAfter is how long a client may be silent at the network's level. Browsers check
+// LostAfter is how long no packet may arrive from a client before it counts as lost. Browsers check
 // their path several times a second.
 const LostAfter = 8 * time.Second
 
@@ -120,7 +120,7 @@ type Packet struct {
 	Payload []byte
 }
 
-// Quality is what was measured of the media that a client sends and receives.
+// Quality holds measurements of the media that a client sends and receives.
 type Quality struct {
 	Received, Lost uint64        // packets from the client; those missing between them
 	Sent           uint64        // packets to the client

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// A leg is one client's part in a call. Only its call's mailbox reads and changes it, except
-// for the members that say otherwise.
+// A leg is one client's part in a call. Only the goroutine of the call's mailbox reads and writes
+// it, except for fields whose comments say otherwise.
 type leg struct {
 	call    *call
 	id      string    // fixed

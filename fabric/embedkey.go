@@ -52,8 +52,7 @@ const embedPrefix = "c2c_"
 // embedLifetime is the lifetime of tokens issued for embed keys.
 const embedLifetime = time.Hour
 
-// Create creates an embed key of an address and returns its secret, which cannot be read
-// again.
+// Create creates an embed key for an address and returns its secret, which cannot be read again.
 func (es *EmbedKeys) Create(
 	ctx context.Context, projectID, addressID, name string,
 ) (k EmbedKey, secret string, err error) {

@@ -20,8 +20,8 @@ const (
 	unboundLifetime = time.Minute     // lifetime of a SAT with RefreshingScope and no bound key
 )
 
-// RefreshingScope is the scope of a SAT which its holder may exchange for
-// another by proving the key that it is bound to.
+// RefreshingScope is the scope of a SAT that its holder may exchange for another by proving
+// possession of the key that it is bound to.
 const RefreshingScope = "sat:refresh"
 
 // An Issuer asks for tokens: a project by an API key, an OAuth client or an operator, or

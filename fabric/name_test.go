@@ -142,8 +142,8 @@ func TestSlug(t *testing.T) {
 	}
 }
 
-// FuzzNames checks names and makes addresses of them, and shows that the slug of a slug is the
-// slug itself. A name of any length costs 10 ms at most.
+// FuzzNames derives names, slugs and digests from arbitrary text, and shows that the slug of a slug
+// is itself. Text of any length takes at most 10 ms.
 func FuzzNames(f *testing.F) {
 	for _, seed := range []string{"Front desk", "../x", "\xff", "e\u0301", "ﷺ", "ad\u200da", "--a--",
 		strings.Repeat("a\u0301", 1<<12), "a" + strings.Repeat("\u0301\u0316", 1<<12), strings.Repeat("\ufdfa", 1<<12),

@@ -39,7 +39,7 @@ type ResourceStore interface {
 	FindThings(ctx context.Context, projectID string, ids []string) ([]Thing, error)
 	ListThings(ctx context.Context, projectID string, q page.Query) (page.Page[Thing], error)
 
-	// CreateVersion numbers the version as the next of its resource and returns it.
+	// CreateVersion stores v with the next version number of its resource and returns it.
 	CreateVersion(ctx context.Context, v Version) (Version, error)
 	FindVersion(ctx context.Context, resourceID, id string) (Version, error)
 	ListVersions(ctx context.Context, resourceID string, q page.Query) (page.Page[Version], error)

@@ -167,8 +167,8 @@ func checkAssertion(c jwt.Claims, audiences []string, now time.Time) error {
 	return nil
 }
 
-// use marks an assertion as used until it has expired, by its jti. It writes a row
-// because the session store would forget it when emptied.
+// use records the jti of an assertion, so that it cannot be used again before it expires. It writes
+// to the database, because the session store may be emptied.
 func (as *Assertions) use(ctx context.Context, c Client, claims jwt.Claims) error {
 	err := as.store.UseAssertion(ctx, session.Digest(c.ID+" "+claims.ID), claims.Expiry.Time().Add(usedFor))
 	if errors.Is(err, problem.Conflict) {

@@ -64,8 +64,8 @@ func (as *Accounts) Register(ctx context.Context, c Client, req AuthRequest, in 
 // pendingName binds a sealed hash to its request.
 func pendingName(requestID string) string { return "registration " + requestID }
 
-// Waits reports whether the account of a link is pending in the request, with its
-// password.
+// Waits reports whether the request holds the pending account, with its password, that a link
+// confirms.
 func (a AuthRequest) Waits(l Link) bool {
 	return a.ID != "" && a.ID == l.Request && a.Pending != nil && a.Pending.Email == l.Email
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A switchboard carries one call. It records the statuses that its recorder followed.
+// A switchboard is a fake that carries one call. It notes the status of each recording passed to
+// Record.
 type switchboard struct {
 	call     recordings.Description
 	statuses []recordings.Status

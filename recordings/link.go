@@ -92,8 +92,8 @@ func (r *Recordings) Verify(projectID, sid string, f Format, exp, sig string) (b
 	return r.isMakerLive(made)
 }
 
-// cutMaker cuts the third part of a signature, which says when a link was made and by whom. A link
-// of the command line has two parts.
+// cutMaker splits off the third part of a signature, which says when and by whom the link was made.
+// Links made on the command line have only two parts.
 func cutMaker(sig string) (code, made string) {
 	i := strings.LastIndexByte(sig, '.')
 	if i <= 0 || strings.Count(sig, ".") != 2 {

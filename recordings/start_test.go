@@ -12,7 +12,7 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// A busyStore calls before ahead of the next update of a recording, once.
+// A busyStore calls the hook before once, just before the next update of a recording.
 type busyStore struct {
 	recordings.Store
 	before func()

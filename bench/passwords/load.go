@@ -15,9 +15,9 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// logins signs in many browsers at once, two per processor. It compares the processor time of the
-// server with that of the hashes alone. The ratio is the share of logins achieved, of those that
-// the hashes would allow.
+// logins signs in from many browsers at once, two per CPU. It compares the processor time of the
+// server with that of the hashes alone. Their ratio is the fraction of the possible login rate,
+// limited only by hashing, that the server reaches.
 func (w *world) logins(length time.Duration) {
 	const wanted = 0.85
 	hash := hashTime(length / 2)
@@ -31,8 +31,8 @@ func (w *world) logins(length time.Duration) {
 
 	cpu := (w.cpu() - used) / time.Duration(max(1, done.Load()))
 	fmt.Printf(
-		"        argon2id alone %v of processor time; a login of three requests %v; "+
-			"%.0f logins a second with their clients on the machine\n",
+		"        CPU time: %v for argon2id alone, %v for a login (three requests); "+
+			"%.0f logins/s, with the clients on the same machine\n",
 		hash.Round(10*time.Microsecond), cpu.Round(10*time.Microsecond),
 		float64(done.Load())/time.Since(took).Seconds())
 	w.check(float64(hash) >= wanted*float64(cpu),
@@ -40,8 +40,8 @@ func (w *world) logins(length time.Duration) {
 		100*wanted)
 }
 
-// spraying requests the subscriber of a token a hundred times per second. It does so first alone,
-// and then while strangers guess passwords as fast as they can.
+// spraying fetches the subscriber info of a token 100 times a second. It does so first alone, and
+// then while strangers guess passwords as fast as they can.
 func (w *world) spraying(length time.Duration) {
 	const more = 10 * time.Millisecond
 	quiet := w.verifications(length)
@@ -75,7 +75,7 @@ func (w *world) spraying(length time.Duration) {
 	crowd.Wait()
 
 	a, b := quantile(quiet, 0.99), quantile(sprayed, 0.99)
-	fmt.Printf("        a token is verified in %v (p99) alone, in %v during %.0f guesses a second\n", a, b,
+	fmt.Printf("        verifying a token takes %v (p99) on an idle server, and %v under %.0f guesses a second\n", a, b,
 		float64(guesses.Load())/length.Seconds())
 	w.check(b-a <= more, "spraying costs others %v (p99), want at most %v", b-a, more)
 }
@@ -93,7 +93,7 @@ func (w *world) verifications(length time.Duration) []time.Duration {
 	return slices.Sorted(slices.Values(took))
 }
 
-// crowd calls do repeatedly in n goroutines for this long.
+// crowd runs do repeatedly in n goroutines until length has passed.
 func (w *world) crowd(n int, length time.Duration, do func()) {
 	var all sync.WaitGroup
 	end := time.Now().Add(length)

@@ -71,7 +71,7 @@ func (l *leg) tryDial() {
 	l.dial()
 }
 
-// dial sends the digits that wait.
+// dial sends the pending digits.
 func (l *leg) dial() {
 	w := l.engine.newWorker()
 	for {

@@ -55,7 +55,8 @@ type step struct {
 	restart bool     // of ICE
 }
 
-// plan decides what an offer does, without doing it. The caller holds the engine's mu.
+// plan returns the steps that an offer requires, without applying them. The caller holds the
+// engine's mu.
 func (l *leg) plan(d *sdp.Description) ([]step, error) {
 	var steps []step
 	accepted := 0
@@ -88,7 +89,7 @@ func (l *leg) plan(d *sdp.Description) ([]step, error) {
 	return steps, nil
 }
 
-// usable reports whether a client's section has what a transport needs.
+// usable returns an error unless a client's section has everything that a transport needs.
 func usable(s *sdp.Section, setup string) error {
 	_, hash := hashes[s.Fingerprint.Hash]
 	switch {
@@ -117,7 +118,7 @@ func (l *leg) codecs(old *section, kind string) (names []string) {
 	return names
 }
 
-// apply makes the sections those of a plan. The caller holds the engine's mu.
+// apply replaces the sections by those that steps lead to. The caller holds the engine's mu.
 func (l *leg) apply(steps []step) {
 	before := l.sections
 	l.sections = nil
@@ -162,7 +163,7 @@ func (l *leg) applyStep(s step) *section {
 	return result
 }
 
-// offer adds a section that offers what a section of another leg carries.
+// offer adds a section with the same kind and codecs as s, which belongs to another leg.
 func (l *leg) offer(s *section) {
 	o := s.agreed.Offer(itoa(len(l.sections)))
 	n := l.newSection(o)
@@ -170,7 +171,7 @@ func (l *leg) offer(s *section) {
 	l.sections = append(l.sections, n)
 }
 
-// drop closes a section and keeps its totals.
+// drop closes a section and adds its counts to the leg's totals.
 func (l *leg) drop(s *section) {
 	if s.live() {
 		r := s.measured()
@@ -179,7 +180,7 @@ func (l *leg) drop(s *section) {
 	s.close()
 }
 
-// find returns the section with a mid, or nil.
+// find returns the section whose mid is mid, or nil.
 func (l *leg) find(mid string) *section {
 	for _, s := range l.sections {
 		if s.mid == mid {
@@ -189,7 +190,7 @@ func (l *leg) find(mid string) *section {
 	return nil
 }
 
-// nth returns the live section of a kind with an index, or nil.
+// nth returns the n-th live section of a kind, counted from 0, or nil.
 func (l *leg) nth(kind calls.Kind, n int) *section {
 	for _, s := range l.sections {
 		if s.kind != kind || !s.live() {

@@ -10,10 +10,11 @@ import (
 	"github.com/selvage/selvage/calls/sdp"
 )
 
-// Buffers of the UDP socket: about half a second of a busy core's traffic.
+// socketBuffer is the size of each UDP socket buffer: about half a second of the traffic that one
+// busy CPU core handles.
 const socketBuffer = 4 << 20
 
-// tries is how often New looks for a port that is free for both UDP and TCP.
+// tries is how many times New looks for a port that is free for both UDP and TCP.
 const tries = 20
 
 // listen opens the ports and sets the advertised addresses.
@@ -44,7 +45,7 @@ func (e *Engine) listen(cfg Config) error {
 	return nil
 }
 
-// open opens the UDP and the TCP port of one number.
+// open opens a UDP and a TCP socket at address. If its port is 0, TCP takes the port that UDP got.
 func (e *Engine) open(address string, cfg Config) error {
 	if !cfg.NoUDP {
 		c, err := net.ListenPacket("udp", address)
@@ -54,7 +55,7 @@ func (e *Engine) open(address string, cfg Config) error {
 		e.udp = c.(*net.UDPConn)
 		e.port = e.udp.LocalAddr().(*net.UDPAddr).Port
 
-		// The kernel may grant less; a failure changes nothing but the room for bursts.
+		// The kernel may grant less, or refuse. Either way only bursts suffer.
 		_ = e.udp.SetReadBuffer(socketBuffer)
 		_ = e.udp.SetWriteBuffer(socketBuffer)
 
@@ -74,7 +75,7 @@ func (e *Engine) open(address string, cfg Config) error {
 	return nil
 }
 
-// closePorts closes the sockets; their readers end.
+// closePorts closes the sockets, which makes the goroutines that read from them return.
 func (e *Engine) closePorts() error {
 	var errs []error
 	if e.udp != nil {
@@ -136,9 +137,9 @@ func (e *Engine) own() (all []netip.AddrPort, err error) {
 	return all, nil
 }
 
-// UDP returns the addresses of the UDP port: told lists those that clients use, and local is the one
-// that this machine itself uses. Both are empty if UDP is switched off.
-func (e *Engine) UDP() (told []netip.AddrPort, local netip.AddrPort) {
+// UDP returns the addresses of the UDP port: those advertised to clients, and the one to use from
+// this machine. Both are empty if UDP is switched off.
+func (e *Engine) UDP() (advertised []netip.AddrPort, local netip.AddrPort) {
 	if e.udp == nil {
 		return nil, netip.AddrPort{}
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/selvage/selvage/calls"
 )
 
-// TestDecodingBound shows that a client cannot make much more audio be decoded than the call had
-// time for, and that the other side sounds as ever.
+// TestDecodingBound shows that a client cannot cause much more audio to be decoded than the call
+// lasted, and that the other side's audio is unaffected.
 func TestDecodingBound(t *testing.T) {
 	const packets, every = 200 * 60, 5 * time.Millisecond // as many as one side may send in a minute
 	const length = packets * every

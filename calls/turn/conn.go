@@ -52,7 +52,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// proofDeadline returns by when a new connection must have an allocation.
+// proofDeadline returns the time by which a new connection must have an allocation.
 func (s *Server) proofDeadline() time.Time {
 	return time.Now().Add(time.Duration(s.proof.Load()))
 }

@@ -126,8 +126,8 @@ func (ac *account) visitOf(r *http.Request, projectID string) (visit, error) {
 	return visit{l.all[0], sub}, err
 }
 
-// logIn leads to a login and from there to the account. With again it is a new login of
-// that visit's subscriber, whose current login is too old.
+// logIn starts a login that leads to the account page. If again is not nil, its login is too old,
+// and the same subscriber must sign in again.
 func (ac *account) logIn(w http.ResponseWriter, r *http.Request, projectID string, again *visit) error {
 	if err := ac.Limits.PassNetwork(r.Context(), limit.AuthorizePerNetwork, web.Network(r)); err != nil {
 		return err // the request is kept until its login is done, so it counts as one

@@ -59,8 +59,8 @@ func (d device) poll(pairs ...string) reply {
 		d.code}, pairs...)...)
 }
 
-// wants polls, and reports an answer other than the error code, or other than success if code is
-// "".
+// wants polls, and reports a test error unless the answer is the error code, or a success if code
+// is empty.
 func (d device) wants(when, code string) map[string]any {
 	d.w.t.Helper()
 	got := d.poll()

@@ -272,10 +272,10 @@ func (co *core) writeOAuth(w http.ResponseWriter, r *http.Request, status int, c
 	}
 }
 
-// challenged reports whether a 401 asks for credentials: if the client sent an
-// Authorization header (RFC 6749, section 5.2), or did not name itself. A client that
-// names itself in the body is registered for another method than Basic, or tries one.
-// Strict libraries take a challenge for the whole answer and hide the error.
+// challenged reports whether a 401 asks for credentials: if the client sent an Authorization header
+// (RFC 6749, section 5.2), or did not name itself. A client that names itself in the body is
+// registered for a method other than Basic, or is trying one. Strict libraries take the challenge
+// for the whole answer and hide the error.
 func challenged(r *http.Request, form url.Values) bool {
 	return len(r.Header.Values("Authorization")) > 0 || !form.Has("client_id") && !form.Has("client_assertion")
 }

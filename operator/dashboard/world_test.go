@@ -108,7 +108,7 @@ func newWorldThat(t testing.TB, requires ...operator.Role) *world {
 	return newWorldOf(&world{TB: t, requires: requires})
 }
 
-// newWorldOf returns a world with what is set.
+// newWorldOf completes w, whose options are already set, and returns it.
 func newWorldOf(w *world) *world {
 	t := w.TB
 	t.Helper()
@@ -250,7 +250,8 @@ func (b browser) token(path string) string {
 	return html.UnescapeString(m[1])
 }
 
-// post sends a form of a page with its form token and, unless form has one, its digest.
+// post submits form to path with the form token of page, and with its "seen" digest unless form
+// already has one.
 func (b browser) post(page, path string, form url.Values) answer {
 	b.Helper()
 	if form == nil {
@@ -265,7 +266,7 @@ func (b browser) post(page, path string, form url.Values) answer {
 	return b.send(r)
 }
 
-// operator creates an operator and signs it in.
+// operator creates an operator and returns it with a browser that is signed in as that operator.
 func (w *world) operator(email string, roles ...operator.Membership) (operator.Operator, browser) {
 	w.Helper()
 	secret := good

@@ -116,9 +116,8 @@ func WithLink(mediaURL string, l recordings.Link) string {
 		"&sig=" + url.QueryEscape(l.Signature)
 }
 
-// mayFetch returns whose recordings the request may fetch, following the project's media policy.
-// These are all recordings of the project for public media, or for a valid signed link to one of
-// formats. Otherwise they are those of the caller.
+// mayFetch returns the owner whose recordings the request may fetch: the whole project if its media
+// is public or the request has a valid signed link to one of formats, and the caller otherwise.
 func (a *API) mayFetch(
 	r *http.Request, sid string, formats ...recordings.Format,
 ) (o recordings.Owner, auth recordings.MediaAuth, err error) {

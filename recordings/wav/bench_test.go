@@ -123,7 +123,8 @@ func TestReadingOnReadsOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// A frame in two reads is read twice in codecs whose samples are independent.
+		// With codecs whose samples are independent, a frame split across two reads is read from
+		// the file twice.
 		if most := len(audio.file) + len(audio.file)/50 + windowBytes; read.bytes > most {
 			t.Errorf("%s: %d bytes were read of %d", codec, read.bytes, len(audio.file))
 		}

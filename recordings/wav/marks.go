@@ -91,7 +91,7 @@ func (m *marks) index(f Facts) []byte {
 	return append(binary.LittleEndian.AppendUint32(b, m.sum(f, b, m.states)), m.states...)
 }
 
-// head returns an index up to its checksum.
+// head returns the part of an index that precedes its checksum.
 func (m *marks) head(f Facts) []byte {
 	b := append(make([]byte, 0, indexHead+len(m.states)), indexMagic...)
 	for _, n := range []int64{f.Offset, f.Length, int64(f.BlockAlign), m.step} {

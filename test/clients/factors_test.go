@@ -59,7 +59,7 @@ func (b tab) typeInto(id, text string) {
 	b.do(chromedp.Clear(chromedp.CSS("#"+id)), write("#"+id, text))
 }
 
-// password signs in with e-mail address and password.
+// password signs in with the subscriber's e-mail address and password.
 func (b tab) password(s harness.Subscriber) {
 	b.Helper()
 	b.typeInto("username", s.Email)
@@ -67,8 +67,8 @@ func (b tab) password(s harness.Subscriber) {
 	b.click("login-submit")
 }
 
-// TestFactorsInChromium shows that a person can add a passkey and sign in with it in both ways,
-// set up an authenticator app, and sign in with its codes and with a recovery code.
+// TestFactorsInChromium shows that a person can add a passkey and sign in with it alone, set up an
+// authenticator app, and sign in with its codes and with a recovery code.
 func TestFactorsInChromium(t *testing.T) {
 	harness.NotStorage(t)
 	n := harness.StartNodes(t, nil, harness.Config{})
@@ -191,8 +191,8 @@ func TestPasskeyButtonInChromium(t *testing.T) {
 	b.click("continue-submit")
 	took(f)
 
-	// The passkey is the second factor here, used with the button. Until then the authenticator does
-	// not respond, so that the offer in the e-mail field stays open.
+	// The passkey is the second factor here, used with the button. The authenticator ignores
+	// requests until the button is pressed, so that the offer in the e-mail field stays open.
 	simulate := func(on bool) {
 		t.Helper()
 		_, err := chromedp.Call(b.ctx, webauthn.SetAutomaticPresenceSimulation,

@@ -63,8 +63,8 @@ func (m *module) checkUserInfo(s signedIn, a harness.Answer) map[string]any {
 	return info
 }
 
-// standard checks the value of a standard claim (OpenID Connect Core, section 5.1). Texts must not
-// be empty.
+// standard checks the value of a standard claim (OpenID Connect Core, section 5.1). Strings must
+// not be empty.
 func standard(name string, value any) error {
 	switch name {
 	case "email_verified", "phone_number_verified":

@@ -28,7 +28,7 @@ func (c *counter) add() {
 }
 
 // isGone reports whether a server was killed. A busy server may refuse a request before that. If
-// workers gave up on such a refusal, the test would wait forever for their number.
+// workers gave up on such a refusal, the count would never be reached and the test would hang.
 func isGone(p *harness.Project) bool {
 	_, err := p.Try("GET", "/robots.txt")
 	return err != nil

@@ -11,7 +11,7 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// A front forwards connections to addresses in turn, once it has received them.
+// A front waits until it has been sent addresses, then forwards connections to them in rotation.
 type front struct {
 	port int
 	to   chan []string // the addresses, sent once

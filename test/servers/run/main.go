@@ -56,7 +56,8 @@ func run(args []string) int {
 	if p.failed {
 		return 1
 	}
-	// The command receives an interrupt too. It is ignored here, so the servers end after it.
+	// An interrupt also reaches the command. Ignore it here, so that the servers outlive the
+	// command.
 
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
 

@@ -11,8 +11,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// Times for requesting a certificate. An order takes at most minutes. The manager remembers
-// a failed order for a minute, and directories limit failures per hour.
+// Times for requesting a certificate. An order takes a few minutes at most. The manager remembers a
+// failed order for a minute, and directories limit failures per hour.
 const (
 	orderTime   = 5 * time.Minute
 	claimTime   = orderTime + time.Minute

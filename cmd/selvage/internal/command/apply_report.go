@@ -129,7 +129,7 @@ func (r *applyReport) print(format string, args ...any) {
 // orNone returns a value for people, and "(none)" for "".
 func orNone(value string) string { return cmp.Or(cli.Sanitize(value), "(none)") }
 
-// end prints the sum. It returns the error of the first write that failed.
+// end prints the totals. It returns the first write error.
 func (r *applyReport) end() error {
 	switch {
 	case r.c.Output == "json":

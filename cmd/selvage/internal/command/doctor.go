@@ -38,9 +38,9 @@ func (c *commands) examine(cmd *cobra.Command) error {
 	case 0:
 		return nil
 	case 1:
-		return fmt.Errorf("1 check of %d failed", len(findings))
+		return fmt.Errorf("1 of %d checks failed", len(findings))
 	default:
-		return fmt.Errorf("%d checks of %d failed", failed, len(findings))
+		return fmt.Errorf("%d of %d checks failed", failed, len(findings))
 	}
 }
 
@@ -130,7 +130,7 @@ func (c *commands) formatFindings(findings []doctor.Finding) string {
 	return b.String()
 }
 
-// formatRemedy writes the lines of a remedy at a column, behind an arrow.
+// formatRemedy writes a remedy, indented to column. The first line follows an arrow.
 func (c *commands) formatRemedy(b *strings.Builder, remedy string, column int) {
 	if remedy == "" {
 		return
@@ -145,8 +145,8 @@ func (c *commands) formatRemedy(b *strings.Builder, remedy string, column int) {
 	}
 }
 
-// wrap writes a text that begins at a column. Words that do not fit into the width, if it is not
-// 0, go to the next line at the same column. Words, such as paths, are never broken.
+// wrap writes text that begins at column. If width is not 0, it breaks lines that would exceed
+// width, and indents them to column. Words, such as paths, are never broken.
 func wrap(b *strings.Builder, text string, column, width int) {
 	line := 0
 	for i, word := range strings.Split(text, " ") {

@@ -102,8 +102,8 @@ type Config struct {
 			Email string `key:"email"`
 			// ACME directory of the authority.
 			Directory directoryURL `key:"directory" default:"https://acme-v02.api.letsencrypt.org/directory"`
-			// PEM file with the CA certificate of a private authority's HTTPS (default: the CAs
-			// that the system trusts).
+			// PEM file with the CA certificate that signs a private authority's HTTPS certificate
+			// (default: the system's CAs).
 			CA fileName `key:"ca"`
 		} `key:"acme"`
 	} `key:"tls"`

@@ -43,8 +43,8 @@ func checkVariables(environ []string) error {
 	return errors.Join(errs...)
 }
 
-// suggestVariable suggests a variable of the same name in a section, or else one with a
-// similar name. Names are compared without the prefix that all share.
+// suggestVariable suggests the variable that name matches except for a missing section, or else one
+// with a similar name. Names are compared without the common prefix.
 func suggestVariable(name string, known []string) string {
 	name = strings.TrimPrefix(name, envPrefix)
 	var rest []string

@@ -28,7 +28,7 @@ var contents = []group{
 		{"start", "Five minutes"}, {"guide", "Guide"}, {"promises", "Promises"}, {"glossary", "Glossary"},
 	}},
 	{"Tutorials", []document{
-		{"browser", "An app in a browser"}, {"web", "A web app with a server"},
+		{"browser", "An app in a browser"}, {"web", "A server-rendered web app"},
 		{"mobile", "An app on a phone"}, {"device", "A television, a command line"},
 		{"backend", "A backend"}, {"calls", "Calls between browsers"}, {"switches", "Recordings from your switch"},
 		{"moving", "Moving from a cloud"}, {"declared", "Projects in a repository"}, {"nodes", "Two nodes"},

@@ -20,8 +20,8 @@ import (
 	"github.com/selvage/selvage/recordings"
 )
 
-// openCalls opens the media port and builds the calls, unless the configuration says that this
-// node carries none. With listen_media auto, an occupied port gives way to a free one.
+// openCalls opens the media port and sets up calls, unless calls are off. If listen_media is auto
+// and the port is taken, it uses a free one.
 func (a *App) openCalls(ctx context.Context, log *slog.Logger) error {
 	address := a.Config.MediaListener()
 	if address == config.Off || a.relay == nil {

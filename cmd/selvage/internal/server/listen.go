@@ -107,8 +107,8 @@ func (c *patientConn) SetWriteDeadline(t time.Time) error {
 	return c.TCPConn.SetWriteDeadline(t)
 }
 
-// renew extends the write deadline by patience, or leaves it if that is at most a thirtieth
-// shorter: that way, many small writes share one deadline.
+// renew sets the write deadline to patience from now, unless it was renewed within the last
+// patience/30, so that many small writes share one deadline.
 func (c *patientConn) renew() error {
 	now := time.Since(loaded) // on the monotonic clock, like deadlines
 	if at := time.Duration(c.renewed.Load()); at > 0 && now-at < c.patience/30 {
