@@ -15,9 +15,9 @@ const lookUpHost = 2 * time.Second
 
 // MediaAddresses returns the addresses at which browsers are to send the media of calls: the
 // configured ones, else the one that is listened on, else those of the public URL's host that this
-// machine has. elsewhere are those
-// of the host that another machine has. If both are empty, the server chooses among the addresses of
-// this machine.
+// machine has. If that host is on loopback, the machine's other addresses are added, because Firefox
+// sends no media to loopback. elsewhere are those of the host that another machine has. If both are
+// empty, the server chooses among the addresses of this machine.
 func (c Config) MediaAddresses(ctx context.Context, public string) (all, elsewhere []netip.Addr, err error) {
 	host, _, _ := net.SplitHostPort(string(c.MediaListener()))
 	if len(c.MediaAddress) > 0 {
@@ -44,7 +44,25 @@ func (c Config) MediaAddresses(ctx context.Context, public string) (all, elsewhe
 			elsewhere = append(elsewhere, ip)
 		}
 	}
+
+	if len(all) > 0 && !slices.ContainsFunc(all, netip.Addr.IsGlobalUnicast) {
+		all = append(all, globalAddresses()...)
+	}
 	return all, elsewhere, nil
+}
+
+// globalAddresses returns the addresses of this machine that are neither loopback nor link-local.
+func globalAddresses() (all []netip.Addr) {
+	own, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil // loopback suffices for most browsers
+	}
+	for _, a := range own {
+		if prefix, err := netip.ParsePrefix(a.String()); err == nil && prefix.Addr().IsGlobalUnicast() {
+			all = append(all, prefix.Addr())
+		}
+	}
+	return all
 }
 
 // hasAddress reports whether this machine has an address.
