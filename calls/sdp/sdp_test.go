@@ -17,8 +17,8 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 )
 
-// offers returns the offers of browsers in testdata by their names. Those of Chromium were
-// captured; those of Firefox and Safari have the form that these browsers write.
+// offers returns the offers of browsers in testdata by their names. Those of Chromium 156 and Firefox
+// 153 were captured as the SDK sends them; that of Safari has the form that it writes.
 func offers(t testing.TB) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob("testdata/*.sdp")
@@ -61,6 +61,7 @@ func TestBrowsers(t *testing.T) {
 		"chromium-data":        "0 audio opus=111 telephone-event=110 recvonly; 1 application rejected",
 		"firefox-audio":        "0 audio opus=109 telephone-event=101 sendrecv",
 		"firefox-audio-video":  "0 audio opus=109 telephone-event=101 sendrecv; 1 video VP8=120 sendrecv",
+		"firefox-screen":       "1 audio opus=109 telephone-event=101 recvonly; 0 video VP8=120 recvonly",
 		"safari-audio-video":   "0 audio opus=111 telephone-event=110 sendrecv; 1 video VP8=100 sendrecv",
 	}
 
