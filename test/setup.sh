@@ -22,6 +22,8 @@ need_command certutil libnss3-tools
 need_command chromium chromium
 need_command curl curl
 need_command ffprobe ffmpeg
+need_command firefox-esr firefox-esr
+need_command ip iproute2
 need_command jq jq # in the tutorials
 need_command lame lame
 need_command mp3val mp3val

@@ -138,8 +138,8 @@ var layers = map[string][]string{
 	"bench/passwords": {"test/harness"},
 	"test/attack":     {"test/harness", "test/inbox", "test/phone"},
 	"test/acme":       {"test/harness"},
-	"test/clients": {"internal/factor/factortest", "test/acme", "test/harness", "test/inbox", "test/network",
-		"test/phone"},
+	"test/clients": {"internal/factor/factortest", "test/acme", "test/firefox", "test/harness", "test/inbox",
+		"test/network", "test/phone"},
 	"test/canaries":    {"test/harness"},
 	"test/conformance": {"test/harness"},
 	"test/contract":    {"test/harness"},
@@ -147,6 +147,7 @@ var layers = map[string][]string{
 	"test/outages":     {"test/harness"},
 	"test/media":       {"test/harness"},
 	"test/nodes":       {"test/acme", "test/harness", "test/phone"},
+	"test/firefox":     {"test/harness"},
 	"test/network":     {"test/harness"},
 	"test/phone":       {"test/harness"},
 	"test/harness":     {"openapi/openapitest", "test/servers"},
@@ -163,7 +164,7 @@ var layers = map[string][]string{
 // only lists the packages of this module that may import a package of others.
 var only = map[string][]string{
 	"github.com/zitadel/oidc":             {"idp/oidc"},
-	"github.com/coder/websocket":          {"fabric/relay", "test/harness", "test/phone"},
+	"github.com/coder/websocket":          {"fabric/relay", "test/firefox", "test/harness", "test/phone"},
 	"github.com/gorilla/sessions":         {"internal/web"},
 	"github.com/redis/go-redis":           {"internal/session/redis"},
 	"github.com/rs/cors":                  {"internal/web"},

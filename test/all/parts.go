@@ -35,6 +35,9 @@ const sessionAttacks = `^Test(P0[2-7]|Limits|S0)`
 const measured = `^Test(P01Timing|P12ImportedHashes|P09ParallelLogins|P11CostlyPasswords|` +
 	`K08KeyTiming|I17HostileRequests)$`
 
+// inFirefox are the tests of clients with a Firefox in a network of its own. They are a suite, firefox.
+const inFirefox = `^TestFirefoxCalls$`
+
 var placements = []placement{
 	{suite: "clients", backend: "redis", seconds: 300},
 	{suite: "clients", backend: "sqlite", seconds: 290},
@@ -50,6 +53,7 @@ var placements = []placement{
 	{suite: "nodes", backend: "cluster", seconds: 60},
 	{suite: "outages", backend: "sqlite", seconds: 104},
 	{suite: "media", backend: "sqlite", seconds: 60},
+	{suite: "firefox", backend: "sqlite", seconds: 60},
 	{suite: "contract", backend: "sqlite", seconds: 40},
 	{suite: "contract", backend: "redis", seconds: 40},
 	{suite: "faults", backend: "sqlite", seconds: 75},
@@ -184,6 +188,10 @@ func (p placement) selection() []string {
 		return []string{"-test.run", measured}
 	case p.suite == "attack":
 		return []string{"-test.skip", measured}
+	case p.suite == "firefox":
+		return []string{"-test.run", inFirefox}
+	case p.suite == "clients":
+		return []string{"-test.skip", inFirefox}
 	case p.suite == "scripts" && p.backend != "sqlite": // where the other tests of the command run
 		return []string{"-test.run", scripts}
 	}
@@ -197,6 +205,8 @@ func (p placement) source() string {
 		return "cmd/selvage"
 	case "times":
 		return "test/attack"
+	case "firefox":
+		return "test/clients"
 	}
 	return "test/" + p.suite
 }

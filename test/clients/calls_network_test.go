@@ -63,8 +63,7 @@ func talkAgain(t *testing.T, alice, bob *phone) {
 	}
 	connect(alice, bob, true)
 	hear(alice, bob)
-	alice.do("see('b')", nil)
-	bob.do("see('r')", nil)
+	see(alice, bob)
 }
 
 func hangUp(alice, bob *phone) {

@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"path/filepath"
@@ -16,7 +15,7 @@ import (
 // A phone is a subscriber with the stock SDK in a tab: it sends a tone and a color of its own.
 type phone struct {
 	sdk
-	window  tab
+	window  tab // only in Chromium
 	person  harness.Subscriber
 	project *harness.Project
 	page    string
@@ -29,9 +28,21 @@ type phone struct {
 // phones opens a Chromium with a tab for each of two subscribers of a new project, alice and bob.
 func phones(t *testing.T, s *harness.Server, version string) (alice, bob *phone) {
 	t.Helper()
-	needNode(t)
 	home := newHome(t)
 	ca(t, s, home, "install", "--store", "chromium")
+	page := serveCalls(t, s, version)
+	first := callTab(t, home)
+
+	p := s.NewProject(t)
+	alice = newTabPhone(t, p, first, version, page, 440, "red")
+	bob = newTabPhone(t, p, first.beside(), version, page, 1000, "blue")
+	return alice, bob
+}
+
+// serveCalls serves the page of calls with a version of the SDK, and returns its address.
+func serveCalls(t *testing.T, s *harness.Server, version string) (page string) {
+	t.Helper()
+	needNode(t)
 	mux := http.NewServeMux()
 	mux.Handle("GET /", http.FileServer(http.Dir("page")))
 	mux.HandleFunc("GET /sdk-under-test.js", func(w http.ResponseWriter, r *http.Request) {
@@ -40,35 +51,38 @@ func phones(t *testing.T, s *harness.Server, version string) (alice, bob *phone)
 	mux.HandleFunc("GET /selvage.js", func(w http.ResponseWriter, r *http.Request) {
 		http.ServeFile(w, r, filepath.Join("..", "..", "sdk", "dist", "selvage.js"))
 	})
-	page := serveBeside(t, s.Issuer(), mux) + "/call.html"
-	first := ownTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...),
+	return serveBeside(t, s.Issuer(), mux) + "/call.html"
+}
+
+// callTab returns the tab of a Chromium that may use its microphone and camera.
+func callTab(t *testing.T, home string) tab {
+	t.Helper()
+	b := ownTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...),
 		chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true),
 		chromedp.Flag("autoplay-policy", "no-user-gesture-required"),
 		chromedp.Flag("disable-renderer-backgrounding", true))
 	// As of a page that has used its microphone: until then, Chromium hides the machine's addresses.
 	for _, device := range []string{"microphone", "camera"} {
-		if _, err := chromedp.Call(first.ctx, browser.SetPermission, browser.SetPermissionParams{
+		if _, err := chromedp.Call(b.ctx, browser.SetPermission, browser.SetPermissionParams{
 			Permission: &browser.PermissionDescriptor{Name: device}, Setting: "granted"}); err != nil {
 			t.Fatalf("granting the %s: %v", device, err)
 		}
 	}
-
-	p := s.NewProject(t)
-	alice = newPhone(t, p, first, version, page, 440, "red")
-	bob = newPhone(t, p, first.beside(), version, page, 1000, "blue")
-	return alice, bob
+	return b
 }
 
-func newPhone(t *testing.T, p *harness.Project, b tab, version, page string, hz int, color string) *phone {
+// newTabPhone opens the phone of a new subscriber in a tab of Chromium.
+func newTabPhone(t *testing.T, p *harness.Project, b tab, version, page string, hz int, color string) *phone {
 	t.Helper()
-	f := &phone{window: b, person: p.NewSubscriber(t), project: p, page: page, hz: hz, color: color}
-	f.sdk = sdk{t, version, func(t *testing.T, expression string, value any) {
-		t.Helper()
-		text := eval[string](tab{t, b.ctx}, "(async () => JSON.stringify(await ("+expression+")))()")
-		if err := json.Unmarshal([]byte(text), value); err != nil {
-			t.Fatalf("%s gives %s: %v", expression, text, err)
-		}
-	}, nil}
+	f := newPhone(t, p, b.sdk(version, page), page, hz, color)
+	f.window = b
+	return f
+}
+
+// newPhone loads the phone of a new subscriber.
+func newPhone(t *testing.T, p *harness.Project, app sdk, page string, hz int, color string) *phone {
+	t.Helper()
+	f := &phone{sdk: app, person: p.NewSubscriber(t), project: p, page: page, hz: hz, color: color}
 	f.load()
 	return f
 }
@@ -79,7 +93,7 @@ func (f *phone) use(t *testing.T) { f.T, f.window.T = t, t }
 // load opens the page again, as a reload does.
 func (f *phone) load() {
 	f.Helper()
-	f.window.do(goTo(f.page))
+	f.reload(f.T)
 	f.eval(f.T, fmt.Sprintf("wear(%d, %q)", f.hz, f.color), new(int))
 }
 
@@ -99,7 +113,7 @@ func (f *phone) enterWith(token string, reachable bool) {
 // beside returns another device of the same subscriber, in a tab of its own.
 func (f *phone) beside(hz int, color string) *phone {
 	f.Helper()
-	other := newPhone(f.T, f.project, f.window.beside(), f.version, f.page, hz, color)
+	other := newTabPhone(f.T, f.project, f.window.beside(), f.version, f.page, hz, color)
 	other.person = f.person
 	return other
 }
@@ -135,16 +149,21 @@ func TestCalls(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			alice, bob := phones(t, s, version)
 			for _, j := range journeys {
-				t.Run(j.name, func(t *testing.T) {
-					alice.use(t)
-					bob.use(t)
-					alice.load()
-					bob.load()
-					j.walk(alice, bob)
-				})
+				walkAgain(t, j.name, alice, bob, j.walk)
 			}
 		})
 	}
+}
+
+// walkAgain runs a journey as a subtest, with the pages of both loaded again.
+func walkAgain(t *testing.T, name string, alice, bob *phone, walk func(alice, bob *phone)) {
+	t.Run(name, func(t *testing.T) {
+		alice.use(t)
+		bob.use(t)
+		alice.load()
+		bob.load()
+		walk(alice, bob)
+	})
 }
 
 // callEcho shows that a caller hears and sees itself at the echo address.
@@ -198,13 +217,19 @@ func hear(alice, bob *phone) {
 	bob.do(fmt.Sprintf("hear(%d)", alice.hz), nil)
 }
 
+// see fails the test unless each sees the other.
+func see(alice, bob *phone) {
+	alice.Helper()
+	alice.do(fmt.Sprintf("see('%c')", bob.color[0]), nil)
+	bob.do(fmt.Sprintf("see('%c')", alice.color[0]), nil)
+}
+
 // callTalk shows that two subscribers hear and see each other, and that one who hangs up ends the
 // call for both.
 func callTalk(alice, bob *phone) {
 	connect(alice, bob, true)
 	hear(alice, bob)
-	alice.do("see('b')", nil)
-	bob.do("see('r')", nil)
+	see(alice, bob)
 	bob.do("call.hangup()", nil)
 	alice.do("until(() => states.includes('destroy'))", nil)
 
@@ -302,8 +327,7 @@ func callUpgrade(alice, bob *phone) {
 	for _, f := range []*phone{alice, bob} {
 		f.do("call.updateMedia({ audio: { direction: 'sendrecv' }, video: { direction: 'sendrecv' } })", nil)
 	}
-	alice.do("see('b')", nil)
-	bob.do("see('r')", nil)
+	see(alice, bob)
 	alice.do("call.setVideoDirection('inactive')", nil)
 	hear(alice, bob)
 	alice.do("call.hangup()", nil)

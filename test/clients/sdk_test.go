@@ -117,9 +117,14 @@ func inChromium(t *testing.T, s *harness.Server, version string) sdk {
 	page := serveBeside(t, s.Issuer(), mux) + "/sdk.html"
 	b := ownTab(t, chromedp.NoInheritEnv, chromedp.Env(plain(home)...),
 		chromedp.Flag("use-fake-device-for-media-stream", true), chromedp.Flag("use-fake-ui-for-media-stream", true))
-	b.do(goTo(page))
+	app := b.sdk(version, page)
+	app.reload(t)
+	return app
+}
 
-	return sdk{t, version, func(t *testing.T, expression string, value any) {
+// sdk returns a version of the SDK that a page loads. The tab has yet to open the page, by reload.
+func (b tab) sdk(version, page string) sdk {
+	return sdk{b.T, version, func(t *testing.T, expression string, value any) {
 		t.Helper()
 		text := eval[string](tab{t, b.ctx}, "(async () => JSON.stringify(await ("+expression+")))()")
 		if err := json.Unmarshal([]byte(text), value); err != nil {

@@ -1,5 +1,6 @@
 // Package network is a network between clients and the media port of a server: it loses and delays
 // packets, blocks UDP, and changes the addresses of clients as a NAT does when it forgets them.
+// [Isolate] runs a test in a network namespace.
 package network
 
 import (
@@ -14,8 +15,8 @@ import (
 	"github.com/selvage/selvage/test/harness"
 )
 
-// host is the address at which clients find the network. Linux has all of 127.0.0.0/8.
-const host = "127.0.0.2"
+// loopback is where clients on loopback find a network. Linux has all of 127.0.0.0/8.
+const loopback = "127.0.0.2"
 
 // A Network forwards UDP and TCP between clients and a media port. Change it by its methods, at any
 // time.
@@ -42,13 +43,20 @@ type Faults struct {
 	NoTCP   bool          // connections are closed at once
 }
 
-// Open returns a network before a media port that nothing listens on yet, and the arguments with
-// which a server uses both.
+// Open returns a network on loopback before a media port that nothing listens on yet, and the
+// arguments with which a server uses both.
 func Open(t harness.T) (n *Network, args []string) {
+	t.Helper()
+	return OpenAt(t, loopback, "127.0.0.1")
+}
+
+// OpenAt returns a network as [Open] does, at another address of this machine, and before a server at
+// a third. It leaves loopback out for clients that accept none of its addresses as their own.
+func OpenAt(t harness.T, host, server string) (n *Network, args []string) {
 	t.Helper()
 	port := harness.FreePort(t)
 	outside := &net.UDPAddr{IP: net.ParseIP(host), Port: port}
-	n = &Network{server: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(port)).String(),
+	n = &Network{server: netip.AddrPortFrom(netip.MustParseAddr(server), uint16(port)).String(),
 		random: rand.New(rand.NewPCG(1, 2)), ways: map[netip.AddrPort]*net.UDPConn{}, conns: map[net.Conn]bool{}}
 
 	var err error

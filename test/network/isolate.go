@@ -1,0 +1,84 @@
+package network
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/selvage/selvage/test/harness"
+)
+
+// Address and OtherAddress are those of the network of [Isolate] besides loopback.
+const (
+	Address      = "192.0.2.1"
+	OtherAddress = "192.0.2.2"
+)
+
+// isolated names the test that this process runs in a network of its own.
+const isolated = "SELVAGE_TEST_ISOLATED"
+
+// connect adds the addresses to a network namespace, and then runs a command there. Nothing answers
+// at the end of the default route, but without one Firefox takes itself to be offline.
+const connect = `
+set -e
+ip link set lo up
+ip link add name one type veth peer name other
+ip addr add ` + Address + `/24 dev one
+ip addr add ` + OtherAddress + `/24 dev other
+ip link set one up
+ip link set other up
+ip route add default via 192.0.2.254 dev other
+exec "$@"
+`
+
+// Isolate runs the calling test again, in a process that reaches nothing but itself: its network
+// namespace has two addresses in addition to loopback. All processes started there end with it.
+// Isolate reports whether it was called in that process. Elsewhere, the caller must return.
+func Isolate(t interface {
+	harness.T
+	Name() string
+}) bool {
+	t.Helper()
+	if os.Getenv(isolated) == t.Name() {
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin) // until the other process ends, in whatever way
+			os.Exit(1)
+		}()
+		return true
+	}
+
+	harness.Need(t, "ip", "unshare")
+	args := []string{"--net", "--pid", "--fork", "--mount-proc"}
+	if os.Geteuid() != 0 {
+		args = append(args, "--map-root-user")
+	}
+	args = append(args, "sh", "-c", connect, "sh")
+	if out, err := exec.Command("unshare", append(args, "true")...).CombinedOutput(); err != nil {
+		harness.Missing(t, fmt.Sprintf("the right to make network namespaces (%v, %s)", err, bytes.TrimSpace(out)))
+	}
+
+	cmd := exec.Command("unshare", append(args, os.Args[0], "-test.run="+selection(t.Name()), "-test.v")...)
+	cmd.Env = append(os.Environ(), isolated+"="+t.Name(), "SELVAGE_BINARY="+harness.Binary(t))
+	if _, err := cmd.StdinPipe(); err != nil { // stays open as long as this process lives
+		t.Fatalf("isolating %s: %v", t.Name(), err)
+	}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("in a network namespace: %v\n%s", err, out)
+	}
+	t.Logf("in a network namespace:\n%s", out)
+	return false
+}
+
+// selection selects a test, and of its subtests those that this process was asked for.
+func selection(name string) string {
+	_, subtests, some := strings.Cut(flag.Lookup("test.run").Value.String(), "/")
+	if !some {
+		return "^" + name + "$"
+	}
+	return "^" + name + "$/" + subtests
+}
