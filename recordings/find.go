@@ -132,6 +132,7 @@ func (r *Recordings) Sweep(ctx context.Context) error {
 		r.store.GiveUpRecordings(ctx, r.now()),
 		r.store.SweepRecordings(ctx, r.now().Add(-StubLife)),
 		r.sweepCallbacks(ctx),
+		r.store.ReadNumbers(ctx),
 		r.media.Sweep(ctx, r.store.MediaInUse),
 	)
 }

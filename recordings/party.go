@@ -2,18 +2,85 @@ package recordings
 
 import "strings"
 
-// Spellings returns the forms in which a party of a call may be stored. An address is returned
-// unchanged. A number is returned without separators, with a leading plus and without one.
-func Spellings(party string) []string {
-	digits := strings.Map(func(r rune) rune {
-		if strings.ContainsRune(" -./()\u00a0", r) {
+// maxDigits is the most digits of a number. E.164 has at most 15; dial plans add some in front.
+const maxDigits = 20
+
+// Digits returns the digits of a telephone number, however it is written, or "" if a party is not a
+// number. They begin with the country code if the party has one: behind a plus, or behind the exit
+// code 00 or 011. The zero in front of a national number, and an extension, are left out.
+func Digits(party string) string {
+	number, international := strings.CutPrefix(bareNumber(party), "+")
+	switch {
+	case number == "" || len(number) > maxDigits || strings.Trim(number, "0123456789") != "":
+		return ""
+	case international:
+		return number
+	case strings.HasPrefix(number, "00"):
+		return number[2:]
+	case strings.HasPrefix(number, "011") && len(number) >= 13: // longer than any number of a country
+		return number[3:]
+	}
+	if national, ok := strings.CutPrefix(number, "0"); ok && national != "" {
+		return national
+	}
+	return number
+}
+
+// bareNumber returns a party without what surrounds and separates the digits of a number. All other
+// characters stay.
+func bareNumber(party string) string {
+	if _, inside, ok := strings.Cut(party, "<"); ok { // "Name" <sip:…>
+		party, _, _ = strings.Cut(inside, ">")
+	}
+	lower := strings.ToLower(strings.TrimSpace(party))
+	for _, scheme := range []string{"tel:", "sips:", "sip:"} {
+		if rest, ok := strings.CutPrefix(lower, scheme); ok {
+			lower, _, _ = strings.Cut(rest, "@")
+			break
+		}
+	}
+	lower, _, _ = strings.Cut(lower, ";") // parameters of a URI
+	for _, extension := range []string{"ext", "x"} {
+		if number, after, ok := strings.Cut(lower, extension); ok && number != "" &&
+			strings.Trim(after, " .:0123456789") == "" {
+			lower = number
+		}
+	}
+	if strings.HasPrefix(lower, "+") || strings.HasPrefix(lower, "00") {
+		lower = strings.Replace(lower, "(0)", "", 1) // +44 (0)20 …
+	}
+
+	return strings.Map(func(r rune) rune {
+		switch {
+		case strings.ContainsRune(" -./()[]_~\t\u00a0\u202f\u2009\u2010\u2011\u2012\u2013\u2014", r):
 			return -1
+		case r >= '０' && r <= '９': // full width
+			return r - '０' + '0'
+		case r == '＋':
+			return '+'
 		}
 		return r
-	}, party)
-	number := strings.TrimPrefix(digits, "+")
-	if number == "" || strings.Trim(number, "0123456789") != "" {
-		return []string{party}
+	}, lower)
+}
+
+// Tail returns the digits of a number in reverse, so that numbers with the same end are next to each
+// other in an index. It is "" for a party that is not a number.
+func Tail(party string) string {
+	digits := []byte(Digits(party))
+	for i, j := 0, len(digits)-1; i < j; i, j = i+1, j-1 {
+		digits[i], digits[j] = digits[j], digits[i]
 	}
-	return []string{"+" + number, number}
+	return string(digits)
+}
+
+// minNational is the fewest digits for which a number is taken as one without its country code.
+const minNational = 7
+
+// NationalTails returns the tails of the number with this tail as switches write it without its
+// country code, which has up to three digits.
+func NationalTails(tail string) (all []string) {
+	for n := max(minNational, len(tail)-3); n < len(tail); n++ {
+		all = append(all, tail[:n])
+	}
+	return all
 }

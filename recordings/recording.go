@@ -125,11 +125,13 @@ type Filter struct {
 	CallSid        string    // "" means any
 	ConferenceSid  string    // "" means any
 	CallBegins     string    // prefix of the call id, also orders the list by it; "" means any
-	Party          string    // caller or callee: a number or an address; "" means any
+	Party          string    // caller or callee: a number, its end, or an address; "" means any
 	Direction      string    // a member of Directions; "" means any
 	CreatedFrom    time.Time // inclusive; zero means any
 	CreatedBefore  time.Time // exclusive; zero means any
 	IncludeDeleted bool      // also list stubs
+
+	DurationFrom, DurationBefore time.Duration // inclusive and exclusive; 0 means any
 
 	Flag levels.Flags // a flag they must have; 0 means any recording
 }

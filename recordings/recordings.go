@@ -141,8 +141,11 @@ type Store interface {
 	GiveUpRecordings(ctx context.Context, until time.Time) error
 	// FindRecording returns a live recording of the owner, or a problem.NotFound.
 	FindRecording(ctx context.Context, o Owner, sid string) (Recording, error)
-	// ListRecordings returns a page, newest first, or by call id if the filter has CallBegins.
+	// ListRecordings returns a page, newest first, or by call id if the filter has CallBegins. If
+	// too many numbers end with the digits of Party, the error is a problem.Invalid.
 	ListRecordings(ctx context.Context, f Filter, q page.Query) (page.Page[Recording], error)
+	// ReadNumbers prepares the search by number for recordings of earlier versions.
+	ReadNumbers(ctx context.Context) error
 	// FindRecordingsBeginning returns at most fifty live recordings of the project whose Sids
 	// begin with sid.
 	FindRecordingsBeginning(ctx context.Context, projectID, sid string) ([]Recording, error)

@@ -11,6 +11,7 @@ import (
 	"github.com/selvage/selvage/fabric"
 	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
 )
 
 // EraseSubscriber deletes the subscriber with the id by.ID, along with all data about it, and
@@ -175,8 +176,8 @@ func eraseRecordings(
 		err := t.Later(ctx, `UPDATE recordings SET deleted = CASE WHEN deleted = 0 THEN $2 ELSE deleted END,
 				updated = $3, waits = CASE WHEN $2 = 0 THEN waits ELSE 0 END,
 				callback_url = CASE WHEN $2 = 0 THEN callback_url ELSE '' END,
-				from_address = $4, to_address = $5 WHERE id = $1`,
-			r.id, deleted, micros(now), from, to)
+				from_address = $4, to_address = $5, from_tail = $6, to_tail = $7 WHERE id = $1`,
+			r.id, deleted, micros(now), from, to, recordings.Tail(from), recordings.Tail(to))
 		if err != nil {
 			return fmt.Errorf("erasing recording: %w", err)
 		}

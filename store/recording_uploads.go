@@ -131,6 +131,7 @@ func (t tx) completeRecording(
 		r.Frames, r.Bytes, r.SHA256, strings.Join(r.Repairs, "\n"), r.Price, micros(r.Updated),
 		g.From, g.To, g.Direction, g.Source, g.Track, micros(g.StartTime),
 		r.ProjectID, levelsOf(r), flagsOf(r), r.Callback.URL, strings.Join(r.Callback.Events, " "), r.Callback.Method,
+		recordings.Tail(g.From), recordings.Tail(g.To),
 	}}
 	w.waitsFor(r.ProjectID, a)
 	// If several recordings are waiting, complete one with the same track or, if there is none, one
@@ -143,6 +144,8 @@ func (t tx) completeRecording(
 			callback_events = CASE WHEN $24 = '' THEN callback_events ELSE $25 END,
 			callback_method = CASE WHEN $24 = '' THEN callback_method ELSE $26 END,
 			from_address = COALESCE(NULLIF($15, ''), from_address), to_address = COALESCE(NULLIF($16, ''), to_address),
+			from_tail = CASE WHEN $15 = '' THEN from_tail ELSE $27 END,
+			to_tail = CASE WHEN $16 = '' THEN to_tail ELSE $28 END,
 			direction = COALESCE(NULLIF($17, ''), direction), source = COALESCE(NULLIF($18, ''), source),
 			track = COALESCE(NULLIF($19, ''), track), start_time = COALESCE(NULLIF(CAST($20 AS BIGINT), 0), start_time)
 		WHERE id = (SELECT id FROM recordings WHERE `+w.String()+`

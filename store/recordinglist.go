@@ -5,9 +5,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
+	"github.com/selvage/selvage/internal/audit"
 	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
 )
 
@@ -15,7 +19,11 @@ import (
 func (s *Recordings) ListRecordings(
 	ctx context.Context, f recordings.Filter, q page.Query,
 ) (page.Page[recordings.Recording], error) {
-	l := recordingListing(f, q.From)
+	tails, err := s.tailsOf(ctx, f)
+	if err != nil {
+		return page.Page[recordings.Recording]{}, err
+	}
+	l := recordingListing(f, q.From, tails)
 	if f.CallBegins != "" && q.From != "" {
 		call, err := s.callOf(ctx, f.ProjectID, q.From)
 		if err != nil {
@@ -24,6 +32,51 @@ func (s *Recordings) ListRecordings(
 		l.start = l.within.startAtCall(call, q.From)
 	}
 	return l.page(ctx, s.read(), q)
+}
+
+// maxNumbers is the most numbers with the same end that a search combines.
+const maxNumbers = 30
+
+// tailsOf returns the tails of the numbers that a filter's party may be: those in the project that
+// end with its digits, and those that it is with a country code in front. It returns nil if the
+// party is not a number.
+func (s *Recordings) tailsOf(ctx context.Context, f recordings.Filter) ([]string, error) {
+	tail := recordings.Tail(f.Party)
+	if tail == "" {
+		return nil, nil
+	}
+	var found []string
+	for _, column := range []string{"from_tail", "to_tail"} {
+		some, err := gather(ctx, s.read(), "finding numbers", scanID, numbersEnding(column),
+			f.ProjectID, tail, tail+last, maxNumbers+1)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, some...)
+	}
+
+	slices.Sort(found)
+	found = slices.Compact(found)
+	if len(found) > maxNumbers {
+		return nil, problem.BadParam("Party",
+			"more than %d numbers end in these digits: enter more of them", maxNumbers)
+	}
+	if !slices.Contains(found, tail) {
+		found = append(found, tail) // without tails, the party is an address
+	}
+	return append(found, recordings.NationalTails(tail)...), nil
+}
+
+// numbersEnding selects the tails in a column that begin with one. It looks into the index once for
+// each, however many recordings have it.
+func numbersEnding(column string) string {
+	return strings.ReplaceAll(`WITH RECURSIVE t (tail) AS (
+			SELECT (SELECT MIN({tail}) FROM recordings
+				WHERE project_id = $1 AND {tail} >= $2 AND {tail} < $3 AND {tail} <> '')
+		UNION ALL SELECT (SELECT MIN({tail}) FROM recordings
+				WHERE project_id = $1 AND {tail} > t.tail AND {tail} < $3 AND {tail} <> '')
+			FROM t WHERE t.tail IS NOT NULL)
+		SELECT tail FROM t WHERE tail IS NOT NULL LIMIT $4`, "{tail}", column)
 }
 
 // callOf returns the call of the recording with which a page begins, or "".
@@ -46,8 +99,8 @@ func (s span) startAtCall(call, id string) []any {
 
 // recordingListing returns the listing of the recordings that match a filter. It reads an index in
 // order, so that the cost of a page does not depend on the number of recordings. Fields of the
-// filter that are not in the index become checks.
-func recordingListing(f recordings.Filter, from string) listing[recordings.Recording] {
+// filter that are not in the index become checks. tails are those of tailsOf.
+func recordingListing(f recordings.Filter, from string, tails []string) listing[recordings.Recording] {
 	l := recordingTable.listing(from)
 	l.within, l.desc = created(f), true
 	l.start = l.within.startAt(from)
@@ -62,19 +115,22 @@ func recordingListing(f recordings.Filter, from string) listing[recordings.Recor
 		indexed.Direction = ""
 	}
 	l.where = matching(indexed)
+	l = ofDuration(l, f)
 
 	switch {
 	case f.CallBegins != "":
-		l = byCall(l, f)
+		l = byCall(l, f, tails)
 	case f.Party != "":
-		l.ways = l.where.parties(f.Party)
+		l.ways = l.where.parties(f.Party, tails)
 	}
 	return ofSubscriber(l, f)
 }
 
 // byCall changes the listing to list recordings by call, in the order of the index. So the cost of
 // a page does not depend on how short the prefix of the call is.
-func byCall(l listing[recordings.Recording], f recordings.Filter) listing[recordings.Recording] {
+func byCall(
+	l listing[recordings.Recording], f recordings.Filter, tails []string,
+) listing[recordings.Recording] {
 	if l.within.low != "" {
 		l.checks = append(l.checks, check{`id >= $%d`, []any{l.within.low}})
 	}
@@ -82,7 +138,7 @@ func byCall(l listing[recordings.Recording], f recordings.Filter) listing[record
 		l.checks = append(l.checks, check{`id < $%d`, []any{l.within.high}})
 	}
 	if f.Party != "" {
-		l.checks = append(l.checks, hasParty(f.Party))
+		l.checks = append(l.checks, hasParty(f.Party, tails))
 	}
 	l.key, l.start = []string{"call_sid", "id"}, nil
 	l.within = span{low: f.CallBegins, high: f.CallBegins + last}
@@ -110,31 +166,94 @@ func ofSubscriber(l listing[recordings.Recording], f recordings.Filter) listing[
 	return l
 }
 
-// parties returns the conditions for recordings of calls from or to a party. No recording matches
-// two of them.
-func (w *where) parties(party string) (ways []string) {
+// partyIn returns the columns that have a party, and what they have to be: the tail of a number, or an
+// address.
+func partyIn(party string, tails []string) (from, to string, values []string) {
+	if len(tails) > 0 {
+		return "from_tail", "to_tail", tails
+	}
+	return "from_address", "to_address", []string{party}
+}
+
+// parties returns the ways to the recordings of calls from or to a party. No recording is on two.
+func (w *where) parties(party string, tails []string) (ways []string) {
+	from, to, values := partyIn(party, tails)
 	var names []string
-	for _, name := range recordings.Spellings(party) {
-		w.args = append(w.args, name)
+	for _, value := range values {
+		w.args = append(w.args, value)
 		names = append(names, fmt.Sprintf("$%d", len(w.args)))
 	}
 	for _, name := range names {
-		ways = append(ways, `from_address = `+name+` AND from_address <> ''`, // as in the index
-			`to_address = `+name+` AND to_address <> '' AND from_address NOT IN (`+strings.Join(names, ", ")+`)`)
+		ways = append(ways, from+` = `+name+` AND `+from+` <> ''`, // as in the index
+			to+` = `+name+` AND `+to+` <> '' AND `+from+` NOT IN (`+strings.Join(names, ", ")+`)`)
 	}
 	return ways
 }
 
-// hasParty returns a check that a call is from or to a party.
-func hasParty(party string) (c check) {
+// hasParty checks that a call is from or to a party.
+func hasParty(party string, tails []string) (c check) {
+	from, to, values := partyIn(party, tails)
 	var in []string
-	for i, name := range recordings.Spellings(party) {
-		c.args = append(c.args, name)
+	for i, value := range values {
+		c.args = append(c.args, value)
 		in = append(in, fmt.Sprintf("$%%[%d]d", i+1))
 	}
 	names := strings.Join(in, ", ")
-	c.condition = `(from_address IN (` + names + `) OR to_address IN (` + names + `))`
+	c.condition = `(` + from + ` IN (` + names + `) OR ` + to + ` IN (` + names + `))`
 	return c
+}
+
+// numbersBatch is how many older recordings ReadNumbers changes in one transaction.
+const numbersBatch = 200
+
+// ReadNumbers writes the tails of the recordings that are older than these columns. A transaction
+// changes few, so that no other change waits long.
+func (s *Recordings) ReadNumbers(ctx context.Context) error {
+	type unread struct{ id, from, to string }
+	for {
+		all, err := gather(ctx, s.read(), "finding older recordings", func(row scanner) (u unread, err error) {
+			err = row.Scan(&u.id, &u.from, &u.to)
+			return u, err
+		}, `SELECT id, from_address, to_address FROM recordings WHERE from_tail IS NULL ORDER BY id LIMIT $1`,
+			numbersBatch)
+		if err != nil || len(all) == 0 {
+			return err
+		}
+
+		err = s.change(ctx, audit.None("the index of numbers"), func(t tx) error {
+			for _, u := range all {
+				err := t.Later(ctx, `UPDATE recordings SET from_tail = $2, to_tail = $3 WHERE id = $1
+						AND from_address = $4 AND to_address = $5`,
+					u.id, recordings.Tail(u.from), recordings.Tail(u.to), u.from, u.to)
+				if err != nil {
+					return fmt.Errorf("writing numbers: %w", err)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// ofDuration restricts a listing to recordings of the filter's durations, in whole milliseconds. A
+// party has few recordings; those of others are checked page by page.
+func ofDuration(l listing[recordings.Recording], f recordings.Filter) listing[recordings.Recording] {
+	add := func(condition string, d time.Duration) {
+		if f.Party != "" && f.CallBegins == "" {
+			l.where.and(condition, d.Milliseconds())
+			return
+		}
+		l.checks = append(l.checks, check{condition, []any{d.Milliseconds()}})
+	}
+	if f.DurationFrom > 0 {
+		add(`frames * 1000 >= $%d * sample_rate`, f.DurationFrom)
+	}
+	if f.DurationBefore > 0 {
+		add(`frames * 1000 < $%d * sample_rate`, f.DurationBefore)
+	}
+	return l
 }
 
 // created returns the range of ids that a filter allows.

@@ -23,15 +23,22 @@ var recordingTable = table[recordings.Recording]{
 	"recordings", "recording", `id, media_key, sid, project_id, call_sid, conference_sid, from_address, to_address,
 	direction, source, track, start_time, status, error_code, codec, sample_rate, channels, bits, frames, bytes,
 	sha256, repairs, price, levels, waits, trim, pause_behavior, callback_url, callback_events, callback_method,
-	created, updated, deleted`,
+	from_tail, to_tail, created, updated, deleted`,
 	func(r *recordings.Recording) []any {
 		return []any{&r.ID, mediaKey{r}, &r.Sid, &r.ProjectID, nullableOf(&r.CallSid), nullableOf(&r.ConferenceSid),
 			&r.From, &r.To, &r.Direction, &r.Source, &r.Track, &r.StartTime, &r.Status, &r.ErrorCode, &r.Codec,
 			&r.SampleRate, &r.Channels, &r.Bits, &r.Frames, &r.Bytes, &r.SHA256, (*lines)(&r.Repairs), &r.Price,
 			measured{r}, &r.Waits, &r.Trim, &r.PauseBehavior, &r.Callback.URL, &r.Callback.Events, &r.Callback.Method,
-			&r.Created, &r.Updated, &r.Deleted}
+			partyTail{&r.From}, partyTail{&r.To}, &r.Created, &r.Updated, &r.Deleted}
 	},
 }
+
+// partyTail is the reversed number of a party, by which the recording is found. It is only written.
+type partyTail struct{ party *string }
+
+func (partyTail) Scan(any) error { return nil }
+
+func (t partyTail) value() (any, error) { return recordings.Tail(*t.party), nil }
 
 // A mediaKey is the column with the key of the media. It is NULL if the key is the recording's id.
 // It must be scanned after the id.

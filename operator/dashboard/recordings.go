@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -115,6 +116,7 @@ func formatSize(n int64) string {
 // A recordingFilter is the filter of the list of recordings, as its URL has it.
 type recordingFilter struct {
 	Call, Party, Conference, Subscriber, After, Before string
+	Longer, Shorter                                    string // seconds
 	Flags, Directions                                  []choice
 	Any                                                bool // the filter restricts something
 }
@@ -131,6 +133,7 @@ func (v *visit) recordingFilter() (f recordingFilter, ask recordings.Filter, err
 	f = recordingFilter{
 		Call: text("call"), Party: text("party"), Conference: text("conference"),
 		Subscriber: text("subscriber"), After: q.Get("after"), Before: q.Get("before"),
+		Longer: q.Get("longer"), Shorter: q.Get("shorter"),
 		Flags: []choice{{Title: "Any"}}, Directions: []choice{{Title: "Any"}},
 	}
 	for _, name := range levels.FlagNames() {
@@ -140,7 +143,7 @@ func (v *visit) recordingFilter() (f recordingFilter, ask recordings.Filter, err
 		f.Directions = append(f.Directions, choice{Value: name, Title: name, Chosen: name == q.Get("direction")})
 	}
 	for _, name := range []string{
-		"call", "party", "conference", "subscriber", "after", "before", "direction", "flag",
+		"call", "party", "conference", "subscriber", "after", "before", "direction", "flag", "longer", "shorter",
 	} {
 		f.Any = f.Any || q.Get(name) != ""
 	}
@@ -155,8 +158,18 @@ func (v *visit) recordingFilter() (f recordingFilter, ask recordings.Filter, err
 	if slices.Contains(recordings.Directions, q.Get("direction")) {
 		ask.Direction = q.Get("direction")
 	}
+	ask.DurationFrom, ask.DurationBefore = seconds(f.Longer), seconds(f.Shorter)
 	ask.CreatedFrom, ask.CreatedBefore, err = parseDays(f.After, f.Before)
 	return f, ask, err
+}
+
+// seconds returns the duration of a text, or 0 if it is not a number of seconds.
+func seconds(text string) time.Duration {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 0 || n > 366*24*60*60 {
+		return 0
+	}
+	return time.Duration(n) * time.Second
 }
 
 // parseDays returns the time that a filter's first and last day span. Empty days do not limit it.
@@ -197,7 +210,11 @@ func (a *recordingPages) listRecordings(v *visit) error {
 		p.Faults, _ = faults(err)
 		code = http.StatusUnprocessableEntity
 	} else {
-		if found, err = a.searchRecordings(v.r.Context(), ask, v.query()); err != nil {
+		found, err = a.searchRecordings(v.r.Context(), ask, v.query())
+		if wrong, ok := faults(err); ok {
+			p.Faults, code, err = wrong, http.StatusUnprocessableEntity, nil
+		}
+		if err != nil {
 			return err
 		}
 		p.Live = liveURL(v, found.Items, func(i recordings.Recording) string { return i.Sid })

@@ -93,10 +93,14 @@ const (
 	createdFrom    = "DateCreated>"
 	includeDeleted = "IncludeSoftDeleted"
 	flagged        = "Flag"
+	party          = "Party"
+	direction      = "Direction"
+	longer         = "Duration>"
+	shorter        = "Duration<"
 )
 
 var filters = []string{"CallSid", "ConferenceSid", createdOn, createdBefore, createdFrom, includeDeleted,
-	flagged, urlTTL}
+	flagged, party, direction, longer, shorter, urlTTL}
 
 // A listQuery is a parsed request for a list of recordings.
 type listQuery struct {
@@ -122,7 +126,8 @@ func parseListQuery(r *http.Request) (listQuery, error) {
 
 	q.path += "/Recordings"
 	q.filter.CreatedFrom, q.filter.CreatedBefore, err = parseSpan(values, createdOn)
-	return q, errors.Join(err, q.deleted(values), q.flagged(values))
+	q.filter.Party = values.Get(party)
+	return q, errors.Join(err, q.deleted(values), q.flagged(values), q.directed(values), q.lasting(values))
 }
 
 // parsePageQuery parses the page of a query, and keeps the filters with these names. The path is that
@@ -248,6 +253,37 @@ func (q *listQuery) deleted(values url.Values) error {
 		return nil
 	}
 	return problem.BadParam(includeDeleted, "%s must be true or false", includeDeleted)
+}
+
+// directed parses the direction that the calls must have.
+func (q *listQuery) directed(values url.Values) error {
+	q.filter.Direction = values.Get(direction)
+	if q.filter.Direction == "" || slices.Contains(recordings.Directions, q.filter.Direction) {
+		return nil
+	}
+	return problem.BadParam(direction, "%s must be one of %s", direction, strings.Join(recordings.Directions, ", "))
+}
+
+// maxSeconds bounds the durations in a query: a year.
+const maxSeconds = 366 * 24 * 60 * 60
+
+// lasting parses the durations between which the recordings must be, in seconds.
+func (q *listQuery) lasting(values url.Values) error {
+	for _, bound := range []struct {
+		param string
+		to    *time.Duration
+	}{{longer, &q.filter.DurationFrom}, {shorter, &q.filter.DurationBefore}} {
+		text := values.Get(bound.param)
+		if text == "" {
+			continue
+		}
+		seconds, err := strconv.ParseFloat(text, 64)
+		if err != nil || !(seconds >= 0 && seconds <= maxSeconds) {
+			return problem.BadParam(bound.param, "%s must be a number of seconds", bound.param)
+		}
+		*bound.to = time.Duration(seconds * float64(time.Second)).Round(time.Millisecond)
+	}
+	return nil
 }
 
 // flagged parses the flag that the recordings must have.

@@ -143,6 +143,45 @@ func TestListFilters(t *testing.T) {
 	}
 }
 
+// TestListByParty shows that a list finds a number however it is stored and asked for, and
+// recordings by direction and duration.
+func TestListByParty(t *testing.T) {
+	s := newServer(t)
+	stored := s.upload(t, speech, url.Values{"From": {"+1 (415) 555-0134"}, "To": {"1000"},
+		"Direction": {"inbound"}}.Encode())
+	other := s.upload(t, "one_sample.wav", url.Values{"From": {"/private/alice"}, "To": {"0044 20 7946 0958"},
+		"Direction": {"outbound"}}.Encode())
+
+	for _, tt := range []struct {
+		query url.Values
+		want  []string
+	}{
+		{url.Values{"Party": {"+1 (415) 555-0134"}}, []string{stored}},
+		{url.Values{"Party": {"4155550134"}}, []string{stored}},
+		{url.Values{"Party": {"5550134"}}, []string{stored}},
+		{url.Values{"Party": {"1000"}}, []string{stored}},
+		{url.Values{"Party": {"020 7946 0958"}}, []string{other}},
+		{url.Values{"Party": {"/private/alice"}}, []string{other}},
+		{url.Values{"Party": {"5550135"}}, nil},
+		{url.Values{"Direction": {"outbound"}}, []string{other}},
+		{url.Values{"Duration>": {"1"}}, []string{stored}},
+		{url.Values{"Duration<": {"1"}}, []string{other}},
+		{url.Values{"Duration>": {"1"}, "Party": {"0958"}}, nil},
+		{url.Values{"Duration>": {"0.5"}, "Duration<": {"60.25"}, "Party": {"1000"}, "Direction": {"inbound"}},
+			[]string{stored}},
+	} {
+		a := s.do(t, "GET", s.path("/Recordings.json?"+tt.query.Encode()), s.basic)
+		if got := read[list](t, a).sids(); a.StatusCode != 200 || !slices.Equal(got, append([]string{}, tt.want...)) {
+			t.Errorf("list with %v = %d %q, want %q", tt.query, a.StatusCode, got, tt.want)
+		}
+	}
+
+	for _, query := range []string{"Direction=up", "Duration%3E=-1", "Duration%3C=x", "Duration%3E=NaN",
+		"Duration%3E=1e300", "Party=1&Party=2"} {
+		wantError(t, query, s.do(t, "GET", s.path("/Recordings.json?"+query), s.basic), 400, 10000)
+	}
+}
+
 func TestListRefusesBadQueries(t *testing.T) {
 	s := newServer(t)
 	for _, query := range []string{

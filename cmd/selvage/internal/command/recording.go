@@ -2,13 +2,16 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/selvage/selvage/cmd/selvage/internal/cli"
 	"github.com/selvage/selvage/internal/page"
@@ -174,9 +177,7 @@ func (c recordingCommands) command() *cobra.Command {
 		commands: c.commands, view: recordingView, media: true, find: findRecording, list: listRecordings,
 	}
 	ls := n.listCommand("list", "List the recordings of a project, the newest first")
-	ls.Flags().String("call", "", "only recordings of calls whose ids begin with `text`, sorted by call id")
-	ls.Flags().String("party", "", "only recordings of calls from or to a `number` or address")
-	ls.Flags().String("flag", "", "only recordings with this `flag`: "+strings.Join(levels.FlagNames(), ", "))
+	addRecordingFilter(ls.Flags())
 	show := n.showCommand("show SID", "Show a recording")
 	remove := n.deleteCommand("delete SID", "Delete a recording; a stub of it stays for 40 days",
 		func(r recordings.Recording) (what, name string) {
@@ -191,22 +192,81 @@ func (c recordingCommands) command() *cobra.Command {
 	return cli.Noun("recording", "Recordings of calls", all...)
 }
 
+// addRecordingFilter adds the flags of a filter of recordings.
+func addRecordingFilter(f *pflag.FlagSet) {
+	f.String("call", "", "only recordings of calls whose ids begin with `text`, sorted by call id")
+	f.String("party", "", "only recordings of calls from or to a `number`, its end, or an address")
+	f.String("conference", "", "only recordings of the conference with this `id`")
+	f.String("direction", "", "only recordings of calls in this `direction`: "+
+		strings.Join(recordings.Directions, ", "))
+	f.Var(new(day), "since", "only recordings stored on this `day` (UTC) or later, such as 2030-01-31")
+	f.Var(new(day), "until", "only recordings stored until the end of this `day` (UTC)")
+	f.Duration("longer", 0, "only recordings of at least this `time`, such as 90s")
+	f.Duration("shorter", 0, "only recordings of less than this `time`")
+	f.String("flag", "", "only recordings with this `flag`: "+strings.Join(levels.FlagNames(), ", "))
+}
+
+// A day is the value of a flag: midnight UTC of a day.
+type day time.Time
+
+// Set parses a day.
+func (d *day) Set(text string) error {
+	at, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return errors.New("needs a day, such as 2030-01-31")
+	}
+	*d = day(at)
+	return nil
+}
+
+// Type is what messages call the value.
+func (d *day) Type() string { return "day" }
+
+func (d *day) String() string {
+	if time.Time(*d).IsZero() {
+		return ""
+	}
+	return time.Time(*d).Format(time.DateOnly)
+}
+
 func listRecordings(ctx context.Context, a *app, cmd *cobra.Command) ([]recordings.Recording, error) {
 	p, err := a.project(ctx, cmd)
 	if err != nil {
 		return nil, err
 	}
-	filter := recordings.Filter{Owner: recordings.Owner{ProjectID: p.ID}}
-	cli.Set(cmd, "call", &filter.CallBegins)
-	cli.Set(cmd, "party", &filter.Party)
-	if name, _ := cmd.Flags().GetString("flag"); name != "" {
-		flag, ok := levels.FlagOf(name)
-		if !ok {
-			return nil, fmt.Errorf("--flag must be one of %s", strings.Join(levels.FlagNames(), ", "))
-		}
-		filter.Flag = flag
+	filter, err := flagRecordingFilter(cmd)
+	if err != nil {
+		return nil, err
 	}
+	filter.ProjectID = p.ID
 	return page.Every(ctx, func(ctx context.Context, q page.Query) (page.Page[recordings.Recording], error) {
 		return a.Recordings.List(ctx, filter, q)
 	})
+}
+
+// flagRecordingFilter returns the filter that the flags select.
+func flagRecordingFilter(cmd *cobra.Command) (filter recordings.Filter, err error) {
+	cli.Set(cmd, "call", &filter.CallBegins)
+	cli.Set(cmd, "party", &filter.Party)
+	cli.Set(cmd, "conference", &filter.ConferenceSid)
+	cli.Set(cmd, "direction", &filter.Direction)
+	if filter.Direction != "" && !slices.Contains(recordings.Directions, filter.Direction) {
+		return filter, cli.Usagef("--direction must be one of %s", strings.Join(recordings.Directions, ", "))
+	}
+
+	filter.CreatedFrom = time.Time(*cmd.Flags().Lookup("since").Value.(*day))
+	if until := time.Time(*cmd.Flags().Lookup("until").Value.(*day)); !until.IsZero() {
+		filter.CreatedBefore = until.AddDate(0, 0, 1)
+	}
+	filter.DurationFrom, _ = cmd.Flags().GetDuration("longer")
+	filter.DurationBefore, _ = cmd.Flags().GetDuration("shorter")
+
+	if name, _ := cmd.Flags().GetString("flag"); name != "" {
+		flag, ok := levels.FlagOf(name)
+		if !ok {
+			return filter, fmt.Errorf("--flag must be one of %s", strings.Join(levels.FlagNames(), ", "))
+		}
+		filter.Flag = flag
+	}
+	return filter, nil
 }

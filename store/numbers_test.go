@@ -1,0 +1,123 @@
+package store
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/internal/database"
+	"github.com/selvage/selvage/internal/page"
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
+)
+
+// partiesOf lists the callers of the recordings that a search by party finds.
+func partiesOf(t *testing.T, s *Store, party string) (found []string) {
+	t.Helper()
+	p, err := s.ListRecordings(t.Context(),
+		recordings.Filter{Owner: recordings.Owner{ProjectID: "p"}, Party: party}, page.Query{Size: 100})
+	if err != nil {
+		t.Fatalf("searching %q: %v", party, err)
+	}
+	for _, r := range p.Items {
+		found = append(found, r.From)
+	}
+	return found
+}
+
+func addFrom(t *testing.T, s *Store, from string) {
+	t.Helper()
+	r := recordings.Recording{ID: newID(), Sid: newID(), ProjectID: "p", Bytes: 10, Created: time.Now(),
+		Metadata: recordings.Metadata{From: from, To: "/private/ada"}}
+	if _, added, err := s.AddRecording(t.Context(), r, recordings.Arrival{}); err != nil || !added {
+		t.Fatalf("AddRecording = %v, %v", added, err)
+	}
+}
+
+// numberSpellings are ways to write one number.
+var numberSpellings = []string{"+1 (415) 555-0134", "+14155550134", "14155550134", "0014155550134", "01114155550134",
+	"+1.415.555.0134", "tel:+1-415-555-0134", "sip:+14155550134@pbx.example.com", "4155550134", "(415) 555-0134",
+	"0415 555 0134"}
+
+func TestSearchByNumber(t *testing.T) { EachDatabase(t, testSearchByNumber) }
+
+// testSearchByNumber shows that a number is found in each spelling, stored in each, and by its end.
+func testSearchByNumber(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	others := []string{"+49 30 5550134", "+14155550135", "1000", "/private/bob"}
+	for _, from := range append(others, numberSpellings...) {
+		addFrom(t, s, from)
+	}
+	for _, asked := range numberSpellings {
+		if found := partiesOf(t, s, asked); len(found) != len(numberSpellings) {
+			t.Errorf("%q finds %q, want all %d spellings", asked, found, len(numberSpellings))
+		}
+	}
+	for asked, want := range map[string]int{"0134": 12, "5550134": 12, "0135": 1, "+49 30 5550134": 1,
+		"030 5550134": 1, "1000": 1, "000": 1, "9999999": 0, "/private/bob": 1, "/private/ada": 15, "bob": 0} {
+		if found := partiesOf(t, s, asked); len(found) != want {
+			t.Errorf("%q finds %q, want %d", asked, found, want)
+		}
+	}
+}
+
+func TestSearchByTooShortEnd(t *testing.T) {
+	s, _, _ := grantRows(t, Config{Dir: t.TempDir(), Audit: auditKey(t)})
+	for i := range maxNumbers + 1 {
+		addFrom(t, s, "+1415555"+string(rune('0'+i/10))+string(rune('0'+i%10))+"77")
+	}
+	_, err := s.ListRecordings(t.Context(),
+		recordings.Filter{Owner: recordings.Owner{ProjectID: "p"}, Party: "77"}, page.Query{Size: 10})
+	if !errors.Is(err, problem.Invalid) {
+		t.Errorf("searching for the end of %d numbers = %v, want it refused", maxNumbers+1, err)
+	}
+	if found := partiesOf(t, s, "550577"); len(found) != 1 {
+		t.Errorf("a longer end finds %q, want one", found)
+	}
+}
+
+func TestReadNumbers(t *testing.T) { EachDatabase(t, testReadNumbers) }
+
+// testReadNumbers shows that recordings of an earlier version are found by number once they were read.
+func testReadNumbers(t *testing.T, c Config) {
+	s, _, _ := grantRows(t, c)
+	for range numbersBatch + 1 {
+		addFrom(t, s, "+1 415 555 0134")
+	}
+	err := s.db.Once(t.Context(), func(tx database.Tx) error {
+		_, err := tx.Exec(t.Context(), `UPDATE recordings SET from_tail = NULL, to_tail = NULL`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := partiesOf(t, s, "5550134"); len(found) != 0 {
+		t.Errorf("%d recordings are found before they were read", len(found))
+	}
+	if err := s.ReadNumbers(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if p, err := s.ListRecordings(t.Context(), recordings.Filter{Owner: recordings.Owner{ProjectID: "p"},
+		Party: "5550134"}, page.Query{Size: 1000}); err != nil || len(p.Items) != numbersBatch+1 {
+		t.Errorf("%d recordings are found, %v, want %d", len(p.Items), err, numbersBatch+1)
+	}
+}
+
+// BenchmarkSearchByNumber searches a million recordings for a number that all of them have.
+func BenchmarkSearchByNumber(b *testing.B) {
+	c := Config{Dir: b.TempDir(), Audit: auditKey(b)}
+	s, err := Open(b.Context(), c)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	filled(b, c, s, `INSERT INTO projects (id, name, record_rate, created, updated) VALUES ('p', 'p', 1, 1, 1)`)
+	manyRecordings(b, c, s, "p", 1_000_000)
+	for b.Loop() {
+		p, err := s.ListRecordings(b.Context(),
+			recordings.Filter{Owner: recordings.Owner{ProjectID: "p"}, Party: "555-1234"}, page.Query{Size: 50})
+		if err != nil || len(p.Items) != 50 {
+			b.Fatal(len(p.Items), err)
+		}
+	}
+}
