@@ -40,7 +40,7 @@ func TestRingVerdicts(t *testing.T) {
 	wantVerdict(t, "a ring that has just come due", e.ringKeys(since(24*time.Hour+time.Minute), whole())[0], Fine)
 	wantVerdict(t, "an overdue ring", e.ringKeys(since(48*time.Hour), whole())[0], Warned)
 	wantVerdict(t, "a ring without a next key", e.ringKeys(since(0), whole()[1:])[0], Warned)
-	wantVerdict(t, "a ring sealed with another master key", e.ringKeys(keys.Status{Err: keys.ErrMaster}, whole())[0], Broken)
+	wantVerdict(t, "a ring under another master key", e.ringKeys(keys.Status{Err: keys.ErrMaster}, whole())[0], Broken)
 }
 
 // TestPostgresVerdicts shows how the setup of a PostgreSQL server is judged.
