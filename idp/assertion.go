@@ -80,6 +80,9 @@ func (as *Assertions) Verify(ctx context.Context, a Assertion) (Client, error) {
 	if err := as.checkSignature(ctx, c, token); err != nil {
 		return c, err
 	}
+	if err := as.checkProfile(c, token); err != nil {
+		return c, err
+	}
 	if err := checkAssertion(claims, a.Audiences, as.Now()); err != nil {
 		return c, err
 	}

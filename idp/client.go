@@ -26,13 +26,15 @@ const (
 )
 
 // A Profile is how strictly a client's requests are read. Default is OAuth 2.1;
-// MobileLegacy accepts what native fabric clients in the field send.
+// MobileLegacy accepts what native fabric clients in the field send; FAPI2 is the FAPI 2.0 Security
+// Profile.
 type Profile string
 
 // The profiles.
 const (
 	Default      Profile = "default"
 	MobileLegacy Profile = "mobile-legacy"
+	FAPI2        Profile = "fapi2"
 )
 
 // An AuthMethod is how a client authenticates at the token endpoint (OpenID Connect Core,

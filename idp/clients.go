@@ -167,6 +167,9 @@ func (c *Client) fill() {
 	}
 	if c.IDTokenAlg == "" {
 		c.IDTokenAlg = keys.RS256
+		if c.Profile == FAPI2 {
+			c.IDTokenAlg = keys.ES256
+		}
 	}
 
 	method, grants, token := AuthNone, []string{GrantCode, GrantRefresh}, FabricToken
@@ -179,6 +182,9 @@ func (c *Client) fill() {
 		grants, scopes = []string{GrantClientCredentials}, nil
 	}
 
+	if c.Profile == FAPI2 {
+		method = AuthPrivateKeyJWT
+	}
 	if c.AuthMethod == "" {
 		c.AuthMethod = method
 	}
@@ -210,10 +216,10 @@ func (c *Client) check() error {
 	bad := func(param, format string, args ...any) { errs = append(errs, problem.BadParam(param, format, args...)) }
 
 	oneOf(bad, "type", c.Type, SPA, Native, Web, Service)
-	oneOf(bad, "profile", c.Profile, Default, MobileLegacy)
+	oneOf(bad, "profile", c.Profile, Default, MobileLegacy, FAPI2)
 	oneOf(bad, "auth_method", c.AuthMethod, AuthNone, AuthBasic, AuthPost, AuthPrivateKeyJWT)
 	oneOf(bad, "access_token", c.AccessToken, FabricToken, JWTToken)
-	oneOf(bad, "id_token_alg", c.IDTokenAlg, keys.Algorithms()...)
+	oneOf(bad, "id_token_alg", c.IDTokenAlg, c.tokenAlgorithms()...)
 	c.checkGrants(bad)
 
 	if utf8.RuneCountInString(c.Name) > 100 || !utf8.ValidString(c.Name) || strings.ContainsFunc(c.Name, isControl) {
@@ -232,10 +238,11 @@ func (c *Client) check() error {
 
 	c.checkKeys(bad)
 	c.checkObjects(bad)
+	c.checkFAPI(bad)
 	c.checkSubjects(bad)
 	c.checkResources(bad)
 	if c.UserinfoAlg != "" {
-		oneOf(bad, "userinfo_signed_response_alg", c.UserinfoAlg, keys.Algorithms()...)
+		oneOf(bad, "userinfo_signed_response_alg", c.UserinfoAlg, c.tokenAlgorithms()...)
 	}
 
 	for _, uri := range c.RedirectURIs {

@@ -79,8 +79,11 @@ type sealedCode struct {
 func codeKey(code string) session.Key { return session.Key{Kind: "code", ID: session.Digest(code)} }
 
 // Issue returns the authorization code for a request answered by a login.
-func (cs *Codes) Issue(ctx context.Context, a AuthRequest, s Login) (string, error) {
+func (cs *Codes) Issue(ctx context.Context, c Client, a AuthRequest, s Login) (string, error) {
 	life := cs.Lifetimes().Code
+	if c.Profile == FAPI2 {
+		life = min(life, maxFAPICode)
+	}
 	code := codeOf(a.redeemable(), s)
 	sealed, err := cs.sealer.Seal(sealedCode{ID: rand.Text(), Expires: cs.Now().Add(life), Code: code})
 	if err == nil && len(sealed) > maxSealed {

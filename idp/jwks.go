@@ -12,8 +12,6 @@ import (
 	"net/url"
 
 	"github.com/go-jose/go-jose/v4"
-
-	"github.com/selvage/selvage/keys"
 )
 
 // assertionAlgorithms are the algorithms that clients may sign with. None is symmetric: a
@@ -164,9 +162,6 @@ func checkFetched(bad func(param, format string, args ...any), param, uri string
 // hasKeys reports whether the client has keys to sign with.
 func (c Client) hasKeys() bool { return len(c.JWKS) > 0 || c.JWKSURI != "" }
 
-// signingAlgorithms returns the algorithms that the client may sign with.
-func (c Client) signingAlgorithms() []string { return AssertionAlgorithms() }
-
 // checkObjects reports what is wrong with how a client sends authorization requests and gets
 // responses.
 func (c *Client) checkObjects(bad func(param, format string, args ...any)) {
@@ -174,7 +169,7 @@ func (c *Client) checkObjects(bad func(param, format string, args ...any)) {
 		oneOf(bad, "request_object_signing_alg", c.RequestObjectAlg, c.signingAlgorithms()...)
 	}
 	if c.ResponseAlg != "" {
-		oneOf(bad, "authorization_signed_response_alg", c.ResponseAlg, keys.Algorithms()...)
+		oneOf(bad, "authorization_signed_response_alg", c.ResponseAlg, c.tokenAlgorithms()...)
 	}
 	if len(c.RequestURIs) > maxRequestURIs {
 		bad("request_uri", "a client may have at most %d", maxRequestURIs)

@@ -69,6 +69,9 @@ func (rs *Requests) Push(ctx context.Context, c Client, v url.Values,
 		return "", 0, fmt.Errorf("writing pushed request: %w", err)
 	}
 	life = rs.Lifetimes().Pushed
+	if c.Profile == FAPI2 {
+		life = min(life, maxFAPIPushed)
+	}
 	return pushedPrefix + src.pushed, life, rs.Sessions.Put(ctx, pushedKey(src.pushed), value, life)
 }
 

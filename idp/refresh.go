@@ -81,10 +81,7 @@ func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string,
 		return TokenSet{}, err
 	}
 
-	next, err := gs.rotate(ctx, g, token)
-	if errors.Is(err, problem.Conflict) {
-		next, err = gs.retry(ctx, c, g.ID, token)
-	}
+	next, err := gs.renew(ctx, c, g, token)
 	if err != nil {
 		return TokenSet{}, err
 	}
@@ -92,6 +89,18 @@ func (gs *Grants) Refresh(ctx context.Context, c Client, token, rawScope string,
 	gs.Observe("token_" + GrantRefresh)
 	return gs.tokens.mint(c, g, sub, minting{scope: scope, audience: audience, refresh: next, idToken: true,
 		jkt: jkt})
+}
+
+// renew uses a refresh token and returns its successor, or "" if the client's stay the same.
+func (gs *Grants) renew(ctx context.Context, c Client, g Grant, token string) (next string, err error) {
+	if c.keepsRefreshToken() {
+		return "", gs.keep(ctx, g, token)
+	}
+	next, err = gs.rotate(ctx, g, token)
+	if errors.Is(err, problem.Conflict) {
+		return gs.retry(ctx, c, g.ID, token)
+	}
+	return next, err
 }
 
 // checkFabricAccess returns an error if a client would get a fabric token from a grant whose

@@ -109,7 +109,7 @@ func oauth(code, format string, args ...any) *problem.Error {
 // checkSource rejects requests that did not arrive as the client is registered for.
 func (c Client) checkSource(src Source) error {
 	switch {
-	case c.RequirePushed && src.pushed == "":
+	case c.mustPush() && src.pushed == "":
 		return oauth("invalid_request", "this client must push its authorization requests (RFC 9126)")
 	case c.RequireObject && !src.signed:
 		return oauth("invalid_request", "this client must sign its authorization requests (RFC 9101)")

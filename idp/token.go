@@ -176,7 +176,7 @@ type Confirmation struct {
 
 // checkBinding returns an error if a client must bind its tokens to a key and has proven none.
 func (c Client) checkBinding(jkt string) error {
-	if jkt == "" && c.DPoPBound {
+	if jkt == "" && c.mustBind() {
 		return oauth("invalid_dpop_proof", "this client's tokens are bound to a key; a DPoP proof is missing")
 	}
 	return nil

@@ -52,10 +52,12 @@ func (d *discovery) newMetadata(open bool) (metadata, error) {
 		// RFC 9126, section 5; JARM, section 4.
 		PushedEndpoint string   `json:"pushed_authorization_request_endpoint"`
 		ResponseAlgs   []string `json:"authorization_signing_alg_values_supported"`
-		ProofAlgs      []string `json:"dpop_signing_alg_values_supported"` // RFC 9449, section 5.1
+		IntrospectAlgs []string `json:"introspection_signing_alg_values_supported"` // RFC 9701, section 7
+		ProofAlgs      []string `json:"dpop_signing_alg_values_supported"`          // RFC 9449, section 5.1
 	}{
 		ProofAlgs: dpop.Algorithms(), ResponseIss: true, Prompts: idp.Prompts(open),
 		PushedEndpoint: d.authURL + parPath, ResponseAlgs: algorithms(),
+		IntrospectAlgs: algorithms(),
 		DiscoveryConfiguration: oidc.DiscoveryConfiguration{
 			Issuer:                      d.Issuer,
 			AuthorizationEndpoint:       d.authURL + "/login/oauth/authorize",

@@ -2,6 +2,7 @@ package oidc
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 
@@ -17,9 +18,13 @@ import (
 // introspect serves POST /oauth/introspect (RFC 7662). Resource servers may call it for
 // every request they get, and the library's path there costs more than the answer.
 func (s *server) introspect(w http.ResponseWriter, r *http.Request, cc *op.ClientCredentials) {
-	answer, err := s.about(r, cc)
+	answer, c, err := s.about(r, cc)
 	if err != nil {
 		op.WriteError(w, r, s.status(r.Context(), err), nil)
+		return
+	}
+	if r.Header.Get("Accept") == introspectionType {
+		s.introspectSigned(w, r, c, answer)
 		return
 	}
 	if err := web.JSON(w, http.StatusOK, answer); err != nil {
@@ -27,21 +32,40 @@ func (s *server) introspect(w http.ResponseWriter, r *http.Request, cc *op.Clien
 	}
 }
 
-// about returns what a client may know about a token: everything about its own, nothing
-// about others.
-func (s *server) about(r *http.Request, cc *op.ClientCredentials) (introspection, error) {
+// introspectionType is the media type of signed introspection (RFC 9701, section 4).
+const introspectionType = "application/token-introspection+jwt"
+
+// introspectSigned answers with a JWT for the client (RFC 9701, section 5).
+func (s *server) introspectSigned(w http.ResponseWriter, r *http.Request, c idp.Client, answer introspection) {
+	token, err := s.Ring.Sign(c.IDTokenAlg, "token-introspection+jwt", struct {
+		Issuer   string        `json:"iss"`
+		Audience string        `json:"aud"`
+		IssuedAt int64         `json:"iat"`
+		About    introspection `json:"token_introspection"`
+	}{s.Issuer, c.ID, s.Now().Unix(), answer})
+	if err != nil {
+		op.WriteError(w, r, s.status(r.Context(), err), nil)
+		return
+	}
+	w.Header().Set("Content-Type", introspectionType)
+	_, _ = io.WriteString(w, token) // the client may have gone
+}
+
+// about returns what a client may know about a token, and the client: everything about its own
+// tokens, nothing about others.
+func (s *server) about(r *http.Request, cc *op.ClientCredentials) (introspection, idp.Client, error) {
 	ctx := r.Context()
 	if cc.ClientSecret == "" && cc.ClientAssertion == "" {
-		return introspection{}, errClient
+		return introspection{}, idp.Client{}, errClient
 	}
 	c, err := s.verifyClient(ctx, r.Header, cc)
 	if err != nil {
-		return introspection{}, err
+		return introspection{}, c, err
 	}
 
 	token := r.Form.Get("token")
 	if token == "" {
-		return introspection{}, &problem.Error{Kind: problem.Invalid, Code: "invalid_request",
+		return introspection{}, c, &problem.Error{Kind: problem.Invalid, Code: "invalid_request",
 			Message: "token is missing"}
 	}
 
@@ -51,13 +75,13 @@ func (s *server) about(r *http.Request, cc *op.ClientCredentials) (introspection
 	}
 	switch {
 	case errors.Is(err, problem.Unauthenticated), errors.Is(err, problem.NotFound), err == nil && t.ClientID != c.ID:
-		return introspection{}, nil
+		return introspection{}, c, nil
 	case err != nil:
-		return introspection{}, err
+		return introspection{}, c, err
 	}
 
 	t.SessionID = s.Subjects.SessionFor(c, t.SessionID)
-	return introspected(t, s.Subjects.SubjectFor(c, t.SubscriberID), audience), nil
+	return introspected(t, s.Subjects.SubjectFor(c, t.SubscriberID), audience), c, nil
 }
 
 // introspection is the answer of RFC 7662, section 2.2.

@@ -29,7 +29,7 @@ func (f *flow) grant(w http.ResponseWriter, r *http.Request, c idp.Client, req i
 	if kind == idp.ResponseIDToken {
 		value, err = f.Grants.IssueIDToken(r.Context(), c, req, s)
 	} else {
-		value, err = f.Codes.Issue(r.Context(), req, s)
+		value, err = f.Codes.Issue(r.Context(), c, req, s)
 	}
 	if err != nil {
 		return f.respondError(w, r, c, req, err)

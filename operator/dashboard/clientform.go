@@ -21,6 +21,9 @@ var (
 		{Value: string(idp.MobileLegacy), Title: "Mobile, legacy",
 			Why: "Accepts the requests of older native fabric apps: no scope, no response type, a JSON body at the " +
 				"token endpoint. Still requires PKCE with S256."},
+		{Value: string(idp.FAPI2), Title: "FAPI 2.0",
+			Why: "For money and health: pushed requests, a key instead of a secret, and tokens that are bound to " +
+				"a key (DPoP)."},
 	}
 	authTitles = []choice{
 		{Title: "Default for its type"},

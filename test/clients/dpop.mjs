@@ -35,7 +35,8 @@ assert.equal(downgraded.status, 401)
 
 const fresh = await client.refreshTokenGrant(config, tokens.refresh_token, undefined, { DPoP })
 assert.equal(fresh.token_type, 'dpop')
-await assert.rejects(client.refreshTokenGrant(config, fresh.refresh_token), oauthError('invalid_grant'))
-await assert.rejects(client.refreshTokenGrant(config, fresh.refresh_token, undefined, { DPoP: thief }), oauthError('invalid_grant'))
+const current = fresh.refresh_token ?? tokens.refresh_token // under FAPI 2.0 it stays the same
+await assert.rejects(client.refreshTokenGrant(config, current), oauthError('invalid_grant'))
+await assert.rejects(client.refreshTokenGrant(config, current, undefined, { DPoP: thief }), oauthError('invalid_grant'))
 await client.fetchUserInfo(config, fresh.access_token, sub, { DPoP })
 process.exit(0)

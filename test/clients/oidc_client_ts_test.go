@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,8 +29,8 @@ type outcome struct {
 	State string `json:"state"`
 }
 
-// app serves the page of page/ at its own origin, as a client of p.
-func app(t *testing.T, p *harness.Project) string {
+// app serves the page of page/ at its own origin, as a client of p with the given flags.
+func app(t *testing.T, p *harness.Project, flags ...string) string {
 	t.Helper()
 	needNode(t)
 	mux := http.NewServeMux()
@@ -39,12 +40,13 @@ func app(t *testing.T, p *harness.Project) string {
 	})
 
 	origin := serveBeside(t, p.Issuer(), mux)
-	c := p.NewClient(t, "spa", "--redirect-uri", origin+"/", "--post-logout-redirect-uri", origin+"/",
-		"--access-token", "fabric")
+	c := p.NewClient(t, "spa", append(flags, "--redirect-uri", origin+"/", "--post-logout-redirect-uri", origin+"/",
+		"--access-token", "fabric")...)
 
 	mux.HandleFunc("GET /settings.json", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(map[string]string{"issuer": p.Issuer(), "client_id": c.ID})
+		_ = json.NewEncoder(w).Encode(map[string]any{"issuer": p.Issuer(), "client_id": c.ID,
+			"dpop": slices.Contains(flags, "--dpop-bound-access-tokens")})
 	})
 	return origin
 }
@@ -137,6 +139,27 @@ func TestOIDCClientTS(t *testing.T) {
 		t.Errorf("prompt=none after a login returned %+v, want subscriber %s", o, sub.ID)
 	}
 	b.wantSignOut(p, origin)
+}
+
+// TestOIDCClientTSDPoP shows that a browser app with oidc-client-ts can bind its code and its tokens
+// to a key that no script can read, and use them from another origin.
+func TestOIDCClientTSDPoP(t *testing.T) {
+	harness.NotStorage(t)
+	p := harness.Shared(t).NewProject(t)
+	sub, origin := p.NewSubscriber(t), app(t, p, "--dpop-bound-access-tokens")
+	b := newTab(t)
+	b.do(goTo(origin))
+	b.arrived(origin)
+	b.leave("manager.signinRedirect()")
+	b.signIn(origin, sub.Email, sub.Password)
+	if o := b.arrived(origin); o.User == nil || o.User.Profile.Sub != sub.ID {
+		t.Fatalf("after the login the app has %+v, want subscriber %s", o, sub.ID)
+	}
+	b.wantInfo(200, sub.Email)
+
+	renewed := eval[outcome](b, "manager.signinSilent().then(user => ({ user }))")
+	b.wantInfo(200, sub.Email)
+	p.Get(t, "/subscriber/info", harness.Bearer(renewed.User.AccessToken)).Want(t, 401)
 }
 
 // wantInfo requests the subscriber's info from the page and checks the status and the e-mail.

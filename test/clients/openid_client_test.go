@@ -61,6 +61,20 @@ func TestDPoP(t *testing.T) {
 	}
 }
 
+// TestFAPI shows that oauth4webapi and openid-client complete FAPI 2.0 with pushed requests and DPoP.
+func TestFAPI(t *testing.T) {
+	p := harness.Shared(t).NewProject(t)
+	sub := p.NewSubscriber(t)
+	private, public := clientKey(t, jose.ES256)
+	settings := map[string]string{"key": private, "alg": "ES256", "api": p.HTTP + "/oauth/userinfo"}
+	register := func(flags ...string) *harness.Client {
+		return p.NewClient(t, "web", append([]string{"--profile", "fapi2", "--auth-method", "private_key_jwt",
+			"--jwks", public, "--access-token", "jwt"}, flags...)...)
+	}
+	runWithClient(t, "fapi.mjs", register(), sub, settings)
+	runWithClient(t, "dpop.mjs", register(), sub, settings)
+}
+
 // TestOpenIDClientCredentials shows that openid-client can get tokens for a service.
 func TestOpenIDClientCredentials(t *testing.T) {
 	p := harness.Shared(t).NewProject(t)

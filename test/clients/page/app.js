@@ -13,12 +13,16 @@ const manager = new oidc.UserManager({
   redirect_uri: `${location.origin}/`,
   response_type: 'code',
   userStore: new oidc.WebStorageStateStore({ store: localStorage }),
+  ...(settings.dpop && { dpop: { bind_authorization_code: true, store: new oidc.IndexedDbDPoPStore() } }),
 })
 
 /** Calls the fabric as the signed-in subscriber. */
 async function subscriberInfo() {
-  const { access_token } = await manager.getUser()
-  const answer = await fetch(`${settings.issuer}subscriber/info`, { headers: { authorization: `Bearer ${access_token}` } })
+  const url = `${settings.issuer}subscriber/info`
+  const user = await manager.getUser()
+  const headers = { authorization: `Bearer ${user.access_token}` }
+  if (settings.dpop) Object.assign(headers, { authorization: `DPoP ${user.access_token}`, dpop: await manager.dpopProof(url, user, 'GET') })
+  const answer = await fetch(url, { headers })
   return { status: answer.status, body: await answer.json() }
 }
 

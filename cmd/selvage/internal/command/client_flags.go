@@ -34,7 +34,6 @@ func addClientFlags(cmd *cobra.Command) {
 
 // unsupported are settings that are known, but would have no effect in this version.
 var unsupported = []struct{ flag, value, message string }{
-	{"profile", "fapi2", "the profile fapi2 is not supported in this version; default is the strictest"},
 	{"frontchannel-logout-uri", "",
 		"front-channel logout is not supported in this version; use --backchannel-logout-uri"},
 }
@@ -109,7 +108,7 @@ func addRequestFlags(f *pflag.FlagSet) {
 	f.StringSlice("response-type", nil, "allowed response `type`: code or id_token; repeatable (default code)")
 	f.StringSlice("scope", nil, "allowed `scope`; repeatable: "+strings.Join(idp.Scopes(), " "))
 	f.String("pkce", "", "`rule` for PKCE: required or optional (default required)")
-	f.String("profile", "", "`profile` of requests: default or mobile-legacy (default default)")
+	f.String("profile", "", "`profile` of requests: default, mobile-legacy or fapi2 (default default)")
 }
 
 func setRequests(cmd *cobra.Command, c *idp.Client) error {

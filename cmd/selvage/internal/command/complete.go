@@ -15,7 +15,7 @@ var choices = map[string][]string{
 	"type":         {"spa", "native", "web", "service"},
 	"auth-method":  {"none", "client_secret_post", "client_secret_basic", "private_key_jwt"},
 	"pkce":         {"required", "optional"},
-	"profile":      {"default", "mobile-legacy"},
+	"profile":      {"default", "mobile-legacy", "fapi2"},
 	"access-token": {"fabric", "jwt"},
 	"grant":        idp.GrantNames(),
 	"media-auth":   fabric.MediaAuths,

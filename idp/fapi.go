@@ -1,0 +1,109 @@
+package idp
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-jose/go-jose/v4/jwt"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/keys"
+)
+
+// A client of the profile FAPI2 pushes its requests, authenticates with its key, and gets only tokens
+// that are bound to a key (FAPI 2.0 Security Profile, section 5.3.2). It may sign its requests, have
+// its responses signed and introspection as well (FAPI 2.0 Message Signing).
+
+// The longest lifetimes under FAPI2: of a code, and of a pushed request.
+const (
+	maxFAPICode   = time.Minute
+	maxFAPIPushed = 10*time.Minute - time.Second
+)
+
+// mustPush reports whether the client must push its authorization requests.
+func (c Client) mustPush() bool { return c.RequirePushed || c.Profile == FAPI2 }
+
+// mustBind reports whether the client's tokens must be bound to a key.
+func (c Client) mustBind() bool { return c.DPoPBound || c.Profile == FAPI2 }
+
+// keepsRefreshToken reports whether the client's refresh tokens stay the same. Rotating them would
+// protect nothing, since they are bound to the client and a key, and loses them with an answer.
+func (c Client) keepsRefreshToken() bool { return c.Profile == FAPI2 }
+
+// signingAlgorithms returns the algorithms that the client may sign with.
+func (c Client) signingAlgorithms() []string {
+	all := AssertionAlgorithms()
+	if c.Profile == FAPI2 {
+		all = slices.DeleteFunc(all, func(alg string) bool { return alg == string(jose.RS256) })
+	}
+	return all
+}
+
+// tokenAlgorithms returns the algorithms that may sign something for the client.
+func (c Client) tokenAlgorithms() []keys.Use {
+	all := slices.Clone(keys.Algorithms())
+	if c.Profile == FAPI2 {
+		all = slices.DeleteFunc(all, func(alg keys.Use) bool { return alg == keys.RS256 })
+	}
+	return all
+}
+
+// checkFAPI reports the settings that a client of the profile FAPI2 may not have.
+func (c *Client) checkFAPI(bad func(param, format string, args ...any)) {
+	if c.Profile != FAPI2 {
+		return
+	}
+	if c.AuthMethod != AuthPrivateKeyJWT {
+		bad("auth_method", "a client of the profile fapi2 authenticates with private_key_jwt")
+	}
+	if c.PKCEOptional {
+		bad("pkce", "the profile fapi2 requires PKCE")
+	}
+	if c.Answers(ResponseIDToken) {
+		bad("response_type", "the profile fapi2 has only the response type code")
+	}
+	if c.May(GrantDevice) {
+		bad("grant", "the profile fapi2 has no device_code: its requests are pushed")
+	}
+	for _, uri := range c.RedirectURIs {
+		if _, loopback := withoutLoopbackPort(uri); strings.HasPrefix(uri, "http:") && (c.Type != Native || !loopback) {
+			bad("redirect_uri", "%q must be https; under the profile fapi2, http is only for native clients "+
+				"on 127.0.0.1 and [::1]", uri)
+		}
+	}
+}
+
+// checkProfile applies FAPI 2.0 Security Profile, section 5.3.2.1 to the assertion of a client of that
+// profile: its alg is a strong one, and its only audience is the issuer, as a string.
+func (as *Assertions) checkProfile(c Client, token *jwt.JSONWebToken) error {
+	if c.Profile != FAPI2 {
+		return nil
+	}
+	if alg := token.Headers[0].Algorithm; !slices.Contains(c.signingAlgorithms(), alg) {
+		return refuseAssertion("its alg %s is not one of %s", alg, strings.Join(c.signingAlgorithms(), ", "))
+	}
+	var claims struct {
+		Audience any `json:"aud"`
+	}
+	if err := token.UnsafeClaimsWithoutVerification(&claims); err != nil || claims.Audience != as.Issuer {
+		return refuseAssertion("its aud must be the issuer alone, %s, and not a list", as.Issuer)
+	}
+	return nil
+}
+
+// keep answers a refresh token that stays the same: it must be the current one, and lasts longer
+// with each use.
+func (gs *Grants) keep(ctx context.Context, g Grant, token string) error {
+	g.IdleUntil = gs.Now().Add(gs.Lifetimes().RefreshIdle)
+	if !sameHash(hashSecret(token), g.RefreshHash) {
+		return invalidGrant("the refresh token is not valid")
+	}
+	err := gs.store.RotateGrant(ctx, g, g.RefreshHash)
+	if p := problem.First(err); p != nil && p.Kind == problem.Conflict {
+		return invalidGrant("the grant was revoked")
+	}
+	return err
+}

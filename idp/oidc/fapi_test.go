@@ -1,0 +1,210 @@
+package oidc_test
+
+import (
+	"context"
+	"crypto"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/selvage/selvage/idp"
+	"github.com/selvage/selvage/internal/problem"
+)
+
+// A bank is a client of the profile fapi2 with a key for its assertions and one for its proofs.
+type bank struct {
+	party
+	holder
+}
+
+func (w *world) bank(t *testing.T, change func(*idp.Client)) bank {
+	t.Helper()
+	p := party{w: w, kid: "k1", alg: jose.ES256, key: newKey(t, jose.ES256)}
+	p.c, _ = w.client(func(n *idp.Client) {
+		n.Type, n.Profile, n.AccessToken = idp.Web, idp.FAPI2, idp.JWTToken
+		n.Scopes = []string{"openid", "offline_access"}
+		n.JWKS = keySet(t, "", map[string]crypto.Signer{p.kid: p.key})
+		if change != nil {
+			change(n)
+		}
+	})
+	return bank{p, w.holder()}
+}
+
+// post posts a form with an assertion, whose claims pairs change, and a proof.
+func (b bank) post(t *testing.T, path string, form url.Values, pairs ...any) reply {
+	t.Helper()
+	form.Set("client_assertion", b.assertion(t, pairs...))
+	form.Set("client_assertion_type", idp.AssertionType)
+	return b.party.w.postProven(path, b.proof("POST", path, ""), form)
+}
+
+// code signs ada in by a pushed request.
+func (b bank) code(t *testing.T) string {
+	t.Helper()
+	pushed := b.post(t, "/oauth/par", request(b.c, "scope", "openid offline_access"))
+	if pushed.status != http.StatusCreated {
+		t.Fatalf("pushing: %d %s", pushed.status, pushed.body)
+	}
+	br := b.party.w.browser()
+	got := br.logIn(br.authorize(reference(b.c, text(pushed.json(t)["request_uri"]))), email, secret)
+	if got.param("code") == "" || got.param("iss") != b.party.w.url+"/" {
+		t.Fatalf("the response is %v", got.told())
+	}
+	return got.param("code")
+}
+
+// redemption returns the token request for a code.
+func (b bank) redemption(code string) url.Values {
+	return url.Values{"grant_type": {"authorization_code"}, "code": {code}, "code_verifier": {verifier},
+		"redirect_uri": {callback}}
+}
+
+// TestFAPI shows a complete flow of FAPI 2.0. Its refresh token stays the same.
+func TestFAPI(t *testing.T) {
+	w := newWorld(t)
+	b := w.bank(t, nil)
+	code := b.code(t)
+	set := b.post(t, "/oauth/token", b.redemption(code)).json(t)
+	token := text(set["access_token"])
+	if set["token_type"] != "DPoP" || header(t, text(set["id_token"]))["alg"] != "ES256" {
+		t.Fatalf("the tokens are %v", set)
+	}
+	if got := b.userinfo("DPoP", token, b.proof("GET", "/oauth/userinfo", token)); got.status != http.StatusOK {
+		t.Errorf("userinfo: %d %s", got.status, got.body)
+	}
+
+	refresh := url.Values{"grant_type": {"refresh_token"}, "refresh_token": {text(set["refresh_token"])}}
+	for range 3 {
+		w.pass(20 * 24 * time.Hour) // each use makes it last longer
+		got := b.post(t, "/oauth/token", refresh).json(t)
+		if got["token_type"] != "DPoP" || got["refresh_token"] != nil {
+			t.Errorf("refreshing: %v", got)
+		}
+	}
+	if got := b.post(t, "/oauth/token", b.redemption(code)).json(t); got["error"] != "invalid_grant" {
+		t.Errorf("the code again: %v", got)
+	}
+	if got := b.post(t, "/oauth/token", refresh).json(t); got["error"] != "invalid_grant" {
+		t.Errorf("refreshing after a replay: %v", got)
+	}
+}
+
+// TestFAPIErrors shows what the profile refuses that others may do.
+func TestFAPIErrors(t *testing.T) {
+	w := newWorld(t)
+	b := w.bank(t, nil)
+	issuer := w.url + "/"
+	for name, pairs := range map[string][]any{
+		"a list of audiences":      {"aud", []string{issuer}},
+		"the token endpoint":       {"aud", w.url + "/oauth/token"},
+		"the endpoint itself":      {"aud", w.url + "/oauth/par"},
+		"an nbf in over a minute":  {"nbf", w.now().Add(61 * time.Second).Unix()},
+		"an exp of a while ago":    {"exp", w.now().Add(-5 * time.Minute).Unix()},
+		"no sub":                   {"sub", nil},
+		"the issuer in other case": {"aud", strings.ToUpper(issuer)},
+	} {
+		got := b.post(t, "/oauth/par", request(b.c), pairs...)
+		if got.status != 401 || got.json(t)["error"] != "invalid_client" {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+	}
+	if got := b.post(t, "/oauth/par", request(b.c), "nbf", w.now().Add(8*time.Second).Unix()); got.status != 201 {
+		t.Errorf("an nbf in eight seconds: %d %s", got.status, got.body)
+	}
+	if got := w.browser().authorize(request(b.c)); got.param("error") != "invalid_request" {
+		t.Errorf("a request that is not pushed: %v", got.told())
+	}
+	if got := b.post(t, "/oauth/par", request(b.c, "redirect_uri", "")); got.json(t)["error"] != "invalid_request" {
+		t.Errorf("no redirect URI: %s", got.body)
+	}
+
+	form := b.redemption(b.code(t))
+	form.Set("client_assertion", b.assertion(t))
+	form.Set("client_assertion_type", idp.AssertionType)
+	if got := w.postProven("/oauth/token", "", form); got.json(t)["error"] != "invalid_grant" {
+		t.Errorf("no proof: %s", got.body) // the code is bound to the key of the pushed request
+	}
+	late := b.code(t)
+	w.pass(61 * time.Second)
+	if got := b.post(t, "/oauth/token", b.redemption(late)); got.json(t)["error"] != "invalid_grant" {
+		t.Errorf("after 61 seconds: %s", got.body)
+	}
+}
+
+// TestFAPISettings shows which settings a client of the profile may not have.
+func TestFAPISettings(t *testing.T) {
+	w := newWorld(t)
+	b := w.bank(t, nil)
+	for param, change := range map[string]func(*idp.Client){
+		"auth_method":                       func(c *idp.Client) { c.AuthMethod = idp.AuthBasic },
+		"pkce":                              func(c *idp.Client) { c.PKCEOptional = true },
+		"response_type":                     func(c *idp.Client) { c.ResponseTypes = []string{"code", "id_token"} },
+		"grant":                             func(c *idp.Client) { c.Grants = append(c.Grants, idp.GrantDevice) },
+		"redirect_uri":                      func(c *idp.Client) { c.RedirectURIs = []string{"http://localhost/cb"} },
+		"id_token_alg":                      func(c *idp.Client) { c.IDTokenAlg = "RS256" },
+		"userinfo_signed_response_alg":      func(c *idp.Client) { c.UserinfoAlg = "RS256" },
+		"request_object_signing_alg":        func(c *idp.Client) { c.RequestObjectAlg = "RS256" },
+		"authorization_signed_response_alg": func(c *idp.Client) { c.ResponseAlg = "RS256" },
+	} {
+		c := b.c
+		c.ID, c.SecretHash = "", ""
+		change(&c)
+		_, _, err := w.idp.Clients.Create(context.Background(), c)
+		if p := problem.First(err); p == nil || p.Param != param {
+			t.Errorf("%s: %v", param, err)
+		}
+	}
+
+	// A key for RS256 is registered, but may not sign an assertion.
+	old := w.bank(t, nil)
+	old.party.alg, old.party.key = jose.RS256, newKey(t, jose.RS256)
+	old.c.JWKS = keySet(t, "", map[string]crypto.Signer{old.kid: old.party.key})
+	must(t, w.rewrite(old.c))
+	if got := old.post(t, "/oauth/par", request(old.c)); got.json(t)["error"] != "invalid_client" {
+		t.Errorf("an assertion of RS256: %s", got.body)
+	}
+	old.party.alg = jose.PS256
+	if got := old.post(t, "/oauth/par", request(old.c)); got.status != http.StatusCreated {
+		t.Errorf("an assertion of PS256: %s", got.body)
+	}
+}
+
+// TestFAPIMessageSigning shows signed requests, responses and introspection.
+func TestFAPIMessageSigning(t *testing.T) {
+	w := newWorld(t)
+	b := w.bank(t, func(n *idp.Client) { n.RequireObject = true })
+	if got := b.post(t, "/oauth/par", request(b.c)); got.json(t)["error"] != "invalid_request" {
+		t.Errorf("a request that is not signed: %s", got.body)
+	}
+
+	object := b.sign(t, b.object("response_mode", "jwt"), "typ", "oauth-authz-req+jwt")
+	pushed := b.post(t, "/oauth/par", url.Values{"request": {object}}).json(t)
+	br := w.browser()
+	got := br.logIn(br.authorize(reference(b.c, text(pushed["request_uri"]))), email, secret)
+	claims := payload(t, w, got.param("response"))
+	if len(got.told()) != 1 || claims["iss"] != w.url+"/" || header(t, got.param("response"))["alg"] != "ES256" {
+		t.Fatalf("the response is %v with %v", got.told(), claims)
+	}
+	set := b.post(t, "/oauth/token", b.redemption(text(claims["code"]))).json(t)
+
+	form := url.Values{"token": {text(set["access_token"])}, "client_assertion": {b.assertion(t)},
+		"client_assertion_type": {idp.AssertionType}}
+	req, err := http.NewRequest(http.MethodPost, w.url+"/oauth/introspect", strings.NewReader(form.Encode()))
+	must(t, err)
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Accept", "application/token-introspection+jwt")
+	seen := w.browser().do(req)
+	about, _ := payload(t, w, seen.body)["token_introspection"].(map[string]any)
+	if kind := seen.header.Get("Content-Type"); kind != req.Header.Get("Accept") || about["active"] != true ||
+		header(t, seen.body)["typ"] != "token-introspection+jwt" {
+		t.Errorf("introspection: %s %s", kind, seen.body)
+	}
+	if got := w.userinfo(seen.body); got.status != http.StatusUnauthorized {
+		t.Errorf("signed introspection as an access token: %d", got.status)
+	}
+}
