@@ -81,7 +81,7 @@ func TestRequestObjectErrors(t *testing.T) {
 	good, now := p.sign(t, p.object()), w.now()
 	const invalid = "invalid_request_object"
 	for name, tt := range map[string]struct{ object, code string }{
-		"unsigned":                 {none(t, p.object()), "request_not_supported"},
+		"unsigned":                 {none(t, p.object()), invalid},
 		"altered":                  {good[:len(good)-4] + "AAAA", invalid},
 		"of another client's key":  {other.sign(t, p.object()), invalid},
 		"another alg":              {p.sign(t, p.object(), "alg", "RS256"), invalid},
