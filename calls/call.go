@@ -175,7 +175,7 @@ func (k *call) add(l *leg) bool {
 		h := c.holderOf(a)
 		h.legs++
 		if l.inbound {
-			h.ringing++
+			h.ring(l, 1)
 		}
 	}
 	c.projects[k.project]++
@@ -193,7 +193,7 @@ func (k *call) forget(l *leg) {
 		h := c.holderOf(a)
 		h.legs--
 		if l.inbound && !l.active {
-			h.ringing--
+			h.ring(l, -1)
 		}
 	}
 	if c.projects[k.project]--; c.projects[k.project] == 0 {
@@ -207,7 +207,7 @@ func (k *call) stopRinging(l *leg) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, a := range l.counted {
-		c.holderOf(a).ringing--
+		c.holderOf(a).ring(l, -1)
 	}
 }
 

@@ -189,7 +189,7 @@ func (k *call) ringSubscriber() {
 	case len(sockets) == 0:
 		k.end(UserNotRegistered, nil)
 		return
-	case k.calls.isRungOut(callee, len(sockets)):
+	case k.calls.isRungOut(callee, len(sockets), k.caller().counted):
 		k.end(UserBusy, nil)
 		return
 	}
@@ -208,12 +208,19 @@ func (k *call) ringSubscriber() {
 // mostRung is the most sockets of a subscriber that ring: the newest.
 const mostRung = 10
 
-// isRungOut reports whether enough calls ring a subscriber already.
-func (c *Calls) isRungOut(subscriberID string, sockets int) bool {
+// isRungOut reports whether enough calls ring a subscriber already. One caller may use all places but
+// one, so that it cannot keep everybody else from calling.
+func (c *Calls) isRungOut(subscriberID string, sockets int, callers []account) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	h := c.holders[subscriberID]
-	return h != nil && h.ringing >= c.limits.Ringing*sockets
+	if h == nil {
+		return false
+	}
+
+	mostOfOne := max(c.limits.Ringing-1, 1) * sockets
+	return h.ringing >= c.limits.Ringing*sockets ||
+		slices.ContainsFunc(callers, func(a account) bool { return h.ringingBy[a.id] >= mostOfOne })
 }
 
 // ringSocket rings one socket of the callee.
@@ -228,7 +235,7 @@ func (k *call) ringSocket(s fabric.SocketPresence) {
 		k.calls.log.Error("opening media to ring a subscriber", "call_id", k.id, "error", err)
 		return
 	}
-	l.media = media
+	l.media, l.callers = media, k.caller().counted
 	k.add(l)
 	l.tell(Event{Kind: Invited, SDP: offer, From: k.record.From, To: k.record.To})
 }

@@ -19,6 +19,7 @@ type leg struct {
 	holder  string    // fixed: Token.Caller of its client
 	inbound bool      // fixed: the client was rung
 	counted []account // fixed: those that it counts for
+	callers []account // fixed: those of the caller, while this leg rings
 	at      atomic.Value
 	member  Member
 	party   Party

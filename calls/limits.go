@@ -84,7 +84,21 @@ func accountsOf(t fabric.Token) []account {
 // A holder counts what one account does. It is guarded by Calls.mu.
 type holder struct {
 	legs, ringing   int
+	ringingBy       map[string]int // by the account of the caller
 	dials, rejected *rate.Limiter
+}
+
+// ring counts n more, or fewer, legs that ring the account.
+func (h *holder) ring(l *leg, n int) {
+	h.ringing += n
+	for _, caller := range l.callers {
+		if h.ringingBy == nil {
+			h.ringingBy = make(map[string]int)
+		}
+		if h.ringingBy[caller.id] += n; h.ringingBy[caller.id] == 0 {
+			delete(h.ringingBy, caller.id)
+		}
+	}
 }
 
 // holderOf returns the holder of an account. c.mu is held.

@@ -50,10 +50,9 @@ var endings = []ending{
 		alice.Hangup()
 		p.want(bob, "ORIGINATOR_CANCEL")
 	}},
-	{"too many ring", []string{"USER_BUSY", "NORMAL_CLEARING", "NORMAL_CLEARING", "NORMAL_CLEARING"}, func(p *pair) {
-		var ringing []*phone.Call
-		for range 3 {
-			ringing = append(ringing, p.alice.Dial(p.to))
+	{"too many of one caller ring", []string{"USER_BUSY", "NORMAL_CLEARING", "NORMAL_CLEARING"}, func(p *pair) {
+		ringing := []*phone.Call{p.alice.Dial(p.to), p.alice.Dial(p.to)}
+		for range ringing {
 			p.bob.WaitRing()
 		}
 		p.want(p.alice.Dial(p.to), "USER_BUSY")

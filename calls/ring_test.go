@@ -1,0 +1,46 @@
+package calls
+
+import "testing"
+
+// TestRungOut shows that one caller, whose calls ring a subscriber, leaves a place for the calls of
+// others, that callers with the same embed key count as one, and that a place is free again once a
+// call is answered or over.
+func TestRungOut(t *testing.T) {
+	all := New(Config{Limits: Limits{Ringing: 3}})
+	bob := account{id: "bob"}
+	mallory, visitor, other := account{id: "mallory"}, account{id: "visitor"}, account{id: "other visitor"}
+	embed := account{id: "embed key", embed: true}
+
+	rings := func(id string, callers ...account) *leg {
+		k := newBareCall(all, "call "+id)
+		l := &leg{call: k, id: id, inbound: true, counted: []account{bob}, callers: callers}
+		k.add(l)
+		return l
+	}
+	want := func(when string, out bool, callers ...account) {
+		t.Helper()
+		if got := all.isRungOut("bob", 1, callers); got != out {
+			t.Errorf("%s, isRungOut for %v = %v, want %v", when, callers, got, out)
+		}
+	}
+
+	want("with no call", false, mallory)
+	rings("1", mallory)
+	second := rings("2", mallory)
+	want("with two calls from mallory", true, mallory)
+	want("with two calls from mallory", false, visitor, embed)
+
+	second.call.forget(second)
+	want("with one call from mallory", false, mallory)
+
+	third := rings("3", visitor, embed)
+	want("with one call from a visitor", false, other, embed)
+	rings("4", other, embed)
+	want("with three calls", true, account{id: "alice"})
+
+	third.call.stopRinging(third)
+	third.active = true
+	want("with one answered", false, account{id: "alice"})
+	third.call.forget(third)
+	want("with one answered and over", false, account{id: "alice"})
+}
