@@ -49,6 +49,7 @@ var layers = map[string][]string{
 		"internal/session", "internal/web", "internal/words", "keys", "templates"},
 	"recordings/laml": {"calls", "internal/deliver", "internal/dpop", "internal/page", "internal/problem",
 		"internal/web", "recordings", "recordings/levels"},
+	"recordings/naming": {"internal/problem", "recordings"},
 	"recordings/rest": {"internal/deliver", "internal/dpop", "internal/page", "internal/problem", "internal/web",
 		"recordings"},
 	"store": {"calls", "fabric", "idp", "internal/audit", "internal/database", "internal/deliver",

@@ -25,7 +25,7 @@ func Noun(name, short string, verbs ...*cobra.Command) *cobra.Command {
 func Help(cmd *cobra.Command, _ []string) error { return cmd.Help() }
 
 // Command returns a command that runs do. use is its name and its arguments: "show ID". The
-// last argument may end in "…" and repeat, or stand in brackets and be omitted.
+// last argument may end in "…" and repeat, and stand in brackets and be omitted.
 func Command(use, short string, do func(*cobra.Command, []string) error) *cobra.Command {
 	return &cobra.Command{Use: use, Short: short, Args: Arguments(strings.Fields(use)[1:]...), RunE: do}
 }
@@ -51,7 +51,7 @@ var NoArguments = Arguments()
 // Arguments checks that a command gets the named arguments; see Command.
 func Arguments(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		many := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "…")
+		many := len(names) > 0 && strings.HasSuffix(strings.TrimSuffix(names[len(names)-1], "]"), "…")
 		optional := len(args) == len(names)-1 && strings.HasPrefix(names[len(args)], "[")
 		switch {
 		case len(args) < len(names) && !optional:

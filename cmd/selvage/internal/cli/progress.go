@@ -16,6 +16,8 @@ type Progress struct {
 	what           string    // one of the things that are counted
 	started, shown time.Time
 	done           int
+	bytes, of      int64 // read so far, of those expected; 0 if bytes do not matter
+	skipped        int64 // of bytes, those that took no time
 	now            func() time.Time
 }
 
@@ -32,16 +34,55 @@ func (e *Env) NewProgress(thing string) *Progress {
 	return p
 }
 
+// Expect adds bytes that are to be read.
+func (p *Progress) Expect(n int64) { p.of += n }
+
+// Skip counts a thing with its bytes that needs no work.
+func (p *Progress) Skip(n int64) {
+	p.bytes, p.skipped = p.bytes+n, p.skipped+n
+	p.Step()
+}
+
+// Reader returns a reader of r that counts the bytes.
+func (p *Progress) Reader(r io.Reader) io.Reader { return &counted{r, p} }
+
+type counted struct {
+	io.Reader
+	p *Progress
+}
+
+func (c *counted) Read(b []byte) (int, error) {
+	n, err := c.Reader.Read(b)
+	c.p.bytes += int64(n)
+	c.p.show()
+	return n, err
+}
+
 // Step counts one more thing.
 func (p *Progress) Step() {
 	p.done++
+	p.show()
+}
+
+// show writes the line, unless it was written just now.
+func (p *Progress) show() {
 	now := p.now()
 	if p.w == nil || now.Sub(p.shown) < progressInterval {
 		return
 	}
 	p.shown = now
-	rate := float64(p.done) / max(now.Sub(p.started).Seconds(), 0.001)
-	fmt.Fprintf(p.w, "\r\x1b[K%s, %.0f a second", Plural(p.done, p.what), rate)
+	seconds := max(now.Sub(p.started).Seconds(), 0.001)
+	if p.of == 0 {
+		fmt.Fprintf(p.w, "\r\x1b[K%s, %.0f a second", Plural(p.done, p.what), float64(p.done)/seconds)
+		return
+	}
+
+	rate := float64(p.bytes-p.skipped) / seconds
+	fmt.Fprintf(p.w, "\r\x1b[K%s, %.1f of %.1f MB, %.1f MB a second", Plural(p.done, p.what), float64(p.bytes)/1e6,
+		float64(p.of)/1e6, rate/1e6)
+	if left := p.of - p.bytes; rate > 0 && left > 0 {
+		fmt.Fprintf(p.w, ", %s left", time.Duration(float64(left)/rate*float64(time.Second)).Round(time.Second))
+	}
 }
 
 // End erases the line.

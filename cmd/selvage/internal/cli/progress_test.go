@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -25,6 +26,33 @@ func TestProgress(t *testing.T) {
 	if !strings.HasSuffix(out.String(), "\r\x1b[K") {
 		t.Errorf("the line is not erased at the end: %q", out.String())
 	}
+}
+
+// TestProgressOfBytes shows the bytes, their rate and the time that is left. Skipped bytes do not
+// count for the rate.
+func TestProgressOfBytes(t *testing.T) {
+	var out strings.Builder
+	at := time.Unix(0, 0)
+	p := &Progress{w: &out, what: "file", started: at, now: func() time.Time { return at }}
+	p.Expect(10e6)
+	p.Skip(4e6)
+	at = at.Add(2 * time.Second)
+	if _, err := io.Copy(io.Discard, p.Reader(io.LimitReader(zeros{}, 2e6))); err != nil {
+		t.Fatal(err)
+	}
+	at = at.Add(2 * time.Second)
+	p.Step()
+	const want = "\r\x1b[K2 files, 6.0 of 10.0 MB, 0.5 MB a second, 8s left"
+	if got := out.String(); !strings.HasSuffix(got, want) {
+		t.Errorf("the line is %q, want %q", got, want)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }
 
 func TestProgressWithoutTerminal(t *testing.T) {

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +18,7 @@ import (
 	"github.com/selvage/selvage/internal/problem"
 	"github.com/selvage/selvage/recordings"
 	"github.com/selvage/selvage/recordings/audio"
+	"github.com/selvage/selvage/recordings/naming"
 )
 
 // The outcomes of a file.
@@ -35,50 +38,153 @@ type importedFile struct {
 	Error    string  `json:"error,omitempty"`
 }
 
+const importHelp = `Store audio files, those in directories, or all recordings of another service.
+
+A preset of --names or --pattern reads what names say about calls. A pattern has fields in braces:
+'{domain}/archive/{Y}/{b}/{d}/{uuid}.{ext}'. For call.wav, JSON in call.wav.json or call.json is
+read, too. With --resume, files that the journal lists are skipped, and each stored file is added to
+it.
+
+--from takes the address of a service that speaks LaML, such as https://example.signalwire.com. Its
+completed recordings are copied with what is known of their calls. The first line of stdin is the
+API token.`
+
 func (c recordingCommands) recordingImportCommand() *cobra.Command {
-	load := cli.Command("import PATH…", "Store audio files, and those in directories", c.withMedia(c.importRecordings))
-	load.Flags().String("call-sid", "", "`id` of the recorded call")
-	load.Flags().String("subscriber", "", "`id` of the subscriber to whom the recordings belong")
+	load := cli.Command("import [PATH…]", "Store audio files, or the recordings of another service",
+		c.withMedia(c.importRecordings))
+	load.Long = importHelp
+	f := load.Flags()
+	f.String("call-sid", "", "`id` of the recorded call")
+	f.String("subscriber", "", "`id` of the subscriber to whom the recordings belong")
+	f.String("names", "", "`preset` that reads the names of files: "+strings.Join(naming.Presets(), ", "))
+	f.String("pattern", "", "`pattern` that reads the names of files")
+	f.String("resume", "", "`file` that lists what was stored before; it is skipped")
+	f.String("from", "", "`url` of a service whose recordings are copied")
+	f.String("account", "", "`id` of the project or account at this service")
 	return load
+}
+
+// An importer stores recordings one after the other, and prints the outcome of each at once.
+type importer struct {
+	recordingCommands
+	app       *app
+	projectID string
+	about     recordings.Description // of every recording
+	patterns  naming.Patterns
+	journal   *journal
+	progress  *cli.Progress
+	files     int
+	rejects   int
 }
 
 // importRecordings stores one file after the other and prints the outcome of each at once. A
 // rejected file does not stop the import, but makes the command fail.
 func (c recordingCommands) importRecordings(ctx context.Context, a *app, cmd *cobra.Command, args []string) error {
+	from, _ := cmd.Flags().GetString("from")
+	if (from == "") == (len(args) == 0) {
+		return cli.Usagef("%s needs PATH…, or --from", cli.Name(cmd))
+	}
 	p, err := a.project(ctx, cmd)
 	if err != nil {
 		return err
 	}
-	var d recordings.Description
-	cli.Set(cmd, "call-sid", &d.CallSid)
-	cli.Set(cmd, "subscriber", &d.SubscriberID)
+	im := importer{recordingCommands: c, app: a, projectID: p.ID, progress: c.NewProgress("file")}
+	cli.Set(cmd, "call-sid", &im.about.CallSid)
+	cli.Set(cmd, "subscriber", &im.about.SubscriberID)
+	if im.patterns, err = flagPatterns(cmd); err != nil {
+		return err
+	}
+	if im.journal, err = openJournal(cmd); err != nil {
+		return err
+	}
 
-	files, rejects := 0, 0
-	progress := c.NewProgress("file")
-	defer progress.End()
-	for file, err := range audioFiles(args) {
+	defer im.progress.End()
+	run := func() error { return im.importFiles(ctx, args) }
+	if from != "" {
+		run = func() error { return im.importService(ctx, cmd, from) }
+	}
+	if err := errors.Join(run(), im.journal.Close()); err != nil {
+		return err
+	}
+	if im.files == 0 {
+		fmt.Fprintln(c.Stderr, "no audio files found")
+	}
+	return rejection(im.rejects, im.files)
+}
+
+// flagPatterns returns the patterns of --names and --pattern.
+func flagPatterns(cmd *cobra.Command) (all naming.Patterns, err error) {
+	if text, _ := cmd.Flags().GetString("pattern"); text != "" {
+		p, err := naming.Parse(text)
+		if err != nil {
+			return nil, cli.Usagef("--pattern: %s", rejectReason(err))
+		}
+		all = append(all, p)
+	}
+	if name, _ := cmd.Flags().GetString("names"); name != "" {
+		preset, err := naming.Preset(name)
+		if err != nil {
+			return nil, cli.Usagef("--names: %s", rejectReason(err))
+		}
+		all = append(all, preset...)
+	}
+	return all, nil
+}
+
+// importFiles imports the files among paths, and those in directories.
+func (im *importer) importFiles(ctx context.Context, paths []string) error {
+	im.progress.Expect(sizeOf(paths))
+	for file, err := range audioFiles(paths) {
+		var info fs.FileInfo
+		if err == nil {
+			info, err = os.Stat(file)
+		}
+		if err == nil && im.journal.has(file, info.Size(), info.ModTime()) {
+			im.progress.Skip(info.Size())
+			im.files++
+			continue
+		}
+
 		in := importedFile{Path: file, Status: rejected}
 		if err == nil {
-			in, err = a.importFile(ctx, p.ID, file, d)
+			in, err = im.importFile(ctx, file)
 		}
-		if err != nil {
-			in.Error = rejectReason(err)
-			rejects++
+		if err == nil {
+			err = im.journal.add(file, info.Size(), info.ModTime(), in.Sid)
 		}
-		files++
-		progress.Step()
-		if err := c.printImportedFile(in); err != nil {
+		if err := im.report(in, err); err != nil {
 			return err
 		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 	}
+	return nil
+}
 
-	if files == 0 {
-		fmt.Fprintln(c.Stderr, "no audio files found")
+// sizeOf returns the bytes of the files to import. It ignores what cannot be read: audioFiles reports
+// that.
+func sizeOf(paths []string) (sum int64) {
+	for file, err := range audioFiles(paths) {
+		if err != nil {
+			continue
+		}
+		if info, err := os.Stat(file); err == nil {
+			sum += info.Size()
+		}
 	}
-	return rejection(rejects, files)
+	return sum
+}
+
+// report counts and prints the outcome of a recording.
+func (im *importer) report(in importedFile, err error) error {
+	if err != nil {
+		in.Error, in.Status = rejectReason(err), rejected
+		im.rejects++
+	}
+	im.files++
+	im.progress.Step()
+	return im.printImportedFile(in)
 }
 
 // rejection returns the error of an import that rejected some of its files.
@@ -116,19 +222,47 @@ func audioFiles(paths []string) func(yield func(string, error) bool) {
 	}
 }
 
-func (a *app) importFile(ctx context.Context, projectID, file string, d recordings.Description) (importedFile, error) {
-	in := importedFile{Path: file, Status: rejected}
+// importFile stores a file with what its name, and JSON about it, say about its call.
+func (im *importer) importFile(ctx context.Context, file string) (importedFile, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return in, err
+		return importedFile{Path: file}, err
 	}
 	defer f.Close()
-	if d.Path, err = filepath.Abs(file); err != nil {
-		return in, fmt.Errorf("finding %s: %w", file, err)
-	}
 
-	r, added, err := a.Recordings.Ingest(ctx, recordings.Upload{
-		ProjectID: projectID, Body: f, Hints: []string{file},
+	d := im.about
+	if d.Path, err = filepath.Abs(file); err != nil {
+		return importedFile{Path: file}, fmt.Errorf("finding %s: %w", file, err)
+	}
+	if err := readSidecar(file, &d); err != nil {
+		return importedFile{Path: file}, err
+	}
+	im.patterns.Describe(d.Path, &d)
+	return im.store(ctx, file, f, file, d)
+}
+
+// readSidecar reads the JSON about a file, if there is any.
+func readSidecar(file string, d *recordings.Description) error {
+	for _, name := range []string{file + ".json", strings.TrimSuffix(file, filepath.Ext(file)) + ".json"} {
+		text, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		return naming.ReadSidecar(text, d)
+	}
+	return nil
+}
+
+// store stores the media of a recording, and describes the outcome under a name.
+func (im *importer) store(
+	ctx context.Context, name string, media io.Reader, hint string, d recordings.Description,
+) (importedFile, error) {
+	in := importedFile{Path: name, Status: rejected}
+	r, added, err := im.app.Recordings.Ingest(ctx, recordings.Upload{
+		ProjectID: im.projectID, Body: im.progress.Reader(media), Hints: []string{hint},
 		Describe: func() (recordings.Description, error) { return d, nil },
 	})
 	if err != nil {

@@ -1,0 +1,134 @@
+package command
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/selvage/selvage/cmd/selvage/internal/cli"
+	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/recordings/laml"
+)
+
+// importService copies the completed recordings of a service that speaks LaML.
+func (im *importer) importService(ctx context.Context, cmd *cobra.Command, base string) error {
+	if err := cli.Need(cmd, "account"); err != nil {
+		return err
+	}
+	token, err := im.ReadSecret("API token")
+	if err != nil {
+		return err
+	}
+	account, _ := cmd.Flags().GetString("account")
+	source := laml.Source{Base: base, AccountID: account, Token: token}
+
+	for r, err := range source.Recordings(ctx) {
+		if err != nil {
+			return err
+		}
+		address := source.URL(r)
+		if r.Status != recordings.Completed {
+			continue
+		}
+		if im.journal.has(address, 0, time.Time{}) {
+			im.files++
+			continue
+		}
+		in, err := im.importRemote(ctx, source, r)
+		if err == nil {
+			err = im.journal.add(address, 0, time.Time{}, in.Sid)
+		}
+		if err := im.report(in, err); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// importRemote copies a recording. Its address identifies it, so that it is stored once.
+func (im *importer) importRemote(
+	ctx context.Context, source laml.Source, r laml.SourceRecording,
+) (importedFile, error) {
+	address := source.URL(r)
+	media, size, err := source.Open(ctx, r)
+	if err != nil {
+		return importedFile{Path: address}, err
+	}
+	defer media.Close()
+	im.progress.Expect(max(0, size))
+
+	d := im.about
+	d.Metadata, d.IdempotencyKey = r.Metadata, address
+	return im.store(ctx, address, media, r.Sid+".wav", d)
+}
+
+// A journal lists what an import has stored, one JSON object a line. A nil journal is empty.
+type journal struct {
+	file   *os.File
+	stored map[string]entry
+}
+
+// An entry is a line of a journal. A file that has changed since is stored again.
+type entry struct {
+	Path     string    `json:"path"`
+	Bytes    int64     `json:"bytes"`
+	Modified time.Time `json:"modified"`
+	Sid      string    `json:"sid"`
+}
+
+// openJournal opens the journal of --resume, or returns nil.
+func openJournal(cmd *cobra.Command) (*journal, error) {
+	name, _ := cmd.Flags().GetString("resume")
+	if name == "" {
+		return nil, nil
+	}
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	j := &journal{f, make(map[string]entry)}
+	for lines := bufio.NewScanner(f); lines.Scan(); {
+		var e entry
+		if json.Unmarshal(lines.Bytes(), &e) == nil { // the last line may be cut
+			j.stored[e.Path] = e
+		}
+	}
+	return j, nil
+}
+
+func (j *journal) has(path string, size int64, modified time.Time) bool {
+	if j == nil {
+		return false
+	}
+	e, ok := j.stored[path]
+	return ok && e.Bytes == size && e.Modified.Equal(modified)
+}
+
+// add appends a line. It begins with a line feed, so that a line that was cut spoils no other.
+func (j *journal) add(path string, size int64, modified time.Time, sid string) error {
+	if j == nil {
+		return nil
+	}
+	line, err := json.Marshal(entry{path, size, modified, sid})
+	if err == nil {
+		_, err = fmt.Fprintf(j.file, "\n%s", line)
+	}
+	if err != nil {
+		return fmt.Errorf("writing the journal: %w", err)
+	}
+	return nil
+}
+
+// Close closes the journal.
+func (j *journal) Close() error {
+	if j == nil {
+		return nil
+	}
+	return errors.Join(j.file.Sync(), j.file.Close())
+}

@@ -1,0 +1,175 @@
+package laml
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
+)
+
+// A Source is another service that speaks LaML, whose recordings are copied.
+type Source struct {
+	Base      string // such as https://example.signalwire.com
+	AccountID string
+	Token     string
+}
+
+// sourceClient waits for an answer, but as long as needed for the media.
+var sourceClient = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment,
+	ResponseHeaderTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second}}
+
+// A SourceRecording is a recording of a Source.
+type SourceRecording struct {
+	Sid    string
+	Status recordings.Status
+	recordings.Metadata
+	path string // of the account
+}
+
+// sourceDocument has the members of a recording that a Source may have. Services differ in the types
+// of the others.
+type sourceDocument struct {
+	Sid           string            `json:"sid"`
+	CallSid       string            `json:"call_sid"`
+	ConferenceSid string            `json:"conference_sid"`
+	StartTime     string            `json:"start_time"`
+	Source        string            `json:"source"`
+	Track         string            `json:"track"`
+	Status        recordings.Status `json:"status"`
+	Media         struct {
+		From      string `json:"from"`
+		To        string `json:"to"`
+		Direction string `json:"direction"`
+		Track     string `json:"track"`
+	} `json:"media"`
+}
+
+// Recordings yields all recordings of the source, the newest first.
+func (s Source) Recordings(ctx context.Context) func(yield func(SourceRecording, error) bool) {
+	return func(yield func(SourceRecording, error) bool) {
+		account := s.account()
+		next := account + "/Recordings.json?PageSize=100"
+		for next != "" {
+			var page struct {
+				Recordings  []sourceDocument `json:"recordings"`
+				NextPageURI string           `json:"next_page_uri"`
+			}
+			if err := s.read(ctx, next, &page); err != nil {
+				yield(SourceRecording{}, err)
+				return
+			}
+			for _, doc := range page.Recordings {
+				if !yield(doc.recording(account), nil) {
+					return
+				}
+			}
+			if page.NextPageURI == next {
+				yield(SourceRecording{}, fmt.Errorf("reading %s: its next page is itself", next))
+				return
+			}
+			next = page.NextPageURI
+		}
+	}
+}
+
+// account returns the path of the account. Both prefixes are common; a base may end in one of them.
+func (s Source) account() string {
+	path := clientPrefix
+	if u, err := url.Parse(s.Base); err == nil && u.Path != "" && u.Path != "/" {
+		path = strings.TrimSuffix(u.Path, "/")
+	} else if !strings.Contains(s.Base, "twilio.com") {
+		path = prefix
+	}
+	return path + "/Accounts/" + s.AccountID
+}
+
+// recording returns what a document says. Values that are not allowed here are left out.
+func (d sourceDocument) recording(account string) SourceRecording {
+	r := SourceRecording{Sid: d.Sid, Status: d.Status, path: account}
+	r.CallSid, r.ConferenceSid = d.CallSid, d.ConferenceSid
+	if r.ConferenceSid != "" {
+		r.CallSid = "" // some services name both
+	}
+	r.From, r.To = d.Media.From, d.Media.To
+	r.Direction = member(d.Media.Direction, recordings.Directions)
+	r.Source = member(d.Source, recordings.Sources)
+	r.Track = member(d.Media.Track+d.Track, recordings.Tracks)
+	if at, ok := parseDate(d.StartTime); ok {
+		r.StartTime = at
+	}
+	return r
+}
+
+// member returns text if it is one of all, ignoring case, and "" otherwise.
+func member(text string, all []string) string {
+	for _, one := range all {
+		if strings.EqualFold(one, text) {
+			return one
+		}
+	}
+	return ""
+}
+
+// URL returns the address of a recording's media, which also names it.
+func (s Source) URL(r SourceRecording) string {
+	return s.origin() + r.path + "/Recordings/" + url.PathEscape(r.Sid) + ".wav"
+}
+
+// origin returns the scheme and host of the source.
+func (s Source) origin() string {
+	u, err := url.Parse(s.Base)
+	if err != nil {
+		return s.Base
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// Open returns the media of a recording. size is -1 if it is unknown. Media that is cut short ends
+// with an error, as net/http has it.
+func (s Source) Open(ctx context.Context, r SourceRecording) (media io.ReadCloser, size int64, err error) {
+	res, err := s.get(ctx, s.URL(r))
+	if err != nil {
+		return nil, 0, err
+	}
+	return res.Body, res.ContentLength, nil
+}
+
+// read decodes a page. Its path is that of a link, relative to the origin.
+func (s Source) read(ctx context.Context, path string, to any) error {
+	res, err := s.get(ctx, s.origin()+path)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if err := json.NewDecoder(io.LimitReader(res.Body, 64<<20)).Decode(to); err != nil {
+		return fmt.Errorf("reading %s: %w", path, err)
+	}
+	return nil
+}
+
+// get requests something of the source with its credentials. Only redirects to the media of another
+// host go without them, as net/http leaves them out.
+func (s Source) get(ctx context.Context, address string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, problem.BadParam("from", "the address of the service is invalid")
+	}
+	req.SetBasicAuth(s.AccountID, s.Token)
+	req.Header.Set("User-Agent", "selvage")
+	res, err := sourceClient.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("asking the service: %w", err)
+	}
+	if res.StatusCode != http.StatusOK {
+		_ = res.Body.Close()
+		return nil, fmt.Errorf("asking the service: %s answered %s", address, res.Status)
+	}
+	return res, nil
+}

@@ -1,0 +1,56 @@
+package laml_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/url"
+	"testing"
+	"time"
+
+	"github.com/selvage/selvage/recordings"
+	"github.com/selvage/selvage/recordings/laml"
+)
+
+// TestSource shows that a source yields all recordings of all pages, with their calls, and opens
+// their media, and that wrong credentials are an error.
+func TestSource(t *testing.T) {
+	s := newServer(t)
+	wav := corpusFile(t, speech)
+	want := s.upload(t, speech, url.Values{"CallSid": {"c"}, "From": {"+14155550134"}, "To": {"1000"},
+		"Direction": {"inbound"}, "Track": {"inbound"}, "StartTime": {"2026-11-20T10:11:12Z"}}.Encode())
+	for i := range 100 {
+		s.upload(t, "one_sample.wav", fmt.Sprint("ConferenceSid=r", i))
+	}
+
+	source := laml.Source{Base: s.URL, AccountID: s.project, Token: key}
+	found := make(map[string]laml.SourceRecording)
+	for r, err := range source.Recordings(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[r.Sid] = r
+	}
+	about := recordings.Metadata{CallSid: "c", From: "+14155550134", To: "1000", Direction: "inbound",
+		Source: "StartCallRecordingApi", Track: "inbound",
+		StartTime: time.Date(2026, 11, 20, 10, 11, 12, 0, time.UTC)}
+	if got := found[want]; len(found) != 101 || got.Metadata != about || got.Status != recordings.Completed {
+		t.Errorf("%d recordings, and the one of the call is %+v, want 101 and %+v", len(found), got.Metadata, about)
+	}
+
+	media, size, err := source.Open(t.Context(), found[want])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer media.Close()
+	if got, err := io.ReadAll(media); err != nil || !bytes.Equal(got, wav) || size != int64(len(wav)) {
+		t.Errorf("the media has %d bytes, %v, and differs", len(got), err)
+	}
+
+	source.Token = "wrong"
+	for _, err := range source.Recordings(t.Context()) {
+		if err == nil {
+			t.Error("recordings without credentials")
+		}
+	}
+}

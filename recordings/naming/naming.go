@@ -1,0 +1,173 @@
+// Package naming reads what the names of recordings say about their calls.
+//
+// A [Pattern] describes names such as "{domain}/archive/{Y}/{b}/{d}/{uuid}.{ext}", and the presets are
+// the patterns of common switches. [ReadSidecar] reads JSON about a recording.
+package naming
+
+import (
+	"fmt"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/internal/problem"
+	"github.com/selvage/selvage/recordings"
+)
+
+// fields are the regular expressions of what the fields of a pattern match.
+var fields = map[string]string{
+	"call": `[^/]+?`, "uuid": `[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}`, "conference": `[^/]+?`,
+	"from": `[^/]*?`, "to": `[^/]*?`, "direction": `[A-Za-z]+`, "track": `[^/]+?`, "domain": `[^/]+`, "any": `[^/]*?`,
+	"random": `[0-9A-Fa-f]{8,}`, "ext": `[A-Za-z0-9]+`, "epoch": `[0-9]{9,10}(?:\.[0-9]+)?`,
+	"Y": `[0-9]{4}`, "m": `[0-9]{2}`, "b": `[A-Z][a-z]{2}`, "d": `[0-9]{2}`, "H": `[0-9]{2}`, "M": `[0-9]{2}`,
+	"S": `[0-9]{2}`,
+}
+
+// presets are the patterns of switches, the most specific first.
+var presets = map[string][]string{
+	"fusionpbx": {"{domain}/archive/{Y}/{b}/{d}/{uuid}.{ext}", "{uuid}.{ext}"},
+	"asterisk-monitor": {"{direction}-{to}-{from}-{Y}{m}{d}-{H}{M}{S}-{call}.{ext}",
+		"{Y}{m}{d}-{H}{M}{S}-{call}.{ext}", "{call}.{ext}"},
+	"rtpengine": {"{call}-{random}-{track}.{ext}", "{call}-{track}.{ext}"},
+	"jambonz":   {"{Y}/{m}/{d}/{call}.{ext}", "{call}.{ext}"},
+	"kazoo":     {"call_recording_{call}.{ext}"},
+	"livekit":   {"{conference}-{Y}-{m}-{d}T{H}{M}{S}.{ext}"},
+}
+
+// Presets returns the names of the presets.
+func Presets() []string { return slices.Sorted(maps.Keys(presets)) }
+
+// Patterns are tried in their order.
+type Patterns []Pattern
+
+// A Pattern matches the ends of paths.
+type Pattern struct{ matches *regexp.Regexp }
+
+// Preset returns the patterns of a preset.
+func Preset(name string) (all Patterns, err error) {
+	texts, ok := presets[name]
+	if !ok {
+		return nil, problem.BadParam("names", "unknown preset %q: use %s", name, strings.Join(Presets(), ", "))
+	}
+	for _, text := range texts {
+		p, err := Parse(text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+var field = regexp.MustCompile(`\{([A-Za-z]+)\}`)
+
+// Parse parses a pattern: text with fields in braces.
+func Parse(pattern string) (Pattern, error) {
+	var expression strings.Builder
+	expression.WriteString(`(?:^|/)`)
+	at, seen := 0, make(map[string]bool)
+	for _, m := range field.FindAllStringSubmatchIndex(pattern, -1) {
+		name := pattern[m[2]:m[3]]
+		matches, ok := fields[name]
+		if !ok || seen[name] {
+			known := strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
+			return Pattern{}, problem.BadParam("pattern",
+				"the field {%s} of the pattern is unknown or repeated: use %s", name, known)
+		}
+		seen[name] = true
+		expression.WriteString(regexp.QuoteMeta(pattern[at:m[0]]) + `(?P<` + name + `>` + matches + `)`)
+		at = m[1]
+	}
+	expression.WriteString(regexp.QuoteMeta(pattern[at:]) + `$`)
+	compiled, err := regexp.Compile(expression.String())
+	if err != nil {
+		return Pattern{}, fmt.Errorf("compiling pattern: %w", err)
+	}
+	return Pattern{compiled}, nil
+}
+
+// Describe adds to a description what the first matching pattern reads from a path, and reports
+// whether one matches. What the description has already stays.
+func (all Patterns) Describe(path string, d *recordings.Description) bool {
+	path = filepath.ToSlash(path)
+	for _, p := range all {
+		if found := p.matches.FindStringSubmatch(path); found != nil {
+			p.fill(found, d)
+			return true
+		}
+	}
+	return false
+}
+
+func (p Pattern) fill(found []string, d *recordings.Description) {
+	values := make(map[string]string)
+	for i, name := range p.matches.SubexpNames() {
+		if name != "" {
+			values[name] = found[i]
+		}
+	}
+
+	set := func(to *string, value string) {
+		if *to == "" {
+			*to = value
+		}
+	}
+	if d.ConferenceSid == "" && d.CallSid == "" {
+		d.CallSid, d.ConferenceSid = unescape(values["call"]+values["uuid"]), values["conference"]
+	}
+	set(&d.From, values["from"])
+	set(&d.To, values["to"])
+	set(&d.Direction, directions[strings.ToLower(values["direction"])])
+	set(&d.Track, tracks[strings.ToLower(values["track"])])
+	if d.StartTime.IsZero() {
+		d.StartTime = startTime(values)
+	}
+}
+
+// unescape returns a call id without the escapes that rtpengine writes, such as %40 for @.
+func unescape(call string) string {
+	if plain, err := url.PathUnescape(call); err == nil {
+		return plain
+	}
+	return call
+}
+
+// directions are the words of switches for directions.
+var directions = map[string]string{
+	"in": "inbound", "inbound": "inbound", "external": "inbound", "q": "inbound", "rg": "inbound",
+	"out": "outbound", "outbound": "outbound",
+}
+
+// tracks are the words of switches for tracks.
+var tracks = map[string]string{"mix": "both", "both": "both", "in": "inbound", "inbound": "inbound",
+	"out": "outbound", "outbound": "outbound"}
+
+// startTime returns the time in a name, or the zero time. Names have the time of their switch, which
+// is taken as UTC.
+func startTime(values map[string]string) time.Time {
+	if epoch := values["epoch"]; epoch != "" {
+		seconds, err := strconv.ParseFloat(epoch, 64)
+		if err != nil {
+			return time.Time{}
+		}
+		return time.UnixMicro(int64(seconds * 1e6)).UTC()
+	}
+	if values["Y"] == "" || values["H"] == "" {
+		return time.Time{} // a day is not when a call began
+	}
+	month, layout := values["m"], "2006-01-02 15:04:05"
+	if month == "" {
+		month, layout = values["b"], "2006-Jan-02 15:04:05"
+	}
+	at, err := time.Parse(layout, fmt.Sprintf("%s-%s-%s %s:%s:%s", values["Y"], month, values["d"], values["H"],
+		values["M"], values["S"]))
+	if err != nil {
+		return time.Time{}
+	}
+	return at
+}

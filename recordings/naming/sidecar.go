@@ -1,0 +1,86 @@
+package naming
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/selvage/selvage/recordings"
+)
+
+// members are the names of a description's fields in the JSON of switches and platforms, in lower
+// case and without underscores, the best first.
+var members = map[string][]string{
+	"call":       {"callsid", "callid", "calluuid"},
+	"conference": {"conferencesid", "roomname", "roomid"},
+	"from":       {"from", "fromaddress", "calleridnumber"},
+	"to":         {"to", "toaddress", "destinationnumber"},
+	"direction":  {"direction"},
+	"start":      {"starttime", "startedat", "callstarttime", "startstamp"},
+	"track":      {"track"},
+}
+
+// ReadSidecar adds to a description what a JSON object about a recording says: with the names of LaML,
+// of jambonz or of LiveKit's manifests. What the description has already stays.
+func ReadSidecar(text []byte, d *recordings.Description) error {
+	var object map[string]any
+	if err := json.Unmarshal(text, &object); err != nil {
+		return fmt.Errorf("reading the JSON about the recording: %w", err)
+	}
+	values := make(map[string]string)
+	for name, value := range object {
+		plain := strings.ToLower(strings.ReplaceAll(name, "_", ""))
+		switch value := value.(type) {
+		case string:
+			values[plain] = value
+		case float64:
+			values[plain] = strconv.FormatFloat(value, 'f', -1, 64)
+		}
+	}
+	of := func(field string) string {
+		i := slices.IndexFunc(members[field], func(name string) bool { return values[name] != "" })
+		if i < 0 {
+			return ""
+		}
+		return values[members[field][i]]
+	}
+
+	set := func(to *string, value string) {
+		if *to == "" {
+			*to = value
+		}
+	}
+	if d.CallSid == "" && d.ConferenceSid == "" {
+		if d.CallSid = of("call"); d.CallSid == "" {
+			d.ConferenceSid = of("conference")
+		}
+	}
+	set(&d.From, of("from"))
+	set(&d.To, of("to"))
+	set(&d.Direction, directions[strings.ToLower(of("direction"))])
+	set(&d.Track, tracks[strings.ToLower(of("track"))])
+	if d.StartTime.IsZero() {
+		d.StartTime = parseTime(of("start"))
+	}
+	return nil
+}
+
+// parseTime parses a time: ISO 8601, RFC 2822, or seconds to nanoseconds since 1970.
+func parseTime(text string) time.Time {
+	for _, layout := range []string{time.RFC3339, time.RFC1123Z, "2006-01-02 15:04:05"} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at.UTC()
+		}
+	}
+	n, err := strconv.ParseFloat(text, 64)
+	if err != nil || n <= 0 {
+		return time.Time{}
+	}
+	for n > 1e11 { // milliseconds, microseconds or nanoseconds
+		n /= 1000
+	}
+	return time.UnixMicro(int64(n * 1e6)).UTC()
+}
