@@ -77,7 +77,7 @@ func TestPackage(t *testing.T) {
 	}
 	run(t, app, "npm", "install", "--offline", "--no-audit", "--no-fund", filepath.Join(dir, packed[0].Filename))
 
-	const want = "Client Fabric FabricClient Recording Recordings SelvageError createClient version"
+	const want = "Client Fabric FabricClient Recording Recordings SelvageError createClient keepCalls version"
 	for kind, script := range map[string]string{
 		"module": `import * as sdk from "@selvage/browser"
 			console.log(Object.keys(sdk).filter((n) => n !== "default").sort().join(" "))`,
@@ -139,7 +139,7 @@ declare const id: string, token: string, pushToken: string, address: { id: strin
 	files := map[string]string{
 		"readme.ts": program,
 		"stock.ts": "export declare function SignalWire(o: { host: string; token: string }): " +
-			"Promise<{ updateToken(token: string): Promise<void> }>\n",
+			"Promise<{ updateToken(token: string): Promise<void>; dial(params: unknown): Promise<unknown> }>\n",
 		"tsconfig.json": `{"compilerOptions":{"target":"es2022","module":"esnext","moduleResolution":"bundler",
 			"lib":["es2022","dom","dom.iterable"],"types":[],"strict":true,"noEmit":true,
 			"paths":{"@selvage/browser":["` + filepath.ToSlash(
